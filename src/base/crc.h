@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CRC front ends; isa-l does the work. */
+#ifndef AQ_CRC_H
+#define AQ_CRC_H
+
+#include "base.h"
+
+/* CRC-32 of IEEE 802.3, reflected, raw register in and out (no inversions), so
+ * that a checksum can be continued over several pieces. */
+uint32_t crc32_raw(uint32_t state, const void *buf, size_t len_bytes);
+
+#endif

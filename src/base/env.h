@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything a room needs from the outside world: clock, randomness, frames,
+ * memory, and what to do while waiting. os/ implements it on Linux, sim/ on a
+ * virtual clock, so the simulator runs the shipped code.
+ */
+#ifndef AQ_ENV_H
+#define AQ_ENV_H
+
+#include "base.h"
+
+/* An Ethernet/IP address of a NIC. IPv4 is held as an IPv4-mapped address. */
+struct env_addr {
+	uint8_t ip[16];
+	uint8_t mac[6];
+};
+
+/* A way to one peer NIC; opaque, made and owned by the env. */
+struct env_path;
+
+/*
+ * A peer's memory mapped into this process (the direct port). Loads and stores
+ * reach it after the checks that a responder would make; see os/direct.c.
+ */
+struct env_direct {
+	uint8_t *base;	 /* where iova is mapped here */
+	uint64_t iova;	 /* first address the key covers */
+	uint64_t length; /* bytes */
+	uint32_t access; /* IBV_ACCESS_REMOTE_* bits of the key */
+};
+
+enum env_direct_op {
+	ENV_DIRECT_READ,  /* far -> near */
+	ENV_DIRECT_WRITE, /* near -> far */
+};
+
+struct atomic_op;
+struct env;
+
+struct env_ops {
+	/* Monotonic nanoseconds; never 0. */
+	uint64_t (*now_ns)(struct env *env);
+	/* Unpredictable bytes: the kernel's CSPRNG, or the seed in sim/. */
+	void (*random)(struct env *env, void *buf, size_t len_bytes);
+	/* Called by every loop that waits, on a CQ or on memory. */
+	void (*relax)(struct env *env);
+
+	/* Whole zeroed pages for queues; NULL when there are none left. */
+	void *(*pages_alloc)(struct env *env, size_t len_bytes);
+	void (*pages_free)(struct env *env, void *pages, size_t len_bytes);
+
+	/*
+	 * A path to the NIC that owns queue pair `qpn` at `dst`. May connect in
+	 * the background: frames sent before the peer answers are kept or lost
+	 * like on any network. Paths are counted; close what you opened.
+	 */
+	int (*path_open)(struct env *env, const struct env_addr *dst,
+			 uint32_t qpn, struct env_path **path);
+	void (*path_close)(struct env *env, struct env_path *path);
+
+	/*
+	 * A buffer for one frame of at most max_bytes, to be filled and sent
+	 * by tx_end with its true length (0 gives the buffer back unsent). One
+	 * frame is open at a time. NULL: the path is full, try again after the
+	 * next input; a path that is down swallows frames instead.
+	 */
+	uint8_t *(*tx_begin)(struct env *env, struct env_path *path,
+			     size_t max_bytes);
+	void (*tx_end)(struct env *env, struct env_path *path,
+		       size_t len_bytes);
+
+	/*
+	 * The direct port, NULL in an env without one. direct_find returns the
+	 * mapping of `rkey` for the connection local qpn -> remote qpn, or NULL
+	 * when there is none (yet): the frame path must be used. It may start
+	 * to set a mapping up. direct_copy and direct_atomic return -EFAULT
+	 * when the owner revoked the memory meanwhile.
+	 */
+	const struct env_direct *(*direct_find)(struct env *env,
+						struct env_path *path,
+						uint32_t local_qpn,
+						uint32_t remote_qpn,
+						uint32_t rkey);
+	int (*direct_copy)(struct env *env, enum env_direct_op op, void *far,
+			   void *near, size_t len_bytes);
+	int (*direct_atomic)(struct env *env, const struct atomic_op *op,
+			     void *far, uint64_t *original);
+};
+
+struct env {
+	const struct env_ops *ops;
+};
+
+static inline uint64_t env_now_ns(struct env *env)
+{
+	return env->ops->now_ns(env);
+}
+
+static inline void env_random(struct env *env, void *buf, size_t len_bytes)
+{
+	env->ops->random(env, buf, len_bytes);
+}
+
+static inline void env_relax(struct env *env)
+{
+	env->ops->relax(env);
+}
+
+#endif

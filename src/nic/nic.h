@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The NIC: RoCEv2 reliable connections and datagrams, sans I/O. Frames, time
+ * and posted work go in; frames and completions come out through struct env.
+ *
+ * Threads: a NIC and all its objects belong to whoever holds its host's lock
+ * (nic_host.h); no function here blocks or takes a lock. The exceptions say so.
+ * Errors: 0 or -errno. Verbs' constants and work request structures are used as
+ * they are, because verbs is the API of everything above.
+ */
+#ifndef AQ_NIC_H
+#define AQ_NIC_H
+
+#include <infiniband/verbs.h>
+
+#include "base.h"
+#include "env.h"
+
+struct nic;
+struct nic_pd;
+struct nic_mr;
+struct nic_mw;
+struct nic_dm;
+struct nic_cq;
+struct nic_srq;
+struct nic_qp;
+struct nic_ah;
+
+/* ---- counters: one per reason --------------------------------------- */
+
+#define NIC_COUNTERS(X)                                                 \
+	X(rx_frames, "frames received")                                 \
+	X(rx_bytes, "bytes received")                                   \
+	X(tx_frames, "frames sent")                                     \
+	X(tx_bytes, "bytes sent")                                       \
+	X(direct_ops, "operations done on the direct port")             \
+	X(direct_faults, "direct operations that met revoked memory")   \
+	X(acks_sent, "acknowledgements sent")                           \
+	X(acks_coalesced, "requests acknowledged by a later packet")    \
+	X(naks_sent, "negative acknowledgements sent")                  \
+	X(rnr_naks_sent, "receiver-not-ready sent")                     \
+	X(naks_received, "negative acknowledgements received")          \
+	X(rnr_naks_received, "receiver-not-ready received")             \
+	X(retries, "go-back-N restarts")                                \
+	X(timeouts, "acknowledgement timers that expired")              \
+	X(retry_exceeded, "queue pairs that gave up")                   \
+	X(duplicates, "duplicate requests")                             \
+	X(duplicate_reads, "duplicate READs answered again")            \
+	X(duplicate_atomics, "duplicate atomics answered from memory")  \
+	X(tx_stalls, "transmissions delayed by a full path")            \
+	X(completions, "completions produced")                          \
+	X(cq_overflows, "completions lost to a full queue")             \
+	X(drop_short, "dropped: truncated frame")                       \
+	X(drop_not_roce, "dropped: not a RoCEv2 frame")                 \
+	X(drop_ip, "dropped: bad IP header")                            \
+	X(drop_length, "dropped: lengths disagree")                     \
+	X(drop_icrc, "dropped: bad ICRC")                               \
+	X(drop_version, "dropped: transport version")                   \
+	X(drop_opcode, "dropped: unknown opcode")                       \
+	X(drop_payload, "dropped: payload where none belongs")          \
+	X(drop_dst_ip, "dropped: not our address")                      \
+	X(drop_qpn, "dropped: no such queue pair")                      \
+	X(drop_qp_state, "dropped: queue pair not ready")               \
+	X(drop_transport, "dropped: opcode of another transport")       \
+	X(drop_peer, "dropped: not from the connected peer")            \
+	X(drop_pkey, "dropped: partition key")                          \
+	X(drop_qkey, "dropped: queue key")                              \
+	X(drop_psn, "dropped: packet number out of sequence")           \
+	X(drop_duplicate, "dropped: duplicate that cannot be answered") \
+	X(drop_response, "dropped: response to nothing")                \
+	X(drop_blocked, "dropped: source blocked after failures")       \
+	X(drop_no_recv, "dropped: datagram without a receive")          \
+	X(drop_ud_length, "dropped: datagram larger than its receive")  \
+	X(drop_multi, "dropped: response out of order")                 \
+	X(deny_key, "refused: no such key")                             \
+	X(deny_pd, "refused: key of another domain")                    \
+	X(deny_access, "refused: right not granted")                    \
+	X(deny_bounds, "refused: outside the region")                   \
+	X(deny_qp_access, "refused: queue pair does not allow it")      \
+	X(deny_align, "refused: misaligned atomic")                     \
+	X(deny_resources, "refused: more reads than agreed")            \
+	X(deny_sequence, "refused: opcode out of sequence")             \
+	X(deny_length, "refused: wrong length")                         \
+	X(local_protection, "work requests with a bad local key")       \
+	X(sources_blocked, "times a source was blocked")
+
+enum nic_counter {
+#define NIC_COUNTER_ENUM(name, help) NIC_C_##name,
+	NIC_COUNTERS(NIC_COUNTER_ENUM)
+#undef NIC_COUNTER_ENUM
+	NIC_COUNTER_COUNT
+};
+
+extern const char *const nic_counter_names[NIC_COUNTER_COUNT];
+extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
+
+/* ---- the device ------------------------------------------------------ */
+
+/* Bugs that tests plant on purpose, to check the checkers. 0: none. */
+#define NIC_BUGS(X)             \
+	X(skip_duplicate_check) \
+	X(reexecute_atomic)     \
+	X(ack_early)            \
+	X(drop_flush)           \
+	X(double_completion)    \
+	X(skip_icrc)            \
+	X(skip_last_byte)       \
+	X(read_wrong_offset)    \
+	X(complete_lost_read)   \
+	X(retry_from_next)      \
+	X(forget_rnr)           \
+	X(swap_completions)     \
+	X(stale_psn)
+
+enum nic_bug {
+	NIC_BUG_NONE,
+#define NIC_BUG_ENUM(name) NIC_BUG_##name,
+	NIC_BUGS(NIC_BUG_ENUM)
+#undef NIC_BUG_ENUM
+	NIC_BUG_COUNT
+};
+
+extern const char *const nic_bug_names[NIC_BUG_COUNT];
+
+enum {
+	NIC_GID_MAX = 4,
+	NIC_QPN_INDEX_BITS = 14, /* the low bits of a QPN; above: host slot */
+	NIC_SLOT_COUNT = 1 << (24 - NIC_QPN_INDEX_BITS),
+	NIC_KEY_FAILURES = 8, /* then the source is blocked */
+};
+
+#define NIC_BLOCK_NS 1000000000ull /* for this long */
+
+struct nic_config {
+	uint32_t slot; /* which of the host's NICs; the top of every QPN */
+	unsigned gid_count;
+	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
+	uint64_t node_guid;
+	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
+	enum nic_bug bug;
+};
+
+/* Called with the host's lock held; must not call back into the NIC. */
+struct nic_upcalls {
+	void (*cq_event)(struct nic_cq *cq, void *owner);
+	/* owner: of the QP, CQ or SRQ the event is about, by its type. */
+	void (*async_event)(void *owner, enum ibv_event_type type);
+};
+
+int nic_create(struct env *env, const struct nic_config *cfg,
+	       struct nic **out) MUST_CHECK;
+/* Every object must have been destroyed. */
+void nic_destroy(struct nic *nic);
+void nic_set_upcalls(struct nic *nic, const struct nic_upcalls *up);
+const struct nic_config *nic_get_config(const struct nic *nic);
+uint64_t nic_counter_get(const struct nic *nic, enum nic_counter c);
+
+void nic_query_device(const struct nic *nic, struct ibv_device_attr *attr);
+void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
+
+/* ---- frames and time ------------------------------------------------- */
+
+/* One received frame. The buffer is the caller's again after the call. */
+void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
+
+/* After a batch of input, or when a full path has room again: sends the
+ * acknowledgements that are due and goes on with what had to wait. Returns
+ * true while there is more to send than the paths take. */
+bool nic_flush(struct nic *nic);
+
+/* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
+void nic_tick(struct nic *nic);
+uint64_t nic_next_deadline_ns(const struct nic *nic); /* UINT64_MAX: none */
+
+/* The peer behind this path is gone for good: its connections fail now. */
+void nic_path_down(struct nic *nic, struct env_path *path);
+
+/* Work requests posted and not completed; may be read without the lock. */
+uint32_t nic_outstanding(const struct nic *nic);
+
+/* ---- protection domains, memory -------------------------------------- */
+
+int nic_pd_create(struct nic *nic, struct nic_pd **out) MUST_CHECK;
+int nic_pd_destroy(struct nic_pd *pd) MUST_CHECK; /* -EBUSY while used */
+
+struct nic_mr_attr {
+	void *addr;
+	uint64_t length;
+	uint64_t iova;
+	int access; /* enum ibv_access_flags */
+};
+
+int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,
+	       struct nic_mr **out) MUST_CHECK;
+/* `flags` as in ibv_rereg_mr. On failure the old registration stands. */
+int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
+		 const struct nic_mr_attr *attr) MUST_CHECK;
+int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
+uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
+
+/* What a direct mapping needs to know of a key, if connection `qpn` from
+ * `peer_qpn` may use it: 0, or the error a responder would report. */
+int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
+		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
+
+int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
+		 struct nic_dm **out) MUST_CHECK;
+int nic_dm_free(struct nic_dm *dm) MUST_CHECK;
+int nic_dm_write(struct nic_dm *dm, uint64_t offset, const void *src,
+		 size_t len_bytes) MUST_CHECK;
+int nic_dm_read(const struct nic_dm *dm, uint64_t offset, void *dst,
+		size_t len_bytes) MUST_CHECK;
+int nic_mr_reg_dm(struct nic_pd *pd, struct nic_dm *dm, uint64_t offset,
+		  uint64_t length, int access, struct nic_mr **out) MUST_CHECK;
+uint64_t nic_dm_size_max(const struct nic *nic);
+
+int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type,
+		 struct nic_mw **out) MUST_CHECK;
+int nic_mw_dealloc(struct nic_mw *mw) MUST_CHECK;
+uint32_t nic_mw_key(const struct nic_mw *mw);
+
+/* ---- completion queues ----------------------------------------------- */
+
+/* One completion, as the NIC leaves it. Fields as in struct ibv_wc. */
+struct nic_cqe {
+	uint64_t wr_id;
+	uint64_t timestamp_ns;
+	uint32_t qp_num;
+	uint32_t src_qp;
+	uint32_t byte_len;
+	uint32_t imm_or_key; /* as ibv_wc: imm in network order, key in host */
+	uint32_t vendor_err;
+	uint8_t status; /* enum ibv_wc_status */
+	uint8_t opcode; /* enum ibv_wc_opcode */
+	uint8_t wc_flags;
+	uint8_t sl;
+	bool solicited;
+	bool is_recv;
+	uint8_t reserved[2];
+	void *qp_owner; /* NULL: purged, skip */
+};
+
+int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
+		  struct nic_cq **out) MUST_CHECK;
+int nic_cq_destroy(struct nic_cq *cq) MUST_CHECK; /* -EBUSY while used */
+int nic_cq_resize(struct nic_cq *cq, uint32_t cqe_count) MUST_CHECK;
+uint32_t nic_cq_size(const struct nic_cq *cq);
+
+/* One upcall at the next completion (solicited or failed ones only, when
+ * asked). */
+void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
+
+/*
+ * The consumer's side needs no host lock, only that one thread at a time polls
+ * this CQ. peek returns the oldest completion or NULL; pop makes room.
+ */
+const struct nic_cqe *nic_cq_peek(struct nic_cq *cq);
+void nic_cq_pop(struct nic_cq *cq);
+
+/* ---- shared receive queues ------------------------------------------- */
+
+int nic_srq_create(struct nic_pd *pd, const struct ibv_srq_attr *attr,
+		   void *owner, struct nic_srq **out) MUST_CHECK;
+int nic_srq_destroy(struct nic_srq *srq) MUST_CHECK;
+int nic_srq_modify(struct nic_srq *srq, const struct ibv_srq_attr *attr,
+		   int mask) MUST_CHECK;
+void nic_srq_query(const struct nic_srq *srq, struct ibv_srq_attr *attr);
+uint32_t nic_srq_number(const struct nic_srq *srq);
+int nic_srq_post(struct nic_srq *srq, const struct ibv_recv_wr *wr)
+	MUST_CHECK; /* one request; wr->next is not followed */
+
+/* ---- queue pairs ------------------------------------------------------ */
+
+struct nic_qp_attr {
+	enum ibv_qp_type type; /* IBV_QPT_RC or IBV_QPT_UD */
+	struct nic_cq *send_cq;
+	struct nic_cq *recv_cq;
+	struct nic_srq *srq;   /* or NULL */
+	struct ibv_qp_cap cap; /* in: wanted; out: what was made */
+	bool sq_sig_all;
+	void *owner;
+};
+
+int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
+		  struct nic_qp **out) MUST_CHECK;
+void nic_qp_destroy(struct nic_qp *qp);
+int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr,
+		  int mask) MUST_CHECK;
+void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr);
+uint32_t nic_qp_number(const struct nic_qp *qp);
+enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
+
+/* Masked atomics have no place in ibv_send_wr; aqdv hands them over here.
+ * NULL for every ordinary request. */
+struct nic_masked_atomic {
+	bool is_add;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t swap_add;
+	uint64_t compare;
+	uint64_t swap_mask;
+	uint64_t compare_mask;
+	uint64_t boundary;
+};
+
+/* One request; wr->next is not followed. wr->wr.ud.ah and the windows in
+ * wr->bind_mw are the caller's to translate: pass them in `ah` and `mw`. */
+struct nic_send_extra {
+	struct nic_ah *ah;
+	struct nic_mw *mw;
+	struct nic_mr *bind_mr;
+	const struct nic_masked_atomic *masked;
+};
+
+/* Queues one request. -EINVAL, -ENOMEM (queue full). nic_qp_kick sends. */
+int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
+		     const struct nic_send_extra *extra) MUST_CHECK;
+/* After one or several posts: starts to transmit them. */
+void nic_qp_kick(struct nic_qp *qp);
+int nic_qp_post_recv(struct nic_qp *qp,
+		     const struct ibv_recv_wr *wr) MUST_CHECK;
+
+int nic_ah_create(struct nic_pd *pd, const struct ibv_ah_attr *attr,
+		  struct nic_ah **out) MUST_CHECK;
+void nic_ah_destroy(struct nic_ah *ah);
+
+#endif
