@@ -98,6 +98,25 @@ static void put_extensions(uint8_t *at, uint32_t flags,
 }
 
 /*
+ * From the values and not from the header: reading back what was just stored
+ * in smaller pieces stalls the processor, which took 10 ns here.
+ */
+static uint16_t ip4_check(const struct wire_pkt *pkt, size_t ip_bytes)
+{
+	be32 src;
+	be32 dst;
+	uint64_t sum;
+
+	memcpy(&src, pkt->src_ip + 12, sizeof(src));
+	memcpy(&dst, pkt->dst_ip + 12, sizeof(dst));
+	sum = (uint64_t)be32_get(src) + be32_get(dst);
+	sum += (uint32_t)WIRE_IP4_VERSION_IHL << 8 | pkt->tos;
+	sum += ip_bytes + pkt->ip_id + WIRE_IP4_DF;
+	sum += (uint32_t)pkt->ttl << 8 | WIRE_IP_PROTO_UDP;
+	return (uint16_t)~wire_fold16(sum);
+}
+
+/*
  * Headers are written into the frame as the ICRC reads them, the ICRC runs once
  * over everything, and the masked fields get their values last. One run is a
  * third cheaper than two for a small packet (22 ns against 34 ns for 40 + 64
@@ -109,8 +128,6 @@ static uint32_t put_ip4(uint8_t *frame, const struct wire_pkt *pkt,
 	struct wire_fixed4 *h = (void *)(frame + WIRE_ETH_BYTES);
 	struct wire_bth bth;
 	uint32_t state;
-	uint32_t sum;
-	uint16_t check;
 
 	put_bth(&bth, pkt, pad);
 	put_udp(&h->udp, pkt, ip_bytes - WIRE_IP4_BYTES);
@@ -127,10 +144,7 @@ static uint32_t put_ip4(uint8_t *frame, const struct wire_pkt *pkt,
 
 	h->ip.tos = pkt->tos;
 	h->ip.ttl = pkt->ttl;
-	memset(h->ip.check, 0, sizeof(h->ip.check));
-	sum = wire_ip4_sum(&h->ip);
-	check = (uint16_t)~sum;
-	memcpy(h->ip.check, &check, sizeof(check));
+	h->ip.check = be16_put(ip4_check(pkt, ip_bytes));
 	h->udp.check = be16_put(0);
 	h->bth.ecn_qpn = bth.ecn_qpn;
 	return state;

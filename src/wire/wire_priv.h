@@ -36,7 +36,7 @@ struct wire_ip4 {
 	be16 frag;
 	uint8_t ttl;
 	uint8_t proto;
-	uint8_t check[2]; /* ones' complement: has no byte order */
+	be16 check;
 	uint8_t src[4];
 	uint8_t dst[4];
 };
@@ -153,7 +153,7 @@ static inline void wire_icrc_mask4(struct wire_fixed4 *h)
 {
 	h->ip.tos = 0xff;
 	h->ip.ttl = 0xff;
-	memset(h->ip.check, 0xff, sizeof(h->ip.check));
+	h->ip.check = be16_put(0xffff);
 	wire_icrc_mask_upper(&h->udp, &h->bth);
 }
 
@@ -164,18 +164,23 @@ static inline void wire_icrc_mask6(struct wire_fixed6 *h)
 	wire_icrc_mask_upper(&h->udp, &h->bth);
 }
 
-/* The ones' complement sum over a header; 0xffff if its checksum is right. */
-static inline uint32_t wire_ip4_sum(const struct wire_ip4 *ip)
+/* Folds a ones' complement sum of 16- or 32-bit words. */
+static inline uint32_t wire_fold16(uint64_t sum)
 {
-	uint32_t word[5];
-	uint64_t sum;
-
-	memcpy(word, ip, sizeof(word));
-	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (uint32_t)((sum & 0xffff) + (sum >> 16));
+}
+
+/* Whether the checksum is right; the sum does not care for byte order. */
+static inline bool wire_ip4_check_ok(const struct wire_ip4 *ip)
+{
+	uint32_t w[5];
+
+	memcpy(w, ip, sizeof(w));
+	return wire_fold16((uint64_t)w[0] + w[1] + w[2] + w[3] + w[4]) ==
+	       0xffff;
 }
 
 #endif
