@@ -69,8 +69,8 @@ void sim_set_stuck_ps(struct sim *sim, uint64_t stuck_ps)
 
 static bool before(const struct sim_entry *a, const struct sim_entry *b)
 {
-	return a->time_ps != b->time_ps ? a->time_ps < b->time_ps :
-					  a->order < b->order;
+	return a->time_ps != b->time_ps ? a->time_ps < b->time_ps
+					: a->order < b->order;
 }
 
 static void put(struct sim *sim, uint32_t i, struct sim_entry e)
@@ -142,8 +142,8 @@ void sim_schedule_at(struct sim *sim, struct sim_event *ev, uint64_t time_ps)
 	if (sim->count == sim->capacity) {
 		/* A simulation without memory has no way to go on. */
 		sim->capacity *= 2;
-		sim->heap = realloc(sim->heap,
-				    sim->capacity * sizeof(*sim->heap));
+		sim->heap =
+			realloc(sim->heap, sim->capacity * sizeof(*sim->heap));
 		ASSERT(sim->heap);
 	}
 	sim->idle_count += ev->idle;
@@ -183,8 +183,8 @@ enum sim_end sim_run_until(struct sim *sim, uint64_t time_ps)
 	sim->stopped = false;
 	while (!sim->stopped) {
 		if (!sim->count)
-			return sim_fibers_waiting(sim) ? SIM_END_STUCK :
-							 SIM_END_EMPTY;
+			return sim_fibers_waiting(sim) ? SIM_END_STUCK
+						       : SIM_END_EMPTY;
 		if (sim->count == sim->idle_count &&
 		    sim->heap[0].time_ps > sim->busy_ps + sim->stuck_ps)
 			return SIM_END_STUCK;

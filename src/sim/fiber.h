@@ -20,7 +20,7 @@ enum {
 int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
 		    void *arg) MUST_CHECK;
 
-bool sim_fiber_inside(const struct sim *sim); /* called from a fiber? */
+bool sim_fiber_inside(const struct sim *sim);	 /* called from a fiber? */
 unsigned sim_fiber_count(const struct sim *sim); /* those that have not ended */
 
 /* From inside a fiber only. */

@@ -39,7 +39,7 @@ struct sim_host {
 	bool flush_again; /* the NIC had more to send than the port took */
 	struct sim_rand rand;
 	struct env_path *paths;
-	struct sim_frame *tx; /* the one frame between tx_begin and tx_end */
+	struct sim_frame *tx;	 /* the one frame between tx_begin and tx_end */
 	struct sim_event settle; /* looks at the NIC's deadline again */
 	struct sim_event tick;
 	struct sim_event flush;
@@ -190,8 +190,7 @@ static void host_relax(struct env *env)
 				   true, "its NIC"); /* either way: look */
 	} else {
 		/* A plain program: it runs the simulation while it waits. */
-		(void)sim_run_until(sim,
-				    sim_now_ps(sim) + min_ps); /* as above */
+		sim_run_until(sim, sim_now_ps(sim) + min_ps);
 		return;
 	}
 	host->relax_next_ps = u64_min(host->relax_next_ps * 2, RELAX_MAX_PS);
@@ -371,7 +370,11 @@ int sim_host_create(struct sim *sim, struct sim_net *net, unsigned index,
 	host->cfg = *cfg;
 	host->index = index;
 	host->addr = (struct env_addr){
-		.ip = {[10] = 0xff, 0xff, 10, 0, (uint8_t)(number >> 8),
+		.ip = {[10] = 0xff,
+		       0xff,
+		       10,
+		       0,
+		       (uint8_t)(number >> 8),
 		       (uint8_t)number},
 		.mac = {2, 0, 0, 0, (uint8_t)(number >> 8), (uint8_t)number}};
 	sim_rand_init(&host->rand, sim_seed(sim), 2000 + index);

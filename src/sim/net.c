@@ -197,9 +197,8 @@ static struct sim_frame *frame_alloc(struct sim_net *net, size_t max_bytes)
 
 void sim_frame_free(struct sim_net *net, struct sim_frame *frame)
 {
-	struct sim_frame **pool = frame->room_bytes == FRAME_SMALL ?
-					  &net->small :
-					  &net->large;
+	struct sim_frame **pool =
+		frame->room_bytes == FRAME_SMALL ? &net->small : &net->large;
 
 	frame->next = *pool;
 	*pool = frame;
@@ -208,9 +207,9 @@ void sim_frame_free(struct sim_net *net, struct sim_frame *frame)
 static uint64_t wire_ps(const struct sim_link *link, uint32_t len_bytes)
 {
 	/* Preamble, start, FCS and gap take 24 byte times on Ethernet. */
-	return link->bits_per_s ?
-		       (len_bytes + 24ull) * 8 * PS_PER_S / link->bits_per_s :
-		       0;
+	return link->bits_per_s
+		       ? (len_bytes + 24ull) * 8 * PS_PER_S / link->bits_per_s
+		       : 0;
 }
 
 static void deliver(struct sim *sim, struct sim_event *ev)
@@ -243,8 +242,8 @@ static void at_switch(struct sim *sim, struct sim_event *ev)
 	to->rx_busy_ps = start_ps + wire_ps(&to->link, f->len_bytes);
 	if (sim_rand_chance(&to->rand, faults->reorder_ppm)) {
 		to->net->stats.reordered++;
-		late_ps = sim_rand_u64(&to->rand) %
-			  (faults->reorder_max_ps + 1);
+		late_ps =
+			sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
 	}
 	sim_event_init(&f->ev, deliver);
 	sim_schedule_at(sim, &f->ev,

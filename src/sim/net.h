@@ -31,15 +31,15 @@ struct sim_link {
 	struct sim_faults faults;
 };
 
-#define SIM_NET_STATS(X)                                     \
-	X(sent, "frames sent")                               \
-	X(delivered, "frames delivered")                     \
-	X(lost, "frames lost")                               \
-	X(duplicated, "frames duplicated")                   \
-	X(reordered, "frames delayed past others")           \
-	X(corrupted, "frames with flipped bits")             \
+#define SIM_NET_STATS(X)                                      \
+	X(sent, "frames sent")                                \
+	X(delivered, "frames delivered")                      \
+	X(lost, "frames lost")                                \
+	X(duplicated, "frames duplicated")                    \
+	X(reordered, "frames delayed past others")            \
+	X(corrupted, "frames with flipped bits")              \
 	X(cut, "frames that met a port or path that is down") \
-	X(no_route, "frames to no port")                     \
+	X(no_route, "frames to no port")                      \
 	X(queue_full, "times a transmit queue was full")
 
 struct sim_net_stats {
@@ -50,7 +50,7 @@ struct sim_net_stats {
 
 struct sim_frame {
 	struct sim_event ev;
-	struct sim_port *port; /* where it is: source, later destination */
+	struct sim_port *port;	    /* where it is: source, later destination */
 	struct sim_frame *next;	    /* in a pool */
 	void *owner;		    /* of whoever received it */
 	struct sim_frame *all_next; /* the network's */

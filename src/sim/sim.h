@@ -10,7 +10,7 @@
 
 #include "base.h"
 
-#define SIM_NS 1000ull /* picoseconds in these units */
+#define SIM_NS UINT64_C(1000) /* picoseconds in these units */
 #define SIM_US (1000 * SIM_NS)
 #define SIM_MS (1000 * SIM_US)
 #define SIM_S  (1000 * SIM_MS)
@@ -63,7 +63,7 @@ void sim_cancel(struct sim *sim, struct sim_event *ev);
 bool sim_run_next(struct sim *sim);
 /* Runs everything up to and including time_ps, then sets the clock to it
  * (SIM_END_TIME), unless another end comes first. */
-enum sim_end sim_run_until(struct sim *sim, uint64_t time_ps) MUST_CHECK;
+enum sim_end sim_run_until(struct sim *sim, uint64_t time_ps);
 /* Makes the running sim_run_until return after the current event. */
 void sim_stop(struct sim *sim);
 

@@ -21,8 +21,8 @@ struct sim {
 	struct sim_entry *heap; /* 4-ary: its children share a cache line */
 	uint32_t count;
 	uint32_t capacity;
-	uint32_t idle_count;	/* of them, events that only poll */
-	uint64_t busy_ps;	/* last time a real event ran */
+	uint32_t idle_count; /* of them, events that only poll */
+	uint64_t busy_ps;    /* last time a real event ran */
 	uint64_t stuck_ps;
 	bool stopped;
 	uint64_t hash;

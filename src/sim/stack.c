@@ -144,12 +144,12 @@ static void prepare(struct stack *s)
 	top -= 2;
 	*top = 0;
 	*--top = (uint64_t)(uintptr_t)stack_start;
-	*--top = 0;			    /* rbp */
+	*--top = 0;			 /* rbp */
 	*--top = (uint64_t)(uintptr_t)s; /* rbx */
-	*--top = 0;			    /* r12 */
+	*--top = 0;			 /* r12 */
 	*--top = 0;
 	*--top = 0;
-	*--top = 0;			/* r15 */
+	*--top = 0;			   /* r15 */
 	*--top = 0x037full << 32 | 0x1f80; /* x87 and SSE defaults */
 	s->sp = top;
 }
