@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every command has a man page, and mandoc finds no fault in it.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+expect 0 "$AQUIFER" help --json
+names=$(json "$TMP/out" '" ".join(c["name"] for c in d["commands"])')
+for name in $names; do
+	case $name in
+	help | version) page=aquifer.1.scd ;;
+	*) page=aquifer-$name.1.scd ;;
+	esac
+	[[ -e $AQ_SOURCE/man/$page ]] || fail "no man/$page"
+	grep -q "$name" "$AQ_SOURCE/man/aquifer.1.scd" ||
+		fail "man/aquifer.1.scd does not mention $name"
+done
+need scdoc mandoc
+for source in "$AQ_SOURCE"/man/*.scd; do
+	page=$TMP/$(basename "$source" .scd)
+	scdoc <"$source" >"$page" || fail "$source"
+	# scdoc's own preamble draws remarks about style; warnings are ours.
+	mandoc -Tlint -W warning "$page" >"$TMP/lint" || true
+	if [[ -s $TMP/lint ]]; then
+		cat "$TMP/lint"
+		fail "$source"
+	fi
+done
