@@ -18,6 +18,9 @@ const struct cli_check cli_checks[] = {
 	{"verbs-library", true,
 	 "exec runs other programs on the private libibverbs.so.1",
 	 cli_check_verbs},
+	{"runtime-directory", true,
+	 "processes find each other and publish counters there",
+	 cli_check_rundir},
 	{"memfd-sealing", true,
 	 "cables and direct memory are sealed memfds, so that no peer can "
 	 "shrink them under us",

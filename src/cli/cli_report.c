@@ -48,17 +48,18 @@ static bool is_scalar(json_t *v)
 	return !json_is_object(v) && !json_is_array(v);
 }
 
-/* An object in one line: "key value, key value". */
+/* An object in one line: its values, in columns. */
 static void print_inline(json_t *obj)
 {
-	const char *key, *comma = "";
+	size_t left = json_object_size(obj);
+	const char *key;
 	json_t *v;
 
-	json_object_foreach(obj, key, v)
-	{
-		printf("%s%s ", comma, key);
-		print_scalar(v);
-		comma = ", ";
+	json_object_foreach (obj, key, v) {
+		if (--left && json_is_string(v))
+			printf("%-22s ", json_string_value(v));
+		else
+			print_scalar(v);
 	}
 }
 

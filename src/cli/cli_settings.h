@@ -7,16 +7,17 @@
 
 #include "cli.h"
 
-struct cli_settings {
-	const char *nic; /* soft, hw or auto */
-};
+struct config;
 
-/* Says on stderr what is wrong when it fails. */
+/* Reads everything and lays the options over it. Says on stderr what is wrong
+ * when it fails. Release with config_destroy. */
 int cli_settings_load(const struct cli_args *args,
-		      struct cli_settings *out) MUST_CHECK;
-void cli_settings_release(struct cli_settings *settings);
+		      struct config **out) MUST_CHECK;
 
-/* Adds every setting with its source to the report. */
-void cli_settings_report(const struct cli_settings *settings, json_t *tree);
+/* soft, hw or auto; lives as long as the config. */
+const char *cli_settings_nic(const struct config *config);
+
+/* Adds every setting with its source, and the runtime directory. */
+void cli_settings_report(const struct config *config, json_t *tree);
 
 #endif

@@ -11,6 +11,7 @@
 #include "cli_place.h"
 #include "cli_report.h"
 #include "cli_settings.h"
+#include "config.h"
 
 /* LD_LIBRARY_PATH with `dir` in front; freed by the caller. */
 static char *library_path(const char *dir)
@@ -40,7 +41,7 @@ static int set_soft(json_t *env)
 		return -ENOMEM;
 	(void)json_object_set_new(env, "LD_LIBRARY_PATH", json_string(path));
 	free(path);
-	(void)json_object_set_new(env, "AQUIFER_NIC", json_string("soft"));
+	(void)json_object_set_new(env, "AQUIFER_NIC_MODE", json_string("soft"));
 	return 0;
 }
 
@@ -89,7 +90,7 @@ static int start(char **argv)
 
 int cmd_exec(const struct cli_command *self, int argc, char **argv)
 {
-	struct cli_settings settings;
+	struct config *config;
 	struct cli_args args;
 	struct cli_nic nic;
 	json_t *env;
@@ -103,9 +104,9 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 			  "[ARGUMENT...]");
 		return CLI_USAGE;
 	}
-	if (cli_settings_load(&args, &settings) != 0)
+	if (cli_settings_load(&args, &config) != 0)
 		return CLI_CANNOT_RUN;
-	cli_nic_make(settings.nic, CLI_NIC_SYSFS, &nic);
+	cli_nic_make(cli_settings_nic(config), CLI_NIC_SYSFS, &nic);
 	env = json_object();
 	code = CLI_CANNOT_RUN;
 	if (nic.soft && set_soft(env) != 0)
@@ -121,6 +122,6 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 	code = start(args.rest);
 out:
 	json_decref(env);
-	cli_settings_release(&settings);
+	config_destroy(config);
 	return code;
 }

@@ -35,13 +35,15 @@ static int list_json(void)
 static void list_text(void)
 {
 	puts("aquifer: memory in other machines, over RDMA\n\n"
-	     "usage: aquifer [-v] [--log-json] COMMAND [OPTION...]\n\n"
+	     "usage: aquifer [-v] [--log-json] [--config FILE] COMMAND "
+	     "[OPTION...]\n\n"
 	     "commands:");
 	for (const struct cli_command *c = cli_commands; c->name; c++)
 		printf("  %-10s %s\n", c->name, c->summary);
 	puts("\nglobal options:\n"
 	     "  -v, --verbose  log more; twice: everything\n"
 	     "  --log-json     log JSON lines\n"
+	     "  --config FILE  settings, instead of the rack.ini found\n"
 	     "  --version      the same as the command\n\n"
 	     "Every command has --help, --json and a man page "
 	     "(man aquifer-COMMAND).\n"

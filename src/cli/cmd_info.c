@@ -11,6 +11,7 @@
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "cli_verbs.h"
+#include "config.h"
 
 static void set_u64(json_t *obj, const char *key, uint64_t value)
 {
@@ -88,14 +89,14 @@ static void add_soft(json_t *tree)
 	(void)json_object_set_new(tree, "keys", keys);
 }
 
-static void add_nic(json_t *tree, const struct cli_settings *settings)
+static void add_nic(json_t *tree, const struct config *config)
 {
 	char libdir[PATH_MAX], path[PATH_MAX + 32], why[256];
 	bool have_private = cli_place_verbs_libdir(libdir) == 0;
 	struct cli_verbs_device dev;
 	struct cli_nic nic;
 
-	cli_nic_make(settings->nic, CLI_NIC_SYSFS, &nic);
+	cli_nic_make(cli_settings_nic(config), CLI_NIC_SYSFS, &nic);
 	cli_report_set(tree, "nic", "%s", nic.soft ? "soft" : "hw");
 	cli_report_set(tree, "nic_asked", "%s", nic.asked);
 	cli_report_set(tree, "nic_why", "%s", nic.why);
@@ -118,7 +119,7 @@ static void add_nic(json_t *tree, const struct cli_settings *settings)
 
 int cmd_info(const struct cli_command *self, int argc, char **argv)
 {
-	struct cli_settings settings;
+	struct config *config;
 	struct cli_args args;
 	json_t *tree;
 	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_NIC, &args);
@@ -126,14 +127,14 @@ int cmd_info(const struct cli_command *self, int argc, char **argv)
 
 	if (code != CLI_GO)
 		return code;
-	if (cli_settings_load(&args, &settings) != 0)
+	if (cli_settings_load(&args, &config) != 0)
 		return CLI_FAILED;
 	tree = json_object();
 	cli_report_set(tree, "version", "%s", cli_version());
 	cli_report_set(tree, "commit", "%s", cli_commit());
-	add_nic(tree, &settings);
-	cli_settings_report(&settings, tree);
-	cli_settings_release(&settings);
+	add_nic(tree, config);
+	cli_settings_report(config, tree);
+	config_destroy(config);
 	opened = json_object_get(tree, "device") != NULL;
 	if (!opened)
 		cli_error("no NIC: %s; 'aquifer doctor' says more",

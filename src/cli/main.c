@@ -18,11 +18,13 @@ static int flush_output(int code)
 	return code;
 }
 
-/* Through the environment, because programs under exec log the same way. */
-static int set_logging(int verbose, bool as_json)
+/* Through the environment, because programs under exec shall see it too. */
+static int set_environment(const char *config, int verbose, bool as_json)
 {
 	const char *level = verbose > 1 ? "debug" : "info";
 
+	if (config && setenv("AQUIFER_CONFIG", config, 1) != 0)
+		return -errno;
 	if (verbose && setenv("AQUIFER_LOG", level, 1) != 0)
 		return -errno;
 	if (as_json && setenv("AQUIFER_LOG_JSON", "1", 1) != 0)
@@ -41,6 +43,7 @@ static int run_command(int argc, char **argv)
 	};
 	char *help[] = {(char[]){"help"}, NULL};
 	char *version[] = {(char[]){"version"}, NULL};
+	const char *config = NULL;
 	bool log_json = false;
 	int verbose = 0;
 	int opt;
@@ -58,11 +61,14 @@ static int run_command(int argc, char **argv)
 		case 'L':
 			log_json = true;
 			break;
+		case 'c':
+			config = optarg;
+			break;
 		default:
 			return CLI_USAGE;
 		}
 	}
-	if (set_logging(verbose, log_json) != 0) {
+	if (set_environment(config, verbose, log_json) != 0) {
 		cli_error("cannot set the environment: %s", strerror(errno));
 		return CLI_FAILED;
 	}
