@@ -39,6 +39,7 @@ static int run_command(int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"log-json", no_argument, NULL, 'L'},
+		{"config", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	char *help[] = {(char[]){"help"}, NULL};
