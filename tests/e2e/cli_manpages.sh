@@ -15,6 +15,11 @@ for name in $names; do
 	grep -q "$name" "$AQ_SOURCE/man/aquifer.1.scd" ||
 		fail "man/aquifer.1.scd does not mention $name"
 done
+"$AQUIFER" info --nic soft --json >"$TMP/out" 2>/dev/null || true
+for name in $(json "$TMP/out" '" ".join(s["name"] for s in d["settings"])'); do
+	grep -q "^\*${name#*.}\*" "$AQ_SOURCE/man/rack.ini.5.scd" ||
+		fail "man/rack.ini.5.scd does not describe $name"
+done
 need scdoc mandoc
 for source in "$AQ_SOURCE"/man/*.scd; do
 	page=$TMP/$(basename "$source" .scd)

@@ -10,11 +10,11 @@ port=$(free_port)
 before=$(find /dev/shm -maxdepth 1 -name '*aq*' | wc -l)
 for _ in 1 2 3; do
 	soft ibv_rc_pingpong -g 1 -p "$port" >"$TMP/server" 2>&1 &
-	server=$!
-	PIDS+=("$server")
-	wait_port "$port" "$server" || fail "server: $(cat "$TMP/server")"
-	kill -KILL "$server"
-	wait "$server" 2>/dev/null || true
+	pid=$!
+	PIDS+=("$pid")
+	wait_port "$port" "$pid" || fail "server: $(cat "$TMP/server")"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
 done
 after=$(find /dev/shm -maxdepth 1 -name '*aq*' | wc -l)
 ((before == after)) || fail "files in /dev/shm: $before, then $after"

@@ -8,9 +8,9 @@ need qperf
 need_nic
 port=$(free_port)
 soft qperf -lp "$port" >"$TMP/server" 2>&1 &
-server=$!
-PIDS+=("$server")
-wait_port "$port" "$server" || fail "server: $(cat "$TMP/server")"
+pid=$!
+PIDS+=("$pid")
+wait_port "$port" "$pid" || fail "server: $(cat "$TMP/server")"
 for test in "$@"; do
 	soft timeout 60 qperf -lp "$port" -t 1 127.0.0.1 "$test" \
 		>"$TMP/out" 2>&1 || {
