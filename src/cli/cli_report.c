@@ -55,7 +55,8 @@ static void print_inline(json_t *obj)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach (obj, key, v) {
+	json_object_foreach(obj, key, v)
+	{
 		if (--left && json_is_string(v))
 			printf("%-22s ", json_string_value(v));
 		else
