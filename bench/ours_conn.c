@@ -57,10 +57,16 @@ static int make_memory(struct side *s, struct ours_state *st)
 
 	st->buf_bytes = server ? side_buffer_bytes(p->block)
 			       : OURS_DEPTH_MAX * (size_t)OURS_ALIGN;
-	if (server && p->direct)
-		st->buf = aqdv_alloc(st->context, st->buf_bytes, 0);
-	else
+	if (server && p->direct) {
+		void *addr;
+		int rc = aqdv_alloc(st->context, st->buf_bytes, 0, &addr);
+
+		if (rc < 0)
+			return side_fail(s, rc, "aqdv_alloc");
+		st->buf = addr;
+	} else {
 		st->buf = aligned_alloc(OURS_ALIGN, st->buf_bytes);
+	}
 	if (!st->buf)
 		return side_fail(s, -ENOMEM, "buffer");
 	memset(st->buf, 0, st->buf_bytes);
@@ -231,8 +237,8 @@ void ours_disconnect(struct side *s, struct ours_state *st)
 			(void)ibv_destroy_qp(st->qp[i]);
 	if (st->mr)
 		(void)ibv_dereg_mr(st->mr);
-	if (s->role == SIDE_SERVER && p->direct)
-		aqdv_free(st->context, st->buf, st->buf_bytes);
+	if (s->role == SIDE_SERVER && p->direct && st->buf)
+		(void)aqdv_free(st->context, st->buf);
 	else
 		free(st->buf);
 	if (st->cq)
