@@ -44,6 +44,7 @@ int cmd_version(const struct cli_command *self, int argc, char **argv);
 int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
+int cmd_bench(const struct cli_command *self, int argc, char **argv);
 
 /* The row called `name`, or NULL. */
 const struct cli_command *cli_command_find(const struct cli_command *table,
@@ -59,6 +60,20 @@ void cli_command_help(const struct cli_command *cmd, const char *parent);
 /* Finds argv[0] in the table and runs it; an unknown name is explained. */
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
 		 char **argv);
+
+/* ---- commands that are groups: bench, sim ------------------------------ */
+
+/* A row of a sub-table. The function parses its own options, --help and --json
+ * among them; argv[0] is the name. */
+struct cli_entry {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+/* A group command: `table` ends with a row whose name is NULL. */
+int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
+		  int argc, char **argv);
 
 /* ---- options that several commands share ------------------------------ */
 

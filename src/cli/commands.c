@@ -25,6 +25,8 @@ const struct cli_command cli_commands[] = {
 	 "          and do not run it\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},
+	{"bench", cmd_bench, "measure, beside peers in the same run",
+	 "NAME [OPTION...]\n"},
 	{NULL, NULL, NULL, NULL},
 };
 
