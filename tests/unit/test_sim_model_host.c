@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,10 +339,27 @@ static void test_fabric_reaches_model(void **state)
 	}
 }
 
+static void test_device_keys(void **state)
+{
+	struct model_host *mh = NULL;
+	struct sim *sim = NULL;
+
+	(void)state;
+	assert_int_equal(sim_create(1, &sim), 0);
+	assert_int_equal(sim_model_host_create(sim, &model_connectx5, 1, &mh),
+			 0);
+	for (uint32_t i = 0; i < MODEL_HOST_DEVICE_KEYS_MAX; i++)
+		assert_int_equal(sim_model_host_add_device_key(mh, i), 0);
+	assert_int_equal(sim_model_host_add_device_key(mh, 99), -ENOSPC);
+	sim_model_host_destroy(mh);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fabric_reaches_model),
+		cmocka_unit_test(test_device_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
