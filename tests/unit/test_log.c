@@ -71,7 +71,7 @@ static void test_json(void **state)
 {
 	capture(say_json);
 	assert_memory_equal(captured, "{\"level\":\"debug\",\"room\":\"nic\",",
-			    31);
+			    30);
 	assert_non_null(strstr(captured, ",\"msg\":\"say \\\"hi\\\"\\n\"}\n"));
 }
 
