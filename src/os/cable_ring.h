@@ -18,8 +18,7 @@
  *  R0 release of a header by the producer, acquired by the consumer in R1.
  *  R2 release of the read position, acquired by the producer in R3: the bytes
  *     were read before they are overwritten.
- * R0 is a sequentially consistent exchange and so is its partner in bell.h: see
- * there how a sleeping consumer is found.
+ * How a sleeping consumer is found is in bell.h; `exchange` belongs to that.
  */
 #ifndef AQ_CABLE_RING_H
 #define AQ_CABLE_RING_H
@@ -55,7 +54,8 @@ struct ring_tx {
 	uint64_t pos;
 	uint64_t read_seen; /* the consumer's position, as last read */
 	uint32_t size_bytes;
-	bool broken; /* the consumer claimed an impossible position */
+	bool broken;   /* the consumer claimed an impossible position */
+	bool exchange; /* publish with a full barrier, see bell.h */
 };
 
 /* The consumer's private half. */
@@ -129,9 +129,14 @@ static inline void ring_publish(struct ring_tx *tx, size_t len_bytes)
 	atomic_store_explicit(ring_header(tx->data, next & mask), 0,
 			      memory_order_relaxed);
 	/* R0, pairs with R1; the first half of B0 in bell.h. */
-	atomic_exchange_explicit(ring_header(tx->data, off),
-				 (uint16_t)(RING_READY | len_bytes),
-				 memory_order_seq_cst);
+	if (UNLIKELY(tx->exchange))
+		atomic_exchange_explicit(ring_header(tx->data, off),
+					 (uint16_t)(RING_READY | len_bytes),
+					 memory_order_seq_cst);
+	else
+		atomic_store_explicit(ring_header(tx->data, off),
+				      (uint16_t)(RING_READY | len_bytes),
+				      memory_order_release);
 	tx->pos = next;
 	/* The next record's lines were last in the consumer's cache. */
 	PREFETCH_RW(tx->data + ((next + 64) & mask));
