@@ -85,8 +85,7 @@ struct env_ops {
 			   void *near, size_t len_bytes);
 	int (*direct_atomic)(struct env *env, const struct atomic_op *op,
 			     void *far, uint64_t *original);
-	/* This NIC's key is gone (deregistered, invalidated, changed): peers
-	 * that mapped it must not use it any more. May be NULL. */
+	/* A key of this process is gone: peers' mappings of it end. */
 	void (*direct_revoke)(struct env *env, uint32_t rkey);
 };
 
