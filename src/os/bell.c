@@ -128,6 +128,6 @@ void bell_sleep(struct bell *b, bool barrier)
 	atomic_exchange_explicit(&b->page->asleep, 1, memory_order_seq_cst);
 	/* ... and the barrier in all producers. */
 	if (barrier && b->has_barrier)
-		(void)syscall(SYS_membarrier,
-			      MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED,
+			      0, 0);
 }

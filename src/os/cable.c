@@ -35,7 +35,7 @@ HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 
 	ring_publish(&c->tx, len_bytes);
 	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_ring(&c->peer)))
-		path->host->stats.wakes_sent++;
+		path->host->stats->wakes_sent++;
 }
 
 HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
@@ -79,7 +79,7 @@ static void cable_nudge(struct env_path *path, uint64_t now_ns)
 		c->nudge_ns = now_ns + OS_NUDGE_NS;
 	} else if (now_ns >= c->nudge_ns) {
 		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
-		path->host->stats.nudges_sent++;
+		path->host->stats->nudges_sent++;
 		bell_kick(c->peer.event_fd);
 	}
 }
@@ -168,8 +168,7 @@ void cable_free(struct cable *c)
 
 static int watch(struct os_host *h, struct cable *c)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP,
-				 .data.ptr = c};
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
 
 	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, c->sock, &ev) < 0)
 		return -errno;
@@ -193,7 +192,7 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 		return err;
 	err = cable_check_peer(sock, &same_user);
 	if (err) {
-		h->stats.refused_peer++;
+		h->stats->refused_peer++;
 		close(sock);
 		return err;
 	}
@@ -212,7 +211,7 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 	c->slot = slot;
 	h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
-	h->stats.connects++;
+	h->stats->connects++;
 	*out = c;
 	return 0;
 }
@@ -228,7 +227,7 @@ void cable_accept_all(struct os_host *h)
 			return;
 		if (h->pending_count == OS_PENDING_MAX ||
 		    h->polled_count == ARRAY_LEN(h->polled)) {
-			h->stats.refused_hello++;
+			h->stats->refused_hello++;
 			close(sock);
 			continue;
 		}
@@ -265,7 +264,7 @@ static int become_up(struct cable *c)
 	if (c->slot && !h->by_slot[c->slot])
 		h->by_slot[c->slot] = c;
 	host_poll_add(h, &c->path);
-	h->stats.accepts++;
+	h->stats->accepts++;
 	return 0;
 }
 
@@ -315,8 +314,8 @@ void cable_event(struct cable *c)
 		cable_fds_close(&fds);
 		if (err) {
 			log_warn_limited(&h->log_limit, host_now(h), "os",
-					 "cable to slot %u closed: %s",
-					 c->slot, error_text(err));
+					 "cable to slot %u closed: %s", c->slot,
+					 error_text(err));
 			break;
 		}
 	}
@@ -342,9 +341,9 @@ void cable_down(struct cable *c)
 	else
 		host_poll_remove(h, &c->path);
 	if (c->broken)
-		h->stats.broken_rings++;
+		h->stats->broken_rings++;
 	else if (c->state == CABLE_UP)
-		h->stats.hangups++;
+		h->stats->hangups++;
 	if (c->slot && h->by_slot[c->slot] == c)
 		h->by_slot[c->slot] = NULL;
 	c->state = CABLE_DOWN;

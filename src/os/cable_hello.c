@@ -122,19 +122,19 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 
 	err = cable_check_peer(c->sock, &same_user);
 	if (err) {
-		h->stats.refused_peer++;
+		h->stats->refused_peer++;
 		return err;
 	}
 	err = check_hello(&msg->hello, fds);
 	if (!err)
 		err = bell_peer_init(&c->peer, fds->fd[1], fds->fd[2]);
 	if (err) {
-		h->stats.refused_hello++;
+		h->stats->refused_hello++;
 		return err;
 	}
 	fds->fd[1] = fds->fd[2] = -1; /* the bell has them */
-	shared = pages_map(fds->fd[0], shared_size(msg->hello.ring_bytes),
-			   true);
+	shared =
+		pages_map(fds->fd[0], shared_size(msg->hello.ring_bytes), true);
 	if (!shared)
 		return -errno;
 	attach(c, shared, msg->hello.ring_bytes);
@@ -171,7 +171,7 @@ void cable_refuse_version(struct cable *c, const struct cable_msg *msg)
 	struct os_host *h = c->path.host;
 	struct cable_msg reply;
 
-	h->stats.refused_version++;
+	h->stats->refused_version++;
 	log_warn_limited(&h->log_limit, host_now(h), "os",
 			 "cable refused: the peer speaks version %u.%u, "
 			 "this process %u.%u; run the same release in both",

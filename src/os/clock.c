@@ -78,8 +78,8 @@ void os_clock_init(struct os_clock *c)
 	read_both(&tsc, &ns);
 	if (tsc <= c->base_tsc || ns <= c->base_ns)
 		return;
-	c->ns_per_tick_32 = (uint64_t)(((unsigned __int128)(ns - c->base_ns)
-					<< 32) /
-				       (tsc - c->base_tsc));
+	c->ns_per_tick_32 =
+		(uint64_t)(((unsigned __int128)(ns - c->base_ns) << 32) /
+			   (tsc - c->base_tsc));
 #endif
 }

@@ -26,10 +26,9 @@ static inline uint64_t os_clock_ns(const struct os_clock *c)
 	if (LIKELY(c->ns_per_tick_32 != 0)) {
 		uint64_t ticks = __builtin_ia32_rdtsc() - c->base_tsc;
 
-		return c->base_ns +
-		       (uint64_t)(((unsigned __int128)ticks *
-				   c->ns_per_tick_32) >>
-				  32);
+		return c->base_ns + (uint64_t)(((unsigned __int128)ticks *
+						c->ns_per_tick_32) >>
+					       32);
 	}
 #endif
 	return os_clock_kernel_ns();

@@ -174,8 +174,8 @@ static struct direct_map *map_make(struct cable *c,
 
 	/* The owner may lie about its own memory; it must not make us map
 	 * less than we believe. What it truncates later is a fault. */
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    rep->length == 0 || (uint64_t)st.st_size < rep->length ||
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || rep->length == 0 ||
+	    (uint64_t)st.st_size < rep->length ||
 	    rep->iova + rep->length < rep->iova)
 		return NULL;
 	m = calloc(1, sizeof(*m));
@@ -216,7 +216,7 @@ static struct direct_map *map_get(struct cable *c,
 	m = map_make(c, rep, fd);
 	t->maps[rep->word] = m;
 	if (m)
-		c->path.host->stats.direct_maps++;
+		c->path.host->stats->direct_maps++;
 	return m;
 }
 
@@ -243,7 +243,7 @@ int direct_reply(struct cable *c, const struct cable_msg *msg,
 			return 0;
 		}
 	}
-	h->stats.direct_refusals++;
+	h->stats->direct_refusals++;
 	e->state = DIRECT_REFUSED;
 	e->retry_ns = host_now(h) + OS_DIRECT_NO_NS;
 	return 0;

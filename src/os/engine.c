@@ -28,7 +28,7 @@
 
 enum {
 	EVENT_MAX = 64,
-	DRIVES_TO_TAKE = 4,  /* then the application has the bell */
+	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
 	EMPTIES_PER_NUDGE = 64,
 	IDLES_PER_NUDGE = 64,
@@ -208,7 +208,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	e->self_kick = false;
 	e->wake_ns = u64_min(due, now_ns + limit);
 	e->sleeping = true;
-	h->stats.engine_sleeps++;
+	h->stats->engine_sleeps++;
 	return true;
 }
 
@@ -299,8 +299,8 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (idle && (driven || crowded ||
-			     idle > h->cfg.engine_yields)) {
+		if (idle &&
+		    (driven || crowded || idle > h->cfg.engine_yields)) {
 			engine_sleep(h);
 			idle = 0;
 			continue;

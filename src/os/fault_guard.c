@@ -29,8 +29,7 @@ struct guard {
  * the initial-exec model, so that the handler reaches it without a call that
  * may allocate.
  */
-static __thread struct guard guard
-	__attribute__((tls_model("initial-exec")));
+static __thread struct guard guard __attribute__((tls_model("initial-exec")));
 static struct sigaction previous;
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 static int install_error;
@@ -150,18 +149,35 @@ static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 		write_byte(far++, *near++);
 }
 
+/* Out of line, so that nothing that changes lives across sigsetjmp. memcpy
+ * moves aligned words by vector instructions, which x86 never tears below eight
+ * bytes. */
+static __attribute__((noinline)) void read_far(uint8_t *near,
+					       const uint8_t *far, size_t len)
+{
+	if (len <= SMALL_BYTES)
+		read_words(near, far, len);
+	else
+		memcpy(near, far, len);
+}
+
+static __attribute__((noinline)) void write_far(uint8_t *far,
+						const uint8_t *near, size_t len)
+{
+	size_t bulk = len > SMALL_BYTES ? len - TAIL_BYTES : 0;
+
+	if (bulk)
+		memcpy(far, near, bulk);
+	write_words(far + bulk, near + bulk, len - bulk);
+}
+
 int fault_guard_read(const struct fault_range *r, const void *far, void *near,
 		     size_t len_bytes)
 {
 	if (sigsetjmp(guard.back, 0))
 		return -EFAULT;
 	guard_enter(r);
-	/* memcpy moves aligned words by vector instructions, which x86 never
-	 * tears below eight bytes. */
-	if (len_bytes <= SMALL_BYTES)
-		read_words(near, far, len_bytes);
-	else
-		memcpy(near, far, len_bytes);
+	read_far(near, far, len_bytes);
 	guard_leave();
 	return 0;
 }
@@ -169,17 +185,10 @@ int fault_guard_read(const struct fault_range *r, const void *far, void *near,
 int fault_guard_write(const struct fault_range *r, void *far, const void *near,
 		      size_t len_bytes)
 {
-	size_t bulk = 0;
-
-	if (len_bytes > SMALL_BYTES)
-		bulk = len_bytes - TAIL_BYTES;
 	if (sigsetjmp(guard.back, 0))
 		return -EFAULT;
 	guard_enter(r);
-	if (bulk)
-		memcpy(far, near, bulk);
-	write_words((uint8_t *)far + bulk, (const uint8_t *)near + bulk,
-		    len_bytes - bulk);
+	write_far(far, near, len_bytes);
 	guard_leave();
 	return 0;
 }

@@ -170,7 +170,7 @@ static void take_back(struct os_host *h, struct cable *c, unsigned i)
 			      memory_order_release);
 	m->used = false;
 	h->handed_count--;
-	h->stats.direct_revokes++;
+	h->stats->direct_revokes++;
 }
 
 /* Takes back what matches the key, or else the grant. */
@@ -328,9 +328,9 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	reply.map_rep.rkey = req->rkey;
 	reply.map_rep.status = decide(c, req, &reply.map_rep, &g);
 	if (g)
-		h->stats.direct_grants++;
+		h->stats->direct_grants++;
 	else
-		h->stats.direct_denials++;
+		h->stats->direct_denials++;
 	err = cable_msg_send(c->sock, &reply, g ? &g->peer_fd : NULL,
 			     g ? 1 : 0);
 	/* A peer that asks faster than it reads goes without an answer. */

@@ -16,29 +16,45 @@
 /* ---- addresses ------------------------------------------------------- */
 
 /* All NICs of one host have one locally administered MAC. */
+static void make_mac(const uint8_t a[4], uint8_t mac[6])
+{
+	const uint8_t m[6] = {0x02, 0xa9, a[0], a[1], a[2], a[3]};
+
+	memcpy(mac, m, sizeof(m));
+}
+
+/* EUI-64 of the MAC. */
+static void make_eui(const uint8_t mac[6], uint8_t eui[8])
+{
+	const uint8_t e[8] = {mac[0] ^ 0x02, mac[1], mac[2], 0xff,
+			      0xfe,	     mac[3], mac[4], mac[5]};
+
+	memcpy(eui, e, sizeof(e));
+}
+
+uint64_t host_guid(const uint8_t address[4])
+{
+	uint8_t mac[6], eui[8];
+	uint64_t guid = 0;
+
+	make_mac(address, mac);
+	make_eui(mac, eui);
+	for (unsigned i = 0; i < sizeof(eui); i++)
+		guid = guid << 8 | eui[i];
+	return guid;
+}
+
 static void make_gids(struct os_host *h)
 {
 	const uint8_t *a = h->cfg.address;
-	const uint8_t mac[6] = {0x02, 0xa9, a[0], a[1], a[2], a[3]};
 
-	h->gid_link = (struct env_addr){
-		.ip = {0xfe, 0x80, [8] = mac[0] ^ 0x02, mac[1], mac[2], 0xff,
-		       0xfe, mac[3], mac[4], mac[5]},
-	};
+	h->gid_link = (struct env_addr){.ip = {0xfe, 0x80}};
 	h->gid_ip4 = (struct env_addr){
 		.ip = {[10] = 0xff, 0xff, a[0], a[1], a[2], a[3]},
 	};
-	memcpy(h->gid_link.mac, mac, sizeof(mac));
-	memcpy(h->gid_ip4.mac, mac, sizeof(mac));
-}
-
-static uint64_t make_guid(const struct os_host *h)
-{
-	uint64_t guid = 0;
-
-	for (unsigned i = 8; i < 16; i++)
-		guid = guid << 8 | h->gid_link.ip[i];
-	return guid;
+	make_mac(a, h->gid_link.mac);
+	make_mac(a, h->gid_ip4.mac);
+	make_eui(h->gid_link.mac, h->gid_link.ip + 8);
 }
 
 /* ---- open ------------------------------------------------------------ */
@@ -64,8 +80,9 @@ static int check_config(struct os_config *cfg)
 				 r, OS_RING_BYTES_MIN, OS_RING_BYTES_MAX);
 	if (!memchr(cfg->rack, '\0', sizeof(cfg->rack)) || !cfg->rack[0] ||
 	    strchr(cfg->rack, '/'))
-		return error_set(-EINVAL, "the rack's name must have 1 to %d "
-					  "characters and no slash",
+		return error_set(-EINVAL,
+				 "the rack's name must have 1 to %d "
+				 "characters and no slash",
 				 OS_RACK_NAME_MAX - 1);
 	cfg->ring_bytes = r;
 	return 0;
@@ -84,7 +101,7 @@ static int open_nic(struct os_host *h)
 		.slot = h->slot,
 		.gid_count = 2,
 		.gids = {h->gid_link, h->gid_ip4},
-		.node_guid = make_guid(h),
+		.node_guid = host_guid(h->cfg.address),
 		.counters = h->cfg.nic_counters,
 		.bug = h->cfg.bug,
 	};
@@ -134,12 +151,15 @@ static void host_free(struct os_host *h)
 static void host_close(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
+	void (*closed)(void) = h->closed;
 
-	if (h->forgotten || (h->put && !h->put(h)))
+	if (h->forgotten || (h->put && !h->put()))
 		return;
 	engine_stop(h);
 	nic_destroy(h->base.nic);
 	host_free(h);
+	if (closed)
+		closed();
 }
 
 static const struct nic_host_ops host_ops = {
@@ -162,6 +182,7 @@ static struct os_host *host_new(const struct os_config *cfg)
 		return NULL;
 	}
 	h->cfg = *cfg;
+	h->stats = cfg->stats ? cfg->stats : &h->own_stats;
 	h->base.ops = &host_ops;
 	h->base.env = &h->env;
 	h->env.ops = &host_env_ops;
@@ -215,7 +236,7 @@ err_free:
 void os_host_stats(struct nic_host *host, struct os_stats *out)
 {
 	lock_take(&host->lock);
-	*out = host_of(host)->stats;
+	*out = *host_of(host)->stats;
 	lock_drop(&host->lock);
 }
 
@@ -254,6 +275,8 @@ void host_forget(struct os_host *h)
 		if (loop_open(h, &unused) == 0)
 			unused->port = &void_port;
 	}
+	pcap_destroy(h->pcap);
+	h->pcap = NULL;
 	h->polled_count = 0;
 	h->handed_count = 0; /* taking back is the parent's */
 	close(h->listen_fd);

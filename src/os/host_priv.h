@@ -107,10 +107,13 @@ struct os_host {
 
 	uint8_t *tx_frame; /* between tx_begin and tx_end */
 	struct pcap *pcap; /* NULL: no capture */
-	struct os_stats stats;
+	struct os_stats *stats;
+	struct os_stats own_stats;
 	struct log_limit log_limit;
-	/* Called by close; false: there are other users. */
-	bool (*put)(struct os_host *host);
+	/* For an owner that counts users: put is asked first by close, false
+	 * means that there are others; closed is called when all is gone. */
+	bool (*put)(void);
+	void (*closed)(void);
 	bool forgotten; /* after a fork, in the child */
 };
 
@@ -128,6 +131,9 @@ static inline uint64_t host_now(const struct os_host *h)
 {
 	return os_clock_ns(&h->clock);
 }
+
+/* The node GUID of the NICs at an address. */
+uint64_t host_guid(const uint8_t address[4]);
 
 /* A received frame on its way into the NIC. */
 void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);

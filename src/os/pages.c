@@ -74,8 +74,8 @@ int pages_memfd(const char *name, size_t len_bytes)
 
 int pages_seal_size(int fd)
 {
-	if (fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
+	    0)
 		return -errno;
 	return 0;
 }
