@@ -118,7 +118,7 @@ void fabric_submit(struct fabric *f, uint32_t msg)
 		if (!p->dead && !p->port_dead[m->src] && !p->port_dead[m->dst])
 			m->planes |= (uint8_t)(1u << i);
 	}
-	if (!m->planes) {
+	if (!m->planes || fabric_node_dead(f, m->src)) {
 		/* No way left. The message is lost and stays unaccounted. */
 		f->drops++;
 		edm_run_forget(f->run, msg);
@@ -195,6 +195,10 @@ void fabric_timer(struct fabric_plane *p, uint32_t msg, uint32_t turn)
 	if (p->dead || !m->live || m->turn != turn ||
 	    !(m->planes & 1u << p->index))
 		return;
+	if (fabric_node_dead(f, m->src)) {
+		fabric_leave(p, msg);
+		return;
+	}
 	if (m->op == EDM_WRITE) {
 		/* Fully granted: whether it arrived the sender cannot know. */
 		if (m->sent_bytes[p->index] >= batch_bytes(f, msg)) {
