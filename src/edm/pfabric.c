@@ -258,11 +258,14 @@ static void on_timer(struct pfabric *x, uint16_t port, uint32_t msg,
 	struct edm_msg *m = &x->r.run->msg[msg];
 	struct flow *f = m->flow;
 	uint64_t now = edm_rival_now(&x->r);
+	bool waiting;
 
 	if (!m->live || m->turn != turn || !f)
 		return;
-	/* Waiting in the host for more urgent messages is no loss. */
-	if (f->in_flight && now >= f->progress_ps + x->timeout_ps) {
+	/* Waiting in the host for more urgent messages is no loss. Packets sent
+	 * twice are acknowledged twice, so in_flight alone does not tell. */
+	waiting = f->in_flight || !flow_can_send(x, f);
+	if (waiting && now >= f->progress_ps + x->timeout_ps) {
 		x->r.timeouts++;
 		f->timeouts++;
 		f->in_flight = 0;
@@ -272,7 +275,7 @@ static void on_timer(struct pfabric *x, uint16_t port, uint32_t msg,
 			host_send(x, port);
 	}
 	edm_run_push(x->r.run,
-		     (f->in_flight ? f->progress_ps : now) + x->timeout_ps,
+		     (waiting ? f->progress_ps : now) + x->timeout_ps,
 		     EV_TIMER, port, msg, turn);
 }
 
