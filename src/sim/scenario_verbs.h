@@ -13,46 +13,46 @@
 #include "base.h"
 
 /* What happened in a run; each has a line in the result. */
-#define SIM_VERBS_COUNTS(X)                                 \
-	X(frames, "frames sent")                            \
-	X(delivered, "frames delivered")                    \
-	X(lost, "frames lost")                              \
-	X(duplicated, "frames duplicated")                  \
-	X(reordered, "frames reordered")                    \
-	X(corrupted, "frames corrupted")                    \
-	X(cut, "frames that met a path that was down")      \
-	X(path_full, "times a transmit queue was full")     \
-	X(crashes, "hosts crashed")                         \
-	X(cuts, "paths cut for a while")                    \
-	X(path_downs, "paths reported down")                \
-	X(sends, "SEND")                                    \
-	X(sends_imm, "SEND with immediate")                 \
-	X(sends_inv, "SEND with invalidate")                \
-	X(writes, "WRITE")                                  \
-	X(writes_imm, "WRITE with immediate")               \
-	X(reads, "READ")                                    \
-	X(cas, "compare and swap")                          \
-	X(faa, "fetch and add")                             \
-	X(masked, "masked atomics")                         \
-	X(shared_faa, "fetch and add on shared counters")   \
-	X(binds, "windows bound")                           \
-	X(datagrams, "datagrams sent")                      \
-	X(datagrams_received, "datagrams received")         \
-	X(receives, "receives completed")                   \
-	X(bad_ops, "requests made wrong on purpose")        \
-	X(short_receives, "receives too small on purpose")  \
-	X(errors, "first errors of a queue pair")           \
-	X(flushes, "requests flushed")                      \
-	X(resets, "connections made anew")                  \
-	X(recreates, "of them with new queue pairs")        \
-	X(reregs, "regions registered anew")                \
-	X(rnr, "receiver-not-ready sent")                   \
-	X(retries, "go-back-N restarts")                    \
-	X(timeouts, "timeouts")                             \
-	X(duplicate_atomics, "duplicate atomics replayed")  \
+#define SIM_VERBS_COUNTS(X)                                  \
+	X(frames, "frames sent")                             \
+	X(delivered, "frames delivered")                     \
+	X(lost, "frames lost")                               \
+	X(duplicated, "frames duplicated")                   \
+	X(reordered, "frames reordered")                     \
+	X(corrupted, "frames corrupted")                     \
+	X(cut, "frames that met a path that was down")       \
+	X(path_full, "times a transmit queue was full")      \
+	X(crashes, "hosts crashed")                          \
+	X(cuts, "paths cut for a while")                     \
+	X(path_downs, "paths reported down")                 \
+	X(sends, "SEND")                                     \
+	X(sends_imm, "SEND with immediate")                  \
+	X(sends_inv, "SEND with invalidate")                 \
+	X(writes, "WRITE")                                   \
+	X(writes_imm, "WRITE with immediate")                \
+	X(reads, "READ")                                     \
+	X(cas, "compare and swap")                           \
+	X(faa, "fetch and add")                              \
+	X(masked, "masked atomics")                          \
+	X(shared_faa, "fetch and add on shared counters")    \
+	X(binds, "windows bound")                            \
+	X(datagrams, "datagrams sent")                       \
+	X(datagrams_received, "datagrams received")          \
+	X(receives, "receives completed")                    \
+	X(bad_ops, "requests made wrong on purpose")         \
+	X(short_receives, "receives too small on purpose")   \
+	X(errors, "first errors of a queue pair")            \
+	X(flushes, "requests flushed")                       \
+	X(resets, "connections made anew")                   \
+	X(recreates, "of them with new queue pairs")         \
+	X(reregs, "regions registered anew")                 \
+	X(rnr, "receiver-not-ready sent")                    \
+	X(retries, "go-back-N restarts")                     \
+	X(timeouts, "timeouts")                              \
+	X(duplicate_atomics, "duplicate atomics replayed")   \
 	X(duplicate_reads, "duplicate READs answered again") \
-	X(icrc_drops, "frames dropped for their ICRC")      \
-	X(events, "simulator events")                       \
+	X(icrc_drops, "frames dropped for their ICRC")       \
+	X(events, "simulator events")                        \
 	X(virtual_us, "virtual microseconds")
 
 struct sim_verbs_counts {

@@ -17,10 +17,10 @@ void vs_op_put(struct vs_op *op)
 static enum vs_kind draw_kind(struct vs_ep *ep)
 {
 	static const uint8_t weights[VS_KIND_COUNT] = {
-		[VS_SEND] = 14,	      [VS_SEND_IMM] = 6,  [VS_SEND_INV] = 4,
-		[VS_WRITE] = 24,      [VS_WRITE_IMM] = 8, [VS_READ] = 22,
-		[VS_CAS] = 6,	      [VS_FAA] = 6,	  [VS_MASKED_CAS] = 3,
-		[VS_MASKED_FAA] = 3,  [VS_SHARED_FAA] = 8, [VS_BIND] = 4,
+		[VS_SEND] = 14,	     [VS_SEND_IMM] = 6,	  [VS_SEND_INV] = 4,
+		[VS_WRITE] = 24,     [VS_WRITE_IMM] = 8,  [VS_READ] = 22,
+		[VS_CAS] = 6,	     [VS_FAA] = 6,	  [VS_MASKED_CAS] = 3,
+		[VS_MASKED_FAA] = 3, [VS_SHARED_FAA] = 8, [VS_BIND] = 4,
 	};
 	uint32_t at = sim_rand_below(&ep->rand, 108);
 	unsigned k = 0;
@@ -43,8 +43,7 @@ static uint32_t draw_len(struct vs_ep *ep, uint32_t max)
 	else if (c < 85)
 		top = tops[2];
 	else
-		top = tops[3 + sim_rand_below(&ep->rand,
-					      ep->s->vs->len_class)];
+		top = tops[3 + sim_rand_below(&ep->rand, ep->s->vs->len_class)];
 	return sim_rand_below(&ep->rand, u32_min(top, max) + 1);
 }
 
@@ -53,13 +52,13 @@ static void gather(struct vs_ep *ep, struct vs_op *op)
 	const uint8_t *source = ep->node->source.base;
 	uint32_t at = 0;
 
-	op->piece_count = vs_pieces(&ep->rand, op->len, ep->sge_max,
-				    op->pieces);
+	op->piece_count =
+		vs_pieces(&ep->rand, op->len, ep->sge_max, op->pieces);
 	for (unsigned i = 0; i < op->piece_count; i++) {
 		struct vs_piece *p = &op->pieces[i];
 
-		p->off = sim_rand_below(&ep->rand,
-					VS_SOURCE_BYTES - p->len + 1);
+		p->off =
+			sim_rand_below(&ep->rand, VS_SOURCE_BYTES - p->len + 1);
 		memcpy(op->data + at, source + p->off, p->len);
 		at += p->len;
 	}
@@ -89,8 +88,8 @@ static void draw_atomic(struct vs_ep *ep, struct vs_op *op)
 		a->swap_mask = sim_rand_u64(r);
 		a->compare_mask = sim_rand_u64(r) & sim_rand_u64(r);
 	} else if (op->kind == VS_MASKED_FAA) {
-		a->boundary = sim_rand_u64(r) & sim_rand_u64(r) &
-			      sim_rand_u64(r);
+		a->boundary =
+			sim_rand_u64(r) & sim_rand_u64(r) & sim_rand_u64(r);
 	}
 }
 
@@ -206,8 +205,8 @@ static void spoil_remote(struct vs_ep *ep, struct vs_op *op)
 		op->target_key ^= 0x5a;
 		break;
 	case 1: /* the last byte is one too far */
-		op->target_iova = to->window.iova + VS_WINDOW_BYTES + 1 -
-				  op->len;
+		op->target_iova =
+			to->window.iova + VS_WINDOW_BYTES + 1 - op->len;
 		op->target_key = to->window_mr->rkey;
 		break;
 	case 2: /* a region that is gone, or one we may only read */
@@ -251,12 +250,18 @@ static void spoil(struct vs_ep *ep, struct vs_op *op)
 static void count(struct sim_verbs_counts *c, enum vs_kind kind)
 {
 	uint64_t *const by_kind[VS_KIND_COUNT] = {
-		[VS_SEND] = &c->sends,	     [VS_SEND_IMM] = &c->sends_imm,
-		[VS_SEND_INV] = &c->sends_inv, [VS_WRITE] = &c->writes,
-		[VS_WRITE_IMM] = &c->writes_imm, [VS_READ] = &c->reads,
-		[VS_CAS] = &c->cas,	     [VS_FAA] = &c->faa,
-		[VS_MASKED_CAS] = &c->masked, [VS_MASKED_FAA] = &c->masked,
-		[VS_SHARED_FAA] = &c->shared_faa, [VS_BIND] = &c->binds,
+		[VS_SEND] = &c->sends,
+		[VS_SEND_IMM] = &c->sends_imm,
+		[VS_SEND_INV] = &c->sends_inv,
+		[VS_WRITE] = &c->writes,
+		[VS_WRITE_IMM] = &c->writes_imm,
+		[VS_READ] = &c->reads,
+		[VS_CAS] = &c->cas,
+		[VS_FAA] = &c->faa,
+		[VS_MASKED_CAS] = &c->masked,
+		[VS_MASKED_FAA] = &c->masked,
+		[VS_SHARED_FAA] = &c->shared_faa,
+		[VS_BIND] = &c->binds,
 	};
 
 	(*by_kind[kind])++;

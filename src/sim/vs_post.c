@@ -10,10 +10,10 @@ static unsigned recv_sges(struct vs_slots *slots, const struct vs_recv *recv,
 			  struct ibv_sge *sge)
 {
 	for (unsigned i = 0; i < recv->piece_count; i++)
-		sge[i] = (struct ibv_sge){
-			.addr = slots->area.iova + recv->pieces[i].off,
-			.length = recv->pieces[i].len,
-			.lkey = slots->mr->lkey};
+		sge[i] = (struct ibv_sge){.addr = slots->area.iova +
+						  recv->pieces[i].off,
+					  .length = recv->pieces[i].len,
+					  .lkey = slots->mr->lkey};
 	return recv->piece_count;
 }
 
@@ -33,8 +33,8 @@ static bool post_recv(struct vs_ep *ep)
 			    ep->sge_max, recv->pieces, &recv->piece_count);
 	if (slot < 0)
 		return false;
-	recv->id = VS_ID_RECV | ep->node->recv_id++ * VS_ID_SLOTS |
-		   (unsigned)slot;
+	recv->id =
+		VS_ID_RECV | ep->node->recv_id++ * VS_ID_SLOTS | (unsigned)slot;
 	wr.wr_id = recv->id;
 	wr.num_sge = (int)recv_sges(&ep->rq_slots, recv, sge);
 	if (ibv_post_recv(ep->qp, &wr, &bad)) {
@@ -77,9 +77,9 @@ void vs_post_srq(struct vs_node *node)
 		struct vs_recv recv = {.posted = true, .room = VS_MSG_MAX};
 		struct ibv_sge sge[VS_SGE_MAX];
 		struct ibv_recv_wr wr = {.sg_list = sge}, *bad;
-		int slot = vs_slot_take(vs, &node->srq_slots, &vs->rand,
-					recv.room, 4, recv.pieces,
-					&recv.piece_count);
+		int slot =
+			vs_slot_take(vs, &node->srq_slots, &vs->rand, recv.room,
+				     4, recv.pieces, &recv.piece_count);
 
 		if (slot < 0)
 			return;
@@ -96,7 +96,8 @@ void vs_post_srq(struct vs_node *node)
 	}
 }
 
-/* ---- requests -------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------
+ */
 
 /* A work request with everything it points to. */
 struct request {
@@ -123,8 +124,7 @@ static void fill_sges(struct vs_ep *ep, struct request *rq)
 {
 	struct vs_op *op = rq->op;
 	bool lands = op->land >= 0;
-	const struct vs_area *area =
-		lands ? &ep->land.area : &ep->node->source;
+	const struct vs_area *area = lands ? &ep->land.area : &ep->node->source;
 	uint32_t lkey = lands ? ep->land.mr->lkey : ep->node->source_mr->lkey;
 
 	for (unsigned i = 0; i < op->piece_count; i++)
@@ -223,8 +223,9 @@ static void fill_request(struct vs_ep *ep, struct request *rq)
 
 static void enqueue(struct vs_ep *ep, struct vs_op *op)
 {
-	vs_trace(ep->s->vs, "%s: post %lu kind %u len %u off %u%s%s%s expect %u",
-		 ep->name, op->id, op->kind, op->len, op->off,
+	vs_trace(ep->s->vs,
+		 "%s: post %lu kind %u len %u off %u%s%s%s expect %u", ep->name,
+		 op->id, op->kind, op->len, op->off,
 		 op->signaled ? " signaled" : "", op->fence ? " fence" : "",
 		 op->strict ? " strict" : "", op->expect);
 	vs_shadow_post(ep, op);

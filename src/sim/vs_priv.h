@@ -201,8 +201,8 @@ struct vs_ep {
 	struct ibv_mr *words_mr;
 	uint64_t word_shadow[VS_WORDS];
 	struct ibv_mw *mw;
-	uint32_t mw_key;     /* usable by the peer; 0: not now */
-	bool mw_busy;	     /* bound, or being bound or invalidated */
+	uint32_t mw_key; /* usable by the peer; 0: not now */
+	bool mw_busy;	 /* bound, or being bound or invalidated */
 	/* Own requests, oldest first. */
 	struct vs_op *sq[VS_SQ_MAX];
 	uint32_t sq_head;
@@ -218,13 +218,18 @@ struct vs_ep {
 	struct vs_op *msg_first;
 	struct vs_op **msg_last;
 	/* This epoch. */
-	bool errored;	    /* the queue pair is known to be in error */
 	bool failed_send;   /* an error completion was seen on the send side */
-	bool failed_itself; /* we put it into error, or a path went down */
+	bool failed_cause;  /* and it was not a mere flush, or a path broke */
+	bool failed_itself; /* we put it into error */
+	bool flush_seen;    /* before that; something must explain it */
 	bool bad_posted;    /* a request that breaks the peer was posted */
 	bool short_seen;    /* a receive was too small */
-	bool short_claimed; /* the peer said that ours was */
+	bool short_claimed; /* the peer said that one of its was */
 	bool drained;
+	uint64_t drain_ps; /* since when */
+	/* Requests that ended with an unknown fate, oldest first. */
+	struct vs_op *unsure[VS_SQ_MAX];
+	unsigned unsure_count;
 	bool held; /* receives are held back, to make RNR happen */
 	uint8_t rnr_retry;
 	uint32_t psn;
@@ -266,7 +271,6 @@ struct vs {
 	unsigned break_ppm; /* how often a connection is broken */
 	unsigned len_class; /* how large requests tend to be */
 	unsigned running;   /* client fibers that have not ended */
-	unsigned datagram_dups_max;
 };
 
 /* vs_fail: one violation; the run ends soon after. vs_trace: a line of text. */
@@ -325,26 +329,27 @@ void vs_op_put(struct vs_op *op);
 /* ---- vs_poll.c: completions -------------------------------------------- */
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
-/* Requests that ended with an unknown fate in this epoch; vs_conn.c settles
- * them. */
-void vs_unsure_add(struct vs_ep *ep, struct vs_op *op);
+void vs_msg_pop(struct vs_ep *from);
 
 /* ---- vs_conn.c: connecting, failing, connecting again ------------------ */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
 int vs_session_connect(struct vs_session *s) MUST_CHECK;
 void vs_ep_fail_qp(struct vs_ep *ep);
+/* The connection is to be given up and made anew. */
+void vs_session_break(struct vs_session *s);
 /* One step of draining; moves the session on when both ends are ready. */
 void vs_session_drain(struct vs_ep *ep);
+/* Both ends are over for good: checks and frees what is left of them. */
+void vs_session_settle(struct vs_session *s);
 
 /* ---- vs_world.c: nodes and sessions ------------------------------------ */
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
+int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
 
 /* ---- vs_ud.c: datagrams ------------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;
 void vs_ud_destroy(struct vs_node *node);
-void vs_ud_step(struct vs_node *node, struct sim_rand *r);
-void vs_ud_completion(struct vs_node *node, const struct ibv_wc *wc);
-uint32_t vs_ud_qpn(const struct vs_node *node);
+void vs_ud_step(struct vs_node *node);
 
 #endif

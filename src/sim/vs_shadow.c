@@ -151,8 +151,8 @@ void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op)
 
 	for (uint32_t i = 0; !same && i < op->len; i++) {
 		uint8_t have = to->window.base[op->off + i];
-		bool known = have == op->data[i] ||
-			     have == to->shadow[op->off + i];
+		bool known =
+			have == op->data[i] || have == to->shadow[op->off + i];
 
 		/* The receive may be polled long after the WRITE: later ones
 		 * and what they replaced explain the byte as well. */
@@ -161,8 +161,9 @@ void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op)
 			const struct vs_op *o = from->sq[k % VS_SQ_MAX];
 			uint32_t at = op->off + i;
 
-			known = covers(o, at) && (o->data[at - o->off] == have ||
-						  o->old[at - o->off] == have);
+			known = covers(o, at) &&
+				(o->data[at - o->off] == have ||
+				 o->old[at - o->off] == have);
 		}
 		if (known)
 			continue;
