@@ -145,6 +145,10 @@ static uint64_t ex_read_wallclock_ns(struct ibv_cq_ex *ex)
 	       (env_now_ns(host->env) - then_ns);
 }
 
+static const uint64_t WC_TIMESTAMPS =
+	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
 /* Only what was asked for gets a reader; the rest stays NULL, as the API
  * promises nothing about it. */
 void verbs_cq_ex_init(struct verbs_cq *cq, uint64_t wc_flags)
@@ -175,4 +179,9 @@ void verbs_cq_ex_init(struct verbs_cq *cq, uint64_t wc_flags)
 		ex->read_completion_ts = ex_read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 		ex->read_completion_wallclock_ns = ex_read_wallclock_ns;
+	if (wc_flags & WC_TIMESTAMPS) {
+		lock_take(&cq->host->lock);
+		nic_cq_enable_timestamps(cq->nic);
+		lock_drop(&cq->host->lock);
+	}
 }

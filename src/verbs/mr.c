@@ -16,6 +16,13 @@ enum {
 	PROBE_PAGES = 4096,
 };
 
+/* Without what only a driver would look at: hints, and the page size. */
+static int nic_access(unsigned access)
+{
+	return (int)(access & ~(unsigned)(IBV_ACCESS_OPTIONAL_RANGE |
+					  IBV_ACCESS_HUGETLB));
+}
+
 int verbs_check_access(unsigned access)
 {
 	/* Optional rights are hints; who does not know one ignores it. */
@@ -70,7 +77,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 		.addr = addr,
 		.length = length,
 		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
-		.access = (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE),
+		.access = nic_access(access),
 	};
 	struct verbs_mr *mr;
 	int rc;
@@ -155,7 +162,7 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 		.addr = addr,
 		.length = length,
 		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr,
-		.access = access & ~IBV_ACCESS_OPTIONAL_RANGE,
+		.access = nic_access((unsigned)access),
 	};
 	int rc;
 
@@ -232,8 +239,7 @@ struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 		goto err;
 	lock_take(&host->lock);
 	rc = nic_mr_reg_dm(to_pd(pd)->nic, to_dm(dm)->nic, dm_offset, length,
-			   (int)(access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE),
-			   &mr->nic);
+			   nic_access(access), &mr->nic);
 	if (!rc)
 		mr_publish(mr, pd, NULL, length);
 	lock_drop(&host->lock);

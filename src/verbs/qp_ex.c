@@ -86,8 +86,14 @@ static int ex_complete(struct ibv_qp_ex *ex)
 		rc = -EIO;
 	if (LIKELY(!rc)) {
 		lock_take(&host->lock);
-		for (i = 0; i < st->count && !rc; i++)
+		for (i = 0; i < st->count; i++) {
 			rc = verbs_post_one(qp, &st->wrs[i]);
+			if (UNLIKELY(rc)) {
+				/* All or nothing. */
+				nic_qp_unpost(qp->nic, i);
+				break;
+			}
+		}
 		nic_qp_kick(qp->nic);
 		lock_drop(&host->lock);
 	}
