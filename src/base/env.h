@@ -85,6 +85,8 @@ struct env_ops {
 			   void *near, size_t len_bytes);
 	int (*direct_atomic)(struct env *env, const struct atomic_op *op,
 			     void *far, uint64_t *original);
+	/* A key of this process is gone: peers' mappings of it end. */
+	void (*direct_revoke)(struct env *env, uint32_t rkey);
 };
 
 struct env {

@@ -245,6 +245,8 @@ int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
 int nic_cq_destroy(struct nic_cq *cq) MUST_CHECK; /* -EBUSY while used */
 int nic_cq_resize(struct nic_cq *cq, uint32_t cqe_count) MUST_CHECK;
 uint32_t nic_cq_size(const struct nic_cq *cq);
+/* Off at first: a clock reading per completion. */
+void nic_cq_enable_timestamps(struct nic_cq *cq);
 
 /* One upcall at the next completion (solicited or failed ones only, when
  * asked). */
@@ -281,6 +283,8 @@ struct nic_qp_attr {
 	void *owner;
 };
 
+/* Resetting or destroying a queue pair takes its completions out of their
+ * queues: the caller keeps pollers of both CQs away meanwhile. */
 int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 		  struct nic_qp **out) MUST_CHECK;
 void nic_qp_destroy(struct nic_qp *qp);
@@ -317,6 +321,8 @@ int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		     const struct nic_send_extra *extra) MUST_CHECK;
 /* After one or several posts: starts to transmit them. */
 void nic_qp_kick(struct nic_qp *qp);
+/* Takes back the newest `count` posts, none of which was kicked yet. */
+void nic_qp_unpost(struct nic_qp *qp, uint32_t count);
 int nic_qp_post_recv(struct nic_qp *qp,
 		     const struct ibv_recv_wr *wr) MUST_CHECK;
 

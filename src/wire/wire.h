@@ -63,6 +63,7 @@ enum wire_op_flags {
 	WIRE_OP_RESPONSE = 1u << 2,
 	WIRE_OP_PAYLOAD = 1u << 3,
 	WIRE_OP_RECV = 1u << 4, /* its last packet consumes a receive */
+	WIRE_OP_ADD = 1u << 5, /* the atomic adds; else it compares and swaps */
 	/* Extension headers, in the order in which they stand. */
 	WIRE_OP_DETH = 1u << 8,
 	WIRE_OP_RETH = 1u << 9,
@@ -181,13 +182,17 @@ enum wire_error {
 	WIRE_E_ICRC,
 	WIRE_E_VERSION, /* BTH transport version */
 	WIRE_E_OPCODE,	/* unknown opcode */
-	WIRE_E_PAYLOAD, /* pad or payload where the opcode has none */
+	/* Pad or payload where the opcode has none, payload and pad not a
+	 * multiple of four bytes, or more payload than the largest MTU. */
+	WIRE_E_PAYLOAD,
 };
 
 /*
  * Parses and checks one whole Ethernet frame. Headers are read once into a
  * local copy, so that a peer that can write the frame meanwhile cannot change
- * what was checked.
+ * what was checked; the payload stays in the frame. Bytes behind the IP packet
+ * (Ethernet padding) are ignored. On success every member of *pkt is written,
+ * those that the opcode does not have as zero; else *pkt is left alone.
  */
 enum wire_error wire_parse(const uint8_t *frame, size_t len_bytes,
 			   struct wire_pkt *pkt);
@@ -208,16 +213,26 @@ static inline bool wire_is_ipv4(const uint8_t ip[16])
  * payload is expected at frame + wire_header_bytes() already, or copied there
  * when pkt->payload points elsewhere (NULL: in place). `frame` has room for
  * WIRE_FRAME_MAX bytes. Returns the frame's length.
+ *
+ * The pad follows from payload_len; pkt->pad is not read. Both addresses are of
+ * one family, which decides between IPv4 and IPv6. An unknown opcode, or a
+ * payload that the opcode cannot carry, is a bug of the caller.
  */
 size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame);
 
-/* The ICRC of the IP packet (from its IP header to the end of the pad). */
+/*
+ * The ICRC of the IP packet (from its IP header to the end of the pad), which
+ * has at least its IP, UDP and BTH headers. Stored little-endian in a frame.
+ */
 uint32_t wire_icrc(const uint8_t *ip, size_t len_bytes);
 
 /* One line of text, for logs and `aquifer sim --trace`. */
 void wire_describe(const struct wire_pkt *pkt, char *buf, size_t len_bytes);
 
-/* The 40 bytes that precede a UD payload in the receive buffer. */
+/*
+ * The 40 bytes that precede a UD payload in the receive buffer: the IPv6
+ * header, or 20 bytes of zero and the IPv4 header. The frame was parsed before.
+ */
 void wire_grh(const uint8_t *frame, uint8_t grh[WIRE_GRH_BYTES]);
 
 #endif

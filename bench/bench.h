@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the command line calls: the benchmarks, by name. */
+#ifndef AQ_BENCH_H
+#define AQ_BENCH_H
+
+/* `aquifer bench verbs ...`; argv[0] is "verbs". Returns an exit code: 0 ran,
+ * 1 failed, 2 wrong usage, 3 a ratio missed its bound (--check only). */
+int bench_verbs_cmd(int argc, char **argv);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of one measured process, between the conductor's commands. */
+#include "side.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guard.h"
+#include "stats.h"
+#include "ticks.h"
+
+enum {
+	WARM_UP_PART = 8
+}; /* of the window, before each round */
+
+int side_fail(struct side *s, int rc, const char *what)
+{
+	if (s->why[0] == '\0')
+		snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(-rc));
+	return rc;
+}
+
+int side_send(int fd, const void *buf, size_t len_bytes)
+{
+	const char *p = buf;
+
+	while (len_bytes > 0) {
+		ssize_t n = send(fd, p, len_bytes, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+int side_recv(int fd, void *buf, size_t len_bytes)
+{
+	char *p = buf;
+
+	while (len_bytes > 0) {
+		ssize_t n = recv(fd, p, len_bytes, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EPIPE;
+		p += n;
+		len_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+void side_buffer_fill(uint8_t *buf, uint32_t block)
+{
+	uint32_t len = side_buffer_bytes(block);
+
+	for (uint64_t off = 0; off < len; off += block) {
+		uint64_t word = ~off;
+
+		memset(buf + off, (int)(off / block), block);
+		memcpy(buf + off, &word, sizeof(word));
+	}
+}
+
+static void summarize(const struct side *s, struct side_result *r)
+{
+	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++) {
+		const struct side_samples *v = &s->samples[i];
+		struct side_series *out = &r->series[i];
+		size_t n = v->count < SIDE_SAMPLES_MAX ? (size_t)v->count
+						       : SIDE_SAMPLES_MAX;
+
+		out->count = v->count;
+		out->p50_ns = stats_center_u32(v->ticks, n, s->tick_step + 2) /
+			      s->ticks_per_ns;
+		out->p99_ns =
+			stats_quantile_u32(v->ticks, n, 0.99) / s->ticks_per_ns;
+		out->p999_ns = stats_quantile_u32(v->ticks, n, 0.999) /
+			       s->ticks_per_ns;
+	}
+}
+
+static int measure_once(struct side *s, const struct side_ops *ops,
+			uint64_t window_ns, struct side_result *r)
+{
+	uint64_t t0;
+	int rc;
+
+	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++)
+		s->samples[i].count = 0;
+	t0 = bench_now_ns();
+	rc = ops->measure(s, window_ns, r);
+	r->elapsed_ns = bench_now_ns() - t0;
+	return rc;
+}
+
+static void run_round(struct side *s, const struct side_ops *ops,
+		      uint64_t window_ns, struct side_result *r)
+{
+	if (s->role == SIDE_SERVER) {
+		r->status = ops->serve ? ops->serve(s) : 0;
+		return;
+	}
+	r->status = measure_once(s, ops, window_ns / WARM_UP_PART, r);
+	if (r->status == 0)
+		r->status = measure_once(s, ops, window_ns, r);
+	if (r->status == 0)
+		summarize(s, r);
+}
+
+static int side_open(struct side *s, int page_fd)
+{
+	uint8_t *m;
+
+	m = mmap(NULL, SIDE_PAGE_BYTES + SIDE_SHARED_BYTES,
+		 PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+	if (m == MAP_FAILED)
+		return side_fail(s, -errno, "mmap");
+	s->page = (struct side_page *)m;
+	s->shared = m + SIDE_PAGE_BYTES;
+	s->ticks_per_ns = bench_ticks_per_ns();
+	s->tick_step = bench_tick_step();
+	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++) {
+		uint32_t *v = malloc(SIDE_SAMPLES_MAX * sizeof(*v));
+
+		if (!v)
+			return side_fail(s, -ENOMEM, "samples");
+		/* Touched now: a page fault in a round is not ours to count. */
+		memset(v, 0xff, SIDE_SAMPLES_MAX * sizeof(*v));
+		s->samples[i].ticks = v;
+	}
+	return 0;
+}
+
+static int answer(struct side *s, struct side_result *r, enum guard_kind guard)
+{
+	r->guard = (uint32_t)guard;
+	memcpy(r->why, s->why, sizeof(r->why));
+	return side_send(s->ctl_fd, r, sizeof(*r));
+}
+
+int side_main(const struct side_ops *ops, const void *param,
+	      enum side_role role, int ctl_fd, int peer_fd, int page_fd)
+{
+	struct side s = {.role = role,
+			 .ctl_fd = ctl_fd,
+			 .peer_fd = peer_fd,
+			 .param = param};
+	struct side_result r = {0};
+	struct side_command cmd;
+	enum guard_kind guard;
+
+	r.status = guard_pin(role == SIDE_CLIENT ? GUARD_CPU_CLIENT
+						 : GUARD_CPU_SERVER);
+	/* One core only: run there; the report says how many there are. */
+	if (r.status < 0)
+		r.status = guard_pin(GUARD_CPU_CLIENT);
+	r.status = side_open(&s, page_fd);
+	guard = guard_enter(false);
+	if (r.status == 0)
+		r.status = ops->setup(&s);
+	if (answer(&s, &r, guard) < 0 || r.status < 0)
+		return 1;
+	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
+		memset(&r, 0, sizeof(r));
+		run_round(&s, ops, cmd.window_ns, &r);
+		if (answer(&s, &r, guard) < 0 || r.status < 0)
+			return 1;
+	}
+	ops->teardown(&s);
+	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++)
+		free(s.samples[i].ticks);
+	return 0;
+}

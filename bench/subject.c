@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts, runs and ends the two processes of a subject. */
+#include "subject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guard.h"
+#include "ticks.h"
+
+static const char *const role_names[] = {"client", "server"};
+
+struct child_fds {
+	int ctl;
+	int peer;
+	int other; /* the other side's end of peer: the child must close it, or
+		      it would not notice that the other side died */
+	int page;
+};
+
+static void child_exec(const struct subject_desc *d, const char *helper,
+		       enum side_role role, const struct child_fds *fds)
+{
+	char ctl[12], peer[12], page[12];
+
+	snprintf(ctl, sizeof(ctl), "%d", fds->ctl);
+	snprintf(peer, sizeof(peer), "%d", fds->peer);
+	snprintf(page, sizeof(page), "%d", fds->page);
+	fcntl(fds->ctl, F_SETFD, 0);
+	fcntl(fds->peer, F_SETFD, 0);
+	fcntl(fds->page, F_SETFD, 0);
+	setenv("UCX_TLS", d->ucx_tls, 1);
+	setenv("UCX_LOG_LEVEL", "error", 0);
+	execl(helper, helper, role_names[role], d->ucx_mode, ctl, peer, page,
+	      (char *)NULL);
+	_exit(127);
+}
+
+static pid_t child_start(const struct subject_desc *d, const char *helper,
+			 enum side_role role, const struct child_fds *fds)
+{
+	pid_t parent = getpid();
+	pid_t pid;
+
+	/* Else the child's _exit path could print buffered text again. */
+	fflush(NULL);
+	pid = fork();
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	/* A conductor that dies must not leave real-time spinners behind. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	close(fds->other);
+	if (d->ucx_mode)
+		child_exec(d, helper, role, fds);
+	_exit(side_main(d->ops, d->param, role, fds->ctl, fds->peer,
+			fds->page));
+}
+
+/* An answer of one side, or -ETIMEDOUT, or what the side said. */
+static int await(struct subject *subj, enum side_role role, int timeout_ms,
+		 struct side_result *out)
+{
+	struct pollfd p = {.fd = subj->ctl_fd[role], .events = POLLIN};
+	int rc = poll(&p, 1, timeout_ms);
+
+	if (rc < 0)
+		rc = -errno;
+	else if (rc == 0)
+		rc = -ETIMEDOUT;
+	else
+		rc = side_recv(subj->ctl_fd[role], out, sizeof(*out));
+	if (rc < 0) {
+		snprintf(subj->why, sizeof(subj->why), "%s %s: %s",
+			 subj->desc->name, role_names[role],
+			 rc == -EPIPE ? "died" : strerror(-rc));
+		return rc;
+	}
+	out->why[sizeof(out->why) - 1] = '\0';
+	if (out->status < 0) {
+		snprintf(subj->why, sizeof(subj->why), "%s %s: %s",
+			 subj->desc->name, role_names[role],
+			 out->why[0] ? out->why : strerror(-out->status));
+		return out->status;
+	}
+	return 0;
+}
+
+static int start_sides(struct subject *subj, const char *helper, int page_fd)
+{
+	int peer[2];
+	int ctl[2];
+	int rc = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, peer) < 0)
+		return -errno;
+	for (int role = 0; role < 2 && rc == 0; role++) {
+		struct child_fds fds = {.peer = peer[role],
+					.other = peer[1 - role],
+					.page = page_fd};
+		pid_t pid;
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ctl) <
+		    0) {
+			rc = -errno;
+			break;
+		}
+		fds.ctl = ctl[1];
+		subj->ctl_fd[role] = ctl[0];
+		pid = child_start(subj->desc, helper, (enum side_role)role,
+				  &fds);
+		close(ctl[1]);
+		if (pid < 0)
+			rc = (int)pid;
+		else
+			subj->pid[role] = pid;
+	}
+	close(peer[0]);
+	close(peer[1]);
+	return rc;
+}
+
+int subject_start(struct subject *subj, const struct subject_desc *desc,
+		  const char *helper)
+{
+	size_t len = SIDE_PAGE_BYTES + SIDE_SHARED_BYTES;
+	struct side_result r;
+	int page_fd, rc;
+	void *m;
+
+	*subj = (struct subject){.desc = desc, .ctl_fd = {-1, -1}};
+	page_fd = memfd_create("aquifer-bench", MFD_CLOEXEC);
+	if (page_fd < 0)
+		return -errno;
+	if (ftruncate(page_fd, (off_t)len) < 0) {
+		rc = -errno;
+		goto out_close;
+	}
+	m = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+	if (m == MAP_FAILED) {
+		rc = -errno;
+		goto out_close;
+	}
+	subj->page = m;
+	rc = start_sides(subj, helper, page_fd);
+	for (int role = 0; role < 2 && rc == 0; role++) {
+		rc = await(subj, (enum side_role)role, SUBJECT_SETUP_MS, &r);
+		if (rc == 0 && (role == 0 || r.guard < subj->guard))
+			subj->guard = r.guard;
+	}
+out_close:
+	close(page_fd);
+	if (rc < 0) {
+		if (subj->why[0] == '\0')
+			snprintf(subj->why, sizeof(subj->why), "%s: %s",
+				 desc->name, strerror(-rc));
+		subject_stop(subj);
+	}
+	return rc;
+}
+
+int subject_round(struct subject *subj, uint64_t window_ns,
+		  struct side_result *out, double *foreign_cores)
+{
+	struct side_command cmd = {.run = 1, .window_ns = window_ns};
+	int timeout_ms = (int)(window_ns / 1000000) + SUBJECT_ROUND_SLACK_MS;
+	pid_t own[3] = {subj->pid[0], subj->pid[1], getpid()};
+	struct side_result server;
+	struct guard_meter m0, m1;
+	int rc;
+
+	atomic_store_explicit(&subj->page->stop, 0, memory_order_relaxed);
+	rc = guard_meter_read(&m0, own, 3);
+	if (rc == 0)
+		rc = side_send(subj->ctl_fd[SIDE_SERVER], &cmd, sizeof(cmd));
+	if (rc == 0)
+		rc = side_send(subj->ctl_fd[SIDE_CLIENT], &cmd, sizeof(cmd));
+	if (rc < 0) {
+		snprintf(subj->why, sizeof(subj->why), "%s: %s",
+			 subj->desc->name, strerror(-rc));
+		return rc;
+	}
+	rc = await(subj, SIDE_CLIENT, timeout_ms, out);
+	atomic_store_explicit(&subj->page->stop, 1, memory_order_relaxed);
+	if (rc == 0)
+		rc = guard_meter_read(&m1, own, 3);
+	if (rc < 0)
+		return rc;
+	*foreign_cores = guard_foreign_cores(&m0, &m1);
+	return await(subj, SIDE_SERVER, timeout_ms, &server);
+}
+
+static void child_end(pid_t pid)
+{
+	uint64_t deadline_ns = bench_now_ns() + SUBJECT_END_MS * 1000000ull;
+	struct timespec nap = {.tv_nsec = 1000 * 1000};
+
+	while (bench_now_ns() < deadline_ns) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		nanosleep(&nap, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+void subject_stop(struct subject *subj)
+{
+	struct side_command cmd = {.run = 0};
+
+	if (subj->page)
+		atomic_store_explicit(&subj->page->stop, 1,
+				      memory_order_relaxed);
+	for (int role = 0; role < 2; role++) {
+		if (subj->ctl_fd[role] < 0)
+			continue;
+		/* It may have died already; closing says the same. */
+		(void)!side_send(subj->ctl_fd[role], &cmd, sizeof(cmd));
+		close(subj->ctl_fd[role]);
+		subj->ctl_fd[role] = -1;
+	}
+	for (int role = 0; role < 2; role++) {
+		if (subj->pid[role] > 0)
+			child_end(subj->pid[role]);
+		subj->pid[role] = 0;
+	}
+	if (subj->page)
+		munmap(subj->page, SIDE_PAGE_BYTES + SIDE_SHARED_BYTES);
+	subj->page = NULL;
+}

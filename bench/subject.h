@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conductor's view of a subject: two processes that it starts, gives rounds
+ * to, and ends. Owned by one thread; every wait has a deadline.
+ */
+#ifndef AQ_BENCH_SUBJECT_H
+#define AQ_BENCH_SUBJECT_H
+
+#include <sys/types.h>
+
+#include "side.h"
+
+enum {
+	SUBJECT_SETUP_MS = 20 * 1000,
+	SUBJECT_ROUND_SLACK_MS = 5 * 1000, /* beyond the window */
+	SUBJECT_END_MS = 2 * 1000,
+};
+
+struct subject_desc {
+	const char *name;
+	const char *what; /* for people */
+	/* Either code in this program ... */
+	const struct side_ops *ops;
+	const void *param;
+	/* ... or a mode of the UCX helper, with the transports it may use. */
+	const char *ucx_mode;
+	const char *ucx_tls;
+};
+
+struct subject {
+	const struct subject_desc *desc;
+	pid_t pid[2]; /* by side_role; 0: not running */
+	int ctl_fd[2];
+	struct side_page *page;
+	enum side_role failed_side;
+	char why[SIDE_WHY_BYTES + 160];
+	uint32_t guard; /* enum guard_kind: the weaker of both sides */
+};
+
+/* Starts both sides and waits until they are ready. `helper` is the path of the
+ * UCX helper or NULL. On failure subj->why says what happened. */
+int subject_start(struct subject *subj, const struct subject_desc *desc,
+		  const char *helper) __attribute__((warn_unused_result));
+
+/* One round. The load that was not ours goes to *foreign_cores. */
+int subject_round(struct subject *subj, uint64_t window_ns,
+		  struct side_result *out, double *foreign_cores)
+	__attribute__((warn_unused_result));
+
+/* Ends both sides, by force if they do not leave; safe after any failure. */
+void subject_stop(struct subject *subj);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completion queues. One producer (the NIC, under the host's lock) and one
+ * consumer (whoever polls) share a ring through two indices:
+ *
+ *   P0  the producer stores `produced` with release after writing an entry
+ *   C0  the consumer loads it with acquire before reading one
+ *   C1  the consumer stores `consumed` with release after reading one
+ *   P1  the producer loads it with acquire before overwriting one
+ */
+#include <stdlib.h>
+
+#include "nic_priv.h"
+
+int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
+		  struct nic_cq **out)
+{
+	struct nic_cq *cq;
+
+	if (cqe_count == 0 || cqe_count > NIC_CQE_MAX)
+		return -EINVAL;
+	if (nic->cq_count >= NIC_CQ_MAX)
+		return -ENOMEM;
+	cq = aligned_alloc(CACHE_LINE,
+			   align_up(sizeof(struct nic_cq), CACHE_LINE));
+	if (!cq)
+		return -ENOMEM;
+	memset(cq, 0, sizeof(*cq));
+	cq->mask = u32_pow2_ceil(cqe_count) - 1;
+	cq->size = cqe_count;
+	cq->ring = calloc(cq->mask + 1u, sizeof(*cq->ring));
+	if (!cq->ring) {
+		free(cq);
+		return -ENOMEM;
+	}
+	cq->nic = nic;
+	cq->owner = owner;
+	nic->cq_count++;
+	*out = cq;
+	return 0;
+}
+
+int nic_cq_destroy(struct nic_cq *cq)
+{
+	if (cq->users)
+		return -EBUSY;
+	cq->nic->cq_count--;
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+uint32_t nic_cq_size(const struct nic_cq *cq)
+{
+	return cq->size;
+}
+
+void nic_cq_enable_timestamps(struct nic_cq *cq)
+{
+	cq->timestamps = true;
+}
+
+/* The caller keeps the poller away. */
+int nic_cq_resize(struct nic_cq *cq, uint32_t cqe_count)
+{
+	uint32_t produced = atomic_load(&cq->produced);
+	uint32_t consumed = atomic_load(&cq->consumed);
+	uint32_t mask, i;
+	struct nic_cqe *ring;
+
+	if (cqe_count == 0 || cqe_count > NIC_CQE_MAX ||
+	    cqe_count < produced - consumed)
+		return -EINVAL;
+	mask = u32_pow2_ceil(cqe_count) - 1;
+	ring = calloc(mask + 1u, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	for (i = consumed; i != produced; i++)
+		ring[i & mask] = cq->ring[i & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->mask = mask;
+	cq->size = cqe_count;
+	return 0;
+}
+
+void nic_cq_arm(struct nic_cq *cq, bool solicited_only)
+{
+	/* Asking for any completion includes the solicited ones. */
+	if (!solicited_only)
+		cq->arm = CQ_ARM_ANY;
+	else if (cq->arm == CQ_ARM_NONE)
+		cq->arm = CQ_ARM_SOLICITED;
+}
+
+static void notify(struct nic_cq *cq, const struct nic_cqe *cqe)
+{
+	if (cq->arm == CQ_ARM_SOLICITED && !cqe->solicited &&
+	    cqe->status == IBV_WC_SUCCESS)
+		return;
+	cq->arm = CQ_ARM_NONE;
+	if (cq->nic->up)
+		cq->nic->up->cq_event(cq, cq->owner);
+}
+
+/* Test-only damage: this completion takes the place of the one before. */
+static void swap_with_previous(struct nic_cq *cq, uint32_t produced)
+{
+	struct nic_cqe *a = &cq->ring[(produced - 1) & cq->mask];
+	struct nic_cqe *b = &cq->ring[produced & cq->mask];
+	struct nic_cqe t = *a;
+
+	if (produced % 16 || produced == atomic_load(&cq->consumed) ||
+	    a->qp_num != b->qp_num || a->is_recv != b->is_recv)
+		return;
+	*a = *b;
+	*b = t;
+}
+
+bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe)
+{
+	struct nic *nic = cq->nic;
+	uint32_t produced =
+		atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	/* P1, pairs with C1 in nic_cq_pop. */
+	uint32_t consumed =
+		atomic_load_explicit(&cq->consumed, memory_order_acquire);
+	struct nic_cqe *slot = &cq->ring[produced & cq->mask];
+
+	if (UNLIKELY(produced - consumed > cq->mask)) {
+		count(nic, NIC_C_cq_overflows);
+		if (!cq->overflowed && nic->up)
+			nic->up->async_event(cq->owner, IBV_EVENT_CQ_ERR);
+		cq->overflowed = true;
+		return false;
+	}
+	*slot = *cqe;
+	if (UNLIKELY(cq->timestamps))
+		slot->timestamp_ns = env_now_ns(nic->env);
+	if (has_bug(nic, NIC_BUG_swap_completions))
+		swap_with_previous(cq, produced);
+	count(nic, NIC_C_completions);
+	/* P0, pairs with C0 in nic_cq_peek. */
+	atomic_store_explicit(&cq->produced, produced + 1,
+			      memory_order_release);
+	if (cq->arm != CQ_ARM_NONE)
+		notify(cq, cqe);
+	if (has_bug(nic, NIC_BUG_double_completion) && produced % 32 == 31) {
+		struct nic_cqe again = *cqe;
+
+		produced++;
+		cq->ring[produced & cq->mask] = again;
+		atomic_store_explicit(&cq->produced, produced + 1,
+				      memory_order_release);
+	}
+	return true;
+}
+
+const struct nic_cqe *nic_cq_peek(struct nic_cq *cq)
+{
+	uint32_t i = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+
+	for (;;) {
+		const struct nic_cqe *cqe = &cq->ring[i & cq->mask];
+
+		/* C0, pairs with P0 in cq_push. */
+		if (i ==
+		    atomic_load_explicit(&cq->produced, memory_order_acquire))
+			return NULL;
+		if (LIKELY(cqe->qp_owner))
+			return cqe;
+		atomic_store_explicit(&cq->consumed, ++i, memory_order_release);
+	}
+}
+
+void nic_cq_pop(struct nic_cq *cq)
+{
+	uint32_t i = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+
+	/* C1, pairs with P1 in cq_push. */
+	atomic_store_explicit(&cq->consumed, i + 1, memory_order_release);
+}
+
+/* The caller keeps the poller away: entries it may be reading change. */
+void cq_purge(struct nic_cq *cq, const void *qp_owner)
+{
+	uint32_t produced = atomic_load(&cq->produced);
+	uint32_t i;
+
+	for (i = atomic_load(&cq->consumed); i != produced; i++)
+		if (cq->ring[i & cq->mask].qp_owner == qp_owner)
+			cq->ring[i & cq->mask].qp_owner = NULL;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The direct port: one-sided requests on memory that the env has mapped are
+ * executed here and now, after the checks that the responder would make. A
+ * request that fails a check is sent instead, so that the error comes from
+ * where it always comes from.
+ */
+#include "nic_priv.h"
+
+static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
+{
+	struct env *env = qp->nic->env;
+	bool read = op->opcode == WQE_READ;
+	uint32_t offset = 0;
+
+	while (offset < op->length) {
+		uint32_t n = op->length - offset;
+		uint8_t *near = sendq_piece(
+			qp, op, offset, read ? IBV_ACCESS_LOCAL_WRITE : 0, &n);
+
+		if (!near)
+			return -EFAULT;
+		if (env->ops->direct_copy(
+			    env, read ? ENV_DIRECT_READ : ENV_DIRECT_WRITE,
+			    far + offset, near, n))
+			return -EACCES;
+		offset += n;
+	}
+	return 1;
+}
+
+static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
+{
+	struct env *env = qp->nic->env;
+	uint64_t original;
+
+	if (env->ops->direct_atomic(env, &op->atomic, far, &original))
+		return -EACCES;
+	if (sendq_scatter(qp, op, 0, (const uint8_t *)&original,
+			  sizeof(original)))
+		return -EFAULT;
+	return 1;
+}
+
+HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
+{
+	struct nic *nic = qp->nic;
+	struct env *env = nic->env;
+	uint32_t access = op->info->access;
+	const struct env_direct *map;
+	uint64_t offset;
+	uint8_t *far;
+	int done;
+
+	if (!access || op->length == 0)
+		return 0;
+	map = env->ops->direct_find(env, qp->path, qp->qpn, qp->dest_qpn,
+				    op->rkey);
+	if (!map || (map->access & access) != access)
+		return 0;
+	offset = op->va - map->iova;
+	if (offset > map->length || op->length > map->length - offset)
+		return 0;
+	far = map->base + offset;
+	if (access != IBV_ACCESS_REMOTE_ATOMIC) {
+		done = copy(qp, op, far);
+	} else {
+		if ((uintptr_t)far % 8 || op->va % 8 ||
+		    sendq_check(qp, op, IBV_ACCESS_LOCAL_WRITE))
+			return 0;
+		done = atomic(qp, op, far);
+	}
+	count(nic, done == -EACCES ? NIC_C_direct_faults : NIC_C_direct_ops);
+	return done;
+}

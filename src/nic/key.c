@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of keys. A key is 24 bits from the env's random source and an 8-bit
+ * tag; the 24 bits index an open-addressing table, so a lookup is one or two
+ * cache lines and a guess hits with the density of live keys, not with 1/256.
+ */
+#include <stdlib.h>
+
+#include "nic_priv.h"
+
+enum {
+	TABLE_START = 1024,
+	INDEX_MASK = 0xffffff,
+	INSERT_TRIES = 64, /* random indices until a free one is found */
+};
+
+int key_table_init(struct key_table *t)
+{
+	t->slots = calloc(TABLE_START, sizeof(*t->slots));
+	if (!t->slots)
+		return -ENOMEM;
+	t->mask = TABLE_START - 1;
+	t->count = 0;
+	return 0;
+}
+
+void key_table_release(struct key_table *t)
+{
+	free(t->slots);
+	t->slots = NULL;
+}
+
+/* The slot that holds `index`, or the free one where it would go. Indices are
+ * random already and need no hashing. The table is never more than half full,
+ * so the walk ends. */
+static struct key_slot *slot_of(const struct key_table *t, uint32_t index)
+{
+	uint32_t i = index & t->mask;
+
+	while (t->slots[i].index != 0 && t->slots[i].index != index)
+		i = (i + 1) & t->mask;
+	return &t->slots[i];
+}
+
+static int grow(struct key_table *t)
+{
+	struct key_table bigger = {.mask = t->mask * 2 + 1, .count = t->count};
+	uint32_t i;
+
+	bigger.slots = calloc(bigger.mask + 1u, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (i = 0; i <= t->mask; i++)
+		if (t->slots[i].index)
+			*slot_of(&bigger, t->slots[i].index) = t->slots[i];
+	free(t->slots);
+	*t = bigger;
+	return 0;
+}
+
+int key_insert(struct nic *nic, struct nic_key *k)
+{
+	struct key_table *t = &nic->keys;
+	unsigned tries;
+
+	if (t->count >= NIC_MR_MAX)
+		return -ENOMEM;
+	if (t->count * 2 > t->mask) {
+		int err = grow(t);
+
+		if (err)
+			return err;
+	}
+	for (tries = 0; tries < INSERT_TRIES; tries++) {
+		struct key_slot *slot;
+		uint32_t random;
+
+		env_random(nic->env, &random, sizeof(random));
+		if ((random >> 8) == 0)
+			continue;
+		slot = slot_of(t, random >> 8);
+		if (slot->index)
+			continue;
+		slot->index = random >> 8;
+		slot->key = k;
+		k->key = random;
+		t->count++;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+void key_remove(struct nic *nic, struct nic_key *k)
+{
+	struct key_table *t = &nic->keys;
+	struct key_slot *hole = slot_of(t, k->key >> 8);
+	uint32_t i = (uint32_t)(hole - t->slots);
+	uint32_t next = i;
+
+	ASSERT(hole->key == k);
+	/* Close the gap: what follows and would still be found from the hole
+	 * moves into it. */
+	for (;;) {
+		uint32_t home;
+
+		next = (next + 1) & t->mask;
+		if (t->slots[next].index == 0)
+			break;
+		home = t->slots[next].index & t->mask;
+		if (((next - home) & t->mask) >= ((next - i) & t->mask)) {
+			t->slots[i] = t->slots[next];
+			i = next;
+		}
+	}
+	t->slots[i] = (struct key_slot){0};
+	t->count--;
+}
+
+struct nic_key *key_at(struct nic *nic, uint32_t key)
+{
+	if ((key >> 8) == 0)
+		return NULL;
+	return slot_of(&nic->keys, key >> 8)->key;
+}
+
+struct nic_key *key_find(struct nic *nic, uint32_t key)
+{
+	struct nic_key *k = key_at(nic, key);
+
+	return k && k->key == key && k->valid ? k : NULL;
+}
+
+enum key_verdict key_check(struct nic_qp *qp, uint32_t key, uint64_t va,
+			   uint64_t len, uint32_t access, uint8_t **host)
+{
+	const struct nic_key *k = key_find(qp->nic, key);
+	uint64_t offset;
+
+	if (UNLIKELY(!k))
+		return KEY_UNKNOWN;
+	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)))
+		return KEY_OTHER_PD;
+	if (UNLIKELY((k->access & access) != access))
+		return KEY_NO_ACCESS;
+	/* An address below iova gives a huge offset. */
+	offset = va - k->iova;
+	if (UNLIKELY(offset > k->length || len > k->length - offset))
+		return KEY_OUT_OF_BOUNDS;
+	*host = k->host + offset;
+	return KEY_OK;
+}
+
+void key_count_denial(struct nic *nic, enum key_verdict v)
+{
+	static const enum nic_counter counter[] = {
+		[KEY_UNKNOWN] = NIC_C_deny_key,
+		[KEY_OTHER_PD] = NIC_C_deny_pd,
+		[KEY_NO_ACCESS] = NIC_C_deny_access,
+		[KEY_OUT_OF_BOUNDS] = NIC_C_deny_bounds,
+	};
+
+	ASSERT(v != KEY_OK);
+	count(nic, counter[v]);
+}
+
+int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
+		     uint32_t rkey, struct nic_mr_attr *attr)
+{
+	const struct nic_qp *qp = qp_find(nic, qpn);
+	const struct nic_key *k = key_find(nic, rkey);
+
+	if (!qp || qp->type != IBV_QPT_RC || qp->dest_qpn != peer_qpn ||
+	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS))
+		return -ENOTCONN;
+	if (!k || k->pd != qp->pd || k->is_window)
+		return -EACCES;
+	*attr = (struct nic_mr_attr){
+		.addr = k->host,
+		.length = k->length,
+		.iova = k->iova,
+		.access = (int)(k->access & qp->access),
+	};
+	return 0;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protection domains, memory regions and device memory. */
+#include <stdlib.h>
+
+#include "nic_priv.h"
+
+enum {
+	REMOTE_ACCESS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			IBV_ACCESS_REMOTE_ATOMIC,
+	/* What a region may be given. Optional flags need no support. */
+	MR_ACCESS = REMOTE_ACCESS | IBV_ACCESS_LOCAL_WRITE |
+		    IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED,
+	DM_LOG_ALIGN_MAX = 12,
+	/* Device memory is accessed in words of this size. */
+	DM_WORD_BYTES = 4,
+};
+
+int nic_pd_create(struct nic *nic, struct nic_pd **out)
+{
+	struct nic_pd *pd;
+
+	if (nic->pd_count >= NIC_PD_MAX)
+		return -ENOMEM;
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return -ENOMEM;
+	pd->nic = nic;
+	nic->pd_count++;
+	*out = pd;
+	return 0;
+}
+
+int nic_pd_destroy(struct nic_pd *pd)
+{
+	if (pd->users)
+		return -EBUSY;
+	pd->nic->pd_count--;
+	free(pd);
+	return 0;
+}
+
+static int check_attr(const struct nic_mr_attr *attr)
+{
+	unsigned access = (unsigned)attr->access & ~IBV_ACCESS_OPTIONAL_RANGE;
+
+	if (access & ~(unsigned)MR_ACCESS)
+		return -EINVAL;
+	/* Who may write remotely must be able to write locally. */
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	if (attr->length > UINT64_MAX - attr->iova ||
+	    attr->length > UINTPTR_MAX - (uintptr_t)attr->addr)
+		return -EINVAL;
+	return 0;
+}
+
+static void set_key(struct nic_key *k, const struct nic_mr_attr *attr)
+{
+	k->access = (uint32_t)attr->access;
+	k->length = attr->length;
+	k->host = attr->addr;
+	k->iova = attr->access & IBV_ACCESS_ZERO_BASED ? 0 : attr->iova;
+	k->valid = true;
+}
+
+int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,
+	       struct nic_mr **out)
+{
+	struct nic_mr *mr;
+	int err = check_attr(attr);
+
+	if (err)
+		return err;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	err = key_insert(pd->nic, &mr->key);
+	if (err) {
+		free(mr);
+		return err;
+	}
+	mr->key.pd = pd;
+	set_key(&mr->key, attr);
+	pd->users++;
+	*out = mr;
+	return 0;
+}
+
+static void revoke_direct(struct nic *nic, uint32_t key)
+{
+	if (nic->env->ops->direct_revoke)
+		nic->env->ops->direct_revoke(nic->env, key);
+}
+
+/* Peers that hold the old key must not reach other memory or another domain
+ * with it: then it changes. Other rights for the same memory keep it. */
+int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
+		 const struct nic_mr_attr *attr)
+{
+	struct nic *nic = mr->key.pd->nic;
+	struct nic_mr_attr merged = {
+		.addr = mr->key.host,
+		.length = mr->key.length,
+		.iova = mr->key.iova,
+		.access = (int)mr->key.access,
+	};
+	struct nic_key old = mr->key;
+	int err;
+
+	if (mr->windows || mr->dm)
+		return -EBUSY;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		merged.addr = attr->addr;
+		merged.length = attr->length;
+		merged.iova = attr->iova;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		merged.access = attr->access;
+	err = check_attr(&merged);
+	if (err)
+		return err;
+	if (flags &
+	    (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD)) {
+		key_remove(nic, &mr->key);
+		err = key_insert(nic, &mr->key);
+	}
+	if (err) {
+		/* There was room for the old key a moment ago. */
+		mr->key = old;
+		ASSERT(key_insert(nic, &mr->key) == 0);
+		return err;
+	}
+	revoke_direct(nic, old.key);
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		mr->key.pd->users--;
+		mr->key.pd = pd;
+		pd->users++;
+	}
+	set_key(&mr->key, &merged);
+	return 0;
+}
+
+int nic_mr_dereg(struct nic_mr *mr)
+{
+	struct nic *nic = mr->key.pd->nic;
+
+	if (mr->windows)
+		return -EBUSY;
+	revoke_direct(nic, mr->key.key);
+	key_remove(nic, &mr->key);
+	mr->key.pd->users--;
+	if (mr->dm)
+		mr->dm->users--;
+	free(mr);
+	return 0;
+}
+
+uint32_t nic_mr_key(const struct nic_mr *mr)
+{
+	return mr->key.key;
+}
+
+uint64_t nic_dm_size_max(const struct nic *nic)
+{
+	return NIC_DM_BYTES_MAX;
+}
+
+int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
+		 struct nic_dm **out)
+{
+	struct nic_dm *dm;
+	size_t align = (size_t)1 << u32_max(log_align, 6);
+
+	if (length == 0 || log_align > DM_LOG_ALIGN_MAX)
+		return -EINVAL;
+	if (length > NIC_DM_BYTES_MAX - nic->dm_used)
+		return -ENOMEM;
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return -ENOMEM;
+	dm->bytes = aligned_alloc(align, align_up(length, align));
+	if (!dm->bytes) {
+		free(dm);
+		return -ENOMEM;
+	}
+	memset(dm->bytes, 0, length);
+	dm->nic = nic;
+	dm->length = length;
+	nic->dm_used += length;
+	*out = dm;
+	return 0;
+}
+
+int nic_dm_free(struct nic_dm *dm)
+{
+	if (dm->users)
+		return -EBUSY;
+	dm->nic->dm_used -= dm->length;
+	free(dm->bytes);
+	free(dm);
+	return 0;
+}
+
+static int dm_check(const struct nic_dm *dm, uint64_t offset, uint64_t length)
+{
+	if (offset > dm->length || length > dm->length - offset)
+		return -EINVAL;
+	if (offset % DM_WORD_BYTES || length % DM_WORD_BYTES)
+		return -EINVAL;
+	return 0;
+}
+
+int nic_dm_write(struct nic_dm *dm, uint64_t offset, const void *src,
+		 size_t len_bytes)
+{
+	int err = dm_check(dm, offset, len_bytes);
+
+	if (!err)
+		memcpy(dm->bytes + offset, src, len_bytes);
+	return err;
+}
+
+int nic_dm_read(const struct nic_dm *dm, uint64_t offset, void *dst,
+		size_t len_bytes)
+{
+	int err = dm_check(dm, offset, len_bytes);
+
+	if (!err)
+		memcpy(dst, dm->bytes + offset, len_bytes);
+	return err;
+}
+
+int nic_mr_reg_dm(struct nic_pd *pd, struct nic_dm *dm, uint64_t offset,
+		  uint64_t length, int access, struct nic_mr **out)
+{
+	struct nic_mr_attr attr = {
+		.addr = dm->bytes + offset,
+		.length = length,
+		.access = access,
+	};
+	int err;
+
+	/* Device memory has no address of its own: its keys start at 0. */
+	if (!(access & IBV_ACCESS_ZERO_BASED))
+		return -EINVAL;
+	err = dm_check(dm, offset, length);
+	if (!err)
+		err = nic_mr_reg(pd, &attr, out);
+	if (err)
+		return err;
+	(*out)->dm = dm;
+	dm->users++;
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device: what comes in is filtered and given to its queue pair, what is
+ * waiting gets its turn to be sent. */
+#include "nic_priv.h"
+
+#include <stdlib.h>
+
+const char *const nic_counter_names[NIC_COUNTER_COUNT] = {
+#define COUNTER_NAME(name, help) [NIC_C_##name] = #name,
+	NIC_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+};
+
+const char *const nic_counter_help[NIC_COUNTER_COUNT] = {
+#define COUNTER_HELP(name, help) [NIC_C_##name] = help,
+	NIC_COUNTERS(COUNTER_HELP)
+#undef COUNTER_HELP
+};
+
+const char *const nic_bug_names[NIC_BUG_COUNT] = {[NIC_BUG_NONE] = "none",
+#define BUG_NAME(name) [NIC_BUG_##name] = #name,
+						  NIC_BUGS(BUG_NAME)
+#undef BUG_NAME
+};
+
+/* ---- life
+ * --------------------------------------------------------------------- */
+
+int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
+{
+	struct nic *nic;
+
+	if (cfg->slot >= NIC_SLOT_COUNT || cfg->gid_count == 0 ||
+	    cfg->gid_count > NIC_GID_MAX)
+		return -EINVAL;
+	nic = calloc(1, sizeof(*nic));
+	if (!nic)
+		return -ENOMEM;
+	nic->env = env;
+	nic->cfg = *cfg;
+	nic->counters = cfg->counters;
+	if (!nic->counters) {
+		nic->own_counters =
+			calloc(NIC_COUNTER_COUNT, sizeof(*nic->own_counters));
+		nic->counters = nic->own_counters;
+	}
+	nic->qps = calloc(NIC_QP_MAX, sizeof(*nic->qps));
+	if (!nic->counters || !nic->qps || key_table_init(&nic->keys)) {
+		free(nic->own_counters);
+		free(nic->qps);
+		free(nic);
+		return -ENOMEM;
+	}
+	list_init(&nic->ready);
+	timer_wheel_init(&nic->wheel, env_now_ns(env));
+	*out = nic;
+	return 0;
+}
+
+void nic_destroy(struct nic *nic)
+{
+	ASSERT(nic->qp_count == 0 && nic->cq_count == 0 && nic->pd_count == 0);
+	ud_paths_close(nic);
+	key_table_release(&nic->keys);
+	free(nic->own_counters);
+	free(nic->qps);
+	free(nic);
+}
+
+void nic_set_upcalls(struct nic *nic, const struct nic_upcalls *up)
+{
+	nic->up = up;
+}
+
+const struct nic_config *nic_get_config(const struct nic *nic)
+{
+	return &nic->cfg;
+}
+
+uint64_t nic_counter_get(const struct nic *nic, enum nic_counter c)
+{
+	return nic->counters[c];
+}
+
+uint32_t nic_outstanding(const struct nic *nic)
+{
+	return atomic_load_explicit(&nic->outstanding, memory_order_relaxed);
+}
+
+void nic_query_device(const struct nic *nic, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){
+		.node_guid = nic->cfg.node_guid,
+		.sys_image_guid = nic->cfg.node_guid,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 0xfffff000,
+		.max_qp = NIC_QP_MAX / 2,
+		.max_qp_wr = NIC_QP_WR_MAX,
+		.device_cap_flags =
+			IBV_DEVICE_RESIZE_MAX_WR |
+			IBV_DEVICE_CURR_QP_STATE_MOD |
+			IBV_DEVICE_PORT_ACTIVE_EVENT |
+			IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+			IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+			IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = NIC_SGE_MAX,
+		.max_sge_rd = NIC_SGE_MAX,
+		.max_cq = NIC_CQ_MAX,
+		.max_cqe = NIC_CQE_MAX,
+		.max_mr = NIC_MR_MAX,
+		.max_pd = NIC_PD_MAX,
+		.max_qp_rd_atom = NIC_RD_ATOMIC_MAX,
+		.max_res_rd_atom = NIC_RD_ATOMIC_MAX * (NIC_QP_MAX / 2),
+		.max_qp_init_rd_atom = NIC_RD_ATOMIC_MAX,
+		/* Atomics are CPU instructions; still promise only what every
+		 * path keeps. */
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = NIC_MW_MAX,
+		.max_ah = NIC_AH_MAX,
+		.max_srq = NIC_SRQ_MAX,
+		.max_srq_wr = NIC_SRQ_WR_MAX,
+		.max_srq_sge = NIC_SGE_MAX,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+}
+
+void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
+{
+	*attr = (struct ibv_port_attr){
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = IBV_MTU_4096,
+		.gid_tbl_len = (int)nic->cfg.gid_count,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = NIC_MSG_BYTES_MAX,
+		.pkey_tbl_len = 1,
+		.active_width = 2,  /* 4X */
+		.active_speed = 32, /* EDR */
+		.phys_state = 5,    /* link up */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+}
+
+/* ---- frames
+ * ------------------------------------------------------------------------ */
+
+HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
+{
+	struct nic *nic = qp->nic;
+	size_t len = wire_build(&qp->out, frame);
+
+	count(nic, NIC_C_tx_frames);
+	nic->counters[NIC_C_tx_bytes] += len;
+	nic->env->ops->tx_end(nic->env, path, len);
+}
+
+static void count_parse_error(struct nic *nic, enum wire_error err)
+{
+	static const enum nic_counter counter[] = {
+		[WIRE_E_SHORT] = NIC_C_drop_short,
+		[WIRE_E_NOT_ROCE] = NIC_C_drop_not_roce,
+		[WIRE_E_IP] = NIC_C_drop_ip,
+		[WIRE_E_LENGTH] = NIC_C_drop_length,
+		[WIRE_E_ICRC] = NIC_C_drop_icrc,
+		[WIRE_E_VERSION] = NIC_C_drop_version,
+		[WIRE_E_OPCODE] = NIC_C_drop_opcode,
+		[WIRE_E_PAYLOAD] = NIC_C_drop_payload,
+	};
+
+	count(nic, counter[err]);
+}
+
+static bool is_ours(const struct nic *nic, const uint8_t ip[16])
+{
+	unsigned i;
+
+	for (i = 0; i < nic->cfg.gid_count; i++)
+		if (memcmp(nic->cfg.gids[i].ip, ip, 16) == 0)
+			return true;
+	return false;
+}
+
+static bool pkey_matches(uint16_t a, uint16_t b)
+{
+	/* The same partition, and not two limited members of it. */
+	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
+}
+
+/* Silent drops (IBA 9.6.1): NIC_COUNTER_COUNT when the packet is fine. */
+static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
+			       const struct wire_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
+	bool ud = qp->type == IBV_QPT_UD;
+
+	if (ud != (op->transport == WIRE_UD))
+		return NIC_C_drop_transport;
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD &&
+	    (qp->state != IBV_QPS_RTR || (op->flags & WIRE_OP_RESPONSE)))
+		return NIC_C_drop_qp_state;
+	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
+		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
+		return NIC_C_drop_peer;
+	if (!pkey_matches(pkt->pkey, 0xffff))
+		return NIC_C_drop_pkey;
+	if (guard_is_blocked(nic, pkt->src_ip,
+			     ud ? pkt->src_qpn : qp->dest_qpn))
+		return NIC_C_drop_blocked;
+	return NIC_COUNTER_COUNT;
+}
+
+static void input(struct nic *nic, const struct wire_pkt *pkt,
+		  const uint8_t *frame)
+{
+	struct nic_qp *qp;
+	enum nic_counter drop;
+
+	qp = qp_find(nic, pkt->dest_qpn);
+	if (UNLIKELY(!qp)) {
+		count(nic, is_ours(nic, pkt->dst_ip) ? NIC_C_drop_qpn
+						     : NIC_C_drop_dst_ip);
+		return;
+	}
+	drop = filter(nic, qp, pkt);
+	if (UNLIKELY(drop != NIC_COUNTER_COUNT)) {
+		count(nic, drop);
+		return;
+	}
+	if (qp->type == IBV_QPT_UD) {
+		if (!is_ours(nic, pkt->dst_ip)) {
+			count(nic, NIC_C_drop_dst_ip);
+			return;
+		}
+		ud_input(qp, pkt, frame);
+	} else if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE) {
+		completer_input(qp, pkt);
+	} else {
+		responder_input(qp, pkt);
+	}
+}
+
+/* Test-only damage: takes a frame with a wrong checksum for a right one. */
+static COLD enum wire_error parse_anyway(const uint8_t *frame, size_t len_bytes,
+					 uint8_t *copy, struct wire_pkt *pkt)
+{
+	uint32_t icrc;
+	size_t end = len_bytes - WIRE_ICRC_BYTES;
+
+	memcpy(copy, frame, len_bytes);
+	icrc = wire_icrc(copy + WIRE_ETH_BYTES, end - WIRE_ETH_BYTES);
+	memcpy(copy + end, &icrc, sizeof(icrc));
+	return wire_parse(copy, len_bytes, pkt);
+}
+
+HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
+{
+	uint8_t copy[WIRE_FRAME_MAX];
+	struct wire_pkt pkt;
+	enum wire_error err;
+
+	count(nic, NIC_C_rx_frames);
+	nic->counters[NIC_C_rx_bytes] += len_bytes;
+	err = wire_parse(frame, len_bytes, &pkt);
+	if (UNLIKELY(err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc) &&
+		     len_bytes <= sizeof(copy)))
+		err = parse_anyway(frame, len_bytes, copy, &pkt);
+	if (UNLIKELY(err)) {
+		count_parse_error(nic, err);
+		return;
+	}
+	input(nic, &pkt, frame);
+}
+
+/* ---- turns
+ * ----------------------------------------------------------------------------
+ */
+
+/* Answers go before requests: a peer waits for them. */
+static bool give_turn(struct nic_qp *qp)
+{
+	if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS &&
+	    qp->state != IBV_QPS_SQD)
+		return true;
+	if (responder_has_work(qp) && !responder_run(qp))
+		return false;
+	return requester_run(qp);
+}
+
+HOT bool nic_flush(struct nic *nic)
+{
+	struct list turn;
+	bool stalled = false;
+
+	list_take(&nic->ready, &turn);
+	while (!list_is_empty(&turn)) {
+		struct nic_qp *qp =
+			container_of(turn.next, struct nic_qp, ready);
+
+		list_remove(&qp->ready);
+		if (!give_turn(qp)) {
+			qp_make_ready(qp);
+			stalled = true;
+		}
+	}
+	return stalled || !list_is_empty(&nic->ready);
+}
+
+void nic_tick(struct nic *nic)
+{
+	timer_wheel_advance(&nic->wheel, env_now_ns(nic->env));
+}
+
+uint64_t nic_next_deadline_ns(const struct nic *nic)
+{
+	return timer_wheel_next_ns(&nic->wheel);
+}
+
+void nic_path_down(struct nic *nic, struct env_path *path)
+{
+	uint32_t i;
+
+	ud_path_down(nic, path);
+	for (i = 0; i < NIC_QP_MAX; i++) {
+		struct nic_qp *qp = nic->qps[i];
+
+		if (!qp || qp->path != path || qp->peer_gone)
+			continue;
+		qp->peer_gone = true;
+		/* Who waits for an answer waits in vain. Who waits for nothing
+		 * learns it with the next request. */
+		if (qp->state == IBV_QPS_RTS && qp->sq.tail != qp->sq.head) {
+			count(nic, NIC_C_retry_exceeded);
+			qp_complete_send(qp, IBV_WC_RETRY_EXC_ERR);
+			qp_fail(qp);
+		}
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every limit of the NIC in one place; nic_query_device reports them. */
+#ifndef AQ_NIC_LIMITS_H
+#define AQ_NIC_LIMITS_H
+
+enum {
+	NIC_QP_MAX = 1 << 14,
+	NIC_QP_WR_MAX = 16384,
+	NIC_SGE_MAX = 32,
+	NIC_INLINE_MAX = 512,
+	NIC_CQ_MAX = 1 << 16,
+	NIC_CQE_MAX = 1 << 22,
+	NIC_SRQ_MAX = 1 << 14,
+	NIC_SRQ_WR_MAX = 1 << 15,
+	NIC_MR_MAX = 1 << 18,
+	NIC_MW_MAX = 1 << 18,
+	NIC_PD_MAX = 1 << 15,
+	NIC_AH_MAX = 1 << 16,
+	NIC_RD_ATOMIC_MAX = 128,
+	NIC_UD_PATH_MAX = 256,
+	NIC_DM_BYTES_MAX = 4 << 20,
+	NIC_MSG_BYTES_MAX = 1 << 30,
+	/* Requests without acknowledgement, in packets. */
+	NIC_WINDOW_PACKETS = 512,
+	/* An acknowledgement is asked for at least this often. */
+	NIC_ACK_EVERY_PACKETS = 64,
+	/* Packet numbers in use by one queue pair; far below half a circle. */
+	NIC_WINDOW_PSNS = 1 << 22,
+	/* What one queue pair may send before the next has its turn. */
+	NIC_TURN_PACKETS = 32,
+	NIC_GUARD_SOURCES = 64,
+};
+
+#endif

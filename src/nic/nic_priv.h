@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The NIC's inside: its objects, and what its files offer each other, grouped
+ * by file. All of it belongs to the holder of the host's lock, except the two
+ * indices of a completion queue (see cq.c).
+ */
+#ifndef AQ_NIC_PRIV_H
+#define AQ_NIC_PRIV_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "list.h"
+#include "nic.h"
+#include "nic_limits.h"
+#include "timer.h"
+#include "wire.h"
+#include "wqe.h"
+#include "wqe_op.h"
+
+/* ---- key.c: the table of local and remote keys ------------------------ */
+
+/* What a key opens. Lives in its memory region or window. */
+struct nic_key {
+	uint32_t key; /* 24 random bits, then the 8-bit tag */
+	uint32_t access;
+	struct nic_pd *pd;
+	struct nic_qp *qp; /* windows of type 2: the only user; else NULL */
+	uint64_t iova;
+	uint64_t length;
+	uint8_t *host; /* where iova is in this process */
+	bool valid;
+	bool is_window;
+};
+
+struct key_slot {
+	uint32_t index; /* key >> 8; 0 is never given out */
+	struct nic_key *key;
+};
+
+struct key_table {
+	struct key_slot *slots;
+	uint32_t mask;
+	uint32_t count;
+};
+
+enum key_verdict {
+	KEY_OK,
+	KEY_UNKNOWN,
+	KEY_OTHER_PD,
+	KEY_NO_ACCESS,
+	KEY_OUT_OF_BOUNDS,
+};
+
+int key_table_init(struct key_table *t) MUST_CHECK;
+void key_table_release(struct key_table *t);
+/* Gives `k` a random key and enters it. */
+int key_insert(struct nic *nic, struct nic_key *k) MUST_CHECK;
+void key_remove(struct nic *nic, struct nic_key *k);
+/* The valid key with this value; NULL: none. */
+struct nic_key *key_find(struct nic *nic, uint32_t key);
+/* The entry with these upper 24 bits, whatever its tag and state. */
+struct nic_key *key_at(struct nic *nic, uint32_t key);
+/* May `qp` use `key` for all of [va, va + len)? On KEY_OK, *host is va. */
+enum key_verdict key_check(struct nic_qp *qp, uint32_t key, uint64_t va,
+			   uint64_t len, uint32_t access, uint8_t **host);
+void key_count_denial(struct nic *nic, enum key_verdict v);
+
+/* ---- pd.c, mr.c, mw.c, dm.c ------------------------------------------- */
+
+struct nic_pd {
+	struct nic *nic;
+	uint32_t users;
+};
+
+struct nic_mr {
+	struct nic_key key;
+	uint32_t windows; /* bound to it */
+	struct nic_dm *dm;
+};
+
+struct nic_mw {
+	struct nic_key key;
+	enum ibv_mw_type type;
+	struct nic_mr *mr; /* bound to; NULL: not bound */
+};
+
+struct nic_dm {
+	struct nic *nic;
+	uint64_t length;
+	uint32_t users;
+	uint8_t *bytes;
+};
+
+int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind) MUST_CHECK;
+/* Ends a window of type 2 that is bound to this queue pair. */
+int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
+
+/* ---- cq.c -------------------------------------------------------------- */
+
+enum cq_arm {
+	CQ_ARM_NONE,
+	CQ_ARM_SOLICITED,
+	CQ_ARM_ANY,
+};
+
+struct nic_cq {
+	struct nic *nic;
+	void *owner;
+	struct nic_cqe *ring;
+	uint32_t mask;
+	uint32_t size; /* what the user may count on */
+	uint32_t users;
+	enum cq_arm arm;
+	bool timestamps;
+	bool overflowed;
+	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
+	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
+};
+
+/* Appends a completion; false when the queue overflowed. */
+bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe);
+void cq_purge(struct nic_cq *cq, const void *qp_owner);
+
+/* ---- recvq.c: receive queues, shared or not ---------------------------- */
+
+struct recvq {
+	uint8_t *wqes; /* count x stride bytes, struct wqe_data each */
+	uint64_t *wr_ids;
+	uint32_t count; /* power of two */
+	uint32_t limit; /* what the user may post */
+	uint32_t max_sge;
+	uint32_t stride;
+	uint32_t head; /* next to post */
+	uint32_t tail; /* next to use */
+};
+
+/* A receive request that a message is being written to. */
+struct recv_op {
+	bool active;
+	uint64_t wr_id;
+	uint32_t sge_count;
+	uint64_t capacity; /* bytes */
+	struct ibv_sge sge[NIC_SGE_MAX];
+};
+
+struct nic_srq {
+	struct nic *nic;
+	struct nic_pd *pd;
+	void *owner;
+	uint32_t number;
+	uint32_t users;
+	uint32_t low_mark; /* armed limit; 0: none */
+	struct recvq q;
+};
+
+int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
+	       uint32_t max_sge) MUST_CHECK;
+void recvq_release(struct nic *nic, struct recvq *q);
+int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
+/* Takes the oldest request of the QP's queue; false when there is none. */
+bool recvq_take(struct nic_qp *qp, struct recv_op *op);
+
+/* ---- sendq.c: work queue entries -------------------------------------- */
+
+/* Beside each entry of a send queue: what the NIC remembers of it. */
+struct send_slot {
+	uint64_t wr_id;
+	uint32_t block;	 /* first 64-byte block of its WQE */
+	uint32_t blocks; /* how many */
+	uint32_t first_psn;
+	uint32_t last_psn;
+	uint32_t length; /* message bytes */
+	uint8_t opcode;	 /* enum wqe_opcode */
+	bool signaled;
+	bool has_psn;	   /* first_psn and last_psn are set */
+	bool rd_counted;   /* part of rd_outstanding */
+	struct nic_ah *ah; /* datagrams: holds a reference */
+};
+
+struct sendq {
+	uint8_t *wqes;
+	uint32_t block_count; /* power of two */
+	uint32_t slot_mask;
+	uint32_t limit; /* what the user may post */
+	uint32_t max_sge;
+	uint32_t max_inline;
+	struct send_slot *slots;
+	uint32_t head; /* next slot to post */
+	uint32_t send; /* next slot to transmit */
+	uint32_t tail; /* oldest slot not completed */
+	uint32_t block_head;
+	uint32_t block_tail;
+};
+
+/* A send request as its WQE says now. */
+struct send_op {
+	const struct wqe_op *info;
+	uint8_t opcode; /* enum wqe_opcode */
+	uint8_t flags;	/* enum wqe_ctrl_flags */
+	bool is_inline;
+	uint32_t imm; /* as ibv_wc shows it: network order, or a key */
+	uint32_t rkey;
+	uint64_t va;
+	struct atomic_op atomic;
+	uint32_t data_off;  /* byte offset of the first data segment */
+	uint32_t data_segs; /* pointers, when not inline */
+	uint32_t length;
+	uint32_t dest_qpn; /* datagrams */
+	uint32_t qkey;
+	struct wqe_bind bind;
+};
+
+int sendq_init(struct nic *nic, struct sendq *q,
+	       struct ibv_qp_cap *cap) MUST_CHECK;
+void sendq_release(struct nic *nic, struct sendq *q);
+int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
+	       const struct nic_send_extra *extra) MUST_CHECK;
+/* Reads a WQE. -EINVAL: it was rewritten into something that is none. */
+int sendq_decode(const struct sendq *q, const struct send_slot *slot,
+		 struct send_op *op) MUST_CHECK;
+/* Copies message bytes between the data segments and a buffer. -EFAULT: a
+ * local key does not cover them. */
+int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
+		 uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
+int sendq_scatter(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
+		  const uint8_t *src, uint32_t len_bytes) MUST_CHECK;
+/* Are all data segments usable with this access? */
+int sendq_check(struct nic_qp *qp, const struct send_op *op,
+		uint32_t access) MUST_CHECK;
+/* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
+ * NULL: no valid key. Inline data is found in the queue itself. */
+uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
+		     uint32_t offset, uint32_t access, uint32_t *len_bytes);
+
+static inline bool slot_needs_response(const struct send_slot *slot)
+{
+	return wqe_op_get(slot->opcode)->flags & WQE_OP_RESPONSE;
+}
+
+static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
+{
+	return &q->slots[i & q->slot_mask];
+}
+
+/* ---- qp.c, qp_modify.c -------------------------------------------------- */
+
+/* A READ or atomic that was answered, or is being answered. */
+struct resp_res {
+	uint32_t first_psn;
+	uint32_t last_psn;
+	uint32_t next_psn; /* next response packet to send */
+	uint32_t rkey;
+	uint32_t length;
+	bool used;
+	bool is_atomic;
+	bool answered; /* all packets were sent at least once */
+	bool pending;  /* packets next_psn..last_psn are still to be sent */
+	bool restart;  /* the next packet starts a response: FIRST or ONLY */
+	uint64_t va;
+	uint64_t original;
+};
+
+struct responder {
+	uint32_t epsn;
+	uint32_t msn;
+	bool nak_sent; /* no second NAK until the expected packet comes */
+	bool ack_due;
+	uint32_t ack_psn; /* the newest request that asked for it */
+	/* The message in progress. */
+	uint8_t kind; /* enum wire_kind; 0: none */
+	uint32_t rkey;
+	uint64_t va;
+	uint32_t dma_len;
+	uint32_t offset; /* bytes placed so far */
+	/* Ring of responder resources: res_next is the next to reuse. */
+	struct resp_res *res;
+	uint32_t res_count;
+	uint32_t res_next;
+	uint32_t res_pending; /* how many are pending */
+	uint32_t res_scan;    /* none before it (in age) is pending */
+};
+
+struct requester {
+	uint32_t next_psn; /* of the next new request */
+	uint32_t una_psn;  /* oldest not acknowledged */
+	uint32_t send_pkt; /* packets of slot `send` already sent */
+	uint32_t rd_outstanding;
+	uint32_t unasked; /* packets since acknowledgement was asked for */
+	uint32_t op_slot; /* whose WQE `op` holds, when op_valid */
+	bool op_valid;
+	bool rnr_wait;
+	bool restarted; /* went back to una_psn already, no progress since */
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	uint64_t deadline_ns;
+	struct timer timer;
+	struct send_op op;
+};
+
+struct nic_qp {
+	/* What the data path touches first. */
+	uint32_t qpn;
+	uint32_t dest_qpn;
+	enum ibv_qp_state state;
+	enum ibv_qp_type type;
+	uint32_t mtu;
+	uint32_t pkey;
+	struct nic *nic;
+	struct nic_pd *pd;
+	struct env_path *path;
+	bool peer_gone;
+	bool sq_sig_all;
+	bool sqd_notify;
+	bool last_wqe_told;
+	struct list ready; /* on nic->ready while there is something to send */
+	struct requester req;
+	struct responder rsp;
+	struct sendq sq;
+	struct recvq rq;
+	struct nic_srq *srq;
+	struct nic_cq *send_cq;
+	struct nic_cq *recv_cq;
+	struct recv_op recv;
+	void *owner;
+	uint32_t qkey;
+	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
+	struct wire_pkt out;	 /* addresses filled in when connected */
+	struct ibv_qp_attr attr; /* as set by modify, for query */
+	struct ibv_qp_cap cap;
+};
+
+struct nic_ah {
+	struct nic *nic;
+	struct nic_pd *pd;
+	uint32_t refs;
+	struct env_addr dst;
+	uint8_t sgid_index;
+	uint8_t tos;
+	uint8_t ttl;
+};
+
+struct nic_qp *qp_find(struct nic *nic, uint32_t qpn);
+/* Something is to be sent: the QP gets its turn in nic_flush. */
+void qp_make_ready(struct nic_qp *qp);
+/* To the error state: flushes both queues. */
+void qp_fail(struct nic_qp *qp);
+void qp_event(struct nic_qp *qp, enum ibv_event_type type);
+/* Completes the oldest send request. */
+void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);
+/* Completes qp->recv. */
+void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
+void qp_flush_sends(struct nic_qp *qp);
+void qp_flush_recvs(struct nic_qp *qp);
+void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
+int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
+	    struct nic_ah *ah) MUST_CHECK;
+void ah_get(struct nic_ah *ah);
+void ah_put(struct nic_ah *ah);
+
+/* ---- requester.c, completer.c, responder.c, ud.c, direct.c ------------- */
+
+/* Sends what may be sent, at most one turn. False: the path was full. */
+bool requester_run(struct nic_qp *qp);
+void requester_reset(struct nic_qp *qp);
+/* Sends again from the oldest packet that was not acknowledged. */
+void requester_go_back(struct nic_qp *qp);
+/* One retry is used up: goes back, or fails the queue pair. */
+void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted);
+void requester_progress(struct nic_qp *qp);
+bool requester_has_work(const struct nic_qp *qp);
+
+void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
+
+void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
+/* Sends responses and acknowledgements. False: the path was full. */
+bool responder_run(struct nic_qp *qp);
+bool responder_has_work(const struct nic_qp *qp);
+int responder_init(struct nic_qp *qp, uint32_t res_count) MUST_CHECK;
+void responder_release(struct nic_qp *qp);
+/* Writes a piece of a message into the receive in progress. */
+int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
+		 uint32_t len_bytes) MUST_CHECK;
+
+/* Sends one datagram: 1 sent, 0 the path is full, or -errno. */
+int ud_send(struct nic_qp *qp, struct send_slot *slot,
+	    const struct send_op *op);
+void ud_input(struct nic_qp *qp, const struct wire_pkt *pkt,
+	      const uint8_t *frame);
+void ud_paths_close(struct nic *nic);
+void ud_path_down(struct nic *nic, struct env_path *path);
+
+/* Executes the request on mapped memory. 1: done; 0: not possible, send it;
+ * -errno: it failed like a remote access. */
+int direct_execute(struct nic_qp *qp, const struct send_op *op);
+
+/* ---- guard.c: sources that guess keys ---------------------------------- */
+
+struct guard_source {
+	uint8_t ip[16];
+	uint32_t slot;
+	uint32_t failures;
+	uint64_t since_ns;
+	uint64_t blocked_until_ns;
+};
+
+struct guard {
+	struct guard_source sources[NIC_GUARD_SOURCES];
+	uint64_t blocked_until_ns; /* no source is blocked after this */
+	uint32_t used;
+	uint32_t next; /* to replace when full */
+};
+
+void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+
+/* ---- nic.c -------------------------------------------------------------- */
+
+struct ud_path {
+	uint8_t ip[16];
+	uint32_t slot;
+	struct env_path *path;
+};
+
+struct nic {
+	struct env *env;
+	struct nic_config cfg;
+	const struct nic_upcalls *up;
+	uint64_t *counters;
+	uint64_t *own_counters;
+	struct nic_qp **qps; /* by the low bits of the QPN */
+	struct list ready;   /* QPs with something to send */
+	struct key_table keys;
+	struct timer_wheel wheel;
+	struct guard guard;
+	atomic_uint outstanding;
+	uint32_t qp_count;
+	uint32_t cq_count;
+	uint32_t srq_count;
+	uint32_t pd_count;
+	uint32_t ah_count;
+	uint32_t srq_numbers;
+	uint64_t dm_used;
+	uint32_t ud_path_count;
+	struct ud_path ud_paths[NIC_UD_PATH_MAX];
+};
+
+static inline void count(struct nic *nic, enum nic_counter c)
+{
+	nic->counters[c]++;
+}
+
+static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
+{
+	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+/* Sends qp->out, whose payload is in place in `frame` or pointed to. */
+void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
+
+#endif

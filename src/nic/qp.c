@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queue pairs: their life, their completions, and how they fail. */
+#include <stdlib.h>
+
+#include "nic_priv.h"
+
+enum {
+	QPN_TRIES = 1000, /* random numbers until a free one is found */
+};
+
+struct nic_qp *qp_find(struct nic *nic, uint32_t qpn)
+{
+	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
+
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+void qp_make_ready(struct nic_qp *qp)
+{
+	if (list_is_empty(&qp->ready))
+		list_append(&qp->nic->ready, &qp->ready);
+}
+
+void qp_event(struct nic_qp *qp, enum ibv_event_type type)
+{
+	if (qp->nic->up)
+		qp->nic->up->async_event(qp->owner, type);
+}
+
+/* ---- life ------------------------------------------------------------------
+ */
+
+/* Random numbers, so that a stranger cannot guess the next queue pair. */
+static int choose_qpn(struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+	unsigned tries;
+
+	for (tries = 0; tries < QPN_TRIES; tries++) {
+		uint32_t random, i;
+
+		env_random(nic->env, &random, sizeof(random));
+		i = random & (NIC_QP_MAX - 1);
+		if (nic->qps[i] || (nic->cfg.slot == 0 && i < 2))
+			continue;
+		qp->qpn = nic->cfg.slot << NIC_QPN_INDEX_BITS | i;
+		nic->qps[i] = qp;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static int check_cap(const struct nic_qp_attr *attr)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
+		return -EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > NIC_QP_WR_MAX ||
+	    cap->max_send_sge > NIC_SGE_MAX ||
+	    cap->max_inline_data > NIC_INLINE_MAX)
+		return -EINVAL;
+	if (!attr->srq && (cap->max_recv_wr > NIC_QP_WR_MAX ||
+			   cap->max_recv_sge > NIC_SGE_MAX))
+		return -EINVAL;
+	return 0;
+}
+
+static int make_queues(struct nic_qp *qp, struct nic_qp_attr *attr)
+{
+	int err = sendq_init(qp->nic, &qp->sq, &attr->cap);
+
+	if (err)
+		return err;
+	if (qp->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	} else {
+		err = recvq_init(qp->nic, &qp->rq, attr->cap.max_recv_wr,
+				 attr->cap.max_recv_sge);
+	}
+	if (err)
+		sendq_release(qp->nic, &qp->sq);
+	return err;
+}
+
+int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
+		  struct nic_qp **out)
+{
+	struct nic *nic = pd->nic;
+	struct nic_qp *qp;
+	int err = check_cap(attr);
+
+	if (err)
+		return err;
+	if (nic->qp_count >= NIC_QP_MAX / 2)
+		return -ENOMEM; /* more would make free numbers hard to find */
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->nic = nic;
+	qp->pd = pd;
+	qp->type = attr->type;
+	qp->state = IBV_QPS_RESET;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
+	qp->sq_sig_all = attr->sq_sig_all;
+	qp->owner = attr->owner;
+	list_init(&qp->ready);
+	requester_reset(qp);
+	err = make_queues(qp, attr);
+	if (err)
+		goto err_free;
+	err = choose_qpn(qp);
+	if (err)
+		goto err_release_queues;
+	qp->cap = attr->cap;
+	pd->users++;
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+	if (qp->srq)
+		qp->srq->users++;
+	nic->qp_count++;
+	*out = qp;
+	return 0;
+
+err_release_queues:
+	sendq_release(nic, &qp->sq);
+	recvq_release(nic, &qp->rq);
+err_free:
+	free(qp);
+	return err;
+}
+
+static void retire_send(struct nic_qp *qp)
+{
+	struct sendq *q = &qp->sq;
+	struct send_slot *slot = sendq_slot(q, q->tail);
+	struct nic *nic = qp->nic;
+
+	if (slot->ah)
+		ah_put(slot->ah);
+	slot->ah = NULL;
+	q->block_tail += slot->blocks;
+	q->tail++;
+	/* Completed before its turn to be sent, or to be sent again. */
+	if ((int32_t)(q->send - q->tail) < 0) {
+		q->send = q->tail;
+		qp->req.send_pkt = 0;
+		qp->req.op_valid = false;
+	}
+	atomic_store_explicit(
+		&nic->outstanding,
+		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) -
+			1,
+		memory_order_relaxed);
+}
+
+void qp_forget(struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+
+	while (qp->sq.tail != qp->sq.head)
+		retire_send(qp);
+	qp->sq.head = qp->sq.send = qp->sq.tail = 0;
+	qp->sq.block_head = qp->sq.block_tail = 0;
+	qp->rq.head = qp->rq.tail = 0;
+	qp->recv.active = false;
+	list_remove(&qp->ready);
+	requester_reset(qp);
+	responder_release(qp);
+	if (qp->path)
+		nic->env->ops->path_close(nic->env, qp->path);
+	qp->path = NULL;
+	qp->peer_gone = false;
+	qp->last_wqe_told = false;
+	cq_purge(qp->send_cq, qp->owner);
+	if (qp->recv_cq != qp->send_cq)
+		cq_purge(qp->recv_cq, qp->owner);
+}
+
+void nic_qp_destroy(struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+
+	qp_forget(qp);
+	nic->qps[qp->qpn & (NIC_QP_MAX - 1)] = NULL;
+	nic->qp_count--;
+	qp->pd->users--;
+	qp->send_cq->users--;
+	qp->recv_cq->users--;
+	if (qp->srq)
+		qp->srq->users--;
+	sendq_release(nic, &qp->sq);
+	recvq_release(nic, &qp->rq);
+	free(qp);
+}
+
+uint32_t nic_qp_number(const struct nic_qp *qp)
+{
+	return qp->qpn;
+}
+
+enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
+{
+	return qp->state;
+}
+
+/* ---- completions
+ * ------------------------------------------------------------- */
+
+static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)
+{
+	cqe->qp_num = qp->qpn;
+	cqe->qp_owner = qp->owner;
+	/* A lost completion cannot be repaired: the queue pair ends. */
+	if (UNLIKELY(!cq_push(cq, cqe)) && qp->state != IBV_QPS_ERR) {
+		qp_event(qp, IBV_EVENT_QP_FATAL);
+		qp_fail(qp);
+	}
+}
+
+HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
+{
+	const struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.tail);
+	bool shown = slot->signaled || status != IBV_WC_SUCCESS;
+	struct nic_cqe cqe = {
+		.wr_id = slot->wr_id,
+		.byte_len = slot->length,
+		.status = (uint8_t)status,
+		.opcode = wqe_op_get(slot->opcode)->wc,
+	};
+
+	retire_send(qp);
+	if (shown)
+		push(qp, qp->send_cq, &cqe);
+	if (UNLIKELY(qp->state == IBV_QPS_SQD && qp->sqd_notify &&
+		     qp->sq.tail == qp->sq.send)) {
+		qp->sqd_notify = false;
+		qp_event(qp, IBV_EVENT_SQ_DRAINED);
+	}
+}
+
+void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
+{
+	cqe->wr_id = qp->recv.wr_id;
+	cqe->is_recv = true;
+	qp->recv.active = false;
+	push(qp, qp->recv_cq, cqe);
+}
+
+/* ---- failure
+ * -------------------------------------------------------------------- */
+
+void qp_flush_sends(struct nic_qp *qp)
+{
+	uint32_t n = 0;
+
+	while (qp->sq.tail != qp->sq.head) {
+		if (has_bug(qp->nic, NIC_BUG_drop_flush) && n++ == 1)
+			retire_send(qp);
+		else
+			qp_complete_send(qp, IBV_WC_WR_FLUSH_ERR);
+	}
+}
+
+void qp_flush_recvs(struct nic_qp *qp)
+{
+	struct nic_cqe cqe = {.status = IBV_WC_WR_FLUSH_ERR};
+
+	if (qp->recv.active)
+		qp_complete_recv(qp, &cqe);
+	if (qp->srq) {
+		/* Others may use what is left; the owner learns that this
+		 * queue pair takes no more (IBA 11.6.3.3). */
+		if (!qp->last_wqe_told)
+			qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+		qp->last_wqe_told = true;
+		return;
+	}
+	while (recvq_take(qp, &qp->recv)) {
+		cqe = (struct nic_cqe){.status = IBV_WC_WR_FLUSH_ERR};
+		qp_complete_recv(qp, &cqe);
+	}
+}
+
+void qp_fail(struct nic_qp *qp)
+{
+	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
+		return;
+	qp->state = IBV_QPS_ERR;
+	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	list_remove(&qp->ready);
+	qp->rsp.ack_due = false;
+	qp->rsp.res_pending = 0;
+	qp_flush_sends(qp);
+	qp_flush_recvs(qp);
+}
+
+/* ---- posting
+ * -------------------------------------------------------------------- */
+
+HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
+			 const struct nic_send_extra *extra)
+{
+	struct nic *nic = qp->nic;
+	int err;
+
+	if (UNLIKELY(qp->state < IBV_QPS_RTS))
+		return -EINVAL;
+	err = sendq_post(qp, wr, extra);
+	if (UNLIKELY(err))
+		return err;
+	atomic_store_explicit(
+		&nic->outstanding,
+		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) +
+			1,
+		memory_order_relaxed);
+	return 0;
+}
+
+HOT void nic_qp_kick(struct nic_qp *qp)
+{
+	if (UNLIKELY(qp->state == IBV_QPS_ERR)) {
+		qp_flush_sends(qp);
+		return;
+	}
+	if (!requester_run(qp))
+		qp_make_ready(qp);
+}
+
+void nic_qp_unpost(struct nic_qp *qp, uint32_t count)
+{
+	struct sendq *q = &qp->sq;
+	struct nic *nic = qp->nic;
+	uint32_t i;
+
+	ASSERT(count <= q->head - q->send);
+	for (i = 0; i < count; i++) {
+		struct send_slot *slot = sendq_slot(q, --q->head);
+
+		if (slot->ah)
+			ah_put(slot->ah);
+		slot->ah = NULL;
+		q->block_head -= slot->blocks;
+	}
+	atomic_store_explicit(
+		&nic->outstanding,
+		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) -
+			count,
+		memory_order_relaxed);
+}
+
+int nic_qp_post_recv(struct nic_qp *qp, const struct ibv_recv_wr *wr)
+{
+	int err;
+
+	if (qp->srq || qp->state == IBV_QPS_RESET)
+		return -EINVAL;
+	err = recvq_post(&qp->rq, wr);
+	if (!err && UNLIKELY(qp->state == IBV_QPS_ERR))
+		qp_flush_recvs(qp);
+	return err;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue pair states: which changes exist, which attributes each needs and may
+ * have (IBA 11.2.5.2, table 91), and what they set.
+ */
+#include "nic_priv.h"
+
+#define M_ANY (IBV_QP_STATE | IBV_QP_CUR_STATE)
+
+#define M_RTS_OPT                                                       \
+	(IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | \
+	 IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT)
+
+struct transition {
+	bool legal;
+	int need;
+	int may;
+};
+
+struct transitions {
+	struct transition rc;
+	struct transition ud;
+};
+
+/* By present and next state; to RESET and ERR is always possible. */
+static const struct transitions table[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
+	[IBV_QPS_RESET][IBV_QPS_INIT] =
+		{
+			.rc = {true,
+			       IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				       IBV_QP_ACCESS_FLAGS,
+			       0},
+			.ud = {true,
+			       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
+			       0},
+		},
+	[IBV_QPS_INIT][IBV_QPS_INIT] =
+		{
+			.rc = {true, 0,
+			       IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				       IBV_QP_ACCESS_FLAGS},
+			.ud = {true, 0,
+			       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+		},
+	[IBV_QPS_INIT][IBV_QPS_RTR] =
+		{
+			.rc = {true,
+			       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN |
+				       IBV_QP_MAX_DEST_RD_ATOMIC |
+				       IBV_QP_MIN_RNR_TIMER,
+			       IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS |
+				       IBV_QP_ALT_PATH},
+			.ud = {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+		},
+	[IBV_QPS_RTR][IBV_QPS_RTS] =
+		{
+			.rc = {true,
+			       IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				       IBV_QP_MAX_QP_RD_ATOMIC,
+			       M_RTS_OPT},
+			.ud = {true, IBV_QP_SQ_PSN,
+			       IBV_QP_QKEY | IBV_QP_RATE_LIMIT},
+		},
+	[IBV_QPS_RTS][IBV_QPS_RTS] =
+		{
+			.rc = {true, 0, M_RTS_OPT},
+			.ud = {true, 0, IBV_QP_QKEY | IBV_QP_RATE_LIMIT},
+		},
+	[IBV_QPS_RTS][IBV_QPS_SQD] =
+		{
+			.rc = {true, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+			.ud = {true, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+		},
+	[IBV_QPS_SQD][IBV_QPS_SQD] =
+		{
+			.rc = {true, 0,
+			       IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				       IBV_QP_ACCESS_FLAGS | IBV_QP_AV |
+				       IBV_QP_MAX_QP_RD_ATOMIC |
+				       IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH |
+				       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				       IBV_QP_RNR_RETRY |
+				       IBV_QP_MAX_DEST_RD_ATOMIC |
+				       IBV_QP_PATH_MIG_STATE},
+			.ud = {true, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+		},
+	[IBV_QPS_SQD][IBV_QPS_RTS] =
+		{
+			.rc = {true, 0, M_RTS_OPT},
+			.ud = {true, 0, IBV_QP_QKEY},
+		},
+	[IBV_QPS_SQE][IBV_QPS_RTS] =
+		{
+			.rc = {false, 0, 0},
+			.ud = {true, 0, IBV_QP_QKEY},
+		},
+};
+
+static int check_mask(const struct nic_qp *qp, enum ibv_qp_state next, int mask)
+{
+	const struct transitions *both = &table[qp->state][next];
+	const struct transition *t =
+		qp->type == IBV_QPT_UD ? &both->ud : &both->rc;
+
+	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
+		return mask & ~M_ANY ? -EINVAL : 0;
+	if (!t->legal || (mask & t->need) != t->need ||
+	    (mask & ~(t->need | t->may | M_ANY)))
+		return -EINVAL;
+	return 0;
+}
+
+static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
+			int mask)
+{
+	if ((mask & IBV_QP_PORT) && a->port_num != 1)
+		return -EINVAL;
+	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & IBV_QP_PATH_MTU) &&
+	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+		return -EINVAL;
+	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
+	    a->max_rd_atomic > NIC_RD_ATOMIC_MAX)
+		return -EINVAL;
+	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
+	    a->max_dest_rd_atomic > NIC_RD_ATOMIC_MAX)
+		return -EINVAL;
+	if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
+		return -EINVAL;
+	if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)
+		return -EINVAL;
+	if ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7)
+		return -EINVAL;
+	if ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7)
+		return -EINVAL;
+	if ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > WIRE_QPN_MASK)
+		return -EINVAL;
+	if (mask &
+	    (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* The source port spreads flows over paths; it stays the same for one QP. */
+static uint16_t source_port(const struct nic_qp *qp)
+{
+	uint32_t h = (qp->qpn ^ qp->dest_qpn) * 2654435761u;
+
+	return (uint16_t)(0xc000 | h >> 18);
+}
+
+/* The fields of outgoing packets that the address decides. */
+static int connect(struct nic_qp *qp, const struct ibv_qp_attr *a,
+		   uint32_t dest_qpn)
+{
+	struct nic *nic = qp->nic;
+	struct nic_ah ah;
+	struct env_path *path;
+	const struct env_addr *src;
+	int err = ah_fill(nic, &a->ah_attr, &ah);
+
+	if (err)
+		return err;
+	err = nic->env->ops->path_open(nic->env, &ah.dst, dest_qpn, &path);
+	if (err)
+		return err;
+	if (qp->path)
+		nic->env->ops->path_close(nic->env, qp->path);
+	qp->path = path;
+	src = &nic->cfg.gids[ah.sgid_index];
+	memcpy(qp->out.src_ip, src->ip, 16);
+	memcpy(qp->out.dst_ip, ah.dst.ip, 16);
+	memcpy(qp->out.src_mac, src->mac, 6);
+	memcpy(qp->out.dst_mac, ah.dst.mac, 6);
+	qp->out.tos = ah.tos;
+	qp->out.ttl = ah.ttl;
+	qp->out.pkey = 0xffff;
+	qp->out.mig_req = true;
+	return 0;
+}
+
+static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	struct ibv_qp_attr *mine = &qp->attr;
+
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp->access = mine->qp_access_flags = a->qp_access_flags;
+	if (mask & IBV_QP_PORT)
+		mine->port_num = a->port_num;
+	if (mask & IBV_QP_QKEY)
+		qp->qkey = mine->qkey = a->qkey;
+	if (mask & IBV_QP_AV)
+		mine->ah_attr = a->ah_attr;
+	if (mask & IBV_QP_PATH_MTU) {
+		mine->path_mtu = a->path_mtu;
+		qp->mtu = 128u << a->path_mtu;
+	}
+	if (mask & IBV_QP_TIMEOUT)
+		mine->timeout = a->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		mine->retry_cnt = qp->req.retry_left = a->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		mine->rnr_retry = qp->req.rnr_left = a->rnr_retry;
+	if (mask & IBV_QP_RQ_PSN)
+		mine->rq_psn = qp->rsp.epsn = a->rq_psn & WIRE_PSN_MASK;
+	if (mask & IBV_QP_SQ_PSN) {
+		mine->sq_psn = a->sq_psn & WIRE_PSN_MASK;
+		qp->req.next_psn = qp->req.una_psn = mine->sq_psn;
+	}
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		mine->max_rd_atomic = a->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		mine->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		mine->min_rnr_timer = a->min_rnr_timer;
+	if (mask & IBV_QP_DEST_QPN) {
+		qp->dest_qpn = mine->dest_qp_num = a->dest_qp_num;
+		qp->out.src_port = source_port(qp);
+	}
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		qp->sqd_notify = a->en_sqd_async_notify;
+}
+
+/* What can fail comes before anything changes. */
+static int prepare(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	int err;
+
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) {
+		err = responder_init(qp, a->max_dest_rd_atomic);
+		if (err)
+			return err;
+	}
+	if (mask & IBV_QP_AV)
+		return connect(qp, a,
+			       mask & IBV_QP_DEST_QPN ? a->dest_qp_num
+						      : qp->dest_qpn);
+	return 0;
+}
+
+static void enter(struct nic_qp *qp, enum ibv_qp_state next)
+{
+	enum ibv_qp_state old = qp->state;
+
+	if (next == IBV_QPS_ERR) {
+		qp_fail(qp);
+		qp->state = IBV_QPS_ERR; /* also from RESET */
+		return;
+	}
+	qp->state = next;
+	if (next == IBV_QPS_SQD && old == IBV_QPS_RTS &&
+	    qp->sq.tail == qp->sq.send && qp->sqd_notify) {
+		qp->sqd_notify = false;
+		qp_event(qp, IBV_EVENT_SQ_DRAINED);
+	}
+	if (next == IBV_QPS_RTS)
+		nic_qp_kick(qp);
+}
+
+int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state next =
+		mask & IBV_QP_STATE ? attr->qp_state : qp->state;
+	int err;
+
+	if ((unsigned)next > IBV_QPS_ERR)
+		return -EINVAL;
+	if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != qp->state)
+		return -EINVAL;
+	err = check_mask(qp, next, mask);
+	if (!err)
+		err = check_values(qp, attr, mask);
+	if (err)
+		return err;
+	if (next == IBV_QPS_RESET) {
+		qp_forget(qp);
+		qp->state = IBV_QPS_RESET;
+		return 0;
+	}
+	err = prepare(qp, attr, mask);
+	if (err)
+		return err;
+	copy_attr(qp, attr, mask);
+	enter(qp, next);
+	return 0;
+}
+
+void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr)
+{
+	*attr = qp->attr;
+	attr->qp_state = qp->state;
+	attr->cur_qp_state = qp->state;
+	attr->path_mig_state = IBV_MIG_MIGRATED;
+	attr->rq_psn = qp->rsp.epsn;
+	attr->sq_psn = qp->req.next_psn;
+	attr->cap = qp->cap;
+	attr->sq_draining =
+		qp->state == IBV_QPS_SQD && qp->sq.tail != qp->sq.send;
+}

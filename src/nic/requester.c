@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requester: turns send requests into packets, in order, within the window,
+ * and sends again from the oldest unacknowledged packet when something is lost
+ * (IBA 9.7.5). What comes back is completer.c's.
+ */
+#include "nic_priv.h"
+
+enum step {
+	STEP_SENT,  /* go on */
+	STEP_WAIT,  /* nothing may be sent now */
+	STEP_FULL,  /* the path takes no more */
+	STEP_ERROR, /* the queue pair failed */
+};
+
+static uint32_t packet_count(const struct nic_qp *qp, uint32_t length)
+{
+	return length <= qp->mtu ? 1 : (length + qp->mtu - 1) / qp->mtu;
+}
+
+static uint64_t retry_timeout_ns(const struct nic_qp *qp)
+{
+	return 4096ull << qp->attr.timeout;
+}
+
+/* The timer is moved lazily: progress only notes the new deadline, and the
+ * timer looks at it when it fires. */
+static void start_timer(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	if (qp->attr.timeout == 0)
+		return;
+	req->deadline_ns = env_now_ns(qp->nic->env) + retry_timeout_ns(qp);
+	if (!timer_is_set(&req->timer))
+		timer_set(&qp->nic->wheel, &req->timer, req->deadline_ns);
+}
+
+static void on_timer(struct timer *t, uint64_t now_ns)
+{
+	struct nic_qp *qp = container_of(t, struct nic_qp, req.timer);
+	struct requester *req = &qp->req;
+
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		return;
+	if (req->rnr_wait) {
+		if (now_ns < req->deadline_ns) {
+			timer_set(&qp->nic->wheel, t, req->deadline_ns);
+			return;
+		}
+		req->rnr_wait = false;
+		start_timer(qp);
+		qp_make_ready(qp);
+		return;
+	}
+	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
+		return;
+	if (now_ns < req->deadline_ns) {
+		timer_set(&qp->nic->wheel, t, req->deadline_ns);
+		return;
+	}
+	count(qp->nic, NIC_C_timeouts);
+	req->restarted = false;
+	requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+	if (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)
+		start_timer(qp);
+}
+
+void requester_reset(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	timer_cancel(&qp->nic->wheel, &req->timer);
+	*req = (struct requester){0};
+	timer_init(&req->timer, on_timer);
+}
+
+void requester_progress(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	req->restarted = false;
+	req->retry_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	if (req->una_psn != req->next_psn)
+		start_timer(qp);
+}
+
+/* A slot that was sent before and is sent again counts anew. */
+static void uncount_reads(struct nic_qp *qp)
+{
+	uint32_t i;
+
+	for (i = qp->sq.tail; i != qp->sq.head; i++) {
+		struct send_slot *slot = sendq_slot(&qp->sq, i);
+
+		if (!slot->has_psn)
+			break;
+		slot->rd_counted = false;
+	}
+	qp->req.rd_outstanding = 0;
+}
+
+void requester_go_back(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	const struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.tail);
+
+	count(qp->nic, NIC_C_retries);
+	uncount_reads(qp);
+	qp->sq.send = qp->sq.tail;
+	req->send_pkt = 0;
+	if (qp->sq.tail != qp->sq.head && slot->has_psn)
+		req->send_pkt = wire_psn_diff(req->una_psn, slot->first_psn) > 0
+					? (req->una_psn - slot->first_psn) &
+						  WIRE_PSN_MASK
+					: 0;
+	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
+	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
+		req->send_pkt++;
+	req->op_valid = false;
+	req->restarted = true;
+	qp_make_ready(qp);
+}
+
+void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
+{
+	struct requester *req = &qp->req;
+	uint8_t *left = exhausted == IBV_WC_RNR_RETRY_EXC_ERR
+				? &req->rnr_left
+				: &req->retry_left;
+
+	/* For RNR, and only for it, seven means for ever (IBA 9.7.5.2.8). */
+	if (*left == 0 &&
+	    !(left == &req->rnr_left && qp->attr.rnr_retry == 7)) {
+		count(qp->nic, NIC_C_retry_exceeded);
+		qp_complete_send(qp, exhausted);
+		qp_fail(qp);
+		return;
+	}
+	if (*left)
+		(*left)--;
+	requester_go_back(qp);
+}
+
+bool requester_has_work(const struct nic_qp *qp)
+{
+	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
+}
+
+/* ---- one packet ---------------------------------------------------------- */
+
+static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
+{
+	if (n == 1)
+		return info->wire[WQE_WIRE_ONLY];
+	if (i == 0)
+		return info->wire[WQE_WIRE_FIRST];
+	return info->wire[i == n - 1 ? WQE_WIRE_LAST : WQE_WIRE_MIDDLE];
+}
+
+/* Fills the request packet `i` of `n` into qp->out. */
+static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
+			uint32_t i, uint32_t n)
+{
+	const struct send_op *op = &qp->req.op;
+	struct wire_pkt *out = &qp->out;
+	uint32_t offset = i * qp->mtu;
+	bool last = i == n - 1;
+
+	out->opcode = packet_opcode(op->info, i, n);
+	out->psn = wire_psn_add(slot->first_psn, i);
+	out->dest_qpn = qp->dest_qpn;
+	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
+	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
+	out->va = op->va;
+	out->dma_len = op->length;
+	out->payload = NULL;
+	out->payload_len = u32_min(qp->mtu, op->length - offset);
+	memcpy(&out->imm, &op->imm, sizeof(out->imm));
+	/* Asking for it costs the peer an acknowledgement: only at the end of
+	 * a message, and often enough to keep the window open. */
+	out->ack_req = last || ++qp->req.unasked >= NIC_ACK_EVERY_PACKETS;
+	if (out->ack_req)
+		qp->req.unasked = 0;
+}
+
+/* READs and atomics: one packet, whatever the length of the answer. A READ
+ * that was answered in part asks for the rest. */
+static void fill_response_request(struct nic_qp *qp,
+				  const struct send_slot *slot, uint32_t i)
+{
+	const struct send_op *op = &qp->req.op;
+	struct wire_pkt *out = &qp->out;
+
+	out->opcode = op->info->wire[WQE_WIRE_ONLY];
+	out->psn = wire_psn_add(slot->first_psn, i);
+	out->dest_qpn = qp->dest_qpn;
+	out->solicited = false;
+	out->ack_req = true;
+	out->rkey = op->rkey;
+	out->va = op->va + (uint64_t)i * qp->mtu;
+	out->dma_len = op->length - i * qp->mtu;
+	out->atomic = op->atomic;
+	out->payload = NULL;
+	out->payload_len = 0;
+}
+
+static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
+{
+	/* What was sent before it must be answered first: its completion
+	 * would otherwise overtake theirs. */
+	if (qp->sq.tail != qp->sq.send)
+		return STEP_WAIT;
+	qp_complete_send(qp, status);
+	qp_fail(qp);
+	return STEP_ERROR;
+}
+
+/* May this slot start now? Gives it its packet numbers. */
+static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
+{
+	struct requester *req = &qp->req;
+	const struct send_op *op = &req->op;
+	uint32_t n = packet_count(qp, op->length);
+	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
+	uint32_t access =
+		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
+
+	/* A single packet is checked when its bytes are fetched. */
+	if ((n > 1 || access) && sendq_check(qp, op, access))
+		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
+		return STEP_WAIT;
+	if (in_flight == 0)
+		start_timer(qp);
+	slot->opcode = op->opcode;
+	slot->length = op->length;
+	slot->first_psn = req->next_psn;
+	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
+	slot->has_psn = true;
+	req->next_psn = wire_psn_add(req->next_psn, n);
+	return STEP_SENT;
+}
+
+static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
+			      uint32_t *budget)
+{
+	struct requester *req = &qp->req;
+	struct env *env = qp->nic->env;
+	const struct send_op *op = &req->op;
+	uint32_t n = packet_count(qp, slot->length);
+	bool one = slot_needs_response(slot);
+	uint8_t *frame;
+	size_t header;
+
+	while (req->send_pkt < n) {
+		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
+		uint32_t flying = (psn - req->una_psn) & WIRE_PSN_MASK;
+
+		if (*budget == 0)
+			return STEP_SENT;
+		if (!one && flying >= NIC_WINDOW_PACKETS &&
+		    wire_psn_diff(psn, req->una_psn) > 0)
+			return STEP_WAIT;
+		frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+		if (UNLIKELY(!frame))
+			return STEP_FULL;
+		if (one)
+			fill_response_request(qp, slot, req->send_pkt);
+		else
+			fill_packet(qp, slot, req->send_pkt, n);
+		header = wire_header_bytes(qp->out.opcode,
+					   wire_is_ipv4(qp->out.dst_ip));
+		if (UNLIKELY(sendq_gather(qp, op, req->send_pkt * qp->mtu,
+					  frame + header,
+					  qp->out.payload_len))) {
+			env->ops->tx_end(env, qp->path, 0);
+			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+		}
+		nic_tx(qp, qp->path, frame);
+		(*budget)--;
+		req->send_pkt = one ? n : req->send_pkt + 1;
+	}
+	return STEP_SENT;
+}
+
+/* Requests that never leave this NIC, and those that mapped memory serves. They
+ * execute only when everything before them is done. */
+static enum step run_local(struct nic_qp *qp, const struct send_op *op)
+{
+	int err = 0;
+
+	if (op->opcode == WQE_BIND_MW)
+		err = mw_bind(qp, &op->bind);
+	else if (op->opcode == WQE_LOCAL_INVAL)
+		err = key_invalidate(qp, op->imm);
+	if (err) {
+		qp_complete_send(qp, IBV_WC_MW_BIND_ERR);
+		qp_fail(qp);
+		return STEP_ERROR;
+	}
+	qp_complete_send(qp, IBV_WC_SUCCESS);
+	return STEP_SENT;
+}
+
+static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot)
+{
+	int sent = ud_send(qp, slot, &qp->req.op);
+
+	if (sent == 0)
+		return STEP_FULL;
+	if (sent < 0) {
+		qp_complete_send(qp, sent == -EMSGSIZE ? IBV_WC_LOC_LEN_ERR
+						       : IBV_WC_LOC_PROT_ERR);
+		qp_fail(qp);
+		return STEP_ERROR;
+	}
+	qp_complete_send(qp, IBV_WC_SUCCESS);
+	return STEP_SENT;
+}
+
+static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
+{
+	int done = direct_execute(qp, op);
+
+	if (done == 0)
+		return STEP_WAIT;
+	if (done < 0) {
+		qp_complete_send(qp, done == -EFAULT ? IBV_WC_LOC_PROT_ERR
+						     : IBV_WC_REM_ACCESS_ERR);
+		qp_fail(qp);
+		return STEP_ERROR;
+	}
+	qp_complete_send(qp, IBV_WC_SUCCESS);
+	return STEP_SENT;
+}
+
+/* Before the first packet of a request; *ended: it is complete already. */
+static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
+			    bool *ended)
+{
+	struct requester *req = &qp->req;
+	bool first_of_all = qp->sq.tail == qp->sq.send;
+	enum step s;
+
+	*ended = true;
+	if (qp->state == IBV_QPS_SQD)
+		return STEP_WAIT; /* draining: nothing new starts */
+	if (!req->op_valid || req->op_slot != qp->sq.send) {
+		if (sendq_decode(&qp->sq, slot, &req->op))
+			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
+		req->op_slot = qp->sq.send;
+		req->op_valid = true;
+	}
+	if (qp->type == IBV_QPT_UD)
+		return run_datagram(qp, slot);
+	if ((req->op.flags & WQE_CTRL_FENCE) && req->rd_outstanding)
+		return STEP_WAIT;
+	if (req->op.info->flags & WQE_OP_LOCAL)
+		return first_of_all ? run_local(qp, &req->op) : STEP_WAIT;
+	if (qp->peer_gone)
+		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
+	if (first_of_all && qp->nic->env->ops->direct_find) {
+		s = try_direct(qp, &req->op);
+		if (s != STEP_WAIT)
+			return s;
+	}
+	*ended = false;
+	return start_slot(qp, slot);
+}
+
+static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
+			  uint32_t *budget)
+{
+	struct requester *req = &qp->req;
+	enum step s;
+	bool ended;
+
+	if (!slot->has_psn) {
+		/* More READs than the peer keeps resources for must wait. */
+		if (slot_needs_response(slot)) {
+			if (qp->attr.max_rd_atomic == 0)
+				return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
+			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
+				return STEP_WAIT;
+		}
+		s = begin_slot(qp, slot, &ended);
+		if (s != STEP_SENT || ended)
+			return s;
+	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
+		if (sendq_decode(&qp->sq, slot, &req->op))
+			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
+		req->op_slot = qp->sq.send;
+		req->op_valid = true;
+	}
+	/* Late acknowledgements may have overtaken a retransmission. */
+	if (qp->sq.send == qp->sq.tail &&
+	    wire_psn_diff(req->una_psn, slot->first_psn) >
+		    (int32_t)req->send_pkt)
+		req->send_pkt =
+			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
+	if (slot_needs_response(slot) && !slot->rd_counted) {
+		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
+			return STEP_WAIT;
+		slot->rd_counted = true;
+		req->rd_outstanding++;
+	}
+	s = send_packets(qp, slot, budget);
+	if (s != STEP_SENT)
+		return s;
+	if (req->send_pkt >= packet_count(qp, slot->length)) {
+		qp->sq.send++;
+		req->send_pkt = 0;
+		req->op_valid = false;
+	}
+	return STEP_SENT;
+}
+
+HOT bool requester_run(struct nic_qp *qp)
+{
+	uint32_t budget = NIC_TURN_PACKETS;
+	enum step s = STEP_SENT;
+
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		return true;
+	while (requester_has_work(qp) && s == STEP_SENT) {
+		struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.send);
+
+		if (budget == 0) {
+			qp_make_ready(qp);
+			return true;
+		}
+		s = run_slot(qp, slot, &budget);
+	}
+	if (s == STEP_FULL)
+		count(qp->nic, NIC_C_tx_stalls);
+	return s != STEP_FULL;
+}

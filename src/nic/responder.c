@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The responder: executes requests of the connected peer. The checks stand in
+ * the order of the specification (IBA 9.7.4): packet number, opcode sequence,
+ * rights of the queue pair, resources, length, key; nothing has an effect
+ * before all of them passed. Answers go out in packet-number order.
+ */
+#include <stdlib.h>
+
+#include "nic_priv.h"
+
+/* What a request meets: go on, or a NAK syndrome, or nothing at all. */
+enum verdict {
+	V_OK = 0,
+	V_RNR = WIRE_RNR_NAK,
+	V_INVALID = WIRE_NAK_INVALID,
+	V_ACCESS = WIRE_NAK_ACCESS,
+	V_OP = WIRE_NAK_OP,
+};
+
+int responder_init(struct nic_qp *qp, uint32_t res_count)
+{
+	struct responder *rsp = &qp->rsp;
+	struct resp_res *res = NULL;
+
+	if (res_count) {
+		res = calloc(res_count, sizeof(*res));
+		if (!res)
+			return -ENOMEM;
+	}
+	free(rsp->res);
+	rsp->res = res;
+	rsp->res_count = res_count;
+	rsp->res_next = 0;
+	rsp->res_pending = 0;
+	rsp->res_scan = 0;
+	return 0;
+}
+
+void responder_release(struct nic_qp *qp)
+{
+	free(qp->rsp.res);
+	qp->rsp = (struct responder){0};
+}
+
+/* ---- answering ----------------------------------------------------------- */
+
+bool responder_has_work(const struct nic_qp *qp)
+{
+	return qp->rsp.res_pending || qp->rsp.ack_due;
+}
+
+/* Sends a packet without payload; false: the path is full. */
+static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
+		       uint32_t psn)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame = env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + 8);
+
+	if (!frame)
+		return false;
+	qp->out.opcode = opcode;
+	qp->out.psn = psn;
+	qp->out.dest_qpn = qp->dest_qpn;
+	qp->out.solicited = false;
+	qp->out.ack_req = false;
+	qp->out.syndrome = syndrome;
+	qp->out.msn = qp->rsp.msn;
+	qp->out.payload = NULL;
+	qp->out.payload_len = 0;
+	nic_tx(qp, qp->path, frame);
+	return true;
+}
+
+/* A NAK that finds the path full is lost, as on any network: the peer's timer
+ * asks again. */
+static void send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	count(qp->nic, wire_syndrome_is_rnr(syndrome) ? NIC_C_rnr_naks_sent
+						      : NIC_C_naks_sent);
+	(void)send_short(qp, WIRE_RC_ACK, syndrome, psn);
+}
+
+static uint8_t read_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST;
+	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
+}
+
+static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn);
+
+/* One packet of a READ response. Memory is read now, under a fresh check of
+ * the key: the region may be gone since the request came. */
+static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
+{
+	struct env *env = qp->nic->env;
+	struct wire_pkt *out = &qp->out;
+	uint32_t i = (res->next_psn - res->first_psn) & WIRE_PSN_MASK;
+	uint32_t offset = i * qp->mtu;
+	uint32_t len = u32_min(qp->mtu, res->length - offset);
+	uint8_t *frame, *src = NULL;
+	enum key_verdict v = KEY_OK;
+
+	if (len)
+		v = key_check(qp, res->rkey, res->va + offset, len,
+			      IBV_ACCESS_REMOTE_READ, &src);
+	if (UNLIKELY(v != KEY_OK)) {
+		key_count_denial(qp->nic, v);
+		fail(qp, V_ACCESS, res->next_psn);
+		return true;
+	}
+	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
+		src--;
+	frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+	if (!frame)
+		return false;
+	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
+	out->psn = res->next_psn;
+	out->dest_qpn = qp->dest_qpn;
+	out->solicited = false;
+	out->ack_req = false;
+	out->syndrome = WIRE_ACK_UNLIMITED;
+	out->msn = qp->rsp.msn;
+	out->payload = src;
+	out->payload_len = len;
+	nic_tx(qp, qp->path, frame);
+	res->restart = false;
+	res->next_psn = wire_psn_add(res->next_psn, 1);
+	return true;
+}
+
+static bool send_atomic_ack(struct nic_qp *qp, struct resp_res *res)
+{
+	qp->out.original = res->original;
+	if (!send_short(qp, WIRE_RC_ATOMIC_ACK, WIRE_ACK_UNLIMITED,
+			res->first_psn))
+		return false;
+	res->next_psn = wire_psn_add(res->last_psn, 1);
+	return true;
+}
+
+/* How far an entry is from the oldest one, along the ring. */
+static uint32_t age_rank(const struct responder *rsp, uint32_t i)
+{
+	return i >= rsp->res_next ? i - rsp->res_next
+				  : i + rsp->res_count - rsp->res_next;
+}
+
+/* The oldest resource with something to send; there is one. */
+static struct resp_res *next_pending(struct responder *rsp)
+{
+	while (!rsp->res[rsp->res_scan].pending)
+		rsp->res_scan = rsp->res_scan + 1 == rsp->res_count
+					? 0
+					: rsp->res_scan + 1;
+	return &rsp->res[rsp->res_scan];
+}
+
+static void make_pending(struct nic_qp *qp, struct resp_res *res)
+{
+	struct responder *rsp = &qp->rsp;
+	uint32_t i = (uint32_t)(res - rsp->res);
+
+	if (rsp->res_pending == 0 ||
+	    age_rank(rsp, i) < age_rank(rsp, rsp->res_scan))
+		rsp->res_scan = i;
+	if (!res->pending)
+		rsp->res_pending++;
+	res->pending = true;
+	qp_make_ready(qp);
+}
+
+/* A response acknowledges everything before it. */
+static void response_acks(struct nic_qp *qp, uint32_t psn)
+{
+	if (qp->rsp.ack_due && wire_psn_diff(psn, qp->rsp.ack_psn) >= 0) {
+		qp->rsp.ack_due = false;
+		count(qp->nic, NIC_C_acks_coalesced);
+	}
+}
+
+HOT bool responder_run(struct nic_qp *qp)
+{
+	struct responder *rsp = &qp->rsp;
+	uint32_t budget = NIC_TURN_PACKETS;
+
+	while (rsp->res_pending) {
+		struct resp_res *res = next_pending(rsp);
+		bool sent;
+
+		if (budget-- == 0) {
+			qp_make_ready(qp);
+			return true;
+		}
+		sent = res->is_atomic ? send_atomic_ack(qp, res)
+				      : send_read_packet(qp, res);
+		if (!sent)
+			return false;
+		if (qp->state == IBV_QPS_ERR)
+			return true;
+		if (wire_psn_diff(res->next_psn, res->last_psn) > 0) {
+			res->pending = false;
+			res->answered = true;
+			rsp->res_pending--;
+			response_acks(qp, res->last_psn);
+		}
+	}
+	if (rsp->ack_due) {
+		if (!send_short(qp, WIRE_RC_ACK, WIRE_ACK_UNLIMITED,
+				(rsp->epsn - 1) & WIRE_PSN_MASK))
+			return false;
+		rsp->ack_due = false;
+		count(qp->nic, NIC_C_acks_sent);
+	}
+	return true;
+}
+
+static void ack_later(struct nic_qp *qp, uint32_t psn)
+{
+	if (qp->rsp.ack_due)
+		count(qp->nic, NIC_C_acks_coalesced);
+	qp->rsp.ack_due = true;
+	qp->rsp.ack_psn = psn;
+	qp_make_ready(qp);
+}
+
+/* ---- errors ---------------------------------------------------------------
+ */
+
+static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn)
+{
+	if (v == V_RNR) {
+		send_nak(qp, (uint8_t)(WIRE_RNR_NAK | qp->attr.min_rnr_timer),
+			 psn);
+		/* Followers are out of sequence and need no NAK of their own.
+		 */
+		qp->rsp.nak_sent = true;
+		return;
+	}
+	send_nak(qp, (uint8_t)v, psn);
+	if (v == V_ACCESS)
+		qp_event(qp, IBV_EVENT_QP_ACCESS_ERR);
+	else if (v == V_INVALID)
+		qp_event(qp, IBV_EVENT_QP_REQ_ERR);
+	qp_fail(qp);
+}
+
+/* The receive that was in use completes with the local reason. */
+static enum verdict fail_recv(struct nic_qp *qp, enum ibv_wc_status status)
+{
+	struct nic_cqe cqe = {.status = (uint8_t)status};
+
+	qp_complete_recv(qp, &cqe);
+	return status == IBV_WC_LOC_LEN_ERR ? V_INVALID : V_OP;
+}
+
+static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v)
+{
+	key_count_denial(qp->nic, v);
+	if (v == KEY_UNKNOWN || v == KEY_OTHER_PD)
+		guard_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
+	return V_ACCESS;
+}
+
+/* ---- checks ----------------------------------------------------------------
+ */
+
+static enum verdict check_sequence(struct nic_qp *qp,
+				   const struct wire_opcode *op)
+{
+	bool in_message = qp->rsp.kind != 0;
+	bool starts = op->flags & WIRE_OP_FIRST;
+
+	if (in_message ? starts || op->kind != qp->rsp.kind : !starts) {
+		count(qp->nic, NIC_C_deny_sequence);
+		return V_INVALID;
+	}
+	return V_OK;
+}
+
+static enum verdict check_rights(struct nic_qp *qp,
+				 const struct wire_opcode *op)
+{
+	static const uint32_t needed[] = {
+		[WIRE_SEND] = 0,
+		[WIRE_WRITE] = IBV_ACCESS_REMOTE_WRITE,
+		[WIRE_READ] = IBV_ACCESS_REMOTE_READ,
+		[WIRE_ATOMIC] = IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	if ((qp->access & needed[op->kind]) == needed[op->kind])
+		return V_OK;
+	count(qp->nic, NIC_C_deny_qp_access);
+	return V_INVALID;
+}
+
+static enum verdict check_resources(struct nic_qp *qp,
+				    const struct wire_opcode *op)
+{
+	struct responder *rsp = &qp->rsp;
+	bool takes_recv = op->kind == WIRE_SEND ? op->flags & WIRE_OP_FIRST
+						: op->flags & WIRE_OP_RECV;
+
+	if (op->kind == WIRE_READ || op->kind == WIRE_ATOMIC) {
+		const struct resp_res *res = &rsp->res[rsp->res_next];
+
+		if (rsp->res_count && (!res->pending || res->answered))
+			return V_OK;
+		count(qp->nic, NIC_C_deny_resources);
+		return V_INVALID;
+	}
+	if (takes_recv && !qp->recv.active && !recvq_take(qp, &qp->recv))
+		return V_RNR;
+	return V_OK;
+}
+
+/* Sizes that the opcode and the message so far leave possible (C9-92..95). */
+static enum verdict check_length(struct nic_qp *qp,
+				 const struct wire_opcode *op,
+				 const struct wire_pkt *pkt)
+{
+	const struct responder *rsp = &qp->rsp;
+	bool first = op->flags & WIRE_OP_FIRST;
+	bool last = op->flags & WIRE_OP_LAST;
+	uint64_t left;
+	bool ok = true;
+
+	if (op->flags & WIRE_OP_PAYLOAD) {
+		if (!last)
+			ok = pkt->payload_len == qp->mtu;
+		else
+			ok = pkt->payload_len <= qp->mtu &&
+			     (first || pkt->payload_len > 0);
+	}
+	if (op->kind == WIRE_WRITE) {
+		left = first ? pkt->dma_len : rsp->dma_len - rsp->offset;
+		ok = ok && (last ? left == pkt->payload_len
+				 : left > pkt->payload_len);
+	}
+	if ((op->flags & WIRE_OP_RETH) && pkt->dma_len > NIC_MSG_BYTES_MAX)
+		ok = false;
+	if (op->kind == WIRE_SEND &&
+	    rsp->offset + (uint64_t)pkt->payload_len > NIC_MSG_BYTES_MAX)
+		ok = false;
+	if (ok)
+		return V_OK;
+	count(qp->nic, NIC_C_deny_length);
+	return V_INVALID;
+}
+
+static enum verdict check_key(struct nic_qp *qp, const struct wire_opcode *op,
+			      const struct wire_pkt *pkt, uint8_t **host)
+{
+	struct responder *rsp = &qp->rsp;
+	enum key_verdict v = KEY_OK;
+
+	switch (op->kind) {
+	case WIRE_WRITE:
+		/* The whole range at the start; then each piece again, because
+		 * the region may be gone meanwhile. */
+		if ((op->flags & WIRE_OP_FIRST) && pkt->dma_len)
+			v = key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
+				      IBV_ACCESS_REMOTE_WRITE, host);
+		else if (pkt->payload_len)
+			v = key_check(qp, rsp->rkey, rsp->va + rsp->offset,
+				      pkt->payload_len, IBV_ACCESS_REMOTE_WRITE,
+				      host);
+		break;
+	case WIRE_READ:
+		if (pkt->dma_len)
+			v = key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
+				      IBV_ACCESS_REMOTE_READ, host);
+		break;
+	case WIRE_ATOMIC:
+		if (pkt->va % 8) {
+			count(qp->nic, NIC_C_deny_align);
+			return V_INVALID;
+		}
+		v = key_check(qp, pkt->rkey, pkt->va, 8,
+			      IBV_ACCESS_REMOTE_ATOMIC, host);
+		if (v == KEY_OK && (uintptr_t)*host % 8) {
+			count(qp->nic, NIC_C_deny_align);
+			return V_INVALID;
+		}
+		break;
+	default:
+		break;
+	}
+	return v == KEY_OK ? V_OK : deny_key(qp, v);
+}
+
+/* ---- execution --------------------------------------------------------------
+ */
+
+/* The oldest entry is reused, also when a late duplicate had it sent again:
+ * whoever sends a new request has no use for that answer any more. */
+static struct resp_res *new_resource(struct nic_qp *qp,
+				     const struct wire_pkt *pkt,
+				     uint32_t packets)
+{
+	struct responder *rsp = &qp->rsp;
+	struct resp_res *res = &rsp->res[rsp->res_next];
+
+	if (res->pending)
+		rsp->res_pending--;
+	rsp->res_next =
+		rsp->res_next + 1 == rsp->res_count ? 0 : rsp->res_next + 1;
+	*res = (struct resp_res){
+		.first_psn = pkt->psn,
+		.next_psn = pkt->psn,
+		.last_psn = wire_psn_add(pkt->psn, packets - 1),
+		.rkey = pkt->rkey,
+		.va = pkt->va,
+		.used = true,
+		.restart = true,
+	};
+	make_pending(qp, res);
+	return res;
+}
+
+static enum verdict execute_send(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	int err;
+
+	if (qp->rsp.offset + (uint64_t)pkt->payload_len > qp->recv.capacity)
+		return fail_recv(qp, IBV_WC_LOC_LEN_ERR);
+	err = recv_scatter(qp, qp->rsp.offset, pkt->payload, pkt->payload_len);
+	if (err)
+		return fail_recv(qp, IBV_WC_LOC_PROT_ERR);
+	qp->rsp.offset += pkt->payload_len;
+	return V_OK;
+}
+
+/*
+ * Programs poll the last word or byte of what a peer writes: it is stored after
+ * the rest, with release, and an aligned word is never seen half written.
+ */
+static void place(uint8_t *dst, const uint8_t *src, uint32_t len)
+{
+	uint64_t word;
+
+	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
+		memcpy(dst, src, len - 8);
+		memcpy(&word, src + len - 8, 8);
+		atomic_store_explicit(
+			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
+			memory_order_release);
+	} else if (len) {
+		memcpy(dst, src, len - 1);
+		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
+				      src[len - 1], memory_order_release);
+	}
+}
+
+static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,
+			  const struct wire_pkt *pkt, uint8_t *host)
+{
+	struct responder *rsp = &qp->rsp;
+	uint32_t len = pkt->payload_len;
+
+	if (op->flags & WIRE_OP_FIRST) {
+		rsp->rkey = pkt->rkey;
+		rsp->va = pkt->va;
+		rsp->dma_len = pkt->dma_len;
+		rsp->offset = 0;
+	}
+	if (has_bug(qp->nic, NIC_BUG_skip_last_byte) && len)
+		len--;
+	place(host, pkt->payload, len);
+	rsp->offset += pkt->payload_len;
+}
+
+/* The last packet of a message that consumes a receive. */
+static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
+				const struct wire_pkt *pkt)
+{
+	struct nic_cqe cqe = {
+		.status = IBV_WC_SUCCESS,
+		.opcode = op->kind == WIRE_SEND ? IBV_WC_RECV
+						: IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = qp->rsp.offset,
+		.solicited = pkt->solicited,
+		.src_qp = qp->dest_qpn,
+	};
+
+	if (op->flags & WIRE_OP_IMM) {
+		cqe.wc_flags = IBV_WC_WITH_IMM;
+		memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));
+	}
+	if (op->flags & WIRE_OP_INV) {
+		/* After the data was placed (IBA 9.4.1.1.3). */
+		if (key_invalidate(qp, pkt->rkey)) {
+			(void)fail_recv(qp, IBV_WC_LOC_QP_OP_ERR);
+			return V_ACCESS;
+		}
+		cqe.wc_flags = IBV_WC_WITH_INV;
+		cqe.imm_or_key = pkt->rkey;
+	}
+	qp_complete_recv(qp, &cqe);
+	return V_OK;
+}
+
+static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
+			    const struct wire_pkt *pkt, uint8_t *host)
+{
+	struct responder *rsp = &qp->rsp;
+	struct resp_res *res;
+	uint32_t packets = 1;
+	enum verdict v = V_OK;
+
+	switch (op->kind) {
+	case WIRE_SEND:
+		if (op->flags & WIRE_OP_FIRST)
+			rsp->offset = 0;
+		v = execute_send(qp, pkt);
+		break;
+	case WIRE_WRITE:
+		execute_write(qp, op, pkt, host);
+		break;
+	case WIRE_READ:
+		if (pkt->dma_len > qp->mtu)
+			packets = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
+		res = new_resource(qp, pkt, packets);
+		res->length = pkt->dma_len;
+		break;
+	default:
+		res = new_resource(qp, pkt, 1);
+		res->is_atomic = true;
+		res->original = atomic_op_execute(&pkt->atomic,
+						  (uint64_t *)(void *)host);
+		break;
+	}
+	if (v == V_OK && (op->flags & WIRE_OP_RECV) &&
+	    (op->flags & WIRE_OP_LAST))
+		v = finish_recv(qp, op, pkt);
+	if (v != V_OK)
+		return v;
+	rsp->epsn = wire_psn_add(rsp->epsn, packets);
+	if (op->flags & WIRE_OP_LAST) {
+		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+		rsp->kind = 0;
+		rsp->offset = 0;
+	} else {
+		rsp->kind = op->kind;
+	}
+	return V_OK;
+}
+
+/* ---- duplicates
+ * ---------------------------------------------------------------- */
+
+static struct resp_res *find_resource(struct nic_qp *qp, uint32_t psn)
+{
+	uint32_t i;
+
+	for (i = 0; i < qp->rsp.res_count; i++) {
+		struct resp_res *res = &qp->rsp.res[i];
+
+		if (res->used && wire_psn_diff(psn, res->first_psn) >= 0 &&
+		    wire_psn_diff(psn, res->last_psn) <= 0)
+			return res;
+	}
+	return NULL;
+}
+
+static void resend(struct nic_qp *qp, struct resp_res *res, uint32_t psn)
+{
+	/* Still on its way the first time: the packets that are missing will
+	 * come, but the peer wants those before them again. */
+	res->restart = true;
+	res->next_psn = psn;
+	make_pending(qp, res);
+}
+
+/* Must ask for the end of what the original asked for, with the same key. */
+static bool is_rest_of(const struct nic_qp *qp, const struct resp_res *res,
+		       const struct wire_pkt *pkt)
+{
+	uint32_t i = (pkt->psn - res->first_psn) & WIRE_PSN_MASK;
+	uint64_t offset = (uint64_t)i * qp->mtu;
+
+	return !res->is_atomic && pkt->rkey == res->rkey &&
+	       pkt->va == res->va + offset &&
+	       pkt->dma_len == res->length - offset;
+}
+
+static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
+		      const struct wire_pkt *pkt)
+{
+	struct nic *nic = qp->nic;
+	struct resp_res *res;
+
+	count(nic, NIC_C_duplicates);
+	if (op->kind == WIRE_SEND || op->kind == WIRE_WRITE) {
+		ack_later(qp, pkt->psn);
+		return;
+	}
+	res = find_resource(qp, pkt->psn);
+	if (op->kind == WIRE_READ && res && is_rest_of(qp, res, pkt)) {
+		count(nic, NIC_C_duplicate_reads);
+		resend(qp, res, pkt->psn);
+		return;
+	}
+	if (op->kind == WIRE_ATOMIC && res && res->is_atomic &&
+	    res->first_psn == pkt->psn) {
+		uint8_t *host;
+
+		count(nic, NIC_C_duplicate_atomics);
+		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
+		    key_check(qp, pkt->rkey, pkt->va, 8,
+			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK)
+			res->original = atomic_op_execute(
+				&pkt->atomic, (uint64_t *)(void *)host);
+		resend(qp, res, pkt->psn);
+		return;
+	}
+	count(nic, NIC_C_drop_duplicate);
+}
+
+/* ---- input
+ * ------------------------------------------------------------------------ */
+
+/* Not the expected packet number; true: it was dealt with. */
+static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
+			    const struct wire_pkt *pkt)
+{
+	struct responder *rsp = &qp->rsp;
+	int32_t ahead = wire_psn_diff(pkt->psn, rsp->epsn);
+
+	if (LIKELY(ahead == 0))
+		return false;
+	if (ahead < 0) {
+		if (has_bug(qp->nic, NIC_BUG_skip_duplicate_check) &&
+		    op->kind == WIRE_SEND && !rsp->kind &&
+		    (op->flags & WIRE_OP_FIRST) && (op->flags & WIRE_OP_LAST))
+			return false;
+		duplicate(qp, op, pkt);
+		return true;
+	}
+	count(qp->nic, NIC_C_drop_psn);
+	if (has_bug(qp->nic, NIC_BUG_ack_early)) {
+		rsp->epsn = wire_psn_add(pkt->psn, 1);
+		ack_later(qp, pkt->psn);
+		return true;
+	}
+	if (!rsp->nak_sent) {
+		rsp->nak_sent = true;
+		send_nak(qp, WIRE_NAK_PSN, rsp->epsn);
+	}
+	return true;
+}
+
+HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
+	struct responder *rsp = &qp->rsp;
+	uint8_t *host = NULL;
+	enum verdict v;
+
+	if (out_of_sequence(qp, op, pkt))
+		return;
+	rsp->nak_sent = false;
+	v = check_sequence(qp, op);
+	if (v == V_OK)
+		v = check_rights(qp, op);
+	if (v == V_OK)
+		v = check_length(qp, op, pkt);
+	if (v == V_OK)
+		v = check_resources(qp, op);
+	if (v == V_OK)
+		v = check_key(qp, op, pkt, &host);
+	if (v == V_RNR && has_bug(qp->nic, NIC_BUG_forget_rnr)) {
+		rsp->epsn = wire_psn_add(rsp->epsn, 1);
+		ack_later(qp, pkt->psn);
+		return;
+	}
+	if (v == V_OK)
+		v = execute(qp, op, pkt, host);
+	if (UNLIKELY(v != V_OK)) {
+		fail(qp, v, pkt->psn);
+		return;
+	}
+	if (pkt->ack_req && op->kind != WIRE_READ && op->kind != WIRE_ATOMIC)
+		ack_later(qp, pkt->psn);
+}
