@@ -309,6 +309,62 @@ static void test_fork(void **state)
 	counter_file_destroy(f);
 }
 
+/* A child that lives on does not keep the file of a dead parent. */
+static void test_orphan(void **state)
+{
+	int to_child[2], from_child[2], status;
+	struct counter_file *f;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(to_child), 0);
+	assert_int_equal(pipe(from_child), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		uint64_t *v;
+
+		if (counter_file_create(top, "p", 8, 0, &f))
+			_exit(1);
+		v = counter_file_gauge(f, "g", "", "");
+		if (!v || fork() > 0)
+			_exit(v ? 0 : 1); /* the owner dies, uncleanly */
+		counter_file_after_fork(f);
+		*v = 1; /* still mapped */
+		close(to_child[1]);
+		if (write(from_child[1], "x", 1) != 1)
+			_exit(1);
+		(void)!read(to_child[0], &byte, 1); /* until the test ends */
+		counter_file_destroy(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(from_child[0], &byte, 1), 1);
+	assert_int_equal(counter_dir_clean(top), 1);
+	close(to_child[0]);
+	close(to_child[1]);
+	close(from_child[0]);
+	close(from_child[1]);
+}
+
+/* Killed between making the hidden file and giving it its name. */
+static void test_abandoned(void **state)
+{
+	struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	struct counter_file *f;
+	char path[128];
+
+	assert_int_equal(counter_file_create(top, "p", 8, 0, &f), 0);
+	snprintf(path, sizeof(path), "%s/counters/.77-p", top);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(counter_dir_clean(top), 0); /* perhaps in the making */
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	assert_int_equal(counter_dir_clean(top), 1);
+	assert_int_equal(access(path, F_OK), -1);
+	counter_file_destroy(f);
+}
+
 /* Other files in the directory are none of the cleaner's business. */
 static void test_strangers(void **state)
 {
@@ -459,6 +515,7 @@ int main(void)
 		CASE(test_full),	   CASE(test_heap),
 		CASE(test_same_name),	   CASE(test_killed_owner),
 		CASE(test_clean_race),	   CASE(test_fork),
+		CASE(test_orphan),	   CASE(test_abandoned),
 		CASE(test_strangers),	   CASE(test_damaged),
 	};
 
