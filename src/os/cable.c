@@ -194,7 +194,7 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 		cable_accept_all(h);
 		c = h->by_slot[slot];
 	}
-	if (c) {
+	if (c && !c->doomed) {
 		*out = c;
 		return 0;
 	}
