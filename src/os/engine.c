@@ -48,7 +48,6 @@ enum {
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 {
 	struct nic *nic = h->base.nic;
-	struct engine *e = &h->engine;
 	unsigned n = host_poll(h, budget);
 	bool ticked = false;
 
@@ -56,8 +55,10 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 		nic_tick(nic);
 		ticked = true;
 	}
-	if (n || ticked || e->tx_blocked)
-		e->tx_blocked = nic_flush(nic);
+	/* A post may have met a full path since; datagrams get no answer that
+	 * would bring us here. */
+	if (n || ticked || nic_has_ready(nic))
+		(void)nic_flush(nic); /* what is left stays ready */
 	return n;
 }
 
@@ -107,6 +108,8 @@ static void kick_if_late(struct os_host *h)
 	struct engine *e = &h->engine;
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 
+	if (e->sleeping && nic_has_ready(h->base.nic))
+		due = 0;
 	if (e->sleeping && due < e->wake_ns && e->wake_ns - due > LATE_OK_NS)
 		engine_kick(h);
 }
@@ -192,7 +195,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	bool driven = e->drive_seq != e->drive_seen;
 	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
-	bool brief = driven || eager || e->tx_blocked;
+	bool brief = driven || eager || nic_has_ready(h->base.nic);
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;

@@ -63,7 +63,6 @@ struct engine {
 	bool sleeping;	  /* in epoll_wait, or about to be */
 	bool taken;	  /* the application has the bell */
 	bool self_kick;	  /* woken by this process, not by a peer */
-	bool tx_blocked;  /* nic_flush has more than the paths take */
 	uint64_t wake_ns; /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
