@@ -374,6 +374,16 @@ static void count_up(struct vs *vs)
 			sim_host_counter(h, NIC_C_duplicate_reads);
 		c->icrc_drops += sim_host_counter(h, NIC_C_drop_icrc);
 	}
+	for (unsigned i = 0; vs->opt->trace && i < vs->node_count; i++) {
+		for (unsigned k = 0; k < NIC_COUNTER_COUNT; k++) {
+			uint64_t v = sim_host_counter(vs->nodes[i].host,
+						      (enum nic_counter)k);
+
+			if (v)
+				vs_trace(vs, "node %u: %s %" PRIu64, i,
+					 nic_counter_names[k], v);
+		}
+	}
 	c->events = sim_event_count(vs->sim);
 	c->virtual_us = sim_now_ps(vs->sim) / SIM_US;
 	vs->res->hash = sim_trace_hash(vs->sim);
