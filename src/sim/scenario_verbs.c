@@ -63,12 +63,26 @@ static bool calm(const struct vs_ep *ep)
 	       !ep->flush_seen && !ep->short_seen;
 }
 
+/* An end may have failed while it had nothing outstanding to say so. */
+static bool broken(struct vs_ep *ep)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ep->failed_cause || ep->node->crashed)
+		return true;
+	if (ibv_query_qp(ep->qp, &attr, IBV_QP_STATE, &init))
+		vs_fail(ep->s->vs, "%s: ibv_query_qp failed", ep->name);
+	return attr.qp_state != IBV_QPS_RTS;
+}
+
 static void start_final(struct vs_session *s)
 {
 	unsigned quota = FINAL_QUOTA;
 
 	/* A limited number of RNR retries is no promise of delivery. */
-	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7) {
+	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7 ||
+	    broken(&s->ep[0]) || broken(&s->ep[1])) {
 		vs_session_break(s);
 		return;
 	}
@@ -94,7 +108,7 @@ static void step_run(struct vs_ep *ep)
 
 	vs_post_recvs(ep);
 	if (vs->phase == VS_HEALED && !s->final) {
-		if (calm(ep) && calm(ep->peer))
+		if (calm(ep) && (calm(ep->peer) || ep->peer->node->crashed))
 			start_final(s);
 		return;
 	}
