@@ -3,9 +3,15 @@
 #include "crc.h"
 
 #include <isa-l/crc.h>
+#include <isa-l/crc64.h>
 
 uint32_t crc32_raw(uint32_t state, const void *buf, size_t len_bytes)
 {
 	/* isa-l inverts the register on the way in and out, as zlib does. */
 	return ~crc32_gzip_refl(~state, buf, len_bytes);
+}
+
+uint64_t crc64(uint64_t crc, const void *buf, size_t len_bytes)
+{
+	return crc64_ecma_refl(crc, buf, len_bytes);
 }

@@ -53,7 +53,9 @@ void timer_cancel(struct timer_wheel *w, struct timer *t);
 /* Runs what is due. Callbacks may set and cancel any timer, also their own. */
 void timer_wheel_advance(struct timer_wheel *w, uint64_t now_ns);
 
-/* A time at or before the earliest deadline; UINT64_MAX without timers. */
+/* When to advance next: not after the tick in which the earliest timer fires,
+ * which begins up to one tick after its deadline. May be earlier, to move
+ * timers between levels. UINT64_MAX without timers. */
 uint64_t timer_wheel_next_ns(const struct timer_wheel *w);
 
 #endif

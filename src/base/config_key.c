@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of settings, and how their values are written. */
+#include "config_key.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "rundir.h"
+
+static bool is_ip(const char *text)
+{
+	unsigned char buf[16];
+
+	return inet_pton(AF_INET, text, buf) == 1 ||
+	       inet_pton(AF_INET6, text, buf) == 1;
+}
+
+static const struct config_key keys[] = {
+	{.section = "rack",
+	 .key = "name",
+	 .kind = CONFIG_STRING,
+	 .fallback = "local",
+	 .help = "name of the rack; names the runtime directory",
+	 .check = rundir_rack_is_valid,
+	 .allowed = "1 to 32 of a-z, 0-9 and '-'"},
+	{.section = "nic",
+	 .key = "mode",
+	 .kind = CONFIG_CHOICE,
+	 .fallback = "auto",
+	 .help = "which NIC to use; auto takes an RNIC where there is one",
+	 .choices = "auto|soft|hw"},
+	{.section = "nic",
+	 .key = "address",
+	 .kind = CONFIG_STRING,
+	 .fallback = "127.0.0.1",
+	 .help = "IP address of the soft NIC",
+	 .check = is_ip,
+	 .allowed = "an IPv4 or IPv6 address"},
+	{.section = "nic",
+	 .key = "vendor_part_id",
+	 .kind = CONFIG_INT,
+	 .fallback = "4119",
+	 .help = "part number the soft NIC reports (4119: as a ConnectX-5)",
+	 .max = UINT32_MAX},
+	{.section = "nic",
+	 .key = "engine_yields",
+	 .kind = CONFIG_INT,
+	 .fallback = "400",
+	 .help = "how often the engine yields without work before it sleeps",
+	 .max = 1000000},
+	{.section = "nic",
+	 .key = "mtu",
+	 .kind = CONFIG_INT,
+	 .fallback = "4096",
+	 .help = "largest path MTU of the soft NIC, in bytes",
+	 .min = 256,
+	 .max = 4096,
+	 .is_pow2 = true},
+};
+
+unsigned config_key_count(void)
+{
+	return ARRAY_LEN(keys);
+}
+
+const struct config_key *config_key_at(unsigned index)
+{
+	ASSERT(index < ARRAY_LEN(keys));
+	return &keys[index];
+}
+
+/* The known sections, or with `section` its known keys, as one text. */
+static void list_known(const char *section, char *out, size_t size_bytes)
+{
+	size_t used = 0;
+	unsigned i;
+
+	out[0] = 0;
+	for (i = 0; i < ARRAY_LEN(keys); i++) {
+		const char *word = section ? keys[i].key : keys[i].section;
+		bool wanted =
+			section ? strcmp(keys[i].section, section) == 0
+				: i == 0 || strcmp(keys[i - 1].section, word);
+
+		if (wanted && used < size_bytes)
+			used += (size_t)snprintf(out + used, size_bytes - used,
+						 "%s%s", used ? ", " : "",
+						 word);
+	}
+}
+
+int config_key_find(const char *section, const char *key)
+{
+	bool has_section = false;
+	char known[256];
+	unsigned i;
+
+	for (i = 0; i < ARRAY_LEN(keys); i++) {
+		if (strcmp(keys[i].section, section))
+			continue;
+		has_section = true;
+		if (strcmp(keys[i].key, key) == 0)
+			return (int)i;
+	}
+	list_known(has_section ? section : NULL, known, sizeof(known));
+	if (has_section)
+		return error_set(-ENOENT,
+				 "unknown key '%.40s' in section [%s]; known: "
+				 "%s",
+				 key, section, known);
+	return error_set(-ENOENT, "unknown section [%.40s]; known: %s", section,
+			 known);
+}
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit size_units[] = {{"", 1},	    {"K", 1ull << 10},
+					 {"M", 1ull << 20}, {"G", 1ull << 30},
+					 {"T", 1ull << 40}, {NULL, 0}};
+static const struct unit duration_units[] = {
+	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
+static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
+
+static const struct unit *units_of(const struct config_key *key)
+{
+	return key->kind == CONFIG_SIZE	      ? size_units
+	       : key->kind == CONFIG_DURATION ? duration_units
+					      : no_units;
+}
+
+static bool scan_number(const char *text, const struct unit *units,
+			uint64_t *number)
+{
+	bool is_hex = units == no_units && text[0] == '0' && text[1] == 'x';
+	const char *digits = is_hex ? text + 2 : text;
+	uint64_t v;
+	char *end;
+
+	/* strtoull would take blanks and signs as well. */
+	if (is_hex ? !isxdigit((unsigned char)*digits)
+		   : !isdigit((unsigned char)*digits))
+		return false;
+	errno = 0;
+	v = strtoull(digits, &end, is_hex ? 16 : 10);
+	if (errno)
+		return false;
+	for (; units->name; units++) {
+		if (strcmp(end, units->name) == 0)
+			return !__builtin_mul_overflow(v, units->factor,
+						       number);
+	}
+	*number = 0;
+	return v == 0 && *end == 0; /* nothing needs no unit */
+}
+
+/* A value as one would write it: 4K, 20ms. */
+static void show(const struct config_key *key, uint64_t v, char out[32])
+{
+	const struct unit *u = units_of(key), *best = u;
+
+	for (; u->name; u++)
+		if (v && v % u->factor == 0)
+			best = u;
+	snprintf(out, 32, "%" PRIu64 "%s", v / best->factor, best->name);
+}
+
+static int parse_number(const struct config_key *key, const char *text,
+			uint64_t *number)
+{
+	char low[32], high[32];
+	uint64_t v;
+
+	show(key, key->min, low);
+	show(key, key->max, high);
+	if (scan_number(text, units_of(key), &v) && v >= key->min &&
+	    v <= key->max && !(key->is_pow2 && (v & (v - 1)))) {
+		*number = v;
+		return 0;
+	}
+	return error_set(-EINVAL,
+			 "value '%.40s' is not allowed; %s%s from %s to %s",
+			 text, key->is_pow2 ? "a power of two, " : "",
+			 key->kind == CONFIG_SIZE
+				 ? "bytes (K, M, G, T for powers of 1024)"
+			 : key->kind == CONFIG_DURATION
+				 ? "a time with unit ns, us, ms or s"
+				 : "a whole number",
+			 low, high);
+}
+
+static int parse_choice(const char *choices, const char *text, uint64_t *number)
+{
+	const char *c = choices;
+	size_t len = strlen(text);
+	uint64_t index;
+
+	for (index = 0; *c; index++) {
+		size_t n = strcspn(c, "|");
+
+		if (n == len && memcmp(c, text, n) == 0) {
+			*number = index;
+			return 0;
+		}
+		c += n + (c[n] == '|');
+	}
+	return error_set(-EINVAL, "value '%.40s' is not allowed; one of %s",
+			 text, choices);
+}
+
+int config_key_parse(const struct config_key *key, const char *text,
+		     uint64_t *number)
+{
+	int err;
+
+	switch (key->kind) {
+	case CONFIG_STRING:
+		if (key->check && !key->check(text))
+			return error_set(-EINVAL,
+					 "value '%.64s' is not allowed; %s",
+					 text, key->allowed);
+		*number = 0;
+		return 0;
+	case CONFIG_CHOICE:
+		return parse_choice(key->choices, text, number);
+	case CONFIG_BOOL:
+		/* Even places mean no. */
+		err = parse_choice("no|yes|false|true|off|on|0|1", text,
+				   number);
+		if (err == 0)
+			*number &= 1;
+		return err;
+	case CONFIG_INT:
+	case CONFIG_SIZE:
+	case CONFIG_DURATION:
+		return parse_number(key, text, number);
+	}
+	ASSERT(false);
+	return -EINVAL;
+}

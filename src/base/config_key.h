@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings that exist: one table, from which the file is checked, the
+ * environment is read, `aquifer info` prints and the manual is written.
+ */
+#ifndef AQ_CONFIG_KEY_H
+#define AQ_CONFIG_KEY_H
+
+#include "base.h"
+
+enum config_kind {
+	CONFIG_STRING,	 /* text; `check` may narrow it */
+	CONFIG_CHOICE,	 /* one of `choices`, separated by '|' */
+	CONFIG_BOOL,	 /* yes|no, true|false, on|off, 1|0 */
+	CONFIG_INT,	 /* decimal or 0x, min to max */
+	CONFIG_SIZE,	 /* bytes, with K, M, G or T for powers of 1024 */
+	CONFIG_DURATION, /* nanoseconds; written with ns, us, ms or s */
+};
+
+struct config_key {
+	const char *section;
+	const char *key;
+	enum config_kind kind;
+	const char *fallback; /* the default, as text */
+	const char *help;
+	uint64_t min, max; /* INT, SIZE, DURATION; both included */
+	bool is_pow2;	   /* INT, SIZE: powers of two only */
+	const char *choices;
+	bool (*check)(const char *text); /* STRING: NULL allows any text */
+	const char *allowed;		 /* what check allows, in words */
+};
+
+unsigned config_key_count(void);
+/* ASSERTs that the index is below the count. */
+const struct config_key *config_key_at(unsigned index);
+/* The index, -ENOENT with words that list what is known. */
+int config_key_find(const char *section, const char *key) MUST_CHECK;
+
+/* Parses text as the key's kind. Numbers, bools (0 or 1) and the index of a
+ * choice are stored in *number. -EINVAL with words that say what is allowed. */
+int config_key_parse(const struct config_key *key, const char *text,
+		     uint64_t *number) MUST_CHECK;
+
+#endif

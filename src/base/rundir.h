@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtime directory of a rack: where sockets and counter files live.
+ *
+ *   $AQUIFER_RUNDIR/<rack>             when set (tests, several users)
+ *   /run/aquifer/<rack>                as root
+ *   $XDG_RUNTIME_DIR/aquifer/<rack>    without root
+ *   /tmp/aquifer-<uid>/<rack>          without either
+ *
+ * Directories are made with mode 0700. One that exists must belong to the
+ * caller and be writable by nobody else: names in /tmp can be taken by anybody,
+ * so what is found there is checked, never followed through a symbolic link.
+ */
+#ifndef AQ_RUNDIR_H
+#define AQ_RUNDIR_H
+
+#include "base.h"
+
+enum {
+	RUNDIR_RACK_MAX = 32,
+	RUNDIR_PATH_MAX = 256, /* with the NUL */
+};
+
+/* A rack's name: 1 to 32 of a-z, 0-9 and '-'. */
+bool rundir_rack_is_valid(const char *rack);
+
+/* Where the directory is or would be; touches nothing. -EINVAL for a bad rack
+ * name, -ENAMETOOLONG; error_last() has the words. */
+int rundir_path(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
+
+/* The same, and makes what is missing. Also -EPERM when somebody else owns or
+ * could write a directory on the way, or what mkdir(2) returned. */
+int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
+
+/* Makes one directory of ours inside an existing one, with the same checks;
+ * returns a descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
+int rundir_subdir_open(const char *path, const char *name) MUST_CHECK;
+
+#endif

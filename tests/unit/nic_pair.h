@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two NICs and a wire between them, for tests: a clock that the test moves, a
+ * queue of frames that it can inspect, drop, double, damage and deliver.
+ */
+#ifndef AQ_TEST_NIC_PAIR_H
+#define AQ_TEST_NIC_PAIR_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nic.h"
+#include "rng.h"
+#include "wire.h"
+
+enum {
+	PAIR_QUEUE = 4096,
+};
+
+struct pair_frame {
+	size_t len;
+	unsigned to; /* which NIC it goes to */
+	uint8_t bytes[WIRE_FRAME_MAX];
+};
+
+struct pair;
+
+struct pair_env {
+	struct env env;
+	struct pair *pair;
+	unsigned index;
+	struct nic *nic;
+};
+
+struct pair {
+	struct pair_env side[2];
+	uint64_t now_ns;
+	struct rng rng;
+	struct pair_frame *queue;
+	uint32_t head, tail;
+	uint32_t capacity; /* frames the wire takes before it is full */
+	unsigned cq_events, async_events;
+	enum ibv_event_type last_event;
+};
+
+static uint64_t pair_now(struct env *env)
+{
+	return container_of(env, struct pair_env, env)->pair->now_ns;
+}
+
+static void pair_random(struct env *env, void *buf, size_t len)
+{
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+	uint8_t *b = buf;
+
+	while (len--)
+		*b++ = (uint8_t)rng_next(&p->rng);
+}
+
+static void pair_relax(struct env *env)
+{
+}
+
+static void *pair_pages(struct env *env, size_t len)
+{
+	return calloc(1, len);
+}
+
+static void pair_pages_free(struct env *env, void *pages, size_t len)
+{
+	free(pages);
+}
+
+/* The path is the env of the side that it leads to: QPN slots are 1 and 2. */
+static int pair_path_open(struct env *env, const struct env_addr *dst,
+			  uint32_t qpn, struct env_path **path)
+{
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
+
+	if (slot != 1 && slot != 2)
+		return -EHOSTUNREACH;
+	*path = (struct env_path *)&p->side[slot - 1];
+	return 0;
+}
+
+static void pair_path_close(struct env *env, struct env_path *path)
+{
+}
+
+static uint8_t *pair_tx_begin(struct env *env, struct env_path *path,
+			      size_t max)
+{
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+
+	if (p->head - p->tail >= p->capacity)
+		return NULL;
+	return p->queue[p->head % PAIR_QUEUE].bytes;
+}
+
+static void pair_tx_end(struct env *env, struct env_path *path, size_t len)
+{
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+	struct pair_frame *f = &p->queue[p->head % PAIR_QUEUE];
+
+	if (len == 0)
+		return;
+	f->len = len;
+	f->to = ((struct pair_env *)path)->index;
+	p->head++;
+}
+
+static const struct env_ops pair_env_ops = {
+	.now_ns = pair_now,
+	.random = pair_random,
+	.relax = pair_relax,
+	.pages_alloc = pair_pages,
+	.pages_free = pair_pages_free,
+	.path_open = pair_path_open,
+	.path_close = pair_path_close,
+	.tx_begin = pair_tx_begin,
+	.tx_end = pair_tx_end,
+};
+
+static inline void pair_init(struct pair *p)
+{
+	unsigned i;
+
+	memset(p, 0, sizeof(*p));
+	p->now_ns = 1000;
+	p->capacity = 1024;
+	rng_init(&p->rng, 42);
+	p->queue = calloc(PAIR_QUEUE, sizeof(*p->queue));
+	assert_non_null(p->queue);
+	for (i = 0; i < 2; i++) {
+		struct nic_config cfg = {
+			.slot = i + 1,
+			.gid_count = 1,
+			.node_guid = i + 1,
+		};
+		static const uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+
+		memcpy(cfg.gids[0].ip, ip, 16);
+		cfg.gids[0].ip[15] = (uint8_t)(i + 1);
+		cfg.gids[0].mac[0] = 2;
+		p->side[i].env.ops = &pair_env_ops;
+		p->side[i].pair = p;
+		p->side[i].index = i;
+		assert_int_equal(nic_create(&p->side[i].env, &cfg,
+					    &p->side[i].nic),
+				 0);
+	}
+}
+
+static inline void pair_release(struct pair *p)
+{
+	nic_destroy(p->side[0].nic);
+	nic_destroy(p->side[1].nic);
+	free(p->queue);
+}
+
+static inline void pair_deliver(struct pair *p)
+{
+	struct pair_frame f = p->queue[p->tail++ % PAIR_QUEUE];
+
+	nic_input(p->side[f.to].nic, f.bytes, f.len);
+}
+
+/* Until nothing moves any more; the clock stands still. */
+static inline void pair_run(struct pair *p)
+{
+	unsigned steps = 0;
+	bool more = true;
+
+	while (more) {
+		while (p->tail != p->head)
+			pair_deliver(p);
+		more = nic_flush(p->side[0].nic);
+		more |= nic_flush(p->side[1].nic);
+		more |= p->tail != p->head;
+		assert_true(++steps < 100000);
+	}
+}
+
+static inline void pair_advance(struct pair *p, uint64_t ns)
+{
+	p->now_ns += ns;
+	nic_tick(p->side[0].nic);
+	nic_tick(p->side[1].nic);
+	pair_run(p);
+}
+
+/* ---- one connection ------------------------------------------------------ */
+
+enum {
+	END_BYTES = 1 << 18,
+};
+
+struct end {
+	struct nic *nic;
+	struct nic_pd *pd;
+	struct nic_cq *scq, *rcq;
+	struct nic_srq *srq;
+	struct nic_qp *qp;
+	struct nic_mr *mr;
+	uint8_t *mem;
+	uint32_t key;
+};
+
+struct conn {
+	struct pair p;
+	struct end e[2];
+	enum ibv_mtu mtu;
+};
+
+enum {
+	END_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+		     IBV_ACCESS_MW_BIND,
+};
+
+static inline void end_init(struct end *e, struct nic *nic,
+			    enum ibv_qp_type type)
+{
+	struct nic_mr_attr mr = {.length = END_BYTES, .access = END_ACCESS};
+	struct nic_qp_attr qp = {
+		.type = type,
+		.cap = {.max_send_wr = 64,
+			.max_recv_wr = 64,
+			.max_send_sge = 32,
+			.max_recv_sge = 32,
+			.max_inline_data = 256},
+		.owner = e,
+	};
+
+	e->nic = nic;
+	e->mem = aligned_alloc(4096, END_BYTES);
+	assert_non_null(e->mem);
+	memset(e->mem, 0, END_BYTES);
+	mr.addr = e->mem;
+	mr.iova = (uintptr_t)e->mem;
+	assert_int_equal(nic_pd_create(nic, &e->pd), 0);
+	assert_int_equal(nic_cq_create(nic, 256, e, &e->scq), 0);
+	assert_int_equal(nic_cq_create(nic, 256, e, &e->rcq), 0);
+	assert_int_equal(nic_mr_reg(e->pd, &mr, &e->mr), 0);
+	e->key = nic_mr_key(e->mr);
+	qp.send_cq = e->scq;
+	qp.recv_cq = e->rcq;
+	qp.srq = e->srq;
+	assert_int_equal(nic_qp_create(e->pd, &qp, &e->qp), 0);
+}
+
+static inline void end_release(struct end *e)
+{
+	nic_qp_destroy(e->qp);
+	assert_int_equal(nic_mr_dereg(e->mr), 0);
+	assert_int_equal(nic_cq_destroy(e->scq), 0);
+	assert_int_equal(nic_cq_destroy(e->rcq), 0);
+	assert_int_equal(nic_pd_destroy(e->pd), 0);
+	free(e->mem);
+}
+
+static inline void end_connect(struct end *e, const struct end *peer,
+			       enum ibv_mtu mtu)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = END_ACCESS & 0xf,
+	};
+
+	assert_int_equal(nic_qp_modify(e->qp, &a,
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					       IBV_QP_PORT |
+					       IBV_QP_ACCESS_FLAGS),
+			 0);
+	a.qp_state = IBV_QPS_RTR;
+	a.path_mtu = mtu;
+	a.dest_qp_num = nic_qp_number(peer->qp);
+	a.rq_psn = 0xfffff0; /* wraps soon */
+	a.max_dest_rd_atomic = 8;
+	a.min_rnr_timer = 1;
+	a.ah_attr.is_global = 1;
+	a.ah_attr.port_num = 1;
+	memcpy(a.ah_attr.grh.dgid.raw,
+	       nic_get_config(peer->nic)->gids[0].ip, 16);
+	assert_int_equal(
+		nic_qp_modify(e->qp, &a,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				      IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER),
+		0);
+	a.qp_state = IBV_QPS_RTS;
+	a.sq_psn = 0xfffff0;
+	a.timeout = 10;
+	a.retry_cnt = 3;
+	a.rnr_retry = 3;
+	a.max_rd_atomic = 8;
+	assert_int_equal(nic_qp_modify(e->qp, &a,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN |
+					       IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT |
+					       IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+static inline void conn_init(struct conn *c, enum ibv_mtu mtu)
+{
+	memset(c, 0, sizeof(*c));
+	pair_init(&c->p);
+	c->mtu = mtu;
+	end_init(&c->e[0], c->p.side[0].nic, IBV_QPT_RC);
+	end_init(&c->e[1], c->p.side[1].nic, IBV_QPT_RC);
+	end_connect(&c->e[0], &c->e[1], mtu);
+	end_connect(&c->e[1], &c->e[0], mtu);
+}
+
+static inline void conn_release(struct conn *c)
+{
+	end_release(&c->e[0]);
+	end_release(&c->e[1]);
+	pair_release(&c->p);
+}
+
+/* Takes one completion off a queue and checks it. */
+static inline struct nic_cqe expect_cqe(struct nic_cq *cq, uint64_t wr_id,
+					enum ibv_wc_status status)
+{
+	const struct nic_cqe *cqe = nic_cq_peek(cq);
+	struct nic_cqe copy;
+
+	assert_non_null(cqe);
+	copy = *cqe;
+	nic_cq_pop(cq);
+	assert_int_equal(copy.status, status);
+	assert_int_equal(copy.wr_id, wr_id);
+	return copy;
+}
+
+static inline void expect_no_cqe(struct nic_cq *cq)
+{
+	assert_null(nic_cq_peek(cq));
+}
+
+/* A request over [at, at + len) of both ends' memory. */
+static inline int post(struct end *e, const struct end *peer,
+		       enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t at,
+		       uint32_t len)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)e->mem + at,
+			      .length = len,
+			      .lkey = e->key};
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = len ? 1 : 0,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int err;
+
+	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)peer->mem + at;
+		wr.wr.atomic.rkey = peer->key;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.swap = 7;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)peer->mem + at;
+		wr.wr.rdma.rkey = peer->key;
+	}
+	err = nic_qp_post_send(e->qp, &wr, NULL);
+	if (!err)
+		nic_qp_kick(e->qp);
+	return err;
+}
+
+static inline int post_recv(struct end *e, uint64_t wr_id, uint32_t at,
+			    uint32_t len)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)e->mem + at,
+			      .length = len,
+			      .lkey = e->key};
+	struct ibv_recv_wr wr = {
+		.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+
+	return nic_qp_post_recv(e->qp, &wr);
+}
+
+#endif
