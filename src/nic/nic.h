@@ -321,6 +321,8 @@ int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		     const struct nic_send_extra *extra) MUST_CHECK;
 /* After one or several posts: starts to transmit them. */
 void nic_qp_kick(struct nic_qp *qp);
+/* Takes back the newest `count` posts, none of which was kicked yet. */
+void nic_qp_unpost(struct nic_qp *qp, uint32_t count);
 int nic_qp_post_recv(struct nic_qp *qp,
 		     const struct ibv_recv_wr *wr) MUST_CHECK;
 

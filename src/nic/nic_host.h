@@ -33,6 +33,9 @@ struct nic_host_ops {
 	int (*grant_free)(struct nic_host *host, void *addr);
 	/* Gives the NIC back; the last user's call stops the engine. */
 	void (*close)(struct nic_host *host);
+	/* The clock is virtual: who waits must call env_relax and never sleep
+	 * in the kernel, and there is no wall clock. */
+	bool is_simulated;
 };
 
 enum nic_grant_flags {
@@ -46,7 +49,8 @@ struct nic_host {
 	struct lock lock;
 };
 
-/* A source of devices: the real ones of this machine, or a simulation's. */
+/* A source of devices: the real ones of this machine, or a simulation's. Any
+ * thread may call it. */
 struct nic_provider {
 	void *ctx;
 	unsigned (*count)(void *ctx);
@@ -56,5 +60,9 @@ struct nic_provider {
 	/* Opened twice, a device gives the same host again, counted. */
 	int (*open)(void *ctx, unsigned index, struct nic_host **out);
 };
+
+/* The devices of this machine. os/ defines it; where os/ is not linked in, a
+ * weak one in verbs/ returns NULL. */
+const struct nic_provider *verbs_default_provider(void);
 
 #endif

@@ -352,6 +352,28 @@ HOT void nic_qp_kick(struct nic_qp *qp)
 		qp_make_ready(qp);
 }
 
+void nic_qp_unpost(struct nic_qp *qp, uint32_t count)
+{
+	struct sendq *q = &qp->sq;
+	struct nic *nic = qp->nic;
+	uint32_t i;
+
+	ASSERT(count <= q->head - q->send);
+	for (i = 0; i < count; i++) {
+		struct send_slot *slot = sendq_slot(q, --q->head);
+
+		if (slot->ah)
+			ah_put(slot->ah);
+		slot->ah = NULL;
+		q->block_head -= slot->blocks;
+	}
+	atomic_store_explicit(
+		&nic->outstanding,
+		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) -
+			count,
+		memory_order_relaxed);
+}
+
 int nic_qp_post_recv(struct nic_qp *qp, const struct ibv_recv_wr *wr)
 {
 	int err;

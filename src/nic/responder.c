@@ -531,7 +531,8 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 						  (uint64_t *)(void *)host);
 		break;
 	}
-	if (v == V_OK && (op->flags & WIRE_OP_RECV))
+	if (v == V_OK && (op->flags & WIRE_OP_RECV) &&
+	    (op->flags & WIRE_OP_LAST))
 		v = finish_recv(qp, op, pkt);
 	if (v != V_OK)
 		return v;

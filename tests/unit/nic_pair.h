@@ -54,11 +54,7 @@ static uint64_t pair_now(struct env *env)
 
 static void pair_random(struct env *env, void *buf, size_t len)
 {
-	struct pair *p = container_of(env, struct pair_env, env)->pair;
-	uint8_t *b = buf;
-
-	while (len--)
-		*b++ = (uint8_t)rng_next(&p->rng);
+	rng_fill(&container_of(env, struct pair_env, env)->pair->rng, buf, len);
 }
 
 static void pair_relax(struct env *env)
@@ -150,9 +146,8 @@ static inline void pair_init(struct pair *p)
 		p->side[i].env.ops = &pair_env_ops;
 		p->side[i].pair = p;
 		p->side[i].index = i;
-		assert_int_equal(nic_create(&p->side[i].env, &cfg,
-					    &p->side[i].nic),
-				 0);
+		assert_int_equal(
+			nic_create(&p->side[i].env, &cfg, &p->side[i].nic), 0);
 	}
 }
 
@@ -286,28 +281,27 @@ static inline void end_connect(struct end *e, const struct end *peer,
 	a.min_rnr_timer = 1;
 	a.ah_attr.is_global = 1;
 	a.ah_attr.port_num = 1;
-	memcpy(a.ah_attr.grh.dgid.raw,
-	       nic_get_config(peer->nic)->gids[0].ip, 16);
-	assert_int_equal(
-		nic_qp_modify(e->qp, &a,
-			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				      IBV_QP_MAX_DEST_RD_ATOMIC |
-				      IBV_QP_MIN_RNR_TIMER),
-		0);
+	memcpy(a.ah_attr.grh.dgid.raw, nic_get_config(peer->nic)->gids[0].ip,
+	       16);
+	assert_int_equal(nic_qp_modify(e->qp, &a,
+				       IBV_QP_STATE | IBV_QP_AV |
+					       IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER),
+			 0);
 	a.qp_state = IBV_QPS_RTS;
 	a.sq_psn = 0xfffff0;
 	a.timeout = 10;
 	a.retry_cnt = 3;
 	a.rnr_retry = 3;
 	a.max_rd_atomic = 8;
-	assert_int_equal(nic_qp_modify(e->qp, &a,
-				       IBV_QP_STATE | IBV_QP_SQ_PSN |
-					       IBV_QP_TIMEOUT |
-					       IBV_QP_RETRY_CNT |
-					       IBV_QP_RNR_RETRY |
-					       IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
+	assert_int_equal(
+		nic_qp_modify(e->qp, &a,
+			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				      IBV_QP_MAX_QP_RD_ATOMIC),
+		0);
 }
 
 static inline void conn_init(struct conn *c, enum ibv_mtu mtu)
@@ -353,9 +347,8 @@ static inline int post(struct end *e, const struct end *peer,
 		       enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t at,
 		       uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)e->mem + at,
-			      .length = len,
-			      .lkey = e->key};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem + at, .length = len, .lkey = e->key};
 	struct ibv_send_wr wr = {
 		.wr_id = wr_id,
 		.sg_list = &sge,
@@ -384,11 +377,9 @@ static inline int post(struct end *e, const struct end *peer,
 static inline int post_recv(struct end *e, uint64_t wr_id, uint32_t at,
 			    uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)e->mem + at,
-			      .length = len,
-			      .lkey = e->key};
-	struct ibv_recv_wr wr = {
-		.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem + at, .length = len, .lkey = e->key};
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
 
 	return nic_qp_post_recv(e->qp, &wr);
 }

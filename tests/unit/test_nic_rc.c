@@ -2,8 +2,8 @@
 /* Reliable connections: every operation, every loss, every error. */
 #include "nic_pair.h"
 
-static const uint32_t sizes[] = {0, 1, 3, 63, 64, 255, 256, 257, 1024, 5000,
-				 65536, 100001};
+static const uint32_t sizes[] = {0,   1,   3,	 63,   64,    255,
+				 256, 257, 1024, 5000, 65536, 100001};
 
 static void fill(uint8_t *p, uint32_t len, unsigned seed)
 {
@@ -89,9 +89,9 @@ static void atomics_return_the_former_value(void **state)
  * happen exactly once, after the timer or a NAK. */
 static void survives_the_loss_of_any_frame(void **state)
 {
-	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
-		IBV_WR_ATOMIC_FETCH_AND_ADD};
+	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE,
+						 IBV_WR_RDMA_READ, IBV_WR_SEND,
+						 IBV_WR_ATOMIC_FETCH_AND_ADD};
 	unsigned o, lost;
 
 	for (o = 0; o < ARRAY_LEN(ops); o++) {
@@ -112,10 +112,10 @@ static void survives_the_loss_of_any_frame(void **state)
 				assert_int_equal(
 					post_recv(b, 10 + i, i * 1024, 1024),
 					0);
-				assert_int_equal(
-					post(a, b, ops[o], i,
-					     len == 8 ? 0 : i * 1024, len),
-					0);
+				assert_int_equal(post(a, b, ops[o], i,
+						      len == 8 ? 0 : i * 1024,
+						      len),
+						 0);
 			}
 			for (i = 0; i < 10; i++) {
 				while (c.p.tail != c.p.head) {
@@ -132,13 +132,13 @@ static void survives_the_loss_of_any_frame(void **state)
 				expect_cqe(a->scq, i, IBV_WC_SUCCESS);
 			expect_no_cqe(a->scq);
 			if (len == 8)
-				assert_int_equal(
-					*(uint64_t *)(void *)b->mem, 8);
+				assert_int_equal(*(uint64_t *)(void *)b->mem,
+						 8);
 			else
 				for (i = 0; i < 3; i++)
-					assert_memory_equal(
-						a->mem + i * 1024,
-						b->mem + i * 1024, 1000);
+					assert_memory_equal(a->mem + i * 1024,
+							    b->mem + i * 1024,
+							    1000);
 			if (ops[o] == IBV_WR_SEND)
 				for (i = 0; i < 3; i++)
 					expect_cqe(b->rcq, 10 + i,
@@ -320,10 +320,10 @@ static void full_path_delays_and_loses_nothing(void **state)
 	c.p.capacity = 3;
 	fill(a->mem, END_BYTES, 1);
 	for (i = 0; i < 20; i++)
-		assert_int_equal(post(a, b, i % 2 ? IBV_WR_RDMA_READ
-						  : IBV_WR_RDMA_WRITE,
-				      i, i * 8192, 8000),
-				 0);
+		assert_int_equal(
+			post(a, b, i % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+			     i, i * 8192, 8000),
+			0);
 	pair_run(&c.p);
 	for (i = 0; i < 20; i++)
 		expect_cqe(a->scq, i, IBV_WC_SUCCESS);

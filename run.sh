@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds, and shows Aquifer at work on this machine:
+# Debian's own RDMA programs, unmodified, on a NIC in user space.
+set -euo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tools/setup.sh
+source tools/setup.sh
+
+work=$(mktemp -d)
+pids=()
+cleanup() {
+	local status=$? pid
+	for pid in "${pids[@]}"; do
+		kill "$pid" 2>/dev/null || true
+	done
+	rm -rf "$work"
+	exit "$status"
+}
+trap cleanup EXIT
+
+# pair PROGRAM OPTION...: two processes, one of them the passive side. The
+# client's output is in $work/client.
+port=18600
+pair() {
+	local server
+	port=$((port + 1))
+	build/aquifer exec --nic soft -- timeout 60 "$@" -p "$port" \
+		>"$work/server" 2>&1 &
+	server=$!
+	pids+=("$server")
+	for _ in {1..100}; do
+		if build/aquifer exec --nic soft -- timeout 60 "$@" \
+			-p "$port" 127.0.0.1 >"$work/client" 2>&1; then
+			wait "$server"
+			return 0
+		fi
+		# The passive side may not listen yet; a real failure ends it.
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.1
+	done
+	echo "$* failed:" >&2
+	cat "$work/server" "$work/client" >&2
+	return 1
+}
+
+# perf TITLE PROGRAM OPTION...: the line of results below perftest's header.
+perf() {
+	local title=$1
+	shift
+	pair "$@" -F
+	printf '  %-44s ' "$title"
+	awk '/#bytes/ { header = $0; getline; print_it(header, $0) }
+	function print_it(h, v,   n, a) {
+		n = split(v, a, " ")
+		if (h ~ /BW/)
+			printf "%d B: %s MiB/s, %s million/s\n", a[1], a[4], a[5]
+		else
+			printf "%d B: %s us typical, %s us 99 %%\n", a[1],
+				a[5], a[n - 1]
+	}' "$work/client"
+}
+
+need_packages build run
+echo "== building"
+configure build >/dev/null
+ninja -C build | tail -n 1
+
+echo
+echo "== this machine (aquifer doctor)"
+build/aquifer doctor | grep -E '^(ok|warn|missing) |^[0-9]' || true
+
+echo
+echo "== the NIC (aquifer info)"
+build/aquifer info --nic soft |
+	grep -E '^(version|nic|verbs_libdir|device|  name|  gids|  queue_pairs)' || true
+
+echo
+echo "== unmodified programs of Debian, two processes each"
+pair ibv_rc_pingpong -g 1 -c -n 10000
+printf '  %-44s %s\n' "ibv_rc_pingpong, every byte checked" \
+	"$(grep -E 'iters' "$work/client")"
+perf "READ latency (ib_read_lat)" ib_read_lat -s 64 -n 20000
+perf "WRITE latency (ib_write_lat)" ib_write_lat -s 64 -n 20000
+perf "fetch-and-add latency (ib_atomic_lat)" ib_atomic_lat -n 20000
+perf "READ bandwidth (ib_read_bw)" ib_read_bw -s 65536 -n 5000
+perf "WRITE bandwidth (ib_write_bw)" ib_write_bw -s 65536 -n 5000
+echo
+echo "Try it: build/aquifer exec -- PROGRAM   (aquifer help; docs/)"

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command that is a group: finds the entry and hands the rest over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "cli_report.h"
+
+enum { ENTRY_MAX = 16 };
+
+static int list_json(const struct cli_entry *table)
+{
+	json_t *tree = json_object();
+	json_t *array = json_array();
+
+	for (; table->name; table++) {
+		json_t *row = json_object();
+
+		cli_report_set(row, "name", "%s", table->name);
+		cli_report_set(row, "summary", "%s", table->summary);
+		(void)json_array_append_new(array, row);
+	}
+	(void)json_object_set_new(tree, "entries", array);
+	return cli_report_print(tree, true) ? CLI_FAILED : CLI_OK;
+}
+
+static void list_text(const struct cli_command *self,
+		      const struct cli_entry *table)
+{
+	cli_command_help(self, "aquifer");
+	puts("\nnames:");
+	for (; table->name; table++)
+		printf("  %-12s %s\n", table->name, table->summary);
+	printf("\n'aquifer %s NAME --help' explains one.\n", self->name);
+}
+
+/* The same words for a typo as for commands. */
+static int explain_unknown(const struct cli_command *self,
+			   const struct cli_entry *table, const char *name)
+{
+	struct cli_command names[ENTRY_MAX + 1] = { 0 };
+	const struct cli_command *near;
+	size_t count = 0;
+
+	for (; table->name && count < ENTRY_MAX; table++)
+		names[count++].name = table->name;
+	near = cli_command_nearest(names, name);
+	if (near)
+		cli_error("unknown name '%s'; did you mean 'aquifer %s %s'?",
+			  name, self->name, near->name);
+	else
+		cli_error("unknown name '%s'; 'aquifer %s --help' lists them",
+			  name, self->name);
+	return CLI_USAGE;
+}
+
+int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
+		  int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : NULL;
+
+	if (!word) {
+		cli_error("%s needs a name; 'aquifer %s --help' lists them",
+			  self->name, self->name);
+		return CLI_USAGE;
+	}
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		list_text(self, table);
+		return CLI_OK;
+	}
+	if (strcmp(word, "--json") == 0 && argc == 2)
+		return list_json(table);
+	for (const struct cli_entry *e = table; e->name; e++)
+		if (strcmp(e->name, word) == 0)
+			return e->run(argc - 1, argv + 1);
+	return explain_unknown(self, table, word);
+}

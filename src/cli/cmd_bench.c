@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer bench NAME`: the benchmarks, by name. */
+#include "bench.h"
+#include "cli.h"
+
+static const struct cli_entry benches[] = {
+	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
+	{NULL, NULL, NULL},
+};
+
+int cmd_bench(const struct cli_command *self, int argc, char **argv)
+{
+	return cli_group_run(self, benches, argc, argv);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command table, lookup in it, and the guess at what a typo meant. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+const struct cli_command cli_commands[] = {
+	{"help", cmd_help, "list the commands, or explain one",
+	 "[COMMAND] [--json]\n"},
+	{"version", cmd_version, "print version and commit", "[--json]\n"},
+	{"info", cmd_info, "show the NIC, limits and settings in effect",
+	 "[--nic soft|hw|auto] [--json]\n"
+	 "  --nic   which NIC to describe (default: the configured one)\n"
+	 "The field verbs_libdir names the folder of the private "
+	 "libibverbs.so.1.\n"},
+	{"doctor", cmd_doctor, "check this machine and say how to fix it",
+	 "[--json]\n"
+	 "Exit code 1 when something essential is missing.\n"},
+	{"exec", cmd_exec, "run a verbs program on the soft NIC",
+	 "[--nic soft|hw|auto] [--json] -- PROGRAM [ARGUMENT...]\n"
+	 "  --nic   soft: the NIC in user space; hw: the machine's own;\n"
+	 "          auto: hw if there is an RDMA device, else soft\n"
+	 "  --json  print what would be run and with which environment,\n"
+	 "          and do not run it\n"
+	 "The exit code is the program's own, 126 if it cannot be started,\n"
+	 "127 if there is no such program.\n"},
+	{"bench", cmd_bench, "measure, beside peers in the same run",
+	 "NAME [OPTION...]\n"},
+	{NULL, NULL, NULL, NULL},
+};
+
+const struct cli_command *cli_command_find(const struct cli_command *table,
+					   const char *name)
+{
+	for (; table->name; table++)
+		if (strcmp(table->name, name) == 0)
+			return table;
+	return NULL;
+}
+
+enum {
+	NAME_MAX_CHARS = 32
+};
+
+/* Edits (insert, delete, replace) between two short names. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned row[NAME_MAX_CHARS + 1];
+	size_t blen = strlen(b);
+
+	if (blen > NAME_MAX_CHARS)
+		return NAME_MAX_CHARS;
+	for (unsigned j = 0; j <= blen; j++)
+		row[j] = j;
+	for (unsigned i = 1; *a; a++, i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= blen; j++) {
+			unsigned replace = diagonal + (*a != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = u32_min(u32_min(row[j], row[j - 1]) + 1,
+					 replace);
+		}
+	}
+	return row[blen];
+}
+
+const struct cli_command *cli_command_nearest(const struct cli_command *table,
+					      const char *name)
+{
+	const struct cli_command *best = NULL;
+	unsigned best_edits = 0;
+
+	for (; table->name; table++) {
+		size_t len = strlen(table->name);
+		unsigned edits = edit_distance(name, table->name);
+
+		/* An unfinished word counts as near. */
+		if (*name && strncmp(table->name, name, strlen(name)) == 0)
+			edits = 0;
+		/* More than half the letters wrong is not a typo. */
+		if (edits > 3 || edits * 2 > len)
+			continue;
+		if (!best || edits < best_edits) {
+			best = table;
+			best_edits = edits;
+		}
+	}
+	return best;
+}
+
+void cli_command_help(const struct cli_command *cmd, const char *parent)
+{
+	printf("%s %s: %s\n\nusage: %s %s %s", parent, cmd->name, cmd->summary,
+	       parent, cmd->name, cmd->usage);
+}
+
+int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
+		 char **argv)
+{
+	const struct cli_command *cmd = cli_command_find(table, argv[0]);
+
+	if (cmd)
+		return cmd->run(cmd, argc, argv);
+	cmd = cli_command_nearest(table, argv[0]);
+	if (cmd)
+		cli_error("unknown command '%s'; did you mean '%s %s'?",
+			  argv[0], parent, cmd->name);
+	else
+		cli_error("unknown command '%s'; '%s --help' lists them",
+			  argv[0], parent);
+	return CLI_USAGE;
+}

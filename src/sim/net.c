@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ports, links and the switch. A frame passes three events: it has left its
+ * port (and made room there), it has reached the switch, it is delivered.
+ */
+#include "net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_trace.h"
+#include "wire.h"
+
+enum {
+	PORT_MAX = 1024,
+	PORT_HASH = 2 * PORT_MAX,
+	FRAME_SMALL = 256, /* most frames are acknowledgements */
+};
+
+#define PS_PER_S 1000000000000ull
+
+struct sim_port {
+	struct sim_net *net;
+	unsigned index;
+	struct env_addr addr;
+	struct sim_link link;
+	const struct sim_port_ops *ops;
+	void *ctx;
+	struct sim_rand rand;
+	uint32_t queued;
+	bool was_full;
+	bool down;
+	uint64_t tx_busy_ps; /* the wire to the switch is taken until then */
+	uint64_t rx_busy_ps; /* and the one from the switch */
+	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
+};
+
+struct sim_net {
+	struct sim *sim;
+	struct sim_port *ports[PORT_MAX];
+	unsigned port_count;
+	struct sim_port *by_ip[PORT_HASH]; /* open addressing */
+	uint64_t switch_ps;
+	struct sim_net_stats stats;
+	struct sim_frame *all;	 /* every frame, to be freed at the end */
+	struct sim_frame *small; /* those not in use */
+	struct sim_frame *large;
+	struct net_trace trace;
+};
+
+int sim_net_create(struct sim *sim, struct sim_net **out)
+{
+	struct sim_net *net = calloc(1, sizeof(*net));
+
+	if (!net)
+		return -ENOMEM;
+	net->sim = sim;
+	*out = net;
+	return 0;
+}
+
+void sim_net_destroy(struct sim_net *net)
+{
+	if (!net)
+		return;
+	for (unsigned i = 0; i < net->port_count; i++)
+		free(net->ports[i]);
+	while (net->all) {
+		struct sim_frame *f = net->all;
+
+		net->all = f->all_next;
+		free(f);
+	}
+	free(net);
+}
+
+struct sim *sim_net_sim(struct sim_net *net)
+{
+	return net->sim;
+}
+
+const struct sim_net_stats *sim_net_stats(const struct sim_net *net)
+{
+	return &net->stats;
+}
+
+void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps)
+{
+	net->switch_ps = switch_ps;
+}
+
+void sim_net_set_trace(struct sim_net *net, FILE *text)
+{
+	net->trace.text = text;
+}
+
+int sim_net_set_pcap(struct sim_net *net, FILE *pcap)
+{
+	net->trace.pcap = pcap;
+	return net_trace_pcap_header(&net->trace);
+}
+
+/* Where the port with this address is, or would be. The table is never full,
+ * because it has twice the places. */
+static struct sim_port **find_slot(struct sim_net *net, const uint8_t ip[16])
+{
+	unsigned i = (ip[14] * 31u + ip[15] * 7u + ip[13]) % PORT_HASH;
+
+	while (net->by_ip[i] && memcmp(net->by_ip[i]->addr.ip, ip, 16) != 0)
+		i = (i + 1) % PORT_HASH;
+	return &net->by_ip[i];
+}
+
+int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
+		    const struct sim_link *link, const struct sim_port_ops *ops,
+		    void *ctx, struct sim_port **out)
+{
+	struct sim_port *port;
+
+	if (net->port_count == PORT_MAX)
+		return -ENOSPC;
+	if (sim_net_find(net, addr->ip))
+		return -EEXIST;
+	port = calloc(1, sizeof(*port));
+	if (!port)
+		return -ENOMEM;
+	port->net = net;
+	port->index = net->port_count;
+	port->addr = *addr;
+	port->link = *link;
+	port->ops = ops;
+	port->ctx = ctx;
+	sim_rand_init(&port->rand, sim_seed(net->sim), 1000 + port->index);
+	net->ports[net->port_count++] = port;
+	*find_slot(net, addr->ip) = port;
+	*out = port;
+	return 0;
+}
+
+struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16])
+{
+	return *find_slot(net, ip);
+}
+
+void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
+{
+	port->link.faults = *f;
+}
+
+void sim_port_set_down(struct sim_port *port, bool down)
+{
+	port->down = down;
+}
+
+static void cut_one(struct sim_port *a, const struct sim_port *b, bool cut)
+{
+	uint64_t bit = 1ull << b->index % 64;
+
+	if (cut)
+		a->cut[b->index / 64] |= bit;
+	else
+		a->cut[b->index / 64] &= ~bit;
+}
+
+void sim_net_set_cut(struct sim_port *a, struct sim_port *b, bool cut)
+{
+	cut_one(a, b, cut);
+	cut_one(b, a, cut);
+}
+
+static bool is_cut(const struct sim_port *from, const struct sim_port *to)
+{
+	return from->down || to->down ||
+	       (from->cut[to->index / 64] & 1ull << to->index % 64);
+}
+
+static struct sim_frame *frame_alloc(struct sim_net *net, size_t max_bytes)
+{
+	bool small = max_bytes <= FRAME_SMALL;
+	struct sim_frame **pool = small ? &net->small : &net->large;
+	struct sim_frame *f = *pool;
+	uint32_t room = small ? FRAME_SMALL : WIRE_FRAME_MAX;
+
+	ASSERT(max_bytes <= WIRE_FRAME_MAX);
+	if (f) {
+		*pool = f->next;
+		return f;
+	}
+	f = malloc(sizeof(*f) + room);
+	ASSERT(f); /* a simulation without memory cannot go on */
+	f->room_bytes = room;
+	f->all_next = net->all;
+	net->all = f;
+	return f;
+}
+
+void sim_frame_free(struct sim_net *net, struct sim_frame *frame)
+{
+	struct sim_frame **pool =
+		frame->room_bytes == FRAME_SMALL ? &net->small : &net->large;
+
+	frame->next = *pool;
+	*pool = frame;
+}
+
+static uint64_t wire_ps(const struct sim_link *link, uint32_t len_bytes)
+{
+	/* Preamble, start, FCS and gap take 24 byte times on Ethernet. */
+	return link->bits_per_s
+		       ? (len_bytes + 24ull) * 8 * PS_PER_S / link->bits_per_s
+		       : 0;
+}
+
+static void deliver(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_port *port = f->port;
+	struct sim_net *net = port->net;
+
+	if (port->down) {
+		net->stats.cut++;
+		sim_frame_free(net, f);
+		return;
+	}
+	net->stats.delivered++;
+	sim_note(sim, SIM_NOTE_FRAME, f->bytes, f->len_bytes);
+	if (net_trace_on(&net->trace))
+		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
+				f->bytes, f->len_bytes);
+	port->ops->rx(port->ctx, f);
+}
+
+static void at_switch(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_port *to = f->port;
+	uint64_t start_ps = u64_max(sim_now_ps(sim), to->rx_busy_ps);
+	const struct sim_faults *faults = &to->link.faults;
+	uint64_t late_ps = 0;
+
+	to->rx_busy_ps = start_ps + wire_ps(&to->link, f->len_bytes);
+	if (sim_rand_chance(&to->rand, faults->reorder_ppm)) {
+		to->net->stats.reordered++;
+		late_ps =
+			sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
+	}
+	sim_event_init(&f->ev, deliver);
+	sim_schedule_at(sim, &f->ev,
+			to->rx_busy_ps + to->link.latency_ps + late_ps);
+}
+
+static void flip_bits(struct sim_port *from, struct sim_frame *f)
+{
+	unsigned n = sim_rand_range(&from->rand, 1, 3);
+
+	/* A CRC-32 sees every error of up to three bits at these lengths. */
+	while (n--) {
+		uint32_t bit = sim_rand_below(&from->rand, f->len_bytes * 8);
+
+		f->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+static void to_switch(struct sim_port *from, struct sim_port *to,
+		      struct sim_frame *f)
+{
+	struct sim_net *net = from->net;
+
+	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
+		net->stats.corrupted++;
+		flip_bits(from, f);
+	}
+	f->port = to;
+	sim_event_init(&f->ev, at_switch);
+	sim_schedule_in(net->sim, &f->ev,
+			from->link.latency_ps + net->switch_ps);
+}
+
+static struct sim_frame *copy(struct sim_net *net, const struct sim_frame *f)
+{
+	struct sim_frame *c = frame_alloc(net, f->len_bytes);
+
+	c->len_bytes = f->len_bytes;
+	memcpy(c->bytes, f->bytes, f->len_bytes);
+	return c;
+}
+
+static struct sim_port *destination(struct sim_net *net,
+				    const struct sim_frame *f)
+{
+	uint8_t ip[16] = {[10] = 0xff, [11] = 0xff};
+
+	if (f->len_bytes < WIRE_ETH_BYTES + WIRE_IP4_BYTES)
+		return NULL;
+	if (f->bytes[12] == 0x08 && f->bytes[13] == 0x00) {
+		memcpy(ip + 12, f->bytes + WIRE_ETH_BYTES + 16, 4);
+	} else {
+		if (f->len_bytes < WIRE_ETH_BYTES + WIRE_IP6_BYTES)
+			return NULL;
+		memcpy(ip, f->bytes + WIRE_ETH_BYTES + 24, 16);
+	}
+	return sim_net_find(net, ip);
+}
+
+static void lose(struct sim_net *net, struct sim_frame *f, uint64_t *stat,
+		 const char *why)
+{
+	(*stat)++;
+	if (net_trace_on(&net->trace))
+		net_trace_frame(&net->trace, sim_now_ps(net->sim), why,
+				f->bytes, f->len_bytes);
+	sim_frame_free(net, f);
+}
+
+static void left_port(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_port *from = f->port;
+	struct sim_net *net = from->net;
+	struct sim_port *to = destination(net, f);
+
+	from->queued--;
+	if (!to) {
+		lose(net, f, &net->stats.no_route, "no route");
+	} else if (is_cut(from, to)) {
+		lose(net, f, &net->stats.cut, "cut");
+	} else if (sim_rand_chance(&from->rand, from->link.faults.loss_ppm)) {
+		lose(net, f, &net->stats.lost, "lose");
+	} else {
+		if (sim_rand_chance(&from->rand, from->link.faults.dup_ppm)) {
+			net->stats.duplicated++;
+			to_switch(from, to, copy(net, f));
+		}
+		to_switch(from, to, f);
+	}
+	if (from->was_full) {
+		from->was_full = false;
+		from->ops->room(from->ctx);
+	}
+}
+
+bool sim_port_has_room(const struct sim_port *port)
+{
+	return !port->link.queue_frames ||
+	       port->queued < port->link.queue_frames;
+}
+
+struct sim_frame *sim_port_tx_begin(struct sim_port *port, size_t max_bytes)
+{
+	if (!sim_port_has_room(port)) {
+		port->net->stats.queue_full++;
+		port->was_full = true;
+		return NULL;
+	}
+	return frame_alloc(port->net, max_bytes);
+}
+
+void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
+		     size_t len_bytes, uint64_t ready_ps)
+{
+	struct sim *sim = port->net->sim;
+	uint64_t start_ps = u64_max(ready_ps, sim_now_ps(sim));
+
+	ASSERT(len_bytes && len_bytes <= frame->room_bytes);
+	start_ps = u64_max(start_ps, port->tx_busy_ps);
+	port->tx_busy_ps = start_ps + wire_ps(&port->link, (uint32_t)len_bytes);
+	port->queued++;
+	port->net->stats.sent++;
+	frame->len_bytes = (uint32_t)len_bytes;
+	frame->port = port;
+	sim_event_init(&frame->ev, left_port);
+	sim_schedule_at(sim, &frame->ev, port->tx_busy_ps);
+}

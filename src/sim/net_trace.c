@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes frames as text or pcap; what happened to them is the network's. */
+#include "net_trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim.h"
+#include "wire.h"
+
+enum {
+	PCAP_MAGIC_NS = (int)0xa1b23c4d, /* host order, times in nanoseconds */
+	PCAP_ETHERNET = 1,
+	LINE_BYTES = 256,
+};
+
+struct pcap_header {
+	uint32_t magic;
+	uint16_t major;
+	uint16_t minor;
+	uint32_t zone;
+	uint32_t sigfigs;
+	uint32_t snap_bytes;
+	uint32_t link_type;
+};
+
+struct pcap_record {
+	uint32_t sec;
+	uint32_t nsec;
+	uint32_t kept_bytes;
+	uint32_t len_bytes;
+};
+
+STATIC_ASSERT(sizeof(struct pcap_header) == 24, "pcap file header");
+STATIC_ASSERT(sizeof(struct pcap_record) == 16, "pcap record header");
+
+int net_trace_pcap_header(struct net_trace *t)
+{
+	struct pcap_header h = {.magic = (uint32_t)PCAP_MAGIC_NS,
+				.major = 2,
+				.minor = 4,
+				.snap_bytes = 65535,
+				.link_type = PCAP_ETHERNET};
+
+	if (t->pcap && fwrite(&h, sizeof(h), 1, t->pcap) != 1)
+		return -EIO;
+	return 0;
+}
+
+static void write_pcap(struct net_trace *t, uint64_t now_ps,
+		       const uint8_t *frame, size_t len_bytes)
+{
+	struct pcap_record r = {.sec = (uint32_t)(now_ps / SIM_S),
+				.nsec = (uint32_t)(now_ps % SIM_S / SIM_NS),
+				.kept_bytes = (uint32_t)len_bytes,
+				.len_bytes = (uint32_t)len_bytes};
+
+	/* A trace that cannot be written ends; the simulation does not. */
+	if (fwrite(&r, sizeof(r), 1, t->pcap) != 1 ||
+	    fwrite(frame, len_bytes, 1, t->pcap) != 1)
+		t->pcap = NULL;
+}
+
+void net_trace_frame(struct net_trace *t, uint64_t now_ps, const char *event,
+		     const uint8_t *frame, size_t len_bytes)
+{
+	struct wire_pkt pkt;
+	char line[LINE_BYTES];
+
+	if (t->pcap && strcmp(event, "deliver") == 0)
+		write_pcap(t, now_ps, frame, len_bytes);
+	if (!t->text)
+		return;
+	if (wire_parse(frame, len_bytes, &pkt) == WIRE_OK)
+		wire_describe(&pkt, line, sizeof(line));
+	else
+		snprintf(line, sizeof(line), "(damaged, %zu bytes)", len_bytes);
+	fprintf(t->text, "%12" PRIu64 ".%03" PRIu64 " %-8s %s\n",
+		now_ps / SIM_NS, now_ps % SIM_NS, event, line);
+}

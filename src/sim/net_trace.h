@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames for people to read: one line of text each, or a pcap file. */
+#ifndef AQ_SIM_NET_TRACE_H
+#define AQ_SIM_NET_TRACE_H
+
+#include <stdio.h>
+
+#include "base.h"
+
+struct net_trace {
+	FILE *text; /* NULL: none */
+	FILE *pcap;
+};
+
+static inline bool net_trace_on(const struct net_trace *t)
+{
+	return t->text || t->pcap;
+}
+
+int net_trace_pcap_header(struct net_trace *t) MUST_CHECK;
+void net_trace_frame(struct net_trace *t, uint64_t now_ps, const char *event,
+		     const uint8_t *frame, size_t len_bytes);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory: the NIC's own, reached by keys and by explicit copies. */
+#include <stdlib.h>
+
+#include "verbs_priv.h"
+
+/* Hardware moves whole words; programs are checked against that here too. */
+static bool dm_is_aligned(uint64_t offset, size_t length)
+{
+	return ((offset | length) & (VERBS_DM_ALIGN_BYTES - 1)) == 0;
+}
+
+static int dm_copy_in(struct ibv_dm *ibdm, uint64_t offset, const void *src,
+		      size_t length)
+{
+	struct nic_host *host = verbs_host(ibdm->context);
+	int rc;
+
+	if (!host)
+		return EIO;
+	if (!dm_is_aligned(offset, length))
+		return EINVAL;
+	lock_take(&host->lock);
+	rc = nic_dm_write(to_dm(ibdm)->nic, offset, src, length);
+	lock_drop(&host->lock);
+	return -rc;
+}
+
+static int dm_copy_out(void *dst, struct ibv_dm *ibdm, uint64_t offset,
+		       size_t length)
+{
+	struct nic_host *host = verbs_host(ibdm->context);
+	int rc;
+
+	if (!host)
+		return EIO;
+	if (!dm_is_aligned(offset, length))
+		return EINVAL;
+	lock_take(&host->lock);
+	rc = nic_dm_read(to_dm(ibdm)->nic, offset, dst, length);
+	lock_drop(&host->lock);
+	return -rc;
+}
+
+struct ibv_dm *verbs_alloc_dm(struct ibv_context *context,
+			      struct ibv_alloc_dm_attr *attr)
+{
+	struct nic_host *host = verbs_host(context);
+	struct verbs_dm *dm;
+	int rc;
+
+	rc = host ? 0 : -EIO;
+	if (!rc && (attr->comp_mask || !attr->length))
+		rc = -EINVAL;
+	if (rc)
+		goto err;
+	rc = -ENOMEM;
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		goto err;
+	lock_take(&host->lock);
+	rc = nic_dm_alloc(host->nic, attr->length, attr->log_align_req,
+			  &dm->nic);
+	lock_drop(&host->lock);
+	if (rc)
+		goto err_free;
+	dm->ibv.context = context;
+	dm->ibv.memcpy_to_dm = dm_copy_in;
+	dm->ibv.memcpy_from_dm = dm_copy_out;
+	dm->ibv.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->ibv.handle = verbs_handle(to_ctx(context));
+	verbs_obj_link(to_ctx(context), &dm->obj, VERBS_DM);
+	return &dm->ibv;
+
+err_free:
+	free(dm);
+err:
+	errno = -rc;
+	return NULL;
+}
+
+int verbs_free_dm(struct ibv_dm *ibdm)
+{
+	struct verbs_dm *dm = to_dm(ibdm);
+	struct verbs_ctx *ctx = to_ctx(ibdm->context);
+	int rc = 0;
+
+	if (!ctx->is_dead) {
+		lock_take(&ctx->host->lock);
+		rc = nic_dm_free(dm->nic);
+		lock_drop(&ctx->host->lock);
+	}
+	if (rc)
+		return -rc;
+	verbs_obj_unlink(ctx, &dm->obj);
+	free(dm);
+	return 0;
+}
+
+void verbs_dm_drop(struct verbs_dm *dm)
+{
+	int rc = verbs_free_dm(&dm->ibv);
+
+	ASSERT(!rc); /* registrations of it went before */
+}

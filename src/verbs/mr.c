@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory regions. Keys, rights and bounds are the NIC's; here the arguments are
+ * checked the way a kernel would before it pins the pages. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "verbs_priv.h"
+
+enum {
+	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+		       IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB,
+	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	PROBE_PAGES = 4096,
+};
+
+/* Without what only a driver would look at: hints, and the page size. */
+static int nic_access(unsigned access)
+{
+	return (int)(access & ~(unsigned)(IBV_ACCESS_OPTIONAL_RANGE |
+					  IBV_ACCESS_HUGETLB));
+}
+
+int verbs_check_access(unsigned access)
+{
+	/* Optional rights are hints; who does not know one ignores it. */
+	access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
+	if (access & ~(unsigned)ACCESS_KNOWN)
+		return -EINVAL;
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return -EOPNOTSUPP;
+	if ((access & ACCESS_NEEDS_LOCAL) && !(access & IBV_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Refuses memory that is not mapped, as pinning would. Asks the kernel without
+ * touching a page, because a page may be served by a fault handler that is the
+ * caller itself. */
+static int range_probe(void *addr, size_t length)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)addr & ~(page - 1);
+	uintptr_t end = (uintptr_t)addr + length;
+	unsigned char resident[PROBE_PAGES];
+
+	if (!addr || !length || end < (uintptr_t)addr)
+		return -EINVAL;
+	while (at < end) {
+		size_t span = u64_min(end - at, PROBE_PAGES * page);
+
+		if (mincore((void *)at, span, resident))
+			return -EFAULT;
+		at += span;
+	}
+	return 0;
+}
+
+static void mr_publish(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
+		       size_t length)
+{
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	mr->ibv.addr = addr;
+	mr->ibv.length = length;
+	mr->ibv.lkey = nic_mr_key(mr->nic);
+	mr->ibv.rkey = mr->ibv.lkey;
+}
+
+static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
+			     uint64_t iova, unsigned access)
+{
+	struct nic_host *host = verbs_host(pd->context);
+	struct nic_mr_attr attr = {
+		.addr = addr,
+		.length = length,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.access = nic_access(access),
+	};
+	struct verbs_mr *mr;
+	int rc;
+
+	rc = host ? verbs_check_access(access) : -EIO;
+	if (!rc)
+		rc = range_probe(addr, length);
+	if (rc)
+		goto err;
+	rc = -ENOMEM;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		goto err;
+	lock_take(&host->lock);
+	rc = nic_mr_reg(to_pd(pd)->nic, &attr, &mr->nic);
+	if (!rc)
+		mr_publish(mr, pd, addr, length);
+	lock_drop(&host->lock);
+	if (rc)
+		goto err_free;
+	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
+	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
+	return &mr->ibv;
+
+err_free:
+	free(mr);
+err:
+	errno = -rc;
+	return NULL;
+}
+
+/* The header renames these two to pick the newer symbol below. */
+#undef ibv_reg_mr
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
+				       size_t length, int access)
+{
+	return mr_reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+#undef ibv_reg_mr_iova
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
+					    size_t length, uint64_t iova,
+					    int access)
+{
+	return mr_reg(pd, addr, length, iova, (unsigned)access);
+}
+
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+					     size_t length, uint64_t iova,
+					     unsigned access)
+{
+	return mr_reg(pd, addr, length, iova, access);
+}
+
+/* Whether the arguments of a re-registration make sense; -errno if not. */
+static int rereg_check(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
+		       void *addr, size_t length, int access)
+{
+	int rc;
+
+	if (!flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+		return -EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD &&
+	    (!pd || pd->context != mr->context))
+		return -EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		rc = range_probe(addr, length);
+		if (rc)
+			return rc;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		return verbs_check_access((unsigned)access);
+	return access ? -EINVAL : 0;
+}
+
+VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
+			      void *addr, size_t length, int access)
+{
+	struct nic_host *host = verbs_host(ibmr->context);
+	struct verbs_mr *mr = to_mr(ibmr);
+	struct nic_mr_attr attr = {
+		.addr = addr,
+		.length = length,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr,
+		.access = nic_access((unsigned)access),
+	};
+	int rc;
+
+	rc = host ? rereg_check(ibmr, flags, pd, addr, length, access) : -EIO;
+	if (!rc) {
+		lock_take(&host->lock);
+		rc = nic_mr_rereg(
+			mr->nic, flags,
+			flags & IBV_REREG_MR_CHANGE_PD ? to_pd(pd)->nic : NULL,
+			&attr);
+		if (!rc)
+			mr_publish(mr,
+				   flags & IBV_REREG_MR_CHANGE_PD ? pd
+								  : ibmr->pd,
+				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
+					   ? addr
+					   : ibmr->addr,
+				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
+					   ? length
+					   : ibmr->length);
+		lock_drop(&host->lock);
+	}
+	if (rc) {
+		/* The NIC promises that the old registration stands. */
+		errno = -rc;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	return 0;
+}
+
+VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
+{
+	struct verbs_mr *mr = to_mr(ibmr);
+	struct verbs_ctx *ctx = to_ctx(ibmr->context);
+	int rc = 0;
+
+	if (!ctx->is_dead) {
+		lock_take(&ctx->host->lock);
+		rc = nic_mr_dereg(mr->nic);
+		lock_drop(&ctx->host->lock);
+	}
+	if (rc)
+		return -rc;
+	verbs_obj_unlink(ctx, &mr->obj);
+	free(mr);
+	return 0;
+}
+
+void verbs_mr_drop(struct verbs_mr *mr)
+{
+	int rc = ibv_dereg_mr(&mr->ibv);
+
+	ASSERT(!rc); /* windows on it went before */
+}
+
+struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			       uint64_t dm_offset, size_t length,
+			       unsigned access)
+{
+	struct nic_host *host = verbs_host(pd->context);
+	struct verbs_mr *mr;
+	int rc;
+
+	rc = host ? verbs_check_access(access) : -EIO;
+	/* Device memory has no address of the host to start from. */
+	if (!rc && (!(access & IBV_ACCESS_ZERO_BASED) || !dm || !length ||
+		    dm->context != pd->context))
+		rc = -EINVAL;
+	if (rc)
+		goto err;
+	rc = -ENOMEM;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		goto err;
+	lock_take(&host->lock);
+	rc = nic_mr_reg_dm(to_pd(pd)->nic, to_dm(dm)->nic, dm_offset, length,
+			   nic_access(access), &mr->nic);
+	if (!rc)
+		mr_publish(mr, pd, NULL, length);
+	lock_drop(&host->lock);
+	if (rc)
+		goto err_free;
+	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
+	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
+	return &mr->ibv;
+
+err_free:
+	free(mr);
+err:
+	errno = -rc;
+	return NULL;
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds every variant and runs every suite, cheap
+# ones first. --full: longer fuzzing, 1,000 seeds, the benchmarks.
+set -euo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tools/setup.sh
+source tools/setup.sh
+
+full=0
+case ${1:-} in
+"") ;;
+--full) full=1 ;;
+*)
+	echo "usage: ./test.sh [--full]" >&2
+	exit 2
+	;;
+esac
+
+logs=build-logs
+passed=0
+failed=0
+skipped=0
+mkdir -p "$logs"
+
+# line NAME STATE SECONDS REMARK
+line() {
+	printf '%-18s %-7s %4d s  %s\n' "$@"
+}
+
+# tail_of LOG: enough to see what went wrong.
+tail_of() {
+	tail -n "${2:-60}" "$1" | sed 's/^/    /'
+}
+
+# check NAME COMMAND...: one test of its own. Returns the command's success.
+# set -e does not hold in the command, so functions join their steps with &&.
+check() {
+	local name=$1 start=$SECONDS
+	shift
+	if "$@" >"$logs/$name.log" 2>&1; then
+		passed=$((passed + 1))
+		line "$name" ok $((SECONDS - start)) \
+			"$(tail -n 1 "$logs/$name.log" | cut -c1-60)"
+		return 0
+	fi
+	failed=$((failed + 1))
+	tail_of "$logs/$name.log"
+	line "$name" FAILED $((SECONDS - start)) "$logs/$name.log"
+	return 1
+}
+
+# suite NAME DIR OPTION...: a run of `meson test`, counted test by test.
+suite() {
+	local name=$1 dir=$2 start=$SECONDS status=0 counts p f s
+	shift 2
+	meson test -C "$dir" --no-rebuild --print-errorlogs \
+		--logbase "$name" "$@" >"$logs/$name.log" 2>&1 || status=$?
+	counts=$(tools/count-tests "$dir/meson-logs/$name.json") || counts="0 1 0"
+	head -n -1 <<<"$counts"
+	read -r p f s <<<"$(tail -n 1 <<<"$counts")"
+	# meson may fail without a failed test: no test at all, for example.
+	if ((status != 0 && f == 0)); then
+		f=1
+	fi
+	passed=$((passed + p))
+	failed=$((failed + f))
+	skipped=$((skipped + s))
+	if ((f)); then
+		tail_of "$logs/$name.log" 120
+		line "$name" FAILED $((SECONDS - start)) "$p passed, $f failed"
+	else
+		line "$name" ok $((SECONDS - start)) "$p passed, $s skipped"
+	fi
+}
+
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	((failed == 0)) && exit 0
+	exit 1
+}
+
+all_c() {
+	find src include tests bench -name '*.[ch]' 2>/dev/null
+}
+
+all_shell() {
+	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/*.sh \
+		tools/*.bash tests/e2e/*.sh
+}
+
+format_check() {
+	all_c | xargs clang-format --dry-run -Werror &&
+		echo "$(all_c | wc -l) files"
+}
+
+spelling() {
+	codespell --skip='*/corpus/*' --ignore-words tools/codespell.txt \
+		README.md CONTRIBUTING.md docs man src include tests tools &&
+		echo "no misspelling known to codespell"
+}
+
+build() {
+	local dir=$1
+	shift
+	configure "$dir" "$@" && ninja -C "$dir"
+}
+
+# Only the fuzzers: the rest was built twice already.
+build_fuzz() {
+	local targets
+	CC=clang configure build-fuzz -Dfuzz=true \
+		-Db_sanitize=address,undefined || return 1
+	mapfile -t targets < <(ninja -C build-fuzz -t targets all |
+		sed -n 's,^\(tests/fuzz/fuzz_[a-z_]*\): .*,\1,p')
+	ninja -C build-fuzz "${targets[@]}"
+}
+
+# TSan of gcc 12 cannot start where the kernel randomizes more address bits
+# than it knows; without randomization it always can.
+tsan_wrapper() {
+	if ! build-tsan/aquifer version >/dev/null 2>&1; then
+		echo "--wrapper=setarch -R"
+	fi
+}
+
+need_packages build run test
+
+check format format_check || true
+check spelling spelling || true
+# shellcheck disable=SC2046 # no blanks in our names
+check shellcheck shellcheck -x $(all_shell) || true
+
+check build build build || finish
+suite checks build --suite check
+suite unit build --suite unit
+suite corpus build --suite fuzz
+
+if check build-asan build build-asan -Db_sanitize=address,undefined; then
+	suite asan build-asan --suite unit --suite fuzz --suite e2e
+fi
+if check build-tsan build build-tsan -Db_sanitize=thread; then
+	mapfile -t wrapper < <(tsan_wrapper)
+	suite tsan build-tsan "${wrapper[@]}" --suite base --suite os \
+		--suite nic --suite verbs
+fi
+
+if build/aquifer sim verbs --help >/dev/null 2>&1; then
+	seeds=50
+	((full)) && seeds=1000
+	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
+fi
+
+if check build-fuzz build_fuzz; then
+	seconds=3
+	((full)) && seconds=60
+	check fuzz tools/fuzz build-fuzz "$seconds" || true
+fi
+
+suite e2e build --suite e2e
+
+if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
+	check bench-verbs build/aquifer bench verbs --check || true
+fi
+finish

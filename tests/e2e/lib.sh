@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by every e2e script: a folder of its own, processes ended by their
+# pid, free ports, and two programs talking to each other on the soft NIC.
+#
+# meson gives: AQUIFER (the binary), AQ_SOURCE (the tree), AQ_PRELOAD (the
+# sanitizer's runtime in a sanitized build, else empty).
+set -euo pipefail
+
+: "${AQUIFER:?run me through meson test}" "${AQ_SOURCE:?}"
+AQ_PRELOAD=${AQ_PRELOAD:-}
+# Unmodified programs do leak; ours are checked by the unit tests.
+export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"
+# A rack of its own: no interference with another test or a user's processes.
+TMP=$(mktemp -d "${TMPDIR:-/tmp}/aquifer-e2e.XXXXXX")
+export AQUIFER_RUNDIR=$TMP
+PIDS=()
+
+cleanup() {
+	local status=$? pid
+	for pid in "${PIDS[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	rm -rf "$TMP"
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+skip() {
+	echo "SKIP: $*"
+	exit 77
+}
+
+fail() {
+	echo "FAIL: $*" >&2
+	exit 1
+}
+
+# need PROGRAM...: skips the test where one of them is not installed.
+need() {
+	local program
+	for program; do
+		command -v "$program" >/dev/null ||
+			skip "$program is not installed"
+	done
+}
+
+# need_nic: skips where the private library has not been built.
+need_nic() {
+	local dir
+	dir=$(dirname "$AQUIFER")/src/verbs
+	[[ -e $dir/libibverbs.so.1 ]] || skip "no libibverbs.so.1 in $dir"
+}
+
+# soft PROGRAM...: on the soft NIC, with the sanitizer's runtime if needed.
+# The runtime is not for aquifer itself, which has its own.
+soft() {
+	if [[ -n $AQ_PRELOAD ]]; then
+		"$AQUIFER" exec --nic soft -- env LD_PRELOAD="$AQ_PRELOAD" "$@"
+	else
+		"$AQUIFER" exec --nic soft -- "$@"
+	fi
+}
+
+# expect STATUS COMMAND...: output of both kinds goes to $TMP/out, $TMP/err.
+expect() {
+	local want=$1 got=0
+	shift
+	"$@" >"$TMP/out" 2>"$TMP/err" || got=$?
+	if ((got != want)); then
+		cat "$TMP/out" "$TMP/err" >&2
+		fail "'$*' returned $got instead of $want"
+	fi
+}
+
+# json FILE EXPRESSION: evaluates a Python expression over the document d.
+json() {
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+r = eval(sys.argv[2])
+print(r)
+sys.exit(0 if r or r == 0 else 1)' "$@"
+}
+
+# A TCP port that is free now. Tests do not run in parallel, so it stays so.
+free_port() {
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# wait_port PORT PID: until somebody listens; fails when PID ends before.
+wait_port() {
+	local hex
+	hex=$(printf ':%04X' "$1")
+	for _ in {1..400}; do
+		if awk -v p="$hex" '$4 == "0A" && $2 ~ p "$" { found = 1 }
+			END { exit !found }' /proc/net/tcp /proc/net/tcp6; then
+			return 0
+		fi
+		kill -0 "$2" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# run_pair PORT SERVER_WORDS -- CLIENT_WORDS: starts the server on the soft
+# NIC, waits for its TCP port, runs the client; both must succeed in 60 s.
+run_pair() {
+	local port=$1 server=() pid status=0 server_status=0
+	shift
+	while [[ $1 != -- ]]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	soft timeout 60 "${server[@]}" >"$TMP/server" 2>&1 &
+	pid=$!
+	PIDS+=("$pid")
+	wait_port "$port" "$pid" || true
+	soft timeout 60 "$@" >"$TMP/client" 2>&1 || status=$?
+	if ((status != 0)); then
+		# Do not wait for a server that nobody will talk to.
+		kill "$pid" 2>/dev/null || true
+	fi
+	wait "$pid" || server_status=$?
+	if ((status != 0 || server_status != 0)); then
+		echo "--- server (exit code $server_status): ${server[*]}"
+		cat "$TMP/server"
+		echo "--- client (exit code $status): $*"
+		cat "$TMP/client"
+		fail "$1: client $status, server $server_status"
+	fi
+}
+
+# pingpong PROGRAM OPTION...: one of the ibv_*_pingpong examples.
+pingpong() {
+	local port
+	need "$1"
+	need_nic
+	port=$(free_port)
+	run_pair "$port" "$@" -p "$port" -- "$@" -p "$port" 127.0.0.1
+	echo "ok: $*"
+}
+
+# perftest PROGRAM OPTION...: -F, because CPU frequencies do not matter here.
+perftest() {
+	local port
+	need "$1"
+	need_nic
+	port=$(free_port)
+	run_pair "$port" "$@" -F -p "$port" -- "$@" -F -p "$port" 127.0.0.1
+	echo "ok: $*"
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command table, the guess at typos, the choice of NIC, the places. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "cli_check.h"
+#include "cli_nic.h"
+#include "cli_place.h"
+
+static void test_nearest(void **state)
+{
+	static const struct {
+		const char *typed, *meant;
+	} rows[] = {
+		{"doctr", "doctor"},  {"inof", "info"},
+		{"exce", "exec"},     {"versoin", "version"},
+		{"ver", "version"},   {"h", "help"},
+		{"zzzzzz", NULL},     {"", NULL},
+		{"frobnicate", NULL}, {"infoinfoinfoinfo", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct cli_command *c =
+			cli_command_nearest(cli_commands, rows[i].typed);
+
+		if (rows[i].meant) {
+			assert_non_null(c);
+			assert_string_equal(c->name, rows[i].meant);
+		} else {
+			assert_null(c);
+		}
+	}
+}
+
+static void test_tables_are_complete(void **state)
+{
+	for (const struct cli_command *c = cli_commands; c->name; c++) {
+		assert_non_null(c->run);
+		assert_non_null(c->summary);
+		assert_true(strlen(c->summary) < 60);
+		assert_int_equal(c->usage[strlen(c->usage) - 1], '\n');
+		assert_ptr_equal(cli_command_find(cli_commands, c->name), c);
+	}
+	for (const struct cli_check *c = cli_checks; c->name; c++) {
+		assert_non_null(c->why);
+		assert_non_null(c->run);
+	}
+}
+
+/* A fresh folder, removed by the test that made it. */
+static void make_dir(char path[64])
+{
+	strcpy(path, "/tmp/aquifer-test-XXXXXX");
+	assert_non_null(mkdtemp(path));
+}
+
+static void test_nic_choice(void **state)
+{
+	char dir[64], device[96];
+	struct cli_nic nic;
+
+	make_dir(dir);
+	cli_nic_make("auto", dir, &nic);
+	assert_true(nic.soft);
+	assert_non_null(strstr(nic.why, dir));
+	snprintf(device, sizeof(device), "%s/mlx5_0", dir);
+	assert_int_equal(mkdir(device, 0700), 0);
+	cli_nic_make("auto", dir, &nic);
+	assert_false(nic.soft);
+	assert_non_null(strstr(nic.why, "mlx5_0"));
+	cli_nic_make("soft", dir, &nic);
+	assert_true(nic.soft);
+	cli_nic_make("hw", "/nonexistent", &nic);
+	assert_false(nic.soft);
+	assert_int_equal(rmdir(device), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void test_place(void **state)
+{
+	char dir[64], found[PATH_MAX], file[128], sub[96];
+	int fd;
+
+	make_dir(dir);
+	assert_int_equal(cli_place_verbs_libdir_at(dir, found), -ENOENT);
+	assert_non_null(strstr(found, "lib/aquifer/verbs"));
+	snprintf(sub, sizeof(sub), "%s/src", dir);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	snprintf(sub, sizeof(sub), "%s/src/verbs", dir);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	snprintf(file, sizeof(file), "%s/libibverbs.so.1", sub);
+	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(cli_place_verbs_libdir_at(dir, found), 0);
+	assert_string_equal(found, sub);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(sub), 0);
+	snprintf(sub, sizeof(sub), "%s/src", dir);
+	assert_int_equal(rmdir(sub), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void test_args(void **state)
+{
+	const struct cli_command *exec = cli_command_find(cli_commands, "exec");
+	char *good[] = {"exec", "--nic", "soft", "--", "ls", "--json", NULL};
+	char *bad_nic[] = {"exec", "--nic", "fast", "ls", NULL};
+	char *no_value[] = {"exec", "--nic", NULL};
+	char *unknown[] = {"exec", "--frob", NULL};
+	struct cli_args args;
+
+	assert_int_equal(cli_args_parse(exec, 6, good,
+					CLI_ACCEPT_NIC | CLI_ACCEPT_REST,
+					&args),
+			 CLI_GO);
+	assert_string_equal(args.nic, "soft");
+	assert_false(args.json);
+	assert_int_equal(args.rest_count, 2);
+	assert_string_equal(args.rest[0], "ls");
+	assert_int_equal(cli_args_parse(exec, 4, bad_nic,
+					CLI_ACCEPT_NIC | CLI_ACCEPT_REST,
+					&args),
+			 CLI_USAGE);
+	assert_int_equal(
+		cli_args_parse(exec, 2, no_value, CLI_ACCEPT_NIC, &args),
+		CLI_USAGE);
+	assert_int_equal(cli_args_parse(exec, 2, unknown, 0, &args), CLI_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_tables_are_complete),
+		cmocka_unit_test(test_nic_choice),
+		cmocka_unit_test(test_place),
+		cmocka_unit_test(test_args),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

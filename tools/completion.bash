@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Completion of `aquifer`. The names come from the binary itself.
+
+_aquifer() {
+	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local names i command=
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--config) ((++i)) ;;
+		-*) ;;
+		*)
+			command=${COMP_WORDS[i]}
+			break
+			;;
+		esac
+	done
+	if [[ -z $command || $command == help ]]; then
+		names=$("${COMP_WORDS[0]}" help 2>/dev/null |
+			sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+		[[ -z $command ]] && names+=" --verbose --log-json --config"
+	elif [[ $previous == --nic ]]; then
+		names="soft hw auto"
+	elif [[ $command == exec && $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -- "$word")
+		return
+	else
+		names="--help --json"
+		[[ $command == exec || $command == info ]] && names+=" --nic"
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
+}
+complete -o default -F _aquifer aquifer
