@@ -78,7 +78,7 @@ expect() {
 json() {
 	python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
-r = eval(sys.argv[2])
+r = eval("(" + sys.argv[2] + ")")
 print(r)
 sys.exit(0 if r or r == 0 else 1)' "$@"
 }
