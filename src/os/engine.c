@@ -30,6 +30,7 @@ enum {
 	EVENT_MAX = 64,
 	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
+	DRIVES_PER_SOCKETS = 256,
 	EMPTIES_PER_NUDGE = 64,
 	IDLES_PER_NUDGE = 64,
 };
@@ -64,6 +65,29 @@ void engine_kick(struct os_host *h)
 	bell_kick(h->bell.event_fd);
 }
 
+/* ---- sockets ---------------------------------------------------------- */
+
+/* Connections, introductions, hang-ups; the lock is held. Returns whether the
+ * bell was rung. */
+static bool handle_events(struct os_host *h, const struct epoll_event *ev,
+			  int count)
+{
+	bool rung = false;
+
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.ptr == &h->bell) {
+			bell_drain(&h->bell);
+			rung = true;
+		} else if (ev[i].data.ptr == &h->listen_fd) {
+			cable_accept_all(h);
+		} else {
+			cable_event(ev[i].data.ptr);
+		}
+	}
+	cable_reap_broken(h);
+	return rung;
+}
+
 /* ---- the application's part ------------------------------------------ */
 
 /* The engine sleeps and its bell is armed, but the application polls: disarm
@@ -81,6 +105,25 @@ static void take_bell(struct os_host *h)
 		engine_kick(h);
 }
 
+/*
+ * A thread that drives looks at the sockets too. It may never let the engine
+ * run: with a real-time priority on the engine's core it would wait for a cable
+ * or a mapping that only the engine could finish.
+ */
+static COLD void drive_sockets(struct os_host *h)
+{
+	struct epoll_event ev[EVENT_MAX];
+	uint64_t now_ns = host_now(h);
+	int n;
+
+	if (now_ns < h->engine.drive_sockets_ns)
+		return;
+	h->engine.drive_sockets_ns = now_ns + OS_SOCKET_NS;
+	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
+	if (n > 0)
+		(void)handle_events(h, ev, n);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -95,6 +138,8 @@ HOT void engine_drive(struct nic_host *host)
 		host_nudge(h, host_now(h));
 	if (UNLIKELY(e->sleeping && bell_is_asleep(&h->bell)))
 		take_bell(h);
+	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
+		drive_sockets(h);
 	lock_drop(&host->lock);
 }
 
@@ -138,27 +183,6 @@ void engine_leave(struct nic_host *host)
 }
 
 /* ---- the engine ------------------------------------------------------ */
-
-/* Connections, introductions, hang-ups; the lock is held. Returns whether the
- * bell was rung. */
-static bool handle_events(struct os_host *h, const struct epoll_event *ev,
-			  int count)
-{
-	bool rung = false;
-
-	for (int i = 0; i < count; i++) {
-		if (ev[i].data.ptr == &h->bell) {
-			bell_drain(&h->bell);
-			rung = true;
-		} else if (ev[i].data.ptr == &h->listen_fd) {
-			cable_accept_all(h);
-		} else {
-			cable_event(ev[i].data.ptr);
-		}
-	}
-	cable_reap_broken(h);
-	return rung;
-}
 
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)
