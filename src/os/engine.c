@@ -31,6 +31,9 @@ enum {
 	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
 	DRIVES_PER_SOCKETS = 256,
+	LONG_YIELD_WEIGHT = 8, /* short yields that excuse a long one */
+	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
+	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	IDLES_PER_NUDGE = 64,
 };
@@ -279,8 +282,17 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
-	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS))
+	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS)) {
+		if (UNLIKELY(e->long_yields))
+			e->long_yields--;
 		return;
+	}
+	/* Once may be the host's doing: it takes guests' cores away for as
+	 * long now and then. Who shares our core takes it each time. */
+	e->long_yields += LONG_YIELD_WEIGHT;
+	if (e->long_yields < CROWDED_SCORE)
+		return;
+	e->long_yields = 0;
 	/* Longer each time it happens again soon. */
 	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
 		e->crowded_span_ns =
@@ -323,8 +335,8 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (idle &&
-		    (driven || crowded || idle > h->cfg.engine_yields)) {
+		if (idle && (driven || idle > h->cfg.engine_yields ||
+			     (crowded && idle > CROWDED_IDLES))) {
 			engine_sleep(h);
 			idle = 0;
 			continue;
