@@ -43,6 +43,7 @@ struct pair {
 	struct pair_frame *queue;
 	uint32_t head, tail;
 	uint32_t capacity; /* frames the wire takes before it is full */
+	uint32_t paths_open, paths_opened;
 	/* Random words go through it, when set. */
 	uint32_t (*shape)(struct pair *p, uint32_t word);
 	unsigned shape_calls;
@@ -130,11 +131,17 @@ static int pair_path_open(struct env *env, const struct env_addr *dst,
 	if (slot != 1 && slot != 2)
 		return -EHOSTUNREACH;
 	*path = (struct env_path *)&p->side[slot - 1];
+	p->paths_open++;
+	p->paths_opened++;
 	return 0;
 }
 
 static void pair_path_close(struct env *env, struct env_path *path)
 {
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+
+	assert_true(p->paths_open > 0);
+	p->paths_open--;
 }
 
 static uint8_t *pair_tx_begin(struct env *env, struct env_path *path,
@@ -207,6 +214,7 @@ static inline void pair_release(struct pair *p)
 {
 	nic_destroy(p->side[0].nic);
 	nic_destroy(p->side[1].nic);
+	assert_int_equal(p->paths_open, 0);
 	free(p->queue);
 }
 
