@@ -73,7 +73,9 @@ struct engine {
 	uint64_t eager_until_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
-	uint64_t sockets_ns; /* when the sockets are looked at next */
+	uint32_t long_yields;	   /* a score; high: somebody shares the core */
+	uint64_t sockets_ns;	   /* when the sockets are looked at next */
+	uint64_t drive_sockets_ns; /* and by a thread that drives */
 };
 
 struct os_host {
