@@ -6,16 +6,18 @@
 #include <stdlib.h>
 
 enum {
-	SETTLE_BLOCKS = 4, /* two would do for the descrambler */
+	SETTLE_BLOCKS = 64, /* block lock; two would do for the descrambler */
 };
 
-static void settle(struct edm_phy_link *l)
+/* What an idle line does before anybody sends: the ends find their step. */
+static void settle(struct edm_line *l)
 {
-	struct wire_block idle = wire_block_idle(), out;
+	struct wire_block idle = wire_block_idle();
 
 	for (int i = 0; i < SETTLE_BLOCKS; i++) {
-		out.payload = edm_scramble(&l->line.tx, idle.payload);
-		(void)edm_descramble(&l->line.rx, out.payload);
+		(void)edm_descramble(&l->rx,
+				     edm_scramble(&l->tx, idle.payload));
+		edm_lock_feed(&l->lock, idle.sync);
 	}
 }
 
@@ -42,7 +44,7 @@ int edm_phy_link_create(const struct edm_phy_link_config *c,
 		free(l);
 		return err;
 	}
-	settle(l);
+	settle(&l->line);
 	*out = l;
 	return 0;
 }

@@ -32,7 +32,7 @@ struct edm_phy_link {
 	uint64_t now; /* block times so far */
 };
 
-/* The descrambler is in step when this returns. */
+/* The descrambler is in step and blocks are locked when this returns. */
 int edm_phy_link_create(const struct edm_phy_link_config *c,
 			struct edm_phy_link **out) MUST_CHECK;
 void edm_phy_link_destroy(struct edm_phy_link *l);

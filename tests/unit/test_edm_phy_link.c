@@ -383,6 +383,57 @@ static void saturation(void **state)
 	}
 }
 
+struct flood {
+	uint8_t frame[EDM_FRAME_MAX];
+	uint32_t len_bytes;
+};
+
+static const uint8_t *flood_source(void *owner, uint32_t *len_bytes)
+{
+	*len_bytes = ((struct flood *)owner)->len_bytes;
+	return ((struct flood *)owner)->frame;
+}
+
+/* Whole idle blocks between frames that saturate a link, which is all that
+ * memory gets without preemption: 0.5 of 10.5 blocks, 1.25 of 192.25. */
+static void gaps_alone(void **state)
+{
+	static const struct {
+		uint32_t len_bytes;
+		double share;
+	} known[] = {{60, 0.5 / 10.5}, {1514, 1.25 / 192.25}};
+	struct edm_phy_config c = {.md = EDM_MD_CONTROL, .start_align = 8};
+	struct wire_mem_head h = {.op = WIRE_MEM_RREQ, .size_bytes = 64};
+	struct edm_phy_tx *t = calloc(1, sizeof(*t));
+	struct edm_mac_tx *m = calloc(1, sizeof(*m));
+	struct flood f = {.len_bytes = 0};
+
+	assert_non_null(t);
+	assert_non_null(m);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		uint32_t blocks = 400000;
+		struct edm_tx_out out;
+		double share;
+
+		f.len_bytes = known[i].len_bytes;
+		edm_mac_tx_init(m, 8, flood_source, &f);
+		assert_int_equal(edm_phy_tx_init(t, &c, EDM_TX_GAPS, m, NULL),
+				 0);
+		for (uint32_t n = 0; n < blocks; n++) {
+			if (edm_phy_tx_backlog(t) < 10)
+				assert_int_equal(
+					edm_phy_tx_message(t, &h, f.frame), 0);
+			edm_phy_tx_step(t, &out);
+		}
+		share = (double)t->stats.blocks[EDM_SLOT_MEMORY] / blocks;
+		assert_true(share > known[i].share * 0.995);
+		assert_true(share < known[i].share * 1.005);
+		assert_int_equal(t->stats.fifo_max, 0);
+	}
+	free(t);
+	free(m);
+}
+
 /* The queues of the sender end somewhere and say so. */
 static void sender_queues_bounded(void **state)
 {
@@ -408,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_interleavings),
 		cmocka_unit_test(saturation),
+		cmocka_unit_test(gaps_alone),
 		cmocka_unit_test(sender_queues_bounded),
 	};
 
