@@ -22,7 +22,6 @@ struct run {
 	uint8_t frame[EDM_FRAME_MAX];
 	double next_frame; /* block time of the next offer */
 	double frame_period;
-	uint64_t offered;
 	uint64_t taken_at[PENDING_FRAMES];
 	uint64_t frames_taken, frames_got;
 	uint64_t transit_sum, transit_max;
@@ -36,19 +35,23 @@ static double exponential(struct rng *r, double mean)
 	return -log(1 - rng_double(r)) * mean;
 }
 
+static double frame_gap(struct run *r)
+{
+	return exponential(&r->frame_rng,
+			   r->frame_period * 1000 / r->config->frame_permille);
+}
+
 /* Frames of one size arrive at random times and wait for the MAC; at full load
  * there is always one. */
 static const uint8_t *frame_next(void *owner, uint32_t *len_bytes)
 {
 	struct run *r = owner;
-	uint32_t load = r->config->frame_permille;
 	uint64_t now = r->link->now;
 
-	if (load < 1000) {
+	if (r->config->frame_permille < 1000) {
 		if (r->next_frame > (double)now)
 			return NULL;
-		r->next_frame += exponential(&r->frame_rng,
-					     r->frame_period * 1000 / load);
+		r->next_frame += frame_gap(r);
 	}
 	r->taken_at[r->frames_taken++ % PENDING_FRAMES] = now;
 	*len_bytes = r->config->frame_bytes - EDM_FCS_BYTES;
@@ -169,7 +172,20 @@ static void compare(const struct run *r, const struct run *alone,
 	out->alone_mean = base / n;
 }
 
-static void summarize(const struct run *r, struct edm_load_result *out)
+/* What was to be carried, in the link's time: all of it, or the frames that
+ * were sent and those that still wait. */
+static double offered(struct run *r)
+{
+	uint64_t n = r->frames_taken;
+
+	if (r->config->frame_permille == 0 || r->config->frame_permille == 1000)
+		return r->config->frame_permille / 1000.0;
+	for (; r->next_frame <= (double)r->link->now; n++)
+		r->next_frame += frame_gap(r);
+	return (double)n * r->frame_period / (double)r->link->now;
+}
+
+static void summarize(struct run *r, struct edm_load_result *out)
 {
 	const struct edm_tx_stats *s = &r->link->tx.stats;
 	double now = (double)r->link->now;
@@ -177,7 +193,7 @@ static void summarize(const struct run *r, struct edm_load_result *out)
 	out->blocks = r->link->now;
 	out->block_wait_max = s->head_wait_max;
 	out->first_wait_max = s->first_wait_max;
-	out->offered = r->config->frame_permille / 1000.0;
+	out->offered = offered(r);
 	out->carried = (double)r->frames_got * r->frame_period / now;
 	out->frames = r->frames_got;
 	out->transit_mean =

@@ -94,7 +94,8 @@ static void what_frames_lose(void **state)
 	assert_true(r.transit_mean < 2.2 * 191);
 	assert_in_range(r.buffer_max, 191, 191 + 8);
 	r = run(EDM_MD_CONTROL, EDM_TX_MEMORY, 1518, 500);
-	assert_true(r.carried > 0.45 && r.carried < 0.55);
+	assert_true(r.carried > r.offered - 0.01);
+	assert_true(r.carried > 0.4 && r.carried < 0.6);
 }
 
 static void load_parameters_refused(void **state)
