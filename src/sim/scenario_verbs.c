@@ -224,8 +224,10 @@ static void mark_broken(struct vs *vs, struct vs_node *at, struct vs_node *peer)
 		for (unsigned side = 0; side < 2; side++) {
 			struct vs_ep *ep = &vs->sessions[i].ep[side];
 
-			if (ep->node == at && ep->peer->node == peer)
-				ep->failed_cause = true;
+			if (ep->node != at || ep->peer->node != peer)
+				continue;
+			ep->failed_cause = true;
+			ep->s->was_cut = true;
 		}
 	}
 }
