@@ -45,6 +45,7 @@ int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
 int cmd_bench(const struct cli_command *self, int argc, char **argv);
+int cmd_sim(const struct cli_command *self, int argc, char **argv);
 
 /* The row called `name`, or NULL. */
 const struct cli_command *cli_command_find(const struct cli_command *table,

@@ -13,13 +13,6 @@ static const uint32_t rnr_delay_10us[32] = {
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-static bool needs_response(const struct send_slot *slot)
-{
-	return slot->opcode == WQE_READ || slot->opcode == WQE_CAS ||
-	       slot->opcode == WQE_FAA || slot->opcode == WQE_MASKED_CAS ||
-	       slot->opcode == WQE_MASKED_FAA;
-}
-
 /* The oldest request, if any packet of it was ever sent. */
 static struct send_slot *oldest(struct nic_qp *qp)
 {
@@ -57,7 +50,7 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 
 	while ((slot = oldest(qp)) &&
 	       wire_psn_diff(slot->first_psn, psn) <= 0) {
-		if (needs_response(slot) &&
+		if (slot_needs_response(slot) &&
 		    !has_bug(qp->nic, NIC_BUG_complete_lost_read)) {
 			ok = false;
 			break;
@@ -156,7 +149,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 		}
 		slot = oldest(qp);
 	}
-	if (!slot || !needs_response(slot)) {
+	if (!slot || !slot_needs_response(slot)) {
 		count(qp->nic, NIC_C_drop_response);
 		return NULL;
 	}

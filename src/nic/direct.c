@@ -7,23 +7,6 @@
  */
 #include "nic_priv.h"
 
-static uint32_t access_for(uint8_t opcode)
-{
-	switch (opcode) {
-	case WQE_READ:
-		return IBV_ACCESS_REMOTE_READ;
-	case WQE_WRITE:
-		return IBV_ACCESS_REMOTE_WRITE;
-	case WQE_CAS:
-	case WQE_FAA:
-	case WQE_MASKED_CAS:
-	case WQE_MASKED_FAA:
-		return IBV_ACCESS_REMOTE_ATOMIC;
-	default:
-		return 0; /* not one-sided */
-	}
-}
-
 static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 {
 	struct env *env = qp->nic->env;
@@ -63,7 +46,7 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 {
 	struct nic *nic = qp->nic;
 	struct env *env = nic->env;
-	uint32_t access = access_for(op->opcode);
+	uint32_t access = op->info->access;
 	const struct env_direct *map;
 	uint64_t offset;
 	uint8_t *far;

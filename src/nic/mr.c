@@ -93,7 +93,8 @@ static void revoke_direct(struct nic *nic, uint32_t key)
 		nic->env->ops->direct_revoke(nic->env, key);
 }
 
-/* Peers that hold the old key must be refused: it gets a new one. */
+/* Peers that hold the old key must not reach other memory or another domain
+ * with it: then it changes. Other rights for the same memory keep it. */
 int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		 const struct nic_mr_attr *attr)
 {
@@ -119,8 +120,11 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 	err = check_attr(&merged);
 	if (err)
 		return err;
-	key_remove(nic, &mr->key);
-	err = key_insert(nic, &mr->key);
+	if (flags &
+	    (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD)) {
+		key_remove(nic, &mr->key);
+		err = key_insert(nic, &mr->key);
+	}
 	if (err) {
 		/* There was room for the old key a moment ago. */
 		mr->key = old;

@@ -17,6 +17,7 @@
 #include "timer.h"
 #include "wire.h"
 #include "wqe.h"
+#include "wqe_op.h"
 
 /* ---- key.c: the table of local and remote keys ------------------------ */
 
@@ -195,8 +196,9 @@ struct sendq {
 
 /* A send request as its WQE says now. */
 struct send_op {
-	uint8_t opcode;
-	uint8_t flags; /* enum wqe_ctrl_flags */
+	const struct wqe_op *info;
+	uint8_t opcode; /* enum wqe_opcode */
+	uint8_t flags;	/* enum wqe_ctrl_flags */
 	bool is_inline;
 	uint32_t imm; /* as ibv_wc shows it: network order, or a key */
 	uint32_t rkey;
@@ -231,6 +233,11 @@ int sendq_check(struct nic_qp *qp, const struct send_op *op,
  * NULL: no valid key. Inline data is found in the queue itself. */
 uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
 		     uint32_t offset, uint32_t access, uint32_t *len_bytes);
+
+static inline bool slot_needs_response(const struct send_slot *slot)
+{
+	return wqe_op_get(slot->opcode)->flags & WQE_OP_RESPONSE;
+}
 
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
 {

@@ -212,26 +212,6 @@ enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 /* ---- completions
  * ------------------------------------------------------------- */
 
-static uint8_t wc_opcode(uint8_t wqe_opcode)
-{
-	static const uint8_t table[] = {
-		[WQE_SEND_INVAL] = IBV_WC_SEND,
-		[WQE_WRITE] = IBV_WC_RDMA_WRITE,
-		[WQE_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-		[WQE_SEND] = IBV_WC_SEND,
-		[WQE_SEND_IMM] = IBV_WC_SEND,
-		[WQE_READ] = IBV_WC_RDMA_READ,
-		[WQE_CAS] = IBV_WC_COMP_SWAP,
-		[WQE_FAA] = IBV_WC_FETCH_ADD,
-		[WQE_MASKED_CAS] = IBV_WC_COMP_SWAP,
-		[WQE_MASKED_FAA] = IBV_WC_FETCH_ADD,
-		[WQE_BIND_MW] = IBV_WC_BIND_MW,
-		[WQE_LOCAL_INVAL] = IBV_WC_LOCAL_INV,
-	};
-
-	return wqe_opcode < ARRAY_LEN(table) ? table[wqe_opcode] : 0;
-}
-
 static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)
 {
 	cqe->qp_num = qp->qpn;
@@ -251,7 +231,7 @@ HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
 		.wr_id = slot->wr_id,
 		.byte_len = slot->length,
 		.status = (uint8_t)status,
-		.opcode = wc_opcode(slot->opcode),
+		.opcode = wqe_op_get(slot->opcode)->wc,
 	};
 
 	retire_send(qp);

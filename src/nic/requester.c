@@ -13,18 +13,6 @@ enum step {
 	STEP_ERROR, /* the queue pair failed */
 };
 
-static bool needs_response(uint8_t opcode)
-{
-	return opcode == WQE_READ || opcode == WQE_CAS || opcode == WQE_FAA ||
-	       opcode == WQE_MASKED_CAS || opcode == WQE_MASKED_FAA;
-}
-
-static bool is_local(uint8_t opcode)
-{
-	return opcode == WQE_BIND_MW || opcode == WQE_LOCAL_INVAL ||
-	       opcode == WQE_NOP;
-}
-
 static uint32_t packet_count(const struct nic_qp *qp, uint32_t length)
 {
 	return length <= qp->mtu ? 1 : (length + qp->mtu - 1) / qp->mtu;
@@ -162,36 +150,13 @@ bool requester_has_work(const struct nic_qp *qp)
 
 /* ---- one packet ---------------------------------------------------------- */
 
-/* The opcode of packet `i` of `n`: one row per work request opcode. */
-static uint8_t packet_opcode(uint8_t opcode, uint32_t i, uint32_t n)
+static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 {
-	static const struct {
-		uint8_t first, middle, last, only;
-	} table[] = {
-		[WQE_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
-			      WIRE_RC_SEND_LAST, WIRE_RC_SEND_ONLY},
-		[WQE_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
-				  WIRE_RC_SEND_LAST_IMM, WIRE_RC_SEND_ONLY_IMM},
-		[WQE_SEND_INVAL] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
-				    WIRE_RC_SEND_LAST_INV,
-				    WIRE_RC_SEND_ONLY_INV},
-		[WQE_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
-			       WIRE_RC_WRITE_LAST, WIRE_RC_WRITE_ONLY},
-		[WQE_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
-				   WIRE_RC_WRITE_LAST_IMM,
-				   WIRE_RC_WRITE_ONLY_IMM},
-		[WQE_READ] = {.only = WIRE_RC_READ_REQ},
-		[WQE_CAS] = {.only = WIRE_RC_CAS},
-		[WQE_FAA] = {.only = WIRE_RC_FAA},
-		[WQE_MASKED_CAS] = {.only = WIRE_RC_MASKED_CAS},
-		[WQE_MASKED_FAA] = {.only = WIRE_RC_MASKED_FAA},
-	};
-
 	if (n == 1)
-		return table[opcode].only;
+		return info->wire[WQE_WIRE_ONLY];
 	if (i == 0)
-		return table[opcode].first;
-	return i == n - 1 ? table[opcode].last : table[opcode].middle;
+		return info->wire[WQE_WIRE_FIRST];
+	return info->wire[i == n - 1 ? WQE_WIRE_LAST : WQE_WIRE_MIDDLE];
 }
 
 /* Fills the request packet `i` of `n` into qp->out. */
@@ -203,11 +168,11 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	uint32_t offset = i * qp->mtu;
 	bool last = i == n - 1;
 
-	out->opcode = packet_opcode(op->opcode, i, n);
+	out->opcode = packet_opcode(op->info, i, n);
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
 	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
-	out->rkey = op->opcode == WQE_SEND_INVAL ? op->imm : op->rkey;
+	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
 	out->va = op->va;
 	out->dma_len = op->length;
 	out->payload = NULL;
@@ -228,7 +193,7 @@ static void fill_response_request(struct nic_qp *qp,
 	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 
-	out->opcode = packet_opcode(op->opcode, 0, 1);
+	out->opcode = op->info->wire[WQE_WIRE_ONLY];
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
 	out->solicited = false;
@@ -260,7 +225,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 	uint32_t n = packet_count(qp, op->length);
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
-		needs_response(op->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0;
+		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
 
 	/* A single packet is checked when its bytes are fetched. */
 	if ((n > 1 || access) && sendq_check(qp, op, access))
@@ -285,7 +250,7 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 	struct env *env = qp->nic->env;
 	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, slot->length);
-	bool one = needs_response(slot->opcode);
+	bool one = slot_needs_response(slot);
 	uint8_t *frame;
 	size_t header;
 
@@ -392,7 +357,7 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 		return run_datagram(qp, slot);
 	if ((req->op.flags & WQE_CTRL_FENCE) && req->rd_outstanding)
 		return STEP_WAIT;
-	if (is_local(req->op.opcode))
+	if (req->op.info->flags & WQE_OP_LOCAL)
 		return first_of_all ? run_local(qp, &req->op) : STEP_WAIT;
 	if (qp->peer_gone)
 		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
@@ -414,7 +379,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 
 	if (!slot->has_psn) {
 		/* More READs than the peer keeps resources for must wait. */
-		if (needs_response(slot->opcode)) {
+		if (slot_needs_response(slot)) {
 			if (qp->attr.max_rd_atomic == 0)
 				return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
@@ -435,7 +400,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		    (int32_t)req->send_pkt)
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
-	if (needs_response(slot->opcode) && !slot->rd_counted) {
+	if (slot_needs_response(slot) && !slot->rd_counted) {
 		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
 			return STEP_WAIT;
 		slot->rd_counted = true;

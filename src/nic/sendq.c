@@ -60,41 +60,12 @@ void sendq_release(struct nic *nic, struct sendq *q)
 
 /* ---- posting ------------------------------------------------------------ */
 
-static int wqe_opcode_of(const struct ibv_send_wr *wr,
-			 const struct nic_send_extra *extra)
+static int opcode_of(const struct ibv_send_wr *wr,
+		     const struct nic_send_extra *extra)
 {
-	if (extra && extra->masked)
+	if (UNLIKELY(extra && extra->masked))
 		return extra->masked->is_add ? WQE_MASKED_FAA : WQE_MASKED_CAS;
-	switch ((unsigned)wr->opcode) {
-	case IBV_WR_RDMA_WRITE:
-		return WQE_WRITE;
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return WQE_WRITE_IMM;
-	case IBV_WR_SEND:
-		return WQE_SEND;
-	case IBV_WR_SEND_WITH_IMM:
-		return WQE_SEND_IMM;
-	case IBV_WR_SEND_WITH_INV:
-		return WQE_SEND_INVAL;
-	case IBV_WR_RDMA_READ:
-		return WQE_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return WQE_CAS;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return WQE_FAA;
-	case IBV_WR_LOCAL_INV:
-		return WQE_LOCAL_INVAL;
-	case IBV_WR_BIND_MW:
-		return WQE_BIND_MW;
-	default:
-		return -EINVAL;
-	}
-}
-
-static bool is_atomic(uint8_t opcode)
-{
-	return opcode == WQE_CAS || opcode == WQE_FAA ||
-	       opcode == WQE_MASKED_CAS || opcode == WQE_MASKED_FAA;
+	return wqe_opcode_from_wr(wr->opcode);
 }
 
 /* Writes the segments between control and data; returns their bytes. */
@@ -235,51 +206,42 @@ static uint32_t put_pointers(const struct sendq *q, uint32_t at,
 }
 
 /* The message's length, or why it cannot be posted. */
-static int64_t check_request(const struct nic_qp *qp, uint8_t opcode,
+static int64_t check_request(const struct nic_qp *qp, const struct wqe_op *op,
 			     const struct ibv_send_wr *wr,
 			     const struct nic_send_extra *extra)
 {
 	const struct sendq *q = &qp->sq;
-	bool ud = qp->type == IBV_QPT_UD;
 	uint64_t length = 0;
 	int s;
 
-	if (ud && opcode != WQE_SEND && opcode != WQE_SEND_IMM)
+	if (qp->type == IBV_QPT_UD &&
+	    (!(op->flags & WQE_OP_UD) || !extra || !extra->ah))
 		return -EINVAL;
-	if (ud && (!extra || !extra->ah))
+	if (op->wc == IBV_WC_BIND_MW && (!extra || !extra->mw))
 		return -EINVAL;
-	if (opcode == WQE_LOCAL_INVAL)
+	if (!(op->flags & WQE_OP_DATA))
 		return 0;
-	if (opcode == WQE_BIND_MW)
-		return extra && extra->mw ? 0 : -EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge)
 		return -EINVAL;
 	for (s = 0; s < wr->num_sge; s++)
 		length += wr->sg_list[s].length;
-	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (length > q->max_inline || opcode == WQE_READ ||
-		    is_atomic(opcode))
-			return -EINVAL;
-	}
-	if (length > NIC_MSG_BYTES_MAX || (is_atomic(opcode) && length != 8))
+	if ((wr->send_flags & IBV_SEND_INLINE) &&
+	    (length > q->max_inline || (op->flags & WQE_OP_RESPONSE)))
+		return -EINVAL;
+	if (length > NIC_MSG_BYTES_MAX ||
+	    ((op->flags & WQE_OP_ATOMIC) && length != 8))
 		return -EINVAL;
 	return (int64_t)length;
 }
 
-static uint32_t blocks_for(uint8_t opcode, bool ud, bool is_inline,
+static uint32_t blocks_for(const struct wqe_op *op, bool ud, bool is_inline,
 			   const struct ibv_send_wr *wr, uint32_t length)
 {
 	uint32_t bytes = WQE_SEG_BYTES;
 
-	if (opcode == WQE_LOCAL_INVAL)
-		return 1;
-	if (ud || opcode == WQE_BIND_MW || opcode == WQE_MASKED_CAS)
-		bytes += 3 * WQE_SEG_BYTES;
-	else if (is_atomic(opcode))
-		bytes += 2 * WQE_SEG_BYTES;
-	else
-		bytes += WQE_SEG_BYTES;
-	if (opcode != WQE_BIND_MW)
+	bytes += ud ? (uint32_t)sizeof(struct wqe_datagram)
+		    : (uint32_t)op->seg_count * WQE_SEG_BYTES;
+	if (op->flags & WQE_OP_DATA)
 		bytes += is_inline
 				 ? (uint32_t)align_up(4 + length, WQE_SEG_BYTES)
 				 : (uint32_t)wr->num_sge * WQE_SEG_BYTES;
@@ -306,7 +268,8 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	struct send_slot *slot = sendq_slot(q, q->head);
 	bool ud = qp->type == IBV_QPT_UD;
 	bool is_inline = (wr->send_flags & IBV_SEND_INLINE) && wr->num_sge;
-	int opcode = wqe_opcode_of(wr, extra);
+	int opcode = opcode_of(wr, extra);
+	const struct wqe_op *info;
 	int64_t length;
 	uint32_t at, pos, blocks;
 	struct wqe_ctrl *ctrl;
@@ -315,11 +278,11 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		return -ENOMEM;
 	if (UNLIKELY(opcode < 0))
 		return opcode;
-	length = check_request(qp, (uint8_t)opcode, wr, extra);
+	info = wqe_op_get((uint8_t)opcode);
+	length = check_request(qp, info, wr, extra);
 	if (UNLIKELY(length < 0))
 		return (int)length;
-	blocks = blocks_for((uint8_t)opcode, ud, is_inline, wr,
-			    (uint32_t)length);
+	blocks = blocks_for(info, ud, is_inline, wr, (uint32_t)length);
 	if (UNLIKELY(q->block_head - q->block_tail + blocks > q->block_count))
 		return -ENOMEM;
 
@@ -331,7 +294,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		pos += put_datagram(q, pos, wr);
 	else
 		pos += put_address(q, pos, (uint8_t)opcode, wr, extra);
-	if (opcode != WQE_LOCAL_INVAL && opcode != WQE_BIND_MW)
+	if (info->flags & WQE_OP_DATA)
 		pos += is_inline ? put_inline(q, pos, wr, (uint32_t)length)
 				 : put_pointers(q, pos, wr);
 	ctrl = seg_at(q, at);
@@ -340,7 +303,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	ctrl->qpn_ds = be32_put(qp->qpn << 8 | (pos - at) / WQE_SEG_BYTES);
 	ctrl->flags = ctrl_flags(qp, wr);
 	/* Immediates are opaque; keys to invalidate are numbers. */
-	if (opcode == WQE_SEND_INVAL || opcode == WQE_LOCAL_INVAL)
+	if (info->flags & WQE_OP_KEY)
 		ctrl->imm = be32_put(wr->invalidate_rkey);
 	else
 		memcpy(&ctrl->imm, &wr->imm_data, sizeof(ctrl->imm));
@@ -362,51 +325,47 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 
 /* ---- execution ----------------------------------------------------------- */
 
-static int get_address(const struct sendq *q, uint32_t at, struct send_op *op)
+static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 {
-	const struct wqe_raddr *raddr = seg_at(q, at);
-	const struct wqe_atomic *a = seg_at(q, at + WQE_SEG_BYTES);
+	const struct wqe_atomic *a = seg_at(q, at);
 
-	switch (op->opcode) {
-	case WQE_SEND:
-	case WQE_SEND_IMM:
-	case WQE_SEND_INVAL:
-	case WQE_LOCAL_INVAL:
-	case WQE_NOP:
-		return 0;
-	case WQE_BIND_MW:
-		memcpy(&op->bind, seg_at(q, at), WQE_SEG_BYTES);
-		memcpy((uint8_t *)&op->bind + 16, seg_at(q, at + 16), 16);
-		memcpy((uint8_t *)&op->bind + 32, seg_at(q, at + 32), 16);
-		return 3 * WQE_SEG_BYTES;
-	default:
-		break;
-	}
-	op->va = be64_get(raddr->addr);
-	op->rkey = be32_get(raddr->rkey);
-	if (!is_atomic(op->opcode))
-		return WQE_SEG_BYTES;
 	op->atomic = (struct atomic_op){
-		.is_add = op->opcode == WQE_FAA || op->opcode == WQE_MASKED_FAA,
+		.is_add = op->info->wc == IBV_WC_FETCH_ADD,
 		.swap_add = be64_get(a->swap_add),
 		.compare = be64_get(a->compare),
 		.swap_mask = UINT64_MAX,
 		.compare_mask = UINT64_MAX,
 	};
 	if (op->opcode == WQE_MASKED_CAS) {
-		const struct wqe_cas_mask *m = seg_at(q, at + 2 * 16);
+		const struct wqe_cas_mask *m = seg_at(q, at + WQE_SEG_BYTES);
 
 		op->atomic.swap_mask = be64_get(m->swap_mask);
 		op->atomic.compare_mask = be64_get(m->compare_mask);
-		return 3 * WQE_SEG_BYTES;
-	}
-	if (op->opcode == WQE_MASKED_FAA) {
+	} else if (op->opcode == WQE_MASKED_FAA) {
 		const struct wqe_masked_faa *m = (const void *)a;
 
 		op->atomic.boundary = be64_get(m->boundary);
 		op->atomic.compare = 0;
 	}
-	return 2 * WQE_SEG_BYTES;
+}
+
+/* What stands between control and data, except in datagrams. */
+static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
+{
+	const struct wqe_raddr *raddr = seg_at(q, at);
+	unsigned i;
+
+	if (op->info->flags & WQE_OP_RADDR) {
+		op->va = be64_get(raddr->addr);
+		op->rkey = be32_get(raddr->rkey);
+		if (op->info->flags & WQE_OP_ATOMIC)
+			get_atomic(q, at + WQE_SEG_BYTES, op);
+	} else if (op->opcode == WQE_BIND_MW) {
+		for (i = 0; i < 3; i++)
+			memcpy((uint8_t *)&op->bind + i * WQE_SEG_BYTES,
+			       seg_at(q, at + i * WQE_SEG_BYTES),
+			       WQE_SEG_BYTES);
+	}
 }
 
 /* Lengths come from the WQE as it is now, not as it was posted. */
@@ -443,8 +402,11 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 	uint32_t used = sizeof(*ctrl);
 
 	op->opcode = (uint8_t)(be32_get(ctrl->opmod_idx_opcode) & 0xff);
+	op->info = wqe_op_get(op->opcode);
 	op->flags = ctrl->flags;
-	if (op->opcode == WQE_SEND_INVAL || op->opcode == WQE_LOCAL_INVAL)
+	if (UNLIKELY(!op->info->name))
+		return -EINVAL;
+	if (op->info->flags & WQE_OP_KEY)
 		op->imm = be32_get(ctrl->imm);
 	else
 		memcpy(&op->imm, &ctrl->imm, sizeof(op->imm));
@@ -456,13 +418,15 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 		op->dest_qpn = be32_get(dg.dest_qpn) & WIRE_QPN_MASK;
 		used += (uint32_t)sizeof(dg);
 	} else {
-		used += (uint32_t)get_address(q, at + used, op);
+		get_address(q, at + used, op);
+		used += (uint32_t)op->info->seg_count * WQE_SEG_BYTES;
 	}
 	if (bytes < used || bytes > slot->blocks * WQE_BLOCK_BYTES)
 		return -EINVAL;
 	if (get_data(q, at + used, bytes - used, op))
 		return -EINVAL;
-	return is_atomic(op->opcode) && op->length != 8 ? -EINVAL : 0;
+	return (op->info->flags & WQE_OP_ATOMIC) && op->length != 8 ? -EINVAL
+								    : 0;
 }
 
 HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,

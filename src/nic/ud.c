@@ -26,7 +26,7 @@ static void guess_mac(const uint8_t ip[16], uint8_t mac[6])
 		return;
 	}
 	mac[0] = 0x02;
-	mac[1] = 0x00;
+	mac[1] = 0xa9;
 	memcpy(mac + 2, ip + 12, 4);
 }
 

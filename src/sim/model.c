@@ -27,6 +27,7 @@ struct qp_state {
 	uint64_t rx_free_ps;	/* the responder takes its next message */
 	uint64_t last_reply_ps; /* replies are made in order of requests */
 	uint64_t last_sent_ps;	/* and messages leave in order */
+	uint64_t last_done_ps;	/* completions are seen in order */
 };
 
 struct cache_way {
@@ -275,26 +276,28 @@ uint64_t model_tx_request(struct model_nic *nic, const struct model_op *op,
 {
 	const struct model_params *p = &nic->p;
 	uint64_t others = op->active_qps > 1 ? op->active_qps - 1 : 0;
-	uint64_t t = qp_context(nic, op->qpn, now);
+	uint64_t t = op->continues ? now : qp_context(nic, op->qpn, now);
 
 	t += u64_min(others, p->qp_sched_max - 1) * p->qp_sched_ps;
 	if ((op->kind == MODEL_WRITE || op->kind == MODEL_SEND) &&
 	    op->bytes > p->inline_bytes)
 		t = pcie_read(nic, op->bytes, t);
-	t = take(&nic->tx, t, p->message_ps) + p->nic_tx_ps;
+	t = take(&nic->tx, t, op->continues ? 0 : p->message_ps) + p->nic_tx_ps;
 	return qp_send(nic, op->qpn, model_request_bytes(p, op), t);
 }
 
 uint64_t model_complete(struct model_nic *nic, const struct model_op *op,
 			uint64_t now)
 {
+	struct qp_state *qp = qp_get(nic, op->qpn);
 	uint64_t t = now + nic->p.nic_rx_ps;
 
 	if (op->kind == MODEL_READ || is_atomic(op))
 		t = pcie_write(nic, op->bytes, t);
 	else
 		t += nic->p.pcie_post_ps;
-	return t + nic->p.cpu_poll_ps;
+	qp->last_done_ps = u64_max(qp->last_done_ps, t + nic->p.cpu_poll_ps);
+	return qp->last_done_ps;
 }
 
 /* ---- the responder ---- */
@@ -392,18 +395,29 @@ static uint64_t rx_read(struct model_nic *nic, const struct model_op *op,
 	return pcie_read(nic, op->bytes, t) + stall(nic, t);
 }
 
-uint64_t model_rx_request(struct model_nic *nic, const struct model_op *op,
-			  uint64_t now, uint64_t *memory_ps)
+/* One queue pair takes one message after the other. */
+static uint64_t rx_begin(struct model_nic *nic, struct qp_state *qp,
+			 const struct model_op *op, uint64_t now)
 {
 	const struct model_params *p = &nic->p;
-	struct qp_state *qp = qp_get(nic, op->qpn);
-	uint64_t t, visible;
+	uint64_t t;
 
-	nic->count.ops++;
+	if (op->continues)
+		return u64_max(now + p->nic_rx_ps, qp->rx_free_ps);
 	t = qp_context(nic, op->qpn, now);
 	t = take(&nic->rx, t, p->message_ps) + p->nic_rx_ps;
 	t = u64_max(t, qp->rx_free_ps);
 	qp->rx_free_ps = t + (op->in_device ? p->qp_device_ps : p->qp_host_ps);
+	return t;
+}
+
+uint64_t model_rx_request(struct model_nic *nic, const struct model_op *op,
+			  uint64_t now, uint64_t *memory_ps)
+{
+	struct qp_state *qp = qp_get(nic, op->qpn);
+	uint64_t t = rx_begin(nic, qp, op, now), visible;
+
+	nic->count.ops++;
 	if (is_atomic(op)) {
 		visible = t = rx_atomic(nic, op, t);
 	} else if (op->kind == MODEL_READ) {
@@ -430,10 +444,14 @@ uint64_t model_tx_response(struct model_nic *nic, const struct model_op *op,
 {
 	uint64_t t = now;
 
+	/* The data of a long READ streams in while it is sent. */
+	if (op->continues && !op->in_device)
+		t = use(&nic->pcie_down, t, model_pcie_ps(&nic->p, op->bytes));
 	/* The receive pipeline makes acknowledgements; data is sent like a
 	 * message. */
 	if (op->kind == MODEL_READ || is_atomic(op))
-		t = take(&nic->tx, t, nic->p.message_ps) + nic->p.nic_tx_ps;
+		t = take(&nic->tx, t, op->continues ? 0 : nic->p.message_ps) +
+		    nic->p.nic_tx_ps;
 	return qp_send(nic, op->qpn, model_response_bytes(&nic->p, op), t);
 }
 

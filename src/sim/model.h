@@ -37,6 +37,9 @@ struct model_op {
 	uint32_t qpn;	/* of the NIC that the call is about */
 	uint64_t addr;	/* remote address */
 	bool in_device; /* remote address is NIC memory */
+	/* A further packet of a message whose first one was told already:
+	 * `bytes` more, without what each message costs. */
+	bool continues;
 	/* Queue pairs of the sending NIC with work queued, this one included.
 	 */
 	uint32_t active_qps;

@@ -7,13 +7,14 @@
  *   PUBLISHED  stated by a paper, its data files or a standard
  *   DERIVED    computed from published figures; the source says how
  *   FITTED     chosen so that one published figure comes out
- *   ASSUMED    plausible, but no figure here depends on it or tells it apart
+ *   ASSUMED    plausible for this hardware; these sources do not state it
  *
  * Short names of sources:
  *   [G]    S. Grant, dissertation on RDMA and disaggregated structures
  *          (RCuckoo, SwordBox), text and captions
  *   [Gdat] the data files and plot scripts behind [G]'s figures, in its
- *          author's public repositories `warm` and `RemoteDataStructres`
+ *          author's public repositories wantonsolutions/warm (b096f140) and
+ *          wantonsolutions/RemoteDataStructres (340fa283)
  *   [O]    Wang et al., ODRP: On-Demand Remote Paging with Programmable RDMA,
  *          NSDI 2025
  */
@@ -40,7 +41,8 @@
 	X(pcie_tlp_bytes, 26, "B", DERIVED, "PCIe TLP, DLLP and framing")      \
 	X(pcie_payload_bytes, 256, "B", ASSUMED, "largest TLP payload")        \
 	X(cpu_post_ps, 75000, "ps", FITTED,                                    \
-	  "rest of 0.8 us in [G] fig 3.1, split evenly")                       \
+	  "[G] fig 3.1: 0.8 us less PCIe and wire; how the four share it is "  \
+	  "assumed")                                                           \
 	X(cpu_poll_ps, 65000, "ps", FITTED, "as cpu_post_ps")                  \
 	X(nic_tx_ps, 150000, "ps", FITTED, "as cpu_post_ps")                   \
 	X(nic_rx_ps, 150000, "ps", FITTED, "as cpu_post_ps")                   \

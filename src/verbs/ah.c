@@ -18,7 +18,7 @@ VERBS_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
 	struct verbs_ah *ah;
 	int rc;
 
-	rc = host ? 0 : -EIO;
+	rc = host && to_pd(pd)->nic ? 0 : -EIO;
 	/* RoCE has no addresses but global ones. */
 	if (!rc &&
 	    (!attr || attr->port_num != VERBS_PORT || !attr->is_global ||
@@ -53,10 +53,12 @@ VERBS_EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	struct verbs_ah *ah = to_ah(ibah);
 	struct verbs_ctx *ctx = to_ctx(ibah->context);
 
-	if (!ctx->is_dead) {
-		lock_take(&ctx->host->lock);
+	if (ah->nic) {
+		struct nic_host *host = verbs_host(ibah->context);
+
+		lock_take(&host->lock);
 		nic_ah_destroy(ah->nic);
-		lock_drop(&ctx->host->lock);
+		lock_drop(&host->lock);
 	}
 	verbs_obj_unlink(ctx, &ah->obj);
 	free(ah);

@@ -89,6 +89,8 @@ static int masked_post(struct ibv_qp *ibqp, struct aqdv_masked_wr *wr,
 	struct nic_host *host;
 	int rc = ibqp ? own_host(ibqp->context, &host) : -EINVAL;
 
+	if (!rc && !to_qp(ibqp)->nic)
+		rc = -EIO;
 	if (!rc && ibqp->qp_type != IBV_QPT_RC)
 		rc = -EINVAL;
 	if (rc) {

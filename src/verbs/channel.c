@@ -80,7 +80,8 @@ void verbs_channel_drop(struct verbs_channel *ch)
 {
 	verbs_obj_unlink(to_ctx(ch->ibv.context), &ch->obj);
 	close(ch->ibv.fd);
-	close(ch->wr_fd);
+	if (ch->wr_fd >= 0)
+		close(ch->wr_fd);
 	pthread_mutex_destroy(&ch->mutex);
 	free(ch);
 }
@@ -90,7 +91,7 @@ VERBS_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct verbs_channel *ch = to_channel(channel);
 	bool busy;
 
-	if (!to_ctx(channel->context)->is_dead) {
+	if (ch->wr_fd >= 0) {
 		pthread_mutex_lock(&ch->mutex);
 		busy = channel->refcnt != 0;
 		pthread_mutex_unlock(&ch->mutex);
@@ -127,7 +128,8 @@ void verbs_channel_attach(struct verbs_channel *ch, struct verbs_cq *cq)
 
 void verbs_channel_detach(struct verbs_channel *ch, struct verbs_cq *cq)
 {
-	bool alone = to_ctx(ch->ibv.context)->is_dead;
+	/* Inherited: the mutex may be held by a thread that is no more. */
+	bool alone = ch->wr_fd < 0;
 
 	if (!alone)
 		pthread_mutex_lock(&ch->mutex);
@@ -208,7 +210,7 @@ VERBS_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	struct verbs_cq *found;
 	uint64_t record;
 
-	if (!host)
+	if (!host || ch->wr_fd < 0)
 		return verbs_fail(EIO);
 	do {
 		verbs_wait_readable(host, channel->fd, &ch->unread);
@@ -225,7 +227,7 @@ VERBS_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 
 VERBS_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned nevents)
 {
-	if (!nevents || to_ctx(cq->context)->is_dead)
+	if (!nevents || !to_cq(cq)->nic)
 		return;
 	pthread_mutex_lock(&cq->mutex);
 	cq->comp_events_completed += nevents;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: opening and closing a device, the tables through which inline verbs
  * arrive, and the lists of what belongs to a context. */
+#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "verbs_priv.h"
@@ -74,7 +75,7 @@ static int no_close_xrcd(struct ibv_xrcd *xrcd)
 	return EOPNOTSUPP;
 }
 
-void verbs_fill_ops(struct verbs_context *v)
+static void fill_ops(struct verbs_context *v)
 {
 	v->query_port = verbs_query_port;
 	v->reg_dm_mr = verbs_reg_dm_mr;
@@ -90,57 +91,6 @@ void verbs_fill_ops(struct verbs_context *v)
 	v->context.ops = live_ops;
 }
 
-static int dead_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-			  struct ibv_send_wr **bad_wr)
-{
-	if (bad_wr)
-		*bad_wr = wr;
-	return EIO;
-}
-
-static int dead_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-			  struct ibv_recv_wr **bad_wr)
-{
-	if (bad_wr)
-		*bad_wr = wr;
-	return EIO;
-}
-
-static int dead_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-			      struct ibv_recv_wr **bad_wr)
-{
-	if (bad_wr)
-		*bad_wr = wr;
-	return EIO;
-}
-
-static int dead_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
-{
-	return -EIO;
-}
-
-static int dead_req_notify_cq(struct ibv_cq *cq, int solicited_only)
-{
-	return EIO;
-}
-
-static int dead_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
-			struct ibv_mw_bind *bind)
-{
-	return EIO;
-}
-
-/* The data path has no test for a dead context: its table is exchanged. */
-void verbs_kill_ops(struct verbs_context *v)
-{
-	v->context.ops.post_send = dead_post_send;
-	v->context.ops.post_recv = dead_post_recv;
-	v->context.ops.post_srq_recv = dead_post_srq_recv;
-	v->context.ops.poll_cq = dead_poll_cq;
-	v->context.ops.req_notify_cq = dead_req_notify_cq;
-	v->context.ops.bind_mw = dead_bind_mw;
-}
-
 bool verbs_is_own(struct ibv_context *context)
 {
 	const struct verbs_context *v = context ? verbs_get_ctx(context) : NULL;
@@ -148,11 +98,116 @@ bool verbs_is_own(struct ibv_context *context)
 	return v && (const void *)v->priv == &verbs_own_mark;
 }
 
+static void host_adopt(struct verbs_ctx *ctx, struct nic_host *host)
+{
+	lock_take(&host->lock);
+	nic_set_upcalls(host->nic, &upcalls);
+	nic_query_device(host->nic, &ctx->limits);
+	lock_drop(&host->lock);
+	/* H0: a thread that sees the host sees the limits too. */
+	atomic_store_explicit(&ctx->host, host, memory_order_release);
+}
+
+/* The descriptor keeps its number, which the application has seen; what is
+ * behind it must not be shared with the parent. */
+static int async_renew(struct verbs_ctx *ctx)
+{
+	struct ibv_context *c = &ctx->v.context;
+	int rd, wr;
+	int rc = verbs_pipe_open(&rd, &wr);
+
+	if (rc)
+		return rc;
+	if (dup3(rd, c->async_fd, O_CLOEXEC) < 0) {
+		rc = -errno;
+		close(rd);
+		close(wr);
+		return rc;
+	}
+	close(rd);
+	ctx->async_wr_fd = wr;
+	return 0;
+}
+
+static COLD struct nic_host *host_reopen(struct verbs_ctx *ctx)
+{
+	const struct nic_provider *p = ctx->device->provider;
+	struct nic_host *host = NULL;
+
+	pthread_mutex_lock(&ctx->v.context.mutex);
+	if (atomic_load_explicit(&ctx->host, memory_order_relaxed) ||
+	    async_renew(ctx))
+		goto out;
+	if (!p->open(p->ctx, ctx->device->index, &host))
+		host_adopt(ctx, host);
+out:
+	host = atomic_load_explicit(&ctx->host, memory_order_relaxed);
+	pthread_mutex_unlock(&ctx->v.context.mutex);
+	return host;
+}
+
 struct nic_host *verbs_host(struct ibv_context *context)
 {
-	if (!verbs_is_own(context) || to_ctx(context)->is_dead)
+	struct nic_host *host;
+
+	if (!verbs_is_own(context))
 		return NULL;
-	return to_ctx(context)->host;
+	/* Pairs with H0 in host_adopt. */
+	host = atomic_load_explicit(&to_ctx(context)->host,
+				    memory_order_acquire);
+	return LIKELY(host != NULL) ? host : host_reopen(to_ctx(context));
+}
+
+static void obj_orphan(struct verbs_obj *obj)
+{
+	struct verbs_channel *ch;
+
+	switch (obj->kind) {
+	case VERBS_QP:
+		container_of(obj, struct verbs_qp, obj)->nic = NULL;
+		break;
+	case VERBS_AH:
+		container_of(obj, struct verbs_ah, obj)->nic = NULL;
+		break;
+	case VERBS_MW:
+		container_of(obj, struct verbs_mw, obj)->nic = NULL;
+		break;
+	case VERBS_MR:
+		container_of(obj, struct verbs_mr, obj)->nic = NULL;
+		break;
+	case VERBS_SRQ:
+		container_of(obj, struct verbs_srq, obj)->nic = NULL;
+		break;
+	case VERBS_CQ:
+		container_of(obj, struct verbs_cq, obj)->nic = NULL;
+		break;
+	case VERBS_CHANNEL:
+		ch = container_of(obj, struct verbs_channel, obj);
+		close(ch->wr_fd);
+		ch->wr_fd = -1;
+		break;
+	case VERBS_DM:
+		container_of(obj, struct verbs_dm, obj)->nic = NULL;
+		break;
+	case VERBS_PD:
+		container_of(obj, struct verbs_pd, obj)->nic = NULL;
+		break;
+	case VERBS_KIND_COUNT:
+		break;
+	}
+}
+
+void verbs_ctx_orphan(struct verbs_ctx *ctx)
+{
+	struct verbs_obj *obj;
+	unsigned kind;
+
+	for (kind = 0; kind < VERBS_KIND_COUNT; kind++)
+		for (obj = ctx->objs[kind]; obj; obj = obj->next)
+			obj_orphan(obj);
+	close(ctx->async_wr_fd);
+	ctx->async_wr_fd = -1;
+	atomic_store_explicit(&ctx->host, NULL, memory_order_relaxed);
 }
 
 void verbs_obj_link(struct verbs_ctx *ctx, struct verbs_obj *obj,
@@ -172,15 +227,11 @@ void verbs_obj_link(struct verbs_ctx *ctx, struct verbs_obj *obj,
 
 void verbs_obj_unlink(struct verbs_ctx *ctx, struct verbs_obj *obj)
 {
-	/* In a forked child the mutex may be held by nobody who lives, and the
-	 * child's one thread is alone anyway. */
-	if (!ctx->is_dead)
-		pthread_mutex_lock(&ctx->v.context.mutex);
+	pthread_mutex_lock(&ctx->v.context.mutex);
 	*obj->prev = obj->next;
 	if (obj->next)
 		obj->next->prev = obj->prev;
-	if (!ctx->is_dead)
-		pthread_mutex_unlock(&ctx->v.context.mutex);
+	pthread_mutex_unlock(&ctx->v.context.mutex);
 }
 
 uint32_t verbs_handle(struct verbs_ctx *ctx)
@@ -202,23 +253,19 @@ static struct verbs_ctx *ctx_create(struct verbs_device *dev,
 		free(ctx);
 		return NULL;
 	}
-	ctx->host = host;
+	/* No command goes through it, but programs duplicate and close it. */
+	c->cmd_fd = eventfd(0, EFD_CLOEXEC);
 	ctx->device = dev;
 	atomic_init(&ctx->next_handle, 1);
 	ctx->v.sz = sizeof(ctx->v);
 	/* Only its address is ever looked at, and only by us. */
 	ctx->v.priv = (struct verbs_ex_private *)&verbs_own_mark;
-	verbs_fill_ops(&ctx->v);
+	fill_ops(&ctx->v);
 	c->device = &dev->ibv;
-	c->cmd_fd = -1;
 	c->num_comp_vectors = VERBS_COMP_VECTORS;
 	c->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&c->mutex, NULL);
-
-	lock_take(&host->lock);
-	nic_set_upcalls(host->nic, &upcalls);
-	nic_query_device(host->nic, &ctx->limits);
-	lock_drop(&host->lock);
+	host_adopt(ctx, host);
 	return ctx;
 }
 
@@ -291,6 +338,7 @@ static void obj_drop(struct verbs_obj *obj)
 /* A kernel takes back whatever a closed context left behind; so do we. */
 VERBS_EXPORT int ibv_close_device(struct ibv_context *context)
 {
+	struct nic_host *host;
 	struct verbs_ctx *ctx;
 	unsigned kind;
 
@@ -301,11 +349,14 @@ VERBS_EXPORT int ibv_close_device(struct ibv_context *context)
 		while (ctx->objs[kind])
 			obj_drop(ctx->objs[kind]);
 	verbs_ctx_unregister(ctx);
-	if (!ctx->is_dead)
-		ctx->host->ops->close(ctx->host);
+	host = atomic_load_explicit(&ctx->host, memory_order_relaxed);
+	if (host)
+		host->ops->close(host);
 	verbs_device_put(ctx->device);
+	close(context->cmd_fd);
 	close(context->async_fd);
-	close(ctx->async_wr_fd);
+	if (ctx->async_wr_fd >= 0)
+		close(ctx->async_wr_fd);
 	pthread_mutex_destroy(&context->mutex);
 	ctx->v.priv = NULL;
 	free(ctx);

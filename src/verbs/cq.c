@@ -16,7 +16,8 @@ static int cq_check(struct ibv_context *context, uint32_t cqe,
 		return -EINVAL;
 	if (comp_vector >= (uint32_t)context->num_comp_vectors)
 		return -EINVAL;
-	if (channel && channel->context != context)
+	if (channel &&
+	    (channel->context != context || to_channel(channel)->wr_fd < 0))
 		return -EINVAL;
 	return 0;
 }
@@ -108,7 +109,7 @@ VERBS_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	struct nic_host *host = verbs_host(ibcq->context);
 	int rc;
 
-	if (!host)
+	if (!host || !cq->nic)
 		return EIO;
 	if (cqe <= 0 || cqe > to_ctx(ibcq->context)->limits.max_cqe)
 		return EINVAL;
@@ -128,7 +129,7 @@ static int cq_detach(struct verbs_cq *cq)
 	struct verbs_ctx *ctx = to_ctx(cq->ibv.context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
+	if (cq->nic) {
 		lock_take(&cq->host->lock);
 		rc = nic_cq_destroy(cq->nic);
 		lock_drop(&cq->host->lock);
@@ -151,11 +152,12 @@ static void cq_free(struct verbs_cq *cq)
 VERBS_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct verbs_cq *cq = to_cq(ibcq);
+	bool was_live = cq->nic != NULL;
 	int rc = cq_detach(cq);
 
 	if (rc)
 		return -rc;
-	if (!to_ctx(ibcq->context)->is_dead) {
+	if (was_live) {
 		/* No new event can be delivered; those that were must have been
 		 * acknowledged before the memory goes. */
 		pthread_mutex_lock(&ibcq->mutex);
@@ -211,8 +213,11 @@ HOT int verbs_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct verbs_cq *cq = to_cq(ibcq);
 	struct nic_host *host = cq->host;
-	int n = cq_drain(cq, num_entries, wc);
+	int n;
 
+	if (UNLIKELY(!cq->nic))
+		return -EIO;
+	n = cq_drain(cq, num_entries, wc);
 	if (n == 0 && num_entries > 0) {
 		host->ops->drive(host);
 		n = cq_drain(cq, num_entries, wc);
@@ -228,6 +233,8 @@ int verbs_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct verbs_cq *cq = to_cq(ibcq);
 	struct nic_host *host = cq->host;
 
+	if (!cq->nic)
+		return EIO;
 	lock_take(&host->lock);
 	nic_cq_arm(cq->nic, solicited_only != 0);
 	lock_drop(&host->lock);

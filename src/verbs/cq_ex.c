@@ -35,7 +35,7 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (UNLIKELY(attr && attr->comp_mask))
 		return EINVAL;
-	if (UNLIKELY(to_ctx(ex->context)->is_dead))
+	if (UNLIKELY(!cq->nic))
 		return EIO;
 	lock_take(&cq->lock);
 	rc = ex_load(cq);

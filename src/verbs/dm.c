@@ -16,7 +16,7 @@ static int dm_copy_in(struct ibv_dm *ibdm, uint64_t offset, const void *src,
 	struct nic_host *host = verbs_host(ibdm->context);
 	int rc;
 
-	if (!host)
+	if (!host || !to_dm(ibdm)->nic)
 		return EIO;
 	if (!dm_is_aligned(offset, length))
 		return EINVAL;
@@ -32,7 +32,7 @@ static int dm_copy_out(void *dst, struct ibv_dm *ibdm, uint64_t offset,
 	struct nic_host *host = verbs_host(ibdm->context);
 	int rc;
 
-	if (!host)
+	if (!host || !to_dm(ibdm)->nic)
 		return EIO;
 	if (!dm_is_aligned(offset, length))
 		return EINVAL;
@@ -85,10 +85,12 @@ int verbs_free_dm(struct ibv_dm *ibdm)
 	struct verbs_ctx *ctx = to_ctx(ibdm->context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
-		lock_take(&ctx->host->lock);
+	if (dm->nic) {
+		struct nic_host *host = verbs_host(&ctx->v.context);
+
+		lock_take(&host->lock);
 		rc = nic_dm_free(dm->nic);
-		lock_drop(&ctx->host->lock);
+		lock_drop(&host->lock);
 	}
 	if (rc)
 		return -rc;

@@ -82,7 +82,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	struct verbs_mr *mr;
 	int rc;
 
-	rc = host ? verbs_check_access(access) : -EIO;
+	rc = host && to_pd(pd)->nic ? verbs_check_access(access) : -EIO;
 	if (!rc)
 		rc = range_probe(addr, length);
 	if (rc)
@@ -141,7 +141,7 @@ static int rereg_check(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (!flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD &&
-	    (!pd || pd->context != mr->context))
+	    (!pd || pd->context != mr->context || !to_pd(pd)->nic))
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		rc = range_probe(addr, length);
@@ -166,7 +166,9 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	};
 	int rc;
 
-	rc = host ? rereg_check(ibmr, flags, pd, addr, length, access) : -EIO;
+	rc = host && mr->nic
+		     ? rereg_check(ibmr, flags, pd, addr, length, access)
+		     : -EIO;
 	if (!rc) {
 		lock_take(&host->lock);
 		rc = nic_mr_rereg(
@@ -199,10 +201,12 @@ VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	struct verbs_ctx *ctx = to_ctx(ibmr->context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
-		lock_take(&ctx->host->lock);
+	if (mr->nic) {
+		struct nic_host *host = verbs_host(&ctx->v.context);
+
+		lock_take(&host->lock);
 		rc = nic_mr_dereg(mr->nic);
-		lock_drop(&ctx->host->lock);
+		lock_drop(&host->lock);
 	}
 	if (rc)
 		return -rc;
@@ -226,10 +230,10 @@ struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 	struct verbs_mr *mr;
 	int rc;
 
-	rc = host ? verbs_check_access(access) : -EIO;
+	rc = host && to_pd(pd)->nic ? verbs_check_access(access) : -EIO;
 	/* Device memory has no address of the host to start from. */
-	if (!rc && (!(access & IBV_ACCESS_ZERO_BASED) || !dm || !length ||
-		    dm->context != pd->context))
+	if (!rc && (!(access & IBV_ACCESS_ZERO_BASED) || !dm ||
+		    !to_dm(dm)->nic || dm->context != pd->context))
 		rc = -EINVAL;
 	if (rc)
 		goto err;

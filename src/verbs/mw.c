@@ -11,7 +11,7 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	struct verbs_mw *mw;
 	int rc;
 
-	rc = host ? 0 : -EIO;
+	rc = host && to_pd(pd)->nic ? 0 : -EIO;
 	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		rc = -EINVAL;
 	if (rc)
@@ -56,6 +56,8 @@ int verbs_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 	};
 	int rc;
 
+	if (!qp->nic || !to_mw(ibmw)->nic)
+		return EIO;
 	if (ibqp->context != ibmw->context || ibqp->pd != ibmw->pd)
 		return EINVAL;
 	lock_take(&host->lock);
@@ -75,10 +77,12 @@ int verbs_dealloc_mw(struct ibv_mw *ibmw)
 	struct verbs_ctx *ctx = to_ctx(ibmw->context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
-		lock_take(&ctx->host->lock);
+	if (mw->nic) {
+		struct nic_host *host = verbs_host(&ctx->v.context);
+
+		lock_take(&host->lock);
 		rc = nic_mw_dealloc(mw->nic);
-		lock_drop(&ctx->host->lock);
+		lock_drop(&host->lock);
 	}
 	if (rc)
 		return -rc;

@@ -37,10 +37,12 @@ VERBS_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	struct verbs_ctx *ctx = to_ctx(ibpd->context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
-		lock_take(&ctx->host->lock);
+	if (pd->nic) {
+		struct nic_host *host = verbs_host(&ctx->v.context);
+
+		lock_take(&host->lock);
 		rc = nic_pd_destroy(pd->nic);
-		lock_drop(&ctx->host->lock);
+		lock_drop(&host->lock);
 	}
 	if (rc)
 		return -rc;

@@ -42,6 +42,11 @@ HOT int verbs_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct nic_host *host = qp->host;
 	int rc = 0;
 
+	if (UNLIKELY(!qp->nic)) {
+		if (bad_wr)
+			*bad_wr = wr;
+		return EIO;
+	}
 	lock_take(&host->lock);
 	for (; wr; wr = wr->next) {
 		/* Binding a window of type 1 is a verb of its own. */
@@ -68,6 +73,11 @@ HOT int verbs_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	struct nic_host *host = qp->host;
 	int rc = 0;
 
+	if (UNLIKELY(!qp->nic)) {
+		if (bad_wr)
+			*bad_wr = wr;
+		return EIO;
+	}
 	lock_take(&host->lock);
 	for (; wr; wr = wr->next) {
 		rc = nic_qp_post_recv(qp->nic, wr);
@@ -88,6 +98,11 @@ HOT int verbs_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 	struct nic_host *host = srq->host;
 	int rc = 0;
 
+	if (UNLIKELY(!srq->nic)) {
+		if (bad_wr)
+			*bad_wr = wr;
+		return EIO;
+	}
 	lock_take(&host->lock);
 	for (; wr; wr = wr->next) {
 		rc = nic_srq_post(srq->nic, wr);

@@ -29,7 +29,7 @@ static int init_check(const struct ibv_qp_init_attr_ex *a)
 	if (!a->pd)
 		return -EINVAL;
 	context = a->pd->context;
-	if (!verbs_host(context))
+	if (!verbs_host(context) || !to_pd(a->pd)->nic)
 		return -EIO;
 	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
@@ -37,6 +37,9 @@ static int init_check(const struct ibv_qp_init_attr_ex *a)
 	    a->recv_cq->context != context ||
 	    (a->srq && a->srq->context != context))
 		return -EINVAL;
+	if (!to_cq(a->send_cq)->nic || !to_cq(a->recv_cq)->nic ||
+	    (a->srq && !to_srq(a->srq)->nic))
+		return -EIO;
 	return cap_check(to_ctx(context), a);
 }
 
@@ -85,7 +88,7 @@ static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a)
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		goto err;
-	qp->host = to_ctx(a->pd->context)->host;
+	qp->host = verbs_host(a->pd->context);
 	qp->sq_sig_all = a->sq_sig_all != 0;
 	qp->ibv.context = a->pd->context;
 	qp->ibv.qp_context = a->qp_context;
@@ -202,7 +205,7 @@ VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	bool resets;
 	int rc;
 
-	if (!verbs_host(ibqp->context))
+	if (!qp->nic)
 		return EIO;
 	if (!attr)
 		return EINVAL;
@@ -224,7 +227,7 @@ VERBS_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 {
 	struct verbs_qp *qp = to_qp(ibqp);
 
-	if (!verbs_host(ibqp->context))
+	if (!qp->nic)
 		return EIO;
 	memset(attr, 0, sizeof(*attr));
 	lock_take(&qp->host->lock);
@@ -257,7 +260,7 @@ static void qp_detach(struct verbs_qp *qp)
 {
 	struct verbs_ctx *ctx = to_ctx(qp->ibv.context);
 
-	if (!ctx->is_dead) {
+	if (qp->nic) {
 		cqs_take(qp);
 		lock_take(&qp->host->lock);
 		nic_qp_destroy(qp->nic);
@@ -272,7 +275,7 @@ VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	struct verbs_qp *qp = to_qp(ibqp);
 
 	qp_detach(qp);
-	if (!to_ctx(ibqp->context)->is_dead) {
+	if (qp->nic) {
 		pthread_mutex_lock(&ibqp->mutex);
 		while (ibqp->events_completed != qp->obj.async_delivered)
 			pthread_cond_wait(&ibqp->cond, &ibqp->mutex);

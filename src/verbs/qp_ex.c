@@ -82,7 +82,7 @@ static int ex_complete(struct ibv_qp_ex *ex)
 	int rc = -st->err;
 	uint32_t i;
 
-	if (UNLIKELY(to_ctx(ex->qp_base.context)->is_dead))
+	if (UNLIKELY(!qp->nic))
 		rc = -EIO;
 	if (LIKELY(!rc)) {
 		lock_take(&host->lock);

@@ -5,7 +5,8 @@
  * of the whole tree with global state.
  *
  * fork: the NIC, its engine and its lock stay with the parent. In the child
- * every inherited context is dead and the registry starts empty.
+ * every inherited object is an empty shell; an inherited context opens a NIC of
+ * its own as soon as it is used.
  */
 #include <endian.h>
 #include <pthread.h>
@@ -29,31 +30,33 @@ __attribute__((weak)) const struct nic_provider *verbs_default_provider(void)
 	return NULL;
 }
 
-/* The lists are short-lived and every change of them is one or two stores, but
- * a fork in the middle must not see half of one. */
+/* The child must not see half a change of the lists. */
 static void before_fork(void)
 {
+	struct verbs_ctx *ctx;
+
 	lock_take(&registry.lock);
+	for (ctx = registry.contexts; ctx; ctx = ctx->next)
+		pthread_mutex_lock(&ctx->v.context.mutex);
 }
 
 static void after_fork_parent(void)
 {
+	struct verbs_ctx *ctx;
+
+	for (ctx = registry.contexts; ctx; ctx = ctx->next)
+		pthread_mutex_unlock(&ctx->v.context.mutex);
 	lock_drop(&registry.lock);
 }
 
 static void after_fork_child(void)
 {
-	struct verbs_device *dev;
 	struct verbs_ctx *ctx;
 
 	for (ctx = registry.contexts; ctx; ctx = ctx->next) {
-		ctx->is_dead = true;
-		verbs_kill_ops(&ctx->v);
+		verbs_ctx_orphan(ctx);
+		pthread_mutex_unlock(&ctx->v.context.mutex);
 	}
-	for (dev = registry.devices; dev; dev = dev->next)
-		dev->is_listed = false;
-	registry.contexts = NULL;
-	registry.devices = NULL;
 	lock_drop(&registry.lock);
 }
 
@@ -121,7 +124,6 @@ struct verbs_device *verbs_device_get(const struct nic_provider *provider,
 	if (!dev) {
 		dev = fresh;
 		fresh = NULL;
-		dev->is_listed = true;
 		dev->next = registry.devices;
 		registry.devices = dev;
 	}
@@ -152,7 +154,7 @@ void verbs_device_put(struct verbs_device *dev)
 
 	lock_take(&registry.lock);
 	last = --dev->refs == 0;
-	if (last && dev->is_listed) {
+	if (last) {
 		for (at = &registry.devices; *at != dev; at = &(*at)->next)
 			;
 		*at = dev->next;
@@ -175,9 +177,6 @@ void verbs_ctx_register(struct verbs_ctx *ctx)
 
 void verbs_ctx_unregister(struct verbs_ctx *ctx)
 {
-	/* The dead are in no list. */
-	if (ctx->is_dead)
-		return;
 	lock_take(&registry.lock);
 	*ctx->prev = ctx->next;
 	if (ctx->next)

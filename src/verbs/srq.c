@@ -20,7 +20,9 @@ VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 	struct verbs_srq *srq;
 	int rc;
 
-	rc = host ? srq_check(to_ctx(pd->context), &init->attr) : -EIO;
+	rc = host && to_pd(pd)->nic
+		     ? srq_check(to_ctx(pd->context), &init->attr)
+		     : -EIO;
 	if (rc)
 		goto err;
 	rc = -ENOMEM;
@@ -78,7 +80,7 @@ VERBS_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq,
 	struct nic_host *host = verbs_host(ibsrq->context);
 	int rc;
 
-	if (!host)
+	if (!host || !to_srq(ibsrq)->nic)
 		return EIO;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
@@ -92,7 +94,7 @@ VERBS_EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 {
 	struct nic_host *host = verbs_host(ibsrq->context);
 
-	if (!host)
+	if (!host || !to_srq(ibsrq)->nic)
 		return EIO;
 	lock_take(&host->lock);
 	nic_srq_query(to_srq(ibsrq)->nic, attr);
@@ -104,7 +106,7 @@ int verbs_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
 {
 	struct nic_host *host = verbs_host(ibsrq->context);
 
-	if (!host)
+	if (!host || !to_srq(ibsrq)->nic)
 		return EIO;
 	*srq_num = nic_srq_number(to_srq(ibsrq)->nic);
 	return 0;
@@ -115,7 +117,7 @@ static int srq_detach(struct verbs_srq *srq)
 	struct verbs_ctx *ctx = to_ctx(srq->ibv.context);
 	int rc = 0;
 
-	if (!ctx->is_dead) {
+	if (srq->nic) {
 		lock_take(&srq->host->lock);
 		rc = nic_srq_destroy(srq->nic);
 		lock_drop(&srq->host->lock);
@@ -135,11 +137,12 @@ static void srq_free(struct verbs_srq *srq)
 VERBS_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct verbs_srq *srq = to_srq(ibsrq);
+	bool was_live = srq->nic != NULL;
 	int rc = srq_detach(srq);
 
 	if (rc)
 		return -rc;
-	if (!to_ctx(ibsrq->context)->is_dead) {
+	if (was_live) {
 		pthread_mutex_lock(&ibsrq->mutex);
 		while (ibsrq->events_completed != srq->obj.async_delivered)
 			pthread_cond_wait(&ibsrq->cond, &ibsrq->mutex);

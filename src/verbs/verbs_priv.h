@@ -3,6 +3,9 @@
  * The objects behind the structures that applications see. Each begins with its
  * public structure, so a pointer to one is a pointer to the other.
  *
+ * An object whose `nic` is NULL (a channel: whose wr_fd is -1) was inherited
+ * through fork and can only be destroyed.
+ *
  * Locks, in the order they may be taken: registry, context mutex, channel
  * mutex, CQ lock (two CQs: by address), host lock. Nothing waits with a lock
  * held, so in the simulator no fiber ever meets a taken lock.
@@ -42,7 +45,6 @@ struct verbs_device {
 	unsigned index;
 	uint64_t guid;		   /* host order */
 	unsigned refs;		   /* lists and contexts; registry's lock */
-	bool is_listed;		   /* linked in the registry */
 	struct verbs_device *next; /* registry's lock */
 };
 
@@ -71,11 +73,10 @@ struct verbs_obj {
 };
 
 struct verbs_ctx {
-	struct nic_host *host;
+	/* NULL after a fork, until the child needs a NIC of its own; context's
+	 * mutex to change it. Read without: once set it stays. */
+	struct nic_host *_Atomic host;
 	struct verbs_device *device;
-	/* Inherited through fork: the NIC stayed with the parent. Written once,
-	 * in the child's only thread. */
-	bool is_dead;
 	int async_wr_fd;
 	atomic_uint async_unread;
 	atomic_uint next_handle;
@@ -95,8 +96,9 @@ static inline struct verbs_ctx *to_ctx(struct ibv_context *c)
 extern const char verbs_own_mark;
 
 bool verbs_is_own(struct ibv_context *context);
-void verbs_fill_ops(struct verbs_context *v);
-void verbs_kill_ops(struct verbs_context *v);
+/* After fork, in the child: the NIC and everything on it stayed with the
+ * parent. What the child inherited is an empty shell, to be destroyed. */
+void verbs_ctx_orphan(struct verbs_ctx *ctx);
 void verbs_obj_link(struct verbs_ctx *ctx, struct verbs_obj *obj,
 		    enum verbs_kind kind);
 void verbs_obj_unlink(struct verbs_ctx *ctx, struct verbs_obj *obj);

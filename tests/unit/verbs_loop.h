@@ -170,7 +170,8 @@ static int loop_open(void *ctx, unsigned index, struct nic_host **out)
 	static const struct nic_config cfg = {
 		.slot = 1,
 		.gid_count = 2,
-		.gids = {{.ip = {0xfe, 0x80, [15] = 1}, .mac = {2, 0, 0, 0, 0, 1}},
+		.gids = {{.ip = {0xfe, 0x80, [15] = 1},
+			  .mac = {2, 0, 0, 0, 0, 1}},
 			 {.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
 			  .mac = {2, 0, 0, 0, 0, 1}}},
 		.node_guid = 0x0200000000000001u,

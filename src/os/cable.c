@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a cable and its way of being a port. Introductions are in
+ * cable_hello.c, direct mappings in grant.c (given) and direct.c (taken).
+ */
+#include "cable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "pages.h"
+#include "slot.h"
+
+/*
+ * Only the engine takes a cable down, because only it may hold events that
+ * point to one. Others leave it a note.
+ */
+static void doom(struct cable *c)
+{
+	if (c->doomed)
+		return;
+	c->doomed = true;
+	engine_kick(c->path.host);
+}
+
+/* ---- the port ------------------------------------------------------- */
+
+HOT static uint8_t *cable_tx_begin(struct env_path *path, size_t max_bytes)
+{
+	struct cable *c = cable_of(path);
+	uint8_t *frame = ring_reserve(&c->tx, max_bytes);
+
+	if (UNLIKELY(!frame && c->tx.broken))
+		doom(c);
+	return frame;
+}
+
+HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
+{
+	struct cable *c = cable_of(path);
+
+	ring_publish(&c->tx, len_bytes);
+	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_ring(&c->peer)))
+		path->host->stats->wakes_sent++;
+}
+
+HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
+{
+	struct cable *c = cable_of(path);
+	const uint8_t *frame;
+	size_t len_bytes;
+	unsigned n = 0;
+
+	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
+		host_input(path->host, frame, len_bytes);
+		ring_release(&c->rx);
+		n++;
+	}
+	ring_rx_publish(&c->rx);
+	if (UNLIKELY(c->rx.broken))
+		doom(c);
+	return n;
+}
+
+static bool cable_ready(struct env_path *path)
+{
+	struct cable *c = cable_of(path);
+
+	return !c->rx.broken && ring_ready(&c->rx);
+}
+
+/* The peer's application may have stopped polling without saying so: if it did
+ * not read for a while, its engine is woken whatever its flag says. */
+static void cable_nudge(struct env_path *path, uint64_t now_ns)
+{
+	struct cable *c = cable_of(path);
+
+	if (!c->peer.page || ring_tx_all_read(&c->tx) ||
+	    !ring_tx_refresh(&c->tx) || ring_tx_all_read(&c->tx))
+		return;
+	if (c->tx.read_seen >= c->nudge_pos) {
+		c->nudge_pos = c->tx.pos;
+		c->nudge_ns = now_ns + OS_NUDGE_NS;
+	} else if (now_ns >= c->nudge_ns) {
+		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
+		path->host->stats->nudges_sent++;
+		bell_kick(c->peer.event_fd);
+	}
+}
+
+static const struct env_direct *cable_direct_find(struct env_path *path,
+						  uint32_t local_qpn,
+						  uint32_t remote_qpn,
+						  uint32_t rkey)
+{
+	return direct_find(cable_of(path), local_qpn, remote_qpn, rkey);
+}
+
+static const struct port_ops cable_port = {
+	.tx_begin = cable_tx_begin,
+	.tx_end = cable_tx_end,
+	.poll = cable_poll,
+	.ready = cable_ready,
+	.nudge = cable_nudge,
+	.direct_find = cable_direct_find,
+};
+
+/* ---- a cable whose peer is gone ------------------------------------- */
+
+static uint8_t *down_tx_begin(struct env_path *path, size_t max_bytes)
+{
+	return path->host->scratch;
+}
+
+static void down_tx_end(struct env_path *path, size_t len_bytes)
+{
+}
+
+static void down_unused(struct env_path *path)
+{
+	cable_free(cable_of(path));
+}
+
+static const struct port_ops down_port = {
+	.tx_begin = down_tx_begin,
+	.tx_end = down_tx_end,
+	.unused = down_unused,
+};
+
+/* ---- life ------------------------------------------------------------ */
+
+static struct cable *cable_new(struct os_host *h, int sock, bool connector)
+{
+	struct cable *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->path = (struct env_path){.port = &cable_port, .host = h};
+	c->sock = sock;
+	c->connector = connector;
+	c->state = connector ? CABLE_WAITING : CABLE_PENDING;
+	c->peer.event_fd = -1;
+	c->next = h->cables;
+	h->cables = c;
+	return c;
+}
+
+static void unlink_cable(struct cable *c)
+{
+	struct cable **p = &c->path.host->cables;
+
+	while (*p != c)
+		p = &(*p)->next;
+	*p = c->next;
+}
+
+void cable_free(struct cable *c)
+{
+	struct os_host *h = c->path.host;
+
+	unlink_cable(c);
+	if (c->slot && h->by_slot[c->slot] == c)
+		h->by_slot[c->slot] = NULL;
+	direct_table_release(c);
+	grant_handed_release(c);
+	bell_peer_release(&c->peer);
+	pages_free(c->shared, c->shared_bytes);
+	if (c->sock >= 0)
+		close(c->sock);
+	free(c);
+}
+
+static int watch(struct os_host *h, struct cable *c)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
+
+	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, c->sock, &ev) < 0)
+		return -errno;
+	return 0;
+}
+
+int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+{
+	struct cable *c = h->by_slot[slot];
+	bool same_user;
+	int sock, err;
+
+	if (!c) {
+		/* Maybe it called us already. */
+		cable_accept_all(h);
+		c = h->by_slot[slot];
+	}
+	if (c && !c->doomed) {
+		*out = c;
+		return 0;
+	}
+	if (h->polled_count == ARRAY_LEN(h->polled))
+		return -EMFILE;
+	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	if (err)
+		return err;
+	err = cable_check_peer(sock, &same_user);
+	if (err) {
+		h->stats->refused_peer++;
+		close(sock);
+		return err;
+	}
+	c = cable_new(h, sock, true);
+	if (!c) {
+		close(sock);
+		return -ENOMEM;
+	}
+	err = cable_hello_send(c);
+	if (!err)
+		err = watch(h, c);
+	if (err) {
+		cable_free(c);
+		return err;
+	}
+	c->slot = slot;
+	h->by_slot[slot] = c;
+	host_poll_add(h, &c->path);
+	h->stats->connects++;
+	*out = c;
+	return 0;
+}
+
+/* The introduction came: the cable carries frames from here on. */
+static int become_up(struct cable *c)
+{
+	struct os_host *h = c->path.host;
+
+	if (c->state == CABLE_WAITING) {
+		c->state = CABLE_UP;
+		return 0;
+	}
+	if (h->polled_count == ARRAY_LEN(h->polled))
+		return -EMFILE;
+	h->pending_count--;
+	c->state = CABLE_UP;
+	/* Two that called each other at once have two cables: each sends over
+	 * its own and reads both. */
+	if (c->slot && !h->by_slot[c->slot])
+		h->by_slot[c->slot] = c;
+	host_poll_add(h, &c->path);
+	h->stats->accepts++;
+	return 0;
+}
+
+static int handle(struct cable *c, const struct cable_msg *msg,
+		  struct cable_fds *fds)
+{
+	int err;
+
+	switch ((enum cable_msg_type)msg->type) {
+	case CABLE_HELLO:
+		if (c->state != CABLE_PENDING)
+			return -EBADMSG;
+		err = cable_hello_receive(c, msg, fds);
+		return err ? err : become_up(c);
+	case CABLE_WELCOME:
+		if (c->state != CABLE_WAITING)
+			return -EBADMSG;
+		err = cable_welcome_receive(c, msg, fds);
+		return err ? err : become_up(c);
+	case CABLE_MAP_REQ:
+		return c->state == CABLE_UP ? grant_request(c, msg) : -EBADMSG;
+	case CABLE_MAP_REP:
+		return c->state == CABLE_UP ? direct_reply(c, msg, fds)
+					    : -EBADMSG;
+	case CABLE_REFUSE:
+		return -ECONNREFUSED;
+	}
+	return -EBADMSG;
+}
+
+/* All messages that are there; an error ends the cable. */
+static int receive(struct cable *c)
+{
+	struct os_host *h = c->path.host;
+
+	for (;;) {
+		struct cable_msg msg;
+		struct cable_fds fds;
+		int err = cable_msg_recv(c->sock, &msg, &fds);
+
+		if (err == -EAGAIN)
+			return 0;
+		if (err == -EPROTONOSUPPORT)
+			cable_refuse_version(c, &msg);
+		if (err)
+			return err;
+		err = handle(c, &msg, &fds);
+		cable_fds_close(&fds);
+		if (err) {
+			log_warn_limited(&h->log_limit, host_now(h), "os",
+					 "cable to slot %u closed: %s", c->slot,
+					 error_text(err));
+			return err;
+		}
+	}
+}
+
+void cable_accept_all(struct os_host *h)
+{
+	for (unsigned i = 0; i < OS_BACKLOG; i++) {
+		struct cable *c;
+		int sock = accept4(h->listen_fd, NULL, NULL,
+				   SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (sock < 0)
+			return;
+		if (h->pending_count == OS_PENDING_MAX ||
+		    h->polled_count == ARRAY_LEN(h->polled)) {
+			h->stats->refused_hello++;
+			close(sock);
+			continue;
+		}
+		c = cable_new(h, sock, false);
+		if (!c) {
+			close(sock);
+			return;
+		}
+		h->pending_count++;
+		/* Its introduction is usually here already. */
+		if (watch(h, c) || receive(c))
+			doom(c);
+	}
+}
+
+void cable_event(struct cable *c)
+{
+	if (receive(c))
+		cable_down(c);
+}
+
+/* What the peer wrote before it died still counts. One lap is all there is. */
+static void drain(struct cable *c)
+{
+	if (c->rx.data && c->state == CABLE_UP)
+		(void)cable_poll(&c->path, c->rx.size_bytes / RING_UNIT);
+}
+
+void cable_down(struct cable *c)
+{
+	struct os_host *h = c->path.host;
+
+	ASSERT(c->state != CABLE_DOWN);
+	c->path.users++; /* ours, while the NIC lets go */
+	drain(c);
+	if (c->state == CABLE_PENDING)
+		h->pending_count--;
+	else
+		host_poll_remove(h, &c->path);
+	if (c->tx.broken || c->rx.broken)
+		h->stats->broken_rings++;
+	else if (c->state == CABLE_UP)
+		h->stats->hangups++;
+	if (c->slot && h->by_slot[c->slot] == c)
+		h->by_slot[c->slot] = NULL;
+	c->state = CABLE_DOWN;
+	c->path.port = &down_port;
+	close(c->sock); /* leaves the epoll set by itself */
+	c->sock = -1;
+	nic_path_down(h->base.nic, &c->path);
+	if (--c->path.users == 0)
+		cable_free(c);
+}
+
+static struct cable *find_doomed(struct os_host *h)
+{
+	for (struct cable *c = h->cables; c; c = c->next)
+		if (c->doomed && c->state != CABLE_DOWN)
+			return c;
+	return NULL;
+}
+
+void cable_reap(struct os_host *h)
+{
+	struct cable *c;
+
+	while ((c = find_doomed(h))) {
+		if (c->tx.broken || c->rx.broken)
+			log_warn_limited(&h->log_limit, host_now(h), "os",
+					 "cable to slot %u closed: impossible "
+					 "ring contents",
+					 c->slot);
+		cable_down(c);
+	}
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cable: two frame rings in a memfd shared by two processes, and the unix
+ * socket over which it was set up. The socket also carries requests for direct
+ * mappings, and its end is how a peer's death is noticed.
+ */
+#ifndef AQ_CABLE_H
+#define AQ_CABLE_H
+
+#include "bell.h"
+#include "cable_msg.h"
+#include "cable_ring.h"
+#include "direct.h"
+#include "host_priv.h"
+
+enum cable_state {
+	CABLE_PENDING, /* accepted, its introduction did not come yet */
+	CABLE_WAITING, /* connected; frames are kept, no answer yet */
+	CABLE_UP,
+	CABLE_DOWN, /* lives on until its last user closes it */
+};
+
+enum {
+	CABLE_PAGE = 4096,
+	CABLE_WORDS_BYTES = OS_DIRECT_WORDS * 4,
+	/* Ring positions, then the words of the connector and the acceptor,
+	 * then the ring from and the ring to the connector. */
+	CABLE_WORDS_AT = CABLE_PAGE,
+	CABLE_RINGS_AT = CABLE_PAGE + 2 * CABLE_WORDS_BYTES,
+};
+
+struct cable {
+	struct env_path path;
+	struct cable *next;
+	enum cable_state state;
+	int sock;
+	uint32_t slot;	/* of the peer; 0: not known, or not trusted */
+	bool connector; /* we called */
+	bool doomed;	/* the engine is to take it down */
+	uint8_t *shared;
+	size_t shared_bytes;
+	struct ring_tx tx;
+	struct ring_rx rx;
+	struct bell_peer peer;
+	/* Words that say which mappings are valid: ours, and the peer's. */
+	_Atomic uint32_t *words_own;
+	const _Atomic uint32_t *words_peer;
+	struct grant_handed *handed; /* OS_DIRECT_WORDS, or NULL */
+	struct direct_table direct;
+	uint64_t nudge_pos; /* if unread ... */
+	uint64_t nudge_ns;  /* ... since then, nudge */
+};
+
+static inline struct cable *cable_of(struct env_path *path)
+{
+	return container_of(path, struct cable, path);
+}
+
+/* The cable to a slot of this host, made if there is none. */
+int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
+/* Takes in whoever connected; any thread that holds the lock. */
+void cable_accept_all(struct os_host *h);
+/* The socket has something to say, or hung up. May free the cable; only for
+ * the engine, like the next two. */
+void cable_event(struct cable *c);
+/* Closes it for good; tells the NIC. May free it. */
+void cable_down(struct cable *c);
+/* Down with those whose rings or messages were found impossible. */
+void cable_reap(struct os_host *h);
+/* At the end of the host, or in a forked child; the NIC is not told. */
+void cable_free(struct cable *c);
+
+/* cable_hello.c: the two sides of an introduction. */
+int cable_hello_send(struct cable *c) MUST_CHECK;
+int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
+			struct cable_fds *fds) MUST_CHECK;
+int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
+			  struct cable_fds *fds) MUST_CHECK;
+/* Same user, or root on either side. `same_user` is the stricter answer. */
+int cable_check_peer(int sock, bool *same_user) MUST_CHECK;
+/* A message of another version: says so to the peer and to the user. */
+void cable_refuse_version(struct cable *c, const struct cable_msg *msg);
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who moves the frames, and when. The numbers behind it: waking a thread on
+ * another core costs the waker 11 us and happens 30 us later, a turn of polling
+ * 0.1 us, a sched_yield 0.2 us alone and a scheduler slice (4 ms) beside a
+ * thread that spins.
+ *
+ *  - An application thread that waits for completions moves the frames itself
+ *    (engine_drive). After a few drives it takes the bell over: peers need not
+ *    wake anybody, and the engine only looks every millisecond whether it still
+ *    drives.
+ *  - Otherwise the engine polls, yielding between turns. When nothing came for
+ *    some hundred turns, or yielding turns out to cost slices, it sleeps, says
+ *    so on the bell, and is woken by the next frame.
+ *  - An application that drives now and then but also waits on memory or
+ *    computes is found out when frames lie there unread: a peer nudges, or the
+ *    engine's look finds them. For the next second the host is `eager`: each
+ *    leave() gives the bell back to the engine at once.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cable.h"
+#include "host_priv.h"
+
+enum {
+	EVENT_MAX = 64,
+	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
+	DRIVES_PER_LOOK = 16, /* at the clock */
+	EMPTIES_PER_NUDGE = 64,
+	IDLES_PER_NUDGE = 64,
+};
+
+#define EAGER_NS       1000000000ull
+#define CROWDED_MIN_NS 50000000ull
+#define CROWDED_MAX_NS 1000000000ull
+#define SLICE_NS       100000ull
+#define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
+
+/* ---- one turn -------------------------------------------------------- */
+
+/* Moves a batch, runs timers if asked to look. Returns frames received. */
+HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
+{
+	struct nic *nic = h->base.nic;
+	unsigned n = host_poll(h, budget);
+	bool ticked = false;
+
+	if (look && host_now(h) >= nic_next_deadline_ns(nic)) {
+		nic_tick(nic);
+		ticked = true;
+	}
+	/* A post may have met a full path since; datagrams get no answer that
+	 * would bring us here. */
+	if (n || ticked || nic_has_ready(nic))
+		(void)nic_flush(nic); /* what is left stays ready */
+	return n;
+}
+
+void engine_kick(struct os_host *h)
+{
+	h->engine.self_kick = true;
+	bell_kick(h->bell.event_fd);
+}
+
+/* ---- the application's part ------------------------------------------ */
+
+/* The engine sleeps and its bell is armed, but the application polls: disarm
+ * it. The engine must not sleep long beside an application that may stop. */
+static void take_bell(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
+
+	if (++e->drives < DRIVES_TO_TAKE && !eager)
+		return;
+	bell_wake(&h->bell);
+	e->taken = true;
+	if (e->wake_ns > host_now(h) + 2 * OS_TICK_NS)
+		engine_kick(h);
+}
+
+HOT void engine_drive(struct nic_host *host)
+{
+	struct os_host *h = host_of(host);
+	struct engine *e = &h->engine;
+
+	if (!lock_try(&host->lock))
+		return;
+	e->drive_seq++;
+	if (turn(h, OS_DRIVE_BATCH, e->drive_seq % DRIVES_PER_LOOK == 0))
+		e->empties = 0;
+	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
+		host_nudge(h, host_now(h));
+	if (UNLIKELY(e->sleeping && bell_is_asleep(&h->bell)))
+		take_bell(h);
+	lock_drop(&host->lock);
+}
+
+/* A timer set since the engine went to sleep may be due before it wakes. */
+static void kick_if_late(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	uint64_t due = nic_next_deadline_ns(h->base.nic);
+
+	if (e->sleeping && nic_has_ready(h->base.nic))
+		due = 0;
+	if (e->sleeping && due < e->wake_ns && e->wake_ns - due > LATE_OK_NS)
+		engine_kick(h);
+}
+
+void engine_leave(struct nic_host *host)
+{
+	struct os_host *h = host_of(host);
+	struct engine *e = &h->engine;
+
+	if (!atomic_load_explicit(&e->eager, memory_order_relaxed)) {
+		/* Taken bell: the engine looks every millisecond, and peers
+		 * nudge. A program that does one READ after the other comes
+		 * through here each time and must not pay. */
+		if (!bell_is_asleep(&h->bell) ||
+		    nic_outstanding(h->base.nic) == 0 || !lock_try(&host->lock))
+			return;
+		kick_if_late(h);
+		lock_drop(&host->lock);
+		return;
+	}
+	lock_take(&host->lock);
+	if (e->sleeping && e->taken) {
+		e->taken = false;
+		/* Without the barrier: a frame that crosses this store waits
+		 * for the next look, at most a millisecond. */
+		bell_sleep(&h->bell, false);
+		if (host_ready(h))
+			engine_kick(h);
+		kick_if_late(h);
+	}
+	lock_drop(&host->lock);
+}
+
+/* ---- the engine ------------------------------------------------------ */
+
+/* Connections, introductions, hang-ups; the lock is held. Returns whether the
+ * bell was rung. */
+static bool handle_events(struct os_host *h, const struct epoll_event *ev,
+			  int count)
+{
+	bool rung = false;
+
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.ptr == &h->bell) {
+			bell_drain(&h->bell);
+			rung = true;
+		} else if (ev[i].data.ptr == &h->listen_fd) {
+			cable_accept_all(h);
+		} else {
+			cable_event(ev[i].data.ptr);
+		}
+	}
+	cable_reap(h);
+	return rung;
+}
+
+/* A look at the sockets while polling. */
+static void look_at_sockets(struct os_host *h, uint64_t now_ns)
+{
+	struct epoll_event ev[EVENT_MAX];
+	int n;
+
+	h->engine.sockets_ns = now_ns + OS_SOCKET_NS;
+	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
+	if (n <= 0)
+		return;
+	lock_take(&h->base.lock);
+	(void)handle_events(h, ev, n);
+	lock_drop(&h->base.lock);
+}
+
+static void set_eager(struct engine *e, uint64_t now_ns)
+{
+	e->eager_until_ns = now_ns + EAGER_NS;
+	atomic_store_explicit(&e->eager, true, memory_order_relaxed);
+}
+
+/* Decides how to sleep; false: there is something to do after all. The lock is
+ * held. */
+static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
+{
+	struct engine *e = &h->engine;
+	bool driven = e->drive_seq != e->drive_seen;
+	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
+	uint64_t due = nic_next_deadline_ns(h->base.nic);
+	bool brief = driven || eager || nic_has_ready(h->base.nic);
+	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
+
+	e->drive_seen = e->drive_seq;
+	if (due <= now_ns)
+		return false;
+	if (!driven || eager) {
+		/* B1 of bell.h. A thread that waits on memory here may have to
+		 * wait for us to leave its core: no barrier for a short sleep.
+		 */
+		bell_sleep(&h->bell, !brief);
+		if (host_ready(h)) {
+			bell_wake(&h->bell);
+			return false;
+		}
+	}
+	host_nudge(h, now_ns);
+	e->taken = driven && !eager;
+	e->drives = 0;
+	e->self_kick = false;
+	e->wake_ns = u64_min(due, now_ns + limit);
+	e->sleeping = true;
+	h->stats->engine_sleeps++;
+	return true;
+}
+
+static void engine_sleep(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	struct epoll_event ev[EVENT_MAX];
+	struct timespec timeout;
+	uint64_t now_ns, wait_ns, seq;
+	bool rung;
+	int n;
+
+	lock_take(&h->base.lock);
+	now_ns = host_now(h);
+	if (!prepare_sleep(h, now_ns)) {
+		lock_drop(&h->base.lock);
+		return;
+	}
+	wait_ns = e->wake_ns - now_ns;
+	seq = e->drive_seq;
+	lock_drop(&h->base.lock);
+
+	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
+	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
+	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
+
+	lock_take(&h->base.lock);
+	e->sleeping = false;
+	bell_wake(&h->bell);
+	now_ns = host_now(h);
+	e->sockets_ns = now_ns + OS_SOCKET_NS;
+	rung = handle_events(h, ev, n > 0 ? n : 0) && !e->self_kick;
+	/* The application had the bell, yet frames lie here. */
+	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
+		set_eager(e, now_ns);
+	lock_drop(&h->base.lock);
+}
+
+/* Lets others run. Finds out when they want the core more than we do. */
+static void give_way(struct engine *e, const struct os_clock *clock,
+		     uint64_t now_ns)
+{
+	uint64_t after_ns;
+
+	sched_yield();
+	after_ns = os_clock_ns(clock);
+	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS))
+		return;
+	/* Longer each time it happens again soon. */
+	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
+		e->crowded_span_ns =
+			u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS);
+	else
+		e->crowded_span_ns = CROWDED_MIN_NS;
+	e->crowded_until_ns = after_ns + e->crowded_span_ns;
+}
+
+/* Whether the engine should stop polling: an application drives, and it is
+ * not one that leaves frames unread. */
+static bool is_driven(struct os_host *h, uint64_t now_ns)
+{
+	struct engine *e = &h->engine;
+
+	if (!atomic_load_explicit(&e->eager, memory_order_relaxed))
+		return e->drive_seq != e->drive_seen;
+	if (now_ns >= e->eager_until_ns)
+		atomic_store_explicit(&e->eager, false, memory_order_relaxed);
+	return false;
+}
+
+/*
+ * Asks for the shortest slice. A woken thread with a shorter slice than the one
+ * that runs is let in at once (Linux 6.12 and later, no privilege needed);
+ * otherwise it waits out the slice of a program that spins.
+ */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size;
+		uint32_t policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns;
+		uint64_t deadline_ns;
+		uint64_t period_ns;
+	} attr = {.size = sizeof(attr)};
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.flags = 0;
+	attr.runtime_ns = SLICE_NS;
+	/* Where it is refused or unknown, things are as they were. */
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *engine_main(void *arg)
+{
+	struct os_host *h = arg;
+	struct engine *e = &h->engine;
+	uint32_t idle = 0;
+
+	ask_for_short_slice();
+	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
+		uint64_t now_ns = host_now(h);
+		bool crowded = now_ns < e->crowded_until_ns;
+		bool driven = false;
+
+		if (lock_try(&h->base.lock)) {
+			idle = turn(h, OS_ENGINE_BATCH, true) ? 0 : idle + 1;
+			driven = is_driven(h, now_ns);
+			if (idle && idle % IDLES_PER_NUDGE == 0)
+				host_nudge(h, now_ns);
+			lock_drop(&h->base.lock);
+		} else {
+			idle++; /* somebody else does the work */
+		}
+		if (idle &&
+		    (driven || crowded || idle > h->cfg.engine_yields)) {
+			engine_sleep(h);
+			idle = 0;
+			continue;
+		}
+		if (now_ns >= e->sockets_ns)
+			look_at_sockets(h, now_ns);
+		if (!crowded)
+			give_way(e, &h->clock, now_ns);
+	}
+	return NULL;
+}
+
+int engine_start(struct os_host *h)
+{
+	sigset_t all, old;
+	int err;
+
+	/* Signals are the application's; faults stay with who causes them. */
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&h->engine.thread, NULL, engine_main, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	(void)pthread_setname_np(h->engine.thread, "aq-engine");
+	return 0;
+}
+
+void engine_stop(struct os_host *h)
+{
+	atomic_store_explicit(&h->engine.stop, true, memory_order_release);
+	bell_kick(h->bell.event_fd);
+	pthread_join(h->engine.thread, NULL);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns a SIGBUS on memory that its owner took back into -EFAULT. The handler
+ * is process-wide, as signals are; everything that is not in a guarded range of
+ * the faulting thread goes to whoever handled SIGBUS before.
+ */
+#ifndef AQ_FAULT_GUARD_H
+#define AQ_FAULT_GUARD_H
+
+#include "base.h"
+
+struct atomic_op;
+
+/* Takes SIGBUS over, once per process. */
+int fault_guard_install(void) MUST_CHECK;
+
+struct fault_range {
+	const uint8_t *start;
+	size_t len_bytes;
+};
+
+/*
+ * Copies between `far`, inside the range, and ordinary memory. Every aligned
+ * eight-byte word of far is loaded or stored by one instruction, and the last
+ * bytes are stored after all others, for readers that poll them.
+ */
+int fault_guard_read(const struct fault_range *r, const void *far, void *near,
+		     size_t len_bytes) MUST_CHECK;
+int fault_guard_write(const struct fault_range *r, void *far, const void *near,
+		      size_t len_bytes) MUST_CHECK;
+int fault_guard_atomic(const struct fault_range *r, const struct atomic_op *op,
+		       void *far, uint64_t *original) MUST_CHECK;
+
+#endif

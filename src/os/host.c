@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens and closes a NIC host. Its env is in host_env.c, its engine thread in
+ * engine.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "cable.h"
+#include "error.h"
+#include "host_priv.h"
+#include "pcap.h"
+#include "slot.h"
+
+/* ---- addresses ------------------------------------------------------- */
+
+/* All NICs of one host have one locally administered MAC. */
+static void make_mac(const uint8_t a[4], uint8_t mac[6])
+{
+	const uint8_t m[6] = {0x02, 0xa9, a[0], a[1], a[2], a[3]};
+
+	memcpy(mac, m, sizeof(m));
+}
+
+/* EUI-64 of the MAC. */
+static void make_eui(const uint8_t mac[6], uint8_t eui[8])
+{
+	const uint8_t e[8] = {mac[0] ^ 0x02, mac[1], mac[2], 0xff,
+			      0xfe,	     mac[3], mac[4], mac[5]};
+
+	memcpy(eui, e, sizeof(e));
+}
+
+uint64_t host_guid(const uint8_t address[4])
+{
+	uint8_t mac[6], eui[8];
+	uint64_t guid = 0;
+
+	make_mac(address, mac);
+	make_eui(mac, eui);
+	for (unsigned i = 0; i < sizeof(eui); i++)
+		guid = guid << 8 | eui[i];
+	return guid;
+}
+
+static void make_gids(struct os_host *h)
+{
+	const uint8_t *a = h->cfg.address;
+
+	h->gid_link = (struct env_addr){.ip = {0xfe, 0x80}};
+	h->gid_ip4 = (struct env_addr){
+		.ip = {[10] = 0xff, 0xff, a[0], a[1], a[2], a[3]},
+	};
+	make_mac(a, h->gid_link.mac);
+	make_mac(a, h->gid_ip4.mac);
+	make_eui(h->gid_link.mac, h->gid_link.ip + 8);
+}
+
+/* ---- open ------------------------------------------------------------ */
+
+void os_config_init(struct os_config *cfg)
+{
+	*cfg = (struct os_config){
+		.rack = "default",
+		.address = {127, 0, 0, 1},
+		.ring_bytes = OS_RING_BYTES,
+		.engine_yields = OS_ENGINE_YIELDS,
+	};
+}
+
+static int check_config(struct os_config *cfg)
+{
+	uint32_t r = cfg->ring_bytes ? cfg->ring_bytes : OS_RING_BYTES;
+
+	if (r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX || (r & (r - 1)))
+		return error_set(-EINVAL,
+				 "nic.ring_bytes is %u: it must be a power of "
+				 "two from %d to %d",
+				 r, OS_RING_BYTES_MIN, OS_RING_BYTES_MAX);
+	if (!memchr(cfg->rack, '\0', sizeof(cfg->rack)) || !cfg->rack[0] ||
+	    strchr(cfg->rack, '/'))
+		return error_set(-EINVAL,
+				 "the rack's name must have 1 to %d "
+				 "characters and no slash",
+				 OS_RACK_NAME_MAX - 1);
+	cfg->ring_bytes = r;
+	return 0;
+}
+
+static int watch_fd(struct os_host *h, int fd, void *mark)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = mark};
+
+	return epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int open_nic(struct os_host *h)
+{
+	struct nic_config cfg = {
+		.slot = h->slot,
+		.gid_count = 2,
+		.gids = {h->gid_link, h->gid_ip4},
+		.node_guid = host_guid(h->cfg.address),
+		.counters = h->cfg.nic_counters,
+		.bug = h->cfg.bug,
+	};
+
+	return nic_create(&h->env, &cfg, &h->base.nic);
+}
+
+static int open_sockets(struct os_host *h)
+{
+	uint32_t start;
+	int err;
+
+	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (h->epoll_fd < 0)
+		return -errno;
+	entropy_get(&h->entropy, &start, sizeof(start));
+	err = slot_lease(h->cfg.rack, h->cfg.address, start, &h->slot,
+			 &h->listen_fd);
+	if (err == -EUSERS)
+		return error_set(err, "all %d slots of rack %s are taken",
+				 OS_SLOT_COUNT - OS_SLOT_FIRST, h->cfg.rack);
+	if (!err)
+		err = watch_fd(h, h->listen_fd, &h->listen_fd);
+	if (!err)
+		err = watch_fd(h, h->bell.event_fd, &h->bell);
+	return err;
+}
+
+/* Gives everything back but the NIC and the engine. */
+static void host_free(struct os_host *h)
+{
+	while (h->cables)
+		cable_free(h->cables);
+	loop_destroy(h->loop);
+	grant_table_release(h);
+	pcap_destroy(h->pcap);
+	if (h->listen_fd >= 0)
+		close(h->listen_fd);
+	if (h->epoll_fd >= 0)
+		close(h->epoll_fd);
+	if (h->bell.page)
+		bell_release(&h->bell);
+	free(h->scratch);
+	free(h);
+}
+
+static void host_close(struct nic_host *host)
+{
+	struct os_host *h = host_of(host);
+	void (*closed)(void) = h->closed;
+
+	if (h->forgotten || (h->put && !h->put()))
+		return;
+	engine_stop(h);
+	nic_destroy(h->base.nic);
+	host_free(h);
+	if (closed)
+		closed();
+}
+
+static const struct nic_host_ops host_ops = {
+	.drive = engine_drive,
+	.leave = engine_leave,
+	.grant_alloc = grant_alloc,
+	.grant_free = grant_free,
+	.close = host_close,
+};
+
+static struct os_host *host_new(const struct os_config *cfg)
+{
+	struct os_host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->scratch = malloc(OS_FRAME_MAX);
+	if (!h->scratch) {
+		free(h);
+		return NULL;
+	}
+	h->cfg = *cfg;
+	h->stats = cfg->stats ? cfg->stats : &h->own_stats;
+	h->base.ops = &host_ops;
+	h->base.env = &h->env;
+	h->env.ops = &host_env_ops;
+	h->void_path = (struct env_path){.port = &void_port, .host = h};
+	h->epoll_fd = h->listen_fd = -1;
+	lock_init(&h->base.lock);
+	return h;
+}
+
+int os_host_open(const struct os_config *cfg, struct nic_host **out)
+{
+	struct os_config checked = *cfg;
+	struct os_host *h;
+	int err = check_config(&checked);
+
+	if (err)
+		return err;
+	h = host_new(&checked);
+	if (!h)
+		return -ENOMEM;
+	os_clock_init(&h->clock);
+	make_gids(h);
+	err = bell_init(&h->bell);
+	if (err) {
+		h->bell.page = NULL;
+		goto err_free;
+	}
+	if (cfg->pcap_path && (err = pcap_create(cfg->pcap_path, &h->pcap))) {
+		error_set(err, "cannot capture into %s", cfg->pcap_path);
+		goto err_free;
+	}
+	err = open_sockets(h);
+	if (err)
+		goto err_free;
+	err = open_nic(h);
+	if (err)
+		goto err_free;
+	err = engine_start(h);
+	if (err)
+		goto err_nic;
+	*out = &h->base;
+	return 0;
+
+err_nic:
+	nic_destroy(h->base.nic);
+err_free:
+	host_free(h);
+	return err;
+}
+
+void os_host_stats(struct nic_host *host, struct os_stats *out)
+{
+	lock_take(&host->lock);
+	*out = *host_of(host)->stats;
+	lock_drop(&host->lock);
+}
+
+/* ---- fork ------------------------------------------------------------ */
+
+static void forget_drive(struct nic_host *host)
+{
+}
+
+static const struct nic_host_ops forgotten_ops = {
+	.drive = forget_drive,
+	.leave = forget_drive,
+	.grant_alloc = grant_alloc,
+	.grant_free = grant_free,
+	.close = host_close,
+};
+
+void host_forget(struct os_host *h)
+{
+	/* No engine runs here. The parent's cables and slot must end with the
+	 * parent: nothing may be held open, nothing shared be written. */
+	h->forgotten = true;
+	h->base.ops = &forgotten_ops;
+	lock_init(&h->base.lock);
+	for (struct cable *c = h->cables; c; c = c->next) {
+		c->path.port = &void_port;
+		bell_peer_release(&c->peer);
+		if (c->sock >= 0)
+			close(c->sock);
+		c->sock = -1;
+	}
+	if (h->loop) {
+		struct env_path *unused;
+
+		/* Its bell is the parent's. */
+		if (loop_open(h, &unused) == 0)
+			unused->port = &void_port;
+	}
+	pcap_destroy(h->pcap);
+	h->pcap = NULL;
+	h->polled_count = 0;
+	h->handed_count = 0; /* taking back is the parent's */
+	close(h->listen_fd);
+	close(h->epoll_fd);
+	close(h->bell.event_fd);
+	close(h->bell.page_fd);
+	h->listen_fd = h->epoll_fd = -1;
+	h->bell.event_fd = h->bell.page_fd = -1;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The env of a real NIC host: clock, randomness, pages, and paths through the
+ * ports; see port_ops for how a kind of port plugs in. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "cable.h"
+#include "host_priv.h"
+#include "pages.h"
+#include "pcap.h"
+
+/* ---- frames in ------------------------------------------------------- */
+
+HOT void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes)
+{
+	if (UNLIKELY(h->pcap != NULL))
+		pcap_write(h->pcap, frame, len_bytes);
+	nic_input(h->base.nic, frame, len_bytes);
+}
+
+void host_poll_add(struct os_host *h, struct env_path *path)
+{
+	ASSERT(h->polled_count < ARRAY_LEN(h->polled));
+	h->polled[h->polled_count++] = path;
+}
+
+void host_poll_remove(struct os_host *h, struct env_path *path)
+{
+	unsigned i = 0;
+
+	while (i < h->polled_count && h->polled[i] != path)
+		i++;
+	if (i < h->polled_count)
+		h->polled[i] = h->polled[--h->polled_count];
+}
+
+HOT unsigned host_poll(struct os_host *h, unsigned budget)
+{
+	unsigned count = h->polled_count;
+	unsigned n = 0;
+
+	if (count == 0)
+		return 0;
+	/* Whoever is first finds the freest paths for its answers. */
+	if (++h->polled_first >= count)
+		h->polled_first = 0;
+	for (unsigned i = 0, at = h->polled_first; i < count; i++) {
+		struct env_path *path = h->polled[at];
+
+		n += path->port->poll(path, budget);
+		if (++at == count)
+			at = 0;
+	}
+	return n;
+}
+
+bool host_ready(struct os_host *h)
+{
+	for (unsigned i = 0; i < h->polled_count; i++)
+		if (h->polled[i]->port->ready(h->polled[i]))
+			return true;
+	return false;
+}
+
+void host_nudge(struct os_host *h, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < h->polled_count; i++)
+		if (h->polled[i]->port->nudge)
+			h->polled[i]->port->nudge(h->polled[i], now_ns);
+}
+
+/* ---- env ------------------------------------------------------------- */
+
+static uint64_t env_host_now(struct env *env)
+{
+	return host_now(host_of_env(env));
+}
+
+static void env_host_random(struct env *env, void *buf, size_t len_bytes)
+{
+	entropy_get(&host_of_env(env)->entropy, buf, len_bytes);
+}
+
+static void env_host_relax(struct env *env)
+{
+	sched_yield();
+}
+
+static void *env_host_pages_alloc(struct env *env, size_t len_bytes)
+{
+	return pages_alloc(len_bytes);
+}
+
+static void env_host_pages_free(struct env *env, void *pages, size_t len_bytes)
+{
+	pages_free(pages, len_bytes);
+}
+
+static bool is_own_address(const struct os_host *h, const struct env_addr *a)
+{
+	return memcmp(a->ip, h->gid_ip4.ip, 16) == 0 ||
+	       memcmp(a->ip, h->gid_link.ip, 16) == 0;
+}
+
+static int path_find(struct os_host *h, const struct env_addr *dst,
+		     uint32_t qpn, struct env_path **out)
+{
+	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
+	struct cable *c;
+	int err;
+
+	*out = &h->void_path;
+	if (h->forgotten || !is_own_address(h, dst) || slot < OS_SLOT_FIRST ||
+	    slot >= OS_SLOT_COUNT)
+		return 0;
+	if (slot == h->slot)
+		return loop_open(h, out);
+	err = cable_open(h, slot, &c);
+	if (err == 0)
+		*out = &c->path;
+	/* Nobody there, or somebody we may not talk to: as on any network,
+	 * the sender finds out by hearing nothing. */
+	if (err == -ECONNREFUSED || err == -EACCES || err == -EPIPE)
+		return 0;
+	return err;
+}
+
+static int env_host_path_open(struct env *env, const struct env_addr *dst,
+			      uint32_t qpn, struct env_path **path)
+{
+	struct env_path *p;
+	int err = path_find(host_of_env(env), dst, qpn, &p);
+
+	if (err)
+		return err;
+	p->users++;
+	*path = p;
+	return 0;
+}
+
+static void env_host_path_close(struct env *env, struct env_path *path)
+{
+	ASSERT(path->users > 0);
+	if (--path->users == 0 && path->port->unused)
+		path->port->unused(path);
+}
+
+HOT static uint8_t *env_host_tx_begin(struct env *env, struct env_path *path,
+				      size_t max_bytes)
+{
+	uint8_t *frame;
+
+	ASSERT(max_bytes > 0 && max_bytes <= OS_FRAME_MAX);
+	frame = path->port->tx_begin(path, max_bytes);
+	host_of_env(env)->tx_frame = frame;
+	return frame;
+}
+
+HOT static void env_host_tx_end(struct env *env, struct env_path *path,
+				size_t len_bytes)
+{
+	struct os_host *h = host_of_env(env);
+
+	if (UNLIKELY(len_bytes == 0))
+		return;
+	if (UNLIKELY(h->pcap != NULL))
+		pcap_write(h->pcap, h->tx_frame, len_bytes);
+	path->port->tx_end(path, len_bytes);
+}
+
+static const struct env_direct *env_host_direct_find(struct env *env,
+						     struct env_path *path,
+						     uint32_t local_qpn,
+						     uint32_t remote_qpn,
+						     uint32_t rkey)
+{
+	if (!path->port->direct_find)
+		return NULL;
+	return path->port->direct_find(path, local_qpn, remote_qpn, rkey);
+}
+
+static void env_host_direct_revoke(struct env *env, uint32_t rkey)
+{
+	grant_revoke(host_of_env(env), rkey);
+}
+
+const struct env_ops host_env_ops = {
+	.now_ns = env_host_now,
+	.random = env_host_random,
+	.relax = env_host_relax,
+	.pages_alloc = env_host_pages_alloc,
+	.pages_free = env_host_pages_free,
+	.path_open = env_host_path_open,
+	.path_close = env_host_path_close,
+	.tx_begin = env_host_tx_begin,
+	.tx_end = env_host_tx_end,
+	.direct_find = env_host_direct_find,
+	.direct_copy = direct_copy,
+	.direct_atomic = direct_atomic,
+	.direct_revoke = env_host_direct_revoke,
+};

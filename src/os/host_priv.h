@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a real NIC host. Everything here belongs to whoever holds
+ * base.lock, except the fields marked atomic, which others may read. The engine
+ * thread holds the lock for one turn at a time and never while it sleeps.
+ */
+#ifndef AQ_HOST_PRIV_H
+#define AQ_HOST_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bell.h"
+#include "cable_ring.h"
+#include "clock.h"
+#include "entropy.h"
+#include "grant.h"
+#include "log.h"
+#include "os.h"
+
+struct cable;
+struct direct_map;
+struct loop;
+struct os_host;
+struct pcap;
+
+/*
+ * A kind of port: the shared memory cable, the loop back to oneself, the void.
+ * Another kind is one more file with such a table. All calls hold the lock.
+ */
+struct port_ops {
+	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
+	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
+	/* Hands up to `budget` received frames to host_input. */
+	unsigned (*poll)(struct env_path *path, unsigned budget);
+	/* Whether poll would find something; the second half of B1. */
+	bool (*ready)(struct env_path *path);
+	/* Idle for a while: wake a peer that does not read. May be NULL. */
+	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* NULL: no direct port. */
+	const struct env_direct *(*direct_find)(struct env_path *path,
+						uint32_t local_qpn,
+						uint32_t remote_qpn,
+						uint32_t rkey);
+	/* The last user closed it. May be NULL. */
+	void (*unused)(struct env_path *path);
+};
+
+struct env_path {
+	const struct port_ops *port;
+	struct os_host *host;
+	uint32_t users;
+};
+
+struct engine {
+	pthread_t thread;
+	atomic_bool stop;
+	/* Drives so far; the engine compares it with what it saw last. */
+	uint64_t drive_seq;
+	uint64_t drive_seen;
+	uint32_t drives;  /* since the engine went to sleep */
+	uint32_t empties; /* consecutive drives that found nothing */
+	bool sleeping;	  /* in epoll_wait, or about to be */
+	bool taken;	  /* the application has the bell */
+	bool self_kick;	  /* woken by this process, not by a peer */
+	uint64_t wake_ns; /* when it wakes by itself */
+	/*
+	 * Set while the application, though it drives at times, was caught not
+	 * polling when frames came: it waits on memory, or computes. Then every
+	 * leave() rings the engine in; read without the lock.
+	 */
+	atomic_bool eager;
+	uint64_t eager_until_ns;
+	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
+	uint64_t crowded_span_ns;
+	uint64_t sockets_ns; /* when the sockets are looked at next */
+};
+
+struct os_host {
+	struct nic_host base;
+	struct env env;
+	struct os_config cfg;
+	struct os_clock clock;
+	struct entropy entropy;
+	struct env_addr gid_link; /* fe80::/64 from the MAC */
+	struct env_addr gid_ip4;
+	uint32_t slot;
+	struct bell bell;
+	int epoll_fd;
+	int listen_fd;
+
+	struct env_path *polled[OS_CABLE_MAX + 1];
+	unsigned polled_count;
+	unsigned polled_first; /* whose turn it is to be first */
+	struct cable *cables;  /* every cable that is not freed */
+	struct cable *by_slot[NIC_SLOT_COUNT];
+	unsigned pending_count; /* accepted, not introduced */
+	struct loop *loop;
+	struct env_path void_path;
+	uint8_t *scratch; /* frames to nowhere are built here */
+
+	struct engine engine;
+	struct grant_table grants;
+	uint32_t handed_count;		/* mappings that peers hold */
+	struct direct_map *direct_last; /* what direct_find found last */
+
+	uint8_t *tx_frame; /* between tx_begin and tx_end */
+	struct pcap *pcap; /* NULL: no capture */
+	struct os_stats *stats;
+	struct os_stats own_stats;
+	struct log_limit log_limit;
+	/* For an owner that counts users: put is asked first by close, false
+	 * means that there are others; closed is called when all is gone. */
+	bool (*put)(void);
+	void (*closed)(void);
+	bool forgotten; /* after a fork, in the child */
+};
+
+static inline struct os_host *host_of(struct nic_host *host)
+{
+	return container_of(host, struct os_host, base);
+}
+
+static inline struct os_host *host_of_env(struct env *env)
+{
+	return container_of(env, struct os_host, env);
+}
+
+static inline uint64_t host_now(const struct os_host *h)
+{
+	return os_clock_ns(&h->clock);
+}
+
+/* The node GUID of the NICs at an address. */
+uint64_t host_guid(const uint8_t address[4]);
+
+/* A received frame on its way into the NIC. */
+void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);
+
+void host_poll_add(struct os_host *h, struct env_path *path);
+void host_poll_remove(struct os_host *h, struct env_path *path);
+/* Moves up to `budget` frames per path; returns how many. */
+unsigned host_poll(struct os_host *h, unsigned budget);
+bool host_ready(struct os_host *h);
+void host_nudge(struct os_host *h, uint64_t now_ns);
+
+extern const struct env_ops host_env_ops;
+extern const struct port_ops void_port;
+
+/* The child of a fork forgets the host: nothing shared is touched again. */
+void host_forget(struct os_host *h);
+
+/* engine.c */
+int engine_start(struct os_host *h) MUST_CHECK;
+void engine_stop(struct os_host *h);
+/* Wakes the engine from inside this process; the lock is held. */
+void engine_kick(struct os_host *h);
+void engine_drive(struct nic_host *host);
+void engine_leave(struct nic_host *host);
+
+/* loop.c */
+int loop_open(struct os_host *h, struct env_path **out) MUST_CHECK;
+void loop_destroy(struct loop *l);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The path to where nothing can be reached: frames are swallowed, as a network
+ * does with frames to nobody, and the sender's retries run out.
+ */
+#include "host_priv.h"
+
+static uint8_t *void_tx_begin(struct env_path *path, size_t max_bytes)
+{
+	return path->host->scratch;
+}
+
+static void void_tx_end(struct env_path *path, size_t len_bytes)
+{
+}
+
+const struct port_ops void_port = {
+	.tx_begin = void_tx_begin,
+	.tx_end = void_tx_end,
+};
