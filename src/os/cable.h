@@ -11,7 +11,7 @@
 #include "cable_msg.h"
 #include "cable_ring.h"
 #include "direct.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum cable_state {
 	CABLE_PENDING, /* accepted, its introduction did not come yet */

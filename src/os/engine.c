@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "cable.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum {
 	EVENT_MAX = 64,

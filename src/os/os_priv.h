@@ -4,8 +4,8 @@
  * base.lock, except the fields marked atomic, which others may read. The engine
  * thread holds the lock for one turn at a time and never while it sleeps.
  */
-#ifndef AQ_HOST_PRIV_H
-#define AQ_HOST_PRIV_H
+#ifndef AQ_OS_PRIV_H
+#define AQ_OS_PRIV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
