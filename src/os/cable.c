@@ -337,7 +337,7 @@ void cable_accept_all(struct os_host *h)
 void cable_event(struct cable *c)
 {
 	if (receive(c))
-		cable_down(c);
+		doom(c);
 }
 
 /* What the peer wrote before it died still counts. One lap is all there is. */
@@ -347,7 +347,7 @@ static void drain(struct cable *c)
 		(void)cable_poll(&c->path, c->rx.size_bytes / RING_UNIT);
 }
 
-void cable_down(struct cable *c)
+static void cable_down(struct cable *c)
 {
 	struct os_host *h = c->path.host;
 
