@@ -76,8 +76,8 @@ void engine_kick(struct os_host *h)
 /* ---- sockets ---------------------------------------------------------- */
 
 /* Connections, introductions, messages; the lock is held. Returns whether the
- * bell was rung. Cables that ended are left for the engine to reap: it may hold
- * events that point to them. */
+ * bell was rung: it stays so, for the engine to hear. Cables that ended are
+ * left for the engine to reap: it may hold events that point to them. */
 static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			  int count)
 {
@@ -85,7 +85,6 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 
 	for (int i = 0; i < count; i++) {
 		if (ev[i].data.ptr == &h->bell) {
-			bell_drain(&h->bell);
 			rung = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
@@ -176,17 +175,13 @@ void engine_leave(struct nic_host *host)
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
 
-	if (!atomic_load_explicit(&e->eager, memory_order_relaxed)) {
-		/* Taken bell: the engine looks every millisecond, and peers
-		 * nudge. A program that does one READ after the other comes
-		 * through here each time and must not pay. */
-		if (!bell_is_asleep(&h->bell) ||
-		    nic_outstanding(h->base.nic) == 0 || !lock_try(&host->lock))
-			return;
-		kick_if_late(h);
-		lock_drop(&host->lock);
+	/* Nothing outstanding: perhaps a program that does one READ after the
+	 * other, which comes through here each time and must not pay. If it
+	 * really goes, peers nudge and the engine looks within a millisecond;
+	 * that makes the host eager. */
+	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
+	    nic_outstanding(h->base.nic) == 0)
 		return;
-	}
 	lock_take(&host->lock);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
@@ -195,8 +190,8 @@ void engine_leave(struct nic_host *host)
 		bell_sleep(&h->bell, false);
 		if (host_ready(h))
 			engine_kick(h);
-		kick_if_late(h);
 	}
+	kick_if_late(h);
 	lock_drop(&host->lock);
 }
 
@@ -213,7 +208,8 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 	if (n <= 0)
 		return;
 	lock_take(&h->base.lock);
-	(void)handle_events(h, ev, n);
+	if (handle_events(h, ev, n))
+		bell_drain(&h->bell);
 	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
@@ -258,7 +254,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	return true;
 }
 
-static void engine_sleep(struct os_host *h)
+/* Returns whether there was a reason to wake up, other than the time. */
+static bool engine_sleep(struct os_host *h)
 {
 	struct engine *e = &h->engine;
 	struct epoll_event ev[EVENT_MAX];
@@ -271,7 +268,7 @@ static void engine_sleep(struct os_host *h)
 	now_ns = host_now(h);
 	if (!prepare_sleep(h, now_ns)) {
 		lock_drop(&h->base.lock);
-		return;
+		return true;
 	}
 	wait_ns = e->wake_ns - now_ns;
 	seq = e->drive_seq;
@@ -286,12 +283,16 @@ static void engine_sleep(struct os_host *h)
 	bell_wake(&h->bell);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
-	rung = handle_events(h, ev, n > 0 ? n : 0) && !e->self_kick;
+	rung = handle_events(h, ev, n > 0 ? n : 0);
+	if (rung)
+		bell_drain(&h->bell);
+	rung = rung && !e->self_kick;
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
+	return n > 0;
 }
 
 /* Lets others run. Finds out when they want the core more than we do. */
@@ -385,8 +386,9 @@ static void *engine_main(void *arg)
 		}
 		if (idle && (driven || idle > h->cfg.engine_yields ||
 			     (crowded && idle > CROWDED_IDLES))) {
-			engine_sleep(h);
-			idle = 0;
+			/* One turn, for timers, and back to sleep: a process
+			 * without traffic must cost nothing. */
+			idle = engine_sleep(h) ? 0 : h->cfg.engine_yields;
 			continue;
 		}
 		if (now_ns >= e->sockets_ns)

@@ -22,6 +22,7 @@ enum {
 	/* How much one turn moves before others get the lock. */
 	OS_ENGINE_BATCH = 64,
 	OS_DRIVE_BATCH = 16,
+	OS_MESSAGE_BATCH = 64, /* of one cable's socket */
 
 	OS_GRANT_MAX = 4096,	  /* grants of one NIC */
 	OS_DIRECT_WORDS = 1024,	  /* mappings handed out over one cable */
