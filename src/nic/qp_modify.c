@@ -152,15 +152,37 @@ static uint16_t source_port(const struct nic_qp *qp)
 	return (uint16_t)(0xc000 | h >> 18);
 }
 
+/*
+ * Programs that know only LIDs (qperf) leave the global address out. RoCE has
+ * no LIDs, so the one peer they can mean is on this machine.
+ */
+static struct ibv_ah_attr make_global(const struct nic *nic,
+				      const struct ibv_ah_attr *attr)
+{
+	struct ibv_ah_attr to = *attr;
+
+	if (!to.is_global) {
+		unsigned last = nic->cfg.gid_count - 1;
+
+		to.is_global = 1;
+		to.grh = (struct ibv_global_route){
+			.sgid_index = (uint8_t)last,
+		};
+		memcpy(to.grh.dgid.raw, nic->cfg.gids[last].ip, 16);
+	}
+	return to;
+}
+
 /* The fields of outgoing packets that the address decides. */
 static int connect(struct nic_qp *qp, const struct ibv_qp_attr *a,
 		   uint32_t dest_qpn)
 {
 	struct nic *nic = qp->nic;
+	struct ibv_ah_attr to = make_global(nic, &a->ah_attr);
 	struct nic_ah ah;
 	struct env_path *path;
 	const struct env_addr *src;
-	int err = ah_fill(nic, &a->ah_attr, &ah);
+	int err = ah_fill(nic, &to, &ah);
 
 	if (err)
 		return err;
