@@ -55,10 +55,13 @@ static int add_queues(struct vs_node *node)
 		.attr = {.max_wr = VS_SRQ_WR, .max_sge = 4}};
 	int err;
 
+	node->channel = ibv_create_comp_channel(node->ctx);
+	if (!node->channel)
+		return -errno;
 	node->cq_count = sim_rand_range(r, 1, VS_CQ_MAX);
 	for (unsigned i = 0; i < node->cq_count; i++) {
-		node->cqs[i] =
-			ibv_create_cq(node->ctx, CQE_COUNT, NULL, NULL, 0);
+		node->cqs[i] = ibv_create_cq(node->ctx, CQE_COUNT, NULL,
+					     node->channel, 0);
 		if (!node->cqs[i])
 			return -errno;
 	}
@@ -249,6 +252,9 @@ static void remove_node(struct vs_node *node)
 			undo(vs, ibv_destroy_cq(node->cqs[i]),
 			     "ibv_destroy_cq");
 	}
+	if (node->channel)
+		undo(vs, ibv_destroy_comp_channel(node->channel),
+		     "ibv_destroy_comp_channel");
 	vs_slots_release(&node->srq_slots);
 	if (node->source_mr)
 		undo(vs, ibv_dereg_mr(node->source_mr), "ibv_dereg_mr");
