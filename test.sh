@@ -137,7 +137,9 @@ suite unit build --suite unit
 suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
-	suite asan build-asan --suite unit --suite fuzz --suite e2e
+	# Long runs find nothing more in there, but take four times as long.
+	suite asan build-asan --suite unit --suite fuzz --suite e2e \
+		--no-suite long
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)
