@@ -307,6 +307,11 @@ HOT bool nic_flush(struct nic *nic)
 	return stalled || !list_is_empty(&nic->ready);
 }
 
+bool nic_has_ready(const struct nic *nic)
+{
+	return !list_is_empty(&nic->ready);
+}
+
 void nic_tick(struct nic *nic)
 {
 	timer_wheel_advance(&nic->wheel, env_now_ns(nic->env));

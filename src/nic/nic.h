@@ -167,6 +167,9 @@ void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
  * acknowledgements that are due and goes on with what had to wait. Returns
  * true while there is more to send than the paths take. */
 bool nic_flush(struct nic *nic);
+/* Something waits for its turn to be sent, also since the last flush: a post
+ * that met a full path. Then nic_flush is due without any input. */
+bool nic_has_ready(const struct nic *nic);
 
 /* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
 void nic_tick(struct nic *nic);

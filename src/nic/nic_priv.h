@@ -96,6 +96,8 @@ struct nic_dm {
 int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind) MUST_CHECK;
 /* Ends a window of type 2 that is bound to this queue pair. */
 int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
+/* Ends every window of type 2 that is bound to this queue pair. */
+void mw_end_all(struct nic_qp *qp);
 
 /* ---- cq.c -------------------------------------------------------------- */
 
@@ -326,6 +328,7 @@ struct nic_qp {
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
+	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;

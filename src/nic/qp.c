@@ -170,6 +170,7 @@ void qp_forget(struct nic_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
 	list_remove(&qp->ready);
+	mw_end_all(qp);
 	requester_reset(qp);
 	responder_release(qp);
 	if (qp->path)

@@ -36,7 +36,7 @@ struct cable {
 	int sock;
 	uint32_t slot;	/* of the peer; 0: not known, or not trusted */
 	bool connector; /* we called */
-	bool broken;	/* the engine is to take it down */
+	bool doomed;	/* the engine is to take it down */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;
@@ -58,14 +58,14 @@ static inline struct cable *cable_of(struct env_path *path)
 
 /* The cable to a slot of this host, made if there is none. */
 int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
-/* Takes in whoever connected. */
+/* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
-/* The socket has something to say, or hung up. May free the cable. */
+/* The socket has something to say, or hung up: then the cable is to be reaped.
+ */
 void cable_event(struct cable *c);
-/* Closes it for good; tells the NIC. May free it. */
-void cable_down(struct cable *c);
-/* Down with those whose rings were found impossible. */
-void cable_reap_broken(struct os_host *h);
+/* Ends the cables that hung up, or whose rings or messages were found
+ * impossible, and tells the NIC. Only for the engine. */
+void cable_reap(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);
 

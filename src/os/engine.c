@@ -21,7 +21,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cable.h"
 #include "host_priv.h"
@@ -30,13 +32,19 @@ enum {
 	EVENT_MAX = 64,
 	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
+	DRIVES_PER_SOCKETS = 256,
+	LONG_YIELD_WEIGHT = 8, /* short yields that excuse a long one */
+	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
+	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
+	EMPTIES_TO_YIELD = 48, /* longer than a round trip that is answered */
 	IDLES_PER_NUDGE = 64,
 };
 
 #define EAGER_NS       1000000000ull
 #define CROWDED_MIN_NS 50000000ull
 #define CROWDED_MAX_NS 1000000000ull
+#define SLICE_NS       100000ull
 #define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
 
 /* ---- one turn -------------------------------------------------------- */
@@ -45,7 +53,6 @@ enum {
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 {
 	struct nic *nic = h->base.nic;
-	struct engine *e = &h->engine;
 	unsigned n = host_poll(h, budget);
 	bool ticked = false;
 
@@ -53,8 +60,10 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 		nic_tick(nic);
 		ticked = true;
 	}
-	if (n || ticked || e->tx_blocked)
-		e->tx_blocked = nic_flush(nic);
+	/* A post may have met a full path since; datagrams get no answer that
+	 * would bring us here. */
+	if (n || ticked || nic_has_ready(nic))
+		(void)nic_flush(nic); /* what is left stays ready */
 	return n;
 }
 
@@ -62,6 +71,29 @@ void engine_kick(struct os_host *h)
 {
 	h->engine.self_kick = true;
 	bell_kick(h->bell.event_fd);
+}
+
+/* ---- sockets ---------------------------------------------------------- */
+
+/* Connections, introductions, messages; the lock is held. Returns whether the
+ * bell was rung. Cables that ended are left for the engine to reap: it may hold
+ * events that point to them. */
+static bool handle_events(struct os_host *h, const struct epoll_event *ev,
+			  int count)
+{
+	bool rung = false;
+
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.ptr == &h->bell) {
+			bell_drain(&h->bell);
+			rung = true;
+		} else if (ev[i].data.ptr == &h->listen_fd) {
+			cable_accept_all(h);
+		} else {
+			cable_event(ev[i].data.ptr);
+		}
+	}
+	return rung;
 }
 
 /* ---- the application's part ------------------------------------------ */
@@ -81,13 +113,35 @@ static void take_bell(struct os_host *h)
 		engine_kick(h);
 }
 
+/*
+ * A thread that drives looks at the sockets too. It may never let the engine
+ * run: with a real-time priority on the engine's core it would wait for a cable
+ * or a mapping that only the engine could finish.
+ */
+static COLD void drive_sockets(struct os_host *h)
+{
+	struct epoll_event ev[EVENT_MAX];
+	uint64_t now_ns = host_now(h);
+	int n;
+
+	if (now_ns < h->engine.drive_sockets_ns)
+		return;
+	h->engine.drive_sockets_ns = now_ns + OS_SOCKET_NS;
+	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
+	if (n > 0)
+		(void)handle_events(h, ev, n);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
+	bool tired;
 
-	if (!lock_try(&host->lock))
+	if (!lock_try(&host->lock)) {
+		sched_yield(); /* the holder may wait for this core */
 		return;
+	}
 	e->drive_seq++;
 	if (turn(h, OS_DRIVE_BATCH, e->drive_seq % DRIVES_PER_LOOK == 0))
 		e->empties = 0;
@@ -95,7 +149,14 @@ HOT void engine_drive(struct nic_host *host)
 		host_nudge(h, host_now(h));
 	if (UNLIKELY(e->sleeping && bell_is_asleep(&h->bell)))
 		take_bell(h);
+	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
+		drive_sockets(h);
+	tired = e->empties > EMPTIES_TO_YIELD;
 	lock_drop(&host->lock);
+	/* A program that polls in vain may be what keeps its peer from running:
+	 * alone a yield costs 0.2 us, not yielding costs a slice. */
+	if (tired)
+		sched_yield();
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */
@@ -104,6 +165,8 @@ static void kick_if_late(struct os_host *h)
 	struct engine *e = &h->engine;
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 
+	if (e->sleeping && nic_has_ready(h->base.nic))
+		due = 0;
 	if (e->sleeping && due < e->wake_ns && e->wake_ns - due > LATE_OK_NS)
 		engine_kick(h);
 }
@@ -139,27 +202,6 @@ void engine_leave(struct nic_host *host)
 
 /* ---- the engine ------------------------------------------------------ */
 
-/* Connections, introductions, hang-ups; the lock is held. Returns whether the
- * bell was rung. */
-static bool handle_events(struct os_host *h, const struct epoll_event *ev,
-			  int count)
-{
-	bool rung = false;
-
-	for (int i = 0; i < count; i++) {
-		if (ev[i].data.ptr == &h->bell) {
-			bell_drain(&h->bell);
-			rung = true;
-		} else if (ev[i].data.ptr == &h->listen_fd) {
-			cable_accept_all(h);
-		} else {
-			cable_event(ev[i].data.ptr);
-		}
-	}
-	cable_reap_broken(h);
-	return rung;
-}
-
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 {
@@ -172,6 +214,7 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 		return;
 	lock_take(&h->base.lock);
 	(void)handle_events(h, ev, n);
+	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
 
@@ -189,14 +232,17 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	bool driven = e->drive_seq != e->drive_seen;
 	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
-	uint64_t limit = driven || e->tx_blocked ? OS_TICK_NS : OS_SLEEP_MAX_NS;
+	bool brief = driven || eager || nic_has_ready(h->base.nic);
+	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
 	if (due <= now_ns)
 		return false;
 	if (!driven || eager) {
-		/* B1 of bell.h. */
-		bell_sleep(&h->bell, true);
+		/* B1 of bell.h. A thread that waits on memory here may have to
+		 * wait for us to leave its core: no barrier for a short sleep.
+		 */
+		bell_sleep(&h->bell, !brief);
 		if (host_ready(h)) {
 			bell_wake(&h->bell);
 			return false;
@@ -241,6 +287,7 @@ static void engine_sleep(struct os_host *h)
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
 	rung = handle_events(h, ev, n > 0 ? n : 0) && !e->self_kick;
+	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
 		set_eager(e, now_ns);
@@ -255,8 +302,17 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
-	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS))
+	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS)) {
+		if (UNLIKELY(e->long_yields))
+			e->long_yields--;
 		return;
+	}
+	/* Once may be the host's doing: it takes guests' cores away for as
+	 * long now and then. Who shares our core takes it each time. */
+	e->long_yields += LONG_YIELD_WEIGHT;
+	if (e->long_yields < CROWDED_SCORE)
+		return;
+	e->long_yields = 0;
 	/* Longer each time it happens again soon. */
 	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
 		e->crowded_span_ns =
@@ -279,12 +335,40 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	return false;
 }
 
+/*
+ * Asks for the shortest slice. A woken thread with a shorter slice than the one
+ * that runs is let in at once (Linux 6.12 and later, no privilege needed);
+ * otherwise it waits out the slice of a program that spins.
+ */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size;
+		uint32_t policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns;
+		uint64_t deadline_ns;
+		uint64_t period_ns;
+	} attr = {.size = sizeof(attr)};
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.flags = 0;
+	attr.runtime_ns = SLICE_NS;
+	/* Where it is refused or unknown, things are as they were. */
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *engine_main(void *arg)
 {
 	struct os_host *h = arg;
 	struct engine *e = &h->engine;
 	uint32_t idle = 0;
 
+	ask_for_short_slice();
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
@@ -299,8 +383,8 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (idle &&
-		    (driven || crowded || idle > h->cfg.engine_yields)) {
+		if (idle && (driven || idle > h->cfg.engine_yields ||
+			     (crowded && idle > CROWDED_IDLES))) {
 			engine_sleep(h);
 			idle = 0;
 			continue;

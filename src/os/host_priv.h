@@ -63,7 +63,6 @@ struct engine {
 	bool sleeping;	  /* in epoll_wait, or about to be */
 	bool taken;	  /* the application has the bell */
 	bool self_kick;	  /* woken by this process, not by a peer */
-	bool tx_blocked;  /* nic_flush has more than the paths take */
 	uint64_t wake_ns; /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
@@ -74,7 +73,9 @@ struct engine {
 	uint64_t eager_until_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
-	uint64_t sockets_ns; /* when the sockets are looked at next */
+	uint32_t long_yields;	   /* a score; high: somebody shares the core */
+	uint64_t sockets_ns;	   /* when the sockets are looked at next */
+	uint64_t drive_sockets_ns; /* and by a thread that drives */
 };
 
 struct os_host {

@@ -63,12 +63,26 @@ static bool calm(const struct vs_ep *ep)
 	       !ep->flush_seen && !ep->short_seen;
 }
 
+/* An end may have failed while it had nothing outstanding to say so. */
+static bool broken(struct vs_ep *ep)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ep->failed_cause || ep->node->crashed)
+		return true;
+	if (ibv_query_qp(ep->qp, &attr, IBV_QP_STATE, &init))
+		vs_fail(ep->s->vs, "%s: ibv_query_qp failed", ep->name);
+	return attr.qp_state != IBV_QPS_RTS;
+}
+
 static void start_final(struct vs_session *s)
 {
 	unsigned quota = FINAL_QUOTA;
 
 	/* A limited number of RNR retries is no promise of delivery. */
-	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7) {
+	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7 ||
+	    broken(&s->ep[0]) || broken(&s->ep[1])) {
 		vs_session_break(s);
 		return;
 	}
@@ -94,7 +108,7 @@ static void step_run(struct vs_ep *ep)
 
 	vs_post_recvs(ep);
 	if (vs->phase == VS_HEALED && !s->final) {
-		if (calm(ep) && calm(ep->peer))
+		if (calm(ep) && (calm(ep->peer) || ep->peer->node->crashed))
 			start_final(s);
 		return;
 	}
@@ -373,6 +387,16 @@ static void count_up(struct vs *vs)
 		c->duplicate_reads +=
 			sim_host_counter(h, NIC_C_duplicate_reads);
 		c->icrc_drops += sim_host_counter(h, NIC_C_drop_icrc);
+	}
+	for (unsigned i = 0; vs->opt->trace && i < vs->node_count; i++) {
+		for (unsigned k = 0; k < NIC_COUNTER_COUNT; k++) {
+			uint64_t v = sim_host_counter(vs->nodes[i].host,
+						      (enum nic_counter)k);
+
+			if (v)
+				vs_trace(vs, "node %u: %s %" PRIu64, i,
+					 nic_counter_names[k], v);
+		}
 	}
 	c->events = sim_event_count(vs->sim);
 	c->virtual_us = sim_now_ps(vs->sim) / SIM_US;

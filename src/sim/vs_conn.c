@@ -10,7 +10,8 @@ enum {
 	HOP_LIMIT = 64,
 };
 
-#define DRAIN_LIMIT_PS (5 * SIM_S)
+#define FLUSH_PS       (1 * SIM_MS) /* for every flush to be polled */
+#define DRAIN_LIMIT_PS (100 * SIM_MS)
 #define ACCESS                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -296,6 +297,8 @@ void vs_session_drain(struct vs_ep *ep)
 	bool alone = ep->peer->node->crashed;
 
 	vs_ep_fail_qp(ep);
+	if (sim_now_ps(vs->sim) > ep->drain_ps + FLUSH_PS)
+		vs_retire_silent(ep);
 	ep->drained = ep->sq_head == ep->sq_tail && ep->rq_head == ep->rq_tail;
 	if (!ep->drained &&
 	    sim_now_ps(vs->sim) > ep->drain_ps + DRAIN_LIMIT_PS) {

@@ -167,6 +167,18 @@ static void complete_send(struct vs_ep *ep, const struct ibv_wc *wc)
 	retire_success(ep, op);
 }
 
+void vs_retire_silent(struct vs_ep *ep)
+{
+	if (ep->failed_send)
+		return;
+	for (uint32_t i = ep->sq_head; i != ep->sq_tail; i++) {
+		if (ep->sq[i % VS_SQ_MAX]->signaled)
+			return;
+	}
+	while (ep->sq_head != ep->sq_tail)
+		retire_success(ep, ep->sq[ep->sq_head++ % VS_SQ_MAX]);
+}
+
 /* ---- the receive side ------------------------------------------------------
  */
 

@@ -330,6 +330,9 @@ void vs_op_put(struct vs_op *op);
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
 void vs_msg_pop(struct vs_ep *from);
+/* The queue pair is in error and no completion will come any more: unsignaled
+ * requests that were not flushed must have succeeded before. */
+void vs_retire_silent(struct vs_ep *ep);
 
 /* ---- vs_conn.c: connecting, failing, connecting again ------------------ */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
