@@ -357,6 +357,12 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
 void qp_flush_sends(struct nic_qp *qp);
 void qp_flush_recvs(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
+/* Is everything that was begun also answered? A message may be begun and not
+ * be sent to its end, or have to be sent again. */
+static inline bool qp_is_drained(const struct nic_qp *qp)
+{
+	return qp->req.una_psn == qp->req.next_psn;
+}
 int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 	    struct nic_ah *ah) MUST_CHECK;
 void ah_get(struct nic_ah *ah);
