@@ -48,6 +48,10 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 	struct send_slot *slot;
 	bool moved = false, ok = true;
 
+	/* What a NAK says of the packets before it may be known already. That
+	 * is no progress, and says nothing about answers. */
+	if (wire_psn_diff(psn, qp->req.una_psn) < 0)
+		return true;
 	while ((slot = oldest(qp)) &&
 	       wire_psn_diff(slot->first_psn, psn) <= 0) {
 		if (slot_needs_response(slot) &&
