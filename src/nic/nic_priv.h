@@ -222,6 +222,10 @@ int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 /* Reads a WQE. -EINVAL: it was rewritten into something that is none. */
 int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 		 struct send_op *op) MUST_CHECK;
+/* The same for a request that has packet numbers already: its opcode and length
+ * must still be those that the numbers were given for. */
+int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
+		       struct send_op *op) MUST_CHECK;
 /* Copies message bytes between the data segments and a buffer. -EFAULT: a
  * local key does not cover them. */
 int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
