@@ -131,6 +131,29 @@ static COLD void drive_sockets(struct os_host *h)
 		(void)handle_events(h, ev, n);
 }
 
+/*
+ * A program that polls in vain may be what keeps its peer from running: two
+ * pollers on one core cost each other a slice per message. Beside somebody who
+ * never yields the yield itself costs the slice: then we take as long for
+ * ourselves, which is our fair share.
+ */
+static void rest(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	uint64_t before_ns = host_now(h);
+	uint64_t after_ns;
+
+	if (before_ns <
+	    atomic_load_explicit(&e->no_rest_until_ns, memory_order_relaxed))
+		return;
+	sched_yield();
+	after_ns = host_now(h);
+	if (after_ns - before_ns > OS_SLICE_LOST_NS)
+		atomic_store_explicit(&e->no_rest_until_ns,
+				      2 * after_ns - before_ns,
+				      memory_order_relaxed);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -138,7 +161,7 @@ HOT void engine_drive(struct nic_host *host)
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
-		sched_yield(); /* the holder may wait for this core */
+		rest(h); /* the holder may wait for this core */
 		return;
 	}
 	e->drive_seq++;
@@ -152,10 +175,8 @@ HOT void engine_drive(struct nic_host *host)
 		drive_sockets(h);
 	tired = e->empties > EMPTIES_TO_YIELD;
 	lock_drop(&host->lock);
-	/* A program that polls in vain may be what keeps its peer from running:
-	 * alone a yield costs 0.2 us, not yielding costs a slice. */
 	if (tired)
-		sched_yield();
+		rest(h);
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */

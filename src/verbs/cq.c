@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion queues: creation, polling into struct ibv_wc, notification. */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "verbs_priv.h"
-
-enum {
-	YIELD_LONG_NS = 500000,
-};
 
 static int cq_check(struct ibv_context *context, uint32_t cqe,
 		    struct ibv_comp_channel *channel, uint32_t comp_vector)
@@ -183,32 +178,6 @@ void verbs_cq_drop(struct verbs_cq *cq)
 	cq_free(cq);
 }
 
-/*
- * The peer may be waiting for this very core: without the yield, two pollers on
- * one core cost each other a slice per message (ib_send_lat on a crowded
- * machine: 4400 us on average without, 3.6 us with). Beside somebody who never
- * yields it is the other way round, and the yield itself costs the slice; then
- * we take as long for ourselves, which is our fair share.
- */
-COLD void verbs_cq_yield(struct verbs_cq *cq)
-{
-	struct env *env = cq->host->env;
-	uint64_t before_ns = env_now_ns(env);
-	uint64_t after_ns;
-
-	/* Relaxed: several pollers only make it less exact. */
-	if (cq->host->ops->is_simulated ||
-	    before_ns < atomic_load_explicit(&cq->no_yield_until_ns,
-					     memory_order_relaxed))
-		return;
-	sched_yield();
-	after_ns = env_now_ns(env);
-	if (after_ns - before_ns > YIELD_LONG_NS)
-		atomic_store_explicit(&cq->no_yield_until_ns,
-				      after_ns + (after_ns - before_ns),
-				      memory_order_relaxed);
-}
-
 static inline void wc_fill(struct ibv_wc *wc, const struct nic_cqe *cqe)
 {
 	wc->wr_id = cqe->wr_id;
@@ -252,8 +221,6 @@ HOT int verbs_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	if (n == 0 && num_entries > 0) {
 		host->ops->drive(host);
 		n = cq_drain(cq, num_entries, wc);
-		if (n == 0)
-			verbs_cq_found_empty(cq);
 	}
 	/* Nothing to wait for: the caller will be away for a while. */
 	if (n > 0 && nic_outstanding(host->nic) == 0)

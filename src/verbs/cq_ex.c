@@ -45,10 +45,8 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	cq->host->ops->drive(cq->host);
 	lock_take(&cq->lock);
 	rc = ex_load(cq);
-	if (rc) {
+	if (rc)
 		lock_drop(&cq->lock);
-		verbs_cq_found_empty(cq);
-	}
 	return rc;
 }
 

@@ -33,7 +33,6 @@ enum {
 	 * and must find zeros there. */
 	VERBS_DEVICE_SLACK_BYTES = 1024,
 	VERBS_DM_ALIGN_BYTES = 4,
-	VERBS_EMPTIES_PER_YIELD = 64,	/* some 5 us of polling */
 	VERBS_CORE_CLOCK_KHZ = 1000000, /* timestamps are nanoseconds */
 };
 
@@ -165,8 +164,6 @@ struct verbs_cq {
 	struct nic_host *host;
 	struct lock lock;	       /* one poller at a time */
 	const struct nic_cqe *current; /* from start_poll to end_poll; lock */
-	atomic_uint empty_polls;       /* ever; several pollers may lose some */
-	_Atomic uint64_t no_yield_until_ns;
 	/* Channel's mutex, except unread and owed: written in the upcall. */
 	struct verbs_cq *channel_next;
 	struct verbs_cq **channel_prev;
@@ -293,23 +290,6 @@ static inline const struct nic_cqe *verbs_cq_look(struct verbs_cq *cq)
 		cqe = nic_cq_peek(cq->nic);
 	}
 	return cqe;
-}
-
-/*
- * A poll brought nothing. Now and then lets others run: the peer may be waiting
- * for this core, and a spinner would keep it from answering for a whole slice.
- */
-void verbs_cq_yield(struct verbs_cq *cq);
-
-static inline void verbs_cq_found_empty(struct verbs_cq *cq)
-{
-	uint32_t n =
-		atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) +
-		1;
-
-	atomic_store_explicit(&cq->empty_polls, n, memory_order_relaxed);
-	if (UNLIKELY(n % VERBS_EMPTIES_PER_YIELD == 0))
-		verbs_cq_yield(cq);
 }
 
 void verbs_cq_ex_init(struct verbs_cq *cq, uint64_t wc_flags);
