@@ -76,7 +76,8 @@ int key_insert(struct nic *nic, struct nic_key *k)
 		uint32_t random;
 
 		env_random(nic->env, &random, sizeof(random));
-		if ((random >> 8) == 0)
+		/* In a list of receive buffers this one means its end. */
+		if ((random >> 8) == 0 || random == WQE_INVALID_LKEY)
 			continue;
 		slot = slot_of(t, random >> 8);
 		if (slot->index)

@@ -96,6 +96,8 @@ struct nic_dm {
 int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind) MUST_CHECK;
 /* Ends a window of type 2 that is bound to this queue pair. */
 int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
+/* Ends every window of type 2 that is bound to this queue pair. */
+void mw_end_all(struct nic_qp *qp);
 
 /* ---- cq.c -------------------------------------------------------------- */
 
@@ -220,6 +222,10 @@ int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 /* Reads a WQE. -EINVAL: it was rewritten into something that is none. */
 int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 		 struct send_op *op) MUST_CHECK;
+/* The same for a request that has packet numbers already: its opcode and length
+ * must still be those that the numbers were given for. */
+int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
+		       struct send_op *op) MUST_CHECK;
 /* Copies message bytes between the data segments and a buffer. -EFAULT: a
  * local key does not cover them. */
 int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
@@ -326,6 +332,7 @@ struct nic_qp {
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
+	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
@@ -354,6 +361,12 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
 void qp_flush_sends(struct nic_qp *qp);
 void qp_flush_recvs(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
+/* Is everything that was begun also answered? A message may be begun and not
+ * be sent to its end, or have to be sent again. */
+static inline bool qp_is_drained(const struct nic_qp *qp)
+{
+	return qp->req.una_psn == qp->req.next_psn;
+}
 int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 	    struct nic_ah *ah) MUST_CHECK;
 void ah_get(struct nic_ah *ah);

@@ -170,6 +170,7 @@ void qp_forget(struct nic_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
 	list_remove(&qp->ready);
+	mw_end_all(qp);
 	requester_reset(qp);
 	responder_release(qp);
 	if (qp->path)
@@ -238,7 +239,7 @@ HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
 	if (shown)
 		push(qp, qp->send_cq, &cqe);
 	if (UNLIKELY(qp->state == IBV_QPS_SQD && qp->sqd_notify &&
-		     qp->sq.tail == qp->sq.send)) {
+		     qp_is_drained(qp))) {
 		qp->sqd_notify = false;
 		qp_event(qp, IBV_EVENT_SQ_DRAINED);
 	}

@@ -389,7 +389,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		if (s != STEP_SENT || ended)
 			return s;
 	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode(&qp->sq, slot, &req->op))
+		if (sendq_decode_again(&qp->sq, slot, &req->op))
 			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 		req->op_slot = qp->sq.send;
 		req->op_valid = true;

@@ -408,11 +408,15 @@ static struct resp_res *new_resource(struct nic_qp *qp,
 {
 	struct responder *rsp = &qp->rsp;
 	struct resp_res *res = &rsp->res[rsp->res_next];
+	bool was_pending = res->pending;
 
-	if (res->pending)
-		rsp->res_pending--;
 	rsp->res_next =
 		rsp->res_next + 1 == rsp->res_count ? 0 : rsp->res_next + 1;
+	/* The entry becomes the newest: others that wait come first. */
+	if (was_pending) {
+		rsp->res_pending--;
+		rsp->res_scan = rsp->res_next;
+	}
 	*res = (struct resp_res){
 		.first_psn = pkt->psn,
 		.next_psn = pkt->psn,

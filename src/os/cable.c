@@ -278,12 +278,13 @@ static int handle(struct cable *c, const struct cable_msg *msg,
 	return -EBADMSG;
 }
 
-/* All messages that are there; an error ends the cable. */
+/* The messages that are there; an error ends the cable. A peer that sends
+ * without end is heard again in the next round. */
 static int receive(struct cable *c)
 {
 	struct os_host *h = c->path.host;
 
-	for (;;) {
+	for (unsigned i = 0; i < OS_MESSAGE_BATCH; i++) {
 		struct cable_msg msg;
 		struct cable_fds fds;
 		int err = cable_msg_recv(c->sock, &msg, &fds);
@@ -303,6 +304,7 @@ static int receive(struct cable *c)
 			return err;
 		}
 	}
+	return 0;
 }
 
 void cable_accept_all(struct os_host *h)
@@ -335,7 +337,7 @@ void cable_accept_all(struct os_host *h)
 void cable_event(struct cable *c)
 {
 	if (receive(c))
-		cable_down(c);
+		doom(c);
 }
 
 /* What the peer wrote before it died still counts. One lap is all there is. */
@@ -345,7 +347,7 @@ static void drain(struct cable *c)
 		(void)cable_poll(&c->path, c->rx.size_bytes / RING_UNIT);
 }
 
-void cable_down(struct cable *c)
+static void cable_down(struct cable *c)
 {
 	struct os_host *h = c->path.host;
 

@@ -11,7 +11,7 @@
 #include "cable_msg.h"
 #include "cable_ring.h"
 #include "direct.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum cable_state {
 	CABLE_PENDING, /* accepted, its introduction did not come yet */
@@ -60,12 +60,11 @@ static inline struct cable *cable_of(struct env_path *path)
 int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
 /* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
-/* The socket has something to say, or hung up. May free the cable; only for
- * the engine, like the next two. */
+/* The socket has something to say, or hung up: then the cable is to be reaped.
+ */
 void cable_event(struct cable *c);
-/* Closes it for good; tells the NIC. May free it. */
-void cable_down(struct cable *c);
-/* Down with those whose rings or messages were found impossible. */
+/* Ends the cables that hung up, or whose rings or messages were found
+ * impossible, and tells the NIC. Only for the engine. */
 void cable_reap(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);

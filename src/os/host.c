@@ -9,7 +9,7 @@
 
 #include "cable.h"
 #include "error.h"
-#include "host_priv.h"
+#include "os_priv.h"
 #include "pcap.h"
 #include "slot.h"
 

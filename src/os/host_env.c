@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cable.h"
-#include "host_priv.h"
+#include "os_priv.h"
 #include "pages.h"
 #include "pcap.h"
 

@@ -15,7 +15,7 @@
 #include "config.h"
 #include "counter.h"
 #include "error.h"
-#include "host_priv.h"
+#include "os_priv.h"
 #include "rundir.h"
 
 #define STAT_COUNT (sizeof(struct os_stats) / sizeof(uint64_t))
