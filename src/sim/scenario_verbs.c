@@ -454,13 +454,11 @@ static void draw_world(struct vs *vs)
 	struct sim_rand *r = &vs->rand;
 
 	sim_rand_init(r, vs->opt->seed, 1);
-	vs->faults = (struct sim_faults){
-		.loss_ppm = sim_rand_range(r, 8000, 100000),
-		.dup_ppm = sim_rand_range(r, 8000, 100000),
-		.reorder_ppm = sim_rand_range(r, 8000, 200000),
-		.corrupt_ppm = sim_rand_range(r, 8000, 30000),
-		.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US,
-	};
+	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
+	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */
 	vs->mild = sim_rand_below(r, 2);
