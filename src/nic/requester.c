@@ -148,7 +148,7 @@ bool requester_has_work(const struct nic_qp *qp)
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
 }
 
-/* ---- one packet ---------------------------------------------------------- */
+/* ---- one packet --------------------------------------------------------- */
 
 static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 {

@@ -43,7 +43,7 @@ void responder_release(struct nic_qp *qp)
 	qp->rsp = (struct responder){0};
 }
 
-/* ---- answering ----------------------------------------------------------- */
+/* ---- answering ---------------------------------------------------------- */
 
 bool responder_has_work(const struct nic_qp *qp)
 {
@@ -558,8 +558,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 	return V_OK;
 }
 
-/* ---- duplicates
- * ---------------------------------------------------------------- */
+/* ---- duplicates --------------------------------------------------------- */
 
 static struct resp_res *find_resource(struct nic_qp *qp, uint32_t psn)
 {
@@ -629,8 +628,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 	count(nic, NIC_C_drop_duplicate);
 }
 
-/* ---- input
- * ------------------------------------------------------------------------ */
+/* ---- input -------------------------------------------------------------- */
 
 /* Not the expected packet number; true: it was dealt with. */
 static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,

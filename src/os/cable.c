@@ -27,7 +27,7 @@ static void doom(struct cable *c)
 	engine_kick(c->path.host);
 }
 
-/* ---- the port ------------------------------------------------------- */
+/* ---- the port ----------------------------------------------------------- */
 
 HOT static uint8_t *cable_tx_begin(struct env_path *path, size_t max_bytes)
 {
@@ -109,7 +109,7 @@ static const struct port_ops cable_port = {
 	.direct_find = cable_direct_find,
 };
 
-/* ---- a cable whose peer is gone ------------------------------------- */
+/* ---- a cable whose peer is gone ----------------------------------------- */
 
 static uint8_t *down_tx_begin(struct env_path *path, size_t max_bytes)
 {
@@ -131,7 +131,7 @@ static const struct port_ops down_port = {
 	.unused = down_unused,
 };
 
-/* ---- life ------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static struct cable *cable_new(struct os_host *h, int sock, bool connector)
 {
