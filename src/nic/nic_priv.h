@@ -58,6 +58,8 @@ void key_table_release(struct key_table *t);
 /* Gives `k` a random key and enters it. */
 int key_insert(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_remove(struct nic *nic, struct nic_key *k);
+/* Another random key; on failure the old one stands. */
+int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 /* The valid key with this value; NULL: none. */
 struct nic_key *key_find(struct nic *nic, uint32_t key);
 /* The entry with these upper 24 bits, whatever its tag and state. */
