@@ -452,19 +452,19 @@ static void draw_world(struct vs *vs)
 
 	sim_rand_init(r, vs->opt->seed, 1);
 	vs->faults = (struct sim_faults){
-		.loss_ppm = sim_rand_range(r, 3000, 100000),
-		.dup_ppm = sim_rand_range(r, 3000, 100000),
-		.reorder_ppm = sim_rand_range(r, 5000, 200000),
-		.corrupt_ppm = sim_rand_range(r, 3000, 30000),
+		.loss_ppm = sim_rand_range(r, 8000, 100000),
+		.dup_ppm = sim_rand_range(r, 8000, 100000),
+		.reorder_ppm = sim_rand_range(r, 8000, 200000),
+		.corrupt_ppm = sim_rand_range(r, 8000, 30000),
 		.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US,
 	};
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */
 	vs->mild = sim_rand_below(r, 2);
 	if (vs->mild) {
-		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 3000);
+		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 8000);
 		vs->faults.corrupt_ppm =
-			u32_max(vs->faults.corrupt_ppm / 5, 3000);
+			u32_max(vs->faults.corrupt_ppm / 5, 8000);
 	}
 	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
 	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
