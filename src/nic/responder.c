@@ -310,9 +310,10 @@ static enum verdict check_resources(struct nic_qp *qp,
 						: op->flags & WIRE_OP_RECV;
 
 	if (op->kind == WIRE_READ || op->kind == WIRE_ATOMIC) {
-		const struct resp_res *res = &rsp->res[rsp->res_next];
+		const struct resp_res *res =
+			rsp->res_count ? &rsp->res[rsp->res_next] : NULL;
 
-		if (rsp->res_count && (!res->pending || res->answered))
+		if (res && (!res->pending || res->answered))
 			return V_OK;
 		count(qp->nic, NIC_C_deny_resources);
 		return V_INVALID;
