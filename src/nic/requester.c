@@ -148,7 +148,7 @@ bool requester_has_work(const struct nic_qp *qp)
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
 }
 
-/* ---- one packet ---------------------------------------------------------- */
+/* ---- one packet --------------------------------------------------------- */
 
 static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 {
@@ -263,7 +263,10 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!one && flying >= NIC_WINDOW_PACKETS &&
 		    wire_psn_diff(psn, req->una_psn) > 0)
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+		frame = env->ops->tx_begin(
+			env, qp->path,
+			WIRE_HDR_MAX + 8 +
+				(one ? 0 : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)

@@ -323,7 +323,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-/* ---- execution ----------------------------------------------------------- */
+/* ---- execution ---------------------------------------------------------- */
 
 static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 {

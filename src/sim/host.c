@@ -54,7 +54,7 @@ static struct sim_host *of_env(struct env *env)
 	return container_of(env, struct sim_host, env);
 }
 
-/* ---- the NIC's deadlines ---------------------------------------------- */
+/* ---- the NIC's deadlines ------------------------------------------------ */
 
 /* The NIC may have set a timer: look at its deadline once it is at rest. */
 static void touch(struct sim_host *host)
@@ -112,7 +112,7 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 	news(host);
 }
 
-/* ---- frames in --------------------------------------------------------- */
+/* ---- frames in ---------------------------------------------------------- */
 
 static void on_input(struct sim *sim, struct sim_event *ev)
 {
@@ -156,7 +156,7 @@ static void port_room(void *ctx)
 
 static const struct sim_port_ops port_ops = {.rx = port_rx, .room = port_room};
 
-/* ---- env --------------------------------------------------------------- */
+/* ---- env ---------------------------------------------------------------- */
 
 static uint64_t host_now_ns(struct env *env)
 {
@@ -289,7 +289,7 @@ static const struct env_ops env_ops = {
 	.tx_end = host_tx_end,
 };
 
-/* ---- the NIC's host ---------------------------------------------------- */
+/* ---- the NIC's host ----------------------------------------------------- */
 
 static struct sim_host *of_nic_host(struct nic_host *nh)
 {

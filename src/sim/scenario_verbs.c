@@ -53,8 +53,7 @@ void vs_trace(struct vs *vs, const char *fmt, ...)
 	fputc('\n', vs->opt->trace);
 }
 
-/* ---- the client at one end
- * ---------------------------------------------------- */
+/* ---- the client at one end ---------------------------------------------- */
 
 /* In the healed network: nothing of the chaos is left on this connection. */
 static bool calm(const struct vs_ep *ep)
@@ -169,8 +168,7 @@ static void datagrams(void *arg)
 	vs->running--;
 }
 
-/* ---- the director
- * --------------------------------------------------------------- */
+/* ---- the director ------------------------------------------------------- */
 
 static bool chaos_done(const struct vs *vs)
 {
@@ -306,8 +304,7 @@ static void director(void *arg)
 	vs->running--;
 }
 
-/* ---- one run
- * ----------------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------ */
 
 static int spawn_all(struct vs *vs)
 {

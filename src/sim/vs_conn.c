@@ -147,8 +147,7 @@ void vs_session_break(struct vs_session *s)
 	s->ep[1].drain_ps = now_ps;
 }
 
-/* ---- the end of an epoch
- * ----------------------------------------------------- */
+/* ---- the end of an epoch ------------------------------------------------ */
 
 static void check_explained(struct vs_ep *ep)
 {

@@ -203,8 +203,7 @@ int vs_world_create(struct vs *vs)
 	return err;
 }
 
-/* ---- taking it down
- * ----------------------------------------------------------- */
+/* ---- taking it down ----------------------------------------------------- */
 
 /* In teardown a refusal is a finding, too: nothing uses these any more. */
 static void undo(struct vs *vs, int err, const char *what)
