@@ -411,10 +411,10 @@ static uint32_t choose_psn(struct fuzz *f, const struct nic_qp *qp,
 				? qp->req.una_psn
 				: qp->rsp.epsn;
 
-	if (off > 100)
+	if (off > 120)
 		return wire_psn_add(base, (uint32_t)off << 16);
 	/* Small steps are the interesting ones, and most often none. */
-	return wire_psn_add(base, (uint32_t)(off / 16));
+	return wire_psn_add(base, (uint32_t)(off / 64 * (off & 7)));
 }
 
 static void send_packet(struct fuzz *f)
@@ -488,13 +488,10 @@ static int choose_sge(struct fuzz *f, struct ibv_sge *sge)
 	for (i = 0; i < n; i++) {
 		uint16_t at = next_u16(&f->s);
 
-		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)part(f, PART_OPEN) +
-				at % REGION_BYTES,
-			.length = choose_length(f, 256) % 2048,
-			.lkey = at & 0x8000 ? choose_key(f)
-					    : nic_mr_key(f->mr[0]),
-		};
+		sge[i].addr = (uintptr_t)part(f, PART_OPEN) + at % REGION_BYTES;
+		sge[i].length = choose_length(f, 256) % 2048;
+		sge[i].lkey =
+			at & 0x8000 ? choose_key(f) : nic_mr_key(f->mr[0]);
 	}
 	return n;
 }
@@ -546,7 +543,7 @@ static void post_send(struct fuzz *f)
 		extra.masked = &m;
 	/* Too long inline data and full queues are refused. */
 	(void)nic_qp_post_send(qp, &wr, &extra);
-	if (flags & 0x40)
+	if (!(flags & 0x40))
 		nic_qp_kick(qp);
 }
 
@@ -562,6 +559,7 @@ static void scribble(struct fuzz *f)
 static void change_state(struct fuzz *f)
 {
 	uint8_t n = next_u8(&f->s);
+	enum ibv_qp_state any;
 	unsigned i = n % QPS;
 
 	switch (n / QPS % 5) {
@@ -575,8 +573,8 @@ static void change_state(struct fuzz *f)
 		modify(f, i, IBV_QPS_SQD, IBV_QP_STATE);
 		break;
 	case 3:
-		modify(f, i, (enum ibv_qp_state)(next_u8(&f->s) % 8),
-		       next_u16(&f->s) << 4 | n);
+		any = (enum ibv_qp_state)(next_u8(&f->s) % 8);
+		modify(f, i, any, next_u16(&f->s) << 4 | n);
 		break;
 	default:
 		step_up(f, i);
@@ -593,7 +591,9 @@ static void revoke(struct fuzz *f)
 
 static void pass_time(struct fuzz *f)
 {
-	f->now_ns += (uint64_t)next_u8(&f->s) << (next_u8(&f->s) % 24);
+	uint64_t ns = next_u8(&f->s);
+
+	f->now_ns += ns << (next_u8(&f->s) % 24);
 	nic_tick(f->nic);
 }
 
