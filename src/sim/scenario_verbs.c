@@ -490,6 +490,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
 	if (err)
 		goto err_rack;
+	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err)
