@@ -13,7 +13,8 @@ check: all
 asan: build-asan/build.ninja
 	meson test -C build-asan --print-errorlogs
 tsan: build-tsan/build.ninja
-	meson test -C build-tsan --print-errorlogs --suite unit
+	meson test -C build-tsan --print-errorlogs --suite base --suite nic \
+		--suite os --suite verbs
 fuzz: build-fuzz/build.ninja
 	ninja -C build-fuzz
 	tools/fuzz build-fuzz $(SECONDS)

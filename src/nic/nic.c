@@ -23,8 +23,7 @@ const char *const nic_bug_names[NIC_BUG_COUNT] = {[NIC_BUG_NONE] = "none",
 #undef BUG_NAME
 };
 
-/* ---- life
- * --------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 {
@@ -143,8 +142,7 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 	};
 }
 
-/* ---- frames
- * ------------------------------------------------------------------------ */
+/* ---- frames ------------------------------------------------------------- */
 
 HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 {

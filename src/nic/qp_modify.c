@@ -273,13 +273,15 @@ static void enter(struct nic_qp *qp, enum ibv_qp_state next)
 		return;
 	}
 	qp->state = next;
-	if (next == IBV_QPS_SQD && old == IBV_QPS_RTS &&
-	    qp->sq.tail == qp->sq.send && qp->sqd_notify) {
+	if (next == IBV_QPS_SQD && old == IBV_QPS_RTS && qp_is_drained(qp) &&
+	    qp->sqd_notify) {
 		qp->sqd_notify = false;
 		qp_event(qp, IBV_EVENT_SQ_DRAINED);
 	}
-	if (next == IBV_QPS_RTS)
+	if (next == IBV_QPS_RTS) {
+		qp->sqd_notify = false;
 		nic_qp_kick(qp);
+	}
 }
 
 int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -319,6 +321,5 @@ void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr)
 	attr->rq_psn = qp->rsp.epsn;
 	attr->sq_psn = qp->req.next_psn;
 	attr->cap = qp->cap;
-	attr->sq_draining =
-		qp->state == IBV_QPS_SQD && qp->sq.tail != qp->sq.send;
+	attr->sq_draining = qp->state == IBV_QPS_SQD && !qp_is_drained(qp);
 }

@@ -148,7 +148,7 @@ bool requester_has_work(const struct nic_qp *qp)
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
 }
 
-/* ---- one packet ---------------------------------------------------------- */
+/* ---- one packet --------------------------------------------------------- */
 
 static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 {
@@ -171,7 +171,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	out->opcode = packet_opcode(op->info, i, n);
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
-	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
+	/* Only a message that ends in a completion can ask for an event. */
+	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED) &&
+			 (wire_opcodes[out->opcode].flags & WIRE_OP_RECV);
 	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
 	out->va = op->va;
 	out->dma_len = op->length;
@@ -263,7 +265,10 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!one && flying >= NIC_WINDOW_PACKETS &&
 		    wire_psn_diff(psn, req->una_psn) > 0)
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+		frame = env->ops->tx_begin(
+			env, qp->path,
+			WIRE_HDR_MAX + 8 +
+				(one ? 0 : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
@@ -389,7 +394,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		if (s != STEP_SENT || ended)
 			return s;
 	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode(&qp->sq, slot, &req->op))
+		if (sendq_decode_again(&qp->sq, slot, &req->op))
 			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 		req->op_slot = qp->sq.send;
 		req->op_valid = true;

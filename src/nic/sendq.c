@@ -323,7 +323,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-/* ---- execution ----------------------------------------------------------- */
+/* ---- execution ---------------------------------------------------------- */
 
 static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 {
@@ -404,7 +404,8 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 	op->opcode = (uint8_t)(be32_get(ctrl->opmod_idx_opcode) & 0xff);
 	op->info = wqe_op_get(op->opcode);
 	op->flags = ctrl->flags;
-	if (UNLIKELY(!op->info->name))
+	if (UNLIKELY(!op->info->name ||
+		     (slot->ah && !(op->info->flags & WQE_OP_UD))))
 		return -EINVAL;
 	if (op->info->flags & WQE_OP_KEY)
 		op->imm = be32_get(ctrl->imm);
@@ -425,8 +426,23 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 		return -EINVAL;
 	if (get_data(q, at + used, bytes - used, op))
 		return -EINVAL;
-	return (op->info->flags & WQE_OP_ATOMIC) && op->length != 8 ? -EINVAL
+	if ((op->info->flags & WQE_OP_ATOMIC) && op->length != 8)
+		return -EINVAL;
+	/* An answer has no place in the queue itself. */
+	return (op->info->flags & WQE_OP_RESPONSE) && op->is_inline ? -EINVAL
 								    : 0;
+}
+
+int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
+		       struct send_op *op)
+{
+	int err = sendq_decode(q, slot, op);
+
+	if (err)
+		return err;
+	return op->opcode == slot->opcode && op->length == slot->length
+		       ? 0
+		       : -EINVAL;
 }
 
 HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,

@@ -9,8 +9,7 @@ enum {
 	DEFAULT_TTL = 64,
 };
 
-/* ---- address handles
- * --------------------------------------------------------- */
+/* ---- address handles ---------------------------------------------------- */
 
 /* IPv4 and IPv6 peers alike: the MAC of a link-local address is in it, that of
  * another follows from the address by the rule of the env (gids[].mac). */
@@ -96,8 +95,7 @@ void nic_ah_destroy(struct nic_ah *ah)
 	ah_put(ah);
 }
 
-/* ---- paths: one per NIC that datagrams go to
- * ----------------------------------- */
+/* ---- paths: one per NIC that datagrams go to ---------------------------- */
 
 static struct env_path *path_to(struct nic *nic, const struct env_addr *dst,
 				uint32_t qpn)
@@ -151,8 +149,7 @@ void ud_path_down(struct nic *nic, struct env_path *path)
 	}
 }
 
-/* ---- packets
- * ------------------------------------------------------------------------ */
+/* ---- packets ------------------------------------------------------------ */
 
 int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 {

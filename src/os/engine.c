@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "cable.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum {
 	EVENT_MAX = 64,
@@ -47,7 +47,7 @@ enum {
 #define SLICE_NS       100000ull
 #define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
 
-/* ---- one turn -------------------------------------------------------- */
+/* ---- one turn ----------------------------------------------------------- */
 
 /* Moves a batch, runs timers if asked to look. Returns frames received. */
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
@@ -73,11 +73,11 @@ void engine_kick(struct os_host *h)
 	bell_kick(h->bell.event_fd);
 }
 
-/* ---- sockets ---------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------ */
 
 /* Connections, introductions, messages; the lock is held. Returns whether the
- * bell was rung. Cables that ended are left for the engine to reap: it may hold
- * events that point to them. */
+ * bell was rung: it stays so, for the engine to hear. Cables that ended are
+ * left for the engine to reap: it may hold events that point to them. */
 static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			  int count)
 {
@@ -85,7 +85,6 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 
 	for (int i = 0; i < count; i++) {
 		if (ev[i].data.ptr == &h->bell) {
-			bell_drain(&h->bell);
 			rung = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
@@ -96,7 +95,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 	return rung;
 }
 
-/* ---- the application's part ------------------------------------------ */
+/* ---- the application's part --------------------------------------------- */
 
 /* The engine sleeps and its bell is armed, but the application polls: disarm
  * it. The engine must not sleep long beside an application that may stop. */
@@ -132,6 +131,29 @@ static COLD void drive_sockets(struct os_host *h)
 		(void)handle_events(h, ev, n);
 }
 
+/*
+ * A program that polls in vain may be what keeps its peer from running: two
+ * pollers on one core cost each other a slice per message. Beside somebody who
+ * never yields the yield itself costs the slice: then we take as long for
+ * ourselves, which is our fair share.
+ */
+static void rest(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	uint64_t before_ns = host_now(h);
+	uint64_t after_ns;
+
+	if (before_ns <
+	    atomic_load_explicit(&e->no_rest_until_ns, memory_order_relaxed))
+		return;
+	sched_yield();
+	after_ns = host_now(h);
+	if (after_ns - before_ns > OS_SLICE_LOST_NS)
+		atomic_store_explicit(&e->no_rest_until_ns,
+				      2 * after_ns - before_ns,
+				      memory_order_relaxed);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -139,7 +161,7 @@ HOT void engine_drive(struct nic_host *host)
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
-		sched_yield(); /* the holder may wait for this core */
+		rest(h); /* the holder may wait for this core */
 		return;
 	}
 	e->drive_seq++;
@@ -153,10 +175,8 @@ HOT void engine_drive(struct nic_host *host)
 		drive_sockets(h);
 	tired = e->empties > EMPTIES_TO_YIELD;
 	lock_drop(&host->lock);
-	/* A program that polls in vain may be what keeps its peer from running:
-	 * alone a yield costs 0.2 us, not yielding costs a slice. */
 	if (tired)
-		sched_yield();
+		rest(h);
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */
@@ -176,17 +196,13 @@ void engine_leave(struct nic_host *host)
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
 
-	if (!atomic_load_explicit(&e->eager, memory_order_relaxed)) {
-		/* Taken bell: the engine looks every millisecond, and peers
-		 * nudge. A program that does one READ after the other comes
-		 * through here each time and must not pay. */
-		if (!bell_is_asleep(&h->bell) ||
-		    nic_outstanding(h->base.nic) == 0 || !lock_try(&host->lock))
-			return;
-		kick_if_late(h);
-		lock_drop(&host->lock);
+	/* Nothing outstanding: perhaps a program that does one READ after the
+	 * other, which comes through here each time and must not pay. If it
+	 * really goes, peers nudge and the engine looks within a millisecond;
+	 * that makes the host eager. */
+	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
+	    nic_outstanding(h->base.nic) == 0)
 		return;
-	}
 	lock_take(&host->lock);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
@@ -195,12 +211,12 @@ void engine_leave(struct nic_host *host)
 		bell_sleep(&h->bell, false);
 		if (host_ready(h))
 			engine_kick(h);
-		kick_if_late(h);
 	}
+	kick_if_late(h);
 	lock_drop(&host->lock);
 }
 
-/* ---- the engine ------------------------------------------------------ */
+/* ---- the engine --------------------------------------------------------- */
 
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)
@@ -213,7 +229,8 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 	if (n <= 0)
 		return;
 	lock_take(&h->base.lock);
-	(void)handle_events(h, ev, n);
+	if (handle_events(h, ev, n))
+		bell_drain(&h->bell);
 	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
@@ -258,7 +275,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	return true;
 }
 
-static void engine_sleep(struct os_host *h)
+/* Returns whether there was a reason to wake up, other than the time. */
+static bool engine_sleep(struct os_host *h)
 {
 	struct engine *e = &h->engine;
 	struct epoll_event ev[EVENT_MAX];
@@ -271,7 +289,7 @@ static void engine_sleep(struct os_host *h)
 	now_ns = host_now(h);
 	if (!prepare_sleep(h, now_ns)) {
 		lock_drop(&h->base.lock);
-		return;
+		return true;
 	}
 	wait_ns = e->wake_ns - now_ns;
 	seq = e->drive_seq;
@@ -286,12 +304,16 @@ static void engine_sleep(struct os_host *h)
 	bell_wake(&h->bell);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
-	rung = handle_events(h, ev, n > 0 ? n : 0) && !e->self_kick;
+	rung = handle_events(h, ev, n > 0 ? n : 0);
+	if (rung)
+		bell_drain(&h->bell);
+	rung = rung && !e->self_kick;
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
+	return n > 0;
 }
 
 /* Lets others run. Finds out when they want the core more than we do. */
@@ -385,8 +407,9 @@ static void *engine_main(void *arg)
 		}
 		if (idle && (driven || idle > h->cfg.engine_yields ||
 			     (crowded && idle > CROWDED_IDLES))) {
-			engine_sleep(h);
-			idle = 0;
+			/* One turn, for timers, and back to sleep: a process
+			 * without traffic must cost nothing. */
+			idle = engine_sleep(h) ? 0 : h->cfg.engine_yields;
 			continue;
 		}
 		if (now_ns >= e->sockets_ns)

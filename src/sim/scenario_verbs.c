@@ -14,7 +14,7 @@
 #include "vs_op.h"
 
 enum {
-	CHAOS_QUOTA = 60,
+	CHAOS_QUOTA = 90,
 	FINAL_QUOTA = 12,
 	DATAGRAM_STEPS = 60,
 };
@@ -53,8 +53,7 @@ void vs_trace(struct vs *vs, const char *fmt, ...)
 	fputc('\n', vs->opt->trace);
 }
 
-/* ---- the client at one end
- * ---------------------------------------------------- */
+/* ---- the client at one end ---------------------------------------------- */
 
 /* In the healed network: nothing of the chaos is left on this connection. */
 static bool calm(const struct vs_ep *ep)
@@ -63,7 +62,8 @@ static bool calm(const struct vs_ep *ep)
 	       !ep->flush_seen && !ep->short_seen;
 }
 
-/* An end may have failed while it had nothing outstanding to say so. */
+/* Is this end unfit for the strict part? It may have failed while it had
+ * nothing outstanding to say so, or have receives that are too small. */
 static bool broken(struct vs_ep *ep)
 {
 	struct ibv_qp_init_attr init;
@@ -71,6 +71,10 @@ static bool broken(struct vs_ep *ep)
 
 	if (ep->failed_cause || ep->node->crashed)
 		return true;
+	for (uint32_t i = ep->rq_head; i != ep->rq_tail; i++) {
+		if (ep->rq[i % VS_RQ_MAX].room < VS_MSG_MAX)
+			return true;
+	}
 	if (ibv_query_qp(ep->qp, &attr, IBV_QP_STATE, &init))
 		vs_fail(ep->s->vs, "%s: ibv_query_qp failed", ep->name);
 	return attr.qp_state != IBV_QPS_RTS;
@@ -118,6 +122,7 @@ static void step_run(struct vs_ep *ep)
 		if (finished(ep) && finished(ep->peer))
 			s->state = VS_DONE;
 	} else if (sim_rand_chance(&ep->rand, vs->break_ppm)) {
+		ep->broke = true;
 		vs_ep_fail_qp(ep);
 		vs_session_break(s);
 	}
@@ -163,8 +168,7 @@ static void datagrams(void *arg)
 	vs->running--;
 }
 
-/* ---- the director
- * --------------------------------------------------------------- */
+/* ---- the director ------------------------------------------------------- */
 
 static bool chaos_done(const struct vs *vs)
 {
@@ -186,6 +190,13 @@ static struct vs_session *any_session(struct vs *vs)
 	return &vs->sessions[sim_rand_below(&vs->rand, vs->session_count)];
 }
 
+static bool between(const struct vs_session *s, const struct vs_node *a,
+		    const struct vs_node *b)
+{
+	return (s->ep[0].node == a && s->ep[1].node == b) ||
+	       (s->ep[0].node == b && s->ep[1].node == a);
+}
+
 static void cut_for_a_while(struct vs *vs)
 {
 	struct vs_session *s = any_session(vs);
@@ -195,6 +206,10 @@ static void cut_for_a_while(struct vs *vs)
 	vs->res->counts.cuts++;
 	vs_trace(vs, "director: cut node %u from node %u", s->ep[0].node->index,
 		 s->ep[1].node->index);
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		if (between(&vs->sessions[i], s->ep[0].node, s->ep[1].node))
+			vs->sessions[i].was_cut = true;
+	}
 	sim_net_set_cut(a, b, true);
 	sim_fiber_sleep_ps(vs->sim,
 			   sim_rand_range(&vs->rand, 20, 8000) * SIM_US);
@@ -207,8 +222,10 @@ static void mark_broken(struct vs *vs, struct vs_node *at, struct vs_node *peer)
 		for (unsigned side = 0; side < 2; side++) {
 			struct vs_ep *ep = &vs->sessions[i].ep[side];
 
-			if (ep->node == at && ep->peer->node == peer)
-				ep->failed_cause = true;
+			if (ep->node != at || ep->peer->node != peer)
+				continue;
+			ep->failed_cause = true;
+			ep->s->was_cut = true;
 		}
 	}
 }
@@ -271,14 +288,14 @@ static void director(void *arg)
 		uint32_t what = sim_rand_below(&vs->rand, 100);
 
 		sim_fiber_sleep_ps(
-			vs->sim, sim_rand_range(&vs->rand, 10, 3000) * SIM_US);
-		if (what < 4) {
+			vs->sim, sim_rand_range(&vs->rand, 10, 1000) * SIM_US);
+		if (what < 2) {
 			cut_for_a_while(vs);
-		} else if (what < 6) {
+		} else if (what < 3) {
 			struct vs_session *s = any_session(vs);
 
 			report_path_down(vs, s->ep[0].node, s->ep[1].node);
-		} else if (what < 10 && may_crash) {
+		} else if (what < 15 && may_crash) {
 			may_crash = false;
 			crash(vs);
 		}
@@ -287,8 +304,7 @@ static void director(void *arg)
 	vs->running--;
 }
 
-/* ---- one run
- * ----------------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------ */
 
 static int spawn_all(struct vs *vs)
 {
@@ -435,22 +451,21 @@ static void draw_world(struct vs *vs)
 	struct sim_rand *r = &vs->rand;
 
 	sim_rand_init(r, vs->opt->seed, 1);
-	vs->faults = (struct sim_faults){
-		.loss_ppm = sim_rand_range(r, 3000, 100000),
-		.dup_ppm = sim_rand_range(r, 3000, 100000),
-		.reorder_ppm = sim_rand_range(r, 5000, 200000),
-		.corrupt_ppm = sim_rand_range(r, 3000, 30000),
-		.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US,
-	};
+	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
+	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */
-	if (sim_rand_below(r, 2)) {
-		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 3000);
+	vs->mild = sim_rand_below(r, 2);
+	if (vs->mild) {
+		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 8000);
 		vs->faults.corrupt_ppm =
-			u32_max(vs->faults.corrupt_ppm / 5, 3000);
+			u32_max(vs->faults.corrupt_ppm / 5, 8000);
 	}
-	vs->bad_ppm = sim_rand_below(r, 3) ? sim_rand_below(r, 20000) : 0;
-	vs->break_ppm = sim_rand_below(r, 3) ? sim_rand_below(r, 4000) : 0;
+	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
+	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
 	vs->len_class = sim_rand_range(r, 1, 3);
 }
 
@@ -475,6 +490,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
 	if (err)
 		goto err_rack;
+	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err)

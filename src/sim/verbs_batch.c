@@ -127,8 +127,8 @@ static void add_report(struct sim_verbs_sum *sum, const struct report *rep)
 	add_counts(&sum->counts, c);
 	/* Reports come in any order; the sum must not depend on it. */
 	sum->hash += res->hash * (2 * rep->seed + 1);
-	if (!res->violations && (!c->lost || !c->duplicated || !c->reordered ||
-				 !c->corrupted || !c->path_full))
+	if (!res->violations &&
+	    (!c->lost || !c->duplicated || !c->reordered || !c->corrupted))
 		sum->missing_kind++;
 	if (!res->violations && !rep->err)
 		return;

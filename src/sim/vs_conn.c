@@ -72,15 +72,15 @@ static int to_rtr(struct vs_ep *ep, uint8_t rd_atomic)
 static int to_rts(struct vs_ep *ep, uint8_t rd_atomic)
 {
 	bool healed = ep->s->vs->phase != VS_CHAOS;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		/* 0.26 to 4.2 milliseconds. */
-		.timeout = (uint8_t)sim_rand_range(&ep->rand, 6, 10),
-		.retry_cnt = (uint8_t)sim_rand_range(&ep->rand, 4, 7),
-		.rnr_retry = 7,
-		.sq_psn = ep->psn,
-		.max_rd_atomic = rd_atomic};
+	unsigned longer = ep->s->vs->mild ? 4 : 0;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+				   .rnr_retry = 7,
+				   .sq_psn = ep->psn,
+				   .max_rd_atomic = rd_atomic};
 
+	/* 0.26 to 2.1 milliseconds, or 4.2 to 34. */
+	attr.timeout = (uint8_t)(sim_rand_range(&ep->rand, 6, 9) + longer);
+	attr.retry_cnt = (uint8_t)sim_rand_range(&ep->rand, 4, 7);
 	if (!healed && sim_rand_below(&ep->rand, 4) == 0)
 		attr.rnr_retry = (uint8_t)sim_rand_range(&ep->rand, 1, 6);
 	ep->rnr_retry = attr.rnr_retry;
@@ -116,6 +116,7 @@ int vs_session_connect(struct vs_session *s)
 	for (unsigned i = 0; !err && i < 2; i++)
 		err = to_rts(&s->ep[i], rd);
 	s->epoch++;
+	s->was_cut = false;
 	s->state = VS_RUN;
 	return err;
 }
@@ -146,8 +147,7 @@ void vs_session_break(struct vs_session *s)
 	s->ep[1].drain_ps = now_ps;
 }
 
-/* ---- the end of an epoch
- * ----------------------------------------------------- */
+/* ---- the end of an epoch ------------------------------------------------ */
 
 static void check_explained(struct vs_ep *ep)
 {
@@ -158,6 +158,12 @@ static void check_explained(struct vs_ep *ep)
 	if (ep->flush_seen && !ep->failed_cause && !ep->short_seen &&
 	    !ep->peer->bad_posted)
 		vs_fail(vs, "%s: requests were flushed without a cause",
+			ep->name);
+	/* Several losses in a row are as good as impossible here. */
+	if (ep->gave_up && vs->mild && !ep->s->was_cut && !ep->bad_posted &&
+	    !ep->peer->failed_cause && !ep->peer->short_seen &&
+	    !ep->peer->broke && !ep->peer->node->crashed)
+		vs_fail(vs, "%s: out of retries, but the network is mild",
 			ep->name);
 	if (ep->short_claimed && !ep->peer->short_seen &&
 	    !ep->peer->node->crashed)
@@ -266,6 +272,8 @@ static int renew_ep(struct vs_ep *ep, bool recreate)
 	ep->bad_posted = false;
 	ep->short_seen = false;
 	ep->short_claimed = false;
+	ep->gave_up = false;
+	ep->broke = false;
 	ep->drained = false;
 	ep->unsignaled = 0;
 	return err;

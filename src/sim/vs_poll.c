@@ -50,9 +50,13 @@ static bool may_fail(struct vs_ep *ep, const struct vs_op *op,
 		ep->failed_cause = true;
 		return true;
 	}
-	if (status == IBV_WC_RETRY_EXC_ERR ||
-	    (status == IBV_WC_RNR_RETRY_EXC_ERR && vs_op_is_message(op) &&
-	     ep->rnr_retry < 7)) {
+	if (status == IBV_WC_RETRY_EXC_ERR) {
+		ep->gave_up = true;
+		ep->failed_cause = true;
+		return true;
+	}
+	if (status == IBV_WC_RNR_RETRY_EXC_ERR && vs_op_is_message(op) &&
+	    ep->rnr_retry < 7) {
 		ep->failed_cause = true;
 		return true;
 	}
@@ -308,8 +312,7 @@ static void complete_recv(struct vs_ep *ep, const struct ibv_wc *wc)
 	vs_msg_pop(from);
 }
 
-/* ---- polling
- * ----------------------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------ */
 
 static struct vs_ep *find_ep(struct vs_node *node, uint32_t qpn)
 {
@@ -337,13 +340,17 @@ static void note(struct vs_node *node, const struct ibv_wc *wc)
 		 node->index, wc->wr_id, wc->qp_num, wc->status);
 }
 
-static void dispatch(struct vs_node *node, struct ibv_cq *cq,
-		     const struct ibv_wc *wc)
+static void dispatch(struct vs_node *node, unsigned c, const struct ibv_wc *wc)
 {
+	struct ibv_cq *cq = node->cqs[c];
 	struct vs_ep *ep = find_ep(node, wc->qp_num);
 	bool is_recv = wc->wr_id & VS_ID_RECV;
 
 	note(node, wc);
+	vs_notify_seen(node, c,
+		       wc->status != IBV_WC_SUCCESS ||
+			       (is_recv && ep && ep->peer->msg_first &&
+				ep->peer->msg_first->solicited));
 	if (!ep)
 		vs_fail(node->vs, "node %u: completion of unknown queue pair",
 			node->index);
@@ -372,9 +379,11 @@ unsigned vs_poll(struct vs_node *node)
 			}
 			for (int i = 0; i < n && !node->vs->res->violations;
 			     i++)
-				dispatch(node, node->cqs[c], &wc[i]);
+				dispatch(node, c, &wc[i]);
 			total += (unsigned)n;
-		} while (n == POLL_BATCH && !node->vs->res->violations);
+		} while (n > 0 && !node->vs->res->violations);
+		if (!node->vs->res->violations)
+			vs_notify_check(node, c);
 	}
 	return total;
 }

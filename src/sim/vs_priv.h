@@ -138,6 +138,19 @@ struct vs_slots {
 	uint64_t sum[VS_SRQ_WR];
 };
 
+enum vs_arm_mode {
+	VS_ARM_NONE,
+	VS_ARM_ANY,
+	VS_ARM_SOLICITED,
+};
+
+/* What a CQ was asked to tell, and whether it must have told since. */
+struct vs_arm {
+	enum vs_arm_mode mode;
+	bool due;
+	bool told;
+};
+
 struct vs;
 struct vs_ep;
 struct vs_ud;
@@ -149,7 +162,9 @@ struct vs_node {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
+	struct ibv_comp_channel *channel;
 	struct ibv_cq *cqs[VS_CQ_MAX];
+	struct vs_arm arms[VS_CQ_MAX];
 	unsigned cq_count;
 	struct ibv_srq *srq;
 	struct vs_slots srq_slots;
@@ -193,8 +208,6 @@ struct vs_ep {
 	/* What the peer operates on, and what it must contain. */
 	struct vs_area window;
 	struct ibv_mr *window_mr;
-	struct ibv_mr *old_mr; /* until the peer's requests with it are done */
-	uint64_t old_mr_id;
 	uint32_t stale_key; /* of a region that is gone; 0: none */
 	uint8_t *shadow;
 	struct vs_area words;
@@ -225,6 +238,8 @@ struct vs_ep {
 	bool bad_posted;    /* a request that breaks the peer was posted */
 	bool short_seen;    /* a receive was too small */
 	bool short_claimed; /* the peer said that one of its was */
+	bool gave_up;	    /* the peer did not answer */
+	bool broke;	    /* the client wanted it so */
 	bool drained;
 	uint64_t drain_ps; /* since when */
 	/* Requests that ended with an unknown fate, oldest first. */
@@ -242,8 +257,8 @@ struct vs_session {
 	struct vs *vs;
 	unsigned index;
 	enum vs_state state;
-	bool final; /* strict: nothing may fail from here on */
-	bool was_cut;
+	bool final;   /* strict: nothing may fail from here on */
+	bool was_cut; /* in this epoch, the way between the ends */
 	uint32_t epoch;
 	enum ibv_mtu mtu;
 	struct vs_ep ep[2];
@@ -267,9 +282,11 @@ struct vs {
 	unsigned session_count;
 	struct vs_node nodes[VS_NODE_MAX];
 	struct vs_session sessions[VS_SESSION_MAX];
+	bool mild; /* too few losses for any request to run out of retries */
 	unsigned bad_ppm;   /* how often a request is made wrong */
 	unsigned break_ppm; /* how often a connection is broken */
 	unsigned len_class; /* how large requests tend to be */
+	uint64_t tapped;    /* frames looked at by vs_wire_check */
 	unsigned running;   /* client fibers that have not ended */
 };
 
@@ -282,7 +299,7 @@ static inline bool vs_over(const struct vs *vs)
 	return vs->res->violations || vs->phase == VS_OVER;
 }
 
-/* ---- vs_mem.c: areas, slots, canaries --------------------------------- */
+/* ---- vs_mem.c: areas, slots, canaries ----------------------------------- */
 int vs_area_add(struct vs_node *node, size_t len_bytes,
 		struct vs_area *out) MUST_CHECK;
 void vs_areas_check(struct vs_node *node);
@@ -308,7 +325,7 @@ unsigned vs_pieces(struct sim_rand *r, uint32_t len, unsigned piece_max,
 struct ibv_mr *vs_reg(struct vs_node *node, const struct vs_area *area,
 		      int access);
 
-/* ---- vs_shadow.c: what memory must contain ----------------------------- */
+/* ---- vs_shadow.c: what memory must contain ------------------------------ */
 void vs_shadow_post(struct vs_ep *ep, struct vs_op *op);
 void vs_shadow_success(struct vs_ep *ep, struct vs_op *op);
 /* All requests of `ep` are over and both queue pairs dead: adopts what is in
@@ -320,13 +337,13 @@ void vs_shared_final(struct vs_node *node);
 /* A WRITE's bytes, seen from the receive it produced. */
 void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op);
 
-/* ---- vs_post.c: random requests and receives --------------------------- */
+/* ---- vs_post.c: random requests and receives ---------------------------- */
 void vs_post_sends(struct vs_ep *ep);
 void vs_post_recvs(struct vs_ep *ep);
 void vs_post_srq(struct vs_node *node);
 void vs_op_put(struct vs_op *op);
 
-/* ---- vs_poll.c: completions -------------------------------------------- */
+/* ---- vs_poll.c: completions --------------------------------------------- */
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
 void vs_msg_pop(struct vs_ep *from);
@@ -334,7 +351,14 @@ void vs_msg_pop(struct vs_ep *from);
  * requests that were not flushed must have succeeded before. */
 void vs_retire_silent(struct vs_ep *ep);
 
-/* ---- vs_conn.c: connecting, failing, connecting again ------------------ */
+/* ---- vs_notify.c: completion events ------------------------------------- */
+/* A completion was taken from the CQ. `solicited`: also of interest to who
+ * asked for solicited ones only. */
+void vs_notify_seen(struct vs_node *node, unsigned cq, bool solicited);
+/* The CQ is empty: was there an event exactly when one was due? Arms anew. */
+void vs_notify_check(struct vs_node *node, unsigned cq);
+
+/* ---- vs_conn.c: connecting, failing, connecting again ------------------- */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
 int vs_session_connect(struct vs_session *s) MUST_CHECK;
 void vs_ep_fail_qp(struct vs_ep *ep);
@@ -345,10 +369,15 @@ void vs_session_drain(struct vs_ep *ep);
 /* Both ends are over for good: checks and frees what is left of them. */
 void vs_session_settle(struct vs_session *s);
 
-/* ---- vs_world.c: nodes and sessions ------------------------------------ */
+/* ---- vs_world.c: nodes and sessions ------------------------------------- */
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
 int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
+
+/* ---- vs_wire.c: frames as they are sent ------------------------------------
+ */
+/* A sim_net_tap; ctx is the struct vs. */
+void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes);
 
 /* ---- vs_ud.c: datagrams ------------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;

@@ -28,6 +28,14 @@ enum {
 		     IBV_ACCESS_REMOTE_ATOMIC,
 };
 
+/* Hosts start their engines in forked children as well, which the thread
+ * sanitizer does not expect. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 struct end_card {
 	uint32_t qpn;
 	uint32_t rkey;
@@ -251,6 +259,17 @@ static inline int end_wait(struct end *e, bool drive, unsigned timeout_ms)
 			e->host->ops->drive(e->host);
 		env_relax(e->host->env);
 	}
+}
+
+/*
+ * Before and after the test touches memory that a peer reads or writes. The
+ * order is given by the frames in between, which two mappings of one memory
+ * hide from the thread sanitizer.
+ */
+static inline void end_sync(struct end *e)
+{
+	lock_take(&e->host->lock);
+	lock_drop(&e->host->lock);
 }
 
 /* One request, driven to its end. */

@@ -56,6 +56,39 @@ static void moves_every_size_at_every_mtu(void **state)
 	}
 }
 
+static void connects_over_ipv6(void **state)
+{
+	struct conn c;
+	unsigned i;
+
+	conn_init(&c, IBV_MTU_256);
+	for (i = 0; i < 2; i++) {
+		struct ibv_qp_attr av = {
+			.ah_attr = {.is_global = 1, .port_num = 1}};
+
+		av.ah_attr.grh.sgid_index = 1;
+		memcpy(av.ah_attr.grh.dgid.raw,
+		       nic_get_config(c.e[!i].nic)->gids[1].ip, 16);
+		qp_to(c.e[i].qp, IBV_QPS_SQD);
+		assert_int_equal(nic_qp_modify(c.e[i].qp, &av, IBV_QP_AV), 0);
+		qp_to(c.e[i].qp, IBV_QPS_RTS);
+	}
+	fill(c.e[0].mem, 1000, 1);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_WRITE, 1, 0, 1000),
+			 0);
+	assert_int_equal(c.p.queue[c.p.tail % PAIR_QUEUE].bytes[14] >> 4, 6);
+	pair_run(&c.p);
+	expect_cqe(c.e[0].scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(c.e[0].mem, c.e[1].mem, 1000);
+	memset(c.e[0].mem, 0, 1000);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_READ, 2, 0, 1000),
+			 0);
+	pair_run(&c.p);
+	expect_cqe(c.e[0].scq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(c.e[0].mem, c.e[1].mem, 1000);
+	conn_release(&c);
+}
+
 static void atomics_return_the_former_value(void **state)
 {
 	struct conn c;
@@ -426,6 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moves_every_size_at_every_mtu),
+		cmocka_unit_test(connects_over_ipv6),
 		cmocka_unit_test(atomics_return_the_former_value),
 		cmocka_unit_test(survives_the_loss_of_any_frame),
 		cmocka_unit_test(gives_up_when_nobody_answers),

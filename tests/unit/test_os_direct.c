@@ -123,6 +123,7 @@ static void test_read_only(void **state)
 
 	fixture_init(&f, END_GRANT_READ_ONLY);
 	b->mem[3] = 9; /* the owner still writes */
+	end_sync(b);
 	assert_true(become_direct(&f));
 	assert_int_equal(a->mem[3], 9);
 	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_WRITE, 0, 8),
@@ -200,7 +201,20 @@ static void test_many_grants(void **state)
 	host->ops->close(host);
 }
 
-/* ---- the guard --------------------------------------------------------- */
+/* ---- the guard ---------------------------------------------------------- */
+
+/* The thread sanitizer holds a lock of its own during an atomic access; one
+ * that faults and is left by a jump would keep it. */
+#if defined(__SANITIZE_THREAD__)
+#define ATOMICS_MAY_FAULT false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ATOMICS_MAY_FAULT false
+#endif
+#endif
+#ifndef ATOMICS_MAY_FAULT
+#define ATOMICS_MAY_FAULT true
+#endif
 
 static sigjmp_buf out;
 
@@ -230,7 +244,8 @@ static void test_guard(void **state)
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	/* Half of it is still there. */
 	assert_int_equal(fault_guard_read(&r, far, buf, 4096), 0);
-	for (unsigned i = 0; i < 3; i++) {
+	assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
+	for (unsigned i = 0; i < 3 && ATOMICS_MAY_FAULT; i++) {
 		assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
 		assert_int_equal(fault_guard_write(&r, far, buf, 8192),
 				 -EFAULT);

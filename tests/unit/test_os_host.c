@@ -49,12 +49,15 @@ static void test_all_operations(void **state)
 
 	memset(a->mem, 0x5a, 5000);
 	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_WRITE, 0, 5000), 0);
+	end_sync(b);
 	assert_memory_equal(a->mem, b->mem, 5000);
 	memset(b->mem + 8192, 0xa5, 9000);
+	end_sync(b);
 	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_READ, 8192, 9000), 0);
 	assert_memory_equal(a->mem + 8192, b->mem + 8192, 9000);
 	assert_int_equal(
 		end_do(a, &b->card, IBV_WR_ATOMIC_FETCH_AND_ADD, 40000, 8), 0);
+	end_sync(b);
 	assert_int_equal(b->mem[40000], 1);
 	end_post_recv(b, 50000, 100);
 	assert_int_equal(end_do(a, &b->card, IBV_WR_SEND, 0, 100), 0);
@@ -109,6 +112,7 @@ static void test_loop_to_self(void **state)
 	end_connect(&e[0], &e[1].card);
 	end_connect(&e[1], &e[0].card);
 	e[1].mem[77] = 42;
+	end_sync(&e[1]);
 	assert_int_equal(end_do(&e[0], &e[1].card, IBV_WR_RDMA_READ, 0, 30000),
 			 0);
 	assert_int_equal(e[0].mem[77], 42);
@@ -170,7 +174,7 @@ static void test_idle_cost(void **state)
 	assert_true(us < 10000);
 }
 
-/* ---- two processes ---------------------------------------------------- */
+/* ---- two processes ------------------------------------------------------ */
 
 static void child_serve(const struct os_config *cfg, int in, int out)
 {

@@ -459,6 +459,33 @@ static void test_reset_purges(void **state)
 	pair_close(&p);
 }
 
+/* qperf knows no GIDs: without one, the peer is on this host. */
+static void test_address_without_gid(void **state)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.ah_attr = {.port_num = 1},
+	};
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+		   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		   IBV_QP_MIN_RNR_TIMER;
+	struct pair p = {0};
+
+	pair_open(&p);
+	p.pd = ibv_alloc_pd(p.ctx);
+	side_make(&p, &p.a, IBV_QPT_RC, 0);
+	side_init(&p.a);
+	attr.dest_qp_num = p.a.qp->qp_num;
+	assert_int_equal(ibv_modify_qp(p.a.qp, &attr, mask), 0);
+	assert_int_equal(p.a.qp->state, IBV_QPS_RTR);
+	side_break(&p.a);
+	assert_int_equal(ibv_dealloc_pd(p.pd), 0);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_masked_atomics),
 		cmocka_unit_test(test_reset_purges),
+		cmocka_unit_test(test_address_without_gid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,7 +25,7 @@ struct loop {
 	struct nic_host host;
 	struct env env;
 	unsigned opens;
-	unsigned leaves;
+	atomic_uint leaves;
 	unsigned head;
 	unsigned tail;
 	size_t len_bytes[LOOP_FRAMES];
@@ -134,7 +135,7 @@ static void loop_drive(struct nic_host *host)
 
 static void loop_leave(struct nic_host *host)
 {
-	container_of(host, struct loop, host)->leaves++;
+	atomic_fetch_add(&container_of(host, struct loop, host)->leaves, 1);
 }
 
 static void loop_close(struct nic_host *host)

@@ -4,8 +4,8 @@
  * base.lock, except the fields marked atomic, which others may read. The engine
  * thread holds the lock for one turn at a time and never while it sleeps.
  */
-#ifndef AQ_HOST_PRIV_H
-#define AQ_HOST_PRIV_H
+#ifndef AQ_OS_PRIV_H
+#define AQ_OS_PRIV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,6 +76,8 @@ struct engine {
 	uint32_t long_yields;	   /* a score; high: somebody shares the core */
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
+	/* Drivers do not yield before; several of them make it less exact. */
+	_Atomic uint64_t no_rest_until_ns;
 };
 
 struct os_host {
