@@ -7,8 +7,10 @@
  *
  * What always holds:
  *  - a source or destination port is held by at most one granted chunk;
- *  - messages of one (source, destination) pair are granted whole and in the
- *    order of their notifications, whatever the policy says about others;
+ *  - messages of one lane of a (source, destination) pair are granted whole and
+ *    in the order of their notifications, whatever the policy says about
+ * others. Lanes keep apart what needs no common order: answers to reads,
+ * writes, and the processes of a node where order is per process;
  *  - a port is released at the wire time of its chunk, counted in blocks from
  *    the grant, not when the bytes arrive.
  */
@@ -48,7 +50,8 @@ struct edm_grant {
 
 struct edm_sched_config {
 	uint32_t ports;
-	uint32_t active_max; /* notifications of one pair; ENOSPC beyond */
+	uint32_t lanes;	     /* per pair */
+	uint32_t active_max; /* notifications of one lane; ENOSPC beyond */
 	uint32_t chunk_bytes;
 	uint64_t block_ps;
 	enum edm_md md;
@@ -69,6 +72,7 @@ struct edm_sched_config {
 
 struct edm_demand {
 	uint16_t src, dst; /* of the data */
+	uint16_t lane;
 	uint32_t handle;
 	uint32_t bytes;
 	uint32_t first_extra_bytes; /* the address in a first write chunk */
@@ -92,7 +96,7 @@ int edm_sched_create(const struct edm_sched_config *config,
 		     struct edm_sched **out) MUST_CHECK;
 void edm_sched_destroy(struct edm_sched *s);
 
-/* -ENOSPC: the pair has active_max already; -ENETDOWN: a port is disabled. */
+/* -ENOSPC: the lane has active_max already; -ENETDOWN: a port is disabled. */
 int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 		     const struct edm_demand *d) MUST_CHECK;
 void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token);

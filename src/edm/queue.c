@@ -22,8 +22,9 @@ enum {
 	SHIFT_MAX = 20,
 };
 
-#define HORIZON_PS UINT64_C(250000) /* longer than one crossing of the fabric \
-				     */
+#define HORIZON_PS                                                 \
+	UINT64_C(250000) /* longer than one crossing of the fabric \
+			  */
 
 struct far {
 	uint64_t at_ps;

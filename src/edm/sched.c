@@ -24,6 +24,9 @@ static int config_check(const struct edm_sched_config *c)
 	if (c->ports < 2 || c->ports > EDM_NODES_MAX)
 		return error_set(-EINVAL, "ports: %u is not in 2..%d", c->ports,
 				 EDM_NODES_MAX);
+	if (!c->lanes || c->lanes > 64)
+		return error_set(-EINVAL, "lanes: %u is not in 1..64",
+				 c->lanes);
 	if (!c->active_max || c->active_max > UINT16_MAX)
 		return error_set(-EINVAL,
 				 "active: %u notifications per pair "
@@ -49,18 +52,20 @@ static int config_check(const struct edm_sched_config *c)
 
 static int memory_get(struct edm_sched *s)
 {
-	uint32_t n = s->c.ports;
+	size_t n = s->c.ports, wide = n * s->c.lanes;
 
-	s->pair = calloc((size_t)n * n, sizeof(*s->pair));
-	s->rival_memory = malloc(sizeof(struct sched_rival) * n * n * 2);
+	s->pair = calloc(n * wide, sizeof(*s->pair));
+	s->rival_memory = malloc(sizeof(struct sched_rival) * n * wide * 2);
 	s->depth = calloc(n, sizeof(*s->depth));
 	s->round = calloc(n, sizeof(*s->round));
 	s->later = calloc(n, sizeof(*s->later));
+	s->round_lane = calloc(n, sizeof(*s->round_lane));
+	s->stir = calloc(2 * n, sizeof(*s->stir));
 	s->entry = malloc(ENTRIES_FIRST * sizeof(*s->entry));
 	s->entry_size = ENTRIES_FIRST;
 	s->entry_used = 1;
 	if (!s->pair || !s->rival_memory || !s->depth || !s->round ||
-	    !s->later || !s->entry)
+	    !s->later || !s->entry || !s->round_lane || !s->stir)
 		return -ENOMEM;
 	for (int side = 0; side < SCHED_SIDES; side++) {
 		s->port[side] = calloc(n, sizeof(**s->port));
@@ -68,7 +73,7 @@ static int memory_get(struct edm_sched *s)
 			return -ENOMEM;
 		for (uint32_t p = 0; p < n; p++)
 			s->port[side][p].rival =
-				s->rival_memory + ((size_t)side * n + p) * n;
+				s->rival_memory + (side * n + p) * wide;
 	}
 	return 0;
 }
@@ -103,6 +108,8 @@ void edm_sched_destroy(struct edm_sched *s)
 	free(s->depth);
 	free(s->round);
 	free(s->later);
+	free(s->round_lane);
+	free(s->stir);
 	free(s->entry);
 	free(s->age);
 	free(s->age_order);
@@ -194,13 +201,15 @@ static void rival_key_set(struct sched_port *p, uint32_t place, uint64_t key)
 }
 
 static void rival_add(struct edm_sched *s, int side, uint32_t port,
-		      uint32_t peer, uint64_t key)
+		      uint32_t peer, uint32_t lane, uint64_t key)
 {
 	struct sched_port *p = &s->port[side][port];
 	uint32_t place = p->rival_count++;
 
-	p->rival[place] = (struct sched_rival){key, (uint16_t)peer};
-	sched_pair_at(s, side, port, peer)->place[side] = (uint16_t)place;
+	s->epoch++;
+	p->rival[place] =
+		(struct sched_rival){key, (uint16_t)peer, (uint16_t)lane};
+	sched_pair_at(s, side, port, peer, lane)->place[side] = (uint16_t)place;
 	if (p->rival_count == 1) {
 		p->top = 0;
 		p->top_known = true;
@@ -210,12 +219,13 @@ static void rival_add(struct edm_sched *s, int side, uint32_t port,
 }
 
 static void rival_remove(struct edm_sched *s, int side, uint32_t port,
-			 uint32_t peer)
+			 uint32_t peer, uint32_t lane)
 {
 	struct sched_port *p = &s->port[side][port];
-	uint32_t place = sched_pair_at(s, side, port, peer)->place[side];
+	uint32_t place = sched_pair_at(s, side, port, peer, lane)->place[side];
 	uint32_t last = --p->rival_count;
 
+	s->epoch++;
 	if (p->top == place)
 		p->top_known = false;
 	else if (p->top == last)
@@ -223,31 +233,35 @@ static void rival_remove(struct edm_sched *s, int side, uint32_t port,
 	if (place == last)
 		return;
 	p->rival[place] = p->rival[last];
-	sched_pair_at(s, side, port, p->rival[place].peer)->place[side] =
-		(uint16_t)place;
+	sched_pair_at(s, side, port, p->rival[place].peer, p->rival[place].lane)
+		->place[side] = (uint16_t)place;
 }
 
-static void pair_show(struct edm_sched *s, uint32_t src, uint32_t dst)
+static void pair_show(struct edm_sched *s, uint32_t src, uint32_t dst,
+		      uint32_t lane)
 {
-	struct sched_pair *pair = sched_pair_of(s, src, dst);
+	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
 	uint64_t key = key_of(s, &s->entry[pair->head]);
 
-	rival_add(s, SCHED_SRC, src, dst, key);
-	rival_add(s, SCHED_DST, dst, src, key);
+	rival_add(s, SCHED_SRC, src, dst, lane, key);
+	rival_add(s, SCHED_DST, dst, src, lane, key);
 }
 
-static void pair_key_changed(struct edm_sched *s, uint32_t src, uint32_t dst)
+static void pair_key_changed(struct edm_sched *s, uint32_t src, uint32_t dst,
+			     uint32_t lane)
 {
-	struct sched_pair *pair = sched_pair_of(s, src, dst);
+	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
 	uint64_t key = key_of(s, &s->entry[pair->head]);
 
+	s->epoch++;
 	rival_key_set(&s->port[SCHED_SRC][src], pair->place[SCHED_SRC], key);
 	rival_key_set(&s->port[SCHED_DST][dst], pair->place[SCHED_DST], key);
 }
 
-static void pair_head_done(struct edm_sched *s, uint32_t src, uint32_t dst)
+static void pair_head_done(struct edm_sched *s, uint32_t src, uint32_t dst,
+			   uint32_t lane)
 {
-	struct sched_pair *pair = sched_pair_of(s, src, dst);
+	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
 	uint32_t e = pair->head;
 
 	pair->head = s->entry[e].next;
@@ -255,12 +269,12 @@ static void pair_head_done(struct edm_sched *s, uint32_t src, uint32_t dst)
 	s->depth[dst]--;
 	entry_put(s, e);
 	if (pair->head) {
-		pair_key_changed(s, src, dst);
+		pair_key_changed(s, src, dst, lane);
 		return;
 	}
 	pair->tail = SCHED_NONE;
-	rival_remove(s, SCHED_SRC, src, dst);
-	rival_remove(s, SCHED_DST, dst, src);
+	rival_remove(s, SCHED_SRC, src, dst, lane);
+	rival_remove(s, SCHED_DST, dst, src, lane);
 }
 
 /* ---- age cap ------------------------------------------------------------- */
@@ -314,22 +328,33 @@ static void age_apply(struct edm_sched *s, uint64_t now_ps)
 		struct sched_port *p = &s->port[SCHED_SRC][src];
 
 		for (uint32_t i = 0; i < p->rival_count; i++)
-			pair_key_changed(s, src, p->rival[i].peer);
+			pair_key_changed(s, src, p->rival[i].peer,
+					 p->rival[i].lane);
 	}
 }
 
 /* ---- holds and grants -----------------------------------------------------
  */
 
-/* A control block goes between the blocks of a chunk and makes it longer; on an
- * idle port it costs nothing that anybody waits for. */
+/*
+ * A control block goes between the blocks of a chunk and makes it longer, or
+ * right behind it; on a port that has been idle it costs nothing that anybody
+ * waits for. Charging only ports that are busy at this instant is not enough:
+ * when chunks in and out of a node end together, that misses every grant, and
+ * the egress queue grows by one block per chunk.
+ */
 static void control_charge(struct edm_sched *s, int side, uint32_t port,
 			   uint64_t now_ps, uint32_t blocks)
 {
 	struct sched_port *p = &s->port[side][port];
 
-	if (s->c.charge_control && p->free_ps > now_ps)
-		p->free_ps += blocks * s->c.block_ps;
+	if (!s->c.charge_control)
+		return;
+	p->free_ps += blocks * s->c.block_ps;
+	if (p->free_ps <= now_ps || p->wake_ps || s->c.discipline == EDM_SLOT)
+		return;
+	p->wake_ps = p->free_ps;
+	s->c.wake(s->c.owner, p->wake_ps, port << 16 | port);
 }
 
 uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p)
@@ -342,10 +367,10 @@ uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p)
 }
 
 uint32_t sched_chunk_blocks(const struct edm_sched *s, uint32_t src,
-			    uint32_t dst)
+			    uint32_t dst, uint32_t lane)
 {
 	const struct sched_entry *e =
-		&s->entry[sched_pair_of(s, src, dst)->head];
+		&s->entry[sched_pair_of(s, src, dst, lane)->head];
 
 	return edm_blocks(s->c.md,
 			  u32_min(e->left_bytes, s->c.chunk_bytes) +
@@ -362,9 +387,9 @@ static void port_hold(struct edm_sched *s, int side, uint32_t port,
 }
 
 void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
-		 uint32_t dst)
+		 uint32_t dst, uint32_t lane)
 {
-	struct sched_pair *pair = sched_pair_of(s, src, dst);
+	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
 	struct sched_entry *e = &s->entry[pair->head];
 	struct edm_grant g = {
 		.issue_ps = u64_max(now_ps,
@@ -372,7 +397,7 @@ void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 					    s->port[SCHED_DST][dst].free_ps)),
 		.handle = e->handle,
 		.bytes = u32_min(e->left_bytes, s->c.chunk_bytes),
-		.blocks = sched_chunk_blocks(s, src, dst),
+		.blocks = sched_chunk_blocks(s, src, dst, lane),
 		.src = (uint16_t)src,
 		.dst = (uint16_t)dst,
 		.first = !e->started,
@@ -387,9 +412,9 @@ void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 	port_hold(s, SCHED_DST, dst, g.issue_ps, hold_ps);
 	s->stats.grants++;
 	if (g.last)
-		pair_head_done(s, src, dst);
+		pair_head_done(s, src, dst, lane);
 	else
-		pair_key_changed(s, src, dst);
+		pair_key_changed(s, src, dst, lane);
 	control_charge(s, SCHED_DST, src, now_ps, down);
 	s->c.grant(s->c.owner, &g);
 	if (s->c.discipline != EDM_SLOT) {
@@ -408,8 +433,9 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 	struct sched_pair *pair;
 	uint32_t e;
 
-	ASSERT(d->src < s->c.ports && d->dst < s->c.ports && d->bytes);
-	pair = sched_pair_of(s, d->src, d->dst);
+	ASSERT(d->src < s->c.ports && d->dst < s->c.ports &&
+	       d->lane < s->c.lanes && d->bytes);
+	pair = sched_pair_of(s, d->src, d->dst, d->lane);
 	if (s->port[SCHED_SRC][d->src].disabled ||
 	    s->port[SCHED_DST][d->dst].disabled)
 		return -ENETDOWN;
@@ -442,8 +468,8 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 		return 0;
 	}
 	pair->head = pair->tail = e;
-	pair_show(s, d->src, d->dst);
-	sched_match_arrival(s, now_ps, d->src, d->dst);
+	pair_show(s, d->src, d->dst, d->lane);
+	sched_match_arrival(s, now_ps, d->src, d->dst, d->lane);
 	return 0;
 }
 
@@ -483,7 +509,7 @@ void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token)
 int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 		       const struct edm_demand *d)
 {
-	struct sched_pair *pair = sched_pair_of(s, d->src, d->dst);
+	struct sched_pair *pair = sched_pair_of(s, d->src, d->dst, d->lane);
 
 	for (uint32_t e = pair->head; e; e = s->entry[e].next) {
 		if (s->entry[e].handle != d->handle)
@@ -491,7 +517,7 @@ int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 		if (d->bytes > s->entry[e].left_bytes) {
 			s->entry[e].left_bytes = d->bytes;
 			if (e == pair->head)
-				pair_key_changed(s, d->src, d->dst);
+				pair_key_changed(s, d->src, d->dst, d->lane);
 		}
 		return 0;
 	}
@@ -507,16 +533,17 @@ void edm_sched_disable_port(struct edm_sched *s, uint16_t port,
 		p->disabled = true;
 		while (p->rival_count) {
 			uint32_t peer = p->rival[0].peer;
+			uint32_t lane = p->rival[0].lane;
 			struct sched_pair *pair =
-				sched_pair_at(s, side, port, peer);
+				sched_pair_at(s, side, port, peer, lane);
 
 			if (dropped)
 				dropped(s->c.owner,
 					s->entry[pair->head].handle);
 			if (side == SCHED_SRC)
-				pair_head_done(s, port, peer);
+				pair_head_done(s, port, peer, lane);
 			else
-				pair_head_done(s, peer, port);
+				pair_head_done(s, peer, port, lane);
 		}
 	}
 }

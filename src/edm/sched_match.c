@@ -6,122 +6,198 @@
  */
 #include "sched_priv.h"
 
+enum {
+	/* Messages looked at for one decision. Beyond that a message counts as
+	 * not wanted: only reached where many equal messages queue, where
+	 * reserving gains nothing anyway. */
+	WANTED_BUDGET = 48,
+};
+
 static int other(int side)
 {
 	return side == SCHED_SRC ? SCHED_DST : SCHED_SRC;
 }
 
 static void grant_at(struct edm_sched *s, uint64_t now_ps, int side,
-		     uint32_t port, uint32_t peer)
+		     uint32_t port, const struct sched_rival *r)
 {
+	uint32_t peer = r->peer, lane = r->lane;
+
 	if (side == SCHED_SRC)
-		sched_grant(s, now_ps, port, peer);
+		sched_grant(s, now_ps, port, peer, lane);
 	else
-		sched_grant(s, now_ps, peer, port);
+		sched_grant(s, now_ps, peer, port, lane);
 }
 
 /* ---- asynchronous ---------------------------------------------------------
  */
 
-static void async_release(struct edm_sched *s, uint64_t now_ps, int side,
-			  uint32_t port)
+/* The best message of this port, not better than `floor`, whose other port is
+ * free; NULL: none. */
+static const struct sched_rival *best_free(const struct edm_sched *s,
+					   uint64_t now_ps, int side,
+					   uint32_t port, uint64_t floor)
 {
 	const struct sched_port *p = &s->port[side][port];
 	const struct sched_port *peers = s->port[other(side)];
-	uint64_t best = SCHED_NO_KEY;
-	uint32_t peer = 0;
+	const struct sched_rival *best = NULL;
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		const struct sched_rival *r = &p->rival[i];
 
-		if (r->key < best && peers[r->peer].free_ps <= now_ps) {
-			best = r->key;
-			peer = r->peer;
-		}
+		if (r->key >= floor && (!best || r->key < best->key) &&
+		    peers[r->peer].free_ps <= now_ps)
+			best = r;
 	}
-	if (best != SCHED_NO_KEY)
-		grant_at(s, now_ps, side, port, peer);
+	return best;
+}
+
+static void async_release(struct edm_sched *s, uint64_t now_ps, int side,
+			  uint32_t port)
+{
+	const struct sched_rival *r = best_free(s, now_ps, side, port, 0);
+
+	if (r)
+		grant_at(s, now_ps, side, port, r);
 }
 
 /* ---- reservation -----------------------------------------------------------
  */
 
-/* Until when a free port must be left for a message that is the best at both of
- * its ports and waits for the other one; 0 when it may be given away. */
-static uint64_t reserved_until(struct edm_sched *s, int side, uint32_t port,
-			       uint64_t now_ps, uint32_t *peer)
+/*
+ * Whether a message would be served now if all ports were free and everything
+ * went strictly by key: no better message of either of its ports would be. The
+ * answer depends on better messages only, so the recursion ends; it is kept
+ * until a key changes.
+ */
+static bool wanted(struct edm_sched *s, uint32_t src, uint32_t dst,
+		   uint32_t lane, uint64_t key, unsigned *budget)
 {
-	struct sched_port *p = &s->port[side][port];
-	struct sched_port *q;
+	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
+	const uint32_t end[SCHED_SIDES] = {src, dst};
 
-	if (!p->rival_count)
-		return 0;
-	*peer = p->rival[sched_top(p)].peer;
-	q = &s->port[other(side)][*peer];
-	if (q->rival[sched_top(q)].peer != port || q->free_ps <= now_ps)
-		return 0;
-	return q->free_ps;
-}
-
-static bool may_use(struct edm_sched *s, int side, uint32_t port, uint32_t peer,
-		    uint64_t now_ps, uint64_t end_ps)
-{
-	uint32_t top;
-	uint64_t until = reserved_until(s, side, port, now_ps, &top);
-
-	return !until || top == peer || end_ps <= until;
-}
-
-/* The best message of this port that may go now. */
-static bool reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
-			uint32_t port)
-{
-	struct sched_port *p = &s->port[side][port];
-	const struct sched_port *peers = s->port[other(side)];
-	uint64_t floor = 0;
-
-	for (;;) {
-		uint64_t best = SCHED_NO_KEY;
-		uint32_t peer = 0, src, dst;
-		uint64_t end_ps;
+	if (pair->epoch == s->epoch)
+		return pair->wanted;
+	if (!*budget)
+		return false;
+	--*budget;
+	for (int side = 0; side < SCHED_SIDES; side++) {
+		const struct sched_port *p = &s->port[side][end[side]];
 
 		for (uint32_t i = 0; i < p->rival_count; i++) {
 			const struct sched_rival *r = &p->rival[i];
+			uint32_t a = side == SCHED_SRC ? src : r->peer;
+			uint32_t b = side == SCHED_SRC ? r->peer : dst;
 
-			if (r->key >= floor && r->key < best &&
-			    peers[r->peer].free_ps <= now_ps) {
-				best = r->key;
-				peer = r->peer;
-			}
-		}
-		if (best == SCHED_NO_KEY)
+			if (r->key >= key ||
+			    !wanted(s, a, b, r->lane, r->key, budget))
+				continue;
+			pair->epoch = s->epoch;
+			pair->wanted = false;
 			return false;
-		src = side == SCHED_SRC ? port : peer;
-		dst = side == SCHED_SRC ? peer : port;
-		end_ps = now_ps +
-			 sched_chunk_blocks(s, src, dst) * s->c.block_ps;
-		if (may_use(s, side, port, peer, now_ps, end_ps) &&
-		    may_use(s, other(side), peer, port, now_ps, end_ps)) {
-			s->stats.backfills +=
-				p->rival[sched_top(p)].peer != peer;
-			sched_grant(s, now_ps, src, dst);
-			return true;
 		}
-		floor = best + 1;
+	}
+	pair->epoch = s->epoch;
+	pair->wanted = true;
+	return true;
+}
+
+/* Whether a free port may carry this chunk until end_ps: the message that is
+ * wanted there goes first, and while that waits for its other port, only what
+ * ends in time may be slipped in. */
+static bool may_use(struct edm_sched *s, int side, uint32_t port, uint64_t key,
+		    uint64_t end_ps)
+{
+	const struct sched_port *p = &s->port[side][port];
+	const struct sched_port *peers = s->port[other(side)];
+	unsigned budget = WANTED_BUDGET;
+
+	for (uint32_t i = 0; i < p->rival_count; i++) {
+		const struct sched_rival *r = &p->rival[i];
+		uint32_t src = side == SCHED_SRC ? port : r->peer;
+		uint32_t dst = side == SCHED_SRC ? r->peer : port;
+
+		/* At most one message of a port is wanted. */
+		if (wanted(s, src, dst, r->lane, r->key, &budget))
+			return r->key == key ||
+			       end_ps <= peers[r->peer].free_ps;
+	}
+	return true;
+}
+
+/* What kept the peers of this port waiting may be over: have those that could
+ * not do anything try again. */
+static void stir_peers(struct edm_sched *s, int side, uint32_t port)
+{
+	const struct sched_port *p = &s->port[side][port];
+	struct sched_port *peers = s->port[other(side)];
+
+	for (uint32_t i = 0; i < p->rival_count; i++) {
+		uint32_t peer = p->rival[i].peer;
+
+		if (!peers[peer].parked || peers[peer].stirred)
+			continue;
+		peers[peer].stirred = true;
+		s->stir[s->stir_count++] = peer << 1 | (uint32_t)other(side);
+	}
+}
+
+/* Grants the best message of this port that may go now. */
+static void reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
+			uint32_t port)
+{
+	struct sched_port *p = &s->port[side][port];
+	uint64_t floor = 0;
+
+	p->parked = false;
+	for (;;) {
+		const struct sched_rival *r =
+			best_free(s, now_ps, side, port, floor);
+		uint32_t src, dst;
+		uint64_t end_ps;
+
+		if (!r)
+			return;
+		src = side == SCHED_SRC ? port : r->peer;
+		dst = side == SCHED_SRC ? r->peer : port;
+		end_ps = now_ps + sched_chunk_blocks(s, src, dst, r->lane) *
+					  s->c.block_ps;
+		if (may_use(s, SCHED_SRC, src, r->key, end_ps) &&
+		    may_use(s, SCHED_DST, dst, r->key, end_ps)) {
+			s->stats.backfills +=
+				p->rival[sched_top(p)].key != r->key;
+			s->port[SCHED_SRC][src].parked = false;
+			s->port[SCHED_DST][dst].parked = false;
+			grant_at(s, now_ps, side, port, r);
+			stir_peers(s, SCHED_SRC, src);
+			stir_peers(s, SCHED_DST, dst);
+			return;
+		}
+		p->parked = true;
+		s->port[other(side)][r->peer].parked = true;
+		floor = r->key + 1;
+	}
+}
+
+static void reserve_settle(struct edm_sched *s, uint64_t now_ps)
+{
+	while (s->stir_count) {
+		uint32_t token = s->stir[--s->stir_count];
+		int side = (int)(token & 1);
+		struct sched_port *p = &s->port[side][token >> 1];
+
+		p->stirred = false;
+		if (p->free_ps <= now_ps)
+			reserve_try(s, now_ps, side, token >> 1);
 	}
 }
 
 /* ---- slots ------------------------------------------------------------------
  */
 
-static uint64_t slot_ps(const struct edm_sched *s)
-{
-	return s->c.slot_blocks * s->c.block_ps;
-}
-
 static void slot_ask(struct edm_sched *s, uint64_t now_ps)
 {
-	uint64_t slot = slot_ps(s);
+	uint64_t slot = s->c.slot_blocks * s->c.block_ps;
 
 	if (s->ticking)
 		return;
@@ -130,21 +206,20 @@ static void slot_ask(struct edm_sched *s, uint64_t now_ps)
 		  SCHED_TOKEN_TICK);
 }
 
-static bool best_unmatched(struct edm_sched *s, int side, uint32_t port,
-			   uint32_t *peer)
+static const struct sched_rival *best_unmatched(const struct edm_sched *s,
+						int side, uint32_t port)
 {
 	const struct sched_port *p = &s->port[side][port];
 	const struct sched_port *peers = s->port[other(side)];
-	uint64_t best = SCHED_NO_KEY;
+	const struct sched_rival *best = NULL;
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
-		if (p->rival[i].key < best &&
-		    !peers[p->rival[i].peer].matched) {
-			best = p->rival[i].key;
-			*peer = p->rival[i].peer;
-		}
+		const struct sched_rival *r = &p->rival[i];
+
+		if ((!best || r->key < best->key) && !peers[r->peer].matched)
+			best = r;
 	}
-	return best != SCHED_NO_KEY;
+	return best;
 }
 
 /*
@@ -163,22 +238,27 @@ static void slot_match(struct edm_sched *s, uint64_t now_ps)
 	while (more) {
 		more = false;
 		for (uint32_t d = 0; d < n; d++) {
-			uint32_t src, back;
+			const struct sched_rival *r, *back;
 
-			if (s->port[SCHED_DST][d].matched ||
-			    !best_unmatched(s, SCHED_DST, d, &src) ||
-			    !best_unmatched(s, SCHED_SRC, src, &back) ||
-			    back != d)
+			if (s->port[SCHED_DST][d].matched)
+				continue;
+			r = best_unmatched(s, SCHED_DST, d);
+			if (!r)
+				continue;
+			back = best_unmatched(s, SCHED_SRC, r->peer);
+			if (back->key != r->key)
 				continue;
 			s->port[SCHED_DST][d].matched = true;
-			s->port[SCHED_SRC][src].matched = true;
-			s->round[count] = (uint16_t)src;
+			s->port[SCHED_SRC][r->peer].matched = true;
+			s->round[count] = r->peer;
+			s->round_lane[count] = r->lane;
 			s->later[count++] = (uint16_t)d;
 			more = true;
 		}
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sched_grant(s, now_ps, s->round[i], s->later[i]);
+		sched_grant(s, now_ps, s->round[i], s->later[i],
+			    s->round_lane[i]);
 	s->stats.matchings += count != 0;
 }
 
@@ -202,18 +282,24 @@ static void slot_tick(struct edm_sched *s, uint64_t now_ps)
  * ----------------------------------------------------------- */
 
 void sched_match_arrival(struct edm_sched *s, uint64_t now_ps, uint32_t src,
-			 uint32_t dst)
+			 uint32_t dst, uint32_t lane)
 {
+	bool both_free = sched_free(s, SCHED_SRC, src, now_ps) &&
+			 sched_free(s, SCHED_DST, dst, now_ps);
+
 	switch (s->c.discipline) {
 	case EDM_ASYNC:
-		if (sched_free(s, SCHED_SRC, src, now_ps) &&
-		    sched_free(s, SCHED_DST, dst, now_ps))
-			sched_grant(s, now_ps, src, dst);
+		if (both_free)
+			sched_grant(s, now_ps, src, dst, lane);
 		return;
 	case EDM_RESERVE:
-		if (sched_free(s, SCHED_SRC, src, now_ps) &&
-		    sched_free(s, SCHED_DST, dst, now_ps))
-			(void)reserve_try(s, now_ps, SCHED_DST, dst);
+		if (both_free)
+			reserve_try(s, now_ps, SCHED_DST, dst);
+		/* It may have taken the first place from one that others
+		 * were kept waiting for. */
+		stir_peers(s, SCHED_SRC, src);
+		stir_peers(s, SCHED_DST, dst);
+		reserve_settle(s, now_ps);
 		return;
 	case EDM_SLOT:
 		slot_ask(s, now_ps);
@@ -232,7 +318,8 @@ void sched_match_release(struct edm_sched *s, uint64_t now_ps, int side,
 		async_release(s, now_ps, side, port);
 		return;
 	case EDM_RESERVE:
-		(void)reserve_try(s, now_ps, side, port);
+		reserve_try(s, now_ps, side, port);
+		reserve_settle(s, now_ps);
 		return;
 	case EDM_SLOT:
 		return;

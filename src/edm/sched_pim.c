@@ -69,75 +69,70 @@ void sched_pim_release(struct edm_sched *s, uint64_t now_ps, int side,
 		sched_pim_ask(s, now_ps, p->rival[i].peer);
 }
 
-static uint64_t best_request(struct edm_sched *s, uint32_t dst, uint64_t now_ps,
-			     uint32_t *src)
+static const struct sched_rival *best_request(const struct edm_sched *s,
+					      uint32_t dst, uint64_t now_ps)
 {
 	const struct sched_port *p = &s->port[SCHED_DST][dst];
-	uint64_t best = SCHED_NO_KEY;
+	const struct sched_rival *best = NULL;
 
 	if (!near_free(s, SCHED_DST, dst, now_ps))
-		return best;
+		return NULL;
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		const struct sched_rival *r = &p->rival[i];
 
-		if (r->key < best && near_free(s, SCHED_SRC, r->peer, now_ps)) {
-			best = r->key;
-			*src = r->peer;
-		}
+		if ((!best || r->key < best->key) &&
+		    near_free(s, SCHED_SRC, r->peer, now_ps))
+			best = r;
 	}
 	return best;
 }
 
-/* Requests are kept at the source: the destination with the best key. */
-static void requests_collect(struct edm_sched *s, uint64_t now_ps)
+/* Sources keep the best request; returns how many destinations asked. */
+static uint32_t requests_collect(struct edm_sched *s, uint64_t now_ps)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < s->round_count; i++) {
-		uint32_t dst = s->round[i], src = 0;
-		uint64_t key = best_request(s, dst, now_ps, &src);
-		struct sched_port *p = &s->port[SCHED_SRC][src];
+		uint32_t dst = s->round[i];
+		const struct sched_rival *r = best_request(s, dst, now_ps);
+		struct sched_port *p;
 
-		if (key == SCHED_NO_KEY)
+		if (!r)
 			continue; /* asks again when a port is released */
 		s->round[kept++] = (uint16_t)dst;
-		s->port[SCHED_DST][dst].request = src;
-		if (!p->asked ||
-		    key < s->port[SCHED_DST][p->request]
-				    .rival[sched_pair_of(s, src, p->request)
-						   ->place[SCHED_DST]]
-				    .key) {
-			p->asked = true;
-			p->request = dst;
-		}
+		s->port[SCHED_DST][dst].request = r->peer;
+		p = &s->port[SCHED_SRC][r->peer];
+		if (p->asked && p->request_key < r->key)
+			continue;
+		p->asked = true;
+		p->request = dst;
+		p->request_lane = r->lane;
+		p->request_key = r->key;
 	}
-	s->round_count = kept;
+	return kept;
 }
 
 void sched_pim_tick(struct edm_sched *s, uint64_t now_ps)
 {
-	uint32_t lost = 0;
+	uint32_t count, lost = 0;
 
 	s->stats.matchings++;
-	requests_collect(s, now_ps);
-	for (uint32_t i = 0; i < s->round_count; i++) {
+	count = requests_collect(s, now_ps);
+	for (uint32_t i = 0; i < count; i++) {
 		uint32_t dst = s->round[i];
 		struct sched_port *p =
 			&s->port[SCHED_SRC][s->port[SCHED_DST][dst].request];
 
-		if (!p->asked || p->request != dst)
+		if (p->request != dst)
 			s->round[lost++] = (uint16_t)dst;
-		else
-			p->matched = true;
 	}
-	/* Losers first, so that a grant's upcall finds the round in order. */
 	for (uint32_t src = 0; src < s->c.ports; src++) {
 		struct sched_port *p = &s->port[SCHED_SRC][src];
 
 		if (!p->asked)
 			continue;
-		p->asked = p->matched = false;
-		sched_grant(s, now_ps, src, p->request);
+		p->asked = false;
+		sched_grant(s, now_ps, src, p->request, p->request_lane);
 	}
 	s->round_count = lost;
 	if (lost && --s->round_left) {

@@ -89,6 +89,7 @@ static void rig_init(struct rig *r, struct edm_sched_config c)
 {
 	memset(r, 0, sizeof(*r));
 	c.ports = PORTS;
+	c.lanes = c.lanes ? c.lanes : 1;
 	c.active_max = ACTIVE;
 	c.block_ps = BLOCK_PS;
 	c.grant = on_grant;
@@ -259,11 +260,11 @@ static void test_pipelined(void **state)
 
 	assert_non_null(r);
 	rig_init(r, discipline(EDM_ASYNC, EDM_FCFS));
-	put(r, 0, 1, 2, 5840);
+	put(r, 10000, 1, 2, 5840);
 	run(r);
 	assert_int_equal(r->grants, 23);
 	/* The last grant leaves after 34 + 21 x 33 blocks. */
-	assert_int_equal(r->m[0].done_ps, (34 + 21 * 33) * BLOCK_PS);
+	assert_int_equal(r->m[0].done_ps - 10000, (34 + 21 * 33) * BLOCK_PS);
 	rig_release(r);
 	free(r);
 }
@@ -306,7 +307,7 @@ static uint64_t long_done(uint64_t age_cap_ps)
 	c.age_cap_ps = age_cap_ps;
 	rig_init(r, c);
 	put(r, 0, 0, 1, 4000);
-	for (unsigned i = 0; i < 2000; i++)
+	for (unsigned i = 0; i < MESSAGES - 1; i++)
 		put(r, 1 + i * 6400, (uint16_t)(i % 3), 1 + (i % 3 == 1) * 2,
 		    64);
 	run(r);
@@ -340,11 +341,11 @@ static void test_renotify(void **state)
 	assert_non_null(r);
 	rig_init(r, discipline(EDM_ASYNC, EDM_FCFS));
 	r->m[0] = (struct message){.src = 4, .dst = 5, .left = 600};
-	assert_int_equal(edm_sched_notify(r->s, 0, &d), 0);
+	assert_int_equal(edm_sched_notify(r->s, 10000, &d), 0);
 	assert_int_equal(r->grants, 1);
 	/* The first grant was lost: the sender still lacks all 600 bytes. */
 	r->m[0].left = 600;
-	assert_int_equal(edm_sched_renotify(r->s, 10, &d), 0);
+	assert_int_equal(edm_sched_renotify(r->s, 10010, &d), 0);
 	while (edm_queue_pop(r->q, &e))
 		edm_sched_wake(r->s, e.at_ps, e.a);
 	assert_int_equal(r->m[0].left, 0);
@@ -353,7 +354,8 @@ static void test_renotify(void **state)
 	r->m[0].left = d.bytes = 88;
 	r->m[0].started = false;
 	r->finished[4][5] = 0;
-	assert_int_equal(edm_sched_renotify(r->s, edm_queue_now(r->q), &d), 0);
+	assert_int_equal(
+		edm_sched_renotify(r->s, edm_queue_now(r->q) + 99999, &d), 0);
 	assert_int_equal(r->m[0].left, 0);
 	rig_release(r);
 	free(r);
@@ -398,6 +400,7 @@ static void test_bad_config(void **state)
 	struct edm_sched *s;
 
 	good.ports = 4;
+	good.lanes = 2;
 	good.active_max = 3;
 	good.block_ps = 640;
 	c = good;
