@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "edm_timing.h"
 #include "latency.h"
 
 /* Computed by hand from the lines of the table. */
@@ -103,6 +104,32 @@ static void figure5(void **state)
 	assert_int_not_equal(edm_lat_path(EDM_LAT_READ, &c, &p), 0);
 }
 
+/* The cluster simulation and this model count the same steps. */
+static void simulation_agrees(void **state)
+{
+	static const uint32_t rates[] = {25, 100, 400, 800};
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
+		for (int md = 0; md < 2; md++)
+			for (uint32_t bytes = 8; bytes <= 248; bytes += 8) {
+				struct edm_lat_config c = {.gbps = rates[i],
+							   .data_bytes = bytes,
+							   .md = md};
+				struct edm_config sim;
+
+				edm_config_init(&sim);
+				sim.gbps = rates[i];
+				sim.md = md;
+				assert_int_equal(edm_timing_alone_ps(
+							 &sim, EDM_READ, bytes),
+						 total(EDM_LAT_READ, c));
+				assert_int_equal(edm_timing_alone_ps(&sim,
+								     EDM_WRITE,
+								     bytes),
+						 total(EDM_LAT_WRITE, c));
+			}
+}
+
 static void loopback(void **state)
 {
 	assert_int_equal(edm_lat_loopback_ps(), 154880);
@@ -115,6 +142,7 @@ int main(void)
 		cmocka_unit_test(table1_paper),
 		cmocka_unit_test(table1_edm_lines),
 		cmocka_unit_test(figure5),
+		cmocka_unit_test(simulation_agrees),
 		cmocka_unit_test(loopback),
 	};
 
