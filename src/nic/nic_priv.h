@@ -168,6 +168,13 @@ bool recvq_take(struct nic_qp *qp, struct recv_op *op);
 
 /* ---- sendq.c: work queue entries ---------------------------------------- */
 
+/* Where a request's message bytes are. */
+struct send_data {
+	uint32_t off;  /* of the first data segment, in the queue */
+	uint16_t segs; /* pointers, when not inline */
+	bool is_inline;
+};
+
 /* Beside each entry of a send queue: what the NIC remembers of it. */
 struct send_slot {
 	uint64_t wr_id;
@@ -176,7 +183,8 @@ struct send_slot {
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t length; /* message bytes */
-	uint8_t opcode;	 /* enum wqe_opcode */
+	struct send_data data;
+	uint8_t opcode; /* enum wqe_opcode */
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
 	bool rd_counted;   /* part of rd_outstanding */
@@ -203,13 +211,11 @@ struct send_op {
 	const struct wqe_op *info;
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t flags;	/* enum wqe_ctrl_flags */
-	bool is_inline;
-	uint32_t imm; /* as ibv_wc shows it: network order, or a key */
+	uint32_t imm;	/* as ibv_wc shows it: network order, or a key */
 	uint32_t rkey;
 	uint64_t va;
 	struct atomic_op atomic;
-	uint32_t data_off;  /* byte offset of the first data segment */
-	uint32_t data_segs; /* pointers, when not inline */
+	struct send_data data;
 	uint32_t length;
 	uint32_t dest_qpn; /* datagrams */
 	uint32_t qkey;
@@ -230,16 +236,17 @@ int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
 		       struct send_op *op) MUST_CHECK;
 /* Copies message bytes between the data segments and a buffer. -EFAULT: a
  * local key does not cover them. */
-int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		 uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
-int sendq_scatter(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		  const uint8_t *src, uint32_t len_bytes) MUST_CHECK;
+int sendq_gather(struct nic_qp *qp, const struct send_data *data,
+		 uint32_t offset, uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
+int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
+		  uint32_t offset, const uint8_t *src,
+		  uint32_t len_bytes) MUST_CHECK;
 /* Are all data segments usable with this access? */
 int sendq_check(struct nic_qp *qp, const struct send_op *op,
 		uint32_t access) MUST_CHECK;
 /* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
  * NULL: no valid key. Inline data is found in the queue itself. */
-uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
+uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 		     uint32_t offset, uint32_t access, uint32_t *len_bytes);
 
 static inline bool slot_needs_response(const struct send_slot *slot)
@@ -302,7 +309,7 @@ struct requester {
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint64_t deadline_ns;
+	bool progressed; /* since the timer was set */
 	struct timer timer;
 	struct send_op op;
 };

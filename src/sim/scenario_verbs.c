@@ -112,6 +112,12 @@ static void step_run(struct vs_ep *ep)
 
 	vs_post_recvs(ep);
 	if (vs->phase == VS_HEALED && !s->final) {
+		/* Healed before all was posted: one more request, signaled as
+		 * every last one, tells that those before it are done. */
+		if (ep->unsignaled && ep->posted < ep->quota) {
+			ep->quota = ep->posted + 1;
+			vs_post_sends(ep);
+		}
 		if (calm(ep) && (calm(ep->peer) || ep->peer->node->crashed))
 			start_final(s);
 		return;
