@@ -171,6 +171,6 @@ fi
 suite e2e build --suite e2e
 
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
-	check bench-verbs build/aquifer bench verbs --check || true
+	check bench-verbs build/aquifer bench verbs || true
 fi
 finish
