@@ -303,15 +303,12 @@ struct requester {
 	uint32_t send_pkt; /* packets of slot `send` already sent */
 	uint32_t rd_outstanding;
 	uint32_t unasked; /* packets since acknowledgement was asked for */
-	uint32_t op_slot; /* whose WQE `op` holds, when op_valid */
-	bool op_valid;
 	bool rnr_wait;
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed; /* since the timer was set */
 	struct timer timer;
-	struct send_op op;
 };
 
 struct nic_qp {

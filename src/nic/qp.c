@@ -150,7 +150,6 @@ static void retire_send(struct nic_qp *qp)
 	if ((int32_t)(q->send - q->tail) < 0) {
 		q->send = q->tail;
 		qp->req.send_pkt = 0;
-		qp->req.op_valid = false;
 	}
 	atomic_store_explicit(
 		&nic->outstanding,
