@@ -171,7 +171,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	out->opcode = packet_opcode(op->info, i, n);
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
-	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
+	/* Only a message that ends in a completion can ask for an event. */
+	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED) &&
+			 (wire_opcodes[out->opcode].flags & WIRE_OP_RECV);
 	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
 	out->va = op->va;
 	out->dma_len = op->length;

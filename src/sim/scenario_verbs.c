@@ -451,13 +451,11 @@ static void draw_world(struct vs *vs)
 	struct sim_rand *r = &vs->rand;
 
 	sim_rand_init(r, vs->opt->seed, 1);
-	vs->faults = (struct sim_faults){
-		.loss_ppm = sim_rand_range(r, 8000, 100000),
-		.dup_ppm = sim_rand_range(r, 8000, 100000),
-		.reorder_ppm = sim_rand_range(r, 8000, 200000),
-		.corrupt_ppm = sim_rand_range(r, 8000, 30000),
-		.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US,
-	};
+	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
+	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */
 	vs->mild = sim_rand_below(r, 2);
@@ -492,6 +490,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
 	if (err)
 		goto err_rack;
+	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err)
