@@ -17,6 +17,8 @@ case ${1:-} in
 	;;
 esac
 
+# A finding of UBSan is a failure, not a remark.
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=build-logs
 passed=0
 failed=0
@@ -145,8 +147,8 @@ suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
 	# Long runs find nothing more in there, but take four times as long.
-	suite asan build-asan --suite unit --suite fuzz --suite e2e \
-		--no-suite long
+	suite asan build-asan --suite unit --suite fuzz --suite sim \
+		--suite e2e --no-suite long
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)

@@ -56,7 +56,8 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	/* Completions without an owner are those of a purged queue pair. */
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner)
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||

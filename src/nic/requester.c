@@ -265,8 +265,8 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			return STEP_WAIT;
 		frame = env->ops->tx_begin(
 			env, qp->path,
-			WIRE_HDR_MAX + WIRE_TAIL_MAX +
-				(one ? 0 : u32_min(qp->mtu, op->length)));
+			wire_frame_bound(one ? 0
+					     : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)

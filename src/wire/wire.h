@@ -27,6 +27,13 @@ enum {
 	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_TAIL_MAX,
 };
 
+/* Room for a frame with this much payload, pad and ICRC included; at most
+ * WIRE_FRAME_MAX. */
+static inline size_t wire_frame_bound(size_t payload_bytes)
+{
+	return WIRE_FRAME_MAX - WIRE_MTU_MAX + payload_bytes;
+}
+
 #define WIRE_PSN_MASK 0xffffffu
 #define WIRE_QPN_MASK 0xffffffu
 
