@@ -172,6 +172,12 @@ fi
 
 suite e2e build --suite e2e
 
+if ((full)); then
+	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
+		true
+	check interleavings env EDM_INTERLEAVINGS=1000000 \
+		build/src/test_edm_phy_link || true
+fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	check bench-verbs build/aquifer bench verbs || true
 fi
