@@ -334,7 +334,6 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct nic_cq *send_cq;
 	struct nic_cq *recv_cq;
-	struct recv_op recv;
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
@@ -342,6 +341,7 @@ struct nic_qp {
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
+	struct recv_op recv; /* large, and only receives use it */
 };
 
 struct nic_ah {

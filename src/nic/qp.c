@@ -98,9 +98,10 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 		return err;
 	if (nic->qp_count >= NIC_QP_MAX / 2)
 		return -ENOMEM; /* more would make free numbers hard to find */
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(CACHE_LINE, align_up(sizeof(*qp), CACHE_LINE));
 	if (!qp)
 		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
 	qp->nic = nic;
 	qp->pd = pd;
 	qp->type = attr->type;
