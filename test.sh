@@ -17,6 +17,8 @@ case ${1:-} in
 	;;
 esac
 
+# A finding of UBSan is a failure, not a remark.
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=build-logs
 passed=0
 failed=0
@@ -124,6 +126,13 @@ tsan_wrapper() {
 	fi
 }
 
+# The threaded rooms, without what TSan cannot run.
+tsan_names() {
+	meson test -C build-tsan --list --suite base --suite os --suite nic \
+		--suite verbs 2>/dev/null | sed -n 's,.* / ,,p' |
+		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
+}
+
 need_packages build run test
 
 check format format_check || true
@@ -137,16 +146,20 @@ suite unit build --suite unit
 suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
-	suite asan build-asan --suite unit --suite fuzz --suite e2e
+	# Long runs find nothing more in there, but take four times as long.
+	suite asan build-asan --suite unit --suite fuzz --suite sim \
+		--suite e2e --no-suite long
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)
-	suite tsan build-tsan "${wrapper[@]}" --suite base --suite os \
-		--suite nic --suite verbs
+	mapfile -t names < <(tsan_names)
+	suite tsan build-tsan "${wrapper[@]}" "${names[@]}"
+	skipped=$((skipped + $(grep -vc '^#' tools/tsan-skip.txt)))
+	sed -n 's/^\([^# ]*\) /    skipped \1 under TSan: /p' tools/tsan-skip.txt
 fi
 
 if build/aquifer sim verbs --help >/dev/null 2>&1; then
-	seeds=50
+	seeds=200
 	((full)) && seeds=1000
 	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
 fi
@@ -159,7 +172,13 @@ fi
 
 suite e2e build --suite e2e
 
+if ((full)); then
+	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
+		true
+	check interleavings env EDM_INTERLEAVINGS=1000000 \
+		build/src/test_edm_phy_link || true
+fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
-	check bench-verbs build/aquifer bench verbs --check || true
+	check bench-verbs build/aquifer bench verbs || true
 fi
 finish

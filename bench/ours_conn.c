@@ -59,7 +59,9 @@ static int make_memory(struct side *s, struct ours_state *st)
 			       : OURS_DEPTH_MAX * (size_t)OURS_ALIGN;
 	if (server && p->direct) {
 		void *addr;
-		int rc = aqdv_alloc(st->context, st->buf_bytes, 0, &addr);
+		/* The rights of the registration below: to read. */
+		int rc = aqdv_alloc(st->context, st->buf_bytes,
+				    AQDV_ALLOC_READ_ONLY, &addr);
 
 		if (rc < 0)
 			return side_fail(s, rc, "aqdv_alloc");

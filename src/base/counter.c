@@ -21,7 +21,7 @@
 
 enum {
 	NAME_TRIES = 16, /* files of one process with one name */
-	LOCK_TRIES = 8,	 /* races with a cleaner; each needs another one */
+	NAME_BYTES = 64, /* of a file name, with the NUL */
 };
 
 const struct layout_kind counter_layout = {
@@ -51,47 +51,45 @@ struct counter_file {
 	struct counter_header *header; /* start of the mapping */
 	struct counter_entry *entries;
 	size_t size_bytes;
-	int fd; /* holds the flock; -1: on the heap */
+	bool is_mapped; /* else on the heap */
+	int fd;		/* holds the flock; -1 on the heap and in a child */
 	pid_t owner;
 	char path[COUNTER_PATH_MAX];
 };
 
-static void make_name(char name[64], const char *process, unsigned attempt)
+static void make_name(char name[NAME_BYTES], const char *process,
+		      unsigned attempt)
 {
 	char *c;
 
-	snprintf(name, 64, "%d-%.*s", (int)getpid(), COUNTER_PROCESS_MAX - 1,
-		 process);
+	snprintf(name, NAME_BYTES, "%d-%.*s", (int)getpid(),
+		 COUNTER_PROCESS_MAX - 1, process);
 	for (c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
 			*c = '_';
 	if (attempt)
-		snprintf(c, 64 - (size_t)(c - name), ".%u", attempt);
+		snprintf(c, NAME_BYTES - (size_t)(c - name), ".%u", attempt);
 }
 
-/* Makes a new file and locks it. A cleaner may see it in between, find the lock
- * free and remove it: then the file has no name any more, and the next attempt
- * makes another. */
+/* Makes a new file of that name that is locked from the moment it is there: it
+ * is made under a hidden name, which cleaners leave alone while it is young. */
 static int open_locked(int dir_fd, const char *name)
 {
-	unsigned i;
+	char hidden[NAME_BYTES + 1];
+	int fd, err = 0;
 
-	for (i = 0; i < LOCK_TRIES; i++) {
-		struct stat st;
-		int fd = openat(dir_fd, name,
-				O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
-					O_CLOEXEC,
-				0600);
-
-		if (fd < 0)
-			return -errno;
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0)
-			return fd;
-		/* A cleaner holds it and will remove it. */
+	snprintf(hidden, sizeof(hidden), ".%s", name);
+	fd = openat(dir_fd, hidden,
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) ||
+	    linkat(dir_fd, hidden, dir_fd, name, 0))
+		err = -errno;
+	unlinkat(dir_fd, hidden, 0);
+	if (err)
 		close(fd);
-	}
-	return -EBUSY;
+	return err ? err : fd;
 }
 
 /* Opens <rundir>/counters/<pid>-<process>; sets path and fd. */
@@ -100,7 +98,7 @@ static int open_file(struct counter_file *f, const char *rundir,
 {
 	int dir_fd = rundir_subdir_open(rundir, "counters");
 	int fd = -EEXIST;
-	char name[64];
+	char name[NAME_BYTES];
 	unsigned i;
 
 	if (dir_fd < 0)
@@ -116,6 +114,20 @@ static int open_file(struct counter_file *f, const char *rundir,
 	snprintf(f->path, sizeof(f->path), "%s/counters/%s", rundir, name);
 	f->fd = fd;
 	return 0;
+}
+
+/* Through a descriptor of its own: a mapping keeps the open file it was made
+ * from, and with it the flock, alive in every child. */
+static void *map_apart(const char *path, size_t size_bytes)
+{
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	void *map;
+
+	if (fd < 0)
+		return MAP_FAILED;
+	map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return map;
 }
 
 static int map_file(struct counter_file *f, const char *rundir,
@@ -135,13 +147,13 @@ static int map_file(struct counter_file *f, const char *rundir,
 	err = -posix_fallocate(f->fd, 0, (off_t)f->size_bytes);
 	if (err)
 		goto err_unlink;
-	map = mmap(NULL, f->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   f->fd, 0);
+	map = map_apart(f->path, f->size_bytes);
 	if (map == MAP_FAILED) {
 		err = -errno;
 		goto err_unlink;
 	}
 	f->header = map;
+	f->is_mapped = true;
 	return 0;
 
 err_unlink:
@@ -230,20 +242,27 @@ void counter_file_destroy(struct counter_file *f)
 			free(g->values);
 		free(g);
 	}
-	if (f->fd >= 0) {
-		if (f->owner == getpid())
-			unlink(f->path);
+	if (f->is_mapped && f->owner == getpid())
+		unlink(f->path);
+	if (f->is_mapped)
 		munmap(f->header, f->size_bytes);
-		close(f->fd);
-	} else {
+	else
 		free(f->header);
-	}
+	if (f->fd >= 0)
+		close(f->fd);
 	free(f);
+}
+
+void counter_file_after_fork(struct counter_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
 }
 
 const char *counter_file_path(const struct counter_file *f)
 {
-	return f->fd >= 0 ? f->path : NULL;
+	return f->is_mapped ? f->path : NULL;
 }
 
 /* Room for `count` entries and their values: something given back, or new, or,

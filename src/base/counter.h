@@ -6,8 +6,8 @@
  *
  * The owner holds an flock on its file for as long as it lives. A file whose
  * lock is free belongs to nobody: whoever starts or lists removes it, so a
- * killed process leaves nothing behind for long. (A child that was forked and
- * did not exec shares the lock and keeps its parent's file until it ends.)
+ * killed process leaves nothing behind for long. A forked child shares the lock
+ * and must give its share up: counter_file_after_fork().
  *
  * The file, in host byte order after the layout header, never leaves a machine:
  *
@@ -70,7 +70,7 @@ STATIC_ASSERT(offsetof(struct counter_entry, kind) == 56, "counter kind");
 
 extern const struct layout_kind counter_layout;
 
-/* ---- the owner ------------------------------------------------------- */
+/* ---- the owner ---------------------------------------------------------- */
 
 /* May be used from any thread; what a group's values are guarded by is up to
  * the group's user. */
@@ -88,6 +88,9 @@ int counter_file_create(const char *rundir, const char *process,
 /* Also removes the file, unless this is a child of the process that made it.
  * All groups end with it. */
 void counter_file_destroy(struct counter_file *file);
+/* In a child, for a handle that it keeps without destroying it: from here on
+ * the file lives as long as the parent. The values stay mapped. */
+void counter_file_after_fork(struct counter_file *file);
 /* NULL when the counters live on the heap. */
 const char *counter_file_path(const struct counter_file *file);
 
@@ -109,7 +112,7 @@ struct hist *counter_file_hist(struct counter_file *file, const char *name,
  * Its room is used again for one of the same size. */
 void counter_file_release(struct counter_file *file, void *values);
 
-/* ---- readers --------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------ */
 
 /* A checked copy of a counter file. The file is not trusted: it may be cut,
  * made up, or change while it is read. */

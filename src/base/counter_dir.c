@@ -7,10 +7,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "counter.h"
 #include "error.h"
+
+enum {
+	HIDDEN_S = 60, /* making a file takes far less */
+};
 
 /* <pid>-<name>; everything else in the directory is left alone. */
 static bool is_counter_name(const char *name)
@@ -40,6 +45,17 @@ static DIR *open_dir(const char *rundir, int *err)
 				strerror(-*err)); /* *err is the result */
 	}
 	return dir;
+}
+
+/* A file that its owner was killed while making; see open_locked in counter.c.
+ */
+static bool is_abandoned(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return name[0] == '.' && is_counter_name(name + 1) &&
+	       fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_mtime < time(NULL) - HIDDEN_S;
 }
 
 /* Removes the file if nobody holds its lock. True if it did. */
@@ -74,7 +90,8 @@ int counter_dir_clean(const char *rundir)
 	if (!dir)
 		return err;
 	while ((entry = readdir(dir)))
-		if (is_counter_name(entry->d_name))
+		if (is_counter_name(entry->d_name) ||
+		    is_abandoned(dirfd(dir), entry->d_name))
 			removed += clean_one(dirfd(dir), entry->d_name);
 	closedir(dir);
 	return removed;

@@ -79,6 +79,12 @@ void cli_check_verbs(struct cli_check_result *out)
 				   "again");
 		return;
 	}
+	if (count == 0) {
+		cli_check_found(out, CLI_CHECK_MISSING,
+				"%.240s loads, but has no device", path);
+		cli_check_fix(out, "make clean && make");
+		return;
+	}
 	cli_check_found(out, CLI_CHECK_OK, "%.240s, %d device%s", path, count,
 			count == 1 ? "" : "s");
 }

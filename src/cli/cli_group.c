@@ -6,7 +6,9 @@
 #include "cli.h"
 #include "cli_report.h"
 
-enum { ENTRY_MAX = 16 };
+enum {
+	ENTRY_MAX = 16
+};
 
 static int list_json(const struct cli_entry *table)
 {
@@ -38,7 +40,7 @@ static void list_text(const struct cli_command *self,
 static int explain_unknown(const struct cli_command *self,
 			   const struct cli_entry *table, const char *name)
 {
-	struct cli_command names[ENTRY_MAX + 1] = { 0 };
+	struct cli_command names[ENTRY_MAX + 1] = {0};
 	const struct cli_command *near;
 	size_t count = 0;
 

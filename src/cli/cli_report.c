@@ -86,7 +86,7 @@ static void print_array(json_t *array, int indent)
 }
 
 enum {
-	KEY_COLUMNS = 22
+	KEY_COLUMNS = 30
 };
 
 static void print_object(json_t *obj, int indent)

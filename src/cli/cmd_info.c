@@ -13,9 +13,12 @@
 #include "cli_verbs.h"
 #include "config.h"
 
+/* JSON's integers end at 2^63 - 1 here; a larger limit is no limit. */
 static void set_u64(json_t *obj, const char *key, uint64_t value)
 {
-	(void)json_object_set_new(obj, key, json_integer((json_int_t)value));
+	json_int_t shown = (json_int_t)u64_min(value, INT64_MAX);
+
+	(void)json_object_set_new(obj, key, json_integer(shown));
 }
 
 static json_t *gids_json(const struct cli_verbs_device *dev)

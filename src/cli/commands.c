@@ -27,6 +27,7 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
+	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},
 	{NULL, NULL, NULL, NULL},
 };
 

@@ -105,7 +105,7 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		.iova = mr->key.iova,
 		.access = (int)mr->key.access,
 	};
-	struct nic_key old = mr->key;
+	uint32_t old = mr->key.key;
 	int err;
 
 	if (mr->windows || mr->dm)
@@ -120,18 +120,11 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 	err = check_attr(&merged);
 	if (err)
 		return err;
-	if (flags &
-	    (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD)) {
-		key_remove(nic, &mr->key);
-		err = key_insert(nic, &mr->key);
-	}
-	if (err) {
-		/* There was room for the old key a moment ago. */
-		mr->key = old;
-		ASSERT(key_insert(nic, &mr->key) == 0);
+	if (flags & (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD))
+		err = key_renew(nic, &mr->key);
+	if (err)
 		return err;
-	}
-	revoke_direct(nic, old.key);
+	revoke_direct(nic, old);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		mr->key.pd->users--;
 		mr->key.pd = pd;
@@ -170,10 +163,11 @@ int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
 		 struct nic_dm **out)
 {
 	struct nic_dm *dm;
-	size_t align = (size_t)1 << u32_max(log_align, 6);
+	size_t align;
 
 	if (length == 0 || log_align > DM_LOG_ALIGN_MAX)
 		return -EINVAL;
+	align = (size_t)1 << u32_max(log_align, 6);
 	if (length > NIC_DM_BYTES_MAX - nic->dm_used)
 		return -ENOMEM;
 	dm = calloc(1, sizeof(*dm));
@@ -234,19 +228,17 @@ int nic_dm_read(const struct nic_dm *dm, uint64_t offset, void *dst,
 int nic_mr_reg_dm(struct nic_pd *pd, struct nic_dm *dm, uint64_t offset,
 		  uint64_t length, int access, struct nic_mr **out)
 {
-	struct nic_mr_attr attr = {
-		.addr = dm->bytes + offset,
-		.length = length,
-		.access = access,
-	};
+	struct nic_mr_attr attr = {.length = length, .access = access};
 	int err;
 
 	/* Device memory has no address of its own: its keys start at 0. */
 	if (!(access & IBV_ACCESS_ZERO_BASED))
 		return -EINVAL;
 	err = dm_check(dm, offset, length);
-	if (!err)
-		err = nic_mr_reg(pd, &attr, out);
+	if (err)
+		return err;
+	attr.addr = dm->bytes + offset;
+	err = nic_mr_reg(pd, &attr, out);
 	if (err)
 		return err;
 	(*out)->dm = dm;

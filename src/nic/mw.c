@@ -37,6 +37,8 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type, struct nic_mw **out)
 static void unbind(struct nic_mw *mw)
 {
 	mw->key.valid = false;
+	if (mw->key.qp)
+		mw->key.qp->windows--;
 	mw->key.qp = NULL;
 	if (mw->mr)
 		mw->mr->windows--;
@@ -108,9 +110,27 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 	mw->key.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : addr;
 	mw->key.length = length;
 	mw->key.host = mr->key.host + offset;
-	mw->key.qp = mw->type == IBV_MW_TYPE_2 ? qp : NULL;
+	if (mw->type == IBV_MW_TYPE_2) {
+		mw->key.qp = qp;
+		qp->windows++;
+	}
 	mw->key.valid = true;
 	return 0;
+}
+
+/* The queue pair's memory may soon be another one's, which must not inherit
+ * them. Windows are few and this is rare: a walk over all keys will do. */
+void mw_end_all(struct nic_qp *qp)
+{
+	struct key_table *t = &qp->nic->keys;
+	uint32_t i;
+
+	for (i = 0; qp->windows && i <= t->mask; i++) {
+		struct nic_key *k = t->slots[i].key;
+
+		if (k && k->qp == qp)
+			unbind(container_of(k, struct nic_mw, key));
+	}
 }
 
 int key_invalidate(struct nic_qp *qp, uint32_t key)

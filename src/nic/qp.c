@@ -56,7 +56,8 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	/* Completions without an owner are those of a purged queue pair. */
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner)
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||
@@ -97,9 +98,10 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 		return err;
 	if (nic->qp_count >= NIC_QP_MAX / 2)
 		return -ENOMEM; /* more would make free numbers hard to find */
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(CACHE_LINE, align_up(sizeof(*qp), CACHE_LINE));
 	if (!qp)
 		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
 	qp->nic = nic;
 	qp->pd = pd;
 	qp->type = attr->type;
@@ -150,7 +152,6 @@ static void retire_send(struct nic_qp *qp)
 	if ((int32_t)(q->send - q->tail) < 0) {
 		q->send = q->tail;
 		qp->req.send_pkt = 0;
-		qp->req.op_valid = false;
 	}
 	atomic_store_explicit(
 		&nic->outstanding,
@@ -170,6 +171,7 @@ void qp_forget(struct nic_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
 	list_remove(&qp->ready);
+	mw_end_all(qp);
 	requester_reset(qp);
 	responder_release(qp);
 	if (qp->path)
@@ -209,8 +211,7 @@ enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 	return qp->state;
 }
 
-/* ---- completions
- * ------------------------------------------------------------- */
+/* ---- completions -------------------------------------------------------- */
 
 static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)
 {
@@ -238,7 +239,7 @@ HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
 	if (shown)
 		push(qp, qp->send_cq, &cqe);
 	if (UNLIKELY(qp->state == IBV_QPS_SQD && qp->sqd_notify &&
-		     qp->sq.tail == qp->sq.send)) {
+		     qp_is_drained(qp))) {
 		qp->sqd_notify = false;
 		qp_event(qp, IBV_EVENT_SQ_DRAINED);
 	}
@@ -252,8 +253,7 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
 	push(qp, qp->recv_cq, cqe);
 }
 
-/* ---- failure
- * -------------------------------------------------------------------- */
+/* ---- failure ------------------------------------------------------------ */
 
 void qp_flush_sends(struct nic_qp *qp)
 {
@@ -300,8 +300,7 @@ void qp_fail(struct nic_qp *qp)
 	qp_flush_recvs(qp);
 }
 
-/* ---- posting
- * -------------------------------------------------------------------- */
+/* ---- posting ------------------------------------------------------------ */
 
 HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 			 const struct nic_send_extra *extra)

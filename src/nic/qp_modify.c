@@ -128,6 +128,9 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
 	    a->max_dest_rd_atomic > NIC_RD_ATOMIC_MAX)
 		return -EINVAL;
+	/* Answers that are owed would be forgotten. */
+	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && qp->rsp.res_pending)
+		return -EBUSY;
 	if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
 		return -EINVAL;
 	if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)
@@ -152,15 +155,37 @@ static uint16_t source_port(const struct nic_qp *qp)
 	return (uint16_t)(0xc000 | h >> 18);
 }
 
+/*
+ * Programs that know only LIDs (qperf) leave the global address out. RoCE has
+ * no LIDs, so the one peer they can mean is on this machine.
+ */
+static struct ibv_ah_attr make_global(const struct nic *nic,
+				      const struct ibv_ah_attr *attr)
+{
+	struct ibv_ah_attr to = *attr;
+
+	if (!to.is_global) {
+		unsigned last = nic->cfg.gid_count - 1;
+
+		to.is_global = 1;
+		to.grh = (struct ibv_global_route){
+			.sgid_index = (uint8_t)last,
+		};
+		memcpy(to.grh.dgid.raw, nic->cfg.gids[last].ip, 16);
+	}
+	return to;
+}
+
 /* The fields of outgoing packets that the address decides. */
 static int connect(struct nic_qp *qp, const struct ibv_qp_attr *a,
 		   uint32_t dest_qpn)
 {
 	struct nic *nic = qp->nic;
+	struct ibv_ah_attr to = make_global(nic, &a->ah_attr);
 	struct nic_ah ah;
 	struct env_path *path;
 	const struct env_addr *src;
-	int err = ah_fill(nic, &a->ah_attr, &ah);
+	int err = ah_fill(nic, &to, &ah);
 
 	if (err)
 		return err;
@@ -251,13 +276,15 @@ static void enter(struct nic_qp *qp, enum ibv_qp_state next)
 		return;
 	}
 	qp->state = next;
-	if (next == IBV_QPS_SQD && old == IBV_QPS_RTS &&
-	    qp->sq.tail == qp->sq.send && qp->sqd_notify) {
+	if (next == IBV_QPS_SQD && old == IBV_QPS_RTS && qp_is_drained(qp) &&
+	    qp->sqd_notify) {
 		qp->sqd_notify = false;
 		qp_event(qp, IBV_EVENT_SQ_DRAINED);
 	}
-	if (next == IBV_QPS_RTS)
+	if (next == IBV_QPS_RTS) {
+		qp->sqd_notify = false;
 		nic_qp_kick(qp);
+	}
 }
 
 int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -297,6 +324,5 @@ void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr)
 	attr->rq_psn = qp->rsp.epsn;
 	attr->sq_psn = qp->req.next_psn;
 	attr->cap = qp->cap;
-	attr->sq_draining =
-		qp->state == IBV_QPS_SQD && qp->sq.tail != qp->sq.send;
+	attr->sq_draining = qp->state == IBV_QPS_SQD && !qp_is_drained(qp);
 }

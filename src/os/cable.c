@@ -15,25 +15,43 @@
 #include "pages.h"
 #include "slot.h"
 
-/* ---- the port ------------------------------------------------------- */
+/*
+ * Only the engine takes a cable down, because only it may hold events that
+ * point to one. Others leave it a note.
+ */
+static void doom(struct cable *c)
+{
+	if (c->doomed)
+		return;
+	c->doomed = true;
+	engine_kick(c->path.host);
+}
+
+/* ---- the port ----------------------------------------------------------- */
 
 HOT static uint8_t *cable_tx_begin(struct env_path *path, size_t max_bytes)
 {
 	struct cable *c = cable_of(path);
 	uint8_t *frame = ring_reserve(&c->tx, max_bytes);
 
-	if (UNLIKELY(!frame && c->tx.broken && !c->broken)) {
-		c->broken = true;
-		engine_kick(path->host);
+	if (UNLIKELY(!frame)) {
+		if (c->tx.broken)
+			doom(c);
+		return NULL;
 	}
-	return frame;
+	/* A small frame is built here and copied: see ring_publish_copy. */
+	c->small_frame = max_bytes <= CABLE_SMALL_BYTES;
+	return c->small_frame ? path->host->scratch + RING_HEADER_BYTES : frame;
 }
 
 HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct cable *c = cable_of(path);
 
-	ring_publish(&c->tx, len_bytes);
+	if (LIKELY(c->small_frame))
+		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
+	else
+		ring_publish(&c->tx, len_bytes);
 	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_ring(&c->peer)))
 		path->host->stats->wakes_sent++;
 }
@@ -51,10 +69,8 @@ HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 		n++;
 	}
 	ring_rx_publish(&c->rx);
-	if (UNLIKELY(c->rx.broken && !c->broken)) {
-		c->broken = true;
-		engine_kick(path->host);
-	}
+	if (UNLIKELY(c->rx.broken))
+		doom(c);
 	return n;
 }
 
@@ -101,7 +117,7 @@ static const struct port_ops cable_port = {
 	.direct_find = cable_direct_find,
 };
 
-/* ---- a cable whose peer is gone ------------------------------------- */
+/* ---- a cable whose peer is gone ----------------------------------------- */
 
 static uint8_t *down_tx_begin(struct env_path *path, size_t max_bytes)
 {
@@ -123,7 +139,7 @@ static const struct port_ops down_port = {
 	.unused = down_unused,
 };
 
-/* ---- life ------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static struct cable *cable_new(struct os_host *h, int sock, bool connector)
 {
@@ -181,7 +197,12 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 	bool same_user;
 	int sock, err;
 
-	if (c) {
+	if (!c) {
+		/* Maybe it called us already. */
+		cable_accept_all(h);
+		c = h->by_slot[slot];
+	}
+	if (c && !c->doomed) {
 		*out = c;
 		return 0;
 	}
@@ -214,36 +235,6 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 	h->stats->connects++;
 	*out = c;
 	return 0;
-}
-
-void cable_accept_all(struct os_host *h)
-{
-	for (unsigned i = 0; i < OS_BACKLOG; i++) {
-		struct cable *c;
-		int sock = accept4(h->listen_fd, NULL, NULL,
-				   SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (sock < 0)
-			return;
-		if (h->pending_count == OS_PENDING_MAX ||
-		    h->polled_count == ARRAY_LEN(h->polled)) {
-			h->stats->refused_hello++;
-			close(sock);
-			continue;
-		}
-		c = cable_new(h, sock, false);
-		if (!c) {
-			close(sock);
-			return;
-		}
-		h->pending_count++;
-		if (watch(h, c)) {
-			cable_down(c);
-			continue;
-		}
-		/* Its introduction is usually here already. */
-		cable_event(c);
-	}
 }
 
 /* The introduction came: the cable carries frames from here on. */
@@ -295,31 +286,66 @@ static int handle(struct cable *c, const struct cable_msg *msg,
 	return -EBADMSG;
 }
 
-void cable_event(struct cable *c)
+/* The messages that are there; an error ends the cable. A peer that sends
+ * without end is heard again in the next round. */
+static int receive(struct cable *c)
 {
 	struct os_host *h = c->path.host;
 
-	for (;;) {
+	for (unsigned i = 0; i < OS_MESSAGE_BATCH; i++) {
 		struct cable_msg msg;
 		struct cable_fds fds;
 		int err = cable_msg_recv(c->sock, &msg, &fds);
 
 		if (err == -EAGAIN)
-			return;
+			return 0;
 		if (err == -EPROTONOSUPPORT)
 			cable_refuse_version(c, &msg);
 		if (err)
-			break;
+			return err;
 		err = handle(c, &msg, &fds);
 		cable_fds_close(&fds);
 		if (err) {
 			log_warn_limited(&h->log_limit, host_now(h), "os",
 					 "cable to slot %u closed: %s", c->slot,
 					 error_text(err));
-			break;
+			return err;
 		}
 	}
-	cable_down(c);
+	return 0;
+}
+
+void cable_accept_all(struct os_host *h)
+{
+	for (unsigned i = 0; i < OS_BACKLOG; i++) {
+		struct cable *c;
+		int sock = accept4(h->listen_fd, NULL, NULL,
+				   SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (sock < 0)
+			return;
+		if (h->pending_count == OS_PENDING_MAX ||
+		    h->polled_count == ARRAY_LEN(h->polled)) {
+			h->stats->refused_hello++;
+			close(sock);
+			continue;
+		}
+		c = cable_new(h, sock, false);
+		if (!c) {
+			close(sock);
+			return;
+		}
+		h->pending_count++;
+		/* Its introduction is usually here already. */
+		if (watch(h, c) || receive(c))
+			doom(c);
+	}
+}
+
+void cable_event(struct cable *c)
+{
+	if (receive(c))
+		doom(c);
 }
 
 /* What the peer wrote before it died still counts. One lap is all there is. */
@@ -329,7 +355,7 @@ static void drain(struct cable *c)
 		(void)cable_poll(&c->path, c->rx.size_bytes / RING_UNIT);
 }
 
-void cable_down(struct cable *c)
+static void cable_down(struct cable *c)
 {
 	struct os_host *h = c->path.host;
 
@@ -340,7 +366,7 @@ void cable_down(struct cable *c)
 		h->pending_count--;
 	else
 		host_poll_remove(h, &c->path);
-	if (c->broken)
+	if (c->tx.broken || c->rx.broken)
 		h->stats->broken_rings++;
 	else if (c->state == CABLE_UP)
 		h->stats->hangups++;
@@ -355,23 +381,24 @@ void cable_down(struct cable *c)
 		cable_free(c);
 }
 
-static struct cable *find_broken(struct os_host *h)
+static struct cable *find_doomed(struct os_host *h)
 {
 	for (struct cable *c = h->cables; c; c = c->next)
-		if (c->broken && c->state != CABLE_DOWN)
+		if (c->doomed && c->state != CABLE_DOWN)
 			return c;
 	return NULL;
 }
 
-void cable_reap_broken(struct os_host *h)
+void cable_reap(struct os_host *h)
 {
 	struct cable *c;
 
-	while ((c = find_broken(h))) {
-		log_warn_limited(&h->log_limit, host_now(h), "os",
-				 "cable to slot %u closed: impossible ring "
-				 "contents",
-				 c->slot);
+	while ((c = find_doomed(h))) {
+		if (c->tx.broken || c->rx.broken)
+			log_warn_limited(&h->log_limit, host_now(h), "os",
+					 "cable to slot %u closed: impossible "
+					 "ring contents",
+					 c->slot);
 		cable_down(c);
 	}
 }

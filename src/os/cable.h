@@ -11,7 +11,7 @@
 #include "cable_msg.h"
 #include "cable_ring.h"
 #include "direct.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum cable_state {
 	CABLE_PENDING, /* accepted, its introduction did not come yet */
@@ -29,14 +29,19 @@ enum {
 	CABLE_RINGS_AT = CABLE_PAGE + 2 * CABLE_WORDS_BYTES,
 };
 
+enum {
+	CABLE_SMALL_BYTES = 256, /* a frame of at most so much is copied */
+};
+
 struct cable {
 	struct env_path path;
 	struct cable *next;
 	enum cable_state state;
 	int sock;
-	uint32_t slot;	/* of the peer; 0: not known, or not trusted */
-	bool connector; /* we called */
-	bool broken;	/* the engine is to take it down */
+	uint32_t slot;	  /* of the peer; 0: not known, or not trusted */
+	bool connector;	  /* we called */
+	bool doomed;	  /* the engine is to take it down */
+	bool small_frame; /* the frame between tx_begin and tx_end is */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;
@@ -58,14 +63,14 @@ static inline struct cable *cable_of(struct env_path *path)
 
 /* The cable to a slot of this host, made if there is none. */
 int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
-/* Takes in whoever connected. */
+/* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
-/* The socket has something to say, or hung up. May free the cable. */
+/* The socket has something to say, or hung up: then the cable is to be reaped.
+ */
 void cable_event(struct cable *c);
-/* Closes it for good; tells the NIC. May free it. */
-void cable_down(struct cable *c);
-/* Down with those whose rings were found impossible. */
-void cable_reap_broken(struct os_host *h);
+/* Ends the cables that hung up, or whose rings or messages were found
+ * impossible, and tells the NIC. Only for the engine. */
+void cable_reap(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);
 

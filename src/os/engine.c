@@ -21,31 +21,38 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cable.h"
-#include "host_priv.h"
+#include "os_priv.h"
 
 enum {
 	EVENT_MAX = 64,
 	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
+	DRIVES_PER_SOCKETS = 256,
+	LONG_YIELD_WEIGHT = 8, /* short yields that excuse a long one */
+	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
+	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
+	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
 	IDLES_PER_NUDGE = 64,
 };
 
 #define EAGER_NS       1000000000ull
 #define CROWDED_MIN_NS 50000000ull
 #define CROWDED_MAX_NS 1000000000ull
+#define SLICE_NS       100000ull
 #define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
 
-/* ---- one turn -------------------------------------------------------- */
+/* ---- one turn ----------------------------------------------------------- */
 
 /* Moves a batch, runs timers if asked to look. Returns frames received. */
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 {
 	struct nic *nic = h->base.nic;
-	struct engine *e = &h->engine;
 	unsigned n = host_poll(h, budget);
 	bool ticked = false;
 
@@ -53,8 +60,10 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 		nic_tick(nic);
 		ticked = true;
 	}
-	if (n || ticked || e->tx_blocked)
-		e->tx_blocked = nic_flush(nic);
+	/* A post may have met a full path since; datagrams get no answer that
+	 * would bring us here. */
+	if (n || ticked || nic_has_ready(nic))
+		(void)nic_flush(nic); /* what is left stays ready */
 	return n;
 }
 
@@ -64,7 +73,29 @@ void engine_kick(struct os_host *h)
 	bell_kick(h->bell.event_fd);
 }
 
-/* ---- the application's part ------------------------------------------ */
+/* ---- sockets ------------------------------------------------------------ */
+
+/* Connections, introductions, messages; the lock is held. Returns whether the
+ * bell was rung: it stays so, for the engine to hear. Cables that ended are
+ * left for the engine to reap: it may hold events that point to them. */
+static bool handle_events(struct os_host *h, const struct epoll_event *ev,
+			  int count)
+{
+	bool rung = false;
+
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.ptr == &h->bell) {
+			rung = true;
+		} else if (ev[i].data.ptr == &h->listen_fd) {
+			cable_accept_all(h);
+		} else {
+			cable_event(ev[i].data.ptr);
+		}
+	}
+	return rung;
+}
+
+/* ---- the application's part --------------------------------------------- */
 
 /* The engine sleeps and its bell is armed, but the application polls: disarm
  * it. The engine must not sleep long beside an application that may stop. */
@@ -81,13 +112,58 @@ static void take_bell(struct os_host *h)
 		engine_kick(h);
 }
 
+/*
+ * A thread that drives looks at the sockets too. It may never let the engine
+ * run: with a real-time priority on the engine's core it would wait for a cable
+ * or a mapping that only the engine could finish.
+ */
+static COLD void drive_sockets(struct os_host *h)
+{
+	struct epoll_event ev[EVENT_MAX];
+	uint64_t now_ns = host_now(h);
+	int n;
+
+	if (now_ns < h->engine.drive_sockets_ns)
+		return;
+	h->engine.drive_sockets_ns = now_ns + OS_SOCKET_NS;
+	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
+	if (n > 0)
+		(void)handle_events(h, ev, n);
+}
+
+/*
+ * A program that polls in vain may be what keeps its peer from running: two
+ * pollers on one core cost each other a slice per message. Beside somebody who
+ * never yields the yield itself costs the slice: then we take as long for
+ * ourselves, which is our fair share.
+ */
+static void rest(struct os_host *h)
+{
+	struct engine *e = &h->engine;
+	uint64_t before_ns = host_now(h);
+	uint64_t after_ns;
+
+	if (before_ns <
+	    atomic_load_explicit(&e->no_rest_until_ns, memory_order_relaxed))
+		return;
+	sched_yield();
+	after_ns = host_now(h);
+	if (after_ns - before_ns > OS_SLICE_LOST_NS)
+		atomic_store_explicit(&e->no_rest_until_ns,
+				      2 * after_ns - before_ns,
+				      memory_order_relaxed);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
+	bool tired;
 
-	if (!lock_try(&host->lock))
+	if (!lock_try(&host->lock)) {
+		rest(h); /* the holder may wait for this core */
 		return;
+	}
 	e->drive_seq++;
 	if (turn(h, OS_DRIVE_BATCH, e->drive_seq % DRIVES_PER_LOOK == 0))
 		e->empties = 0;
@@ -95,7 +171,12 @@ HOT void engine_drive(struct nic_host *host)
 		host_nudge(h, host_now(h));
 	if (UNLIKELY(e->sleeping && bell_is_asleep(&h->bell)))
 		take_bell(h);
+	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
+		drive_sockets(h);
+	tired = e->empties > EMPTIES_TO_YIELD;
 	lock_drop(&host->lock);
+	if (tired)
+		rest(h);
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */
@@ -104,6 +185,8 @@ static void kick_if_late(struct os_host *h)
 	struct engine *e = &h->engine;
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 
+	if (e->sleeping && nic_has_ready(h->base.nic))
+		due = 0;
 	if (e->sleeping && due < e->wake_ns && e->wake_ns - due > LATE_OK_NS)
 		engine_kick(h);
 }
@@ -113,17 +196,13 @@ void engine_leave(struct nic_host *host)
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
 
-	if (!atomic_load_explicit(&e->eager, memory_order_relaxed)) {
-		/* Taken bell: the engine looks every millisecond, and peers
-		 * nudge. A program that does one READ after the other comes
-		 * through here each time and must not pay. */
-		if (!bell_is_asleep(&h->bell) ||
-		    nic_outstanding(h->base.nic) == 0 || !lock_try(&host->lock))
-			return;
-		kick_if_late(h);
-		lock_drop(&host->lock);
+	/* Nothing outstanding: perhaps a program that does one READ after the
+	 * other, which comes through here each time and must not pay. If it
+	 * really goes, peers nudge and the engine looks within a millisecond;
+	 * that makes the host eager. */
+	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
+	    nic_outstanding(h->base.nic) == 0)
 		return;
-	}
 	lock_take(&host->lock);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
@@ -132,33 +211,12 @@ void engine_leave(struct nic_host *host)
 		bell_sleep(&h->bell, false);
 		if (host_ready(h))
 			engine_kick(h);
-		kick_if_late(h);
 	}
+	kick_if_late(h);
 	lock_drop(&host->lock);
 }
 
-/* ---- the engine ------------------------------------------------------ */
-
-/* Connections, introductions, hang-ups; the lock is held. Returns whether the
- * bell was rung. */
-static bool handle_events(struct os_host *h, const struct epoll_event *ev,
-			  int count)
-{
-	bool rung = false;
-
-	for (int i = 0; i < count; i++) {
-		if (ev[i].data.ptr == &h->bell) {
-			bell_drain(&h->bell);
-			rung = true;
-		} else if (ev[i].data.ptr == &h->listen_fd) {
-			cable_accept_all(h);
-		} else {
-			cable_event(ev[i].data.ptr);
-		}
-	}
-	cable_reap_broken(h);
-	return rung;
-}
+/* ---- the engine --------------------------------------------------------- */
 
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)
@@ -171,7 +229,9 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 	if (n <= 0)
 		return;
 	lock_take(&h->base.lock);
-	(void)handle_events(h, ev, n);
+	if (handle_events(h, ev, n))
+		bell_drain(&h->bell);
+	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
 
@@ -189,14 +249,17 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	bool driven = e->drive_seq != e->drive_seen;
 	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
-	uint64_t limit = driven || e->tx_blocked ? OS_TICK_NS : OS_SLEEP_MAX_NS;
+	bool brief = driven || eager || nic_has_ready(h->base.nic);
+	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
 	if (due <= now_ns)
 		return false;
 	if (!driven || eager) {
-		/* B1 of bell.h. */
-		bell_sleep(&h->bell, true);
+		/* B1 of bell.h. A thread that waits on memory here may have to
+		 * wait for us to leave its core: no barrier for a short sleep.
+		 */
+		bell_sleep(&h->bell, !brief);
 		if (host_ready(h)) {
 			bell_wake(&h->bell);
 			return false;
@@ -212,7 +275,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	return true;
 }
 
-static void engine_sleep(struct os_host *h)
+/* Returns whether there was a reason to wake up, other than the time. */
+static bool engine_sleep(struct os_host *h)
 {
 	struct engine *e = &h->engine;
 	struct epoll_event ev[EVENT_MAX];
@@ -225,7 +289,7 @@ static void engine_sleep(struct os_host *h)
 	now_ns = host_now(h);
 	if (!prepare_sleep(h, now_ns)) {
 		lock_drop(&h->base.lock);
-		return;
+		return true;
 	}
 	wait_ns = e->wake_ns - now_ns;
 	seq = e->drive_seq;
@@ -240,11 +304,16 @@ static void engine_sleep(struct os_host *h)
 	bell_wake(&h->bell);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
-	rung = handle_events(h, ev, n > 0 ? n : 0) && !e->self_kick;
+	rung = handle_events(h, ev, n > 0 ? n : 0);
+	if (rung)
+		bell_drain(&h->bell);
+	rung = rung && !e->self_kick;
+	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
+	return n > 0;
 }
 
 /* Lets others run. Finds out when they want the core more than we do. */
@@ -255,8 +324,17 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
-	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS))
+	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS)) {
+		if (UNLIKELY(e->long_yields))
+			e->long_yields--;
 		return;
+	}
+	/* Once may be the host's doing: it takes guests' cores away for as
+	 * long now and then. Who shares our core takes it each time. */
+	e->long_yields += LONG_YIELD_WEIGHT;
+	if (e->long_yields < CROWDED_SCORE)
+		return;
+	e->long_yields = 0;
 	/* Longer each time it happens again soon. */
 	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
 		e->crowded_span_ns =
@@ -279,12 +357,40 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	return false;
 }
 
+/*
+ * Asks for the shortest slice. A woken thread with a shorter slice than the one
+ * that runs is let in at once (Linux 6.12 and later, no privilege needed);
+ * otherwise it waits out the slice of a program that spins.
+ */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size;
+		uint32_t policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns;
+		uint64_t deadline_ns;
+		uint64_t period_ns;
+	} attr = {.size = sizeof(attr)};
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.flags = 0;
+	attr.runtime_ns = SLICE_NS;
+	/* Where it is refused or unknown, things are as they were. */
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *engine_main(void *arg)
 {
 	struct os_host *h = arg;
 	struct engine *e = &h->engine;
 	uint32_t idle = 0;
 
+	ask_for_short_slice();
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
@@ -299,10 +405,11 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (idle &&
-		    (driven || crowded || idle > h->cfg.engine_yields)) {
-			engine_sleep(h);
-			idle = 0;
+		if (idle && (driven || idle > h->cfg.engine_yields ||
+			     (crowded && idle > CROWDED_IDLES))) {
+			/* One turn, for timers, and back to sleep: a process
+			 * without traffic must cost nothing. */
+			idle = engine_sleep(h) ? 0 : h->cfg.engine_yields;
 			continue;
 		}
 		if (now_ns >= e->sockets_ns)

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "cable.h"
-#include "host_priv.h"
+#include "os_priv.h"
 #include "pages.h"
 #include "pcap.h"
 
-/* ---- frames in ------------------------------------------------------- */
+/* ---- frames in ---------------------------------------------------------- */
 
 HOT void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes)
 {
@@ -70,7 +70,7 @@ void host_nudge(struct os_host *h, uint64_t now_ns)
 			h->polled[i]->port->nudge(h->polled[i], now_ns);
 }
 
-/* ---- env ------------------------------------------------------------- */
+/* ---- env ---------------------------------------------------------------- */
 
 static uint64_t env_host_now(struct env *env)
 {

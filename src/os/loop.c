@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "host_priv.h"
+#include "os_priv.h"
 #include "pages.h"
 
 struct loop {

@@ -22,6 +22,7 @@ enum {
 	/* How much one turn moves before others get the lock. */
 	OS_ENGINE_BATCH = 64,
 	OS_DRIVE_BATCH = 16,
+	OS_MESSAGE_BATCH = 64, /* of one cable's socket */
 
 	OS_GRANT_MAX = 4096,	  /* grants of one NIC */
 	OS_DIRECT_WORDS = 1024,	  /* mappings handed out over one cable */
@@ -31,6 +32,7 @@ enum {
 
 #define OS_ENGINE_YIELDS 400	       /* idle turns before the sleep */
 #define OS_YIELD_LONG_NS 50000ull      /* somebody else needs this core */
+#define OS_SLICE_LOST_NS 500000ull     /* by a yield beside a spinner */
 #define OS_SLEEP_MAX_NS	 100000000ull  /* with nothing to wait for */
 #define OS_TICK_NS	 1000000ull    /* beside an application that drives */
 #define OS_SOCKET_NS	 1000000ull    /* between looks while polling */

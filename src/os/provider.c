@@ -15,7 +15,7 @@
 #include "config.h"
 #include "counter.h"
 #include "error.h"
-#include "host_priv.h"
+#include "os_priv.h"
 #include "rundir.h"
 
 #define STAT_COUNT (sizeof(struct os_stats) / sizeof(uint64_t))
@@ -31,7 +31,7 @@ struct provider {
 static struct provider provider = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* ---- configuration ---------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------ */
 
 static int read_config(struct os_config *cfg)
 {
@@ -57,7 +57,7 @@ static int read_config(struct os_config *cfg)
 	return err;
 }
 
-/* ---- counters ---------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------- */
 
 static const char *const stat_names[] = {
 #define STAT_NAME(name, help) #name,
@@ -133,7 +133,7 @@ static void watch_forks(void)
 		log_warn("os", "forks are not watched: %s", error_text(err));
 }
 
-/* ---- the device ---------------------------------------------------------- */
+/* ---- the device --------------------------------------------------------- */
 
 static bool provider_put(void)
 {

@@ -3,7 +3,7 @@
  * The path to where nothing can be reached: frames are swallowed, as a network
  * does with frames to nobody, and the sender's retries run out.
  */
-#include "host_priv.h"
+#include "os_priv.h"
 
 static uint8_t *void_tx_begin(struct env_path *path, size_t max_bytes)
 {

@@ -13,13 +13,17 @@ AQ_PRELOAD=${AQ_PRELOAD:-}
 export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"
 # A rack of its own: no interference with another test or a user's processes.
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/aquifer-e2e.XXXXXX")
-export AQUIFER_RUNDIR=$TMP
+export AQUIFER_RUNDIR=$TMP AQUIFER_RACK_NAME=e2e-$$
 PIDS=()
 
 cleanup() {
 	local status=$? pid
+	# TERM first: timeout(1) hands it on to the program, KILL it cannot.
 	for pid in "${PIDS[@]}"; do
-		kill -KILL "$pid" 2>/dev/null || true
+		if kill -TERM "$pid" 2>/dev/null; then
+			sleep 0.2
+			kill -KILL "$pid" 2>/dev/null || true
+		fi
 	done
 	rm -rf "$TMP"
 	exit "$status"
@@ -46,21 +50,22 @@ need() {
 	done
 }
 
-# need_nic: skips where the private library has not been built.
+# need_nic: every build has the private library; one without it is broken.
 need_nic() {
 	local dir
 	dir=$(dirname "$AQUIFER")/src/verbs
-	[[ -e $dir/libibverbs.so.1 ]] || skip "no libibverbs.so.1 in $dir"
+	[[ -e $dir/libibverbs.so.1 ]] || fail "no libibverbs.so.1 in $dir"
 }
 
 # soft PROGRAM...: on the soft NIC, with the sanitizer's runtime if needed.
-# The runtime is not for aquifer itself, which has its own.
+# The runtime is not for aquifer itself, which has its own. In the background
+# use "${SOFT[@]}" PROGRAM & instead, so that $! is the program's own pid.
+SOFT=("$AQUIFER" exec --nic soft --)
+if [[ -n $AQ_PRELOAD ]]; then
+	SOFT+=(env LD_PRELOAD="$AQ_PRELOAD")
+fi
 soft() {
-	if [[ -n $AQ_PRELOAD ]]; then
-		"$AQUIFER" exec --nic soft -- env LD_PRELOAD="$AQ_PRELOAD" "$@"
-	else
-		"$AQUIFER" exec --nic soft -- "$@"
-	fi
+	"${SOFT[@]}" "$@"
 }
 
 # expect STATUS COMMAND...: output of both kinds goes to $TMP/out, $TMP/err.
@@ -78,7 +83,7 @@ expect() {
 json() {
 	python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
-r = eval(sys.argv[2])
+r = eval("(" + sys.argv[2] + ")")
 print(r)
 sys.exit(0 if r or r == 0 else 1)' "$@"
 }
@@ -116,11 +121,11 @@ run_pair() {
 		shift
 	done
 	shift
-	soft timeout 60 "${server[@]}" >"$TMP/server" 2>&1 &
+	"${SOFT[@]}" timeout -k 5 60 "${server[@]}" >"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	wait_port "$port" "$pid" || true
-	soft timeout 60 "$@" >"$TMP/client" 2>&1 || status=$?
+	soft timeout -k 5 60 "$@" >"$TMP/client" 2>&1 || status=$?
 	if ((status != 0)); then
 		# Do not wait for a server that nobody will talk to.
 		kill "$pid" 2>/dev/null || true

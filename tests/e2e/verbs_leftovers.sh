@@ -7,18 +7,21 @@ source "$(dirname "$0")/lib.sh"
 need ibv_rc_pingpong
 need_nic
 port=$(free_port)
-before=$(find /dev/shm -maxdepth 1 -name '*aq*' | wc -l)
+# The abstract sockets of this test's rack.
+sockets() {
+	awk -v rack="^@aquifer/$AQUIFER_RACK_NAME/" '$8 ~ rack' /proc/net/unix
+}
+files_before=$(find /dev/shm -maxdepth 1 | wc -l)
 for _ in 1 2 3; do
-	soft ibv_rc_pingpong -g 1 -p "$port" >"$TMP/server" 2>&1 &
+	"${SOFT[@]}" ibv_rc_pingpong -g 1 -p "$port" >"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	wait_port "$port" "$pid" || fail "server: $(cat "$TMP/server")"
+	[[ -n $(sockets) ]] || fail "a NIC without a socket"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null || true
+	[[ -z $(sockets) ]] || fail "outlived its process: $(sockets)"
 done
-after=$(find /dev/shm -maxdepth 1 -name '*aq*' | wc -l)
-((before == after)) || fail "files in /dev/shm: $before, then $after"
-if grep -q 'aquifer' /proc/net/unix && ! pgrep -f aquifer >/dev/null; then
-	fail "a socket outlived its process"
-fi
+files_after=$(find /dev/shm -maxdepth 1 | wc -l)
+((files_after <= files_before)) || fail "files were left in /dev/shm"
 pingpong ibv_rc_pingpong -g 1 -n 100

@@ -7,7 +7,7 @@ source "$(dirname "$0")/lib.sh"
 need qperf
 need_nic
 port=$(free_port)
-soft qperf -lp "$port" >"$TMP/server" 2>&1 &
+"${SOFT[@]}" qperf -lp "$port" >"$TMP/server" 2>&1 &
 pid=$!
 PIDS+=("$pid")
 wait_port "$port" "$pid" || fail "server: $(cat "$TMP/server")"

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,7 +25,7 @@ struct loop {
 	struct nic_host host;
 	struct env env;
 	unsigned opens;
-	unsigned leaves;
+	atomic_uint leaves;
 	unsigned head;
 	unsigned tail;
 	size_t len_bytes[LOOP_FRAMES];
@@ -134,7 +135,7 @@ static void loop_drive(struct nic_host *host)
 
 static void loop_leave(struct nic_host *host)
 {
-	container_of(host, struct loop, host)->leaves++;
+	atomic_fetch_add(&container_of(host, struct loop, host)->leaves, 1);
 }
 
 static void loop_close(struct nic_host *host)
@@ -170,7 +171,8 @@ static int loop_open(void *ctx, unsigned index, struct nic_host **out)
 	static const struct nic_config cfg = {
 		.slot = 1,
 		.gid_count = 2,
-		.gids = {{.ip = {0xfe, 0x80, [15] = 1}, .mac = {2, 0, 0, 0, 0, 1}},
+		.gids = {{.ip = {0xfe, 0x80, [15] = 1},
+			  .mac = {2, 0, 0, 0, 0, 1}},
 			 {.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
 			  .mac = {2, 0, 0, 0, 0, 1}}},
 		.node_guid = 0x0200000000000001u,

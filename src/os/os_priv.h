@@ -4,8 +4,8 @@
  * base.lock, except the fields marked atomic, which others may read. The engine
  * thread holds the lock for one turn at a time and never while it sleeps.
  */
-#ifndef AQ_HOST_PRIV_H
-#define AQ_HOST_PRIV_H
+#ifndef AQ_OS_PRIV_H
+#define AQ_OS_PRIV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -63,7 +63,6 @@ struct engine {
 	bool sleeping;	  /* in epoll_wait, or about to be */
 	bool taken;	  /* the application has the bell */
 	bool self_kick;	  /* woken by this process, not by a peer */
-	bool tx_blocked;  /* nic_flush has more than the paths take */
 	uint64_t wake_ns; /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
@@ -74,7 +73,11 @@ struct engine {
 	uint64_t eager_until_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
-	uint64_t sockets_ns; /* when the sockets are looked at next */
+	uint32_t long_yields;	   /* a score; high: somebody shares the core */
+	uint64_t sockets_ns;	   /* when the sockets are looked at next */
+	uint64_t drive_sockets_ns; /* and by a thread that drives */
+	/* Drivers do not yield before; several of them make it less exact. */
+	_Atomic uint64_t no_rest_until_ns;
 };
 
 struct os_host {

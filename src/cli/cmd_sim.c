@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim NAME`: the simulator's scenarios, by name. */
+#include "cli.h"
+#include "model_check.h"
+#include "verbs_cmd.h"
+
+static const struct cli_entry scenarios[] = {
+	{"verbs", sim_verbs_cmd,
+	 "the NIC over a faulty network, every byte checked"},
+	{"nic-model", sim_model_cmd,
+	 "the host cost model beside the published figures"},
+	{NULL, NULL, NULL},
+};
+
+int cmd_sim(const struct cli_command *self, int argc, char **argv)
+{
+	return cli_group_run(self, scenarios, argc, argv);
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scenario "verbs": the client at each endpoint, the director that makes
+ * trouble and heals it, and the final checks.
+ */
+#include "scenario_verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vs_op.h"
+
+enum {
+	CHAOS_QUOTA = 90,
+	FINAL_QUOTA = 12,
+	DATAGRAM_STEPS = 60,
+};
+
+#define CHAOS_LIMIT_PS (400 * SIM_MS)
+#define HEAL_LIMIT_PS  (20 * SIM_S)
+#define DATAGRAM_PS    (300 * SIM_US)
+
+void vs_fail(struct vs *vs, const char *fmt, ...)
+{
+	struct sim_verbs_result *res = vs->res;
+	va_list ap;
+	int n;
+
+	if (res->violations++)
+		return;
+	n = snprintf(res->first, sizeof(res->first),
+		     "at %" PRIu64 " ns: ", sim_now_ns(vs->sim));
+	va_start(ap, fmt);
+	vsnprintf(res->first + n, sizeof(res->first) - (size_t)n, fmt, ap);
+	va_end(ap);
+	vs_trace(vs, "violation: %s", res->first);
+}
+
+void vs_trace(struct vs *vs, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!vs->opt->trace)
+		return;
+	fprintf(vs->opt->trace, "%12" PRIu64 "     client   ",
+		sim_now_ns(vs->sim));
+	va_start(ap, fmt);
+	vfprintf(vs->opt->trace, fmt, ap);
+	va_end(ap);
+	fputc('\n', vs->opt->trace);
+}
+
+/* ---- the client at one end ---------------------------------------------- */
+
+/* In the healed network: nothing of the chaos is left on this connection. */
+static bool calm(const struct vs_ep *ep)
+{
+	return ep->sq_head == ep->sq_tail && !ep->failed_send &&
+	       !ep->flush_seen && !ep->short_seen;
+}
+
+/* Is this end unfit for the strict part? It may have failed while it had
+ * nothing outstanding to say so, or have receives that are too small. */
+static bool broken(struct vs_ep *ep)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ep->failed_cause || ep->node->crashed)
+		return true;
+	for (uint32_t i = ep->rq_head; i != ep->rq_tail; i++) {
+		if (ep->rq[i % VS_RQ_MAX].room < VS_MSG_MAX)
+			return true;
+	}
+	if (ibv_query_qp(ep->qp, &attr, IBV_QP_STATE, &init))
+		vs_fail(ep->s->vs, "%s: ibv_query_qp failed", ep->name);
+	return attr.qp_state != IBV_QPS_RTS;
+}
+
+static void start_final(struct vs_session *s)
+{
+	unsigned quota = FINAL_QUOTA;
+
+	/* A limited number of RNR retries is no promise of delivery. */
+	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7 ||
+	    broken(&s->ep[0]) || broken(&s->ep[1])) {
+		vs_session_break(s);
+		return;
+	}
+	s->final = true;
+	vs_trace(s->vs, "session %u: calm", s->index);
+	for (unsigned i = 0; i < 2; i++) {
+		s->ep[i].posted = 0;
+		s->ep[i].quota = quota;
+		s->ep[i].held = false;
+	}
+}
+
+static bool finished(const struct vs_ep *ep)
+{
+	return ep->posted == ep->quota && ep->sq_head == ep->sq_tail &&
+	       !ep->msg_first;
+}
+
+static void step_run(struct vs_ep *ep)
+{
+	struct vs_session *s = ep->s;
+	struct vs *vs = s->vs;
+
+	vs_post_recvs(ep);
+	if (vs->phase == VS_HEALED && !s->final) {
+		/* Healed before all was posted: one more request, signaled as
+		 * every last one, tells that those before it are done. */
+		if (ep->unsignaled && ep->posted < ep->quota) {
+			ep->quota = ep->posted + 1;
+			vs_post_sends(ep);
+		}
+		if (calm(ep) && (calm(ep->peer) || ep->peer->node->crashed))
+			start_final(s);
+		return;
+	}
+	if (ep->posted < ep->quota && sim_rand_below(&ep->rand, 3))
+		vs_post_sends(ep);
+	if (s->final) {
+		if (finished(ep) && finished(ep->peer))
+			s->state = VS_DONE;
+	} else if (sim_rand_chance(&ep->rand, vs->break_ppm)) {
+		ep->broke = true;
+		vs_ep_fail_qp(ep);
+		vs_session_break(s);
+	}
+}
+
+static void client(void *arg)
+{
+	struct vs_ep *ep = arg;
+	struct vs *vs = ep->s->vs;
+
+	while (!vs_over(vs) && !ep->node->crashed) {
+		unsigned got = vs_poll(ep->node);
+
+		if (vs_over(vs))
+			break;
+		if (ep->s->state == VS_RUN)
+			step_run(ep);
+		else if (ep->s->state == VS_DRAIN)
+			vs_session_drain(ep);
+		else
+			break;
+		if (!got && sim_rand_below(&ep->rand, 2))
+			env_relax(sim_host_env(ep->node->host));
+		else
+			sim_fiber_sleep_ns(
+				vs->sim, sim_rand_range(&ep->rand, 50, 20000));
+	}
+	vs->running--;
+}
+
+static void datagrams(void *arg)
+{
+	struct vs_node *node = arg;
+	struct vs *vs = node->vs;
+
+	for (unsigned i = 0; i < DATAGRAM_STEPS && !vs_over(vs); i++) {
+		if (node->crashed)
+			break;
+		vs_ud_step(node);
+		sim_fiber_sleep_ps(vs->sim, sim_rand_below(&vs->rand, 1000) *
+						    (DATAGRAM_PS / 1000));
+	}
+	vs->running--;
+}
+
+/* ---- the director ------------------------------------------------------- */
+
+static bool chaos_done(const struct vs *vs)
+{
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		const struct vs_session *s = &vs->sessions[i];
+
+		if (s->state == VS_DEAD)
+			continue;
+		for (unsigned side = 0; side < 2; side++) {
+			if (s->ep[side].posted < s->ep[side].quota)
+				return false;
+		}
+	}
+	return true;
+}
+
+static struct vs_session *any_session(struct vs *vs)
+{
+	return &vs->sessions[sim_rand_below(&vs->rand, vs->session_count)];
+}
+
+static bool between(const struct vs_session *s, const struct vs_node *a,
+		    const struct vs_node *b)
+{
+	return (s->ep[0].node == a && s->ep[1].node == b) ||
+	       (s->ep[0].node == b && s->ep[1].node == a);
+}
+
+static void cut_for_a_while(struct vs *vs)
+{
+	struct vs_session *s = any_session(vs);
+	struct sim_port *a = sim_host_port(s->ep[0].node->host);
+	struct sim_port *b = sim_host_port(s->ep[1].node->host);
+
+	vs->res->counts.cuts++;
+	vs_trace(vs, "director: cut node %u from node %u", s->ep[0].node->index,
+		 s->ep[1].node->index);
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		if (between(&vs->sessions[i], s->ep[0].node, s->ep[1].node))
+			vs->sessions[i].was_cut = true;
+	}
+	sim_net_set_cut(a, b, true);
+	sim_fiber_sleep_ps(vs->sim,
+			   sim_rand_range(&vs->rand, 20, 8000) * SIM_US);
+	sim_net_set_cut(a, b, false);
+}
+
+static void mark_broken(struct vs *vs, struct vs_node *at, struct vs_node *peer)
+{
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			struct vs_ep *ep = &vs->sessions[i].ep[side];
+
+			if (ep->node != at || ep->peer->node != peer)
+				continue;
+			ep->failed_cause = true;
+			ep->s->was_cut = true;
+		}
+	}
+}
+
+static void report_path_down(struct vs *vs, struct vs_node *at,
+			     struct vs_node *peer)
+{
+	if (at->crashed)
+		return;
+	vs->res->counts.path_downs++;
+	vs_trace(vs, "director: node %u hears that node %u is gone", at->index,
+		 peer->index);
+	mark_broken(vs, at, peer);
+	sim_host_path_down(at->host, peer->host);
+}
+
+static void crash(struct vs *vs)
+{
+	struct vs_node *node =
+		&vs->nodes[sim_rand_below(&vs->rand, vs->node_count)];
+
+	vs->res->counts.crashes++;
+	vs_trace(vs, "director: node %u crashes", node->index);
+	node->crashed = true;
+	sim_host_crash(node->host);
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		struct vs_session *s = &vs->sessions[i];
+
+		/* Nobody is left to drain it. */
+		if (s->ep[0].node->crashed && s->ep[1].node->crashed) {
+			vs_session_settle(s);
+			s->state = VS_DEAD;
+		}
+	}
+	for (unsigned i = 0; i < vs->node_count; i++) {
+		if (sim_rand_below(&vs->rand, 2))
+			report_path_down(vs, &vs->nodes[i], node);
+	}
+}
+
+static void heal(struct vs *vs)
+{
+	static const struct sim_faults none;
+
+	vs_trace(vs, "director: the network is healed");
+	vs->phase = VS_HEALED;
+	for (unsigned i = 0; i < vs->node_count; i++)
+		sim_port_set_faults(sim_host_port(vs->nodes[i].host), &none);
+}
+
+static void director(void *arg)
+{
+	struct vs *vs = arg;
+	uint64_t start_ps = sim_now_ps(vs->sim);
+	bool may_crash =
+		vs->node_count > 2 && sim_rand_below(&vs->rand, 6) == 0;
+
+	while (!vs_over(vs) && !chaos_done(vs) &&
+	       sim_now_ps(vs->sim) < start_ps + CHAOS_LIMIT_PS) {
+		uint32_t what = sim_rand_below(&vs->rand, 100);
+
+		sim_fiber_sleep_ps(
+			vs->sim, sim_rand_range(&vs->rand, 10, 1000) * SIM_US);
+		if (what < 2) {
+			cut_for_a_while(vs);
+		} else if (what < 3) {
+			struct vs_session *s = any_session(vs);
+
+			report_path_down(vs, s->ep[0].node, s->ep[1].node);
+		} else if (what < 15 && may_crash) {
+			may_crash = false;
+			crash(vs);
+		}
+	}
+	heal(vs);
+	vs->running--;
+}
+
+/* ---- one run ------------------------------------------------------------ */
+
+static int spawn_all(struct vs *vs)
+{
+	unsigned scale = vs->opt->scale ? vs->opt->scale : 100;
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < vs->session_count; i++) {
+		for (unsigned side = 0; !err && side < 2; side++) {
+			struct vs_ep *ep = &vs->sessions[i].ep[side];
+
+			ep->quota = CHAOS_QUOTA * scale / 100;
+			err = sim_fiber_spawn(vs->sim, ep->name, client, ep);
+			vs->running += !err;
+		}
+	}
+	for (unsigned i = 0; !err && i < vs->node_count; i++) {
+		err = sim_fiber_spawn(vs->sim, "datagrams", datagrams,
+				      &vs->nodes[i]);
+		vs->running += !err;
+	}
+	if (!err)
+		err = sim_fiber_spawn(vs->sim, "director", director, vs);
+	vs->running += !err;
+	return err;
+}
+
+static void describe_unfinished(struct vs *vs)
+{
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		struct vs_session *s = &vs->sessions[i];
+
+		if (s->state == VS_DONE || s->state == VS_DEAD)
+			continue;
+		vs_fail(vs,
+			"not finished long after the network healed: session "
+			"%u, state %u, epoch %u; %s: %u of %u posted, %u "
+			"outstanding, %s; %s: %u of %u posted, %u outstanding, "
+			"%s",
+			s->index, s->state, s->epoch, s->ep[0].name,
+			s->ep[0].posted, s->ep[0].quota,
+			s->ep[0].sq_tail - s->ep[0].sq_head,
+			s->ep[0].msg_first ? "messages under way" : "",
+			s->ep[1].name, s->ep[1].posted, s->ep[1].quota,
+			s->ep[1].sq_tail - s->ep[1].sq_head,
+			s->ep[1].msg_first ? "messages under way" : "");
+		return;
+	}
+}
+
+static void final_checks(struct vs *vs)
+{
+	for (unsigned i = 0; i < vs->session_count; i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			struct vs_ep *ep = &vs->sessions[i].ep[side];
+
+			if (ep->node->crashed)
+				continue;
+			vs_shadow_final(ep);
+			vs_slots_check(vs, &ep->land, "a landing");
+			vs_slots_check(vs, &ep->rq_slots, "a receive");
+		}
+	}
+	for (unsigned i = 0; i < vs->node_count; i++) {
+		struct vs_node *node = &vs->nodes[i];
+
+		vs_areas_check(node);
+		vs_shared_final(node);
+		vs_slots_check(vs, &node->srq_slots, "a shared receive");
+		if (sim_host_counter(node->host, NIC_C_cq_overflows))
+			vs_fail(vs, "node %u: a completion queue overflowed",
+				i);
+	}
+}
+
+static void count_up(struct vs *vs)
+{
+	struct sim_verbs_counts *c = &vs->res->counts;
+	const struct sim_net_stats *st = sim_net_stats(sim_rack_net(vs->rack));
+
+	c->frames = st->sent;
+	c->delivered = st->delivered;
+	c->lost = st->lost;
+	c->duplicated = st->duplicated;
+	c->reordered = st->reordered;
+	c->corrupted = st->corrupted;
+	c->cut = st->cut;
+	c->path_full = st->queue_full;
+	for (unsigned i = 0; i < vs->node_count; i++) {
+		const struct sim_host *h = vs->nodes[i].host;
+
+		c->rnr += sim_host_counter(h, NIC_C_rnr_naks_sent);
+		c->retries += sim_host_counter(h, NIC_C_retries);
+		c->timeouts += sim_host_counter(h, NIC_C_timeouts);
+		c->duplicate_atomics +=
+			sim_host_counter(h, NIC_C_duplicate_atomics);
+		c->duplicate_reads +=
+			sim_host_counter(h, NIC_C_duplicate_reads);
+		c->icrc_drops += sim_host_counter(h, NIC_C_drop_icrc);
+	}
+	for (unsigned i = 0; vs->opt->trace && i < vs->node_count; i++) {
+		for (unsigned k = 0; k < NIC_COUNTER_COUNT; k++) {
+			uint64_t v = sim_host_counter(vs->nodes[i].host,
+						      (enum nic_counter)k);
+
+			if (v)
+				vs_trace(vs, "node %u: %s %" PRIu64, i,
+					 nic_counter_names[k], v);
+		}
+	}
+	c->events = sim_event_count(vs->sim);
+	c->virtual_us = sim_now_ps(vs->sim) / SIM_US;
+	vs->res->hash = sim_trace_hash(vs->sim);
+}
+
+static int run_world(struct vs *vs)
+{
+	uint64_t limit_ps =
+		sim_now_ps(vs->sim) + CHAOS_LIMIT_PS + HEAL_LIMIT_PS;
+	int err = spawn_all(vs);
+
+	if (err)
+		return err;
+	while (vs->running && sim_now_ps(vs->sim) < limit_ps &&
+	       !vs->res->violations) {
+		enum sim_end end =
+			sim_run_until(vs->sim, sim_now_ps(vs->sim) + SIM_MS);
+
+		if (end != SIM_END_TIME)
+			break;
+	}
+	if (vs->running && !vs->res->violations)
+		describe_unfinished(vs);
+	if (!vs->res->violations)
+		final_checks(vs);
+	count_up(vs);
+	/* Let every client see that it is over and end. */
+	vs->phase = VS_OVER;
+	sim_run_until(vs->sim, sim_now_ps(vs->sim) + SIM_S);
+	return 0;
+}
+
+static void draw_world(struct vs *vs)
+{
+	struct sim_rand *r = &vs->rand;
+
+	sim_rand_init(r, vs->opt->seed, 1);
+	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
+	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
+	/* Half of the runs have a mild network, or little would ever finish
+	 * before the next loss. */
+	vs->mild = sim_rand_below(r, 2);
+	if (vs->mild) {
+		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 8000);
+		vs->faults.corrupt_ppm =
+			u32_max(vs->faults.corrupt_ppm / 5, 8000);
+	}
+	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
+	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
+	vs->len_class = sim_rand_range(r, 1, 3);
+}
+
+int sim_verbs_run(const struct sim_verbs_options *opt,
+		  struct sim_verbs_result *res)
+{
+	struct vs *vs = calloc(1, sizeof(*vs));
+	int err;
+
+	memset(res, 0, sizeof(*res));
+	if (!vs)
+		return -ENOMEM;
+	vs->opt = opt;
+	vs->res = res;
+	err = sim_create(opt->seed, &vs->sim);
+	if (err)
+		goto err_free;
+	err = sim_rack_create(vs->sim, &vs->rack);
+	if (err)
+		goto err_sim;
+	sim_net_set_trace(sim_rack_net(vs->rack), opt->trace);
+	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
+	if (err)
+		goto err_rack;
+	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
+	draw_world(vs);
+	err = vs_world_create(vs);
+	if (!err)
+		err = run_world(vs);
+	vs_world_destroy(vs);
+err_rack:
+	sim_rack_destroy(vs->rack);
+err_sim:
+	sim_destroy(vs->sim);
+err_free:
+	free(vs);
+	return err;
+}
+
+const char *sim_verbs_bug_name(unsigned bug)
+{
+	return bug < NIC_BUG_COUNT ? nic_bug_names[bug] : NULL;
+}
+
+int sim_verbs_bug_find(const char *name, unsigned *bug)
+{
+	for (unsigned i = 1; i < NIC_BUG_COUNT; i++) {
+		if (strcmp(nic_bug_names[i], name) == 0) {
+			*bug = i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim verbs`: the scenario over one or many seeds. */
+#ifndef AQ_SIM_VERBS_CMD_H
+#define AQ_SIM_VERBS_CMD_H
+
+#include "scenario_verbs.h"
+
+/* Runs it with the command's arguments (argv[0] is its name) and prints what
+ * happened. Returns the exit code: 0 no violation, 1 some, 2 wrong usage. */
+int sim_verbs_cmd(int argc, char **argv);
+
+/* What many seeds came to. */
+struct sim_verbs_sum {
+	uint64_t runs;
+	uint64_t violated;     /* runs with a violation */
+	uint64_t first_seed;   /* the smallest of them */
+	char first[512];       /* and what it found */
+	uint64_t hash;	       /* over all runs, in the order of their seeds */
+	uint64_t missing_kind; /* runs in which a fault kind never happened */
+	struct sim_verbs_counts counts;
+};
+
+struct sim_verbs_batch {
+	uint64_t from;
+	uint64_t to; /* included */
+	unsigned jobs;
+	unsigned bug;
+	unsigned scale;
+	bool stop_at_first; /* do not start more after a violation */
+};
+
+/* Runs the seeds in `jobs` processes. -errno when a process could not be
+ * started or died: then `sum` names the seed it was at. */
+int sim_verbs_run_batch(const struct sim_verbs_batch *batch,
+			struct sim_verbs_sum *sum) MUST_CHECK;
+
+#endif

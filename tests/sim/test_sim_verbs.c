@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scenario "verbs" over some seeds: no violation, every kind of fault
+ * happens in every run, the same seed gives the same hash. And its checks are
+ * checked: each planted bug must be found. SEEDS in the environment sets the
+ * number of seeds.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "verbs_cmd.h"
+
+enum {
+	SEEDS_DEFAULT = 40,
+	BUG_SEEDS = 60,
+	JOBS = 2,
+};
+
+static uint64_t seeds(void)
+{
+	const char *s = getenv("SEEDS");
+	uint64_t n = s ? strtoull(s, NULL, 10) : 0;
+
+	return n ? n : SEEDS_DEFAULT;
+}
+
+static void test_seeds(void **state)
+{
+	struct sim_verbs_batch b = {.from = 1, .to = seeds(), .jobs = JOBS};
+	static struct sim_verbs_sum sum;
+
+	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
+	if (sum.violated)
+		print_error("seed %" PRIu64 ": %s\n", sum.first_seed,
+			    sum.first);
+	assert_int_equal(sum.violated, 0);
+	assert_int_equal(sum.runs, b.to);
+	assert_int_equal(sum.missing_kind, 0);
+	/* What must have happened somewhere for the run to mean something. */
+	assert_true(sum.counts.path_full && sum.counts.rnr);
+	assert_true(sum.counts.resets && sum.counts.flushes);
+	assert_true(sum.counts.duplicate_atomics && sum.counts.duplicate_reads);
+	assert_true(sum.counts.timeouts && sum.counts.retries);
+	assert_true(sum.counts.bad_ops && sum.counts.cuts);
+	assert_true(sum.counts.datagrams_received && sum.counts.sends_inv);
+	assert_true(sum.counts.masked && sum.counts.crashes);
+}
+
+static uint64_t hash_of(uint64_t seed)
+{
+	struct sim_verbs_options opt = {.seed = seed};
+	static struct sim_verbs_result res;
+
+	assert_int_equal(sim_verbs_run(&opt, &res), 0);
+	assert_int_equal(res.violations, 0);
+	return res.hash;
+}
+
+static void test_same_seed_same_hash(void **state)
+{
+	uint64_t one = hash_of(1), two = hash_of(2);
+	struct sim_verbs_batch b = {.from = 2, .to = 2, .jobs = 1};
+	static struct sim_verbs_sum sum;
+
+	assert_int_not_equal(one, two);
+	assert_int_equal(one, hash_of(1));
+	assert_int_equal(two, hash_of(2));
+	/* In another process as well. */
+	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
+	assert_int_equal(sum.hash, two * 5);
+}
+
+static void test_planted_bugs(void **state)
+{
+	static struct sim_verbs_sum sum;
+	unsigned missed = 0;
+
+	for (unsigned bug = 1; sim_verbs_bug_name(bug); bug++) {
+		struct sim_verbs_batch b = {.from = 1,
+					    .to = BUG_SEEDS,
+					    .jobs = JOBS,
+					    .bug = bug,
+					    .stop_at_first = true};
+
+		assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
+		if (!sum.violated) {
+			print_error("%s was not found\n",
+				    sim_verbs_bug_name(bug));
+			missed++;
+		} else {
+			print_message("%s: seed %" PRIu64 ": %s\n",
+				      sim_verbs_bug_name(bug), sum.first_seed,
+				      sum.first);
+		}
+	}
+	assert_int_equal(missed, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_same_seed_same_hash),
+		cmocka_unit_test(test_planted_bugs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

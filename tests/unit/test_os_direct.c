@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The direct port: who gets a mapping, what it does, and every way to take it
+ * back: key by key, by truncation, under a running operation. */
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "atomic_op.h"
+#include "fault_guard.h"
+#include "os_end.h"
+#include "pages.h"
+
+struct fixture {
+	struct nic_host *host[2];
+	struct end end[2]; /* 0 uses the memory of 1 */
+};
+
+static void fixture_init(struct fixture *f, enum end_memory memory)
+{
+	struct os_config cfg;
+
+	test_config(&cfg);
+	for (unsigned i = 0; i < 2; i++) {
+		f->host[i] = test_host(&cfg);
+		end_init(&f->end[i], f->host[i], i ? memory : END_PLAIN);
+	}
+	end_connect(&f->end[0], &f->end[1].card);
+	end_connect(&f->end[1], &f->end[0].card);
+}
+
+static void fixture_release(struct fixture *f)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		end_release(&f->end[i]);
+		f->host[i]->ops->close(f->host[i]);
+	}
+}
+
+static uint64_t direct_ops(struct fixture *f)
+{
+	return nic_counter_get(f->host[0]->nic, NIC_C_direct_ops);
+}
+
+/* Reads until one goes over the mapping; false: none does. */
+static bool become_direct(struct fixture *f)
+{
+	uint64_t before = direct_ops(f);
+
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(end_do(&f->end[0], &f->end[1].card,
+					IBV_WR_RDMA_READ, 0, 8),
+				 0);
+		if (direct_ops(f) > before)
+			return true;
+		test_sleep_ms(1);
+	}
+	return false;
+}
+
+static void test_operations(void **state)
+{
+	struct fixture f;
+	struct end *a = &f.end[0], *b = &f.end[1];
+	uint64_t before;
+
+	fixture_init(&f, END_GRANT);
+	assert_true(become_direct(&f));
+	before = direct_ops(&f);
+	for (uint32_t len = 1; len < 2000; len += 7) {
+		uint32_t at = len % 13;
+
+		for (uint32_t i = 0; i < len; i++)
+			a->mem[at + i] = (uint8_t)(i * 5 + len);
+		assert_int_equal(
+			end_do(a, &b->card, IBV_WR_RDMA_WRITE, at, len), 0);
+		assert_memory_equal(a->mem + at, b->mem + at, len);
+		memset(a->mem, 0, 2100);
+		assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_READ, at, len),
+				 0);
+		assert_memory_equal(a->mem + at, b->mem + at, len);
+	}
+	b->mem[4096] = 1;
+	assert_int_equal(
+		end_do(a, &b->card, IBV_WR_ATOMIC_FETCH_AND_ADD, 4096, 8), 0);
+	assert_int_equal(b->mem[4096], 2);
+	assert_int_equal(a->mem[4096], 1);
+	b->mem[4096] = 1;
+	assert_int_equal(
+		end_do(a, &b->card, IBV_WR_ATOMIC_CMP_AND_SWP, 4096, 8), 0);
+	assert_int_equal(b->mem[4096], 7);
+	assert_true(direct_ops(&f) >= before + 2 * 285 + 2);
+	assert_int_equal(test_stats(f.host[0]).direct_maps, 1);
+	assert_int_equal(test_stats(f.host[1]).direct_grants, 1);
+	/* Out of bounds goes the long way, to be refused by the owner. */
+	assert_int_equal(
+		end_do(a, &b->card, IBV_WR_RDMA_READ, END_BYTES - 4, 4), 0);
+	a->card.addr = 0;
+	end_post(a,
+		 &(struct end_card){b->card.qpn,
+				    b->card.rkey,
+				    b->card.addr + END_BYTES,
+				    {0}},
+		 IBV_WR_RDMA_READ, 0, 8);
+	assert_int_equal(end_wait(a, true, 2000), IBV_WC_REM_ACCESS_ERR);
+	fixture_release(&f);
+}
+
+static void test_plain_memory_is_refused(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f, END_PLAIN);
+	assert_false(become_direct(&f));
+	assert_int_equal(direct_ops(&f), 0);
+	/* Asked once, not two hundred times. */
+	assert_int_equal(test_stats(f.host[1]).direct_denials, 1);
+	fixture_release(&f);
+}
+
+static void test_read_only(void **state)
+{
+	struct fixture f;
+	struct end *a = &f.end[0], *b = &f.end[1];
+
+	fixture_init(&f, END_GRANT_READ_ONLY);
+	b->mem[3] = 9; /* the owner still writes */
+	end_sync(b);
+	assert_true(become_direct(&f));
+	assert_int_equal(a->mem[3], 9);
+	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_WRITE, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	fixture_release(&f);
+}
+
+static void test_dereg_takes_back(void **state)
+{
+	struct fixture f;
+	struct end *a = &f.end[0], *b = &f.end[1];
+	uint64_t before;
+
+	fixture_init(&f, END_GRANT);
+	assert_true(become_direct(&f));
+	before = direct_ops(&f);
+	lock_take(&b->host->lock);
+	assert_int_equal(nic_mr_dereg(b->mr), 0);
+	lock_drop(&b->host->lock);
+	b->mr = NULL;
+	assert_int_equal(test_stats(f.host[1]).direct_revokes, 1);
+	/* As with frames: no such key. */
+	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_READ, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(direct_ops(&f), before);
+	fixture_release(&f);
+}
+
+static void test_free_takes_back(void **state)
+{
+	struct fixture f;
+	struct end *a = &f.end[0], *b = &f.end[1];
+
+	fixture_init(&f, END_GRANT);
+	assert_true(become_direct(&f));
+	lock_take(&b->host->lock);
+	assert_int_equal(nic_mr_dereg(b->mr), 0);
+	lock_drop(&b->host->lock);
+	b->mr = NULL;
+	assert_int_equal(f.host[1]->ops->grant_free(f.host[1], b->mem), 0);
+	assert_int_equal(f.host[1]->ops->grant_free(f.host[1], b->mem),
+			 -EINVAL);
+	b->mem = NULL;
+	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_READ, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	fixture_release(&f);
+}
+
+/* Two grants, keys of both, frees in odd order: lookup stays right. */
+static void test_many_grants(void **state)
+{
+	enum {
+		COUNT = 50,
+	};
+	struct os_config cfg;
+	struct nic_host *host;
+	void *p[COUNT];
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+	assert_int_equal(host->ops->grant_alloc(host, 0, 0, &p[0]), -EINVAL);
+	assert_int_equal(host->ops->grant_alloc(host, 1, 8, &p[0]), -EINVAL);
+	for (unsigned i = 0; i < COUNT; i++) {
+		assert_int_equal(
+			host->ops->grant_alloc(host, 1 + 1000 * i, 0, &p[i]),
+			0);
+		memset(p[i], 1, 1 + 1000 * i);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		unsigned at = i * 7 % COUNT;
+
+		assert_int_equal(host->ops->grant_free(host, p[at]), 0);
+		assert_int_equal(host->ops->grant_free(host, p[at]), -EINVAL);
+	}
+	host->ops->close(host);
+}
+
+/* ---- the guard ---------------------------------------------------------- */
+
+/* The thread sanitizer holds a lock of its own during an atomic access; one
+ * that faults and is left by a jump would keep it. */
+#if defined(__SANITIZE_THREAD__)
+#define ATOMICS_MAY_FAULT false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ATOMICS_MAY_FAULT false
+#endif
+#endif
+#ifndef ATOMICS_MAY_FAULT
+#define ATOMICS_MAY_FAULT true
+#endif
+
+static sigjmp_buf out;
+
+static void before_us(int sig)
+{
+	siglongjmp(out, 1);
+}
+
+static void test_guard(void **state)
+{
+	struct atomic_op add = {.is_add = true, .swap_add = 1};
+	int fd = pages_memfd("guard", 2 * 4096);
+	uint8_t buf[8192], *far;
+	struct fault_range r;
+	uint64_t old;
+
+	assert_true(fd >= 0);
+	far = pages_map(fd, 2 * 4096, true);
+	assert_non_null(far);
+	/* Whoever was there before still gets what is not ours. */
+	signal(SIGBUS, before_us);
+	assert_int_equal(fault_guard_install(), 0);
+	r = (struct fault_range){far, 2 * 4096};
+	memset(buf, 3, sizeof(buf));
+	assert_int_equal(fault_guard_write(&r, far, buf, 8192), 0);
+	assert_int_equal(fault_guard_read(&r, far, buf, 8192), 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	/* Half of it is still there. */
+	assert_int_equal(fault_guard_read(&r, far, buf, 4096), 0);
+	assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
+	for (unsigned i = 0; i < 3 && ATOMICS_MAY_FAULT; i++) {
+		assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
+		assert_int_equal(fault_guard_write(&r, far, buf, 8192),
+				 -EFAULT);
+		assert_int_equal(fault_guard_write(&r, far + 4096, buf, 1),
+				 -EFAULT);
+		assert_int_equal(fault_guard_atomic(&r, &add, far + 4096, &old),
+				 -EFAULT);
+	}
+	assert_int_equal(fault_guard_atomic(&r, &add, far, &old), 0);
+	assert_int_equal(old, 0x0303030303030303ull);
+	/* Outside an operation, or outside the range: not ours. */
+	if (sigsetjmp(out, 1) == 0) {
+		(void)*(const volatile uint8_t *)(far + 4096);
+		fail_msg("no signal");
+	}
+	r.len_bytes = 4096;
+	if (sigsetjmp(out, 1) == 0) {
+		(void)!fault_guard_read(&r, far, buf, 8192);
+		fail_msg("no signal");
+	}
+	signal(SIGBUS, SIG_DFL);
+	munmap(far, 2 * 4096);
+	close(fd);
+}
+
+/* A generous bound, against mistakes like a system call per copy. */
+static void test_guard_cost(void **state)
+{
+	static uint64_t far[64];
+	struct fault_range r = {(uint8_t *)far, sizeof(far)};
+	uint64_t near[8] = {0}, t0, t1;
+	const unsigned n = 100000;
+
+	t0 = test_now_ns();
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(
+			fault_guard_read(&r, far + 8 * (i % 8), near, 64), 0);
+	t1 = test_now_ns();
+	print_message("64 bytes: %.1f ns\n", (double)(t1 - t0) / n);
+	assert_true((t1 - t0) / n < 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_guard),
+		cmocka_unit_test(test_guard_cost),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_plain_memory_is_refused),
+		cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_dereg_takes_back),
+		cmocka_unit_test(test_free_takes_back),
+		cmocka_unit_test(test_many_grants),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots are exclusive and end with their owner; strangers who knock with a bad
+ * introduction are refused and counted, and leave nothing. */
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "cable_msg.h"
+#include "cable_ring.h"
+#include "os_end.h"
+#include "pages.h"
+#include "slot.h"
+
+static const uint8_t ip[4] = {127, 0, 0, 1};
+
+static void test_exclusive(void **state)
+{
+	uint32_t slot[2];
+	int fd[2], conn;
+
+	assert_int_equal(slot_lease("slots", ip, 500, &slot[0], &fd[0]), 0);
+	assert_int_equal(slot_lease("slots", ip, 500, &slot[1], &fd[1]), 0);
+	assert_int_equal(slot[0], 501);
+	assert_int_equal(slot[1], 502);
+	assert_int_equal(slot_connect("slots", ip, 501, &conn), 0);
+	close(conn);
+	close(fd[0]);
+	assert_int_equal(slot_connect("slots", ip, 501, &conn), -ECONNREFUSED);
+	/* Other racks and addresses are other worlds. */
+	assert_int_equal(slot_connect("slot", ip, 502, &conn), -ECONNREFUSED);
+	assert_int_equal(slot_lease("slots", ip, 500, &slot[0], &fd[0]), 0);
+	assert_int_equal(slot[0], 501);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void test_all_taken(void **state)
+{
+	static int fd[OS_SLOT_COUNT];
+	struct rlimit lim = {2048, 2048};
+	uint32_t slot;
+	unsigned n = 0;
+	int err;
+
+	/* Without the descriptors for all, the limit is that of files. */
+	(void)setrlimit(RLIMIT_NOFILE, &lim);
+	while (!(err = slot_lease("full", ip, n, &slot, &fd[n]))) {
+		assert_true(slot >= OS_SLOT_FIRST && slot < OS_SLOT_COUNT);
+		n++;
+	}
+	if (err != -EMFILE) {
+		assert_int_equal(err, -EUSERS);
+		assert_int_equal(n, OS_SLOT_COUNT - OS_SLOT_FIRST);
+	}
+	while (n)
+		close(fd[--n]);
+}
+
+/* ---- introductions ------------------------------------------------------ */
+
+enum {
+	RING = OS_RING_BYTES_MIN,
+	SHARED = 3 * 4096 + 2 * RING,
+};
+
+struct caller {
+	struct cable_msg msg;
+	int sock;
+	int fd[3];
+	uint8_t *shared;
+};
+
+static void caller_init(struct caller *c, struct nic_host *host,
+			const char *rack)
+{
+	uint32_t slot = nic_get_config(host->nic)->slot;
+
+	assert_int_equal(slot_connect(rack, ip, slot, &c->sock), 0);
+	cable_msg_init(&c->msg, CABLE_HELLO);
+	c->msg.hello.slot = slot == 1 ? 2 : 1;
+	c->msg.hello.ring_bytes = RING;
+	memcpy(c->msg.hello.ip, ip, 4);
+	c->fd[0] = pages_memfd("ring", SHARED);
+	c->fd[1] = pages_memfd("bell", 4096);
+	c->fd[2] = eventfd(0, EFD_NONBLOCK);
+	assert_true(c->fd[0] >= 0 && c->fd[1] >= 0 && c->fd[2] >= 0);
+	c->shared = pages_map(c->fd[0], SHARED, true);
+	assert_non_null(c->shared);
+}
+
+static void caller_seal(struct caller *c)
+{
+	assert_int_equal(pages_seal_size(c->fd[0]), 0);
+	assert_int_equal(pages_seal_size(c->fd[1]), 0);
+}
+
+/* Sends the introduction and waits: the type of the answer, or -EPIPE. */
+static int caller_call(struct caller *c, unsigned fd_count)
+{
+	struct cable_fds fds;
+	struct cable_msg reply;
+	int err;
+
+	assert_int_equal(cable_msg_send(c->sock, &c->msg, c->fd, fd_count), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		err = cable_msg_recv(c->sock, &reply, &fds);
+		if (err != -EAGAIN)
+			break;
+		test_sleep_ms(1);
+	}
+	cable_fds_close(&fds);
+	return err ? err : (int)reply.type;
+}
+
+static void caller_release(struct caller *c)
+{
+	pages_free(c->shared, SHARED);
+	close(c->sock);
+	for (unsigned i = 0; i < 3; i++)
+		close(c->fd[i]);
+}
+
+static void test_introductions(void **state)
+{
+	struct os_config cfg;
+	struct nic_host *host;
+	struct caller c;
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	assert_int_equal(caller_call(&c, 3), CABLE_WELCOME);
+	caller_release(&c);
+
+	/* Another version is told which one we speak. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	c.msg.major = CABLE_MAJOR + 1;
+	assert_int_equal(caller_call(&c, 3), CABLE_REFUSE);
+	assert_int_equal(test_stats(host).refused_version, 1);
+	caller_release(&c);
+
+	/* A ring that could shrink under us. */
+	caller_init(&c, host, cfg.rack);
+	assert_int_equal(caller_call(&c, 3), -EPIPE);
+	caller_release(&c);
+
+	/* Missing descriptors. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
+	caller_release(&c);
+
+	/* A size that does not fit the memory, and one that is none. */
+	for (unsigned i = 0; i < 2; i++) {
+		caller_init(&c, host, cfg.rack);
+		caller_seal(&c);
+		c.msg.hello.ring_bytes = i ? 2 * RING : RING + 64;
+		assert_int_equal(caller_call(&c, 3), -EPIPE);
+		caller_release(&c);
+	}
+
+	/* A file where the eventfd should be: we would write into it. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	close(c.fd[2]);
+	c.fd[2] = pages_memfd("file", 4096);
+	assert_int_equal(caller_call(&c, 3), -EPIPE);
+	caller_release(&c);
+
+	/* Not an introduction at all. */
+	caller_init(&c, host, cfg.rack);
+	c.msg.magic = 1;
+	assert_int_equal(caller_call(&c, 0), -EPIPE);
+	caller_release(&c);
+
+	assert_int_equal(test_stats(host).refused_hello, 5);
+	assert_int_equal(test_stats(host).accepts, 1);
+	host->ops->close(host);
+}
+
+static void wait_for_break(struct nic_host *host, uint64_t count)
+{
+	for (unsigned i = 0; i < 2000; i++) {
+		if (test_stats(host).broken_rings == count)
+			return;
+		test_sleep_ms(1);
+	}
+	fail_msg("the broken ring was not noticed");
+}
+
+/* A peer that behaves until it is let in, and then writes nonsense. */
+static void test_hostile_rings(void **state)
+{
+	static const uint16_t bad[] = {0xffff, 1, RING_READY,
+				       RING_READY | RING_WRAP};
+	struct os_config cfg;
+	struct nic_host *host;
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+	for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+		struct caller c;
+		uint8_t byte;
+
+		caller_init(&c, host, cfg.rack);
+		caller_seal(&c);
+		assert_int_equal(caller_call(&c, 3), CABLE_WELCOME);
+		memset(c.shared + 3 * 4096 + 2, 0xee, RING - 2);
+		atomic_store(ring_header(c.shared + 3 * 4096, 0), bad[i]);
+		wait_for_break(host, i + 1);
+		/* It hung up on us. */
+		assert_int_equal(recv(c.sock, &byte, 1, 0), 0);
+		caller_release(&c);
+	}
+	host->ops->close(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_all_taken),
+		cmocka_unit_test(test_introductions),
+		cmocka_unit_test(test_hostile_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
