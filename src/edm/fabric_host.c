@@ -170,7 +170,8 @@ void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t turn)
 	if (p->dead || !m->live || m->turn != turn || fabric_lost(f) ||
 	    p->port_dead[m->src] || !(m->planes & 1u << p->index))
 		return;
-	d.first_extra_bytes = m->op == EDM_WRITE ? EDM_ADDRESS_BYTES : 0;
+	d.first_extra_bytes =
+		m->op == EDM_WRITE ? edm_first_extra(f->run->c.md) : 0;
 	d.bytes = batch_bytes(f, msg) - m->sent_bytes[p->index];
 	if (f->run->c.timer_ps)
 		rc = edm_sched_renotify(p->sched, fabric_now(f), &d);

@@ -274,8 +274,7 @@ static void on_timer(struct pfabric *x, uint16_t port, uint32_t msg,
 		if (!x->host[port].busy)
 			host_send(x, port);
 	}
-	edm_run_push(x->r.run,
-		     (waiting ? f->progress_ps : now) + x->timeout_ps,
+	edm_run_push(x->r.run, (waiting ? f->progress_ps : now) + x->timeout_ps,
 		     EV_TIMER, port, msg, turn);
 }
 
