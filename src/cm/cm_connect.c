@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connecting, accepting, rejecting, disconnecting. */
 #include <string.h>
-#include <sys/random.h>
 
 #include "cm_priv.h"
 #include "wire.h"
@@ -15,15 +14,6 @@ static uint8_t limit(uint8_t wanted, int most)
 	return wanted > most ? (uint8_t)most : wanted;
 }
 
-static uint32_t random_psn(void)
-{
-	uint32_t v;
-
-	if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-		v = (uint32_t)cm_now_ns();
-	return v & WIRE_PSN_MASK;
-}
-
 static uint64_t device_guid(const struct cm_device *dev)
 {
 	return be64toh(dev->attr.node_guid);
@@ -33,13 +23,14 @@ static uint64_t device_guid(const struct cm_device *dev)
 static void fill_side(struct cm_id *id, const struct rdma_conn_param *p,
 		      struct wire_cm_msg *m)
 {
-	id->psn = random_psn();
 	m->psn = id->psn;
 	m->qpn = id->pub.qp ? id->pub.qp->qp_num : p->qp_num;
 	m->srq = id->pub.qp ? id->pub.qp->srq != NULL : p->srq != 0;
 	m->flow_control = p->flow_control != 0;
 	m->rnr_retry_count = p->rnr_retry_count & 7;
 	m->ca_guid = device_guid(id->device);
+	m->ece_vendor = id->local_ece.vendor_id & 0xffffff;
+	m->ece_options = id->local_ece.options;
 	m->responder_resources =
 		limit(p->responder_resources, id->device->attr.max_qp_rd_atom);
 	m->initiator_depth =
@@ -233,6 +224,18 @@ CM_EXPORT int rdma_reject(struct rdma_cm_id *pub, const void *private_data,
 	return err ? cm_fail(err) : 0;
 }
 
+CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *pub, const void *private_data,
+			      uint8_t private_data_len)
+{
+	int err;
+
+	cm_lock();
+	err = cm_conn_reject(&to_id(pub)->conn, WIRE_CM_REJ_VENDOR_OPTION,
+			     private_data, private_data_len);
+	cm_unlock();
+	return err ? cm_fail(err) : 0;
+}
+
 /* ---- both --------------------------------------------------------------- */
 
 CM_EXPORT int rdma_disconnect(struct rdma_cm_id *pub)
@@ -264,4 +267,24 @@ CM_EXPORT int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)
 	err = cm_conn_notify(&to_id(pub)->conn);
 	cm_unlock();
 	return err ? cm_fail(err) : 0;
+}
+
+/* ---- options of vendors, carried and not looked at ----------------------- */
+
+CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
+{
+	if (!ece || ece->comp_mask)
+		return cm_fail(EINVAL);
+	to_id(pub)->local_ece = *ece;
+	return 0;
+}
+
+CM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
+{
+	if (!ece || pub->qp)
+		return cm_fail(EINVAL);
+	cm_lock();
+	*ece = to_id(pub)->remote_ece;
+	cm_unlock();
+	return 0;
 }

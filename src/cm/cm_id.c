@@ -43,14 +43,22 @@ static int choose_number(struct cm_id *id)
 	return -ENOMEM;
 }
 
+static uint32_t random_word(void)
+{
+	uint32_t v;
+
+	if (getrandom(&v, sizeof(v), 0) != sizeof(v))
+		v = (uint32_t)cm_now_ns();
+	return v;
+}
+
 struct cm_id *cm_id_new(struct cm_channel *channel, void *context,
 			enum rdma_port_space ps)
 {
 	struct cm_id *id;
 
-	if (!cm.next_number &&
-	    getrandom(&cm.next_number, sizeof(cm.next_number), 0) < 0)
-		cm.next_number = (uint32_t)cm_now_ns();
+	if (!cm.next_number)
+		cm.next_number = random_word();
 	id = calloc(1, sizeof(*id));
 	if (!id)
 		return NULL;
@@ -65,6 +73,8 @@ struct cm_id *cm_id_new(struct cm_channel *channel, void *context,
 								   : IBV_QPT_RC;
 	id->lease_fd = -1;
 	id->ack_timeout = CM_ACK_TIMEOUT;
+	/* Now: applications ask for it before they accept. */
+	id->psn = random_word() & WIRE_PSN_MASK;
 	timer_init(&id->timer, on_timer);
 	list_append(&cm.ids, &id->ids);
 	return id;

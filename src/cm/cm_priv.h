@@ -159,6 +159,8 @@ struct cm_id {
 	uint8_t ack_timeout;
 	uint8_t tos;
 	uint32_t psn; /* of our queue pair */
+	struct ibv_ece local_ece;
+	struct ibv_ece remote_ece;
 	struct ibv_sa_path_rec path_rec;
 	/* rdma_create_ep keeps these for rdma_get_request. */
 	struct ibv_pd *ep_pd;

@@ -138,6 +138,8 @@ static void on_request(struct cm_device *dev, const struct cm_addr *from,
 	cm_ip_write(ip.src, ip.port, &id->pub.route.addr.dst_storage);
 	id->pub.route.addr.addr.ibaddr.sgid = dev->gid;
 	id->pub.route.addr.addr.ibaddr.dgid = from->gid;
+	id->remote_ece.vendor_id = req->ece_vendor;
+	id->remote_ece.options = req->ece_options;
 	cm_conn_take(&id->conn, req);
 	request_event(listener, id, req);
 }
@@ -243,8 +245,11 @@ static void conn_happened(struct cm_conn *c, enum cm_happening what, int status,
 		return;
 	if (msg)
 		cm_event_private(ev, msg->private_data, msg->private_len);
-	if (msg && msg->kind == WIRE_CM_REP)
+	if (msg && msg->kind == WIRE_CM_REP) {
 		fill_conn(id, &ev->pub.param.conn, msg);
+		id->remote_ece.vendor_id = msg->ece_vendor;
+		id->remote_ece.options = msg->ece_options;
+	}
 	if (msg && msg->kind == WIRE_CM_SIDR_REP && what == CM_CONNECTED)
 		fill_ud(id, &ev->pub.param.ud, msg);
 	cm_event_post(ev);

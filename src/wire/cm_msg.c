@@ -46,7 +46,8 @@ STATIC_ASSERT(sizeof(struct path_layout) == 44, "IBA 12.6.5");
 
 struct req_layout {
 	be32 local_id;
-	uint8_t reserved0[4];
+	uint8_t reserved0;
+	be24 vendor;
 	be64 service_id;
 	be64 ca_guid;
 	uint8_t reserved1[4];
@@ -93,11 +94,11 @@ struct rep_layout {
 	be32 remote_id;
 	be32 qkey;
 	be24 qpn;
-	uint8_t reserved0;
+	uint8_t vendor_low;
 	be24 eecn;
-	uint8_t reserved1;
+	uint8_t vendor_mid;
 	be24 psn;
-	uint8_t reserved2;
+	uint8_t vendor_high;
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t ack_delay; /* 5, failover 2, flow control 1 */
@@ -226,6 +227,7 @@ static void parse_req(const struct req_layout *r, struct wire_cm_msg *m)
 	m->rnr_retry_count = r->mtu & 7;
 	m->max_retries = r->cm_retries >> 4;
 	m->srq = r->cm_retries & 8;
+	m->ece_vendor = be24_get(r->vendor);
 	parse_path(&r->path, &m->path);
 }
 
@@ -244,6 +246,8 @@ static void parse_rep(const struct rep_layout *r, struct wire_cm_msg *m)
 	m->rnr_retry_count = r->rnr_retry >> 5;
 	m->srq = r->rnr_retry & 0x10;
 	m->ca_guid = be64_get(r->ca_guid);
+	m->ece_vendor = (uint32_t)r->vendor_high << 16 |
+			(uint32_t)r->vendor_mid << 8 | r->vendor_low;
 }
 
 static int parse_rej(const struct rej_layout *r, struct wire_cm_msg *m)
@@ -333,6 +337,8 @@ int wire_cm_parse(const uint8_t *mad, size_t len_bytes, struct wire_cm_msg *msg)
 	err = parse_body(&copy.body, &m);
 	if (err)
 		return err;
+	if (m.kind == WIRE_CM_REQ || m.kind == WIRE_CM_REP)
+		m.ece_options = be32_get(copy.hdr.attr_mod);
 	m.private_len = bytes;
 	memcpy(m.private_data,
 	       (const uint8_t *)&copy + places[m.kind - WIRE_CM_REQ].offset,
@@ -372,6 +378,7 @@ static void build_req(const struct wire_cm_msg *m, struct req_layout *r)
 	r->pkey = be16_put(m->pkey);
 	r->mtu = (uint8_t)(m->mtu << 4 | (m->rnr_retry_count & 7));
 	r->cm_retries = (uint8_t)(m->max_retries << 4 | (m->srq ? 8 : 0));
+	r->vendor = be24_put(m->ece_vendor);
 	build_path(&m->path, &r->path);
 }
 
@@ -386,6 +393,9 @@ static void build_rep(const struct wire_cm_msg *m, struct rep_layout *r)
 				 m->flow_control);
 	r->rnr_retry = (uint8_t)(m->rnr_retry_count << 5 | (m->srq ? 0x10 : 0));
 	r->ca_guid = be64_put(m->ca_guid);
+	r->vendor_low = (uint8_t)m->ece_vendor;
+	r->vendor_mid = (uint8_t)(m->ece_vendor >> 8);
+	r->vendor_high = (uint8_t)(m->ece_vendor >> 16);
 }
 
 static void build_sidr_rep(const struct wire_cm_msg *m,
@@ -458,6 +468,8 @@ void wire_cm_build(const struct wire_cm_msg *msg, uint8_t mad[WIRE_MAD_BYTES])
 	ASSERT(wire_cm_private_bytes(msg->kind) >= msg->private_len);
 	ASSERT(wire_cm_private_bytes(msg->kind) > 0);
 	ASSERT(msg->ari_len <= WIRE_CM_ARI_MAX);
+	if (msg->kind == WIRE_CM_REQ || msg->kind == WIRE_CM_REP)
+		out.hdr.attr_mod = be32_put(msg->ece_options);
 	build_body(msg, &out.body);
 	memcpy((uint8_t *)&out + places[msg->kind - WIRE_CM_REQ].offset,
 	       msg->private_data, msg->private_len);

@@ -47,6 +47,7 @@ enum wire_cm_reason {
 	WIRE_CM_REJ_SERVICE_ID = 8,
 	WIRE_CM_REJ_STALE = 10,
 	WIRE_CM_REJ_CONSUMER = 28,
+	WIRE_CM_REJ_VENDOR_OPTION = 35,
 };
 
 enum wire_cm_sidr_status {
@@ -102,6 +103,9 @@ struct wire_cm_msg {
 	uint16_t reason;	 /* REJ */
 	uint8_t ari_len;
 	uint8_t ari[WIRE_CM_ARI_MAX];
+	/* Enhanced connection establishment, in REQ and REP (IBA A19). */
+	uint32_t ece_vendor; /* 24 bits */
+	uint32_t ece_options;
 	uint8_t status; /* SIDR REP */
 	uint8_t private_len;
 	uint8_t private_data[WIRE_CM_PRIVATE_MAX];
