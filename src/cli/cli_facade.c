@@ -354,17 +354,32 @@ static int query_all(const char *path, struct cli_verbs_device *devs,
 		     unsigned *count, char why[256])
 {
 	int n = cli_verbs_device_count(path, why);
+	int err = 0;
 
 	if (n <= 0)
 		return n < 0 ? n : -ENODEV;
 	*count = u32_min((uint32_t)n, DEVICE_MAX);
-	for (unsigned i = 0; i < *count; i++) {
-		int err = cli_verbs_query(path, i, &devs[i], why);
+	for (unsigned i = 0; i < *count && !err; i++)
+		err = cli_verbs_query(path, i, &devs[i], why);
+	return err;
+}
 
-		if (err)
-			return err;
-	}
-	return 0;
+/* A capture is of the program, not of us. */
+static int query_unseen(const char *path, struct cli_verbs_device *devs,
+			unsigned *count, char why[256])
+{
+	const char *set = getenv("AQUIFER_PCAP");
+	char *pcap = set ? strdup(set) : NULL;
+	int err;
+
+	if (set && !pcap)
+		return -ENOMEM;
+	(void)unsetenv("AQUIFER_PCAP"); /* fails for impossible names only */
+	err = query_all(path, devs, count, why);
+	if (pcap && setenv("AQUIFER_PCAP", pcap, 1) < 0 && !err)
+		err = -errno;
+	free(pcap);
+	return err;
 }
 
 static int build(const struct cli_verbs_device *devs, unsigned count,
@@ -402,7 +417,7 @@ int cli_facade_enter(const char *path, char why[256])
 
 	if (!devs)
 		return -ENOMEM;
-	err = query_all(path, devs, &count, why);
+	err = query_unseen(path, devs, &count, why);
 	if (err)
 		goto out;
 	err = enter_namespace();

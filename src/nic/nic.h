@@ -176,7 +176,8 @@ bool nic_has_ready(const struct nic *nic);
 void nic_tick(struct nic *nic);
 uint64_t nic_next_deadline_ns(const struct nic *nic); /* UINT64_MAX: none */
 
-/* The peer behind this path is gone for good: its connections fail now. */
+/* The peer behind this path is gone for good. Connections with a retry timer
+ * fail when it has run out, those without one fail now. */
 void nic_path_down(struct nic *nic, struct env_path *path);
 
 /* Work requests posted and not completed; may be read without the lock. */

@@ -58,6 +58,8 @@ void key_table_release(struct key_table *t);
 /* Gives `k` a random key and enters it. */
 int key_insert(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_remove(struct nic *nic, struct nic_key *k);
+/* Another random key; on failure the old one stands. */
+int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 /* The valid key with this value; NULL: none. */
 struct nic_key *key_find(struct nic *nic, uint32_t key);
 /* The entry with these upper 24 bits, whatever its tag and state. */
@@ -166,6 +168,13 @@ bool recvq_take(struct nic_qp *qp, struct recv_op *op);
 
 /* ---- sendq.c: work queue entries ---------------------------------------- */
 
+/* Where a request's message bytes are. */
+struct send_data {
+	uint32_t off;  /* of the first data segment, in the queue */
+	uint16_t segs; /* pointers, when not inline */
+	bool is_inline;
+};
+
 /* Beside each entry of a send queue: what the NIC remembers of it. */
 struct send_slot {
 	uint64_t wr_id;
@@ -174,7 +183,8 @@ struct send_slot {
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t length; /* message bytes */
-	uint8_t opcode;	 /* enum wqe_opcode */
+	struct send_data data;
+	uint8_t opcode; /* enum wqe_opcode */
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
 	bool rd_counted;   /* part of rd_outstanding */
@@ -201,13 +211,11 @@ struct send_op {
 	const struct wqe_op *info;
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t flags;	/* enum wqe_ctrl_flags */
-	bool is_inline;
-	uint32_t imm; /* as ibv_wc shows it: network order, or a key */
+	uint32_t imm;	/* as ibv_wc shows it: network order, or a key */
 	uint32_t rkey;
 	uint64_t va;
 	struct atomic_op atomic;
-	uint32_t data_off;  /* byte offset of the first data segment */
-	uint32_t data_segs; /* pointers, when not inline */
+	struct send_data data;
 	uint32_t length;
 	uint32_t dest_qpn; /* datagrams */
 	uint32_t qkey;
@@ -228,16 +236,17 @@ int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
 		       struct send_op *op) MUST_CHECK;
 /* Copies message bytes between the data segments and a buffer. -EFAULT: a
  * local key does not cover them. */
-int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		 uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
-int sendq_scatter(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		  const uint8_t *src, uint32_t len_bytes) MUST_CHECK;
+int sendq_gather(struct nic_qp *qp, const struct send_data *data,
+		 uint32_t offset, uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
+int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
+		  uint32_t offset, const uint8_t *src,
+		  uint32_t len_bytes) MUST_CHECK;
 /* Are all data segments usable with this access? */
 int sendq_check(struct nic_qp *qp, const struct send_op *op,
 		uint32_t access) MUST_CHECK;
 /* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
  * NULL: no valid key. Inline data is found in the queue itself. */
-uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
+uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 		     uint32_t offset, uint32_t access, uint32_t *len_bytes);
 
 static inline bool slot_needs_response(const struct send_slot *slot)
@@ -294,15 +303,12 @@ struct requester {
 	uint32_t send_pkt; /* packets of slot `send` already sent */
 	uint32_t rd_outstanding;
 	uint32_t unasked; /* packets since acknowledgement was asked for */
-	uint32_t op_slot; /* whose WQE `op` holds, when op_valid */
-	bool op_valid;
 	bool rnr_wait;
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint64_t deadline_ns;
+	bool progressed; /* since the timer was set */
 	struct timer timer;
-	struct send_op op;
 };
 
 struct nic_qp {
@@ -328,7 +334,6 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct nic_cq *send_cq;
 	struct nic_cq *recv_cq;
-	struct recv_op recv;
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
@@ -336,6 +341,7 @@ struct nic_qp {
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
+	struct recv_op recv; /* large, and only receives use it */
 };
 
 struct nic_ah {

@@ -23,17 +23,21 @@ static uint64_t retry_timeout_ns(const struct nic_qp *qp)
 	return 4096ull << qp->attr.timeout;
 }
 
-/* The timer is moved lazily: progress only notes the new deadline, and the
- * timer looks at it when it fires. */
+/*
+ * The timer is moved lazily: progress only leaves a mark, and the timer that
+ * finds it starts over. So a loss is noticed after one to two timeouts (IBA
+ * allows four), and the clock is read once per timeout, not per packet.
+ */
 static void start_timer(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
 	if (qp->attr.timeout == 0)
 		return;
-	req->deadline_ns = env_now_ns(qp->nic->env) + retry_timeout_ns(qp);
-	if (!timer_is_set(&req->timer))
-		timer_set(&qp->nic->wheel, &req->timer, req->deadline_ns);
+	req->progressed = timer_is_set(&req->timer);
+	if (!req->progressed)
+		timer_set(&qp->nic->wheel, &req->timer,
+			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
 }
 
 static void on_timer(struct timer *t, uint64_t now_ns)
@@ -44,10 +48,6 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
 		return;
 	if (req->rnr_wait) {
-		if (now_ns < req->deadline_ns) {
-			timer_set(&qp->nic->wheel, t, req->deadline_ns);
-			return;
-		}
 		req->rnr_wait = false;
 		start_timer(qp);
 		qp_make_ready(qp);
@@ -55,8 +55,8 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	}
 	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
 		return;
-	if (now_ns < req->deadline_ns) {
-		timer_set(&qp->nic->wheel, t, req->deadline_ns);
+	if (req->progressed) {
+		start_timer(qp);
 		return;
 	}
 	count(qp->nic, NIC_C_timeouts);
@@ -82,7 +82,7 @@ void requester_progress(struct nic_qp *qp)
 	req->restarted = false;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	if (req->una_psn != req->next_psn)
+	if (req->una_psn != req->next_psn && !req->rnr_wait)
 		start_timer(qp);
 }
 
@@ -118,7 +118,6 @@ void requester_go_back(struct nic_qp *qp)
 	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
-	req->op_valid = false;
 	req->restarted = true;
 	qp_make_ready(qp);
 }
@@ -161,9 +160,8 @@ static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 
 /* Fills the request packet `i` of `n` into qp->out. */
 static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
-			uint32_t i, uint32_t n)
+			const struct send_op *op, uint32_t i, uint32_t n)
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 	uint32_t offset = i * qp->mtu;
 	bool last = i == n - 1;
@@ -171,7 +169,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	out->opcode = packet_opcode(op->info, i, n);
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
-	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
+	/* Only a message that ends in a completion can ask for an event. */
+	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED) &&
+			 (wire_opcodes[out->opcode].flags & WIRE_OP_RECV);
 	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
 	out->va = op->va;
 	out->dma_len = op->length;
@@ -188,9 +188,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 /* READs and atomics: one packet, whatever the length of the answer. A READ
  * that was answered in part asks for the rest. */
 static void fill_response_request(struct nic_qp *qp,
-				  const struct send_slot *slot, uint32_t i)
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i)
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 
 	out->opcode = op->info->wire[WQE_WIRE_ONLY];
@@ -218,10 +218,10 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 }
 
 /* May this slot start now? Gives it its packet numbers. */
-static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
+static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
+			    const struct send_op *op)
 {
 	struct requester *req = &qp->req;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, op->length);
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
@@ -236,6 +236,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 		start_timer(qp);
 	slot->opcode = op->opcode;
 	slot->length = op->length;
+	slot->data = op->data;
 	slot->first_psn = req->next_psn;
 	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
 	slot->has_psn = true;
@@ -244,11 +245,10 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 }
 
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
-			      uint32_t *budget)
+			      const struct send_op *op, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
 	struct env *env = qp->nic->env;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, slot->length);
 	bool one = slot_needs_response(slot);
 	uint8_t *frame;
@@ -263,18 +263,21 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!one && flying >= NIC_WINDOW_PACKETS &&
 		    wire_psn_diff(psn, req->una_psn) > 0)
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+		frame = env->ops->tx_begin(
+			env, qp->path,
+			wire_frame_bound(one ? 0
+					     : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
-			fill_response_request(qp, slot, req->send_pkt);
+			fill_response_request(qp, slot, op, req->send_pkt);
 		else
-			fill_packet(qp, slot, req->send_pkt, n);
+			fill_packet(qp, slot, op, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
 					   wire_is_ipv4(qp->out.dst_ip));
-		if (UNLIKELY(sendq_gather(qp, op, req->send_pkt * qp->mtu,
-					  frame + header,
-					  qp->out.payload_len))) {
+		if (UNLIKELY(sendq_gather(
+			    qp, &op->data, req->send_pkt * qp->mtu,
+			    frame + header, qp->out.payload_len))) {
 			env->ops->tx_end(env, qp->path, 0);
 			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 		}
@@ -304,9 +307,10 @@ static enum step run_local(struct nic_qp *qp, const struct send_op *op)
 	return STEP_SENT;
 }
 
-static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot)
+static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot,
+			      const struct send_op *op)
 {
-	int sent = ud_send(qp, slot, &qp->req.op);
+	int sent = ud_send(qp, slot, op);
 
 	if (sent == 0)
 		return STEP_FULL;
@@ -338,7 +342,7 @@ static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
 
 /* Before the first packet of a request; *ended: it is complete already. */
 static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
-			    bool *ended)
+			    struct send_op *op, bool *ended)
 {
 	struct requester *req = &qp->req;
 	bool first_of_all = qp->sq.tail == qp->sq.send;
@@ -347,33 +351,30 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 	*ended = true;
 	if (qp->state == IBV_QPS_SQD)
 		return STEP_WAIT; /* draining: nothing new starts */
-	if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
-	}
+	if (sendq_decode(&qp->sq, slot, op))
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	if (qp->type == IBV_QPT_UD)
-		return run_datagram(qp, slot);
-	if ((req->op.flags & WQE_CTRL_FENCE) && req->rd_outstanding)
+		return run_datagram(qp, slot, op);
+	if ((op->flags & WQE_CTRL_FENCE) && req->rd_outstanding)
 		return STEP_WAIT;
-	if (req->op.info->flags & WQE_OP_LOCAL)
-		return first_of_all ? run_local(qp, &req->op) : STEP_WAIT;
+	if (op->info->flags & WQE_OP_LOCAL)
+		return first_of_all ? run_local(qp, op) : STEP_WAIT;
 	if (qp->peer_gone)
 		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
 	if (first_of_all && qp->nic->env->ops->direct_find) {
-		s = try_direct(qp, &req->op);
+		s = try_direct(qp, op);
 		if (s != STEP_WAIT)
 			return s;
 	}
 	*ended = false;
-	return start_slot(qp, slot);
+	return start_slot(qp, slot, op);
 }
 
 static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			  uint32_t *budget)
 {
 	struct requester *req = &qp->req;
+	struct send_op op;
 	enum step s;
 	bool ended;
 
@@ -385,14 +386,11 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
 				return STEP_WAIT;
 		}
-		s = begin_slot(qp, slot, &ended);
+		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
-	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode_again(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
+	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}
 	/* Late acknowledgements may have overtaken a retransmission. */
 	if (qp->sq.send == qp->sq.tail &&
@@ -406,13 +404,12 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		slot->rd_counted = true;
 		req->rd_outstanding++;
 	}
-	s = send_packets(qp, slot, budget);
+	s = send_packets(qp, slot, &op, budget);
 	if (s != STEP_SENT)
 		return s;
 	if (req->send_pkt >= packet_count(qp, slot->length)) {
 		qp->sq.send++;
 		req->send_pkt = 0;
-		req->op_valid = false;
 	}
 	return STEP_SENT;
 }

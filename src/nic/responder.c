@@ -55,7 +55,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
 	struct env *env = qp->nic->env;
-	uint8_t *frame = env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + 8);
+	uint8_t *frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(0));
 
 	if (!frame)
 		return false;
@@ -119,7 +119,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(len));
 	if (!frame)
 		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
@@ -310,9 +310,10 @@ static enum verdict check_resources(struct nic_qp *qp,
 						: op->flags & WIRE_OP_RECV;
 
 	if (op->kind == WIRE_READ || op->kind == WIRE_ATOMIC) {
-		const struct resp_res *res = &rsp->res[rsp->res_next];
+		const struct resp_res *res =
+			rsp->res_count ? &rsp->res[rsp->res_next] : NULL;
 
-		if (rsp->res_count && (!res->pending || res->answered))
+		if (res && (!res->pending || res->answered))
 			return V_OK;
 		count(qp->nic, NIC_C_deny_resources);
 		return V_INVALID;

@@ -189,7 +189,7 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 	memcpy(out->dst_ip, ah->dst.ip, 16);
 	memcpy(out->dst_mac, ah->dst.mac, 6);
 	memcpy(&out->imm, &op->imm, sizeof(out->imm));
-	if (sendq_gather(qp, op, 0,
+	if (sendq_gather(qp, &op->data, 0,
 			 frame + wire_header_bytes(out->opcode,
 						   wire_is_ipv4(ah->dst.ip)),
 			 op->length)) {

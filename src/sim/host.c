@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fiber.h"
-#include "host_priv.h"
+#include "rack_priv.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -379,6 +379,7 @@ int sim_host_create(struct sim *sim, struct sim_net *net, unsigned index,
 		.mac = {2, 0, 0, 0, (uint8_t)(number >> 8), (uint8_t)number}};
 	sim_rand_init(&host->rand, sim_seed(sim), 2000 + index);
 	sim_event_init(&host->settle, on_settle);
+	host->settle.idle = true; /* each poll looks, too */
 	sim_event_init(&host->tick, on_tick);
 	sim_event_init(&host->flush, on_flush);
 	err = sim_port_attach(net, &host->addr, &cfg->link, &port_ops, host,

@@ -286,6 +286,7 @@ struct vs {
 	unsigned bad_ppm;   /* how often a request is made wrong */
 	unsigned break_ppm; /* how often a connection is broken */
 	unsigned len_class; /* how large requests tend to be */
+	uint64_t tapped;    /* frames looked at by vs_wire_check */
 	unsigned running;   /* client fibers that have not ended */
 };
 
@@ -372,6 +373,11 @@ void vs_session_settle(struct vs_session *s);
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
 int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
+
+/* ---- vs_wire.c: frames as they are sent ------------------------------------
+ */
+/* A sim_net_tap; ctx is the struct vs. */
+void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes);
 
 /* ---- vs_ud.c: datagrams ------------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;

@@ -23,8 +23,16 @@ enum {
 	/* Largest header stack: Ethernet, IPv6, UDP, BTH, masked atomics. */
 	WIRE_HDR_MAX = WIRE_ETH_BYTES + WIRE_IP6_BYTES + WIRE_UDP_BYTES +
 		       WIRE_BTH_BYTES + 44,
-	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + 3 + WIRE_ICRC_BYTES,
+	WIRE_TAIL_MAX = 3 + WIRE_ICRC_BYTES, /* pad and ICRC */
+	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_TAIL_MAX,
 };
+
+/* Room for a frame with this much payload, pad and ICRC included; at most
+ * WIRE_FRAME_MAX. */
+static inline size_t wire_frame_bound(size_t payload_bytes)
+{
+	return WIRE_FRAME_MAX - WIRE_MTU_MAX + payload_bytes;
+}
 
 #define WIRE_PSN_MASK 0xffffffu
 #define WIRE_QPN_MASK 0xffffffu
