@@ -64,13 +64,9 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-<<<<<<< HEAD
-	if (!attr->send_cq || !attr->recv_cq ||
-	    (attr->is_gsi && attr->type != IBV_QPT_UD))
-=======
 	/* Completions without an owner are those of a purged queue pair. */
-	if (!attr->send_cq || !attr->recv_cq || !attr->owner)
->>>>>>> main
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner ||
+	    (attr->is_gsi && attr->type != IBV_QPT_UD))
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||
