@@ -73,6 +73,7 @@ static int fill_request(struct cm_id *id, const struct rdma_conn_param *p,
 			.slid = 0xffff, /* RoCE has no local identifiers */
 			.dlid = 0xffff,
 			.traffic_class = id->tos,
+			.rate = IBV_RATE_100_GBPS,
 			.hop_limit = CM_HOP_LIMIT,
 			.ack_timeout = id->ack_timeout,
 		};

@@ -10,7 +10,7 @@
 #include "wire.h"
 
 enum {
-	PATH_RATE = 10, /* "unknown" would be 0; see enum ibv_rate */
+	PATH_RATE = IBV_RATE_100_GBPS,
 };
 
 /* ---- life --------------------------------------------------------------- */
