@@ -126,6 +126,7 @@ enum {
 	NIC_GID_MAX = 4,
 	NIC_QPN_INDEX_BITS = 14, /* the low bits of a QPN; above: host slot */
 	NIC_SLOT_COUNT = 1 << (24 - NIC_QPN_INDEX_BITS),
+	NIC_GSI_INDEX = 1,    /* of the management queue pair in every slot */
 	NIC_KEY_FAILURES = 8, /* then the source is blocked */
 };
 
@@ -284,6 +285,10 @@ struct nic_qp_attr {
 	struct nic_srq *srq;   /* or NULL */
 	struct ibv_qp_cap cap; /* in: wanted; out: what was made */
 	bool sq_sig_all;
+	/* The general services queue pair: UD, one per NIC, numbered
+	 * NIC_GSI_INDEX in its slot. What is sent to the plain number 1 reaches
+	 * it too. */
+	bool is_gsi;
 	void *owner;
 };
 
