@@ -68,6 +68,15 @@ struct env_ops {
 			     size_t max_bytes);
 	void (*tx_end)(struct env *env, struct env_path *path,
 		       size_t len_bytes);
+	/*
+	 * Frames may be collected since tx_end: send them. With `more`, the
+	 * caller may soon have others, and the env may wait for them. NULL
+	 * where frames are never collected.
+	 */
+	void (*tx_flush)(struct env *env, bool more);
+	/* Whether frames may be lost or marked on the way: then the NIC watches
+	 * round trips and its window. NULL: no path loses anything. */
+	bool (*path_is_lossy)(struct env *env, struct env_path *path);
 
 	/*
 	 * The direct port, NULL in an env without one. direct_find returns the

@@ -29,6 +29,7 @@ enum {
 	/* What one queue pair may send before the next has its turn. */
 	NIC_TURN_PACKETS = 32,
 	NIC_GUARD_SOURCES = 64,
+	NIC_MTU_MIN = 256,
 };
 
 #endif

@@ -469,6 +469,16 @@ static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 	return UNLIKELY(nic->cfg.bug == bug);
 }
 
+/* The largest packet of the way out, in verbs' words. */
+enum ibv_mtu nic_active_mtu(const struct nic *nic);
+
+/* Everything for now was handed to the env: it should leave. */
+static inline void nic_tx_flush(struct nic *nic, bool more)
+{
+	if (nic->env->ops->tx_flush)
+		nic->env->ops->tx_flush(nic->env, more);
+}
+
 /* Sends qp->out, whose payload is in place in `frame` or pointed to. */
 void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
 

@@ -331,6 +331,7 @@ HOT void nic_qp_kick(struct nic_qp *qp)
 	}
 	if (!requester_run(qp))
 		qp_make_ready(qp);
+	nic_tx_flush(qp->nic, true);
 }
 
 void nic_qp_unpost(struct nic_qp *qp, uint32_t count)

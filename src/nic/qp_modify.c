@@ -119,8 +119,8 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 		return -EINVAL;
 	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
 		return -EINVAL;
-	if ((mask & IBV_QP_PATH_MTU) &&
-	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+	if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 ||
+					 a->path_mtu > nic_active_mtu(qp->nic)))
 		return -EINVAL;
 	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
 	    a->max_rd_atomic > NIC_RD_ATOMIC_MAX)
@@ -149,6 +149,8 @@ static uint16_t source_port(const struct nic_qp *qp)
 {
 	uint32_t h = (qp->qpn ^ qp->dest_qpn) * 2654435761u;
 
+	if (qp->nic->cfg.src_port)
+		return qp->nic->cfg.src_port;
 	return (uint16_t)(0xc000 | h >> 18);
 }
 
