@@ -86,4 +86,9 @@ perf "fetch-and-add latency (ib_atomic_lat)" ib_atomic_lat -n 20000
 perf "READ bandwidth (ib_read_bw)" ib_read_bw -s 65536 -n 5000
 perf "WRITE bandwidth (ib_write_bw)" ib_write_bw -s 65536 -n 5000
 echo
+echo "== the same NIC in the simulator: loss, duplicates, reordering, corruption"
+printf '  '
+build/aquifer sim verbs --seeds 20 | grep ' runs, '
+
+echo
 echo "Try it: build/aquifer exec -- PROGRAM   (aquifer help; docs/)"

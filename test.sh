@@ -157,7 +157,7 @@ if check build-tsan build build-tsan -Db_sanitize=thread; then
 fi
 
 if build/aquifer sim verbs --help >/dev/null 2>&1; then
-	seeds=50
+	seeds=200
 	((full)) && seeds=1000
 	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
 fi

@@ -32,23 +32,31 @@ const char *guard_name(enum guard_kind kind);
 /* Puts the calling thread on one core. 0 or -errno. */
 int guard_pin(int cpu);
 
-/* What ran on this machine between two readings. */
+/*
+ * What ran on the two measured cores between two readings. A side is pinned, so
+ * all its time is on its own core.
+ */
 struct guard_meter {
 	uint64_t wall_ns;
-	uint64_t busy_ns; /* all cores, all processes, and stolen by the host */
-	uint64_t own_ns;  /* the processes given to guard_meter_read */
+	uint64_t busy_ns[2]; /* of the client's core and of the server's: all
+				processes, and what the host stole */
+	uint64_t own_ns[2];  /* of the two measured processes */
 };
 
-int guard_meter_read(struct guard_meter *m, const pid_t *own, size_t own_count)
+/* `own`: the client's and the server's process. 0 or -errno. */
+int guard_meter_read(struct guard_meter *m, const pid_t own[2])
 	__attribute__((warn_unused_result));
 
-/* Parses the "cpu" line of /proc/stat: everything but idle and iowait, in
- * clock ticks. 0 or -EBADMSG. */
-int guard_parse_stat(const char *text, uint64_t *busy_ticks)
+/* Finds the line of one core in /proc/stat and adds up everything but idle and
+ * iowait, in clock ticks. 0 or -EBADMSG. */
+int guard_parse_stat(const char *text, int cpu, uint64_t *busy_ticks)
 	__attribute__((warn_unused_result));
 
-/* Cores' worth of time that was not ours between a and b; 0 when the kernel's
- * coarse ticks cannot tell. */
+/*
+ * Cores' worth of time that was not ours between a and b; 0 when the kernel's
+ * coarse ticks cannot tell. The core of a side that mostly slept does not
+ * count: others may have it.
+ */
 double guard_foreign_cores(const struct guard_meter *a,
 			   const struct guard_meter *b);
 

@@ -103,8 +103,9 @@ static void print_caller(const struct report_group *g, FILE *to)
 
 void report_tail(const struct report *r, FILE *to)
 {
-	fprintf(to, "\n%-33s %9s %9s  %s\n", "ratio", "measured", "must be",
-		"verdict");
+	if (r->group_count > 1 || r->group[0].plan->is_ratio)
+		fprintf(to, "\n%-33s %9s %9s  %s\n", "ratio", "measured",
+			"must be", "verdict");
 	for (unsigned i = 0; i < r->group_count; i++) {
 		const struct report_group *g = &r->group[i];
 

@@ -175,13 +175,12 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 {
 	struct side_command cmd = {.run = 1, .window_ns = window_ns};
 	int timeout_ms = (int)(window_ns / 1000000) + SUBJECT_ROUND_SLACK_MS;
-	pid_t own[3] = {subj->pid[0], subj->pid[1], getpid()};
 	struct side_result server;
 	struct guard_meter m0, m1;
 	int rc;
 
 	atomic_store_explicit(&subj->page->stop, 0, memory_order_relaxed);
-	rc = guard_meter_read(&m0, own, 3);
+	rc = guard_meter_read(&m0, subj->pid);
 	if (rc == 0)
 		rc = side_send(subj->ctl_fd[SIDE_SERVER], &cmd, sizeof(cmd));
 	if (rc == 0)
@@ -194,7 +193,7 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 	rc = await(subj, SIDE_CLIENT, timeout_ms, out);
 	atomic_store_explicit(&subj->page->stop, 1, memory_order_relaxed);
 	if (rc == 0)
-		rc = guard_meter_read(&m1, own, 3);
+		rc = guard_meter_read(&m1, subj->pid);
 	if (rc < 0)
 		return rc;
 	*foreign_cores = guard_foreign_cores(&m0, &m1);

@@ -70,7 +70,7 @@ STATIC_ASSERT(offsetof(struct counter_entry, kind) == 56, "counter kind");
 
 extern const struct layout_kind counter_layout;
 
-/* ---- the owner ------------------------------------------------------- */
+/* ---- the owner ---------------------------------------------------------- */
 
 /* May be used from any thread; what a group's values are guarded by is up to
  * the group's user. */
@@ -112,7 +112,7 @@ struct hist *counter_file_hist(struct counter_file *file, const char *name,
  * Its room is used again for one of the same size. */
 void counter_file_release(struct counter_file *file, void *values);
 
-/* ---- readers --------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------ */
 
 /* A checked copy of a counter file. The file is not trusted: it may be cut,
  * made up, or change while it is read. */

@@ -62,7 +62,7 @@ void cli_command_help(const struct cli_command *cmd, const char *parent);
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
 		 char **argv);
 
-/* ---- commands that are groups: bench, sim ------------------------------ */
+/* ---- commands that are groups: bench, sim ------------------------------- */
 
 /* A row of a sub-table. The function parses its own options, --help and --json
  * among them; argv[0] is the name. */
@@ -76,7 +76,7 @@ struct cli_entry {
 int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 		  int argc, char **argv);
 
-/* ---- options that several commands share ------------------------------ */
+/* ---- options that several commands share -------------------------------- */
 
 enum cli_accept {
 	CLI_ACCEPT_NIC = 1u << 0,  /* --nic soft|hw|auto */
@@ -102,7 +102,7 @@ int cli_args_parse(const struct cli_command *self, int argc, char **argv,
 /* One line on stderr: "aquifer: ..." */
 void cli_error(const char *fmt, ...) PRINTF(1, 2);
 
-/* ---- version ----------------------------------------------------------- */
+/* ---- version ------------------------------------------------------------ */
 
 const char *cli_version(void);
 const char *cli_commit(void);

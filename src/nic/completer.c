@@ -112,9 +112,9 @@ static void on_rnr(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return;
 	req->rnr_wait = true;
 	req->restarted = false;
-	req->deadline_ns = env_now_ns(nic->env) +
-			   rnr_delay_10us[pkt->syndrome & 0x1f] * 10000ull;
-	timer_set(&nic->wheel, &req->timer, req->deadline_ns);
+	timer_set(&nic->wheel, &req->timer,
+		  env_now_ns(nic->env) +
+			  rnr_delay_10us[pkt->syndrome & 0x1f] * 10000ull);
 }
 
 /* An ACK packet: its PSN acknowledges, or is where things went wrong. */
@@ -170,7 +170,6 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	struct send_slot *slot = expect_response(qp, pkt);
-	struct send_op op;
 	uint32_t offset, expected;
 	bool last;
 
@@ -187,8 +186,8 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 		fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 		return;
 	}
-	if (sendq_decode_again(&qp->sq, slot, &op) ||
-	    sendq_scatter(qp, &op, offset, pkt->payload, pkt->payload_len)) {
+	if (sendq_scatter(qp, &slot->data, offset, pkt->payload,
+			  pkt->payload_len)) {
 		fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
@@ -202,7 +201,6 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 static void on_atomic_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	struct send_slot *slot = expect_response(qp, pkt);
-	struct send_op op;
 
 	if (!slot)
 		return;
@@ -210,8 +208,7 @@ static void on_atomic_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 		fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 		return;
 	}
-	if (sendq_decode_again(&qp->sq, slot, &op) ||
-	    sendq_scatter(qp, &op, 0, (const uint8_t *)&pkt->original,
+	if (sendq_scatter(qp, &slot->data, 0, (const uint8_t *)&pkt->original,
 			  sizeof(pkt->original))) {
 		fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
 		return;

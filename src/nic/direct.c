@@ -15,8 +15,9 @@ static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 
 	while (offset < op->length) {
 		uint32_t n = op->length - offset;
-		uint8_t *near = sendq_piece(
-			qp, op, offset, read ? IBV_ACCESS_LOCAL_WRITE : 0, &n);
+		uint8_t *near =
+			sendq_piece(qp, &op->data, offset,
+				    read ? IBV_ACCESS_LOCAL_WRITE : 0, &n);
 
 		if (!near)
 			return -EFAULT;
@@ -36,7 +37,7 @@ static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 
 	if (env->ops->direct_atomic(env, &op->atomic, far, &original))
 		return -EACCES;
-	if (sendq_scatter(qp, op, 0, (const uint8_t *)&original,
+	if (sendq_scatter(qp, &op->data, 0, (const uint8_t *)&original,
 			  sizeof(original)))
 		return -EFAULT;
 	return 1;

@@ -91,14 +91,12 @@ int key_insert(struct nic *nic, struct nic_key *k)
 	return -EAGAIN;
 }
 
-void key_remove(struct nic *nic, struct nic_key *k)
+static void remove_index(struct key_table *t, uint32_t index)
 {
-	struct key_table *t = &nic->keys;
-	struct key_slot *hole = slot_of(t, k->key >> 8);
-	uint32_t i = (uint32_t)(hole - t->slots);
+	uint32_t i = (uint32_t)(slot_of(t, index) - t->slots);
 	uint32_t next = i;
 
-	ASSERT(hole->key == k);
+	ASSERT(t->slots[i].index == index);
 	/* Close the gap: what follows and would still be found from the hole
 	 * moves into it. */
 	for (;;) {
@@ -115,6 +113,21 @@ void key_remove(struct nic *nic, struct nic_key *k)
 	}
 	t->slots[i] = (struct key_slot){0};
 	t->count--;
+}
+
+void key_remove(struct nic *nic, struct nic_key *k)
+{
+	remove_index(&nic->keys, k->key >> 8);
+}
+
+int key_renew(struct nic *nic, struct nic_key *k)
+{
+	uint32_t old = k->key;
+	int err = key_insert(nic, k);
+
+	if (!err)
+		remove_index(&nic->keys, old >> 8);
+	return err;
 }
 
 struct nic_key *key_at(struct nic *nic, uint32_t key)

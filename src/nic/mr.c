@@ -105,7 +105,7 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		.iova = mr->key.iova,
 		.access = (int)mr->key.access,
 	};
-	struct nic_key old = mr->key;
+	uint32_t old = mr->key.key;
 	int err;
 
 	if (mr->windows || mr->dm)
@@ -120,18 +120,11 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 	err = check_attr(&merged);
 	if (err)
 		return err;
-	if (flags &
-	    (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD)) {
-		key_remove(nic, &mr->key);
-		err = key_insert(nic, &mr->key);
-	}
-	if (err) {
-		/* There was room for the old key a moment ago. */
-		mr->key = old;
-		ASSERT(key_insert(nic, &mr->key) == 0);
+	if (flags & (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD))
+		err = key_renew(nic, &mr->key);
+	if (err)
 		return err;
-	}
-	revoke_direct(nic, old.key);
+	revoke_direct(nic, old);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		mr->key.pd->users--;
 		mr->key.pd = pd;

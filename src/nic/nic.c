@@ -23,8 +23,7 @@ const char *const nic_bug_names[NIC_BUG_COUNT] = {[NIC_BUG_NONE] = "none",
 #undef BUG_NAME
 };
 
-/* ---- life
- * --------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 {
@@ -161,8 +160,7 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 	};
 }
 
-/* ---- frames
- * ------------------------------------------------------------------------ */
+/* ---- frames ------------------------------------------------------------- */
 
 HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 {
@@ -366,11 +364,13 @@ void nic_path_down(struct nic *nic, struct env_path *path)
 	for (i = 0; i < NIC_QP_MAX; i++) {
 		struct nic_qp *qp = nic->qps[i];
 
-		if (!qp || qp->path != path || qp->peer_gone)
+		/* With a timer, retries run out by themselves, which leaves
+		 * programs that both end at the same time in peace. */
+		if (!qp || qp->path != path || qp->attr.timeout)
 			continue;
+		/* Without one, who waits for an answer would wait for ever; who
+		 * waits for nothing learns it with the next request. */
 		qp->peer_gone = true;
-		/* Who waits for an answer waits in vain. Who waits for nothing
-		 * learns it with the next request. */
 		if (qp->state == IBV_QPS_RTS && qp->sq.tail != qp->sq.head) {
 			count(nic, NIC_C_retry_exceeded);
 			qp_complete_send(qp, IBV_WC_RETRY_EXC_ERR);

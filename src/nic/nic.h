@@ -26,7 +26,7 @@ struct nic_srq;
 struct nic_qp;
 struct nic_ah;
 
-/* ---- counters: one per reason --------------------------------------- */
+/* ---- counters: one per reason ------------------------------------------- */
 
 #define NIC_COUNTERS(X)                                                 \
 	X(rx_frames, "frames received")                                 \
@@ -94,7 +94,7 @@ enum nic_counter {
 extern const char *const nic_counter_names[NIC_COUNTER_COUNT];
 extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
 
-/* ---- the device ------------------------------------------------------ */
+/* ---- the device --------------------------------------------------------- */
 
 /* Bugs that tests plant on purpose, to check the checkers. 0: none. */
 #define NIC_BUGS(X)             \
@@ -161,7 +161,7 @@ uint64_t nic_counter_get(const struct nic *nic, enum nic_counter c);
 void nic_query_device(const struct nic *nic, struct ibv_device_attr *attr);
 void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 
-/* ---- frames and time ------------------------------------------------- */
+/* ---- frames and time ---------------------------------------------------- */
 
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
@@ -186,13 +186,14 @@ bool nic_has_ready(const struct nic *nic);
 void nic_tick(struct nic *nic);
 uint64_t nic_next_deadline_ns(const struct nic *nic); /* UINT64_MAX: none */
 
-/* The peer behind this path is gone for good: its connections fail now. */
+/* The peer behind this path is gone for good. Connections with a retry timer
+ * fail when it has run out, those without one fail now. */
 void nic_path_down(struct nic *nic, struct env_path *path);
 
 /* Work requests posted and not completed; may be read without the lock. */
 uint32_t nic_outstanding(const struct nic *nic);
 
-/* ---- protection domains, memory -------------------------------------- */
+/* ---- protection domains, memory ----------------------------------------- */
 
 int nic_pd_create(struct nic *nic, struct nic_pd **out) MUST_CHECK;
 int nic_pd_destroy(struct nic_pd *pd) MUST_CHECK; /* -EBUSY while used */
@@ -233,7 +234,7 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type,
 int nic_mw_dealloc(struct nic_mw *mw) MUST_CHECK;
 uint32_t nic_mw_key(const struct nic_mw *mw);
 
-/* ---- completion queues ----------------------------------------------- */
+/* ---- completion queues -------------------------------------------------- */
 
 /* One completion, as the NIC leaves it. Fields as in struct ibv_wc. */
 struct nic_cqe {
@@ -273,7 +274,7 @@ void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
 const struct nic_cqe *nic_cq_peek(struct nic_cq *cq);
 void nic_cq_pop(struct nic_cq *cq);
 
-/* ---- shared receive queues ------------------------------------------- */
+/* ---- shared receive queues ---------------------------------------------- */
 
 int nic_srq_create(struct nic_pd *pd, const struct ibv_srq_attr *attr,
 		   void *owner, struct nic_srq **out) MUST_CHECK;
@@ -285,7 +286,7 @@ uint32_t nic_srq_number(const struct nic_srq *srq);
 int nic_srq_post(struct nic_srq *srq, const struct ibv_recv_wr *wr)
 	MUST_CHECK; /* one request; wr->next is not followed */
 
-/* ---- queue pairs ------------------------------------------------------ */
+/* ---- queue pairs -------------------------------------------------------- */
 
 struct nic_qp_attr {
 	enum ibv_qp_type type; /* IBV_QPT_RC or IBV_QPT_UD */

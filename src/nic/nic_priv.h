@@ -19,7 +19,7 @@
 #include "wqe.h"
 #include "wqe_op.h"
 
-/* ---- key.c: the table of local and remote keys ------------------------ */
+/* ---- key.c: the table of local and remote keys -------------------------- */
 
 /* What a key opens. Lives in its memory region or window. */
 struct nic_key {
@@ -58,6 +58,8 @@ void key_table_release(struct key_table *t);
 /* Gives `k` a random key and enters it. */
 int key_insert(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_remove(struct nic *nic, struct nic_key *k);
+/* Another random key; on failure the old one stands. */
+int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 /* The valid key with this value; NULL: none. */
 struct nic_key *key_find(struct nic *nic, uint32_t key);
 /* The entry with these upper 24 bits, whatever its tag and state. */
@@ -67,7 +69,7 @@ enum key_verdict key_check(struct nic_qp *qp, uint32_t key, uint64_t va,
 			   uint64_t len, uint32_t access, uint8_t **host);
 void key_count_denial(struct nic *nic, enum key_verdict v);
 
-/* ---- pd.c, mr.c, mw.c, dm.c ------------------------------------------- */
+/* ---- pd.c, mr.c, mw.c, dm.c --------------------------------------------- */
 
 struct nic_pd {
 	struct nic *nic;
@@ -99,7 +101,7 @@ int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
 /* Ends every window of type 2 that is bound to this queue pair. */
 void mw_end_all(struct nic_qp *qp);
 
-/* ---- cq.c -------------------------------------------------------------- */
+/* ---- cq.c --------------------------------------------------------------- */
 
 enum cq_arm {
 	CQ_ARM_NONE,
@@ -125,7 +127,7 @@ struct nic_cq {
 bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe);
 void cq_purge(struct nic_cq *cq, const void *qp_owner);
 
-/* ---- recvq.c: receive queues, shared or not ---------------------------- */
+/* ---- recvq.c: receive queues, shared or not ----------------------------- */
 
 struct recvq {
 	uint8_t *wqes; /* count x stride bytes, struct wqe_data each */
@@ -164,7 +166,14 @@ int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
 /* Takes the oldest request of the QP's queue; false when there is none. */
 bool recvq_take(struct nic_qp *qp, struct recv_op *op);
 
-/* ---- sendq.c: work queue entries -------------------------------------- */
+/* ---- sendq.c: work queue entries ---------------------------------------- */
+
+/* Where a request's message bytes are. */
+struct send_data {
+	uint32_t off;  /* of the first data segment, in the queue */
+	uint16_t segs; /* pointers, when not inline */
+	bool is_inline;
+};
 
 /* Beside each entry of a send queue: what the NIC remembers of it. */
 struct send_slot {
@@ -174,7 +183,8 @@ struct send_slot {
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t length; /* message bytes */
-	uint8_t opcode;	 /* enum wqe_opcode */
+	struct send_data data;
+	uint8_t opcode; /* enum wqe_opcode */
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
 	bool rd_counted;   /* part of rd_outstanding */
@@ -201,13 +211,11 @@ struct send_op {
 	const struct wqe_op *info;
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t flags;	/* enum wqe_ctrl_flags */
-	bool is_inline;
-	uint32_t imm; /* as ibv_wc shows it: network order, or a key */
+	uint32_t imm;	/* as ibv_wc shows it: network order, or a key */
 	uint32_t rkey;
 	uint64_t va;
 	struct atomic_op atomic;
-	uint32_t data_off;  /* byte offset of the first data segment */
-	uint32_t data_segs; /* pointers, when not inline */
+	struct send_data data;
 	uint32_t length;
 	uint32_t dest_qpn; /* datagrams */
 	uint32_t qkey;
@@ -228,16 +236,17 @@ int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
 		       struct send_op *op) MUST_CHECK;
 /* Copies message bytes between the data segments and a buffer. -EFAULT: a
  * local key does not cover them. */
-int sendq_gather(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		 uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
-int sendq_scatter(struct nic_qp *qp, const struct send_op *op, uint32_t offset,
-		  const uint8_t *src, uint32_t len_bytes) MUST_CHECK;
+int sendq_gather(struct nic_qp *qp, const struct send_data *data,
+		 uint32_t offset, uint8_t *dst, uint32_t len_bytes) MUST_CHECK;
+int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
+		  uint32_t offset, const uint8_t *src,
+		  uint32_t len_bytes) MUST_CHECK;
 /* Are all data segments usable with this access? */
 int sendq_check(struct nic_qp *qp, const struct send_op *op,
 		uint32_t access) MUST_CHECK;
 /* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
  * NULL: no valid key. Inline data is found in the queue itself. */
-uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
+uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 		     uint32_t offset, uint32_t access, uint32_t *len_bytes);
 
 static inline bool slot_needs_response(const struct send_slot *slot)
@@ -300,7 +309,7 @@ struct requester {
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint64_t deadline_ns;
+	bool progressed; /* since the timer was set */
 	struct timer timer;
 	struct send_op op;
 };
@@ -372,7 +381,7 @@ int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 void ah_get(struct nic_ah *ah);
 void ah_put(struct nic_ah *ah);
 
-/* ---- requester.c, completer.c, responder.c, ud.c, direct.c ------------- */
+/* ---- requester.c, completer.c, responder.c, ud.c, direct.c -------------- */
 
 /* Sends what may be sent, at most one turn. False: the path was full. */
 bool requester_run(struct nic_qp *qp);
@@ -408,7 +417,7 @@ void ud_path_down(struct nic *nic, struct env_path *path);
  * -errno: it failed like a remote access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
 
-/* ---- guard.c: sources that guess keys ---------------------------------- */
+/* ---- guard.c: sources that guess keys ----------------------------------- */
 
 struct guard_source {
 	uint8_t ip[16];

@@ -210,8 +210,7 @@ enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 	return qp->state;
 }
 
-/* ---- completions
- * ------------------------------------------------------------- */
+/* ---- completions -------------------------------------------------------- */
 
 static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)
 {
@@ -253,8 +252,7 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
 	push(qp, qp->recv_cq, cqe);
 }
 
-/* ---- failure
- * -------------------------------------------------------------------- */
+/* ---- failure ------------------------------------------------------------ */
 
 void qp_flush_sends(struct nic_qp *qp)
 {
@@ -301,8 +299,7 @@ void qp_fail(struct nic_qp *qp)
 	qp_flush_recvs(qp);
 }
 
-/* ---- posting
- * -------------------------------------------------------------------- */
+/* ---- posting ------------------------------------------------------------ */
 
 HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 			 const struct nic_send_extra *extra)

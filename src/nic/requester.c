@@ -23,17 +23,21 @@ static uint64_t retry_timeout_ns(const struct nic_qp *qp)
 	return 4096ull << qp->attr.timeout;
 }
 
-/* The timer is moved lazily: progress only notes the new deadline, and the
- * timer looks at it when it fires. */
+/*
+ * The timer is moved lazily: progress only leaves a mark, and the timer that
+ * finds it starts over. So a loss is noticed after one to two timeouts (IBA
+ * allows four), and the clock is read once per timeout, not per packet.
+ */
 static void start_timer(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
 	if (qp->attr.timeout == 0)
 		return;
-	req->deadline_ns = env_now_ns(qp->nic->env) + retry_timeout_ns(qp);
-	if (!timer_is_set(&req->timer))
-		timer_set(&qp->nic->wheel, &req->timer, req->deadline_ns);
+	req->progressed = timer_is_set(&req->timer);
+	if (!req->progressed)
+		timer_set(&qp->nic->wheel, &req->timer,
+			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
 }
 
 static void on_timer(struct timer *t, uint64_t now_ns)
@@ -44,10 +48,6 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
 		return;
 	if (req->rnr_wait) {
-		if (now_ns < req->deadline_ns) {
-			timer_set(&qp->nic->wheel, t, req->deadline_ns);
-			return;
-		}
 		req->rnr_wait = false;
 		start_timer(qp);
 		qp_make_ready(qp);
@@ -55,8 +55,8 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	}
 	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
 		return;
-	if (now_ns < req->deadline_ns) {
-		timer_set(&qp->nic->wheel, t, req->deadline_ns);
+	if (req->progressed) {
+		start_timer(qp);
 		return;
 	}
 	count(qp->nic, NIC_C_timeouts);
@@ -82,7 +82,7 @@ void requester_progress(struct nic_qp *qp)
 	req->restarted = false;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	if (req->una_psn != req->next_psn)
+	if (req->una_psn != req->next_psn && !req->rnr_wait)
 		start_timer(qp);
 }
 
@@ -148,7 +148,7 @@ bool requester_has_work(const struct nic_qp *qp)
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
 }
 
-/* ---- one packet ---------------------------------------------------------- */
+/* ---- one packet --------------------------------------------------------- */
 
 static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 {
@@ -171,7 +171,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	out->opcode = packet_opcode(op->info, i, n);
 	out->psn = wire_psn_add(slot->first_psn, i);
 	out->dest_qpn = qp->dest_qpn;
-	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED);
+	/* Only a message that ends in a completion can ask for an event. */
+	out->solicited = last && (op->flags & WQE_CTRL_SOLICITED) &&
+			 (wire_opcodes[out->opcode].flags & WIRE_OP_RECV);
 	out->rkey = op->info->flags & WQE_OP_KEY ? op->imm : op->rkey;
 	out->va = op->va;
 	out->dma_len = op->length;
@@ -236,6 +238,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 		start_timer(qp);
 	slot->opcode = op->opcode;
 	slot->length = op->length;
+	slot->data = op->data;
 	slot->first_psn = req->next_psn;
 	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
 	slot->has_psn = true;
@@ -263,7 +266,10 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!one && flying >= NIC_WINDOW_PACKETS &&
 		    wire_psn_diff(psn, req->una_psn) > 0)
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+		frame = env->ops->tx_begin(
+			env, qp->path,
+			WIRE_HDR_MAX + WIRE_TAIL_MAX +
+				(one ? 0 : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
@@ -272,9 +278,9 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			fill_packet(qp, slot, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
 					   wire_is_ipv4(qp->out.dst_ip));
-		if (UNLIKELY(sendq_gather(qp, op, req->send_pkt * qp->mtu,
-					  frame + header,
-					  qp->out.payload_len))) {
+		if (UNLIKELY(sendq_gather(
+			    qp, &op->data, req->send_pkt * qp->mtu,
+			    frame + header, qp->out.payload_len))) {
 			env->ops->tx_end(env, qp->path, 0);
 			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 		}

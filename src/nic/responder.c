@@ -43,7 +43,7 @@ void responder_release(struct nic_qp *qp)
 	qp->rsp = (struct responder){0};
 }
 
-/* ---- answering ----------------------------------------------------------- */
+/* ---- answering ---------------------------------------------------------- */
 
 bool responder_has_work(const struct nic_qp *qp)
 {
@@ -55,7 +55,8 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
 	struct env *env = qp->nic->env;
-	uint8_t *frame = env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + 8);
+	uint8_t *frame =
+		env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + WIRE_TAIL_MAX);
 
 	if (!frame)
 		return false;
@@ -119,7 +120,8 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path, WIRE_FRAME_MAX);
+	frame = env->ops->tx_begin(env, qp->path,
+				   WIRE_HDR_MAX + WIRE_TAIL_MAX + len);
 	if (!frame)
 		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
@@ -310,9 +312,10 @@ static enum verdict check_resources(struct nic_qp *qp,
 						: op->flags & WIRE_OP_RECV;
 
 	if (op->kind == WIRE_READ || op->kind == WIRE_ATOMIC) {
-		const struct resp_res *res = &rsp->res[rsp->res_next];
+		const struct resp_res *res =
+			rsp->res_count ? &rsp->res[rsp->res_next] : NULL;
 
-		if (rsp->res_count && (!res->pending || res->answered))
+		if (res && (!res->pending || res->answered))
 			return V_OK;
 		count(qp->nic, NIC_C_deny_resources);
 		return V_INVALID;
@@ -558,8 +561,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 	return V_OK;
 }
 
-/* ---- duplicates
- * ---------------------------------------------------------------- */
+/* ---- duplicates --------------------------------------------------------- */
 
 static struct resp_res *find_resource(struct nic_qp *qp, uint32_t psn)
 {
@@ -629,8 +631,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 	count(nic, NIC_C_drop_duplicate);
 }
 
-/* ---- input
- * ------------------------------------------------------------------------ */
+/* ---- input -------------------------------------------------------------- */
 
 /* Not the expected packet number; true: it was dealt with. */
 static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,

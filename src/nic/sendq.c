@@ -323,7 +323,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-/* ---- execution ----------------------------------------------------------- */
+/* ---- execution ---------------------------------------------------------- */
 
 static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 {
@@ -376,14 +376,16 @@ static int get_data(const struct sendq *q, uint32_t at, uint32_t bytes,
 	uint64_t length = 0;
 	uint32_t s;
 
-	op->data_off = at;
-	op->is_inline = bytes && be32_get(seg->byte_count) & WQE_INLINE_FLAG;
-	if (op->is_inline) {
+	op->data.off = at;
+	op->data.segs = 0;
+	op->data.is_inline =
+		bytes && be32_get(seg->byte_count) & WQE_INLINE_FLAG;
+	if (op->data.is_inline) {
 		op->length = be32_get(seg->byte_count) & ~WQE_INLINE_FLAG;
 		return op->length + 4 <= bytes ? 0 : -EINVAL;
 	}
-	op->data_segs = bytes / WQE_SEG_BYTES;
-	for (s = 0; s < op->data_segs; s++) {
+	op->data.segs = (uint16_t)(bytes / WQE_SEG_BYTES);
+	for (s = 0; s < op->data.segs; s++) {
 		seg = seg_at(q, at + s * WQE_SEG_BYTES);
 		length += be32_get(seg->byte_count);
 	}
@@ -429,8 +431,9 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 	if ((op->info->flags & WQE_OP_ATOMIC) && op->length != 8)
 		return -EINVAL;
 	/* An answer has no place in the queue itself. */
-	return (op->info->flags & WQE_OP_RESPONSE) && op->is_inline ? -EINVAL
-								    : 0;
+	return (op->info->flags & WQE_OP_RESPONSE) && op->data.is_inline
+		       ? -EINVAL
+		       : 0;
 }
 
 int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
@@ -445,23 +448,22 @@ int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
 		       : -EINVAL;
 }
 
-HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
+HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 			 uint32_t offset, uint32_t access, uint32_t *len_bytes)
 {
 	const struct sendq *q = &qp->sq;
 	uint32_t s;
 	uint8_t *host;
 
-	if (op->is_inline) {
-		uint32_t off =
-			(op->data_off + 4 + offset) & (queue_bytes(q) - 1);
+	if (data->is_inline) {
+		uint32_t off = (data->off + 4 + offset) & (queue_bytes(q) - 1);
 
 		*len_bytes = u32_min(*len_bytes, queue_bytes(q) - off);
 		return q->wqes + off;
 	}
-	for (s = 0; s < op->data_segs; s++) {
+	for (s = 0; s < data->segs; s++) {
 		const struct wqe_data *seg =
-			seg_at(q, op->data_off + s * WQE_SEG_BYTES);
+			seg_at(q, data->off + s * WQE_SEG_BYTES);
 		uint32_t seg_len = be32_get(seg->byte_count);
 
 		if (offset >= seg_len) {
@@ -479,12 +481,12 @@ HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_op *op,
 	return NULL;
 }
 
-HOT int sendq_gather(struct nic_qp *qp, const struct send_op *op,
+HOT int sendq_gather(struct nic_qp *qp, const struct send_data *data,
 		     uint32_t offset, uint8_t *dst, uint32_t len_bytes)
 {
 	while (len_bytes) {
 		uint32_t n = len_bytes;
-		const uint8_t *src = sendq_piece(qp, op, offset, 0, &n);
+		const uint8_t *src = sendq_piece(qp, data, offset, 0, &n);
 
 		if (UNLIKELY(!src))
 			return -EFAULT;
@@ -496,13 +498,13 @@ HOT int sendq_gather(struct nic_qp *qp, const struct send_op *op,
 	return 0;
 }
 
-HOT int sendq_scatter(struct nic_qp *qp, const struct send_op *op,
+HOT int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
 		      uint32_t offset, const uint8_t *src, uint32_t len_bytes)
 {
 	while (len_bytes) {
 		uint32_t n = len_bytes;
-		uint8_t *dst =
-			sendq_piece(qp, op, offset, IBV_ACCESS_LOCAL_WRITE, &n);
+		uint8_t *dst = sendq_piece(qp, data, offset,
+					   IBV_ACCESS_LOCAL_WRITE, &n);
 
 		if (UNLIKELY(!dst))
 			return -EFAULT;
@@ -521,7 +523,7 @@ int sendq_check(struct nic_qp *qp, const struct send_op *op, uint32_t access)
 	while (offset < op->length) {
 		uint32_t n = op->length - offset;
 
-		if (!sendq_piece(qp, op, offset, access, &n))
+		if (!sendq_piece(qp, &op->data, offset, access, &n))
 			return -EFAULT;
 		offset += n;
 	}

@@ -8,8 +8,7 @@ enum {
 	DEFAULT_TTL = 64,
 };
 
-/* ---- address handles
- * --------------------------------------------------------- */
+/* ---- address handles ---------------------------------------------------- */
 
 /* IPv4 and IPv6 peers alike: the MAC of a link-local address is in it, that of
  * another follows from the address by the rule of the env (gids[].mac). */
@@ -95,8 +94,7 @@ void nic_ah_destroy(struct nic_ah *ah)
 	ah_put(ah);
 }
 
-/* ---- paths: one per NIC that datagrams go to
- * ----------------------------------- */
+/* ---- paths: one per NIC that datagrams go to ---------------------------- */
 
 static struct env_path *path_to(struct nic *nic, const struct env_addr *dst,
 				uint32_t qpn)
@@ -150,8 +148,7 @@ void ud_path_down(struct nic *nic, struct env_path *path)
 	}
 }
 
-/* ---- packets
- * ------------------------------------------------------------------------ */
+/* ---- packets ------------------------------------------------------------ */
 
 int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 {
@@ -193,7 +190,7 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 	memcpy(out->dst_ip, ah->dst.ip, 16);
 	memcpy(out->dst_mac, ah->dst.mac, 6);
 	memcpy(&out->imm, &op->imm, sizeof(out->imm));
-	if (sendq_gather(qp, op, 0,
+	if (sendq_gather(qp, &op->data, 0,
 			 frame + wire_header_bytes(out->opcode,
 						   wire_is_ipv4(ah->dst.ip)),
 			 op->length)) {

@@ -27,23 +27,31 @@ static void doom(struct cable *c)
 	engine_kick(c->path.host);
 }
 
-/* ---- the port ------------------------------------------------------- */
+/* ---- the port ----------------------------------------------------------- */
 
 HOT static uint8_t *cable_tx_begin(struct env_path *path, size_t max_bytes)
 {
 	struct cable *c = cable_of(path);
 	uint8_t *frame = ring_reserve(&c->tx, max_bytes);
 
-	if (UNLIKELY(!frame && c->tx.broken))
-		doom(c);
-	return frame;
+	if (UNLIKELY(!frame)) {
+		if (c->tx.broken)
+			doom(c);
+		return NULL;
+	}
+	/* A small frame is built here and copied: see ring_publish_copy. */
+	c->small_frame = max_bytes <= CABLE_SMALL_BYTES;
+	return c->small_frame ? path->host->scratch + RING_HEADER_BYTES : frame;
 }
 
 HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct cable *c = cable_of(path);
 
-	ring_publish(&c->tx, len_bytes);
+	if (LIKELY(c->small_frame))
+		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
+	else
+		ring_publish(&c->tx, len_bytes);
 	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_ring(&c->peer)))
 		path->host->stats->wakes_sent++;
 }
@@ -109,7 +117,7 @@ static const struct port_ops cable_port = {
 	.direct_find = cable_direct_find,
 };
 
-/* ---- a cable whose peer is gone ------------------------------------- */
+/* ---- a cable whose peer is gone ----------------------------------------- */
 
 static uint8_t *down_tx_begin(struct env_path *path, size_t max_bytes)
 {
@@ -131,7 +139,7 @@ static const struct port_ops down_port = {
 	.unused = down_unused,
 };
 
-/* ---- life ------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static struct cable *cable_new(struct os_host *h, int sock, bool connector)
 {

@@ -29,14 +29,19 @@ enum {
 	CABLE_RINGS_AT = CABLE_PAGE + 2 * CABLE_WORDS_BYTES,
 };
 
+enum {
+	CABLE_SMALL_BYTES = 256, /* a frame of at most so much is copied */
+};
+
 struct cable {
 	struct env_path path;
 	struct cable *next;
 	enum cable_state state;
 	int sock;
-	uint32_t slot;	/* of the peer; 0: not known, or not trusted */
-	bool connector; /* we called */
-	bool doomed;	/* the engine is to take it down */
+	uint32_t slot;	  /* of the peer; 0: not known, or not trusted */
+	bool connector;	  /* we called */
+	bool doomed;	  /* the engine is to take it down */
+	bool small_frame; /* the frame between tx_begin and tx_end is */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;

@@ -24,6 +24,7 @@
 #define AQ_CABLE_RING_H
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base.h"
 #include "os_limits.h"
@@ -117,6 +118,44 @@ static inline uint8_t *ring_reserve(struct ring_tx *tx, size_t max_bytes)
 		off = 0;
 	}
 	return tx->data + off + RING_HEADER_BYTES;
+}
+
+/*
+ * Publishes a frame that was not built in place: `record` is the frame behind
+ * RING_HEADER_BYTES bytes of room, and a reservation of its size was made. The
+ * consumer polls the first line, and each look takes it away from us; here it
+ * is written last and at one go, so it changes hands once.
+ */
+static inline void ring_publish_copy(struct ring_tx *tx, const uint8_t *record,
+				     size_t len_bytes)
+{
+	uint64_t mask = tx->size_bytes - 1;
+	uint8_t *to = tx->data + (tx->pos & mask);
+	uint64_t next = tx->pos + ring_record_bytes(len_bytes);
+	size_t end = len_bytes + RING_HEADER_BYTES;
+
+	atomic_store_explicit(ring_header(tx->data, next & mask), 0,
+			      memory_order_relaxed);
+	if (end > RING_UNIT) {
+		memcpy(to + RING_UNIT, record + RING_UNIT, end - RING_UNIT);
+		memcpy(to + RING_HEADER_BYTES, record + RING_HEADER_BYTES,
+		       RING_UNIT - RING_HEADER_BYTES);
+	} else {
+		memcpy(to + RING_HEADER_BYTES, record + RING_HEADER_BYTES,
+		       len_bytes);
+	}
+	/* R0, pairs with R1; the first half of B0 in bell.h. */
+	if (UNLIKELY(tx->exchange))
+		atomic_exchange_explicit(ring_header(to, 0),
+					 (uint16_t)(RING_READY | len_bytes),
+					 memory_order_seq_cst);
+	else
+		atomic_store_explicit(ring_header(to, 0),
+				      (uint16_t)(RING_READY | len_bytes),
+				      memory_order_release);
+	tx->pos = next;
+	PREFETCH_RW(tx->data + ((next + 64) & mask));
+	PREFETCH_RW(tx->data + ((next + 128) & mask));
 }
 
 /* Publishes the reserved frame with its true length, at least 1. */

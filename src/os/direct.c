@@ -22,7 +22,7 @@ enum {
 	CLOCK_EVERY = 256, /* lookups of a refused key per look at the clock */
 };
 
-/* ---- the table ------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------- */
 
 static uint32_t hash(uint32_t rkey, uint32_t qpn)
 {
@@ -77,7 +77,7 @@ static struct direct_entry *entry_add(struct direct_table *t, uint32_t rkey,
 	return e;
 }
 
-/* ---- mappings --------------------------------------------------------- */
+/* ---- mappings ----------------------------------------------------------- */
 
 static inline bool map_valid(const struct direct_map *m)
 {
@@ -249,7 +249,7 @@ int direct_reply(struct cable *c, const struct cable_msg *msg,
 	return 0;
 }
 
-/* ---- operations ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static inline bool covers(const struct direct_map *m, const uint8_t *far,
 			  size_t len_bytes)

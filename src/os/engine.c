@@ -48,7 +48,7 @@ enum {
 #define SLICE_NS       100000ull
 #define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
 
-/* ---- one turn -------------------------------------------------------- */
+/* ---- one turn ----------------------------------------------------------- */
 
 /* Moves a batch, runs timers if asked to look. Returns frames received. */
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
@@ -76,7 +76,7 @@ void engine_kick(struct os_host *h)
 	bell_kick(h->bell.event_fd);
 }
 
-/* ---- sockets ---------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------ */
 
 /* Connections, introductions, messages; the lock is held. Returns whether the
  * bell was rung: it stays so, for the engine to hear. Cables that ended are
@@ -100,7 +100,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 	return rung;
 }
 
-/* ---- the application's part ------------------------------------------ */
+/* ---- the application's part --------------------------------------------- */
 
 /* The engine sleeps and its bell is armed, but the application polls: disarm
  * it. The engine must not sleep long beside an application that may stop. */
@@ -224,7 +224,7 @@ void engine_leave(struct nic_host *host)
 	lock_drop(&host->lock);
 }
 
-/* ---- the engine ------------------------------------------------------ */
+/* ---- the engine --------------------------------------------------------- */
 
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)

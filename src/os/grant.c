@@ -23,7 +23,7 @@ enum {
 		     IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* ---- the table ------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------- */
 
 /* The first grant whose end lies behind addr. */
 static unsigned grant_index(const struct grant_table *t, const uint8_t *addr)
@@ -81,7 +81,7 @@ static void table_remove(struct grant_table *t, struct grant *g)
 	memmove(g, g + 1, (t->count - i) * sizeof(*g));
 }
 
-/* ---- grants ---------------------------------------------------------- */
+/* ---- grants ------------------------------------------------------------- */
 
 /* A twin of fd that cannot write, and a file that is not writable again. */
 static int open_read_only(int fd)
@@ -158,7 +158,7 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 	return 0;
 }
 
-/* ---- mappings given to peers ----------------------------------------- */
+/* ---- mappings given to peers -------------------------------------------- */
 
 static void take_back(struct os_host *h, struct cable *c, unsigned i)
 {

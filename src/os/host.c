@@ -14,7 +14,7 @@
 #include "slot.h"
 #include "udp.h"
 
-/* ---- addresses ------------------------------------------------------- */
+/* ---- addresses ---------------------------------------------------------- */
 
 /* All NICs of one host have one locally administered MAC. */
 static void make_mac(const uint8_t a[4], uint8_t mac[6])
@@ -61,7 +61,7 @@ static void make_gids(struct os_host *h)
 	make_eui(h->gid_link.mac, h->gid_link.ip + 8);
 }
 
-/* ---- open ------------------------------------------------------------ */
+/* ---- open --------------------------------------------------------------- */
 
 void os_config_init(struct os_config *cfg)
 {
@@ -291,7 +291,7 @@ void os_host_stats(struct nic_host *host, struct os_stats *out)
 	lock_drop(&host->lock);
 }
 
-/* ---- fork ------------------------------------------------------------ */
+/* ---- fork --------------------------------------------------------------- */
 
 static void forget_drive(struct nic_host *host)
 {

@@ -11,7 +11,7 @@
 #include "pcap.h"
 #include "udp.h"
 
-/* ---- frames in ------------------------------------------------------- */
+/* ---- frames in ---------------------------------------------------------- */
 
 HOT void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes)
 {
@@ -88,7 +88,7 @@ void host_nudge(struct os_host *h, uint64_t now_ns)
 			h->polled[i]->port->nudge(h->polled[i], now_ns);
 }
 
-/* ---- env ------------------------------------------------------------- */
+/* ---- env ---------------------------------------------------------------- */
 
 static uint64_t env_host_now(struct env *env)
 {

@@ -36,7 +36,7 @@ struct provider {
 static struct provider provider = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* ---- configuration ---------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------ */
 
 /* The address at `index` of a list; false: it has fewer. */
 static bool pick(const char *list, unsigned index, char out[INET6_ADDRSTRLEN])
@@ -94,7 +94,7 @@ static int read_config(unsigned index, struct os_config *cfg)
 	return err;
 }
 
-/* ---- counters ---------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------- */
 
 static const char *const stat_names[] = {
 #define STAT_NAME(name, help) #name,
@@ -176,7 +176,7 @@ static void watch_forks(void)
 		log_warn("os", "forks are not watched: %s", error_text(err));
 }
 
-/* ---- the device ---------------------------------------------------------- */
+/* ---- the device --------------------------------------------------------- */
 
 static bool provider_put(unsigned index)
 {

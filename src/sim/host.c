@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fiber.h"
-#include "host_priv.h"
+#include "rack_priv.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -54,7 +54,7 @@ static struct sim_host *of_env(struct env *env)
 	return container_of(env, struct sim_host, env);
 }
 
-/* ---- the NIC's deadlines ---------------------------------------------- */
+/* ---- the NIC's deadlines ------------------------------------------------ */
 
 /* The NIC may have set a timer: look at its deadline once it is at rest. */
 static void touch(struct sim_host *host)
@@ -112,7 +112,7 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 	news(host);
 }
 
-/* ---- frames in --------------------------------------------------------- */
+/* ---- frames in ---------------------------------------------------------- */
 
 static void on_input(struct sim *sim, struct sim_event *ev)
 {
@@ -156,7 +156,7 @@ static void port_room(void *ctx)
 
 static const struct sim_port_ops port_ops = {.rx = port_rx, .room = port_room};
 
-/* ---- env --------------------------------------------------------------- */
+/* ---- env ---------------------------------------------------------------- */
 
 static uint64_t host_now_ns(struct env *env)
 {
@@ -289,7 +289,7 @@ static const struct env_ops env_ops = {
 	.tx_end = host_tx_end,
 };
 
-/* ---- the NIC's host ---------------------------------------------------- */
+/* ---- the NIC's host ----------------------------------------------------- */
 
 static struct sim_host *of_nic_host(struct nic_host *nh)
 {
@@ -379,6 +379,7 @@ int sim_host_create(struct sim *sim, struct sim_net *net, unsigned index,
 		.mac = {2, 0, 0, 0, (uint8_t)(number >> 8), (uint8_t)number}};
 	sim_rand_init(&host->rand, sim_seed(sim), 2000 + index);
 	sim_event_init(&host->settle, on_settle);
+	host->settle.idle = true; /* each poll looks, too */
 	sim_event_init(&host->tick, on_tick);
 	sim_event_init(&host->flush, on_flush);
 	err = sim_port_attach(net, &host->addr, &cfg->link, &port_ops, host,

@@ -121,7 +121,7 @@ void model_nic_counters(const struct model_nic *nic, struct model_counters *out)
 	*out = nic->count;
 }
 
-/* ---- wire and PCIe ---- */
+/* ---- wire and PCIe ------------------------------------------------------ */
 
 enum wire_bytes {
 	/* Preamble and gap 20, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
@@ -194,7 +194,7 @@ static uint64_t pcie_write(struct model_nic *nic, uint64_t bytes, uint64_t now)
 	       nic->p.pcie_post_ps;
 }
 
-/* ---- queue pairs ---- */
+/* ---- queue pairs -------------------------------------------------------- */
 
 /*
  * Finds or makes the state of a queue pair. A full table recycles the first
@@ -256,7 +256,7 @@ static uint64_t qp_send(struct model_nic *nic, uint32_t qpn, uint64_t bytes,
 	return qp->last_sent_ps;
 }
 
-/* ---- the requester ---- */
+/* ---- the requester ------------------------------------------------------ */
 
 uint64_t model_post(struct model_nic *nic, const struct model_op *op,
 		    uint32_t wqes, uint64_t now)
@@ -300,7 +300,7 @@ uint64_t model_complete(struct model_nic *nic, const struct model_op *op,
 	return qp->last_done_ps;
 }
 
-/* ---- the responder ---- */
+/* ---- the responder ------------------------------------------------------ */
 
 /*
  * Now and then one access to host memory takes long: address translation,
@@ -455,7 +455,7 @@ uint64_t model_tx_response(struct model_nic *nic, const struct model_op *op,
 	return qp_send(nic, op->qpn, model_response_bytes(&nic->p, op), t);
 }
 
-/* ---- chains of work requests on the NIC ---- */
+/* ---- chains of work requests on the NIC --------------------------------- */
 
 static uint64_t chain_begin(struct model_nic *nic, bool fetched, uint64_t now)
 {

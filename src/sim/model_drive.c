@@ -255,7 +255,7 @@ int drive_closed_loop(const struct drive_config *config,
 	return drive(config, verb_steps, out);
 }
 
-/* ---- pages ---- */
+/* ---- pages -------------------------------------------------------------- */
 
 enum page_bytes {
 	PAGE_BYTES = 4096,
@@ -363,7 +363,7 @@ int drive_pages(const struct model_params *params, enum drive_page what,
 	return drive(&config, page[what].steps, out);
 }
 
-/* ---- order across queue pairs ---- */
+/* ---- order across queue pairs ------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
 {

@@ -16,6 +16,8 @@ enum {
 	PORT_MAX = 1024,
 	PORT_HASH = 2 * PORT_MAX,
 	FRAME_SMALL = 256, /* most frames are acknowledgements */
+	/* Who asks for room counts pad and ICRC as two whole words. */
+	FRAME_LARGE = (WIRE_FRAME_MAX + 63) / 64 * 64,
 };
 
 #define PS_PER_S 1000000000000ull
@@ -47,6 +49,8 @@ struct sim_net {
 	struct sim_frame *small; /* those not in use */
 	struct sim_frame *large;
 	struct net_trace trace;
+	sim_net_tap tap;
+	void *tap_ctx;
 };
 
 int sim_net_create(struct sim *sim, struct sim_net **out)
@@ -93,6 +97,12 @@ void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps)
 void sim_net_set_trace(struct sim_net *net, FILE *text)
 {
 	net->trace.text = text;
+}
+
+void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
+{
+	net->tap = tap;
+	net->tap_ctx = ctx;
 }
 
 int sim_net_set_pcap(struct sim_net *net, FILE *pcap)
@@ -180,9 +190,9 @@ static struct sim_frame *frame_alloc(struct sim_net *net, size_t max_bytes)
 	bool small = max_bytes <= FRAME_SMALL;
 	struct sim_frame **pool = small ? &net->small : &net->large;
 	struct sim_frame *f = *pool;
-	uint32_t room = small ? FRAME_SMALL : WIRE_FRAME_MAX;
+	uint32_t room = small ? FRAME_SMALL : FRAME_LARGE;
 
-	ASSERT(max_bytes <= WIRE_FRAME_MAX);
+	ASSERT(max_bytes <= FRAME_LARGE);
 	if (f) {
 		*pool = f->next;
 		return f;
@@ -363,6 +373,8 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 	uint64_t start_ps = u64_max(ready_ps, sim_now_ps(sim));
 
 	ASSERT(len_bytes && len_bytes <= frame->room_bytes);
+	if (port->net->tap)
+		port->net->tap(port->net->tap_ctx, frame->bytes, len_bytes);
 	start_ps = u64_max(start_ps, port->tx_busy_ps);
 	port->tx_busy_ps = start_ps + wire_ps(&port->link, (uint32_t)len_bytes);
 	port->queued++;

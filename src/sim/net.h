@@ -78,6 +78,10 @@ void sim_net_set_trace(struct sim_net *net, FILE *text);
 /* Delivered frames as a pcap file with nanosecond times. */
 int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
 
+/* Sees every frame as its port sends it, before any fault. NULL: none. */
+typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
+void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
+
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    const struct sim_link *link, const struct sim_port_ops *ops,
 		    void *ctx, struct sim_port **out) MUST_CHECK;

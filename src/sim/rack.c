@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host_priv.h"
+#include "rack_priv.h"
 
 enum {
 	HOST_MAX = 512,

@@ -53,8 +53,7 @@ void vs_trace(struct vs *vs, const char *fmt, ...)
 	fputc('\n', vs->opt->trace);
 }
 
-/* ---- the client at one end
- * ---------------------------------------------------- */
+/* ---- the client at one end ---------------------------------------------- */
 
 /* In the healed network: nothing of the chaos is left on this connection. */
 static bool calm(const struct vs_ep *ep)
@@ -113,6 +112,12 @@ static void step_run(struct vs_ep *ep)
 
 	vs_post_recvs(ep);
 	if (vs->phase == VS_HEALED && !s->final) {
+		/* Healed before all was posted: one more request, signaled as
+		 * every last one, tells that those before it are done. */
+		if (ep->unsignaled && ep->posted < ep->quota) {
+			ep->quota = ep->posted + 1;
+			vs_post_sends(ep);
+		}
 		if (calm(ep) && (calm(ep->peer) || ep->peer->node->crashed))
 			start_final(s);
 		return;
@@ -169,8 +174,7 @@ static void datagrams(void *arg)
 	vs->running--;
 }
 
-/* ---- the director
- * --------------------------------------------------------------- */
+/* ---- the director ------------------------------------------------------- */
 
 static bool chaos_done(const struct vs *vs)
 {
@@ -306,8 +310,7 @@ static void director(void *arg)
 	vs->running--;
 }
 
-/* ---- one run
- * ----------------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------ */
 
 static int spawn_all(struct vs *vs)
 {
@@ -454,20 +457,18 @@ static void draw_world(struct vs *vs)
 	struct sim_rand *r = &vs->rand;
 
 	sim_rand_init(r, vs->opt->seed, 1);
-	vs->faults = (struct sim_faults){
-		.loss_ppm = sim_rand_range(r, 3000, 100000),
-		.dup_ppm = sim_rand_range(r, 3000, 100000),
-		.reorder_ppm = sim_rand_range(r, 5000, 200000),
-		.corrupt_ppm = sim_rand_range(r, 3000, 30000),
-		.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US,
-	};
+	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
+	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
+	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */
 	vs->mild = sim_rand_below(r, 2);
 	if (vs->mild) {
-		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 3000);
+		vs->faults.loss_ppm = u32_max(vs->faults.loss_ppm / 10, 8000);
 		vs->faults.corrupt_ppm =
-			u32_max(vs->faults.corrupt_ppm / 5, 3000);
+			u32_max(vs->faults.corrupt_ppm / 5, 8000);
 	}
 	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
 	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
@@ -495,6 +496,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
 	if (err)
 		goto err_rack;
+	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err)

@@ -71,7 +71,7 @@ void sim_stop(struct sim *sim);
  * as stuck. */
 void sim_set_stuck_ps(struct sim *sim, uint64_t stuck_ps);
 
-/* ---- randomness ------------------------------------------------------- */
+/* ---- randomness --------------------------------------------------------- */
 
 /* xoshiro256**. Streams of one seed are independent of each other. */
 struct sim_rand {
@@ -100,7 +100,7 @@ static inline bool sim_rand_chance(struct sim_rand *r, uint32_t ppm)
 	return ppm != 0 && sim_rand_below(r, 1000000) < ppm;
 }
 
-/* ---- the trace hash ---------------------------------------------------- */
+/* ---- the trace hash ----------------------------------------------------- */
 
 enum sim_note {
 	SIM_NOTE_FRAME = 1,

@@ -130,7 +130,7 @@ void stack_main(struct stack *s)
 {
 	confirm_enter(s);
 	s->fn(s->arg);
-	ASSERT(!"a fiber's function returned");
+	ASSERT(false); /* it ends with stack_exit */
 }
 
 #if defined(__x86_64__)
@@ -246,6 +246,6 @@ void stack_exit(struct stack *s)
 {
 	announce_leave(s, true);
 	switch_out(s);
-	ASSERT(!"an ended fiber was entered");
+	ASSERT(false); /* nobody enters it again */
 	__builtin_unreachable();
 }

@@ -73,15 +73,14 @@ static int to_rts(struct vs_ep *ep, uint8_t rd_atomic)
 {
 	bool healed = ep->s->vs->phase != VS_CHAOS;
 	unsigned longer = ep->s->vs->mild ? 4 : 0;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		/* 0.26 to 2.1 milliseconds, or 4.2 to 34. */
-		.timeout = (uint8_t)(sim_rand_range(&ep->rand, 6, 9) + longer),
-		.retry_cnt = (uint8_t)sim_rand_range(&ep->rand, 4, 7),
-		.rnr_retry = 7,
-		.sq_psn = ep->psn,
-		.max_rd_atomic = rd_atomic};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+				   .rnr_retry = 7,
+				   .sq_psn = ep->psn,
+				   .max_rd_atomic = rd_atomic};
 
+	/* 0.26 to 2.1 milliseconds, or 4.2 to 34. */
+	attr.timeout = (uint8_t)(sim_rand_range(&ep->rand, 6, 9) + longer);
+	attr.retry_cnt = (uint8_t)sim_rand_range(&ep->rand, 4, 7);
 	if (!healed && sim_rand_below(&ep->rand, 4) == 0)
 		attr.rnr_retry = (uint8_t)sim_rand_range(&ep->rand, 1, 6);
 	ep->rnr_retry = attr.rnr_retry;
@@ -148,8 +147,7 @@ void vs_session_break(struct vs_session *s)
 	s->ep[1].drain_ps = now_ps;
 }
 
-/* ---- the end of an epoch
- * ----------------------------------------------------- */
+/* ---- the end of an epoch ------------------------------------------------ */
 
 static void check_explained(struct vs_ep *ep)
 {

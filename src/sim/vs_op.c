@@ -80,7 +80,8 @@ static void draw_atomic(struct vs_ep *ep, struct vs_op *op)
 	op->word = sim_rand_below(r, VS_WORDS);
 	now = ep->peer->word_shadow[op->word];
 	a->is_add = op->kind == VS_FAA || op->kind == VS_MASKED_FAA;
-	a->swap_add = sim_rand_u64(r) >> sim_rand_below(r, 64);
+	a->swap_add = sim_rand_u64(r);
+	a->swap_add >>= sim_rand_below(r, 64);
 	a->compare = sim_rand_below(r, 3) ? now : sim_rand_u64(r);
 	a->swap_mask = UINT64_MAX;
 	a->compare_mask = UINT64_MAX;

@@ -312,8 +312,7 @@ static void complete_recv(struct vs_ep *ep, const struct ibv_wc *wc)
 	vs_msg_pop(from);
 }
 
-/* ---- polling
- * ----------------------------------------------------------------- */
+/* ---- polling ------------------------------------------------------------ */
 
 static struct vs_ep *find_ep(struct vs_node *node, uint32_t qpn)
 {

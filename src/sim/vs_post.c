@@ -4,7 +4,7 @@
 
 #include "vs_op.h"
 
-/* ---- receives ------------------------------------------------------------ */
+/* ---- receives ----------------------------------------------------------- */
 
 static unsigned recv_sges(struct vs_slots *slots, const struct vs_recv *recv,
 			  struct ibv_sge *sge)

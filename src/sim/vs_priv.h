@@ -286,6 +286,7 @@ struct vs {
 	unsigned bad_ppm;   /* how often a request is made wrong */
 	unsigned break_ppm; /* how often a connection is broken */
 	unsigned len_class; /* how large requests tend to be */
+	uint64_t tapped;    /* frames looked at by vs_wire_check */
 	unsigned running;   /* client fibers that have not ended */
 };
 
@@ -298,7 +299,7 @@ static inline bool vs_over(const struct vs *vs)
 	return vs->res->violations || vs->phase == VS_OVER;
 }
 
-/* ---- vs_mem.c: areas, slots, canaries --------------------------------- */
+/* ---- vs_mem.c: areas, slots, canaries ----------------------------------- */
 int vs_area_add(struct vs_node *node, size_t len_bytes,
 		struct vs_area *out) MUST_CHECK;
 void vs_areas_check(struct vs_node *node);
@@ -324,7 +325,7 @@ unsigned vs_pieces(struct sim_rand *r, uint32_t len, unsigned piece_max,
 struct ibv_mr *vs_reg(struct vs_node *node, const struct vs_area *area,
 		      int access);
 
-/* ---- vs_shadow.c: what memory must contain ----------------------------- */
+/* ---- vs_shadow.c: what memory must contain ------------------------------ */
 void vs_shadow_post(struct vs_ep *ep, struct vs_op *op);
 void vs_shadow_success(struct vs_ep *ep, struct vs_op *op);
 /* All requests of `ep` are over and both queue pairs dead: adopts what is in
@@ -336,13 +337,13 @@ void vs_shared_final(struct vs_node *node);
 /* A WRITE's bytes, seen from the receive it produced. */
 void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op);
 
-/* ---- vs_post.c: random requests and receives --------------------------- */
+/* ---- vs_post.c: random requests and receives ---------------------------- */
 void vs_post_sends(struct vs_ep *ep);
 void vs_post_recvs(struct vs_ep *ep);
 void vs_post_srq(struct vs_node *node);
 void vs_op_put(struct vs_op *op);
 
-/* ---- vs_poll.c: completions -------------------------------------------- */
+/* ---- vs_poll.c: completions --------------------------------------------- */
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
 void vs_msg_pop(struct vs_ep *from);
@@ -350,14 +351,14 @@ void vs_msg_pop(struct vs_ep *from);
  * requests that were not flushed must have succeeded before. */
 void vs_retire_silent(struct vs_ep *ep);
 
-/* ---- vs_notify.c: completion events -------------------------------------- */
+/* ---- vs_notify.c: completion events ------------------------------------- */
 /* A completion was taken from the CQ. `solicited`: also of interest to who
  * asked for solicited ones only. */
 void vs_notify_seen(struct vs_node *node, unsigned cq, bool solicited);
 /* The CQ is empty: was there an event exactly when one was due? Arms anew. */
 void vs_notify_check(struct vs_node *node, unsigned cq);
 
-/* ---- vs_conn.c: connecting, failing, connecting again ------------------ */
+/* ---- vs_conn.c: connecting, failing, connecting again ------------------- */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
 int vs_session_connect(struct vs_session *s) MUST_CHECK;
 void vs_ep_fail_qp(struct vs_ep *ep);
@@ -368,10 +369,15 @@ void vs_session_drain(struct vs_ep *ep);
 /* Both ends are over for good: checks and frees what is left of them. */
 void vs_session_settle(struct vs_session *s);
 
-/* ---- vs_world.c: nodes and sessions ------------------------------------ */
+/* ---- vs_world.c: nodes and sessions ------------------------------------- */
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
 int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
+
+/* ---- vs_wire.c: frames as they are sent ------------------------------------
+ */
+/* A sim_net_tap; ctx is the struct vs. */
+void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes);
 
 /* ---- vs_ud.c: datagrams ------------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;

@@ -175,7 +175,7 @@ void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op)
 	}
 }
 
-/* ---- after an error ------------------------------------------------------ */
+/* ---- after an error ----------------------------------------------------- */
 
 static void settle_window(struct vs_ep *ep, struct vs_op *const *unsure,
 			  unsigned count)

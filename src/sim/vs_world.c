@@ -21,19 +21,17 @@ static int add_host(struct vs *vs, struct vs_node *node)
 {
 	struct sim_rand *r = &vs->rand;
 	static const uint8_t gbits[] = {5, 10, 25, 40};
-	struct sim_host_config cfg = {
-		.link = {.latency_ps = sim_rand_range(r, 200, 1500) * SIM_NS,
-			 .bits_per_s =
-				 gbits[sim_rand_below(r, 4)] * 1000000000ull,
-			 .queue_frames = sim_rand_range(r, 2, 64),
-			 .faults = vs->faults},
-		.rx_batch_ps = sim_rand_below(r, 3)
-				       ? 0
-				       : sim_rand_range(r, 100, 4000) * SIM_NS,
-		.relax_ps = sim_rand_range(r, 50, 1000) * SIM_NS,
-		.bug = (enum nic_bug)vs->opt->bug,
-	};
+	struct sim_host_config cfg = {.bug = (enum nic_bug)vs->opt->bug};
 
+	/* One draw per statement: inside an initializer their order is the
+	 * compiler's, and a seed must mean the same to all of them. */
+	cfg.link.faults = vs->faults;
+	cfg.link.latency_ps = sim_rand_range(r, 200, 1500) * SIM_NS;
+	cfg.link.bits_per_s = gbits[sim_rand_below(r, 4)] * 1000000000ull;
+	cfg.link.queue_frames = sim_rand_range(r, 2, 64);
+	if (sim_rand_below(r, 3) == 0)
+		cfg.rx_batch_ps = sim_rand_range(r, 100, 4000) * SIM_NS;
+	cfg.relax_ps = sim_rand_range(r, 50, 1000) * SIM_NS;
 	return sim_host_add(vs->rack, &cfg, &node->host);
 }
 
@@ -205,8 +203,7 @@ int vs_world_create(struct vs *vs)
 	return err;
 }
 
-/* ---- taking it down
- * ----------------------------------------------------------- */
+/* ---- taking it down ----------------------------------------------------- */
 
 /* In teardown a refusal is a finding, too: nothing uses these any more. */
 static void undo(struct vs *vs, int err, const char *what)

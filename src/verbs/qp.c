@@ -198,26 +198,10 @@ static void cqs_drop(struct verbs_qp *qp)
 	lock_drop(&a->lock);
 }
 
-/*
- * Programs written for InfiniBand's local identifiers (qperf) know no GID. The
- * number of the queue pair says which NIC of a host is meant, and the only
- * host that needs no address is this one.
- */
-static void address_self(struct nic_host *host, struct ibv_ah_attr *ah)
-{
-	const struct nic_config *cfg = nic_get_config(host->nic);
-	uint8_t index = (uint8_t)(cfg->gid_count - 1); /* IPv4 comes last */
-
-	ah->is_global = 1;
-	ah->grh = (struct ibv_global_route){.sgid_index = index};
-	memcpy(ah->grh.dgid.raw, cfg->gids[index].ip, sizeof(ah->grh.dgid.raw));
-}
-
 VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 			       int mask)
 {
 	struct verbs_qp *qp = to_qp(ibqp);
-	struct ibv_qp_attr self;
 	bool resets;
 	int rc;
 
@@ -225,11 +209,6 @@ VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		return EIO;
 	if (!attr)
 		return EINVAL;
-	if ((mask & IBV_QP_AV) && !attr->ah_attr.is_global) {
-		self = *attr;
-		address_self(qp->host, &self.ah_attr);
-		attr = &self;
-	}
 	resets = (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET;
 	if (resets)
 		cqs_take(qp);

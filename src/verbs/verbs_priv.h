@@ -36,7 +36,7 @@ enum {
 	VERBS_CORE_CLOCK_KHZ = 1000000, /* timestamps are nanoseconds */
 };
 
-/* ---- devices and contexts --------------------------------------------- */
+/* ---- devices and contexts ----------------------------------------------- */
 
 struct verbs_device {
 	struct ibv_device ibv;
@@ -104,7 +104,7 @@ void verbs_obj_link(struct verbs_ctx *ctx, struct verbs_obj *obj,
 void verbs_obj_unlink(struct verbs_ctx *ctx, struct verbs_obj *obj);
 uint32_t verbs_handle(struct verbs_ctx *ctx);
 
-/* ---- registry ---------------------------------------------------------- */
+/* ---- registry ----------------------------------------------------------- */
 
 const struct nic_provider *verbs_provider(void);
 /* Counted; NULL without memory. */
@@ -267,7 +267,7 @@ void verbs_cq_drop(struct verbs_cq *cq);
 void verbs_channel_drop(struct verbs_channel *ch);
 void verbs_qp_drop(struct verbs_qp *qp);
 
-/* ---- data path (post.c, cq.c, cq_ex.c, mw.c) --------------------------- */
+/* ---- data path (post.c, cq.c, cq_ex.c, mw.c) ---------------------------- */
 
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
@@ -296,7 +296,7 @@ void verbs_cq_ex_init(struct verbs_cq *cq, uint64_t wc_flags);
 int verbs_qp_ex_init(struct verbs_qp *qp, uint64_t send_ops_flags);
 void verbs_stage_destroy(struct verbs_stage *stage);
 
-/* ---- verbs that applications reach through the context ----------------- */
+/* ---- verbs that applications reach through the context ------------------ */
 
 int verbs_query_port(struct ibv_context *context, uint8_t port_num,
 		     struct ibv_port_attr *attr, size_t attr_bytes);

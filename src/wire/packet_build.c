@@ -12,6 +12,12 @@ static void put_udp(struct wire_udp *udp, const struct wire_pkt *pkt,
 	udp->check = be16_put(0);
 }
 
+static be32 ecn_qpn(const struct wire_pkt *pkt)
+{
+	return be32_put((uint32_t)pkt->fecn << 31 | (uint32_t)pkt->becn << 30 |
+			(pkt->dest_qpn & WIRE_QPN_MASK));
+}
+
 static void put_bth(struct wire_bth *bth, const struct wire_pkt *pkt,
 		    uint32_t pad)
 {
@@ -19,9 +25,7 @@ static void put_bth(struct wire_bth *bth, const struct wire_pkt *pkt,
 	bth->flags = (uint8_t)((uint32_t)pkt->solicited << 7 |
 			       (uint32_t)pkt->mig_req << 6 | pad << 4);
 	bth->pkey = be16_put(pkt->pkey);
-	bth->ecn_qpn =
-		be32_put((uint32_t)pkt->fecn << 31 | (uint32_t)pkt->becn << 30 |
-			 (pkt->dest_qpn & WIRE_QPN_MASK));
+	bth->ecn_qpn = ecn_qpn(pkt);
 	bth->ack_psn = be32_put((uint32_t)pkt->ack_req << 31 |
 				(pkt->psn & WIRE_PSN_MASK));
 }
@@ -126,12 +130,10 @@ static uint32_t put_ip4(uint8_t *frame, const struct wire_pkt *pkt,
 			uint32_t pad, size_t ip_bytes)
 {
 	struct wire_fixed4 *h = (void *)(frame + WIRE_ETH_BYTES);
-	struct wire_bth bth;
 	uint32_t state;
 
-	put_bth(&bth, pkt, pad);
+	put_bth(&h->bth, pkt, pad);
 	put_udp(&h->udp, pkt, ip_bytes - WIRE_IP4_BYTES);
-	h->bth = bth;
 	h->ip.version_ihl = WIRE_IP4_VERSION_IHL;
 	h->ip.total_len = be16_put((uint16_t)ip_bytes);
 	h->ip.id = be16_put(pkt->ip_id);
@@ -146,7 +148,7 @@ static uint32_t put_ip4(uint8_t *frame, const struct wire_pkt *pkt,
 	h->ip.ttl = pkt->ttl;
 	h->ip.check = be16_put(ip4_check(pkt, ip_bytes));
 	h->udp.check = be16_put(0);
-	h->bth.ecn_qpn = bth.ecn_qpn;
+	h->bth.ecn_qpn = ecn_qpn(pkt);
 	return state;
 }
 
@@ -154,13 +156,11 @@ static uint32_t put_ip6(uint8_t *frame, const struct wire_pkt *pkt,
 			uint32_t pad, size_t ip_bytes)
 {
 	struct wire_fixed6 *h = (void *)(frame + WIRE_ETH_BYTES);
-	struct wire_bth bth;
 	size_t udp_bytes = ip_bytes - WIRE_IP6_BYTES;
 	uint32_t state;
 
-	put_bth(&bth, pkt, pad);
+	put_bth(&h->bth, pkt, pad);
 	put_udp(&h->udp, pkt, udp_bytes);
-	h->bth = bth;
 	h->ip.payload_len = be16_put((uint16_t)udp_bytes);
 	h->ip.next = WIRE_IP_PROTO_UDP;
 	memcpy(h->ip.src, pkt->src_ip, sizeof(h->ip.src));
@@ -172,7 +172,7 @@ static uint32_t put_ip6(uint8_t *frame, const struct wire_pkt *pkt,
 		be32_put(6u << 28 | (uint32_t)pkt->tos << 20);
 	h->ip.hop_limit = pkt->ttl;
 	h->udp.check = be16_put(0);
-	h->bth.ecn_qpn = bth.ecn_qpn;
+	h->bth.ecn_qpn = ecn_qpn(pkt);
 	return state;
 }
 

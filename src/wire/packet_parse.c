@@ -139,6 +139,22 @@ static enum wire_error check_icrc(struct parse *p)
 	return le32_get(icrc) == (uint32_t)~state ? WIRE_OK : WIRE_E_ICRC;
 }
 
+/* Member by member: clearing the whole structure by memset becomes a string
+ * instruction, which takes longer than all the rest (22 ns per READ). */
+static void clear_extensions(struct wire_pkt *pkt)
+{
+	pkt->syndrome = 0;
+	pkt->msn = 0;
+	pkt->rkey = 0;
+	pkt->dma_len = 0;
+	pkt->va = 0;
+	memset(&pkt->atomic, 0, sizeof(pkt->atomic));
+	pkt->original = 0;
+	pkt->imm = be32_put(0);
+	pkt->qkey = 0;
+	pkt->src_qpn = 0;
+}
+
 static void read_lower(struct parse *p, struct wire_pkt *pkt)
 {
 	const struct wire_eth *eth = hdr_at(p, 0);
@@ -147,11 +163,12 @@ static void read_lower(struct parse *p, struct wire_pkt *pkt)
 	memcpy(pkt->dst_mac, eth->dst, sizeof(pkt->dst_mac));
 	memcpy(pkt->src_mac, eth->src, sizeof(pkt->src_mac));
 	if (p->ipv4) {
+		static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
 		const struct wire_ip4 *ip = hdr_at(p, WIRE_ETH_BYTES);
 
-		pkt->src_ip[10] = pkt->src_ip[11] = 0xff;
+		memcpy(pkt->src_ip, mapped, sizeof(mapped));
 		memcpy(pkt->src_ip + 12, ip->src, sizeof(ip->src));
-		pkt->dst_ip[10] = pkt->dst_ip[11] = 0xff;
+		memcpy(pkt->dst_ip, mapped, sizeof(mapped));
 		memcpy(pkt->dst_ip + 12, ip->dst, sizeof(ip->dst));
 		pkt->ip_id = be16_get(ip->id);
 	} else {
@@ -159,6 +176,7 @@ static void read_lower(struct parse *p, struct wire_pkt *pkt)
 
 		memcpy(pkt->src_ip, ip->src, sizeof(ip->src));
 		memcpy(pkt->dst_ip, ip->dst, sizeof(ip->dst));
+		pkt->ip_id = 0;
 	}
 	pkt->tos = p->tos;
 	pkt->ttl = p->ttl;
@@ -286,7 +304,7 @@ static enum wire_error parse_transport(struct parse *p, struct wire_pkt *pkt)
 		return WIRE_E_PAYLOAD;
 	}
 
-	memset(pkt, 0, sizeof(*pkt));
+	clear_extensions(pkt);
 	read_lower(p, pkt);
 	read_bth(p, pkt);
 	read_extensions(hdr_at(p, ext_at), op->flags, pkt);

@@ -23,7 +23,8 @@ enum {
 	/* Largest header stack: Ethernet, IPv6, UDP, BTH, masked atomics. */
 	WIRE_HDR_MAX = WIRE_ETH_BYTES + WIRE_IP6_BYTES + WIRE_UDP_BYTES +
 		       WIRE_BTH_BYTES + 44,
-	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + 3 + WIRE_ICRC_BYTES,
+	WIRE_TAIL_MAX = 3 + WIRE_ICRC_BYTES, /* pad and ICRC */
+	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_TAIL_MAX,
 };
 
 /* ECN, the low bits of TOS or traffic class (RFC 3168). */

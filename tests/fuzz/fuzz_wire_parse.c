@@ -18,7 +18,7 @@ static void check_rebuild(const struct wire_pkt *pkt)
 {
 	static uint8_t frame[WIRE_FRAME_MAX];
 	struct wire_pkt first;
-	struct wire_pkt again;
+	struct wire_pkt again = {0};
 	char text[512];
 	size_t n = wire_build(pkt, frame);
 
@@ -34,7 +34,7 @@ static void check_rebuild(const struct wire_pkt *pkt)
 
 static enum wire_error check(const uint8_t *frame, size_t len_bytes)
 {
-	struct wire_pkt pkt;
+	struct wire_pkt pkt = {0};
 	enum wire_error e = wire_parse(frame, len_bytes, &pkt);
 
 	ASSERT(e <= WIRE_E_PAYLOAD);

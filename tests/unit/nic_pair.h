@@ -249,7 +249,7 @@ static inline void pair_advance(struct pair *p, uint64_t ns)
 	pair_run(p);
 }
 
-/* ---- one connection ------------------------------------------------------ */
+/* ---- one connection ----------------------------------------------------- */
 
 enum {
 	END_BYTES = 1 << 18,
@@ -535,7 +535,7 @@ static inline enum ibv_wc_status remote_op(struct conn *c,
 	return status;
 }
 
-/* ---- packets made by hand ------------------------------------------------ */
+/* ---- packets made by hand ----------------------------------------------- */
 
 /* As `from` would send it to `to`; the caller fills in the rest. */
 static inline struct wire_pkt packet(const struct end *from,

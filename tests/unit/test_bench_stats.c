@@ -86,29 +86,34 @@ static void off_by_a_third(void **state)
 
 static void stat_lines(void **state)
 {
+	static const char text[] = "cpu  9 9 9 9 9 9 9 9 0 0\n"
+				   "cpu0 1 2 3 400 500 6 7 8 0 0\n"
+				   "cpu1 0 0 0 1 1 1\nintr 5";
 	uint64_t busy = 0;
 
-	assert_int_equal(
-		guard_parse_stat("cpu  1 2 3 400 500 6 7 8 0 0\ncpu0 9", &busy),
-		0);
+	assert_int_equal(guard_parse_stat(text, 0, &busy), 0);
 	assert_int_equal(busy, 1 + 2 + 3 + 6 + 7 + 8);
-	assert_true(guard_parse_stat("cpu  1 2 3 400 500 6 7", &busy) < 0);
-	assert_true(guard_parse_stat("intr 1 2", &busy) < 0);
-	assert_true(guard_parse_stat("", &busy) < 0);
+	assert_true(guard_parse_stat(text, 1, &busy) < 0); /* cut */
+	assert_true(guard_parse_stat(text, 2, &busy) < 0);
+	assert_true(guard_parse_stat("", 0, &busy) < 0);
 }
 
-/* Ten seconds on two cores, one of them ours: the other is foreign. */
+/* Ten seconds: half of the client's core went to others, all of the server's,
+ * which slept. */
 static void foreign_load(void **state)
 {
 	struct guard_meter a = {.wall_ns = 1};
 	struct guard_meter b = {.wall_ns = 10000000001ull,
-				.busy_ns = 20000000000ull,
-				.own_ns = 10000000000ull};
+				.busy_ns = {10000000000ull, 10000000000ull},
+				.own_ns = {5000000000ull, 1000000}};
 	double cores = guard_foreign_cores(&a, &b);
 
-	assert_true(cores > 0.9 && cores <= 1.0);
-	b.busy_ns = b.own_ns;
+	assert_true(cores > 0.45 && cores <= 0.5);
+	b.own_ns[0] = b.busy_ns[0];
 	assert_true(guard_foreign_cores(&a, &b) == 0);
+	/* A server that serves must have its core to itself. */
+	b.own_ns[1] = 8000000000ull;
+	assert_true(guard_foreign_cores(&a, &b) > 0.15);
 }
 
 int main(void)

@@ -238,7 +238,7 @@ static void bad_bindings_change_nothing(void **state)
 			if (w == WRONG_INDEX)
 				key ^= 0x100;
 			if (w == STRANGE_ACCESS)
-				m.access |= IBV_ACCESS_LOCAL_WRITE;
+				m.access |= IBV_ACCESS_ON_DEMAND;
 			assert_int_equal(bind(&c, b, mw, key, &m),
 					 IBV_WC_MW_BIND_ERR);
 			assert_int_equal(nic_qp_state(b->qp), IBV_QPS_ERR);

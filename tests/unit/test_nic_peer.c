@@ -659,6 +659,27 @@ static void more_reads_than_agreed(void **state)
 	done(&c);
 }
 
+static void no_reads_agreed(void **state)
+{
+	struct ibv_qp_attr none = {.max_dest_rd_atomic = 0};
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		struct conn c;
+
+		begin(&c);
+		qp_to(c.e[1].qp, IBV_QPS_SQD);
+		assert_int_equal(nic_qp_modify(c.e[1].qp, &none,
+					       IBV_QP_MAX_DEST_RD_ATOMIC),
+				 0);
+		send_request(&c, i ? WIRE_RC_READ_REQ : WIRE_RC_FAA, 0, 0);
+		assert_int_equal(counter(&c.e[1], NIC_C_deny_resources), 1);
+		expect_ack(&c.p, INV, END_PSN);
+		assert_untouched(&c.e[1]);
+		done(&c);
+	}
+}
+
 /* The answers to two repeated READs wait when a new one takes the place of the
  * first: the second used to be sent after the new one. */
 static void answers_stay_in_order(void **state)
@@ -745,6 +766,7 @@ int main(void)
 		cmocka_unit_test(reads_are_repeated_as_they_were),
 		cmocka_unit_test(atomics_are_executed_once),
 		cmocka_unit_test(more_reads_than_agreed),
+		cmocka_unit_test(no_reads_agreed),
 		cmocka_unit_test(answers_stay_in_order),
 		cmocka_unit_test(guessers_are_blocked),
 		cmocka_unit_test(every_reason_was_met),

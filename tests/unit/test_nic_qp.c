@@ -256,7 +256,7 @@ static void values_out_of_range_are_refused(void **state)
 			a.min_rnr_timer = 32;
 			break;
 		case 8:
-			a.ah_attr.is_global = 0;
+			a.ah_attr.grh.dgid.raw[10] ^= 1; /* no IPv4 any more */
 			break;
 		case 9:
 			a.ah_attr.port_num = 0;

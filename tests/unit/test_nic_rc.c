@@ -56,6 +56,39 @@ static void moves_every_size_at_every_mtu(void **state)
 	}
 }
 
+static void connects_over_ipv6(void **state)
+{
+	struct conn c;
+	unsigned i;
+
+	conn_init(&c, IBV_MTU_256);
+	for (i = 0; i < 2; i++) {
+		struct ibv_qp_attr av = {
+			.ah_attr = {.is_global = 1, .port_num = 1}};
+
+		av.ah_attr.grh.sgid_index = 1;
+		memcpy(av.ah_attr.grh.dgid.raw,
+		       nic_get_config(c.e[!i].nic)->gids[1].ip, 16);
+		qp_to(c.e[i].qp, IBV_QPS_SQD);
+		assert_int_equal(nic_qp_modify(c.e[i].qp, &av, IBV_QP_AV), 0);
+		qp_to(c.e[i].qp, IBV_QPS_RTS);
+	}
+	fill(c.e[0].mem, 1000, 1);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_WRITE, 1, 0, 1000),
+			 0);
+	assert_int_equal(c.p.queue[c.p.tail % PAIR_QUEUE].bytes[14] >> 4, 6);
+	pair_run(&c.p);
+	expect_cqe(c.e[0].scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(c.e[0].mem, c.e[1].mem, 1000);
+	memset(c.e[0].mem, 0, 1000);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_READ, 2, 0, 1000),
+			 0);
+	pair_run(&c.p);
+	expect_cqe(c.e[0].scq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(c.e[0].mem, c.e[1].mem, 1000);
+	conn_release(&c);
+}
+
 static void atomics_return_the_former_value(void **state)
 {
 	struct conn c;
@@ -370,21 +403,45 @@ static void reset_takes_everything_back(void **state)
 	conn_release(&c);
 }
 
+/* Without a retry timer nobody else would ever say so. */
+static void set_no_timeout(struct end *e)
+{
+	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD};
+	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
+
+	assert_int_equal(nic_qp_modify(e->qp, &sqd, IBV_QP_STATE), 0);
+	assert_int_equal(
+		nic_qp_modify(e->qp, &sqd, IBV_QP_STATE | IBV_QP_TIMEOUT), 0);
+	assert_int_equal(nic_qp_modify(e->qp, &rts, IBV_QP_STATE), 0);
+}
+
 static void a_peer_that_is_gone_is_an_error(void **state)
 {
 	struct conn c;
 	struct end *a = &c.e[0], *b = &c.e[1];
+	struct env_path *path = (struct env_path *)&c.p.side[1];
 
 	conn_init(&c, IBV_MTU_256);
+	set_no_timeout(a);
 	assert_int_equal(post(a, b, IBV_WR_RDMA_READ, 1, 0, 64), 0);
-	nic_path_down(a->nic, (struct env_path *)&c.p.side[1]);
+	nic_path_down(a->nic, path);
 	expect_cqe(a->scq, 1, IBV_WC_RETRY_EXC_ERR);
 	conn_release(&c);
 
 	conn_init(&c, IBV_MTU_256);
-	nic_path_down(a->nic, (struct env_path *)&c.p.side[1]);
+	set_no_timeout(a);
+	nic_path_down(a->nic, path);
 	assert_int_equal(post(a, b, IBV_WR_RDMA_READ, 1, 0, 64), 0);
 	expect_cqe(a->scq, 1, IBV_WC_RETRY_EXC_ERR);
+	conn_release(&c);
+
+	/* With one, the answer may be on its way still. */
+	conn_init(&c, IBV_MTU_256);
+	assert_int_equal(post(a, b, IBV_WR_RDMA_READ, 1, 0, 64), 0);
+	nic_path_down(a->nic, path);
+	expect_no_cqe(a->scq);
+	pair_run(&c.p);
+	expect_cqe(a->scq, 1, IBV_WC_SUCCESS);
 	conn_release(&c);
 }
 
@@ -426,6 +483,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moves_every_size_at_every_mtu),
+		cmocka_unit_test(connects_over_ipv6),
 		cmocka_unit_test(atomics_return_the_former_value),
 		cmocka_unit_test(survives_the_loss_of_any_frame),
 		cmocka_unit_test(gives_up_when_nobody_answers),

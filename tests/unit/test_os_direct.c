@@ -201,7 +201,7 @@ static void test_many_grants(void **state)
 	host->ops->close(host);
 }
 
-/* ---- the guard --------------------------------------------------------- */
+/* ---- the guard ---------------------------------------------------------- */
 
 /* The thread sanitizer holds a lock of its own during an atomic access; one
  * that faults and is left by a jump would keep it. */

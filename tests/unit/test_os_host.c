@@ -174,7 +174,7 @@ static void test_idle_cost(void **state)
 	assert_true(us < 10000);
 }
 
-/* ---- two processes ---------------------------------------------------- */
+/* ---- two processes ------------------------------------------------------ */
 
 static void child_serve(const struct os_config *cfg, int in, int out)
 {

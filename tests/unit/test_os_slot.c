@@ -56,7 +56,7 @@ static void test_all_taken(void **state)
 		close(fd[--n]);
 }
 
-/* ---- introductions ---------------------------------------------------- */
+/* ---- introductions ------------------------------------------------------ */
 
 enum {
 	RING = OS_RING_BYTES_MIN,

@@ -13,7 +13,7 @@
 
 enum {
 	FRAME_BYTES = 1000,
-	MANY = 100000,
+	MANY = 40000,
 };
 
 struct end {

@@ -111,17 +111,23 @@ static inline void test_random_pkt(uint64_t *state, uint8_t opcode, bool ipv4,
 	pkt->payload = payload;
 }
 
-/* Equal in all but where the payload lies. */
+/* Equal in all but where the payload lies. Member by member: what is between
+ * them is nobody's business. */
 static inline bool test_same_pkt(const struct wire_pkt *a,
 				 const struct wire_pkt *b)
 {
-	struct wire_pkt x;
-	struct wire_pkt y;
-
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	x.payload = y.payload = NULL;
-	return memcmp(&x, &y, sizeof(x)) == 0;
+#define SAME(m) (memcmp(&a->m, &b->m, sizeof(a->m)) == 0)
+	return SAME(dst_mac) && SAME(src_mac) && SAME(src_ip) && SAME(dst_ip) &&
+	       SAME(tos) && SAME(ttl) && SAME(ip_id) && SAME(src_port) &&
+	       SAME(opcode) && SAME(pad) && SAME(solicited) && SAME(mig_req) &&
+	       SAME(ack_req) && SAME(fecn) && SAME(becn) && SAME(pkey) &&
+	       SAME(dest_qpn) && SAME(psn) && SAME(syndrome) && SAME(msn) &&
+	       SAME(rkey) && SAME(dma_len) && SAME(va) && SAME(atomic.is_add) &&
+	       SAME(atomic.swap_add) && SAME(atomic.compare) &&
+	       SAME(atomic.swap_mask) && SAME(atomic.compare_mask) &&
+	       SAME(atomic.boundary) && SAME(original) && SAME(imm) &&
+	       SAME(qkey) && SAME(src_qpn) && SAME(payload_len);
+#undef SAME
 }
 
 #endif

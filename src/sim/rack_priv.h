@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rack knows of its hosts. */
-#ifndef AQ_SIM_HOST_PRIV_H
-#define AQ_SIM_HOST_PRIV_H
+#ifndef AQ_SIM_RACK_PRIV_H
+#define AQ_SIM_RACK_PRIV_H
 
 #include "rack.h"
 

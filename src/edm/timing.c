@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The constants of Table 1, stage by stage, in picoseconds. */
+#include "edm_timing.h"
+
+enum {
+	CYCLE_PS = 2560, /* 390.625 MHz */
+	PCS_EDM_PS = 5120,
+	PCS_PS = 7680,
+	MAC_PS = 7680,
+	PMA_PS = 19000,
+	CABLE_PS = 10000,
+	L2_PS = 400000,
+	TCP_PS = 666200,
+	ROCE_PS = 230200,
+	/* Two ports of 25 ns and 20 ns of arbitration, as published for a
+	 * one-switch CXL pool. */
+	CXL_PORT_PS = 25000,
+	CXL_ARBITER_PS = 20000,
+};
+
+/* Cycles of the switch; its ASIC runs at 3 GHz. */
+static uint64_t switch_ps(const struct edm_config *c, uint32_t cycles)
+{
+	return c->asic ? cycles * 1000u / 3 : cycles * CYCLE_PS;
+}
+
+void edm_timing_init(struct edm_timing *t, const struct edm_config *c)
+{
+	if (c->latency == EDM_LATENCY_HOPS) {
+		*t = (struct edm_timing){.block_ps = edm_block_ps(c->gbps),
+					 .link_ps = CABLE_PS};
+		return;
+	}
+	*t = (struct edm_timing){
+		.block_ps = edm_block_ps(c->gbps),
+		.make_ps = 2 * CYCLE_PS,
+		.link_ps = 2 * PCS_EDM_PS + 2 * PMA_PS + CABLE_PS,
+		.notify_ps = switch_ps(c, 3),
+		.match_ps = switch_ps(c, 3),
+		.emit_ps = switch_ps(c, 1),
+		.grant_ps = 9 * CYCLE_PS,
+		.request_ps = 10 * CYCLE_PS + c->mem_ps,
+		.forward_ps = switch_ps(c, 4),
+		.receive_ps = 3 * CYCLE_PS,
+	};
+}
+
+uint64_t edm_timing_alone_ps(const struct edm_config *c, enum edm_op op,
+			     uint32_t bytes)
+{
+	struct edm_timing t;
+	uint32_t chunks, blocks = edm_data_blocks(c, op, bytes, &chunks);
+	uint32_t request = edm_request_blocks(c->md, op);
+
+	edm_timing_init(&t, c);
+	/* The switch takes a request whole before it passes it on, so its
+	 * length counts once; so does the data's, which is cut through. */
+	return t.make_ps + 4 * t.link_ps + t.notify_ps + t.match_ps +
+	       t.emit_ps + (op == EDM_WRITE ? t.grant_ps : t.request_ps) +
+	       t.forward_ps + t.receive_ps +
+	       ((uint64_t)request - 1 + blocks - 1) * t.block_ps;
+}
+
+static void path_full(struct edm_path *p, const struct edm_config *c)
+{
+	p->link_ps = 2 * MAC_PS + 2 * PCS_PS + 2 * PMA_PS + CABLE_PS;
+	p->switch_ps = L2_PS;
+	switch (c->proto) {
+	case EDM_PROTO_DCTCP:
+	case EDM_PROTO_PFABRIC:
+		p->send_ps = p->receive_ps = TCP_PS;
+		break;
+	case EDM_PROTO_PFC:
+		p->send_ps = p->receive_ps = ROCE_PS;
+		break;
+	case EDM_PROTO_CXL:
+		p->link_ps = CABLE_PS;
+		p->send_ps = p->receive_ps = CXL_PORT_PS;
+		p->switch_ps = 2 * CXL_PORT_PS + CXL_ARBITER_PS;
+		break;
+	case EDM_PROTO_EDM:
+	case EDM_PROTO_IRD:
+	case EDM_PROTO_FASTPASS:
+	case EDM_PROTO_COUNT:
+		break; /* raw Ethernet: no stack */
+	}
+}
+
+static void path_frame(struct edm_path *p, enum edm_proto proto)
+{
+	/* Ethernet 18, preamble and gap 20; then IP and above. */
+	switch (proto) {
+	case EDM_PROTO_DCTCP:
+	case EDM_PROTO_PFABRIC:
+		p->header_bytes = 38 + 40;
+		break;
+	case EDM_PROTO_PFC:
+		p->header_bytes = 38 + 20 + 8 + 12 + 16 + 4;
+		break;
+	case EDM_PROTO_EDM:
+	case EDM_PROTO_IRD:
+	case EDM_PROTO_FASTPASS:
+	case EDM_PROTO_COUNT:
+	case EDM_PROTO_CXL: /* flits are counted by the protocol itself */
+		p->header_bytes = 38;
+		break;
+	}
+	p->packet_min = 84;
+	p->control_bytes = 84;
+}
+
+void edm_path_init(struct edm_path *p, const struct edm_config *c)
+{
+	*p = (struct edm_path){
+		.byte_ps = edm_block_ps(c->gbps) / 8,
+		.packet_min = 8,
+		.control_bytes = 8,
+		.mtu_bytes = 1460,
+	};
+	if (c->framing == EDM_FRAMING_WIRE)
+		path_frame(p, c->proto);
+	switch (c->latency) {
+	case EDM_LATENCY_FULL:
+		path_full(p, c);
+		return;
+	case EDM_LATENCY_SCHED:
+		p->link_ps = 2 * PCS_EDM_PS + 2 * PMA_PS + CABLE_PS;
+		p->switch_ps = 4 * CYCLE_PS;
+		p->send_ps = 2 * CYCLE_PS;
+		p->receive_ps = 3 * CYCLE_PS;
+		return;
+	case EDM_LATENCY_HOPS:
+		p->link_ps = CABLE_PS;
+		return;
+	}
+}
