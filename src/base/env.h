@@ -74,9 +74,10 @@ struct env_ops {
 	 * where frames are never collected.
 	 */
 	void (*tx_flush)(struct env *env, bool more);
-	/* Whether frames may be lost or marked on the way: then the NIC watches
-	 * round trips and its window. NULL: no path loses anything. */
-	bool (*path_is_lossy)(struct env *env, struct env_path *path);
+	/* 0: the path loses nothing. Else frames may be lost or marked, and no
+	 * more than this should be on the way: the NIC watches round trips and
+	 * its window. NULL: no path loses anything. */
+	uint32_t (*path_window_bytes)(struct env *env, struct env_path *path);
 
 	/*
 	 * The direct port, NULL in an env without one. direct_find returns the

@@ -43,6 +43,10 @@ struct nic_ah;
 	X(rnr_naks_received, "receiver-not-ready received")             \
 	X(retries, "go-back-N restarts")                                \
 	X(timeouts, "acknowledgement timers that expired")              \
+	X(fast_timeouts, "packets sent again after a few round trips")  \
+	X(marks_received, "packets marked by the network (ECN)")        \
+	X(marks_returned, "marks told to the sender (BECN)")            \
+	X(window_cuts, "windows reduced because of marks")              \
 	X(retry_exceeded, "queue pairs that gave up")                   \
 	X(duplicates, "duplicate requests")                             \
 	X(duplicate_reads, "duplicate READs answered again")            \

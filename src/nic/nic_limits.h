@@ -24,6 +24,9 @@ enum {
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
+	/* A READ over a network that loses is asked for in pieces of so many
+	 * packets, so that its answer stays within the window. */
+	NIC_READ_CHUNK_PACKETS = 16,
 	/* Packet numbers in use by one queue pair; far below half a circle. */
 	NIC_WINDOW_PSNS = 1 << 22,
 	/* What one queue pair may send before the next has its turn. */

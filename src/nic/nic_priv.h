@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "congestion.h"
 #include "list.h"
 #include "nic.h"
 #include "nic_limits.h"
@@ -187,7 +188,7 @@ struct send_slot {
 	uint8_t opcode; /* enum wqe_opcode */
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
-	bool rd_counted;   /* part of rd_outstanding */
+	uint32_t rd_count; /* its part of rd_outstanding */
 	struct nic_ah *ah; /* datagrams: holds a reference */
 };
 
@@ -282,6 +283,7 @@ struct responder {
 	uint32_t msn;
 	bool nak_sent; /* no second NAK until the expected packet comes */
 	bool ack_due;
+	bool marked;	  /* congestion: the next answer says so (BECN) */
 	uint32_t ack_psn; /* the newest request that asked for it */
 	/* The message in progress. */
 	uint8_t kind; /* enum wire_kind; 0: none */
@@ -310,7 +312,9 @@ struct requester {
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed; /* since the timer was set */
+	bool rto_progressed;
 	struct timer timer;
+	struct timer rto_timer; /* resends without using up a retry */
 	struct send_op op;
 };
 
@@ -331,6 +335,7 @@ struct nic_qp {
 	bool last_wqe_told;
 	struct list ready; /* on nic->ready while there is something to send */
 	struct requester req;
+	struct congestion cc; /* the requester's */
 	struct responder rsp;
 	struct sendq sq;
 	struct recvq rq;
@@ -381,11 +386,18 @@ int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 void ah_get(struct nic_ah *ah);
 void ah_put(struct nic_ah *ah);
 
+/* The packets of a READ that end one of the pieces it is asked for in. */
+static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
+{
+	return qp->cc.on && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
+}
+
 /* ---- requester.c, completer.c, responder.c, ud.c, direct.c -------------- */
 
 /* Sends what may be sent, at most one turn. False: the path was full. */
 bool requester_run(struct nic_qp *qp);
 void requester_reset(struct nic_qp *qp);
+void requester_stop_timers(struct nic_qp *qp);
 /* Sends again from the oldest packet that was not acknowledged. */
 void requester_go_back(struct nic_qp *qp);
 /* One retry is used up: goes back, or fails the queue pair. */

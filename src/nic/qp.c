@@ -291,7 +291,7 @@ void qp_fail(struct nic_qp *qp)
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return;
 	qp->state = IBV_QPS_ERR;
-	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	requester_stop_timers(qp);
 	list_remove(&qp->ready);
 	qp->rsp.ack_due = false;
 	qp->rsp.res_pending = 0;

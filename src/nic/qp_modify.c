@@ -248,6 +248,23 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 		qp->sqd_notify = a->en_sqd_async_notify;
 }
 
+/* Whether the path loses and marks, and how much may be on it. */
+static void watch_path(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+	uint32_t bytes = 0;
+
+	if (qp->path && env->ops->path_window_bytes)
+		bytes = env->ops->path_window_bytes(env, qp->path);
+	congestion_init(&qp->cc,
+			bytes ? u32_min(bytes / qp->mtu + 1, NIC_WINDOW_PACKETS)
+			      : 0,
+			qp->req.next_psn);
+	if (qp->cc.on)
+		qp->out.tos =
+			(uint8_t)((qp->out.tos & ~WIRE_ECN_MASK) | WIRE_ECT0);
+}
+
 /* What can fail comes before anything changes. */
 static int prepare(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
@@ -310,6 +327,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	copy_attr(qp, attr, mask);
+	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
+		watch_path(qp);
 	enter(qp, next);
 	return 0;
 }

@@ -50,6 +50,16 @@ bool responder_has_work(const struct nic_qp *qp)
 	return qp->rsp.res_pending || qp->rsp.ack_due;
 }
 
+/* The sender of a marked request learns it from the next answer. */
+static void tell_mark(struct nic_qp *qp)
+{
+	qp->out.becn = qp->rsp.marked;
+	if (UNLIKELY(qp->rsp.marked)) {
+		count(qp->nic, NIC_C_marks_returned);
+		qp->rsp.marked = false;
+	}
+}
+
 /* Sends a packet without payload; false: the path is full. */
 static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
@@ -65,6 +75,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 	qp->out.dest_qpn = qp->dest_qpn;
 	qp->out.solicited = false;
 	qp->out.ack_req = false;
+	tell_mark(qp);
 	qp->out.syndrome = syndrome;
 	qp->out.msn = qp->rsp.msn;
 	qp->out.payload = NULL;
@@ -129,6 +140,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	out->dest_qpn = qp->dest_qpn;
 	out->solicited = false;
 	out->ack_req = false;
+	tell_mark(qp);
 	out->syndrome = WIRE_ACK_UNLIMITED;
 	out->msn = qp->rsp.msn;
 	out->payload = src;
@@ -670,6 +682,8 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	uint8_t *host = NULL;
 	enum verdict v;
 
+	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
+		rsp->marked = true;
 	if (out_of_sequence(qp, op, pkt))
 		return;
 	rsp->nak_sent = false;

@@ -222,9 +222,9 @@ HOT static void env_host_tx_flush(struct env *env, bool more)
 	udp_tx_flush(h->udp);
 }
 
-static bool env_host_path_is_lossy(struct env *env, struct env_path *path)
+static uint32_t env_host_path_window(struct env *env, struct env_path *path)
 {
-	return path->port->is_lossy;
+	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
 }
 
 static const struct env_direct *env_host_direct_find(struct env *env,
@@ -254,7 +254,7 @@ const struct env_ops host_env_ops = {
 	.tx_begin = env_host_tx_begin,
 	.tx_end = env_host_tx_end,
 	.tx_flush = env_host_tx_flush,
-	.path_is_lossy = env_host_path_is_lossy,
+	.path_window_bytes = env_host_path_window,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

@@ -30,7 +30,8 @@ struct udp_port;
  * Another kind is one more file with such a table. All calls hold the lock.
  */
 struct port_ops {
-	bool is_lossy; /* the NIC must expect loss and congestion */
+	/* See env.h; NULL: nothing is lost. */
+	uint32_t (*window_bytes)(struct env_path *path);
 	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
 	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
 	/* Hands up to `budget` received frames to host_input. */

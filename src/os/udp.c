@@ -27,8 +27,13 @@ static void path_unused(struct env_path *path)
 	free(p);
 }
 
+static uint32_t path_window(struct env_path *path)
+{
+	return path->host->udp->window_bytes;
+}
+
 static const struct port_ops path_port = {
-	.is_lossy = true,
+	.window_bytes = path_window,
 	.tx_begin = udp_tx_begin,
 	.tx_end = udp_tx_end,
 	.unused = path_unused,

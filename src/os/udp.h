@@ -28,6 +28,7 @@ enum {
 	UDP_RX_BYTES = 65536, /* the largest datagram, also of GRO */
 	UDP_HEADROOM = 64,    /* for the headers in front of it */
 	UDP_RX_STRIDE = UDP_HEADROOM + UDP_RX_BYTES,
+	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
 	/* Identifications below it are what a GSO send has: not suspicious. */
 	UDP_ID_SMALL = UDP_SEGS_MAX,
@@ -95,8 +96,9 @@ struct udp_port {
 	int fd;
 	bool ipv4;
 	bool polled;
-	bool armed;	    /* a datagram wakes the engine */
-	uint32_t mtu_bytes; /* of the interface */
+	bool armed;	       /* a datagram wakes the engine */
+	uint32_t mtu_bytes;    /* of the interface */
+	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
 	struct udp_path *paths;
 	struct udp_tx tx;
 	struct udp_rx rx;

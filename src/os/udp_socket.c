@@ -117,6 +117,20 @@ static void set_buffer(int fd, int forced, int plain)
 		(void)set(fd, SOL_SOCKET, plain, UDP_SOCKET_BYTES);
 }
 
+/*
+ * What may be on the way to a socket: the peer's is like ours. The kernel
+ * charges more for a packet than its bytes, up to four times for small ones.
+ */
+static uint32_t window_of_buffer(int fd)
+{
+	int bytes = 0;
+	socklen_t len = sizeof(bytes);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) < 0)
+		bytes = 0;
+	return u32_min((uint32_t)bytes / 4, UDP_WINDOW_MAX) | 1;
+}
+
 static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
@@ -188,6 +202,7 @@ int udp_socket_open(struct os_host *h, struct udp_port *u)
 	if (err)
 		return error_set(err, "UDP socket options: %s",
 				 error_text(err));
+	u->window_bytes = window_of_buffer(u->fd);
 	if (bind(u->fd, &own.sa, udp_addr_len(&own)) < 0)
 		return explain_bind(-errno, &own);
 	return 0;
