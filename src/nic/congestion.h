@@ -20,7 +20,7 @@ enum {
 };
 
 #define CONGESTION_RTO_START_NS 20000000ull
-#define CONGESTION_RTO_MIN_NS	1000000ull
+#define CONGESTION_RTO_MIN_NS	5000000ull /* longer than a scheduler's slice */
 #define CONGESTION_QUEUE_NS	5000000ull /* queueing beyond it is congestion */
 #define CONGESTION_MIN_RTT_NS	10000000000ull /* the least rtt is forgotten */
 
