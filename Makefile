@@ -10,6 +10,7 @@ all: build/build.ninja
 	ninja -C build
 check: all
 	meson test -C build --print-errorlogs
+asan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 asan: build-asan/build.ninja
 	meson test -C build-asan --print-errorlogs
 tsan: build-tsan/build.ninja

@@ -305,8 +305,6 @@ struct requester {
 	uint32_t send_pkt; /* packets of slot `send` already sent */
 	uint32_t rd_outstanding;
 	uint32_t unasked; /* packets since acknowledgement was asked for */
-	uint32_t op_slot; /* whose WQE `op` holds, when op_valid */
-	bool op_valid;
 	bool rnr_wait;
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
@@ -314,8 +312,11 @@ struct requester {
 	bool progressed; /* since the timer was set */
 	bool rto_progressed;
 	struct timer timer;
+<<<<<<< HEAD
 	struct timer rto_timer; /* resends without using up a retry */
 	struct send_op op;
+=======
+>>>>>>> main
 };
 
 struct nic_qp {
@@ -342,7 +343,6 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct nic_cq *send_cq;
 	struct nic_cq *recv_cq;
-	struct recv_op recv;
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
@@ -350,6 +350,7 @@ struct nic_qp {
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
+	struct recv_op recv; /* large, and only receives use it */
 };
 
 struct nic_ah {

@@ -56,7 +56,8 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	/* Completions without an owner are those of a purged queue pair. */
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner)
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||
@@ -97,9 +98,10 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 		return err;
 	if (nic->qp_count >= NIC_QP_MAX / 2)
 		return -ENOMEM; /* more would make free numbers hard to find */
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(CACHE_LINE, align_up(sizeof(*qp), CACHE_LINE));
 	if (!qp)
 		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
 	qp->nic = nic;
 	qp->pd = pd;
 	qp->type = attr->type;
@@ -150,7 +152,6 @@ static void retire_send(struct nic_qp *qp)
 	if ((int32_t)(q->send - q->tail) < 0) {
 		q->send = q->tail;
 		qp->req.send_pkt = 0;
-		qp->req.op_valid = false;
 	}
 	atomic_store_explicit(
 		&nic->outstanding,

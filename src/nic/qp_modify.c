@@ -128,6 +128,9 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
 	    a->max_dest_rd_atomic > NIC_RD_ATOMIC_MAX)
 		return -EINVAL;
+	/* Answers that are owed would be forgotten. */
+	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && qp->rsp.res_pending)
+		return -EBUSY;
 	if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
 		return -EINVAL;
 	if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)

@@ -168,7 +168,6 @@ void requester_go_back(struct nic_qp *qp)
 	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
-	req->op_valid = false;
 	req->restarted = true;
 	qp_make_ready(qp);
 }
@@ -221,9 +220,8 @@ static uint32_t ask_every(const struct nic_qp *qp)
 
 /* Fills the request packet `i` of `n` into qp->out. */
 static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
-			uint32_t i, uint32_t n)
+			const struct send_op *op, uint32_t i, uint32_t n)
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 	uint32_t offset = i * qp->mtu;
 	bool last = i == n - 1;
@@ -251,10 +249,14 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 /* READs and atomics: one packet, whatever the length of the answer. A READ
  * that was answered in part asks for the rest. */
 static void fill_response_request(struct nic_qp *qp,
+<<<<<<< HEAD
 				  const struct send_slot *slot, uint32_t i,
 				  uint32_t end)
+=======
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i)
+>>>>>>> main
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 
 	out->opcode = op->info->wire[WQE_WIRE_ONLY];
@@ -283,10 +285,10 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 }
 
 /* May this slot start now? Gives it its packet numbers. */
-static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
+static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
+			    const struct send_op *op)
 {
 	struct requester *req = &qp->req;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, op->length);
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
@@ -343,11 +345,10 @@ static void time_packet(struct nic_qp *qp, uint32_t last_psn)
 }
 
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
-			      uint32_t *budget)
+			      const struct send_op *op, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
 	struct env *env = qp->nic->env;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, slot->length);
 	bool one = slot_needs_response(slot);
 	uint8_t *frame;
@@ -365,14 +366,18 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			return STEP_WAIT;
 		frame = env->ops->tx_begin(
 			env, qp->path,
-			WIRE_HDR_MAX + WIRE_TAIL_MAX +
-				(one ? 0 : u32_min(qp->mtu, op->length)));
+			wire_frame_bound(one ? 0
+					     : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
+<<<<<<< HEAD
 			fill_response_request(qp, slot, req->send_pkt, end);
+=======
+			fill_response_request(qp, slot, op, req->send_pkt);
+>>>>>>> main
 		else
-			fill_packet(qp, slot, req->send_pkt, n);
+			fill_packet(qp, slot, op, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
 					   wire_is_ipv4(qp->out.dst_ip));
 		if (UNLIKELY(sendq_gather(
@@ -412,9 +417,10 @@ static enum step run_local(struct nic_qp *qp, const struct send_op *op)
 	return STEP_SENT;
 }
 
-static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot)
+static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot,
+			      const struct send_op *op)
 {
-	int sent = ud_send(qp, slot, &qp->req.op);
+	int sent = ud_send(qp, slot, op);
 
 	if (sent == 0)
 		return STEP_FULL;
@@ -446,7 +452,7 @@ static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
 
 /* Before the first packet of a request; *ended: it is complete already. */
 static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
-			    bool *ended)
+			    struct send_op *op, bool *ended)
 {
 	struct requester *req = &qp->req;
 	bool first_of_all = qp->sq.tail == qp->sq.send;
@@ -455,33 +461,30 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 	*ended = true;
 	if (qp->state == IBV_QPS_SQD)
 		return STEP_WAIT; /* draining: nothing new starts */
-	if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
-	}
+	if (sendq_decode(&qp->sq, slot, op))
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	if (qp->type == IBV_QPT_UD)
-		return run_datagram(qp, slot);
-	if ((req->op.flags & WQE_CTRL_FENCE) && req->rd_outstanding)
+		return run_datagram(qp, slot, op);
+	if ((op->flags & WQE_CTRL_FENCE) && req->rd_outstanding)
 		return STEP_WAIT;
-	if (req->op.info->flags & WQE_OP_LOCAL)
-		return first_of_all ? run_local(qp, &req->op) : STEP_WAIT;
+	if (op->info->flags & WQE_OP_LOCAL)
+		return first_of_all ? run_local(qp, op) : STEP_WAIT;
 	if (qp->peer_gone)
 		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
 	if (first_of_all && qp->nic->env->ops->direct_find) {
-		s = try_direct(qp, &req->op);
+		s = try_direct(qp, op);
 		if (s != STEP_WAIT)
 			return s;
 	}
 	*ended = false;
-	return start_slot(qp, slot);
+	return start_slot(qp, slot, op);
 }
 
 static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			  uint32_t *budget)
 {
 	struct requester *req = &qp->req;
+	struct send_op op;
 	enum step s;
 	bool ended;
 
@@ -493,14 +496,11 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
 				return STEP_WAIT;
 		}
-		s = begin_slot(qp, slot, &ended);
+		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
-	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode_again(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
+	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}
 	/* Late acknowledgements may have overtaken a retransmission. */
 	if (qp->sq.send == qp->sq.tail &&
@@ -508,13 +508,22 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		    (int32_t)req->send_pkt)
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
+<<<<<<< HEAD
 	s = send_packets(qp, slot, budget);
+=======
+	if (slot_needs_response(slot) && !slot->rd_counted) {
+		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
+			return STEP_WAIT;
+		slot->rd_counted = true;
+		req->rd_outstanding++;
+	}
+	s = send_packets(qp, slot, &op, budget);
+>>>>>>> main
 	if (s != STEP_SENT)
 		return s;
 	if (req->send_pkt >= packet_count(qp, slot->length)) {
 		qp->sq.send++;
 		req->send_pkt = 0;
-		req->op_valid = false;
 	}
 	return STEP_SENT;
 }

@@ -65,8 +65,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
 	struct env *env = qp->nic->env;
-	uint8_t *frame =
-		env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + WIRE_TAIL_MAX);
+	uint8_t *frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(0));
 
 	if (!frame)
 		return false;
@@ -131,8 +130,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path,
-				   WIRE_HDR_MAX + WIRE_TAIL_MAX + len);
+	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(len));
 	if (!frame)
 		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);

@@ -38,7 +38,7 @@ enum {
 	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
-	EMPTIES_TO_YIELD = 48, /* longer than a round trip that is answered */
+	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
 	IDLES_PER_NUDGE = 64,
 };
 

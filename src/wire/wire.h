@@ -34,6 +34,13 @@ enum wire_ecn {
 	WIRE_CE = 3,   /* marked: congestion on the way */
 };
 
+/* Room for a frame with this much payload, pad and ICRC included; at most
+ * WIRE_FRAME_MAX. */
+static inline size_t wire_frame_bound(size_t payload_bytes)
+{
+	return WIRE_FRAME_MAX - WIRE_MTU_MAX + payload_bytes;
+}
+
 #define WIRE_PSN_MASK 0xffffffu
 #define WIRE_QPN_MASK 0xffffffu
 

@@ -149,6 +149,8 @@ static uint8_t *pair_tx_begin(struct env *env, struct env_path *path,
 {
 	struct pair *p = container_of(env, struct pair_env, env)->pair;
 
+	/* A port's buffers are of this size: more could never be had. */
+	assert_true(max <= WIRE_FRAME_MAX);
 	if (p->head - p->tail >= p->capacity)
 		return NULL;
 	return p->queue[p->head % PAIR_QUEUE].bytes;

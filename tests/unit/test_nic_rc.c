@@ -279,7 +279,7 @@ static void refuses_what_was_not_granted(void **state)
 
 		conn_init(&c, IBV_MTU_256);
 		wrong = *b;
-		wrong.mem += r->addr_off;
+		wrong.mem = (uint8_t *)((uintptr_t)b->mem + r->addr_off);
 		wrong.key ^= r->key_xor;
 		assert_int_equal(
 			nic_qp_modify(b->qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
