@@ -312,11 +312,7 @@ struct requester {
 	bool progressed; /* since the timer was set */
 	bool rto_progressed;
 	struct timer timer;
-<<<<<<< HEAD
 	struct timer rto_timer; /* resends without using up a retry */
-	struct send_op op;
-=======
->>>>>>> main
 };
 
 struct nic_qp {

@@ -249,13 +249,9 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 /* READs and atomics: one packet, whatever the length of the answer. A READ
  * that was answered in part asks for the rest. */
 static void fill_response_request(struct nic_qp *qp,
-<<<<<<< HEAD
-				  const struct send_slot *slot, uint32_t i,
-				  uint32_t end)
-=======
 				  const struct send_slot *slot,
-				  const struct send_op *op, uint32_t i)
->>>>>>> main
+				  const struct send_op *op, uint32_t i,
+				  uint32_t end)
 {
 	struct wire_pkt *out = &qp->out;
 
@@ -371,11 +367,7 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
-<<<<<<< HEAD
-			fill_response_request(qp, slot, req->send_pkt, end);
-=======
-			fill_response_request(qp, slot, op, req->send_pkt);
->>>>>>> main
+			fill_response_request(qp, slot, op, req->send_pkt, end);
 		else
 			fill_packet(qp, slot, op, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
@@ -508,17 +500,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		    (int32_t)req->send_pkt)
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
-<<<<<<< HEAD
-	s = send_packets(qp, slot, budget);
-=======
-	if (slot_needs_response(slot) && !slot->rd_counted) {
-		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
-			return STEP_WAIT;
-		slot->rd_counted = true;
-		req->rd_outstanding++;
-	}
 	s = send_packets(qp, slot, &op, budget);
->>>>>>> main
 	if (s != STEP_SENT)
 		return s;
 	if (req->send_pkt >= packet_count(qp, slot->length)) {
