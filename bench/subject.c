@@ -55,7 +55,10 @@ static void child_setup_udp(const struct subject_desc *d, enum side_role role)
 
 	snprintf(loss, sizeof(loss), "%u", d->loss_ppm);
 	setenv("AQUIFER_NIC_ADDRESS",
-	       role == SIDE_CLIENT ? "127.0.90.1" : "127.0.90.2", 1);
+	       d->loss_ppm ? role == SIDE_CLIENT ? "127.0.91.1" : "127.0.91.2"
+	       : role == SIDE_CLIENT ? "127.0.90.1"
+				     : "127.0.90.2",
+	       1);
 	setenv("AQUIFER_NIC_PORT", "udp", 1);
 	setenv("AQUIFER_NIC_LOSS_PPM", loss, 1);
 }

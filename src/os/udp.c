@@ -143,7 +143,7 @@ int udp_open(struct os_host *h, struct udp_port **out)
 	entropy_get(&h->entropy, &seed, sizeof(seed));
 	rng_init(&u->rng, seed);
 	u->tx.arena = pages_alloc(UDP_TX_BYTES);
-	u->rx.bytes = pages_alloc((size_t)UDP_RX_MSGS * UDP_RX_STRIDE);
+	u->rx.bytes = pages_alloc(UDP_HEADROOM + UDP_RX_BYTES);
 	if (!u->tx.arena || !u->rx.bytes)
 		goto err_close;
 	err = udp_socket_open(h, u);
@@ -178,6 +178,6 @@ void udp_close(struct udp_port *u)
 	if (u->tx.arena)
 		pages_free(u->tx.arena, UDP_TX_BYTES);
 	if (u->rx.bytes)
-		pages_free(u->rx.bytes, (size_t)UDP_RX_MSGS * UDP_RX_STRIDE);
+		pages_free(u->rx.bytes, UDP_HEADROOM + UDP_RX_BYTES);
 	free(u);
 }

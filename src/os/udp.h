@@ -24,10 +24,10 @@ enum {
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
 	UDP_GSO_BYTES = 65000,
-	UDP_RX_MSGS = 8,
 	UDP_RX_BYTES = 65536, /* the largest datagram, also of GRO */
 	UDP_HEADROOM = 64,    /* for the headers in front of it */
-	UDP_RX_STRIDE = UDP_HEADROOM + UDP_RX_BYTES,
+	UDP_RX_TRY =
+		4, /* polls with one message before a second is asked for */
 	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
 	/* Identifications below it are what a GSO send has: not suspicious. */
@@ -80,15 +80,13 @@ struct udp_tx {
 
 struct udp_rx {
 	uint8_t *bytes;
-	unsigned want;	/* messages to ask for */
-	unsigned count; /* messages that were received */
-	unsigned next;	/* the one being handed up */
-	size_t offset;	/* within it */
+	size_t len;    /* of the message that is being handed up; 0: none */
+	size_t offset; /* within it */
 	uint32_t segment;
-	struct mmsghdr msgs[UDP_RX_MSGS];
-	struct iovec iov[UDP_RX_MSGS];
-	union udp_addr from[UDP_RX_MSGS];
-	union udp_control control[UDP_RX_MSGS];
+	unsigned polls; /* that got one message and did not ask for another */
+	bool streaming; /* the last poll got several messages */
+	union udp_addr from;
+	union udp_control control;
 };
 
 struct udp_port {

@@ -209,7 +209,12 @@ HOT void udp_tx_flush(struct udp_port *u)
 		unsigned n = fill_messages(u);
 		int sent = 0;
 
-		if (n)
+		if (n == 1)
+			sent = sendmsg(u->fd, &tx->msgs[0].msg_hdr,
+				       MSG_DONTWAIT) < 0
+				       ? -1
+				       : 1;
+		else if (n)
 			sent = sendmmsg(u->fd, tx->msgs, n, MSG_DONTWAIT);
 		if (UNLIKELY(sent < 0)) {
 			if (!refused(u, errno))
