@@ -22,11 +22,11 @@ static struct send_slot *oldest(struct nic_qp *qp)
 }
 
 /* A response was lost: ask again, once until something else happens. */
-static void lost_response(struct nic_qp *qp)
+static void lost_response(struct nic_qp *qp, uint32_t psn)
 {
-	if (qp->req.restarted)
+	if (!requester_is_new_loss(qp, psn))
 		return;
-	requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+	requester_resend(qp);
 }
 
 static void complete(struct nic_qp *qp, struct send_slot *slot)
@@ -80,8 +80,8 @@ static void on_nak(struct nic_qp *qp, const struct wire_pkt *pkt)
 	count(qp->nic, NIC_C_naks_received);
 	switch (pkt->syndrome) {
 	case WIRE_NAK_PSN:
-		if (!qp->req.restarted)
-			requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+		if (requester_is_new_nak(qp))
+			requester_resend(qp);
 		return;
 	case WIRE_NAK_INVALID:
 		fail_oldest(qp, IBV_WC_REM_INV_REQ_ERR);
@@ -120,11 +120,11 @@ static void on_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	if (wire_syndrome_is_ack(pkt->syndrome)) {
 		if (!acknowledge(qp, pkt->psn))
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 		return;
 	}
 	if (!acknowledge(qp, (pkt->psn - 1) & WIRE_PSN_MASK)) {
-		lost_response(qp);
+		lost_response(qp, pkt->psn);
 		return;
 	}
 	if (!oldest(qp) || pkt->psn != qp->req.una_psn) {
@@ -146,7 +146,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 	/* Acknowledge what was sent before the request being answered. */
 	while (slot && wire_psn_diff(slot->last_psn, pkt->psn) < 0) {
 		if (!acknowledge(qp, slot->last_psn)) {
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 			return NULL;
 		}
 		slot = oldest(qp);
@@ -159,7 +159,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 	    !has_bug(qp->nic, NIC_BUG_stale_psn)) {
 		count(qp->nic, NIC_C_drop_multi);
 		if (wire_psn_diff(pkt->psn, qp->req.una_psn) > 0)
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 		return NULL;
 	}
 	return slot;

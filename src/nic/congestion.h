@@ -20,9 +20,11 @@ enum {
 };
 
 #define CONGESTION_RTO_START_NS 20000000ull
-#define CONGESTION_RTO_MIN_NS	5000000ull /* longer than a scheduler's slice */
-#define CONGESTION_QUEUE_NS	5000000ull /* queueing beyond it is congestion */
-#define CONGESTION_MIN_RTT_NS	10000000000ull /* the least rtt is forgotten */
+/* Shorter than a scheduler's slice: waiting longer costs more than sending a
+ * window again in vain, and only a second timeout in a row is congestion. */
+#define CONGESTION_RTO_MIN_NS 500000ull
+#define CONGESTION_QUEUE_NS   5000000ull /* queueing beyond it is congestion */
+#define CONGESTION_MIN_RTT_NS 10000000000ull /* the least rtt is forgotten */
 
 struct congestion {
 	bool on;

@@ -24,6 +24,8 @@ enum {
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
+	/* Packets that came too early before the NAK is repeated. */
+	NIC_NAK_EVERY_PACKETS = 32,
 	/* A READ over a network that loses is asked for in pieces of so many
 	 * packets, so that its answer stays within the window. */
 	NIC_READ_CHUNK_PACKETS = 16,

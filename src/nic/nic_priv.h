@@ -282,6 +282,9 @@ struct responder {
 	uint32_t epsn;
 	uint32_t msn;
 	bool nak_sent; /* no second NAK until the expected packet comes */
+	bool nak_due;  /* for the expected packet, behind answers that wait */
+	uint32_t ahead_psn;   /* the last packet that came too early ... */
+	uint32_t ahead_count; /* ... and how many did since the NAK */
 	bool ack_due;
 	bool marked;	  /* congestion: the next answer says so (BECN) */
 	uint32_t ack_psn; /* the newest request that asked for it */
@@ -310,8 +313,10 @@ struct requester {
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed; /* since the timer was set */
-	bool rto_progressed;
 	struct timer timer;
+	uint32_t ahead_psn;  /* the last response that came too early */
+	uint64_t restart_ns; /* when restarted was set; only where cc is on */
+	uint64_t rto_ns;     /* when rto_timer is due */
 	struct timer rto_timer; /* resends without using up a retry */
 };
 
@@ -397,8 +402,12 @@ void requester_reset(struct nic_qp *qp);
 void requester_stop_timers(struct nic_qp *qp);
 /* Sends again from the oldest packet that was not acknowledged. */
 void requester_go_back(struct nic_qp *qp);
+bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn);
+bool requester_is_new_nak(const struct nic_qp *qp);
 /* One retry is used up: goes back, or fails the queue pair. */
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted);
+/* The peer says, or shows, that something was lost. */
+void requester_resend(struct nic_qp *qp);
 void requester_progress(struct nic_qp *qp);
 bool requester_has_work(const struct nic_qp *qp);
 

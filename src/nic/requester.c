@@ -80,11 +80,9 @@ static void start_rto(struct nic_qp *qp)
 
 	if (LIKELY(!qp->cc.on))
 		return;
-	req->rto_progressed = timer_is_set(&req->rto_timer);
-	if (!req->rto_progressed)
-		timer_set(&qp->nic->wheel, &req->rto_timer,
-			  env_now_ns(qp->nic->env) +
-				  congestion_rto_ns(&qp->cc));
+	req->rto_ns = env_now_ns(qp->nic->env) + congestion_rto_ns(&qp->cc);
+	if (!timer_is_set(&req->rto_timer))
+		timer_set(&qp->nic->wheel, &req->rto_timer, req->rto_ns);
 }
 
 static void on_rto(struct timer *t, uint64_t now_ns)
@@ -95,11 +93,13 @@ static void on_rto(struct timer *t, uint64_t now_ns)
 	if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) ||
 	    req->rnr_wait || req->una_psn == req->next_psn || !qp->cc.on)
 		return;
-	if (!req->rto_progressed) {
-		count(qp->nic, NIC_C_fast_timeouts);
-		congestion_lost(&qp->cc, req->next_psn, true);
-		requester_go_back(qp);
+	if (now_ns < req->rto_ns) {
+		timer_set(&qp->nic->wheel, t, req->rto_ns);
+		return;
 	}
+	count(qp->nic, NIC_C_fast_timeouts);
+	congestion_lost(&qp->cc, req->next_psn, true);
+	requester_go_back(qp);
 	start_rto(qp);
 }
 
@@ -169,7 +169,34 @@ void requester_go_back(struct nic_qp *qp)
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
 	req->restarted = true;
+	if (qp->cc.on)
+		req->restart_ns = env_now_ns(qp->nic->env);
 	qp_make_ready(qp);
+}
+
+/*
+ * Whether a response that came too early tells of a loss that is not known yet.
+ * Responses come in order; numbers that start over are those to what was sent
+ * again, without the one that we wait for.
+ */
+bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn)
+{
+	struct requester *req = &qp->req;
+	bool again = qp->cc.on && wire_psn_diff(psn, req->ahead_psn) <= 0;
+
+	req->ahead_psn = psn;
+	return !req->restarted || again;
+}
+
+/* The same for a NAK, which can be about what was sent again only after the
+ * shortest round trip. */
+bool requester_is_new_nak(const struct nic_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return !req->restarted || (qp->cc.on && qp->cc.min_rtt_ns &&
+				   env_now_ns(qp->nic->env) - req->restart_ns >=
+					   qp->cc.min_rtt_ns);
 }
 
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
@@ -189,8 +216,18 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 	}
 	if (*left)
 		(*left)--;
-	if (left == &req->retry_left)
-		congestion_lost(&qp->cc, req->next_psn, false);
+	requester_go_back(qp);
+}
+
+void requester_resend(struct nic_qp *qp)
+{
+	/* A network that loses may lose the same packet several times within
+	 * a timeout; whether to give up is the timer's to say. */
+	if (!qp->cc.on) {
+		requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	congestion_lost(&qp->cc, qp->req.next_psn, false);
 	requester_go_back(qp);
 }
 
