@@ -140,6 +140,7 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 	struct edm_msg *m = &r->run->msg[msg];
 	uint32_t bytes = packet_bytes(x, class, msg);
 	uint32_t i = edm_rival_packet(r);
+	bool more;
 
 	r->packet[i] = (struct edm_packet){
 		.msg = msg,
@@ -153,8 +154,12 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 	h->credits[class] -= flits_of(bytes);
 	if (class != CLASS_REQUEST)
 		m->sent_bytes[0] += bytes;
-	if (class == CLASS_REQUEST || m->sent_bytes[0] == m->bytes)
+	/* Messages of a host take turns, as the accesses of its cores do. */
+	more = class != CLASS_REQUEST && m->sent_bytes[0] < m->bytes;
+	if (!more || !r->run->c.cxl_fifo)
 		h->msgs[class].head = *msg_link(x, msg);
+	if (more && !r->run->c.cxl_fifo)
+		host_queue(x, host, class, msg);
 	edm_run_push(r->run,
 		     edm_rival_now(r) + r->path.link_ps + r->path.switch_ps,
 		     EV_ARRIVE, host, i, 0);

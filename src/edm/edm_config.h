@@ -92,7 +92,8 @@ struct edm_config {
 			       * instead of scaled to this network's delay */
 	uint32_t cxl_credits; /* flits of buffer per input port and class */
 	bool cxl_voq;	      /* without head-of-line blocking */
-	bool fastpass_free;   /* an arbiter with unlimited link rate */
+	bool cxl_fifo;	    /* hosts send message after message, not in turns */
+	bool fastpass_free; /* an arbiter with unlimited link rate */
 
 	/* the workload */
 	enum edm_sizes sizes;

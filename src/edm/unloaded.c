@@ -61,6 +61,7 @@ static uint64_t key_of(const struct edm_config *c, enum edm_op op,
 	k = k << 10 | c->gbps;
 	k = k << 1 | c->published;
 	k = k << 1 | c->cxl_voq;
+	k = k << 1 | c->cxl_fifo;
 	return k << 1 | 1;
 }
 
