@@ -106,6 +106,15 @@ int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
 int aqdv_free(struct ibv_context *context, void *addr);
 
+/*
+ * Whether the process at the other end of a connection is known to be gone: 1
+ * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
+ * knows, and only where the way to the peer has an end that shows, as between
+ * processes of one host; it is for the side that never sends and would not
+ * find out otherwise.
+ */
+int aqdv_peer_gone(struct ibv_qp *qp);
+
 /* The value of one of the NIC's counters, by name: "rx_frames", "drop_icrc"...
  * -ENOENT when there is none of that name. */
 int aqdv_get_counter(struct ibv_context *context, const char *name,
