@@ -121,8 +121,8 @@ static int spawn(const char *log, char *const argv[], pid_t *pid)
 	posix_spawn_file_actions_init(&files);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID |
-						POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(&attr,
+				 POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY,
 					       0);
 	if (!err)

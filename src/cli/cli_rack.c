@@ -82,17 +82,16 @@ const char *cli_rack_size(uint64_t bytes, char out[16])
 		value /= 1024;
 		unit++;
 	}
-	snprintf(out, 16, value < 10 && unit && value != (uint64_t)value
-				  ? "%.1f%c"
-				  : "%.0f%c",
+	snprintf(out, 16,
+		 value < 10 && unit && value != (uint64_t)value ? "%.1f%c"
+								: "%.0f%c",
 		 value, units[unit]);
 	return out;
 }
 
 int cli_rack_parse_size(const char *what, const char *text, uint64_t *bytes)
 {
-	const struct config_key key = {.kind = CONFIG_SIZE,
-				       .max = 1ull << 48};
+	const struct config_key key = {.kind = CONFIG_SIZE, .max = 1ull << 48};
 
 	if (config_key_parse(&key, text, bytes) == 0)
 		return 0;

@@ -62,7 +62,9 @@ static int end_one(const char *rundir, const struct victim *v, json_t *row)
 	}
 	cli_proc_forget(rundir, v->name);
 	cli_report_set(row, "state", "%s",
-		       !v->is_alive ? "was gone" : how ? "killed" : "down");
+		       !v->is_alive ? "was gone"
+		       : how	    ? "killed"
+				    : "down");
 	if (how)
 		cli_error("node %s did not end within %d s and was killed",
 			  v->name, STOP_MS / 1000);

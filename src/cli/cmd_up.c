@@ -99,26 +99,32 @@ static void show_log(const struct cli_rack *rack, const char *name)
 	fprintf(stderr, "--- the end of %s\n%s", path, text);
 }
 
-static int wait_ready(const struct cli_rack *rack, const char *name,
-		      const struct cli_proc *proc)
+static bool answers(const struct cli_rack *rack, const char *name)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-	struct client_node node;
+	struct client_node node = {.ca_path = ""};
 	json_t *status;
-	unsigned i;
 
 	snprintf(node.name, sizeof(node.name), "%s", name);
 	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s.sock",
 		 rack->rundir, name);
-	node.ca_path[0] = '\0';
+	if (cli_rack_ask(&node, 1000, &status))
+		return false;
+	json_decref(status);
+	return true;
+}
+
+static int wait_ready(const struct cli_rack *rack, const char *name,
+		      const struct cli_proc *proc)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+	unsigned i;
+
 	for (i = 0; i < READY_MS / LOOK_MS; i++) {
-		if (cli_rack_ask(&node, 1000, &status) == 0) {
-			json_decref(status);
+		if (answers(rack, name))
 			return 0;
-		}
 		if (waitpid(proc->pid, NULL, WNOHANG) == proc->pid)
-			return error_set(-EHOSTDOWN, "node %s ended while it "
-						     "was starting",
+			return error_set(-EHOSTDOWN,
+					 "node %s ended while it was starting",
 					 name);
 		(void)nanosleep(&pause, NULL);
 	}
@@ -130,15 +136,20 @@ static int wait_ready(const struct cli_rack *rack, const char *name,
 static int bring_up(const struct cli_rack *rack, const struct plan *plan,
 		    json_t *row)
 {
-	struct cli_proc proc;
+	struct cli_proc proc = {0};
 	int err = cli_proc_find(rack->rundir, plan->name, &proc);
 
 	cli_report_set(row, "name", "%s", plan->name);
-	if (err == 0) {
+	if (answers(rack, plan->name)) {
+		/* Perhaps not by us, but it is what was asked for. */
 		cli_report_set(row, "state", "already up");
+	} else if (err == 0) {
+		err = error_set(-EBUSY,
+				"node %s runs as pid %d, but does not answer; "
+				"'aquifer down' ends it",
+				plan->name, (int)proc.pid);
+		goto failed;
 	} else {
-		/* A socket whose owner was killed is in the way of a new one,
-		 * but one that somebody else serves is not ours. */
 		if (err == -ESRCH)
 			cli_proc_forget(rack->rundir, plan->name);
 		err = start_node(rack, plan, &proc);
@@ -153,8 +164,10 @@ static int bring_up(const struct cli_rack *rack, const struct plan *plan,
 		}
 		cli_report_set(row, "state", "up");
 	}
-	(void)json_object_set_new(row, "pid", json_integer(proc.pid));
 	cli_report_set(row, "size", "%s", plan->size);
+	/* The last column, so that it is also readable in words. */
+	if (proc.pid)
+		(void)json_object_set_new(row, "pid", json_integer(proc.pid));
 	return 0;
 
 failed:
@@ -195,8 +208,8 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 		return CLI_FAILED;
 	}
 	for (i = 0; i < (count ? count : 1); i++) {
-		struct plan plan = count ? plan_at(rack->config, i)
-					 : plan_default;
+		struct plan plan =
+			count ? plan_at(rack->config, i) : plan_default;
 		json_t *row = json_object();
 
 		failed += bring_up(rack, &plan, row) != 0;
