@@ -21,12 +21,21 @@ _aquifer() {
 		[[ -z $command ]] && names+=" --verbose --log-json --config"
 	elif [[ $previous == --nic ]]; then
 		names="soft hw auto"
+	elif [[ $command == region && $previous == region ]]; then
+		names="create list stat resize delete"
+	elif [[ $command == up || $command == down || $command == status ]] &&
+		[[ $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
 	elif [[ $command == exec && $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
+		[[ $command == top ]] && names+=" --once --interval"
+		[[ $command == region ]] &&
+			names+=" --nodes --stripe --node --timeout"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
