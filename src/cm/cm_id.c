@@ -19,7 +19,7 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 {
 	struct cm_id *id = container_of(t, struct cm_id, timer);
 
-	if (!id->peer.qpn && !id->asked)
+	if (!id->peer.qpn && !id->asked && !timer_is_set(&id->ask_timer))
 		cm_peer_ask(id);
 	cm_conn_timeout(&id->conn, now_ns);
 }

@@ -111,6 +111,33 @@ static void refuse(struct cm_id *id)
 	cm_conn_input(&id->conn, &m, cm_now_ns());
 }
 
+static void ask_again(struct timer *t, uint64_t now_ns)
+{
+	struct cm_id *id = container_of(t, struct cm_id, ask_timer);
+
+	if (!id->peer.qpn && !id->asked)
+		cm_peer_ask(id);
+}
+
+/*
+ * There are servers that tell their client the port first and then listen;
+ * with the kernel they get away with it, because resolving an address takes
+ * milliseconds there. So a refusal is not said at once.
+ */
+static void nobody_there(struct cm_id *id)
+{
+	uint64_t now_ns = cm_now_ns();
+
+	if (!id->refuse_ns)
+		id->refuse_ns = now_ns + CM_REFUSE_NS;
+	if (now_ns >= id->refuse_ns) {
+		refuse(id);
+		return;
+	}
+	timer_init(&id->ask_timer, ask_again);
+	cm_timer_set(&id->ask_timer, now_ns + CM_ASK_AGAIN_NS);
+}
+
 /* Everybody who waits for this answer has it now; NULL: there is none. */
 static void tell(struct cm_sock *s, const struct cm_addr *peer)
 {
@@ -127,7 +154,7 @@ static void tell(struct cm_sock *s, const struct cm_addr *peer)
 			id->peer = *peer;
 			cm_conn_resend(&id->conn);
 		} else {
-			refuse(id);
+			nobody_there(id);
 		}
 	}
 }
@@ -142,6 +169,7 @@ static void hang_up(struct cm_sock *s)
 		cm_timer_set(&s->timer, cm_now_ns() + CM_LOST_DELAY_NS);
 		return;
 	}
+	log_debug("cm", "a process hung up before it said who it is");
 	tell(s, NULL);
 	sock_free(s);
 }
@@ -211,7 +239,7 @@ void cm_peer_ask(struct cm_id *id)
 		return;
 	err = cm_lease_connect(cm.rack, &port, &fd);
 	if (err == -ECONNREFUSED) {
-		refuse(id);
+		nobody_there(id);
 		return;
 	}
 	if (err)
@@ -229,6 +257,7 @@ void cm_peer_ask(struct cm_id *id)
 void cm_peer_forget(struct cm_id *id)
 {
 	id->asked = NULL; /* the answer is good for others */
+	cm_timer_set(&id->ask_timer, UINT64_MAX);
 }
 
 void cm_peer_visit(struct cm_watch *lease)

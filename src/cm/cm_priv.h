@@ -141,6 +141,8 @@ struct cm_id {
 	struct cm_device *device;
 	struct cm_addr peer;	/* where our messages go */
 	struct cm_sock *asked;	/* the lookup of the peer */
+	struct timer ask_timer; /* asks again */
+	uint64_t refuse_ns;	/* until then; 0: not asked yet */
 	struct cm_id *listener; /* until the application has seen us */
 	struct list ids;	/* cm.ids */
 	bool sync;		/* the channel is ours */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cm_priv.h"
+#include "log.h"
 #include "wire.h"
 
 /* ---- finding whom a message is for -------------------------------------- */
@@ -55,6 +56,8 @@ static void refuse(struct cm_device *dev, const struct cm_addr *from,
 {
 	struct wire_cm_msg m;
 
+	log_debug("cm", "nobody listens to service %#llx",
+		  (unsigned long long)req->service_id);
 	memset(&m, 0, sizeof(m));
 	m.tid = req->tid;
 	if (req->kind == WIRE_CM_SIDR_REQ) {
