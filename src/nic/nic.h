@@ -43,6 +43,10 @@ struct nic_ah;
 	X(rnr_naks_received, "receiver-not-ready received")             \
 	X(retries, "go-back-N restarts")                                \
 	X(timeouts, "acknowledgement timers that expired")              \
+	X(fast_timeouts, "packets sent again after a few round trips")  \
+	X(marks_received, "packets marked by the network (ECN)")        \
+	X(marks_returned, "marks told to the sender (BECN)")            \
+	X(window_cuts, "windows reduced because of marks")              \
 	X(retry_exceeded, "queue pairs that gave up")                   \
 	X(duplicates, "duplicate requests")                             \
 	X(duplicate_reads, "duplicate READs answered again")            \
@@ -137,6 +141,9 @@ struct nic_config {
 	unsigned gid_count;
 	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
 	uint64_t node_guid;
+	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
+	/* Of every packet, where the env cannot choose; 0: one per flow. */
+	uint16_t src_port;
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	enum nic_bug bug;
 };
@@ -163,6 +170,14 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
+
+/* The same, but nothing happens and false is returned when the ICRC is wrong:
+ * a port that had to guess the IPv4 identification can try another. */
+bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
+			 size_t len_bytes) MUST_CHECK;
+
+/* The way to the peers carries less than it did: reported from now on. */
+void nic_lower_mtu(struct nic *nic, uint32_t mtu);
 
 /* After a batch of input, or when a full path has room again: sends the
  * acknowledgements that are due and goes on with what had to wait. Returns

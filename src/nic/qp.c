@@ -301,7 +301,7 @@ void qp_fail(struct nic_qp *qp)
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return;
 	qp->state = IBV_QPS_ERR;
-	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	requester_stop_timers(qp);
 	list_remove(&qp->ready);
 	qp->rsp.ack_due = false;
 	qp->rsp.res_pending = 0;
@@ -338,6 +338,7 @@ HOT void nic_qp_kick(struct nic_qp *qp)
 	}
 	if (!requester_run(qp))
 		qp_make_ready(qp);
+	nic_tx_flush(qp->nic, true);
 }
 
 void nic_qp_unpost(struct nic_qp *qp, uint32_t count)

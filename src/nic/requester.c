@@ -40,6 +40,8 @@ static void start_timer(struct nic_qp *qp)
 			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
 }
 
+static void start_rto(struct nic_qp *qp);
+
 static void on_timer(struct timer *t, uint64_t now_ns)
 {
 	struct nic_qp *qp = container_of(t, struct nic_qp, req.timer);
@@ -50,6 +52,7 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
 		start_timer(qp);
+		start_rto(qp);
 		qp_make_ready(qp);
 		return;
 	}
@@ -66,13 +69,54 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 		start_timer(qp);
 }
 
+/*
+ * Over a network that loses, a second timer works in round trips and not in
+ * what the application allows for. It uses up no retry: who fails, and when, is
+ * the first timer's.
+ */
+static void start_rto(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	if (LIKELY(!qp->cc.on))
+		return;
+	req->rto_ns = env_now_ns(qp->nic->env) + congestion_rto_ns(&qp->cc);
+	if (!timer_is_set(&req->rto_timer))
+		timer_set(&qp->nic->wheel, &req->rto_timer, req->rto_ns);
+}
+
+static void on_rto(struct timer *t, uint64_t now_ns)
+{
+	struct nic_qp *qp = container_of(t, struct nic_qp, req.rto_timer);
+	struct requester *req = &qp->req;
+
+	if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) ||
+	    req->rnr_wait || req->una_psn == req->next_psn || !qp->cc.on)
+		return;
+	if (now_ns < req->rto_ns) {
+		timer_set(&qp->nic->wheel, t, req->rto_ns);
+		return;
+	}
+	count(qp->nic, NIC_C_fast_timeouts);
+	congestion_lost(&qp->cc, req->next_psn, true);
+	requester_go_back(qp);
+	start_rto(qp);
+}
+
+void requester_stop_timers(struct nic_qp *qp)
+{
+	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	timer_cancel(&qp->nic->wheel, &qp->req.rto_timer);
+}
+
 void requester_reset(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	timer_cancel(&qp->nic->wheel, &req->timer);
+	requester_stop_timers(qp);
 	*req = (struct requester){0};
 	timer_init(&req->timer, on_timer);
+	timer_init(&req->rto_timer, on_rto);
 }
 
 void requester_progress(struct nic_qp *qp)
@@ -82,8 +126,14 @@ void requester_progress(struct nic_qp *qp)
 	req->restarted = false;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	if (req->una_psn != req->next_psn && !req->rnr_wait)
+	if (UNLIKELY(qp->cc.on) &&
+	    congestion_answered(&qp->cc, req->una_psn,
+				(req->next_psn - req->una_psn) & WIRE_PSN_MASK))
+		congestion_sample(&qp->cc, env_now_ns(qp->nic->env));
+	if (req->una_psn != req->next_psn && !req->rnr_wait) {
 		start_timer(qp);
+		start_rto(qp);
+	}
 }
 
 /* A slot that was sent before and is sent again counts anew. */
@@ -96,7 +146,7 @@ static void uncount_reads(struct nic_qp *qp)
 
 		if (!slot->has_psn)
 			break;
-		slot->rd_counted = false;
+		slot->rd_count = 0;
 	}
 	qp->req.rd_outstanding = 0;
 }
@@ -119,7 +169,34 @@ void requester_go_back(struct nic_qp *qp)
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
 	req->restarted = true;
+	if (qp->cc.on)
+		req->restart_ns = env_now_ns(qp->nic->env);
 	qp_make_ready(qp);
+}
+
+/*
+ * Whether a response that came too early tells of a loss that is not known yet.
+ * Responses come in order; numbers that start over are those to what was sent
+ * again, without the one that we wait for.
+ */
+bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn)
+{
+	struct requester *req = &qp->req;
+	bool again = qp->cc.on && wire_psn_diff(psn, req->ahead_psn) <= 0;
+
+	req->ahead_psn = psn;
+	return !req->restarted || again;
+}
+
+/* The same for a NAK, which can be about what was sent again only after the
+ * shortest round trip. */
+bool requester_is_new_nak(const struct nic_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return !req->restarted || (qp->cc.on && qp->cc.min_rtt_ns &&
+				   env_now_ns(qp->nic->env) - req->restart_ns >=
+					   qp->cc.min_rtt_ns);
 }
 
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
@@ -142,6 +219,18 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 	requester_go_back(qp);
 }
 
+void requester_resend(struct nic_qp *qp)
+{
+	/* A network that loses may lose the same packet several times within
+	 * a timeout; whether to give up is the timer's to say. */
+	if (!qp->cc.on) {
+		requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	congestion_lost(&qp->cc, qp->req.next_psn, false);
+	requester_go_back(qp);
+}
+
 bool requester_has_work(const struct nic_qp *qp)
 {
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
@@ -156,6 +245,14 @@ static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 	if (i == 0)
 		return info->wire[WQE_WIRE_FIRST];
 	return info->wire[i == n - 1 ? WQE_WIRE_LAST : WQE_WIRE_MIDDLE];
+}
+
+/* A quarter of the window may wait for its acknowledgement to be asked for: a
+ * window that is cut then still has room. */
+static uint32_t ask_every(const struct nic_qp *qp)
+{
+	return qp->cc.on ? u32_min(qp->cc.window / 4, NIC_ACK_EVERY_PACKETS)
+			 : NIC_ACK_EVERY_PACKETS;
 }
 
 /* Fills the request packet `i` of `n` into qp->out. */
@@ -180,7 +277,8 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	memcpy(&out->imm, &op->imm, sizeof(out->imm));
 	/* Asking for it costs the peer an acknowledgement: only at the end of
 	 * a message, and often enough to keep the window open. */
-	out->ack_req = last || ++qp->req.unasked >= NIC_ACK_EVERY_PACKETS;
+	out->ack_req = last || ++qp->req.unasked >= ask_every(qp);
+	out->becn = false;
 	if (out->ack_req)
 		qp->req.unasked = 0;
 }
@@ -189,7 +287,8 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
  * that was answered in part asks for the rest. */
 static void fill_response_request(struct nic_qp *qp,
 				  const struct send_slot *slot,
-				  const struct send_op *op, uint32_t i)
+				  const struct send_op *op, uint32_t i,
+				  uint32_t end)
 {
 	struct wire_pkt *out = &qp->out;
 
@@ -200,7 +299,8 @@ static void fill_response_request(struct nic_qp *qp,
 	out->ack_req = true;
 	out->rkey = op->rkey;
 	out->va = op->va + (uint64_t)i * qp->mtu;
-	out->dma_len = op->length - i * qp->mtu;
+	out->dma_len = u32_min(op->length, end * qp->mtu) - i * qp->mtu;
+	out->becn = false;
 	out->atomic = op->atomic;
 	out->payload = NULL;
 	out->payload_len = 0;
@@ -232,8 +332,10 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
-	if (in_flight == 0)
+	if (in_flight == 0) {
 		start_timer(qp);
+		start_rto(qp);
+	}
 	slot->opcode = op->opcode;
 	slot->length = op->length;
 	slot->data = op->data;
@@ -242,6 +344,37 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	slot->has_psn = true;
 	req->next_psn = wire_psn_add(req->next_psn, n);
 	return STEP_SENT;
+}
+
+/* Where the piece that starts with packet `i` of `n` ends: a READ over a
+ * network that loses is asked for in pieces, everything else that is answered
+ * at once. */
+static uint32_t piece_end(const struct nic_qp *qp, uint32_t i, uint32_t n)
+{
+	if (LIKELY(!qp->cc.on))
+		return n;
+	return u32_min(n, (i / NIC_READ_CHUNK_PACKETS + 1) *
+				  NIC_READ_CHUNK_PACKETS);
+}
+
+/* May packets `psn` to `psn + count - 1` be on the way now? */
+static bool fits_window(const struct nic_qp *qp, uint32_t psn, uint32_t count,
+			bool one)
+{
+	const struct requester *req = &qp->req;
+	uint32_t flying = (psn - req->una_psn) & WIRE_PSN_MASK;
+
+	if (wire_psn_diff(psn, req->una_psn) <= 0)
+		return true;
+	if (UNLIKELY(qp->cc.on))
+		return flying + count <= qp->cc.window;
+	return one || flying < NIC_WINDOW_PACKETS;
+}
+
+static void time_packet(struct nic_qp *qp, uint32_t last_psn)
+{
+	if (UNLIKELY(congestion_wants_time(&qp->cc)) && qp->out.ack_req)
+		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
 }
 
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
@@ -256,12 +389,13 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 
 	while (req->send_pkt < n) {
 		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
-		uint32_t flying = (psn - req->una_psn) & WIRE_PSN_MASK;
+		uint32_t end = one ? piece_end(qp, req->send_pkt, n)
+				   : req->send_pkt + 1;
 
 		if (*budget == 0)
 			return STEP_SENT;
-		if (!one && flying >= NIC_WINDOW_PACKETS &&
-		    wire_psn_diff(psn, req->una_psn) > 0)
+		if (!fits_window(qp, psn, end - req->send_pkt, one) ||
+		    (one && req->rd_outstanding >= qp->attr.max_rd_atomic))
 			return STEP_WAIT;
 		frame = env->ops->tx_begin(
 			env, qp->path,
@@ -270,7 +404,7 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
-			fill_response_request(qp, slot, op, req->send_pkt);
+			fill_response_request(qp, slot, op, req->send_pkt, end);
 		else
 			fill_packet(qp, slot, op, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
@@ -282,8 +416,13 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 		}
 		nic_tx(qp, qp->path, frame);
+		time_packet(qp, wire_psn_add(slot->first_psn, end - 1));
 		(*budget)--;
-		req->send_pkt = one ? n : req->send_pkt + 1;
+		req->send_pkt = end;
+		if (one) {
+			slot->rd_count++;
+			req->rd_outstanding++;
+		}
 	}
 	return STEP_SENT;
 }
@@ -398,12 +537,6 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		    (int32_t)req->send_pkt)
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
-	if (slot_needs_response(slot) && !slot->rd_counted) {
-		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
-			return STEP_WAIT;
-		slot->rd_counted = true;
-		req->rd_outstanding++;
-	}
 	s = send_packets(qp, slot, &op, budget);
 	if (s != STEP_SENT)
 		return s;
