@@ -55,13 +55,13 @@ struct os_config {
 	uint8_t address[4];
 	uint8_t address6[16]; /* all zero: IPv4 */
 	enum os_port port;
-	uint32_t mtu;		     /* payload of a packet; 0: the largest */
-	uint32_t loss_ppm;	     /* UDP packets dropped on purpose */
-	uint32_t ring_bytes;	     /* a power of two; 0: OS_RING_BYTES */
-	uint32_t engine_yields;	     /* idle turns before the engine sleeps */
-	const char *pcap_path;	     /* NULL: no capture; "%p" is the pid */
-	uint64_t *nic_counters;	     /* NULL: the NIC's own memory */
-	struct os_stats *stats;	     /* NULL: the host's own memory */
+	uint32_t mtu;		/* payload of a packet; 0: the largest */
+	uint32_t loss_ppm;	/* UDP packets dropped on purpose */
+	uint32_t ring_bytes;	/* a power of two; 0: OS_RING_BYTES */
+	uint32_t engine_yields; /* idle turns before the engine sleeps */
+	const char *pcap_path;	/* NULL: no capture; "%p" is the pid */
+	uint64_t *nic_counters; /* NULL: the NIC's own memory */
+	struct os_stats *stats; /* NULL: the host's own memory */
 	enum nic_bug bug;
 };
 
