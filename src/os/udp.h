@@ -21,6 +21,9 @@ enum {
 	UDP_TX_FRAMES = 64, /* collected before they must leave */
 	UDP_TX_DEFER = 32,  /* so many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
+	/* So many bytes leave at once: the peer takes them in while more are
+	 * built, and they are still in the cache when the kernel copies them. */
+	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
 	UDP_GSO_BYTES = 65000,
