@@ -23,6 +23,7 @@ struct direct_map;
 struct loop;
 struct os_host;
 struct pcap;
+struct raw_port;
 struct udp_port;
 
 /*
@@ -107,6 +108,7 @@ struct os_host {
 	struct loop *loop;
 	struct udp_port *udp; /* NULL: not open */
 	bool udp_tried;
+	struct raw_port *raw; /* NULL: not open */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 
@@ -162,6 +164,8 @@ bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);
 /* Whether datagrams wake the engine. */
 void host_arm(struct os_host *h, bool on);
+/* A mark from the epoll set; false: not of a socket of frames. */
+bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
 
 extern const struct env_ops host_env_ops;
