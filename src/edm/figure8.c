@@ -198,7 +198,7 @@ int edm_figure_8a(const struct edm_figure_options *o)
 	const struct part parts[] = {
 		{"write", 1000000, load, load_name, LOADS, golden_write},
 		{"read", 0, load, load_name, LOADS, golden_read},
-		{"mix at 0.8", 0, mix, mix_name, MIXES, golden_mix},
+		{"mix", 0, mix, mix_name, MIXES, golden_mix},
 	};
 	struct edm_table t;
 	int rc = 0;
@@ -291,58 +291,68 @@ int edm_figure_8b(const struct edm_figure_options *o)
 
 /*
  * The published settings: cables of 10 ns and nothing else, 2,000 messages from
- * an empty network on, payload load, bare payload, and a denominator of 80
- * slots of 0.64 ns for a 64 B write. Then ten and fifty times as many messages.
+ * an empty network on, payload load, and a denominator of 80 slots of 0.64 ns
+ * for a 64 B write. Once with bare payload as published, once with blocks that
+ * a wire could carry; then ten times as many messages.
  */
-int edm_figure_golden(const struct edm_figure_options *o)
+static const uint64_t golden_messages[] = {2000, 20000};
+static const double golden_payload[LOADS] = {0.128, 0.299, 0.512, 0.811, 0.896};
+static const enum edm_md golden_md[] = {EDM_MD_BARE, EDM_MD_DATA};
+
+static void golden_table(const struct edm_figure_options *o,
+			 const struct edm_jobs *j)
 {
 	static const char *const golden_head[] = {
-		"load",		 "payload", "messages", "mean_ns",
-		"over_80_slots", "golden",  NULL};
-	static const double payload[LOADS] = {0.128, 0.299, 0.512, 0.811,
-					      0.896};
-	static const uint64_t messages[] = {2000, 20000, 100000};
-	struct edm_jobs j;
+		"load",	   "payload",	    "messages", "blocks",
+		"mean_ns", "over_80_slots", "golden",	NULL};
 	struct edm_table t;
-	size_t at = 0;
+
+	edm_table_init(&t, "golden",
+		       "EDM, 64 B writes, with the published simulator's "
+		       "settings and denominator",
+		       golden_head);
+	for (size_t i = 0; i < j->count; i++) {
+		const struct edm_job *job = &j->job[i];
+		size_t load_at =
+			i / ARRAY_LEN(golden_messages) / ARRAY_LEN(golden_md);
+		bool same = job->c.messages == golden_messages[0];
+
+		edm_table_text(&t, "%s", load_name[load_at]);
+		edm_table_number(&t, job->c.load, 3);
+		edm_table_number(&t, (double)job->c.messages, 0);
+		edm_table_text(&t, job->c.md == EDM_MD_BARE ? "bare" : "real");
+		edm_table_number(&t, job->mean.mean_ns, 1);
+		edm_table_number(&t, fmax(1, job->mean.mean_ns / 51.2), 3);
+		edm_table_number(&t, same ? golden_write[load_at][0] : NAN, 2);
+	}
+	edm_figure_emit(o, &t);
+}
+
+int edm_figure_golden(const struct edm_figure_options *o)
+{
+	struct edm_jobs j;
 	int rc;
 
 	edm_figure_jobs(o, "golden", &j);
 	for (unsigned i = 0; i < LOADS; i++) {
-		for (unsigned k = 0; k < ARRAY_LEN(messages); k++) {
+		for (unsigned k = 0;
+		     k < ARRAY_LEN(golden_messages) * ARRAY_LEN(golden_md);
+		     k++) {
 			struct edm_config c = o->base;
 
 			c.latency = EDM_LATENCY_HOPS;
-			c.md = EDM_MD_BARE;
-			c.load = payload[i];
+			c.md = golden_md[k % ARRAY_LEN(golden_md)];
+			c.load = golden_payload[i];
 			c.load_is_payload = true;
 			c.write_ppm = 1000000;
-			c.messages = messages[k];
+			c.messages = golden_messages[k / ARRAY_LEN(golden_md)];
 			c.warmup_ppm = 0;
 			(void)edm_jobs_add(&j, &c);
 		}
 	}
 	rc = edm_jobs_run(&j);
-	if (!rc) {
-		edm_table_init(&t, "golden",
-			       "EDM, 64 B writes, with the published "
-			       "simulator's settings and denominator",
-			       golden_head);
-		for (unsigned i = 0; i < LOADS; i++) {
-			for (unsigned k = 0; k < ARRAY_LEN(messages); k++) {
-				double ns = j.job[at++].mean.mean_ns;
-
-				edm_table_text(&t, "%s", load_name[i]);
-				edm_table_number(&t, payload[i], 3);
-				edm_table_number(&t, (double)messages[k], 0);
-				edm_table_number(&t, ns, 1);
-				edm_table_number(&t, fmax(1, ns / 51.2), 3);
-				edm_table_number(
-					&t, k ? NAN : golden_write[i][0], 2);
-			}
-		}
-		edm_figure_emit(o, &t);
-	}
+	if (!rc)
+		golden_table(o, &j);
 	edm_jobs_release(&j);
 	return rc;
 }

@@ -27,7 +27,6 @@
 
 #include "cable.h"
 #include "os_priv.h"
-#include "udp.h"
 
 enum {
 	EVENT_MAX = 64,
@@ -59,7 +58,8 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 
 	host_tx_flush(h);
 	n = host_poll(h, budget);
-	if (look && host_now(h) >= nic_next_deadline_ns(nic)) {
+	/* What came must be seen before a timer says that nothing came. */
+	if (look && n < budget && host_now(h) >= nic_next_deadline_ns(nic)) {
 		nic_tick(nic);
 		ticked = true;
 	}
@@ -91,8 +91,8 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			rung = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
-		} else if (ev[i].data.ptr == h->udp) {
-			udp_event(h->udp);
+		} else if (host_event(h, ev[i].data.ptr)) {
+			continue;
 		} else {
 			cable_event(ev[i].data.ptr);
 		}

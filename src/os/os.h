@@ -34,6 +34,8 @@
 	X(udp_no_slot, "dropped: packet to a slot that nobody has")      \
 	X(udp_short, "dropped: datagram shorter than a packet")          \
 	X(udp_fault_drops, "dropped on purpose: nic.loss_ppm")           \
+	X(raw_unresolved, "frames lost: neighbour not known yet")        \
+	X(raw_send_errors, "frames that the interface refused")          \
 	X(icrc_weak, "packets whose IP identification was inferred")
 
 struct os_stats {
@@ -47,6 +49,7 @@ enum os_port {
 	OS_PORT_AUTO,  /* cables on this host, UDP to others */
 	OS_PORT_CABLE, /* other hosts cannot be reached */
 	OS_PORT_UDP,   /* also between processes of this host */
+	OS_PORT_RAW,   /* frames on `interface`; cables on this host */
 };
 
 struct os_config {
@@ -56,6 +59,7 @@ struct os_config {
 	uint8_t address[4];
 	uint8_t address6[16]; /* all zero: IPv4 */
 	enum os_port port;
+	char interface[16];	/* for OS_PORT_RAW */
 	uint32_t mtu;		/* payload of a packet; 0: the largest */
 	uint32_t loss_ppm;	/* UDP packets dropped on purpose */
 	uint32_t ring_bytes;	/* a power of two; 0: OS_RING_BYTES */

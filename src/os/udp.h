@@ -15,12 +15,17 @@
 
 #include "os_priv.h"
 #include "rng.h"
+#include "watch.h"
 #include "wire.h"
 
 enum {
 	UDP_TX_FRAMES = 64, /* collected before they must leave */
 	UDP_TX_DEFER = 32,  /* so many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
+	/* So many bytes leave at once: the peer takes them in while more are
+	 * built, and they are still in the cache when the kernel copies them.
+	 */
+	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
 	UDP_GSO_BYTES = 65000,
@@ -92,9 +97,8 @@ struct udp_rx {
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
-	bool ipv4;
-	bool polled;
-	bool armed;	       /* a datagram wakes the engine */
+	struct watch watch;
+	bool ipv4;	       /* a datagram wakes the engine */
 	uint32_t mtu_bytes;    /* of the interface */
 	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
 	struct udp_path *paths;
@@ -117,12 +121,6 @@ void udp_close(struct udp_port *u);
 /* A path to the slot at an address; void where the family is another. */
 int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
 		  struct env_path **out) MUST_CHECK;
-/* Datagrams came, or are expected: from now on it is polled. */
-void udp_poll_start(struct udp_port *u);
-/* The epoll set reported a datagram. */
-void udp_event(struct udp_port *u);
-/* Whether the next datagram wakes the engine. */
-void udp_arm(struct udp_port *u, bool on);
 
 /* udp_socket.c */
 int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;

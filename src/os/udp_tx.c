@@ -47,6 +47,8 @@ HOT void udp_tx_end(struct env_path *path, size_t len_bytes)
 		.tos = tos_of(tx->arena + tx->used, u->ipv4),
 	};
 	tx->used += align_up(len_bytes, 64);
+	if (UNLIKELY(tx->used >= UDP_TX_EAGER))
+		udp_tx_flush(u);
 }
 
 void udp_tx_forget(struct udp_port *u, const struct udp_path *path)
