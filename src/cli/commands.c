@@ -28,6 +28,15 @@ const struct cli_command cli_commands[] = {
 	 "            and do not run it\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},
+	{"memory", cmd_memory, "serve memory to the rack, until a signal",
+	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
+	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "  --size    limit of the pool: 512M, 8G\n"
+	 "  --name    the node's name (default m0)\n"
+	 "  --rack    the rack it belongs to (default: as configured)\n"
+	 "  --listen  serve HTTP here too, beside the unix socket\n"
+	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --json    say what was started as one JSON object\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},
