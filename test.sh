@@ -17,6 +17,10 @@ case ${1:-} in
 	;;
 esac
 
+# A finding of UBSan is a failure, not a remark.
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+# Tests fork while their engine threads run; the children begin anew.
+export TSAN_OPTIONS=die_after_fork=0
 logs=build-logs
 passed=0
 failed=0
@@ -145,8 +149,8 @@ suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
 	# Long runs find nothing more in there, but take four times as long.
-	suite asan build-asan --suite unit --suite fuzz --suite e2e \
-		--no-suite long
+	suite asan build-asan --suite unit --suite fuzz --suite sim \
+		--suite e2e --no-suite long
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)
@@ -170,7 +174,13 @@ fi
 
 suite e2e build --suite e2e
 
+if ((full)); then
+	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
+		true
+	check interleavings env EDM_INTERLEAVINGS=1000000 \
+		build/src/test_edm_phy_link || true
+fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
-	check bench-verbs build/aquifer bench verbs --check || true
+	check bench-verbs build/aquifer bench verbs || true
 fi
 finish

@@ -26,5 +26,11 @@ static const struct floor_figure floor_ucx_get4k = {
 	1750e3, "UCX posix,cma get 4 KiB of ordinary memory, 32 outstanding"};
 static const struct floor_figure floor_ucx_mapped64 = {
 	27, "UCX posix get 64 B of memory that UCX allocated, p50"};
+static const struct floor_figure floor_ucx_tcp_lat64 = {
+	7760, "UCX tcp get 64 B, one outstanding, p50"};
+static const struct floor_figure floor_ucx_tcp_get64 = {
+	281e3, "UCX tcp get 64 B, 32 outstanding"};
+static const struct floor_figure floor_ucx_tcp_get4k = {
+	228e3, "UCX tcp get 4 KiB, 32 outstanding"};
 
 #endif

@@ -22,12 +22,9 @@ enum {
 	GUARD_RT_US = 30 * 1000 * 1000,
 };
 
-enum guard_kind guard_enter(bool above)
+enum guard_kind guard_enter(void)
 {
-	struct sched_param sp = {
-		.sched_priority = GUARD_FIFO_PRIORITY + (above ? 1 : 0),
-	};
-
+	struct sched_param sp = {.sched_priority = GUARD_FIFO_PRIORITY};
 	/* A real-time process that runs away takes the machine with it. */
 	struct rlimit rt = {.rlim_cur = GUARD_RT_US, .rlim_max = GUARD_RT_US};
 
@@ -37,6 +34,13 @@ enum guard_kind guard_enter(bool above)
 	if (setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0)
 		return GUARD_NICE;
 	return GUARD_NONE;
+}
+
+void guard_leave(void)
+{
+	struct sched_param ordinary = {0};
+
+	(void)sched_setscheduler(0, SCHED_OTHER, &ordinary); /* or never left */
 }
 
 const char *guard_name(enum guard_kind kind)

@@ -23,10 +23,14 @@ enum {
 	GUARD_CPU_SERVER = 1,
 };
 
-/* Gives the calling process the strongest guard it may have. `above` puts it
- * above the measured processes, so that it can end one that hangs. Threads made
- * later inherit it. */
-enum guard_kind guard_enter(bool above);
+/*
+ * Gives the calling process the strongest guard it may have; threads made later
+ * inherit it. Only the measured processes have it, and only while they measure:
+ * in the kernel, a real-time process that ends or reaps another can wait for an
+ * ordinary one that it keeps off the core (seen in 6.18, in wait4).
+ */
+enum guard_kind guard_enter(void);
+void guard_leave(void);
 const char *guard_name(enum guard_kind kind);
 
 /* Puts the calling thread on one core. 0 or -errno. */

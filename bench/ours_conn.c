@@ -10,7 +10,7 @@
 
 enum {
 	PORT = 1,
-	GID_INDEX = 0,
+	GID_INDEX = 1, /* the address, as other hosts know it */
 	FIRST_PSN = 0x1000,
 	HOP_LIMIT = 64,
 	RETRY_COUNT = 7,

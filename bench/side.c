@@ -167,17 +167,22 @@ int side_main(const struct side_ops *ops, const void *param,
 	if (r.status < 0)
 		r.status = guard_pin(GUARD_CPU_CLIENT);
 	r.status = side_open(&s, page_fd);
-	guard = guard_enter(false);
+	guard = guard_enter();
 	if (r.status == 0)
 		r.status = ops->setup(&s);
-	if (answer(&s, &r, guard) < 0 || r.status < 0)
+	if (answer(&s, &r, guard) < 0 || r.status < 0) {
+		guard_leave();
 		return 1;
+	}
 	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
-		if (answer(&s, &r, guard) < 0 || r.status < 0)
+		if (answer(&s, &r, guard) < 0 || r.status < 0) {
+			guard_leave();
 			return 1;
+		}
 	}
+	guard_leave();
 	ops->teardown(&s);
 	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++)
 		free(s.samples[i].ticks);

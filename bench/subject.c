@@ -40,10 +40,27 @@ static void child_exec(const struct subject_desc *d, const char *helper,
 	fcntl(fds->peer, F_SETFD, 0);
 	fcntl(fds->page, F_SETFD, 0);
 	setenv("UCX_TLS", d->ucx_tls, 1);
+	if (strcmp(d->ucx_tls, "tcp") == 0)
+		setenv("UCX_NET_DEVICES", "lo", 0);
 	setenv("UCX_LOG_LEVEL", "error", 0);
 	execl(helper, helper, role_names[role], d->ucx_mode, ctl, peer, page,
 	      (char *)NULL);
 	_exit(127);
+}
+
+/* Two addresses on loopback are two hosts, which cannot share memory. */
+static void child_setup_udp(const struct subject_desc *d, enum side_role role)
+{
+	char loss[12];
+
+	snprintf(loss, sizeof(loss), "%u", d->loss_ppm);
+	setenv("AQUIFER_NIC_ADDRESS",
+	       d->loss_ppm ? role == SIDE_CLIENT ? "127.0.91.1" : "127.0.91.2"
+	       : role == SIDE_CLIENT ? "127.0.90.1"
+				     : "127.0.90.2",
+	       1);
+	setenv("AQUIFER_NIC_PORT", "udp", 1);
+	setenv("AQUIFER_NIC_LOSS_PPM", loss, 1);
 }
 
 static pid_t child_start(const struct subject_desc *d, const char *helper,
@@ -62,6 +79,8 @@ static pid_t child_start(const struct subject_desc *d, const char *helper,
 	if (getppid() != parent)
 		_exit(1);
 	close(fds->other);
+	if (d->udp)
+		child_setup_udp(d, role);
 	if (d->ucx_mode)
 		child_exec(d, helper, role, fds);
 	_exit(side_main(d->ops, d->param, role, fds->ctl, fds->peer,

@@ -22,6 +22,10 @@ struct subject_desc {
 	/* Either code in this program ... */
 	const struct side_ops *ops;
 	const void *param;
+	/* (with a NIC that reaches the other side by UDP, at an address of its
+	 * own, and drops so many packets of a million) ... */
+	bool udp;
+	uint32_t loss_ppm;
 	/* ... or a mode of the UCX helper, with the transports it may use. */
 	const char *ucx_mode;
 	const char *ucx_tls;

@@ -4,7 +4,7 @@
  * UCX, and a client of our own, because the passive side of ucx_perftest sleeps
  * between operations; here it spins in ucp_worker_progress.
  *
- * Arguments: client|server MODE ctl_fd peer_fd page_fd. Modes: mapped64, get64,
+ * Arguments: client|server MODE ctl_fd peer_fd page_fd. Modes: mapped64, lat64, get64,
  * get4k. The transports come from UCX_TLS.
  */
 #include <errno.h>
@@ -32,6 +32,7 @@ struct ucx_param {
 
 static const struct ucx_param ucx_params[] = {
 	{"mapped64", 64, 1, true},
+	{"lat64", 64, 1, false},
 	{"get64", 64, 64, false},
 	{"get4k", 4096, 32, false},
 };

@@ -318,7 +318,7 @@ int config_find_file(char path[CONFIG_PATH_MAX])
 int config_open(const char *path, struct config **out)
 {
 	char found[CONFIG_PATH_MAX];
-	struct config *c;
+	struct config *c = NULL;
 	int err;
 
 	err = config_create(&c);

@@ -21,6 +21,33 @@ static bool is_ip(const char *text)
 	       inet_pton(AF_INET6, text, buf) == 1;
 }
 
+static bool is_ip_list(const char *text)
+{
+	char one[INET6_ADDRSTRLEN];
+	unsigned count = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, ",");
+
+		if (n >= sizeof(one) || ++count > CONFIG_ADDRESSES_MAX)
+			return false;
+		memcpy(one, text, n);
+		one[n] = 0;
+		if (!is_ip(one))
+			return false;
+		text += n + (text[n] == ',');
+	}
+	return true;
+}
+
+static bool is_port(const char *text)
+{
+	if (strncmp(text, "raw:", 4) == 0)
+		return text[4] && strlen(text + 4) < CONFIG_INTERFACE_MAX;
+	return strcmp(text, "auto") == 0 || strcmp(text, "cable") == 0 ||
+	       strcmp(text, "udp") == 0;
+}
+
 static const struct config_key keys[] = {
 	{.section = "rack",
 	 .key = "name",
@@ -42,6 +69,27 @@ static const struct config_key keys[] = {
 	 .help = "IP address of the soft NIC",
 	 .check = is_ip,
 	 .allowed = "an IPv4 or IPv6 address"},
+	{.section = "nic",
+	 .key = "addresses",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "addresses of several soft NICs, separated by commas; "
+		 "replaces nic.address",
+	 .check = is_ip_list,
+	 .allowed = "up to 8 IPv4 or IPv6 addresses, separated by commas"},
+	{.section = "nic",
+	 .key = "port",
+	 .kind = CONFIG_STRING,
+	 .fallback = "auto",
+	 .help = "way between NICs; auto: cables on this host, UDP to others",
+	 .check = is_port,
+	 .allowed = "auto, cable, udp, or raw: and the name of an interface"},
+	{.section = "nic",
+	 .key = "loss_ppm",
+	 .kind = CONFIG_INT,
+	 .fallback = "0",
+	 .help = "UDP packets to drop on purpose, of a million; for tests",
+	 .max = 1000000},
 	{.section = "nic",
 	 .key = "vendor_part_id",
 	 .kind = CONFIG_INT,

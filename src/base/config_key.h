@@ -8,6 +8,11 @@
 
 #include "base.h"
 
+enum {
+	CONFIG_ADDRESSES_MAX = 8,  /* in nic.addresses */
+	CONFIG_INTERFACE_MAX = 16, /* with the NUL: IFNAMSIZ */
+};
+
 enum config_kind {
 	CONFIG_STRING,	 /* text; `check` may narrow it */
 	CONFIG_CHOICE,	 /* one of `choices`, separated by '|' */

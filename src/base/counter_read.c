@@ -68,6 +68,7 @@ static int check(struct counter_snapshot *s)
 	uint64_t entries_end;
 	int err;
 
+	ASSERT(s->bytes);
 	err = layout_header_check(s->bytes, s->size_bytes, &counter_layout,
 				  &info);
 	if (err)

@@ -68,6 +68,22 @@ struct env_ops {
 			     size_t max_bytes);
 	void (*tx_end)(struct env *env, struct env_path *path,
 		       size_t len_bytes);
+	/*
+	 * Frames may be collected since tx_end: send them. With `more`, the
+	 * caller may soon have others, and the env may wait for them. NULL
+	 * where frames are never collected.
+	 */
+	void (*tx_flush)(struct env *env, bool more);
+	/* 0: the path loses nothing. Else frames may be lost or marked, and no
+	 * more than this should be on the way: the NIC watches round trips and
+	 * its window. NULL: no path loses anything. */
+	uint32_t (*path_window_bytes)(struct env *env, struct env_path *path);
+
+	/*
+	 * Frames that were sent on this path have not been looked at by the
+	 * peer yet: it is slow, not deaf. NULL where nobody can tell.
+	 */
+	bool (*path_unread)(struct env *env, struct env_path *path);
 
 	/*
 	 * The direct port, NULL in an env without one. direct_find returns the

@@ -131,8 +131,10 @@ static size_t line_json(char line[LINE_MAX_BYTES], enum log_level level,
 			     level_names[level], room, time_text,
 			     ts.tv_nsec / 1000, (int)getpid());
 	n += json_out_escape(line + n, LINE_MAX_BYTES - n - 3, msg);
-	memcpy(line + n, "\"}\n", 3);
-	return n + 3;
+	line[n++] = '"';
+	line[n++] = '}';
+	line[n++] = '\n';
+	return n;
 }
 
 static PRINTF(3, 0) void write_line(enum log_level level, const char *room,

@@ -18,11 +18,14 @@ const struct cli_command cli_commands[] = {
 	 "[--json]\n"
 	 "Exit code 1 when something essential is missing.\n"},
 	{"exec", cmd_exec, "run a verbs program on the soft NIC",
-	 "[--nic soft|hw|auto] [--json] -- PROGRAM [ARGUMENT...]\n"
-	 "  --nic   soft: the NIC in user space; hw: the machine's own;\n"
-	 "          auto: hw if there is an RDMA device, else soft\n"
-	 "  --json  print what would be run and with which environment,\n"
-	 "          and do not run it\n"
+	 "[--nic soft|hw|auto] [--facade auto|off] [--json] --\n"
+	 "       PROGRAM [ARGUMENT...]\n"
+	 "  --nic     soft: the NIC in user space; hw: the machine's own;\n"
+	 "            auto: hw if there is an RDMA device, else soft\n"
+	 "  --facade  auto: where allowed, show the soft NIC in the program's\n"
+	 "            own /sys/class and /dev; off: only the library\n"
+	 "  --json    print what would be run and with which environment,\n"
+	 "            and do not run it\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",

@@ -22,20 +22,18 @@ static struct send_slot *oldest(struct nic_qp *qp)
 }
 
 /* A response was lost: ask again, once until something else happens. */
-static void lost_response(struct nic_qp *qp)
+static void lost_response(struct nic_qp *qp, uint32_t psn)
 {
-	if (qp->req.restarted)
+	if (!requester_is_new_loss(qp, psn))
 		return;
-	requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+	requester_resend(qp);
 }
 
 static void complete(struct nic_qp *qp, struct send_slot *slot)
 {
 	qp->req.una_psn = wire_psn_add(slot->last_psn, 1);
-	if (slot->rd_counted) {
-		slot->rd_counted = false;
-		qp->req.rd_outstanding--;
-	}
+	qp->req.rd_outstanding -= slot->rd_count;
+	slot->rd_count = 0;
 	qp_complete_send(qp, IBV_WC_SUCCESS);
 }
 
@@ -82,8 +80,8 @@ static void on_nak(struct nic_qp *qp, const struct wire_pkt *pkt)
 	count(qp->nic, NIC_C_naks_received);
 	switch (pkt->syndrome) {
 	case WIRE_NAK_PSN:
-		if (!qp->req.restarted)
-			requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+		if (requester_is_new_nak(qp))
+			requester_resend(qp);
 		return;
 	case WIRE_NAK_INVALID:
 		fail_oldest(qp, IBV_WC_REM_INV_REQ_ERR);
@@ -122,11 +120,11 @@ static void on_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	if (wire_syndrome_is_ack(pkt->syndrome)) {
 		if (!acknowledge(qp, pkt->psn))
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 		return;
 	}
 	if (!acknowledge(qp, (pkt->psn - 1) & WIRE_PSN_MASK)) {
-		lost_response(qp);
+		lost_response(qp, pkt->psn);
 		return;
 	}
 	if (!oldest(qp) || pkt->psn != qp->req.una_psn) {
@@ -148,7 +146,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 	/* Acknowledge what was sent before the request being answered. */
 	while (slot && wire_psn_diff(slot->last_psn, pkt->psn) < 0) {
 		if (!acknowledge(qp, slot->last_psn)) {
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 			return NULL;
 		}
 		slot = oldest(qp);
@@ -161,7 +159,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 	    !has_bug(qp->nic, NIC_BUG_stale_psn)) {
 		count(qp->nic, NIC_C_drop_multi);
 		if (wire_psn_diff(pkt->psn, qp->req.una_psn) > 0)
-			lost_response(qp);
+			lost_response(qp, pkt->psn);
 		return NULL;
 	}
 	return slot;
@@ -170,17 +168,18 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	struct send_slot *slot = expect_response(qp, pkt);
-	uint32_t offset, expected;
-	bool last;
+	uint32_t i, offset, expected;
+	bool last, ends;
 
 	if (!slot)
 		return;
-	offset =
-		((qp->req.una_psn - slot->first_psn) & WIRE_PSN_MASK) * qp->mtu;
+	i = (qp->req.una_psn - slot->first_psn) & WIRE_PSN_MASK;
+	offset = i * qp->mtu;
 	expected = u32_min(qp->mtu, slot->length - offset);
 	last = qp->req.una_psn == slot->last_psn;
+	ends = last || qp_ends_chunk(qp, i);
 	if (slot->opcode != WQE_READ || pkt->payload_len != expected ||
-	    last != !!(wire_opcodes[pkt->opcode].flags & WIRE_OP_LAST)) {
+	    ends != !!(wire_opcodes[pkt->opcode].flags & WIRE_OP_LAST)) {
 		if (has_bug(qp->nic, NIC_BUG_stale_psn))
 			return;
 		fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
@@ -191,10 +190,15 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 		fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	if (last)
+	if (last) {
 		complete(qp, slot);
-	else
+	} else {
 		qp->req.una_psn = wire_psn_add(qp->req.una_psn, 1);
+		if (ends && slot->rd_count) {
+			slot->rd_count--;
+			qp->req.rd_outstanding--;
+		}
+	}
 	requester_progress(qp);
 }
 
@@ -226,6 +230,13 @@ HOT void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    wire_psn_diff(pkt->psn, req->next_psn) >= 0) {
 		count(qp->nic, NIC_C_drop_response);
 		return;
+	}
+	/* A mark on a request came back as BECN, one on an answer is fresh. */
+	if (UNLIKELY(qp->cc.on) &&
+	    (pkt->becn || (pkt->tos & WIRE_ECN_MASK) == WIRE_CE)) {
+		count(qp->nic, NIC_C_marks_received);
+		if (congestion_marked(&qp->cc, req->next_psn))
+			count(qp->nic, NIC_C_window_cuts);
 	}
 	switch (wire_opcodes[pkt->opcode].kind) {
 	case WIRE_ACK:

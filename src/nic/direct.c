@@ -48,6 +48,8 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	struct nic *nic = qp->nic;
 	struct env *env = nic->env;
 	uint32_t access = op->info->access;
+	uint32_t local =
+		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
 	const struct env_direct *map;
 	uint64_t offset;
 	uint8_t *far;
@@ -63,11 +65,14 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	if (offset > map->length || op->length > map->length - offset)
 		return 0;
 	far = map->base + offset;
+	/* Nothing happens unless all of it can. */
+	if ((op->data.segs > 1 || access == IBV_ACCESS_REMOTE_ATOMIC) &&
+	    sendq_check(qp, op, local))
+		return 0;
 	if (access != IBV_ACCESS_REMOTE_ATOMIC) {
 		done = copy(qp, op, far);
 	} else {
-		if ((uintptr_t)far % 8 || op->va % 8 ||
-		    sendq_check(qp, op, IBV_ACCESS_LOCAL_WRITE))
+		if ((uintptr_t)far % 8 || op->va % 8)
 			return 0;
 		done = atomic(qp, op, far);
 	}

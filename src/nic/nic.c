@@ -30,13 +30,16 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 	struct nic *nic;
 
 	if (cfg->slot >= NIC_SLOT_COUNT || cfg->gid_count == 0 ||
-	    cfg->gid_count > NIC_GID_MAX)
+	    cfg->gid_count > NIC_GID_MAX || cfg->mtu > WIRE_MTU_MAX ||
+	    (cfg->mtu && cfg->mtu < NIC_MTU_MIN))
 		return -EINVAL;
 	nic = calloc(1, sizeof(*nic));
 	if (!nic)
 		return -ENOMEM;
 	nic->env = env;
 	nic->cfg = *cfg;
+	if (!cfg->mtu)
+		nic->cfg.mtu = WIRE_MTU_MAX;
 	nic->counters = cfg->counters;
 	if (!nic->counters) {
 		nic->own_counters =
@@ -125,12 +128,27 @@ void nic_query_device(const struct nic *nic, struct ibv_device_attr *attr)
 	};
 }
 
+enum ibv_mtu nic_active_mtu(const struct nic *nic)
+{
+	enum ibv_mtu m = IBV_MTU_4096;
+
+	while (m > IBV_MTU_256 && 128u << m > nic->cfg.mtu)
+		m--;
+	return m;
+}
+
+void nic_lower_mtu(struct nic *nic, uint32_t mtu)
+{
+	nic->cfg.mtu =
+		u32_min(nic->cfg.mtu, mtu < NIC_MTU_MIN ? NIC_MTU_MIN : mtu);
+}
+
 void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 {
 	*attr = (struct ibv_port_attr){
 		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = IBV_MTU_4096,
+		.active_mtu = nic_active_mtu(nic),
 		.gid_tbl_len = (int)nic->cfg.gid_count,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = NIC_MSG_BYTES_MAX,
@@ -271,6 +289,23 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 	input(nic, &pkt, frame);
 }
 
+HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
+			     size_t len_bytes)
+{
+	struct wire_pkt pkt;
+	enum wire_error err = wire_parse(frame, len_bytes, &pkt);
+
+	if (UNLIKELY(err == WIRE_E_ICRC))
+		return false;
+	count(nic, NIC_C_rx_frames);
+	nic->counters[NIC_C_rx_bytes] += len_bytes;
+	if (UNLIKELY(err))
+		count_parse_error(nic, err);
+	else
+		input(nic, &pkt, frame);
+	return true;
+}
+
 /* ---- turns
  * ----------------------------------------------------------------------------
  */
@@ -302,6 +337,7 @@ HOT bool nic_flush(struct nic *nic)
 			stalled = true;
 		}
 	}
+	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }
 

@@ -43,6 +43,10 @@ struct nic_ah;
 	X(rnr_naks_received, "receiver-not-ready received")             \
 	X(retries, "go-back-N restarts")                                \
 	X(timeouts, "acknowledgement timers that expired")              \
+	X(fast_timeouts, "packets sent again after a few round trips")  \
+	X(marks_received, "packets marked by the network (ECN)")        \
+	X(marks_returned, "marks told to the sender (BECN)")            \
+	X(window_cuts, "windows reduced because of marks")              \
 	X(retry_exceeded, "queue pairs that gave up")                   \
 	X(duplicates, "duplicate requests")                             \
 	X(duplicate_reads, "duplicate READs answered again")            \
@@ -126,6 +130,7 @@ enum {
 	NIC_GID_MAX = 4,
 	NIC_QPN_INDEX_BITS = 14, /* the low bits of a QPN; above: host slot */
 	NIC_SLOT_COUNT = 1 << (24 - NIC_QPN_INDEX_BITS),
+	NIC_GSI_INDEX = 1,    /* of the management queue pair in every slot */
 	NIC_KEY_FAILURES = 8, /* then the source is blocked */
 };
 
@@ -136,6 +141,9 @@ struct nic_config {
 	unsigned gid_count;
 	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
 	uint64_t node_guid;
+	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
+	/* Of every packet, where the env cannot choose; 0: one per flow. */
+	uint16_t src_port;
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	enum nic_bug bug;
 };
@@ -162,6 +170,14 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
+
+/* The same, but nothing happens and false is returned when the ICRC is wrong:
+ * a port that had to guess the IPv4 identification can try another. */
+bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
+			 size_t len_bytes) MUST_CHECK;
+
+/* The way to the peers carries less than it did: reported from now on. */
+void nic_lower_mtu(struct nic *nic, uint32_t mtu);
 
 /* After a batch of input, or when a full path has room again: sends the
  * acknowledgements that are due and goes on with what had to wait. Returns
@@ -284,6 +300,10 @@ struct nic_qp_attr {
 	struct nic_srq *srq;   /* or NULL */
 	struct ibv_qp_cap cap; /* in: wanted; out: what was made */
 	bool sq_sig_all;
+	/* The general services queue pair: UD, one per NIC, numbered
+	 * NIC_GSI_INDEX in its slot. What is sent to the plain number 1 reaches
+	 * it too. */
+	bool is_gsi;
 	void *owner;
 };
 

@@ -24,11 +24,21 @@ enum {
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
+	/* Packets that came too early before the NAK is repeated. */
+	NIC_NAK_EVERY_PACKETS = 32,
+	/* A READ over a network that loses is asked for in pieces of so many
+	 * packets, so that its answer stays within the window. */
+	NIC_READ_CHUNK_PACKETS = 16,
 	/* Packet numbers in use by one queue pair; far below half a circle. */
 	NIC_WINDOW_PSNS = 1 << 22,
 	/* What one queue pair may send before the next has its turn. */
 	NIC_TURN_PACKETS = 32,
 	NIC_GUARD_SOURCES = 64,
+	NIC_MTU_MIN = 256,
 };
+
+/* A peer on a lossless path that does not read at all is waited for so long
+ * before retries count: it may only be waiting for a processor. */
+#define NIC_STALL_NS 5000000000ull
 
 #endif

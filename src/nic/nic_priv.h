@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "congestion.h"
 #include "list.h"
 #include "nic.h"
 #include "nic_limits.h"
@@ -187,7 +188,7 @@ struct send_slot {
 	uint8_t opcode; /* enum wqe_opcode */
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
-	bool rd_counted;   /* part of rd_outstanding */
+	uint32_t rd_count; /* its part of rd_outstanding */
 	struct nic_ah *ah; /* datagrams: holds a reference */
 };
 
@@ -281,7 +282,11 @@ struct responder {
 	uint32_t epsn;
 	uint32_t msn;
 	bool nak_sent; /* no second NAK until the expected packet comes */
+	bool nak_due;  /* for the expected packet, behind answers that wait */
+	uint32_t ahead_psn;   /* the last packet that came too early ... */
+	uint32_t ahead_count; /* ... and how many did since the NAK */
 	bool ack_due;
+	bool marked;	  /* congestion: the next answer says so (BECN) */
 	uint32_t ack_psn; /* the newest request that asked for it */
 	/* The message in progress. */
 	uint8_t kind; /* enum wire_kind; 0: none */
@@ -303,15 +308,17 @@ struct requester {
 	uint32_t send_pkt; /* packets of slot `send` already sent */
 	uint32_t rd_outstanding;
 	uint32_t unasked; /* packets since acknowledgement was asked for */
-	uint32_t op_slot; /* whose WQE `op` holds, when op_valid */
-	bool op_valid;
 	bool rnr_wait;
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	bool progressed; /* since the timer was set */
+	bool progressed;     /* since the timer was set */
+	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
 	struct timer timer;
-	struct send_op op;
+	uint32_t ahead_psn;  /* the last response that came too early */
+	uint64_t restart_ns; /* when restarted was set; only where cc is on */
+	uint64_t rto_ns;     /* when rto_timer is due */
+	struct timer rto_timer; /* resends without using up a retry */
 };
 
 struct nic_qp {
@@ -331,13 +338,13 @@ struct nic_qp {
 	bool last_wqe_told;
 	struct list ready; /* on nic->ready while there is something to send */
 	struct requester req;
+	struct congestion cc; /* the requester's */
 	struct responder rsp;
 	struct sendq sq;
 	struct recvq rq;
 	struct nic_srq *srq;
 	struct nic_cq *send_cq;
 	struct nic_cq *recv_cq;
-	struct recv_op recv;
 	void *owner;
 	uint32_t qkey;
 	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
@@ -345,6 +352,7 @@ struct nic_qp {
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
+	struct recv_op recv; /* large, and only receives use it */
 };
 
 struct nic_ah {
@@ -381,15 +389,26 @@ int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 void ah_get(struct nic_ah *ah);
 void ah_put(struct nic_ah *ah);
 
+/* The packets of a READ that end one of the pieces it is asked for in. */
+static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
+{
+	return qp->cc.on && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
+}
+
 /* ---- requester.c, completer.c, responder.c, ud.c, direct.c -------------- */
 
 /* Sends what may be sent, at most one turn. False: the path was full. */
 bool requester_run(struct nic_qp *qp);
 void requester_reset(struct nic_qp *qp);
+void requester_stop_timers(struct nic_qp *qp);
 /* Sends again from the oldest packet that was not acknowledged. */
 void requester_go_back(struct nic_qp *qp);
+bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn);
+bool requester_is_new_nak(const struct nic_qp *qp);
 /* One retry is used up: goes back, or fails the queue pair. */
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted);
+/* The peer says, or shows, that something was lost. */
+void requester_resend(struct nic_qp *qp);
 void requester_progress(struct nic_qp *qp);
 bool requester_has_work(const struct nic_qp *qp);
 
@@ -476,6 +495,16 @@ static inline void count(struct nic *nic, enum nic_counter c)
 static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 {
 	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+/* The largest packet of the way out, in verbs' words. */
+enum ibv_mtu nic_active_mtu(const struct nic *nic);
+
+/* Everything for now was handed to the env: it should leave. */
+static inline void nic_tx_flush(struct nic *nic, bool more)
+{
+	if (nic->env->ops->tx_flush)
+		nic->env->ops->tx_flush(nic->env, more);
 }
 
 /* Sends qp->out, whose payload is in place in `frame` or pointed to. */

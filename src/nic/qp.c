@@ -12,7 +12,8 @@ struct nic_qp *qp_find(struct nic *nic, uint32_t qpn)
 {
 	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
 
-	return qp && qp->qpn == qpn ? qp : NULL;
+	/* Who does not know our slot sends management to the plain number. */
+	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
 }
 
 void qp_make_ready(struct nic_qp *qp)
@@ -31,17 +32,24 @@ void qp_event(struct nic_qp *qp, enum ibv_event_type type)
  */
 
 /* Random numbers, so that a stranger cannot guess the next queue pair. */
-static int choose_qpn(struct nic_qp *qp)
+static int choose_qpn(struct nic_qp *qp, bool is_gsi)
 {
 	struct nic *nic = qp->nic;
 	unsigned tries;
 
+	if (is_gsi) {
+		if (nic->qps[NIC_GSI_INDEX])
+			return -EBUSY;
+		qp->qpn = nic->cfg.slot << NIC_QPN_INDEX_BITS | NIC_GSI_INDEX;
+		nic->qps[NIC_GSI_INDEX] = qp;
+		return 0;
+	}
 	for (tries = 0; tries < QPN_TRIES; tries++) {
 		uint32_t random, i;
 
 		env_random(nic->env, &random, sizeof(random));
 		i = random & (NIC_QP_MAX - 1);
-		if (nic->qps[i] || (nic->cfg.slot == 0 && i < 2))
+		if (nic->qps[i] || i <= NIC_GSI_INDEX)
 			continue;
 		qp->qpn = nic->cfg.slot << NIC_QPN_INDEX_BITS | i;
 		nic->qps[i] = qp;
@@ -56,7 +64,9 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	/* Completions without an owner are those of a purged queue pair. */
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner ||
+	    (attr->is_gsi && attr->type != IBV_QPT_UD))
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||
@@ -97,9 +107,10 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 		return err;
 	if (nic->qp_count >= NIC_QP_MAX / 2)
 		return -ENOMEM; /* more would make free numbers hard to find */
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(CACHE_LINE, align_up(sizeof(*qp), CACHE_LINE));
 	if (!qp)
 		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
 	qp->nic = nic;
 	qp->pd = pd;
 	qp->type = attr->type;
@@ -114,7 +125,7 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 	err = make_queues(qp, attr);
 	if (err)
 		goto err_free;
-	err = choose_qpn(qp);
+	err = choose_qpn(qp, attr->is_gsi);
 	if (err)
 		goto err_release_queues;
 	qp->cap = attr->cap;
@@ -150,7 +161,6 @@ static void retire_send(struct nic_qp *qp)
 	if ((int32_t)(q->send - q->tail) < 0) {
 		q->send = q->tail;
 		qp->req.send_pkt = 0;
-		qp->req.op_valid = false;
 	}
 	atomic_store_explicit(
 		&nic->outstanding,
@@ -296,7 +306,7 @@ void qp_fail(struct nic_qp *qp)
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return;
 	qp->state = IBV_QPS_ERR;
-	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	requester_stop_timers(qp);
 	list_remove(&qp->ready);
 	qp->rsp.ack_due = false;
 	qp->rsp.res_pending = 0;
@@ -333,6 +343,7 @@ HOT void nic_qp_kick(struct nic_qp *qp)
 	}
 	if (!requester_run(qp))
 		qp_make_ready(qp);
+	nic_tx_flush(qp->nic, true);
 }
 
 void nic_qp_unpost(struct nic_qp *qp, uint32_t count)

@@ -119,8 +119,8 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 		return -EINVAL;
 	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
 		return -EINVAL;
-	if ((mask & IBV_QP_PATH_MTU) &&
-	    (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+	if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 ||
+					 a->path_mtu > nic_active_mtu(qp->nic)))
 		return -EINVAL;
 	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) &&
 	    a->max_rd_atomic > NIC_RD_ATOMIC_MAX)
@@ -128,6 +128,9 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) &&
 	    a->max_dest_rd_atomic > NIC_RD_ATOMIC_MAX)
 		return -EINVAL;
+	/* Answers that are owed would be forgotten. */
+	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && qp->rsp.res_pending)
+		return -EBUSY;
 	if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
 		return -EINVAL;
 	if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)
@@ -149,6 +152,8 @@ static uint16_t source_port(const struct nic_qp *qp)
 {
 	uint32_t h = (qp->qpn ^ qp->dest_qpn) * 2654435761u;
 
+	if (qp->nic->cfg.src_port)
+		return qp->nic->cfg.src_port;
 	return (uint16_t)(0xc000 | h >> 18);
 }
 
@@ -246,6 +251,23 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 		qp->sqd_notify = a->en_sqd_async_notify;
 }
 
+/* Whether the path loses and marks, and how much may be on it. */
+static void watch_path(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+	uint32_t bytes = 0;
+
+	if (qp->path && env->ops->path_window_bytes)
+		bytes = env->ops->path_window_bytes(env, qp->path);
+	congestion_init(&qp->cc,
+			bytes ? u32_min(bytes / qp->mtu + 1, NIC_WINDOW_PACKETS)
+			      : 0,
+			qp->req.next_psn);
+	if (qp->cc.on)
+		qp->out.tos =
+			(uint8_t)((qp->out.tos & ~WIRE_ECN_MASK) | WIRE_ECT0);
+}
+
 /* What can fail comes before anything changes. */
 static int prepare(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
@@ -308,6 +330,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	copy_attr(qp, attr, mask);
+	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
+		watch_path(qp);
 	enter(qp, next);
 	return 0;
 }

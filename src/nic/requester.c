@@ -40,6 +40,25 @@ static void start_timer(struct nic_qp *qp)
 			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
 }
 
+static void start_rto(struct nic_qp *qp);
+
+/*
+ * The request lies unread in the peer's memory. A retry would put another copy
+ * beside it, and counting it would fail connections of healthy programs on a
+ * machine that is busy. Not for ever: a peer that was stopped is an error.
+ */
+static bool peer_is_slow(struct nic_qp *qp, uint64_t now_ns)
+{
+	struct env *env = qp->nic->env;
+	struct requester *req = &qp->req;
+
+	if (!env->ops->path_unread || !env->ops->path_unread(env, qp->path))
+		return false;
+	if (req->stalled_ns == 0)
+		req->stalled_ns = now_ns;
+	return now_ns - req->stalled_ns < NIC_STALL_NS;
+}
+
 static void on_timer(struct timer *t, uint64_t now_ns)
 {
 	struct nic_qp *qp = container_of(t, struct nic_qp, req.timer);
@@ -50,12 +69,13 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
 		start_timer(qp);
+		start_rto(qp);
 		qp_make_ready(qp);
 		return;
 	}
 	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
 		return;
-	if (req->progressed) {
+	if (req->progressed || peer_is_slow(qp, now_ns)) {
 		start_timer(qp);
 		return;
 	}
@@ -66,13 +86,54 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 		start_timer(qp);
 }
 
+/*
+ * Over a network that loses, a second timer works in round trips and not in
+ * what the application allows for. It uses up no retry: who fails, and when, is
+ * the first timer's.
+ */
+static void start_rto(struct nic_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	if (LIKELY(!qp->cc.on))
+		return;
+	req->rto_ns = env_now_ns(qp->nic->env) + congestion_rto_ns(&qp->cc);
+	if (!timer_is_set(&req->rto_timer))
+		timer_set(&qp->nic->wheel, &req->rto_timer, req->rto_ns);
+}
+
+static void on_rto(struct timer *t, uint64_t now_ns)
+{
+	struct nic_qp *qp = container_of(t, struct nic_qp, req.rto_timer);
+	struct requester *req = &qp->req;
+
+	if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) ||
+	    req->rnr_wait || req->una_psn == req->next_psn || !qp->cc.on)
+		return;
+	if (now_ns < req->rto_ns) {
+		timer_set(&qp->nic->wheel, t, req->rto_ns);
+		return;
+	}
+	count(qp->nic, NIC_C_fast_timeouts);
+	congestion_lost(&qp->cc, req->next_psn, true);
+	requester_go_back(qp);
+	start_rto(qp);
+}
+
+void requester_stop_timers(struct nic_qp *qp)
+{
+	timer_cancel(&qp->nic->wheel, &qp->req.timer);
+	timer_cancel(&qp->nic->wheel, &qp->req.rto_timer);
+}
+
 void requester_reset(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	timer_cancel(&qp->nic->wheel, &req->timer);
+	requester_stop_timers(qp);
 	*req = (struct requester){0};
 	timer_init(&req->timer, on_timer);
+	timer_init(&req->rto_timer, on_rto);
 }
 
 void requester_progress(struct nic_qp *qp)
@@ -80,10 +141,17 @@ void requester_progress(struct nic_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->restarted = false;
+	req->stalled_ns = 0;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
-	if (req->una_psn != req->next_psn && !req->rnr_wait)
+	if (UNLIKELY(qp->cc.on) &&
+	    congestion_answered(&qp->cc, req->una_psn,
+				(req->next_psn - req->una_psn) & WIRE_PSN_MASK))
+		congestion_sample(&qp->cc, env_now_ns(qp->nic->env));
+	if (req->una_psn != req->next_psn && !req->rnr_wait) {
 		start_timer(qp);
+		start_rto(qp);
+	}
 }
 
 /* A slot that was sent before and is sent again counts anew. */
@@ -96,7 +164,7 @@ static void uncount_reads(struct nic_qp *qp)
 
 		if (!slot->has_psn)
 			break;
-		slot->rd_counted = false;
+		slot->rd_count = 0;
 	}
 	qp->req.rd_outstanding = 0;
 }
@@ -118,9 +186,35 @@ void requester_go_back(struct nic_qp *qp)
 	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
-	req->op_valid = false;
 	req->restarted = true;
+	if (qp->cc.on)
+		req->restart_ns = env_now_ns(qp->nic->env);
 	qp_make_ready(qp);
+}
+
+/*
+ * Whether a response that came too early tells of a loss that is not known yet.
+ * Responses come in order; numbers that start over are those to what was sent
+ * again, without the one that we wait for.
+ */
+bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn)
+{
+	struct requester *req = &qp->req;
+	bool again = qp->cc.on && wire_psn_diff(psn, req->ahead_psn) <= 0;
+
+	req->ahead_psn = psn;
+	return !req->restarted || again;
+}
+
+/* The same for a NAK, which can be about what was sent again only after the
+ * shortest round trip. */
+bool requester_is_new_nak(const struct nic_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return !req->restarted || (qp->cc.on && qp->cc.min_rtt_ns &&
+				   env_now_ns(qp->nic->env) - req->restart_ns >=
+					   qp->cc.min_rtt_ns);
 }
 
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
@@ -143,6 +237,18 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 	requester_go_back(qp);
 }
 
+void requester_resend(struct nic_qp *qp)
+{
+	/* A network that loses may lose the same packet several times within
+	 * a timeout; whether to give up is the timer's to say. */
+	if (!qp->cc.on) {
+		requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	congestion_lost(&qp->cc, qp->req.next_psn, false);
+	requester_go_back(qp);
+}
+
 bool requester_has_work(const struct nic_qp *qp)
 {
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
@@ -159,11 +265,18 @@ static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
 	return info->wire[i == n - 1 ? WQE_WIRE_LAST : WQE_WIRE_MIDDLE];
 }
 
+/* A quarter of the window may wait for its acknowledgement to be asked for: a
+ * window that is cut then still has room. */
+static uint32_t ask_every(const struct nic_qp *qp)
+{
+	return qp->cc.on ? u32_min(qp->cc.window / 4, NIC_ACK_EVERY_PACKETS)
+			 : NIC_ACK_EVERY_PACKETS;
+}
+
 /* Fills the request packet `i` of `n` into qp->out. */
 static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
-			uint32_t i, uint32_t n)
+			const struct send_op *op, uint32_t i, uint32_t n)
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 	uint32_t offset = i * qp->mtu;
 	bool last = i == n - 1;
@@ -182,7 +295,8 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 	memcpy(&out->imm, &op->imm, sizeof(out->imm));
 	/* Asking for it costs the peer an acknowledgement: only at the end of
 	 * a message, and often enough to keep the window open. */
-	out->ack_req = last || ++qp->req.unasked >= NIC_ACK_EVERY_PACKETS;
+	out->ack_req = last || ++qp->req.unasked >= ask_every(qp);
+	out->becn = false;
 	if (out->ack_req)
 		qp->req.unasked = 0;
 }
@@ -190,9 +304,10 @@ static void fill_packet(struct nic_qp *qp, const struct send_slot *slot,
 /* READs and atomics: one packet, whatever the length of the answer. A READ
  * that was answered in part asks for the rest. */
 static void fill_response_request(struct nic_qp *qp,
-				  const struct send_slot *slot, uint32_t i)
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i,
+				  uint32_t end)
 {
-	const struct send_op *op = &qp->req.op;
 	struct wire_pkt *out = &qp->out;
 
 	out->opcode = op->info->wire[WQE_WIRE_ONLY];
@@ -202,7 +317,8 @@ static void fill_response_request(struct nic_qp *qp,
 	out->ack_req = true;
 	out->rkey = op->rkey;
 	out->va = op->va + (uint64_t)i * qp->mtu;
-	out->dma_len = op->length - i * qp->mtu;
+	out->dma_len = u32_min(op->length, end * qp->mtu) - i * qp->mtu;
+	out->becn = false;
 	out->atomic = op->atomic;
 	out->payload = NULL;
 	out->payload_len = 0;
@@ -220,10 +336,10 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 }
 
 /* May this slot start now? Gives it its packet numbers. */
-static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
+static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
+			    const struct send_op *op)
 {
 	struct requester *req = &qp->req;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, op->length);
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
@@ -234,8 +350,10 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
-	if (in_flight == 0)
+	if (in_flight == 0) {
 		start_timer(qp);
+		start_rto(qp);
+	}
 	slot->opcode = op->opcode;
 	slot->length = op->length;
 	slot->data = op->data;
@@ -246,12 +364,42 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot)
 	return STEP_SENT;
 }
 
+/* Where the piece that starts with packet `i` of `n` ends: a READ over a
+ * network that loses is asked for in pieces, everything else that is answered
+ * at once. */
+static uint32_t piece_end(const struct nic_qp *qp, uint32_t i, uint32_t n)
+{
+	if (LIKELY(!qp->cc.on))
+		return n;
+	return u32_min(n, (i / NIC_READ_CHUNK_PACKETS + 1) *
+				  NIC_READ_CHUNK_PACKETS);
+}
+
+/* May packets `psn` to `psn + count - 1` be on the way now? */
+static bool fits_window(const struct nic_qp *qp, uint32_t psn, uint32_t count,
+			bool one)
+{
+	const struct requester *req = &qp->req;
+	uint32_t flying = (psn - req->una_psn) & WIRE_PSN_MASK;
+
+	if (wire_psn_diff(psn, req->una_psn) <= 0)
+		return true;
+	if (UNLIKELY(qp->cc.on))
+		return flying + count <= qp->cc.window;
+	return one || flying < NIC_WINDOW_PACKETS;
+}
+
+static void time_packet(struct nic_qp *qp, uint32_t last_psn)
+{
+	if (UNLIKELY(congestion_wants_time(&qp->cc)) && qp->out.ack_req)
+		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
+}
+
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
-			      uint32_t *budget)
+			      const struct send_op *op, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
 	struct env *env = qp->nic->env;
-	const struct send_op *op = &req->op;
 	uint32_t n = packet_count(qp, slot->length);
 	bool one = slot_needs_response(slot);
 	uint8_t *frame;
@@ -259,23 +407,24 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 
 	while (req->send_pkt < n) {
 		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
-		uint32_t flying = (psn - req->una_psn) & WIRE_PSN_MASK;
+		uint32_t end = one ? piece_end(qp, req->send_pkt, n)
+				   : req->send_pkt + 1;
 
 		if (*budget == 0)
 			return STEP_SENT;
-		if (!one && flying >= NIC_WINDOW_PACKETS &&
-		    wire_psn_diff(psn, req->una_psn) > 0)
+		if (!fits_window(qp, psn, end - req->send_pkt, one) ||
+		    (one && req->rd_outstanding >= qp->attr.max_rd_atomic))
 			return STEP_WAIT;
 		frame = env->ops->tx_begin(
 			env, qp->path,
-			WIRE_HDR_MAX + WIRE_TAIL_MAX +
-				(one ? 0 : u32_min(qp->mtu, op->length)));
+			wire_frame_bound(one ? 0
+					     : u32_min(qp->mtu, op->length)));
 		if (UNLIKELY(!frame))
 			return STEP_FULL;
 		if (one)
-			fill_response_request(qp, slot, req->send_pkt);
+			fill_response_request(qp, slot, op, req->send_pkt, end);
 		else
-			fill_packet(qp, slot, req->send_pkt, n);
+			fill_packet(qp, slot, op, req->send_pkt, n);
 		header = wire_header_bytes(qp->out.opcode,
 					   wire_is_ipv4(qp->out.dst_ip));
 		if (UNLIKELY(sendq_gather(
@@ -285,8 +434,13 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 		}
 		nic_tx(qp, qp->path, frame);
+		time_packet(qp, wire_psn_add(slot->first_psn, end - 1));
 		(*budget)--;
-		req->send_pkt = one ? n : req->send_pkt + 1;
+		req->send_pkt = end;
+		if (one) {
+			slot->rd_count++;
+			req->rd_outstanding++;
+		}
 	}
 	return STEP_SENT;
 }
@@ -310,9 +464,10 @@ static enum step run_local(struct nic_qp *qp, const struct send_op *op)
 	return STEP_SENT;
 }
 
-static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot)
+static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot,
+			      const struct send_op *op)
 {
-	int sent = ud_send(qp, slot, &qp->req.op);
+	int sent = ud_send(qp, slot, op);
 
 	if (sent == 0)
 		return STEP_FULL;
@@ -344,7 +499,7 @@ static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
 
 /* Before the first packet of a request; *ended: it is complete already. */
 static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
-			    bool *ended)
+			    struct send_op *op, bool *ended)
 {
 	struct requester *req = &qp->req;
 	bool first_of_all = qp->sq.tail == qp->sq.send;
@@ -353,33 +508,30 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 	*ended = true;
 	if (qp->state == IBV_QPS_SQD)
 		return STEP_WAIT; /* draining: nothing new starts */
-	if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
-	}
+	if (sendq_decode(&qp->sq, slot, op))
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	if (qp->type == IBV_QPT_UD)
-		return run_datagram(qp, slot);
-	if ((req->op.flags & WQE_CTRL_FENCE) && req->rd_outstanding)
+		return run_datagram(qp, slot, op);
+	if ((op->flags & WQE_CTRL_FENCE) && req->rd_outstanding)
 		return STEP_WAIT;
-	if (req->op.info->flags & WQE_OP_LOCAL)
-		return first_of_all ? run_local(qp, &req->op) : STEP_WAIT;
+	if (op->info->flags & WQE_OP_LOCAL)
+		return first_of_all ? run_local(qp, op) : STEP_WAIT;
 	if (qp->peer_gone)
 		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
 	if (first_of_all && qp->nic->env->ops->direct_find) {
-		s = try_direct(qp, &req->op);
+		s = try_direct(qp, op);
 		if (s != STEP_WAIT)
 			return s;
 	}
 	*ended = false;
-	return start_slot(qp, slot);
+	return start_slot(qp, slot, op);
 }
 
 static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			  uint32_t *budget)
 {
 	struct requester *req = &qp->req;
+	struct send_op op;
 	enum step s;
 	bool ended;
 
@@ -391,14 +543,11 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
 				return STEP_WAIT;
 		}
-		s = begin_slot(qp, slot, &ended);
+		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
-	} else if (!req->op_valid || req->op_slot != qp->sq.send) {
-		if (sendq_decode_again(&qp->sq, slot, &req->op))
-			return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-		req->op_slot = qp->sq.send;
-		req->op_valid = true;
+	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
+		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}
 	/* Late acknowledgements may have overtaken a retransmission. */
 	if (qp->sq.send == qp->sq.tail &&
@@ -406,19 +555,12 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		    (int32_t)req->send_pkt)
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
-	if (slot_needs_response(slot) && !slot->rd_counted) {
-		if (req->rd_outstanding >= qp->attr.max_rd_atomic)
-			return STEP_WAIT;
-		slot->rd_counted = true;
-		req->rd_outstanding++;
-	}
-	s = send_packets(qp, slot, budget);
+	s = send_packets(qp, slot, &op, budget);
 	if (s != STEP_SENT)
 		return s;
 	if (req->send_pkt >= packet_count(qp, slot->length)) {
 		qp->sq.send++;
 		req->send_pkt = 0;
-		req->op_valid = false;
 	}
 	return STEP_SENT;
 }

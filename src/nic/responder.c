@@ -47,7 +47,17 @@ void responder_release(struct nic_qp *qp)
 
 bool responder_has_work(const struct nic_qp *qp)
 {
-	return qp->rsp.res_pending || qp->rsp.ack_due;
+	return qp->rsp.res_pending || qp->rsp.ack_due || qp->rsp.nak_due;
+}
+
+/* The sender of a marked request learns it from the next answer. */
+static void tell_mark(struct nic_qp *qp)
+{
+	qp->out.becn = qp->rsp.marked;
+	if (UNLIKELY(qp->rsp.marked)) {
+		count(qp->nic, NIC_C_marks_returned);
+		qp->rsp.marked = false;
+	}
 }
 
 /* Sends a packet without payload; false: the path is full. */
@@ -55,8 +65,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
 	struct env *env = qp->nic->env;
-	uint8_t *frame =
-		env->ops->tx_begin(env, qp->path, WIRE_HDR_MAX + WIRE_TAIL_MAX);
+	uint8_t *frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(0));
 
 	if (!frame)
 		return false;
@@ -65,6 +74,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 	qp->out.dest_qpn = qp->dest_qpn;
 	qp->out.solicited = false;
 	qp->out.ack_req = false;
+	tell_mark(qp);
 	qp->out.syndrome = syndrome;
 	qp->out.msn = qp->rsp.msn;
 	qp->out.payload = NULL;
@@ -80,6 +90,15 @@ static void send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 	count(qp->nic, wire_syndrome_is_rnr(syndrome) ? NIC_C_rnr_naks_sent
 						      : NIC_C_naks_sent);
 	(void)send_short(qp, WIRE_RC_ACK, syndrome, psn);
+}
+
+/* Where packets are lost this one is, too, and losing it costs a timeout: two
+ * copies. The requester goes back once. */
+static void nak_sequence(struct nic_qp *qp)
+{
+	send_nak(qp, WIRE_NAK_PSN, qp->rsp.epsn);
+	if (qp->cc.on)
+		send_nak(qp, WIRE_NAK_PSN, qp->rsp.epsn);
 }
 
 static uint8_t read_opcode(bool first, bool last)
@@ -120,8 +139,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path,
-				   WIRE_HDR_MAX + WIRE_TAIL_MAX + len);
+	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(len));
 	if (!frame)
 		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
@@ -129,6 +147,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	out->dest_qpn = qp->dest_qpn;
 	out->solicited = false;
 	out->ack_req = false;
+	tell_mark(qp);
 	out->syndrome = WIRE_ACK_UNLIMITED;
 	out->msn = qp->rsp.msn;
 	out->payload = src;
@@ -221,6 +240,10 @@ HOT bool responder_run(struct nic_qp *qp)
 			return false;
 		rsp->ack_due = false;
 		count(qp->nic, NIC_C_acks_sent);
+	}
+	if (UNLIKELY(rsp->nak_due)) {
+		rsp->nak_due = false;
+		nak_sequence(qp);
 	}
 	return true;
 }
@@ -633,6 +656,24 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 
 /* ---- input -------------------------------------------------------------- */
 
+/*
+ * One NAK until the expected packet comes (IBA 9.7.5.2.2). But NAKs are lost as
+ * well, and so is what is sent again: numbers that start over show a second
+ * attempt without the expected packet, many that follow a NAK that nobody got.
+ */
+static bool wants_nak(struct responder *rsp, uint32_t psn)
+{
+	bool again = wire_psn_diff(psn, rsp->ahead_psn) < 0 ||
+		     ++rsp->ahead_count >= NIC_NAK_EVERY_PACKETS;
+
+	rsp->ahead_psn = psn;
+	if (rsp->nak_sent && !again)
+		return false;
+	rsp->nak_sent = true;
+	rsp->ahead_count = 0;
+	return true;
+}
+
 /* Not the expected packet number; true: it was dealt with. */
 static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 			    const struct wire_pkt *pkt)
@@ -656,9 +697,14 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 		ack_later(qp, pkt->psn);
 		return true;
 	}
-	if (!rsp->nak_sent) {
-		rsp->nak_sent = true;
-		send_nak(qp, WIRE_NAK_PSN, rsp->epsn);
+	if (wants_nak(rsp, pkt->psn)) {
+		/* Answers to what came before it must not be overtaken: they
+		 * would count as lost. */
+		rsp->nak_due = rsp->res_pending || rsp->ack_due;
+		if (rsp->nak_due)
+			qp_make_ready(qp);
+		else
+			nak_sequence(qp);
 	}
 	return true;
 }
@@ -670,9 +716,11 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	uint8_t *host = NULL;
 	enum verdict v;
 
+	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
+		rsp->marked = true;
 	if (out_of_sequence(qp, op, pkt))
 		return;
-	rsp->nak_sent = false;
+	rsp->nak_sent = rsp->nak_due = false;
 	v = check_sequence(qp, op);
 	if (v == V_OK)
 		v = check_rights(qp, op);

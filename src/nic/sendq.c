@@ -35,7 +35,12 @@ int sendq_init(struct nic *nic, struct sendq *q, struct ibv_qp_cap *cap)
 
 	q->limit = u32_max(cap->max_send_wr, 1);
 	q->max_sge = cap->max_send_sge;
-	q->max_inline = cap->max_inline_data;
+	/* All that an entry has room for: there are programs that send a few
+	 * bytes inline without asking, as every adapter lets them. */
+	q->max_inline =
+		u32_min(NIC_INLINE_MAX,
+			blocks_per_wqe * WQE_BLOCK_BYTES - FIXED_BYTES - 4);
+	cap->max_inline_data = q->max_inline;
 	slots = u32_pow2_ceil(q->limit);
 	q->slot_mask = slots - 1;
 	q->block_count = u32_pow2_ceil(q->limit * blocks_per_wqe);
@@ -70,10 +75,8 @@ static int opcode_of(const struct ibv_send_wr *wr,
 
 /* Writes the segments between control and data; returns their bytes. */
 static uint32_t put_address(const struct sendq *q, uint32_t at, uint8_t opcode,
-			    const struct ibv_send_wr *wr,
-			    const struct nic_send_extra *extra)
+			    const struct ibv_send_wr *wr)
 {
-	const struct nic_masked_atomic *m = extra ? extra->masked : NULL;
 	struct wqe_raddr *raddr = seg_at(q, at);
 
 	switch (opcode) {
@@ -95,30 +98,31 @@ static uint32_t put_address(const struct sendq *q, uint32_t at, uint8_t opcode,
 		a->compare = be64_put(cas ? wr->wr.atomic.compare_add : 0);
 		return sizeof(*raddr) + sizeof(*a);
 	}
-	case WQE_MASKED_CAS: {
-		struct wqe_atomic *a = seg_at(q, at + WQE_SEG_BYTES);
-		struct wqe_cas_mask *k = seg_at(q, at + 2 * WQE_SEG_BYTES);
-
-		raddr->addr = be64_put(m->remote_addr);
-		raddr->rkey = be32_put(m->rkey);
-		a->swap_add = be64_put(m->swap_add);
-		a->compare = be64_put(m->compare);
-		k->swap_mask = be64_put(m->swap_mask);
-		k->compare_mask = be64_put(m->compare_mask);
-		return sizeof(*raddr) + sizeof(*a) + sizeof(*k);
-	}
-	case WQE_MASKED_FAA: {
-		struct wqe_masked_faa *a = seg_at(q, at + WQE_SEG_BYTES);
-
-		raddr->addr = be64_put(m->remote_addr);
-		raddr->rkey = be32_put(m->rkey);
-		a->add = be64_put(m->swap_add);
-		a->boundary = be64_put(m->boundary);
-		return sizeof(*raddr) + sizeof(*a);
-	}
 	default:
 		return 0;
 	}
+}
+
+static uint32_t put_masked(const struct sendq *q, uint32_t at,
+			   const struct nic_masked_atomic *m)
+{
+	struct wqe_raddr *raddr = seg_at(q, at);
+	struct wqe_atomic *a = seg_at(q, at + WQE_SEG_BYTES);
+	struct wqe_masked_faa *faa = (void *)a;
+	struct wqe_cas_mask *mask = seg_at(q, at + 2 * WQE_SEG_BYTES);
+
+	raddr->addr = be64_put(m->remote_addr);
+	raddr->rkey = be32_put(m->rkey);
+	if (m->is_add) {
+		faa->add = be64_put(m->swap_add);
+		faa->boundary = be64_put(m->boundary);
+		return sizeof(*raddr) + sizeof(*faa);
+	}
+	a->swap_add = be64_put(m->swap_add);
+	a->compare = be64_put(m->compare);
+	mask->swap_mask = be64_put(m->swap_mask);
+	mask->compare_mask = be64_put(m->compare_mask);
+	return sizeof(*raddr) + sizeof(*a) + sizeof(*mask);
 }
 
 /* Three segments, which may wrap: written one by one. */
@@ -292,8 +296,10 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		pos += put_bind(q, pos, wr, extra);
 	else if (ud)
 		pos += put_datagram(q, pos, wr);
+	else if (UNLIKELY(extra && extra->masked))
+		pos += put_masked(q, pos, extra->masked);
 	else
-		pos += put_address(q, pos, (uint8_t)opcode, wr, extra);
+		pos += put_address(q, pos, (uint8_t)opcode, wr);
 	if (info->flags & WQE_OP_DATA)
 		pos += is_inline ? put_inline(q, pos, wr, (uint32_t)length)
 				 : put_pointers(q, pos, wr);

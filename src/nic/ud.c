@@ -5,7 +5,6 @@
 #include "nic_priv.h"
 
 enum {
-	UD_MTU = WIRE_MTU_MAX,
 	DEFAULT_TTL = 64,
 };
 
@@ -160,7 +159,7 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 	struct env_path *path;
 	uint8_t *frame;
 
-	if (op->length > UD_MTU)
+	if (op->length > nic->cfg.mtu)
 		return -EMSGSIZE;
 	path = path_to(nic, &ah->dst, op->dest_qpn);
 	if (!path)
@@ -173,7 +172,9 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 						     : WIRE_UD_SEND_ONLY,
 		.tos = ah->tos,
 		.ttl = ah->ttl,
-		.src_port = (uint16_t)(0xc000 | (qp->qpn & 0x3fff)),
+		.src_port = nic->cfg.src_port
+				    ? nic->cfg.src_port
+				    : (uint16_t)(0xc000 | (qp->qpn & 0x3fff)),
 		.mig_req = true,
 		.solicited = op->flags & WQE_CTRL_SOLICITED,
 		.pkey = 0xffff,

@@ -37,8 +37,9 @@ enum {
 	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
-	EMPTIES_TO_YIELD = 48, /* longer than a round trip that is answered */
+	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
 	IDLES_PER_NUDGE = 64,
+	NET_IDLES_PER_YIELD = 8,
 };
 
 #define EAGER_NS       1000000000ull
@@ -53,10 +54,13 @@ enum {
 HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 {
 	struct nic *nic = h->base.nic;
-	unsigned n = host_poll(h, budget);
 	bool ticked = false;
+	unsigned n;
 
-	if (look && host_now(h) >= nic_next_deadline_ns(nic)) {
+	host_tx_flush(h);
+	n = host_poll(h, budget);
+	/* What came must be seen before a timer says that nothing came. */
+	if (look && n < budget && host_now(h) >= nic_next_deadline_ns(nic)) {
 		nic_tick(nic);
 		ticked = true;
 	}
@@ -88,6 +92,8 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			rung = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
+		} else if (host_event(h, ev[i].data.ptr)) {
+			continue;
 		} else {
 			cable_event(ev[i].data.ptr);
 		}
@@ -107,6 +113,7 @@ static void take_bell(struct os_host *h)
 	if (++e->drives < DRIVES_TO_TAKE && !eager)
 		return;
 	bell_wake(&h->bell);
+	host_arm(h, false);
 	e->taken = true;
 	if (e->wake_ns > host_now(h) + 2 * OS_TICK_NS)
 		engine_kick(h);
@@ -204,11 +211,13 @@ void engine_leave(struct nic_host *host)
 	    nic_outstanding(h->base.nic) == 0)
 		return;
 	lock_take(&host->lock);
+	host_tx_flush(h);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
 		/* Without the barrier: a frame that crosses this store waits
 		 * for the next look, at most a millisecond. */
 		bell_sleep(&h->bell, false);
+		host_arm(h, true);
 		if (host_ready(h))
 			engine_kick(h);
 	}
@@ -260,6 +269,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 		 * wait for us to leave its core: no barrier for a short sleep.
 		 */
 		bell_sleep(&h->bell, !brief);
+		host_arm(h, true);
 		if (host_ready(h)) {
 			bell_wake(&h->bell);
 			return false;
@@ -267,6 +277,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	}
 	host_nudge(h, now_ns);
 	e->taken = driven && !eager;
+	if (e->taken)
+		host_arm(h, false);
 	e->drives = 0;
 	e->self_kick = false;
 	e->wake_ns = u64_min(due, now_ns + limit);
@@ -302,6 +314,7 @@ static bool engine_sleep(struct os_host *h)
 	lock_take(&h->base.lock);
 	e->sleeping = false;
 	bell_wake(&h->bell);
+	host_arm(h, false);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
 	rung = handle_events(h, ev, n > 0 ? n : 0);
@@ -310,7 +323,8 @@ static bool engine_sleep(struct os_host *h)
 	rung = rung && !e->self_kick;
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
-	if (e->taken && (rung || e->drive_seq == seq) && host_ready(h))
+	if (e->taken && (rung || e->drive_seq == seq) &&
+	    (host_ready(h) || host_tx_pending(h)))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
 	return n > 0;
@@ -414,7 +428,10 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded)
+		/* A yield costs as much as a look at a socket: rarely, while
+		 * datagrams are expected. */
+		if (!crowded &&
+		    (!h->has_net || idle % NET_IDLES_PER_YIELD == 0))
 			give_way(e, &h->clock, now_ns);
 	}
 	return NULL;

@@ -11,7 +11,9 @@
 #include "error.h"
 #include "os_priv.h"
 #include "pcap.h"
+#include "raw.h"
 #include "slot.h"
+#include "udp.h"
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -46,14 +48,17 @@ uint64_t host_guid(const uint8_t address[4])
 
 static void make_gids(struct os_host *h)
 {
+	static const uint8_t none[16];
 	const uint8_t *a = h->cfg.address;
 
 	h->gid_link = (struct env_addr){.ip = {0xfe, 0x80}};
-	h->gid_ip4 = (struct env_addr){
+	h->gid_ip = (struct env_addr){
 		.ip = {[10] = 0xff, 0xff, a[0], a[1], a[2], a[3]},
 	};
+	if (memcmp(h->cfg.address6, none, 16))
+		memcpy(h->gid_ip.ip, h->cfg.address6, 16);
 	make_mac(a, h->gid_link.mac);
-	make_mac(a, h->gid_ip4.mac);
+	make_mac(a, h->gid_ip.mac);
 	make_eui(h->gid_link.mac, h->gid_link.ip + 8);
 }
 
@@ -100,13 +105,62 @@ static int open_nic(struct os_host *h)
 	struct nic_config cfg = {
 		.slot = h->slot,
 		.gid_count = 2,
-		.gids = {h->gid_link, h->gid_ip4},
+		.gids = {h->gid_link, h->gid_ip},
 		.node_guid = host_guid(h->cfg.address),
+		.mtu = h->cfg.mtu,
+		/* The socket's own, which the ICRC covers. */
+		.src_port = WIRE_UDP_PORT,
 		.counters = h->cfg.nic_counters,
 		.bug = h->cfg.bug,
 	};
 
 	return nic_create(&h->env, &cfg, &h->base.nic);
+}
+
+static bool is_loopback(const struct os_host *h)
+{
+	return wire_is_ipv4(h->gid_ip.ip) && h->cfg.address[0] == 127;
+}
+
+/*
+ * On an address that others can reach, datagrams may come before we know of
+ * anybody; on loopback the port waits for its first path.
+ */
+static int open_port(struct os_host *h)
+{
+	int err = 0;
+
+	if (h->cfg.port == OS_PORT_RAW) {
+		err = raw_open(h, &h->raw);
+		if (!err)
+			nic_lower_mtu(h->base.nic,
+				      udp_payload_of_mtu(h->raw->mtu_bytes));
+		return err;
+	}
+	if (h->cfg.port == OS_PORT_UDP ||
+	    (h->cfg.port == OS_PORT_AUTO && !is_loopback(h)))
+		err = host_udp_open(h);
+	return h->cfg.port == OS_PORT_UDP ? err : 0;
+}
+
+int host_udp_open(struct os_host *h)
+{
+	int err;
+
+	if (h->udp || h->udp_tried)
+		return h->udp ? 0 : -ENETUNREACH;
+	h->udp_tried = true;
+	err = udp_open(h, &h->udp);
+	if (err) {
+		log_warn("os", "no way to other hosts: %s",
+			 error_last_code() == err ? error_last()
+						  : error_text(err));
+		return err;
+	}
+	if (h->udp->mtu_bytes)
+		nic_lower_mtu(h->base.nic,
+			      udp_payload_of_mtu(h->udp->mtu_bytes));
+	return 0;
 }
 
 static int open_sockets(struct os_host *h)
@@ -136,6 +190,8 @@ static void host_free(struct os_host *h)
 	while (h->cables)
 		cable_free(h->cables);
 	loop_destroy(h->loop);
+	udp_close(h->udp);
+	raw_close(h->raw);
 	grant_table_release(h);
 	pcap_destroy(h->pcap);
 	if (h->listen_fd >= 0)
@@ -151,15 +207,16 @@ static void host_free(struct os_host *h)
 static void host_close(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
-	void (*closed)(void) = h->closed;
+	void (*closed)(unsigned) = h->closed;
+	unsigned index = h->index;
 
-	if (h->forgotten || (h->put && !h->put()))
+	if (h->forgotten || (h->put && !h->put(index)))
 		return;
 	engine_stop(h);
 	nic_destroy(h->base.nic);
 	host_free(h);
 	if (closed)
-		closed();
+		closed(index);
 }
 
 static const struct nic_host_ops host_ops = {
@@ -220,6 +277,9 @@ int os_host_open(const struct os_config *cfg, struct nic_host **out)
 	err = open_nic(h);
 	if (err)
 		goto err_free;
+	err = open_port(h);
+	if (err)
+		goto err_nic;
 	err = engine_start(h);
 	if (err)
 		goto err_nic;
@@ -274,6 +334,20 @@ void host_forget(struct os_host *h)
 		/* Its bell is the parent's. */
 		if (loop_open(h, &unused) == 0)
 			unused->port = &void_port;
+	}
+	if (h->udp) {
+		for (struct udp_path *u = h->udp->paths; u; u = u->next)
+			u->path.port = &void_port;
+		close(h->udp->fd);
+		h->udp->fd = -1;
+		h->udp->tx.count = h->udp->tx.done = 0;
+	}
+	if (h->raw) {
+		for (struct raw_path *r = h->raw->paths; r; r = r->next)
+			r->path.port = &void_port;
+		close(h->raw->fd);
+		close(h->raw->sink_fd);
+		h->raw->fd = h->raw->sink_fd = -1;
 	}
 	pcap_destroy(h->pcap);
 	h->pcap = NULL;

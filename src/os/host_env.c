@@ -9,6 +9,8 @@
 #include "os_priv.h"
 #include "pages.h"
 #include "pcap.h"
+#include "raw.h"
+#include "udp.h"
 
 /* ---- frames in ---------------------------------------------------------- */
 
@@ -63,6 +65,36 @@ bool host_ready(struct os_host *h)
 	return false;
 }
 
+bool host_tx_pending(const struct os_host *h)
+{
+	return h->udp && h->udp->tx.count;
+}
+
+HOT void host_tx_flush(struct os_host *h)
+{
+	if (UNLIKELY(host_tx_pending(h)))
+		udp_tx_flush(h->udp);
+}
+
+void host_arm(struct os_host *h, bool on)
+{
+	if (h->udp)
+		watch_arm(&h->udp->watch, on);
+	if (h->raw)
+		watch_arm(&h->raw->watch, on);
+}
+
+bool host_event(struct os_host *h, void *mark)
+{
+	struct watch *w = mark;
+
+	if (!(h->udp && mark == &h->udp->watch) &&
+	    !(h->raw && mark == &h->raw->watch))
+		return false;
+	watch_event(w);
+	return true;
+}
+
 void host_nudge(struct os_host *h, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < h->polled_count; i++)
@@ -99,23 +131,41 @@ static void env_host_pages_free(struct env *env, void *pages, size_t len_bytes)
 
 static bool is_own_address(const struct os_host *h, const struct env_addr *a)
 {
-	return memcmp(a->ip, h->gid_ip4.ip, 16) == 0 ||
+	return memcmp(a->ip, h->gid_ip.ip, 16) == 0 ||
 	       memcmp(a->ip, h->gid_link.ip, 16) == 0;
+}
+
+/* To another host, or, where cables are not wanted, to this one. */
+static int path_find_udp(struct os_host *h, const struct env_addr *dst,
+			 uint32_t slot, struct env_path **out)
+{
+	/* Not reachable is like any network that loses everything: it was
+	 * said once, when the port could not be opened. */
+	if (h->raw)
+		return raw_path_open(h->raw, dst->ip, out);
+	if (h->cfg.port == OS_PORT_CABLE || host_udp_open(h))
+		return 0;
+	return udp_path_open(h->udp, dst->ip, slot, out);
 }
 
 static int path_find(struct os_host *h, const struct env_addr *dst,
 		     uint32_t qpn, struct env_path **out)
 {
 	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
+	bool own = is_own_address(h, dst);
 	struct cable *c;
 	int err;
 
 	*out = &h->void_path;
-	if (h->forgotten || !is_own_address(h, dst) || slot < OS_SLOT_FIRST ||
-	    slot >= OS_SLOT_COUNT)
+	if (h->forgotten)
 		return 0;
-	if (slot == h->slot)
+	if (own && slot == h->slot)
 		return loop_open(h, out);
+	if (!own || (h->cfg.port == OS_PORT_UDP &&
+		     memcmp(dst->ip, h->gid_ip.ip, 16) == 0))
+		return path_find_udp(h, dst, slot, out);
+	if (slot < OS_SLOT_FIRST || slot >= OS_SLOT_COUNT)
+		return 0;
 	err = cable_open(h, slot, &c);
 	if (err == 0)
 		*out = &c->path;
@@ -169,6 +219,35 @@ HOT static void env_host_tx_end(struct env *env, struct env_path *path,
 	path->port->tx_end(path, len_bytes);
 }
 
+/*
+ * A program that posts requests one by one and polls in between pays a system
+ * call for each; those that meet others still unanswered wait until it polls.
+ * Only for an application that is known to poll: see `taken` and `eager`.
+ */
+HOT static void env_host_tx_flush(struct env *env, bool more)
+{
+	struct os_host *h = host_of_env(env);
+	const struct engine *e = &h->engine;
+
+	if (LIKELY(!host_tx_pending(h)))
+		return;
+	if (more && e->taken && h->udp->tx.count < UDP_TX_DEFER &&
+	    h->udp->tx.count < nic_outstanding(h->base.nic) &&
+	    !atomic_load_explicit(&e->eager, memory_order_relaxed))
+		return;
+	udp_tx_flush(h->udp);
+}
+
+static uint32_t env_host_path_window(struct env *env, struct env_path *path)
+{
+	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
+}
+
+static bool env_host_path_unread(struct env *env, struct env_path *path)
+{
+	return path->port->unread && path->port->unread(path);
+}
+
 static const struct env_direct *env_host_direct_find(struct env *env,
 						     struct env_path *path,
 						     uint32_t local_qpn,
@@ -195,6 +274,9 @@ const struct env_ops host_env_ops = {
 	.path_close = env_host_path_close,
 	.tx_begin = env_host_tx_begin,
 	.tx_end = env_host_tx_end,
+	.tx_flush = env_host_tx_flush,
+	.path_window_bytes = env_host_path_window,
+	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

@@ -23,12 +23,16 @@ struct direct_map;
 struct loop;
 struct os_host;
 struct pcap;
+struct raw_port;
+struct udp_port;
 
 /*
  * A kind of port: the shared memory cable, the loop back to oneself, the void.
  * Another kind is one more file with such a table. All calls hold the lock.
  */
 struct port_ops {
+	/* See env.h; NULL: nothing is lost. */
+	uint32_t (*window_bytes)(struct env_path *path);
 	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
 	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
 	/* Hands up to `budget` received frames to host_input. */
@@ -37,6 +41,8 @@ struct port_ops {
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* See env.h; NULL: it cannot tell. */
+	bool (*unread)(struct env_path *path);
 	/* NULL: no direct port. */
 	const struct env_direct *(*direct_find)(struct env_path *path,
 						uint32_t local_qpn,
@@ -87,19 +93,23 @@ struct os_host {
 	struct os_clock clock;
 	struct entropy entropy;
 	struct env_addr gid_link; /* fe80::/64 from the MAC */
-	struct env_addr gid_ip4;
+	struct env_addr gid_ip;	  /* of the address */
 	uint32_t slot;
 	struct bell bell;
 	int epoll_fd;
 	int listen_fd;
 
-	struct env_path *polled[OS_CABLE_MAX + 1];
+	struct env_path *polled[OS_CABLE_MAX + 3];
 	unsigned polled_count;
 	unsigned polled_first; /* whose turn it is to be first */
 	struct cable *cables;  /* every cable that is not freed */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
 	struct loop *loop;
+	struct udp_port *udp; /* NULL: not open */
+	bool udp_tried;
+	struct raw_port *raw; /* NULL: not open */
+	bool has_net;	      /* one of the two is polled */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 
@@ -115,8 +125,9 @@ struct os_host {
 	struct log_limit log_limit;
 	/* For an owner that counts users: put is asked first by close, false
 	 * means that there are others; closed is called when all is gone. */
-	bool (*put)(void);
-	void (*closed)(void);
+	bool (*put)(unsigned index);
+	void (*closed)(unsigned index);
+	unsigned index; /* for the two */
 	bool forgotten; /* after a fork, in the child */
 };
 
@@ -141,11 +152,21 @@ uint64_t host_guid(const uint8_t address[4]);
 /* A received frame on its way into the NIC. */
 void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);
 
+/* Opens the UDP port, once; says why if it cannot. */
+int host_udp_open(struct os_host *h) MUST_CHECK;
+
 void host_poll_add(struct os_host *h, struct env_path *path);
 void host_poll_remove(struct os_host *h, struct env_path *path);
 /* Moves up to `budget` frames per path; returns how many. */
 unsigned host_poll(struct os_host *h, unsigned budget);
 bool host_ready(struct os_host *h);
+/* Frames that wait for others to leave with. */
+bool host_tx_pending(const struct os_host *h);
+void host_tx_flush(struct os_host *h);
+/* Whether datagrams wake the engine. */
+void host_arm(struct os_host *h, bool on);
+/* A mark from the epoll set; false: not of a socket of frames. */
+bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
 
 extern const struct env_ops host_env_ops;

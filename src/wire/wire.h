@@ -27,6 +27,20 @@ enum {
 	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_TAIL_MAX,
 };
 
+/* ECN, the low bits of TOS or traffic class (RFC 3168). */
+enum wire_ecn {
+	WIRE_ECN_MASK = 3,
+	WIRE_ECT0 = 2, /* the sender reacts to marks */
+	WIRE_CE = 3,   /* marked: congestion on the way */
+};
+
+/* Room for a frame with this much payload, pad and ICRC included; at most
+ * WIRE_FRAME_MAX. */
+static inline size_t wire_frame_bound(size_t payload_bytes)
+{
+	return WIRE_FRAME_MAX - WIRE_MTU_MAX + payload_bytes;
+}
+
 #define WIRE_PSN_MASK 0xffffffu
 #define WIRE_QPN_MASK 0xffffffu
 
@@ -226,6 +240,59 @@ size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame);
  * has at least its IP, UDP and BTH headers. Stored little-endian in a frame.
  */
 uint32_t wire_icrc(const uint8_t *ip, size_t len_bytes);
+
+/*
+ * The share that the IPv4 identification has in the ICRC (icrc_id.c), for ports
+ * that cannot choose or see it. `ip_bytes` is the total length of the packet
+ * with its ICRC, a multiple of four.
+ */
+enum {
+	WIRE_ID_WORDS = (WIRE_FRAME_MAX - WIRE_ETH_BYTES) / 4 + 1,
+};
+
+struct wire_id_table {
+	uint32_t power[WIRE_ID_WORDS];
+	uint32_t inverse[WIRE_ID_WORDS];
+};
+
+void wire_id_table_init(struct wire_id_table *t);
+/* To be added (xor) to the ICRC of the same packet with identification 0. */
+uint32_t wire_id_delta(const struct wire_id_table *t, size_t ip_bytes,
+		       uint16_t id);
+/* The identification that explains this difference. False: none, so the packet
+ * is damaged. A damaged packet is explained once in 2^16. */
+bool wire_id_solve(const struct wire_id_table *t, size_t ip_bytes,
+		   uint32_t delta, uint16_t *id) MUST_CHECK;
+
+/* What stands around the payload of a UDP datagram. */
+struct wire_outer {
+	uint8_t dst_mac[6];
+	uint8_t src_mac[6];
+	uint8_t src_ip[16];
+	uint8_t dst_ip[16];
+	uint8_t tos;
+	uint8_t ttl;
+	uint16_t src_port;
+	uint16_t ip_id; /* IPv4 only */
+};
+
+static inline size_t wire_outer_bytes(bool ipv4)
+{
+	return WIRE_ETH_BYTES + (ipv4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES) +
+	       WIRE_UDP_BYTES;
+}
+
+/* Writes Ethernet, IP and UDP headers in front of a datagram's payload, where
+ * wire_outer_bytes() of room are. Returns where the frame starts. */
+uint8_t *wire_wrap(const struct wire_outer *outer, uint8_t *payload,
+		   size_t len_bytes);
+
+/* Of the BTH that a datagram's payload of 12 bytes or more starts with. */
+static inline uint32_t wire_peek_qpn(const uint8_t *payload)
+{
+	return (uint32_t)payload[5] << 16 | (uint32_t)payload[6] << 8 |
+	       payload[7];
+}
 
 /* One line of text, for logs and `aquifer sim --trace`. */
 void wire_describe(const struct wire_pkt *pkt, char *buf, size_t len_bytes);

@@ -116,6 +116,7 @@ static uint8_t *env_tx_begin(struct env *env, struct env_path *path, size_t max)
 {
 	struct fuzz *f = fuzz_of(env);
 
+	ASSERT(max <= WIRE_FRAME_MAX);
 	return f->full ? NULL : f->frame;
 }
 
@@ -177,8 +178,9 @@ static void must(int err)
 	ASSERT(err == 0);
 }
 
-/* Full queues, wrong states and bad arguments are refused. */
-static void may(int err)
+/* Scripts ask for things that are not allowed: full queues, wrong states, bad
+ * arguments. Both answers are fine. */
+static void may_be_refused(int err)
 {
 	ASSERT(err == 0 || err == -EINVAL || err == -ENOMEM ||
 	       err == -EOPNOTSUPP);
@@ -225,7 +227,7 @@ static void modify(struct fuzz *f, unsigned i, enum ibv_qp_state state,
 	};
 
 	memcpy(a.ah_attr.grh.dgid.raw, peer_ip, 16);
-	may(nic_qp_modify(f->qp[i], &a, mask));
+	may_be_refused(nic_qp_modify(f->qp[i], &a, mask));
 }
 
 static void step_up(struct fuzz *f, unsigned i)
@@ -511,9 +513,9 @@ static void post_recv(struct fuzz *f)
 
 	wr.num_sge = choose_sge(f, sge);
 	if (n % 8 == 7)
-		may(nic_srq_post(f->srq, &wr));
+		may_be_refused(nic_srq_post(f->srq, &wr));
 	else
-		may(nic_qp_post_recv(f->qp[n % QPS], &wr));
+		may_be_refused(nic_qp_post_recv(f->qp[n % QPS], &wr));
 }
 
 static void post_send(struct fuzz *f)
@@ -547,7 +549,7 @@ static void post_send(struct fuzz *f)
 	}
 	if (flags & 0x80)
 		extra.masked = &m;
-	may(nic_qp_post_send(qp, &wr, &extra));
+	may_be_refused(nic_qp_post_send(qp, &wr, &extra));
 	if (!(flags & 0x40))
 		nic_qp_kick(qp);
 }

@@ -129,7 +129,7 @@ static void leaves_the_rest_to_the_wire(void **state)
 		direct_init(&c);
 		direct.map.access = table[i].map_access;
 		far = c.e[1];
-		far.mem += table[i].at;
+		far.mem = (uint8_t *)((uintptr_t)far.mem + table[i].at);
 		assert_int_equal(post_recv(&c.e[1], 5, 4096, 64), 0);
 		assert_int_equal(post(&c.e[0], &far, table[i].opcode, 1, 0,
 				      table[i].len),

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The UDP port's life, its paths, and when its datagrams wake the engine. */
+#include "udp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "pages.h"
+
+/* ---- paths ------------------------------------------------------------- */
+
+static void path_unused(struct env_path *path)
+{
+	struct udp_path *p = container_of(path, struct udp_path, path);
+	struct udp_port *u = path->host->udp;
+	struct udp_path **at = &u->paths;
+
+	udp_tx_flush(u);
+	udp_tx_forget(u, p);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	free(p);
+}
+
+static uint32_t path_window(struct env_path *path)
+{
+	return path->host->udp->window_bytes;
+}
+
+static const struct port_ops path_port = {
+	.window_bytes = path_window,
+	.tx_begin = udp_tx_begin,
+	.tx_end = udp_tx_end,
+	.unused = path_unused,
+};
+
+/* The way may be narrower than our own interface. Who asks for the port's MTU
+ * before it connects again gets the lower value. */
+static void learn_mtu(struct udp_port *u, const struct udp_path *p)
+{
+	struct os_host *h = u->path.host;
+	uint32_t mtu = udp_socket_mtu(u, &p->to);
+
+	if (mtu && mtu < u->mtu_bytes) {
+		u->mtu_bytes = mtu;
+		nic_lower_mtu(h->base.nic, udp_payload_of_mtu(mtu));
+	}
+}
+
+int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
+		  struct env_path **out)
+{
+	struct os_host *h = u->path.host;
+	struct udp_path *p;
+
+	if (wire_is_ipv4(ip) != u->ipv4) {
+		*out = &h->void_path;
+		return 0;
+	}
+	for (p = u->paths; p; p = p->next)
+		if (p->slot == slot && memcmp(p->ip, ip, 16) == 0)
+			break;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->path = (struct env_path){.port = &path_port, .host = h};
+		memcpy(p->ip, ip, 16);
+		p->slot = slot;
+		udp_addr_set(&p->to, ip, WIRE_UDP_PORT);
+		p->next = u->paths;
+		u->paths = p;
+		learn_mtu(u, p);
+	}
+	watch_start(&u->watch);
+	*out = &p->path;
+	return 0;
+}
+
+/* ---- the port ------------------------------------------------------------ */
+
+static const struct port_ops udp_port_ops = {
+	.poll = udp_rx_poll,
+	.ready = udp_rx_ready,
+};
+
+int udp_open(struct os_host *h, struct udp_port **out)
+{
+	struct udp_port *u = calloc(1, sizeof(*u));
+	uint64_t seed;
+	int err = -ENOMEM;
+
+	if (!u)
+		return -ENOMEM;
+	u->path = (struct env_path){.port = &udp_port_ops, .host = h};
+	u->fd = -1;
+	u->ipv4 = wire_is_ipv4(h->gid_ip.ip);
+	wire_id_table_init(&u->ids);
+	entropy_get(&h->entropy, &seed, sizeof(seed));
+	rng_init(&u->rng, seed);
+	u->tx.arena = pages_alloc(UDP_TX_BYTES);
+	u->rx.bytes = pages_alloc(UDP_HEADROOM + UDP_RX_BYTES);
+	if (!u->tx.arena || !u->rx.bytes)
+		goto err_close;
+	err = udp_socket_open(h, u);
+	if (err)
+		goto err_close;
+	udp_rx_init(u);
+	err = watch_open(&u->watch, &u->path, u->fd);
+	if (err)
+		goto err_close;
+	*out = u;
+	return 0;
+
+err_close:
+	udp_close(u);
+	return err;
+}
+
+void udp_close(struct udp_port *u)
+{
+	if (!u)
+		return;
+	while (u->paths) {
+		struct udp_path *p = u->paths;
+
+		u->paths = p->next;
+		free(p);
+	}
+	if (u->fd >= 0)
+		close(u->fd);
+	if (u->tx.arena)
+		pages_free(u->tx.arena, UDP_TX_BYTES);
+	if (u->rx.bytes)
+		pages_free(u->rx.bytes, UDP_HEADROOM + UDP_RX_BYTES);
+	free(u);
+}

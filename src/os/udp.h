@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The UDP port: native RoCEv2 between machines through a kernel socket, which
+ * is bound to the NIC's address and port 4791. All processes of a host share
+ * that address; the kernel gives a datagram to any of them, and whoever gets
+ * one for another slot passes it on over a cable.
+ *
+ * Everything here belongs to the holder of the host's lock.
+ */
+#ifndef AQ_UDP_H
+#define AQ_UDP_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "os_priv.h"
+#include "rng.h"
+#include "watch.h"
+#include "wire.h"
+
+enum {
+	UDP_TX_FRAMES = 64, /* collected before they must leave */
+	UDP_TX_DEFER = 32,  /* so many leave although more may come */
+	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
+	/* So many bytes leave at once: the peer takes them in while more are
+	 * built, and they are still in the cache when the kernel copies them.
+	 */
+	UDP_TX_EAGER = 32 << 10,
+	UDP_TX_MSGS = 16,
+	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
+	UDP_GSO_BYTES = 65000,
+	UDP_RX_BYTES = 65536, /* the largest datagram, also of GRO */
+	UDP_HEADROOM = 64,    /* for the headers in front of it */
+	UDP_RX_TRY =
+		4, /* polls with one message before a second is asked for */
+	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
+	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
+	UDP_LONE_MAX = 256,	    /* then GRO is not worth its cost */
+	/* Identifications below it are what a GSO send has: not suspicious. */
+	UDP_ID_SMALL = UDP_SEGS_MAX,
+};
+
+#define UDP_REFUSED_NS 10000000ull /* a slot nobody has: not asked again */
+
+union udp_addr {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* A destination: one process at one address. */
+struct udp_path {
+	struct env_path path;
+	struct udp_path *next;
+	uint8_t ip[16];
+	uint32_t slot;
+	union udp_addr to;
+};
+
+/* A frame that was built and not sent yet. */
+struct udp_frame {
+	struct udp_path *to; /* NULL: closed meanwhile */
+	uint32_t at;	     /* of the frame in the arena */
+	uint16_t len;	     /* of the datagram's payload */
+	uint16_t id;	     /* the identification that its ICRC is for */
+	uint8_t tos;
+};
+
+union udp_control {
+	struct cmsghdr align;
+	uint8_t bytes[CMSG_SPACE(sizeof(int)) * 4];
+};
+
+struct udp_tx {
+	uint8_t *arena;
+	size_t used;
+	unsigned count;
+	unsigned done; /* frames before it were sent */
+	bool gso;      /* the kernel takes UDP_SEGMENT */
+	struct udp_frame frames[UDP_TX_FRAMES];
+	struct mmsghdr msgs[UDP_TX_MSGS];
+	unsigned msg_frames[UDP_TX_MSGS];
+	struct iovec iov[UDP_TX_FRAMES];
+	union udp_control control[UDP_TX_MSGS];
+};
+
+struct udp_rx {
+	uint8_t *bytes;
+	size_t len;    /* of the message that is being handed up; 0: none */
+	size_t offset; /* within it */
+	uint32_t segment;
+	unsigned polls; /* that got one message and did not ask for another */
+	bool streaming; /* the last poll got several messages */
+	bool gro;	/* the kernel may put several packets into one */
+	unsigned lone;	/* messages of one packet in a row */
+	union udp_addr from;
+	union udp_control control;
+};
+
+struct udp_port {
+	struct env_path path; /* what is polled; nothing is sent over it */
+	int fd;
+	struct watch watch;
+	bool ipv4;	       /* a datagram wakes the engine */
+	uint32_t mtu_bytes;    /* of the interface */
+	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
+	struct udp_path *paths;
+	struct udp_tx tx;
+	struct udp_rx rx;
+	struct wire_outer outer; /* of received frames: our half is filled in */
+	struct rng rng;
+	uint64_t refused_until_ns[NIC_SLOT_COUNT];
+	struct wire_id_table ids;
+};
+
+static inline struct udp_port *udp_of(struct env_path *path)
+{
+	return container_of(path, struct udp_port, path);
+}
+
+/* udp.c: the port and its paths. */
+int udp_open(struct os_host *h, struct udp_port **out) MUST_CHECK;
+void udp_close(struct udp_port *u);
+/* A path to the slot at an address; void where the family is another. */
+int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
+		  struct env_path **out) MUST_CHECK;
+
+/* udp_socket.c */
+int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
+void udp_socket_set_gro(struct udp_port *u, bool on);
+/* The MTU of the way to an address, 0 when it is not known. */
+uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to);
+void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
+socklen_t udp_addr_len(const union udp_addr *a);
+/* The largest payload of a packet that an MTU leaves room for, at least 256. */
+uint32_t udp_payload_of_mtu(uint32_t mtu_bytes);
+
+/* udp_tx.c */
+uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes);
+void udp_tx_end(struct env_path *path, size_t len_bytes);
+void udp_tx_flush(struct udp_port *u);
+void udp_tx_forget(struct udp_port *u, const struct udp_path *path);
+
+/* udp_gsi.c: datagrams to queue pair 1. The slot that one is for: */
+uint32_t udp_gsi_slot(const struct udp_port *u, const uint8_t *payload,
+		      size_t len);
+/* Whether the frame was a request and somebody on this machine listens, who
+ * has it now. */
+bool udp_gsi_hand_in(struct udp_port *u, const uint8_t *frame,
+		     size_t frame_bytes);
+
+/* udp_rx.c */
+void udp_rx_init(struct udp_port *u);
+unsigned udp_rx_poll(struct env_path *path, unsigned budget);
+bool udp_rx_ready(struct env_path *path);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sending. Frames are built in an arena as they stand on the wire; what leaves
+ * is their UDP payload, and the kernel writes the headers in front of it again.
+ * Neighbours of one size to one process leave as one GSO send, whose segments
+ * the kernel numbers 0, 1, 2 ... in the IP identification: their ICRCs are
+ * patched for it (wire_id_delta).
+ */
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "error.h"
+#include "udp.h"
+
+static uint8_t tos_of(const uint8_t *frame, bool ipv4)
+{
+	const uint8_t *ip = frame + WIRE_ETH_BYTES;
+
+	return ipv4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+}
+
+HOT uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes)
+{
+	struct udp_port *u = path->host->udp;
+	struct udp_tx *tx = &u->tx;
+
+	if (UNLIKELY(tx->count == UDP_TX_FRAMES ||
+		     tx->used + max_bytes > UDP_TX_BYTES)) {
+		udp_tx_flush(u);
+		if (tx->count == UDP_TX_FRAMES ||
+		    tx->used + max_bytes > UDP_TX_BYTES)
+			return NULL;
+	}
+	return tx->arena + tx->used;
+}
+
+HOT void udp_tx_end(struct env_path *path, size_t len_bytes)
+{
+	struct udp_port *u = path->host->udp;
+	struct udp_tx *tx = &u->tx;
+
+	tx->frames[tx->count++] = (struct udp_frame){
+		.to = container_of(path, struct udp_path, path),
+		.at = (uint32_t)tx->used,
+		.len = (uint16_t)(len_bytes - wire_outer_bytes(u->ipv4)),
+		.tos = tos_of(tx->arena + tx->used, u->ipv4),
+	};
+	tx->used += align_up(len_bytes, 64);
+	if (UNLIKELY(tx->used >= UDP_TX_EAGER))
+		udp_tx_flush(u);
+}
+
+void udp_tx_forget(struct udp_port *u, const struct udp_path *path)
+{
+	for (unsigned i = u->tx.done; i < u->tx.count; i++)
+		if (u->tx.frames[i].to == path)
+			u->tx.frames[i].to = NULL;
+}
+
+/* Makes the frame's ICRC that of another identification. */
+static void set_id(struct udp_port *u, struct udp_frame *f, uint16_t id)
+{
+	size_t ip_bytes = WIRE_IP4_BYTES + WIRE_UDP_BYTES + (size_t)f->len;
+	uint8_t *at = u->tx.arena + f->at + WIRE_ETH_BYTES + ip_bytes -
+		      WIRE_ICRC_BYTES;
+	uint32_t delta;
+	le32 icrc;
+
+	if (!u->ipv4 || f->id == id)
+		return;
+	delta = wire_id_delta(&u->ids, ip_bytes, id ^ f->id);
+	memcpy(&icrc, at, sizeof(icrc));
+	icrc = le32_put(le32_get(icrc) ^ delta);
+	memcpy(at, &icrc, sizeof(icrc));
+	f->id = id;
+}
+
+/* How many frames from `first` on one send may carry. */
+static unsigned run_length(const struct udp_tx *tx, unsigned first)
+{
+	const struct udp_frame *f = &tx->frames[first];
+	size_t bytes = f->len;
+	unsigned n = 1;
+
+	if (!tx->gso)
+		return 1;
+	while (first + n < tx->count && n < UDP_SEGS_MAX) {
+		const struct udp_frame *g = &tx->frames[first + n];
+
+		if (g->to != f->to || g->tos != f->tos || g->len > f->len ||
+		    bytes + g->len > UDP_GSO_BYTES)
+			break;
+		bytes += g->len;
+		n++;
+		if (g->len < f->len)
+			break; /* only the last may be shorter */
+	}
+	return n;
+}
+
+static void add_control(struct msghdr *hdr, union udp_control *space, int level,
+			int type, const void *data, size_t len_bytes)
+{
+	struct cmsghdr *c = (void *)(space->bytes + hdr->msg_controllen);
+
+	hdr->msg_control = space->bytes;
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len_bytes);
+	memcpy(CMSG_DATA(c), data, len_bytes);
+	hdr->msg_controllen += CMSG_SPACE(len_bytes);
+}
+
+/* Message `m` carries `n` frames from `first` on. */
+static void fill_message(struct udp_port *u, unsigned m, unsigned first,
+			 unsigned n)
+{
+	struct udp_tx *tx = &u->tx;
+	struct udp_frame *f = &tx->frames[first];
+	struct msghdr *hdr = &tx->msgs[m].msg_hdr;
+	int tos = f->tos;
+
+	*hdr = (struct msghdr){
+		.msg_name = &f->to->to,
+		.msg_namelen = udp_addr_len(&f->to->to),
+		.msg_iov = &tx->iov[first],
+		.msg_iovlen = n,
+	};
+	tx->msg_frames[m] = n;
+	for (unsigned i = 0; i < n; i++) {
+		set_id(u, &f[i], (uint16_t)i);
+		tx->iov[first + i] = (struct iovec){
+			.iov_base =
+				tx->arena + f[i].at + wire_outer_bytes(u->ipv4),
+			.iov_len = f[i].len,
+		};
+	}
+	if (n > 1)
+		add_control(hdr, &tx->control[m], IPPROTO_UDP, UDP_SEGMENT,
+			    &f->len, sizeof(f->len));
+	if (UNLIKELY(tos != WIRE_ECT0))
+		add_control(hdr, &tx->control[m],
+			    u->ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+			    u->ipv4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
+}
+
+static unsigned fill_messages(struct udp_port *u)
+{
+	struct udp_tx *tx = &u->tx;
+	unsigned at = tx->done, m = 0;
+
+	while (at < tx->count && m < UDP_TX_MSGS) {
+		unsigned n;
+
+		if (UNLIKELY(!tx->frames[at].to)) {
+			if (m == 0) {
+				tx->done = ++at;
+				continue;
+			}
+			break;
+		}
+		n = run_length(tx, at);
+		fill_message(u, m++, at, n);
+		at += n;
+	}
+	return m;
+}
+
+/* The kernel refused the first message. True: try again now. */
+static COLD bool refused(struct udp_port *u, int err)
+{
+	struct os_host *h = u->path.host;
+	struct udp_tx *tx = &u->tx;
+	unsigned n = tx->msg_frames[0];
+
+	if (err == EAGAIN || err == ENOBUFS)
+		return false;
+	if (n > 1 && (err == EINVAL || err == EIO || err == EOPNOTSUPP)) {
+		/* No GSO on this way: one by one from now on. */
+		tx->gso = false;
+		return true;
+	}
+	if (err == EMSGSIZE) {
+		const struct udp_path *to = tx->frames[tx->done].to;
+		uint32_t mtu = udp_socket_mtu(u, &to->to);
+
+		h->stats->udp_too_big += n;
+		if (mtu && mtu < u->mtu_bytes) {
+			u->mtu_bytes = mtu;
+			nic_lower_mtu(h->base.nic, udp_payload_of_mtu(mtu));
+		}
+		log_warn_limited(&h->log_limit, host_now(h), "os",
+				 "packets are larger than the way's MTU of %u: "
+				 "connect with a path MTU of %u or less",
+				 mtu, udp_payload_of_mtu(mtu));
+	} else {
+		h->stats->udp_send_errors += n;
+		log_info_limited(&h->log_limit, host_now(h), "os",
+				 "UDP send: %s", error_text(-err));
+	}
+	tx->done += n; /* lost, as on any network */
+	return true;
+}
+
+HOT void udp_tx_flush(struct udp_port *u)
+{
+	struct udp_tx *tx = &u->tx;
+
+	while (tx->done < tx->count) {
+		unsigned n = fill_messages(u);
+		int sent = 0;
+
+		if (n == 1)
+			sent = sendmsg(u->fd, &tx->msgs[0].msg_hdr,
+				       MSG_DONTWAIT) < 0
+				       ? -1
+				       : 1;
+		else if (n)
+			sent = sendmmsg(u->fd, tx->msgs, n, MSG_DONTWAIT);
+		if (UNLIKELY(sent < 0)) {
+			if (!refused(u, errno))
+				return;
+			continue;
+		}
+		for (int m = 0; m < sent; m++)
+			tx->done += tx->msg_frames[m];
+		u->path.host->stats->udp_sends += (unsigned)sent;
+	}
+	tx->used = 0;
+	tx->count = tx->done = 0;
+}

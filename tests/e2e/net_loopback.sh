@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# perftest by UDP on loopback: between two addresses, and between two processes
+# that share one, which pass each other's packets on.
+# shellcheck source=tests/e2e/net_lib.sh
+source "$(dirname "$0")/net_lib.sh"
+
+pair() {
+	local server=$1 client=$2 port pid status=0
+	shift 2
+	need "$1"
+	port=$(free_port)
+	nic "$server" timeout -k 5 60 "$@" -F -p "$port" >"$TMP/server" 2>&1 &
+	pid=$!
+	PIDS+=("$pid")
+	wait_port "$port" "$pid" || true
+	nic "$client" timeout -k 5 60 "$@" -F -p "$port" 127.0.0.1 \
+		>"$TMP/client" 2>&1 || status=$?
+	((status == 0)) || kill "$pid" 2>/dev/null || true
+	if ! wait "$pid" || ((status != 0)); then
+		cat "$TMP/server" "$TMP/client"
+		fail "$* between $server and $client"
+	fi
+	echo "ok: $* between $server and $client"
+}
+
+need_nic
+a=127.$((RANDOM % 250 + 1)).$((RANDOM % 250)).1
+b=${a%.1}.2
+pair "$a" "$b" ib_read_bw -s 4096 -n 500
+pair "$a" "$b" ib_send_lat -s 64 -n 500
+pair "$a" "$b" ib_write_bw -s 100000 -n 50
+pair "$a" "$b" ib_atomic_lat -n 200
+pair "$a" "$b" ib_send_lat -c UD -n 200
+pair "$a" "$a" ib_read_bw -s 4096 -n 200
+pair "$a" "$a" ib_send_lat -s 64 -n 200
+export AQUIFER_NIC_LOSS_PPM=10000
+pair "$a" "$b" ib_read_bw -s 65536 -n 200
+pair "$a" "$b" ib_write_bw -s 65536 -n 200
