@@ -13,6 +13,7 @@ check: all
 asan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 asan: build-asan/build.ninja
 	meson test -C build-asan --print-errorlogs
+tsan: export TSAN_OPTIONS = die_after_fork=0
 tsan: build-tsan/build.ninja
 	meson test -C build-tsan --print-errorlogs --suite base --suite nic \
 		--suite os --suite verbs

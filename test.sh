@@ -19,6 +19,8 @@ esac
 
 # A finding of UBSan is a failure, not a remark.
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+# Tests fork while their engine threads run; the children begin anew.
+export TSAN_OPTIONS=die_after_fork=0
 logs=build-logs
 passed=0
 failed=0

@@ -6,5 +6,7 @@
 /* `aquifer bench verbs ...`; argv[0] is "verbs". Returns an exit code: 0 ran,
  * 1 failed, 2 wrong usage, 3 a ratio missed its bound (--check only). */
 int bench_verbs_cmd(int argc, char **argv);
+/* `aquifer bench edm ...`, the same. */
+int bench_edm_cmd(int argc, char **argv);
 
 #endif

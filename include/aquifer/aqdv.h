@@ -106,6 +106,24 @@ int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
 int aqdv_free(struct ibv_context *context, void *addr);
 
+/*
+ * Whether the process at the other end of a connection is known to be gone: 1
+ * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
+ * knows, and only where the way to the peer has an end that shows, as between
+ * processes of one host; it is for the side that never sends and would not
+ * find out otherwise.
+ */
+int aqdv_peer_gone(struct ibv_qp *qp);
+
+/*
+ * The general services queue pair of the device (QP1), for who speaks the
+ * management protocols; `init` asks for a UD queue pair. It receives what is
+ * sent to its own number and what is sent to the number 1. NULL with errno
+ * EBUSY: this process has it already.
+ */
+struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
+			       struct ibv_qp_init_attr *init);
+
 /* The value of one of the NIC's counters, by name: "rx_frames", "drop_icrc"...
  * -ENOENT when there is none of that name. */
 int aqdv_get_counter(struct ibv_context *context, const char *name,

@@ -44,6 +44,12 @@ int cmd_version(const struct cli_command *self, int argc, char **argv);
 int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
+int cmd_memory(const struct cli_command *self, int argc, char **argv);
+int cmd_up(const struct cli_command *self, int argc, char **argv);
+int cmd_down(const struct cli_command *self, int argc, char **argv);
+int cmd_status(const struct cli_command *self, int argc, char **argv);
+int cmd_top(const struct cli_command *self, int argc, char **argv);
+int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_bench(const struct cli_command *self, int argc, char **argv);
 int cmd_sim(const struct cli_command *self, int argc, char **argv);
 
@@ -79,13 +85,15 @@ int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 /* ---- options that several commands share -------------------------------- */
 
 enum cli_accept {
-	CLI_ACCEPT_NIC = 1u << 0,  /* --nic soft|hw|auto */
-	CLI_ACCEPT_REST = 1u << 1, /* words after the options */
+	CLI_ACCEPT_NIC = 1u << 0,    /* --nic soft|hw|auto */
+	CLI_ACCEPT_REST = 1u << 1,   /* words after the options */
+	CLI_ACCEPT_FACADE = 1u << 2, /* --facade auto|off */
 };
 
 struct cli_args {
 	bool json;
 	const char *nic; /* NULL: not given */
+	bool facade_off;
 	int rest_count;
 	char **rest;
 };

@@ -44,6 +44,17 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 		}
 		args->nic = optarg;
 		return true;
+	case 'f':
+		if (!(accept & CLI_ACCEPT_FACADE)) {
+			cli_error("%s takes no --facade", self->name);
+			return false;
+		}
+		args->facade_off = strcmp(optarg, "off") == 0;
+		if (!args->facade_off && strcmp(optarg, "auto") != 0) {
+			cli_error("--facade is auto or off, not '%s'", optarg);
+			return false;
+		}
+		return true;
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return false;
@@ -58,6 +69,7 @@ int cli_args_parse(const struct cli_command *self, int argc, char **argv,
 		   unsigned accept, struct cli_args *out)
 {
 	static const struct option longopts[] = {
+		{"facade", required_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{"json", no_argument, NULL, 'j'},
 		{"nic", required_argument, NULL, 'n'},

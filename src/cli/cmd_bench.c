@@ -5,6 +5,7 @@
 
 static const struct cli_entry benches[] = {
 	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
+	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
 	{NULL, NULL, NULL},
 };
 

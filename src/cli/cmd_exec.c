@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "cli_facade.h"
 #include "cli_nic.h"
 #include "cli_place.h"
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "config.h"
+#include "log.h"
 
 /* LD_LIBRARY_PATH with `dir` in front; freed by the caller. */
 static char *library_path(const char *dir)
@@ -56,6 +58,22 @@ static int apply(json_t *env)
 	return 0;
 }
 
+/* Programs that only use the library do without; so failing is no reason not
+ * to run the program. Its namespace is only left behind by exec. */
+static void make_facade(void)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+	char why[256] = "";
+	int err = cli_place_verbs_libdir(dir);
+
+	if (err)
+		return;
+	(void)snprintf(path, sizeof(path), "%s/" CLI_PLACE_VERBS_SONAME, dir);
+	err = cli_facade_enter(path, why);
+	if (err)
+		log_info("cli", "no facade of sysfs and device nodes: %s", why);
+}
+
 static int print_plan(json_t *env, const struct cli_nic *nic,
 		      const struct cli_args *args)
 {
@@ -64,6 +82,8 @@ static int print_plan(json_t *env, const struct cli_nic *nic,
 
 	cli_report_set(tree, "nic", "%s", nic->soft ? "soft" : "hw");
 	cli_report_set(tree, "why", "%s", nic->why);
+	cli_report_set(tree, "facade", "%s",
+		       nic->soft && !args->facade_off ? "auto" : "off");
 	(void)json_object_set(tree, "environment", env);
 	for (int i = 0; i < args->rest_count; i++)
 		(void)json_array_append_new(argv, json_string(args->rest[i]));
@@ -94,8 +114,9 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 	struct cli_args args;
 	struct cli_nic nic;
 	json_t *env;
-	int code = cli_args_parse(self, argc, argv,
-				  CLI_ACCEPT_NIC | CLI_ACCEPT_REST, &args);
+	int code = cli_args_parse(
+		self, argc, argv,
+		CLI_ACCEPT_NIC | CLI_ACCEPT_FACADE | CLI_ACCEPT_REST, &args);
 
 	if (code != CLI_GO)
 		return code;
@@ -115,6 +136,8 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 		code = print_plan(env, &nic, &args);
 		goto out;
 	}
+	if (nic.soft && !args.facade_off)
+		make_facade();
 	if (apply(env) != 0) {
 		cli_error("cannot set the environment: %s", strerror(errno));
 		goto out;

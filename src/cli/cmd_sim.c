@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer sim NAME`: the simulator's scenarios, by name. */
 #include "cli.h"
+#include "edm.h"
 #include "model_check.h"
 #include "verbs_cmd.h"
 
@@ -9,6 +10,8 @@ static const struct cli_entry scenarios[] = {
 	 "the NIC over a faulty network, every byte checked"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
+	{"edm", sim_edm_cmd,
+	 "the memory fabric in the Ethernet PHY, and rivals"},
 	{NULL, NULL, NULL},
 };
 

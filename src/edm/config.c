@@ -141,7 +141,7 @@ uint32_t edm_data_blocks(const struct edm_config *c, enum edm_op op,
 {
 	uint32_t full = (bytes - 1) / c->chunk_bytes; /* all but the last */
 	uint32_t rest = bytes - full * c->chunk_bytes;
-	uint32_t extra = op == EDM_WRITE ? EDM_ADDRESS_BYTES : 0;
+	uint32_t extra = op == EDM_WRITE ? edm_first_extra(c->md) : 0;
 
 	*chunks = full + 1;
 	if (!full)

@@ -59,6 +59,7 @@ struct edm_result {
 	struct hist slowdown_common;
 	double payload_load; /* offered, of the busiest port */
 	double horizon_ns;   /* simulated time of the measured arrivals */
+	double end_ns;	     /* when the last event was over */
 	uint64_t events;
 	double wall_s;
 	uint64_t in_flight_max;

@@ -57,7 +57,7 @@ struct edm_sched_config {
 	enum edm_md md;
 	enum edm_discipline discipline;
 	enum edm_policy policy;
-	/* Control blocks lengthen the hold of a busy port. */
+	/* Control blocks lengthen the holds of ports without idle time. */
 	bool charge_control;
 	uint32_t slot_blocks;	 /* EDM_SLOT */
 	uint32_t pim_iterations; /* EDM_PIM: of one round */

@@ -24,6 +24,8 @@ enum {
 enum edm_md {
 	EDM_MD_DATA,	/* a data block between MS and MT: 8 bytes each */
 	EDM_MD_CONTROL, /* a control block of its own: 7 bytes each */
+	EDM_MD_BARE,	/* payload and nothing else, as the published simulator
+			 * counts; no wire could carry it */
 };
 
 /* Blocks of one memory message or chunk with its header. */
@@ -31,9 +33,17 @@ static inline uint32_t edm_blocks(enum edm_md md, uint32_t payload_bytes)
 {
 	if (md == EDM_MD_CONTROL)
 		return 1 + (payload_bytes + 6) / 7;
+	if (md == EDM_MD_BARE)
+		return (payload_bytes + 7) / 8;
 	if (payload_bytes <= 2)
 		return 1; /* MST */
 	return 2 + (payload_bytes > 9 ? (payload_bytes - 9 + 7) / 8 : 0);
+}
+
+/* What goes with the first chunk of a write. */
+static inline uint32_t edm_first_extra(enum edm_md md)
+{
+	return md == EDM_MD_BARE ? 0 : EDM_ADDRESS_BYTES;
 }
 
 /* 0 when the rate has no whole number of picoseconds per block and byte. */

@@ -57,8 +57,9 @@ static void grant_send(struct fabric *f, uint32_t i)
 		uint32_t blocks =
 			edm_request_blocks(f->run->c.md, (enum edm_op)m->op);
 
+		/* The memory node starts with the first block of it. */
 		at = edm_wire_request(down, &f->wire, now, blocks) +
-		     (blocks - 1) * f->t.block_ps + f->t.request_ps;
+		     f->t.request_ps;
 	} else {
 		at = edm_wire_control(down, &f->wire, now) +
 		     (m->op == EDM_WRITE ? f->t.grant_ps : f->t.request_ps);

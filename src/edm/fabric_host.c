@@ -118,7 +118,7 @@ void fabric_submit(struct fabric *f, uint32_t msg)
 		if (!p->dead && !p->port_dead[m->src] && !p->port_dead[m->dst])
 			m->planes |= (uint8_t)(1u << i);
 	}
-	if (!m->planes) {
+	if (!m->planes || fabric_node_dead(f, m->src)) {
 		/* No way left. The message is lost and stays unaccounted. */
 		f->drops++;
 		edm_run_forget(f->run, msg);
@@ -170,7 +170,8 @@ void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t turn)
 	if (p->dead || !m->live || m->turn != turn || fabric_lost(f) ||
 	    p->port_dead[m->src] || !(m->planes & 1u << p->index))
 		return;
-	d.first_extra_bytes = m->op == EDM_WRITE ? EDM_ADDRESS_BYTES : 0;
+	d.first_extra_bytes =
+		m->op == EDM_WRITE ? edm_first_extra(f->run->c.md) : 0;
 	d.bytes = batch_bytes(f, msg) - m->sent_bytes[p->index];
 	if (f->run->c.timer_ps)
 		rc = edm_sched_renotify(p->sched, fabric_now(f), &d);
@@ -195,6 +196,10 @@ void fabric_timer(struct fabric_plane *p, uint32_t msg, uint32_t turn)
 	if (p->dead || !m->live || m->turn != turn ||
 	    !(m->planes & 1u << p->index))
 		return;
+	if (fabric_node_dead(f, m->src)) {
+		fabric_leave(p, msg);
+		return;
+	}
 	if (m->op == EDM_WRITE) {
 		/* Fully granted: whether it arrived the sender cannot know. */
 		if (m->sent_bytes[p->index] >= batch_bytes(f, msg)) {

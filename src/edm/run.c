@@ -290,6 +290,7 @@ int edm_run_all(const struct edm_config *c, struct edm_unloaded *unloaded,
 		dispatch(run, &e);
 	run->ops->report(run->proto, out);
 	out->arrivals = run->submitted;
+	out->end_ns = (double)edm_queue_now(run->q) / 1000;
 	out->events = edm_queue_popped(run->q);
 	out->wall_s = seconds() - start;
 destroy:

@@ -16,7 +16,8 @@
 
 enum {
 	ENTRIES_FIRST = 1024,
-	SRPT_SHIFT = 40, /* bits of the key that keep the order of arrival */
+	ELASTIC_BLOCKS = 4, /* the transmitter's back-pressure path */
+	SRPT_SHIFT = 40,    /* bits of the key that keep the order of arrival */
 };
 
 static int config_check(const struct edm_sched_config *c)
@@ -337,24 +338,17 @@ static void age_apply(struct edm_sched *s, uint64_t now_ps)
  */
 
 /*
- * A control block goes between the blocks of a chunk and makes it longer, or
- * right behind it; on a port that has been idle it costs nothing that anybody
- * waits for. Charging only ports that are busy at this instant is not enough:
- * when chunks in and out of a node end together, that misses every grant, and
- * the egress queue grows by one block per chunk.
+ * A control block goes between the blocks of a chunk, or right behind it, and
+ * moves what follows. Idle time makes up for that; what it does not make up for
+ * is a port's debt. A few blocks of debt are left to the egress buffer, beyond
+ * that the next hold is longer. Without it a saturated port would be overbooked
+ * by one block per chunk, and its egress queue would grow without bound.
  */
 static void control_charge(struct edm_sched *s, int side, uint32_t port,
-			   uint64_t now_ps, uint32_t blocks)
+			   uint32_t blocks)
 {
-	struct sched_port *p = &s->port[side][port];
-
-	if (!s->c.charge_control)
-		return;
-	p->free_ps += blocks * s->c.block_ps;
-	if (p->free_ps <= now_ps || p->wake_ps || s->c.discipline == EDM_SLOT)
-		return;
-	p->wake_ps = p->free_ps;
-	s->c.wake(s->c.owner, p->wake_ps, port << 16 | port);
+	if (s->c.charge_control)
+		s->port[side][port].debt_ps += blocks * s->c.block_ps;
 }
 
 uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p)
@@ -377,13 +371,22 @@ uint32_t sched_chunk_blocks(const struct edm_sched *s, uint32_t src,
 				  (e->started ? 0 : e->first_extra_bytes));
 }
 
-static void port_hold(struct edm_sched *s, int side, uint32_t port,
-		      uint64_t from_ps, uint64_t hold_ps)
+static uint64_t port_hold(struct edm_sched *s, int side, uint32_t port,
+			  uint64_t from_ps, uint64_t hold_ps)
 {
 	struct sched_port *p = &s->port[side][port];
+	uint64_t idle_ps = from_ps - u64_min(from_ps, p->free_ps);
+	uint64_t elastic_ps = ELASTIC_BLOCKS * s->c.block_ps;
 
+	p->debt_ps -= u64_min(p->debt_ps, idle_ps);
+	if (p->debt_ps > elastic_ps) {
+		hold_ps += p->debt_ps - elastic_ps;
+		p->debt_ps = elastic_ps;
+	}
 	p->free_ps = from_ps + hold_ps;
 	p->hold_ps = hold_ps;
+	p->wake_ps = p->free_ps - sched_lead_ps(s, p);
+	return p->wake_ps;
 }
 
 void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
@@ -402,29 +405,25 @@ void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 		.dst = (uint16_t)dst,
 		.first = !e->started,
 	};
-	uint64_t hold_ps = g.blocks * s->c.block_ps;
-	uint32_t down = g.first ? e->first_down_blocks : 1;
+	uint64_t hold_ps = g.blocks * s->c.block_ps, src_ps, dst_ps;
 
 	e->left_bytes -= g.bytes;
 	e->started = true;
 	g.last = e->left_bytes == 0;
-	port_hold(s, SCHED_SRC, src, g.issue_ps, hold_ps);
-	port_hold(s, SCHED_DST, dst, g.issue_ps, hold_ps);
+	control_charge(s, SCHED_DST, src, g.first ? e->first_down_blocks : 1);
+	src_ps = port_hold(s, SCHED_SRC, src, g.issue_ps, hold_ps);
+	dst_ps = port_hold(s, SCHED_DST, dst, g.issue_ps, hold_ps);
 	s->stats.grants++;
 	if (g.last)
 		pair_head_done(s, src, dst, lane);
 	else
 		pair_key_changed(s, src, dst, lane);
-	control_charge(s, SCHED_DST, src, now_ps, down);
 	s->c.grant(s->c.owner, &g);
-	if (s->c.discipline != EDM_SLOT) {
-		uint64_t at_ps = g.issue_ps + hold_ps -
-				 sched_lead_ps(s, &s->port[SCHED_SRC][src]);
-
-		s->port[SCHED_SRC][src].wake_ps = at_ps;
-		s->port[SCHED_DST][dst].wake_ps = at_ps;
-		s->c.wake(s->c.owner, at_ps, src << 16 | dst);
-	}
+	if (s->c.discipline == EDM_SLOT)
+		return;
+	s->c.wake(s->c.owner, src_ps, src << 16 | dst);
+	if (dst_ps != src_ps)
+		s->c.wake(s->c.owner, dst_ps, src << 16 | dst);
 }
 
 int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
@@ -456,8 +455,7 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 	s->depth[d->dst]++;
 	s->stats.depth_max = u64_max(s->stats.depth_max, s->depth[d->dst]);
 	pair->count++;
-	control_charge(s, SCHED_SRC, d->control_port, now_ps,
-		       d->control_up_blocks);
+	control_charge(s, SCHED_SRC, d->control_port, d->control_up_blocks);
 	if (s->c.age_cap_ps && s->c.policy == EDM_SRPT) {
 		age_push(s, e);
 		age_apply(s, now_ps);
@@ -473,23 +471,12 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 	return 0;
 }
 
-/* A control block may have made the hold longer after the wake was asked for:
- * then ask again. A wake that is not the port's latest one is stale. */
+/* A wake that is not the port's latest one is stale. */
 static void release(struct edm_sched *s, uint64_t now_ps, int side,
-		    uint32_t port, uint32_t token)
+		    uint32_t port)
 {
-	struct sched_port *p = &s->port[side][port];
-	uint64_t at_ps = p->free_ps - sched_lead_ps(s, p);
-
-	if (p->wake_ps != now_ps)
-		return;
-	if (at_ps > now_ps) {
-		p->wake_ps = at_ps;
-		s->c.wake(s->c.owner, at_ps, token);
-	} else {
-		p->wake_ps = 0;
+	if (s->port[side][port].wake_ps == now_ps)
 		sched_match_release(s, now_ps, side, port);
-	}
 }
 
 void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token)
@@ -502,8 +489,8 @@ void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token)
 		sched_match_tick(s, now_ps);
 		return;
 	}
-	release(s, now_ps, SCHED_SRC, src, token);
-	release(s, now_ps, SCHED_DST, dst, token);
+	release(s, now_ps, SCHED_SRC, src);
+	release(s, now_ps, SCHED_DST, dst);
 }
 
 int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,

@@ -48,6 +48,7 @@ struct sched_rival {
 struct sched_port {
 	uint64_t free_ps;	   /* held until then */
 	uint64_t hold_ps;	   /* length of the last hold */
+	uint64_t debt_ps;	   /* of control blocks not made up for */
 	uint64_t wake_ps;	   /* the wake that will release it */
 	struct sched_rival *rival; /* room for all ports */
 	uint32_t rival_count;

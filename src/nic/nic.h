@@ -130,6 +130,7 @@ enum {
 	NIC_GID_MAX = 4,
 	NIC_QPN_INDEX_BITS = 14, /* the low bits of a QPN; above: host slot */
 	NIC_SLOT_COUNT = 1 << (24 - NIC_QPN_INDEX_BITS),
+	NIC_GSI_INDEX = 1,    /* of the management queue pair in every slot */
 	NIC_KEY_FAILURES = 8, /* then the source is blocked */
 };
 
@@ -299,6 +300,10 @@ struct nic_qp_attr {
 	struct nic_srq *srq;   /* or NULL */
 	struct ibv_qp_cap cap; /* in: wanted; out: what was made */
 	bool sq_sig_all;
+	/* The general services queue pair: UD, one per NIC, numbered
+	 * NIC_GSI_INDEX in its slot. What is sent to the plain number 1 reaches
+	 * it too. */
+	bool is_gsi;
 	void *owner;
 };
 
@@ -312,6 +317,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr,
 void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr);
 uint32_t nic_qp_number(const struct nic_qp *qp);
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
+/* nic_path_down came for it, and it has no retry timer. */
+bool nic_qp_peer_gone(const struct nic_qp *qp);
 
 /* Masked atomics have no place in ibv_send_wr; aqdv hands them over here.
  * NULL for every ordinary request. */

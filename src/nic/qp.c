@@ -12,7 +12,8 @@ struct nic_qp *qp_find(struct nic *nic, uint32_t qpn)
 {
 	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
 
-	return qp && qp->qpn == qpn ? qp : NULL;
+	/* Who does not know our slot sends management to the plain number. */
+	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
 }
 
 void qp_make_ready(struct nic_qp *qp)
@@ -31,17 +32,24 @@ void qp_event(struct nic_qp *qp, enum ibv_event_type type)
  */
 
 /* Random numbers, so that a stranger cannot guess the next queue pair. */
-static int choose_qpn(struct nic_qp *qp)
+static int choose_qpn(struct nic_qp *qp, bool is_gsi)
 {
 	struct nic *nic = qp->nic;
 	unsigned tries;
 
+	if (is_gsi) {
+		if (nic->qps[NIC_GSI_INDEX])
+			return -EBUSY;
+		qp->qpn = nic->cfg.slot << NIC_QPN_INDEX_BITS | NIC_GSI_INDEX;
+		nic->qps[NIC_GSI_INDEX] = qp;
+		return 0;
+	}
 	for (tries = 0; tries < QPN_TRIES; tries++) {
 		uint32_t random, i;
 
 		env_random(nic->env, &random, sizeof(random));
 		i = random & (NIC_QP_MAX - 1);
-		if (nic->qps[i] || (nic->cfg.slot == 0 && i < 2))
+		if (nic->qps[i] || i <= NIC_GSI_INDEX)
 			continue;
 		qp->qpn = nic->cfg.slot << NIC_QPN_INDEX_BITS | i;
 		nic->qps[i] = qp;
@@ -57,7 +65,8 @@ static int check_cap(const struct nic_qp_attr *attr)
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
 	/* Completions without an owner are those of a purged queue pair. */
-	if (!attr->send_cq || !attr->recv_cq || !attr->owner)
+	if (!attr->send_cq || !attr->recv_cq || !attr->owner ||
+	    (attr->is_gsi && attr->type != IBV_QPT_UD))
 		return -EINVAL;
 	if (cap->max_send_wr > NIC_QP_WR_MAX ||
 	    cap->max_send_sge > NIC_SGE_MAX ||
@@ -116,7 +125,7 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 	err = make_queues(qp, attr);
 	if (err)
 		goto err_free;
-	err = choose_qpn(qp);
+	err = choose_qpn(qp, attr->is_gsi);
 	if (err)
 		goto err_release_queues;
 	qp->cap = attr->cap;
@@ -209,6 +218,11 @@ uint32_t nic_qp_number(const struct nic_qp *qp)
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 {
 	return qp->state;
+}
+
+bool nic_qp_peer_gone(const struct nic_qp *qp)
+{
+	return qp->peer_gone;
 }
 
 /* ---- completions -------------------------------------------------------- */

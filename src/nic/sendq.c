@@ -35,7 +35,12 @@ int sendq_init(struct nic *nic, struct sendq *q, struct ibv_qp_cap *cap)
 
 	q->limit = u32_max(cap->max_send_wr, 1);
 	q->max_sge = cap->max_send_sge;
-	q->max_inline = cap->max_inline_data;
+	/* All that an entry has room for: there are programs that send a few
+	 * bytes inline without asking, as every adapter lets them. */
+	q->max_inline =
+		u32_min(NIC_INLINE_MAX,
+			blocks_per_wqe * WQE_BLOCK_BYTES - FIXED_BYTES - 4);
+	cap->max_inline_data = q->max_inline;
 	slots = u32_pow2_ceil(q->limit);
 	q->slot_mask = slots - 1;
 	q->block_count = u32_pow2_ceil(q->limit * blocks_per_wqe);

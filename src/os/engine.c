@@ -59,7 +59,8 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 
 	host_tx_flush(h);
 	n = host_poll(h, budget);
-	if (look && host_now(h) >= nic_next_deadline_ns(nic)) {
+	/* What came must be seen before a timer says that nothing came. */
+	if (look && n < budget && host_now(h) >= nic_next_deadline_ns(nic)) {
 		nic_tick(nic);
 		ticked = true;
 	}

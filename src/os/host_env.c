@@ -243,6 +243,11 @@ static uint32_t env_host_path_window(struct env *env, struct env_path *path)
 	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
 }
 
+static bool env_host_path_unread(struct env *env, struct env_path *path)
+{
+	return path->port->unread && path->port->unread(path);
+}
+
 static const struct env_direct *env_host_direct_find(struct env *env,
 						     struct env_path *path,
 						     uint32_t local_qpn,
@@ -271,6 +276,7 @@ const struct env_ops host_env_ops = {
 	.tx_end = env_host_tx_end,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
+	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

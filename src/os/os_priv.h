@@ -41,6 +41,8 @@ struct port_ops {
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* See env.h; NULL: it cannot tell. */
+	bool (*unread)(struct env_path *path);
 	/* NULL: no direct port. */
 	const struct env_direct *(*direct_find)(struct env_path *path,
 						uint32_t local_qpn,
@@ -91,7 +93,7 @@ struct os_host {
 	struct os_clock clock;
 	struct entropy entropy;
 	struct env_addr gid_link; /* fe80::/64 from the MAC */
-	struct env_addr gid_ip; /* of the address */
+	struct env_addr gid_ip;	  /* of the address */
 	uint32_t slot;
 	struct bell bell;
 	int epoll_fd;

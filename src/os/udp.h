@@ -141,6 +141,14 @@ void udp_tx_end(struct env_path *path, size_t len_bytes);
 void udp_tx_flush(struct udp_port *u);
 void udp_tx_forget(struct udp_port *u, const struct udp_path *path);
 
+/* udp_gsi.c: datagrams to queue pair 1. The slot that one is for: */
+uint32_t udp_gsi_slot(const struct udp_port *u, const uint8_t *payload,
+		      size_t len);
+/* Whether the frame was a request and somebody on this machine listens, who
+ * has it now. */
+bool udp_gsi_hand_in(struct udp_port *u, const uint8_t *frame,
+		     size_t frame_bytes);
+
 /* udp_rx.c */
 void udp_rx_init(struct udp_port *u);
 unsigned udp_rx_poll(struct env_path *path, unsigned budget);

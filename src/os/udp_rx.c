@@ -105,6 +105,28 @@ static COLD void forward(struct udp_port *u, uint32_t slot, uint8_t *payload,
 	h->stats->udp_forwarded++;
 }
 
+/* Slot 0 has the special queue pairs, which every NIC has. */
+static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
+				 size_t len)
+{
+	struct os_host *h = u->path.host;
+	size_t frame_bytes = wire_outer_bytes(u->ipv4) + len;
+	uint32_t slot = udp_gsi_slot(u, payload, len);
+	bool intact = true;
+	uint8_t *frame;
+
+	if (slot != h->slot) {
+		forward(u, slot, payload, len);
+		return;
+	}
+	if (u->ipv4)
+		frame = repair(u, payload, len, &intact);
+	else
+		frame = wire_wrap(&u->outer, payload, len);
+	if (!intact || !udp_gsi_hand_in(u, frame, frame_bytes))
+		host_input(h, frame, frame_bytes);
+}
+
 HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
 			uint16_t position)
 {
@@ -124,8 +146,11 @@ HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
 		return;
 	}
 	slot = wire_peek_qpn(payload) >> NIC_QPN_INDEX_BITS;
-	/* Slot 0 has the special queue pairs, which every NIC has. */
-	if (UNLIKELY(slot != h->slot && slot != 0)) {
+	if (UNLIKELY(slot == 0)) {
+		deliver_special(u, payload, len);
+		return;
+	}
+	if (UNLIKELY(slot != h->slot)) {
 		forward(u, slot, payload, len);
 		return;
 	}

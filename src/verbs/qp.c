@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queue pairs: creation, states, destruction. */
+#include <aquifer/aqdv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ static void qp_free(struct verbs_qp *qp)
 	free(qp);
 }
 
-static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a)
+static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a,
+		   bool is_gsi)
 {
 	struct nic_qp_attr attr = {
 		.type = a->qp_type,
@@ -60,6 +62,7 @@ static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a)
 		.srq = a->srq ? to_srq(a->srq)->nic : NULL,
 		.cap = a->cap,
 		.sq_sig_all = a->sq_sig_all != 0,
+		.is_gsi = is_gsi,
 		.owner = qp,
 	};
 	int rc;
@@ -77,7 +80,7 @@ static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a)
 	return 0;
 }
 
-static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a)
+static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a, bool is_gsi)
 {
 	struct verbs_qp *qp;
 	int rc = init_check(a);
@@ -100,7 +103,7 @@ static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a)
 	qp->ibv.handle = verbs_handle(to_ctx(a->pd->context));
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
-	rc = qp_make(qp, a);
+	rc = qp_make(qp, a, is_gsi);
 	if (rc)
 		goto err_free;
 	a->cap = qp->cap;
@@ -114,8 +117,8 @@ err:
 	return NULL;
 }
 
-VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-					  struct ibv_qp_init_attr *init)
+static struct ibv_qp *create_plain(struct ibv_pd *pd,
+				   struct ibv_qp_init_attr *init, bool is_gsi)
 {
 	struct ibv_qp_init_attr_ex a = {
 		.qp_context = init->qp_context,
@@ -128,12 +131,28 @@ VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	struct verbs_qp *qp = qp_create(&a);
+	struct verbs_qp *qp = qp_create(&a, is_gsi);
 
 	if (!qp)
 		return NULL;
 	init->cap = a.cap;
 	return &qp->ibv;
+}
+
+VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+					  struct ibv_qp_init_attr *init)
+{
+	return create_plain(pd, init, false);
+}
+
+VERBS_EXPORT struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
+					    struct ibv_qp_init_attr *init)
+{
+	if (!pd || !verbs_is_own(pd->context)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return create_plain(pd, init, true);
 }
 
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context,
@@ -156,7 +175,7 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context,
 		errno = EINVAL;
 		return NULL;
 	}
-	qp = qp_create(attr);
+	qp = qp_create(attr, false);
 	if (!qp)
 		return NULL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {

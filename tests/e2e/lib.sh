@@ -159,3 +159,37 @@ perftest() {
 	run_pair "$port" "$@" -F -p "$port" -- "$@" -F -p "$port" 127.0.0.1
 	echo "ok: $*"
 }
+
+# wait_cm PID: until somebody in our rack listens through rdma_cm.
+wait_cm() {
+	local name="@aquifer/$AQUIFER_RACK_NAME/.*/cm/"
+	for _ in {1..400}; do
+		# Flag 10000: the socket listens, it is not only bound.
+		if awk -v n="$name" '$4 == "00010000" && $8 ~ n { found = 1 }
+			END { exit !found }' /proc/net/unix; then
+			return 0
+		fi
+		kill -0 "$1" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# show_pair SERVER_STATUS CLIENT_STATUS: what both said.
+show_pair() {
+	echo "--- server (exit code $1):"
+	cat "$TMP/server"
+	echo "--- client (exit code $2):"
+	cat "$TMP/client"
+}
+
+# start_cm_server WORDS...: on the soft NIC, in the background; sets SERVER_PID.
+start_cm_server() {
+	"${SOFT[@]}" timeout -k 5 60 "$@" >"$TMP/server" 2>&1 &
+	SERVER_PID=$!
+	PIDS+=("$SERVER_PID")
+	wait_cm "$SERVER_PID" || {
+		cat "$TMP/server"
+		fail "'$*' does not listen"
+	}
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DCTCP: a connection per ordered pair of nodes, messages as a byte stream,
+ * marks above a queue length, cumulative acknowledgements, go-back-N. One path,
+ * so nothing is reordered. The window is in dctcp_law.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "edm_dctcp.h"
+#include "edm_rival.h"
+
+enum {
+	EV_DATA,    /* at the switch */
+	EV_ARRIVED, /* at the receiver */
+	EV_ACK,	    /* at the switch */
+	EV_ACKED,   /* at the sender */
+	EV_ANSWER,  /* a: message; memory has made the answer */
+	EV_TIMER,   /* a: connection */
+	DUPLICATES = 3,
+	WINDOW_PACKETS = 10,
+	NONE = UINT32_MAX,
+};
+
+/* A message or a request in the stream. */
+struct part {
+	uint64_t end; /* its last byte's sequence number + 1 */
+	uint32_t msg;
+	uint32_t next;
+	bool request;
+};
+
+struct conn {
+	struct edm_dctcp law;
+	uint64_t una, nxt, end; /* acknowledged, sent, written */
+	uint64_t expected;	/* of the receiver */
+	uint64_t progress_ps;
+	uint32_t head, tail; /* parts the receiver has not seen whole */
+	uint16_t duplicates;
+	bool timing;
+};
+
+struct dctcp {
+	struct edm_rival r;
+	struct conn *conn; /* [src * nodes + dst] */
+	struct part *part;
+	uint32_t part_used, part_size, part_free;
+	uint64_t mark_ps, drop_ps; /* queue lengths as times */
+	uint64_t timeout_ps;
+};
+
+static uint32_t part_get(struct dctcp *d)
+{
+	uint32_t i = d->part_free;
+
+	if (i != NONE) {
+		d->part_free = d->part[i].next;
+		return i;
+	}
+	if (d->part_used == d->part_size) {
+		d->part_size = d->part_size ? 2 * d->part_size : 1024;
+		d->part = realloc(d->part, d->part_size * sizeof(*d->part));
+		ASSERT(d->part);
+	}
+	return d->part_used++;
+}
+
+static void timer_set(struct dctcp *d, uint32_t c, uint64_t at_ps)
+{
+	d->conn[c].timing = true;
+	edm_run_push(d->r.run, at_ps, EV_TIMER, 0, c, 0);
+}
+
+static void conn_send(struct dctcp *d, uint32_t c)
+{
+	struct conn *k = &d->conn[c];
+	struct edm_rival *r = &d->r;
+
+	while (k->nxt < k->end &&
+	       (double)(k->nxt - k->una) < k->law.window_bytes) {
+		uint32_t i = edm_rival_packet(r);
+		struct edm_packet *p = &r->packet[i];
+
+		p->bytes =
+			(uint32_t)u64_min(k->end - k->nxt, r->path.mtu_bytes);
+		p->wire_bytes = edm_path_bytes(&r->path, p->bytes);
+		p->seq = k->nxt;
+		p->src = (uint16_t)(c / r->nodes);
+		p->dst = (uint16_t)(c % r->nodes);
+		k->nxt += p->bytes;
+		edm_rival_send(r, i, EV_DATA);
+	}
+	if (!k->timing && k->una < k->nxt) {
+		k->progress_ps = edm_rival_now(r);
+		timer_set(d, c, k->progress_ps + d->timeout_ps);
+	}
+}
+
+static void conn_write(struct dctcp *d, uint16_t src, uint16_t dst,
+		       uint32_t msg, uint32_t bytes, bool request)
+{
+	uint32_t c = src * d->r.nodes + dst, i = part_get(d);
+	struct conn *k = &d->conn[c];
+
+	k->end += bytes;
+	d->part[i] = (struct part){k->end, msg, NONE, request};
+	if (k->head == NONE)
+		k->head = i;
+	else
+		d->part[k->tail].next = i;
+	k->tail = i;
+	conn_send(d, c);
+}
+
+static void dctcp_submit(void *proto, uint32_t msg)
+{
+	struct dctcp *d = proto;
+	const struct edm_msg *m = &d->r.run->msg[msg];
+
+	if (m->op == EDM_WRITE)
+		conn_write(d, m->src, m->dst, msg, m->bytes, false);
+	else
+		conn_write(d, m->src, m->dst, msg, edm_rival_request_bytes(m),
+			   true);
+}
+
+/* The receiver's stream has grown: hand over what is whole. */
+static void deliver(struct dctcp *d, uint32_t c)
+{
+	struct conn *k = &d->conn[c];
+
+	while (k->head != NONE && d->part[k->head].end <= k->expected) {
+		uint32_t i = k->head;
+		struct part p = d->part[i];
+
+		k->head = p.next;
+		d->part[i].next = d->part_free;
+		d->part_free = i;
+		if (p.request)
+			edm_run_push(d->r.run,
+				     edm_rival_now(&d->r) + d->r.path.send_ps,
+				     EV_ANSWER, 0, p.msg, 0);
+		else
+			edm_rival_got(&d->r, p.msg, d->r.run->msg[p.msg].bytes);
+	}
+}
+
+static void on_data(struct dctcp *d, uint32_t i)
+{
+	struct edm_rival *r = &d->r;
+	struct edm_packet *p = &r->packet[i];
+	uint64_t backlog = edm_pipe_backlog(&r->down[p->dst], edm_rival_now(r));
+
+	if (backlog > d->drop_ps) {
+		r->drops++;
+		edm_rival_packet_put(r, i);
+		return;
+	}
+	if (backlog > d->mark_ps) {
+		p->marked = true;
+		r->marks++;
+	}
+	(void)edm_rival_forward(r, i, EV_ARRIVED);
+}
+
+/* Every packet is acknowledged with what is expected next. */
+static void on_arrived(struct dctcp *d, uint32_t i)
+{
+	struct edm_rival *r = &d->r;
+	struct edm_packet *p = &r->packet[i];
+	uint32_t c = p->src * r->nodes + p->dst;
+	struct conn *k = &d->conn[c];
+	uint16_t src = p->src;
+
+	if (p->seq <= k->expected && p->seq + p->bytes > k->expected) {
+		k->expected = p->seq + p->bytes;
+		deliver(d, c);
+		p = &r->packet[i];
+	}
+	p->src = p->dst;
+	p->dst = src;
+	p->seq = k->expected;
+	p->part = EDM_PART_ACK;
+	p->wire_bytes = r->path.control_bytes;
+	edm_rival_send(r, i, EV_ACK);
+}
+
+static void on_acked(struct dctcp *d, uint32_t i)
+{
+	struct edm_rival *r = &d->r;
+	struct edm_packet p = r->packet[i];
+	uint32_t c = p.dst * r->nodes + p.src;
+	struct conn *k = &d->conn[c];
+
+	edm_rival_packet_put(r, i);
+	if (p.seq > k->una) {
+		uint32_t bytes = (uint32_t)(p.seq - k->una);
+
+		k->una = p.seq;
+		k->nxt = u64_max(k->nxt, k->una);
+		k->duplicates = 0;
+		k->progress_ps = edm_rival_now(r);
+		edm_dctcp_ack(&k->law, bytes, p.marked, k->una, k->nxt);
+	} else if (k->una < k->nxt && ++k->duplicates == DUPLICATES) {
+		edm_dctcp_fast_retransmit(&k->law, k->nxt);
+		k->nxt = k->una;
+	}
+	conn_send(d, c);
+}
+
+static void on_timer(struct dctcp *d, uint32_t c)
+{
+	struct conn *k = &d->conn[c];
+	uint64_t now = edm_rival_now(&d->r);
+
+	k->timing = false;
+	if (k->una == k->nxt)
+		return;
+	if (now < k->progress_ps + d->timeout_ps) {
+		timer_set(d, c, k->progress_ps + d->timeout_ps);
+		return;
+	}
+	d->r.timeouts++;
+	edm_dctcp_timeout(&k->law, k->nxt);
+	k->nxt = k->una;
+	k->duplicates = 0;
+	conn_send(d, c);
+}
+
+static void on_answer(struct dctcp *d, uint32_t msg)
+{
+	const struct edm_msg *m = &d->r.run->msg[msg];
+
+	conn_write(d, m->dst, m->src, msg, m->bytes, false);
+}
+
+static void dctcp_event(void *proto, const struct edm_event *e)
+{
+	struct dctcp *d = proto;
+
+	switch (e->kind - EDM_EV_PROTO) {
+	case EV_DATA:
+		on_data(d, e->a);
+		return;
+	case EV_ARRIVED:
+		on_arrived(d, e->a);
+		return;
+	case EV_ACK:
+		(void)edm_rival_forward(&d->r, e->a, EV_ACKED);
+		return;
+	case EV_ACKED:
+		on_acked(d, e->a);
+		return;
+	case EV_ANSWER:
+		on_answer(d, e->a);
+		return;
+	case EV_TIMER:
+		on_timer(d, e->a);
+		return;
+	default:
+		ASSERT(false);
+	}
+}
+
+static void dctcp_destroy(void *proto)
+{
+	struct dctcp *d = proto;
+
+	free(d->conn);
+	free(d->part);
+	edm_rival_release(&d->r);
+	free(d);
+}
+
+/* Scaled: the rule K > C RTT / 7, twice that. Published: 300 KB at 100 Gb/s. */
+static void thresholds_set(struct dctcp *d)
+{
+	const struct edm_path *path = &d->r.path;
+	uint64_t round_ps = 2 * edm_path_one_way_ps(path);
+	uint64_t byte_ps = path->byte_ps;
+
+	if (d->r.run->c.published) {
+		d->mark_ps = UINT64_C(3000) * d->r.run->c.gbps * byte_ps;
+		d->drop_ps = UINT64_C(4000000) * byte_ps;
+	} else {
+		d->mark_ps = u64_max(2 * path->mtu_bytes * byte_ps,
+				     round_ps * 2 / 7);
+		d->drop_ps =
+			u64_max(UINT64_C(200000) * byte_ps, 4 * d->mark_ps);
+	}
+	d->timeout_ps = u64_max(10 * round_ps, 5 * EDM_US);
+}
+
+static int dctcp_create(struct edm_run *run, void **out)
+{
+	struct dctcp *d = calloc(1, sizeof(*d));
+	size_t n = run->c.nodes;
+
+	if (!d)
+		return -ENOMEM;
+	if (edm_rival_init(&d->r, run)) {
+		free(d);
+		return -ENOMEM;
+	}
+	d->part_free = NONE;
+	d->conn = calloc(n * n, sizeof(*d->conn));
+	if (!d->conn) {
+		dctcp_destroy(d);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n * n; i++) {
+		d->conn[i].head = NONE;
+		edm_dctcp_init(&d->conn[i].law, d->r.path.mtu_bytes,
+			       WINDOW_PACKETS * d->r.path.mtu_bytes);
+	}
+	thresholds_set(d);
+	*out = d;
+	return 0;
+}
+
+static void dctcp_report(void *proto, struct edm_result *out)
+{
+	edm_rival_report(&((struct dctcp *)proto)->r, out);
+}
+
+const struct edm_proto_ops edm_proto_dctcp = {
+	.create = dctcp_create,
+	.destroy = dctcp_destroy,
+	.submit = dctcp_submit,
+	.event = dctcp_event,
+	.report = dctcp_report,
+	.lead_ps = edm_rival_lead_ps,
+};

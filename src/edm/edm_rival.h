@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rival fabrics share: packets, host uplinks, switch egress ports, and
+ * the way reads are made of two messages. Uplinks and first-come egress queues
+ * are pipes; protocols with other queues bring their own.
+ */
+#ifndef AQ_EDM_RIVAL_H
+#define AQ_EDM_RIVAL_H
+
+#include "edm_link.h"
+#include "edm_run.h"
+#include "edm_timing.h"
+
+enum edm_part {
+	EDM_PART_DATA,	  /* a write, or the answer to a read */
+	EDM_PART_REQUEST, /* of a read */
+	EDM_PART_ACK,
+};
+
+struct edm_packet {
+	uint64_t seq; /* what the protocol wants */
+	uint32_t msg;
+	uint32_t turn;
+	uint32_t bytes;	     /* payload */
+	uint32_t wire_bytes; /* with headers */
+	uint32_t next;	     /* free list, or a protocol's queue */
+	uint16_t src, dst;
+	uint8_t part;
+	bool marked;
+	bool flag; /* what the protocol wants */
+};
+
+struct edm_rival {
+	struct edm_run *run;
+	struct edm_path path;
+	uint32_t nodes;
+	struct edm_pipe *up;   /* of hosts */
+	struct edm_pipe *down; /* of the switch */
+	struct edm_packet *packet;
+	uint32_t packet_used, packet_size, packet_free;
+	uint64_t queue_max_ps; /* longest wait at an egress port */
+	uint64_t drops, marks, pauses, timeouts, grants;
+};
+
+int edm_rival_init(struct edm_rival *r, struct edm_run *run) MUST_CHECK;
+void edm_rival_release(struct edm_rival *r);
+void edm_rival_report(const struct edm_rival *r, struct edm_result *out);
+
+uint32_t edm_rival_packet(struct edm_rival *r); /* zeroed */
+void edm_rival_packet_put(struct edm_rival *r, uint32_t packet);
+
+static inline uint64_t edm_rival_now(const struct edm_rival *r)
+{
+	return edm_queue_now(r->run->q);
+}
+
+/* Sender and receiver of a message's data. */
+static inline uint16_t edm_rival_data_src(const struct edm_msg *m)
+{
+	return m->op == EDM_WRITE ? m->src : m->dst;
+}
+
+static inline uint16_t edm_rival_data_dst(const struct edm_msg *m)
+{
+	return m->op == EDM_WRITE ? m->dst : m->src;
+}
+
+static inline uint32_t edm_rival_request_bytes(const struct edm_msg *m)
+{
+	return m->op == EDM_RMW ? EDM_RMW_BYTES : EDM_ADDRESS_BYTES;
+}
+
+/* Sends a packet up its host's link, first come first served; its first byte is
+ * at the egress queue at the time of an event of this kind. */
+void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind);
+/* Takes it through the egress pipe; when its last byte is handed over, an event
+ * of this kind; for a request, when its answer is made. Returns the wait in the
+ * queue. */
+uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind);
+
+/* Bytes of a message's data arrived; ends the message with the last. */
+void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes);
+
+/* The time from birth to submit that all rivals have: their sending stack. */
+uint64_t edm_rival_lead_ps(const struct edm_config *c);
+
+#endif

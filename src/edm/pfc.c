@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RoCE over a lossless Ethernet: priority flow control pauses a host whose
+ * packets fill the switch, DCQCN (dcqcn.c) slows the queue pairs whose packets
+ * were marked. Queue pairs of a host take turns; egress queues are first come
+ * first served. Acknowledgements are left out, in favour of this rival.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "edm_dcqcn.h"
+#include "edm_rival.h"
+
+enum {
+	EV_HOST,    /* port: may send now */
+	EV_DATA,    /* at the switch */
+	EV_LEFT,    /* a: bytes; port: input port they came from */
+	EV_ARRIVED, /* at the receiver */
+	EV_PAUSE,   /* port: host; a: 1 pause, 0 resume */
+	EV_NOTIFY,  /* a: queue pair; a congestion notification arrives */
+	RESUME_BYTES = 3000,
+	PAUSE_BYTES = 64000,
+	NOTIFY_EVERY_US = 50,
+	NONE = UINT32_MAX,
+};
+
+struct part {
+	uint32_t msg;
+	uint32_t left_bytes;
+	uint32_t next;
+	bool request;
+};
+
+struct pair {
+	struct edm_dcqcn law;
+	uint64_t ready_ps; /* its rate allows the next packet */
+	uint64_t notified_ps;
+	uint32_t head, tail; /* parts */
+	uint32_t next;	     /* in the host's ring */
+	bool listed;
+};
+
+struct host {
+	uint32_t ring; /* last of the active queue pairs; NONE: none */
+	bool paused, kicked;
+	uint64_t kick_ps;
+};
+
+struct input {
+	uint64_t bytes; /* of this port in the switch */
+	bool pausing;
+};
+
+struct pfc {
+	struct edm_rival r;
+	struct edm_dcqcn_params law;
+	struct pair *pair;
+	struct host *host;
+	struct input *input;
+	struct part *part;
+	uint32_t part_used, part_size, part_free;
+	uint64_t used_bytes;
+	double mark_low, mark_high, mark_max;
+	struct rng rng;
+};
+
+static uint32_t part_get(struct pfc *x)
+{
+	uint32_t i = x->part_free;
+
+	if (i != NONE) {
+		x->part_free = x->part[i].next;
+		return i;
+	}
+	if (x->part_used == x->part_size) {
+		x->part_size = x->part_size ? 2 * x->part_size : 1024;
+		x->part = realloc(x->part, x->part_size * sizeof(*x->part));
+		ASSERT(x->part);
+	}
+	return x->part_used++;
+}
+
+/* ---- hosts
+ * --------------------------------------------------------------------- */
+
+static void host_kick(struct pfc *x, uint16_t port, uint64_t at_ps)
+{
+	struct host *h = &x->host[port];
+
+	at_ps = u64_max(at_ps, x->r.up[port].busy_ps);
+	if (h->paused || (h->kicked && h->kick_ps <= at_ps))
+		return;
+	h->kicked = true;
+	h->kick_ps = at_ps;
+	edm_run_push(x->r.run, at_ps, EV_HOST, port, 0, 0);
+}
+
+static void pair_write(struct pfc *x, uint16_t src, uint16_t dst, uint32_t msg,
+		       uint32_t bytes, bool request)
+{
+	uint32_t q = src * x->r.nodes + dst, i = part_get(x);
+	struct pair *k = &x->pair[q];
+	struct host *h = &x->host[src];
+
+	x->part[i] = (struct part){msg, bytes, NONE, request};
+	if (k->head == NONE)
+		k->head = i;
+	else
+		x->part[k->tail].next = i;
+	k->tail = i;
+	if (!k->listed) {
+		k->listed = true;
+		if (h->ring == NONE) {
+			k->next = q;
+		} else {
+			k->next = x->pair[h->ring].next;
+			x->pair[h->ring].next = q;
+		}
+		h->ring = q;
+	}
+	host_kick(x, src, edm_rival_now(&x->r));
+}
+
+static void packet_send(struct pfc *x, uint32_t q)
+{
+	struct edm_rival *r = &x->r;
+	struct pair *k = &x->pair[q];
+	uint32_t i = edm_rival_packet(r), at = k->head;
+	struct part *part = &x->part[at];
+	struct edm_packet *p = &r->packet[i];
+	uint64_t now = edm_rival_now(r);
+
+	p->msg = part->msg;
+	p->bytes = u32_min(part->left_bytes, r->path.mtu_bytes);
+	p->wire_bytes = edm_path_bytes(&r->path, p->bytes);
+	p->src = (uint16_t)(q / r->nodes);
+	p->dst = (uint16_t)(q % r->nodes);
+	p->part = part->request ? EDM_PART_REQUEST : EDM_PART_DATA;
+	part->left_bytes -= p->bytes;
+	if (!part->left_bytes) {
+		k->head = part->next;
+		part->next = x->part_free;
+		x->part_free = at;
+	}
+	edm_dcqcn_sent(&k->law, &x->law, p->wire_bytes);
+	k->ready_ps = now + (uint64_t)(p->wire_bytes * 8e12 / k->law.rate_bps);
+	edm_rival_send(r, i, EV_DATA);
+}
+
+/* The next queue pair in turn that has a packet and may send it. */
+static void host_next(struct pfc *x, uint16_t port)
+{
+	struct host *h = &x->host[port];
+	uint64_t now = edm_rival_now(&x->r), soonest = EDM_NEVER;
+	uint32_t last = h->ring, q;
+
+	if (now != h->kick_ps)
+		return; /* an earlier kick took its place */
+	h->kicked = false;
+	if (h->paused || h->ring == NONE)
+		return;
+	for (q = x->pair[last].next;; q = x->pair[q].next) {
+		struct pair *k = &x->pair[q];
+
+		edm_dcqcn_advance(&k->law, &x->law, now);
+		if (k->ready_ps <= now)
+			break;
+		soonest = u64_min(soonest, k->ready_ps);
+		if (q == last) {
+			host_kick(x, port, soonest);
+			return;
+		}
+	}
+	packet_send(x, q);
+	h->ring = q;
+	if (x->pair[q].head == NONE) {
+		uint32_t before = q;
+
+		while (x->pair[before].next != q)
+			before = x->pair[before].next;
+		x->pair[before].next = x->pair[q].next;
+		h->ring = before == q ? NONE : before;
+		x->pair[q].listed = false;
+	}
+	if (h->ring != NONE)
+		host_kick(x, port, now);
+}
+
+/* ---- the switch
+ * ------------------------------------------------------------------ */
+
+static uint64_t pause_bytes(const struct pfc *x)
+{
+	/* Published: half of what is left of the shared buffer. */
+	uint64_t buffer = UINT64_C(320000) * x->r.run->c.gbps;
+
+	if (!x->r.run->c.published)
+		return PAUSE_BYTES;
+	return buffer > x->used_bytes ? (buffer - x->used_bytes) / 2 : 0;
+}
+
+static void pause_send(struct pfc *x, uint16_t port, bool pause)
+{
+	x->input[port].pausing = pause;
+	x->r.pauses += pause;
+	edm_run_push(x->r.run,
+		     edm_rival_now(&x->r) + x->r.path.link_ps +
+			     x->r.path.control_bytes * x->r.path.byte_ps,
+		     EV_PAUSE, port, pause, 0);
+}
+
+static bool mark_drawn(struct pfc *x, double queue_bytes)
+{
+	double p = (queue_bytes - x->mark_low) / (x->mark_high - x->mark_low) *
+		   x->mark_max;
+
+	if (queue_bytes > x->mark_high)
+		p = 1;
+	return p > 0 && rng_double(&x->rng) < p;
+}
+
+static void on_data(struct pfc *x, uint32_t i)
+{
+	struct edm_rival *r = &x->r;
+	struct edm_packet *p = &r->packet[i];
+	struct input *in = &x->input[p->src];
+	uint64_t now = edm_rival_now(r);
+	uint64_t backlog = edm_pipe_backlog(&r->down[p->dst], now);
+
+	if (mark_drawn(x, (double)backlog / (double)r->path.byte_ps)) {
+		p->marked = true;
+		r->marks++;
+	}
+	in->bytes += p->wire_bytes;
+	x->used_bytes += p->wire_bytes;
+	if (!in->pausing && in->bytes > pause_bytes(x))
+		pause_send(x, p->src, true);
+	(void)edm_rival_forward(r, i, EV_ARRIVED);
+	edm_run_push(r->run, r->down[p->dst].busy_ps, EV_LEFT, p->src,
+		     p->wire_bytes, 0);
+}
+
+static void on_left(struct pfc *x, uint16_t port, uint32_t bytes)
+{
+	struct input *in = &x->input[port];
+
+	in->bytes -= bytes;
+	x->used_bytes -= bytes;
+	if (in->pausing && in->bytes + RESUME_BYTES <= pause_bytes(x))
+		pause_send(x, port, false);
+}
+
+static void on_arrived(struct pfc *x, uint32_t i)
+{
+	struct edm_rival *r = &x->r;
+	struct edm_packet p = r->packet[i];
+	uint32_t q = p.src * r->nodes + p.dst;
+	uint64_t now = edm_rival_now(r);
+
+	edm_rival_packet_put(r, i);
+	if (p.marked &&
+	    (!x->pair[q].notified_ps ||
+	     now >= x->pair[q].notified_ps + NOTIFY_EVERY_US * EDM_US)) {
+		x->pair[q].notified_ps = now;
+		edm_run_push(r->run, now + edm_path_one_way_ps(&r->path),
+			     EV_NOTIFY, p.src, q, 0);
+	}
+	if (p.part == EDM_PART_REQUEST) {
+		const struct edm_msg *m = &r->run->msg[p.msg];
+
+		pair_write(x, m->dst, m->src, p.msg, m->bytes, false);
+	} else {
+		edm_rival_got(r, p.msg, p.bytes);
+	}
+}
+
+static void pfc_submit(void *proto, uint32_t msg)
+{
+	struct pfc *x = proto;
+	const struct edm_msg *m = &x->r.run->msg[msg];
+	bool write = m->op == EDM_WRITE;
+
+	pair_write(x, m->src, m->dst, msg,
+		   write ? m->bytes : edm_rival_request_bytes(m), !write);
+}
+
+static void pfc_event(void *proto, const struct edm_event *e)
+{
+	struct pfc *x = proto;
+
+	switch (e->kind - EDM_EV_PROTO) {
+	case EV_HOST:
+		host_next(x, e->port);
+		return;
+	case EV_DATA:
+		on_data(x, e->a);
+		return;
+	case EV_LEFT:
+		on_left(x, e->port, e->a);
+		return;
+	case EV_ARRIVED:
+		on_arrived(x, e->a);
+		return;
+	case EV_PAUSE:
+		x->host[e->port].paused = e->a != 0;
+		if (!e->a && x->host[e->port].ring != NONE)
+			host_kick(x, e->port, e->at_ps);
+		return;
+	case EV_NOTIFY:
+		edm_dcqcn_notified(&x->pair[e->a].law, &x->law, e->at_ps);
+		return;
+	default:
+		ASSERT(false);
+	}
+}
+
+static void pfc_destroy(void *proto)
+{
+	struct pfc *x = proto;
+
+	free(x->pair);
+	free(x->host);
+	free(x->input);
+	free(x->part);
+	edm_rival_release(&x->r);
+	free(x);
+}
+
+static int pfc_create(struct edm_run *run, void **out)
+{
+	struct pfc *x = calloc(1, sizeof(*x));
+	size_t n = run->c.nodes;
+	double scale = run->c.gbps / 100.0;
+
+	if (!x)
+		return -ENOMEM;
+	if (edm_rival_init(&x->r, run)) {
+		free(x);
+		return -ENOMEM;
+	}
+	x->part_free = NONE;
+	rng_init_stream(&x->rng, run->c.seed, 3);
+	edm_dcqcn_params(&x->law, run->c.gbps, run->c.published);
+	x->mark_low = run->c.published ? 400e3 * scale : 5e3;
+	x->mark_high = run->c.published ? 1600e3 * scale : 200e3;
+	x->mark_max = run->c.published ? 0.2 : 0.01;
+	x->pair = calloc(n * n, sizeof(*x->pair));
+	x->host = calloc(n, sizeof(*x->host));
+	x->input = calloc(n, sizeof(*x->input));
+	if (!x->pair || !x->host || !x->input) {
+		pfc_destroy(x);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n * n; i++) {
+		x->pair[i].head = NONE;
+		edm_dcqcn_init(&x->pair[i].law, &x->law);
+	}
+	for (size_t i = 0; i < n; i++)
+		x->host[i].ring = NONE;
+	*out = x;
+	return 0;
+}
+
+static void pfc_report(void *proto, struct edm_result *out)
+{
+	edm_rival_report(&((struct pfc *)proto)->r, out);
+}
+
+const struct edm_proto_ops edm_proto_pfc = {
+	.create = pfc_create,
+	.destroy = pfc_destroy,
+	.submit = pfc_submit,
+	.event = pfc_event,
+	.report = pfc_report,
+	.lead_ps = edm_rival_lead_ps,
+};

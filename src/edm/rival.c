@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets, links and egress ports of the rival fabrics. */
+#include "edm_rival.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	PACKETS_FIRST = 1024,
+	NONE = UINT32_MAX,
+};
+
+int edm_rival_init(struct edm_rival *r, struct edm_run *run)
+{
+	*r = (struct edm_rival){
+		.run = run,
+		.nodes = run->c.nodes,
+		.packet_size = PACKETS_FIRST,
+		.packet_free = NONE,
+	};
+	edm_path_init(&r->path, &run->c);
+	r->up = calloc(r->nodes, sizeof(*r->up));
+	r->down = calloc(r->nodes, sizeof(*r->down));
+	r->packet = malloc(PACKETS_FIRST * sizeof(*r->packet));
+	if (r->up && r->down && r->packet)
+		return 0;
+	edm_rival_release(r);
+	return -ENOMEM;
+}
+
+void edm_rival_release(struct edm_rival *r)
+{
+	free(r->up);
+	free(r->down);
+	free(r->packet);
+}
+
+void edm_rival_report(const struct edm_rival *r, struct edm_result *out)
+{
+	uint64_t block_ps = edm_block_ps(r->run->c.gbps);
+
+	out->egress_blocks_max = (r->queue_max_ps + block_ps - 1) / block_ps;
+	out->drops = r->drops;
+	out->marks = r->marks;
+	out->pauses = r->pauses;
+	out->timeouts = r->timeouts;
+	out->grants = r->grants;
+}
+
+uint32_t edm_rival_packet(struct edm_rival *r)
+{
+	uint32_t i = r->packet_free;
+
+	if (i != NONE) {
+		r->packet_free = r->packet[i].next;
+	} else {
+		if (r->packet_used == r->packet_size) {
+			r->packet_size *= 2;
+			r->packet = realloc(
+				r->packet, r->packet_size * sizeof(*r->packet));
+			ASSERT(r->packet);
+		}
+		i = r->packet_used++;
+	}
+	r->packet[i] = (struct edm_packet){.next = NONE};
+	return i;
+}
+
+void edm_rival_packet_put(struct edm_rival *r, uint32_t packet)
+{
+	r->packet[packet].next = r->packet_free;
+	r->packet_free = packet;
+}
+
+void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind)
+{
+	struct edm_packet *p = &r->packet[packet];
+	uint64_t start = edm_pipe_send(&r->up[p->src], edm_rival_now(r),
+				       p->wire_bytes * r->path.byte_ps);
+
+	edm_run_push(r->run, start + r->path.link_ps + r->path.switch_ps, kind,
+		     p->dst, packet, 0);
+}
+
+uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind)
+{
+	struct edm_packet *p = &r->packet[packet];
+	uint64_t now = edm_rival_now(r);
+	uint64_t length_ps = p->wire_bytes * r->path.byte_ps;
+	uint64_t start = edm_pipe_send(&r->down[p->dst], now, length_ps);
+
+	r->queue_max_ps = u64_max(r->queue_max_ps, start - now);
+	edm_run_push(
+		r->run,
+		start + length_ps + r->path.link_ps + r->path.receive_ps +
+			(p->part == EDM_PART_REQUEST ? r->path.send_ps : 0),
+		kind, p->dst, packet, 0);
+	return start - now;
+}
+
+void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes)
+{
+	struct edm_msg *m = &r->run->msg[msg];
+
+	m->got_bytes[0] += bytes;
+	if (m->got_bytes[0] < m->bytes)
+		return;
+	edm_run_done(r->run, msg, false);
+	edm_run_forget(r->run, msg);
+}
+
+uint64_t edm_rival_lead_ps(const struct edm_config *c)
+{
+	struct edm_path p;
+
+	edm_path_init(&p, c);
+	return p.send_ps;
+}

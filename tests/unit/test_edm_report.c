@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people give and get: traces, options, tables, charts, figures. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "edm_figure.h"
+#include "edm_options.h"
+#include "edm_sizes.h"
+#include "error.h"
+
+static char *file_with(const char *text)
+{
+	static char path[64];
+	int fd;
+
+	strcpy(path, "/tmp/test_edm_XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	return path;
+}
+
+static void test_trace_good(void **state)
+{
+	char *path = file_with("# comment\n"
+			       "0,0,1,64,0.000001\n"
+			       "\n"
+			       "1,3,2,5840,0.0000020,R\n"
+			       "2,2,3,1, 0.000002 ,W\n");
+	struct edm_arrival *a;
+	uint64_t n = 0;
+
+	assert_int_equal(edm_trace_read(path, 4, &a, &n), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(a[0].at_ps, EDM_US);
+	assert_int_equal(a[1].op, EDM_READ);
+	assert_int_equal(a[1].bytes, 5840);
+	assert_int_equal(a[2].op, EDM_WRITE);
+	free(a);
+	unlink(path);
+}
+
+static void test_trace_bad(void **state)
+{
+	static const struct {
+		const char *text, *where;
+	} row[] = {
+		{"0,0,1,64\n", ":1: expected"},
+		{"0,0,1,64,1,R,9\n", ":1: expected"},
+		{"0,0,1,64,1\nx,0,1,64,1\n", ":2: the id"},
+		{"0,4,1,64,1\n", ":1: the source"},
+		{"0,-1,1,64,1\n", ":1: the source"},
+		{"0,0.5,1,64,1\n", ":1: the source"},
+		{"0,0,4,64,1\n", ":1: the destination"},
+		{"0,1,1,64,1\n", ":1: source and destination"},
+		{"0,0,1,0,1\n", ":1: the size"},
+		{"0,0,1,1e99,1\n", ":1: the size"},
+		{"0,0,1,nan,1\n", ":1: the size"},
+		{"0,0,1,64,now\n", ":1: the start"},
+		{"0,0,1,64,-1\n", ":1: the start"},
+		{"0,0,1,64,2\n1,0,1,64,1\n", ":2: time goes backwards"},
+		{"0,0,1,64,1,X\n", ":1: the operation"},
+		{"", "no message"},
+		{"#\n\n", "no message"},
+	};
+	struct edm_arrival *a;
+	uint64_t n;
+	char *path;
+
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		path = file_with(row[i].text);
+		assert_int_equal(edm_trace_read(path, 4, &a, &n), -EINVAL);
+		if (!strstr(error_last(), row[i].where))
+			fail_msg("%s: %s", row[i].where, error_last());
+		unlink(path);
+	}
+	assert_int_equal(edm_trace_read("/nowhere/at/all", 4, &a, &n), -ENOENT);
+}
+
+static void test_trace_line_too_long(void **state)
+{
+	char text[600];
+	struct edm_arrival *a;
+	uint64_t n;
+	char *path;
+
+	memset(text, '1', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	path = file_with(text);
+	assert_int_equal(edm_trace_read(path, 4, &a, &n), -EINVAL);
+	assert_non_null(strstr(error_last(), "too long"));
+	unlink(path);
+}
+
+static void test_trace_runs(void **state)
+{
+	char *path = file_with("0,0,1,64,0.000001,W\n1,1,0,64,0.000002,R\n");
+	struct edm_result *r = malloc(sizeof(*r));
+	struct edm_config c;
+
+	assert_non_null(r);
+	edm_config_init(&c);
+	c.nodes = 2;
+	c.trace = path;
+	assert_int_equal(edm_run_all(&c, NULL, r), 0);
+	assert_int_equal(r->measured, 2);
+	assert_int_equal(r->completed, 2);
+	free(r);
+	unlink(path);
+}
+
+static void test_options(void **state)
+{
+	static const struct {
+		const char *name, *value;
+	} bad[] = {
+		{"load", "x"},	    {"load", ""},      {"load", "nan"},
+		{"nodes", "1.5"},   {"nodes", "-3"},   {"nodes", "99999999999"},
+		{"writes", "1.5"},  {"fabric", "tin"}, {"policy", ""},
+		{"pim-ns", "1e99"}, {"loss", "2"},     {"unheard-of", "1"},
+	};
+	struct edm_config c;
+
+	edm_config_init(&c);
+	for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(edm_option_set(&c, bad[i].name, bad[i].value),
+				 -EINVAL);
+		assert_non_null(strstr(error_last(), bad[i].name));
+	}
+	assert_int_equal(edm_option_set(&c, "fabric", "cxl"), 0);
+	assert_int_equal(c.proto, EDM_PROTO_CXL);
+	assert_int_equal(edm_option_set(&c, "timer-ns", "2.5"), 0);
+	assert_int_equal(c.timer_ps, 2500);
+	assert_int_equal(edm_option_set(&c, "writes", "0.25"), 0);
+	assert_int_equal(c.write_ppm, 250000);
+	assert_int_equal(edm_option_set(&c, "mirror", NULL), 0);
+	assert_true(c.mirror);
+}
+
+static void test_config_check(void **state)
+{
+	struct edm_config good, c;
+
+	edm_config_init(&good);
+	assert_int_equal(edm_config_check(&good), 0);
+#define BAD(change, word)                                         \
+	do {                                                      \
+		c = good;                                         \
+		change;                                           \
+		assert_int_equal(edm_config_check(&c), -EINVAL);  \
+		assert_non_null(strstr(error_last(), "--" word)); \
+	} while (0)
+	BAD(c.nodes = 1, "nodes");
+	BAD(c.nodes = 1025, "nodes");
+	BAD(c.gbps = 33, "gbps");
+	BAD(c.chunk_bytes = 4, "chunk");
+	BAD(c.active_max = 0, "active");
+	BAD(c.load = 0, "load");
+	BAD(c.load = 3, "load");
+	BAD(c.fixed_bytes = 0, "size");
+	BAD(c.write_ppm = 800000; c.rmw_ppm = 300000, "writes");
+	BAD(c.messages = 0, "messages");
+	BAD(c.loss_ppm = 10, "loss");
+	BAD(c.batch_bytes = 512, "batch");
+	BAD(c.cxl_credits = 1, "cxl-credits");
+	BAD(c.fail_port = 144, "fail-port");
+	BAD(c.nodes = 3; c.pattern = EDM_PATTERN_SPLIT, "pattern");
+	BAD(c.channels = 0, "channels");
+#undef BAD
+}
+
+/* The five distributions' means, as published with their traces. */
+static void test_sizes(void **state)
+{
+	static const double mean[] = {108770, 106288, 109354, 120450, 145708};
+	struct edm_config c;
+
+	edm_config_init(&c);
+	for (unsigned i = 0; i < ARRAY_LEN(mean); i++) {
+		double ratio;
+
+		c.sizes = (enum edm_sizes)(EDM_SIZES_HADOOP + i);
+		ratio = edm_sizes_mean(&c) / mean[i];
+		assert_true(ratio > 0.995 && ratio < 1.005);
+	}
+	assert_int_equal(edm_sizes_max(&c), 1216 * 1460);
+}
+
+static char *captured(const struct edm_figure_options *o,
+		      int (*make)(const struct edm_figure_options *o))
+{
+	struct edm_figure_options mine = *o;
+	struct json_out j;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	json_out_init(&j, f);
+	json_out_object(&j, NULL);
+	mine.json = &j;
+	assert_int_equal(make(&mine), 0);
+	json_out_close(&j);
+	assert_int_equal(json_out_end(&j), 0);
+	fclose(f);
+	return text;
+}
+
+static double field(const char *text, const char *row, const char *name)
+{
+	char key[64];
+	const char *at = strstr(text, row);
+
+	assert_non_null(at);
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(at, key);
+	assert_non_null(at);
+	return atof(at + strlen(key));
+}
+
+static void close_to(double a, double b, double part)
+{
+	if (a < b * (1 - part) || a > b * (1 + part))
+		fail_msg("%g is not near %g", a, b);
+}
+
+static void test_figure_6(void **state)
+{
+	struct edm_figure_options o = {.threads = 1, .seeds = 1};
+	char *text;
+
+	edm_config_init(&o.base);
+	text = captured(&o, edm_figure_6);
+	close_to(field(text, "\"A\"", "formula_edm"), 22.98, 0.001);
+	close_to(field(text, "\"A\"", "formula_rdma"), 11.84, 0.001);
+	close_to(field(text, "\"B\"", "formula_edm"), 7.37, 0.001);
+	close_to(field(text, "\"F\"", "formula_rdma"), 9.19, 0.002);
+	close_to(field(text, "\"A\"", "both_edm"), 5.87, 0.002);
+	close_to(field(text, "\"B\"", "both_rdma"), 2.95, 0.002);
+	close_to(field(text, "\"F\"", "both_ratio"), 1.09, 0.005);
+	/* Formula and simulation agree where both count all blocks. */
+	close_to(field(text, "\"B\"", "sim_edm"),
+		 field(text, "\"B\"", "both_edm"), 0.03);
+	close_to(field(text, "\"F\"", "sim_edm"),
+		 field(text, "\"F\"", "both_edm"), 0.03);
+	free(text);
+}
+
+static void test_figure_7(void **state)
+{
+	static const struct {
+		const char *row;
+		double edm, cxl;
+	} row[] = {{"100:10", 113, 105},
+		   {"66:34", 196, 166},
+		   {"50:50", 253, 207},
+		   {"34:66", 310, 249},
+		   {"10:100", 393, 310}};
+	struct edm_figure_options o = {.threads = 1, .seeds = 1};
+	char *text;
+
+	edm_config_init(&o.base);
+	text = captured(&o, edm_figure_7);
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		close_to(field(text, row[i].row, "model_edm"), row[i].edm,
+			 0.005);
+		close_to(field(text, row[i].row, "model_cxl"), row[i].cxl,
+			 0.005);
+	}
+	assert_true(edm_figure_7_worst() <= 1.3);
+	free(text);
+}
+
+/* Every figure runs and writes its chart. */
+static void test_figures_run(void **state)
+{
+	struct edm_figure_options o = {
+		.messages = 600, .long_messages = 40, .threads = 2, .seeds = 2};
+	char dir[] = "/tmp/test_edm_XXXXXX", path[64];
+	char *text;
+
+	assert_non_null(mkdtemp(dir));
+	edm_config_init(&o.base);
+	o.base.nodes = 8;
+	o.out = dir;
+	text = captured(&o, edm_figure_8a);
+	assert_non_null(strstr(text, "\"edm literal\""));
+	assert_non_null(strstr(text, "\"golden\":1.35"));
+	free(text);
+	text = captured(&o, edm_figure_8b);
+	assert_non_null(strstr(text, "\"memcached\""));
+	free(text);
+	text = captured(&o, edm_figure_fault);
+	close_to(field(text, "first switch dies", "undelivered") + 1, 1, 0);
+	free(text);
+	snprintf(path, sizeof(path), "%s/figure8b.svg", dir);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/figure8a-write.svg", dir);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/figure8a-read.svg", dir);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/figure8a-mix.svg", dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void test_chart_unwritable(void **state)
+{
+	static const char *const x[] = {"a"};
+	const double y[] = {1};
+	const struct edm_chart c = {.title = "t",
+				    .x_label = "x",
+				    .y_label = "y",
+				    .x = x,
+				    .points = 1,
+				    .series = 1,
+				    .name = {"s"},
+				    .y = y};
+
+	assert_int_equal(edm_chart_write(&c, "/nowhere/at/all", "n"), -ENOENT);
+	assert_non_null(strstr(error_last(), "--out"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trace_good),
+		cmocka_unit_test(test_trace_bad),
+		cmocka_unit_test(test_trace_line_too_long),
+		cmocka_unit_test(test_trace_runs),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_config_check),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_figure_6),
+		cmocka_unit_test(test_figure_7),
+		cmocka_unit_test(test_figures_run),
+		cmocka_unit_test(test_chart_unwritable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cluster simulation: lone messages to the picosecond, steady state against
+ * an independent model, and nothing lost in any fabric. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "edm_fabric.h"
+#include "edm_jobs.h"
+#include "edm_timing.h"
+#include "rng.h"
+
+static struct edm_point run(const struct edm_config *c)
+{
+	struct edm_result *r = malloc(sizeof(*r));
+	struct edm_unloaded *u;
+	struct edm_point p;
+
+	assert_non_null(r);
+	assert_int_equal(edm_unloaded_create(&u), 0);
+	assert_int_equal(edm_run_all(c, u, r), 0);
+	edm_point_of(&p, r);
+	edm_unloaded_destroy(u);
+	free(r);
+	return p;
+}
+
+static uint64_t delivered_ps;
+
+static void deliver(void *owner, uint64_t tag, uint64_t at_ps)
+{
+	*(uint64_t *)owner += tag;
+	delivered_ps = at_ps;
+}
+
+static void note_done(void *owner, uint32_t msg, uint64_t turn)
+{
+	delivered_ps = edm_queue_now(((struct edm_run *)owner)->q);
+}
+
+/* By simulation, not by formula. */
+static uint64_t lone_ps(struct edm_config *c, enum edm_op op, uint32_t bytes)
+{
+	struct edm_result *r = calloc(1, sizeof(*r));
+	struct edm_run *one;
+	uint64_t ps;
+
+	assert_non_null(r);
+	c->nodes = 3;
+	assert_int_equal(edm_run_create(c, r, &one), 0);
+	(void)edm_run_submit(one, &(struct edm_arrival){.at_ps = EDM_US,
+							.bytes = bytes,
+							.src = 2,
+							.dst = 0,
+							.op = op});
+	one->on_done = note_done;
+	one->owner = one;
+	edm_run_until(one, EDM_NEVER - 1);
+	ps = delivered_ps - EDM_US;
+	edm_run_destroy(one);
+	free(r);
+	return ps;
+}
+
+/* Table 1 is the time of the first block; the others follow at line rate. */
+static void test_lone_messages(void **state)
+{
+	struct edm_config c;
+
+	edm_config_init(&c);
+	assert_int_equal(lone_ps(&c, EDM_WRITE, 64), 296960 + 9 * 640);
+	assert_int_equal(lone_ps(&c, EDM_READ, 64), 299520 + (1 + 8) * 640);
+	/* 23 chunks: 34 + 21 x 33 + 27 blocks without a gap, 778.9 ns. */
+	assert_int_equal(lone_ps(&c, EDM_WRITE, 5840), 296960 + 753 * 640);
+	assert_int_equal(lone_ps(&c, EDM_RMW, 8), 299520 + (3 + 1) * 640);
+	c.gbps = 25;
+	assert_int_equal(lone_ps(&c, EDM_WRITE, 64), 296960 + 9 * 2560);
+	c.asic = true;
+	c.gbps = 100;
+	assert_true(lone_ps(&c, EDM_WRITE, 64) < 273000 + 9 * 640);
+}
+
+static void test_formula_is_simulation(void **state)
+{
+	static const uint32_t bytes[] = {1,   8,    63,	  64,	 255,
+					 256, 257,  1024, 5840,	 99999,
+					 300, 4096, 2,	  100000};
+	struct edm_config c;
+
+	edm_config_init(&c);
+	for (int md = EDM_MD_DATA; md <= EDM_MD_CONTROL; md++) {
+		c.md = (enum edm_md)md;
+		for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
+			for (int op = EDM_WRITE; op <= EDM_READ; op++)
+				assert_int_equal(
+					lone_ps(&c, (enum edm_op)op, bytes[i]),
+					edm_timing_alone_ps(&c, (enum edm_op)op,
+							    bytes[i]));
+	}
+}
+
+/* The rivals' totals are Table 1's, plus serialization. */
+static void test_rivals_table1(void **state)
+{
+	static const struct {
+		enum edm_proto proto;
+		uint64_t write_ps;
+	} row[] = {
+		{EDM_PROTO_DCTCP, 1889840},
+		{EDM_PROTO_PFABRIC, 1889840},
+		{EDM_PROTO_PFC, 1017840},
+	};
+	struct edm_config c;
+
+	edm_config_init(&c);
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		c.proto = row[i].proto;
+		assert_int_equal(lone_ps(&c, EDM_WRITE, 64),
+				 row[i].write_ps + 64 * 80);
+		assert_int_equal(lone_ps(&c, EDM_READ, 64),
+				 2 * row[i].write_ps + (64 + 8) * 80);
+	}
+}
+
+/*
+ * The literal matching against a separate model of it: 144 ports, 64 B in ten
+ * blocks, no time for control; published there: mean waits of 11.1 ns at 0.6
+ * and 30.6 ns at 0.8 (17.4 at 0.7).
+ */
+struct oracle {
+	struct edm_queue *q;
+	uint64_t born[1 << 17];
+	double wait_ps;
+	uint64_t counted, first;
+};
+
+static void oracle_grant(void *owner, const struct edm_grant *g)
+{
+	struct oracle *o = owner;
+
+	if (g->handle < o->first)
+		return;
+	o->wait_ps += (double)(g->issue_ps - o->born[g->handle]);
+	o->counted++;
+}
+
+static void oracle_wake(void *owner, uint64_t at_ps, uint32_t token)
+{
+	struct oracle *o = owner;
+
+	edm_queue_push(o->q, at_ps, 1, 0, token, 0);
+}
+
+static double oracle_wait_ns(double rho)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+	struct edm_sched_config sc;
+	struct edm_sched *s;
+	struct edm_config c;
+	struct edm_event e;
+	struct rng r;
+	double at = 1e6, wait;
+	uint32_t n = ARRAY_LEN(o->born), next = 0;
+
+	assert_non_null(o);
+	edm_config_init(&c);
+	c.charge_control = false;
+	edm_config_sched(&c, &sc);
+	sc.active_max = 1000;
+	sc.grant = oracle_grant;
+	sc.wake = oracle_wake;
+	sc.owner = o;
+	o->first = n / 5;
+	rng_init(&r, 7);
+	assert_int_equal(edm_queue_create(20, &o->q), 0);
+	assert_int_equal(edm_sched_create(&sc, &s), 0);
+	edm_queue_push(o->q, (uint64_t)at, 0, 0, 0, 0);
+	while (edm_queue_pop(o->q, &e)) {
+		struct edm_demand d = {
+			.handle = next, .bytes = 64, .first_extra_bytes = 8};
+
+		if (e.kind == 1) {
+			edm_sched_wake(s, e.at_ps, e.a);
+			continue;
+		}
+		if (next == n)
+			continue;
+		d.src = (uint16_t)rng_below(&r, 144);
+		d.dst = (uint16_t)((d.src + 1 + rng_below(&r, 143)) % 144);
+		o->born[next++] = e.at_ps;
+		assert_int_equal(edm_sched_notify(s, e.at_ps, &d), 0);
+		at += -log(1 - rng_double(&r)) * 6400 / 144 / rho;
+		edm_queue_push(o->q, (uint64_t)at, 0, 0, 0, 0);
+	}
+	wait = o->wait_ps / (double)o->counted / 1000;
+	edm_sched_destroy(s);
+	edm_queue_destroy(o->q);
+	free(o);
+	return wait;
+}
+
+static void test_steady_state(void **state)
+{
+	static const struct {
+		double rho, wait_ns;
+	} row[] = {{0.4, 4.7}, {0.6, 11.1}, {0.7, 17.4}, {0.8, 30.6}};
+
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		double ratio = (303.4 + oracle_wait_ns(row[i].rho)) /
+			       (303.4 + row[i].wait_ns);
+
+		if (ratio < 0.95 || ratio > 1.05)
+			fail_msg("load %.1f: %.3f of the model", row[i].rho,
+				 ratio);
+	}
+}
+
+/* Every arrival completes, in every fabric, with every discipline. */
+static void test_conservation(void **state)
+{
+	struct edm_config c;
+
+	edm_config_init(&c);
+	c.nodes = 24;
+	c.messages = 4000;
+	c.write_ppm = 450000;
+	c.rmw_ppm = 100000;
+	for (int p = 0; p < EDM_PROTO_COUNT; p++) {
+		for (int s = EDM_SIZES_FIXED; s <= EDM_SIZES_HADOOP; s++) {
+			struct edm_point r;
+
+			c.proto = (enum edm_proto)p;
+			c.sizes = (enum edm_sizes)s;
+			c.load = s == EDM_SIZES_FIXED ? 0.7 : 0.4;
+			c.messages = s == EDM_SIZES_FIXED ? 4000 : 300;
+			c.policy = s == EDM_SIZES_FIXED ? EDM_FCFS : EDM_SRPT;
+			r = run(&c);
+			assert_int_equal(r.measured, c.messages * 8 / 10);
+			assert_int_equal(r.completed, r.measured);
+			assert_true(r.own > 0.98);
+		}
+	}
+}
+
+static void test_disciplines(void **state)
+{
+	double common[4];
+	struct edm_config c;
+
+	edm_config_init(&c);
+	c.nodes = 48;
+	c.sizes = EDM_SIZES_HADOOP;
+	c.policy = EDM_SRPT;
+	c.load = 0.4;
+	c.write_ppm = 500000;
+	c.messages = 1200;
+	for (int d = EDM_ASYNC; d <= EDM_PIM; d++) {
+		struct edm_point r;
+
+		c.discipline = (enum edm_discipline)d;
+		r = run(&c);
+		assert_int_equal(r.completed, r.measured);
+		common[d] = r.common;
+		/* The switch holds a few chunks' worth, not more. */
+		assert_true(r.egress_blocks_max <= 4 * 34);
+	}
+	/* The literal matching inverts priorities. */
+	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_RESERVE]);
+	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_SLOT]);
+}
+
+static void test_same_seed_same_run(void **state)
+{
+	struct edm_config c;
+	struct edm_point a, b;
+
+	edm_config_init(&c);
+	c.nodes = 16;
+	c.messages = 3000;
+	c.write_ppm = 500000;
+	a = run(&c);
+	b = run(&c);
+	assert_true(a.mean_ns == b.mean_ns && a.events == b.events);
+	c.seed = 2;
+	b = run(&c);
+	assert_true(a.mean_ns != b.mean_ns);
+}
+
+static void test_options_of_edm(void **state)
+{
+	struct edm_config c;
+	struct edm_point plain, r;
+
+	edm_config_init(&c);
+	c.nodes = 8;
+	c.messages = 5000;
+	c.load = 0.8;
+	plain = run(&c);
+	c.ip_load_ppm = 1000000;
+	r = run(&c);
+	/* Four transmitters, at most a block of a frame at each; what is late
+	 * also makes others late. */
+	assert_true(r.mean_ns > plain.mean_ns);
+	assert_true(r.mean_ns < plain.mean_ns + 6);
+	c.ip_load_ppm = 0;
+	c.active_max = 1;
+	r = run(&c);
+	assert_true(r.mean_ns > plain.mean_ns);
+	assert_int_equal(r.completed, r.measured);
+	c.batch_bytes = 256;
+	r = run(&c);
+	assert_int_equal(r.completed, r.measured);
+	c.batch_bytes = 0;
+	c.active_max = 3;
+	c.pattern = EDM_PATTERN_INCAST;
+	r = run(&c);
+	assert_int_equal(r.completed, r.measured);
+	c.pattern = EDM_PATTERN_SKEW;
+	r = run(&c);
+	assert_int_equal(r.completed, r.measured);
+	c.pattern = EDM_PATTERN_SPLIT;
+	r = run(&c);
+	assert_int_equal(r.completed, r.measured);
+}
+
+/* Below something else: the owner's clock drives it. */
+static void test_link_model(void **state)
+{
+	struct edm_config c;
+	struct edm_fabric *f;
+	uint64_t sum = 0;
+
+	edm_config_init(&c);
+	c.nodes = 4;
+	assert_int_equal(edm_fabric_create(&c, deliver, &sum, &f), 0);
+	assert_int_equal(edm_fabric_next_ps(f), EDM_NEVER);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 1, 2, 64, 40), 0);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 0, 64, 2), 0);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 3, 64, 2), -EINVAL);
+	while (edm_fabric_next_ps(f) != EDM_NEVER)
+		edm_fabric_run(f, edm_fabric_next_ps(f));
+	assert_int_equal(sum, 42);
+	assert_int_equal(delivered_ps, EDM_US + 296960 + 9 * 640);
+	edm_fabric_destroy(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lone_messages),
+		cmocka_unit_test(test_formula_is_simulation),
+		cmocka_unit_test(test_rivals_table1),
+		cmocka_unit_test(test_steady_state),
+		cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_disciplines),
+		cmocka_unit_test(test_same_seed_same_run),
+		cmocka_unit_test(test_options_of_edm),
+		cmocka_unit_test(test_link_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
