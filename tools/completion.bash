@@ -21,12 +21,15 @@ _aquifer() {
 		[[ -z $command ]] && names+=" --verbose --log-json --config"
 	elif [[ $previous == --nic ]]; then
 		names="soft hw auto"
+	elif [[ $previous == --facade ]]; then
+		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
+		[[ $command == exec ]] && names+=" --facade"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
