@@ -27,6 +27,8 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $previous == --facade ]]; then
+		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
@@ -36,6 +38,7 @@ _aquifer() {
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
+		[[ $command == exec ]] && names+=" --facade"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
