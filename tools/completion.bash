@@ -23,6 +23,12 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
+	elif [[ $command == region && $previous == region ]]; then
+		names="create list stat resize delete"
+	elif [[ $command == up || $command == down || $command == status ]] &&
+		[[ $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
 	elif [[ $command == exec && $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
@@ -30,6 +36,9 @@ _aquifer() {
 		names="--help --json"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == top ]] && names+=" --once --interval"
+		[[ $command == region ]] &&
+			names+=" --nodes --stripe --node --timeout"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
