@@ -203,6 +203,18 @@ static COLD bool refused(struct udp_port *u, int err)
 	return true;
 }
 
+/* The first message; a plain one takes the short way into the kernel. */
+static ssize_t send_one(struct udp_port *u)
+{
+	const struct msghdr *hdr = &u->tx.msgs[0].msg_hdr;
+
+	if (hdr->msg_iovlen == 1 && !hdr->msg_controllen)
+		return sendto(u->fd, hdr->msg_iov->iov_base,
+			      hdr->msg_iov->iov_len, MSG_DONTWAIT,
+			      hdr->msg_name, hdr->msg_namelen);
+	return sendmsg(u->fd, hdr, MSG_DONTWAIT);
+}
+
 HOT void udp_tx_flush(struct udp_port *u)
 {
 	struct udp_tx *tx = &u->tx;
@@ -212,10 +224,7 @@ HOT void udp_tx_flush(struct udp_port *u)
 		int sent = 0;
 
 		if (n == 1)
-			sent = sendmsg(u->fd, &tx->msgs[0].msg_hdr,
-				       MSG_DONTWAIT) < 0
-				       ? -1
-				       : 1;
+			sent = send_one(u) < 0 ? -1 : 1;
 		else if (n)
 			sent = sendmmsg(u->fd, tx->msgs, n, MSG_DONTWAIT);
 		if (UNLIKELY(sent < 0)) {
