@@ -26,6 +26,8 @@ _aquifer() {
 		return
 	else
 		names="--help --json"
+		[[ $command == memory ]] &&
+			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
