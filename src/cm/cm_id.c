@@ -34,7 +34,7 @@ static int choose_number(struct cm_id *id)
 
 		if (cm.by_number[n & (CM_ID_MAX - 1)])
 			continue;
-		n &= (1u << (32 - 10)) - 1;
+		n &= NUMBER_MASK;
 		if (!n)
 			continue;
 		cm_conn_init(&id->conn, &cm_id_conn_ops, n);

@@ -140,7 +140,7 @@ struct cm_id {
 	uint16_t dst_port;
 	uint8_t ack_timeout;
 	uint8_t tos;
-	uint32_t psn; /* of our queue pair */
+	uint32_t psn; /* at which our queue pair begins to receive */
 	struct ibv_ece local_ece;
 	struct ibv_ece remote_ece;
 	struct ibv_sa_path_rec path_rec;

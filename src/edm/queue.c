@@ -5,9 +5,10 @@
  * the ring's events are always earlier than the heap's, and events of one time
  * keep their order.
  *
- * Why not the 4-ary heap of the simulator's event queue: with the 3,000 events
- * that 144 ports keep in flight, it was measured at a third of this speed
- * (docs/edm.md has the numbers and the command).
+ * Why not the 4-ary heap of the simulator's event queue: events there are
+ * embedded in their owners, and a message has several at once. The ring is also
+ * faster: 35 against 22 million events per second with 3,000 waiting, 32
+ * against 18 with 10,000 (delays up to 150 ns, one core of the same machine).
  */
 #include <errno.h>
 #include <stdlib.h>

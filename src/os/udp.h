@@ -35,6 +35,7 @@ enum {
 		4, /* polls with one message before a second is asked for */
 	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
+	UDP_LONE_MAX = 256,	    /* then GRO is not worth its cost */
 	/* Identifications below it are what a GSO send has: not suspicious. */
 	UDP_ID_SMALL = UDP_SEGS_MAX,
 };
@@ -90,6 +91,8 @@ struct udp_rx {
 	uint32_t segment;
 	unsigned polls; /* that got one message and did not ask for another */
 	bool streaming; /* the last poll got several messages */
+	bool gro;	/* the kernel may put several packets into one */
+	unsigned lone;	/* messages of one packet in a row */
 	union udp_addr from;
 	union udp_control control;
 };
@@ -124,6 +127,7 @@ int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
 
 /* udp_socket.c */
 int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
+void udp_socket_set_gro(struct udp_port *u, bool on);
 /* The MTU of the way to an address, 0 when it is not known. */
 uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to);
 void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);

@@ -258,6 +258,21 @@ static unsigned hand_up(struct udp_port *u, unsigned budget)
 	return n;
 }
 
+/* GRO costs a lone packet 0.2 us on its way through the kernel: it is on only
+ * while there is something to put together. */
+static void watch_stream(struct udp_port *u, unsigned frames, unsigned messages)
+{
+	struct udp_rx *rx = &u->rx;
+
+	rx->streaming = messages > 1;
+	if (frames > messages || messages > 1)
+		rx->lone = 0;
+	else
+		rx->lone++;
+	if (rx->gro ? rx->lone > UDP_LONE_MAX : messages > 1)
+		udp_socket_set_gro(u, !rx->gro);
+}
+
 /*
  * Asking in vain costs as much as a short message, and the answer to the one
  * that came has to wait for it. So a second message is asked for when the last
@@ -281,6 +296,6 @@ HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 		n += hand_up(u, budget - n);
 	}
 	if (messages)
-		rx->streaming = messages > 1;
+		watch_stream(u, n, messages);
 	return n;
 }

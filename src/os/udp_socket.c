@@ -131,6 +131,13 @@ static uint32_t window_of_buffer(int fd)
 	return u32_min((uint32_t)bytes / 4, UDP_WINDOW_MAX) | 1;
 }
 
+void udp_socket_set_gro(struct udp_port *u, bool on)
+{
+	(void)set(u->fd, IPPROTO_UDP, UDP_GRO, on);
+	u->rx.gro = on;
+	u->rx.lone = 0;
+}
+
 static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
@@ -155,7 +162,7 @@ static int set_options(struct udp_port *u)
 	}
 	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	(void)set(fd, IPPROTO_UDP, UDP_GRO, 1);
+	udp_socket_set_gro(u, true);
 	/* Known to the kernel, and not set for all sends. */
 	u->tx.gso = set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
 	return 0;

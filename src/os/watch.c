@@ -22,26 +22,23 @@ void watch_start(struct watch *w)
 	if (w->polled || h->polled_count == ARRAY_LEN(h->polled))
 		return;
 	w->polled = true;
+	h->has_net = true;
 	host_poll_add(h, w->path);
-	w->armed = false;
-	watch_arm(w, true);
 }
 
 void watch_event(struct watch *w)
 {
-	if (w->polled)
-		w->armed = false;
-	else
-		watch_start(w);
+	watch_start(w);
+	watch_arm(w, false);
 }
 
 void watch_arm(struct watch *w, bool on)
 {
-	struct epoll_event ev = {.data.ptr = w};
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	if (!w->polled || w->armed == on)
 		return;
-	ev.events = on ? EPOLLIN | EPOLLONESHOT : 0;
-	if (epoll_ctl(w->path->host->epoll_fd, EPOLL_CTL_MOD, w->fd, &ev) == 0)
+	if (epoll_ctl(w->path->host->epoll_fd,
+		      on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, w->fd, &ev) == 0)
 		w->armed = on;
 }

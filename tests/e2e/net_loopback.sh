@@ -37,3 +37,13 @@ pair "$a" "$a" ib_send_lat -s 64 -n 200
 export AQUIFER_NIC_LOSS_PPM=10000
 pair "$a" "$b" ib_read_bw -s 65536 -n 200
 pair "$a" "$b" ib_write_bw -s 65536 -n 200
+unset AQUIFER_NIC_LOSS_PPM
+
+# Several NICs, one per address, each named after its place in the list.
+AQUIFER_NIC_ADDRESSES=127.0.0.1,$b soft ibv_devinfo -v >"$TMP/info"
+grep -q "hca_id:.*aq1" "$TMP/info" || fail "no second NIC"
+grep -q "ffff:$b" "$TMP/info" || {
+	cat "$TMP/info"
+	fail "the second NIC has not the second address"
+}
+echo "ok: two NICs"

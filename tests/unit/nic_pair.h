@@ -129,6 +129,9 @@ static int pair_path_open(struct env *env, const struct env_addr *dst,
 	struct pair *p = container_of(env, struct pair_env, env)->pair;
 	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
 
+	/* Management is sent to whoever has the address. */
+	if (qpn == NIC_GSI_INDEX)
+		slot = dst->ip[15];
 	if (slot != 1 && slot != 2)
 		return -EHOSTUNREACH;
 	*path = (struct env_path *)&p->side[slot - 1];

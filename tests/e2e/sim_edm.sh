@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `aquifer sim edm`: figures as tables, JSON and SVG; errors name the option or
+# the line of the trace.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+edm() {
+	"$AQUIFER" sim edm --quiet "$@"
+}
+
+expect 0 edm --nodes 16 --messages 2000
+grep -q 'undelivered *0$' "$TMP/out" || fail "messages were lost"
+expect 0 edm --nodes 16 --messages 2000 --fabric cxl --json --seeds 2
+[[ $(json "$TMP/out" 'd["run"][0]["measure"]') == mean_ns ]] ||
+	fail "no mean in the JSON"
+for figure in table1 5 7; do
+	expect 0 edm --figure "$figure"
+	expect 0 edm --figure "$figure" --json
+	json "$TMP/out" 'd["sim"]' >/dev/null || fail "figure $figure: no JSON"
+done
+expect 0 edm --figure 8b --nodes 8 --long-messages 30 --out "$TMP"
+grep -q '</svg>' "$TMP/figure8b.svg" || fail "no chart"
+
+# A progress bar goes to stderr, and only there.
+expect 0 "$AQUIFER" sim edm --nodes 8 --messages 500
+grep -q '###' "$TMP/err" || fail "no progress"
+grep -q '###' "$TMP/out" && fail "progress on stdout"
+
+expect 2 edm --load much
+grep -q -- '--load' "$TMP/err" || fail "no name of the option"
+expect 2 edm --nodes 5000
+expect 2 edm --figure 12
+expect 2 edm --out /nowhere/at/all
+expect 2 edm --frob
+expect 2 edm --load
+printf '0,0,1,64,0.000001\n1,0,1,sixty,0.000002\n' >"$TMP/trace"
+expect 1 edm --trace "$TMP/trace"
+grep -q 'trace:2: the size' "$TMP/err" || fail "no line of the trace"
+printf '0,0,1,64,0.000001,R\n1,0,1,640,0.000002,W\n' >"$TMP/trace"
+expect 0 edm --trace "$TMP/trace"
+grep -q 'measured *2$' "$TMP/out" || fail "the trace has two messages"
