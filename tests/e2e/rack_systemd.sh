@@ -16,6 +16,7 @@ if grep -q aquifer "$TMP/out"; then
 	fail "systemd-analyze"
 fi
 line=$(sed -n 's/^ExecStart=//p' "$unit")
+# shellcheck disable=SC2016 # the words of systemd, not of the shell
 words=$(sed 's/%i/m0/; s/\${SIZE}/1G/; s/\$OPTIONS//' <<<"$line")
 read -ra words <<<"$words"
 expect 0 "${words[@]}" --help
