@@ -174,7 +174,11 @@ if check build-fuzz build_fuzz; then
 	check fuzz tools/fuzz build-fuzz "$seconds" || true
 fi
 
-suite e2e build --suite e2e
+if ((full)); then
+	suite e2e build --suite e2e
+else
+	suite e2e build --suite e2e --no-suite long
+fi
 
 if ((full)); then
 	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
