@@ -34,6 +34,8 @@ _aquifer() {
 		return
 	else
 		names="--help --json"
+		[[ $command == memory ]] &&
+			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
