@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds every variant and runs every suite, cheap
-# ones first. --full: longer fuzzing, 1,000 seeds, the benchmarks.
+# ones first. --full: longer fuzzing, 1,000 seeds, all guests, the benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tools/setup.sh
@@ -90,7 +90,7 @@ all_c() {
 
 all_shell() {
 	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/*.sh \
-		tools/*.bash tests/e2e/*.sh
+		tools/*.bash tests/e2e/*.sh tests/e2e/vm/*.sh
 }
 
 format_check() {
@@ -173,6 +173,12 @@ if check build-fuzz build_fuzz; then
 fi
 
 suite e2e build --suite e2e
+if ((full)); then
+	need_packages vm
+	suite vm build --suite vm
+elif command -v qemu-system-x86_64 >/dev/null; then
+	suite vm build --suite vm --no-suite long
+fi
 
 if ((full)); then
 	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
