@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds every variant and runs every suite, cheap
-# ones first. --full: longer fuzzing, 1,000 seeds, the benchmarks.
+# ones first. --full: longer fuzzing, 1,000 seeds, all guests, the benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tools/setup.sh
@@ -90,7 +90,7 @@ all_c() {
 
 all_shell() {
 	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/*.sh \
-		tools/*.bash tests/e2e/*.sh
+		tools/*.bash tests/e2e/*.sh tests/e2e/vm/*.sh
 }
 
 format_check() {
@@ -176,8 +176,13 @@ fi
 
 if ((full)); then
 	suite e2e build --suite e2e
+	need_packages vm
+	suite vm build --suite vm
 else
 	suite e2e build --suite e2e --no-suite long
+	if command -v qemu-system-x86_64 >/dev/null; then
+		suite vm build --suite vm --no-suite long
+	fi
 fi
 
 if ((full)); then

@@ -6,7 +6,6 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C
 cd /run/share || exit 1
 ip link set lo up
-ulimit -l unlimited
 
 run_job() {
 	bash "job.$1" >"log.$1" 2>&1 </dev/null

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../net_lib.sh"
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 VM_HOST=10.88.0.1
+# shellcheck disable=SC2034 # for who sources us
 VM_GUEST=10.88.0.2
 VM_JOB=0
 
