@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds every variant and runs every suite, cheap
-# ones first. --full: longer fuzzing, 1,000 seeds, the benchmarks.
+# ones first. --full: longer fuzzing, 1,000 seeds, all guests, the benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tools/setup.sh
@@ -90,7 +90,7 @@ all_c() {
 
 all_shell() {
 	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/*.sh \
-		tools/*.bash tests/e2e/*.sh
+		tools/*.bash tests/e2e/*.sh tests/e2e/vm/*.sh
 }
 
 format_check() {
@@ -131,7 +131,7 @@ tsan_wrapper() {
 # The threaded rooms, without what TSan cannot run.
 tsan_names() {
 	meson test -C build-tsan --list --suite base --suite os --suite nic \
-		--suite verbs 2>/dev/null | sed -n 's,.* / ,,p' |
+		--suite verbs --suite client 2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
 }
 
@@ -149,8 +149,10 @@ suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
 	# Long runs find nothing more in there, but take four times as long.
+	short=(--no-suite long)
+	((full)) || short+=(--no-suite cm-e2e --no-suite net-e2e)
 	suite asan build-asan --suite unit --suite fuzz --suite sim \
-		--suite e2e --no-suite long
+		--suite e2e "${short[@]}"
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)
@@ -172,7 +174,16 @@ if check build-fuzz build_fuzz; then
 	check fuzz tools/fuzz build-fuzz "$seconds" || true
 fi
 
-suite e2e build --suite e2e
+if ((full)); then
+	suite e2e build --suite e2e
+	need_packages vm
+	suite vm build --suite vm
+else
+	suite e2e build --suite e2e --no-suite long
+	if command -v qemu-system-x86_64 >/dev/null; then
+		suite vm build --suite vm --no-suite long
+	fi
+fi
 
 if ((full)); then
 	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||

@@ -107,6 +107,15 @@ int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 int aqdv_free(struct ibv_context *context, void *addr);
 
 /*
+ * Whether the process at the other end of a connection is known to be gone: 1
+ * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
+ * knows, and only where the way to the peer has an end that shows, as between
+ * processes of one host; it is for the side that never sends and would not
+ * find out otherwise.
+ */
+int aqdv_peer_gone(struct ibv_qp *qp);
+
+/*
  * The general services queue pair of the device (QP1), for who speaks the
  * management protocols; `init` asks for a UD queue pair. It receives what is
  * sent to its own number and what is sent to the number 1. NULL with errno

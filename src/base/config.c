@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config_named.h"
 #include "error.h"
 #include "log.h"
 
@@ -26,6 +27,7 @@ struct value {
 
 struct config {
 	struct value *values; /* one per key */
+	struct config_named_set *named;
 };
 
 /* Keeps a value unless a stronger one is there; checks it in any case. */
@@ -151,8 +153,14 @@ void config_destroy(struct config *c)
 {
 	if (!c)
 		return;
+	config_named_set_free(c->named);
 	free(c->values);
 	free(c);
+}
+
+struct config_named_set *config_named_set_of(const struct config *c)
+{
+	return c->named;
 }
 
 /* What the reader and the handler of inih share while a file is read. */
@@ -163,6 +171,18 @@ struct loading {
 	unsigned line; /* inih's own count is not given to its handler */
 	int err;       /* the first error; the rest is not looked at */
 };
+
+/* inih tells of keys only, but a section without any counts too. */
+static void note_section(struct loading *l, const char *line)
+{
+	char section[64];
+
+	if (sscanf(line, "[%63[^]\n]]", section) != 1 ||
+	    !config_section_is_named(section))
+		return;
+	if (config_named_begin(&l->c->named, section))
+		l->err = error_prefix(-EINVAL, "%s:%u: ", l->name, l->line);
+}
 
 /* One line for inih, without leading blanks: it would take an indented key for
  * the continuation of the value above. */
@@ -184,7 +204,8 @@ static char *read_line(char *buf, int size_bytes, void *stream)
 	}
 	blanks = strspn(buf, " \t");
 	memmove(buf, buf + blanks, len - blanks + 1);
-	return buf;
+	note_section(l, buf);
+	return l->err ? NULL : buf;
 }
 
 static int take_entry(void *user, const char *section, const char *key,
@@ -197,6 +218,11 @@ static int take_entry(void *user, const char *section, const char *key,
 	if (l->err)
 		return 0;
 	snprintf(where, sizeof(where), "%s:%u", l->name, l->line);
+	if (config_section_is_named(section)) {
+		if (config_named_take(&l->c->named, section, key, text))
+			l->err = error_prefix(-EINVAL, "%s: ", where);
+		return l->err == 0;
+	}
 	index = config_key_find(section, key);
 	if (index < 0) {
 		l->err = error_prefix(-EINVAL, "%s: ", where);

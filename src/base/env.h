@@ -80,6 +80,12 @@ struct env_ops {
 	uint32_t (*path_window_bytes)(struct env *env, struct env_path *path);
 
 	/*
+	 * Frames that were sent on this path have not been looked at by the
+	 * peer yet: it is slow, not deaf. NULL where nobody can tell.
+	 */
+	bool (*path_unread)(struct env *env, struct env_path *path);
+
+	/*
 	 * The direct port, NULL in an env without one. direct_find returns the
 	 * mapping of `rkey` for the connection local qpn -> remote qpn, or NULL
 	 * when there is none (yet): the frame path must be used. It may start

@@ -44,6 +44,12 @@ int cmd_version(const struct cli_command *self, int argc, char **argv);
 int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
+int cmd_memory(const struct cli_command *self, int argc, char **argv);
+int cmd_up(const struct cli_command *self, int argc, char **argv);
+int cmd_down(const struct cli_command *self, int argc, char **argv);
+int cmd_status(const struct cli_command *self, int argc, char **argv);
+int cmd_top(const struct cli_command *self, int argc, char **argv);
+int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_bench(const struct cli_command *self, int argc, char **argv);
 int cmd_sim(const struct cli_command *self, int argc, char **argv);
 

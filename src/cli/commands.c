@@ -28,6 +28,38 @@ const struct cli_command cli_commands[] = {
 	 "            and do not run it\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},
+	{"memory", cmd_memory, "serve memory to the rack, until a signal",
+	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
+	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "  --size    limit of the pool: 512M, 8G\n"
+	 "  --name    the node's name (default m0)\n"
+	 "  --rack    the rack it belongs to (default: as configured)\n"
+	 "  --listen  serve HTTP here too, beside the unix socket\n"
+	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --json    say what was started as one JSON object\n"},
+	{"up", cmd_up, "start the rack's memory nodes on this machine",
+	 "[RACK.INI] [--json]\n"
+	 "Without a file, or without [memory NAME] sections in it: one node, "
+	 "m0, of 1 GiB.\n"
+	 "Logs are in the runtime directory, which 'aquifer info' shows.\n"},
+	{"down", cmd_down, "end what 'up' started",
+	 "[RACK.INI] [--json]\n"
+	 "SIGTERM first, SIGKILL after 10 seconds.\n"},
+	{"status", cmd_status, "show nodes, pools and regions",
+	 "[RACK.INI] [--json]\n"
+	 "Exit code 1 when a node is down or there is none.\n"},
+	{"top", cmd_top, "watch nodes and clients live",
+	 "[--once] [--interval SECONDS] [--json]\n"
+	 "  --once      one look, after one interval\n"
+	 "  --interval  between two looks (default 1)\n"},
+	{"region", cmd_region, "make, list, resize and delete regions",
+	 "create NAME SIZE [--nodes N|all] [--stripe SIZE] [--node NAME]\n"
+	 "       aquifer region list|stat NAME|resize NAME SIZE|delete NAME\n"
+	 "       with [--timeout MILLISECONDS] [--json]\n"
+	 "  --nodes   spread over that many memory nodes (default 1)\n"
+	 "  --stripe  bytes that stay together on a node (default 64K)\n"
+	 "  --node    on this node, not on the one with the most free "
+	 "memory\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

@@ -50,14 +50,6 @@ void cm_ip_write(const uint8_t ip[16], uint16_t port,
 	}
 }
 
-bool cm_ip_is_any(const uint8_t ip[16])
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(ip, zero, 16) ||
-	       (wire_is_ipv4(ip) && !memcmp(ip + 12, zero, 4));
-}
-
 static int datagram_socket(const uint8_t ip[16], struct sockaddr_storage *sa,
 			   socklen_t *len)
 {

@@ -5,18 +5,16 @@
 #include <string.h>
 
 #include "cm_priv.h"
-#include "wire.h"
 
+/* The first is link-local, the last the address that the NIC was given. */
 static int read_gid(struct cm_device *d)
 {
-	for (int i = d->port.gid_tbl_len - 1; i >= 0; i--) {
-		if (ibv_query_gid(d->verbs, 1, i, &d->gid))
-			return -errno;
-		d->gid_index = (uint8_t)i;
-		if (wire_is_ipv4(d->gid.raw))
-			return 0;
-	}
-	return d->port.gid_tbl_len > 0 ? 0 : -ENODEV;
+	int last = d->port.gid_tbl_len - 1;
+
+	if (last < 0)
+		return -ENODEV;
+	d->gid_index = (uint8_t)last;
+	return ibv_query_gid(d->verbs, 1, last, &d->gid) ? -errno : 0;
 }
 
 static int device_open(struct ibv_device *ibdev, struct cm_device **out)
@@ -76,16 +74,26 @@ int cm_devices_open(void)
 	return err ? err : -ENODEV;
 }
 
+struct cm_device *cm_device_by_gid(const uint8_t gid[16])
+{
+	for (unsigned i = 0; i < cm.device_count; i++)
+		if (!memcmp(cm.devices[i]->gid.raw, gid, 16))
+			return cm.devices[i];
+	return NULL;
+}
+
 struct cm_device *cm_device_find(const uint8_t ip[16])
 {
+	struct cm_device *dev;
+
 	if (cm_devices_open())
 		return NULL;
-	for (unsigned i = 0; i < cm.device_count; i++)
-		if (!memcmp(cm.devices[i]->gid.raw, ip, 16))
-			return cm.devices[i];
+	dev = cm_device_by_gid(ip);
+	if (dev)
+		return dev;
 	/* Processes of one machine reach each other whichever of its addresses
 	 * they use. */
-	if (cm_ip_is_any(ip) || cm_ip_is_local(ip))
+	if (lease_ip_is_any(ip) || cm_ip_is_local(ip))
 		return cm.devices[0];
 	return NULL;
 }

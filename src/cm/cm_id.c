@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cm_priv.h"
@@ -13,13 +14,15 @@ enum {
 	PATH_RATE = IBV_RATE_100_GBPS,
 };
 
+#define NUMBER_MASK ((1u << WIRE_CM_ID_BITS) - 1)
+
 /* ---- life --------------------------------------------------------------- */
 
 static void on_timer(struct timer *t, uint64_t now_ns)
 {
 	struct cm_id *id = container_of(t, struct cm_id, timer);
 
-	if (!id->peer.qpn && !id->asked)
+	if (!id->peer.qpn && !id->asked && !timer_is_set(&id->ask_timer))
 		cm_peer_ask(id);
 	cm_conn_timeout(&id->conn, now_ns);
 }
@@ -33,7 +36,7 @@ static int choose_number(struct cm_id *id)
 
 		if (cm.by_number[n & (CM_ID_MAX - 1)])
 			continue;
-		n &= (1u << (32 - 10)) - 1;
+		n &= NUMBER_MASK;
 		if (!n)
 			continue;
 		cm_conn_init(&id->conn, &cm_id_conn_ops, n);
@@ -95,8 +98,8 @@ void cm_id_set_device(struct cm_id *id, struct cm_device *dev)
 	/* The process's slot on top, so that whoever receives a machine's
 	 * messages can tell whose they are. */
 	cm_gsi_addr(dev, &own);
-	id->conn.local_id =
-		(own.qpn >> NIC_QPN_INDEX_BITS) << 22 | (n & ((1u << 22) - 1));
+	id->conn.local_id = (own.qpn >> NIC_QPN_INDEX_BITS) << WIRE_CM_ID_BITS |
+			    (n & NUMBER_MASK);
 }
 
 static void lease_release(struct cm_id *id)
@@ -228,22 +231,22 @@ static int use_device(struct cm_id *id, const uint8_t ip[16])
 
 static int bind_locked(struct cm_id *id, const struct sockaddr *sa)
 {
-	struct cm_port port = {.ps = (uint16_t)id->pub.ps};
+	struct lease_port port = {.ps = (uint16_t)id->pub.ps};
 	int err = cm_ip_read(sa, port.ip, &port.port);
 
 	if (err)
 		return err;
 	if (id->bound)
 		return -EINVAL;
-	if (!cm_ip_is_any(port.ip) && !cm_device_find(port.ip))
+	if (!lease_ip_is_any(port.ip) && !cm_device_find(port.ip))
 		return -ENODEV;
-	err = cm_lease_bind(cm.rack, &port, &id->lease_fd);
+	err = lease_bind(cm.rack, &port, &id->lease_fd);
 	if (err)
 		return err;
 	id->port = port;
 	id->bound = true;
 	/* At the wildcard the device follows from the request or the route. */
-	if (!cm_ip_is_any(port.ip)) {
+	if (!lease_ip_is_any(port.ip)) {
 		err = use_device(id, port.ip);
 		if (err) {
 			lease_release(id);
@@ -279,20 +282,17 @@ CM_EXPORT int rdma_listen(struct rdma_cm_id *pub, int backlog)
 	cm_lock();
 	if (!id->bound)
 		err = bind_locked(id, (struct sockaddr *)&any);
-	if (!err && !id->device) {
-		/* A visitor must be told one address. */
-		struct cm_device *dev = cm_device_find(id->port.ip);
-
-		err = dev ? cm_gsi_open(dev) : -ENODEV;
-		id->device = dev;
-	}
+	/* At the wildcard a request may come to any device. */
+	for (unsigned i = 0; i < cm.device_count && !err && !id->device; i++)
+		err = cm_gsi_open(cm.devices[i]);
 	if (!err && !id->listening) {
 		id->backlog = backlog > 0 && backlog < CM_BACKLOG_MAX
 				      ? (unsigned)backlog
 				      : CM_BACKLOG_MAX;
 		id->lease_watch = (struct cm_watch){.fd = id->lease_fd,
 						    .ready = cm_peer_visit};
-		err = cm_lease_listen(id->lease_fd);
+		if (listen(id->lease_fd, CM_LEASE_BACKLOG) < 0)
+			err = -errno;
 		if (!err)
 			err = cm_watch_add(&id->lease_watch);
 		id->listening = !err;
@@ -321,10 +321,10 @@ static int choose_source(struct cm_id *id, const struct sockaddr *src)
 		err = cm_ip_read(src, ip, &port);
 		if (err)
 			return err;
-		if (!cm_ip_is_any(ip) || port)
+		if (!lease_ip_is_any(ip) || port)
 			return bind_locked(id, src);
 	}
-	if (id->bound && !cm_ip_is_any(id->port.ip))
+	if (id->bound && !lease_ip_is_any(id->port.ip))
 		return 0;
 	err = cm_ip_source(id->dst_ip, ip);
 	if (err)
@@ -352,7 +352,7 @@ static int resolve_locked(struct cm_id *id, const struct sockaddr *src,
 
 	if (err)
 		return err;
-	if (cm_ip_is_any(id->dst_ip)) {
+	if (lease_ip_is_any(id->dst_ip)) {
 		/* Everywhere means here. */
 		static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127,
 						     0,		  0,	1};

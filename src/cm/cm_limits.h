@@ -21,6 +21,8 @@ enum {
 
 #define CM_INTERVAL_MIN_NS 500000000ull	 /* the first repetition */
 #define CM_INTERVAL_MAX_NS 4000000000ull /* doubled up to this */
+#define CM_ASK_AGAIN_NS	   5000000ull	 /* nobody listens: perhaps soon */
+#define CM_REFUSE_NS	   400000000ull	 /* since the first question */
 #define CM_LOST_DELAY_NS   20000000ull	 /* last words may be on the way */
 
 #endif

@@ -25,7 +25,7 @@ struct cm_sock {
 	struct list node; /* cm.socks */
 	enum sock_state state;
 	struct timer timer;
-	struct cm_port port; /* what we asked for */
+	struct lease_port port; /* what we asked for */
 	struct cm_addr peer;
 	struct cm_device *device; /* on whose behalf we speak */
 };
@@ -111,6 +111,33 @@ static void refuse(struct cm_id *id)
 	cm_conn_input(&id->conn, &m, cm_now_ns());
 }
 
+static void ask_again(struct timer *t, uint64_t now_ns)
+{
+	struct cm_id *id = container_of(t, struct cm_id, ask_timer);
+
+	if (!id->peer.qpn && !id->asked)
+		cm_peer_ask(id);
+}
+
+/*
+ * There are servers that tell their client the port first and then listen;
+ * with the kernel they get away with it, because resolving an address takes
+ * milliseconds there. So a refusal is not said at once.
+ */
+static void nobody_there(struct cm_id *id)
+{
+	uint64_t now_ns = cm_now_ns();
+
+	if (!id->refuse_ns)
+		id->refuse_ns = now_ns + CM_REFUSE_NS;
+	if (now_ns >= id->refuse_ns) {
+		refuse(id);
+		return;
+	}
+	timer_init(&id->ask_timer, ask_again);
+	cm_timer_set(&id->ask_timer, now_ns + CM_ASK_AGAIN_NS);
+}
+
 /* Everybody who waits for this answer has it now; NULL: there is none. */
 static void tell(struct cm_sock *s, const struct cm_addr *peer)
 {
@@ -127,7 +154,7 @@ static void tell(struct cm_sock *s, const struct cm_addr *peer)
 			id->peer = *peer;
 			cm_conn_resend(&id->conn);
 		} else {
-			refuse(id);
+			nobody_there(id);
 		}
 	}
 }
@@ -146,32 +173,72 @@ static void hang_up(struct cm_sock *s)
 	sock_free(s);
 }
 
+static int say_hello(int fd, const struct cm_device *dev)
+{
+	struct lease_msg m = {.kind = LEASE_HELLO};
+	struct cm_addr own;
+
+	cm_gsi_addr(dev, &own);
+	m.qpn = own.qpn;
+	memcpy(m.gid, own.gid.raw, sizeof(m.gid));
+	return lease_send(fd, &m);
+}
+
+/* A request that another process received for this machine. */
+static void hand_in(const struct lease_msg *m)
+{
+	struct cm_device *dev = cm_device_by_gid(m->local_gid);
+	struct cm_addr from = {.qpn = m->qpn};
+	struct wire_cm_msg msg;
+
+	if (!dev || !dev->gsi || wire_cm_parse(m->mad, sizeof(m->mad), &msg) ||
+	    (msg.kind != WIRE_CM_REQ && msg.kind != WIRE_CM_SIDR_REQ))
+		return;
+	memcpy(from.gid.raw, m->gid, sizeof(m->gid));
+	cm_route_input(dev, &from, &msg);
+}
+
+/* To a visitor we are the NIC that it can reach best: its own address. */
+static int introduce(struct cm_sock *s, const struct lease_msg *m)
+{
+	struct cm_device *dev = cm_device_by_gid(m->gid);
+
+	if (!dev || !dev->gsi)
+		dev = s->device;
+	return say_hello(s->watch.fd, dev);
+}
+
 static void sock_ready(struct cm_watch *w)
 {
 	struct cm_sock *s = container_of(w, struct cm_sock, watch);
-	struct cm_addr own, peer;
-	int err = cm_lease_receive(w->fd, &peer);
+	struct lease_msg m;
+	int err = lease_receive(w->fd, &m);
 
 	if (err == -EAGAIN)
 		return;
-	if (!err && s->state == SOCK_VISITOR) {
-		cm_gsi_addr(s->device, &own);
-		err = cm_lease_send(w->fd, &own);
-	} else if (!err && s->state != SOCK_ASKED) {
-		err = -EBADMSG; /* both have introduced themselves */
+	if (!err && m.kind == LEASE_MAD && s->state == SOCK_VISITOR) {
+		hand_in(&m);
+		return; /* it hangs up now */
 	}
+	if (!err && m.kind != LEASE_HELLO)
+		err = -EBADMSG;
+	if (!err && s->state == SOCK_VISITOR)
+		err = introduce(s, &m);
+	else if (!err && s->state != SOCK_ASKED)
+		err = -EBADMSG; /* both have introduced themselves */
 	if (err) {
 		hang_up(s);
 		return;
 	}
-	s->peer = peer;
+	s->peer.qpn = m.qpn;
+	memcpy(s->peer.gid.raw, m.gid, sizeof(m.gid));
 	if (s->state == SOCK_VISITOR) {
 		s->state = SOCK_KNOWN;
 		return;
 	}
-	tell(s, &peer);
+	tell(s, &s->peer);
 	/* One sign of life per process is enough. */
-	if (is_known(&peer, s))
+	if (is_known(&s->peer, s))
 		sock_free(s);
 	else
 		s->state = SOCK_KNOWN;
@@ -179,7 +246,7 @@ static void sock_ready(struct cm_watch *w)
 
 /* ---- questions ---------------------------------------------------------- */
 
-static struct cm_sock *find_asked(const struct cm_port *port)
+static struct cm_sock *find_asked(const struct lease_port *port)
 {
 	for (struct list *n = cm.socks.next; n != &cm.socks; n = n->next) {
 		struct cm_sock *s = container_of(n, struct cm_sock, node);
@@ -194,9 +261,8 @@ static struct cm_sock *find_asked(const struct cm_port *port)
 
 void cm_peer_ask(struct cm_id *id)
 {
-	struct cm_port port = {.ps = (uint16_t)id->pub.ps,
-			       .port = id->dst_port};
-	struct cm_addr own;
+	struct lease_port port = {.ps = (uint16_t)id->pub.ps,
+				  .port = id->dst_port};
 	int err, fd;
 
 	if (!id->dst_local) {
@@ -209,15 +275,14 @@ void cm_peer_ask(struct cm_id *id)
 	id->asked = find_asked(&port);
 	if (id->asked)
 		return;
-	err = cm_lease_connect(cm.rack, &port, &fd);
+	err = lease_connect(cm.rack, &port, &fd);
 	if (err == -ECONNREFUSED) {
-		refuse(id);
+		nobody_there(id);
 		return;
 	}
 	if (err)
 		return; /* the next repetition asks again */
-	cm_gsi_addr(id->device, &own);
-	if (cm_lease_send(fd, &own)) {
+	if (say_hello(fd, id->device)) {
 		close(fd);
 		return;
 	}
@@ -229,16 +294,18 @@ void cm_peer_ask(struct cm_id *id)
 void cm_peer_forget(struct cm_id *id)
 {
 	id->asked = NULL; /* the answer is good for others */
+	cm_timer_set(&id->ask_timer, UINT64_MAX);
 }
 
 void cm_peer_visit(struct cm_watch *lease)
 {
 	struct cm_id *id = container_of(lease, struct cm_id, lease_watch);
 	int fd = accept4(lease->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct cm_device *dev = id->device ? id->device : cm.devices[0];
 
 	if (fd < 0)
 		return;
-	if (!sock_new(fd, SOCK_VISITOR, id->device))
+	if (!sock_new(fd, SOCK_VISITOR, dev))
 		log_warn("cm", "a connection request is lost: no memory");
 }
 

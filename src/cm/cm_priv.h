@@ -14,6 +14,7 @@
 #include "base.h"
 #include "cm_conn.h"
 #include "cm_limits.h"
+#include "lease.h"
 #include "list.h"
 #include "timer.h"
 
@@ -35,33 +36,10 @@ int cm_ip_read(const struct sockaddr *sa, uint8_t ip[16],
 	       uint16_t *port) MUST_CHECK;
 void cm_ip_write(const uint8_t ip[16], uint16_t port,
 		 struct sockaddr_storage *sa);
-bool cm_ip_is_any(const uint8_t ip[16]);
 /* Whether this machine has the address. */
 bool cm_ip_is_local(const uint8_t ip[16]);
 /* The address from which this machine would send to `dst`. */
 int cm_ip_source(const uint8_t dst[16], uint8_t src[16]) MUST_CHECK;
-
-/* ---- lease.c: who listens where, on this machine ------------------------ */
-
-struct cm_port {
-	uint16_t ps; /* enum rdma_port_space */
-	uint16_t port;
-	uint8_t ip[16];
-};
-
-/* Takes the port for this process; with port 0 any free one. Nobody can connect
- * before cm_lease_listen. -EADDRINUSE. */
-int cm_lease_bind(const char *rack, struct cm_port *port, int *fd) MUST_CHECK;
-int cm_lease_listen(int fd) MUST_CHECK;
-/* Calls whoever listens on this port, at this address or at any.
- * -ECONNREFUSED: nobody. */
-int cm_lease_connect(const char *rack, const struct cm_port *port,
-		     int *fd) MUST_CHECK;
-
-/* What both ends say first; then the socket only shows that they live. */
-int cm_lease_send(int fd, const struct cm_addr *own) MUST_CHECK;
-/* -EAGAIN: nothing yet. -EPIPE: hung up. -EBADMSG. */
-int cm_lease_receive(int fd, struct cm_addr *peer) MUST_CHECK;
 
 /* ---- thread.c ----------------------------------------------------------- */
 
@@ -94,6 +72,8 @@ struct cm_device {
 int cm_devices_open(void) MUST_CHECK;
 /* The device for a local address; any for the wildcard. NULL: none. */
 struct cm_device *cm_device_find(const uint8_t ip[16]);
+/* The device with exactly this address, or NULL. */
+struct cm_device *cm_device_by_gid(const uint8_t gid[16]);
 
 /* gsi.c */
 int cm_gsi_open(struct cm_device *dev) MUST_CHECK;
@@ -141,6 +121,8 @@ struct cm_id {
 	struct cm_device *device;
 	struct cm_addr peer;	/* where our messages go */
 	struct cm_sock *asked;	/* the lookup of the peer */
+	struct timer ask_timer; /* asks again */
+	uint64_t refuse_ns;	/* until then; 0: not asked yet */
 	struct cm_id *listener; /* until the application has seen us */
 	struct list ids;	/* cm.ids */
 	bool sync;		/* the channel is ours */
@@ -153,12 +135,12 @@ struct cm_id {
 	unsigned acked;
 	int lease_fd;
 	struct cm_watch lease_watch;
-	struct cm_port port; /* of this end */
+	struct lease_port port; /* of this end */
 	uint8_t dst_ip[16];
 	uint16_t dst_port;
 	uint8_t ack_timeout;
 	uint8_t tos;
-	uint32_t psn; /* of our queue pair */
+	uint32_t psn; /* at which our queue pair begins to receive */
 	struct ibv_ece local_ece;
 	struct ibv_ece remote_ece;
 	struct ibv_sa_path_rec path_rec;

@@ -55,7 +55,8 @@ static int attr_rtr(struct cm_id *id, struct ibv_qp_attr *a, int *mask)
 	};
 	a->path_mtu = (enum ibv_mtu)c->req.mtu;
 	a->dest_qp_num = remote->qpn;
-	a->rq_psn = remote->psn;
+	/* What we announced is where the peer begins (IBA 12.7.31). */
+	a->rq_psn = id->psn;
 	/* The peer starts no more than it said, and we promised. Before the
 	 * answer we have promised nothing: then what the peer asked for. */
 	a->max_dest_rd_atomic = is_active(id) || !local->qpn
@@ -71,7 +72,7 @@ static int attr_rts(struct cm_id *id, struct ibv_qp_attr *a, int *mask)
 	const struct cm_side *local = &c->local, *remote = &c->remote;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	a->sq_psn = cm_id_is_datagram(id) ? 0 : id->psn;
+	a->sq_psn = cm_id_is_datagram(id) ? 0 : remote->psn;
 	if (cm_id_is_datagram(id))
 		return 0;
 	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

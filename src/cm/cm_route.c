@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cm_priv.h"
+#include "log.h"
 #include "wire.h"
 
 /* ---- finding whom a message is for -------------------------------------- */
@@ -23,7 +24,7 @@ static struct cm_id *find_begun(const struct cm_addr *from, uint32_t number,
 	return NULL;
 }
 
-static struct cm_id *find_listener(const struct cm_port *port)
+static struct cm_id *find_listener(const struct lease_port *port)
 {
 	struct cm_id *any = NULL;
 
@@ -35,7 +36,7 @@ static struct cm_id *find_listener(const struct cm_port *port)
 			continue;
 		if (!memcmp(id->port.ip, port->ip, sizeof(port->ip)))
 			return id;
-		if (cm_ip_is_any(id->port.ip))
+		if (lease_ip_is_any(id->port.ip))
 			any = id;
 	}
 	return any;
@@ -55,6 +56,8 @@ static void refuse(struct cm_device *dev, const struct cm_addr *from,
 {
 	struct wire_cm_msg m;
 
+	log_debug("cm", "nobody listens to service %#llx",
+		  (unsigned long long)req->service_id);
 	memset(&m, 0, sizeof(m));
 	m.tid = req->tid;
 	if (req->kind == WIRE_CM_SIDR_REQ) {
@@ -102,7 +105,7 @@ static void request_event(struct cm_id *listener, struct cm_id *id,
 static void on_request(struct cm_device *dev, const struct cm_addr *from,
 		       const struct wire_cm_msg *req)
 {
-	struct cm_port port = {
+	struct lease_port port = {
 		.ps = (uint16_t)(req->service_id >> 16),
 		.port = (uint16_t)req->service_id,
 	};

@@ -317,6 +317,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr,
 void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr);
 uint32_t nic_qp_number(const struct nic_qp *qp);
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
+/* nic_path_down came for it, and it has no retry timer. */
+bool nic_qp_peer_gone(const struct nic_qp *qp);
 
 /* Masked atomics have no place in ibv_send_wr; aqdv hands them over here.
  * NULL for every ordinary request. */

@@ -37,4 +37,8 @@ enum {
 	NIC_MTU_MIN = 256,
 };
 
+/* A peer on a lossless path that does not read at all is waited for so long
+ * before retries count: it may only be waiting for a processor. */
+#define NIC_STALL_NS 5000000000ull
+
 #endif

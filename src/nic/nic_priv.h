@@ -312,7 +312,8 @@ struct requester {
 	bool restarted; /* went back to una_psn already, no progress since */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	bool progressed; /* since the timer was set */
+	bool progressed;     /* since the timer was set */
+	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
 	struct timer timer;
 	uint32_t ahead_psn;  /* the last response that came too early */
 	uint64_t restart_ns; /* when restarted was set; only where cc is on */

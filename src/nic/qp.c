@@ -220,6 +220,11 @@ enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 	return qp->state;
 }
 
+bool nic_qp_peer_gone(const struct nic_qp *qp)
+{
+	return qp->peer_gone;
+}
+
 /* ---- completions -------------------------------------------------------- */
 
 static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)

@@ -42,6 +42,23 @@ static void start_timer(struct nic_qp *qp)
 
 static void start_rto(struct nic_qp *qp);
 
+/*
+ * The request lies unread in the peer's memory. A retry would put another copy
+ * beside it, and counting it would fail connections of healthy programs on a
+ * machine that is busy. Not for ever: a peer that was stopped is an error.
+ */
+static bool peer_is_slow(struct nic_qp *qp, uint64_t now_ns)
+{
+	struct env *env = qp->nic->env;
+	struct requester *req = &qp->req;
+
+	if (!env->ops->path_unread || !env->ops->path_unread(env, qp->path))
+		return false;
+	if (req->stalled_ns == 0)
+		req->stalled_ns = now_ns;
+	return now_ns - req->stalled_ns < NIC_STALL_NS;
+}
+
 static void on_timer(struct timer *t, uint64_t now_ns)
 {
 	struct nic_qp *qp = container_of(t, struct nic_qp, req.timer);
@@ -58,7 +75,7 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	}
 	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
 		return;
-	if (req->progressed) {
+	if (req->progressed || peer_is_slow(qp, now_ns)) {
 		start_timer(qp);
 		return;
 	}
@@ -124,6 +141,7 @@ void requester_progress(struct nic_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->restarted = false;
+	req->stalled_ns = 0;
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	if (UNLIKELY(qp->cc.on) &&

@@ -81,14 +81,21 @@ static bool cable_ready(struct env_path *path)
 	return !c->rx.broken && ring_ready(&c->rx);
 }
 
+static bool cable_unread(struct env_path *path)
+{
+	struct cable *c = cable_of(path);
+
+	return !ring_tx_all_read(&c->tx) && ring_tx_refresh(&c->tx) &&
+	       !ring_tx_all_read(&c->tx);
+}
+
 /* The peer's application may have stopped polling without saying so: if it did
  * not read for a while, its engine is woken whatever its flag says. */
 static void cable_nudge(struct env_path *path, uint64_t now_ns)
 {
 	struct cable *c = cable_of(path);
 
-	if (!c->peer.page || ring_tx_all_read(&c->tx) ||
-	    !ring_tx_refresh(&c->tx) || ring_tx_all_read(&c->tx))
+	if (!c->peer.page || !cable_unread(path))
 		return;
 	if (c->tx.read_seen >= c->nudge_pos) {
 		c->nudge_pos = c->tx.pos;
@@ -114,6 +121,7 @@ static const struct port_ops cable_port = {
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
+	.unread = cable_unread,
 	.direct_find = cable_direct_find,
 };
 

@@ -27,7 +27,6 @@
 
 #include "cable.h"
 #include "os_priv.h"
-#include "udp.h"
 
 enum {
 	EVENT_MAX = 64,
@@ -40,6 +39,7 @@ enum {
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
 	IDLES_PER_NUDGE = 64,
+	NET_IDLES_PER_YIELD = 8,
 };
 
 #define EAGER_NS       1000000000ull
@@ -59,7 +59,8 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 
 	host_tx_flush(h);
 	n = host_poll(h, budget);
-	if (look && host_now(h) >= nic_next_deadline_ns(nic)) {
+	/* What came must be seen before a timer says that nothing came. */
+	if (look && n < budget && host_now(h) >= nic_next_deadline_ns(nic)) {
 		nic_tick(nic);
 		ticked = true;
 	}
@@ -91,8 +92,8 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			rung = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
-		} else if (ev[i].data.ptr == h->udp) {
-			udp_event(h->udp);
+		} else if (host_event(h, ev[i].data.ptr)) {
+			continue;
 		} else {
 			cable_event(ev[i].data.ptr);
 		}
@@ -313,6 +314,7 @@ static bool engine_sleep(struct os_host *h)
 	lock_take(&h->base.lock);
 	e->sleeping = false;
 	bell_wake(&h->bell);
+	host_arm(h, false);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
 	rung = handle_events(h, ev, n > 0 ? n : 0);
@@ -426,7 +428,10 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded)
+		/* A yield costs as much as a look at a socket: rarely, while
+		 * datagrams are expected. */
+		if (!crowded &&
+		    (!h->has_net || idle % NET_IDLES_PER_YIELD == 0))
 			give_way(e, &h->clock, now_ns);
 	}
 	return NULL;

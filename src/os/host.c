@@ -11,6 +11,7 @@
 #include "error.h"
 #include "os_priv.h"
 #include "pcap.h"
+#include "raw.h"
 #include "slot.h"
 #include "udp.h"
 
@@ -125,10 +126,17 @@ static bool is_loopback(const struct os_host *h)
  * On an address that others can reach, datagrams may come before we know of
  * anybody; on loopback the port waits for its first path.
  */
-static int open_udp(struct os_host *h)
+static int open_port(struct os_host *h)
 {
 	int err = 0;
 
+	if (h->cfg.port == OS_PORT_RAW) {
+		err = raw_open(h, &h->raw);
+		if (!err)
+			nic_lower_mtu(h->base.nic,
+				      udp_payload_of_mtu(h->raw->mtu_bytes));
+		return err;
+	}
 	if (h->cfg.port == OS_PORT_UDP ||
 	    (h->cfg.port == OS_PORT_AUTO && !is_loopback(h)))
 		err = host_udp_open(h);
@@ -183,6 +191,7 @@ static void host_free(struct os_host *h)
 		cable_free(h->cables);
 	loop_destroy(h->loop);
 	udp_close(h->udp);
+	raw_close(h->raw);
 	grant_table_release(h);
 	pcap_destroy(h->pcap);
 	if (h->listen_fd >= 0)
@@ -268,7 +277,7 @@ int os_host_open(const struct os_config *cfg, struct nic_host **out)
 	err = open_nic(h);
 	if (err)
 		goto err_free;
-	err = open_udp(h);
+	err = open_port(h);
 	if (err)
 		goto err_nic;
 	err = engine_start(h);
@@ -332,6 +341,13 @@ void host_forget(struct os_host *h)
 		close(h->udp->fd);
 		h->udp->fd = -1;
 		h->udp->tx.count = h->udp->tx.done = 0;
+	}
+	if (h->raw) {
+		for (struct raw_path *r = h->raw->paths; r; r = r->next)
+			r->path.port = &void_port;
+		close(h->raw->fd);
+		close(h->raw->sink_fd);
+		h->raw->fd = h->raw->sink_fd = -1;
 	}
 	pcap_destroy(h->pcap);
 	h->pcap = NULL;

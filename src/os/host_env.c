@@ -9,6 +9,7 @@
 #include "os_priv.h"
 #include "pages.h"
 #include "pcap.h"
+#include "raw.h"
 #include "udp.h"
 
 /* ---- frames in ---------------------------------------------------------- */
@@ -78,7 +79,20 @@ HOT void host_tx_flush(struct os_host *h)
 void host_arm(struct os_host *h, bool on)
 {
 	if (h->udp)
-		udp_arm(h->udp, on);
+		watch_arm(&h->udp->watch, on);
+	if (h->raw)
+		watch_arm(&h->raw->watch, on);
+}
+
+bool host_event(struct os_host *h, void *mark)
+{
+	struct watch *w = mark;
+
+	if (!(h->udp && mark == &h->udp->watch) &&
+	    !(h->raw && mark == &h->raw->watch))
+		return false;
+	watch_event(w);
+	return true;
 }
 
 void host_nudge(struct os_host *h, uint64_t now_ns)
@@ -127,6 +141,8 @@ static int path_find_udp(struct os_host *h, const struct env_addr *dst,
 {
 	/* Not reachable is like any network that loses everything: it was
 	 * said once, when the port could not be opened. */
+	if (h->raw)
+		return raw_path_open(h->raw, dst->ip, out);
 	if (h->cfg.port == OS_PORT_CABLE || host_udp_open(h))
 		return 0;
 	return udp_path_open(h->udp, dst->ip, slot, out);
@@ -227,6 +243,11 @@ static uint32_t env_host_path_window(struct env *env, struct env_path *path)
 	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
 }
 
+static bool env_host_path_unread(struct env *env, struct env_path *path)
+{
+	return path->port->unread && path->port->unread(path);
+}
+
 static const struct env_direct *env_host_direct_find(struct env *env,
 						     struct env_path *path,
 						     uint32_t local_qpn,
@@ -255,6 +276,7 @@ const struct env_ops host_env_ops = {
 	.tx_end = env_host_tx_end,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
+	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

@@ -23,6 +23,7 @@ struct direct_map;
 struct loop;
 struct os_host;
 struct pcap;
+struct raw_port;
 struct udp_port;
 
 /*
@@ -40,6 +41,8 @@ struct port_ops {
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* See env.h; NULL: it cannot tell. */
+	bool (*unread)(struct env_path *path);
 	/* NULL: no direct port. */
 	const struct env_direct *(*direct_find)(struct env_path *path,
 						uint32_t local_qpn,
@@ -90,7 +93,7 @@ struct os_host {
 	struct os_clock clock;
 	struct entropy entropy;
 	struct env_addr gid_link; /* fe80::/64 from the MAC */
-	struct env_addr gid_ip; /* of the address */
+	struct env_addr gid_ip;	  /* of the address */
 	uint32_t slot;
 	struct bell bell;
 	int epoll_fd;
@@ -105,6 +108,8 @@ struct os_host {
 	struct loop *loop;
 	struct udp_port *udp; /* NULL: not open */
 	bool udp_tried;
+	struct raw_port *raw; /* NULL: not open */
+	bool has_net;	      /* one of the two is polled */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 
@@ -160,6 +165,8 @@ bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);
 /* Whether datagrams wake the engine. */
 void host_arm(struct os_host *h, bool on);
+/* A mark from the epoll set; false: not of a socket of frames. */
+bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
 
 extern const struct env_ops host_env_ops;

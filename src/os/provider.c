@@ -66,6 +66,11 @@ static void read_port(const char *text, struct os_config *cfg)
 		cfg->port = OS_PORT_CABLE;
 	else if (strcmp(text, "udp") == 0)
 		cfg->port = OS_PORT_UDP;
+	if (strncmp(text, "raw:", 4) == 0) {
+		cfg->port = OS_PORT_RAW;
+		snprintf(cfg->interface, sizeof(cfg->interface), "%s",
+			 text + 4);
+	}
 }
 
 static int read_config(unsigned index, struct os_config *cfg)

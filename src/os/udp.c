@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -77,7 +76,7 @@ int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
 		u->paths = p;
 		learn_mtu(u, p);
 	}
-	udp_poll_start(u);
+	watch_start(&u->watch);
 	*out = &p->path;
 	return 0;
 }
@@ -89,48 +88,9 @@ static const struct port_ops udp_port_ops = {
 	.ready = udp_rx_ready,
 };
 
-/* Until somebody uses the port, the epoll set alone watches it: asking the
- * kernel at every poll would cost those who only use cables. */
-void udp_poll_start(struct udp_port *u)
-{
-	struct os_host *h = u->path.host;
-
-	if (u->polled || h->polled_count == ARRAY_LEN(h->polled))
-		return;
-	u->polled = true;
-	host_poll_add(h, &u->path);
-	u->armed = false;
-	udp_arm(u, true);
-}
-
-void udp_event(struct udp_port *u)
-{
-	if (u->polled)
-		u->armed = false;
-	else
-		udp_poll_start(u);
-}
-
-/*
- * A datagram wakes the engine only while it sleeps and nobody else polls: a
- * thread woken beside an application that has taken the datagram already costs
- * both their core. One event, then it has to be armed again.
- */
-void udp_arm(struct udp_port *u, bool on)
-{
-	struct epoll_event ev = {.data.ptr = u};
-
-	if (!u->polled || u->armed == on)
-		return;
-	ev.events = on ? EPOLLIN | EPOLLONESHOT : 0;
-	if (epoll_ctl(u->path.host->epoll_fd, EPOLL_CTL_MOD, u->fd, &ev) == 0)
-		u->armed = on;
-}
-
 int udp_open(struct os_host *h, struct udp_port **out)
 {
 	struct udp_port *u = calloc(1, sizeof(*u));
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = u};
 	uint64_t seed;
 	int err = -ENOMEM;
 
@@ -150,11 +110,9 @@ int udp_open(struct os_host *h, struct udp_port **out)
 	if (err)
 		goto err_close;
 	udp_rx_init(u);
-	u->armed = true;
-	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, u->fd, &ev) < 0) {
-		err = -errno;
+	err = watch_open(&u->watch, &u->path, u->fd);
+	if (err)
 		goto err_close;
-	}
 	*out = u;
 	return 0;
 

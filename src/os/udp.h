@@ -15,12 +15,17 @@
 
 #include "os_priv.h"
 #include "rng.h"
+#include "watch.h"
 #include "wire.h"
 
 enum {
 	UDP_TX_FRAMES = 64, /* collected before they must leave */
 	UDP_TX_DEFER = 32,  /* so many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
+	/* So many bytes leave at once: the peer takes them in while more are
+	 * built, and they are still in the cache when the kernel copies them.
+	 */
+	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
 	UDP_GSO_BYTES = 65000,
@@ -30,6 +35,7 @@ enum {
 		4, /* polls with one message before a second is asked for */
 	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
+	UDP_LONE_MAX = 256,	    /* then GRO is not worth its cost */
 	/* Identifications below it are what a GSO send has: not suspicious. */
 	UDP_ID_SMALL = UDP_SEGS_MAX,
 };
@@ -85,6 +91,8 @@ struct udp_rx {
 	uint32_t segment;
 	unsigned polls; /* that got one message and did not ask for another */
 	bool streaming; /* the last poll got several messages */
+	bool gro;	/* the kernel may put several packets into one */
+	unsigned lone;	/* messages of one packet in a row */
 	union udp_addr from;
 	union udp_control control;
 };
@@ -92,11 +100,11 @@ struct udp_rx {
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
-	bool ipv4;
-	bool polled;
-	bool armed;	       /* a datagram wakes the engine */
+	struct watch watch;
+	bool ipv4;	       /* a datagram wakes the engine */
 	uint32_t mtu_bytes;    /* of the interface */
 	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
+	bool has_marks;	       /* somebody on the way may set ECN */
 	struct udp_path *paths;
 	struct udp_tx tx;
 	struct udp_rx rx;
@@ -117,15 +125,10 @@ void udp_close(struct udp_port *u);
 /* A path to the slot at an address; void where the family is another. */
 int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
 		  struct env_path **out) MUST_CHECK;
-/* Datagrams came, or are expected: from now on it is polled. */
-void udp_poll_start(struct udp_port *u);
-/* The epoll set reported a datagram. */
-void udp_event(struct udp_port *u);
-/* Whether the next datagram wakes the engine. */
-void udp_arm(struct udp_port *u, bool on);
 
 /* udp_socket.c */
 int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
+void udp_socket_set_gro(struct udp_port *u, bool on);
 /* The MTU of the way to an address, 0 when it is not known. */
 uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to);
 void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
@@ -138,6 +141,14 @@ uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes);
 void udp_tx_end(struct env_path *path, size_t len_bytes);
 void udp_tx_flush(struct udp_port *u);
 void udp_tx_forget(struct udp_port *u, const struct udp_path *path);
+
+/* udp_gsi.c: datagrams to queue pair 1. The slot that one is for: */
+uint32_t udp_gsi_slot(const struct udp_port *u, const uint8_t *payload,
+		      size_t len);
+/* Whether the frame was a request and somebody on this machine listens, who
+ * has it now. */
+bool udp_gsi_hand_in(struct udp_port *u, const uint8_t *frame,
+		     size_t frame_bytes);
 
 /* udp_rx.c */
 void udp_rx_init(struct udp_port *u);

@@ -105,6 +105,28 @@ static COLD void forward(struct udp_port *u, uint32_t slot, uint8_t *payload,
 	h->stats->udp_forwarded++;
 }
 
+/* Slot 0 has the special queue pairs, which every NIC has. */
+static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
+				 size_t len)
+{
+	struct os_host *h = u->path.host;
+	size_t frame_bytes = wire_outer_bytes(u->ipv4) + len;
+	uint32_t slot = udp_gsi_slot(u, payload, len);
+	bool intact = true;
+	uint8_t *frame;
+
+	if (slot != h->slot) {
+		forward(u, slot, payload, len);
+		return;
+	}
+	if (u->ipv4)
+		frame = repair(u, payload, len, &intact);
+	else
+		frame = wire_wrap(&u->outer, payload, len);
+	if (!intact || !udp_gsi_hand_in(u, frame, frame_bytes))
+		host_input(h, frame, frame_bytes);
+}
+
 HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
 			uint16_t position)
 {
@@ -124,8 +146,11 @@ HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
 		return;
 	}
 	slot = wire_peek_qpn(payload) >> NIC_QPN_INDEX_BITS;
-	/* Slot 0 has the special queue pairs, which every NIC has. */
-	if (UNLIKELY(slot != h->slot && slot != 0)) {
+	if (UNLIKELY(slot == 0)) {
+		deliver_special(u, payload, len);
+		return;
+	}
+	if (UNLIKELY(slot != h->slot)) {
 		forward(u, slot, payload, len);
 		return;
 	}
@@ -191,6 +216,7 @@ static void read_source(struct udp_port *u, const union udp_addr *from)
 static bool receive(struct udp_port *u)
 {
 	struct udp_rx *rx = &u->rx;
+	socklen_t from_len = sizeof(rx->from);
 	struct iovec iov = {rx->bytes + UDP_HEADROOM, UDP_RX_BYTES};
 	struct msghdr hdr = {
 		.msg_name = &rx->from,
@@ -200,8 +226,17 @@ static bool receive(struct udp_port *u)
 		.msg_control = &rx->control,
 		.msg_controllen = sizeof(rx->control),
 	};
-	ssize_t n = recvmsg(u->fd, &hdr, MSG_DONTWAIT);
+	ssize_t n;
 
+	if (rx->gro || u->has_marks) {
+		n = recvmsg(u->fd, &hdr, MSG_DONTWAIT);
+	} else {
+		/* The kernel has nothing to say beside it: 0.1 us less. */
+		n = recvfrom(u->fd, iov.iov_base, iov.iov_len, MSG_DONTWAIT,
+			     &rx->from.sa, &from_len);
+		hdr.msg_namelen = from_len;
+		hdr.msg_controllen = 0;
+	}
 	if (n <= 0 || hdr.msg_namelen < (u->ipv4 ? sizeof(rx->from.v4)
 						 : sizeof(rx->from.v6)))
 		return false;
@@ -233,6 +268,21 @@ static unsigned hand_up(struct udp_port *u, unsigned budget)
 	return n;
 }
 
+/* GRO costs a lone packet 0.2 us on its way through the kernel: it is on only
+ * while there is something to put together. */
+static void watch_stream(struct udp_port *u, unsigned frames, unsigned messages)
+{
+	struct udp_rx *rx = &u->rx;
+
+	rx->streaming = messages > 1;
+	if (frames > messages || messages > 1)
+		rx->lone = 0;
+	else
+		rx->lone++;
+	if (rx->gro ? rx->lone > UDP_LONE_MAX : messages > 1)
+		udp_socket_set_gro(u, !rx->gro);
+}
+
 /*
  * Asking in vain costs as much as a short message, and the answer to the one
  * that came has to wait for it. So a second message is asked for when the last
@@ -256,6 +306,6 @@ HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 		n += hand_up(u, budget - n);
 	}
 	if (messages)
-		rx->streaming = messages > 1;
+		watch_stream(u, n, messages);
 	return n;
 }

@@ -131,6 +131,19 @@ static uint32_t window_of_buffer(int fd)
 	return u32_min((uint32_t)bytes / 4, UDP_WINDOW_MAX) | 1;
 }
 
+void udp_socket_set_gro(struct udp_port *u, bool on)
+{
+	(void)set(u->fd, IPPROTO_UDP, UDP_GRO, on);
+	u->rx.gro = on;
+	u->rx.lone = 0;
+}
+
+/* Nobody marks packets there. */
+static bool is_loopback(const struct os_host *h)
+{
+	return wire_is_ipv4(h->gid_ip.ip) && h->cfg.address[0] == 127;
+}
+
 static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
@@ -146,8 +159,9 @@ static int set_options(struct udp_port *u)
 	if (err)
 		return err;
 	/* Marks, large buffers and batches are worth having, not needed. */
+	u->has_marks = !is_loopback(u->path.host);
 	if (u->ipv4) {
-		(void)set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		(void)set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
 		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
 	} else {
 		(void)set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
@@ -155,7 +169,7 @@ static int set_options(struct udp_port *u)
 	}
 	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	(void)set(fd, IPPROTO_UDP, UDP_GRO, 1);
+	udp_socket_set_gro(u, true);
 	/* Known to the kernel, and not set for all sends. */
 	u->tx.gso = set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
 	return 0;

@@ -16,8 +16,9 @@
 static uint8_t tos_of(const uint8_t *frame, bool ipv4)
 {
 	const uint8_t *ip = frame + WIRE_ETH_BYTES;
+	unsigned class6 = (unsigned)ip[0] << 4 | ip[1] >> 4;
 
-	return ipv4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+	return (uint8_t)(ipv4 ? ip[1] : class6);
 }
 
 HOT uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes)
@@ -47,6 +48,8 @@ HOT void udp_tx_end(struct env_path *path, size_t len_bytes)
 		.tos = tos_of(tx->arena + tx->used, u->ipv4),
 	};
 	tx->used += align_up(len_bytes, 64);
+	if (UNLIKELY(tx->used >= UDP_TX_EAGER))
+		udp_tx_flush(u);
 }
 
 void udp_tx_forget(struct udp_port *u, const struct udp_path *path)

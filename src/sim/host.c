@@ -13,6 +13,7 @@
 
 enum {
 	PAGE_BYTES = 4096,
+	PATH_WINDOW_BYTES = 1 << 20,
 };
 
 #define RELAX_PS     (100 * SIM_NS)
@@ -277,6 +278,13 @@ static void host_tx_end(struct env *env, struct env_path *path,
 	sim_port_tx_end(host->port, f, len_bytes, ready_ps);
 }
 
+/* A network that loses, unless the host has a cost model: the models are of
+ * fabrics that do not. */
+static uint32_t host_path_window(struct env *env, struct env_path *path)
+{
+	return of_env(env)->cfg.model.rx_ready_ps ? 0 : PATH_WINDOW_BYTES;
+}
+
 static const struct env_ops env_ops = {
 	.now_ns = host_now_ns,
 	.random = host_random,
@@ -287,6 +295,7 @@ static const struct env_ops env_ops = {
 	.path_close = host_path_close,
 	.tx_begin = host_tx_begin,
 	.tx_end = host_tx_end,
+	.path_window_bytes = host_path_window,
 };
 
 /* ---- the NIC's host ----------------------------------------------------- */

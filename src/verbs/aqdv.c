@@ -155,6 +155,21 @@ VERBS_EXPORT int aqdv_free(struct ibv_context *context, void *addr)
 	return host->ops->grant_free(host, addr);
 }
 
+VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)
+{
+	struct nic_host *host;
+	int rc = ibqp ? own_host(ibqp->context, &host) : -EINVAL;
+
+	if (!rc && !to_qp(ibqp)->nic)
+		rc = -EIO;
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	rc = nic_qp_peer_gone(to_qp(ibqp)->nic);
+	lock_drop(&host->lock);
+	return rc;
+}
+
 VERBS_EXPORT const char *aqdv_counter_name(unsigned index)
 {
 	return index < NIC_COUNTER_COUNT ? nic_counter_names[index] : NULL;

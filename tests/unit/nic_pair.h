@@ -43,6 +43,7 @@ struct pair {
 	struct pair_frame *queue;
 	uint32_t head, tail;
 	uint32_t capacity; /* frames the wire takes before it is full */
+	bool unread;	   /* the peer has not looked at what was sent */
 	uint32_t paths_open, paths_opened;
 	/* Random words go through it, when set. */
 	uint32_t (*shape)(struct pair *p, uint32_t word);
@@ -128,6 +129,9 @@ static int pair_path_open(struct env *env, const struct env_addr *dst,
 	struct pair *p = container_of(env, struct pair_env, env)->pair;
 	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
 
+	/* Management is sent to whoever has the address. */
+	if (qpn == NIC_GSI_INDEX)
+		slot = dst->ip[15];
 	if (slot != 1 && slot != 2)
 		return -EHOSTUNREACH;
 	*path = (struct env_path *)&p->side[slot - 1];
@@ -168,6 +172,11 @@ static void pair_tx_end(struct env *env, struct env_path *path, size_t len)
 	p->head++;
 }
 
+static bool pair_unread(struct env *env, struct env_path *path)
+{
+	return container_of(env, struct pair_env, env)->pair->unread;
+}
+
 static const struct env_ops pair_env_ops = {
 	.now_ns = pair_now,
 	.random = pair_random,
@@ -178,6 +187,7 @@ static const struct env_ops pair_env_ops = {
 	.path_close = pair_path_close,
 	.tx_begin = pair_tx_begin,
 	.tx_end = pair_tx_end,
+	.path_unread = pair_unread,
 };
 
 static inline void pair_init(struct pair *p)

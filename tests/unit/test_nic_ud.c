@@ -468,6 +468,52 @@ static void paths_are_bounded(void **state)
 	conn_release(&c);
 }
 
+/* Queue pair 1: one per NIC, of a fixed number, reached by the plain number
+ * too, and never given to anybody else. */
+static void management_has_its_own(void **state)
+{
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+	struct nic_qp_attr attr = {
+		.type = IBV_QPT_UD, .is_gsi = true, .owner = b};
+	struct nic_qp *ordinary, *second;
+	struct nic_cqe cqe;
+	struct nic_ah *ah;
+	unsigned i;
+
+	ud_init(&c);
+	ordinary = b->qp;
+	attr.send_cq = b->scq;
+	attr.recv_cq = b->rcq;
+	attr.cap.max_recv_wr = attr.cap.max_send_wr = 4;
+	attr.cap.max_recv_sge = attr.cap.max_send_sge = 1;
+	assert_int_not_equal(nic_qp_number(ordinary) & (NIC_QP_MAX - 1), 1);
+	assert_int_equal(nic_qp_create(b->pd, &attr, &b->qp), 0);
+	assert_int_equal(nic_qp_create(b->pd, &attr, &second), -EBUSY);
+	attr.type = IBV_QPT_RC;
+	assert_int_equal(nic_qp_create(b->pd, &attr, &second), -EINVAL);
+	assert_int_equal(nic_qp_number(b->qp),
+			 nic_get_config(b->nic)->slot << NIC_QPN_INDEX_BITS |
+				 NIC_GSI_INDEX);
+	ud_connect(b);
+	ah = ah_to(a, b, 0);
+	for (i = 0; i < 2; i++) {
+		struct datagram d = to(b, 256);
+
+		if (i)
+			d.qpn = NIC_GSI_INDEX;
+		assert_int_equal(post_recv(b, i, 0, UD_RECV_BYTES), 0);
+		assert_int_equal(send_dg(a, ah, i, &d), 0);
+		pair_run(&c.p);
+		cqe = expect_cqe(b->rcq, i, IBV_WC_SUCCESS);
+		assert_int_equal(cqe.src_qp, nic_qp_number(a->qp));
+		(void)expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+	}
+	nic_ah_destroy(ah);
+	nic_qp_destroy(ordinary);
+	conn_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +527,7 @@ int main(void)
 		cmocka_unit_test(address_handles_are_validated),
 		cmocka_unit_test(packets_for_another_address_are_dropped),
 		cmocka_unit_test(paths_are_bounded),
+		cmocka_unit_test(management_has_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ports, leased by binding names in the abstract unix namespace: exclusive, and
- * given back by the kernel when their owner dies. Who wants to connect learns
- * there which queue pair to talk to.
- */
+/* Names and messages of leases. */
+#include "lease.h"
+
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,34 +12,53 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "cm_priv.h"
-#include "wire.h"
 
 enum {
 	EPHEMERAL_FIRST = 32768,
 	EPHEMERAL_COUNT = 28232,
 	VERSION = 1,
+	HELLO_BYTES = 32,
 };
 
-struct hello {
+/* What is on the socket: a hello ends where the request begins. */
+struct layout {
 	be32 magic;
 	be32 version;
+	be32 kind;
 	be32 qpn;
 	uint8_t gid[16];
+	uint8_t local_gid[16];
+	uint8_t mad[LEASE_MAD_BYTES];
 };
-STATIC_ASSERT(sizeof(struct hello) == 28, "between processes of two builds");
+STATIC_ASSERT(offsetof(struct layout, local_gid) == HELLO_BYTES, "a hello");
+STATIC_ASSERT(sizeof(struct layout) == 304, "between processes of two builds");
 
 #define MAGIC 0x4151434du /* "AQCM" */
 
+static bool is_ipv4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+
+	return memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
+bool lease_ip_is_any(const uint8_t ip[16])
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(ip, zero, 16) ||
+	       (is_ipv4(ip) && !memcmp(ip + 12, zero, 4));
+}
+
 /* "aquifer/<rack>/<address or *>/cm/<port space>/<port>" */
-static int name_make(const char *rack, const struct cm_port *p,
+static int name_make(const char *rack, const struct lease_port *p,
 		     struct sockaddr_un *sa, socklen_t *len)
 {
 	char ip[INET6_ADDRSTRLEN] = "*";
 	int n;
 
-	if (!cm_ip_is_any(p->ip)) {
-		if (wire_is_ipv4(p->ip))
+	if (!lease_ip_is_any(p->ip)) {
+		if (is_ipv4(p->ip))
 			inet_ntop(AF_INET, p->ip + 12, ip, sizeof(ip));
 		else
 			inet_ntop(AF_INET6, p->ip, ip, sizeof(ip));
@@ -63,7 +81,7 @@ static int socket_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int bind_one(int fd, const char *rack, const struct cm_port *port)
+static int bind_one(int fd, const char *rack, const struct lease_port *port)
 {
 	struct sockaddr_un sa;
 	socklen_t len;
@@ -74,9 +92,9 @@ static int bind_one(int fd, const char *rack, const struct cm_port *port)
 	return err;
 }
 
-static int bind_any(int fd, const char *rack, struct cm_port *port)
+static int bind_any(int fd, const char *rack, struct lease_port *port)
 {
-	struct cm_port p = *port;
+	struct lease_port p = *port;
 	uint32_t start;
 	int err = -EADDRINUSE;
 
@@ -92,7 +110,7 @@ static int bind_any(int fd, const char *rack, struct cm_port *port)
 	return err;
 }
 
-int cm_lease_bind(const char *rack, struct cm_port *port, int *fd)
+int lease_bind(const char *rack, struct lease_port *port, int *fd)
 {
 	int s = socket_open();
 	int err;
@@ -108,12 +126,7 @@ int cm_lease_bind(const char *rack, struct cm_port *port, int *fd)
 	return 0;
 }
 
-int cm_lease_listen(int fd)
-{
-	return listen(fd, CM_LEASE_BACKLOG) < 0 ? -errno : 0;
-}
-
-static int connect_one(const char *rack, const struct cm_port *port, int *fd)
+static int connect_one(const char *rack, const struct lease_port *port, int *fd)
 {
 	struct sockaddr_un sa;
 	socklen_t len;
@@ -134,9 +147,9 @@ static int connect_one(const char *rack, const struct cm_port *port, int *fd)
 	return 0;
 }
 
-int cm_lease_connect(const char *rack, const struct cm_port *port, int *fd)
+int lease_connect(const char *rack, const struct lease_port *port, int *fd)
 {
-	struct cm_port any = *port;
+	struct lease_port any = *port;
 	int err = connect_one(rack, port, fd);
 
 	if (err != -ECONNREFUSED)
@@ -145,31 +158,45 @@ int cm_lease_connect(const char *rack, const struct cm_port *port, int *fd)
 	return connect_one(rack, &any, fd);
 }
 
-int cm_lease_send(int fd, const struct cm_addr *own)
+int lease_send(int fd, const struct lease_msg *msg)
 {
-	struct hello h = {
+	struct layout l = {
 		.magic = be32_put(MAGIC),
 		.version = be32_put(VERSION),
-		.qpn = be32_put(own->qpn),
+		.kind = be32_put(msg->kind),
+		.qpn = be32_put(msg->qpn),
 	};
+	size_t bytes = msg->kind == LEASE_MAD ? sizeof(l) : HELLO_BYTES;
 
-	memcpy(h.gid, own->gid.raw, sizeof(h.gid));
-	return send(fd, &h, sizeof(h), MSG_NOSIGNAL) < 0 ? -errno : 0;
+	memcpy(l.gid, msg->gid, sizeof(l.gid));
+	memcpy(l.local_gid, msg->local_gid, sizeof(l.local_gid));
+	memcpy(l.mad, msg->mad, sizeof(l.mad));
+	return send(fd, &l, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
+								    : 0;
 }
 
-int cm_lease_receive(int fd, struct cm_addr *peer)
+int lease_receive(int fd, struct lease_msg *msg)
 {
-	struct hello h;
-	ssize_t n = recv(fd, &h, sizeof(h), 0);
+	struct layout l = {0};
+	ssize_t n = recv(fd, &l, sizeof(l), MSG_DONTWAIT);
 
 	if (n == 0)
 		return -EPIPE;
 	if (n < 0)
 		return errno == EAGAIN ? -EAGAIN : -EPIPE;
-	if (n != sizeof(h) || be32_get(h.magic) != MAGIC ||
-	    be32_get(h.version) != VERSION)
+	if (n < HELLO_BYTES || be32_get(l.magic) != MAGIC ||
+	    be32_get(l.version) != VERSION)
 		return -EBADMSG;
-	peer->qpn = be32_get(h.qpn) & WIRE_QPN_MASK;
-	memcpy(peer->gid.raw, h.gid, sizeof(h.gid));
-	return peer->qpn ? 0 : -EBADMSG;
+	msg->kind = be32_get(l.kind);
+	if (n != (msg->kind == LEASE_HELLO ? HELLO_BYTES
+		  : msg->kind == LEASE_MAD ? (ssize_t)sizeof(l)
+					   : -1))
+		return -EBADMSG;
+	msg->qpn = be32_get(l.qpn);
+	if (!msg->qpn || msg->qpn >> 24)
+		return -EBADMSG;
+	memcpy(msg->gid, l.gid, sizeof(l.gid));
+	memcpy(msg->local_gid, l.local_gid, sizeof(l.local_gid));
+	memcpy(msg->mad, l.mad, sizeof(l.mad));
+	return 0;
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory in other machines: open a rack, open a region, read and write.
+ *
+ *	struct aq_rack *rack;
+ *	struct aq_region *region;
+ *	uint64_t value = 42;
+ *
+ *	if (aq_rack_open(NULL, &rack) ||
+ *	    aq_region_create(rack, "data", 1 << 20, NULL, &region) ||
+ *	    aq_write(region, 0, &value, sizeof(value)))
+ *		fprintf(stderr, "%s\n", aq_last_error());
+ *
+ * Link with `pkg-config --libs aquifer`. No environment and no RDMA hardware
+ * is needed; a rack on this machine is started with `aquifer up`.
+ *
+ * Errors: every function returns 0 or a negative errno. The ones with a meaning
+ * of their own:
+ *	-EHOSTDOWN	a node of the rack is lost, or did not answer in time
+ *	-ESTALE		the region is not what was opened: it was deleted, or
+ *			its node was started anew; open or create it again
+ *	-EREMOTEIO	the node failed the operation
+ *	-EDQUOT		the tenant's quota is used up
+ *	-ENOSPC		no node has that much memory left
+ *	-EACCES		wrong token, or a right that was not granted
+ *	-ERANGE		outside the region
+ *	-EPROTONOSUPPORT the node speaks another major version
+ * aq_strerror() and aq_last_error() say it in words.
+ *
+ * Threads: racks and regions may be shared between threads; every thread gets
+ * its own queue pairs, which end with the thread or with aq_rack_close.
+ * After fork the child opens its own: with what it inherited every call but
+ * the two close functions returns -ESTALE.
+ *
+ * Blocking: every function that talks to a node returns within the rack's
+ * deadline (5 s, see aq_rack_set_deadline). The library starts two threads:
+ * the NIC's and one that keeps the rack's connections alive; both block all
+ * signals.
+ *
+ * Units: sizes, offsets and lengths are bytes.
+ */
+#ifndef AQUIFER_AQUIFER_H
+#define AQUIFER_AQUIFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define AQ_API __attribute__((visibility("default")))
+
+struct aq_rack;
+struct aq_region;
+
+/* ---- racks -------------------------------------------------------------- */
+
+/*
+ * Opens the rack of that name; NULL: the configured one, which is "local" where
+ * nothing is configured. Its nodes are all sockets in the runtime directory and
+ * the [node NAME] sections of rack.ini. The token is AQUIFER_TOKEN from the
+ * environment, or the file `token` in the runtime directory.
+ *
+ * -ENOENT: there is no node; -EHOSTDOWN: none of them answers. Nodes that are
+ * down at this moment are found when they are back. The caller owns *rack.
+ */
+AQ_API int aq_rack_open(const char *name, struct aq_rack **rack);
+
+/*
+ * Ends all connections and frees the handle. Regions must be closed before, and
+ * no other thread may use the rack any more. NULL is allowed.
+ */
+AQ_API void aq_rack_close(struct aq_rack *rack);
+
+/* The most time that one call may take, 1 ms to 1 h; -ERANGE otherwise. Holds
+ * for all threads from their next call on. */
+AQ_API int aq_rack_set_deadline(struct aq_rack *rack, uint32_t milliseconds);
+AQ_API uint32_t aq_rack_deadline(const struct aq_rack *rack);
+
+/* Another tenant's token: 64 hexadecimal digits, -EINVAL otherwise. For
+ * whatever is opened from here on; call it before regions are opened. */
+AQ_API int aq_rack_set_token(struct aq_rack *rack, const char *token);
+
+/* ---- regions ------------------------------------------------------------ */
+
+enum {
+	AQ_REGION_NAME_MAX = 40,     /* characters of a region's name */
+	AQ_REGION_NODES_ALL = 65535, /* as many nodes as there are */
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct aq_region_options {
+	/* Memory nodes to spread the region over; 0: one. */
+	uint32_t nodes;
+	uint32_t reserved;
+	/* Bytes that stay together on one node, a power of two from 4 KiB to
+	 * 1 GiB; 0: 64 KiB. Without meaning on one node. */
+	uint64_t stripe_bytes;
+	/* The node to use, when nodes is 0 or 1; NULL: the one with the most
+	 * free memory. */
+	const char *node;
+	uint64_t reserved_more[4];
+};
+
+struct aq_region_stat {
+	uint64_t size_bytes;
+	uint64_t stripe_bytes; /* 0 on one node */
+	uint32_t nodes;
+	/* Of the first piece: its number on its node, and how often its keys
+	 * were renewed. */
+	uint32_t id;
+	uint32_t epoch;
+	uint32_t reserved;
+};
+
+enum aq_region_flags {
+	AQ_REGION_READ_ONLY = 1u << 0, /* the NIC refuses all else */
+};
+
+/*
+ * Makes a region of zeros and opens it. Names have 1 to 40 letters, digits, '_'
+ * and '-'. The node may round the size up. -EEXIST, -ENOSPC, -EDQUOT; when one
+ * of several nodes fails, what the others made is taken back. The region stays
+ * until it is deleted or its node ends. `options` may be NULL.
+ */
+AQ_API int aq_region_create(struct aq_rack *rack, const char *name,
+			    uint64_t size_bytes,
+			    const struct aq_region_options *options,
+			    struct aq_region **region);
+
+/* -ENOENT: no node has it. `flags` is 0 or of enum aq_region_flags. */
+AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
+			  unsigned flags, struct aq_region **region);
+
+/* Frees the handle; the memory stays. NULL is allowed. */
+AQ_API void aq_region_close(struct aq_region *region);
+
+/* Deletes the region on all its nodes, for everybody. Handles that are still
+ * open return -ESTALE from then on. */
+AQ_API int aq_region_delete(struct aq_rack *rack, const char *name);
+
+/* Grows with zeros or cuts. Other users of the region follow by themselves. */
+AQ_API int aq_region_resize(struct aq_region *region, uint64_t size_bytes);
+
+/* Asks the nodes, so it also sees what others changed. */
+AQ_API int aq_region_stat(struct aq_region *region,
+			  struct aq_region_stat *stat);
+
+/* The size when it was last heard of; does not ask. */
+AQ_API uint64_t aq_region_size(struct aq_region *region);
+
+/* Calls `each` for all regions of the tenant until it returns other than 0,
+ * which is returned. A striped region of which a node is missing is shown with
+ * size_bytes 0. */
+typedef int (*aq_region_fn)(const char *name, const struct aq_region_stat *stat,
+			    void *user);
+AQ_API int aq_region_each(struct aq_rack *rack, aq_region_fn each, void *user);
+
+/* ---- operations --------------------------------------------------------- */
+
+/*
+ * Copy between the region and `buf`, and return when it is done. The buffer
+ * needs no registration. A failed write may have been done in part. Transfers
+ * of 8 aligned bytes are atomic towards each other; larger ones are not.
+ */
+AQ_API int aq_read(struct aq_region *region, uint64_t offset, void *buf,
+		   size_t len_bytes);
+AQ_API int aq_write(struct aq_region *region, uint64_t offset, const void *buf,
+		    size_t len_bytes);
+
+/*
+ * Atomic operations on 8 bytes at an offset divisible by 8 (-EINVAL otherwise),
+ * in host byte order. *old is what stood there; for aq_cas the exchange
+ * happened if it equals `expected`. `old` may be NULL.
+ *
+ * They are never tried twice: after -EHOSTDOWN the operation has happened once
+ * or not at all.
+ */
+AQ_API int aq_cas(struct aq_region *region, uint64_t offset, uint64_t expected,
+		  uint64_t desired, uint64_t *old);
+AQ_API int aq_faa(struct aq_region *region, uint64_t offset, uint64_t add,
+		  uint64_t *old);
+
+/* ---- names in far memory ------------------------------------------------ */
+
+/* A remote pointer: 16 bits of region id, 48 bits of offset. */
+typedef uint64_t aq_ptr;
+
+static inline aq_ptr aq_ptr_make(uint32_t region_id, uint64_t offset)
+{
+	return (uint64_t)(region_id & 0xffff) << 48 |
+	       (offset & 0xffffffffffffull);
+}
+
+static inline uint32_t aq_ptr_region(aq_ptr ptr)
+{
+	return (uint32_t)(ptr >> 48);
+}
+
+static inline uint64_t aq_ptr_offset(aq_ptr ptr)
+{
+	return ptr & 0xffffffffffffull;
+}
+
+/* ---- words -------------------------------------------------------------- */
+
+/* What a code means here; accepts err and -err; static text, never NULL. */
+AQ_API const char *aq_strerror(int err);
+
+/* This thread's last failure in words: what failed and, where there is advice,
+ * what to do. Valid until the thread's next failure; "" before the first. */
+AQ_API const char *aq_last_error(void);
+
+/* "1.0" and so on: of the interface, which only grows within a major. */
+AQ_API const char *aq_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

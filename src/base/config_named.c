@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sections with names: their keys, and what a file says in them. */
+#include "config_named.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "error.h"
+#include "rundir.h"
+
+static bool is_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return text[0] == '\0' ||
+	       (strncmp(text, "unix:/", 6) == 0 && strlen(text) < 120) ||
+	       (colon && colon != text && colon[1] >= '0' && colon[1] <= '9');
+}
+
+static const struct config_key keys[] = {
+	{.section = "memory",
+	 .key = "size",
+	 .kind = CONFIG_SIZE,
+	 .fallback = "1G",
+	 .help = "memory that the node offers",
+	 .min = 1 << 20,
+	 .max = 1ull << 47},
+	{.section = "memory",
+	 .key = "listen",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
+	 .check = is_address,
+	 .allowed = "ADDRESS:PORT"},
+	{.section = "memory",
+	 .key = "tls_cert",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "certificate for the TCP port, a PEM file"},
+	{.section = "memory",
+	 .key = "tls_key",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "private key of the certificate"},
+	{.section = "node",
+	 .key = "address",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "where the node's HTTP interface is",
+	 .check = is_address,
+	 .allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT or "
+		    "unix:/PATH"},
+	{.section = "node",
+	 .key = "ca",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "certificates to trust with https, a PEM file"},
+};
+
+struct section {
+	char kind[16];
+	char name[CONFIG_NAME_MAX];
+	struct {
+		char text[CONFIG_VALUE_MAX];
+		uint64_t number;
+		bool is_set;
+	} value[ARRAY_LEN(keys)];
+};
+
+struct config_named_set {
+	unsigned count;
+	struct section section[CONFIG_NAMED_MAX];
+};
+
+const struct config_key *config_named_key(unsigned index)
+{
+	return index < ARRAY_LEN(keys) ? &keys[index] : NULL;
+}
+
+void config_named_set_free(struct config_named_set *set)
+{
+	free(set);
+}
+
+bool config_section_is_named(const char *section)
+{
+	return strchr(section, ' ') != NULL;
+}
+
+static int split(const char *text, struct section *out)
+{
+	size_t len = strcspn(text, " ");
+	const char *name = text + len + strspn(text + len, " ");
+	unsigned i;
+
+	memset(out, 0, sizeof(*out));
+	if (len < sizeof(out->kind))
+		memcpy(out->kind, text, len);
+	for (i = 0; i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i].section, out->kind) == 0)
+			break;
+	if (i == ARRAY_LEN(keys))
+		return error_set(-EINVAL,
+				 "unknown section [%.40s]; with a name there "
+				 "are [memory NAME] and [node NAME]",
+				 text);
+	/* Nodes are named like racks. */
+	if (!rundir_rack_is_valid(name))
+		return error_set(-EINVAL,
+				 "[%.60s]: a node's name has 1 to 32 of a-z, "
+				 "0-9 and '-'",
+				 text);
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	return 0;
+}
+
+static void set_defaults(struct section *s)
+{
+	unsigned i;
+	int err;
+
+	for (i = 0; i < ARRAY_LEN(keys); i++) {
+		snprintf(s->value[i].text, sizeof(s->value[i].text), "%s",
+			 keys[i].fallback);
+		err = config_key_parse(&keys[i], keys[i].fallback,
+				       &s->value[i].number);
+		ASSERT(err == 0);
+	}
+}
+
+static int begin(struct config_named_set **set, const char *text,
+		 struct section **out)
+{
+	struct section want;
+	unsigned i;
+	int err = split(text, &want);
+
+	if (err)
+		return err;
+	if (!*set) {
+		*set = calloc(1, sizeof(**set));
+		if (!*set)
+			return error_set(-ENOMEM,
+					 "no memory for the configuration");
+	}
+	for (i = 0; i < (*set)->count; i++) {
+		struct section *s = &(*set)->section[i];
+
+		if (strcmp(s->kind, want.kind) || strcmp(s->name, want.name))
+			continue;
+		*out = s;
+		return 0;
+	}
+	if ((*set)->count == CONFIG_NAMED_MAX)
+		return error_set(-EINVAL, "more than %d sections with names",
+				 CONFIG_NAMED_MAX);
+	set_defaults(&want);
+	(*set)->section[(*set)->count] = want;
+	*out = &(*set)->section[(*set)->count++];
+	return 0;
+}
+
+int config_named_begin(struct config_named_set **set, const char *section)
+{
+	struct section *s;
+
+	return begin(set, section, &s);
+}
+
+int config_named_take(struct config_named_set **set, const char *section,
+		      const char *key, const char *text)
+{
+	struct section *s;
+	unsigned i;
+	int err = begin(set, section, &s);
+
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i].section, s->kind) == 0 &&
+		    strcmp(keys[i].key, key) == 0)
+			break;
+	if (i == ARRAY_LEN(keys))
+		return error_set(-EINVAL, "unknown key '%.40s' in [%s %s]", key,
+				 s->kind, s->name);
+	if (s->value[i].is_set)
+		return error_set(-EINVAL, "%s of [%s %s] is set twice", key,
+				 s->kind, s->name);
+	if (strlen(text) >= CONFIG_VALUE_MAX)
+		return error_set(-EINVAL, "%s of [%s %s] is too long", key,
+				 s->kind, s->name);
+	err = config_key_parse(&keys[i], text, &s->value[i].number);
+	if (err)
+		return error_prefix(err, "%s of [%s %s]: ", key, s->kind,
+				    s->name);
+	snprintf(s->value[i].text, CONFIG_VALUE_MAX, "%s", text);
+	s->value[i].is_set = true;
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static const struct section *find(const struct config *c, const char *kind,
+				  unsigned index)
+{
+	const struct config_named_set *set = config_named_set_of(c);
+	unsigned i;
+
+	for (i = 0; set && i < set->count; i++)
+		if (strcmp(set->section[i].kind, kind) == 0 && index-- == 0)
+			return &set->section[i];
+	return NULL;
+}
+
+unsigned config_named_count(const struct config *c, const char *kind)
+{
+	unsigned count = 0;
+
+	while (find(c, kind, count))
+		count++;
+	return count;
+}
+
+const char *config_named_name(const struct config *c, const char *kind,
+			      unsigned index)
+{
+	const struct section *s = find(c, kind, index);
+
+	ASSERT(s);
+	return s->name;
+}
+
+static unsigned key_index(const char *kind, const char *key)
+{
+	unsigned i = 0;
+
+	while (i < ARRAY_LEN(keys) &&
+	       (strcmp(keys[i].section, kind) || strcmp(keys[i].key, key)))
+		i++;
+	ASSERT(i < ARRAY_LEN(keys));
+	return i;
+}
+
+const char *config_named_text(const struct config *c, const char *kind,
+			      unsigned index, const char *key)
+{
+	const struct section *s = find(c, kind, index);
+
+	ASSERT(s);
+	return s->value[key_index(kind, key)].text;
+}
+
+uint64_t config_named_number(const struct config *c, const char *kind,
+			     unsigned index, const char *key)
+{
+	const struct section *s = find(c, kind, index);
+
+	ASSERT(s);
+	return s->value[key_index(kind, key)].number;
+}

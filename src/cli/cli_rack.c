@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the rack and asks its nodes. */
+#include "cli_rack.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "config.h"
+#include "error.h"
+
+int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
+{
+	char full[PATH_MAX];
+	int err;
+
+	memset(rack, 0, sizeof(*rack));
+	/* Absolute: programs started from here may have another folder. */
+	if (file && !realpath(file, full)) {
+		err = -errno;
+		cli_error("%s: %s", file, strerror(errno));
+		return err;
+	}
+	if (file && setenv("AQUIFER_CONFIG", full, 1) != 0)
+		return -errno;
+	err = config_open(NULL, &rack->config);
+	if (!err) {
+		rack->name = config_string(rack->config, "rack", "name");
+		err = make ? rundir_make(rack->name, rack->rundir)
+			   : rundir_path(rack->name, rack->rundir);
+	}
+	if (err) {
+		cli_error("%s", error_last());
+		cli_rack_close(rack);
+		return err;
+	}
+	cli_rack_scan(rack);
+	return 0;
+}
+
+void cli_rack_close(struct cli_rack *rack)
+{
+	config_destroy(rack->config);
+	rack->config = NULL;
+}
+
+void cli_rack_scan(struct cli_rack *rack)
+{
+	rack->node_count =
+		client_nodes_find(rack->config, rack->rundir, rack->node);
+}
+
+int cli_rack_ask(const struct client_node *node, uint32_t timeout_ms,
+		 json_t **status)
+{
+	struct client_caller caller = {0};
+	int err = client_http_create(&caller.http);
+
+	if (err)
+		return err;
+	err = client_call(&caller, node, "GET", "/v1/status", NULL, timeout_ms,
+			  CLIENT_REPLY_MAX, status);
+	client_http_destroy(caller.http);
+	if (!err && !json_is_object(*status)) {
+		json_decref(*status);
+		err = error_set(-EPROTO, "node %s: the status is no object",
+				node->name);
+	}
+	return err;
+}
+
+const char *cli_rack_size(uint64_t bytes, char out[16])
+{
+	static const char units[] = "BKMGTPE";
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	while (value >= 1024 && units[unit + 1]) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(out, 16,
+		 value < 10 && unit && value != (uint64_t)value ? "%.1f%c"
+								: "%.0f%c",
+		 value, units[unit]);
+	return out;
+}
+
+int cli_rack_parse_size(const char *what, const char *text, uint64_t *bytes)
+{
+	const struct config_key key = {.kind = CONFIG_SIZE, .max = 1ull << 48};
+
+	if (config_key_parse(&key, text, bytes) == 0)
+		return 0;
+	cli_error("%s: %s", what, error_last());
+	return -EINVAL;
+}

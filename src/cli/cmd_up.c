@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer up`: the memory nodes of a rack on this machine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cli_place.h"
+#include "cli_proc.h"
+#include "cli_rack.h"
+#include "cli_report.h"
+#include "config.h"
+#include "config_named.h"
+#include "error.h"
+
+enum {
+	READY_MS = 15000,
+	LOOK_MS = 20,
+	ARG_MAX_COUNT = 16,
+	LOG_TAIL_BYTES = 2000,
+};
+
+/* One memory node, as configured or as it is without configuration. */
+struct plan {
+	const char *name;
+	const char *size;
+	const char *listen;
+	const char *tls_cert;
+	const char *tls_key;
+};
+
+static const struct plan plan_default = {"m0", "1G", "", "", ""};
+
+static struct plan plan_at(const struct config *c, unsigned i)
+{
+	return (struct plan){
+		.name = config_named_name(c, "memory", i),
+		.size = config_named_text(c, "memory", i, "size"),
+		.listen = config_named_text(c, "memory", i, "listen"),
+		.tls_cert = config_named_text(c, "memory", i, "tls_cert"),
+		.tls_key = config_named_text(c, "memory", i, "tls_key"),
+	};
+}
+
+static void add_option(char *argv[ARG_MAX_COUNT], unsigned *count,
+		       const char *option, const char *value)
+{
+	if (!value[0])
+		return;
+	argv[(*count)++] = (char *)(uintptr_t)option;
+	argv[(*count)++] = (char *)(uintptr_t)value;
+}
+
+static int start_node(const struct cli_rack *rack, const struct plan *plan,
+		      struct cli_proc *proc)
+{
+	char *argv[ARG_MAX_COUNT] = {NULL};
+	char program[PATH_MAX];
+	unsigned count = 0;
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	if (n < 0)
+		return error_set(-errno, "/proc/self/exe cannot be read");
+	program[n] = '\0';
+	argv[count++] = program;
+	argv[count++] = (char *)(uintptr_t) "memory";
+	add_option(argv, &count, "--name", plan->name);
+	add_option(argv, &count, "--size", plan->size);
+	add_option(argv, &count, "--listen", plan->listen);
+	add_option(argv, &count, "--tls-cert", plan->tls_cert);
+	add_option(argv, &count, "--tls-key", plan->tls_key);
+	return cli_proc_start(rack->rundir, plan->name, argv, proc);
+}
+
+/* The end of its log says why a node did not start. */
+static void show_log(const struct cli_rack *rack, const char *name)
+{
+	char path[PATH_MAX], text[LOG_TAIL_BYTES + 1];
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s.log", rack->rundir, name);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fseek(f, -(long)LOG_TAIL_BYTES, SEEK_END) != 0)
+		rewind(f);
+	n = fread(text, 1, LOG_TAIL_BYTES, f);
+	fclose(f);
+	text[n] = '\0';
+	fprintf(stderr, "--- the end of %s\n%s", path, text);
+}
+
+static bool answers(const struct cli_rack *rack, const char *name)
+{
+	struct client_node node = {.ca_path = ""};
+	json_t *status;
+
+	snprintf(node.name, sizeof(node.name), "%s", name);
+	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s.sock",
+		 rack->rundir, name);
+	if (cli_rack_ask(&node, 1000, &status))
+		return false;
+	json_decref(status);
+	return true;
+}
+
+static int wait_ready(const struct cli_rack *rack, const char *name,
+		      const struct cli_proc *proc)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+	unsigned i;
+
+	for (i = 0; i < READY_MS / LOOK_MS; i++) {
+		if (answers(rack, name))
+			return 0;
+		if (waitpid(proc->pid, NULL, WNOHANG) == proc->pid)
+			return error_set(-EHOSTDOWN,
+					 "node %s ended while it was starting",
+					 name);
+		(void)nanosleep(&pause, NULL);
+	}
+	return error_set(-ETIMEDOUT, "node %s did not answer within %d s", name,
+			 READY_MS / 1000);
+}
+
+/* One node. `row` gets what is said about it. */
+static int bring_up(const struct cli_rack *rack, const struct plan *plan,
+		    json_t *row)
+{
+	struct cli_proc proc = {0};
+	int err = cli_proc_find(rack->rundir, plan->name, &proc);
+
+	cli_report_set(row, "name", "%s", plan->name);
+	if (answers(rack, plan->name)) {
+		/* Perhaps not by us, but it is what was asked for. */
+		cli_report_set(row, "state", "already up");
+	} else if (err == 0) {
+		err = error_set(-EBUSY,
+				"node %s runs as pid %d, but does not answer; "
+				"'aquifer down' ends it",
+				plan->name, (int)proc.pid);
+		goto failed;
+	} else {
+		if (err == -ESRCH)
+			cli_proc_forget(rack->rundir, plan->name);
+		err = start_node(rack, plan, &proc);
+		if (err)
+			goto failed;
+		err = wait_ready(rack, plan->name, &proc);
+		if (err) {
+			if (cli_proc_end(&proc) == 0 &&
+			    cli_proc_wait(&proc, 2000) >= 0)
+				cli_proc_forget(rack->rundir, plan->name);
+			goto failed;
+		}
+		cli_report_set(row, "state", "up");
+	}
+	cli_report_set(row, "size", "%s", plan->size);
+	/* The last column, so that it is also readable in words. */
+	if (proc.pid)
+		(void)json_object_set_new(row, "pid", json_integer(proc.pid));
+	return 0;
+
+failed:
+	cli_report_set(row, "state", "failed");
+	cli_error("%s", error_last());
+	show_log(rack, plan->name);
+	return err;
+}
+
+/* Two at a time would start the same node twice. Held until the exit. */
+static int take_lock(const struct cli_rack *rack)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/up.lock", rack->rundir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	close(fd);
+	return -EBUSY;
+}
+
+static int bring_up_all(struct cli_rack *rack, bool as_json)
+{
+	unsigned i, count = config_named_count(rack->config, "memory");
+	json_t *tree = json_object(), *rows = json_array();
+	int failed = 0, lock = take_lock(rack);
+
+	if (lock < 0) {
+		cli_error("%s", lock == -EBUSY
+					? "another 'aquifer up' is at work"
+					: strerror(-lock));
+		json_decref(rows);
+		json_decref(tree);
+		return CLI_FAILED;
+	}
+	for (i = 0; i < (count ? count : 1); i++) {
+		struct plan plan =
+			count ? plan_at(rack->config, i) : plan_default;
+		json_t *row = json_object();
+
+		failed += bring_up(rack, &plan, row) != 0;
+		(void)json_array_append_new(rows, row);
+	}
+	close(lock);
+	cli_report_set(tree, "rack", "%s", rack->name);
+	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
+	(void)json_object_set_new(tree, "nodes", rows);
+	if (cli_report_print(tree, as_json) != 0)
+		return CLI_FAILED;
+	return failed ? CLI_FAILED : CLI_OK;
+}
+
+int cmd_up(const struct cli_command *self, int argc, char **argv)
+{
+	struct cli_rack rack;
+	struct cli_args args;
+	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+
+	if (code != CLI_GO)
+		return code;
+	if (args.rest_count > 1) {
+		cli_error("up takes one file, see 'aquifer help up'");
+		return CLI_USAGE;
+	}
+	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, true))
+		return CLI_FAILED;
+	code = bring_up_all(&rack, args.json);
+	cli_rack_close(&rack);
+	return code;
+}

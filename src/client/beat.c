@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heartbeats: one thread per rack tells the nodes that its connections are
+ * alive, and tells the connections when a node has forgotten them, so that an
+ * operation need not find out by waiting.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client_priv.h"
+#include "error.h"
+#include "log.h"
+
+/* A lane as the thread needs it outside the lock. */
+struct beat {
+	uint32_t node;
+	char id[CLIENT_ID_MAX];
+};
+
+/* Copies the connected lanes; the rack's lock is held. */
+static struct beat *collect(struct aq_rack *rack, unsigned *count)
+{
+	struct beat *beats;
+	struct list *l;
+	unsigned n = 0;
+
+	for (l = rack->lanes.next; l != &rack->lanes; l = l->next)
+		n++;
+	beats = calloc(n ? n : 1, sizeof(*beats));
+	*count = beats ? n : 0;
+	if (!beats)
+		return NULL;
+	n = 0;
+	for (l = rack->lanes.next; l != &rack->lanes; l = l->next) {
+		struct client_lane *lane =
+			container_of(l, struct client_lane, link);
+
+		beats[n].node = lane->node;
+		memcpy(beats[n++].id, lane->id, sizeof(lane->id));
+	}
+	return beats;
+}
+
+static void mark_lost(struct aq_rack *rack, const struct beat *b)
+{
+	struct list *l;
+
+	pthread_mutex_lock(&rack->lock);
+	for (l = rack->lanes.next; l != &rack->lanes; l = l->next) {
+		struct client_lane *lane =
+			container_of(l, struct client_lane, link);
+
+		/* L2, pairs with L3. */
+		if (lane->node == b->node && strcmp(lane->id, b->id) == 0)
+			atomic_store_explicit(&lane->is_lost, true,
+					      memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&rack->lock);
+}
+
+static void beat_once(struct aq_rack *rack, const struct client_caller *caller,
+		      const struct beat *b)
+{
+	char path[CLIENT_PATH_MAX];
+	json_t *reply = NULL;
+	uint64_t start_ns = client_rack_now_ns(rack);
+	uint64_t took_ns;
+	int err;
+
+	snprintf(path, sizeof(path), "/v1/connections/%s/heartbeat", b->id);
+	err = client_call(caller, &rack->node[b->node], "POST", path, NULL,
+			  CLIENT_BEAT_TIMEOUT_MS, CLIENT_REPLY_MAX, &reply);
+	json_decref(reply);
+	took_ns = client_rack_now_ns(rack) - start_ns;
+	/* A node that is only slow is not lost: its silence has a deadline of
+	 * its own in every operation. */
+	if (err == -ENOENT || err == -ESTALE || err == -EACCES ||
+	    (err == -EHOSTDOWN &&
+	     took_ns < CLIENT_BEAT_TIMEOUT_MS * 1000000ull / 2)) {
+		log_info("client", "a connection is lost: %s", error_last());
+		mark_lost(rack, b);
+	}
+}
+
+static void wait_turn(struct aq_rack *rack)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += rack->beat_ms / 1000;
+	ts.tv_nsec += (long)(rack->beat_ms % 1000) * 1000000;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	while (!rack->is_closing &&
+	       pthread_cond_timedwait(&rack->beat_wake, &rack->lock, &ts) == 0)
+		;
+}
+
+static void *beat_main(void *arg)
+{
+	struct aq_rack *rack = arg;
+	struct client_caller caller = {.send = rack->transport->http,
+				       .send_ctx = rack->transport_ctx,
+				       .token = rack->token};
+	struct beat *beats;
+	unsigned i, count;
+
+	if (client_http_create(&caller.http)) {
+		log_warn("client", "no heartbeats: %s", error_last());
+		return NULL;
+	}
+	pthread_mutex_lock(&rack->lock);
+	for (;;) {
+		wait_turn(rack);
+		if (rack->is_closing)
+			break;
+		beats = collect(rack, &count);
+		pthread_mutex_unlock(&rack->lock);
+		for (i = 0; i < count; i++)
+			beat_once(rack, &caller, &beats[i]);
+		free(beats);
+		pthread_mutex_lock(&rack->lock);
+	}
+	pthread_mutex_unlock(&rack->lock);
+	client_http_destroy(caller.http);
+	return NULL;
+}
+
+static int start(struct aq_rack *rack)
+{
+	sigset_t all, before;
+	int err;
+
+	/* Signals are the application's: its threads shall get them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&rack->beat, NULL, beat_main, rack);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return error_set(-err, "no thread for heartbeats");
+	rack->is_beating = true;
+	return 0;
+}
+
+int client_beat_add(struct client_lane *lane, uint32_t beat_ms)
+{
+	struct aq_rack *rack = lane->thread->rack;
+	int err = 0;
+
+	pthread_mutex_lock(&rack->lock);
+	rack->beat_ms = u32_min(rack->beat_ms, beat_ms);
+	if (!rack->is_beating)
+		err = start(rack);
+	if (!err)
+		list_append(&rack->lanes, &lane->link);
+	pthread_mutex_unlock(&rack->lock);
+	return err;
+}
+
+void client_beat_remove(struct client_lane *lane)
+{
+	pthread_mutex_lock(&lane->thread->rack->lock);
+	list_remove(&lane->link);
+	pthread_mutex_unlock(&lane->thread->rack->lock);
+}
+
+void client_beat_stop(struct aq_rack *rack)
+{
+	bool was_beating;
+
+	pthread_mutex_lock(&rack->lock);
+	was_beating = rack->is_beating;
+	rack->is_closing = true;
+	pthread_cond_signal(&rack->beat_wake);
+	pthread_mutex_unlock(&rack->lock);
+	if (was_beating)
+		pthread_join(rack->beat, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of this room; every queue, table, loop and retry has one. */
+#ifndef AQ_CLIENT_LIMITS_H
+#define AQ_CLIENT_LIMITS_H
+
+enum {
+	CLIENT_NODE_MAX = 64,	   /* memory nodes of a rack */
+	CLIENT_NODE_NAME_MAX = 33, /* with the NUL, as the others */
+	CLIENT_ADDRESS_MAX = 256,
+	CLIENT_TOKEN_MAX = 65,
+	CLIENT_ID_MAX = 65, /* a connection's or grant's name, from a node */
+	CLIENT_REGION_NAME_MAX = 41,
+	CLIENT_PIECE_NAME_MAX = 64,
+	CLIENT_REGION_MAX = 4096, /* open region handles of a rack */
+	CLIENT_PATH_MAX = 192,
+
+	CLIENT_STRIPE_SHIFT_MIN = 12,
+	CLIENT_STRIPE_SHIFT_MAX = 30,
+	CLIENT_STRIPE_SHIFT = 16, /* the default: 64 KiB */
+
+	/* Each thread stages its transfers in this much registered memory. */
+	CLIENT_SLOT_COUNT = 4,
+	CLIENT_SLOT_BYTES = 64 << 10,
+
+	CLIENT_DEADLINE_MS = 5000,
+	CLIENT_DEADLINE_MS_MAX = 3600 * 1000,
+	CLIENT_BEAT_MS = 1000,	      /* until a node says otherwise */
+	CLIENT_BEAT_TIMEOUT_MS = 800, /* of one heartbeat */
+	CLIENT_ATTEMPTS = 2, /* of an operation; the second after a refresh */
+
+	/* Bytes of an answer that we are ready to read: one object, a list. */
+	CLIENT_REPLY_MAX = 64 << 10,
+	CLIENT_LIST_MAX = 16 << 20,
+
+	CLIENT_IDLE_YIELDS = 2000, /* then naps, while waiting */
+	CLIENT_NAP_NS = 50000,
+
+	/* Threads beyond these count too, but where nobody sees it. */
+	CLIENT_COUNTED_THREADS = 16,
+};
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP server around a handler: a unix socket, and TCP with or without TLS
+ * beside it. Every connection has a thread of its own, so a request that takes
+ * long (memory to be cleared) does not hold up another one's heartbeat; the
+ * number of connections, the size of a request and the time that a silent
+ * connection may live are bounded.
+ */
+#ifndef AQ_CTL_SERVER_H
+#define AQ_CTL_SERVER_H
+
+#include "base.h"
+
+enum {
+	CTL_SERVER_CONNECTIONS = 1024, /* of each socket */
+	CTL_SERVER_IDLE_S = 60,
+	CTL_SERVER_STACK_BYTES = 256 << 10,
+	CTL_SERVER_MEMORY_BYTES = 32 << 10, /* headers of one connection */
+	CTL_SERVER_BACKLOG = 128,
+	CTL_SERVER_PEM_MAX = 256 << 10, /* certificate or key */
+};
+
+struct ctl_request;
+struct ctl_reply;
+
+/* Called by any number of threads at a time. The reply comes zeroed. */
+typedef void (*ctl_handle_fn)(void *ctx, const struct ctl_request *request,
+			      struct ctl_reply *reply);
+
+struct ctl_server_config {
+	const char *unix_path; /* a socket found there is replaced */
+	const char *listen;    /* "ADDRESS:PORT", "[v6]:PORT", or NULL */
+	const char *tls_cert;  /* PEM files, both or none */
+	const char *tls_key;
+	ctl_handle_fn handle;
+	void *ctx;
+};
+
+struct ctl_server;
+
+/* -EINVAL: the address or a PEM file is wrong, and what bind(2) returned;
+ * error_last() has the words. */
+int ctl_server_start(const struct ctl_server_config *config,
+		     struct ctl_server **out) MUST_CHECK;
+/* The TCP port in use, 0 without TCP. */
+uint16_t ctl_server_port(const struct ctl_server *s);
+/* No new connections from here on; the unix socket's name goes away. */
+void ctl_server_quiesce(struct ctl_server *s);
+/* Requests that are being handled come to their end first. */
+void ctl_server_stop(struct ctl_server *s);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: one queue pair towards a client, in its tenant's protection
+ * domain. The node never sends on it except to bind windows, so it has no retry
+ * timer; that also makes the NIC remember when the client's process is gone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env.h"
+#include "error.h"
+#include "log.h"
+#include "mem_priv.h"
+
+enum {
+	PORT = 1,
+	HOP_LIMIT = 64,
+	RNR_TIMER = 12,
+	SEND_DEPTH = 4,
+	PSN_MASK = 0xffffff,
+};
+
+const char *conn_end_name(enum mem_end why)
+{
+	static const char *const names[] = {
+		[MEM_END_CLOSED] = "closed", [MEM_END_SILENT] = "silent",
+		[MEM_END_GONE] = "gone",     [MEM_END_BROKEN] = "broken",
+		[MEM_END_TENANT] = "tenant", [MEM_END_STOP] = "stop",
+	};
+
+	return names[why];
+}
+
+void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT])
+{
+	(void)snprintf(out, CONN_ID_TEXT, "%016" PRIx64 "%04x", conn->nonce,
+		       conn->slot & 0xffff);
+}
+
+int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
+	      const char *id, struct mem_conn **out)
+{
+	struct mem_conn *c;
+	char text[CONN_ID_TEXT];
+	unsigned long slot;
+
+	if (strlen(id) != CONN_ID_TEXT - 1 ||
+	    strspn(id, "0123456789abcdef") != CONN_ID_TEXT - 1)
+		return error_set(-EINVAL, "a connection's id has %d hex digits",
+				 CONN_ID_TEXT - 1);
+	slot = strtoul(id + 16, NULL, 16);
+	c = slot < MEM_CONN_MAX ? node->conns[slot] : NULL;
+	if (c)
+		conn_id_format(c, text);
+	/* Somebody else's connection is none at all. */
+	if (!c || c->tenant != tenant || strcmp(text, id) != 0)
+		return error_set(-ESTALE,
+				 "there is no connection %s, or no longer; "
+				 "connect again",
+				 id);
+	*out = c;
+	return 0;
+}
+
+/* The row of our address table that fits the client's: both IPv4 or both not,
+ * RoCEv2 where rows differ in that. */
+static int pick_gid(struct mem_node *node, const union ibv_gid *peer,
+		    uint8_t *index, union ibv_gid *gid)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	bool peer_v4 = memcmp(peer->raw, v4, sizeof(v4)) == 0;
+	struct ibv_gid_entry row;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < UINT8_MAX; i++) {
+			if (ibv_query_gid_ex(node->context, PORT, i, &row, 0))
+				continue;
+			if (row.gid_type != IBV_GID_TYPE_ROCE_V2)
+				continue;
+			if (pass == 0 && peer_v4 != (memcmp(row.gid.raw, v4,
+							    sizeof(v4)) == 0))
+				continue;
+			*index = (uint8_t)i;
+			*gid = row.gid;
+			return 0;
+		}
+	}
+	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
+}
+
+static int to_init(struct ibv_qp *qp, bool read_only)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = PORT,
+		.qp_access_flags = read_only ? IBV_ACCESS_REMOTE_READ
+					     : IBV_ACCESS_REMOTE_READ |
+						       IBV_ACCESS_REMOTE_WRITE |
+						       IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	return -ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+}
+
+static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
+		  const struct conn_answer *answer, uint8_t gid_index)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = answer->mtu,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.max_dest_rd_atomic = answer->rd_atomic,
+		.min_rnr_timer = RNR_TIMER,
+		.ah_attr = {.is_global = 1,
+			    .port_num = PORT,
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = gid_index,
+				    .hop_limit = HOP_LIMIT}},
+	};
+	int err;
+
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return -err;
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS,
+		.timeout = 0,
+		.sq_psn = answer->psn,
+		.max_rd_atomic = 1,
+	};
+	return -ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				      IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int make_qp(struct mem_node *node, struct mem_conn *c,
+		   const struct conn_peer *peer, struct conn_answer *answer)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = node->cq,
+		.recv_cq = node->cq,
+		.cap = {.max_send_wr = SEND_DEPTH,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+	uint8_t gid_index = 0;
+	uint32_t psn;
+	int err = pick_gid(node, &peer->gid, &gid_index, &answer->gid);
+
+	if (err)
+		return err;
+	env_random(node->env, &psn, sizeof(psn));
+	answer->psn = psn & PSN_MASK;
+	answer->mtu = peer->mtu < node->mtu ? peer->mtu : node->mtu;
+	answer->rd_atomic = (uint8_t)u32_min(
+		peer->rd_atomic,
+		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));
+	c->qp = ibv_create_qp(c->tenant->pd, &init);
+	if (!c->qp)
+		return error_set(-errno, "no queue pair: %s", strerror(errno));
+	err = to_init(c->qp, peer->read_only);
+	if (!err)
+		err = to_rts(c->qp, peer, answer, gid_index);
+	if (err) {
+		(void)ibv_destroy_qp(c->qp); /* nobody uses it */
+		return error_set(err,
+				 "cannot connect to the client's queue pair "
+				 "%u: %s",
+				 peer->qpn, strerror(-err));
+	}
+	return 0;
+}
+
+/* A program's name may hold anything; the log and the lists get what prints. */
+static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MEM_CLIENT_NAME_MAX && name[i]; i++)
+		out[i] = (char)(name[i] >= ' ' && name[i] <= '~' ? name[i]
+								 : '?');
+	out[i] = 0;
+}
+
+int conn_create(struct mem_node *node, struct mem_tenant *tenant,
+		const struct conn_peer *peer, struct conn_answer *answer,
+		struct mem_conn **out)
+{
+	struct mem_conn *c;
+	uint32_t slot = 0;
+	int err;
+
+	if (tenant->conn_count >= node->conns_per_tenant)
+		return error_set(-EAGAIN, "a tenant has %u connections at most",
+				 node->conns_per_tenant);
+	while (slot < MEM_CONN_MAX && node->conns[slot])
+		slot++;
+	if (slot == MEM_CONN_MAX)
+		return error_set(-EAGAIN,
+				 "this node has %d connections at most",
+				 MEM_CONN_MAX);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a connection");
+	c->tenant = tenant;
+	c->slot = slot;
+	c->read_only = peer->read_only;
+	c->seen_ns = env_now_ns(node->env);
+	env_random(node->env, &c->nonce, sizeof(c->nonce));
+	list_init(&c->grants);
+	copy_name(c->client, peer->client);
+	err = make_qp(node, c, peer, answer);
+	if (err) {
+		free(c);
+		return err;
+	}
+	node->conns[slot] = c;
+	node->conn_count++;
+	node->conns_started++;
+	tenant->conn_count++;
+	*out = c;
+	return 0;
+}
+
+void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
+{
+	char id[CONN_ID_TEXT];
+	int err;
+
+	conn_id_format(c, id);
+	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
+		 c->tenant->name, *c->client ? c->client : "no name",
+		 conn_end_name(why));
+	while (!list_is_empty(&c->grants))
+		grant_destroy(
+			node, c,
+			container_of(c->grants.next, struct mem_grant, node));
+	err = ibv_destroy_qp(c->qp);
+	ASSERT(err == 0); /* nothing refers to it */
+	node->conns[c->slot] = NULL;
+	node->conn_count--;
+	node->conns_ended[why]++;
+	c->tenant->conn_count--;
+	free(c);
+}

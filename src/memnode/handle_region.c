@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/regions. */
+#include <errno.h>
+
+#include "error.h"
+#include "mem_priv.h"
+
+static json_t *describe(const struct mem_node *node, const struct mem_region *r)
+{
+	return json_pack("{s:s, s:I, s:i, s:I, s:s}", "name", r->name, "size",
+			 (json_int_t)r->size_bytes, "id", (int)r->id, "epoch",
+			 (json_int_t)r->epoch, "node", node->name);
+}
+
+/* The region in the path, which must not be in somebody's hands. */
+static int find(struct mem_node *node, struct ctl_call *call,
+		struct mem_region **out)
+{
+	struct mem_region *r =
+		region_find(node, call->caller, call->segment[0]);
+
+	if (!r)
+		return error_set(-ENOENT, "there is no region %s",
+				 call->segment[0]);
+	if (r->busy)
+		return error_set(-EBUSY,
+				 "region %s is being made, changed or deleted",
+				 r->name);
+	*out = r;
+	return 0;
+}
+
+static int size_field(const struct ctl_call *call, uint64_t *size_bytes)
+{
+	return ctl_field_u64(call->body, "size", true, 1,
+			     (1ull << MEM_OFFSET_BITS) - 1, size_bytes);
+}
+
+void handle_region_create(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+	struct mem_region *r;
+	uint64_t size_bytes;
+	const char *name;
+	int err = ctl_field_string(call->body, "name", true, &name);
+
+	if (!err)
+		err = size_field(call, &size_bytes);
+	if (!err)
+		err = region_create(node, call->caller, name, size_bytes, &r);
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 201, describe(node, r));
+}
+
+void handle_region_list(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		const struct mem_region *r = node->regions[i];
+
+		if (r && r->tenant == call->caller && !r->busy)
+			(void)json_array_append_new(rows, describe(node, r));
+	}
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "regions", rows));
+}
+
+void handle_region_get(void *ctx, struct ctl_call *call)
+{
+	struct mem_region *r;
+	int err = find(ctx, call, &r);
+
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 200, describe(ctx, r));
+}
+
+void handle_region_patch(void *ctx, struct ctl_call *call)
+{
+	struct mem_region *r;
+	uint64_t size_bytes;
+	int err = find(ctx, call, &r);
+
+	if (!err)
+		err = size_field(call, &size_bytes);
+	if (!err && size_bytes != r->size_bytes)
+		err = region_resize(ctx, r, size_bytes);
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 200, describe(ctx, r));
+}
+
+void handle_region_delete(void *ctx, struct ctl_call *call)
+{
+	struct mem_region *r;
+	int err = find(ctx, call, &r);
+
+	if (!err)
+		err = region_delete(ctx, r);
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_none(call->reply);
+}

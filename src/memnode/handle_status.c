@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/status and /metrics. */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ctl_metrics.h"
+#include "env.h"
+#include "mem_priv.h"
+
+static uint64_t uptime_s(const struct mem_node *node)
+{
+	return (env_now_ns(node->env) - node->start_ns) / 1000000000;
+}
+
+void handle_status(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+
+	ctl_reply_json(
+		call->reply, 200,
+		json_pack("{s:s, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:i, s:i, "
+			  "s:i}",
+			  "node", node->name, "proto", CTL_PROTO, "pid",
+			  (json_int_t)getpid(), "uptime_s",
+			  (json_int_t)uptime_s(node), "pool", "size",
+			  (json_int_t)node->pool_bytes, "used",
+			  (json_int_t)node->used_bytes, "free",
+			  (json_int_t)(node->pool_bytes - node->used_bytes),
+			  "tenants", (int)node->tenant_count, "regions",
+			  (int)node->region_count, "connections",
+			  (int)node->conn_count));
+}
+
+static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_uptime_seconds",
+			"Time since the node started.", uptime_s(node));
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_pool_size_bytes",
+			"Limit of the memory pool.", node->pool_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_pool_used_bytes",
+			"Memory in regions.", node->used_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_tenants",
+			"Tenants of the node.", node->tenant_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_regions",
+			"Regions of all tenants.", node->region_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_connections",
+			"Connections of all tenants.", node->conn_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_grants",
+			"Grants of all connections.", node->grant_count);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_connections_started_total",
+			"Connections ever made.", node->conns_started);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_scrubbed_bytes_total",
+			"Memory given back and cleared.", node->bytes_scrubbed);
+	ctl_metrics_family(m, CTL_METRIC_COUNTER,
+			   "aquifer_connections_ended_total",
+			   "Connections that ended, by reason.");
+	for (unsigned i = 0; i < MEM_END_COUNT; i++) {
+		const char *labels[] = {"reason",
+					conn_end_name((enum mem_end)i)};
+
+		ctl_metrics_sample(m, node->conns_ended[i], labels, 1);
+	}
+}
+
+static uint64_t used_of(const struct mem_tenant *t)
+{
+	return t->used_bytes;
+}
+
+static uint64_t quota_of(const struct mem_tenant *t)
+{
+	return t->quota_bytes;
+}
+
+static uint64_t regions_of(const struct mem_tenant *t)
+{
+	return t->region_count;
+}
+
+static uint64_t conns_of(const struct mem_tenant *t)
+{
+	return t->conn_count;
+}
+
+/* A tenant sees its own numbers, the administrator and the node's own machine
+ * everybody's. */
+static void tenant_metrics(struct ctl_metrics *m, const struct mem_node *node,
+			   const struct mem_tenant *only)
+{
+	static const struct {
+		const char *name, *help;
+		uint64_t (*get)(const struct mem_tenant *);
+	} families[] = {
+		{"aquifer_tenant_used_bytes", "Memory in the tenant's regions.",
+		 used_of},
+		{"aquifer_tenant_quota_bytes",
+		 "The tenant's quota; 0: only the pool is the limit.",
+		 quota_of},
+		{"aquifer_tenant_regions", "Regions of the tenant.",
+		 regions_of},
+		{"aquifer_tenant_connections", "Connections of the tenant.",
+		 conns_of},
+	};
+
+	for (size_t f = 0; f < ARRAY_LEN(families); f++) {
+		ctl_metrics_family(m, CTL_METRIC_GAUGE, families[f].name,
+				   families[f].help);
+		for (unsigned i = 0; i < node->tenant_count; i++) {
+			const struct mem_tenant *t = node->tenants[i];
+			const char *labels[] = {"tenant", t->name};
+
+			if (!only || only == t)
+				ctl_metrics_sample(m, families[f].get(t),
+						   labels, 1);
+		}
+	}
+}
+
+static void request_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	ctl_metrics_family(m, CTL_METRIC_COUNTER, "aquifer_requests_total",
+			   "Requests by method, route and status.");
+	for (unsigned r = 0; r <= node_route_count; r++) {
+		const struct mem_request_count *c = &node->requests[r];
+		bool known = r < node_route_count;
+
+		for (unsigned i = 0; i < MEM_STATUS_COUNT && c->count[i]; i++) {
+			char status[16];
+			const char *labels[] = {
+				"method",
+				known ? ctl_method_name(node_routes[r].method) : "other",
+				"route",
+				known ? node_routes[r].pattern : "other",
+				"status",
+				status,
+			};
+
+			(void)snprintf(status, sizeof(status), "%u",
+				       c->status[i]);
+			ctl_metrics_sample(m, c->count[i], labels, 3);
+		}
+	}
+}
+
+static void nic_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	const char *name;
+
+	ctl_metrics_family(m, CTL_METRIC_COUNTER, "aquifer_nic_events_total",
+			   "Counters of the node's NIC.");
+	for (unsigned i = 0; (name = aqdv_counter_name(i)); i++) {
+		const char *labels[] = {"counter", name};
+		uint64_t value;
+
+		if (aqdv_get_counter(node->context, name, &value) == 0)
+			ctl_metrics_sample(m, value, labels, 1);
+	}
+}
+
+void handle_metrics(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+	struct ctl_metrics m;
+	size_t text_bytes;
+	char *text;
+	int err = ctl_metrics_init(&m);
+
+	if (!err) {
+		node_metrics(&m, node);
+		tenant_metrics(&m, node, call->caller);
+		request_metrics(&m, node);
+		nic_metrics(&m, node);
+		err = ctl_metrics_end(&m, &text, &text_bytes);
+	}
+	if (err)
+		ctl_reply_error(call->reply, err, "no memory for the metrics");
+	else
+		ctl_reply_text(call->reply, text, text_bytes, CTL_METRICS_TYPE);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The named limits of a memory node. */
+#ifndef AQ_MEM_LIMITS_H
+#define AQ_MEM_LIMITS_H
+
+enum {
+	MEM_NODE_NAME_MAX = 32, /* characters, as the others */
+	MEM_TENANT_NAME_MAX = 32,
+	MEM_REGION_NAME_MAX = 63,
+	MEM_CLIENT_NAME_MAX = 63,
+
+	MEM_TENANT_MAX = 256,
+	MEM_REGION_MAX = 4000, /* the NIC has 4096 grants */
+	MEM_REGION_PER_TENANT = 2000,
+	MEM_CONN_MAX = 8192, /* the NIC has 16384 queue pairs */
+	MEM_CONN_PER_TENANT = 1024,
+	MEM_GRANT_PER_CONN = 1024,
+
+	MEM_REGION_ID_MAX = 65535,
+	MEM_OFFSET_BITS = 48,
+
+	MEM_HEARTBEAT_MS = 1000,
+	MEM_HEARTBEAT_MISSES = 5,
+	MEM_TICK_MS = 250, /* between looks for dead clients */
+	MEM_BIND_MS = 1000,
+
+	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
+	MEM_DRAIN_MS = 5000,
+};
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node is made of. node->lock guards everything here. It is let go only
+ * while memory is made or given back, which takes long; the region is `busy`
+ * meanwhile, and nobody else touches it or its tenant's existence.
+ */
+#ifndef AQ_MEM_PRIV_H
+#define AQ_MEM_PRIV_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+#include "ctl_http.h"
+#include "ctl_token.h"
+#include "list.h"
+#include "mem_limits.h"
+#include "memnode.h"
+
+enum mem_level {
+	MEM_LEVEL_ANY,	   /* no token */
+	MEM_LEVEL_METRICS, /* no token on the unix socket, any on TCP */
+	MEM_LEVEL_TENANT,
+	MEM_LEVEL_ADMIN,
+};
+
+struct mem_tenant {
+	char name[MEM_TENANT_NAME_MAX + 1];
+	struct ctl_token_hash token;
+	uint64_t quota_bytes; /* 0: only the pool is the limit */
+	uint64_t used_bytes;
+	struct ibv_pd *pd;
+	unsigned region_count;
+	unsigned conn_count;
+};
+
+struct mem_region {
+	struct mem_tenant *tenant;
+	char name[MEM_REGION_NAME_MAX + 1];
+	uint16_t id;
+	uint32_t epoch;
+	uint64_t size_bytes;
+	uint64_t charged_bytes; /* whole pages */
+	bool busy;
+	bool from_aqdv; /* else from mmap: the NIC is somebody else's */
+	void *addr;
+	struct ibv_mr *mr;
+};
+
+struct mem_grant {
+	struct list node; /* in its connection */
+	uint64_t id;
+	struct mem_region *region;
+	struct ibv_mw *mw; /* NULL: the region's own key */
+};
+
+enum mem_end {
+	MEM_END_CLOSED, /* by the client */
+	MEM_END_SILENT, /* no heartbeat */
+	MEM_END_GONE,	/* the process at the other end ended */
+	MEM_END_BROKEN, /* the queue pair is in the error state */
+	MEM_END_TENANT, /* its tenant was removed */
+	MEM_END_STOP,	/* the node stops */
+	MEM_END_COUNT,
+};
+
+struct mem_conn {
+	struct mem_tenant *tenant;
+	char client[MEM_CLIENT_NAME_MAX + 1];
+	uint64_t nonce;
+	uint32_t slot;
+	bool read_only;
+	struct ibv_qp *qp;
+	uint64_t seen_ns;
+	struct list grants;
+	unsigned grant_count;
+};
+
+enum {
+	MEM_STATUS_COUNT = 20, /* distinct ones per route that are counted */
+	MEM_ROUTE_MAX = 24,
+};
+
+/* Requests of one route, by status; a place whose count is 0 is free. */
+struct mem_request_count {
+	unsigned status[MEM_STATUS_COUNT];
+	uint64_t count[MEM_STATUS_COUNT];
+};
+
+struct mem_node {
+	pthread_mutex_t lock;
+	char name[MEM_NODE_NAME_MAX + 1];
+	char *state_path;
+	struct env *env;
+	uint64_t start_ns;
+	uint64_t pool_bytes;
+	uint64_t used_bytes;
+	unsigned regions_per_tenant;
+	unsigned conns_per_tenant;
+	struct ctl_token_hash admin;
+	uint32_t last_epoch;
+	uint16_t last_region_id;
+
+	struct ibv_context *context;
+	struct ibv_cq *cq;
+	struct ibv_device_attr device;
+	enum ibv_mtu mtu;
+	uint32_t nic_caps; /* AQDV_CAP_* */
+
+	struct mem_tenant *tenants[MEM_TENANT_MAX];
+	struct mem_region *regions[MEM_REGION_MAX];
+	struct mem_conn *conns[MEM_CONN_MAX];
+	unsigned tenant_count;
+	unsigned region_count;
+	unsigned conn_count;
+	unsigned grant_count;
+
+	struct mem_request_count requests[MEM_ROUTE_MAX];
+	uint64_t conns_started;
+	uint64_t conns_ended[MEM_END_COUNT];
+	uint64_t bytes_scrubbed;
+};
+
+/* ---- tenant.c, tenant_file.c -------------------------------------------- */
+
+struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
+/* By token, always in the same time. */
+struct mem_tenant *tenant_of_token(const struct mem_node *node,
+				   const struct ctl_token_hash *token);
+int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
+	       const struct ctl_token_hash *token,
+	       struct mem_tenant **out) MUST_CHECK;
+/* It has no regions and no connections any more. */
+void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
+
+int tenant_file_load(struct mem_node *node) MUST_CHECK;
+int tenant_file_save(const struct mem_node *node) MUST_CHECK;
+
+/* ---- region.c ----------------------------------------------------------- */
+
+struct mem_region *region_find(const struct mem_node *node,
+			       const struct mem_tenant *tenant,
+			       const char *name);
+/* These let the lock go for a while. */
+int region_create(struct mem_node *node, struct mem_tenant *tenant,
+		  const char *name, uint64_t size_bytes,
+		  struct mem_region **out) MUST_CHECK;
+int region_resize(struct mem_node *node, struct mem_region *region,
+		  uint64_t size_bytes) MUST_CHECK;
+int region_delete(struct mem_node *node, struct mem_region *region) MUST_CHECK;
+/* What the pool is charged for a region of that size. */
+uint64_t region_pages(uint64_t size_bytes);
+
+/* ---- conn.c, grant.c ---------------------------------------------------- */
+
+struct conn_peer {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	bool read_only;
+	const char *client;
+};
+
+struct conn_answer {
+	union ibv_gid gid;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+};
+
+int conn_create(struct mem_node *node, struct mem_tenant *tenant,
+		const struct conn_peer *peer, struct conn_answer *answer,
+		struct mem_conn **out) MUST_CHECK;
+void conn_destroy(struct mem_node *node, struct mem_conn *conn,
+		  enum mem_end why);
+/* -EINVAL: not an id; -ESTALE: it ended. */
+int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
+	      const char *id, struct mem_conn **out) MUST_CHECK;
+enum {
+	CONN_ID_TEXT = 16 + 4 + 1
+};
+void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
+const char *conn_end_name(enum mem_end why);
+
+int grant_create(struct mem_node *node, struct mem_conn *conn,
+		 struct mem_region *region, int access, uint64_t offset,
+		 uint64_t length, struct mem_grant **out) MUST_CHECK;
+void grant_destroy(struct mem_node *node, struct mem_conn *conn,
+		   struct mem_grant *grant);
+/* Every grant of the region, of whatever connection; windows end. */
+void grant_revoke_region(struct mem_node *node, struct mem_region *region);
+
+/* ---- what routes call (handle_*.c) -------------------------------------- */
+
+void handle_status(void *ctx, struct ctl_call *call);
+void handle_metrics(void *ctx, struct ctl_call *call);
+void handle_region_create(void *ctx, struct ctl_call *call);
+void handle_region_list(void *ctx, struct ctl_call *call);
+void handle_region_get(void *ctx, struct ctl_call *call);
+void handle_region_patch(void *ctx, struct ctl_call *call);
+void handle_region_delete(void *ctx, struct ctl_call *call);
+void handle_connect(void *ctx, struct ctl_call *call);
+void handle_conn_list(void *ctx, struct ctl_call *call);
+void handle_heartbeat(void *ctx, struct ctl_call *call);
+void handle_disconnect(void *ctx, struct ctl_call *call);
+void handle_grant_create(void *ctx, struct ctl_call *call);
+void handle_grant_delete(void *ctx, struct ctl_call *call);
+void handle_tenant_create(void *ctx, struct ctl_call *call);
+void handle_tenant_list(void *ctx, struct ctl_call *call);
+void handle_tenant_patch(void *ctx, struct ctl_call *call);
+void handle_tenant_delete(void *ctx, struct ctl_call *call);
+
+/* node.c: the table, for the metrics. */
+extern const struct ctl_route node_routes[];
+extern const unsigned node_route_count;
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regions: named memory of a tenant, one grant and one registration each.
+ *
+ * Scrubbing: memory that is given back is truncated (aqdv_free) or unmapped, so
+ * its pages return to the kernel, which clears every page before anybody gets
+ * it again; the pool counts it as free only afterwards. A peer that had it
+ * mapped holds an empty file from then on.
+ */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "log.h"
+#include "mem_priv.h"
+
+enum {
+	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_MW_BIND,
+};
+
+/* What takes long to make and to give back. */
+struct memory {
+	void *addr;
+	struct ibv_mr *mr;
+	uint64_t size_bytes;
+	bool from_aqdv;
+};
+
+uint64_t region_pages(uint64_t size_bytes)
+{
+	return align_up(size_bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+struct mem_region *region_find(const struct mem_node *node,
+			       const struct mem_tenant *tenant,
+			       const char *name)
+{
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		struct mem_region *r = node->regions[i];
+
+		if (r && r->tenant == tenant && strcmp(r->name, name) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+/* Its windows are gone, so this cannot be refused. */
+static void memory_close(struct memory *m)
+{
+	int err = ibv_dereg_mr(m->mr);
+
+	ASSERT(err == 0);
+	m->mr = NULL;
+}
+
+static void memory_free(struct mem_node *node, struct memory *m)
+{
+	int err;
+
+	if (m->mr)
+		memory_close(m);
+	err = m->from_aqdv ? aqdv_free(node->context, m->addr)
+			   : munmap(m->addr, region_pages(m->size_bytes));
+	ASSERT(err == 0);
+}
+
+static int memory_make(struct mem_node *node, struct ibv_pd *pd,
+		       uint64_t size_bytes, struct memory *out)
+{
+	struct memory m = {.size_bytes = size_bytes, .from_aqdv = true};
+	int err = aqdv_alloc(node->context, size_bytes, 0, &m.addr);
+
+	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
+		m.from_aqdv = false;
+		m.addr = mmap(NULL, region_pages(size_bytes),
+			      PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		err = m.addr == MAP_FAILED ? -errno : 0;
+		if (!err)
+			(void)madvise(m.addr, size_bytes, MADV_HUGEPAGE);
+	}
+	if (err) /* the machine has less than the pool was promised */
+		return error_set(err == -ENOMEM ? -ENOSPC : err,
+				 "no memory on the node for %" PRIu64
+				 " bytes: %s",
+				 size_bytes, strerror(-err));
+	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
+	if (!m.mr) {
+		err = -errno;
+		memory_free(node, &m);
+		return error_set(err, "cannot register %" PRIu64 " bytes: %s",
+				 size_bytes, strerror(-err));
+	}
+	*out = m;
+	return 0;
+}
+
+static struct memory memory_of(const struct mem_region *r)
+{
+	return (struct memory){
+		.addr = r->addr,
+		.mr = r->mr,
+		.size_bytes = r->size_bytes,
+		.from_aqdv = r->from_aqdv,
+	};
+}
+
+static void memory_give(struct mem_node *node, struct mem_region *r,
+			const struct memory *m)
+{
+	r->addr = m->addr;
+	r->mr = m->mr;
+	r->size_bytes = m->size_bytes;
+	r->from_aqdv = m->from_aqdv;
+	/* One counter for all regions, so no epoch comes twice, not even for a
+	 * region that was made again under an old name. */
+	r->epoch = ++node->last_epoch;
+}
+
+/* Takes `more` bytes from the quota and the pool. */
+static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
+{
+	struct mem_tenant *t = r->tenant;
+
+	if (t->quota_bytes &&
+	    (more > t->quota_bytes || t->used_bytes > t->quota_bytes - more))
+		return error_set(-EDQUOT,
+				 "tenant %s uses %" PRIu64 " of its %" PRIu64
+				 " bytes; %" PRIu64 " more do not fit",
+				 t->name, t->used_bytes, t->quota_bytes, more);
+	if (more > node->pool_bytes - node->used_bytes)
+		return error_set(-ENOSPC,
+				 "the pool of %s has %" PRIu64
+				 " bytes left; %" PRIu64 " more do not fit",
+				 node->name,
+				 node->pool_bytes - node->used_bytes, more);
+	t->used_bytes += more;
+	node->used_bytes += more;
+	r->charged_bytes += more;
+	return 0;
+}
+
+static void uncharge(struct mem_node *node, struct mem_region *r, uint64_t less)
+{
+	r->tenant->used_bytes -= less;
+	node->used_bytes -= less;
+	r->charged_bytes -= less;
+}
+
+/* Ids go round, so that an old one means something else as late as possible.
+ * There are far fewer regions than ids. */
+static uint16_t next_id(struct mem_node *node)
+{
+	bool taken = true;
+
+	while (taken) {
+		if (++node->last_region_id == 0)
+			node->last_region_id = 1;
+		taken = false;
+		for (unsigned i = 0; i < MEM_REGION_MAX && !taken; i++)
+			taken = node->regions[i] &&
+				node->regions[i]->id == node->last_region_id;
+	}
+	return node->last_region_id;
+}
+
+static int insert(struct mem_node *node, struct mem_tenant *tenant,
+		  const char *name, struct mem_region **out)
+{
+	struct mem_region *r;
+	unsigned place = 0;
+
+	if (!ctl_name_is_valid(name, MEM_REGION_NAME_MAX))
+		return error_set(-EINVAL,
+				 "a region's name has 1 to %d letters, digits, "
+				 "'-', '_' and '.', and does not begin with "
+				 "'-' or '.'",
+				 MEM_REGION_NAME_MAX);
+	if (region_find(node, tenant, name))
+		return error_set(-EEXIST, "there is a region %s already", name);
+	if (tenant->region_count >= node->regions_per_tenant)
+		return error_set(-EAGAIN, "a tenant has %u regions at most",
+				 node->regions_per_tenant);
+	while (place < MEM_REGION_MAX && node->regions[place])
+		place++;
+	if (place == MEM_REGION_MAX)
+		return error_set(-EAGAIN, "this node has %d regions at most",
+				 MEM_REGION_MAX);
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return error_set(-ENOMEM, "no memory for a region");
+	(void)snprintf(r->name, sizeof(r->name), "%s", name);
+	r->tenant = tenant;
+	r->id = next_id(node);
+	r->busy = true;
+	node->regions[place] = r;
+	node->region_count++;
+	tenant->region_count++;
+	*out = r;
+	return 0;
+}
+
+static void extract(struct mem_node *node, struct mem_region *r)
+{
+	uncharge(node, r, r->charged_bytes);
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++)
+		if (node->regions[i] == r)
+			node->regions[i] = NULL;
+	node->region_count--;
+	r->tenant->region_count--;
+	free(r);
+}
+
+int region_create(struct mem_node *node, struct mem_tenant *tenant,
+		  const char *name, uint64_t size_bytes,
+		  struct mem_region **out)
+{
+	struct mem_region *r = NULL;
+	struct memory m;
+	int err = insert(node, tenant, name, &r);
+
+	if (err)
+		return err;
+	err = charge(node, r, region_pages(size_bytes));
+	if (!err) {
+		pthread_mutex_unlock(&node->lock);
+		err = memory_make(node, tenant->pd, size_bytes, &m);
+		pthread_mutex_lock(&node->lock);
+	}
+	if (err) {
+		extract(node, r);
+		return err;
+	}
+	memory_give(node, r, &m);
+	r->busy = false;
+	*out = r;
+	return 0;
+}
+
+static int make_busy(struct mem_region *r)
+{
+	if (r->busy)
+		return error_set(-EBUSY,
+				 "region %s is being made, changed or deleted",
+				 r->name);
+	r->busy = true;
+	return 0;
+}
+
+int region_resize(struct mem_node *node, struct mem_region *r,
+		  uint64_t size_bytes)
+{
+	uint64_t before = r->charged_bytes, after = region_pages(size_bytes);
+	struct memory old = memory_of(r), m;
+	int err = make_busy(r);
+
+	if (err)
+		return err;
+	if (after > before)
+		err = charge(node, r, after - before);
+	if (!err) {
+		pthread_mutex_unlock(&node->lock);
+		err = memory_make(node, r->tenant->pd, size_bytes, &m);
+		pthread_mutex_lock(&node->lock);
+		if (err && after > before)
+			uncharge(node, r, after - before);
+	}
+	if (err) {
+		r->busy = false;
+		return err;
+	}
+	grant_revoke_region(node, r);
+	pthread_mutex_unlock(&node->lock);
+	/* The key first, so that what is copied is the last word. */
+	memory_close(&old);
+	memcpy(m.addr, old.addr, u64_min(old.size_bytes, size_bytes));
+	memory_free(node, &old);
+	pthread_mutex_lock(&node->lock);
+	node->bytes_scrubbed += before;
+	if (after < before)
+		uncharge(node, r, before - after);
+	memory_give(node, r, &m);
+	r->busy = false;
+	return 0;
+}
+
+int region_delete(struct mem_node *node, struct mem_region *r)
+{
+	struct memory old = memory_of(r);
+	int err = make_busy(r);
+
+	if (err)
+		return err;
+	grant_revoke_region(node, r);
+	pthread_mutex_unlock(&node->lock);
+	memory_free(node, &old);
+	pthread_mutex_lock(&node->lock);
+	node->bytes_scrubbed += r->charged_bytes;
+	extract(node, r);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a socket of frames is polled and when it wakes the engine. Until
+ * somebody uses it, the epoll set alone watches it: asking the kernel at every
+ * poll would cost those who only use cables. From then on it is polled, and a
+ * frame wakes the engine only while it sleeps and nobody else polls: a thread
+ * woken beside an application that has taken the frame already costs both their
+ * core. Meanwhile it is not even in the set, which would cost each frame 0.1
+ * us.
+ */
+#ifndef AQ_WATCH_H
+#define AQ_WATCH_H
+
+#include "os_priv.h"
+
+struct watch {
+	struct env_path *path; /* what is polled; NULL: not open */
+	int fd;
+	bool polled;
+	bool armed; /* a frame wakes the engine: it is in the epoll set */
+};
+
+/* The socket stays its port's. */
+int watch_open(struct watch *w, struct env_path *path, int fd) MUST_CHECK;
+/* Frames are expected: from now on it is polled. */
+void watch_start(struct watch *w);
+/* The epoll set reported a frame. */
+void watch_event(struct watch *w);
+void watch_arm(struct watch *w, bool on);
+
+#endif

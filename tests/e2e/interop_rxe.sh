@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The soft NIC on the host against a NIC that we did not write: rdma_rxe of
+# Debian's kernel in a guest. Always in both directions.
+# Arguments: the checker, then steps: check (every operation, bytes compared),
+# pingpong, perftest, latency, rping, lose (from then on, 1 % on both sides).
+# shellcheck source=tests/e2e/vm/vm_lib.sh
+source "$(dirname "$0")/vm/vm_lib.sh"
+
+CHECK=$1
+shift
+PORT=18600
+MTU=${VM_MTU:-1500}
+need ib_read_lat ibv_rc_pingpong rdma rping
+need_nic
+vm_boot "$MTU"
+echo "guest up after $SECONDS s"
+cp "$CHECK" "$VM_SHARE/verbs_check"
+guest "sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
+ip addr add $VM_GUEST/24 dev eth0
+ip link set eth0 up
+rdma link add rxe0 type rxe netdev eth0
+uname -r
+ibv_devinfo -d rxe0 | grep active_mtu" || fail "no rxe0 in the guest"
+# Not in a pipe: it counts jobs.
+guest "ibv_devinfo -v -d rxe0" >"$TMP/info" || fail "ibv_devinfo"
+GID=$(sed -n "s/.*GID\[ *\([0-9]*\)\]:.*$VM_GUEST.*/\1/p" "$TMP/info")
+[[ -n $GID ]] || fail "rxe0 has no address"
+
+# guest_listens PORT: until a server in the guest does, or its job ended.
+guest_listens() {
+	guest_start "for i in \$(seq 200); do
+	ss -Hltn 'sport = :$1' | grep -q . && exit 0
+	sleep 0.05
+done
+exit 1"
+	guest_wait "$VM_JOB" 30
+}
+
+# host_listens PORT PID
+host_listens() {
+	for _ in {1..200}; do
+		[[ -z $(ip netns exec "$VM_NS" ss -Hltn "sport = :$1") ]] ||
+			return 0
+		kill -0 "$2" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# report STATUS_HOST STATUS_GUEST JOB WORDS...
+report() {
+	local h=$1 g=$2 job=$3
+	shift 3
+	if ((h != 0 || g != 0)); then
+		echo "--- host (exit code $h)"
+		cat "$TMP/host"
+		echo "--- guest (exit code $g)"
+		cat "$VM_SHARE/log.$job"
+		echo "FAIL after $SECONDS s: $*"
+		FAILED=$((FAILED + 1))
+		return
+	fi
+	echo "ok after $SECONDS s: $*"
+}
+FAILED=0
+
+# guest_serves HOST_OPTIONS GUEST_OPTIONS PROGRAM...: server in the guest.
+guest_serves() {
+	local host_options=$1 guest_options=$2 job h=0 g=0 program=$3
+	shift 3
+	PORT=$((PORT + 1))
+	[[ $program == */* ]] || need "$program"
+	guest_start timeout -k 2 40 "${program/#$CHECK/./verbs_check}" \
+		"$guest_options" "$*" -p "$PORT"
+	job=$VM_JOB
+	guest_listens "$PORT" || true
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 40 "$program" $host_options "$@" -p "$PORT" \
+		"$VM_GUEST" >"$TMP/host" 2>&1 || h=$?
+	guest_wait "$job" 45 || g=$?
+	report "$h" "$g" "$job" "host -> guest: ${program##*/} $*"
+}
+
+# host_serves: the same with the server on the host.
+host_serves() {
+	local host_options=$1 guest_options=$2 job h=0 g=0 program=$3 pid
+	shift 3
+	PORT=$((PORT + 1))
+	[[ $program == */* ]] || need "$program"
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 40 "$program" $host_options "$@" -p "$PORT" \
+		>"$TMP/host" 2>&1 &
+	pid=$!
+	PIDS+=("$pid")
+	host_listens "$PORT" "$pid" || true
+	guest_start timeout -k 2 40 "${program/#$CHECK/./verbs_check}" \
+		"$guest_options" "$*" -p "$PORT" "$VM_HOST"
+	job=$VM_JOB
+	guest_wait "$job" 45 || g=$?
+	((g == 0)) || kill "$pid" 2>/dev/null || true
+	wait "$pid" || h=$?
+	report "$h" "$g" "$job" "guest -> host: ${program##*/} $*"
+}
+
+both() {
+	guest_serves "$@"
+	host_serves "$@"
+}
+
+# perftest_pair PROGRAM...: -u: 268 ms, because the guest's CPU is emulated.
+perftest_pair() {
+	both "-x 1" "-d rxe0 -x $GID" "$@" -F -u 16
+}
+
+check_pair() {
+	both "-g 1" "-d rxe0 -g $GID" "$CHECK" "$@"
+}
+
+# Both ends count and lose one packet in a hundred on arrival.
+lose() {
+	export AQUIFER_NIC_LOSS_PPM=10000
+	guest "nft -f - <<-RULES
+	table ip loss {
+		chain in {
+			type filter hook input priority 0;
+			udp dport 4791 numgen random mod 100 0 counter drop
+		}
+	}
+	RULES" || fail "nft in the guest"
+}
+
+# rping through real CM messages: the kernel's rdma_cm on one side, ours on
+# the other.
+rping_guest_serves() {
+	local job h=0 g=0
+	guest_start timeout -k 2 40 rping -s -a "$VM_GUEST" -V -C 10
+	job=$VM_JOB
+	guest "for i in \$(seq 200); do
+	rdma resource show cm_id | grep -q LISTEN && exit 0
+	sleep 0.05
+done
+exit 1" || true
+	vm_host timeout -k 2 20 rping -c -a "$VM_GUEST" -V -C 10 \
+		>"$TMP/host" 2>&1 || h=$?
+	((h == 0)) || guest "kill \$(pidof rping)" || true
+	guest_wait "$job" 45 || g=$?
+	report "$h" "$g" "$job" "host -> guest: rping"
+}
+
+rping_host_serves() {
+	local pid h=0 g=0 job
+	vm_host timeout -k 2 40 rping -s -a "$VM_HOST" -V -C 10 \
+		>"$TMP/host" 2>&1 &
+	pid=$!
+	PIDS+=("$pid")
+	for _ in {1..200}; do
+		# shellcheck disable=SC2016 # awk's own dollars
+		ip netns exec "$VM_NS" awk '$4 == "00010000" && $8 ~ "/cm/" {
+			found = 1 } END { exit !found }' /proc/net/unix && break
+		sleep 0.05
+	done
+	guest_start timeout -k 2 20 rping -c -a "$VM_HOST" -V -C 10
+	job=$VM_JOB
+	guest_wait "$job" 45 || g=$?
+	((g == 0)) || kill "$pid" 2>/dev/null || true
+	wait "$pid" || h=$?
+	report "$h" "$g" "$job" "guest -> host: rping"
+}
+
+# Everything goes into a capture, for the ICRCs; VM_CAPTURE keeps it.
+CAPTURE=${VM_CAPTURE:-$TMP/capture}
+CAPTURE_PID=
+if command -v dumpcap >/dev/null; then
+	ip netns exec "$VM_NS" dumpcap -q -P -B 16 -i tap0 -w "$CAPTURE" \
+		-f "udp port 4791" >"$TMP/dumpcap" 2>&1 &
+	CAPTURE_PID=$!
+	PIDS+=("$CAPTURE_PID")
+fi
+for step; do
+	case $step in
+	check) check_pair -n 100 ;;
+	pingpong)
+		# Two receives: the sender meets an empty queue now and then.
+		both "-g 1" "-d rxe0 -g $GID" ibv_rc_pingpong -c -n 100 \
+			-s 5000 -r 2
+		;;
+	perftest)
+		for op in read write send; do
+			perftest_pair "ib_${op}_bw" -s 65536 -n 100
+		done
+		perftest_pair ib_atomic_bw -A FETCH_AND_ADD -n 100
+		perftest_pair ib_atomic_bw -A CMP_AND_SWAP -n 100
+		;;
+	latency)
+		perftest_pair ib_read_lat -s 4096 -n 100
+		perftest_pair ib_write_lat -s 64 -n 100
+		perftest_pair ib_send_lat -s 3000 -n 100
+		;;
+	rping)
+		rping_guest_serves
+		rping_host_serves
+		;;
+	lose) lose ;;
+	*) fail "no step $step" ;;
+	esac
+done
+if [[ -n ${AQUIFER_NIC_LOSS_PPM:-} ]]; then
+	guest "nft list table ip loss" >"$TMP/loss" || fail "nft in the guest"
+	grep drop "$TMP/loss"
+	! grep -q "packets 0 " "$TMP/loss" || fail "nothing was lost"
+fi
+if [[ -n $CAPTURE_PID ]]; then
+	kill -INT "$CAPTURE_PID"
+	wait "$CAPTURE_PID" || true
+	"$(dirname "$0")/vm/check_icrc.py" "$CAPTURE" || {
+		cat "$TMP/dumpcap"
+		FAILED=$((FAILED + 1))
+	}
+fi
+((FAILED == 0)) || fail "$FAILED pairs"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# An application is compiled with pkg-config against the installed library,
+# shared and static, and runs without environment and without libibverbs.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/rack_lib.sh
+source "$(dirname "$0")/rack_lib.sh"
+
+need meson pkg-config cc
+build=$(dirname "$AQUIFER")
+DESTDIR=$TMP/dest meson install -C "$build" --no-rebuild --quiet >"$TMP/log" 2>&1 ||
+	{ cat "$TMP/log"; fail "meson install"; }
+pc=$(find "$TMP/dest" -name aquifer.pc)
+# The prefix of the file is the real one; the files are below DESTDIR.
+export PKG_CONFIG_PATH=${pc%/*}
+read -ra flags < <(pkg-config --define-variable=prefix="$TMP/dest$(
+	pkg-config --variable=prefix aquifer)" --cflags --libs aquifer)
+libdir=$(dirname "$(find "$TMP/dest" -name libaquifer.so.1)")
+cc -O1 -D_GNU_SOURCE -o "$TMP/app" "$AQ_SOURCE/tests/e2e/rack_client.c" \
+	"${flags[@]}" -pthread -Wl,-rpath,"$libdir"
+if [[ -z $AQ_PRELOAD ]]; then
+	objdump -T "$libdir/libaquifer.so.1" | grep -q 'AQUIFER_1.0 *aq_read' ||
+		fail "aq_read has no version"
+	if nm -D --defined-only "$libdir/libaquifer.so.1" |
+		grep -v ' A ' | grep -qv ' aq_'; then
+		fail "the library shows more than aq_*"
+	fi
+	ldd "$TMP/app" | grep -q libibverbs && fail "it needs libibverbs"
+fi
+
+expect 0 "$AQUIFER" up
+expect 0 "$AQUIFER" region create r 2M
+AQ_RACK_CLIENT=$TMP/app
+client basic r || fail "shared"
+client threads r || fail "threads"
+client fork r || fail "fork"
+if [[ -z $AQ_PRELOAD ]]; then
+	read -ra flags < <(pkg-config \
+		--define-variable=prefix="$TMP/dest$(
+			pkg-config --variable=prefix aquifer)" \
+		--cflags aquifer)
+	read -ra more < <(pkg-config --libs libcurl jansson libisal inih)
+	# Another libibverbs beside it: the names inside must not meet.
+	cc -O1 -D_GNU_SOURCE -o "$TMP/static" \
+		"$AQ_SOURCE/tests/e2e/rack_client.c" "${flags[@]}" \
+		"$libdir/libaquifer.a" "${more[@]}" -Wl,--no-as-needed \
+		-libverbs -pthread
+	AQ_RACK_CLIENT=$TMP/static
+	client basic r || fail "static"
+fi

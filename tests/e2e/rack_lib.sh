@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the rack_* tests after lib.sh: a rack that ends with the test, and
+# the application that talks to it (AQ_RACK_CLIENT, from meson).
+: "${AQ_RACK_CLIENT:?run me through meson test}"
+need_nic
+unset AQUIFER_TOKEN
+: >"$TMP/rack.ini"
+export AQUIFER_CONFIG=$TMP/rack.ini
+RUNDIR=$TMP/$AQUIFER_RACK_NAME
+
+# Ends the rack, then does what lib.sh does, with the test's own exit code.
+rack_cleanup() {
+	local status=$?
+	"$AQUIFER" down >/dev/null 2>&1 || true
+	set +e
+	(exit "$status")
+	cleanup
+}
+trap rack_cleanup EXIT
+
+# client SCENARIO...: in a sanitized build the library brings its runtime.
+client() {
+	env ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} timeout -k 5 60 \
+		"$AQ_RACK_CLIENT" "$@"
+}
+
+# expect_code WANT NAME OP ARGUMENT: one operation and the name of its error.
+expect_code() {
+	local want=$1 got
+	shift
+	got=$(client code "$@" 2>"$TMP/err") || fail "code $*: $(cat "$TMP/err")"
+	[[ ${got% *} == "$want" ]] ||
+		fail "$* gave $got instead of $want: $(cat "$TMP/err")"
+}
+
+# node_pid NAME: of a node that `aquifer up` started.
+node_pid() {
+	cut -d' ' -f1 "$RUNDIR/$1.pid"
+}
+
+# wait_line FILE NUMBER: until the file has that many lines; prints that one.
+wait_line() {
+	for _ in {1..300}; do
+		if (($(wc -l <"$1") >= $2)); then
+			sed -n "$2p" "$1"
+			return 0
+		fi
+		sleep 0.05
+	done
+	fail "no line $2 in $1: $(cat "$1")"
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# make_guest.sh DIR: puts vmlinux and initramfs of Debian's kernel into DIR.
+# The package is downloaded and unpacked, never installed. Does nothing when
+# they are there and up to date. Exit code 77: cannot be had here.
+set -euo pipefail
+
+dir=$1
+here=$(cd "$(dirname "$0")" && pwd)
+# What our test needs beyond the way to the root folder. crc32_generic: the
+# ICRC of rdma_rxe; nft: it can lose packets on purpose.
+modules=(virtio_pci virtio_net 9pnet_virtio 9p overlay crc32_generic rdma_rxe
+	rdma_ucm nf_tables nft_numgen)
+for program in apt-get dpkg-deb busybox cpio depmod modprobe python3; do
+	command -v "$program" >/dev/null || {
+		echo "$program is not installed"
+		exit 77
+	}
+done
+package=$(apt-cache depends linux-image-amd64 2>/dev/null |
+	sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -n 1)
+key=$package-$(cat "$here/init" "$0" | sha256sum | cut -c1-16)
+[[ $(cat "$dir/key" 2>/dev/null) != "$key" ]] || exit 0
+[[ -n $package ]] || {
+	echo "apt does not know linux-image-amd64"
+	exit 77
+}
+mkdir -p "$dir"
+work=$(mktemp -d "$dir/new.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+timeout 300 apt-get -qq -o APT::Sandbox::User=root download "$package" \
+	>apt.log 2>&1 || {
+	tail -n 1 apt.log
+	echo "$package cannot be downloaded"
+	exit 77
+}
+dpkg-deb -x ./*.deb tree
+version=${package#linux-image-}
+depmod -b tree "$version"
+mkdir -p init/{bin,dev,proc,sys,modules,lower,upper,root}
+cp "$(command -v busybox)" init/bin/busybox
+for applet in sh mount insmod switch_root mkdir poweroff; do
+	ln -s busybox "init/bin/$applet"
+done
+for module in "${modules[@]}"; do
+	while read -r word file _; do
+		[[ $word == insmod ]] || continue
+		name=$(basename "${file%.xz}")
+		[[ ! -e init/modules/$name ]] || continue
+		case $file in
+		*.xz) xz -dc "$file" >"init/modules/$name" ;;
+		*) cp "$file" "init/modules/$name" ;;
+		esac
+		echo "$name" >>init/modules/order
+	done < <(modprobe -d tree -S "$version" --show-depends "$module")
+done
+cp "$here/init" init/init
+chmod 755 init/init
+(cd init && find . -print0 | cpio --null -o -H newc --quiet -R 0:0) >initramfs
+python3 "$here/extract_vmlinux.py" "tree/boot/vmlinuz-$version" vmlinux
+mv vmlinux initramfs "$dir"
+echo "$key" >"$dir/key"
+echo "made a guest with $package"

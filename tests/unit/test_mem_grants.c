@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections and keys: what a grant opens, what it does not, and when it
+ * ends. The client's queue pair is on the same looped NIC. */
+#include "mem_fixture.h"
+
+struct client {
+	struct mem_fixture f;
+	struct pair pair; /* only a of it */
+	char id[32];
+};
+
+struct key {
+	char grant[32];
+	uint64_t addr;
+	uint32_t rkey;
+	uint64_t length;
+};
+
+static void client_connect(struct client *c, const char *access)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.sgid_index = 1, .hop_limit = 64}},
+	};
+	char body[512], hex[33];
+	union ibv_gid gid;
+
+	assert_int_equal(ibv_query_gid(c->pair.ctx, 1, 1, &gid), 0);
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(hex + 2 * i, 3, "%02x", gid.raw[i]);
+	snprintf(body, sizeof(body),
+		 "{\"proto\":\"1.0\",\"gid\":\"%s\",\"qpn\":%u,\"psn\":7,"
+		 "\"mtu\":1024,\"rd_atomic\":4,\"access\":\"%s\","
+		 "\"client\":\"unit\",\"caps\":[]}",
+		 hex, c->pair.a.qp->qp_num, access);
+	assert_int_equal(ask(&c->f, "POST /v1/connect", body), 200);
+	snprintf(c->id, sizeof(c->id), "%s", answer_text(&c->f, "connection"));
+	assert_int_equal(answer_u64(&c->f, "mtu"), 1024);
+	assert_int_equal(answer_u64(&c->f, "rd_atomic"), 4);
+	assert_string_equal(answer_text(&c->f, "gid"), hex);
+	attr.dest_qp_num = (uint32_t)answer_u64(&c->f, "qpn");
+	attr.rq_psn = (uint32_t)answer_u64(&c->f, "psn");
+	attr.ah_attr.grh.dgid = gid;
+	side_init(&c->pair.a);
+	assert_int_equal(ibv_modify_qp(c->pair.a.qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV |
+					       IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER),
+			 0);
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				    .sq_psn = 7,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .max_rd_atomic = 4};
+	assert_int_equal(
+		ibv_modify_qp(c->pair.a.qp, &attr,
+			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				      IBV_QP_MAX_QP_RD_ATOMIC),
+		0);
+}
+
+static void client_qp(struct client *c)
+{
+	side_make(&c->pair, &c->pair.a, IBV_QPT_RC, 0);
+}
+
+static void client_start(struct client *c)
+{
+	fixture_start(&c->f);
+	pair_open(&c->pair);
+	c->pair.pd = ibv_alloc_pd(c->pair.ctx);
+	client_qp(c);
+	assert_int_equal(ask(&c->f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":16384}"),
+			 201);
+}
+
+static void client_stop(struct client *c)
+{
+	side_break(&c->pair.a);
+	assert_int_equal(ibv_dealloc_pd(c->pair.pd), 0);
+	pair_close(&c->pair);
+	fixture_stop(&c->f);
+}
+
+/* After an error: a new queue pair and a new connection. */
+static void client_again(struct client *c, const char *access)
+{
+	side_break(&c->pair.a);
+	client_qp(c);
+	client_connect(c, access);
+}
+
+static unsigned grant(struct client *c, const char *rights, uint64_t offset,
+		      uint64_t length, struct key *key)
+{
+	char line[128], body[256];
+	unsigned status;
+
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/grants", c->id);
+	snprintf(body, sizeof(body),
+		 "{\"region\":\"r\",\"rights\":\"%s\",\"offset\":%llu,"
+		 "\"length\":%llu}",
+		 rights, (unsigned long long)offset,
+		 (unsigned long long)length);
+	status = ask(&c->f, line, body);
+	if (status == 200 && key) {
+		snprintf(key->grant, sizeof(key->grant), "%s",
+			 answer_text(&c->f, "grant"));
+		key->addr = answer_u64(&c->f, "addr");
+		key->rkey = (uint32_t)answer_u64(&c->f, "rkey");
+		key->length = answer_u64(&c->f, "length");
+	}
+	return status;
+}
+
+static enum ibv_wc_status transfer(struct client *c, enum ibv_wr_opcode op,
+				   const struct key *key, uint64_t at,
+				   uint32_t len_bytes)
+{
+	struct ibv_send_wr wr = {.wr_id = 1, .opcode = op};
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = key->addr + at;
+		wr.wr.atomic.rkey = key->rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = key->addr + at;
+		wr.wr.rdma.rkey = key->rkey;
+	}
+	assert_int_equal(side_post(&c->pair.a, &wr, 0, len_bytes), 0);
+	return pair_wait(c->pair.a.cq).status;
+}
+
+static void test_whole(void **state)
+{
+	struct client c = {0};
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rwa", 0, 0, &key), 200);
+	assert_int_equal(key.length, 16384);
+	memcpy(c.pair.a.buf, "far away", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 16376, 8),
+			 IBV_WC_SUCCESS);
+	memset(c.pair.a.buf, 0, 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 16376, 8),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(c.pair.a.buf, "far away", 8);
+	assert_int_equal(transfer(&c, IBV_WR_ATOMIC_FETCH_AND_ADD, &key, 8, 8),
+			 IBV_WC_SUCCESS);
+	/* What fits is kept when it grows, and the old key is dead. */
+	assert_int_equal(ask(&c.f, "PATCH /v1/regions/r", "{\"size\":32768}"),
+			 200);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	client_again(&c, "r");
+	assert_int_equal(grant(&c, "r", 0, 0, &key), 200);
+	assert_int_equal(key.length, 32768);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 16376, 8),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(c.pair.a.buf, "far away", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 8, 8),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(c.pair.a.buf[0], 1);
+	client_stop(&c);
+}
+
+/* A window opens exactly what was granted. */
+static void test_narrow(void **state)
+{
+	static const struct {
+		const char *rights;
+		enum ibv_wr_opcode op;
+		uint64_t at;
+		uint32_t len_bytes;
+		bool works;
+	} rows[] = {
+		{"r", IBV_WR_RDMA_READ, 0, 4096, true},
+		{"r", IBV_WR_RDMA_READ, 0, 4097, false},
+		{"r", IBV_WR_RDMA_READ, (uint64_t)-1, 1, false},
+		{"r", IBV_WR_RDMA_READ, 4096, 1, false},
+		{"r", IBV_WR_RDMA_WRITE, 0, 1, false},
+		{"r", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, false},
+		{"rw", IBV_WR_RDMA_READ, 8, 8, true},
+		{"rw", IBV_WR_RDMA_WRITE, 4088, 8, true},
+		{"rw", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, false},
+		{"rwa", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, true},
+		{"rwa", IBV_WR_ATOMIC_FETCH_AND_ADD, 4096, 8, false},
+	};
+	struct client c = {0};
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		enum ibv_wc_status got;
+
+		assert_int_equal(grant(&c, rows[i].rights, 4096, 4096, &key),
+				 200);
+		assert_int_equal(key.length, 4096);
+		got = transfer(&c, rows[i].op, &key, rows[i].at,
+			       rows[i].len_bytes);
+		if ((got == IBV_WC_SUCCESS) != rows[i].works)
+			fail_msg("row %zu: status %d", i, (int)got);
+		if (!rows[i].works)
+			client_again(&c, "rw");
+	}
+	client_stop(&c);
+}
+
+/* A key of one connection opens nothing on another one. */
+static void test_bound(void **state)
+{
+	struct client c = {0};
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 0, 4096, &key), 200);
+	client_again(&c, "rw");
+	assert_int_not_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 0, 8),
+			     IBV_WC_SUCCESS);
+	client_stop(&c);
+}
+
+static void test_grant_ends(void **state)
+{
+	struct client c = {0};
+	char line[160];
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 0, 4096, &key), 200);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_SUCCESS);
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s/grants/%s",
+		 c.id, key.grant);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	assert_int_equal(ask(&c.f, line, NULL), 404);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	/* The node's side is broken too: the tick clears it away. */
+	mem_node_tick(c.f.node);
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/heartbeat", c.id);
+	assert_int_equal(ask(&c.f, line, NULL), 410);
+	/* With the region, its windows end. */
+	client_again(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 0, 4096, &key), 200);
+	assert_int_equal(ask(&c.f, "DELETE /v1/regions/r", NULL), 204);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	client_stop(&c);
+}
+
+static void test_grant_refusals(void **state)
+{
+	struct client c = {0};
+
+	client_start(&c);
+	client_connect(&c, "r");
+	assert_int_equal(grant(&c, "rw", 0, 0, NULL), 403);
+	assert_int_equal(grant(&c, "x", 0, 0, NULL), 400);
+	assert_int_equal(grant(&c, "r", 16384, 0, NULL), 400);
+	assert_int_equal(grant(&c, "r", 1, 16384, NULL), 400);
+	assert_int_equal(grant(&c, "r", 0, 16385, NULL), 400);
+	assert_int_equal(grant(&c, "r", INT64_MAX, INT64_MAX, NULL), 400);
+	assert_int_equal(grant(&c, "r", 16383, 0, NULL), 200);
+	assert_int_equal(ask(&c.f, "DELETE /v1/regions/r", NULL), 204);
+	assert_int_equal(grant(&c, "r", 0, 0, NULL), 404);
+	client_stop(&c);
+}
+
+/* Silent for five heartbeats, and it is gone; one of them in time, and not. */
+static void test_heartbeats(void **state)
+{
+	const uint64_t beat_ns = MEM_HEARTBEAT_MS * 1000000ull;
+	struct client c = {0};
+	char line[128];
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/heartbeat", c.id);
+	for (unsigned i = 0; i < 10; i++) {
+		c.f.clock_ns += 4 * beat_ns;
+		mem_node_tick(c.f.node);
+		assert_int_equal(ask(&c.f, line, NULL), 204);
+	}
+	/* Another tenant can neither keep it nor end it. */
+	assert_int_equal(ask_as(&c.f, TOKEN_ADMIN, "POST /v1/tenants",
+				"{\"name\":\"t\",\"token\":\"" TOKEN_NOBODY
+				"\"}"),
+			 201);
+	assert_int_equal(ask_as(&c.f, TOKEN_NOBODY, line, NULL), 410);
+	assert_int_equal(grant(&c, "rw", 0, 8, NULL), 200);
+	c.f.clock_ns += 6 * beat_ns;
+	mem_node_tick(c.f.node);
+	assert_int_equal(ask(&c.f, line, NULL), 410);
+	assert_int_equal(ask(&c.f, "GET /v1/status", NULL), 200);
+	assert_int_equal(answer_u64(&c.f, "connections"), 0);
+	client_stop(&c);
+}
+
+static void test_connection_limit(void **state)
+{
+	struct client c = {.f = {.config = {.conns_per_tenant = 1}}};
+	char line[128];
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(ask(&c.f, "POST /v1/connect",
+			     "{\"proto\":\"1.0\",\"gid\":"
+			     "\"00000000000000000000ffff7f000001\",\"qpn\":17,"
+			     "\"psn\":1}"),
+			 429);
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s", c.id);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	assert_int_equal(ask(&c.f, line, NULL), 410);
+	client_again(&c, "rw");
+	client_stop(&c);
+}
+
+static void test_grant_limit(void **state)
+{
+	struct client c = {0};
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	for (unsigned i = 0; i < MEM_GRANT_PER_CONN; i++)
+		assert_int_equal(grant(&c, "r", i, 1, NULL), 200);
+	assert_int_equal(grant(&c, "r", 0, 1, NULL), 429);
+	client_stop(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_grant_ends),
+		cmocka_unit_test(test_grant_refusals),
+		cmocka_unit_test(test_heartbeats),
+		cmocka_unit_test(test_connection_limit),
+		cmocka_unit_test(test_grant_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
