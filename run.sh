@@ -8,12 +8,14 @@ cd "$(dirname "$0")"
 source tools/setup.sh
 
 work=$(mktemp -d)
+rack=0
 pids=()
 cleanup() {
 	local status=$? pid
 	for pid in "${pids[@]}"; do
 		kill "$pid" 2>/dev/null || true
 	done
+	((rack)) && build/aquifer down >/dev/null 2>&1
 	rm -rf "$work"
 	exit "$status"
 }
@@ -89,6 +91,14 @@ echo
 echo "== the same NIC in the simulator: loss, duplicates, reordering, corruption"
 printf '  '
 build/aquifer sim verbs --seeds 20 | grep ' runs, '
+
+echo
+echo "== a rack of its own: one memory node, one region"
+export AQUIFER_RACK_NAME=run-sh
+rack=1
+build/aquifer up >/dev/null
+build/aquifer region create demo 64M >/dev/null
+build/aquifer status | sed 's/^/  /'
 
 echo
 echo "Try it: build/aquifer exec -- PROGRAM   (aquifer help; docs/)"

@@ -131,7 +131,7 @@ tsan_wrapper() {
 # The threaded rooms, without what TSan cannot run.
 tsan_names() {
 	meson test -C build-tsan --list --suite base --suite os --suite nic \
-		--suite verbs 2>/dev/null | sed -n 's,.* / ,,p' |
+		--suite verbs --suite client 2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
 }
 
@@ -149,8 +149,10 @@ suite corpus build --suite fuzz
 
 if check build-asan build build-asan -Db_sanitize=address,undefined; then
 	# Long runs find nothing more in there, but take four times as long.
+	short=(--no-suite long)
+	((full)) || short+=(--no-suite cm-e2e --no-suite net-e2e)
 	suite asan build-asan --suite unit --suite fuzz --suite sim \
-		--suite e2e --no-suite long
+		--suite e2e "${short[@]}"
 fi
 if check build-tsan build build-tsan -Db_sanitize=thread; then
 	mapfile -t wrapper < <(tsan_wrapper)
@@ -172,12 +174,15 @@ if check build-fuzz build_fuzz; then
 	check fuzz tools/fuzz build-fuzz "$seconds" || true
 fi
 
-suite e2e build --suite e2e
 if ((full)); then
+	suite e2e build --suite e2e
 	need_packages vm
 	suite vm build --suite vm
-elif command -v qemu-system-x86_64 >/dev/null; then
-	suite vm build --suite vm --no-suite long
+else
+	suite e2e build --suite e2e --no-suite long
+	if command -v qemu-system-x86_64 >/dev/null; then
+		suite vm build --suite vm --no-suite long
+	fi
 fi
 
 if ((full)); then

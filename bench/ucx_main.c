@@ -4,8 +4,8 @@
  * UCX, and a client of our own, because the passive side of ucx_perftest sleeps
  * between operations; here it spins in ucp_worker_progress.
  *
- * Arguments: client|server MODE ctl_fd peer_fd page_fd. Modes: mapped64, lat64, get64,
- * get4k. The transports come from UCX_TLS.
+ * Arguments: client|server MODE ctl_fd peer_fd page_fd. Modes: mapped64, lat64,
+ * get64, get4k. The transports come from UCX_TLS.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -21,12 +21,26 @@ _aquifer() {
 		[[ -z $command ]] && names+=" --verbose --log-json --config"
 	elif [[ $previous == --nic ]]; then
 		names="soft hw auto"
+	elif [[ $command == region && $previous == region ]]; then
+		names="create list stat resize delete"
+	elif [[ $command == up || $command == down || $command == status ]] &&
+		[[ $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
+	elif [[ $previous == --facade ]]; then
+		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
+		[[ $command == memory ]] &&
+			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
+		[[ $command == top ]] && names+=" --once --interval"
+		[[ $command == region ]] &&
+			names+=" --nodes --stripe --node --timeout"
+		[[ $command == exec ]] && names+=" --facade"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

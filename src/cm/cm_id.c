@@ -14,6 +14,8 @@ enum {
 	PATH_RATE = IBV_RATE_100_GBPS,
 };
 
+#define NUMBER_MASK ((1u << WIRE_CM_ID_BITS) - 1)
+
 /* ---- life --------------------------------------------------------------- */
 
 static void on_timer(struct timer *t, uint64_t now_ns)
@@ -34,7 +36,7 @@ static int choose_number(struct cm_id *id)
 
 		if (cm.by_number[n & (CM_ID_MAX - 1)])
 			continue;
-		n &= (1u << (32 - 10)) - 1;
+		n &= NUMBER_MASK;
 		if (!n)
 			continue;
 		cm_conn_init(&id->conn, &cm_id_conn_ops, n);
@@ -96,8 +98,8 @@ void cm_id_set_device(struct cm_id *id, struct cm_device *dev)
 	/* The process's slot on top, so that whoever receives a machine's
 	 * messages can tell whose they are. */
 	cm_gsi_addr(dev, &own);
-	id->conn.local_id =
-		(own.qpn >> NIC_QPN_INDEX_BITS) << 22 | (n & ((1u << 22) - 1));
+	id->conn.local_id = (own.qpn >> NIC_QPN_INDEX_BITS) << WIRE_CM_ID_BITS |
+			    (n & NUMBER_MASK);
 }
 
 static void lease_release(struct cm_id *id)

@@ -184,6 +184,17 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	return 0;
 }
 
+/* A program's name may hold anything; the log and the lists get what prints. */
+static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MEM_CLIENT_NAME_MAX && name[i]; i++)
+		out[i] = (char)(name[i] >= ' ' && name[i] <= '~' ? name[i]
+								 : '?');
+	out[i] = 0;
+}
+
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		const struct conn_peer *peer, struct conn_answer *answer,
 		struct mem_conn **out)
@@ -210,7 +221,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->seen_ns = env_now_ns(node->env);
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);
-	(void)snprintf(c->client, sizeof(c->client), "%s", peer->client);
+	copy_name(c->client, peer->client);
 	err = make_qp(node, c, peer, answer);
 	if (err) {
 		free(c);

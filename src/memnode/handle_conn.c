@@ -89,12 +89,6 @@ static int parse_peer(const json_t *body, struct conn_peer *peer)
 		err = ctl_field_string(body, "client", false, &peer->client);
 	if (err)
 		return err;
-	if (*peer->client &&
-	    !ctl_name_is_valid(peer->client, MEM_CLIENT_NAME_MAX))
-		return error_set(-EINVAL,
-				 "\"client\" is a name of at most %d letters, "
-				 "digits, '-', '_' and '.'",
-				 MEM_CLIENT_NAME_MAX);
 	peer->qpn = (uint32_t)qpn;
 	peer->psn = (uint32_t)psn;
 	peer->rd_atomic = (uint8_t)rd_atomic;

@@ -104,6 +104,7 @@ struct udp_port {
 	bool ipv4;	       /* a datagram wakes the engine */
 	uint32_t mtu_bytes;    /* of the interface */
 	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
+	bool has_marks;	       /* somebody on the way may set ECN */
 	struct udp_path *paths;
 	struct udp_tx tx;
 	struct udp_rx rx;

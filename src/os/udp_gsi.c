@@ -15,8 +15,10 @@ enum {
 	DETH_BYTES = 8,
 	GSI_BYTES =
 		WIRE_BTH_BYTES + DETH_BYTES + WIRE_MAD_BYTES + WIRE_ICRC_BYTES,
-	ID_SLOT_SHIFT = 32 - (24 - NIC_QPN_INDEX_BITS),
 };
+
+STATIC_ASSERT(NIC_SLOT_COUNT == 1 << (32 - WIRE_CM_ID_BITS),
+	      "a slot fits above a number");
 
 static bool is_request(const struct wire_cm_msg *m)
 {
@@ -40,7 +42,7 @@ uint32_t udp_gsi_slot(const struct udp_port *u, const uint8_t *payload,
 	if (!peek(payload, len, &m) || is_request(&m))
 		return own;
 	slot = (m.kind == WIRE_CM_SIDR_REP ? m.local_id : m.remote_id) >>
-	       ID_SLOT_SHIFT;
+	       WIRE_CM_ID_BITS;
 	/* 0: a rejection by somebody who never heard our number. */
 	return slot ? slot : own;
 }

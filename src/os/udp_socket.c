@@ -138,6 +138,12 @@ void udp_socket_set_gro(struct udp_port *u, bool on)
 	u->rx.lone = 0;
 }
 
+/* Nobody marks packets there. */
+static bool is_loopback(const struct os_host *h)
+{
+	return wire_is_ipv4(h->gid_ip.ip) && h->cfg.address[0] == 127;
+}
+
 static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
@@ -153,8 +159,9 @@ static int set_options(struct udp_port *u)
 	if (err)
 		return err;
 	/* Marks, large buffers and batches are worth having, not needed. */
+	u->has_marks = !is_loopback(u->path.host);
 	if (u->ipv4) {
-		(void)set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		(void)set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
 		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
 	} else {
 		(void)set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);

@@ -16,8 +16,9 @@
 static uint8_t tos_of(const uint8_t *frame, bool ipv4)
 {
 	const uint8_t *ip = frame + WIRE_ETH_BYTES;
+	unsigned class6 = (unsigned)ip[0] << 4 | ip[1] >> 4;
 
-	return ipv4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+	return (uint8_t)(ipv4 ? ip[1] : class6);
 }
 
 HOT uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes)

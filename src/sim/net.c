@@ -272,11 +272,37 @@ static void flip_bits(struct sim_port *from, struct sim_frame *f)
 	}
 }
 
+/* What a switch does to a frame when its queue is long (RFC 3168). */
+static void mark(struct sim_net *net, struct sim_frame *f)
+{
+	uint8_t *ip = f->bytes + WIRE_ETH_BYTES;
+	uint32_t sum;
+
+	if (f->len_bytes < WIRE_ETH_BYTES + WIRE_IP4_BYTES)
+		return;
+	if (ip[0] >> 4 == 4 && (ip[1] & WIRE_ECN_MASK) == WIRE_ECT0) {
+		ip[1] |= WIRE_CE;
+		/* One more in a word of the header, one less in its sum. */
+		sum = (uint32_t)(ip[10] << 8 | ip[11]) + 0xfffe;
+		sum = (sum & 0xffff) + (sum >> 16);
+		ip[10] = (uint8_t)(sum >> 8);
+		ip[11] = (uint8_t)sum;
+	} else if (ip[0] >> 4 == 6 &&
+		   (ip[1] >> 4 & WIRE_ECN_MASK) == WIRE_ECT0) {
+		ip[1] |= WIRE_CE << 4;
+	} else {
+		return;
+	}
+	net->stats.marked++;
+}
+
 static void to_switch(struct sim_port *from, struct sim_port *to,
 		      struct sim_frame *f)
 {
 	struct sim_net *net = from->net;
 
+	if (sim_rand_chance(&from->rand, from->link.faults.mark_ppm))
+		mark(net, f);
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
 		flip_bits(from, f);

@@ -21,6 +21,7 @@ struct sim_faults {
 	uint32_t dup_ppm;
 	uint32_t reorder_ppm; /* delayed by up to reorder_max_ps */
 	uint32_t corrupt_ppm; /* one to three bits flipped */
+	uint32_t mark_ppm;    /* congestion marks, where the sender allows it */
 	uint64_t reorder_max_ps;
 };
 
@@ -38,6 +39,7 @@ struct sim_link {
 	X(duplicated, "frames duplicated")                    \
 	X(reordered, "frames delayed past others")            \
 	X(corrupted, "frames with flipped bits")              \
+	X(marked, "frames with a congestion mark")            \
 	X(cut, "frames that met a port or path that is down") \
 	X(no_route, "frames to no port")                      \
 	X(queue_full, "times a transmit queue was full")

@@ -396,6 +396,7 @@ static void count_up(struct vs *vs)
 	c->duplicated = st->duplicated;
 	c->reordered = st->reordered;
 	c->corrupted = st->corrupted;
+	c->marked = st->marked;
 	c->cut = st->cut;
 	c->path_full = st->queue_full;
 	for (unsigned i = 0; i < vs->node_count; i++) {
@@ -461,6 +462,7 @@ static void draw_world(struct vs *vs)
 	vs->faults.dup_ppm = sim_rand_range(r, 8000, 100000);
 	vs->faults.reorder_ppm = sim_rand_range(r, 8000, 200000);
 	vs->faults.corrupt_ppm = sim_rand_range(r, 8000, 30000);
+	vs->faults.mark_ppm = sim_rand_range(r, 0, 50000);
 	vs->faults.reorder_max_ps = sim_rand_range(r, 1, 100) * SIM_US;
 	/* Half of the runs have a mild network, or little would ever finish
 	 * before the next loss. */

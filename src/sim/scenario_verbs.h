@@ -20,6 +20,7 @@
 	X(duplicated, "frames duplicated")                   \
 	X(reordered, "frames reordered")                     \
 	X(corrupted, "frames corrupted")                     \
+	X(marked, "frames marked: congestion")               \
 	X(cut, "frames that met a path that was down")       \
 	X(path_full, "times a transmit queue was full")      \
 	X(crashes, "hosts crashed")                          \

@@ -201,7 +201,7 @@ static inline int cq_drain(struct verbs_cq *cq, int max, struct ibv_wc *wc)
 	int n = 0;
 
 	lock_take(&cq->lock);
-	while (n < max && (cqe = verbs_cq_look(cq))) {
+	while (n < max && (cqe = nic_cq_peek(cq->nic))) {
 		wc_fill(&wc[n++], cqe);
 		nic_cq_pop(cq->nic);
 	}

@@ -18,7 +18,7 @@ static const struct nic_cqe *current_cqe(struct ibv_cq_ex *ex)
 /* ENOENT: empty. */
 static int ex_load(struct verbs_cq *cq)
 {
-	const struct nic_cqe *cqe = verbs_cq_look(cq);
+	const struct nic_cqe *cqe = nic_cq_peek(cq->nic);
 
 	if (!cqe)
 		return ENOENT;

@@ -280,18 +280,6 @@ int verbs_post_one(struct verbs_qp *qp, const struct ibv_send_wr *wr);
 int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
-/* The oldest completion whose queue pair still exists; CQ lock held. */
-static inline const struct nic_cqe *verbs_cq_look(struct verbs_cq *cq)
-{
-	const struct nic_cqe *cqe = nic_cq_peek(cq->nic);
-
-	while (UNLIKELY(cqe && !cqe->qp_owner)) {
-		nic_cq_pop(cq->nic);
-		cqe = nic_cq_peek(cq->nic);
-	}
-	return cqe;
-}
-
 void verbs_cq_ex_init(struct verbs_cq *cq, uint64_t wc_flags);
 int verbs_qp_ex_init(struct verbs_qp *qp, uint64_t send_ops_flags);
 void verbs_stage_destroy(struct verbs_stage *stage);

@@ -16,6 +16,9 @@ enum {
 	WIRE_CM_PRIVATE_MAX = 224,
 	WIRE_CM_ARI_MAX = 72,
 	WIRE_CM_IP_BYTES = 36, /* in front of the private data of requests */
+	/* Above it our own numbers have the slot of their process, so that
+	 * whoever receives an answer for the machine can tell whose it is. */
+	WIRE_CM_ID_BITS = 22,
 };
 
 #define WIRE_GSI_QKEY 0x80010000u

@@ -6,22 +6,22 @@
 source "$(dirname "$0")/net_lib.sh"
 
 pair() {
-	local server=$1 client=$2 port pid status=0
+	local at_a=$1 at_b=$2 port pid status=0
 	shift 2
 	need "$1"
 	port=$(free_port)
-	nic "$server" timeout -k 5 60 "$@" -F -p "$port" >"$TMP/server" 2>&1 &
+	nic "$at_a" timeout -k 5 60 "$@" -F -p "$port" >"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	wait_port "$port" "$pid" || true
-	nic "$client" timeout -k 5 60 "$@" -F -p "$port" 127.0.0.1 \
+	nic "$at_b" timeout -k 5 60 "$@" -F -p "$port" 127.0.0.1 \
 		>"$TMP/client" 2>&1 || status=$?
 	((status == 0)) || kill "$pid" 2>/dev/null || true
 	if ! wait "$pid" || ((status != 0)); then
 		cat "$TMP/server" "$TMP/client"
-		fail "$* between $server and $client"
+		fail "$* between $at_a and $at_b"
 	fi
-	echo "ok: $* between $server and $client"
+	echo "ok: $* between $at_a and $at_b"
 }
 
 need_nic
@@ -37,3 +37,13 @@ pair "$a" "$a" ib_send_lat -s 64 -n 200
 export AQUIFER_NIC_LOSS_PPM=10000
 pair "$a" "$b" ib_read_bw -s 65536 -n 200
 pair "$a" "$b" ib_write_bw -s 65536 -n 200
+unset AQUIFER_NIC_LOSS_PPM
+
+# Several NICs, one per address, each named after its place in the list.
+AQUIFER_NIC_ADDRESSES=127.0.0.1,$b soft ibv_devinfo -v >"$TMP/info"
+grep -q "hca_id:.*aq1" "$TMP/info" || fail "no second NIC"
+grep -q "ffff:$b" "$TMP/info" || {
+	cat "$TMP/info"
+	fail "the second NIC has not the second address"
+}
+echo "ok: two NICs"

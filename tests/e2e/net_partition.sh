@@ -9,18 +9,18 @@ need_nic
 need ib_read_bw
 make_namespaces
 
-# start TIMEOUT SECONDS: READs for so long; pids in $server and $client.
+# start TIMEOUT SECONDS: READs for so long; pids in $srv and $client.
 start() {
 	local port
 	port=$(free_port)
 	in_ns "$NS_A" 10.77.0.1 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" >"$TMP/server" 2>&1 &
-	server=$!
+	srv=$!
 	sleep 0.7
 	in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" 10.77.0.1 >"$TMP/client" 2>&1 &
 	client=$!
-	PIDS+=("$server" "$client")
+	PIDS+=("$srv" "$client")
 	sleep 1.5
 	kill -0 "$client" 2>/dev/null || {
 		cat "$TMP/client"
@@ -38,7 +38,7 @@ wait "$client" || {
 	cat "$TMP/client"
 	fail "half a second without a network was not survived"
 }
-wait "$server" || true
+wait "$srv" || true
 echo "ok: survived"
 
 # 4.096 us * 2^14 = 67 ms, seven retries: gone after 0.6 s, at most 2.2 s.
@@ -56,5 +56,5 @@ grep -qi "transport retry\|status 12\|Failed status" "$TMP/client" || {
 	cat "$TMP/client"
 	fail "not the error of exhausted retries"
 }
-kill "$server" 2>/dev/null || true
+kill "$srv" 2>/dev/null || true
 echo "ok: error after $took ms"

@@ -93,7 +93,7 @@ static int code(struct aq_rack *rack, const char *name, const char *op,
 	start = now_s();
 	if (!err && strncmp(op, "write", 5) == 0)
 		err = aq_write(r, at, &word, 8);
-	else if (!err && strcmp(op, "read") == 0)
+	else if (!err && strncmp(op, "read", 4) == 0)
 		err = aq_read(r, at, &word, 8);
 	else if (!err && strcmp(op, "faa") == 0)
 		err = aq_faa(r, at, 1, &word);
@@ -109,7 +109,7 @@ static int code(struct aq_rack *rack, const char *name, const char *op,
 /* The node dies between two lines of stdin, and is back after the next. */
 static int death(struct aq_rack *rack, const char *name)
 {
-	struct aq_region *r, *fresh;
+	struct aq_region *r, *window, *fresh;
 	char line[16];
 	uint64_t v = 1;
 	double start;
@@ -117,11 +117,19 @@ static int death(struct aq_rack *rack, const char *name)
 
 	if (!err)
 		err = aq_write(r, 0, &v, 8);
+	if (!err)
+		err = aq_region_open(rack, name, AQ_REGION_READ_ONLY, &window);
+	if (!err)
+		err = aq_read(window, 0, &v, 8);
 	if (err)
 		return fail("before", err);
 	puts("ready");
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;
+	/* A window is not mapped here: frames go out and nobody answers. */
+	start = now_s();
+	err = aq_read(window, 0, &v, 8);
+	printf("%s %.3f\n", err ? strerrorname_np(-err) : "0", now_s() - start);
 	/* Memory that is mapped here outlives its node for a moment: until the
 	 * heartbeat, a write can still succeed, as one just before would. */
 	start = now_s();
@@ -140,6 +148,7 @@ static int death(struct aq_rack *rack, const char *name)
 		err = aq_faa(fresh, 0, 1, &v);
 	printf("%s\n", err ? strerrorname_np(-err) : "0");
 	aq_region_close(r);
+	aq_region_close(window);
 	aq_region_close(fresh);
 	return err ? fail("after", err) : 0;
 }

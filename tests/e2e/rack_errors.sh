@@ -20,6 +20,7 @@ expect_code EINVAL a/b create 4096
 expect_code EINVAL r2 create 0
 expect_code ENOSPC r2 create 0x100000000
 expect_code EACCES r write-ro 0
+expect_code 0 r read-ro 8
 expect_code 0 r resize 131072
 expect_code 0 r read 131064
 

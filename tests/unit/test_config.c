@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "config.h"
+#include "config_named.h"
 #include "error.h"
 #include "log.h"
 
@@ -285,6 +286,66 @@ static void test_find_file(void **state)
 	rmdir(dir);
 }
 
+static void test_named_sections(void **state)
+{
+	static const char *const bad[] = {
+		"[memory]\nsize = 1G\n",
+		"[memory A]\n",
+		"[memory a b]\n",
+		"[disk d]\n",
+		"[memory a]\nsize = 1\n",
+		"[memory a]\naddress = x:1\n",
+		"[node n]\naddress = here\n",
+		"[memory a]\nsize = 1G\nsize = 2G\n",
+		"[memory a]\nlisten = :80x\n[nic]\nmtu = 3\n",
+	};
+	struct config *c;
+
+	assert_int_equal(config_create(&c), 0);
+	assert_int_equal(config_named_count(c, "memory"), 0);
+	assert_int_equal(load_text(c, "[memory m0]\n"
+				      "[memory big]\n"
+				      "  size = 4G\n"
+				      "listen = 0.0.0.0:7000\n"
+				      "[nic]\nmtu = 512\n"
+				      "[node far]\naddress = h:1\nca = /x\n"),
+			 0);
+	assert_int_equal(config_named_count(c, "memory"), 2);
+	assert_string_equal(config_named_name(c, "memory", 0), "m0");
+	assert_int_equal(config_named_number(c, "memory", 0, "size"),
+			 1ull << 30);
+	assert_string_equal(config_named_text(c, "memory", 0, "listen"), "");
+	assert_int_equal(config_named_number(c, "memory", 1, "size"),
+			 4ull << 30);
+	assert_string_equal(config_named_text(c, "memory", 1, "listen"),
+			    "0.0.0.0:7000");
+	assert_int_equal(config_named_count(c, "node"), 1);
+	assert_string_equal(config_named_text(c, "node", 0, "address"), "h:1");
+	assert_int_equal(config_int(c, "nic", "mtu"), 512);
+	config_destroy(c);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(config_create(&c), 0);
+		assert_int_equal(load_text(c, bad[i]), -EINVAL);
+		assert_non_null(strstr(error_last(), "rack.ini:"));
+		config_destroy(c);
+	}
+}
+
+static void test_named_limit(void **state)
+{
+	struct config *c;
+	char text[64];
+
+	assert_int_equal(config_create(&c), 0);
+	for (unsigned i = 0; i < CONFIG_NAMED_MAX; i++) {
+		snprintf(text, sizeof(text), "[memory m%u]\n", i);
+		assert_int_equal(load_text(c, text), 0);
+	}
+	assert_int_equal(load_text(c, "[memory more]\n"), -EINVAL);
+	assert_int_equal(load_text(c, "[memory m5]\nsize = 2G\n"), 0);
+	config_destroy(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +356,8 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_find_file),
+		cmocka_unit_test(test_named_sections),
+		cmocka_unit_test(test_named_limit),
 	};
 	unsigned i;
 

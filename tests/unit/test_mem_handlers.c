@@ -127,14 +127,16 @@ static void test_connect_table(void **state)
 		 400, "-EINVAL"},
 		{D, "POST /v1/connect",
 		 "{\"proto\":\"1.0\"," GID
-		 ",\"qpn\":17,\"psn\":1,\"client\":\"a b\"}",
+		 ",\"qpn\":17,\"psn\":1,\"client\":[]}",
 		 400, "-EINVAL"},
 		{D, "POST /v1/connect",
 		 "{\"proto\":\"1.0\"," GID
 		 ",\"qpn\":17,\"psn\":1,\"rd_atomic\":0}",
 		 400, "-EINVAL"},
 		{D, "POST /v1/connect",
-		 "{\"proto\":\"1.9\"," GID ",\"qpn\":17,\"psn\":1}", 200, NULL},
+		 "{\"proto\":\"1.9\"," GID ",\"qpn\":17,\"psn\":1,"
+		 "\"client\":\"-a b\\n\u00e4\"}",
+		 200, NULL},
 		{D, "POST /v1/connections/xyz/heartbeat", NULL, 400, "-EINVAL"},
 		{D, "POST /v1/connections/00000000000000000000/heartbeat", NULL,
 		 410, "-ESTALE"},
@@ -150,6 +152,13 @@ static void test_connect_table(void **state)
 	assert_int_equal(ask(&f, "GET /v1/connections", NULL), 200);
 	assert_int_equal(
 		json_array_size(json_object_get(f.answer, "connections")), 1);
+	/* A name may be anything, but it is printed. */
+	assert_string_equal(
+		json_string_value(json_object_get(
+			json_array_get(json_object_get(f.answer, "connections"),
+				       0),
+			"client")),
+		"-a b???");
 	fixture_stop(&f);
 }
 

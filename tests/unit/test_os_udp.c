@@ -344,6 +344,66 @@ static void test_strangers(void **state)
 	fixture_free(f);
 }
 
+/* Whoever can send from other addresses, or does not know the packet numbers,
+ * or repeats what it has seen, changes nothing; each packet is counted. */
+static void test_a_million_forgeries(void **state)
+{
+	static const enum nic_counter fates[] = {
+		NIC_C_drop_peer, NIC_C_drop_psn,     NIC_C_duplicates,
+		NIC_C_drop_icrc, NIC_C_drop_blocked,
+	};
+	struct fixture *f = two_hosts_new(0);
+	struct end *a = &f->end[0], *b = &f->end[1];
+	struct nic *nic = f->host[1]->nic;
+	uint8_t frame[WIRE_FRAME_MAX];
+	uint32_t seed = 1, next_psn;
+	uint64_t counted = 0;
+
+	end_post(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64);
+	assert_int_equal(end_wait(a, true, 5000), 0);
+	lock_take(&f->host[1]->lock);
+	next_psn = 1;
+	for (unsigned i = 0; i < 1000000; i++) {
+		struct wire_pkt pkt = {
+			.src_ip = {[10] = 0xff, 0xff},
+			.dst_ip = {[10] = 0xff, 0xff},
+			.src_port = 4791,
+			.opcode = WIRE_RC_WRITE_ONLY,
+			.pkey = 0xffff,
+			.dest_qpn = b->card.qpn,
+			.va = b->card.addr + 60000,
+			.rkey = b->card.rkey,
+			.dma_len = 8,
+			.payload = (const uint8_t *)"mischief",
+			.payload_len = 8,
+		};
+		size_t len;
+
+		seed = seed * 1664525u + 1013904223u;
+		own_address(pkt.src_ip + 12, i % 4 == 0 ? 9 : 1);
+		own_address(pkt.dst_ip + 12, 2);
+		pkt.psn = i % 4 == 0   ? next_psn
+			  : i % 4 == 1 ? 0 /* was executed */
+				       : seed & WIRE_PSN_MASK;
+		if (pkt.psn == next_psn && i % 4)
+			pkt.psn++;
+		len = wire_build(&pkt, frame);
+		if (i % 4 == 3)
+			frame[len - 1 - seed % 4] ^= 0x10; /* guessed */
+		nic_input(nic, frame, len);
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(fates); i++)
+		counted += nic_counter_get(nic, fates[i]);
+	lock_drop(&f->host[1]->lock);
+	assert_int_equal(counted, 1000000);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(b->mem[60000 + i], 0);
+	/* The connection lives. */
+	end_post(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64);
+	assert_int_equal(end_wait(a, true, 5000), 0);
+	fixture_free(f);
+}
+
 /* The server is killed: the client's requests end with an error, in time. */
 static void test_killed(void **state)
 {
@@ -413,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_a_million_forgeries),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_no_such_address),
 	};
