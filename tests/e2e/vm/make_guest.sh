@@ -11,7 +11,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 # ICRC of rdma_rxe; nft: it can lose packets on purpose.
 modules=(virtio_pci virtio_net 9pnet_virtio 9p overlay crc32_generic rdma_rxe
 	rdma_ucm nf_tables nft_numgen)
-for program in apt-get dpkg-deb busybox cpio depmod modprobe python3; do
+# A newer kernel is no reason to make it again; remove DIR to get one.
+key=$(cat "$here/init" "$0" | sha256sum | cut -c1-16)
+[[ $(cat "$dir/key" 2>/dev/null) != "$key" ]] || exit 0
+for program in apt-get dpkg-deb busybox cpio depmod modprobe python3 xz; do
 	command -v "$program" >/dev/null || {
 		echo "$program is not installed"
 		exit 77
@@ -19,8 +22,6 @@ for program in apt-get dpkg-deb busybox cpio depmod modprobe python3; do
 done
 package=$(apt-cache depends linux-image-amd64 2>/dev/null |
 	sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -n 1)
-key=$package-$(cat "$here/init" "$0" | sha256sum | cut -c1-16)
-[[ $(cat "$dir/key" 2>/dev/null) != "$key" ]] || exit 0
 [[ -n $package ]] || {
 	echo "apt does not know linux-image-amd64"
 	exit 77
