@@ -80,7 +80,8 @@ static void on_nak(struct nic_qp *qp, const struct wire_pkt *pkt)
 	count(qp->nic, NIC_C_naks_received);
 	switch (pkt->syndrome) {
 	case WIRE_NAK_PSN:
-		if (requester_is_new_nak(qp))
+		/* Told to wait, it goes back anyway when the wait is over. */
+		if (!qp->req.rnr_wait && requester_is_new_nak(qp))
 			requester_resend(qp);
 		return;
 	case WIRE_NAK_INVALID:

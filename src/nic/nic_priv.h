@@ -281,9 +281,10 @@ struct resp_res {
 struct responder {
 	uint32_t epsn;
 	uint32_t msn;
-	bool nak_sent; /* no second NAK until the expected packet comes */
-	bool nak_due;  /* for the expected packet, behind answers that wait */
-	uint32_t ahead_psn;   /* the last packet that came too early ... */
+	bool nak_sent;	    /* no second NAK until the expected packet comes */
+	bool rnr_sent;	    /* no NAK at all until then */
+	uint8_t nak_due;    /* syndrome for the expected packet; 0: none */
+	uint32_t ahead_psn; /* the last packet that came too early ... */
 	uint32_t ahead_count; /* ... and how many did since the NAK */
 	bool ack_due;
 	bool marked;	  /* congestion: the next answer says so (BECN) */

@@ -83,22 +83,36 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 	return true;
 }
 
-/* A NAK that finds the path full is lost, as on any network: the peer's timer
- * asks again. */
-static void send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
+static bool send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 {
+	if (!send_short(qp, WIRE_RC_ACK, syndrome, psn))
+		return false;
 	count(qp->nic, wire_syndrome_is_rnr(syndrome) ? NIC_C_rnr_naks_sent
 						      : NIC_C_naks_sent);
-	(void)send_short(qp, WIRE_RC_ACK, syndrome, psn);
+	return true;
 }
 
-/* Where packets are lost this one is, too, and losing it costs a timeout: two
- * copies. The requester goes back once. */
-static void nak_sequence(struct nic_qp *qp)
+/* The NAK for the expected packet. Where packets are lost it is, too, and
+ * losing it costs a timeout: two copies. The requester goes back once. */
+static bool send_due_nak(struct nic_qp *qp)
 {
-	send_nak(qp, WIRE_NAK_PSN, qp->rsp.epsn);
-	if (qp->cc.on)
-		send_nak(qp, WIRE_NAK_PSN, qp->rsp.epsn);
+	struct responder *rsp = &qp->rsp;
+
+	if (!send_nak(qp, rsp->nak_due, rsp->epsn))
+		return false;
+	if (qp->cc.on && rsp->nak_due == WIRE_NAK_PSN)
+		(void)send_nak(qp, rsp->nak_due, rsp->epsn);
+	rsp->nak_due = 0;
+	return true;
+}
+
+/* Answers to what came before it must not be overtaken: they would count as
+ * lost. */
+static void nak_expected(struct nic_qp *qp, uint8_t syndrome)
+{
+	qp->rsp.nak_due = syndrome;
+	if (qp->rsp.res_pending || qp->rsp.ack_due || !send_due_nak(qp))
+		qp_make_ready(qp);
 }
 
 static uint8_t read_opcode(bool first, bool last)
@@ -241,11 +255,7 @@ HOT bool responder_run(struct nic_qp *qp)
 		rsp->ack_due = false;
 		count(qp->nic, NIC_C_acks_sent);
 	}
-	if (UNLIKELY(rsp->nak_due)) {
-		rsp->nak_due = false;
-		nak_sequence(qp);
-	}
-	return true;
+	return LIKELY(!rsp->nak_due) || send_due_nak(qp);
 }
 
 static void ack_later(struct nic_qp *qp, uint32_t psn)
@@ -263,14 +273,17 @@ static void ack_later(struct nic_qp *qp, uint32_t psn)
 static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn)
 {
 	if (v == V_RNR) {
-		send_nak(qp, (uint8_t)(WIRE_RNR_NAK | qp->attr.min_rnr_timer),
-			 psn);
-		/* Followers are out of sequence and need no NAK of their own.
+		/* Followers are out of sequence and get no NAK of their own:
+		 * it would use up the retries of a peer that is told to wait.
 		 */
-		qp->rsp.nak_sent = true;
+		qp->rsp.rnr_sent = true;
+		nak_expected(qp,
+			     (uint8_t)(WIRE_RNR_NAK | qp->attr.min_rnr_timer));
 		return;
 	}
-	send_nak(qp, (uint8_t)v, psn);
+	/* Lost on a full path, as on any network: then the peer's retries run
+	 * out. */
+	(void)send_nak(qp, (uint8_t)v, psn);
 	if (v == V_ACCESS)
 		qp_event(qp, IBV_EVENT_QP_ACCESS_ERR);
 	else if (v == V_INVALID)
@@ -697,15 +710,8 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 		ack_later(qp, pkt->psn);
 		return true;
 	}
-	if (wants_nak(rsp, pkt->psn)) {
-		/* Answers to what came before it must not be overtaken: they
-		 * would count as lost. */
-		rsp->nak_due = rsp->res_pending || rsp->ack_due;
-		if (rsp->nak_due)
-			qp_make_ready(qp);
-		else
-			nak_sequence(qp);
-	}
+	if (!rsp->rnr_sent && wants_nak(rsp, pkt->psn))
+		nak_expected(qp, WIRE_NAK_PSN);
 	return true;
 }
 
@@ -720,7 +726,8 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		rsp->marked = true;
 	if (out_of_sequence(qp, op, pkt))
 		return;
-	rsp->nak_sent = rsp->nak_due = false;
+	rsp->nak_sent = rsp->rnr_sent = false;
+	rsp->nak_due = 0;
 	v = check_sequence(qp, op);
 	if (v == V_OK)
 		v = check_rights(qp, op);

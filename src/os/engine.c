@@ -431,7 +431,8 @@ static void *engine_main(void *arg)
 		/* A yield costs as much as a look at a socket: rarely, while
 		 * datagrams are expected. */
 		if (!crowded &&
-		    (!h->has_net || idle % NET_IDLES_PER_YIELD == 0))
+		    (!atomic_load_explicit(&h->has_net, memory_order_relaxed) ||
+		     idle % NET_IDLES_PER_YIELD == 0))
 			give_way(e, &h->clock, now_ns);
 	}
 	return NULL;

@@ -109,7 +109,7 @@ struct os_host {
 	struct udp_port *udp; /* NULL: not open */
 	bool udp_tried;
 	struct raw_port *raw; /* NULL: not open */
-	bool has_net;	      /* one of the two is polled */
+	atomic_bool has_net;  /* one of the two is polled */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 

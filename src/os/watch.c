@@ -22,7 +22,7 @@ void watch_start(struct watch *w)
 	if (w->polled || h->polled_count == ARRAY_LEN(h->polled))
 		return;
 	w->polled = true;
-	h->has_net = true;
+	atomic_store_explicit(&h->has_net, true, memory_order_relaxed);
 	host_poll_add(h, w->path);
 }
 

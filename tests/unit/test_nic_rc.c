@@ -267,6 +267,28 @@ static void waits_for_a_receive(void **state)
 	conn_release(&c);
 }
 
+/* Whatever follows a request that must wait is dropped without a word: NAKs for
+ * it used up the retries of qperf's rc_bi_bw. */
+static void a_waiting_peer_keeps_its_retries(void **state)
+{
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+	unsigned i;
+
+	conn_init(&c, IBV_MTU_256);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(post(a, b, IBV_WR_SEND, i, 0, 16 * 256), 0);
+	pair_run(&c.p);
+	assert_int_equal(nic_counter_get(b->nic, NIC_C_rnr_naks_sent), 1);
+	assert_int_equal(nic_counter_get(b->nic, NIC_C_naks_sent), 0);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(post_recv(b, i, 0, 16 * 256), 0);
+	pair_advance(&c.p, 30000);
+	for (i = 0; i < 8; i++)
+		expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+	conn_release(&c);
+}
+
 struct refusal {
 	const char *what;
 	enum ibv_wr_opcode opcode;
@@ -522,6 +544,7 @@ int main(void)
 		cmocka_unit_test(gives_up_when_nobody_answers),
 		cmocka_unit_test(a_slow_peer_uses_up_no_retries),
 		cmocka_unit_test(waits_for_a_receive),
+		cmocka_unit_test(a_waiting_peer_keeps_its_retries),
 		cmocka_unit_test(refuses_what_was_not_granted),
 		cmocka_unit_test(receive_errors_reach_both_ends),
 		cmocka_unit_test(local_errors_come_in_order),
