@@ -34,7 +34,11 @@ expect 0 "$AQUIFER" region create r 2M
 AQ_RACK_CLIENT=$TMP/app
 client basic r || fail "shared"
 client threads r || fail "threads"
-client fork r || fail "fork"
+# ASan's allocator may be locked by another thread at the moment of the fork, and
+# stays so in the child.
+if [[ -z $AQ_PRELOAD ]]; then
+	client fork r || fail "fork"
+fi
 if [[ -z $AQ_PRELOAD ]]; then
 	read -ra flags < <(pkg-config \
 		--define-variable=prefix="$TMP/dest$(
