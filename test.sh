@@ -180,9 +180,6 @@ if ((full)); then
 	suite vm build --suite vm
 else
 	suite e2e build --suite e2e --no-suite long
-	if command -v qemu-system-x86_64 >/dev/null; then
-		suite vm build --suite vm --no-suite long
-	fi
 fi
 
 if ((full)); then
