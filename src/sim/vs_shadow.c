@@ -144,6 +144,12 @@ void vs_shadow_success(struct vs_ep *ep, struct vs_op *op)
 	op->land = -1;
 }
 
+static bool explains(const struct vs_op *op, uint32_t at, uint8_t have)
+{
+	return covers(op, at) && (op->data[at - op->off] == have ||
+				  op->old[at - op->off] == have);
+}
+
 void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op)
 {
 	struct vs_ep *to = from->peer;
@@ -155,16 +161,14 @@ void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op)
 			have == op->data[i] || have == to->shadow[op->off + i];
 
 		/* The receive may be polled long after the WRITE: later ones
-		 * and what they replaced explain the byte as well. */
+		 * and what they replaced explain the byte as well, also those
+		 * that failed meanwhile and whose fate is not known. */
 		for (uint32_t k = from->sq_head; !known && k != from->sq_tail;
-		     k++) {
-			const struct vs_op *o = from->sq[k % VS_SQ_MAX];
-			uint32_t at = op->off + i;
-
-			known = covers(o, at) &&
-				(o->data[at - o->off] == have ||
-				 o->old[at - o->off] == have);
-		}
+		     k++)
+			known = explains(from->sq[k % VS_SQ_MAX], op->off + i,
+					 have);
+		for (uint32_t k = 0; !known && k < from->unsure_count; k++)
+			known = explains(from->unsure[k], op->off + i, have);
 		if (known)
 			continue;
 		vs_fail(from->s->vs,
