@@ -137,7 +137,7 @@ bool sim_fibers_waiting(const struct sim *sim)
 	return sim->fibers != NULL;
 }
 
-void sim_fibers_release(struct sim *sim)
+void sim_fiber_kill_all(struct sim *sim)
 {
 	ASSERT(!sim->current);
 	while (sim->fibers) {

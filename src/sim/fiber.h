@@ -28,6 +28,8 @@ int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
  * they own on the heap is the caller's. Called by one of them, it does not
  * return. */
 void sim_fiber_kill(struct sim *sim, const void *owner);
+/* All of them; from outside only. */
+void sim_fiber_kill_all(struct sim *sim);
 
 bool sim_fiber_inside(const struct sim *sim);	 /* called from a fiber? */
 unsigned sim_fiber_count(const struct sim *sim); /* those that have not ended */
