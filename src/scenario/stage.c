@@ -12,6 +12,10 @@
 #include "verbs.h"
 #include "verbs_api.h"
 
+enum {
+	OWN_CQ_DEPTH = 16,
+};
+
 /* ---- the stage ---------------------------------------------------------- */
 
 static int open_traces(struct scenario_stage *s)
@@ -53,6 +57,8 @@ static void host_close(struct scenario_host *h)
 {
 	/* A device that does not close is a leak of the scenario's; the rack's
 	 * own assertion would say so. */
+	if (h->cq)
+		(void)h->stage->verbs->destroy_cq(h->cq);
 	if (h->pd)
 		(void)h->stage->verbs->dealloc_pd(h->pd);
 	if (h->context)
@@ -123,8 +129,10 @@ static int host_open(struct scenario_host *h)
 	v->free_device_list(list);
 	if (!h->context)
 		return -ENODEV;
+	scenario_meter_install(h);
 	h->pd = v->alloc_pd(h->context);
-	if (!h->pd)
+	h->cq = scenario_cq_create(h, OWN_CQ_DEPTH);
+	if (!h->pd || !h->cq)
 		return -ENOMEM;
 	return -v->query_gid(h->context, 1, 0, &h->gid);
 }

@@ -44,15 +44,36 @@ struct sim_net *scenario_stage_net(struct scenario_stage *stage);
 
 /* ---- hosts -------------------------------------------------------------- */
 
+/* What a host's process does with its NIC, on queues that this room made. */
+struct scenario_meter {
+	uint64_t doorbells; /* calls of ibv_post_send */
+	uint64_t requests;  /* work requests in them */
+	uint64_t polls;	    /* calls of ibv_poll_cq */
+	uint64_t completions;
+	/* Kill the host at this doorbell, counted from 1; 0: never. */
+	uint64_t kill_at;
+	enum {
+		SCENARIO_KILL_BEFORE, /* none of its requests is posted */
+		SCENARIO_KILL_INSIDE, /* the first half of them */
+		SCENARIO_KILL_AFTER,  /* all of them */
+		SCENARIO_KILL_WHENS,
+	} kill_when;
+};
+
 struct scenario_host {
 	struct scenario_stage *stage;
 	struct sim_host *sim_host;
 	struct model_host *model; /* NULL: no costs */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_cq *cq; /* small, for ends that only answer */
 	union ibv_gid gid;
 	/* Time, and what a loop that waits must call, for the host's fibers. */
 	struct client_clock clock;
+	struct scenario_meter meter;
+	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			 struct ibv_send_wr **bad);
+	int (*poll_cq)(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 	bool killed;
 	char name[SCENARIO_NAME_MAX];
 };
@@ -103,9 +124,33 @@ void scenario_link_close(struct client_link *link);
  * the error state. */
 struct ibv_qp *scenario_link_far_qp(struct client_link *link);
 
-/* Connects two fresh RC queue pairs of two hosts, up to RTS. */
-int scenario_qp_connect(struct scenario_host *a, struct ibv_qp *qa,
-			struct scenario_host *b, struct ibv_qp *qb,
-			uint32_t rd_atomic) MUST_CHECK;
+/* ---- queue pairs -------------------------------------------------------- */
+
+/* Two connected queue pairs, for who makes its own. */
+struct scenario_pair {
+	struct scenario_host *near, *far;
+	struct ibv_qp *near_qp, *far_qp;
+	uint32_t near_psn; /* the first packet number towards far */
+	uint32_t mtu_bytes;
+};
+
+struct scenario_pair_options {
+	struct ibv_cq *cq;     /* of the near end; NULL: near->cq */
+	struct ibv_cq *far_cq; /* NULL: far->cq */
+	uint32_t send_depth;   /* 0: 1 */
+	uint32_t recv_depth;   /* 0: 1, both ends */
+	uint32_t max_sge;      /* 0: 1 */
+	uint32_t max_inline;
+	uint32_t rd_atomic; /* 0: CLIENT_LINK_RD_ATOMIC */
+	enum ibv_mtu mtu;   /* 0: 4096 bytes */
+};
+
+/* -ENOMEM, or the error of a verb; then nothing is open. */
+int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
+		       const struct scenario_pair_options *options,
+		       struct scenario_pair *out) MUST_CHECK;
+void scenario_pair_close(struct scenario_pair *pair);
+/* A completion queue that the meter sees. */
+struct ibv_cq *scenario_cq_create(struct scenario_host *host, uint32_t depth);
 
 #endif

@@ -101,16 +101,22 @@ static int to_init(const struct client_verbs *v, struct ibv_qp *qp)
 				     IBV_QP_ACCESS_FLAGS);
 }
 
-static int to_rts(const struct client_verbs *v, struct ibv_qp *qp,
-		  const struct scenario_host *peer, uint32_t peer_qpn,
-		  uint32_t own_psn, uint32_t peer_psn, uint32_t rd_atomic)
+/* What both ends need to know to be connected. */
+struct connect {
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+};
+
+static int to_rts(const struct client_verbs *v, const struct connect *c,
+		  struct ibv_qp *qp, const struct scenario_host *peer,
+		  uint32_t peer_qpn, uint32_t own_psn, uint32_t peer_psn)
 {
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
+		.path_mtu = c->mtu,
 		.dest_qp_num = peer_qpn,
 		.rq_psn = peer_psn,
-		.max_dest_rd_atomic = (uint8_t)rd_atomic,
+		.max_dest_rd_atomic = c->rd_atomic,
 		.min_rnr_timer = RNR_TIMER,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
@@ -120,7 +126,7 @@ static int to_rts(const struct client_verbs *v, struct ibv_qp *qp,
 				  .retry_cnt = RETRIES,
 				  .rnr_retry = RETRIES,
 				  .sq_psn = own_psn,
-				  .max_rd_atomic = (uint8_t)rd_atomic};
+				  .max_rd_atomic = c->rd_atomic};
 	int err;
 
 	err = v->modify_qp(qp, &rtr,
@@ -137,59 +143,107 @@ static int to_rts(const struct client_verbs *v, struct ibv_qp *qp,
 	return -err;
 }
 
-int scenario_qp_connect(struct scenario_host *a, struct ibv_qp *qa,
-			struct scenario_host *b, struct ibv_qp *qb,
-			uint32_t rd_atomic)
+static int pair_connect(struct scenario_pair *p, const struct connect *c)
 {
-	const struct client_verbs *v = a->stage->verbs;
-	struct env *env = sim_host_env(a->sim_host);
+	const struct client_verbs *v = p->near->stage->verbs;
 	uint32_t psn[2];
 	int err;
 
-	env_random(env, psn, sizeof(psn));
+	env_random(sim_host_env(p->near->sim_host), psn, sizeof(psn));
 	psn[0] &= 0xffffff;
 	psn[1] &= 0xffffff;
-	err = to_init(v, qa);
+	p->near_psn = psn[0];
+	p->mtu_bytes = 128u << c->mtu;
+	err = to_init(v, p->near_qp);
 	if (!err)
-		err = to_init(v, qb);
+		err = to_init(v, p->far_qp);
 	if (!err)
-		err = to_rts(v, qa, b, qb->qp_num, psn[0], psn[1], rd_atomic);
+		err = to_rts(v, c, p->near_qp, p->far, p->far_qp->qp_num,
+			     psn[0], psn[1]);
 	if (!err)
-		err = to_rts(v, qb, a, qa->qp_num, psn[1], psn[0], rd_atomic);
+		err = to_rts(v, c, p->far_qp, p->near, p->near_qp->qp_num,
+			     psn[1], psn[0]);
 	return err;
 }
 
-static int make_queues(struct stage_link *l,
-		       const struct client_link_options *o)
+static uint32_t or_else(uint32_t value, uint32_t other)
 {
-	const struct client_verbs *v = l->near->stage->verbs;
-	uint32_t depth = o->send_depth ? o->send_depth : CLIENT_LINK_SEND_DEPTH;
-	struct ibv_qp_init_attr near = {
+	return value ? value : other;
+}
+
+static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_cq *cq,
+			      uint32_t send_depth,
+			      const struct scenario_pair_options *o)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_context = h,
+		.send_cq = cq ? cq : h->cq,
+		.recv_cq = cq ? cq : h->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = depth,
-			.max_recv_wr = 1,
-			.max_send_sge = o->max_sge ? o->max_sge : 1,
+		.cap = {.max_send_wr = or_else(send_depth, 1),
+			.max_recv_wr = or_else(o->recv_depth, 1),
+			.max_send_sge = or_else(o->max_sge, 1),
 			.max_recv_sge = 1,
 			.max_inline_data = o->max_inline}};
-	struct ibv_qp_init_attr far = {.qp_type = IBV_QPT_RC,
-				       .cap = {1, 1, 1, 1, 0}};
+
+	return h->stage->verbs->create_qp(h->pd, &attr);
+}
+
+int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
+		       const struct scenario_pair_options *o,
+		       struct scenario_pair *out)
+{
+	struct connect c = {.mtu = o->mtu ? o->mtu : IBV_MTU_4096,
+			    .rd_atomic = (uint8_t)or_else(
+				    o->rd_atomic, CLIENT_LINK_RD_ATOMIC)};
+	struct scenario_pair p = {.near = near, .far = far};
+	int err = -ENOMEM;
+
+	p.near_qp = qp_make(near, o->cq, o->send_depth, o);
+	p.far_qp = qp_make(far, o->far_cq, o->recv_depth, o);
+	if (p.near_qp && p.far_qp)
+		err = pair_connect(&p, &c);
+	if (err)
+		scenario_pair_close(&p);
+	else
+		*out = p;
+	return err;
+}
+
+void scenario_pair_close(struct scenario_pair *p)
+{
+	if (p->near_qp)
+		(void)p->near->stage->verbs->destroy_qp(p->near_qp);
+	if (p->far_qp)
+		(void)p->far->stage->verbs->destroy_qp(p->far_qp);
+	p->near_qp = p->far_qp = NULL;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static int link_queues(struct stage_link *l, struct scenario_host *far,
+		       const struct client_link_options *o)
+{
+	uint32_t depth = or_else(o->send_depth, CLIENT_LINK_SEND_DEPTH);
+	struct scenario_pair_options po = {.send_depth = depth,
+					   .max_sge = o->max_sge,
+					   .max_inline = o->max_inline,
+					   .rd_atomic = o->rd_atomic};
+	int err;
 
 	l->link.cq = o->share_cq;
 	if (!l->link.cq) {
-		l->link.cq =
-			v->create_cq(l->near->context,
-				     (int)(o->cq_depth ? o->cq_depth : depth),
-				     NULL, NULL, 0);
+		l->link.cq = scenario_cq_create(l->host,
+						or_else(o->cq_depth, depth));
 		l->owns_cq = l->link.cq != NULL;
 	}
-	l->far_cq = v->create_cq(l->far->context, 2, NULL, NULL, 0);
-	if (!l->link.cq || !l->far_cq)
+	if (!l->link.cq)
 		return -ENOMEM;
-	near.send_cq = near.recv_cq = l->link.cq;
-	far.send_cq = far.recv_cq = l->far_cq;
-	l->link.qp = v->create_qp(l->near->pd, &near);
-	l->far_qp = v->create_qp(l->far->pd, &far);
-	return l->link.qp && l->far_qp ? 0 : -ENOMEM;
+	po.cq = l->link.cq;
+	err = scenario_pair_open(l->host, far, &po, &l->pair);
+	if (!err)
+		l->link.qp = l->pair.near_qp;
+	return err;
 }
 
 static bool has_masked(struct ibv_context *context)
@@ -214,8 +268,7 @@ int scenario_link_open(struct scenario_host *host,
 
 	if (!l)
 		return -ENOMEM;
-	l->near = host;
-	l->far = region->host;
+	l->host = host;
 	l->next = s->links;
 	l->prev = &s->links;
 	if (l->next)
@@ -232,11 +285,7 @@ int scenario_link_open(struct scenario_host *host,
 		.has_masked_atomics = has_masked(host->context),
 		.clock = &host->clock,
 	};
-	err = make_queues(l, o);
-	if (!err)
-		err = scenario_qp_connect(
-			l->near, l->link.qp, l->far, l->far_qp,
-			o->rd_atomic ? o->rd_atomic : CLIENT_LINK_RD_ATOMIC);
+	err = link_queues(l, region->host, o);
 	if (err) {
 		scenario_link_close(&l->link);
 		return err;
@@ -248,20 +297,13 @@ int scenario_link_open(struct scenario_host *host,
 void scenario_link_close(struct client_link *link)
 {
 	struct stage_link *l;
-	const struct client_verbs *v;
 
 	if (!link)
 		return;
 	l = container_of(link, struct stage_link, link);
-	v = link->verbs;
-	if (link->qp)
-		(void)v->destroy_qp(link->qp);
+	scenario_pair_close(&l->pair);
 	if (l->owns_cq)
-		(void)v->destroy_cq(link->cq);
-	if (l->far_qp)
-		(void)v->destroy_qp(l->far_qp);
-	if (l->far_cq)
-		(void)v->destroy_cq(l->far_cq);
+		(void)link->verbs->destroy_cq(link->cq);
 	*l->prev = l->next;
 	if (l->next)
 		l->next->prev = l->prev;
@@ -270,5 +312,5 @@ void scenario_link_close(struct client_link *link)
 
 struct ibv_qp *scenario_link_far_qp(struct client_link *link)
 {
-	return container_of(link, struct stage_link, link)->far_qp;
+	return container_of(link, struct stage_link, link)->pair.far_qp;
 }

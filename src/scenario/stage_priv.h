@@ -9,9 +9,8 @@ struct stage_link {
 	struct client_link link; /* what its user sees */
 	struct stage_link *next;
 	struct stage_link **prev;
-	struct scenario_host *near, *far;
-	struct ibv_cq *far_cq;
-	struct ibv_qp *far_qp;
+	struct scenario_host *host;
+	struct scenario_pair pair;
 	bool owns_cq;
 };
 
@@ -25,6 +24,9 @@ struct scenario_stage {
 	struct scenario_region *regions;
 	struct stage_link *links;
 };
+
+/* Puts the meter between the host's programs and its NIC. */
+void scenario_meter_install(struct scenario_host *host);
 
 /* The stage's first one. */
 void scenario_region_close(struct scenario_region *region);
