@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "hlog_device.h"
+#include "slots.h"
 
 enum {
 	BLOCK = 4096, /* what every disk takes */
@@ -30,10 +31,8 @@ struct file_slot {
 	uint32_t len_bytes; /* that must come or go */
 	uint32_t skip;	    /* from the sector's begin to the data */
 	bool is_read;
-	uint32_t next;
 };
 
-/* A slot handed out by poll is free again at the next poll. */
 struct file_queue {
 	struct hlog_queue base;
 	struct io_uring ring;
@@ -42,12 +41,9 @@ struct file_queue {
 	uint32_t slot_bytes;
 	uint8_t *memory;
 	struct file_slot *slot;
-	uint32_t free_first;
-	uint32_t handed_first;
+	struct slots slots;
 	uint32_t unsent;
 };
-
-#define NO_SLOT UINT32_MAX
 
 static void file_queue_close(struct hlog_queue *base)
 {
@@ -55,6 +51,7 @@ static void file_queue_close(struct hlog_queue *base)
 
 	/* Waits in the kernel for what is under way. */
 	io_uring_queue_exit(&q->ring);
+	slots_release(&q->slots);
 	free(q->memory);
 	free(q->slot);
 	free(q);
@@ -77,7 +74,7 @@ static int file_queue_open(struct hlog_device *dev,
 		(uint32_t)align_up(opt->read_max + 2 * d->sector, BLOCK);
 	q->slot = calloc(opt->depth, sizeof(*q->slot));
 	q->memory = aligned_alloc(BLOCK, (size_t)opt->depth * q->slot_bytes);
-	if (!q->slot || !q->memory) {
+	if (!q->slot || !q->memory || slots_init(&q->slots, opt->depth) < 0) {
 		rc = -ENOMEM;
 		goto err_free;
 	}
@@ -86,13 +83,11 @@ static int file_queue_open(struct hlog_device *dev,
 		error_set(rc, "io_uring: %s", strerror(-rc));
 		goto err_free;
 	}
-	q->handed_first = NO_SLOT;
-	for (uint32_t i = 0; i < opt->depth; i++)
-		q->slot[i].next = i + 1 < opt->depth ? i + 1 : NO_SLOT;
 	*out = &q->base;
 	return 0;
 
 err_free:
+	slots_release(&q->slots);
 	free(q->memory);
 	free(q->slot);
 	free(q);
@@ -102,13 +97,14 @@ err_free:
 /* A slot and a queue entry, or -EAGAIN. */
 static int begin(struct file_queue *q, uint32_t *i, struct io_uring_sqe **sqe)
 {
-	if (q->free_first == NO_SLOT)
+	*i = slots_get(&q->slots);
+	if (*i == SLOTS_NONE)
 		return -EAGAIN;
 	*sqe = io_uring_get_sqe(&q->ring);
-	if (!*sqe)
+	if (!*sqe) {
+		slots_put(&q->slots, *i);
 		return -EAGAIN;
-	*i = q->free_first;
-	q->free_first = q->slot[*i].next;
+	}
 	q->unsent++;
 	return 0;
 }
@@ -166,17 +162,6 @@ static int file_write(struct hlog_queue *base, uint64_t offset,
 	return 0;
 }
 
-static void free_handed(struct file_queue *q)
-{
-	while (q->handed_first != NO_SLOT) {
-		uint32_t i = q->handed_first;
-
-		q->handed_first = q->slot[i].next;
-		q->slot[i].next = q->free_first;
-		q->free_first = i;
-	}
-}
-
 static void take(struct file_queue *q, const struct io_uring_cqe *cqe,
 		 struct hlog_io *out)
 {
@@ -190,8 +175,7 @@ static void take(struct file_queue *q, const struct io_uring_cqe *cqe,
 		out->err = -EIO;
 	else if (sl->is_read)
 		out->data = q->memory + (size_t)i * q->slot_bytes + sl->skip;
-	sl->next = q->handed_first;
-	q->handed_first = i;
+	slots_hand(&q->slots, i);
 }
 
 static int file_poll(struct hlog_queue *base, struct hlog_io *done,
@@ -201,7 +185,7 @@ static int file_poll(struct hlog_queue *base, struct hlog_io *done,
 	struct io_uring_cqe *cqe;
 	unsigned head, n = 0;
 
-	free_handed(q);
+	slots_recycle(&q->slots);
 	if (q->unsent) {
 		int rc = io_uring_submit(&q->ring);
 

@@ -14,9 +14,9 @@
  * session must be polled from time to time, since pages that others wait for
  * may be on their way in its queue.
  *
- * Single operations are linearizable. After a crash every key has a value that it
- * had at the last hlog_sync() or later; keys do not keep step with each other,
- * because values in the mutable part change in place.
+ * Single operations are linearizable. After a crash every key has a value that
+ * it had at the last hlog_sync() or later; keys do not keep step with each
+ * other, because values in the mutable part change in place.
  *
  * The far log is not compacted: -ENOSPC once it is full of appends.
  */

@@ -12,6 +12,7 @@
 #define AQ_HLOG_DEVICE_H
 
 #include "base.h"
+#include "link.h"
 
 struct hlog_device;
 
@@ -99,5 +100,40 @@ int hlog_device_mem_create(uint64_t size_bytes,
  * without its cache. */
 int hlog_device_file_create(const char *path, uint64_t size_bytes,
 			    struct hlog_device **out) MUST_CHECK;
+
+/* How the queues of a verbs device get their queue pairs: client_link_open in a
+ * real rack, something else in a simulator. */
+struct hlog_link_source {
+	int (*open)(void *ctx, const struct client_link_options *opt,
+		    struct client_link **out);
+	void (*close)(void *ctx, struct client_link *link);
+	void *ctx;
+};
+
+struct hlog_verbs_options {
+	struct hlog_link_source links; /* its ctx outlives the device */
+	uint64_t size_bytes;
+	/* Requests that are posted together; 1: each at once. */
+	uint32_t batch;
+	/* Each request is waited for in the call that makes it. */
+	bool is_sync;
+	/* Only the last of a batch tells that it is done, and stands for the
+	 * others: fewer completions, later news. */
+	bool is_quiet;
+	enum client_link_rights rights;
+};
+
+/* Far memory by one-sided READ and WRITE. */
+int hlog_device_verbs_create(const struct hlog_verbs_options *opt,
+			     struct hlog_device **out) MUST_CHECK;
+
+/* Far memory by requests that an engine executes. Each queue is a context of
+ * its own in the rack, which must outlive the device. */
+struct aq_rack;
+struct aq_region;
+struct aq_async_options;
+int hlog_device_cow_create(struct aq_rack *rack, struct aq_region *region,
+			   const struct aq_async_options *async,
+			   struct hlog_device **out) MUST_CHECK;
 
 #endif
