@@ -17,6 +17,7 @@
 #include "nic_limits.h"
 #include "timer.h"
 #include "wire.h"
+#include "wire_stamp.h"
 #include "wqe.h"
 #include "wqe_op.h"
 
@@ -330,6 +331,7 @@ struct nic_qp {
 	enum ibv_qp_type type;
 	uint32_t mtu;
 	uint32_t pkey;
+	uint32_t flow; /* see flow_number; 0: none, as of datagrams */
 	struct nic *nic;
 	struct nic_pd *pd;
 	struct env_path *path;
@@ -457,6 +459,64 @@ struct guard {
 void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 
+/* ---- stamps.c: the frames that are sent and received most ---------------- */
+
+enum {
+	STAMP_COUNT = 16,
+	FLOW_COUNT = 16,
+};
+
+struct tx_stamp {
+	uint64_t key;	 /* flow, opcode and length; 0: none */
+	uint64_t wanted; /* what came last and had none */
+	struct wire_stamp stamp;
+};
+
+struct rx_stamp {
+	struct wire_stamp stamp;
+	struct wire_pkt pkt; /* the last that was parsed with it */
+	uint64_t wanted;     /* what came last and had none */
+	uint64_t refused;    /* parsed, but built in another way than ours */
+};
+
+/* What all packets of a flow share. */
+struct flow {
+	uint8_t dst_mac[6];
+	uint8_t src_mac[6];
+	uint8_t src_ip[16];
+	uint8_t dst_ip[16];
+	uint16_t ip_id;
+	uint16_t src_port;
+	uint16_t pkey;
+	uint8_t tos;
+	uint8_t ttl;
+	uint8_t mig_req;
+	uint8_t reserved;
+};
+STATIC_ASSERT(sizeof(struct flow) == 54, "compared as bytes: no padding");
+
+struct stamps {
+	CACHE_ALIGNED struct tx_stamp tx[STAMP_COUNT];
+	struct rx_stamp rx[STAMP_COUNT];
+	struct flow flows[FLOW_COUNT];
+	uint32_t flow_numbers[FLOW_COUNT]; /* 0: unused */
+	uint32_t flow_last;		   /* number given out */
+};
+
+/* Queue pairs with equal numbers send under the same headers; 0 has none. */
+uint32_t flow_number(struct stamps *st, const struct wire_pkt *out);
+/* The stamp for qp->out, or NULL. */
+const struct wire_stamp *stamp_for(struct nic_qp *qp);
+/* qp->out was built without: the next one like it may get a stamp. */
+void stamp_learn_tx(struct nic_qp *qp);
+/* What wire_parse would make of the frame, or NULL: let wire_parse say. Valid
+ * until the next call. */
+const struct wire_pkt *stamp_parse(struct stamps *st, const uint8_t *frame,
+				   size_t len_bytes);
+/* The frame was parsed without. */
+void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
+		    const uint8_t *frame, size_t len_bytes);
+
 /* ---- nic.c -------------------------------------------------------------- */
 
 struct ud_path {
@@ -486,6 +546,7 @@ struct nic {
 	uint64_t dm_used;
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
+	struct stamps stamps;
 };
 
 static inline void count(struct nic *nic, enum nic_counter c)
@@ -510,5 +571,8 @@ static inline void nic_tx_flush(struct nic *nic, bool more)
 
 /* Sends qp->out, whose payload is in place in `frame` or pointed to. */
 void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
+/* Sends qp->out to the connected peer; its payload is pointed to, or there is
+ * none. False: the path is full, and nothing happened. */
+bool nic_send(struct nic_qp *qp);
 
 #endif

@@ -395,15 +395,38 @@ static void time_packet(struct nic_qp *qp, uint32_t last_psn)
 		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
 }
 
+/* Packet `i` of `n` of a SEND or WRITE. */
+static enum step send_data_packet(struct nic_qp *qp,
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i,
+				  uint32_t n)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame = env->ops->tx_begin(
+		env, qp->path, wire_frame_bound(u32_min(qp->mtu, op->length)));
+	size_t header;
+
+	if (UNLIKELY(!frame))
+		return STEP_FULL;
+	fill_packet(qp, slot, op, i, n);
+	header =
+		wire_header_bytes(qp->out.opcode, wire_is_ipv4(qp->out.dst_ip));
+	if (UNLIKELY(sendq_gather(qp, &op->data, i * qp->mtu, frame + header,
+				  qp->out.payload_len))) {
+		env->ops->tx_end(env, qp->path, 0);
+		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+	}
+	nic_tx(qp, qp->path, frame);
+	return STEP_SENT;
+}
+
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			      const struct send_op *op, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
-	struct env *env = qp->nic->env;
 	uint32_t n = packet_count(qp, slot->length);
 	bool one = slot_needs_response(slot);
-	uint8_t *frame;
-	size_t header;
+	enum step s;
 
 	while (req->send_pkt < n) {
 		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
@@ -415,32 +438,20 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!fits_window(qp, psn, end - req->send_pkt, one) ||
 		    (one && req->rd_outstanding >= qp->attr.max_rd_atomic))
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(
-			env, qp->path,
-			wire_frame_bound(one ? 0
-					     : u32_min(qp->mtu, op->length)));
-		if (UNLIKELY(!frame))
-			return STEP_FULL;
-		if (one)
+		if (one) {
 			fill_response_request(qp, slot, op, req->send_pkt, end);
-		else
-			fill_packet(qp, slot, op, req->send_pkt, n);
-		header = wire_header_bytes(qp->out.opcode,
-					   wire_is_ipv4(qp->out.dst_ip));
-		if (UNLIKELY(sendq_gather(
-			    qp, &op->data, req->send_pkt * qp->mtu,
-			    frame + header, qp->out.payload_len))) {
-			env->ops->tx_end(env, qp->path, 0);
-			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+			if (UNLIKELY(!nic_send(qp)))
+				return STEP_FULL;
+			slot->rd_count++;
+			req->rd_outstanding++;
+		} else {
+			s = send_data_packet(qp, slot, op, req->send_pkt, n);
+			if (UNLIKELY(s != STEP_SENT))
+				return s;
 		}
-		nic_tx(qp, qp->path, frame);
 		time_packet(qp, wire_psn_add(slot->first_psn, end - 1));
 		(*budget)--;
 		req->send_pkt = end;
-		if (one) {
-			slot->rd_count++;
-			req->rd_outstanding++;
-		}
 	}
 	return STEP_SENT;
 }

@@ -50,37 +50,36 @@ bool responder_has_work(const struct nic_qp *qp)
 	return qp->rsp.res_pending || qp->rsp.ack_due || qp->rsp.nak_due;
 }
 
-/* The sender of a marked request learns it from the next answer. */
-static void tell_mark(struct nic_qp *qp)
+/*
+ * Sends qp->out as an answer; false: the path is full. The sender of a marked
+ * request learns it from the next answer.
+ */
+static bool send_answer(struct nic_qp *qp)
 {
+	qp->out.dest_qpn = qp->dest_qpn;
+	qp->out.solicited = false;
+	qp->out.ack_req = false;
 	qp->out.becn = qp->rsp.marked;
+	qp->out.msn = qp->rsp.msn;
+	if (UNLIKELY(!nic_send(qp)))
+		return false;
 	if (UNLIKELY(qp->rsp.marked)) {
 		count(qp->nic, NIC_C_marks_returned);
 		qp->rsp.marked = false;
 	}
+	return true;
 }
 
 /* Sends a packet without payload; false: the path is full. */
 static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
-	struct env *env = qp->nic->env;
-	uint8_t *frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(0));
-
-	if (!frame)
-		return false;
 	qp->out.opcode = opcode;
 	qp->out.psn = psn;
-	qp->out.dest_qpn = qp->dest_qpn;
-	qp->out.solicited = false;
-	qp->out.ack_req = false;
-	tell_mark(qp);
 	qp->out.syndrome = syndrome;
-	qp->out.msn = qp->rsp.msn;
 	qp->out.payload = NULL;
 	qp->out.payload_len = 0;
-	nic_tx(qp, qp->path, frame);
-	return true;
+	return send_answer(qp);
 }
 
 static bool send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
@@ -128,12 +127,11 @@ static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn);
  * the key: the region may be gone since the request came. */
 static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 {
-	struct env *env = qp->nic->env;
 	struct wire_pkt *out = &qp->out;
 	uint32_t i = (res->next_psn - res->first_psn) & WIRE_PSN_MASK;
 	uint32_t offset = i * qp->mtu;
 	uint32_t len = u32_min(qp->mtu, res->length - offset);
-	uint8_t *frame, *src = NULL;
+	uint8_t *src = NULL;
 	enum key_verdict v = KEY_OK;
 
 	if (len)
@@ -153,20 +151,13 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(len));
-	if (!frame)
-		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
 	out->psn = res->next_psn;
-	out->dest_qpn = qp->dest_qpn;
-	out->solicited = false;
-	out->ack_req = false;
-	tell_mark(qp);
 	out->syndrome = WIRE_ACK_UNLIMITED;
-	out->msn = qp->rsp.msn;
 	out->payload = src;
 	out->payload_len = len;
-	nic_tx(qp, qp->path, frame);
+	if (!send_answer(qp))
+		return false;
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);
 	return true;
