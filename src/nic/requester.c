@@ -344,9 +344,10 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
+	uint8_t *host = NULL;
 
 	/* A single packet is checked when its bytes are fetched. */
-	if ((n > 1 || access) && sendq_check(qp, op, access))
+	if ((n > 1 || access) && sendq_check(qp, op, access, &host))
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
@@ -357,6 +358,8 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	slot->opcode = op->opcode;
 	slot->length = op->length;
 	slot->data = op->data;
+	slot->host = host;
+	slot->epoch = host ? qp->nic->keys.epoch : 0;
 	slot->first_psn = req->next_psn;
 	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
 	slot->has_psn = true;
@@ -417,6 +420,33 @@ static enum step send_data_packet(struct nic_qp *qp,
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	}
 	nic_tx(qp, qp->path, frame);
+	return STEP_SENT;
+}
+
+/* A READ that is answered by one packet: what send_packets does, for the new
+ * request that is posted most. */
+static inline enum step send_read(struct nic_qp *qp, struct send_slot *slot,
+				  const struct send_op *op, uint32_t *budget)
+{
+	struct wire_pkt *out = &qp->out;
+
+	out->opcode = WIRE_RC_READ_REQ;
+	out->psn = slot->first_psn;
+	out->dest_qpn = qp->dest_qpn;
+	out->solicited = false;
+	out->ack_req = true;
+	out->becn = false;
+	out->rkey = op->rkey;
+	out->va = op->va;
+	out->dma_len = op->length;
+	out->payload = NULL;
+	out->payload_len = 0;
+	if (UNLIKELY(!nic_send(qp)))
+		return STEP_FULL;
+	(*budget)--;
+	slot->rd_count++;
+	qp->req.rd_outstanding++;
+	qp->sq.send++;
 	return STEP_SENT;
 }
 
@@ -557,6 +587,9 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
+		if (LIKELY(op.opcode == WQE_READ && op.length <= qp->mtu &&
+			   !qp->cc.on))
+			return send_read(qp, slot, &op, budget);
 	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
 		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}
