@@ -194,6 +194,12 @@ const struct nic_cqe *nic_cq_peek(struct nic_cq *cq)
 	}
 }
 
+bool nic_cq_is_empty(const struct nic_cq *cq)
+{
+	return atomic_load_explicit(&cq->consumed, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->produced, memory_order_relaxed);
+}
+
 void nic_cq_pop(struct nic_cq *cq)
 {
 	uint32_t i = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
