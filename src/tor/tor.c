@@ -188,6 +188,11 @@ uint64_t tor_port_counter(const struct tor_port *port, enum tor_port_counter c)
 	return port->counters[c];
 }
 
+uint64_t *tor_port_counters(struct tor_port *port)
+{
+	return port->counters;
+}
+
 struct tor_port *tor_port_find(struct tor *tor, const char *name)
 {
 	for (unsigned i = 0; i < tor->port_count; i++)

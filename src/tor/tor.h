@@ -124,6 +124,8 @@ int tor_port_claim(struct tor_port *port, const uint8_t ip[16],
 const char *tor_port_name(const struct tor_port *port);
 unsigned tor_port_id(const struct tor_port *port);
 uint64_t tor_port_counter(const struct tor_port *port, enum tor_port_counter c);
+/* Where it counts. */
+uint64_t *tor_port_counters(struct tor_port *port);
 /* By name; NULL: there is none. */
 struct tor_port *tor_port_find(struct tor *tor, const char *name);
 
