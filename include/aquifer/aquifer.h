@@ -161,8 +161,10 @@ AQ_API int aq_region_each(struct aq_rack *rack, aq_region_fn each, void *user);
 
 /*
  * Copy between the region and `buf`, and return when it is done. The buffer
- * needs no registration. A failed write may have been done in part. Transfers
- * of 8 aligned bytes are atomic towards each other; larger ones are not.
+ * needs no registration. A failed write may have been done, whole or in part;
+ * it is not tried again when its connection is lost, because others may have
+ * written there since. Transfers of 8 aligned bytes are atomic towards each
+ * other; larger ones are not.
  */
 AQ_API int aq_read(struct aq_region *region, uint64_t offset, void *buf,
 		   size_t len_bytes);

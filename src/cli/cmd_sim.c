@@ -2,12 +2,14 @@
 /* `aquifer sim NAME`: the simulator's scenarios, by name. */
 #include "cli.h"
 #include "edm.h"
+#include "lin_file.h"
 #include "model_check.h"
 #include "verbs_cmd.h"
 
 static const struct cli_entry scenarios[] = {
 	{"verbs", sim_verbs_cmd,
 	 "the NIC over a faulty network, every byte checked"},
+	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

@@ -15,32 +15,32 @@
 #include "error.h"
 #include "log.h"
 
-/* A lane as the thread needs it outside the lock. */
+/* A connection as the thread needs it outside the lock. */
 struct beat {
 	uint32_t node;
 	char id[CLIENT_ID_MAX];
 };
 
-/* Copies the connected lanes; the rack's lock is held. */
+/* Copies the connections; the rack's lock is held. */
 static struct beat *collect(struct aq_rack *rack, unsigned *count)
 {
 	struct beat *beats;
 	struct list *l;
 	unsigned n = 0;
 
-	for (l = rack->lanes.next; l != &rack->lanes; l = l->next)
+	for (l = rack->bonds.next; l != &rack->bonds; l = l->next)
 		n++;
 	beats = calloc(n ? n : 1, sizeof(*beats));
 	*count = beats ? n : 0;
 	if (!beats)
 		return NULL;
 	n = 0;
-	for (l = rack->lanes.next; l != &rack->lanes; l = l->next) {
-		struct client_lane *lane =
-			container_of(l, struct client_lane, link);
+	for (l = rack->bonds.next; l != &rack->bonds; l = l->next) {
+		struct client_bond *bond =
+			container_of(l, struct client_bond, link);
 
-		beats[n].node = lane->node;
-		memcpy(beats[n++].id, lane->id, sizeof(lane->id));
+		beats[n].node = bond->node;
+		memcpy(beats[n++].id, bond->id, sizeof(bond->id));
 	}
 	return beats;
 }
@@ -50,13 +50,13 @@ static void mark_lost(struct aq_rack *rack, const struct beat *b)
 	struct list *l;
 
 	pthread_mutex_lock(&rack->lock);
-	for (l = rack->lanes.next; l != &rack->lanes; l = l->next) {
-		struct client_lane *lane =
-			container_of(l, struct client_lane, link);
+	for (l = rack->bonds.next; l != &rack->bonds; l = l->next) {
+		struct client_bond *bond =
+			container_of(l, struct client_bond, link);
 
 		/* L2, pairs with L3. */
-		if (lane->node == b->node && strcmp(lane->id, b->id) == 0)
-			atomic_store_explicit(&lane->is_lost, true,
+		if (bond->node == b->node && strcmp(bond->id, b->id) == 0)
+			atomic_store_explicit(&bond->is_lost, true,
 					      memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&rack->lock);
@@ -148,9 +148,9 @@ static int start(struct aq_rack *rack)
 	return 0;
 }
 
-int client_beat_add(struct client_lane *lane, uint32_t beat_ms)
+int client_beat_add(struct aq_rack *rack, struct client_bond *bond,
+		    uint32_t beat_ms)
 {
-	struct aq_rack *rack = lane->thread->rack;
 	int err = 0;
 
 	pthread_mutex_lock(&rack->lock);
@@ -158,16 +158,16 @@ int client_beat_add(struct client_lane *lane, uint32_t beat_ms)
 	if (!rack->is_beating)
 		err = start(rack);
 	if (!err)
-		list_append(&rack->lanes, &lane->link);
+		list_append(&rack->bonds, &bond->link);
 	pthread_mutex_unlock(&rack->lock);
 	return err;
 }
 
-void client_beat_remove(struct client_lane *lane)
+void client_beat_remove(struct aq_rack *rack, struct client_bond *bond)
 {
-	pthread_mutex_lock(&lane->thread->rack->lock);
-	list_remove(&lane->link);
-	pthread_mutex_unlock(&lane->thread->rack->lock);
+	pthread_mutex_lock(&rack->lock);
+	list_remove(&bond->link);
+	pthread_mutex_unlock(&rack->lock);
 }
 
 void client_beat_stop(struct aq_rack *rack)

@@ -93,7 +93,7 @@ struct aq_rack {
 	struct client_node node[CLIENT_NODE_MAX];
 	_Atomic uint32_t node_count;
 	struct list threads; /* by client_thread.link */
-	struct list lanes;   /* by client_lane.link, the connected ones */
+	struct list bonds;   /* by client_bond.link, the connected ones */
 	uint64_t region_serial;
 	uint32_t thread_count; /* ever */
 	uint8_t slot_used[CLIENT_REGION_MAX];
@@ -138,18 +138,24 @@ enum client_counter {
 	CLIENT_C_COUNT,
 };
 
+/* A connection as the node knows it: what the beat thread keeps alive. */
+struct client_bond {
+	struct list link; /* under the rack's lock */
+	uint32_t node;	  /* index in the rack */
+	/* Set by the beat thread: the node does not know us any more. L2 stores
+	 * it, L3 loads; no data hangs on it. */
+	atomic_bool is_lost;
+	char id[CLIENT_ID_MAX]; /* "": not connected */
+};
+
 /* Owned by its thread, except where it says otherwise. */
 struct client_lane {
 	struct client_thread *thread;
 	uint32_t node; /* index in the rack */
 	uint32_t generation;
 	bool is_open;
-	/* Set by the beat thread: the node does not know us any more. L2 stores
-	 * it, L3 loads; no data hangs on it. */
-	atomic_bool is_lost;
-	uint32_t busy;	  /* requests under way */
-	struct list link; /* under the rack's lock */
-	char id[CLIENT_ID_MAX];
+	uint32_t busy; /* requests under way */
+	struct client_bond bond;
 	struct ibv_qp *qp;
 };
 
@@ -288,10 +294,38 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 
 /* ---- beat.c ------------------------------------------------------------- */
 
-/* Puts a connected lane on the list, and starts the thread if need be. */
-int client_beat_add(struct client_lane *lane, uint32_t beat_ms) MUST_CHECK;
-void client_beat_remove(struct client_lane *lane);
+/* Puts a connection on the list, and starts the thread if need be. */
+int client_beat_add(struct aq_rack *rack, struct client_bond *bond,
+		    uint32_t beat_ms) MUST_CHECK;
+void client_beat_remove(struct aq_rack *rack, struct client_bond *bond);
 void client_beat_stop(struct aq_rack *rack);
+
+/* ---- verbs_lane.c, join.c ----------------------------------------------- */
+
+/* Opens the NIC; under the rack's lock. */
+int client_device_open(struct aq_rack *rack) MUST_CHECK;
+
+/* What a node says about its end of a connection. */
+struct client_far {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	bool has_masked_atomics;
+	uint32_t beat_ms;
+};
+
+/* Moves a fresh queue pair to INIT. */
+int client_join_init(const struct client_verbs *v,
+		     struct ibv_qp *qp) MUST_CHECK;
+/* Connects it to a node: random packet numbers, the request, RTR and RTS, and
+ * the heartbeat. bond->id is set as soon as the node knows us. */
+int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
+		uint64_t deadline_ns, struct client_bond *bond,
+		struct client_far *far) MUST_CHECK;
+/* Tells the node that the connection has ended; stops no heartbeat. */
+void client_join_end(struct client_thread *t, struct client_bond *bond);
 
 /* ---- wc.c --------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ void client_lane_close(struct client_lane *lane)
 {
 	if (!lane->is_open)
 		return;
-	client_beat_remove(lane);
+	client_beat_remove(lane->thread->rack, &lane->bond);
 	lane->thread->rack->transport->lane_close(lane);
 	lane->is_open = false;
 	lane->busy = 0;
@@ -25,12 +25,12 @@ int client_lane_ready(struct client_thread *t, uint32_t node,
 	int err;
 
 	/* L3, pairs with L2. */
-	if (UNLIKELY(
-		    lane->is_open && lane->busy == 0 &&
-		    atomic_load_explicit(&lane->is_lost, memory_order_relaxed)))
+	if (UNLIKELY(lane->is_open && lane->busy == 0 &&
+		     atomic_load_explicit(&lane->bond.is_lost,
+					  memory_order_relaxed)))
 		client_lane_close(lane);
 	if (UNLIKELY(!lane->is_open)) {
-		atomic_store_explicit(&lane->is_lost, false,
+		atomic_store_explicit(&lane->bond.is_lost, false,
 				      memory_order_relaxed);
 		err = t->rack->transport->lane_open(lane, deadline_ns);
 		if (err)
@@ -56,7 +56,7 @@ static void drop_grant(struct client_thread *t, const struct client_map *map,
 	if (g->generation && lane->is_open &&
 	    lane->generation == g->generation) {
 		snprintf(path, sizeof(path), "/v1/connections/%s/grants/%s",
-			 lane->id, g->id);
+			 lane->bond.id, g->id);
 		client_thread_tell(t, lane->node, "DELETE", path, deadline_ns);
 	}
 	g->generation = 0;
@@ -151,7 +151,8 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 
 	if (LIKELY(g->generation == lane->generation))
 		return 0;
-	snprintf(path, sizeof(path), "/v1/connections/%s/grants", lane->id);
+	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
+		 lane->bond.id);
 	client_piece_name(region->name, piece, v->map.piece_count,
 			  v->map.stripe_shift, name);
 	err = client_thread_call(

@@ -73,8 +73,9 @@ static int thread_create(struct aq_rack *rack, struct client_thread **out)
 	for (i = 0; i < CLIENT_NODE_MAX; i++) {
 		t->lane[i].thread = t;
 		t->lane[i].node = i;
-		atomic_init(&t->lane[i].is_lost, false);
-		list_init(&t->lane[i].link);
+		t->lane[i].bond.node = i;
+		atomic_init(&t->lane[i].bond.is_lost, false);
+		list_init(&t->lane[i].bond.link);
 	}
 	err = client_http_create(&t->http);
 	if (err)

@@ -7,23 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "client_priv.h"
 #include "error.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
 	RD_ATOMIC = 16,
-	MTU_BYTES = 4096,
-	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
-	 * of CPU is not given up; a dead one is reported by the heartbeat. */
-	ACK_TIMEOUT = 16,
-	RETRY_COUNT = 7,
-	RNR_TIMER = 12,
-	PSN_MASK = 0xffffff,
 	STAGING_BYTES = CLIENT_SLOT_COUNT * CLIENT_SLOT_BYTES,
 };
 
@@ -42,8 +32,7 @@ static void verbs_relax(void *ctx)
 
 /* ---- the device and the thread's part ----------------------------------- */
 
-/* Under the rack's lock. */
-static int open_device(struct aq_rack *rack)
+int client_device_open(struct aq_rack *rack)
 {
 	const struct client_verbs *v = client_verbs_choose();
 	struct ibv_device **list;
@@ -83,7 +72,7 @@ static int thread_open(struct client_thread *t)
 	int err;
 
 	pthread_mutex_lock(&rack->lock);
-	err = open_device(rack);
+	err = client_device_open(rack);
 	pthread_mutex_unlock(&rack->lock);
 	if (err)
 		return err;
@@ -119,99 +108,6 @@ static void thread_close(struct client_thread *t)
 
 /* ---- connecting --------------------------------------------------------- */
 
-/* What the node says about its end. */
-struct far_end {
-	union ibv_gid gid;
-	uint32_t qpn;
-	uint32_t psn;
-	enum ibv_mtu mtu;
-	uint8_t rd_atomic;
-	uint32_t beat_ms;
-};
-
-static enum ibv_mtu mtu_code(uint64_t bytes)
-{
-	return bytes >= 4096   ? IBV_MTU_4096
-	       : bytes >= 2048 ? IBV_MTU_2048
-	       : bytes >= 1024 ? IBV_MTU_1024
-	       : bytes >= 512  ? IBV_MTU_512
-			       : IBV_MTU_256;
-}
-
-static int parse_gid(const json_t *reply, union ibv_gid *gid)
-{
-	const char *s = json_string_value(json_object_get(reply, "gid"));
-	unsigned i, byte;
-
-	if (!s || strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32)
-		return error_set(-EPROTO,
-				 "the node's answer has no usable 'gid'");
-	for (i = 0; i < 16; i++) {
-		(void)sscanf(s + 2 * i, "%2x", &byte);
-		gid->raw[i] = (uint8_t)byte;
-	}
-	return 0;
-}
-
-static int parse_far_end(const json_t *reply, struct client_lane *lane,
-			 struct far_end *far)
-{
-	uint64_t qpn, psn, mtu, rd_atomic, beat_ms;
-	int err = parse_gid(reply, &far->gid);
-
-	if (!err)
-		err = client_json_word(reply, "connection", lane->id,
-				       sizeof(lane->id));
-	if (!err)
-		err = client_json_u64(reply, "qpn", PSN_MASK, &qpn);
-	if (!err)
-		err = client_json_u64(reply, "psn", PSN_MASK, &psn);
-	if (!err)
-		err = client_json_u64(reply, "mtu", 4096, &mtu);
-	if (!err)
-		err = client_json_u64(reply, "rd_atomic", 128, &rd_atomic);
-	if (!err)
-		err = client_json_u64(reply, "heartbeat_ms", 60000, &beat_ms);
-	if (err)
-		return err;
-	far->qpn = (uint32_t)qpn;
-	far->psn = (uint32_t)psn;
-	far->mtu = mtu_code(mtu);
-	far->rd_atomic = (uint8_t)rd_atomic;
-	far->beat_ms = u32_max((uint32_t)beat_ms, 10);
-	return 0;
-}
-
-static int ask_connect(struct client_lane *lane, uint32_t psn,
-		       uint64_t deadline_ns, struct far_end *far)
-{
-	struct aq_rack *rack = lane->thread->rack;
-	char gid_text[33], who[32];
-	union ibv_gid gid;
-	json_t *reply = NULL;
-	unsigned i;
-	int err;
-
-	if (rack->verbs->query_gid(rack->context, PORT, rack->verbs->gid_index,
-				   &gid))
-		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-	for (i = 0; i < 16; i++)
-		snprintf(gid_text + 2 * i, 3, "%02x", gid.raw[i]);
-	snprintf(who, sizeof(who), "%.31s", program_invocation_short_name);
-	err = client_thread_call(
-		lane->thread, lane->node, "POST", "/v1/connect",
-		json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
-			  "proto", "1.0", "gid", gid_text, "qpn",
-			  (int)lane->qp->qp_num, "psn", (int)psn, "mtu",
-			  MTU_BYTES, "rd_atomic", RD_ATOMIC, "access", "rw",
-			  "caps", "client", who),
-		deadline_ns, &reply);
-	if (!err)
-		err = parse_far_end(reply, lane, far);
-	json_decref(reply);
-	return err;
-}
-
 static int make_qp(struct client_lane *lane)
 {
 	struct client_thread *t = lane->thread;
@@ -224,74 +120,11 @@ static int make_qp(struct client_lane *lane)
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
 	};
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = PORT};
-	int err;
 
 	lane->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
 	if (!lane->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	err = t->rack->verbs->modify_qp(lane->qp, &init,
-					IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-						IBV_QP_PORT |
-						IBV_QP_ACCESS_FLAGS);
-	return err ? error_set(-err, "the queue pair cannot be set up") : 0;
-}
-
-static int start_qp(struct client_lane *lane, const struct far_end *far,
-		    uint32_t psn)
-{
-	const struct client_verbs *v = lane->thread->rack->verbs;
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = far->mtu,
-		.dest_qp_num = far->qpn,
-		.rq_psn = far->psn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.dgid = far->gid,
-				    .sgid_index = (uint8_t)v->gid_index,
-				    .hop_limit = HOP_LIMIT}},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = psn,
-		.timeout = ACK_TIMEOUT,
-		.retry_cnt = RETRY_COUNT,
-		.rnr_retry = RETRY_COUNT,
-		.max_rd_atomic = (uint8_t)u32_min(far->rd_atomic, RD_ATOMIC),
-	};
-	int err;
-
-	err = v->modify_qp(lane->qp, &rtr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER);
-	if (!err)
-		err = v->modify_qp(lane->qp, &rts,
-				   IBV_QP_STATE | IBV_QP_SQ_PSN |
-					   IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					   IBV_QP_RNR_RETRY |
-					   IBV_QP_MAX_QP_RD_ATOMIC);
-	return err ? error_set(-err, "the queue pair cannot be connected") : 0;
-}
-
-/* Tells the node; it would find out by itself, but later. */
-static void say_goodbye(struct client_lane *lane)
-{
-	struct client_thread *t = lane->thread;
-	char path[CLIENT_PATH_MAX];
-
-	/* L3: a node that has forgotten us need not be told. */
-	if (!lane->id[0] ||
-	    atomic_load_explicit(&lane->is_lost, memory_order_relaxed))
-		return;
-	snprintf(path, sizeof(path), "/v1/connections/%s", lane->id);
-	client_thread_tell(t, lane->node, "DELETE", path,
-			   client_rack_now_ns(t->rack) +
-				   CLIENT_BEAT_TIMEOUT_MS * 1000000ull);
+	return client_join_init(t->rack->verbs, lane->qp);
 }
 
 static void lane_close(struct client_lane *lane)
@@ -299,27 +132,19 @@ static void lane_close(struct client_lane *lane)
 	if (lane->qp)
 		(void)lane->thread->rack->verbs->destroy_qp(lane->qp);
 	lane->qp = NULL;
-	say_goodbye(lane);
-	lane->id[0] = '\0';
+	client_join_end(lane->thread, &lane->bond);
 }
 
 static int lane_open(struct client_lane *lane, uint64_t deadline_ns)
 {
-	struct far_end far;
-	uint32_t psn;
+	struct client_far far;
 	int err;
 
-	if (getrandom(&psn, sizeof(psn), 0) != sizeof(psn))
-		return error_set(-EIO, "the kernel gives no random numbers");
-	psn &= PSN_MASK;
-	lane->id[0] = '\0';
+	lane->bond.id[0] = '\0';
 	err = make_qp(lane);
 	if (!err)
-		err = ask_connect(lane, psn, deadline_ns, &far);
-	if (!err)
-		err = start_qp(lane, &far, psn);
-	if (!err)
-		err = client_beat_add(lane, far.beat_ms);
+		err = client_join(lane->thread, lane->qp, RD_ATOMIC,
+				  deadline_ns, &lane->bond, &far);
 	if (err)
 		lane_close(lane);
 	return err;

@@ -47,20 +47,20 @@ start_switch
 port=$(free_port)
 AQUIFER_NIC_PORT=switch:s1 "${SOFT[@]}" timeout -k 5 60 ib_read_bw -F -p "$port" \
 	-s 4096 -D 2 -u 16 >"$TMP/server" 2>&1 &
-server=$!
-PIDS+=("$server")
-wait_port "$port" "$server" || true
+target=$!
+PIDS+=("$target")
+wait_port "$port" "$target" || true
 AQUIFER_NIC_PORT=switch:s1 "${SOFT[@]}" timeout -k 5 60 ib_read_bw -F -p "$port" \
 	-s 4096 -D 2 -u 16 127.0.0.1 >"$TMP/client" 2>&1 &
 client=$!
 PIDS+=("$client")
 sleep 1
 kill -KILL "$SWITCH_PID"
-wait "$SWITCH_PID" || true
+wait "$SWITCH_PID" 2>/dev/null || true
 start_switch
 status=0
 wait "$client" || status=$?
-wait "$server" || status=$?
+wait "$target" || status=$?
 ((status == 0)) || {
 	cat "$TMP/server" "$TMP/client" "$TMP/switch.err"
 	fail "a restarted switch was noticed"

@@ -293,7 +293,7 @@ static int fake_lane_open(struct client_lane *lane, uint64_t deadline_ns)
 
 	if (f->node[lane->node].is_down)
 		return error_set(-EHOSTDOWN, "nobody listens");
-	snprintf(lane->id, sizeof(lane->id), "c%u", ++f->conns);
+	snprintf(lane->bond.id, sizeof(lane->bond.id), "c%u", ++f->conns);
 	return 0;
 }
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One thread's own queue pair to one memory node, with a key to one piece of a
+ * region, for rooms that post their own work requests.
+ *
+ * In a real rack client_link_open() makes it. In the simulator a scenario fills
+ * in the same struct from simulated devices; whoever uses a link must not see
+ * the difference, so every loop that waits calls clock->relax.
+ */
+#ifndef AQ_CLIENT_LINK_H
+#define AQ_CLIENT_LINK_H
+
+#include <infiniband/verbs.h>
+
+#include "base.h"
+
+struct aq_rack;
+struct client_verbs;
+
+struct client_clock {
+	uint64_t (*now_ns)(void *ctx);
+	void (*relax)(void *ctx);
+	void *ctx;
+};
+
+static inline uint64_t client_clock_now_ns(const struct client_clock *c)
+{
+	return c->now_ns(c->ctx);
+}
+
+static inline void client_clock_relax(const struct client_clock *c)
+{
+	c->relax(c->ctx);
+}
+
+/* The owner may read all of it; one thread at a time posts and polls. */
+struct client_link {
+	const struct client_verbs *verbs; /* named calls: verbs_api.h */
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp; /* RC, in RTS */
+	uint64_t addr;	   /* of the piece's first byte */
+	uint64_t size_bytes;
+	uint32_t rkey;
+	uint32_t node;	/* index in the rack */
+	uint32_t epoch; /* of the piece: another one means a dead key */
+	/* Both ends do: this NIC and the node's. */
+	bool has_masked_atomics;
+	const struct client_clock *clock;
+};
+
+enum client_link_rights {
+	CLIENT_LINK_READ,  /* the NIC there refuses all else */
+	CLIENT_LINK_WRITE, /* reads and writes */
+	CLIENT_LINK_ALL,   /* atomics too; the only one that may be mapped */
+};
+
+enum {
+	CLIENT_LINK_SEND_DEPTH = 128,
+	CLIENT_LINK_SEND_DEPTH_MAX = 16384,
+	CLIENT_LINK_RD_ATOMIC = 16,
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct client_link_options {
+	uint32_t send_depth; /* 0: CLIENT_LINK_SEND_DEPTH */
+	uint32_t cq_depth;   /* 0: the send depth */
+	uint32_t rd_atomic;  /* 0: CLIENT_LINK_RD_ATOMIC */
+	uint32_t max_sge;    /* 0: 1 */
+	uint32_t max_inline; /* bytes */
+	enum client_link_rights rights;
+	/* Another link's, which must outlive this one; NULL: its own. */
+	struct ibv_cq *share_cq;
+};
+
+/*
+ * Connects to the node that has `name`, a region on one node or one piece of a
+ * striped region (client_piece_name). *out belongs to the caller and to the
+ * thread that uses it; it must be closed before the rack.
+ *
+ * When the node dies, requests complete with an error within about 2 s; a
+ * region that was resized or deleted refuses its key (IBV_WC_REM_ACCESS_ERR).
+ * Either way the queue pair is broken: close the link and open another.
+ */
+int client_link_open(struct aq_rack *rack, const char *name,
+		     const struct client_link_options *options,
+		     struct client_link **out) MUST_CHECK;
+/* Requests that are under way are forgotten. NULL is allowed. */
+void client_link_close(struct client_link *link);
+/* Whether the node has said that it does not know the connection any more, or
+ * cannot be reached at all. */
+bool client_link_is_lost(const struct client_link *link);
+
+/* The real clock of a rack: monotonic time, sched_yield. */
+const struct client_clock *client_clock_real(void);
+
+#endif
