@@ -42,6 +42,6 @@ stop_switch
 counted "d['programs'][0]['lost'] > 0 and d['programs'][0]['duplicated'] > 0"
 counted "all(p['rx_damaged'] == 0 for p in d['ports'])"
 
-SWITCH_NS=$SWITCH_NS expect 1 ip netns exec "$SWITCH_NS" "$AQUIFER" switch \
+expect 1 ip netns exec "$SWITCH_NS" "$AQUIFER" switch \
 	--port raw:nosuch
 grep -q "nosuch" "$TMP/err" || fail "a missing interface is not named"
