@@ -99,6 +99,11 @@ void sim_net_set_trace(struct sim_net *net, FILE *text)
 	net->trace.text = text;
 }
 
+void sim_net_hide_addresses(struct sim_net *net)
+{
+	net->trace.hides_addresses = true;
+}
+
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
 {
 	net->tap = tap;
@@ -234,7 +239,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 		return;
 	}
 	net->stats.delivered++;
-	sim_note(sim, SIM_NOTE_FRAME, f->bytes, f->len_bytes);
+	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
 				f->bytes, f->len_bytes);
