@@ -51,6 +51,8 @@ struct sim_net {
 	struct net_trace trace;
 	sim_net_tap tap;
 	void *tap_ctx;
+	sim_net_switch sw; /* NULL: at_switch */
+	void *sw_ctx;
 };
 
 int sim_net_create(struct sim *sim, struct sim_net **out)
@@ -246,10 +248,8 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 	port->ops->rx(port->ctx, f);
 }
 
-static void at_switch(struct sim *sim, struct sim_event *ev)
+static void to_port(struct sim *sim, struct sim_port *to, struct sim_frame *f)
 {
-	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
-	struct sim_port *to = f->port;
 	uint64_t start_ps = u64_max(sim_now_ps(sim), to->rx_busy_ps);
 	const struct sim_faults *faults = &to->link.faults;
 	uint64_t late_ps = 0;
@@ -260,9 +260,23 @@ static void at_switch(struct sim *sim, struct sim_event *ev)
 		late_ps =
 			sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
 	}
+	f->port = to;
 	sim_event_init(&f->ev, deliver);
 	sim_schedule_at(sim, &f->ev,
 			to->rx_busy_ps + to->link.latency_ps + late_ps);
+}
+
+static void at_switch(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_net *net = f->port->net;
+
+	if (!net->sw) {
+		to_port(sim, f->port, f);
+		return;
+	}
+	net->sw(net->sw_ctx, f->port, f->bytes, f->len_bytes);
+	sim_frame_free(net, f);
 }
 
 static void flip_bits(struct sim_port *from, struct sim_frame *f)
@@ -312,7 +326,7 @@ static void to_switch(struct sim_port *from, struct sim_port *to,
 		net->stats.corrupted++;
 		flip_bits(from, f);
 	}
-	f->port = to;
+	f->port = net->sw ? from : to;
 	sim_event_init(&f->ev, at_switch);
 	sim_schedule_in(net->sim, &f->ev,
 			from->link.latency_ps + net->switch_ps);
@@ -379,6 +393,51 @@ static void left_port(struct sim *sim, struct sim_event *ev)
 		from->was_full = false;
 		from->ops->room(from->ctx);
 	}
+}
+
+void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx)
+{
+	net->sw = fn;
+	net->sw_ctx = ctx;
+}
+
+void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
+{
+	struct sim_net *net = to->net;
+	const struct sim_faults *faults = &to->link.faults;
+	struct sim_frame *f;
+
+	if (to->down) {
+		net->stats.cut++;
+		return;
+	}
+	if (sim_rand_chance(&to->rand, faults->loss_ppm)) {
+		net->stats.lost++;
+		return;
+	}
+	f = frame_alloc(net, len_bytes);
+	f->len_bytes = (uint32_t)len_bytes;
+	memcpy(f->bytes, frame, len_bytes);
+	if (sim_rand_chance(&to->rand, faults->corrupt_ppm)) {
+		net->stats.corrupted++;
+		flip_bits(to, f);
+	}
+	to_port(net->sim, to, f);
+}
+
+struct sim_port *sim_net_port(struct sim_net *net, unsigned index)
+{
+	return index < net->port_count ? net->ports[index] : NULL;
+}
+
+unsigned sim_port_index(const struct sim_port *port)
+{
+	return port->index;
+}
+
+const struct env_addr *sim_port_addr(const struct sim_port *port)
+{
+	return &port->addr;
 }
 
 bool sim_port_has_room(const struct sim_port *port)

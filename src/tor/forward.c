@@ -208,27 +208,24 @@ static struct tor_port *find(const struct tor *t, struct fdb_key *key,
 	return t->ports[e->port];
 }
 
-/* The port that a destination leads to. NULL with *drop: nobody has that slot;
- * NULL without: not known. */
+/* The port that a destination leads to, by a claim or as it was learned. NULL
+ * with *claimed: nobody has that slot; NULL without: not known. */
 static struct tor_port *look_up(struct tor *t, const struct addresses *a,
-				bool *drop)
+				bool *claimed)
 {
 	struct fdb_key key = {0};
 	struct tor_port *port;
 
-	*drop = false;
+	*claimed = false;
 	if (t->claims && a->has_dst_ip) {
 		memcpy(key.addr, a->dst_ip, 16);
 		key.slot = a->roce ? a->slot : 0;
 		port = find(t, &key, FDB_CLAIM);
-		if (port)
-			return port;
 		key.slot = 0;
 		key.kind = FDB_CLAIMED;
-		if (fdb_find(&t->fdb, &key)) {
-			*drop = true;
-			return NULL;
-		}
+		*claimed = port || fdb_find(&t->fdb, &key);
+		if (*claimed)
+			return port;
 	}
 	if (is_group(a->dst_mac))
 		return NULL;
@@ -244,35 +241,37 @@ static struct tor_port *look_up(struct tor *t, const struct addresses *a,
 struct tor_port *tor_pkt_route(const struct tor_pkt *pkt)
 {
 	struct addresses a;
-	bool drop;
+	bool claimed;
 
 	if (pkt->out)
 		return pkt->out;
 	if (!pkt->frame)
 		return NULL;
 	tor_read_addresses(pkt->tor, pkt->frame, pkt->len_bytes, &a);
-	return look_up(pkt->tor, &a, &drop);
+	return look_up(pkt->tor, &a, &claimed);
 }
 
 HOT void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		     const uint8_t *frame, size_t len_bytes, const void *hint)
 {
-	bool drop = false;
+	bool claimed = true;
 
 	if (!out) {
 		struct addresses a;
 
 		tor_read_addresses(t, frame, len_bytes, &a);
-		out = look_up(t, &a, &drop);
+		out = look_up(t, &a, &claimed);
 	}
 	if (UNLIKELY(!out)) {
-		if (drop)
+		if (claimed)
 			count(t, TOR_C_no_slot);
 		else
 			flood(t, in, frame, len_bytes, hint);
 		return;
 	}
-	if (UNLIKELY(out == in)) {
+	/* Both ends of a conversation may be behind a port that claimed its
+	 * address; what was learned at a port has been seen there already. */
+	if (UNLIKELY(out == in && !claimed)) {
 		count(t, TOR_C_same_port);
 		return;
 	}

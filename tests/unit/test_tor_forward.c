@@ -87,6 +87,9 @@ static void claims_beat_learning(void **state)
 	assert_int_equal(r->ports[1].got, 1);
 	assert_int_equal(r->ports[2].got, 1);
 	assert_int_equal(r->ports[3].got, 0);
+	rig_clear(r);
+	rig_send(r, 2, &pkt); /* to itself */
+	assert_int_equal(r->ports[2].got, 1);
 	pkt.dest_qpn = 3 << 14 | 5;
 	rig_send(r, 0, &pkt);
 	assert_int_equal(tor_counter(r->tor, TOR_C_no_slot), 1);
