@@ -4,15 +4,18 @@
 #include "edm.h"
 #include "lin_file.h"
 #include "model_check.h"
+#include "offload_play.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
 
 static const struct cli_entry scenarios[] = {
 	{"verbs", sim_verbs_cmd,
 	 "the NIC over a faulty network, every byte checked"},
+	{"offload", scenario_offload_cmd,
+	 "asynchronous far memory while engines are killed"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
-	 "the same through the programmable switch and its programs"},
+	 "verbs through the programmable switch and its programs"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

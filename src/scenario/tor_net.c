@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net_fabric.h"
+
 struct scenario_tor {
 	struct env env;
 	struct sim *sim;

@@ -2,7 +2,8 @@
 /*
  * The simulated network: ports with a link each, joined by one switch that
  * forwards whole frames by destination IP. Links have latency, bandwidth, a
- * bounded transmit queue, and faults drawn from the seed.
+ * bounded transmit queue, and faults drawn from the seed. Another fabric may
+ * take the place of the switch and the links' times: net_fabric.h.
  */
 #ifndef AQ_SIM_NET_H
 #define AQ_SIM_NET_H
@@ -52,6 +53,7 @@ struct sim_net_stats {
 
 struct sim_frame {
 	struct sim_event ev;
+	struct sim_net *net;
 	struct sim_port *port;	    /* where it is: source, later destination */
 	struct sim_frame *next;	    /* in a pool */
 	void *owner;		    /* of whoever received it */
@@ -99,7 +101,6 @@ void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx);
 void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes);
 /* Ports in the order in which they were attached; NULL behind the last. */
 struct sim_port *sim_net_port(struct sim_net *net, unsigned index);
-unsigned sim_port_index(const struct sim_port *port);
 const struct env_addr *sim_port_addr(const struct sim_port *port);
 
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,

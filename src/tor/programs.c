@@ -8,10 +8,12 @@
 #include "error.h"
 #include "fault.h"
 #include "json_out.h"
+#include "sword.h"
 #include "tor_priv.h"
 
 const struct tor_program *const tor_programs[] = {
 	&tor_fault,
+	&tor_swordbox,
 	NULL,
 };
 
