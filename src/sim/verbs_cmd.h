@@ -6,8 +6,10 @@
 #include "scenario_verbs.h"
 
 /* Runs it with the command's arguments (argv[0] is its name) and prints what
- * happened. Returns the exit code: 0 no violation, 1 some, 2 wrong usage. */
-int sim_verbs_cmd(int argc, char **argv);
+ * happened. `fabrics` are what --fabric may name; NULL: nothing. Returns the
+ * exit code: 0 no violation, 1 some, 2 wrong usage. */
+int sim_verbs_cmd(int argc, char **argv,
+		  const struct sim_fabric_choice *fabrics);
 
 /* What many seeds came to. */
 struct sim_verbs_sum {
@@ -26,6 +28,7 @@ struct sim_verbs_batch {
 	unsigned jobs;
 	unsigned bug;
 	unsigned scale;
+	const struct sim_fabric_choice *fabric;
 	bool stop_at_first; /* do not start more after a violation */
 };
 
