@@ -228,8 +228,9 @@ static void arrival_next(struct edm_run *run)
 
 static void arrival_take(struct edm_run *run)
 {
-	uint64_t count =
-		u64_min(run->c.messages, edm_workload_count(run->workload));
+	/* Of a trace everything counts. */
+	uint64_t count = run->c.trace ? edm_workload_count(run->workload)
+				      : run->c.messages;
 	uint64_t warm = run->c.trace ? 0 : count * run->c.warmup_ppm / 1000000;
 	uint64_t number = run->submitted;
 	uint32_t m;
