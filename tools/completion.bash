@@ -27,6 +27,8 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == --fabric ]]; then
+		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
@@ -44,6 +46,7 @@ _aquifer() {
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

@@ -497,6 +497,9 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 		goto err_sim;
 	sim_net_set_trace(sim_rack_net(vs->rack), opt->trace);
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
+	if (!err)
+		err = sim_fabric_plug(opt->fabric, sim_rack_net(vs->rack),
+				      VS_NODE_MAX);
 	if (err)
 		goto err_rack;
 	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);

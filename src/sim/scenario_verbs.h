@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "net_fabric.h"
 
 /* What happened in a run; each has a line in the result. */
 #define SIM_VERBS_COUNTS(X)                                  \
@@ -80,7 +80,8 @@ struct sim_verbs_options {
 	FILE *trace;	/* frames and operations as text, or NULL */
 	FILE *pcap;	/* delivered frames, or NULL */
 	unsigned scale; /* percent of the usual number of operations; 0: 100 */
-	const struct sim_verbs_hook *hook; /* NULL: nothing */
+	const struct sim_verbs_hook *hook;	/* NULL: nothing */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 struct sim_verbs_result {
