@@ -2,7 +2,8 @@
 /*
  * The simulated network: ports with a link each, joined by one switch that
  * forwards whole frames by destination IP. Links have latency, bandwidth, a
- * bounded transmit queue, and faults drawn from the seed.
+ * bounded transmit queue, and faults drawn from the seed. Another fabric may
+ * take the place of the switch and the links' times: net_fabric.h.
  */
 #ifndef AQ_SIM_NET_H
 #define AQ_SIM_NET_H
@@ -52,6 +53,7 @@ struct sim_net_stats {
 
 struct sim_frame {
 	struct sim_event ev;
+	struct sim_net *net;
 	struct sim_port *port;	    /* where it is: source, later destination */
 	struct sim_frame *next;	    /* in a pool */
 	void *owner;		    /* of whoever received it */
