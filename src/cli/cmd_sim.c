@@ -5,6 +5,7 @@
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
+#include "tor_cmd.h"
 #include "verbs_cmd.h"
 
 static const struct cli_entry scenarios[] = {
@@ -13,6 +14,8 @@ static const struct cli_entry scenarios[] = {
 	{"offload", scenario_offload_cmd,
 	 "asynchronous far memory while engines are killed"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
+	{"switch", scenario_tor_cmd,
+	 "verbs through the programmable switch and its programs"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

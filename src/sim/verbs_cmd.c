@@ -163,7 +163,8 @@ static int run_one(const struct arguments *a, struct sim_verbs_sum *sum)
 	struct sim_verbs_options opt = {.seed = a->batch.from,
 					.bug = a->batch.bug,
 					.scale = a->batch.scale,
-					.trace = a->trace ? stdout : NULL};
+					.trace = a->trace ? stdout : NULL,
+					.hook = a->batch.hook};
 	int err;
 
 	if (a->pcap) {
@@ -192,9 +193,17 @@ static void list_bugs(void)
 
 int sim_verbs_cmd(int argc, char **argv)
 {
+	return sim_verbs_cmd_hooked(argc, argv, NULL);
+}
+
+int sim_verbs_cmd_hooked(int argc, char **argv,
+			 const struct sim_verbs_hook *hook)
+{
 	static struct sim_verbs_sum sum;
-	struct arguments a = {
-		.batch = {.from = 1, .to = 100, .jobs = sim_batch_jobs()}};
+	struct arguments a = {.batch = {.from = 1,
+					.to = 100,
+					.jobs = sim_batch_jobs(),
+					.hook = hook}};
 	int err;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
