@@ -29,7 +29,7 @@ static void start(struct conduct_track *t, struct subject *subj,
 			 "ninja -C build");
 		return;
 	}
-	if (subject_start(subj, t->desc, opt->helper) < 0)
+	if (subject_start(subj, t->desc, opt->helper, opt->world) < 0)
 		snprintf(t->why, sizeof(t->why), "%s", subj->why);
 	t->guard = subj->guard;
 }
