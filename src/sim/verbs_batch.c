@@ -14,7 +14,7 @@ static int run(void *ctx, uint64_t seed, void *result)
 {
 	const struct sim_verbs_batch *b = ((struct context *)ctx)->b;
 	struct sim_verbs_options opt = {
-		.seed = seed, .bug = b->bug, .scale = b->scale};
+		.seed = seed, .bug = b->bug, .scale = b->scale, .udp = b->udp};
 
 	return sim_verbs_run(&opt, result);
 }

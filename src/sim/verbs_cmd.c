@@ -12,12 +12,15 @@
 
 static const char usage[] =
 	"usage: aquifer sim verbs [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                         [--bug NAME] [--scale PERCENT]\n"
+	"                         [--udp] [--bug NAME] [--scale PERCENT]\n"
 	"                         [--trace] [--pcap FILE] [--json]\n"
 	"Random verbs operations between simulated hosts, every effect "
 	"checked.\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B, in as many processes as --jobs\n"
+	"  --udp       a network of machines: slower, with a switch that "
+	"marks\n"
+	"              frames and overflows\n"
 	"  --bug NAME  plant a bug in the NIC; \"list\" prints the names\n"
 	"  --scale     percent of the usual number of operations\n"
 	"  --trace     one seed: print every frame, request and completion\n"
@@ -76,6 +79,10 @@ static int parse(struct arguments *a, int argc, char **argv)
 			a->json = true;
 			continue;
 		}
+		if (!strcmp(argv[i], "--udp")) {
+			a->batch.udp = true;
+			continue;
+		}
 		if (!strcmp(argv[i], "--trace")) {
 			a->trace = true;
 			continue;
@@ -118,8 +125,9 @@ static void print_text(const struct arguments *a,
 		       sum->missing_kind);
 	if (sum->violated)
 		printf("seed %" PRIu64 ": %s\nreplay: aquifer sim verbs "
-		       "--seed %" PRIu64 "%s%s --trace\n",
+		       "--seed %" PRIu64 "%s%s%s --trace\n",
 		       sum->first_seed, sum->first, sum->first_seed,
+		       a->batch.udp ? " --udp" : "",
 		       a->batch.bug ? " --bug " : "",
 		       a->batch.bug ? sim_verbs_bug_name(a->batch.bug) : "");
 }
@@ -132,6 +140,7 @@ static void print_json(const struct arguments *a,
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "verbs");
+	json_out_bool(&j, "udp", a->batch.udp);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", sum->runs);
@@ -163,6 +172,7 @@ static int run_one(const struct arguments *a, struct sim_verbs_sum *sum)
 	struct sim_verbs_options opt = {.seed = a->batch.from,
 					.bug = a->batch.bug,
 					.scale = a->batch.scale,
+					.udp = a->batch.udp,
 					.trace = a->trace ? stdout : NULL};
 	int err;
 

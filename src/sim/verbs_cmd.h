@@ -26,6 +26,7 @@ struct sim_verbs_batch {
 	unsigned jobs;
 	unsigned bug;
 	unsigned scale;
+	bool udp;	    /* see scenario_verbs.h */
 	bool stop_at_first; /* do not start more after a violation */
 };
 
