@@ -168,6 +168,12 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
 	check "sim-udp" build/aquifer sim verbs --udp \
 		--seeds "$((seeds / 4 + full * 750))" || true
+	if ((full)); then
+		for fabric in edm cxl; do
+			check "sim-verbs-$fabric" build/aquifer sim verbs \
+				--fabric "$fabric" --seeds 500 || true
+		done
+	fi
 fi
 
 if check build-fuzz build_fuzz; then
@@ -194,5 +200,9 @@ if ((full)); then
 fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	check bench-verbs build/aquifer bench verbs || true
+fi
+# Reported, not judged: how fast the simulation runs is the machine's affair.
+if ((full)) && build/aquifer bench edm --help >/dev/null 2>&1; then
+	check bench-edm build/aquifer bench edm || true
 fi
 finish

@@ -11,6 +11,7 @@
 #include "pcap.h"
 #include "raw.h"
 #include "udp.h"
+#include "uplink.h"
 
 /* ---- frames in ---------------------------------------------------------- */
 
@@ -161,6 +162,10 @@ static int path_find(struct os_host *h, const struct env_addr *dst,
 		return 0;
 	if (own && slot == h->slot)
 		return loop_open(h, out);
+	if (h->uplink) {
+		*out = &h->uplink->path;
+		return 0;
+	}
 	if (!own || (h->cfg.port == OS_PORT_UDP &&
 		     memcmp(dst->ip, h->gid_ip.ip, 16) == 0))
 		return path_find_udp(h, dst, qpn, out);
@@ -203,6 +208,19 @@ HOT static uint8_t *env_host_tx_begin(struct env *env, struct env_path *path,
 
 	ASSERT(max_bytes > 0 && max_bytes <= OS_FRAME_MAX);
 	frame = path->port->tx_begin(path, max_bytes);
+	host_of_env(env)->tx_frame = frame;
+	return frame;
+}
+
+HOT static uint8_t *env_host_tx_begin_exact(struct env *env,
+					    struct env_path *path,
+					    size_t len_bytes)
+{
+	uint8_t *frame;
+
+	if (UNLIKELY(!path->port->tx_begin_exact))
+		return env_host_tx_begin(env, path, len_bytes);
+	frame = path->port->tx_begin_exact(path, len_bytes);
 	host_of_env(env)->tx_frame = frame;
 	return frame;
 }
@@ -279,6 +297,7 @@ const struct env_ops host_env_ops = {
 	.path_close = env_host_path_close,
 	.tx_begin = env_host_tx_begin,
 	.tx_end = env_host_tx_end,
+	.tx_begin_exact = env_host_tx_begin_exact,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
 	.path_src_port = env_host_path_src_port,
