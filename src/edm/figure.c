@@ -78,7 +78,7 @@ const struct edm_figure edm_figures[] = {
 	{"8a", edm_figure_8a, "64 B accesses under load, seven fabrics"},
 	{"8b", edm_figure_8b, "five applications, seven fabrics"},
 	{"golden", edm_figure_golden,
-	 "8a once more with the published simulator's settings"},
+	 "8a with the published simulator's settings and rules"},
 	{"ablation", edm_figure_ablation,
 	 "discipline, chunk, X, PIM iterations, policy"},
 	{"scale", edm_figure_scale, "to 1,024 ports and 800 Gb/s"},
