@@ -202,7 +202,8 @@ static void test_steady_state(void **state)
 {
 	static const struct {
 		double rho, wait_ns;
-	} row[] = {{0.4, 4.7}, {0.6, 11.1}, {0.7, 17.4}, {0.8, 30.6}};
+	} row[] = {{0.2, 1.7},	{0.4, 4.7},  {0.6, 11.1},
+		   {0.7, 17.4}, {0.8, 30.6}, {0.9, 84.9}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
 		double ratio = (303.4 + oracle_wait_ns(row[i].rho)) /
@@ -266,6 +267,40 @@ static void test_disciplines(void **state)
 	/* The literal matching inverts priorities. */
 	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_RESERVE]);
 	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_SLOT]);
+}
+
+/* What waits at an egress port of the switch: not nothing, as published, but
+ * never more than three chunks, as long as control blocks are charged. */
+static void test_egress_bound(void **state)
+{
+	static const enum edm_discipline all[] = {EDM_ASYNC, EDM_SLOT,
+						  EDM_RESERVE, EDM_PIM};
+	struct edm_point r;
+	struct edm_config c;
+	uint64_t charged;
+
+	edm_config_init(&c);
+	c.nodes = 24;
+	c.write_ppm = 500000;
+	for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+		c.discipline = all[i];
+		c.sizes = EDM_SIZES_FIXED;
+		c.policy = EDM_FCFS;
+		c.load = 0.9;
+		c.messages = 20000;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 0, 3 * 34);
+		c.sizes = EDM_SIZES_HADOOP;
+		c.policy = EDM_SRPT;
+		c.load = 0.8;
+		c.messages = 300;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 1, 3 * 34);
+	}
+	charged = r.egress_blocks_max;
+	c.charge_control = false;
+	r = run(&c);
+	assert_true(r.egress_blocks_max > charged);
 }
 
 static void test_same_seed_same_run(void **state)
@@ -411,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_steady_state),
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),
+		cmocka_unit_test(test_egress_bound),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
