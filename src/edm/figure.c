@@ -85,6 +85,8 @@ const struct edm_figure edm_figures[] = {
 	{"fault", edm_figure_fault,
 	 "lost blocks, a dead switch, link and node"},
 	{"ip", figure_ip, "memory traffic beside IP frames on one link"},
+	{"frames", edm_figure_frames,
+	 "frames of a capture (--pcap) through one link"},
 	{"errors", figure_errors, "bit errors with and without a check sum"},
 	{NULL, NULL, NULL},
 };

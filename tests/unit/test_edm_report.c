@@ -193,6 +193,7 @@ static void test_config_check(void **state)
 	BAD(c.nodes = 3; c.pattern = EDM_PATTERN_SPLIT, "pattern");
 	BAD(c.channels = 0, "channels");
 	BAD(c.loss_ppm = 10, "loss: needs --timer-ns");
+	BAD(c.read_retries = 201, "retries");
 	BAD(c.pim_iterations = 0, "pim-iterations");
 	BAD(c.pim_iterations = 65, "pim-iterations");
 	BAD(c.pim_iteration_ps = 0, "pim-ns");

@@ -121,6 +121,44 @@ static void test_rivals_table1(void **state)
 	}
 }
 
+/* Lone times are remembered by all that they depend on. */
+static void test_unloaded_keys(void **state)
+{
+	struct edm_unloaded *u;
+	struct edm_config c;
+	uint64_t a, b, again;
+
+	assert_int_equal(edm_unloaded_create(&u), 0);
+	edm_config_init(&c);
+	c.proto = EDM_PROTO_IRD;
+	c.framing = EDM_FRAMING_WIRE;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &a), 0);
+	c.chunk_bytes = 1024;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &b), 0);
+	assert_true(b < a); /* fewer headers */
+	c.chunk_bytes = 256;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &again), 0);
+	assert_int_equal(a, again);
+	edm_unloaded_destroy(u);
+}
+
+/* The common denominator is EDM as published: memory takes no time in it. */
+static void test_common_denominator(void **state)
+{
+	struct edm_config c;
+	struct edm_point p;
+
+	edm_config_init(&c);
+	c.nodes = 8;
+	c.load = 0.01;
+	c.write_ppm = 0;
+	c.messages = 2000;
+	c.mem_ps = 82000;
+	p = run(&c);
+	assert_true(p.own > 0.99 && p.own < 1.01);
+	assert_true(p.common > 1.25 && p.common < 1.29);
+}
+
 /*
  * The literal matching against a separate model of it: 144 ports, 64 B in ten
  * blocks, no time for control; published there: mean waits of 11.1 ns at 0.6
@@ -443,6 +481,8 @@ int main(void)
 		cmocka_unit_test(test_lone_messages),
 		cmocka_unit_test(test_formula_is_simulation),
 		cmocka_unit_test(test_rivals_table1),
+		cmocka_unit_test(test_unloaded_keys),
+		cmocka_unit_test(test_common_denominator),
 		cmocka_unit_test(test_steady_state),
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),

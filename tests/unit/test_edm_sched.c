@@ -297,6 +297,24 @@ static void test_priority_inversion(void **state)
 	assert_true(inverted_wait(EDM_SLOT) < 25000);
 }
 
+/* The bits of the longest message there is once ran over those of the key, and
+ * it went before everybody else. */
+static void test_longest_is_last(void **state)
+{
+	for (int p = EDM_SRPT; p <= EDM_PAIR; p++) {
+		struct rig *r = malloc(sizeof(*r));
+
+		assert_non_null(r);
+		rig_init(r, discipline(EDM_SLOT, (enum edm_policy)p));
+		put(r, 1, 0, 2, EDM_MESSAGE_MAX);
+		put(r, 1, 1, 2, 64);
+		run(r);
+		assert_true(r->m[1].done_ps < r->m[0].known_ps + 100000);
+		rig_release(r);
+		free(r);
+	}
+}
+
 /* Enough iterations make a maximal matching: no message is left whose two ports
  * are free. That log2(ports) are enough on average is what the minimum chunk
  * rests on. */
@@ -542,6 +560,7 @@ int main(void)
 		cmocka_unit_test(test_control_block_mode),
 		cmocka_unit_test(test_pipelined),
 		cmocka_unit_test(test_priority_inversion),
+		cmocka_unit_test(test_longest_is_last),
 		cmocka_unit_test(test_pim_is_maximal),
 		cmocka_unit_test(test_pair_hurries_the_first),
 		cmocka_unit_test(test_starvation),
