@@ -116,7 +116,8 @@ static void engine_main(void *arg)
 		uint64_t cost_ps = e->cost_ps ? e->cost_ps(e, work) : 0;
 		uint64_t next_ns, now_ns;
 
-		e->busy_ps += cost_ps;
+		if (work)
+			e->work_ps += cost_ps;
 		scenario_host_work_ps(e->host, cost_ps);
 		if (work) {
 			if (!cost_ps)
@@ -137,6 +138,7 @@ static void engine_main(void *arg)
 }
 
 int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out)
 {
@@ -149,7 +151,8 @@ int rig_engine_open(struct rig *rig, const char *name,
 	ASSERT(rig->engine_count < RIG_ENGINES_MAX);
 	rig->engine[rig->engine_count++] = e;
 	e->rig = rig;
-	err = scenario_host_add(rig->stage, name, &e->host);
+	e->host = host;
+	err = host ? 0 : scenario_host_add(rig->stage, name, &e->host);
 	if (err)
 		return err;
 	e->cq = scenario_cq_create(e->host, ENGINE_CQ_DEPTH);

@@ -44,7 +44,7 @@ struct rig_engine {
 	struct offload_engine *engine;
 	uint64_t counters[OFFLOAD_C_COUNT];
 	bool stop;	  /* its loop ends */
-	uint64_t busy_ps; /* virtual time that its thread worked */
+	uint64_t work_ps; /* virtual time of turns that had something to do */
 	/* What one turn of its loop has cost, in virtual time; NULL: nothing.
 	 */
 	uint64_t (*cost_ps)(struct rig_engine *e, unsigned work);
@@ -101,8 +101,9 @@ void rig_release(struct rig *rig);
 int rig_app_open(struct rig *rig, struct scenario_host *host, uint64_t entries,
 		 uint64_t wdata_bytes, uint64_t rdata_bytes,
 		 struct rig_app **out) MUST_CHECK;
-/* An engine on a host of its own, with its thread. */
+/* An engine with its thread, on this host or, NULL, on one of its own. */
 int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out) MUST_CHECK;
 
