@@ -23,6 +23,7 @@ struct conduct_options {
 	uint64_t window_ns;
 	const char *helper;		   /* path of the UCX helper, or NULL */
 	const struct subject_world *world; /* who else takes part, or NULL */
+	bool keep_all;			   /* rounds with foreign load, too */
 };
 
 /* What one subject did. */

@@ -35,6 +35,7 @@ struct options {
 	bool json;
 	bool quick;
 	bool check;
+	bool busy;
 	unsigned rounds; /* 0: not given; as the others */
 	unsigned window_ms;
 	unsigned records;
@@ -47,10 +48,11 @@ static void usage(FILE *to)
 {
 	fprintf(to,
 		"usage: aquifer bench offload [--json] [--quick] [--check] "
-		"[--rounds N]\n"
-		"                             [--window MS] [--only NAME] "
-		"[--records N]\n"
-		"                             [--store MB] [--dir DIR]\n"
+		"[--busy]\n"
+		"                             [--rounds N] [--window MS] "
+		"[--only NAME]\n"
+		"                             [--records N] [--store MB] "
+		"[--dir DIR]\n"
 		"Measures an application whose records are in far memory: "
 		"local memory, a file,\n"
 		"verbs in several ways, and requests that an engine executes "
@@ -65,6 +67,8 @@ static void usage(FILE *to)
 		"  --dir DIR     where the file is (default /var/tmp)\n"
 		"  --only NAME   only the ratios and groups whose name "
 		"contains NAME\n"
+		"  --busy        keep rounds in which others used the cores, "
+		"too\n"
 		"  --check       exit code %d when a ratio misses its bound\n"
 		"  --json        one JSON object\n",
 		ROUNDS_DEFAULT, WINDOW_MS_DEFAULT, RECORDS_DEFAULT,
@@ -97,6 +101,9 @@ static int parse_one(int c, struct options *o)
 	case 'c':
 		o->check = true;
 		return 0;
+	case 'b':
+		o->busy = true;
+		return 0;
 	case 'o':
 		o->only = optarg;
 		return 0;
@@ -125,6 +132,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"json", no_argument, NULL, 'j'},
 		{"quick", no_argument, NULL, 'q'},
 		{"check", no_argument, NULL, 'c'},
+		{"busy", no_argument, NULL, 'b'},
 		{"rounds", required_argument, NULL, 'r'},
 		{"window", required_argument, NULL, 'w'},
 		{"records", required_argument, NULL, 'n'},
@@ -234,14 +242,14 @@ static int exit_code(const struct offload_plan *plan, const struct options *o,
 static int measure(struct offload_plan *plan, const struct options *o,
 		   const struct subject_world *world)
 {
-	struct offload_report r = {.quick = o->quick,
-				   .only = o->only,
-				   .plan = plan};
+	struct offload_report r = {
+		.quick = o->quick, .only = o->only, .plan = plan};
 
 	r.opt.rounds = pick(o->rounds, o->quick, ROUNDS_QUICK, ROUNDS_DEFAULT);
 	r.opt.window_ns = 1000000ull * pick(o->window_ms, o->quick,
 					    WINDOW_MS_QUICK, WINDOW_MS_DEFAULT);
 	r.opt.world = world;
+	r.opt.keep_all = o->busy;
 	machine_describe(&r.machine);
 	if (!o->json)
 		offload_report_head(&r, stdout);
@@ -288,8 +296,7 @@ static int run(const struct options *o)
 		return EXIT_FAILED;
 	}
 	rc = offload_prepare(&plan->cfg, sizes, size_count);
-	rc = rc < 0 ? EXIT_FAILED
-		    : measure(plan, o, offload_rack_world(rack));
+	rc = rc < 0 ? EXIT_FAILED : measure(plan, o, offload_rack_world(rack));
 	offload_rack_stop(rack);
 	free(plan);
 	return rc;

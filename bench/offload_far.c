@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "guard.h"
-#include "offload.h"
+#include "offload_bench.h"
 #include "offload_conn.h"
 #include "redy.h"
 #include "two_sided.h"

@@ -99,8 +99,7 @@ int offload_report_json(const struct offload_report *r, FILE *to)
 		offload_judge(r->plan, q, r->opt.rounds, &v);
 		json_array_append_new(rows, ratio_object(q, &v));
 		if (v.is_void)
-			json_object_set_new(voids, q->name,
-					    json_string(v.why));
+			json_object_set_new(voids, q->name, json_string(v.why));
 		else
 			set(ratios, q->name, v.ratio);
 	}
@@ -110,9 +109,9 @@ int offload_report_json(const struct offload_report *r, FILE *to)
 			(int)r->quick, "rounds", (int)r->opt.rounds,
 			"window_ms", (double)r->opt.window_ns / 1e6, "machine",
 			machine_json(&r->machine), "probe_records",
-			(json_int_t)r->plan->cfg.probe_records,
-			"store_bytes", (json_int_t)r->plan->cfg.log_bytes,
-			"rows", rows, "ratios", ratios, "void", voids);
+			(json_int_t)r->plan->cfg.probe_records, "store_bytes",
+			(json_int_t)r->plan->cfg.log_bytes, "rows", rows,
+			"ratios", ratios, "void", voids);
 	if (!top)
 		return -ENOMEM;
 	if (json_dumpf(top, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 ||

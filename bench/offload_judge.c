@@ -106,14 +106,13 @@ void offload_judge(const struct offload_plan *plan,
 		r->peer ? find(plan, r->group, r->peer) : NULL;
 	struct plan_verdict v = {0};
 
-	if (refuse(ours, rounds, &v) ||
-	    (r->peer && refuse(peer, rounds, &v))) {
+	if (refuse(ours, rounds, &v) || (r->peer && refuse(peer, rounds, &v))) {
 		*out = v;
 		return;
 	}
 	v.ratio = peer ? paired(ours, peer, r->metric)
 		       : offload_median(ours, r->metric);
-	v.is_kept = !r->is_barred || (r->at_most ? v.ratio <= r->bound
-						 : v.ratio >= r->bound);
+	v.is_kept = !r->is_barred ||
+		    (r->at_most ? v.ratio <= r->bound : v.ratio >= r->bound);
 	*out = v;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "offload.h"
+#include "offload_bench.h"
 #include "probe.h"
 #include "ticks.h"
 #include "timed.h"

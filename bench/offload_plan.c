@@ -21,12 +21,21 @@ struct group {
 	struct entry entry[CONDUCT_GROUP_MAX];
 };
 
-#define END {.way = WAY_COUNT}
+#define END                      \
+	{                        \
+		.way = WAY_COUNT \
+	}
 
 static const struct group groups[] = {
-	{"caller64", &offload_caller_ops, METRIC_CALLER, 64,
+	{"caller64",
+	 &offload_caller_ops,
+	 METRIC_CALLER,
+	 64,
 	 {{WAY_COW, "", 0, false}, {WAY_ASYNC, "", 0, false}, END}},
-	{"probe64", &offload_probe_ops, METRIC_RATE, 64,
+	{"probe64",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 64,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
@@ -34,35 +43,50 @@ static const struct group groups[] = {
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
 	  END}},
-	{"probe8", &offload_probe_ops, METRIC_RATE, 8,
+	{"probe8",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 8,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
 	  END}},
-	{"probe256", &offload_probe_ops, METRIC_RATE, 256,
+	{"probe256",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 256,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
 	  END}},
-	{"probe512", &offload_probe_ops, METRIC_RATE, 512,
+	{"probe512",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 512,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
 	  END}},
-	{"latency64", &offload_latency_ops, METRIC_P50, 64,
+	{"latency64",
+	 &offload_latency_ops,
+	 METRIC_P50,
+	 64,
 	 {{WAY_SYNC, "_1", 1, false},
 	  {WAY_COW_ALONE, "_1", 1, false},
 	  {WAY_COW, "_1", 1, false},
 	  {WAY_ASYNC, "_100", 100, false},
 	  {WAY_COW, "_100", 100, false},
 	  END}},
-	{"hlog64", &offload_log_ops, METRIC_RATE, 64,
+	{"hlog64",
+	 &offload_log_ops,
+	 METRIC_RATE,
+	 64,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_COW, "_timed", 0, true},
@@ -71,7 +95,10 @@ static const struct group groups[] = {
 	  {WAY_REDY, "", 0, false},
 	  {WAY_FILE, "", 0, false},
 	  END}},
-	{"hlog512", &offload_log_ops, METRIC_RATE, 512,
+	{"hlog512",
+	 &offload_log_ops,
+	 METRIC_RATE,
+	 512,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
@@ -174,11 +201,11 @@ static void add_subject(struct offload_plan *plan, struct offload_group *g,
 	snprintf(sub->what, sizeof(sub->what), "%u B: %s%s", g->record_bytes,
 		 way_words[e->way], e->is_timed ? ", timed" : "");
 	/* The name in the table is that of the parameter, from the way on. */
-	sub->desc = (struct subject_desc){
-		.name = sub->param.name + strlen(g->name) + 1,
-		.what = sub->what,
-		.ops = g->ops,
-		.param = &sub->param};
+	sub->desc = (struct subject_desc){.name = sub->param.name +
+						  strlen(g->name) + 1,
+					  .what = sub->what,
+					  .ops = g->ops,
+					  .param = &sub->param};
 }
 
 void offload_plan_init(struct offload_plan *plan)

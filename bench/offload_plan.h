@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of `bench offload`, their subjects, and the ratios between them. */
+/* The groups of `bench offload`, their subjects, and the ratios between them.
+ */
 #ifndef AQ_BENCH_OFFLOAD_PLAN_H
 #define AQ_BENCH_OFFLOAD_PLAN_H
 
 #include "conduct.h"
-#include "offload.h"
+#include "offload_bench.h"
 #include "plan.h"
 
 enum {

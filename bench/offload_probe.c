@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hash probe as a subject, and single reads of its records. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "offload.h"
+#include "offload_bench.h"
 #include "probe.h"
 #include "ticks.h"
 

@@ -111,10 +111,10 @@ void offload_report_group(const struct offload_report *r,
 static const char *verdict_word(const struct offload_ratio *q,
 				const struct plan_verdict *v)
 {
-	return v->is_void	 ? "void"
+	return v->is_void      ? "void"
 	       : !q->is_barred ? "-"
-	       : v->is_kept	 ? "kept"
-				 : "MISSED";
+	       : v->is_kept    ? "kept"
+			       : "MISSED";
 }
 
 void offload_report_tail(const struct offload_report *r, FILE *to)

@@ -29,7 +29,7 @@ struct offload_row {
 	double median, min, max; /* in the group's unit */
 	double p50_ns, p99_ns, p999_ns;
 	double far_share;
-	double packets, wire_bytes;  /* of one operation, in the whole rack */
+	double packets, wire_bytes;    /* of one operation, in the whole rack */
 	double memory_cpu, engine_cpu; /* cores */
 	double comm, empty;
 };

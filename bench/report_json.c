@@ -105,8 +105,8 @@ int report_json(const struct report *r, FILE *to)
 			"bench", "verbs", "commit", BENCH_COMMIT, "quick",
 			(int)r->quick, "rounds", (int)r->opt.rounds,
 			"window_ms", (double)r->opt.window_ns / 1e6, "machine",
-			machine_json(&r->machine), "rows", rows, "ratios", ratios,
-			"void", voids);
+			machine_json(&r->machine), "rows", rows, "ratios",
+			ratios, "void", voids);
 	if (!top)
 		return -ENOMEM;
 	if (json_dumpf(top, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 ||

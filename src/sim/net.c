@@ -359,6 +359,7 @@ static void cross(struct sim_port *from, struct sim_port *to,
 		flip_bits(from, f);
 	}
 	if (net->sw) {
+		f->port = from;
 		sim_event_init(&f->ev, at_other_switch);
 		sim_schedule_in(net->sim, &f->ev,
 				from->link.latency_ps + net->switch_ps);

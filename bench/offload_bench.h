@@ -4,8 +4,8 @@
  * records in far memory, and every way to get them there. All ways share one
  * private rack (a memory node and an engine) and one application.
  */
-#ifndef AQ_BENCH_OFFLOAD_H
-#define AQ_BENCH_OFFLOAD_H
+#ifndef AQ_BENCH_OFFLOAD_BENCH_H
+#define AQ_BENCH_OFFLOAD_BENCH_H
 
 #include <aquifer/aquifer.h>
 
