@@ -22,8 +22,10 @@ enum fig_device {
 
 enum {
 	FIG_THREADS_MAX = 16,
-	FIG_DEPTH_MAX = 128,
-	FIG_DEPTH = 100, /* the paper's batch */
+	FIG_DEPTH_MAX = 256,
+	/* Two of the paper's batches of 100: one is computed while the other
+	 * is under way. */
+	FIG_DEPTH = 200,
 };
 
 struct fig_config {
@@ -34,8 +36,10 @@ struct fig_config {
 	/* Issue `depth` requests, wait for all, and so on; else go on issuing
 	 * while there is room. */
 	bool burst;
-	uint32_t engines; /* processors; 0: 1 */
-	uint32_t batch;	  /* the engine's; 0: its default, 1: none */
+	uint32_t engines;  /* processors; 0: 1 */
+	uint32_t batch;	   /* the engine's; 0: its default, 1: none */
+	uint64_t flush_ns; /* the engine's; 0: its default */
+	uint64_t probe_ns;
 	uint32_t far_ppm; /* requests that are not served locally */
 	uint64_t app_ps;  /* the application's work per request */
 	bool tcp;	  /* a competing TCP flow out of the same machine */

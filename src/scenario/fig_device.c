@@ -11,7 +11,8 @@
 enum {
 	CQES = 32, /* taken at one go */
 	RING_ENTRIES = 1024,
-	RING_BYTES = 1 << 20,
+	RING_WRITE_BYTES = 4096, /* nothing is written */
+	RING_READ_BYTES = 256 << 10,
 };
 
 /* ---- nothing far -------------------------------------------------------- */
@@ -97,8 +98,8 @@ static void sync_issue(struct fig_thread *t, uint32_t place)
 static int cow_open(struct fig_thread *t)
 {
 	struct rig *rig = &t->fig->rig;
-	int err = rig_app_open(rig, t->fig->host, RING_ENTRIES, RING_BYTES,
-			       RING_BYTES, &t->app);
+	int err = rig_app_open(rig, t->fig->host, RING_ENTRIES,
+			       RING_WRITE_BYTES, RING_READ_BYTES, &t->app);
 
 	return err ? err
 		   : rig_attach(rig->engine[t->index % rig->engine_count],
@@ -123,7 +124,7 @@ static void cow_issue(struct fig_thread *t, uint32_t place)
 static void cow_look(struct fig_thread *t)
 {
 	struct offload_ring *r = &t->app->ring;
-	uint64_t before = r->done[OFFLOAD_RD], lines;
+	uint64_t before = r->done[OFFLOAD_RD];
 	uint32_t bytes = t->fig->cfg.bytes;
 
 	fig_settle(t);
@@ -131,7 +132,6 @@ static void cow_look(struct fig_thread *t)
 	fig_comm(t, offload_costs.ring_look_ps);
 	if (r->done[OFFLOAD_RD] == before)
 		return;
-	lines = (bytes + CACHE_LINE - 1) / CACHE_LINE;
 	fig_comm(t, offload_costs.dma_news_ps);
 	for (uint32_t i = 0; i < t->depth; i++) {
 		struct fig_flight *f = &t->flight[i];
@@ -142,8 +142,7 @@ static void cow_look(struct fig_thread *t)
 		f->id = 0;
 		fig_comm(t,
 			 offload_costs.ring_take_ps +
-				 offload_costs.ring_copy_ps_per_byte * bytes +
-				 offload_costs.dma_line_ps * lines);
+				 offload_costs.ring_copy_ps_per_byte * bytes);
 		fig_complete(t, i, fig_buf(t, i));
 	}
 }

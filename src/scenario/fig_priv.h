@@ -13,6 +13,7 @@
 enum {
 	FIG_REGION_BYTES = 4 << 20,
 	FIG_STRIPE_SHIFT = 12,
+	FIG_RAILS = 4,	     /* queue pairs of a session to the memory node */
 	FIG_LOOK_EVERY = 16, /* requests between looks for completions */
 };
 

@@ -55,13 +55,33 @@ static uint8_t record_byte(uint64_t record)
 	return (uint8_t)(record * 167 + 13);
 }
 
+static uint64_t lines_of(uint32_t bytes)
+{
+	return (bytes + CACHE_LINE - 1) / CACHE_LINE;
+}
+
+/* A record in this machine's memory is looked at. */
+static void local_record(struct fig_thread *t)
+{
+	uint32_t bytes = t->fig->cfg.bytes;
+
+	fig_work(t,
+		 offload_costs.record_ps +
+			 offload_costs.record_line_ps * (lines_of(bytes) - 1) +
+			 offload_costs.check_ps_per_byte * bytes);
+}
+
 void fig_complete(struct fig_thread *t, uint32_t place, const uint8_t *data)
 {
 	struct fig *fig = t->fig;
 	struct fig_flight *f = &t->flight[place];
 	uint32_t bytes = fig->cfg.bytes;
 
-	fig_work(t, offload_costs.check_ps_per_byte * bytes);
+	if (data)
+		fig_work(t, offload_costs.dma_line_ps * lines_of(bytes) +
+				    offload_costs.check_ps_per_byte * bytes);
+	else
+		local_record(t);
 	if (data && (data[0] != record_byte(f->record) ||
 		     data[bytes - 1] != record_byte(f->record)))
 		fig->res->wrong++;
@@ -76,11 +96,11 @@ void fig_complete(struct fig_thread *t, uint32_t place, const uint8_t *data)
 
 static void fill_region(struct fig *fig)
 {
-	struct scenario_region *r = fig->rig.node[0].region;
 	uint32_t bytes = fig->cfg.bytes;
 
-	for (uint64_t i = 0; i < r->size_bytes / bytes; i++)
-		memset(r->mem + i * bytes, record_byte(i), bytes);
+	/* Records divide stripes, so each is in one piece. */
+	for (uint64_t i = 0; i < FIG_REGION_BYTES / bytes; i++)
+		memset(rig_byte(&fig->rig, i * bytes), record_byte(i), bytes);
 }
 
 /* ---- the application ---------------------------------------------------- */
@@ -93,7 +113,7 @@ static void one_request(struct fig_thread *t, const struct fig_ops *ops)
 
 	fig_work(t, c->app_ps);
 	if (!rng_chance_ppm(&t->rng, c->far_ppm)) {
-		fig_work(t, offload_costs.check_ps_per_byte * c->bytes);
+		local_record(t);
 		t->requests++;
 		fig_settle(t);
 		return;
@@ -176,7 +196,9 @@ static uint64_t engine_cost_ps(struct rig_engine *e, unsigned work)
 
 static int engines_open(struct fig *fig)
 {
-	struct offload_engine_config c = {.batch = fig->cfg.batch};
+	struct offload_engine_config c = {.batch = fig->cfg.batch,
+					  .flush_ns = fig->cfg.flush_ns,
+					  .probe_min_ns = fig->cfg.probe_ns};
 	uint32_t count = fig->cfg.device == FIG_COW ? fig->cfg.engines : 0;
 	struct scenario_host *host = NULL;
 	int err = 0;
@@ -199,12 +221,13 @@ static int open_all(struct fig *fig)
 {
 	struct scenario_stage_config cfg = {.seed = fig->cfg.seed,
 					    .hardware = true};
+	uint32_t rails = fig->cfg.device == FIG_COW ? FIG_RAILS : 1;
 	int err = scenario_stage_create(&cfg, &fig->stage);
 
 	if (err)
 		return err;
 	fig->sim = scenario_stage_sim(fig->stage);
-	err = rig_init(&fig->rig, fig->stage, 1, FIG_REGION_BYTES,
+	err = rig_init(&fig->rig, fig->stage, rails, rails, FIG_REGION_BYTES,
 		       FIG_STRIPE_SHIFT);
 	if (err)
 		return err;

@@ -16,7 +16,7 @@ enum {
 };
 
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
-	     uint64_t region_bytes, uint32_t stripe_shift)
+	     uint32_t rails, uint64_t region_bytes, uint32_t stripe_shift)
 {
 	char name[SCENARIO_NAME_MAX];
 	int err = 0;
@@ -32,7 +32,10 @@ int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
 		struct rig_node *n = &rig->node[i];
 
 		snprintf(name, sizeof(name), "node%u", i);
-		err = scenario_host_add(stage, name, &n->host);
+		if (i % rails)
+			n->host = rig->node[i - 1].host;
+		else
+			err = scenario_host_add(stage, name, &n->host);
 		if (!err)
 			err = scenario_region_create(n->host,
 						     region_bytes / nodes,

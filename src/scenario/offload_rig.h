@@ -92,9 +92,14 @@ struct rig {
 	uint32_t session_count;
 };
 
-/* Adds the nodes; region_bytes is a multiple of nodes stripes. */
+/*
+ * Adds the nodes; region_bytes is a multiple of nodes stripes. Each `rails` of
+ * them are one machine: an engine then has so many queue pairs to it, since
+ * hardware has at most 16 READs under way on one.
+ */
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
-	     uint64_t region_bytes, uint32_t stripe_shift) MUST_CHECK;
+	     uint32_t rails, uint64_t region_bytes,
+	     uint32_t stripe_shift) MUST_CHECK;
 /* Ends all fibers of the stage; then the stage can be destroyed. */
 void rig_release(struct rig *rig);
 
