@@ -14,6 +14,7 @@
 #include "error.h"
 #include "pages.h"
 #include "slot.h"
+#include "wire.h"
 
 /*
  * Only the engine takes a cable down, because only it may hold events that
@@ -128,7 +129,15 @@ static const struct env_direct *cable_direct_find(struct env_path *path,
 	return direct_find(cable_of(path), local_qpn, remote_qpn, rkey);
 }
 
+/* There is one way only, so nothing to spread over; and connections with equal
+ * headers share the NIC's stamps. */
+static uint16_t cable_src_port(struct env_path *path)
+{
+	return WIRE_UDP_PORT;
+}
+
 static const struct port_ops cable_port = {
+	.src_port = cable_src_port,
 	.tx_begin = cable_tx_begin,
 	.tx_end = cable_tx_end,
 	.tx_begin_exact = cable_tx_begin_exact,
@@ -213,26 +222,17 @@ static int watch(struct os_host *h, struct cable *c)
 	return 0;
 }
 
-int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+int cable_connect(struct os_host *h, int sock, uint32_t slot,
+		  struct cable **out)
 {
-	struct cable *c = h->by_slot[slot];
+	struct cable *c;
 	bool same_user;
-	int sock, err;
+	int err;
 
-	if (!c) {
-		/* Maybe it called us already. */
-		cable_accept_all(h);
-		c = h->by_slot[slot];
-	}
-	if (c && !c->doomed) {
-		*out = c;
-		return 0;
-	}
-	if (h->polled_count == ARRAY_LEN(h->polled))
+	if (h->polled_count == ARRAY_LEN(h->polled)) {
+		close(sock);
 		return -EMFILE;
-	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
-	if (err)
-		return err;
+	}
 	err = cable_check_peer(sock, &same_user);
 	if (err) {
 		h->stats->refused_peer++;
@@ -252,11 +252,32 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 		return err;
 	}
 	c->slot = slot;
-	h->by_slot[slot] = c;
+	if (slot)
+		h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
 	h->stats->connects++;
 	*out = c;
 	return 0;
+}
+
+int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+{
+	struct cable *c = h->by_slot[slot];
+	int sock, err;
+
+	if (!c) {
+		/* Maybe it called us already. */
+		cable_accept_all(h);
+		c = h->by_slot[slot];
+	}
+	if (c && !c->doomed) {
+		*out = c;
+		return 0;
+	}
+	if (h->polled_count == ARRAY_LEN(h->polled))
+		return -EMFILE;
+	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	return err ? err : cable_connect(h, sock, slot, out);
 }
 
 /* The introduction came: the cable carries frames from here on. */
