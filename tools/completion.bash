@@ -23,6 +23,9 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == bench && $previous == bench ]]; then
+		names=$("${COMP_WORDS[0]}" bench 2>/dev/null |
+			sed -n 's/^  \([a-z]*\) .*/\1/p')
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -48,6 +51,9 @@ _aquifer() {
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == bench ]] &&
+			names+=" --quick --check --rounds --window --only" &&
+			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
