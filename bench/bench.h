@@ -9,4 +9,7 @@ int bench_verbs_cmd(int argc, char **argv);
 /* `aquifer bench edm ...`, the same. */
 int bench_edm_cmd(int argc, char **argv);
 
+/* `aquifer bench switch ...`, the same. */
+int bench_switch_cmd(int argc, char **argv);
+
 #endif

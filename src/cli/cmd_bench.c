@@ -6,6 +6,8 @@
 static const struct cli_entry benches[] = {
 	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
 	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
+	{"switch", bench_switch_cmd,
+	 "the switch beside a bare forwarder, READs through it"},
 	{NULL, NULL, NULL},
 };
 
