@@ -11,4 +11,7 @@ int bench_edm_cmd(int argc, char **argv);
 /* `aquifer bench offload ...`, the same. */
 int bench_offload_cmd(int argc, char **argv);
 
+/* `aquifer bench switch ...`, the same. */
+int bench_switch_cmd(int argc, char **argv);
+
 #endif
