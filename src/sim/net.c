@@ -32,6 +32,7 @@ struct sim_port {
 	uint32_t queued;
 	bool was_full;
 	bool down;
+	uint64_t bytes;
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
 	uint64_t emit_busy_ps;	     /* the wire from another switch */
 };
@@ -201,6 +202,11 @@ const struct sim_link *sim_port_link(const struct sim_port *port)
 	return &port->link;
 }
 
+uint64_t sim_port_bytes(const struct sim_port *port)
+{
+	return port->bytes;
+}
+
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
 {
 	port->link.faults = *f;
@@ -275,6 +281,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 		return;
 	}
 	net->stats.delivered++;
+	port->bytes += f->len_bytes;
 	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
@@ -510,6 +517,7 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 	if (net->tap)
 		net->tap(net->tap_ctx, frame->bytes, len_bytes);
 	port->queued++;
+	port->bytes += len_bytes;
 	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
 	frame->port = port;

@@ -113,6 +113,8 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    void *ctx, struct sim_port **out) MUST_CHECK;
 struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16]);
 
+/* Bytes of frames that it sent and got so far. */
+uint64_t sim_port_bytes(const struct sim_port *port);
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f);
 /* A port that is down neither sends nor receives. */
 void sim_port_set_down(struct sim_port *port, bool down);
