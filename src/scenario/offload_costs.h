@@ -14,6 +14,8 @@
 #ifndef AQ_SCENARIO_OFFLOAD_COSTS_H
 #define AQ_SCENARIO_OFFLOAD_COSTS_H
 
+#include "base.h"
+
 /* X(field, value, unit, kind, source) */
 #define OFFLOAD_COSTS(X)                                                       \
 	X(probe_ps, 77000, "ps", DERIVED,                                      \
