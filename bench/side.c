@@ -176,7 +176,7 @@ int side_main(const struct side_ops *ops, const void *param,
 	pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
 						   : GUARD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	guard = ops->is_shared ? guard_enter_nice() : guard_enter();
+	guard = guard_enter();
 	if (r.status == 0)
 		r.status = ops->setup(&s);
 	if (role == SIDE_CLIENT)

@@ -90,7 +90,7 @@ static int attach_now(struct aq_async *a)
 			       1000000ull * aq_rack_deadline(a->rack);
 	int err = client_keep_caller(a->rack, &caller);
 
-	return err ? err : async_attach(a, caller, deadline_ns);
+	return err ? err : offload_async_attach(a, caller, deadline_ns);
 }
 
 int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
@@ -106,7 +106,7 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 	a->rack = rack;
 	a->batch = o->batch;
 	a->flush_us = o->flush_us;
-	a->keeper.tick = async_tick;
+	a->keeper.tick = offload_async_tick;
 	list_init(&a->keeper.link);
 	atomic_init(&a->lost, 0);
 	pthread_mutex_init(&a->lock, NULL);
@@ -129,7 +129,7 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 		err = client_keep_add(rack, &a->keeper);
 	if (err) {
 		if (a->memory)
-			async_fence(a);
+			offload_async_fence(a);
 		async_free(a);
 		return err;
 	}
@@ -148,7 +148,7 @@ void aq_async_close(struct aq_async *a)
 		return;
 	client_keep_remove(a->rack, &a->keeper);
 	pthread_mutex_lock(&a->lock);
-	async_detach(a, caller);
+	offload_async_detach(a, caller);
 	pthread_mutex_unlock(&a->lock);
 	async_free(a);
 }

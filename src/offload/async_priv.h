@@ -89,12 +89,13 @@ struct aq_async {
 
 /* Ends what there was and attaches anew, with all regions. A node that does not
  * answer or a region that is gone is no error. */
-int async_attach(struct aq_async *a, const struct client_caller *caller,
-		 uint64_t deadline_ns) MUST_CHECK;
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns) MUST_CHECK;
 /* Ends it for good: the engine and the nodes are told. */
-void async_detach(struct aq_async *a, const struct client_caller *caller);
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller);
 /* No engine can reach the rings any more. */
-void async_fence(struct aq_async *a);
+void offload_async_fence(struct aq_async *a);
 
 /* ---- attach_node.c ------------------------------------------------------ */
 
@@ -107,17 +108,20 @@ struct async_end {
 	uint64_t rd_atomic;
 };
 
-int async_end_parse(const json_t *tree, struct async_end *out) MUST_CHECK;
+int offload_async_end_parse(const json_t *tree,
+			    struct async_end *out) MUST_CHECK;
 
 /* Connects the engine's two queue pairs to node `i` and asks for the keys of
  * all pieces there; `row` gets what the engine has to know. Failures are noted.
  */
-void async_node_connect(struct aq_async *a, uint32_t i,
-			const struct client_caller *caller, const char *gid,
-			const json_t *ends, uint64_t deadline_ns, json_t *row);
+void offload_async_node_connect(struct aq_async *a, uint32_t i,
+				const struct client_caller *caller,
+				const char *gid, const json_t *ends,
+				uint64_t deadline_ns, json_t *row);
 
 /* ---- keep.c ------------------------------------------------------------- */
 
-void async_tick(struct client_keeper *k, const struct client_caller *caller);
+void offload_async_tick(struct client_keeper *k,
+			const struct client_caller *caller);
 
 #endif

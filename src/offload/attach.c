@@ -50,7 +50,7 @@ static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 
 /* ---- the application's queue pair --------------------------------------- */
 
-void async_fence(struct aq_async *a)
+void offload_async_fence(struct aq_async *a)
 {
 	struct offload_preamble *p = a->memory;
 
@@ -249,7 +249,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		err = client_json_word(reply, "session", a->engine_session,
 				       sizeof(a->engine_session));
 	if (!err)
-		err = async_end_parse(reply, &far);
+		err = offload_async_end_parse(reply, &far);
 	if (!err)
 		err = start_qp(a, &far);
 	if (!err) {
@@ -257,7 +257,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		for (uint32_t i = 0; i < a->node_count; i++) {
 			json_t *row = json_object();
 
-			async_node_connect(
+			offload_async_node_connect(
 				a, i, caller, far.gid,
 				json_array_get(json_object_get(reply, "nodes"),
 					       i),
@@ -292,14 +292,14 @@ static void end_session(struct aq_async *a, const struct client_caller *caller)
 	a->engine_session[0] = '\0';
 }
 
-int async_attach(struct aq_async *a, const struct client_caller *caller,
-		 uint64_t deadline_ns)
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns)
 {
 	struct client_node engines[CLIENT_NODE_MAX];
 	unsigned count;
 	int err = 0, tried = 0;
 
-	async_fence(a);
+	offload_async_fence(a);
 	end_session(a, caller);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
@@ -317,7 +317,7 @@ int async_attach(struct aq_async *a, const struct client_caller *caller,
 				     ASYNC_BEAT_MS * 1000000ull;
 			return 0;
 		}
-		async_fence(a);
+		offload_async_fence(a);
 		end_session(a, caller);
 	}
 	if (!tried && a->engine_name[0])
@@ -329,12 +329,13 @@ int async_attach(struct aq_async *a, const struct client_caller *caller,
 	return err;
 }
 
-void async_detach(struct aq_async *a, const struct client_caller *caller)
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller)
 {
 	char path[CLIENT_PATH_MAX];
 	json_t *reply;
 
-	async_fence(a);
+	offload_async_fence(a);
 	end_session(a, caller);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {

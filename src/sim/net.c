@@ -315,7 +315,7 @@ static void flip_bits(struct sim_port *from, struct sim_frame *f)
 }
 
 /* What a switch does to a frame when its queue is long (RFC 3168). */
-static void mark(struct sim_net *net, struct sim_frame *f)
+void sim_net_mark(struct sim_net *net, struct sim_frame *f)
 {
 	uint8_t *ip = f->bytes + WIRE_ETH_BYTES;
 	uint32_t sum;
@@ -353,7 +353,7 @@ static void cross(struct sim_port *from, struct sim_port *to,
 	struct sim_net *net = from->net;
 
 	if (sim_rand_chance(&from->rand, from->link.faults.mark_ppm))
-		mark(net, f);
+		sim_net_mark(net, f);
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
 		flip_bits(from, f);
@@ -408,6 +408,11 @@ static void lose(struct sim_net *net, struct sim_frame *f, uint64_t *stat,
 void sim_net_lose(struct sim_net *net, struct sim_frame *f)
 {
 	lose(net, f, &net->stats.lost, "lose");
+}
+
+void sim_net_overflow(struct sim_net *net, struct sim_frame *f)
+{
+	lose(net, f, &net->stats.switch_full, "overflow");
 }
 
 void sim_net_route(struct sim_net *net, struct sim_frame *f)
