@@ -32,7 +32,9 @@ struct sim_port {
 	uint32_t queued;
 	bool was_full;
 	bool down;
+	uint64_t bytes;
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
+	uint64_t emit_busy_ps;	     /* the wire from another switch */
 };
 
 struct sim_net {
@@ -49,6 +51,8 @@ struct sim_net {
 	struct net_trace trace;
 	sim_net_tap tap;
 	void *tap_ctx;
+	sim_net_switch sw; /* NULL: the fabric's own */
+	void *sw_ctx;
 };
 
 int sim_net_create(struct sim *sim, struct sim_net **out)
@@ -198,6 +202,11 @@ const struct sim_link *sim_port_link(const struct sim_port *port)
 	return &port->link;
 }
 
+uint64_t sim_port_bytes(const struct sim_port *port)
+{
+	return port->bytes;
+}
+
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
 {
 	port->link.faults = *f;
@@ -272,6 +281,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 		return;
 	}
 	net->stats.delivered++;
+	port->bytes += f->len_bytes;
 	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
@@ -305,7 +315,7 @@ static void flip_bits(struct sim_port *from, struct sim_frame *f)
 }
 
 /* What a switch does to a frame when its queue is long (RFC 3168). */
-static void mark(struct sim_net *net, struct sim_frame *f)
+void sim_net_mark(struct sim_net *net, struct sim_frame *f)
 {
 	uint8_t *ip = f->bytes + WIRE_ETH_BYTES;
 	uint32_t sum;
@@ -328,16 +338,32 @@ static void mark(struct sim_net *net, struct sim_frame *f)
 	net->stats.marked++;
 }
 
+static void at_other_switch(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_net *net = f->net;
+
+	net->sw(net->sw_ctx, f->port, f->bytes, f->len_bytes);
+	sim_frame_free(net, f);
+}
+
 static void cross(struct sim_port *from, struct sim_port *to,
 		  struct sim_frame *f)
 {
 	struct sim_net *net = from->net;
 
 	if (sim_rand_chance(&from->rand, from->link.faults.mark_ppm))
-		mark(net, f);
+		sim_net_mark(net, f);
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
 		flip_bits(from, f);
+	}
+	if (net->sw) {
+		f->port = from;
+		sim_event_init(&f->ev, at_other_switch);
+		sim_schedule_in(net->sim, &f->ev,
+				from->link.latency_ps + net->switch_ps);
+		return;
 	}
 	f->port = to;
 	net->fabric->ops->cross(net->fabric, f, from, to);
@@ -384,14 +410,20 @@ void sim_net_lose(struct sim_net *net, struct sim_frame *f)
 	lose(net, f, &net->stats.lost, "lose");
 }
 
+void sim_net_overflow(struct sim_net *net, struct sim_frame *f)
+{
+	lose(net, f, &net->stats.switch_full, "overflow");
+}
+
 void sim_net_route(struct sim_net *net, struct sim_frame *f)
 {
 	struct sim_port *from = f->port;
 	struct sim_port *to = destination(net, f);
 
-	if (!to) {
+	/* Another switch knows ways to where no port is. */
+	if (!to && !net->sw) {
 		lose(net, f, &net->stats.no_route, "no route");
-	} else if (is_cut(from, to)) {
+	} else if (from->down || (to && is_cut(from, to))) {
 		lose(net, f, &net->stats.cut, "cut");
 	} else if (sim_rand_chance(&from->rand, from->link.faults.loss_ppm)) {
 		sim_net_lose(net, f);
@@ -402,6 +434,52 @@ void sim_net_route(struct sim_net *net, struct sim_frame *f)
 		}
 		cross(from, to, f);
 	}
+}
+
+void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx)
+{
+	net->sw = fn;
+	net->sw_ctx = ctx;
+}
+
+void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
+{
+	struct sim_net *net = to->net;
+	const struct sim_link *link = &to->link;
+	struct sim_frame *f;
+
+	if (to->down) {
+		net->stats.cut++;
+		return;
+	}
+	if (sim_rand_chance(&to->rand, link->faults.loss_ppm)) {
+		net->stats.lost++;
+		return;
+	}
+	f = frame_alloc(net, len_bytes);
+	f->len_bytes = (uint32_t)len_bytes;
+	f->port = to;
+	memcpy(f->bytes, frame, len_bytes);
+	if (sim_rand_chance(&to->rand, link->faults.corrupt_ppm)) {
+		net->stats.corrupted++;
+		flip_bits(to, f);
+	}
+	to->emit_busy_ps = u64_max(to->emit_busy_ps, sim_now_ps(net->sim));
+	/* Preamble, start, FCS and gap take 24 byte times. */
+	if (link->bits_per_s)
+		to->emit_busy_ps += (len_bytes + 24ull) * 8 * 1000000000000ull /
+				    link->bits_per_s;
+	sim_net_arrive(net, f, to->emit_busy_ps + link->latency_ps);
+}
+
+struct sim_port *sim_net_port(struct sim_net *net, unsigned index)
+{
+	return index < net->port_count ? net->ports[index] : NULL;
+}
+
+const struct env_addr *sim_port_addr(const struct sim_port *port)
+{
+	return &port->addr;
 }
 
 void sim_port_sent(struct sim_port *port)
@@ -439,6 +517,7 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 	if (net->tap)
 		net->tap(net->tap_ctx, frame->bytes, len_bytes);
 	port->queued++;
+	port->bytes += len_bytes;
 	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
 	frame->port = port;

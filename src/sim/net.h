@@ -30,19 +30,24 @@ struct sim_link {
 	uint64_t latency_ps;   /* between port and switch */
 	uint64_t bits_per_s;   /* 0: no serialization time */
 	uint32_t queue_frames; /* transmit queue; 0: without bound */
+	/* What waits in the switch for the wire to this port: from so many
+	 * bytes on frames are marked, and lost. 0: never. */
+	uint32_t switch_mark_bytes;
+	uint32_t switch_queue_bytes;
 	struct sim_faults faults;
 };
 
-#define SIM_NET_STATS(X)                                      \
-	X(sent, "frames sent")                                \
-	X(delivered, "frames delivered")                      \
-	X(lost, "frames lost")                                \
-	X(duplicated, "frames duplicated")                    \
-	X(reordered, "frames delayed past others")            \
-	X(corrupted, "frames with flipped bits")              \
-	X(marked, "frames with a congestion mark")            \
-	X(cut, "frames that met a port or path that is down") \
-	X(no_route, "frames to no port")                      \
+#define SIM_NET_STATS(X)                                           \
+	X(sent, "frames sent")                                     \
+	X(delivered, "frames delivered")                           \
+	X(lost, "frames lost")                                     \
+	X(duplicated, "frames duplicated")                         \
+	X(reordered, "frames delayed past others")                 \
+	X(corrupted, "frames with flipped bits")                   \
+	X(marked, "frames with a congestion mark")                 \
+	X(cut, "frames that met a port or path that is down")      \
+	X(no_route, "frames to no port")                           \
+	X(switch_full, "frames lost: the switch's queue was full") \
 	X(queue_full, "times a transmit queue was full")
 
 struct sim_net_stats {
@@ -90,11 +95,26 @@ void sim_net_hide_addresses(struct sim_net *net);
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
 
+/*
+ * Another switch in the place of the one that forwards by address: it gets
+ * every frame that reaches it, and sends what it likes. Then the way from it to
+ * a port loses and damages like the way to it. NULL: the usual one.
+ */
+typedef void (*sim_net_switch)(void *ctx, struct sim_port *from,
+			       const uint8_t *frame, size_t len_bytes);
+void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx);
+void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes);
+/* Ports in the order in which they were attached; NULL behind the last. */
+struct sim_port *sim_net_port(struct sim_net *net, unsigned index);
+const struct env_addr *sim_port_addr(const struct sim_port *port);
+
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    const struct sim_link *link, const struct sim_port_ops *ops,
 		    void *ctx, struct sim_port **out) MUST_CHECK;
 struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16]);
 
+/* Bytes of frames that it sent and got so far. */
+uint64_t sim_port_bytes(const struct sim_port *port);
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f);
 /* A port that is down neither sends nor receives. */
 void sim_port_set_down(struct sim_port *port, bool down);
