@@ -36,6 +36,9 @@ _aquifer() {
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == switch ]] &&
+			names+=" --name --port --program --fault --rack --for" &&
+			names+=" --resources --stats --tell"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&

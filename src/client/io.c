@@ -235,13 +235,14 @@ static int check_bounds(const struct job *j)
 }
 
 /* -ESTALE was refused before it had any effect. A lost connection leaves it
- * open whether the operation was done, which only reads and writes bear. */
+ * open whether the operation was done, which only reads bear: a write done
+ * again would undo what others wrote since. */
 static bool may_retry(const struct job *j, int err)
 {
 	if (err == -ESTALE)
 		return true;
 	return (err == -EHOSTDOWN || err == -ECANCELED) &&
-	       (j->kind == CLIENT_READ || j->kind == CLIENT_WRITE) &&
+	       j->kind == CLIENT_READ &&
 	       client_rack_now_ns(j->thread->rack) < j->deadline_ns;
 }
 

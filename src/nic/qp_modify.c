@@ -152,9 +152,7 @@ static uint16_t source_port(const struct nic_qp *qp)
 {
 	uint32_t h = (qp->qpn ^ qp->dest_qpn) * 2654435761u;
 
-	if (qp->nic->cfg.src_port)
-		return qp->nic->cfg.src_port;
-	return (uint16_t)(0xc000 | h >> 18);
+	return nic_src_port(qp->nic, qp->path, (uint16_t)(0xc000 | h >> 18));
 }
 
 /*
@@ -332,6 +330,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	copy_attr(qp, attr, mask);
 	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
 		watch_path(qp);
+	if (qp->type == IBV_QPT_RC && qp->path)
+		qp->flow = flow_number(&qp->nic->stamps, &qp->out);
 	enter(qp, next);
 	return 0;
 }

@@ -44,11 +44,24 @@ HOT static uint8_t *cable_tx_begin(struct env_path *path, size_t max_bytes)
 	return c->small_frame ? path->host->scratch + RING_HEADER_BYTES : frame;
 }
 
+/* Not looked at before its end: written in place. */
+HOT static uint8_t *cable_tx_begin_exact(struct env_path *path,
+					 size_t len_bytes)
+{
+	struct cable *c = cable_of(path);
+	uint8_t *frame = ring_reserve(&c->tx, len_bytes);
+
+	c->small_frame = false;
+	if (UNLIKELY(!frame && c->tx.broken))
+		doom(c);
+	return frame;
+}
+
 HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct cable *c = cable_of(path);
 
-	if (LIKELY(c->small_frame))
+	if (c->small_frame)
 		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
 	else
 		ring_publish(&c->tx, len_bytes);
@@ -118,6 +131,7 @@ static const struct env_direct *cable_direct_find(struct env_path *path,
 static const struct port_ops cable_port = {
 	.tx_begin = cable_tx_begin,
 	.tx_end = cable_tx_end,
+	.tx_begin_exact = cable_tx_begin_exact,
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
@@ -199,26 +213,17 @@ static int watch(struct os_host *h, struct cable *c)
 	return 0;
 }
 
-int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+int cable_connect(struct os_host *h, int sock, uint32_t slot,
+		  struct cable **out)
 {
-	struct cable *c = h->by_slot[slot];
+	struct cable *c;
 	bool same_user;
-	int sock, err;
+	int err;
 
-	if (!c) {
-		/* Maybe it called us already. */
-		cable_accept_all(h);
-		c = h->by_slot[slot];
-	}
-	if (c && !c->doomed) {
-		*out = c;
-		return 0;
-	}
-	if (h->polled_count == ARRAY_LEN(h->polled))
+	if (h->polled_count == ARRAY_LEN(h->polled)) {
+		close(sock);
 		return -EMFILE;
-	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
-	if (err)
-		return err;
+	}
 	err = cable_check_peer(sock, &same_user);
 	if (err) {
 		h->stats->refused_peer++;
@@ -238,11 +243,32 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 		return err;
 	}
 	c->slot = slot;
-	h->by_slot[slot] = c;
+	if (slot)
+		h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
 	h->stats->connects++;
 	*out = c;
 	return 0;
+}
+
+int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+{
+	struct cable *c = h->by_slot[slot];
+	int sock, err;
+
+	if (!c) {
+		/* Maybe it called us already. */
+		cable_accept_all(h);
+		c = h->by_slot[slot];
+	}
+	if (c && !c->doomed) {
+		*out = c;
+		return 0;
+	}
+	if (h->polled_count == ARRAY_LEN(h->polled))
+		return -EMFILE;
+	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	return err ? err : cable_connect(h, sock, slot, out);
 }
 
 /* The introduction came: the cable carries frames from here on. */

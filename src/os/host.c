@@ -14,6 +14,7 @@
 #include "raw.h"
 #include "slot.h"
 #include "udp.h"
+#include "uplink.h"
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -108,8 +109,6 @@ static int open_nic(struct os_host *h)
 		.gids = {h->gid_link, h->gid_ip},
 		.node_guid = host_guid(h->cfg.address),
 		.mtu = h->cfg.mtu,
-		/* The socket's own, which the ICRC covers. */
-		.src_port = WIRE_UDP_PORT,
 		.counters = h->cfg.nic_counters,
 		.bug = h->cfg.bug,
 	};
@@ -137,6 +136,8 @@ static int open_port(struct os_host *h)
 				      udp_payload_of_mtu(h->raw->mtu_bytes));
 		return err;
 	}
+	if (h->cfg.port == OS_PORT_SWITCH)
+		return uplink_open(h, &h->uplink);
 	if (h->cfg.port == OS_PORT_UDP ||
 	    (h->cfg.port == OS_PORT_AUTO && !is_loopback(h)))
 		err = host_udp_open(h);
@@ -192,6 +193,7 @@ static void host_free(struct os_host *h)
 	loop_destroy(h->loop);
 	udp_close(h->udp);
 	raw_close(h->raw);
+	uplink_close(h->uplink);
 	grant_table_release(h);
 	pcap_destroy(h->pcap);
 	if (h->listen_fd >= 0)
@@ -336,8 +338,11 @@ void host_forget(struct os_host *h)
 			unused->port = &void_port;
 	}
 	if (h->udp) {
-		for (struct udp_path *u = h->udp->paths; u; u = u->next)
+		for (struct udp_path *u = h->udp->paths; u; u = u->next) {
 			u->path.port = &void_port;
+			udp_lane_close(h->udp, &u->lane);
+		}
+		udp_steer_stop(h->udp);
 		close(h->udp->fd);
 		h->udp->fd = -1;
 		h->udp->tx.count = h->udp->tx.done = 0;
@@ -349,6 +354,8 @@ void host_forget(struct os_host *h)
 		close(h->raw->sink_fd);
 		h->raw->fd = h->raw->sink_fd = -1;
 	}
+	if (h->uplink)
+		h->uplink->path.port = &void_port;
 	pcap_destroy(h->pcap);
 	h->pcap = NULL;
 	h->polled_count = 0;

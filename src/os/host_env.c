@@ -11,6 +11,7 @@
 #include "pcap.h"
 #include "raw.h"
 #include "udp.h"
+#include "uplink.h"
 
 /* ---- frames in ---------------------------------------------------------- */
 
@@ -137,7 +138,7 @@ static bool is_own_address(const struct os_host *h, const struct env_addr *a)
 
 /* To another host, or, where cables are not wanted, to this one. */
 static int path_find_udp(struct os_host *h, const struct env_addr *dst,
-			 uint32_t slot, struct env_path **out)
+			 uint32_t qpn, struct env_path **out)
 {
 	/* Not reachable is like any network that loses everything: it was
 	 * said once, when the port could not be opened. */
@@ -145,7 +146,7 @@ static int path_find_udp(struct os_host *h, const struct env_addr *dst,
 		return raw_path_open(h->raw, dst->ip, out);
 	if (h->cfg.port == OS_PORT_CABLE || host_udp_open(h))
 		return 0;
-	return udp_path_open(h->udp, dst->ip, slot, out);
+	return udp_path_open(h->udp, dst->ip, qpn, out);
 }
 
 static int path_find(struct os_host *h, const struct env_addr *dst,
@@ -161,9 +162,13 @@ static int path_find(struct os_host *h, const struct env_addr *dst,
 		return 0;
 	if (own && slot == h->slot)
 		return loop_open(h, out);
+	if (h->uplink) {
+		*out = &h->uplink->path;
+		return 0;
+	}
 	if (!own || (h->cfg.port == OS_PORT_UDP &&
 		     memcmp(dst->ip, h->gid_ip.ip, 16) == 0))
-		return path_find_udp(h, dst, slot, out);
+		return path_find_udp(h, dst, qpn, out);
 	if (slot < OS_SLOT_FIRST || slot >= OS_SLOT_COUNT)
 		return 0;
 	err = cable_open(h, slot, &c);
@@ -207,6 +212,19 @@ HOT static uint8_t *env_host_tx_begin(struct env *env, struct env_path *path,
 	return frame;
 }
 
+HOT static uint8_t *env_host_tx_begin_exact(struct env *env,
+					    struct env_path *path,
+					    size_t len_bytes)
+{
+	uint8_t *frame;
+
+	if (UNLIKELY(!path->port->tx_begin_exact))
+		return env_host_tx_begin(env, path, len_bytes);
+	frame = path->port->tx_begin_exact(path, len_bytes);
+	host_of_env(env)->tx_frame = frame;
+	return frame;
+}
+
 HOT static void env_host_tx_end(struct env *env, struct env_path *path,
 				size_t len_bytes)
 {
@@ -243,6 +261,11 @@ static uint32_t env_host_path_window(struct env *env, struct env_path *path)
 	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
 }
 
+static uint16_t env_host_path_src_port(struct env *env, struct env_path *path)
+{
+	return path->port->src_port ? path->port->src_port(path) : 0;
+}
+
 static bool env_host_path_unread(struct env *env, struct env_path *path)
 {
 	return path->port->unread && path->port->unread(path);
@@ -274,8 +297,10 @@ const struct env_ops host_env_ops = {
 	.path_close = env_host_path_close,
 	.tx_begin = env_host_tx_begin,
 	.tx_end = env_host_tx_end,
+	.tx_begin_exact = env_host_tx_begin_exact,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
+	.path_src_port = env_host_path_src_port,
 	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,

@@ -255,10 +255,13 @@ static void test_refresh(void **state)
 	assert_int_equal(old, 77);
 	assert_int_equal(f->grants, 2);
 	assert_int_equal(aq_region_size(r), 16384);
-	/* The connection is lost: reads and writes go on, atomics do not. */
+	/* The connection is lost: reads go on. What changes memory does not,
+	 * because it may have been done. */
 	f->node[0].forgets_conns = true;
 	assert_int_equal(aq_read(r, 0, &old, 8), 0);
 	assert_int_equal(old, 78);
+	f->node[0].forgets_conns = true;
+	assert_int_equal(aq_write(r, 0, &v, 8), -EHOSTDOWN);
 	f->node[0].forgets_conns = true;
 	assert_int_equal(aq_faa(r, 0, 1, &old), -EHOSTDOWN);
 	assert_int_equal(aq_faa(r, 0, 1, &old), 0);
