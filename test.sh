@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds every variant and runs every suite, cheap
-# ones first. --full: longer fuzzing, 1,000 seeds, all guests, the benchmarks.
+# ones first. --full: longer fuzzing, 2,000 seeds, all guests, the benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tools/setup.sh
@@ -166,6 +166,14 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 	seeds=200
 	((full)) && seeds=1000
 	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
+	check "sim-udp" build/aquifer sim verbs --udp \
+		--seeds "$((seeds / 4 + full * 750))" || true
+	if ((full)); then
+		for fabric in edm cxl; do
+			check "sim-verbs-$fabric" build/aquifer sim verbs \
+				--fabric "$fabric" --seeds 500 || true
+		done
+	fi
 fi
 
 if check build-fuzz build_fuzz; then
@@ -192,5 +200,9 @@ if ((full)); then
 fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	check bench-verbs build/aquifer bench verbs || true
+fi
+# Reported, not judged: how fast the simulation runs is the machine's affair.
+if ((full)) && build/aquifer bench edm --help >/dev/null 2>&1; then
+	check bench-edm build/aquifer bench edm || true
 fi
 finish

@@ -29,6 +29,8 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == --fabric ]]; then
+		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
@@ -41,6 +43,8 @@ _aquifer() {
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"
+		[[ $command == engine ]] &&
+			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
@@ -50,6 +54,7 @@ _aquifer() {
 			names+=" --failure --hash --node --host-locks --word-locks" &&
 			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

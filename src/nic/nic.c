@@ -163,44 +163,59 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 
 /* ---- frames ------------------------------------------------------------- */
 
-HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
+static inline void tx_end(struct nic *nic, struct env_path *path, size_t len)
 {
-	struct nic *nic = qp->nic;
-	const struct wire_stamp *stamp = stamp_for(qp);
-	size_t len;
-
-	if (LIKELY(stamp != NULL)) {
-		len = wire_stamp_build(stamp, &qp->out, frame);
-	} else {
-		len = wire_build(&qp->out, frame);
-		stamp_learn_tx(qp);
-	}
 	count(nic, NIC_C_tx_frames);
 	nic->counters[NIC_C_tx_bytes] += len;
 	nic->env->ops->tx_end(nic->env, path, len);
 }
 
-HOT bool nic_send(struct nic_qp *qp)
+HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 {
-	struct nic *nic = qp->nic;
-	struct env *env = nic->env;
-	const struct wire_stamp *stamp = stamp_for(qp);
-	uint8_t *frame;
+	const struct wire_pkt *out = &qp->out;
+	const struct wire_stamp *stamp =
+		stamp_for(&qp->nic->stamps, qp->flow, out->opcode,
+			  out->solicited, out->payload_len);
+	size_t len;
 
-	if (UNLIKELY(!stamp || !env->ops->tx_begin_exact)) {
-		frame = env->ops->tx_begin(
-			env, qp->path, wire_frame_bound(qp->out.payload_len));
-		if (frame)
-			nic_tx(qp, qp->path, frame);
-		return frame != NULL;
+	if (LIKELY(stamp != NULL)) {
+		struct wire_vary v = wire_vary_of(out);
+
+		len = wire_stamp_build(stamp, &v, frame);
+	} else {
+		len = wire_build(out, frame);
+		stamp_learn_tx(qp);
 	}
-	frame = env->ops->tx_begin_exact(env, qp->path, stamp->frame_len);
+	tx_end(qp->nic, path, len);
+}
+
+bool nic_send(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame = env->ops->tx_begin(
+		env, qp->path, wire_frame_bound(qp->out.payload_len));
+
 	if (UNLIKELY(!frame))
 		return false;
-	(void)wire_stamp_build(stamp, &qp->out, frame);
-	count(nic, NIC_C_tx_frames);
-	nic->counters[NIC_C_tx_bytes] += stamp->frame_len;
-	env->ops->tx_end(env, qp->path, stamp->frame_len);
+	nic_tx(qp, qp->path, frame);
+	return true;
+}
+
+HOT bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+			  const struct wire_vary *v)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame;
+
+	if (LIKELY(env->ops->tx_begin_exact != NULL))
+		frame = env->ops->tx_begin_exact(env, qp->path,
+						 stamp->frame_len);
+	else
+		frame = env->ops->tx_begin(
+			env, qp->path, wire_frame_bound(stamp->payload_len));
+	if (UNLIKELY(!frame))
+		return false;
+	tx_end(qp->nic, qp->path, wire_stamp_build(stamp, v, frame));
 	return true;
 }
 
@@ -236,31 +251,51 @@ static bool pkey_matches(uint16_t a, uint16_t b)
 	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
 }
 
+/* Whether the packet comes from where the queue pair sends to, and can be for
+ * it at all: NIC_COUNTER_COUNT, or why it is dropped. */
+static enum nic_counter filter_sender(const struct nic_qp *qp,
+				      const struct wire_pkt *pkt)
+{
+	bool ud = qp->type == IBV_QPT_UD;
+
+	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
+		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
+		return NIC_C_drop_peer;
+	if (!pkey_matches(pkt->pkey, 0xffff))
+		return NIC_C_drop_pkey;
+	return NIC_COUNTER_COUNT;
+}
+
 /* Silent drops (IBA 9.6.1): NIC_COUNTER_COUNT when the packet is fine. */
-static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
-			       const struct wire_pkt *pkt)
+static inline enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
+				      const struct wire_pkt *pkt,
+				      struct rx_stamp *stamp)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
 	bool ud = qp->type == IBV_QPT_UD;
 
 	if (ud != (op->transport == WIRE_UD))
 		return NIC_C_drop_transport;
-	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD &&
+	if (UNLIKELY(qp->state != IBV_QPS_RTS) && qp->state != IBV_QPS_SQD &&
 	    (qp->state != IBV_QPS_RTR || (op->flags & WIRE_OP_RESPONSE)))
 		return NIC_C_drop_qp_state;
-	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
-		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
-		return NIC_C_drop_peer;
-	if (!pkey_matches(pkt->pkey, 0xffff))
-		return NIC_C_drop_pkey;
+	/* Queue pairs of one flow have one answer to it. */
+	if (!stamp || stamp->flow != qp->flow || !qp->flow) {
+		enum nic_counter drop = filter_sender(qp, pkt);
+
+		if (drop != NIC_COUNTER_COUNT)
+			return drop;
+		if (stamp)
+			stamp->flow = qp->flow;
+	}
 	if (guard_is_blocked(nic, pkt->src_ip,
 			     ud ? pkt->src_qpn : qp->dest_qpn))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
 }
 
-static void input(struct nic *nic, const struct wire_pkt *pkt,
-		  const uint8_t *frame)
+static inline void input(struct nic *nic, const struct wire_pkt *pkt,
+			 const uint8_t *frame, struct rx_stamp *stamp)
 {
 	struct nic_qp *qp;
 	enum nic_counter drop;
@@ -271,12 +306,12 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 						     : NIC_C_drop_dst_ip);
 		return;
 	}
-	drop = filter(nic, qp, pkt);
+	drop = filter(nic, qp, pkt, stamp);
 	if (UNLIKELY(drop != NIC_COUNTER_COUNT)) {
 		count(nic, drop);
 		return;
 	}
-	if (qp->type == IBV_QPT_UD) {
+	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
 			return;
@@ -287,6 +322,13 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 	} else {
 		responder_input(qp, pkt);
 	}
+}
+
+/* A packet that was parsed without a stamp. */
+static void input_parsed(struct nic *nic, const struct wire_pkt *pkt,
+			 const uint8_t *frame)
+{
+	input(nic, pkt, frame, NULL);
 }
 
 /* Test-only damage: takes a frame with a wrong checksum for a right one. */
@@ -310,7 +352,7 @@ static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
 	if (err)
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame);
+		input_parsed(nic, &pkt, frame);
 }
 
 static void input_unknown(struct nic *nic, const uint8_t *frame,
@@ -321,7 +363,7 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 
 	if (LIKELY(!err)) {
 		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
-		input(nic, &pkt, frame);
+		input_parsed(nic, &pkt, frame);
 	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
 		input_anyway(nic, frame, len_bytes);
 	} else {
@@ -331,13 +373,12 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 
 HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 {
-	const struct wire_pkt *pkt =
-		stamp_parse(&nic->stamps, frame, len_bytes);
+	struct rx_stamp *stamp = stamp_parse(&nic->stamps, frame, len_bytes);
 
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;
-	if (LIKELY(pkt != NULL))
-		input(nic, pkt, frame);
+	if (LIKELY(stamp != NULL))
+		input(nic, &stamp->pkt, frame, stamp);
 	else
 		input_unknown(nic, frame, len_bytes);
 }
@@ -355,7 +396,7 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	if (UNLIKELY(err))
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame);
+		input_parsed(nic, &pkt, frame);
 	return true;
 }
 
@@ -419,7 +460,7 @@ void nic_path_down(struct nic *nic, struct env_path *path)
 
 		/* With a timer, retries run out by themselves, which leaves
 		 * programs that both end at the same time in peace. */
-		if (!qp || qp->path != path || qp->attr.timeout)
+		if (!qp || qp->path != path || qp->timeout)
 			continue;
 		/* Without one, who waits for an answer would wait for ever; who
 		 * waits for nothing learns it with the next request. */

@@ -99,7 +99,7 @@ static bool send_due_nak(struct nic_qp *qp)
 
 	if (!send_nak(qp, rsp->nak_due, rsp->epsn))
 		return false;
-	if (qp->cc.on && rsp->nak_due == WIRE_NAK_PSN)
+	if (qp->lossy && rsp->nak_due == WIRE_NAK_PSN)
 		(void)send_nak(qp, rsp->nak_due, rsp->epsn);
 	rsp->nak_due = 0;
 	return true;
@@ -121,13 +121,40 @@ static uint8_t read_opcode(bool first, bool last)
 	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
 }
 
+static bool send_read_data(struct nic_qp *qp, const struct resp_res *res,
+			   const uint8_t *src, uint32_t len)
+{
+	struct wire_pkt *out = &qp->out;
+	uint8_t opcode =
+		read_opcode(res->restart, res->next_psn == res->last_psn);
+	const struct wire_stamp *stamp =
+		stamp_for(&qp->nic->stamps, qp->flow, opcode, false, len);
+
+	if (LIKELY(stamp && !qp->rsp.marked)) {
+		struct wire_vary v = {
+			.ecn_qpn = qp->dest_qpn,
+			.ack_psn = res->next_psn,
+			.syndrome_msn = (uint32_t)WIRE_ACK_UNLIMITED << 24 |
+					qp->rsp.msn,
+			.payload = src,
+		};
+
+		return nic_send_stamped(qp, stamp, &v);
+	}
+	out->opcode = opcode;
+	out->psn = res->next_psn;
+	out->syndrome = WIRE_ACK_UNLIMITED;
+	out->payload = src;
+	out->payload_len = len;
+	return send_answer(qp);
+}
+
 static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn);
 
 /* One packet of a READ response. Memory is read now, under a fresh check of
  * the key if any has changed: the region may be gone since the request came. */
 static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 {
-	struct wire_pkt *out = &qp->out;
 	uint32_t i = (res->next_psn - res->first_psn) & WIRE_PSN_MASK;
 	uint32_t offset = i * qp->mtu;
 	uint32_t len = u32_min(qp->mtu, res->length - offset);
@@ -153,12 +180,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
-	out->psn = res->next_psn;
-	out->syndrome = WIRE_ACK_UNLIMITED;
-	out->payload = src;
-	out->payload_len = len;
-	if (!send_answer(qp))
+	if (!send_read_data(qp, res, src, len))
 		return false;
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);
