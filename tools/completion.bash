@@ -24,8 +24,10 @@ _aquifer() {
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
 	elif [[ $command == bench && $previous == bench ]]; then
-		names=$("${COMP_WORDS[0]}" bench 2>/dev/null |
+		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
+	elif [[ $command == kv && $previous == kv ]]; then
+		names="create drop stat get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -50,6 +52,10 @@ _aquifer() {
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
+		[[ $command == kv ]] &&
+			names+=" --entry --row --extents --rows-per-lock --clients" &&
+			names+=" --failure --hash --node --host-locks --word-locks" &&
+			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
 			names+=" --quick --check --rounds --window --only" &&

@@ -11,7 +11,10 @@ expect 2 "$AQUIFER" bench offload --records 5
 expect 2 "$AQUIFER" bench offload --store 1
 expect 2 "$AQUIFER" bench offload surplus
 
-before=$(ls /tmp)
+folders() {
+	find /tmp -maxdepth 1 -name "aquifer-bench-*" -user "$(id -u)" | wc -l
+}
+before=$(folders)
 expect 0 "$AQUIFER" bench offload --quick --busy --json --dir "$TMP"
 cp "$TMP/out" "$TMP/json"
 json "$TMP/json" 'd["bench"] == "offload" and d["commit"] and
@@ -31,8 +34,7 @@ done
 # Nothing stays: no process, no file, no folder.
 sleep 0.5
 pgrep -f "$AQUIFER (memory|engine).*bench-" && fail "a process stayed"
-[[ $(ls /tmp | grep -c aquifer-bench || true) == \
-	$(grep -c aquifer-bench <<<"$before" || true) ]] ||
+[[ $(folders) == "$before" ]] ||
 	fail "a folder stayed"
 
 expect 0 "$AQUIFER" bench offload --quick --busy --only caller64
