@@ -162,7 +162,7 @@ static void test_idle_is_cheap(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		round_trip(b);
 	b->counters[OFFLOAD_C_PROBES] = 0;
-	for (unsigned i = 0; i < 1000; i++) { /* 100 ms */
+	for (unsigned i = 0; i < 10000; i++) { /* 1 s */
 		uint64_t next;
 
 		b->now_ns += 100000;
@@ -173,7 +173,8 @@ static void test_idle_is_cheap(void **state)
 		next = offload_engine_next_ns(b->engine);
 		assert_true(next > b->now_ns);
 	}
-	assert_true(b->counters[OFFLOAD_C_PROBES] <= 130);
+	assert_true(b->counters[OFFLOAD_C_PROBES] <= 160);
+	assert_true(b->counters[OFFLOAD_C_PROBES] >= 100);
 	bed_free(b);
 }
 
