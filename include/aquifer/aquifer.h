@@ -89,11 +89,18 @@ enum {
 	AQ_REGION_NODES_ALL = 65535, /* as many nodes as there are */
 };
 
+enum aq_region_create_flags {
+	/* The NIC's own memory: little, on one node, never mapped, and quick
+	 * at atomics. -ENOSPC when it is used up, -EOPNOTSUPP where the NIC
+	 * has none. It cannot be resized. */
+	AQ_REGION_DEVICE = 1u << 0,
+};
+
 /* Zero-initialise it; unset members have their default. */
 struct aq_region_options {
 	/* Memory nodes to spread the region over; 0: one. */
 	uint32_t nodes;
-	uint32_t reserved;
+	uint32_t flags; /* enum aq_region_create_flags */
 	/* Bytes that stay together on one node, a power of two from 4 KiB to
 	 * 1 GiB; 0: 64 KiB. Without meaning on one node. */
 	uint64_t stripe_bytes;
