@@ -126,6 +126,13 @@ uint64_t offload_engine_next_ns(const struct offload_engine *e)
 
 		if (!s || s->err)
 			continue;
+		if (s->state == SESSION_RUN && s->is_asking && !s->active &&
+		    s->next == s->fetched &&
+		    s->probe_gap_ns >= OFFLOAD_PROBE_IDLE_NS) {
+			/* Nobody is in a hurry for the answer. */
+			next = u64_min(next, e->now_ns + OFFLOAD_PROBE_IDLE_NS);
+			continue;
+		}
 		if (s->is_asking || s->state != SESSION_RUN || s->active ||
 		    s->ring_posted != s->ring_done || s->next < s->fetched)
 			return 0;

@@ -29,7 +29,9 @@ enum {
 	OFFLOAD_AHEAD_MAX = 128,
 	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not of applications that are quiet */
 	OFFLOAD_PROBE_BUSY_NS = 20000, /* while requests are under way */
-	OFFLOAD_PROBE_MAX_NS = 1000000,
+	OFFLOAD_PROBE_IDLE_NS = 200000,
+	OFFLOAD_PROBE_SLOW_NS = 1000000,
+	OFFLOAD_PROBE_MAX_NS = 10000000,
 };
 
 #endif

@@ -162,7 +162,11 @@ static void ask_later(struct offload_session *s)
 
 	engine_count(s->engine, OFFLOAD_C_PROBES_EMPTY, 1);
 	s->probe_ns = s->engine->now_ns + s->probe_gap_ns;
-	s->probe_gap_ns = u64_min(2 * s->probe_gap_ns, max_ns);
+	/* Quickly to what costs little, then slowly to next to nothing. */
+	s->probe_gap_ns += s->probe_gap_ns < OFFLOAD_PROBE_SLOW_NS
+				   ? s->probe_gap_ns
+				   : s->probe_gap_ns / 16;
+	s->probe_gap_ns = u64_min(s->probe_gap_ns, max_ns);
 }
 
 static int take_probe(struct offload_session *s)
