@@ -16,17 +16,6 @@ enum {
 	STATE_AT = offsetof(struct offload_preamble, state),
 };
 
-uint64_t offload_session_wr_id(const struct offload_session *s,
-			       enum wr_kind kind, unsigned node, uint32_t count)
-{
-	return (uint64_t)kind << 60 | (uint64_t)node << 56 |
-	       (uint64_t)s->index << 44 |
-	       (uint64_t)(s->generation & 0xfff) << 32 | count;
-}
-
-STATIC_ASSERT(OFFLOAD_SESSIONS_MAX <= 1 << 12, "12 bits of a wr_id");
-STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
-
 /* ---- towards the application -------------------------------------------- */
 
 uint32_t offload_session_ring_room(const struct offload_session *s)
