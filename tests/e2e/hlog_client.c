@@ -105,32 +105,47 @@ static void load(struct rig *r, uint64_t count)
 			put(r, k, version);
 }
 
+/* Answers whether the value is newer than what was synced. */
+static bool check_value(const void *bytes, uint64_t key)
+{
+	uint64_t value[VALUE / 8], want[VALUE / 8];
+
+	memcpy(value, bytes, sizeof(value));
+	make_value(want, key, value[0]);
+	if (value[0] >= 1 && memcmp(value, want, VALUE) == 0)
+		return value[0] > 1;
+	fprintf(stderr, "key %llu is damaged\n", (unsigned long long)key);
+	exit(1);
+}
+
 static void check(struct rig *r, uint64_t count)
 {
-	uint64_t newer = 0;
+	uint64_t newer = 0, key = 0, ended = 0;
 
-	for (uint64_t k = 0; k < count; k++) {
-		uint64_t value[VALUE / 8], want[VALUE / 8];
+	while (ended < count) {
+		struct hlog_done d[16];
+		uint64_t value[VALUE / 8];
 		uint32_t len = sizeof(value);
-		struct hlog_done d;
-		int rc = hlog_read(r->session, k, value, &len, 0);
+		int rc = -EAGAIN;
 
-		if (rc == -EINPROGRESS) {
-			while ((rc = hlog_poll(r->session, &d, 1)) == 0)
-				;
-			must(rc, "poll");
-			must(d.err, "read");
-			memcpy(value, d.value, sizeof(value));
-		} else {
-			must(rc, "read");
+		if (key < count)
+			rc = hlog_read(r->session, key, value, &len, 0);
+		if (rc == 0) {
+			newer += check_value(value, key);
+			ended++;
 		}
-		make_value(want, k, value[0]);
-		if (value[0] < 1 || memcmp(value, want, VALUE) != 0) {
-			fprintf(stderr, "key %llu is damaged\n",
-				(unsigned long long)k);
-			exit(1);
+		if (rc != -EAGAIN) {
+			must(rc == -EINPROGRESS ? 0 : rc, "read");
+			key++;
+			continue;
 		}
-		newer += value[0] > 1;
+		rc = hlog_poll(r->session, d, 16);
+		must(rc, "poll");
+		for (int i = 0; i < rc; i++) {
+			must(d[i].err, "far read");
+			newer += check_value(d[i].value, d[i].key);
+			ended++;
+		}
 	}
 	printf("sound %llu newer %llu\n", (unsigned long long)count,
 	       (unsigned long long)newer);
