@@ -131,7 +131,7 @@ tsan_wrapper() {
 # The threaded rooms, without what TSan cannot run.
 tsan_names() {
 	meson test -C build-tsan --list --suite base --suite os --suite nic \
-		--suite verbs --suite client 2>/dev/null | sed -n 's,.* / ,,p' |
+		--suite verbs --suite client --suite hlog 2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
 }
 

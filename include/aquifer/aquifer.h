@@ -35,7 +35,7 @@
  * Blocking: every function that talks to a node returns within the rack's
  * deadline (5 s, see aq_rack_set_deadline). The library starts two threads:
  * the NIC's and one that keeps the rack's connections alive; both block all
- * signals.
+ * signals. Asynchronous operations need no other.
  *
  * Units: sizes, offsets and lengths are bytes.
  */
@@ -183,6 +183,151 @@ AQ_API int aq_cas(struct aq_region *region, uint64_t offset, uint64_t expected,
 		  uint64_t desired, uint64_t *old);
 AQ_API int aq_faa(struct aq_region *region, uint64_t offset, uint64_t add,
 		  uint64_t *old);
+
+/* ---- asynchronous operations -------------------------------------------- */
+
+/*
+ * Reads and writes that cost the caller a few local stores: the request goes to
+ * rings in this process's memory, an engine elsewhere in the rack finds it
+ * there, moves the data and writes its progress back. Issuing and polling make
+ * no system call and take no lock.
+ *
+ *	struct aq_async *a;
+ *	struct aq_poll *poll;
+ *	struct aq_response done[16];
+ *	int64_t id;
+ *
+ *	aq_async_open(rack, NULL, &a);
+ *	int r = aq_async_add(a, region);
+ *	aq_poll_create(a, &poll);
+ *	id = aq_async_read(a, (uint32_t)r, 4096, buf, 64);
+ *	aq_poll_add(poll, id);
+ *	...
+ *	int n = aq_poll_wait(poll, done, 16, 1000000);
+ *
+ * Order: requests of one kind (reads, writes) of one context are executed and
+ * completed in the order they were issued; a read and a write that overlap are,
+ * too. A completed write is seen by every later read of anybody. Of transfers
+ * that are larger than 8 aligned bytes, others may see a part.
+ *
+ * Threads: a context and its poll groups belong to one thread at a time.
+ *
+ * Engine: when it is lost, requests stay where they are, and whichever engine
+ * comes next goes on; none is executed twice. While there is none for half a
+ * second, new requests and waiting calls return -EHOSTDOWN. A memory node that
+ * is lost fails its requests with -EHOSTDOWN: a write that failed may have been
+ * done.
+ */
+struct aq_async;
+struct aq_poll;
+
+enum {
+	AQ_ASYNC_REQUESTS_MAX = 65536,
+	AQ_ASYNC_REGIONS_MAX = 64,	/* of one context */
+	AQ_ASYNC_BYTES_MAX = 256 << 20, /* of one data ring */
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct aq_async_options {
+	/* Requests under way at most, a power of two, 16 to
+	 * AQ_ASYNC_REQUESTS_MAX; 0: 1024. */
+	uint32_t requests;
+	/* Completions that the engine may collect before it tells, 1: none; 0:
+	 * as the engine likes. It never waits when nothing else is under way,
+	 * nor longer than flush_us (0: as the engine likes). */
+	uint32_t batch;
+	uint32_t flush_us;
+	uint32_t reserved;
+	/* Data of reads and writes under way, powers of two from 4 KiB to
+	 * AQ_ASYNC_BYTES_MAX; 0: 1 MiB. One request has half of it at most. */
+	uint64_t read_bytes;
+	uint64_t write_bytes;
+	/* The engine's name; NULL: whichever answers. */
+	const char *engine;
+	uint64_t reserved_more[4];
+};
+
+/* Makes the rings and attaches to an engine. -ENOENT: the rack has none;
+ * -EHOSTDOWN: none answers. `options` may be NULL. */
+AQ_API int aq_async_open(struct aq_rack *rack,
+			 const struct aq_async_options *options,
+			 struct aq_async **async);
+/* Requests that are under way are forgotten; writes may have been done. Before
+ * the rack; regions may be closed before or after. NULL is allowed. */
+AQ_API void aq_async_close(struct aq_async *async);
+
+/* Lets this context use the region. Returns its number here, 0 or more, or
+ * -errno. The region handle may be closed once it is no longer needed; the
+ * number stays valid until the context is closed. */
+AQ_API int aq_async_add(struct aq_async *async, struct aq_region *region);
+
+/*
+ * A request id, 0 or more, or -errno:
+ *	-EAGAIN		a ring is full; poll, then try again
+ *	-EMSGSIZE	more than half of the data ring, or nothing at all
+ *	-ERANGE		outside the region
+ *	-EBADF		no such region number
+ *	-EACCES		a write to a region that was opened read-only
+ *	-ESTALE		the region is gone
+ *	-EHOSTDOWN	there is no engine
+ * For these aq_last_error() stays as it was; aq_strerror() has words.
+ *
+ * A read's destination is filled by the polling call that reports it (or finds
+ * it done), never before and never after. A write's source is copied at once.
+ */
+AQ_API int64_t aq_async_read(struct aq_async *async, uint32_t region,
+			     uint64_t offset, void *dest, size_t len_bytes);
+AQ_API int64_t aq_async_write(struct aq_async *async, uint32_t region,
+			      uint64_t offset, const void *src,
+			      size_t len_bytes);
+
+/* What an id says: bit 62 is 1 for a write, bits 48 to 61 are the region's
+ * number, the rest counts the requests of that kind from 1 on. */
+static inline int aq_id_is_write(int64_t id)
+{
+	return (int)(id >> 62 & 1);
+}
+
+static inline uint32_t aq_id_region(int64_t id)
+{
+	return (uint32_t)(id >> 48 & 0x3fff);
+}
+
+static inline uint64_t aq_id_sequence(int64_t id)
+{
+	return (uint64_t)id & 0xffffffffffffull;
+}
+
+/* Looks at the rings once. 1: done, 0: under way, or the error that the request
+ * ended with; -EINVAL: never issued. An error is remembered while fewer than
+ * `requests` of its kind were issued after it. */
+AQ_API int aq_async_done(struct aq_async *async, int64_t id);
+
+/* Requests that are under way. */
+AQ_API uint32_t aq_async_pending(const struct aq_async *async);
+
+struct aq_response {
+	int64_t id;
+	int32_t err; /* 0 or -errno */
+	uint32_t reserved;
+};
+
+/* A notification group of one context, which it must not outlive. */
+AQ_API int aq_poll_create(struct aq_async *async, struct aq_poll **poll);
+AQ_API void aq_poll_destroy(struct aq_poll *poll);
+/* An id that was never issued: -EINVAL; twice the same: -EEXIST; more than the
+ * context has requests: -ENOSPC. A request may be in several groups. */
+AQ_API int aq_poll_add(struct aq_poll *poll, int64_t id);
+AQ_API int aq_poll_remove(struct aq_poll *poll, int64_t id); /* -ENOENT */
+
+/*
+ * Waits until max_count requests of the group are complete, or all that are in
+ * it, or the time is over; 0 only looks. Returns how many, which leave the
+ * group; reads and writes each in the order of their issue. -EHOSTDOWN: there
+ * is no engine and nothing is complete; what is under way stays so.
+ */
+AQ_API int aq_poll_wait(struct aq_poll *poll, struct aq_response *responses,
+			unsigned max_count, uint32_t timeout_us);
 
 /* ---- names in far memory ------------------------------------------------ */
 

@@ -79,6 +79,10 @@ struct env_ops {
 	 * its window. NULL: no path loses anything. */
 	uint32_t (*path_window_bytes)(struct env *env, struct env_path *path);
 
+	/* The UDP source port that frames on the path must have, where the env
+	 * cannot choose; 0, or NULL for all paths: any, one per flow. */
+	uint16_t (*path_src_port)(struct env *env, struct env_path *path);
+
 	/*
 	 * Frames that were sent on this path have not been looked at by the
 	 * peer yet: it is slow, not deaf. NULL where nobody can tell.

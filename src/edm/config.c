@@ -106,6 +106,13 @@ const char *edm_discipline_name(enum edm_discipline d)
 	return name[d];
 }
 
+const char *edm_policy_name(enum edm_policy p)
+{
+	static const char *const name[] = {"fcfs", "srpt", "pair"};
+
+	return name[p];
+}
+
 const char *edm_sizes_name(enum edm_sizes s)
 {
 	static const char *const name[] = {"fixed",    "hadoop",   "spark",

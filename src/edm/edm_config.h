@@ -116,6 +116,7 @@ int edm_config_check(const struct edm_config *c) MUST_CHECK;
 
 const char *edm_proto_name(enum edm_proto p);
 const char *edm_discipline_name(enum edm_discipline d);
+const char *edm_policy_name(enum edm_policy p);
 const char *edm_sizes_name(enum edm_sizes s);
 const char *edm_pattern_name(enum edm_pattern p);
 

@@ -36,7 +36,8 @@ enum edm_discipline {
 
 enum edm_policy {
 	EDM_FCFS,
-	EDM_SRPT,
+	EDM_SRPT, /* fewest bytes left of a lane's first message */
+	EDM_PAIR, /* what waits behind it counts, too: sched_key.c */
 };
 
 struct edm_grant {
@@ -62,7 +63,7 @@ struct edm_sched_config {
 	uint32_t slot_blocks;	 /* EDM_SLOT */
 	uint32_t pim_iterations; /* EDM_PIM: of one round */
 	uint64_t pim_iteration_ps;
-	uint64_t age_cap_ps; /* SRPT: older than this goes first; 0: never */
+	uint64_t age_cap_ps; /* not FCFS: older goes first; 0: never */
 
 	/* Upcalls. `wake` asks for edm_sched_wake(token) at that time. */
 	void (*grant)(void *owner, const struct edm_grant *g);

@@ -55,25 +55,28 @@ static const struct variant {
 	uint32_t channels;
 	bool voq;
 	bool apps_only;
+	bool pair; /* EDM_PAIR in place of SRPT */
 } variant[] = {
-	{"edm literal", EDM_PROTO_EDM, EDM_ASYNC, 1, false, false},
-	{"edm reserve", EDM_PROTO_EDM, EDM_RESERVE, 1, false, true},
-	{"edm reserve/proc", EDM_PROTO_EDM, EDM_RESERVE, 16, false, true},
-	{"edm slot", EDM_PROTO_EDM, EDM_SLOT, 1, false, false},
-	{"edm pim", EDM_PROTO_EDM, EDM_PIM, 1, false, false},
-	{"ird", EDM_PROTO_IRD, EDM_ASYNC, 1, false, false},
-	{"pfabric", EDM_PROTO_PFABRIC, EDM_ASYNC, 1, false, false},
-	{"pfc+dcqcn", EDM_PROTO_PFC, EDM_ASYNC, 1, false, false},
-	{"dctcp", EDM_PROTO_DCTCP, EDM_ASYNC, 1, false, false},
-	{"cxl", EDM_PROTO_CXL, EDM_ASYNC, 1, false, false},
-	{"cxl voq", EDM_PROTO_CXL, EDM_ASYNC, 1, true, false},
-	{"fastpass", EDM_PROTO_FASTPASS, EDM_ASYNC, 1, false, false},
+	{"edm literal", EDM_PROTO_EDM, EDM_ASYNC, 1, false, false, false},
+	{"edm reserve", EDM_PROTO_EDM, EDM_RESERVE, 1, false, true, false},
+	{"edm reserve pair", EDM_PROTO_EDM, EDM_RESERVE, 1, false, true, true},
+	{"edm reserve/proc", EDM_PROTO_EDM, EDM_RESERVE, 16, false, true,
+	 false},
+	{"edm slot", EDM_PROTO_EDM, EDM_SLOT, 1, false, false, false},
+	{"edm pim", EDM_PROTO_EDM, EDM_PIM, 1, false, false, false},
+	{"ird", EDM_PROTO_IRD, EDM_ASYNC, 1, false, false, false},
+	{"pfabric", EDM_PROTO_PFABRIC, EDM_ASYNC, 1, false, false, false},
+	{"pfc+dcqcn", EDM_PROTO_PFC, EDM_ASYNC, 1, false, false, false},
+	{"dctcp", EDM_PROTO_DCTCP, EDM_ASYNC, 1, false, false, false},
+	{"cxl", EDM_PROTO_CXL, EDM_ASYNC, 1, false, false, false},
+	{"cxl voq", EDM_PROTO_CXL, EDM_ASYNC, 1, true, false, false},
+	{"fastpass", EDM_PROTO_FASTPASS, EDM_ASYNC, 1, false, false, false},
 };
 
 static const char *const head[] = {
-	"workload",  "load",   "fabric", "mean_ns", "p99_ns",
-	"own",	     "own_ci", "common", "golden",  "unfinished",
-	"in_flight", "queue",  NULL};
+	"workload",   "load",	   "fabric", "mean_ns",	  "p99_ns",
+	"own",	      "own_ci",	   "common", "common_ci", "golden",
+	"unfinished", "in_flight", "queue",  NULL};
 
 static size_t variant_add(struct edm_jobs *j, const struct edm_config *base,
 			  const struct variant *v)
@@ -84,6 +87,8 @@ static size_t variant_add(struct edm_jobs *j, const struct edm_config *base,
 	c.discipline = v->discipline;
 	c.channels = v->channels;
 	c.cxl_voq = v->voq;
+	if (v->pair)
+		c.policy = EDM_PAIR;
 	return edm_jobs_add(j, &c);
 }
 
@@ -101,6 +106,7 @@ static void row_add(struct edm_table *t, const char *workload,
 	edm_table_number(t, p->own, 3);
 	edm_table_number(t, job->own_ci, job->seeds > 1 ? 3 : -1);
 	edm_table_number(t, p->common, 3);
+	edm_table_number(t, job->common_ci, job->seeds > 1 ? 3 : -1);
 	edm_table_number(t, golden, 2);
 	edm_table_number(t, (double)(p->measured - p->completed), 0);
 	edm_table_number(t, (double)p->in_flight_max, 0);
@@ -272,7 +278,7 @@ int edm_figure_8b(const struct edm_figure_options *o)
 		edm_table_init(&t, "figure8b",
 			       "Figure 8b: applications at load 0.4, half "
 			       "reads, SRPT. /proc: order per process (16 of a "
-			       "node) instead of per node pair",
+			       "node), else per node pair",
 			       head);
 		for (size_t i = 0; i < j.count; i++) {
 			size_t a = i / ARRAY_LEN(variant);

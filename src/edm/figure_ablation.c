@@ -45,18 +45,18 @@ static void add_number(struct ablation *a, const struct edm_config *c,
 static void disciplines(struct ablation *a, const struct edm_config *base)
 {
 	for (int d = EDM_ASYNC; d <= EDM_PIM; d++) {
-		for (int p = EDM_FCFS; p <= EDM_SRPT; p++) {
+		for (int p = EDM_FCFS; p <= EDM_PAIR; p++) {
 			struct edm_config c = *base;
 			char text[24];
 
 			/* Without differences in size the policies are one. */
-			if (c.sizes == EDM_SIZES_FIXED && p == EDM_SRPT)
+			if (c.sizes == EDM_SIZES_FIXED && p != EDM_FCFS)
 				continue;
 			c.discipline = (enum edm_discipline)d;
 			c.policy = (enum edm_policy)p;
 			snprintf(text, sizeof(text), "%s %s",
 				 edm_discipline_name(c.discipline),
-				 p == EDM_FCFS ? "fcfs" : "srpt");
+				 edm_policy_name(c.policy));
 			add(a, &c, "discipline", text);
 		}
 	}
@@ -117,7 +117,7 @@ static void others(struct ablation *a, const struct edm_config *base)
 	c = *base;
 	c.ip_load_ppm = 900000;
 	add(a, &c, "IP load beside", "0.9");
-	if (base->policy != EDM_SRPT)
+	if (base->policy == EDM_FCFS)
 		return;
 	c = *base;
 	c.age_cap_ps = 100 * EDM_US;

@@ -194,7 +194,11 @@ static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 		m->nulls += p[k].nulls;
 		m->events += p[k].events;
 		m->wall_s += p[k].wall_s;
+		m->arrivals += p[k].arrivals;
+		m->grants += p[k].grants;
 		m->drops += p[k].drops;
+		m->marks += p[k].marks;
+		m->pauses += p[k].pauses;
 		m->timeouts += p[k].timeouts;
 		m->duplicates += p[k].duplicates;
 		m->egress_blocks_max =

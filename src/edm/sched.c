@@ -17,7 +17,6 @@
 enum {
 	ENTRIES_FIRST = 1024,
 	ELASTIC_BLOCKS = 4, /* the transmitter's back-pressure path */
-	SRPT_SHIFT = 40,    /* bits of the key that keep the order of arrival */
 };
 
 static int config_check(const struct edm_sched_config *c)
@@ -165,15 +164,6 @@ static void entry_put(struct edm_sched *s, uint32_t e)
 	s->backlog--;
 }
 
-static uint64_t key_of(const struct edm_sched *s, const struct sched_entry *e)
-{
-	uint64_t order = e->order & ((UINT64_C(1) << SRPT_SHIFT) - 1);
-
-	if (s->c.policy == EDM_FCFS || e->aged)
-		return order;
-	return (uint64_t)e->left_bytes << SRPT_SHIFT | order;
-}
-
 uint32_t sched_top(struct sched_port *p)
 {
 	uint32_t best = 0;
@@ -242,7 +232,7 @@ static void pair_show(struct edm_sched *s, uint32_t src, uint32_t dst,
 		      uint32_t lane)
 {
 	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
-	uint64_t key = key_of(s, &s->entry[pair->head]);
+	uint64_t key = sched_key(s, pair->head);
 
 	rival_add(s, SCHED_SRC, src, dst, lane, key);
 	rival_add(s, SCHED_DST, dst, src, lane, key);
@@ -252,7 +242,7 @@ static void pair_key_changed(struct edm_sched *s, uint32_t src, uint32_t dst,
 			     uint32_t lane)
 {
 	struct sched_pair *pair = sched_pair_of(s, src, dst, lane);
-	uint64_t key = key_of(s, &s->entry[pair->head]);
+	uint64_t key = sched_key(s, pair->head);
 
 	s->epoch++;
 	rival_key_set(&s->port[SCHED_SRC][src], pair->place[SCHED_SRC], key);
@@ -426,6 +416,15 @@ void sched_grant(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 		s->c.wake(s->c.owner, dst_ps, src << 16 | dst);
 }
 
+/* Somebody new waits behind the first message of this lane, which may be the
+ * wanted one now: who was kept waiting for another is asked again. */
+static void lane_pressed(struct edm_sched *s, uint64_t now_ps, uint32_t src,
+			 uint32_t dst, uint32_t lane)
+{
+	pair_key_changed(s, src, dst, lane);
+	sched_match_arrival(s, now_ps, src, dst, lane);
+}
+
 int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 		     const struct edm_demand *d)
 {
@@ -446,6 +445,7 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 		.at_ps = now_ps,
 		.handle = d->handle,
 		.left_bytes = d->bytes,
+		.size_bytes = d->bytes,
 		.first_extra_bytes = (uint16_t)d->first_extra_bytes,
 		.first_down_blocks = (uint8_t)d->control_down_blocks,
 		.live = true,
@@ -456,13 +456,15 @@ int edm_sched_notify(struct edm_sched *s, uint64_t now_ps,
 	s->stats.depth_max = u64_max(s->stats.depth_max, s->depth[d->dst]);
 	pair->count++;
 	control_charge(s, SCHED_SRC, d->control_port, d->control_up_blocks);
-	if (s->c.age_cap_ps && s->c.policy == EDM_SRPT) {
+	if (s->c.age_cap_ps && s->c.policy != EDM_FCFS) {
 		age_push(s, e);
 		age_apply(s, now_ps);
 	}
 	if (pair->tail) {
 		s->entry[pair->tail].next = e;
 		pair->tail = e;
+		if (s->c.policy == EDM_PAIR)
+			lane_pressed(s, now_ps, d->src, d->dst, d->lane);
 		return 0;
 	}
 	pair->head = pair->tail = e;
@@ -483,7 +485,7 @@ void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token)
 {
 	uint32_t src = token >> 16, dst = token & 0xffff;
 
-	if (s->c.age_cap_ps && s->c.policy == EDM_SRPT)
+	if (s->c.age_cap_ps && s->c.policy != EDM_FCFS)
 		age_apply(s, now_ps);
 	if (token == SCHED_TOKEN_TICK) {
 		sched_match_tick(s, now_ps);
@@ -503,6 +505,8 @@ int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 			continue;
 		if (d->bytes > s->entry[e].left_bytes) {
 			s->entry[e].left_bytes = d->bytes;
+			s->entry[e].size_bytes =
+				u32_max(s->entry[e].size_bytes, d->bytes);
 			if (e == pair->head)
 				pair_key_changed(s, d->src, d->dst, d->lane);
 		}

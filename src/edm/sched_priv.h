@@ -21,6 +21,7 @@ struct sched_entry {
 	uint64_t at_ps;
 	uint32_t handle;
 	uint32_t left_bytes;
+	uint32_t size_bytes; /* most that were left, ever */
 	uint32_t next;
 	uint16_t first_extra_bytes;
 	uint8_t first_down_blocks;
@@ -114,6 +115,8 @@ static inline bool sched_free(const struct edm_sched *s, int side,
 	return s->port[side][port].free_ps <= now_ps;
 }
 
+/* The key of a lane by its first entry. */
+uint64_t sched_key(const struct edm_sched *s, uint32_t head);
 /* The place of the smallest key; the list must not be empty. */
 uint32_t sched_top(struct sched_port *p);
 uint32_t sched_chunk_blocks(const struct edm_sched *s, uint32_t src,

@@ -142,8 +142,6 @@ struct nic_config {
 	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
 	uint64_t node_guid;
 	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
-	/* Of every packet, where the env cannot choose; 0: one per flow. */
-	uint16_t src_port;
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	enum nic_bug bug;
 };

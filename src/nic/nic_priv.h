@@ -502,6 +502,18 @@ static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 enum ibv_mtu nic_active_mtu(const struct nic *nic);
 
 /* Everything for now was handed to the env: it should leave. */
+/* The source port for a path: `any` where the env does not care. */
+static inline uint16_t nic_src_port(const struct nic *nic,
+				    struct env_path *path, uint16_t any)
+{
+	const struct env_ops *ops = nic->env->ops;
+	uint16_t port = path && ops->path_src_port
+				? ops->path_src_port(nic->env, path)
+				: 0;
+
+	return port ? port : any;
+}
+
 static inline void nic_tx_flush(struct nic *nic, bool more)
 {
 	if (nic->env->ops->tx_flush)

@@ -152,9 +152,7 @@ static uint16_t source_port(const struct nic_qp *qp)
 {
 	uint32_t h = (qp->qpn ^ qp->dest_qpn) * 2654435761u;
 
-	if (qp->nic->cfg.src_port)
-		return qp->nic->cfg.src_port;
-	return (uint16_t)(0xc000 | h >> 18);
+	return nic_src_port(qp->nic, qp->path, (uint16_t)(0xc000 | h >> 18));
 }
 
 /*

@@ -172,9 +172,8 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 						     : WIRE_UD_SEND_ONLY,
 		.tos = ah->tos,
 		.ttl = ah->ttl,
-		.src_port = nic->cfg.src_port
-				    ? nic->cfg.src_port
-				    : (uint16_t)(0xc000 | (qp->qpn & 0x3fff)),
+		.src_port = nic_src_port(
+			nic, path, (uint16_t)(0xc000 | (qp->qpn & 0x3fff))),
 		.mig_req = true,
 		.solicited = op->flags & WQE_CTRL_SOLICITED,
 		.pkey = 0xffff,

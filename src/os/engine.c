@@ -40,6 +40,9 @@ enum {
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
 	IDLES_PER_NUDGE = 64,
 	NET_IDLES_PER_YIELD = 8,
+	/* Looks at a socket after traffic before the first yield, some 10 us:
+	 * an answer that comes meanwhile must not wait for a yield. */
+	NET_IDLES_FREE = 32,
 };
 
 #define EAGER_NS       1000000000ull
@@ -398,6 +401,15 @@ static void ask_for_short_slice(void)
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* A yield costs twice as much as a look at a socket: not while a datagram is
+ * expected, and rarely later. */
+static bool wants_yield(const struct os_host *h, uint32_t idle)
+{
+	if (!atomic_load_explicit(&h->has_net, memory_order_relaxed))
+		return true;
+	return idle > NET_IDLES_FREE && idle % NET_IDLES_PER_YIELD == 0;
+}
+
 static void *engine_main(void *arg)
 {
 	struct os_host *h = arg;
@@ -428,11 +440,7 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		/* A yield costs as much as a look at a socket: rarely, while
-		 * datagrams are expected. */
-		if (!crowded &&
-		    (!atomic_load_explicit(&h->has_net, memory_order_relaxed) ||
-		     idle % NET_IDLES_PER_YIELD == 0))
+		if (!crowded && wants_yield(h, idle))
 			give_way(e, &h->clock, now_ns);
 	}
 	return NULL;

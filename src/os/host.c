@@ -108,8 +108,6 @@ static int open_nic(struct os_host *h)
 		.gids = {h->gid_link, h->gid_ip},
 		.node_guid = host_guid(h->cfg.address),
 		.mtu = h->cfg.mtu,
-		/* The socket's own, which the ICRC covers. */
-		.src_port = WIRE_UDP_PORT,
 		.counters = h->cfg.nic_counters,
 		.bug = h->cfg.bug,
 	};
@@ -336,8 +334,10 @@ void host_forget(struct os_host *h)
 			unused->port = &void_port;
 	}
 	if (h->udp) {
-		for (struct udp_path *u = h->udp->paths; u; u = u->next)
+		for (struct udp_path *u = h->udp->paths; u; u = u->next) {
 			u->path.port = &void_port;
+			udp_lane_close(h->udp, &u->lane);
+		}
 		close(h->udp->fd);
 		h->udp->fd = -1;
 		h->udp->tx.count = h->udp->tx.done = 0;

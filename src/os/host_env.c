@@ -137,7 +137,7 @@ static bool is_own_address(const struct os_host *h, const struct env_addr *a)
 
 /* To another host, or, where cables are not wanted, to this one. */
 static int path_find_udp(struct os_host *h, const struct env_addr *dst,
-			 uint32_t slot, struct env_path **out)
+			 uint32_t qpn, struct env_path **out)
 {
 	/* Not reachable is like any network that loses everything: it was
 	 * said once, when the port could not be opened. */
@@ -145,7 +145,7 @@ static int path_find_udp(struct os_host *h, const struct env_addr *dst,
 		return raw_path_open(h->raw, dst->ip, out);
 	if (h->cfg.port == OS_PORT_CABLE || host_udp_open(h))
 		return 0;
-	return udp_path_open(h->udp, dst->ip, slot, out);
+	return udp_path_open(h->udp, dst->ip, qpn, out);
 }
 
 static int path_find(struct os_host *h, const struct env_addr *dst,
@@ -163,7 +163,7 @@ static int path_find(struct os_host *h, const struct env_addr *dst,
 		return loop_open(h, out);
 	if (!own || (h->cfg.port == OS_PORT_UDP &&
 		     memcmp(dst->ip, h->gid_ip.ip, 16) == 0))
-		return path_find_udp(h, dst, slot, out);
+		return path_find_udp(h, dst, qpn, out);
 	if (slot < OS_SLOT_FIRST || slot >= OS_SLOT_COUNT)
 		return 0;
 	err = cable_open(h, slot, &c);
@@ -243,6 +243,11 @@ static uint32_t env_host_path_window(struct env *env, struct env_path *path)
 	return path->port->window_bytes ? path->port->window_bytes(path) : 0;
 }
 
+static uint16_t env_host_path_src_port(struct env *env, struct env_path *path)
+{
+	return path->port->src_port ? path->port->src_port(path) : 0;
+}
+
 static bool env_host_path_unread(struct env *env, struct env_path *path)
 {
 	return path->port->unread && path->port->unread(path);
@@ -276,6 +281,7 @@ const struct env_ops host_env_ops = {
 	.tx_end = env_host_tx_end,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
+	.path_src_port = env_host_path_src_port,
 	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,

@@ -33,6 +33,8 @@ struct udp_port;
 struct port_ops {
 	/* See env.h; NULL: nothing is lost. */
 	uint32_t (*window_bytes)(struct env_path *path);
+	/* See env.h; NULL: any will do. */
+	uint16_t (*src_port)(struct env_path *path);
 	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
 	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
 	/* Hands up to `budget` received frames to host_input. */

@@ -23,7 +23,13 @@ static void path_unused(struct env_path *path)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	udp_lane_close(u, &p->lane);
 	free(p);
+}
+
+static uint16_t path_src_port(struct env_path *path)
+{
+	return container_of(path, struct udp_path, path)->lane.port;
 }
 
 static uint32_t path_window(struct env_path *path)
@@ -33,6 +39,7 @@ static uint32_t path_window(struct env_path *path)
 
 static const struct port_ops path_port = {
 	.window_bytes = path_window,
+	.src_port = path_src_port,
 	.tx_begin = udp_tx_begin,
 	.tx_end = udp_tx_end,
 	.unused = path_unused,
@@ -51,10 +58,41 @@ static void learn_mtu(struct udp_port *u, const struct udp_path *p)
 	}
 }
 
-int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
+static uint32_t mix(uint32_t a, uint32_t b)
+{
+	return (a ^ b) * 2654435761u >> 7 ^ b;
+}
+
+static struct udp_path *path_new(struct udp_port *u, const uint8_t ip[16],
+				 uint32_t slot, uint32_t number)
+{
+	struct udp_path *p = calloc(1, sizeof(*p));
+	uint32_t hash = mix(u->path.host->slot, slot);
+
+	if (!p)
+		return NULL;
+	p->path = (struct env_path){.port = &path_port, .host = u->path.host};
+	memcpy(p->ip, ip, 16);
+	p->slot = slot;
+	p->number = number;
+	udp_addr_set(&p->to, ip, WIRE_UDP_PORT);
+	if (!u->ipv4)
+		p->to.v6.sin6_scope_id = u->scope_id;
+	for (unsigned i = 12; i < 16; i++)
+		hash = mix(hash, ip[i]);
+	udp_lane_open(u, &p->lane, &p->to, mix(hash, number));
+	p->next = u->paths;
+	u->paths = p;
+	learn_mtu(u, p);
+	return p;
+}
+
+int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t qpn,
 		  struct env_path **out)
 {
 	struct os_host *h = u->path.host;
+	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
+	uint32_t number = mix(qpn, slot) % u->lanes_per_peer;
 	struct udp_path *p;
 
 	if (wire_is_ipv4(ip) != u->ipv4) {
@@ -62,20 +100,13 @@ int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
 		return 0;
 	}
 	for (p = u->paths; p; p = p->next)
-		if (p->slot == slot && memcmp(p->ip, ip, 16) == 0)
+		if (p->slot == slot && p->number == number &&
+		    memcmp(p->ip, ip, 16) == 0)
 			break;
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->path = (struct env_path){.port = &path_port, .host = h};
-		memcpy(p->ip, ip, 16);
-		p->slot = slot;
-		udp_addr_set(&p->to, ip, WIRE_UDP_PORT);
-		p->next = u->paths;
-		u->paths = p;
-		learn_mtu(u, p);
-	}
+	if (!p)
+		p = path_new(u, ip, slot, number);
+	if (!p)
+		return -ENOMEM;
 	watch_start(&u->watch);
 	*out = &p->path;
 	return 0;
@@ -129,6 +160,7 @@ void udp_close(struct udp_port *u)
 		struct udp_path *p = u->paths;
 
 		u->paths = p->next;
+		udp_lane_close(u, &p->lane);
 		free(p);
 	}
 	if (u->fd >= 0)

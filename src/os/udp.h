@@ -29,15 +29,18 @@ enum {
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
 	UDP_GSO_BYTES = 65000,
-	UDP_RX_BYTES = 65536, /* the largest datagram, also of GRO */
-	UDP_HEADROOM = 64,    /* for the headers in front of it */
-	UDP_RX_TRY =
-		4, /* polls with one message before a second is asked for */
+	UDP_RX_BYTES = 65536,	    /* the largest datagram, also of GRO */
+	UDP_HEADROOM = 64,	    /* for the headers in front of it */
 	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
 	UDP_LONE_MAX = 256,	    /* then GRO is not worth its cost */
-	/* Identifications below it are what a GSO send has: not suspicious. */
-	UDP_ID_SMALL = UDP_SEGS_MAX,
+	UDP_LANES_MAX = 128,	    /* sockets to send from */
+	UDP_LANES_PER_PEER = 4,	    /* where there may be several ways */
+	UDP_FLOWS = 64,		    /* whose identifications are followed */
+	/* Identifications below it are what a GSO send has, and after the last
+	 * one of its flow at most this far what comes after a loss: not
+	 * suspicious. */
+	UDP_ID_NEAR = UDP_SEGS_MAX,
 };
 
 #define UDP_REFUSED_NS 10000000ull /* a slot nobody has: not asked again */
@@ -48,13 +51,24 @@ union udp_addr {
 	struct sockaddr_in6 v6;
 };
 
-/* A destination: one process at one address. */
+/* A socket to send from, see udp_lane.c. */
+struct udp_lane {
+	int fd;		  /* -1: none, the port's own socket is used */
+	uint16_t port;	  /* of the source */
+	uint16_t next_id; /* the identification of the next send */
+	bool connected;	  /* only to its path's destination */
+	bool id_known;	  /* next_id is true */
+};
+
+/* A destination: one process at one address, by one of the lanes to it. */
 struct udp_path {
 	struct env_path path;
 	struct udp_path *next;
 	uint8_t ip[16];
 	uint32_t slot;
+	uint32_t number; /* of the lane */
 	union udp_addr to;
+	struct udp_lane lane;
 };
 
 /* A frame that was built and not sent yet. */
@@ -76,6 +90,7 @@ struct udp_tx {
 	size_t used;
 	unsigned count;
 	unsigned done; /* frames before it were sent */
+	unsigned news; /* of earlier packets, in a row */
 	bool gso;      /* the kernel takes UDP_SEGMENT */
 	struct udp_frame frames[UDP_TX_FRAMES];
 	struct mmsghdr msgs[UDP_TX_MSGS];
@@ -84,15 +99,26 @@ struct udp_tx {
 	union udp_control control[UDP_TX_MSGS];
 };
 
+/* What a source port's packets are numbered by: the first identification of a
+ * message is `step` after that of the message before, 0 or 1. */
+struct udp_flow {
+	uint8_t ip[16];
+	uint16_t port;
+	uint16_t last_id;
+	uint16_t step;
+	bool used;
+};
+
 struct udp_rx {
 	uint8_t *bytes;
 	size_t len;    /* of the message that is being handed up; 0: none */
 	size_t offset; /* within it */
 	uint32_t segment;
-	unsigned polls; /* that got one message and did not ask for another */
-	bool streaming; /* the last poll got several messages */
-	bool gro;	/* the kernel may put several packets into one */
-	unsigned lone;	/* messages of one packet in a row */
+	uint16_t next_id;      /* that the next segment should have */
+	struct udp_flow *flow; /* of the message */
+	bool streaming;	       /* the last poll got something */
+	bool gro;	       /* the kernel may put several packets into one */
+	unsigned lone;	       /* messages of one packet in a row */
 	union udp_addr from;
 	union udp_control control;
 };
@@ -100,8 +126,11 @@ struct udp_rx {
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
-	struct watch watch;
-	bool ipv4;	       /* a datagram wakes the engine */
+	struct watch watch; /* a datagram wakes the engine */
+	bool ipv4;
+	uint32_t scope_id; /* of a link-local address */
+	unsigned lanes_per_peer;
+	unsigned lane_count;
 	uint32_t mtu_bytes;    /* of the interface */
 	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
 	bool has_marks;	       /* somebody on the way may set ECN */
@@ -112,6 +141,7 @@ struct udp_port {
 	struct rng rng;
 	uint64_t refused_until_ns[NIC_SLOT_COUNT];
 	struct wire_id_table ids;
+	struct udp_flow flows[UDP_FLOWS];
 };
 
 static inline struct udp_port *udp_of(struct env_path *path)
@@ -122,12 +152,14 @@ static inline struct udp_port *udp_of(struct env_path *path)
 /* udp.c: the port and its paths. */
 int udp_open(struct os_host *h, struct udp_port **out) MUST_CHECK;
 void udp_close(struct udp_port *u);
-/* A path to the slot at an address; void where the family is another. */
-int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t slot,
+/* A path to the queue pair at an address; void where the family is another. */
+int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t qpn,
 		  struct env_path **out) MUST_CHECK;
 
 /* udp_socket.c */
 int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
+/* What sockets that send need: no fragments, marks allowed, a large buffer. */
+int udp_socket_set_sending(struct udp_port *u, int fd) MUST_CHECK;
 void udp_socket_set_gro(struct udp_port *u, bool on);
 /* The MTU of the way to an address, 0 when it is not known. */
 uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to);
@@ -135,6 +167,14 @@ void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
 socklen_t udp_addr_len(const union udp_addr *a);
 /* The largest payload of a packet that an MTU leaves room for, at least 256. */
 uint32_t udp_payload_of_mtu(uint32_t mtu_bytes);
+
+/* udp_lane.c: never fails; without a lane the port's own socket sends. `hash`
+ * says where to look for a free source port. */
+void udp_lane_open(struct udp_port *u, struct udp_lane *lane,
+		   const union udp_addr *to, uint32_t hash);
+void udp_lane_close(struct udp_port *u, struct udp_lane *lane);
+/* After a send that failed: finds out which identification comes next. */
+void udp_lane_learn(struct udp_port *u, struct udp_lane *lane);
 
 /* udp_tx.c */
 uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes);

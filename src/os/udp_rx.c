@@ -4,11 +4,12 @@
  * piece (GRO). Each becomes a whole frame in place: its headers overwrite the
  * end of the one before, which was dealt with already.
  *
- * A socket does not show the IP identification, which the ICRC covers. The
- * segments of one GSO send have 0, 1, 2 ...: the position in the piece is tried
- * first; if it is wrong, the ICRC itself says which identification there must
- * have been. Then 16 bits of the check are spent on knowing it: counted as weak
- * unless it is a small one.
+ * A socket does not show the IP identification, which the ICRC covers. Some
+ * sockets count messages, others begin each with 0, and both number the
+ * segments of a message onwards: what should come next is tried first. If it is
+ * wrong, the ICRC itself says which identification there must have been. Then
+ * 16 bits of the check are spent on knowing it: counted as weak unless it is a
+ * small one, or near the one before.
  */
 #include <errno.h>
 #include <netinet/udp.h>
@@ -57,12 +58,17 @@ static bool find_id(struct udp_port *u, uint8_t *payload, size_t len,
 static uint8_t *repair(struct udp_port *u, uint8_t *payload, size_t len,
 		       bool *intact)
 {
+	struct udp_rx *rx = &u->rx;
 	uint16_t id = 0;
 
 	*intact = find_id(u, payload, len, &id);
 	u->outer.ip_id = id;
-	if (*intact && id >= UDP_ID_SMALL)
-		u->path.host->stats->icrc_weak++;
+	if (*intact) {
+		if (id >= UDP_ID_NEAR &&
+		    (uint16_t)(id - rx->next_id) >= UDP_ID_NEAR)
+			u->path.host->stats->icrc_weak++;
+		rx->next_id = id;
+	}
 	return wire_wrap(&u->outer, payload, len);
 }
 
@@ -127,8 +133,7 @@ static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
 		host_input(h, frame, frame_bytes);
 }
 
-HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
-			uint16_t position)
+HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len)
 {
 	struct os_host *h = u->path.host;
 	size_t frame_bytes = wire_outer_bytes(u->ipv4) + len;
@@ -154,7 +159,7 @@ HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len,
 		forward(u, slot, payload, len);
 		return;
 	}
-	u->outer.ip_id = position;
+	u->outer.ip_id = u->rx.next_id;
 	frame = wire_wrap(&u->outer, payload, len);
 	if (LIKELY(u->ipv4 && !h->pcap)) {
 		if (LIKELY(nic_input_if_intact(h->base.nic, frame,
@@ -211,6 +216,29 @@ static void read_source(struct udp_port *u, const union udp_addr *from)
 	memcpy(o->src_mac + 2, o->src_ip + 12, 4);
 }
 
+/* The flow that the message belongs to, and what it should be numbered by. */
+static void find_flow(struct udp_port *u)
+{
+	const struct wire_outer *o = &u->outer;
+	struct udp_flow *f =
+		&u->flows[(o->src_port ^ o->src_ip[15]) % UDP_FLOWS];
+
+	if (UNLIKELY(!f->used || f->port != o->src_port ||
+		     memcmp(f->ip, o->src_ip, sizeof(f->ip)))) {
+		*f = (struct udp_flow){.port = o->src_port, .used = true};
+		memcpy(f->ip, o->src_ip, sizeof(f->ip));
+	}
+	u->rx.flow = f;
+	u->rx.next_id = (uint16_t)(f->last_id + f->step);
+}
+
+/* The first segment of a message was numbered so. */
+static void follow_flow(struct udp_flow *f, uint16_t id)
+{
+	f->step = id != f->last_id;
+	f->last_id = id;
+}
+
 /* One message: on loopback recvmmsg moves no more packets than this (about
  * 0.65 M/s both), and GRO puts many packets into one. */
 static bool receive(struct udp_port *u)
@@ -244,6 +272,7 @@ static bool receive(struct udp_port *u)
 	rx->offset = 0;
 	read_control(u, &hdr);
 	read_source(u, &rx->from);
+	find_flow(u);
 	u->path.host->stats->udp_receives++;
 	return true;
 }
@@ -258,8 +287,10 @@ static unsigned hand_up(struct udp_port *u, unsigned budget)
 	while (rx->offset < rx->len && n < budget) {
 		size_t len = u64_min(rx->segment, rx->len - rx->offset);
 
-		deliver(u, bytes + rx->offset, len,
-			(uint16_t)(rx->offset / rx->segment));
+		deliver(u, bytes + rx->offset, len);
+		if (rx->offset == 0)
+			follow_flow(rx->flow, rx->next_id);
+		rx->next_id++;
 		rx->offset += len;
 		n++;
 	}
@@ -274,7 +305,6 @@ static void watch_stream(struct udp_port *u, unsigned frames, unsigned messages)
 {
 	struct udp_rx *rx = &u->rx;
 
-	rx->streaming = messages > 1;
 	if (frames > messages || messages > 1)
 		rx->lone = 0;
 	else
@@ -284,9 +314,9 @@ static void watch_stream(struct udp_port *u, unsigned frames, unsigned messages)
 }
 
 /*
- * Asking in vain costs as much as a short message, and the answer to the one
- * that came has to wait for it. So a second message is asked for when the last
- * poll got several, and otherwise now and then.
+ * Asking in vain costs half as much as a short message, and the answer to the
+ * one that came has to wait for it. So a second message is asked for only when
+ * messages come faster than polls: the last poll got one, too.
  */
 HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 {
@@ -296,8 +326,7 @@ HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 
 	while (n < budget) {
 		if (!rx->len) {
-			if (messages == 1 && !rx->streaming &&
-			    ++rx->polls % UDP_RX_TRY)
+			if (messages == 1 && !rx->streaming)
 				break;
 			if (!receive(u))
 				break;
@@ -305,6 +334,7 @@ HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 		}
 		n += hand_up(u, budget - n);
 	}
+	rx->streaming = n > 0;
 	if (messages)
 		watch_stream(u, n, messages);
 	return n;

@@ -144,31 +144,40 @@ static bool is_loopback(const struct os_host *h)
 	return wire_is_ipv4(h->gid_ip.ip) && h->cfg.address[0] == 127;
 }
 
+int udp_socket_set_sending(struct udp_port *u, int fd)
+{
+	int err;
+
+	if (u->ipv4) {
+		err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
+	} else {
+		err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		if (!err)
+			err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+				  IPV6_PMTUDISC_DO);
+		(void)set(fd, IPPROTO_IPV6, IPV6_TCLASS, WIRE_ECT0);
+	}
+	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	return err;
+}
+
 static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
 
 	err = set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	if (!err && u->ipv4)
-		err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	if (!err && !u->ipv4)
-		err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	if (!err && !u->ipv4)
-		err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
-			  IPV6_PMTUDISC_DO);
+	if (!err)
+		err = udp_socket_set_sending(u, fd);
 	if (err)
 		return err;
 	/* Marks, large buffers and batches are worth having, not needed. */
 	u->has_marks = !is_loopback(u->path.host);
-	if (u->ipv4) {
+	if (u->ipv4)
 		(void)set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
-		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
-	} else {
+	else
 		(void)set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-		(void)set(fd, IPPROTO_IPV6, IPV6_TCLASS, WIRE_ECT0);
-	}
 	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
 	udp_socket_set_gro(u, true);
 	/* Known to the kernel, and not set for all sends. */
 	u->tx.gso = set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
@@ -211,7 +220,9 @@ int udp_socket_open(struct os_host *h, struct udp_port *u)
 		return -errno;
 	u->mtu_bytes = interface_mtu(u->fd, &own, &index);
 	if (!u->ipv4 && own.v6.sin6_addr.s6_addr[0] == 0xfe)
-		own.v6.sin6_scope_id = index; /* link-local */
+		u->scope_id = own.v6.sin6_scope_id = index; /* link-local */
+	/* On loopback there is one way. */
+	u->lanes_per_peer = is_loopback(h) ? 1 : UDP_LANES_PER_PEER;
 	err = set_options(u);
 	if (err)
 		return error_set(err, "UDP socket options: %s",

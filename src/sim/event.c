@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fiber.h"
 #include "sim_priv.h"
 
 enum {
@@ -37,7 +38,7 @@ void sim_destroy(struct sim *sim)
 {
 	if (!sim)
 		return;
-	sim_fibers_release(sim);
+	sim_fiber_kill_all(sim);
 	free(sim->heap);
 	free(sim);
 }

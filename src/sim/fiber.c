@@ -18,6 +18,7 @@ struct sim_fiber {
 	struct sim_fiber **prev;
 	struct sim_fiber *wait_next;
 	struct sim_wait *wait;
+	const void *owner; /* NULL: nobody */
 	bool notified;
 	bool ended;
 	const char *why;
@@ -44,15 +45,20 @@ static void reap(struct sim *sim)
 	free(f);
 }
 
+static void __attribute__((noreturn)) leave(struct sim_fiber *f)
+{
+	f->ended = true;
+	unlink_fiber(f);
+	f->sim->dead = f;
+	stack_exit(&f->stack);
+}
+
 static void fiber_main(void *arg)
 {
 	struct sim_fiber *f = arg;
 
 	f->fn(f->arg);
-	f->ended = true;
-	unlink_fiber(f);
-	f->sim->dead = f;
-	stack_exit(&f->stack);
+	leave(f);
 }
 
 /* The wake event: continues the fiber until it stops or ends. */
@@ -76,8 +82,8 @@ static void suspend(struct sim_fiber *f, const char *why)
 	f->why = "nothing";
 }
 
-int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
-		    void *arg)
+int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
+			sim_fiber_fn fn, void *arg)
 {
 	struct sim_fiber *f = calloc(1, sizeof(*f));
 	int err;
@@ -91,6 +97,7 @@ int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
 	}
 	snprintf(f->name, sizeof(f->name), "%s", name);
 	f->sim = sim;
+	f->owner = owner;
 	f->fn = fn;
 	f->arg = arg;
 	f->why = "to start";
@@ -103,6 +110,12 @@ int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
 	sim_event_init(&f->wake, resume);
 	sim_schedule_in(sim, &f->wake, 0);
 	return 0;
+}
+
+int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
+		    void *arg)
+{
+	return sim_fiber_spawn_for(sim, NULL, name, fn, arg);
 }
 
 bool sim_fiber_inside(const struct sim *sim)
@@ -124,7 +137,7 @@ bool sim_fibers_waiting(const struct sim *sim)
 	return sim->fibers != NULL;
 }
 
-void sim_fibers_release(struct sim *sim)
+void sim_fiber_kill_all(struct sim *sim)
 {
 	ASSERT(!sim->current);
 	while (sim->fibers) {
@@ -165,6 +178,31 @@ static void wait_remove(struct sim_fiber *f)
 		p = &(*p)->wait_next;
 	*p = f->wait_next;
 	f->wait = NULL;
+}
+
+void sim_fiber_kill(struct sim *sim, const void *owner)
+{
+	struct sim_fiber *next;
+	bool own = false;
+
+	ASSERT(owner && !sim->dead);
+	for (struct sim_fiber *f = sim->fibers; f; f = next) {
+		next = f->next;
+		if (f->owner != owner)
+			continue;
+		if (f == sim->current) {
+			own = true;
+			continue;
+		}
+		sim_cancel(sim, &f->wake);
+		if (f->wait)
+			wait_remove(f);
+		unlink_fiber(f);
+		sim->dead = f;
+		reap(sim);
+	}
+	if (own)
+		leave(sim->current);
 }
 
 bool sim_wait_for(struct sim *sim, struct sim_wait *w, uint64_t timeout_ps,

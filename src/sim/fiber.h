@@ -20,6 +20,17 @@ enum {
 int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
 		    void *arg) MUST_CHECK;
 
+/* The same for a fiber that belongs to `owner`, a simulated process for
+ * example; any pointer but NULL. */
+int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
+			sim_fiber_fn fn, void *arg) MUST_CHECK;
+/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: what
+ * they own on the heap is the caller's. Called by one of them, it does not
+ * return. */
+void sim_fiber_kill(struct sim *sim, const void *owner);
+/* All of them; from outside only. */
+void sim_fiber_kill_all(struct sim *sim);
+
 bool sim_fiber_inside(const struct sim *sim);	 /* called from a fiber? */
 unsigned sim_fiber_count(const struct sim *sim); /* those that have not ended */
 

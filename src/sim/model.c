@@ -271,6 +271,12 @@ uint64_t model_post(struct model_nic *nic, const struct model_op *op,
 	return t;
 }
 
+uint64_t model_post_more(struct model_nic *nic, uint64_t now)
+{
+	return pcie_read(nic, nic->p.wqe_bytes,
+			 now + nic->p.cpu_post_ps + nic->p.pcie_post_ps);
+}
+
 uint64_t model_tx_request(struct model_nic *nic, const struct model_op *op,
 			  uint64_t now)
 {

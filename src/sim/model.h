@@ -70,6 +70,10 @@ uint64_t model_pcie_ps(const struct model_params *p, uint64_t bytes);
 uint64_t model_post(struct model_nic *nic, const struct model_op *op,
 		    uint32_t wqes, uint64_t now);
 
+/* One more request behind a doorbell that was told already; its entry is
+ * fetched with the others. */
+uint64_t model_post_more(struct model_nic *nic, uint64_t now);
+
 /* The NIC sends the request of `op`: when its last bit is on the wire. */
 uint64_t model_tx_request(struct model_nic *nic, const struct model_op *op,
 			  uint64_t now);

@@ -176,6 +176,9 @@ static uint64_t doorbell(struct model_host *mh, const struct model_op *op,
 	}
 	if (!op->continues)
 		mh->burst_count++;
+	/* Each fetched entry crosses the bus once, not with every later one. */
+	if (mh->burst_count > mh->params.push_wqes + 1)
+		return model_post_more(mh->nic, now);
 	return model_post(mh->nic, op, mh->burst_count, now);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports, links and the switch. A frame passes three events: it has left its
- * port (and made room there), it has reached the switch, it is delivered.
+ * Ports, and what happens to frames between them apart from time passing,
+ * which is the fabric's.
  */
 #include "net.h"
 
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net_fabric.h"
 #include "net_trace.h"
 #include "wire.h"
 
@@ -19,8 +20,6 @@ enum {
 	/* Who asks for room counts pad and ICRC as two whole words. */
 	FRAME_LARGE = (WIRE_FRAME_MAX + 63) / 64 * 64,
 };
-
-#define PS_PER_S 1000000000000ull
 
 struct sim_port {
 	struct sim_net *net;
@@ -33,13 +32,12 @@ struct sim_port {
 	uint32_t queued;
 	bool was_full;
 	bool down;
-	uint64_t tx_busy_ps; /* the wire to the switch is taken until then */
-	uint64_t rx_busy_ps; /* and the one from the switch */
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
 };
 
 struct sim_net {
 	struct sim *sim;
+	struct sim_fabric *fabric;
 	struct sim_port *ports[PORT_MAX];
 	unsigned port_count;
 	struct sim_port *by_ip[PORT_HASH]; /* open addressing */
@@ -60,8 +58,30 @@ int sim_net_create(struct sim *sim, struct sim_net **out)
 	if (!net)
 		return -ENOMEM;
 	net->sim = sim;
+	if (sim_ethernet_create(&net->fabric)) {
+		free(net);
+		return -ENOMEM;
+	}
+	net->fabric->net = net;
 	*out = net;
 	return 0;
+}
+
+int sim_net_set_fabric(struct sim_net *net, struct sim_fabric *fabric)
+{
+	if (net->port_count) {
+		fabric->ops->destroy(fabric);
+		return -EBUSY;
+	}
+	net->fabric->ops->destroy(net->fabric);
+	net->fabric = fabric;
+	fabric->net = net;
+	return 0;
+}
+
+struct sim_fabric *sim_net_fabric(struct sim_net *net)
+{
+	return net->fabric;
 }
 
 void sim_net_destroy(struct sim_net *net)
@@ -76,6 +96,7 @@ void sim_net_destroy(struct sim_net *net)
 		net->all = f->all_next;
 		free(f);
 	}
+	net->fabric->ops->destroy(net->fabric);
 	free(net);
 }
 
@@ -94,9 +115,19 @@ void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps)
 	net->switch_ps = switch_ps;
 }
 
+uint64_t sim_net_switch_ps(const struct sim_net *net)
+{
+	return net->switch_ps;
+}
+
 void sim_net_set_trace(struct sim_net *net, FILE *text)
 {
 	net->trace.text = text;
+}
+
+void sim_net_hide_addresses(struct sim_net *net)
+{
+	net->trace.hides_addresses = true;
 }
 
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
@@ -127,11 +158,15 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    void *ctx, struct sim_port **out)
 {
 	struct sim_port *port;
+	int err;
 
 	if (net->port_count == PORT_MAX)
 		return -ENOSPC;
 	if (sim_net_find(net, addr->ip))
 		return -EEXIST;
+	err = net->fabric->ops->attach(net->fabric, net->port_count);
+	if (err)
+		return err;
 	port = calloc(1, sizeof(*port));
 	if (!port)
 		return -ENOMEM;
@@ -151,6 +186,16 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16])
 {
 	return *find_slot(net, ip);
+}
+
+unsigned sim_port_index(const struct sim_port *port)
+{
+	return port->index;
+}
+
+const struct sim_link *sim_port_link(const struct sim_port *port)
+{
+	return &port->link;
 }
 
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
@@ -199,6 +244,7 @@ static struct sim_frame *frame_alloc(struct sim_net *net, size_t max_bytes)
 	}
 	f = malloc(sizeof(*f) + room);
 	ASSERT(f); /* a simulation without memory cannot go on */
+	f->net = net;
 	f->room_bytes = room;
 	f->all_next = net->all;
 	net->all = f;
@@ -214,14 +260,6 @@ void sim_frame_free(struct sim_net *net, struct sim_frame *frame)
 	*pool = frame;
 }
 
-static uint64_t wire_ps(const struct sim_link *link, uint32_t len_bytes)
-{
-	/* Preamble, start, FCS and gap take 24 byte times on Ethernet. */
-	return link->bits_per_s
-		       ? (len_bytes + 24ull) * 8 * PS_PER_S / link->bits_per_s
-		       : 0;
-}
-
 static void deliver(struct sim *sim, struct sim_event *ev)
 {
 	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
@@ -234,30 +272,24 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 		return;
 	}
 	net->stats.delivered++;
-	sim_note(sim, SIM_NOTE_FRAME, f->bytes, f->len_bytes);
+	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
 				f->bytes, f->len_bytes);
 	port->ops->rx(port->ctx, f);
 }
 
-static void at_switch(struct sim *sim, struct sim_event *ev)
+void sim_net_arrive(struct sim_net *net, struct sim_frame *f, uint64_t at_ps)
 {
-	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
 	struct sim_port *to = f->port;
-	uint64_t start_ps = u64_max(sim_now_ps(sim), to->rx_busy_ps);
 	const struct sim_faults *faults = &to->link.faults;
-	uint64_t late_ps = 0;
 
-	to->rx_busy_ps = start_ps + wire_ps(&to->link, f->len_bytes);
 	if (sim_rand_chance(&to->rand, faults->reorder_ppm)) {
-		to->net->stats.reordered++;
-		late_ps =
-			sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
+		net->stats.reordered++;
+		at_ps += sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
 	}
 	sim_event_init(&f->ev, deliver);
-	sim_schedule_at(sim, &f->ev,
-			to->rx_busy_ps + to->link.latency_ps + late_ps);
+	sim_schedule_at(net->sim, &f->ev, at_ps);
 }
 
 static void flip_bits(struct sim_port *from, struct sim_frame *f)
@@ -296,8 +328,8 @@ static void mark(struct sim_net *net, struct sim_frame *f)
 	net->stats.marked++;
 }
 
-static void to_switch(struct sim_port *from, struct sim_port *to,
-		      struct sim_frame *f)
+static void cross(struct sim_port *from, struct sim_port *to,
+		  struct sim_frame *f)
 {
 	struct sim_net *net = from->net;
 
@@ -308,9 +340,7 @@ static void to_switch(struct sim_port *from, struct sim_port *to,
 		flip_bits(from, f);
 	}
 	f->port = to;
-	sim_event_init(&f->ev, at_switch);
-	sim_schedule_in(net->sim, &f->ev,
-			from->link.latency_ps + net->switch_ps);
+	net->fabric->ops->cross(net->fabric, f, from, to);
 }
 
 static struct sim_frame *copy(struct sim_net *net, const struct sim_frame *f)
@@ -349,30 +379,38 @@ static void lose(struct sim_net *net, struct sim_frame *f, uint64_t *stat,
 	sim_frame_free(net, f);
 }
 
-static void left_port(struct sim *sim, struct sim_event *ev)
+void sim_net_lose(struct sim_net *net, struct sim_frame *f)
 {
-	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	lose(net, f, &net->stats.lost, "lose");
+}
+
+void sim_net_route(struct sim_net *net, struct sim_frame *f)
+{
 	struct sim_port *from = f->port;
-	struct sim_net *net = from->net;
 	struct sim_port *to = destination(net, f);
 
-	from->queued--;
 	if (!to) {
 		lose(net, f, &net->stats.no_route, "no route");
 	} else if (is_cut(from, to)) {
 		lose(net, f, &net->stats.cut, "cut");
 	} else if (sim_rand_chance(&from->rand, from->link.faults.loss_ppm)) {
-		lose(net, f, &net->stats.lost, "lose");
+		sim_net_lose(net, f);
 	} else {
 		if (sim_rand_chance(&from->rand, from->link.faults.dup_ppm)) {
 			net->stats.duplicated++;
-			to_switch(from, to, copy(net, f));
+			cross(from, to, copy(net, f));
 		}
-		to_switch(from, to, f);
+		cross(from, to, f);
 	}
-	if (from->was_full) {
-		from->was_full = false;
-		from->ops->room(from->ctx);
+}
+
+void sim_port_sent(struct sim_port *port)
+{
+	ASSERT(port->queued);
+	port->queued--;
+	if (port->was_full) {
+		port->was_full = false;
+		port->ops->room(port->ctx);
 	}
 }
 
@@ -395,18 +433,16 @@ struct sim_frame *sim_port_tx_begin(struct sim_port *port, size_t max_bytes)
 void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 		     size_t len_bytes, uint64_t ready_ps)
 {
-	struct sim *sim = port->net->sim;
-	uint64_t start_ps = u64_max(ready_ps, sim_now_ps(sim));
+	struct sim_net *net = port->net;
 
 	ASSERT(len_bytes && len_bytes <= frame->room_bytes);
-	if (port->net->tap)
-		port->net->tap(port->net->tap_ctx, frame->bytes, len_bytes);
-	start_ps = u64_max(start_ps, port->tx_busy_ps);
-	port->tx_busy_ps = start_ps + wire_ps(&port->link, (uint32_t)len_bytes);
+	if (net->tap)
+		net->tap(net->tap_ctx, frame->bytes, len_bytes);
 	port->queued++;
-	port->net->stats.sent++;
+	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
 	frame->port = port;
-	sim_event_init(&frame->ev, left_port);
-	sim_schedule_at(sim, &frame->ev, port->tx_busy_ps);
+	net->fabric->ops->send(net->fabric, frame, port,
+			       destination(net, frame),
+			       u64_max(ready_ps, sim_now_ps(net->sim)));
 }

@@ -2,7 +2,8 @@
 /*
  * The simulated network: ports with a link each, joined by one switch that
  * forwards whole frames by destination IP. Links have latency, bandwidth, a
- * bounded transmit queue, and faults drawn from the seed.
+ * bounded transmit queue, and faults drawn from the seed. Another fabric may
+ * take the place of the switch and the links' times: net_fabric.h.
  */
 #ifndef AQ_SIM_NET_H
 #define AQ_SIM_NET_H
@@ -52,6 +53,7 @@ struct sim_net_stats {
 
 struct sim_frame {
 	struct sim_event ev;
+	struct sim_net *net;
 	struct sim_port *port;	    /* where it is: source, later destination */
 	struct sim_frame *next;	    /* in a pool */
 	void *owner;		    /* of whoever received it */
@@ -79,6 +81,10 @@ void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps);
 void sim_net_set_trace(struct sim_net *net, FILE *text);
 /* Delivered frames as a pcap file with nanosecond times. */
 int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
+
+/* Programs that register memory where malloc put it have other addresses in
+ * each run: leave those of requests out of the trace hash. */
+void sim_net_hide_addresses(struct sim_net *net);
 
 /* Sees every frame as its port sends it, before any fault. NULL: none. */
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);

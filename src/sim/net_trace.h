@@ -7,9 +7,12 @@
 
 #include "base.h"
 
+struct sim;
+
 struct net_trace {
 	FILE *text; /* NULL: none */
 	FILE *pcap;
+	bool hides_addresses; /* in the trace hash */
 };
 
 static inline bool net_trace_on(const struct net_trace *t)
@@ -20,5 +23,9 @@ static inline bool net_trace_on(const struct net_trace *t)
 int net_trace_pcap_header(struct net_trace *t) MUST_CHECK;
 void net_trace_frame(struct net_trace *t, uint64_t now_ps, const char *event,
 		     const uint8_t *frame, size_t len_bytes);
+
+/* Adds the frame to the simulation's hash. */
+void net_trace_note(const struct net_trace *t, struct sim *sim,
+		    const uint8_t *frame, size_t len_bytes);
 
 #endif

@@ -35,6 +35,5 @@ struct sim {
 
 /* True while some fiber has not ended. */
 bool sim_fibers_waiting(const struct sim *sim);
-void sim_fibers_release(struct sim *sim);
 
 #endif

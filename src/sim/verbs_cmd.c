@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "batch.h"
 #include "json_out.h"
 
 static const char usage[] =
@@ -32,31 +32,6 @@ struct arguments {
 	const char *pcap;
 };
 
-static bool parse_u64(const char *s, uint64_t *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtoull(s, &end, 0);
-	return *s && !errno && *end == '\0';
-}
-
-static bool parse_range(const char *s, uint64_t *from, uint64_t *to)
-{
-	const char *dots = strstr(s, "..");
-	char first[32];
-
-	*from = 1;
-	if (!dots)
-		return parse_u64(s, to) && *to >= 1;
-	if ((size_t)(dots - s) >= sizeof(first))
-		return false;
-	memcpy(first, s, (size_t)(dots - s));
-	first[dots - s] = '\0';
-	return parse_u64(first, from) && parse_u64(dots + 2, to) &&
-	       *from <= *to;
-}
-
 /* An option with a value. 0, or -EINVAL. */
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
@@ -64,13 +39,14 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 
 	if (!strcmp(name, "--seed")) {
 		a->one = true;
-		if (!parse_u64(value, &a->batch.from))
+		if (!sim_batch_parse_u64(value, &a->batch.from))
 			return -EINVAL;
 		a->batch.to = a->batch.from;
 		return 0;
 	}
 	if (!strcmp(name, "--seeds"))
-		return parse_range(value, &a->batch.from, &a->batch.to)
+		return sim_batch_parse_range(value, &a->batch.from,
+					     &a->batch.to)
 			       ? 0
 			       : -EINVAL;
 	if (!strcmp(name, "--bug"))
@@ -79,7 +55,7 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 		a->pcap = value;
 		return 0;
 	}
-	if (!parse_u64(value, &v) || v == 0 || v > 10000)
+	if (!sim_batch_parse_u64(value, &v) || v == 0 || v > 10000)
 		return -EINVAL;
 	if (!strcmp(name, "--jobs"))
 		a->batch.jobs = (unsigned)u64_min(v, 64);
@@ -217,11 +193,8 @@ static void list_bugs(void)
 int sim_verbs_cmd(int argc, char **argv)
 {
 	static struct sim_verbs_sum sum;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct arguments a = {
-		.batch = {.from = 1,
-			  .to = 100,
-			  .jobs = cpus > 0 && cpus < 64 ? (unsigned)cpus : 1}};
+		.batch = {.from = 1, .to = 100, .jobs = sim_batch_jobs()}};
 	int err;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {

@@ -48,6 +48,9 @@ void wire_id_table_init(struct wire_id_table *t)
 		power = times_x(power);
 		inverse = over_x(inverse);
 	}
+	/* The field's bits are the lower half of a register, from x^16 on. */
+	for (i = 0; i < 16; i++)
+		power = times_x(power);
 	t->power[0] = t->power[1] = t->power[2] = 0;
 	t->inverse[0] = t->inverse[1] = t->inverse[2] = 0;
 	for (unsigned words = 3; words < WIRE_ID_WORDS; words++) {
@@ -69,8 +72,6 @@ HOT uint32_t wire_id_delta(const struct wire_id_table *t, size_t ip_bytes,
 	ASSERT(ip_bytes % 4 == 0 && ip_bytes / 4 < WIRE_ID_WORDS);
 	/* multiply() without the upper half, which is zero. */
 	b = t->power[ip_bytes / 4];
-	for (unsigned i = 0; i < 16; i++)
-		b = times_x(b);
 	for (v <<= 16; v; v <<= 1) {
 		sum ^= b & -(v >> 31);
 		b = times_x(b);

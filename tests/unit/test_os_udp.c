@@ -122,7 +122,8 @@ static void test_all_operations(void **state)
 	s = test_stats(f->host[0]);
 	assert_true(s.udp_sends > 0 && s.udp_receives > 0);
 	assert_int_equal(s.connects + s.accepts, 0); /* no cable */
-	assert_int_equal(s.icrc_weak, 0);
+	/* The first of the peer's packets says where its numbers begin. */
+	assert_in_range(s.icrc_weak, 0, 1);
 	assert_int_equal(nic_count(f->host[1], NIC_C_drop_icrc), 0);
 	fixture_free(f);
 }
@@ -217,7 +218,7 @@ static void test_batches(void **state)
 	s = test_stats(f->host[0]);
 	assert_in_range(s.udp_sends, 50, 50 * 8);
 	assert_int_equal(nic_count(f->host[1], NIC_C_drop_icrc), 0);
-	assert_int_equal(test_stats(f->host[1]).icrc_weak, 0);
+	assert_in_range(test_stats(f->host[1]).icrc_weak, 0, 1);
 	fixture_free(f);
 }
 
@@ -305,6 +306,7 @@ static void test_strangers(void **state)
 	struct fixture *f = two_hosts_new(0);
 	struct end *a = &f->end[0], *b = &f->end[1];
 	int fd = stranger(9);
+	uint64_t weak;
 	int peer;
 
 	end_post(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64);
@@ -332,11 +334,17 @@ static void test_strangers(void **state)
 	     i < 2000 && test_stats(f->host[1]).udp_no_slot == 0; i++)
 		test_sleep_ms(1);
 	assert_int_equal(test_stats(f->host[1]).udp_no_slot, 1);
-	assert_int_equal(test_stats(f->host[1]).icrc_weak, 0);
+	weak = test_stats(f->host[1]).icrc_weak;
+	assert_in_range(weak, 0, 1); /* the peer's first packet */
 	/* A sender that numbers its packets, as most kernels do. */
 	throw_at(peer, 1, b, b->card.qpn, 0, 35166);
 	await_count(f->host[1], NIC_C_duplicates, 2);
-	assert_int_equal(test_stats(f->host[1]).icrc_weak, 1);
+	assert_int_equal(test_stats(f->host[1]).icrc_weak, weak + 1);
+	/* Then they are expected to go on from there. */
+	throw_at(peer, 1, b, b->card.qpn, 0, 35167);
+	throw_at(peer, 1, b, b->card.qpn, 0, 35190);
+	await_count(f->host[1], NIC_C_duplicates, 4);
+	assert_int_equal(test_stats(f->host[1]).icrc_weak, weak + 1);
 	end_sync(b);
 	assert_int_equal(b->mem[60000], 0);
 	close(fd);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two of these on two NICs do every RC operation on each other and compare the
-// bytes: WRITE, READ, SEND, the atomics, a late receive, a wrong key.
+// bytes: WRITE, READ, SEND, the atomics, a late receive, a wrong key. With -a
+// also what few programs use, so that every opcode is seen: immediate data with
+// a WRITE, SENDs that invalidate, datagrams.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -438,6 +440,174 @@ static void errors(struct check *c, bool active)
 	must_fail(c, active, wr, IBV_WC_RNR_RETRY_EXC_ERR, "SEND for nobody");
 }
 
+// WRITE with immediate data takes a receive at the other side.
+static void write_imm(struct check *c, bool active, size_t len)
+{
+	struct ibv_wc wc;
+
+	if (active)
+		fill(c->mem + BUF, len, 61);
+	else
+		post_recv(c, 0);
+	meet(c, 'i');
+	if (active) {
+		operate(c, IBV_WR_RDMA_WRITE_WITH_IMM, len, "WRITE with imm");
+	} else {
+		wc = expect_wc(c, IBV_WC_SUCCESS, "receive of imm");
+		if (wc.opcode != IBV_WC_RECV_RDMA_WITH_IMM ||
+		    wc.imm_data != htonl((uint32_t)len))
+			die("wrong immediate data");
+		compare(c->mem, len, 61, "WRITE with imm");
+	}
+	meet(c, 'k');
+}
+
+static void plain_send(struct check *c, bool active, size_t len)
+{
+	if (active)
+		fill(c->mem + BUF, len, 62);
+	else
+		post_recv(c, len);
+	meet(c, 'p');
+	if (active) {
+		operate(c, IBV_WR_SEND, len, "plain SEND");
+	} else {
+		(void)expect_wc(c, IBV_WC_SUCCESS, "plain receive");
+		compare(c->mem + BUF + SLOT, len, 62, "plain SEND");
+	}
+	meet(c, 'o');
+}
+
+// The passive side offers a window; the SEND ends it.
+static void send_inv(struct check *c, bool active, size_t len)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_mw *mw = NULL;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	uint32_t key = 0;
+
+	if (!active) {
+		mw = ibv_alloc_mw(c->pd, IBV_MW_TYPE_2);
+		if (!mw)
+			die("alloc_mw");
+		key = ibv_inc_rkey(mw->rkey);
+		wr.bind_mw.mw = mw;
+		wr.bind_mw.rkey = key;
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+			.mr = c->mr,
+			.addr = (uintptr_t)c->mem,
+			.length = 4096,
+			.mw_access_flags = IBV_ACCESS_REMOTE_READ};
+		post(c, &wr);
+		(void)expect_wc(c, IBV_WC_SUCCESS, "bind");
+		post_recv(c, len);
+		send_all(c, &key, sizeof(key));
+		wc = expect_wc(c, IBV_WC_SUCCESS, "receive that invalidates");
+		if (!(wc.wc_flags & IBV_WC_WITH_INV) ||
+		    wc.invalidated_rkey != key)
+			die("nothing was invalidated");
+		compare(c->mem + BUF + SLOT, len, 63, "SEND that invalidates");
+		if (ibv_dealloc_mw(mw))
+			die("dealloc_mw");
+	} else {
+		recv_all(c, &key, sizeof(key));
+		fill(c->mem + BUF, len, 63);
+		wr = request(c, &sge, IBV_WR_SEND_WITH_INV, len);
+		wr.invalidate_rkey = key;
+		post(c, &wr);
+		(void)expect_wc(c, IBV_WC_SUCCESS, "SEND that invalidates");
+	}
+	meet(c, 'n');
+}
+
+static struct ibv_qp *make_ud(struct check *c)
+{
+	struct ibv_qp_init_attr init = {.send_cq = c->cq,
+					.recv_cq = c->cq,
+					.cap = {.max_send_wr = 4,
+						.max_recv_wr = 4,
+						.max_send_sge = 1,
+						.max_recv_sge = 1},
+					.qp_type = IBV_QPT_UD};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x11223344};
+	struct ibv_qp *qp = ibv_create_qp(c->pd, &init);
+
+	if (!qp || ibv_modify_qp(qp, &attr,
+				 IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					 IBV_QP_PORT | IBV_QP_QKEY))
+		die("UD INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+		die("UD RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
+		die("UD RTS");
+	return qp;
+}
+
+// A datagram each without and with immediate data.
+static void datagrams(struct check *c, bool active)
+{
+	enum {
+		GRH = 40,
+		LEN = 333
+	};
+	struct ibv_ah_attr to = {.is_global = 1,
+				 .port_num = 1,
+				 .grh = {.dgid = c->peer.gid,
+					 .sgid_index = (uint8_t)c->gid,
+					 .hop_limit = 64}};
+	struct ibv_qp *ud = make_ud(c), *rc = c->qp;
+	struct ibv_ah *ah = ibv_create_ah(c->pd, &to);
+	uint32_t qpn = ud->qp_num, other;
+
+	if (!ah)
+		die("create_ah");
+	send_all(c, &qpn, sizeof(qpn));
+	recv_all(c, &other, sizeof(other));
+	for (int imm = 0; imm < 2; imm++) {
+		struct ibv_sge sge;
+		struct ibv_send_wr wr = request(
+			c, &sge, imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, LEN);
+
+		c->qp = ud;
+		if (!active)
+			post_recv(c, GRH + LEN);
+		meet(c, 'u');
+		if (active) {
+			fill(c->mem + BUF, LEN, 64);
+			wr.imm_data = htonl(77);
+			wr.wr.ud.ah = ah;
+			wr.wr.ud.remote_qpn = other;
+			wr.wr.ud.remote_qkey = 0x11223344;
+			post(c, &wr);
+			(void)expect_wc(c, IBV_WC_SUCCESS, "datagram");
+		} else {
+			(void)expect_wc(c, IBV_WC_SUCCESS, "datagram receive");
+			compare(c->mem + BUF + SLOT + GRH, LEN, 64, "datagram");
+		}
+		meet(c, 'd');
+		c->qp = rc;
+	}
+	(void)ibv_destroy_ah(ah);
+	(void)ibv_destroy_qp(ud);
+}
+
+static void rarer(struct check *c, bool active)
+{
+	static const size_t lens[] = {700, 5000};
+
+	for (int i = 0; i < 2; i++) {
+		write_imm(c, active, lens[i]);
+		plain_send(c, active, lens[i]);
+		send_inv(c, active, lens[i]);
+	}
+	datagrams(c, active);
+}
+
 static void open_nic(struct check *c, const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -459,7 +629,8 @@ static void open_nic(struct check *c, const char *name)
 	c->mr = ibv_reg_mr(c->pd, c->mem, 2 * BUF,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 				   IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_ATOMIC);
+				   IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_MW_BIND);
 	if (!c->mr || ibv_query_port(c->ctx, 1, &port) ||
 	    ibv_query_gid(c->ctx, 1, c->gid, &c->me.gid))
 		die("no MR, port or GID");
@@ -499,10 +670,12 @@ int main(int argc, char **argv)
 	struct check c = {.rounds = 100, .rnr_retry = 7};
 	const char *name = NULL, *host;
 	int opt, port = 18600;
-	bool active;
+	bool active, all = false;
 
-	while ((opt = getopt(argc, argv, "d:g:n:p:")) != -1) {
-		if (opt == 'd')
+	while ((opt = getopt(argc, argv, "ad:g:n:p:")) != -1) {
+		if (opt == 'a')
+			all = true;
+		else if (opt == 'd')
 			name = optarg;
 		else if (opt == 'g')
 			c.gid = atoi(optarg);
@@ -525,6 +698,8 @@ int main(int argc, char **argv)
 		sends(&c, active);
 		atomics(&c, active);
 		late_receive(&c, active);
+		if (all)
+			rarer(&c, active);
 		errors(&c, active);
 		printf("turn %d ok\n", turn);
 	}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From metadata to work requests. Requests are begun in the order of the ring;
+ * one that may overlap with a request of the other kind waits until that one is
+ * done, and all behind it with it.
+ *
+ * The application is not trusted: whatever its metadata says, the engine reads
+ * and writes only the session's own mirror and the session's own grants.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+struct spot region_find(const struct offload_region_config *r, uint64_t far,
+			uint64_t len_bytes)
+{
+	uint64_t stripe, inside;
+
+	if (r->piece_count == 1)
+		return (struct spot){0, far, len_bytes};
+	stripe = far >> r->stripe_shift;
+	inside = far & ((1ull << r->stripe_shift) - 1);
+	return (struct spot){
+		.piece = (uint32_t)(stripe % r->piece_count),
+		.offset = (stripe / r->piece_count << r->stripe_shift) + inside,
+		.len_bytes =
+			u64_min(len_bytes, (1ull << r->stripe_shift) - inside),
+	};
+}
+
+int request_read(const struct offload_session *s, uint64_t pos,
+		 struct offload_meta *meta, unsigned *kind)
+{
+	memcpy(meta,
+	       s->mirror + s->map.meta_at + (pos & s->map.mask) * sizeof(*meta),
+	       sizeof(*meta));
+	/* Of neither kind has no sequence, so nothing could be said about it.
+	 */
+	if (meta->rw_type != OFFLOAD_READ && meta->rw_type != OFFLOAD_WRITE)
+		return -EBADMSG;
+	*kind = meta->rw_type == OFFLOAD_WRITE ? OFFLOAD_WR : OFFLOAD_RD;
+	return 0;
+}
+
+/* What is wrong with it, as a positive errno, or 0. */
+static int check(const struct offload_session *s, const struct offload_meta *m,
+		 unsigned kind)
+{
+	const struct offload_region_config *r = &s->config.region[m->region];
+	bool is_write = kind == OFFLOAD_WR;
+	uint64_t ring = is_write ? s->map.wdata_bytes : s->map.rdata_bytes;
+	uint64_t near = is_write ? m->req_addr : m->resp_addr;
+	uint64_t far = is_write ? m->resp_addr : m->req_addr;
+
+	if (m->region >= s->config.region_count)
+		return EBADF;
+	if (r->err)
+		return -r->err;
+	if (m->len_bytes == 0 || m->len_bytes > ring / 2)
+		return EMSGSIZE;
+	if (near > ring - m->len_bytes)
+		return EINVAL;
+	if (far > r->size_bytes || m->len_bytes > r->size_bytes - far)
+		return ERANGE;
+	if (is_write && r->is_read_only)
+		return EACCES;
+	return 0;
+}
+
+/* ---- completion --------------------------------------------------------- */
+
+static void make_ready(struct offload_session *s, struct request *r)
+{
+	struct offload_engine *e = s->engine;
+	unsigned kind = r->kind;
+
+	if (r->state == REQUEST_ACTIVE)
+		s->active--;
+	if (r->is_filtered) {
+		filter_remove(&s->filter, kind, r->region, r->far,
+			      r->len_bytes);
+		r->is_filtered = false;
+	}
+	r->state = REQUEST_READY;
+	if (s->ready_ns == 0)
+		s->ready_ns = e->now_ns;
+	if (r->err)
+		engine_count(e, OFFLOAD_C_ERRORS, 1);
+	else
+		engine_count(e,
+			     kind == OFFLOAD_RD ? OFFLOAD_C_READ_BYTES
+						: OFFLOAD_C_WRITE_BYTES,
+			     r->len_bytes);
+	while (s->ready[kind] < s->seen[kind]) {
+		uint32_t slot =
+			s->order[kind][(s->ready[kind] + 1) & s->map.mask];
+
+		if (s->request[slot].state != REQUEST_READY)
+			break;
+		s->ready[kind]++;
+	}
+}
+
+/* All of it was posted, so what is the last part at each node is known now. */
+static void close_write(struct offload_session *s, uint64_t seq)
+{
+	for (unsigned i = 0; s->touched; i++) {
+		struct node *n = &s->node[i];
+		struct lane *l = &n->lane[OFFLOAD_WR];
+
+		if (!(s->touched & 1u << i))
+			continue;
+		s->touched &= (uint16_t) ~(1u << i);
+		if ((int32_t)(l->done - n->open_part) > 0) {
+			n->progress.seq = (uint32_t)seq;
+			n->progress.skip = 0;
+			n->progress.psn = n->open_psn | n->base.psn >> 24 << 24;
+		} else {
+			l->part[n->open_part % OFFLOAD_NODE_DEPTH].is_last =
+				true;
+		}
+	}
+}
+
+void session_part_done(struct offload_session *s, unsigned node, unsigned kind,
+		       uint32_t count)
+{
+	struct node *n = &s->node[node];
+	struct lane *l = &n->lane[kind];
+
+	while ((int32_t)(count - l->done) > 0) {
+		const struct part *p = &l->part[l->done % OFFLOAD_NODE_DEPTH];
+		struct request *r = &s->request[p->slot];
+
+		l->done++;
+		if (p->is_last) {
+			n->progress.seq = (uint32_t)p->seq;
+			n->progress.skip = 0;
+			n->progress.psn = p->psn_next | n->base.psn >> 24 << 24;
+		}
+		r->parts--;
+		if (r->parts == 0 && r->is_posted)
+			make_ready(s, r);
+	}
+}
+
+/* ---- posting ------------------------------------------------------------ */
+
+static int flush(struct offload_session *s, unsigned node, unsigned kind)
+{
+	struct chain *c = &s->engine->node_chain[node][kind];
+	struct lane *l = &s->node[node].lane[kind];
+	struct ibv_send_wr *bad;
+	unsigned last = c->count - 1;
+
+	if (c->count == 0)
+		return 0;
+	c->count = 0;
+	c->wr[last].next = NULL;
+	c->wr[last].send_flags = IBV_SEND_SIGNALED;
+	c->wr[last].wr_id = session_wr_id(
+		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, l->posted);
+	return ibv_post_send(l->qp, c->wr, &bad) ? -EHOSTDOWN : 0;
+}
+
+static int flush_all(struct offload_session *s)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < s->config.node_count && !err; i++) {
+		err = flush(s, i, OFFLOAD_RD);
+		if (!err)
+			err = flush(s, i, OFFLOAD_WR);
+	}
+	return err;
+}
+
+static void add_part(struct offload_session *s, const struct request *r,
+		     const struct offload_piece_config *piece, uint64_t offset,
+		     uint64_t at, uint32_t len_bytes)
+{
+	struct node *n = &s->node[piece->node];
+	struct lane *l = &n->lane[r->kind];
+	struct chain *c = &s->engine->node_chain[piece->node][r->kind];
+	struct part *p = &l->part[l->posted % OFFLOAD_NODE_DEPTH];
+	struct ibv_send_wr *wr = &c->wr[c->count];
+	bool is_read = r->kind == OFFLOAD_RD;
+
+	c->sge[c->count] = (struct ibv_sge){
+		.addr = (uintptr_t)s->mirror +
+			(is_read ? s->map.rdata_at : s->map.wdata_at) +
+			r->near + at,
+		.length = len_bytes,
+		.lkey = s->mr->lkey};
+	/* For the case that it fails; only the chain's last one is signalled.
+	 */
+	wr->wr_id =
+		session_wr_id(s, is_read ? WR_READ : WR_WRITE, piece->node, 0);
+	wr->next = wr + 1;
+	wr->sg_list = &c->sge[c->count];
+	wr->num_sge = 1;
+	wr->opcode = is_read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+	wr->send_flags = 0;
+	wr->wr.rdma.remote_addr = piece->addr + offset;
+	wr->wr.rdma.rkey = is_read ? piece->read_rkey : piece->write_rkey;
+	c->count++;
+	p->seq = r->seq;
+	p->slot = (uint32_t)(r - s->request);
+	p->is_last = false;
+	if (!is_read) {
+		n->psn =
+			(n->psn + (len_bytes + n->mtu - 1) / n->mtu) & 0xffffff;
+		p->psn_next = n->psn;
+		n->open_part = l->posted;
+		n->open_psn = n->psn;
+		s->touched |= (uint16_t)(1u << piece->node);
+	}
+	l->posted++;
+}
+
+/* Posts more of the open request: 1 while there is more to come in this turn,
+ * 0 when it is complete, -EAGAIN when it has to wait. */
+static int post_some(struct offload_session *s, struct request *r)
+{
+	const struct offload_region_config *region =
+		&s->config.region[r->region];
+	uint64_t left = r->len_bytes - s->part_at, skip = 0;
+	struct spot spot = region_find(region, r->far + s->part_at, left);
+	const struct offload_piece_config *piece = &region->piece[spot.piece];
+	struct node *n = &s->node[piece->node];
+	struct lane *l = &n->lane[r->kind];
+	uint32_t len;
+
+	if (n->err)
+		r->err = (uint8_t)-n->err;
+	else if (r->kind == OFFLOAD_WR && r->seq <= n->unknown_seq)
+		r->err = EREMOTEIO;
+	else if (spot.offset > piece->size_bytes ||
+		 spot.len_bytes > piece->size_bytes - spot.offset)
+		r->err = ERANGE;
+	else if (r->kind == OFFLOAD_WR)
+		skip = resume_skip(n, r->seq, spot.len_bytes);
+	if (r->err || skip == spot.len_bytes) {
+		s->part_at += spot.len_bytes;
+		if (!r->err)
+			engine_count(s->engine, OFFLOAD_C_SKIPPED, 1);
+		return s->part_at < r->len_bytes;
+	}
+	/* What was skipped is done for good, also when this has to wait. */
+	s->part_at += skip;
+	spot.offset += skip;
+	spot.len_bytes -= skip;
+	if (l->posted - l->done == OFFLOAD_NODE_DEPTH || s->deficit <= 0)
+		return -EAGAIN;
+	len = (uint32_t)u64_min(spot.len_bytes, OFFLOAD_PART_BYTES);
+	add_part(s, r, piece, spot.offset, s->part_at, len);
+	r->parts++;
+	s->part_at += len;
+	s->deficit -= (int64_t)len + OFFLOAD_REQUEST_COST;
+	if (s->engine->node_chain[piece->node][r->kind].count ==
+		    OFFLOAD_CHAIN_MAX &&
+	    flush(s, piece->node, r->kind))
+		return -EHOSTDOWN;
+	return s->part_at < r->len_bytes;
+}
+
+/* Begins the next request; -EAGAIN: not yet. */
+static int open_request(struct offload_session *s)
+{
+	uint32_t slot = (uint32_t)(s->next & s->map.mask);
+	struct request *r = &s->request[slot];
+	struct offload_meta meta;
+	unsigned kind;
+	int err = request_read(s, s->next, &meta, &kind), bad;
+
+	if (err)
+		return err;
+	bad = check(s, &meta, kind);
+	*r = (struct request){
+		.seq = s->seen[kind] + 1,
+		.far = kind == OFFLOAD_WR ? meta.resp_addr : meta.req_addr,
+		.near = (uint32_t)(kind == OFFLOAD_WR ? meta.req_addr
+						      : meta.resp_addr),
+		.len_bytes = meta.len_bytes,
+		.region = meta.region,
+		.kind = (uint8_t)kind,
+		.state = REQUEST_ACTIVE,
+		.err = (uint8_t)bad,
+	};
+	/* It was complete before we came. */
+	if (s->seen[kind] < s->published[kind])
+		r->state = REQUEST_READY;
+	else if (!bad && filter_conflicts(&s->filter, kind, meta.region, r->far,
+					  r->len_bytes)) {
+		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
+		r->state = REQUEST_FREE;
+		return -EAGAIN;
+	}
+	s->seen[kind]++;
+	s->order[kind][r->seq & s->map.mask] = slot;
+	s->part_at = 0;
+	s->is_open = true;
+	if (r->state == REQUEST_READY)
+		return 0;
+	s->active++;
+	engine_count(s->engine,
+		     kind == OFFLOAD_RD ? OFFLOAD_C_READS : OFFLOAD_C_WRITES,
+		     1);
+	if (!bad) {
+		filter_add(&s->filter, kind, r->region, r->far, r->len_bytes);
+		r->is_filtered = true;
+	}
+	return 0;
+}
+
+/* One request, or what can be done of it. */
+static int dispatch_one(struct offload_session *s)
+{
+	struct request *r = &s->request[s->next & s->map.mask];
+	int more = 0;
+
+	if (!s->is_open) {
+		more = open_request(s);
+		if (more)
+			return more;
+	}
+	if (r->state == REQUEST_ACTIVE && !(r->err && s->part_at == 0))
+		do {
+			more = post_some(s, r);
+		} while (more > 0);
+	if (more < 0)
+		return more;
+	if (r->kind == OFFLOAD_WR)
+		close_write(s, r->seq);
+	s->is_open = false;
+	s->next++;
+	r->is_posted = true;
+	if (r->state == REQUEST_ACTIVE && r->parts == 0)
+		make_ready(s, r);
+	return 0;
+}
+
+unsigned session_dispatch(struct offload_session *s)
+{
+	unsigned count = 0;
+	int err = 0, flushed;
+
+	if (s->next == s->fetched) {
+		s->deficit = 0;
+		return 0;
+	}
+	s->deficit += OFFLOAD_QUANTUM_BYTES;
+	if (s->deficit > 2 * OFFLOAD_QUANTUM_BYTES)
+		s->deficit = 2 * OFFLOAD_QUANTUM_BYTES;
+	while (s->next < s->fetched && s->deficit > 0) {
+		err = dispatch_one(s);
+		if (err)
+			break;
+		count++;
+	}
+	flushed = flush_all(s);
+	if (err && err != -EAGAIN)
+		flushed = err;
+	if (flushed)
+		session_break(s, flushed);
+	return count;
+}

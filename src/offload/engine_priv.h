@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine is made of. All of it belongs to the thread that steps it.
+ *
+ * The engine mirrors each session's rings: what a request's metadata says about
+ * a place in the application's rings is true for the same place here, so data
+ * is never moved inside the engine and nothing is allocated on the way.
+ */
+#ifndef AQ_OFFLOAD_ENGINE_PRIV_H
+#define AQ_OFFLOAD_ENGINE_PRIV_H
+
+#include "engine.h"
+#include "filter.h"
+#include "ring.h"
+
+enum wr_kind {
+	WR_PREAMBLE,
+	WR_FETCH,
+	WR_BASE,
+	WR_PROBE,
+	WR_PUBLISH,
+	WR_NOTE,
+	WR_READ,
+	WR_WRITE,
+};
+
+/* One work request at a memory node. */
+struct part {
+	uint64_t seq;
+	uint32_t slot;	   /* of the request */
+	uint32_t psn_next; /* behind it */
+	bool is_last;	   /* of its request at this node */
+};
+
+/* One queue pair and what is under way on it, in order. */
+struct lane {
+	struct ibv_qp *qp;
+	uint32_t posted; /* ever */
+	uint32_t done;
+	struct part part[OFFLOAD_NODE_DEPTH];
+};
+
+struct node {
+	int err;
+	struct lane lane[OFFLOAD_KINDS];
+	uint32_t mtu;
+	uint32_t psn; /* of the next packet that is posted */
+	/* What the predecessors did; see resume.c. Writes up to base_seq are
+	 * done, except those up to unknown_seq, which nobody knows of. */
+	uint64_t base_seq;
+	uint64_t unknown_seq;
+	uint64_t budget; /* packets that were executed behind base_seq */
+	uint32_t budget_mtu;
+	struct offload_progress base;
+	struct offload_progress progress;
+	/* The write that was posted last, while more of it may come. */
+	uint64_t open_seq;
+	uint32_t open_part;
+	uint32_t open_psn;
+};
+
+enum request_state {
+	REQUEST_FREE,
+	REQUEST_ACTIVE,
+	REQUEST_READY, /* done or failed; perhaps told already */
+};
+
+struct request {
+	uint64_t seq;
+	uint64_t far;  /* in the region */
+	uint32_t near; /* in its data ring */
+	uint32_t len_bytes;
+	uint32_t parts; /* under way */
+	uint16_t region;
+	uint8_t kind;
+	uint8_t state;
+	uint8_t err;	/* positive errno */
+	bool is_posted; /* all of it */
+	bool is_filtered;
+};
+
+enum session_state {
+	SESSION_START,	/* the preamble is on its way */
+	SESSION_RESUME, /* what a predecessor left is on its way */
+	SESSION_BASE,	/* our own beginning is being published */
+	SESSION_RUN,
+};
+
+/* Beside the mirror, also registered. */
+struct session_extra {
+	struct offload_red red[OFFLOAD_RED_SLOTS];
+	struct offload_state note;
+};
+
+struct offload_session {
+	struct offload_engine *engine;
+	uint32_t index;
+	uint32_t generation;
+	struct offload_session_config config;
+	enum session_state state;
+	int err;
+
+	uint8_t *mirror; /* of the rings; extra follows */
+	struct session_extra *extra;
+	size_t memory_bytes;
+	struct ibv_mr *mr;
+	struct offload_map map;
+
+	uint32_t ring_posted; /* work requests towards the application */
+	uint32_t ring_done;
+	uint32_t red_posted;
+	uint32_t red_done;
+	bool is_asking; /* a probe or a fetch is on its way */
+	uint64_t heard_ns;
+	uint64_t probe_ns; /* when to ask next */
+	uint64_t probe_gap_ns;
+
+	/* Positions: head <= next <= fetched. */
+	uint64_t head;
+	uint64_t head_reads;
+	uint64_t next;
+	uint64_t fetched;
+	uint64_t fetching; /* what fetched will be */
+	uint64_t wdata_fetched;
+	uint64_t first_tail;	       /* what a predecessor may have seen */
+	uint64_t seen[OFFLOAD_KINDS];  /* sequences given out at next */
+	uint64_t ready[OFFLOAD_KINDS]; /* complete up to here, in order */
+	uint64_t published[OFFLOAD_KINDS]; /* told up to here */
+	uint64_t ready_ns; /* since when something is to be told */
+	uint32_t active;   /* requests in REQUEST_ACTIVE */
+	uint64_t part_at;  /* bytes of request `next` that are posted */
+	bool is_open;	   /* request `next` was begun */
+	int64_t deficit;
+	uint16_t touched; /* nodes of the write that is being posted */
+
+	struct request *request;
+	uint32_t *order[OFFLOAD_KINDS]; /* slot by sequence */
+	struct filter filter;
+	struct node node[OFFLOAD_NODES_MAX];
+};
+
+/* Work requests that are posted together. */
+struct chain {
+	unsigned count;
+	struct ibv_send_wr wr[OFFLOAD_CHAIN_MAX];
+	struct ibv_sge sge[OFFLOAD_CHAIN_MAX];
+};
+
+struct offload_engine {
+	struct offload_engine_config config;
+	uint64_t own_counters[OFFLOAD_C_COUNT];
+	uint64_t *counters;
+	uint64_t now_ns; /* of this step */
+	uint64_t memory_used;
+	uint32_t cq_used;
+	uint32_t generation;
+	uint32_t turn;
+	uint32_t session_count; /* places in use, with holes */
+	struct offload_session *session[OFFLOAD_SESSIONS_MAX];
+	struct chain ring_chain;
+	struct chain node_chain[OFFLOAD_NODES_MAX][OFFLOAD_KINDS];
+};
+
+/* ---- session.c ---------------------------------------------------------- */
+
+/* The session ends with a fault, which the application is told. */
+void session_break(struct offload_session *s, int err);
+uint64_t session_wr_id(const struct offload_session *s, enum wr_kind kind,
+		       unsigned node, uint32_t count);
+/* Adds one transfer between the application's rings and the mirror to the
+ * engine's ring chain; the places are the same on both sides unless `local` is
+ * given. */
+void session_ring_add(struct offload_session *s, enum ibv_wr_opcode opcode,
+		      uint64_t at, const void *local, uint32_t len_bytes);
+/* Posts the chain; its last request is signalled. */
+int session_ring_post(struct offload_session *s, enum wr_kind kind);
+uint32_t session_ring_room(const struct offload_session *s);
+int session_start(struct offload_session *s);
+void session_ring_done(struct offload_session *s, enum wr_kind kind,
+		       uint32_t count);
+/* Asks for news if it is time. */
+unsigned session_probe(struct offload_session *s);
+
+/* ---- resume.c ----------------------------------------------------------- */
+
+/* From the preamble, before anything is fetched; -EBADMSG. */
+int resume_read(struct offload_session *s);
+/* With the predecessor's requests at hand: what of them was done. */
+void resume_walk(struct offload_session *s);
+/* How many of the bytes from here on in a part were done already. */
+uint64_t resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);
+
+/* ---- dispatch.c --------------------------------------------------------- */
+
+/* Where a range of a region begins, and how much of it is together there. */
+struct spot {
+	uint32_t piece;
+	uint64_t offset;
+	uint64_t len_bytes;
+};
+struct spot region_find(const struct offload_region_config *r, uint64_t far,
+			uint64_t len_bytes);
+/* A request's metadata as it stands in the mirror; 0 or -EBADMSG. */
+int request_read(const struct offload_session *s, uint64_t pos,
+		 struct offload_meta *meta, unsigned *kind);
+/* Begins as many requests as the session's turn allows. */
+unsigned session_dispatch(struct offload_session *s);
+void session_part_done(struct offload_session *s, unsigned node, unsigned kind,
+		       uint32_t count);
+
+/* ---- publish.c ---------------------------------------------------------- */
+
+/* Tells the application what is done, if it is time. */
+unsigned session_publish(struct offload_session *s);
+/* Before the first request: where we begin. */
+int session_publish_base(struct offload_session *s);
+/* When something must be told at the latest; UINT64_MAX: nothing is. */
+uint64_t session_flush_ns(const struct offload_session *s);
+
+static inline void engine_count(struct offload_engine *e,
+				enum offload_counter c, uint64_t n)
+{
+	e->counters[c] += n;
+}
+
+#endif

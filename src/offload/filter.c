@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "filter.h"
+
+struct span {
+	uint64_t first;
+	uint64_t count; /* of lines */
+};
+
+static struct span span_of(uint64_t offset, uint64_t len_bytes)
+{
+	uint64_t first = offset >> FILTER_LINE_SHIFT;
+
+	return (struct span){first,
+			     ((offset + len_bytes - 1) >> FILTER_LINE_SHIFT) -
+				     first + 1};
+}
+
+static unsigned place(uint32_t region, uint64_t line)
+{
+	uint64_t h = (line + ((uint64_t)region << 40)) * 0x9e3779b97f4a7c15ull;
+
+	return (unsigned)(h >> (64 - 11));
+}
+
+STATIC_ASSERT(FILTER_LINES == 1 << 11, "place() makes 11 bits");
+
+bool filter_conflicts(const struct filter *f, unsigned kind, uint32_t region,
+		      uint64_t offset, uint64_t len_bytes)
+{
+	unsigned other = 1 - kind;
+	struct span s;
+
+	if (f->count[other] == 0)
+		return false;
+	s = span_of(offset, len_bytes);
+	if (f->wide[other] || s.count > FILTER_SPAN_MAX)
+		return true;
+	for (uint64_t i = 0; i < s.count; i++)
+		if (f->line[other][place(region, s.first + i)])
+			return true;
+	return false;
+}
+
+static void change(struct filter *f, unsigned kind, uint32_t region,
+		   uint64_t offset, uint64_t len_bytes, int by)
+{
+	struct span s = span_of(offset, len_bytes);
+
+	f->count[kind] += (uint32_t)by;
+	if (s.count > FILTER_SPAN_MAX) {
+		f->wide[kind] += (uint32_t)by;
+		return;
+	}
+	for (uint64_t i = 0; i < s.count; i++) {
+		uint16_t *n = &f->line[kind][place(region, s.first + i)];
+
+		*n = (uint16_t)(*n + by);
+	}
+}
+
+void filter_add(struct filter *f, unsigned kind, uint32_t region,
+		uint64_t offset, uint64_t len_bytes)
+{
+	change(f, kind, region, offset, len_bytes, 1);
+}
+
+void filter_remove(struct filter *f, unsigned kind, uint32_t region,
+		   uint64_t offset, uint64_t len_bytes)
+{
+	change(f, kind, region, offset, len_bytes, -1);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which bytes are being read and written, roughly: a counting filter over lines
+ * of the regions. It never misses an overlap; it may see one where there is
+ * none, which costs a wait and nothing else.
+ */
+#ifndef AQ_OFFLOAD_FILTER_H
+#define AQ_OFFLOAD_FILTER_H
+
+#include "base.h"
+
+enum {
+	FILTER_LINES = 2048,
+	FILTER_LINE_SHIFT = 8,
+	FILTER_SPAN_MAX = 32, /* lines; wider ranges overlap with everything */
+	FILTER_KINDS = 2,     /* reads, writes */
+};
+
+struct filter {
+	uint32_t count[FILTER_KINDS];
+	uint32_t wide[FILTER_KINDS];
+	uint16_t line[FILTER_KINDS][FILTER_LINES];
+};
+
+/* Whether a request of this kind may overlap with one of the other kind. */
+bool filter_conflicts(const struct filter *f, unsigned kind, uint32_t region,
+		      uint64_t offset, uint64_t len_bytes);
+void filter_add(struct filter *f, unsigned kind, uint32_t region,
+		uint64_t offset, uint64_t len_bytes);
+void filter_remove(struct filter *f, unsigned kind, uint32_t region,
+		   uint64_t offset, uint64_t len_bytes);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What carries frames from port to port: a switch of Ethernet unless another
+ * fabric is given to the network. A fabric decides about time alone; loss,
+ * duplicates, corruption, late frames and cut paths are the network's, and so
+ * the same over every fabric. One thread, the simulation's.
+ *
+ * The way of a frame: the network calls send; the fabric calls sim_port_sent
+ * when the frame has left its port, and sim_net_route where faults may strike
+ * it; the network calls cross for what is left (and for a copy, when it was
+ * doubled); the fabric says when that arrives with sim_net_arrive.
+ */
+#ifndef AQ_SIM_NET_FABRIC_H
+#define AQ_SIM_NET_FABRIC_H
+
+#include "net.h"
+
+struct sim_fabric;
+
+struct sim_fabric_ops {
+	/* The port with this number is new. 0, or -errno to refuse it. */
+	int (*attach)(struct sim_fabric *fabric, unsigned port);
+	/* A frame is ready at ready_ps, now or later. `to` is NULL when no port
+	 * has its address: it leaves, and is lost when it is routed. Frames
+	 * between two ports must arrive in the order of these calls. */
+	void (*send)(struct sim_fabric *fabric, struct sim_frame *frame,
+		     struct sim_port *from, struct sim_port *to,
+		     uint64_t ready_ps);
+	void (*cross)(struct sim_fabric *fabric, struct sim_frame *frame,
+		      struct sim_port *from, struct sim_port *to);
+	void (*destroy)(struct sim_fabric *fabric);
+};
+
+/* The head of whatever a fabric is. */
+struct sim_fabric {
+	const struct sim_fabric_ops *ops;
+	struct sim_net *net; /* set by sim_net_set_fabric */
+};
+
+/* Before the first port. The network owns it then, also after an error. */
+int sim_net_set_fabric(struct sim_net *net,
+		       struct sim_fabric *fabric) MUST_CHECK;
+struct sim_fabric *sim_net_fabric(struct sim_net *net);
+/* Ethernet: store and forward, one switch. What a network has from the start;
+ * reads the links of the ports. */
+int sim_ethernet_create(struct sim_fabric **out) MUST_CHECK;
+
+/* ---- for fabrics ----------------------------------------------------------
+ */
+
+unsigned sim_port_index(const struct sim_port *port);
+const struct sim_link *sim_port_link(const struct sim_port *port);
+uint64_t sim_net_switch_ps(const struct sim_net *net);
+
+/* One more frame may be queued there. */
+void sim_port_sent(struct sim_port *port);
+void sim_net_route(struct sim_net *net, struct sim_frame *frame);
+/* Its last bit is at the port it goes to at at_ps, now or later. */
+void sim_net_arrive(struct sim_net *net, struct sim_frame *frame,
+		    uint64_t at_ps);
+/* The fabric has lost it. */
+void sim_net_lose(struct sim_net *net, struct sim_frame *frame);
+
+#endif

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine against a rack that executes packet by packet. */
+#include "error.h"
+#include "offload_bed.h"
+
+/* ---- plain service ------------------------------------------------------ */
+
+static void test_read_and_write(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+	uint8_t in[1000], out[1000];
+	int64_t w, r;
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	for (unsigned i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 3 + 1);
+	w = offload_ring_write(&b->ring, 0, 77, in, sizeof(in));
+	r = offload_ring_read(&b->ring, 0, 77, out, sizeof(out));
+	assert_true(w > 0 && r > 0);
+	bed_settle(b);
+	assert_int_equal(offload_ring_result(&b->ring, w), 1);
+	assert_int_equal(offload_ring_result(&b->ring, r), 1);
+	/* The read waited for the write that it overlaps. */
+	assert_memory_equal(in, out, sizeof(in));
+	assert_memory_equal(in, b->node_mem[0] + 77, sizeof(in));
+	assert_int_equal(b->counters[OFFLOAD_C_CONFLICTS] > 0, 1);
+	assert_int_equal(b->bad_access, 0);
+	bed_free(b);
+}
+
+/* Random requests against a model, over laps of all rings. */
+static void check_model(uint64_t seed, uint32_t nodes, uint32_t shift)
+{
+	enum {
+		SIZE = 40000,
+		LEN_MAX = 2000,
+	};
+	static uint8_t model[SIZE], want[64][LEN_MAX], got[64][LEN_MAX];
+	struct bed *b = bed_make(seed, nodes, 64, 8192);
+	size_t len[64];
+	unsigned count = 0;
+
+	memset(model, 0, sizeof(model));
+	bed_region(b, nodes, shift, SIZE);
+	bed_start(b);
+	for (unsigned done = 0; done < 3000; done++) {
+		size_t n = 1 + rng_below(&b->rng,
+					 rng_below(&b->rng, 4) ? 64 : LEN_MAX);
+		uint64_t at = rng_below(&b->rng, SIZE - n);
+		int64_t id;
+
+		if (count < 64 && rng_below(&b->rng, 2)) {
+			id = offload_ring_read(&b->ring, 0, at, got[count], n);
+			if (id > 0) {
+				memcpy(want[count], model + at, n);
+				len[count++] = n;
+			}
+		} else {
+			uint8_t buf[LEN_MAX];
+
+			rng_fill(&b->rng, buf, n);
+			id = offload_ring_write(&b->ring, 0, at, buf, n);
+			if (id > 0)
+				memcpy(model + at, buf, n);
+		}
+		assert_true(id > 0 || id == -EAGAIN);
+		for (unsigned k = rng_below(&b->rng, 20) ? 1 : 200; k; k--)
+			bed_step(b);
+		if (id == -EAGAIN || count == 64) {
+			bed_settle(b);
+			for (unsigned i = 0; i < count; i++)
+				assert_memory_equal(want[i], got[i], len[i]);
+			count = 0;
+		}
+	}
+	bed_settle(b);
+	for (uint64_t i = 0; i < SIZE; i++)
+		if (*bed_at(b, 0, i) != model[i])
+			fail_msg("seed %llu: byte %llu",
+				 (unsigned long long)seed,
+				 (unsigned long long)i);
+	assert_int_equal(b->bad_access, 0);
+	assert_int_equal(b->counters[OFFLOAD_C_ERRORS], 0);
+	bed_free(b);
+}
+
+static void test_model(void **state)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		check_model(seed, 1, 0);
+		check_model(seed, 3, 8);
+		check_model(seed, 2, 12);
+	}
+}
+
+/* A lone request is told at once, whatever the batch. */
+static void test_lone_request(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+	uint64_t out;
+
+	b->config.batch = 64;
+	b->config.flush_ns = 1000000000;
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t start = b->now_ns;
+
+		assert_true(offload_ring_read(&b->ring, 0, 0, &out, 8) > 0);
+		bed_settle(b);
+		assert_true(b->now_ns - start < 100000000);
+	}
+	bed_free(b);
+}
+
+/* Runs everything that can run, in the engine's favour: always 1 us. */
+static void round_trip(struct bed *b)
+{
+	b->now_ns += 1000;
+	for (unsigned i = 0; i < 300; i++) {
+		(void)offload_engine_step(b->engine);
+		while (bed_packet(b, b->ring_qp))
+			;
+		for (unsigned n = 0; n < b->node_count; n++) {
+			while (bed_packet(b, b->node_qp[n][OFFLOAD_RD]))
+				;
+			while (bed_packet(b, b->node_qp[n][OFFLOAD_WR]))
+				;
+		}
+	}
+}
+
+static void test_batches(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+	uint64_t out[64];
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	round_trip(b);
+	b->counters[OFFLOAD_C_PUBLICATIONS] = 0;
+	for (unsigned i = 0; i < 64; i++)
+		assert_true(offload_ring_read(&b->ring, 0, 8 * i, &out[i], 8) >
+			    0);
+	for (unsigned i = 0; i < 4; i++)
+		round_trip(b);
+	assert_int_equal(offload_ring_look(&b->ring), 0);
+	assert_int_equal(offload_ring_pending(&b->ring), 0);
+	/* Not one by one: one probe, one fetch, and few publications. */
+	assert_true(b->counters[OFFLOAD_C_PUBLICATIONS] <= 3);
+	assert_true(b->counters[OFFLOAD_C_FETCHES] <= 2);
+	bed_free(b);
+}
+
+static void test_idle_is_cheap(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	for (unsigned i = 0; i < 10; i++)
+		round_trip(b);
+	b->counters[OFFLOAD_C_PROBES] = 0;
+	for (unsigned i = 0; i < 1000; i++) { /* 100 ms */
+		uint64_t next;
+
+		b->now_ns += 100000;
+		(void)offload_engine_step(b->engine);
+		while (bed_packet(b, b->ring_qp))
+			;
+		(void)offload_engine_step(b->engine);
+		next = offload_engine_next_ns(b->engine);
+		assert_true(next > b->now_ns);
+	}
+	assert_true(b->counters[OFFLOAD_C_PROBES] <= 130);
+	bed_free(b);
+}
+
+/* ---- bad ring contents -------------------------------------------------- */
+
+static void test_bad_metadata(void **state)
+{
+	static const struct {
+		struct offload_meta meta;
+		int result; /* -EBADMSG: the session ends */
+	} rows[] = {
+		{{0, 0, 8, 0, 0}, -EBADMSG},
+		{{3, 0, 8, 0, 0}, -EBADMSG},
+		{{0xffff, 0xffff, UINT32_MAX, UINT64_MAX, UINT64_MAX},
+		 -EBADMSG},
+		{{OFFLOAD_READ, 1, 8, 0, 0}, -EBADF},
+		{{OFFLOAD_READ, 0xffff, 8, 0, 0}, -EBADF},
+		{{OFFLOAD_READ, 0, 0, 0, 0}, -EMSGSIZE},
+		{{OFFLOAD_READ, 0, 4097, 0, 0}, -EMSGSIZE},
+		{{OFFLOAD_READ, 0, UINT32_MAX, 0, 0}, -EMSGSIZE},
+		{{OFFLOAD_READ, 0, 8, BED_NODE_BYTES, 0}, -ERANGE},
+		{{OFFLOAD_READ, 0, 8, BED_NODE_BYTES - 7, 0}, -ERANGE},
+		{{OFFLOAD_READ, 0, 8, UINT64_MAX - 3, 0}, -ERANGE},
+		{{OFFLOAD_READ, 0, 8, 0, 8192 - 7}, -EINVAL},
+		{{OFFLOAD_READ, 0, 8, 0, UINT64_MAX}, -EINVAL},
+		{{OFFLOAD_READ, 0, 8, 0, UINT64_MAX - 7}, -EINVAL},
+		{{OFFLOAD_WRITE, 0, 8, 8185, 0}, -EINVAL},
+		{{OFFLOAD_WRITE, 0, 8, UINT64_MAX, 0}, -EINVAL},
+		{{OFFLOAD_WRITE, 0, 8, 0, UINT64_MAX}, -ERANGE},
+		{{OFFLOAD_WRITE, 2, 8, 0, 0}, -EBADF},
+		{{OFFLOAD_READ, 0, 8, 0, 0}, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct bed *b = bed_make(i, 1, 64, 8192);
+		uint64_t out, good;
+		int64_t id, next;
+
+		bed_region(b, 1, 0, BED_NODE_BYTES);
+		id = rows[i].meta.rw_type == OFFLOAD_WRITE
+			     ? offload_ring_write(&b->ring, 0, 0, &out, 8)
+			     : offload_ring_read(&b->ring, 0, 0, &out, 8);
+		next = offload_ring_read(&b->ring, 0, 64, &good, 8);
+		b->ring.meta[0] = rows[i].meta;
+		bed_start(b);
+		if (rows[i].result == -EBADMSG) {
+			for (unsigned k = 0; k < 2000; k++)
+				bed_step(b);
+			assert_int_equal(offload_session_err(b->session),
+					 -EBADMSG);
+			/* The application is told. */
+			assert_int_equal(
+				((struct offload_preamble *)(void *)b->ring_mem)
+					->state.err,
+				EBADMSG);
+		} else {
+			bed_settle(b);
+			assert_int_equal(offload_ring_result(&b->ring, id),
+					 rows[i].result);
+			assert_int_equal(offload_ring_result(&b->ring, next),
+					 1);
+		}
+		assert_int_equal(b->bad_access, 0);
+		bed_free(b);
+	}
+}
+
+static void test_bad_counts(void **state)
+{
+	static const struct {
+		uint32_t tail, wdata_tail;
+		uint64_t head, head_reads;
+		struct offload_done done;
+	} rows[] = {
+		{65, 0, 0, 0, {0, 0}},	       {UINT32_MAX, 0, 0, 0, {0, 0}},
+		{0, 0, 1, 0, {0, 0}},	       {0, 0, 5, 6, {0, 0}},
+		{5, 0, 5, 5, {UINT32_MAX, 0}}, {5, 0, 5, 5, {5, 70}},
+		{0, 0, UINT64_MAX, 0, {0, 0}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct bed *b = bed_make(i, 1, 64, 8192);
+		struct offload_preamble *p = (void *)b->ring_mem;
+
+		bed_region(b, 1, 0, BED_NODE_BYTES);
+		p->green.tail = rows[i].tail;
+		p->green.wdata_tail = rows[i].wdata_tail;
+		p->red.head = rows[i].head;
+		p->red.head_reads = rows[i].head_reads;
+		p->red.done = rows[i].done;
+		bed_start(b);
+		for (unsigned k = 0; k < 2000; k++)
+			bed_step(b);
+		assert_int_equal(offload_session_err(b->session), -EBADMSG);
+		bed_free(b);
+	}
+}
+
+/* The same while it runs. */
+static void test_bad_green(void **state)
+{
+	static const struct offload_green rows[] = {
+		{65, 0},   {UINT32_MAX, 0}, {1u << 31, 0},
+		{1, 8193}, {1, UINT32_MAX},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct bed *b = bed_make(i, 1, 64, 8192);
+		struct offload_preamble *p = (void *)b->ring_mem;
+
+		bed_region(b, 1, 0, BED_NODE_BYTES);
+		bed_start(b);
+		for (unsigned k = 0; k < 500; k++)
+			bed_step(b);
+		assert_int_equal(offload_session_err(b->session), 0);
+		p->green = rows[i];
+		for (unsigned k = 0; k < 5000; k++)
+			bed_step(b);
+		assert_int_equal(offload_session_err(b->session), -EBADMSG);
+		bed_free(b);
+	}
+}
+
+static void test_bad_sessions(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+	struct offload_session_config c;
+	struct offload_session *s;
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	c = b->config;
+	c.epoch = 0;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
+	c.region[0].piece[0].node = 1;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
+	c.region[0].piece_count = OFFLOAD_NODES_MAX + 1;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
+	c.node[0].mtu_bytes = 1000;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
+	c.ring_bytes = 100;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
+	c.ring_bytes = 1ull << 40;
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -ENOSPC);
+	bed_free(b);
+}
+
+/* ---- faults ------------------------------------------------------------- */
+
+static void test_lost_node(void **state)
+{
+	struct bed *b = bed_make(1, 2, 64, 8192);
+	uint8_t out[1024];
+	int64_t id[4];
+
+	bed_region(b, 2, 8, 2048);
+	bed_start(b);
+	id[0] = offload_ring_read(&b->ring, 0, 0, out, 8);
+	bed_settle(b);
+	bed_fail(b, b->node_qp[1][OFFLOAD_RD]);
+	id[1] = offload_ring_read(&b->ring, 0, 256, out, 8);
+	for (unsigned k = 0; k < 5000; k++)
+		bed_step(b);
+	assert_int_equal(offload_session_err(b->session), -EHOSTDOWN);
+	assert_int_equal(
+		((struct offload_preamble *)(void *)b->ring_mem)->state.err,
+		EHOSTDOWN);
+	/* Whoever attaches again knows that the node is gone. */
+	b->node_is_lost[1] = true;
+	bed_start(b);
+	id[2] = offload_ring_write(&b->ring, 0, 0, out, 1024);
+	id[3] = offload_ring_read(&b->ring, 0, 0, out, 256);
+	bed_settle(b);
+	assert_int_equal(offload_ring_result(&b->ring, id[0]), 1);
+	assert_int_equal(offload_ring_result(&b->ring, id[1]), -EHOSTDOWN);
+	assert_int_equal(offload_ring_result(&b->ring, id[2]), -EHOSTDOWN);
+	assert_int_equal(offload_ring_result(&b->ring, id[3]), 1);
+	bed_free(b);
+}
+
+static void test_lost_application(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	for (unsigned k = 0; k < 500; k++)
+		bed_step(b);
+	bed_fail(b, b->ring_qp);
+	for (unsigned k = 0; k < 500; k++)
+		bed_step(b);
+	assert_int_equal(offload_session_err(b->session), -ECONNRESET);
+	bed_free(b);
+}
+
+/*
+ * Every packet of every write takes effect exactly once, however often the
+ * engine is killed. Each write fills its bytes with its own number; the node's
+ * memory is watched packet by packet through a second, "other" writer: after a
+ * write has reached a place, the other one overwrites it with 0xff, and an
+ * engine that repeats the write would undo that.
+ */
+static void check_takeover(uint64_t seed, uint32_t nodes, uint32_t shift)
+{
+	enum {
+		SIZE = 16384,
+		WRITES = 200,
+		LEN_MAX = 1500,
+	};
+	static uint8_t buf[LEN_MAX];
+	struct bed *b = bed_make(seed, nodes, 64, 8192);
+	uint64_t next = 0, kills = 0, at = 0;
+	unsigned count = 0;
+
+	bed_region(b, nodes, shift, SIZE * 16);
+	bed_start(b);
+	while (count < WRITES) {
+		size_t len =
+			1 + rng_below(&b->rng,
+				      rng_below(&b->rng, 2) ? 300 : LEN_MAX);
+		int64_t id;
+
+		if (rng_below(&b->rng, 3) == 0 && at + len < SIZE) {
+			memset(buf, 0x55, len);
+			id = offload_ring_write(&b->ring, 0, at, buf, len);
+			assert_true(id > 0 || id == -EAGAIN);
+			if (id > 0) {
+				at += len;
+				count++;
+			}
+		}
+		if (at + LEN_MAX >= SIZE)
+			break;
+		for (unsigned k = (unsigned)rng_below(&b->rng, 30); k; k--)
+			bed_step(b);
+		/* The other writer. */
+		for (uint64_t i = next; i < at; i++)
+			if (*bed_at(b, 0, i) == 0x55)
+				*bed_at(b, 0, i) = 0xff;
+		assert_int_equal(offload_ring_look(&b->ring), 0);
+		if (rng_below(&b->rng, 6) == 0) {
+			bed_start(b);
+			kills++;
+		}
+	}
+	for (unsigned k = 0; k < 100000 && offload_ring_pending(&b->ring);
+	     k++) {
+		bed_step(b);
+		for (uint64_t i = 0; i < at; i++)
+			if (*bed_at(b, 0, i) == 0x55)
+				*bed_at(b, 0, i) = 0xff;
+		assert_int_equal(offload_ring_look(&b->ring), 0);
+	}
+	if (offload_ring_pending(&b->ring))
+		fail_msg("seed %llu: %u are left over, session %d",
+			 (unsigned long long)seed,
+			 offload_ring_pending(&b->ring),
+			 offload_session_err(b->session));
+	assert_int_equal(b->ring.failures, 0);
+	for (uint64_t i = 0; i < at; i++)
+		if (*bed_at(b, 0, i) != 0xff)
+			fail_msg("seed %llu: byte %llu was never written",
+				 (unsigned long long)seed,
+				 (unsigned long long)i);
+	assert_true(kills > 0);
+	bed_free(b);
+}
+
+/* Counts how often each byte changes to 0x55: the other writer turned it to
+ * 0xff, so a second 0x55 would be a repeated write. */
+static void check_once(uint64_t seed, uint32_t nodes, uint32_t shift)
+{
+	enum {
+		SIZE = 12000,
+		LEN_MAX = 1500,
+	};
+	static uint8_t buf[LEN_MAX];
+	static uint8_t hits[SIZE];
+	struct bed *b = bed_make(seed, nodes, 16, 8192);
+	uint64_t at = 0;
+	unsigned kills = 0;
+
+	memset(hits, 0, sizeof(hits));
+	memset(buf, 0x55, sizeof(buf));
+	bed_region(b, nodes, shift, SIZE);
+	bed_start(b);
+	while (at + LEN_MAX < SIZE || offload_ring_pending(&b->ring)) {
+		size_t len = 1 + rng_below(&b->rng, LEN_MAX);
+
+		if (at + LEN_MAX < SIZE &&
+		    offload_ring_write(&b->ring, 0, at, buf, len) > 0)
+			at += len;
+		for (unsigned k = (unsigned)rng_below(&b->rng, 40); k; k--) {
+			uint64_t before = b->packets;
+
+			bed_step(b);
+			if (b->packets == before)
+				continue;
+			for (uint64_t i = 0; i < at; i++)
+				if (*bed_at(b, 0, i) == 0x55) {
+					*bed_at(b, 0, i) = 0xff;
+					hits[i]++;
+				}
+		}
+		assert_int_equal(offload_ring_look(&b->ring), 0);
+		if (kills < 60 && rng_below(&b->rng, 3) == 0) {
+			bed_start(b);
+			kills++;
+		}
+	}
+	assert_int_equal(b->ring.failures, 0);
+	for (uint64_t i = 0; i < at; i++)
+		if (hits[i] != 1)
+			fail_msg("seed %llu: byte %llu was written %u times",
+				 (unsigned long long)seed,
+				 (unsigned long long)i, hits[i]);
+	bed_free(b);
+}
+
+static void test_takeover(void **state)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		check_takeover(seed, 1, 0);
+		check_once(seed, 1, 0);
+		check_once(seed, 2, 8);
+		check_once(seed, 3, 9);
+	}
+}
+
+/* The node was restarted or forgot: nobody knows, so nothing is repeated. */
+static void test_unknown_fate(void **state)
+{
+	struct bed *b = bed_make(3, 1, 64, 8192);
+	uint8_t buf[64];
+	int64_t id, later;
+
+	memset(buf, 0x55, sizeof(buf));
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	bed_settle(b);
+	for (unsigned k = 0; k < 500; k++)
+		bed_step(b);
+	id = offload_ring_write(&b->ring, 0, 0, buf, sizeof(buf));
+	while (b->node_mem[0][0] == 0)
+		bed_step(b);
+	b->node_mem[0][0] = 0xff;
+	bed_kill(b);
+	b->has_final[0] = false;
+	for (unsigned i = 0; i < 3; i++) { /* also when that one dies, too */
+		bed_start(b);
+		for (unsigned k = 0; k < 20 * i; k++)
+			bed_step(b);
+	}
+	later = offload_ring_write(&b->ring, 0, 128, buf, sizeof(buf));
+	bed_settle(b);
+	assert_int_equal(offload_ring_result(&b->ring, id), -EREMOTEIO);
+	assert_int_equal(offload_ring_result(&b->ring, later), 1);
+	assert_int_equal(b->node_mem[0][0], 0xff);
+	bed_free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read_and_write),
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_lone_request),
+		cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_idle_is_cheap),
+		cmocka_unit_test(test_bad_metadata),
+		cmocka_unit_test(test_bad_counts),
+		cmocka_unit_test(test_bad_green),
+		cmocka_unit_test(test_bad_sessions),
+		cmocka_unit_test(test_lost_node),
+		cmocka_unit_test(test_lost_application),
+		cmocka_unit_test(test_takeover),
+		cmocka_unit_test(test_unknown_fate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
