@@ -69,6 +69,13 @@ struct env_ops {
 	void (*tx_end)(struct env *env, struct env_path *path,
 		       size_t len_bytes);
 	/*
+	 * tx_begin for a frame of exactly len_bytes whose every byte is written
+	 * once, at one go, and never read back: the buffer may be one that the
+	 * peer looks at. NULL where tx_begin is as good.
+	 */
+	uint8_t *(*tx_begin_exact)(struct env *env, struct env_path *path,
+				   size_t len_bytes);
+	/*
 	 * Frames may be collected since tx_end: send them. With `more`, the
 	 * caller may soon have others, and the env may wait for them. NULL
 	 * where frames are never collected.

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of RDMA devices, the RoCE port and the private verbs library. */
-#include <errno.h>
-#include <netinet/in.h>
+/* Checks of RDMA devices and the private verbs library. */
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "cli_check.h"
 #include "cli_nic.h"
 #include "cli_place.h"
 #include "cli_verbs.h"
-
-enum {
-	ROCE_UDP_PORT = 4791
-};
 
 void cli_check_rdma(struct cli_check_result *out)
 {
@@ -31,31 +22,6 @@ void cli_check_rdma(struct cli_check_result *out)
 	cli_check_fix(out, "nothing to do, unless there is an RDMA adapter: "
 			   "then apt-get install rdma-core and load its "
 			   "driver");
-}
-
-void cli_check_roce_port(struct cli_check_result *out)
-{
-	struct sockaddr_in any = {.sin_family = AF_INET,
-				  .sin_port = htons(ROCE_UDP_PORT)};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0) {
-		cli_check_found(out, CLI_CHECK_WARN, "no UDP socket: %s",
-				strerror(errno));
-		return;
-	}
-	if (bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0) {
-		cli_check_found(out, CLI_CHECK_OK, "UDP %d is free",
-				ROCE_UDP_PORT);
-	} else {
-		cli_check_found(out, CLI_CHECK_WARN, "UDP %d: %s",
-				ROCE_UDP_PORT, strerror(errno));
-		cli_check_fix(out,
-			      "ss -ulpn 'sport = :%d' names the process "
-			      "that has it",
-			      ROCE_UDP_PORT);
-	}
-	(void)close(fd); /* never used */
 }
 
 void cli_check_verbs(struct cli_check_result *out)

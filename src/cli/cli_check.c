@@ -30,6 +30,8 @@ const struct cli_check cli_checks[] = {
 	 cli_check_rdma},
 	{"roce-port", false, "RoCEv2 between machines arrives on UDP 4791",
 	 cli_check_roce_port},
+	{"roce-mtu", false, "small packets cost more per byte",
+	 cli_check_roce_mtu},
 	{"memlock", false, "an RDMA device pins what programs register",
 	 cli_check_memlock},
 	{"huge-pages", false, "large regions cost fewer page-table walks",

@@ -49,7 +49,23 @@ void cli_check_memfd(struct cli_check_result *out);
 void cli_check_userfaultfd(struct cli_check_result *out);
 void cli_check_rdma(struct cli_check_result *out);
 void cli_check_roce_port(struct cli_check_result *out);
+void cli_check_roce_mtu(struct cli_check_result *out);
 void cli_check_rundir(struct cli_check_result *out);
 void cli_check_verbs(struct cli_check_result *out);
+
+/* What stands between us and another machine, in rows: route, port, mtu. */
+struct cli_check_peer;
+
+enum {
+	CLI_CHECK_PEER_ROWS = 3,
+};
+
+/* -EINVAL if `address` is no IP address. */
+int cli_check_peer_create(const char *address,
+			  struct cli_check_peer **out) MUST_CHECK;
+void cli_check_peer_destroy(struct cli_check_peer *p);
+/* In the order of the rows. */
+void cli_check_peer_run(struct cli_check_peer *p, unsigned row,
+			struct cli_check_result *out);
 
 #endif

@@ -56,12 +56,65 @@ static int print_json(json_t *array, const struct tally *tally)
 	return cli_report_print(tree, true);
 }
 
+/* A check was made: print it or keep it. */
+static void take(const struct cli_check *check,
+		 const struct cli_check_result *res, json_t *array, bool json,
+		 struct tally *tally)
+{
+	tally->by_state[res->state]++;
+	tally->essential_missing +=
+		check->essential && res->state == CLI_CHECK_MISSING;
+	if (json)
+		add_json(array, check, res);
+	else
+		print_text(check, res);
+}
+
+/* The rows about one address; who asked for it needs it. */
+static void check_peer(struct cli_check_peer *peer, const char *address,
+		       json_t *array, bool json, struct tally *tally)
+{
+	static const struct cli_check rows[CLI_CHECK_PEER_ROWS] = {
+		{"route", true, "packets must find their way there", NULL},
+		{"port", true, "RoCEv2 arrives there on UDP 4791", NULL},
+		{"mtu", false, "packets that do not fit are lost", NULL},
+	};
+
+	for (unsigned i = 0; i < CLI_CHECK_PEER_ROWS; i++) {
+		struct cli_check_result res = {0};
+		struct cli_check row = rows[i];
+		char name[80];
+
+		(void)snprintf(name, sizeof(name), "%s:%s", row.name, address);
+		row.name = name;
+		cli_check_peer_run(peer, i, &res);
+		take(&row, &res, array, json, tally);
+	}
+}
+
+/* False: one of the words is no address. */
+static bool check_peers(const struct cli_args *args, json_t *array,
+			struct tally *tally)
+{
+	for (int i = 0; i < args->rest_count; i++) {
+		struct cli_check_peer *peer;
+
+		if (cli_check_peer_create(args->rest[i], &peer)) {
+			cli_error("'%s' is not an IP address", args->rest[i]);
+			return false;
+		}
+		check_peer(peer, args->rest[i], array, args->json, tally);
+		cli_check_peer_destroy(peer);
+	}
+	return true;
+}
+
 int cmd_doctor(const struct cli_command *self, int argc, char **argv)
 {
 	struct tally tally = {{0}, 0};
 	json_t *array = json_array();
 	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, 0, &args);
+	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
 	int err = 0;
 
 	if (code != CLI_GO) {
@@ -72,13 +125,11 @@ int cmd_doctor(const struct cli_command *self, int argc, char **argv)
 		struct cli_check_result res = {0};
 
 		c->run(&res);
-		tally.by_state[res.state]++;
-		tally.essential_missing +=
-			c->essential && res.state == CLI_CHECK_MISSING;
-		if (args.json)
-			add_json(array, c, &res);
-		else
-			print_text(c, &res);
+		take(c, &res, array, args.json, &tally);
+	}
+	if (!check_peers(&args, array, &tally)) {
+		json_decref(array);
+		return CLI_USAGE;
 	}
 	if (args.json) {
 		err = print_json(array, &tally);

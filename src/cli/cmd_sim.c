@@ -4,11 +4,14 @@
 #include "edm.h"
 #include "lin_file.h"
 #include "model_check.h"
+#include "offload_play.h"
 #include "verbs_cmd.h"
 
 static const struct cli_entry scenarios[] = {
 	{"verbs", sim_verbs_cmd,
 	 "the NIC over a faulty network, every byte checked"},
+	{"offload", scenario_offload_cmd,
+	 "asynchronous far memory while engines are killed"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},

@@ -15,8 +15,9 @@ const struct cli_command cli_commands[] = {
 	 "The field verbs_libdir names the folder of the private "
 	 "libibverbs.so.1.\n"},
 	{"doctor", cmd_doctor, "check this machine and say how to fix it",
-	 "[--json]\n"
-	 "Exit code 1 when something essential is missing.\n"},
+	 "[--json] [ADDRESS...]\n"
+	 "With addresses: also the way to the NICs there. Exit code 1 when\n"
+	 "something essential is missing, or an address cannot be reached.\n"},
 	{"exec", cmd_exec, "run a verbs program on the soft NIC",
 	 "[--nic soft|hw|auto] [--facade auto|off] [--json] --\n"
 	 "       PROGRAM [ARGUMENT...]\n"

@@ -117,42 +117,63 @@ static void swap_with_previous(struct nic_cq *cq, uint32_t produced)
 	*b = t;
 }
 
-bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe)
+static COLD void overflow(struct nic_cq *cq)
 {
 	struct nic *nic = cq->nic;
+
+	count(nic, NIC_C_cq_overflows);
+	if (!cq->overflowed && nic->up)
+		nic->up->async_event(cq->owner, IBV_EVENT_CQ_ERR);
+	cq->overflowed = true;
+}
+
+HOT struct nic_cqe *cq_begin(struct nic_cq *cq)
+{
 	uint32_t produced =
 		atomic_load_explicit(&cq->produced, memory_order_relaxed);
 	/* P1, pairs with C1 in nic_cq_pop. */
 	uint32_t consumed =
 		atomic_load_explicit(&cq->consumed, memory_order_acquire);
-	struct nic_cqe *slot = &cq->ring[produced & cq->mask];
 
 	if (UNLIKELY(produced - consumed > cq->mask)) {
-		count(nic, NIC_C_cq_overflows);
-		if (!cq->overflowed && nic->up)
-			nic->up->async_event(cq->owner, IBV_EVENT_CQ_ERR);
-		cq->overflowed = true;
-		return false;
+		overflow(cq);
+		return NULL;
 	}
-	*slot = *cqe;
+	return &cq->ring[produced & cq->mask];
+}
+
+HOT void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
+{
+	struct nic *nic = cq->nic;
+	uint32_t produced =
+		atomic_load_explicit(&cq->produced, memory_order_relaxed);
+
 	if (UNLIKELY(cq->timestamps))
-		slot->timestamp_ns = env_now_ns(nic->env);
+		cqe->timestamp_ns = env_now_ns(nic->env);
 	if (has_bug(nic, NIC_BUG_swap_completions))
 		swap_with_previous(cq, produced);
 	count(nic, NIC_C_completions);
 	/* P0, pairs with C0 in nic_cq_peek. */
 	atomic_store_explicit(&cq->produced, produced + 1,
 			      memory_order_release);
-	if (cq->arm != CQ_ARM_NONE)
+	if (UNLIKELY(cq->arm != CQ_ARM_NONE))
 		notify(cq, cqe);
 	if (has_bug(nic, NIC_BUG_double_completion) && produced % 32 == 31) {
-		struct nic_cqe again = *cqe;
-
 		produced++;
-		cq->ring[produced & cq->mask] = again;
+		cq->ring[produced & cq->mask] = *cqe;
 		atomic_store_explicit(&cq->produced, produced + 1,
 				      memory_order_release);
 	}
+}
+
+bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe)
+{
+	struct nic_cqe *room = cq_begin(cq);
+
+	if (UNLIKELY(!room))
+		return false;
+	*room = *cqe;
+	cq_end(cq, room);
 	return true;
 }
 
@@ -171,6 +192,12 @@ const struct nic_cqe *nic_cq_peek(struct nic_cq *cq)
 			return cqe;
 		atomic_store_explicit(&cq->consumed, ++i, memory_order_release);
 	}
+}
+
+bool nic_cq_is_empty(const struct nic_cq *cq)
+{
+	return atomic_load_explicit(&cq->consumed, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->produced, memory_order_relaxed);
 }
 
 void nic_cq_pop(struct nic_cq *cq)

@@ -52,7 +52,7 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
 	const struct env_direct *map;
 	uint64_t offset;
-	uint8_t *far;
+	uint8_t *far, *near;
 	int done;
 
 	if (!access || op->length == 0)
@@ -67,7 +67,7 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	far = map->base + offset;
 	/* Nothing happens unless all of it can. */
 	if ((op->data.segs > 1 || access == IBV_ACCESS_REMOTE_ATOMIC) &&
-	    sendq_check(qp, op, local))
+	    sendq_check(qp, op, local, &near))
 		return 0;
 	if (access != IBV_ACCESS_REMOTE_ATOMIC) {
 		done = copy(qp, op, far);

@@ -21,6 +21,7 @@ int key_table_init(struct key_table *t)
 		return -ENOMEM;
 	t->mask = TABLE_START - 1;
 	t->count = 0;
+	t->epoch = 1;
 	return 0;
 }
 
@@ -30,29 +31,18 @@ void key_table_release(struct key_table *t)
 	t->slots = NULL;
 }
 
-/* The slot that holds `index`, or the free one where it would go. Indices are
- * random already and need no hashing. The table is never more than half full,
- * so the walk ends. */
-static struct key_slot *slot_of(const struct key_table *t, uint32_t index)
-{
-	uint32_t i = index & t->mask;
-
-	while (t->slots[i].index != 0 && t->slots[i].index != index)
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
-}
-
 static int grow(struct key_table *t)
 {
-	struct key_table bigger = {.mask = t->mask * 2 + 1, .count = t->count};
+	struct key_table bigger = *t;
 	uint32_t i;
 
+	bigger.mask = t->mask * 2 + 1;
 	bigger.slots = calloc(bigger.mask + 1u, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
 	for (i = 0; i <= t->mask; i++)
 		if (t->slots[i].index)
-			*slot_of(&bigger, t->slots[i].index) = t->slots[i];
+			*key_slot_of(&bigger, t->slots[i].index) = t->slots[i];
 	free(t->slots);
 	*t = bigger;
 	return 0;
@@ -79,7 +69,7 @@ int key_insert(struct nic *nic, struct nic_key *k)
 		/* In a list of receive buffers this one means its end. */
 		if ((random >> 8) == 0 || random == WQE_INVALID_LKEY)
 			continue;
-		slot = slot_of(t, random >> 8);
+		slot = key_slot_of(t, random >> 8);
 		if (slot->index)
 			continue;
 		slot->index = random >> 8;
@@ -93,7 +83,7 @@ int key_insert(struct nic *nic, struct nic_key *k)
 
 static void remove_index(struct key_table *t, uint32_t index)
 {
-	uint32_t i = (uint32_t)(slot_of(t, index) - t->slots);
+	uint32_t i = (uint32_t)(key_slot_of(t, index) - t->slots);
 	uint32_t next = i;
 
 	ASSERT(t->slots[i].index == index);
@@ -113,6 +103,7 @@ static void remove_index(struct key_table *t, uint32_t index)
 	}
 	t->slots[i] = (struct key_slot){0};
 	t->count--;
+	key_changed(t);
 }
 
 void key_remove(struct nic *nic, struct nic_key *k)
@@ -128,40 +119,6 @@ int key_renew(struct nic *nic, struct nic_key *k)
 	if (!err)
 		remove_index(&nic->keys, old >> 8);
 	return err;
-}
-
-struct nic_key *key_at(struct nic *nic, uint32_t key)
-{
-	if ((key >> 8) == 0)
-		return NULL;
-	return slot_of(&nic->keys, key >> 8)->key;
-}
-
-struct nic_key *key_find(struct nic *nic, uint32_t key)
-{
-	struct nic_key *k = key_at(nic, key);
-
-	return k && k->key == key && k->valid ? k : NULL;
-}
-
-enum key_verdict key_check(struct nic_qp *qp, uint32_t key, uint64_t va,
-			   uint64_t len, uint32_t access, uint8_t **host)
-{
-	const struct nic_key *k = key_find(qp->nic, key);
-	uint64_t offset;
-
-	if (UNLIKELY(!k))
-		return KEY_UNKNOWN;
-	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)))
-		return KEY_OTHER_PD;
-	if (UNLIKELY((k->access & access) != access))
-		return KEY_NO_ACCESS;
-	/* An address below iova gives a huge offset. */
-	offset = va - k->iova;
-	if (UNLIKELY(offset > k->length || len > k->length - offset))
-		return KEY_OUT_OF_BOUNDS;
-	*host = k->host + offset;
-	return KEY_OK;
 }
 
 void key_count_denial(struct nic *nic, enum key_verdict v)
@@ -181,7 +138,7 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr)
 {
 	const struct nic_qp *qp = qp_find(nic, qpn);
-	const struct nic_key *k = key_find(nic, rkey);
+	const struct nic_key *k = key_find(&nic->keys, rkey);
 
 	if (!qp || qp->type != IBV_QPT_RC || qp->dest_qpn != peer_qpn ||
 	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS))

@@ -131,6 +131,7 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		pd->users++;
 	}
 	set_key(&mr->key, &merged);
+	key_changed(&nic->keys);
 	return 0;
 }
 

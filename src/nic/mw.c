@@ -37,6 +37,7 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type, struct nic_mw **out)
 static void unbind(struct nic_mw *mw)
 {
 	mw->key.valid = false;
+	key_changed(&mw->key.pd->nic->keys);
 	if (mw->key.qp)
 		mw->key.qp->windows--;
 	mw->key.qp = NULL;
@@ -62,7 +63,7 @@ uint32_t nic_mw_key(const struct nic_mw *mw)
 /* The window that a key belongs to, bound or not. */
 static struct nic_mw *find_window(struct nic *nic, uint32_t key)
 {
-	struct nic_key *k = key_at(nic, key);
+	struct nic_key *k = key_at(&nic->keys, key);
 
 	return k && k->is_window ? container_of(k, struct nic_mw, key) : NULL;
 }
@@ -75,7 +76,7 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 	uint64_t addr = be64_get(bind->addr);
 	uint64_t length = be64_get(bind->length);
 	struct nic_mw *mw = find_window(qp->nic, be32_get(bind->mw_rkey));
-	struct nic_key *k = key_find(qp->nic, be32_get(bind->mr_lkey));
+	struct nic_key *k = key_find(&qp->nic->keys, be32_get(bind->mr_lkey));
 	struct nic_mr *mr =
 		k && !k->is_window ? container_of(k, struct nic_mr, key) : NULL;
 	uint64_t offset;
@@ -135,7 +136,7 @@ void mw_end_all(struct nic_qp *qp)
 
 int key_invalidate(struct nic_qp *qp, uint32_t key)
 {
-	struct nic_key *k = key_find(qp->nic, key);
+	struct nic_key *k = key_find(&qp->nic->keys, key);
 
 	if (!k || k->pd != qp->pd || !k->is_window)
 		return -EINVAL;

@@ -33,9 +33,10 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 	    cfg->gid_count > NIC_GID_MAX || cfg->mtu > WIRE_MTU_MAX ||
 	    (cfg->mtu && cfg->mtu < NIC_MTU_MIN))
 		return -EINVAL;
-	nic = calloc(1, sizeof(*nic));
+	nic = aligned_alloc(CACHE_LINE, align_up(sizeof(*nic), CACHE_LINE));
 	if (!nic)
 		return -ENOMEM;
+	memset(nic, 0, sizeof(*nic));
 	nic->env = env;
 	nic->cfg = *cfg;
 	if (!cfg->mtu)
@@ -165,11 +166,42 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 {
 	struct nic *nic = qp->nic;
-	size_t len = wire_build(&qp->out, frame);
+	const struct wire_stamp *stamp = stamp_for(qp);
+	size_t len;
 
+	if (LIKELY(stamp != NULL)) {
+		len = wire_stamp_build(stamp, &qp->out, frame);
+	} else {
+		len = wire_build(&qp->out, frame);
+		stamp_learn_tx(qp);
+	}
 	count(nic, NIC_C_tx_frames);
 	nic->counters[NIC_C_tx_bytes] += len;
 	nic->env->ops->tx_end(nic->env, path, len);
+}
+
+HOT bool nic_send(struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+	struct env *env = nic->env;
+	const struct wire_stamp *stamp = stamp_for(qp);
+	uint8_t *frame;
+
+	if (UNLIKELY(!stamp || !env->ops->tx_begin_exact)) {
+		frame = env->ops->tx_begin(
+			env, qp->path, wire_frame_bound(qp->out.payload_len));
+		if (frame)
+			nic_tx(qp, qp->path, frame);
+		return frame != NULL;
+	}
+	frame = env->ops->tx_begin_exact(env, qp->path, stamp->frame_len);
+	if (UNLIKELY(!frame))
+		return false;
+	(void)wire_stamp_build(stamp, &qp->out, frame);
+	count(nic, NIC_C_tx_frames);
+	nic->counters[NIC_C_tx_bytes] += stamp->frame_len;
+	env->ops->tx_end(env, qp->path, stamp->frame_len);
+	return true;
 }
 
 static void count_parse_error(struct nic *nic, enum wire_error err)
@@ -258,35 +290,56 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 }
 
 /* Test-only damage: takes a frame with a wrong checksum for a right one. */
-static COLD enum wire_error parse_anyway(const uint8_t *frame, size_t len_bytes,
-					 uint8_t *copy, struct wire_pkt *pkt)
-{
-	uint32_t icrc;
-	size_t end = len_bytes - WIRE_ICRC_BYTES;
-
-	memcpy(copy, frame, len_bytes);
-	icrc = wire_icrc(copy + WIRE_ETH_BYTES, end - WIRE_ETH_BYTES);
-	memcpy(copy + end, &icrc, sizeof(icrc));
-	return wire_parse(copy, len_bytes, pkt);
-}
-
-HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
+static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
+			      size_t len_bytes)
 {
 	uint8_t copy[WIRE_FRAME_MAX];
 	struct wire_pkt pkt;
 	enum wire_error err;
+	uint32_t icrc;
+	size_t end = len_bytes - WIRE_ICRC_BYTES;
+
+	if (len_bytes > sizeof(copy)) {
+		count_parse_error(nic, WIRE_E_ICRC);
+		return;
+	}
+	memcpy(copy, frame, len_bytes);
+	icrc = wire_icrc(copy + WIRE_ETH_BYTES, end - WIRE_ETH_BYTES);
+	memcpy(copy + end, &icrc, sizeof(icrc));
+	err = wire_parse(copy, len_bytes, &pkt);
+	if (err)
+		count_parse_error(nic, err);
+	else
+		input(nic, &pkt, frame);
+}
+
+static void input_unknown(struct nic *nic, const uint8_t *frame,
+			  size_t len_bytes)
+{
+	struct wire_pkt pkt;
+	enum wire_error err = wire_parse(frame, len_bytes, &pkt);
+
+	if (LIKELY(!err)) {
+		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
+		input(nic, &pkt, frame);
+	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
+		input_anyway(nic, frame, len_bytes);
+	} else {
+		count_parse_error(nic, err);
+	}
+}
+
+HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
+{
+	const struct wire_pkt *pkt =
+		stamp_parse(&nic->stamps, frame, len_bytes);
 
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;
-	err = wire_parse(frame, len_bytes, &pkt);
-	if (UNLIKELY(err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc) &&
-		     len_bytes <= sizeof(copy)))
-		err = parse_anyway(frame, len_bytes, copy, &pkt);
-	if (UNLIKELY(err)) {
-		count_parse_error(nic, err);
-		return;
-	}
-	input(nic, &pkt, frame);
+	if (LIKELY(pkt != NULL))
+		input(nic, pkt, frame);
+	else
+		input_unknown(nic, frame, len_bytes);
 }
 
 HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,

@@ -276,6 +276,8 @@ void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
  */
 const struct nic_cqe *nic_cq_peek(struct nic_cq *cq);
 void nic_cq_pop(struct nic_cq *cq);
+/* A look without any lock: what it says may be over already. */
+bool nic_cq_is_empty(const struct nic_cq *cq);
 
 /* ---- shared receive queues ---------------------------------------------- */
 

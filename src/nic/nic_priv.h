@@ -17,6 +17,7 @@
 #include "nic_limits.h"
 #include "timer.h"
 #include "wire.h"
+#include "wire_stamp.h"
 #include "wqe.h"
 #include "wqe_op.h"
 
@@ -44,6 +45,11 @@ struct key_table {
 	struct key_slot *slots;
 	uint32_t mask;
 	uint32_t count;
+	/*
+	 * Grows whenever a key opens less than before, or something else: a
+	 * check that passed in the same epoch need not be made again. Not 0.
+	 */
+	uint32_t epoch;
 };
 
 enum key_verdict {
@@ -61,14 +67,42 @@ int key_insert(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_remove(struct nic *nic, struct nic_key *k);
 /* Another random key; on failure the old one stands. */
 int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
-/* The valid key with this value; NULL: none. */
-struct nic_key *key_find(struct nic *nic, uint32_t key);
-/* The entry with these upper 24 bits, whatever its tag and state. */
-struct nic_key *key_at(struct nic *nic, uint32_t key);
-/* May `qp` use `key` for all of [va, va + len)? On KEY_OK, *host is va. */
-enum key_verdict key_check(struct nic_qp *qp, uint32_t key, uint64_t va,
-			   uint64_t len, uint32_t access, uint8_t **host);
 void key_count_denial(struct nic *nic, enum key_verdict v);
+
+/* A key was taken back or changed. */
+static inline void key_changed(struct key_table *t)
+{
+	if (++t->epoch == 0)
+		t->epoch = 1;
+}
+
+/* The slot that holds `index`, or the free one where it would go. Indices are
+ * random already and need no hashing. The table is never more than half full,
+ * so the walk ends. */
+static inline struct key_slot *key_slot_of(const struct key_table *t,
+					   uint32_t index)
+{
+	uint32_t i = index & t->mask;
+
+	while (t->slots[i].index != index && t->slots[i].index != 0)
+		i = (i + 1) & t->mask;
+	return &t->slots[i];
+}
+
+/* The entry with these upper 24 bits, whatever its tag and state. Index 0 is
+ * that of free slots, which have no key. */
+static inline struct nic_key *key_at(const struct key_table *t, uint32_t key)
+{
+	return key_slot_of(t, key >> 8)->key;
+}
+
+/* The valid key with this value; NULL: none. */
+static inline struct nic_key *key_find(const struct key_table *t, uint32_t key)
+{
+	struct nic_key *k = key_at(t, key);
+
+	return k && k->key == key && k->valid ? k : NULL;
+}
 
 /* ---- pd.c, mr.c, mw.c, dm.c --------------------------------------------- */
 
@@ -124,7 +158,11 @@ struct nic_cq {
 	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
 };
 
-/* Appends a completion; false when the queue overflowed. */
+/* Appends a completion: room for it, or NULL when the queue overflowed; to be
+ * filled in completely and shown. */
+struct nic_cqe *cq_begin(struct nic_cq *cq);
+void cq_end(struct nic_cq *cq, struct nic_cqe *cqe);
+/* Both at once; false when the queue overflowed. */
 bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe);
 void cq_purge(struct nic_cq *cq, const void *qp_owner);
 
@@ -189,8 +227,11 @@ struct send_slot {
 	bool signaled;
 	bool has_psn;	   /* first_psn and last_psn are set */
 	uint32_t rd_count; /* its part of rd_outstanding */
+	uint32_t epoch; /* of the keys when `host` was found; 0: it was not */
 	struct nic_ah *ah; /* datagrams: holds a reference */
+	uint8_t *host;	   /* where the answer goes, if to one segment */
 };
+STATIC_ASSERT(sizeof(struct send_slot) == 64, "one cache line");
 
 struct sendq {
 	uint8_t *wqes;
@@ -242,9 +283,10 @@ int sendq_gather(struct nic_qp *qp, const struct send_data *data,
 int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
 		  uint32_t offset, const uint8_t *src,
 		  uint32_t len_bytes) MUST_CHECK;
-/* Are all data segments usable with this access? */
-int sendq_check(struct nic_qp *qp, const struct send_op *op,
-		uint32_t access) MUST_CHECK;
+/* Are all data segments usable with this access? *host is where they are, if
+ * there is one, which is not empty; else it is left alone. */
+int sendq_check(struct nic_qp *qp, const struct send_op *op, uint32_t access,
+		uint8_t **host) MUST_CHECK;
 /* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
  * NULL: no valid key. Inline data is found in the queue itself. */
 uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
@@ -253,6 +295,17 @@ uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 static inline bool slot_needs_response(const struct send_slot *slot)
 {
 	return wqe_op_get(slot->opcode)->flags & WQE_OP_RESPONSE;
+}
+
+static inline uint32_t sendq_bytes(const struct sendq *q)
+{
+	return q->block_count * (uint32_t)WQE_BLOCK_BYTES;
+}
+
+/* WQEs wrap at the end of the queue; segments never straddle it. */
+static inline void *sendq_seg(const struct sendq *q, uint32_t byte_off)
+{
+	return q->wqes + (byte_off & (sendq_bytes(q) - 1));
 }
 
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
@@ -271,9 +324,11 @@ struct resp_res {
 	uint32_t length;
 	bool used;
 	bool is_atomic;
-	bool answered; /* all packets were sent at least once */
-	bool pending;  /* packets next_psn..last_psn are still to be sent */
-	bool restart;  /* the next packet starts a response: FIRST or ONLY */
+	bool answered;	/* all packets were sent at least once */
+	bool pending;	/* packets next_psn..last_psn are still to be sent */
+	bool restart;	/* the next packet starts a response: FIRST or ONLY */
+	uint32_t epoch; /* of the keys when `host` was found */
+	uint8_t *host;	/* where va is */
 	uint64_t va;
 	uint64_t original;
 };
@@ -330,6 +385,7 @@ struct nic_qp {
 	enum ibv_qp_type type;
 	uint32_t mtu;
 	uint32_t pkey;
+	uint32_t flow; /* see flow_number; 0: none, as of datagrams */
 	struct nic *nic;
 	struct nic_pd *pd;
 	struct env_path *path;
@@ -457,6 +513,64 @@ struct guard {
 void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 
+/* ---- stamps.c: the frames that are sent and received most ---------------- */
+
+enum {
+	STAMP_COUNT = 16,
+	FLOW_COUNT = 16,
+};
+
+struct tx_stamp {
+	uint64_t key;	 /* flow, opcode and length; 0: none */
+	uint64_t wanted; /* what came last and had none */
+	struct wire_stamp stamp;
+};
+
+struct rx_stamp {
+	struct wire_stamp stamp;
+	struct wire_pkt pkt; /* the last that was parsed with it */
+	uint64_t wanted;     /* what came last and had none */
+	uint64_t refused;    /* parsed, but built in another way than ours */
+};
+
+/* What all packets of a flow share. */
+struct flow {
+	uint8_t dst_mac[6];
+	uint8_t src_mac[6];
+	uint8_t src_ip[16];
+	uint8_t dst_ip[16];
+	uint16_t ip_id;
+	uint16_t src_port;
+	uint16_t pkey;
+	uint8_t tos;
+	uint8_t ttl;
+	uint8_t mig_req;
+	uint8_t reserved;
+};
+STATIC_ASSERT(sizeof(struct flow) == 54, "compared as bytes: no padding");
+
+struct stamps {
+	CACHE_ALIGNED struct tx_stamp tx[STAMP_COUNT];
+	struct rx_stamp rx[STAMP_COUNT];
+	struct flow flows[FLOW_COUNT];
+	uint32_t flow_numbers[FLOW_COUNT]; /* 0: unused */
+	uint32_t flow_last;		   /* number given out */
+};
+
+/* Queue pairs with equal numbers send under the same headers; 0 has none. */
+uint32_t flow_number(struct stamps *st, const struct wire_pkt *out);
+/* The stamp for qp->out, or NULL. */
+const struct wire_stamp *stamp_for(struct nic_qp *qp);
+/* qp->out was built without: the next one like it may get a stamp. */
+void stamp_learn_tx(struct nic_qp *qp);
+/* What wire_parse would make of the frame, or NULL: let wire_parse say. Valid
+ * until the next call. */
+const struct wire_pkt *stamp_parse(struct stamps *st, const uint8_t *frame,
+				   size_t len_bytes);
+/* The frame was parsed without. */
+void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
+		    const uint8_t *frame, size_t len_bytes);
+
 /* ---- nic.c -------------------------------------------------------------- */
 
 struct ud_path {
@@ -486,6 +600,7 @@ struct nic {
 	uint64_t dm_used;
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
+	struct stamps stamps;
 };
 
 static inline void count(struct nic *nic, enum nic_counter c)
@@ -496,6 +611,28 @@ static inline void count(struct nic *nic, enum nic_counter c)
 static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 {
 	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+/* May `qp` use `key` for all of [va, va + len)? On KEY_OK, *host is va. */
+static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
+					 uint64_t va, uint64_t len,
+					 uint32_t access, uint8_t **host)
+{
+	const struct nic_key *k = key_find(&qp->nic->keys, key);
+	uint64_t offset;
+
+	if (UNLIKELY(!k))
+		return KEY_UNKNOWN;
+	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)))
+		return KEY_OTHER_PD;
+	if (UNLIKELY((k->access & access) != access))
+		return KEY_NO_ACCESS;
+	/* An address below iova gives a huge offset. */
+	offset = va - k->iova;
+	if (UNLIKELY(offset > k->length || len > k->length - offset))
+		return KEY_OUT_OF_BOUNDS;
+	*host = k->host + offset;
+	return KEY_OK;
 }
 
 /* The largest packet of the way out, in verbs' words. */
@@ -522,5 +659,8 @@ static inline void nic_tx_flush(struct nic *nic, bool more)
 
 /* Sends qp->out, whose payload is in place in `frame` or pointed to. */
 void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
+/* Sends qp->out to the connected peer; its payload is pointed to, or there is
+ * none. False: the path is full, and nothing happened. */
+bool nic_send(struct nic_qp *qp);
 
 #endif

@@ -227,31 +227,39 @@ bool nic_qp_peer_gone(const struct nic_qp *qp)
 
 /* ---- completions -------------------------------------------------------- */
 
-static void push(struct nic_qp *qp, struct nic_cq *cq, struct nic_cqe *cqe)
+/* A lost completion cannot be repaired: the queue pair ends. */
+static COLD void lost_completion(struct nic_qp *qp)
 {
-	cqe->qp_num = qp->qpn;
-	cqe->qp_owner = qp->owner;
-	/* A lost completion cannot be repaired: the queue pair ends. */
-	if (UNLIKELY(!cq_push(cq, cqe)) && qp->state != IBV_QPS_ERR) {
-		qp_event(qp, IBV_EVENT_QP_FATAL);
-		qp_fail(qp);
-	}
+	if (qp->state == IBV_QPS_ERR)
+		return;
+	qp_event(qp, IBV_EVENT_QP_FATAL);
+	qp_fail(qp);
 }
 
 HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
 {
 	const struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.tail);
 	bool shown = slot->signaled || status != IBV_WC_SUCCESS;
-	struct nic_cqe cqe = {
-		.wr_id = slot->wr_id,
-		.byte_len = slot->length,
-		.status = (uint8_t)status,
-		.opcode = wqe_op_get(slot->opcode)->wc,
-	};
+	struct nic_cqe *cqe;
 
+	/* Still there: what is retired is overwritten by the next post. */
 	retire_send(qp);
-	if (shown)
-		push(qp, qp->send_cq, &cqe);
+	if (LIKELY(shown)) {
+		cqe = cq_begin(qp->send_cq);
+		if (UNLIKELY(!cqe)) {
+			lost_completion(qp);
+		} else {
+			*cqe = (struct nic_cqe){
+				.wr_id = slot->wr_id,
+				.byte_len = slot->length,
+				.status = (uint8_t)status,
+				.opcode = wqe_op_get(slot->opcode)->wc,
+				.qp_num = qp->qpn,
+				.qp_owner = qp->owner,
+			};
+			cq_end(qp->send_cq, cqe);
+		}
+	}
 	if (UNLIKELY(qp->state == IBV_QPS_SQD && qp->sqd_notify &&
 		     qp_is_drained(qp))) {
 		qp->sqd_notify = false;
@@ -263,8 +271,11 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
 {
 	cqe->wr_id = qp->recv.wr_id;
 	cqe->is_recv = true;
+	cqe->qp_num = qp->qpn;
+	cqe->qp_owner = qp->owner;
 	qp->recv.active = false;
-	push(qp, qp->recv_cq, cqe);
+	if (UNLIKELY(!cq_push(qp->recv_cq, cqe)))
+		lost_completion(qp);
 }
 
 /* ---- failure ------------------------------------------------------------ */

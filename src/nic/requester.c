@@ -344,9 +344,10 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 	uint32_t access =
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
+	uint8_t *host = NULL;
 
 	/* A single packet is checked when its bytes are fetched. */
-	if ((n > 1 || access) && sendq_check(qp, op, access))
+	if ((n > 1 || access) && sendq_check(qp, op, access, &host))
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
@@ -357,6 +358,8 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	slot->opcode = op->opcode;
 	slot->length = op->length;
 	slot->data = op->data;
+	slot->host = host;
+	slot->epoch = host ? qp->nic->keys.epoch : 0;
 	slot->first_psn = req->next_psn;
 	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
 	slot->has_psn = true;
@@ -395,15 +398,65 @@ static void time_packet(struct nic_qp *qp, uint32_t last_psn)
 		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
 }
 
+/* Packet `i` of `n` of a SEND or WRITE. */
+static enum step send_data_packet(struct nic_qp *qp,
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i,
+				  uint32_t n)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame = env->ops->tx_begin(
+		env, qp->path, wire_frame_bound(u32_min(qp->mtu, op->length)));
+	size_t header;
+
+	if (UNLIKELY(!frame))
+		return STEP_FULL;
+	fill_packet(qp, slot, op, i, n);
+	header =
+		wire_header_bytes(qp->out.opcode, wire_is_ipv4(qp->out.dst_ip));
+	if (UNLIKELY(sendq_gather(qp, &op->data, i * qp->mtu, frame + header,
+				  qp->out.payload_len))) {
+		env->ops->tx_end(env, qp->path, 0);
+		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+	}
+	nic_tx(qp, qp->path, frame);
+	return STEP_SENT;
+}
+
+/* A READ that is answered by one packet: what send_packets does, for the new
+ * request that is posted most. */
+static inline enum step send_read(struct nic_qp *qp, struct send_slot *slot,
+				  const struct send_op *op, uint32_t *budget)
+{
+	struct wire_pkt *out = &qp->out;
+
+	out->opcode = WIRE_RC_READ_REQ;
+	out->psn = slot->first_psn;
+	out->dest_qpn = qp->dest_qpn;
+	out->solicited = false;
+	out->ack_req = true;
+	out->becn = false;
+	out->rkey = op->rkey;
+	out->va = op->va;
+	out->dma_len = op->length;
+	out->payload = NULL;
+	out->payload_len = 0;
+	if (UNLIKELY(!nic_send(qp)))
+		return STEP_FULL;
+	(*budget)--;
+	slot->rd_count++;
+	qp->req.rd_outstanding++;
+	qp->sq.send++;
+	return STEP_SENT;
+}
+
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			      const struct send_op *op, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
-	struct env *env = qp->nic->env;
 	uint32_t n = packet_count(qp, slot->length);
 	bool one = slot_needs_response(slot);
-	uint8_t *frame;
-	size_t header;
+	enum step s;
 
 	while (req->send_pkt < n) {
 		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
@@ -415,32 +468,20 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (!fits_window(qp, psn, end - req->send_pkt, one) ||
 		    (one && req->rd_outstanding >= qp->attr.max_rd_atomic))
 			return STEP_WAIT;
-		frame = env->ops->tx_begin(
-			env, qp->path,
-			wire_frame_bound(one ? 0
-					     : u32_min(qp->mtu, op->length)));
-		if (UNLIKELY(!frame))
-			return STEP_FULL;
-		if (one)
+		if (one) {
 			fill_response_request(qp, slot, op, req->send_pkt, end);
-		else
-			fill_packet(qp, slot, op, req->send_pkt, n);
-		header = wire_header_bytes(qp->out.opcode,
-					   wire_is_ipv4(qp->out.dst_ip));
-		if (UNLIKELY(sendq_gather(
-			    qp, &op->data, req->send_pkt * qp->mtu,
-			    frame + header, qp->out.payload_len))) {
-			env->ops->tx_end(env, qp->path, 0);
-			return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+			if (UNLIKELY(!nic_send(qp)))
+				return STEP_FULL;
+			slot->rd_count++;
+			req->rd_outstanding++;
+		} else {
+			s = send_data_packet(qp, slot, op, req->send_pkt, n);
+			if (UNLIKELY(s != STEP_SENT))
+				return s;
 		}
-		nic_tx(qp, qp->path, frame);
 		time_packet(qp, wire_psn_add(slot->first_psn, end - 1));
 		(*budget)--;
 		req->send_pkt = end;
-		if (one) {
-			slot->rd_count++;
-			req->rd_outstanding++;
-		}
 	}
 	return STEP_SENT;
 }
@@ -546,6 +587,9 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
+		if (LIKELY(op.opcode == WQE_READ && op.length <= qp->mtu &&
+			   !qp->cc.on))
+			return send_read(qp, slot, &op, budget);
 	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
 		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}

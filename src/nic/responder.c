@@ -50,37 +50,36 @@ bool responder_has_work(const struct nic_qp *qp)
 	return qp->rsp.res_pending || qp->rsp.ack_due || qp->rsp.nak_due;
 }
 
-/* The sender of a marked request learns it from the next answer. */
-static void tell_mark(struct nic_qp *qp)
+/*
+ * Sends qp->out as an answer; false: the path is full. The sender of a marked
+ * request learns it from the next answer.
+ */
+static bool send_answer(struct nic_qp *qp)
 {
+	qp->out.dest_qpn = qp->dest_qpn;
+	qp->out.solicited = false;
+	qp->out.ack_req = false;
 	qp->out.becn = qp->rsp.marked;
+	qp->out.msn = qp->rsp.msn;
+	if (UNLIKELY(!nic_send(qp)))
+		return false;
 	if (UNLIKELY(qp->rsp.marked)) {
 		count(qp->nic, NIC_C_marks_returned);
 		qp->rsp.marked = false;
 	}
+	return true;
 }
 
 /* Sends a packet without payload; false: the path is full. */
 static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
-	struct env *env = qp->nic->env;
-	uint8_t *frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(0));
-
-	if (!frame)
-		return false;
 	qp->out.opcode = opcode;
 	qp->out.psn = psn;
-	qp->out.dest_qpn = qp->dest_qpn;
-	qp->out.solicited = false;
-	qp->out.ack_req = false;
-	tell_mark(qp);
 	qp->out.syndrome = syndrome;
-	qp->out.msn = qp->rsp.msn;
 	qp->out.payload = NULL;
 	qp->out.payload_len = 0;
-	nic_tx(qp, qp->path, frame);
-	return true;
+	return send_answer(qp);
 }
 
 static bool send_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
@@ -125,18 +124,19 @@ static uint8_t read_opcode(bool first, bool last)
 static void fail(struct nic_qp *qp, enum verdict v, uint32_t psn);
 
 /* One packet of a READ response. Memory is read now, under a fresh check of
- * the key: the region may be gone since the request came. */
+ * the key if any has changed: the region may be gone since the request came. */
 static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 {
-	struct env *env = qp->nic->env;
 	struct wire_pkt *out = &qp->out;
 	uint32_t i = (res->next_psn - res->first_psn) & WIRE_PSN_MASK;
 	uint32_t offset = i * qp->mtu;
 	uint32_t len = u32_min(qp->mtu, res->length - offset);
-	uint8_t *frame, *src = NULL;
+	uint8_t *src = NULL;
 	enum key_verdict v = KEY_OK;
 
-	if (len)
+	if (LIKELY(res->epoch == qp->nic->keys.epoch))
+		src = res->host + offset;
+	else if (len)
 		v = key_check(qp, res->rkey, res->va + offset, len,
 			      IBV_ACCESS_REMOTE_READ, &src);
 	if (UNLIKELY(v != KEY_OK) && res->answered) {
@@ -153,20 +153,13 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(len));
-	if (!frame)
-		return false;
 	out->opcode = read_opcode(res->restart, res->next_psn == res->last_psn);
 	out->psn = res->next_psn;
-	out->dest_qpn = qp->dest_qpn;
-	out->solicited = false;
-	out->ack_req = false;
-	tell_mark(qp);
 	out->syndrome = WIRE_ACK_UNLIMITED;
-	out->msn = qp->rsp.msn;
 	out->payload = src;
 	out->payload_len = len;
-	nic_tx(qp, qp->path, frame);
+	if (!send_answer(qp))
+		return false;
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);
 	return true;
@@ -573,6 +566,10 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 			packets = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
 		res = new_resource(qp, pkt, packets);
 		res->length = pkt->dma_len;
+		if (pkt->dma_len) {
+			res->host = host;
+			res->epoch = qp->nic->keys.epoch;
+		}
 		break;
 	default:
 		res = new_resource(qp, pkt, 1);
@@ -715,6 +712,35 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	return true;
 }
 
+/*
+ * The expected READ, answered by one packet: what responder_input does, for
+ * what comes most. False, and nothing happened: let that decide.
+ */
+static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct responder *rsp = &qp->rsp;
+	struct resp_res *res = &rsp->res[rsp->res_next];
+	uint8_t *host;
+
+	if (pkt->opcode != WIRE_RC_READ_REQ || pkt->psn != rsp->epsn ||
+	    rsp->kind || !(qp->access & IBV_ACCESS_REMOTE_READ) ||
+	    pkt->dma_len == 0 || pkt->dma_len > qp->mtu ||
+	    rsp->res_count == 0 || res->pending ||
+	    key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
+		      IBV_ACCESS_REMOTE_READ, &host) != KEY_OK)
+		return false;
+	rsp->nak_sent = rsp->rnr_sent = false;
+	rsp->nak_due = 0;
+	res = new_resource(qp, pkt, 1);
+	res->length = pkt->dma_len;
+	res->host = host;
+	res->epoch = qp->nic->keys.epoch;
+	rsp->epsn = wire_psn_add(rsp->epsn, 1);
+	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+	rsp->offset = 0;
+	return true;
+}
+
 HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
@@ -724,6 +750,8 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
 		rsp->marked = true;
+	if (LIKELY(take_read(qp, pkt)))
+		return;
 	if (out_of_sequence(qp, op, pkt))
 		return;
 	rsp->nak_sent = rsp->rnr_sent = false;

@@ -12,17 +12,6 @@ enum {
 	FIXED_BYTES = WQE_SEG_BYTES + sizeof(struct wqe_datagram),
 };
 
-static uint32_t queue_bytes(const struct sendq *q)
-{
-	return q->block_count * (uint32_t)WQE_BLOCK_BYTES;
-}
-
-/* WQEs wrap at the end of the queue; segments never straddle it. */
-static void *seg_at(const struct sendq *q, uint32_t byte_off)
-{
-	return q->wqes + (byte_off & (queue_bytes(q) - 1));
-}
-
 int sendq_init(struct nic *nic, struct sendq *q, struct ibv_qp_cap *cap)
 {
 	uint32_t data_bytes =
@@ -44,7 +33,7 @@ int sendq_init(struct nic *nic, struct sendq *q, struct ibv_qp_cap *cap)
 	slots = u32_pow2_ceil(q->limit);
 	q->slot_mask = slots - 1;
 	q->block_count = u32_pow2_ceil(q->limit * blocks_per_wqe);
-	q->wqes = nic->env->ops->pages_alloc(nic->env, queue_bytes(q));
+	q->wqes = nic->env->ops->pages_alloc(nic->env, sendq_bytes(q));
 	if (!q->wqes)
 		return -ENOMEM;
 	q->slots = calloc(slots, sizeof(*q->slots));
@@ -58,7 +47,7 @@ int sendq_init(struct nic *nic, struct sendq *q, struct ibv_qp_cap *cap)
 void sendq_release(struct nic *nic, struct sendq *q)
 {
 	if (q->wqes)
-		nic->env->ops->pages_free(nic->env, q->wqes, queue_bytes(q));
+		nic->env->ops->pages_free(nic->env, q->wqes, sendq_bytes(q));
 	free(q->slots);
 	*q = (struct sendq){0};
 }
@@ -77,7 +66,7 @@ static int opcode_of(const struct ibv_send_wr *wr,
 static uint32_t put_address(const struct sendq *q, uint32_t at, uint8_t opcode,
 			    const struct ibv_send_wr *wr)
 {
-	struct wqe_raddr *raddr = seg_at(q, at);
+	struct wqe_raddr *raddr = sendq_seg(q, at);
 
 	switch (opcode) {
 	case WQE_WRITE:
@@ -88,7 +77,7 @@ static uint32_t put_address(const struct sendq *q, uint32_t at, uint8_t opcode,
 		return sizeof(*raddr);
 	case WQE_CAS:
 	case WQE_FAA: {
-		struct wqe_atomic *a = seg_at(q, at + WQE_SEG_BYTES);
+		struct wqe_atomic *a = sendq_seg(q, at + WQE_SEG_BYTES);
 		bool cas = opcode == WQE_CAS;
 
 		raddr->addr = be64_put(wr->wr.atomic.remote_addr);
@@ -106,10 +95,10 @@ static uint32_t put_address(const struct sendq *q, uint32_t at, uint8_t opcode,
 static uint32_t put_masked(const struct sendq *q, uint32_t at,
 			   const struct nic_masked_atomic *m)
 {
-	struct wqe_raddr *raddr = seg_at(q, at);
-	struct wqe_atomic *a = seg_at(q, at + WQE_SEG_BYTES);
+	struct wqe_raddr *raddr = sendq_seg(q, at);
+	struct wqe_atomic *a = sendq_seg(q, at + WQE_SEG_BYTES);
 	struct wqe_masked_faa *faa = (void *)a;
-	struct wqe_cas_mask *mask = seg_at(q, at + 2 * WQE_SEG_BYTES);
+	struct wqe_cas_mask *mask = sendq_seg(q, at + 2 * WQE_SEG_BYTES);
 
 	raddr->addr = be64_put(m->remote_addr);
 	raddr->rkey = be32_put(m->rkey);
@@ -132,7 +121,7 @@ static uint32_t put_three_segs(const struct sendq *q, uint32_t at,
 	unsigned i;
 
 	for (i = 0; i < 3; i++)
-		memcpy(seg_at(q, at + i * WQE_SEG_BYTES),
+		memcpy(sendq_seg(q, at + i * WQE_SEG_BYTES),
 		       (const uint8_t *)three + i * WQE_SEG_BYTES,
 		       WQE_SEG_BYTES);
 	return 3 * WQE_SEG_BYTES;
@@ -170,8 +159,8 @@ static uint32_t put_bind(const struct sendq *q, uint32_t at,
 static uint32_t put_inline(const struct sendq *q, uint32_t at,
 			   const struct ibv_send_wr *wr, uint32_t length)
 {
-	be32 *header = seg_at(q, at);
-	uint32_t end = queue_bytes(q), pos = at + 4;
+	be32 *header = sendq_seg(q, at);
+	uint32_t end = sendq_bytes(q), pos = at + 4;
 	int s;
 
 	*header = be32_put(length | WQE_INLINE_FLAG);
@@ -200,7 +189,7 @@ static uint32_t put_pointers(const struct sendq *q, uint32_t at,
 
 	for (s = 0; s < wr->num_sge; s++) {
 		struct wqe_data *seg =
-			seg_at(q, at + (uint32_t)s * WQE_SEG_BYTES);
+			sendq_seg(q, at + (uint32_t)s * WQE_SEG_BYTES);
 
 		seg->byte_count = be32_put(wr->sg_list[s].length);
 		seg->lkey = be32_put(wr->sg_list[s].lkey);
@@ -265,8 +254,67 @@ static uint8_t ctrl_flags(const struct nic_qp *qp, const struct ibv_send_wr *wr)
 	return (uint8_t)flags;
 }
 
-HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
-		   const struct nic_send_extra *extra)
+/* The WQE of a READ or WRITE with one segment: one block, which never wraps. */
+struct plain_wqe {
+	struct wqe_ctrl ctrl;
+	struct wqe_raddr raddr;
+	struct wqe_data data;
+};
+
+enum {
+	PLAIN_SEGS = sizeof(struct plain_wqe) / WQE_SEG_BYTES,
+};
+STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
+
+static inline bool is_plain(const struct nic_qp *qp,
+			    const struct ibv_send_wr *wr,
+			    const struct nic_send_extra *extra)
+{
+	return (wr->opcode == IBV_WR_RDMA_READ ||
+		wr->opcode == IBV_WR_RDMA_WRITE) &&
+	       wr->num_sge == 1 && qp->sq.max_sge &&
+	       !(wr->send_flags & IBV_SEND_INLINE) &&
+	       wr->sg_list[0].length <= NIC_MSG_BYTES_MAX && !extra &&
+	       qp->type == IBV_QPT_RC;
+}
+
+/* What sendq_post does, for what is posted most. */
+static inline int post_plain(struct nic_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct sendq *q = &qp->sq;
+	struct send_slot *slot = sendq_slot(q, q->head);
+	const struct ibv_sge *sge = &wr->sg_list[0];
+	uint32_t block = q->block_head;
+	struct plain_wqe *wqe = sendq_seg(q, block * (uint32_t)WQE_BLOCK_BYTES);
+	uint8_t opcode = wr->opcode == IBV_WR_RDMA_READ ? WQE_READ : WQE_WRITE;
+
+	if (UNLIKELY(q->head - q->tail >= q->limit ||
+		     block - q->block_tail >= q->block_count))
+		return -ENOMEM;
+	wqe->ctrl.opmod_idx_opcode = be32_put((block & 0xffff) << 8 | opcode);
+	wqe->ctrl.qpn_ds = be32_put(qp->qpn << 8 | PLAIN_SEGS);
+	wqe->ctrl.flags = ctrl_flags(qp, wr);
+	memcpy(&wqe->ctrl.imm, &wr->imm_data, sizeof(wqe->ctrl.imm));
+	wqe->raddr.addr = be64_put(wr->wr.rdma.remote_addr);
+	wqe->raddr.rkey = be32_put(wr->wr.rdma.rkey);
+	wqe->data.byte_count = be32_put(sge->length);
+	wqe->data.lkey = be32_put(sge->lkey);
+	wqe->data.addr = be64_put(sge->addr);
+	*slot = (struct send_slot){
+		.wr_id = wr->wr_id,
+		.block = block,
+		.blocks = 1,
+		.opcode = opcode,
+		.length = sge->length,
+		.signaled = wqe->ctrl.flags & WQE_CTRL_CQE,
+	};
+	q->block_head = block + 1;
+	q->head++;
+	return 0;
+}
+
+static int post_any(struct nic_qp *qp, const struct ibv_send_wr *wr,
+		    const struct nic_send_extra *extra)
 {
 	struct sendq *q = &qp->sq;
 	struct send_slot *slot = sendq_slot(q, q->head);
@@ -303,7 +351,7 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	if (info->flags & WQE_OP_DATA)
 		pos += is_inline ? put_inline(q, pos, wr, (uint32_t)length)
 				 : put_pointers(q, pos, wr);
-	ctrl = seg_at(q, at);
+	ctrl = sendq_seg(q, at);
 	ctrl->opmod_idx_opcode =
 		be32_put((q->block_head & 0xffff) << 8 | (uint32_t)opcode);
 	ctrl->qpn_ds = be32_put(qp->qpn << 8 | (pos - at) / WQE_SEG_BYTES);
@@ -329,11 +377,18 @@ HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	return 0;
 }
 
+HOT int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
+		   const struct nic_send_extra *extra)
+{
+	return LIKELY(is_plain(qp, wr, extra)) ? post_plain(qp, wr)
+					       : post_any(qp, wr, extra);
+}
+
 /* ---- execution ---------------------------------------------------------- */
 
 static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 {
-	const struct wqe_atomic *a = seg_at(q, at);
+	const struct wqe_atomic *a = sendq_seg(q, at);
 
 	op->atomic = (struct atomic_op){
 		.is_add = op->info->wc == IBV_WC_FETCH_ADD,
@@ -343,7 +398,7 @@ static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 		.compare_mask = UINT64_MAX,
 	};
 	if (op->opcode == WQE_MASKED_CAS) {
-		const struct wqe_cas_mask *m = seg_at(q, at + WQE_SEG_BYTES);
+		const struct wqe_cas_mask *m = sendq_seg(q, at + WQE_SEG_BYTES);
 
 		op->atomic.swap_mask = be64_get(m->swap_mask);
 		op->atomic.compare_mask = be64_get(m->compare_mask);
@@ -358,7 +413,7 @@ static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 /* What stands between control and data, except in datagrams. */
 static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
 {
-	const struct wqe_raddr *raddr = seg_at(q, at);
+	const struct wqe_raddr *raddr = sendq_seg(q, at);
 	unsigned i;
 
 	if (op->info->flags & WQE_OP_RADDR) {
@@ -369,7 +424,7 @@ static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
 	} else if (op->opcode == WQE_BIND_MW) {
 		for (i = 0; i < 3; i++)
 			memcpy((uint8_t *)&op->bind + i * WQE_SEG_BYTES,
-			       seg_at(q, at + i * WQE_SEG_BYTES),
+			       sendq_seg(q, at + i * WQE_SEG_BYTES),
 			       WQE_SEG_BYTES);
 	}
 }
@@ -378,7 +433,7 @@ static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
 static int get_data(const struct sendq *q, uint32_t at, uint32_t bytes,
 		    struct send_op *op)
 {
-	const struct wqe_data *seg = seg_at(q, at);
+	const struct wqe_data *seg = sendq_seg(q, at);
 	uint64_t length = 0;
 	uint32_t s;
 
@@ -392,7 +447,7 @@ static int get_data(const struct sendq *q, uint32_t at, uint32_t bytes,
 	}
 	op->data.segs = (uint16_t)(bytes / WQE_SEG_BYTES);
 	for (s = 0; s < op->data.segs; s++) {
-		seg = seg_at(q, at + s * WQE_SEG_BYTES);
+		seg = sendq_seg(q, at + s * WQE_SEG_BYTES);
 		length += be32_get(seg->byte_count);
 	}
 	if (length > NIC_MSG_BYTES_MAX)
@@ -401,11 +456,39 @@ static int get_data(const struct sendq *q, uint32_t at, uint32_t bytes,
 	return 0;
 }
 
-HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
-		     struct send_op *op)
+/* What sendq_decode does, for a WQE that post_plain could have written. */
+static inline bool decode_plain(const struct sendq *q,
+				const struct send_slot *slot,
+				struct send_op *op)
 {
 	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
-	const struct wqe_ctrl *ctrl = seg_at(q, at);
+	const struct plain_wqe *wqe = sendq_seg(q, at);
+	uint32_t length = be32_get(wqe->data.byte_count);
+
+	op->opcode = (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
+	/* The top bit of a length says that the data are inline. */
+	if ((op->opcode != WQE_READ && op->opcode != WQE_WRITE) ||
+	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_SEGS || slot->ah ||
+	    length > NIC_MSG_BYTES_MAX)
+		return false;
+	op->info = wqe_op_get(op->opcode);
+	op->flags = wqe->ctrl.flags;
+	memcpy(&op->imm, &wqe->ctrl.imm, sizeof(op->imm));
+	op->va = be64_get(wqe->raddr.addr);
+	op->rkey = be32_get(wqe->raddr.rkey);
+	op->length = length;
+	op->data = (struct send_data){
+		.off = at + (uint32_t)offsetof(struct plain_wqe, data),
+		.segs = 1,
+	};
+	return true;
+}
+
+static int decode_any(const struct sendq *q, const struct send_slot *slot,
+		      struct send_op *op)
+{
+	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
+	const struct wqe_ctrl *ctrl = sendq_seg(q, at);
 	uint32_t bytes = (be32_get(ctrl->qpn_ds) & 0xff) * WQE_SEG_BYTES;
 	uint32_t used = sizeof(*ctrl);
 
@@ -422,7 +505,7 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 	if (slot->ah) {
 		struct wqe_datagram dg;
 
-		memcpy(&dg, seg_at(q, at + used), WQE_SEG_BYTES);
+		memcpy(&dg, sendq_seg(q, at + used), WQE_SEG_BYTES);
 		op->qkey = be32_get(dg.qkey);
 		op->dest_qpn = be32_get(dg.dest_qpn) & WIRE_QPN_MASK;
 		used += (uint32_t)sizeof(dg);
@@ -440,6 +523,12 @@ HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 	return (op->info->flags & WQE_OP_RESPONSE) && op->data.is_inline
 		       ? -EINVAL
 		       : 0;
+}
+
+HOT int sendq_decode(const struct sendq *q, const struct send_slot *slot,
+		     struct send_op *op)
+{
+	return LIKELY(decode_plain(q, slot, op)) ? 0 : decode_any(q, slot, op);
 }
 
 int sendq_decode_again(const struct sendq *q, const struct send_slot *slot,
@@ -462,14 +551,14 @@ HOT uint8_t *sendq_piece(struct nic_qp *qp, const struct send_data *data,
 	uint8_t *host;
 
 	if (data->is_inline) {
-		uint32_t off = (data->off + 4 + offset) & (queue_bytes(q) - 1);
+		uint32_t off = (data->off + 4 + offset) & (sendq_bytes(q) - 1);
 
-		*len_bytes = u32_min(*len_bytes, queue_bytes(q) - off);
+		*len_bytes = u32_min(*len_bytes, sendq_bytes(q) - off);
 		return q->wqes + off;
 	}
 	for (s = 0; s < data->segs; s++) {
 		const struct wqe_data *seg =
-			seg_at(q, data->off + s * WQE_SEG_BYTES);
+			sendq_seg(q, data->off + s * WQE_SEG_BYTES);
 		uint32_t seg_len = be32_get(seg->byte_count);
 
 		if (offset >= seg_len) {
@@ -522,10 +611,21 @@ HOT int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
 	return 0;
 }
 
-int sendq_check(struct nic_qp *qp, const struct send_op *op, uint32_t access)
+HOT int sendq_check(struct nic_qp *qp, const struct send_op *op,
+		    uint32_t access, uint8_t **host)
 {
 	uint32_t offset = 0;
 
+	if (LIKELY(op->data.segs == 1 && op->length)) {
+		const struct wqe_data *seg = sendq_seg(&qp->sq, op->data.off);
+
+		if (LIKELY(key_check(qp, be32_get(seg->lkey),
+				     be64_get(seg->addr), op->length, access,
+				     host) == KEY_OK))
+			return 0;
+		count(qp->nic, NIC_C_local_protection);
+		return -EFAULT;
+	}
 	while (offset < op->length) {
 		uint32_t n = op->length - offset;
 

@@ -18,7 +18,7 @@
 		0, 0, 0, opcode \
 	}
 
-static const struct wqe_op table[] = {
+const struct wqe_op wqe_ops[WQE_OP_COUNT + 1] = {
 	[WQE_NOP] = {"NOP", WQE_OP_LOCAL, 0, IBV_WC_SEND, 0, ONLY(0)},
 	[WQE_SEND] = {"SEND",
 		      SEND_FLAGS | WQE_OP_UD,
@@ -71,13 +71,6 @@ static const struct wqe_op table[] = {
 	[WQE_LOCAL_INVAL] = {"LOCAL_INVAL", WQE_OP_LOCAL | WQE_OP_KEY, 0,
 			     IBV_WC_LOCAL_INV, 0, ONLY(0)},
 };
-
-static const struct wqe_op unknown;
-
-const struct wqe_op *wqe_op_get(uint8_t opcode)
-{
-	return opcode < ARRAY_LEN(table) ? &table[opcode] : &unknown;
-}
 
 int wqe_opcode_from_wr(unsigned wr_opcode)
 {

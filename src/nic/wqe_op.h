@@ -32,8 +32,19 @@ enum {
 	WQE_WIRE_ONLY,
 };
 
+enum {
+	WQE_OP_COUNT = 0x20, /* all opcodes are below */
+};
+
+/* Holes, and the entry behind the last, have no name. */
+extern const struct wqe_op wqe_ops[WQE_OP_COUNT + 1];
+
 /* Never NULL; an unknown opcode has no name. */
-const struct wqe_op *wqe_op_get(uint8_t opcode);
+static inline const struct wqe_op *wqe_op_get(uint8_t opcode)
+{
+	return &wqe_ops[opcode < WQE_OP_COUNT ? opcode : WQE_OP_COUNT];
+}
+
 /* enum wqe_opcode for an ibv_wr_opcode, or -EINVAL. */
 int wqe_opcode_from_wr(unsigned wr_opcode);
 

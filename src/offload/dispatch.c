@@ -12,7 +12,7 @@
 
 #include "engine_priv.h"
 
-struct spot region_find(const struct offload_region_config *r, uint64_t far,
+struct spot region_spot(const struct offload_region_config *r, uint64_t far,
 			uint64_t len_bytes)
 {
 	uint64_t stripe, inside;
@@ -226,7 +226,7 @@ static int post_some(struct offload_session *s, struct request *r)
 	const struct offload_region_config *region =
 		&s->config.region[r->region];
 	uint64_t left = r->len_bytes - s->part_at, skip = 0;
-	struct spot spot = region_find(region, r->far + s->part_at, left);
+	struct spot spot = region_spot(region, r->far + s->part_at, left);
 	const struct offload_piece_config *piece = &region->piece[spot.piece];
 	struct node *n = &s->node[piece->node];
 	struct lane *l = &n->lane[r->kind];

@@ -198,7 +198,7 @@ struct spot {
 	uint64_t offset;
 	uint64_t len_bytes;
 };
-struct spot region_find(const struct offload_region_config *r, uint64_t far,
+struct spot region_spot(const struct offload_region_config *r, uint64_t far,
 			uint64_t len_bytes);
 /* A request's metadata as it stands in the mirror; 0 or -EBADMSG. */
 int request_read(const struct offload_session *s, uint64_t pos,

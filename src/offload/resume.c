@@ -134,7 +134,7 @@ static void walk_write(struct offload_session *s, const struct offload_meta *m,
 	for (at = 0; at < m->len_bytes; at += spot.len_bytes) {
 		unsigned i;
 
-		spot = region_find(r, m->resp_addr + at, m->len_bytes - at);
+		spot = region_spot(r, m->resp_addr + at, m->len_bytes - at);
 		i = r->piece[spot.piece].node;
 		if (seq <= s->node[i].base_seq || s->node[i].budget == 0 ||
 		    *ended & 1u << i)

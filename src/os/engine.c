@@ -38,12 +38,17 @@ enum {
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
-	IDLES_PER_NUDGE = 64,
-	NET_IDLES_PER_YIELD = 8,
-	/* Looks at a socket after traffic before the first yield, some 10 us:
-	 * an answer that comes meanwhile must not wait for a yield. */
-	NET_IDLES_FREE = 32,
+	IDLES_PER_NUDGE = 256,
 };
+
+/*
+ * Between two yields of a polling engine. A yield costs 0.2 us even when nobody
+ * else wants the core, and a frame that comes meanwhile waits for it.
+ */
+#define YIELD_EVERY_NS 2000ull
+/* After traffic on a socket no yield at all: an answer that comes meanwhile
+ * must not wait for one. */
+#define NET_FREE_NS 10000ull
 
 #define EAGER_NS       1000000000ull
 #define CROWDED_MIN_NS 50000000ull
@@ -53,8 +58,8 @@ enum {
 
 /* ---- one turn ----------------------------------------------------------- */
 
-/* Moves a batch, runs timers if asked to look. Returns frames received. */
-HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
+/* Moves a batch, runs timers if told the time. Returns frames received. */
+HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns)
 {
 	struct nic *nic = h->base.nic;
 	bool ticked = false;
@@ -63,7 +68,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, bool look)
 	host_tx_flush(h);
 	n = host_poll(h, budget);
 	/* What came must be seen before a timer says that nothing came. */
-	if (look && n < budget && host_now(h) >= nic_next_deadline_ns(nic)) {
+	if (now_ns && n < budget && now_ns >= nic_next_deadline_ns(nic)) {
 		nic_tick(nic);
 		ticked = true;
 	}
@@ -175,7 +180,8 @@ HOT void engine_drive(struct nic_host *host)
 		return;
 	}
 	e->drive_seq++;
-	if (turn(h, OS_DRIVE_BATCH, e->drive_seq % DRIVES_PER_LOOK == 0))
+	if (turn(h, OS_DRIVE_BATCH,
+		 e->drive_seq % DRIVES_PER_LOOK ? 0 : host_now(h)))
 		e->empties = 0;
 	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
@@ -401,20 +407,23 @@ static void ask_for_short_slice(void)
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* A yield costs twice as much as a look at a socket: not while a datagram is
- * expected, and rarely later. */
-static bool wants_yield(const struct os_host *h, uint32_t idle)
+static bool wants_yield(const struct os_host *h, uint64_t now_ns,
+			uint64_t busy_ns, uint64_t yield_ns)
 {
-	if (!atomic_load_explicit(&h->has_net, memory_order_relaxed))
-		return true;
-	return idle > NET_IDLES_FREE && idle % NET_IDLES_PER_YIELD == 0;
+	if (now_ns - yield_ns < YIELD_EVERY_NS)
+		return false;
+	return now_ns - busy_ns >= NET_FREE_NS ||
+	       !atomic_load_explicit(&h->has_net, memory_order_relaxed);
 }
 
 static void *engine_main(void *arg)
 {
 	struct os_host *h = arg;
 	struct engine *e = &h->engine;
-	uint32_t idle = 0;
+	uint64_t patience_ns = h->cfg.engine_yields * OS_IDLE_TURN_NS;
+	uint64_t busy_ns = host_now(h); /* when there was something to do */
+	uint64_t yield_ns = 0;
+	uint32_t idle = 0; /* turns since */
 
 	ask_for_short_slice();
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
@@ -423,7 +432,7 @@ static void *engine_main(void *arg)
 		bool driven = false;
 
 		if (lock_try(&h->base.lock)) {
-			idle = turn(h, OS_ENGINE_BATCH, true) ? 0 : idle + 1;
+			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
 			driven = is_driven(h, now_ns);
 			if (idle && idle % IDLES_PER_NUDGE == 0)
 				host_nudge(h, now_ns);
@@ -431,17 +440,22 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (idle && (driven || idle > h->cfg.engine_yields ||
+		if (!idle)
+			busy_ns = now_ns;
+		if (idle && (driven || now_ns - busy_ns > patience_ns ||
 			     (crowded && idle > CROWDED_IDLES))) {
 			/* One turn, for timers, and back to sleep: a process
 			 * without traffic must cost nothing. */
-			idle = engine_sleep(h) ? 0 : h->cfg.engine_yields;
+			busy_ns = engine_sleep(h) ? host_now(h) : 0;
+			idle = 0;
 			continue;
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded && wants_yield(h, idle))
+		if (!crowded && wants_yield(h, now_ns, busy_ns, yield_ns)) {
 			give_way(e, &h->clock, now_ns);
+			yield_ns = now_ns;
+		}
 	}
 	return NULL;
 }

@@ -338,6 +338,7 @@ void host_forget(struct os_host *h)
 			u->path.port = &void_port;
 			udp_lane_close(h->udp, &u->lane);
 		}
+		udp_steer_stop(h->udp);
 		close(h->udp->fd);
 		h->udp->fd = -1;
 		h->udp->tx.count = h->udp->tx.done = 0;

@@ -207,6 +207,19 @@ HOT static uint8_t *env_host_tx_begin(struct env *env, struct env_path *path,
 	return frame;
 }
 
+HOT static uint8_t *env_host_tx_begin_exact(struct env *env,
+					    struct env_path *path,
+					    size_t len_bytes)
+{
+	uint8_t *frame;
+
+	if (UNLIKELY(!path->port->tx_begin_exact))
+		return env_host_tx_begin(env, path, len_bytes);
+	frame = path->port->tx_begin_exact(path, len_bytes);
+	host_of_env(env)->tx_frame = frame;
+	return frame;
+}
+
 HOT static void env_host_tx_end(struct env *env, struct env_path *path,
 				size_t len_bytes)
 {
@@ -279,6 +292,7 @@ const struct env_ops host_env_ops = {
 	.path_close = env_host_path_close,
 	.tx_begin = env_host_tx_begin,
 	.tx_end = env_host_tx_end,
+	.tx_begin_exact = env_host_tx_begin_exact,
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
 	.path_src_port = env_host_path_src_port,

@@ -9,33 +9,35 @@
 #include "nic_host.h"
 #include "os_limits.h"
 
-#define OS_STATS(X)                                                      \
-	X(connects, "cables opened")                                     \
-	X(accepts, "cables accepted")                                    \
-	X(hangups, "cables whose peer is gone")                          \
-	X(refused_version, "cables refused: other version")              \
-	X(refused_peer, "cables refused: another user's process")        \
-	X(refused_hello, "cables refused: malformed introduction")       \
-	X(broken_rings, "cables closed: impossible ring contents")       \
-	X(engine_sleeps, "times the engine went to sleep")               \
-	X(wakes_sent, "sleeping peers woken")                            \
-	X(nudges_sent, "peers woken that had not read for too long")     \
-	X(direct_maps, "memory of peers mapped")                         \
-	X(direct_refusals, "mappings that a peer refused")               \
-	X(direct_grants, "mappings given to peers")                      \
-	X(direct_denials, "mappings refused to peers")                   \
-	X(direct_revokes, "mappings taken back")                         \
-	X(udp_sends, "UDP sends, each of one or more packets")           \
-	X(udp_receives, "UDP receives, each of one or more packets")     \
-	X(udp_send_errors, "packets that a UDP send refused")            \
-	X(udp_too_big, "packets larger than the way's MTU")              \
-	X(udp_handed_in, "connection requests handed to their listener") \
-	X(udp_forwarded, "packets passed on to another process")         \
-	X(udp_no_slot, "dropped: packet to a slot that nobody has")      \
-	X(udp_short, "dropped: datagram shorter than a packet")          \
-	X(udp_fault_drops, "dropped on purpose: nic.loss_ppm")           \
-	X(raw_unresolved, "frames lost: neighbour not known yet")        \
-	X(raw_send_errors, "frames that the interface refused")          \
+#define OS_STATS(X)                                                         \
+	X(connects, "cables opened")                                        \
+	X(accepts, "cables accepted")                                       \
+	X(hangups, "cables whose peer is gone")                             \
+	X(refused_version, "cables refused: other version")                 \
+	X(refused_peer, "cables refused: another user's process")           \
+	X(refused_hello, "cables refused: malformed introduction")          \
+	X(broken_rings, "cables closed: impossible ring contents")          \
+	X(engine_sleeps, "times the engine went to sleep")                  \
+	X(wakes_sent, "sleeping peers woken")                               \
+	X(nudges_sent, "peers woken that had not read for too long")        \
+	X(direct_maps, "memory of peers mapped")                            \
+	X(direct_refusals, "mappings that a peer refused")                  \
+	X(direct_grants, "mappings given to peers")                         \
+	X(direct_denials, "mappings refused to peers")                      \
+	X(direct_revokes, "mappings taken back")                            \
+	X(udp_sends, "UDP sends, each of one or more packets")              \
+	X(udp_receives, "UDP receives, each of one or more packets")        \
+	X(udp_send_errors, "packets that a UDP send refused")               \
+	X(udp_too_big, "packets larger than the way's MTU")                 \
+	X(udp_handed_in, "connection requests handed to their listener")    \
+	X(udp_forwarded, "packets passed on to another process")            \
+	X(udp_hails, "hails answered")                                      \
+	X(udp_steered, "times the kernel was told whose packets are whose") \
+	X(udp_no_slot, "dropped: packet to a slot that nobody has")         \
+	X(udp_short, "dropped: datagram shorter than a packet")             \
+	X(udp_fault_drops, "dropped on purpose: nic.loss_ppm")              \
+	X(raw_unresolved, "frames lost: neighbour not known yet")           \
+	X(raw_send_errors, "frames that the interface refused")             \
 	X(icrc_weak, "packets whose IP identification was inferred")
 
 struct os_stats {

@@ -30,7 +30,8 @@ enum {
 	OS_DIRECT_CACHE_MAX = 1 << 16,
 };
 
-#define OS_ENGINE_YIELDS 400	       /* idle turns before the sleep */
+#define OS_ENGINE_YIELDS 400	       /* idle turns before the sleep ... */
+#define OS_IDLE_TURN_NS	 250ull	       /* ... of this length */
 #define OS_YIELD_LONG_NS 50000ull      /* somebody else needs this core */
 #define OS_SLICE_LOST_NS 500000ull     /* by a yield beside a spinner */
 #define OS_SLEEP_MAX_NS	 100000000ull  /* with nothing to wait for */

@@ -37,6 +37,8 @@ struct port_ops {
 	uint16_t (*src_port)(struct env_path *path);
 	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
 	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
+	/* See env.h; NULL: tx_begin will do. */
+	uint8_t *(*tx_begin_exact)(struct env_path *path, size_t len_bytes);
 	/* Hands up to `budget` received frames to host_input. */
 	unsigned (*poll)(struct env_path *path, unsigned budget);
 	/* Whether poll would find something; the second half of B1. */

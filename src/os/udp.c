@@ -128,7 +128,7 @@ int udp_open(struct os_host *h, struct udp_port **out)
 	if (!u)
 		return -ENOMEM;
 	u->path = (struct env_path){.port = &udp_port_ops, .host = h};
-	u->fd = -1;
+	u->fd = u->steer.fd = -1;
 	u->ipv4 = wire_is_ipv4(h->gid_ip.ip);
 	wire_id_table_init(&u->ids);
 	entropy_get(&h->entropy, &seed, sizeof(seed));
@@ -163,6 +163,7 @@ void udp_close(struct udp_port *u)
 		udp_lane_close(u, &p->lane);
 		free(p);
 	}
+	udp_steer_stop(u);
 	if (u->fd >= 0)
 		close(u->fd);
 	if (u->tx.arena)

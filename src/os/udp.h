@@ -37,6 +37,7 @@ enum {
 	UDP_LANES_MAX = 128,	    /* sockets to send from */
 	UDP_LANES_PER_PEER = 4,	    /* where there may be several ways */
 	UDP_FLOWS = 64,		    /* whose identifications are followed */
+	UDP_STEER_MAX = 64,	    /* processes that the kernel is told of */
 	/* Identifications below it are what a GSO send has, and after the last
 	 * one of its flow at most this far what comes after a loss: not
 	 * suspicious. */
@@ -123,6 +124,21 @@ struct udp_rx {
 	union udp_control control;
 };
 
+/* Which socket of the port is whose, see udp_steer.c. */
+struct udp_steer {
+	int fd;		/* -1: nobody is being asked */
+	bool prepared;	/* the kernel was told about hails */
+	unsigned asked; /* places so far */
+	unsigned count; /* processes known */
+	uint16_t slot[UDP_STEER_MAX];
+	uint8_t place[UDP_STEER_MAX];
+	unsigned forwards; /* since the last time */
+	uint64_t nonce;
+	uint64_t until_ns; /* answers are waited for */
+	uint64_t again_ns; /* not before */
+	uint64_t rest_ns;
+};
+
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
@@ -142,6 +158,9 @@ struct udp_port {
 	uint64_t refused_until_ns[NIC_SLOT_COUNT];
 	struct wire_id_table ids;
 	struct udp_flow flows[UDP_FLOWS];
+	struct udp_steer steer;
+	uint64_t hail_since_ns;
+	unsigned hail_count;
 };
 
 static inline struct udp_port *udp_of(struct env_path *path)
@@ -167,6 +186,15 @@ void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
 socklen_t udp_addr_len(const union udp_addr *a);
 /* The largest payload of a packet that an MTU leaves room for, at least 256. */
 uint32_t udp_payload_of_mtu(uint32_t mtu_bytes);
+
+/* udp_hail.c: whether the datagram was one; it is answered in place. */
+bool udp_hail(struct udp_port *u, uint8_t *payload, size_t len);
+
+/* udp_steer.c: a packet for another process came here. */
+void udp_steer_forwarded(struct udp_port *u, uint64_t now_ns);
+/* Now and then, while answers are waited for. */
+void udp_steer_tick(struct udp_port *u);
+void udp_steer_stop(struct udp_port *u);
 
 /* udp_lane.c: never fails; without a lane the port's own socket sends. `hash`
  * says where to look for a free source port. */

@@ -109,6 +109,7 @@ static COLD void forward(struct udp_port *u, uint32_t slot, uint8_t *payload,
 	memcpy(to, frame, frame_bytes);
 	path->port->tx_end(path, frame_bytes);
 	h->stats->udp_forwarded++;
+	udp_steer_forwarded(u, now_ns);
 }
 
 /* Slot 0 has the special queue pairs, which every NIC has. */
@@ -121,6 +122,8 @@ static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
 	bool intact = true;
 	uint8_t *frame;
 
+	if (udp_hail(u, payload, len))
+		return;
 	if (slot != h->slot) {
 		forward(u, slot, payload, len);
 		return;
@@ -337,5 +340,7 @@ HOT unsigned udp_rx_poll(struct env_path *path, unsigned budget)
 	rx->streaming = n > 0;
 	if (messages)
 		watch_stream(u, n, messages);
+	if (UNLIKELY(u->steer.fd >= 0 && n))
+		udp_steer_tick(u);
 	return n;
 }

@@ -200,6 +200,8 @@ static inline int cq_drain(struct verbs_cq *cq, int max, struct ibv_wc *wc)
 	const struct nic_cqe *cqe;
 	int n = 0;
 
+	if (nic_cq_is_empty(cq->nic))
+		return 0;
 	lock_take(&cq->lock);
 	while (n < max && (cqe = nic_cq_peek(cq->nic))) {
 		wc_fill(&wc[n++], cqe);

@@ -22,13 +22,12 @@ static COLD int post_translated(struct verbs_qp *qp,
 
 HOT int verbs_post_one(struct verbs_qp *qp, const struct ibv_send_wr *wr)
 {
-	static const struct nic_send_extra none = {0};
 	struct nic_send_extra extra = {0};
 
 	if (UNLIKELY(wr->opcode == IBV_WR_BIND_MW))
 		return post_translated(qp, wr);
 	if (LIKELY(qp->ibv.qp_type == IBV_QPT_RC))
-		return nic_qp_post_send(qp->nic, wr, &none);
+		return nic_qp_post_send(qp->nic, wr, NULL);
 	if (UNLIKELY(!wr->wr.ud.ah))
 		return -EINVAL;
 	extra.ah = to_ah(wr->wr.ud.ah)->nic;

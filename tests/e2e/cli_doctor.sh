@@ -12,7 +12,7 @@ json "$TMP/out" 'all(c["state"] in ("ok", "warn", "missing") and c["why"]
 json "$TMP/out" 'all(c["fix"] for c in d["checks"]
     if c["state"] == "missing")' >/dev/null
 for name in kernel cpus verbs-library runtime-directory memfd-sealing \
-	rdma-devices roce-port memlock huge-pages transparent-huge-pages \
+	rdma-devices roce-port roce-mtu memlock huge-pages transparent-huge-pages \
 	userfaultfd realtime; do
 	json "$TMP/out" "'$name' in [c['name'] for c in d['checks']]" \
 		>/dev/null || fail "no check $name"

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "crc.h"
+#include "crc_short.h"
 #include "rng.h"
 
 /* CRC-32/ISO-HDLC of the nine digits is cbf43926; of 32 zero bytes 190a55ad. */
@@ -63,12 +64,73 @@ static void test_pieces(void **state)
 	}
 }
 
+/* Every length that the short way takes, at every alignment. */
+static void test_short(void **state)
+{
+	uint8_t buf[CRC_SHORT_MAX + 16];
+	struct rng r;
+	size_t n, at;
+
+	rng_init(&r, 5);
+	for (n = CRC_SHORT_MIN; n <= CRC_SHORT_MAX; n += 4) {
+		uint32_t seed = (uint32_t)rng_u64(&r);
+
+		rng_fill(&r, buf, sizeof(buf));
+		for (at = 0; at < 16; at++) {
+			uint32_t want = slow_crc32(seed, buf + at, n);
+
+			assert_int_equal(crc32_short(seed, buf + at, n), want);
+			assert_int_equal(crc32_long(seed, buf + at, n), want);
+		}
+	}
+}
+
+/* A lead in registers, of 8, 12 or 24 bytes, with and without a copy. */
+static void test_lead(void **state)
+{
+	static const size_t lead_bytes[] = {8, 12, 24};
+	uint8_t msg[24 + CRC_LEAD_MAX], dst[CRC_LEAD_MAX + 1];
+	struct rng r;
+	size_t n, k;
+
+	rng_init(&r, 6);
+	for (n = 0; n <= CRC_LEAD_MAX; n += 16) {
+		for (k = 0; k < 3; k++) {
+			uint32_t seed = (uint32_t)rng_u64(&r);
+			size_t skip = 24 - lead_bytes[k], i;
+			uint64_t w[3] = {0};
+			uint32_t want;
+
+			rng_fill(&r, msg, sizeof(msg));
+			want = slow_crc32(seed, msg + skip, lead_bytes[k] + n);
+			memcpy((uint8_t *)w + skip, msg + skip, lead_bytes[k]);
+			for (i = 0; i < 4; i++)
+				((uint8_t *)w)[skip + i] ^=
+					(uint8_t)(seed >> 8 * i);
+			memset(dst, 0xaa, sizeof(dst));
+			assert_int_equal(
+				crc32_lead(w[0], w[1], w[2], NULL, msg + 24, n),
+				want);
+			assert_int_equal(
+				crc32_lead(w[0], w[1], w[2], dst, msg + 24, n),
+				want);
+			assert_memory_equal(dst, msg + 24, n);
+			assert_int_equal(dst[n], 0xaa);
+			assert_int_equal(crc32_lead_plain(w[0], w[1], w[2], dst,
+							  msg + 24, n),
+					 want);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc32_known),
 		cmocka_unit_test(test_crc64_known),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_lead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

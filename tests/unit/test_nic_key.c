@@ -24,7 +24,7 @@ static void check_model(struct nic *nic, struct nic_key *const *live,
 
 	assert_int_equal(nic->keys.count, count);
 	for (i = 0; i < count; i++)
-		assert_ptr_equal(key_find(nic, live[i]->key), live[i]);
+		assert_ptr_equal(key_find(&nic->keys, live[i]->key), live[i]);
 }
 
 static void table_agrees_with_a_list(void **state)
@@ -61,7 +61,7 @@ static void table_agrees_with_a_list(void **state)
 			key_remove(nic, k);
 			live[victim] = live[--n];
 			spare[MODEL_KEYS - n - 1] = k;
-			assert_null(key_find(nic, k->key));
+			assert_null(key_find(&nic->keys, k->key));
 		}
 		if (step % 500 == 0)
 			check_model(nic, live, n);
@@ -97,15 +97,15 @@ static void reserved_values_are_not_given_out(void **state)
 	assert_int_equal(one.key, 0x12345678);
 	/* Nothing else is ever drawn: no endless loop. */
 	assert_int_equal(key_insert(nic, &two), -EAGAIN);
-	assert_ptr_equal(key_find(nic, 0x12345678), &one);
-	assert_null(key_find(nic, 0x12345679)); /* the tag counts */
-	assert_null(key_find(nic, 0));
-	assert_null(key_find(nic, 0xff));
+	assert_ptr_equal(key_find(&nic->keys, 0x12345678), &one);
+	assert_null(key_find(&nic->keys, 0x12345679)); /* the tag counts */
+	assert_null(key_find(&nic->keys, 0));
+	assert_null(key_find(&nic->keys, 0xff));
 	one.valid = false;
-	assert_null(key_find(nic, 0x12345678));
-	assert_ptr_equal(key_at(nic, 0x12345600), &one);
+	assert_null(key_find(&nic->keys, 0x12345678));
+	assert_ptr_equal(key_at(&nic->keys, 0x12345600), &one);
 	key_remove(nic, &one);
-	assert_null(key_at(nic, 0x12345600));
+	assert_null(key_at(&nic->keys, 0x12345600));
 	pair_release(&p);
 }
 

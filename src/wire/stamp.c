@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building and parsing frames of which the beginning is known. */
+#include "crc.h"
+#include "crc_short.h"
+#include "wire_priv.h"
+#include "wire_stamp.h"
+
+/* What follows the head, as it lies in memory: first the queue pair and packet
+ * numbers of the BTH, then the extension. */
+struct rest {
+	uint64_t bth;
+	uint64_t ext[2];
+};
+
+enum {
+	BTH_AT = WIRE_STAMP_HEAD,
+	EXT_AT = BTH_AT + 8,
+};
+
+static inline uint64_t get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline void put64(uint8_t *p, uint64_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+/* Two words of four bytes in the order in which they lie in memory. */
+static inline uint64_t pair(uint32_t first, uint32_t second)
+{
+	return BYTES_LE64(BYTES_LE32(first) | (uint64_t)BYTES_LE32(second)
+						      << 32);
+}
+
+static inline uint32_t first_of(uint64_t pair)
+{
+	return BYTES_LE32((uint32_t)BYTES_LE64(pair));
+}
+
+static inline uint32_t second_of(uint64_t pair)
+{
+	return BYTES_LE32((uint32_t)(BYTES_LE64(pair) >> 32));
+}
+
+static int stamp_ext(uint32_t flags)
+{
+	switch (flags & ~0xffu) {
+	case 0:
+		return WIRE_STAMP_NONE;
+	case WIRE_OP_RETH:
+		return WIRE_STAMP_RETH;
+	case WIRE_OP_AETH:
+		return WIRE_STAMP_AETH;
+	default:
+		return -1;
+	}
+}
+
+bool wire_stamp_make(struct wire_stamp *s, const struct wire_pkt *pkt)
+{
+	static const uint8_t zeros[WIRE_MTU_MAX];
+	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
+	int ext = stamp_ext(op->flags);
+	uint8_t frame[WIRE_FRAME_MAX];
+	struct wire_pkt like = *pkt;
+	struct wire_fixed4 masked;
+
+	if (ext < 0 || pkt->payload_len % 4 || !wire_is_ipv4(pkt->dst_ip))
+		return false;
+	like.payload = zeros;
+	s->frame_len = (uint16_t)wire_build(&like, frame);
+	s->payload_at = (uint8_t)(EXT_AT + op->ext_bytes);
+	s->payload_len = (uint16_t)pkt->payload_len;
+	s->ext = (uint8_t)ext;
+	memcpy(s->head, frame, sizeof(s->head));
+	memcpy(&masked, frame + WIRE_ETH_BYTES, sizeof(masked));
+	wire_icrc_mask4(&masked);
+	s->register_after = crc32_raw(WIRE_ICRC_SEED, &masked,
+				      WIRE_STAMP_HEAD - WIRE_ETH_BYTES);
+	return true;
+}
+
+/*
+ * The register after head, rest and payload, with the payload copied on the way
+ * if there is a `dst`: what was summed is what was copied, even if its owner
+ * writes to it meanwhile.
+ */
+static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
+			    uint8_t *dst, const uint8_t *src)
+{
+	/* The first byte of the masked queue pair word reads as ones; the
+	 * register so far is added to the whole word. */
+	uint64_t bth = r->bth | pair(BYTES_BE32(0xff000000u), 0);
+	uint64_t a1 = 0, b0 = 0, b1;
+	size_t direct = s->payload_len;
+	uint32_t state;
+
+	bth ^= pair(BYTES_LE32(s->register_after), 0);
+	if (s->ext == WIRE_STAMP_RETH) {
+		a1 = bth;
+		b0 = r->ext[0];
+		b1 = r->ext[1];
+	} else if (s->ext == WIRE_STAMP_AETH) {
+		b0 = pair(0, first_of(bth));
+		b1 = pair(second_of(bth), first_of(r->ext[0]));
+	} else {
+		b1 = bth;
+	}
+	if (UNLIKELY(direct % 16 || direct > CRC_LEAD_MAX))
+		direct = 0;
+	state = crc32_lead(a1, b0, b1, dst, src, direct);
+	if (UNLIKELY(direct != s->payload_len)) {
+		if (dst)
+			memmove(dst, src, s->payload_len);
+		state = crc32_raw(state, dst ? dst : src, s->payload_len);
+	}
+	return state;
+}
+
+HOT size_t wire_stamp_build(const struct wire_stamp *s,
+			    const struct wire_pkt *pkt, uint8_t *frame)
+{
+	uint8_t *payload = frame + s->payload_at;
+	bool copies = pkt->payload && pkt->payload != payload;
+	struct rest r;
+	le32 end;
+
+	r.bth = pair(BYTES_BE32((uint32_t)pkt->fecn << 31 |
+				(uint32_t)pkt->becn << 30 |
+				(pkt->dest_qpn & WIRE_QPN_MASK)),
+		     BYTES_BE32((uint32_t)pkt->ack_req << 31 |
+				(pkt->psn & WIRE_PSN_MASK)));
+	r.ext[0] = r.ext[1] = 0;
+	if (s->ext == WIRE_STAMP_RETH) {
+		r.ext[0] = BYTES_BE64(pkt->va);
+		r.ext[1] =
+			pair(BYTES_BE32(pkt->rkey), BYTES_BE32(pkt->dma_len));
+	} else if (s->ext == WIRE_STAMP_AETH) {
+		r.ext[0] = pair(BYTES_BE32((uint32_t)pkt->syndrome << 24 |
+					   (pkt->msn & 0xffffff)),
+				0);
+	}
+	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
+			     copies ? pkt->payload : payload));
+	memcpy(frame, s->head, WIRE_STAMP_HEAD);
+	put64(frame + BTH_AT, r.bth);
+	if (s->ext == WIRE_STAMP_RETH) {
+		put64(frame + EXT_AT, r.ext[0]);
+		put64(frame + EXT_AT + 8, r.ext[1]);
+	} else if (s->ext == WIRE_STAMP_AETH) {
+		uint32_t aeth = first_of(r.ext[0]);
+
+		memcpy(frame + EXT_AT, &aeth, sizeof(aeth));
+	}
+	memcpy(payload + s->payload_len, &end, sizeof(end));
+	return s->frame_len;
+}
+
+/* Whether the frame starts with the head; its last two bytes overlap. */
+static inline bool head_matches(const struct wire_stamp *s,
+				const uint8_t *frame)
+{
+	uint64_t differs = 0;
+	size_t i;
+
+	for (i = 0; i + 8 <= WIRE_STAMP_HEAD; i += 8)
+		differs |= get64(frame + i) ^ get64(s->head + i);
+	i = WIRE_STAMP_HEAD - 8;
+	return (differs | (get64(frame + i) ^ get64(s->head + i))) == 0;
+}
+
+HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
+			  size_t len_bytes, struct wire_pkt *pkt)
+{
+	struct rest r = {0};
+	uint32_t qpn, psn;
+	le32 end;
+
+	if (len_bytes != s->frame_len || !head_matches(s, frame))
+		return false;
+	r.bth = get64(frame + BTH_AT);
+	/* Also without an AETH these four bytes are there: the ICRC. */
+	if (s->ext == WIRE_STAMP_RETH) {
+		r.ext[0] = get64(frame + EXT_AT);
+		r.ext[1] = get64(frame + EXT_AT + 8);
+	} else {
+		uint32_t aeth;
+
+		memcpy(&aeth, frame + EXT_AT, sizeof(aeth));
+		r.ext[0] = pair(aeth, 0);
+	}
+	memcpy(&end, frame + len_bytes - WIRE_ICRC_BYTES, sizeof(end));
+	if (UNLIKELY((uint32_t)~icrc(s, &r, NULL, frame + s->payload_at) !=
+		     le32_get(end)))
+		return false;
+	qpn = BYTES_BE32(first_of(r.bth));
+	psn = BYTES_BE32(second_of(r.bth));
+	pkt->fecn = qpn & WIRE_BTH_FECN;
+	pkt->becn = qpn & WIRE_BTH_BECN;
+	pkt->dest_qpn = qpn & WIRE_QPN_MASK;
+	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
+	pkt->psn = psn & WIRE_PSN_MASK;
+	if (s->ext == WIRE_STAMP_RETH) {
+		pkt->va = BYTES_BE64(r.ext[0]);
+		pkt->rkey = BYTES_BE32(first_of(r.ext[1]));
+		pkt->dma_len = BYTES_BE32(second_of(r.ext[1]));
+	} else if (s->ext == WIRE_STAMP_AETH) {
+		uint32_t aeth = BYTES_BE32(first_of(r.ext[0]));
+
+		pkt->syndrome = (uint8_t)(aeth >> 24);
+		pkt->msn = aeth & 0xffffff;
+	}
+	pkt->payload = frame + s->payload_at;
+	return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stamp is what the frames of one flow with one opcode and length have in
+ * common: everything up to the destination queue pair, and the ICRC register
+ * after it. With it a frame is built or parsed by looking at the rest only.
+ * Which frames have one: IPv4, no pad, no extension header or a RETH or an
+ * AETH.
+ */
+#ifndef AQ_WIRE_STAMP_H
+#define AQ_WIRE_STAMP_H
+
+#include "wire.h"
+
+enum {
+	/* Ethernet, IPv4, UDP and the first four bytes of the BTH. */
+	WIRE_STAMP_HEAD = WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + 4,
+	/* The shortest frame that has a stamp: no extension, no payload. */
+	WIRE_STAMP_FRAME_MIN = WIRE_STAMP_HEAD + 8 + WIRE_ICRC_BYTES,
+};
+
+enum wire_stamp_ext {
+	WIRE_STAMP_NONE = 1,
+	WIRE_STAMP_RETH,
+	WIRE_STAMP_AETH,
+};
+
+struct wire_stamp {
+	uint8_t head[WIRE_STAMP_HEAD];
+	uint16_t frame_len; /* 0: no stamp */
+	uint32_t register_after;
+	uint16_t payload_len;
+	uint8_t payload_at;
+	uint8_t ext; /* enum wire_stamp_ext */
+	uint8_t reserved[8];
+};
+STATIC_ASSERT(sizeof(struct wire_stamp) == 64, "one cache line");
+
+/* For packets like this one, whose payload is not looked at. False: they have
+ * no stamp, and *s is left alone. */
+bool wire_stamp_make(struct wire_stamp *s,
+		     const struct wire_pkt *pkt) MUST_CHECK;
+
+/*
+ * wire_build for a packet of this flow, opcode and length. Writes each byte of
+ * the frame once and reads none back, except that a payload with no pointer is
+ * expected in place.
+ */
+size_t wire_stamp_build(const struct wire_stamp *s, const struct wire_pkt *pkt,
+			uint8_t *frame);
+
+/*
+ * wire_parse for a frame that matches the stamp: `pkt` is what wire_parse made
+ * of an earlier one, and gets what is different now. False: it does not match,
+ * or its ICRC is wrong; wire_parse will say. *pkt is then as it was, or as of
+ * another frame of the stamp. Each byte is read once, but for the payload.
+ */
+bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
+		      size_t len_bytes, struct wire_pkt *pkt) MUST_CHECK;
+
+#endif
