@@ -166,6 +166,12 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 	seeds=200
 	((full)) && seeds=1000
 	check "sim-verbs" build/aquifer sim verbs --seeds "$seeds" || true
+	if ((full)); then
+		for fabric in edm cxl; do
+			check "sim-verbs-$fabric" build/aquifer sim verbs \
+				--fabric "$fabric" --seeds 500 || true
+		done
+	fi
 fi
 
 if check build-fuzz build_fuzz; then
@@ -180,6 +186,8 @@ if ((full)); then
 	suite vm build --suite vm
 else
 	suite e2e build --suite e2e --no-suite long
+	# It says itself why it is skipped where there is no QEMU.
+	suite vm build --suite vm --no-suite long
 fi
 
 if ((full)); then
@@ -190,5 +198,9 @@ if ((full)); then
 fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	check bench-verbs build/aquifer bench verbs || true
+fi
+# Reported, not judged: how fast the simulation runs is the machine's affair.
+if ((full)) && build/aquifer bench edm --help >/dev/null 2>&1; then
+	check bench-edm build/aquifer bench edm || true
 fi
 finish

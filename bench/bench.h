@@ -8,5 +8,7 @@
 int bench_verbs_cmd(int argc, char **argv);
 /* `aquifer bench edm ...`, the same. */
 int bench_edm_cmd(int argc, char **argv);
+/* `aquifer bench offload ...`, the same. */
+int bench_offload_cmd(int argc, char **argv);
 
 #endif

@@ -27,6 +27,8 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == --fabric ]]; then
+		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
@@ -36,11 +38,15 @@ _aquifer() {
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == switch ]] &&
+			names+=" --name --port --program --fault --rack --for" &&
+			names+=" --resources --stats --tell"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

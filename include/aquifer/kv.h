@@ -55,11 +55,11 @@ enum {
 /* ---- tables ------------------------------------------------------------- */
 
 enum aq_kv_hash {
-	/* The second row is near the first, and where possible under the same
-	 * 64 locks. */
+	/* The second row is near the first. */
 	AQ_KV_HASH_DEPENDENT,
-	/* The second row is near the first, whatever it is locked by. */
-	AQ_KV_HASH_NEAR,
+	/* So, and where possible under the same 64 locks: fewer round trips
+	 * for locks, but the table takes less. */
+	AQ_KV_HASH_BLOCK,
 	/* The second row is anywhere. For comparisons. */
 	AQ_KV_HASH_INDEPENDENT,
 };
@@ -309,7 +309,10 @@ struct aq_kv_stats {
 	uint64_t fenced;	   /* clients that this one fenced */
 	uint64_t was_fenced;
 	uint64_t extents_collected;
-	uint64_t reserved[8];
+	uint64_t rows_mended; /* by this client, after others died */
+	uint64_t doubles_mended;
+	uint64_t entries_lost; /* half written when their writer died */
+	uint64_t reserved[5];
 };
 AQ_API void aq_kv_client_stats(const struct aq_kv_client *c,
 			       struct aq_kv_stats *stats);

@@ -44,6 +44,9 @@ static bool is_port(const char *text)
 {
 	if (strncmp(text, "raw:", 4) == 0)
 		return text[4] && strlen(text + 4) < CONFIG_INTERFACE_MAX;
+	if (strncmp(text, "switch:", 7) == 0)
+		return text[7] && strlen(text + 7) < CONFIG_INTERFACE_MAX &&
+		       !strchr(text, '/');
 	return strcmp(text, "auto") == 0 || strcmp(text, "cable") == 0 ||
 	       strcmp(text, "udp") == 0;
 }
@@ -83,7 +86,8 @@ static const struct config_key keys[] = {
 	 .fallback = "auto",
 	 .help = "way between NICs; auto: cables on this host, UDP to others",
 	 .check = is_port,
-	 .allowed = "auto, cable, udp, or raw: and the name of an interface"},
+	 .allowed = "auto, cable, udp, raw: and the name of an interface, or "
+		    "switch: and the name of a switch"},
 	{.section = "nic",
 	 .key = "loss_ppm",
 	 .kind = CONFIG_INT,

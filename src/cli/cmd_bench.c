@@ -6,6 +6,8 @@
 static const struct cli_entry benches[] = {
 	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
 	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
+	{"offload", bench_offload_cmd,
+	 "far records by an engine, verbs, messages, a file"},
 	{NULL, NULL, NULL},
 };
 

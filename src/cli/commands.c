@@ -38,6 +38,23 @@ const struct cli_command cli_commands[] = {
 	 "  --listen  serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json    say what was started as one JSON object\n"},
+	{"switch", cmd_switch, "run a programmable switch, until a signal",
+	 "[--name NAME] [--port raw:INTERFACE]... [--fault OPTIONS]\n"
+	 "       [--program NAME[:OPTIONS]]... [--rack RACK] [--for SECONDS]\n"
+	 "       [--json]\n"
+	 "       aquifer switch --resources [--program ...]\n"
+	 "       aquifer switch [--name NAME] --stats | --tell 'PROGRAM ...'\n"
+	 "  --name       the switch's name (default s0); NICs of this machine\n"
+	 "               plug in with nic.port = switch:NAME\n"
+	 "  --port       an interface that is a port; may be repeated\n"
+	 "  --program    a program on the path, in the order given\n"
+	 "  --fault      short for --program fault:OPTIONS, e.g. loss=1%\n"
+	 "  --for        end after so many seconds\n"
+	 "  --resources  print what the programs need in a real pipeline\n"
+	 "  --stats      print a running switch's counters\n"
+	 "  --tell       a control call, e.g. 'fault reload loss=0'\n"
+	 "  --json       say what was started, and at the end the counters,\n"
+	 "               as JSON objects\n"},
 	{"up", cmd_up, "start the rack's memory nodes on this machine",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "

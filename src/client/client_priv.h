@@ -14,6 +14,7 @@
 
 #include "client.h"
 #include "hist.h"
+#include "keep.h"
 #include "list.h"
 #include "verbs_api.h"
 
@@ -109,6 +110,8 @@ struct aq_rack {
 	bool is_beating;
 	bool is_closing;
 	uint32_t beat_ms;
+	struct list keepers;	       /* by client_keeper.link */
+	struct client_keeper *keeping; /* whose tick runs */
 };
 
 struct aq_region {

@@ -65,7 +65,7 @@ static uint64_t key_of(const struct edm_config *c, enum edm_op op,
 	return k << 1 | 1;
 }
 
-static void lone_done(void *owner, uint32_t msg, uint64_t tag)
+static void lone_done(void *owner, const struct edm_msg *m)
 {
 	*(bool *)owner = true;
 }

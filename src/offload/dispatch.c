@@ -239,7 +239,8 @@ static int post_some(struct offload_session *s, struct request *r)
 	else if (spot.offset > piece->size_bytes ||
 		 spot.len_bytes > piece->size_bytes - spot.offset)
 		r->err = ERANGE;
-	else if (r->kind == OFFLOAD_WR)
+	else if (r->kind == OFFLOAD_WR &&
+		 s->engine->config.bug != OFFLOAD_BUG_NO_SKIP)
 		skip = resume_skip(n, r->seq, spot.len_bytes);
 	if (r->err || skip == spot.len_bytes) {
 		s->part_at += spot.len_bytes;
@@ -291,8 +292,10 @@ static int open_request(struct offload_session *s)
 	/* It was complete before we came. */
 	if (s->seen[kind] < s->published[kind])
 		r->state = REQUEST_READY;
-	else if (!bad && filter_conflicts(&s->filter, kind, meta.region, r->far,
-					  r->len_bytes)) {
+	else if (!bad &&
+		 filter_conflicts(&s->filter, kind, meta.region, r->far,
+				  r->len_bytes) &&
+		 s->engine->config.bug != OFFLOAD_BUG_NO_ORDER) {
 		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
 		r->state = REQUEST_FREE;
 		return -EAGAIN;
@@ -336,7 +339,9 @@ static int dispatch_one(struct offload_session *s)
 	s->is_open = false;
 	s->next++;
 	r->is_posted = true;
-	if (r->state == REQUEST_ACTIVE && r->parts == 0)
+	if (r->state == REQUEST_ACTIVE &&
+	    (r->parts == 0 || (r->kind == OFFLOAD_WR &&
+			       s->engine->config.bug == OFFLOAD_BUG_EARLY_ACK)))
 		make_ready(s, r);
 	return 0;
 }

@@ -213,26 +213,17 @@ static int watch(struct os_host *h, struct cable *c)
 	return 0;
 }
 
-int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+int cable_connect(struct os_host *h, int sock, uint32_t slot,
+		  struct cable **out)
 {
-	struct cable *c = h->by_slot[slot];
+	struct cable *c;
 	bool same_user;
-	int sock, err;
+	int err;
 
-	if (!c) {
-		/* Maybe it called us already. */
-		cable_accept_all(h);
-		c = h->by_slot[slot];
-	}
-	if (c && !c->doomed) {
-		*out = c;
-		return 0;
-	}
-	if (h->polled_count == ARRAY_LEN(h->polled))
+	if (h->polled_count == ARRAY_LEN(h->polled)) {
+		close(sock);
 		return -EMFILE;
-	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
-	if (err)
-		return err;
+	}
 	err = cable_check_peer(sock, &same_user);
 	if (err) {
 		h->stats->refused_peer++;
@@ -252,11 +243,32 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 		return err;
 	}
 	c->slot = slot;
-	h->by_slot[slot] = c;
+	if (slot)
+		h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
 	h->stats->connects++;
 	*out = c;
 	return 0;
+}
+
+int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
+{
+	struct cable *c = h->by_slot[slot];
+	int sock, err;
+
+	if (!c) {
+		/* Maybe it called us already. */
+		cable_accept_all(h);
+		c = h->by_slot[slot];
+	}
+	if (c && !c->doomed) {
+		*out = c;
+		return 0;
+	}
+	if (h->polled_count == ARRAY_LEN(h->polled))
+		return -EMFILE;
+	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	return err ? err : cable_connect(h, sock, slot, out);
 }
 
 /* The introduction came: the cable carries frames from here on. */

@@ -63,6 +63,10 @@ static inline struct cable *cable_of(struct env_path *path)
 
 /* The cable to a slot of this host, made if there is none. */
 int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
+/* A cable over a socket that was just connected and becomes the cable's, also
+ * when this fails. Slot 0: the peer is a switch. */
+int cable_connect(struct os_host *h, int sock, uint32_t slot,
+		  struct cable **out) MUST_CHECK;
 /* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
 /* The socket has something to say, or hung up: then the cable is to be reaped.

@@ -43,6 +43,8 @@ static void fill_hello(const struct os_host *h, struct cable_hello *hello)
 	hello->ring_bytes = h->cfg.ring_bytes;
 	hello->flags = h->bell.has_barrier ? CABLE_HAS_BARRIER : 0;
 	memcpy(hello->ip, h->cfg.address, sizeof(hello->ip));
+	memcpy(hello->gids[0], h->gid_link.ip, 16);
+	memcpy(hello->gids[1], h->gid_ip.ip, 16);
 }
 
 static void learn_flags(struct cable *c, uint32_t flags)

@@ -33,6 +33,8 @@ struct cable_hello {
 	uint32_t ring_bytes;
 	uint32_t flags;
 	uint8_t ip[4];
+	/* To a switch: the addresses that are to lead here. */
+	uint8_t gids[2][16];
 };
 
 /* Asks to map the memory behind rkey for a connection. */

@@ -14,6 +14,7 @@
 #include "raw.h"
 #include "slot.h"
 #include "udp.h"
+#include "uplink.h"
 
 /* ---- addresses ---------------------------------------------------------- */
 
@@ -135,6 +136,8 @@ static int open_port(struct os_host *h)
 				      udp_payload_of_mtu(h->raw->mtu_bytes));
 		return err;
 	}
+	if (h->cfg.port == OS_PORT_SWITCH)
+		return uplink_open(h, &h->uplink);
 	if (h->cfg.port == OS_PORT_UDP ||
 	    (h->cfg.port == OS_PORT_AUTO && !is_loopback(h)))
 		err = host_udp_open(h);
@@ -190,6 +193,7 @@ static void host_free(struct os_host *h)
 	loop_destroy(h->loop);
 	udp_close(h->udp);
 	raw_close(h->raw);
+	uplink_close(h->uplink);
 	grant_table_release(h);
 	pcap_destroy(h->pcap);
 	if (h->listen_fd >= 0)
@@ -350,6 +354,8 @@ void host_forget(struct os_host *h)
 		close(h->raw->sink_fd);
 		h->raw->fd = h->raw->sink_fd = -1;
 	}
+	if (h->uplink)
+		h->uplink->path.port = &void_port;
 	pcap_destroy(h->pcap);
 	h->pcap = NULL;
 	h->polled_count = 0;

@@ -11,6 +11,7 @@
 #include "pcap.h"
 #include "raw.h"
 #include "udp.h"
+#include "uplink.h"
 
 /* ---- frames in ---------------------------------------------------------- */
 
@@ -161,6 +162,10 @@ static int path_find(struct os_host *h, const struct env_addr *dst,
 		return 0;
 	if (own && slot == h->slot)
 		return loop_open(h, out);
+	if (h->uplink) {
+		*out = &h->uplink->path;
+		return 0;
+	}
 	if (!own || (h->cfg.port == OS_PORT_UDP &&
 		     memcmp(dst->ip, h->gid_ip.ip, 16) == 0))
 		return path_find_udp(h, dst, qpn, out);

@@ -48,10 +48,11 @@ struct os_stats {
 
 /* The way to other processes. */
 enum os_port {
-	OS_PORT_AUTO,  /* cables on this host, UDP to others */
-	OS_PORT_CABLE, /* other hosts cannot be reached */
-	OS_PORT_UDP,   /* also between processes of this host */
-	OS_PORT_RAW,   /* frames on `interface`; cables on this host */
+	OS_PORT_AUTO,	/* cables on this host, UDP to others */
+	OS_PORT_CABLE,	/* other hosts cannot be reached */
+	OS_PORT_UDP,	/* also between processes of this host */
+	OS_PORT_RAW,	/* frames on `interface`; cables on this host */
+	OS_PORT_SWITCH, /* everything through the switch `interface` */
 };
 
 struct os_config {
@@ -61,7 +62,7 @@ struct os_config {
 	uint8_t address[4];
 	uint8_t address6[16]; /* all zero: IPv4 */
 	enum os_port port;
-	char interface[16];	/* for OS_PORT_RAW */
+	char interface[16];	/* for OS_PORT_RAW; or the switch's name */
 	uint32_t mtu;		/* payload of a packet; 0: the largest */
 	uint32_t loss_ppm;	/* UDP packets dropped on purpose */
 	uint32_t ring_bytes;	/* a power of two; 0: OS_RING_BYTES */

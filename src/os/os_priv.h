@@ -25,6 +25,7 @@ struct os_host;
 struct pcap;
 struct raw_port;
 struct udp_port;
+struct uplink;
 
 /*
  * A kind of port: the shared memory cable, the loop back to oneself, the void.
@@ -103,7 +104,7 @@ struct os_host {
 	int epoll_fd;
 	int listen_fd;
 
-	struct env_path *polled[OS_CABLE_MAX + 3];
+	struct env_path *polled[OS_CABLE_MAX + 4];
 	unsigned polled_count;
 	unsigned polled_first; /* whose turn it is to be first */
 	struct cable *cables;  /* every cable that is not freed */
@@ -112,8 +113,9 @@ struct os_host {
 	struct loop *loop;
 	struct udp_port *udp; /* NULL: not open */
 	bool udp_tried;
-	struct raw_port *raw; /* NULL: not open */
-	atomic_bool has_net;  /* one of the two is polled */
+	struct raw_port *raw;  /* NULL: not open */
+	struct uplink *uplink; /* NULL: no switch */
+	atomic_bool has_net;   /* one of the two is polled */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 

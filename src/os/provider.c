@@ -71,6 +71,11 @@ static void read_port(const char *text, struct os_config *cfg)
 		snprintf(cfg->interface, sizeof(cfg->interface), "%s",
 			 text + 4);
 	}
+	if (strncmp(text, "switch:", 7) == 0) {
+		cfg->port = OS_PORT_SWITCH;
+		snprintf(cfg->interface, sizeof(cfg->interface), "%s",
+			 text + 7);
+	}
 }
 
 static int read_config(unsigned index, struct os_config *cfg)

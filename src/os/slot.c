@@ -26,6 +26,19 @@ static socklen_t slot_name(struct sockaddr_un *sa, const char *rack,
 			   (size_t)n);
 }
 
+static socklen_t switch_name(struct sockaddr_un *sa, const char *rack,
+			     const char *name)
+{
+	int n;
+
+	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1,
+		     "aquifer/%s/switch/%s", rack, name);
+	ASSERT(n > 0 && (size_t)n < sizeof(sa->sun_path) - 1);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)n);
+}
+
 static int open_socket(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -66,15 +79,48 @@ int slot_lease(const char *rack, const uint8_t ip[4], uint32_t start,
 	return err;
 }
 
-int slot_connect(const char *rack, const uint8_t ip[4], uint32_t slot, int *fd)
+static int connect_to(const struct sockaddr_un *sa, socklen_t len, int *fd)
 {
-	struct sockaddr_un sa;
-	socklen_t len = slot_name(&sa, rack, ip, slot);
 	int s = open_socket();
 
 	if (s < 0)
 		return s;
-	if (connect(s, (struct sockaddr *)&sa, len) < 0) {
+	if (connect(s, (const struct sockaddr *)sa, len) < 0) {
+		int err = -errno;
+
+		close(s);
+		return err;
+	}
+	*fd = s;
+	return 0;
+}
+
+int slot_connect(const char *rack, const uint8_t ip[4], uint32_t slot, int *fd)
+{
+	struct sockaddr_un sa;
+	socklen_t len = slot_name(&sa, rack, ip, slot);
+
+	return connect_to(&sa, len, fd);
+}
+
+int slot_switch_connect(const char *rack, const char *name, int *fd)
+{
+	struct sockaddr_un sa;
+	socklen_t len = switch_name(&sa, rack, name);
+
+	return connect_to(&sa, len, fd);
+}
+
+int slot_switch_listen(const char *rack, const char *name, int *fd)
+{
+	struct sockaddr_un sa;
+	socklen_t len = switch_name(&sa, rack, name);
+	int s = open_socket();
+
+	if (s < 0)
+		return s;
+	if (bind(s, (struct sockaddr *)&sa, len) < 0 ||
+	    listen(s, OS_BACKLOG) < 0) {
 		int err = -errno;
 
 		close(s);

@@ -18,4 +18,9 @@ int slot_lease(const char *rack, const uint8_t ip[4], uint32_t start,
 int slot_connect(const char *rack, const uint8_t ip[4], uint32_t slot,
 		 int *fd) MUST_CHECK;
 
+/* The name of a switch process, held and found the same way. -EADDRINUSE: there
+ * is one; -ECONNREFUSED: there is none. */
+int slot_switch_listen(const char *rack, const char *name, int *fd) MUST_CHECK;
+int slot_switch_connect(const char *rack, const char *name, int *fd) MUST_CHECK;
+
 #endif

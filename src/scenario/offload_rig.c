@@ -12,6 +12,7 @@
 enum {
 	PAGE = 4096,
 	ENGINE_CQ_DEPTH = 16384,
+	SLEEP_MAX_NS = 20000, /* of an engine without work */
 };
 
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
@@ -126,10 +127,12 @@ static void engine_main(void *arg)
 		now_ns = sim_now_ns(sim);
 		if (!next_ns)
 			client_clock_relax(&e->host->clock);
-		else if (next_ns > now_ns)
-			sim_fiber_sleep_ns(sim, next_ns - now_ns);
-		else
-			sim_fiber_sleep_ns(sim, 1);
+		else /* sessions may be added meanwhile */
+			sim_fiber_sleep_ns(sim,
+					   next_ns > now_ns
+						   ? u64_min(next_ns - now_ns,
+							     SLEEP_MAX_NS)
+						   : 1);
 	}
 }
 
@@ -313,6 +316,18 @@ static int session_open(struct rig_session *s)
 	return err;
 }
 
+static void session_remove(struct rig_session *s)
+{
+	scenario_pair_close(&s->ring);
+	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
+		scenario_pair_close(&s->read[i]);
+		scenario_pair_close(&s->write[i]);
+	}
+	if (s->session)
+		offload_session_remove(s->session);
+	s->session = NULL;
+}
+
 int rig_attach(struct rig_engine *engine, struct rig_app *app)
 {
 	struct rig *rig = app->rig;
@@ -328,22 +343,14 @@ int rig_attach(struct rig_engine *engine, struct rig_app *app)
 	s->app = app;
 	s->engine = engine;
 	s->epoch = ++app->epoch;
-	if (before)
+	if (before) {
 		session_end(before);
+		/* An engine that follows itself frees what it had. */
+		if (before->engine == engine)
+			session_remove(before);
+	}
 	app->session = s;
 	return session_open(s);
-}
-
-static void session_close(struct rig_session *s)
-{
-	scenario_pair_close(&s->ring);
-	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
-		scenario_pair_close(&s->read[i]);
-		scenario_pair_close(&s->write[i]);
-	}
-	if (s->session)
-		offload_session_remove(s->session);
-	free(s);
 }
 
 void rig_release(struct rig *rig)
@@ -351,8 +358,10 @@ void rig_release(struct rig *rig)
 	if (!rig->stage)
 		return;
 	sim_fiber_kill_all(scenario_stage_sim(rig->stage));
-	for (uint32_t i = 0; i < rig->session_count; i++)
-		session_close(rig->session[i]);
+	for (uint32_t i = 0; i < rig->session_count; i++) {
+		session_remove(rig->session[i]);
+		free(rig->session[i]);
+	}
 	for (uint32_t i = 0; i < rig->engine_count; i++)
 		engine_close(rig->engine[i]);
 	for (uint32_t i = 0; i < rig->app_count; i++)

@@ -33,6 +33,7 @@ struct sim_port {
 	bool was_full;
 	bool down;
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
+	uint64_t emit_busy_ps;	     /* the wire from another switch */
 };
 
 struct sim_net {
@@ -49,6 +50,8 @@ struct sim_net {
 	struct net_trace trace;
 	sim_net_tap tap;
 	void *tap_ctx;
+	sim_net_switch sw; /* NULL: the fabric's own */
+	void *sw_ctx;
 };
 
 int sim_net_create(struct sim *sim, struct sim_net **out)
@@ -328,6 +331,15 @@ static void mark(struct sim_net *net, struct sim_frame *f)
 	net->stats.marked++;
 }
 
+static void at_other_switch(struct sim *sim, struct sim_event *ev)
+{
+	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
+	struct sim_net *net = f->net;
+
+	net->sw(net->sw_ctx, f->port, f->bytes, f->len_bytes);
+	sim_frame_free(net, f);
+}
+
 static void cross(struct sim_port *from, struct sim_port *to,
 		  struct sim_frame *f)
 {
@@ -338,6 +350,13 @@ static void cross(struct sim_port *from, struct sim_port *to,
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
 		flip_bits(from, f);
+	}
+	if (net->sw) {
+		f->port = from;
+		sim_event_init(&f->ev, at_other_switch);
+		sim_schedule_in(net->sim, &f->ev,
+				from->link.latency_ps + net->switch_ps);
+		return;
 	}
 	f->port = to;
 	net->fabric->ops->cross(net->fabric, f, from, to);
@@ -389,9 +408,10 @@ void sim_net_route(struct sim_net *net, struct sim_frame *f)
 	struct sim_port *from = f->port;
 	struct sim_port *to = destination(net, f);
 
-	if (!to) {
+	/* Another switch knows ways to where no port is. */
+	if (!to && !net->sw) {
 		lose(net, f, &net->stats.no_route, "no route");
-	} else if (is_cut(from, to)) {
+	} else if (from->down || (to && is_cut(from, to))) {
 		lose(net, f, &net->stats.cut, "cut");
 	} else if (sim_rand_chance(&from->rand, from->link.faults.loss_ppm)) {
 		sim_net_lose(net, f);
@@ -402,6 +422,52 @@ void sim_net_route(struct sim_net *net, struct sim_frame *f)
 		}
 		cross(from, to, f);
 	}
+}
+
+void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx)
+{
+	net->sw = fn;
+	net->sw_ctx = ctx;
+}
+
+void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
+{
+	struct sim_net *net = to->net;
+	const struct sim_link *link = &to->link;
+	struct sim_frame *f;
+
+	if (to->down) {
+		net->stats.cut++;
+		return;
+	}
+	if (sim_rand_chance(&to->rand, link->faults.loss_ppm)) {
+		net->stats.lost++;
+		return;
+	}
+	f = frame_alloc(net, len_bytes);
+	f->len_bytes = (uint32_t)len_bytes;
+	f->port = to;
+	memcpy(f->bytes, frame, len_bytes);
+	if (sim_rand_chance(&to->rand, link->faults.corrupt_ppm)) {
+		net->stats.corrupted++;
+		flip_bits(to, f);
+	}
+	to->emit_busy_ps = u64_max(to->emit_busy_ps, sim_now_ps(net->sim));
+	/* Preamble, start, FCS and gap take 24 byte times. */
+	if (link->bits_per_s)
+		to->emit_busy_ps += (len_bytes + 24ull) * 8 * 1000000000000ull /
+				    link->bits_per_s;
+	sim_net_arrive(net, f, to->emit_busy_ps + link->latency_ps);
+}
+
+struct sim_port *sim_net_port(struct sim_net *net, unsigned index)
+{
+	return index < net->port_count ? net->ports[index] : NULL;
+}
+
+const struct env_addr *sim_port_addr(const struct sim_port *port)
+{
+	return &port->addr;
 }
 
 void sim_port_sent(struct sim_port *port)

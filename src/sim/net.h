@@ -90,6 +90,19 @@ void sim_net_hide_addresses(struct sim_net *net);
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
 
+/*
+ * Another switch in the place of the one that forwards by address: it gets
+ * every frame that reaches it, and sends what it likes. Then the way from it to
+ * a port loses and damages like the way to it. NULL: the usual one.
+ */
+typedef void (*sim_net_switch)(void *ctx, struct sim_port *from,
+			       const uint8_t *frame, size_t len_bytes);
+void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx);
+void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes);
+/* Ports in the order in which they were attached; NULL behind the last. */
+struct sim_port *sim_net_port(struct sim_net *net, unsigned index);
+const struct env_addr *sim_port_addr(const struct sim_port *port);
+
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    const struct sim_link *link, const struct sim_port_ops *ops,
 		    void *ctx, struct sim_port **out) MUST_CHECK;

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "net_fabric.h"
 
@@ -115,4 +116,19 @@ int sim_ethernet_create(struct sim_fabric **out)
 	e->fabric.ops = &ops;
 	*out = &e->fabric;
 	return 0;
+}
+
+const struct sim_fabric_choice *sim_fabric_find(
+	const struct sim_fabric_choice *list, const char *name)
+{
+	for (; list && list->name; list++)
+		if (!strcmp(list->name, name))
+			return list;
+	return NULL;
+}
+
+int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
+		    uint32_t ports)
+{
+	return choice && choice->plug ? choice->plug(net, ports) : 0;
 }

@@ -481,6 +481,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 		  struct sim_verbs_result *res)
 {
 	struct vs *vs = calloc(1, sizeof(*vs));
+	void *hooked = NULL;
 	int err;
 
 	memset(res, 0, sizeof(*res));
@@ -496,14 +497,22 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 		goto err_sim;
 	sim_net_set_trace(sim_rack_net(vs->rack), opt->trace);
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
+	if (!err)
+		err = sim_fabric_plug(opt->fabric, sim_rack_net(vs->rack),
+				      VS_NODE_MAX);
 	if (err)
 		goto err_rack;
 	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
+	if (!err && opt->hook)
+		err = opt->hook->start(opt->hook->ctx, sim_rack_net(vs->rack),
+				       opt->seed, &hooked);
 	if (!err)
 		err = run_world(vs);
 	vs_world_destroy(vs);
+	if (hooked)
+		opt->hook->done(opt->hook->ctx, hooked);
 err_rack:
 	sim_rack_destroy(vs->rack);
 err_sim:

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "net_fabric.h"
 
 /* What happened in a run; each has a line in the result. */
 #define SIM_VERBS_COUNTS(X)                                  \
@@ -62,12 +62,26 @@ struct sim_verbs_counts {
 #undef SIM_VERBS_COUNT_FIELD
 };
 
+struct sim_net;
+
+/* What else stands in the network of a run. */
+struct sim_verbs_hook {
+	/* The hosts are attached, nothing was sent. What it makes is given to
+	 * `done` before the network goes. */
+	int (*start)(void *ctx, struct sim_net *net, uint64_t seed,
+		     void **state);
+	void (*done)(void *ctx, void *state);
+	void *ctx;
+};
+
 struct sim_verbs_options {
 	uint64_t seed;
 	unsigned bug;	/* enum nic_bug; 0: the NIC as it is */
 	FILE *trace;	/* frames and operations as text, or NULL */
 	FILE *pcap;	/* delivered frames, or NULL */
 	unsigned scale; /* percent of the usual number of operations; 0: 100 */
+	const struct sim_verbs_hook *hook;	/* NULL: nothing */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 struct sim_verbs_result {

@@ -13,8 +13,11 @@ struct context {
 static int run(void *ctx, uint64_t seed, void *result)
 {
 	const struct sim_verbs_batch *b = ((struct context *)ctx)->b;
-	struct sim_verbs_options opt = {
-		.seed = seed, .bug = b->bug, .scale = b->scale};
+	struct sim_verbs_options opt = {.seed = seed,
+					.bug = b->bug,
+					.scale = b->scale,
+					.hook = b->hook,
+					.fabric = b->fabric};
 
 	return sim_verbs_run(&opt, result);
 }

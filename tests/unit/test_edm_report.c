@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people give and get: traces, options, tables, charts, figures. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,8 +97,23 @@ static void test_trace_line_too_long(void **state)
 	text[sizeof(text) - 1] = 0;
 	path = file_with(text);
 	assert_int_equal(edm_trace_read(path, 4, &a, &n), -EINVAL);
-	assert_non_null(strstr(error_last(), "too long"));
+	assert_non_null(strstr(error_last(), ":1: line too long"));
 	unlink(path);
+}
+
+/* fgets would have taken the line for one without an end. */
+static void test_trace_nul(void **state)
+{
+	static const char text[] = "0,0,1,64,1\n1,0,1,6\0004,1\n";
+	FILE *f = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
+	struct edm_arrival *a = NULL;
+	uint64_t n = 0;
+
+	assert_non_null(f);
+	assert_int_equal(edm_trace_parse(f, "t", 4, &a, &n), -EINVAL);
+	assert_string_equal(error_last(), "t:2: a NUL in the line");
+	assert_null(a);
+	fclose(f);
 }
 
 static void test_trace_runs(void **state)
@@ -110,6 +126,7 @@ static void test_trace_runs(void **state)
 	edm_config_init(&c);
 	c.nodes = 2;
 	c.trace = path;
+	c.messages = 1; /* is not for traces */
 	assert_int_equal(edm_run_all(&c, NULL, r), 0);
 	assert_int_equal(r->measured, 2);
 	assert_int_equal(r->completed, 2);
@@ -174,6 +191,18 @@ static void test_config_check(void **state)
 	BAD(c.fail_port = 144, "fail-port");
 	BAD(c.nodes = 3; c.pattern = EDM_PATTERN_SPLIT, "pattern");
 	BAD(c.channels = 0, "channels");
+	BAD(c.loss_ppm = 10, "loss: needs --timer-ns");
+	BAD(c.pim_iterations = 0, "pim-iterations");
+	BAD(c.pim_iterations = 65, "pim-iterations");
+	BAD(c.pim_iteration_ps = 0, "pim-ns");
+	BAD(c.ip_load_ppm = 1000001, "ip-load");
+	BAD(c.warmup_ppm = 1000000, "warmup");
+	BAD(c.fixed_bytes = (16 << 20) + 1, "size");
+	BAD(c.load = NAN, "load");
+	BAD(c.mirror_skew_ps = 1, "mirror-skew-ns");
+	BAD(c.proto = EDM_PROTO_CXL; c.mirror = true, "mirror");
+	BAD(c.proto = EDM_PROTO_IRD; c.timer_ps = 1, "timer-ns");
+	BAD(c.proto = EDM_PROTO_PFC; c.fail_switch_ps = 1, "fail-switch-ns");
 #undef BAD
 }
 
@@ -335,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_trace_good),
 		cmocka_unit_test(test_trace_bad),
 		cmocka_unit_test(test_trace_line_too_long),
+		cmocka_unit_test(test_trace_nul),
 		cmocka_unit_test(test_trace_runs),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_config_check),

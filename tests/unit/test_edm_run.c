@@ -32,13 +32,7 @@ static struct edm_point run(const struct edm_config *c)
 
 static uint64_t delivered_ps;
 
-static void deliver(void *owner, uint64_t tag, uint64_t at_ps)
-{
-	*(uint64_t *)owner += tag;
-	delivered_ps = at_ps;
-}
-
-static void note_done(void *owner, uint32_t msg, uint64_t turn)
+static void note_done(void *owner, const struct edm_msg *m)
 {
 	delivered_ps = edm_queue_now(((struct edm_run *)owner)->q);
 }
@@ -329,23 +323,82 @@ static void test_options_of_edm(void **state)
 }
 
 /* Below something else: the owner's clock drives it. */
+struct owner {
+	uint64_t sent, delivered, lost; /* sums of tags */
+	uint64_t now_ps, delivered_ps;
+};
+
+static void owner_sent(void *owner, uint64_t tag)
+{
+	((struct owner *)owner)->sent += tag;
+}
+
+static void owner_delivered(void *owner, uint64_t tag)
+{
+	struct owner *o = owner;
+
+	o->delivered += tag;
+	o->delivered_ps = o->now_ps;
+}
+
+static void owner_lost(void *owner, uint64_t tag)
+{
+	((struct owner *)owner)->lost += tag;
+}
+
+static void drive(struct edm_fabric *f, struct owner *o)
+{
+	while (edm_fabric_next_ps(f) != EDM_NEVER) {
+		o->now_ps = edm_fabric_next_ps(f);
+		edm_fabric_run(f, o->now_ps);
+	}
+}
+
 static void test_link_model(void **state)
 {
+	struct owner o = {0};
+	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
+					 owner_lost, &o};
 	struct edm_config c;
 	struct edm_fabric *f;
-	uint64_t sum = 0;
 
 	edm_config_init(&c);
 	c.nodes = 4;
-	assert_int_equal(edm_fabric_create(&c, deliver, &sum, &f), 0);
+	assert_int_equal(edm_fabric_create(&c, &calls, &f), 0);
 	assert_int_equal(edm_fabric_next_ps(f), EDM_NEVER);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 1, 2, 64, 40), 0);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 0, 64, 2), 0);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 3, 64, 2), -EINVAL);
-	while (edm_fabric_next_ps(f) != EDM_NEVER)
-		edm_fabric_run(f, edm_fabric_next_ps(f));
-	assert_int_equal(sum, 42);
-	assert_int_equal(delivered_ps, EDM_US + 296960 + 9 * 640);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 4, 64, 2), -EINVAL);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 1, 0, 2), -EINVAL);
+	drive(f, &o);
+	assert_int_equal(o.sent, 42);
+	assert_int_equal(o.delivered, 42);
+	assert_int_equal(o.delivered_ps, EDM_US + 296960 + 9 * 640);
+	edm_fabric_destroy(f);
+}
+
+/* The only switch dies: what was under way is reported lost, once. */
+static void test_link_model_loses(void **state)
+{
+	struct owner o = {0};
+	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
+					 owner_lost, &o};
+	struct edm_config c;
+	struct edm_fabric *f;
+
+	edm_config_init(&c);
+	c.nodes = 4;
+	c.fail_switch_ps = 2 * EDM_US;
+	assert_int_equal(edm_fabric_create(&c, &calls, &f), 0);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 1, 2, 64, 1), 0);
+	assert_int_equal(edm_fabric_send(f, 2 * EDM_US - 1000, 1, 2, 64, 10),
+			 0);
+	assert_int_equal(edm_fabric_send(f, 3 * EDM_US, 2, 1, 64, 100), 0);
+	drive(f, &o);
+	assert_int_equal(o.sent, 111);
+	assert_int_equal(o.delivered, 1);
+	assert_int_equal(o.lost, 110);
 	edm_fabric_destroy(f);
 }
 
@@ -361,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
+		cmocka_unit_test(test_link_model_loses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

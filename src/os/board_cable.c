@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch's end of a NIC's cable: the NIC connects, introduces itself and
+ * brings the rings; see cable_hello.c for its side. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "board_priv.h"
+#include "cable.h"
+#include "pages.h"
+
+struct cable_link {
+	struct os_link link;
+	uint8_t *shared;
+	size_t shared_bytes;
+	struct ring_tx tx;
+	struct ring_rx rx;
+	struct bell_peer peer;
+	bool rang; /* frames were published since the bell was looked at */
+	uint32_t slot;
+	uint8_t ips[2][16];
+	uint64_t nudge_pos; /* if unread ... */
+	uint64_t nudge_ns;  /* ... since then, nudge */
+};
+
+static struct cable_link *cable_of_link(struct os_link *l)
+{
+	return container_of(l, struct cable_link, link);
+}
+
+/* ---- frames ------------------------------------------------------------- */
+
+HOT static unsigned cable_link_poll(struct os_link *l, unsigned budget)
+{
+	struct cable_link *c = cable_of_link(l);
+	const uint8_t *frame;
+	size_t len_bytes;
+	unsigned n = 0;
+
+	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
+		l->board->ops->input(l->board->ctx, l, frame, len_bytes, NULL);
+		ring_release(&c->rx);
+		n++;
+	}
+	ring_rx_publish(&c->rx);
+	if (UNLIKELY(c->rx.broken || c->tx.broken)) {
+		l->board->stats->broken_rings++;
+		board_link_doom(l);
+	}
+	return n;
+}
+
+static bool cable_link_ready(struct os_link *l)
+{
+	struct cable_link *c = cable_of_link(l);
+
+	return !c->rx.broken && ring_ready(&c->rx);
+}
+
+HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
+			      size_t len_bytes, const void *hint)
+{
+	struct cable_link *c = cable_of_link(l);
+	uint8_t *to;
+
+	if (UNLIKELY(len_bytes > OS_FRAME_MAX))
+		return false;
+	to = ring_reserve(&c->tx, len_bytes);
+	if (UNLIKELY(!to))
+		return false;
+	memcpy(to, frame, len_bytes);
+	ring_publish(&c->tx, len_bytes);
+	return true;
+}
+
+/* Once for a batch: the NIC sees the frames without it if it polls. */
+HOT static void cable_link_flush(struct os_link *l)
+{
+	if (UNLIKELY(bell_ring(&cable_of_link(l)->peer)))
+		l->board->stats->wakes_sent++;
+}
+
+/* As cable.c does: an application may have stopped polling unsaid. */
+static void cable_link_nudge(struct os_link *l, uint64_t now_ns)
+{
+	struct cable_link *c = cable_of_link(l);
+
+	if (ring_tx_all_read(&c->tx) || !ring_tx_refresh(&c->tx) ||
+	    ring_tx_all_read(&c->tx))
+		return;
+	if (c->tx.read_seen >= c->nudge_pos) {
+		c->nudge_pos = c->tx.pos;
+		c->nudge_ns = now_ns + OS_NUDGE_NS;
+	} else if (now_ns >= c->nudge_ns) {
+		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
+		l->board->stats->wakes_sent++;
+		bell_kick(c->peer.event_fd);
+	}
+}
+
+/* ---- introductions ------------------------------------------------------ */
+
+static size_t shared_size(uint32_t ring_bytes)
+{
+	return (size_t)CABLE_RINGS_AT + 2 * (size_t)ring_bytes;
+}
+
+/* The connector has the first half of everything. */
+static void attach(struct cable_link *c, uint8_t *shared, uint32_t ring_bytes)
+{
+	struct ring_ctl *ctl = (struct ring_ctl *)(void *)shared;
+	uint8_t *ring = shared + CABLE_RINGS_AT;
+
+	c->shared = shared;
+	c->shared_bytes = shared_size(ring_bytes);
+	ring_tx_init(&c->tx, &ctl[1], ring + ring_bytes, ring_bytes);
+	ring_rx_init(&c->rx, &ctl[0], ring, ring_bytes);
+}
+
+static int check_hello(const struct cable_hello *hello,
+		       const struct cable_fds *fds)
+{
+	uint32_t r = hello->ring_bytes;
+
+	if (fds->count != 3 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
+	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
+	    hello->slot >= OS_SLOT_COUNT)
+		return -EBADMSG;
+	return pages_check_sealed(fds->fd[0], shared_size(r));
+}
+
+static int welcome(struct cable_link *c)
+{
+	struct os_board *b = c->link.board;
+	struct cable_msg reply;
+	int out[2] = {b->bell.page_fd, b->bell.event_fd};
+
+	cable_msg_init(&reply, CABLE_WELCOME);
+	reply.hello = (struct cable_hello){
+		.flags = b->bell.has_barrier ? CABLE_HAS_BARRIER : 0};
+	return cable_msg_send(c->link.fd, &reply, out, 2);
+}
+
+static int hello(struct cable_link *c, const struct cable_hello *h,
+		 struct cable_fds *fds)
+{
+	struct os_board *b = c->link.board;
+	bool same_user;
+	uint8_t *shared;
+	int err;
+
+	err = cable_check_peer(c->link.fd, &same_user);
+	if (!err)
+		err = check_hello(h, fds);
+	if (!err)
+		err = bell_peer_init(&c->peer, fds->fd[1], fds->fd[2]);
+	if (err)
+		return err;
+	fds->fd[1] = fds->fd[2] = -1; /* the bell has them */
+	shared = pages_map(fds->fd[0], shared_size(h->ring_bytes), true);
+	if (!shared)
+		return -errno;
+	attach(c, shared, h->ring_bytes);
+	c->tx.exchange =
+		!(b->bell.has_barrier && (h->flags & CABLE_HAS_BARRIER));
+	c->slot = h->slot;
+	memcpy(c->ips, h->gids, sizeof(c->ips));
+	snprintf(c->link.name, sizeof(c->link.name), "nic%u", h->slot);
+	err = welcome(c);
+	if (!err)
+		err = board_link_up(&c->link);
+	if (!err)
+		b->stats->cables++;
+	return err;
+}
+
+static int receive(struct cable_link *c)
+{
+	for (unsigned i = 0; i < OS_MESSAGE_BATCH; i++) {
+		struct cable_msg msg, reply;
+		struct cable_fds fds;
+		int err = cable_msg_recv(c->link.fd, &msg, &fds);
+
+		if (err == -EAGAIN)
+			return 0;
+		if (err == -EPROTONOSUPPORT && msg.type != CABLE_REFUSE) {
+			cable_msg_init(&reply, CABLE_REFUSE);
+			(void)!cable_msg_send(c->link.fd, &reply, NULL, 0);
+		}
+		if (err)
+			return err;
+		/* Mappings are not for switches: nothing else is said. */
+		err = -EBADMSG;
+		if (msg.type == CABLE_HELLO && !c->link.up)
+			err = hello(c, &msg.hello, &fds);
+		cable_fds_close(&fds);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void cable_link_event(struct os_link *l)
+{
+	int err = receive(cable_of_link(l));
+
+	if (!err || l->doomed)
+		return;
+	if (l->up)
+		l->board->stats->hangups++;
+	else
+		l->board->stats->refused++;
+	board_link_doom(l);
+}
+
+static void cable_link_free(struct os_link *l)
+{
+	struct cable_link *c = cable_of_link(l);
+
+	bell_peer_release(&c->peer);
+	if (c->shared)
+		pages_free(c->shared, c->shared_bytes);
+	close(l->fd);
+	free(c);
+}
+
+static const struct link_ops cable_link_ops = {
+	.poll = cable_link_poll,
+	.ready = cable_link_ready,
+	.tx = cable_link_tx,
+	.flush = cable_link_flush,
+	.nudge = cable_link_nudge,
+	.event = cable_link_event,
+	.free = cable_link_free,
+};
+
+int board_cable_accept(struct os_board *b, int sock)
+{
+	struct cable_link *c = calloc(1, sizeof(*c));
+	int err = -ENOMEM;
+
+	if (!c)
+		goto err_close;
+	c->link.ops = &cable_link_ops;
+	c->link.fd = sock;
+	c->peer.event_fd = -1;
+	err = board_link_add(b, &c->link);
+	if (err) {
+		free(c);
+		goto err_close;
+	}
+	/* Its introduction is usually here already. */
+	cable_link_event(&c->link);
+	return 0;
+
+err_close:
+	close(sock);
+	return err;
+}
+
+bool board_cable_claims(const struct os_link *l, uint8_t ips[2][16],
+			uint32_t *slot)
+{
+	const struct cable_link *c;
+
+	if (l->ops != &cable_link_ops)
+		return false;
+	c = (const struct cable_link *)(const void *)l;
+	memcpy(ips, c->ips, sizeof(c->ips));
+	*slot = c->slot;
+	return true;
+}

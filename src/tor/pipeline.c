@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet's way through the programs, and what they send instead. */
+#include <string.h>
+
+#include "tor_priv.h"
+
+/* ---- what leaves -------------------------------------------------------- */
+
+static uint64_t sum_bytes(uint64_t sum, const uint8_t *p, size_t n)
+{
+	for (; n > 1; p += 2, n -= 2)
+		sum += (uint32_t)p[0] << 8 | p[1];
+	return n ? sum + ((uint32_t)p[0] << 8) : sum;
+}
+
+/* UDP over IPv6 must have a checksum (RFC 8200), which the ICRC leaves out.
+ * Over IPv4 zero says that there is none. */
+static void put_udp6_checksum(uint8_t *frame, size_t len_bytes)
+{
+	uint8_t *ip = frame + WIRE_ETH_BYTES;
+	uint8_t *udp = ip + WIRE_IP6_BYTES;
+	size_t udp_bytes = len_bytes - WIRE_ETH_BYTES - WIRE_IP6_BYTES;
+	uint64_t sum = 17 + udp_bytes;
+
+	udp[6] = udp[7] = 0;
+	sum = sum_bytes(sum, ip + 8, 32);
+	sum = sum_bytes(sum, udp, udp_bytes);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~sum & 0xffff;
+	if (sum == 0)
+		sum = 0xffff;
+	udp[6] = (uint8_t)(sum >> 8);
+	udp[7] = (uint8_t)sum;
+}
+
+static void leave(struct tor *t, const struct tor_pkt *pkt)
+{
+	size_t len_bytes;
+
+	if (!pkt->changed) {
+		tor_forward(t, pkt->in, pkt->out, pkt->frame, pkt->len_bytes,
+			    pkt->hint);
+		return;
+	}
+	count(t, TOR_C_rewritten);
+	len_bytes = wire_build(&pkt->wire, t->tx);
+	if (!wire_is_ipv4(pkt->wire.dst_ip))
+		put_udp6_checksum(t->tx, len_bytes);
+	tor_forward(t, pkt->in, pkt->out, t->tx, len_bytes, NULL);
+}
+
+HOT void tor_run(struct tor *t, struct tor_pkt *pkt)
+{
+	while (pkt->next < t->program_count) {
+		struct tor_instance *p = &t->programs[pkt->next++];
+		enum tor_verdict v;
+
+		if (!pkt->roce && !p->program->wants_all)
+			continue;
+		v = p->program->packet(p->state, pkt);
+		if (v == TOR_PASS)
+			continue;
+		if (v == TOR_DROP)
+			count(t, TOR_C_program_drops);
+		return;
+	}
+	leave(t, pkt);
+}
+
+/* ---- what programs send ------------------------------------------------- */
+
+void tor_emit(struct tor_instance *self, struct tor_port *in,
+	      const struct wire_pkt *wire)
+{
+	struct tor *t = self->tor;
+	struct tor_pkt pkt = {
+		.tor = t,
+		.in = in,
+		.roce = true,
+		.changed = true,
+		.next = (uint8_t)(self->index + 1),
+		.wire = *wire,
+	};
+
+	if (t->depth >= TOR_DEPTH_MAX) {
+		count(t, TOR_C_loops);
+		return;
+	}
+	count(t, TOR_C_program_frames);
+	t->depth++;
+	tor_run(t, &pkt);
+	t->depth--;
+}
+
+static void parse(struct tor *t, struct tor_pkt *pkt)
+{
+	enum wire_error e = wire_parse(pkt->frame, pkt->len_bytes, &pkt->wire);
+
+	pkt->roce = e == WIRE_OK;
+	if (!pkt->in)
+		return;
+	if (pkt->roce)
+		pkt->in->counters[TOR_P_rx_roce]++;
+	else if (e != WIRE_E_NOT_ROCE)
+		pkt->in->counters[TOR_P_rx_damaged]++;
+}
+
+void tor_emit_frame(struct tor_instance *self, struct tor_port *in,
+		    const uint8_t *frame, size_t len_bytes)
+{
+	struct tor *t = self->tor;
+	struct tor_pkt pkt = {
+		.tor = t,
+		.in = in,
+		.frame = frame,
+		.len_bytes = len_bytes,
+		.next = (uint8_t)(self->index + 1),
+	};
+
+	if (t->depth >= TOR_DEPTH_MAX || len_bytes < WIRE_ETH_BYTES) {
+		count(t, TOR_C_loops);
+		return;
+	}
+	count(t, TOR_C_program_frames);
+	if (pkt.next < t->program_count)
+		pkt.roce = wire_parse(frame, len_bytes, &pkt.wire) == WIRE_OK;
+	t->depth++;
+	tor_run(t, &pkt);
+	t->depth--;
+}
+
+void tor_run_input(struct tor_port *port, const uint8_t *frame,
+		   size_t len_bytes, const void *hint)
+{
+	struct tor *t = port->tor;
+	struct tor_pkt pkt;
+
+	pkt.tor = t;
+	pkt.in = port;
+	pkt.out = NULL;
+	pkt.frame = frame;
+	pkt.len_bytes = len_bytes;
+	pkt.hint = hint;
+	pkt.roce = pkt.changed = false;
+	pkt.next = pkt.depth = 0;
+	/* A frame with a hint is not finished: its checksum, or that it is
+	 * several, is left to hardware that is not there. Never RoCE: drivers
+	 * finish that. */
+	if (LIKELY(!hint && len_bytes <= TOR_FRAME_MAX)) {
+		memcpy(t->rx, frame, len_bytes);
+		pkt.frame = t->rx;
+		parse(t, &pkt);
+	}
+	tor_run(t, &pkt);
+}

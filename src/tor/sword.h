@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SwordBox, the part that replaces atomics: operations of many clients on words
+ * of a region are put in order here, their outcome is known here, and the
+ * memory only sees plain WRITEs, on one shared connection that keeps the order.
+ *
+ * What happens to a compare-and-swap with packet number p of a connection:
+ *  1. A WRITE of no bytes takes its place on the connection, with the same
+ *     packet number. When the server acknowledges it, everything before p was
+ *     executed, and p itself counts as executed for ever.
+ *  2. The outcome follows from the word's value, which is kept here (or read
+ *     over the shared connection first). The new value, or on failure the old
+ *     one, goes to the memory as a WRITE on the shared connection.
+ *  3. When that is acknowledged the client gets its answer, with the value
+ *     before.
+ *
+ * Why nothing can go wrong:
+ *  - Order. All changes to a word are WRITEs of one connection, in the order in
+ *    which outcomes were decided; a lost one holds those behind it back.
+ *  - Time. An answer follows the effect, so who has it sees the effect by
+ *    whatever way. READs stay on their own connections.
+ *  - Order of one client. Step 1 ends after everything before; what follows an
+ *    operation of this kind is refused until its answer was sent, and then
+ * asked for again by a NAK.
+ *  - Once. Step 2 follows step 1, and the server executes p once. A switch that
+ *    was restarted does not know the connection and lets no such operation
+ *    pass, so none is executed twice; its client gets an error in the end.
+ *    Until told that the old shared connections are gone it lets no request
+ *    pass at all.
+ *  - Rights. Servers, regions and connections are declared by the control
+ *    plane, which made them; a connection that was not declared cannot change a
+ *    declared region.
+ * Whoever changes such memory without the switch breaks this: declare only
+ * regions whose grants force every client through it, before they are used.
+ */
+#ifndef AQ_TOR_SWORD_H
+#define AQ_TOR_SWORD_H
+
+#include "tor_program.h"
+
+extern const struct tor_program tor_swordbox;
+
+enum {
+	SWORD_SERVERS = 16,
+	SWORD_REGIONS = 64,
+	SWORD_CONNS = 1024, /* unless told otherwise */
+	SWORD_CONNS_MAX = 1 << 16,
+	SWORD_WORDS = 4096,
+	SWORD_WORDS_MAX = 1 << 20,
+	SWORD_WAYS = 4,	    /* places a word may have */
+	SWORD_DEPTH = 32,   /* operations remembered per connection */
+	SWORD_WINDOW = 128, /* packets on the way on a shared connection */
+	SWORD_TRIES = 60,   /* then the shared connection is given up */
+};
+
+#define SWORD_RTO_NS	 2000000ull
+#define SWORD_RTO_MAX_NS 64000000ull
+#define SWORD_CLOSING_NS 100000000ull
+
+#define SWORD_COUNTERS(X)  \
+	X(replaced)        \
+	X(failed)          \
+	X(writes)          \
+	X(answered)        \
+	X(repeated)        \
+	X(too_old)         \
+	X(refused_order)   \
+	X(refused_full)    \
+	X(refused_bulk)    \
+	X(refused_closed)  \
+	X(undeclared)      \
+	X(naks_sent)       \
+	X(bulk_writes)     \
+	X(fills)           \
+	X(hits)            \
+	X(evictions)       \
+	X(coalesced)       \
+	X(shared_naks)     \
+	X(shared_timeouts) \
+	X(shared_resent)   \
+	X(shared_dead)     \
+	X(own_resent)      \
+	X(swallowed)
+
+enum sword_counter {
+#define SWORD_ENUM(name) SWORD_C_##name,
+	SWORD_COUNTERS(SWORD_ENUM)
+#undef SWORD_ENUM
+	SWORD_COUNTER_COUNT
+};
+
+/* Planted on purpose, to see that the checkers find them. */
+#define SWORD_BUGS(X)   \
+	X(none)         \
+	X(early_issue)  \
+	X(early_answer) \
+	X(repeat)       \
+	X(fail_swaps)   \
+	X(blind_write)  \
+	X(skip_lost)    \
+	X(pass_reads)   \
+	X(own_path)
+
+enum sword_bug {
+#define SWORD_BUG_ENUM(name) SWORD_BUG_##name,
+	SWORD_BUGS(SWORD_BUG_ENUM)
+#undef SWORD_BUG_ENUM
+	SWORD_BUG_COUNT
+};
+
+extern const char *const sword_bug_names[SWORD_BUG_COUNT];
+
+/* How far an operation is. */
+enum sword_state {
+	SWORD_FREE,
+	SWORD_SENT,   /* its place on the connection is on the way */
+	SWORD_PLACED, /* waits for its turn */
+	SWORD_ISSUED, /* on the shared connection */
+	SWORD_DONE,   /* answered; kept for repetitions */
+};
+
+struct sword_op {
+	struct sword_op *next; /* of those that wait for their turn */
+	uint32_t conn;	       /* index */
+	uint32_t psn;
+	uint32_t msn;
+	uint8_t state;
+	uint8_t syndrome;
+	bool is_write;
+	uint8_t at, len; /* WRITE: which bytes of the word */
+	uint8_t bytes[8];
+	uint8_t region;
+	uint64_t va; /* of the word */
+	struct atomic_op atomic;
+	uint64_t original;
+};
+
+struct sword_conn {
+	bool used;
+	uint8_t server; /* index */
+	uint32_t client_qpn;
+	uint32_t server_qpn;
+	uint8_t client_ip[16];
+	uint32_t next_request; /* index + 1 of the next in a hash chain */
+	uint32_t next_reply;
+	uint32_t old_psn;    /* this and what is before it is forgotten */
+	uint32_t incomplete; /* operations that are not done */
+	bool refused;	     /* a packet was, the first at refused_psn */
+	uint32_t refused_psn;
+	struct wire_pkt to_server; /* addresses and ports, as last seen */
+	struct wire_pkt to_client;
+	/* A write over a region that is not of this kind. */
+	int bulk_region; /* -1: none */
+	bool bulk_open;	 /* its last packet did not come yet */
+	uint32_t bulk_psn;
+};
+
+struct sword_region {
+	bool used;
+	uint8_t server;
+	uint32_t rkey;
+	uint64_t va;
+	uint64_t len_bytes;
+	uint32_t active;     /* operations that are not done */
+	int bulk_conn;	     /* -1: none */
+	uint64_t closing_ns; /* no new operations before, for a bulk write */
+};
+
+struct sword_word {
+	uint64_t va;
+	uint64_t value;
+	uint8_t server; /* index + 1; 0: free */
+	bool valid;
+	bool filling;
+	uint32_t refs; /* operations and fills on their way */
+	uint64_t used_ns;
+};
+
+/* A packet of the shared connection that is not acknowledged. */
+struct sword_out {
+	struct sword_op *op; /* NULL: a READ that fills */
+	struct sword_word *word;
+	uint32_t rkey;
+	uint64_t va;
+	uint8_t len;
+	uint8_t bytes[8];
+};
+
+struct sword;
+
+struct sword_server {
+	bool used;
+	bool dead;
+	struct sword *sword;
+	uint8_t index;
+	struct wire_pkt header; /* of requests on the shared connection */
+	uint32_t qpn;		/* the server's end */
+	uint32_t own_qpn;	/* this end */
+	uint32_t una_psn;
+	uint32_t next_psn;
+	uint32_t tries;
+	uint32_t fills; /* READs on the way */
+	struct timer timer;
+	struct sword_out out[SWORD_WINDOW]; /* by psn */
+	struct sword_op *first, **last;	    /* that wait */
+};
+
+struct sword_options {
+	uint32_t conns;
+	uint32_t words;
+	uint64_t rto_ns;
+	bool open; /* does not wait for `ready` */
+	enum sword_bug bug;
+};
+
+struct sword {
+	struct tor_instance *self;
+	struct tor *tor;
+	uint64_t *c;
+	struct sword_options opt;
+	bool ready;
+	struct sword_server servers[SWORD_SERVERS];
+	struct sword_region regions[SWORD_REGIONS];
+	struct sword_conn *conns;
+	struct sword_op *ops; /* SWORD_DEPTH per connection */
+	uint32_t *by_request; /* hash chains, index + 1 */
+	uint32_t *by_reply;
+	uint32_t hash_mask;
+	struct sword_word *words;
+	uint32_t word_buckets;
+};
+
+static inline void sword_count(struct sword *s, enum sword_counter c)
+{
+	s->c[c]++;
+}
+
+static inline struct sword_op *sword_ops(struct sword *s,
+					 const struct sword_conn *c)
+{
+	return s->ops + (size_t)(c - s->conns) * SWORD_DEPTH;
+}
+
+/* ---- sword_table.c: words, connections, regions -------------------------- */
+
+struct sword_server *sword_server_find(struct sword *s, const uint8_t ip[16]);
+struct sword_conn *sword_conn_of_request(struct sword *s,
+					 const struct wire_pkt *w);
+struct sword_conn *sword_conn_of_reply(struct sword *s,
+				       const struct wire_pkt *w);
+int sword_conn_add(struct sword *s, const struct sword_conn *conn) MUST_CHECK;
+int sword_conn_remove(struct sword *s,
+		      const struct sword_conn *like) MUST_CHECK;
+/* A region of the server that this request touches, or NULL. */
+struct sword_region *sword_region_of(struct sword *s, unsigned server,
+				     const struct wire_pkt *w);
+/* NULL: all places are busy. */
+struct sword_word *sword_word_get(struct sword *s, unsigned server,
+				  uint64_t va);
+void sword_words_forget(struct sword *s, const struct sword_region *r);
+
+/* ---- sword_shared.c: the shared connection ------------------------------ */
+
+void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index);
+/* The operation's turn comes when it comes. */
+void sword_shared_queue(struct sword_server *v, struct sword_op *op);
+void sword_shared_run(struct sword_server *v);
+/* A response to the shared connection. */
+void sword_shared_reply(struct sword_server *v, const struct wire_pkt *w);
+void sword_shared_stop(struct sword_server *v);
+
+/* ---- sword_conn.c: the clients' connections ------------------------------ */
+
+enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
+			       struct tor_pkt *pkt);
+enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
+			     struct tor_pkt *pkt);
+/* Its effect is in the memory: answer. */
+void sword_op_done(struct sword *s, struct sword_op *op);
+
+/* ---- sword_ctl.c: options and control calls ------------------------------ */
+
+int sword_parse(const char *text, struct sword_options *out) MUST_CHECK;
+int sword_control(void *state, const char *text, struct json_out *out);
+
+#endif

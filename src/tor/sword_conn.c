@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwordBox on the clients' connections: requests of a declared connection, and
+ * what its server says. */
+#include <string.h>
+
+#include "sword.h"
+
+/* ---- operations of a connection ------------------------------------------ */
+
+static struct sword_op *op_find(struct sword *s, const struct sword_conn *c,
+				uint32_t psn)
+{
+	struct sword_op *ops = sword_ops(s, c);
+
+	for (unsigned i = 0; i < SWORD_DEPTH; i++)
+		if (ops[i].state != SWORD_FREE && ops[i].psn == psn)
+			return &ops[i];
+	return NULL;
+}
+
+/* Whether `a` is to be forgotten rather than `b`: WRITEs first, because any
+ * acknowledgement will do for them, then the older. */
+static bool is_less_needed(const struct sword_op *a, const struct sword_op *b)
+{
+	if (a->is_write != b->is_write)
+		return a->is_write;
+	return wire_psn_diff(a->psn, b->psn) < 0;
+}
+
+/* A free one, or one that is done, which is forgotten. A client has at most
+ * as many atomics without an answer as its limit says, usually 16. */
+static struct sword_op *op_new(struct sword *s, struct sword_conn *c)
+{
+	struct sword_op *ops = sword_ops(s, c);
+	struct sword_op *oldest = NULL;
+
+	for (unsigned i = 0; i < SWORD_DEPTH; i++) {
+		if (ops[i].state == SWORD_FREE)
+			return &ops[i];
+		if (ops[i].state == SWORD_DONE &&
+		    (!oldest || is_less_needed(&ops[i], oldest)))
+			oldest = &ops[i];
+	}
+	if (oldest && wire_psn_diff(oldest->psn, c->old_psn) > 0)
+		c->old_psn = oldest->psn;
+	return oldest;
+}
+
+/* The operation with the smallest packet number in this state, or NULL. */
+static struct sword_op *op_first(struct sword *s, const struct sword_conn *c,
+				 enum sword_state state)
+{
+	struct sword_op *ops = sword_ops(s, c);
+	struct sword_op *first = NULL;
+
+	for (unsigned i = 0; i < SWORD_DEPTH; i++)
+		if (ops[i].state == state &&
+		    (!first || wire_psn_diff(ops[i].psn, first->psn) < 0))
+			first = &ops[i];
+	return first;
+}
+
+/* Whether an operation before this packet is not done. */
+static bool is_behind(struct sword *s, const struct sword_conn *c, uint32_t psn)
+{
+	struct sword_op *ops = sword_ops(s, c);
+
+	if (!c->incomplete)
+		return false;
+	for (unsigned i = 0; i < SWORD_DEPTH; i++)
+		if (ops[i].state != SWORD_FREE && ops[i].state != SWORD_DONE &&
+		    wire_psn_diff(ops[i].psn, psn) < 0)
+			return true;
+	return false;
+}
+
+/* ---- to the server and to the client ------------------------------------ */
+
+/* The operation's place: a WRITE of nothing, which must be acknowledged. */
+static void send_place(struct sword *s, const struct sword_conn *c,
+		       const struct sword_op *op)
+{
+	struct wire_pkt w = c->to_server;
+
+	w.opcode = WIRE_RC_WRITE_ONLY;
+	w.psn = op->psn;
+	w.ack_req = true;
+	w.solicited = false;
+	w.rkey = s->regions[op->region].rkey;
+	w.va = op->va;
+	w.dma_len = 0;
+	w.payload = NULL;
+	w.payload_len = 0;
+	tor_emit(s->self, NULL, &w);
+}
+
+static void answer(struct sword *s, const struct sword_conn *c,
+		   const struct sword_op *op)
+{
+	struct wire_pkt w = c->to_client;
+
+	w.opcode = op->is_write ? WIRE_RC_ACK : WIRE_RC_ATOMIC_ACK;
+	w.psn = op->psn;
+	w.ack_req = w.solicited = false;
+	w.syndrome = op->syndrome;
+	w.msn = op->msn;
+	w.original = op->original;
+	w.payload = NULL;
+	w.payload_len = 0;
+	sword_count(s, SWORD_C_answered);
+	tor_emit(s->self, NULL, &w);
+}
+
+/* What was refused may come now: ask for it, as a server does. */
+static void ask_again(struct sword *s, struct sword_conn *c,
+		      const struct sword_op *op)
+{
+	struct wire_pkt w = c->to_client;
+
+	if (!c->refused || c->incomplete)
+		return;
+	c->refused = false;
+	/* Everything before it must have been answered. */
+	if (c->refused_psn != wire_psn_add(op->psn, 1))
+		return;
+	w.opcode = WIRE_RC_ACK;
+	w.psn = c->refused_psn;
+	w.ack_req = w.solicited = false;
+	w.syndrome = WIRE_NAK_PSN;
+	w.msn = op->msn;
+	w.payload = NULL;
+	w.payload_len = 0;
+	sword_count(s, SWORD_C_naks_sent);
+	tor_emit(s->self, NULL, &w);
+}
+
+void sword_op_done(struct sword *s, struct sword_op *op)
+{
+	struct sword_conn *c = &s->conns[op->conn];
+
+	if (op->state == SWORD_DONE)
+		return;
+	op->state = SWORD_DONE;
+	c->incomplete--;
+	s->regions[op->region].active--;
+	answer(s, c, op);
+	ask_again(s, c, op);
+}
+
+static enum tor_verdict refuse(struct sword *s, struct sword_conn *c,
+			       uint32_t psn, enum sword_counter why)
+{
+	sword_count(s, why);
+	if (c && (!c->refused || wire_psn_diff(psn, c->refused_psn) < 0)) {
+		c->refused = true;
+		c->refused_psn = psn;
+	}
+	return TOR_DROP;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static bool is_word_op(const struct sword_region *r, const struct wire_pkt *w)
+{
+	uint64_t at = w->va - r->va;
+
+	if (w->va < r->va || at >= r->len_bytes)
+		return false;
+	if (wire_opcodes[w->opcode].kind == WIRE_ATOMIC)
+		return at % 8 == 0;
+	return w->opcode == WIRE_RC_WRITE_ONLY && w->dma_len &&
+	       w->dma_len == w->payload_len && at % 8 + w->dma_len <= 8;
+}
+
+static void op_fill(struct sword *s, struct sword_op *op,
+		    const struct sword_conn *c, const struct sword_region *r,
+		    const struct wire_pkt *w)
+{
+	*op = (struct sword_op){
+		.conn = (uint32_t)(c - s->conns),
+		.psn = w->psn,
+		.state = SWORD_SENT,
+		.region = (uint8_t)(r - s->regions),
+		.va = w->va & ~7ull,
+		.atomic = w->atomic,
+		.is_write = w->opcode == WIRE_RC_WRITE_ONLY,
+	};
+	if (op->is_write) {
+		op->at = (uint8_t)(w->va & 7);
+		op->len = (uint8_t)w->payload_len;
+		memcpy(op->bytes, w->payload, op->len);
+	}
+}
+
+/* Seen before: its place may be lost, or its answer. */
+static enum tor_verdict repeat(struct sword *s, struct sword_conn *c,
+			       struct sword_op *op)
+{
+	sword_count(s, SWORD_C_repeated);
+	if (op->state == SWORD_SENT)
+		send_place(s, c, op);
+	else if (op->state == SWORD_DONE)
+		answer(s, c, op);
+	return TOR_TAKEN;
+}
+
+/*
+ * Not known any more, and before one that was forgotten when it was done: the
+ * server executes places in order, so this one was executed, too.
+ */
+static enum tor_verdict repeat_forgotten(struct sword *s, struct sword_conn *c,
+					 const struct wire_pkt *w)
+{
+	struct sword_op op = {.psn = w->psn,
+			      .is_write = true,
+			      .syndrome = WIRE_ACK_UNLIMITED,
+			      .msn = c->to_client.msn};
+
+	sword_count(s, SWORD_C_too_old);
+	if (w->opcode != WIRE_RC_WRITE_ONLY)
+		return TOR_DROP;
+	answer(s, c, &op);
+	return TOR_TAKEN;
+}
+
+static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
+				     struct sword_conn *c,
+				     struct sword_region *r,
+				     const struct wire_pkt *w)
+{
+	struct sword_op *op = op_find(s, c, w->psn);
+
+	if (op && !(s->opt.bug == SWORD_BUG_repeat && op->state == SWORD_DONE))
+		return repeat(s, c, op);
+	if (!op && wire_psn_diff(w->psn, c->old_psn) <= 0)
+		return repeat_forgotten(s, c, w);
+	if (v->dead)
+		return refuse(s, NULL, 0, SWORD_C_refused_closed);
+	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)
+		return refuse(s, NULL, 0, SWORD_C_refused_bulk);
+	if (!op)
+		op = op_new(s, c);
+	if (!op)
+		return refuse(s, c, w->psn, SWORD_C_refused_full);
+	op_fill(s, op, c, r, w);
+	c->incomplete++;
+	r->active++;
+	if (s->opt.bug == SWORD_BUG_own_path) {
+		op->state = SWORD_FREE;
+		c->incomplete--;
+		r->active--;
+		return TOR_PASS;
+	}
+	send_place(s, c, op);
+	if (s->opt.bug == SWORD_BUG_early_issue) {
+		sword_shared_queue(v, op);
+		sword_shared_run(v);
+	}
+	return TOR_TAKEN;
+}
+
+/*
+ * A WRITE over words that is none of a word: large, or with an immediate. It
+ * takes its own way when no operation on the region is on its own, and the
+ * region's words are not known until it is executed.
+ */
+static enum tor_verdict bulk_request(struct sword *s, struct sword_conn *c,
+				     struct sword_region *r,
+				     struct tor_pkt *pkt)
+{
+	uint32_t flags = wire_opcodes[pkt->wire.opcode].flags;
+	int id = (int)(c - s->conns);
+
+	if (r && r->bulk_conn != id) {
+		if (r->active || r->bulk_conn >= 0 ||
+		    (c->bulk_region >= 0 &&
+		     c->bulk_region != (int)(r - s->regions))) {
+			r->closing_ns = tor_now_ns(s->tor) + SWORD_CLOSING_NS;
+			return refuse(s, NULL, 0, SWORD_C_refused_bulk);
+		}
+		sword_count(s, SWORD_C_bulk_writes);
+		sword_words_forget(s, r);
+		r->bulk_conn = id;
+		r->closing_ns = 0;
+		c->bulk_region = (int)(r - s->regions);
+		c->bulk_psn = pkt->wire.psn;
+	}
+	if (wire_psn_diff(pkt->wire.psn, c->bulk_psn) >= 0) {
+		c->bulk_psn = pkt->wire.psn;
+		c->bulk_open = !(flags & WIRE_OP_LAST);
+	}
+	if (flags & WIRE_OP_LAST && !pkt->wire.ack_req)
+		pkt->wire.ack_req = pkt->changed = true;
+	return TOR_PASS;
+}
+
+enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
+			       struct tor_pkt *pkt)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	const struct wire_opcode *op = &wire_opcodes[w->opcode];
+	bool writes = op->kind == WIRE_WRITE || op->kind == WIRE_ATOMIC;
+	bool has_va = op->flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC);
+	struct sword_conn *c = sword_conn_of_request(s, w);
+	struct sword_region *r =
+		writes && has_va ? sword_region_of(s, v->index, w) : NULL;
+
+	if (!c)
+		return r ? refuse(s, NULL, 0, SWORD_C_undeclared) : TOR_PASS;
+	c->to_server = *w;
+	/* As a server does: nothing that follows a packet which is missing. */
+	if (c->refused && wire_psn_diff(w->psn, c->refused_psn) > 0) {
+		sword_count(s, SWORD_C_refused_order);
+		return TOR_DROP;
+	}
+	if (c->refused && w->psn == c->refused_psn)
+		c->refused = false;
+	if (r && is_word_op(r, w))
+		return word_request(s, v, c, r, w);
+	if (s->opt.bug != SWORD_BUG_pass_reads && is_behind(s, c, w->psn))
+		return refuse(s, c, w->psn, SWORD_C_refused_order);
+	if (r && op->kind == WIRE_ATOMIC)
+		return TOR_PASS; /* not aligned: the server says no */
+	if (r || (op->kind == WIRE_WRITE && !has_va && c->bulk_region >= 0))
+		return bulk_request(s, c, r, pkt);
+	return TOR_PASS;
+}
+
+/* ---- what the server says ------------------------------------------------ */
+
+/* All operations up to `psn` have their place for good: it is their turn. */
+static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
+		  const struct wire_pkt *w)
+{
+	struct sword_server *v = &s->servers[c->server];
+	struct sword_op *op;
+
+	while ((op = op_first(s, c, SWORD_SENT)) &&
+	       wire_psn_diff(op->psn, psn) <= 0) {
+		/* Only operations of this kind can follow one, of one packet
+		 * and one message each. */
+		op->msn = (w->msn - (uint32_t)wire_psn_diff(psn, op->psn)) &
+			  0xffffff;
+		op->syndrome = wire_syndrome_is_ack(w->syndrome)
+				       ? w->syndrome
+				       : WIRE_ACK_UNLIMITED;
+		sword_shared_queue(v, op);
+		if (s->opt.bug == SWORD_BUG_early_answer)
+			answer(s, c, op);
+	}
+	sword_shared_run(v);
+}
+
+static void end_bulk(struct sword *s, struct sword_conn *c, uint32_t psn)
+{
+	if (c->bulk_region < 0 || c->bulk_open ||
+	    wire_psn_diff(psn, c->bulk_psn) < 0)
+		return;
+	s->regions[c->bulk_region].bulk_conn = -1;
+	c->bulk_region = -1;
+}
+
+/* The server misses a place, and its client must not be told, because it would
+ * take what is before for done. */
+static void resend_places(struct sword *s, struct sword_conn *c)
+{
+	struct sword_op *ops = sword_ops(s, c);
+	struct sword_op *op = op_first(s, c, SWORD_SENT);
+
+	while (op) {
+		struct sword_op *next = NULL;
+
+		sword_count(s, SWORD_C_own_resent);
+		send_place(s, c, op);
+		for (unsigned i = 0; i < SWORD_DEPTH; i++)
+			if (ops[i].state == SWORD_SENT &&
+			    wire_psn_diff(ops[i].psn, op->psn) > 0 &&
+			    (!next || wire_psn_diff(ops[i].psn, next->psn) < 0))
+				next = &ops[i];
+		op = next;
+	}
+}
+
+enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
+			     struct tor_pkt *pkt)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	bool is_ack = wire_opcodes[w->opcode].kind == WIRE_ACK;
+	bool is_nak = is_ack && !wire_syndrome_is_ack(w->syndrome);
+	uint32_t done = is_nak ? wire_psn_add(w->psn, WIRE_PSN_MASK) : w->psn;
+	bool behind;
+
+	c->to_client = *w;
+	place(s, c, done, w);
+	end_bulk(s, c, done);
+	behind = is_behind(s, c, w->psn);
+	if (is_nak) {
+		if (!behind)
+			return TOR_PASS;
+		if (w->syndrome == WIRE_NAK_PSN)
+			resend_places(s, c);
+	} else if (!behind && !(is_ack && op_find(s, c, w->psn))) {
+		return TOR_PASS;
+	}
+	sword_count(s, SWORD_C_swallowed);
+	return TOR_TAKEN;
+}

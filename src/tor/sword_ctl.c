@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwordBox's options, and what the control plane declares. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "json_out.h"
+#include "sword.h"
+
+const char *const sword_bug_names[SWORD_BUG_COUNT] = {
+#define NAME(name) #name,
+	SWORD_BUGS(NAME)
+#undef NAME
+};
+
+enum {
+	PAIRS = 16,
+	TEXT_MAX = 512,
+};
+
+/* "key=value" words. */
+struct pairs {
+	char text[TEXT_MAX];
+	unsigned count;
+	const char *key[PAIRS];
+	const char *value[PAIRS];
+	bool used[PAIRS];
+};
+
+static int pairs_parse(struct pairs *p, const char *text)
+{
+	char *save = NULL;
+
+	*p = (struct pairs){0};
+	if (strlen(text) >= sizeof(p->text))
+		return error_set(-EINVAL, "swordbox: too many words");
+	memcpy(p->text, text, strlen(text));
+	for (char *w = strtok_r(p->text, " ,\t\n", &save); w;
+	     w = strtok_r(NULL, " ,\t\n", &save)) {
+		char *eq = strchr(w, '=');
+
+		if (p->count == PAIRS)
+			return error_set(-EINVAL, "swordbox: too many words");
+		if (eq)
+			*eq = '\0';
+		p->key[p->count] = w;
+		p->value[p->count++] = eq ? eq + 1 : "";
+	}
+	return 0;
+}
+
+static const char *get(struct pairs *p, const char *key)
+{
+	for (unsigned i = 0; i < p->count; i++) {
+		if (strcmp(p->key[i], key) == 0) {
+			p->used[i] = true;
+			return p->value[i];
+		}
+	}
+	return NULL;
+}
+
+/* A number that must be there, at most `max`. */
+static int get_u64(struct pairs *p, const char *key, uint64_t max,
+		   uint64_t *out)
+{
+	const char *v = get(p, key);
+	char *end;
+
+	if (v && *v >= '0' && *v <= '9') {
+		errno = 0;
+		*out = strtoull(v, &end, 0);
+		if (!errno && *end == '\0' && *out <= max)
+			return 0;
+	}
+	return error_set(-EINVAL, "swordbox: %s needs a number, at most %llu",
+			 key, (unsigned long long)max);
+}
+
+static int get_ip(struct pairs *p, const char *key, uint8_t ip[16])
+{
+	const char *v = get(p, key);
+
+	memset(ip, 0, 16);
+	if (v && inet_pton(AF_INET, v, ip + 12) == 1) {
+		ip[10] = ip[11] = 0xff;
+		return 0;
+	}
+	if (v && inet_pton(AF_INET6, v, ip) == 1)
+		return 0;
+	return error_set(-EINVAL, "swordbox: %s needs an IP address", key);
+}
+
+static int get_server(struct sword *s, struct pairs *p, const char *key,
+		      struct sword_server **out)
+{
+	uint8_t ip[16];
+	int err = get_ip(p, key, ip);
+
+	if (err)
+		return err;
+	*out = sword_server_find(s, ip);
+	return *out ? 0
+		    : error_set(-ENOENT, "swordbox: that server was not "
+					 "declared");
+}
+
+static int all_used(const struct pairs *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (!p->used[i])
+			return error_set(-EINVAL,
+					 "swordbox does not understand '%.32s'",
+					 p->key[i]);
+	return 0;
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+static int find_bug(const char *name, enum sword_bug *bug)
+{
+	for (unsigned i = 0; i < SWORD_BUG_COUNT; i++) {
+		if (strcmp(sword_bug_names[i], name) == 0) {
+			*bug = (enum sword_bug)i;
+			return 0;
+		}
+	}
+	return error_set(-EINVAL, "swordbox has no bug '%.32s'", name);
+}
+
+int sword_parse(const char *text, struct sword_options *out)
+{
+	struct pairs p;
+	uint64_t v;
+	int err = pairs_parse(&p, text);
+
+	*out = (struct sword_options){.conns = SWORD_CONNS,
+				      .words = SWORD_WORDS,
+				      .rto_ns = SWORD_RTO_NS};
+	if (!err && get(&p, "conns")) {
+		err = get_u64(&p, "conns", SWORD_CONNS_MAX, &v);
+		out->conns = err || !v ? 1 : (uint32_t)v;
+	}
+	if (!err && get(&p, "words")) {
+		err = get_u64(&p, "words", SWORD_WORDS_MAX, &v);
+		out->words = err ? 1 : (uint32_t)v;
+	}
+	if (!err && get(&p, "rto_us")) {
+		err = get_u64(&p, "rto_us", 1000000, &v);
+		out->rto_ns = err || !v ? SWORD_RTO_NS : v * 1000;
+	}
+	if (!err && get(&p, "open"))
+		out->open = true;
+	if (!err && get(&p, "bug"))
+		err = find_bug(get(&p, "bug"), &out->bug);
+	return err ? err : all_used(&p);
+}
+
+/* ---- control calls ------------------------------------------------------- */
+
+/* What was on its way on a shared connection that is gone has no known fate:
+ * its connections end here, and their clients find out. */
+static void forget_server(struct sword *s, struct sword_server *v)
+{
+	sword_shared_stop(v);
+	v->first = NULL;
+	for (uint32_t i = 0; i < s->opt.conns; i++) {
+		struct sword_conn *c = &s->conns[i];
+		struct sword_op *ops = sword_ops(s, c);
+
+		if (!c->used || c->server != v->index)
+			continue;
+		for (unsigned k = 0; k < SWORD_DEPTH; k++)
+			ops[k].state = SWORD_FREE;
+		ASSERT(sword_conn_remove(s, c) == 0); /* it is there */
+	}
+	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
+		if (s->words[i].server == v->index + 1)
+			s->words[i] = (struct sword_word){0};
+	for (unsigned i = 0; i < SWORD_REGIONS; i++)
+		if (s->regions[i].server == v->index)
+			s->regions[i].used = false;
+	v->used = false;
+}
+
+static int add_server(struct sword *s, struct pairs *p)
+{
+	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
+	uint64_t qpn = 0, own_qpn = 0, psn = 0;
+	struct sword_server *v;
+	unsigned i = 0;
+	int err = get_ip(p, "ip", h.dst_ip);
+
+	if (!err)
+		err = get_ip(p, "own_ip", h.src_ip);
+	if (!err)
+		err = get_u64(p, "qpn", WIRE_QPN_MASK, &qpn);
+	if (!err)
+		err = get_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
+	if (!err)
+		err = get_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	if (!err)
+		err = all_used(p);
+	if (err)
+		return err;
+	if (wire_is_ipv4(h.dst_ip) != wire_is_ipv4(h.src_ip))
+		return error_set(-EINVAL, "swordbox: addresses of two kinds");
+	v = sword_server_find(s, h.dst_ip);
+	if (v)
+		forget_server(s, v);
+	while (i < SWORD_SERVERS && s->servers[i].used)
+		i++;
+	if (i == SWORD_SERVERS)
+		return error_set(-ENOSPC, "swordbox: up to %d servers",
+				 SWORD_SERVERS);
+	v = &s->servers[i];
+	*v = (struct sword_server){.used = true,
+				   .header = h,
+				   .qpn = (uint32_t)qpn,
+				   .own_qpn = (uint32_t)own_qpn,
+				   .una_psn = (uint32_t)psn,
+				   .next_psn = (uint32_t)psn};
+	sword_shared_init(s, v, i);
+	return 0;
+}
+
+static int add_region(struct sword *s, struct pairs *p)
+{
+	uint64_t rkey = 0, va = 0, len = 0;
+	struct sword_server *v;
+	unsigned i = 0;
+	int err = get_server(s, p, "server", &v);
+
+	if (!err)
+		err = get_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = get_u64(p, "va", UINT64_MAX, &va);
+	if (!err)
+		err = get_u64(p, "len", 1ull << 47, &len);
+	if (!err)
+		err = all_used(p);
+	if (err)
+		return err;
+	if (va % 8 || len % 8 || !len || va + len < va)
+		return error_set(-EINVAL, "swordbox: a region is whole words");
+	while (i < SWORD_REGIONS && s->regions[i].used)
+		i++;
+	if (i == SWORD_REGIONS)
+		return error_set(-ENOSPC, "swordbox: up to %d regions",
+				 SWORD_REGIONS);
+	s->regions[i] = (struct sword_region){.used = true,
+					      .server = v->index,
+					      .rkey = (uint32_t)rkey,
+					      .va = va,
+					      .len_bytes = len,
+					      .bulk_conn = -1};
+	return 0;
+}
+
+static int read_conn(struct sword *s, struct pairs *p, struct sword_conn *c)
+{
+	uint64_t cqpn = 0, sqpn = 0;
+	struct sword_server *v;
+	int err = get_server(s, p, "server", &v);
+
+	*c = (struct sword_conn){.bulk_region = -1};
+	if (!err)
+		err = get_ip(p, "client", c->client_ip);
+	if (!err)
+		err = get_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
+	if (!err)
+		err = get_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+	if (err)
+		return err;
+	c->server = v->index;
+	c->client_qpn = (uint32_t)cqpn;
+	c->server_qpn = (uint32_t)sqpn;
+	return 0;
+}
+
+static int add_conn(struct sword *s, struct pairs *p)
+{
+	struct sword_conn c;
+	uint64_t psn = 0;
+	int err = read_conn(s, p, &c);
+
+	if (!err)
+		err = get_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	if (!err)
+		err = all_used(p);
+	if (err)
+		return err;
+	c.old_psn = wire_psn_add((uint32_t)psn, WIRE_PSN_MASK);
+	err = sword_conn_add(s, &c);
+	return err ? error_set(err, "swordbox: the connection %s",
+			       err == -EEXIST ? "was declared already"
+					      : "finds no room")
+		   : 0;
+}
+
+static int remove_conn(struct sword *s, struct pairs *p)
+{
+	struct sword_conn c;
+	int err = read_conn(s, p, &c);
+
+	if (!err)
+		err = all_used(p);
+	if (err)
+		return err;
+	err = sword_conn_remove(s, &c);
+	return err ? error_set(err, "swordbox: the connection %s",
+			       err == -EBUSY ? "has operations on their way"
+					     : "was not declared")
+		   : 0;
+}
+
+static int show(struct sword *s, struct json_out *out)
+{
+	unsigned conns = 0, words = 0;
+
+	for (uint32_t i = 0; i < s->opt.conns; i++)
+		conns += s->conns[i].used;
+	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
+		words += s->words[i].valid;
+	json_out_bool(out, "ready", s->ready);
+	json_out_u64(out, "connections", conns);
+	json_out_u64(out, "words", words);
+	json_out_array(out, "servers");
+	for (unsigned i = 0; i < SWORD_SERVERS; i++) {
+		const struct sword_server *v = &s->servers[i];
+
+		if (!v->used)
+			continue;
+		json_out_object(out, NULL);
+		json_out_u64(out, "qpn", v->qpn);
+		json_out_u64(out, "next_psn", v->next_psn);
+		json_out_u64(out, "una_psn", v->una_psn);
+		json_out_bool(out, "dead", v->dead);
+		json_out_close(out);
+	}
+	json_out_close(out);
+	return 0;
+}
+
+int sword_control(void *state, const char *text, struct json_out *out)
+{
+	static const struct {
+		const char *verb;
+		int (*call)(struct sword *s, struct pairs *p);
+	} calls[] = {
+		{"server", add_server},
+		{"region", add_region},
+		{"conn", add_conn},
+		{"end", remove_conn},
+	};
+	size_t n = strcspn(text, " \t\n");
+	struct sword *s = state;
+	struct pairs p;
+	int err = pairs_parse(&p, text + n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (strlen(calls[i].verb) == n &&
+		    memcmp(calls[i].verb, text, n) == 0)
+			return calls[i].call(s, &p);
+	if (n == 5 && memcmp(text, "ready", n) == 0) {
+		s->ready = true;
+		return 0;
+	}
+	if (n == 4 && memcmp(text, "show", n) == 0 && out)
+		return show(s, out);
+	return error_set(-EINVAL,
+			 "swordbox understands server, region, conn, end, "
+			 "ready and show, not '%.*s'",
+			 (int)u64_min(n, 32), text);
+}

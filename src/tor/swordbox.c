@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwordBox as a program of the switch: its life, and where packets go. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sword.h"
+
+static const char *const names[] = {
+#define NAME(name) #name,
+	SWORD_COUNTERS(NAME)
+#undef NAME
+};
+
+static enum tor_verdict on_response(struct sword *s, struct tor_pkt *pkt)
+{
+	struct sword_server *v = sword_server_find(s, pkt->wire.src_ip);
+	struct sword_conn *c;
+
+	if (!v)
+		return TOR_PASS;
+	if (pkt->wire.dest_qpn == v->own_qpn &&
+	    memcmp(pkt->wire.dst_ip, v->header.src_ip, 16) == 0) {
+		sword_shared_reply(v, &pkt->wire);
+		return TOR_TAKEN;
+	}
+	c = sword_conn_of_reply(s, &pkt->wire);
+	return c ? sword_reply(s, c, pkt) : TOR_PASS;
+}
+
+static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->wire.opcode];
+	struct sword *s = state;
+	struct sword_server *v;
+
+	if (op->transport != WIRE_RC)
+		return TOR_PASS;
+	if (op->flags & WIRE_OP_RESPONSE)
+		return on_response(s, pkt);
+	if (UNLIKELY(!s->ready)) {
+		sword_count(s, SWORD_C_refused_closed);
+		return TOR_DROP;
+	}
+	v = sword_server_find(s, pkt->wire.dst_ip);
+	return v ? sword_request(s, v, pkt) : TOR_PASS;
+}
+
+static void sword_destroy(void *state)
+{
+	struct sword *s = state;
+
+	for (unsigned i = 0; i < SWORD_SERVERS; i++)
+		if (s->servers[i].used)
+			sword_shared_stop(&s->servers[i]);
+	free(s->conns);
+	free(s->ops);
+	free(s->by_request);
+	free(s->by_reply);
+	free(s->words);
+	free(s);
+}
+
+static int make_tables(struct sword *s)
+{
+	uint32_t chains = u32_pow2_ceil(s->opt.conns * 2);
+
+	s->hash_mask = chains - 1;
+	s->word_buckets =
+		u32_pow2_ceil((s->opt.words + SWORD_WAYS - 1) / SWORD_WAYS);
+	s->conns = calloc(s->opt.conns, sizeof(*s->conns));
+	s->ops = calloc((size_t)s->opt.conns * SWORD_DEPTH, sizeof(*s->ops));
+	s->by_request = calloc(chains, sizeof(*s->by_request));
+	s->by_reply = calloc(chains, sizeof(*s->by_reply));
+	s->words =
+		calloc((size_t)s->word_buckets * SWORD_WAYS, sizeof(*s->words));
+	return s->conns && s->ops && s->by_request && s->by_reply && s->words
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int sword_create(struct tor_instance *self, const char *options,
+			void **state)
+{
+	struct sword_options opt;
+	struct sword *s;
+	int err = sword_parse(options, &opt);
+
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->self = self;
+	s->tor = tor_instance_tor(self);
+	s->c = tor_instance_counters(self);
+	s->opt = opt;
+	s->ready = opt.open;
+	err = make_tables(s);
+	if (err) {
+		sword_destroy(s);
+		return err;
+	}
+	*state = s;
+	return 0;
+}
+
+static unsigned sword_tables(const void *state,
+			     struct tor_table table[TOR_TABLE_MAX])
+{
+	const struct sword *s = state;
+	/* Addresses of both ends, and a queue pair number. */
+	const uint32_t key = 32 + 32 + 24;
+	unsigned n = 0;
+
+	table[n++] = (struct tor_table){"servers", SWORD_SERVERS, 32,
+					24 * 4 + 48 + 32, 1};
+	table[n++] = (struct tor_table){"regions", SWORD_REGIONS, 32 + 64,
+					64 + 16, 1};
+	table[n++] = (struct tor_table){"connections by request", s->opt.conns,
+					key, 16 + 24 * 3, 1};
+	table[n++] = (struct tor_table){"connections by reply", s->opt.conns,
+					key, 16, 1};
+	/* State, PSN, MSN, word, two operands with masks, value before. */
+	table[n++] = (struct tor_table){"operations",
+					(uint64_t)s->opt.conns * SWORD_DEPTH, 0,
+					3 + 24 + 24 + 64 + 4 * 64 + 64, 4};
+	table[n++] = (struct tor_table){"shared packets",
+					(uint64_t)SWORD_SERVERS * SWORD_WINDOW,
+					0, 32 + 16 + 64, 2};
+	table[n++] = (struct tor_table){"words",
+					(uint64_t)s->word_buckets * SWORD_WAYS,
+					64 + 4, 64 + 8, 2};
+	return n;
+}
+
+const struct tor_program tor_swordbox = {
+	.name = "swordbox",
+	.help = "puts atomics in order and replaces them by WRITEs",
+	.counter_names = names,
+	.counter_count = SWORD_COUNTER_COUNT,
+	.create = sword_create,
+	.destroy = sword_destroy,
+	.packet = sword_packet,
+	.control = sword_control,
+	.tables = sword_tables,
+};

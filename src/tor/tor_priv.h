@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a switch. All of it belongs to the switch's thread. */
+#ifndef AQ_TOR_PRIV_H
+#define AQ_TOR_PRIV_H
+
+#include "fdb.h"
+#include "tor_program.h"
+
+struct tor_port {
+	struct tor *tor;
+	uint16_t id;
+	bool up;
+	bool touched; /* has frames to flush */
+	bool takes_hints;
+	char name[TOR_PORT_NAME_MAX];
+	const struct tor_port_ops *ops;
+	void *ctx;
+	uint64_t *counters;
+	uint64_t own_counters[TOR_PORT_COUNTER_COUNT];
+	/* The source that was learned last: most frames have the same. */
+	uint64_t src_mac;
+	uint32_t src_ip4;
+	uint64_t src_ns;
+};
+
+struct tor_instance {
+	struct tor *tor;
+	const struct tor_program *program;
+	void *state;
+	uint8_t index;
+	uint64_t *counters;
+};
+
+struct tor {
+	struct env *env;
+	uint64_t now_ns;
+	uint32_t slot_shift;
+	uint32_t claims;
+	struct fdb fdb;
+	struct timer_wheel timers;
+	struct tor_port *ports[TOR_PORT_MAX];
+	unsigned port_count; /* highest id in use, plus one */
+	struct tor_port *touched[TOR_PORT_MAX];
+	unsigned touched_count;
+	struct tor_instance programs[TOR_PROGRAM_MAX];
+	unsigned program_count;
+	uint8_t depth;
+	uint64_t *counters;
+	uint64_t own_counters[TOR_COUNTER_COUNT];
+	/* A received frame, out of reach of whoever sent it. */
+	uint8_t rx[TOR_FRAME_MAX];
+	/* What leaves is built here; programs' packets may nest, but each is
+	 * on its way before the next is built. */
+	uint8_t tx[TOR_FRAME_MAX];
+};
+
+static inline void count(struct tor *t, enum tor_counter c)
+{
+	t->counters[c]++;
+}
+
+/* Where a frame says that it is from and for. */
+struct addresses {
+	const uint8_t *dst_mac;
+	const uint8_t *src_mac;
+	bool has_ip; /* of the two below; ARP has a source */
+	bool has_dst_ip;
+	bool roce; /* UDP to the RoCE port; slot is valid */
+	uint32_t slot;
+	uint8_t src_ip[16];
+	uint8_t dst_ip[16];
+};
+
+/* forward.c */
+void tor_read_addresses(const struct tor *t, const uint8_t *frame,
+			size_t len_bytes, struct addresses *a);
+void tor_learn(struct tor_port *port, const uint8_t *frame, size_t len_bytes);
+/* To `out`, or to where its address leads. */
+void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
+		 const uint8_t *frame, size_t len_bytes, const void *hint);
+
+/* pipeline.c */
+void tor_run(struct tor *t, struct tor_pkt *pkt);
+void tor_run_input(struct tor_port *port, const uint8_t *frame,
+		   size_t len_bytes, const void *hint);
+
+#endif
