@@ -41,6 +41,10 @@ _aquifer() {
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"
+		[[ $command == redis ]] &&
+			names+=" --table --port --bind --socket --password-file"
+		[[ $command == redis ]] &&
+			names+=" --capacity --values --max-clients --timeout"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
