@@ -12,19 +12,20 @@
 /* How a counter is called, and where its sum goes. */
 static const struct field {
 	const char *suffix; /* after the last dot */
-	bool is_client;
+	bool is_client;	    /* or an engine */
 	size_t offset;
 } fields[] = {
 #define FIELD(name, client)                                           \
 	{                                                             \
 #name, client, offsetof(struct cli_top_process, name) \
 	}
-	FIELD(reads, true),	  FIELD(writes, true),
-	FIELD(atomics, true),	  FIELD(errors, true),
-	FIELD(read_bytes, true),  FIELD(write_bytes, true),
-	FIELD(rx_bytes, false),	  FIELD(tx_bytes, false),
-	FIELD(rx_frames, false),  FIELD(tx_frames, false),
-	FIELD(direct_ops, false),
+	FIELD(reads, true),	   FIELD(writes, true),
+	FIELD(atomics, true),	   FIELD(errors, true),
+	FIELD(read_bytes, true),   FIELD(write_bytes, true),
+	FIELD(rx_bytes, false),	   FIELD(tx_bytes, false),
+	FIELD(rx_frames, false),   FIELD(tx_frames, false),
+	FIELD(direct_ops, false),  FIELD(probes, true),
+	FIELD(publications, true),
 #undef FIELD
 };
 
@@ -46,13 +47,16 @@ static struct cli_top_process *find(struct cli_top_sample *s, uint64_t pid)
 static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 		      const struct counter_view *v)
 {
-	bool is_client = strncmp(v->name, "client.", 7) == 0;
+	bool is_engine = strncmp(v->name, "engine.", 7) == 0;
+	bool is_client = strncmp(v->name, "client.", 7) == 0 || is_engine;
 	const char *suffix = strrchr(v->name, '.');
 	size_t i;
 
 	if (!suffix || (!is_client && strncmp(v->name, "nic.", 4) != 0))
 		return;
 	suffix++;
+	if (v->kind == COUNTER_GAUGE && is_engine)
+		p->sessions = v->value;
 	if (v->kind == COUNTER_HIST && is_client) {
 		hist_merge(&s->latency, v->hist);
 		return;
@@ -62,7 +66,8 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 		    fields[i].is_client == is_client &&
 		    strcmp(fields[i].suffix, suffix) == 0)
 			*value_of(p, &fields[i]) += v->value;
-	p->is_client |= is_client;
+	p->is_client |= is_client && !is_engine;
+	p->is_engine |= is_engine;
 }
 
 static void name_process(struct cli_top_process *p)

@@ -62,6 +62,8 @@ static int check_fabric(const struct edm_config *c)
 	if (c->cxl_credits < 8)
 		return bad("cxl-credits",
 			   "must be at least 8 flits, one packet");
+	if (c->read_retries > 200)
+		return bad("retries", "must be in 0..200");
 	if (c->fail_port >= c->nodes)
 		return bad("fail-port", "is not a node");
 	if (c->loss_ppm && !c->timer_ps)
@@ -108,7 +110,7 @@ int edm_config_check(const struct edm_config *c)
 		return 0;
 	if (!isfinite(c->load) || c->load <= 0 || c->load > 2)
 		return bad("load", "must be above 0 and at most 2");
-	if (c->fixed_bytes < 1 || c->fixed_bytes > 16u << 20)
+	if (c->fixed_bytes < 1 || c->fixed_bytes > EDM_MESSAGE_MAX)
 		return bad("size", "must be in 1 byte..16 MB");
 	if (c->write_ppm > 1000000 || c->rmw_ppm > 1000000 ||
 	    c->write_ppm + c->rmw_ppm > 1000000)

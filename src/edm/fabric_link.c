@@ -72,7 +72,7 @@ int edm_fabric_send(struct edm_fabric *f, uint64_t at_ps, uint16_t src,
 	uint32_t msg;
 
 	if (src >= f->run->c.nodes || dst >= f->run->c.nodes || src == dst ||
-	    !bytes)
+	    !bytes || bytes > EDM_MESSAGE_MAX)
 		return -EINVAL;
 	msg = edm_run_submit(f->run, &a);
 	f->run->msg[msg].tag = tag;

@@ -156,6 +156,7 @@ static void account(struct edm_run *run, const struct edm_msg *m)
 	plain.md = EDM_MD_DATA;
 	plain.chunk_bytes = 256;
 	plain.asic = false;
+	plain.mem_ps = 0;
 	plain.latency = run->c.latency == EDM_LATENCY_HOPS ? EDM_LATENCY_HOPS
 							   : EDM_LATENCY_FULL;
 	common_ps = edm_timing_alone_ps(&plain, op, m->bytes);

@@ -15,7 +15,6 @@
 enum {
 	FIELDS_MIN = 5,
 	FIELDS_MAX = 6,
-	BYTES_MAX = 16 << 20,
 	ROWS_FIRST = 1024,
 	ROWS_MAX = 100 * 1000 * 1000, /* 2.4 GB */
 	LINE_MAX_BYTES = 256,
@@ -81,7 +80,7 @@ static const char *line_parse(char *line, uint32_t nodes, double last_s,
 		return "the destination is no node of this cluster";
 	if (src == dst)
 		return "source and destination are the same";
-	if (number(field[3], BYTES_MAX, &bytes) || bytes < 1 ||
+	if (number(field[3], EDM_MESSAGE_MAX, &bytes) || bytes < 1 ||
 	    bytes != (uint32_t)bytes)
 		return "the size is not in 1 byte..16 MB";
 	if (number(field[4], 1e5, at_s))

@@ -22,7 +22,7 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	json_t *nodes = json_array();
 	union ibv_gid gid;
 	uint8_t index;
-	int err = gid_choose(eng, &s->application.gid, &index, &gid);
+	int err = eng_gid_choose(eng, &s->application.gid, &index, &gid);
 
 	if (err) {
 		json_decref(nodes);
@@ -52,7 +52,7 @@ static void handle_open(void *ctx, struct ctl_call *call)
 {
 	struct eng_session *wish = calloc(1, sizeof(*wish)), *s = NULL;
 	struct eng *eng = ctx;
-	int err = wish ? parse_open(call->body, wish)
+	int err = wish ? eng_parse_open(call->body, wish)
 		       : error_set(-ENOMEM, "no memory for a session");
 
 	if (!err)
@@ -72,13 +72,13 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 	if (s->core)
 		return error_set(-EEXIST, "this session was started already");
 	memset(far, 0, sizeof(far));
-	err = parse_start(call->body, s, far);
+	err = eng_parse_start(call->body, s, far);
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
-		err = lane_connect(eng, &s->node[i][0], &far[i][0]);
+		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0]);
 		if (!err)
-			err = lane_connect(eng, &s->node[i][1], &far[i][1]);
+			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1]);
 	}
 	return err ? err : eng_session_start(eng, s);
 }
@@ -160,8 +160,8 @@ static void handle_list(void *ctx, struct ctl_call *call)
 }
 
 static const struct ctl_route routes[] = {
-	{CTL_GET, "/v1/status", handle_status, ENG_LEVEL_ANY},
-	{CTL_GET, "/metrics", handle_metrics, ENG_LEVEL_METRICS},
+	{CTL_GET, "/v1/status", eng_handle_status, ENG_LEVEL_ANY},
+	{CTL_GET, "/metrics", eng_handle_metrics, ENG_LEVEL_METRICS},
 	{CTL_GET, "/v1/sessions", handle_list, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions", handle_open, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},

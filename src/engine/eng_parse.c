@@ -40,7 +40,7 @@ static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
 	return error_set(-EINVAL, "\"mtu\" is 256, 512, 1024, 2048 or 4096");
 }
 
-int parse_far(const json_t *tree, struct eng_far *out)
+int eng_parse_far(const json_t *tree, struct eng_far *out)
 {
 	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16;
 	const char *gid;
@@ -84,7 +84,7 @@ static int parse_ring(const json_t *ring, struct offload_session_config *c)
 	return err;
 }
 
-int parse_open(const json_t *body, struct eng_session *out)
+int eng_parse_open(const json_t *body, struct eng_session *out)
 {
 	struct offload_session_config *c = &out->config;
 	uint64_t nodes = 0, epoch = 0, batch = 0, flush_us = 0;
@@ -94,7 +94,7 @@ int parse_open(const json_t *body, struct eng_session *out)
 	if (!err)
 		err = ctl_proto_check(proto);
 	if (!err)
-		err = parse_far(body, &out->application);
+		err = eng_parse_far(body, &out->application);
 	if (!err)
 		err = parse_ring(json_object_get(body, "ring"), c);
 	if (!err)
@@ -140,9 +140,10 @@ static int parse_node(const json_t *row, struct offload_node_config *n,
 	int err = parse_err(row, &n->err);
 
 	if (!err && !n->err) {
-		err = parse_far(json_object_get(row, "read"), &far[0]);
+		err = eng_parse_far(json_object_get(row, "read"), &far[0]);
 		if (!err)
-			err = parse_far(json_object_get(row, "write"), &far[1]);
+			err = eng_parse_far(json_object_get(row, "write"),
+					    &far[1]);
 		n->mtu_bytes = 128u << far[1].mtu;
 	}
 	if (!err && final) {
@@ -210,8 +211,8 @@ static int parse_region(const json_t *row, struct offload_region_config *r)
 	return 0;
 }
 
-int parse_start(const json_t *body, struct eng_session *s,
-		struct eng_far far[OFFLOAD_NODES_MAX][2])
+int eng_parse_start(const json_t *body, struct eng_session *s,
+		    struct eng_far far[OFFLOAD_NODES_MAX][2])
 {
 	const json_t *nodes = json_object_get(body, "nodes");
 	const json_t *regions = json_object_get(body, "regions"), *row;

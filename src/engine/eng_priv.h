@@ -85,14 +85,15 @@ struct eng {
 
 /* ---- eng_qp.c ----------------------------------------------------------- */
 
-int lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out) MUST_CHECK;
+int eng_lane_open(struct eng *eng, uint32_t depth,
+		  struct eng_lane *out) MUST_CHECK;
 /* To RTS. `gid` gets our address towards that one. */
-int lane_connect(struct eng *eng, struct eng_lane *lane,
-		 const struct eng_far *far) MUST_CHECK;
-void lane_close(struct eng_lane *lane);
+int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
+		     const struct eng_far *far) MUST_CHECK;
+void eng_lane_close(struct eng_lane *lane);
 /* Our address that fits the other one. */
-int gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
-	       union ibv_gid *gid) MUST_CHECK;
+int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
+		   union ibv_gid *gid) MUST_CHECK;
 
 /* ---- eng_session.c ------------------------------------------------------ */
 
@@ -110,17 +111,17 @@ void eng_tick(struct eng *eng);
 
 /* ---- eng_parse.c -------------------------------------------------------- */
 
-int parse_far(const json_t *tree, struct eng_far *out) MUST_CHECK;
-int parse_open(const json_t *body, struct eng_session *out) MUST_CHECK;
+int eng_parse_far(const json_t *tree, struct eng_far *out) MUST_CHECK;
+int eng_parse_open(const json_t *body, struct eng_session *out) MUST_CHECK;
 /* The rest of config, and the other ends of all nodes' queue pairs. */
-int parse_start(const json_t *body, struct eng_session *s,
-		struct eng_far far[OFFLOAD_NODES_MAX][2]) MUST_CHECK;
+int eng_parse_start(const json_t *body, struct eng_session *s,
+		    struct eng_far far[OFFLOAD_NODES_MAX][2]) MUST_CHECK;
 
 /* ---- eng_handle.c, eng_status.c ----------------------------------------- */
 
 extern const char *const eng_counter_names[OFFLOAD_C_COUNT];
 extern const char *const eng_counter_help[OFFLOAD_C_COUNT];
-void handle_status(void *ctx, struct ctl_call *call);
-void handle_metrics(void *ctx, struct ctl_call *call);
+void eng_handle_status(void *ctx, struct ctl_call *call);
+void eng_handle_metrics(void *ctx, struct ctl_call *call);
 
 #endif

@@ -19,8 +19,8 @@ enum {
 	PSN_MASK = 0xffffff,
 };
 
-int gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
-	       union ibv_gid *gid)
+int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
+		   union ibv_gid *gid)
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	bool far_v4 = memcmp(far->raw, v4, sizeof(v4)) == 0;
@@ -42,7 +42,7 @@ int gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
 	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
 }
 
-int lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
+int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 {
 	struct ibv_qp_init_attr init = {.send_cq = eng->cq,
 					.recv_cq = eng->cq,
@@ -66,22 +66,22 @@ int lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				    IBV_QP_ACCESS_FLAGS);
 	if (err) {
-		lane_close(&lane);
+		eng_lane_close(&lane);
 		return error_set(-err, "the queue pair cannot be set up");
 	}
 	*out = lane;
 	return 0;
 }
 
-void lane_close(struct eng_lane *lane)
+void eng_lane_close(struct eng_lane *lane)
 {
 	if (lane->qp)
 		(void)ibv_destroy_qp(lane->qp); /* nothing refers to it */
 	lane->qp = NULL;
 }
 
-int lane_connect(struct eng *eng, struct eng_lane *lane,
-		 const struct eng_far *far)
+int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
+		     const struct eng_far *far)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -95,8 +95,8 @@ int lane_connect(struct eng *eng, struct eng_lane *lane,
 			    .grh = {.dgid = far->gid, .hop_limit = HOP_LIMIT}},
 	};
 	union ibv_gid own;
-	int err =
-		gid_choose(eng, &far->gid, &attr.ah_attr.grh.sgid_index, &own);
+	int err = eng_gid_choose(eng, &far->gid, &attr.ah_attr.grh.sgid_index,
+				 &own);
 
 	if (err)
 		return err;

@@ -47,10 +47,10 @@ int eng_session_find(struct eng *eng, const char *id, struct eng_session **out)
 
 static void free_session(struct eng_session *s)
 {
-	lane_close(&s->ring);
+	eng_lane_close(&s->ring);
 	for (unsigned i = 0; i < OFFLOAD_NODES_MAX; i++) {
-		lane_close(&s->node[i][0]);
-		lane_close(&s->node[i][1]);
+		eng_lane_close(&s->node[i][0]);
+		eng_lane_close(&s->node[i][1]);
 	}
 	/* After its queue pairs, so that nothing writes to its memory. */
 	if (s->core)
@@ -79,13 +79,13 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	if (s->application.mtu > eng->mtu)
 		s->application.mtu = eng->mtu;
 	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce)
-		      ? lane_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
+		      ? eng_lane_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
 		      : error_set(-EIO, "the kernel gives no random numbers");
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
-		err = lane_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
+		err = eng_lane_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
 		if (!err)
-			err = lane_open(eng, OFFLOAD_NODE_DEPTH,
-					&s->node[i][1]);
+			err = eng_lane_open(eng, OFFLOAD_NODE_DEPTH,
+					    &s->node[i][1]);
 	}
 	if (err) {
 		free_session(s);
@@ -100,7 +100,7 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 int eng_session_start(struct eng *eng, struct eng_session *s)
 {
 	struct offload_session_config *c = &s->config;
-	int err = lane_connect(eng, &s->ring, &s->application);
+	int err = eng_lane_connect(eng, &s->ring, &s->application);
 
 	c->ring_qp = s->ring.qp;
 	for (unsigned i = 0; i < s->node_count; i++) {

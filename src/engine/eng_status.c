@@ -41,7 +41,7 @@ static uint64_t uptime_s(const struct eng *eng)
 	return (client_clock_now_ns(eng->clock) - eng->start_ns) / 1000000000;
 }
 
-void handle_status(void *ctx, struct ctl_call *call)
+void eng_handle_status(void *ctx, struct ctl_call *call)
 {
 	struct eng *eng = ctx;
 	json_t *counters = json_object();
@@ -58,7 +58,7 @@ void handle_status(void *ctx, struct ctl_call *call)
 			  (int)eng->session_count, "counters", counters));
 }
 
-void handle_metrics(void *ctx, struct ctl_call *call)
+void eng_handle_metrics(void *ctx, struct ctl_call *call)
 {
 	struct eng *eng = ctx;
 	struct ctl_metrics m;

@@ -94,8 +94,8 @@ static bool has_lost_node(const struct aq_async *a)
 static void attach_again(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t now_ns)
 {
-	int err =
-		async_attach(a, caller, now_ns + ASYNC_ATTACH_MS * 1000000ull);
+	int err = offload_async_attach(a, caller,
+				       now_ns + ASYNC_ATTACH_MS * 1000000ull);
 
 	now_ns = client_keep_now_ns(a->rack);
 	a->retry_ns = now_ns + ASYNC_RETRY_MS * 1000000ull;
@@ -115,7 +115,8 @@ static void attach_again(struct aq_async *a, const struct client_caller *caller,
 				      memory_order_relaxed);
 }
 
-void async_tick(struct client_keeper *k, const struct client_caller *caller)
+void offload_async_tick(struct client_keeper *k,
+			const struct client_caller *caller)
 {
 	struct aq_async *a = container_of(k, struct aq_async, keeper);
 	uint64_t now_ns;

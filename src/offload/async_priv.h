@@ -20,6 +20,7 @@ enum {
 	ASYNC_PATIENCE_MS = 500,
 	ASYNC_BEAT_MS = 1000,
 	ASYNC_BEAT_TIMEOUT_MS = 800,
+	ASYNC_BYE_MS = 100, /* to tell an engine that we go */
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
@@ -75,6 +76,7 @@ struct aq_async {
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct client_node engine;
+	unsigned engine_turn; /* which one to try first */
 	char engine_session[CLIENT_ID_MAX];
 	uint64_t lost_ns; /* since when there is no engine */
 	uint64_t retry_ns;
@@ -85,16 +87,25 @@ struct aq_async {
 	struct async_region *region[OFFLOAD_REGIONS_MAX];
 };
 
+/* False in a child of the process that made the rings: the kernel has wiped
+ * them there. */
+static inline bool async_is_own(const struct aq_async *a)
+{
+	return atomic_load_explicit((const _Atomic char *)a->ring.base,
+				    memory_order_relaxed) != 0;
+}
+
 /* ---- attach.c: the lock is held ----------------------------------------- */
 
 /* Ends what there was and attaches anew, with all regions. A node that does not
  * answer or a region that is gone is no error. */
-int async_attach(struct aq_async *a, const struct client_caller *caller,
-		 uint64_t deadline_ns) MUST_CHECK;
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns) MUST_CHECK;
 /* Ends it for good: the engine and the nodes are told. */
-void async_detach(struct aq_async *a, const struct client_caller *caller);
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller);
 /* No engine can reach the rings any more. */
-void async_fence(struct aq_async *a);
+void offload_async_fence(struct aq_async *a);
 
 /* ---- attach_node.c ------------------------------------------------------ */
 
@@ -107,17 +118,20 @@ struct async_end {
 	uint64_t rd_atomic;
 };
 
-int async_end_parse(const json_t *tree, struct async_end *out) MUST_CHECK;
+int offload_async_end_parse(const json_t *tree,
+			    struct async_end *out) MUST_CHECK;
 
 /* Connects the engine's two queue pairs to node `i` and asks for the keys of
  * all pieces there; `row` gets what the engine has to know. Failures are noted.
  */
-void async_node_connect(struct aq_async *a, uint32_t i,
-			const struct client_caller *caller, const char *gid,
-			const json_t *ends, uint64_t deadline_ns, json_t *row);
+void offload_async_node_connect(struct aq_async *a, uint32_t i,
+				const struct client_caller *caller,
+				const char *gid, const json_t *ends,
+				uint64_t deadline_ns, json_t *row);
 
 /* ---- keep.c ------------------------------------------------------------- */
 
-void async_tick(struct client_keeper *k, const struct client_caller *caller);
+void offload_async_tick(struct client_keeper *k,
+			const struct client_caller *caller);
 
 #endif

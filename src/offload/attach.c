@@ -50,7 +50,7 @@ static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 
 /* ---- the application's queue pair --------------------------------------- */
 
-void async_fence(struct aq_async *a)
+void offload_async_fence(struct aq_async *a)
 {
 	struct offload_preamble *p = a->memory;
 
@@ -249,7 +249,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		err = client_json_word(reply, "session", a->engine_session,
 				       sizeof(a->engine_session));
 	if (!err)
-		err = async_end_parse(reply, &far);
+		err = offload_async_end_parse(reply, &far);
 	if (!err)
 		err = start_qp(a, &far);
 	if (!err) {
@@ -257,7 +257,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		for (uint32_t i = 0; i < a->node_count; i++) {
 			json_t *row = json_object();
 
-			async_node_connect(
+			offload_async_node_connect(
 				a, i, caller, far.gid,
 				json_array_get(json_object_get(reply, "nodes"),
 					       i),
@@ -283,8 +283,7 @@ static void end_session(struct aq_async *a, const struct client_caller *caller)
 		return;
 	snprintf(path, sizeof(path), "/v1/sessions/%s", a->engine_session);
 	if (ask_engine(a, caller, "DELETE", path, NULL,
-		       client_keep_now_ns(a->rack) +
-			       ASYNC_BEAT_TIMEOUT_MS * 1000000ull,
+		       client_keep_now_ns(a->rack) + ASYNC_BYE_MS * 1000000ull,
 		       &reply))
 		log_debug("offload", "an engine was not told: %s",
 			  error_last());
@@ -292,34 +291,43 @@ static void end_session(struct aq_async *a, const struct client_caller *caller)
 	a->engine_session[0] = '\0';
 }
 
-int async_attach(struct aq_async *a, const struct client_caller *caller,
-		 uint64_t deadline_ns)
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns)
 {
 	struct client_node engines[CLIENT_NODE_MAX];
-	unsigned count;
+	unsigned count, i;
 	int err = 0, tried = 0;
 
-	async_fence(a);
+	offload_async_fence(a);
 	end_session(a, caller);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
-	for (unsigned i = 0; i < count; i++) {
-		if (a->engine_name[0] &&
-		    strcmp(a->engine_name, engines[i].name) != 0)
+	for (i = 0; i < count; i++) {
+		/* The one that failed last comes last. */
+		const struct client_node *e =
+			&engines[(a->engine_turn + i) % count];
+		uint64_t now = client_keep_now_ns(a->rack), share;
+
+		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
 			continue;
 		tried++;
-		a->engine = engines[i];
+		a->engine = *e;
 		a->epoch++;
-		err = attach_to(a, caller, deadline_ns);
+		/* One that hangs must leave time for the others. */
+		share = deadline_ns > now ? (deadline_ns - now) / (count - i)
+					  : 0;
+		err = attach_to(a, caller, now + share);
 		if (!err) {
 			a->is_attached = true;
 			a->beat_ns = client_keep_now_ns(a->rack) +
 				     ASYNC_BEAT_MS * 1000000ull;
+			a->engine_turn = (a->engine_turn + i) % count;
 			return 0;
 		}
-		async_fence(a);
+		offload_async_fence(a);
 		end_session(a, caller);
 	}
+	a->engine_turn = count ? (a->engine_turn + 1) % count : 0;
 	if (!tried && a->engine_name[0])
 		return error_set(-ENOENT, "the rack has no engine %s",
 				 a->engine_name);
@@ -329,12 +337,13 @@ int async_attach(struct aq_async *a, const struct client_caller *caller,
 	return err;
 }
 
-void async_detach(struct aq_async *a, const struct client_caller *caller)
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller)
 {
 	char path[CLIENT_PATH_MAX];
 	json_t *reply;
 
-	async_fence(a);
+	offload_async_fence(a);
 	end_session(a, caller);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {

@@ -15,7 +15,7 @@ enum {
 	MTU_BYTES = 4096,
 };
 
-int async_end_parse(const json_t *tree, struct async_end *out)
+int offload_async_end_parse(const json_t *tree, struct async_end *out)
 {
 	const char *gid = json_string_value(json_object_get(tree, "gid"));
 	int err;
@@ -98,7 +98,7 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 		err = client_json_word(reply, "connection", j->n->conn[kind],
 				       CLIENT_ID_MAX);
 	if (!err)
-		err = async_end_parse(reply, &far);
+		err = offload_async_end_parse(reply, &far);
 	if (!err && kind == OFFLOAD_WR) {
 		take_final(j, reply);
 		j->n->conn_epoch = j->a->epoch;
@@ -175,9 +175,10 @@ static int grant_all(const struct job *j)
 	return err;
 }
 
-void async_node_connect(struct aq_async *a, uint32_t i,
-			const struct client_caller *caller, const char *gid,
-			const json_t *ends, uint64_t deadline_ns, json_t *row)
+void offload_async_node_connect(struct aq_async *a, uint32_t i,
+				const struct client_caller *caller,
+				const char *gid, const json_t *ends,
+				uint64_t deadline_ns, json_t *row)
 {
 	struct job j = {.a = a,
 			.n = &a->node[i],

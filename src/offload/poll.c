@@ -143,6 +143,7 @@ static COLD int wait_more(struct aq_poll *p, struct aq_response *out,
 	const struct client_clock *clock = client_clock_real();
 	uint64_t end_ns = client_clock_now_ns(clock) + 1000ull * timeout_us;
 	unsigned idle = 0, more;
+	struct ibv_wc wc;
 	int err;
 
 	while (n < max && !is_empty(p)) {
@@ -158,6 +159,10 @@ static COLD int wait_more(struct aq_poll *p, struct aq_response *out,
 		if (client_clock_now_ns(clock) >= end_ns)
 			break;
 		if (++idle < ASYNC_IDLE_YIELDS) {
+			/* Nothing ever completes here, but whoever polls lends
+			 * the NIC its thread: the engine's packets need not
+			 * wait for another one to wake up. */
+			(void)ibv_poll_cq(p->async->cq, 1, &wc);
 			client_clock_relax(clock);
 			continue;
 		}
@@ -177,7 +182,9 @@ static COLD int wait_more(struct aq_poll *p, struct aq_response *out,
 HOT int aq_poll_wait(struct aq_poll *p, struct aq_response *responses,
 		     unsigned max_count, uint32_t timeout_us)
 {
-	int err = offload_ring_look(&p->async->ring);
+	int err = LIKELY(async_is_own(p->async))
+			  ? offload_ring_look(&p->async->ring)
+			  : -ESTALE;
 	unsigned n;
 
 	if (UNLIKELY(err))

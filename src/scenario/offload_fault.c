@@ -24,7 +24,7 @@ int play_engine_start(struct play *p, struct rig_engine **out)
 	char name[SCENARIO_NAME_MAX];
 
 	snprintf(name, sizeof(name), "engine%u", p->engines++);
-	return rig_engine_open(&p->rig, name, &p->engine_config, out);
+	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
 }
 
 static void nap(struct play *p, uint32_t min_ns, uint32_t max_ns)

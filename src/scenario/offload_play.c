@@ -182,7 +182,7 @@ static int world_open(struct play *p)
 	nodes = sim_rand_range(&p->rand, 1, 3);
 	shift = sim_rand_range(&p->rand, 9, 12);
 	bytes = (bytes / (nodes << shift) + 1) * (nodes << shift);
-	err = rig_init(&p->rig, p->stage, nodes, bytes, shift);
+	err = rig_init(&p->rig, p->stage, nodes, 1, bytes, shift);
 	if (err)
 		return err;
 	p->rig.bug = bugs[p->opt->bug].rig;

@@ -11,12 +11,12 @@
 
 enum {
 	PAGE = 4096,
-	ENGINE_CQ_DEPTH = 16384,
+	ENGINE_CQ_DEPTH = 65536,
 	SLEEP_MAX_NS = 20000, /* of an engine without work */
 };
 
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
-	     uint64_t region_bytes, uint32_t stripe_shift)
+	     uint32_t rails, uint64_t region_bytes, uint32_t stripe_shift)
 {
 	char name[SCENARIO_NAME_MAX];
 	int err = 0;
@@ -32,7 +32,10 @@ int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
 		struct rig_node *n = &rig->node[i];
 
 		snprintf(name, sizeof(name), "node%u", i);
-		err = scenario_host_add(stage, name, &n->host);
+		if (i % rails)
+			n->host = rig->node[i - 1].host;
+		else
+			err = scenario_host_add(stage, name, &n->host);
 		if (!err)
 			err = scenario_region_create(n->host,
 						     region_bytes / nodes,
@@ -116,7 +119,8 @@ static void engine_main(void *arg)
 		uint64_t cost_ps = e->cost_ps ? e->cost_ps(e, work) : 0;
 		uint64_t next_ns, now_ns;
 
-		e->busy_ps += cost_ps;
+		if (work)
+			e->work_ps += cost_ps;
 		scenario_host_work_ps(e->host, cost_ps);
 		if (work) {
 			if (!cost_ps)
@@ -137,6 +141,7 @@ static void engine_main(void *arg)
 }
 
 int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out)
 {
@@ -149,7 +154,8 @@ int rig_engine_open(struct rig *rig, const char *name,
 	ASSERT(rig->engine_count < RIG_ENGINES_MAX);
 	rig->engine[rig->engine_count++] = e;
 	e->rig = rig;
-	err = scenario_host_add(rig->stage, name, &e->host);
+	e->host = host;
+	err = host ? 0 : scenario_host_add(rig->stage, name, &e->host);
 	if (err)
 		return err;
 	e->cq = scenario_cq_create(e->host, ENGINE_CQ_DEPTH);

@@ -78,5 +78,9 @@ void sim_net_arrive(struct sim_net *net, struct sim_frame *frame,
 		    uint64_t at_ps);
 /* The fabric has lost it. */
 void sim_net_lose(struct sim_net *net, struct sim_frame *frame);
+/* The same, because a queue was full. */
+void sim_net_overflow(struct sim_net *net, struct sim_frame *frame);
+/* The way is congested: a mark, where the sender allows it (RFC 3168). */
+void sim_net_mark(struct sim_net *net, struct sim_frame *frame);
 
 #endif

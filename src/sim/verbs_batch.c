@@ -17,7 +17,8 @@ static int run(void *ctx, uint64_t seed, void *result)
 					.bug = b->bug,
 					.scale = b->scale,
 					.hook = b->hook,
-					.fabric = b->fabric};
+					.fabric = b->fabric,
+					.udp = b->udp};
 
 	return sim_verbs_run(&opt, result);
 }

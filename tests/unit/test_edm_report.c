@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "edm_figure.h"
+#include "edm_golden.h"
 #include "edm_options.h"
 #include "edm_sizes.h"
 #include "error.h"
@@ -192,6 +193,7 @@ static void test_config_check(void **state)
 	BAD(c.nodes = 3; c.pattern = EDM_PATTERN_SPLIT, "pattern");
 	BAD(c.channels = 0, "channels");
 	BAD(c.loss_ppm = 10, "loss: needs --timer-ns");
+	BAD(c.read_retries = 201, "retries");
 	BAD(c.pim_iterations = 0, "pim-iterations");
 	BAD(c.pim_iterations = 65, "pim-iterations");
 	BAD(c.pim_iteration_ps = 0, "pim-ns");
@@ -330,6 +332,12 @@ static void test_figures_run(void **state)
 	text = captured(&o, edm_figure_fault);
 	close_to(field(text, "first switch dies", "undelivered") + 1, 1, 0);
 	free(text);
+	o.messages = 400;
+	o.long_messages = 16;
+	o.seeds = 1;
+	text = captured(&o, edm_figure_cross);
+	assert_non_null(strstr(text, "\"over_best\":1"));
+	free(text);
 	snprintf(path, sizeof(path), "%s/figure8b.svg", dir);
 	assert_int_equal(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/figure8a-write.svg", dir);
@@ -339,6 +347,36 @@ static void test_figures_run(void **state)
 	snprintf(path, sizeof(path), "%s/figure8a-mix.svg", dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
+}
+
+/* The published numbers of EDM, by the published rules. */
+static void test_golden(void **state)
+{
+	static const struct {
+		double load, slowdown;
+	} row[] = {{0.128, 1.01},
+		   {0.299, 1.05},
+		   {0.512, 1.17},
+		   {0.811, 1.35},
+		   {0.896, 1.38}};
+	struct edm_golden g;
+
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		double mean = 0;
+
+		for (uint64_t seed = 1; seed <= 5; seed++) {
+			assert_int_equal(
+				edm_golden_run(row[i].load, 2000, seed, &g), 0);
+			mean += g.slowdown / 5;
+			assert_in_range(g.counted, 1700, 2000);
+		}
+		assert_true(fabs(mean - row[i].slowdown) < 0.05);
+	}
+	/* Alone: 74 slots. Ten times as many messages: another number. */
+	assert_int_equal(edm_golden_run(0.0001, 50, 1, &g), 0);
+	assert_true(g.mean_slots == 74);
+	assert_int_equal(edm_golden_run(0.811, 20000, 1, &g), 0);
+	assert_true(g.slowdown > 2);
 }
 
 static void test_chart_unwritable(void **state)
@@ -372,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_figure_6),
 		cmocka_unit_test(test_figure_7),
 		cmocka_unit_test(test_figures_run),
+		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_chart_unwritable),
 	};
 

@@ -121,6 +121,44 @@ static void test_rivals_table1(void **state)
 	}
 }
 
+/* Lone times are remembered by all that they depend on. */
+static void test_unloaded_keys(void **state)
+{
+	struct edm_unloaded *u;
+	struct edm_config c;
+	uint64_t a, b, again;
+
+	assert_int_equal(edm_unloaded_create(&u), 0);
+	edm_config_init(&c);
+	c.proto = EDM_PROTO_IRD;
+	c.framing = EDM_FRAMING_WIRE;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &a), 0);
+	c.chunk_bytes = 1024;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &b), 0);
+	assert_true(b < a); /* fewer headers */
+	c.chunk_bytes = 256;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &again), 0);
+	assert_int_equal(a, again);
+	edm_unloaded_destroy(u);
+}
+
+/* The common denominator is EDM as published: memory takes no time in it. */
+static void test_common_denominator(void **state)
+{
+	struct edm_config c;
+	struct edm_point p;
+
+	edm_config_init(&c);
+	c.nodes = 8;
+	c.load = 0.01;
+	c.write_ppm = 0;
+	c.messages = 2000;
+	c.mem_ps = 82000;
+	p = run(&c);
+	assert_true(p.own > 0.99 && p.own < 1.01);
+	assert_true(p.common > 1.25 && p.common < 1.29);
+}
+
 /*
  * The literal matching against a separate model of it: 144 ports, 64 B in ten
  * blocks, no time for control; published there: mean waits of 11.1 ns at 0.6
@@ -202,7 +240,8 @@ static void test_steady_state(void **state)
 {
 	static const struct {
 		double rho, wait_ns;
-	} row[] = {{0.4, 4.7}, {0.6, 11.1}, {0.7, 17.4}, {0.8, 30.6}};
+	} row[] = {{0.2, 1.7},	{0.4, 4.7},  {0.6, 11.1},
+		   {0.7, 17.4}, {0.8, 30.6}, {0.9, 84.9}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
 		double ratio = (303.4 + oracle_wait_ns(row[i].rho)) /
@@ -266,6 +305,40 @@ static void test_disciplines(void **state)
 	/* The literal matching inverts priorities. */
 	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_RESERVE]);
 	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_SLOT]);
+}
+
+/* What waits at an egress port of the switch: not nothing, as published, but
+ * never more than three chunks, as long as control blocks are charged. */
+static void test_egress_bound(void **state)
+{
+	static const enum edm_discipline all[] = {EDM_ASYNC, EDM_SLOT,
+						  EDM_RESERVE, EDM_PIM};
+	struct edm_point r;
+	struct edm_config c;
+	uint64_t charged;
+
+	edm_config_init(&c);
+	c.nodes = 24;
+	c.write_ppm = 500000;
+	for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+		c.discipline = all[i];
+		c.sizes = EDM_SIZES_FIXED;
+		c.policy = EDM_FCFS;
+		c.load = 0.9;
+		c.messages = 20000;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 0, 3 * 34);
+		c.sizes = EDM_SIZES_HADOOP;
+		c.policy = EDM_SRPT;
+		c.load = 0.8;
+		c.messages = 300;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 1, 3 * 34);
+	}
+	charged = r.egress_blocks_max;
+	c.charge_control = false;
+	r = run(&c);
+	assert_true(r.egress_blocks_max > charged);
 }
 
 static void test_same_seed_same_run(void **state)
@@ -408,9 +481,12 @@ int main(void)
 		cmocka_unit_test(test_lone_messages),
 		cmocka_unit_test(test_formula_is_simulation),
 		cmocka_unit_test(test_rivals_table1),
+		cmocka_unit_test(test_unloaded_keys),
+		cmocka_unit_test(test_common_denominator),
 		cmocka_unit_test(test_steady_state),
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),
+		cmocka_unit_test(test_egress_bound),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
