@@ -57,9 +57,13 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 		a->serve.table = optarg;
 		return true;
 	case 'p':
+		if (strcmp(optarg, "none") == 0) {
+			a->serve.port = -1;
+			return true;
+		}
 		if (!parse_number("port", optarg, CONFIG_INT, 0, 65535, &n))
 			return false;
-		a->serve.port = (uint16_t)n;
+		a->serve.port = (int32_t)n;
 		return true;
 	case 'b':
 		a->serve.bind = optarg;
@@ -129,6 +133,10 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 	if (optind < argc) {
 		cli_error("%s does not understand '%s'; see 'aquifer help %s'",
 			  self->name, argv[optind], self->name);
+		return CLI_USAGE;
+	}
+	if (a->serve.port < 0 && !a->serve.unix_path) {
+		cli_error("--port none goes with --socket");
 		return CLI_USAGE;
 	}
 	return CLI_GO;

@@ -10,7 +10,7 @@ enum {
 	CLIENT_LINE_MAX = 512,
 };
 
-void cmd_ping(struct call *c)
+void redis_ping(struct call *c)
 {
 	struct resp_str text;
 
@@ -25,14 +25,14 @@ void cmd_ping(struct call *c)
 	}
 }
 
-void cmd_echo(struct call *c)
+void redis_echo(struct call *c)
 {
 	struct resp_str text = call_arg(c, 1);
 
 	reply_bulk(c->out, text.p, text.len);
 }
 
-void cmd_select(struct call *c)
+void redis_select(struct call *c)
 {
 	int64_t n;
 
@@ -44,7 +44,7 @@ void cmd_select(struct call *c)
 		reply_error(c->out, "ERR DB index is out of range");
 }
 
-void cmd_quit(struct call *c)
+void redis_quit(struct call *c)
 {
 	reply_simple(c->out, "OK");
 	c->session->is_ending = true;
@@ -80,7 +80,7 @@ static bool authenticate(struct call *c, struct resp_str user,
 	return false;
 }
 
-void cmd_auth(struct call *c)
+void redis_auth(struct call *c)
 {
 	struct resp_str user = {"default", 7};
 
@@ -143,7 +143,7 @@ static void answer_hello(struct call *c)
 }
 
 /* HELLO [2|3 [AUTH user password] [SETNAME name]] */
-void cmd_hello(struct call *c)
+void redis_hello(struct call *c)
 {
 	char name[SESSION_NAME_MAX] = "";
 	int64_t proto = c->out->proto;
@@ -190,7 +190,7 @@ void cmd_hello(struct call *c)
 	answer_hello(c);
 }
 
-void cmd_reset(struct call *c)
+void redis_reset(struct call *c)
 {
 	c->session->is_trusted = !c->gateway->options->password;
 	c->session->name[0] = 0;
@@ -261,7 +261,7 @@ static void client_setinfo(struct call *c)
 		reply_simple(c->out, "OK");
 }
 
-void cmd_client(struct call *c)
+void redis_client(struct call *c)
 {
 	struct resp_str sub = call_arg(c, 1);
 

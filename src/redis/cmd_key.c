@@ -15,7 +15,7 @@ enum {
 	FLUSH_KEYS = 256, /* twice what so many rows can have */
 };
 
-void cmd_del(struct call *c)
+void redis_del(struct call *c)
 {
 	int64_t count = 0;
 
@@ -48,7 +48,7 @@ static int exists(struct call *c, struct resp_str key)
 	return err != -ENOENT;
 }
 
-void cmd_exists(struct call *c)
+void redis_exists(struct call *c)
 {
 	int64_t count = 0;
 
@@ -65,7 +65,7 @@ void cmd_exists(struct call *c)
 	reply_int(c->out, count);
 }
 
-void cmd_type(struct call *c)
+void redis_type(struct call *c)
 {
 	int there = exists(c, call_arg(c, 1));
 
@@ -184,22 +184,22 @@ static void expire(struct call *c, bool seconds, bool absolute)
 		reply_int(c->out, e.done);
 }
 
-void cmd_expire(struct call *c)
+void redis_expire(struct call *c)
 {
 	expire(c, true, false);
 }
 
-void cmd_pexpire(struct call *c)
+void redis_pexpire(struct call *c)
 {
 	expire(c, false, false);
 }
 
-void cmd_expireat(struct call *c)
+void redis_expireat(struct call *c)
 {
 	expire(c, true, true);
 }
 
-void cmd_pexpireat(struct call *c)
+void redis_pexpireat(struct call *c)
 {
 	expire(c, false, true);
 }
@@ -216,7 +216,7 @@ static int persist_fn(struct aq_kv_change *kv, void *user)
 	return 0;
 }
 
-void cmd_persist(struct call *c)
+void redis_persist(struct call *c)
 {
 	struct resp_str key = call_arg(c, 1);
 	bool done = false;
@@ -253,22 +253,22 @@ static void answer_end(struct call *c, bool seconds, bool absolute)
 	}
 }
 
-void cmd_ttl(struct call *c)
+void redis_ttl(struct call *c)
 {
 	answer_end(c, true, false);
 }
 
-void cmd_pttl(struct call *c)
+void redis_pttl(struct call *c)
 {
 	answer_end(c, false, false);
 }
 
-void cmd_expiretime(struct call *c)
+void redis_expiretime(struct call *c)
 {
 	answer_end(c, true, true);
 }
 
-void cmd_pexpiretime(struct call *c)
+void redis_pexpiretime(struct call *c)
 {
 	answer_end(c, false, true);
 }
@@ -324,7 +324,7 @@ static bool keys_scan(struct call *c, struct keys *k, uint64_t *cursor,
 	return true;
 }
 
-void cmd_keys(struct call *c)
+void redis_keys(struct call *c)
 {
 	uint64_t cursor = 0;
 	struct keys k;
@@ -369,7 +369,7 @@ static bool scan_options(struct call *c, struct keys *k, int64_t *count,
 	return true;
 }
 
-void cmd_scan(struct call *c)
+void redis_scan(struct call *c)
 {
 	struct resp_str text = call_arg(c, 1);
 	int64_t count = SCAN_COUNT_DEFAULT, start;
@@ -402,7 +402,7 @@ void cmd_scan(struct call *c)
 	reply_bytes(c->out, k.into->buf, k.into->len);
 }
 
-void cmd_dbsize(struct call *c)
+void redis_dbsize(struct call *c)
 {
 	uint64_t count;
 	int err = aq_kv_count(c->gateway->client, &count);
@@ -432,7 +432,7 @@ static int doom(const struct aq_kv_item *item, void *user)
 
 /* A few rows at a time: what is deleted does not move what is still to be seen.
  * Keys that others set meanwhile may stay. */
-void cmd_flushall(struct call *c)
+void redis_flushall(struct call *c)
 {
 	struct aq_kv_client *client = c->gateway->client;
 	uint64_t cursor = 0;

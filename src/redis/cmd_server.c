@@ -15,7 +15,7 @@ enum {
 	SETTING_TEXT_MAX = 128,
 };
 
-void cmd_time(struct call *c)
+void redis_time(struct call *c)
 {
 	char text[NUMBER_TEXT_MAX];
 	struct timespec ts;
@@ -129,7 +129,7 @@ static bool section_wanted(const struct call *c, const struct section *s)
 	return false;
 }
 
-void cmd_info(struct call *c)
+void redis_info(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
 
@@ -193,7 +193,7 @@ static bool setting_wanted(const struct call *c, const char *name)
 	return false;
 }
 
-void cmd_config(struct call *c)
+void redis_config(struct call *c)
 {
 	char text[SETTING_TEXT_MAX];
 	size_t count = 0;
@@ -262,16 +262,16 @@ static void command_info(struct call *c)
 	}
 }
 
-void cmd_command(struct call *c)
+void redis_command(struct call *c)
 {
 	size_t count = 0;
 
-	while (commands[count].name)
+	while (redis_commands[count].name)
 		count++;
 	if (c->argc == 1) {
 		reply_array(c->out, count);
 		for (size_t i = 0; i < count; i++)
-			answer_command(c->out, &commands[i]);
+			answer_command(c->out, &redis_commands[i]);
 	} else if (call_is(c, 1, "count") && c->argc == 2) {
 		reply_int(c->out, (int64_t)count);
 	} else if (call_is(c, 1, "info")) {
@@ -279,7 +279,7 @@ void cmd_command(struct call *c)
 	} else if (call_is(c, 1, "list") && c->argc == 2) {
 		reply_set(c->out, count);
 		for (size_t i = 0; i < count; i++)
-			reply_bulk_text(c->out, commands[i].name);
+			reply_bulk_text(c->out, redis_commands[i].name);
 	} else if (call_is(c, 1, "docs")) {
 		reply_map(c->out, 0); /* redis-cli goes on without */
 	} else {

@@ -8,7 +8,7 @@
 
 /* ---- reading ------------------------------------------------------------ */
 
-void cmd_get(struct call *c)
+void redis_get(struct call *c)
 {
 	int err = call_get(c, call_arg(c, 1), &c->gateway->scratch);
 
@@ -24,7 +24,7 @@ void cmd_get(struct call *c)
 
 /* An array that ends with errors instead of values where a node is lost: the
  * client sees which ones. */
-void cmd_mget(struct call *c)
+void redis_mget(struct call *c)
 {
 	reply_array(c->out, c->argc - 1);
 	for (uint32_t i = 1; i < c->argc; i++) {
@@ -56,7 +56,7 @@ static bool value_length(struct call *c, size_t *len)
 	return false;
 }
 
-void cmd_strlen(struct call *c)
+void redis_strlen(struct call *c)
 {
 	size_t len;
 
@@ -78,7 +78,7 @@ static bool clip_range(int64_t *start, int64_t *end, int64_t len)
 	return len > 0 && *start <= *end;
 }
 
-void cmd_getrange(struct call *c)
+void redis_getrange(struct call *c)
 {
 	struct reply *value = &c->gateway->scratch;
 	int64_t start, end;
@@ -284,7 +284,7 @@ static int put(struct call *c, uint32_t value_arg, const struct change *ch)
 	return err ? -1 : 1;
 }
 
-void cmd_set(struct call *c)
+void redis_set(struct call *c)
 {
 	struct change ch = {.c = c, .value = call_arg(c, 2)};
 	bool get = false;
@@ -304,7 +304,7 @@ void cmd_set(struct call *c)
 		reply_nil(c->out);
 }
 
-void cmd_setnx(struct call *c)
+void redis_setnx(struct call *c)
 {
 	struct change ch = {.c = c, .put_flags = AQ_KV_NX};
 	int stored = put(c, 2, &ch);
@@ -332,17 +332,17 @@ static void set_for_a_while(struct call *c, bool seconds)
 		reply_simple(c->out, "OK");
 }
 
-void cmd_setex(struct call *c)
+void redis_setex(struct call *c)
 {
 	set_for_a_while(c, true);
 }
 
-void cmd_psetex(struct call *c)
+void redis_psetex(struct call *c)
 {
 	set_for_a_while(c, false);
 }
 
-void cmd_getset(struct call *c)
+void redis_getset(struct call *c)
 {
 	struct change ch = {.c = c, .value = call_arg(c, 2)};
 
@@ -351,7 +351,7 @@ void cmd_getset(struct call *c)
 }
 
 /* Not one step: others may see some of the keys set and others not yet. */
-void cmd_mset(struct call *c)
+void redis_mset(struct call *c)
 {
 	if (c->argc % 2 == 0) {
 		reply_error(c->out,
@@ -386,7 +386,7 @@ static int getdel_fn(struct aq_kv_change *kv, void *user)
 	return err;
 }
 
-void cmd_getdel(struct call *c)
+void redis_getdel(struct call *c)
 {
 	struct change ch = {.c = c};
 
@@ -410,7 +410,7 @@ static int getex_fn(struct aq_kv_change *kv, void *user)
 	return 0;
 }
 
-void cmd_getex(struct call *c)
+void redis_getex(struct call *c)
 {
 	struct change ch = {.c = c};
 	bool persist = false;
@@ -430,7 +430,7 @@ void cmd_getex(struct call *c)
 		}
 	}
 	if (!persist && !ch.expire_at_ms)
-		cmd_get(c);
+		redis_get(c);
 	else if (change_run(&ch, getex_fn))
 		answer_old(&ch);
 }
@@ -446,7 +446,7 @@ static int append_fn(struct aq_kv_change *kv, void *user)
 	return store_made(ch, kv);
 }
 
-void cmd_append(struct call *c)
+void redis_append(struct call *c)
 {
 	struct change ch = {.c = c, .value = call_arg(c, 2)};
 
@@ -472,7 +472,7 @@ static int setrange_fn(struct aq_kv_change *kv, void *user)
 	return store_made(ch, kv);
 }
 
-void cmd_setrange(struct call *c)
+void redis_setrange(struct call *c)
 {
 	struct change ch = {.c = c, .value = call_arg(c, 3)};
 	int64_t offset;
@@ -512,17 +512,17 @@ static void add(struct call *c, int64_t by)
 		reply_int(c->out, result);
 }
 
-void cmd_incr(struct call *c)
+void redis_incr(struct call *c)
 {
 	add(c, 1);
 }
 
-void cmd_decr(struct call *c)
+void redis_decr(struct call *c)
 {
 	add(c, -1);
 }
 
-void cmd_incrby(struct call *c)
+void redis_incrby(struct call *c)
 {
 	int64_t by;
 
@@ -530,7 +530,7 @@ void cmd_incrby(struct call *c)
 		add(c, by);
 }
 
-void cmd_decrby(struct call *c)
+void redis_decrby(struct call *c)
 {
 	int64_t by;
 
@@ -559,7 +559,7 @@ static int incrbyfloat_fn(struct aq_kv_change *kv, void *user)
 	return store_made(ch, kv);
 }
 
-void cmd_incrbyfloat(struct call *c)
+void redis_incrbyfloat(struct call *c)
 {
 	struct change ch = {.c = c};
 	struct resp_str by = call_arg(c, 2);

@@ -19,64 +19,64 @@ enum {
 	COMPLAINT_ARGS_BYTES = 128, /* as in Redis */
 };
 
-const struct command commands[] = {
-	{"append", cmd_append, 3, W | F, 1, 1, 1},
-	{"auth", cmd_auth, -2, F | N, 0, 0, 0},
-	{"client", cmd_client, -2, 0, 0, 0, 0},
-	{"command", cmd_command, -1, 0, 0, 0, 0},
-	{"config", cmd_config, -2, 0, 0, 0, 0},
-	{"dbsize", cmd_dbsize, 1, R | F, 0, 0, 0},
-	{"decr", cmd_decr, 2, W | F, 1, 1, 1},
-	{"decrby", cmd_decrby, 3, W | F, 1, 1, 1},
-	{"del", cmd_del, -2, W, 1, -1, 1},
-	{"echo", cmd_echo, 2, F, 0, 0, 0},
-	{"exists", cmd_exists, -2, R | F, 1, -1, 1},
-	{"expire", cmd_expire, -3, W | F, 1, 1, 1},
-	{"expireat", cmd_expireat, -3, W | F, 1, 1, 1},
-	{"expiretime", cmd_expiretime, 2, R | F, 1, 1, 1},
-	{"flushall", cmd_flushall, -1, W, 0, 0, 0},
-	{"flushdb", cmd_flushall, -1, W, 0, 0, 0},
-	{"get", cmd_get, 2, R | F | B, 1, 1, 1},
-	{"getdel", cmd_getdel, 2, W | F, 1, 1, 1},
-	{"getex", cmd_getex, -2, W | F, 1, 1, 1},
-	{"getrange", cmd_getrange, 4, R, 1, 1, 1},
-	{"getset", cmd_getset, 3, W | F, 1, 1, 1},
-	{"hello", cmd_hello, -1, F | N, 0, 0, 0},
-	{"incr", cmd_incr, 2, W | F, 1, 1, 1},
-	{"incrby", cmd_incrby, 3, W | F, 1, 1, 1},
-	{"incrbyfloat", cmd_incrbyfloat, 3, W | F, 1, 1, 1},
-	{"info", cmd_info, -1, 0, 0, 0, 0},
-	{"keys", cmd_keys, 2, R, 0, 0, 0},
-	{"mget", cmd_mget, -2, R | F, 1, -1, 1},
-	{"mset", cmd_mset, -3, W, 1, -1, 2},
-	{"persist", cmd_persist, 2, W | F, 1, 1, 1},
-	{"pexpire", cmd_pexpire, -3, W | F, 1, 1, 1},
-	{"pexpireat", cmd_pexpireat, -3, W | F, 1, 1, 1},
-	{"pexpiretime", cmd_pexpiretime, 2, R | F, 1, 1, 1},
-	{"ping", cmd_ping, -1, F, 0, 0, 0},
-	{"psetex", cmd_psetex, 4, W, 1, 1, 1},
-	{"pttl", cmd_pttl, 2, R | F, 1, 1, 1},
-	{"quit", cmd_quit, -1, F | N, 0, 0, 0},
-	{"reset", cmd_reset, 1, F | N, 0, 0, 0},
-	{"scan", cmd_scan, -2, R, 0, 0, 0},
-	{"select", cmd_select, 2, F, 0, 0, 0},
-	{"set", cmd_set, -3, W | B, 1, 1, 1},
-	{"setex", cmd_setex, 4, W, 1, 1, 1},
-	{"setnx", cmd_setnx, 3, W | F, 1, 1, 1},
-	{"setrange", cmd_setrange, 4, W, 1, 1, 1},
-	{"strlen", cmd_strlen, 2, R | F, 1, 1, 1},
-	{"substr", cmd_getrange, 4, R, 1, 1, 1},
-	{"time", cmd_time, 1, F, 0, 0, 0},
-	{"touch", cmd_exists, -2, R | F, 1, -1, 1},
-	{"ttl", cmd_ttl, 2, R | F, 1, 1, 1},
-	{"type", cmd_type, 2, R | F, 1, 1, 1},
-	{"unlink", cmd_del, -2, W | F, 1, -1, 1},
+const struct command redis_commands[] = {
+	{"append", redis_append, 3, W | F, 1, 1, 1},
+	{"auth", redis_auth, -2, F | N, 0, 0, 0},
+	{"client", redis_client, -2, 0, 0, 0, 0},
+	{"command", redis_command, -1, 0, 0, 0, 0},
+	{"config", redis_config, -2, 0, 0, 0, 0},
+	{"dbsize", redis_dbsize, 1, R | F, 0, 0, 0},
+	{"decr", redis_decr, 2, W | F, 1, 1, 1},
+	{"decrby", redis_decrby, 3, W | F, 1, 1, 1},
+	{"del", redis_del, -2, W, 1, -1, 1},
+	{"echo", redis_echo, 2, F, 0, 0, 0},
+	{"exists", redis_exists, -2, R | F, 1, -1, 1},
+	{"expire", redis_expire, -3, W | F, 1, 1, 1},
+	{"expireat", redis_expireat, -3, W | F, 1, 1, 1},
+	{"expiretime", redis_expiretime, 2, R | F, 1, 1, 1},
+	{"flushall", redis_flushall, -1, W, 0, 0, 0},
+	{"flushdb", redis_flushall, -1, W, 0, 0, 0},
+	{"get", redis_get, 2, R | F | B, 1, 1, 1},
+	{"getdel", redis_getdel, 2, W | F, 1, 1, 1},
+	{"getex", redis_getex, -2, W | F, 1, 1, 1},
+	{"getrange", redis_getrange, 4, R, 1, 1, 1},
+	{"getset", redis_getset, 3, W | F, 1, 1, 1},
+	{"hello", redis_hello, -1, F | N, 0, 0, 0},
+	{"incr", redis_incr, 2, W | F, 1, 1, 1},
+	{"incrby", redis_incrby, 3, W | F, 1, 1, 1},
+	{"incrbyfloat", redis_incrbyfloat, 3, W | F, 1, 1, 1},
+	{"info", redis_info, -1, 0, 0, 0, 0},
+	{"keys", redis_keys, 2, R, 0, 0, 0},
+	{"mget", redis_mget, -2, R | F, 1, -1, 1},
+	{"mset", redis_mset, -3, W, 1, -1, 2},
+	{"persist", redis_persist, 2, W | F, 1, 1, 1},
+	{"pexpire", redis_pexpire, -3, W | F, 1, 1, 1},
+	{"pexpireat", redis_pexpireat, -3, W | F, 1, 1, 1},
+	{"pexpiretime", redis_pexpiretime, 2, R | F, 1, 1, 1},
+	{"ping", redis_ping, -1, F, 0, 0, 0},
+	{"psetex", redis_psetex, 4, W, 1, 1, 1},
+	{"pttl", redis_pttl, 2, R | F, 1, 1, 1},
+	{"quit", redis_quit, -1, F | N, 0, 0, 0},
+	{"reset", redis_reset, 1, F | N, 0, 0, 0},
+	{"scan", redis_scan, -2, R, 0, 0, 0},
+	{"select", redis_select, 2, F, 0, 0, 0},
+	{"set", redis_set, -3, W | B, 1, 1, 1},
+	{"setex", redis_setex, 4, W, 1, 1, 1},
+	{"setnx", redis_setnx, 3, W | F, 1, 1, 1},
+	{"setrange", redis_setrange, 4, W, 1, 1, 1},
+	{"strlen", redis_strlen, 2, R | F, 1, 1, 1},
+	{"substr", redis_getrange, 4, R, 1, 1, 1},
+	{"time", redis_time, 1, F, 0, 0, 0},
+	{"touch", redis_exists, -2, R | F, 1, -1, 1},
+	{"ttl", redis_ttl, 2, R | F, 1, 1, 1},
+	{"type", redis_type, 2, R | F, 1, 1, 1},
+	{"unlink", redis_del, -2, W | F, 1, -1, 1},
 	{0},
 };
 
 const struct command *command_find(struct resp_str name)
 {
-	size_t low = 0, high = ARRAY_LEN(commands) - 1;
+	size_t low = 0, high = ARRAY_LEN(redis_commands) - 1;
 	char text[COMMAND_NAME_MAX];
 
 	if (name.len >= sizeof(text) || memchr(name.p, 0, name.len))
@@ -85,10 +85,10 @@ const struct command *command_find(struct resp_str name)
 	text[name.len] = 0;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		int order = strcasecmp(text, commands[mid].name);
+		int order = strcasecmp(text, redis_commands[mid].name);
 
 		if (order == 0)
-			return &commands[mid];
+			return &redis_commands[mid];
 		if (order < 0)
 			high = mid;
 		else
@@ -225,7 +225,7 @@ void command_run(struct gateway *g, struct session *s, const char *buf)
 bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
 	       const char *buf)
 {
-	bool is_get = cmd->run == cmd_get;
+	bool is_get = cmd->run == redis_get;
 	struct aq_kv_op *op = &g->batch[g->batch_len];
 	struct resp_str key, value;
 

@@ -32,7 +32,7 @@ struct command {
 };
 
 /* Ends with a row whose name is NULL; in the order of the names. */
-extern const struct command commands[];
+extern const struct command redis_commands[];
 
 const struct command *command_find(struct resp_str name);
 /* Runs the one that the session's parser has read, or answers why not. */
@@ -67,44 +67,44 @@ int call_get(struct call *c, struct resp_str key, struct reply *into);
 
 /* ---- cmd_string.c ------------------------------------------------------- */
 
-void cmd_get(struct call *c);
-void cmd_set(struct call *c);
-void cmd_setnx(struct call *c);
-void cmd_setex(struct call *c);
-void cmd_psetex(struct call *c);
-void cmd_getset(struct call *c);
-void cmd_getdel(struct call *c);
-void cmd_getex(struct call *c);
-void cmd_mget(struct call *c);
-void cmd_mset(struct call *c);
-void cmd_strlen(struct call *c);
-void cmd_getrange(struct call *c);
-void cmd_setrange(struct call *c);
-void cmd_append(struct call *c);
-void cmd_incr(struct call *c);
-void cmd_decr(struct call *c);
-void cmd_incrby(struct call *c);
-void cmd_decrby(struct call *c);
-void cmd_incrbyfloat(struct call *c);
+void redis_get(struct call *c);
+void redis_set(struct call *c);
+void redis_setnx(struct call *c);
+void redis_setex(struct call *c);
+void redis_psetex(struct call *c);
+void redis_getset(struct call *c);
+void redis_getdel(struct call *c);
+void redis_getex(struct call *c);
+void redis_mget(struct call *c);
+void redis_mset(struct call *c);
+void redis_strlen(struct call *c);
+void redis_getrange(struct call *c);
+void redis_setrange(struct call *c);
+void redis_append(struct call *c);
+void redis_incr(struct call *c);
+void redis_decr(struct call *c);
+void redis_incrby(struct call *c);
+void redis_decrby(struct call *c);
+void redis_incrbyfloat(struct call *c);
 
 /* ---- cmd_key.c ---------------------------------------------------------- */
 
-void cmd_del(struct call *c);
-void cmd_exists(struct call *c);
-void cmd_type(struct call *c);
-void cmd_expire(struct call *c);
-void cmd_pexpire(struct call *c);
-void cmd_expireat(struct call *c);
-void cmd_pexpireat(struct call *c);
-void cmd_ttl(struct call *c);
-void cmd_pttl(struct call *c);
-void cmd_expiretime(struct call *c);
-void cmd_pexpiretime(struct call *c);
-void cmd_persist(struct call *c);
-void cmd_keys(struct call *c);
-void cmd_scan(struct call *c);
-void cmd_dbsize(struct call *c);
-void cmd_flushall(struct call *c);
+void redis_del(struct call *c);
+void redis_exists(struct call *c);
+void redis_type(struct call *c);
+void redis_expire(struct call *c);
+void redis_pexpire(struct call *c);
+void redis_expireat(struct call *c);
+void redis_pexpireat(struct call *c);
+void redis_ttl(struct call *c);
+void redis_pttl(struct call *c);
+void redis_expiretime(struct call *c);
+void redis_pexpiretime(struct call *c);
+void redis_persist(struct call *c);
+void redis_keys(struct call *c);
+void redis_scan(struct call *c);
+void redis_dbsize(struct call *c);
+void redis_flushall(struct call *c);
 
 /* What a time in seconds or milliseconds, from now or since 1970, is in
  * milliseconds since 1970; false, with an answer, when there is no such time.
@@ -114,17 +114,17 @@ bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
 
 /* ---- cmd_server.c, cmd_client.c ----------------------------------------- */
 
-void cmd_ping(struct call *c);
-void cmd_echo(struct call *c);
-void cmd_select(struct call *c);
-void cmd_time(struct call *c);
-void cmd_info(struct call *c);
-void cmd_config(struct call *c);
-void cmd_command(struct call *c);
-void cmd_auth(struct call *c);
-void cmd_hello(struct call *c);
-void cmd_client(struct call *c);
-void cmd_quit(struct call *c);
-void cmd_reset(struct call *c);
+void redis_ping(struct call *c);
+void redis_echo(struct call *c);
+void redis_select(struct call *c);
+void redis_time(struct call *c);
+void redis_info(struct call *c);
+void redis_config(struct call *c);
+void redis_command(struct call *c);
+void redis_auth(struct call *c);
+void redis_hello(struct call *c);
+void redis_client(struct call *c);
+void redis_quit(struct call *c);
+void redis_reset(struct call *c);
 
 #endif

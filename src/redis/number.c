@@ -3,6 +3,7 @@
 #include "number.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,8 +52,9 @@ bool number_parse_float(const char *text, size_t len, long double *out)
 		return false;
 	memcpy(copy, text, len);
 	copy[len] = 0;
+	errno = 0;
 	v = strtold(copy, &end);
-	if (end != copy + len || !isfinite(v))
+	if (end != copy + len || isnan(v) || (errno == ERANGE && isinf(v)))
 		return false;
 	*out = v;
 	return true;

@@ -15,7 +15,7 @@ bool number_parse(const char *text, size_t len, int64_t *out);
 /* The length; `out` has NUMBER_TEXT_MAX bytes. */
 size_t number_format(int64_t n, char *out);
 
-/* A finite number that fills the whole text. */
+/* A number, or an infinity by name, that fills the whole text. */
 bool number_parse_float(const char *text, size_t len, long double *out);
 /* As short as it can be without an exponent; the length. */
 size_t number_format_float(long double v, char out[NUMBER_FLOAT_TEXT_MAX]);

@@ -20,7 +20,7 @@ struct redis_options {
 	struct aq_kv *kv;
 	const char *table;	 /* its name, for INFO */
 	const char *bind;	 /* NULL: 127.0.0.1 */
-	uint16_t port;		 /* 0 with a unix_path: no TCP; else any free */
+	int32_t port;		 /* 0: any free one; -1: no TCP */
 	const char *unix_path;	 /* NULL: none */
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */

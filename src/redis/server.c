@@ -233,9 +233,10 @@ static int open_doors(struct server *v)
 	const struct redis_options *o = v->gateway.options;
 	int err = 0;
 
-	if (o->port || !o->unix_path) {
-		err = door_tcp(o->bind ? o->bind : "127.0.0.1", o->port,
-			       &v->gateway.port, &v->door_fd[0]);
+	if (o->port >= 0) {
+		err = door_tcp(o->bind ? o->bind : "127.0.0.1",
+			       (uint16_t)o->port, &v->gateway.port,
+			       &v->door_fd[0]);
 		if (!err)
 			err = add_fd(v, &v->door_fd[0]);
 	}

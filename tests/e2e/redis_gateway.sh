@@ -20,12 +20,12 @@ gateway
 
 # Counters from both at once: every increment counts.
 for port in "$first" "$GATEWAY_PORT"; do
-	yes "incr total" | head -n 500 | timeout 60 redis-cli -p "$port" >/dev/null &
+	seq 200 | sed "s/.*/incr total/" | timeout 60 redis-cli -p "$port" >/dev/null &
 	PIDS+=("$!")
 	waits+=("$!")
 done
 wait "${waits[@]}"
-[[ $(cli get total) == 1000 ]] || fail "1000 increments gave $(cli get total)"
+[[ $(cli get total) == 400 ]] || fail "400 increments gave $(cli get total)"
 
 # A value that is larger than any buffer, and the largest key.
 head -c 3000000 /dev/urandom | base64 -w0 >"$TMP/big"
@@ -63,7 +63,7 @@ wait "$GATEWAY_PID" || fail "SIGTERM gave $?"
 echo secret >"$TMP/password"
 gateway --password-file "$TMP/password" --socket "$TMP/gw.sock" --max-clients 2
 cli get shared | grep -q NOAUTH || fail "no password was asked for"
-cli --no-auth-warning -a wrong get shared 2>&1 | grep -q WRONGPASS ||
+cli auth wrong | grep -q WRONGPASS ||
 	fail "a wrong password"
 [[ $(cli --no-auth-warning -a secret get shared) == 2 ]] || fail "the password"
 [[ $(redis-cli -s "$TMP/gw.sock" --no-auth-warning -a secret -3 get shared) == 2 ]] ||
@@ -75,6 +75,7 @@ exec 3>&- 4>&-
 # Mistakes.
 expect 1 "$AQUIFER" redis --port 0 --password-file "$TMP/none"
 expect 2 "$AQUIFER" redis --port 99999
+expect 2 "$AQUIFER" redis --port none
 expect 2 "$AQUIFER" redis --nosuch
 expect 1 "$AQUIFER" redis --port "$GATEWAY_PORT"
 grep -q "choose another" "$TMP/err" || fail "no advice: $(cat "$TMP/err")"

@@ -19,7 +19,7 @@ for proto in -2 -3; do
 		fail "redis-cli with the gateway"
 	timeout 60 redis-cli "$proto" -s "$TMP/redis.sock" <"$commands" >"$TMP/theirs" ||
 		fail "redis-cli with redis-server"
-	diff "$TMP/theirs" "$TMP/ours" >"$TMP/diff" ||
+	diff -a "$TMP/theirs" "$TMP/ours" >"$TMP/diff" ||
 		fail "answers differ (< Redis, > ours) with $proto: $(cat "$TMP/diff")"
 done
 (($(wc -l <"$TMP/ours") > 150)) || fail "too few answers"
