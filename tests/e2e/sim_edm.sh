@@ -67,3 +67,5 @@ for fabric in ethernet:1154 edm:611 cxl:300; do
 done
 expect 2 "$AQUIFER" sim verbs --fabric tokenring
 grep -q tokenring "$TMP/err" || fail "no name of the fabric"
+expect 0 "$AQUIFER" sim offload --fabric edm --seeds 2
+grep -q ', 0 with violations' "$TMP/out" || fail "offload over EDM"
