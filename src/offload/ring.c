@@ -202,12 +202,12 @@ static COLD void fail(struct offload_ring *r, unsigned kind, uint64_t seq,
 }
 
 /* Copies, because the ring's bytes are reused as soon as they are free. */
-static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t upto)
+static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
 {
 	const struct offload_pending *p = NULL;
 	uint64_t seq = r->done[kind];
 
-	while (seq < upto) {
+	while (seq < end) {
 		uint8_t *status;
 
 		p = &r->pending[kind][++seq & r->map.mask];
