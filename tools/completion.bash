@@ -23,6 +23,8 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == kv && $previous == kv ]]; then
+		names="create drop stat get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -47,6 +49,10 @@ _aquifer() {
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
+		[[ $command == kv ]] &&
+			names+=" --entry --row --extents --rows-per-lock --clients" &&
+			names+=" --failure --hash --node --host-locks --word-locks" &&
+			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi

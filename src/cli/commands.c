@@ -97,6 +97,27 @@ const struct cli_command cli_commands[] = {
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"
 	 "  --node    on this node, not on the one with the most free "
 	 "memory\n"},
+	{"kv", cmd_kv, "tables of keys and values in far memory",
+	 "create NAME CAPACITY [--entry BYTES] [--row N] [--extents SIZE]\n"
+	 "       [--rows-per-lock N] [--clients N] [--failure MS]\n"
+	 "       [--hash dependent|block|independent] [--node NAME]\n"
+	 "       [--host-locks] [--word-locks] [--json]\n"
+	 "       aquifer kv stat|drop NAME [--json]\n"
+	 "       aquifer kv check NAME [--repair] [--json]\n"
+	 "       aquifer kv get NAME KEY\n"
+	 "       aquifer kv put NAME KEY VALUE|- [--ttl MS]\n"
+	 "       aquifer kv del NAME KEY\n"
+	 "       aquifer kv scan NAME [--keys] [--json]\n"
+	 "       aquifer kv fill NAME [--count N] [--size BYTES] [--json]\n"
+	 "  --entry       bytes of an entry; key and value that fit into it\n"
+	 "                less 8 are read in one round trip (default 64)\n"
+	 "  --extents     memory for larger values (default 64M)\n"
+	 "  --failure     a client that is silent for so long is dead\n"
+	 "                (default 1000)\n"
+	 "  --host-locks  locks in host memory where the NIC has none left\n"
+	 "  --word-locks  as on NICs without masked atomics\n"
+	 "  --repair      first clean up after clients that are gone\n"
+	 "check exits with 1 when an invariant does not hold.\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

@@ -111,9 +111,11 @@ static int try_claim(struct aq_kv_client *c, uint32_t slot,
 	return kv_run(c);
 }
 
-static int claim_any(struct aq_kv_client *c)
+/* One of the slots, or with `last` the one that is kept for repairs. */
+static int claim_any(struct aq_kv_client *c, bool last)
 {
-	uint32_t i, start = (uint32_t)rng_below(&c->rng, c->g.client_count);
+	uint32_t i, usual = c->g.client_count - 1;
+	uint32_t start = (uint32_t)rng_below(&c->rng, usual);
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
 	struct kv_slot *slots = malloc(bytes);
 	int err = slots ? kv_big_reserve(c, bytes) : -ENOMEM;
@@ -124,8 +126,8 @@ static int claim_any(struct aq_kv_client *c)
 		memcpy(slots, c->big, bytes);
 		err = -EAGAIN;
 	}
-	for (i = 0; i < c->g.client_count && err == -EAGAIN; i++) {
-		uint32_t at = (start + i) % c->g.client_count;
+	for (i = 0; i < (last ? 1 : usual) && err == -EAGAIN; i++) {
+		uint32_t at = last ? usual : (start + i) % usual;
 
 		err = try_claim(c, at, &slots[at]);
 	}
@@ -140,8 +142,19 @@ int kv_slot_claim(struct aq_kv_client *c)
 	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
 	/* No slot is ours yet; no other has this number. */
 	c->slot = UINT16_MAX - 1;
-	for (i = 0; i < SLOT_TRIES && err == -EAGAIN; i++)
-		err = claim_any(c);
+	for (i = 0; i < SLOT_TRIES && err == -EAGAIN; i++) {
+		err = claim_any(c, false);
+		if (err != -EAGAIN)
+			break;
+		/* All taken, perhaps by some who are dead. */
+		err = claim_any(c, true);
+		if (!err) {
+			err = kv_reap(c);
+			(void)kv_slot_leave(c);
+		}
+		if (!err)
+			err = -EAGAIN;
+	}
 	return err == -EAGAIN
 		       ? error_set(err, "the table has %u clients already",
 				   c->g.client_count)
