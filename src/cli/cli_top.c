@@ -13,17 +13,25 @@
 static const struct field {
 	const char *suffix; /* after the last dot */
 	bool is_client;
+	bool is_switch;
 	size_t offset;
 } fields[] = {
-#define FIELD(name, client)                                           \
-	{                                                             \
-#name, client, offsetof(struct cli_top_process, name) \
+#define SWITCH_FIELD(name)                                                 \
+	{                                                                  \
+#name, false, true, offsetof(struct cli_top_process, name) \
 	}
-	FIELD(reads, true),	  FIELD(writes, true),
-	FIELD(atomics, true),	  FIELD(errors, true),
-	FIELD(read_bytes, true),  FIELD(write_bytes, true),
-	FIELD(rx_bytes, false),	  FIELD(tx_bytes, false),
-	FIELD(rx_frames, false),  FIELD(tx_frames, false),
+	SWITCH_FIELD(frames),	     SWITCH_FIELD(forwarded),
+	SWITCH_FIELD(program_drops), SWITCH_FIELD(program_frames),
+#undef SWITCH_FIELD
+#define FIELD(name, client)                                                  \
+	{                                                                    \
+#name, client, false, offsetof(struct cli_top_process, name) \
+	}
+	FIELD(reads, true),	     FIELD(writes, true),
+	FIELD(atomics, true),	     FIELD(errors, true),
+	FIELD(read_bytes, true),     FIELD(write_bytes, true),
+	FIELD(rx_bytes, false),	     FIELD(tx_bytes, false),
+	FIELD(rx_frames, false),     FIELD(tx_frames, false),
 	FIELD(direct_ops, false),
 #undef FIELD
 };
@@ -47,10 +55,12 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 		      const struct counter_view *v)
 {
 	bool is_client = strncmp(v->name, "client.", 7) == 0;
+	bool is_switch = strncmp(v->name, "switch.", 7) == 0;
 	const char *suffix = strrchr(v->name, '.');
 	size_t i;
 
-	if (!suffix || (!is_client && strncmp(v->name, "nic.", 4) != 0))
+	if (!suffix ||
+	    (!is_client && !is_switch && strncmp(v->name, "nic.", 4) != 0))
 		return;
 	suffix++;
 	if (v->kind == COUNTER_HIST && is_client) {
@@ -60,9 +70,11 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 	for (i = 0; i < ARRAY_LEN(fields); i++)
 		if (v->kind == COUNTER_COUNT &&
 		    fields[i].is_client == is_client &&
+		    fields[i].is_switch == is_switch &&
 		    strcmp(fields[i].suffix, suffix) == 0)
 			*value_of(p, &fields[i]) += v->value;
 	p->is_client |= is_client;
+	p->is_switch |= is_switch;
 }
 
 static void name_process(struct cli_top_process *p)

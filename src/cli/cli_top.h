@@ -21,7 +21,10 @@ struct cli_top_process {
 	uint64_t read_bytes, write_bytes;
 	/* Of the NIC. */
 	uint64_t rx_bytes, tx_bytes, rx_frames, tx_frames, direct_ops;
+	/* Of a switch. */
+	uint64_t frames, forwarded, program_drops, program_frames;
 	bool is_client;
+	bool is_switch;
 };
 
 struct cli_top_sample {
