@@ -29,7 +29,7 @@ static void start(struct conduct_track *t, struct subject *subj,
 			 "ninja -C build");
 		return;
 	}
-	if (subject_start(subj, t->desc, opt->helper) < 0)
+	if (subject_start(subj, t->desc, opt->helper, opt->world) < 0)
 		snprintf(t->why, sizeof(t->why), "%s", subj->why);
 	t->guard = subj->guard;
 }
@@ -50,7 +50,7 @@ static void play(struct conduct_track *t, struct subject *subj, unsigned round,
 		}
 		if (foreign > t->foreign_worst)
 			t->foreign_worst = foreign;
-		if (foreign <= CONDUCT_FOREIGN_MAX) {
+		if (foreign <= CONDUCT_FOREIGN_MAX || opt->keep_all) {
 			t->round[round] = r;
 			t->is_clean[round] = true;
 			t->kept++;

@@ -11,7 +11,7 @@ enum {
 	CONDUCT_TRIES = 4,	/* of one round that meets foreign load */
 	CONDUCT_SETTLE_MS = 12, /* before each round */
 	CONDUCT_CALM_MS = 250,	/* after a round that was disturbed */
-	CONDUCT_GROUP_MAX = 4,	/* subjects in one group */
+	CONDUCT_GROUP_MAX = 8,	/* subjects in one group */
 	CONDUCT_WHY_BYTES = 320,
 };
 
@@ -21,7 +21,9 @@ enum {
 struct conduct_options {
 	unsigned rounds;
 	uint64_t window_ns;
-	const char *helper; /* path of the UCX helper, or NULL */
+	const char *helper;		   /* path of the UCX helper, or NULL */
+	const struct subject_world *world; /* who else takes part, or NULL */
+	bool keep_all;			   /* rounds with foreign load, too */
 };
 
 /* What one subject did. */

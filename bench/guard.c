@@ -2,11 +2,13 @@
 /* Priorities, cores and the detection of foreign load; Linux only. */
 #include "guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -31,9 +33,50 @@ enum guard_kind guard_enter(void)
 	if (setrlimit(RLIMIT_RTTIME, &rt) == 0 &&
 	    sched_setscheduler(0, SCHED_FIFO, &sp) == 0)
 		return GUARD_FIFO;
-	if (setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0)
-		return GUARD_NICE;
-	return GUARD_NONE;
+	return guard_enter_nice();
+}
+
+enum guard_kind guard_enter_nice(void)
+{
+	return setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0 ? GUARD_NICE
+							    : GUARD_NONE;
+}
+
+/* Sets the policy of each thread; true when all took it. */
+static bool set_threads(pid_t pid, int policy, int priority)
+{
+	struct sched_param sp = {.sched_priority = priority};
+	struct dirent *e;
+	char path[64];
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' &&
+		    sched_setscheduler(atoi(e->d_name), policy, &sp) < 0)
+			all = false;
+	closedir(dir);
+	return all;
+}
+
+bool guard_enter_process(pid_t pid)
+{
+	struct rlimit rt = {.rlim_cur = GUARD_RT_US, .rlim_max = GUARD_RT_US};
+
+	if (prlimit(pid, RLIMIT_RTTIME, &rt, NULL) == 0 &&
+	    set_threads(pid, SCHED_FIFO, GUARD_FIFO_PRIORITY))
+		return true;
+	guard_leave_process(pid);
+	return false;
+}
+
+void guard_leave_process(pid_t pid)
+{
+	(void)set_threads(pid, SCHED_OTHER, 0); /* or never entered */
 }
 
 void guard_leave(void)
@@ -100,7 +143,7 @@ static int read_stat(char *text, size_t size)
 	return rc;
 }
 
-static uint64_t process_ns(pid_t pid)
+uint64_t guard_process_ns(pid_t pid)
 {
 	struct timespec ts;
 	clockid_t clock;
@@ -111,7 +154,8 @@ static uint64_t process_ns(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-int guard_meter_read(struct guard_meter *m, const pid_t own[2])
+int guard_meter_read(struct guard_meter *m, const pid_t own[2],
+		     const pid_t *more, unsigned more_count)
 {
 	static const int cpu[2] = {GUARD_CPU_CLIENT, GUARD_CPU_SERVER};
 	struct guard_meter now = {.wall_ns = bench_now_ns()};
@@ -124,12 +168,29 @@ int guard_meter_read(struct guard_meter *m, const pid_t own[2])
 
 		rc = guard_parse_stat(text, cpu[i], &ticks);
 		now.busy_ns[i] = ticks * tick_ns;
-		now.own_ns[i] = process_ns(own[i]);
+		now.own_ns[i] = guard_process_ns(own[i]);
 	}
 	if (rc < 0)
 		return rc;
+	now.more_count = more_count;
+	for (unsigned i = 0; i < more_count; i++)
+		now.more_ns += guard_process_ns(more[i]);
 	*m = now;
 	return 0;
+}
+
+static double foreign_pooled(const struct guard_meter *a,
+			     const struct guard_meter *b, uint64_t slack_ns)
+{
+	uint64_t busy_ns =
+		b->busy_ns[0] - a->busy_ns[0] + b->busy_ns[1] - a->busy_ns[1];
+	uint64_t own_ns = b->own_ns[0] - a->own_ns[0] + b->own_ns[1] -
+			  a->own_ns[1] + b->more_ns - a->more_ns;
+
+	if (busy_ns <= own_ns + 2 * slack_ns)
+		return 0;
+	return (double)(busy_ns - own_ns - 2 * slack_ns) /
+	       (double)(b->wall_ns - a->wall_ns);
 }
 
 double guard_foreign_cores(const struct guard_meter *a,
@@ -142,6 +203,8 @@ double guard_foreign_cores(const struct guard_meter *a,
 
 	if (b->wall_ns <= a->wall_ns)
 		return 0;
+	if (b->more_count)
+		return foreign_pooled(a, b, slack_ns);
 	for (int i = 0; i < 2; i++) {
 		uint64_t busy_ns = b->busy_ns[i] - a->busy_ns[i];
 		uint64_t own_ns = b->own_ns[i] - a->own_ns[i];

@@ -30,6 +30,12 @@ enum {
  * ordinary one that it keeps off the core (seen in 6.18, in wait4).
  */
 enum guard_kind guard_enter(void);
+/* The best ordinary priority. */
+enum guard_kind guard_enter_nice(void);
+/* The same for all threads of another process that takes part in a round: only
+ * while it is measured. Answers whether it has real-time priority now. */
+bool guard_enter_process(pid_t pid);
+void guard_leave_process(pid_t pid);
 void guard_leave(void);
 const char *guard_name(enum guard_kind kind);
 
@@ -45,11 +51,19 @@ struct guard_meter {
 	uint64_t busy_ns[2]; /* of the client's core and of the server's: all
 				processes, and what the host stole */
 	uint64_t own_ns[2];  /* of the two measured processes */
+	/* Of others that take part. With any, the cores are not told apart:
+	 * their threads run on either. */
+	uint64_t more_ns;
+	unsigned more_count;
 };
 
-/* `own`: the client's and the server's process. 0 or -errno. */
-int guard_meter_read(struct guard_meter *m, const pid_t own[2])
+/* `own`: the client's and the server's process; `more`: others. 0 or -errno. */
+int guard_meter_read(struct guard_meter *m, const pid_t own[2],
+		     const pid_t *more, unsigned more_count)
 	__attribute__((warn_unused_result));
+
+/* What a process has used so far; 0 when it is gone. */
+uint64_t guard_process_ns(pid_t pid);
 
 /* Finds the line of one core in /proc/stat and adds up everything but idle and
  * iowait, in clock ticks. 0 or -EBADMSG. */

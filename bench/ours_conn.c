@@ -110,9 +110,8 @@ static int make_qp(struct side *s, struct ours_state *st, uint32_t i)
 	return rc ? side_fail(s, -rc, "ibv_modify_qp to INIT") : 0;
 }
 
-static int connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
-		      const struct ours_hello *peer, uint32_t mtu,
-		      uint32_t rd_atomic)
+int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
+		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -123,7 +122,7 @@ static int connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
 		.min_rnr_timer = RNR_TIMER,
 		.ah_attr = {.is_global = 1,
 			    .port_num = PORT,
-			    .grh = {.dgid = peer->gid,
+			    .grh = {.dgid = *peer,
 				    .sgid_index = GID_INDEX,
 				    .hop_limit = HOP_LIMIT}},
 	};
@@ -192,8 +191,8 @@ static int connect_all(struct side *s, struct ours_state *st,
 	rd_atomic = mine->rd_atomic < peer->rd_atomic ? mine->rd_atomic
 						      : peer->rd_atomic;
 	for (uint32_t i = 0; i < p->qp_count && rc == 0; i++)
-		rc = connect_qp(s, st->qp[i], peer->qpn[i], peer, mtu,
-				rd_atomic);
+		rc = ours_connect_qp(s, st->qp[i], peer->qpn[i], &peer->gid,
+				     mtu, rd_atomic);
 	if (rc < 0)
 		return rc;
 	st->remote = peer->addr;

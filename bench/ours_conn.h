@@ -13,10 +13,12 @@ enum {
 	OURS_ALIGN = 4096,
 };
 
-/* One READ in flight. */
+/* One READ in flight, and its request, made once as programs do. */
 struct ours_slot {
 	uint64_t offset;
 	uint64_t t0; /* 0: not sampled */
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
 };
 
 struct ours_state {
@@ -36,6 +38,10 @@ struct ours_state {
 /* Opens the first device, makes memory and queue pairs, and connects them with
  * the other side's over s->peer_fd. On failure s->why says what happened. */
 int ours_connect(struct side *s, struct ours_state *st)
+	__attribute__((warn_unused_result));
+/* Moves a queue pair from INIT to RTS. `mtu` is an enum ibv_mtu. */
+int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
+		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic)
 	__attribute__((warn_unused_result));
 void ours_disconnect(struct side *s, struct ours_state *st);
 

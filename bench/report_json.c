@@ -9,19 +9,8 @@
 
 #include "bench_commit.h"
 #include "guard.h"
+#include "machine_json.h"
 #include "report.h"
-
-static json_t *machine_object(const struct report *r)
-{
-	const struct machine *m = &r->machine;
-
-	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "cpu", m->cpu,
-		"kernel", m->kernel, "cores", (int)m->cpu_count, "tsc_ghz",
-		m->tsc_ghz, "clock_read_ns", m->tick_cost_ns, "rt_runtime_us",
-		(int)m->rt_runtime_us, "client_core", (int)GUARD_CPU_CLIENT,
-		"server_core", (int)GUARD_CPU_SERVER);
-}
 
 static json_t *row_object(const struct conduct_track *t, const char *suffix,
 			  unsigned series, const struct plan_group *g,
@@ -116,8 +105,8 @@ int report_json(const struct report *r, FILE *to)
 			"bench", "verbs", "commit", BENCH_COMMIT, "quick",
 			(int)r->quick, "rounds", (int)r->opt.rounds,
 			"window_ms", (double)r->opt.window_ns / 1e6, "machine",
-			machine_object(r), "rows", rows, "ratios", ratios,
-			"void", voids);
+			machine_json(&r->machine), "rows", rows, "ratios",
+			ratios, "void", voids);
 	if (!top)
 		return -ENOMEM;
 	if (json_dumpf(top, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) < 0 ||

@@ -108,13 +108,17 @@ static int measure_once(struct side *s, const struct side_ops *ops,
 static void run_round(struct side *s, const struct side_ops *ops,
 		      uint64_t window_ns, struct side_result *r)
 {
+	uint64_t warm_ops;
+
 	if (s->role == SIDE_SERVER) {
 		r->status = ops->serve ? ops->serve(s) : 0;
 		return;
 	}
 	r->status = measure_once(s, ops, window_ns / WARM_UP_PART, r);
+	warm_ops = r->ops;
 	if (r->status == 0)
 		r->status = measure_once(s, ops, window_ns, r);
+	r->ops_all = r->ops + warm_ops;
 	if (r->status == 0)
 		summarize(s, r);
 }
@@ -150,6 +154,22 @@ static int answer(struct side *s, struct side_result *r, enum guard_kind guard)
 	return side_send(s->ctl_fd, r, sizeof(*r));
 }
 
+/* Where there is one core only, everything runs on that; the report says how
+ * many there are. */
+static void pin(int cpu)
+{
+	if (guard_pin(cpu) < 0)
+		(void)guard_pin(GUARD_CPU_CLIENT);
+}
+
+static void leave(const struct side_ops *ops)
+{
+	if (ops->is_shared)
+		guard_leave_process(getpid());
+	else
+		guard_leave();
+}
+
 int side_main(const struct side_ops *ops, const void *param,
 	      enum side_role role, int ctl_fd, int peer_fd, int page_fd)
 {
@@ -161,28 +181,31 @@ int side_main(const struct side_ops *ops, const void *param,
 	struct side_command cmd;
 	enum guard_kind guard;
 
-	r.status = guard_pin(role == SIDE_CLIENT ? GUARD_CPU_CLIENT
-						 : GUARD_CPU_SERVER);
-	/* One core only: run there; the report says how many there are. */
-	if (r.status < 0)
-		r.status = guard_pin(GUARD_CPU_CLIENT);
+	pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
+						   : GUARD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	guard = guard_enter();
+	/* While others serve our set-up with an ordinary priority, so do we:
+	 * they could not answer one that spins on their core. */
+	guard = ops->is_shared ? guard_enter_nice() : guard_enter();
 	if (r.status == 0)
 		r.status = ops->setup(&s);
+	if (role == SIDE_CLIENT)
+		pin(GUARD_CPU_CLIENT);
+	if (ops->is_shared && guard_enter_process(getpid()))
+		guard = GUARD_FIFO;
 	if (answer(&s, &r, guard) < 0 || r.status < 0) {
-		guard_leave();
+		leave(ops);
 		return 1;
 	}
 	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
 		if (answer(&s, &r, guard) < 0 || r.status < 0) {
-			guard_leave();
+			leave(ops);
 			return 1;
 		}
 	}
-	guard_leave();
+	leave(ops);
 	ops->teardown(&s);
 	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++)
 		free(s.samples[i].ticks);

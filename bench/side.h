@@ -24,6 +24,7 @@ enum {
 	SIDE_PAGE_BYTES = 4096,
 	SIDE_SAMPLES_MAX = 1 << 18,
 	SIDE_SERIES_MAX = 2,
+	SIDE_MORE_MAX = 8,
 	SIDE_WHY_BYTES = 120,
 	SIDE_BUFFER_BYTES_64 =
 		256 << 10, /* touched lines fit a second-level cache */
@@ -48,8 +49,11 @@ struct side_result {
 	int32_t status; /* 0 or -errno */
 	uint32_t guard; /* enum guard_kind of this process */
 	uint64_t ops;
+	uint64_t ops_all; /* the warm-up too */
 	uint64_t elapsed_ns;
 	struct side_series series[SIDE_SERIES_MAX];
+	/* Other numbers of the round; what they are is up to the subject. */
+	double more[SIDE_MORE_MAX];
 	char why[SIDE_WHY_BYTES]; /* what failed, in words */
 };
 
@@ -82,6 +86,9 @@ struct side_ops {
 	int (*measure)(struct side *s, uint64_t window_ns,
 		       struct side_result *out);
 	void (*teardown)(struct side *s);
+	/* More processes take part than these two: what set-up starts besides
+	 * the measuring thread runs on the server's core, with them. */
+	bool is_shared;
 };
 
 static inline bool side_stopped(const struct side *s)

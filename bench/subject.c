@@ -151,14 +151,15 @@ static int start_sides(struct subject *subj, const char *helper, int page_fd)
 }
 
 int subject_start(struct subject *subj, const struct subject_desc *desc,
-		  const char *helper)
+		  const char *helper, const struct subject_world *world)
 {
 	size_t len = SIDE_PAGE_BYTES + SIDE_SHARED_BYTES;
 	struct side_result r;
 	int page_fd, rc;
 	void *m;
 
-	*subj = (struct subject){.desc = desc, .ctl_fd = {-1, -1}};
+	*subj = (struct subject){
+		.desc = desc, .world = world, .ctl_fd = {-1, -1}};
 	page_fd = memfd_create("aquifer-bench", MFD_CLOEXEC);
 	if (page_fd < 0)
 		return -errno;
@@ -189,33 +190,82 @@ out_close:
 	return rc;
 }
 
+/* What is known before a round and after it. */
+struct reading {
+	struct guard_meter meter;
+	uint64_t cpu_ns[SUBJECT_OTHERS_MAX];
+	double read[SUBJECT_READ_MAX];
+};
+
+static int read_world(const struct subject *subj, struct reading *r)
+{
+	static const struct subject_world nobody = {.pid_count = 0};
+	const struct subject_world *w = subj->world ? subj->world : &nobody;
+
+	for (unsigned i = 0; i < w->pid_count; i++)
+		r->cpu_ns[i] = guard_process_ns(w->pid[i]);
+	if (w->read)
+		w->read(w->ctx, r->read);
+	return guard_meter_read(&r->meter, subj->pid, w->pid, w->pid_count);
+}
+
+static void compare_world(const struct subject *subj, const struct reading *a,
+			  const struct reading *b, struct side_result *out)
+{
+	const struct subject_world *w = subj->world;
+	double wall_ns = (double)(b->meter.wall_ns - a->meter.wall_ns);
+
+	for (unsigned i = 0; w && i < w->pid_count && i < 2; i++)
+		out->more[SUBJECT_MORE_CPU + i] =
+			(double)(b->cpu_ns[i] - a->cpu_ns[i]) / wall_ns;
+	for (unsigned i = 0; w && w->read && i < SUBJECT_READ_MAX; i++)
+		out->more[SUBJECT_MORE_READ + i] = b->read[i] - a->read[i];
+}
+
+/* The others have the measured processes' priority, for the round only. */
+static void raise_world(const struct subject *subj, bool up)
+{
+	const struct subject_world *w = subj->world;
+
+	for (unsigned i = 0; w && i < w->pid_count; i++) {
+		if (!up)
+			guard_leave_process(w->pid[i]);
+		else if (subj->guard == GUARD_FIFO)
+			(void)guard_enter_process(w->pid[i]);
+	}
+}
+
 int subject_round(struct subject *subj, uint64_t window_ns,
 		  struct side_result *out, double *foreign_cores)
 {
 	struct side_command cmd = {.run = 1, .window_ns = window_ns};
 	int timeout_ms = (int)(window_ns / 1000000) + SUBJECT_ROUND_SLACK_MS;
+	struct reading before = {0}, after = {0};
 	struct side_result server;
-	struct guard_meter m0, m1;
 	int rc;
 
 	atomic_store_explicit(&subj->page->stop, 0, memory_order_relaxed);
-	rc = guard_meter_read(&m0, subj->pid);
+	raise_world(subj, true);
+	rc = read_world(subj, &before);
 	if (rc == 0)
 		rc = side_send(subj->ctl_fd[SIDE_SERVER], &cmd, sizeof(cmd));
 	if (rc == 0)
 		rc = side_send(subj->ctl_fd[SIDE_CLIENT], &cmd, sizeof(cmd));
 	if (rc < 0) {
+		raise_world(subj, false);
 		snprintf(subj->why, sizeof(subj->why), "%s: %s",
 			 subj->desc->name, strerror(-rc));
 		return rc;
 	}
 	rc = await(subj, SIDE_CLIENT, timeout_ms, out);
 	atomic_store_explicit(&subj->page->stop, 1, memory_order_relaxed);
+	raise_world(subj, false);
 	if (rc == 0)
-		rc = guard_meter_read(&m1, subj->pid);
+		rc = read_world(subj, &after);
 	if (rc < 0)
 		return rc;
-	*foreign_cores = guard_foreign_cores(&m0, &m1);
+	*foreign_cores = guard_foreign_cores(&before.meter, &after.meter);
+	compare_world(subj, &before, &after, out);
 	return await(subj, SIDE_SERVER, timeout_ms, &server);
 }
 

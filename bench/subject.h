@@ -12,7 +12,7 @@
 
 enum {
 	SUBJECT_SETUP_MS = 20 * 1000,
-	SUBJECT_ROUND_SLACK_MS = 5 * 1000, /* beyond the window */
+	SUBJECT_ROUND_SLACK_MS = 20 * 1000, /* beyond the window */
 	SUBJECT_END_MS = 2 * 1000,
 };
 
@@ -31,7 +31,31 @@ struct subject_desc {
 	const char *ucx_tls;
 };
 
+enum {
+	SUBJECT_OTHERS_MAX = 4,
+};
+
+/* Processes that serve all subjects of a run, and what else is read before and
+ * after each round. */
+struct subject_world {
+	pid_t pid[SUBJECT_OTHERS_MAX];
+	unsigned pid_count;
+	/* Numbers that only grow; their differences over the round go to
+	 * more[SIDE_MORE_MAX - SUBJECT_READ_MAX ...] of the result. */
+	void (*read)(void *ctx, double out[]);
+	void *ctx;
+};
+
+enum {
+	/* Differences of read(), and CPU shares of the processes before
+	 * them. */
+	SUBJECT_READ_MAX = 2,
+	SUBJECT_MORE_READ = SIDE_MORE_MAX - SUBJECT_READ_MAX,
+	SUBJECT_MORE_CPU = SUBJECT_MORE_READ - 2,
+};
+
 struct subject {
+	const struct subject_world *world; /* NULL: nobody else */
 	const struct subject_desc *desc;
 	pid_t pid[2]; /* by side_role; 0: not running */
 	int ctl_fd[2];
@@ -44,7 +68,8 @@ struct subject {
 /* Starts both sides and waits until they are ready. `helper` is the path of the
  * UCX helper or NULL. On failure subj->why says what happened. */
 int subject_start(struct subject *subj, const struct subject_desc *desc,
-		  const char *helper) __attribute__((warn_unused_result));
+		  const char *helper, const struct subject_world *world)
+	__attribute__((warn_unused_result));
 
 /* One round. The load that was not ours goes to *foreign_cores. */
 int subject_round(struct subject *subj, uint64_t window_ns,

@@ -23,10 +23,14 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == kv && $previous == kv ]]; then
+		names="create drop stat get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == --fabric ]]; then
+		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
 	elif [[ $command == exec && $word != -* ]]; then
@@ -39,11 +43,18 @@ _aquifer() {
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"
+		[[ $command == engine ]] &&
+			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
 			names+=" --nodes --stripe --node --timeout"
+		[[ $command == kv ]] &&
+			names+=" --entry --row --extents --rows-per-lock --clients" &&
+			names+=" --failure --hash --node --host-locks --word-locks" &&
+			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
+		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

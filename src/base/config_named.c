@@ -58,6 +58,40 @@ static const struct config_key keys[] = {
 	 .kind = CONFIG_STRING,
 	 .fallback = "",
 	 .help = "certificates to trust with https, a PEM file"},
+	{.section = "engine",
+	 .key = "address",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "where its HTTP interface is, if it runs elsewhere",
+	 .check = is_address,
+	 .allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT or "
+		    "unix:/PATH"},
+	{.section = "engine",
+	 .key = "ca",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "certificates to trust with https, a PEM file"},
+	{.section = "engine",
+	 .key = "listen",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
+	 .check = is_address,
+	 .allowed = "ADDRESS:PORT"},
+	{.section = "engine",
+	 .key = "batch",
+	 .kind = CONFIG_INT,
+	 .fallback = "32",
+	 .help = "completions that may be told together; 1: each at once",
+	 .min = 1,
+	 .max = 65536},
+	{.section = "engine",
+	 .key = "flush_us",
+	 .kind = CONFIG_INT,
+	 .fallback = "10",
+	 .help = "the longest that a completion waits for others",
+	 .min = 1,
+	 .max = 1000000},
 };
 
 struct section {
@@ -105,7 +139,8 @@ static int split(const char *text, struct section *out)
 	if (i == ARRAY_LEN(keys))
 		return error_set(-EINVAL,
 				 "unknown section [%.40s]; with a name there "
-				 "are [memory NAME] and [node NAME]",
+				 "are [memory NAME], [node NAME] and [engine "
+				 "NAME]",
 				 text);
 	/* Nodes are named like racks. */
 	if (!rundir_rack_is_valid(name))

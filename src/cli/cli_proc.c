@@ -231,4 +231,6 @@ void cli_proc_forget(const char *rundir, const char *node)
 	(void)unlink(path);
 	path_of(path, rundir, node, "sock");
 	(void)unlink(path);
+	path_of(path, rundir, node, "engine.sock");
+	(void)unlink(path);
 }

@@ -51,6 +51,8 @@ void cli_rack_scan(struct cli_rack *rack)
 {
 	rack->node_count =
 		client_nodes_find(rack->config, rack->rundir, rack->node);
+	rack->engine_count =
+		client_engines_find(rack->config, rack->rundir, rack->engine);
 }
 
 int cli_rack_ask(const struct client_node *node, uint32_t timeout_ms,

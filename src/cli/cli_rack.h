@@ -18,6 +18,8 @@ struct cli_rack {
 	char rundir[RUNDIR_PATH_MAX];
 	struct client_node node[CLIENT_NODE_MAX];
 	unsigned node_count;
+	struct client_node engine[CLIENT_NODE_MAX];
+	unsigned engine_count;
 };
 
 /*
@@ -28,7 +30,7 @@ struct cli_rack {
 int cli_rack_open(struct cli_rack *rack, const char *file,
 		  bool make) MUST_CHECK;
 void cli_rack_close(struct cli_rack *rack);
-/* Looks for nodes again. */
+/* Looks for nodes and engines again. */
 void cli_rack_scan(struct cli_rack *rack);
 
 /* What /v1/status of a node answers. Free it with json_decref. */

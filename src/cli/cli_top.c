@@ -12,7 +12,7 @@
 /* How a counter is called, and where its sum goes. */
 static const struct field {
 	const char *suffix; /* after the last dot */
-	bool is_client;
+	bool is_client;	    /* or an engine */
 	bool is_switch;
 	size_t offset;
 } fields[] = {
@@ -32,7 +32,8 @@ static const struct field {
 	FIELD(read_bytes, true),     FIELD(write_bytes, true),
 	FIELD(rx_bytes, false),	     FIELD(tx_bytes, false),
 	FIELD(rx_frames, false),     FIELD(tx_frames, false),
-	FIELD(direct_ops, false),
+	FIELD(direct_ops, false),    FIELD(probes, true),
+	FIELD(publications, true),
 #undef FIELD
 };
 
@@ -54,7 +55,8 @@ static struct cli_top_process *find(struct cli_top_sample *s, uint64_t pid)
 static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 		      const struct counter_view *v)
 {
-	bool is_client = strncmp(v->name, "client.", 7) == 0;
+	bool is_engine = strncmp(v->name, "engine.", 7) == 0;
+	bool is_client = strncmp(v->name, "client.", 7) == 0 || is_engine;
 	bool is_switch = strncmp(v->name, "switch.", 7) == 0;
 	const char *suffix = strrchr(v->name, '.');
 	size_t i;
@@ -63,6 +65,8 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 	    (!is_client && !is_switch && strncmp(v->name, "nic.", 4) != 0))
 		return;
 	suffix++;
+	if (v->kind == COUNTER_GAUGE && is_engine)
+		p->sessions = v->value;
 	if (v->kind == COUNTER_HIST && is_client) {
 		hist_merge(&s->latency, v->hist);
 		return;
@@ -73,7 +77,8 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 		    fields[i].is_switch == is_switch &&
 		    strcmp(fields[i].suffix, suffix) == 0)
 			*value_of(p, &fields[i]) += v->value;
-	p->is_client |= is_client;
+	p->is_client |= is_client && !is_engine;
+	p->is_engine |= is_engine;
 	p->is_switch |= is_switch;
 }
 

@@ -6,8 +6,12 @@
 static const struct cli_entry benches[] = {
 	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
 	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
+	{"offload", bench_offload_cmd,
+	 "far records by an engine, verbs, messages, a file"},
 	{"switch", bench_switch_cmd,
 	 "the switch beside a bare forwarder, READs through it"},
+	{"kv", bench_kv_cmd,
+	 "the key-value table: fill, round trips, speed beside Redis"},
 	{NULL, NULL, NULL},
 };
 

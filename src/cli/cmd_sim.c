@@ -2,6 +2,7 @@
 /* `aquifer sim NAME`: the simulator's scenarios, by name. */
 #include "cli.h"
 #include "edm.h"
+#include "edm_net.h"
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
@@ -9,9 +10,13 @@
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
 
+static int verbs(int argc, char **argv)
+{
+	return sim_verbs_cmd(argc, argv, edm_net_choices);
+}
+
 static const struct cli_entry scenarios[] = {
-	{"verbs", sim_verbs_cmd,
-	 "the NIC over a faulty network, every byte checked"},
+	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
 	{"offload", scenario_offload_cmd,
 	 "asynchronous far memory while engines are killed"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer status`: the nodes of the rack, their pools and regions. */
+/* `aquifer status`: the nodes of the rack, their pools and regions, and the
+ * engines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,13 +23,14 @@ static uint64_t number(const json_t *object, const char *key)
 	return n < 0 ? 0 : (uint64_t)n;
 }
 
-/* What is known about one node; the answer's members are taken over. */
+/* What is known about one node or engine; the answer's members are taken
+ * over. */
 static json_t *describe_node(const struct cli_rack *rack,
 			     const struct client_node *node)
 {
-	static const char *const members[] = {"uptime_s", "pool",
-					      "regions",  "connections",
-					      "tenants",  "proto"};
+	static const char *const members[] = {
+		"uptime_s", "pool",  "regions",	 "connections",
+		"tenants",  "proto", "sessions", "counters"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
 	int err = cli_rack_ask(node, ASK_MS, &status);
@@ -83,8 +85,9 @@ static void add_regions(json_t *tree)
 static json_t *collect(const struct cli_rack *rack, bool *all_up)
 {
 	json_t *tree = json_object(), *rows = json_array();
+	json_t *engines = json_array();
 	json_int_t size = 0, used = 0;
-	unsigned i, up = 0;
+	unsigned i, up = 0, engines_up = 0;
 
 	for (i = 0; i < rack->node_count; i++) {
 		json_t *row = describe_node(rack, &rack->node[i]);
@@ -95,9 +98,16 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 		used += (json_int_t)number(pool, "used");
 		(void)json_array_append_new(rows, row);
 	}
+	for (i = 0; i < rack->engine_count; i++) {
+		json_t *row = describe_node(rack, &rack->engine[i]);
+
+		engines_up += json_object_get(row, "error") == NULL;
+		(void)json_array_append_new(engines, row);
+	}
 	cli_report_set(tree, "rack", "%s", rack->name);
 	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
 	(void)json_object_set_new(tree, "nodes", rows);
+	(void)json_object_set_new(tree, "engines", engines);
 	(void)json_object_set_new(tree, "pool",
 				  json_pack("{s:I, s:I, s:I}", "size", size,
 					    "used", used, "free", size - used));
@@ -105,7 +115,8 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 		add_regions(tree);
 	else
 		(void)json_object_set_new(tree, "regions", json_array());
-	*all_up = up > 0 && up == rack->node_count;
+	*all_up = up > 0 && up == rack->node_count &&
+		  engines_up == rack->engine_count;
 	return tree;
 }
 
@@ -135,6 +146,27 @@ static void print_nodes(const json_t *rows)
 		       cli_rack_size(number(pool, "size"), size),
 		       number(row, "regions"), number(row, "connections"),
 		       number(row, "uptime_s"), number(row, "pid"));
+	}
+}
+
+static void print_engines(const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(rows))
+		printf("\n%-16s %-6s %8s %12s %12s %9s %8s\n", "ENGINE",
+		       "STATE", "SESSIONS", "READS", "WRITES", "UPTIME", "PID");
+	json_array_foreach(rows, i, row)
+	{
+		const json_t *c = json_object_get(row, "counters");
+
+		printf("%-16s %-6s %8" PRIu64 " %12" PRIu64 " %12" PRIu64
+		       " %8" PRIu64 "s %8" PRIu64 "\n",
+		       text(row, "name"), text(row, "state"),
+		       number(row, "sessions"), number(c, "reads"),
+		       number(c, "writes"), number(row, "uptime_s"),
+		       number(row, "pid"));
 	}
 }
 
@@ -182,6 +214,7 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 			       rack.name);
 		else
 			print_nodes(json_object_get(tree, "nodes"));
+		print_engines(json_object_get(tree, "engines"));
 		print_regions(json_object_get(tree, "regions"));
 		json_decref(tree);
 	}

@@ -67,6 +67,18 @@ static json_t *switch_row(const struct cli_top_process *p, uint64_t ns)
 	return row;
 }
 
+static json_t *engine_row(const struct cli_top_process *p, uint64_t ns)
+{
+	json_t *row = client_row(p, ns);
+
+	(void)json_object_del(row, "atomics_per_s");
+	(void)json_object_set_new(row, "sessions",
+				  json_integer((json_int_t)p->sessions));
+	set_rate(row, "probes_per_s", p->probes, ns);
+	set_rate(row, "publications_per_s", p->publications, ns);
+	return row;
+}
+
 static json_t *node_row(const struct cli_rack *rack,
 			const struct client_node *node,
 			const struct cli_top_sample *d)
@@ -106,6 +118,7 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 	json_t *tree = json_object(), *nodes = json_array();
 	json_t *clients = json_array(), *total = json_object();
 	json_t *switches = json_array();
+	json_t *engines = json_array();
 	struct cli_top_process all = {0};
 	unsigned i;
 
@@ -119,6 +132,9 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 		if (p->is_switch)
 			(void)json_array_append_new(switches,
 						    switch_row(p, d->at_ns));
+		if (p->is_engine)
+			(void)json_array_append_new(engines,
+						    engine_row(p, d->at_ns));
 		if (!p->is_client)
 			continue;
 		(void)json_array_append_new(clients, client_row(p, d->at_ns));
@@ -144,6 +160,7 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 	(void)json_object_set_new(tree, "nodes", nodes);
 	(void)json_object_set_new(tree, "switches", switches);
 	(void)json_object_set_new(tree, "clients", clients);
+	(void)json_object_set_new(tree, "engines", engines);
 	return tree;
 }
 
@@ -196,6 +213,26 @@ static void print_switches(const json_t *switches)
 		       number(row, "program_frames_per_s"));
 }
 
+static void print_engines(const json_t *rows)
+{
+	char a[16], b[16];
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(rows))
+		printf("\n%8s %-10s %8s %10s %10s %8s %8s %10s %10s\n", "PID",
+		       "ENGINE", "SESSIONS", "READS/s", "WRITES/s", "READ/s",
+		       "WRITE/s", "PROBES/s", "TOLD/s");
+	json_array_foreach(rows, i, row) printf(
+		"%8" PRIu64 " %-10s %8" PRIu64 " %10" PRIu64 " %10" PRIu64
+		" %8s %8s %10" PRIu64 " %10" PRIu64 "\n",
+		number(row, "pid"), text(row, "name"), number(row, "sessions"),
+		number(row, "reads_per_s"), number(row, "writes_per_s"),
+		cli_rack_size(number(row, "read_bytes_per_s"), a),
+		cli_rack_size(number(row, "write_bytes_per_s"), b),
+		number(row, "probes_per_s"), number(row, "publications_per_s"));
+}
+
 static void print_tree(const json_t *tree)
 {
 	char a[16], b[16], c[16], d[16];
@@ -214,6 +251,7 @@ static void print_tree(const json_t *tree)
 		cli_rack_size(number(row, "rx_bytes_per_s"), c),
 		cli_rack_size(number(row, "tx_bytes_per_s"), d));
 	print_switches(json_object_get(tree, "switches"));
+	print_engines(json_object_get(tree, "engines"));
 	if (json_array_size(json_object_get(tree, "clients")))
 		printf("\n%8s %-16s %10s %10s %10s %8s %8s %8s\n", "PID",
 		       "CLIENT", "READS/s", "WRITES/s", "ATOMICS/s", "READ/s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer up`: the memory nodes of a rack on this machine. */
+/* `aquifer up`: the memory nodes and engines of a rack on this machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -37,7 +37,16 @@ struct plan {
 	const char *tls_key;
 };
 
+/* One engine; it has another socket and other options. */
+struct engine_plan {
+	const char *name;
+	const char *listen;
+	const char *batch;
+	const char *flush_us;
+};
+
 static const struct plan plan_default = {"m0", "1G", "", "", ""};
+static const struct engine_plan engine_default = {"e0", "", "", ""};
 
 static struct plan plan_at(const struct config *c, unsigned i)
 {
@@ -59,17 +68,47 @@ static void add_option(char *argv[ARG_MAX_COUNT], unsigned *count,
 	argv[(*count)++] = (char *)(uintptr_t)value;
 }
 
-static int start_node(const struct cli_rack *rack, const struct plan *plan,
-		      struct cli_proc *proc)
+static int own_program(char program[PATH_MAX])
 {
-	char *argv[ARG_MAX_COUNT] = {NULL};
-	char program[PATH_MAX];
-	unsigned count = 0;
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	ssize_t n = readlink("/proc/self/exe", program, PATH_MAX - 1);
 
 	if (n < 0)
 		return error_set(-errno, "/proc/self/exe cannot be read");
 	program[n] = '\0';
+	return 0;
+}
+
+static int start_engine(const struct cli_rack *rack, const void *what,
+			struct cli_proc *proc)
+{
+	const struct engine_plan *plan = what;
+	char *argv[ARG_MAX_COUNT] = {NULL};
+	char program[PATH_MAX];
+	unsigned count = 0;
+	int err = own_program(program);
+
+	if (err)
+		return err;
+	argv[count++] = program;
+	argv[count++] = (char *)(uintptr_t) "engine";
+	add_option(argv, &count, "--name", plan->name);
+	add_option(argv, &count, "--listen", plan->listen);
+	add_option(argv, &count, "--batch", plan->batch);
+	add_option(argv, &count, "--flush-us", plan->flush_us);
+	return cli_proc_start(rack->rundir, plan->name, argv, proc);
+}
+
+static int start_node(const struct cli_rack *rack, const void *what,
+		      struct cli_proc *proc)
+{
+	const struct plan *plan = what;
+	char *argv[ARG_MAX_COUNT] = {NULL};
+	char program[PATH_MAX];
+	unsigned count = 0;
+	int err = own_program(program);
+
+	if (err)
+		return err;
 	argv[count++] = program;
 	argv[count++] = (char *)(uintptr_t) "memory";
 	add_option(argv, &count, "--name", plan->name);
@@ -99,72 +138,80 @@ static void show_log(const struct cli_rack *rack, const char *name)
 	fprintf(stderr, "--- the end of %s\n%s", path, text);
 }
 
-static bool answers(const struct cli_rack *rack, const char *name)
+/* A node or an engine; `suffix` follows its name in its socket's. */
+struct role {
+	const char *name;
+	const char *suffix;
+	const void *plan;
+	int (*start)(const struct cli_rack *rack, const void *plan,
+		     struct cli_proc *proc);
+};
+
+static bool answers(const struct cli_rack *rack, const struct role *role)
 {
 	struct client_node node = {.ca_path = ""};
 	json_t *status;
 
-	snprintf(node.name, sizeof(node.name), "%s", name);
-	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s.sock",
-		 rack->rundir, name);
+	snprintf(node.name, sizeof(node.name), "%s", role->name);
+	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s%s",
+		 rack->rundir, role->name, role->suffix);
 	if (cli_rack_ask(&node, 1000, &status))
 		return false;
 	json_decref(status);
 	return true;
 }
 
-static int wait_ready(const struct cli_rack *rack, const char *name,
+static int wait_ready(const struct cli_rack *rack, const struct role *role,
 		      const struct cli_proc *proc)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 	unsigned i;
 
 	for (i = 0; i < READY_MS / LOOK_MS; i++) {
-		if (answers(rack, name))
+		if (answers(rack, role))
 			return 0;
 		if (waitpid(proc->pid, NULL, WNOHANG) == proc->pid)
 			return error_set(-EHOSTDOWN,
-					 "node %s ended while it was starting",
-					 name);
+					 "%s ended while it was starting",
+					 role->name);
 		(void)nanosleep(&pause, NULL);
 	}
-	return error_set(-ETIMEDOUT, "node %s did not answer within %d s", name,
-			 READY_MS / 1000);
+	return error_set(-ETIMEDOUT, "%s did not answer within %d s",
+			 role->name, READY_MS / 1000);
 }
 
-/* One node. `row` gets what is said about it. */
-static int bring_up(const struct cli_rack *rack, const struct plan *plan,
+/* One of them. `row` gets what is said about it. */
+static int bring_up(const struct cli_rack *rack, const struct role *role,
 		    json_t *row)
 {
 	struct cli_proc proc = {0};
-	int err = cli_proc_find(rack->rundir, plan->name, &proc);
+	int err = cli_proc_find(rack->rundir, role->name, &proc);
 
-	cli_report_set(row, "name", "%s", plan->name);
-	if (answers(rack, plan->name)) {
+	cli_report_set(row, "name", "%s", role->name);
+	if (answers(rack, role)) {
 		/* Perhaps not by us, but it is what was asked for. */
 		cli_report_set(row, "state", "already up");
 	} else if (err == 0) {
 		err = error_set(-EBUSY,
-				"node %s runs as pid %d, but does not answer; "
+				"%s runs as pid %d, but does not answer; "
 				"'aquifer down' ends it",
-				plan->name, (int)proc.pid);
+				role->name, (int)proc.pid);
 		goto failed;
 	} else {
 		if (err == -ESRCH)
-			cli_proc_forget(rack->rundir, plan->name);
-		err = start_node(rack, plan, &proc);
+			cli_proc_forget(rack->rundir, role->name);
+		err = role->start(rack, role->plan, &proc);
 		if (err)
 			goto failed;
-		err = wait_ready(rack, plan->name, &proc);
+		err = wait_ready(rack, role, &proc);
 		if (err) {
 			if (cli_proc_end(&proc) == 0 &&
 			    cli_proc_wait(&proc, 2000) >= 0)
-				cli_proc_forget(rack->rundir, plan->name);
+				cli_proc_forget(rack->rundir, role->name);
 			goto failed;
 		}
 		cli_report_set(row, "state", "up");
 	}
-	cli_report_set(row, "size", "%s", plan->size);
 	/* The last column, so that it is also readable in words. */
 	if (proc.pid)
 		(void)json_object_set_new(row, "pid", json_integer(proc.pid));
@@ -173,8 +220,57 @@ static int bring_up(const struct cli_rack *rack, const struct plan *plan,
 failed:
 	cli_report_set(row, "state", "failed");
 	cli_error("%s", error_last());
-	show_log(rack, plan->name);
+	show_log(rack, role->name);
 	return err;
+}
+
+static int bring_up_node(const struct cli_rack *rack, const struct plan *plan,
+			 json_t *rows)
+{
+	const struct role role = {plan->name, ".sock", plan, start_node};
+	json_t *row = json_object();
+	int err = bring_up(rack, &role, row);
+
+	if (!err)
+		cli_report_set(row, "size", "%s", plan->size);
+	(void)json_array_append_new(rows, row);
+	return err;
+}
+
+static int bring_up_engine(const struct cli_rack *rack,
+			   const struct engine_plan *plan, json_t *rows)
+{
+	const struct role role = {plan->name, ".engine.sock", plan,
+				  start_engine};
+	json_t *row = json_object();
+	int err = bring_up(rack, &role, row);
+
+	(void)json_array_append_new(rows, row);
+	return err;
+}
+
+/* Those of the file that run here; without any, one. */
+static int bring_up_engines(const struct cli_rack *rack, json_t *rows)
+{
+	const struct config *c = rack->config;
+	unsigned i, count = config_named_count(c, "engine");
+	int failed = 0;
+
+	if (count == 0)
+		return bring_up_engine(rack, &engine_default, rows) != 0;
+	for (i = 0; i < count; i++) {
+		struct engine_plan plan = {
+			.name = config_named_name(c, "engine", i),
+			.listen = config_named_text(c, "engine", i, "listen"),
+			.batch = config_named_text(c, "engine", i, "batch"),
+			.flush_us =
+				config_named_text(c, "engine", i, "flush_us"),
+		};
+
+		if (!config_named_text(c, "engine", i, "address")[0])
+			failed += bring_up_engine(rack, &plan, rows) != 0;
+	}
+	return failed;
 }
 
 /* Two at a time would start the same node twice. Held until the exit. */
@@ -197,12 +293,14 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 {
 	unsigned i, count = config_named_count(rack->config, "memory");
 	json_t *tree = json_object(), *rows = json_array();
+	json_t *engines = json_array();
 	int failed = 0, lock = take_lock(rack);
 
 	if (lock < 0) {
 		cli_error("%s", lock == -EBUSY
 					? "another 'aquifer up' is at work"
 					: strerror(-lock));
+		json_decref(engines);
 		json_decref(rows);
 		json_decref(tree);
 		return CLI_FAILED;
@@ -210,15 +308,15 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	for (i = 0; i < (count ? count : 1); i++) {
 		struct plan plan =
 			count ? plan_at(rack->config, i) : plan_default;
-		json_t *row = json_object();
 
-		failed += bring_up(rack, &plan, row) != 0;
-		(void)json_array_append_new(rows, row);
+		failed += bring_up_node(rack, &plan, rows) != 0;
 	}
+	failed += bring_up_engines(rack, engines);
 	close(lock);
 	cli_report_set(tree, "rack", "%s", rack->name);
 	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
 	(void)json_object_set_new(tree, "nodes", rows);
+	(void)json_object_set_new(tree, "engines", engines);
 	if (cli_report_print(tree, as_json) != 0)
 		return CLI_FAILED;
 	return failed ? CLI_FAILED : CLI_OK;

@@ -55,15 +55,34 @@ const struct cli_command cli_commands[] = {
 	 "  --tell       a control call, e.g. 'fault reload loss=0'\n"
 	 "  --json       say what was started, and at the end the counters,\n"
 	 "               as JSON objects\n"},
-	{"up", cmd_up, "start the rack's memory nodes on this machine",
+	{"engine", cmd_engine,
+	 "move data for applications' asynchronous requests",
+	 "[--name NAME] [--rack RACK] [--batch N] [--flush-us N]\n"
+	 "       [--probe-max-us N] [--memory SIZE] [--listen ADDRESS:PORT\n"
+	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "  --name      the engine's name (default e0)\n"
+	 "  --rack      the rack it belongs to (default: as configured)\n"
+	 "  --batch     completions that may be told together (default 32;\n"
+	 "              1: each at once)\n"
+	 "  --flush-us  the longest that a completion waits for others\n"
+	 "              (default 10)\n"
+	 "  --probe-max-us  between looks at an idle application (default "
+	 "1000)\n"
+	 "  --memory    limit for copies of applications' rings\n"
+	 "  --listen    serve HTTP here too, beside the unix socket\n"
+	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --json      say what was started as one JSON object\n"},
+	{"up", cmd_up,
+	 "start the rack's memory nodes and engine on this machine",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
-	 "m0, of 1 GiB.\n"
+	 "m0, of 1 GiB;\n"
+	 "without [engine NAME]: one engine, e0.\n"
 	 "Logs are in the runtime directory, which 'aquifer info' shows.\n"},
 	{"down", cmd_down, "end what 'up' started",
 	 "[RACK.INI] [--json]\n"
 	 "SIGTERM first, SIGKILL after 10 seconds.\n"},
-	{"status", cmd_status, "show nodes, pools and regions",
+	{"status", cmd_status, "show nodes, engines, pools and regions",
 	 "[RACK.INI] [--json]\n"
 	 "Exit code 1 when a node is down or there is none.\n"},
 	{"top", cmd_top, "watch nodes and clients live",
@@ -78,6 +97,27 @@ const struct cli_command cli_commands[] = {
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"
 	 "  --node    on this node, not on the one with the most free "
 	 "memory\n"},
+	{"kv", cmd_kv, "tables of keys and values in far memory",
+	 "create NAME CAPACITY [--entry BYTES] [--row N] [--extents SIZE]\n"
+	 "       [--rows-per-lock N] [--clients N] [--failure MS]\n"
+	 "       [--hash dependent|block|independent] [--node NAME]\n"
+	 "       [--host-locks] [--word-locks] [--json]\n"
+	 "       aquifer kv stat|drop NAME [--json]\n"
+	 "       aquifer kv check NAME [--repair] [--json]\n"
+	 "       aquifer kv get NAME KEY\n"
+	 "       aquifer kv put NAME KEY VALUE|- [--ttl MS]\n"
+	 "       aquifer kv del NAME KEY\n"
+	 "       aquifer kv scan NAME [--keys] [--json]\n"
+	 "       aquifer kv fill NAME [--count N] [--size BYTES] [--json]\n"
+	 "  --entry       bytes of an entry; key and value that fit into it\n"
+	 "                less 8 are read in one round trip (default 64)\n"
+	 "  --extents     memory for larger values (default 64M)\n"
+	 "  --failure     a client that is silent for so long is dead\n"
+	 "                (default 1000)\n"
+	 "  --host-locks  locks in host memory where the NIC has none left\n"
+	 "  --word-locks  as on NICs without masked atomics\n"
+	 "  --repair      first clean up after clients that are gone\n"
+	 "check exits with 1 when an invariant does not hold.\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

@@ -88,11 +88,14 @@ static void beat_once(struct aq_rack *rack, const struct client_caller *caller,
 
 static void wait_turn(struct aq_rack *rack)
 {
+	uint32_t ms = list_is_empty(&rack->keepers)
+			      ? rack->beat_ms
+			      : u32_min(rack->beat_ms, CLIENT_KEEP_MS);
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += rack->beat_ms / 1000;
-	ts.tv_nsec += (long)(rack->beat_ms % 1000) * 1000000;
+	ts.tv_sec += ms / 1000;
+	ts.tv_nsec += (long)(ms % 1000) * 1000000;
 	if (ts.tv_nsec >= 1000000000) {
 		ts.tv_nsec -= 1000000000;
 		ts.tv_sec++;
@@ -102,12 +105,36 @@ static void wait_turn(struct aq_rack *rack)
 		;
 }
 
+/* The lock is held, except while a tick runs. A keeper that is removed
+ * meanwhile is waited for by who removes it, and the walk begins anew without
+ * the rest: they have their turn soon. */
+static void tick_keepers(struct aq_rack *rack,
+			 const struct client_caller *caller)
+{
+	struct list *l, *next;
+
+	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
+	     l = next) {
+		struct client_keeper *k =
+			container_of(l, struct client_keeper, link);
+
+		rack->keeping = k;
+		pthread_mutex_unlock(&rack->lock);
+		k->tick(k, caller);
+		pthread_mutex_lock(&rack->lock);
+		next = l->next;
+		rack->keeping = NULL;
+		pthread_cond_broadcast(&rack->beat_wake);
+	}
+}
+
 static void *beat_main(void *arg)
 {
 	struct aq_rack *rack = arg;
 	struct client_caller caller = {.send = rack->transport->http,
 				       .send_ctx = rack->transport_ctx,
 				       .token = rack->token};
+	uint64_t beat_ns = 0, now_ns;
 	struct beat *beats;
 	unsigned i, count;
 
@@ -120,6 +147,11 @@ static void *beat_main(void *arg)
 		wait_turn(rack);
 		if (rack->is_closing)
 			break;
+		tick_keepers(rack, &caller);
+		now_ns = client_rack_now_ns(rack);
+		if (now_ns < beat_ns)
+			continue;
+		beat_ns = now_ns + rack->beat_ms * 900000ull;
 		beats = collect(rack, &count);
 		pthread_mutex_unlock(&rack->lock);
 		for (i = 0; i < count; i++)
@@ -170,6 +202,30 @@ void client_beat_remove(struct aq_rack *rack, struct client_bond *bond)
 	pthread_mutex_unlock(&rack->lock);
 }
 
+int client_keep_add(struct aq_rack *rack, struct client_keeper *k)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&rack->lock);
+	if (!rack->is_beating)
+		err = start(rack);
+	if (!err) {
+		list_append(&rack->keepers, &k->link);
+		pthread_cond_broadcast(&rack->beat_wake);
+	}
+	pthread_mutex_unlock(&rack->lock);
+	return err;
+}
+
+void client_keep_remove(struct aq_rack *rack, struct client_keeper *k)
+{
+	pthread_mutex_lock(&rack->lock);
+	while (rack->keeping == k)
+		pthread_cond_wait(&rack->beat_wake, &rack->lock);
+	list_remove(&k->link);
+	pthread_mutex_unlock(&rack->lock);
+}
+
 void client_beat_stop(struct aq_rack *rack)
 {
 	bool was_beating;
@@ -177,7 +233,7 @@ void client_beat_stop(struct aq_rack *rack)
 	pthread_mutex_lock(&rack->lock);
 	was_beating = rack->is_beating;
 	rack->is_closing = true;
-	pthread_cond_signal(&rack->beat_wake);
+	pthread_cond_broadcast(&rack->beat_wake);
 	pthread_mutex_unlock(&rack->lock);
 	if (was_beating)
 		pthread_join(rack->beat, NULL);

@@ -34,6 +34,13 @@ bool client_node_name_is_valid(const char *name);
 unsigned client_nodes_find(const struct config *config, const char *rundir,
 			   struct client_node nodes[CLIENT_NODE_MAX]);
 
+/* The same for engines: NAME.engine.sock, and the [engine NAME] sections. */
+unsigned client_engines_find(const struct config *config, const char *rundir,
+			     struct client_node engines[CLIENT_NODE_MAX]);
+/* The token for engines: AQUIFER_ENGINE_TOKEN, or the file `engine-token` in
+ * the runtime directory; "" when there is none. */
+void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX]);
+
 /* The token of this user in that rack: AQUIFER_TOKEN, or the file `name` in the
  * runtime directory. -ENOENT, -EACCES, -EINVAL, with words. */
 int client_token_read(const char *rundir, const char *name,

@@ -14,6 +14,7 @@
 
 #include "client.h"
 #include "hist.h"
+#include "keep.h"
 #include "list.h"
 #include "verbs_api.h"
 
@@ -109,6 +110,8 @@ struct aq_rack {
 	bool is_beating;
 	bool is_closing;
 	uint32_t beat_ms;
+	struct list keepers;	       /* by client_keeper.link */
+	struct client_keeper *keeping; /* whose tick runs */
 };
 
 struct aq_region {
@@ -262,7 +265,7 @@ void client_map_stat(const struct client_map *map, struct aq_region_stat *out);
 /* ---- piece.c: regions of one node --------------------------------------- */
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes,
+			const char *name, uint64_t size_bytes, bool on_device,
 			uint64_t deadline_ns,
 			struct client_piece *out) MUST_CHECK;
 int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,

@@ -40,10 +40,11 @@ static struct client_node *find_or_add(struct client_node *nodes,
 	return &nodes[i];
 }
 
-static void add_sockets(const char *rundir, struct client_node *nodes,
-			unsigned *count)
+static void add_sockets(const char *rundir, const char *suffix,
+			struct client_node *nodes, unsigned *count)
 {
 	DIR *dir = opendir(rundir);
+	size_t tail = strlen(suffix);
 	struct client_node *node;
 	struct dirent *d;
 
@@ -53,32 +54,32 @@ static void add_sockets(const char *rundir, struct client_node *nodes,
 		char name[CLIENT_NODE_NAME_MAX];
 		size_t len = strlen(d->d_name);
 
-		if (len < 6 || len - 5 >= sizeof(name) ||
-		    strcmp(d->d_name + len - 5, ".sock") != 0)
+		if (len <= tail || len - tail >= sizeof(name) ||
+		    strcmp(d->d_name + len - tail, suffix) != 0)
 			continue;
-		memcpy(name, d->d_name, len - 5);
-		name[len - 5] = '\0';
+		memcpy(name, d->d_name, len - tail);
+		name[len - tail] = '\0';
 		if (!client_node_name_is_valid(name))
 			continue;
 		node = find_or_add(nodes, count, name);
 		if (node &&
 		    (size_t)snprintf(node->address, sizeof(node->address),
-				     "unix:%s/%s.sock", rundir,
-				     name) >= sizeof(node->address))
+				     "unix:%s/%s%s", rundir, name,
+				     suffix) >= sizeof(node->address))
 			--*count;
 	}
 	closedir(dir);
 }
 
-static void add_configured(const struct config *config,
+static void add_configured(const struct config *config, const char *kind,
 			   struct client_node *nodes, unsigned *count)
 {
-	unsigned i, total = config ? config_named_count(config, "node") : 0;
+	unsigned i, total = config ? config_named_count(config, kind) : 0;
 
 	for (i = 0; i < total; i++) {
-		const char *name = config_named_name(config, "node", i);
+		const char *name = config_named_name(config, kind, i);
 		const char *address =
-			config_named_text(config, "node", i, "address");
+			config_named_text(config, kind, i, "address");
 		struct client_node *node;
 
 		if (!address[0])
@@ -93,7 +94,7 @@ static void add_configured(const struct config *config,
 				 : "",
 			 address);
 		snprintf(node->ca_path, sizeof(node->ca_path), "%s",
-			 config_named_text(config, "node", i, "ca"));
+			 config_named_text(config, kind, i, "ca"));
 	}
 }
 
@@ -109,9 +110,20 @@ unsigned client_nodes_find(const struct config *config, const char *rundir,
 {
 	unsigned count = 0;
 
-	add_sockets(rundir, nodes, &count);
-	add_configured(config, nodes, &count);
+	add_sockets(rundir, ".sock", nodes, &count);
+	add_configured(config, "node", nodes, &count);
 	qsort(nodes, count, sizeof(nodes[0]), by_name);
+	return count;
+}
+
+unsigned client_engines_find(const struct config *config, const char *rundir,
+			     struct client_node engines[CLIENT_NODE_MAX])
+{
+	unsigned count = 0;
+
+	add_sockets(rundir, ".engine.sock", engines, &count);
+	add_configured(config, "engine", engines, &count);
+	qsort(engines, count, sizeof(engines[0]), by_name);
 	return count;
 }
 
@@ -142,6 +154,22 @@ static int read_token_file(const char *path, char token[CLIENT_TOKEN_MAX])
 				 path);
 	memcpy(token, text, CLIENT_TOKEN_MAX);
 	return 0;
+}
+
+void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX])
+{
+	const char *given = secure_getenv("AQUIFER_ENGINE_TOKEN");
+	char path[CLIENT_ADDRESS_MAX + 64];
+
+	token[0] = '\0';
+	if (given && client_token_is_valid(given)) {
+		snprintf(token, CLIENT_TOKEN_MAX, "%s", given);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/engine-token", rundir);
+	/* Without one the engine says what it thinks of that. */
+	if (read_token_file(path, token))
+		token[0] = '\0';
 }
 
 int client_token_read(const char *rundir, const char *name,

@@ -97,8 +97,8 @@ static void give_up(struct job *j, struct window *w, bool all)
 
 		if (!lane)
 			continue;
-		if (!all &&
-		    !atomic_load_explicit(&lane->bond.is_lost, memory_order_relaxed))
+		if (!all && !atomic_load_explicit(&lane->bond.is_lost,
+						  memory_order_relaxed))
 			continue;
 		note_failure(j, w, lane, -EHOSTDOWN);
 		client_lane_close(lane);

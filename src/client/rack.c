@@ -164,6 +164,7 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 	rack->beat_ms = CLIENT_BEAT_MS;
 	list_init(&rack->threads);
 	list_init(&rack->bonds);
+	list_init(&rack->keepers);
 	atomic_init(&rack->deadline_ms, CLIENT_DEADLINE_MS);
 	atomic_init(&rack->node_count, 0);
 	err = make_fork_page(rack);

@@ -51,8 +51,10 @@ static int check_fabric(const struct edm_config *c)
 		return bad("channels", "must be in 1..32");
 	if (c->batch_bytes > c->chunk_bytes)
 		return bad("batch", "a batch must fit into one chunk");
-	if (!c->pim_iterations || !c->pim_iteration_ps)
-		return bad("pim", "iterations and their time must not be 0");
+	if (!c->pim_iterations || c->pim_iterations > 64)
+		return bad("pim-iterations", "must be in 1..64");
+	if (!c->pim_iteration_ps)
+		return bad("pim-ns", "must not be 0");
 	if (c->ip_load_ppm > 1000000)
 		return bad("ip-load", "must be in 0..1");
 	if (c->loss_ppm > 500000)
@@ -60,10 +62,39 @@ static int check_fabric(const struct edm_config *c)
 	if (c->cxl_credits < 8)
 		return bad("cxl-credits",
 			   "must be at least 8 flits, one packet");
+	if (c->read_retries > 200)
+		return bad("retries", "must be in 0..200");
 	if (c->fail_port >= c->nodes)
 		return bad("fail-port", "is not a node");
 	if (c->loss_ppm && !c->timer_ps)
-		return bad("loss", "needs --timer, or runs would not end");
+		return bad("loss", "needs --timer-ns, or runs would not end");
+	return 0;
+}
+
+/* What a rival does not have must not be asked of it and then ignored. */
+static int check_edm_only(const struct edm_config *c)
+{
+	const struct {
+		const char *option;
+		bool set;
+	} only[] = {
+		{"loss", c->loss_ppm != 0},
+		{"timer-ns", c->timer_ps != 0},
+		{"mirror", c->mirror},
+		{"fail-switch-ns", c->fail_switch_ps != 0},
+		{"fail-link-ns", c->fail_link_ps != 0},
+		{"fail-node-ns", c->fail_node_ps != 0},
+		{"ip-load", c->ip_load_ppm != 0},
+		{"age-cap-ns", c->age_cap_ps != 0},
+		{"batch", c->batch_bytes != 0},
+	};
+
+	for (size_t i = 0; c->proto != EDM_PROTO_EDM && i < ARRAY_LEN(only);
+	     i++)
+		if (only[i].set)
+			return bad(only[i].option, "only EDM has this");
+	if (c->mirror_skew_ps && !c->mirror)
+		return bad("mirror-skew-ns", "needs --mirror");
 	return 0;
 }
 
@@ -71,13 +102,15 @@ int edm_config_check(const struct edm_config *c)
 {
 	int rc = check_fabric(c);
 
+	if (!rc)
+		rc = check_edm_only(c);
 	if (rc)
 		return rc;
 	if (c->trace)
 		return 0;
 	if (!isfinite(c->load) || c->load <= 0 || c->load > 2)
 		return bad("load", "must be above 0 and at most 2");
-	if (c->fixed_bytes < 1 || c->fixed_bytes > 16u << 20)
+	if (c->fixed_bytes < 1 || c->fixed_bytes > EDM_MESSAGE_MAX)
 		return bad("size", "must be in 1 byte..16 MB");
 	if (c->write_ppm > 1000000 || c->rmw_ppm > 1000000 ||
 	    c->write_ppm + c->rmw_ppm > 1000000)

@@ -156,6 +156,8 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 		m->sent_bytes[0] += bytes;
 	/* Messages of a host take turns, as the accesses of its cores do. */
 	more = class != CLASS_REQUEST && m->sent_bytes[0] < m->bytes;
+	if (!more && class != CLASS_REQUEST)
+		edm_run_sent(r->run, msg);
 	if (!more || !r->run->c.cxl_fifo)
 		h->msgs[class].head = *msg_link(x, msg);
 	if (more && !r->run->c.cxl_fifo)

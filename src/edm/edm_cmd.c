@@ -41,6 +41,7 @@ static void help(void)
 	     "(1)\n"
 	     "  --jobs N           threads (all processors)\n"
 	     "  --out DIR          write SVG charts there\n"
+	     "  --pcap FILE        frames for the figure of that name\n"
 	     "  --json             print one JSON object\n"
 	     "  --quiet            no progress on stderr\n"
 	     "of every run:");
@@ -100,6 +101,10 @@ static int own_option(struct command *cmd, const char *name, const char *value)
 		return access(value, W_OK)
 			       ? wrong("--out: cannot write to '%s'", value)
 			       : GO;
+	}
+	if (!strcmp(name, "pcap")) {
+		cmd->o.pcap = value;
+		return GO;
 	}
 	if (!strcmp(name, "seeds")) {
 		rc = count_parse(name, value, 64, &n);

@@ -13,6 +13,7 @@ struct edm_figure_options {
 	uint64_t long_messages; /* of application runs; 0: by full */
 	uint32_t threads, seeds;
 	bool progress;
+	const char *pcap;      /* a capture, for the figure of frames */
 	const char *out;       /* directory for SVG files; NULL: none */
 	struct json_out *json; /* NULL: tables to stdout */
 };
@@ -32,7 +33,9 @@ int edm_figure_8a(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_8b(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_golden(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_ablation(const struct edm_figure_options *o) MUST_CHECK;
+int edm_figure_cross(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_scale(const struct edm_figure_options *o) MUST_CHECK;
+int edm_figure_frames(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_fault(const struct edm_figure_options *o) MUST_CHECK;
 
 /* What the figures share. */

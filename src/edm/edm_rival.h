@@ -73,6 +73,8 @@ static inline uint32_t edm_rival_request_bytes(const struct edm_msg *m)
 /* Sends a packet up its host's link, first come first served; its first byte is
  * at the egress queue at the time of an event of this kind. */
 void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind);
+/* The same with a new packet that has the request of a read. */
+void edm_rival_request(struct edm_rival *r, uint32_t msg, int kind);
 /* Takes it through the egress pipe; when its last byte is handed over, an event
  * of this kind; for a request, when its answer is made. Returns the wait in the
  * queue. */
@@ -80,6 +82,11 @@ uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind);
 
 /* Bytes of a message's data arrived; ends the message with the last. */
 void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes);
+
+/* The packet is with its receiver: returns its message and forgets it. */
+uint32_t edm_rival_take(struct edm_rival *r, uint32_t packet);
+/* The same for one with data, which is counted. */
+void edm_rival_take_data(struct edm_rival *r, uint32_t packet);
 
 /* The time from birth to submit that all rivals have: their sending stack. */
 uint64_t edm_rival_lead_ps(const struct edm_config *c);

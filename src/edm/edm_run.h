@@ -30,6 +30,7 @@ struct edm_msg {
 	bool live;
 	bool measured;
 	bool done;
+	bool sent;	 /* its last byte has left its sender */
 	uint8_t planes;	 /* EDM: switches that still work on it */
 	uint8_t attempt; /* EDM: of a read */
 	uint8_t channel; /* EDM */
@@ -38,7 +39,8 @@ struct edm_msg {
 	uint32_t batch; /* EDM: the next message under one notification */
 	uint32_t sent_bytes[EDM_PLANES];
 	uint32_t got_bytes[EDM_PLANES];
-	void *flow; /* rivals: state of their own */
+	void *flow;   /* rivals: state of their own */
+	uint64_t tag; /* whatever the owner of the run wants */
 };
 
 struct edm_tally {
@@ -111,7 +113,11 @@ struct edm_run {
 	uint64_t arrivals_max;	       /* no more than this many */
 	struct edm_unloaded *unloaded; /* shared by runs; may be NULL */
 	struct edm_result *result;
-	void (*on_done)(void *owner, uint32_t msg, uint64_t tag);
+	/* For an owner that submits messages itself; any of them NULL. sent
+	 * comes before done; lost in place of done. */
+	void (*on_sent)(void *owner, const struct edm_msg *m);
+	void (*on_done)(void *owner, const struct edm_msg *m);
+	void (*on_lost)(void *owner, const struct edm_msg *m);
 	void *owner;
 };
 
@@ -128,7 +134,10 @@ uint32_t edm_run_submit(struct edm_run *run, const struct edm_arrival *a);
 /* Runs everything up to and including time_ps. */
 void edm_run_until(struct edm_run *run, uint64_t time_ps);
 
-/* For protocols: the last byte was handed over; null: read given up. */
+/* For protocols: the last byte is on its sender's wire. Those that do not say
+ * so have sent a message when it is done. */
+void edm_run_sent(struct edm_run *run, uint32_t msg);
+/* The last byte was handed over; null: read given up. */
 void edm_run_done(struct edm_run *run, uint32_t msg, bool null);
 /* The slot may be used again; after done, and for messages that were lost. */
 void edm_run_forget(struct edm_run *run, uint32_t msg);

@@ -22,7 +22,7 @@ struct edm_cell {
 
 struct edm_table {
 	const char *name; /* the JSON member */
-	char title[160];
+	char title[240];
 	const char *head[EDM_TABLE_COLUMNS];
 	unsigned columns;
 	struct edm_cell *cell;

@@ -18,6 +18,7 @@ enum {
 	EDM_RMW_BYTES = 24,    /* compare-and-swap: three 64-bit words */
 	EDM_RMW_REPLY_BYTES = 8,
 	EDM_NODES_MAX = 1024,
+	EDM_MESSAGE_MAX = 16 << 20, /* bytes; with a batch around it, less */
 };
 
 /* How a block of memory data is told from a block of a frame. */

@@ -3,6 +3,8 @@
 #ifndef AQ_EDM_WORKLOAD_H
 #define AQ_EDM_WORKLOAD_H
 
+#include <stdio.h>
+
 #include "edm_config.h"
 
 struct edm_arrival {
@@ -30,7 +32,11 @@ uint64_t edm_workload_count(const struct edm_workload *w);
 double edm_workload_gap_ps(const struct edm_config *c);
 double edm_workload_payload_load(const struct edm_config *c);
 
-/* Reads a trace: id,src,dst,bytes,start_s[,R|W]. */
+/* Reads a trace: id,src,dst,bytes,start_s[,R|W]. An error has the name and the
+ * number of the line; -EINVAL, -E2BIG, -EIO, -ENOMEM. *out is the caller's to
+ * free. */
+int edm_trace_parse(FILE *f, const char *name, uint32_t nodes,
+		    struct edm_arrival **out, uint64_t *count) MUST_CHECK;
 int edm_trace_read(const char *path, uint32_t nodes, struct edm_arrival **out,
 		   uint64_t *count) MUST_CHECK;
 

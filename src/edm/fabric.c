@@ -137,6 +137,8 @@ static void on_data(struct fabric *f, uint32_t i)
 	edm_run_push(f->run,
 		     start + fabric_link_ps(p, k->src) + f->t.forward_ps,
 		     FABRIC_HEAD, 0, i, 0);
+	if (m->sent_bytes[k->plane] >= m->bytes)
+		edm_run_sent(f->run, k->msg);
 	if (m->op == EDM_WRITE && k->last)
 		fabric_host_freed(p, m->src, m->dst);
 }

@@ -9,35 +9,48 @@
 struct edm_fabric {
 	struct edm_run *run;
 	struct edm_result result;
-	uint64_t *tag; /* by message slot */
-	uint32_t tags;
-	edm_fabric_fn deliver;
-	void *owner;
+	struct edm_fabric_calls calls;
 };
 
-static void on_done(void *owner, uint32_t msg, uint64_t turn)
+static void on_sent(void *owner, const struct edm_msg *m)
 {
 	struct edm_fabric *f = owner;
 
-	f->deliver(f->owner, f->tag[msg], edm_queue_now(f->run->q));
+	f->calls.sent(f->calls.owner, m->tag);
 }
 
-int edm_fabric_create(const struct edm_config *c, edm_fabric_fn deliver,
-		      void *owner, struct edm_fabric **out)
+static void on_done(void *owner, const struct edm_msg *m)
+{
+	struct edm_fabric *f = owner;
+
+	f->calls.delivered(f->calls.owner, m->tag);
+}
+
+static void on_lost(void *owner, const struct edm_msg *m)
+{
+	struct edm_fabric *f = owner;
+
+	f->calls.lost(f->calls.owner, m->tag);
+}
+
+int edm_fabric_create(const struct edm_config *c,
+		      const struct edm_fabric_calls *calls,
+		      struct edm_fabric **out)
 {
 	struct edm_fabric *f = calloc(1, sizeof(*f));
 	int rc;
 
 	if (!f)
 		return -ENOMEM;
-	f->deliver = deliver;
-	f->owner = owner;
+	f->calls = *calls;
 	rc = edm_run_create(c, &f->result, &f->run);
 	if (rc) {
 		free(f);
 		return rc;
 	}
+	f->run->on_sent = on_sent;
 	f->run->on_done = on_done;
+	f->run->on_lost = on_lost;
 	f->run->owner = f;
 	*out = f;
 	return 0;
@@ -48,31 +61,21 @@ void edm_fabric_destroy(struct edm_fabric *f)
 	if (!f)
 		return;
 	edm_run_destroy(f->run);
-	free(f->tag);
 	free(f);
 }
 
-int edm_fabric_send(struct edm_fabric *f, uint64_t now_ps, uint16_t src,
+int edm_fabric_send(struct edm_fabric *f, uint64_t at_ps, uint16_t src,
 		    uint16_t dst, uint32_t bytes, uint64_t tag)
 {
 	struct edm_arrival a = {
-		.at_ps = now_ps, .bytes = bytes, .src = src, .dst = dst};
+		.at_ps = at_ps, .bytes = bytes, .src = src, .dst = dst};
 	uint32_t msg;
 
 	if (src >= f->run->c.nodes || dst >= f->run->c.nodes || src == dst ||
-	    !bytes)
+	    !bytes || bytes > EDM_MESSAGE_MAX)
 		return -EINVAL;
 	msg = edm_run_submit(f->run, &a);
-	if (msg >= f->tags) {
-		uint32_t tags = f->run->msg_size;
-		uint64_t *more = realloc(f->tag, tags * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		f->tag = more;
-		f->tags = tags;
-	}
-	f->tag[msg] = tag;
+	f->run->msg[msg].tag = tag;
 	return 0;
 }
 

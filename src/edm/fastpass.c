@@ -92,22 +92,11 @@ static void on_wake(void *owner, uint64_t at_ps, uint32_t token)
 static void fastpass_submit(void *proto, uint32_t msg)
 {
 	struct fastpass *f = proto;
-	struct edm_rival *r = &f->r;
-	const struct edm_msg *m = &r->run->msg[msg];
-	uint32_t i;
 
-	if (m->op == EDM_WRITE) {
+	if (f->r.run->msg[msg].op == EDM_WRITE)
 		demand_send(f, msg);
-		return;
-	}
-	i = edm_rival_packet(r);
-	r->packet[i].msg = msg;
-	r->packet[i].src = m->src;
-	r->packet[i].dst = m->dst;
-	r->packet[i].part = EDM_PART_REQUEST;
-	r->packet[i].wire_bytes =
-		edm_path_bytes(&r->path, edm_rival_request_bytes(m));
-	edm_rival_send(r, i, EV_REQUEST);
+	else
+		edm_rival_request(&f->r, msg, EV_REQUEST);
 }
 
 static void fastpass_event(void *proto, const struct edm_event *e)
@@ -120,8 +109,7 @@ static void fastpass_event(void *proto, const struct edm_event *e)
 		(void)edm_rival_forward(r, e->a, EV_REQUESTED);
 		return;
 	case EV_REQUESTED:
-		demand_send(f, r->packet[e->a].msg);
-		edm_rival_packet_put(r, e->a);
+		demand_send(f, edm_rival_take(r, e->a));
 		return;
 	case EV_DEMAND:
 		on_demand(f, e->a);
@@ -136,8 +124,7 @@ static void fastpass_event(void *proto, const struct edm_event *e)
 		(void)edm_rival_forward(r, e->a, EV_ARRIVED);
 		return;
 	case EV_ARRIVED:
-		edm_rival_got(r, r->packet[e->a].msg, r->packet[e->a].bytes);
-		edm_rival_packet_put(r, e->a);
+		edm_rival_take_data(r, e->a);
 		return;
 	default:
 		ASSERT(false);

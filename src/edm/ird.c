@@ -168,22 +168,11 @@ static void announce(struct ird *d, uint32_t msg)
 static void ird_submit(void *proto, uint32_t msg)
 {
 	struct ird *d = proto;
-	struct edm_rival *r = &d->r;
-	const struct edm_msg *m = &r->run->msg[msg];
-	uint32_t i;
 
-	if (m->op == EDM_WRITE) {
+	if (d->r.run->msg[msg].op == EDM_WRITE)
 		announce(d, msg);
-		return;
-	}
-	i = edm_rival_packet(r);
-	r->packet[i].msg = msg;
-	r->packet[i].src = m->src;
-	r->packet[i].dst = m->dst;
-	r->packet[i].part = EDM_PART_REQUEST;
-	r->packet[i].wire_bytes =
-		edm_path_bytes(&r->path, edm_rival_request_bytes(m));
-	edm_rival_send(r, i, EV_REQUEST);
+	else
+		edm_rival_request(&d->r, msg, EV_REQUEST);
 }
 
 static void ird_event(void *proto, const struct edm_event *e)
@@ -196,8 +185,7 @@ static void ird_event(void *proto, const struct edm_event *e)
 		(void)edm_rival_forward(r, e->a, EV_REQUESTED);
 		return;
 	case EV_REQUESTED:
-		announce(d, r->packet[e->a].msg);
-		edm_rival_packet_put(r, e->a);
+		announce(d, edm_rival_take(r, e->a));
 		return;
 	case EV_CREDIT:
 		receiver_credit(d, e->port);
@@ -215,8 +203,7 @@ static void ird_event(void *proto, const struct edm_event *e)
 		return;
 	case EV_ARRIVED:
 		d->receiver[e->port].ahead -= r->packet[e->a].bytes;
-		edm_rival_got(r, r->packet[e->a].msg, r->packet[e->a].bytes);
-		edm_rival_packet_put(r, e->a);
+		edm_rival_take_data(r, e->a);
 		receiver_wait(d, e->port);
 		return;
 	default:

@@ -90,7 +90,10 @@ double edm_student(uint32_t n)
 	static const double t[] = {0,	  0,	 12.706, 4.303, 3.182, 2.776,
 				   2.571, 2.447, 2.365,	 2.306, 2.262};
 
-	return n < ARRAY_LEN(t) ? t[n] : 1.96 + 2.4 / n;
+	double free = n - 1.0;
+
+	return n < ARRAY_LEN(t) ? t[n]
+				: 1.96 + 2.4 / free + 2.8 / (free * free);
 }
 
 static void progress_show(const struct work *w)

@@ -82,6 +82,20 @@ void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind)
 		     p->dst, packet, 0);
 }
 
+void edm_rival_request(struct edm_rival *r, uint32_t msg, int kind)
+{
+	const struct edm_msg *m = &r->run->msg[msg];
+	uint32_t i = edm_rival_packet(r);
+
+	r->packet[i].msg = msg;
+	r->packet[i].src = m->src;
+	r->packet[i].dst = m->dst;
+	r->packet[i].part = EDM_PART_REQUEST;
+	r->packet[i].wire_bytes =
+		edm_path_bytes(&r->path, edm_rival_request_bytes(m));
+	edm_rival_send(r, i, kind);
+}
+
 uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind)
 {
 	struct edm_packet *p = &r->packet[packet];
@@ -107,6 +121,21 @@ void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes)
 		return;
 	edm_run_done(r->run, msg, false);
 	edm_run_forget(r->run, msg);
+}
+
+uint32_t edm_rival_take(struct edm_rival *r, uint32_t packet)
+{
+	uint32_t msg = r->packet[packet].msg;
+
+	edm_rival_packet_put(r, packet);
+	return msg;
+}
+
+void edm_rival_take_data(struct edm_rival *r, uint32_t packet)
+{
+	uint32_t bytes = r->packet[packet].bytes;
+
+	edm_rival_got(r, edm_rival_take(r, packet), bytes);
 }
 
 uint64_t edm_rival_lead_ps(const struct edm_config *c)

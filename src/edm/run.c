@@ -156,6 +156,7 @@ static void account(struct edm_run *run, const struct edm_msg *m)
 	plain.md = EDM_MD_DATA;
 	plain.chunk_bytes = 256;
 	plain.asic = false;
+	plain.mem_ps = 0;
 	plain.latency = run->c.latency == EDM_LATENCY_HOPS ? EDM_LATENCY_HOPS
 							   : EDM_LATENCY_FULL;
 	common_ps = edm_timing_alone_ps(&plain, op, m->bytes);
@@ -172,6 +173,17 @@ static void account(struct edm_run *run, const struct edm_msg *m)
 	hist_record(&r->slowdown_common, (uint64_t)(common * THOUSAND));
 }
 
+void edm_run_sent(struct edm_run *run, uint32_t msg)
+{
+	struct edm_msg *m = &run->msg[msg];
+
+	if (m->sent)
+		return;
+	m->sent = true;
+	if (run->on_sent)
+		run->on_sent(run->owner, m);
+}
+
 void edm_run_done(struct edm_run *run, uint32_t msg, bool null)
 {
 	struct edm_msg *m = &run->msg[msg];
@@ -186,8 +198,9 @@ void edm_run_done(struct edm_run *run, uint32_t msg, bool null)
 		else
 			account(run, m);
 	}
+	edm_run_sent(run, msg);
 	if (run->on_done)
-		run->on_done(run->owner, msg, m->turn);
+		run->on_done(run->owner, m);
 }
 
 void edm_run_forget(struct edm_run *run, uint32_t msg)
@@ -195,6 +208,11 @@ void edm_run_forget(struct edm_run *run, uint32_t msg)
 	struct edm_msg *m = &run->msg[msg];
 
 	ASSERT(m->live);
+	if (!m->done) {
+		edm_run_sent(run, msg);
+		if (run->on_lost)
+			run->on_lost(run->owner, m);
+	}
 	m->live = false;
 	m->next[0] = run->msg_free;
 	run->msg_free = msg;
@@ -211,8 +229,9 @@ static void arrival_next(struct edm_run *run)
 
 static void arrival_take(struct edm_run *run)
 {
-	uint64_t count =
-		u64_min(run->c.messages, edm_workload_count(run->workload));
+	/* Of a trace everything counts. */
+	uint64_t count = run->c.trace ? edm_workload_count(run->workload)
+				      : run->c.messages;
 	uint64_t warm = run->c.trace ? 0 : count * run->c.warmup_ppm / 1000000;
 	uint64_t number = run->submitted;
 	uint32_t m;

@@ -18,7 +18,9 @@
 #include "sched_priv.h"
 
 enum {
-	ORDER_BITS = 40, /* of the key: they keep the order of arrival */
+	/* Of the key: they keep the order of arrival. The others hold 2^25 - 1
+	 * bytes, more than any message has. */
+	ORDER_BITS = 39,
 	MANTISSA_DROP = 34,
 };
 
@@ -48,6 +50,9 @@ static uint64_t lane_urgency(const struct edm_sched *s, uint32_t head)
 	}
 	return log_bits(least);
 }
+
+STATIC_ASSERT(EDM_MESSAGE_MAX < UINT64_C(1) << (64 - ORDER_BITS),
+	      "bytes left fit into the key");
 
 uint64_t sched_key(const struct edm_sched *s, uint32_t head)
 {

@@ -15,8 +15,9 @@
 enum {
 	FIELDS_MIN = 5,
 	FIELDS_MAX = 6,
-	BYTES_MAX = 16 << 20,
 	ROWS_FIRST = 1024,
+	ROWS_MAX = 100 * 1000 * 1000, /* 2.4 GB */
+	LINE_MAX_BYTES = 256,
 };
 
 static int number(const char *text, double max, double *out)
@@ -79,7 +80,7 @@ static const char *line_parse(char *line, uint32_t nodes, double last_s,
 		return "the destination is no node of this cluster";
 	if (src == dst)
 		return "source and destination are the same";
-	if (number(field[3], BYTES_MAX, &bytes) || bytes < 1 ||
+	if (number(field[3], EDM_MESSAGE_MAX, &bytes) || bytes < 1 ||
 	    bytes != (uint32_t)bytes)
 		return "the size is not in 1 byte..16 MB";
 	if (number(field[4], 1e5, at_s))
@@ -97,59 +98,91 @@ static const char *line_parse(char *line, uint32_t nodes, double last_s,
 	return NULL;
 }
 
-static int rows_read(FILE *f, const char *path, uint32_t nodes,
-		     struct edm_arrival **rows, uint64_t *count)
+/* One line without its end, or why there is none; NULL at the end of the file.
+ * Not fgets: a NUL would hide what follows it. */
+static const char *line_read(FILE *f, char line[LINE_MAX_BYTES], bool *more)
 {
-	char line[256];
-	uint64_t size = 0, number_of_line = 0;
-	double at_s = 0;
+	size_t n = 0;
+	int c = getc(f);
 
-	while (fgets(line, sizeof(line), f)) {
-		const char *why;
-
-		number_of_line++;
-		if (!strchr(line, '\n') && !feof(f))
-			return error_set(-EINVAL, "%s:%llu: line too long",
-					 path,
-					 (unsigned long long)number_of_line);
-		line[strcspn(line, "\r\n")] = 0;
-		if (!*line || *line == '#')
-			continue;
-		if (*count == size) {
-			struct edm_arrival *more;
-
-			size = size ? 2 * size : ROWS_FIRST;
-			more = realloc(*rows, size * sizeof(**rows));
-			if (!more)
-				return -ENOMEM;
-			*rows = more;
-		}
-		why = line_parse(line, nodes, at_s, &(*rows)[*count], &at_s);
-		if (why)
-			return error_set(-EINVAL, "%s:%llu: %s", path,
-					 (unsigned long long)number_of_line,
-					 why);
-		++*count;
+	*more = c != EOF;
+	for (; c != EOF && c != '\n'; c = getc(f)) {
+		if (!c)
+			return "a NUL in the line";
+		if (n == LINE_MAX_BYTES - 1)
+			return "line too long";
+		line[n++] = (char)c;
 	}
-	if (ferror(f))
-		return error_set(-EIO, "%s: cannot be read", path);
-	if (!*count)
-		return error_set(-EINVAL, "%s: no message in it", path);
+	if (n && line[n - 1] == '\r')
+		n--;
+	line[n] = 0;
+	return NULL;
+}
+
+static int rows_add(struct edm_arrival **rows, uint64_t count, uint64_t *size,
+		    const struct edm_arrival *a)
+{
+	struct edm_arrival *more;
+
+	if (count == *size) {
+		*size = *size ? 2 * *size : ROWS_FIRST;
+		more = realloc(*rows, *size * sizeof(**rows));
+		if (!more)
+			return -ENOMEM;
+		*rows = more;
+	}
+	(*rows)[count] = *a;
 	return 0;
 }
 
-int edm_trace_read(const char *path, uint32_t nodes, struct edm_arrival **out,
-		   uint64_t *count)
+static int rows_read(FILE *f, const char *name, uint32_t nodes,
+		     struct edm_arrival **rows, uint64_t *count)
+{
+	char line[LINE_MAX_BYTES];
+	uint64_t size = 0, number_of_line = 0;
+	struct edm_arrival a;
+	double at_s = 0;
+	bool more;
+	int rc = 0;
+
+	while (!rc) {
+		const char *why = line_read(f, line, &more);
+
+		if (!more)
+			break;
+		number_of_line++;
+		if (!why && (!*line || *line == '#'))
+			continue;
+		if (!why)
+			why = line_parse(line, nodes, at_s, &a, &at_s);
+		if (why)
+			return error_set(-EINVAL, "%s:%llu: %s", name,
+					 (unsigned long long)number_of_line,
+					 why);
+		rc = *count < ROWS_MAX
+			     ? rows_add(rows, *count, &size, &a)
+			     : error_set(-E2BIG,
+					 "%s:%llu: more than %d "
+					 "messages",
+					 name,
+					 (unsigned long long)number_of_line,
+					 ROWS_MAX);
+		++*count;
+	}
+	if (!rc && ferror(f))
+		return error_set(-EIO, "%s: cannot be read", name);
+	if (!rc && !*count)
+		return error_set(-EINVAL, "%s: no message in it", name);
+	return rc;
+}
+
+int edm_trace_parse(FILE *f, const char *name, uint32_t nodes,
+		    struct edm_arrival **out, uint64_t *count)
 {
 	struct edm_arrival *rows = NULL;
 	uint64_t n = 0;
-	FILE *f = fopen(path, "re");
-	int rc;
+	int rc = rows_read(f, name, nodes, &rows, &n);
 
-	if (!f)
-		return error_set(-errno, "%s: %s", path, strerror(errno));
-	rc = rows_read(f, path, nodes, &rows, &n);
-	fclose(f);
 	if (rc) {
 		free(rows);
 		return rc;
@@ -157,4 +190,17 @@ int edm_trace_read(const char *path, uint32_t nodes, struct edm_arrival **out,
 	*out = rows;
 	*count = n;
 	return 0;
+}
+
+int edm_trace_read(const char *path, uint32_t nodes, struct edm_arrival **out,
+		   uint64_t *count)
+{
+	FILE *f = fopen(path, "re");
+	int rc;
+
+	if (!f)
+		return error_set(-errno, "%s: %s", path, strerror(errno));
+	rc = edm_trace_parse(f, path, nodes, out, count);
+	(void)fclose(f); /* only read from */
+	return rc;
 }

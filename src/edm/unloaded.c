@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "edm_run.h"
 #include "edm_timing.h"
@@ -17,9 +18,20 @@ enum {
 	PROBES = 64,
 };
 
+/* All that the time of a lone message of a rival may depend on. No padding:
+ * keys are compared as bytes. */
+struct key {
+	uint32_t bytes, gbps, chunk_bytes, cxl_credits, mem_ps;
+	uint16_t op, proto;
+	uint16_t latency, framing;
+	uint32_t flags;
+};
+
+STATIC_ASSERT(sizeof(struct key) == 32, "no padding");
+
 struct slot {
-	uint64_t key; /* 0: empty */
-	uint64_t ps;
+	struct key key;
+	uint64_t ps; /* 0: empty */
 };
 
 struct edm_unloaded {
@@ -49,23 +61,37 @@ void edm_unloaded_destroy(struct edm_unloaded *u)
 	free(u);
 }
 
-static uint64_t key_of(const struct edm_config *c, enum edm_op op,
-		       uint32_t bytes)
+static struct key key_of(const struct edm_config *c, enum edm_op op,
+			 uint32_t bytes)
 {
-	uint64_t k = bytes;
-
-	k = k << 2 | (uint64_t)op;
-	k = k << 3 | (uint64_t)c->proto;
-	k = k << 2 | (uint64_t)c->latency;
-	k = k << 1 | (uint64_t)c->framing;
-	k = k << 10 | c->gbps;
-	k = k << 1 | c->published;
-	k = k << 1 | c->cxl_voq;
-	k = k << 1 | c->cxl_fifo;
-	return k << 1 | 1;
+	return (struct key){
+		.bytes = bytes,
+		.gbps = c->gbps,
+		.chunk_bytes = c->chunk_bytes,
+		.cxl_credits = c->cxl_credits,
+		.mem_ps = c->mem_ps,
+		.op = (uint16_t)op,
+		.proto = (uint16_t)c->proto,
+		.latency = (uint16_t)c->latency,
+		.framing = (uint16_t)c->framing,
+		.flags = (uint32_t)c->published | (uint32_t)c->cxl_voq << 1 |
+			 (uint32_t)c->cxl_fifo << 2 |
+			 (uint32_t)c->fastpass_free << 3 |
+			 (uint32_t)c->asic << 4,
+	};
 }
 
-static void lone_done(void *owner, uint32_t msg, uint64_t tag)
+static uint32_t hash_of(const struct key *k)
+{
+	const uint8_t *p = (const uint8_t *)k;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < sizeof(*k); i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return (uint32_t)(h >> 32 ^ h);
+}
+
+static void lone_done(void *owner, const struct edm_msg *m)
 {
 	*(bool *)owner = true;
 }
@@ -105,22 +131,24 @@ static int simulate(const struct edm_config *c, enum edm_op op, uint32_t bytes,
 static int found_or_made(struct edm_unloaded *u, const struct edm_config *c,
 			 enum edm_op op, uint32_t bytes, uint64_t *out)
 {
-	uint64_t key = key_of(c, op, bytes);
-	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
+	struct key key = key_of(c, op, bytes);
+	uint32_t at = hash_of(&key);
 
 	for (unsigned i = 0; i < PROBES; i++) {
 		struct slot *s = &u->slot[(at + i) % SLOTS];
 		int rc;
 
-		if (s->key == key) {
+		if (s->ps && !memcmp(&s->key, &key, sizeof(key))) {
 			*out = s->ps;
 			return 0;
 		}
-		if (s->key)
+		if (s->ps)
 			continue;
 		rc = simulate(c, op, bytes, &s->ps);
-		if (rc)
+		if (rc) {
+			s->ps = 0;
 			return rc;
+		}
 		s->key = key;
 		*out = s->ps;
 		return 0;

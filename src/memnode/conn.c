@@ -29,6 +29,7 @@ const char *conn_end_name(enum mem_end why)
 		[MEM_END_CLOSED] = "closed", [MEM_END_SILENT] = "silent",
 		[MEM_END_GONE] = "gone",     [MEM_END_BROKEN] = "broken",
 		[MEM_END_TENANT] = "tenant", [MEM_END_STOP] = "stop",
+		[MEM_END_FENCED] = "fenced",
 	};
 
 	return names[why];
@@ -244,6 +245,7 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
 		 c->tenant->name, *c->client ? c->client : "no name",
 		 conn_end_name(why));
+	session_note_end(node, c);
 	while (!list_is_empty(&c->grants))
 		grant_destroy(
 			node, c,

@@ -113,10 +113,17 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
 	struct mem_node *node = ctx;
 	struct conn_answer answer;
+	struct mem_session *session = NULL;
 	struct conn_peer peer;
 	struct mem_conn *c;
+	const char *id_text = NULL;
+	json_t *tree;
 	int err = parse_peer(call->body, &peer);
 
+	if (!err)
+		err = ctl_field_string(call->body, "session", false, &id_text);
+	if (!err && id_text)
+		err = session_take(node, call->caller, id_text, &session);
 	if (!err)
 		err = conn_create(node, call->caller, &peer, &answer, &c);
 	if (err) {
@@ -125,14 +132,21 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	}
 	conn_id_format(c, id);
 	format_gid(&answer.gid, gid);
-	ctl_reply_json(
-		call->reply, 200,
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o}",
-			  "proto", CTL_PROTO, "connection", id, "gid", gid,
-			  "qpn", (json_int_t)c->qp->qp_num, "psn",
-			  (json_int_t)answer.psn, "mtu", 128 << answer.mtu,
-			  "rd_atomic", (int)answer.rd_atomic, "heartbeat_ms",
-			  MEM_HEARTBEAT_MS, "caps", caps_json(node)));
+	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o}",
+			 "proto", CTL_PROTO, "connection", id, "gid", gid,
+			 "qpn", (json_int_t)c->qp->qp_num, "psn",
+			 (json_int_t)answer.psn, "mtu", 128 << answer.mtu,
+			 "rd_atomic", (int)answer.rd_atomic, "heartbeat_ms",
+			 MEM_HEARTBEAT_MS, "caps", caps_json(node));
+	if (session) {
+		if (session->has_final)
+			(void)json_object_set_new(
+				tree, "final_psn",
+				json_integer(session->final_psn));
+		session->conn = c;
+		c->session = session;
+	}
+	ctl_reply_json(call->reply, 200, tree);
 }
 
 void handle_conn_list(void *ctx, struct ctl_call *call)

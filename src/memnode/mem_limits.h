@@ -15,6 +15,8 @@ enum {
 	MEM_CONN_MAX = 8192, /* the NIC has 16384 queue pairs */
 	MEM_CONN_PER_TENANT = 1024,
 	MEM_GRANT_PER_CONN = 1024,
+	MEM_SESSION_MAX = 8192,
+	MEM_SESSION_CHARS = 32,
 
 	MEM_REGION_ID_MAX = 65535,
 	MEM_OFFSET_BITS = 48,
@@ -23,6 +25,7 @@ enum {
 	MEM_HEARTBEAT_MISSES = 5,
 	MEM_TICK_MS = 250, /* between looks for dead clients */
 	MEM_BIND_MS = 1000,
+	MEM_SESSION_KEEP_S = 600, /* after its last connection */
 
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
 	MEM_DRAIN_MS = 5000,

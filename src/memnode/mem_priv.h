@@ -41,7 +41,8 @@ struct mem_region {
 	uint64_t size_bytes;
 	uint64_t charged_bytes; /* whole pages */
 	bool busy;
-	bool from_aqdv; /* else from mmap: the NIC is somebody else's */
+	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
+	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
 	void *addr;
 	struct ibv_mr *mr;
 };
@@ -58,13 +59,30 @@ enum mem_end {
 	MEM_END_SILENT, /* no heartbeat */
 	MEM_END_GONE,	/* the process at the other end ended */
 	MEM_END_BROKEN, /* the queue pair is in the error state */
+	MEM_END_FENCED, /* a successor of its session came */
 	MEM_END_TENANT, /* its tenant was removed */
 	MEM_END_STOP,	/* the node stops */
 	MEM_END_COUNT,
 };
 
+/*
+ * What outlives a connection: the name under which the next one continues, and
+ * how far the last one got. A client gives the name; its connections follow
+ * each other, never beside each other.
+ */
+struct mem_session {
+	struct list node; /* of the node's sessions */
+	struct mem_tenant *tenant;
+	char id[MEM_SESSION_CHARS + 1];
+	struct mem_conn *conn; /* NULL: none now */
+	bool has_final;
+	uint32_t final_psn; /* that the last connection expected next */
+	uint64_t ended_ns;
+};
+
 struct mem_conn {
 	struct mem_tenant *tenant;
+	struct mem_session *session; /* or NULL */
 	char client[MEM_CLIENT_NAME_MAX + 1];
 	uint64_t nonce;
 	uint32_t slot;
@@ -113,6 +131,8 @@ struct mem_node {
 	unsigned region_count;
 	unsigned conn_count;
 	unsigned grant_count;
+	struct list sessions;
+	unsigned session_count;
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -142,7 +162,7 @@ struct mem_region *region_find(const struct mem_node *node,
 			       const char *name);
 /* These let the lock go for a while. */
 int region_create(struct mem_node *node, struct mem_tenant *tenant,
-		  const char *name, uint64_t size_bytes,
+		  const char *name, uint64_t size_bytes, bool on_device,
 		  struct mem_region **out) MUST_CHECK;
 int region_resize(struct mem_node *node, struct mem_region *region,
 		  uint64_t size_bytes) MUST_CHECK;
@@ -182,6 +202,18 @@ enum {
 };
 void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
+
+/* ---- session.c ---------------------------------------------------------- */
+
+/* Makes it if need be. Its connection, if there is one, has ended on return,
+ * and nothing of it takes effect any more. -EINVAL, -EAGAIN. */
+int session_take(struct mem_node *node, struct mem_tenant *tenant,
+		 const char *id, struct mem_session **out) MUST_CHECK;
+/* The connection of a session ends: remembers how far it got. */
+void session_note_end(struct mem_node *node, struct mem_conn *conn);
+/* Forgets sessions without connection: those that are over long, or all of a
+ * tenant (not NULL). */
+void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 
 int grant_create(struct mem_node *node, struct mem_conn *conn,
 		 struct mem_region *region, int access, uint64_t offset,

@@ -105,6 +105,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!node)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
+	list_init(&node->sessions);
 	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
@@ -288,5 +289,6 @@ void mem_node_tick(struct mem_node *node)
 		else if (is_broken(c->qp))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
+	session_expire(node, NULL);
 	pthread_mutex_unlock(&node->lock);
 }

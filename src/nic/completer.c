@@ -255,7 +255,7 @@ HOT void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return;
 	}
 	/* A mark on a request came back as BECN, one on an answer is fresh. */
-	if (UNLIKELY(qp->cc.on) &&
+	if (UNLIKELY(qp->lossy) &&
 	    (pkt->becn || (pkt->tos & WIRE_ECN_MASK) == WIRE_CE)) {
 		count(qp->nic, NIC_C_marks_received);
 		if (congestion_marked(&qp->cc, req->next_psn))

@@ -163,44 +163,59 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr)
 
 /* ---- frames ------------------------------------------------------------- */
 
-HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
+static inline void tx_end(struct nic *nic, struct env_path *path, size_t len)
 {
-	struct nic *nic = qp->nic;
-	const struct wire_stamp *stamp = stamp_for(qp);
-	size_t len;
-
-	if (LIKELY(stamp != NULL)) {
-		len = wire_stamp_build(stamp, &qp->out, frame);
-	} else {
-		len = wire_build(&qp->out, frame);
-		stamp_learn_tx(qp);
-	}
 	count(nic, NIC_C_tx_frames);
 	nic->counters[NIC_C_tx_bytes] += len;
 	nic->env->ops->tx_end(nic->env, path, len);
 }
 
-HOT bool nic_send(struct nic_qp *qp)
+HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 {
-	struct nic *nic = qp->nic;
-	struct env *env = nic->env;
-	const struct wire_stamp *stamp = stamp_for(qp);
-	uint8_t *frame;
+	const struct wire_pkt *out = &qp->out;
+	const struct wire_stamp *stamp =
+		stamp_for(&qp->nic->stamps, qp->flow, out->opcode,
+			  out->solicited, out->payload_len);
+	size_t len;
 
-	if (UNLIKELY(!stamp || !env->ops->tx_begin_exact)) {
-		frame = env->ops->tx_begin(
-			env, qp->path, wire_frame_bound(qp->out.payload_len));
-		if (frame)
-			nic_tx(qp, qp->path, frame);
-		return frame != NULL;
+	if (LIKELY(stamp != NULL)) {
+		struct wire_vary v = wire_vary_of(out);
+
+		len = wire_stamp_build(stamp, &v, frame);
+	} else {
+		len = wire_build(out, frame);
+		stamp_learn_tx(qp);
 	}
-	frame = env->ops->tx_begin_exact(env, qp->path, stamp->frame_len);
+	tx_end(qp->nic, path, len);
+}
+
+bool nic_send(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame = env->ops->tx_begin(
+		env, qp->path, wire_frame_bound(qp->out.payload_len));
+
 	if (UNLIKELY(!frame))
 		return false;
-	(void)wire_stamp_build(stamp, &qp->out, frame);
-	count(nic, NIC_C_tx_frames);
-	nic->counters[NIC_C_tx_bytes] += stamp->frame_len;
-	env->ops->tx_end(env, qp->path, stamp->frame_len);
+	nic_tx(qp, qp->path, frame);
+	return true;
+}
+
+HOT bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+			  const struct wire_vary *v)
+{
+	struct env *env = qp->nic->env;
+	uint8_t *frame;
+
+	if (LIKELY(env->ops->tx_begin_exact != NULL))
+		frame = env->ops->tx_begin_exact(env, qp->path,
+						 stamp->frame_len);
+	else
+		frame = env->ops->tx_begin(
+			env, qp->path, wire_frame_bound(stamp->payload_len));
+	if (UNLIKELY(!frame))
+		return false;
+	tx_end(qp->nic, qp->path, wire_stamp_build(stamp, v, frame));
 	return true;
 }
 
@@ -259,8 +274,9 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	return NIC_COUNTER_COUNT;
 }
 
+/* A packet; the one of `stamp`, if that is not NULL. */
 static void input(struct nic *nic, const struct wire_pkt *pkt,
-		  const uint8_t *frame)
+		  const uint8_t *frame, struct rx_stamp *stamp)
 {
 	struct nic_qp *qp;
 	enum nic_counter drop;
@@ -276,17 +292,38 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
-	if (qp->type == IBV_QPT_UD) {
+	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
 			return;
 		}
 		ud_input(qp, pkt, frame);
-	} else if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE) {
-		completer_input(qp, pkt);
-	} else {
-		responder_input(qp, pkt);
+		return;
 	}
+	if (stamp)
+		stamp->flow = qp->flow;
+	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
+		completer_input(qp, pkt);
+	else
+		responder_input(qp, pkt);
+}
+
+/* The same, for what comes most: queue pairs of one flow have one answer to
+ * what the filter asks about the packet. */
+static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
+				 const uint8_t *frame)
+{
+	struct nic_qp *qp = qp_find(nic, stamp->pkt.dest_qpn);
+
+	if (UNLIKELY(!qp || qp->flow != stamp->flow || !qp->flow ||
+		     qp->state != IBV_QPS_RTS || nic->guard.blocked_until_ns)) {
+		input(nic, &stamp->pkt, frame, stamp);
+		return;
+	}
+	if (stamp->is_response)
+		completer_input(qp, &stamp->pkt);
+	else
+		responder_input(qp, &stamp->pkt);
 }
 
 /* Test-only damage: takes a frame with a wrong checksum for a right one. */
@@ -310,7 +347,7 @@ static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
 	if (err)
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 }
 
 static void input_unknown(struct nic *nic, const uint8_t *frame,
@@ -321,7 +358,7 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 
 	if (LIKELY(!err)) {
 		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
-		input(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
 		input_anyway(nic, frame, len_bytes);
 	} else {
@@ -331,13 +368,12 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 
 HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 {
-	const struct wire_pkt *pkt =
-		stamp_parse(&nic->stamps, frame, len_bytes);
+	struct rx_stamp *stamp = stamp_parse(&nic->stamps, frame, len_bytes);
 
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;
-	if (LIKELY(pkt != NULL))
-		input(nic, pkt, frame);
+	if (LIKELY(stamp != NULL))
+		input_stamped(nic, stamp, frame);
 	else
 		input_unknown(nic, frame, len_bytes);
 }
@@ -355,7 +391,7 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	if (UNLIKELY(err))
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 	return true;
 }
 
@@ -374,22 +410,34 @@ static bool give_turn(struct nic_qp *qp)
 	return requester_run(qp);
 }
 
+/*
+ * Everybody ready gets a turn. Who finds its path full without having sent
+ * anything comes before those that did, next time: else the first in the list
+ * would take whatever room there is, each time.
+ */
 HOT bool nic_flush(struct nic *nic)
 {
-	struct list turn;
+	struct list turn, waiting;
 	bool stalled = false;
 
+	list_init(&waiting);
 	list_take(&nic->ready, &turn);
 	while (!list_is_empty(&turn)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
 
+		uint64_t sent = nic->counters[NIC_C_tx_frames];
+
 		list_remove(&qp->ready);
-		if (!give_turn(qp)) {
-			qp_make_ready(qp);
+		if (UNLIKELY(!give_turn(qp))) {
 			stalled = true;
+			if (nic->counters[NIC_C_tx_frames] != sent)
+				qp_make_ready(qp);
+			else if (list_is_empty(&qp->ready))
+				list_append(&waiting, &qp->ready);
 		}
 	}
+	list_prepend_all(&nic->ready, &waiting);
 	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }
@@ -419,7 +467,7 @@ void nic_path_down(struct nic *nic, struct env_path *path)
 
 		/* With a timer, retries run out by themselves, which leaves
 		 * programs that both end at the same time in peace. */
-		if (!qp || qp->path != path || qp->attr.timeout)
+		if (!qp || qp->path != path || qp->timeout)
 			continue;
 		/* Without one, who waits for an answer would wait for ever; who
 		 * waits for nothing learns it with the next request. */

@@ -334,31 +334,33 @@ struct resp_res {
 };
 
 struct responder {
+	/* What every request touches; within one cache line. */
 	uint32_t epsn;
 	uint32_t msn;
-	bool nak_sent;	    /* no second NAK until the expected packet comes */
-	bool rnr_sent;	    /* no NAK at all until then */
-	uint8_t nak_due;    /* syndrome for the expected packet; 0: none */
-	uint32_t ahead_psn; /* the last packet that came too early ... */
-	uint32_t ahead_count; /* ... and how many did since the NAK */
+	bool nak_sent;	 /* no second NAK until the expected packet comes */
+	bool rnr_sent;	 /* no NAK at all until then */
+	uint8_t nak_due; /* syndrome for the expected packet; 0: none */
 	bool ack_due;
-	bool marked;	  /* congestion: the next answer says so (BECN) */
-	uint32_t ack_psn; /* the newest request that asked for it */
-	/* The message in progress. */
-	uint8_t kind; /* enum wire_kind; 0: none */
-	uint32_t rkey;
-	uint64_t va;
-	uint32_t dma_len;
-	uint32_t offset; /* bytes placed so far */
+	bool marked;  /* congestion: the next answer says so (BECN) */
+	uint8_t kind; /* of the message in progress, enum wire_kind; 0: none */
+	uint32_t offset; /* bytes of it placed so far */
 	/* Ring of responder resources: res_next is the next to reuse. */
 	struct resp_res *res;
 	uint32_t res_count;
 	uint32_t res_next;
 	uint32_t res_pending; /* how many are pending */
 	uint32_t res_scan;    /* none before it (in age) is pending */
+	uint32_t ack_psn;     /* the newest request that asked for it */
+	/* The message in progress. */
+	uint32_t rkey;
+	uint64_t va;
+	uint32_t dma_len;
+	uint32_t ahead_psn;   /* the last packet that came too early ... */
+	uint32_t ahead_count; /* ... and how many did since the NAK */
 };
 
 struct requester {
+	struct timer timer;
 	uint32_t next_psn; /* of the next new request */
 	uint32_t una_psn;  /* oldest not acknowledged */
 	uint32_t send_pkt; /* packets of slot `send` already sent */
@@ -370,47 +372,65 @@ struct requester {
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */
 	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
-	struct timer timer;
 	uint32_t ahead_psn;  /* the last response that came too early */
 	uint64_t restart_ns; /* when restarted was set; only where cc is on */
 	uint64_t rto_ns;     /* when rto_timer is due */
 	struct timer rto_timer; /* resends without using up a retry */
 };
 
+/*
+ * Ordered by use: a thousand queue pairs fit the second cache only if each
+ * needs few of its lines. A READ touches the first three, that of the send
+ * queue, a slot and a WQE; its answer at the peer the first two and that of the
+ * responder.
+ */
 struct nic_qp {
-	/* What the data path touches first. */
 	uint32_t qpn;
 	uint32_t dest_qpn;
 	enum ibv_qp_state state;
 	enum ibv_qp_type type;
 	uint32_t mtu;
-	uint32_t pkey;
 	uint32_t flow; /* see flow_number; 0: none, as of datagrams */
 	struct nic *nic;
 	struct nic_pd *pd;
 	struct env_path *path;
+	uint32_t access; /* what peers may do: IBV_ACCESS_REMOTE_* */
+	/* As in attr. */
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t max_rd_atomic;
+	bool lossy; /* the path is: cc is on */
 	bool peer_gone;
 	bool sq_sig_all;
 	bool sqd_notify;
 	bool last_wqe_told;
-	struct list ready; /* on nic->ready while there is something to send */
+
+	CACHE_ALIGNED struct list ready; /* on nic->ready while there is
+					  * something to send */
+	struct nic_cq *send_cq;
+	void *owner;
 	struct requester req;
+	CACHE_ALIGNED struct sendq sq;
+	CACHE_ALIGNED struct responder rsp;
 	struct congestion cc; /* the requester's */
-	struct responder rsp;
-	struct sendq sq;
 	struct recvq rq;
 	struct nic_srq *srq;
-	struct nic_cq *send_cq;
 	struct nic_cq *recv_cq;
-	void *owner;
 	uint32_t qkey;
-	uint32_t access;	 /* what peers may do: IBV_ACCESS_REMOTE_* */
 	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
 	struct recv_op recv; /* large, and only receives use it */
 };
+STATIC_ASSERT(offsetof(struct nic_qp, last_wqe_told) < CACHE_LINE,
+	      "the first line");
+STATIC_ASSERT(offsetof(struct nic_qp, req.ahead_psn) <= 3 * CACHE_LINE,
+	      "the first three lines");
+STATIC_ASSERT(sizeof(struct sendq) == CACHE_LINE, "the line of a send queue");
+STATIC_ASSERT(offsetof(struct responder, ack_psn) <= CACHE_LINE,
+	      "the line of a responder");
 
 struct nic_ah {
 	struct nic *nic;
@@ -422,9 +442,6 @@ struct nic_ah {
 	uint8_t ttl;
 };
 
-struct nic_qp *qp_find(struct nic *nic, uint32_t qpn);
-/* Something is to be sent: the QP gets its turn in nic_flush. */
-void qp_make_ready(struct nic_qp *qp);
 /* To the error state: flushes both queues. */
 void qp_fail(struct nic_qp *qp);
 void qp_event(struct nic_qp *qp, enum ibv_event_type type);
@@ -449,7 +466,7 @@ void ah_put(struct nic_ah *ah);
 /* The packets of a READ that end one of the pieces it is asked for in. */
 static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 {
-	return qp->cc.on && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
+	return qp->lossy && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
 }
 
 /* ---- requester.c, completer.c, responder.c, ud.c, direct.c -------------- */
@@ -472,6 +489,12 @@ bool requester_has_work(const struct nic_qp *qp);
 void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
+/* Answers a request that cannot be served with this syndrome, and what follows
+ * from it. */
+void responder_fail(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+/* answer.c. False: the path is full. The second sends the NAK that is due. */
+bool answer_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+bool answer_due_nak(struct nic_qp *qp);
 /* Sends responses and acknowledgements. False: the path was full. */
 bool responder_run(struct nic_qp *qp);
 bool responder_has_work(const struct nic_qp *qp);
@@ -528,6 +551,10 @@ struct tx_stamp {
 
 struct rx_stamp {
 	struct wire_stamp stamp;
+	/* A queue pair of this flow was found to be one that these packets can
+	 * be for; 0: none yet. */
+	uint32_t flow;
+	bool is_response;
 	struct wire_pkt pkt; /* the last that was parsed with it */
 	uint64_t wanted;     /* what came last and had none */
 	uint64_t refused;    /* parsed, but built in another way than ours */
@@ -559,14 +586,40 @@ struct stamps {
 
 /* Queue pairs with equal numbers send under the same headers; 0 has none. */
 uint32_t flow_number(struct stamps *st, const struct wire_pkt *out);
-/* The stamp for qp->out, or NULL. */
-const struct wire_stamp *stamp_for(struct nic_qp *qp);
 /* qp->out was built without: the next one like it may get a stamp. */
 void stamp_learn_tx(struct nic_qp *qp);
 /* What wire_parse would make of the frame, or NULL: let wire_parse say. Valid
  * until the next call. */
-const struct wire_pkt *stamp_parse(struct stamps *st, const uint8_t *frame,
-				   size_t len_bytes);
+struct rx_stamp *stamp_parse(struct stamps *st, const uint8_t *frame,
+			     size_t len_bytes);
+
+/* Where stamps for this opcode and length are. */
+static inline uint32_t stamp_place(uint32_t opcode, size_t len_bytes)
+{
+	return (opcode + (uint32_t)(len_bytes >> 4)) % STAMP_COUNT;
+}
+
+STATIC_ASSERT(WIRE_MTU_MAX < 1 << 16, "a length fits its place in the key");
+
+static inline uint64_t stamp_key(uint32_t flow, uint8_t opcode, bool solicited,
+				 uint32_t payload_len)
+{
+	return (uint64_t)flow << 32 | (uint32_t)opcode << 24 |
+	       (uint32_t)solicited << 16 | payload_len;
+}
+
+/* The stamp for packets that are sent, or NULL. */
+static inline const struct wire_stamp *stamp_for(const struct stamps *st,
+						 uint32_t flow, uint8_t opcode,
+						 bool solicited,
+						 uint32_t payload_len)
+{
+	const struct tx_stamp *t = &st->tx[stamp_place(opcode, payload_len)];
+
+	return t->key == stamp_key(flow, opcode, solicited, payload_len) && flow
+		       ? &t->stamp
+		       : NULL;
+}
 /* The frame was parsed without. */
 void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
 		    const uint8_t *frame, size_t len_bytes);
@@ -611,6 +664,21 @@ static inline void count(struct nic *nic, enum nic_counter c)
 static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 {
 	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
+{
+	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
+
+	/* Who does not know our slot sends management to the plain number. */
+	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
+}
+
+/* Something is to be sent: the QP gets its turn in nic_flush. */
+static inline void qp_make_ready(struct nic_qp *qp)
+{
+	if (list_is_empty(&qp->ready))
+		list_append(&qp->nic->ready, &qp->ready);
 }
 
 /* May `qp` use `key` for all of [va, va + len)? On KEY_OK, *host is va. */
@@ -662,5 +730,8 @@ void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
 /* Sends qp->out to the connected peer; its payload is pointed to, or there is
  * none. False: the path is full, and nothing happened. */
 bool nic_send(struct nic_qp *qp);
+/* The same by a stamp, without qp->out. */
+bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+		      const struct wire_vary *v);
 
 #endif

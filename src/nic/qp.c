@@ -8,20 +8,6 @@ enum {
 	QPN_TRIES = 1000, /* random numbers until a free one is found */
 };
 
-struct nic_qp *qp_find(struct nic *nic, uint32_t qpn)
-{
-	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
-
-	/* Who does not know our slot sends management to the plain number. */
-	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
-}
-
-void qp_make_ready(struct nic_qp *qp)
-{
-	if (list_is_empty(&qp->ready))
-		list_append(&qp->nic->ready, &qp->ready);
-}
-
 void qp_event(struct nic_qp *qp, enum ibv_event_type type)
 {
 	if (qp->nic->up)

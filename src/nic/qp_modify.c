@@ -224,11 +224,13 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 		qp->mtu = 128u << a->path_mtu;
 	}
 	if (mask & IBV_QP_TIMEOUT)
-		mine->timeout = a->timeout;
+		qp->timeout = mine->timeout = a->timeout;
 	if (mask & IBV_QP_RETRY_CNT)
-		mine->retry_cnt = qp->req.retry_left = a->retry_cnt;
+		mine->retry_cnt = qp->retry_cnt = qp->req.retry_left =
+			a->retry_cnt;
 	if (mask & IBV_QP_RNR_RETRY)
-		mine->rnr_retry = qp->req.rnr_left = a->rnr_retry;
+		mine->rnr_retry = qp->rnr_retry = qp->req.rnr_left =
+			a->rnr_retry;
 	if (mask & IBV_QP_RQ_PSN)
 		mine->rq_psn = qp->rsp.epsn = a->rq_psn & WIRE_PSN_MASK;
 	if (mask & IBV_QP_SQ_PSN) {
@@ -236,7 +238,7 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 		qp->req.next_psn = qp->req.una_psn = mine->sq_psn;
 	}
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-		mine->max_rd_atomic = a->max_rd_atomic;
+		qp->max_rd_atomic = mine->max_rd_atomic = a->max_rd_atomic;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		mine->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
@@ -261,7 +263,8 @@ static void watch_path(struct nic_qp *qp)
 			bytes ? u32_min(bytes / qp->mtu + 1, NIC_WINDOW_PACKETS)
 			      : 0,
 			qp->req.next_psn);
-	if (qp->cc.on)
+	qp->lossy = qp->cc.on;
+	if (qp->lossy)
 		qp->out.tos =
 			(uint8_t)((qp->out.tos & ~WIRE_ECN_MASK) | WIRE_ECT0);
 }

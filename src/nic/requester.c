@@ -20,7 +20,7 @@ static uint32_t packet_count(const struct nic_qp *qp, uint32_t length)
 
 static uint64_t retry_timeout_ns(const struct nic_qp *qp)
 {
-	return 4096ull << qp->attr.timeout;
+	return 4096ull << qp->timeout;
 }
 
 /*
@@ -32,7 +32,7 @@ static void start_timer(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (qp->attr.timeout == 0)
+	if (qp->timeout == 0)
 		return;
 	req->progressed = timer_is_set(&req->timer);
 	if (!req->progressed)
@@ -73,7 +73,7 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 		qp_make_ready(qp);
 		return;
 	}
-	if (req->una_psn == req->next_psn || qp->attr.timeout == 0)
+	if (req->una_psn == req->next_psn || qp->timeout == 0)
 		return;
 	if (req->progressed || peer_is_slow(qp, now_ns)) {
 		start_timer(qp);
@@ -95,7 +95,7 @@ static void start_rto(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (LIKELY(!qp->cc.on))
+	if (LIKELY(!qp->lossy))
 		return;
 	req->rto_ns = env_now_ns(qp->nic->env) + congestion_rto_ns(&qp->cc);
 	if (!timer_is_set(&req->rto_timer))
@@ -108,7 +108,7 @@ static void on_rto(struct timer *t, uint64_t now_ns)
 	struct requester *req = &qp->req;
 
 	if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) ||
-	    req->rnr_wait || req->una_psn == req->next_psn || !qp->cc.on)
+	    req->rnr_wait || req->una_psn == req->next_psn || !qp->lossy)
 		return;
 	if (now_ns < req->rto_ns) {
 		timer_set(&qp->nic->wheel, t, req->rto_ns);
@@ -142,9 +142,9 @@ void requester_progress(struct nic_qp *qp)
 
 	req->restarted = false;
 	req->stalled_ns = 0;
-	req->retry_left = qp->attr.retry_cnt;
-	req->rnr_left = qp->attr.rnr_retry;
-	if (UNLIKELY(qp->cc.on) &&
+	req->retry_left = qp->retry_cnt;
+	req->rnr_left = qp->rnr_retry;
+	if (UNLIKELY(qp->lossy) &&
 	    congestion_answered(&qp->cc, req->una_psn,
 				(req->next_psn - req->una_psn) & WIRE_PSN_MASK))
 		congestion_sample(&qp->cc, env_now_ns(qp->nic->env));
@@ -187,7 +187,7 @@ void requester_go_back(struct nic_qp *qp)
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
 	req->restarted = true;
-	if (qp->cc.on)
+	if (qp->lossy)
 		req->restart_ns = env_now_ns(qp->nic->env);
 	qp_make_ready(qp);
 }
@@ -200,7 +200,7 @@ void requester_go_back(struct nic_qp *qp)
 bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn)
 {
 	struct requester *req = &qp->req;
-	bool again = qp->cc.on && wire_psn_diff(psn, req->ahead_psn) <= 0;
+	bool again = qp->lossy && wire_psn_diff(psn, req->ahead_psn) <= 0;
 
 	req->ahead_psn = psn;
 	return !req->restarted || again;
@@ -212,7 +212,7 @@ bool requester_is_new_nak(const struct nic_qp *qp)
 {
 	const struct requester *req = &qp->req;
 
-	return !req->restarted || (qp->cc.on && qp->cc.min_rtt_ns &&
+	return !req->restarted || (qp->lossy && qp->cc.min_rtt_ns &&
 				   env_now_ns(qp->nic->env) - req->restart_ns >=
 					   qp->cc.min_rtt_ns);
 }
@@ -225,8 +225,7 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 				: &req->retry_left;
 
 	/* For RNR, and only for it, seven means for ever (IBA 9.7.5.2.8). */
-	if (*left == 0 &&
-	    !(left == &req->rnr_left && qp->attr.rnr_retry == 7)) {
+	if (*left == 0 && !(left == &req->rnr_left && qp->rnr_retry == 7)) {
 		count(qp->nic, NIC_C_retry_exceeded);
 		qp_complete_send(qp, exhausted);
 		qp_fail(qp);
@@ -241,7 +240,7 @@ void requester_resend(struct nic_qp *qp)
 {
 	/* A network that loses may lose the same packet several times within
 	 * a timeout; whether to give up is the timer's to say. */
-	if (!qp->cc.on) {
+	if (!qp->lossy) {
 		requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
@@ -269,7 +268,7 @@ static uint8_t packet_opcode(const struct wqe_op *info, uint32_t i, uint32_t n)
  * window that is cut then still has room. */
 static uint32_t ask_every(const struct nic_qp *qp)
 {
-	return qp->cc.on ? u32_min(qp->cc.window / 4, NIC_ACK_EVERY_PACKETS)
+	return qp->lossy ? u32_min(qp->cc.window / 4, NIC_ACK_EVERY_PACKETS)
 			 : NIC_ACK_EVERY_PACKETS;
 }
 
@@ -372,7 +371,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
  * at once. */
 static uint32_t piece_end(const struct nic_qp *qp, uint32_t i, uint32_t n)
 {
-	if (LIKELY(!qp->cc.on))
+	if (LIKELY(!qp->lossy))
 		return n;
 	return u32_min(n, (i / NIC_READ_CHUNK_PACKETS + 1) *
 				  NIC_READ_CHUNK_PACKETS);
@@ -387,14 +386,15 @@ static bool fits_window(const struct nic_qp *qp, uint32_t psn, uint32_t count,
 
 	if (wire_psn_diff(psn, req->una_psn) <= 0)
 		return true;
-	if (UNLIKELY(qp->cc.on))
+	if (UNLIKELY(qp->lossy))
 		return flying + count <= qp->cc.window;
 	return one || flying < NIC_WINDOW_PACKETS;
 }
 
 static void time_packet(struct nic_qp *qp, uint32_t last_psn)
 {
-	if (UNLIKELY(congestion_wants_time(&qp->cc)) && qp->out.ack_req)
+	if (UNLIKELY(qp->lossy) && congestion_wants_time(&qp->cc) &&
+	    qp->out.ack_req)
 		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
 }
 
@@ -428,20 +428,25 @@ static enum step send_data_packet(struct nic_qp *qp,
 static inline enum step send_read(struct nic_qp *qp, struct send_slot *slot,
 				  const struct send_op *op, uint32_t *budget)
 {
-	struct wire_pkt *out = &qp->out;
+	const struct wire_stamp *stamp = stamp_for(&qp->nic->stamps, qp->flow,
+						   WIRE_RC_READ_REQ, false, 0);
+	bool sent;
 
-	out->opcode = WIRE_RC_READ_REQ;
-	out->psn = slot->first_psn;
-	out->dest_qpn = qp->dest_qpn;
-	out->solicited = false;
-	out->ack_req = true;
-	out->becn = false;
-	out->rkey = op->rkey;
-	out->va = op->va;
-	out->dma_len = op->length;
-	out->payload = NULL;
-	out->payload_len = 0;
-	if (UNLIKELY(!nic_send(qp)))
+	if (LIKELY(stamp != NULL)) {
+		struct wire_vary v = {
+			.ecn_qpn = qp->dest_qpn,
+			.ack_psn = 1u << 31 | slot->first_psn,
+			.va = op->va,
+			.rkey = op->rkey,
+			.dma_len = op->length,
+		};
+
+		sent = nic_send_stamped(qp, stamp, &v);
+	} else {
+		fill_response_request(qp, slot, op, 0, 1);
+		sent = nic_send(qp);
+	}
+	if (UNLIKELY(!sent))
 		return STEP_FULL;
 	(*budget)--;
 	slot->rd_count++;
@@ -466,7 +471,7 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		if (*budget == 0)
 			return STEP_SENT;
 		if (!fits_window(qp, psn, end - req->send_pkt, one) ||
-		    (one && req->rd_outstanding >= qp->attr.max_rd_atomic))
+		    (one && req->rd_outstanding >= qp->max_rd_atomic))
 			return STEP_WAIT;
 		if (one) {
 			fill_response_request(qp, slot, op, req->send_pkt, end);
@@ -579,16 +584,16 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 	if (!slot->has_psn) {
 		/* More READs than the peer keeps resources for must wait. */
 		if (slot_needs_response(slot)) {
-			if (qp->attr.max_rd_atomic == 0)
+			if (qp->max_rd_atomic == 0)
 				return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
-			if (req->rd_outstanding >= qp->attr.max_rd_atomic)
+			if (req->rd_outstanding >= qp->max_rd_atomic)
 				return STEP_WAIT;
 		}
 		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
 		if (LIKELY(op.opcode == WQE_READ && op.length <= qp->mtu &&
-			   !qp->cc.on))
+			   !qp->lossy))
 			return send_read(qp, slot, &op, budget);
 	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
 		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);

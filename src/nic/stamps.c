@@ -12,11 +12,6 @@ enum {
 	OPCODE_AT = WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
 };
 
-static inline uint32_t place(uint32_t opcode, size_t len_bytes)
-{
-	return (opcode + (uint32_t)(len_bytes >> 4)) % STAMP_COUNT;
-}
-
 /* ---- flows -------------------------------------------------------------- */
 
 uint32_t flow_number(struct stamps *st, const struct wire_pkt *out)
@@ -50,47 +45,30 @@ uint32_t flow_number(struct stamps *st, const struct wire_pkt *out)
 
 /* ---- sending ------------------------------------------------------------ */
 
-STATIC_ASSERT(WIRE_MTU_MAX < 1 << 16, "a length fits its place in the key");
-
-static inline uint64_t tx_key(const struct nic_qp *qp)
-{
-	const struct wire_pkt *out = &qp->out;
-
-	return (uint64_t)qp->flow << 32 | (uint32_t)out->opcode << 24 |
-	       (uint32_t)out->solicited << 16 | out->payload_len;
-}
-
-HOT const struct wire_stamp *stamp_for(struct nic_qp *qp)
-{
-	const struct tx_stamp *t =
-		&qp->nic->stamps.tx[place(qp->out.opcode, qp->out.payload_len)];
-
-	return t->key == tx_key(qp) && qp->flow ? &t->stamp : NULL;
-}
-
 void stamp_learn_tx(struct nic_qp *qp)
 {
+	const struct wire_pkt *out = &qp->out;
 	struct tx_stamp *t =
-		&qp->nic->stamps.tx[place(qp->out.opcode, qp->out.payload_len)];
-	uint64_t key = tx_key(qp);
+		&qp->nic->stamps.tx[stamp_place(out->opcode, out->payload_len)];
+	uint64_t key = stamp_key(qp->flow, out->opcode, out->solicited,
+				 out->payload_len);
 
-	if (qp->flow && t->wanted == key &&
-	    wire_stamp_make(&t->stamp, &qp->out))
+	if (qp->flow && t->wanted == key && wire_stamp_make(&t->stamp, out))
 		t->key = key;
 	t->wanted = key;
 }
 
 /* ---- receiving ---------------------------------------------------------- */
 
-HOT const struct wire_pkt *stamp_parse(struct stamps *st, const uint8_t *frame,
-				       size_t len_bytes)
+HOT struct rx_stamp *stamp_parse(struct stamps *st, const uint8_t *frame,
+				 size_t len_bytes)
 {
 	struct rx_stamp *r;
 
 	if (UNLIKELY(len_bytes < WIRE_STAMP_FRAME_MIN))
 		return NULL;
-	r = &st->rx[place(frame[OPCODE_AT], len_bytes)];
-	return wire_stamp_parse(&r->stamp, frame, len_bytes, &r->pkt) ? &r->pkt
+	r = &st->rx[stamp_place(frame[OPCODE_AT], len_bytes)];
+	return wire_stamp_parse(&r->stamp, frame, len_bytes, &r->pkt) ? r
 								      : NULL;
 }
 
@@ -109,7 +87,7 @@ static uint64_t rx_key(const struct wire_pkt *pkt)
 void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
 		    const uint8_t *frame, size_t len_bytes)
 {
-	struct rx_stamp *r = &st->rx[place(pkt->opcode, len_bytes)];
+	struct rx_stamp *r = &st->rx[stamp_place(pkt->opcode, len_bytes)];
 	uint64_t key = rx_key(pkt);
 	struct rx_stamp new;
 
@@ -124,6 +102,9 @@ void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
 	    wire_stamp_parse(&new.stamp, frame, len_bytes, &new.pkt)) {
 		r->stamp = new.stamp;
 		r->pkt = *pkt;
+		r->flow = 0;
+		r->is_response =
+			wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE;
 	} else {
 		r->refused = key;
 	}

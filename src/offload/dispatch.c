@@ -29,8 +29,8 @@ struct spot region_spot(const struct offload_region_config *r, uint64_t far,
 	};
 }
 
-int request_read(const struct offload_session *s, uint64_t pos,
-		 struct offload_meta *meta, unsigned *kind)
+int offload_request_read(const struct offload_session *s, uint64_t pos,
+			 struct offload_meta *meta, unsigned *kind)
 {
 	memcpy(meta,
 	       s->mirror + s->map.meta_at + (pos & s->map.mask) * sizeof(*meta),
@@ -47,7 +47,7 @@ int request_read(const struct offload_session *s, uint64_t pos,
 static int check(const struct offload_session *s, const struct offload_meta *m,
 		 unsigned kind)
 {
-	const struct offload_region_config *r = &s->config.region[m->region];
+	const struct offload_region_config *r;
 	bool is_write = kind == OFFLOAD_WR;
 	uint64_t ring = is_write ? s->map.wdata_bytes : s->map.rdata_bytes;
 	uint64_t near = is_write ? m->req_addr : m->resp_addr;
@@ -55,6 +55,7 @@ static int check(const struct offload_session *s, const struct offload_meta *m,
 
 	if (m->region >= s->config.region_count)
 		return EBADF;
+	r = &s->config.region[m->region];
 	if (r->err)
 		return -r->err;
 	if (m->len_bytes == 0 || m->len_bytes > ring / 2)
@@ -78,8 +79,8 @@ static void make_ready(struct offload_session *s, struct request *r)
 	if (r->state == REQUEST_ACTIVE)
 		s->active--;
 	if (r->is_filtered) {
-		filter_remove(&s->filter, kind, r->region, r->far,
-			      r->len_bytes);
+		offload_filter_remove(&s->filter, kind, r->region, r->far,
+				      r->len_bytes);
 		r->is_filtered = false;
 	}
 	r->state = REQUEST_READY;
@@ -123,8 +124,8 @@ static void close_write(struct offload_session *s, uint64_t seq)
 	}
 }
 
-void session_part_done(struct offload_session *s, unsigned node, unsigned kind,
-		       uint32_t count)
+void offload_session_part_done(struct offload_session *s, unsigned node,
+			       unsigned kind, uint32_t count)
 {
 	struct node *n = &s->node[node];
 	struct lane *l = &n->lane[kind];
@@ -159,7 +160,7 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 	c->count = 0;
 	c->wr[last].next = NULL;
 	c->wr[last].send_flags = IBV_SEND_SIGNALED;
-	c->wr[last].wr_id = session_wr_id(
+	c->wr[last].wr_id = offload_session_wr_id(
 		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, l->posted);
 	return ibv_post_send(l->qp, c->wr, &bad) ? -EHOSTDOWN : 0;
 }
@@ -195,8 +196,8 @@ static void add_part(struct offload_session *s, const struct request *r,
 		.lkey = s->mr->lkey};
 	/* For the case that it fails; only the chain's last one is signalled.
 	 */
-	wr->wr_id =
-		session_wr_id(s, is_read ? WR_READ : WR_WRITE, piece->node, 0);
+	wr->wr_id = offload_session_wr_id(s, is_read ? WR_READ : WR_WRITE,
+					  piece->node, 0);
 	wr->next = wr + 1;
 	wr->sg_list = &c->sge[c->count];
 	wr->num_sge = 1;
@@ -239,8 +240,9 @@ static int post_some(struct offload_session *s, struct request *r)
 	else if (spot.offset > piece->size_bytes ||
 		 spot.len_bytes > piece->size_bytes - spot.offset)
 		r->err = ERANGE;
-	else if (r->kind == OFFLOAD_WR)
-		skip = resume_skip(n, r->seq, spot.len_bytes);
+	else if (r->kind == OFFLOAD_WR &&
+		 s->engine->config.bug != OFFLOAD_BUG_NO_SKIP)
+		skip = offload_resume_skip(n, r->seq, spot.len_bytes);
 	if (r->err || skip == spot.len_bytes) {
 		s->part_at += spot.len_bytes;
 		if (!r->err)
@@ -272,7 +274,7 @@ static int open_request(struct offload_session *s)
 	struct request *r = &s->request[slot];
 	struct offload_meta meta;
 	unsigned kind;
-	int err = request_read(s, s->next, &meta, &kind), bad;
+	int err = offload_request_read(s, s->next, &meta, &kind), bad;
 
 	if (err)
 		return err;
@@ -291,8 +293,10 @@ static int open_request(struct offload_session *s)
 	/* It was complete before we came. */
 	if (s->seen[kind] < s->published[kind])
 		r->state = REQUEST_READY;
-	else if (!bad && filter_conflicts(&s->filter, kind, meta.region, r->far,
-					  r->len_bytes)) {
+	else if (!bad &&
+		 offload_filter_conflicts(&s->filter, kind, meta.region, r->far,
+					  r->len_bytes) &&
+		 s->engine->config.bug != OFFLOAD_BUG_NO_ORDER) {
 		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
 		r->state = REQUEST_FREE;
 		return -EAGAIN;
@@ -308,7 +312,8 @@ static int open_request(struct offload_session *s)
 		     kind == OFFLOAD_RD ? OFFLOAD_C_READS : OFFLOAD_C_WRITES,
 		     1);
 	if (!bad) {
-		filter_add(&s->filter, kind, r->region, r->far, r->len_bytes);
+		offload_filter_add(&s->filter, kind, r->region, r->far,
+				   r->len_bytes);
 		r->is_filtered = true;
 	}
 	return 0;
@@ -336,12 +341,14 @@ static int dispatch_one(struct offload_session *s)
 	s->is_open = false;
 	s->next++;
 	r->is_posted = true;
-	if (r->state == REQUEST_ACTIVE && r->parts == 0)
+	if (r->state == REQUEST_ACTIVE &&
+	    (r->parts == 0 || (r->kind == OFFLOAD_WR &&
+			       s->engine->config.bug == OFFLOAD_BUG_EARLY_ACK)))
 		make_ready(s, r);
 	return 0;
 }
 
-unsigned session_dispatch(struct offload_session *s)
+unsigned offload_session_dispatch(struct offload_session *s)
 {
 	unsigned count = 0;
 	int err = 0, flushed;
@@ -363,6 +370,6 @@ unsigned session_dispatch(struct offload_session *s)
 	if (err && err != -EAGAIN)
 		flushed = err;
 	if (flushed)
-		session_break(s, flushed);
+		offload_session_break(s, flushed);
 	return count;
 }

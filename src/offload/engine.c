@@ -47,8 +47,9 @@ void offload_engine_destroy(struct offload_engine *e)
 
 static void fail(struct offload_session *s, enum wr_kind kind)
 {
-	session_break(s, kind == WR_READ || kind == WR_WRITE ? -EHOSTDOWN
-							     : -ECONNRESET);
+	offload_session_break(s, kind == WR_READ || kind == WR_WRITE
+					 ? -EHOSTDOWN
+					 : -ECONNRESET);
 }
 
 static void complete(struct offload_engine *e, const struct ibv_wc *wc)
@@ -67,11 +68,11 @@ static void complete(struct offload_engine *e, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS)
 		fail(s, kind);
 	else if (kind == WR_READ || kind == WR_WRITE)
-		session_part_done(s, node,
-				  kind == WR_READ ? OFFLOAD_RD : OFFLOAD_WR,
-				  count);
+		offload_session_part_done(
+			s, node, kind == WR_READ ? OFFLOAD_RD : OFFLOAD_WR,
+			count);
 	else
-		session_ring_done(s, kind, count);
+		offload_session_ring_done(s, kind, count);
 }
 
 static unsigned take_completions(struct offload_engine *e)
@@ -90,11 +91,11 @@ static unsigned run(struct offload_session *s)
 
 	if (s->err || s->state != SESSION_RUN)
 		return 0;
-	work = session_dispatch(s);
+	work = offload_session_dispatch(s);
 	if (!s->err)
-		work += session_publish(s);
+		work += offload_session_publish(s);
 	if (!s->err)
-		work += session_probe(s);
+		work += offload_session_probe(s);
 	return work;
 }
 
@@ -128,7 +129,8 @@ uint64_t offload_engine_next_ns(const struct offload_engine *e)
 		if (s->is_asking || s->state != SESSION_RUN || s->active ||
 		    s->ring_posted != s->ring_done || s->next < s->fetched)
 			return 0;
-		next = u64_min(next, u64_min(s->probe_ns, session_flush_ns(s)));
+		next = u64_min(next, u64_min(s->probe_ns,
+					     offload_session_flush_ns(s)));
 	}
 	return next;
 }

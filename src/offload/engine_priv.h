@@ -111,6 +111,8 @@ struct offload_session {
 	uint32_t red_posted;
 	uint32_t red_done;
 	bool is_asking; /* a probe or a fetch is on its way */
+	uint32_t ahead; /* requests that are likely to come at once */
+	uint32_t guess; /* of these, what the probe has fetched unseen */
 	uint64_t heard_ns;
 	uint64_t probe_ns; /* when to ask next */
 	uint64_t probe_gap_ns;
@@ -164,31 +166,33 @@ struct offload_engine {
 /* ---- session.c ---------------------------------------------------------- */
 
 /* The session ends with a fault, which the application is told. */
-void session_break(struct offload_session *s, int err);
-uint64_t session_wr_id(const struct offload_session *s, enum wr_kind kind,
-		       unsigned node, uint32_t count);
+void offload_session_break(struct offload_session *s, int err);
+uint64_t offload_session_wr_id(const struct offload_session *s,
+			       enum wr_kind kind, unsigned node,
+			       uint32_t count);
 /* Adds one transfer between the application's rings and the mirror to the
  * engine's ring chain; the places are the same on both sides unless `local` is
  * given. */
-void session_ring_add(struct offload_session *s, enum ibv_wr_opcode opcode,
-		      uint64_t at, const void *local, uint32_t len_bytes);
+void offload_session_ring_add(struct offload_session *s,
+			      enum ibv_wr_opcode opcode, uint64_t at,
+			      const void *local, uint32_t len_bytes);
 /* Posts the chain; its last request is signalled. */
-int session_ring_post(struct offload_session *s, enum wr_kind kind);
-uint32_t session_ring_room(const struct offload_session *s);
-int session_start(struct offload_session *s);
-void session_ring_done(struct offload_session *s, enum wr_kind kind,
-		       uint32_t count);
+int offload_session_ring_post(struct offload_session *s, enum wr_kind kind);
+uint32_t offload_session_ring_room(const struct offload_session *s);
+int offload_session_start(struct offload_session *s);
+void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
+			       uint32_t count);
 /* Asks for news if it is time. */
-unsigned session_probe(struct offload_session *s);
+unsigned offload_session_probe(struct offload_session *s);
 
 /* ---- resume.c ----------------------------------------------------------- */
 
 /* From the preamble, before anything is fetched; -EBADMSG. */
-int resume_read(struct offload_session *s);
+int offload_resume_read(struct offload_session *s);
 /* With the predecessor's requests at hand: what of them was done. */
-void resume_walk(struct offload_session *s);
+void offload_resume_walk(struct offload_session *s);
 /* How many of the bytes from here on in a part were done already. */
-uint64_t resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);
+uint64_t offload_resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);
 
 /* ---- dispatch.c --------------------------------------------------------- */
 
@@ -201,21 +205,21 @@ struct spot {
 struct spot region_spot(const struct offload_region_config *r, uint64_t far,
 			uint64_t len_bytes);
 /* A request's metadata as it stands in the mirror; 0 or -EBADMSG. */
-int request_read(const struct offload_session *s, uint64_t pos,
-		 struct offload_meta *meta, unsigned *kind);
+int offload_request_read(const struct offload_session *s, uint64_t pos,
+			 struct offload_meta *meta, unsigned *kind);
 /* Begins as many requests as the session's turn allows. */
-unsigned session_dispatch(struct offload_session *s);
-void session_part_done(struct offload_session *s, unsigned node, unsigned kind,
-		       uint32_t count);
+unsigned offload_session_dispatch(struct offload_session *s);
+void offload_session_part_done(struct offload_session *s, unsigned node,
+			       unsigned kind, uint32_t count);
 
 /* ---- publish.c ---------------------------------------------------------- */
 
 /* Tells the application what is done, if it is time. */
-unsigned session_publish(struct offload_session *s);
+unsigned offload_session_publish(struct offload_session *s);
 /* Before the first request: where we begin. */
-int session_publish_base(struct offload_session *s);
+int offload_session_publish_base(struct offload_session *s);
 /* When something must be told at the latest; UINT64_MAX: nothing is. */
-uint64_t session_flush_ns(const struct offload_session *s);
+uint64_t offload_session_flush_ns(const struct offload_session *s);
 
 static inline void engine_count(struct offload_engine *e,
 				enum offload_counter c, uint64_t n)

@@ -24,8 +24,9 @@ static unsigned place(uint32_t region, uint64_t line)
 
 STATIC_ASSERT(FILTER_LINES == 1 << 11, "place() makes 11 bits");
 
-bool filter_conflicts(const struct filter *f, unsigned kind, uint32_t region,
-		      uint64_t offset, uint64_t len_bytes)
+bool offload_filter_conflicts(const struct filter *f, unsigned kind,
+			      uint32_t region, uint64_t offset,
+			      uint64_t len_bytes)
 {
 	unsigned other = 1 - kind;
 	struct span s;
@@ -58,14 +59,14 @@ static void change(struct filter *f, unsigned kind, uint32_t region,
 	}
 }
 
-void filter_add(struct filter *f, unsigned kind, uint32_t region,
-		uint64_t offset, uint64_t len_bytes)
+void offload_filter_add(struct filter *f, unsigned kind, uint32_t region,
+			uint64_t offset, uint64_t len_bytes)
 {
 	change(f, kind, region, offset, len_bytes, 1);
 }
 
-void filter_remove(struct filter *f, unsigned kind, uint32_t region,
-		   uint64_t offset, uint64_t len_bytes)
+void offload_filter_remove(struct filter *f, unsigned kind, uint32_t region,
+			   uint64_t offset, uint64_t len_bytes)
 {
 	change(f, kind, region, offset, len_bytes, -1);
 }

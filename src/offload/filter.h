@@ -23,11 +23,12 @@ struct filter {
 };
 
 /* Whether a request of this kind may overlap with one of the other kind. */
-bool filter_conflicts(const struct filter *f, unsigned kind, uint32_t region,
-		      uint64_t offset, uint64_t len_bytes);
-void filter_add(struct filter *f, unsigned kind, uint32_t region,
-		uint64_t offset, uint64_t len_bytes);
-void filter_remove(struct filter *f, unsigned kind, uint32_t region,
-		   uint64_t offset, uint64_t len_bytes);
+bool offload_filter_conflicts(const struct filter *f, unsigned kind,
+			      uint32_t region, uint64_t offset,
+			      uint64_t len_bytes);
+void offload_filter_add(struct filter *f, unsigned kind, uint32_t region,
+			uint64_t offset, uint64_t len_bytes);
+void offload_filter_remove(struct filter *f, unsigned kind, uint32_t region,
+			   uint64_t offset, uint64_t len_bytes);
 
 #endif

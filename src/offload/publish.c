@@ -18,7 +18,7 @@ static void add_status(struct offload_session *s, const struct request *r)
 	uint64_t at = s->map.status_at + (uint64_t)(r - s->request);
 
 	s->mirror[at] = r->err;
-	session_ring_add(s, IBV_WR_RDMA_WRITE, at, NULL, 1);
+	offload_session_ring_add(s, IBV_WR_RDMA_WRITE, at, NULL, 1);
 }
 
 /* A run of read data that is contiguous in the ring. */
@@ -30,9 +30,9 @@ struct run {
 static void add_run(struct offload_session *s, struct run *run)
 {
 	if (run->end > run->at)
-		session_ring_add(s, IBV_WR_RDMA_WRITE,
-				 s->map.rdata_at + run->at, NULL,
-				 (uint32_t)(run->end - run->at));
+		offload_session_ring_add(s, IBV_WR_RDMA_WRITE,
+					 s->map.rdata_at + run->at, NULL,
+					 (uint32_t)(run->end - run->at));
 	run->at = run->end = 0;
 }
 
@@ -100,14 +100,14 @@ static int add_red(struct offload_session *s, enum wr_kind kind)
 	red->head_reads = s->head_reads;
 	red->done.reads = (uint32_t)s->published[OFFLOAD_RD];
 	red->done.writes = (uint32_t)s->published[OFFLOAD_WR];
-	session_ring_add(s, IBV_WR_RDMA_WRITE, RED_AT + skip,
-			 (uint8_t *)red + skip,
-			 (uint32_t)(sizeof(*red) - skip));
+	offload_session_ring_add(s, IBV_WR_RDMA_WRITE, RED_AT + skip,
+				 (uint8_t *)red + skip,
+				 (uint32_t)(sizeof(*red) - skip));
 	s->red_posted++;
-	return session_ring_post(s, kind);
+	return offload_session_ring_post(s, kind);
 }
 
-int session_publish_base(struct offload_session *s)
+int offload_session_publish_base(struct offload_session *s)
 {
 	return add_red(s, WR_BASE);
 }
@@ -123,10 +123,10 @@ static bool is_due(const struct offload_session *s)
 		return false;
 	/* Nobody waits for company that is not on its way. */
 	return count >= batch || (s->active == 0 && s->next == s->fetched) ||
-	       s->engine->now_ns >= session_flush_ns(s);
+	       s->engine->now_ns >= offload_session_flush_ns(s);
 }
 
-uint64_t session_flush_ns(const struct offload_session *s)
+uint64_t offload_session_flush_ns(const struct offload_session *s)
 {
 	uint64_t flush_ns = s->config.flush_ns ? s->config.flush_ns
 					       : s->engine->config.flush_ns;
@@ -134,12 +134,12 @@ uint64_t session_flush_ns(const struct offload_session *s)
 	return s->ready_ns ? s->ready_ns + flush_ns : UINT64_MAX;
 }
 
-unsigned session_publish(struct offload_session *s)
+unsigned offload_session_publish(struct offload_session *s)
 {
 	uint64_t reads, writes;
 
 	if (!is_due(s) || s->red_posted - s->red_done == OFFLOAD_RED_SLOTS ||
-	    session_ring_room(s) < OFFLOAD_CHAIN_MAX)
+	    offload_session_ring_room(s) < OFFLOAD_CHAIN_MAX)
 		return 0;
 	reads = add_kind(s, OFFLOAD_RD, OFFLOAD_CHAIN_MAX - 1);
 	writes = add_kind(s, OFFLOAD_WR, OFFLOAD_CHAIN_MAX - 1);
@@ -152,7 +152,7 @@ unsigned session_publish(struct offload_session *s)
 			: 0;
 	engine_count(s->engine, OFFLOAD_C_PUBLICATIONS, 1);
 	if (add_red(s, WR_PUBLISH))
-		session_break(s, -ECONNRESET);
+		offload_session_break(s, -ECONNRESET);
 	/* The application has something to do now, and we to look for. */
 	s->probe_gap_ns = s->engine->config.probe_min_ns;
 	s->probe_ns = s->engine->now_ns;

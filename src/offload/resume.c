@@ -38,7 +38,7 @@ static struct offload_progress *red_node(struct offload_red *red, unsigned i)
 	return &red->node[OFFLOAD_NODES_MAX - 1 - i];
 }
 
-int resume_read(struct offload_session *s)
+int offload_resume_read(struct offload_session *s)
 {
 	struct offload_preamble *p = (void *)s->mirror;
 	uint64_t head_writes, tail;
@@ -123,7 +123,7 @@ static bool spend(struct node *n, uint64_t *budget, uint64_t len_bytes)
 static void walk_write(struct offload_session *s, const struct offload_meta *m,
 		       uint64_t seq, uint16_t *ended)
 {
-	const struct offload_region_config *r = &s->config.region[m->region];
+	const struct offload_region_config *r;
 	uint64_t left[OFFLOAD_NODES_MAX], at;
 	uint16_t met = 0, stuck = 0;
 	struct spot spot;
@@ -131,6 +131,7 @@ static void walk_write(struct offload_session *s, const struct offload_meta *m,
 	if (m->region >= s->config.region_count || m->len_bytes == 0 ||
 	    m->len_bytes > s->map.wdata_bytes / 2)
 		return; /* refused by whoever met it */
+	r = &s->config.region[m->region];
 	for (at = 0; at < m->len_bytes; at += spot.len_bytes) {
 		unsigned i;
 
@@ -196,12 +197,12 @@ static uint64_t last_write(const struct offload_session *s)
 	unsigned kind;
 
 	for (uint64_t pos = s->head; pos < s->first_tail; pos++)
-		if (request_read(s, pos, &meta, &kind) == 0)
+		if (offload_request_read(s, pos, &meta, &kind) == 0)
 			seq += kind == OFFLOAD_WR;
 	return seq;
 }
 
-void resume_walk(struct offload_session *s)
+void offload_resume_walk(struct offload_session *s)
 {
 	uint64_t seq = s->head - s->head_reads, last = last_write(s);
 	struct offload_meta meta;
@@ -211,7 +212,7 @@ void resume_walk(struct offload_session *s)
 	for (i = 0; i < s->config.node_count; i++)
 		read_node(s, i, last);
 	for (uint64_t pos = s->head; pos < s->first_tail; pos++) {
-		if (request_read(s, pos, &meta, &kind))
+		if (offload_request_read(s, pos, &meta, &kind))
 			break; /* dispatch ends the session there */
 		if (kind == OFFLOAD_WR)
 			walk_write(s, &meta, ++seq, &ended);
@@ -220,7 +221,7 @@ void resume_walk(struct offload_session *s)
 		make_base(s, i, last);
 }
 
-uint64_t resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes)
+uint64_t offload_resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes)
 {
 	uint64_t packets;
 

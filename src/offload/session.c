@@ -16,8 +16,8 @@ enum {
 	STATE_AT = offsetof(struct offload_preamble, state),
 };
 
-uint64_t session_wr_id(const struct offload_session *s, enum wr_kind kind,
-		       unsigned node, uint32_t count)
+uint64_t offload_session_wr_id(const struct offload_session *s,
+			       enum wr_kind kind, unsigned node, uint32_t count)
 {
 	return (uint64_t)kind << 60 | (uint64_t)node << 56 |
 	       (uint64_t)s->index << 44 |
@@ -29,13 +29,14 @@ STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
 
 /* ---- towards the application -------------------------------------------- */
 
-uint32_t session_ring_room(const struct offload_session *s)
+uint32_t offload_session_ring_room(const struct offload_session *s)
 {
 	return OFFLOAD_RING_DEPTH - (s->ring_posted - s->ring_done);
 }
 
-void session_ring_add(struct offload_session *s, enum ibv_wr_opcode opcode,
-		      uint64_t at, const void *local, uint32_t len_bytes)
+void offload_session_ring_add(struct offload_session *s,
+			      enum ibv_wr_opcode opcode, uint64_t at,
+			      const void *local, uint32_t len_bytes)
 {
 	struct chain *c = &s->engine->ring_chain;
 	struct ibv_send_wr *wr = &c->wr[c->count];
@@ -46,7 +47,7 @@ void session_ring_add(struct offload_session *s, enum ibv_wr_opcode opcode,
 		.lkey = s->mr->lkey};
 	/* For the case that it fails; only the chain's last one is signalled.
 	 */
-	wr->wr_id = session_wr_id(s, WR_NOTE, 0, 0);
+	wr->wr_id = offload_session_wr_id(s, WR_NOTE, 0, 0);
 	wr->next = wr + 1;
 	wr->sg_list = &c->sge[c->count];
 	wr->num_sge = 1;
@@ -57,7 +58,7 @@ void session_ring_add(struct offload_session *s, enum ibv_wr_opcode opcode,
 	c->count++;
 }
 
-int session_ring_post(struct offload_session *s, enum wr_kind kind)
+int offload_session_ring_post(struct offload_session *s, enum wr_kind kind)
 {
 	struct chain *c = &s->engine->ring_chain;
 	struct ibv_send_wr *bad;
@@ -66,12 +67,12 @@ int session_ring_post(struct offload_session *s, enum wr_kind kind)
 	s->ring_posted += c->count;
 	c->wr[last].next = NULL;
 	c->wr[last].send_flags = IBV_SEND_SIGNALED;
-	c->wr[last].wr_id = session_wr_id(s, kind, 0, s->ring_posted);
+	c->wr[last].wr_id = offload_session_wr_id(s, kind, 0, s->ring_posted);
 	c->count = 0;
 	return ibv_post_send(s->config.ring_qp, c->wr, &bad) ? -ECONNRESET : 0;
 }
 
-void session_break(struct offload_session *s, int err)
+void offload_session_break(struct offload_session *s, int err)
 {
 	if (s->err)
 		return;
@@ -80,22 +81,22 @@ void session_break(struct offload_session *s, int err)
 	s->extra->note = (struct offload_state){.epoch = s->config.epoch,
 						.err = (uint32_t)-err};
 	s->engine->ring_chain.count = 0;
-	if (err == -ECONNRESET || session_ring_room(s) == 0)
+	if (err == -ECONNRESET || offload_session_ring_room(s) == 0)
 		return;
-	session_ring_add(s, IBV_WR_RDMA_WRITE, STATE_AT, &s->extra->note,
-			 sizeof(s->extra->note));
+	offload_session_ring_add(s, IBV_WR_RDMA_WRITE, STATE_AT,
+				 &s->extra->note, sizeof(s->extra->note));
 	/* If this fails too, the application notices by itself. */
-	(void)session_ring_post(s, WR_NOTE);
+	(void)offload_session_ring_post(s, WR_NOTE);
 }
 
 /* ---- asking ------------------------------------------------------------- */
 
-int session_start(struct offload_session *s)
+int offload_session_start(struct offload_session *s)
 {
-	session_ring_add(s, IBV_WR_RDMA_READ, 0, NULL,
-			 sizeof(struct offload_preamble));
+	offload_session_ring_add(s, IBV_WR_RDMA_READ, 0, NULL,
+				 sizeof(struct offload_preamble));
 	s->is_asking = true;
-	return session_ring_post(s, WR_PREAMBLE);
+	return offload_session_ring_post(s, WR_PREAMBLE);
 }
 
 /* READs [from, to) of a ring; the counts never wrap, the ring does. */
@@ -106,8 +107,8 @@ static void add_range(struct offload_session *s, uint64_t ring_at,
 		uint64_t at = from % ring_bytes;
 		uint64_t len = u64_min(to - from, ring_bytes - at);
 
-		session_ring_add(s, IBV_WR_RDMA_READ, ring_at + at, NULL,
-				 (uint32_t)len);
+		offload_session_ring_add(s, IBV_WR_RDMA_READ, ring_at + at,
+					 NULL, (uint32_t)len);
 		from += len;
 	}
 }
@@ -122,21 +123,32 @@ static int fetch(struct offload_session *s, uint64_t wdata_from,
 	add_range(s, s->map.wdata_at, s->map.wdata_bytes, wdata_from, wdata_to);
 	s->is_asking = true;
 	engine_count(s->engine, OFFLOAD_C_FETCHES, 1);
-	return session_ring_post(s, WR_FETCH);
+	return offload_session_ring_post(s, WR_FETCH);
 }
 
-unsigned session_probe(struct offload_session *s)
+unsigned offload_session_probe(struct offload_session *s)
 {
+	const uint64_t size = sizeof(struct offload_meta);
+
 	/* Who has not begun what is known need not know more. */
 	if (s->is_asking || s->next < s->fetched ||
-	    s->engine->now_ns < s->probe_ns || session_ring_room(s) < 4)
+	    s->engine->now_ns < s->probe_ns || offload_session_ring_room(s) < 4)
 		return 0;
-	session_ring_add(s, IBV_WR_RDMA_READ, GREEN_AT, NULL,
-			 sizeof(struct offload_green));
+	offload_session_ring_add(s, IBV_WR_RDMA_READ, GREEN_AT, NULL,
+				 sizeof(struct offload_green));
+	/*
+	 * Of an application that is busy, what will be announced is fetched
+	 * right behind the word that announces it: the READs are executed in
+	 * order, so what that word covers is complete, and one round trip is
+	 * saved.
+	 */
+	s->guess = s->probe_gap_ns <= OFFLOAD_AHEAD_GAP_NS ? s->ahead : 0;
+	add_range(s, s->map.meta_at, s->map.entries * size, s->fetched * size,
+		  (s->fetched + s->guess) * size);
 	s->is_asking = true;
 	engine_count(s->engine, OFFLOAD_C_PROBES, 1);
-	if (session_ring_post(s, WR_PROBE))
-		session_break(s, -ECONNRESET);
+	if (offload_session_ring_post(s, WR_PROBE))
+		offload_session_break(s, -ECONNRESET);
 	return 1;
 }
 
@@ -159,7 +171,8 @@ static int take_probe(struct offload_session *s)
 	struct offload_green green = p->green;
 	uint64_t tail = offload_extend(s->fetched, green.tail);
 	uint64_t wdata = offload_extend(s->wdata_fetched, green.wdata_tail);
-	int err;
+	uint64_t count;
+	int err = 0;
 
 	if (tail - s->head > s->map.entries ||
 	    wdata - s->wdata_fetched > s->map.wdata_bytes)
@@ -169,9 +182,17 @@ static int take_probe(struct offload_session *s)
 		return 0;
 	}
 	s->probe_gap_ns = s->engine->config.probe_min_ns;
+	count = tail - s->fetched;
 	s->fetching = tail;
-	err = fetch(s, s->wdata_fetched, wdata);
+	/* Without new write data there are no new writes. */
+	if (wdata == s->wdata_fetched)
+		s->fetched += u64_min(count, s->guess);
+	if (s->fetched < tail)
+		err = fetch(s, s->wdata_fetched, wdata);
 	s->wdata_fetched = wdata;
+	s->ahead = u32_max(OFFLOAD_AHEAD_MIN,
+			   u32_min((uint32_t)count, OFFLOAD_AHEAD_MAX));
+	s->ahead = u32_min(s->ahead, s->map.entries);
 	return err;
 }
 
@@ -188,9 +209,9 @@ static int make_tables(struct offload_session *s)
 static int begin(struct offload_session *s)
 {
 	s->fetched = s->fetching;
-	resume_walk(s);
+	offload_resume_walk(s);
 	s->state = SESSION_BASE;
-	return session_publish_base(s);
+	return offload_session_publish_base(s);
 }
 
 static int take_preamble(struct offload_session *s)
@@ -201,7 +222,7 @@ static int take_preamble(struct offload_session *s)
 	if (!err)
 		err = make_tables(s);
 	if (!err)
-		err = resume_read(s);
+		err = offload_resume_read(s);
 	if (err)
 		return err;
 	s->state = SESSION_RESUME;
@@ -211,8 +232,8 @@ static int take_preamble(struct offload_session *s)
 	return fetch(s, 0, s->map.wdata_bytes);
 }
 
-void session_ring_done(struct offload_session *s, enum wr_kind kind,
-		       uint32_t count)
+void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
+			       uint32_t count)
 {
 	int err = 0;
 
@@ -247,7 +268,7 @@ void session_ring_done(struct offload_session *s, enum wr_kind kind,
 		break;
 	}
 	if (err)
-		session_break(s, err);
+		offload_session_break(s, err);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -372,7 +393,7 @@ int offload_session_add(struct offload_engine *e,
 	if (!err)
 		err = make_mirror(s);
 	if (!err) {
-		err = session_start(s);
+		err = offload_session_start(s);
 		if (err)
 			err = error_set(err, "the rings cannot be asked");
 	}

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "pages.h"
 #include "slot.h"
+#include "wire.h"
 
 /*
  * Only the engine takes a cable down, because only it may hold events that
@@ -128,7 +129,15 @@ static const struct env_direct *cable_direct_find(struct env_path *path,
 	return direct_find(cable_of(path), local_qpn, remote_qpn, rkey);
 }
 
+/* There is one way only, so nothing to spread over; and connections with equal
+ * headers share the NIC's stamps. */
+static uint16_t cable_src_port(struct env_path *path)
+{
+	return WIRE_UDP_PORT;
+}
+
 static const struct port_ops cable_port = {
+	.src_port = cable_src_port,
 	.tx_begin = cable_tx_begin,
 	.tx_end = cable_tx_end,
 	.tx_begin_exact = cable_tx_begin_exact,

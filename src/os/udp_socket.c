@@ -177,6 +177,9 @@ static int set_options(struct udp_port *u)
 		(void)set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
 	else
 		(void)set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	/* RoCE needs no UDP checksum, and the kernel's rxe sends 0. */
+	if (!u->ipv4)
+		(void)set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	udp_socket_set_gro(u, true);
 	/* Known to the kernel, and not set for all sends. */

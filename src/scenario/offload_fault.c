@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "error.h"
 #include "offload_play_priv.h"
 
 enum {
@@ -23,7 +24,7 @@ int play_engine_start(struct play *p, struct rig_engine **out)
 	char name[SCENARIO_NAME_MAX];
 
 	snprintf(name, sizeof(name), "engine%u", p->engines++);
-	return rig_engine_open(&p->rig, name, &p->engine_config, out);
+	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
 }
 
 static void nap(struct play *p, uint32_t min_ns, uint32_t max_ns)
@@ -37,8 +38,8 @@ static void attach(struct play *p, struct rig_app *a)
 
 	p->res->counts.takeovers++;
 	if (err)
-		play_violation(p, "a session could not be added: error %d",
-			       -err);
+		play_violation(p, "a session could not be added: %s (%d)",
+			       error_last(), -err);
 }
 
 /* A new engine takes everything over, one application thread after another. */
@@ -82,7 +83,7 @@ static void watch(struct play *p)
 		struct rig_app *a = p->thread[i]->app;
 
 		if (!a->host->killed &&
-		    (a->session->engine != p->engine ||
+		    (a->session->engine != p->engine || !a->session->session ||
 		     offload_session_err(a->session->session)))
 			attach(p, a);
 	}
@@ -156,12 +157,11 @@ static void kill_app(struct play *p)
 static void incident(struct play *p)
 {
 	static void (*const kinds[])(struct play *) = {
-		kill_engine,	 kill_engine,	kill_at_point,
-		kill_at_point,	 kill_at_point, replace_running,
-		replace_running, kill_node,	kill_app,
+		kill_engine,	 kill_at_point, kill_at_point, replace_running,
+		replace_running, kill_node,	kill_node,     kill_app,
 	};
 
-	nap(p, 1000, 1500000);
+	nap(p, 1000, 800000);
 	kinds[sim_rand_below(&p->rand, ARRAY_LEN(kinds))](p);
 	nap(p, 100, 300000);
 	watch(p);
@@ -187,7 +187,7 @@ void play_fault_main(void *arg)
 {
 	struct play *p = arg;
 	uint32_t incidents =
-		p->opt->point ? 0 : sim_rand_range(&p->rand, 1, INCIDENTS_MAX);
+		p->opt->point ? 0 : sim_rand_range(&p->rand, 2, INCIDENTS_MAX);
 	uint64_t end_ns;
 
 	for (uint32_t i = 0; i < incidents && !all_done(p); i++)

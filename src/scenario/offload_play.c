@@ -18,22 +18,29 @@ enum {
 	PLAY_END_S = 30,
 };
 
-static const char *const bugs[] = {
-	[RIG_BUG_NONE] = "none",
-	[RIG_BUG_OLD_FINAL] = "repeat-writes",
-	[RIG_BUG_NO_FENCE] = "no-fence",
-	[RIG_BUG_LATE_RING] = "old-engine-publishes",
+static const struct {
+	const char *name;
+	enum rig_bug rig;
+	enum offload_bug engine;
+} bugs[] = {
+	{"none", RIG_BUG_NONE, OFFLOAD_BUG_NONE},
+	{"no-order", RIG_BUG_NONE, OFFLOAD_BUG_NO_ORDER},
+	{"early-ack", RIG_BUG_NONE, OFFLOAD_BUG_EARLY_ACK},
+	{"repeat-writes", RIG_BUG_NONE, OFFLOAD_BUG_NO_SKIP},
+	{"wrong-packet-number", RIG_BUG_OLD_FINAL, OFFLOAD_BUG_NONE},
+	{"no-fence", RIG_BUG_NO_FENCE, OFFLOAD_BUG_NONE},
+	{"old-engine-publishes", RIG_BUG_LATE_RING, OFFLOAD_BUG_NONE},
 };
 
 const char *offload_play_bug_name(unsigned bug)
 {
-	return bug < ARRAY_LEN(bugs) ? bugs[bug] : NULL;
+	return bug < ARRAY_LEN(bugs) ? bugs[bug].name : NULL;
 }
 
 int offload_play_bug_find(const char *name, unsigned *bug)
 {
 	for (unsigned i = 1; i < ARRAY_LEN(bugs); i++) {
-		if (!strcmp(bugs[i], name)) {
+		if (!strcmp(bugs[i].name, name)) {
 			*bug = i;
 			return 0;
 		}
@@ -87,7 +94,8 @@ static int thread_open(struct play *p, struct scenario_host *host)
 	t->play = p;
 	t->index = p->thread_count;
 	p->thread[p->thread_count++] = t;
-	t->window = sim_rand_range(r, 1, PLAY_WINDOW_MAX);
+	t->window = sim_rand_below(r, 3) ? sim_rand_range(r, 1, 4)
+					 : PLAY_WINDOW_MAX;
 	t->left = REQUESTS * scale / 100;
 	t->own_at = PLAY_KEYS_MAX * PLAY_SLOT_BYTES +
 		    (uint64_t)t->index * PLAY_OWN_BYTES;
@@ -122,11 +130,12 @@ static void draw_engine(struct play *p)
 
 	p->engine_config = (struct offload_engine_config){
 		.batch = batches[sim_rand_below(r, 3)],
-		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000};
+		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000,
+		.bug = bugs[p->opt->bug].engine};
 	p->rig.mtu = sim_rand_range(r, IBV_MTU_256, IBV_MTU_4096);
 	p->keys = sim_rand_range(r, 3, PLAY_KEYS_MAX);
 	p->slot_bytes = 8 * sim_rand_range(r, 1, PLAY_SLOT_BYTES / 8);
-	p->may_lose_node = p->rig.node_count > 1 && sim_rand_below(r, 3) == 0;
+	p->may_lose_node = p->rig.node_count > 1 && sim_rand_below(r, 2) == 0;
 }
 
 static int start(struct play *p)
@@ -134,6 +143,10 @@ static int start(struct play *p)
 	char name[SCENARIO_NAME_MAX];
 	int err = play_engine_start(p, &p->engine);
 
+	if (!err && p->opt->point) {
+		p->engine->host->meter.kill_at = p->opt->point;
+		p->engine->host->meter.kill_when = p->opt->point_when;
+	}
 	for (uint32_t i = 0; i < p->thread_count && !err; i++) {
 		struct play_thread *t = p->thread[i];
 
@@ -142,10 +155,6 @@ static int start(struct play *p)
 		if (!err)
 			err = scenario_host_spawn(t->app->host, name,
 						  play_thread_main, t);
-	}
-	if (!err && p->opt->point) {
-		p->engine->host->meter.kill_at = p->opt->point;
-		p->engine->host->meter.kill_when = p->opt->point_when;
 	}
 	if (!err)
 		err = sim_fiber_spawn(p->sim, "faults", play_fault_main, p);
@@ -173,10 +182,10 @@ static int world_open(struct play *p)
 	nodes = sim_rand_range(&p->rand, 1, 3);
 	shift = sim_rand_range(&p->rand, 9, 12);
 	bytes = (bytes / (nodes << shift) + 1) * (nodes << shift);
-	err = rig_init(&p->rig, p->stage, nodes, bytes, shift);
+	err = rig_init(&p->rig, p->stage, nodes, 1, bytes, shift);
 	if (err)
 		return err;
-	p->rig.bug = (enum rig_bug)p->opt->bug;
+	p->rig.bug = bugs[p->opt->bug].rig;
 	draw_engine(p);
 	/* Memory is zeroed, and 0 is the first number of every record. */
 	lin_history_set_initial(p->history, lin_int(0));

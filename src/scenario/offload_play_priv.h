@@ -11,7 +11,8 @@
 enum {
 	PLAY_THREADS_MAX = 6,
 	PLAY_HOSTS_MAX = 2,
-	PLAY_WINDOW_MAX = 4,
+	PLAY_WINDOW_MAX = 24,
+	PLAY_SHARED_MAX = 3, /* of a window: the checker can do few at once */
 	PLAY_KEYS_MAX = 16,
 	PLAY_SLOT_BYTES = 256, /* a shared record has up to so many */
 	PLAY_OWN_BYTES = 16384,

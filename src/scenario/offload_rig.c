@@ -11,11 +11,12 @@
 
 enum {
 	PAGE = 4096,
-	ENGINE_CQ_DEPTH = 16384,
+	ENGINE_CQ_DEPTH = 65536,
+	SLEEP_MAX_NS = 20000, /* of an engine without work */
 };
 
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
-	     uint64_t region_bytes, uint32_t stripe_shift)
+	     uint32_t rails, uint64_t region_bytes, uint32_t stripe_shift)
 {
 	char name[SCENARIO_NAME_MAX];
 	int err = 0;
@@ -31,7 +32,10 @@ int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
 		struct rig_node *n = &rig->node[i];
 
 		snprintf(name, sizeof(name), "node%u", i);
-		err = scenario_host_add(stage, name, &n->host);
+		if (i % rails)
+			n->host = rig->node[i - 1].host;
+		else
+			err = scenario_host_add(stage, name, &n->host);
 		if (!err)
 			err = scenario_region_create(n->host,
 						     region_bytes / nodes,
@@ -115,7 +119,8 @@ static void engine_main(void *arg)
 		uint64_t cost_ps = e->cost_ps ? e->cost_ps(e, work) : 0;
 		uint64_t next_ns, now_ns;
 
-		e->busy_ps += cost_ps;
+		if (work)
+			e->work_ps += cost_ps;
 		scenario_host_work_ps(e->host, cost_ps);
 		if (work) {
 			if (!cost_ps)
@@ -126,14 +131,17 @@ static void engine_main(void *arg)
 		now_ns = sim_now_ns(sim);
 		if (!next_ns)
 			client_clock_relax(&e->host->clock);
-		else if (next_ns > now_ns)
-			sim_fiber_sleep_ns(sim, next_ns - now_ns);
-		else
-			sim_fiber_sleep_ns(sim, 1);
+		else /* sessions may be added meanwhile */
+			sim_fiber_sleep_ns(sim,
+					   next_ns > now_ns
+						   ? u64_min(next_ns - now_ns,
+							     SLEEP_MAX_NS)
+						   : 1);
 	}
 }
 
 int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out)
 {
@@ -146,7 +154,8 @@ int rig_engine_open(struct rig *rig, const char *name,
 	ASSERT(rig->engine_count < RIG_ENGINES_MAX);
 	rig->engine[rig->engine_count++] = e;
 	e->rig = rig;
-	err = scenario_host_add(rig->stage, name, &e->host);
+	e->host = host;
+	err = host ? 0 : scenario_host_add(rig->stage, name, &e->host);
 	if (err)
 		return err;
 	e->cq = scenario_cq_create(e->host, ENGINE_CQ_DEPTH);
@@ -313,6 +322,18 @@ static int session_open(struct rig_session *s)
 	return err;
 }
 
+static void session_remove(struct rig_session *s)
+{
+	scenario_pair_close(&s->ring);
+	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
+		scenario_pair_close(&s->read[i]);
+		scenario_pair_close(&s->write[i]);
+	}
+	if (s->session)
+		offload_session_remove(s->session);
+	s->session = NULL;
+}
+
 int rig_attach(struct rig_engine *engine, struct rig_app *app)
 {
 	struct rig *rig = app->rig;
@@ -328,22 +349,14 @@ int rig_attach(struct rig_engine *engine, struct rig_app *app)
 	s->app = app;
 	s->engine = engine;
 	s->epoch = ++app->epoch;
-	if (before)
+	if (before) {
 		session_end(before);
+		/* An engine that follows itself frees what it had. */
+		if (before->engine == engine)
+			session_remove(before);
+	}
 	app->session = s;
 	return session_open(s);
-}
-
-static void session_close(struct rig_session *s)
-{
-	scenario_pair_close(&s->ring);
-	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
-		scenario_pair_close(&s->read[i]);
-		scenario_pair_close(&s->write[i]);
-	}
-	if (s->session)
-		offload_session_remove(s->session);
-	free(s);
 }
 
 void rig_release(struct rig *rig)
@@ -351,8 +364,10 @@ void rig_release(struct rig *rig)
 	if (!rig->stage)
 		return;
 	sim_fiber_kill_all(scenario_stage_sim(rig->stage));
-	for (uint32_t i = 0; i < rig->session_count; i++)
-		session_close(rig->session[i]);
+	for (uint32_t i = 0; i < rig->session_count; i++) {
+		session_remove(rig->session[i]);
+		free(rig->session[i]);
+	}
 	for (uint32_t i = 0; i < rig->engine_count; i++)
 		engine_close(rig->engine[i]);
 	for (uint32_t i = 0; i < rig->app_count; i++)

@@ -44,7 +44,7 @@ struct rig_engine {
 	struct offload_engine *engine;
 	uint64_t counters[OFFLOAD_C_COUNT];
 	bool stop;	  /* its loop ends */
-	uint64_t busy_ps; /* virtual time that its thread worked */
+	uint64_t work_ps; /* virtual time of turns that had something to do */
 	/* What one turn of its loop has cost, in virtual time; NULL: nothing.
 	 */
 	uint64_t (*cost_ps)(struct rig_engine *e, unsigned work);
@@ -92,17 +92,23 @@ struct rig {
 	uint32_t session_count;
 };
 
-/* Adds the nodes; region_bytes is a multiple of nodes stripes. */
+/*
+ * Adds the nodes; region_bytes is a multiple of nodes stripes. Each `rails` of
+ * them are one machine: an engine then has so many queue pairs to it, since
+ * hardware has at most 16 READs under way on one.
+ */
 int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
-	     uint64_t region_bytes, uint32_t stripe_shift) MUST_CHECK;
+	     uint32_t rails, uint64_t region_bytes,
+	     uint32_t stripe_shift) MUST_CHECK;
 /* Ends all fibers of the stage; then the stage can be destroyed. */
 void rig_release(struct rig *rig);
 
 int rig_app_open(struct rig *rig, struct scenario_host *host, uint64_t entries,
 		 uint64_t wdata_bytes, uint64_t rdata_bytes,
 		 struct rig_app **out) MUST_CHECK;
-/* An engine on a host of its own, with its thread. */
+/* An engine with its thread, on this host or, NULL, on one of its own. */
 int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out) MUST_CHECK;
 

@@ -152,11 +152,21 @@ static bool own_write_must_wait(const struct play_thread *t,
 	return false;
 }
 
+static uint32_t shared_in_flight(const struct play_thread *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->window; i++)
+		n += t->flight[i].id && !t->flight[i].is_own;
+	return n;
+}
+
 static void draw(struct play_thread *t, struct play_flight *f)
 {
 	struct play *p = t->play;
 
-	f->is_own = sim_rand_below(&t->rand, 3) == 0;
+	f->is_own = sim_rand_below(&t->rand, 3) == 0 ||
+		    shared_in_flight(t) >= PLAY_SHARED_MAX;
 	f->is_write = sim_rand_below(&t->rand, 2) == 0;
 	if (f->is_own) {
 		uint32_t max = sim_rand_below(&t->rand, 4) ? 300 : PLAY_OWN_MAX;

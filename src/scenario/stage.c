@@ -43,6 +43,9 @@ int scenario_stage_create(const struct scenario_stage_config *cfg,
 	if (!err)
 		err = sim_rack_create(s->sim, &s->rack);
 	if (!err)
+		err = sim_fabric_plug(cfg->fabric, sim_rack_net(s->rack),
+				      SCENARIO_HOSTS_MAX);
+	if (!err)
 		err = open_traces(s);
 	if (err) {
 		scenario_stage_destroy(s);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "link.h"
+#include "net_fabric.h"
 #include "rack.h"
 
 struct scenario_stage;
@@ -31,8 +32,9 @@ struct scenario_stage_config {
 	 * faults only; else hosts cost nothing. */
 	bool hardware;
 	struct sim_link link;
-	FILE *trace; /* frames as text, or NULL */
-	FILE *pcap;  /* delivered frames, or NULL */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
+	FILE *trace;				/* frames as text, or NULL */
+	FILE *pcap;				/* delivered frames, or NULL */
 };
 
 int scenario_stage_create(const struct scenario_stage_config *cfg,

@@ -32,6 +32,7 @@ struct sim_port {
 	uint32_t queued;
 	bool was_full;
 	bool down;
+	uint64_t bytes;
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
 	uint64_t emit_busy_ps;	     /* the wire from another switch */
 };
@@ -201,6 +202,11 @@ const struct sim_link *sim_port_link(const struct sim_port *port)
 	return &port->link;
 }
 
+uint64_t sim_port_bytes(const struct sim_port *port)
+{
+	return port->bytes;
+}
+
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
 {
 	port->link.faults = *f;
@@ -275,6 +281,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 		return;
 	}
 	net->stats.delivered++;
+	port->bytes += f->len_bytes;
 	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
@@ -308,7 +315,7 @@ static void flip_bits(struct sim_port *from, struct sim_frame *f)
 }
 
 /* What a switch does to a frame when its queue is long (RFC 3168). */
-static void mark(struct sim_net *net, struct sim_frame *f)
+void sim_net_mark(struct sim_net *net, struct sim_frame *f)
 {
 	uint8_t *ip = f->bytes + WIRE_ETH_BYTES;
 	uint32_t sum;
@@ -346,7 +353,7 @@ static void cross(struct sim_port *from, struct sim_port *to,
 	struct sim_net *net = from->net;
 
 	if (sim_rand_chance(&from->rand, from->link.faults.mark_ppm))
-		mark(net, f);
+		sim_net_mark(net, f);
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
 		flip_bits(from, f);
@@ -401,6 +408,11 @@ static void lose(struct sim_net *net, struct sim_frame *f, uint64_t *stat,
 void sim_net_lose(struct sim_net *net, struct sim_frame *f)
 {
 	lose(net, f, &net->stats.lost, "lose");
+}
+
+void sim_net_overflow(struct sim_net *net, struct sim_frame *f)
+{
+	lose(net, f, &net->stats.switch_full, "overflow");
 }
 
 void sim_net_route(struct sim_net *net, struct sim_frame *f)
@@ -505,6 +517,7 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 	if (net->tap)
 		net->tap(net->tap_ctx, frame->bytes, len_bytes);
 	port->queued++;
+	port->bytes += len_bytes;
 	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
 	frame->port = port;

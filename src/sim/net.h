@@ -30,19 +30,24 @@ struct sim_link {
 	uint64_t latency_ps;   /* between port and switch */
 	uint64_t bits_per_s;   /* 0: no serialization time */
 	uint32_t queue_frames; /* transmit queue; 0: without bound */
+	/* What waits in the switch for the wire to this port: from so many
+	 * bytes on frames are marked, and lost. 0: never. */
+	uint32_t switch_mark_bytes;
+	uint32_t switch_queue_bytes;
 	struct sim_faults faults;
 };
 
-#define SIM_NET_STATS(X)                                      \
-	X(sent, "frames sent")                                \
-	X(delivered, "frames delivered")                      \
-	X(lost, "frames lost")                                \
-	X(duplicated, "frames duplicated")                    \
-	X(reordered, "frames delayed past others")            \
-	X(corrupted, "frames with flipped bits")              \
-	X(marked, "frames with a congestion mark")            \
-	X(cut, "frames that met a port or path that is down") \
-	X(no_route, "frames to no port")                      \
+#define SIM_NET_STATS(X)                                           \
+	X(sent, "frames sent")                                     \
+	X(delivered, "frames delivered")                           \
+	X(lost, "frames lost")                                     \
+	X(duplicated, "frames duplicated")                         \
+	X(reordered, "frames delayed past others")                 \
+	X(corrupted, "frames with flipped bits")                   \
+	X(marked, "frames with a congestion mark")                 \
+	X(cut, "frames that met a port or path that is down")      \
+	X(no_route, "frames to no port")                           \
+	X(switch_full, "frames lost: the switch's queue was full") \
 	X(queue_full, "times a transmit queue was full")
 
 struct sim_net_stats {
@@ -108,6 +113,8 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    void *ctx, struct sim_port **out) MUST_CHECK;
 struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16]);
 
+/* Bytes of frames that it sent and got so far. */
+uint64_t sim_port_bytes(const struct sim_port *port);
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f);
 /* A port that is down neither sends nor receives. */
 void sim_port_set_down(struct sim_port *port, bool down);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "net_fabric.h"
 
@@ -73,6 +74,16 @@ static void send(struct sim_fabric *fabric, struct sim_frame *f,
 	sim_schedule_at(sim_net_sim(fabric->net), &f->ev, w->tx_busy_ps);
 }
 
+/* Bytes that wait for the wire from the switch to the port. */
+static uint64_t backlog_bytes(const struct sim_link *link,
+			      const struct wires *w, uint64_t now_ps)
+{
+	uint64_t wait_ps = w->rx_busy_ps > now_ps ? w->rx_busy_ps - now_ps : 0;
+
+	/* Some us of waiting at some Gb/s: no overflow in sight. */
+	return wait_ps / 1000 * (link->bits_per_s / 1000000) / 8000;
+}
+
 static void at_switch(struct sim *sim, struct sim_event *ev)
 {
 	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
@@ -80,7 +91,17 @@ static void at_switch(struct sim *sim, struct sim_event *ev)
 	struct wires *w = &e->wires[sim_port_index(f->port)];
 	const struct sim_link *link = sim_port_link(f->port);
 	uint64_t start_ps = u64_max(sim_now_ps(sim), w->rx_busy_ps);
+	uint64_t waiting = 0;
 
+	if (link->switch_queue_bytes || link->switch_mark_bytes)
+		waiting = backlog_bytes(link, w, sim_now_ps(sim));
+	if (link->switch_queue_bytes &&
+	    waiting + f->len_bytes > link->switch_queue_bytes) {
+		sim_net_overflow(f->net, f);
+		return;
+	}
+	if (link->switch_mark_bytes && waiting >= link->switch_mark_bytes)
+		sim_net_mark(f->net, f);
 	w->rx_busy_ps = start_ps + wire_ps(link, f->len_bytes);
 	sim_net_arrive(f->net, f, w->rx_busy_ps + link->latency_ps);
 }
@@ -115,4 +136,19 @@ int sim_ethernet_create(struct sim_fabric **out)
 	e->fabric.ops = &ops;
 	*out = &e->fabric;
 	return 0;
+}
+
+const struct sim_fabric_choice *sim_fabric_find(
+	const struct sim_fabric_choice *list, const char *name)
+{
+	for (; list && list->name; list++)
+		if (!strcmp(list->name, name))
+			return list;
+	return NULL;
+}
+
+int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
+		    uint32_t ports)
+{
+	return choice && choice->plug ? choice->plug(net, ports) : 0;
 }

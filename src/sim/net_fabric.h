@@ -45,6 +45,24 @@ struct sim_fabric *sim_net_fabric(struct sim_net *net);
  * reads the links of the ports. */
 int sim_ethernet_create(struct sim_fabric **out) MUST_CHECK;
 
+/* A fabric that a scenario can be told to use; lists end with a NULL name. */
+struct sim_fabric_choice {
+	const char *name;
+	/* Gives it to a network for at most `ports` ports. NULL: nothing to
+	 * do, Ethernet. */
+	int (*plug)(struct sim_net *net, uint32_t ports);
+	/* Of Ethernet, where a scenario has no links of its own to ask for. */
+	struct sim_link link;
+	uint64_t switch_ps;
+};
+
+/* NULL: none has this name. */
+const struct sim_fabric_choice *sim_fabric_find(
+	const struct sim_fabric_choice *list, const char *name);
+/* For NULL too: that is Ethernet. */
+int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
+		    uint32_t ports) MUST_CHECK;
+
 /* ---- for fabrics ----------------------------------------------------------
  */
 
@@ -60,5 +78,9 @@ void sim_net_arrive(struct sim_net *net, struct sim_frame *frame,
 		    uint64_t at_ps);
 /* The fabric has lost it. */
 void sim_net_lose(struct sim_net *net, struct sim_frame *frame);
+/* The same, because a queue was full. */
+void sim_net_overflow(struct sim_net *net, struct sim_frame *frame);
+/* The way is congested: a mark, where the sender allows it (RFC 3168). */
+void sim_net_mark(struct sim_net *net, struct sim_frame *frame);
 
 #endif

@@ -399,6 +399,7 @@ static void count_up(struct vs *vs)
 	c->marked = st->marked;
 	c->cut = st->cut;
 	c->path_full = st->queue_full;
+	c->switch_full = st->switch_full;
 	for (unsigned i = 0; i < vs->node_count; i++) {
 		const struct sim_host *h = vs->nodes[i].host;
 
@@ -472,6 +473,14 @@ static void draw_world(struct vs *vs)
 		vs->faults.corrupt_ppm =
 			u32_max(vs->faults.corrupt_ppm / 5, 8000);
 	}
+	/* A network of machines: rarer faults, but it is congested at times. */
+	if (vs->opt->udp) {
+		vs->faults.loss_ppm = sim_rand_range(r, 8000, 30000);
+		vs->faults.dup_ppm = sim_rand_range(r, 4000, 10000);
+		vs->faults.reorder_ppm = sim_rand_range(r, 4000, 50000);
+		vs->faults.corrupt_ppm = sim_rand_range(r, 4000, 8000);
+		vs->faults.mark_ppm = 0;
+	}
 	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
 	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
 	vs->len_class = sim_rand_range(r, 1, 3);
@@ -497,6 +506,9 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 		goto err_sim;
 	sim_net_set_trace(sim_rack_net(vs->rack), opt->trace);
 	err = sim_net_set_pcap(sim_rack_net(vs->rack), opt->pcap);
+	if (!err)
+		err = sim_fabric_plug(opt->fabric, sim_rack_net(vs->rack),
+				      VS_NODE_MAX);
 	if (err)
 		goto err_rack;
 	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);

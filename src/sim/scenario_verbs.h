@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "net_fabric.h"
 
 /* What happened in a run; each has a line in the result. */
 #define SIM_VERBS_COUNTS(X)                                  \
@@ -23,6 +23,7 @@
 	X(marked, "frames marked: congestion")               \
 	X(cut, "frames that met a path that was down")       \
 	X(path_full, "times a transmit queue was full")      \
+	X(switch_full, "frames lost in a full switch")       \
 	X(crashes, "hosts crashed")                          \
 	X(cuts, "paths cut for a while")                     \
 	X(path_downs, "paths reported down")                 \
@@ -80,7 +81,9 @@ struct sim_verbs_options {
 	FILE *trace;	/* frames and operations as text, or NULL */
 	FILE *pcap;	/* delivered frames, or NULL */
 	unsigned scale; /* percent of the usual number of operations; 0: 100 */
-	const struct sim_verbs_hook *hook; /* NULL: nothing */
+	bool udp;	/* slower links and a switch that marks and overflows */
+	const struct sim_verbs_hook *hook;	/* NULL: nothing */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 struct sim_verbs_result {

@@ -16,7 +16,9 @@ static int run(void *ctx, uint64_t seed, void *result)
 	struct sim_verbs_options opt = {.seed = seed,
 					.bug = b->bug,
 					.scale = b->scale,
-					.hook = b->hook};
+					.hook = b->hook,
+					.fabric = b->fabric,
+					.udp = b->udp};
 
 	return sim_verbs_run(&opt, result);
 }

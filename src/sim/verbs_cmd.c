@@ -9,16 +9,24 @@
 
 #include "batch.h"
 #include "json_out.h"
+#include "read_alone.h"
 
 static const char usage[] =
 	"usage: aquifer sim verbs [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                         [--bug NAME] [--scale PERCENT]\n"
+	"                         [--udp] [--bug NAME] [--scale PERCENT]\n"
+	"                         [--fabric NAME]\n"
 	"                         [--trace] [--pcap FILE] [--json]\n"
 	"Random verbs operations between simulated hosts, every effect "
 	"checked.\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B, in as many processes as --jobs\n"
+	"  --udp       a network of machines: slower, with a switch that "
+	"marks\n"
+	"              frames and overflows\n"
 	"  --bug NAME  plant a bug in the NIC; \"list\" prints the names\n"
+	"  --fabric    what carries the frames: ethernet, edm or cxl; with it, "
+	"the\n"
+	"              time of a lone 64 B READ is printed\n"
 	"  --scale     percent of the usual number of operations\n"
 	"  --trace     one seed: print every frame, request and completion\n"
 	"  --pcap FILE one seed: write the delivered frames\n"
@@ -30,6 +38,12 @@ struct arguments {
 	bool trace;
 	bool json;
 	const char *pcap;
+	const struct sim_fabric_choice *fabrics; /* to choose from */
+	uint64_t read_ps; /* a lone READ over the chosen one */
+};
+
+enum {
+	READ_BYTES = 64
 };
 
 /* An option with a value. 0, or -EINVAL. */
@@ -51,6 +65,10 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 			       : -EINVAL;
 	if (!strcmp(name, "--bug"))
 		return sim_verbs_bug_find(value, &a->batch.bug) ? -EINVAL : 0;
+	if (!strcmp(name, "--fabric")) {
+		a->batch.fabric = sim_fabric_find(a->fabrics, value);
+		return a->batch.fabric ? 0 : -EINVAL;
+	}
 	if (!strcmp(name, "--pcap")) {
 		a->pcap = value;
 		return 0;
@@ -66,14 +84,19 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-	static const char *const valued[] = {"--seed", "--seeds", "--bug",
-					     "--pcap", "--jobs",  "--scale"};
+	static const char *const valued[] = {"--seed",	"--seeds", "--bug",
+					     "--pcap",	"--jobs",  "--scale",
+					     "--fabric"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
 
 		if (!strcmp(argv[i], "--json")) {
 			a->json = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--udp")) {
+			a->batch.udp = true;
 			continue;
 		}
 		if (!strcmp(argv[i], "--trace")) {
@@ -84,9 +107,11 @@ static int parse(struct arguments *a, int argc, char **argv)
 			known |= !strcmp(argv[i], valued[k]);
 		if (!known || i + 1 >= argc ||
 		    take_value(a, argv[i], argv[i + 1])) {
-			fprintf(stderr, "sim verbs: %s %s\n%s", argv[i],
+			fprintf(stderr, "sim verbs: %s %s%s%s\n%s", argv[i],
 				known ? "needs a fitting value"
 				      : "is not an option",
+				known && i + 1 < argc ? ", not " : "",
+				known && i + 1 < argc ? argv[i + 1] : "",
 				usage);
 			return -EINVAL;
 		}
@@ -109,6 +134,10 @@ static void print_text(const struct arguments *a,
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		printf("%12" PRIu64 "  %s\n", rows[i].value, rows[i].help);
+	if (a->batch.fabric)
+		printf("%12.2f  ns for a lone READ of %d B over %s\n",
+		       (double)a->read_ps / 1000, READ_BYTES,
+		       a->batch.fabric->name);
 	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
 	       " with violations\n",
 	       sum->runs, sum->hash, sum->violated);
@@ -118,8 +147,11 @@ static void print_text(const struct arguments *a,
 		       sum->missing_kind);
 	if (sum->violated)
 		printf("seed %" PRIu64 ": %s\nreplay: aquifer sim verbs "
-		       "--seed %" PRIu64 "%s%s --trace\n",
+		       "--seed %" PRIu64 "%s%s%s%s%s --trace\n",
 		       sum->first_seed, sum->first, sum->first_seed,
+		       a->batch.udp ? " --udp" : "",
+		       a->batch.fabric ? " --fabric " : "",
+		       a->batch.fabric ? a->batch.fabric->name : "",
 		       a->batch.bug ? " --bug " : "",
 		       a->batch.bug ? sim_verbs_bug_name(a->batch.bug) : "");
 }
@@ -132,12 +164,17 @@ static void print_json(const struct arguments *a,
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "verbs");
+	json_out_bool(&j, "udp", a->batch.udp);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", sum->runs);
 	json_out_u64(&j, "violations", sum->violated);
 	json_out_u64(&j, "runs_without_a_fault_kind", sum->missing_kind);
 	json_out_printf(&j, "hash", "%016" PRIx64, sum->hash);
+	if (a->batch.fabric) {
+		json_out_string(&j, "fabric", a->batch.fabric->name);
+		json_out_double(&j, "read_64_ns", (double)a->read_ps / 1000);
+	}
 	if (a->batch.bug)
 		json_out_string(&j, "bug", sim_verbs_bug_name(a->batch.bug));
 	if (sum->violated) {
@@ -163,6 +200,8 @@ static int run_one(const struct arguments *a, struct sim_verbs_sum *sum)
 	struct sim_verbs_options opt = {.seed = a->batch.from,
 					.bug = a->batch.bug,
 					.scale = a->batch.scale,
+					.udp = a->batch.udp,
+					.fabric = a->batch.fabric,
 					.trace = a->trace ? stdout : NULL,
 					.hook = a->batch.hook};
 	int err;
@@ -191,20 +230,17 @@ static void list_bugs(void)
 		puts(sim_verbs_bug_name(i));
 }
 
-int sim_verbs_cmd(int argc, char **argv)
-{
-	return sim_verbs_cmd_hooked(argc, argv, NULL);
-}
-
-int sim_verbs_cmd_hooked(int argc, char **argv,
-			 const struct sim_verbs_hook *hook)
+static int command(int argc, char **argv,
+		   const struct sim_fabric_choice *fabrics,
+		   const struct sim_verbs_hook *hook)
 {
 	static struct sim_verbs_sum sum;
 	struct arguments a = {.batch = {.from = 1,
 					.to = 100,
 					.jobs = sim_batch_jobs(),
-					.hook = hook}};
-	int err;
+					.hook = hook},
+			      .fabrics = fabrics};
+	int err = 0;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
 		fputs(usage, stdout);
@@ -217,7 +253,11 @@ int sim_verbs_cmd_hooked(int argc, char **argv,
 	}
 	if (parse(&a, argc, argv))
 		return 2;
-	err = a.one ? run_one(&a, &sum) : sim_verbs_run_batch(&a.batch, &sum);
+	if (a.batch.fabric)
+		err = sim_read_alone_ps(a.batch.fabric, READ_BYTES, &a.read_ps);
+	if (!err)
+		err = a.one ? run_one(&a, &sum)
+			    : sim_verbs_run_batch(&a.batch, &sum);
 	if (err) {
 		fprintf(stderr, "sim verbs: %s\n", strerror(-err));
 		return 1;
@@ -227,4 +267,16 @@ int sim_verbs_cmd_hooked(int argc, char **argv,
 	else
 		print_text(&a, &sum);
 	return sum.violated ? 1 : 0;
+}
+
+int sim_verbs_cmd(int argc, char **argv,
+		  const struct sim_fabric_choice *fabrics)
+{
+	return command(argc, argv, fabrics, NULL);
+}
+
+int sim_verbs_cmd_hooked(int argc, char **argv,
+			 const struct sim_verbs_hook *hook)
+{
+	return command(argc, argv, NULL, hook);
 }

@@ -6,8 +6,10 @@
 #include "scenario_verbs.h"
 
 /* Runs it with the command's arguments (argv[0] is its name) and prints what
- * happened. Returns the exit code: 0 no violation, 1 some, 2 wrong usage. */
-int sim_verbs_cmd(int argc, char **argv);
+ * happened. `fabrics` are what --fabric may name; NULL: nothing. Returns the
+ * exit code: 0 no violation, 1 some, 2 wrong usage. */
+int sim_verbs_cmd(int argc, char **argv,
+		  const struct sim_fabric_choice *fabrics);
 /* The same with something in the network. */
 int sim_verbs_cmd_hooked(int argc, char **argv,
 			 const struct sim_verbs_hook *hook);
@@ -29,6 +31,8 @@ struct sim_verbs_batch {
 	unsigned jobs;
 	unsigned bug;
 	unsigned scale;
+	bool udp; /* see scenario_verbs.h */
+	const struct sim_fabric_choice *fabric;
 	bool stop_at_first; /* do not start more after a violation */
 	const struct sim_verbs_hook *hook; /* NULL: nothing */
 };

@@ -29,6 +29,13 @@ static int add_host(struct vs *vs, struct vs_node *node)
 	cfg.link.latency_ps = sim_rand_range(r, 200, 1500) * SIM_NS;
 	cfg.link.bits_per_s = gbits[sim_rand_below(r, 4)] * 1000000000ull;
 	cfg.link.queue_frames = sim_rand_range(r, 2, 64);
+	if (vs->opt->udp) {
+		cfg.link.latency_ps = sim_rand_range(r, 2, 60) * SIM_US;
+		cfg.link.bits_per_s = sim_rand_range(r, 1, 10) * 1000000000ull;
+		cfg.link.switch_queue_bytes = sim_rand_range(r, 12, 200) * 1024;
+		cfg.link.switch_mark_bytes =
+			cfg.link.switch_queue_bytes / sim_rand_range(r, 2, 8);
+	}
 	if (sim_rand_below(r, 3) == 0)
 		cfg.rx_batch_ps = sim_rand_range(r, 100, 4000) * SIM_NS;
 	cfg.relax_ps = sim_rand_range(r, 50, 1000) * SIM_NS;

@@ -123,55 +123,49 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 }
 
 HOT size_t wire_stamp_build(const struct wire_stamp *s,
-			    const struct wire_pkt *pkt, uint8_t *frame)
+			    const struct wire_vary *v, uint8_t *frame)
 {
 	uint8_t *payload = frame + s->payload_at;
-	bool copies = pkt->payload && pkt->payload != payload;
-	struct rest r;
+	bool copies = v->payload && v->payload != payload;
+	struct rest r = {
+		.bth = pair(BYTES_BE32(v->ecn_qpn), BYTES_BE32(v->ack_psn)),
+	};
 	le32 end;
 
-	r.bth = pair(BYTES_BE32((uint32_t)pkt->fecn << 31 |
-				(uint32_t)pkt->becn << 30 |
-				(pkt->dest_qpn & WIRE_QPN_MASK)),
-		     BYTES_BE32((uint32_t)pkt->ack_req << 31 |
-				(pkt->psn & WIRE_PSN_MASK)));
-	r.ext[0] = r.ext[1] = 0;
-	if (s->ext == WIRE_STAMP_RETH) {
-		r.ext[0] = BYTES_BE64(pkt->va);
-		r.ext[1] =
-			pair(BYTES_BE32(pkt->rkey), BYTES_BE32(pkt->dma_len));
-	} else if (s->ext == WIRE_STAMP_AETH) {
-		r.ext[0] = pair(BYTES_BE32((uint32_t)pkt->syndrome << 24 |
-					   (pkt->msn & 0xffffff)),
-				0);
-	}
-	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
-			     copies ? pkt->payload : payload));
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
 	put64(frame + BTH_AT, r.bth);
 	if (s->ext == WIRE_STAMP_RETH) {
+		r.ext[0] = BYTES_BE64(v->va);
+		r.ext[1] = pair(BYTES_BE32(v->rkey), BYTES_BE32(v->dma_len));
 		put64(frame + EXT_AT, r.ext[0]);
 		put64(frame + EXT_AT + 8, r.ext[1]);
 	} else if (s->ext == WIRE_STAMP_AETH) {
-		uint32_t aeth = first_of(r.ext[0]);
+		uint32_t aeth = BYTES_BE32(v->syndrome_msn);
 
+		r.ext[0] = pair(aeth, 0);
 		memcpy(frame + EXT_AT, &aeth, sizeof(aeth));
 	}
+	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
+			     copies ? v->payload : payload));
 	memcpy(payload + s->payload_len, &end, sizeof(end));
 	return s->frame_len;
 }
 
-/* Whether the frame starts with the head; its last two bytes overlap. */
+static inline uint64_t differs(const uint8_t *a, const uint8_t *b, size_t at)
+{
+	return get64(a + at) ^ get64(b + at);
+}
+
+/* Whether the frame starts with the head; the last two words overlap. Not a
+ * loop, because gcc 12 leaves it one. */
 static inline bool head_matches(const struct wire_stamp *s,
 				const uint8_t *frame)
 {
-	uint64_t differs = 0;
-	size_t i;
-
-	for (i = 0; i + 8 <= WIRE_STAMP_HEAD; i += 8)
-		differs |= get64(frame + i) ^ get64(s->head + i);
-	i = WIRE_STAMP_HEAD - 8;
-	return (differs | (get64(frame + i) ^ get64(s->head + i))) == 0;
+	STATIC_ASSERT(WIRE_STAMP_HEAD > 40 && WIRE_STAMP_HEAD <= 48, "words");
+	return (differs(s->head, frame, 0) | differs(s->head, frame, 8) |
+		differs(s->head, frame, 16) | differs(s->head, frame, 24) |
+		differs(s->head, frame, 32) |
+		differs(s->head, frame, WIRE_STAMP_HEAD - 8)) == 0;
 }
 
 HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,

@@ -40,12 +40,39 @@ STATIC_ASSERT(sizeof(struct wire_stamp) == 64, "one cache line");
 bool wire_stamp_make(struct wire_stamp *s,
 		     const struct wire_pkt *pkt) MUST_CHECK;
 
+/* What is different in each frame of a stamp, as its headers have it. */
+struct wire_vary {
+	uint32_t ecn_qpn; /* FECN 1 | BECN 1 | 0 | destination 24 */
+	uint32_t ack_psn; /* AckReq 1 | 0 | PSN 24 */
+	uint64_t va;	  /* RETH */
+	uint32_t rkey;
+	uint32_t dma_len;
+	uint32_t syndrome_msn;	/* AETH */
+	const uint8_t *payload; /* NULL: in place already */
+};
+
+static inline struct wire_vary wire_vary_of(const struct wire_pkt *pkt)
+{
+	return (struct wire_vary){
+		.ecn_qpn = (uint32_t)pkt->fecn << 31 |
+			   (uint32_t)pkt->becn << 30 |
+			   (pkt->dest_qpn & WIRE_QPN_MASK),
+		.ack_psn = (uint32_t)pkt->ack_req << 31 |
+			   (pkt->psn & WIRE_PSN_MASK),
+		.va = pkt->va,
+		.rkey = pkt->rkey,
+		.dma_len = pkt->dma_len,
+		.syndrome_msn =
+			(uint32_t)pkt->syndrome << 24 | (pkt->msn & 0xffffff),
+		.payload = pkt->payload,
+	};
+}
+
 /*
  * wire_build for a packet of this flow, opcode and length. Writes each byte of
- * the frame once and reads none back, except that a payload with no pointer is
- * expected in place.
+ * the frame once and reads none back, except a payload that is in place.
  */
-size_t wire_stamp_build(const struct wire_stamp *s, const struct wire_pkt *pkt,
+size_t wire_stamp_build(const struct wire_stamp *s, const struct wire_vary *v,
 			uint8_t *frame);
 
 /*

@@ -3,7 +3,8 @@
 # The soft NIC on the host against a NIC that we did not write: rdma_rxe of
 # Debian's kernel in a guest. Always in both directions.
 # Arguments: the checker, then steps: check (every operation, bytes compared),
-# pingpong, perftest, latency, rping, lose (from then on, 1 % on both sides).
+# pingpong, perftest, latency, rping, ipv6 (the check over IPv6), lose (from then
+# on, 1 % on both sides).
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
 
@@ -26,6 +27,9 @@ ibv_devinfo -d rxe0 | grep active_mtu" || fail "no rxe0 in the guest"
 guest "ibv_devinfo -v -d rxe0" >"$TMP/info" || fail "ibv_devinfo"
 GID=$(sed -n "s/.*GID\[ *\([0-9]*\)\]:.*$VM_GUEST.*/\1/p" "$TMP/info")
 [[ -n $GID ]] || fail "rxe0 has no address"
+# Seconds for one program; the guest's processor is emulated.
+LIMIT=90
+ROUNDS=${VM_ROUNDS:-100}
 
 # guest_listens PORT: until a server in the guest does, or its job ended.
 guest_listens() {
@@ -71,14 +75,14 @@ guest_serves() {
 	shift 3
 	PORT=$((PORT + 1))
 	[[ $program == */* ]] || need "$program"
-	guest_start timeout -k 2 40 "${program/#$CHECK/./verbs_check}" \
+	guest_start timeout -k 2 $LIMIT "${program/#$CHECK/./verbs_check}" \
 		"$guest_options" "$*" -p "$PORT"
 	job=$VM_JOB
 	guest_listens "$PORT" || true
 	# shellcheck disable=SC2086 # several words
-	vm_host timeout -k 2 40 "$program" $host_options "$@" -p "$PORT" \
+	vm_host timeout -k 2 $LIMIT "$program" $host_options "$@" -p "$PORT" \
 		"$VM_GUEST" >"$TMP/host" 2>&1 || h=$?
-	guest_wait "$job" 45 || g=$?
+	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	report "$h" "$g" "$job" "host -> guest: ${program##*/} $*"
 }
 
@@ -89,15 +93,15 @@ host_serves() {
 	PORT=$((PORT + 1))
 	[[ $program == */* ]] || need "$program"
 	# shellcheck disable=SC2086 # several words
-	vm_host timeout -k 2 40 "$program" $host_options "$@" -p "$PORT" \
+	vm_host timeout -k 2 $LIMIT "$program" $host_options "$@" -p "$PORT" \
 		>"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	host_listens "$PORT" "$pid" || true
-	guest_start timeout -k 2 40 "${program/#$CHECK/./verbs_check}" \
+	guest_start timeout -k 2 $LIMIT "${program/#$CHECK/./verbs_check}" \
 		"$guest_options" "$*" -p "$PORT" "$VM_HOST"
 	job=$VM_JOB
-	guest_wait "$job" 45 || g=$?
+	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	((g == 0)) || kill "$pid" 2>/dev/null || true
 	wait "$pid" || h=$?
 	report "$h" "$g" "$job" "guest -> host: ${program##*/} $*"
@@ -117,6 +121,21 @@ check_pair() {
 	both "-g 1" "-d rxe0 -g $GID" "$CHECK" "$@"
 }
 
+# The other family: addresses of their own, the words between the checkers
+# still go by IPv4.
+ipv6() {
+	local GID VM_NIC=fd88::1
+	ip netns exec "$VM_NS" sysctl -qw net.ipv6.conf.tap0.disable_ipv6=0
+	ip -n "$VM_NS" addr add fd88::1/64 dev tap0 nodad
+	guest "sysctl -qw net.ipv6.conf.eth0.disable_ipv6=0
+ip addr add fd88::2/64 dev eth0 nodad
+sleep 1
+ibv_devinfo -v -d rxe0" >"$TMP/info6" || fail "no IPv6 in the guest"
+	GID=$(sed -n 's/.*GID\[ *\([0-9]*\)\]:.*fd88::2.*/\1/p' "$TMP/info6")
+	[[ -n $GID ]] || fail "rxe0 has no IPv6 address: $(cat "$TMP/info6")"
+	check_pair -n "$ROUNDS"
+}
+
 # Both ends count and lose one packet in a hundred on arrival.
 lose() {
 	export AQUIFER_NIC_LOSS_PPM=10000
@@ -134,23 +153,23 @@ lose() {
 # the other.
 rping_guest_serves() {
 	local job h=0 g=0
-	guest_start timeout -k 2 40 rping -s -a "$VM_GUEST" -V -C 10
+	guest_start timeout -k 2 $LIMIT rping -s -a "$VM_GUEST" -V -C 10
 	job=$VM_JOB
 	guest "for i in \$(seq 200); do
 	rdma resource show cm_id | grep -q LISTEN && exit 0
 	sleep 0.05
 done
 exit 1" || true
-	vm_host timeout -k 2 20 rping -c -a "$VM_GUEST" -V -C 10 \
+	vm_host timeout -k 2 $LIMIT rping -c -a "$VM_GUEST" -V -C 10 \
 		>"$TMP/host" 2>&1 || h=$?
 	((h == 0)) || guest "kill \$(pidof rping)" || true
-	guest_wait "$job" 45 || g=$?
+	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	report "$h" "$g" "$job" "host -> guest: rping"
 }
 
 rping_host_serves() {
 	local pid h=0 g=0 job
-	vm_host timeout -k 2 40 rping -s -a "$VM_HOST" -V -C 10 \
+	vm_host timeout -k 2 $LIMIT rping -s -a "$VM_HOST" -V -C 10 \
 		>"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
@@ -160,9 +179,9 @@ rping_host_serves() {
 			found = 1 } END { exit !found }' /proc/net/unix && break
 		sleep 0.05
 	done
-	guest_start timeout -k 2 20 rping -c -a "$VM_HOST" -V -C 10
+	guest_start timeout -k 2 $LIMIT rping -c -a "$VM_HOST" -V -C 10
 	job=$VM_JOB
-	guest_wait "$job" 45 || g=$?
+	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	((g == 0)) || kill "$pid" 2>/dev/null || true
 	wait "$pid" || h=$?
 	report "$h" "$g" "$job" "guest -> host: rping"
@@ -179,7 +198,8 @@ if command -v dumpcap >/dev/null; then
 fi
 for step; do
 	case $step in
-	check) check_pair -n 100 ;;
+	check) check_pair -n "$ROUNDS" ;;
+	ipv6) ipv6 ;;
 	pingpong)
 		# Two receives: the sender meets an empty queue now and then.
 		both "-g 1" "-d rxe0 -g $GID" ibv_rc_pingpong -c -n 100 \

@@ -48,7 +48,7 @@ if [[ -z $AQ_PRELOAD ]]; then
 	# Another libibverbs beside it: the names inside must not meet.
 	cc -O1 -D_GNU_SOURCE -o "$TMP/static" \
 		"$AQ_SOURCE/tests/e2e/rack_client.c" "${flags[@]}" \
-		"$libdir/libaquifer.a" "${more[@]}" -Wl,--no-as-needed \
+		"$libdir/libaquifer.a" "${more[@]}" -lm -Wl,--no-as-needed \
 		-libverbs -pthread
 	AQ_RACK_CLIENT=$TMP/static
 	client basic r || fail "static"

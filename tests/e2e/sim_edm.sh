@@ -40,3 +40,19 @@ grep -q 'trace:2: the size' "$TMP/err" || fail "no line of the trace"
 printf '0,0,1,64,0.000001,R\n1,0,1,640,0.000002,W\n' >"$TMP/trace"
 expect 0 edm --trace "$TMP/trace"
 grep -q 'measured *2$' "$TMP/out" || fail "the trace has two messages"
+
+# Frames of a capture come through; a capture that is cut says where.
+expect 0 "$AQUIFER" sim verbs --seed 1 --pcap "$TMP/verbs.pcap"
+expect 0 edm --figure frames --pcap "$TMP/verbs.pcap" --json
+[[ $(json "$TMP/out" 'sum(r["wrong"] for r in d["frames"])') == 0 ]] ||
+	fail "frames came out wrong"
+[[ $(json "$TMP/out" 'min(r["frames"] for r in d["frames"]) > 1000') == True ]] ||
+	fail "few frames"
+head -c 5000 "$TMP/verbs.pcap" >"$TMP/cut.pcap"
+expect 1 edm --figure frames --pcap "$TMP/cut.pcap"
+grep -q 'cut.pcap: cut off at offset 5000' "$TMP/err" || fail "no offset"
+expect 1 edm --figure frames
+grep -q -- '--pcap' "$TMP/err" || fail "no word of --pcap"
+expect 1 edm --figure frames --pcap /nowhere/at/all
+expect 2 edm --fabric cxl --mirror
+grep -q -- '--mirror: only EDM' "$TMP/err" || fail "an option was ignored"

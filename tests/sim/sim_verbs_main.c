@@ -4,5 +4,5 @@
 
 int main(int argc, char **argv)
 {
-	return sim_verbs_cmd(argc, argv);
+	return sim_verbs_cmd(argc, argv, NULL);
 }

@@ -85,6 +85,7 @@ static void test_switch_fails(void **state)
 		assert_true(p.duplicates < p.measured);
 		/* Without the mirror the same failure loses messages. */
 		c.mirror = false;
+		c.mirror_skew_ps = 0;
 		p = run(&c);
 		assert_true(p.completed < p.measured);
 		assert_true(p.completed > 0);

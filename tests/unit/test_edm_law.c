@@ -155,11 +155,11 @@ struct rig {
 	uint64_t done_ps[64];
 };
 
-static void on_done(void *owner, uint32_t msg, uint64_t turn)
+static void on_done(void *owner, const struct edm_msg *m)
 {
 	struct rig *g = owner;
 
-	g->done_ps[msg] = edm_queue_now(g->run->q);
+	g->done_ps[m - g->run->msg] = edm_queue_now(g->run->q);
 }
 
 static struct rig *rig_make(struct edm_config *c)

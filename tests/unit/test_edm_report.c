@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people give and get: traces, options, tables, charts, figures. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "edm_figure.h"
+#include "edm_golden.h"
 #include "edm_options.h"
 #include "edm_sizes.h"
 #include "error.h"
@@ -96,8 +98,23 @@ static void test_trace_line_too_long(void **state)
 	text[sizeof(text) - 1] = 0;
 	path = file_with(text);
 	assert_int_equal(edm_trace_read(path, 4, &a, &n), -EINVAL);
-	assert_non_null(strstr(error_last(), "too long"));
+	assert_non_null(strstr(error_last(), ":1: line too long"));
 	unlink(path);
+}
+
+/* fgets would have taken the line for one without an end. */
+static void test_trace_nul(void **state)
+{
+	static const char text[] = "0,0,1,64,1\n1,0,1,6\0004,1\n";
+	FILE *f = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
+	struct edm_arrival *a = NULL;
+	uint64_t n = 0;
+
+	assert_non_null(f);
+	assert_int_equal(edm_trace_parse(f, "t", 4, &a, &n), -EINVAL);
+	assert_string_equal(error_last(), "t:2: a NUL in the line");
+	assert_null(a);
+	fclose(f);
 }
 
 static void test_trace_runs(void **state)
@@ -110,6 +127,7 @@ static void test_trace_runs(void **state)
 	edm_config_init(&c);
 	c.nodes = 2;
 	c.trace = path;
+	c.messages = 1; /* is not for traces */
 	assert_int_equal(edm_run_all(&c, NULL, r), 0);
 	assert_int_equal(r->measured, 2);
 	assert_int_equal(r->completed, 2);
@@ -174,6 +192,19 @@ static void test_config_check(void **state)
 	BAD(c.fail_port = 144, "fail-port");
 	BAD(c.nodes = 3; c.pattern = EDM_PATTERN_SPLIT, "pattern");
 	BAD(c.channels = 0, "channels");
+	BAD(c.loss_ppm = 10, "loss: needs --timer-ns");
+	BAD(c.read_retries = 201, "retries");
+	BAD(c.pim_iterations = 0, "pim-iterations");
+	BAD(c.pim_iterations = 65, "pim-iterations");
+	BAD(c.pim_iteration_ps = 0, "pim-ns");
+	BAD(c.ip_load_ppm = 1000001, "ip-load");
+	BAD(c.warmup_ppm = 1000000, "warmup");
+	BAD(c.fixed_bytes = (16 << 20) + 1, "size");
+	BAD(c.load = NAN, "load");
+	BAD(c.mirror_skew_ps = 1, "mirror-skew-ns");
+	BAD(c.proto = EDM_PROTO_CXL; c.mirror = true, "mirror");
+	BAD(c.proto = EDM_PROTO_IRD; c.timer_ps = 1, "timer-ns");
+	BAD(c.proto = EDM_PROTO_PFC; c.fail_switch_ps = 1, "fail-switch-ns");
 #undef BAD
 }
 
@@ -301,6 +332,12 @@ static void test_figures_run(void **state)
 	text = captured(&o, edm_figure_fault);
 	close_to(field(text, "first switch dies", "undelivered") + 1, 1, 0);
 	free(text);
+	o.messages = 400;
+	o.long_messages = 16;
+	o.seeds = 1;
+	text = captured(&o, edm_figure_cross);
+	assert_non_null(strstr(text, "\"over_best\":1"));
+	free(text);
 	snprintf(path, sizeof(path), "%s/figure8b.svg", dir);
 	assert_int_equal(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/figure8a-write.svg", dir);
@@ -310,6 +347,36 @@ static void test_figures_run(void **state)
 	snprintf(path, sizeof(path), "%s/figure8a-mix.svg", dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
+}
+
+/* The published numbers of EDM, by the published rules. */
+static void test_golden(void **state)
+{
+	static const struct {
+		double load, slowdown;
+	} row[] = {{0.128, 1.01},
+		   {0.299, 1.05},
+		   {0.512, 1.17},
+		   {0.811, 1.35},
+		   {0.896, 1.38}};
+	struct edm_golden g;
+
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		double mean = 0;
+
+		for (uint64_t seed = 1; seed <= 5; seed++) {
+			assert_int_equal(
+				edm_golden_run(row[i].load, 2000, seed, &g), 0);
+			mean += g.slowdown / 5;
+			assert_in_range(g.counted, 1700, 2000);
+		}
+		assert_true(fabs(mean - row[i].slowdown) < 0.05);
+	}
+	/* Alone: 74 slots. Ten times as many messages: another number. */
+	assert_int_equal(edm_golden_run(0.0001, 50, 1, &g), 0);
+	assert_true(g.mean_slots == 74);
+	assert_int_equal(edm_golden_run(0.811, 20000, 1, &g), 0);
+	assert_true(g.slowdown > 2);
 }
 
 static void test_chart_unwritable(void **state)
@@ -335,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_trace_good),
 		cmocka_unit_test(test_trace_bad),
 		cmocka_unit_test(test_trace_line_too_long),
+		cmocka_unit_test(test_trace_nul),
 		cmocka_unit_test(test_trace_runs),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_config_check),
@@ -342,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_figure_6),
 		cmocka_unit_test(test_figure_7),
 		cmocka_unit_test(test_figures_run),
+		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_chart_unwritable),
 	};
 

@@ -32,13 +32,7 @@ static struct edm_point run(const struct edm_config *c)
 
 static uint64_t delivered_ps;
 
-static void deliver(void *owner, uint64_t tag, uint64_t at_ps)
-{
-	*(uint64_t *)owner += tag;
-	delivered_ps = at_ps;
-}
-
-static void note_done(void *owner, uint32_t msg, uint64_t turn)
+static void note_done(void *owner, const struct edm_msg *m)
 {
 	delivered_ps = edm_queue_now(((struct edm_run *)owner)->q);
 }
@@ -127,6 +121,44 @@ static void test_rivals_table1(void **state)
 	}
 }
 
+/* Lone times are remembered by all that they depend on. */
+static void test_unloaded_keys(void **state)
+{
+	struct edm_unloaded *u;
+	struct edm_config c;
+	uint64_t a, b, again;
+
+	assert_int_equal(edm_unloaded_create(&u), 0);
+	edm_config_init(&c);
+	c.proto = EDM_PROTO_IRD;
+	c.framing = EDM_FRAMING_WIRE;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &a), 0);
+	c.chunk_bytes = 1024;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &b), 0);
+	assert_true(b < a); /* fewer headers */
+	c.chunk_bytes = 256;
+	assert_int_equal(edm_unloaded_ps(u, &c, EDM_WRITE, 5840, &again), 0);
+	assert_int_equal(a, again);
+	edm_unloaded_destroy(u);
+}
+
+/* The common denominator is EDM as published: memory takes no time in it. */
+static void test_common_denominator(void **state)
+{
+	struct edm_config c;
+	struct edm_point p;
+
+	edm_config_init(&c);
+	c.nodes = 8;
+	c.load = 0.01;
+	c.write_ppm = 0;
+	c.messages = 2000;
+	c.mem_ps = 82000;
+	p = run(&c);
+	assert_true(p.own > 0.99 && p.own < 1.01);
+	assert_true(p.common > 1.25 && p.common < 1.29);
+}
+
 /*
  * The literal matching against a separate model of it: 144 ports, 64 B in ten
  * blocks, no time for control; published there: mean waits of 11.1 ns at 0.6
@@ -208,7 +240,8 @@ static void test_steady_state(void **state)
 {
 	static const struct {
 		double rho, wait_ns;
-	} row[] = {{0.4, 4.7}, {0.6, 11.1}, {0.7, 17.4}, {0.8, 30.6}};
+	} row[] = {{0.2, 1.7},	{0.4, 4.7},  {0.6, 11.1},
+		   {0.7, 17.4}, {0.8, 30.6}, {0.9, 84.9}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
 		double ratio = (303.4 + oracle_wait_ns(row[i].rho)) /
@@ -274,6 +307,40 @@ static void test_disciplines(void **state)
 	assert_true(common[EDM_ASYNC] > 1.3 * common[EDM_SLOT]);
 }
 
+/* What waits at an egress port of the switch: not nothing, as published, but
+ * never more than three chunks, as long as control blocks are charged. */
+static void test_egress_bound(void **state)
+{
+	static const enum edm_discipline all[] = {EDM_ASYNC, EDM_SLOT,
+						  EDM_RESERVE, EDM_PIM};
+	struct edm_point r;
+	struct edm_config c;
+	uint64_t charged;
+
+	edm_config_init(&c);
+	c.nodes = 24;
+	c.write_ppm = 500000;
+	for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+		c.discipline = all[i];
+		c.sizes = EDM_SIZES_FIXED;
+		c.policy = EDM_FCFS;
+		c.load = 0.9;
+		c.messages = 20000;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 0, 3 * 34);
+		c.sizes = EDM_SIZES_HADOOP;
+		c.policy = EDM_SRPT;
+		c.load = 0.8;
+		c.messages = 300;
+		r = run(&c);
+		assert_in_range(r.egress_blocks_max, 1, 3 * 34);
+	}
+	charged = r.egress_blocks_max;
+	c.charge_control = false;
+	r = run(&c);
+	assert_true(r.egress_blocks_max > charged);
+}
+
 static void test_same_seed_same_run(void **state)
 {
 	struct edm_config c;
@@ -329,23 +396,82 @@ static void test_options_of_edm(void **state)
 }
 
 /* Below something else: the owner's clock drives it. */
+struct owner {
+	uint64_t sent, delivered, lost; /* sums of tags */
+	uint64_t now_ps, delivered_ps;
+};
+
+static void owner_sent(void *owner, uint64_t tag)
+{
+	((struct owner *)owner)->sent += tag;
+}
+
+static void owner_delivered(void *owner, uint64_t tag)
+{
+	struct owner *o = owner;
+
+	o->delivered += tag;
+	o->delivered_ps = o->now_ps;
+}
+
+static void owner_lost(void *owner, uint64_t tag)
+{
+	((struct owner *)owner)->lost += tag;
+}
+
+static void drive(struct edm_fabric *f, struct owner *o)
+{
+	while (edm_fabric_next_ps(f) != EDM_NEVER) {
+		o->now_ps = edm_fabric_next_ps(f);
+		edm_fabric_run(f, o->now_ps);
+	}
+}
+
 static void test_link_model(void **state)
 {
+	struct owner o = {0};
+	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
+					 owner_lost, &o};
 	struct edm_config c;
 	struct edm_fabric *f;
-	uint64_t sum = 0;
 
 	edm_config_init(&c);
 	c.nodes = 4;
-	assert_int_equal(edm_fabric_create(&c, deliver, &sum, &f), 0);
+	assert_int_equal(edm_fabric_create(&c, &calls, &f), 0);
 	assert_int_equal(edm_fabric_next_ps(f), EDM_NEVER);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 1, 2, 64, 40), 0);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 0, 64, 2), 0);
 	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 3, 64, 2), -EINVAL);
-	while (edm_fabric_next_ps(f) != EDM_NEVER)
-		edm_fabric_run(f, edm_fabric_next_ps(f));
-	assert_int_equal(sum, 42);
-	assert_int_equal(delivered_ps, EDM_US + 296960 + 9 * 640);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 4, 64, 2), -EINVAL);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 3, 1, 0, 2), -EINVAL);
+	drive(f, &o);
+	assert_int_equal(o.sent, 42);
+	assert_int_equal(o.delivered, 42);
+	assert_int_equal(o.delivered_ps, EDM_US + 296960 + 9 * 640);
+	edm_fabric_destroy(f);
+}
+
+/* The only switch dies: what was under way is reported lost, once. */
+static void test_link_model_loses(void **state)
+{
+	struct owner o = {0};
+	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
+					 owner_lost, &o};
+	struct edm_config c;
+	struct edm_fabric *f;
+
+	edm_config_init(&c);
+	c.nodes = 4;
+	c.fail_switch_ps = 2 * EDM_US;
+	assert_int_equal(edm_fabric_create(&c, &calls, &f), 0);
+	assert_int_equal(edm_fabric_send(f, EDM_US, 1, 2, 64, 1), 0);
+	assert_int_equal(edm_fabric_send(f, 2 * EDM_US - 1000, 1, 2, 64, 10),
+			 0);
+	assert_int_equal(edm_fabric_send(f, 3 * EDM_US, 2, 1, 64, 100), 0);
+	drive(f, &o);
+	assert_int_equal(o.sent, 111);
+	assert_int_equal(o.delivered, 1);
+	assert_int_equal(o.lost, 110);
 	edm_fabric_destroy(f);
 }
 
@@ -355,12 +481,16 @@ int main(void)
 		cmocka_unit_test(test_lone_messages),
 		cmocka_unit_test(test_formula_is_simulation),
 		cmocka_unit_test(test_rivals_table1),
+		cmocka_unit_test(test_unloaded_keys),
+		cmocka_unit_test(test_common_denominator),
 		cmocka_unit_test(test_steady_state),
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),
+		cmocka_unit_test(test_egress_bound),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
+		cmocka_unit_test(test_link_model_loses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

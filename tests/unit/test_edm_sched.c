@@ -297,6 +297,67 @@ static void test_priority_inversion(void **state)
 	assert_true(inverted_wait(EDM_SLOT) < 25000);
 }
 
+/* The bits of the longest message there is once ran over those of the key, and
+ * it went before everybody else. */
+static void test_longest_is_last(void **state)
+{
+	for (int p = EDM_SRPT; p <= EDM_PAIR; p++) {
+		struct rig *r = malloc(sizeof(*r));
+
+		assert_non_null(r);
+		rig_init(r, discipline(EDM_SLOT, (enum edm_policy)p));
+		put(r, 1, 0, 2, EDM_MESSAGE_MAX);
+		put(r, 1, 1, 2, 64);
+		run(r);
+		assert_true(r->m[1].done_ps < r->m[0].known_ps + 100000);
+		rig_release(r);
+		free(r);
+	}
+}
+
+/* Enough iterations make a maximal matching: no message is left whose two ports
+ * are free. That log2(ports) are enough on average is what the minimum chunk
+ * rests on. */
+static void test_pim_is_maximal(void **state)
+{
+	double iterations = 0;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct edm_sched_config c = discipline(EDM_PIM, EDM_FCFS);
+		struct rig *r = malloc(sizeof(*r));
+		struct edm_sched_stats st;
+		struct edm_event e;
+		struct rng g;
+
+		assert_non_null(r);
+		c.pim_iterations = PORTS;
+		rig_init(r, c);
+		rng_init(&g, seed);
+		for (unsigned i = 0; i < 60; i++) {
+			uint16_t src = (uint16_t)rng_below(&g, PORTS);
+
+			put(r, 0, src,
+			    (uint16_t)((src + 1 + rng_below(&g, PORTS - 1)) %
+				       PORTS),
+			    2560);
+		}
+		/* The first chunk takes 21 ns; PORTS iterations 12. */
+		while (edm_queue_next_ps(r->q) <= PORTS * 1000 &&
+		       edm_queue_pop(r->q, &e)) {
+			if (e.kind == EV_WAKE)
+				edm_sched_wake(r->s, e.at_ps, e.a);
+			else
+				demand(r, e.a);
+		}
+		check_work_conserved(r);
+		edm_sched_stats(r->s, &st);
+		iterations += (double)st.matchings / 20;
+		rig_release(r);
+		free(r);
+	}
+	assert_true(iterations <= 6); /* log2(12) is 3.6; +1 finds nothing */
+}
+
 /* A short message behind a long one of its pair, and a rival of the long one
  * that is shorter than that: when the short one is through. */
 static uint64_t behind_long_done(enum edm_policy p)
@@ -499,6 +560,8 @@ int main(void)
 		cmocka_unit_test(test_control_block_mode),
 		cmocka_unit_test(test_pipelined),
 		cmocka_unit_test(test_priority_inversion),
+		cmocka_unit_test(test_longest_is_last),
+		cmocka_unit_test(test_pim_is_maximal),
 		cmocka_unit_test(test_pair_hurries_the_first),
 		cmocka_unit_test(test_starvation),
 		cmocka_unit_test(test_renotify),

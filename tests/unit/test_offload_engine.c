@@ -498,9 +498,59 @@ static void check_once(uint64_t seed, uint32_t nodes, uint32_t shift)
 	bed_free(b);
 }
 
+/* Long writes, and an engine that never gets more than a few packets done. */
+static void check_packets(uint64_t seed, uint32_t nodes, uint32_t shift)
+{
+	enum {
+		LEN = 4000,
+	};
+	static uint8_t buf[LEN], hits[2 * LEN];
+	struct bed *b = bed_make(seed, nodes, 16, 8192);
+	unsigned kills = 0;
+
+	memset(hits, 0, sizeof(hits));
+	memset(buf, 0x55, sizeof(buf));
+	bed_region(b, nodes, shift, 2 * LEN);
+	bed_start(b);
+	assert_true(offload_ring_write(&b->ring, 0, 0, buf, LEN) > 0);
+	assert_true(offload_ring_write(&b->ring, 0, LEN, buf, LEN) > 0);
+	while (offload_ring_pending(&b->ring)) {
+		uint64_t quota = rng_below(&b->rng, 4);
+
+		while (offload_ring_pending(&b->ring) &&
+		       (quota || kills > 100)) {
+			uint64_t got = 0;
+
+			bed_step(b);
+			for (uint64_t i = 0; i < 2 * LEN; i++)
+				if (*bed_at(b, 0, i) == 0x55) {
+					*bed_at(b, 0, i) = 0xff;
+					hits[i]++;
+					got = 1;
+				}
+			quota -= quota ? got : 0;
+			assert_int_equal(offload_ring_look(&b->ring), 0);
+		}
+		bed_start(b);
+		kills++;
+	}
+	assert_int_equal(b->ring.failures, 0);
+	for (uint64_t i = 0; i < 2 * LEN; i++)
+		if (hits[i] != 1)
+			fail_msg("seed %llu: byte %llu was written %u times",
+				 (unsigned long long)seed,
+				 (unsigned long long)i, hits[i]);
+	bed_free(b);
+}
+
 static void test_takeover(void **state)
 {
-	for (uint64_t seed = 1; seed <= 40; seed++) {
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		if (seed <= 5) {
+			check_packets(seed, 1, 0);
+			check_packets(seed, 2, 8);
+			check_packets(seed, 3, 10);
+		}
 		check_takeover(seed, 1, 0);
 		check_once(seed, 1, 0);
 		check_once(seed, 2, 8);

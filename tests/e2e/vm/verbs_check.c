@@ -22,7 +22,7 @@
 enum {
 	BUF = 256 * 1024,  // each of the two halves of the memory
 	SLOT = 128 * 1024, // receives begin here in the second half
-	WAIT_S = 20,
+	WAIT_S = 30,
 	ATOMIC_AT = 64,
 	RNR_US = 100000,
 };
@@ -235,7 +235,7 @@ static void join(struct check *c)
 				  IBV_QP_MIN_RNR_TIMER))
 		die("RTR");
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-				    .timeout = 16, // 268 ms
+				    .timeout = 17, // 537 ms
 				    .retry_cnt = 7,
 				    .rnr_retry = c->rnr_retry,
 				    .sq_psn = c->me.psn,

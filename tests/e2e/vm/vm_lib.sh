@@ -36,9 +36,11 @@ vm_net() {
 	ip -n "$VM_NS" link set tap0 mtu "$1" up
 }
 
-# vm_boot MTU: starts the guest and waits until it takes jobs.
+# vm_boot MTU: starts the guest and waits until it takes jobs. Without KVM and
+# beside other work it may take long, and now and then it hangs before the
+# first process: then it is started again. Nothing else is ever repeated.
 vm_boot() {
-	local cache accel=tcg,thread=multi cpu=max status=0
+	local cache accel=tcg,thread=multi cpu=max status=0 try
 	need qemu-system-x86_64 ip
 	cache=$(vm_cache)
 	bash "$VM_DIR/make_guest.sh" "$cache" >"$TMP/make_guest" 2>&1 ||
@@ -53,10 +55,24 @@ vm_boot() {
 	if grep -qwE 'vmx|svm' /proc/cpuinfo && [[ -w /dev/kvm ]]; then
 		accel=kvm cpu=host
 	fi
-	VM_SHARE=$TMP/share
+	for try in 1 2 3; do
+		vm_start "$1" "$cache" "$accel" "$cpu" "$try"
+		vm_wait "$VM_SHARE/up" 80 && return 0
+		echo "start $try of the guest failed: $(tail -n 3 "$TMP/qemu" \
+			"$TMP/console" 2>&1 | tr '\n' ' ')"
+		kill -TERM "$VM_PID" 2>/dev/null || true
+		wait "$VM_PID" || true
+	done
+	vm_fail "the guest did not start"
+}
+
+# vm_start MTU CACHE ACCEL CPU TRY: QEMU in the background.
+vm_start() {
+	local cache=$2 accel=$3 cpu=$4
+	VM_SHARE=$TMP/share.$5
 	mkdir "$VM_SHARE"
 	cp "$VM_DIR/guest_agent.sh" "$VM_SHARE"
-	ip netns exec "$VM_NS" timeout -k 5 "${VM_LIMIT:-240}" \
+	ip netns exec "$VM_NS" timeout -k 5 "${VM_LIMIT:-400}" \
 		qemu-system-x86_64 -machine q35 -accel "$accel" -cpu "$cpu" \
 		-m 384 -smp 2 -nodefaults -no-user-config -display none \
 		-serial "file:$TMP/console" -no-reboot \
@@ -73,7 +89,6 @@ multidevs=remap" -device virtio-9p-pci,fsdev=root,mount_tag=root \
 		>"$TMP/qemu" 2>&1 &
 	VM_PID=$!
 	PIDS+=("$VM_PID")
-	vm_wait "$VM_SHARE/up" 60 || vm_fail "the guest did not start"
 }
 
 vm_fail() {
@@ -117,5 +132,5 @@ guest() {
 
 # vm_host COMMAND...: on the host's soft NIC, inside the namespace.
 vm_host() {
-	in_ns "$VM_NS" "$VM_HOST" "$@"
+	in_ns "$VM_NS" "${VM_NIC:-$VM_HOST}" "$@"
 }

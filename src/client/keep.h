@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a room needs that keeps something alive in a rack beside the room's own
+ * connections: the rack's device, its nodes and engines, and a turn on the
+ * thread that sends the heartbeats.
+ */
+#ifndef AQ_CLIENT_KEEP_H
+#define AQ_CLIENT_KEEP_H
+
+#include "client.h"
+#include "list.h"
+#include "verbs_api.h"
+
+struct aq_rack;
+struct aq_region;
+
+/* Embedded; its tick is called every CLIENT_KEEP_MS or so, on the rack's own
+ * thread, and may talk to nodes with the given caller. */
+struct client_keeper {
+	struct list link; /* under the rack's lock */
+	void (*tick)(struct client_keeper *k,
+		     const struct client_caller *caller);
+};
+
+int client_keep_add(struct aq_rack *rack, struct client_keeper *k) MUST_CHECK;
+/* Its tick neither runs nor will run when this returns. */
+void client_keep_remove(struct aq_rack *rack, struct client_keeper *k);
+
+/* This thread's caller; valid until the thread ends. */
+int client_keep_caller(struct aq_rack *rack,
+		       const struct client_caller **out) MUST_CHECK;
+
+struct client_device {
+	const struct client_verbs *verbs;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+};
+
+/* The rack's NIC, opened if it was not; the rack closes it. */
+int client_keep_device(struct aq_rack *rack,
+		       struct client_device *out) MUST_CHECK;
+
+uint64_t client_keep_now_ns(const struct aq_rack *rack);
+/* Node `index` of a region's map. */
+const struct client_node *client_keep_node(const struct aq_rack *rack,
+					   uint32_t index);
+/* The engines of the rack, in the order of their names; how many. */
+unsigned client_keep_engines(const struct aq_rack *rack,
+			     struct client_node engines[CLIENT_NODE_MAX]);
+/* The token for engines, "" when there is none. */
+void client_keep_engine_token(const struct aq_rack *rack,
+			      char token[CLIENT_TOKEN_MAX]);
+
+/* A region as it was when last heard of. */
+struct client_shape {
+	struct aq_rack *rack;
+	char name[CLIENT_REGION_NAME_MAX];
+	bool is_read_only;
+	struct client_map map;
+};
+
+int client_keep_shape(struct aq_region *region,
+		      struct client_shape *out) MUST_CHECK;
+
+#endif

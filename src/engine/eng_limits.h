@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of the engine's process. */
+#ifndef AQ_ENG_LIMITS_H
+#define AQ_ENG_LIMITS_H
+
+enum {
+	ENG_NAME_MAX = 32,
+	ENG_CLIENT_NAME_MAX = 63,
+	ENG_SESSION_MAX = 256,
+	ENG_CQ_DEPTH = 1 << 18,
+
+	ENG_HEARTBEAT_MS = 1000,
+	ENG_HEARTBEAT_MISSES = 5,
+	ENG_START_MS = 10000, /* from opening a session to its start */
+	ENG_TICK_MS = 100,
+
+	ENG_STEPS = 64,		/* between two looks at who waits */
+	ENG_IDLE_YIELDS = 5000, /* then naps, while requests are on the wire */
+	ENG_NAP_NS = 50000,
+	ENG_SLEEP_MAX_NS = 10000000,
+};
+
+#endif

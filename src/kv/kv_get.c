@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads. No lock: both rows are read together and checked by their CRCs. What
+ * is found is true at the moment the row was read, because whoever moves an
+ * entry copies it before it is overwritten. What is not found may have moved
+ * between the two reads; so a miss counts only when a second look finds both
+ * rows unchanged.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "kv_priv.h"
+
+static uint32_t rows_bytes(const struct aq_kv_client *c)
+{
+	return u32_max(c->covering_bytes, 2 * c->g.row_bytes);
+}
+
+int kv_get_init(struct aq_kv_client *c)
+{
+	size_t stride = rows_bytes(c) + KV_OP_BYTES;
+	uint32_t i;
+
+	c->get = calloc(c->depth, sizeof(c->get[0]));
+	c->done = calloc(c->depth, sizeof(c->done[0]));
+	if (!c->get || !c->done)
+		return error_set(-ENOMEM, "no memory for a client");
+	for (i = 0; i < c->depth; i++) {
+		c->get[i].rows = c->get_bytes + i * stride;
+		c->get[i].extent = c->get[i].rows + rows_bytes(c);
+	}
+	return 0;
+}
+
+bool kv_is_expired(const struct aq_kv_client *c, uint64_t expire_at_ms)
+{
+	struct timespec ts;
+
+	if (LIKELY(!expire_at_ms))
+		return false;
+	if (c->config.now_ms)
+		return c->config.now_ms(c->config.ctx) >= expire_at_ms;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 >=
+	       expire_at_ms;
+}
+
+int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
+		const struct kv_place *place, const void *key, size_t key_len,
+		uint32_t *skip, struct kv_item *item)
+{
+	unsigned i;
+
+	for (i = 0; i < g->entries; i++, row += g->entry_bytes) {
+		/* Bits 0-15 of the entry: used, and the length of the key. */
+		if (row[1] != key_len || !kv_entry_used(row) ||
+		    kv_entry_read(g, row, item))
+			continue;
+		if (item->is_extent && item->hash != place->hash)
+			continue;
+		if (item->key) {
+			if (memcmp(item->key, key, key_len) == 0)
+				return (int)i;
+			continue;
+		}
+		if (*skip) {
+			(*skip)--;
+			continue;
+		}
+		return (int)i;
+	}
+	return -1;
+}
+
+/* ---- one read ----------------------------------------------------------- */
+
+static void finish(struct aq_kv_client *c, struct kv_get *g, int err)
+{
+	uint32_t at = (c->done_head + c->done_count) % c->depth;
+
+	g->op->err = err;
+	g->state = KV_GET_DONE;
+	c->gets_busy--;
+	c->done[at] = g->op;
+	c->done_count++;
+	if (err == 0 || err == -EMSGSIZE || err == -ENOENT) {
+		c->stats.gets++;
+		c->stats.get_trips += g->trips;
+		c->stats.gets_missed += err == -ENOENT;
+	}
+}
+
+static void give_value(struct aq_kv_client *c, struct kv_get *g,
+		       const uint8_t *value, uint64_t len)
+{
+	struct aq_kv_op *op = g->op;
+	size_t part = u64_min(len, op->value_len);
+
+	op->len = len;
+	if (part)
+		memcpy(op->value, value, part);
+	/* Who asks for the length only gives no buffer. */
+	finish(c, g, part < len && op->value ? -EMSGSIZE : 0);
+}
+
+static uint32_t index_of(const struct aq_kv_client *c, const struct kv_get *g)
+{
+	return (uint32_t)(g - c->get);
+}
+
+static void post_rows(struct aq_kv_client *c, struct kv_get *g)
+{
+	uint64_t low = u64_min(g->place.row[0], g->place.row[1]);
+	uint64_t high = u64_max(g->place.row[0], g->place.row[1]);
+	uint64_t span = (high - low + 1) * c->g.row_bytes;
+
+	g->state = KV_GET_ROWS;
+	g->trips++;
+	kv_begin(c);
+	if (span <= c->covering_bytes) {
+		g->row[g->place.row[0] != low] = g->rows;
+		g->row[g->place.row[0] == low] =
+			g->rows + (high - low) * c->g.row_bytes;
+		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, low), g->rows,
+			    span);
+	} else {
+		g->row[0] = g->rows;
+		g->row[1] = g->rows + c->g.row_bytes;
+		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
+			    g->row[0], c->g.row_bytes);
+		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[1]),
+			    g->row[1], c->g.row_bytes);
+	}
+	/* A failure breaks the connection, which kv_get_drain sees. */
+	(void)kv_post(c, index_of(c, g));
+}
+
+static void post_extent(struct aq_kv_client *c, struct kv_get *g,
+			const struct kv_item *item)
+{
+	g->stamp = item->stamp;
+	g->extent_bytes = item->extent_bytes;
+	g->state = KV_GET_EXTENT;
+	g->trips++;
+	kv_begin(c);
+	if (item->extent_bytes <= KV_OP_BYTES) {
+		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
+			    item->extent_bytes);
+	} else {
+		/* The head tells nothing that the entry does not; this only
+		 * brings it back to kv_get_drain, which reads all of it. */
+		g->evidence = item->extent;
+		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
+			    KV_EXTENT_HEAD);
+	}
+	(void)kv_post(c, index_of(c, g));
+}
+
+/* Rows that are not whole, or an extent that has changed: look again. */
+static void look_again(struct aq_kv_client *c, struct kv_get *g)
+{
+	uint64_t seen = kv_row_crc(&c->g, g->row[0]) * 31 +
+			kv_row_crc(&c->g, g->row[1]);
+
+	c->stats.reads_torn++;
+	g->tries++;
+	if (seen != g->evidence || !g->since_ns) {
+		g->evidence = seen;
+		g->since_ns = kv_now_ns(c);
+	}
+	c->has_tending = true;
+	post_rows(c, g);
+}
+
+static void see_rows(struct aq_kv_client *c, struct kv_get *g)
+{
+	uint32_t skip = g->skip;
+	bool whole[2] = {false, false};
+	struct kv_item item;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
+		if (!whole[i] ||
+		    kv_row_find(&c->g, g->row[i], &g->place, g->op->key,
+				g->op->key_len, &skip, &item) < 0)
+			continue;
+		g->expire_at_ms = item.expire_at_ms;
+		if (kv_is_expired(c, item.expire_at_ms) && item.key) {
+			finish(c, g, -ENOENT);
+			return;
+		}
+		if (item.is_extent)
+			post_extent(c, g, &item);
+		else
+			give_value(c, g, item.value, item.value_len);
+		return;
+	}
+	if (!whole[0] || !whole[1]) {
+		look_again(c, g);
+		return;
+	}
+	for (i = 0; i < 2; i++) {
+		uint64_t crc = kv_row_crc(&c->g, g->row[i]);
+
+		if (!g->has_crc || g->crc[i] != crc)
+			skip = UINT32_MAX; /* not seen so before */
+		g->crc[i] = crc;
+	}
+	if (g->has_crc && skip != UINT32_MAX) {
+		finish(c, g, -ENOENT);
+		return;
+	}
+	g->has_crc = true;
+	post_rows(c, g);
+}
+
+static void see_extent(struct aq_kv_client *c, struct kv_get *g,
+		       const uint8_t *bytes)
+{
+	const uint8_t *value;
+	uint64_t len;
+	int err = kv_extent_check(bytes, g->extent_bytes, g->stamp, g->op->key,
+				  g->op->key_len, &value, &len);
+
+	if (err == -ENOENT) {
+		g->skip++; /* another key with the same hash */
+		g->has_crc = false;
+		post_rows(c, g);
+	} else if (err) {
+		g->skip = 0;
+		look_again(c, g);
+	} else if (kv_is_expired(c, g->expire_at_ms)) {
+		finish(c, g, -ENOENT);
+	} else {
+		give_value(c, g, value, len);
+	}
+}
+
+void kv_get_completed(struct aq_kv_client *c, uint32_t index, int err)
+{
+	struct kv_get *g = &c->get[index];
+
+	if (index >= c->depth || err)
+		return;
+	if (g->state == KV_GET_ROWS)
+		see_rows(c, g);
+	else if (g->state == KV_GET_EXTENT && g->extent_bytes <= KV_OP_BYTES)
+		see_extent(c, g, g->extent);
+	/* A large one: kv_get_drain finds it in this state. */
+	else if (g->state == KV_GET_EXTENT) {
+		g->state = KV_GET_LARGE;
+		c->has_tending = true;
+	}
+}
+
+int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
+		 struct kv_get **out)
+{
+	uint32_t i;
+
+	if (c->gets_busy + c->done_count >= c->depth)
+		return -EAGAIN;
+	for (i = 0;
+	     c->get[i].state != KV_GET_IDLE && c->get[i].state != KV_GET_DONE;
+	     i++)
+		;
+	c->get[i] = (struct kv_get){
+		.rows = c->get[i].rows, .extent = c->get[i].extent, .op = op};
+	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
+		    &c->get[i].place);
+	c->gets_busy++;
+	post_rows(c, &c->get[i]);
+	*out = &c->get[i];
+	return 0;
+}
+
+/* ---- what a completion cannot do by itself ------------------------------ */
+
+int kv_extent_fetch(struct aq_kv_client *c, const struct kv_item *item,
+		    const uint8_t **bytes)
+{
+	int err =
+		kv_big_reserve(c, u64_max(item->extent_bytes, KV_STAGE_BYTES));
+
+	if (!err)
+		err = kv_read_now(c, item->extent, c->big, item->extent_bytes);
+	*bytes = c->big;
+	return err;
+}
+
+static int look_only(struct aq_kv_change *change, void *user)
+{
+	return 0;
+}
+
+/* Reads that need more than one look: large extents, and rows that stay torn.
+ * Taking their locks brings these in order, whatever the reason. */
+static int tend_one(struct aq_kv_client *c, struct kv_get *g)
+{
+	struct kv_item item = {.extent = g->evidence,
+			       .extent_bytes = g->extent_bytes};
+	struct kv_mod touch = {
+		.key = g->op->key, .key_len = g->op->key_len, .fn = look_only};
+	const uint8_t *bytes;
+	int err = 0;
+
+	if (g->state == KV_GET_LARGE) {
+		err = kv_extent_fetch(c, &item, &bytes);
+		if (!err)
+			see_extent(c, g, bytes);
+	} else if (g->state == KV_GET_ROWS && g->since_ns &&
+		   kv_now_ns(c) - g->since_ns > c->failure_ns / 2) {
+		g->since_ns = kv_now_ns(c);
+		err = kv_mod_run(c, &touch);
+	}
+	if (g->state == KV_GET_ROWS && g->since_ns)
+		c->has_tending = true;
+	return err;
+}
+
+static int tend(struct aq_kv_client *c)
+{
+	uint32_t i;
+	int err = 0;
+
+	c->has_tending = false;
+	for (i = 0; i < c->depth && !err; i++)
+		if (c->get[i].state == KV_GET_LARGE ||
+		    c->get[i].state == KV_GET_ROWS)
+			err = tend_one(c, &c->get[i]);
+	return err;
+}
+
+int kv_get_step(struct aq_kv_client *c)
+{
+	bool ignored;
+	int err = kv_poll_once(c, &ignored);
+
+	if (!err && UNLIKELY(c->is_broken || c->is_crashed))
+		err = c->is_broken ? -ESTALE : -ESHUTDOWN;
+	if (!err && UNLIKELY(c->has_tending))
+		err = tend(c);
+	return err;
+}
+
+int kv_get_drain(struct aq_kv_client *c, const struct kv_get *g)
+{
+	unsigned looks = 0;
+	int err = 0;
+
+	while (!err && (g ? g->state != KV_GET_DONE : c->gets_busy > 0)) {
+		err = kv_get_step(c);
+		if (!err && ++looks % KV_TORN_TRIES == 0)
+			err = kv_past_deadline(c);
+	}
+	return err;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of this room; every queue, table, loop and retry has one. */
+#ifndef AQ_KV_LIMITS_H
+#define AQ_KV_LIMITS_H
+
+enum {
+	KV_DEPTH = 32, /* reads under way, unless told otherwise */
+	KV_DEPTH_MAX = 1024,
+	KV_COVERING_BYTES = 148,
+	KV_CACHE_BYTES = 64 << 10,
+	KV_CACHE_BYTES_MAX = 1 << 30,
+	KV_LINE_ROWS_MAX = 64, /* rows of the cache that are kept together */
+	KV_LINES_MIN = 20,     /* so that a whole path fits */
+
+	/* Rows of a cuckoo path. Few paths are longer than 4, but with 7 the
+	 * first insert of 10 million fails at 94 %, with 14 at 95.8 %. */
+	KV_PATH_MAX = 14,
+	KV_SEARCH_NODES = 1536, /* rows that a search looks at */
+	KV_INSERT_TRIES = 64,	/* then the table is full */
+	KV_FULL_TRIES = 6,	/* of which without any path in sight */
+	KV_TORN_TRIES =
+		1000,	   /* reads of a torn row between looks at the time */
+	KV_LOCKS_MAX = 16, /* one operation's: KV_GROUPS */
+
+	KV_WR_MAX = 96,	    /* requests of one batch */
+	KV_OP_BYTES = 4096, /* an extent that a read under way has room for */
+	KV_STAGE_BYTES = 64 << 10,
+	KV_WRITE_BYTES = 1 << 20, /* one WRITE or READ of a large extent */
+	KV_ZERO_BYTES = 16 << 10, /* words of the longest run of chunks */
+
+	KV_CLASS_MAX = 30,
+	KV_RUN_OF = 4, /* extents above 1/4 of a chunk take whole chunks */
+
+	KV_DEADLINE_MS = 5000,
+	KV_BACKOFF_NS_MIN = 500,
+	KV_BACKOFF_NS_MAX = 200000,
+	KV_ACQUIRE_SHARE = 4, /* of the failure time: to get all locks */
+	KV_LEASE_POLL_NS = 20000,
+	KV_POLL_BATCH = 16,
+};
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking locks and reading what they guard, in one batch: intent, masked CAS,
+ * READs. Words of locks are taken in the order of their addresses and within a
+ * bounded time, so nobody waits for another for ever; who cannot get all of
+ * them in that time gives back what it has and starts again.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+#include "kv_priv.h"
+
+uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch)
+{
+	return (uint64_t)(slot + 1) | (uint64_t)epoch << 16;
+}
+
+/* Adds one lock, keeping the order. */
+static int add_lock(struct aq_kv_client *c, struct kv_lockset *s, uint64_t lock)
+{
+	bool words = c->g.flags & KV_WORD_LOCKS;
+	uint64_t word = words ? lock : lock / 64;
+	uint64_t mask = words ? UINT64_MAX : 1ull << (lock % 64);
+	unsigned i, k;
+
+	for (i = 0; i < s->count && s->group[i].word < word; i++)
+		;
+	if (i < s->count && s->group[i].word == word) {
+		s->group[i].mask |= mask;
+		return 0;
+	}
+	if (s->count == KV_GROUPS)
+		return -E2BIG;
+	for (k = s->count; k > i; k--)
+		s->group[k] = s->group[k - 1];
+	s->group[i].word = word;
+	s->group[i].mask = mask;
+	s->count++;
+	return 0;
+}
+
+int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
+{
+	unsigned i;
+	int err = 0;
+
+	w->set.count = 0;
+	for (i = 0; i < w->count && !err; i++)
+		err = add_lock(c, &w->set, kv_lock_of(&c->g, w->row[i]));
+	return err;
+}
+
+static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
+			 const struct kv_lockset *set)
+{
+	unsigned i, n = set ? set->count : 0;
+
+	*t = (struct kv_intent){.sequence = le64_put(++c->sequence),
+				.group_count = le32_put(n),
+				.new_stamp = le32_put(c->new_stamp),
+				.old_stamp = le32_put(c->old_stamp),
+				.new_extent = le64_put(c->new_extent),
+				.old_extent = le64_put(c->old_extent),
+				.count = le64_put((uint64_t)c->count),
+				.recent_count = le32_put(c->recent_count)};
+	memcpy(t->recent, c->recent, sizeof(t->recent));
+	for (i = 0; i < n; i++)
+		t->group[i] = (struct kv_group){
+			.word = le32_put((uint32_t)set->group[i].word),
+			.mask = le64_put(set->group[i].mask)};
+	t->crc = le32_put(kv_intent_crc(t));
+}
+
+static void note_recent(struct aq_kv_client *c, const struct kv_lockset *set)
+{
+	bool words = c->g.flags & KV_WORD_LOCKS;
+	unsigned i;
+
+	for (i = 0; i < set->count; i++) {
+		uint64_t word = set->group[i].word;
+		uint64_t mask = words ? 1 : set->group[i].mask;
+
+		for (; mask; mask &= mask - 1) {
+			uint64_t lock =
+				words ? word
+				      : 64 * word +
+						(uint64_t)__builtin_ctzll(mask);
+
+			c->recent[c->recent_count++ % KV_RECENT] =
+				le32_put((uint32_t)lock);
+		}
+	}
+}
+
+void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set)
+{
+	/* A batch may have two of them. */
+	struct kv_intent *t = &c->intent[c->sequence % 2];
+
+	build_intent(c, t, set);
+	kv_add_write(c, KV_POINT_INTENT,
+		     kv_slot_at(&c->g, c->slot) +
+			     offsetof(struct kv_slot, intent),
+		     t, kv_intent_bytes(set ? set->count : 0));
+}
+
+void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
+		    unsigned count)
+{
+	struct kv_intent *t = &c->intent[2];
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		kv_add_unlock(c, set->group[i].word, set->group[i].mask);
+	build_intent(c, t, NULL);
+	kv_add_write(c, KV_POINT_IDLE,
+		     kv_slot_at(&c->g, c->slot) +
+			     offsetof(struct kv_slot, intent),
+		     t, kv_intent_bytes(0));
+}
+
+int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
+		  unsigned count)
+{
+	kv_begin(c);
+	kv_add_release(c, set, count);
+	return kv_run(c);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Whether group `at` of the set has the lock of this row. */
+static bool is_in_group(const struct aq_kv_client *c, const struct kv_want *w,
+			unsigned at, uint64_t row)
+{
+	uint64_t lock = kv_lock_of(&c->g, row);
+
+	if (c->g.flags & KV_WORD_LOCKS)
+		return w->set.group[at].word == lock;
+	return w->set.group[at].word == lock / 64 &&
+	       w->set.group[at].mask & 1ull << (lock % 64);
+}
+
+/* The rows of one line that are wanted, as a span. */
+static void add_span(struct aq_kv_client *c, struct kv_line *l, uint64_t bits,
+		     bool whole)
+{
+	uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
+	unsigned low = whole ? 0 : (unsigned)__builtin_ctzll(bits);
+	unsigned high = whole ? (unsigned)rows - 1
+			      : 63 - (unsigned)__builtin_clzll(bits);
+	uint32_t bytes = c->g.row_bytes;
+
+	if (!whole && (high - low + 1) * bytes > c->covering_bytes) {
+		/* Too far apart: one by one. */
+		for (; bits; bits &= bits - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(bits);
+
+			kv_add_read(c, KV_POINT_READ,
+				    kv_row_at(&c->g, l->first + i),
+				    l->rows + (size_t)i * bytes, bytes);
+		}
+		return;
+	}
+	kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, l->first + low),
+		    l->rows + (size_t)low * bytes,
+		    (uint64_t)(high - low + 1) * bytes);
+}
+
+struct reading {
+	unsigned count;
+	struct {
+		struct kv_line *line;
+		uint64_t bits;
+	} at[KV_PATH_MAX + 2];
+};
+
+static void add_reads(struct aq_kv_client *c, const struct kv_want *w,
+		      unsigned group, struct reading *r)
+{
+	unsigned i, k;
+
+	r->count = 0;
+	for (i = 0; i < w->count; i++) {
+		struct kv_line *l;
+
+		if (!is_in_group(c, w, group, w->row[i]))
+			continue;
+		l = kv_line_pin(c, w->row[i]);
+		for (k = 0; k < r->count && r->at[k].line != l; k++)
+			;
+		if (k == r->count) {
+			r->at[k].line = l;
+			r->at[k].bits = 0;
+			r->count++;
+		}
+		r->at[k].bits |= 1ull << (w->row[i] - l->first);
+	}
+	for (k = 0; k < r->count; k++) {
+		struct kv_line *l = r->at[k].line;
+		uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
+
+		add_span(c, l, r->at[k].bits, w->whole);
+		if (w->whole)
+			r->at[k].bits =
+				rows == 64 ? UINT64_MAX : (1ull << rows) - 1;
+		l->checked &= ~r->at[k].bits;
+	}
+}
+
+static void note_reads(struct reading *r, bool locked)
+{
+	unsigned k;
+
+	for (k = 0; k < r->count; k++) {
+		r->at[k].line->known |= r->at[k].bits;
+		if (locked)
+			r->at[k].line->synced |= r->at[k].bits;
+	}
+}
+
+/* ---- taking ------------------------------------------------------------- */
+
+/* One acquisition. */
+struct taking {
+	struct kv_want *want;
+	unsigned at; /* groups that are held */
+	bool is_retry;
+	uint64_t start_ns; /* of this try for all of them */
+	uint64_t stuck_ns; /* since when nothing has changed */
+	uint64_t evidence;
+	uint64_t backoff_ns;
+};
+
+static int give_up(struct aq_kv_client *c, struct taking *t)
+{
+	int err = kv_locks_drop(c, &t->want->set, t->at);
+
+	t->at = 0;
+	t->start_ns = t->stuck_ns = kv_now_ns(c);
+	kv_cache_unpin(c);
+	return err;
+}
+
+/* A lock is held by somebody. Changes of rows or locks mean that it lives. */
+static int handle_refusal(struct aq_kv_client *c, struct taking *t,
+			  const struct reading *r)
+{
+	uint64_t word = t->want->set.group[t->at].word;
+	uint64_t mask = t->want->set.group[t->at].mask;
+	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
+	uint64_t seen = c->atom[KV_ATOM_LOCK] & mask;
+	unsigned k;
+	int err;
+
+	for (k = 0; k < r->count; k++) {
+		unsigned i = (unsigned)__builtin_ctzll(r->at[k].bits);
+
+		seen = seen * 31 +
+		       kv_row_crc(&c->g, r->at[k].line->rows +
+						 (size_t)i * c->g.row_bytes);
+	}
+	if (seen != t->evidence || !t->is_retry) {
+		t->evidence = seen;
+		t->stuck_ns = now;
+	}
+	if (t->is_retry && kv_lease_holder(lease) &&
+	    kv_lease_holder(lease) != c->slot + 1) {
+		err = give_up(c, t);
+		return err ? err : kv_lease_wait(c);
+	}
+	if (now > c->deadline_ns) {
+		err = give_up(c, t);
+		return err ? err : kv_past_deadline(c);
+	}
+	if (now - t->stuck_ns > c->failure_ns / 2) {
+		err = give_up(c, t);
+		return err ? err : kv_recover(c, word, mask);
+	}
+	t->is_retry = true;
+	if (t->at && now - t->start_ns > c->failure_ns / KV_ACQUIRE_SHARE)
+		return give_up(c, t);
+	kv_pause(c, rng_below(&c->rng, t->backoff_ns) + 1);
+	t->backoff_ns = u64_min(2 * t->backoff_ns, KV_BACKOFF_NS_MAX);
+	return 0;
+}
+
+static void add_fresh(struct aq_kv_client *c, const struct kv_want *w)
+{
+	if (w->fresh && !w->fresh->is_written)
+		(void)kv_new_add(c, w->fresh, w->key, w->key_len, w->value,
+				 w->value_len);
+}
+
+int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
+{
+	struct taking t = {.want = w,
+			   .start_ns = kv_now_ns(c),
+			   .stuck_ns = kv_now_ns(c),
+			   .backoff_ns = KV_BACKOFF_NS_MIN};
+	struct reading r;
+	int err;
+
+	note_recent(c, &w->set);
+	while (t.at < w->set.count) {
+		uint64_t word = w->set.group[t.at].word;
+		uint64_t mask = w->set.group[t.at].mask;
+
+		kv_begin(c);
+		if (t.at == 0 || t.is_retry)
+			kv_add_intent(c, &w->set);
+		if (t.at == 0)
+			add_fresh(c, w);
+		kv_add_lock(c, word, mask);
+		add_reads(c, w, t.at, &r);
+		if (t.is_retry)
+			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,
+				    &c->atom[KV_ATOM_LEASE], 8);
+		err = kv_run(c);
+		if (err)
+			return err;
+		c->stats.lock_tries++;
+		if (!(c->atom[KV_ATOM_LOCK] & mask)) {
+			note_reads(&r, true);
+			t.is_retry = false;
+			t.at++;
+			continue;
+		}
+		c->stats.lock_fails++;
+		note_reads(&r, false);
+		err = handle_refusal(c, &t, &r);
+		if (err)
+			return err;
+	}
+	c->stats.lock_sets++;
+	c->stats.lock_sets_single += w->set.count == 1;
+	return 0;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of one key. Two round trips where nothing is in the way: the locks
+ * together with the rows, then the new row together with the unlocking.
+ *
+ * An insert guesses a path from the cache, takes the locks of all of it, and
+ * searches again in what it has read under them; when that finds nothing it
+ * lets go and guesses again. A path is executed from its free end, one row per
+ * WRITE, so at any moment every entry is somewhere.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+#include "kv_priv.h"
+
+/* One try. */
+struct attempt {
+	struct kv_mod *m;
+	struct kv_place place;
+	struct kv_want want;
+	struct kv_path path; /* guessed, then found */
+	struct kv_new fresh;
+	struct kv_line *line[2]; /* of the key's rows */
+	uint8_t *row[2];
+	int found; /* 0 or 1: in which row; -1 */
+	int entry;
+	struct kv_item item;
+	uint32_t skip;
+	unsigned full; /* guesses that found nothing */
+	uint64_t trips;
+	enum effect {
+		NOTHING,
+		INSERTED,
+		UPDATED,
+		DELETED
+	} effect;
+};
+
+/* ---- which rows --------------------------------------------------------- */
+
+static void want_row(struct kv_want *w, uint64_t row)
+{
+	unsigned i;
+
+	for (i = 0; i < w->count; i++)
+		if (w->row[i] == row)
+			return;
+	w->row[w->count++] = row;
+}
+
+/* The key's rows, and those of the path that the cache suggests. */
+static int plan(struct aq_kv_client *c, struct attempt *a, unsigned try)
+{
+	struct kv_view view = kv_cache_view(c, false);
+	struct kv_want *w = &a->want;
+	unsigned i;
+	int err;
+
+	w->count = 0;
+	want_row(w, a->place.row[0]);
+	want_row(w, a->place.row[1]);
+	err = kv_search_run(c->search, &c->g, &view, &a->place,
+			    (enum aq_kv_search)c->config.options.search,
+			    &a->path);
+	if (err) {
+		/* All that is known is full. It may have changed. */
+		a->full++;
+		kv_cache_forget(c);
+		a->path.count = 0;
+	}
+	for (i = 0; i < a->path.count; i++)
+		want_row(w, a->path.step[i].row);
+	/* One row: most often there is room in it. */
+	w->whole = try > 0 || a->path.count != 1;
+	err = kv_want_locks(c, w);
+	if (err == -E2BIG) {
+		/* Too many words of locks; the key's own rows will do, and what
+		 * is learned there leads to another path. */
+		a->full++;
+		kv_cache_forget(c);
+		w->count = 2;
+		w->whole = true;
+		err = kv_want_locks(c, w);
+	}
+	return err;
+}
+
+/* A row that was torn though its lock was free: its writer died in it. */
+static int mend_now(struct aq_kv_client *c, uint64_t number, uint8_t *row)
+{
+	(void)kv_row_mend(&c->g, row);
+	kv_row_seal(&c->g, row, c->slot);
+	kv_begin(c);
+	kv_add_write(c, KV_POINT_MEND, kv_row_at(&c->g, number), row,
+		     c->g.row_bytes);
+	return kv_run(c);
+}
+
+static int see_rows(struct aq_kv_client *c, struct attempt *a)
+{
+	uint32_t skip = a->skip;
+	unsigned i;
+	int err;
+
+	a->found = -1;
+	for (i = 0; i < 2; i++) {
+		uint64_t row = a->place.row[i];
+
+		a->line[i] = kv_line_find(c, row);
+		a->row[i] = kv_line_row(c, a->line[i], row);
+		if (!kv_row_is_whole(&c->g, a->row[i])) {
+			err = mend_now(c, row, a->row[i]);
+			if (err)
+				return err;
+		}
+		a->line[i]->checked |= 1ull << (row - a->line[i]->first);
+	}
+	for (i = 0; i < 2 && a->found < 0; i++) {
+		a->entry = kv_row_find(&c->g, a->row[i], &a->place, a->m->key,
+				       a->m->key_len, &skip, &a->item);
+		if (a->entry >= 0)
+			a->found = (int)i;
+	}
+	return 0;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
+		    int entry)
+{
+	uint64_t at = kv_row_at(&c->g, number);
+	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
+	uint32_t from = (uint32_t)entry * c->g.entry_bytes;
+
+	kv_row_seal(&c->g, row, c->slot);
+	if (!c->config.split_writes) {
+		kv_add_write(c, KV_POINT_ROW, at + from, row + from,
+			     c->g.row_bytes - from);
+		return;
+	}
+	kv_add_write(c, KV_POINT_ROW, at + from, row + from, c->g.entry_bytes);
+	kv_add_write(c, KV_POINT_ROW_TAIL, at + body, row + body,
+		     KV_TRAILER_BYTES);
+}
+
+/* Moves everything one step on, from the end. */
+static void add_path(struct aq_kv_client *c, const struct kv_path *path,
+		     const uint8_t *entry)
+{
+	unsigned i;
+
+	for (i = path->count; i-- > 0;) {
+		const struct kv_step *s = &path->step[i];
+		uint8_t *row = kv_line_row(c, kv_line_find(c, s->row), s->row);
+		uint8_t *to = kv_entry(&c->g, row, (unsigned)s->entry);
+
+		if (i == 0) {
+			memcpy(to, entry, c->g.entry_bytes);
+		} else {
+			const struct kv_step *b = &path->step[i - 1];
+			uint8_t *before =
+				kv_line_row(c, kv_line_find(c, b->row), b->row);
+
+			memcpy(to, kv_entry(&c->g, before, (unsigned)b->entry),
+			       c->g.entry_bytes);
+		}
+		add_row(c, s->row, row, s->entry);
+	}
+}
+
+/* The end of every try that has changed something, or wants to end anyway. */
+static int finish(struct aq_kv_client *c, struct attempt *a, bool stored)
+{
+	bool has_extents = c->new_extent || c->old_extent;
+
+	if (a->fresh.is_set && stored)
+		kv_new_add_commit(c, &a->fresh);
+	if (a->fresh.is_set && !stored)
+		kv_extent_add_free(c, a->fresh.offset, a->fresh.size_bytes);
+	if (c->old_extent)
+		kv_extent_add_free(c, a->item.extent, a->item.extent_bytes);
+	c->new_extent = c->old_extent = 0;
+	/* From here on nobody needs to look for them. */
+	if (has_extents)
+		kv_add_intent(c, &a->want.set);
+	kv_add_release(c, &a->want.set, a->want.set.count);
+	return kv_run(c);
+}
+
+/* Says what becomes of the old value's memory, before anything changes. */
+static void note_old(struct aq_kv_client *c, const struct attempt *a)
+{
+	if (a->found < 0 || !a->item.is_extent)
+		return;
+	c->old_extent = a->item.extent;
+	c->old_stamp = a->item.stamp;
+}
+
+static int build_entry(struct aq_kv_client *c, struct attempt *a,
+		       const struct aq_kv_change *ch, uint8_t *entry)
+{
+	struct kv_mod *m = a->m;
+	struct kv_item item = {.hash = a->place.hash,
+			       .expire_at_ms = ch->expire_at_ms};
+
+	if (kv_fits_inline(&c->g, m->key_len, ch->new_value_len,
+			   ch->expire_at_ms != 0)) {
+		kv_entry_inline(&c->g, entry, m->key, m->key_len, ch->new_value,
+				ch->new_value_len, ch->expire_at_ms);
+		return 0;
+	}
+	if (!a->fresh.is_set) {
+		int err = kv_new_alloc(c, m->key_len, ch->new_value_len,
+				       &a->fresh);
+
+		if (err)
+			return err;
+		c->new_extent = a->fresh.offset;
+		c->new_stamp = a->fresh.stamp;
+	}
+	item.extent = a->fresh.offset;
+	item.extent_bytes = (uint32_t)a->fresh.size_bytes;
+	item.stamp = a->fresh.stamp;
+	kv_entry_extent(&c->g, entry, m->key, m->key_len, &item);
+	return 0;
+}
+
+/* A large value that was not written before the locks were taken. */
+static int write_large(struct aq_kv_client *c, struct attempt *a,
+		       const struct aq_kv_change *ch)
+{
+	int err;
+
+	if (!a->fresh.is_set || a->fresh.is_written ||
+	    KV_EXTENT_HEAD + a->m->key_len + ch->new_value_len <=
+		    KV_STAGE_BYTES)
+		return 0;
+	kv_begin(c);
+	kv_add_intent(c, &a->want.set);
+	err = kv_run(c);
+	return err ? err
+		   : kv_new_write(c, &a->fresh, a->m->key, a->m->key_len,
+				  ch->new_value, ch->new_value_len);
+}
+
+static int store(struct aq_kv_client *c, struct attempt *a,
+		 const struct aq_kv_change *ch)
+{
+	struct kv_view view = kv_cache_view(c, true);
+	uint8_t entry[KV_ENTRY_BYTES_MAX];
+	int err = 0;
+
+	if (a->found < 0) {
+		err = kv_search_run(c->search, &c->g, &view, &a->place,
+				    (enum aq_kv_search)c->config.options.search,
+				    &a->path);
+		if (err) {
+			c->stats.searches_failed++;
+			return -EAGAIN;
+		}
+	}
+	err = build_entry(c, a, ch, entry);
+	if (!err)
+		err = write_large(c, a, ch);
+	if (err)
+		return err;
+	note_old(c, a);
+	kv_begin(c);
+	if (c->new_extent || c->old_extent)
+		kv_add_intent(c, &a->want.set);
+	if (a->fresh.is_set && !a->fresh.is_written)
+		(void)kv_new_add(c, &a->fresh, a->m->key, a->m->key_len,
+				 ch->new_value, ch->new_value_len);
+	if (a->found >= 0) {
+		memcpy(kv_entry(&c->g, a->row[a->found], (unsigned)a->entry),
+		       entry, c->g.entry_bytes);
+		add_row(c, a->place.row[a->found], a->row[a->found], a->entry);
+	} else {
+		add_path(c, &a->path, entry);
+		c->count++;
+	}
+	a->effect = a->found < 0 ? INSERTED : UPDATED;
+	return finish(c, a, entry[0] & KV_E_EXTENT);
+}
+
+static int erase(struct aq_kv_client *c, struct attempt *a)
+{
+	note_old(c, a);
+	kv_begin(c);
+	if (c->old_extent)
+		kv_add_intent(c, &a->want.set);
+	kv_entry_clear(&c->g,
+		       kv_entry(&c->g, a->row[a->found], (unsigned)a->entry));
+	add_row(c, a->place.row[a->found], a->row[a->found], a->entry);
+	c->count--;
+	a->effect = DELETED;
+	return finish(c, a, false);
+}
+
+/* ---- deciding ----------------------------------------------------------- */
+
+/* The old value, if somebody looks at it or the key is not in the entry. */
+static int read_old(struct aq_kv_client *c, struct attempt *a,
+		    struct aq_kv_change *ch)
+{
+	const uint8_t *bytes, *value;
+	uint64_t len;
+	int err;
+
+	if (a->found < 0)
+		return 0;
+	if (!a->item.is_extent) {
+		ch->value = a->item.value;
+		ch->value_len = a->item.value_len;
+	} else if (a->m->needs_value || !a->item.key) {
+		/* What stood in the stage was written with the locks. */
+		err = kv_extent_fetch(c, &a->item, &bytes);
+		if (err)
+			return err;
+		err = kv_extent_check(bytes, a->item.extent_bytes,
+				      a->item.stamp, a->m->key, a->m->key_len,
+				      &value, &len);
+		if (err == -ENOENT) {
+			a->skip++; /* another key with the same hash */
+			return -EAGAIN;
+		}
+		if (err)
+			return error_set(-EREMOTEIO,
+					 "the value of a key is damaged; "
+					 "`aquifer kv check` says more");
+		ch->value = value;
+		ch->value_len = len;
+	} else {
+		ch->value = ""; /* there is one */
+	}
+	ch->expire_at_ms = a->item.expire_at_ms;
+	if (kv_is_expired(c, ch->expire_at_ms)) {
+		ch->value = NULL;
+		ch->value_len = 0;
+		ch->expire_at_ms = 0;
+	}
+	return 0;
+}
+
+static int let_go(struct aq_kv_client *c, struct attempt *a, int result)
+{
+	int err;
+
+	kv_begin(c);
+	err = finish(c, a, false);
+	return err ? err : result;
+}
+
+static int decide(struct aq_kv_client *c, struct attempt *a)
+{
+	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
+	int err = see_rows(c, a);
+
+	if (!err)
+		err = read_old(c, a, &ch);
+	if (err == -EAGAIN) {
+		err = kv_locks_drop(c, &a->want.set, a->want.set.count);
+		return err ? err : -EAGAIN;
+	}
+	if (err)
+		return c->is_broken || c->is_crashed ? err : let_go(c, a, err);
+	err = a->m->fn(&ch, a->m->user);
+	if (!err && ch.verdict == AQ_KV_STORE &&
+	    ch.new_value_len > AQ_KV_VALUE_MAX)
+		err = error_set(-E2BIG, "a value has at most %d bytes",
+				AQ_KV_VALUE_MAX);
+	if (!err && ch.verdict == AQ_KV_STORE) {
+		err = store(c, a, &ch);
+		if (err == -EAGAIN) {
+			err = kv_locks_drop(c, &a->want.set, a->want.set.count);
+			return err ? err : -EAGAIN;
+		}
+		if (err && !c->is_broken && !c->is_crashed)
+			return let_go(c, a, err);
+		return err;
+	}
+	if (!err && ch.verdict == AQ_KV_DELETE && a->found >= 0)
+		return erase(c, a);
+	return let_go(c, a, err);
+}
+
+/* A value that is known and large is written before any lock is taken. */
+static int prepare(struct aq_kv_client *c, struct attempt *a)
+{
+	struct kv_mod *m = a->m;
+	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
+	int err;
+
+	if (!m->put_value || kv_fits_inline(&c->g, m->key_len, m->put_len,
+					    m->put_expire_at_ms != 0))
+		return 0;
+	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
+		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+	if (err)
+		return err;
+	c->new_extent = a->fresh.offset;
+	c->new_stamp = a->fresh.stamp;
+	a->want.fresh = &a->fresh;
+	a->want.key = m->key;
+	a->want.key_len = m->key_len;
+	a->want.value = m->put_value;
+	a->want.value_len = m->put_len;
+	if (bytes <= KV_STAGE_BYTES)
+		return 0;
+	kv_begin(c);
+	kv_add_intent(c, NULL);
+	err = kv_run(c);
+	return err ? err
+		   : kv_new_write(c, &a->fresh, m->key, m->key_len,
+				  m->put_value, m->put_len);
+}
+
+static void count_trips(struct aq_kv_client *c, const struct attempt *a)
+{
+	uint64_t trips = c->trips - a->trips;
+
+	switch (a->effect) {
+	case INSERTED:
+		c->stats.inserts++;
+		c->stats.insert_trips += trips;
+		break;
+	case UPDATED:
+		c->stats.updates++;
+		c->stats.update_trips += trips;
+		break;
+	case DELETED:
+		c->stats.deletes++;
+		c->stats.delete_trips += trips;
+		break;
+	case NOTHING:
+		break;
+	}
+}
+
+static int run(struct aq_kv_client *c, struct attempt *a)
+{
+	unsigned try;
+	int err = prepare(c, a);
+
+	for (try = 0; try < KV_INSERT_TRIES && !err; try++) {
+		err = plan(c, a, try);
+		if (!err && a->full >= KV_FULL_TRIES)
+			break;
+		if (!err)
+			err = kv_locks_take(c, &a->want);
+		if (!err)
+			err = decide(c, a);
+		kv_cache_unpin(c);
+		if (err != -EAGAIN)
+			return err;
+		c->stats.searches_second++;
+		err = kv_past_deadline(c);
+	}
+	return err ? err
+		   : error_set(-ENOSPC,
+			       "the table is full: no path of at most %d rows "
+			       "leads to a free entry",
+			       KV_PATH_MAX);
+}
+
+int kv_mod_run(struct aq_kv_client *c, struct kv_mod *m)
+{
+	struct attempt a = {.m = m, .trips = c->trips};
+	int err;
+
+	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
+	err = run(c, &a);
+	if (!err)
+		count_trips(c, &a);
+	/* It was made for nothing. */
+	if (c->new_extent && !c->is_broken && !c->is_crashed) {
+		a.want.set.count = 0;
+		c->old_extent = 0;
+		(void)let_go(c, &a, 0);
+	}
+	return err;
+}

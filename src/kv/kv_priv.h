@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this room's files share: the client and its parts. */
+#ifndef AQ_KV_PRIV_H
+#define AQ_KV_PRIV_H
+
+#include <aquifer/aqdv.h>
+
+#include "kv.h"
+#include "rng.h"
+#include "verbs_api.h"
+
+#define KV_NO_ROW UINT64_MAX
+
+/* One request of a batch. */
+struct kv_wr {
+	bool is_masked;
+	struct ibv_sge sge;
+	union {
+		struct ibv_send_wr ib;
+		struct aqdv_masked_wr masked;
+	};
+};
+
+/*
+ * Rows that lie together, as many as one lock has or a power of two less.
+ * Bits: known, as far as they were read; synced, read under a lock that is
+ * held; checked, of these, by their CRC.
+ */
+struct kv_line {
+	uint64_t first; /* KV_NO_ROW: empty */
+	uint64_t known;
+	uint64_t synced;
+	uint64_t checked;
+	uint64_t used; /* when; the least is replaced */
+	bool is_pinned;
+	uint8_t *rows;
+};
+
+/* Locks in the order of their addresses. */
+struct kv_lockset {
+	unsigned count;
+	struct {
+		uint64_t word;
+		uint64_t mask;
+	} group[KV_GROUPS];
+};
+
+/* Memory for a value beside the index. */
+struct kv_new {
+	uint64_t offset;
+	uint64_t size_bytes; /* used of it */
+	uint32_t stamp;
+	bool is_set;	 /* there is one */
+	bool is_written; /* map and contents */
+};
+
+/* Rows that an operation wants locked and read. */
+struct kv_want {
+	unsigned count;
+	uint64_t row[KV_PATH_MAX + 2];
+	bool whole; /* all rows of their locks */
+	struct kv_lockset set;
+	/* An extent to write with the first request; may be NULL. */
+	struct kv_new *fresh;
+	const void *key, *value;
+	size_t key_len, value_len;
+};
+
+struct kv_chunk {
+	uint64_t index;
+	uint32_t class;
+	uint32_t count;
+	uint32_t free;
+	uint32_t hint;
+	uint8_t *used; /* a byte for each, as in the chunk's map */
+};
+
+enum kv_get_state {
+	KV_GET_IDLE,
+	KV_GET_ROWS,
+	KV_GET_EXTENT,
+	KV_GET_LARGE, /* an extent that kv_get_drain has to read */
+	KV_GET_DONE,
+};
+
+/* A read under way. */
+struct kv_get {
+	enum kv_get_state state;
+	struct aq_kv_op *op;
+	struct kv_place place;
+	uint8_t *rows; /* of one of the client's buffers */
+	uint8_t *row[2];
+	uint8_t *extent;
+	uint32_t extent_bytes;
+	uint32_t stamp;
+	uint32_t skip; /* entries with the same hash and another key */
+	uint32_t trips;
+	uint32_t tries;
+	bool has_crc; /* a first look found nothing */
+	bool wants_expiry;
+	uint64_t crc[2];
+	uint64_t expire_at_ms;
+	uint64_t since_ns; /* without any change; 0: it did not fail yet */
+	uint64_t evidence;
+};
+
+enum kv_atom { /* words that requests put their answers in */
+	KV_ATOM_LOCK,
+	KV_ATOM_LEASE,
+	KV_ATOM_OTHER,
+	KV_ATOM_UNLOCK, /* not looked at */
+	KV_ATOM_COUNT = 8,
+};
+
+struct aq_kv_client {
+	struct kv_port port;
+	struct kv_geometry g;
+	struct kv_client_config config;
+	struct aq_kv *table; /* NULL: not opened through one */
+	struct kv_search *search;
+	struct rng rng;
+	struct aq_kv_stats stats;
+
+	uint32_t depth;
+	uint32_t covering_bytes;
+	uint64_t deadline_ms;
+	uint64_t deadline_ns; /* of the operation that runs */
+	uint64_t failure_ns;
+
+	uint32_t slot;
+	uint32_t epoch;
+	bool has_slot;
+	bool is_broken;	 /* the queue pair carries nothing any more */
+	bool is_crashed; /* by a test */
+	uint64_t sequence;
+	int64_t count; /* keys added in this slot, net */
+	/* For the intent; 0: none. */
+	uint64_t new_extent, old_extent;
+	uint32_t new_stamp, old_stamp;
+	uint32_t recent_count;
+	le32 recent[KV_RECENT];
+
+	uint64_t trips;
+	unsigned wr_count;
+	struct kv_wr wr[KV_WR_MAX];
+
+	/* Registered memory, and its parts. */
+	struct ibv_mr *mr;
+	uint8_t *arena;
+	size_t arena_bytes;
+	uint64_t *atom;
+	struct kv_intent *intent; /* three: taken, settled, idle */
+	uint8_t *stage;
+	uint8_t *lines;
+	uint8_t *get_bytes;
+	uint8_t *zeros;	    /* KV_ZERO_BYTES */
+	uint8_t *run_words; /* as many */
+	uint8_t *ones;	    /* 8 */
+	/* For extents that fit nowhere else; grows. */
+	struct ibv_mr *big_mr;
+	uint8_t *big;
+	size_t big_bytes;
+
+	uint32_t line_rows; /* a power of two */
+	uint32_t line_count;
+	uint64_t line_tick;
+	struct kv_line *line;
+
+	struct kv_get *get; /* depth of them */
+	uint32_t gets_busy;
+	bool has_tending; /* some of them need more than completions */
+	/* Done and not told yet, first come first served. */
+	struct aq_kv_op **done;
+	uint32_t done_head, done_count;
+
+	struct kv_chunk *chunk;
+	uint32_t chunk_count, chunk_room;
+	uint32_t stamp;
+};
+
+static inline uint64_t kv_now_ns(const struct aq_kv_client *c)
+{
+	return client_clock_now_ns(c->port.link->clock);
+}
+
+static inline void kv_relax(const struct aq_kv_client *c)
+{
+	client_clock_relax(c->port.link->clock);
+}
+
+/* ---- kv_wire.c: batches of requests ------------------------------------- */
+
+void kv_begin(struct aq_kv_client *c);
+void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+		 void *to, uint64_t len_bytes);
+void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+		  const void *from, uint64_t len_bytes);
+void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+		uint64_t compare, uint64_t swap, enum kv_atom answer);
+/* On the lock region. Bits: all of mask from 0 to 1, or to 0. */
+void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask);
+void kv_add_unlock(struct aq_kv_client *c, uint64_t word, uint64_t mask);
+/* In the name of another holder, who is dead. */
+void kv_add_unlock_of(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+		      uint64_t holder);
+void kv_add_lock_read(struct aq_kv_client *c, uint64_t word, void *to,
+		      uint64_t len_bytes);
+/* Posts the batch and waits for all of it: one round trip. -ESTALE and
+ * -EHOSTDOWN: the connection is broken; -ESHUTDOWN: a test stopped it. */
+int kv_run(struct aq_kv_client *c) MUST_CHECK;
+/* Posts the batch; its last request completes with wr_id. A failure also breaks
+ * the connection, so it need not be looked at. */
+int kv_post(struct aq_kv_client *c, uint64_t wr_id);
+/* Polls once; completions of reads under way are told to kv_get_completed. */
+int kv_poll_once(struct aq_kv_client *c, bool *batch_done) MUST_CHECK;
+/* One atomic operation on the table, waited for. */
+int kv_cas_now(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+	       uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
+int kv_read_now(struct aq_kv_client *c, uint64_t offset, void *to,
+		uint64_t len_bytes) MUST_CHECK;
+void kv_pause(struct aq_kv_client *c, uint64_t ns);
+int kv_past_deadline(struct aq_kv_client *c) MUST_CHECK;
+/* Room for that many bytes in c->big. */
+int kv_big_reserve(struct aq_kv_client *c, uint64_t bytes) MUST_CHECK;
+/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
+int kv_reconnect(struct aq_kv_client *c) MUST_CHECK;
+
+/* ---- kv_cache.c --------------------------------------------------------- */
+
+int kv_cache_init(struct aq_kv_client *c) MUST_CHECK;
+/* NULL: no row of that line is here. */
+struct kv_line *kv_line_find(struct aq_kv_client *c, uint64_t row);
+/* Finds or makes room for it, and keeps it until kv_cache_unpin. */
+struct kv_line *kv_line_pin(struct aq_kv_client *c, uint64_t row);
+void kv_cache_unpin(struct aq_kv_client *c);
+void kv_cache_forget(struct aq_kv_client *c);
+uint8_t *kv_line_row(const struct aq_kv_client *c, const struct kv_line *l,
+		     uint64_t row);
+/* All that is known, for the first search; only what is synced, for the
+ * second. */
+struct kv_view kv_cache_view(struct aq_kv_client *c, bool only_synced);
+
+/* ---- kv_lock.c ---------------------------------------------------------- */
+
+/* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
+int kv_want_locks(struct aq_kv_client *c, struct kv_want *w) MUST_CHECK;
+/* Takes all locks and reads the rows: then they are synced. */
+int kv_locks_take(struct aq_kv_client *c, struct kv_want *w) MUST_CHECK;
+/* Adds to the batch: gives locks back, and says that there are none. */
+void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
+		    unsigned count);
+int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
+		  unsigned count) MUST_CHECK;
+void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set);
+/* The value that stands in a lock word of ours, in a table of words. */
+uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
+
+/* ---- kv_get.c ----------------------------------------------------------- */
+
+int kv_get_init(struct aq_kv_client *c) MUST_CHECK;
+/* -EAGAIN: as many as possible are under way. */
+int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
+		 struct kv_get **out) MUST_CHECK;
+void kv_get_completed(struct aq_kv_client *c, uint32_t index, int err);
+/* Polls once and does what there is to do. */
+int kv_get_step(struct aq_kv_client *c) MUST_CHECK;
+/* Drives reads until `g` is done, or with NULL until all are. */
+int kv_get_drain(struct aq_kv_client *c, const struct kv_get *g) MUST_CHECK;
+/* The entry with that key in a row that is whole; -1. `skip` of those that
+ * have its hash only are passed over. */
+int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
+		const struct kv_place *place, const void *key, size_t key_len,
+		uint32_t *skip, struct kv_item *item);
+bool kv_is_expired(const struct aq_kv_client *c, uint64_t expire_at_ms);
+/* Reads an extent into c->big. */
+int kv_extent_fetch(struct aq_kv_client *c, const struct kv_item *item,
+		    const uint8_t **bytes) MUST_CHECK;
+
+/* ---- kv_modify.c -------------------------------------------------------- */
+
+/* One change. With `put` the value is known before the locks are taken. */
+struct kv_mod {
+	const void *key;
+	size_t key_len;
+	aq_kv_change_fn fn;
+	void *user;
+	bool needs_value; /* fn looks at it */
+	/* What fn is likely to store; NULL: not known. */
+	const void *put_value;
+	size_t put_len;
+	uint64_t put_expire_at_ms;
+};
+
+int kv_mod_run(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
+
+/* ---- kv_slab.c ---------------------------------------------------------- */
+
+int kv_new_alloc(struct aq_kv_client *c, size_t key_len, size_t value_len,
+		 struct kv_new *out) MUST_CHECK;
+/* Adds to the batch: map and contents; false when they do not fit into it. */
+bool kv_new_add(struct aq_kv_client *c, struct kv_new *n, const void *key,
+		size_t key_len, const void *value, size_t value_len);
+/* Writes a large one, with as many round trips as it takes. */
+int kv_new_write(struct aq_kv_client *c, struct kv_new *n, const void *key,
+		 size_t key_len, const void *value,
+		 size_t value_len) MUST_CHECK;
+/* Adds to the batch: the run's chunks have no owner any more, so that nobody
+ * takes them for something that was not finished. */
+void kv_new_add_commit(struct aq_kv_client *c, const struct kv_new *n);
+void kv_extent_add_free(struct aq_kv_client *c, uint64_t offset,
+			uint64_t size_bytes);
+/* Chunks that somebody else may have. */
+int kv_slab_give_back(struct aq_kv_client *c) MUST_CHECK;
+void kv_slab_forget(struct aq_kv_client *c);
+/* The chunks of a dead client may be had by others; what it has not finished is
+ * free. A run at `extent` stays: it is in the table. */
+int kv_slab_orphan(struct aq_kv_client *c, uint32_t slot, uint64_t extent,
+		   uint64_t size_bytes) MUST_CHECK;
+/* The class of an extent; 0: whole chunks. */
+uint32_t kv_class_of(const struct kv_geometry *g, uint64_t size_bytes);
+uint64_t kv_run_of(const struct kv_geometry *g, uint64_t size_bytes);
+/* Where its byte of the map is. */
+uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
+		   uint64_t size_bytes);
+
+/* ---- kv_repair.c: leases, fences ---------------------------------------- */
+
+/* Somebody has held these locks for long: finds out whether it is dead, and if
+ * so repairs what it left. 0: try again. */
+int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask) MUST_CHECK;
+/* While somebody repairs, nobody else may try for its locks. */
+int kv_lease_wait(struct aq_kv_client *c) MUST_CHECK;
+
+/* ---- kv_mend.c: what dead clients left ---------------------------------- */
+
+/* One of them. */
+struct kv_dead {
+	uint32_t slot;
+	uint64_t epoch;
+	struct kv_intent intent;
+	struct kv_lockset set;
+	bool holds[KV_GROUPS]; /* of its groups */
+	bool is_held;	       /* all of them */
+};
+
+/* Puts everything in order that these clients, whose connections are gone and
+ * whose locks nobody else tries for, had under way. */
+int kv_mend(struct aq_kv_client *c, struct kv_dead *dead,
+	    unsigned count) MUST_CHECK;
+/* Clears half entries; the number of them. */
+unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
+
+/* ---- kv_client.c -------------------------------------------------------- */
+
+int kv_slot_claim(struct aq_kv_client *c) MUST_CHECK;
+/* What cannot be given back others take for dead, in time. */
+int kv_slot_leave(struct aq_kv_client *c);
+/* Starts the clock of an operation; connects anew when necessary. */
+int kv_op_begin(struct aq_kv_client *c) MUST_CHECK;
+/* What a broken connection means to the caller. */
+int kv_op_end(struct aq_kv_client *c, int err) MUST_CHECK;
+
+#endif

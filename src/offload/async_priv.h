@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A context of asynchronous operations: the rings, and what attaches them to an
+ * engine. The application's thread has the rings; the rest is under the lock,
+ * which that thread takes only to open, add regions and close.
+ */
+#ifndef AQ_OFFLOAD_ASYNC_PRIV_H
+#define AQ_OFFLOAD_ASYNC_PRIV_H
+
+#include <aquifer/aquifer.h>
+#include <pthread.h>
+
+#include "keep.h"
+#include "offload_limits.h"
+#include "ring.h"
+
+enum {
+	ASYNC_SESSION_CHARS = 32,
+	/* Without an engine for so long, callers are told. */
+	ASYNC_PATIENCE_MS = 500,
+	ASYNC_BEAT_MS = 1000,
+	ASYNC_BEAT_TIMEOUT_MS = 800,
+	ASYNC_BYE_MS = 100, /* to tell an engine that we go */
+	/* Of one attempt to attach by the rack's thread. */
+	ASYNC_ATTACH_MS = 2000,
+	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
+	ASYNC_IDLE_YIELDS = 2000,
+	ASYNC_NAP_NS = 50000,
+};
+
+/* A memory node of this context; its number never changes. */
+struct async_node {
+	uint32_t rack_node;
+	int err; /* 0: connected */
+	/* When the engine's queue pairs were made, as an epoch; 0: never. */
+	uint32_t conn_epoch;
+	bool has_final;
+	uint32_t final_epoch;
+	uint32_t final_psn;
+	char conn[OFFLOAD_KINDS][CLIENT_ID_MAX];
+};
+
+struct async_piece {
+	uint32_t node; /* of this context */
+	uint32_t rkey[OFFLOAD_KINDS];
+	uint64_t addr;
+};
+
+struct async_region {
+	struct client_shape shape;
+	int err; /* it is gone for good */
+	struct async_piece piece[OFFLOAD_NODES_MAX];
+};
+
+struct aq_async {
+	struct offload_ring ring;
+	/* 0, or why there is no engine. E0 stores, E1 loads; nothing hangs on
+	 * it. */
+	_Atomic int lost;
+	struct aq_rack *rack;
+	struct client_device device;
+	void *memory;
+	size_t memory_bytes;
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	char engine_name[CLIENT_NODE_NAME_MAX]; /* "": any */
+	char engine_token[CLIENT_TOKEN_MAX];
+	uint32_t batch;
+	uint32_t flush_us;
+
+	struct client_keeper keeper;
+	pthread_mutex_t lock;
+	bool is_attached;
+	struct ibv_qp *qp;
+	uint32_t psn;
+	uint32_t epoch;
+	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
+	struct client_node engine;
+	unsigned engine_turn; /* which one to try first */
+	char engine_session[CLIENT_ID_MAX];
+	uint64_t lost_ns; /* since when there is no engine */
+	uint64_t retry_ns;
+	uint64_t beat_ns;
+	uint32_t node_count;
+	uint32_t region_count;
+	struct async_node node[OFFLOAD_NODES_MAX];
+	struct async_region *region[OFFLOAD_REGIONS_MAX];
+};
+
+/* False in a child of the process that made the rings: the kernel has wiped
+ * them there. */
+static inline bool async_is_own(const struct aq_async *a)
+{
+	return atomic_load_explicit((const _Atomic char *)a->ring.base,
+				    memory_order_relaxed) != 0;
+}
+
+/* ---- attach.c: the lock is held ----------------------------------------- */
+
+/* Ends what there was and attaches anew, with all regions. A node that does not
+ * answer or a region that is gone is no error. */
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns) MUST_CHECK;
+/* Ends it for good: the engine and the nodes are told. */
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller);
+/* No engine can reach the rings any more. */
+void offload_async_fence(struct aq_async *a);
+
+/* ---- attach_node.c ------------------------------------------------------ */
+
+/* One end of a connection as it stands in JSON. */
+struct async_end {
+	char gid[33];
+	uint64_t qpn;
+	uint64_t psn;
+	uint64_t mtu;
+	uint64_t rd_atomic;
+};
+
+int offload_async_end_parse(const json_t *tree,
+			    struct async_end *out) MUST_CHECK;
+
+/* Connects the engine's two queue pairs to node `i` and asks for the keys of
+ * all pieces there; `row` gets what the engine has to know. Failures are noted.
+ */
+void offload_async_node_connect(struct aq_async *a, uint32_t i,
+				const struct client_caller *caller,
+				const char *gid, const json_t *ends,
+				uint64_t deadline_ns, json_t *row);
+
+/* ---- keep.c ------------------------------------------------------------- */
+
+void offload_async_tick(struct client_keeper *k,
+			const struct client_caller *caller);
+
+#endif

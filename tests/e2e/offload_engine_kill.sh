@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The engine is killed again and again while threads check every byte that they
+# read: no request is lost, none is done twice.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/rack_lib.sh
+source "$(dirname "$0")/rack_lib.sh"
+AQ_RACK_CLIENT=$1
+seconds=${AQ_KILL_SECONDS:-5}
+
+printf '[memory m0]\nsize = 64M\n[memory m1]\nsize = 64M\n' >"$TMP/rack.ini"
+expect 0 "$AQUIFER" up
+expect 0 "$AQUIFER" region create two 1M --nodes 2 --stripe 4K
+client many two 3 "$seconds" >"$TMP/many" 2>"$TMP/errors" &
+app=$!
+PIDS+=("$app")
+kills=0
+end=$((SECONDS + seconds))
+while ((SECONDS < end)); do
+	sleep 0.4
+	kill -KILL "$(node_pid e0)"
+	kills=$((kills + 1))
+	expect 0 "$AQUIFER" up
+done
+wait "$app" || fail "after $kills kills: $(cat "$TMP/errors")"
+echo "$kills kills, $(cat "$TMP/many")"

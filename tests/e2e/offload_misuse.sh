@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Wrong use gets clear errors: options, bounds, sizes, full rings, tokens, no
+# engine, and requests to the engine that nobody should send.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/rack_lib.sh
+source "$(dirname "$0")/rack_lib.sh"
+AQ_RACK_CLIENT=$1
+
+expect 0 "$AQUIFER" up
+expect 0 "$AQUIFER" region create r 1M
+expect 0 client misuse r
+# ASan's allocator may be locked by another thread at the moment of the fork.
+[[ -n $AQ_PRELOAD ]] || expect 0 client fork r
+
+bad=$(printf '0%.0s' {1..64})
+AQUIFER_ENGINE_TOKEN=$bad expect 0 client open
+read -r code _ <"$TMP/out"
+[[ $code == EACCES ]] || fail "a wrong token gave $code"
+
+sock=$RUNDIR/e0.engine.sock
+token=$(cat "$RUNDIR/engine-token")
+# http WANT METHOD PATH [BODY]
+http() {
+	local status
+	status=$(curl -s -o "$TMP/body" -w '%{http_code}' --unix-socket "$sock" \
+		-H "Authorization: Bearer $token" -X "$2" \
+		${4:+-d "$4"} "http://e/$3")
+	[[ $status == "$1" ]] || fail "$2 $3 $4: $status: $(cat "$TMP/body")"
+}
+http 200 GET v1/status
+http 200 GET v1/sessions
+http 400 POST v1/sessions '{}'
+http 400 POST v1/sessions '[1'
+http 400 POST v1/sessions '{"proto":"1.0","gid":"zz"}'
+http 426 POST v1/sessions '{"proto":"9.0"}'
+http 400 POST v1/sessions/x/start '{}'
+http 410 POST v1/sessions/00000000000000000000/heartbeat
+http 404 GET v1/nothing
+ok='{"proto":"1.0","gid":"00000000000000000000ffff7f000001","qpn":77,"psn":1,"ring":{"addr":4096,"size":8192,"rkey":1},"nodes":1,"epoch":1}'
+http 200 POST v1/sessions "$ok"
+id=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["session"])' "$TMP/body")
+http 400 POST "v1/sessions/$id/start" '{"nodes":[],"regions":[]}'
+http 410 POST "v1/sessions/$id/start" '{"nodes":[],"regions":[]}'
+token=$bad
+http 401 GET v1/sessions
+http 200 GET metrics
+if command -v promtool >/dev/null; then
+	promtool check metrics <"$TMP/body" || fail "metrics"
+fi
+
+# An engine that is known by its address only, and a region that is deleted.
+"$AQUIFER" engine --name far --listen 127.0.0.1:0 --json >"$TMP/far" 2>&1 &
+PIDS+=("$!")
+for _ in {1..100}; do
+	port=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["port"])' "$TMP/far" 2>/dev/null) && break
+	sleep 0.05
+done
+rm "$RUNDIR/far.engine.sock"
+kill -KILL "$(node_pid e0)"
+printf '[engine away]\naddress = 127.0.0.1:%s\n' "$port" >"$TMP/rack.ini"
+mkfifo "$TMP/in"
+client lines r <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
+PIDS+=("$!")
+exec 3>"$TMP/in"
+[[ $(wait_line "$TMP/lines" 1) == ready ]] || fail "$(cat "$TMP/errors")"
+echo here >&3
+[[ $(wait_line "$TMP/lines" 2) == "here 0 "* ]] || fail "$(cat "$TMP/lines")"
+expect 0 "$AQUIFER" region delete r
+echo gone >&3
+[[ $(wait_line "$TMP/lines" 3) == "gone ESTALE "* ]] || fail "$(cat "$TMP/lines")"
+exec 3>&-
+: >"$TMP/rack.ini"
+
+expect 0 client open
+read -r code seconds <"$TMP/out"
+[[ $code == EHOSTDOWN ]] || fail "no engine gave $code"
+awk -v s="$seconds" 'BEGIN { exit !(s < 1.5) }' || fail "it took $seconds s"

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that die before any of their requests, in every operation; others
+ * find out, repair, and go on. Afterwards every invariant holds, keys that were
+ * not touched are there, and the one that was has its old or its new value.
+ */
+#include "kv_rig.h"
+
+enum {
+	KEYS = 180, /* of 256 entries: inserts need paths */
+	STEPS_MAX = 400,
+};
+
+struct doom {
+	unsigned left; /* requests until the end */
+	unsigned rows; /* that were written */
+	enum kv_point last;
+	bool is_armed;
+	/* Not dead, only slow: somebody else works meanwhile. */
+	struct aq_kv_client *other;
+};
+
+static bool doom_crash(void *ctx, enum kv_point point)
+{
+	struct doom *d = ctx;
+
+	if (!d->is_armed)
+		return false;
+	d->last = point;
+	d->rows += point == KV_POINT_ROW;
+	if (d->left-- != 0)
+		return false;
+	if (!d->other)
+		return true;
+	d->is_armed = false;
+	assert_int_equal(aq_kv_put(d->other, "victim", 6, "again", 5, NULL), 0);
+	return false;
+}
+
+struct scene {
+	const char *name;
+	struct aq_kv_options table;
+	bool split;
+	size_t old_len; /* of the key's value before; SIZE_MAX: none */
+	size_t new_len; /* SIZE_MAX: it is deleted */
+};
+
+static void fill(uint8_t *p, size_t len, uint8_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(seed + 3 * i);
+}
+
+static void expect(struct aq_kv_client *c, const struct scene *s)
+{
+	uint8_t want[4096], got[4096];
+	size_t len = 0;
+	int err = aq_kv_get(c, "victim", 6, got, sizeof(got), &len);
+	bool is_old = s->old_len == SIZE_MAX ? err == -ENOENT
+					     : !err && len == s->old_len;
+	bool is_new = s->new_len == SIZE_MAX ? err == -ENOENT
+					     : !err && len == s->new_len;
+
+	assert_true(is_old || is_new);
+	if (err)
+		return;
+	fill(want, len, is_new ? 2 : 1);
+	assert_memory_equal(want, got, len);
+}
+
+static void expect_others(struct aq_kv_client *c)
+{
+	uint32_t i, value;
+	size_t len;
+
+	for (i = 0; i < KEYS; i++) {
+		assert_int_equal(aq_kv_get(c, &i, sizeof(i), &value,
+					   sizeof(value), &len),
+				 0);
+		assert_int_equal(value, i);
+	}
+}
+
+static int act(struct aq_kv_client *c, const struct scene *s)
+{
+	uint8_t value[4096];
+
+	if (s->new_len == SIZE_MAX)
+		return aq_kv_del(c, "victim", 6);
+	fill(value, s->new_len, 2);
+	return aq_kv_put(c, "victim", 6, value, s->new_len, NULL);
+}
+
+static void make_keys(struct aq_kv_client *c, const struct scene *s)
+{
+	uint8_t value[4096];
+	uint32_t i;
+
+	for (i = 0; i < KEYS; i++)
+		assert_int_equal(
+			aq_kv_put(c, &i, sizeof(i), &i, sizeof(i), NULL), 0);
+	if (s->old_len == SIZE_MAX)
+		return;
+	fill(value, s->old_len, 1);
+	assert_int_equal(aq_kv_put(c, "victim", 6, value, s->old_len, NULL), 0);
+}
+
+/* A seed with which the insert moves at least two entries. */
+static void find_path(struct scene *s)
+{
+	struct doom doom = {.is_armed = true};
+	struct kv_client_config cfg = {.crash = doom_crash, .ctx = &doom};
+	struct aq_kv_client *c;
+	struct rig r;
+	int err;
+
+	for (s->table.seed = 1; s->table.seed < 500; s->table.seed++) {
+		doom.left = UINT32_MAX;
+		rig_make(&r, &s->table);
+		c = rig_client(&r, &cfg);
+		make_keys(c, s);
+		doom.rows = 0;
+		err = act(c, s);
+		kv_client_destroy(c);
+		rig_break(&r);
+		if (!err && doom.rows > 2)
+			return;
+	}
+	fail();
+}
+
+/* Dies before its nth request; false when it did not need that many. */
+static bool die_at(const struct scene *s, unsigned n)
+{
+	struct doom doom = {.left = n};
+	struct kv_client_config cfg = {.crash = doom_crash,
+				       .ctx = &doom,
+				       .rng_seed = 5,
+				       .split_writes = s->split};
+	struct aq_kv_client *victim, *other;
+	struct rig r;
+	int err;
+
+	rig_make(&r, &s->table);
+	other = rig_client(&r, NULL);
+	victim = rig_client(&r, &cfg);
+	make_keys(other, s);
+	doom.is_armed = true;
+	err = act(victim, s);
+	if (err != -ESHUTDOWN) {
+		assert_int_equal(err, 0);
+		doom.is_armed = false;
+	} else {
+		expect(other, s);
+		/* Who wants the same locks finds out. */
+		err = aq_kv_put(other, "victim", 6, "again", 5, NULL);
+		if (err)
+			print_error("%s, %u (%s): %s\n", s->name, n,
+				    kv_point_name(doom.last), aq_last_error());
+		assert_int_equal(err, 0);
+		expect_others(other);
+		r.end[1 + 1].is_open = false;
+		assert_int_equal(kv_reap(other), 0);
+		rig_check_with(other, KEYS + 1);
+		err = -ESHUTDOWN;
+	}
+	kv_client_destroy(victim);
+	kv_client_destroy(other);
+	rig_break(&r);
+	return err == -ESHUTDOWN;
+}
+
+static void sweep(const struct scene *s)
+{
+	unsigned n = 0;
+
+	while (n < STEPS_MAX && die_at(s, n))
+		n++;
+	assert_true(n > 4 && n < STEPS_MAX);
+	print_message("%s: %u places to die\n", s->name, n);
+}
+
+static const struct aq_kv_options small = {.capacity = 256,
+					   .clients = 4,
+					   .entry_bytes = 32,
+					   .rows_per_lock = 4,
+					   .failure_ms = 2,
+					   .extent_bytes = 1 << 20,
+					   .chunk_bytes = 65536,
+					   .seed = 11};
+
+static void test_insert(void **state)
+{
+	struct scene s = {.name = "insert",
+			  .table = small,
+			  .old_len = SIZE_MAX,
+			  .new_len = 4};
+
+	/* Nearly full: a path is needed. */
+	s.table.capacity = 192;
+	find_path(&s);
+	sweep(&s);
+	s.split = true;
+	s.name = "insert, split";
+	sweep(&s);
+	s.table.flags = AQ_KV_WORD_LOCKS;
+	s.name = "insert, word locks";
+	sweep(&s);
+}
+
+static void test_update(void **state)
+{
+	struct scene s = {
+		.name = "update", .table = small, .old_len = 4, .new_len = 6};
+
+	sweep(&s);
+	s.split = true;
+	s.name = "update, split";
+	sweep(&s);
+}
+
+static void test_delete(void **state)
+{
+	struct scene s = {.name = "delete",
+			  .table = small,
+			  .old_len = 4,
+			  .new_len = SIZE_MAX};
+
+	sweep(&s);
+}
+
+static void test_extents(void **state)
+{
+	struct scene s = {.name = "insert an extent",
+			  .table = small,
+			  .old_len = SIZE_MAX,
+			  .new_len = 900};
+
+	sweep(&s);
+	s.name = "replace an extent";
+	s.old_len = 700;
+	sweep(&s);
+	s.name = "extent to inline";
+	s.new_len = 3;
+	sweep(&s);
+	s.name = "delete an extent";
+	s.new_len = SIZE_MAX;
+	sweep(&s);
+}
+
+/* It sleeps before its nth request; false when it did not need that many. What
+ * it had under way when it was fenced has no effect. */
+static bool sleep_at(const struct scene *s, unsigned n)
+{
+	struct doom doom = {.left = n};
+	struct kv_client_config cfg = {
+		.crash = doom_crash, .ctx = &doom, .rng_seed = 5};
+	struct aq_kv_client *victim;
+	struct aq_kv_stats stats;
+	struct rig r;
+	char got[64];
+	size_t len;
+	bool slept;
+	int err;
+
+	rig_make(&r, &s->table);
+	doom.other = rig_client(&r, NULL);
+	victim = rig_client(&r, &cfg);
+	make_keys(doom.other, s);
+	doom.is_armed = true;
+	err = act(victim, s);
+	slept = !doom.is_armed;
+	doom.is_armed = false;
+	aq_kv_client_stats(doom.other, &stats);
+	assert_int_equal(err, stats.fenced ? -ESTALE : 0);
+	if (stats.fenced) {
+		assert_int_equal(aq_kv_get(doom.other, "victim", 6, got,
+					   sizeof(got), &len),
+				 0);
+		assert_int_equal(len, 5);
+		assert_memory_equal(got, "again", 5);
+	}
+	/* It has come back and works. */
+	assert_int_equal(aq_kv_put(victim, "victim", 6, "back", 4, NULL), 0);
+	expect_others(victim);
+	rig_check_with(doom.other, KEYS + 1);
+	kv_client_destroy(victim);
+	kv_client_destroy(doom.other);
+	rig_break(&r);
+	return slept;
+}
+
+static void test_fenced(void **state)
+{
+	struct scene s = {.name = "slow insert",
+			  .table = small,
+			  .old_len = SIZE_MAX,
+			  .new_len = 4};
+	unsigned n = 0;
+
+	s.table.capacity = 192;
+	find_path(&s);
+	while (sleep_at(&s, n))
+		n++;
+	assert_true(n > 8);
+	s = (struct scene){.name = "slow extent",
+			   .table = small,
+			   .old_len = 700,
+			   .new_len = 900};
+	for (n = 0; sleep_at(&s, n);)
+		n++;
+	assert_true(n > 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_insert), cmocka_unit_test(test_update),
+		cmocka_unit_test(test_delete), cmocka_unit_test(test_extents),
+		cmocka_unit_test(test_fenced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
