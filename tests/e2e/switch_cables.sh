@@ -30,7 +30,7 @@ json "$TMP/out" "d['switches'][0]['pid'] == $SWITCH_PID" >/dev/null ||
 stats "d['counters']['forwarded'] > 2000" >/dev/null || fail "no frames counted"
 stop_switch
 counted "d['counters']['flooded'] == 0"
-[[ ! -e $TMP/$AQUIFER_RACK_NAME/switch-s1.sock ]] || fail "a socket is left"
+[[ ! -e $TMP/$AQUIFER_RACK_NAME/switch-s1.ctl ]] || fail "a socket is left"
 
 # Faults, changed while it runs.
 start_switch --fault loss=1%,dup=1%,reorder=1%,corrupt=0.5%,seed=1
