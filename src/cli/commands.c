@@ -67,7 +67,7 @@ const struct cli_command cli_commands[] = {
 	 "  --flush-us  the longest that a completion waits for others\n"
 	 "              (default 10)\n"
 	 "  --probe-max-us  between looks at an idle application (default "
-	 "1000)\n"
+	 "10000)\n"
 	 "  --memory    limit for copies of applications' rings\n"
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
