@@ -13,4 +13,7 @@ int bench_offload_cmd(int argc, char **argv);
 /* `aquifer bench kv ...`, the same. */
 int bench_kv_cmd(int argc, char **argv);
 
+/* `aquifer bench switch ...`, the same. */
+int bench_switch_cmd(int argc, char **argv);
+
 #endif

@@ -2,11 +2,13 @@
 /* Priorities, cores and the detection of foreign load; Linux only. */
 #include "guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -38,6 +40,43 @@ enum guard_kind guard_enter_nice(void)
 {
 	return setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0 ? GUARD_NICE
 							    : GUARD_NONE;
+}
+
+/* Sets the policy of each thread; true when all took it. */
+static bool set_threads(pid_t pid, int policy, int priority)
+{
+	struct sched_param sp = {.sched_priority = priority};
+	struct dirent *e;
+	char path[64];
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' &&
+		    sched_setscheduler(atoi(e->d_name), policy, &sp) < 0)
+			all = false;
+	closedir(dir);
+	return all;
+}
+
+bool guard_enter_process(pid_t pid)
+{
+	struct rlimit rt = {.rlim_cur = GUARD_RT_US, .rlim_max = GUARD_RT_US};
+
+	if (prlimit(pid, RLIMIT_RTTIME, &rt, NULL) == 0 &&
+	    set_threads(pid, SCHED_FIFO, GUARD_FIFO_PRIORITY))
+		return true;
+	guard_leave_process(pid);
+	return false;
+}
+
+void guard_leave_process(pid_t pid)
+{
+	(void)set_threads(pid, SCHED_OTHER, 0); /* or never entered */
 }
 
 void guard_leave(void)

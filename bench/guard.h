@@ -30,8 +30,12 @@ enum {
  * ordinary one that it keeps off the core (seen in 6.18, in wait4).
  */
 enum guard_kind guard_enter(void);
-/* The same without real-time: for measurements in which others take part. */
+/* The best ordinary priority. */
 enum guard_kind guard_enter_nice(void);
+/* The same for all threads of another process that takes part in a round: only
+ * while it is measured. Answers whether it has real-time priority now. */
+bool guard_enter_process(pid_t pid);
+void guard_leave_process(pid_t pid);
 void guard_leave(void);
 const char *guard_name(enum guard_kind kind);
 

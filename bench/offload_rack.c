@@ -136,7 +136,7 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 		rc = command("up", ini);
 	find_pid(r, "m0");
 	find_pid(r, "e0");
-	if (rc == 0 && r->world.pid_count < 1)
+	if (rc == 0 && r->world.pid_count < 2)
 		rc = -ESRCH;
 	if (rc < 0) {
 		offload_rack_stop(r);

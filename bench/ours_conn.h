@@ -13,10 +13,12 @@ enum {
 	OURS_ALIGN = 4096,
 };
 
-/* One READ in flight. */
+/* One READ in flight, and its request, made once as programs do. */
 struct ours_slot {
 	uint64_t offset;
 	uint64_t t0; /* 0: not sampled */
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
 };
 
 struct ours_state {

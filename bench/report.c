@@ -101,6 +101,28 @@ static void print_caller(const struct report_group *g, FILE *to)
 		    "queue and doorbell)\n");
 }
 
+/* Last, where test.sh looks for what to show of a run. */
+static void print_count(const struct report *r, FILE *to)
+{
+	unsigned kept = 0, missed = 0, voided = 0;
+
+	for (unsigned i = 0; i < r->group_count; i++) {
+		const struct plan_verdict *v = &r->group[i].verdict;
+
+		if (!r->group[i].plan->is_ratio)
+			continue;
+		if (v->is_void)
+			voided++;
+		else if (v->is_kept)
+			kept++;
+		else
+			missed++;
+	}
+	if (kept + missed + voided)
+		fprintf(to, "\nratios: %u kept, %u missed, %u void\n", kept,
+			missed, voided);
+}
+
 void report_tail(const struct report *r, FILE *to)
 {
 	if (r->group_count > 1 || r->group[0].plan->is_ratio)
@@ -125,4 +147,5 @@ void report_tail(const struct report *r, FILE *to)
 	for (unsigned i = 0; i < r->group_count; i++)
 		if (!r->group[i].plan->is_ratio)
 			print_caller(&r->group[i], to);
+	print_count(r, to);
 }

@@ -86,9 +86,8 @@ struct side_ops {
 	int (*measure)(struct side *s, uint64_t window_ns,
 		       struct side_result *out);
 	void (*teardown)(struct side *s);
-	/* More processes take part than these two: nobody gets real-time
-	 * priority, and what set-up starts besides the measuring thread runs
-	 * on the server's core. */
+	/* More processes take part than these two: what set-up starts besides
+	 * the measuring thread runs on the server's core, with them. */
 	bool is_shared;
 };
 

@@ -222,6 +222,19 @@ static void compare_world(const struct subject *subj, const struct reading *a,
 		out->more[SUBJECT_MORE_READ + i] = b->read[i] - a->read[i];
 }
 
+/* The others have the measured processes' priority, for the round only. */
+static void raise_world(const struct subject *subj, bool up)
+{
+	const struct subject_world *w = subj->world;
+
+	for (unsigned i = 0; w && i < w->pid_count; i++) {
+		if (!up)
+			guard_leave_process(w->pid[i]);
+		else if (subj->guard == GUARD_FIFO)
+			(void)guard_enter_process(w->pid[i]);
+	}
+}
+
 int subject_round(struct subject *subj, uint64_t window_ns,
 		  struct side_result *out, double *foreign_cores)
 {
@@ -232,18 +245,21 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 	int rc;
 
 	atomic_store_explicit(&subj->page->stop, 0, memory_order_relaxed);
+	raise_world(subj, true);
 	rc = read_world(subj, &before);
 	if (rc == 0)
 		rc = side_send(subj->ctl_fd[SIDE_SERVER], &cmd, sizeof(cmd));
 	if (rc == 0)
 		rc = side_send(subj->ctl_fd[SIDE_CLIENT], &cmd, sizeof(cmd));
 	if (rc < 0) {
+		raise_world(subj, false);
 		snprintf(subj->why, sizeof(subj->why), "%s: %s",
 			 subj->desc->name, strerror(-rc));
 		return rc;
 	}
 	rc = await(subj, SIDE_CLIENT, timeout_ms, out);
 	atomic_store_explicit(&subj->page->stop, 1, memory_order_relaxed);
+	raise_world(subj, false);
 	if (rc == 0)
 		rc = read_world(subj, &after);
 	if (rc < 0)

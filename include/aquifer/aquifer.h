@@ -217,7 +217,8 @@ AQ_API int aq_faa(struct aq_region *region, uint64_t offset, uint64_t add,
  * too. A completed write is seen by every later read of anybody. Of transfers
  * that are larger than 8 aligned bytes, others may see a part.
  *
- * Threads: a context and its poll groups belong to one thread at a time.
+ * Threads: a context and its poll groups belong to one thread at a time. After
+ * fork the child's calls return -ESTALE.
  *
  * Engine: when it is lost, requests stay where they are, and whichever engine
  * comes next goes on; none is executed twice. While there is none for half a

@@ -107,25 +107,41 @@ static PCLMUL uint32_t short_crc(uint32_t state, const uint8_t *p, size_t len)
 	return reduce(first);
 }
 
-static PCLMUL uint32_t lead_crc(__m128i a, __m128i b, uint8_t *dst,
-				const uint8_t *src, size_t count)
+/* The blocks after a lead of two; inlined with a count that is known. */
+static inline PCLMUL __attribute__((always_inline)) uint32_t lead_blocks(
+	__m128i sum, uint8_t *dst, const uint8_t *src, size_t count)
 {
-	__m128i sum, block;
+	__m128i block;
 	size_t i;
 
-	if (count == 0)
-		return reduce(_mm_xor_si128(weigh(a, 1), b));
-	sum = _mm_xor_si128(weigh(a, count + 1), weigh(b, count));
-	if (!dst)
-		return reduce(add_blocks(sum, src, count));
-	for (i = 0; i + 1 < count; i++) {
+#pragma GCC unroll 4
+	for (i = 0; i < count; i++) {
 		block = load(src + 16 * i);
-		_mm_storeu_si128((void *)(dst + 16 * i), block);
-		sum = _mm_xor_si128(sum, weigh(block, count - 1 - i));
+		if (dst)
+			_mm_storeu_si128((void *)(dst + 16 * i), block);
+		if (i + 1 < count)
+			block = weigh(block, count - 1 - i);
+		sum = _mm_xor_si128(sum, block);
 	}
-	block = load(src + 16 * i);
-	_mm_storeu_si128((void *)(dst + 16 * i), block);
-	return reduce(_mm_xor_si128(sum, block));
+	return reduce(sum);
+}
+
+static PCLMUL uint32_t lead_crc(uint64_t a1, uint64_t b0, uint64_t b1,
+				uint8_t *dst, const uint8_t *src, size_t count)
+{
+	__m128i b = _mm_set_epi64x((long long)b1, (long long)b0);
+	__m128i sum = count ? weigh(b, count) : b;
+
+	/* An AETH leaves the first block empty. */
+	if (a1)
+		sum = _mm_xor_si128(sum, weigh(_mm_set_epi64x((long long)a1, 0),
+					       count + 1));
+	if (count == 0)
+		return reduce(sum);
+	if (count == 4)
+		return dst ? lead_blocks(sum, dst, src, 4)
+			   : lead_blocks(sum, NULL, src, 4);
+	return lead_blocks(sum, dst, src, count);
 }
 
 /* The C library's start-up code asked the processor once. */
@@ -147,9 +163,7 @@ HOT uint32_t crc32_lead(uint64_t a1, uint64_t b0, uint64_t b1, void *dst,
 {
 	if (UNLIKELY(!has_pclmul()))
 		return crc32_lead_plain(a1, b0, b1, dst, src, len_bytes);
-	return lead_crc(_mm_set_epi64x((long long)a1, 0),
-			_mm_set_epi64x((long long)b1, (long long)b0), dst, src,
-			len_bytes / 16);
+	return lead_crc(a1, b0, b1, dst, src, len_bytes / 16);
 }
 
 #else

@@ -6,6 +6,7 @@
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
+#include "sword_play.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
 
@@ -21,6 +22,8 @@ static const struct cli_entry scenarios[] = {
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
 	 "verbs through the programmable switch and its programs"},
+	{"swordbox", sword_play_cmd,
+	 "atomics replaced by the switch, histories checked"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

@@ -251,51 +251,32 @@ static bool pkey_matches(uint16_t a, uint16_t b)
 	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
 }
 
-/* Whether the packet comes from where the queue pair sends to, and can be for
- * it at all: NIC_COUNTER_COUNT, or why it is dropped. */
-static enum nic_counter filter_sender(const struct nic_qp *qp,
-				      const struct wire_pkt *pkt)
-{
-	bool ud = qp->type == IBV_QPT_UD;
-
-	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
-		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
-		return NIC_C_drop_peer;
-	if (!pkey_matches(pkt->pkey, 0xffff))
-		return NIC_C_drop_pkey;
-	return NIC_COUNTER_COUNT;
-}
-
 /* Silent drops (IBA 9.6.1): NIC_COUNTER_COUNT when the packet is fine. */
-static inline enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
-				      const struct wire_pkt *pkt,
-				      struct rx_stamp *stamp)
+static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
+			       const struct wire_pkt *pkt)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
 	bool ud = qp->type == IBV_QPT_UD;
 
 	if (ud != (op->transport == WIRE_UD))
 		return NIC_C_drop_transport;
-	if (UNLIKELY(qp->state != IBV_QPS_RTS) && qp->state != IBV_QPS_SQD &&
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD &&
 	    (qp->state != IBV_QPS_RTR || (op->flags & WIRE_OP_RESPONSE)))
 		return NIC_C_drop_qp_state;
-	/* Queue pairs of one flow have one answer to it. */
-	if (!stamp || stamp->flow != qp->flow || !qp->flow) {
-		enum nic_counter drop = filter_sender(qp, pkt);
-
-		if (drop != NIC_COUNTER_COUNT)
-			return drop;
-		if (stamp)
-			stamp->flow = qp->flow;
-	}
+	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
+		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
+		return NIC_C_drop_peer;
+	if (!pkey_matches(pkt->pkey, 0xffff))
+		return NIC_C_drop_pkey;
 	if (guard_is_blocked(nic, pkt->src_ip,
 			     ud ? pkt->src_qpn : qp->dest_qpn))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
 }
 
-static inline void input(struct nic *nic, const struct wire_pkt *pkt,
-			 const uint8_t *frame, struct rx_stamp *stamp)
+/* A packet; the one of `stamp`, if that is not NULL. */
+static void input(struct nic *nic, const struct wire_pkt *pkt,
+		  const uint8_t *frame, struct rx_stamp *stamp)
 {
 	struct nic_qp *qp;
 	enum nic_counter drop;
@@ -306,7 +287,7 @@ static inline void input(struct nic *nic, const struct wire_pkt *pkt,
 						     : NIC_C_drop_dst_ip);
 		return;
 	}
-	drop = filter(nic, qp, pkt, stamp);
+	drop = filter(nic, qp, pkt);
 	if (UNLIKELY(drop != NIC_COUNTER_COUNT)) {
 		count(nic, drop);
 		return;
@@ -317,18 +298,32 @@ static inline void input(struct nic *nic, const struct wire_pkt *pkt,
 			return;
 		}
 		ud_input(qp, pkt, frame);
-	} else if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE) {
-		completer_input(qp, pkt);
-	} else {
-		responder_input(qp, pkt);
+		return;
 	}
+	if (stamp)
+		stamp->flow = qp->flow;
+	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
+		completer_input(qp, pkt);
+	else
+		responder_input(qp, pkt);
 }
 
-/* A packet that was parsed without a stamp. */
-static void input_parsed(struct nic *nic, const struct wire_pkt *pkt,
-			 const uint8_t *frame)
+/* The same, for what comes most: queue pairs of one flow have one answer to
+ * what the filter asks about the packet. */
+static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
+				 const uint8_t *frame)
 {
-	input(nic, pkt, frame, NULL);
+	struct nic_qp *qp = qp_find(nic, stamp->pkt.dest_qpn);
+
+	if (UNLIKELY(!qp || qp->flow != stamp->flow || !qp->flow ||
+		     qp->state != IBV_QPS_RTS || nic->guard.blocked_until_ns)) {
+		input(nic, &stamp->pkt, frame, stamp);
+		return;
+	}
+	if (stamp->is_response)
+		completer_input(qp, &stamp->pkt);
+	else
+		responder_input(qp, &stamp->pkt);
 }
 
 /* Test-only damage: takes a frame with a wrong checksum for a right one. */
@@ -352,7 +347,7 @@ static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
 	if (err)
 		count_parse_error(nic, err);
 	else
-		input_parsed(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 }
 
 static void input_unknown(struct nic *nic, const uint8_t *frame,
@@ -363,7 +358,7 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 
 	if (LIKELY(!err)) {
 		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
-		input_parsed(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
 		input_anyway(nic, frame, len_bytes);
 	} else {
@@ -378,7 +373,7 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;
 	if (LIKELY(stamp != NULL))
-		input(nic, &stamp->pkt, frame, stamp);
+		input_stamped(nic, stamp, frame);
 	else
 		input_unknown(nic, frame, len_bytes);
 }
@@ -396,7 +391,7 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	if (UNLIKELY(err))
 		count_parse_error(nic, err);
 	else
-		input_parsed(nic, &pkt, frame);
+		input(nic, &pkt, frame, NULL);
 	return true;
 }
 
@@ -415,22 +410,34 @@ static bool give_turn(struct nic_qp *qp)
 	return requester_run(qp);
 }
 
+/*
+ * Everybody ready gets a turn. Who finds its path full without having sent
+ * anything comes before those that did, next time: else the first in the list
+ * would take whatever room there is, each time.
+ */
 HOT bool nic_flush(struct nic *nic)
 {
-	struct list turn;
+	struct list turn, waiting;
 	bool stalled = false;
 
+	list_init(&waiting);
 	list_take(&nic->ready, &turn);
 	while (!list_is_empty(&turn)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
 
+		uint64_t sent = nic->counters[NIC_C_tx_frames];
+
 		list_remove(&qp->ready);
-		if (!give_turn(qp)) {
-			qp_make_ready(qp);
+		if (UNLIKELY(!give_turn(qp))) {
 			stalled = true;
+			if (nic->counters[NIC_C_tx_frames] != sent)
+				qp_make_ready(qp);
+			else if (list_is_empty(&qp->ready))
+				list_append(&waiting, &qp->ready);
 		}
 	}
+	list_prepend_all(&nic->ready, &waiting);
 	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }

@@ -489,6 +489,12 @@ bool requester_has_work(const struct nic_qp *qp);
 void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
+/* Answers a request that cannot be served with this syndrome, and what follows
+ * from it. */
+void responder_fail(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+/* answer.c. False: the path is full. The second sends the NAK that is due. */
+bool answer_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+bool answer_due_nak(struct nic_qp *qp);
 /* Sends responses and acknowledgements. False: the path was full. */
 bool responder_run(struct nic_qp *qp);
 bool responder_has_work(const struct nic_qp *qp);
@@ -545,9 +551,10 @@ struct tx_stamp {
 
 struct rx_stamp {
 	struct wire_stamp stamp;
-	/* A queue pair of this flow was found to be what the addresses of the
-	 * stamp belong to; 0: none yet. */
+	/* A queue pair of this flow was found to be one that these packets can
+	 * be for; 0: none yet. */
 	uint32_t flow;
+	bool is_response;
 	struct wire_pkt pkt; /* the last that was parsed with it */
 	uint64_t wanted;     /* what came last and had none */
 	uint64_t refused;    /* parsed, but built in another way than ours */

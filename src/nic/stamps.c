@@ -103,6 +103,8 @@ void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
 		r->stamp = new.stamp;
 		r->pkt = *pkt;
 		r->flow = 0;
+		r->is_response =
+			wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE;
 	} else {
 		r->refused = key;
 	}

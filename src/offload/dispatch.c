@@ -47,7 +47,7 @@ int offload_request_read(const struct offload_session *s, uint64_t pos,
 static int check(const struct offload_session *s, const struct offload_meta *m,
 		 unsigned kind)
 {
-	const struct offload_region_config *r = &s->config.region[m->region];
+	const struct offload_region_config *r;
 	bool is_write = kind == OFFLOAD_WR;
 	uint64_t ring = is_write ? s->map.wdata_bytes : s->map.rdata_bytes;
 	uint64_t near = is_write ? m->req_addr : m->resp_addr;
@@ -55,6 +55,7 @@ static int check(const struct offload_session *s, const struct offload_meta *m,
 
 	if (m->region >= s->config.region_count)
 		return EBADF;
+	r = &s->config.region[m->region];
 	if (r->err)
 		return -r->err;
 	if (m->len_bytes == 0 || m->len_bytes > ring / 2)

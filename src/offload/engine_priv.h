@@ -111,6 +111,8 @@ struct offload_session {
 	uint32_t red_posted;
 	uint32_t red_done;
 	bool is_asking; /* a probe or a fetch is on its way */
+	uint32_t ahead; /* requests that are likely to come at once */
+	uint32_t guess; /* of these, what the probe has fetched unseen */
 	uint64_t heard_ns;
 	uint64_t probe_ns; /* when to ask next */
 	uint64_t probe_gap_ns;

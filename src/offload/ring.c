@@ -79,7 +79,7 @@ static COLD uint64_t oldest(const struct offload_ring *r)
 static inline int check(const struct offload_ring *r, unsigned kind,
 			uint32_t region, uint64_t offset, size_t len_bytes)
 {
-	const struct offload_bound *b = &r->region[region];
+	const struct offload_bound *b;
 	uint64_t size;
 	int err;
 
@@ -87,6 +87,7 @@ static inline int check(const struct offload_ring *r, unsigned kind,
 		return r->err;
 	if (UNLIKELY(region >= r->region_count))
 		return -EBADF;
+	b = &r->region[region];
 	err = atomic_load_explicit(&b->err, memory_order_relaxed);
 	if (UNLIKELY(err))
 		return err;

@@ -42,6 +42,7 @@ struct fig_config {
 	uint64_t probe_ns;
 	uint32_t far_ppm; /* requests that are not served locally */
 	uint64_t app_ps;  /* the application's work per request */
+	bool has_record;  /* app_ps includes looking at the record */
 	bool tcp;	  /* a competing TCP flow out of the same machine */
 	uint64_t warm_ps;
 	uint64_t span_ps;

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "error.h"
 #include "json_out.h"
 #include "offload_batch.h"
+#include "offload_figure.h"
 
 enum {
 	EXIT_FOUND = 1,
@@ -18,6 +20,8 @@ static const char usage[] =
 	"                           [--jobs N] [--bug NAME] [--scale PERCENT]\n"
 	"                           [--history FILE] [--trace] [--pcap FILE]\n"
 	"                           [--json]\n"
+	"       aquifer sim offload --figure 8|9|11|13|14 [--jobs N] [--json]\n"
+	"       aquifer sim offload --costs\n"
 	"Asynchronous far memory over a bad network: engines are killed and\n"
 	"followed by others, memory nodes and applications die; what the\n"
 	"threads saw is checked for linearizability.\n"
@@ -33,6 +37,10 @@ static const char usage[] =
 	"                  'aquifer sim check --initial 0'\n"
 	"  --trace         one seed: print every frame\n"
 	"  --pcap FILE     one seed: write the delivered frames\n"
+	"  --figure N      the paper's figure on the costs of hardware, with "
+	"its\n"
+	"                  claims beside ours\n"
+	"  --costs         what processors cost in figures, and the sources\n"
 	"Exit code 1 when a check failed.\n";
 
 struct arguments {
@@ -42,6 +50,8 @@ struct arguments {
 	bool json;
 	const char *pcap;
 	const char *history;
+	const struct figure *figure;
+	bool costs;
 };
 
 static bool take(struct arguments *a, const char *name, const char *value)
@@ -65,6 +75,10 @@ static bool take(struct arguments *a, const char *name, const char *value)
 		a->pcap = value;
 		return true;
 	}
+	if (!strcmp(name, "--figure")) {
+		a->figure = offload_figure_find(value);
+		return a->figure != NULL;
+	}
 	if (!strcmp(name, "--history")) {
 		a->history = value;
 		return true;
@@ -84,6 +98,8 @@ static bool flag(struct arguments *a, const char *name)
 		a->json = true;
 	else if (!strcmp(name, "--trace"))
 		a->trace = true;
+	else if (!strcmp(name, "--costs"))
+		a->costs = true;
 	else if (!strcmp(name, "--points"))
 		a->batch.points = true;
 	else
@@ -93,9 +109,9 @@ static bool flag(struct arguments *a, const char *name)
 
 static bool parse(struct arguments *a, int argc, char **argv)
 {
-	static const char *const valued[] = {"--seed",	 "--seeds", "--bug",
-					     "--pcap",	 "--jobs",  "--scale",
-					     "--history"};
+	static const char *const valued[] = {"--seed",	  "--seeds", "--bug",
+					     "--pcap",	  "--jobs",  "--scale",
+					     "--history", "--figure"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -251,6 +267,22 @@ static void list_bugs(void)
 		puts(offload_play_bug_name(i));
 }
 
+static int run_figure(const struct arguments *a)
+{
+	static struct figure_grid grid;
+	int err = offload_figure_run(a->figure, a->batch.jobs, &grid);
+
+	if (err) {
+		fprintf(stderr, "aquifer: sim offload: %s\n", error_last());
+		return EXIT_FOUND;
+	}
+	if (!a->json)
+		offload_figure_print(&grid);
+	else if (offload_figure_json(&grid))
+		return EXIT_FOUND;
+	return 0;
+}
+
 int scenario_offload_cmd(int argc, char **argv)
 {
 	static struct offload_sum sum;
@@ -271,6 +303,12 @@ int scenario_offload_cmd(int argc, char **argv)
 	}
 	if (!parse(&a, argc, argv))
 		return EXIT_USAGE;
+	if (a.costs) {
+		offload_costs_print();
+		return 0;
+	}
+	if (a.figure)
+		return run_figure(&a);
 	if (a.batch.points)
 		err = run_points(&a, &sum);
 	else

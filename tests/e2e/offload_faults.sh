@@ -65,6 +65,10 @@ kill -TERM "$e1"
 wait "$e1" || fail "e1: $(cat "$TMP/e1")"
 until_ok again
 
+# The region is resized: its keys die, and the requests go on.
+expect 0 "$AQUIFER" region resize r 2M
+ask resized 0 6
+
 # The node: an error in bounded time, and for ever when its memory is lost.
 kill -KILL "$(node_pid m0)"
 ask node EHOSTDOWN 8

@@ -545,7 +545,7 @@ static void check_packets(uint64_t seed, uint32_t nodes, uint32_t shift)
 
 static void test_takeover(void **state)
 {
-	for (uint64_t seed = 1; seed <= 20; seed++) {
+	for (uint64_t seed = 1; seed <= 12; seed++) {
 		if (seed <= 5) {
 			check_packets(seed, 1, 0);
 			check_packets(seed, 2, 8);
