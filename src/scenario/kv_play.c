@@ -349,7 +349,7 @@ static void step(struct kp_client *c)
 
 	c->countdown = 0;
 	if (sim_rand_below(&c->rand, 100) < 12) {
-		c->countdown = sim_rand_range(&c->rand, 1, 14);
+		c->countdown = sim_rand_range(&c->rand, 1, 18);
 		c->sleeps = sim_rand_below(&c->rand, 3) == 0;
 	}
 	switch (sim_rand_below(&c->rand, 8)) {
@@ -468,7 +468,7 @@ static void finish(struct kp *p)
 static int make_geometry(struct kp *p)
 {
 	struct aq_kv_options o = {
-		.capacity = sim_rand_range(&p->rand, KEYS + 2, 40),
+		.capacity = sim_rand_range(&p->rand, KEYS, 24),
 		.entries_per_row = sim_rand_range(&p->rand, 1, 4),
 		.entry_bytes = 32,
 		.extent_bytes = 1 << 20,
