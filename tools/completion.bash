@@ -48,6 +48,10 @@ _aquifer() {
 			names+=" --resources --stats --tell"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
+		[[ $command == redis ]] &&
+			names+=" --table --port --bind --socket --password-file"
+		[[ $command == redis ]] &&
+			names+=" --capacity --values --max-clients --timeout"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
