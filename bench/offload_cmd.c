@@ -25,7 +25,7 @@ enum {
 	RECORDS_QUICK = 32 << 10,
 	RECORDS_MIN = 1000,
 	RECORDS_MAX = 100 * 1000 * 1000,
-	STORE_MB_DEFAULT = 288, /* of the paper's 18 GB */
+	STORE_MB_DEFAULT = 72, /* of the paper's 18 GB: a part of 256 */
 	STORE_MB_QUICK = 16,
 	STORE_MB_MIN = 8,
 	STORE_MB_MAX = 32 << 10,
@@ -63,7 +63,7 @@ static void usage(FILE *to)
 		"  --window MS   length of a round (default %d)\n"
 		"  --records N   records of the hash probe (default %d)\n"
 		"  --store MB    records in the store (default %d, the paper's "
-		"18 GB / 64)\n"
+		"18 GB / 256)\n"
 		"  --dir DIR     where the file is (default /var/tmp)\n"
 		"  --only NAME   only the ratios and groups whose name "
 		"contains NAME\n"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "log.h"
 #include "redy.h"
 #include "verbs_api.h"
 
@@ -132,8 +133,14 @@ int redy_port_poll(struct redy_port *p, struct redy_event *out, unsigned max)
 	for (int k = 0; k < n; k++) {
 		uint32_t i = (uint32_t)wc[k].wr_id;
 
-		if (wc[k].status != IBV_WC_SUCCESS)
+		if (wc[k].status != IBV_WC_SUCCESS) {
+			log_err("hlog",
+				"a message or page ended with status "
+				"%d (kind %u)",
+				(int)wc[k].status,
+				(unsigned)(wc[k].wr_id >> 32));
 			return -EREMOTEIO;
+		}
 		switch (wc[k].wr_id >> 32) {
 		case WR_SEND:
 			p->free_send[p->free_count++] = i;
@@ -213,9 +220,6 @@ static int answer(struct redy_port *p, const uint8_t *memory,
 	uint32_t len = p->message_bytes;
 	int rc;
 
-	/* As many answers as requests can be on their way: there is room. */
-	if (!to)
-		return -ENOBUFS;
 	rc = redy_execute(memory, size_bytes, ev->data, ev->len_bytes, to,
 			  &len);
 	if (rc == 0)
@@ -227,21 +231,30 @@ int redy_serve(struct redy_port *p, const uint8_t *memory, uint64_t size_bytes,
 	       bool (*stop)(void *ctx), void *ctx)
 {
 	const struct client_clock *c = p->link->clock;
-	struct redy_event ev[WC_MAX];
+	/* Requests that wait for an answer's place: a request is done for its
+	 * sender when it is received, so there may be more than answers. */
+	struct redy_event held[REDY_MESSAGES + 1];
+	uint32_t count = 0, first;
 
 	while (!stop(ctx)) {
-		int n = redy_port_poll(p, ev, WC_MAX);
+		/* No more come than receives are posted; when all are held,
+		 * what comes is the end of an answer. */
+		int n = redy_port_poll(p, held + count,
+				       REDY_MESSAGES + 1 - count);
 
 		if (n < 0)
 			return n;
 		if (n == 0)
 			c->relax(c->ctx);
-		for (int i = 0; i < n; i++) {
-			int rc = answer(p, memory, size_bytes, &ev[i]);
+		count += (uint32_t)n;
+		for (first = 0; first < count && p->free_count; first++) {
+			int rc = answer(p, memory, size_bytes, &held[first]);
 
 			if (rc < 0)
 				return rc;
 		}
+		count -= first;
+		memmove(held, held + first, count * sizeof(held[0]));
 	}
 	return 0;
 }
