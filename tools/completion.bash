@@ -29,6 +29,11 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == sim ]]; then
+		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
+			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+	elif [[ $command == sim && $previous == --figure ]]; then
+		names="8 9 11 13 14"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -54,7 +59,7 @@ _aquifer() {
 			names+=" --failure --hash --node --host-locks --word-locks" &&
 			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
-		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
+		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric --figure --bug --points --model"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
