@@ -16,9 +16,14 @@ static int verbs(int argc, char **argv)
 	return sim_verbs_cmd(argc, argv, edm_net_choices);
 }
 
+static int offload(int argc, char **argv)
+{
+	return scenario_offload_cmd(argc, argv, edm_net_choices);
+}
+
 static const struct cli_entry scenarios[] = {
 	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
-	{"offload", scenario_offload_cmd,
+	{"offload", offload,
 	 "asynchronous far memory while engines are killed"},
 	{"kv", kv_play_cmd, "a key-value table whose clients die or sleep"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},

@@ -121,6 +121,10 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 	return 0;
 }
 
+enum {
+	META_AHEAD = 8,
+};
+
 static inline int64_t issue(struct offload_ring *r, unsigned kind,
 			    uint32_t region, void *dest, uint64_t at,
 			    uint64_t end, const struct offload_meta *meta)
@@ -130,6 +134,9 @@ static inline int64_t issue(struct offload_ring *r, unsigned kind,
 	struct offload_green green;
 	uint64_t word;
 
+	/* The engine's READs left these lines with another core: they come back
+	 * while earlier entries are filled. */
+	PREFETCH_RW(&r->meta[(r->tail + META_AHEAD) & r->map.mask]);
 	r->meta[r->tail & r->map.mask] = *meta;
 	p->pos = r->tail;
 	p->data_end = end;
@@ -202,12 +209,12 @@ static COLD void fail(struct offload_ring *r, unsigned kind, uint64_t seq,
 }
 
 /* Copies, because the ring's bytes are reused as soon as they are free. */
-static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t upto)
+static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
 {
 	const struct offload_pending *p = NULL;
 	uint64_t seq = r->done[kind];
 
-	while (seq < upto) {
+	while (seq < end) {
 		uint8_t *status;
 
 		p = &r->pending[kind][++seq & r->map.mask];

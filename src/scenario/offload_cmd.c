@@ -19,7 +19,7 @@ static const char usage[] =
 	"usage: aquifer sim offload [--seed N] [--seeds N|A..B] [--points]\n"
 	"                           [--jobs N] [--bug NAME] [--scale PERCENT]\n"
 	"                           [--history FILE] [--trace] [--pcap FILE]\n"
-	"                           [--json]\n"
+	"                           [--fabric NAME] [--json]\n"
 	"       aquifer sim offload --figure 8|9|11|13|14 [--jobs N] [--json]\n"
 	"       aquifer sim offload --costs\n"
 	"Asynchronous far memory over a bad network: engines are killed and\n"
@@ -33,6 +33,7 @@ static const char usage[] =
 	"  --jobs N        processes (all processors)\n"
 	"  --bug NAME      plant a bug; \"list\" prints the names\n"
 	"  --scale PERCENT of the usual number of requests\n"
+	"  --fabric NAME   what carries the frames: ethernet, edm or cxl\n"
 	"  --history FILE  one seed: write what the threads saw, for\n"
 	"                  'aquifer sim check --initial 0'\n"
 	"  --trace         one seed: print every frame\n"
@@ -51,6 +52,7 @@ struct arguments {
 	const char *pcap;
 	const char *history;
 	const struct figure *figure;
+	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool costs;
 };
 
@@ -74,6 +76,10 @@ static bool take(struct arguments *a, const char *name, const char *value)
 	if (!strcmp(name, "--pcap")) {
 		a->pcap = value;
 		return true;
+	}
+	if (!strcmp(name, "--fabric")) {
+		a->batch.fabric = sim_fabric_find(a->fabrics, value);
+		return a->batch.fabric != NULL;
 	}
 	if (!strcmp(name, "--figure")) {
 		a->figure = offload_figure_find(value);
@@ -109,9 +115,9 @@ static bool flag(struct arguments *a, const char *name)
 
 static bool parse(struct arguments *a, int argc, char **argv)
 {
-	static const char *const valued[] = {"--seed",	  "--seeds", "--bug",
-					     "--pcap",	  "--jobs",  "--scale",
-					     "--history", "--figure"};
+	static const char *const valued[] = {
+		"--seed",  "--seeds",	"--bug",    "--pcap",  "--jobs",
+		"--scale", "--history", "--figure", "--fabric"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -162,8 +168,10 @@ static void print_text(const struct arguments *a, const struct offload_sum *s)
 	       s->sum.first_seed, s->sum.first);
 	if (!a->batch.points)
 		printf("replay: aquifer sim offload --seed %" PRIu64
-		       "%s%s --trace\n",
-		       s->sum.first_seed, a->batch.bug ? " --bug " : "",
+		       "%s%s%s%s --trace\n",
+		       s->sum.first_seed, a->batch.fabric ? " --fabric " : "",
+		       a->batch.fabric ? a->batch.fabric->name : "",
+		       a->batch.bug ? " --bug " : "",
 		       a->batch.bug ? offload_play_bug_name(a->batch.bug) : "");
 }
 
@@ -174,6 +182,8 @@ static void print_json(const struct arguments *a, const struct offload_sum *s)
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "offload");
+	if (a->batch.fabric)
+		json_out_string(&j, "fabric", a->batch.fabric->name);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", s->sum.runs);
@@ -222,6 +232,7 @@ static int run_one(const struct arguments *a, struct offload_sum *s)
 	struct offload_play_options opt = {.seed = a->batch.seed,
 					   .bug = a->batch.bug,
 					   .scale = a->batch.scale,
+					   .fabric = a->batch.fabric,
 					   .trace = a->trace ? stdout : NULL};
 	int err = open_file(a->pcap, &opt.pcap);
 
@@ -251,6 +262,7 @@ static int run_points(struct arguments *a, struct offload_sum *s)
 	struct offload_play_options opt = {.seed = a->batch.seed,
 					   .bug = a->batch.bug,
 					   .scale = a->batch.scale,
+					   .fabric = a->batch.fabric,
 					   .point = UINT64_MAX};
 	int err = offload_play_run(&opt, &res);
 
@@ -283,13 +295,15 @@ static int run_figure(const struct arguments *a)
 	return 0;
 }
 
-int scenario_offload_cmd(int argc, char **argv)
+int scenario_offload_cmd(int argc, char **argv,
+			 const struct sim_fabric_choice *fabrics)
 {
 	static struct offload_sum sum;
 	struct arguments a = {.batch = {.from = 1,
 					.to = SEEDS_DEFAULT,
 					.seed = 1,
-					.jobs = sim_batch_jobs()}};
+					.jobs = sim_batch_jobs()},
+			      .fabrics = fabrics};
 	int err;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {

@@ -24,10 +24,13 @@ port=$(free_port)
 AQUIFER_NIC_PORT=switch:s1 run_pair "$port" qperf -lp "$port" -- \
 	sh -c "qperf -lp $port -t 1 127.0.0.1 rc_rdma_read_bw \
 		ver_rc_compare_swap && qperf -lp $port 127.0.0.1 quit"
+expect 0 "$AQUIFER" top --once --interval 0.2 --json
+json "$TMP/out" "d['switches'][0]['pid'] == $SWITCH_PID" >/dev/null ||
+	fail "top does not show the switch"
 stats "d['counters']['forwarded'] > 2000" >/dev/null || fail "no frames counted"
 stop_switch
 counted "d['counters']['flooded'] == 0"
-[[ ! -e $TMP/$AQUIFER_RACK_NAME/switch-s1.sock ]] || fail "a socket is left"
+[[ ! -e $TMP/$AQUIFER_RACK_NAME/switch-s1.ctl ]] || fail "a socket is left"
 
 # Faults, changed while it runs.
 start_switch --fault loss=1%,dup=1%,reorder=1%,corrupt=0.5%,seed=1
