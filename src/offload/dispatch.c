@@ -71,6 +71,27 @@ static int check(const struct offload_session *s, const struct offload_meta *m,
 
 /* ---- completion --------------------------------------------------------- */
 
+static void forget_range(struct offload_session *s, struct request *r)
+{
+	if (r->filtered == FILTERED_WIDE)
+		offload_filter_remove_wide(&s->filter, r->kind);
+	else if (r->filtered == FILTERED_LINES)
+		offload_filter_remove(&s->filter, r->kind, r->region, r->far,
+				      r->len_bytes);
+	r->filtered = FILTERED_NOT;
+}
+
+void offload_session_told(struct offload_session *s, uint32_t reads)
+{
+	while ((uint32_t)s->told_reads != reads) {
+		uint64_t seq = ++s->told_reads;
+
+		forget_range(
+			s,
+			&s->request[s->order[OFFLOAD_RD][seq & s->map.mask]]);
+	}
+}
+
 static void make_ready(struct offload_session *s, struct request *r)
 {
 	struct offload_engine *e = s->engine;
@@ -78,13 +99,8 @@ static void make_ready(struct offload_session *s, struct request *r)
 
 	if (r->state == REQUEST_ACTIVE)
 		s->active--;
-	if (r->filtered == FILTERED_WIDE) {
-		offload_filter_remove_wide(&s->filter, kind);
-	} else if (r->filtered == FILTERED_LINES) {
-		offload_filter_remove(&s->filter, kind, r->region, r->far,
-				      r->len_bytes);
-	}
-	r->filtered = FILTERED_NOT;
+	if (kind == OFFLOAD_WR)
+		forget_range(s, r);
 	r->state = REQUEST_READY;
 	if (s->ready_ns == 0)
 		s->ready_ns = e->now_ns;
@@ -319,8 +335,10 @@ static int open_request(struct offload_session *s)
 		 s->engine->config.bug != OFFLOAD_BUG_NO_ORDER) {
 		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
 		r->state = REQUEST_FREE;
+		s->is_held = true;
 		return -EAGAIN;
 	}
+	s->is_held = false;
 	s->seen[kind]++;
 	s->order[kind][r->seq & s->map.mask] = slot;
 	s->part_at = 0;

@@ -134,10 +134,14 @@ struct offload_session {
 	uint64_t seen[OFFLOAD_KINDS];  /* sequences given out at next */
 	uint64_t ready[OFFLOAD_KINDS]; /* complete up to here, in order */
 	uint64_t published[OFFLOAD_KINDS]; /* told up to here */
+	/* Reads of which the application surely knows. Only then may a write
+	 * that overlaps go: a successor would do the read again. */
+	uint64_t told_reads;
 	uint64_t ready_ns; /* since when something is to be told */
 	uint32_t active;   /* requests in REQUEST_ACTIVE */
 	uint64_t part_at;  /* bytes of request `next` that are posted */
 	bool is_open;	   /* request `next` was begun */
+	bool is_held;	   /* request `next` overlaps with earlier ones */
 	int64_t deficit;
 	uint16_t touched; /* nodes of the write that is being posted */
 
@@ -227,6 +231,8 @@ int offload_request_read(const struct offload_session *s, uint64_t pos,
 			 struct offload_meta *meta, unsigned *kind);
 /* Begins as many requests as the session's turn allows. */
 unsigned offload_session_dispatch(struct offload_session *s);
+/* The application has the news of so many reads, counted modulo 2^32. */
+void offload_session_told(struct offload_session *s, uint32_t reads);
 void offload_session_part_done(struct offload_session *s, unsigned node,
 			       unsigned kind, uint32_t count);
 

@@ -122,7 +122,8 @@ static bool is_due(const struct offload_session *s)
 	if (count == 0)
 		return false;
 	/* Nobody waits for company that is not on its way. */
-	return count >= batch || (s->active == 0 && s->next == s->fetched) ||
+	return count >= batch ||
+	       (s->active == 0 && (s->next == s->fetched || s->is_held)) ||
 	       s->engine->now_ns >= offload_session_flush_ns(s);
 }
 

@@ -59,6 +59,7 @@ int offload_resume_read(struct offload_session *s)
 	    s->ready[OFFLOAD_WR] - head_writes > s->map.entries)
 		return error_set(-EBADMSG, "the rings' counts are impossible");
 	memcpy(s->published, s->ready, sizeof(s->published));
+	s->told_reads = s->published[OFFLOAD_RD];
 	s->next = s->head;
 	s->fetched = s->head;
 	s->fetching = tail;

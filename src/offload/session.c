@@ -253,6 +253,9 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 		err = take_probe(s);
 		break;
 	case WR_PUBLISH:
+		offload_session_told(
+			s, s->extra->red[s->red_done % OFFLOAD_RED_SLOTS]
+				   .done.reads);
 		s->red_done++;
 		break;
 	case WR_NOTE:

@@ -174,13 +174,17 @@ static void *worker_main(void *arg)
 	struct aq_region *region;
 	struct aq_async *a;
 	int err = aq_region_open(w->rack, w->region, 0, &region), number = 0;
+	double deadline = now_s() + 10;
 
 	w->bad = 1;
 	if (err) {
 		fail("open", err);
 		return NULL;
 	}
-	err = aq_async_open(w->rack, NULL, &a);
+	/* The engine may be down at this very moment. */
+	do {
+		err = aq_async_open(w->rack, NULL, &a);
+	} while (err == -EHOSTDOWN && now_s() < deadline && usleep(10000) == 0);
 	if (!err)
 		number = aq_async_add(a, region);
 	aq_region_close(region); /* not needed any more */
