@@ -20,7 +20,7 @@ esac
 # A finding of UBSan is a failure, not a remark.
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Tests fork while their engine threads run; the children begin anew.
-export TSAN_OPTIONS=die_after_fork=0
+export TSAN_OPTIONS=die_after_fork=0:suppressions=$PWD/tools/tsan-suppress.txt
 logs=build-logs
 passed=0
 failed=0
@@ -128,11 +128,14 @@ tsan_wrapper() {
 	fi
 }
 
-# The threaded rooms, without what TSan cannot run.
+# The threaded rooms, without what TSan cannot run, and connections made by
+# other people's programs: librdmacm has a thread, and so have they.
 tsan_names() {
 	meson test -C build-tsan --list --suite base --suite os --suite nic \
-		--suite verbs --suite client --suite hlog 2>/dev/null | sed -n 's,.* / ,,p' |
+		--suite verbs --suite client --suite hlog --suite cm \
+		2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
+	printf 'cm_%s\n' cmtime ends rdma_client rping ucmatose udaddy
 }
 
 need_packages build run test
@@ -174,6 +177,12 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 				--fabric "$fabric" --seeds 500 || true
 		done
 	fi
+fi
+
+if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
+	check "sim-offload" build/aquifer sim offload --seeds 5000 || true
+	check "sim-offload-points" build/aquifer sim offload --points --seed 11 ||
+		true
 fi
 
 if check build-fuzz build_fuzz; then

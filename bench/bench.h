@@ -10,5 +10,10 @@ int bench_verbs_cmd(int argc, char **argv);
 int bench_edm_cmd(int argc, char **argv);
 /* `aquifer bench offload ...`, the same. */
 int bench_offload_cmd(int argc, char **argv);
+/* `aquifer bench kv ...`, the same. */
+int bench_kv_cmd(int argc, char **argv);
+
+/* `aquifer bench switch ...`, the same. */
+int bench_switch_cmd(int argc, char **argv);
 
 #endif

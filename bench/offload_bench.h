@@ -27,7 +27,7 @@ enum offload_way {
 
 enum {
 	OFFLOAD_BATCH = 100,	 /* of asynchronous verbs, as in the paper */
-	OFFLOAD_DEPTH = 512,	 /* requests under way */
+	OFFLOAD_DEPTH = 2048,	 /* requests under way */
 	OFFLOAD_POLL_EVERY = 64, /* requests between two polls */
 	OFFLOAD_REDY_BATCH = 64,
 	OFFLOAD_NAME_MAX = 40,

@@ -52,22 +52,28 @@ static void *reserve(size_t len_bytes)
 	return m == MAP_FAILED ? NULL : m;
 }
 
+/* Entries lie in an order that has nothing to do with the heads'. */
 static void insert(struct probe *p, uint64_t record)
 {
 	uint64_t key = ycsb_key(record);
-	uint64_t i = probe_hash(key) & p->mask;
+	uint32_t *head = &p->head[probe_hash(key) & p->mask];
+	struct probe_entry *e = &p->entry[record];
 	uint64_t n = near_before(record);
 
-	while (p->index[i].key)
-		i = (i + 1) & p->mask;
-	p->index[i].key = key;
+	*e = (struct probe_entry){.key = key, .next = *head};
+	*head = (uint32_t)record + 1;
 	if (record % PROBE_NEAR_EVERY == 0) {
 		fill_record(p->near + n * p->record_bytes, key,
 			    p->record_bytes);
-		p->index[i].place = n * p->record_bytes | PROBE_NEAR;
+		e->place = n * p->record_bytes | PROBE_NEAR;
 	} else {
-		p->index[i].place = (record - n) * p->record_bytes;
+		e->place = (record - n) * p->record_bytes;
 	}
+}
+
+static size_t near_bytes(const struct probe *p)
+{
+	return (near_before(p->record_count) + 1) * p->record_bytes;
 }
 
 int probe_init(struct probe *p, uint64_t record_count, uint32_t record_bytes,
@@ -77,17 +83,20 @@ int probe_init(struct probe *p, uint64_t record_count, uint32_t record_bytes,
 			  .record_count = record_count};
 	int rc;
 
+	if (record_count >= UINT32_MAX)
+		return -EINVAL;
 	rc = ycsb_keys_init(&v.keys, YCSB_UNIFORM, record_count, 0);
 	if (rc < 0)
 		return rc;
 	v.mask = 1;
-	while (v.mask < 2 * record_count)
+	while (v.mask < record_count)
 		v.mask *= 2;
-	v.index = reserve(v.mask * sizeof(*v.index));
-	v.near = reserve((near_before(record_count) + 1) * record_bytes);
 	v.mask--;
+	v.head = reserve((v.mask + 1) * sizeof(*v.head));
+	v.entry = reserve(record_count * sizeof(*v.entry));
+	v.near = reserve(near_bytes(&v));
 	*p = v;
-	if (!v.index || !v.near) {
+	if (!v.head || !v.entry || !v.near) {
 		probe_release(p);
 		return -ENOMEM;
 	}
@@ -99,11 +108,13 @@ int probe_init(struct probe *p, uint64_t record_count, uint32_t record_bytes,
 
 void probe_release(struct probe *p)
 {
-	if (p->index)
-		munmap(p->index, (p->mask + 1) * sizeof(*p->index));
+	if (p->head)
+		munmap(p->head, (p->mask + 1) * sizeof(*p->head));
+	if (p->entry)
+		munmap(p->entry, p->record_count * sizeof(*p->entry));
 	if (p->near)
-		munmap(p->near,
-		       (near_before(p->record_count) + 1) * p->record_bytes);
-	p->index = NULL;
+		munmap(p->near, near_bytes(p));
+	p->head = NULL;
+	p->entry = NULL;
 	p->near = NULL;
 }

@@ -19,14 +19,18 @@ enum {
 
 #define PROBE_NEAR (1ull << 63)
 
+/* An index with chains: a table of heads, and an entry for each record. */
 struct probe_entry {
-	uint64_t key;	/* 0: empty */
+	uint64_t key;
 	uint64_t place; /* offset among the near or the far ones */
+	uint32_t next;	/* entry + 1; 0: none */
+	uint32_t reserved;
 };
 
 struct probe {
-	struct probe_entry *index;
+	uint32_t *head; /* entry + 1; 0: none */
 	uint64_t mask;
+	struct probe_entry *entry;
 	uint8_t *near; /* the near records */
 	uint32_t record_bytes;
 	uint64_t record_count;
@@ -58,12 +62,13 @@ static inline uint64_t probe_hash(uint64_t key)
 static inline uint64_t probe_draw(struct probe *p, uint64_t *key)
 {
 	uint64_t k = ycsb_key(ycsb_next(&p->gen).record);
-	uint64_t i = probe_hash(k) & p->mask;
+	const struct probe_entry *e =
+		&p->entry[p->head[probe_hash(k) & p->mask] - 1];
 
-	while (p->index[i].key != k)
-		i = (i + 1) & p->mask;
+	while (e->key != k)
+		e = &p->entry[e->next - 1];
 	*key = k;
-	return p->index[i].place;
+	return e->place;
 }
 
 /* The work after it: all words of a record add up to its key's hash. */

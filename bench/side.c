@@ -162,6 +162,14 @@ static void pin(int cpu)
 		(void)guard_pin(GUARD_CPU_CLIENT);
 }
 
+static void leave(const struct side_ops *ops)
+{
+	if (ops->is_shared)
+		guard_leave_process(getpid());
+	else
+		guard_leave();
+}
+
 int side_main(const struct side_ops *ops, const void *param,
 	      enum side_role role, int ctl_fd, int peer_fd, int page_fd)
 {
@@ -176,24 +184,28 @@ int side_main(const struct side_ops *ops, const void *param,
 	pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
 						   : GUARD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	guard = guard_enter();
+	/* While others serve our set-up with an ordinary priority, so do we:
+	 * they could not answer one that spins on their core. */
+	guard = ops->is_shared ? guard_enter_nice() : guard_enter();
 	if (r.status == 0)
 		r.status = ops->setup(&s);
 	if (role == SIDE_CLIENT)
 		pin(GUARD_CPU_CLIENT);
+	if (ops->is_shared && guard_enter_process(getpid()))
+		guard = GUARD_FIFO;
 	if (answer(&s, &r, guard) < 0 || r.status < 0) {
-		guard_leave();
+		leave(ops);
 		return 1;
 	}
 	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
 		if (answer(&s, &r, guard) < 0 || r.status < 0) {
-			guard_leave();
+			leave(ops);
 			return 1;
 		}
 	}
-	guard_leave();
+	leave(ops);
 	ops->teardown(&s);
 	for (unsigned i = 0; i < SIDE_SERIES_MAX; i++)
 		free(s.samples[i].ticks);

@@ -89,11 +89,18 @@ enum {
 	AQ_REGION_NODES_ALL = 65535, /* as many nodes as there are */
 };
 
+enum aq_region_create_flags {
+	/* The NIC's own memory: little, on one node, never mapped, and quick
+	 * at atomics. -ENOSPC when it is used up, -EOPNOTSUPP where the NIC
+	 * has none. It cannot be resized. */
+	AQ_REGION_DEVICE = 1u << 0,
+};
+
 /* Zero-initialise it; unset members have their default. */
 struct aq_region_options {
 	/* Memory nodes to spread the region over; 0: one. */
 	uint32_t nodes;
-	uint32_t reserved;
+	uint32_t flags; /* enum aq_region_create_flags */
 	/* Bytes that stay together on one node, a power of two from 4 KiB to
 	 * 1 GiB; 0: 64 KiB. Without meaning on one node. */
 	uint64_t stripe_bytes;
@@ -210,7 +217,8 @@ AQ_API int aq_faa(struct aq_region *region, uint64_t offset, uint64_t add,
  * too. A completed write is seen by every later read of anybody. Of transfers
  * that are larger than 8 aligned bytes, others may see a part.
  *
- * Threads: a context and its poll groups belong to one thread at a time.
+ * Threads: a context and its poll groups belong to one thread at a time. After
+ * fork the child's calls return -ESTALE.
  *
  * Engine: when it is lost, requests stay where they are, and whichever engine
  * comes next goes on; none is executed twice. While there is none for half a

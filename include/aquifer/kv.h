@@ -331,6 +331,10 @@ struct aq_kv_report {
 	uint64_t reserved[8];
 };
 
+/* Looks for clients whose connections are gone, and puts in order what they
+ * left behind; others do that, too, when it is in their way. */
+AQ_API int aq_kv_repair(struct aq_kv_client *c);
+
 /* Reads everything and verifies every invariant. On a table in use what is
  * being changed at the moment may be reported. 0 also when it is bad. */
 AQ_API int aq_kv_check(struct aq_kv_client *c, struct aq_kv_report *report);

@@ -50,4 +50,16 @@ static inline void list_take(struct list *from, struct list *to)
 	list_init(from);
 }
 
+/* Moves everything from one list to the front of another. */
+static inline void list_prepend_all(struct list *head, struct list *from)
+{
+	if (list_is_empty(from))
+		return;
+	from->prev->next = head->next;
+	head->next->prev = from->prev;
+	from->next->prev = head;
+	head->next = from->next;
+	list_init(from);
+}
+
 #endif

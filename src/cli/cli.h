@@ -51,6 +51,8 @@ int cmd_down(const struct cli_command *self, int argc, char **argv);
 int cmd_status(const struct cli_command *self, int argc, char **argv);
 int cmd_top(const struct cli_command *self, int argc, char **argv);
 int cmd_switch(const struct cli_command *self, int argc, char **argv);
+int cmd_kv(const struct cli_command *self, int argc, char **argv);
+int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_bench(const struct cli_command *self, int argc, char **argv);
 int cmd_sim(const struct cli_command *self, int argc, char **argv);

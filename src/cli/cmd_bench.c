@@ -8,6 +8,10 @@ static const struct cli_entry benches[] = {
 	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
 	{"offload", bench_offload_cmd,
 	 "far records by an engine, verbs, messages, a file"},
+	{"switch", bench_switch_cmd,
+	 "the switch beside a bare forwarder, READs through it"},
+	{"kv", bench_kv_cmd,
+	 "the key-value table: fill, round trips, speed beside Redis"},
 	{NULL, NULL, NULL},
 };
 

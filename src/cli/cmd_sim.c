@@ -3,9 +3,11 @@
 #include "cli.h"
 #include "edm.h"
 #include "edm_net.h"
+#include "kv_play.h"
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
+#include "sword_play.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
 
@@ -14,13 +16,21 @@ static int verbs(int argc, char **argv)
 	return sim_verbs_cmd(argc, argv, edm_net_choices);
 }
 
+static int offload(int argc, char **argv)
+{
+	return scenario_offload_cmd(argc, argv, edm_net_choices);
+}
+
 static const struct cli_entry scenarios[] = {
 	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
-	{"offload", scenario_offload_cmd,
+	{"offload", offload,
 	 "asynchronous far memory while engines are killed"},
+	{"kv", kv_play_cmd, "a key-value table whose clients die or sleep"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
 	 "verbs through the programmable switch and its programs"},
+	{"swordbox", sword_play_cmd,
+	 "atomics replaced by the switch, histories checked"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

@@ -67,7 +67,7 @@ const struct cli_command cli_commands[] = {
 	 "  --flush-us  the longest that a completion waits for others\n"
 	 "              (default 10)\n"
 	 "  --probe-max-us  between looks at an idle application (default "
-	 "1000)\n"
+	 "10000)\n"
 	 "  --memory    limit for copies of applications' rings\n"
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
@@ -97,6 +97,37 @@ const struct cli_command cli_commands[] = {
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"
 	 "  --node    on this node, not on the one with the most free "
 	 "memory\n"},
+	{"kv", cmd_kv, "tables of keys and values in far memory",
+	 "create NAME CAPACITY [--entry BYTES] [--row N] [--extents SIZE]\n"
+	 "       [--rows-per-lock N] [--clients N] [--failure MS]\n"
+	 "       [--hash dependent|block|independent] [--node NAME]\n"
+	 "       [--host-locks] [--word-locks] [--json]\n"
+	 "       aquifer kv stat|drop NAME [--json]\n"
+	 "       aquifer kv check NAME [--repair] [--json]\n"
+	 "       aquifer kv get NAME KEY\n"
+	 "       aquifer kv put NAME KEY VALUE|- [--ttl MS]\n"
+	 "       aquifer kv del NAME KEY\n"
+	 "       aquifer kv scan NAME [--keys] [--json]\n"
+	 "       aquifer kv fill NAME [--count N] [--size BYTES] [--json]\n"
+	 "  --entry       bytes of an entry; key and value that fit into it\n"
+	 "                less 8 are read in one round trip (default 64)\n"
+	 "  --extents     memory for larger values (default 64M)\n"
+	 "  --failure     a client that is silent for so long is dead\n"
+	 "                (default 1000)\n"
+	 "  --host-locks  locks in host memory where the NIC has none left\n"
+	 "  --word-locks  as on NICs without masked atomics\n"
+	 "  --repair      first clean up after clients that are gone\n"
+	 "check exits with 1 when an invariant does not hold.\n"},
+	{"redis", cmd_redis, "serve a key-value table to Redis clients",
+	 "[--table NAME] [--port PORT] [--bind ADDRESS] [--socket PATH]\n"
+	 "       [--password-file FILE] [--capacity N] [--values SIZE]\n"
+	 "       [--max-clients N] [--timeout SECONDS] [--json]\n"
+	 "  --table          the table (default redis); made if there is none\n"
+	 "  --port, --bind   where to listen (default 6379 on 127.0.0.1)\n"
+	 "  --socket         listen on a unix socket, too\n"
+	 "  --password-file  its first line is what clients must know\n"
+	 "  --capacity       entries of a new table (default 1M)\n"
+	 "  --values         bytes for its larger values (default 256M)\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

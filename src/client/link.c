@@ -12,15 +12,7 @@
 
 #include "client_priv.h"
 #include "error.h"
-
-/* What a link is to this room. */
-struct link {
-	struct client_link link; /* what its user sees */
-	struct aq_rack *rack;
-	bool owns_cq;
-	bool is_beating;
-	struct client_bond bond;
-};
+#include "link_priv.h"
 
 static uint64_t real_now_ns(void *ctx)
 {
@@ -78,7 +70,8 @@ static int find_piece(struct client_thread *t, const char *name,
 				name, t->rack->name);
 }
 
-static int make_queues(struct link *l, const struct client_link_options *o)
+static int make_queues(struct client_link_inside *l,
+		       const struct client_link_options *o)
 {
 	struct aq_rack *rack = l->rack;
 	uint32_t depth = o->send_depth ? o->send_depth : CLIENT_LINK_SEND_DEPTH;
@@ -139,8 +132,9 @@ static int take_grant(const json_t *reply, struct client_link *link)
 	return 0;
 }
 
-static int ask_grant(struct client_thread *t, struct link *l, const char *name,
-		     enum client_link_rights rights, uint64_t deadline_ns)
+static int ask_grant(struct client_thread *t, struct client_link_inside *l,
+		     const char *name, enum client_link_rights rights,
+		     uint64_t deadline_ns)
 {
 	static const char *const words[] = {[CLIENT_LINK_READ] = "r",
 					    [CLIENT_LINK_WRITE] = "rw",
@@ -160,7 +154,7 @@ static int ask_grant(struct client_thread *t, struct link *l, const char *name,
 	return err;
 }
 
-static int connect_link(struct client_thread *t, struct link *l,
+static int connect_link(struct client_thread *t, struct client_link_inside *l,
 			const struct client_link_options *o, const char *name,
 			uint64_t deadline_ns)
 {
@@ -187,7 +181,7 @@ int client_link_open(struct aq_rack *rack, const char *name,
 	uint64_t deadline_ns = client_rack_deadline_ns(rack);
 	struct client_piece piece;
 	struct client_thread *t;
-	struct link *l;
+	struct client_link_inside *l;
 	int err = client_thread_get(rack, &t);
 
 	if (!err)
@@ -226,11 +220,11 @@ int client_link_open(struct aq_rack *rack, const char *name,
 void client_link_close(struct client_link *link)
 {
 	struct client_thread *t;
-	struct link *l;
+	struct client_link_inside *l;
 
 	if (!link)
 		return;
-	l = container_of(link, struct link, link);
+	l = container_of(link, struct client_link_inside, link);
 	if (!*l->rack->is_own) { /* a child: all of it is the parent's */
 		free(l);
 		return;
@@ -249,7 +243,8 @@ void client_link_close(struct client_link *link)
 
 bool client_link_is_lost(const struct client_link *link)
 {
-	const struct link *l = container_of(link, struct link, link);
+	const struct client_link_inside *l =
+		container_of(link, struct client_link_inside, link);
 
 	/* L3, pairs with L2. */
 	return atomic_load_explicit(&l->bond.is_lost, memory_order_relaxed);

@@ -92,6 +92,31 @@ void client_link_close(struct client_link *link);
  * cannot be reached at all. */
 bool client_link_is_lost(const struct client_link *link);
 
+/* A key to a region of the link's node, on the link's connection. */
+struct client_key {
+	uint64_t addr; /* of its first byte */
+	uint64_t size_bytes;
+	uint32_t rkey;
+	uint32_t epoch;
+};
+
+/*
+ * A key with all rights to the first length_bytes of a region; 0: to all of it.
+ * Less than all of it is a window: nobody maps it, so all requests go through
+ * the node's NIC, and it ends with the connection.
+ */
+int client_link_key(struct client_link *link, const char *name,
+		    uint64_t length_bytes, struct client_key *out) MUST_CHECK;
+/* What the node calls the connection. */
+const char *client_link_name(const struct client_link *link);
+const char *client_link_node_name(const struct client_link *link);
+/* Ends any connection of the same tenant: when it returns 0, the node executes
+ * nothing of it any more. */
+int client_link_end(struct aq_rack *rack, uint32_t node,
+		    const char *name) MUST_CHECK;
+/* Whether the node knows it: 1, 0, or -errno. */
+int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name);
+
 /* The real clock of a rack: monotonic time, sched_yield. */
 const struct client_clock *client_clock_real(void);
 

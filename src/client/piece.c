@@ -57,12 +57,13 @@ static int ask(struct client_thread *t, uint32_t node, const char *method,
 }
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes,
+			const char *name, uint64_t size_bytes, bool on_device,
 			uint64_t deadline_ns, struct client_piece *out)
 {
 	return ask(t, node, "POST", "/v1/regions",
-		   json_pack("{s:s, s:I}", "name", name, "size",
-			     (json_int_t)size_bytes),
+		   json_pack("{s:s, s:I, s:s}", "name", name, "size",
+			     (json_int_t)size_bytes, "memory",
+			     on_device ? "device" : "host"),
 		   deadline_ns, out);
 }
 

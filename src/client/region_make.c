@@ -70,6 +70,11 @@ static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
 		return error_set(-EINVAL,
 				 "a region has 1 byte to 256 TiB, not %llu",
 				 (unsigned long long)size_bytes);
+	if (o->flags & ~(uint32_t)AQ_REGION_DEVICE ||
+	    (o->flags & AQ_REGION_DEVICE && o->nodes > 1))
+		return error_set(-EINVAL,
+				 "device memory is on one node, and there are "
+				 "no other flags");
 	if (o->node && o->nodes > 1)
 		return error_set(-EINVAL, "a node is named, but %u are wanted",
 				 o->nodes);
@@ -84,8 +89,8 @@ static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
 }
 
 static int make_pieces(struct client_thread *t, const char *name,
-		       uint64_t size_bytes, uint64_t deadline_ns,
-		       struct client_map *map)
+		       uint64_t size_bytes, bool on_device,
+		       uint64_t deadline_ns, struct client_map *map)
 {
 	uint32_t i, n = map->piece_count;
 	char piece[CLIENT_PIECE_NAME_MAX], words[200];
@@ -96,7 +101,7 @@ static int make_pieces(struct client_thread *t, const char *name,
 		err = client_piece_create(
 			t, map->piece[i].node, piece,
 			client_piece_bytes(size_bytes, i, n, map->stripe_shift),
-			deadline_ns, &map->piece[i]);
+			on_device, deadline_ns, &map->piece[i]);
 	}
 	if (!err) {
 		map->size_bytes = client_map_size(map);
@@ -149,7 +154,9 @@ int aq_region_create(struct aq_rack *rack, const char *name,
 		err = choose_nodes(t, o, deadline_ns, map);
 	map->stripe_shift = map->piece_count > 1 ? shift : 0;
 	if (!err)
-		err = make_pieces(t, name, size_bytes, deadline_ns, map);
+		err = make_pieces(t, name, size_bytes,
+				  o->flags & AQ_REGION_DEVICE, deadline_ns,
+				  map);
 	if (!err)
 		err = client_region_handle(rack, name, 0, map, region);
 	free(map);

@@ -113,6 +113,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *pub,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
 	};
+	bool sync = id->sync;
 	int err;
 
 	if (conn_param)
@@ -124,7 +125,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *pub,
 	cm_lock();
 	err = connect_locked(id, &p);
 	cm_unlock();
-	return err ? cm_fail(err) : cm_complete(id);
+	return cm_complete(id, sync, err);
 }
 
 CM_EXPORT int rdma_establish(struct rdma_cm_id *pub)
@@ -196,6 +197,7 @@ CM_EXPORT int rdma_accept(struct rdma_cm_id *pub,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.rnr_retry_count = 7,
 	};
+	bool waits = id->sync && !cm_id_is_datagram(id);
 	int err;
 
 	if (conn_param)
@@ -208,9 +210,7 @@ CM_EXPORT int rdma_accept(struct rdma_cm_id *pub,
 	else
 		err = accept_connection(id, &p);
 	cm_unlock();
-	if (err)
-		return cm_fail(err);
-	return cm_id_is_datagram(id) ? 0 : cm_complete(id);
+	return cm_complete(id, waits, err);
 }
 
 CM_EXPORT int rdma_reject(struct rdma_cm_id *pub, const void *private_data,
@@ -250,12 +250,10 @@ CM_EXPORT int rdma_disconnect(struct rdma_cm_id *pub)
 	err = cm_qp_error(id);
 	if (!err)
 		err = cm_conn_disconnect(&id->conn, cm_now_ns());
-	waits = id->conn.state == CM_DREQ_SENT;
-	cm_unlock();
-	if (err)
-		return cm_fail(err);
 	/* Who only answers, or comes late, has no event to wait for. */
-	return waits ? cm_complete(id) : 0;
+	waits = id->sync && id->conn.state == CM_DREQ_SENT;
+	cm_unlock();
+	return cm_complete(id, waits, err);
 }
 
 CM_EXPORT int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)

@@ -233,11 +233,13 @@ CM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 	return 0;
 }
 
-int cm_complete(struct cm_id *id)
+int cm_complete(struct cm_id *id, bool sync, int err)
 {
 	struct rdma_cm_event *ev;
 
-	if (!id->sync)
+	if (err)
+		return cm_fail(err);
+	if (!sync)
 		return 0;
 	if (id->pub.event) {
 		if (rdma_ack_cm_event(id->pub.event))

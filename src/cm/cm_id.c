@@ -381,6 +381,7 @@ CM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src,
 				struct sockaddr *dst, int timeout_ms)
 {
 	struct cm_id *id = to_id(pub);
+	bool sync = id->sync;
 	int err;
 
 	if (!dst)
@@ -388,7 +389,7 @@ CM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src,
 	cm_lock();
 	err = resolve_locked(id, src, dst);
 	cm_unlock();
-	return err ? cm_fail(err) : cm_complete(id);
+	return cm_complete(id, sync, err);
 }
 
 static void fill_path(struct cm_id *id)
@@ -417,6 +418,7 @@ static void fill_path(struct cm_id *id)
 CM_EXPORT int rdma_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 {
 	struct cm_id *id = to_id(pub);
+	bool sync = id->sync;
 	struct cm_event *ev;
 	int err = 0;
 
@@ -432,7 +434,7 @@ CM_EXPORT int rdma_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 			err = -ENOMEM;
 	}
 	cm_unlock();
-	return err ? cm_fail(err) : cm_complete(id);
+	return cm_complete(id, sync, err);
 }
 
 /* ---- small questions ---------------------------------------------------- */

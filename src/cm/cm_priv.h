@@ -107,8 +107,14 @@ void cm_event_post(struct cm_event *ev);
 /* What the application did not get yet. */
 void cm_events_drop(struct cm_id *id);
 void cm_events_move(struct cm_id *id, struct cm_channel *to);
-/* A synchronous identifier waits for the outcome: 0, or -1 and errno. */
-int cm_complete(struct cm_id *id);
+/*
+ * What a call that causes an event ends with, without the mutex: its own error,
+ * or, on a synchronous identifier, the wait for the outcome. 0, or -1 and
+ * errno. On an asynchronous one another thread may have got the event by now
+ * and have destroyed the identifier: `sync` was read before, and `id` is not
+ * touched.
+ */
+int cm_complete(struct cm_id *id, bool sync, int err);
 
 /* ---- id.c --------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ int edm_figure_8a(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_8b(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_golden(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_ablation(const struct edm_figure_options *o) MUST_CHECK;
+int edm_figure_cross(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_scale(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_frames(const struct edm_figure_options *o) MUST_CHECK;
 int edm_figure_fault(const struct edm_figure_options *o) MUST_CHECK;

@@ -81,6 +81,7 @@ const struct edm_figure edm_figures[] = {
 	 "8a with the published simulator's settings and rules"},
 	{"ablation", edm_figure_ablation,
 	 "discipline, chunk, X, PIM iterations, policy"},
+	{"cross", edm_figure_cross, "all combinations of these, short runs"},
 	{"scale", edm_figure_scale, "to 1,024 ports and 800 Gb/s"},
 	{"fault", edm_figure_fault,
 	 "lost blocks, a dead switch, link and node"},

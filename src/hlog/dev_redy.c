@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "error.h"
 #include "redy.h"
@@ -19,6 +20,9 @@
 enum {
 	EVENTS_MAX = 16,
 	TOKEN_SLOT_BITS = 16, /* of a token; the queue is above */
+	/* Turns without work before the I/O thread naps instead of yielding. */
+	IDLE_TURNS = 2000,
+	NAP_NS = 100000,
 };
 
 struct redy_job {
@@ -223,8 +227,10 @@ static int turn(struct redy_device *d, bool *is_busy)
 
 static void *io_main(void *arg)
 {
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
 	struct redy_device *d = arg;
 	const struct client_clock *c = d->opt.link->clock;
+	unsigned idle = 0;
 
 	while (!atomic_load_explicit(&d->stop, memory_order_relaxed)) {
 		bool is_busy = false;
@@ -238,7 +244,10 @@ static void *io_main(void *arg)
 					      memory_order_relaxed);
 			break;
 		}
-		if (!is_busy)
+		idle = is_busy ? 0 : idle + 1;
+		if (idle > IDLE_TURNS)
+			(void)nanosleep(&nap, NULL);
+		else if (idle)
 			c->relax(c->ctx);
 	}
 	return NULL;

@@ -29,6 +29,11 @@ struct verbs_slot {
 	bool is_read;
 };
 
+struct verbs_done {
+	uint32_t slot;
+	int err;
+};
+
 struct verbs_queue {
 	struct hlog_queue base;
 	const struct hlog_verbs_options *opt;
@@ -49,7 +54,7 @@ struct verbs_queue {
 	uint32_t order_head;
 	uint32_t order_tail;
 	/* Completions that poll has not handed out yet. */
-	struct hlog_io *done;
+	struct verbs_done *done;
 	uint32_t done_head;
 	uint32_t done_tail;
 	int err; /* for ever: the queue pair is broken */
@@ -206,14 +211,8 @@ static int begin(struct verbs_queue *q, uint64_t offset, uint32_t len_bytes,
 
 static void finish(struct verbs_queue *q, uint32_t i, int err)
 {
-	q->done[q->done_tail++ & q->order_mask] = (struct hlog_io){
-		.token = q->slot[i].token,
-		.err = err,
-		.data = q->slot[i].is_read
-				? q->memory + (size_t)i * q->slot_bytes
-				: NULL,
-	};
-	slots_hand(&q->slots, i);
+	q->done[q->done_tail++ & q->order_mask] =
+		(struct verbs_done){.slot = i, .err = err};
 }
 
 static int wc_errno(enum ibv_wc_status status)
@@ -343,19 +342,25 @@ static int verbs_poll(struct hlog_queue *base, struct hlog_io *done,
 	struct verbs_queue *q = container_of(base, struct verbs_queue, base);
 	unsigned n = 0;
 
-	/* What was handed out before, not what waits to be. */
-	if (q->done_head == q->done_tail) {
-		slots_recycle(&q->slots);
-		post(q);
-		if (q->order_head != q->order_tail) {
-			int rc = reap(q);
+	slots_recycle(&q->slots);
+	post(q);
+	if (q->done_head == q->done_tail && q->order_head != q->order_tail) {
+		int rc = reap(q);
 
-			if (rc < 0)
-				return rc;
-		}
+		if (rc < 0)
+			return rc;
 	}
-	while (n < max && q->done_head != q->done_tail)
-		done[n++] = q->done[q->done_head++ & q->order_mask];
+	while (n < max && q->done_head != q->done_tail) {
+		struct verbs_done d = q->done[q->done_head++ & q->order_mask];
+		uint8_t *data = q->memory + (size_t)d.slot * q->slot_bytes;
+
+		done[n++] = (struct hlog_io){
+			.token = q->slot[d.slot].token,
+			.err = d.err,
+			.data = q->slot[d.slot].is_read ? data : NULL,
+		};
+		slots_hand(&q->slots, d.slot);
+	}
 	return (int)n;
 }
 

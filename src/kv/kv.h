@@ -50,6 +50,7 @@ int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
 struct kv_port {
 	struct client_link *link;
 	uint64_t addr; /* of the table's first byte */
+	uint64_t size_bytes;
 	uint32_t rkey;
 	uint32_t lock_rkey;
 	uint64_t lock_addr;

@@ -397,6 +397,8 @@ static int prepare(struct aq_kv_client *c, struct attempt *a)
 					    m->put_expire_at_ms != 0))
 		return 0;
 	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
+		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
 	if (err)
 		return err;
 	c->new_extent = a->fresh.offset;

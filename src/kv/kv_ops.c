@@ -398,6 +398,17 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 	return err;
 }
 
+int aq_kv_repair(struct aq_kv_client *c)
+{
+	int err = kv_op_begin(c);
+
+	if (!err)
+		err = kv_get_drain(c, NULL);
+	if (!err)
+		err = kv_reap(c);
+	return kv_op_end(c, err);
+}
+
 void aq_kv_client_stats(const struct aq_kv_client *c, struct aq_kv_stats *stats)
 {
 	*stats = c->stats;

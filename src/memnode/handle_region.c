@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /v1/regions. */
 #include <errno.h>
+#include <string.h>
 
 #include "error.h"
 #include "mem_priv.h"
 
 static json_t *describe(const struct mem_node *node, const struct mem_region *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:I, s:s}", "name", r->name, "size",
-			 (json_int_t)r->size_bytes, "id", (int)r->id, "epoch",
-			 (json_int_t)r->epoch, "node", node->name);
+	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s}", "name", r->name,
+			 "size", (json_int_t)r->size_bytes, "id", (int)r->id,
+			 "epoch", (json_int_t)r->epoch, "node", node->name,
+			 "memory", r->dm ? "device" : "host");
 }
 
 /* The region in the path, which must not be in somebody's hands. */
@@ -36,18 +38,37 @@ static int size_field(const struct ctl_call *call, uint64_t *size_bytes)
 			     (1ull << MEM_OFFSET_BITS) - 1, size_bytes);
 }
 
+/* "host" when nothing is said. */
+static int memory_field(const struct ctl_call *call, bool *on_device)
+{
+	const char *text = NULL;
+	int err = ctl_field_string(call->body, "memory", false, &text);
+
+	if (err)
+		return err;
+	*on_device = text && strcmp(text, "device") == 0;
+	if (text && !*on_device && strcmp(text, "host") != 0)
+		return error_set(-EINVAL,
+				 "\"memory\" is \"host\" or \"device\"");
+	return 0;
+}
+
 void handle_region_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
 	struct mem_region *r;
 	uint64_t size_bytes;
 	const char *name;
+	bool on_device = false;
 	int err = ctl_field_string(call->body, "name", true, &name);
 
 	if (!err)
 		err = size_field(call, &size_bytes);
 	if (!err)
-		err = region_create(node, call->caller, name, size_bytes, &r);
+		err = memory_field(call, &on_device);
+	if (!err)
+		err = region_create(node, call->caller, name, size_bytes,
+				    on_device, &r);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

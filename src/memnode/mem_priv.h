@@ -41,7 +41,8 @@ struct mem_region {
 	uint64_t size_bytes;
 	uint64_t charged_bytes; /* whole pages */
 	bool busy;
-	bool from_aqdv; /* else from mmap: the NIC is somebody else's */
+	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
+	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
 	void *addr;
 	struct ibv_mr *mr;
 };
@@ -161,7 +162,7 @@ struct mem_region *region_find(const struct mem_node *node,
 			       const char *name);
 /* These let the lock go for a while. */
 int region_create(struct mem_node *node, struct mem_tenant *tenant,
-		  const char *name, uint64_t size_bytes,
+		  const char *name, uint64_t size_bytes, bool on_device,
 		  struct mem_region **out) MUST_CHECK;
 int region_resize(struct mem_node *node, struct mem_region *region,
 		  uint64_t size_bytes) MUST_CHECK;

@@ -24,6 +24,11 @@ enum {
 	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_MW_BIND,
+	DEVICE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_ZERO_BASED,
+	DEVICE_LOG_ALIGN = 6,
+	DEVICE_ALIGN = 1 << DEVICE_LOG_ALIGN,
 };
 
 /* What takes long to make and to give back. */
@@ -32,6 +37,7 @@ struct memory {
 	struct ibv_mr *mr;
 	uint64_t size_bytes;
 	bool from_aqdv;
+	struct ibv_dm *dm;
 };
 
 uint64_t region_pages(uint64_t size_bytes)
@@ -67,6 +73,11 @@ static void memory_free(struct mem_node *node, struct memory *m)
 
 	if (m->mr)
 		memory_close(m);
+	if (m->dm) {
+		err = ibv_free_dm(m->dm);
+		ASSERT(err == 0);
+		return;
+	}
 	err = m->from_aqdv ? aqdv_free(node->context, m->addr)
 			   : munmap(m->addr, region_pages(m->size_bytes));
 	ASSERT(err == 0);
@@ -103,6 +114,34 @@ static int memory_make(struct mem_node *node, struct ibv_pd *pd,
 	return 0;
 }
 
+/* The NIC's own memory: atomics on it need not cross the bus. Its addresses
+ * start at 0, and nobody maps it. */
+static int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
+			      uint64_t size_bytes, struct memory *out)
+{
+	struct ibv_alloc_dm_attr attr = {
+		.length = align_up(size_bytes, DEVICE_ALIGN),
+		.log_align_req = DEVICE_LOG_ALIGN};
+	struct memory m = {.size_bytes = size_bytes,
+			   .dm = ibv_alloc_dm(node->context, &attr)};
+	int err;
+
+	if (!m.dm)
+		return error_set(errno == EOPNOTSUPP ? -EOPNOTSUPP : -ENOSPC,
+				 "the NIC has no %" PRIu64
+				 " bytes of its own memory left",
+				 size_bytes);
+	m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length, DEVICE_ACCESS);
+	if (m.mr) {
+		*out = m;
+		return 0;
+	}
+	err = -errno;
+	(void)ibv_free_dm(m.dm);
+	return error_set(err, "cannot register device memory: %s",
+			 strerror(-err));
+}
+
 static struct memory memory_of(const struct mem_region *r)
 {
 	return (struct memory){
@@ -110,6 +149,7 @@ static struct memory memory_of(const struct mem_region *r)
 		.mr = r->mr,
 		.size_bytes = r->size_bytes,
 		.from_aqdv = r->from_aqdv,
+		.dm = r->dm,
 	};
 }
 
@@ -120,6 +160,7 @@ static void memory_give(struct mem_node *node, struct mem_region *r,
 	r->mr = m->mr;
 	r->size_bytes = m->size_bytes;
 	r->from_aqdv = m->from_aqdv;
+	r->dm = m->dm;
 	/* One counter for all regions, so no epoch comes twice, not even for a
 	 * region that was made again under an old name. */
 	r->epoch = ++node->last_epoch;
@@ -220,7 +261,7 @@ static void extract(struct mem_node *node, struct mem_region *r)
 }
 
 int region_create(struct mem_node *node, struct mem_tenant *tenant,
-		  const char *name, uint64_t size_bytes,
+		  const char *name, uint64_t size_bytes, bool on_device,
 		  struct mem_region **out)
 {
 	struct mem_region *r = NULL;
@@ -232,7 +273,9 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 	err = charge(node, r, region_pages(size_bytes));
 	if (!err) {
 		pthread_mutex_unlock(&node->lock);
-		err = memory_make(node, tenant->pd, size_bytes, &m);
+		err = on_device ? memory_make_device(node, tenant->pd,
+						     size_bytes, &m)
+				: memory_make(node, tenant->pd, size_bytes, &m);
 		pthread_mutex_lock(&node->lock);
 	}
 	if (err) {
@@ -260,8 +303,14 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 {
 	uint64_t before = r->charged_bytes, after = region_pages(size_bytes);
 	struct memory old = memory_of(r), m;
-	int err = make_busy(r);
+	int err;
 
+	if (r->dm)
+		return error_set(-EOPNOTSUPP,
+				 "region %s is device memory, which keeps its "
+				 "size",
+				 r->name);
+	err = make_busy(r);
 	if (err)
 		return err;
 	if (after > before)

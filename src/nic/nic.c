@@ -410,22 +410,34 @@ static bool give_turn(struct nic_qp *qp)
 	return requester_run(qp);
 }
 
+/*
+ * Everybody ready gets a turn. Who finds its path full without having sent
+ * anything comes before those that did, next time: else the first in the list
+ * would take whatever room there is, each time.
+ */
 HOT bool nic_flush(struct nic *nic)
 {
-	struct list turn;
+	struct list turn, waiting;
 	bool stalled = false;
 
+	list_init(&waiting);
 	list_take(&nic->ready, &turn);
 	while (!list_is_empty(&turn)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
 
+		uint64_t sent = nic->counters[NIC_C_tx_frames];
+
 		list_remove(&qp->ready);
-		if (!give_turn(qp)) {
-			qp_make_ready(qp);
+		if (UNLIKELY(!give_turn(qp))) {
 			stalled = true;
+			if (nic->counters[NIC_C_tx_frames] != sent)
+				qp_make_ready(qp);
+			else if (list_is_empty(&qp->ready))
+				list_append(&waiting, &qp->ready);
 		}
 	}
+	list_prepend_all(&nic->ready, &waiting);
 	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }

@@ -36,11 +36,11 @@ static int make_rings(struct aq_async *a, const struct aq_async_options *o)
 		a->memory = NULL;
 		return error_set(-ENOMEM, "no memory for rings");
 	}
-	/* Fewer entries of the TLB; without them it works as well. A child that
-	 * forks must not copy what the NIC writes to. */
+	/* Fewer entries of the TLB; without them it works as well. A child gets
+	 * zeros, so that it notices and the NIC's pages stay ours. */
 	if (a->memory_bytes >= HUGE_BYTES)
 		(void)madvise(a->memory, a->memory_bytes, MADV_HUGEPAGE);
-	(void)madvise(a->memory, a->memory_bytes, MADV_DONTFORK);
+	(void)madvise(a->memory, a->memory_bytes, MADV_WIPEONFORK);
 	err = offload_ring_init(&a->ring, &map, a->memory, "libaquifer");
 	return err ? error_set(err, "no memory for rings") : 0;
 }
@@ -143,7 +143,8 @@ void aq_async_close(struct aq_async *a)
 
 	if (!a)
 		return;
-	/* In a child everything belongs to the parent. */
+	/* In a child everything belongs to the parent, and a lock may be held
+	 * by a thread that does not exist here. */
 	if (client_keep_caller(a->rack, &caller))
 		return;
 	client_keep_remove(a->rack, &a->keeper);
@@ -214,7 +215,9 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 
 	if (!r)
 		return error_set(-ENOMEM, "no memory for a region");
-	err = client_keep_shape(region, &r->shape);
+	err = async_is_own(a) ? client_keep_shape(region, &r->shape)
+			      : error_set(-ESTALE, "the context was opened by "
+						   "the parent process");
 	if (!err && r->shape.rack != a->rack)
 		err = error_set(-EINVAL, "the region is of another rack");
 	if (err) {
@@ -251,8 +254,8 @@ HOT int64_t aq_async_read(struct aq_async *a, uint32_t region, uint64_t offset,
 	/* E1, pairs with E0. */
 	int lost = atomic_load_explicit(&a->lost, memory_order_relaxed);
 
-	if (UNLIKELY(lost))
-		return lost;
+	if (UNLIKELY(lost || !async_is_own(a)))
+		return lost ? lost : -ESTALE;
 	return offload_ring_read(&a->ring, region, offset, dest, len_bytes);
 }
 
@@ -261,14 +264,15 @@ HOT int64_t aq_async_write(struct aq_async *a, uint32_t region, uint64_t offset,
 {
 	int lost = atomic_load_explicit(&a->lost, memory_order_relaxed);
 
-	if (UNLIKELY(lost))
-		return lost;
+	if (UNLIKELY(lost || !async_is_own(a)))
+		return lost ? lost : -ESTALE;
 	return offload_ring_write(&a->ring, region, offset, src, len_bytes);
 }
 
 int aq_async_done(struct aq_async *a, int64_t id)
 {
-	int err = offload_ring_look(&a->ring);
+	int err =
+		LIKELY(async_is_own(a)) ? offload_ring_look(&a->ring) : -ESTALE;
 
 	return UNLIKELY(err) ? err : offload_ring_result(&a->ring, id);
 }

@@ -20,6 +20,7 @@ enum {
 	ASYNC_PATIENCE_MS = 500,
 	ASYNC_BEAT_MS = 1000,
 	ASYNC_BEAT_TIMEOUT_MS = 800,
+	ASYNC_BYE_MS = 100, /* to tell an engine that we go */
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
@@ -75,6 +76,7 @@ struct aq_async {
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct client_node engine;
+	unsigned engine_turn; /* which one to try first */
 	char engine_session[CLIENT_ID_MAX];
 	uint64_t lost_ns; /* since when there is no engine */
 	uint64_t retry_ns;
@@ -84,6 +86,14 @@ struct aq_async {
 	struct async_node node[OFFLOAD_NODES_MAX];
 	struct async_region *region[OFFLOAD_REGIONS_MAX];
 };
+
+/* False in a child of the process that made the rings: the kernel has wiped
+ * them there. */
+static inline bool async_is_own(const struct aq_async *a)
+{
+	return atomic_load_explicit((const _Atomic char *)a->ring.base,
+				    memory_order_relaxed) != 0;
+}
 
 /* ---- attach.c: the lock is held ----------------------------------------- */
 

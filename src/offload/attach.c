@@ -283,8 +283,7 @@ static void end_session(struct aq_async *a, const struct client_caller *caller)
 		return;
 	snprintf(path, sizeof(path), "/v1/sessions/%s", a->engine_session);
 	if (ask_engine(a, caller, "DELETE", path, NULL,
-		       client_keep_now_ns(a->rack) +
-			       ASYNC_BEAT_TIMEOUT_MS * 1000000ull,
+		       client_keep_now_ns(a->rack) + ASYNC_BYE_MS * 1000000ull,
 		       &reply))
 		log_debug("offload", "an engine was not told: %s",
 			  error_last());
@@ -296,30 +295,39 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t deadline_ns)
 {
 	struct client_node engines[CLIENT_NODE_MAX];
-	unsigned count;
+	unsigned count, i;
 	int err = 0, tried = 0;
 
 	offload_async_fence(a);
 	end_session(a, caller);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
-	for (unsigned i = 0; i < count; i++) {
-		if (a->engine_name[0] &&
-		    strcmp(a->engine_name, engines[i].name) != 0)
+	for (i = 0; i < count; i++) {
+		/* The one that failed last comes last. */
+		const struct client_node *e =
+			&engines[(a->engine_turn + i) % count];
+		uint64_t now = client_keep_now_ns(a->rack), share;
+
+		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
 			continue;
 		tried++;
-		a->engine = engines[i];
+		a->engine = *e;
 		a->epoch++;
-		err = attach_to(a, caller, deadline_ns);
+		/* One that hangs must leave time for the others. */
+		share = deadline_ns > now ? (deadline_ns - now) / (count - i)
+					  : 0;
+		err = attach_to(a, caller, now + share);
 		if (!err) {
 			a->is_attached = true;
 			a->beat_ns = client_keep_now_ns(a->rack) +
 				     ASYNC_BEAT_MS * 1000000ull;
+			a->engine_turn = (a->engine_turn + i) % count;
 			return 0;
 		}
 		offload_async_fence(a);
 		end_session(a, caller);
 	}
+	a->engine_turn = count ? (a->engine_turn + 1) % count : 0;
 	if (!tried && a->engine_name[0])
 		return error_set(-ENOENT, "the rack has no engine %s",
 				 a->engine_name);

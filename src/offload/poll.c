@@ -182,7 +182,9 @@ static COLD int wait_more(struct aq_poll *p, struct aq_response *out,
 HOT int aq_poll_wait(struct aq_poll *p, struct aq_response *responses,
 		     unsigned max_count, uint32_t timeout_us)
 {
-	int err = offload_ring_look(&p->async->ring);
+	int err = LIKELY(async_is_own(p->async))
+			  ? offload_ring_look(&p->async->ring)
+			  : -ESTALE;
 	unsigned n;
 
 	if (UNLIKELY(err))

@@ -123,7 +123,7 @@ static bool spend(struct node *n, uint64_t *budget, uint64_t len_bytes)
 static void walk_write(struct offload_session *s, const struct offload_meta *m,
 		       uint64_t seq, uint16_t *ended)
 {
-	const struct offload_region_config *r = &s->config.region[m->region];
+	const struct offload_region_config *r;
 	uint64_t left[OFFLOAD_NODES_MAX], at;
 	uint16_t met = 0, stuck = 0;
 	struct spot spot;
@@ -131,6 +131,7 @@ static void walk_write(struct offload_session *s, const struct offload_meta *m,
 	if (m->region >= s->config.region_count || m->len_bytes == 0 ||
 	    m->len_bytes > s->map.wdata_bytes / 2)
 		return; /* refused by whoever met it */
+	r = &s->config.region[m->region];
 	for (at = 0; at < m->len_bytes; at += spot.len_bytes) {
 		unsigned i;
 

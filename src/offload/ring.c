@@ -79,7 +79,7 @@ static COLD uint64_t oldest(const struct offload_ring *r)
 static inline int check(const struct offload_ring *r, unsigned kind,
 			uint32_t region, uint64_t offset, size_t len_bytes)
 {
-	const struct offload_bound *b = &r->region[region];
+	const struct offload_bound *b;
 	uint64_t size;
 	int err;
 
@@ -87,6 +87,7 @@ static inline int check(const struct offload_ring *r, unsigned kind,
 		return r->err;
 	if (UNLIKELY(region >= r->region_count))
 		return -EBADF;
+	b = &r->region[region];
 	err = atomic_load_explicit(&b->err, memory_order_relaxed);
 	if (UNLIKELY(err))
 		return err;
@@ -120,6 +121,10 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 	return 0;
 }
 
+enum {
+	META_AHEAD = 8,
+};
+
 static inline int64_t issue(struct offload_ring *r, unsigned kind,
 			    uint32_t region, void *dest, uint64_t at,
 			    uint64_t end, const struct offload_meta *meta)
@@ -129,6 +134,9 @@ static inline int64_t issue(struct offload_ring *r, unsigned kind,
 	struct offload_green green;
 	uint64_t word;
 
+	/* The engine's READs left these lines with another core: they come back
+	 * while earlier entries are filled. */
+	PREFETCH_RW(&r->meta[(r->tail + META_AHEAD) & r->map.mask]);
 	r->meta[r->tail & r->map.mask] = *meta;
 	p->pos = r->tail;
 	p->data_end = end;
@@ -201,12 +209,12 @@ static COLD void fail(struct offload_ring *r, unsigned kind, uint64_t seq,
 }
 
 /* Copies, because the ring's bytes are reused as soon as they are free. */
-static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t upto)
+static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
 {
 	const struct offload_pending *p = NULL;
 	uint64_t seq = r->done[kind];
 
-	while (seq < upto) {
+	while (seq < end) {
 		uint8_t *status;
 
 		p = &r->pending[kind][++seq & r->map.mask];

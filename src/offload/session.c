@@ -16,17 +16,6 @@ enum {
 	STATE_AT = offsetof(struct offload_preamble, state),
 };
 
-uint64_t offload_session_wr_id(const struct offload_session *s,
-			       enum wr_kind kind, unsigned node, uint32_t count)
-{
-	return (uint64_t)kind << 60 | (uint64_t)node << 56 |
-	       (uint64_t)s->index << 44 |
-	       (uint64_t)(s->generation & 0xfff) << 32 | count;
-}
-
-STATIC_ASSERT(OFFLOAD_SESSIONS_MAX <= 1 << 12, "12 bits of a wr_id");
-STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
-
 /* ---- towards the application -------------------------------------------- */
 
 uint32_t offload_session_ring_room(const struct offload_session *s)
@@ -128,12 +117,23 @@ static int fetch(struct offload_session *s, uint64_t wdata_from,
 
 unsigned offload_session_probe(struct offload_session *s)
 {
+	const uint64_t size = sizeof(struct offload_meta);
+
 	/* Who has not begun what is known need not know more. */
 	if (s->is_asking || s->next < s->fetched ||
 	    s->engine->now_ns < s->probe_ns || offload_session_ring_room(s) < 4)
 		return 0;
 	offload_session_ring_add(s, IBV_WR_RDMA_READ, GREEN_AT, NULL,
 				 sizeof(struct offload_green));
+	/*
+	 * Of an application that is busy, what will be announced is fetched
+	 * right behind the word that announces it: the READs are executed in
+	 * order, so what that word covers is complete, and one round trip is
+	 * saved.
+	 */
+	s->guess = s->probe_gap_ns <= OFFLOAD_AHEAD_GAP_NS ? s->ahead : 0;
+	add_range(s, s->map.meta_at, s->map.entries * size, s->fetched * size,
+		  (s->fetched + s->guess) * size);
 	s->is_asking = true;
 	engine_count(s->engine, OFFLOAD_C_PROBES, 1);
 	if (offload_session_ring_post(s, WR_PROBE))
@@ -151,7 +151,11 @@ static void ask_later(struct offload_session *s)
 
 	engine_count(s->engine, OFFLOAD_C_PROBES_EMPTY, 1);
 	s->probe_ns = s->engine->now_ns + s->probe_gap_ns;
-	s->probe_gap_ns = u64_min(2 * s->probe_gap_ns, max_ns);
+	/* Quickly to what costs little, then slowly to next to nothing. */
+	s->probe_gap_ns += s->probe_gap_ns < OFFLOAD_PROBE_SLOW_NS
+				   ? s->probe_gap_ns
+				   : s->probe_gap_ns / 16;
+	s->probe_gap_ns = u64_min(s->probe_gap_ns, max_ns);
 }
 
 static int take_probe(struct offload_session *s)
@@ -160,7 +164,8 @@ static int take_probe(struct offload_session *s)
 	struct offload_green green = p->green;
 	uint64_t tail = offload_extend(s->fetched, green.tail);
 	uint64_t wdata = offload_extend(s->wdata_fetched, green.wdata_tail);
-	int err;
+	uint64_t count;
+	int err = 0;
 
 	if (tail - s->head > s->map.entries ||
 	    wdata - s->wdata_fetched > s->map.wdata_bytes)
@@ -170,9 +175,17 @@ static int take_probe(struct offload_session *s)
 		return 0;
 	}
 	s->probe_gap_ns = s->engine->config.probe_min_ns;
+	count = tail - s->fetched;
 	s->fetching = tail;
-	err = fetch(s, s->wdata_fetched, wdata);
+	/* Without new write data there are no new writes. */
+	if (wdata == s->wdata_fetched)
+		s->fetched += u64_min(count, s->guess);
+	if (s->fetched < tail)
+		err = fetch(s, s->wdata_fetched, wdata);
 	s->wdata_fetched = wdata;
+	s->ahead = u32_max(OFFLOAD_AHEAD_MIN,
+			   u32_min((uint32_t)count, OFFLOAD_AHEAD_MAX));
+	s->ahead = u32_min(s->ahead, s->map.entries);
 	return err;
 }
 

@@ -12,8 +12,10 @@ struct context {
 static int run(void *ctx, uint64_t number, void *result)
 {
 	const struct offload_batch *b = ((struct context *)ctx)->b;
-	struct offload_play_options opt = {
-		.seed = number, .bug = b->bug, .scale = b->scale};
+	struct offload_play_options opt = {.seed = number,
+					   .bug = b->bug,
+					   .scale = b->scale,
+					   .fabric = b->fabric};
 
 	if (b->points) {
 		opt.seed = b->seed;

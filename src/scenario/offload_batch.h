@@ -19,6 +19,7 @@ struct offload_batch {
 	unsigned jobs;
 	unsigned bug;
 	unsigned scale;
+	const struct sim_fabric_choice *fabric;
 	bool stop_at_first;
 };
 

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "error.h"
 #include "json_out.h"
 #include "offload_batch.h"
+#include "offload_figure.h"
 
 enum {
 	EXIT_FOUND = 1,
@@ -17,7 +19,9 @@ static const char usage[] =
 	"usage: aquifer sim offload [--seed N] [--seeds N|A..B] [--points]\n"
 	"                           [--jobs N] [--bug NAME] [--scale PERCENT]\n"
 	"                           [--history FILE] [--trace] [--pcap FILE]\n"
-	"                           [--json]\n"
+	"                           [--fabric NAME] [--json]\n"
+	"       aquifer sim offload --figure 8|9|11|13|14 [--jobs N] [--json]\n"
+	"       aquifer sim offload --costs\n"
 	"Asynchronous far memory over a bad network: engines are killed and\n"
 	"followed by others, memory nodes and applications die; what the\n"
 	"threads saw is checked for linearizability.\n"
@@ -29,10 +33,16 @@ static const char usage[] =
 	"  --jobs N        processes (all processors)\n"
 	"  --bug NAME      plant a bug; \"list\" prints the names\n"
 	"  --scale PERCENT of the usual number of requests\n"
+	"  --fabric NAME   what carries the frames: ethernet, edm or cxl\n"
 	"  --history FILE  one seed: write what the threads saw, for\n"
 	"                  'aquifer sim check --initial 0'\n"
 	"  --trace         one seed: print every frame\n"
 	"  --pcap FILE     one seed: write the delivered frames\n"
+	"  --figure N      the paper's figure on the costs of hardware, with "
+	"its\n"
+	"                  claims beside ours\n"
+	"  --client-ns N   figures with so much for an issue and a poll\n"
+	"  --costs         what processors cost in figures, and the sources\n"
 	"Exit code 1 when a check failed.\n";
 
 struct arguments {
@@ -42,6 +52,10 @@ struct arguments {
 	bool json;
 	const char *pcap;
 	const char *history;
+	const struct figure *figure;
+	uint64_t client_ns;
+	const struct sim_fabric_choice *fabrics; /* to choose from */
+	bool costs;
 };
 
 static bool take(struct arguments *a, const char *name, const char *value)
@@ -65,13 +79,23 @@ static bool take(struct arguments *a, const char *name, const char *value)
 		a->pcap = value;
 		return true;
 	}
+	if (!strcmp(name, "--fabric")) {
+		a->batch.fabric = sim_fabric_find(a->fabrics, value);
+		return a->batch.fabric != NULL;
+	}
+	if (!strcmp(name, "--figure")) {
+		a->figure = offload_figure_find(value);
+		return a->figure != NULL;
+	}
 	if (!strcmp(name, "--history")) {
 		a->history = value;
 		return true;
 	}
 	if (!sim_batch_parse_u64(value, &v) || v == 0 || v > 10000)
 		return false;
-	if (!strcmp(name, "--jobs"))
+	if (!strcmp(name, "--client-ns"))
+		a->client_ns = v;
+	else if (!strcmp(name, "--jobs"))
 		a->batch.jobs = (unsigned)u64_min(v, SIM_BATCH_JOBS_MAX);
 	else
 		a->batch.scale = (unsigned)v;
@@ -84,6 +108,8 @@ static bool flag(struct arguments *a, const char *name)
 		a->json = true;
 	else if (!strcmp(name, "--trace"))
 		a->trace = true;
+	else if (!strcmp(name, "--costs"))
+		a->costs = true;
 	else if (!strcmp(name, "--points"))
 		a->batch.points = true;
 	else
@@ -93,9 +119,9 @@ static bool flag(struct arguments *a, const char *name)
 
 static bool parse(struct arguments *a, int argc, char **argv)
 {
-	static const char *const valued[] = {"--seed",	 "--seeds", "--bug",
-					     "--pcap",	 "--jobs",  "--scale",
-					     "--history"};
+	static const char *const valued[] = {
+		"--seed",  "--seeds",	"--bug",    "--pcap",	   "--jobs",
+		"--scale", "--history", "--figure", "--client-ns", "--fabric"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -146,8 +172,10 @@ static void print_text(const struct arguments *a, const struct offload_sum *s)
 	       s->sum.first_seed, s->sum.first);
 	if (!a->batch.points)
 		printf("replay: aquifer sim offload --seed %" PRIu64
-		       "%s%s --trace\n",
-		       s->sum.first_seed, a->batch.bug ? " --bug " : "",
+		       "%s%s%s%s --trace\n",
+		       s->sum.first_seed, a->batch.fabric ? " --fabric " : "",
+		       a->batch.fabric ? a->batch.fabric->name : "",
+		       a->batch.bug ? " --bug " : "",
 		       a->batch.bug ? offload_play_bug_name(a->batch.bug) : "");
 }
 
@@ -158,6 +186,8 @@ static void print_json(const struct arguments *a, const struct offload_sum *s)
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "offload");
+	if (a->batch.fabric)
+		json_out_string(&j, "fabric", a->batch.fabric->name);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", s->sum.runs);
@@ -206,6 +236,7 @@ static int run_one(const struct arguments *a, struct offload_sum *s)
 	struct offload_play_options opt = {.seed = a->batch.seed,
 					   .bug = a->batch.bug,
 					   .scale = a->batch.scale,
+					   .fabric = a->batch.fabric,
 					   .trace = a->trace ? stdout : NULL};
 	int err = open_file(a->pcap, &opt.pcap);
 
@@ -235,6 +266,7 @@ static int run_points(struct arguments *a, struct offload_sum *s)
 	struct offload_play_options opt = {.seed = a->batch.seed,
 					   .bug = a->batch.bug,
 					   .scale = a->batch.scale,
+					   .fabric = a->batch.fabric,
 					   .point = UINT64_MAX};
 	int err = offload_play_run(&opt, &res);
 
@@ -251,13 +283,32 @@ static void list_bugs(void)
 		puts(offload_play_bug_name(i));
 }
 
-int scenario_offload_cmd(int argc, char **argv)
+static int run_figure(const struct arguments *a)
+{
+	static struct figure_grid grid;
+	int err = offload_figure_run(a->figure, a->batch.jobs,
+				     1000 * a->client_ns, &grid);
+
+	if (err) {
+		fprintf(stderr, "aquifer: sim offload: %s\n", error_last());
+		return EXIT_FOUND;
+	}
+	if (!a->json)
+		offload_figure_print(&grid);
+	else if (offload_figure_json(&grid))
+		return EXIT_FOUND;
+	return 0;
+}
+
+int scenario_offload_cmd(int argc, char **argv,
+			 const struct sim_fabric_choice *fabrics)
 {
 	static struct offload_sum sum;
 	struct arguments a = {.batch = {.from = 1,
 					.to = SEEDS_DEFAULT,
 					.seed = 1,
-					.jobs = sim_batch_jobs()}};
+					.jobs = sim_batch_jobs()},
+			      .fabrics = fabrics};
 	int err;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
@@ -271,6 +322,12 @@ int scenario_offload_cmd(int argc, char **argv)
 	}
 	if (!parse(&a, argc, argv))
 		return EXIT_USAGE;
+	if (a.costs) {
+		offload_costs_print();
+		return 0;
+	}
+	if (a.figure)
+		return run_figure(&a);
 	if (a.batch.points)
 		err = run_points(&a, &sum);
 	else

@@ -164,6 +164,7 @@ static int start(struct play *p)
 static int world_open(struct play *p)
 {
 	struct scenario_stage_config cfg = {.seed = p->opt->seed,
+					    .fabric = p->opt->fabric,
 					    .trace = p->opt->trace,
 					    .pcap = p->opt->pcap};
 	uint64_t bytes = PLAY_KEYS_MAX * PLAY_SLOT_BYTES +

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "net_fabric.h"
 
 /* What happened in a run; each has a line in the result. */
 #define OFFLOAD_PLAY_COUNTS(X)                              \
@@ -55,9 +55,10 @@ struct offload_play_options {
 	uint64_t point;
 	unsigned point_when; /* 0 before, 1 inside, 2 after */
 	unsigned scale;	     /* percent of the usual operations; 0: 100 */
-	FILE *trace;	     /* frames as text, or NULL */
-	FILE *pcap;	     /* delivered frames, or NULL */
-	FILE *history;	     /* what the threads saw, as JSON lines, or NULL */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
+	FILE *trace;				/* frames as text, or NULL */
+	FILE *pcap;				/* delivered frames, or NULL */
+	FILE *history; /* what the threads saw, as JSON lines, or NULL */
 };
 
 struct offload_play_result {
@@ -77,7 +78,8 @@ int offload_play_run(const struct offload_play_options *opt,
 int offload_play_bug_find(const char *name, unsigned *bug) MUST_CHECK;
 const char *offload_play_bug_name(unsigned bug); /* NULL behind the last */
 
-/* `aquifer sim offload`: the exit code. */
-int scenario_offload_cmd(int argc, char **argv);
+/* `aquifer sim offload`: the exit code. `fabrics`: what --fabric may name. */
+int scenario_offload_cmd(int argc, char **argv,
+			 const struct sim_fabric_choice *fabrics);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum {
 	PAGE = 4096,
-	ENGINE_CQ_DEPTH = 16384,
+	ENGINE_CQ_DEPTH = 65536,
 	SLEEP_MAX_NS = 20000, /* of an engine without work */
 };
 

@@ -23,13 +23,13 @@
  *    operation of this kind is refused until its answer was sent, and then
  * asked for again by a NAK.
  *  - Once. Step 2 follows step 1, and the server executes p once. A switch that
- *    was restarted does not know the connection and lets no such operation
- *    pass, so none is executed twice; its client gets an error in the end.
- *    Until told that the old shared connections are gone it lets no request
- *    pass at all.
+ *    was restarted does not know the connection and lets nothing of it pass, so
+ *    nothing is executed twice or taken for executed; its client gets an error
+ *    in the end. Until told that the old shared connections are gone the
+ *    switch lets nothing pass at all.
  *  - Rights. Servers, regions and connections are declared by the control
- *    plane, which made them; a connection that was not declared cannot change a
- *    declared region.
+ *    plane, which made them; nothing of another connection reaches a declared
+ *    server.
  * Whoever changes such memory without the switch breaks this: declare only
  * regions whose grants force every client through it, before they are used.
  */
@@ -55,7 +55,7 @@ enum {
 
 #define SWORD_RTO_NS	 2000000ull
 #define SWORD_RTO_MAX_NS 64000000ull
-#define SWORD_CLOSING_NS 100000000ull
+#define SWORD_CLOSING_NS 20000000ull
 
 #define SWORD_COUNTERS(X)  \
 	X(replaced)        \

@@ -235,9 +235,9 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	if (!op && wire_psn_diff(w->psn, c->old_psn) <= 0)
 		return repeat_forgotten(s, c, w);
 	if (v->dead)
-		return refuse(s, NULL, 0, SWORD_C_refused_closed);
+		return refuse(s, c, w->psn, SWORD_C_refused_closed);
 	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)
-		return refuse(s, NULL, 0, SWORD_C_refused_bulk);
+		return refuse(s, c, w->psn, SWORD_C_refused_bulk);
 	if (!op)
 		op = op_new(s, c);
 	if (!op)
@@ -245,7 +245,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	op_fill(s, op, c, r, w);
 	c->incomplete++;
 	r->active++;
-	if (s->opt.bug == SWORD_BUG_own_path) {
+	if (s->opt.bug == SWORD_BUG_own_path && w->psn % 3 == 0) {
 		op->state = SWORD_FREE;
 		c->incomplete--;
 		r->active--;
@@ -276,7 +276,8 @@ static enum tor_verdict bulk_request(struct sword *s, struct sword_conn *c,
 		    (c->bulk_region >= 0 &&
 		     c->bulk_region != (int)(r - s->regions))) {
 			r->closing_ns = tor_now_ns(s->tor) + SWORD_CLOSING_NS;
-			return refuse(s, NULL, 0, SWORD_C_refused_bulk);
+			return refuse(s, c, pkt->wire.psn,
+				      SWORD_C_refused_bulk);
 		}
 		sword_count(s, SWORD_C_bulk_writes);
 		sword_words_forget(s, r);
@@ -305,8 +306,10 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	struct sword_region *r =
 		writes && has_va ? sword_region_of(s, v->index, w) : NULL;
 
+	/* Perhaps of a former switch, with an operation whose place is taken
+	 * and whose effect never came: what follows it would be an answer. */
 	if (!c)
-		return r ? refuse(s, NULL, 0, SWORD_C_undeclared) : TOR_PASS;
+		return refuse(s, NULL, 0, SWORD_C_undeclared);
 	c->to_server = *w;
 	/* As a server does: nothing that follows a packet which is missing. */
 	if (c->refused && wire_psn_diff(w->psn, c->refused_psn) > 0) {
@@ -393,7 +396,7 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 	c->to_client = *w;
 	place(s, c, done, w);
 	end_bulk(s, c, done);
-	behind = is_behind(s, c, w->psn);
+	behind = s->opt.bug != SWORD_BUG_pass_reads && is_behind(s, c, w->psn);
 	if (is_nak) {
 		if (!behind)
 			return TOR_PASS;

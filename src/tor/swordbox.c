@@ -25,7 +25,12 @@ static enum tor_verdict on_response(struct sword *s, struct tor_pkt *pkt)
 		return TOR_TAKEN;
 	}
 	c = sword_conn_of_reply(s, &pkt->wire);
-	return c ? sword_reply(s, c, pkt) : TOR_PASS;
+	if (c)
+		return sword_reply(s, c, pkt);
+	/* The acknowledgement of a place, to a client of a former switch, would
+	 * be taken for that of its operation. */
+	sword_count(s, SWORD_C_undeclared);
+	return TOR_DROP;
 }
 
 static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
@@ -36,12 +41,12 @@ static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
 
 	if (op->transport != WIRE_RC)
 		return TOR_PASS;
-	if (op->flags & WIRE_OP_RESPONSE)
-		return on_response(s, pkt);
 	if (UNLIKELY(!s->ready)) {
 		sword_count(s, SWORD_C_refused_closed);
 		return TOR_DROP;
 	}
+	if (op->flags & WIRE_OP_RESPONSE)
+		return on_response(s, pkt);
 	v = sword_server_find(s, pkt->wire.dst_ip);
 	return v ? sword_request(s, v, pkt) : TOR_PASS;
 }

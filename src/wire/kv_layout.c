@@ -58,8 +58,8 @@ static int check_rest(const struct kv_geometry *g)
 
 	if (g->lock_count == 0 || g->lock_count > 1u << 30)
 		return error_set(-EINVAL, "a table has 1 to 2^30 locks");
-	if (g->client_count < 1 || g->client_count > KV_CLIENTS_MAX)
-		return error_set(-EINVAL, "a table has 1 to %d clients, not %u",
+	if (g->client_count < 2 || g->client_count > KV_CLIENTS_MAX)
+		return error_set(-EINVAL, "a table has 2 to %d clients, not %u",
 				 KV_CLIENTS_MAX, g->client_count);
 	if (g->chunk_bytes < KV_CHUNK_BYTES_MIN ||
 	    g->chunk_bytes > KV_CHUNK_BYTES_MAX ||

@@ -37,6 +37,12 @@ pair "$a" "$a" ib_send_lat -s 64 -n 200
 export AQUIFER_NIC_LOSS_PPM=10000
 pair "$a" "$b" ib_read_bw -s 65536 -n 200
 pair "$a" "$b" ib_write_bw -s 65536 -n 200
+# One in a hundred lost: a lone READ waits for a short timer, never for long.
+pair "$a" "$b" ib_read_lat -s 64 -n 1000
+worst=$(awk '$1 == 64 && NF >= 9 { print int($4 / 1000) }' "$TMP/client")
+[[ -n $worst ]] || fail "no times: $(cat "$TMP/client")"
+((worst < 1000)) || fail "a READ took $worst ms"
+echo "ok: the slowest READ took $worst ms"
 unset AQUIFER_NIC_LOSS_PPM
 
 # Several NICs, one per address, each named after its place in the list.

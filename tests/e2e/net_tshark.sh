@@ -8,7 +8,7 @@
 source "$(dirname "$0")/net_lib.sh"
 
 CHECK=$1
-need dumpcap tshark python3 ethtool rping
+need dumpcap tshark python3 ethtool rping nft
 need_nic
 make_namespaces
 # The kernel would pass batches whole on a veth pair: no packet would be seen.
@@ -50,6 +50,21 @@ check() {
 
 check 10.77.0.1 10.77.0.2
 check fd77::1 fd77::2
+# Where the NIC cannot find out how the kernel numbers a connected socket's
+# packets, here because what it sends to itself is refused, it does without.
+for ns in "$NS_A" "$NS_B"; do
+	ip netns exec "$ns" nft -f - <<-RULES || skip "nft does not work"
+		table inet noecho {
+			chain out {
+				type filter hook output priority 0;
+				udp dport 9 counter drop
+			}
+		}
+	RULES
+done
+check 10.77.0.1 10.77.0.2
+ip netns exec "$NS_B" nft list table inet noecho >"$TMP/rules"
+! grep -q "packets 0 " "$TMP/rules" || fail "nothing was refused"
 in_ns "$NS_A" 10.77.0.1 timeout -k 5 30 rping -s -a 10.77.0.1 -V -C 3 \
 	>"$TMP/server" 2>&1 &
 pid=$!
@@ -68,6 +83,10 @@ wait "$CAPTURE" || true
 	fail "ICRCs or opcodes"
 }
 tail -n 1 "$TMP/icrc"
+# Queue pairs spread over source ports, so that a network can spread them, too.
+awk '$1 == "10.77.0.1" && /source ports/ { n = $NF } END { exit n < 3 }' \
+	"$TMP/icrc" || fail "few ports: $(grep ports "$TMP/icrc")"
+grep "10.77.0.1 source" "$TMP/icrc"
 # RPC over RDMA would be guessed from our payload. The UDP checksum is made
 # after the capture, by the device.
 HOME=$TMP tshark -n -r "$TMP/pcap" --disable-protocol rpcordma \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -355,6 +356,44 @@ static int open_only(struct aq_rack *rack)
 	return 0;
 }
 
+/* What a child may do with what it inherited: nothing, but without a crash. */
+static int forked(struct aq_rack *rack, const char *name)
+{
+	struct aq_region *region;
+	struct aq_response r;
+	struct aq_poll *poll;
+	struct aq_async *a;
+	uint64_t value;
+	int64_t id;
+	int status, n, err = aq_region_open(rack, name, 0, &region);
+
+	if (!err)
+		err = aq_async_open(rack, NULL, &a);
+	n = err ? err : aq_async_add(a, region);
+	err = n < 0 ? n : aq_poll_create(a, &poll);
+	if (err)
+		return fail("open", err);
+	id = aq_async_read(a, (uint32_t)n, 0, &value, 8);
+	aq_poll_add(poll, id);
+	if (fork() == 0) {
+		err = expect("read",
+			     aq_async_read(a, (uint32_t)n, 0, &value, 8),
+			     -ESTALE);
+		err |= expect("done", aq_async_done(a, id), -ESTALE);
+		err |= expect("wait", aq_poll_wait(poll, &r, 1, 1000), -ESTALE);
+		err |= expect("add", aq_async_add(a, region), -ESTALE);
+		aq_async_close(a);
+		_exit(err);
+	}
+	if (wait(&status) < 0 || status != 0)
+		return fail("the child", status);
+	err = expect("the parent", aq_poll_wait(poll, &r, 1, WAIT_US), 1);
+	aq_poll_destroy(poll);
+	aq_async_close(a);
+	aq_region_close(region);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -370,6 +409,8 @@ int main(int argc, char **argv)
 		err = misuse(rack, argv[2]);
 	else if (strcmp(what, "lines") == 0 && argc == 3)
 		err = lines(rack, argv[2]);
+	else if (strcmp(what, "fork") == 0 && argc == 3)
+		err = forked(rack, argv[2]);
 	else if (strcmp(what, "open") == 0)
 		err = open_only(rack);
 	else

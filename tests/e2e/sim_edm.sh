@@ -56,3 +56,16 @@ grep -q -- '--pcap' "$TMP/err" || fail "no word of --pcap"
 expect 1 edm --figure frames --pcap /nowhere/at/all
 expect 2 edm --fabric cxl --mirror
 grep -q -- '--mirror: only EDM' "$TMP/err" || fail "an option was ignored"
+
+# The NIC over each fabric; what a lone READ takes tells them apart.
+for fabric in ethernet:1154 edm:611 cxl:300; do
+	expect 0 "$AQUIFER" sim verbs --fabric "${fabric%:*}" --seed 2 --json
+	[[ $(json "$TMP/out" 'd["fabric"], d["violations"]') == \
+		"('${fabric%:*}', 0)" ]] || fail "${fabric%:*}: not run"
+	[[ $(json "$TMP/out" 'int(d["read_64_ns"])') == "${fabric#*:}" ]] ||
+		fail "${fabric%:*}: another latency"
+done
+expect 2 "$AQUIFER" sim verbs --fabric tokenring
+grep -q tokenring "$TMP/err" || fail "no name of the fabric"
+expect 0 "$AQUIFER" sim offload --fabric edm --seeds 2
+grep -q ', 0 with violations' "$TMP/out" || fail "offload over EDM"

@@ -402,6 +402,27 @@ static void test_verbs(void **state)
 	}
 }
 
+static uint64_t hash_of(const struct sim_fabric_choice *c, uint64_t seed)
+{
+	struct sim_verbs_options opt = {.seed = seed, .fabric = c};
+	static struct sim_verbs_result res;
+
+	assert_int_equal(sim_verbs_run(&opt, &res), 0);
+	assert_int_equal(res.violations, 0);
+	return res.hash;
+}
+
+static void test_same_seed_same_hash(void **state)
+{
+	for (const struct sim_fabric_choice *c = edm_net_choices; c->name;
+	     c++) {
+		uint64_t hash = hash_of(c, 3);
+
+		assert_int_equal(hash, hash_of(c, 3));
+		assert_int_not_equal(hash, hash_of(c, 4));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_lost_control_blocks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_verbs),
+		cmocka_unit_test(test_same_seed_same_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

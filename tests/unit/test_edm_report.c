@@ -332,6 +332,12 @@ static void test_figures_run(void **state)
 	text = captured(&o, edm_figure_fault);
 	close_to(field(text, "first switch dies", "undelivered") + 1, 1, 0);
 	free(text);
+	o.messages = 400;
+	o.long_messages = 16;
+	o.seeds = 1;
+	text = captured(&o, edm_figure_cross);
+	assert_non_null(strstr(text, "\"over_best\":1"));
+	free(text);
 	snprintf(path, sizeof(path), "%s/figure8b.svg", dir);
 	assert_int_equal(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/figure8a-write.svg", dir);

@@ -7,6 +7,8 @@ struct client {
 	struct mem_fixture f;
 	struct pair pair; /* only a of it */
 	char id[32];
+	const char *session; /* what connections continue, or NULL */
+	int64_t final_psn;   /* of the predecessor; -1: none was told */
 };
 
 struct key {
@@ -36,10 +38,15 @@ static void client_connect(struct client *c, const char *access)
 	snprintf(body, sizeof(body),
 		 "{\"proto\":\"1.0\",\"gid\":\"%s\",\"qpn\":%u,\"psn\":7,"
 		 "\"mtu\":1024,\"rd_atomic\":4,\"access\":\"%s\","
-		 "\"client\":\"unit\",\"caps\":[]}",
-		 hex, c->pair.a.qp->qp_num, access);
+		 "\"client\":\"unit\",\"caps\":[]%s%s%s}",
+		 hex, c->pair.a.qp->qp_num, access,
+		 c->session ? ",\"session\":\"" : "",
+		 c->session ? c->session : "", c->session ? "\"" : "");
 	assert_int_equal(ask(&c->f, "POST /v1/connect", body), 200);
 	snprintf(c->id, sizeof(c->id), "%s", answer_text(&c->f, "connection"));
+	c->final_psn = json_object_get(c->f.answer, "final_psn")
+			       ? (int64_t)answer_u64(&c->f, "final_psn")
+			       : -1;
 	assert_int_equal(answer_u64(&c->f, "mtu"), 1024);
 	assert_int_equal(answer_u64(&c->f, "rd_atomic"), 4);
 	assert_string_equal(answer_text(&c->f, "gid"), hex);
@@ -312,6 +319,51 @@ static void test_heartbeats(void **state)
 	client_stop(&c);
 }
 
+/* A successor ends its predecessor and learns how far that one came. */
+static void test_sessions(void **state)
+{
+	struct client c = {.session = "0123456789abcdef0123456789abcdef"};
+	char old[32], line[160];
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(c.final_psn, -1);
+	assert_int_equal(grant(&c, "rw", 0, 16384, &key), 200);
+	/* Packets of 1024 bytes, from 7 on: one, and four. */
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 64, 4096),
+			 IBV_WC_SUCCESS);
+	snprintf(old, sizeof(old), "%s", c.id);
+	client_again(&c, "rw");
+	assert_int_equal(c.final_psn, 7 + 1 + 4);
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/heartbeat", old);
+	assert_int_equal(ask(&c.f, line, NULL), 410);
+	/* One that ended by itself is remembered as well. */
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s", c.id);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	client_again(&c, "rw");
+	assert_int_equal(c.final_psn, 7);
+	/* Another session knows nothing of it. */
+	c.session = "ffffffffffffffffffffffffffffffff";
+	client_again(&c, "rw");
+	assert_int_equal(c.final_psn, -1);
+	/* And after a long time nobody does. */
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s", c.id);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	c.f.clock_ns += (MEM_SESSION_KEEP_S + 1) * 1000000000ull;
+	mem_node_tick(c.f.node);
+	client_again(&c, "rw");
+	assert_int_equal(c.final_psn, -1);
+	assert_int_equal(ask(&c.f, "POST /v1/connect",
+			     "{\"proto\":\"1.0\",\"gid\":"
+			     "\"00000000000000000000ffff7f000001\","
+			     "\"qpn\":17,\"psn\":1,\"session\":\"short\"}"),
+			 400);
+	client_stop(&c);
+}
+
 static void test_connection_limit(void **state)
 {
 	struct client c = {.f = {.config = {.conns_per_tenant = 1}}};
@@ -352,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_grant_ends),
 		cmocka_unit_test(test_grant_refusals),
 		cmocka_unit_test(test_heartbeats),
+		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_connection_limit),
 		cmocka_unit_test(test_grant_limit),
 	};

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `aquifer bench switch` runs and measures every subject. Its numbers are not
+# judged here: the machine is busy.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+expect 0 "$AQUIFER" bench switch --help
+expect 2 "$AQUIFER" bench switch --rounds 0
+expect 0 "$AQUIFER" bench switch --quick --json
+json "$TMP/out" 'd["bench"] == "switch" and d["commit"] and d["machine"]["cpu"]'
+json "$TMP/out" 'len(d["rows"]) == 6 and all(r["per_s"] > 0 for r in d["rows"])'
+json "$TMP/out" 'all(d["ratios"][k] > 0 for k in ("fwd_rate_vs_ring3",
+	"via_switch_lat_vs_ring3", "read_rate_via_switch_vs_cable"))'

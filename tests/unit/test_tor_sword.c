@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwordBox packet by packet: what each side of the switch sees, and the limits.
+ * Whether it is right as a whole is test_scenario_sword's business. */
+#include "tor_rig.h"
+
+#include <stdio.h>
+
+#include "error.h"
+#include "json_out.h"
+#include "sword.h"
+
+enum {
+	SERVER = 9, /* host, and the port behind it */
+	SERVER_PORT = 3,
+	OWN = 250,
+	SHARED_QPN = 0x77,
+	OWN_QPN = 0x800001,
+	RKEY = 0x1234,
+};
+
+#define VA 0x10000ull
+
+static void tell(struct rig *r, int want, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell(struct rig *r, int want, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (tor_control(r->tor, text, NULL) != want)
+		fail_msg("%s: %s", text, error_last());
+}
+
+static void declare_conn(struct rig *r, unsigned client, uint32_t psn)
+{
+	tell(r, 0,
+	     "swordbox conn server=10.0.0.%d client=10.0.0.%u client_qpn=%u "
+	     "server_qpn=%u psn=%u",
+	     SERVER, client, 100 + client, 200 + client, psn);
+}
+
+/* Hosts 1, 2, 3 at ports 0, 1, 2; the server at port 3. */
+static struct rig *make(const char *options, unsigned clients)
+{
+	struct rig *r = rig_create(4, 24);
+	struct wire_pkt pkt = {.opcode = WIRE_UD_SEND_ONLY};
+
+	for (unsigned i = 0; i < 4; i++) {
+		rig_addresses(&pkt, (uint8_t)(i == 3 ? SERVER : i + 1), 99);
+		rig_send(r, i, &pkt);
+	}
+	rig_clear(r);
+	assert_int_equal(tor_program_add(r->tor, "swordbox", options), 0);
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.%d own_ip=10.0.0.%d qpn=%d own_qpn=%d "
+	     "psn=16777215",
+	     SERVER, OWN, SHARED_QPN, OWN_QPN);
+	tell(r, 0, "swordbox region server=10.0.0.%d rkey=%d va=%llu len=64",
+	     SERVER, RKEY, VA);
+	for (unsigned i = 1; i <= clients; i++)
+		declare_conn(r, i, 1000 * i);
+	tell(r, 0, "swordbox ready");
+	return r;
+}
+
+static struct wire_pkt request(unsigned client, uint8_t opcode, uint32_t psn)
+{
+	struct wire_pkt pkt = {.opcode = opcode,
+			       .psn = psn,
+			       .dest_qpn = 200 + client,
+			       .rkey = RKEY,
+			       .va = VA};
+
+	rig_addresses(&pkt, (uint8_t)client, SERVER);
+	return pkt;
+}
+
+static void send_cas(struct rig *r, unsigned client, uint32_t psn,
+		     uint64_t compare, uint64_t swap)
+{
+	struct wire_pkt pkt = request(client, WIRE_RC_CAS, psn);
+
+	pkt.atomic = (struct atomic_op){.compare = compare,
+					.swap_add = swap,
+					.swap_mask = UINT64_MAX,
+					.compare_mask = UINT64_MAX};
+	rig_send(r, client - 1, &pkt);
+}
+
+/* From the server: to a client's queue pair (client > 0), or to the shared
+ * connection. */
+static void send_reply(struct rig *r, unsigned client, uint8_t opcode,
+		       uint32_t psn, uint8_t syndrome, const void *payload)
+{
+	struct wire_pkt pkt = {.opcode = opcode,
+			       .psn = psn,
+			       .syndrome = syndrome,
+			       .msn = psn,
+			       .dest_qpn = client ? 100 + client : OWN_QPN,
+			       .payload = payload,
+			       .payload_len = payload ? 8 : 0};
+
+	rig_addresses(&pkt, SERVER, (uint8_t)(client ? client : OWN));
+	rig_send(r, SERVER_PORT, &pkt);
+}
+
+static struct wire_pkt at_server(struct rig *r)
+{
+	struct wire_pkt pkt;
+
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	pkt = rig_got(r, SERVER_PORT, 0);
+	return pkt;
+}
+
+/* A compare and swap, all its packets, from an empty cache. */
+static void one_cas(void **state)
+{
+	struct rig *r = make("", 1);
+	uint64_t value = 5;
+	struct wire_pkt w;
+
+	send_cas(r, 1, 1000, 5, 6);
+	w = at_server(r);
+	assert_int_equal(w.opcode, WIRE_RC_WRITE_ONLY);
+	assert_int_equal(w.psn, 1000);
+	assert_int_equal(w.dma_len, 0);
+	assert_true(w.ack_req);
+	assert_int_equal(w.dest_qpn, 201);
+	rig_clear(r);
+	send_reply(r, 1, WIRE_RC_ACK, 1000, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[0].got, 0); /* not yet */
+	w = at_server(r);
+	assert_int_equal(w.opcode, WIRE_RC_READ_REQ);
+	assert_int_equal(w.psn, 0xffffff);
+	assert_int_equal(w.dest_qpn, SHARED_QPN);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_READ_RESP_ONLY, 0xffffff, 0x1f, &value);
+	w = at_server(r);
+	assert_int_equal(w.opcode, WIRE_RC_WRITE_ONLY);
+	assert_int_equal(w.psn, 0);
+	assert_int_equal(w.va, VA);
+	assert_int_equal(w.payload_len, 8);
+	assert_int_equal(w.payload[0], 6);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_ACK, 0, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[0].got, 1);
+	w = rig_got(r, 0, 0);
+	assert_int_equal(w.opcode, WIRE_RC_ATOMIC_ACK);
+	assert_int_equal(w.psn, 1000);
+	assert_int_equal(w.dest_qpn, 101);
+	assert_int_equal(w.original, 5);
+	/* Its answer is lost: the same again, and nothing for the server. */
+	rig_clear(r);
+	send_cas(r, 1, 1000, 5, 6);
+	assert_int_equal(rig_got(r, 0, 0).original, 5);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
+/* Brings a word into the cache. */
+static void warm(struct rig *r, unsigned client, uint32_t psn)
+{
+	uint64_t zero = 0;
+
+	send_cas(r, client, psn, 77, 78);
+	send_reply(r, client, WIRE_RC_ACK, psn, WIRE_ACK_UNLIMITED, NULL);
+	send_reply(r, 0, WIRE_RC_READ_RESP_ONLY, 0xffffff, 0x1f, &zero);
+	send_reply(r, 0, WIRE_RC_ACK, 0, WIRE_ACK_UNLIMITED, NULL);
+	rig_clear(r);
+}
+
+/* Three clients, one acknowledgement for all, three answers in order. */
+static void coalesced(void **state)
+{
+	struct rig *r = make("", 3);
+
+	warm(r, 1, 1000);
+	for (unsigned i = 1; i <= 3; i++) {
+		uint32_t psn = i == 1 ? 1001 : 1000 * i;
+
+		send_cas(r, i, psn, i - 1, i);
+		send_reply(r, i, WIRE_RC_ACK, psn, WIRE_ACK_UNLIMITED, NULL);
+	}
+	assert_int_equal(r->ports[SERVER_PORT].got, 6);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_ACK, 3, WIRE_ACK_UNLIMITED, NULL);
+	for (unsigned i = 1; i <= 3; i++) {
+		struct wire_pkt w = rig_got(r, i - 1, 0);
+
+		assert_int_equal(w.opcode, WIRE_RC_ATOMIC_ACK);
+		assert_int_equal(w.original, i - 1);
+	}
+	rig_destroy(r);
+}
+
+/* A NAK on the shared connection, and a timeout, go back. */
+static void goes_back(void **state)
+{
+	struct rig *r = make("rto_us=100", 2);
+
+	warm(r, 1, 1000);
+	send_cas(r, 1, 1001, 0, 1);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	send_cas(r, 2, 2000, 1, 2);
+	send_reply(r, 2, WIRE_RC_ACK, 2000, WIRE_ACK_UNLIMITED, NULL);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_NAK_PSN, NULL);
+	assert_int_equal(r->ports[SERVER_PORT].got, 2);
+	assert_int_equal(rig_got(r, SERVER_PORT, 0).psn, 1);
+	assert_int_equal(rig_got(r, SERVER_PORT, 1).psn, 2);
+	assert_int_equal(r->ports[0].got + r->ports[1].got, 0);
+	/* This one also says that the first was executed. */
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_ACK, 2, WIRE_NAK_PSN, NULL);
+	assert_int_equal(rig_got(r, 0, 0).original, 0);
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	rig_clear(r);
+	rig_pass(r, 200000);
+	assert_int_equal(rig_got(r, SERVER_PORT, 0).psn, 2);
+	/* Nobody answers for long: given up, and nothing is answered. */
+	for (unsigned i = 0; i < 2 * SWORD_TRIES; i++) {
+		rig_clear(r);
+		rig_pass(r, SWORD_RTO_MAX_NS + 1);
+	}
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	assert_int_equal(r->ports[1].got, 0);
+	rig_destroy(r);
+}
+
+/* What follows an operation waits for its answer, and is then asked for. */
+static void keeps_the_order(void **state)
+{
+	struct rig *r = make("", 1);
+	struct wire_pkt read = request(1, WIRE_RC_READ_REQ, 1002);
+
+	warm(r, 1, 1000);
+	send_cas(r, 1, 1001, 0, 1);
+	rig_clear(r);
+	read.dma_len = 8;
+	rig_send(r, 0, &read);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[0].got, 2);
+	assert_int_equal(rig_got(r, 0, 0).opcode, WIRE_RC_ATOMIC_ACK);
+	assert_int_equal(rig_got(r, 0, 1).syndrome, WIRE_NAK_PSN);
+	assert_int_equal(rig_got(r, 0, 1).psn, 1002);
+	rig_clear(r);
+	rig_send(r, 0, &read);
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	rig_destroy(r);
+}
+
+/* A WRITE of bytes inside a word changes those bytes only. */
+static void small_write(void **state)
+{
+	struct rig *r = make("", 1);
+	const uint8_t bytes[2] = {0xaa, 0xbb};
+	struct wire_pkt w = request(1, WIRE_RC_WRITE_ONLY, 1001);
+
+	warm(r, 1, 1000);
+	w.va = VA + 3;
+	w.dma_len = w.payload_len = 2;
+	w.payload = bytes;
+	rig_send(r, 0, &w);
+	rig_clear(r);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	w = at_server(r);
+	assert_int_equal(w.va, VA);
+	assert_int_equal(w.payload[2], 0);
+	assert_int_equal(w.payload[3], 0xaa);
+	assert_int_equal(w.payload[4], 0xbb);
+	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(rig_got(r, 0, 0).opcode, WIRE_RC_ACK);
+	rig_destroy(r);
+}
+
+/* A large WRITE over the words takes its own way, and they are read again. */
+static void bulk_write(void **state)
+{
+	struct rig *r = make("", 2);
+	uint8_t bytes[32] = {1};
+	struct wire_pkt w = request(2, WIRE_RC_WRITE_ONLY, 2000);
+
+	warm(r, 1, 1000);
+	w.dma_len = w.payload_len = sizeof(bytes);
+	w.payload = bytes;
+	rig_send(r, 1, &w);
+	w = at_server(r);
+	assert_int_equal(w.payload_len, 32);
+	assert_true(w.ack_req);
+	rig_clear(r);
+	send_cas(r, 1, 1001, 0, 1); /* refused for now */
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	send_reply(r, 2, WIRE_RC_ACK, 2000, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[1].got, 1);
+	send_cas(r, 1, 1001, 0, 1);
+	rig_clear(r);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(at_server(r).opcode, WIRE_RC_READ_REQ);
+	rig_destroy(r);
+}
+
+static void strangers_and_closed_doors(void **state)
+{
+	struct rig *r = make("", 1);
+	struct rig *closed = rig_create(4, 24);
+
+	send_cas(r, 2, 2000, 0, 1);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	/* An acknowledgement for a client of a former switch. */
+	send_reply(r, 2, WIRE_RC_ACK, 2000, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[1].got, 0);
+	rig_destroy(r);
+	assert_int_equal(tor_program_add(closed->tor, "swordbox", ""), 0);
+	send_cas(closed, 1, 1000, 0, 1);
+	assert_int_equal(tor_counter(closed->tor, TOR_C_program_drops), 1);
+	tell(closed, 0, "swordbox ready");
+	send_cas(closed, 1, 1000, 0, 1);
+	assert_int_equal(tor_counter(closed->tor, TOR_C_flooded), 1);
+	rig_destroy(closed);
+}
+
+/* More operations than are remembered: refused, not forgotten. */
+static void deep_pipelines(void **state)
+{
+	struct rig *r = make("", 1);
+
+	for (unsigned i = 0; i < 2 * SWORD_DEPTH; i++)
+		send_cas(r, 1, 1000 + i, 0, 1);
+	assert_int_equal(r->ports[SERVER_PORT].got, SWORD_DEPTH);
+	rig_destroy(r);
+}
+
+/* Ten thousand connections, and not one more. */
+static void many_connections(void **state)
+{
+	struct rig *r = make("conns=10000", 0);
+	char like[160];
+
+	for (unsigned i = 0; i < 10000; i++)
+		tell(r, 0,
+		     "swordbox conn server=10.0.0.9 client=10.1.%u.%u "
+		     "client_qpn=%u server_qpn=%u psn=1",
+		     i / 250, i % 250 + 1, i + 2, i + 2);
+	tell(r, -ENOSPC,
+	     "swordbox conn server=10.0.0.9 client=10.2.0.1 client_qpn=9 "
+	     "server_qpn=9 psn=1");
+	snprintf(like, sizeof(like),
+		 "swordbox end server=10.0.0.9 client=10.1.3.4 client_qpn=%d "
+		 "server_qpn=%d",
+		 3 * 250 + 3 + 2, 3 * 250 + 3 + 2);
+	tell(r, 0, "%s", like);
+	tell(r, -ENOENT, "%s", like);
+	rig_destroy(r);
+}
+
+static void says_what_is_wrong(void **state)
+{
+	static const char *const bad[] = {
+		"dance",
+		"server ip=10.0.0.9",
+		"server ip=x own_ip=10.0.0.1 qpn=1 own_qpn=2 psn=0",
+		"server ip=10.0.0.9 own_ip=fe80::1 qpn=1 own_qpn=2 psn=0",
+		"server ip=10.0.0.9 own_ip=10.0.0.1 qpn=1 own_qpn=2 "
+		"psn=99999999",
+		"region server=10.0.0.9 rkey=1 va=4 len=8",
+		"region server=10.0.0.9 rkey=1 va=8 len=0",
+		"region server=10.0.0.9 rkey=1 va=18446744073709551608 len=16",
+		"region server=10.0.0.9 rkey=1 va=8 len=8 color=red",
+		"conn server=10.0.0.9 client=10.0.0.1 client_qpn=1 "
+		"server_qpn=-1 "
+		"psn=0",
+	};
+	struct rig *r = make("", 1);
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		tell(r, -EINVAL, "swordbox %s", bad[i]);
+		assert_true(error_last()[0]);
+	}
+	tell(r, -ENOENT, "swordbox region server=10.0.0.8 rkey=1 va=8 len=8");
+	tell(r, -EEXIST,
+	     "swordbox conn server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201 psn=0");
+	assert_int_equal(tor_program_add(r->tor, "swordbox", "bug=nonsense"),
+			 -EINVAL);
+	assert_int_equal(tor_program_add(r->tor, "swordbox", "conns=x"),
+			 -EINVAL);
+	for (unsigned i = 1; i < SWORD_REGIONS; i++)
+		tell(r, 0, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	tell(r, -ENOSPC, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	/* Declared anew: nothing of before is left. */
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
+	     "psn=0");
+	tell(r, 0, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	rig_destroy(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_cas),
+		cmocka_unit_test(coalesced),
+		cmocka_unit_test(goes_back),
+		cmocka_unit_test(keeps_the_order),
+		cmocka_unit_test(small_write),
+		cmocka_unit_test(bulk_write),
+		cmocka_unit_test(strangers_and_closed_doors),
+		cmocka_unit_test(deep_pipelines),
+		cmocka_unit_test(many_connections),
+		cmocka_unit_test(says_what_is_wrong),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
