@@ -69,7 +69,6 @@ void key_remove(struct nic *nic, struct nic_key *k);
 int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
 
-/* A key was taken back or changed. */
 static inline void key_changed(struct key_table *t)
 {
 	if (++t->epoch == 0)
@@ -133,8 +132,7 @@ struct nic_dm {
 int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind) MUST_CHECK;
 /* Ends a window of type 2 that is bound to this queue pair. */
 int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
-/* Ends every window of type 2 that is bound to this queue pair. */
-void mw_end_all(struct nic_qp *qp);
+void mw_end_all(struct nic_qp *qp); /* all windows of type 2 bound to it */
 
 /* ---- cq.c --------------------------------------------------------------- */
 
