@@ -43,6 +43,17 @@ static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 	return 1;
 }
 
+static void note_far(struct nic_qp *qp, uint32_t rkey)
+{
+	struct requester *req = &qp->req;
+
+	if (req->far_key != rkey)
+		req->far_misses = 0;
+	req->far_key = rkey;
+	if (req->far_misses < DIRECT_FAR_SURE)
+		req->far_misses++;
+}
+
 HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 {
 	struct nic *nic = qp->nic;
@@ -57,9 +68,16 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 
 	if (!access || op->length == 0)
 		return 0;
+	if (direct_is_far(qp, op->rkey))
+		return 0;
 	map = env->ops->direct_find(env, qp->path, qp->qpn, qp->dest_qpn,
 				    op->rkey);
-	if (!map || (map->access & access) != access)
+	if (!map) {
+		note_far(qp, op->rkey);
+		return 0;
+	}
+	qp->req.far_misses = 0;
+	if ((map->access & access) != access)
 		return 0;
 	offset = op->va - map->iova;
 	if (offset > map->length || op->length > map->length - offset)

@@ -342,6 +342,8 @@ struct nic_send_extra {
 	const struct nic_masked_atomic *masked;
 };
 
+/* A post to this queue pair is about to take the lock. Needs none itself. */
+void nic_qp_prefetch(const struct nic_qp *qp);
 /* Queues one request. -EINVAL, -ENOMEM (queue full). nic_qp_kick sends. */
 int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		     const struct nic_send_extra *extra) MUST_CHECK;

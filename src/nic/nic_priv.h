@@ -69,7 +69,6 @@ void key_remove(struct nic *nic, struct nic_key *k);
 int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
 
-/* A key was taken back or changed. */
 static inline void key_changed(struct key_table *t)
 {
 	if (++t->epoch == 0)
@@ -133,8 +132,7 @@ struct nic_dm {
 int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind) MUST_CHECK;
 /* Ends a window of type 2 that is bound to this queue pair. */
 int key_invalidate(struct nic_qp *qp, uint32_t key) MUST_CHECK;
-/* Ends every window of type 2 that is bound to this queue pair. */
-void mw_end_all(struct nic_qp *qp);
+void mw_end_all(struct nic_qp *qp); /* all windows of type 2 bound to it */
 
 /* ---- cq.c --------------------------------------------------------------- */
 
@@ -244,6 +242,7 @@ struct sendq {
 	uint32_t tail; /* oldest slot not completed */
 	uint32_t block_head;
 	uint32_t block_tail;
+	uint32_t slot_base; /* which request has the first slot */
 };
 
 /* A send request as its WQE says now. */
@@ -320,7 +319,7 @@ STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
 
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
 {
-	return &q->slots[i & q->slot_mask];
+	return &q->slots[(i - q->slot_base) & q->slot_mask];
 }
 
 /* ---- qp.c, qp_modify.c -------------------------------------------------- */
@@ -382,6 +381,9 @@ struct requester {
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */
 	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
+	/* The key that the env had no mapping for, and how often in a row. */
+	uint32_t far_key;
+	uint32_t far_misses;
 	uint32_t ahead_psn;  /* the last response that came too early */
 	uint64_t restart_ns; /* when restarted was set; only where cc is on */
 	uint64_t rto_ns;     /* when rto_timer is due */
@@ -525,6 +527,23 @@ void ud_path_down(struct nic *nic, struct env_path *path);
 /* Executes the request on mapped memory. 1: done; 0: not possible, send it;
  * -errno: it failed like a remote access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
+
+enum {
+	DIRECT_FAR_SURE = 64,	   /* times without a mapping, then ... */
+	DIRECT_FAR_ASK_EVERY = 16, /* ... one in so many asks */
+};
+
+/*
+ * Asking for a mapping of memory that is not granted costs a cache miss or two.
+ * After the env had none for a while it is asked now and then only. The
+ * question may come up twice for one request, hence the two chances in a row.
+ */
+static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
+{
+	return qp->req.far_key == rkey &&
+	       qp->req.far_misses >= DIRECT_FAR_SURE &&
+	       ++qp->req.far_misses % DIRECT_FAR_ASK_EVERY >= 2;
+}
 
 /* ---- guard.c: sources that guess keys ----------------------------------- */
 

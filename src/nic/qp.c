@@ -148,6 +148,10 @@ static void retire_send(struct nic_qp *qp)
 		q->send = q->tail;
 		qp->req.send_pkt = 0;
 	}
+	/* Slots from the start again: a queue pair that has one request at a
+	 * time stays with one, which is in the cache. */
+	if (q->tail == q->head)
+		q->slot_base = q->head;
 	atomic_store_explicit(
 		&nic->outstanding,
 		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) -
@@ -161,7 +165,7 @@ void qp_forget(struct nic_qp *qp)
 
 	while (qp->sq.tail != qp->sq.head)
 		retire_send(qp);
-	qp->sq.head = qp->sq.send = qp->sq.tail = 0;
+	qp->sq.head = qp->sq.send = qp->sq.tail = qp->sq.slot_base = 0;
 	qp->sq.block_head = qp->sq.block_tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
@@ -312,6 +316,14 @@ void qp_fail(struct nic_qp *qp)
 }
 
 /* ---- posting ------------------------------------------------------------ */
+
+HOT void nic_qp_prefetch(const struct nic_qp *qp)
+{
+	PREFETCH(qp);
+	PREFETCH(&qp->ready);
+	PREFETCH(&qp->req.next_psn);
+	PREFETCH(&qp->sq);
+}
 
 HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 			 const struct nic_send_extra *extra)

@@ -398,6 +398,31 @@ static void time_packet(struct nic_qp *qp, uint32_t last_psn)
 		congestion_time(&qp->cc, last_psn, env_now_ns(qp->nic->env));
 }
 
+/* The request for packets `i` to `end` - 1 of an answer. */
+static bool send_response_request(struct nic_qp *qp,
+				  const struct send_slot *slot,
+				  const struct send_op *op, uint32_t i,
+				  uint32_t end)
+{
+	const struct wire_stamp *stamp =
+		stamp_for(&qp->nic->stamps, qp->flow,
+			  op->info->wire[WQE_WIRE_ONLY], false, 0);
+	struct wire_vary v;
+
+	if (!stamp || qp->lossy) {
+		fill_response_request(qp, slot, op, i, end);
+		return nic_send(qp);
+	}
+	v = (struct wire_vary){
+		.ecn_qpn = qp->dest_qpn,
+		.ack_psn = 1u << 31 | wire_psn_add(slot->first_psn, i),
+		.va = op->va + (uint64_t)i * qp->mtu,
+		.rkey = op->rkey,
+		.dma_len = u32_min(op->length, end * qp->mtu) - i * qp->mtu,
+	};
+	return nic_send_stamped(qp, stamp, &v);
+}
+
 /* Packet `i` of `n` of a SEND or WRITE. */
 static enum step send_data_packet(struct nic_qp *qp,
 				  const struct send_slot *slot,
@@ -442,8 +467,8 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		    (one && req->rd_outstanding >= qp->max_rd_atomic))
 			return STEP_WAIT;
 		if (one) {
-			fill_response_request(qp, slot, op, req->send_pkt, end);
-			if (UNLIKELY(!nic_send(qp)))
+			if (UNLIKELY(!send_response_request(
+				    qp, slot, op, req->send_pkt, end)))
 				return STEP_FULL;
 			slot->rd_count++;
 			req->rd_outstanding++;
@@ -590,16 +615,15 @@ static inline bool is_quick_read(const struct nic_qp *qp,
 	return (be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) == WQE_READ &&
 	       (be32_get(wqe->ctrl.qpn_ds) & 0xff) == PLAIN_WQE_SEGS &&
 	       !(wqe->ctrl.flags & WQE_CTRL_FENCE) && !slot->has_psn &&
-	       !slot->ah && qp->sq.send != qp->sq.tail &&
-	       qp->state == IBV_QPS_RTS && !qp->lossy && !qp->peer_gone &&
-	       req->rd_outstanding < qp->max_rd_atomic && in_flight &&
+	       !slot->ah && qp->state == IBV_QPS_RTS && !qp->lossy &&
+	       !qp->peer_gone && req->rd_outstanding < qp->max_rd_atomic &&
 	       in_flight < NIC_WINDOW_PSNS;
 }
 
 /*
- * A new READ that is answered by one packet, and not the first in the queue,
- * which may be one for the direct port: what run_slot does, for what is posted
- * most. False, and nothing happened: let that decide.
+ * A new READ that is answered by one packet, and not one for the direct port,
+ * which serves only what is the oldest in the queue: what run_slot does, for
+ * what is posted most. False, and nothing happened: let that decide.
  */
 static inline bool run_read(struct nic_qp *qp)
 {
@@ -621,10 +645,13 @@ static inline bool run_read(struct nic_qp *qp)
 
 	if (!stamp || length == 0 || length > qp->mtu ||
 	    !is_quick_read(qp, slot, wqe) ||
+	    (q->send == q->tail && !direct_is_far(qp, v.rkey)) ||
 	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
 		      length, IBV_ACCESS_LOCAL_WRITE, &host) != KEY_OK ||
 	    !nic_send_stamped(qp, stamp, &v))
 		return false;
+	if (qp->req.next_psn == qp->req.una_psn)
+		start_timer(qp);
 	slot->opcode = WQE_READ;
 	slot->length = length;
 	slot->data = (struct send_data){
@@ -656,7 +683,7 @@ HOT bool requester_run(struct nic_qp *qp)
 			qp_make_ready(qp);
 			return true;
 		}
-		if (LIKELY(run_read(qp)))
+		if (run_read(qp))
 			budget--;
 		else
 			s = run_slot(qp, slot, &budget);

@@ -46,6 +46,9 @@ HOT int verbs_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 			*bad_wr = wr;
 		return EIO;
 	}
+	/* The lock waits for earlier stores to leave: time to fetch what is
+	 * needed behind it, where there are many queue pairs. */
+	nic_qp_prefetch(qp->nic);
 	lock_take(&host->lock);
 	for (; wr; wr = wr->next) {
 		/* Binding a window of type 1 is a verb of its own. */

@@ -228,6 +228,45 @@ static void the_end_of_a_key_is_told(void **state)
 	conn_release(&c);
 }
 
+/* Memory that is not mapped is asked for now and then only, but a mapping that
+ * comes late is found soon, whatever the request. */
+static void late_mapping_is_found(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ,
+						     IBV_WR_RDMA_WRITE};
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+
+	for (unsigned k = 0; k < 2; k++) {
+		uint32_t rkey;
+		unsigned i;
+
+		direct_init(&c);
+		rkey = direct.rkey;
+		direct.rkey = 0;
+		for (i = 0; i < 300; i++) {
+			assert_int_equal(post(a, b, opcodes[k], i, 0, 64), 0);
+			pair_run(&c.p);
+			expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+		}
+		assert_int_equal(counter(a, NIC_C_direct_ops), 0);
+		direct.rkey = rkey;
+		for (i = 0; !counter(a, NIC_C_direct_ops); i++) {
+			assert_true(i < 20);
+			assert_int_equal(post(a, b, opcodes[k], i, 0, 64), 0);
+			pair_run(&c.p);
+			expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+		}
+		/* And from now on each time. */
+		for (i = 0; i < 40; i++) {
+			assert_int_equal(post(a, b, opcodes[k], i, 0, 64), 0);
+			expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+		}
+		assert_int_equal(counter(a, NIC_C_direct_ops), 41);
+		conn_release(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +276,7 @@ int main(void)
 		cmocka_unit_test(local_keys_are_checked),
 		cmocka_unit_test(revoked_memory_is_an_error),
 		cmocka_unit_test(the_end_of_a_key_is_told),
+		cmocka_unit_test(late_mapping_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
