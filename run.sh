@@ -63,6 +63,25 @@ perf() {
 	}' "$work/client"
 }
 
+# far GROUP: one application, every way to its far records, as a list. Few and
+# short rounds: to look at, not to judge by.
+far() {
+	build/aquifer bench offload --json --busy --rounds 3 --window 50 \
+		--records 500000 --store 64 --only "$1" >"$work/far"
+	python3 - "$1" "$work/far" <<'PYTHON'
+import json, sys
+run = json.load(open(sys.argv[2]))
+for row in run["rows"]:
+    if row["group"] != sys.argv[1] or row["unit"] == "ratio" or "_timed" in row["name"]:
+        continue
+    if "error" in row:
+        print("  %-58s %s" % (row["what"], row["error"]))
+        continue
+    print("  %-58s %9.0f /s  %5.2f frames each" % (
+        row["what"], row["median"], row["packets_per_op"]))
+PYTHON
+}
+
 need_packages build run
 echo "== building"
 configure build >/dev/null
@@ -99,6 +118,13 @@ rack=1
 build/aquifer up >/dev/null
 build/aquifer region create demo 64M >/dev/null
 build/aquifer status | sed 's/^/  /'
+
+echo
+echo "== a hash table with 95 % of its records in far memory: probes"
+far probe64
+echo
+echo "== a key-value store whose log is mostly in far memory: reads, YCSB-C Zipfian"
+far hlog64
 
 echo
 echo "Try it: build/aquifer exec -- PROGRAM   (aquifer help; docs/)"

@@ -179,6 +179,12 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 	fi
 fi
 
+if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
+	check "sim-offload" build/aquifer sim offload --seeds 5000 || true
+	check "sim-offload-points" build/aquifer sim offload --points --seed 11 ||
+		true
+fi
+
 if check build-fuzz build_fuzz; then
 	seconds=3
 	((full)) && seconds=60

@@ -230,6 +230,7 @@ int bench_kv_cmd(int argc, char **argv)
 	b = (struct kv_bench){.fill_entries = o.entries ? o.entries
 					      : o.quick ? 100000
 							: 10000000,
+			      .trips_entries = o.quick ? 5000 : 20000,
 			      .records = o.records ? o.records
 					 : o.quick ? 5000
 						   : 100000,

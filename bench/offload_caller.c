@@ -14,9 +14,9 @@
 #include "verbs_api.h"
 
 enum {
-	BURST = 32,
+	BURST = 8,
 	SEED = 7,
-	PAUSE_NS = 60 * 1000, /* for the results to arrive; grows if it must */
+	PAUSE_NS = 10 * 1000, /* for the results to arrive; grows if it must */
 	PAUSE_MAX_NS = 20 * 1000 * 1000,
 	CQ_DEPTH = 2 * BURST,
 };

@@ -9,6 +9,10 @@
 #include "ours_conn.h"
 #include "verbs_api.h"
 
+enum {
+	ACK_TIMEOUT = 18, /* 1 s: a server between its rounds may be starved */
+};
+
 struct conn {
 	struct client_link link;
 	struct ibv_mr *mr;
@@ -88,7 +92,8 @@ static int exchange(struct side *s, struct conn *c, void *memory,
 	l->addr = peer.addr;
 	l->size_bytes = peer.size_bytes;
 	l->rkey = peer.rkey;
-	return ours_connect_qp(s, l->qp, peer.qpn, &peer.gid, IBV_MTU_4096, 16);
+	return ours_connect_qp(s, l->qp, peer.qpn, &peer.gid, IBV_MTU_4096, 16,
+			       ACK_TIMEOUT);
 }
 
 int conn_open(struct side *s, void *memory, size_t memory_bytes,

@@ -2,7 +2,9 @@
 /* The private rack of a run: a memory node and an engine on the server's core,
  * started and ended with the commands that users have. */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,39 @@ struct offload_rack {
 
 /* ---- commands ----------------------------------------------------------- */
 
+/*
+ * A run that is ended from outside must not leave a rack behind. The measured
+ * processes end with this one; the rack is told by its own command, which finds
+ * it through the environment.
+ */
+static void on_signal(int sig)
+{
+	/* Async-signal-safe calls only. */
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = open("/dev/null", O_WRONLY);
+
+		if (fd >= 0)
+			(void)dup2(fd, STDOUT_FILENO);
+		execl("/proc/self/exe", "aquifer", "down", (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+}
+
+static void watch_signals(void (*handler)(int))
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction sa = {.sa_handler = handler};
+
+	for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
+		(void)sigaction(signals[i], &sa, NULL);
+}
+
 /* Runs `aquifer ARG...` on the server's core, quietly. 0 or -errno. */
 static int command(const char *a, const char *b)
 {
@@ -38,6 +73,7 @@ static int command(const char *a, const char *b)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
+		watch_signals(SIG_DFL);
 		(void)guard_pin(GUARD_CPU_SERVER);
 		(void)guard_enter_nice();
 		if (!freopen("/dev/null", "w", stdout))
@@ -131,6 +167,7 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 	snprintf(r->rundir, sizeof(r->rundir), "%s/%s", r->base, name);
 	setenv("AQUIFER_RUNDIR", r->base, 1);
 	setenv("AQUIFER_RACK_NAME", name, 1);
+	watch_signals(on_signal);
 	rc = write_ini(r, pool_bytes, ini, sizeof(ini));
 	if (rc == 0)
 		rc = command("up", ini);
@@ -165,6 +202,7 @@ void offload_rack_stop(struct offload_rack *r)
 	if (!r)
 		return;
 	(void)command("down", NULL);
+	watch_signals(SIG_DFL);
 	(void)nftw(r->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(r);
 }
@@ -219,8 +257,10 @@ int offload_prepare(const struct offload_config *cfg, const uint32_t *sizes,
 	pid = fork();
 	if (pid < 0)
 		return -errno;
-	if (pid == 0)
+	if (pid == 0) {
+		watch_signals(SIG_DFL);
 		_exit(prepare(cfg, sizes, size_count) < 0 ? 1 : 0);
+	}
 	if (waitpid(pid, &status, 0) < 0)
 		return -errno;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;

@@ -111,7 +111,8 @@ static int make_qp(struct side *s, struct ours_state *st, uint32_t i)
 }
 
 int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
-		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic)
+		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic,
+		    uint8_t ack_timeout)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -137,7 +138,7 @@ int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
 		return side_fail(s, -rc, "ibv_modify_qp to RTR");
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
-		.timeout = ACK_TIMEOUT,
+		.timeout = ack_timeout,
 		.retry_cnt = RETRY_COUNT,
 		.rnr_retry = RETRY_COUNT,
 		.sq_psn = FIRST_PSN,
@@ -192,7 +193,9 @@ static int connect_all(struct side *s, struct ours_state *st,
 						      : peer->rd_atomic;
 	for (uint32_t i = 0; i < p->qp_count && rc == 0; i++)
 		rc = ours_connect_qp(s, st->qp[i], peer->qpn[i], &peer->gid,
-				     mtu, rd_atomic);
+				     mtu, rd_atomic,
+				     p->ack_timeout ? p->ack_timeout
+						    : ACK_TIMEOUT);
 	if (rc < 0)
 		return rc;
 	st->remote = peer->addr;

@@ -41,8 +41,8 @@ int ours_connect(struct side *s, struct ours_state *st)
 	__attribute__((warn_unused_result));
 /* Moves a queue pair from INIT to RTS. `mtu` is an enum ibv_mtu. */
 int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
-		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic)
-	__attribute__((warn_unused_result));
+		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic,
+		    uint8_t ack_timeout) __attribute__((warn_unused_result));
 void ours_disconnect(struct side *s, struct ours_state *st);
 
 #endif

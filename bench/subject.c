@@ -76,6 +76,9 @@ static pid_t child_start(const struct subject_desc *d, const char *helper,
 		return pid < 0 ? -errno : pid;
 	/* A conductor that dies must not leave real-time spinners behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	if (getppid() != parent)
 		_exit(1);
 	close(fds->other);

@@ -23,12 +23,20 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == bench && $previous == bench ]]; then
+		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
+			sed -n 's/^  \([a-z]*\) .*/\1/p')
 	elif [[ $command == kv && $previous == kv ]]; then
 		names="create drop stat get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == sim ]]; then
+		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
+			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+	elif [[ $command == sim && $previous == --figure ]]; then
+		names="8 9 11 13 14"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -45,6 +53,10 @@ _aquifer() {
 			names+=" --resources --stats --tell"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
+		[[ $command == redis ]] &&
+			names+=" --table --port --bind --socket --password-file"
+		[[ $command == redis ]] &&
+			names+=" --capacity --values --max-clients --timeout"
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
@@ -54,7 +66,12 @@ _aquifer() {
 			names+=" --failure --hash --node --host-locks --word-locks" &&
 			names+=" --ttl --keys --count --size --repair"
 		[[ $command == exec ]] && names+=" --facade"
-		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
+		[[ $command == bench ]] &&
+			names+=" --quick --check --rounds --window --only" &&
+			names+=" --records --store --dir --busy"
+		[[ $command == sim ]] &&
+			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
+			names+=" --points --model"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

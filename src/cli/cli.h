@@ -52,6 +52,7 @@ int cmd_status(const struct cli_command *self, int argc, char **argv);
 int cmd_top(const struct cli_command *self, int argc, char **argv);
 int cmd_switch(const struct cli_command *self, int argc, char **argv);
 int cmd_kv(const struct cli_command *self, int argc, char **argv);
+int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_bench(const struct cli_command *self, int argc, char **argv);
 int cmd_sim(const struct cli_command *self, int argc, char **argv);

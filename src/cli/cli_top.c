@@ -13,18 +13,26 @@
 static const struct field {
 	const char *suffix; /* after the last dot */
 	bool is_client;	    /* or an engine */
+	bool is_switch;
 	size_t offset;
 } fields[] = {
-#define FIELD(name, client)                                           \
-	{                                                             \
-#name, client, offsetof(struct cli_top_process, name) \
+#define SWITCH_FIELD(name)                                                 \
+	{                                                                  \
+#name, false, true, offsetof(struct cli_top_process, name) \
 	}
-	FIELD(reads, true),	   FIELD(writes, true),
-	FIELD(atomics, true),	   FIELD(errors, true),
-	FIELD(read_bytes, true),   FIELD(write_bytes, true),
-	FIELD(rx_bytes, false),	   FIELD(tx_bytes, false),
-	FIELD(rx_frames, false),   FIELD(tx_frames, false),
-	FIELD(direct_ops, false),  FIELD(probes, true),
+	SWITCH_FIELD(frames),	     SWITCH_FIELD(forwarded),
+	SWITCH_FIELD(program_drops), SWITCH_FIELD(program_frames),
+#undef SWITCH_FIELD
+#define FIELD(name, client)                                                  \
+	{                                                                    \
+#name, client, false, offsetof(struct cli_top_process, name) \
+	}
+	FIELD(reads, true),	     FIELD(writes, true),
+	FIELD(atomics, true),	     FIELD(errors, true),
+	FIELD(read_bytes, true),     FIELD(write_bytes, true),
+	FIELD(rx_bytes, false),	     FIELD(tx_bytes, false),
+	FIELD(rx_frames, false),     FIELD(tx_frames, false),
+	FIELD(direct_ops, false),    FIELD(probes, true),
 	FIELD(publications, true),
 #undef FIELD
 };
@@ -49,10 +57,12 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 {
 	bool is_engine = strncmp(v->name, "engine.", 7) == 0;
 	bool is_client = strncmp(v->name, "client.", 7) == 0 || is_engine;
+	bool is_switch = strncmp(v->name, "switch.", 7) == 0;
 	const char *suffix = strrchr(v->name, '.');
 	size_t i;
 
-	if (!suffix || (!is_client && strncmp(v->name, "nic.", 4) != 0))
+	if (!suffix ||
+	    (!is_client && !is_switch && strncmp(v->name, "nic.", 4) != 0))
 		return;
 	suffix++;
 	if (v->kind == COUNTER_GAUGE && is_engine)
@@ -64,10 +74,12 @@ static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
 	for (i = 0; i < ARRAY_LEN(fields); i++)
 		if (v->kind == COUNTER_COUNT &&
 		    fields[i].is_client == is_client &&
+		    fields[i].is_switch == is_switch &&
 		    strcmp(fields[i].suffix, suffix) == 0)
 			*value_of(p, &fields[i]) += v->value;
 	p->is_client |= is_client && !is_engine;
 	p->is_engine |= is_engine;
+	p->is_switch |= is_switch;
 }
 
 static void name_process(struct cli_top_process *p)

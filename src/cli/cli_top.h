@@ -21,10 +21,13 @@ struct cli_top_process {
 	uint64_t read_bytes, write_bytes;
 	/* Of the NIC. */
 	uint64_t rx_bytes, tx_bytes, rx_frames, tx_frames, direct_ops;
+	/* Of a switch. */
+	uint64_t frames, forwarded, program_drops, program_frames;
 	/* Of an engine; reads, writes and bytes as of clients. */
 	uint64_t probes, publications, sessions;
 	bool is_client;
 	bool is_engine;
+	bool is_switch;
 };
 
 struct cli_top_sample {

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "edm.h"
 #include "edm_net.h"
+#include "kv_play.h"
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
@@ -24,6 +25,7 @@ static const struct cli_entry scenarios[] = {
 	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
 	{"offload", offload,
 	 "asynchronous far memory while engines are killed"},
+	{"kv", kv_play_cmd, "a key-value table whose clients die or sleep"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
 	 "verbs through the programmable switch and its programs"},

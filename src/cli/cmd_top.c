@@ -55,6 +55,18 @@ static json_t *client_row(const struct cli_top_process *p, uint64_t ns)
 	return row;
 }
 
+static json_t *switch_row(const struct cli_top_process *p, uint64_t ns)
+{
+	json_t *row = json_object();
+
+	(void)json_object_set_new(row, "pid", json_integer((json_int_t)p->pid));
+	set_rate(row, "frames_per_s", p->frames, ns);
+	set_rate(row, "forwarded_per_s", p->forwarded, ns);
+	set_rate(row, "program_drops_per_s", p->program_drops, ns);
+	set_rate(row, "program_frames_per_s", p->program_frames, ns);
+	return row;
+}
+
 static json_t *engine_row(const struct cli_top_process *p, uint64_t ns)
 {
 	json_t *row = client_row(p, ns);
@@ -105,6 +117,7 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 {
 	json_t *tree = json_object(), *nodes = json_array();
 	json_t *clients = json_array(), *total = json_object();
+	json_t *switches = json_array();
 	json_t *engines = json_array();
 	struct cli_top_process all = {0};
 	unsigned i;
@@ -116,6 +129,9 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 	for (i = 0; i < d->count; i++) {
 		const struct cli_top_process *p = &d->process[i];
 
+		if (p->is_switch)
+			(void)json_array_append_new(switches,
+						    switch_row(p, d->at_ns));
 		if (p->is_engine)
 			(void)json_array_append_new(engines,
 						    engine_row(p, d->at_ns));
@@ -142,6 +158,7 @@ static json_t *describe(struct cli_rack *rack, const struct cli_top_sample *d)
 				  json_real((double)d->at_ns / 1e9));
 	(void)json_object_set_new(tree, "total", total);
 	(void)json_object_set_new(tree, "nodes", nodes);
+	(void)json_object_set_new(tree, "switches", switches);
 	(void)json_object_set_new(tree, "clients", clients);
 	(void)json_object_set_new(tree, "engines", engines);
 	return tree;
@@ -177,6 +194,23 @@ static void print_total(const json_t *tree)
 	       (double)number(t, "latency_p50_ns") / 1e3,
 	       (double)number(t, "latency_p99_ns") / 1e3,
 	       number(t, "errors_per_s"));
+}
+
+static void print_switches(const json_t *switches)
+{
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(switches))
+		printf("\n%8s %-16s %10s %12s %10s %12s\n", "PID", "SWITCH",
+		       "FRAMES/s", "FORWARDED/s", "DROPPED/s", "MADE/s");
+	json_array_foreach(switches, i, row)
+		printf("%8" PRIu64 " %-16s %10" PRIu64 " %12" PRIu64
+		       " %10" PRIu64 " %12" PRIu64 "\n",
+		       number(row, "pid"), "", number(row, "frames_per_s"),
+		       number(row, "forwarded_per_s"),
+		       number(row, "program_drops_per_s"),
+		       number(row, "program_frames_per_s"));
 }
 
 static void print_engines(const json_t *rows)
@@ -216,6 +250,7 @@ static void print_tree(const json_t *tree)
 		number(row, "connections"),
 		cli_rack_size(number(row, "rx_bytes_per_s"), c),
 		cli_rack_size(number(row, "tx_bytes_per_s"), d));
+	print_switches(json_object_get(tree, "switches"));
 	print_engines(json_object_get(tree, "engines"));
 	if (json_array_size(json_object_get(tree, "clients")))
 		printf("\n%8s %-16s %10s %10s %10s %8s %8s %8s\n", "PID",

@@ -67,7 +67,7 @@ const struct cli_command cli_commands[] = {
 	 "  --flush-us  the longest that a completion waits for others\n"
 	 "              (default 10)\n"
 	 "  --probe-max-us  between looks at an idle application (default "
-	 "1000)\n"
+	 "10000)\n"
 	 "  --memory    limit for copies of applications' rings\n"
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
@@ -118,6 +118,16 @@ const struct cli_command cli_commands[] = {
 	 "  --word-locks  as on NICs without masked atomics\n"
 	 "  --repair      first clean up after clients that are gone\n"
 	 "check exits with 1 when an invariant does not hold.\n"},
+	{"redis", cmd_redis, "serve a key-value table to Redis clients",
+	 "[--table NAME] [--port PORT] [--bind ADDRESS] [--socket PATH]\n"
+	 "       [--password-file FILE] [--capacity N] [--values SIZE]\n"
+	 "       [--max-clients N] [--timeout SECONDS] [--json]\n"
+	 "  --table          the table (default redis); made if there is none\n"
+	 "  --port, --bind   where to listen (default 6379 on 127.0.0.1)\n"
+	 "  --socket         listen on a unix socket, too\n"
+	 "  --password-file  its first line is what clients must know\n"
+	 "  --capacity       entries of a new table (default 1M)\n"
+	 "  --values         bytes for its larger values (default 256M)\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

@@ -17,7 +17,7 @@ enum {
 	ENG_STEPS = 64,		/* between two looks at who waits */
 	ENG_IDLE_YIELDS = 5000, /* then naps, while requests are on the wire */
 	ENG_NAP_NS = 50000,
-	ENG_SLEEP_MAX_NS = 10000000,
+	ENG_SLEEP_MAX_NS = 100000000,
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "counter.h"
 #include "eng_priv.h"
@@ -68,11 +69,16 @@ int eng_create(const struct eng_options *o, const char *token,
 					  .flush_ns = o->flush_ns,
 					  .probe_max_ns = o->probe_max_ns};
 	struct eng *eng = calloc(1, sizeof(*eng));
+	pthread_condattr_t attr;
 	int err;
 
 	if (!eng)
 		return error_set(-ENOMEM, "no memory for an engine");
 	pthread_mutex_init(&eng->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&eng->wake, &attr);
+	pthread_condattr_destroy(&attr);
 	atomic_init(&eng->waiting, 0);
 	(void)snprintf(eng->name, sizeof(eng->name), "%s", o->name);
 	eng->clock = client_clock_real();
@@ -112,6 +118,7 @@ void eng_destroy(struct eng *eng)
 		(void)ibv_close_device(eng->context); /* the end anyway */
 	if (eng->counters)
 		counter_file_destroy(eng->counters);
+	pthread_cond_destroy(&eng->wake);
 	pthread_mutex_destroy(&eng->lock);
 	free(eng);
 }
@@ -153,4 +160,15 @@ uint64_t eng_run(struct eng *eng)
 	if (is_awaited(eng))
 		(void)sched_yield();
 	return next_ns;
+}
+
+void eng_sleep(struct eng *eng, uint64_t until_ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000),
+			      .tv_nsec = (long)(until_ns % 1000000000)};
+
+	pthread_mutex_lock(&eng->lock);
+	/* Whether time or a start ends it does not matter. */
+	(void)pthread_cond_timedwait(&eng->wake, &eng->lock, &ts);
+	pthread_mutex_unlock(&eng->lock);
 }

@@ -60,6 +60,7 @@ struct eng_session {
 
 struct eng {
 	pthread_mutex_t lock;
+	pthread_cond_t wake; /* a session was started */
 	_Atomic uint32_t waiting;
 	char name[ENG_NAME_MAX + 1];
 	struct ctl_token_hash token;

@@ -72,11 +72,8 @@ static void run(struct eng *eng, const sigset_t *signals)
 		if (next_ns == 0) {
 			client_clock_relax(eng->clock);
 		} else if (next_ns > now_ns) {
-			uint64_t ns =
-				u64_min(next_ns - now_ns, ENG_SLEEP_MAX_NS);
-			struct timespec ts = {.tv_nsec = (long)ns};
-
-			(void)nanosleep(&ts, NULL);
+			eng_sleep(eng,
+				  u64_min(next_ns, now_ns + ENG_SLEEP_MAX_NS));
 		}
 	}
 	log_info("engine", "engine %s stops: %s", eng->name, strsignal(sig));

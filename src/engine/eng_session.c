@@ -113,6 +113,7 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 	if (err)
 		return err;
 	eng->sessions_started++;
+	pthread_cond_signal(&eng->wake);
 	*eng->sessions = eng->session_count;
 	log_debug("engine", "session %u of %s starts: %u nodes, %u regions",
 		  s->slot, s->client, c->node_count, c->region_count);

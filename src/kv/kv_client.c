@@ -11,7 +11,7 @@
 
 enum {
 	ARENA_ALIGN = 4096,
-	SLOT_TRIES = 3,
+	SLOT_TRIES = 16,
 };
 
 /* ---- memory ------------------------------------------------------------- */
@@ -111,6 +111,28 @@ static int try_claim(struct aq_kv_client *c, uint32_t slot,
 	return kv_run(c);
 }
 
+/* The slot for repairs may be held by somebody who died over one. It has no
+ * locks and no extents of its own, so it can be freed as it is. */
+static int free_last(struct aq_kv_client *c, uint32_t slot, struct kv_slot *s)
+{
+	uint64_t word = le64_get(s->state), freed, old;
+	char conn[KV_CONN_BYTES + 1] = {0};
+	int err;
+
+	memcpy(conn, s->conn, KV_CONN_BYTES);
+	if ((word & 0xff) == KV_SLOT_FREE || !conn[0] ||
+	    c->port.is_alive(c->port.ctx, conn) != 0)
+		return 0;
+	err = c->port.fence(c->port.ctx, conn);
+	if (err)
+		return err;
+	freed = kv_slot_word(KV_SLOT_FREE, word >> 8);
+	err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot), word,
+			 freed, &old);
+	s->state = le64_put(freed);
+	return err;
+}
+
 /* One of the slots, or with `last` the one that is kept for repairs. */
 static int claim_any(struct aq_kv_client *c, bool last)
 {
@@ -126,6 +148,8 @@ static int claim_any(struct aq_kv_client *c, bool last)
 		memcpy(slots, c->big, bytes);
 		err = -EAGAIN;
 	}
+	if (err == -EAGAIN && last && free_last(c, usual, &slots[usual]))
+		err = -ESTALE;
 	for (i = 0; i < (last ? 1 : usual) && err == -EAGAIN; i++) {
 		uint32_t at = last ? usual : (start + i) % usual;
 
@@ -135,30 +159,42 @@ static int claim_any(struct aq_kv_client *c, bool last)
 	return err;
 }
 
+/* All slots are taken, perhaps by some who are dead. */
+static int make_room(struct aq_kv_client *c)
+{
+	int err = claim_any(c, true);
+
+	if (err == -EAGAIN) { /* somebody else is at it */
+		kv_pause(c, c->failure_ns / 4 + 1);
+		return 0;
+	}
+	if (!err) {
+		err = kv_reap(c);
+		(void)kv_slot_leave(c);
+	}
+	return err;
+}
+
 int kv_slot_claim(struct aq_kv_client *c)
 {
-	int err = -EAGAIN, i;
+	int err, room = 0;
 
 	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
 	/* No slot is ours yet; no other has this number. */
 	c->slot = UINT16_MAX - 1;
-	for (i = 0; i < SLOT_TRIES && err == -EAGAIN; i++) {
+	for (;;) {
 		err = claim_any(c, false);
 		if (err != -EAGAIN)
-			break;
-		/* All taken, perhaps by some who are dead. */
-		err = claim_any(c, true);
-		if (!err) {
-			err = kv_reap(c);
-			(void)kv_slot_leave(c);
-		}
-		if (!err)
-			err = -EAGAIN;
+			return err;
+		if (room > SLOT_TRIES || kv_now_ns(c) > c->deadline_ns)
+			return error_set(-EAGAIN,
+					 "the table has %u clients already",
+					 c->g.client_count);
+		err = make_room(c);
+		if (err)
+			return err;
+		room++;
 	}
-	return err == -EAGAIN
-		       ? error_set(err, "the table has %u clients already",
-				   c->g.client_count)
-		       : err;
 }
 
 int kv_slot_leave(struct aq_kv_client *c)

@@ -5,6 +5,10 @@
  * entry copies it before it is overwritten. What is not found may have moved
  * between the two reads; so a miss counts only when a second look finds both
  * rows unchanged.
+ *
+ * With several reads under way it is requests that count, not round trips: then
+ * the first row is asked for alone, which has most of the keys, and both only
+ * when it has not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,6 +130,11 @@ static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 			g->rows + (high - low) * c->g.row_bytes;
 		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, low), g->rows,
 			    span);
+	} else if (g->is_lean) {
+		g->row[0] = g->rows;
+		g->row[1] = NULL;
+		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
+			    g->row[0], c->g.row_bytes);
 	} else {
 		g->row[0] = g->rows;
 		g->row[1] = g->rows + c->g.row_bytes;
@@ -162,9 +171,11 @@ static void post_extent(struct aq_kv_client *c, struct kv_get *g,
 /* Rows that are not whole, or an extent that has changed: look again. */
 static void look_again(struct aq_kv_client *c, struct kv_get *g)
 {
-	uint64_t seen = kv_row_crc(&c->g, g->row[0]) * 31 +
-			kv_row_crc(&c->g, g->row[1]);
+	uint64_t seen = kv_row_crc(&c->g, g->row[0]) * 31;
 
+	if (g->row[1])
+		seen += kv_row_crc(&c->g, g->row[1]);
+	g->is_lean = false;
 	c->stats.reads_torn++;
 	g->tries++;
 	if (seen != g->evidence || !g->since_ns) {
@@ -182,7 +193,7 @@ static void see_rows(struct aq_kv_client *c, struct kv_get *g)
 	struct kv_item item;
 	unsigned i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
 		if (!whole[i] ||
 		    kv_row_find(&c->g, g->row[i], &g->place, g->op->key,
@@ -197,6 +208,11 @@ static void see_rows(struct aq_kv_client *c, struct kv_get *g)
 			post_extent(c, g, &item);
 		else
 			give_value(c, g, item.value, item.value_len);
+		return;
+	}
+	if (!g->row[1]) {
+		g->is_lean = false;
+		post_rows(c, g);
 		return;
 	}
 	if (!whole[0] || !whole[1]) {
@@ -260,16 +276,17 @@ void kv_get_completed(struct aq_kv_client *c, uint32_t index, int err)
 int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
 		 struct kv_get **out)
 {
-	uint32_t i;
+	uint32_t i = c->get_hint;
 
 	if (c->gets_busy + c->done_count >= c->depth)
 		return -EAGAIN;
-	for (i = 0;
-	     c->get[i].state != KV_GET_IDLE && c->get[i].state != KV_GET_DONE;
-	     i++)
-		;
-	c->get[i] = (struct kv_get){
-		.rows = c->get[i].rows, .extent = c->get[i].extent, .op = op};
+	while (c->get[i].state != KV_GET_IDLE && c->get[i].state != KV_GET_DONE)
+		i = i + 1 < c->depth ? i + 1 : 0;
+	c->get_hint = i;
+	c->get[i] = (struct kv_get){.rows = c->get[i].rows,
+				    .extent = c->get[i].extent,
+				    .op = op,
+				    .is_lean = c->gets_busy >= KV_LEAN_FROM};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
 	c->gets_busy++;

@@ -96,6 +96,7 @@ struct kv_get {
 	uint32_t skip; /* entries with the same hash and another key */
 	uint32_t trips;
 	uint32_t tries;
+	bool is_lean; /* the second row only if need be */
 	bool has_crc; /* a first look found nothing */
 	bool wants_expiry;
 	uint64_t crc[2];
@@ -168,7 +169,8 @@ struct aq_kv_client {
 
 	struct kv_get *get; /* depth of them */
 	uint32_t gets_busy;
-	bool has_tending; /* some of them need more than completions */
+	uint32_t get_hint; /* where a free one may be */
+	bool has_tending;  /* some of them need more than completions */
 	/* Done and not told yet, first come first served. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;

@@ -117,7 +117,7 @@ static void swap_with_previous(struct nic_cq *cq, uint32_t produced)
 	*b = t;
 }
 
-static COLD void overflow(struct nic_cq *cq)
+COLD struct nic_cqe *cq_overflow(struct nic_cq *cq)
 {
 	struct nic *nic = cq->nic;
 
@@ -125,43 +125,26 @@ static COLD void overflow(struct nic_cq *cq)
 	if (!cq->overflowed && nic->up)
 		nic->up->async_event(cq->owner, IBV_EVENT_CQ_ERR);
 	cq->overflowed = true;
+	return NULL;
 }
 
-HOT struct nic_cqe *cq_begin(struct nic_cq *cq)
-{
-	uint32_t produced =
-		atomic_load_explicit(&cq->produced, memory_order_relaxed);
-	/* P1, pairs with C1 in nic_cq_pop. */
-	uint32_t consumed =
-		atomic_load_explicit(&cq->consumed, memory_order_acquire);
-
-	if (UNLIKELY(produced - consumed > cq->mask)) {
-		overflow(cq);
-		return NULL;
-	}
-	return &cq->ring[produced & cq->mask];
-}
-
-HOT void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
+/* What is rare: timestamps, and test-only damage. */
+void cq_end_slow(struct nic_cq *cq, struct nic_cqe *cqe)
 {
 	struct nic *nic = cq->nic;
 	uint32_t produced =
 		atomic_load_explicit(&cq->produced, memory_order_relaxed);
 
-	if (UNLIKELY(cq->timestamps))
+	if (cq->timestamps)
 		cqe->timestamp_ns = env_now_ns(nic->env);
 	if (has_bug(nic, NIC_BUG_swap_completions))
 		swap_with_previous(cq, produced);
-	count(nic, NIC_C_completions);
-	/* P0, pairs with C0 in nic_cq_peek. */
-	atomic_store_explicit(&cq->produced, produced + 1,
-			      memory_order_release);
-	if (UNLIKELY(cq->arm != CQ_ARM_NONE))
+	cq_show(cq, produced);
+	if (cq->arm != CQ_ARM_NONE)
 		notify(cq, cqe);
 	if (has_bug(nic, NIC_BUG_double_completion) && produced % 32 == 31) {
-		produced++;
-		cq->ring[produced & cq->mask] = *cqe;
-		atomic_store_explicit(&cq->produced, produced + 1,
+		cq->ring[(produced + 1) & cq->mask] = *cqe;
+		atomic_store_explicit(&cq->produced, produced + 2,
 				      memory_order_release);
 	}
 }

@@ -158,11 +158,9 @@ struct nic_cq {
 	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
 };
 
-/* Appends a completion: room for it, or NULL when the queue overflowed; to be
- * filled in completely and shown. */
-struct nic_cqe *cq_begin(struct nic_cq *cq);
-void cq_end(struct nic_cq *cq, struct nic_cqe *cqe);
-/* Both at once; false when the queue overflowed. */
+struct nic_cqe *cq_overflow(struct nic_cq *cq);
+void cq_end_slow(struct nic_cq *cq, struct nic_cqe *cqe);
+/* cq_begin and cq_end at once; false when the queue overflowed. */
 bool cq_push(struct nic_cq *cq, const struct nic_cqe *cqe);
 void cq_purge(struct nic_cq *cq, const void *qp_owner);
 
@@ -307,6 +305,18 @@ static inline void *sendq_seg(const struct sendq *q, uint32_t byte_off)
 {
 	return q->wqes + (byte_off & (sendq_bytes(q) - 1));
 }
+
+/* The WQE of a READ or WRITE with one segment: one block, which never wraps. */
+struct plain_wqe {
+	struct wqe_ctrl ctrl;
+	struct wqe_raddr raddr;
+	struct wqe_data data;
+};
+
+enum {
+	PLAIN_WQE_SEGS = sizeof(struct plain_wqe) / WQE_SEG_BYTES,
+};
+STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
 
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
 {
@@ -701,6 +711,39 @@ static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
 		return KEY_OUT_OF_BOUNDS;
 	*host = k->host + offset;
 	return KEY_OK;
+}
+
+/* Appends a completion: room for it, or NULL when the queue overflowed; to be
+ * filled in completely and shown with cq_end. */
+static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
+{
+	uint32_t produced =
+		atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	/* P1, pairs with C1 in nic_cq_pop. */
+	uint32_t consumed =
+		atomic_load_explicit(&cq->consumed, memory_order_acquire);
+
+	if (UNLIKELY(produced - consumed > cq->mask))
+		return cq_overflow(cq);
+	return &cq->ring[produced & cq->mask];
+}
+
+static inline void cq_show(struct nic_cq *cq, uint32_t produced)
+{
+	count(cq->nic, NIC_C_completions);
+	/* P0, pairs with C0 in nic_cq_peek. */
+	atomic_store_explicit(&cq->produced, produced + 1,
+			      memory_order_release);
+}
+
+static inline void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
+{
+	if (UNLIKELY(cq->timestamps || cq->nic->cfg.bug ||
+		     cq->arm != CQ_ARM_NONE))
+		cq_end_slow(cq, cqe);
+	else
+		cq_show(cq, atomic_load_explicit(&cq->produced,
+						 memory_order_relaxed));
 }
 
 /* The largest packet of the way out, in verbs' words. */

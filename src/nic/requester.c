@@ -423,38 +423,6 @@ static enum step send_data_packet(struct nic_qp *qp,
 	return STEP_SENT;
 }
 
-/* A READ that is answered by one packet: what send_packets does, for the new
- * request that is posted most. */
-static inline enum step send_read(struct nic_qp *qp, struct send_slot *slot,
-				  const struct send_op *op, uint32_t *budget)
-{
-	const struct wire_stamp *stamp = stamp_for(&qp->nic->stamps, qp->flow,
-						   WIRE_RC_READ_REQ, false, 0);
-	bool sent;
-
-	if (LIKELY(stamp != NULL)) {
-		struct wire_vary v = {
-			.ecn_qpn = qp->dest_qpn,
-			.ack_psn = 1u << 31 | slot->first_psn,
-			.va = op->va,
-			.rkey = op->rkey,
-			.dma_len = op->length,
-		};
-
-		sent = nic_send_stamped(qp, stamp, &v);
-	} else {
-		fill_response_request(qp, slot, op, 0, 1);
-		sent = nic_send(qp);
-	}
-	if (UNLIKELY(!sent))
-		return STEP_FULL;
-	(*budget)--;
-	slot->rd_count++;
-	qp->req.rd_outstanding++;
-	qp->sq.send++;
-	return STEP_SENT;
-}
-
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			      const struct send_op *op, uint32_t *budget)
 {
@@ -592,9 +560,6 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 		s = begin_slot(qp, slot, &op, &ended);
 		if (s != STEP_SENT || ended)
 			return s;
-		if (LIKELY(op.opcode == WQE_READ && op.length <= qp->mtu &&
-			   !qp->lossy))
-			return send_read(qp, slot, &op, budget);
 	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
 		return fail_request(qp, IBV_WC_LOC_QP_OP_ERR);
 	}
@@ -614,6 +579,69 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 	return STEP_SENT;
 }
 
+/* May what is next in the queue be a READ of the kind that run_read is for? */
+static inline bool is_quick_read(const struct nic_qp *qp,
+				 const struct send_slot *slot,
+				 const struct plain_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
+
+	return (be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) == WQE_READ &&
+	       (be32_get(wqe->ctrl.qpn_ds) & 0xff) == PLAIN_WQE_SEGS &&
+	       !(wqe->ctrl.flags & WQE_CTRL_FENCE) && !slot->has_psn &&
+	       !slot->ah && qp->sq.send != qp->sq.tail &&
+	       qp->state == IBV_QPS_RTS && !qp->lossy && !qp->peer_gone &&
+	       req->rd_outstanding < qp->max_rd_atomic && in_flight &&
+	       in_flight < NIC_WINDOW_PSNS;
+}
+
+/*
+ * A new READ that is answered by one packet, and not the first in the queue,
+ * which may be one for the direct port: what run_slot does, for what is posted
+ * most. False, and nothing happened: let that decide.
+ */
+static inline bool run_read(struct nic_qp *qp)
+{
+	struct sendq *q = &qp->sq;
+	struct send_slot *slot = sendq_slot(q, q->send);
+	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
+	const struct plain_wqe *wqe = sendq_seg(q, at);
+	uint32_t length = be32_get(wqe->data.byte_count);
+	const struct wire_stamp *stamp = stamp_for(&qp->nic->stamps, qp->flow,
+						   WIRE_RC_READ_REQ, false, 0);
+	struct wire_vary v = {
+		.ecn_qpn = qp->dest_qpn,
+		.ack_psn = 1u << 31 | qp->req.next_psn,
+		.va = be64_get(wqe->raddr.addr),
+		.rkey = be32_get(wqe->raddr.rkey),
+		.dma_len = length,
+	};
+	uint8_t *host;
+
+	if (!stamp || length == 0 || length > qp->mtu ||
+	    !is_quick_read(qp, slot, wqe) ||
+	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
+		      length, IBV_ACCESS_LOCAL_WRITE, &host) != KEY_OK ||
+	    !nic_send_stamped(qp, stamp, &v))
+		return false;
+	slot->opcode = WQE_READ;
+	slot->length = length;
+	slot->data = (struct send_data){
+		.off = at + (uint32_t)offsetof(struct plain_wqe, data),
+		.segs = 1,
+	};
+	slot->host = host;
+	slot->epoch = qp->nic->keys.epoch;
+	slot->first_psn = slot->last_psn = qp->req.next_psn;
+	slot->has_psn = true;
+	slot->rd_count = 1;
+	qp->req.next_psn = wire_psn_add(qp->req.next_psn, 1);
+	qp->req.rd_outstanding++;
+	q->send++;
+	return true;
+}
+
 HOT bool requester_run(struct nic_qp *qp)
 {
 	uint32_t budget = NIC_TURN_PACKETS;
@@ -628,7 +656,10 @@ HOT bool requester_run(struct nic_qp *qp)
 			qp_make_ready(qp);
 			return true;
 		}
-		s = run_slot(qp, slot, &budget);
+		if (LIKELY(run_read(qp)))
+			budget--;
+		else
+			s = run_slot(qp, slot, &budget);
 	}
 	if (s == STEP_FULL)
 		count(qp->nic, NIC_C_tx_stalls);

@@ -254,18 +254,6 @@ static uint8_t ctrl_flags(const struct nic_qp *qp, const struct ibv_send_wr *wr)
 	return (uint8_t)flags;
 }
 
-/* The WQE of a READ or WRITE with one segment: one block, which never wraps. */
-struct plain_wqe {
-	struct wqe_ctrl ctrl;
-	struct wqe_raddr raddr;
-	struct wqe_data data;
-};
-
-enum {
-	PLAIN_SEGS = sizeof(struct plain_wqe) / WQE_SEG_BYTES,
-};
-STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
-
 static inline bool is_plain(const struct nic_qp *qp,
 			    const struct ibv_send_wr *wr,
 			    const struct nic_send_extra *extra)
@@ -292,7 +280,7 @@ static inline int post_plain(struct nic_qp *qp, const struct ibv_send_wr *wr)
 		     block - q->block_tail >= q->block_count))
 		return -ENOMEM;
 	wqe->ctrl.opmod_idx_opcode = be32_put((block & 0xffff) << 8 | opcode);
-	wqe->ctrl.qpn_ds = be32_put(qp->qpn << 8 | PLAIN_SEGS);
+	wqe->ctrl.qpn_ds = be32_put(qp->qpn << 8 | PLAIN_WQE_SEGS);
 	wqe->ctrl.flags = ctrl_flags(qp, wr);
 	memcpy(&wqe->ctrl.imm, &wr->imm_data, sizeof(wqe->ctrl.imm));
 	wqe->raddr.addr = be64_put(wr->wr.rdma.remote_addr);
@@ -468,7 +456,7 @@ static inline bool decode_plain(const struct sendq *q,
 	op->opcode = (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
 	/* The top bit of a length says that the data are inline. */
 	if ((op->opcode != WQE_READ && op->opcode != WQE_WRITE) ||
-	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_SEGS || slot->ah ||
+	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS || slot->ah ||
 	    length > NIC_MSG_BYTES_MAX)
 		return false;
 	op->info = wqe_op_get(op->opcode);

@@ -78,11 +78,13 @@ static void make_ready(struct offload_session *s, struct request *r)
 
 	if (r->state == REQUEST_ACTIVE)
 		s->active--;
-	if (r->is_filtered) {
+	if (r->filtered == FILTERED_WIDE) {
+		offload_filter_remove_wide(&s->filter, kind);
+	} else if (r->filtered == FILTERED_LINES) {
 		offload_filter_remove(&s->filter, kind, r->region, r->far,
 				      r->len_bytes);
-		r->is_filtered = false;
 	}
+	r->filtered = FILTERED_NOT;
 	r->state = REQUEST_READY;
 	if (s->ready_ns == 0)
 		s->ready_ns = e->now_ns;
@@ -152,17 +154,21 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 {
 	struct chain *c = &s->engine->node_chain[node][kind];
 	struct lane *l = &s->node[node].lane[kind];
-	struct ibv_send_wr *bad;
-	unsigned last = c->count - 1;
+	struct ibv_send_wr *bad, *last = &c->wr[c->count - 1];
+	int err;
 
 	if (c->count == 0)
 		return 0;
 	c->count = 0;
-	c->wr[last].next = NULL;
-	c->wr[last].send_flags = IBV_SEND_SIGNALED;
-	c->wr[last].wr_id = offload_session_wr_id(
+	last->next = NULL;
+	last->send_flags = IBV_SEND_SIGNALED;
+	last->wr_id = offload_session_wr_id(
 		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, l->posted);
-	return ibv_post_send(l->qp, c->wr, &bad) ? -EHOSTDOWN : 0;
+	err = ibv_post_send(l->qp, c->wr, &bad);
+	/* As offload_engine_create left it. */
+	last->next = last + 1;
+	last->send_flags = 0;
+	return err ? -EHOSTDOWN : 0;
 }
 
 static int flush_all(struct offload_session *s)
@@ -188,6 +194,7 @@ static void add_part(struct offload_session *s, const struct request *r,
 	struct ibv_send_wr *wr = &c->wr[c->count];
 	bool is_read = r->kind == OFFLOAD_RD;
 
+	/* The rest of it never changes, see offload_engine_create. */
 	c->sge[c->count] = (struct ibv_sge){
 		.addr = (uintptr_t)s->mirror +
 			(is_read ? s->map.rdata_at : s->map.wdata_at) +
@@ -198,11 +205,6 @@ static void add_part(struct offload_session *s, const struct request *r,
 	 */
 	wr->wr_id = offload_session_wr_id(s, is_read ? WR_READ : WR_WRITE,
 					  piece->node, 0);
-	wr->next = wr + 1;
-	wr->sg_list = &c->sge[c->count];
-	wr->num_sge = 1;
-	wr->opcode = is_read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-	wr->send_flags = 0;
 	wr->wr.rdma.remote_addr = piece->addr + offset;
 	wr->wr.rdma.rkey = is_read ? piece->read_rkey : piece->write_rkey;
 	c->count++;
@@ -267,6 +269,20 @@ static int post_some(struct offload_session *s, struct request *r)
 	return s->part_at < r->len_bytes;
 }
 
+/* So that requests of the other kind see it, while there are some. */
+static void note_range(struct offload_session *s, struct request *r)
+{
+	if (s->mixed == 0) {
+		offload_filter_add_wide(&s->filter, r->kind);
+		r->filtered = FILTERED_WIDE;
+		return;
+	}
+	s->mixed--;
+	offload_filter_add(&s->filter, r->kind, r->region, r->far,
+			   r->len_bytes);
+	r->filtered = FILTERED_LINES;
+}
+
 /* Begins the next request; -EAGAIN: not yet. */
 static int open_request(struct offload_session *s)
 {
@@ -279,6 +295,10 @@ static int open_request(struct offload_session *s)
 	if (err)
 		return err;
 	bad = check(s, &meta, kind);
+	if (kind != s->last_kind) {
+		s->last_kind = (uint8_t)kind;
+		s->mixed = OFFLOAD_MIXED;
+	}
 	*r = (struct request){
 		.seq = s->seen[kind] + 1,
 		.far = kind == OFFLOAD_WR ? meta.resp_addr : meta.req_addr,
@@ -311,11 +331,8 @@ static int open_request(struct offload_session *s)
 	engine_count(s->engine,
 		     kind == OFFLOAD_RD ? OFFLOAD_C_READS : OFFLOAD_C_WRITES,
 		     1);
-	if (!bad) {
-		offload_filter_add(&s->filter, kind, r->region, r->far,
-				   r->len_bytes);
-		r->is_filtered = true;
-	}
+	if (!bad)
+		note_range(s, r);
 	return 0;
 }
 

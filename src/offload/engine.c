@@ -10,6 +10,16 @@
 #include "engine_priv.h"
 #include "error.h"
 
+/* What is the same in every request of a chain. */
+static void make_chain(struct chain *c, enum ibv_wr_opcode opcode)
+{
+	for (unsigned i = 0; i < OFFLOAD_CHAIN_MAX; i++)
+		c->wr[i] = (struct ibv_send_wr){.next = &c->wr[i] + 1,
+						.sg_list = &c->sge[i],
+						.num_sge = 1,
+						.opcode = opcode};
+}
+
 int offload_engine_create(const struct offload_engine_config *config,
 			  struct offload_engine **out)
 {
@@ -33,6 +43,10 @@ int offload_engine_create(const struct offload_engine_config *config,
 	c->probe_max_ns = u64_max(c->probe_max_ns, c->probe_min_ns);
 	e->counters = c->counters ? c->counters : e->own_counters;
 	e->now_ns = client_clock_now_ns(c->clock);
+	for (unsigned i = 0; i < OFFLOAD_NODES_MAX; i++) {
+		make_chain(&e->node_chain[i][OFFLOAD_RD], IBV_WR_RDMA_READ);
+		make_chain(&e->node_chain[i][OFFLOAD_WR], IBV_WR_RDMA_WRITE);
+	}
 	*out = e;
 	return 0;
 }
@@ -126,6 +140,13 @@ uint64_t offload_engine_next_ns(const struct offload_engine *e)
 
 		if (!s || s->err)
 			continue;
+		if (s->state == SESSION_RUN && s->is_asking && !s->active &&
+		    s->next == s->fetched &&
+		    s->probe_gap_ns >= OFFLOAD_PROBE_IDLE_NS) {
+			/* Nobody is in a hurry for the answer. */
+			next = u64_min(next, e->now_ns + OFFLOAD_PROBE_IDLE_NS);
+			continue;
+		}
 		if (s->is_asking || s->state != SESSION_RUN || s->active ||
 		    s->ring_posted != s->ring_done || s->next < s->fetched)
 			return 0;

@@ -65,6 +65,12 @@ enum request_state {
 	REQUEST_READY, /* done or failed; perhaps told already */
 };
 
+enum request_filtered {
+	FILTERED_NOT,
+	FILTERED_WIDE,
+	FILTERED_LINES,
+};
+
 struct request {
 	uint64_t seq;
 	uint64_t far;  /* in the region */
@@ -74,9 +80,9 @@ struct request {
 	uint16_t region;
 	uint8_t kind;
 	uint8_t state;
-	uint8_t err;	/* positive errno */
-	bool is_posted; /* all of it */
-	bool is_filtered;
+	uint8_t err;	  /* positive errno */
+	bool is_posted;	  /* all of it */
+	uint8_t filtered; /* enum request_filtered */
 };
 
 enum session_state {
@@ -138,6 +144,9 @@ struct offload_session {
 	struct request *request;
 	uint32_t *order[OFFLOAD_KINDS]; /* slot by sequence */
 	struct filter filter;
+	/* For so many requests more the filter is kept exactly. */
+	uint32_t mixed;
+	uint8_t last_kind;
 	struct node node[OFFLOAD_NODES_MAX];
 };
 
@@ -167,9 +176,18 @@ struct offload_engine {
 
 /* The session ends with a fault, which the application is told. */
 void offload_session_break(struct offload_session *s, int err);
-uint64_t offload_session_wr_id(const struct offload_session *s,
-			       enum wr_kind kind, unsigned node,
-			       uint32_t count);
+static inline uint64_t offload_session_wr_id(const struct offload_session *s,
+					     enum wr_kind kind, unsigned node,
+					     uint32_t count)
+{
+	return (uint64_t)kind << 60 | (uint64_t)node << 56 |
+	       (uint64_t)s->index << 44 |
+	       (uint64_t)(s->generation & 0xfff) << 32 | count;
+}
+
+STATIC_ASSERT(OFFLOAD_SESSIONS_MAX <= 1 << 12, "12 bits of a wr_id");
+STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
+
 /* Adds one transfer between the application's rings and the mirror to the
  * engine's ring chain; the places are the same on both sides unless `local` is
  * given. */

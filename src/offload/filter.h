@@ -18,6 +18,9 @@ enum {
 
 struct filter {
 	uint32_t count[FILTER_KINDS];
+	/* Of these, such as overlap with everything: wide ranges, and requests
+	 * of who has not mixed kinds for a while, for whom lines are not worth
+	 * their cost. */
 	uint32_t wide[FILTER_KINDS];
 	uint16_t line[FILTER_KINDS][FILTER_LINES];
 };
@@ -30,5 +33,18 @@ void offload_filter_add(struct filter *f, unsigned kind, uint32_t region,
 			uint64_t offset, uint64_t len_bytes);
 void offload_filter_remove(struct filter *f, unsigned kind, uint32_t region,
 			   uint64_t offset, uint64_t len_bytes);
+
+/* The same without lines. */
+static inline void offload_filter_add_wide(struct filter *f, unsigned kind)
+{
+	f->count[kind]++;
+	f->wide[kind]++;
+}
+
+static inline void offload_filter_remove_wide(struct filter *f, unsigned kind)
+{
+	f->count[kind]--;
+	f->wide[kind]--;
+}
 
 #endif

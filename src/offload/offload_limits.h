@@ -21,7 +21,9 @@ enum {
 	OFFLOAD_RANGES_MAX = 32, /* WRITEs of read data in a publication */
 
 	OFFLOAD_QUANTUM_BYTES = 32 << 10, /* of a session's turn */
-	OFFLOAD_REQUEST_COST = 64,	  /* bytes that a request counts for */
+	/* Requests of one kind after which the other is not expected. */
+	OFFLOAD_MIXED = 1024,
+	OFFLOAD_REQUEST_COST = 64, /* bytes that a request counts for */
 	OFFLOAD_BATCH = 32,
 	OFFLOAD_FLUSH_NS = 10000,
 	OFFLOAD_PROBE_MIN_NS = 1000,
@@ -29,7 +31,9 @@ enum {
 	OFFLOAD_AHEAD_MAX = 128,
 	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not of applications that are quiet */
 	OFFLOAD_PROBE_BUSY_NS = 20000, /* while requests are under way */
-	OFFLOAD_PROBE_MAX_NS = 1000000,
+	OFFLOAD_PROBE_IDLE_NS = 200000,
+	OFFLOAD_PROBE_SLOW_NS = 1000000,
+	OFFLOAD_PROBE_MAX_NS = 10000000,
 };
 
 #endif

@@ -16,17 +16,6 @@ enum {
 	STATE_AT = offsetof(struct offload_preamble, state),
 };
 
-uint64_t offload_session_wr_id(const struct offload_session *s,
-			       enum wr_kind kind, unsigned node, uint32_t count)
-{
-	return (uint64_t)kind << 60 | (uint64_t)node << 56 |
-	       (uint64_t)s->index << 44 |
-	       (uint64_t)(s->generation & 0xfff) << 32 | count;
-}
-
-STATIC_ASSERT(OFFLOAD_SESSIONS_MAX <= 1 << 12, "12 bits of a wr_id");
-STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
-
 /* ---- towards the application -------------------------------------------- */
 
 uint32_t offload_session_ring_room(const struct offload_session *s)
@@ -162,7 +151,11 @@ static void ask_later(struct offload_session *s)
 
 	engine_count(s->engine, OFFLOAD_C_PROBES_EMPTY, 1);
 	s->probe_ns = s->engine->now_ns + s->probe_gap_ns;
-	s->probe_gap_ns = u64_min(2 * s->probe_gap_ns, max_ns);
+	/* Quickly to what costs little, then slowly to next to nothing. */
+	s->probe_gap_ns += s->probe_gap_ns < OFFLOAD_PROBE_SLOW_NS
+				   ? s->probe_gap_ns
+				   : s->probe_gap_ns / 16;
+	s->probe_gap_ns = u64_min(s->probe_gap_ns, max_ns);
 }
 
 static int take_probe(struct offload_session *s)

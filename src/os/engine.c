@@ -38,6 +38,9 @@ enum {
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
+	/* Two others must run before an answer can come: a switch and a peer,
+	 * perhaps on this core. */
+	EMPTIES_TO_YIELD_SWITCH = 4,
 	IDLES_PER_NUDGE = 256,
 };
 
@@ -189,7 +192,8 @@ HOT void engine_drive(struct nic_host *host)
 		take_bell(h);
 	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	tired = e->empties > EMPTIES_TO_YIELD;
+	tired = e->empties >
+		(h->uplink ? EMPTIES_TO_YIELD_SWITCH : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
 		rest(h);

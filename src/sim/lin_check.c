@@ -20,6 +20,7 @@ struct parts {
 	const struct lin_op **op; /* by key, inside a key by invocation */
 	uint64_t *end;		  /* of each key's part */
 	struct lin_value *seen;	  /* room for one key's observed values */
+	bool *is_unseen;	  /* as lin_search_run wants it */
 };
 
 static void parts_release(struct parts *p)
@@ -27,6 +28,7 @@ static void parts_release(struct parts *p)
 	free(p->op);
 	free(p->end);
 	free(p->seen);
+	free(p->is_unseen);
 }
 
 static int parts_make(const struct lin_history *h, struct parts *p)
@@ -38,9 +40,10 @@ static int parts_make(const struct lin_history *h, struct parts *p)
 		.op = malloc((h->ops + 1) * sizeof(*p->op)),
 		.end = calloc(keys + 1, sizeof(*p->end)),
 		.seen = malloc((h->ops + 1) * sizeof(*p->seen)),
+		.is_unseen = malloc((h->ops + 1) * sizeof(*p->is_unseen)),
 	};
 	start = calloc(keys + 1, sizeof(*start));
-	if (!p->op || !p->end || !p->seen || !start) {
+	if (!p->op || !p->end || !p->seen || !p->is_unseen || !start) {
 		free(start);
 		parts_release(p);
 		return -ENOMEM;
@@ -97,32 +100,33 @@ static bool seen_values(const struct lin_op *const *op, uint64_t count,
 }
 
 /*
- * A write or swap without a known end whose value nobody ever met: an order
- * with it stays one without it. Leaving such out keeps histories with many
- * crashes small. Reads without an end say nothing in any case.
+ * Writes and swaps whose value nobody ever met. Without a known end such a one
+ * is left out: an order with it stays one without it, and histories with many
+ * crashes stay small. Reads without an end say nothing in any case. With an
+ * end, writes are marked for the search. False: nothing is marked, because an
+ * operation may tell otherwise what it met.
  */
-static uint64_t drop_idle(const struct lin_op **op, uint64_t count,
-			  struct lin_value *seen)
+static bool find_unseen(struct parts *p, const struct lin_op **op,
+			uint64_t *count)
 {
-	uint64_t seen_count = 0, kept = 0, open = 0;
-	bool known;
+	uint64_t seen_count = 0, kept = 0;
+	bool known = seen_values(op, *count, p->seen, &seen_count);
 
-	for (uint64_t i = 0; i < count; i++)
-		open += op[i]->return_pos == LIN_NEVER;
-	if (!open)
-		return count;
-	known = seen_values(op, count, seen, &seen_count);
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < *count; i++) {
+		bool is_write = op[i]->call == LIN_WRITE;
 		const struct lin_value *v =
 			op[i]->call == LIN_CAS ? &op[i]->b : &op[i]->a;
-		bool idle = op[i]->call == LIN_READ ||
-			    (known && !bsearch(v, seen, seen_count,
-					       sizeof(*seen), by_value));
+		bool unseen = op[i]->call == LIN_READ ||
+			      (known && !bsearch(v, p->seen, seen_count,
+						 sizeof(*v), by_value));
 
-		if (op[i]->return_pos != LIN_NEVER || !idle)
-			op[kept++] = op[i];
+		if (op[i]->return_pos == LIN_NEVER && unseen)
+			continue;
+		p->is_unseen[kept] = is_write && unseen;
+		op[kept++] = op[i];
 	}
-	return kept;
+	*count = kept;
+	return known;
 }
 
 /* ---- words -------------------------------------------------------------- */
@@ -178,7 +182,8 @@ struct run {
 	uint64_t steps_left;
 };
 
-static int check_key(struct run *r, const struct lin_op **op, uint64_t count,
+static int check_key(struct run *r, const struct lin_op **op,
+		     const bool *is_unseen, uint64_t count,
 		     struct lin_value key)
 {
 	struct lin_result *res = r->res;
@@ -186,8 +191,8 @@ static int check_key(struct run *r, const struct lin_op **op, uint64_t count,
 	uint32_t blocked;
 	int err;
 
-	err = lin_search_run(r->search, op, (uint32_t)count, r->h->initial,
-			     &r->steps_left, &verdict, &blocked);
+	err = lin_search_run(r->search, op, is_unseen, (uint32_t)count,
+			     r->h->initial, &r->steps_left, &verdict, &blocked);
 	if (err)
 		return err;
 	res->keys_violated += verdict == LIN_VIOLATED;
@@ -241,10 +246,13 @@ int lin_check(const struct lin_history *h, enum lin_model model,
 		return err;
 	err = lin_search_create(l.cache_bytes, &r.search);
 	for (uint64_t k = 0; !err && k < h->key_table.count; k++) {
-		uint64_t n = drop_idle(p.op + from, p.end[k] - from, p.seen);
+		uint64_t n = p.end[k] - from;
+		bool marked = find_unseen(&p, p.op + from, &n);
 
 		if (n)
-			err = check_key(&r, p.op + from, n, h->key[k]);
+			err = check_key(&r, p.op + from,
+					marked ? p.is_unseen : NULL, n,
+					h->key[k]);
 		from = p.end[k];
 	}
 	res->steps = l.steps - r.steps_left;

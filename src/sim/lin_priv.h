@@ -65,13 +65,14 @@ int lin_search_create(uint64_t cache_bytes, struct lin_search **out) MUST_CHECK;
 void lin_search_destroy(struct lin_search *s);
 
 /*
- * One key: `op` in the order of their invocations, without failed ones.
+ * One key: `op` in the order of their invocations, without failed ones;
+ * is_unseen[i]: a write whose value no operation can meet; NULL: none is known.
  * *steps_left is counted down. *blocked: the operation whose return no order
  * reaches (index into op). -ENOMEM.
  */
 int lin_search_run(struct lin_search *s, const struct lin_op *const *op,
-		   uint32_t count, struct lin_value initial,
-		   uint64_t *steps_left, enum lin_verdict *verdict,
-		   uint32_t *blocked) MUST_CHECK;
+		   const bool *is_unseen, uint32_t count,
+		   struct lin_value initial, uint64_t *steps_left,
+		   enum lin_verdict *verdict, uint32_t *blocked) MUST_CHECK;
 
 #endif

@@ -2,10 +2,12 @@
 /*
  * Searches for an order that explains one key's operations: depth first, after
  * Wing and Gong, with the visited pairs (operations done, value) remembered as
- * Lowe proposed. Three things keep it small:
+ * Lowe proposed. Four things keep it small:
  *
  * - An operation that only looks is taken at once where it fits. Any order
  *   that takes it later can take it now, because it changes nothing.
+ * - A write whose value nobody meets is taken together with the next write,
+ * right before it: any order with it later is one with it there, too.
  * - Operations without a known end are tried last; most never happened.
  * - A visited pair is kept as a 128-bit fingerprint, not as a bit set: the
  *   exclusive or of one random number per operation done. Two different pairs
@@ -27,7 +29,8 @@ struct print {
 struct frame {
 	struct lin_value before; /* the value it met */
 	uint32_t op;
-	bool forced; /* it only looks: no other choice needs a try */
+	uint32_t with; /* frames below that were taken together with it */
+	bool forced;   /* it only looks: no other choice needs a try */
 };
 
 struct cache {
@@ -47,6 +50,7 @@ struct lin_search {
 	uint32_t *open_next, *open_prev;
 
 	const struct lin_op *const *op;
+	const bool *is_unseen; /* or NULL */
 	uint32_t count;
 	uint32_t depth;
 	uint32_t returns_left;
@@ -237,10 +241,11 @@ static void restart(struct lin_search *s)
 	s->cursor = s->next[2 * s->count];
 }
 
-static void take(struct lin_search *s, uint32_t i, struct lin_value next)
+static void take(struct lin_search *s, uint32_t i, struct lin_value next,
+		 uint32_t with)
 {
 	s->stack[s->depth++] = (struct frame){
-		s->now, i, has_end(s, i) && lin_op_observes(s->op[i])};
+		s->now, i, with, has_end(s, i) && lin_op_observes(s->op[i])};
 	s->now = next;
 	print_flip(&s->done, i);
 	if (has_end(s, i)) {
@@ -252,6 +257,23 @@ static void take(struct lin_search *s, uint32_t i, struct lin_value next)
 	}
 }
 
+/* Undoes the last one. */
+static struct frame untake(struct lin_search *s)
+{
+	struct frame f = s->stack[--s->depth];
+
+	s->now = f.before;
+	print_flip(&s->done, f.op);
+	if (has_end(s, f.op)) {
+		relink_node(s->next, s->prev, 2 * f.op + 1);
+		relink_node(s->next, s->prev, 2 * f.op);
+		s->returns_left++;
+	} else {
+		relink_node(s->open_next, s->open_prev, f.op);
+	}
+	return f;
+}
+
 /* Undoes the last operation that had a choice beside it; false: none is left.
  * The scan goes on behind it. */
 static bool back(struct lin_search *s)
@@ -261,20 +283,12 @@ static bool back(struct lin_search *s)
 	do {
 		if (!s->depth)
 			return false;
-		f = s->stack[--s->depth];
-		s->now = f.before;
-		print_flip(&s->done, f.op);
-		s->in_open = !has_end(s, f.op);
-		if (s->in_open) {
-			relink_node(s->open_next, s->open_prev, f.op);
-			s->cursor = s->open_next[f.op];
-			continue;
-		}
-		relink_node(s->next, s->prev, 2 * f.op + 1);
-		relink_node(s->next, s->prev, 2 * f.op);
-		s->returns_left++;
-		s->cursor = s->next[2 * f.op];
+		f = untake(s);
+		for (uint32_t i = 0; i < f.with; i++)
+			(void)untake(s); /* they have no choice of their own */
 	} while (f.forced);
+	s->in_open = !has_end(s, f.op);
+	s->cursor = s->in_open ? s->open_next[f.op] : s->next[2 * f.op];
 	return true;
 }
 
@@ -284,8 +298,50 @@ enum tried {
 	TRIED_DEAD, /* nothing from here can succeed */
 };
 
+/* The first node at or behind n that is the call of a write that nobody sees;
+ * NONE when a return comes before. */
+static uint32_t next_unseen(const struct lin_search *s, uint32_t n)
+{
+	for (; !(n & 1); n = s->next[n]) {
+		if (s->is_unseen[n / 2])
+			return n;
+	}
+	return NONE;
+}
+
+/* A write, with all that nobody sees right before it. */
+static enum tried try_write(struct lin_search *s, uint32_t i)
+{
+	uint32_t first = s->next[2 * s->count], with = 0, n;
+	struct print p = s->done;
+
+	print_flip(&p, i);
+	for (n = next_unseen(s, first); n != NONE;
+	     n = next_unseen(s, s->next[n])) {
+		if (n / 2 != i)
+			print_flip(&p, n / 2);
+	}
+	if (!cache_add(&s->cache, print_with(p, s->op[i]->a)))
+		return TRIED_NO;
+	for (n = next_unseen(s, first); n != NONE;) {
+		uint32_t after = s->next[n];
+
+		if (n / 2 != i) {
+			/* Its return may be what follows. */
+			if (after == n + 1)
+				after = s->next[after];
+			take(s, n / 2, s->op[n / 2]->a, 0);
+			with++;
+		}
+		n = next_unseen(s, after);
+	}
+	take(s, i, s->op[i]->a, with);
+	return TRIED_TAKEN;
+}
+
 static enum tried try_take(struct lin_search *s, uint32_t i)
 {
+	bool observes = lin_op_observes(s->op[i]);
 	struct lin_value next;
 	struct print p = s->done;
 
@@ -294,10 +350,12 @@ static enum tried try_take(struct lin_search *s, uint32_t i)
 	/* Without an end and without an effect: it need not happen. */
 	if (!has_end(s, i) && lin_value_equal(next, s->now))
 		return TRIED_NO;
+	if (s->is_unseen && s->op[i]->call == LIN_WRITE)
+		return try_write(s, i);
 	print_flip(&p, i);
 	if (!cache_add(&s->cache, print_with(p, next)))
-		return lin_op_observes(s->op[i]) ? TRIED_DEAD : TRIED_NO;
-	take(s, i, next);
+		return observes ? TRIED_DEAD : TRIED_NO;
+	take(s, i, next, 0);
 	return TRIED_TAKEN;
 }
 
@@ -407,9 +465,9 @@ static int arrays_size(struct lin_search *s, uint32_t count)
 }
 
 int lin_search_run(struct lin_search *s, const struct lin_op *const *op,
-		   uint32_t count, struct lin_value initial,
-		   uint64_t *steps_left, enum lin_verdict *verdict,
-		   uint32_t *blocked)
+		   const bool *is_unseen, uint32_t count,
+		   struct lin_value initial, uint64_t *steps_left,
+		   enum lin_verdict *verdict, uint32_t *blocked)
 {
 	int err = arrays_size(s, count);
 
@@ -418,6 +476,7 @@ int lin_search_run(struct lin_search *s, const struct lin_op *const *op,
 	if (err)
 		return err;
 	s->op = op;
+	s->is_unseen = is_unseen;
 	s->count = count;
 	s->depth = 0;
 	s->blocked = NONE;

@@ -30,8 +30,9 @@ int control_path(const char *rack, const char *name, struct sockaddr_un *sa)
 	if (err)
 		return err;
 	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
+	/* Not .sock: those are nodes that speak HTTP. */
 	if ((size_t)snprintf(sa->sun_path, sizeof(sa->sun_path),
-			     "%s/switch-%s.sock", dir,
+			     "%s/switch-%s.ctl", dir,
 			     name) >= sizeof(sa->sun_path))
 		return error_set(-ENAMETOOLONG,
 				 "the runtime directory's name is too long");

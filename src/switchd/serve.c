@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch process: its life, its loop, and links as ports. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "json_out.h"
 #include "log.h"
 #include "os_limits.h"
+#include "patience.h"
 #include "rundir.h"
 #include "switchd_priv.h"
 
@@ -133,8 +133,10 @@ static void run(struct switchd *s)
 {
 	struct env *env = os_board_env(s->board);
 	uint64_t start_ns = env_now_ns(env), events_ns = 0;
+	struct patience patience;
 	uint32_t idle = 0;
 
+	patience_init(&patience, s->opt->yields);
 	while (!s->stop) {
 		uint64_t now_ns, due_ns;
 
@@ -155,13 +157,13 @@ static void run(struct switchd *s)
 			continue;
 		if (idle % IDLES_PER_NUDGE == 0)
 			os_board_nudge(s->board);
-		if (idle > s->opt->yields) {
+		if (patience_is_over(&patience, idle, now_ns)) {
 			os_board_sleep(
 				s->board,
 				u64_min(due_ns, now_ns + OS_SLEEP_MAX_NS));
 			idle = 0;
 		} else {
-			sched_yield();
+			patience_yield(&patience, env, now_ns);
 		}
 	}
 }

@@ -20,7 +20,7 @@ enum {
 	TOR_TABLE_MAX = 16, /* tables that one program declares */
 
 	TOR_FAULT_RULES = 16,
-	TOR_FAULT_HELD = 1024, /* frames delayed at a time */
+	TOR_FAULT_HELD = 512, /* frames delayed at a time */
 	TOR_FAULT_PATTERN_MAX = 256,
 };
 

@@ -117,8 +117,8 @@ static int read_extent(const struct kv_geometry *g, const uint8_t *entry,
 		out->key = at;
 	}
 	if (out->extent < g->chunk_offset ||
-	    out->extent_bytes < KV_EXTENT_HEAD ||
-	    out->extent > g->size_bytes - out->extent_bytes)
+	    out->extent_bytes < KV_EXTENT_HEAD || out->extent > g->size_bytes ||
+	    out->extent_bytes > g->size_bytes - out->extent)
 		return -EBADMSG;
 	return 0;
 }

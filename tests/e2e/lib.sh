@@ -193,3 +193,17 @@ start_cm_server() {
 		fail "'$*' does not listen"
 	}
 }
+
+# AQ_VIA_SWITCH, options of a switch or empty: everything in this test that has
+# a NIC goes through that switch.
+if [[ -n ${AQ_VIA_SWITCH+set} ]]; then
+	# shellcheck disable=SC2086 # several words
+	"$AQUIFER" switch --name via $AQ_VIA_SWITCH >"$TMP/via" 2>"$TMP/via.err" &
+	PIDS+=("$!")
+	for _ in {1..200}; do
+		[[ -s $TMP/via ]] && break
+		sleep 0.05
+	done
+	[[ -s $TMP/via ]] || fail "the switch does not start: $(cat "$TMP/via.err")"
+	export AQUIFER_NIC_PORT=switch:via
+fi

@@ -83,6 +83,10 @@ wait "$CAPTURE" || true
 	fail "ICRCs or opcodes"
 }
 tail -n 1 "$TMP/icrc"
+# Queue pairs spread over source ports, so that a network can spread them, too.
+awk '$1 == "10.77.0.1" && /source ports/ { n = $NF } END { exit n < 3 }' \
+	"$TMP/icrc" || fail "few ports: $(grep ports "$TMP/icrc")"
+grep "10.77.0.1 source" "$TMP/icrc"
 # RPC over RDMA would be guessed from our payload. The UDP checksum is made
 # after the capture, by the device.
 HOME=$TMP tshark -n -r "$TMP/pcap" --disable-protocol rpcordma \

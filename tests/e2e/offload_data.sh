@@ -13,9 +13,9 @@ expect 0 "$AQUIFER" up --json
 json "$TMP/out" 'd["engines"][0]["name"] == "e0" and d["engines"][0]["state"] == "up"' >/dev/null
 expect 0 "$AQUIFER" region create one 1M
 expect 0 "$AQUIFER" region create two 1M --nodes 2 --stripe 4K
-expect 0 client many one 4 2
+expect 0 client many one 4 1
 cat "$TMP/out"
-expect 0 client many two 2 1
+expect 0 client many two 2 0.7
 cat "$TMP/out"
 expect 0 "$AQUIFER" status --json
 json "$TMP/out" 'd["engines"][0]["counters"]["reads"] > 0 and d["engines"][0]["sessions"] == 0 and d["engines"][0]["counters"]["broken"] == 0' >/dev/null

@@ -7,7 +7,7 @@ source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
 source "$(dirname "$0")/rack_lib.sh"
 AQ_RACK_CLIENT=$1
-seconds=${AQ_KILL_SECONDS:-5}
+seconds=${AQ_KILL_SECONDS:-3}
 
 printf '[memory m0]\nsize = 64M\n[memory m1]\nsize = 64M\n' >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
@@ -19,7 +19,7 @@ kills=0
 end=$((SECONDS + seconds))
 while ((SECONDS < end)); do
 	sleep 0.4
-	kill -KILL "$(node_pid e0)"
+	kill_node e0
 	kills=$((kills + 1))
 	expect 0 "$AQUIFER" up
 done

@@ -9,6 +9,7 @@ source "$(dirname "$0")/net_lib.sh"
 # SWITCH_NS it runs in that namespace.
 start_switch() {
 	local run=()
+	: >"$TMP/switch" # of an earlier one
 	[[ -z ${SWITCH_NS:-} ]] || run=(ip netns exec "$SWITCH_NS")
 	"${run[@]}" "$AQUIFER" switch --name s1 --json "$@" \
 		>"$TMP/switch" 2>"$TMP/switch.err" &

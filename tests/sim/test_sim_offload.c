@@ -2,8 +2,8 @@
 /*
  * The play "offload": seeds without a violation, the same seed with the same
  * hash, every kind of fault in enough of them, an engine killed at each of its
- * first doorbells, and planted bugs that are found. AQ_SIM_SEEDS asks for more
- * seeds.
+ * first doorbells, and planted bugs that are found. SEEDS in the environment
+ * sets the number of seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,17 +15,17 @@
 #include "offload_batch.h"
 
 enum {
-	SEEDS = 80,
+	SEEDS_DEFAULT = 80,
 	BUG_SEEDS = 100,
 	POINTS = 90,
 };
 
 static uint64_t seeds(void)
 {
-	const char *text = getenv("AQ_SIM_SEEDS");
+	const char *text = getenv("SEEDS");
 	uint64_t n = text ? strtoull(text, NULL, 10) : 0;
 
-	return n ? n : SEEDS;
+	return n ? n : SEEDS_DEFAULT;
 }
 
 static void test_seeds(void **state)

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands on keys: whether they are there, how long, and which there are. */
+#include <errno.h>
+#include <string.h>
+
+#include "command.h"
+#include "glob.h"
+#include "number.h"
+
+enum {
+	SCAN_COUNT_DEFAULT = 10,
+	SCAN_COUNT_MAX = 1 << 20,
+	KEYS_ROWS = 1024, /* of one step */
+	FLUSH_ROWS = 8,
+	FLUSH_KEYS = 256, /* twice what so many rows can have */
+};
+
+void redis_del(struct call *c)
+{
+	int64_t count = 0;
+
+	for (uint32_t i = 1; i < c->argc; i++) {
+		struct resp_str key = call_arg(c, i);
+		int err;
+
+		if (!call_key_ok(c, i))
+			return;
+		err = aq_kv_del(c->gateway->client, key.p, key.len);
+		if (err && err != -ENOENT) {
+			reply_kv_error(c->out, err);
+			return;
+		}
+		count += !err;
+	}
+	reply_int(c->out, count);
+}
+
+/* 1: it is there; 0: not; -1: answered. */
+static int exists(struct call *c, struct resp_str key)
+{
+	size_t len;
+	int err = aq_kv_get(c->gateway->client, key.p, key.len, NULL, 0, &len);
+
+	if (err && err != -EMSGSIZE && err != -ENOENT) {
+		reply_kv_error(c->out, err);
+		return -1;
+	}
+	return err != -ENOENT;
+}
+
+void redis_exists(struct call *c)
+{
+	int64_t count = 0;
+
+	for (uint32_t i = 1; i < c->argc; i++) {
+		int there;
+
+		if (!call_key_ok(c, i))
+			return;
+		there = exists(c, call_arg(c, i));
+		if (there < 0)
+			return;
+		count += there;
+	}
+	reply_int(c->out, count);
+}
+
+void redis_type(struct call *c)
+{
+	int there = exists(c, call_arg(c, 1));
+
+	if (there >= 0)
+		reply_simple(c->out, there ? "string" : "none");
+}
+
+/* ---- when a key ends ---------------------------------------------------- */
+
+bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
+	       int64_t *when_ms)
+{
+	int64_t now_ms = absolute ? 0 : (int64_t)gateway_now_ms();
+	int64_t n;
+
+	if (!call_int(c, i, &n))
+		return false;
+	if ((seconds && __builtin_mul_overflow(n, 1000, &n)) ||
+	    __builtin_add_overflow(n, now_ms, when_ms)) {
+		reply_error(c->out, "ERR invalid expire time in '%s' command",
+			    c->command->name);
+		return false;
+	}
+	return true;
+}
+
+enum expire_flags {
+	EXPIRE_NX = 1u << 0,
+	EXPIRE_XX = 1u << 1,
+	EXPIRE_GT = 1u << 2,
+	EXPIRE_LT = 1u << 3,
+};
+
+struct expire_change {
+	unsigned flags;
+	int64_t when_ms;
+	int64_t now_ms;
+	bool done;
+};
+
+static bool expire_allowed(const struct expire_change *e, uint64_t current_ms)
+{
+	/* No end is later than any other. */
+	bool later = current_ms && e->when_ms > (int64_t)current_ms;
+	bool sooner = !current_ms || e->when_ms < (int64_t)current_ms;
+
+	return !(e->flags & EXPIRE_NX && current_ms) &&
+	       !(e->flags & EXPIRE_XX && !current_ms) &&
+	       !(e->flags & EXPIRE_GT && !later) &&
+	       !(e->flags & EXPIRE_LT && !sooner);
+}
+
+static int expire_fn(struct aq_kv_change *kv, void *user)
+{
+	struct expire_change *e = user;
+
+	e->done = kv->value && expire_allowed(e, kv->expire_at_ms);
+	kv->verdict = AQ_KV_KEEP;
+	if (!e->done)
+		return 0;
+	if (e->when_ms <= e->now_ms) {
+		kv->verdict = AQ_KV_DELETE;
+		return 0;
+	}
+	kv->verdict = AQ_KV_STORE;
+	kv->new_value = kv->value;
+	kv->new_value_len = kv->value_len;
+	kv->expire_at_ms = (uint64_t)e->when_ms;
+	return 0;
+}
+
+static bool expire_options(struct call *c, unsigned *flags)
+{
+	static const char *const words[] = {"nx", "xx", "gt", "lt"};
+
+	for (uint32_t i = 3; i < c->argc; i++) {
+		unsigned bit = 0;
+
+		while (bit < ARRAY_LEN(words) && !call_is(c, i, words[bit]))
+			bit++;
+		if (bit == ARRAY_LEN(words)) {
+			struct resp_str a = call_arg(c, i);
+
+			reply_error(c->out, "ERR Unsupported option %.*s",
+				    (int)u64_min(a.len, 64), a.p);
+			return false;
+		}
+		*flags |= 1u << bit;
+	}
+	if (*flags & EXPIRE_NX && *flags != EXPIRE_NX) {
+		reply_error(c->out, "ERR NX and XX, GT or LT options at the "
+				    "same time are not compatible");
+		return false;
+	}
+	if (*flags & EXPIRE_GT && *flags & EXPIRE_LT) {
+		reply_error(c->out, "ERR GT and LT options at the same time "
+				    "are not compatible");
+		return false;
+	}
+	return true;
+}
+
+static void expire(struct call *c, bool seconds, bool absolute)
+{
+	struct expire_change e = {.now_ms = (int64_t)gateway_now_ms()};
+	struct resp_str key = call_arg(c, 1);
+	int err;
+
+	if (!call_when(c, 2, seconds, absolute, &e.when_ms) ||
+	    !expire_options(c, &e.flags))
+		return;
+	err = aq_kv_modify(c->gateway->client, key.p, key.len, expire_fn, &e);
+	if (err)
+		reply_kv_error(c->out, err);
+	else
+		reply_int(c->out, e.done);
+}
+
+void redis_expire(struct call *c)
+{
+	expire(c, true, false);
+}
+
+void redis_pexpire(struct call *c)
+{
+	expire(c, false, false);
+}
+
+void redis_expireat(struct call *c)
+{
+	expire(c, true, true);
+}
+
+void redis_pexpireat(struct call *c)
+{
+	expire(c, false, true);
+}
+
+static int persist_fn(struct aq_kv_change *kv, void *user)
+{
+	bool *done = user;
+
+	*done = kv->value && kv->expire_at_ms;
+	kv->verdict = *done ? AQ_KV_STORE : AQ_KV_KEEP;
+	kv->new_value = kv->value;
+	kv->new_value_len = kv->value_len;
+	kv->expire_at_ms = 0;
+	return 0;
+}
+
+void redis_persist(struct call *c)
+{
+	struct resp_str key = call_arg(c, 1);
+	bool done = false;
+	int err = aq_kv_modify(c->gateway->client, key.p, key.len, persist_fn,
+			       &done);
+
+	if (err)
+		reply_kv_error(c->out, err);
+	else
+		reply_int(c->out, done);
+}
+
+/* -2: no such key; -1: it has no end. */
+static void answer_end(struct call *c, bool seconds, bool absolute)
+{
+	struct resp_str key = call_arg(c, 1);
+	uint64_t end_ms;
+	int64_t left_ms;
+	int err = aq_kv_expiry(c->gateway->client, key.p, key.len, &end_ms);
+
+	if (err == -ENOENT) {
+		reply_int(c->out, -2);
+	} else if (err) {
+		reply_kv_error(c->out, err);
+	} else if (end_ms == 0) {
+		reply_int(c->out, -1);
+	} else {
+		left_ms = (int64_t)end_ms;
+		if (!absolute)
+			left_ms -= (int64_t)gateway_now_ms();
+		if (left_ms < 0)
+			left_ms = 0;
+		reply_int(c->out, seconds ? (left_ms + 500) / 1000 : left_ms);
+	}
+}
+
+void redis_ttl(struct call *c)
+{
+	answer_end(c, true, false);
+}
+
+void redis_pttl(struct call *c)
+{
+	answer_end(c, false, false);
+}
+
+void redis_expiretime(struct call *c)
+{
+	answer_end(c, true, true);
+}
+
+void redis_pexpiretime(struct call *c)
+{
+	answer_end(c, false, true);
+}
+
+/* ---- which keys there are ----------------------------------------------- */
+
+struct keys {
+	struct resp_str pattern;
+	bool all; /* no pattern */
+	uint64_t now_ms;
+	struct reply *into; /* bulk strings */
+	size_t count;
+};
+
+static int add_key(const struct aq_kv_item *item, void *user)
+{
+	struct keys *k = user;
+	struct resp_str key = {item->key, item->key_len};
+
+	if (item->expire_at_ms && item->expire_at_ms <= k->now_ms)
+		return 0;
+	if (k->all || glob_match(k->pattern, key, false)) {
+		reply_bulk(k->into, key.p, key.len);
+		k->count++;
+	}
+	return 0;
+}
+
+static void keys_begin(struct call *c, struct keys *k)
+{
+	*k = (struct keys){.all = true,
+			   .now_ms = gateway_now_ms(),
+			   .into = &c->gateway->scratch};
+	k->into->len = 0;
+}
+
+/* A step, or all of them; false after an answer. */
+static bool keys_scan(struct call *c, struct keys *k, uint64_t *cursor,
+		      uint64_t rows)
+{
+	int err = aq_kv_scan(c->gateway->client, cursor, rows, AQ_KV_SCAN_KEYS,
+			     add_key, k);
+
+	if (err) {
+		reply_kv_error(c->out, err);
+		return false;
+	}
+	if (k->into->is_lost) {
+		k->into->is_lost = false;
+		reply_error(c->out, "ERR no memory for so many keys");
+		return false;
+	}
+	return true;
+}
+
+void redis_keys(struct call *c)
+{
+	uint64_t cursor = 0;
+	struct keys k;
+
+	keys_begin(c, &k);
+	k.pattern = call_arg(c, 1);
+	k.all = str_is(k.pattern, "*");
+	do {
+		if (!keys_scan(c, &k, &cursor, KEYS_ROWS))
+			return;
+	} while (cursor);
+	reply_array(c->out, k.count);
+	reply_bytes(c->out, k.into->buf, k.into->len);
+}
+
+/* MATCH, COUNT and TYPE; false after an answer. */
+static bool scan_options(struct call *c, struct keys *k, int64_t *count,
+			 bool *no_type)
+{
+	for (uint32_t i = 2; i < c->argc; i += 2) {
+		if (i + 1 == c->argc) {
+			call_syntax_error(c);
+			return false;
+		}
+		if (call_is(c, i, "match")) {
+			k->pattern = call_arg(c, i + 1);
+			k->all = false;
+		} else if (call_is(c, i, "count")) {
+			if (!call_int(c, i + 1, count))
+				return false;
+			if (*count < 1) {
+				call_syntax_error(c);
+				return false;
+			}
+		} else if (call_is(c, i, "type")) {
+			*no_type = !call_is(c, i + 1, "string");
+		} else {
+			call_syntax_error(c);
+			return false;
+		}
+	}
+	return true;
+}
+
+void redis_scan(struct call *c)
+{
+	struct resp_str text = call_arg(c, 1);
+	int64_t count = SCAN_COUNT_DEFAULT, start;
+	char digits[NUMBER_TEXT_MAX];
+	struct aq_kv_info info;
+	bool no_type = false;
+	uint64_t cursor;
+	struct keys k;
+
+	if (!number_parse(text.p, text.len, &start) || start < 0) {
+		reply_error(c->out, "ERR invalid cursor");
+		return;
+	}
+	keys_begin(c, &k);
+	if (!scan_options(c, &k, &count, &no_type))
+		return;
+	aq_kv_get_info(c->gateway->kv, &info);
+	cursor = (uint64_t)start;
+	count = (int64_t)u64_min((uint64_t)count, SCAN_COUNT_MAX);
+	if (!keys_scan(c, &k, &cursor,
+		       1 + (uint64_t)count / u32_max(info.entries_per_row, 1)))
+		return;
+	if (no_type) {
+		k.count = 0;
+		k.into->len = 0;
+	}
+	reply_array(c->out, 2);
+	reply_bulk(c->out, digits, number_format((int64_t)cursor, digits));
+	reply_array(c->out, k.count);
+	reply_bytes(c->out, k.into->buf, k.into->len);
+}
+
+void redis_dbsize(struct call *c)
+{
+	uint64_t count;
+	int err = aq_kv_count(c->gateway->client, &count);
+
+	if (err)
+		reply_kv_error(c->out, err);
+	else
+		reply_int(c->out, (int64_t)count);
+}
+
+/* The keys of a few rows. */
+struct doomed {
+	char key[FLUSH_KEYS][AQ_KV_KEY_MAX];
+	size_t key_len[FLUSH_KEYS];
+	uint32_t count;
+};
+
+static int doom(const struct aq_kv_item *item, void *user)
+{
+	struct doomed *d = user;
+
+	ASSERT(d->count < FLUSH_KEYS);
+	memcpy(d->key[d->count], item->key, item->key_len);
+	d->key_len[d->count++] = item->key_len;
+	return 0;
+}
+
+/* A few rows at a time: what is deleted does not move what is still to be seen.
+ * Keys that others set meanwhile may stay. */
+void redis_flushall(struct call *c)
+{
+	struct aq_kv_client *client = c->gateway->client;
+	uint64_t cursor = 0;
+	struct doomed d;
+	int err;
+
+	do {
+		d.count = 0;
+		err = aq_kv_scan(client, &cursor, FLUSH_ROWS, AQ_KV_SCAN_KEYS,
+				 doom, &d);
+		for (uint32_t i = 0; i < d.count && !err; i++) {
+			err = aq_kv_del(client, d.key[i], d.key_len[i]);
+			if (err == -ENOENT)
+				err = 0;
+		}
+	} while (!err && cursor);
+	if (err)
+		reply_kv_error(c->out, err);
+	else
+		reply_simple(c->out, "OK");
+}

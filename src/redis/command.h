@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands, and what their functions share. */
+#ifndef AQ_REDIS_COMMAND_H
+#define AQ_REDIS_COMMAND_H
+
+#include "session.h"
+
+struct call {
+	struct gateway *gateway;
+	struct session *session;
+	struct reply *out;
+	const struct command *command;
+	uint32_t argc;
+	const char *buf; /* see call_arg */
+};
+
+enum command_flags {
+	COMMAND_WRITE = 1u << 0,
+	COMMAND_READONLY = 1u << 1,
+	COMMAND_FAST = 1u << 2,
+	COMMAND_NO_AUTH = 1u << 3, /* also before AUTH */
+	COMMAND_BATCH = 1u << 4,   /* may run together with its neighbours */
+};
+
+struct command {
+	const char *name; /* lower case */
+	void (*run)(struct call *c);
+	int arity; /* with the name; negative: at least */
+	unsigned flags;
+	/* As COMMAND INFO tells it. */
+	int key_first, key_last, key_step;
+};
+
+/* Ends with a row whose name is NULL; in the order of the names. */
+extern const struct command redis_commands[];
+
+const struct command *command_find(struct resp_str name);
+/* Runs the one that the session's parser has read, or answers why not. */
+void command_run(struct gateway *g, struct session *s, const char *buf);
+
+/* What was collected runs, and is answered in its order. */
+void batch_flush(struct gateway *g, struct session *s);
+/* Whether the command was added to the batch: GET, and SET without options. */
+bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
+	       const char *buf);
+
+static inline struct resp_str call_arg(const struct call *c, uint32_t i)
+{
+	return resp_arg(&c->session->parser, c->buf, i);
+}
+
+/* Whether the argument is that word, whatever its case. */
+bool call_is(const struct call *c, uint32_t i, const char *word);
+bool str_is(struct resp_str s, const char *word);
+
+/* A number, or an answer that there is none. */
+bool call_int(struct call *c, uint32_t i, int64_t *out);
+/* Answers that the key cannot be one. */
+bool call_key_ok(struct call *c, uint32_t i);
+void call_syntax_error(struct call *c);
+
+/*
+ * The whole value of a key into `into`, which is emptied before. 0, -ENOENT, or
+ * an error, which is answered.
+ */
+int call_get(struct call *c, struct resp_str key, struct reply *into);
+
+/* ---- cmd_string.c ------------------------------------------------------- */
+
+void redis_get(struct call *c);
+void redis_set(struct call *c);
+void redis_setnx(struct call *c);
+void redis_setex(struct call *c);
+void redis_psetex(struct call *c);
+void redis_getset(struct call *c);
+void redis_getdel(struct call *c);
+void redis_getex(struct call *c);
+void redis_mget(struct call *c);
+void redis_mset(struct call *c);
+void redis_strlen(struct call *c);
+void redis_getrange(struct call *c);
+void redis_setrange(struct call *c);
+void redis_append(struct call *c);
+void redis_incr(struct call *c);
+void redis_decr(struct call *c);
+void redis_incrby(struct call *c);
+void redis_decrby(struct call *c);
+void redis_incrbyfloat(struct call *c);
+
+/* ---- cmd_key.c ---------------------------------------------------------- */
+
+void redis_del(struct call *c);
+void redis_exists(struct call *c);
+void redis_type(struct call *c);
+void redis_expire(struct call *c);
+void redis_pexpire(struct call *c);
+void redis_expireat(struct call *c);
+void redis_pexpireat(struct call *c);
+void redis_ttl(struct call *c);
+void redis_pttl(struct call *c);
+void redis_expiretime(struct call *c);
+void redis_pexpiretime(struct call *c);
+void redis_persist(struct call *c);
+void redis_keys(struct call *c);
+void redis_scan(struct call *c);
+void redis_dbsize(struct call *c);
+void redis_flushall(struct call *c);
+
+/* What a time in seconds or milliseconds, from now or since 1970, is in
+ * milliseconds since 1970; false, with an answer, when there is no such time.
+ */
+bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
+	       int64_t *when_ms);
+
+/* ---- cmd_server.c, cmd_client.c ----------------------------------------- */
+
+void redis_ping(struct call *c);
+void redis_echo(struct call *c);
+void redis_select(struct call *c);
+void redis_time(struct call *c);
+void redis_info(struct call *c);
+void redis_config(struct call *c);
+void redis_command(struct call *c);
+void redis_auth(struct call *c);
+void redis_hello(struct call *c);
+void redis_client(struct call *c);
+void redis_quit(struct call *c);
+void redis_reset(struct call *c);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of one client, and the loop over its commands. */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+
+uint64_t gateway_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail */
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void session_init(struct session *s, struct gateway *g, const char *address)
+{
+	*s = (struct session){
+		.id = ++g->last_id,
+		.since_ms = gateway_now_ms(),
+		.is_trusted = !g->options->password,
+		.out = {.proto = 2},
+	};
+	s->active_ms = s->since_ms;
+	(void)snprintf(s->address, sizeof(s->address), "%s", address);
+	list_append(&g->sessions, &s->link);
+	g->session_count++;
+	g->stats.connections++;
+}
+
+void session_release(struct session *s)
+{
+	list_remove(&s->link);
+	resp_parser_release(&s->parser);
+	reply_release(&s->out);
+	free(s->in);
+}
+
+/* Moves what is left to the front: nothing points into the buffer now. */
+static void compact(struct session *s)
+{
+	memmove(s->in, s->in + s->in_at, s->in_len - s->in_at);
+	s->in_len -= s->in_at;
+	s->in_at = 0;
+}
+
+int session_space(struct session *s, char **at, size_t *len)
+{
+	size_t want = u64_max(resp_want_bytes(&s->parser), SESSION_READ_BYTES);
+
+	if (s->in_at)
+		compact(s);
+	if (s->in_capacity < want || s->in_capacity == s->in_len) {
+		size_t capacity = u64_max(want, 2 * s->in_len);
+		char *more = realloc(s->in, capacity);
+
+		if (!more)
+			return -ENOMEM;
+		s->in = more;
+		s->in_capacity = capacity;
+	}
+	*at = s->in + s->in_len;
+	*len = s->in_capacity - s->in_len;
+	return 0;
+}
+
+void session_run(struct gateway *g, struct session *s)
+{
+	struct resp_limits limits = {.bulk_max = AQ_KV_VALUE_MAX};
+	int ready;
+
+	while (!s->is_ending && !session_is_full(s) && s->in_at < s->in_len) {
+		char *buf = s->in + s->in_at;
+
+		limits.is_stranger = !s->is_trusted;
+		ready = resp_parse(&s->parser, buf, s->in_len - s->in_at,
+				   &limits);
+		if (ready == 0)
+			break;
+		if (ready < 0) {
+			batch_flush(g, s);
+			g->stats.errors_protocol++;
+			reply_error(&s->out, "ERR %s",
+				    ready == -EPROTO ? s->parser.error
+						     : "no memory");
+			s->is_ending = true;
+			break;
+		}
+		if (s->parser.argc)
+			command_run(g, s, buf);
+		s->in_at += s->parser.at;
+		resp_parser_next(&s->parser);
+	}
+	/* Its operations point into the buffer. */
+	batch_flush(g, s);
+	if (s->out.is_lost)
+		s->is_ending = true;
+}
+
+void session_sent(struct session *s, size_t len)
+{
+	s->out_at += len;
+	if (s->out_at < s->out.len)
+		return;
+	s->out_at = 0;
+	s->out.len = 0;
+	if (s->out.capacity > SESSION_KEEP_BYTES)
+		reply_release(&s->out);
+	if (s->in_at == s->in_len && s->in_capacity > SESSION_KEEP_BYTES) {
+		free(s->in);
+		s->in = NULL;
+		s->in_at = s->in_len = s->in_capacity = 0;
+	}
+}
+
+void session_filled(struct gateway *g, struct session *s, size_t len)
+{
+	s->in_len += len;
+	s->active_ms = gateway_now_ms();
+	g->stats.bytes_in += len;
+	session_run(g, s);
+}

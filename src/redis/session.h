@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One client of the gateway, without its socket: bytes in, bytes out. And the
+ * gateway itself, as far as commands see it.
+ */
+#ifndef AQ_REDIS_SESSION_H
+#define AQ_REDIS_SESSION_H
+
+#include <aquifer/kv.h>
+
+#include "list.h"
+#include "redis.h"
+#include "reply.h"
+#include "resp.h"
+
+/* The release whose commands and words are followed. */
+#define GATEWAY_REDIS_VERSION "7.0.15"
+
+enum {
+	SESSION_NAME_MAX = 64,
+	SESSION_ADDRESS_MAX = 64,
+	SESSION_READ_BYTES = 16 << 10, /* of one turn */
+	/* Operations of one client that run together. */
+	BATCH_OPS = 32,
+	BATCH_VALUE_BYTES = 1024,
+	/* A client that does not read its answers is not read either. */
+	SESSION_OUT_HIGH = 1 << 20,
+	/* Buffers that grew beyond are given back when they are empty. */
+	SESSION_KEEP_BYTES = 64 << 10,
+};
+
+struct gateway_stats {
+	uint64_t connections;
+	uint64_t connections_refused;
+	uint64_t commands;
+	uint64_t errors_protocol;
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
+/* Belongs to the gateway's one thread. */
+struct gateway {
+	struct aq_kv *kv;
+	struct aq_kv_client *client;
+	const struct redis_options *options;
+	uint16_t port;
+	uint64_t start_ms; /* since 1970 */
+	uint64_t last_id;
+	uint32_t session_count;
+	struct list sessions;
+	struct gateway_stats stats;
+	/* Old values that commands look at, and values that they make. */
+	struct reply scratch;
+	struct reply made;
+	/* The run of GETs and SETs that is being collected. */
+	struct aq_kv_op batch[BATCH_OPS];
+	uint32_t batch_len;
+	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
+};
+
+struct session {
+	struct list link; /* in the gateway */
+	uint64_t id;
+	uint64_t since_ms;
+	uint64_t active_ms;
+	char address[SESSION_ADDRESS_MAX];
+	char name[SESSION_NAME_MAX];
+	char lib_name[SESSION_NAME_MAX];
+	char lib_version[SESSION_NAME_MAX];
+	bool is_trusted; /* gave the password, or there is none */
+	bool is_ending;	 /* when the answers are sent */
+	struct resp_parser parser;
+	char *in;
+	size_t in_at; /* start of the first command that has not run */
+	size_t in_len;
+	size_t in_capacity;
+	struct reply out;
+	size_t out_at; /* sent so far */
+};
+
+uint64_t gateway_now_ms(void); /* since 1970 */
+
+void session_init(struct session *s, struct gateway *g, const char *address);
+void session_release(struct session *s);
+
+/* Room for more bytes: at least one. -ENOMEM. */
+int session_space(struct session *s, char **at, size_t *len) MUST_CHECK;
+/* That many came: runs every command that is complete. */
+void session_filled(struct gateway *g, struct session *s, size_t len);
+/* Runs what came but waits, because answers were not read. */
+void session_run(struct gateway *g, struct session *s);
+/* That many bytes of the answers are on their way. */
+void session_sent(struct session *s, size_t len);
+
+static inline size_t session_unsent(const struct session *s)
+{
+	return s->out.len - s->out_at;
+}
+
+/* Commands wait for the answers to be read. */
+static inline bool session_is_full(const struct session *s)
+{
+	return session_unsent(s) >= SESSION_OUT_HIGH;
+}
+
+#endif

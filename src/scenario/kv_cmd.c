@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim kv`: arguments in, seeds run, counts and verdict out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "batch.h"
+#include "json_out.h"
+#include "kv.h"
+#include "kv_play.h"
+
+static const char usage[] =
+	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
+	"                      [--no-fence] [--trace] [--json]\n"
+	"Clients change and read keys of one table over a bad network, and "
+	"die\n"
+	"or fall asleep before any of their requests. The history must be\n"
+	"linearizable, and every invariant of the table must hold at the end.\n"
+	"  --seed N    run one seed; the same seed always gives the same hash\n"
+	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
+	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
+	"  --trace     one seed: print every frame\n"
+	"Exit code 1 when a check failed.\n";
+
+struct arguments {
+	struct sim_batch batch;
+	struct kv_play_options opt;
+	struct kv_play_counts counts;
+	uint64_t died_at[KV_POINT_COUNT];
+	uint64_t hash;
+	bool json;
+};
+
+static int run(void *ctx, uint64_t seed, void *result)
+{
+	struct arguments *a = ctx;
+	struct kv_play_options opt = a->opt;
+
+	opt.seed = seed;
+	return kv_play_run(&opt, result);
+}
+
+static const char *add(void *ctx, uint64_t seed, const void *result)
+{
+	const struct kv_play_result *r = result;
+	struct arguments *a = ctx;
+
+#define ADD(name, help) a->counts.name += r->counts.name;
+	KV_PLAY_COUNTS(ADD)
+#undef ADD
+	for (unsigned i = 0; i < KV_POINT_COUNT; i++)
+		a->died_at[i] += r->died_at[i];
+	a->hash += r->hash * (2 * seed + 1);
+	return r->violations ? r->first : NULL;
+}
+
+static int take_value(struct arguments *a, const char *name, const char *value)
+{
+	uint64_t v;
+
+	if (!strcmp(name, "--seed")) {
+		if (!sim_batch_parse_u64(value, &a->batch.from))
+			return -EINVAL;
+		a->batch.to = a->batch.from;
+		return 0;
+	}
+	if (!strcmp(name, "--seeds"))
+		return sim_batch_parse_range(value, &a->batch.from,
+					     &a->batch.to)
+			       ? 0
+			       : -EINVAL;
+	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
+	    v > SIM_BATCH_JOBS_MAX)
+		return -EINVAL;
+	a->batch.jobs = (unsigned)v;
+	return 0;
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json")) {
+			a->json = true;
+		} else if (!strcmp(argv[i], "--no-fence")) {
+			a->opt.no_fence = true;
+		} else if (!strcmp(argv[i], "--trace")) {
+			a->opt.trace = stdout;
+		} else if (i + 1 >= argc ||
+			   take_value(a, argv[i], argv[i + 1])) {
+			fprintf(stderr, "sim kv: wrong: %s\n%s", argv[i],
+				usage);
+			return -EINVAL;
+		} else {
+			i++;
+		}
+	}
+	return 0;
+}
+
+static void print_text(const struct arguments *a,
+		       const struct sim_batch_sum *sum)
+{
+	const struct {
+		const char *help;
+		uint64_t value;
+	} rows[] = {
+#define ROW(name, help) {help, a->counts.name},
+		KV_PLAY_COUNTS(ROW)
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		printf("%12" PRIu64 "  %s\n", rows[i].value, rows[i].help);
+	for (unsigned i = 0; i < KV_POINT_COUNT; i++)
+		if (a->died_at[i])
+			printf("%12" PRIu64 "  died before: %s\n",
+			       a->died_at[i], kv_point_name((enum kv_point)i));
+	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
+	       " with violations\n",
+	       sum->runs, a->hash, sum->violated);
+	if (sum->violated)
+		printf("seed %" PRIu64 ": %s\n", sum->first_seed, sum->first);
+}
+
+static void print_json(const struct arguments *a,
+		       const struct sim_batch_sum *sum)
+{
+	struct json_out j;
+
+	json_out_init(&j, stdout);
+	json_out_object(&j, NULL);
+	json_out_string(&j, "sim", "kv");
+	json_out_u64(&j, "first_seed", a->batch.from);
+	json_out_u64(&j, "last_seed", a->batch.to);
+	json_out_u64(&j, "runs", sum->runs);
+	json_out_u64(&j, "violations", sum->violated);
+	json_out_printf(&j, "hash", "%016" PRIx64, a->hash);
+	if (sum->violated) {
+		json_out_object(&j, "violation");
+		json_out_u64(&j, "seed", sum->first_seed);
+		json_out_string(&j, "text", sum->first);
+		json_out_close(&j);
+	}
+	json_out_object(&j, "counts");
+#define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
+	KV_PLAY_COUNTS(FIELD)
+#undef FIELD
+	json_out_close(&j);
+	json_out_object(&j, "died_before");
+	for (unsigned i = 0; i < KV_POINT_COUNT; i++)
+		json_out_u64(&j, kv_point_name((enum kv_point)i),
+			     a->died_at[i]);
+	json_out_close(&j);
+	json_out_close(&j);
+	(void)!json_out_end(&j);
+}
+
+int kv_play_cmd(int argc, char **argv)
+{
+	struct arguments a = {
+		.batch = {.from = 1,
+			  .to = 100,
+			  .jobs = sim_batch_jobs(),
+			  .result_bytes = sizeof(struct kv_play_result),
+			  .run = run,
+			  .add = add}};
+	struct sim_batch_sum sum;
+
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	a.batch.ctx = &a;
+	if (parse(&a, argc, argv) || sim_batch_run(&a.batch, &sum))
+		return 2;
+	if (a.json)
+		print_json(&a, &sum);
+	else
+		print_text(&a, &sum);
+	return sum.violated ? 1 : 0;
+}

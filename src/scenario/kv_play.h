@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The play "kv": clients put, get, delete and compare and swap keys of one
+ * small table over a network that loses, doubles, reorders and damages. At any
+ * of their requests they die, or sleep for so long that others take them for
+ * dead. What they saw must be linearizable, and in the end the table whole.
+ */
+#ifndef AQ_SCENARIO_KV_PLAY_H
+#define AQ_SCENARIO_KV_PLAY_H
+
+#include <stdio.h>
+
+#include "base.h"
+
+enum {
+	KV_PLAY_POINTS = 16, /* room for enum kv_point */
+};
+
+#define KV_PLAY_COUNTS(X)                                      \
+	X(gets, "keys read")                                   \
+	X(misses, "of them, those that were not there")        \
+	X(puts, "keys written")                                \
+	X(deletes, "keys deleted")                             \
+	X(swaps, "compare and swap")                           \
+	X(deaths, "clients that died in an operation")         \
+	X(sleeps, "clients that slept in one")                 \
+	X(stale, "operations that a fence cut off")            \
+	X(fenced, "clients that others fenced")                \
+	X(repairs, "words of locks of the dead, let go")       \
+	X(rows_mended, "rows that got a new CRC")              \
+	X(doubles_mended, "entries that stood twice")          \
+	X(torn, "rows that were read again")                   \
+	X(second, "inserts that had to look for another path") \
+	X(full, "puts that found no place")                    \
+	X(timeouts, "operations that ended at their deadline") \
+	X(frames, "frames sent")                               \
+	X(lost, "frames lost")                                 \
+	X(checked, "operations in the checked history")        \
+	X(steps, "steps of the checker")                       \
+	X(virtual_us, "virtual microseconds")
+
+struct kv_play_counts {
+#define KV_PLAY_FIELD(name, help) uint64_t name;
+	KV_PLAY_COUNTS(KV_PLAY_FIELD)
+#undef KV_PLAY_FIELD
+};
+
+struct kv_play_options {
+	uint64_t seed;
+	FILE *trace; /* frames as text, or NULL */
+	/* A planted bug: fences do nothing. */
+	bool no_fence;
+};
+
+struct kv_play_result {
+	unsigned violations;
+	char first[512];
+	uint64_t hash;
+	struct kv_play_counts counts;
+	uint64_t died_at[KV_PLAY_POINTS]; /* before which requests */
+};
+
+int kv_play_run(const struct kv_play_options *opt,
+		struct kv_play_result *res) MUST_CHECK;
+
+/* `aquifer sim kv`; argv[0] is its name. */
+int kv_play_cmd(int argc, char **argv);
+
+#endif

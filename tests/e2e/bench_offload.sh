@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `aquifer bench offload` brings up a rack of its own, measures every way to far
+# records, and names every ratio. Its numbers are not judged here.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+expect 0 "$AQUIFER" bench offload --help
+expect 2 "$AQUIFER" bench offload --rounds 0
+expect 2 "$AQUIFER" bench offload --records 5
+expect 2 "$AQUIFER" bench offload --store 1
+expect 2 "$AQUIFER" bench offload surplus
+
+folders() {
+	find /tmp -maxdepth 1 -name "aquifer-bench-*" -user "$(id -u)" | wc -l
+}
+before=$(folders)
+expect 0 "$AQUIFER" bench offload --quick --busy --json --dir "$TMP"
+cp "$TMP/out" "$TMP/json"
+json "$TMP/json" 'd["bench"] == "offload" and d["commit"] and
+	d["machine"]["cpu"] and d["probe_records"] > 0'
+# Every subject ran, and none but the local ones without frames on the cable.
+json "$TMP/json" 'not [r for r in d["rows"] if "error" in r]'
+json "$TMP/json" 'all(r["packets_per_op"] > 0.05 for r in d["rows"]
+	if r["unit"] == "op/s" and r["name"] not in ("local", "file"))'
+json "$TMP/json" 'not d["void"]'
+for name in cow_client_cycles_vs_verbs cow64_vs_async_verbs \
+	cow64_vs_sync_verbs cow64_vs_two_sided hlog_cow_vs_file_64 \
+	hlog_comm_ratio cow8_vs_local cow64_vs_local cow8_vs_blocking \
+	cow_latency_vs_sync cow_batched_latency_vs_async \
+	hlog_cow_vs_local_64 hlog_cow_vs_local_512; do
+	json "$TMP/json" "d['ratios']['$name'] > 0"
+done
+# Nothing stays: no process, no file, no folder.
+sleep 0.5
+pgrep -f "$AQUIFER (memory|engine).*bench-" && fail "a process stayed"
+[[ $(folders) == "$before" ]] ||
+	fail "a folder stayed"
+
+expect 0 "$AQUIFER" bench offload --quick --busy --only caller64
+grep -q 'cow_client_cycles_vs_verbs' "$TMP/out" || fail "no ratio"
+expect 2 "$AQUIFER" bench offload --quick --only nothing_like_this

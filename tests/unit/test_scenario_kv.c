@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables whose clients die or sleep at any request, over a bad network:
+ * histories are linearizable and the table is whole; without fences not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kv_play.h"
+
+enum {
+	SEEDS = 30,
+	BUG_SEEDS = 300,
+};
+
+static struct kv_play_result res;
+
+static void run(uint64_t seed, bool no_fence)
+{
+	struct kv_play_options opt = {.seed = seed, .no_fence = no_fence};
+
+	assert_int_equal(kv_play_run(&opt, &res), 0);
+}
+
+static void histories_are_linearizable(void **state)
+{
+	struct kv_play_counts sum = {0};
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		run(seed, false);
+		if (res.violations)
+			fail_msg("seed %d: %s", (int)seed, res.first);
+#define ADD(name, help) sum.name += res.counts.name;
+		KV_PLAY_COUNTS(ADD)
+#undef ADD
+	}
+	/* All of it must have happened, or nothing was shown. */
+	assert_true(sum.gets && sum.misses && sum.puts && sum.deletes);
+	assert_true(sum.deaths && sum.sleeps && sum.stale && sum.fenced);
+	assert_true(sum.repairs && sum.swaps && sum.lost);
+}
+
+static void same_seed_same_hash(void **state)
+{
+	uint64_t hash;
+
+	run(4, false);
+	hash = res.hash;
+	run(4, false);
+	assert_int_equal(res.hash, hash);
+}
+
+/* Whoever sleeps through its death and is not fenced does harm. */
+static void missing_fence_is_found(void **state)
+{
+	for (uint64_t seed = 1; seed <= BUG_SEEDS; seed++) {
+		run(seed, true);
+		if (res.violations)
+			return;
+	}
+	fail_msg("nothing was found");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(histories_are_linearizable),
+		cmocka_unit_test(same_seed_same_hash),
+		cmocka_unit_test(missing_fence_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
