@@ -18,6 +18,10 @@ double offload_metric_of(const struct side_result *r, enum offload_metric m)
 		return r->series[0].p50_ns;
 	case METRIC_P99:
 		return r->series[0].p99_ns;
+	case METRIC_COMM_BUSY:
+		return (r->more[OFFLOAD_MORE_COMM] -
+			r->more[OFFLOAD_MORE_EMPTY]) /
+		       (1 - r->more[OFFLOAD_MORE_EMPTY]);
 	case METRIC_COMM:
 		break;
 	}

@@ -210,7 +210,10 @@ static inline int step(struct side *s, struct side_result *out)
 		}
 		if (rc != -EAGAIN)
 			return side_fail(s, rc, "read");
-		rc = reap(s, out);
+		/* Nothing else to do until something has come. */
+		do
+			rc = reap(s, out);
+		while (rc == 0);
 		if (rc < 0)
 			return rc;
 	}

@@ -127,6 +127,8 @@ const struct offload_ratio offload_ratios[] = {
 	 "share of the thread's time in the communication library", "hlog64",
 	 "cow_timed", NULL, METRIC_COMM, true, true, 0.20,
 	 "below 0.20 (fig. 10)"},
+	{"hlog_comm_busy_ratio", "the same without polls that brought nothing",
+	 "hlog64", "cow_timed", NULL, METRIC_COMM_BUSY, false, true, 0, NULL},
 	{"cow8_vs_local", "probes of 8 B records / all of them local", "probe8",
 	 "cow", "local", METRIC_RATE, false, false, 0,
 	 "at least 0.886 (fig. 8)"},

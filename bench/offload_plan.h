@@ -19,7 +19,8 @@ enum offload_metric {
 	METRIC_CALLER, /* ns to issue and to poll */
 	METRIC_P50,    /* ns of one operation */
 	METRIC_P99,
-	METRIC_COMM, /* share of the time inside the library */
+	METRIC_COMM,	  /* share of the time inside the library */
+	METRIC_COMM_BUSY, /* the same without waiting, on either side */
 };
 
 struct offload_subject {

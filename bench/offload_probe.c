@@ -185,7 +185,11 @@ static inline int step(struct side *s, struct side_result *out)
 	}
 	while ((rc = st->ops->read(st->queue, place, p->record_bytes, key)) ==
 	       -EAGAIN) {
+		/* Nothing else to do until something has come; a place may
+		 * also come free without. */
 		rc = reap(s, out);
+		if (rc == 0)
+			rc = reap(s, out);
 		if (rc < 0)
 			return rc;
 	}

@@ -96,8 +96,9 @@ void offload_report_group(const struct offload_report *r,
 			row.engine_cpu * 100, t->kept, t->discarded);
 		if (g->subject[i].param.is_timed)
 			fprintf(to,
-				"%-10s %-12s in the library %.1f %%, of that "
-				"%.1f %% in polls that brought nothing\n",
+				"%-10s %-12s %.1f %% of the time in the "
+				"library, %.1f %% in polls that brought "
+				"nothing\n",
 				"", "", row.comm * 100, row.empty * 100);
 	}
 	if (g->ops == &offload_probe_ops && g->track[0].kept)

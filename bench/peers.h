@@ -16,8 +16,9 @@ struct ours_param {
 	uint32_t block; /* bytes of one READ */
 	uint32_t depth; /* outstanding, over all queue pairs */
 	uint32_t qp_count;
-	bool direct;	  /* remote memory that the direct port may map */
-	bool caller_time; /* times of post and poll alone, not of the READ */
+	bool direct;	     /* remote memory that the direct port may map */
+	bool caller_time;    /* times of post and poll alone, not of the READ */
+	uint8_t ack_timeout; /* as verbs count it; 0: 67 ms */
 };
 
 extern const struct side_ops ours_ops; /* parameter: struct ours_param */

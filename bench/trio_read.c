@@ -9,8 +9,12 @@
 #include "stats.h"
 #include "trio.h"
 
-static const struct ours_param one = {.block = 64, .depth = 1, .qp_count = 1};
-static const struct ours_param many = {.block = 64, .depth = 64, .qp_count = 1};
+/* Without special priorities a process may wait long for its turn on a busy
+ * machine: the timeout is a second. */
+static const struct ours_param one = {
+	.block = 64, .depth = 1, .qp_count = 1, .ack_timeout = 18};
+static const struct ours_param many = {
+	.block = 64, .depth = 64, .qp_count = 1, .ack_timeout = 18};
 
 /* A side of `bench verbs` in the clothes of a trio's process. */
 static int connect_side(struct trio *t, enum side_role role, struct side **out)

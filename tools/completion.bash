@@ -32,6 +32,11 @@ _aquifer() {
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
+	elif [[ $command == sim && $previous == sim ]]; then
+		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
+			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+	elif [[ $command == sim && $previous == --figure ]]; then
+		names="8 9 11 13 14"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -64,7 +69,9 @@ _aquifer() {
 		[[ $command == bench ]] &&
 			names+=" --quick --check --rounds --window --only" &&
 			names+=" --records --store --dir --busy"
-		[[ $command == sim ]] && names+=" --seed --seeds --jobs --fabric"
+		[[ $command == sim ]] &&
+			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
+			names+=" --points --model"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

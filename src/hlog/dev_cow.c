@@ -15,6 +15,7 @@
 enum {
 	PIECE_BYTES = 64 << 10, /* of a page, in one request */
 	DATA_BYTES_MIN = 1 << 20,
+	LEND_US = 5,
 };
 
 struct cow_device {
@@ -47,7 +48,9 @@ struct cow_rest {
 struct cow_queue {
 	struct hlog_queue base;
 	struct aq_async *async;
-	uint32_t region; /* its number there */
+	struct aq_poll *group; /* the read that is waited for */
+	bool is_fresh;	       /* something was issued since the last poll */
+	uint32_t region;       /* its number there */
 	uint32_t mask;
 	uint8_t *memory;
 	uint32_t slot_bytes;
@@ -62,6 +65,7 @@ static void cow_queue_close(struct hlog_queue *base)
 {
 	struct cow_queue *q = container_of(base, struct cow_queue, base);
 
+	aq_poll_destroy(q->group);
 	aq_async_close(q->async);
 	slots_release(&q->slots);
 	free(q->memory);
@@ -113,6 +117,8 @@ static int cow_queue_open(struct hlog_device *dev,
 		rc = aq_async_add(q->async, d->region);
 		q->region = (uint32_t)rc;
 	}
+	if (rc >= 0)
+		rc = aq_poll_create(q->async, &q->group);
 	if (rc < 0) {
 		cow_queue_close(&q->base);
 		return rc;
@@ -144,6 +150,7 @@ static int cow_read(struct hlog_queue *base, uint64_t offset,
 		slots_put(&q->slots, i);
 		return (int)id;
 	}
+	q->is_fresh = true;
 	q->slot[i] = (struct cow_slot){.token = token, .id = id};
 	order_push(q, &q->reads, i);
 	return 0;
@@ -227,6 +234,21 @@ static unsigned take(struct cow_queue *q, struct cow_order *o, bool is_read,
 	return n;
 }
 
+/*
+ * A caller that polls again without having issued anything has nothing else to
+ * do: for a moment it lends its thread to the NIC, which then needs no other to
+ * serve the engine.
+ */
+static void lend(struct cow_queue *q)
+{
+	uint32_t i = q->reads.ring[q->reads.head & q->mask];
+	struct aq_response r;
+
+	/* It may be there since the last time. */
+	(void)aq_poll_add(q->group, q->slot[i].id);
+	(void)aq_poll_wait(q->group, &r, 1, LEND_US);
+}
+
 static int cow_poll(struct hlog_queue *base, struct hlog_io *done, unsigned max)
 {
 	struct cow_queue *q = container_of(base, struct cow_queue, base);
@@ -234,6 +256,11 @@ static int cow_poll(struct hlog_queue *base, struct hlog_io *done, unsigned max)
 
 	slots_recycle(&q->slots);
 	n = take(q, &q->reads, true, done, max);
+	if (n == 0 && !q->is_fresh && q->reads.head != q->reads.tail) {
+		lend(q);
+		n = take(q, &q->reads, true, done, max);
+	}
+	q->is_fresh = false;
 	if (UNLIKELY(q->writes.head != q->writes.tail))
 		n += take(q, &q->writes, false, done + n, max - n);
 	if (UNLIKELY(q->rest.data != NULL) && n < max) {

@@ -49,8 +49,10 @@ struct hlog_io {
  * read and write return 0 or -errno; -EAGAIN: the queue is full, poll first.
  * They may hold requests back for company; poll sends what is held back. The
  * bytes of a write must not change before it is done, and done means that any
- * queue of the device reads them. poll never blocks; it returns how many
- * requests were done, at most `max`, or -errno.
+ * queue of the device reads them. poll returns how many requests were done, at
+ * most `max`, or -errno. It does not wait for them, but when it brought nothing
+ * before and is called again, a device may use the thread for some
+ * microseconds.
  *
  * Writes start at multiples of 4096 in file and memory; the bytes behind them
  * up to the next such multiple may be written as well.

@@ -38,8 +38,8 @@ enum {
 	UDP_LANES_PER_PEER = 4,	    /* where there may be several ways */
 	UDP_FLOWS = 64,		    /* whose identifications are followed */
 	UDP_STEER_MAX = 64,	    /* processes that the kernel is told of */
-	/* Identifications below it are what a GSO send has, and after the last
-	 * one of its flow at most this far what comes after a loss: not
+	/* Identifications below it are what a GSO send has, and at most this
+	 * far from the expected one what comes after a loss or late: not
 	 * suspicious. */
 	UDP_ID_NEAR = UDP_SEGS_MAX,
 };

@@ -65,7 +65,8 @@ static uint8_t *repair(struct udp_port *u, uint8_t *payload, size_t len,
 	u->outer.ip_id = id;
 	if (*intact) {
 		if (id >= UDP_ID_NEAR &&
-		    (uint16_t)(id - rx->next_id) >= UDP_ID_NEAR)
+		    (uint16_t)(id - rx->next_id + UDP_ID_NEAR) >=
+			    2 * UDP_ID_NEAR)
 			u->path.host->stats->icrc_weak++;
 		rx->next_id = id;
 	}

@@ -91,6 +91,16 @@ static bool uplink_ready(struct env_path *path)
 	return false;
 }
 
+/* The switch has not looked: it is slow, not deaf (decision 6). Whether the NIC
+ * behind it has looked nobody can tell. */
+static bool uplink_unread(struct env_path *path)
+{
+	struct uplink *u = uplink_of(path);
+
+	return u->cable && u->cable->state != CABLE_DOWN &&
+	       u->cable->path.port->unread(&u->cable->path);
+}
+
 static uint32_t uplink_window(struct env_path *path)
 {
 	return UPLINK_WINDOW_BYTES;
@@ -102,6 +112,7 @@ static const struct port_ops uplink_port = {
 	.tx_end = uplink_tx_end,
 	.poll = uplink_poll,
 	.ready = uplink_ready,
+	.unread = uplink_unread,
 };
 
 int uplink_open(struct os_host *h, struct uplink **out)

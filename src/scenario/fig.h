@@ -40,10 +40,11 @@ struct fig_config {
 	uint32_t batch;	   /* the engine's; 0: its default, 1: none */
 	uint64_t flush_ns; /* the engine's; 0: its default */
 	uint64_t probe_ns;
-	uint32_t far_ppm; /* requests that are not served locally */
-	uint64_t app_ps;  /* the application's work per request */
-	bool has_record;  /* app_ps includes looking at the record */
-	bool tcp;	  /* a competing TCP flow out of the same machine */
+	uint32_t far_ppm;   /* requests that are not served locally */
+	uint64_t app_ps;    /* the application's work per request */
+	bool has_record;    /* app_ps includes looking at the record */
+	uint64_t client_ps; /* FIG_COW: at least so much per issue and poll */
+	bool tcp;	    /* a competing TCP flow out of the same machine */
 	uint64_t warm_ps;
 	uint64_t span_ps;
 	uint64_t seed;

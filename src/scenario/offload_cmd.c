@@ -41,6 +41,7 @@ static const char usage[] =
 	"  --figure N      the paper's figure on the costs of hardware, with "
 	"its\n"
 	"                  claims beside ours\n"
+	"  --client-ns N   figures with so much for an issue and a poll\n"
 	"  --costs         what processors cost in figures, and the sources\n"
 	"Exit code 1 when a check failed.\n";
 
@@ -52,6 +53,7 @@ struct arguments {
 	const char *pcap;
 	const char *history;
 	const struct figure *figure;
+	uint64_t client_ns;
 	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool costs;
 };
@@ -91,7 +93,9 @@ static bool take(struct arguments *a, const char *name, const char *value)
 	}
 	if (!sim_batch_parse_u64(value, &v) || v == 0 || v > 10000)
 		return false;
-	if (!strcmp(name, "--jobs"))
+	if (!strcmp(name, "--client-ns"))
+		a->client_ns = v;
+	else if (!strcmp(name, "--jobs"))
 		a->batch.jobs = (unsigned)u64_min(v, SIM_BATCH_JOBS_MAX);
 	else
 		a->batch.scale = (unsigned)v;
@@ -116,8 +120,8 @@ static bool flag(struct arguments *a, const char *name)
 static bool parse(struct arguments *a, int argc, char **argv)
 {
 	static const char *const valued[] = {
-		"--seed",  "--seeds",	"--bug",    "--pcap",  "--jobs",
-		"--scale", "--history", "--figure", "--fabric"};
+		"--seed",  "--seeds",	"--bug",    "--pcap",	   "--jobs",
+		"--scale", "--history", "--figure", "--client-ns", "--fabric"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -282,7 +286,8 @@ static void list_bugs(void)
 static int run_figure(const struct arguments *a)
 {
 	static struct figure_grid grid;
-	int err = offload_figure_run(a->figure, a->batch.jobs, &grid);
+	int err = offload_figure_run(a->figure, a->batch.jobs,
+				     1000 * a->client_ns, &grid);
 
 	if (err) {
 		fprintf(stderr, "aquifer: sim offload: %s\n", error_last());

@@ -59,6 +59,7 @@ extern const struct figure offload_figures[]; /* ends with name NULL */
 
 struct figure_grid {
 	const struct figure *figure;
+	uint64_t client_ps; /* as in struct fig_config */
 	unsigned sizes, threads, columns;
 	struct fig_result point[FIGURE_SIZES_MAX * FIGURE_THREADS_MAX *
 				FIGURE_COLUMNS_MAX];
@@ -76,9 +77,10 @@ static inline const struct fig_result *figure_point(const struct figure_grid *g,
 
 /* NULL: there is none of that name. */
 const struct figure *offload_figure_find(const char *name);
-/* All its points, in `jobs` processes; error_last() has words. */
+/* All its points, in `jobs` processes; error_last() has words. client_ps: the
+ * caller's cost of an issue and a poll if it is to be more than measured. */
 int offload_figure_run(const struct figure *f, unsigned jobs,
-		       struct figure_grid *out) MUST_CHECK;
+		       uint64_t client_ps, struct figure_grid *out) MUST_CHECK;
 
 /* ---- offload_table.c ---------------------------------------------------- */
 

@@ -30,6 +30,7 @@ GID=$(sed -n "s/.*GID\[ *\([0-9]*\)\]:.*$VM_GUEST.*/\1/p" "$TMP/info")
 # Seconds for one program; the guest's processor is emulated.
 LIMIT=90
 ROUNDS=${VM_ROUNDS:-100}
+LOSSY=
 
 # guest_listens PORT: until a server in the guest does, or its job ended.
 guest_listens() {
@@ -118,7 +119,7 @@ perftest_pair() {
 }
 
 check_pair() {
-	both "-g 1" "-d rxe0 -g $GID" "$CHECK" "$@"
+	both "-g 1 ${LOSSY:+-l}" "-d rxe0 -g $GID ${LOSSY:+-l}" "$CHECK" "$@"
 }
 
 # The other family: addresses of their own, the words between the checkers
@@ -138,6 +139,7 @@ ibv_devinfo -v -d rxe0" >"$TMP/info6" || fail "no IPv6 in the guest"
 
 # Both ends count and lose one packet in a hundred on arrival.
 lose() {
+	LOSSY=yes
 	export AQUIFER_NIC_LOSS_PPM=10000
 	guest "nft -f - <<-RULES
 	table ip loss {

@@ -46,7 +46,7 @@ exec 3>"$TMP/in"
 ask first 0 2
 
 # No engine: a clear error within a second or so, also for who waits.
-kill -KILL "$(node_pid e0)"
+kill_node e0
 ask absent EHOSTDOWN 2.5
 ask still EHOSTDOWN 0.5
 expect 0 "$AQUIFER" up
@@ -70,7 +70,7 @@ expect 0 "$AQUIFER" region resize r 2M
 ask resized 0 6
 
 # The node: an error in bounded time, and for ever when its memory is lost.
-kill -KILL "$(node_pid m0)"
+kill_node m0
 ask node EHOSTDOWN 8
 expect 0 "$AQUIFER" up
 for _ in {1..60}; do

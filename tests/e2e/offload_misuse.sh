@@ -58,7 +58,7 @@ for _ in {1..100}; do
 	sleep 0.05
 done
 rm "$RUNDIR/far.engine.sock"
-kill -KILL "$(node_pid e0)"
+kill_node e0
 printf '[engine away]\naddress = 127.0.0.1:%s\n' "$port" >"$TMP/rack.ini"
 mkfifo "$TMP/in"
 client lines r <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &

@@ -39,6 +39,18 @@ node_pid() {
 	cut -d' ' -f1 "$RUNDIR/$1.pid"
 }
 
+# kill_node NAME: at once, and waits until nothing of it is left.
+kill_node() {
+	local pid
+	pid=$(node_pid "$1")
+	kill -KILL "$pid"
+	for _ in {1..200}; do
+		kill -0 "$pid" 2>/dev/null || return 0
+		sleep 0.02
+	done
+	fail "$1 (process $pid) does not end"
+}
+
 # wait_line FILE NUMBER: until the file has that many lines; prints that one.
 wait_line() {
 	for _ in {1..300}; do

@@ -10,18 +10,18 @@ atomics=$1
 export AQUIFER AQUIFER_NIC_PORT=switch:s1
 
 start_switch
-timeout -k 5 60 "$atomics" 3 400 || fail "atomics that were forwarded"
+timeout -k 5 60 "$atomics" 3 150 || fail "atomics that were forwarded"
 stop_switch
 
 start_switch --program swordbox
-timeout -k 5 60 "$atomics" 3 400 swordbox s1 || fail "atomics replaced"
+timeout -k 5 60 "$atomics" 3 150 swordbox s1 || fail "atomics replaced"
 stop_switch
-counted "d['programs'][0]['replaced'] >= 1350"
+counted "d['programs'][0]['replaced'] >= 500"
 counted "d['programs'][0]['shared_dead'] == 0"
 
 start_switch --fault loss=1%,dup=1%,reorder=1%,seed=2 --program swordbox \
 	--program fault:loss=1%,dup=1%,seed=3
-timeout -k 5 100 "$atomics" 2 150 swordbox s1 ||
+timeout -k 5 100 "$atomics" 2 100 swordbox s1 ||
 	fail "atomics replaced, with loss on both sides"
 stop_switch
 counted "d['programs'][0]['lost'] > 0 and d['programs'][2]['lost'] > 0"

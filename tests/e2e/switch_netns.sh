@@ -27,7 +27,7 @@ timeout 20 ip netns exec "$NS_B" python3 -c 'import socket
 s = socket.create_connection(("10.77.0.1", 5000))
 s.sendall(b"x" * (1 << 20))'
 wait "$tcp" || fail "TCP through the switch"
-ns_pair 60 ib_read_lat -s 64 -n 200
+ns_pair 60 ib_read_lat -s 64 -n 100
 ns_pair 60 ib_write_bw -s 65536 -n 100
 ns_pair 60 ib_send_lat -c UD -n 100
 stop_switch

@@ -92,7 +92,7 @@ static void test_figure(void **state)
 
 	(void)state;
 	assert_non_null(f);
-	assert_int_equal(offload_figure_run(f, 2, &g), 0);
+	assert_int_equal(offload_figure_run(f, 2, 0, &g), 0);
 	assert_int_equal(g.claim_count, 1);
 	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps > 20);
 	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps < 25);
