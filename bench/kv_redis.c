@@ -134,7 +134,9 @@ int kv_redis_start(uint64_t records, struct kv_redis **out)
 	fflush(NULL);
 	r->pid = fork();
 	if (r->pid == 0) {
+		/* As the memory node. */
 		(void)guard_pin(GUARD_CPU_SERVER);
+		(void)guard_enter_nice();
 		if (freopen("/dev/null", "w", stdout))
 			execlp("redis-server", "redis-server", "--port", "0",
 			       "--unixsocket", r->path, "--save", "",

@@ -374,6 +374,11 @@ static void report(struct kv_bench *b, struct measure *m, bool has_peer)
 	peer = median(m->rate[1], b->rounds);
 	kv_bench_row(b, m->ratio, m->peer, peer, "op/s",
 		     "redis-server, one connection, unix socket");
+	/* On a busy machine the medians measure the others; the best rounds
+	 * show what there would be. They decide nothing. */
+	kv_bench_row(b, m->ratio, "best_over_best",
+		     m->rate[0][b->rounds - 1] / m->rate[1][b->rounds - 1],
+		     "ratio", "the best round of each; decides nothing");
 	kv_bench_row(b, m->ratio, "bound", m->bound, "ratio", "must be");
 	json_object_set_new(b->ratios, m->ratio, json_real(ours / peer));
 }
@@ -427,6 +432,7 @@ int kv_bench_speed(struct kv_bench *b)
 	if (!keys)
 		return -ENOMEM;
 	(void)guard_pin(GUARD_CPU_CLIENT);
+	(void)guard_enter_nice();
 	err = table_open(&t, b->records * 5 / 4);
 	if (!err)
 		err = load(b, &t);
@@ -437,6 +443,7 @@ int kv_bench_speed(struct kv_bench *b)
 			err = run_round(b, &t, r, keys, &measures[i], round);
 	for (i = 0; i < ARRAY_LEN(measures) && !err; i++)
 		report(b, &measures[i], r != NULL);
+	guard_leave();
 	kv_redis_stop(r);
 	table_close(&t);
 	free(keys);

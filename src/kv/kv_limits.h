@@ -14,7 +14,7 @@ enum {
 	KV_LINES_MIN = 20,     /* so that a whole path fits */
 
 	/* Rows of a cuckoo path. Few paths are longer than 4, but with 7 the
-	 * first insert of 10 million fails at 94 %, with 14 at 95.8 %. */
+	 * first insert of 10 million fails one per cent earlier. */
 	KV_PATH_MAX = 14,
 	KV_SEARCH_NODES = 1536, /* rows that a search looks at */
 	KV_INSERT_TRIES = 64,	/* then the table is full */

@@ -176,8 +176,8 @@ struct kv_place {
 
 uint64_t kv_hash_key(const struct kv_geometry *g, const void *key,
 		     size_t key_len);
-/* The rows of a hash. When the second would be the first it is the next one;
- * behind the last row comes the first. */
+/* The rows of a hash. Where the second would be the first it is another one,
+ * see kv_place.c; behind the last row comes the first. */
 void kv_place_of(const struct kv_geometry *g, uint64_t hash,
 		 struct kv_place *out);
 

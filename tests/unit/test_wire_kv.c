@@ -64,8 +64,8 @@ static void test_places(void **state)
 				near += d <= 5;
 			}
 			if (sizes[s] == 100000 && hash == KV_HASH_DEPENDENT) {
-				assert_true(near > n * 61 / 100);
-				assert_true(near < n * 65 / 100);
+				assert_true(near > n * 52 / 100);
+				assert_true(near < n * 56 / 100);
 			}
 		}
 }
