@@ -81,29 +81,36 @@ void net_trace_frame(struct net_trace *t, uint64_t now_ps, const char *event,
 }
 
 /* Where the remote address of a request stands; 0: it has none. */
-static size_t address_at(const uint8_t *f, size_t len)
+static size_t address_at(const struct wire_pkt *pkt)
 {
-	bool ipv4 = len > 13 && f[12] == 0x08 && f[13] == 0;
-	size_t bth = WIRE_ETH_BYTES + (ipv4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES) +
-		     WIRE_UDP_BYTES;
-	size_t ext = bth + WIRE_BTH_BYTES;
-
-	if (len < ext + sizeof(uint64_t) + WIRE_ICRC_BYTES ||
-	    !(wire_opcodes[f[bth]].flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC)))
+	if (!(wire_opcodes[pkt->opcode].flags &
+	      (WIRE_OP_RETH | WIRE_OP_ATOMIC)))
 		return 0;
-	return ext;
+	return WIRE_ETH_BYTES +
+	       (wire_is_ipv4(pkt->dst_ip) ? WIRE_IP4_BYTES : WIRE_IP6_BYTES) +
+	       WIRE_UDP_BYTES + WIRE_BTH_BYTES;
 }
 
 void net_trace_note(const struct net_trace *t, struct sim *sim,
 		    const uint8_t *frame, size_t len_bytes)
 {
-	size_t at = t->hides_addresses ? address_at(frame, len_bytes) : 0;
-	size_t behind = at + sizeof(uint64_t);
+	struct wire_pkt pkt;
+	size_t at = 0, behind;
 
+	if (t->hides_addresses) {
+		/* Where a damaged frame has its address is not to be known. */
+		if (wire_parse(frame, len_bytes, &pkt) != WIRE_OK) {
+			sim_note(sim, SIM_NOTE_FRAME, &len_bytes,
+				 sizeof(len_bytes));
+			return;
+		}
+		at = address_at(&pkt);
+	}
 	if (!at) {
 		sim_note(sim, SIM_NOTE_FRAME, frame, len_bytes);
 		return;
 	}
+	behind = at + sizeof(uint64_t);
 	sim_note(sim, SIM_NOTE_FRAME, frame, at);
 	/* The ICRC covers the address. */
 	sim_note(sim, SIM_NOTE_FRAME, frame + behind,
