@@ -192,10 +192,9 @@ static int connect_all(struct side *s, struct ours_state *st,
 	rd_atomic = mine->rd_atomic < peer->rd_atomic ? mine->rd_atomic
 						      : peer->rd_atomic;
 	for (uint32_t i = 0; i < p->qp_count && rc == 0; i++)
-		rc = ours_connect_qp(s, st->qp[i], peer->qpn[i], &peer->gid,
-				     mtu, rd_atomic,
-				     p->ack_timeout ? p->ack_timeout
-						    : ACK_TIMEOUT);
+		rc = ours_connect_qp(
+			s, st->qp[i], peer->qpn[i], &peer->gid, mtu, rd_atomic,
+			p->ack_timeout ? p->ack_timeout : ACK_TIMEOUT);
 	if (rc < 0)
 		return rc;
 	st->remote = peer->addr;

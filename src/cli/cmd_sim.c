@@ -21,11 +21,16 @@ static int offload(int argc, char **argv)
 	return scenario_offload_cmd(argc, argv, edm_net_choices);
 }
 
+static int kv(int argc, char **argv)
+{
+	return kv_play_cmd(argc, argv, edm_net_choices);
+}
+
 static const struct cli_entry scenarios[] = {
 	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
 	{"offload", offload,
 	 "asynchronous far memory while engines are killed"},
-	{"kv", kv_play_cmd, "a key-value table whose clients die or sleep"},
+	{"kv", kv, "a key-value table whose clients die or sleep"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
 	 "verbs through the programmable switch and its programs"},

@@ -12,13 +12,15 @@
 
 static const char usage[] =
 	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                      [--no-fence] [--trace] [--json]\n"
+	"                      [--fabric NAME] [--no-fence] [--trace] "
+	"[--json]\n"
 	"Clients change and read keys of one table over a bad network, and "
 	"die\n"
 	"or fall asleep before any of their requests. The history must be\n"
 	"linearizable, and every invariant of the table must hold at the end.\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
+	"  --fabric    what carries the frames: ethernet, edm or cxl\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
 	"Exit code 1 when a check failed.\n";
@@ -29,6 +31,7 @@ struct arguments {
 	struct kv_play_counts counts;
 	uint64_t died_at[KV_POINT_COUNT];
 	uint64_t hash;
+	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool json;
 };
 
@@ -70,6 +73,10 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 					     &a->batch.to)
 			       ? 0
 			       : -EINVAL;
+	if (!strcmp(name, "--fabric")) {
+		a->opt.fabric = sim_fabric_find(a->fabrics, value);
+		return a->opt.fabric ? 0 : -EINVAL;
+	}
 	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
 	    v > SIM_BATCH_JOBS_MAX)
 		return -EINVAL;
@@ -131,6 +138,8 @@ static void print_json(const struct arguments *a,
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "kv");
+	if (a->opt.fabric)
+		json_out_string(&j, "fabric", a->opt.fabric->name);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", sum->runs);
@@ -156,7 +165,7 @@ static void print_json(const struct arguments *a,
 	(void)!json_out_end(&j);
 }
 
-int kv_play_cmd(int argc, char **argv)
+int kv_play_cmd(int argc, char **argv, const struct sim_fabric_choice *fabrics)
 {
 	struct arguments a = {
 		.batch = {.from = 1,
@@ -164,7 +173,8 @@ int kv_play_cmd(int argc, char **argv)
 			  .jobs = sim_batch_jobs(),
 			  .result_bytes = sizeof(struct kv_play_result),
 			  .run = run,
-			  .add = add}};
+			  .add = add},
+		.fabrics = fabrics};
 	struct sim_batch_sum sum;
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {

@@ -540,6 +540,7 @@ static int make_hosts(struct kp *p)
 static int make_world(struct kp *p)
 {
 	struct scenario_stage_config cfg = {.seed = p->opt->seed,
+					    .fabric = p->opt->fabric,
 					    .trace = p->opt->trace};
 	struct sim_rand *r = &p->rand;
 	int err;

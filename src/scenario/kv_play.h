@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "net_fabric.h"
 
 enum {
 	KV_PLAY_POINTS = 16, /* room for enum kv_point */
@@ -50,6 +51,7 @@ struct kv_play_options {
 	FILE *trace; /* frames as text, or NULL */
 	/* A planted bug: fences do nothing. */
 	bool no_fence;
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 struct kv_play_result {
@@ -63,7 +65,7 @@ struct kv_play_result {
 int kv_play_run(const struct kv_play_options *opt,
 		struct kv_play_result *res) MUST_CHECK;
 
-/* `aquifer sim kv`; argv[0] is its name. */
-int kv_play_cmd(int argc, char **argv);
+/* `aquifer sim kv`; argv[0] is its name. `fabrics`: what --fabric may name. */
+int kv_play_cmd(int argc, char **argv, const struct sim_fabric_choice *fabrics);
 
 #endif
