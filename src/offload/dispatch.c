@@ -170,11 +170,12 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 {
 	struct chain *c = &s->engine->node_chain[node][kind];
 	struct lane *l = &s->node[node].lane[kind];
-	struct ibv_send_wr *bad, *last = &c->wr[c->count - 1];
+	struct ibv_send_wr *bad, *last;
 	int err;
 
 	if (c->count == 0)
 		return 0;
+	last = &c->wr[c->count - 1];
 	c->count = 0;
 	last->next = NULL;
 	last->send_flags = IBV_SEND_SIGNALED;
