@@ -20,7 +20,7 @@
 #define assert_true(x)	       ASSERT(x)
 #define assert_int_equal(a, b) ASSERT((a) == (b))
 #define assert_non_null(p)     ASSERT(p)
-#define fail_msg(...)	       ASSERT(!"reached")
+#define fail_msg(...)	       base_assert_fail("reached", __FILE__, __LINE__)
 #else
 /* cmocka wants the four above. */
 #include <cmocka.h>
