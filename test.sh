@@ -116,7 +116,7 @@ build_fuzz() {
 	CC=clang configure build-fuzz -Dfuzz=true \
 		-Db_sanitize=address,undefined || return 1
 	mapfile -t targets < <(ninja -C build-fuzz -t targets all |
-		sed -n 's,^\(tests/fuzz/fuzz_[a-z_]*\): .*,\1,p')
+		sed -n 's,^\(tests/fuzz/fuzz_[a-z_0-9]*\): .*,\1,p')
 	ninja -C build-fuzz "${targets[@]}"
 }
 
