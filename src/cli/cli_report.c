@@ -57,10 +57,14 @@ static void print_inline(json_t *obj)
 
 	json_object_foreach(obj, key, v)
 	{
-		if (--left && json_is_string(v))
+		left--;
+		if (left && json_is_string(v)) {
 			printf("%-22s ", json_string_value(v));
-		else
+		} else {
 			print_scalar(v);
+			if (left)
+				putchar(' ');
+		}
 	}
 }
 

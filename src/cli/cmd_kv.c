@@ -220,7 +220,7 @@ static int kv_create(int argc, char **argv)
 
 	if (code != CLI_GO)
 		return code;
-	if (parse_number("CAPACITY", a.key, 1ull << 40, &a.options.capacity))
+	if (cli_rack_parse_size("CAPACITY", a.key, &a.options.capacity))
 		return CLI_USAGE;
 	a.key = NULL;
 	err = aq_rack_open(NULL, &a.rack);
