@@ -541,13 +541,13 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	struct responder *rsp = &qp->rsp;
-	struct resp_res *res = &rsp->res[rsp->res_next];
+	struct resp_res *res;
 	uint8_t *host;
 
 	if (pkt->opcode != WIRE_RC_READ_REQ || pkt->psn != rsp->epsn ||
 	    rsp->kind || !(qp->access & IBV_ACCESS_REMOTE_READ) ||
 	    pkt->dma_len == 0 || pkt->dma_len > qp->mtu ||
-	    rsp->res_count == 0 || res->pending ||
+	    rsp->res_count == 0 || rsp->res[rsp->res_next].pending ||
 	    key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
 		      IBV_ACCESS_REMOTE_READ, &host) != KEY_OK)
 		return false;
