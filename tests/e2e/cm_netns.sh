@@ -12,12 +12,14 @@ unshare -n true 2>/dev/null || skip "network namespaces are not allowed here"
 
 # host N: a namespace with a process to hold it, at 10.77.0.N.
 host() {
+	local own
 	unshare -n sleep 120 &
 	HOST[$1]=$!
 	PIDS+=("$!")
 	for _ in {1..100}; do
-		[[ $(readlink "/proc/$!/ns/net") == \
-			$(readlink /proc/self/ns/net) ]] || return 0
+		own=$(readlink "/proc/$!/ns/net") || own=
+		[[ -n $own && $own != $(readlink /proc/self/ns/net) ]] &&
+			return 0
 		sleep 0.02
 	done
 	fail "no namespace"
