@@ -169,6 +169,11 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
 
+/* A frame that will probably come soon: what it will read is fetched into the
+ * cache, and nothing else happens, whatever the bytes are. */
+void nic_foretell(const struct nic *nic, const uint8_t *frame,
+		  size_t len_bytes);
+
 /* The same, but nothing happens and false is returned when the ICRC is wrong:
  * a port that had to guess the IPv4 identification can try another. */
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
