@@ -128,6 +128,11 @@ static void cable_nudge(struct env_path *path, uint64_t now_ns)
 	}
 }
 
+static bool cable_is_at(struct env_path *path, uint32_t place)
+{
+	return bell_is_at(&cable_of(path)->peer, place);
+}
+
 static const struct env_direct *cable_direct_find(struct env_path *path,
 						  uint32_t local_qpn,
 						  uint32_t remote_qpn,
@@ -151,6 +156,7 @@ static const struct port_ops cable_port = {
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
+	.is_at = cable_is_at,
 	.unread = cable_unread,
 	.direct_find = cable_direct_find,
 };
