@@ -87,6 +87,7 @@ static int check_edm_only(const struct edm_config *c)
 		{"ip-load", c->ip_load_ppm != 0},
 		{"age-cap-ns", c->age_cap_ps != 0},
 		{"batch", c->batch_bytes != 0},
+		{"nest", c->nest},
 	};
 
 	for (size_t i = 0; c->proto != EDM_PROTO_EDM && i < ARRAY_LEN(only);

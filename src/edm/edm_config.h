@@ -75,6 +75,7 @@ struct edm_config {
 	uint32_t pim_iteration_ps;
 	uint64_t age_cap_ps;
 	uint32_t ip_load_ppm; /* of frames beside the memory traffic */
+	bool nest;	      /* requests may stand inside messages */
 
 	/* failures, EDM only */
 	uint32_t loss_ppm;	 /* of notifications, requests and grants */
