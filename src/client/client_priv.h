@@ -287,7 +287,6 @@ int client_piece_each(struct client_thread *t, uint32_t node,
 
 struct client_node_status {
 	uint64_t free_bytes;
-	uint64_t boot_ns; /* when it started, on our clock */
 };
 
 /* -EPROTONOSUPPORT: another major version. */

@@ -63,6 +63,7 @@ struct eng {
 	pthread_cond_t wake; /* a session was started */
 	_Atomic uint32_t waiting;
 	char name[ENG_NAME_MAX + 1];
+	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
 	uint64_t start_ns;
 	uint64_t tick_ns;

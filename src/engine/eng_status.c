@@ -52,8 +52,9 @@ void eng_handle_status(void *ctx, struct ctl_call *call)
 			json_integer((json_int_t)eng->counter[i]));
 	ctl_reply_json(
 		call->reply, 200,
-		json_pack("{s:s, s:s, s:I, s:I, s:i, s:o}", "engine", eng->name,
-			  "proto", CTL_PROTO, "pid", (json_int_t)getpid(),
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:o}", "engine",
+			  eng->name, "proto", CTL_PROTO, "incarnation",
+			  eng->incarnation, "pid", (json_int_t)getpid(),
 			  "uptime_s", (json_int_t)uptime_s(eng), "sessions",
 			  (int)eng->session_count, "counters", counters));
 }

@@ -120,7 +120,7 @@ static int grant_one(const struct job *j, struct async_region *r,
 {
 	struct client_map *m = &r->shape.map;
 	char path[CLIENT_PATH_MAX], name[CLIENT_PIECE_NAME_MAX];
-	uint64_t rkey, addr, length, id;
+	uint64_t rkey, addr, length, id, incarnation;
 	json_t *reply = NULL;
 	int err;
 
@@ -142,8 +142,12 @@ static int grant_one(const struct job *j, struct async_region *r,
 		err = client_json_u64(reply, "length", INT64_MAX, &length);
 	if (!err)
 		err = client_json_u64(reply, "region_id", UINT16_MAX, &id);
+	if (!err)
+		err = client_json_hex(reply, "incarnation", &incarnation);
 	json_decref(reply);
-	if (err == -ENOENT || (!err && id != m->piece[piece].id)) {
+	if (err == -ENOENT ||
+	    (!err && (id != m->piece[piece].id ||
+		      incarnation != m->piece[piece].incarnation))) {
 		log_info("offload", "region %s is gone", r->shape.name);
 		r->err = -ESTALE;
 		return 0;
