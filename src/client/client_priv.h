@@ -101,6 +101,7 @@ struct aq_rack {
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
+	struct client_verbs system_verbs; /* what it points to for hardware */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 

@@ -24,7 +24,6 @@ enum {
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
 	RD_ATOMIC = 16,
-	MTU_BYTES = 4096,
 	PSN_MASK = 0xffffff,
 };
 
@@ -177,8 +176,8 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 		"s:I}, s:i, s:I, s:I, s:I}",
 		"proto", "1.0", "client", who, "gid", gid, "qpn",
 		(json_int_t)a->end.qp->qp_num, "psn", (json_int_t)a->end.psn,
-		"mtu", MTU_BYTES, "rd_atomic", RD_ATOMIC, "ring", "addr",
-		(json_int_t)(uintptr_t)a->memory, "size",
+		"mtu", (int)a->device.verbs->mtu_bytes, "rd_atomic", RD_ATOMIC,
+		"ring", "addr", (json_int_t)(uintptr_t)a->memory, "size",
 		(json_int_t)a->memory_bytes, "rkey", (json_int_t)a->mr->rkey,
 		"nodes", (int)a->node_count, "epoch", (json_int_t)a->epoch,
 		"batch", (json_int_t)a->batch, "flush_us",
