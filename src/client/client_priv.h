@@ -101,6 +101,7 @@ struct aq_rack {
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
+	struct client_verbs system_verbs; /* what it points to for hardware */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
@@ -287,7 +288,6 @@ int client_piece_each(struct client_thread *t, uint32_t node,
 
 struct client_node_status {
 	uint64_t free_bytes;
-	uint64_t boot_ns; /* when it started, on our clock */
 };
 
 /* -EPROTONOSUPPORT: another major version. */

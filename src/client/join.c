@@ -13,7 +13,6 @@
 enum {
 	PORT = 1,
 	HOP_LIMIT = 64,
-	MTU_BYTES = 4096,
 	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
 	 * of CPU is not given up; a dead one is reported by the heartbeat. */
 	ACK_TIMEOUT = 16,
@@ -112,9 +111,10 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 		t, bond->node, "POST", "/v1/connect",
 		json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
 			  "proto", "1.0", "gid", gid_text, "qpn",
-			  (int)qp->qp_num, "psn", (int)psn, "mtu", MTU_BYTES,
-			  "rd_atomic", (int)rd_atomic, "access", "rw", "caps",
-			  "client", who),
+			  (int)qp->qp_num, "psn", (int)psn, "mtu",
+			  (int)rack->verbs->mtu_bytes, "rd_atomic",
+			  (int)rd_atomic, "access", "rw", "caps", "client",
+			  who),
 		deadline_ns, &reply);
 	if (!err)
 		err = parse_far(reply, bond, far);

@@ -301,13 +301,14 @@ void handle_grant_create(void *ctx, struct ctl_call *call)
 	ctl_reply_json(
 		call->reply, 200,
 		json_pack(
-			"{s:s, s:I, s:I, s:I, s:I, s:i}", "grant", id, "rkey",
+			"{s:s, s:I, s:I, s:I, s:I, s:i, s:s}", "grant", id,
+			"rkey",
 			(json_int_t)(g->mw ? g->mw->rkey : w.region->mr->rkey),
 			"addr",
 			(json_int_t)((uintptr_t)w.region->addr + w.offset),
 			"length", (json_int_t)w.length, "epoch",
 			(json_int_t)w.region->epoch, "region_id",
-			(int)w.region->id));
+			(int)w.region->id, "incarnation", node->incarnation));
 }
 
 void handle_grant_delete(void *ctx, struct ctl_call *call)

@@ -110,6 +110,8 @@ struct mem_node {
 	char *state_path;
 	struct env *env;
 	uint64_t start_ns;
+	/* Tells this run of the node from any other one. */
+	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
 	unsigned regions_per_tenant;

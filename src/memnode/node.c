@@ -92,7 +92,7 @@ static int add_default_tenant(struct mem_node *node, const char *token)
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
-	uint64_t first_epoch;
+	uint64_t first_epoch, incarnation;
 	int err;
 
 	if (!mem_node_name_is_valid(c->name) || c->pool_bytes == 0 ||
@@ -120,6 +120,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	env_random(c->env, &first_epoch, sizeof(first_epoch));
 	node->last_epoch = (uint32_t)first_epoch & INT32_MAX;
 	node->last_region_id = (uint16_t)(first_epoch >> 32);
+	env_random(c->env, &incarnation, sizeof(incarnation));
+	ctl_incarnation_format(incarnation, node->incarnation);
 	err = ctl_token_hash(c->admin_token, &node->admin);
 	if (!err && c->state_path) {
 		node->state_path = strdup(c->state_path);
