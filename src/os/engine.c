@@ -318,7 +318,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
-	if (due <= now_ns)
+	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
 		/* B1 of bell.h. A thread that waits on memory here may have to
