@@ -162,9 +162,12 @@ static int start(const struct client_verbs *v, struct ibv_qp *qp,
 	return err ? error_set(-err, "the queue pair cannot be connected") : 0;
 }
 
-int client_join_init(const struct client_verbs *v, struct ibv_qp *qp)
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access)
 {
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = PORT};
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = PORT,
+				   .qp_access_flags = access};
 	int err = v->modify_qp(qp, &init,
 			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				       IBV_QP_ACCESS_FLAGS);

@@ -124,7 +124,7 @@ static int make_qp(struct client_lane *lane)
 	lane->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
 	if (!lane->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(t->rack->verbs, lane->qp);
+	return client_join_init(t->rack->verbs, lane->qp, 0);
 }
 
 static void lane_close(struct client_lane *lane)

@@ -41,6 +41,9 @@ struct mem_region {
 	uint64_t size_bytes;
 	uint64_t charged_bytes; /* whole pages */
 	bool busy;
+	/* The connection that it ends with; 0: it stays until it is deleted. */
+	uint64_t owner_nonce;
+	uint32_t owner_slot;
 	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
 	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
 	void *addr;
@@ -167,6 +170,8 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 int region_resize(struct mem_node *node, struct mem_region *region,
 		  uint64_t size_bytes) MUST_CHECK;
 int region_delete(struct mem_node *node, struct mem_region *region) MUST_CHECK;
+/* Deletes those whose owner is gone; lets the lock go for a while. */
+void region_expire(struct mem_node *node);
 /* What the pool is charged for a region of that size. */
 uint64_t region_pages(uint64_t size_bytes);
 

@@ -290,5 +290,6 @@ void mem_node_tick(struct mem_node *node)
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);
+	region_expire(node);
 	pthread_mutex_unlock(&node->lock);
 }
