@@ -156,8 +156,8 @@ enum aqdv_chain_flags {
 struct aqdv_chain_attr {
 	uint32_t comp_mask; /* 0 */
 	uint32_t flags;	    /* AQDV_CHAIN_* */
-	/* The ring of send requests: 64-byte aligned, a power of two of blocks,
-	 * 16 to 16384. 0 blocks: an ordinary send queue. */
+	/* The ring of send requests: 64-byte aligned, up to 16384 blocks. 0
+	 * blocks: an ordinary send queue. */
 	uint64_t sq_addr;
 	uint32_t sq_lkey; /* with IBV_ACCESS_LOCAL_WRITE where a step is used */
 	uint32_t sq_blocks;

@@ -114,7 +114,7 @@ struct aqdv_wqe_data {
  * is an error.
  *
  * Indices count modulo 2^32 and only ever grow. `step`, if it is not 0, is
- * added to the index in memory when the request was executed, so that it is
+ * added to the index in memory when the request is fetched, so that it is
  * right again when the ring comes round; with 0 whoever sends the chain its
  * arguments may send the next index along.
  */
