@@ -33,6 +33,10 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/connections/:/grants/:", handle_grant_delete,
 	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages", handle_pages_create,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
+	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
@@ -159,6 +163,7 @@ void mem_node_destroy(struct mem_node *node)
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
+	page_thread_stop(node);
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
@@ -292,5 +297,7 @@ void mem_node_tick(struct mem_node *node)
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);
+	region_expire(node);
+	space_tick(node);
 	pthread_mutex_unlock(&node->lock);
 }
