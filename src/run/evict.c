@@ -29,10 +29,10 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 
 /* ---- picking ------------------------------------------------------------ */
 
-/* A page that was wanted back is spared once. */
+/* A page that was wanted back, or could not leave, is spared once. */
 static bool may_leave(struct run_page *e)
 {
-	if (e->state != RUN_RESIDENT || e->is_pinned)
+	if (e->state != RUN_RESIDENT)
 		return false;
 	if (!e->is_hot)
 		return true;
@@ -168,7 +168,7 @@ static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
 		if (!(failed >> i & 1))
 			continue;
 		e->state = RUN_RESIDENT;
-		e->is_pinned = 1;
+		e->is_hot = 1;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
 	}
@@ -213,7 +213,7 @@ bool run_evict_finish(struct pager *p, struct space *s)
 	return true;
 }
 
-static uint64_t leaving_pages(const struct pager *p)
+uint64_t run_evict_leaving(const struct pager *p)
 {
 	uint64_t n = 0;
 
@@ -242,12 +242,12 @@ void run_evict_step(struct pager *p)
 		spaces++;
 	}
 	run_far_poll(&p->far);
-	leaving = leaving_pages(p);
+	leaving = run_evict_leaving(p);
 	while (p->resident > p->limit_pages + leaving && tries < spaces) {
 		struct space *s = next_space(p);
 
 		if (s && evict_batch(p, s) == 0) {
-			leaving = leaving_pages(p);
+			leaving = run_evict_leaving(p);
 			tries = 0;
 		} else {
 			tries++;

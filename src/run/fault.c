@@ -236,6 +236,8 @@ static void make_room(struct pager *p)
 	while (p->resident > p->limit_pages + RUN_SLACK_PAGES / 2 &&
 	       run_pager_now_ns() < end) {
 		run_evict_step(p);
+		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))
+			return; /* nothing can leave: over the limit, then */
 		(void)sched_yield();
 	}
 }

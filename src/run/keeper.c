@@ -326,8 +326,9 @@ int run_program(const struct run_options *options, char **argv,
 		err = start_program(&k, argv);
 	if (!err)
 		err = start_pager(&k);
-	if (!err)
-		err = await_pager(&k);
+	/* Not to be taken for the program's own -ENOENT. */
+	if (!err && await_pager(&k) != 0)
+		err = -EHOSTDOWN;
 	if (!err)
 		err = let_go(&k);
 	if (err) {

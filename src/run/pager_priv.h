@@ -210,6 +210,8 @@ void run_evict_step(struct pager *p);
 bool run_evict_collect(struct pager *p, struct space *s);
 /* Waits for all batches of the space; false: its agent does not answer. */
 bool run_evict_finish(struct pager *p, struct space *s);
+/* Pages in batches under way. */
+uint64_t run_evict_leaving(const struct pager *p);
 /* Whether a batch under way may drop the page. */
 bool run_evict_covers(const struct space *s, uint64_t page);
 

@@ -22,9 +22,8 @@ struct run_page {
 	uint64_t hash[2]; /* of what is in `slot` */
 	uint32_t slot;	  /* 0: none */
 	uint32_t state : 3;
-	uint32_t is_hot : 1;	/* came back once: spared once */
-	uint32_t is_pinned : 1; /* could not be evicted */
-	uint32_t tray_page : 27;
+	uint32_t is_hot : 1; /* came back once: spared once */
+	uint32_t tray_page : 28;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 
