@@ -128,20 +128,19 @@ static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 		g->row[g->place.row[0] != low] = g->rows;
 		g->row[g->place.row[0] == low] =
 			g->rows + (high - low) * c->g.row_bytes;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, low), g->rows,
-			    span);
+		kv_add_look(c, kv_row_at(&c->g, low), g->rows, span);
 	} else if (g->is_lean) {
 		g->row[0] = g->rows;
 		g->row[1] = NULL;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
-			    g->row[0], c->g.row_bytes);
+		kv_add_look(c, kv_row_at(&c->g, g->place.row[0]), g->row[0],
+			    c->g.row_bytes);
 	} else {
 		g->row[0] = g->rows;
 		g->row[1] = g->rows + c->g.row_bytes;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
-			    g->row[0], c->g.row_bytes);
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[1]),
-			    g->row[1], c->g.row_bytes);
+		kv_add_look(c, kv_row_at(&c->g, g->place.row[0]), g->row[0],
+			    c->g.row_bytes);
+		kv_add_look(c, kv_row_at(&c->g, g->place.row[1]), g->row[1],
+			    c->g.row_bytes);
 	}
 	/* A failure breaks the connection, which kv_get_drain sees. */
 	(void)kv_post(c, index_of(c, g));
@@ -156,14 +155,12 @@ static void post_extent(struct aq_kv_client *c, struct kv_get *g,
 	g->trips++;
 	kv_begin(c);
 	if (item->extent_bytes <= KV_OP_BYTES) {
-		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
-			    item->extent_bytes);
+		kv_add_look(c, item->extent, g->extent, item->extent_bytes);
 	} else {
 		/* The head tells nothing that the entry does not; this only
 		 * brings it back to kv_get_drain, which reads all of it. */
 		g->evidence = item->extent;
-		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
-			    KV_EXTENT_HEAD);
+		kv_add_look(c, item->extent, g->extent, KV_EXTENT_HEAD);
 	}
 	(void)kv_post(c, index_of(c, g));
 }

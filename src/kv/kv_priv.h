@@ -195,6 +195,9 @@ static inline void kv_relax(const struct aq_kv_client *c)
 void kv_begin(struct aq_kv_client *c);
 void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		 void *to, uint64_t len_bytes);
+/* The same by the direct port, if there is one: not behind a lock. */
+void kv_add_look(struct aq_kv_client *c, uint64_t offset, void *to,
+		 uint64_t len_bytes);
 void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		  const void *from, uint64_t len_bytes);
 void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,

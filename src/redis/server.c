@@ -287,6 +287,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 		void *ctx)
 {
 	struct redis_options o = *options;
+	struct aq_kv_client_options client = {.flags = AQ_KV_DIRECT_READS};
 	struct server *v = calloc(1, sizeof(*v));
 	int err;
 
@@ -299,7 +300,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 	v->gateway.options = &o;
 	v->gateway.start_ms = gateway_now_ms();
 	list_init(&v->gateway.sessions);
-	err = aq_kv_client_open(o.kv, NULL, &v->gateway.client);
+	err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
 	if (!err) {
 		err = start(v);
 		if (!err)
