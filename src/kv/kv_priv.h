@@ -103,6 +103,8 @@ struct kv_get {
 	uint64_t expire_at_ms;
 	uint64_t since_ns; /* without any change; 0: it did not fail yet */
 	uint64_t evidence;
+	uint32_t looks; /* that it waits for, where they are loads */
+	struct aqdv_read look[2];
 };
 
 enum kv_atom { /* words that requests put their answers in */
@@ -171,6 +173,9 @@ struct aq_kv_client {
 	uint32_t gets_busy;
 	uint32_t get_hint; /* where a free one may be */
 	bool has_tending;  /* some of them need more than completions */
+	/* A ring of those that have looks to do. */
+	uint32_t *look_queue;
+	uint32_t look_head, look_count;
 	/* Done and not told yet, first come first served. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
@@ -195,9 +200,6 @@ static inline void kv_relax(const struct aq_kv_client *c)
 void kv_begin(struct aq_kv_client *c);
 void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		 void *to, uint64_t len_bytes);
-/* The same by the direct port, if there is one: not behind a lock. */
-void kv_add_look(struct aq_kv_client *c, uint64_t offset, void *to,
-		 uint64_t len_bytes);
 void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		  const void *from, uint64_t len_bytes);
 void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
@@ -259,6 +261,16 @@ int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
 void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
+
+/* ---- kv_look.c ---------------------------------------------------------- */
+
+/* One or two READs of a get; kv_get_completed is told when they are done. */
+void kv_look_begin(struct aq_kv_client *c, struct kv_get *g);
+void kv_look_add(struct aq_kv_client *c, struct kv_get *g, uint64_t offset,
+		 void *to, uint64_t len_bytes);
+void kv_look_end(struct aq_kv_client *c, struct kv_get *g);
+/* Does some of those that wait. */
+void kv_look_run(struct aq_kv_client *c);
 
 /* ---- kv_get.c ----------------------------------------------------------- */
 

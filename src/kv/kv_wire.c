@@ -90,21 +90,6 @@ void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		w->ib.send_flags = IBV_SEND_FENCE;
 }
 
-void kv_add_look(struct aq_kv_client *c, uint64_t offset, void *to,
-		 uint64_t len_bytes)
-{
-	struct kv_wr *w;
-
-	if (!c->port.look_rkey) {
-		kv_add_read(c, KV_POINT_READ, offset, to, len_bytes);
-		return;
-	}
-	w = next(c, KV_POINT_READ);
-	if (w)
-		put_rdma(c, w, IBV_WR_RDMA_READ, c->port.look_addr + offset,
-			 c->port.look_rkey, to, len_bytes);
-}
-
 void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		  const void *from, uint64_t len_bytes)
 {

@@ -33,6 +33,7 @@ enum {
 	NIC_WINDOW_PSNS = 1 << 22,
 	/* What one queue pair may send before the next has its turn. */
 	NIC_TURN_PACKETS = 32,
+	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
 	NIC_GUARD_SOURCES = 64,
 	NIC_MTU_MIN = 256,
 };
