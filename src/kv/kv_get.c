@@ -53,6 +53,20 @@ bool kv_is_expired(const struct aq_kv_client *c, uint64_t expire_at_ms)
 	       expire_at_ms;
 }
 
+/* Whether an entry with a key of that length may be its: by the key's last
+ * byte, which differs most. */
+static inline bool may_be(const struct kv_geometry *g, const uint8_t *entry,
+			  const uint8_t *key, size_t key_len)
+{
+	size_t last = KV_E_HEAD + key_len - 1;
+
+	if (entry[0] & KV_E_EXTENT)
+		return true;
+	if (entry[0] & KV_E_EXPIRES)
+		last += KV_E_END;
+	return last < g->entry_bytes && entry[last] == key[key_len - 1];
+}
+
 int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 		const struct kv_place *place, const void *key, size_t key_len,
 		uint32_t *skip, struct kv_item *item)
@@ -62,6 +76,7 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 	for (i = 0; i < g->entries; i++, row += g->entry_bytes) {
 		/* Bits 0-15 of the entry: used, and the length of the key. */
 		if (row[1] != key_len || !kv_entry_used(row) ||
+		    !may_be(g, row, key, key_len) ||
 		    kv_entry_read(g, row, item))
 			continue;
 		if (item->is_extent && item->hash != place->hash)
