@@ -14,8 +14,11 @@
  *    so on the bell, and is woken by the next frame.
  *  - An application that drives now and then but also waits on memory or
  *    computes is found out when frames lie there unread: a peer nudges, or the
- *    engine's look finds them. For the next second the host is `eager`: each
- *    leave() gives the bell back to the engine at once.
+ *    engine's look finds them. Then the host is `eager`: the engine polls, and
+ *    each leave() gives the bell back to it at once. That costs a driver dearly
+ *    that was only kept from its core for a while, so it ends when the
+ *    application has driven without a pause for a time of probation; the time
+ *    doubles when it is found out again soon.
  */
 #include <errno.h>
 #include <sched.h>
@@ -53,11 +56,15 @@ enum {
  * must not wait for one. */
 #define NET_FREE_NS 10000ull
 
-#define EAGER_NS       1000000000ull
-#define CROWDED_MIN_NS 50000000ull
-#define CROWDED_MAX_NS 1000000000ull
-#define SLICE_NS       100000ull
-#define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
+#define EAGER_NS	 1000000000ull
+#define PROBATION_MIN_NS 20000ull
+#define PROBATION_MAX_NS 100000000ull
+#define DRIVER_GONE_NS	 10000000ull
+#define DRIVE_PAUSE_NS	 10000ull /* longer: it does something else */
+#define CROWDED_MIN_NS	 50000000ull
+#define CROWDED_MAX_NS	 1000000000ull
+#define SLICE_NS	 100000ull
+#define LATE_OK_NS	 10000000ull /* for timers, when nobody polls */
 
 /* ---- one turn ----------------------------------------------------------- */
 
@@ -176,15 +183,19 @@ HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
+	uint64_t now_ns = 0;
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
 		rest(h); /* the holder may wait for this core */
 		return;
 	}
-	e->drive_seq++;
-	if (turn(h, OS_DRIVE_BATCH,
-		 e->drive_seq % DRIVES_PER_LOOK ? 0 : host_now(h)))
+	if (UNLIKELY(++e->drive_seq % DRIVES_PER_LOOK == 0)) {
+		now_ns = host_now(h);
+		e->drive_ns = now_ns;
+		e->drive_cpu = sched_getcpu();
+	}
+	if (turn(h, OS_DRIVE_BATCH, now_ns))
 		e->empties = 0;
 	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
@@ -259,8 +270,38 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 
 static void set_eager(struct engine *e, uint64_t now_ns)
 {
+	/* Found out again within a second of the last time. */
+	if (now_ns < e->eager_until_ns)
+		e->probation_ns =
+			u64_min(2 * e->probation_ns, PROBATION_MAX_NS);
+	else
+		e->probation_ns = PROBATION_MIN_NS;
 	e->eager_until_ns = now_ns + EAGER_NS;
+	e->driving_since_ns = e->drive_seen_ns = now_ns;
 	atomic_store_explicit(&e->eager, true, memory_order_relaxed);
+}
+
+/* Whether the application has driven long enough without a pause. */
+static bool is_reformed(struct engine *e, uint64_t now_ns)
+{
+	if (e->drive_seq != e->drive_seen) {
+		e->drive_seen = e->drive_seq;
+		e->drive_seen_ns = now_ns;
+	} else if (now_ns - e->drive_seen_ns > DRIVE_PAUSE_NS) {
+		e->driving_since_ns = e->drive_seen_ns = now_ns;
+	}
+	return e->drive_seen_ns - e->driving_since_ns > e->probation_ns;
+}
+
+/*
+ * Whether the application cannot drive because we have its core: then there is
+ * no other core free, or we would have been woken there. Not driving is no
+ * fault then, and polling would only keep it from running.
+ */
+static bool has_drivers_core(const struct engine *e, uint64_t now_ns)
+{
+	return now_ns - e->drive_ns < DRIVER_GONE_NS &&
+	       e->drive_cpu == sched_getcpu();
 }
 
 /* Decides how to sleep; false: there is something to do after all. The lock is
@@ -337,6 +378,7 @@ static bool engine_sleep(struct os_host *h)
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) &&
+	    !has_drivers_core(e, now_ns) &&
 	    (host_ready(h) || host_tx_pending(h)))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
@@ -348,6 +390,7 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 		     uint64_t now_ns)
 {
 	uint64_t after_ns;
+	bool again;
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
@@ -356,18 +399,18 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 			e->long_yields--;
 		return;
 	}
+	again = now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns;
 	/* Once may be the host's doing: it takes guests' cores away for as
-	 * long now and then. Who shares our core takes it each time. */
+	 * long now and then. Who shares our core takes it each time; and who
+	 * did so just now is still there. */
 	e->long_yields += LONG_YIELD_WEIGHT;
-	if (e->long_yields < CROWDED_SCORE)
+	if (!again && e->long_yields < CROWDED_SCORE)
 		return;
 	e->long_yields = 0;
 	/* Longer each time it happens again soon. */
-	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
-		e->crowded_span_ns =
-			u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS);
-	else
-		e->crowded_span_ns = CROWDED_MIN_NS;
+	e->crowded_span_ns =
+		again ? u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS)
+		      : CROWDED_MIN_NS;
 	e->crowded_until_ns = after_ns + e->crowded_span_ns;
 }
 
@@ -378,10 +421,15 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	struct engine *e = &h->engine;
 
 	if (!atomic_load_explicit(&e->eager, memory_order_relaxed))
-		return e->drive_seq != e->drive_seen;
-	if (now_ns >= e->eager_until_ns)
-		atomic_store_explicit(&e->eager, false, memory_order_relaxed);
-	return false;
+		return e->drive_seq != e->drive_seen ||
+		       has_drivers_core(e, now_ns);
+	if (has_drivers_core(e, now_ns))
+		return true;
+	if (now_ns < e->eager_until_ns && !is_reformed(e, now_ns))
+		return false;
+	atomic_store_explicit(&e->eager, false, memory_order_relaxed);
+	e->drive_seen = e->drive_seq - 1; /* it drives */
+	return true;
 }
 
 /*

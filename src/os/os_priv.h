@@ -69,6 +69,8 @@ struct engine {
 	/* Drives so far; the engine compares it with what it saw last. */
 	uint64_t drive_seq;
 	uint64_t drive_seen;
+	uint64_t drive_ns; /* of one of the last drives, and where it was */
+	int drive_cpu;
 	uint32_t drives;  /* since the engine went to sleep */
 	uint32_t empties; /* consecutive drives that found nothing */
 	bool sleeping;	  /* in epoll_wait, or about to be */
@@ -82,6 +84,9 @@ struct engine {
 	 */
 	atomic_bool eager;
 	uint64_t eager_until_ns;
+	uint64_t probation_ns;	   /* of driving, until it is trusted again */
+	uint64_t driving_since_ns; /* without a pause */
+	uint64_t drive_seen_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
 	uint32_t long_yields;	   /* a score; high: somebody shares the core */
