@@ -22,6 +22,7 @@ enum {
 	KV_FULL_TRIES = 6,	/* of which without any path in sight */
 	KV_TORN_TRIES =
 		1000,	   /* reads of a torn row between looks at the time */
+	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_LOCKS_MAX = 16, /* one operation's: KV_GROUPS */
 
 	KV_WR_MAX = 96,	    /* requests of one batch */
