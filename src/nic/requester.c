@@ -689,6 +689,10 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 			qp_make_ready(qp);
 			return true;
 		}
+		if (qp->sq.send % NIC_DIRECT_AHEAD == 0 &&
+		    qp->sq.head - qp->sq.send > 1 &&
+		    qp->nic->env->ops->direct_find)
+			direct_foretell(qp);
 		if (run_read(qp))
 			budget--;
 		else
