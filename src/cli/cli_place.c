@@ -69,3 +69,22 @@ int cli_place_verbs_libdir(char out[PATH_MAX])
 	}
 	return cli_place_verbs_libdir_at(bindir, out);
 }
+
+int cli_place_run_library(char out[PATH_MAX])
+{
+	static const char *const places[] = {"src/preload", "../lib/aquifer"};
+	char bindir[PATH_MAX];
+	int err = cli_place_bindir(bindir);
+
+	out[0] = '\0';
+	for (size_t i = 0; !err && i < ARRAY_LEN(places); i++) {
+		int n = snprintf(out, PATH_MAX, "%s/%s/libaquifer-run.so",
+				 bindir, places[i]);
+
+		if (n < 0 || n >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (access(out, R_OK) == 0)
+			return 0;
+	}
+	return err ? err : -ENOENT;
+}

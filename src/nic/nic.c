@@ -379,6 +379,30 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 		input_unknown(nic, frame, len_bytes);
 }
 
+HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
+		      size_t len_bytes)
+{
+	enum {
+		BTH_AT = WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
+		RETH_AT = BTH_AT + WIRE_BTH_BYTES,
+		READ_BYTES = RETH_AT + 16 + WIRE_ICRC_BYTES,
+	};
+	const struct nic_key *k;
+	uint64_t va, offset;
+	uint32_t rkey;
+
+	if (len_bytes != READ_BYTES || frame[BTH_AT] != WIRE_RC_READ_REQ)
+		return;
+	memcpy(&va, frame + RETH_AT, sizeof(va));
+	memcpy(&rkey, frame + RETH_AT + sizeof(va), sizeof(rkey));
+	k = key_find(&nic->keys, BYTES_BE32(rkey));
+	if (!k)
+		return;
+	offset = BYTES_BE64(va) - k->iova;
+	if (offset < k->length)
+		PREFETCH(k->host + offset);
+}
+
 HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 			     size_t len_bytes)
 {

@@ -174,6 +174,11 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
 
+/* A frame that will probably come soon: what it will read is fetched into the
+ * cache, and nothing else happens, whatever the bytes are. */
+void nic_foretell(const struct nic *nic, const uint8_t *frame,
+		  size_t len_bytes);
+
 /* The same, but nothing happens and false is returned when the ICRC is wrong:
  * a port that had to guess the IPv4 identification can try another. */
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
@@ -228,6 +233,21 @@ uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
  * `peer_qpn` may use it: 0, or the error a responder would report. */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
+
+enum {
+	NIC_READ_NOW_MAX = 32,
+};
+
+struct nic_read {
+	uint64_t addr;
+	void *to;
+	uint32_t rkey;
+	uint32_t len_bytes;
+};
+/* READs of memory that is mapped here, without the send queue: how many were
+ * done, from the first on; at most NIC_READ_NOW_MAX. */
+unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
+			 unsigned count);
 
 int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
 		 struct nic_dm **out) MUST_CHECK;
