@@ -421,7 +421,8 @@ HOT static bool step(struct nic_qp *qp)
 
 HOT bool chain_run(struct nic_qp *qp)
 {
-	uint32_t left = NIC_CHAIN_TURN;
+	uint32_t slow = qp->nic->cfg.chain_turn;
+	uint32_t left = UNLIKELY(slow) ? slow : NIC_CHAIN_TURN;
 
 	while (left--) {
 		if (qp->sq.send != qp->sq.head) {

@@ -143,7 +143,8 @@ static int host_open(struct scenario_host *h)
 int scenario_host_add(struct scenario_stage *s, const char *name,
 		      struct scenario_host **out)
 {
-	struct sim_host_config cfg = {.link = s->cfg.link};
+	struct sim_host_config cfg = {.link = s->cfg.link,
+				      .chain_ps = s->cfg.chain_ps};
 	struct scenario_host *h;
 	int err = 0;
 
