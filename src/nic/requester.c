@@ -335,6 +335,8 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 	 * would otherwise overtake theirs. */
 	if (qp->sq.tail != qp->sq.send)
 		return STEP_WAIT;
+	if (qp->managed_sq)
+		count(qp->nic, NIC_C_chain_faults);
 	qp_complete_send(qp, status);
 	qp_fail(qp);
 	return STEP_ERROR;
