@@ -41,13 +41,15 @@ _aquifer() {
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
-	elif [[ $command == exec && $word != -* ]]; then
+	elif [[ $command == exec || $command == run ]] && [[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == run ]] &&
+			names+=" --local --min-size --prefetch --copies --stats --rack"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"

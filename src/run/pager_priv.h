@@ -18,7 +18,7 @@
 #define AQ_RUN_PAGER_PRIV_H
 
 #include "far.h"
-#include "pages.h"
+#include "page_table.h"
 #include "run.h"
 #include "run_channel.h"
 #include "run_limits.h"

@@ -3,6 +3,7 @@
 # Unmodified programs of Debian: the same output at a quarter of their memory as
 # without Aquifer, never more than that resident, and at least half of the heap
 # really far. `run_programs.sh all` has the long list.
+# shellcheck disable=SC2016 # the shell that runs the command expands $W
 # shellcheck source=tests/e2e/run_lib.sh
 source "$(dirname "$0")/run_lib.sh"
 which=${2:-some}

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pages.h"
+#include "page_table.h"
 #include "rng.h"
 #include "run_channel.h"
 

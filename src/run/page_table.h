@@ -4,8 +4,8 @@
  * (touched, resident) that can be walked quickly although the range is large
  * and mostly empty. Memory is only used for what was touched.
  */
-#ifndef AQ_RUN_PAGES_H
-#define AQ_RUN_PAGES_H
+#ifndef AQ_RUN_PAGE_TABLE_H
+#define AQ_RUN_PAGE_TABLE_H
 
 #include "base.h"
 

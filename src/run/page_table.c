@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse tables: mapped at full size, backed where they are written. */
-#include "pages.h"
+#include "page_table.h"
 
 #include <errno.h>
 #include <sys/mman.h>
