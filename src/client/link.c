@@ -162,7 +162,8 @@ static int connect_link(struct client_thread *t, struct client_link_inside *l,
 {
 	uint32_t rd = o->rd_atomic ? o->rd_atomic : CLIENT_LINK_RD_ATOMIC;
 	struct client_far far;
-	int err = client_join(t, l->link.qp, rd, deadline_ns, &l->bond, &far);
+	int err = client_join(t, l->link.qp, rd, o->connect_more, deadline_ns,
+			      &l->bond, &far);
 
 	if (err)
 		return err;

@@ -73,6 +73,8 @@ struct client_link_options {
 	uint32_t recv_depth; /* 0: 1 */
 	/* The node may write where it is given a key of this domain. */
 	bool accepts_writes;
+	/* More members of the request to connect, or NULL. */
+	json_t *connect_more;
 	enum client_link_rights rights;
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;

@@ -8,10 +8,11 @@
 
 static json_t *describe(const struct mem_node *node, const struct mem_region *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s}", "name", r->name,
+	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s, s:s}", "name", r->name,
 			 "size", (json_int_t)r->size_bytes, "id", (int)r->id,
 			 "epoch", (json_int_t)r->epoch, "node", node->name,
-			 "memory", r->dm ? "device" : "host");
+			 "incarnation", node->incarnation, "memory",
+			 r->dm ? "device" : "host");
 }
 
 /* The region in the path, which must not be in somebody's hands. */

@@ -13,6 +13,7 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 {
 	static const struct page_lane_ops *const ops[PAGE_MODE_COUNT] = {
 		[PAGE_STATIC] = &page_lane_static,
+		[PAGE_TWO_SIDED] = &page_lane_two_sided,
 	};
 
 	return ops[mode];
@@ -104,6 +105,13 @@ void page_lane_lose(struct page_lane *lane)
 					     -EHOSTDOWN);
 		}
 	}
+}
+
+uint64_t page_lane_asked_bytes(struct page_lane *lane)
+{
+	const struct page_wiring *w = &lane->store->wiring;
+
+	return w->used_bytes(w->ctx, &lane->grant);
 }
 
 bool page_lane_seems_lost(const struct page_lane *lane)

@@ -107,6 +107,8 @@ struct page_wiring {
 		    struct page_grant *out);
 	void (*close)(void *ctx, struct page_grant *grant);
 	uint32_t (*node_count)(void *ctx);
+	/* Bytes that the node holds for the lane. */
+	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Whether a heartbeat has failed; may be NULL. */
 	bool (*is_lost)(void *ctx, const struct page_grant *grant);
 	void *ctx;
@@ -138,12 +140,15 @@ struct page_lane {
 };
 
 extern const struct page_lane_ops page_lane_static;
+extern const struct page_lane_ops page_lane_two_sided;
 
 /* page_static.c: one READ or WRITE; 0 or -errno. */
 int page_rdma_post(struct client_link *link, const struct page_job *job,
 		   uint64_t remote_addr, uint32_t rkey,
 		   uint32_t bytes) MUST_CHECK;
 
+/* Whether a tag that came from a node is of a job on this lane. */
+bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
@@ -153,6 +158,8 @@ void page_lane_close(struct page_lane *lane);
 /* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
  * with -EHOSTDOWN. */
 void page_lane_lose(struct page_lane *lane);
+/* What the node says that it holds for the lane; asks it. */
+uint64_t page_lane_asked_bytes(struct page_lane *lane);
 /* Whether its node has said so, or its heartbeat. */
 bool page_lane_seems_lost(const struct page_lane *lane);
 

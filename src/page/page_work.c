@@ -263,6 +263,17 @@ void page_work_start(struct page_store *s, struct page_slot *slot)
 		invalidate_start(s, slot);
 }
 
+bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag)
+{
+	struct page_store *s = lane->store;
+	uint32_t at = tag >> JOB_SHARD_BITS;
+	unsigned shard = tag & ((1u << JOB_SHARD_BITS) - 1);
+
+	return at < s->slot_count && shard < s->shards && s->slot[at].op &&
+	       s->slot[at].waiting & 1u << shard &&
+	       page_shard_lane(s, s->slot[at].op->page, shard) == lane;
+}
+
 void page_job_end(struct page_store *s, uint32_t tag, int err)
 {
 	struct page_slot *slot = &s->slot[tag >> JOB_SHARD_BITS];
