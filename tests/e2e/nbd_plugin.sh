@@ -69,3 +69,17 @@ expect 0 "$AQUIFER" up
 expect 1 "${RUN[@]}" size=8M --run 'export uri; bash "$TMP/death"'
 grep -q 'memory node m1 is lost' "$TMP/err" || fail "$(cat "$TMP/err")"
 echo "ok: one copy"
+
+# The steps of `aquifer swap`, and its answer where the kernel has no NBD.
+expect 0 "$AQUIFER" swap on --size 16M --copies 2 --json
+json "$TMP/out" '[s[0] for s in d["steps"]] ==
+	["nbdkit", "nbd-client", "mkswap", "swapon"]' >/dev/null
+expect 0 "$AQUIFER" swap off --json
+expect 2 "$AQUIFER" swap on
+expect 2 "$AQUIFER" swap on --size 16M --device /dev/sda
+expect 2 "$AQUIFER" swap
+if [[ ! -e /sys/module/nbd ]] && ! modprobe -qn nbd 2>/dev/null; then
+	expect 1 "$AQUIFER" swap on --size 16M
+	grep -q 'no NBD' "$TMP/err" || fail "$(cat "$TMP/err")"
+fi
+echo "ok: swap"
