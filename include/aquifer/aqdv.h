@@ -107,6 +107,24 @@ int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
 int aqdv_free(struct ibv_context *context, void *addr);
 
+/* One READ that is done at once. */
+struct aqdv_read {
+	uint64_t remote_addr;
+	void *to; /* any memory of the caller's */
+	uint32_t rkey;
+	uint32_t len_bytes;
+};
+
+/*
+ * READs of memory of a peer on this host that may be mapped (aqdv_alloc), as
+ * loads, here and now: they take no place in the send queue, need no local key
+ * and give no completion. Returns how many were done, from the first on; the
+ * rest must be posted, as always where the memory is elsewhere or something is
+ * under way on the queue pair. What was read is at least as new as the call.
+ */
+int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
+		  unsigned count);
+
 /*
  * Whether the process at the other end of a connection is known to be gone: 1
  * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)

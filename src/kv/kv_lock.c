@@ -51,6 +51,22 @@ int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
 	return err;
 }
 
+int kv_want_add(struct aq_kv_client *c, struct kv_want *w, uint64_t row)
+{
+	unsigned i;
+	int err;
+
+	for (i = 0; i < w->count; i++)
+		if (w->row[i] == row)
+			return 0;
+	if (w->count == ARRAY_LEN(w->row))
+		return -E2BIG;
+	err = add_lock(c, &w->set, kv_lock_of(&c->g, row));
+	if (!err)
+		w->row[w->count++] = row;
+	return err;
+}
+
 static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
@@ -220,6 +236,44 @@ static void note_reads(struct reading *r, bool locked)
 	}
 }
 
+/* ---- trying ------------------------------------------------------------- */
+
+int kv_locks_try(struct aq_kv_client *c, struct kv_want *w)
+{
+	struct kv_lockset held = {0};
+	struct reading r[KV_GROUPS];
+	unsigned i;
+	int err;
+
+	note_recent(c, &w->set);
+	kv_begin(c);
+	kv_add_intent(c, &w->set);
+	for (i = 0; i < w->set.count; i++) {
+		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+			    (enum kv_atom)(KV_ATOM_GROUP + i));
+		add_reads(c, w, i, &r[i]);
+	}
+	err = kv_run(c);
+	if (err)
+		return err;
+	for (i = 0; i < w->set.count; i++) {
+		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
+
+		note_reads(&r[i], got);
+		if (got)
+			held.group[held.count++] = w->set.group[i];
+	}
+	c->stats.lock_tries += w->set.count;
+	c->stats.lock_fails += w->set.count - held.count;
+	if (held.count == w->set.count) {
+		c->stats.lock_sets++;
+		c->stats.lock_sets_single += w->set.count == 1;
+		return 0;
+	}
+	err = kv_locks_drop(c, &held, held.count);
+	return err ? err : -EAGAIN;
+}
+
 /* ---- taking ------------------------------------------------------------- */
 
 /* One acquisition. */
@@ -329,7 +383,7 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 			kv_add_intent(c, &w->set);
 		if (t.at == 0)
 			add_fresh(c, w);
-		kv_add_lock(c, word, mask);
+		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
 			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,

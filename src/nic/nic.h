@@ -234,6 +234,21 @@ uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
 
+enum {
+	NIC_READ_NOW_MAX = 32,
+};
+
+struct nic_read {
+	uint64_t addr;
+	void *to;
+	uint32_t rkey;
+	uint32_t len_bytes;
+};
+/* READs of memory that is mapped here, without the send queue: how many were
+ * done, from the first on; at most NIC_READ_NOW_MAX. */
+unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
+			 unsigned count);
+
 int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
 		 struct nic_dm **out) MUST_CHECK;
 int nic_dm_free(struct nic_dm *dm) MUST_CHECK;
