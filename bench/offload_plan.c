@@ -18,7 +18,7 @@ struct group {
 	const struct side_ops *ops;
 	enum offload_metric metric;
 	uint32_t record_bytes;
-	struct entry entry[CONDUCT_GROUP_MAX];
+	struct entry entry[CONDUCT_GROUP_MAX + 1]; /* and an end */
 };
 
 #define END                      \
@@ -38,7 +38,9 @@ static const struct group groups[] = {
 	 64,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
+	  {WAY_COW_DIRECT, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
+	  {WAY_ASYNC_DIRECT, "", 0, false},
 	  {WAY_QUIET, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
@@ -49,6 +51,7 @@ static const struct group groups[] = {
 	 8,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
+	  {WAY_COW_DIRECT, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_TWO_SIDED, "", 0, false},
@@ -90,6 +93,8 @@ static const struct group groups[] = {
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
 	  {WAY_COW, "_timed", 0, true},
+	  {WAY_COW_DIRECT, "", 0, false},
+	  {WAY_COW_DIRECT, "_timed", 0, true},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_REDY, "", 0, false},
@@ -101,6 +106,7 @@ static const struct group groups[] = {
 	 512,
 	 {{WAY_LOCAL, "", 0, false},
 	  {WAY_COW, "", 0, false},
+	  {WAY_COW_DIRECT, "", 0, false},
 	  {WAY_ASYNC, "", 0, false},
 	  {WAY_SYNC, "", 0, false},
 	  {WAY_REDY, "", 0, false},
@@ -134,7 +140,17 @@ const struct offload_ratio offload_ratios[] = {
 	 "at least 0.886 (fig. 8)"},
 	{"cow64_vs_local", "the same, 64 B", "probe64", "cow", "local",
 	 METRIC_RATE, false, false, 0, "at least 0.886 (fig. 8)"},
-	{"cow256_vs_local", "the same, 256 B", "probe256", "cow", "local",
+	{"cow8_direct_vs_local", "probes of 8 B records, direct port / local",
+	 "probe8", "cow_direct", "local", METRIC_RATE, false, false, 0,
+	 "at least 0.886 (fig. 8)"},
+	{"cow64_direct_vs_local", "the same, 64 B", "probe64", "cow_direct",
+	 "local", METRIC_RATE, false, false, 0, "at least 0.886 (fig. 8)"},
+	{"cow64_direct_vs_async",
+	 "64 B, direct port: offloaded / asynchronous READs", "probe64",
+	 "cow_direct", "async_direct", METRIC_RATE, false, false, 0, NULL},
+	{"cow64_direct_vs_sync", "the same / one READ at a time, cable",
+	 "probe64", "cow_direct", "sync", METRIC_RATE, false, false, 0, NULL},
+	{"cow256_vs_local", "on the cable, 256 B", "probe256", "cow", "local",
 	 METRIC_RATE, false, false, 0, "near 1 (fig. 1)"},
 	{"cow512_vs_local", "the same, 512 B", "probe512", "cow", "local",
 	 METRIC_RATE, false, false, 0, NULL},
@@ -156,6 +172,15 @@ const struct offload_ratio offload_ratios[] = {
 	{"hlog_cow_vs_local_64", "store, 64 B: offloaded / local memory",
 	 "hlog64", "cow", "local", METRIC_RATE, false, false, 0,
 	 "at least 0.92 (fig. 9)"},
+	{"hlog_cow_direct_vs_local_64", "the same on the direct port", "hlog64",
+	 "cow_direct", "local", METRIC_RATE, false, false, 0,
+	 "at least 0.92 (fig. 9)"},
+	{"hlog_comm_direct_ratio", "share of time in the library, direct port",
+	 "hlog64", "cow_direct_timed", NULL, METRIC_COMM, false, true, 0,
+	 "below 0.20 (fig. 10)"},
+	{"hlog_cow_direct_vs_file_64", "direct port / file", "hlog64",
+	 "cow_direct", "file", METRIC_RATE, false, false, 0,
+	 "12 to 84 (fig. 9)"},
 	{"hlog_cow_vs_async_64", "store, 64 B: offloaded / asynchronous READs",
 	 "hlog64", "cow", "async", METRIC_RATE, false, false, 0,
 	 "up to 1.4 (fig. 9)"},
@@ -167,6 +192,9 @@ const struct offload_ratio offload_ratios[] = {
 	 "up to 1.6 (fig. 11)"},
 	{"hlog_cow_vs_local_512", "store, 512 B: offloaded / local memory",
 	 "hlog512", "cow", "local", METRIC_RATE, false, false, 0,
+	 "at least 0.92 (fig. 9)"},
+	{"hlog_cow_direct_vs_local_512", "the same on the direct port",
+	 "hlog512", "cow_direct", "local", METRIC_RATE, false, false, 0,
 	 "at least 0.92 (fig. 9)"},
 	{"hlog_cow_vs_async_512", "store, 512 B: / asynchronous READs",
 	 "hlog512", "cow", "async", METRIC_RATE, false, false, 0, NULL},
@@ -186,6 +214,8 @@ static const char *const way_words[WAY_COUNT] = {
 	[WAY_REDY] = "messages in batches by an I/O thread (as Redy)",
 	[WAY_COW] = "local stores, an engine moves the data (Cowbird)",
 	[WAY_COW_ALONE] = "the same, each completion told at once",
+	[WAY_ASYNC_DIRECT] = "READs in batches of 100 of mapped memory",
+	[WAY_COW_DIRECT] = "an engine that has mapped rings and records",
 };
 
 static void add_subject(struct offload_plan *plan, struct offload_group *g,

@@ -101,6 +101,7 @@ struct aq_rack {
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
+	struct client_verbs system_verbs; /* what it points to for hardware */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
@@ -287,7 +288,6 @@ int client_piece_each(struct client_thread *t, uint32_t node,
 
 struct client_node_status {
 	uint64_t free_bytes;
-	uint64_t boot_ns; /* when it started, on our clock */
 };
 
 /* -EPROTONOSUPPORT: another major version. */
@@ -319,13 +319,14 @@ struct client_far {
 	uint32_t beat_ms;
 };
 
-/* Moves a fresh queue pair to INIT. */
-int client_join_init(const struct client_verbs *v,
-		     struct ibv_qp *qp) MUST_CHECK;
+/* Moves a fresh queue pair to INIT; `access` is what the node may do. */
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access) MUST_CHECK;
 /* Connects it to a node: random packet numbers, the request, RTR and RTS, and
- * the heartbeat. bond->id is set as soon as the node knows us. */
+ * the heartbeat. bond->id is set as soon as the node knows us. `more` are
+ * further members of the request, or NULL. */
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		uint64_t deadline_ns, struct client_bond *bond,
+		json_t *more, uint64_t deadline_ns, struct client_bond *bond,
 		struct client_far *far) MUST_CHECK;
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);

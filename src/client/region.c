@@ -11,11 +11,6 @@
 #include "error.h"
 #include "log.h"
 
-enum {
-	/* Uptimes come in whole seconds, and the answer takes a moment. */
-	BOOT_SLACK_S = 3,
-};
-
 /* By trying: the holder talks to a node, so a nap more or less does not matter,
  * and the deadline is on the rack's own clock. */
 int client_region_lock(struct aq_region *region, uint64_t deadline_ns)
@@ -51,15 +46,6 @@ static int fail_stale(struct aq_region *region, const char *why)
 			 region->name, why);
 }
 
-static bool is_same_boot(const struct client_piece *a,
-			 const struct client_piece *b)
-{
-	uint64_t slack_ns = BOOT_SLACK_S * 1000000000ull;
-
-	return a->boot_ns < b->boot_ns + slack_ns &&
-	       b->boot_ns < a->boot_ns + slack_ns;
-}
-
 static int refresh_locked(struct aq_region *region, struct client_thread *t,
 			  uint64_t deadline_ns)
 {
@@ -81,12 +67,13 @@ static int refresh_locked(struct aq_region *region, struct client_thread *t,
 		if (err == -ENOENT)
 			err = fail_stale(region, "was deleted, or its node was "
 						 "started anew");
+		else if (!err &&
+			 fresh->piece[i].incarnation != old->incarnation)
+			err = fail_stale(region, "was lost when its node was "
+						 "started anew");
 		else if (!err && fresh->piece[i].id != old->id)
 			err = fail_stale(region, "was replaced by another of "
 						 "that name");
-		else if (!err && !is_same_boot(&fresh->piece[i], old))
-			err = fail_stale(region, "was lost when its node was "
-						 "started anew");
 	}
 	if (!err) {
 		fresh->size_bytes = client_map_size(fresh);

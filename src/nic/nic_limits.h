@@ -34,6 +34,13 @@ enum {
 	/* What one queue pair may send before the next has its turn. */
 	NIC_TURN_PACKETS = 32,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
+	/* The same for requests of a managed queue ... */
+	NIC_CHAIN_TURN = 32,
+	/* ... and how often chains have their turn within one flush. */
+	NIC_CHAIN_ROUNDS = 8,
+	NIC_CHAIN_BLOCKS_MAX = 16384,
+	NIC_CHAIN_STEPS = 4096, /* per outside event, unless told otherwise */
+	NIC_CHAIN_STEPS_MAX = 1 << 20,
 	NIC_GUARD_SOURCES = 64,
 	NIC_MTU_MIN = 256,
 };

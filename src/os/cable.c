@@ -16,6 +16,10 @@
 #include "slot.h"
 #include "wire.h"
 
+enum {
+	FORESIGHT = 4, /* frames whose memory is fetched meanwhile */
+};
+
 /*
  * Only the engine takes a cable down, because only it may hold events that
  * point to one. Others leave it a note.
@@ -73,11 +77,14 @@ HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 {
 	struct cable *c = cable_of(path);
-	const uint8_t *frame;
+	const uint8_t *frame, *later;
 	size_t len_bytes;
 	unsigned n = 0;
 
 	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
+		later = ring_peek_ahead(&c->rx, len_bytes, FORESIGHT);
+		if (later)
+			nic_foretell(path->host->base.nic, later, len_bytes);
 		host_input(path->host, frame, len_bytes);
 		ring_release(&c->rx);
 		n++;
@@ -121,6 +128,11 @@ static void cable_nudge(struct env_path *path, uint64_t now_ns)
 	}
 }
 
+static bool cable_is_at(struct env_path *path, uint32_t place)
+{
+	return bell_is_at(&cable_of(path)->peer, place);
+}
+
 static const struct env_direct *cable_direct_find(struct env_path *path,
 						  uint32_t local_qpn,
 						  uint32_t remote_qpn,
@@ -144,6 +156,7 @@ static const struct port_ops cable_port = {
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
+	.is_at = cable_is_at,
 	.unread = cable_unread,
 	.direct_find = cable_direct_find,
 };

@@ -41,9 +41,9 @@ enum {
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
-	/* Two others must run before an answer can come: a switch and a peer,
-	 * perhaps on this core. */
-	EMPTIES_TO_YIELD_SWITCH = 4,
+	/* Who shall answer needs this core; or there are two of them, a switch
+	 * and a peer. */
+	EMPTIES_TO_YIELD_SHARED = 4,
 	IDLES_PER_NUDGE = 256,
 };
 
@@ -59,7 +59,7 @@ enum {
 #define EAGER_NS	 1000000000ull
 #define PROBATION_MIN_NS 20000ull
 #define PROBATION_MAX_NS 100000000ull
-#define DRIVER_GONE_NS	 10000000ull
+#define DRIVER_GONE_NS	 2000000ull
 #define DRIVE_PAUSE_NS	 10000ull /* longer: it does something else */
 #define CROWDED_MIN_NS	 50000000ull
 #define CROWDED_MAX_NS	 1000000000ull
@@ -194,6 +194,7 @@ HOT void engine_drive(struct nic_host *host)
 		now_ns = host_now(h);
 		e->drive_ns = now_ns;
 		e->drive_cpu = sched_getcpu();
+		e->beside = host_is_beside_peer(h);
 	}
 	if (turn(h, OS_DRIVE_BATCH, now_ns))
 		e->empties = 0;
@@ -203,8 +204,8 @@ HOT void engine_drive(struct nic_host *host)
 		take_bell(h);
 	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	tired = e->empties >
-		(h->uplink ? EMPTIES_TO_YIELD_SWITCH : EMPTIES_TO_YIELD);
+	tired = e->empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
+						     : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
 		rest(h);
@@ -309,14 +310,15 @@ static bool has_drivers_core(const struct engine *e, uint64_t now_ns)
 static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 {
 	struct engine *e = &h->engine;
-	bool driven = e->drive_seq != e->drive_seen;
+	bool driven =
+		e->drive_seq != e->drive_seen || has_drivers_core(e, now_ns);
 	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 	bool brief = driven || eager || nic_has_ready(h->base.nic);
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
-	if (due <= now_ns)
+	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
 		/* B1 of bell.h. A thread that waits on memory here may have to
@@ -421,10 +423,7 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	struct engine *e = &h->engine;
 
 	if (!atomic_load_explicit(&e->eager, memory_order_relaxed))
-		return e->drive_seq != e->drive_seen ||
-		       has_drivers_core(e, now_ns);
-	if (has_drivers_core(e, now_ns))
-		return true;
+		return e->drive_seq != e->drive_seen;
 	if (now_ns < e->eager_until_ns && !is_reformed(e, now_ns))
 		return false;
 	atomic_store_explicit(&e->eager, false, memory_order_relaxed);
@@ -481,11 +480,12 @@ static void *engine_main(void *arg)
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
-		bool driven = false;
+		bool driven = false, guest = false;
 
 		if (lock_try(&h->base.lock)) {
 			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
 			driven = is_driven(h, now_ns);
+			guest = has_drivers_core(e, now_ns);
 			if (idle && idle % IDLES_PER_NUDGE == 0)
 				host_nudge(h, now_ns);
 			lock_drop(&h->base.lock);
@@ -494,8 +494,9 @@ static void *engine_main(void *arg)
 		}
 		if (!idle)
 			busy_ns = now_ns;
-		if (idle && (driven || now_ns - busy_ns > patience_ns ||
-			     (crowded && idle > CROWDED_IDLES))) {
+		if (guest ||
+		    (idle && (driven || now_ns - busy_ns > patience_ns ||
+			      (crowded && idle > CROWDED_IDLES)))) {
 			/* One turn, for timers, and back to sleep: a process
 			 * without traffic must cost nothing. */
 			busy_ns = engine_sleep(h) ? host_now(h) : 0;
@@ -504,7 +505,8 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded && wants_yield(h, now_ns, busy_ns, yield_ns)) {
+		if (!crowded && (wants_yield(h, now_ns, busy_ns, yield_ns) ||
+				 (idle && host_is_beside_peer(h)))) {
 			give_way(e, &h->clock, now_ns);
 			yield_ns = now_ns;
 		}

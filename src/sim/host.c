@@ -17,7 +17,8 @@ enum {
 };
 
 #define RELAX_PS     (100 * SIM_NS)
-#define RELAX_MAX_PS (1 * SIM_MS) /* a poller looks at least this often */
+#define CHAIN_PS     (1000 * SIM_NS) /* until a long chain goes on */
+#define RELAX_MAX_PS (1 * SIM_MS)    /* a poller looks at least this often */
 
 struct env_path {
 	struct env_path *next;
@@ -108,6 +109,8 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 		return;
 	lock_take(&host->nic_host.lock);
 	host->flush_again = nic_flush(host->nic_host.nic);
+	if (nic_has_chains(host->nic_host.nic))
+		sim_schedule_in(sim, &host->flush, CHAIN_PS);
 	lock_drop(&host->nic_host.lock);
 	touch(host);
 	news(host);

@@ -39,7 +39,8 @@ VERBS_EXPORT int aqdv_query_device(struct ibv_context *context,
 	if (!attr || attr->comp_mask)
 		return -EINVAL;
 	*attr = (struct aqdv_device_attr){
-		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA,
+		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
+			AQDV_CAP_CHAINS,
 		.masked_atomic_max_bytes = sizeof(uint64_t),
 	};
 	if (host->ops->grant_alloc)

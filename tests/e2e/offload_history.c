@@ -53,6 +53,15 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Every second thread's engine maps what it reads. */
+static const struct aq_async_options *options(unsigned thread)
+{
+	static const struct aq_async_options plain,
+		direct = {.flags = AQ_ASYNC_DIRECT};
+
+	return thread % 2 ? &direct : &plain;
+}
+
 static uint64_t next_random(uint64_t *state)
 {
 	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
@@ -157,7 +166,7 @@ static void *work(void *arg)
 	w->bad = aq_region_open(w->rack, w->region, 0, &region);
 	if (w->bad)
 		return NULL;
-	w->bad = aq_async_open(w->rack, NULL, &a);
+	w->bad = aq_async_open(w->rack, options(w->index), &a);
 	if (!w->bad) {
 		n = aq_async_add(a, region);
 		if (n < 0)

@@ -341,6 +341,50 @@ static void test_egress_bound(void **state)
 	assert_true(r.egress_blocks_max > charged);
 }
 
+/* A chunk is a choice of the fabric: it must not change what is asked of it. */
+static void test_same_arrivals(void **state)
+{
+	struct edm_config c;
+	double gap_ps;
+
+	edm_config_init(&c);
+	c.sizes = EDM_SIZES_MEMCACHED;
+	gap_ps = edm_workload_gap_ps(&c);
+	for (c.chunk_bytes = 64; c.chunk_bytes <= 1024; c.chunk_bytes *= 2)
+		assert_true(edm_workload_gap_ps(&c) == gap_ps);
+}
+
+/* Requests that nest gain time for reads and take none from writes; a lone one
+ * does not change. The best of EDM is better than each of its parts, keeps to
+ * the bound on queues and loses nothing. */
+static void test_best(void **state)
+{
+	struct edm_point plain, nest, best;
+	struct edm_config c;
+
+	edm_config_init(&c);
+	edm_config_best(&c);
+	assert_int_equal(c.discipline, EDM_ASYNC); /* 64 B: one chunk */
+	edm_config_init(&c);
+	c.nodes = 48;
+	c.sizes = EDM_SIZES_HADOOP;
+	c.discipline = EDM_RESERVE;
+	c.policy = EDM_PAIR;
+	c.load = 0.4;
+	c.write_ppm = 500000;
+	c.messages = 3000;
+	plain = run(&c);
+	c.nest = true;
+	nest = run(&c);
+	edm_config_best(&c);
+	best = run(&c);
+	assert_true(nest.read_common < plain.read_common - 0.003);
+	assert_true(nest.write_common < plain.write_common + 0.005);
+	assert_true(best.common < nest.common);
+	assert_in_range(best.egress_blocks_max, 1, 3 * 66);
+	assert_int_equal(best.completed, best.measured);
+}
+
 static void test_same_seed_same_run(void **state)
 {
 	struct edm_config c;
@@ -487,6 +531,8 @@ int main(void)
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),
 		cmocka_unit_test(test_egress_bound),
+		cmocka_unit_test(test_same_arrivals),
+		cmocka_unit_test(test_best),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
