@@ -77,7 +77,7 @@ _aquifer() {
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
-			names+=" --points --model"
+			names+=" --points --model --steer"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }
