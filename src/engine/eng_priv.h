@@ -19,7 +19,7 @@
 
 enum {
 	ENG_ID_TEXT = 16 + 4 + 1,
-	ENG_LANES = 1 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
+	ENG_LANES = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
 	ENG_GID_TEXT = 33,
 };
 
@@ -52,7 +52,10 @@ struct eng_session {
 	uint64_t seen_ns;
 	uint32_t node_count;
 	struct eng_far application;
+	bool has_look; /* a second one, to look only */
+	struct eng_far application_look;
 	struct eng_lane ring;
+	struct eng_lane look;
 	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
 	struct offload_session *core;		    /* NULL: not started */
 	struct offload_session_config config;
@@ -63,6 +66,7 @@ struct eng {
 	pthread_cond_t wake; /* a session was started */
 	_Atomic uint32_t waiting;
 	char name[ENG_NAME_MAX + 1];
+	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
 	uint64_t start_ns;
 	uint64_t tick_ns;

@@ -9,6 +9,11 @@
 #include "error.h"
 #include "kv_client_priv.h"
 
+static bool has_key(const struct aq_kv_op *op)
+{
+	return op->key && op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX;
+}
+
 static void tell(struct aq_kv_client *c, struct aq_kv_op *op)
 {
 	c->done[(c->done_head + c->done_count) % c->depth] = op;
@@ -74,18 +79,18 @@ int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
 
 /* The leaf that alone can answer, or NULL. */
 static struct kv_leaf *simple_leaf(struct aq_kv_client *c,
-				   const struct aq_kv_op *op)
+				   const struct aq_kv_op *op, bool is_change)
 {
 	struct kv_route r;
 	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
-				  false, &r);
+				  is_change, &r);
 
 	return err || r.older || r.second || r.leaf->is_broken ? NULL : r.leaf;
 }
 
 static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
 {
-	struct kv_leaf *leaf = simple_leaf(c, op);
+	struct kv_leaf *leaf = simple_leaf(c, op, false);
 	struct kv_get *g;
 
 	if (UNLIKELY(!leaf)) {
@@ -113,7 +118,7 @@ int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
 {
 	int err = 0;
 
-	if (!op->key || op->key_len < 1 || op->key_len > AQ_KV_KEY_MAX)
+	if (!has_key(op))
 		return error_set(-EINVAL, "a key has 1 to %d bytes, not %zu",
 				 AQ_KV_KEY_MAX, op->key_len);
 	if (op->kind > AQ_KV_OP_DEL)
@@ -186,6 +191,36 @@ int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
 	return n ? (int)n : err;
 }
 
+/* Puts from *started on that can be done together: at one leaf alone. */
+static int batch_puts(struct aq_kv_client *c, struct aq_kv_op *ops,
+		      size_t count, size_t *started, size_t *ended)
+{
+	size_t n = 1, left = count - *started;
+	struct kv_leaf *leaf;
+	int err;
+
+	ops += *started;
+	if (left < 2 || ops[0].kind != AQ_KV_OP_PUT ||
+	    ops[1].kind != AQ_KV_OP_PUT || !has_key(&ops[0]))
+		return 0;
+	leaf = simple_leaf(c, &ops[0], true);
+	if (!leaf)
+		return 0;
+	while (n < left && ops[n].kind == AQ_KV_OP_PUT && has_key(&ops[n]) &&
+	       (c->era[0]->g.shard_count == 1 ||
+		simple_leaf(c, &ops[n], true) == leaf))
+		n++;
+	if (n < 2)
+		return 0;
+	err = kv_async_settle(c, leaf);
+	if (err)
+		return err == KV_E_VIEW ? 0 : err;
+	n = kv_many_put(leaf, ops, n);
+	*started += n;
+	*ended += n;
+	return 0;
+}
+
 int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 {
 	struct aq_kv_op *done[KV_POLL_BATCH];
@@ -194,13 +229,16 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 
 	while (ended < count && !err) {
 		while (started < count && !err) {
+			err = batch_puts(c, ops, count, &started, &ended);
+			if (err || started == count)
+				break;
 			err = aq_kv_submit(c, &ops[started]);
 			if (!err)
 				started++;
 		}
 		if (err == -EAGAIN)
 			err = 0;
-		if (err)
+		if (err || ended == count)
 			break;
 		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
 		if (n < 0)

@@ -55,7 +55,8 @@ int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
 			struct kv_leaf **out)
 {
 	struct kv_client_config config = leaf_config(c);
-	struct kv_port port = {0};
+	struct kv_port port = {.wants_look = c->config.options.flags &
+					     AQ_KV_DIRECT_READS};
 	struct kv_geometry g;
 	int err = c->world.open(c->world.ctx, id, &port);
 

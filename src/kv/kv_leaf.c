@@ -324,6 +324,7 @@ void kv_leaf_destroy(struct kv_leaf *c)
 	free(c->line);
 	free(c->get);
 	free(c->done);
+	free(c->look_queue);
 	free(c->arena);
 	free(c);
 }
@@ -359,6 +360,7 @@ int kv_reconnect(struct kv_leaf *c)
 	c->has_slot = false;
 	c->gets_busy = 0;
 	c->done_head = c->done_count = 0;
+	c->look_count = 0;
 	for (i = 0; i < c->depth; i++)
 		c->get[i].state = KV_GET_IDLE;
 	err = c->port.renew(c->port.ctx, &c->port);

@@ -55,6 +55,22 @@ int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 	return err;
 }
 
+int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
+{
+	unsigned i;
+	int err;
+
+	for (i = 0; i < w->count; i++)
+		if (w->row[i] == row)
+			return 0;
+	if (w->count == ARRAY_LEN(w->row))
+		return -E2BIG;
+	err = add_lock(c, &w->set, kv_lock_of(&c->g, row));
+	if (!err)
+		w->row[w->count++] = row;
+	return err;
+}
+
 static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
@@ -347,6 +363,50 @@ static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
 	return drop ? drop : err;
 }
 
+/* ---- trying ------------------------------------------------------------- */
+
+int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
+{
+	uint64_t start_ns = kv_now_ns(c);
+	bool asks_state = kv_state_is_due(c, start_ns);
+	struct kv_lockset held = {0};
+	struct reading r[KV_GROUPS];
+	unsigned i;
+	int err;
+
+	note_recent(c, &w->set);
+	kv_begin(c);
+	kv_add_intent(c, &w->set);
+	for (i = 0; i < w->set.count; i++) {
+		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+			    (enum kv_atom)(KV_ATOM_GROUP + i));
+		add_reads(c, w, i, &r[i]);
+	}
+	if (asks_state)
+		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
+	err = kv_run(c);
+	if (err)
+		return err;
+	for (i = 0; i < w->set.count; i++) {
+		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
+
+		note_reads(&r[i], got);
+		if (got)
+			held.group[held.count++] = w->set.group[i];
+	}
+	c->stats.lock_tries += w->set.count;
+	c->stats.lock_fails += w->set.count - held.count;
+	if (held.count == w->set.count) {
+		c->stats.lock_sets++;
+		c->stats.lock_sets_single += w->set.count == 1;
+		return check_state(c, w, asks_state, start_ns);
+	}
+	err = kv_locks_drop(c, &held, held.count);
+	return err ? err : -EAGAIN;
+}
+
+/* ---- and waiting -------------------------------------------------------- */
+
 int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
@@ -368,7 +428,7 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 			kv_add_intent(c, &w->set);
 		if (t.at == 0)
 			add_fresh(c, w);
-		kv_add_lock(c, word, mask);
+		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
 			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,

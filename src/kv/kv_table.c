@@ -120,7 +120,7 @@ static int connect_port(struct gate *gate, struct kv_port *port)
 {
 	struct client_link_options o = {.send_depth = SEND_DEPTH,
 					.rights = CLIENT_LINK_READ};
-	struct client_key key = {0}, lock_key = {0};
+	struct client_key key = {0}, lock_key = {0}, look_key = {0};
 	char table[NAME_BYTES], locks[NAME_BYTES];
 	struct client_link *link;
 	int err;
@@ -137,6 +137,8 @@ static int connect_port(struct gate *gate, struct kv_port *port)
 				      link->size_bytes - SPARE_BYTES, &key);
 	if (!err)
 		err = client_link_key(link, locks, 0, &lock_key);
+	if (!err && port->wants_look)
+		err = client_link_key(link, table, 0, &look_key);
 	if (err) {
 		client_link_close(link);
 		return err;
@@ -148,6 +150,8 @@ static int connect_port(struct gate *gate, struct kv_port *port)
 	port->size_bytes = key.size_bytes;
 	port->lock_addr = lock_key.addr;
 	port->lock_rkey = lock_key.rkey;
+	port->look_addr = look_key.addr;
+	port->look_rkey = look_key.rkey;
 	snprintf(port->conn, sizeof(port->conn), "%s", client_link_name(link));
 	return 0;
 }
@@ -178,6 +182,7 @@ static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
 				 .is_alive = port_is_alive,
 				 .renew = port_renew,
 				 .close = port_close,
+				 .wants_look = port->wants_look,
 				 .ctx = gate};
 	err = connect_port(gate, port);
 	if (err)
@@ -306,7 +311,7 @@ static int world_make(void *ctx, const struct kv_id *id,
 	struct aq_region_options ro = {0};
 	struct aq_region *region;
 	struct aq_kv *kv = ctx;
-	struct kv_port port;
+	struct kv_port port = {0};
 	int err = choose_node(kv, id, &g, node);
 
 	if (err)
@@ -377,7 +382,7 @@ struct finding {
 static void find_head(void *user, const struct kv_id *id)
 {
 	struct finding *f = user;
-	struct kv_port port;
+	struct kv_port port = {0};
 	struct kv_geometry g;
 	int err;
 

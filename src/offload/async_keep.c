@@ -75,7 +75,7 @@ static bool is_healthy(struct aq_async *a, const struct client_caller *caller,
 			 error_text((int)err));
 		return false;
 	}
-	if (aqdv_peer_gone(a->qp) == 1)
+	if (aqdv_peer_gone(a->end.qp) == 1)
 		return false;
 	if (now_ns < a->beat_ns)
 		return true;
