@@ -263,8 +263,11 @@ static int find_era(struct aq_kv_client *c, const struct listing *l,
 
 	if (err && err != -ESHUTDOWN) {
 		err = era_open(c, l, at, &e);
-		if (!err)
-			err = era_state(c, e, &state);
+		if (err)
+			return err;
+		err = era_state(c, e, &state);
+		if (err)
+			era_close(c, e);
 	}
 	if (!err) {
 		f->at[f->count].era = e;
