@@ -42,6 +42,9 @@ int frame_space_create(struct frame_pool *pool,
 
 void frame_space_destroy(struct frame_space *s)
 {
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (s->chain[i])
+			frame_chain_destroy(s->chain[i]);
 	for (uint64_t i = 0; i < s->entries; i++) {
 		uint64_t frame = frame_space_find(s, i);
 
@@ -52,9 +55,9 @@ void frame_space_destroy(struct frame_space *s)
 	free(s);
 }
 
-uint64_t frame_space_used(const struct frame_space *s)
+bool frame_space_is_over(const struct frame_space *s)
 {
-	return s->used;
+	return frame_space_used(s) > s->budget;
 }
 
 uint64_t frame_space_table(const struct frame_space *s)

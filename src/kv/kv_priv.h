@@ -143,6 +143,8 @@ struct aq_kv_client {
 	uint32_t new_stamp, old_stamp;
 	uint32_t recent_count;
 	le32 recent[KV_RECENT];
+	uint64_t lease;	   /* its word while it is ours */
+	uint64_t lease_ns; /* when it was taken or renewed */
 
 	uint32_t many_skip; /* puts that go alone, because others could not */
 	uint64_t trips;
@@ -363,6 +365,8 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* Somebody has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
 int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask) MUST_CHECK;
+/* Who repairs shows life with this, often. -ESTALE: it was taken away. */
+int kv_lease_renew(struct aq_kv_client *c) MUST_CHECK;
 /* While somebody repairs, nobody else may try for its locks. */
 int kv_lease_wait(struct aq_kv_client *c) MUST_CHECK;
 

@@ -76,7 +76,7 @@ static int two_poll(struct page_lane *lane)
 {
 	struct page_caller *c = lane->own;
 	uint32_t imm[PAGE_CALL_BATCH];
-	int i, n = page_caller_poll(c, imm);
+	int i, n = page_caller_poll(c, 1, imm);
 
 	for (i = 0; i < n; i++) {
 		uint32_t tag = imm[i] & ((1u << PAGE_WIRE_TAG_BITS) - 1);
@@ -88,7 +88,7 @@ static int two_poll(struct page_lane *lane)
 		page_job_end(lane->store, tag,
 			     err == -ENODATA ? -EHOSTDOWN : err);
 	}
-	return n < 0 ? n : 0;
+	return n < 0 || c->is_broken ? -EHOSTDOWN : 0;
 }
 
 static uint64_t two_allocated(struct page_lane *lane)
