@@ -33,11 +33,12 @@ static const struct bound {
 	{"kv_c_vs_redis_p1", 5, 0},
 	{"kv_c_async_vs_redis_p16", 2, 0},
 	{"kv_a_vs_redis_p1", 3, 0},
+	{"gateway_p16_vs_redis_p16", 0.7, 0},
 };
 
 struct options {
 	bool json, quick, check;
-	const char *only; /* fill, trips, speed */
+	const char *only; /* fill, trips, speed, gateway */
 	unsigned rounds, window_ms;
 	unsigned long entries, records;
 };
@@ -46,7 +47,7 @@ static void usage(FILE *to)
 {
 	fprintf(to,
 		"usage: aquifer bench kv [--json] [--quick] [--check] "
-		"[--only fill|trips|speed]\n"
+		"[--only PART]\n"
 		"                        [--entries N] [--records N] "
 		"[--rounds N] [--window MS]\n"
 		"The key-value table: how full it gets and how many locks an "
@@ -54,7 +55,10 @@ static void usage(FILE *to)
 		"shipped search over local memory), round trips of each "
 		"operation (counted, on a\n"
 		"rack of its own), and operations per second beside "
-		"redis-server, in turns.\n"
+		"redis-server, in turns:\n"
+		"of a client, and of `aquifer redis` as redis-benchmark sees "
+		"it.\n"
+		"  --only PART  fill, trips, speed or gateway\n"
 		"  --entries N  of the table that is filled (default "
 		"10000000)\n"
 		"  --records N  of the speed test (default 100000)\n"
@@ -94,7 +98,8 @@ static int parse_one(int c, struct options *o)
 	case 'o':
 		o->only = optarg;
 		return strcmp(optarg, "fill") && strcmp(optarg, "trips") &&
-				       strcmp(optarg, "speed")
+				       strcmp(optarg, "speed") &&
+				       strcmp(optarg, "gateway")
 			       ? -EINVAL
 			       : 0;
 	case 'e':
@@ -213,6 +218,8 @@ static int measure(struct kv_bench *b, const char *only)
 		err = kv_bench_trips(b);
 	if (!err && (!only || strcmp(only, "speed") == 0))
 		err = kv_bench_speed(b);
+	if (!err && (!only || strcmp(only, "gateway") == 0))
+		err = kv_bench_gateway(b);
 	return err;
 }
 

@@ -23,6 +23,8 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == swap && $previous == swap ]]; then
+		names="on off"
 	elif [[ $command == bench && $previous == bench ]]; then
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
@@ -41,13 +43,17 @@ _aquifer() {
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
-	elif [[ $command == exec && $word != -* ]]; then
+	elif [[ $command == exec || $command == run ]] && [[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == run ]] &&
+			names+=" --local --min-size --prefetch --copies --stats --rack"
+		[[ $command == swap ]] &&
+			names+=" --size --copies --mode --device --priority --rack"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"

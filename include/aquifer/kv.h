@@ -132,6 +132,12 @@ enum aq_kv_search {
 	AQ_KV_SEARCH_DFS, /* for comparisons */
 };
 
+enum aq_kv_client_flags {
+	/* Reads are loads where the table is on this machine. Changes never
+	 * are: what a fenced client asks for must not happen. */
+	AQ_KV_DIRECT_READS = 1u << 0,
+};
+
 /* Zero-initialise it; unset members have their default. */
 struct aq_kv_client_options {
 	uint32_t depth;		 /* reads under way at most; 0: 32 */
@@ -139,7 +145,7 @@ struct aq_kv_client_options {
 	uint32_t cache_bytes;	 /* of the index, for inserts; 0: 64 KiB */
 	uint32_t search;	 /* enum aq_kv_search */
 	uint32_t deadline_ms;	 /* of one operation; 0: the rack's */
-	uint32_t flags;		 /* 0 */
+	uint32_t flags;		 /* enum aq_kv_client_flags */
 	uint64_t reserved[4];
 };
 

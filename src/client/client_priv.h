@@ -328,14 +328,15 @@ struct client_far {
 	uint32_t beat_ms;
 };
 
-/* Moves a fresh queue pair to INIT. */
-int client_join_init(const struct client_verbs *v,
-		     struct ibv_qp *qp) MUST_CHECK;
+/* Moves a fresh queue pair to INIT; `access` is what the node may do. */
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access) MUST_CHECK;
 /* Connects it to a node: random packet numbers, the request, RTR and RTS, and
- * the heartbeat. bond->id is set as soon as the node knows us. */
+ * the heartbeat. bond->id is set as soon as the node knows us. `more` are
+ * further members of the request, or NULL. */
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		uint64_t deadline_ns, struct client_bond *bond,
-		struct client_far *far) MUST_CHECK;
+		json_t *more, bool beats, uint64_t deadline_ns,
+		struct client_bond *bond, struct client_far *far) MUST_CHECK;
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);
 

@@ -53,6 +53,22 @@ int client_link_key(struct client_link *link, const char *name,
 	return err;
 }
 
+int client_link_call(struct client_link *link, const char *method,
+		     const char *path, json_t *body, json_t **reply)
+{
+	struct client_link_inside *l =
+		container_of(link, struct client_link_inside, link);
+	struct client_thread *t;
+	int err = client_thread_get(l->rack, &t);
+
+	if (err) {
+		json_decref(body);
+		return err;
+	}
+	return client_thread_call(t, l->bond.node, method, path, body,
+				  client_rack_deadline_ns(l->rack), reply);
+}
+
 const char *client_link_name(const struct client_link *link)
 {
 	return container_of(link, struct client_link_inside, link)->bond.id;

@@ -155,7 +155,7 @@ static int make_qp(struct client_lane *lane)
 	lane->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
 	if (!lane->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(t->rack->verbs, lane->qp);
+	return client_join_init(t->rack->verbs, lane->qp, 0);
 }
 
 static void lane_close(struct client_lane *lane)
@@ -174,7 +174,7 @@ static int lane_open(struct client_lane *lane, uint64_t deadline_ns)
 	lane->bond.id[0] = '\0';
 	err = make_qp(lane);
 	if (!err)
-		err = client_join(lane->thread, lane->qp, RD_ATOMIC,
+		err = client_join(lane->thread, lane->qp, RD_ATOMIC, NULL, true,
 				  deadline_ns, &lane->bond, &far);
 	if (err)
 		lane_close(lane);

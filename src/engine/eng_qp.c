@@ -11,7 +11,7 @@ enum {
 	PORT = 1,
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
-	RD_ATOMIC = 16,
+	RD_ATOMIC = 128, /* where the devices can */
 	/* 4.096 us * 2^15 = 134 ms, eight times: a peer that is only starved of
 	 * CPU is not given up, a dead one is after about a second. */
 	ACK_TIMEOUT = 15,

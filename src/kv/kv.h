@@ -54,6 +54,11 @@ struct kv_port {
 	uint32_t rkey;
 	uint32_t lock_rkey;
 	uint64_t lock_addr;
+	/* The same table by a key that may be mapped, for READs that nothing
+	 * orders; 0: none. */
+	uint64_t look_addr;
+	uint32_t look_rkey;
+	bool wants_look; /* a key for that */
 	char conn[KV_CONN_BYTES]; /* the connection's name at the node */
 	/* Ends another client's connection: when it returns 0, nothing of that
 	 * client will be executed any more. */

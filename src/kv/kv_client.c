@@ -305,6 +305,7 @@ void kv_client_destroy(struct aq_kv_client *c)
 	free(c->line);
 	free(c->get);
 	free(c->done);
+	free(c->look_queue);
 	free(c->arena);
 	free(c);
 }
@@ -327,6 +328,7 @@ int kv_reconnect(struct aq_kv_client *c)
 	c->has_slot = false;
 	c->gets_busy = 0;
 	c->done_head = c->done_count = 0;
+	c->look_count = 0;
 	for (i = 0; i < c->depth; i++)
 		c->get[i].state = KV_GET_IDLE;
 	err = c->port.renew(c->port.ctx, &c->port);

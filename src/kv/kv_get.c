@@ -30,7 +30,8 @@ int kv_get_init(struct aq_kv_client *c)
 
 	c->get = calloc(c->depth, sizeof(c->get[0]));
 	c->done = calloc(c->depth, sizeof(c->done[0]));
-	if (!c->get || !c->done)
+	c->look_queue = calloc(c->depth, sizeof(c->look_queue[0]));
+	if (!c->get || !c->done || !c->look_queue)
 		return error_set(-ENOMEM, "no memory for a client");
 	for (i = 0; i < c->depth; i++) {
 		c->get[i].rows = c->get_bytes + i * stride;
@@ -52,6 +53,20 @@ bool kv_is_expired(const struct aq_kv_client *c, uint64_t expire_at_ms)
 	       expire_at_ms;
 }
 
+/* Whether an entry with a key of that length may be its: by the key's last
+ * byte, which differs most. */
+static inline bool may_be(const struct kv_geometry *g, const uint8_t *entry,
+			  const uint8_t *key, size_t key_len)
+{
+	size_t last = KV_E_HEAD + key_len - 1;
+
+	if (entry[0] & KV_E_EXTENT)
+		return true;
+	if (entry[0] & KV_E_EXPIRES)
+		last += KV_E_END;
+	return last < g->entry_bytes && entry[last] == key[key_len - 1];
+}
+
 int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 		const struct kv_place *place, const void *key, size_t key_len,
 		uint32_t *skip, struct kv_item *item)
@@ -61,6 +76,7 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 	for (i = 0; i < g->entries; i++, row += g->entry_bytes) {
 		/* Bits 0-15 of the entry: used, and the length of the key. */
 		if (row[1] != key_len || !kv_entry_used(row) ||
+		    !may_be(g, row, key, key_len) ||
 		    kv_entry_read(g, row, item))
 			continue;
 		if (item->is_extent && item->hash != place->hash)
@@ -110,11 +126,6 @@ static void give_value(struct aq_kv_client *c, struct kv_get *g,
 	finish(c, g, part < len && op->value ? -EMSGSIZE : 0);
 }
 
-static uint32_t index_of(const struct aq_kv_client *c, const struct kv_get *g)
-{
-	return (uint32_t)(g - c->get);
-}
-
 static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 {
 	uint64_t low = u64_min(g->place.row[0], g->place.row[1]);
@@ -123,28 +134,27 @@ static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 
 	g->state = KV_GET_ROWS;
 	g->trips++;
-	kv_begin(c);
-	if (span <= c->covering_bytes) {
+	kv_look_begin(c, g);
+	/* Loads wait for the memory only; there is nothing to save. */
+	if (span <= c->covering_bytes && !(g->is_lean && c->port.look_rkey)) {
 		g->row[g->place.row[0] != low] = g->rows;
 		g->row[g->place.row[0] == low] =
 			g->rows + (high - low) * c->g.row_bytes;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, low), g->rows,
-			    span);
+		kv_look_add(c, g, kv_row_at(&c->g, low), g->rows, span);
 	} else if (g->is_lean) {
 		g->row[0] = g->rows;
 		g->row[1] = NULL;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
-			    g->row[0], c->g.row_bytes);
+		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[0]), g->row[0],
+			    c->g.row_bytes);
 	} else {
 		g->row[0] = g->rows;
 		g->row[1] = g->rows + c->g.row_bytes;
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[0]),
-			    g->row[0], c->g.row_bytes);
-		kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, g->place.row[1]),
-			    g->row[1], c->g.row_bytes);
+		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[0]), g->row[0],
+			    c->g.row_bytes);
+		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[1]), g->row[1],
+			    c->g.row_bytes);
 	}
-	/* A failure breaks the connection, which kv_get_drain sees. */
-	(void)kv_post(c, index_of(c, g));
+	kv_look_end(c, g);
 }
 
 static void post_extent(struct aq_kv_client *c, struct kv_get *g,
@@ -154,18 +164,16 @@ static void post_extent(struct aq_kv_client *c, struct kv_get *g,
 	g->extent_bytes = item->extent_bytes;
 	g->state = KV_GET_EXTENT;
 	g->trips++;
-	kv_begin(c);
+	kv_look_begin(c, g);
 	if (item->extent_bytes <= KV_OP_BYTES) {
-		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
-			    item->extent_bytes);
+		kv_look_add(c, g, item->extent, g->extent, item->extent_bytes);
 	} else {
 		/* The head tells nothing that the entry does not; this only
 		 * brings it back to kv_get_drain, which reads all of it. */
 		g->evidence = item->extent;
-		kv_add_read(c, KV_POINT_READ, item->extent, g->extent,
-			    KV_EXTENT_HEAD);
+		kv_look_add(c, g, item->extent, g->extent, KV_EXTENT_HEAD);
 	}
-	(void)kv_post(c, index_of(c, g));
+	kv_look_end(c, g);
 }
 
 /* Rows that are not whole, or an extent that has changed: look again. */
@@ -286,7 +294,8 @@ int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
 	c->get[i] = (struct kv_get){.rows = c->get[i].rows,
 				    .extent = c->get[i].extent,
 				    .op = op,
-				    .is_lean = c->gets_busy >= KV_LEAN_FROM};
+				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
+					       c->port.look_rkey};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
 	c->gets_busy++;
@@ -355,12 +364,20 @@ static int tend(struct aq_kv_client *c)
 int kv_get_step(struct aq_kv_client *c)
 {
 	bool ignored;
-	int err = kv_poll_once(c, &ignored);
+	int err = 0;
 
+	if (c->look_count)
+		kv_look_run(c);
+	else
+		err = kv_poll_once(c, &ignored);
 	if (!err && UNLIKELY(c->is_broken || c->is_crashed))
 		err = c->is_broken ? -ESTALE : -ESHUTDOWN;
-	if (!err && UNLIKELY(c->has_tending))
+	if (!err && UNLIKELY(c->has_tending)) {
+		/* Loads that met a writer must let it go on. */
+		if (c->look_count)
+			kv_relax(c);
 		err = tend(c);
+	}
 	return err;
 }
 

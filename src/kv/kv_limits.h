@@ -6,7 +6,8 @@
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
-	KV_LEAN_FROM = 3, /* so many reads under way save requests */
+	KV_LOOK_BATCH = 16, /* gets whose loads are done together */
+	KV_LEAN_FROM = 3,   /* so many reads under way save requests */
 	KV_COVERING_BYTES = 148,
 	KV_CACHE_BYTES = 64 << 10,
 	KV_CACHE_BYTES_MAX = 1 << 30,
@@ -21,6 +22,7 @@ enum {
 	KV_FULL_TRIES = 6,	/* of which without any path in sight */
 	KV_TORN_TRIES =
 		1000,	   /* reads of a torn row between looks at the time */
+	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_LOCKS_MAX = 16, /* one operation's: KV_GROUPS */
 
 	KV_WR_MAX = 96,	    /* requests of one batch */

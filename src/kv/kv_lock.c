@@ -51,6 +51,22 @@ int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
 	return err;
 }
 
+int kv_want_add(struct aq_kv_client *c, struct kv_want *w, uint64_t row)
+{
+	unsigned i;
+	int err;
+
+	for (i = 0; i < w->count; i++)
+		if (w->row[i] == row)
+			return 0;
+	if (w->count == ARRAY_LEN(w->row))
+		return -E2BIG;
+	err = add_lock(c, &w->set, kv_lock_of(&c->g, row));
+	if (!err)
+		w->row[w->count++] = row;
+	return err;
+}
+
 static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
@@ -220,6 +236,44 @@ static void note_reads(struct reading *r, bool locked)
 	}
 }
 
+/* ---- trying ------------------------------------------------------------- */
+
+int kv_locks_try(struct aq_kv_client *c, struct kv_want *w)
+{
+	struct kv_lockset held = {0};
+	struct reading r[KV_GROUPS];
+	unsigned i;
+	int err;
+
+	note_recent(c, &w->set);
+	kv_begin(c);
+	kv_add_intent(c, &w->set);
+	for (i = 0; i < w->set.count; i++) {
+		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+			    (enum kv_atom)(KV_ATOM_GROUP + i));
+		add_reads(c, w, i, &r[i]);
+	}
+	err = kv_run(c);
+	if (err)
+		return err;
+	for (i = 0; i < w->set.count; i++) {
+		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
+
+		note_reads(&r[i], got);
+		if (got)
+			held.group[held.count++] = w->set.group[i];
+	}
+	c->stats.lock_tries += w->set.count;
+	c->stats.lock_fails += w->set.count - held.count;
+	if (held.count == w->set.count) {
+		c->stats.lock_sets++;
+		c->stats.lock_sets_single += w->set.count == 1;
+		return 0;
+	}
+	err = kv_locks_drop(c, &held, held.count);
+	return err ? err : -EAGAIN;
+}
+
 /* ---- taking ------------------------------------------------------------- */
 
 /* One acquisition. */
@@ -228,7 +282,12 @@ struct taking {
 	unsigned at; /* groups that are held */
 	bool is_retry;
 	uint64_t start_ns; /* of this try for all of them */
-	uint64_t stuck_ns; /* since when nothing has changed */
+	/* The lock that was refused last, what was seen there, and since when
+	 * that has not changed. Stepping back does not reset it: else who gets
+	 * a first lock and waits for the second would never call it stuck. */
+	bool is_stuck;
+	uint64_t stuck_word;
+	uint64_t stuck_ns;
 	uint64_t evidence;
 	uint64_t backoff_ns;
 };
@@ -238,21 +297,18 @@ static int give_up(struct aq_kv_client *c, struct taking *t)
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
 	t->at = 0;
-	t->start_ns = t->stuck_ns = kv_now_ns(c);
+	t->start_ns = kv_now_ns(c);
 	kv_cache_unpin(c);
 	return err;
 }
 
-/* A lock is held by somebody. Changes of rows or locks mean that it lives. */
-static int handle_refusal(struct aq_kv_client *c, struct taking *t,
-			  const struct reading *r)
+/* Changes of rows or locks mean that the holder lives. */
+static void note_refusal(struct aq_kv_client *c, struct taking *t,
+			 const struct reading *r, uint64_t now)
 {
 	uint64_t word = t->want->set.group[t->at].word;
-	uint64_t mask = t->want->set.group[t->at].mask;
-	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
-	uint64_t seen = c->atom[KV_ATOM_LOCK] & mask;
+	uint64_t seen = c->atom[KV_ATOM_LOCK] & t->want->set.group[t->at].mask;
 	unsigned k;
-	int err;
 
 	for (k = 0; k < r->count; k++) {
 		unsigned i = (unsigned)__builtin_ctzll(r->at[k].bits);
@@ -261,12 +317,27 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 		       kv_row_crc(&c->g, r->at[k].line->rows +
 						 (size_t)i * c->g.row_bytes);
 	}
-	if (seen != t->evidence || !t->is_retry) {
-		t->evidence = seen;
-		t->stuck_ns = now;
-	}
+	if (t->is_stuck && t->stuck_word == word && t->evidence == seen)
+		return;
+	t->is_stuck = true;
+	t->stuck_word = word;
+	t->evidence = seen;
+	t->stuck_ns = now;
+}
+
+/* A lock is held by somebody. */
+static int handle_refusal(struct aq_kv_client *c, struct taking *t,
+			  const struct reading *r)
+{
+	uint64_t word = t->want->set.group[t->at].word;
+	uint64_t mask = t->want->set.group[t->at].mask;
+	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
+	int err;
+
+	note_refusal(c, t, r, now);
 	if (t->is_retry && kv_lease_holder(lease) &&
 	    kv_lease_holder(lease) != c->slot + 1) {
+		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_lease_wait(c);
 	}
@@ -275,6 +346,7 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 		return err ? err : kv_past_deadline(c);
 	}
 	if (now - t->stuck_ns > c->failure_ns / 2) {
+		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_recover(c, word, mask);
 	}
@@ -297,7 +369,6 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
 			   .start_ns = kv_now_ns(c),
-			   .stuck_ns = kv_now_ns(c),
 			   .backoff_ns = KV_BACKOFF_NS_MIN};
 	struct reading r;
 	int err;
@@ -312,7 +383,7 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 			kv_add_intent(c, &w->set);
 		if (t.at == 0)
 			add_fresh(c, w);
-		kv_add_lock(c, word, mask);
+		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
 			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,

@@ -205,6 +205,8 @@ static int rows_write(struct aq_kv_client *c, struct rows *r)
 			     rows_at(c, i), c->g.row_bytes);
 		err = kv_run(c);
 		r->is_dirty[i] = false;
+		if (!err)
+			err = kv_lease_renew(c);
 	}
 	return err;
 }
@@ -375,8 +377,11 @@ int kv_mend(struct aq_kv_client *c, struct kv_dead *dead, unsigned count)
 			mend_double(c, &r, i);
 		err = rows_write(c, &r);
 	}
-	for (i = 0; i < count && !err; i++)
+	for (i = 0; i < count && !err; i++) {
 		err = settle(c, &r, &dead[i]);
+		if (!err)
+			err = kv_lease_renew(c);
+	}
 	for (i = 0; i < count && !err; i++)
 		err = unlock(c, dead, i);
 	for (i = 0; i < count && !err; i++)

@@ -127,8 +127,8 @@ static int see_rows(struct aq_kv_client *c, struct attempt *a)
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
-		    int entry)
+void kv_add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
+		int entry)
 {
 	uint64_t at = kv_row_at(&c->g, number);
 	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
@@ -166,7 +166,7 @@ static void add_path(struct aq_kv_client *c, const struct kv_path *path,
 			memcpy(to, kv_entry(&c->g, before, (unsigned)b->entry),
 			       c->g.entry_bytes);
 		}
-		add_row(c, s->row, row, s->entry);
+		kv_add_row(c, s->row, row, s->entry);
 	}
 }
 
@@ -276,7 +276,8 @@ static int store(struct aq_kv_client *c, struct attempt *a,
 	if (a->found >= 0) {
 		memcpy(kv_entry(&c->g, a->row[a->found], (unsigned)a->entry),
 		       entry, c->g.entry_bytes);
-		add_row(c, a->place.row[a->found], a->row[a->found], a->entry);
+		kv_add_row(c, a->place.row[a->found], a->row[a->found],
+			   a->entry);
 	} else {
 		add_path(c, &a->path, entry);
 		c->count++;
@@ -293,7 +294,7 @@ static int erase(struct aq_kv_client *c, struct attempt *a)
 		kv_add_intent(c, &a->want.set);
 	kv_entry_clear(&c->g,
 		       kv_entry(&c->g, a->row[a->found], (unsigned)a->entry));
-	add_row(c, a->place.row[a->found], a->row[a->found], a->entry);
+	kv_add_row(c, a->place.row[a->found], a->row[a->found], a->entry);
 	c->count--;
 	a->effect = DELETED;
 	return finish(c, a, false);

@@ -373,6 +373,25 @@ int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
 	return n ? (int)n : kv_op_end(c, err);
 }
 
+/* Puts from *started on that can be done together. */
+static int batch_puts(struct aq_kv_client *c, struct aq_kv_op *ops,
+		      size_t count, size_t *started, size_t *ended)
+{
+	int err = 0;
+	size_t n;
+
+	if (count - *started < 2 || ops[*started].kind != AQ_KV_OP_PUT ||
+	    ops[*started + 1].kind != AQ_KV_OP_PUT)
+		return 0;
+	err = kv_get_drain(c, NULL);
+	if (err)
+		return kv_op_end(c, err);
+	n = kv_many_put(c, ops + *started, count - *started);
+	*started += n;
+	*ended += n;
+	return 0;
+}
+
 int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 {
 	struct aq_kv_op *done[KV_POLL_BATCH];
@@ -381,13 +400,16 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 
 	while (ended < count && !err) {
 		while (started < count && !err) {
+			err = batch_puts(c, ops, count, &started, &ended);
+			if (err || started == count)
+				break;
 			err = aq_kv_submit(c, &ops[started]);
 			if (!err)
 				started++;
 		}
 		if (err == -EAGAIN)
 			err = 0;
-		if (err)
+		if (err || ended == count)
 			break;
 		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
 		if (n < 0)

@@ -103,6 +103,8 @@ struct kv_get {
 	uint64_t expire_at_ms;
 	uint64_t since_ns; /* without any change; 0: it did not fail yet */
 	uint64_t evidence;
+	uint32_t looks; /* that it waits for, where they are loads */
+	struct aqdv_read look[2];
 };
 
 enum kv_atom { /* words that requests put their answers in */
@@ -110,7 +112,8 @@ enum kv_atom { /* words that requests put their answers in */
 	KV_ATOM_LEASE,
 	KV_ATOM_OTHER,
 	KV_ATOM_UNLOCK, /* not looked at */
-	KV_ATOM_COUNT = 8,
+	KV_ATOM_GROUP = 8, /* and those behind it: of several locks */
+	KV_ATOM_COUNT = KV_ATOM_GROUP + KV_GROUPS,
 };
 
 struct aq_kv_client {
@@ -140,7 +143,10 @@ struct aq_kv_client {
 	uint32_t new_stamp, old_stamp;
 	uint32_t recent_count;
 	le32 recent[KV_RECENT];
+	uint64_t lease;	   /* its word while it is ours */
+	uint64_t lease_ns; /* when it was taken or renewed */
 
+	uint32_t many_skip; /* puts that go alone, because others could not */
 	uint64_t trips;
 	unsigned wr_count;
 	struct kv_wr wr[KV_WR_MAX];
@@ -171,6 +177,9 @@ struct aq_kv_client {
 	uint32_t gets_busy;
 	uint32_t get_hint; /* where a free one may be */
 	bool has_tending;  /* some of them need more than completions */
+	/* A ring of those that have looks to do. */
+	uint32_t *look_queue;
+	uint32_t look_head, look_count;
 	/* Done and not told yet, first come first served. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
@@ -200,7 +209,8 @@ void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		uint64_t compare, uint64_t swap, enum kv_atom answer);
 /* On the lock region. Bits: all of mask from 0 to 1, or to 0. */
-void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask);
+void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+		 enum kv_atom answer);
 void kv_add_unlock(struct aq_kv_client *c, uint64_t word, uint64_t mask);
 /* In the name of another holder, who is dead. */
 void kv_add_unlock_of(struct aq_kv_client *c, uint64_t word, uint64_t mask,
@@ -246,6 +256,12 @@ struct kv_view kv_cache_view(struct aq_kv_client *c, bool only_synced);
 
 /* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
 int kv_want_locks(struct aq_kv_client *c, struct kv_want *w) MUST_CHECK;
+/* Adds one row, if it is new, and its lock. */
+int kv_want_add(struct aq_kv_client *c, struct kv_want *w,
+		uint64_t row) MUST_CHECK;
+/* All locks at one go, with the rows: -EAGAIN when one of them is held, and
+ * then it has none. */
+int kv_locks_try(struct aq_kv_client *c, struct kv_want *w) MUST_CHECK;
 /* Takes all locks and reads the rows: then they are synced. */
 int kv_locks_take(struct aq_kv_client *c, struct kv_want *w) MUST_CHECK;
 /* Adds to the batch: gives locks back, and says that there are none. */
@@ -256,6 +272,16 @@ int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
 void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
+
+/* ---- kv_look.c ---------------------------------------------------------- */
+
+/* One or two READs of a get; kv_get_completed is told when they are done. */
+void kv_look_begin(struct aq_kv_client *c, struct kv_get *g);
+void kv_look_add(struct aq_kv_client *c, struct kv_get *g, uint64_t offset,
+		 void *to, uint64_t len_bytes);
+void kv_look_end(struct aq_kv_client *c, struct kv_get *g);
+/* Does some of those that wait. */
+void kv_look_run(struct aq_kv_client *c);
 
 /* ---- kv_get.c ----------------------------------------------------------- */
 
@@ -294,6 +320,15 @@ struct kv_mod {
 };
 
 int kv_mod_run(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
+/* Adds to the batch: the row with its new CRC, from that entry on. */
+void kv_add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
+		int entry);
+
+/* ---- kv_many.c ---------------------------------------------------------- */
+
+/* Puts from the first on together; how many have their `err` now. 0: the first
+ * must go the ordinary way. No read may be under way. */
+size_t kv_many_put(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count);
 
 /* ---- kv_slab.c ---------------------------------------------------------- */
 
@@ -330,6 +365,8 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* Somebody has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
 int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask) MUST_CHECK;
+/* Who repairs shows life with this, often. -ESTALE: it was taken away. */
+int kv_lease_renew(struct aq_kv_client *c) MUST_CHECK;
 /* While somebody repairs, nobody else may try for its locks. */
 int kv_lease_wait(struct aq_kv_client *c) MUST_CHECK;
 

@@ -13,6 +13,10 @@
  * was read, then one of its two looks names it, or it is among the locks that
  * the client tried for in between. While the lease is held, whoever meets a
  * lock that it cannot have steps back, so this comes to an end.
+ *
+ * Slow is not dead: silence counts by the clock and by looks, so a machine that
+ * stalled as a whole has not made anybody silent; and who repairs renews its
+ * lease, so a long repair is not taken for a dead one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +28,27 @@
 enum {
 	DEAD_MAX = 64, /* repaired at one go */
 	WATCH_STEPS = 64,
+	WATCH_LOOKS = 24, /* at least, whatever the clock says */
+	RENEW_SHARE = 8,  /* of the failure time */
 };
+
+/* How long something has not changed: it is late when the time is over and it
+ * was looked at often enough since. */
+struct watch {
+	uint64_t since_ns;
+	unsigned looks;
+};
+
+static void watch_start(struct aq_kv_client *c, struct watch *w)
+{
+	*w = (struct watch){.since_ns = kv_now_ns(c)};
+}
+
+static bool watch_is_late(struct aq_kv_client *c, struct watch *w, uint64_t ns)
+{
+	w->looks++;
+	return w->looks > WATCH_LOOKS && kv_now_ns(c) - w->since_ns > ns;
+}
 
 static int read_slots(struct aq_kv_client *c, struct kv_slot *out)
 {
@@ -142,25 +166,28 @@ static int fence_holder(struct aq_kv_client *c, uint64_t word)
 /* Until we have it. */
 static int lease_take(struct aq_kv_client *c)
 {
-	uint64_t word = 0, seen = 0, since = kv_now_ns(c), old;
+	uint64_t word = 0, seen = 0, old;
+	struct watch w;
 	int err;
 
+	watch_start(c, &w);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err)
 			return err;
 		if (word != seen) {
 			seen = word;
-			since = kv_now_ns(c);
+			watch_start(c, &w);
 		}
-		if (kv_lease_holder(word) &&
-		    kv_now_ns(c) - since > 2 * c->failure_ns)
-			err = fence_holder(c, word);
-		else if (kv_lease_holder(word))
-			err = -EBUSY;
+		if (kv_lease_holder(word))
+			err = watch_is_late(c, &w, 2 * c->failure_ns)
+				      ? fence_holder(c, word)
+				      : -EBUSY;
 		if (!err) {
+			c->lease = my_lease(c, word);
+			c->lease_ns = kv_now_ns(c);
 			err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset,
-					 word, my_lease(c, word), &old);
+					 word, c->lease, &old);
 			if (err || old == word)
 				return err;
 			continue;
@@ -174,16 +201,28 @@ static int lease_take(struct aq_kv_client *c)
 	}
 }
 
+int kv_lease_renew(struct aq_kv_client *c)
+{
+	uint64_t before = c->lease, old;
+	int err;
+
+	if (kv_now_ns(c) - c->lease_ns < c->failure_ns / RENEW_SHARE)
+		return 0;
+	c->lease = my_lease(c, before);
+	c->lease_ns = kv_now_ns(c);
+	err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, before, c->lease,
+			 &old);
+	if (!err && old != before)
+		err = error_set(-ESTALE, "somebody else repairs the table");
+	return err;
+}
+
 static int lease_give(struct aq_kv_client *c)
 {
-	uint64_t word, old;
-	int err = lease_read(c, &word);
+	uint64_t old;
 
-	if (!err && kv_lease_holder(word) == c->slot + 1)
-		err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, word,
-				 kv_lease_word(0, 0, kv_lease_count(word)),
-				 &old);
-	return err;
+	return kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, c->lease,
+			  kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
 }
 
 /* ---- repair ------------------------------------------------------------- */
@@ -334,23 +373,25 @@ static int look_round(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 static int wait_clear(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 		      unsigned g)
 {
-	uint64_t start = kv_now_ns(c);
 	uint64_t fenced = c->stats.fenced;
-	bool is_clear = false;
+	bool is_clear = false, is_late;
+	struct watch watch;
 	int err = read_slots(c, w->before);
 
+	watch_start(c, &watch);
 	while (!err) {
-		bool is_late = kv_now_ns(c) - start > c->failure_ns;
-
+		is_late = watch_is_late(c, &watch, c->failure_ns);
 		err = look_round(c, w, d, g, is_late, &is_clear);
 		if (err || is_clear)
 			break;
 		if (c->stats.fenced != fenced)
 			return -EAGAIN;
 		if (is_late) {
-			start = kv_now_ns(c);
+			watch_start(c, &watch);
 			err = read_slots(c, w->before);
 		}
+		if (!err)
+			err = kv_lease_renew(c);
 		if (!err)
 			err = kv_past_deadline(c);
 		if (!err)
@@ -428,12 +469,13 @@ static bool pick_suspects(struct aq_kv_client *c, struct ward *w, uint64_t word,
 }
 
 /* Watches the lock for the failure time; *value is what stays set. */
-static int watch(struct aq_kv_client *c, uint64_t word, uint64_t mask,
-		 uint64_t *value)
+static int watch_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+		      uint64_t *value)
 {
-	uint64_t end = kv_now_ns(c) + c->failure_ns;
+	struct watch w;
 	int err;
 
+	watch_start(c, &w);
 	do {
 		err = read_lock(c, word, value);
 		if (err)
@@ -441,7 +483,7 @@ static int watch(struct aq_kv_client *c, uint64_t word, uint64_t mask,
 		*value &= mask;
 		if (*value)
 			kv_pause(c, c->failure_ns / WATCH_STEPS + 1);
-	} while (*value && kv_now_ns(c) < end);
+	} while (*value && !watch_is_late(c, &w, c->failure_ns));
 	return 0;
 }
 
@@ -454,7 +496,7 @@ int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 	if (!err)
 		err = read_slots(c, w.before);
 	if (!err)
-		err = watch(c, word, mask, &value);
+		err = watch_lock(c, word, mask, &value);
 	if (!err && value) {
 		err = read_slots(c, w.now);
 		if (!err &&
@@ -469,16 +511,21 @@ int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 
 int kv_lease_wait(struct aq_kv_client *c)
 {
-	uint64_t word, first = 0, start = kv_now_ns(c);
+	uint64_t word, seen = 0;
+	struct watch late;
 	struct ward w;
 	int err;
 
+	watch_start(c, &late);
 	for (;;) {
 		err = lease_read(c, &word);
-		if (err || !kv_lease_holder(word) || (first && word != first))
+		if (err || !kv_lease_holder(word))
 			return err;
-		first = word;
-		if (kv_now_ns(c) - start > 2 * c->failure_ns)
+		if (word != seen) {
+			seen = word;
+			watch_start(c, &late);
+		}
+		if (watch_is_late(c, &late, 2 * c->failure_ns))
 			break;
 		err = kv_past_deadline(c);
 		if (err)

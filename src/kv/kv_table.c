@@ -73,7 +73,7 @@ static int port_open(struct aq_kv *kv, struct kv_port *port)
 	struct client_link_options o = {.send_depth = SEND_DEPTH,
 					.rights = CLIENT_LINK_READ};
 	char table[NAME_BYTES], locks[NAME_BYTES];
-	struct client_key key = {0}, lock_key = {0};
+	struct client_key key = {0}, lock_key = {0}, look_key = {0};
 	struct client_link *link;
 	int err;
 
@@ -88,6 +88,8 @@ static int port_open(struct aq_kv *kv, struct kv_port *port)
 				      link->size_bytes - SPARE_BYTES, &key);
 	if (!err)
 		err = client_link_key(link, locks, 0, &lock_key);
+	if (!err && port->wants_look)
+		err = client_link_key(link, table, 0, &look_key);
 	if (err) {
 		client_link_close(link);
 		return err;
@@ -99,6 +101,8 @@ static int port_open(struct aq_kv *kv, struct kv_port *port)
 	port->size_bytes = key.size_bytes;
 	port->lock_addr = lock_key.addr;
 	port->lock_rkey = lock_key.rkey;
+	port->look_addr = look_key.addr;
+	port->look_rkey = look_key.rkey;
 	snprintf(port->conn, sizeof(port->conn), "%s", client_link_name(link));
 	return 0;
 }
@@ -311,6 +315,7 @@ int aq_kv_client_open(struct aq_kv *kv,
 		config.options = *options;
 	if (!config.options.deadline_ms)
 		config.options.deadline_ms = aq_rack_deadline(kv->rack);
+	port.wants_look = config.options.flags & AQ_KV_DIRECT_READS;
 	err = port_open(kv, &port);
 	if (err)
 		return err;

@@ -145,7 +145,8 @@ static void put_masked(struct aq_kv_client *c, struct kv_wr *w, uint64_t word,
 			.swap_mask = swap_mask}};
 }
 
-void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask)
+void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+		 enum kv_atom answer)
 {
 	struct kv_wr *w = next(c, KV_POINT_LOCK);
 
@@ -154,9 +155,9 @@ void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 	if (c->g.flags & KV_WORD_LOCKS)
 		put_cas(c, w, c->port.lock_addr + kv_lock_at(word),
 			c->port.lock_rkey, 0, kv_lock_holder(c->slot, c->epoch),
-			KV_ATOM_LOCK);
+			answer);
 	else
-		put_masked(c, w, word, mask, mask, mask, KV_ATOM_LOCK);
+		put_masked(c, w, word, mask, mask, mask, answer);
 }
 
 void kv_add_unlock_of(struct aq_kv_client *c, uint64_t word, uint64_t mask,

@@ -356,3 +356,21 @@ int region_delete(struct mem_node *node, struct mem_region *r)
 	extract(node, r);
 	return 0;
 }
+
+void region_expire(struct mem_node *node)
+{
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		struct mem_region *r = node->regions[i];
+		const struct mem_conn *owner;
+		int err;
+
+		if (!r || r->busy || !r->owner_nonce)
+			continue;
+		owner = node->conns[r->owner_slot];
+		if (owner && owner->nonce == r->owner_nonce)
+			continue;
+		log_info("memnode", "region %s ends with its owner", r->name);
+		err = region_delete(node, r);
+		ASSERT(err == 0); /* it was not busy */
+	}
+}

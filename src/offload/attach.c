@@ -23,7 +23,7 @@ enum {
 	PORT = 1,
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
-	RD_ATOMIC = 16,
+	RD_ATOMIC = 128, /* where the devices can */
 	PSN_MASK = 0xffffff,
 };
 

@@ -11,7 +11,7 @@
 
 enum {
 	PSN_MASK = 0xffffff,
-	RD_ATOMIC = 16,
+	RD_ATOMIC = 128, /* where the devices can */
 	MTU_BYTES = 4096,
 };
 

@@ -180,7 +180,9 @@ int scenario_host_add(struct scenario_stage *s, const char *name,
 		      struct scenario_host **out)
 {
 	return host_add(s, name, s->cfg.hardware,
-			(struct sim_host_config){.link = s->cfg.link}, out);
+			(struct sim_host_config){.link = s->cfg.link,
+						 .chain_ps = s->cfg.chain_ps},
+			out);
 }
 
 int scenario_host_add_ideal(struct scenario_stage *s, const char *name,

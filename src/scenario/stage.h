@@ -32,6 +32,7 @@ struct scenario_stage_config {
 	 * faults only; else hosts cost nothing. */
 	bool hardware;
 	struct sim_link link;
+	uint64_t chain_ps; /* per request of a chain; 0: nothing */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
 	FILE *pcap;				/* delivered frames, or NULL */
