@@ -60,6 +60,8 @@ static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
 			 * would notice. */
 			if (err == -ENOENT || err == -ESTALE || err == -EACCES)
 				return true;
+			if (err) /* nor would it answer the second question */
+				break;
 		}
 	}
 	return false;

@@ -77,7 +77,7 @@ for _ in {1..200}; do
 	grep -q '^State:[[:space:]]*[^T[:space:]]' /proc/"$pid"/task/*/status || break
 	sleep 0.01
 done
-ask hung EHOSTDOWN 3.5
+ask hung EHOSTDOWN 5
 kill -CONT "$(node_pid m0)"
 until_ok woken
 
