@@ -83,6 +83,7 @@ struct frame_chain {
 	uint32_t take;
 	uint32_t taken;
 	uint32_t frame_block;
+	uint32_t settled; /* completions after which the table has changed */
 	uint64_t done; /* completions, continued to 64 bits */
 
 	uint8_t *memory;
