@@ -469,7 +469,7 @@ HOT static bool give_turns(struct nic *nic)
 /* A queue of a chain that another one starts goes on in the same flush. */
 HOT bool nic_flush(struct nic *nic)
 {
-	unsigned rounds = NIC_CHAIN_ROUNDS;
+	unsigned rounds = nic->cfg.chain_turn ? 1 : NIC_CHAIN_ROUNDS;
 	bool stalled;
 
 	do {

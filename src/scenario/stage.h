@@ -32,6 +32,7 @@ struct scenario_stage_config {
 	 * faults only; else hosts cost nothing. */
 	bool hardware;
 	struct sim_link link;
+	uint64_t chain_ps; /* per request of a chain; 0: nothing */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
 	FILE *pcap;				/* delivered frames, or NULL */
@@ -83,6 +84,9 @@ struct scenario_host {
 /* Lives as long as the stage. */
 int scenario_host_add(struct scenario_stage *stage, const char *name,
 		      struct scenario_host **out) MUST_CHECK;
+/* One without any cost, in the network itself: neither NIC, bus nor cable. */
+int scenario_host_add_ideal(struct scenario_stage *stage, const char *name,
+			    struct scenario_host **out) MUST_CHECK;
 /* A thread of the host's process. */
 int scenario_host_spawn(struct scenario_host *host, const char *name,
 			void (*fn)(void *arg), void *arg) MUST_CHECK;

@@ -193,9 +193,12 @@ static void *worker_main(void *arg)
 	/* The engine may be down at this very moment. */
 	do {
 		err = aq_async_open(w->rack, options(w->index), &a);
-	} while (err == -EHOSTDOWN && now_s() < deadline && usleep(10000) == 0);
-	if (!err)
-		number = aq_async_add(a, region);
+	} while ((err == -EHOSTDOWN || err == -ENOENT) && now_s() < deadline &&
+		 usleep(10000) == 0);
+	do {
+		number = err ? 0 : aq_async_add(a, region);
+	} while (number == -EHOSTDOWN && now_s() < deadline &&
+		 usleep(10000) == 0);
 	aq_region_close(region); /* not needed any more */
 	if (err || number < 0) {
 		fail("async_open", err ? err : number);
