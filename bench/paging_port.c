@@ -133,11 +133,6 @@ static double rate(const struct far_window *w)
 	return (double)w->ops * 1e9 / (double)w->wall_ns;
 }
 
-static double each_ns(const struct far_window *w)
-{
-	return (double)w->wall_ns / (double)w->ops;
-}
-
 /* ---- one round ---------------------------------------------------------- */
 
 static int round_rates(struct run *r)
@@ -183,7 +178,7 @@ static int one_by_one(struct run *r, struct page_store *s, enum page_kind kind,
 		    : far_raw(&r->far, kind, 1, r->plan->window_ms, &w);
 
 	if (!err)
-		add(r, id, each_ns(&w));
+		add(r, id, (double)w.median_ns);
 	return err;
 }
 
