@@ -21,6 +21,8 @@ esac
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Tests fork while their engine threads run; the children begin anew.
 export TSAN_OPTIONS=die_after_fork=0:suppressions=$PWD/tools/tsan-suppress.txt
+# Memory that the NIC reads while threads write it, as it is meant to be.
+tsan_rings=die_after_fork=0:history_size=5:suppressions=$PWD/tools/tsan-suppress-rings.txt
 logs=build-logs
 passed=0
 failed=0
@@ -204,6 +206,11 @@ if check build-tsan built tsan; then
 	mapfile -t wrapper < <(tsan_wrapper)
 	mapfile -t names < <(tsan_names)
 	suite tsan build-tsan "${wrapper[@]}" "${names[@]}"
+	rings=(test_offload_ring offload_data)
+	((full)) && rings+=(test_offload_engine offload_engine_kill
+		offload_faults offload_history offload_misuse)
+	TSAN_OPTIONS=$tsan_rings suite tsan-rings build-tsan "${wrapper[@]}" \
+		"${rings[@]}"
 	skipped=$((skipped + $(grep -vc '^#' tools/tsan-skip.txt)))
 	sed -n 's/^\([^# ]*\) /    skipped \1 under TSan: /p' tools/tsan-skip.txt
 fi

@@ -23,6 +23,8 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == swap && $previous == swap ]]; then
+		names="on off"
 	elif [[ $command == bench && $previous == bench ]]; then
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
@@ -36,18 +38,22 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="8 9 11 13 14"
+		names="8 9 11 12 13 14"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
-	elif [[ $command == exec && $word != -* ]]; then
+	elif [[ $command == exec || $command == run ]] && [[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == run ]] &&
+			names+=" --local --min-size --prefetch --copies --stats --rack"
+		[[ $command == swap ]] &&
+			names+=" --size --copies --mode --device --priority --rack"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"
@@ -71,7 +77,7 @@ _aquifer() {
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
-			names+=" --points --model"
+			names+=" --points --model --steer"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

@@ -45,6 +45,7 @@ int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
 int cmd_run(const struct cli_command *self, int argc, char **argv);
+int cmd_swap(const struct cli_command *self, int argc, char **argv);
 int cmd_memory(const struct cli_command *self, int argc, char **argv);
 int cmd_engine(const struct cli_command *self, int argc, char **argv);
 int cmd_up(const struct cli_command *self, int argc, char **argv);

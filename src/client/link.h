@@ -75,6 +75,9 @@ struct client_link_options {
 	bool accepts_writes;
 	/* More members of the request to connect, or NULL. */
 	json_t *connect_more;
+	/* The node keeps it as long as another link, whose heartbeat is enough;
+	 * so client_link_is_lost never says so of this one. */
+	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;

@@ -102,6 +102,9 @@ struct kv_client_config {
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
 	bool split_writes;
+	/* Inserts always read all rows of their locks, as published; else only
+	 * those that the first guess needs. */
+	bool whole_locks;
 	uint64_t rng_seed; /* of back-offs; 0: any */
 };
 
@@ -117,6 +120,8 @@ int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);
+/* Empties its cache of the index. For comparisons. */
+void kv_client_forget(struct aq_kv_client *c);
 /* Looks for clients whose connections are gone and cleans up after them. */
 int kv_reap(struct aq_kv_client *c) MUST_CHECK;
 

@@ -78,6 +78,11 @@ void kv_cache_forget(struct aq_kv_client *c)
 		c->line[i].known = c->line[i].synced = c->line[i].checked = 0;
 }
 
+void kv_client_forget(struct aq_kv_client *c)
+{
+	kv_cache_forget(c);
+}
+
 uint8_t *kv_line_row(const struct aq_kv_client *c, const struct kv_line *l,
 		     uint64_t row)
 {

@@ -12,6 +12,7 @@
 
 enum {
 	IDLE_LOOKS = 64, /* without result, between looks at the clock */
+	CHECK_NS = 100000000,
 };
 
 static struct page_slot **bucket(struct page_store *s, uint64_t page)
@@ -169,6 +170,14 @@ static uint64_t oldest_ns(const struct page_store *s,
 	return oldest;
 }
 
+static void check(struct page_lane *lane)
+{
+	lane->checked_ns = lane->store->now_ns;
+	if (!lane->ops->check ? page_lane_seems_lost(lane)
+			      : lane->ops->check(lane) != 0)
+		lane->is_failing = true;
+}
+
 /* Nothing came for a while: is there still somebody? */
 static void look_around(struct page_store *s)
 {
@@ -183,9 +192,15 @@ static void look_around(struct page_store *s)
 		if (lane->is_lost || !lane->busy)
 			continue;
 		oldest = oldest_ns(s, lane);
-		if (page_lane_seems_lost(lane) ||
-		    (oldest < s->now_ns && s->now_ns - oldest > patience_ns))
+		if (oldest > s->now_ns)
+			continue;
+		if (s->now_ns - oldest > patience_ns)
 			lane->is_failing = true;
+		else if (page_lane_seems_lost(lane))
+			check(lane);
+		else if (s->now_ns - oldest > CHECK_NS &&
+			 s->now_ns - lane->checked_ns > CHECK_NS)
+			check(lane);
 	}
 }
 

@@ -22,6 +22,7 @@
 enum {
 	WATCH_MAX = 64,
 	BUSY_NS = 2000000, /* polled this long after the last progress */
+	IDLE_MS = 2,
 };
 
 uint64_t run_pager_now_ns(void)
@@ -203,20 +204,25 @@ static void dispatch(struct pager *p, void *who)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static bool is_busy(const struct pager *p)
+/* Whether something will end that nobody tells us of. */
+static bool is_open(const struct pager *p)
 {
 	for (const struct space *s = p->spaces; s; s = s->next)
 		if (run_space_is_leaving(s) && !s->is_dead)
 			return true;
-	return p->waiting_count > 0 || run_far_is_busy(&p->far);
+	return run_far_is_busy(&p->far);
 }
 
+/*
+ * Batches and stores that end are looked at with the next fault, which is soon
+ * when it matters; only a fault that waits for one is worth polling. A stopped
+ * process does not answer: no reason to spin.
+ */
 static int timeout_ms(const struct pager *p)
 {
-	if (!is_busy(p))
-		return RUN_SWEEP_MS;
-	/* A stopped process does not answer: no reason to spin. */
-	return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
+	if (p->waiting_count > 0)
+		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
+	return is_open(p) ? IDLE_MS : RUN_SWEEP_MS;
 }
 
 static void sweep(struct pager *p)
@@ -265,9 +271,8 @@ static void size_up(struct pager *p, uint32_t *trays)
 	n = u64_max(RUN_TRAYS_MIN, u64_min(n, RUN_TRAYS_MAX));
 	*trays = (uint32_t)n;
 	/* Whatever may be over the limit for a moment is within the bytes. */
-	pages -= n * RUN_BATCH_PAGES;
-	p->limit_pages = pages > 2 * RUN_SLACK_PAGES ? pages - RUN_SLACK_PAGES
-						     : pages / 2;
+	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
+	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 }
 
 static int pager_open(struct pager *p, const char *socket_name)

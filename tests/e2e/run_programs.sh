@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Unmodified programs of Debian: the same output at a quarter of their memory as
+# without Aquifer, never more than that resident, and at least half of the heap
+# really far. `run_programs.sh all` has the long list.
+# shellcheck disable=SC2016 # the shell that runs the command expands $W
+# shellcheck source=tests/e2e/run_lib.sh
+source "$(dirname "$0")/run_lib.sh"
+which=${2:-some}
+W=$TMP/w
+mkdir "$W"
+export LC_ALL=C W
+
+python3 - "$W" <<'PY'
+import random, sys
+random.seed(1)
+w = sys.argv[1]
+with open(w + '/lines', 'w') as f:
+    for i in range(40000):
+        f.write('%016x %d word%d\n' % (random.getrandbits(64), i, i % 977))
+with open(w + '/big.c', 'w') as f:
+    for i in range(120):
+        f.write('long f%d(long *p, int n) { long r = %d;' % (i, i))
+        f.write(' for (int i = 0; i < n; i++) switch (p[i] % 9) {')
+        for k in range(9):
+            f.write(' case %d: r += p[i] * %d; break;'
+                    % (k, random.randrange(1000)))
+        f.write(' } return r; }\n')
+with open(w + '/q.sql', 'w') as f:
+    f.write("""CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c INTEGER);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 30000)
+INSERT INTO t SELECT i, printf('%064d', i*7919 % 104729), i*31 % 1009 FROM n;
+CREATE INDEX x ON t(b);
+SELECT c, count(*), sum(a), min(b) FROM t GROUP BY c ORDER BY 3 LIMIT 50;
+SELECT count(*) FROM t AS l JOIN t AS r ON l.b = r.b;
+""")
+with open(w + '/p.py', 'w') as f:
+    f.write("""import hashlib, random
+random.seed(3)
+d = {random.getrandbits(40): str(i) * 3 for i in range(40000)}
+h = hashlib.sha256()
+for k in sorted(d):
+    h.update(d[k].encode())
+l = [bytearray(random.randbytes(4096)) for _ in range(2000)]
+for i in range(4000):
+    l[random.randrange(2000)][i % 4096] ^= i & 255
+for x in l:
+    h.update(x)
+print(h.hexdigest())
+""")
+PY
+
+# same NAME LOCAL COMMAND: in a shell, twice; what it prints is compared.
+same() {
+	local plain
+	plain=$(timeout 60 bash -c "$3" 2>/dev/null | sha256sum)
+	far "$2" bash -c "$3" >"$TMP/out" || fail "$1: $? $(cat "$TMP/err")"
+	[[ $(sha256sum <"$TMP/out") == "$plain" ]] || fail "$1: another output"
+	checked "$1"
+}
+
+# checked NAME: the report of a run says that it was far.
+checked() {
+	report 'd["resident_peak"] * 4 <= d["heap_peak"] or d["forks"] > 0'
+	report 'd["resident_peak"] <= d["local"] or d["forks"] > 0'
+	report 'd["far_peak"] * 2 >= d["heap_peak"]'
+	echo "ok: $1 $(json "$TMP/report" '"heap %dM, here %dM, far %dM" %
+		tuple(d[k] >> 20 for k in
+		("heap_peak", "resident_peak", "far_peak"))')"
+}
+
+# Redis with 24 MiB of values; every one is read back.
+redis() {
+	local port pid
+	port=$(free_port)
+	timeout -k 5 60 "$AQUIFER" run --local 8M --json -- redis-server \
+		--port "$port" --save '' >"$TMP/redis" 2>"$TMP/err" &
+	pid=$!
+	PIDS+=("$pid")
+	wait_port "$port" "$pid" || fail "redis: $(cat "$TMP/err")"
+	python3 - "$port" <<'PY' || fail "redis: values differ"
+import random, socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+f = s.makefile('rb')
+value = lambda i: random.Random(i).randbytes(4000)
+for i in range(6000):
+    v = value(i)
+    s.sendall(b'*3\r\n$3\r\nSET\r\n$8\r\n%08d\r\n$4000\r\n%s\r\n' % (i, v))
+    assert f.readline() == b'+OK\r\n'
+for i in random.Random(9).sample(range(6000), 3000):
+    s.sendall(b'*2\r\n$3\r\nGET\r\n$8\r\n%08d\r\n' % i)
+    assert f.readline() == b'$4000\r\n'
+    assert f.read(4002)[:4000] == value(i)
+s.sendall(b'*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n')
+PY
+	wait "$pid" || fail "redis ended with $?: $(cat "$TMP/err")"
+	grep '^{"local"' "$TMP/err" | tail -1 >"$TMP/report"
+	report 'd["resident_peak"] <= d["local"]'
+	report 'd["far_peak"] * 2 >= d["heap_peak"]'
+	echo "ok: redis"
+}
+
+need redis-server sqlite3 xz gcc sort
+same sort 2M 'exec sort -S 10M --parallel=1 $W/lines'
+same python3 4M 'exec /usr/bin/python3 $W/p.py'
+same sqlite3 2500K 'exec sqlite3 :memory: ".read $W/q.sql"'
+same xz 2M 'head -c 60000 $W/lines | xz -2 -T1 -c'
+same gcc 5M '$(gcc -print-prog-name=cc1) -quiet -O0 $W/big.c -o -'
+redis
+[[ $which == all ]] || exit 0
