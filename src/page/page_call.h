@@ -45,6 +45,8 @@ int page_caller_send(struct page_caller *c, uint32_t slot,
  */
 int page_caller_poll(struct page_caller *c, unsigned count,
 		     uint32_t imm[PAGE_CALL_BATCH]) MUST_CHECK;
+/* What an answer's enum page_wire_end means. */
+int page_wire_errno(unsigned end);
 /* What the link must have for that many calls under way. */
 enum {
 	PAGE_CALL_SIGNAL_EVERY = 8,

@@ -13,6 +13,8 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 {
 	static const struct page_lane_ops *const ops[PAGE_MODE_COUNT] = {
 		[PAGE_STATIC] = &page_lane_static,
+		[PAGE_DYNAMIC_1M] = &page_lane_dynamic,
+		[PAGE_DYNAMIC_4K] = &page_lane_dynamic,
 		[PAGE_TWO_SIDED] = &page_lane_two_sided,
 		[PAGE_CHAIN] = &page_lane_chain,
 	};

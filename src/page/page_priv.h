@@ -81,6 +81,13 @@ enum {
 	GRANT_LINKS_MAX = 5,
 };
 
+/* How much the dynamic modes ask for at a time. */
+static inline uint32_t page_piece_bytes(enum page_mode mode,
+					uint32_t shard_bytes)
+{
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+}
+
 /* What a lane asks a node for. */
 struct page_wish {
 	enum page_mode mode;
@@ -158,10 +165,13 @@ struct page_lane {
 };
 
 extern const struct page_lane_ops page_lane_static;
+extern const struct page_lane_ops page_lane_dynamic;
 extern const struct page_lane_ops page_lane_two_sided;
 extern const struct page_lane_ops page_lane_chain;
 
-/* page_static.c: one READ or WRITE; 0 or -errno. */
+/* page_static.c: ends the jobs whose READ or WRITE is complete. */
+int page_rdma_poll(struct page_lane *lane) MUST_CHECK;
+/* One READ or WRITE; 0 or -errno. */
 int page_rdma_post(struct client_link *link, const struct page_job *job,
 		   uint64_t remote_addr, uint32_t rkey,
 		   uint32_t bytes) MUST_CHECK;

@@ -61,6 +61,13 @@ static void close_lane(void *ctx, struct page_grant *g)
 static int make_space(struct client_link *link, const struct page_wish *wish,
 		      struct page_grant *out)
 {
+	bool is_pieces =
+		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
+	uint32_t bytes =
+		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
+			  : wish->shard_bytes;
+	uint64_t count =
+		(wish->index_count * wish->shard_bytes + bytes - 1) / bytes;
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
 	int err;
@@ -68,10 +75,10 @@ static int make_space(struct client_link *link, const struct page_wish *wish,
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i}", "count",
-					 (json_int_t)wish->index_count, "bytes",
-					 (int)wish->shard_bytes, "depth",
-					 (int)wish->depth),
+			       json_pack("{s:I, s:i, s:i, s:b}", "count",
+					 (json_int_t)count, "bytes", (int)bytes,
+					 "depth", (int)wish->depth, "pieces",
+					 is_pieces),
 			       &reply);
 	if (!err)
 		err = client_json_u64(reply, "table", INT64_MAX, &out->addr);
