@@ -72,6 +72,7 @@ struct vlist_client {
 	bool has_slot;
 	bool is_broken;
 	bool is_crashed;
+	bool is_steered; /* the last append was vouched for */
 
 	struct ibv_send_wr wr[VLIST_WR_MAX];
 	struct ibv_sge sge[VLIST_WR_MAX];

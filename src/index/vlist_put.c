@@ -198,8 +198,13 @@ static int take_answer(struct vlist_client *c, struct put *p)
 {
 	uint64_t said = c->atom[0], word = said & ~VLIST_COMMITTED;
 
-	if (!word || vlist_is_pointer(word))
+	if (!word || vlist_is_pointer(word)) {
+		/* A switch that steers knows the end by now. */
+		if (c->is_steered && p->tries < VLIST_STEER_TRIES)
+			return -EAGAIN;
 		return go_on(c, p);
+	}
+	c->is_steered = said & VLIST_COMMITTED;
 	if (word == vlist_end_of(p->place) || said & VLIST_COMMITTED) {
 		c->stats.steered_appends += word != vlist_end_of(p->place);
 		return succeed(c, p);

@@ -60,6 +60,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 {
 	const struct wire_pkt *w = &pkt->wire;
 	unsigned index = (unsigned)(store - s->stores);
+	struct steer_ref hanging;
 	struct steer_entry *e;
 	struct steer_op *op;
 
@@ -71,6 +72,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	e = steer_entry_get(s, index, c->written_key);
 	if (!e)
 		return;
+	hanging = steer_op_hanging(s, c, w->atomic.swap_add);
 	op = steer_op_new(s, c);
 	op->store = (uint8_t)index;
 	op->psn = w->psn;
@@ -79,6 +81,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	op->entry = (uint32_t)(e - s->entries);
 	op->epoch = e->epoch;
 	choose(s, op, e);
+	steer_op_take_along(s, op, hanging);
 	steer_past_add(s, index, op->node, e->key);
 	steer_past_add(s, index, op->place, e->key);
 	steer_op_sent(s, op);
