@@ -10,6 +10,8 @@ static const struct cli_entry benches[] = {
 	 "far records by an engine, verbs, messages, a file"},
 	{"switch", bench_switch_cmd,
 	 "the switch beside a bare forwarder, READs through it"},
+	{"paging", bench_paging_cmd,
+	 "pages by chains, by the processor, by plain READs and WRITEs"},
 	{"kv", bench_kv_cmd,
 	 "the key-value table: fill, round trips, speed beside Redis"},
 	{NULL, NULL, NULL},

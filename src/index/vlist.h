@@ -114,7 +114,14 @@ int vlist_client_create(const struct vlist_port *port,
 			struct vlist_client **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void vlist_client_destroy(struct vlist_client *c);
+/* Frees what it has here and says nothing to the store, as if its process had
+ * ended. Its port stays open. NULL is allowed. */
+void vlist_client_abandon(struct vlist_client *c);
 bool vlist_client_is_crashed(const struct vlist_client *c);
+
+/* Remembers the places that another client of this process knows. */
+void vlist_client_learn(struct vlist_client *c,
+			const struct vlist_client *from);
 
 /* *len is the value's length, also with -EMSGSIZE, when as much was copied as
  * fits. Keys are all numbers but UINT64_MAX. */

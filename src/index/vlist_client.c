@@ -379,6 +379,12 @@ void vlist_client_destroy(struct vlist_client *c)
 		port.close(port.ctx, &port);
 }
 
+void vlist_client_abandon(struct vlist_client *c)
+{
+	if (c)
+		free_all(c);
+}
+
 bool vlist_client_is_crashed(const struct vlist_client *c)
 {
 	return c->is_crashed;

@@ -6,10 +6,23 @@
 #include "error.h"
 #include "vlist_priv.h"
 
-struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key)
+static struct vlist_memo *memo_of(struct vlist_client *c, uint64_t key)
 {
 	uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
-	struct vlist_memo *m = &c->memo[(h >> 32) & c->memo_mask];
+
+	return &c->memo[(h >> 32) & c->memo_mask];
+}
+
+const struct vlist_memo *vlist_memo_find(struct vlist_client *c, uint64_t key)
+{
+	const struct vlist_memo *m = memo_of(c, key);
+
+	return m->key1 == key + 1 ? m : NULL;
+}
+
+struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key)
+{
+	struct vlist_memo *m = memo_of(c, key);
 
 	if (m->key1 != key + 1)
 		*m = (struct vlist_memo){.key1 = key + 1, .newest = VLIST_NONE};
@@ -109,4 +122,19 @@ int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
 	}
 	*place = head;
 	return head ? 0 : -ENOENT;
+}
+
+void vlist_client_learn(struct vlist_client *c, const struct vlist_client *from)
+{
+	for (uint32_t i = 0; i <= from->memo_mask; i++) {
+		const struct vlist_memo *m = &from->memo[i];
+
+		if (!m->key1)
+			continue;
+		*vlist_memo(c, m->key1 - 1) =
+			(struct vlist_memo){.key1 = m->key1,
+					    .place = m->place,
+					    .entry = m->entry,
+					    .newest = VLIST_NONE};
+	}
 }

@@ -139,8 +139,12 @@ static int search(struct vlist_client *c, uint64_t first, uint32_t count,
 	uint64_t own = vlist_owner_word(c->slot, c->epoch), alive = own;
 	int err = vlist_read_now(c, c->g.chunk_word_offset + first * 8,
 				 c->stage, count * 8);
+	/* From anywhere, so that those who start together do not all want the
+	 * same one. */
+	uint32_t start = (uint32_t)rng_below(&c->rng, count);
 
-	for (uint32_t i = 0; !err && i < count; i++) {
+	for (uint32_t k = 0; !err && k < count; k++) {
+		uint32_t i = (start + k) % count;
 		bool gone = false;
 
 		if (!word[i] && !adopt) {
@@ -186,23 +190,31 @@ static int more_chunks(struct vlist_client *c, bool adopt)
 	return err ? err : -EAGAIN;
 }
 
-/* What is old first, then memory that nobody has, then that of the dead. */
+/* Half of what would be this client's if all took the same. */
+static uint64_t fair_share(const struct vlist_client *c)
+{
+	return c->g.node_count / c->g.client_count / 2;
+}
+
+/* Memory that nobody has, up to a fair share; then what is old, more of what
+ * nobody has, and that of the dead. */
 static int make_free(struct vlist_client *c)
 {
-	int err = 0;
+	int err = -EAGAIN;
 
-	if (c->mine_count)
-		err = vlist_scan(c);
-	if (!err && c->free_count < 1 + c->mine_count / FREE_SHARE) {
+	if (c->mine_count + c->g.chunk_nodes <= fair_share(c))
 		err = more_chunks(c, false);
-		while ((!err || err == -EAGAIN) && !c->free_count) {
-			err = more_chunks(c, true);
-			if (err)
-				break;
-		}
-		if (err == -EAGAIN && !c->free_count)
-			err = vlist_sweep(c);
+	if (err == -EAGAIN)
+		err = vlist_scan(c);
+	if (!err && c->free_count < 1 + c->mine_count / FREE_SHARE)
+		err = more_chunks(c, false);
+	while ((!err || err == -EAGAIN) && !c->free_count) {
+		err = more_chunks(c, true);
+		if (err)
+			break;
 	}
+	if (err == -EAGAIN && !c->free_count)
+		err = vlist_sweep(c);
 	if (err == -EAGAIN)
 		err = 0;
 	if (!err && !c->free_count)

@@ -14,11 +14,14 @@ enum {
 	VLIST_CACHE_KEYS_MAX = 1 << 24,
 	VLIST_COLLECT_EVERY = 4,
 	VLIST_DEADLINE_MS = 5000,
-	VLIST_STEER_TRIES = 3, /* answers without a voucher, then plain READs */
-	VLIST_STEER_VAIN = 8,  /* steered READs of what is old, as many */
-	VLIST_PUT_STEPS = 4,   /* of a list followed between two appends */
-	VLIST_SCAN_NODES = 256, /* looked at in one round of collecting */
-	VLIST_SCAN_STEPS = 64,	/* of a list followed in it, per key */
+	VLIST_STEER_TRIES = 3,	/* of an append, before the list is looked at */
+	VLIST_STEER_READS = 32, /* without a voucher, then plain ones */
+	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
+	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
+	VLIST_SCAN_BATCH = 16,
+	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
+	VLIST_SCAN_NODES = 32, /* in one round of collecting */
+	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
 	VLIST_RECONNECTS = 8,
 	VLIST_STAGE_BYTES = 64 << 10,
 };
@@ -70,6 +73,7 @@ struct vlist_client {
 	bool has_slot;
 	bool is_broken;
 	bool is_crashed;
+	bool is_steered; /* the last append was vouched for */
 
 	struct ibv_send_wr wr[VLIST_WR_MAX];
 	struct ibv_sge sge[VLIST_WR_MAX];
@@ -139,7 +143,11 @@ int vlist_is_gone(struct vlist_client *c, uint32_t slot, uint32_t epoch,
 
 /* ---- vlist_index.c ------------------------------------------------------ */
 
+/* What is remembered of the key, if anything; another key's memo that was in
+ * the same place is lost. */
 struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key);
+/* The same without making room: NULL when there is nothing. */
+const struct vlist_memo *vlist_memo_find(struct vlist_client *c, uint64_t key);
 /* The key's entry and what its head says; -ENOENT. */
 int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
 		     uint64_t *head) MUST_CHECK;
@@ -157,8 +165,14 @@ enum vlist_verdict {
 	VLIST_NEWEST,	 /* and committed */
 	VLIST_OLD,	 /* committed; `next` leads on */
 	VLIST_STALE,	 /* the place has another use by now */
+	VLIST_ASTRAY,	 /* another place, and not even of this key */
 	VLIST_UNVOUCHED, /* another node, and nobody says it is committed */
 };
+
+enum vlist_verdict vlist_judge(struct vlist_client *c,
+			       const struct vlist_node *n, uint64_t key,
+			       uint64_t place, bool with_value, uint64_t *self,
+			       uint64_t *next);
 
 /* Reads the node at a committed place into c->seen. *self and *next are only
  * written where the verdict says that they are of use. */

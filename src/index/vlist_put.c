@@ -198,8 +198,13 @@ static int take_answer(struct vlist_client *c, struct put *p)
 {
 	uint64_t said = c->atom[0], word = said & ~VLIST_COMMITTED;
 
-	if (!word || vlist_is_pointer(word))
+	if (!word || vlist_is_pointer(word)) {
+		/* A switch that steers knows the end by now. */
+		if (c->is_steered && p->tries < VLIST_STEER_TRIES)
+			return -EAGAIN;
 		return go_on(c, p);
+	}
+	c->is_steered = said & VLIST_COMMITTED;
 	if (word == vlist_end_of(p->place) || said & VLIST_COMMITTED) {
 		c->stats.steered_appends += word != vlist_end_of(p->place);
 		return succeed(c, p);
@@ -215,13 +220,25 @@ static int take_answer(struct vlist_client *c, struct put *p)
 static int append(struct vlist_client *c, struct put *p)
 {
 	bool wants = wants_head(c, p);
-	int err;
+	int err = 0;
 
+	/* Where a switch steers, others may be sent behind this version as soon
+	 * as its append passes: it had better be there. */
 	vlist_begin(c);
+	if (c->is_steered && !p->is_written) {
+		add_node(c, p);
+		err = vlist_run(c);
+	}
+	if (err)
+		return err;
+	vlist_begin(c);
+	/* Not a READ: that is executed again when its answer is lost, and then
+	 * perhaps after the append. An atomic is not. */
 	if (wants)
-		vlist_add_read(
-			c, p->memo->entry + offsetof(struct vlist_entry, head),
-			&c->words[0], 8);
+		vlist_add_cas(c, VLIST_POINT_HEAD,
+			      p->memo->entry +
+				      offsetof(struct vlist_entry, head),
+			      0, 0, &c->atom[1]);
 	add_node(c, p);
 	vlist_add_cas(c, VLIST_POINT_APPEND, vlist_offset(p->place),
 		      vlist_end_of(p->place), p->node, &c->atom[0]);
@@ -230,7 +247,7 @@ static int append(struct vlist_client *c, struct put *p)
 	err = vlist_run(c);
 	if (err)
 		return err;
-	p->head = wants ? c->words[0] : 0;
+	p->head = wants ? c->atom[1] : 0;
 	return take_answer(c, p);
 }
 

@@ -7,10 +7,9 @@
 
 /* Whether what was read is one whole version of the key, and its `next`
  * belongs to it. */
-static bool is_whole(const struct vlist_client *c, uint64_t key,
-		     bool with_value)
+static bool is_whole(const struct vlist_client *c, const struct vlist_node *n,
+		     uint64_t key, bool with_value)
 {
-	const struct vlist_node *n = c->seen;
 	uint64_t self = le64_get(n->self);
 	uint64_t next = le64_get(n->next) & ~VLIST_COMMITTED;
 	uint32_t len = le32_get(n->len_bytes);
@@ -24,16 +23,17 @@ static bool is_whole(const struct vlist_client *c, uint64_t key,
 	return !with_value || le64_get(n->crc) == vlist_node_crc(n, n + 1, len);
 }
 
-static enum vlist_verdict judge(struct vlist_client *c, uint64_t key,
-				uint64_t place, bool with_value, uint64_t *self,
-				uint64_t *next)
+enum vlist_verdict vlist_judge(struct vlist_client *c,
+			       const struct vlist_node *n, uint64_t key,
+			       uint64_t place, bool with_value, uint64_t *self,
+			       uint64_t *next)
 {
-	uint64_t word = le64_get(c->seen->next);
-	uint64_t who = le64_get(c->seen->self);
+	uint64_t word = le64_get(n->next);
+	uint64_t who = le64_get(n->self);
 	bool is_other = vlist_offset(who) != vlist_offset(place);
 
-	if (!is_whole(c, key, with_value))
-		return VLIST_STALE;
+	if (!is_whole(c, n, key, with_value))
+		return is_other ? VLIST_ASTRAY : VLIST_STALE;
 	/* Another use of the same memory, or another version with nobody's
 	 * word that it is committed. */
 	if (who != place && !is_other)
@@ -60,7 +60,8 @@ int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
 		len = c->g.node_bytes - (may_steer ? 0 : VLIST_NODE_TAIL);
 	err = vlist_read_now(c, vlist_offset(place), c->seen, len);
 	if (!err)
-		*verdict = judge(c, key, place, with_value, self, next);
+		*verdict = vlist_judge(c, c->seen, key, place, with_value, self,
+				       next);
 	return err;
 }
 

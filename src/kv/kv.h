@@ -113,6 +113,9 @@ struct kv_client_config {
 	 * then a client can die between them. */
 	bool split_writes;
 	uint32_t bugs;	   /* enum kv_bug, planted to see that they are found */
+	/* Inserts always read all rows of their locks, as published; else only
+	 * those that the first guess needs. */
+	bool whole_locks;
 	uint64_t rng_seed; /* of back-offs; 0: any */
 };
 
@@ -163,6 +166,8 @@ int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);
+/* Empties its cache of the index. For comparisons. */
+void kv_client_forget(struct aq_kv_client *c);
 /* A geometry from options; -EINVAL with words. */
 int kv_geometry_make(const struct aq_kv_options *o,
 		     struct kv_geometry *g) MUST_CHECK;

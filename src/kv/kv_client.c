@@ -535,6 +535,18 @@ bool kv_client_is_crashed(const struct aq_kv_client *c)
 	return c->is_crashed;
 }
 
+void kv_client_forget(struct aq_kv_client *c)
+{
+	for (uint32_t i = 0; i < KV_ERAS_MAX; i++) {
+		struct kv_era *era = c->era[i];
+
+		for (uint32_t s = 0; era && s < era->g.shard_count; s++)
+			for (uint32_t k = 0; k < KV_COPIES_MAX; k++)
+				if (era->shard[s].leaf[k])
+					kv_cache_forget(era->shard[s].leaf[k]);
+	}
+}
+
 void aq_kv_client_stats(const struct aq_kv_client *c, struct aq_kv_stats *stats)
 {
 	uint32_t i, s, k;

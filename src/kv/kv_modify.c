@@ -49,6 +49,26 @@ static void want_row(struct kv_want *w, uint64_t row)
 	w->row[w->count++] = row;
 }
 
+/* Whether the key was in one of its rows when they were last seen. */
+static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
+		     const struct kv_view *view)
+{
+	struct kv_item item;
+	uint32_t skip = 0;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		bool usable;
+		const uint8_t *row =
+			view->row(view->ctx, a->place.row[i], &usable);
+
+		if (row && kv_row_find(&c->g, row, &a->place, a->m->key,
+				       a->m->key_len, &skip, &item) >= 0)
+			return true;
+	}
+	return false;
+}
+
 /* The key's rows, and those of the path that the cache suggests. */
 static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 {
@@ -60,6 +80,12 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 	w->count = 0;
 	want_row(w, a->place.row[0]);
 	want_row(w, a->place.row[1]);
+	/* Then this is an update, and needs no path. */
+	if (try == 0 && was_seen(c, a, &view)) {
+		a->path.count = 0;
+		w->whole = false;
+		return kv_want_locks(c, w);
+	}
 	err = kv_search_run(c->search, &c->g, &view, &a->place,
 			    (enum aq_kv_search)c->config.options.search,
 			    &a->path);
@@ -72,7 +98,7 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 	for (i = 0; i < a->path.count; i++)
 		want_row(w, a->path.step[i].row);
 	/* One row: most often there is room in it. */
-	w->whole = try > 0 || a->path.count != 1;
+	w->whole = try > 0 || a->path.count != 1 || c->config.whole_locks;
 	err = kv_want_locks(c, w);
 	if (err == -E2BIG) {
 		/* Too many words of locks; the key's own rows will do, and what

@@ -83,7 +83,8 @@ static uint64_t budget_of(const struct mem_tenant *t, uint32_t page_bytes)
 }
 
 int space_create(struct mem_node *node, struct mem_conn *owner,
-		 uint64_t page_count, uint32_t page_bytes, uint32_t depth)
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces)
 {
 	struct frame_space_options o = {
 		.pd = owner->tenant->pd,
@@ -91,6 +92,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		.budget = u64_min(page_count,
 				  budget_of(owner->tenant, page_bytes)),
 		.depth = depth,
+		.is_pieces = is_pieces,
 	};
 	struct mem_frames *f = NULL;
 	struct mem_space *s;

@@ -175,7 +175,7 @@ HOT unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
 
 	count = u32_min(count, NIC_READ_NOW_MAX);
 	if (qp->state != IBV_QPS_RTS || qp->type != IBV_QPT_RC ||
-	    qp->peer_gone || qp->sq.tail != qp->sq.head ||
+	    qp->peer_gone || qp->managed_sq || qp->sq.tail != qp->sq.head ||
 	    !env->ops->direct_find)
 		return 0;
 	for (found = 0; found < count; found++) {

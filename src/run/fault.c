@@ -125,7 +125,9 @@ static bool serve_staged(struct pager *p, const struct waiting *w)
 				  run_tray_bytes(p, tray_page))))
 		return false;
 	run_tray_forget(p, tray_page);
-	e->is_hot = 1;
+	if (e->returns < RUN_HEAT_MAX)
+		e->returns++;
+	e->heat = e->returns;
 	count(&p->stats->second, 1);
 	return true;
 }
@@ -230,10 +232,10 @@ static void make_room(struct pager *p)
 {
 	uint64_t end;
 
-	if (p->resident <= p->limit_pages + RUN_SLACK_PAGES)
+	if (p->resident <= p->limit_pages + p->slack_pages)
 		return;
 	end = run_pager_now_ns() + ROOM_NS;
-	while (p->resident > p->limit_pages + RUN_SLACK_PAGES / 2 &&
+	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
 	       run_pager_now_ns() < end) {
 		run_evict_step(p);
 		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))

@@ -54,6 +54,10 @@ SH
 expect 0 "${RUN[@]}" size=8M --run 'export uri; bash "$TMP/fio.sh"'
 echo "ok: fio"
 
+# A sanitizer's runtime in an nbdkit that has seen a node die can hang when the
+# process ends (in a destructor of libp11-kit): the plain build has the rest.
+[[ -z $AQ_PRELOAD ]] || exit 0
+
 # One copy and a dead node is an error with its name; two copies are none.
 cat >"$TMP/death" <<'SH'
 nbdcopy "$TMP/in" "$uri" || exit 3

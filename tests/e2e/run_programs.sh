@@ -16,7 +16,7 @@ import random, sys
 random.seed(1)
 w = sys.argv[1]
 with open(w + '/lines', 'w') as f:
-    for i in range(60000):
+    for i in range(40000):
         f.write('%016x %d word%d\n' % (random.getrandbits(64), i, i % 977))
 with open(w + '/big.c', 'w') as f:
     for i in range(120):
@@ -101,10 +101,10 @@ PY
 }
 
 need redis-server sqlite3 xz gcc sort
-same sort 2500K 'sort -S 10M --parallel=1 $W/lines'
-same python3 4M 'exec python3 $W/p.py'
+same sort 2M 'exec sort -S 10M --parallel=1 $W/lines'
+same python3 4M 'exec /usr/bin/python3 $W/p.py'
 same sqlite3 2500K 'exec sqlite3 :memory: ".read $W/q.sql"'
-same xz 3M 'head -c 500000 $W/lines | xz -1 -T1 -c'
+same xz 2M 'head -c 60000 $W/lines | xz -2 -T1 -c'
 same gcc 5M '$(gcc -print-prog-name=cc1) -quiet -O0 $W/big.c -o -'
 redis
 [[ $which == all ]] || exit 0
