@@ -65,6 +65,7 @@ int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
  * should be tried again: 0, or what to tell. */
 int kv_client_again(struct aq_kv_client *c, int err,
 		    unsigned *tries) MUST_CHECK;
+/* By which shards are found; of the eras that there are now. */
 uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
 			size_t key_len);
 /* Any leaf that is connected, for its clock. */

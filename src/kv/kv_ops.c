@@ -31,12 +31,13 @@ static bool is_vouched(const struct kv_route *r)
 	return !r->second || kv_now_ns(r->second) <= r->second->valid_ns;
 }
 
-static int read_once(struct aq_kv_client *c, struct aq_kv_op *op, uint64_t hash,
+static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
 		     uint64_t *expire_at_ms)
 {
 	struct kv_route r;
 	bool has_entry;
-	int err = kv_client_route(c, hash, false, &r);
+	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
+				  false, &r);
 
 	if (err)
 		return err;
@@ -51,12 +52,11 @@ static int read_once(struct aq_kv_client *c, struct aq_kv_op *op, uint64_t hash,
 int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 		   uint64_t *expire_at_ms)
 {
-	uint64_t hash = kv_client_hash(c, op->key, op->key_len);
 	unsigned tries = 0;
 	int err;
 
 	for (;;) {
-		err = read_once(c, op, hash, expire_at_ms);
+		err = read_once(c, op, expire_at_ms);
 		if (LIKELY(!err || err == -ENOENT || err == -EMSGSIZE))
 			return err;
 		if (err == -ESTALE) /* nothing was changed */
@@ -109,10 +109,11 @@ int aq_kv_expiry(struct aq_kv_client *c, const void *key, size_t key_len,
 
 /* ---- changing ----------------------------------------------------------- */
 
-static int change_once(struct aq_kv_client *c, struct kv_mod *m, uint64_t hash)
+static int change_once(struct aq_kv_client *c, struct kv_mod *m)
 {
 	struct kv_change_ctx x = {.client = c};
-	int err = kv_client_route(c, hash, true, &x.route);
+	int err = kv_client_route(c, kv_client_hash(c, m->key, m->key_len),
+				  true, &x.route);
 
 	if (err)
 		return err;
@@ -127,12 +128,11 @@ static int change_once(struct aq_kv_client *c, struct kv_mod *m, uint64_t hash)
 
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 {
-	uint64_t hash = kv_client_hash(c, m->key, m->key_len);
 	unsigned tries = 0;
 	int err;
 
 	for (;;) {
-		err = change_once(c, m, hash);
+		err = change_once(c, m);
 		/* Only these say that nothing has happened. */
 		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
 			return err;
