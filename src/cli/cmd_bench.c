@@ -10,6 +10,8 @@ static const struct cli_entry benches[] = {
 	 "far records by an engine, verbs, messages, a file"},
 	{"switch", bench_switch_cmd,
 	 "the switch beside a bare forwarder, READs through it"},
+	{"run", bench_run_cmd,
+	 "programs on far memory beside local memory and zram"},
 	{"kv", bench_kv_cmd,
 	 "the key-value table: fill, round trips, speed beside Redis"},
 	{NULL, NULL, NULL},

@@ -101,10 +101,98 @@ PY
 }
 
 need redis-server sqlite3 xz gcc sort
-same sort 2M 'exec sort -S 10M --parallel=1 $W/lines'
+same sort 1300K 'exec sort -S 10M --parallel=1 $W/lines'
 same python3 4M 'exec /usr/bin/python3 $W/p.py'
 same sqlite3 2500K 'exec sqlite3 :memory: ".read $W/q.sql"'
-same xz 2M 'head -c 60000 $W/lines | xz -2 -T1 -c'
-same gcc 5M '$(gcc -print-prog-name=cc1) -quiet -O0 $W/big.c -o -'
+head -c 60000 "$W/lines" >"$W/small"
+same xz 1700K 'exec xz -6 -T1 -c $W/small'
+same gcc 3500K 'exec $(gcc -print-prog-name=cc1) -quiet -O0 $W/big.c -o -'
 redis
 [[ $which == all ]] || exit 0
+
+# ---- the long list ------------------------------------------------------
+
+# fit NAME COMMAND: at a quarter of what it uses when all of it is here.
+fit() {
+	local peak
+	if ! command -v "$1" >/dev/null; then
+		echo "no $1 here"
+		return 0
+	fi
+	far 1G bash -c "$2" >/dev/null || fail "$1: $? $(cat "$TMP/err")"
+	peak=$(json "$TMP/report" 'd["heap_peak"]')
+	if ((peak / 4 < 1 << 20)); then
+		fail "$1 uses only $peak bytes"
+	fi
+	same "$1" "$((peak / 4))" "$2"
+	count=$((count + 1))
+}
+
+python3 - "$W" <<'PY'
+import json, random, sys
+random.seed(2)
+w = sys.argv[1]
+text = open(w + '/lines').read().split('\n')
+random.shuffle(text)
+open(w + '/mixed', 'w').write('\n'.join(text) + '\n')
+json.dump([{'k': random.getrandbits(50), 'v': 'x' * random.randrange(40)}
+           for _ in range(15000)], open(w + '/doc.json', 'w'))
+with open(w + '/doc.xml', 'w') as f:
+    f.write('<r>' + ''.join('<e id="%d"><v>%d</v></e>' % (i, i * i)
+                            for i in range(15000)) + '</r>')
+with open(w + '/pairs', 'w') as f:
+    for i in range(40000):
+        a = random.randrange(30000)
+        f.write('%d %d\n' % (a, a + 1 + random.randrange(9)))
+with open(w + '/big.mk', 'w') as f:
+    f.write('all: ' + ' '.join('t%d' % i for i in range(12000)) + '\n')
+    for i in range(12000):
+        f.write('t%d: ; @echo done %d\n' % (i, i))
+with open(w + '/build.ninja', 'w') as f:
+    f.write('rule r\n command = echo $out\n')
+    for i in range(12000):
+        f.write('build o%d: r\n' % i)
+with open(w + '/in.ppm', 'wb') as f:
+    f.write(b'P6 512 512 255\n' + random.randbytes(512 * 512 * 3))
+with open(w + '/big.cc', 'w') as f:
+    f.write('#include <map>\n#include <string>\n#include <vector>\n'
+            'std::map<std::string, std::vector<int>> m;\n'
+            'int f(int n) { m["a"].push_back(n); return m["b"].size(); }\n')
+PY
+sed 's/word/other/' "$W/mixed" >"$W/mixed2"
+gcc -O0 -g -S "$W/big.c" -o "$W/big.s"
+libc=$(gcc -print-file-name=libc.so.6)
+export libc
+count=6
+fit perl 'exec perl -ne '\''@f = split; $h{$f[0]} = [@f]; END { print join(",", @{$h{$_}}), "\n" for sort keys %h }'\'' $W/lines'
+fit mawk 'exec mawk '\''{ a[$1] = $0 } END { for (i = 0; i < 40000; i++) s += length(a[i]); print NR, s }'\'' $W/lines'
+fit zstd 'exec zstd -12 --single-thread -c $W/lines'
+fit bzip2 'exec bzip2 -9 -c $W/lines'
+fit jq 'exec jq "sort_by(.k) | map(.v) | length, .[77]" $W/doc.json'
+fit tclsh 'echo "set f [open $W/lines]; while {[gets \$f l] >= 0} {dict set d [lindex \$l 0] \$l}; puts [llength [lsort [dict keys \$d]]]; puts [lindex [lsort [dict keys \$d]] 5]" >$W/t.tcl; exec tclsh $W/t.tcl'
+fit convert 'exec convert $W/in.ppm -resize 150% -blur 0x2 ppm:-'
+fit xmllint 'exec xmllint --format $W/doc.xml'
+fit diff 'diff $W/lines $W/mixed; true'
+fit git 'git diff --no-index --no-color --patience $W/lines $W/mixed | tail -n +3; true'
+fit tsort 'exec tsort $W/pairs'
+fit tac 'cat $W/lines $W/lines $W/lines $W/lines | tac'
+fit shuf 'exec shuf --random-source=$W/mixed $W/lines'
+fit sed 'exec sed -n "H;\${x;s/word/w/g;p}" $W/lines'
+fit grep 'cut -d" " -f3 $W/lines >$W/pat; exec grep -c -F -f $W/pat $W/mixed'
+fit make 'exec make -f $W/big.mk'
+fit ninja 'cd $W && exec ninja -n'
+fit as 'exec as $W/big.s -o /dev/stdout'
+fit ld 'as $W/big.s -o $W/big.o; exec ld -r $W/big.o --whole-archive $(gcc -print-file-name=libc.a) -o /dev/stdout'
+fit nm 'exec nm $(gcc -print-file-name=libc.a)'
+fit objdump 'exec objdump -d $libc --stop-address=0x60000'
+fit readelf 'exec readelf -w $W/big.o'
+fit gdb 'exec gdb -nx -batch -ex "info functions" $libc'
+fit g++ 'exec $(g++ -print-prog-name=cc1plus) -quiet -O0 $W/big.cc -o -'
+fit clang 'exec clang -O1 -S $W/big.c -o -'
+fit ptx 'head -3000 $W/lines >$W/l3; exec ptx -G $W/l3'
+fit m4 'seq 1 60000 | sed "s/.*/define(x&, y&)x&/" | m4'
+fit node 'exec node -e "const b = []; for (let i = 0; i < 4000; i++) b.push(Buffer.alloc(4096, i & 255)); const h = require(\"crypto\").createHash(\"sha256\"); for (let i = 0; i < 9000; i++) { const x = b[i * 7919 % 4000]; x[i % 4096] ^= i; h.update(x); } console.log(h.digest(\"hex\"))"'
+fit java 'exec java -Xint -XX:+UseSerialGC -Xmx64m --version'
+fit stress-ng 'stress-ng --vm 1 --vm-bytes 16M --vm-ops 60 --verify --quiet --vm-keep && echo verified'
+echo "$count programs"
+((count >= 30)) || fail "only $count programs"
