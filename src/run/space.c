@@ -34,9 +34,6 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 	}
 	if (!run_set_has(&s->pages.resident, page)) {
 		run_set_add(&s->pages.resident, page);
-		/* New ones are spared once, or a hand that runs ahead of a
-		 * stream would take what was fetched for it. */
-		e->heat = 1;
 		s->resident_count++;
 		p->resident++;
 		show_resident(p);
