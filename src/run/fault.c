@@ -103,6 +103,12 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	       !run_evict_covers(s, w->page + n))
 		n++;
 	got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	/* The kernel wants all of it in one mapping, and the program's advice
+	 * and rights may have cut the range into several. */
+	if (got == -ENOENT && n > 1) {
+		n = window = 1;
+		got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	}
 	if (!mapped(p, w, got < 0 ? got : 0))
 		return;
 	count(&p->stats->zero_fills, 1);

@@ -7,6 +7,8 @@
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
 need nbdkit nbd-client nbdinfo mkswap swapon
+# nbdkit is locked in memory, and so is what it maps of the nodes.
+VM_MEMORY=900
 vm_boot 1500
 echo "guest up after $SECONDS s"
 # The guest has a /tmp of its own, and the build may be in the host's.
@@ -17,7 +19,7 @@ CLIENT=/run/share/bin/$(basename "$1")
 # Not in the shared folder: a 9p file system has no sockets.
 BEGIN="export AQUIFER_RUNDIR=/tmp/r AQUIFER_CONFIG=/tmp/rack.ini
 A=/run/share/bin/aquifer
-used() { nbdinfo --map --totals 'nbd+unix:///?socket=/tmp/r/local/swap-nbd0.sock' |
+used() { nbdinfo --map --totals 'nbd+unix:///?socket=/tmp/r/local/swap-nbd0.nbd' |
 	awk '\$4 == \"data\" { print \$1; n = 1 } END { if (!n) print 0 }'; }
 "
 
@@ -25,7 +27,8 @@ guest "$BEGIN
 modprobe nbd 2>/dev/null
 printf '[memory m0]\nsize = 72M\n[memory m1]\nsize = 72M\n' >/tmp/rack.ini
 \$A up && \$A swap on --size 64M --copies 2 && cat /proc/swaps &&
-grep -q nbd0 /proc/swaps" || vm_fail "swap on"
+grep -q nbd0 /proc/swaps || { cat /tmp/r/local/swap-nbd0.log; exit 1; }" ||
+	vm_fail "swap on"
 echo "ok: on"
 
 guest "$BEGIN
