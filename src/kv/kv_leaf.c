@@ -91,7 +91,7 @@ static int try_claim(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 	if (err)
 		return err;
 	/* A slot without a connection's name is taken back after a while. */
-	if (old != word || kv_now_ns(c) - start > c->failure_ns / 2)
+	if (old != word || kv_now_ns(c) - start > kv_nameless_ns(c) / 2)
 		return -EAGAIN;
 	c->slot = slot;
 	c->epoch = (uint32_t)epoch;

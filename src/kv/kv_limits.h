@@ -45,6 +45,7 @@ enum {
 	KV_LEASE_POLL_NS = 20000,
 	KV_TERM_SHARE = 10, /* of the failure time: to rely on a state */
 	KV_TERM_NS_MIN = 1000000,
+	KV_NAMELESS_NS_MIN = 500000000,
 	KV_POLL_BATCH = 16,
 };
 

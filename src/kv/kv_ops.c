@@ -119,7 +119,8 @@ static int change_once(struct aq_kv_client *c, struct kv_mod *m, uint64_t hash)
 	m->ctx = &x;
 	m->mirror = x.route.second ? kv_pair_mirror : NULL;
 	m->older = x.route.older ? kv_grow_older : NULL;
-	m->leaves_graves = x.route.leaves_graves;
+	m->leaves_graves =
+		x.route.leaves_graves && !(c->config.bugs & KV_BUG_GRAVES);
 	err = kv_async_settle(c, x.route.leaf);
 	return err ? err : kv_leaf_change(x.route.leaf, m);
 }

@@ -35,24 +35,26 @@ static bool is_gone(int err)
 	return err == -EHOSTDOWN || err == -ENOENT;
 }
 
-/* Connects to a copy, if need be, with patience: slow is not dead. */
+/* Tries again to connect to a copy, with patience: slow is not dead. One that
+ * does not count any more needs none. */
 static int reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy)
 {
 	struct kv_shard *s = &e->shard[shard];
 	struct kv_leaf *other = s->leaf[!copy];
-	uint64_t end, wait;
-	int err = kv_era_reach(c, e, shard, copy);
+	uint64_t end = kv_now_ns(other) + other->failure_ns;
+	uint64_t wait = other->failure_ns / PATIENCE_STEPS + 1;
+	int gone = -EHOSTDOWN, err = kv_state_adopt(other);
 
-	if (!is_gone(err) || !other || other->is_broken)
+	if (err)
 		return err;
-	end = kv_now_ns(other) + other->failure_ns;
-	wait = other->failure_ns / PATIENCE_STEPS + 1;
-	while (is_gone(err) && kv_now_ns(other) < end) {
+	if (kv_state_role(other->expect) == KV_ROLE_ONLY)
+		return gone;
+	while (is_gone(gone) && kv_now_ns(other) < end) {
 		kv_pause(other, wait);
-		err = kv_era_reach(c, e, shard, copy);
+		gone = kv_era_reach(c, e, shard, copy);
 	}
-	return err;
+	return gone;
 }
 
 static enum kv_role role_of(const struct kv_leaf *leaf)
@@ -201,6 +203,8 @@ int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch)
 	struct kv_leaf *second = x->route.second;
 	int err;
 
+	if (second->config.bugs & KV_BUG_MIRROR)
+		return 0;
 	second->outer = x->route.leaf;
 	err = kv_leaf_change(second, &same);
 	second->outer = NULL;

@@ -213,6 +213,12 @@ static inline uint64_t kv_now_ns(const struct kv_leaf *c)
 	return client_clock_now_ns(c->clock);
 }
 
+/* How long a slot may be taken without a connection's name. */
+static inline uint64_t kv_nameless_ns(const struct kv_leaf *c)
+{
+	return u64_max(c->failure_ns, KV_NAMELESS_NS_MIN);
+}
+
 static inline void kv_relax(const struct kv_leaf *c)
 {
 	client_clock_relax(c->clock);

@@ -553,7 +553,7 @@ static int free_nameless(struct kv_leaf *c, struct ward *w)
 		       !w->before[i].conn[0];
 	if (!any)
 		return 0;
-	kv_pause(c, c->failure_ns);
+	kv_pause(c, kv_nameless_ns(c));
 	err = read_slots(c, w->now);
 	for (i = 0; i < c->g.client_count && !err; i++) {
 		word = le64_get(w->now[i].state);

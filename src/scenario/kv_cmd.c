@@ -26,6 +26,9 @@ static const char usage[] =
 	"  --leaves    three nodes, shards and copies; clients also resize "
 	"the\n"
 	"              table and die over it, and nodes are killed\n"
+	"  --bug NAME  plant a bug, with --leaves: terms, locks, mirror or "
+	"graves\n"
+	"              are left out\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
 	"With --figure: the throughput, latency and cost figures of the "
@@ -71,6 +74,19 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
+static int take_bug(const char *name, uint32_t *bugs)
+{
+	static const char *const names[] = {"terms", "locks", "mirror",
+					    "graves"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i])) {
+			*bugs |= 1u << i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
 	uint64_t v;
@@ -94,6 +110,8 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 		a->opt.fabric = sim_fabric_find(a->fabrics, value);
 		return a->opt.fabric ? 0 : -EINVAL;
 	}
+	if (!strcmp(name, "--bug"))
+		return take_bug(value, &a->opt.bugs);
 	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
 	    v > SIM_BATCH_JOBS_MAX)
 		return -EINVAL;

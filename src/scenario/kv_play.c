@@ -99,6 +99,7 @@ static int open_kv(struct kp_client *c)
 		.crash = crash,
 		.ctx = c,
 		.split_writes = c->p->split,
+		.bugs = c->p->opt->bugs,
 		.rng_seed = sim_rand_u64(&c->rand) | 1};
 	struct kv_world world = kv_town_world(&c->visitor);
 	int err = 0, i;
@@ -197,7 +198,10 @@ static void end_change(struct kp_client *c, int64_t op, int err,
 		type = LIN_INFO;
 		break;
 	case -ETIMEDOUT:
-		n->timeouts++; if (getenv("KVDBG")) fprintf(stderr, "t %llu: %s\n", (unsigned long long)now_ns(c->p), error_last());
+		n->timeouts++;
+		if (getenv("KVDBG"))
+			fprintf(stderr, "t %llu: %s\n",
+				(unsigned long long)now_ns(c->p), error_last());
 		type = LIN_INFO;
 		break;
 	case -ESHUTDOWN:

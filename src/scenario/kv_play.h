@@ -55,6 +55,7 @@ struct kv_play_options {
 	/* Three nodes, shards, copies; clients resize the table, and where
 	 * there are two copies a node may be killed. */
 	bool leaves;
+	uint32_t bugs; /* enum kv_bug */
 	/* A planted bug: fences do nothing. */
 	bool no_fence;
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
