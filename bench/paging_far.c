@@ -35,6 +35,8 @@ static void begin(struct paging_far *f, struct far_window *w)
 {
 	hist_init(f->times);
 	*w = (struct far_window){.node_cpu_ns = node_cpu_ns(f),
+				 .client_cpu_ns =
+					 clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 				 .wall_ns = clock_ns(CLOCK_MONOTONIC)};
 }
 
@@ -42,6 +44,8 @@ static void end(const struct paging_far *f, struct far_window *w, uint64_t ops)
 {
 	w->wall_ns = clock_ns(CLOCK_MONOTONIC) - w->wall_ns;
 	w->node_cpu_ns = node_cpu_ns(f) - w->node_cpu_ns;
+	w->client_cpu_ns =
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) - w->client_cpu_ns;
 	w->ops = ops;
 	w->median_ns = hist_percentile(f->times, HIST_MEDIAN);
 }

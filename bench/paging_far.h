@@ -40,6 +40,7 @@ struct far_window {
 	uint64_t ops;
 	uint64_t wall_ns;
 	uint64_t node_cpu_ns;
+	uint64_t client_cpu_ns;
 	/* Of one operation, where they come one at a time: what the scheduler
 	 * does to a few of them does not show. */
 	uint64_t median_ns;

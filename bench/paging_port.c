@@ -48,7 +48,9 @@ enum series_id {
 	S_TWO_LOAD_NS,
 	S_TWO_STORE_NS,
 	S_READ_CPU,
+	S_READ_OWN_CPU,
 	S_CHAIN_CPU,
+	S_CHAIN_OWN_CPU,
 	S_TWO_CPU,
 	S_NAIVE_NS,
 	S_LOAD_RATE_RATIO = S_NAIVE_NS + NAIVE_STEPS,
@@ -76,6 +78,8 @@ static const char *const series_names[S_COUNT] = {
 	[S_TWO_LOAD_NS] = "two_sided_load_ns",
 	[S_TWO_STORE_NS] = "two_sided_store_ns",
 	[S_READ_CPU] = "node_cpu_ns_read4k",
+	[S_READ_OWN_CPU] = "client_cpu_ns_read4k",
+	[S_CHAIN_OWN_CPU] = "client_cpu_ns_chain",
 	[S_CHAIN_CPU] = "node_cpu_ns_chain",
 	[S_TWO_CPU] = "node_cpu_ns_two_sided",
 	[S_NAIVE_NS] = "unmapped_naive_ns",
@@ -143,11 +147,13 @@ static int round_rates(struct run *r)
 
 	add(r, S_READ_RATE, rate(&w));
 	add(r, S_READ_CPU, (double)w.node_cpu_ns / (double)w.ops);
+	add(r, S_READ_OWN_CPU, (double)w.client_cpu_ns / (double)w.ops);
 	if (!err)
 		err = far_pages(&r->far, r->chain, PAGE_LOAD, FAR_DEPTH,
 				p->window_ms, &w);
 	add(r, S_LOAD_RATE, rate(&w));
 	add(r, S_CHAIN_CPU, (double)w.node_cpu_ns / (double)w.ops);
+	add(r, S_CHAIN_OWN_CPU, (double)w.client_cpu_ns / (double)w.ops);
 	if (!err)
 		err = far_pages(&r->far, r->two, PAGE_LOAD, FAR_DEPTH,
 				p->window_ms, &w);

@@ -93,8 +93,8 @@ void page_lane_lose(struct page_lane *lane)
 	struct page_store *s = lane->store;
 	uint32_t i, shard;
 
-	log_warn("page", "node %s is lost to %s", lane->grant.node_name,
-		 s->name);
+	log_warn("page", "node %s is lost to %s: %s", lane->grant.node_name,
+		 s->name, lane->why);
 	lane->is_failing = false;
 	lane->is_lost = true;
 	s->stats.nodes_lost++;

@@ -158,6 +158,7 @@ struct page_lane {
 	bool has_grant;
 	bool is_lost;
 	bool is_failing; /* will be lost when the lanes are swept next */
+	const char *why; /* it fails */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
 	struct page_grant grant;
@@ -181,7 +182,14 @@ bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_lane.c */
+/* page_lane.c. It is lost at the next opportunity. */
+static inline void page_lane_fail(struct page_lane *lane, const char *why)
+{
+	if (!lane->is_failing)
+		lane->why = why;
+	lane->is_failing = true;
+}
+
 int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
 void page_lane_close(struct page_lane *lane);
 /* Makes sure that nothing of it reaches a buffer any more, then ends its jobs

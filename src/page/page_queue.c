@@ -175,7 +175,7 @@ static void check(struct page_lane *lane)
 	lane->checked_ns = lane->store->now_ns;
 	if (!lane->ops->check ? page_lane_seems_lost(lane)
 			      : lane->ops->check(lane) != 0)
-		lane->is_failing = true;
+		page_lane_fail(lane, "it has ended the connection");
 }
 
 /* Nothing came for a while: is there still somebody? */
@@ -195,7 +195,7 @@ static void look_around(struct page_store *s)
 		if (oldest > s->now_ns)
 			continue;
 		if (s->now_ns - oldest > patience_ns)
-			lane->is_failing = true;
+			page_lane_fail(lane, "it does not answer");
 		else if (page_lane_seems_lost(lane))
 			check(lane);
 		else if (s->now_ns - oldest > CHECK_NS &&
@@ -214,7 +214,7 @@ void page_harvest(struct page_store *s)
 
 		if (lane->busy && !lane->is_lost && !lane->is_failing &&
 		    lane->ops->poll(lane))
-			lane->is_failing = true;
+			page_lane_fail(lane, "the connection broke");
 	}
 	if (s->active && s->active == before) {
 		if (++s->idle_looks % IDLE_LOOKS == 0)

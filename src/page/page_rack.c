@@ -106,9 +106,9 @@ static int open_two_sided(struct wiring *w, uint32_t node,
 			  const struct page_wish *wish, struct page_grant *g)
 {
 	struct client_link_options o = {
-		.send_depth = wish->depth + PAGE_CALL_SIGNAL_EVERY,
+		.send_depth = PAGE_CALL_SENDS(wish->depth),
 		.recv_depth = wish->depth,
-		.cq_depth = 2 * wish->depth + PAGE_CALL_SIGNAL_EVERY,
+		.cq_depth = wish->depth + PAGE_CALL_SENDS(wish->depth),
 		.max_sge = 2,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,
@@ -129,10 +129,10 @@ static const char *const chain_roles[PAGE_CHAIN_COUNT] = {
 static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 {
 	struct client_link_options o = {
-		.send_depth = g->depth + PAGE_CALL_SIGNAL_EVERY,
+		.send_depth = PAGE_CALL_SENDS(g->depth),
 		.recv_depth = g->depth,
 		.cq_depth = PAGE_CHAIN_COUNT *
-			    (2 * g->depth + PAGE_CALL_SIGNAL_EVERY),
+			    (g->depth + PAGE_CALL_SENDS(g->depth)),
 		.max_sge = 2,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,

@@ -8,7 +8,8 @@ source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
 source "$(dirname "$0")/rack_lib.sh"
 page=$1
-MODES=${AQ_PAGE_MODES:-static}
+what=${2:-modes}
+MODES="static dynamic-1m dynamic-4k two-sided chain"
 
 for i in 0 1 2 3; do
 	printf '[memory m%d]\nsize = 64M\n' "$i"
@@ -64,35 +65,44 @@ wait_used() {
 	fail "the nodes still hold $(used "$@") bytes, not $want"
 }
 
-for mode in $MODES; do
-	start "$mode" 1 0 3000
-	ask verify "good 3000 missing 0 lost 0 bad 0"
-	ask "mix 4000" "wrong 0"
-	ask drop "dropped 1500"
+# Every mode; and a client of it that dies.
+check_mode() {
+	start "$mode" 1 0 400
+	ask verify "good 400 missing 0 lost 0 bad 0"
+	ask "mix 200" "wrong 0"
+	ask drop "dropped 200"
 	stop
 	wait_used 0 m0 m1 m2 m3
 
 	# The client dies: everything comes back.
-	start "$mode" 1 1 500
+	start "$mode" 1 1 200
 	((($(used m0 m1 m2 m3)) > 0)) || fail "$mode uses nothing"
 	kill -KILL "$app"
 	wait "$app" || true
 	exec 3>&-
 	wait_used 0 m0 m1 m2 m3
-done
+}
 
-# A node dies.
-mode=${MODES##* }
-start "$mode" 1 1 1000
+if [[ $what == modes ]]; then
+	for mode in $MODES; do
+		check_mode
+	done
+	exit 0
+fi
+
+# A node dies, and then another one.
+mode=${3:-chain}
+start "$mode" 1 1 500
 kill_node m2
-ask verify "good 1000 missing 0 lost 0 bad 0"
-ask store "stored 1000 failed 0"
+ask verify "good 500 missing 0 lost 0 bad 0"
+ask store "stored 500 failed 0"
 ask rebuild "error EHOSTDOWN"
 expect 0 "$AQUIFER" up 3>&-
 ask rebuild "left 0"
 kill_node m1
-ask verify "good 1000 missing 0 lost 0 bad 0"
+ask verify "good 500 missing 0 lost 0 bad 0"
 stop
+[[ $what == death ]] && exit 0
 expect 0 "$AQUIFER" up 3>&-
 start "$mode" 2 2 500
 kill_node m0

@@ -39,6 +39,7 @@ struct rig {
 	struct pair pair;
 	uint32_t nodes;
 	struct client_clock clock;
+	bool has_thread; /* that runs the server */
 	struct ibv_pd *page_pd;
 	struct frame_server *server;
 	struct frame_pool *pool; /* of all nodes */
@@ -58,7 +59,8 @@ static void rig_relax(void *ctx)
 {
 	struct rig *r = ctx;
 
-	(void)frame_server_step(r->server);
+	if (!r->has_thread)
+		(void)frame_server_step(r->server);
 	sched_yield();
 }
 

@@ -107,6 +107,49 @@ static void test_two_sided(void **state)
 	rig_break(&r);
 }
 
+struct worker {
+	struct frame_server *server;
+	atomic_bool stops;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!atomic_load(&w->stops))
+		if (!frame_server_step(w->server))
+			sched_yield();
+	return NULL;
+}
+
+/* Guests come and go while the server's thread works. */
+static void test_server_thread(void **state)
+{
+	struct page_store_options o = {.pages = 20, .mode = PAGE_TWO_SIDED};
+	struct worker w = {0};
+	pthread_t thread;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	r.has_thread = true;
+	w.server = r.server;
+	assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		struct page_store *s = rig_store(&r, &o);
+
+		for (uint64_t p = 0; p < 20; p++)
+			assert_int_equal(put(s, p, i), 0);
+		for (uint64_t p = 0; p < 20; p++)
+			expect(s, p, i);
+		page_store_close(s);
+	}
+	atomic_store(&w.stops, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
 /* More stores than frames: some fail, nothing else does, and when pages come
  * back there is room again. */
 static void test_exhausted(void **state)
@@ -283,6 +326,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_two_sided),
+		cmocka_unit_test(test_server_thread),
 		cmocka_unit_test(test_exhausted),
 		cmocka_unit_test(test_every_step),
 		cmocka_unit_test(test_lies),
