@@ -220,8 +220,17 @@ static int take_answer(struct vlist_client *c, struct put *p)
 static int append(struct vlist_client *c, struct put *p)
 {
 	bool wants = wants_head(c, p);
-	int err;
+	int err = 0;
 
+	/* Where a switch steers, others may be sent behind this version as soon
+	 * as its append passes: it had better be there. */
+	vlist_begin(c);
+	if (c->is_steered && !p->is_written) {
+		add_node(c, p);
+		err = vlist_run(c);
+	}
+	if (err)
+		return err;
 	vlist_begin(c);
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */

@@ -95,6 +95,7 @@ static unsigned judge(struct vlist_client *c, struct old *o, unsigned n)
 			open++;
 			break;
 		case VLIST_STALE:
+		case VLIST_ASTRAY:
 		case VLIST_UNVOUCHED:
 			o[k].is_lost = true;
 		}

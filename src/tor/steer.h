@@ -53,11 +53,16 @@ enum {
 };
 
 #define STEER_RESEND_NS 2000000ull
+/* An append without an answer for so long is late, and READs do not follow; and
+ * for so many times the usual. */
+#define STEER_LATE_NS 1500ull
+#define STEER_LATE    3
 
 #define STEER_COUNTERS(X)  \
 	X(appends)         \
 	X(appends_steered) \
 	X(reads_steered)   \
+	X(reads_behind)    \
 	X(repeated)        \
 	X(committed)       \
 	X(failed)          \
@@ -145,6 +150,7 @@ struct steer_op {
 
 struct steer_read {
 	bool used;
+	bool is_committed; /* was known before */
 	uint32_t psn;
 	uint64_t node; /* pointer: what it was sent to */
 	struct steer_ref op;
@@ -179,6 +185,7 @@ struct steer_entry {
 	uint64_t end;	       /* pointer; 0: not known */
 	struct steer_ref last; /* the append of `end`; none: committed */
 	uint64_t committed;    /* pointer: the last that is; 0: not known */
+	uint64_t open_ns; /* when the first behind it was sent; 0: none was */
 };
 
 struct steer_past {
@@ -215,6 +222,7 @@ struct steer {
 	uint8_t sketch[STEER_SKETCH]; /* how often keys were written lately */
 	uint32_t sketch_sum;
 	uint64_t serial;
+	uint64_t usual_ns; /* from an append to its answer, smoothed */
 	uint32_t waiting_first, waiting_last; /* without an answer */
 	struct timer timer;
 	uint8_t payload[WIRE_MTU_MAX];

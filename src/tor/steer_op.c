@@ -76,12 +76,14 @@ static void release(struct steer *s, struct steer_op *op, bool is_committed)
 static void committed(struct steer *s, struct steer_op *op)
 {
 	struct steer_entry *e = &s->entries[op->entry];
+	const struct steer_op *next = steer_op_of(s, op->behind);
 
 	op->state = STEER_COMMITTED;
 	steer_count(s, STEER_C_committed);
 	if (!e->used || e->epoch != op->epoch)
 		return;
 	e->committed = op->node;
+	e->open_ns = next ? next->sent_ns : 0;
 	if (!s->opt.writes) {
 		e->end = op->node;
 		e->last = steer_ref_to(s, op);
@@ -222,6 +224,8 @@ static bool first_answer(struct steer *s, struct steer_op *op,
 	enum before before = before_of(s, op);
 
 	waiting_remove(s, op);
+	s->usual_ns += (tor_now_ns(s->tor) - op->sent_ns) / 16;
+	s->usual_ns -= s->usual_ns / 16;
 	if (s->opt.bug == STEER_BUG_vouch_appends)
 		before = BEFORE_COMMITTED;
 	if (s->opt.bug == STEER_BUG_commit_failed)

@@ -51,6 +51,8 @@ static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 				last->behind = steer_ref_to(s, op);
 		}
 	}
+	if (!e->open_ns)
+		e->open_ns = tor_now_ns(s->tor);
 	e->end = op->node;
 	e->last = steer_ref_to(s, op);
 }
@@ -125,12 +127,26 @@ static struct steer_read *read_of(struct steer_conn *c, uint32_t psn)
 	return NULL;
 }
 
+/* The newest version; but when an append is late, the one before it, because
+ * nobody could vouch for what is behind. */
+static uint64_t newest(struct steer *s, const struct steer_entry *e)
+{
+	uint64_t late_ns = u64_max(STEER_LATE_NS, STEER_LATE * s->usual_ns);
+
+	if (!e->committed || !e->open_ns ||
+	    tor_now_ns(s->tor) < e->open_ns + late_ns)
+		return e->end;
+	steer_count(s, STEER_C_reads_behind);
+	return e->committed;
+}
+
 static void read_node(struct steer *s, struct steer_conn *c,
 		      const struct steer_store *store, struct tor_pkt *pkt)
 {
 	const struct wire_pkt *w = &pkt->wire;
 	struct steer_read *r = read_of(c, w->psn);
 	struct steer_entry *e;
+	uint64_t node;
 
 	if (r)
 		r->used = false;
@@ -138,18 +154,22 @@ static void read_node(struct steer *s, struct steer_conn *c,
 		return;
 	e = steer_past_find(s, (unsigned)(store - s->stores),
 			    w->va - store->va);
-	if (!e || !e->end || vlist_offset(e->end) == w->va - store->va)
+	if (!e || !e->end)
+		return;
+	node = newest(s, e);
+	if (vlist_offset(node) == w->va - store->va)
 		return;
 	if (!r)
 		r = &c->reads[c->next_read++ % STEER_DEPTH];
 	*r = (struct steer_read){.used = true,
 				 .psn = w->psn,
-				 .node = e->end,
+				 .is_committed = node == e->committed,
+				 .node = node,
 				 .op = e->last,
 				 .entry = (uint32_t)(e - s->entries),
 				 .epoch = e->epoch};
 	steer_count(s, STEER_C_reads_steered);
-	send_to(store, pkt, e->end);
+	send_to(store, pkt, node);
 }
 
 static enum tor_verdict on_request(struct steer *s, struct tor_pkt *pkt)
@@ -176,7 +196,7 @@ static bool is_committed(struct steer *s, const struct steer_read *r)
 	const struct steer_entry *e = &s->entries[r->entry];
 	const struct steer_op *op = steer_op_of(s, r->op);
 
-	if (s->opt.bug == STEER_BUG_vouch_reads)
+	if (r->is_committed || s->opt.bug == STEER_BUG_vouch_reads)
 		return true;
 	if (op && op->node == r->node)
 		return op->state == STEER_COMMITTED;
