@@ -112,7 +112,7 @@ struct kv_client_config {
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
 	bool split_writes;
-	uint32_t bugs;	   /* enum kv_bug, planted to see that they are found */
+	uint32_t bugs; /* enum kv_bug, planted to see that they are found */
 	/* Inserts always read all rows of their locks, as published; else only
 	 * those that the first guess needs. */
 	bool whole_locks;
