@@ -39,6 +39,9 @@ enum series_id {
 	S_MAPPED_RATE,
 	S_TWO_LOAD_RATE,
 	S_TWO_STORE_RATE,
+	S_STATIC_LOAD_RATE,
+	S_STATIC_LOAD_NS,
+	S_STATIC_STORE_NS,
 	S_READ_NS,
 	S_WRITE_NS,
 	S_LOAD_NS,
@@ -69,6 +72,9 @@ static const char *const series_names[S_COUNT] = {
 	[S_MAPPED_RATE] = "mapped_rate",
 	[S_TWO_LOAD_RATE] = "two_sided_load_rate",
 	[S_TWO_STORE_RATE] = "two_sided_store_rate",
+	[S_STATIC_LOAD_RATE] = "static_load_rate",
+	[S_STATIC_LOAD_NS] = "static_load_ns",
+	[S_STATIC_STORE_NS] = "static_store_ns",
 	[S_READ_NS] = "read4k_ns",
 	[S_WRITE_NS] = "write4k_ns",
 	[S_LOAD_NS] = "load_ns",
@@ -101,7 +107,7 @@ static const unsigned naive[NAIVE_STEPS] = {0xf, 0xe, 0xc, 0x8, 0x0};
 struct run {
 	const struct paging_plan *plan;
 	struct paging_far far;
-	struct page_store *chain, *two, *step[NAIVE_STEPS];
+	struct page_store *chain, *two, *fixed, *step[NAIVE_STEPS];
 	struct series series[S_COUNT];
 	json_t *out;
 };
@@ -170,6 +176,10 @@ static int round_rates(struct run *r)
 		err = far_pages(&r->far, r->two, PAGE_STORE, FAR_DEPTH,
 				p->window_ms, &w);
 	add(r, S_TWO_STORE_RATE, rate(&w));
+	if (!err)
+		err = far_pages(&r->far, r->fixed, PAGE_LOAD, FAR_DEPTH,
+				p->window_ms, &w);
+	add(r, S_STATIC_LOAD_RATE, rate(&w));
 	add_ratio(r, S_LOAD_RATE_RATIO, S_LOAD_RATE, S_READ_RATE);
 	add_ratio(r, S_STORE_RATE_RATIO, S_MAPPED_RATE, S_WRITE_RATE);
 	add_ratio(r, S_CPU_RATIO, S_CHAIN_CPU, S_TWO_CPU);
@@ -196,6 +206,8 @@ static int round_latencies(struct run *r)
 		unsigned id;
 	} steps[] = {
 		{NULL, PAGE_LOAD, S_READ_NS},
+		{r->fixed, PAGE_LOAD, S_STATIC_LOAD_NS},
+		{r->fixed, PAGE_STORE, S_STATIC_STORE_NS},
 		{r->chain, PAGE_LOAD, S_LOAD_NS},
 		{r->two, PAGE_LOAD, S_TWO_LOAD_NS},
 		{NULL, PAGE_STORE, S_WRITE_NS},
@@ -266,8 +278,13 @@ static int open_all(struct run *r)
 		err = far_store(&r->far, PAGE_CHAIN, 0, &r->chain);
 	if (!err)
 		err = far_store(&r->far, PAGE_TWO_SIDED, 0, &r->two);
+	if (!err)
+		err = far_store(&r->far, PAGE_STATIC, 0, &r->fixed);
 	for (unsigned i = 0; i < NAIVE_STEPS && !err; i++)
 		err = far_store(&r->far, PAGE_CHAIN, naive[i], &r->step[i]);
+	if (!err)
+		err = far_pages(&r->far, r->fixed, PAGE_STORE, FAR_DEPTH, 0,
+				&w);
 	if (!err)
 		err = far_pages(&r->far, r->chain, PAGE_STORE, FAR_DEPTH, 0,
 				&w);
@@ -280,6 +297,7 @@ static void close_all(struct run *r)
 {
 	page_store_close(r->chain);
 	page_store_close(r->two);
+	page_store_close(r->fixed);
 	for (unsigned i = 0; i < NAIVE_STEPS; i++)
 		page_store_close(r->step[i]);
 	far_close(&r->far);

@@ -368,10 +368,10 @@ AQ_API int aq_kv_get_health(struct aq_kv_client *c,
 
 /*
  * Makes the table larger, or smaller, or gives it other shards and copies,
- * while others use it: the next generation is made beside, changes go there, all keys
- * are copied, and the old one is dropped. Readers never wait; who changes
- * something waits once, for about a tenth of the table's failure time. This is
- * also how a table that has lost a copy gets another. Of `options` only
+ * while others use it: the next generation is made beside, changes go there,
+ * all keys are copied, and the old one is dropped. Readers never wait; who
+ * changes something waits once, for about a tenth of the table's failure time.
+ * This is also how a table that has lost a copy gets another. Of `options` only
  * capacity, extent_bytes, shards and copies count; 0: as it is.
  * Who finds that another resize was begun and left ends that one first;
  * `options` are followed only then. -EBUSY: somebody is at it.

@@ -25,8 +25,7 @@ enum {
 };
 
 struct slot {
-	bool is_waiting; /* to give a frame back */
-	uint32_t next;
+	uint32_t next; /* that waits to give a frame back */
 };
 
 struct frame_guest {

@@ -145,7 +145,10 @@ static int find_out(struct vlist_client *c, struct put *p, uint64_t before)
 	enum vlist_fate fate = VLIST_COMMITTED_NOW;
 	int err = 0;
 
-	c->stats.unvouched++;
+	if (vlist_offset(before) == vlist_offset(p->place))
+		c->stats.stale++;
+	else
+		c->stats.unvouched++;
 	if (!c->config.trust_all)
 		err = vlist_verify(c, p->key, p->place, p->node, before, &fate);
 	if (err)
@@ -209,11 +212,8 @@ static int take_answer(struct vlist_client *c, struct put *p)
 		c->stats.steered_appends += word != vlist_end_of(p->place);
 		return succeed(c, p);
 	}
-	if (vlist_offset(word) == vlist_offset(p->place)) {
-		c->stats.stale++;
-		p->memo->place = p->place = 0;
-		return -EAGAIN;
-	}
+	/* Also when it is another use of the same memory: that is a failure,
+	 * unless a switch sent the append there. */
 	return find_out(c, p, word | VLIST_LINK);
 }
 

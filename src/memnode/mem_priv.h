@@ -31,6 +31,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
+	uint64_t page_bytes; /* of its clients' pages, at the last tick */
 	struct ibv_pd *pd;
 	unsigned region_count;
 	unsigned conn_count;

@@ -258,8 +258,8 @@ struct page_store {
 	unsigned buffer_count;
 	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
 
-	uint64_t now_ns; /* when it was last looked at */
-	uint32_t idle_looks;
+	uint64_t now_ns;     /* when it was last looked at */
+	uint32_t looks;	     /* since then; those without result count more */
 	uint64_t rebuild_at; /* pages before it have all shards */
 	struct page_stats stats;
 };

@@ -11,7 +11,8 @@
 #include "page_priv.h"
 
 enum {
-	IDLE_LOOKS = 64, /* without result, between looks at the clock */
+	IDLE_LOOKS = 64,	/* without result, between looks at the clock */
+	LOOKS_PER_CLOCK = 4096, /* with one */
 	CHECK_NS = 100000000,
 };
 
@@ -216,11 +217,12 @@ void page_harvest(struct page_store *s)
 		    lane->ops->poll(lane))
 			page_lane_fail(lane, "the connection broke");
 	}
-	if (s->active && s->active == before) {
-		if (++s->idle_looks % IDLE_LOOKS == 0)
-			look_around(s);
-	} else {
-		s->idle_looks = 0;
+	/* Soon when nothing comes, and now and then when something does: one
+	 * node may be silent while others answer. */
+	s->looks += s->active == before ? LOOKS_PER_CLOCK / IDLE_LOOKS : 1;
+	if (s->looks >= LOOKS_PER_CLOCK) {
+		s->looks = 0;
+		look_around(s);
 	}
 	for (i = 0; i < s->lane_count; i++)
 		if (s->lane[i].is_failing)

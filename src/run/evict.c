@@ -58,7 +58,7 @@ static void add_page(struct leaving *l, const struct space *s, uint64_t page,
 	l->page[l->count++] = page;
 }
 
-/* Fills the batch from the hand on, at most once around. */
+/* Fills the batch from the hand on, at most twice around. */
 static void pick(struct space *s, struct leaving *l)
 {
 	uint64_t seen = 0;
@@ -66,7 +66,7 @@ static void pick(struct space *s, struct leaving *l)
 	bool joins = false;
 
 	l->count = l->stretch_count = 0;
-	while (l->count < RUN_BATCH_PAGES && seen++ < s->resident_count) {
+	while (l->count < RUN_BATCH_PAGES && seen++ < 2 * s->resident_count) {
 		if (at >= RUN_RANGE_PAGES) {
 			/* A batch does not go around: its pages ascend. */
 			if (l->count)

@@ -74,7 +74,7 @@ struct leaving {
 };
 
 enum {
-	SPACE_TRENDS = 16,
+	SPACE_TRENDS = 64,
 };
 
 /* One process's memory. */

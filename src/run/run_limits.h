@@ -16,6 +16,7 @@ enum {
 	RUN_WAITING_MAX = 4096, /* faults that wait for something */
 	RUN_EVENTS = 16,	/* read at a time */
 	RUN_PREFETCH_MAX = 64,
+	RUN_STREAM_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
 	RUN_ZERO_WINDOW_MAX = 64,
 	RUN_SLACK_PAGES = 256, /* above the limit, before faults wait ... */
 	RUN_SLACK_PART = 16,   /* ... or this part of the local pages */

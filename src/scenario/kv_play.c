@@ -199,9 +199,6 @@ static void end_change(struct kp_client *c, int64_t op, int err,
 		break;
 	case -ETIMEDOUT:
 		n->timeouts++;
-		if (getenv("KVDBG"))
-			fprintf(stderr, "t %llu: %s\n",
-				(unsigned long long)now_ns(c->p), error_last());
 		type = LIN_INFO;
 		break;
 	case -ESHUTDOWN:

@@ -18,6 +18,9 @@
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
+ * A request that comes again goes where it went the first time, or as it is if
+ * that is not known: a server does not answer a repeated READ of another place.
+ *
  * An append that is answered before the one it was put behind is held back
  * until that one is answered. One without an answer is sent again by the
  * switch, as its client would, in case the client is dead: the server takes it
@@ -46,7 +49,8 @@ enum {
 	STEER_WAYS = 8,		 /* places a key may have */
 	STEER_HISTORY = 1 << 14, /* versions whose key is remembered */
 	STEER_HISTORY_MAX = 1 << 24,
-	STEER_DEPTH = 4, /* appends, and READs, remembered per connection */
+	STEER_DEPTH = 4,  /* appends remembered per connection */
+	STEER_READS = 32, /* READs; a client has 16 under way, usually */
 	STEER_TRIES = 8,
 	STEER_CHAIN_MAX = 1 << 16, /* appends that one answer settles */
 	STEER_SKETCH = 1 << 13,
@@ -160,7 +164,11 @@ struct steer_read {
 
 struct steer_conn {
 	bool used;
-	bool has_to_server;
+	/* Which requests are new: none until the first answer, because those
+	 * before may be retransmissions from the time of another switch. */
+	bool has_psn;
+	bool knows_psn;
+	uint32_t newest_psn;
 	uint32_t client_qpn;
 	uint32_t server_qpn;
 	uint8_t client_ip[16];
@@ -172,7 +180,7 @@ struct steer_conn {
 	/* The version that was written last, and its key. */
 	uint64_t written;
 	uint64_t written_key;
-	struct steer_read reads[STEER_DEPTH];
+	struct steer_read reads[STEER_READS];
 	uint8_t next_read;
 };
 
