@@ -31,7 +31,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
-	uint64_t page_bytes; /* of its clients' pages, at the last tick */
+	uint64_t page_bytes; /* of all pages that its clients may have */
 	struct ibv_pd *pd;
 	unsigned region_count;
 	unsigned conn_count;
@@ -101,6 +101,7 @@ struct mem_frames {
 struct mem_space {
 	struct mem_frames *frames;
 	struct frame_space *space;
+	uint64_t charged_bytes; /* to the tenant */
 };
 
 /* What a connection is for. */

@@ -2,8 +2,8 @@
 /*
  * Spaces: pages of clients, in frames that all clients of one page size share.
  * The node's pool is charged for half of what it has left when the first client
- * comes, and gets it back when the last has gone; tenants are charged for the
- * frames that their clients hold.
+ * comes, and gets it back when the last has gone; tenants are charged for all
+ * that their clients could hold.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,9 +100,13 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 
 	if (owner->space || owner->role != MEM_ROLE_PLAIN)
 		return error_set(-EEXIST, "the connection has pages already");
-	if (!o.budget)
-		return error_set(-EDQUOT, "tenant %s has used up its quota",
-				 owner->tenant->name);
+	/* Chains take frames without asking. But none is in two entries, and
+	 * no entry has two, so who has room for all of them has enough. */
+	if (o.budget < page_count)
+		return error_set(-EDQUOT,
+				 "tenant %s has %" PRIu64 " pages left, not "
+				 "%" PRIu64,
+				 owner->tenant->name, o.budget, page_count);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_set(-ENOMEM, "no memory for pages");
@@ -118,6 +122,8 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 	}
 	s->frames = f;
 	f->space_count++;
+	s->charged_bytes = page_count * page_bytes;
+	owner->tenant->page_bytes += s->charged_bytes;
 	owner->space = s;
 	owner->owns_space = true;
 	return 0;
@@ -135,6 +141,7 @@ void space_destroy(struct mem_node *node, struct mem_conn *owner)
 	log_info("memnode", "%" PRIu64 " pages of tenant %s come back", used,
 		 owner->tenant->name);
 	frame_space_destroy(s->space);
+	owner->tenant->page_bytes -= s->charged_bytes;
 	s->frames->space_count--;
 	put_frames(node, s->frames);
 	free(s);
@@ -193,42 +200,18 @@ bool space_conn_is_broken(struct mem_conn *c)
 	return c->chain && frame_chain_is_broken(c->chain);
 }
 
-static void count_pages(struct mem_node *node)
-{
-	for (unsigned i = 0; i < node->tenant_count; i++)
-		node->tenants[i]->page_bytes = 0;
-	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
-		const struct mem_conn *c = node->conns[i];
-
-		if (c && c->owns_space)
-			c->tenant->page_bytes +=
-				frame_space_used(c->space->space) *
-				frame_pool_frame_bytes(c->space->frames->pool);
-	}
-}
-
-static bool has_too_many(const struct mem_conn *c)
-{
-	const struct mem_tenant *t = c->tenant;
-
-	return frame_space_is_over(c->space->space) ||
-	       (t->quota_bytes &&
-		t->used_bytes + t->page_bytes > t->quota_bytes);
-}
-
 void space_tick(struct mem_node *node)
 {
-	count_pages(node);
 	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
 		if (node->frames[i].pool)
 			(void)frame_pool_mend(node->frames[i].pool);
-	/* Chains take frames without asking: who has too many loses the one
-	 * that takes them. */
+	/* It cannot have too many; who has nevertheless loses the chain that
+	 * takes them. */
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		struct mem_conn *c = node->conns[i];
 
 		if (c && c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
-		    has_too_many(c))
+		    frame_space_is_over(c->space->space))
 			conn_destroy(node, c, MEM_END_BUDGET);
 	}
 }

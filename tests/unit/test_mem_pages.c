@@ -88,6 +88,37 @@ static void test_spaces(void **state)
 	fixture_stop(&f);
 }
 
+/* Room for all pages that there may be, once. */
+static void test_quota(void **state)
+{
+	struct mem_fixture f = {0};
+	char id[32], token[80], line[96];
+
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, TOKEN_ADMIN, "POST /v1/tenants",
+				"{\"name\":\"t\",\"quota\":65536}"),
+			 201);
+	snprintf(token, sizeof(token), "%s", answer_text(&f, "token"));
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(connect_as(&f, token, "", id), 200);
+		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
+			 id);
+		assert_int_equal(ask_as(&f, token, line,
+					"{\"count\":17,\"bytes\":4096}"),
+				 507);
+		assert_string_equal(error_code(&f), "-EDQUOT");
+		assert_int_equal(ask_as(&f, token, line,
+					"{\"count\":16,\"bytes\":4096}"),
+				 201);
+		assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+					"{\"name\":\"r\",\"size\":4096}"),
+				 507);
+		snprintf(line, sizeof(line), "DELETE /v1/connections/%s", id);
+		assert_int_equal(ask_as(&f, token, line, NULL), 204);
+	}
+	fixture_stop(&f);
+}
+
 static void test_members(void **state)
 {
 	static const char *const roles[] = {"server", "load", "mapped",
@@ -163,6 +194,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_owned_region),
 	};
