@@ -21,6 +21,8 @@ esac
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Tests fork while their engine threads run; the children begin anew.
 export TSAN_OPTIONS=die_after_fork=0:suppressions=$PWD/tools/tsan-suppress.txt
+# Memory that the NIC reads while threads write it, as it is meant to be.
+tsan_rings=die_after_fork=0:history_size=5:suppressions=$PWD/tools/tsan-suppress-rings.txt
 logs=build-logs
 passed=0
 failed=0
@@ -204,6 +206,11 @@ if check build-tsan built tsan; then
 	mapfile -t wrapper < <(tsan_wrapper)
 	mapfile -t names < <(tsan_names)
 	suite tsan build-tsan "${wrapper[@]}" "${names[@]}"
+	rings=(test_offload_ring offload_data)
+	((full)) && rings+=(test_offload_engine offload_engine_kill
+		offload_faults offload_history offload_misuse)
+	TSAN_OPTIONS=$tsan_rings suite tsan-rings build-tsan "${wrapper[@]}" \
+		"${rings[@]}"
 	skipped=$((skipped + $(grep -vc '^#' tools/tsan-skip.txt)))
 	sed -n 's/^\([^# ]*\) /    skipped \1 under TSan: /p' tools/tsan-skip.txt
 fi
@@ -220,6 +227,13 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 				--fabric "$fabric" --seeds 500 || true
 		done
 	fi
+fi
+
+if ((full)) && build/aquifer sim kv --help >/dev/null 2>&1; then
+	check "sim-kv" build/aquifer sim kv --seeds 2000 || true
+	check "sim-kv-leaves" build/aquifer sim kv --leaves --seeds 2000 || true
+	check "kv-leaves-points" env AQUIFER_TEST_FULL=1 \
+		build/src/test_scenario_leaves || true
 fi
 
 if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
@@ -245,6 +259,11 @@ if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	# time, and other guests of the machine have a say in it.
 	check bench-verbs build/aquifer bench verbs || true
 	grep -E '(MISSED|void)$' "$logs/bench-verbs.log" | sed 's/^/    /' || true
+fi
+if ((full)) && build/aquifer bench kv --help >/dev/null 2>&1; then
+	check bench-kv-fill build/aquifer bench kv --only fill \
+		--fill-seeds 5 || true
+	grep -E '_least' "$logs/bench-kv-fill.log" | sed 's/^/    /' || true
 fi
 # Reported, not judged: how fast the simulation runs is the machine's affair.
 if ((full)) && build/aquifer bench edm --help >/dev/null 2>&1; then

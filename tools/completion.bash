@@ -29,7 +29,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
 	elif [[ $command == kv && $previous == kv ]]; then
-		names="create drop stat get put del scan fill check"
+		names="create drop stat resize get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -38,7 +38,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="8 9 11 13 14"
+		names="8 9 11 12 13 14"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -70,14 +70,15 @@ _aquifer() {
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
-			names+=" --ttl --keys --count --size --repair"
+			names+=" --ttl --keys --count --size --repair" &&
+			names+=" --nodes --copies --capacity"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
 			names+=" --quick --check --rounds --window --only" &&
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
-			names+=" --points --model"
+			names+=" --points --model --steer"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

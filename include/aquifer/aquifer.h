@@ -140,7 +140,8 @@ AQ_API int aq_region_create(struct aq_rack *rack, const char *name,
 AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
 			  unsigned flags, struct aq_region **region);
 
-/* Frees the handle; the memory stays. NULL is allowed. */
+/* Frees the handle; the memory stays. NULL is allowed. Who uses it afterwards
+ * gets -EBADF, as long as few others were closed. */
 AQ_API void aq_region_close(struct aq_region *region);
 
 /* Deletes the region on all its nodes, for everybody. Handles that are still

@@ -10,6 +10,9 @@ static const struct cli_entry benches[] = {
 	 "far records by an engine, verbs, messages, a file"},
 	{"switch", bench_switch_cmd,
 	 "the switch beside a bare forwarder, READs through it"},
+	{"paging", bench_paging_cmd,
+	 "pages by chains, by the processor, by plain READs and WRITEs"},
+
 	{"run", bench_run_cmd,
 	 "programs on far memory beside local memory and zram"},
 	{"kv", bench_kv_cmd,

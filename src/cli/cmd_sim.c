@@ -10,6 +10,7 @@
 #include "sword_play.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
+#include "vlist_play.h"
 
 static int verbs(int argc, char **argv)
 {
@@ -36,6 +37,8 @@ static const struct cli_entry scenarios[] = {
 	 "verbs through the programmable switch and its programs"},
 	{"swordbox", sword_play_cmd,
 	 "atomics replaced by the switch, histories checked"},
+	{"index", vlist_play_cmd,
+	 "a version-list store, with and without steering by the switch"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

@@ -176,8 +176,8 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
 }
 
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		json_t *more, uint64_t deadline_ns, struct client_bond *bond,
-		struct client_far *far)
+		json_t *more, bool beats, uint64_t deadline_ns,
+		struct client_bond *bond, struct client_far *far)
 {
 	uint32_t psn;
 	int err;
@@ -188,7 +188,7 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 	err = ask(t, qp, psn, rd_atomic, more, deadline_ns, bond, far);
 	if (!err)
 		err = start(t->rack->verbs, qp, far, psn, rd_atomic);
-	if (!err)
+	if (!err && beats)
 		err = client_beat_add(t->rack, bond, far->beat_ms);
 	return err;
 }

@@ -81,10 +81,7 @@ static int view_renew(struct client_thread *t, struct aq_region *region,
 	if (err)
 		return err;
 	if (region->is_stale)
-		err = error_set(-ESTALE,
-				"region %s is not what was opened any more; "
-				"open or create it again",
-				region->name);
+		err = client_region_dead(region);
 	v->map = region->map;
 	v->serial = region->serial;
 	v->version =

@@ -162,12 +162,13 @@ static int connect_link(struct client_thread *t, struct client_link_inside *l,
 {
 	uint32_t rd = o->rd_atomic ? o->rd_atomic : CLIENT_LINK_RD_ATOMIC;
 	struct client_far far;
-	int err = client_join(t, l->link.qp, rd, o->connect_more, deadline_ns,
-			      &l->bond, &far);
+	int err =
+		client_join(t, l->link.qp, rd, o->connect_more,
+			    !o->has_no_heartbeat, deadline_ns, &l->bond, &far);
 
 	if (err)
 		return err;
-	l->is_beating = true;
+	l->is_beating = !o->has_no_heartbeat;
 	l->link.node = l->bond.node;
 	l->link.has_masked_atomics =
 		far.has_masked_atomics && nic_has_masked(l->link.context);

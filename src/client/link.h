@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base.h"
+#include "client_limits.h"
 
 struct aq_rack;
 struct client_verbs;
@@ -75,6 +76,9 @@ struct client_link_options {
 	bool accepts_writes;
 	/* More members of the request to connect, or NULL. */
 	json_t *connect_more;
+	/* The node keeps it as long as another link, whose heartbeat is enough;
+	 * so client_link_is_lost never says so of this one. */
+	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
@@ -132,6 +136,14 @@ int client_link_end(struct aq_rack *rack, uint32_t node,
 		    const char *name) MUST_CHECK;
 /* Whether the node knows it: 1, 0, or -errno. */
 int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name);
+
+/* A node that answers. */
+struct client_host {
+	char node[CLIENT_NODE_NAME_MAX];
+	uint64_t free_bytes;
+};
+/* All of them, in the order of their names: how many, or -errno. */
+int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max);
 
 /* The real clock of a rack: monotonic time, sched_yield. */
 const struct client_clock *client_clock_real(void);

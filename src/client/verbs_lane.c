@@ -174,7 +174,7 @@ static int lane_open(struct client_lane *lane, uint64_t deadline_ns)
 	lane->bond.id[0] = '\0';
 	err = make_qp(lane);
 	if (!err)
-		err = client_join(lane->thread, lane->qp, RD_ATOMIC, NULL,
+		err = client_join(lane->thread, lane->qp, RD_ATOMIC, NULL, true,
 				  deadline_ns, &lane->bond, &far);
 	if (err)
 		lane_close(lane);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const char *const head[] = {
-	"what",	     "value", "load",	   "workload", "mean_ns", "common",
-	"common_ci", "p99",   "in_flight", "queue",    "events",  NULL};
+	"what",	     "value",	  "load",      "workload", "mean_ns",
+	"common",    "common_ci", "over_base", "over_ci",  "p99",
+	"in_flight", "queue",	  "events",    NULL};
 
 struct ablation {
 	const struct edm_figure_options *o;
@@ -198,6 +199,32 @@ static int charts(const struct ablation *a)
 	return rc;
 }
 
+/* What everything of a series is held against: its run with nothing changed. */
+static const struct edm_job *base_of(const struct ablation *a, unsigned series)
+{
+	size_t i = 0;
+
+	while (a->label[i].series != series ||
+	       strcmp(a->label[i].what, "chunk") ||
+	       a->jobs.job[i].c.chunk_bytes != EDM_CHUNK_PAPER)
+		i++;
+	return &a->jobs.job[i];
+}
+
+/* Same seed, same arrivals: the ratio to the base differs from seed to seed
+ * much less than the two means do. */
+static void ratio_add(struct edm_table *t, const struct edm_job *job,
+		      const struct edm_job *base)
+{
+	double ratio[EDM_SEEDS_MAX], sum = 0;
+
+	for (uint32_t k = 0; k < job->seeds; k++)
+		sum += ratio[k] = job->common[k] / base->common[k];
+	edm_table_number(t, sum / job->seeds, 3);
+	edm_table_number(t, edm_half_width(ratio, job->seeds),
+			 job->seeds > 1 ? 3 : -1);
+}
+
 int edm_figure_ablation(const struct edm_figure_options *o)
 {
 	static const double short_load[] = {0.6, 0.9}, long_load[] = {0.4, 0.8};
@@ -229,7 +256,8 @@ int edm_figure_ablation(const struct edm_figure_options *o)
 	rc = edm_jobs_run(&a.jobs);
 	edm_table_init(&t, "ablation",
 		       "Ablation, half reads; hadoop with reserve and SRPT "
-		       "unless said. common: over unloaded EDM as published",
+		       "unless said. common: over unloaded EDM as published; "
+		       "over_base: over the same without the change",
 		       head);
 	for (size_t i = 0; !rc && i < a.labels; i++) {
 		const struct edm_job *job = &a.jobs.job[i];
@@ -244,6 +272,7 @@ int edm_figure_ablation(const struct edm_figure_options *o)
 		edm_table_number(&t, job->mean.mean_ns, 1);
 		edm_table_number(&t, job->mean.common, 3);
 		edm_table_number(&t, job->common_ci, job->seeds > 1 ? 3 : -1);
+		ratio_add(&t, job, base_of(&a, a.label[i].series));
 		edm_table_number(&t, job->mean.common_p99, 2);
 		edm_table_number(&t, (double)job->mean.in_flight_max, 0);
 		edm_table_number(&t, (double)job->mean.egress_blocks_max, 0);

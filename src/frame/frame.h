@@ -51,6 +51,8 @@ bool frame_pool_has(const struct frame_pool *pool, uint64_t frame);
  * now and then. Returns how many places are still empty. */
 void frame_pool_hole(struct frame_pool *pool, uint64_t place);
 unsigned frame_pool_mend(struct frame_pool *pool);
+/* A chain took this place to put the frame there, and did not come to it. */
+void frame_pool_fill(struct frame_pool *pool, uint64_t place, uint64_t frame);
 
 /* ---- spaces (frame_space.c) --------------------------------------------- */
 
@@ -67,6 +69,9 @@ struct frame_space_options {
 	uint64_t entries; /* of the table */
 	uint64_t budget;  /* frames at most; 0: as many as entries */
 	uint32_t depth;	  /* messages under way per chain */
+	/* Frames are given out with keys of their own, never stored to by
+	 * message. */
+	bool is_pieces;
 };
 
 int frame_space_create(struct frame_pool *pool,
@@ -77,6 +82,8 @@ int frame_space_create(struct frame_pool *pool,
 void frame_space_destroy(struct frame_space *space);
 /* Frames that it holds; from completion counters where chains work on it. */
 uint64_t frame_space_used(const struct frame_space *space);
+/* Whether that is more than its budget. */
+bool frame_space_is_over(const struct frame_space *space);
 uint64_t frame_space_table(const struct frame_space *space); /* its address */
 bool frame_space_is_mapped(const struct frame_space *space, uint64_t index);
 

@@ -175,7 +175,8 @@ static bool is_place(const struct frame_pool *p, uint64_t place)
 
 void frame_pool_hole(struct frame_pool *p, uint64_t place)
 {
-	ASSERT(is_place(p, place));
+	if (!is_place(p, place))
+		return;
 	pthread_mutex_lock(&p->lock);
 	/* A chain that finds nothing is stopped, so there are never more holes
 	 * than clients; with that many the queue only loses a frame. */
@@ -183,6 +184,17 @@ void frame_pool_hole(struct frame_pool *p, uint64_t place)
 		p->hole[p->hole_count++] = place;
 	pthread_mutex_unlock(&p->lock);
 	(void)frame_pool_mend(p); /* it may be filled already */
+}
+
+void frame_pool_fill(struct frame_pool *p, uint64_t place, uint64_t frame)
+{
+	if (!is_place(p, place)) { /* what a chain leaves behind is checked */
+		frame_pool_push(p, frame);
+		return;
+	}
+	/* Q0: who took it in vain meanwhile has left a hole. */
+	atomic_store_explicit(word_at(place), frame_swap(frame),
+			      memory_order_release);
 }
 
 unsigned frame_pool_mend(struct frame_pool *p)

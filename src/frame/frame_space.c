@@ -28,6 +28,7 @@ int frame_space_create(struct frame_pool *pool,
 	s->entries = o->entries;
 	s->budget = o->budget ? o->budget : o->entries;
 	s->depth = o->depth;
+	s->is_pieces = o->is_pieces;
 	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
 	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -42,6 +43,9 @@ int frame_space_create(struct frame_pool *pool,
 
 void frame_space_destroy(struct frame_space *s)
 {
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (s->chain[i])
+			frame_chain_destroy(s->chain[i]);
 	for (uint64_t i = 0; i < s->entries; i++) {
 		uint64_t frame = frame_space_find(s, i);
 
@@ -52,9 +56,9 @@ void frame_space_destroy(struct frame_space *s)
 	free(s);
 }
 
-uint64_t frame_space_used(const struct frame_space *s)
+bool frame_space_is_over(const struct frame_space *s)
 {
-	return s->used;
+	return frame_space_used(s) > s->budget;
 }
 
 uint64_t frame_space_table(const struct frame_space *s)

@@ -31,7 +31,7 @@ const char *conn_end_name(enum mem_end why)
 		[MEM_END_CLOSED] = "closed", [MEM_END_SILENT] = "silent",
 		[MEM_END_GONE] = "gone",     [MEM_END_BROKEN] = "broken",
 		[MEM_END_TENANT] = "tenant", [MEM_END_STOP] = "stop",
-		[MEM_END_FENCED] = "fenced",
+		[MEM_END_FENCED] = "fenced", [MEM_END_BUDGET] = "budget",
 	};
 
 	return names[why];
@@ -257,6 +257,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->read_only = peer->read_only;
 	c->role = peer->role;
 	c->space = peer->space;
+	c->without = peer->without;
 	c->seen_ns = env_now_ns(node->env);
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);

@@ -114,10 +114,12 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 {
 	const char *role = NULL, *owner;
 	struct mem_conn *c = NULL;
+	uint64_t without = 0;
 	int err = ctl_field_string(call->body, "pages", false, &role);
 
 	peer->role = MEM_ROLE_PLAIN;
 	peer->space = NULL;
+	peer->without = 0;
 	if (err || !role)
 		return err;
 	while (++peer->role < MEM_ROLE_COUNT &&
@@ -126,6 +128,10 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	if (peer->role == MEM_ROLE_COUNT)
 		return error_set(-EINVAL, "\"pages\" is not '%.20s'", role);
 	err = ctl_field_string(call->body, "owner", true, &owner);
+	if (!err)
+		err = ctl_field_u64(call->body, "without", false, 0, UINT8_MAX,
+				    &without);
+	peer->without = (unsigned)without;
 	if (!err)
 		err = conn_find(node, call->caller, owner, &c);
 	if (!err && !c->owns_space)

@@ -43,8 +43,9 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 		err = ctl_field_u64(call->body, "depth", false, 1,
 				    MEM_PAGE_DEPTH_MAX, &depth);
 	if (!err)
-		err = space_create(ctx, c, count, (uint32_t)bytes,
-				   (uint32_t)depth);
+		err = space_create(
+			ctx, c, count, (uint32_t)bytes, (uint32_t)depth,
+			json_is_true(json_object_get(call->body, "pieces")));
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
@@ -62,4 +63,44 @@ void handle_pages_get(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_json(call->reply, 200, describe(c->space));
+}
+
+/* Also ends chains that have stopped, so that what they had in their hands
+ * counts: who asks does it because one did. */
+static void end_stopped(struct mem_node *node, const struct mem_space *s)
+{
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		struct mem_conn *c = node->conns[i];
+
+		if (c && c->space == s && space_conn_is_broken(c))
+			conn_destroy(node, c, MEM_END_BROKEN);
+	}
+}
+
+void handle_pages_mapped(void *ctx, struct ctl_call *call)
+{
+	const json_t *list = json_object_get(call->body, "pages"), *value;
+	json_t *mapped = NULL;
+	struct mem_conn *c;
+	size_t i;
+	int err = find(ctx, call, &c);
+
+	if (!err && (!c->space || !json_is_array(list) ||
+		     json_array_size(list) > 2 * MEM_PAGE_DEPTH_MAX))
+		err = error_set(-EINVAL, "\"pages\" is a list of numbers");
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	end_stopped(ctx, c->space);
+	mapped = json_array();
+	json_array_foreach(list, i, value)
+	{
+		json_int_t index = json_integer_value(value);
+
+		(void)json_array_append_new(
+			mapped, json_boolean(frame_space_is_mapped(
+					c->space->space, (uint64_t)index)));
+	}
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "mapped", mapped));
 }

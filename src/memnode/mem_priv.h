@@ -13,6 +13,7 @@
 
 #include "ctl_http.h"
 #include "ctl_token.h"
+#include "frame_chain.h"
 #include "frame_server.h"
 #include "list.h"
 #include "mem_limits.h"
@@ -30,6 +31,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
+	uint64_t page_bytes; /* of its clients' pages, at the last tick */
 	struct ibv_pd *pd;
 	unsigned region_count;
 	unsigned conn_count;
@@ -67,6 +69,7 @@ enum mem_end {
 	MEM_END_FENCED, /* a successor of its session came */
 	MEM_END_TENANT, /* its tenant was removed */
 	MEM_END_STOP,	/* the node stops */
+	MEM_END_BUDGET, /* its pages are more than it may have */
 	MEM_END_COUNT,
 };
 
@@ -104,15 +107,19 @@ struct mem_space {
 enum mem_role {
 	MEM_ROLE_PLAIN,	 /* one-sided operations on regions */
 	MEM_ROLE_SERVER, /* requests for pages, answered by the processor */
-	MEM_ROLE_COUNT,
+	MEM_ROLE_CHAIN,	 /* the same, answered by the NIC: enum page_chain */
+	MEM_ROLE_COUNT = MEM_ROLE_CHAIN + PAGE_CHAIN_COUNT,
 };
 
 struct mem_conn {
 	struct mem_tenant *tenant;
-	enum mem_role role;
+	unsigned role;		 /* enum mem_role, and which chain */
+	unsigned without;	 /* enum frame_without */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
-	struct frame_guest *guest;   /* that qp belongs to, or NULL */
+	/* To whom qp belongs, or NULL: */
+	struct frame_guest *guest;
+	struct frame_chain *chain;
 	struct mem_session *session; /* or NULL */
 	char client[MEM_CLIENT_NAME_MAX + 1];
 	uint64_t nonce;
@@ -167,6 +174,9 @@ struct mem_node {
 	struct list sessions;
 	unsigned session_count;
 	struct mem_frames frames[MEM_FRAME_SIZES];
+	/* Of the chains alone: no queue pair in it gives a client any right
+	 * but to send. Or NULL. */
+	struct ibv_pd *page_pd;
 	struct frame_server *server; /* or NULL */
 	pthread_t server_thread;
 	atomic_bool server_stops;
@@ -219,8 +229,9 @@ struct conn_peer {
 	uint8_t rd_atomic;
 	bool read_only;
 	const char *client;
-	enum mem_role role;
+	unsigned role;		 /* enum mem_role, and which chain */
 	struct mem_space *space; /* for all but plain ones */
+	unsigned without;	 /* enum frame_without */
 };
 
 struct conn_answer {
@@ -248,8 +259,8 @@ const char *conn_end_name(enum mem_end why);
 
 /* The owner must not have one yet. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
-		 uint64_t page_count, uint32_t page_bytes,
-		 uint32_t depth) MUST_CHECK;
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
 void space_destroy(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */
@@ -259,7 +270,9 @@ int space_conn_start(struct mem_conn *c) MUST_CHECK;
 /* Also destroys the queue pair. */
 void space_conn_close(struct mem_conn *c);
 /* "server" and so on; "" for plain ones. */
-const char *space_role_name(enum mem_role role);
+const char *space_role_name(unsigned role);
+/* A chain that has stopped by itself. */
+bool space_conn_is_broken(struct mem_conn *c);
 /* Every tick. */
 void space_tick(struct mem_node *node);
 
@@ -303,6 +316,7 @@ void handle_disconnect(void *ctx, struct ctl_call *call);
 void handle_grant_create(void *ctx, struct ctl_call *call);
 void handle_grant_delete(void *ctx, struct ctl_call *call);
 void handle_pages_create(void *ctx, struct ctl_call *call);
+void handle_pages_mapped(void *ctx, struct ctl_call *call);
 void handle_pages_get(void *ctx, struct ctl_call *call);
 void handle_tenant_create(void *ctx, struct ctl_call *call);
 void handle_tenant_list(void *ctx, struct ctl_call *call);

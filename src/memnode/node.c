@@ -37,6 +37,8 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
 	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
+	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
@@ -164,6 +166,8 @@ void mem_node_destroy(struct mem_node *node)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
 	page_thread_stop(node);
+	if (node->page_pd)
+		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
@@ -289,11 +293,13 @@ void mem_node_tick(struct mem_node *node)
 
 		if (!c)
 			continue;
-		if (now_ns > c->seen_ns && now_ns - c->seen_ns > patience_ns)
+		/* What works on another's pages ends with that one. */
+		if (c->role == MEM_ROLE_PLAIN && now_ns > c->seen_ns &&
+		    now_ns - c->seen_ns > patience_ns)
 			conn_destroy(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_destroy(node, c, MEM_END_GONE);
-		else if (is_broken(c->qp))
+		else if (is_broken(c->qp) || space_conn_is_broken(c))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);

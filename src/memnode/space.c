@@ -13,14 +13,11 @@
 #include "log.h"
 #include "mem_priv.h"
 
-const char *space_role_name(enum mem_role role)
+const char *space_role_name(unsigned role)
 {
-	static const char *const names[MEM_ROLE_COUNT] = {
-		[MEM_ROLE_PLAIN] = "",
-		[MEM_ROLE_SERVER] = "server",
-	};
-
-	return names[role];
+	if (role >= MEM_ROLE_CHAIN)
+		return frame_chain_name(role - MEM_ROLE_CHAIN);
+	return role == MEM_ROLE_SERVER ? "server" : "";
 }
 
 /* ---- frames ------------------------------------------------------------- */
@@ -80,13 +77,14 @@ static uint64_t budget_of(const struct mem_tenant *t, uint32_t page_bytes)
 {
 	if (!t->quota_bytes)
 		return UINT64_MAX;
-	if (t->used_bytes >= t->quota_bytes)
+	if (t->used_bytes + t->page_bytes >= t->quota_bytes)
 		return 0;
-	return (t->quota_bytes - t->used_bytes) / page_bytes;
+	return (t->quota_bytes - t->used_bytes - t->page_bytes) / page_bytes;
 }
 
 int space_create(struct mem_node *node, struct mem_conn *owner,
-		 uint64_t page_count, uint32_t page_bytes, uint32_t depth)
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces)
 {
 	struct frame_space_options o = {
 		.pd = owner->tenant->pd,
@@ -94,6 +92,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		.budget = u64_min(page_count,
 				  budget_of(owner->tenant, page_bytes)),
 		.depth = depth,
+		.is_pieces = is_pieces,
 	};
 	struct mem_frames *f = NULL;
 	struct mem_space *s;
@@ -143,10 +142,29 @@ void space_destroy(struct mem_node *node, struct mem_conn *owner)
 
 /* ---- connections -------------------------------------------------------- */
 
+static int open_chain(struct mem_node *node, struct mem_conn *c)
+{
+	int err;
+
+	if (!node->page_pd)
+		node->page_pd = ibv_alloc_pd(node->context);
+	if (!node->page_pd)
+		return error_set(-errno, "no protection domain is left");
+	err = frame_chain_create(c->space->space, node->page_pd,
+				 c->role - MEM_ROLE_CHAIN, c->without,
+				 &c->chain);
+	if (!err)
+		c->qp = frame_chain_qp(c->chain);
+	return err;
+}
+
 int space_conn_open(struct mem_node *node, struct mem_conn *c)
 {
-	int err = page_thread_start(node);
+	int err;
 
+	if (c->role >= MEM_ROLE_CHAIN)
+		return open_chain(node, c);
+	err = page_thread_start(node);
 	if (!err)
 		err = frame_guest_create(node->server, c->space->space,
 					 &c->guest);
@@ -157,18 +175,60 @@ int space_conn_open(struct mem_node *node, struct mem_conn *c)
 
 int space_conn_start(struct mem_conn *c)
 {
-	return frame_guest_arm(c->guest);
+	return c->chain ? frame_chain_start(c->chain)
+			: frame_guest_arm(c->guest);
 }
 
 void space_conn_close(struct mem_conn *c)
 {
-	frame_guest_destroy(c->guest);
+	if (c->chain)
+		frame_chain_destroy(c->chain);
+	else
+		frame_guest_destroy(c->guest);
 	c->qp = NULL;
+}
+
+bool space_conn_is_broken(struct mem_conn *c)
+{
+	return c->chain && frame_chain_is_broken(c->chain);
+}
+
+static void count_pages(struct mem_node *node)
+{
+	for (unsigned i = 0; i < node->tenant_count; i++)
+		node->tenants[i]->page_bytes = 0;
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		const struct mem_conn *c = node->conns[i];
+
+		if (c && c->owns_space)
+			c->tenant->page_bytes +=
+				frame_space_used(c->space->space) *
+				frame_pool_frame_bytes(c->space->frames->pool);
+	}
+}
+
+static bool has_too_many(const struct mem_conn *c)
+{
+	const struct mem_tenant *t = c->tenant;
+
+	return frame_space_is_over(c->space->space) ||
+	       (t->quota_bytes &&
+		t->used_bytes + t->page_bytes > t->quota_bytes);
 }
 
 void space_tick(struct mem_node *node)
 {
+	count_pages(node);
 	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
 		if (node->frames[i].pool)
 			(void)frame_pool_mend(node->frames[i].pool);
+	/* Chains take frames without asking: who has too many loses the one
+	 * that takes them. */
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		struct mem_conn *c = node->conns[i];
+
+		if (c && c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
+		    has_too_many(c))
+			conn_destroy(node, c, MEM_END_BUDGET);
+	}
 }

@@ -191,7 +191,7 @@ static struct send_slot *new_slot(struct nic_qp *qp, uint32_t blocks)
 }
 
 /* The queue ends here, with a completion that says why; but after those of
- * what was sent before. False: nothing more to do now. */
+ * what was sent before. Returns false: nothing more to do now. */
 static bool end(struct nic_qp *qp, enum ibv_wc_status status)
 {
 	if (qp->sq.tail != qp->sq.head)
@@ -270,30 +270,48 @@ static void complete_loop(struct nic_qp *qp, const struct send_op *op,
 	qp_complete_send(qp, IBV_WC_SUCCESS);
 }
 
-/* A request that is no order to other queues. */
-static bool begin(struct nic_qp *qp, uint32_t blocks)
+/* To a queue pair of this NIC; 0: it goes another way. */
+static int loop(struct nic_qp *qp, uint32_t blocks)
 {
 	struct send_slot probe = {
 		.block = qp->sq.block_head,
 		.blocks = blocks,
 	};
-	struct send_slot *slot;
+	struct nic_qp *peer = chain_near_peer(qp);
 	struct send_op op;
-	int status;
+	enum ibv_wc_status status;
 
-	if (UNLIKELY(sendq_decode(&qp->sq, &probe, &op)))
-		return end(qp, IBV_WC_LOC_QP_OP_ERR);
-	if (qp->sq.tail == qp->sq.head && chain_loop(qp, &op, &status)) {
-		if (UNLIKELY(status != IBV_WC_SUCCESS))
-			return end(qp, (enum ibv_wc_status)status);
-		complete_loop(qp, &op, blocks);
-		executed(qp->chain, blocks);
-		return qp->state == IBV_QPS_RTS;
+	if (!peer || qp->sq.tail != qp->sq.head)
+		return 0;
+	if (UNLIKELY(sendq_decode(&qp->sq, &probe, &op))) {
+		end(qp, IBV_WC_LOC_QP_OP_ERR);
+		return -1;
 	}
+	/* What the other end would see a completion of goes as a packet. */
+	if (!op.info->access)
+		return 0;
+	status = chain_loop(qp, peer, &op);
+	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
+		end(qp, status);
+		return -1;
+	}
+	complete_loop(qp, &op, blocks);
+	executed(qp->chain, blocks);
+	return 1;
+}
+
+/* A request that is no order to other queues. */
+static bool begin(struct nic_qp *qp, uint8_t opcode, uint8_t flags,
+		  uint32_t blocks)
+{
+	struct send_slot *slot;
+	int done = loop(qp, blocks);
+
+	if (done)
+		return done > 0 && qp->state == IBV_QPS_RTS;
 	slot = new_slot(qp, blocks);
-	slot->opcode = op.opcode;
-	slot->length = op.length;
-	slot->signaled = (op.flags & WQE_CTRL_CQE) || qp->sq_sig_all;
+	slot->opcode = opcode;
+	slot->signaled = (flags & WQE_CTRL_CQE) || qp->sq_sig_all;
 	executed(qp->chain, blocks);
 	return true;
 }
@@ -396,13 +414,15 @@ HOT static bool step(struct nic_qp *qp)
 	ch->fuel--;
 	count(qp->nic, NIC_C_chain_steps);
 	opcode = (uint8_t)(be32_get(ctrl->opmod_idx_opcode) & 0xff);
-	return is_order(opcode) ? order(qp, ring, opcode, (uint32_t)blocks)
-				: begin(qp, (uint32_t)blocks);
+	return is_order(opcode)
+		       ? order(qp, ring, opcode, (uint32_t)blocks)
+		       : begin(qp, opcode, ctrl->flags, (uint32_t)blocks);
 }
 
 HOT bool chain_run(struct nic_qp *qp)
 {
-	uint32_t left = NIC_CHAIN_TURN;
+	uint32_t slow = qp->nic->cfg.chain_turn;
+	uint32_t left = UNLIKELY(slow) ? slow : NIC_CHAIN_TURN;
 
 	while (left--) {
 		if (qp->sq.send != qp->sq.head) {

@@ -98,10 +98,11 @@ bool chain_recv_ready(struct nic_qp *qp);
 
 /* ---- chain_loop.c -------------------------------------------------------- */
 
-/* Executes a one-sided request whose other end is on this NIC. False: it is
- * none. *status is enum ibv_wc_status. */
-bool chain_loop(struct nic_qp *qp, const struct send_op *op, int *status);
+/* The other end, if it is on this NIC and takes requests; else NULL. */
 struct nic_qp *chain_near_peer(const struct nic_qp *qp);
+/* Executes a one-sided request between the two. */
+enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
+			      const struct send_op *op);
 
 /* ---- chain_fuel.c -------------------------------------------------------- */
 

@@ -113,26 +113,23 @@ static enum ibv_wc_status execute(struct nic_qp *qp, const struct send_op *op,
 	return IBV_WC_SUCCESS;
 }
 
-HOT bool chain_loop(struct nic_qp *qp, const struct send_op *op, int *status)
+HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
+				  const struct send_op *op)
 {
-	struct nic_qp *peer = chain_near_peer(qp);
 	uint8_t *far = NULL;
+	enum ibv_wc_status status = check_far(peer, op, &far);
 
-	/* What the other end would see a completion of goes as a packet. */
-	if (!peer || !op->info->access)
-		return false;
-	*status = (int)check_far(peer, op, &far);
-	if (UNLIKELY(*status != IBV_WC_SUCCESS)) {
+	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
 		if (peer == qp)
-			return true; /* fails anyway */
-		qp_event(peer, *status == IBV_WC_REM_ACCESS_ERR
+			return status; /* fails anyway */
+		qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
 				       ? IBV_EVENT_QP_ACCESS_ERR
 				       : IBV_EVENT_QP_REQ_ERR);
 		qp_fail(peer);
-		return true;
+		return status;
 	}
-	*status = (int)execute(qp, op, far);
-	if (LIKELY(*status == IBV_WC_SUCCESS))
+	status = execute(qp, op, far);
+	if (LIKELY(status == IBV_WC_SUCCESS))
 		count(qp->nic, NIC_C_chain_loops);
-	return true;
+	return status;
 }

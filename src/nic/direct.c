@@ -98,7 +98,7 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	return done;
 }
 
-/* ---- reads that need no queue ------------------------------------------- */
+/* ---- misses that overlap ------------------------------------------------ */
 
 /* Where the bytes are; NULL: not here. */
 static const uint8_t *find_far(struct nic_qp *qp, const struct nic_read *r,
@@ -135,6 +135,35 @@ static inline void fetch_ahead(const uint8_t *far, uint32_t len_bytes)
 		__builtin_prefetch(far + at);
 }
 
+HOT void direct_foretell(struct nic_qp *qp)
+{
+	const struct sendq *q = &qp->sq;
+	uint32_t end = q->send + u32_min(q->head - q->send, NIC_DIRECT_AHEAD);
+	const struct env_direct *map = NULL;
+	uint32_t rkey = 0;
+
+	for (uint32_t i = q->send; i != end; i++) {
+		const struct send_slot *slot = sendq_slot(q, i);
+		const struct plain_wqe *wqe =
+			sendq_seg(q, slot->block * (uint32_t)WQE_BLOCK_BYTES);
+		struct nic_read r = {
+			.addr = be64_get(wqe->raddr.addr),
+			.rkey = be32_get(wqe->raddr.rkey),
+			.len_bytes = be32_get(wqe->data.byte_count),
+		};
+		const uint8_t *far;
+
+		if ((be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) != WQE_READ)
+			return;
+		far = find_far(qp, &r, &map, &rkey);
+		if (!far)
+			return;
+		fetch_ahead(far, r.len_bytes);
+	}
+}
+
+/* ---- reads that need no queue ------------------------------------------- */
+
 HOT unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
 			     unsigned count)
 {
@@ -146,7 +175,7 @@ HOT unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
 
 	count = u32_min(count, NIC_READ_NOW_MAX);
 	if (qp->state != IBV_QPS_RTS || qp->type != IBV_QPT_RC ||
-	    qp->peer_gone || qp->sq.tail != qp->sq.head ||
+	    qp->peer_gone || qp->managed_sq || qp->sq.tail != qp->sq.head ||
 	    !env->ops->direct_find)
 		return 0;
 	for (found = 0; found < count; found++) {

@@ -149,6 +149,10 @@ struct nic_config {
 	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	enum nic_bug bug;
+	/* Requests of a managed queue until others have their turn; 0: many. If
+	 * it is set, each nic_flush gives one turn only, so that who serves the
+	 * NIC can stop between any two requests. */
+	uint32_t chain_turn;
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */

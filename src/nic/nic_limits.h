@@ -40,8 +40,8 @@ enum {
 	NIC_CHAIN_BLOCKS_MAX = 16384,
 	NIC_CHAIN_STEPS = 4096, /* per outside event, unless told otherwise */
 	NIC_CHAIN_STEPS_MAX = 1 << 20,
-
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
+	NIC_DIRECT_AHEAD = 8,	     /* requests, on the direct port */
 	NIC_GUARD_SOURCES = 64,
 	NIC_MTU_MIN = 256,
 };

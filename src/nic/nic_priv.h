@@ -563,6 +563,8 @@ void ud_path_down(struct nic *nic, struct env_path *path);
 /* Executes the request on mapped memory. 1: done; 0: not possible, send it;
  * -errno: it failed like a remote access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
+/* Fetches into the cache what the next READs in the queue will copy. */
+void direct_foretell(struct nic_qp *qp);
 
 enum {
 	DIRECT_FAR_SURE = 64,	   /* times without a mapping, then ... */

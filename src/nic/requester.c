@@ -335,6 +335,8 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 	 * would otherwise overtake theirs. */
 	if (qp->sq.tail != qp->sq.send)
 		return STEP_WAIT;
+	if (qp->managed_sq)
+		count(qp->nic, NIC_C_chain_faults);
 	qp_complete_send(qp, status);
 	qp_fail(qp);
 	return STEP_ERROR;
@@ -689,6 +691,10 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 			qp_make_ready(qp);
 			return true;
 		}
+		if (qp->sq.send % NIC_DIRECT_AHEAD == 0 &&
+		    qp->sq.head - qp->sq.send > 1 &&
+		    qp->nic->env->ops->direct_find)
+			direct_foretell(qp);
 		if (run_read(qp))
 			budget--;
 		else

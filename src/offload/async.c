@@ -250,6 +250,7 @@ static int add_locked(struct aq_async *a, struct async_region *r)
 int aq_async_add(struct aq_async *a, struct aq_region *region)
 {
 	struct async_region *r = calloc(1, sizeof(*r));
+	uint32_t nodes;
 	int err, number;
 
 	if (!r)
@@ -264,6 +265,7 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 		return err;
 	}
 	pthread_mutex_lock(&a->lock);
+	nodes = a->node_count;
 	number = add_locked(a, r);
 	if (number < 0) {
 		pthread_mutex_unlock(&a->lock);
@@ -272,13 +274,21 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 	}
 	/* What is under way goes on with the session that follows. */
 	err = attach_now(a);
-	if (!err && r->err)
+	if (err) { /* no engine: nobody knows of it, so it never was */
+		a->node_count = nodes;
+		a->region_count--;
+		a->ring.region_count--;
+		pthread_mutex_unlock(&a->lock);
+		free(r);
+		return err;
+	}
+	if (r->err)
 		err = error_set(r->err, "region %s is gone", r->shape.name);
 	if (!err && a->node[r->piece[0].node].err)
 		err = error_set(a->node[r->piece[0].node].err,
 				"region %s: its memory node cannot be used",
 				r->shape.name);
-	if (err) /* the number exists, but nobody has been told */
+	if (err) /* the number exists, but the caller is not told */
 		atomic_store_explicit(&a->ring.region[number].err, err,
 				      memory_order_relaxed);
 	pthread_mutex_unlock(&a->lock);

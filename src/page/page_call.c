@@ -11,12 +11,21 @@
 #include "verbs_api.h"
 
 enum {
-	WR_SEND = 1, /* wr_id; receives have 0 */
+	WR_SEND = 1, /* in the lowest bit; receives have 0 */
+	WR_NUMBER_SHIFT = 1,
+	WR_NUMBER_MASK = 0xff,
+	WR_GENERATION_SHIFT = 32,
 };
+
+static uint64_t wr_id(const struct page_caller *c, unsigned kind)
+{
+	return (uint64_t)c->generation << WR_GENERATION_SHIFT |
+	       (uint64_t)c->number << WR_NUMBER_SHIFT | kind;
+}
 
 static int receive(struct page_caller *c, uint32_t count)
 {
-	struct ibv_recv_wr *bad, wr = {0};
+	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id(c, 0)};
 	int err = 0;
 
 	while (count-- && !err)
@@ -32,6 +41,8 @@ int page_caller_init(struct page_caller *c, struct client_link *link,
 
 	*c = (struct page_caller){
 		.link = link,
+		.number = c->number,
+		.generation = c->generation + 1,
 		.text_used = text_bytes,
 		.text_bytes = (uint32_t)align_up(text_bytes, CACHE_LINE),
 		.slots = slots};
@@ -39,7 +50,8 @@ int page_caller_init(struct page_caller *c, struct client_link *link,
 	c->text = aligned_alloc(CACHE_LINE, bytes);
 	if (c->text)
 		c->mr = link->verbs->reg_mr(link->pd, c->text, bytes,
-					    IBV_ACCESS_LOCAL_WRITE);
+					    IBV_ACCESS_LOCAL_WRITE |
+						    IBV_ACCESS_REMOTE_WRITE);
 	err = c->mr ? receive(c, slots) : -ENOMEM;
 	if (err) {
 		page_caller_release(c);
@@ -68,7 +80,7 @@ int page_caller_send(struct page_caller *c, uint32_t slot,
 		 .length = page_bytes,
 		 .lkey = job->lkey},
 	};
-	struct ibv_send_wr *bad, wr = {.wr_id = WR_SEND,
+	struct ibv_send_wr *bad, wr = {.wr_id = wr_id(c, WR_SEND),
 				       .opcode = IBV_WR_SEND,
 				       .sg_list = sge,
 				       .num_sge = page_bytes ? 2 : 1};
@@ -82,18 +94,42 @@ int page_caller_send(struct page_caller *c, uint32_t slot,
 	return -ibv_post_send(c->link->qp, &wr, &bad);
 }
 
-int page_caller_poll(struct page_caller *c, uint32_t imm[PAGE_CALL_BATCH])
+int page_caller_poll(struct page_caller *c, unsigned count,
+		     uint32_t imm[PAGE_CALL_BATCH])
 {
 	struct ibv_wc wc[PAGE_CALL_BATCH];
 	int i, got = 0, n = ibv_poll_cq(c->link->cq, PAGE_CALL_BATCH, wc);
 
 	for (i = 0; i < n; i++) {
-		if (wc[i].status != IBV_WC_SUCCESS)
-			return -EHOSTDOWN;
-		if (wc[i].wr_id != WR_SEND)
+		uint32_t number = (uint32_t)(wc[i].wr_id >> WR_NUMBER_SHIFT) &
+				  WR_NUMBER_MASK;
+		struct page_caller *of = &c[number < count ? number : 0];
+
+		if (wc[i].wr_id >> WR_GENERATION_SHIFT != of->generation)
+			continue;
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			of->is_broken = true;
+		} else if (!(wc[i].wr_id & WR_SEND)) {
 			imm[got++] = be32toh(wc[i].imm_data);
+			of->is_broken |= receive(of, 1) != 0;
+		}
 	}
-	if (n < 0 || receive(c, (uint32_t)got))
-		return -EHOSTDOWN;
-	return got;
+	return n < 0 ? -EIO : got;
+}
+
+int page_wire_errno(unsigned end)
+{
+	switch ((enum page_wire_end)end) {
+	case PAGE_WIRE_OK:
+		return 0;
+	case PAGE_WIRE_NO_SPACE:
+		return -ENOSPC;
+	case PAGE_WIRE_NO_BUDGET:
+		return -EDQUOT;
+	case PAGE_WIRE_NO_DATA:
+		return -ENODATA;
+	case PAGE_WIRE_BAD:
+		break;
+	}
+	return -EREMOTEIO;
 }

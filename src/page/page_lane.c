@@ -13,7 +13,10 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 {
 	static const struct page_lane_ops *const ops[PAGE_MODE_COUNT] = {
 		[PAGE_STATIC] = &page_lane_static,
+		[PAGE_DYNAMIC_1M] = &page_lane_dynamic,
+		[PAGE_DYNAMIC_4K] = &page_lane_dynamic,
 		[PAGE_TWO_SIDED] = &page_lane_two_sided,
+		[PAGE_CHAIN] = &page_lane_chain,
 	};
 
 	return ops[mode];
@@ -37,6 +40,7 @@ int page_lane_open(struct page_lane *lane, uint32_t node)
 		.index_count = s->per_node * s->shards,
 		.shard_bytes = s->shard_bytes,
 		.depth = s->slot_count,
+		.without = s->o.chain_without,
 		.name = s->name,
 	};
 	int err;
@@ -89,8 +93,8 @@ void page_lane_lose(struct page_lane *lane)
 	struct page_store *s = lane->store;
 	uint32_t i, shard;
 
-	log_warn("page", "node %s is lost to %s", lane->grant.node_name,
-		 s->name);
+	log_warn("page", "node %s is lost to %s: %s", lane->grant.node_name,
+		 s->name, lane->why);
 	lane->is_failing = false;
 	lane->is_lost = true;
 	s->stats.nodes_lost++;

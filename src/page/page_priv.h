@@ -78,15 +78,23 @@ struct page_job {
 
 enum {
 	JOB_SHARD_BITS = 4,
-	GRANT_LINKS_MAX = 4,
+	GRANT_LINKS_MAX = 5,
 };
+
+/* How much the dynamic modes ask for at a time. */
+static inline uint32_t page_piece_bytes(enum page_mode mode,
+					uint32_t shard_bytes)
+{
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+}
 
 /* What a lane asks a node for. */
 struct page_wish {
 	enum page_mode mode;
 	uint64_t index_count; /* shards that the node shall be able to keep */
 	uint32_t shard_bytes;
-	uint32_t depth; /* jobs under way */
+	uint32_t depth;	  /* jobs under way */
+	unsigned without; /* of the chains' optimisations */
 	const char *name;
 };
 
@@ -98,6 +106,10 @@ struct page_grant {
 	uint64_t addr;
 	uint32_t rkey;
 	char node_name[40];
+	/* As asked for, to make a link anew. */
+	uint32_t node;
+	uint32_t depth;
+	unsigned without;
 };
 
 /* The way to the nodes: a rack, or what a test or a scenario puts together. */
@@ -109,6 +121,15 @@ struct page_wiring {
 	uint32_t (*node_count)(void *ctx);
 	/* Bytes that the node holds for the lane. */
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
+	/* Makes a new link in place of grant->link[at], which is broken. */
+	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
+	/* Whether pages are mapped: of each index 0 or 1 to mapped[]. */
+	int (*ask_mapped)(void *ctx, const struct page_grant *grant,
+			  const uint64_t *index, unsigned count,
+			  uint8_t *mapped);
+	/* Whether the node has ended a link; may be NULL. */
+	bool (*is_ended)(void *ctx, const struct page_grant *grant,
+			 unsigned at);
 	/* Whether a heartbeat has failed; may be NULL. */
 	bool (*is_lost)(void *ctx, const struct page_grant *grant);
 	void *ctx;
@@ -124,6 +145,9 @@ struct page_lane_ops {
 	int (*post)(struct page_lane *lane, const struct page_job *job);
 	/* Looks once and calls page_job_end; else the lane is lost. */
 	int (*poll)(struct page_lane *lane);
+	/* A job waits long, or a link seems lost: finds out, and repairs what
+	 * can be repaired; else the lane is lost. May block. NULL: it is. */
+	int (*check)(struct page_lane *lane);
 	uint64_t (*allocated_bytes)(struct page_lane *lane);
 };
 
@@ -134,15 +158,21 @@ struct page_lane {
 	bool has_grant;
 	bool is_lost;
 	bool is_failing; /* will be lost when the lanes are swept next */
+	const char *why; /* it fails */
 	uint32_t busy;	 /* jobs */
+	uint64_t checked_ns;
 	struct page_grant grant;
 	void *own; /* the mode's */
 };
 
 extern const struct page_lane_ops page_lane_static;
+extern const struct page_lane_ops page_lane_dynamic;
 extern const struct page_lane_ops page_lane_two_sided;
+extern const struct page_lane_ops page_lane_chain;
 
-/* page_static.c: one READ or WRITE; 0 or -errno. */
+/* page_static.c: ends the jobs whose READ or WRITE is complete. */
+int page_rdma_poll(struct page_lane *lane) MUST_CHECK;
+/* One READ or WRITE; 0 or -errno. */
 int page_rdma_post(struct client_link *link, const struct page_job *job,
 		   uint64_t remote_addr, uint32_t rkey,
 		   uint32_t bytes) MUST_CHECK;
@@ -152,7 +182,14 @@ bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_lane.c */
+/* page_lane.c. It is lost at the next opportunity. */
+static inline void page_lane_fail(struct page_lane *lane, const char *why)
+{
+	if (!lane->is_failing)
+		lane->why = why;
+	lane->is_failing = true;
+}
+
 int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
 void page_lane_close(struct page_lane *lane);
 /* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
@@ -221,8 +258,8 @@ struct page_store {
 	unsigned buffer_count;
 	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
 
-	uint64_t now_ns; /* when it was last looked at */
-	uint32_t idle_looks;
+	uint64_t now_ns;     /* when it was last looked at */
+	uint32_t looks;	     /* since then; those without result count more */
 	uint64_t rebuild_at; /* pages before it have all shards */
 	struct page_stats stats;
 };

@@ -80,6 +80,9 @@ struct page_store_options {
 	uint32_t parity;
 	uint32_t depth;	      /* 0: PAGE_DEPTH */
 	bool has_no_checksum; /* only for who has one himself */
+	/* PAGE_CHAIN: optimisations to leave out (enum frame_without), to
+	 * measure what they are worth. */
+	uint32_t chain_without;
 	/* Until a silent node is given up, in addition to what the NIC and the
 	 * heartbeat find out earlier; 0: the rack's deadline. */
 	uint32_t deadline_ms;

@@ -8,6 +8,7 @@
 #include "tor_cmd.h"
 #include "tor_net.h"
 #include "verbs_cmd.h"
+#include "vfig_figure.h"
 
 enum {
 	WORDS_MAX = 64,
@@ -20,7 +21,10 @@ static const char usage[] =
 	"frame passes it and its programs, and every effect is checked.\n"
 	"  --program   a program on the path, in the order given; see\n"
 	"              aquifer-switch(1)\n"
-	"The other options are those of 'aquifer sim verbs'.\n";
+	"The other options are those of 'aquifer sim verbs'.\n"
+	"       aquifer sim switch --figure NAME [--quick] [--json]\n"
+	"A figure of SwordBox on the costs of hardware; any wrong NAME lists\n"
+	"them.\n";
 
 static int start(void *ctx, struct sim_net *net, uint64_t seed, void **state)
 {
@@ -72,6 +76,8 @@ int scenario_tor_cmd(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
+		if (strcmp(argv[i], "--figure") == 0)
+			return vfig_cmd(argc, argv);
 		if (strcmp(argv[i], "--program") == 0 && i + 1 < argc &&
 		    cfg.program_count < SCENARIO_TOR_PROGRAMS)
 			cfg.programs[cfg.program_count++] = argv[++i];

@@ -109,8 +109,11 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 		return;
 	lock_take(&host->nic_host.lock);
 	host->flush_again = nic_flush(host->nic_host.nic);
-	if (nic_has_chains(host->nic_host.nic))
-		sim_schedule_in(sim, &host->flush, CHAIN_PS);
+	if (nic_has_chains(host->nic_host.nic) &&
+	    !sim_event_is_set(&host->flush))
+		sim_schedule_in(sim, &host->flush,
+				host->cfg.chain_ps ? host->cfg.chain_ps
+						   : CHAIN_PS);
 	lock_drop(&host->nic_host.lock);
 	touch(host);
 	news(host);
@@ -346,7 +349,8 @@ int sim_host_open(struct sim_host *host, uint32_t slot, struct nic_host **out)
 				 .gids = {host->addr},
 				 .node_guid = sim_host_guid(host->index),
 				 .counters = host->counters,
-				 .bug = host->cfg.bug};
+				 .bug = host->cfg.bug,
+				 .chain_turn = host->cfg.chain_ps ? 1 : 0};
 	int err;
 
 	if (!host->users) {

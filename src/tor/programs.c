@@ -8,11 +8,13 @@
 #include "error.h"
 #include "fault.h"
 #include "json_out.h"
+#include "steer.h"
 #include "sword.h"
 #include "tor_priv.h"
 
 const struct tor_program *const tor_programs[] = {
 	&tor_fault,
+	&tor_steer,
 	&tor_swordbox,
 	NULL,
 };

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SwordBox's options, and what the control plane declares. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "json_out.h"
 #include "sword.h"
+#include "words.h"
 
 const char *const sword_bug_names[SWORD_BUG_COUNT] = {
 #define NAME(name) #name,
@@ -16,89 +14,11 @@ const char *const sword_bug_names[SWORD_BUG_COUNT] = {
 #undef NAME
 };
 
-enum {
-	PAIRS = 16,
-	TEXT_MAX = 512,
-};
-
-/* "key=value" words. */
-struct pairs {
-	char text[TEXT_MAX];
-	unsigned count;
-	const char *key[PAIRS];
-	const char *value[PAIRS];
-	bool used[PAIRS];
-};
-
-static int pairs_parse(struct pairs *p, const char *text)
-{
-	char *save = NULL;
-
-	*p = (struct pairs){0};
-	if (strlen(text) >= sizeof(p->text))
-		return error_set(-EINVAL, "swordbox: too many words");
-	memcpy(p->text, text, strlen(text));
-	for (char *w = strtok_r(p->text, " ,\t\n", &save); w;
-	     w = strtok_r(NULL, " ,\t\n", &save)) {
-		char *eq = strchr(w, '=');
-
-		if (p->count == PAIRS)
-			return error_set(-EINVAL, "swordbox: too many words");
-		if (eq)
-			*eq = '\0';
-		p->key[p->count] = w;
-		p->value[p->count++] = eq ? eq + 1 : "";
-	}
-	return 0;
-}
-
-static const char *get(struct pairs *p, const char *key)
-{
-	for (unsigned i = 0; i < p->count; i++) {
-		if (strcmp(p->key[i], key) == 0) {
-			p->used[i] = true;
-			return p->value[i];
-		}
-	}
-	return NULL;
-}
-
-/* A number that must be there, at most `max`. */
-static int get_u64(struct pairs *p, const char *key, uint64_t max,
-		   uint64_t *out)
-{
-	const char *v = get(p, key);
-	char *end;
-
-	if (v && *v >= '0' && *v <= '9') {
-		errno = 0;
-		*out = strtoull(v, &end, 0);
-		if (!errno && *end == '\0' && *out <= max)
-			return 0;
-	}
-	return error_set(-EINVAL, "swordbox: %s needs a number, at most %llu",
-			 key, (unsigned long long)max);
-}
-
-static int get_ip(struct pairs *p, const char *key, uint8_t ip[16])
-{
-	const char *v = get(p, key);
-
-	memset(ip, 0, 16);
-	if (v && inet_pton(AF_INET, v, ip + 12) == 1) {
-		ip[10] = ip[11] = 0xff;
-		return 0;
-	}
-	if (v && inet_pton(AF_INET6, v, ip) == 1)
-		return 0;
-	return error_set(-EINVAL, "swordbox: %s needs an IP address", key);
-}
-
-static int get_server(struct sword *s, struct pairs *p, const char *key,
+static int get_server(struct sword *s, struct tor_words *p, const char *key,
 		      struct sword_server **out)
 {
 	uint8_t ip[16];
-	int err = get_ip(p, key, ip);
+	int err = tor_words_ip(p, key, ip);
 
 	if (err)
 		return err;
@@ -108,55 +28,31 @@ static int get_server(struct sword *s, struct pairs *p, const char *key,
 					 "declared");
 }
 
-static int all_used(const struct pairs *p)
-{
-	for (unsigned i = 0; i < p->count; i++)
-		if (!p->used[i])
-			return error_set(-EINVAL,
-					 "swordbox does not understand '%.32s'",
-					 p->key[i]);
-	return 0;
-}
-
 /* ---- options ------------------------------------------------------------- */
-
-static int find_bug(const char *name, enum sword_bug *bug)
-{
-	for (unsigned i = 0; i < SWORD_BUG_COUNT; i++) {
-		if (strcmp(sword_bug_names[i], name) == 0) {
-			*bug = (enum sword_bug)i;
-			return 0;
-		}
-	}
-	return error_set(-EINVAL, "swordbox has no bug '%.32s'", name);
-}
 
 int sword_parse(const char *text, struct sword_options *out)
 {
-	struct pairs p;
-	uint64_t v;
-	int err = pairs_parse(&p, text);
+	uint64_t conns = SWORD_CONNS, words = SWORD_WORDS;
+	uint64_t rto_us = SWORD_RTO_NS / 1000;
+	unsigned bug = SWORD_BUG_none;
+	struct tor_words p;
+	int err = tor_words_parse(&p, "swordbox", text);
 
-	*out = (struct sword_options){.conns = SWORD_CONNS,
-				      .words = SWORD_WORDS,
-				      .rto_ns = SWORD_RTO_NS};
-	if (!err && get(&p, "conns")) {
-		err = get_u64(&p, "conns", SWORD_CONNS_MAX, &v);
-		out->conns = err || !v ? 1 : (uint32_t)v;
-	}
-	if (!err && get(&p, "words")) {
-		err = get_u64(&p, "words", SWORD_WORDS_MAX, &v);
-		out->words = err ? 1 : (uint32_t)v;
-	}
-	if (!err && get(&p, "rto_us")) {
-		err = get_u64(&p, "rto_us", 1000000, &v);
-		out->rto_ns = err || !v ? SWORD_RTO_NS : v * 1000;
-	}
-	if (!err && get(&p, "open"))
-		out->open = true;
-	if (!err && get(&p, "bug"))
-		err = find_bug(get(&p, "bug"), &out->bug);
-	return err ? err : all_used(&p);
+	if (!err)
+		err = tor_words_opt(&p, "conns", SWORD_CONNS_MAX, &conns);
+	if (!err)
+		err = tor_words_opt(&p, "words", SWORD_WORDS_MAX, &words);
+	if (!err)
+		err = tor_words_opt(&p, "rto_us", 1000000, &rto_us);
+	if (!err && tor_words_get(&p, "bug"))
+		err = tor_words_pick(&p, "bug", sword_bug_names,
+				     SWORD_BUG_COUNT, &bug);
+	*out = (struct sword_options){.conns = (uint32_t)conns,
+				      .words = (uint32_t)words,
+				      .rto_ns = rto_us * 1000,
+				      .open = !err && tor_words_get(&p, "open"),
+				      .bug = (enum sword_bug)bug};
+	return err ? err : tor_words_end(&p);
 }
 
 /* ---- control calls ------------------------------------------------------- */
@@ -186,24 +82,24 @@ static void forget_server(struct sword *s, struct sword_server *v)
 	v->used = false;
 }
 
-static int add_server(struct sword *s, struct pairs *p)
+static int add_server(struct sword *s, struct tor_words *p)
 {
 	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
 	uint64_t qpn = 0, own_qpn = 0, psn = 0;
 	struct sword_server *v;
 	unsigned i = 0;
-	int err = get_ip(p, "ip", h.dst_ip);
+	int err = tor_words_ip(p, "ip", h.dst_ip);
 
 	if (!err)
-		err = get_ip(p, "own_ip", h.src_ip);
+		err = tor_words_ip(p, "own_ip", h.src_ip);
 	if (!err)
-		err = get_u64(p, "qpn", WIRE_QPN_MASK, &qpn);
+		err = tor_words_u64(p, "qpn", WIRE_QPN_MASK, &qpn);
 	if (!err)
-		err = get_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
+		err = tor_words_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
 	if (!err)
-		err = get_u64(p, "psn", WIRE_PSN_MASK, &psn);
+		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
 	if (!err)
-		err = all_used(p);
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	if (wire_is_ipv4(h.dst_ip) != wire_is_ipv4(h.src_ip))
@@ -227,7 +123,7 @@ static int add_server(struct sword *s, struct pairs *p)
 	return 0;
 }
 
-static int add_region(struct sword *s, struct pairs *p)
+static int add_region(struct sword *s, struct tor_words *p)
 {
 	uint64_t rkey = 0, va = 0, len = 0;
 	struct sword_server *v;
@@ -235,13 +131,13 @@ static int add_region(struct sword *s, struct pairs *p)
 	int err = get_server(s, p, "server", &v);
 
 	if (!err)
-		err = get_u64(p, "rkey", UINT32_MAX, &rkey);
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
 	if (!err)
-		err = get_u64(p, "va", UINT64_MAX, &va);
+		err = tor_words_u64(p, "va", UINT64_MAX, &va);
 	if (!err)
-		err = get_u64(p, "len", 1ull << 47, &len);
+		err = tor_words_u64(p, "len", 1ull << 47, &len);
 	if (!err)
-		err = all_used(p);
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	if (va % 8 || len % 8 || !len || va + len < va)
@@ -260,7 +156,7 @@ static int add_region(struct sword *s, struct pairs *p)
 	return 0;
 }
 
-static int read_conn(struct sword *s, struct pairs *p, struct sword_conn *c)
+static int read_conn(struct sword *s, struct tor_words *p, struct sword_conn *c)
 {
 	uint64_t cqpn = 0, sqpn = 0;
 	struct sword_server *v;
@@ -268,11 +164,11 @@ static int read_conn(struct sword *s, struct pairs *p, struct sword_conn *c)
 
 	*c = (struct sword_conn){.bulk_region = -1};
 	if (!err)
-		err = get_ip(p, "client", c->client_ip);
+		err = tor_words_ip(p, "client", c->client_ip);
 	if (!err)
-		err = get_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
+		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
 	if (!err)
-		err = get_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
 	if (err)
 		return err;
 	c->server = v->index;
@@ -281,16 +177,16 @@ static int read_conn(struct sword *s, struct pairs *p, struct sword_conn *c)
 	return 0;
 }
 
-static int add_conn(struct sword *s, struct pairs *p)
+static int add_conn(struct sword *s, struct tor_words *p)
 {
 	struct sword_conn c;
 	uint64_t psn = 0;
 	int err = read_conn(s, p, &c);
 
 	if (!err)
-		err = get_u64(p, "psn", WIRE_PSN_MASK, &psn);
+		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
 	if (!err)
-		err = all_used(p);
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	c.old_psn = wire_psn_add((uint32_t)psn, WIRE_PSN_MASK);
@@ -301,13 +197,13 @@ static int add_conn(struct sword *s, struct pairs *p)
 		   : 0;
 }
 
-static int remove_conn(struct sword *s, struct pairs *p)
+static int remove_conn(struct sword *s, struct tor_words *p)
 {
 	struct sword_conn c;
 	int err = read_conn(s, p, &c);
 
 	if (!err)
-		err = all_used(p);
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	err = sword_conn_remove(s, &c);
@@ -349,7 +245,7 @@ int sword_control(void *state, const char *text, struct json_out *out)
 {
 	static const struct {
 		const char *verb;
-		int (*call)(struct sword *s, struct pairs *p);
+		int (*call)(struct sword *s, struct tor_words *p);
 	} calls[] = {
 		{"server", add_server},
 		{"region", add_region},
@@ -358,8 +254,8 @@ int sword_control(void *state, const char *text, struct json_out *out)
 	};
 	size_t n = strcspn(text, " \t\n");
 	struct sword *s = state;
-	struct pairs p;
-	int err = pairs_parse(&p, text + n);
+	struct tor_words p;
+	int err = tor_words_parse(&p, "swordbox", text + n);
 
 	if (err)
 		return err;

@@ -6,10 +6,8 @@
  * is an immediate value, with the page written before it where one was asked
  * for. In the modes that allocate, the answer is a page_piece written to `buf`.
  *
- * Chains: one message per chain, cut up by the receive so that each part lands
- * in the work request that needs it. Addresses are of entries of the client's
- * table. The numbers of the second half make the chain's requests ready for
- * their next turn (frame/frame_program.c says which).
+ * Chains: one message per call, cut up by the receive so that each part lands
+ * in the work request that needs it. The answer is an immediate value, too.
  *
  * Every number is big-endian.
  */
@@ -73,18 +71,20 @@ enum page_chain {
 	PAGE_CHAIN_COUNT,
 };
 
-/* All four; of stores the page follows. Parts that a chain has no use for are
- * received too, and dropped. */
-struct page_chain_call {
-	be64 entry;
-	be64 buf; /* where the loaded page goes */
+/* The call of the load chain. */
+struct page_chain_load {
+	be64 entry; /* address in the table */
+	be64 buf;   /* where the page goes */
 	be32 rkey;
 	be32 imm;
-	be32 wait;   /* for the next message */
-	be32 enable; /* of this one */
-	be32 receives;
-	be32 reserved;
 };
-STATIC_ASSERT(sizeof(struct page_chain_call) == 40, "chain call");
+STATIC_ASSERT(sizeof(struct page_chain_load) == 24, "load call");
+
+/* Of the others; of stores the page follows. */
+struct page_chain_call {
+	be64 entry;
+	be32 imm;
+};
+STATIC_ASSERT(sizeof(struct page_chain_call) == 12, "chain call");
 
 #endif

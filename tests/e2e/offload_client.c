@@ -193,9 +193,12 @@ static void *worker_main(void *arg)
 	/* The engine may be down at this very moment. */
 	do {
 		err = aq_async_open(w->rack, options(w->index), &a);
-	} while (err == -EHOSTDOWN && now_s() < deadline && usleep(10000) == 0);
-	if (!err)
-		number = aq_async_add(a, region);
+	} while ((err == -EHOSTDOWN || err == -ENOENT) && now_s() < deadline &&
+		 usleep(10000) == 0);
+	do {
+		number = err ? 0 : aq_async_add(a, region);
+	} while (number == -EHOSTDOWN && now_s() < deadline &&
+		 usleep(10000) == 0);
 	aq_region_close(region); /* not needed any more */
 	if (err || number < 0) {
 		fail("async_open", err ? err : number);
@@ -328,7 +331,7 @@ static int one(struct aq_async *a, struct aq_poll *poll, uint32_t region,
 }
 
 /* For every line on stdin: one request. */
-static int lines(struct aq_rack *rack, const char *name)
+static int lines(struct aq_rack *rack, const char *name, uint32_t deadline_ms)
 {
 	struct aq_region *region;
 	struct aq_poll *poll;
@@ -336,6 +339,8 @@ static int lines(struct aq_rack *rack, const char *name)
 	char line[64];
 	int n, err = aq_region_open(rack, name, 0, &region);
 
+	if (!err && deadline_ms)
+		err = aq_rack_set_deadline(rack, deadline_ms);
 	if (!err)
 		err = aq_async_open(rack, NULL, &a);
 	if (err)
@@ -422,8 +427,9 @@ int main(int argc, char **argv)
 			   atof(argv[4]));
 	else if (strcmp(what, "misuse") == 0 && argc == 3)
 		err = misuse(rack, argv[2]);
-	else if (strcmp(what, "lines") == 0 && argc == 3)
-		err = lines(rack, argv[2]);
+	else if (strcmp(what, "lines") == 0 && (argc == 3 || argc == 4))
+		err = lines(rack, argv[2],
+			    argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	else if (strcmp(what, "fork") == 0 && argc == 3)
 		err = forked(rack, argv[2], 0) || forked(rack, argv[2], 1);
 	else if (strcmp(what, "open") == 0)

@@ -301,6 +301,33 @@ static void test_stale(void **state)
 	aq_rack_close(rack);
 }
 
+/* A closed handle says so, also when its place has another owner. */
+static void test_closed(void **state)
+{
+	struct fake_rack *f = *state;
+	struct aq_rack *rack = open_rack(f);
+	struct aq_region *r, *other;
+	uint64_t v = 1, old;
+
+	assert_int_equal(aq_region_create(rack, "r", 8192, NULL, &r), 0);
+	assert_int_equal(aq_write(r, 0, &v, 8), 0);
+	aq_region_close(r);
+	assert_int_equal(aq_write(r, 0, &v, 8), -EBADF);
+	assert_int_equal(aq_faa(r, 0, 1, &old), -EBADF);
+	aq_region_close(r);
+	assert_int_equal(aq_region_open(rack, "r", 0, &other), 0);
+	assert_int_equal(aq_read(r, 0, &v, 8), -EBADF);
+	assert_int_equal(aq_read(other, 0, &v, 8), 0);
+	aq_region_close(other);
+	/* However many are closed, nothing is lost or freed twice. */
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(aq_region_open(rack, "r", 0, &other), 0);
+		aq_region_close(other);
+	}
+	assert_int_equal(aq_read(other, 0, &v, 8), -EBADF);
+	aq_rack_close(rack);
+}
+
 /* Nobody answers: the deadline holds, and nothing is left in flight. */
 static void test_deadline(void **state)
 {
@@ -444,17 +471,12 @@ static void test_handle_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_discovery),
-		TEST(test_settings),
-		TEST(test_one_node),
-		TEST(test_striped),
-		TEST(test_make_errors),
-		TEST(test_refresh),
-		TEST(test_stale),
-		TEST(test_deadline),
-		TEST(test_answers_are_checked),
-		TEST(test_fork),
-		TEST(test_threads),
+		TEST(test_discovery),	 TEST(test_settings),
+		TEST(test_one_node),	 TEST(test_striped),
+		TEST(test_make_errors),	 TEST(test_refresh),
+		TEST(test_stale),	 TEST(test_closed),
+		TEST(test_deadline),	 TEST(test_answers_are_checked),
+		TEST(test_fork),	 TEST(test_threads),
 		TEST(test_handle_limit),
 	};
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One point of a figure of SwordBox: threads of several machines read and write
+ * keys of a store in one memory node, through a switch, on hardware's costs,
+ * for a span of virtual time. Store, NICs and switch are the shipped code.
+ */
+#ifndef AQ_SCENARIO_VFIG_H
+#define AQ_SCENARIO_VFIG_H
+
+#include "base.h"
+
+enum vfig_system {
+	VFIG_PLAIN,  /* the store without steering */
+	VFIG_WRITES, /* appends are steered */
+	VFIG_FULL,   /* READs, too */
+	VFIG_FUSEE,  /* pointers that are swapped, no list: like FUSEE */
+	VFIG_SYSTEMS,
+};
+
+extern const char *const vfig_system_names[VFIG_SYSTEMS];
+
+enum {
+	VFIG_KEYS = 1024,
+	VFIG_VALUE = 128,
+	VFIG_HOSTS = 7,
+	VFIG_THREADS_MAX = 400,
+};
+
+struct vfig_config {
+	enum vfig_system system;
+	uint32_t threads;
+	uint32_t write_percent;
+	uint32_t steer_keys;  /* 0: all */
+	uint32_t theta_milli; /* of the Zipfian distribution */
+	uint64_t warm_ps;
+	uint64_t span_ps;
+	uint64_t seed;
+};
+
+struct vfig_result {
+	double mops;
+	double success; /* share of attempts that were the last of theirs */
+	double bytes;	/* on the memory node's link, per operation */
+	double read_p50_us, read_p99_us;
+	double write_p50_us, write_p99_us;
+	uint64_t reads, writes;
+	uint64_t evictions;
+	uint64_t errors;
+};
+
+/* 0 or -errno. Sets the process's verbs provider meanwhile. */
+int vfig_run(const struct vfig_config *cfg, struct vfig_result *res) MUST_CHECK;
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim switch --figure`: SwordBox's figures as tables and as JSON. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "batch.h"
+#include "json_out.h"
+#include "vfig_figure.h"
+
+struct arguments {
+	const struct vfig_figure *figure;
+	unsigned jobs;
+	bool quick;
+	bool json;
+};
+
+static const char usage[] =
+	"usage: aquifer sim switch --figure NAME [--quick] [--jobs N] "
+	"[--json]\n"
+	"A figure of SwordBox on the costs of hardware (aquifer sim "
+	"nic-model),\n"
+	"with the published numbers beside ours. NAME is one of\n";
+
+static void print_usage(FILE *out)
+{
+	fputs(usage, out);
+	for (const struct vfig_figure *f = vfig_figures; f->name; f++)
+		fprintf(out, "  %-6s %s\n", f->name, f->what);
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		uint64_t v;
+
+		if (!strcmp(argv[i], "--json")) {
+			a->json = true;
+		} else if (!strcmp(argv[i], "--quick")) {
+			a->quick = true;
+		} else if (!strcmp(argv[i], "--figure") && i + 1 < argc) {
+			a->figure = vfig_figure_find(argv[++i]);
+			if (!a->figure)
+				return -EINVAL;
+		} else if (!strcmp(argv[i], "--jobs") && i + 1 < argc &&
+			   sim_batch_parse_u64(argv[i + 1], &v) && v &&
+			   v <= SIM_BATCH_JOBS_MAX) {
+			a->jobs = (unsigned)v;
+			i++;
+		} else {
+			return -EINVAL;
+		}
+	}
+	return a->figure ? 0 : -EINVAL;
+}
+
+static void print_text(const struct vfig_grid *g)
+{
+	printf("figure %s: %s\n%-10s %7s %6s %5s %8s %8s %8s %9s %9s\n",
+	       g->figure->name, g->figure->what, "steering", "threads",
+	       "writes", "keys", "Mops", "success", "B/op", "read p99",
+	       "write p99");
+	for (unsigned i = 0; i < g->count; i++) {
+		const struct vfig_config *c = &g->config[i];
+		const struct vfig_result *r = &g->point[i];
+
+		printf("%-10s %7u %4u %% %5u %8.3f %6.1f %% %8.0f %7.1fus "
+		       "%7.1fus\n",
+		       vfig_system_names[c->system], c->threads,
+		       c->write_percent,
+		       c->steer_keys ? c->steer_keys : VFIG_KEYS, r->mops,
+		       100 * r->success, r->bytes, r->read_p99_us,
+		       r->write_p99_us);
+		if (r->errors)
+			printf("  %llu operations failed\n",
+			       (unsigned long long)r->errors);
+	}
+	printf("\n%-44s  %9s  %8s\n", "claim", "published", "ours");
+	for (unsigned i = 0; i < g->claim_count; i++) {
+		const struct vfig_claim *c = &g->claim[i];
+
+		printf("%-44s  %s%7.1f  %8.1f %-4s  %s  %s\n", c->what,
+		       c->at_most ? "<=" : "  ", c->published, c->ours, c->unit,
+		       vfig_claim_holds(c) ? "holds" : "short", c->note);
+	}
+}
+
+static void json_point(struct json_out *j, const struct vfig_config *c,
+		       const struct vfig_result *r)
+{
+	json_out_object(j, NULL);
+	json_out_string(j, "steering", vfig_system_names[c->system]);
+	json_out_u64(j, "threads", c->threads);
+	json_out_u64(j, "write_percent", c->write_percent);
+	json_out_u64(j, "keys_steered",
+		     c->steer_keys ? c->steer_keys : VFIG_KEYS);
+	json_out_double(j, "theta", c->theta_milli / 1000.0);
+	json_out_double(j, "mops", r->mops);
+	json_out_double(j, "success_share", r->success);
+	json_out_double(j, "bytes_per_op", r->bytes);
+	json_out_double(j, "read_p50_us", r->read_p50_us);
+	json_out_double(j, "read_p99_us", r->read_p99_us);
+	json_out_double(j, "write_p50_us", r->write_p50_us);
+	json_out_double(j, "write_p99_us", r->write_p99_us);
+	json_out_u64(j, "reads", r->reads);
+	json_out_u64(j, "writes", r->writes);
+	json_out_u64(j, "evictions", r->evictions);
+	json_out_u64(j, "errors", r->errors);
+	json_out_close(j);
+}
+
+static int print_json(const struct vfig_grid *g)
+{
+	struct json_out j;
+
+	json_out_init(&j, stdout);
+	json_out_object(&j, NULL);
+	json_out_string(&j, "sim", "switch");
+	json_out_string(&j, "figure", g->figure->name);
+	json_out_string(&j, "what", g->figure->what);
+	json_out_array(&j, "points");
+	for (unsigned i = 0; i < g->count; i++)
+		json_point(&j, &g->config[i], &g->point[i]);
+	json_out_close(&j);
+	json_out_array(&j, "claims");
+	for (unsigned i = 0; i < g->claim_count; i++) {
+		const struct vfig_claim *c = &g->claim[i];
+
+		json_out_object(&j, NULL);
+		json_out_string(&j, "what", c->what);
+		if (!isnan(c->published))
+			json_out_double(&j, "published", c->published);
+		json_out_double(&j, "ours", c->ours);
+		json_out_string(&j, "unit", c->unit);
+		json_out_bool(&j, "holds", vfig_claim_holds(c));
+		json_out_close(&j);
+	}
+	json_out_close(&j);
+	json_out_close(&j);
+	return json_out_end(&j);
+}
+
+int vfig_cmd(int argc, char **argv)
+{
+	static struct vfig_grid grid;
+	struct arguments a = {.jobs = sim_batch_jobs()};
+	int err;
+
+	if (parse(&a, argc, argv)) {
+		print_usage(stderr);
+		return 2;
+	}
+	err = vfig_figure_run(a.figure, a.jobs, a.quick, &grid);
+	if (!err && a.json)
+		err = print_json(&grid);
+	else if (!err)
+		print_text(&grid);
+	if (err)
+		fprintf(stderr, "sim switch: %s\n", strerror(-err));
+	return err ? 1 : 0;
+}

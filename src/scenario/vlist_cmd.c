@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim index`: arguments in, seeds run, counts and verdict out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "batch.h"
+#include "json_out.h"
+#include "steer.h"
+#include "vlist_play.h"
+
+static const char usage[] =
+	"usage: aquifer sim index [--seed N] [--seeds N|A..B] [--jobs N]\n"
+	"                         [--steer on|off|both] [--bug NAME] "
+	"[--trace]\n"
+	"                         [--json]\n"
+	"Clients read, write and delete keys of a version-list store through\n"
+	"a switch, over a bad network; clients die or sleep, and the switch "
+	"is\n"
+	"killed and started again. The history must be linearizable and the\n"
+	"store whole, whether the switch steers appends and reads or not.\n"
+	"  --seed N    run one seed; the same seed always gives the same hash\n"
+	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
+	"  --steer     with steering, without it, or each seed both ways "
+	"(default)\n"
+	"  --bug NAME  plant a bug; \"list\" prints the names\n"
+	"  --trace     one seed: print every frame\n"
+	"Exit code 1 when a check failed.\n";
+
+struct arguments {
+	struct sim_batch batch;
+	struct vlist_play_options opt;
+	struct vlist_play_counts counts;
+	uint64_t hash;
+	bool on, off;
+	bool one;
+	bool json;
+};
+
+static void sum_up(struct vlist_play_result *to,
+		   const struct vlist_play_result *r, bool steer)
+{
+#define ADD(name, help) to->counts.name += r->counts.name;
+	VLIST_PLAY_COUNTS(ADD)
+#undef ADD
+	to->hash = to->hash * 31 + r->hash;
+	if (r->violations && !to->violations)
+		snprintf(to->first, sizeof(to->first), "steering %s: %.480s",
+			 steer ? "on" : "off", r->first);
+	to->violations += r->violations;
+}
+
+static int run(void *ctx, uint64_t seed, void *result)
+{
+	static struct vlist_play_result one;
+	struct arguments *a = ctx;
+	struct vlist_play_options opt = a->opt;
+	struct vlist_play_result *sum = result;
+	int err = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	opt.seed = seed;
+	for (int steer = 0; steer < 2 && !err; steer++) {
+		if (!(steer ? a->on : a->off))
+			continue;
+		opt.steer = steer;
+		err = vlist_play_run(&opt, &one);
+		if (!err)
+			sum_up(sum, &one, steer);
+	}
+	return err;
+}
+
+static const char *add(void *ctx, uint64_t seed, const void *result)
+{
+	const struct vlist_play_result *r = result;
+	struct arguments *a = ctx;
+
+#define ADD(name, help) a->counts.name += r->counts.name;
+	VLIST_PLAY_COUNTS(ADD)
+#undef ADD
+	a->hash += r->hash * (2 * seed + 1);
+	return r->violations ? r->first : NULL;
+}
+
+static bool is_bug(const char *name)
+{
+	for (unsigned i = 1; i < STEER_BUG_COUNT; i++)
+		if (!strcmp(name, steer_bug_names[i]))
+			return true;
+	return !strcmp(name, "trust");
+}
+
+static int take_steer(struct arguments *a, const char *value)
+{
+	bool both = !strcmp(value, "both");
+
+	a->on = both || !strcmp(value, "on");
+	a->off = both || !strcmp(value, "off");
+	return a->on || a->off ? 0 : -EINVAL;
+}
+
+static int take_value(struct arguments *a, const char *name, const char *value)
+{
+	uint64_t v;
+
+	if (!strcmp(name, "--seed")) {
+		a->one = true;
+		if (!sim_batch_parse_u64(value, &a->batch.from))
+			return -EINVAL;
+		a->batch.to = a->batch.from;
+		return 0;
+	}
+	if (!strcmp(name, "--seeds"))
+		return sim_batch_parse_range(value, &a->batch.from,
+					     &a->batch.to)
+			       ? 0
+			       : -EINVAL;
+	if (!strcmp(name, "--steer"))
+		return take_steer(a, value);
+	if (!strcmp(name, "--bug")) {
+		a->opt.bug = value;
+		return is_bug(value) ? 0 : -EINVAL;
+	}
+	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
+	    v > SIM_BATCH_JOBS_MAX)
+		return -EINVAL;
+	a->batch.jobs = (unsigned)v;
+	return 0;
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json")) {
+			a->json = true;
+		} else if (!strcmp(argv[i], "--trace")) {
+			a->opt.trace = stdout;
+		} else if (i + 1 >= argc ||
+			   take_value(a, argv[i], argv[i + 1])) {
+			fprintf(stderr, "sim index: wrong: %s\n%s", argv[i],
+				usage);
+			return -EINVAL;
+		} else {
+			i++;
+		}
+	}
+	return 0;
+}
+
+static void print_text(const struct arguments *a,
+		       const struct sim_batch_sum *sum)
+{
+	const struct {
+		const char *help;
+		uint64_t value;
+	} rows[] = {
+#define ROW(name, help) {help, a->counts.name},
+		VLIST_PLAY_COUNTS(ROW)
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		printf("%12" PRIu64 "  %s\n", rows[i].value, rows[i].help);
+	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
+	       " with violations\n",
+	       sum->runs, a->hash, sum->violated);
+	if (sum->violated)
+		printf("seed %" PRIu64 ": %s\n", sum->first_seed, sum->first);
+}
+
+static void print_json(const struct arguments *a,
+		       const struct sim_batch_sum *sum)
+{
+	struct json_out j;
+
+	json_out_init(&j, stdout);
+	json_out_object(&j, NULL);
+	json_out_string(&j, "sim", "index");
+	json_out_u64(&j, "first_seed", a->batch.from);
+	json_out_u64(&j, "last_seed", a->batch.to);
+	json_out_u64(&j, "runs", sum->runs);
+	json_out_u64(&j, "violations", sum->violated);
+	json_out_printf(&j, "hash", "%016" PRIx64, a->hash);
+	if (a->opt.bug)
+		json_out_string(&j, "bug", a->opt.bug);
+	if (sum->violated) {
+		json_out_object(&j, "violation");
+		json_out_u64(&j, "seed", sum->first_seed);
+		json_out_string(&j, "text", sum->first);
+		json_out_close(&j);
+	}
+	json_out_object(&j, "counts");
+#define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
+	VLIST_PLAY_COUNTS(FIELD)
+#undef FIELD
+	json_out_close(&j);
+	json_out_close(&j);
+	if (json_out_end(&j))
+		fprintf(stderr, "sim index: writing the result failed\n");
+}
+
+/* One seed in this process, so that a debugger sees it. */
+static int run_one(struct arguments *a, struct sim_batch_sum *sum)
+{
+	static struct vlist_play_result res;
+	const char *words;
+	int err = run(a, a->batch.from, &res);
+
+	*sum = (struct sim_batch_sum){.runs = 1, .first_seed = a->batch.from};
+	if (err)
+		return err;
+	words = add(a, a->batch.from, &res);
+	if (words) {
+		sum->violated = 1;
+		snprintf(sum->first, sizeof(sum->first), "%s", words);
+	}
+	a->hash = res.hash;
+	return 0;
+}
+
+int vlist_play_cmd(int argc, char **argv)
+{
+	struct arguments a = {
+		.on = true,
+		.off = true,
+		.batch = {.from = 1, .to = 100, .jobs = sim_batch_jobs()}};
+	struct sim_batch_sum sum;
+	int err;
+
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "--bug") &&
+	    !strcmp(argv[2], "list")) {
+		for (unsigned i = 1; i < STEER_BUG_COUNT; i++)
+			puts(steer_bug_names[i]);
+		puts("trust");
+		return 0;
+	}
+	if (parse(&a, argc, argv))
+		return 2;
+	a.batch.ctx = &a;
+	a.batch.run = run;
+	a.batch.add = add;
+	a.batch.result_bytes = sizeof(struct vlist_play_result);
+	err = a.one ? run_one(&a, &sum) : sim_batch_run(&a.batch, &sum);
+	if (err) {
+		fprintf(stderr, "sim index: %s\n", strerror(-err));
+		return 1;
+	}
+	if (a.json)
+		print_json(&a, &sum);
+	else
+		print_text(&a, &sum);
+	return sum.violated ? 1 : 0;
+}

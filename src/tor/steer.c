@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steering as a program of the switch: its life, its resources. */
+#include "steer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char *const names[] = {
+#define NAME(name) #name,
+	STEER_COUNTERS(NAME)
+#undef NAME
+};
+
+static void steer_destroy(void *state)
+{
+	struct steer *s = state;
+
+	timer_cancel(tor_timers(s->tor), &s->timer);
+	free(s->conns);
+	free(s->ops);
+	free(s->by_request);
+	free(s->by_reply);
+	free(s->entries);
+	free(s->past);
+	free(s);
+}
+
+static int make_tables(struct steer *s)
+{
+	uint32_t chains = u32_pow2_ceil(s->opt.conns * 2);
+
+	s->hash_mask = chains - 1;
+	s->ways = u32_min(s->opt.keys, STEER_WAYS);
+	s->buckets = s->opt.keys / s->ways;
+	s->past_mask = u32_pow2_ceil(s->opt.history) - 1;
+	s->conns = calloc(s->opt.conns, sizeof(*s->conns));
+	s->ops = calloc((size_t)s->opt.conns * STEER_DEPTH, sizeof(*s->ops));
+	s->by_request = calloc(chains, sizeof(*s->by_request));
+	s->by_reply = calloc(chains, sizeof(*s->by_reply));
+	s->entries = calloc((size_t)s->buckets * s->ways, sizeof(*s->entries));
+	s->past = calloc((size_t)s->past_mask + 1, sizeof(*s->past));
+	return s->conns && s->ops && s->by_request && s->by_reply &&
+			       s->entries && s->past
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int steer_create(struct tor_instance *self, const char *options,
+			void **state)
+{
+	struct steer_options opt;
+	struct steer *s;
+	int err = steer_parse(options, &opt);
+
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->self = self;
+	s->tor = tor_instance_tor(self);
+	s->c = tor_instance_counters(self);
+	s->opt = opt;
+	timer_init(&s->timer, steer_timer_fired);
+	err = make_tables(s);
+	if (err) {
+		steer_destroy(s);
+		return err;
+	}
+	*state = s;
+	return 0;
+}
+
+static unsigned steer_tables(const void *state,
+			     struct tor_table table[TOR_TABLE_MAX])
+{
+	const struct steer *s = state;
+	/* Addresses of both ends, and a queue pair number. */
+	const uint32_t key = 32 + 32 + 24;
+	unsigned n = 0;
+
+	table[n++] = (struct tor_table){"stores", STEER_STORES, 32 + 32 + 64,
+					64 + 48 + 13, 1};
+	table[n++] = (struct tor_table){"connections by request", s->opt.conns,
+					key, 16 + 64 + 64, 1};
+	table[n++] = (struct tor_table){"connections by reply", s->opt.conns,
+					key, 16, 1};
+	/* State, PSN, MSN, three pointers, references before and behind. */
+	table[n++] = (struct tor_table){"appends",
+					(uint64_t)s->opt.conns * STEER_DEPTH, 0,
+					3 + 24 + 24 + 3 * 64 + 3 * 32, 4};
+	table[n++] = (struct tor_table){"reads",
+					(uint64_t)s->opt.conns * STEER_READS, 0,
+					24 + 64 + 32, 2};
+	table[n++] = (struct tor_table){"keys", (uint64_t)s->buckets * s->ways,
+					64 + 4, 64 + 64 + 32, 2};
+	table[n++] = (struct tor_table){"keys of versions",
+					(uint64_t)s->past_mask + 1, 0,
+					34 + 64 + 4, 2};
+	table[n++] = (struct tor_table){"sketch", STEER_SKETCH, 0, 8, 2};
+	return n;
+}
+
+const struct tor_program tor_steer = {
+	.name = "steer",
+	.help = "sends appends and reads of version lists to their end",
+	.counter_names = names,
+	.counter_count = STEER_COUNTER_COUNT,
+	.create = steer_create,
+	.destroy = steer_destroy,
+	.packet = steer_packet,
+	.control = steer_control,
+	.tables = steer_tables,
+};

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steering on the path: requests of declared connections, and the answers. */
+#include <string.h>
+
+#include "steer.h"
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* A version is written: its key is known from now on. Only a packet that has
+ * the node's fixed part can say. */
+static void saw_write(struct steer *s, struct steer_conn *c,
+		      const struct steer_store *store, const struct wire_pkt *w)
+{
+	struct vlist_node n;
+	uint64_t self;
+
+	if (w->payload_len < sizeof(n))
+		return;
+	memcpy(&n, w->payload, sizeof(n));
+	self = le64_get(n.self);
+	if (!vlist_is_pointer(self) ||
+	    store->va + vlist_offset(self) != w->va ||
+	    le64_get(n.next) != vlist_end_of(self))
+		return;
+	c->written = self;
+	c->written_key = le64_get(n.key);
+}
+
+static void send_to(const struct steer_store *store, struct tor_pkt *pkt,
+		    uint64_t at)
+{
+	pkt->wire.va = store->va + vlist_offset(at);
+	if (pkt->wire.opcode == WIRE_RC_CAS)
+		pkt->wire.atomic.compare = vlist_end_of(at);
+	pkt->changed = true;
+}
+
+/* Where it goes, and what it then hangs behind. */
+static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
+{
+	struct steer_op *last = steer_op_of(s, e->last);
+
+	op->at = op->place;
+	if (!s->opt.writes)
+		return;
+	if (e->end && e->end != op->place) {
+		op->at = e->end;
+		if (e->end != e->committed) {
+			op->before = e->last;
+			if (last)
+				last->behind = steer_ref_to(s, op);
+		}
+	}
+	if (!e->open_ns)
+		e->open_ns = tor_now_ns(s->tor);
+	e->end = op->node;
+	e->last = steer_ref_to(s, op);
+}
+
+static void new_append(struct steer *s, struct steer_conn *c,
+		       const struct steer_store *store, struct tor_pkt *pkt)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	unsigned index = (unsigned)(store - s->stores);
+	struct steer_ref hanging;
+	struct steer_entry *e;
+	struct steer_op *op;
+
+	steer_count(s, STEER_C_appends);
+	if (c->written != w->atomic.swap_add) {
+		steer_count(s, STEER_C_key_unknown);
+		return;
+	}
+	e = steer_entry_get(s, index, c->written_key);
+	if (!e)
+		return;
+	hanging = steer_op_hanging(s, c, w->atomic.swap_add);
+	op = steer_op_new(s, c);
+	op->store = (uint8_t)index;
+	op->psn = w->psn;
+	op->place = w->atomic.compare | VLIST_LINK;
+	op->node = w->atomic.swap_add;
+	op->entry = (uint32_t)(e - s->entries);
+	op->epoch = e->epoch;
+	choose(s, op, e);
+	steer_op_take_along(s, op, hanging);
+	steer_past_add(s, index, op->node, e->key);
+	steer_past_add(s, index, op->place, e->key);
+	steer_op_sent(s, op);
+	if (op->at == op->place)
+		return;
+	steer_count(s, STEER_C_appends_steered);
+	send_to(store, pkt, op->at);
+}
+
+static void append(struct steer *s, struct steer_conn *c,
+		   const struct steer_store *store, struct tor_pkt *pkt,
+		   bool is_new)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	struct steer_op *op = steer_op_find(s, c, w->psn);
+
+	/* Only what looks like an append to the version at its address. */
+	if (vlist_is_pointer(w->atomic.compare) ||
+	    store->va + vlist_offset(w->atomic.compare) != w->va ||
+	    !vlist_is_pointer(w->atomic.swap_add) ||
+	    w->atomic.swap_add & VLIST_COMMITTED)
+		return;
+	c->to_server = *w;
+	if (is_new) {
+		if (op)
+			steer_op_forget(s, op);
+		new_append(s, c, store, pkt);
+	} else if (op && op->node == w->atomic.swap_add) {
+		steer_count(s, STEER_C_repeated);
+		if (op->at != op->place)
+			send_to(store, pkt, op->at);
+	}
+}
+
+static struct steer_read *read_of(struct steer_conn *c, uint32_t psn)
+{
+	for (unsigned i = 0; i < STEER_READS; i++)
+		if (c->reads[i].used && c->reads[i].psn == psn)
+			return &c->reads[i];
+	return NULL;
+}
+
+/* The newest version; but when an append is late, the one before it, because
+ * nobody could vouch for what is behind. */
+static uint64_t newest(struct steer *s, const struct steer_entry *e)
+{
+	uint64_t late_ns = u64_max(STEER_LATE_NS, STEER_LATE * s->usual_ns);
+
+	if (!e->committed || !e->open_ns ||
+	    tor_now_ns(s->tor) < e->open_ns + late_ns)
+		return e->end;
+	steer_count(s, STEER_C_reads_behind);
+	return e->committed;
+}
+
+static void new_read(struct steer *s, struct steer_conn *c,
+		     const struct steer_store *store, struct tor_pkt *pkt)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	struct steer_entry *e;
+	uint64_t node;
+
+	if (!s->opt.reads || w->dma_len != store->node_bytes)
+		return;
+	e = steer_past_find(s, (unsigned)(store - s->stores),
+			    w->va - store->va);
+	if (!e || !e->end)
+		return;
+	node = newest(s, e);
+	if (vlist_offset(node) == w->va - store->va)
+		return;
+	c->reads[c->next_read++ % STEER_READS] =
+		(struct steer_read){.used = true,
+				    .psn = w->psn,
+				    .is_committed = node == e->committed,
+				    .node = node,
+				    .op = e->last,
+				    .entry = (uint32_t)(e - s->entries),
+				    .epoch = e->epoch};
+	steer_count(s, STEER_C_reads_steered);
+	send_to(store, pkt, node);
+}
+
+static void read_node(struct steer *s, struct steer_conn *c,
+		      const struct steer_store *store, struct tor_pkt *pkt,
+		      bool is_new)
+{
+	struct steer_read *r = read_of(c, pkt->wire.psn);
+
+	if (is_new) {
+		if (r)
+			r->used = false;
+		new_read(s, c, store, pkt);
+	} else if (r && pkt->wire.dma_len == store->node_bytes) {
+		steer_count(s, STEER_C_repeated);
+		send_to(store, pkt, r->node);
+	}
+}
+
+static bool note_request(struct steer_conn *c, uint32_t psn)
+{
+	bool is_later = !c->has_psn || wire_psn_diff(psn, c->newest_psn) > 0;
+
+	if (is_later)
+		c->newest_psn = psn;
+	c->has_psn = true;
+	return is_later && c->knows_psn;
+}
+
+static enum tor_verdict on_request(struct steer *s, struct tor_pkt *pkt)
+{
+	const struct wire_pkt *w = &pkt->wire;
+	struct steer_conn *c = steer_conn_of_request(s, w);
+	struct steer_store *store = c ? steer_store_of(s, w) : NULL;
+	bool is_new = c && note_request(c, w->psn);
+
+	if (!store)
+		return TOR_PASS;
+	if (w->opcode == WIRE_RC_CAS)
+		append(s, c, store, pkt, is_new);
+	else if (w->opcode == WIRE_RC_READ_REQ)
+		read_node(s, c, store, pkt, is_new);
+	else
+		saw_write(s, c, store, w);
+	return TOR_PASS;
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static bool is_committed(struct steer *s, const struct steer_read *r)
+{
+	const struct steer_entry *e = &s->entries[r->entry];
+	const struct steer_op *op = steer_op_of(s, r->op);
+
+	if (r->is_committed || s->opt.bug == STEER_BUG_vouch_reads)
+		return true;
+	if (op && op->node == r->node)
+		return op->state == STEER_COMMITTED;
+	return e->used && e->epoch == r->epoch && e->committed == r->node;
+}
+
+/* A version that the switch chose, with its word for it if it can be given. */
+static void read_answered(struct steer *s, struct steer_conn *c,
+			  struct tor_pkt *pkt)
+{
+	struct steer_read *r = read_of(c, pkt->wire.psn);
+	struct vlist_node n;
+
+	if (!r || pkt->wire.payload_len < sizeof(n) || !is_committed(s, r))
+		return;
+	memcpy(&n, pkt->wire.payload, sizeof(n));
+	if (le64_get(n.self) != r->node)
+		return; /* a READ that was not steered, or of other memory */
+	memcpy(s->payload, pkt->wire.payload, pkt->wire.payload_len);
+	n.next = le64_put(le64_get(n.next) | VLIST_COMMITTED);
+	memcpy(s->payload, &n.next, sizeof(n.next));
+	pkt->wire.payload = s->payload;
+	pkt->changed = true;
+	steer_count(s, STEER_C_vouched_reads);
+}
+
+static enum tor_verdict append_answered(struct steer *s, struct steer_conn *c,
+					struct tor_pkt *pkt)
+{
+	struct steer_op *op = steer_op_find(s, c, pkt->wire.psn);
+	uint64_t said = pkt->wire.original;
+
+	c->to_client = pkt->wire;
+	if (!op)
+		return TOR_PASS;
+	if (!steer_op_answered(s, op, &pkt->wire))
+		return TOR_TAKEN;
+	if (pkt->wire.original != said)
+		pkt->changed = true;
+	return TOR_PASS;
+}
+
+static enum tor_verdict on_answer(struct steer *s, struct tor_pkt *pkt)
+{
+	struct steer_conn *c = steer_conn_of_reply(s, &pkt->wire);
+
+	if (!c)
+		return TOR_PASS;
+	c->knows_psn = c->has_psn;
+	if (pkt->wire.opcode == WIRE_RC_ATOMIC_ACK)
+		return append_answered(s, c, pkt);
+	if (pkt->wire.opcode == WIRE_RC_READ_RESP_ONLY)
+		read_answered(s, c, pkt);
+	return TOR_PASS;
+}
+
+enum tor_verdict steer_packet(void *state, struct tor_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->wire.opcode];
+	struct steer *s = state;
+
+	if (op->transport != WIRE_RC)
+		return TOR_PASS;
+	if (op->flags & WIRE_OP_RESPONSE)
+		return on_answer(s, pkt);
+	return op->flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC) ? on_request(s, pkt)
+							   : TOR_PASS;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steering's tables: stores, connections, the keys that are written most, and
+ * which key a version is of. */
+#include <errno.h>
+#include <string.h>
+
+#include "steer.h"
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
+}
+
+/* ---- stores -------------------------------------------------------------- */
+
+struct steer_store *steer_store_of(struct steer *s, const struct wire_pkt *w)
+{
+	for (unsigned i = 0; i < STEER_STORES; i++) {
+		struct steer_store *t = &s->stores[i];
+		uint64_t at = w->va - t->va - t->nodes_at;
+
+		if (t->used && t->rkey == w->rkey &&
+		    memcmp(t->server_ip, w->dst_ip, 16) == 0 &&
+		    at < t->nodes * t->node_bytes && at % t->node_bytes == 0)
+			return t;
+	}
+	return NULL;
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static uint32_t *chain(struct steer *s, uint32_t *heads, const uint8_t a[16],
+		       const uint8_t b[16], uint32_t qpn)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a + 8, 8);
+	memcpy(&y, b + 8, 8);
+	return &heads[mix(x ^ mix(y ^ mix(qpn))) & s->hash_mask];
+}
+
+struct steer_conn *steer_conn_of_request(struct steer *s,
+					 const struct wire_pkt *w)
+{
+	uint32_t i =
+		*chain(s, s->by_request, w->src_ip, w->dst_ip, w->dest_qpn);
+
+	while (i) {
+		struct steer_conn *c = &s->conns[i - 1];
+
+		if (c->server_qpn == w->dest_qpn &&
+		    memcmp(c->client_ip, w->src_ip, 16) == 0 &&
+		    memcmp(c->server_ip, w->dst_ip, 16) == 0)
+			return c;
+		i = c->next_request;
+	}
+	return NULL;
+}
+
+struct steer_conn *steer_conn_of_reply(struct steer *s,
+				       const struct wire_pkt *w)
+{
+	uint32_t i = *chain(s, s->by_reply, w->src_ip, w->dst_ip, w->dest_qpn);
+
+	while (i) {
+		struct steer_conn *c = &s->conns[i - 1];
+
+		if (c->client_qpn == w->dest_qpn &&
+		    memcmp(c->client_ip, w->dst_ip, 16) == 0 &&
+		    memcmp(c->server_ip, w->src_ip, 16) == 0)
+			return c;
+		i = c->next_reply;
+	}
+	return NULL;
+}
+
+static struct steer_conn *find_same(struct steer *s,
+				    const struct steer_conn *like)
+{
+	for (uint32_t i = 0; i < s->opt.conns; i++) {
+		struct steer_conn *c = &s->conns[i];
+
+		if (c->used && memcmp(c->client_ip, like->client_ip, 16) == 0 &&
+		    memcmp(c->server_ip, like->server_ip, 16) == 0 &&
+		    (c->server_qpn == like->server_qpn ||
+		     c->client_qpn == like->client_qpn))
+			return c;
+	}
+	return NULL;
+}
+
+int steer_conn_add(struct steer *s, const struct steer_conn *conn)
+{
+	uint32_t *request = chain(s, s->by_request, conn->client_ip,
+				  conn->server_ip, conn->server_qpn);
+	uint32_t *reply = chain(s, s->by_reply, conn->server_ip,
+				conn->client_ip, conn->client_qpn);
+	uint32_t i = 0;
+
+	if (find_same(s, conn))
+		return -EEXIST;
+	while (i < s->opt.conns && s->conns[i].used)
+		i++;
+	if (i == s->opt.conns)
+		return -ENOSPC;
+	s->conns[i] = *conn;
+	s->conns[i].used = true;
+	s->conns[i].next_request = *request;
+	s->conns[i].next_reply = *reply;
+	*request = *reply = i + 1;
+	return 0;
+}
+
+int steer_conn_remove(struct steer *s, const struct steer_conn *like)
+{
+	struct steer_conn *c = find_same(s, like);
+	struct steer_op *ops;
+	uint32_t id, *at;
+
+	if (!c)
+		return -ENOENT;
+	ops = steer_ops(s, c);
+	for (unsigned i = 0; i < STEER_DEPTH; i++)
+		steer_op_forget(s, &ops[i]);
+	id = (uint32_t)(c - s->conns) + 1;
+	at = chain(s, s->by_request, c->client_ip, c->server_ip, c->server_qpn);
+	while (*at != id)
+		at = &s->conns[*at - 1].next_request;
+	*at = c->next_request;
+	at = chain(s, s->by_reply, c->server_ip, c->client_ip, c->client_qpn);
+	while (*at != id)
+		at = &s->conns[*at - 1].next_reply;
+	*at = c->next_reply;
+	c->used = false;
+	return 0;
+}
+
+/* ---- keys ---------------------------------------------------------------- */
+
+/*
+ * Which keys are written most: a sketch of counters, two for each key of which
+ * the smaller one counts, halved now and then (Einziger and Friedman's TinyLFU,
+ * in short). A key that finds its places taken gets one from the coldest of
+ * them, if that is colder.
+ */
+static uint8_t *counter(struct steer *s, uint64_t h, unsigned which)
+{
+	return &s->sketch[(which ? h >> 32 : h) & (STEER_SKETCH - 1)];
+}
+
+static unsigned heat(struct steer *s, uint64_t h)
+{
+	return u32_min(*counter(s, h, 0), *counter(s, h, 1));
+}
+
+static void warm(struct steer *s, uint64_t h)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t *c = counter(s, h, i);
+
+		if (*c < UINT8_MAX)
+			(*c)++;
+	}
+	if (++s->sketch_sum < STEER_SKETCH * 4)
+		return;
+	s->sketch_sum = 0;
+	for (unsigned i = 0; i < STEER_SKETCH; i++)
+		s->sketch[i] >>= 1;
+}
+
+static uint64_t key_hash(unsigned store, uint64_t key)
+{
+	return mix(key ^ mix(store + 1));
+}
+
+static struct steer_entry *bucket(struct steer *s, uint64_t h)
+{
+	return s->entries + (h >> 8) % s->buckets * s->ways;
+}
+
+struct steer_entry *steer_entry_find(struct steer *s, unsigned store,
+				     uint64_t key)
+{
+	struct steer_entry *b = bucket(s, key_hash(store, key));
+
+	for (unsigned i = 0; i < s->ways; i++)
+		if (b[i].used && b[i].store == store && b[i].key == key)
+			return &b[i];
+	return NULL;
+}
+
+void steer_entry_break(struct steer_entry *e)
+{
+	e->epoch++;
+	e->end = e->committed = e->open_ns = 0;
+	e->last = (struct steer_ref){0};
+}
+
+struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
+				    uint64_t key)
+{
+	uint64_t h = key_hash(store, key);
+	struct steer_entry *e = steer_entry_find(s, store, key);
+	struct steer_entry *b = bucket(s, h), *victim = NULL;
+	unsigned coldest = UINT32_MAX;
+
+	warm(s, h);
+	if (e)
+		return e;
+	for (unsigned i = 0; i < s->ways && coldest; i++) {
+		unsigned t =
+			b[i].used ? heat(s, key_hash(b[i].store, b[i].key)) : 0;
+
+		if (t < coldest) {
+			coldest = t;
+			victim = &b[i];
+		}
+	}
+	if (victim->used && coldest >= heat(s, h)) {
+		steer_count(s, STEER_C_not_admitted);
+		return NULL;
+	}
+	steer_count(s, victim->used ? STEER_C_evictions : STEER_C_admitted);
+	steer_entry_break(victim);
+	victim->used = true;
+	victim->store = (uint8_t)store;
+	victim->key = key;
+	return victim;
+}
+
+/* ---- versions ------------------------------------------------------------ */
+
+static struct steer_past *past_of(struct steer *s, unsigned store,
+				  uint64_t offset)
+{
+	return &s->past[mix(offset ^ mix(store + 1)) & s->past_mask];
+}
+
+void steer_past_add(struct steer *s, unsigned store, uint64_t node,
+		    uint64_t key)
+{
+	*past_of(s, store, vlist_offset(node)) =
+		(struct steer_past){.offset = vlist_offset(node) + 1,
+				    .key = key,
+				    .store = (uint8_t)store};
+}
+
+struct steer_entry *steer_past_find(struct steer *s, unsigned store,
+				    uint64_t offset)
+{
+	const struct steer_past *p = past_of(s, store, offset);
+
+	return p->offset == offset + 1 && p->store == store
+		       ? steer_entry_find(s, store, p->key)
+		       : NULL;
+}
