@@ -46,7 +46,8 @@ static int give(struct aq_kv_client *c, const struct kv_item *item,
 	uint64_t len;
 	int err;
 
-	if (kv_is_expired(c, item->expire_at_ms))
+	if (!(flags & AQ_KV_SCAN_EXPIRED) &&
+	    kv_is_expired(c, item->expire_at_ms))
 		return 0;
 	if (item->is_extent && (!item->key || !(flags & AQ_KV_SCAN_KEYS))) {
 		err = kv_extent_fetch(c, item, &bytes);
