@@ -293,7 +293,8 @@ struct aq_kv_item {
 };
 
 enum aq_kv_scan_flags {
-	AQ_KV_SCAN_KEYS = 1u << 0, /* values are not read */
+	AQ_KV_SCAN_KEYS = 1u << 0,    /* values are not read */
+	AQ_KV_SCAN_EXPIRED = 1u << 1, /* those that have expired, too */
 };
 
 /*

@@ -54,7 +54,8 @@ static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
 	uint64_t len;
 	int err;
 
-	if (kv_is_expired(c, item->expire_at_ms) && !(flags & KV_SCAN_GRAVES))
+	if (kv_is_expired(c, item->expire_at_ms) &&
+	    !(flags & (KV_SCAN_GRAVES | AQ_KV_SCAN_EXPIRED)))
 		return 0;
 	if (item->is_extent && (!item->key || !(flags & AQ_KV_SCAN_KEYS))) {
 		err = kv_extent_fetch(c, item, &bytes);

@@ -441,8 +441,9 @@ void redis_flushall(struct call *c)
 
 	do {
 		d.count = 0;
-		err = aq_kv_scan(client, &cursor, FLUSH_ROWS, AQ_KV_SCAN_KEYS,
-				 doom, &d);
+		err = aq_kv_scan(client, &cursor, FLUSH_ROWS,
+				 AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED, doom,
+				 &d);
 		for (uint32_t i = 0; i < d.count && !err; i++) {
 			err = aq_kv_del(client, d.key[i], d.key_len[i]);
 			if (err == -ENOENT)

@@ -13,7 +13,7 @@ enum {
 	READS_A = 500000,
 	READS_B = 950000,
 	READS_C = 1000000,
-	LARGE = 2000000, /* entries, where locks must not be few */
+	LARGE = 1000000, /* entries, where locks must not be few */
 	PERCENT = 10000, /* of a million */
 };
 
@@ -48,11 +48,11 @@ static void add(struct plan *p, const char *figure, const char *series,
 
 static void plan_ycsb(struct plan *p, const char *figure, uint32_t read_ppm)
 {
-	static const uint32_t clients[] = {10, 40, 80, 160, 240, ALL_CLIENTS};
+	static const uint32_t clients[] = {10, 80, 160, ALL_CLIENTS};
 	unsigned s, i;
 
 	for (s = 0; s < KV_FIG_STORES; s++)
-		for (i = p->quick ? 5 : 0; i < ARRAY_LEN(clients); i++)
+		for (i = p->quick ? 3 : 0; i < ARRAY_LEN(clients); i++)
 			add(p, figure, kv_fig_store_name((enum kv_fig_store)s),
 			    "clients", clients[i],
 			    (struct kv_fig_config){.store =
@@ -81,10 +81,10 @@ static void plan_11(struct plan *p)
 static void plan_fill(struct plan *p, const char *figure, const char *series,
 		      uint32_t clients, uint32_t read_ppm)
 {
-	static const uint32_t fill[] = {10, 30, 50, 70, 80, 90};
+	static const uint32_t fill[] = {10, 50, 70, 90};
 	unsigned i;
 
-	for (i = 0; i < ARRAY_LEN(fill); i += p->quick ? 5 : 1)
+	for (i = 0; i < ARRAY_LEN(fill); i += p->quick ? 3 : 1)
 		add(p, figure, series, "% full", fill[i],
 		    (struct kv_fig_config){.clients = clients,
 					   .read_ppm = read_ppm,
@@ -112,17 +112,15 @@ static void plan_13(struct plan *p)
 
 static void plan_16(struct plan *p)
 {
-	static const uint32_t rate[] = {0, 100, 250, 500, 1000};
+	static const uint32_t rate[] = {0, 100, 500, 1000};
 	static const struct {
 		const char *name;
 		uint32_t rows;
-	} locks[] = {{"4 rows per lock", 4},
-		     {"16 rows per lock", 16},
-		     {"64 rows per lock", 64}};
+	} locks[] = {{"16 rows per lock", 16}, {"64 rows per lock", 64}};
 	unsigned l, i;
 
 	for (l = 0; l < ARRAY_LEN(locks); l++)
-		for (i = 0; i < ARRAY_LEN(rate); i += p->quick ? 3 : 1)
+		for (i = 0; i < ARRAY_LEN(rate); i += p->quick ? 2 : 1)
 			add(p, "3.16", locks[l].name, "failures/s", rate[i],
 			    (struct kv_fig_config){.clients = ALL_CLIENTS,
 						   .read_ppm = READS_A,
@@ -133,7 +131,7 @@ static void plan_16(struct plan *p)
 						   .failure_ms = 10,
 						   .rows_per_lock =
 							   locks[l].rows,
-						   .span_ps = 40 * SIM_MS});
+						   .span_ps = 20 * SIM_MS});
 }
 
 /* ---- 3.7, 3.17, 3.18: locks --------------------------------------------- */
@@ -179,7 +177,7 @@ static void plan_17(struct plan *p)
 
 static void plan_18(struct plan *p)
 {
-	static const uint32_t rows[] = {1, 2, 4, 8, 16, 32, 64};
+	static const uint32_t rows[] = {1, 4, 16, 64};
 	unsigned w, i;
 
 	for (w = 0; w < 2; w++)
@@ -212,7 +210,7 @@ static void plan_19(struct plan *p)
 						   .read_ppm = w ? READS_C
 								 : READS_A,
 						   .inserts = !w,
-						   .capacity = LARGE / 2,
+						   .capacity = LARGE,
 						   .fill_ppm = 50 * PERCENT,
 						   .entry_bytes = bytes[i],
 						   .value_bytes = 8});

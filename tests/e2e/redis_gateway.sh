@@ -50,6 +50,14 @@ for bad in '*1\r\n!3\r\n' '*9999999\r\n' '*1\r\n$-5\r\n' 'set k "v\r\n'; do
 done
 [[ $(cli ping) == PONG ]] || fail "bad input ended the gateway"
 
+# What has expired goes, too, when everything goes.
+cli psetex brief 1 v >/dev/null
+sleep 0.05
+before=$(cli dbsize)
+cli flushall >/dev/null
+((before > 0 && $(cli dbsize) == 0)) || fail "dbsize after flushall: $(cli dbsize)"
+cli set shared 2 >/dev/null
+
 # SIGKILL of one gateway loses nothing that it answered.
 redis-cli -p "$first" set last word >/dev/null
 kill -KILL "$first_pid"
