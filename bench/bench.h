@@ -12,7 +12,11 @@ int bench_edm_cmd(int argc, char **argv);
 int bench_offload_cmd(int argc, char **argv);
 /* `aquifer bench kv ...`, the same. */
 int bench_kv_cmd(int argc, char **argv);
+/* `aquifer bench paging ...`, the same. */
+int bench_paging_cmd(int argc, char **argv);
 
+/* `aquifer bench run ...`, the same. */
+int bench_run_cmd(int argc, char **argv);
 /* `aquifer bench switch ...`, the same. */
 int bench_switch_cmd(int argc, char **argv);
 

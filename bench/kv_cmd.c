@@ -33,30 +33,37 @@ static const struct bound {
 	{"kv_c_vs_redis_p1", 5, 0},
 	{"kv_c_async_vs_redis_p16", 2, 0},
 	{"kv_a_vs_redis_p1", 3, 0},
+	{"gateway_p16_vs_redis_p16", 0.7, 0},
 };
 
 struct options {
 	bool json, quick, check;
-	const char *only; /* fill, trips, speed */
+	const char *only; /* fill, trips, speed, gateway */
 	unsigned rounds, window_ms;
-	unsigned long entries, records;
+	unsigned long entries, records, seeds;
 };
 
 static void usage(FILE *to)
 {
 	fprintf(to,
 		"usage: aquifer bench kv [--json] [--quick] [--check] "
-		"[--only fill|trips|speed]\n"
+		"[--only PART]\n"
 		"                        [--entries N] [--records N] "
 		"[--rounds N] [--window MS]\n"
+		"                        [--fill-seeds N]\n"
 		"The key-value table: how full it gets and how many locks an "
 		"insert takes (the\n"
 		"shipped search over local memory), round trips of each "
 		"operation (counted, on a\n"
 		"rack of its own), and operations per second beside "
-		"redis-server, in turns.\n"
+		"redis-server, in turns:\n"
+		"of a client, and of `aquifer redis` as redis-benchmark sees "
+		"it.\n"
+		"  --only PART  fill, trips, speed or gateway\n"
 		"  --entries N  of the table that is filled (default "
 		"10000000)\n"
+		"  --fill-seeds N  fill it with so many other seeds of the "
+		"hash, too\n"
 		"  --records N  of the speed test (default 100000)\n"
 		"  --rounds N   of the speed test (default 7)\n"
 		"  --window MS  of one of them (default 200)\n"
@@ -94,11 +101,14 @@ static int parse_one(int c, struct options *o)
 	case 'o':
 		o->only = optarg;
 		return strcmp(optarg, "fill") && strcmp(optarg, "trips") &&
-				       strcmp(optarg, "speed")
+				       strcmp(optarg, "speed") &&
+				       strcmp(optarg, "gateway")
 			       ? -EINVAL
 			       : 0;
 	case 'e':
 		return parse_number(optarg, 1000000000, &o->entries);
+	case 's':
+		return parse_number(optarg, 1000, &o->seeds);
 	case 'n':
 		return parse_number(optarg, 9999999, &o->records);
 	case 'r':
@@ -124,6 +134,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"only", required_argument, NULL, 'o'},
 		{"entries", required_argument, NULL, 'e'},
 		{"records", required_argument, NULL, 'n'},
+		{"fill-seeds", required_argument, NULL, 's'},
 		{"rounds", required_argument, NULL, 'r'},
 		{"window", required_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
@@ -213,6 +224,8 @@ static int measure(struct kv_bench *b, const char *only)
 		err = kv_bench_trips(b);
 	if (!err && (!only || strcmp(only, "speed") == 0))
 		err = kv_bench_speed(b);
+	if (!err && (!only || strcmp(only, "gateway") == 0))
+		err = kv_bench_gateway(b);
 	return err;
 }
 
@@ -227,7 +240,8 @@ int bench_kv_cmd(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	b = (struct kv_bench){.fill_entries = o.entries ? o.entries
+	b = (struct kv_bench){.fill_seeds = (unsigned)o.seeds,
+			      .fill_entries = o.entries ? o.entries
 					      : o.quick ? 100000
 							: 10000000,
 			      .trips_entries = o.quick ? 5000 : 20000,

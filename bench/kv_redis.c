@@ -24,6 +24,7 @@ enum {
 	START_MS = 5000,
 	LOAD_BATCH = 64,
 	CLOCK_EVERY = 32,
+	KEY_MAX = 32,
 };
 
 struct kv_redis {
@@ -90,12 +91,22 @@ static size_t put_get(char *out, const char *key)
 
 static size_t put_set(char *out, const char *key, const char *value)
 {
-	return (size_t)sprintf(
-		out, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n",
-		KV_BENCH_KEY_BYTES, key, KV_BENCH_VALUE_BYTES, value);
+	return (size_t)sprintf(out,
+			       "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n",
+			       strlen(key), key, KV_BENCH_VALUE_BYTES, value);
 }
 
-static int load(struct kv_redis *r, uint64_t records)
+static void name_ours(uint64_t i, char key[KEY_MAX])
+{
+	kv_bench_key((uint32_t)i, key);
+}
+
+static void name_benchmark(uint64_t i, char key[KEY_MAX])
+{
+	snprintf(key, KEY_MAX, "key:%012llu", (unsigned long long)i);
+}
+
+static int load(int fd, uint64_t records, void (*name)(uint64_t, char *))
 {
 	char out[LOAD_BATCH * REQUEST_MAX], in[LOAD_BATCH * REPLY_GET];
 	uint64_t i, n;
@@ -105,16 +116,23 @@ static int load(struct kv_redis *r, uint64_t records)
 		size_t len = 0;
 
 		for (n = 0; n < LOAD_BATCH && i + n < records; n++) {
-			char key[KV_BENCH_KEY_BYTES + 1];
+			char key[KEY_MAX];
 
-			kv_bench_key((uint32_t)(i + n), key);
-			len += put_set(out + len, key, key);
+			name(i + n, key);
+			len += put_set(out + len, key,
+				       key + strlen(key) -
+					       KV_BENCH_VALUE_BYTES);
 		}
-		err = write_all(r->fd, out, len);
+		err = write_all(fd, out, len);
 		if (!err)
-			err = read_replies(r->fd, n * REPLY_SET, in);
+			err = read_replies(fd, n * REPLY_SET, in);
 	}
 	return err;
+}
+
+int kv_redis_fill(int fd, uint64_t records)
+{
+	return load(fd, records, name_benchmark);
 }
 
 /* The package redis-tools has the server, too, under the name of a checker; it
@@ -129,11 +147,37 @@ static void run_server(const struct kv_redis *r)
 		       r->dir, (char *)NULL);
 }
 
+int kv_redis_dial(const char *path, pid_t *pid, int *fd)
+{
+	uint64_t end = now_ns() + START_MS * 1000000ull;
+
+	do {
+		usleep(10000);
+		*fd = try_connect(path);
+		if (*fd >= 0)
+			return 0;
+		if (waitpid(*pid, NULL, WNOHANG) == *pid) {
+			*pid = 0;
+			break;
+		}
+	} while (now_ns() < end);
+	return -ENOENT;
+}
+
+const char *kv_redis_path(const struct kv_redis *r)
+{
+	return r->path;
+}
+
+int kv_redis_fd(const struct kv_redis *r)
+{
+	return r->fd;
+}
+
 int kv_redis_start(uint64_t records, struct kv_redis **out)
 {
 	struct kv_redis *r = calloc(1, sizeof(*r));
-	uint64_t end = now_ns() + START_MS * 1000000ull;
-	int err = 0;
+	int err;
 
 	if (!r)
 		return -ENOMEM;
@@ -154,15 +198,9 @@ int kv_redis_start(uint64_t records, struct kv_redis **out)
 			run_server(r);
 		_exit(127);
 	}
-	while (r->fd < 0 && now_ns() < end) {
-		usleep(10000);
-		r->fd = try_connect(r->path);
-		if (waitpid(r->pid, NULL, WNOHANG) == r->pid) {
-			r->pid = 0;
-			break;
-		}
-	}
-	err = r->fd < 0 ? -ENOENT : load(r, records);
+	err = kv_redis_dial(r->path, &r->pid, &r->fd);
+	if (!err)
+		err = load(r->fd, records, name_ours);
 	if (err)
 		kv_redis_stop(r);
 	else

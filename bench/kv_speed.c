@@ -336,7 +336,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double median(double *v, unsigned n)
+double kv_bench_median(double *v, unsigned n)
 {
 	qsort(v, n, sizeof(*v), by_value);
 	return v[n / 2];
@@ -361,7 +361,7 @@ static int run_round(struct kv_bench *b, struct table *t, struct kv_redis *r,
 
 static void report(struct kv_bench *b, struct measure *m, bool has_peer)
 {
-	double ours = median(m->rate[0], b->rounds), peer;
+	double ours = kv_bench_median(m->rate[0], b->rounds), peer;
 
 	kv_bench_row(b, m->ratio, m->ours, ours, "op/s",
 		     "one client process, cable to the memory node, Zipf 0.99");
@@ -371,7 +371,7 @@ static void report(struct kv_bench *b, struct measure *m, bool has_peer)
 						"is it installed?"));
 		return;
 	}
-	peer = median(m->rate[1], b->rounds);
+	peer = kv_bench_median(m->rate[1], b->rounds);
 	kv_bench_row(b, m->ratio, m->peer, peer, "op/s",
 		     "redis-server, one connection, unix socket");
 	/* On a busy machine the medians measure the others; the best rounds

@@ -22,6 +22,9 @@ enum offload_way {
 	WAY_REDY,      /* messages in batches, by an I/O thread */
 	WAY_COW,       /* local stores; an engine does the rest */
 	WAY_COW_ALONE, /* the same, each completion told at once */
+	/* On the direct port: what can be mapped is. */
+	WAY_ASYNC_DIRECT,
+	WAY_COW_DIRECT,
 	WAY_COUNT,
 };
 

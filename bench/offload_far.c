@@ -16,11 +16,17 @@
 const char *offload_way_name(enum offload_way way)
 {
 	static const char *const names[WAY_COUNT] = {
-		[WAY_LOCAL] = "local",	       [WAY_FILE] = "file",
-		[WAY_SYNC] = "sync",	       [WAY_ASYNC] = "async",
-		[WAY_QUIET] = "quiet",	       [WAY_TWO_SIDED] = "two_sided",
-		[WAY_REDY] = "redy",	       [WAY_COW] = "cow",
+		[WAY_LOCAL] = "local",
+		[WAY_FILE] = "file",
+		[WAY_SYNC] = "sync",
+		[WAY_ASYNC] = "async",
+		[WAY_QUIET] = "quiet",
+		[WAY_TWO_SIDED] = "two_sided",
+		[WAY_REDY] = "redy",
+		[WAY_COW] = "cow",
 		[WAY_COW_ALONE] = "cow_alone",
+		[WAY_ASYNC_DIRECT] = "async_direct",
+		[WAY_COW_DIRECT] = "cow_direct",
 	};
 
 	return names[way];
@@ -72,8 +78,9 @@ static int open_verbs(struct side *s, struct offload_far *far,
 		.batch = OFFLOAD_BATCH,
 		.is_sync = way == WAY_SYNC,
 		.is_quiet = way == WAY_QUIET,
-		/* Not mapped: the bytes must take the cable. */
-		.rights = CLIENT_LINK_WRITE,
+		/* Not all rights, not mapped: the bytes must take the cable. */
+		.rights = way == WAY_ASYNC_DIRECT ? CLIENT_LINK_ALL
+						  : CLIENT_LINK_WRITE,
 	};
 	int rc = hlog_device_verbs_create(&opt, &far->device);
 
@@ -83,7 +90,9 @@ static int open_verbs(struct side *s, struct offload_far *far,
 static int open_cow(struct side *s, struct offload_far *far,
 		    enum offload_way way)
 {
-	struct aq_async_options opt = {.batch = way == WAY_COW_ALONE ? 1 : 0};
+	struct aq_async_options opt = {
+		.batch = way == WAY_COW_ALONE ? 1 : 0,
+		.flags = way == WAY_COW_DIRECT ? AQ_ASYNC_DIRECT : 0};
 	int rc = hlog_device_cow_create(far->rack, far->region, &opt,
 					&far->device);
 
@@ -138,10 +147,12 @@ int offload_far_open(struct side *s, struct offload_far *far,
 	case WAY_SYNC:
 	case WAY_ASYNC:
 	case WAY_QUIET:
+	case WAY_ASYNC_DIRECT:
 		rc = open_rack(s, far, region, size_bytes);
 		return rc < 0 ? rc : open_verbs(s, far, p->way, size_bytes);
 	case WAY_COW:
 	case WAY_COW_ALONE:
+	case WAY_COW_DIRECT:
 		rc = open_rack(s, far, region, size_bytes);
 		return rc < 0 ? rc : open_cow(s, far, p->way);
 	case WAY_COUNT:

@@ -23,11 +23,13 @@ _aquifer() {
 		names="soft hw auto"
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
+	elif [[ $command == swap && $previous == swap ]]; then
+		names="on off"
 	elif [[ $command == bench && $previous == bench ]]; then
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
 	elif [[ $command == kv && $previous == kv ]]; then
-		names="create drop stat get put del scan fill check"
+		names="create drop stat resize get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -36,18 +38,22 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="8 9 11 13 14 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+		names="8 9 11 12 13 14 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
 		names="auto off"
-	elif [[ $command == exec && $word != -* ]]; then
+	elif [[ $command == exec || $command == run ]] && [[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	else
 		names="--help --json"
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
+		[[ $command == run ]] &&
+			names+=" --local --min-size --prefetch --copies --stats --rack"
+		[[ $command == swap ]] &&
+			names+=" --size --copies --mode --device --priority --rack"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
 			names+=" --resources --stats --tell"
@@ -64,7 +70,8 @@ _aquifer() {
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
-			names+=" --ttl --keys --count --size --repair"
+			names+=" --ttl --keys --count --size --repair" &&
+			names+=" --nodes --copies --capacity"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
 			names+=" --quick --check --rounds --window --only" &&

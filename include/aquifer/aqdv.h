@@ -12,6 +12,7 @@
 #ifndef AQUIFER_AQDV_H
 #define AQUIFER_AQDV_H
 
+#include <aquifer/aqdv_wqe.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,6 +107,24 @@ int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
 int aqdv_free(struct ibv_context *context, void *addr);
 
+/* One READ that is done at once. */
+struct aqdv_read {
+	uint64_t remote_addr;
+	void *to; /* any memory of the caller's */
+	uint32_t rkey;
+	uint32_t len_bytes;
+};
+
+/*
+ * READs of memory of a peer on this host that may be mapped (aqdv_alloc), as
+ * loads, here and now: they take no place in the send queue, need no local key
+ * and give no completion. Returns how many were done, from the first on; the
+ * rest must be posted, as always where the memory is elsewhere or something is
+ * under way on the queue pair. What was read is at least as new as the call.
+ */
+int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
+		  unsigned count);
+
 /*
  * Whether the process at the other end of a connection is known to be gone: 1
  * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
@@ -123,6 +142,79 @@ int aqdv_peer_gone(struct ibv_qp *qp);
  */
 struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
 			       struct ibv_qp_init_attr *init);
+
+/* ---- chains of work requests --------------------------------------------
+ *
+ * A managed queue pair (RC) takes its work requests from rings in memory that
+ * the caller registered, laid out as aqdv_wqe.h says, and nobody posts to it.
+ * The NIC fetches a request when it executes it and not before, so what a RECV,
+ * READ, WRITE or atomic stored there by then is what happens. WAIT and ENABLE
+ * requests order the queues among each other; see docs/chains.md.
+ *
+ * Requests on a queue pair that is connected to another one of the same device
+ * are executed at once, without a packet.
+ *
+ * Each read of a ring is checked like an access with its key. A request that
+ * is malformed or touches what it may not fails with an error completion, ends
+ * its queue pair and nothing else. So does a queue that executes more than
+ * max_steps requests that no message from another device and no call of
+ * aqdv_enable_* has paid for (counter chain_runaways).
+ */
+
+enum aqdv_chain_flags {
+	/* A request is fetched when the one before it has completed. */
+	AQDV_CHAIN_ORDERED = 1u << 0,
+	/* All of the send queue is enabled for ever; only WAIT stops it. */
+	AQDV_CHAIN_CYCLIC = 1u << 1,
+};
+
+#define AQDV_CHAIN_STEPS_DEFAULT 4096u
+#define AQDV_CHAIN_STEPS_MAX	 (1u << 20)
+
+struct aqdv_chain_attr {
+	uint32_t comp_mask; /* 0 */
+	uint32_t flags;	    /* AQDV_CHAIN_* */
+	/* The ring of send requests: 64-byte aligned, up to 16384 blocks. 0
+	 * blocks: an ordinary send queue. */
+	uint64_t sq_addr;
+	uint32_t sq_lkey; /* with IBV_ACCESS_LOCAL_WRITE where a step is used */
+	uint32_t sq_blocks;
+	/* The ring of receives: 16-byte aligned, a power of two of entries, up
+	 * to 16384, of rq_segs data segments each (a power of two, up to 32).
+	 * 0 entries: an ordinary receive queue. */
+	uint64_t rq_addr;
+	uint32_t rq_lkey;
+	uint32_t rq_entries;
+	uint32_t rq_segs;
+	/* If not 0: a big-endian 32-bit doorbell record, 4-byte aligned, read
+	 * when a message finds no receive: how many were enabled in all. */
+	uint32_t rq_dbr_lkey;
+	uint64_t rq_dbr_addr;
+	uint32_t max_steps; /* 0: AQDV_CHAIN_STEPS_DEFAULT */
+	uint32_t reserved;
+};
+
+/* `init` as for ibv_create_qp, IBV_QPT_RC, no SRQ; the sizes of managed queues
+ * in init->cap are ignored. A send completion's wr_id is the number of the
+ * request's first block, counted from 0 since the queue was made. Nothing is
+ * enabled at first. NULL with errno. */
+struct ibv_qp *aqdv_create_chain_qp(struct ibv_pd *pd,
+				    struct ibv_qp_init_attr *init,
+				    const struct aqdv_chain_attr *attr);
+
+/* How many blocks of the send queue, or receives, may be executed since the
+ * queue pair was made. -EINVAL: not managed, or more than a ring ahead. */
+int aqdv_enable_send(struct ibv_qp *qp, uint32_t index);
+int aqdv_enable_recv(struct ibv_qp *qp, uint32_t index);
+
+/*
+ * Makes a CQ that has not been used yet one that WAIT can name: successful
+ * completions are only counted, failed ones can be polled as ever (as many as
+ * it has room for). *number is what WAIT calls it.
+ */
+int aqdv_count_cq(struct ibv_cq *cq, uint32_t *number);
+/* How many successful completions it has counted. */
+int aqdv_cq_count(struct ibv_cq *cq, uint32_t *count);
 
 /* The value of one of the NIC's counters, by name: "rx_frames", "drop_icrc"...
  * -ENOENT when there is none of that name. */

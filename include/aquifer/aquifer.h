@@ -140,7 +140,8 @@ AQ_API int aq_region_create(struct aq_rack *rack, const char *name,
 AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
 			  unsigned flags, struct aq_region **region);
 
-/* Frees the handle; the memory stays. NULL is allowed. */
+/* Frees the handle; the memory stays. NULL is allowed. Who uses it afterwards
+ * gets -EBADF, as long as few others were closed. */
 AQ_API void aq_region_close(struct aq_region *region);
 
 /* Deletes the region on all its nodes, for everybody. Handles that are still
@@ -235,6 +236,18 @@ enum {
 	AQ_ASYNC_BYTES_MAX = 256 << 20, /* of one data ring */
 };
 
+enum aq_async_flags {
+	/*
+	 * Where the engine and its nodes are processes of this host, it maps
+	 * the rings (to read them only) and the regions, and reads become its
+	 * own loads; elsewhere nothing changes. It is trusted with these
+	 * regions then, and a read of more than eight bytes may see half of
+	 * another thread's write, as on hardware. Writes, and all that tells
+	 * of progress, go through the NICs as ever.
+	 */
+	AQ_ASYNC_DIRECT = 1u << 0,
+};
+
 /* Zero-initialise it; unset members have their default. */
 struct aq_async_options {
 	/* Requests under way at most, a power of two, 16 to
@@ -245,7 +258,7 @@ struct aq_async_options {
 	 * nor longer than flush_us (0: as the engine likes). */
 	uint32_t batch;
 	uint32_t flush_us;
-	uint32_t reserved;
+	uint32_t flags; /* enum aq_async_flags; -EINVAL: unknown ones */
 	/* Data of reads and writes under way, powers of two from 4 KiB to
 	 * AQ_ASYNC_BYTES_MAX; 0: 1 MiB. One request has half of it at most. */
 	uint64_t read_bytes;

@@ -66,6 +66,12 @@ static const struct config_key keys[] = {
 	 .help = "which NIC to use; auto takes an RNIC where there is one",
 	 .choices = "auto|soft|hw"},
 	{.section = "nic",
+	 .key = "device",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "RDMA device of applications with libaquifer; none: the "
+		 "soft NIC, or with mode hw the first"},
+	{.section = "nic",
 	 .key = "address",
 	 .kind = CONFIG_STRING,
 	 .fallback = "127.0.0.1",

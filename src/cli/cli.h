@@ -20,7 +20,7 @@
 
 #include "base.h"
 
-/* What the shell sees. exec returns the program's own status instead. */
+/* What the shell sees. exec and run return the program's own status instead. */
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_FAILED = 1,
@@ -44,6 +44,8 @@ int cmd_version(const struct cli_command *self, int argc, char **argv);
 int cmd_info(const struct cli_command *self, int argc, char **argv);
 int cmd_doctor(const struct cli_command *self, int argc, char **argv);
 int cmd_exec(const struct cli_command *self, int argc, char **argv);
+int cmd_run(const struct cli_command *self, int argc, char **argv);
+int cmd_swap(const struct cli_command *self, int argc, char **argv);
 int cmd_memory(const struct cli_command *self, int argc, char **argv);
 int cmd_engine(const struct cli_command *self, int argc, char **argv);
 int cmd_up(const struct cli_command *self, int argc, char **argv);

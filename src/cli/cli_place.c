@@ -69,3 +69,39 @@ int cli_place_verbs_libdir(char out[PATH_MAX])
 	}
 	return cli_place_verbs_libdir_at(bindir, out);
 }
+
+/* The first of `places`, relative to the running program, with that file. */
+static int find_file(const char *const places[], size_t count, const char *file,
+		     char out[PATH_MAX])
+{
+	char bindir[PATH_MAX];
+	int err = cli_place_bindir(bindir);
+
+	out[0] = '\0';
+	for (size_t i = 0; !err && i < count; i++) {
+		int n = snprintf(out, PATH_MAX, "%s/%s/%s", bindir, places[i],
+				 file);
+
+		if (n < 0 || n >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (access(out, R_OK) == 0)
+			return 0;
+	}
+	return err ? err : -ENOENT;
+}
+
+int cli_place_run_library(char out[PATH_MAX])
+{
+	static const char *const places[] = {"src/preload", "../lib/aquifer"};
+
+	return find_file(places, ARRAY_LEN(places), "libaquifer-run.so", out);
+}
+
+int cli_place_nbd_plugin(char out[PATH_MAX])
+{
+	static const char *const places[] = {"src/nbd",
+					     "../" AQ_LIBDIR "/nbdkit/plugins"};
+
+	return find_file(places, ARRAY_LEN(places), "nbdkit-aquifer-plugin.so",
+			 out);
+}

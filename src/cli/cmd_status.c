@@ -29,8 +29,9 @@ static json_t *describe_node(const struct cli_rack *rack,
 			     const struct client_node *node)
 {
 	static const char *const members[] = {
-		"uptime_s", "pool",  "regions",	 "connections",
-		"tenants",  "proto", "sessions", "counters"};
+		"uptime_s",    "pool",	    "regions",	"connections",
+		"tenants",     "proto",	    "sessions", "counters",
+		"incarnation", "direct_ops"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
 	int err = cli_rack_ask(node, ASK_MS, &status);

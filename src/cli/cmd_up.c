@@ -41,12 +41,19 @@ struct plan {
 struct engine_plan {
 	const char *name;
 	const char *listen;
+	const char *tls_cert;
+	const char *tls_key;
 	const char *batch;
 	const char *flush_us;
 };
 
 static const struct plan plan_default = {"m0", "1G", "", "", ""};
-static const struct engine_plan engine_default = {"e0", "", "", ""};
+static const struct engine_plan engine_default = {.name = "e0",
+						  .listen = "",
+						  .tls_cert = "",
+						  .tls_key = "",
+						  .batch = "",
+						  .flush_us = ""};
 
 static struct plan plan_at(const struct config *c, unsigned i)
 {
@@ -93,6 +100,8 @@ static int start_engine(const struct cli_rack *rack, const void *what,
 	argv[count++] = (char *)(uintptr_t) "engine";
 	add_option(argv, &count, "--name", plan->name);
 	add_option(argv, &count, "--listen", plan->listen);
+	add_option(argv, &count, "--tls-cert", plan->tls_cert);
+	add_option(argv, &count, "--tls-key", plan->tls_key);
 	add_option(argv, &count, "--batch", plan->batch);
 	add_option(argv, &count, "--flush-us", plan->flush_us);
 	return cli_proc_start(rack->rundir, plan->name, argv, proc);
@@ -262,6 +271,9 @@ static int bring_up_engines(const struct cli_rack *rack, json_t *rows)
 		struct engine_plan plan = {
 			.name = config_named_name(c, "engine", i),
 			.listen = config_named_text(c, "engine", i, "listen"),
+			.tls_cert =
+				config_named_text(c, "engine", i, "tls_cert"),
+			.tls_key = config_named_text(c, "engine", i, "tls_key"),
 			.batch = config_named_text(c, "engine", i, "batch"),
 			.flush_us =
 				config_named_text(c, "engine", i, "flush_us"),

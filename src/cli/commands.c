@@ -29,6 +29,31 @@ const struct cli_command cli_commands[] = {
 	 "            and do not run it\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},
+	{"run", cmd_run, "run an unmodified program on far memory",
+	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
+	 "       [--stats] [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
+	 "  --local     how much of the program's heap and anonymous mappings\n"
+	 "              may be in this machine's memory: 256M, at least 1M\n"
+	 "  --min-size  smaller mappings stay local (default 64K)\n"
+	 "  --prefetch  pages to fetch ahead of a stream (default 32; 0: off)\n"
+	 "  --copies    of every page, on different nodes (default 1)\n"
+	 "  --stats     a line per second and a report at the end, on stderr\n"
+	 "  --rack      the rack to use (default: as configured)\n"
+	 "  --json      the report at the end as a JSON object, on stderr\n"
+	 "The exit code is the program's own, 126 if it cannot be started,\n"
+	 "127 if there is no such program.\n"},
+	{"swap", cmd_swap, "use far memory as this machine's swap",
+	 "on --size SIZE [--copies N] [--mode MODE] [--device DEVICE]\n"
+	 "       [--priority N] [--rack RACK] [--json]\n"
+	 "       aquifer swap off [--device DEVICE] [--json]\n"
+	 "  --size      of the swap device: 16G\n"
+	 "  --copies    of every page, on different nodes (default 1)\n"
+	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --device    an NBD device (default /dev/nbd0)\n"
+	 "  --priority  of the device among others (default 100)\n"
+	 "  --rack      the rack to use (default: as configured)\n"
+	 "  --json      print the commands and do not run them\n"
+	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
 	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"

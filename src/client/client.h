@@ -75,6 +75,9 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 int client_json_u64(const json_t *object, const char *key, uint64_t max,
 		    uint64_t *out) MUST_CHECK;
 /* A text of 1 to size_bytes - 1 letters, digits, '-', '_' and '.'. */
+/* 16 hexadecimal digits. */
+int client_json_hex(const json_t *object, const char *key,
+		    uint64_t *out) MUST_CHECK;
 int client_json_word(const json_t *object, const char *key, char *out,
 		     size_t size_bytes) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #define AQ_CLIENT_LIMITS_H
 
 enum {
+	CLIENT_CLOSED_KEPT = 32,   /* region handles, after they were closed */
 	CLIENT_NODE_MAX = 64,	   /* memory nodes of a rack */
 	CLIENT_NODE_NAME_MAX = 33, /* with the NUL, as the others */
 	CLIENT_ADDRESS_MAX = 256,

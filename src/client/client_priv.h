@@ -98,9 +98,13 @@ struct aq_rack {
 	uint64_t region_serial;
 	uint32_t thread_count; /* ever */
 	uint8_t slot_used[CLIENT_REGION_MAX];
+	/* Handles closed last, so that who still uses one is told. */
+	struct aq_region *closed[CLIENT_CLOSED_KEPT];
+	uint32_t closed_count; /* ever */
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
+	struct client_verbs system_verbs; /* what it points to for hardware */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
@@ -127,6 +131,7 @@ struct aq_region {
 	pthread_mutex_t lock;
 	struct client_map map; /* under the lock */
 	bool is_stale;	       /* under the lock: for ever */
+	bool is_closed;	       /* under the lock; is_stale, too */
 };
 
 enum client_counter {
@@ -249,6 +254,11 @@ int client_region_lock(struct aq_region *region,
 int client_region_refresh(struct aq_region *region, struct client_thread *t,
 			  uint64_t deadline_ns) MUST_CHECK;
 
+/* Why a region with is_stale cannot be used; the lock is held. */
+int client_region_dead(const struct aq_region *region) MUST_CHECK;
+/* Handles that were kept after they were closed. */
+void client_region_free_closed(struct aq_rack *rack);
+
 /* Words for a bad name. */
 int client_name_check(const char *name) MUST_CHECK;
 int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
@@ -287,7 +297,6 @@ int client_piece_each(struct client_thread *t, uint32_t node,
 
 struct client_node_status {
 	uint64_t free_bytes;
-	uint64_t boot_ns; /* when it started, on our clock */
 };
 
 /* -EPROTONOSUPPORT: another major version. */
@@ -319,14 +328,15 @@ struct client_far {
 	uint32_t beat_ms;
 };
 
-/* Moves a fresh queue pair to INIT. */
-int client_join_init(const struct client_verbs *v,
-		     struct ibv_qp *qp) MUST_CHECK;
+/* Moves a fresh queue pair to INIT; `access` is what the node may do. */
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access) MUST_CHECK;
 /* Connects it to a node: random packet numbers, the request, RTR and RTS, and
- * the heartbeat. bond->id is set as soon as the node knows us. */
+ * the heartbeat. bond->id is set as soon as the node knows us. `more` are
+ * further members of the request, or NULL. */
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		uint64_t deadline_ns, struct client_bond *bond,
-		struct client_far *far) MUST_CHECK;
+		json_t *more, bool beats, uint64_t deadline_ns,
+		struct client_bond *bond, struct client_far *far) MUST_CHECK;
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);
 

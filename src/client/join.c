@@ -13,7 +13,6 @@
 enum {
 	PORT = 1,
 	HOP_LIMIT = 64,
-	MTU_BYTES = 4096,
 	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
 	 * of CPU is not given up; a dead one is reported by the heartbeat. */
 	ACK_TIMEOUT = 16,
@@ -92,13 +91,13 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 }
 
 static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
-	       uint32_t rd_atomic, uint64_t deadline_ns,
+	       uint32_t rd_atomic, json_t *more, uint64_t deadline_ns,
 	       struct client_bond *bond, struct client_far *far)
 {
 	struct aq_rack *rack = t->rack;
 	char gid_text[33], who[32];
 	union ibv_gid gid;
-	json_t *reply = NULL;
+	json_t *reply = NULL, *body;
 	unsigned i;
 	int err;
 
@@ -108,14 +107,15 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 	for (i = 0; i < 16; i++)
 		snprintf(gid_text + 2 * i, 3, "%02x", gid.raw[i]);
 	snprintf(who, sizeof(who), "%.31s", program_invocation_short_name);
-	err = client_thread_call(
-		t, bond->node, "POST", "/v1/connect",
-		json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
-			  "proto", "1.0", "gid", gid_text, "qpn",
-			  (int)qp->qp_num, "psn", (int)psn, "mtu", MTU_BYTES,
-			  "rd_atomic", (int)rd_atomic, "access", "rw", "caps",
-			  "client", who),
-		deadline_ns, &reply);
+	body = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
+			 "proto", "1.0", "gid", gid_text, "qpn",
+			 (int)qp->qp_num, "psn", (int)psn, "mtu",
+			 (int)rack->verbs->mtu_bytes, "rd_atomic",
+			 (int)rd_atomic, "access", "rw", "caps", "client", who);
+	if (more)
+		(void)json_object_update(body, more);
+	err = client_thread_call(t, bond->node, "POST", "/v1/connect", body,
+				 deadline_ns, &reply);
 	if (!err)
 		err = parse_far(reply, bond, far);
 	json_decref(reply);
@@ -162,9 +162,12 @@ static int start(const struct client_verbs *v, struct ibv_qp *qp,
 	return err ? error_set(-err, "the queue pair cannot be connected") : 0;
 }
 
-int client_join_init(const struct client_verbs *v, struct ibv_qp *qp)
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access)
 {
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = PORT};
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = PORT,
+				   .qp_access_flags = access};
 	int err = v->modify_qp(qp, &init,
 			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				       IBV_QP_ACCESS_FLAGS);
@@ -173,8 +176,8 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp)
 }
 
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		uint64_t deadline_ns, struct client_bond *bond,
-		struct client_far *far)
+		json_t *more, bool beats, uint64_t deadline_ns,
+		struct client_bond *bond, struct client_far *far)
 {
 	uint32_t psn;
 	int err;
@@ -182,10 +185,10 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 	if (getrandom(&psn, sizeof(psn), 0) != sizeof(psn))
 		return error_set(-EIO, "the kernel gives no random numbers");
 	psn &= PSN_MASK;
-	err = ask(t, qp, psn, rd_atomic, deadline_ns, bond, far);
+	err = ask(t, qp, psn, rd_atomic, more, deadline_ns, bond, far);
 	if (!err)
 		err = start(t->rack->verbs, qp, far, psn, rd_atomic);
-	if (!err)
+	if (!err && beats)
 		err = client_beat_add(t->rack, bond, far->beat_ms);
 	return err;
 }

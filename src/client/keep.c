@@ -34,6 +34,11 @@ int client_keep_device(struct aq_rack *rack, struct client_device *out)
 	return err;
 }
 
+const uint8_t *client_keep_own(const struct aq_rack *rack)
+{
+	return rack->is_own;
+}
+
 uint64_t client_keep_now_ns(const struct aq_rack *rack)
 {
 	return client_rack_now_ns(rack);
@@ -67,10 +72,7 @@ int client_keep_shape(struct aq_region *region, struct client_shape *out)
 	if (err)
 		return err;
 	if (region->is_stale)
-		err = error_set(-ESTALE,
-				"region %s is not what was opened any more; "
-				"open or create it again",
-				region->name);
+		err = client_region_dead(region);
 	out->rack = rack;
 	memcpy(out->name, region->name, sizeof(out->name));
 	out->is_read_only = region->flags & AQ_REGION_READ_ONLY;

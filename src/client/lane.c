@@ -81,10 +81,7 @@ static int view_renew(struct client_thread *t, struct aq_region *region,
 	if (err)
 		return err;
 	if (region->is_stale)
-		err = error_set(-ESTALE,
-				"region %s is not what was opened any more; "
-				"open or create it again",
-				region->name);
+		err = client_region_dead(region);
 	v->map = region->map;
 	v->serial = region->serial;
 	v->version =
@@ -117,8 +114,9 @@ int client_view_ready(struct client_thread *t, struct aq_region *region,
 }
 
 static int take_grant(const json_t *reply, struct client_grant *g,
-		      uint64_t *length, uint64_t *epoch)
+		      struct client_piece *now)
 {
+	uint64_t epoch;
 	uint64_t rkey, addr;
 	int err;
 
@@ -128,13 +126,17 @@ static int take_grant(const json_t *reply, struct client_grant *g,
 	if (!err)
 		err = client_json_u64(reply, "addr", INT64_MAX, &addr);
 	if (!err)
-		err = client_json_u64(reply, "length", INT64_MAX, length);
+		err = client_json_u64(reply, "length", INT64_MAX,
+				      &now->size_bytes);
 	if (!err)
-		err = client_json_u64(reply, "epoch", UINT32_MAX, epoch);
+		err = client_json_u64(reply, "epoch", UINT32_MAX, &epoch);
+	if (!err)
+		err = client_json_hex(reply, "incarnation", &now->incarnation);
 	if (err)
 		return err;
 	g->rkey = (uint32_t)rkey;
 	g->addr = addr;
+	now->epoch = (uint32_t)epoch;
 	return 0;
 }
 
@@ -145,7 +147,7 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 	const struct client_piece *p = &v->map.piece[piece];
 	struct client_grant *g = &v->grant[piece];
 	char path[CLIENT_PATH_MAX], name[CLIENT_PIECE_NAME_MAX];
-	uint64_t length, epoch;
+	struct client_piece now = {0};
 	json_t *reply = NULL;
 	int err;
 
@@ -162,13 +164,14 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 			  "offset", 0, "length", 0),
 		deadline_ns, &reply);
 	if (!err)
-		err = take_grant(reply, g, &length, &epoch);
+		err = take_grant(reply, g, &now);
 	json_decref(reply);
 	if (err == -ENOENT)
 		return error_prefix(-ESTALE, "region %s: ", region->name);
 	if (err)
 		return err;
-	if (epoch != p->epoch || length < p->size_bytes)
+	if (now.epoch != p->epoch || now.size_bytes < p->size_bytes ||
+	    now.incarnation != p->incarnation)
 		return error_set(-ESTALE, "region %s changed meanwhile",
 				 region->name);
 	g->generation = lane->generation;

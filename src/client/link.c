@@ -78,7 +78,7 @@ static int make_queues(struct client_link_inside *l,
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
 		.cap = {.max_send_wr = depth,
-			.max_recv_wr = 1,
+			.max_recv_wr = o->recv_depth ? o->recv_depth : 1,
 			.max_send_sge = o->max_sge ? o->max_sge : 1,
 			.max_recv_sge = 1,
 			.max_inline_data = o->max_inline},
@@ -100,7 +100,9 @@ static int make_queues(struct client_link_inside *l,
 	l->link.qp = rack->verbs->create_qp(rack->pd, &attr);
 	if (!l->link.qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(rack->verbs, l->link.qp);
+	return client_join_init(rack->verbs, l->link.qp,
+				o->accepts_writes ? IBV_ACCESS_REMOTE_WRITE
+						  : 0);
 }
 
 static bool nic_has_masked(struct ibv_context *context)
@@ -155,20 +157,57 @@ static int ask_grant(struct client_thread *t, struct client_link_inside *l,
 }
 
 static int connect_link(struct client_thread *t, struct client_link_inside *l,
-			const struct client_link_options *o, const char *name,
+			const struct client_link_options *o,
 			uint64_t deadline_ns)
 {
 	uint32_t rd = o->rd_atomic ? o->rd_atomic : CLIENT_LINK_RD_ATOMIC;
 	struct client_far far;
-	int err = client_join(t, l->link.qp, rd, deadline_ns, &l->bond, &far);
+	int err =
+		client_join(t, l->link.qp, rd, o->connect_more,
+			    !o->has_no_heartbeat, deadline_ns, &l->bond, &far);
 
 	if (err)
 		return err;
-	l->is_beating = true;
+	l->is_beating = !o->has_no_heartbeat;
 	l->link.node = l->bond.node;
 	l->link.has_masked_atomics =
 		far.has_masked_atomics && nic_has_masked(l->link.context);
-	return ask_grant(t, l, name, o->rights, deadline_ns);
+	return 0;
+}
+
+/* The connection alone. */
+static int open_link(struct client_thread *t, uint32_t node,
+		     const struct client_link_options *o, uint64_t deadline_ns,
+		     struct client_link_inside **out)
+{
+	struct aq_rack *rack = t->rack;
+	struct client_link_inside *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return error_set(-ENOMEM, "no memory for a link");
+	l->rack = rack;
+	l->bond.node = node;
+	atomic_init(&l->bond.is_lost, false);
+	list_init(&l->bond.link);
+	pthread_mutex_lock(&rack->lock);
+	err = client_device_open(rack);
+	pthread_mutex_unlock(&rack->lock);
+	if (!err) {
+		l->link.verbs = rack->verbs;
+		l->link.context = rack->context;
+		l->link.pd = rack->pd;
+		l->link.clock = client_clock_real();
+		err = make_queues(l, o);
+	}
+	if (!err)
+		err = connect_link(t, l, o, deadline_ns);
+	if (err) {
+		client_link_close(&l->link);
+		return err;
+	}
+	*out = l;
+	return 0;
 }
 
 int client_link_open(struct aq_rack *rack, const char *name,
@@ -188,33 +227,42 @@ int client_link_open(struct aq_rack *rack, const char *name,
 		err = check_options(o);
 	if (!err)
 		err = find_piece(t, name, deadline_ns, &piece);
+	if (!err)
+		err = open_link(t, piece.node, o, deadline_ns, &l);
 	if (err)
 		return err;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return error_set(-ENOMEM, "no memory for a link");
-	l->rack = rack;
-	l->bond.node = piece.node;
-	atomic_init(&l->bond.is_lost, false);
-	list_init(&l->bond.link);
-	pthread_mutex_lock(&rack->lock);
-	err = client_device_open(rack);
-	pthread_mutex_unlock(&rack->lock);
-	if (!err) {
-		l->link.verbs = rack->verbs;
-		l->link.context = rack->context;
-		l->link.pd = rack->pd;
-		l->link.clock = client_clock_real();
-		err = make_queues(l, o);
-	}
-	if (!err)
-		err = connect_link(t, l, o, name, deadline_ns);
+	err = ask_grant(t, l, name, o->rights, deadline_ns);
 	if (err) {
 		client_link_close(&l->link);
 		return err;
 	}
 	*out = &l->link;
 	return 0;
+}
+
+uint32_t client_link_node_count(struct aq_rack *rack)
+{
+	client_rack_rescan(rack);
+	return client_rack_nodes(rack);
+}
+
+int client_link_join(struct aq_rack *rack, uint32_t node,
+		     const struct client_link_options *o,
+		     struct client_link **out)
+{
+	struct client_link_inside *l;
+	struct client_thread *t;
+	int err = client_thread_get(rack, &t);
+
+	if (!err)
+		err = check_options(o);
+	if (!err && node >= client_rack_nodes(rack))
+		err = error_set(-EINVAL, "the rack has no node %u", node);
+	if (!err)
+		err = open_link(t, node, o, client_rack_deadline_ns(rack), &l);
+	if (!err)
+		*out = &l->link;
+	return err;
 }
 
 void client_link_close(struct client_link *link)

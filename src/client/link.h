@@ -11,8 +11,10 @@
 #define AQ_CLIENT_LINK_H
 
 #include <infiniband/verbs.h>
+#include <jansson.h>
 
 #include "base.h"
+#include "client_limits.h"
 
 struct aq_rack;
 struct client_verbs;
@@ -69,6 +71,14 @@ struct client_link_options {
 	uint32_t rd_atomic;  /* 0: CLIENT_LINK_RD_ATOMIC */
 	uint32_t max_sge;    /* 0: 1 */
 	uint32_t max_inline; /* bytes */
+	uint32_t recv_depth; /* 0: 1 */
+	/* The node may write where it is given a key of this domain. */
+	bool accepts_writes;
+	/* More members of the request to connect, or NULL. */
+	json_t *connect_more;
+	/* The node keeps it as long as another link, whose heartbeat is enough;
+	 * so client_link_is_lost never says so of this one. */
+	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
@@ -86,6 +96,16 @@ struct client_link_options {
 int client_link_open(struct aq_rack *rack, const char *name,
 		     const struct client_link_options *options,
 		     struct client_link **out) MUST_CHECK;
+/* Connects to the node of that index, without a key: addr, size_bytes, rkey and
+ * epoch stay 0. */
+int client_link_join(struct aq_rack *rack, uint32_t node,
+		     const struct client_link_options *options,
+		     struct client_link **out) MUST_CHECK;
+/* Nodes of the rack now; indices are below that and stay. */
+uint32_t client_link_node_count(struct aq_rack *rack);
+/* A request to the link's node; `body` is taken over; see client_call(). */
+int client_link_call(struct client_link *link, const char *method,
+		     const char *path, json_t *body, json_t **reply) MUST_CHECK;
 /* Requests that are under way are forgotten. NULL is allowed. */
 void client_link_close(struct client_link *link);
 /* Whether the node has said that it does not know the connection any more, or
@@ -116,6 +136,14 @@ int client_link_end(struct aq_rack *rack, uint32_t node,
 		    const char *name) MUST_CHECK;
 /* Whether the node knows it: 1, 0, or -errno. */
 int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name);
+
+/* A node that answers. */
+struct client_host {
+	char node[CLIENT_NODE_NAME_MAX];
+	uint64_t free_bytes;
+};
+/* All of them, in the order of their names: how many, or -errno. */
+int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max);
 
 /* The real clock of a rack: monotonic time, sched_yield. */
 const struct client_clock *client_clock_real(void);

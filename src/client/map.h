@@ -20,7 +20,7 @@ struct client_piece {
 	uint32_t id;	/* of the node */
 	uint32_t epoch; /* changes when the piece's keys die */
 	uint64_t size_bytes;
-	uint64_t boot_ns; /* when the node started, on our clock */
+	uint64_t incarnation; /* of the node: restarted, it has another */
 };
 
 struct client_map {

@@ -2,6 +2,7 @@
 /* Requests to a node: JSON in, JSON out, errors in the node's own words. */
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -149,6 +150,17 @@ int client_json_u64(const json_t *object, const char *key, uint64_t max,
 		return error_set(-EPROTO,
 				 "the node's answer has no usable '%s'", key);
 	*out = (uint64_t)n;
+	return 0;
+}
+
+int client_json_hex(const json_t *object, const char *key, uint64_t *out)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	if (!s || strlen(s) != 16 || strspn(s, "0123456789abcdef") != 16)
+		return error_set(-EPROTO,
+				 "the node's answer has no usable '%s'", key);
+	*out = strtoull(s, NULL, 16);
 	return 0;
 }
 

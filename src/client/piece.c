@@ -14,19 +14,22 @@
 static int take_piece(const json_t *reply, uint32_t node,
 		      struct client_piece *out)
 {
-	uint64_t size, id, epoch;
+	uint64_t size, id, epoch, incarnation = 0;
 	int err = client_json_u64(reply, "size", INT64_MAX, &size);
 
 	if (!err)
 		err = client_json_u64(reply, "id", UINT16_MAX, &id);
 	if (!err)
 		err = client_json_u64(reply, "epoch", UINT32_MAX, &epoch);
+	if (!err)
+		err = client_json_hex(reply, "incarnation", &incarnation);
 	if (err)
 		return err;
 	*out = (struct client_piece){.node = node,
 				     .id = (uint32_t)id,
 				     .epoch = (uint32_t)epoch,
-				     .size_bytes = size};
+				     .size_bytes = size,
+				     .incarnation = incarnation};
 	return 0;
 }
 
@@ -40,7 +43,6 @@ static int ask(struct client_thread *t, uint32_t node, const char *method,
 	       const char *path, json_t *body, uint64_t deadline_ns,
 	       struct client_piece *out)
 {
-	struct client_node_status status;
 	json_t *reply = NULL;
 	int err = client_thread_call(t, node, method, path, body, deadline_ns,
 				     &reply);
@@ -49,10 +51,6 @@ static int ask(struct client_thread *t, uint32_t node, const char *method,
 		return err;
 	err = take_piece(reply, node, out);
 	json_decref(reply);
-	if (!err)
-		err = client_node_ask(t, node, deadline_ns, &status);
-	if (!err)
-		out->boot_ns = status.boot_ns;
 	return err;
 }
 
@@ -152,7 +150,7 @@ static int check_proto(const struct client_node *node, const json_t *reply)
 int client_node_ask(struct client_thread *t, uint32_t node,
 		    uint64_t deadline_ns, struct client_node_status *out)
 {
-	uint64_t uptime_s, free_bytes;
+	uint64_t free_bytes;
 	json_t *reply = NULL;
 	int err = client_thread_call(t, node, "GET", "/v1/status", NULL,
 				     deadline_ns, &reply);
@@ -161,14 +159,11 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 		return err;
 	err = check_proto(&t->rack->node[node], reply);
 	if (!err)
-		err = client_json_u64(reply, "uptime_s", UINT32_MAX, &uptime_s);
-	if (!err)
 		err = client_json_u64(json_object_get(reply, "pool"), "free",
 				      INT64_MAX, &free_bytes);
 	json_decref(reply);
 	if (err)
 		return err;
 	out->free_bytes = free_bytes;
-	out->boot_ns = client_rack_now_ns(t->rack) - uptime_s * 1000000000ull;
 	return 0;
 }

@@ -229,6 +229,7 @@ void aq_rack_close(struct aq_rack *rack)
 	while (!list_is_empty(&threads))
 		client_thread_destroy(
 			container_of(threads.next, struct client_thread, link));
+	client_region_free_closed(rack);
 	if (rack->transport->rack_close)
 		rack->transport->rack_close(rack);
 	pthread_cond_destroy(&rack->beat_wake);

@@ -11,11 +11,6 @@
 #include "error.h"
 #include "log.h"
 
-enum {
-	/* Uptimes come in whole seconds, and the answer takes a moment. */
-	BOOT_SLACK_S = 3,
-};
-
 /* By trying: the holder talks to a node, so a nap more or less does not matter,
  * and the deadline is on the rack's own clock. */
 int client_region_lock(struct aq_region *region, uint64_t deadline_ns)
@@ -51,13 +46,14 @@ static int fail_stale(struct aq_region *region, const char *why)
 			 region->name, why);
 }
 
-static bool is_same_boot(const struct client_piece *a,
-			 const struct client_piece *b)
+int client_region_dead(const struct aq_region *region)
 {
-	uint64_t slack_ns = BOOT_SLACK_S * 1000000000ull;
-
-	return a->boot_ns < b->boot_ns + slack_ns &&
-	       b->boot_ns < a->boot_ns + slack_ns;
+	if (region->is_closed)
+		return error_set(-EBADF, "region %s was closed", region->name);
+	return error_set(-ESTALE,
+			 "region %s is not what was opened any more; open or "
+			 "create it again",
+			 region->name);
 }
 
 static int refresh_locked(struct aq_region *region, struct client_thread *t,
@@ -81,12 +77,13 @@ static int refresh_locked(struct aq_region *region, struct client_thread *t,
 		if (err == -ENOENT)
 			err = fail_stale(region, "was deleted, or its node was "
 						 "started anew");
+		else if (!err &&
+			 fresh->piece[i].incarnation != old->incarnation)
+			err = fail_stale(region, "was lost when its node was "
+						 "started anew");
 		else if (!err && fresh->piece[i].id != old->id)
 			err = fail_stale(region, "was replaced by another of "
 						 "that name");
-		else if (!err && !is_same_boot(&fresh->piece[i], old))
-			err = fail_stale(region, "was lost when its node was "
-						 "started anew");
 	}
 	if (!err) {
 		fresh->size_bytes = client_map_size(fresh);
@@ -104,7 +101,7 @@ int client_region_refresh(struct aq_region *region, struct client_thread *t,
 
 	if (err)
 		return err;
-	err = region->is_stale ? fail_stale(region, "is not what was opened")
+	err = region->is_stale ? client_region_dead(region)
 			       : refresh_locked(region, t, deadline_ns);
 	pthread_mutex_unlock(&region->lock);
 	return err;
@@ -146,20 +143,49 @@ int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
 	return 0;
 }
 
+static void region_free(struct aq_region *region)
+{
+	if (!region)
+		return;
+	pthread_mutex_destroy(&region->lock);
+	free(region);
+}
+
+void client_region_free_closed(struct aq_rack *rack)
+{
+	for (uint32_t i = 0; i < CLIENT_CLOSED_KEPT; i++)
+		region_free(rack->closed[i]);
+}
+
+/* A handle that is used after this says so for a while: it is kept until so
+ * many others were closed. */
 void aq_region_close(struct aq_region *region)
 {
+	struct aq_region *oldest, **place;
 	struct aq_rack *rack;
+	bool again;
 
 	if (!region)
 		return;
 	rack = region->rack;
-	if (client_rack_check(rack) == 0) {
-		pthread_mutex_lock(&rack->lock);
-		rack->slot_used[region->slot] = 0;
-		pthread_mutex_unlock(&rack->lock);
-		pthread_mutex_destroy(&region->lock);
+	if (client_rack_check(rack)) { /* the lock may be another thread's */
+		free(region);
+		return;
 	}
-	free(region);
+	pthread_mutex_lock(&region->lock);
+	again = region->is_closed;
+	region->is_closed = region->is_stale = true;
+	publish(region);
+	pthread_mutex_unlock(&region->lock);
+	if (again)
+		return;
+	pthread_mutex_lock(&rack->lock);
+	rack->slot_used[region->slot] = 0;
+	place = &rack->closed[rack->closed_count++ % CLIENT_CLOSED_KEPT];
+	oldest = *place;
+	*place = region;
+	pthread_mutex_unlock(&rack->lock);
+	region_free(oldest);
 }
 
 int client_name_check(const char *name)

@@ -35,24 +35,6 @@ static int match_piece(uint32_t node, const char *name,
 	return 0;
 }
 
-/* The boot times are not in the nodes' lists. */
-static int ask_boots(struct client_thread *t, struct client_map *map,
-		     uint64_t deadline_ns)
-{
-	struct client_node_status status;
-	uint32_t i;
-	int err;
-
-	for (i = 0; i < map->piece_count; i++) {
-		err = client_node_ask(t, map->piece[i].node, deadline_ns,
-				      &status);
-		if (err)
-			return err;
-		map->piece[i].boot_ns = status.boot_ns;
-	}
-	return 0;
-}
-
 /* Nodes that do not answer are passed over, unless that may be why nothing
  * was found. */
 static int find_striped(struct client_thread *t, const char *name,
@@ -72,7 +54,7 @@ static int find_striped(struct client_thread *t, const char *name,
 	if (s.have &&
 	    s.have == (map->piece_count == 64 ? UINT64_MAX
 					      : (1ull << map->piece_count) - 1))
-		return ask_boots(t, map, deadline_ns);
+		return 0;
 	if (s.have)
 		return error_set(-EHOSTDOWN,
 				 "region %s: %u of its %u pieces are missing",

@@ -4,9 +4,9 @@
  * function of the library go through the table; posting and polling go through
  * the context's own operations anyway.
  *
- * There is one table: the soft NIC that is carried in the library. Contexts of
- * hardware, with a table filled from the system's libibverbs, are not chosen
- * yet; nothing outside client_verbs_choose() has to change for them.
+ * There are two: that of the soft NIC which is carried in the library, and one
+ * filled from the system's libibverbs, for hardware. What only the soft NIC can
+ * do (aqdv.h) says so when it meets another context.
  */
 #ifndef AQ_CLIENT_VERBS_API_H
 #define AQ_CLIENT_VERBS_API_H
@@ -40,11 +40,20 @@ struct client_verbs {
 				    struct ibv_qp_init_attr *attr);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	int (*destroy_qp)(struct ibv_qp *qp);
-	/* Which entry of the GID table speaks RoCEv2 over IPv4. */
+	/* Which entry of the GID table speaks RoCEv2, over IPv4 if any does. */
 	int gid_index;
+	uint32_t mtu_bytes; /* the most that the port can */
 };
 
-/* The table of the device that leads to the rack. */
+/* The table of the soft NIC. */
 const struct client_verbs *client_verbs_choose(void);
+
+/*
+ * Opens a device of the system's libibverbs and fills in the table; "" is the
+ * first device. `address` is preferred among its addresses. -ENODEV with words.
+ */
+int client_verbs_system(const char *device, const char *address,
+			struct client_verbs *v,
+			struct ibv_context **context) MUST_CHECK;
 
 #endif

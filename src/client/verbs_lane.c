@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "client_priv.h"
+#include "config.h"
 #include "error.h"
 
 enum {
@@ -32,21 +33,51 @@ static void verbs_relax(void *ctx)
 
 /* ---- the device and the thread's part ----------------------------------- */
 
+static int open_soft(struct ibv_context **out)
+{
+	const struct client_verbs *v = client_verbs_choose();
+	struct ibv_device **list = v->get_device_list(NULL);
+
+	if (list && list[0])
+		*out = v->open_device(list[0]);
+	if (list)
+		v->free_device_list(list);
+	return *out ? 0
+		    : error_prefix(-ENODEV,
+				   "the %s NIC cannot be opened: ", v->name);
+}
+
+/* A device that is named is wanted; else only who says so gets hardware, since
+ * the rack's nodes may be on this host's soft NIC. */
+static bool wants_system(const struct config *c)
+{
+	const char *mode = config_string(c, "nic", "mode");
+
+	return strcmp(mode, "hw") == 0 ||
+	       (strcmp(mode, "auto") == 0 &&
+		config_string(c, "nic", "device")[0]);
+}
+
 int client_device_open(struct aq_rack *rack)
 {
 	const struct client_verbs *v = client_verbs_choose();
-	struct ibv_device **list;
+	int err;
 
 	if (rack->context)
 		return 0;
-	list = v->get_device_list(NULL);
-	if (list && list[0])
-		rack->context = v->open_device(list[0]);
-	if (list)
-		v->free_device_list(list);
-	if (!rack->context)
-		return error_prefix(-ENODEV,
-				    "the %s NIC cannot be opened: ", v->name);
+	if (wants_system(rack->config)) {
+		v = &rack->system_verbs;
+		err = client_verbs_system(
+			config_string(rack->config, "nic", "device"),
+			config_string(rack->config, "nic", "address"),
+			&rack->system_verbs, &rack->context);
+	} else {
+		err = open_soft(&rack->context);
+	}
+	if (err) {
+		rack->context = NULL;
+		return err;
+	}
 	rack->pd = v->alloc_pd(rack->context);
 	if (!rack->pd) {
 		(void)v->close_device(rack->context);
@@ -124,7 +155,7 @@ static int make_qp(struct client_lane *lane)
 	lane->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
 	if (!lane->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(t->rack->verbs, lane->qp);
+	return client_join_init(t->rack->verbs, lane->qp, 0);
 }
 
 static void lane_close(struct client_lane *lane)
@@ -143,7 +174,7 @@ static int lane_open(struct client_lane *lane, uint64_t deadline_ns)
 	lane->bond.id[0] = '\0';
 	err = make_qp(lane);
 	if (!err)
-		err = client_join(lane->thread, lane->qp, RD_ATOMIC,
+		err = client_join(lane->thread, lane->qp, RD_ATOMIC, NULL, true,
 				  deadline_ns, &lane->bond, &far);
 	if (err)
 		lane_close(lane);

@@ -38,6 +38,7 @@ const struct client_verbs *client_verbs_choose(void)
 		.modify_qp = ibv_modify_qp,
 		.destroy_qp = ibv_destroy_qp,
 		.gid_index = 1,
+		.mtu_bytes = 4096,
 	};
 
 	return &soft;

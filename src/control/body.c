@@ -2,6 +2,7 @@
 /* Reading what a request says: bounded JSON, typed members, names, versions. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,11 @@ bool ctl_name_is_valid(const char *name, size_t max_chars)
 		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		      "0123456789-_.") == len &&
 	       name[0] != '-' && name[0] != '.';
+}
+
+void ctl_incarnation_format(uint64_t number, char out[CTL_INCARNATION_TEXT])
+{
+	(void)snprintf(out, CTL_INCARNATION_TEXT, "%016" PRIx64, number);
 }
 
 int ctl_proto_check(const char *proto)

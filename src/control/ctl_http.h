@@ -123,4 +123,11 @@ bool ctl_name_is_valid(const char *name, size_t max_chars);
 #define CTL_PROTO "1.0"
 int ctl_proto_check(const char *proto) MUST_CHECK;
 
+/* A random number of each run of a server, as hex digits: by it a client tells
+ * one that was restarted from the one it knew. */
+enum {
+	CTL_INCARNATION_TEXT = 16 + 1
+};
+void ctl_incarnation_format(uint64_t number, char out[CTL_INCARNATION_TEXT]);
+
 #endif

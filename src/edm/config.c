@@ -14,7 +14,7 @@ void edm_config_init(struct edm_config *c)
 	*c = (struct edm_config){
 		.nodes = 144,
 		.gbps = 100,
-		.chunk_bytes = 256,
+		.chunk_bytes = EDM_CHUNK_PAPER,
 		.active_max = 3,
 		.channels = 1,
 		.charge_control = true,
@@ -29,6 +29,17 @@ void edm_config_init(struct edm_config *c)
 		.warmup_ppm = 200000,
 		.seed = 1,
 	};
+}
+
+void edm_config_best(struct edm_config *c)
+{
+	c->nest = true;
+	/* Of one chunk each: there is nothing to reserve a port for. */
+	if (edm_sizes_max(c) <= c->chunk_bytes)
+		return;
+	c->discipline = EDM_RESERVE;
+	c->policy = EDM_PAIR;
+	c->chunk_bytes = 512;
 }
 
 static int bad(const char *option, const char *why)
@@ -87,6 +98,7 @@ static int check_edm_only(const struct edm_config *c)
 		{"ip-load", c->ip_load_ppm != 0},
 		{"age-cap-ns", c->age_cap_ps != 0},
 		{"batch", c->batch_bytes != 0},
+		{"nest", c->nest},
 	};
 
 	for (size_t i = 0; c->proto != EDM_PROTO_EDM && i < ARRAY_LEN(only);

@@ -252,6 +252,8 @@ int sim_edm_cmd(int argc, char **argv)
 		return rc;
 	if (cmd.messages_given)
 		cmd.o.messages = cmd.o.base.messages;
+	if (cmd.o.out && !(cmd.figure && cmd.figure->charts))
+		return wrong("--out: there is no chart of this");
 	if (edm_config_check(&cmd.o.base))
 		return wrong("%s", error_last());
 	if (cmd.json) {

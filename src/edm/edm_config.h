@@ -75,6 +75,7 @@ struct edm_config {
 	uint32_t pim_iteration_ps;
 	uint64_t age_cap_ps;
 	uint32_t ip_load_ppm; /* of frames beside the memory traffic */
+	bool nest;	      /* requests may stand inside messages */
 
 	/* failures, EDM only */
 	uint32_t loss_ppm;	 /* of notifications, requests and grants */
@@ -111,6 +112,9 @@ struct edm_config {
 
 /* 144 nodes, 100 Gb/s, EDM as published, 64 B writes at load 0.8. */
 void edm_config_init(struct edm_config *c);
+/* What the ablation finds best for this workload, with everything that the
+ * paper promises kept: order per pair of nodes, X. */
+void edm_config_best(struct edm_config *c);
 /* -EINVAL, and error_last names the option. */
 int edm_config_check(const struct edm_config *c) MUST_CHECK;
 

@@ -22,6 +22,7 @@ struct edm_figure {
 	const char *name;
 	int (*make)(const struct edm_figure_options *o);
 	const char *what;
+	bool charts; /* writes some with --out */
 };
 
 /* Ends with a row whose name is NULL. */

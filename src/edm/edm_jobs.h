@@ -17,12 +17,17 @@ struct edm_point {
 	double copy_gap_ns, wall_s;
 };
 
+enum {
+	EDM_SEEDS_MAX = 64,
+};
+
 struct edm_job {
 	struct edm_config c;
 	uint32_t seeds;	       /* runs with c.seed, c.seed + 1, ... */
 	struct edm_point mean; /* over the seeds; counts are sums, maxima max */
 	double own_ci, common_ci,
-		mean_ns_ci; /* 95 %, half width; 0: one seed */
+		mean_ns_ci;	      /* 95 %, half width; 0: one seed */
+	double common[EDM_SEEDS_MAX]; /* by seed */
 };
 
 struct edm_jobs {
@@ -40,6 +45,8 @@ int edm_jobs_run(struct edm_jobs *j) MUST_CHECK;
 void edm_jobs_release(struct edm_jobs *j);
 
 void edm_point_of(struct edm_point *p, const struct edm_result *r);
+/* Half the width of the 95 % interval of the mean of these; 0 for one. */
+double edm_half_width(const double *v, uint32_t n);
 /* The factor of a 95 % interval over n samples (Student). */
 double edm_student(uint32_t n);
 

@@ -41,6 +41,7 @@ struct edm_wire {
 struct edm_wire_env {
 	uint64_t block_ps;
 	uint32_t ip_load_ppm;
+	bool nest; /* requests may stand inside messages */
 	struct rng *rng;
 };
 
@@ -57,8 +58,8 @@ static inline uint64_t edm_wire_frame_wait(const struct edm_wire_env *env)
  * date while control blocks slip in. */
 uint64_t edm_wire_data(struct edm_wire *w, const struct edm_wire_env *env,
 		       uint64_t now_ps, uint32_t blocks, uint64_t *end_ps);
-/* A request of a few blocks: not inside a message, but before any that has not
- * begun. */
+/* A request of a few blocks: before any message that has not begun, and inside
+ * one that has where requests nest. */
 uint64_t edm_wire_request(struct edm_wire *w, const struct edm_wire_env *env,
 			  uint64_t now_ps, uint32_t blocks);
 /* A control block: at the next block boundary. */

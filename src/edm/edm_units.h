@@ -17,6 +17,7 @@ enum {
 	EDM_ADDRESS_BYTES = 8, /* goes with a request or a first write chunk */
 	EDM_RMW_BYTES = 24,    /* compare-and-swap: three 64-bit words */
 	EDM_RMW_REPLY_BYTES = 8,
+	EDM_CHUNK_PAPER = 256, /* bytes; what load and unloaded time assume */
 	EDM_NODES_MAX = 1024,
 	EDM_MESSAGE_MAX = 16 << 20, /* bytes; with a batch around it, less */
 };

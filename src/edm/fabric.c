@@ -327,7 +327,8 @@ static int fabric_create(struct edm_run *run, void **out)
 	edm_timing_init(&f->t, c);
 	if (c->discipline == EDM_PIM)
 		f->t.match_ps = 0; /* iterations take their time themselves */
-	f->wire = (struct edm_wire_env){f->t.block_ps, c->ip_load_ppm, &f->rng};
+	f->wire = (struct edm_wire_env){f->t.block_ps, c->ip_load_ppm, c->nest,
+					&f->rng};
 	for (unsigned i = 0; i < f->planes && !rc; i++)
 		rc = plane_init(f, i);
 	if (!rc && c->mirror) {

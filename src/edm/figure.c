@@ -23,7 +23,7 @@ static int figure_table1(const struct edm_figure_options *o)
 		edm_table1_json(o->json);
 	else
 		edm_table1_print(stdout);
-	return 0;
+	return o->out ? edm_table1_chart(o->out) : 0;
 }
 
 static int figure_5(const struct edm_figure_options *o)
@@ -34,8 +34,10 @@ static int figure_5(const struct edm_figure_options *o)
 		.asic = o->base.asic,
 	};
 
-	return o->json ? edm_figure5_json(o->json, &c)
-		       : edm_figure5_print(stdout, &c);
+	int rc = o->json ? edm_figure5_json(o->json, &c)
+			 : edm_figure5_print(stdout, &c);
+
+	return !rc && o->out ? edm_figure5_chart(o->out, &c) : rc;
 }
 
 static int figure_ip(const struct edm_figure_options *o)
@@ -71,25 +73,28 @@ static int figure_errors(const struct edm_figure_options *o)
 }
 
 const struct edm_figure edm_figures[] = {
-	{"table1", figure_table1, "latency of an idle fabric, four stacks"},
-	{"5", figure_5, "where a 64 B access spends its time"},
-	{"6", edm_figure_6, "requests per second of a key-value store"},
-	{"7", edm_figure_7, "latency of a key-value store"},
-	{"8a", edm_figure_8a, "64 B accesses under load, seven fabrics"},
-	{"8b", edm_figure_8b, "five applications, seven fabrics"},
+	{"table1", figure_table1, "latency of an idle fabric, four stacks",
+	 true},
+	{"5", figure_5, "where a 64 B access spends its time", true},
+	{"6", edm_figure_6, "requests per second of a key-value store", true},
+	{"7", edm_figure_7, "latency of a key-value store", true},
+	{"8a", edm_figure_8a, "64 B accesses under load, seven fabrics", true},
+	{"8b", edm_figure_8b, "five applications, seven fabrics", true},
 	{"golden", edm_figure_golden,
-	 "8a with the published simulator's settings and rules"},
+	 "8a with the published simulator's settings and rules", false},
 	{"ablation", edm_figure_ablation,
-	 "discipline, chunk, X, PIM iterations, policy"},
-	{"cross", edm_figure_cross, "all combinations of these, short runs"},
-	{"scale", edm_figure_scale, "to 1,024 ports and 800 Gb/s"},
-	{"fault", edm_figure_fault,
-	 "lost blocks, a dead switch, link and node"},
-	{"ip", figure_ip, "memory traffic beside IP frames on one link"},
+	 "discipline, chunk, X, PIM iterations, policy", true},
+	{"cross", edm_figure_cross, "all combinations of these, short runs",
+	 false},
+	{"scale", edm_figure_scale, "to 1,024 ports and 800 Gb/s", true},
+	{"fault", edm_figure_fault, "lost blocks, a dead switch, link and node",
+	 false},
+	{"ip", figure_ip, "memory traffic beside IP frames on one link", false},
 	{"frames", edm_figure_frames,
-	 "frames of a capture (--pcap) through one link"},
-	{"errors", figure_errors, "bit errors with and without a check sum"},
-	{NULL, NULL, NULL},
+	 "frames of a capture (--pcap) through one link", false},
+	{"errors", figure_errors, "bit errors with and without a check sum",
+	 false},
+	{NULL, NULL, NULL, false},
 };
 
 uint64_t edm_figure_messages(const struct edm_figure_options *o)

@@ -48,30 +48,35 @@ static const double golden_app[APPS][EDM_PROTO_COUNT] = {
 	{1.39, 1.57, 1.71, 8.27, 7.12, 11.02, 16.58},
 };
 
+enum {
+	APPS_ONLY = 1,
+	PAIR = 2, /* EDM_PAIR in place of SRPT */
+	BEST = 4, /* edm_config_best() */
+	VOQ = 8,
+};
+
 /* The columns of fabrics: EDM several times, then the rivals. */
 static const struct variant {
 	const char *name;
 	enum edm_proto proto;
 	enum edm_discipline discipline;
 	uint32_t channels;
-	bool voq;
-	bool apps_only;
-	bool pair; /* EDM_PAIR in place of SRPT */
+	unsigned flags;
 } variant[] = {
-	{"edm literal", EDM_PROTO_EDM, EDM_ASYNC, 1, false, false, false},
-	{"edm reserve", EDM_PROTO_EDM, EDM_RESERVE, 1, false, true, false},
-	{"edm reserve pair", EDM_PROTO_EDM, EDM_RESERVE, 1, false, true, true},
-	{"edm reserve/proc", EDM_PROTO_EDM, EDM_RESERVE, 16, false, true,
-	 false},
-	{"edm slot", EDM_PROTO_EDM, EDM_SLOT, 1, false, false, false},
-	{"edm pim", EDM_PROTO_EDM, EDM_PIM, 1, false, false, false},
-	{"ird", EDM_PROTO_IRD, EDM_ASYNC, 1, false, false, false},
-	{"pfabric", EDM_PROTO_PFABRIC, EDM_ASYNC, 1, false, false, false},
-	{"pfc+dcqcn", EDM_PROTO_PFC, EDM_ASYNC, 1, false, false, false},
-	{"dctcp", EDM_PROTO_DCTCP, EDM_ASYNC, 1, false, false, false},
-	{"cxl", EDM_PROTO_CXL, EDM_ASYNC, 1, false, false, false},
-	{"cxl voq", EDM_PROTO_CXL, EDM_ASYNC, 1, true, false, false},
-	{"fastpass", EDM_PROTO_FASTPASS, EDM_ASYNC, 1, false, false, false},
+	{"edm literal", EDM_PROTO_EDM, EDM_ASYNC, 1, 0},
+	{"edm best", EDM_PROTO_EDM, EDM_ASYNC, 1, BEST},
+	{"edm reserve", EDM_PROTO_EDM, EDM_RESERVE, 1, APPS_ONLY},
+	{"edm reserve pair", EDM_PROTO_EDM, EDM_RESERVE, 1, APPS_ONLY | PAIR},
+	{"edm reserve/proc", EDM_PROTO_EDM, EDM_RESERVE, 16, APPS_ONLY},
+	{"edm slot", EDM_PROTO_EDM, EDM_SLOT, 1, 0},
+	{"edm pim", EDM_PROTO_EDM, EDM_PIM, 1, 0},
+	{"ird", EDM_PROTO_IRD, EDM_ASYNC, 1, 0},
+	{"pfabric", EDM_PROTO_PFABRIC, EDM_ASYNC, 1, 0},
+	{"pfc+dcqcn", EDM_PROTO_PFC, EDM_ASYNC, 1, 0},
+	{"dctcp", EDM_PROTO_DCTCP, EDM_ASYNC, 1, 0},
+	{"cxl", EDM_PROTO_CXL, EDM_ASYNC, 1, 0},
+	{"cxl voq", EDM_PROTO_CXL, EDM_ASYNC, 1, VOQ},
+	{"fastpass", EDM_PROTO_FASTPASS, EDM_ASYNC, 1, 0},
 };
 
 static const char *const head[] = {
@@ -87,9 +92,11 @@ static size_t variant_add(struct edm_jobs *j, const struct edm_config *base,
 	c.proto = v->proto;
 	c.discipline = v->discipline;
 	c.channels = v->channels;
-	c.cxl_voq = v->voq;
-	if (v->pair)
+	c.cxl_voq = v->flags & VOQ;
+	if (v->flags & PAIR)
 		c.policy = EDM_PAIR;
+	if (v->flags & BEST)
+		edm_config_best(&c);
 	/* Overloaded whatever the length; what waits in its arbiter's port is
 	 * all that a longer run adds: 3 GB for 125,000 long messages. */
 	if (v->proto == EDM_PROTO_FASTPASS)
@@ -148,7 +155,7 @@ static int part_chart(const struct edm_figure_options *o, const struct part *p,
 
 	ASSERT(y);
 	for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-		if (variant[v].apps_only)
+		if (variant[v].flags & APPS_ONLY)
 			continue;
 		for (unsigned i = 0; i < p->count; i++)
 			y[c.series * p->count + i] =
@@ -183,7 +190,7 @@ static int part_make(const struct edm_figure_options *o, const struct part *p,
 				      : p->write_ppm;
 		variants = 0;
 		for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-			if (variant[v].apps_only)
+			if (variant[v].flags & APPS_ONLY)
 				continue;
 			(void)variant_add(&j, &c, &variant[v]);
 			variants++;
@@ -192,7 +199,7 @@ static int part_make(const struct edm_figure_options *o, const struct part *p,
 	rc = edm_jobs_run(&j);
 	for (unsigned i = 0; !rc && i < p->count; i++) {
 		for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-			if (!variant[v].apps_only)
+			if (!(variant[v].flags & APPS_ONLY))
 				row_add(t, p->name, p->load_names[i],
 					&variant[v], &j.job[at++],
 					p->golden[i][variant[v].proto]);

@@ -14,7 +14,6 @@
 
 enum {
 	THREADS_MAX = 64,
-	SEEDS_MAX = 64,
 	BAR = 30,
 };
 
@@ -151,7 +150,7 @@ static void *worker(void *arg)
 		m->field = sum / n;              \
 	} while (0)
 
-static double half_width(const double *v, uint32_t n)
+double edm_half_width(const double *v, uint32_t n)
 {
 	double mean = 0, square = 0;
 
@@ -167,7 +166,7 @@ static double half_width(const double *v, uint32_t n)
 static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 {
 	struct edm_point *m = &job->mean;
-	double own[SEEDS_MAX], common[SEEDS_MAX], ns[SEEDS_MAX];
+	double own[EDM_SEEDS_MAX], common[EDM_SEEDS_MAX], ns[EDM_SEEDS_MAX];
 
 	*m = p[0];
 	job->seeds = n;
@@ -188,7 +187,7 @@ static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 	MEAN(copy_gap_ns);
 	for (uint32_t k = 0; k < n; k++) {
 		own[k] = p[k].own;
-		common[k] = p[k].common;
+		common[k] = job->common[k] = p[k].common;
 		ns[k] = p[k].mean_ns;
 		if (!k)
 			continue;
@@ -209,9 +208,9 @@ static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 		m->in_flight_max =
 			u64_max(m->in_flight_max, p[k].in_flight_max);
 	}
-	job->own_ci = half_width(own, n);
-	job->common_ci = half_width(common, n);
-	job->mean_ns_ci = half_width(ns, n);
+	job->own_ci = edm_half_width(own, n);
+	job->common_ci = edm_half_width(common, n);
+	job->mean_ns_ci = edm_half_width(ns, n);
 }
 
 int edm_jobs_run(struct edm_jobs *j)
@@ -221,7 +220,7 @@ int edm_jobs_run(struct edm_jobs *j)
 	uint32_t started = 0, want;
 	int rc;
 
-	j->seeds = j->seeds < 1 ? 1 : u32_min(j->seeds, SEEDS_MAX);
+	j->seeds = j->seeds < 1 ? 1 : u32_min(j->seeds, EDM_SEEDS_MAX);
 	want = u32_min(j->threads ? j->threads : 1, THREADS_MAX);
 	w.sample = calloc(j->count * j->seeds, sizeof(*w.sample));
 	rc = w.sample ? edm_unloaded_create(&w.unloaded) : -ENOMEM;

@@ -37,9 +37,10 @@ uint64_t edm_wire_request(struct edm_wire *w, const struct edm_wire_env *env,
 	if (w->pipe.busy_ps <= now_ps)
 		wait_ps = edm_wire_frame_wait(env);
 	else if (w->last_ps)
-		/* What is left of the message in transmission, when those
-		 * behind it are as long as the last one. */
-		wait_ps = (w->pipe.busy_ps - now_ps) % w->last_ps;
+		/* What is left of the block in transmission, or of the
+		 * message, when those behind it are as long as the last. */
+		wait_ps = (w->pipe.busy_ps - now_ps) %
+			  (env->nest ? env->block_ps : w->last_ps);
 	return slip_in(w, now_ps + wait_ps, blocks * env->block_ps);
 }
 

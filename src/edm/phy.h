@@ -25,7 +25,10 @@ enum {
 struct edm_phy_config {
 	enum edm_md md;
 	enum wire_mem_map map;
-	bool crc;	     /* check sum behind every message, N and G */
+	bool crc; /* check sum behind every message, N and G */
+	/* A request may stand whole between two blocks of another message, so
+	 * that no read waits for a chunk that has begun. */
+	bool nest;
 	uint8_t start_align; /* characters: 8 (40 Gb/s and up) or 4 */
 };
 
@@ -84,6 +87,12 @@ static inline uint32_t edm_msg_bytes(const struct wire_mem_head *h)
 	default:
 		return h->size_bytes;
 	}
+}
+
+/* What asks for data instead of carrying it. */
+static inline bool edm_msg_request(const struct wire_mem_head *h)
+{
+	return h->op == WIRE_MEM_RREQ || h->op == WIRE_MEM_RMWREQ;
 }
 
 /* Blocks of a message; like edm_blocks() in the map of types that leaves most

@@ -26,6 +26,10 @@ void edm_table1_json(struct json_out *j);
 int edm_figure5_print(FILE *f, const struct edm_lat_config *c) MUST_CHECK;
 int edm_figure5_json(struct json_out *j,
 		     const struct edm_lat_config *c) MUST_CHECK;
+/* Write dir/table1.svg and dir/figure5.svg. */
+int edm_table1_chart(const char *dir) MUST_CHECK;
+int edm_figure5_chart(const char *dir,
+		      const struct edm_lat_config *c) MUST_CHECK;
 
 struct edm_load_row {
 	struct edm_load_config config;

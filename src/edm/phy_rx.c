@@ -25,53 +25,86 @@ int edm_phy_rx_init(struct edm_phy_rx *r, const struct edm_phy_config *c,
 	return 0;
 }
 
+static struct edm_rx_message *current(struct edm_phy_rx *r)
+{
+	return &r->message[r->depth];
+}
+
+/* What was around a message that is over goes on. */
+static void message_close(struct edm_phy_rx *r)
+{
+	current(r)->open = false;
+	r->depth = 0;
+}
+
 static void message_drop(struct edm_phy_rx *r, uint64_t *counter)
 {
-	r->in_message = false;
+	message_close(r);
 	++*counter;
 }
 
-static bool crc_good(const struct edm_phy_rx *r, uint32_t n)
+/* Also what is around it. */
+static void messages_drop(struct edm_phy_rx *r, uint64_t *counter)
+{
+	while (current(r)->open)
+		message_drop(r, counter);
+}
+
+static bool crc_good(const struct edm_rx_message *m, uint32_t n)
 {
 	uint64_t head_bits = 0;
 	uint16_t crc;
 
 	/* The head came out of a block, so it goes back into one. */
-	if (wire_mem_head_pack(&r->head, &head_bits) != WIRE_BLOCK_OK)
+	if (wire_mem_head_pack(&m->head, &head_bits) != WIRE_BLOCK_OK)
 		return false;
-	crc = wire_mem_crc16(head_bits, r->bytes, n);
-	return r->bytes[n] == (uint8_t)crc &&
-	       r->bytes[n + 1] == (uint8_t)(crc >> 8);
+	crc = wire_mem_crc16(head_bits, m->bytes, n);
+	return m->bytes[n] == (uint8_t)crc &&
+	       m->bytes[n + 1] == (uint8_t)(crc >> 8);
 }
 
 static void message_finish(struct edm_phy_rx *r)
 {
-	uint32_t n = edm_msg_bytes(&r->head);
+	const struct edm_rx_message *m = current(r);
+	uint32_t n = edm_msg_bytes(&m->head);
 	uint32_t end = n + (r->config.crc ? EDM_CRC_BYTES : 0);
 
-	r->in_message = false;
-	if (r->spoiled) {
+	message_close(r);
+	if (m->spoiled) {
 		r->stats.bad_order++;
 		return;
 	}
-	for (uint32_t i = end; i < r->got_bytes; i++)
-		if (r->bytes[i]) {
+	for (uint32_t i = end; i < m->got_bytes; i++)
+		if (m->bytes[i]) {
 			r->stats.bad_pad++;
 			return;
 		}
-	if (r->config.crc && !crc_good(r, n)) {
+	if (r->config.crc && !crc_good(m, n)) {
 		r->stats.bad_crc++;
 		return;
 	}
 	r->stats.messages++;
-	r->sink.message(r->sink.owner, &r->head, r->bytes, n);
+	r->sink.message(r->sink.owner, &m->head, m->bytes, n);
 }
 
-static void message_add(struct edm_phy_rx *r, const uint8_t *bytes, uint32_t n)
+static void message_add(struct edm_rx_message *m, const uint8_t *bytes,
+			uint32_t n)
 {
-	ASSERT(r->got_bytes + n <= sizeof(r->bytes));
-	memcpy(r->bytes + r->got_bytes, bytes, n);
-	r->got_bytes += n;
+	ASSERT(m->got_bytes + n <= sizeof(m->bytes));
+	memcpy(m->bytes + m->got_bytes, bytes, n);
+	m->got_bytes += n;
+}
+
+/* Room for a message that begins: inside another one where that is allowed,
+ * else whatever has not ended is lost. */
+static void message_make_room(struct edm_phy_rx *r,
+			      const struct wire_mem_head *head)
+{
+	if (r->config.nest && edm_msg_request(head) && !r->depth &&
+	    current(r)->open)
+		r->depth = 1;
+	else
+		messages_drop(r, &r->stats.bad_order);
 }
 
 static void message_start(struct edm_phy_rx *r, enum wire_block_kind kind,
@@ -79,29 +112,30 @@ static void message_start(struct edm_phy_rx *r, enum wire_block_kind kind,
 			  const uint8_t *payload)
 {
 	uint32_t n = edm_msg_bytes(head);
+	struct edm_rx_message *m;
 	uint32_t blocks;
 
-	if (r->in_message)
-		message_drop(r, &r->stats.bad_order);
+	message_make_room(r, head);
 	if (n > EDM_MSG_BYTES_MAX) {
-		r->stats.bad_head++;
+		message_drop(r, &r->stats.bad_head);
 		return;
 	}
 	blocks = edm_msg_blocks(&r->config, n);
 	if ((blocks == 1) != (kind == WIRE_BLOCK_MEM_SINGLE)) {
-		r->stats.bad_order++;
+		message_drop(r, &r->stats.bad_order);
 		return;
 	}
-	r->head = *head;
-	r->got_bytes = 0;
-	r->blocks_left = blocks - 1;
-	r->in_message = true;
-	r->spoiled = false;
-	message_add(r, payload,
+	m = current(r);
+	m->head = *head;
+	m->got_bytes = 0;
+	m->blocks_left = blocks - 1;
+	m->open = true;
+	m->spoiled = false;
+	message_add(m, payload,
 		    r->config.md == EDM_MD_DATA
 			    ? wire_mem_room(r->config.map, kind)
 			    : 0);
-	if (!r->blocks_left)
+	if (!m->blocks_left)
 		message_finish(r);
 }
 
@@ -114,16 +148,17 @@ static void message_next(struct edm_phy_rx *r, enum wire_block_kind kind,
 	bool shared = r->config.map == WIRE_MAP_CLAUSE82 &&
 		      r->config.md == EDM_MD_CONTROL;
 	bool end = kind == WIRE_BLOCK_MEM_END;
+	struct edm_rx_message *m = current(r);
 
-	if (!r->in_message) {
+	if (!m->open) {
 		r->stats.bad_order++;
 		return;
 	}
-	r->blocks_left--;
-	message_add(r, payload, wire_mem_room(r->config.map, kind));
-	if (!shared && end != (r->blocks_left == 0))
+	m->blocks_left--;
+	message_add(m, payload, wire_mem_room(r->config.map, kind));
+	if (!shared && end != (m->blocks_left == 0))
 		message_drop(r, &r->stats.bad_order);
-	else if (!r->blocks_left)
+	else if (!m->blocks_left)
 		message_finish(r);
 }
 
@@ -146,8 +181,7 @@ static void memory_block(struct edm_phy_rx *r, const struct wire_block *in)
 
 	if (wire_mem_decode(r->config.map, in, &kind, &head, payload)) {
 		r->stats.bad_head++;
-		if (r->in_message)
-			message_drop(r, &r->stats.bad_order);
+		messages_drop(r, &r->stats.bad_order);
 		return;
 	}
 	switch ((int)kind) {
@@ -161,10 +195,9 @@ static void memory_block(struct edm_phy_rx *r, const struct wire_block *in)
 		return;
 	case WIRE_BLOCK_MEM_DATA:
 		if (r->config.md == EDM_MD_DATA) {
-			if (r->in_message)
-				message_drop(r, &r->stats.bad_order);
-			else
+			if (!current(r)->open)
 				r->stats.stray_blocks++;
+			messages_drop(r, &r->stats.bad_order);
 			return;
 		}
 		break;
@@ -210,19 +243,21 @@ static void frame_block(struct edm_phy_rx *r, const struct wire_block *in,
  * of that message, or of the few that may stand inside. */
 static void bad_block(struct edm_phy_rx *r, uint64_t *counter)
 {
+	struct edm_rx_message *m = current(r);
+
 	++*counter;
-	if (!r->in_message || r->config.md != EDM_MD_DATA)
+	if (!m->open || r->config.md != EDM_MD_DATA)
 		return;
-	r->spoiled = true;
-	r->got_bytes = 0;
-	if (!--r->blocks_left)
+	m->spoiled = true;
+	m->got_bytes = 0;
+	if (!--m->blocks_left)
 		message_finish(r);
 }
 
 static void take(struct edm_phy_rx *r, const struct wire_block *in)
 {
 	enum wire_block_kind kind = wire_block_kind(r->config.map, in);
-	bool whole = r->in_message && r->config.md == EDM_MD_DATA;
+	bool whole = current(r)->open && r->config.md == EDM_MD_DATA;
 	le64 word;
 
 	switch (kind) {
@@ -245,7 +280,7 @@ static void take(struct edm_phy_rx *r, const struct wire_block *in)
 	case WIRE_BLOCK_START:
 	case WIRE_BLOCK_TERM:
 		if (whole)
-			message_drop(r, &r->stats.bad_order);
+			messages_drop(r, &r->stats.bad_order);
 		if (kind == WIRE_BLOCK_START || kind == WIRE_BLOCK_TERM)
 			frame_block(r, in, kind);
 		else if (r->in_frame)

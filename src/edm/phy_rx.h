@@ -41,14 +41,23 @@ struct edm_rx_stats {
 	uint32_t buffer_max;   /* most blocks that ever waited */
 };
 
-struct edm_phy_rx {
-	struct edm_phy_config config;
-	struct edm_rx_sink sink;
-	/* The message that arrives. */
+/* A message that arrives. */
+struct edm_rx_message {
 	struct wire_mem_head head;
 	uint8_t bytes[EDM_MSG_BYTES_MAX + EDM_CRC_BYTES + 16];
 	uint32_t got_bytes, blocks_left;
-	bool in_message, spoiled;
+	bool open, spoiled;
+};
+
+enum {
+	EDM_RX_NEST = 2, /* a message, and a request inside it */
+};
+
+struct edm_phy_rx {
+	struct edm_phy_config config;
+	struct edm_rx_sink sink;
+	struct edm_rx_message message[EDM_RX_NEST];
+	uint32_t depth; /* which of them takes the next block */
 	/* Blocks of frames, from `out` over `done` to `in`: those behind `done`
 	 * belong to a frame that is still arriving. */
 	struct wire_block buffer[EDM_RX_BUFFER];

@@ -32,22 +32,27 @@ int edm_phy_tx_init(struct edm_phy_tx *t, const struct edm_phy_config *c,
 
 uint32_t edm_phy_tx_backlog(const struct edm_phy_tx *t)
 {
-	return t->queue_tail - t->queue_head + t->ctl_tail - t->ctl_head;
+	return t->queue_tail - t->queue_head + t->request_tail -
+	       t->request_head + t->ctl_tail - t->ctl_head;
 }
 
 int edm_phy_tx_message(struct edm_phy_tx *t, const struct wire_mem_head *head,
 		       const uint8_t *payload)
 {
 	struct wire_block blocks[EDM_MSG_BLOCKS_MAX];
-	uint32_t used = t->queue_tail - t->queue_head;
+	bool nest = t->config.nest && edm_msg_request(head);
+	struct edm_tx_entry *queue = nest ? t->request : t->queue;
+	uint32_t size = nest ? EDM_TX_REQUEST : EDM_TX_QUEUE;
+	uint32_t *tail = nest ? &t->request_tail : &t->queue_tail;
+	uint32_t used = *tail - (nest ? t->request_head : t->queue_head);
 	int n = edm_msg_encode(&t->config, head, payload, blocks);
 
 	if (n < 0)
 		return n;
-	if (used + (uint32_t)n > EDM_TX_QUEUE)
+	if (used + (uint32_t)n > size)
 		return -EAGAIN;
 	for (int i = 0; i < n; i++)
-		t->queue[t->queue_tail++ % EDM_TX_QUEUE] =
+		queue[(*tail)++ % size] =
 			(struct edm_tx_entry){blocks[i], i == 0, i + 1 == n};
 	return 0;
 }
@@ -113,22 +118,33 @@ static bool memory_wins(struct edm_phy_tx *t)
 	return rng_below(t->rng, 2);
 }
 
-static void send_memory(struct edm_phy_tx *t, struct edm_tx_out *out)
+/* A request goes first, also in the middle of a message. The data blocks of
+ * either look like a frame's: no frame block may stand between them. */
+static void send_message(struct edm_phy_tx *t, struct edm_tx_out *out)
 {
 	const struct edm_tx_entry *e;
-	bool control = t->ctl_head != t->ctl_tail;
+	bool whole = t->config.md == EDM_MD_DATA;
 
-	if (control) {
-		*out = (struct edm_tx_out){t->ctl[t->ctl_head++ % EDM_TX_CTL],
-					   EDM_SLOT_CONTROL, true, true};
+	if (t->request_head != t->request_tail) {
+		e = &t->request[t->request_head++ % EDM_TX_REQUEST];
+		t->in_request = whole && !e->last;
 	} else {
 		e = &t->queue[t->queue_head++ % EDM_TX_QUEUE];
-		*out = (struct edm_tx_out){e->block, EDM_SLOT_MEMORY, e->first,
-					   e->last};
-		/* Its data blocks look like a frame's: no frame block may
-		 * stand between them. */
-		t->in_message = t->config.md == EDM_MD_DATA && !e->last;
+		t->in_message = whole && !e->last;
 	}
+	*out = (struct edm_tx_out){e->block, EDM_SLOT_MEMORY, e->first,
+				   e->last};
+}
+
+static void send_memory(struct edm_phy_tx *t, struct edm_tx_out *out)
+{
+	bool control = t->ctl_head != t->ctl_tail;
+
+	if (control)
+		*out = (struct edm_tx_out){t->ctl[t->ctl_head++ % EDM_TX_CTL],
+					   EDM_SLOT_CONTROL, true, true};
+	else
+		send_message(t, out);
 	if (out->first)
 		t->stats.first_wait_max =
 			u32_max(t->stats.first_wait_max, t->head_wait);
@@ -159,7 +175,8 @@ void edm_phy_tx_step(struct edm_phy_tx *t, struct edm_tx_out *out)
 	frame = t->fifo_count && !is_idle(&t->fifo[0]);
 	if (!memory || !frame)
 		t->balance = 0;
-	wins = memory && (t->in_message || !frame || memory_wins(t));
+	wins = memory &&
+	       (t->in_message || t->in_request || !frame || memory_wins(t));
 	if (wins) {
 		send_memory(t, out);
 		if (frame) {

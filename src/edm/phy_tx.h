@@ -13,13 +13,14 @@
 #include "rng.h"
 
 enum {
-	EDM_TX_FIFO = 4,     /* blocks of the MAC, also the signal's delay */
-	EDM_TX_QUEUE = 8192, /* blocks of memory messages; a power of two */
-	EDM_TX_CTL = 256,    /* notifications and grants; a power of two */
+	EDM_TX_FIFO = 4,       /* blocks of the MAC, also the signal's delay */
+	EDM_TX_QUEUE = 8192,   /* blocks of memory messages; a power of two */
+	EDM_TX_REQUEST = 1024, /* of requests that may stand in messages */
+	EDM_TX_CTL = 256,      /* notifications and grants; a power of two */
 };
 
 /* Who goes first when a memory block and a frame's block both wait. A message
- * of EDM_MD_DATA that has begun is never interrupted. */
+ * of EDM_MD_DATA that has begun is never interrupted by a frame. */
 enum edm_tx_policy {
 	EDM_TX_FAIR,	 /* block by block; over time, half each */
 	EDM_TX_MEMORY,	 /* memory */
@@ -67,12 +68,14 @@ struct edm_phy_tx {
 	struct rng *rng; /* EDM_TX_RANDOM */
 	struct edm_tx_entry queue[EDM_TX_QUEUE];
 	uint32_t queue_head, queue_tail;
+	struct edm_tx_entry request[EDM_TX_REQUEST]; /* with nest */
+	uint32_t request_head, request_tail;
 	struct wire_block ctl[EDM_TX_CTL];
 	uint32_t ctl_head, ctl_tail;
 	struct wire_block fifo[EDM_TX_FIFO + 1];
 	uint32_t fifo_count;
 	uint32_t stops; /* bit i: the MAC holds still in i block times */
-	bool in_message, in_frame;
+	bool in_message, in_request, in_frame;
 	int32_t balance; /* memory blocks that frames have not had yet */
 	uint32_t head_wait;
 	struct edm_tx_stats stats;

@@ -154,7 +154,7 @@ static void account(struct edm_run *run, const struct edm_msg *m)
 	/* The common yardstick is EDM with its paper's framing and latency,
 	 * whatever this run's are. */
 	plain.md = EDM_MD_DATA;
-	plain.chunk_bytes = 256;
+	plain.chunk_bytes = EDM_CHUNK_PAPER;
 	plain.asic = false;
 	plain.mem_ps = 0;
 	plain.latency = run->c.latency == EDM_LATENCY_HOPS ? EDM_LATENCY_HOPS

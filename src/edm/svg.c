@@ -9,12 +9,13 @@
 
 enum {
 	WIDTH = 860,
-	HEIGHT = 440,
+	HEIGHT = 450,
 	LEFT = 70,
 	RIGHT = 690, /* the legend is beside it */
 	TOP = 40,
 	BOTTOM = 380,
 	TICKS = 5,
+	POINTS_UPRIGHT = 8,
 };
 
 static const char *const colour[EDM_CHART_SERIES] = {
@@ -64,6 +65,24 @@ static double x_of(const struct edm_chart *c, unsigned point)
 	return LEFT + (point + 0.5) * (RIGHT - LEFT) / c->points;
 }
 
+/* Names of many points lean, or they would stand in each other's way. */
+static void point_name(FILE *f, const struct edm_chart *c, unsigned point)
+{
+	double x = x_of(c, point);
+
+	if (c->points <= POINTS_UPRIGHT)
+		fprintf(f,
+			"<text x='%.0f' y='%d' text-anchor='middle'>%s"
+			"</text>\n",
+			x, BOTTOM + 18, c->x[point]);
+	else
+		fprintf(f,
+			"<text x='%.0f' y='%d' text-anchor='end' "
+			"font-size='10' transform='rotate(-22 %.0f %d)'>%s"
+			"</text>\n",
+			x + 8, BOTTOM + 14, x + 8, BOTTOM + 14, c->x[point]);
+}
+
 static void axes(FILE *f, const struct edm_chart *c, const struct scale *s)
 {
 	fprintf(f,
@@ -72,14 +91,11 @@ static void axes(FILE *f, const struct edm_chart *c, const struct scale *s)
 		"<text x='18' y='%d' transform='rotate(-90 18 %d)' "
 		"text-anchor='middle'>%s</text>\n"
 		"<path d='M%d %dV%dH%d' fill='none' stroke='black'/>\n",
-		LEFT, c->title, (LEFT + RIGHT) / 2, BOTTOM + 42, c->x_label,
+		LEFT, c->title, (LEFT + RIGHT) / 2, HEIGHT - 12, c->x_label,
 		(TOP + BOTTOM) / 2, (TOP + BOTTOM) / 2, c->y_label, LEFT, TOP,
 		BOTTOM, RIGHT);
 	for (unsigned p = 0; p < c->points; p++)
-		fprintf(f,
-			"<text x='%.0f' y='%d' text-anchor='middle'>%s"
-			"</text>\n",
-			x_of(c, p), BOTTOM + 18, c->x[p]);
+		point_name(f, c, p);
 	for (unsigned k = 0; k <= TICKS; k++) {
 		double part = (double)k / TICKS;
 		double v = s->log ? pow(10,

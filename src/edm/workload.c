@@ -24,12 +24,16 @@ struct edm_workload {
 	uint64_t trace_count, trace_next;
 };
 
-/* Blocks of the busier direction: data, its grants, its notification. */
+/* Blocks of the busier direction: data, its grants, its notification. In the
+ * paper's chunks whatever this run's are: all of them get the same arrivals. */
 static double port_blocks(const struct edm_config *c, enum edm_op op,
 			  uint32_t bytes)
 {
-	uint32_t chunks, data = edm_data_blocks(c, op, bytes, &chunks);
+	struct edm_config plain = *c;
+	uint32_t chunks, data;
 
+	plain.chunk_bytes = EDM_CHUNK_PAPER;
+	data = edm_data_blocks(&plain, op, bytes, &chunks);
 	return data + edm_request_blocks(c->md, op) + (chunks - 1);
 }
 

@@ -39,13 +39,14 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	eng_session_id(s, id);
 	ctl_reply_json(call->reply, 200,
 		       json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, "
-				 "s:o}",
+				 "s:o, s:o*}",
 				 "proto", CTL_PROTO, "session", id, "gid", text,
 				 "qpn", (json_int_t)s->ring.qp->qp_num, "psn",
 				 (json_int_t)s->ring.psn, "mtu",
 				 128 << s->application.mtu, "rd_atomic",
 				 (int)s->application.rd_atomic, "heartbeat_ms",
-				 ENG_HEARTBEAT_MS, "nodes", nodes));
+				 ENG_HEARTBEAT_MS, "nodes", nodes, "look",
+				 s->has_look ? lane_json(&s->look) : NULL));
 }
 
 static void handle_open(void *ctx, struct ctl_call *call)
@@ -76,9 +77,11 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
-		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0]);
+		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0],
+				       s->within_ms);
 		if (!err)
-			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1]);
+			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
+					       s->within_ms);
 	}
 	return err ? err : eng_session_start(eng, s);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "counter.h"
@@ -70,6 +71,7 @@ int eng_create(const struct eng_options *o, const char *token,
 					  .probe_max_ns = o->probe_max_ns};
 	struct eng *eng = calloc(1, sizeof(*eng));
 	pthread_condattr_t attr;
+	uint64_t incarnation = 0;
 	int err;
 
 	if (!eng)
@@ -83,7 +85,11 @@ int eng_create(const struct eng_options *o, const char *token,
 	(void)snprintf(eng->name, sizeof(eng->name), "%s", o->name);
 	eng->clock = client_clock_real();
 	eng->start_ns = client_clock_now_ns(eng->clock);
-	err = ctl_token_hash(token, &eng->token);
+	err = getrandom(&incarnation, sizeof(incarnation), 0) ==
+			      sizeof(incarnation)
+		      ? ctl_token_hash(token, &eng->token)
+		      : error_set(-EIO, "the kernel gives no random numbers");
+	ctl_incarnation_format(incarnation, eng->incarnation);
 	if (!err)
 		err = make_counters(eng, rundir);
 	if (!err)

@@ -84,6 +84,27 @@ static int parse_ring(const json_t *ring, struct offload_session_config *c)
 	return err;
 }
 
+/* The queue pair and the key to look with, where the application has them. */
+static int parse_look(const json_t *look, struct eng_session *out)
+{
+	uint64_t qpn = 0, psn = 0, rkey = 0;
+	int err;
+
+	if (!look)
+		return 0;
+	err = ctl_field_u64(look, "qpn", true, 2, PSN_MAX, &qpn);
+	if (!err)
+		err = ctl_field_u64(look, "psn", true, 0, PSN_MAX, &psn);
+	if (!err)
+		err = ctl_field_u64(look, "rkey", true, 0, UINT32_MAX, &rkey);
+	out->has_look = true;
+	out->application_look = out->application;
+	out->application_look.qpn = (uint32_t)qpn;
+	out->application_look.psn = (uint32_t)psn;
+	out->config.look_rkey = (uint32_t)rkey;
+	return err;
+}
+
 int eng_parse_open(const json_t *body, struct eng_session *out)
 {
 	struct offload_session_config *c = &out->config;
@@ -98,6 +119,8 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 	if (!err)
 		err = parse_ring(json_object_get(body, "ring"), c);
 	if (!err)
+		err = parse_look(json_object_get(body, "look"), out);
+	if (!err)
 		err = ctl_field_u64(body, "nodes", true, 0, OFFLOAD_NODES_MAX,
 				    &nodes);
 	if (!err)
@@ -108,6 +131,9 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 	if (!err)
 		err = ctl_field_u64(body, "flush_us", false, 0, 1000000,
 				    &flush_us);
+	if (!err)
+		err = ctl_field_u64(body, "node_timeout_ms", false, 1, 3600000,
+				    &out->within_ms);
 	if (!err)
 		err = ctl_field_string(body, "client", false, &client);
 	if (err)

@@ -19,7 +19,7 @@
 
 enum {
 	ENG_ID_TEXT = 16 + 4 + 1,
-	ENG_LANES = 1 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
+	ENG_LANES = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
 	ENG_GID_TEXT = 33,
 };
 
@@ -51,8 +51,12 @@ struct eng_session {
 	uint64_t opened_ns;
 	uint64_t seen_ns;
 	uint32_t node_count;
+	uint64_t within_ms; /* a node that is silent is given up; 0: default */
 	struct eng_far application;
+	bool has_look; /* a second one, to look only */
+	struct eng_far application_look;
 	struct eng_lane ring;
+	struct eng_lane look;
 	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
 	struct offload_session *core;		    /* NULL: not started */
 	struct offload_session_config config;
@@ -63,6 +67,7 @@ struct eng {
 	pthread_cond_t wake; /* a session was started */
 	_Atomic uint32_t waiting;
 	char name[ENG_NAME_MAX + 1];
+	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
 	uint64_t start_ns;
 	uint64_t tick_ns;
@@ -88,9 +93,10 @@ struct eng {
 
 int eng_lane_open(struct eng *eng, uint32_t depth,
 		  struct eng_lane *out) MUST_CHECK;
-/* To RTS. `gid` gets our address towards that one. */
+/* To RTS. A peer that does not answer is given up within that time; 0: within
+ * about a second. */
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
-		     const struct eng_far *far) MUST_CHECK;
+		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
 void eng_lane_close(struct eng_lane *lane);
 /* Our address that fits the other one. */
 int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,

@@ -41,6 +41,15 @@ static uint64_t uptime_s(const struct eng *eng)
 	return (client_clock_now_ns(eng->clock) - eng->start_ns) / 1000000000;
 }
 
+/* Operations on memory that the NIC has mapped; 0 where it maps none. */
+static uint64_t direct_ops(const struct eng *eng)
+{
+	uint64_t n = 0;
+
+	(void)!aqdv_get_counter(eng->context, "direct_ops", &n);
+	return n;
+}
+
 void eng_handle_status(void *ctx, struct ctl_call *call)
 {
 	struct eng *eng = ctx;
@@ -52,10 +61,12 @@ void eng_handle_status(void *ctx, struct ctl_call *call)
 			json_integer((json_int_t)eng->counter[i]));
 	ctl_reply_json(
 		call->reply, 200,
-		json_pack("{s:s, s:s, s:I, s:I, s:i, s:o}", "engine", eng->name,
-			  "proto", CTL_PROTO, "pid", (json_int_t)getpid(),
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o}", "engine",
+			  eng->name, "proto", CTL_PROTO, "incarnation",
+			  eng->incarnation, "pid", (json_int_t)getpid(),
 			  "uptime_s", (json_int_t)uptime_s(eng), "sessions",
-			  (int)eng->session_count, "counters", counters));
+			  (int)eng->session_count, "direct_ops",
+			  (json_int_t)direct_ops(eng), "counters", counters));
 }
 
 void eng_handle_metrics(void *ctx, struct ctl_call *call)
@@ -81,6 +92,10 @@ void eng_handle_metrics(void *ctx, struct ctl_call *call)
 				"aquifer_engine_sessions_lost_total",
 				"Sessions whose application was lost.",
 				eng->sessions_lost);
+		ctl_metrics_one(&m, CTL_METRIC_COUNTER,
+				"aquifer_engine_direct_operations_total",
+				"Operations on memory that is mapped here.",
+				direct_ops(eng));
 		ctl_metrics_family(&m, CTL_METRIC_COUNTER,
 				   "aquifer_engine_events_total",
 				   "What the engine did.");

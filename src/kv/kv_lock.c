@@ -11,13 +11,17 @@
 #include "error.h"
 #include "kv_priv.h"
 
+enum {
+	BEAT_SHARE = 8, /* of the failure time */
+};
+
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch)
 {
 	return (uint64_t)(slot + 1) | (uint64_t)epoch << 16;
 }
 
 /* Adds one lock, keeping the order. */
-static int add_lock(struct aq_kv_client *c, struct kv_lockset *s, uint64_t lock)
+static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	uint64_t word = words ? lock : lock / 64;
@@ -40,7 +44,7 @@ static int add_lock(struct aq_kv_client *c, struct kv_lockset *s, uint64_t lock)
 	return 0;
 }
 
-int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
+int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 {
 	unsigned i;
 	int err = 0;
@@ -51,7 +55,23 @@ int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
 	return err;
 }
 
-static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
+int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
+{
+	unsigned i;
+	int err;
+
+	for (i = 0; i < w->count; i++)
+		if (w->row[i] == row)
+			return 0;
+	if (w->count == ARRAY_LEN(w->row))
+		return -E2BIG;
+	err = add_lock(c, &w->set, kv_lock_of(&c->g, row));
+	if (!err)
+		w->row[w->count++] = row;
+	return err;
+}
+
+static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
 	unsigned i, n = set ? set->count : 0;
@@ -72,7 +92,7 @@ static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
 	t->crc = le32_put(kv_intent_crc(t));
 }
 
-static void note_recent(struct aq_kv_client *c, const struct kv_lockset *set)
+static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
@@ -93,7 +113,7 @@ static void note_recent(struct aq_kv_client *c, const struct kv_lockset *set)
 	}
 }
 
-void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set)
+void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
 {
 	/* A batch may have two of them. */
 	struct kv_intent *t = &c->intent[c->sequence % 2];
@@ -105,7 +125,22 @@ void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set)
 		     t, kv_intent_bytes(set ? set->count : 0));
 }
 
-void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
+void kv_beat(struct kv_leaf *c)
+{
+	uint64_t now = kv_now_ns(c);
+	int err;
+
+	if (!c->held || now - c->beat_ns < c->failure_ns / BEAT_SHARE)
+		return;
+	c->beat_ns = now;
+	kv_begin(c);
+	kv_add_intent(c, c->held);
+	err = kv_run(c);
+	if (err)
+		c->held = NULL; /* it is broken, which is seen when it ends */
+}
+
+void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
 		    unsigned count)
 {
 	struct kv_intent *t = &c->intent[2];
@@ -120,7 +155,7 @@ void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
 		     t, kv_intent_bytes(0));
 }
 
-int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
+int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
 		  unsigned count)
 {
 	kv_begin(c);
@@ -131,7 +166,7 @@ int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
 /* ---- reading ------------------------------------------------------------ */
 
 /* Whether group `at` of the set has the lock of this row. */
-static bool is_in_group(const struct aq_kv_client *c, const struct kv_want *w,
+static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
 			unsigned at, uint64_t row)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -143,7 +178,7 @@ static bool is_in_group(const struct aq_kv_client *c, const struct kv_want *w,
 }
 
 /* The rows of one line that are wanted, as a span. */
-static void add_span(struct aq_kv_client *c, struct kv_line *l, uint64_t bits,
+static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
 		     bool whole)
 {
 	uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
@@ -176,7 +211,7 @@ struct reading {
 	} at[KV_PATH_MAX + 2];
 };
 
-static void add_reads(struct aq_kv_client *c, const struct kv_want *w,
+static void add_reads(struct kv_leaf *c, const struct kv_want *w,
 		      unsigned group, struct reading *r)
 {
 	unsigned i, k;
@@ -228,31 +263,33 @@ struct taking {
 	unsigned at; /* groups that are held */
 	bool is_retry;
 	uint64_t start_ns; /* of this try for all of them */
-	uint64_t stuck_ns; /* since when nothing has changed */
+	/* The lock that was refused last, what was seen there, and since when
+	 * that has not changed. Stepping back does not reset it: else who gets
+	 * a first lock and waits for the second would never call it stuck. */
+	bool is_stuck;
+	uint64_t stuck_word;
+	uint64_t stuck_ns;
 	uint64_t evidence;
 	uint64_t backoff_ns;
 };
 
-static int give_up(struct aq_kv_client *c, struct taking *t)
+static int give_up(struct kv_leaf *c, struct taking *t)
 {
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
 	t->at = 0;
-	t->start_ns = t->stuck_ns = kv_now_ns(c);
+	t->start_ns = kv_now_ns(c);
 	kv_cache_unpin(c);
 	return err;
 }
 
-/* A lock is held by somebody. Changes of rows or locks mean that it lives. */
-static int handle_refusal(struct aq_kv_client *c, struct taking *t,
-			  const struct reading *r)
+/* Changes of rows or locks mean that the holder lives. */
+static void note_refusal(struct kv_leaf *c, struct taking *t,
+			 const struct reading *r, uint64_t now)
 {
 	uint64_t word = t->want->set.group[t->at].word;
-	uint64_t mask = t->want->set.group[t->at].mask;
-	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
-	uint64_t seen = c->atom[KV_ATOM_LOCK] & mask;
+	uint64_t seen = c->atom[KV_ATOM_LOCK] & t->want->set.group[t->at].mask;
 	unsigned k;
-	int err;
 
 	for (k = 0; k < r->count; k++) {
 		unsigned i = (unsigned)__builtin_ctzll(r->at[k].bits);
@@ -261,12 +298,27 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 		       kv_row_crc(&c->g, r->at[k].line->rows +
 						 (size_t)i * c->g.row_bytes);
 	}
-	if (seen != t->evidence || !t->is_retry) {
-		t->evidence = seen;
-		t->stuck_ns = now;
-	}
+	if (t->is_stuck && t->stuck_word == word && t->evidence == seen)
+		return;
+	t->is_stuck = true;
+	t->stuck_word = word;
+	t->evidence = seen;
+	t->stuck_ns = now;
+}
+
+/* A lock is held by somebody. */
+static int handle_refusal(struct kv_leaf *c, struct taking *t,
+			  const struct reading *r)
+{
+	uint64_t word = t->want->set.group[t->at].word;
+	uint64_t mask = t->want->set.group[t->at].mask;
+	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
+	int err;
+
+	note_refusal(c, t, r, now);
 	if (t->is_retry && kv_lease_holder(lease) &&
 	    kv_lease_holder(lease) != c->slot + 1) {
+		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_lease_wait(c);
 	}
@@ -275,6 +327,7 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 		return err ? err : kv_past_deadline(c);
 	}
 	if (now - t->stuck_ns > c->failure_ns / 2) {
+		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_recover(c, word, mask);
 	}
@@ -286,20 +339,81 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 	return 0;
 }
 
-static void add_fresh(struct aq_kv_client *c, const struct kv_want *w)
+static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
 		(void)kv_new_add(c, w->fresh, w->key, w->key_len, w->value,
 				 w->value_len);
 }
 
-int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
+/* From when all locks are held, nobody changes the state and goes on without
+ * waiting for them. */
+static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
+		       uint64_t asked_ns)
+{
+	int err = 0, drop;
+
+	if (!was_asked)
+		err = kv_state_confirm(c);
+	else if (!kv_state_note(c, c->atom[KV_ATOM_STATE], asked_ns))
+		err = KV_E_VIEW;
+	if (err != KV_E_VIEW)
+		return err;
+	drop = kv_locks_drop(c, &w->set, w->set.count);
+	return drop ? drop : err;
+}
+
+/* ---- trying ------------------------------------------------------------- */
+
+int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
+{
+	uint64_t start_ns = kv_now_ns(c);
+	bool asks_state = kv_state_is_due(c, start_ns);
+	struct kv_lockset held = {0};
+	struct reading r[KV_GROUPS];
+	unsigned i;
+	int err;
+
+	note_recent(c, &w->set);
+	kv_begin(c);
+	kv_add_intent(c, &w->set);
+	for (i = 0; i < w->set.count; i++) {
+		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+			    (enum kv_atom)(KV_ATOM_GROUP + i));
+		add_reads(c, w, i, &r[i]);
+	}
+	if (asks_state)
+		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
+	err = kv_run(c);
+	if (err)
+		return err;
+	for (i = 0; i < w->set.count; i++) {
+		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
+
+		note_reads(&r[i], got);
+		if (got)
+			held.group[held.count++] = w->set.group[i];
+	}
+	c->stats.lock_tries += w->set.count;
+	c->stats.lock_fails += w->set.count - held.count;
+	if (held.count == w->set.count) {
+		c->stats.lock_sets++;
+		c->stats.lock_sets_single += w->set.count == 1;
+		return check_state(c, w, asks_state, start_ns);
+	}
+	err = kv_locks_drop(c, &held, held.count);
+	return err ? err : -EAGAIN;
+}
+
+/* ---- and waiting -------------------------------------------------------- */
+
+int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
 			   .start_ns = kv_now_ns(c),
-			   .stuck_ns = kv_now_ns(c),
 			   .backoff_ns = KV_BACKOFF_NS_MIN};
 	struct reading r;
+	bool asks_state = false;
 	int err;
 
 	note_recent(c, &w->set);
@@ -307,16 +421,20 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 		uint64_t word = w->set.group[t.at].word;
 		uint64_t mask = w->set.group[t.at].mask;
 
+		asks_state = t.at + 1 == w->set.count &&
+			     kv_state_is_due(c, t.start_ns);
 		kv_begin(c);
 		if (t.at == 0 || t.is_retry)
 			kv_add_intent(c, &w->set);
 		if (t.at == 0)
 			add_fresh(c, w);
-		kv_add_lock(c, word, mask);
+		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
 			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,
 				    &c->atom[KV_ATOM_LEASE], 8);
+		if (asks_state)
+			kv_add_state(c, &c->atom[KV_ATOM_STATE]);
 		err = kv_run(c);
 		if (err)
 			return err;
@@ -335,5 +453,5 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 	}
 	c->stats.lock_sets++;
 	c->stats.lock_sets_single += w->set.count == 1;
-	return 0;
+	return check_state(c, w, asks_state, t.start_ns);
 }

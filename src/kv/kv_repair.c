@@ -13,6 +13,10 @@
  * was read, then one of its two looks names it, or it is among the locks that
  * the client tried for in between. While the lease is held, whoever meets a
  * lock that it cannot have steps back, so this comes to an end.
+ *
+ * Slow is not dead: silence counts by the clock and by looks, so a machine that
+ * stalled as a whole has not made anybody silent; and who repairs renews its
+ * lease, so a long repair is not taken for a dead one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +28,29 @@
 enum {
 	DEAD_MAX = 64, /* repaired at one go */
 	WATCH_STEPS = 64,
+	WATCH_LOOKS = 24, /* at least, whatever the clock says */
+	RENEW_SHARE = 8,  /* of the failure time */
 };
 
-static int read_slots(struct aq_kv_client *c, struct kv_slot *out)
+/* How long something has not changed: it is late when the time is over and it
+ * was looked at often enough since. */
+struct watch {
+	uint64_t since_ns;
+	unsigned looks;
+};
+
+static void watch_start(struct kv_leaf *c, struct watch *w)
+{
+	*w = (struct watch){.since_ns = kv_now_ns(c)};
+}
+
+static bool watch_is_late(struct kv_leaf *c, struct watch *w, uint64_t ns)
+{
+	w->looks++;
+	return w->looks > WATCH_LOOKS && kv_now_ns(c) - w->since_ns > ns;
+}
+
+static int read_slots(struct kv_leaf *c, struct kv_slot *out)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
 	int err = kv_big_reserve(c, 2 * bytes);
@@ -69,7 +93,7 @@ static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
 	       memcmp(&a->intent, &b->intent, sizeof(a->intent)) == 0;
 }
 
-static int read_lock(struct aq_kv_client *c, uint64_t word, uint64_t *value)
+static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
 {
 	int err;
 
@@ -83,7 +107,7 @@ static int read_lock(struct aq_kv_client *c, uint64_t word, uint64_t *value)
 
 /* ---- fencing ------------------------------------------------------------ */
 
-static int fence(struct aq_kv_client *c, uint32_t slot, const struct kv_slot *s)
+static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 {
 	uint64_t epoch = epoch_of(s), old;
 	char conn[KV_CONN_BYTES + 1];
@@ -106,12 +130,12 @@ static int fence(struct aq_kv_client *c, uint32_t slot, const struct kv_slot *s)
 
 /* ---- the lease ---------------------------------------------------------- */
 
-static uint64_t my_lease(const struct aq_kv_client *c, uint64_t before)
+static uint64_t my_lease(const struct kv_leaf *c, uint64_t before)
 {
 	return kv_lease_word(c->slot + 1, c->epoch, kv_lease_count(before) + 1);
 }
 
-static int lease_read(struct aq_kv_client *c, uint64_t *word)
+static int lease_read(struct kv_leaf *c, uint64_t *word)
 {
 	int err = kv_read_now(c, c->g.lease_offset, &c->atom[KV_ATOM_LEASE], 8);
 
@@ -121,7 +145,7 @@ static int lease_read(struct aq_kv_client *c, uint64_t *word)
 }
 
 /* The lease has not moved for long: its holder is dead, too. */
-static int fence_holder(struct aq_kv_client *c, uint64_t word)
+static int fence_holder(struct kv_leaf *c, uint64_t word)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
 	struct kv_slot s;
@@ -140,27 +164,30 @@ static int fence_holder(struct aq_kv_client *c, uint64_t word)
 }
 
 /* Until we have it. */
-static int lease_take(struct aq_kv_client *c)
+static int lease_take(struct kv_leaf *c)
 {
-	uint64_t word = 0, seen = 0, since = kv_now_ns(c), old;
+	uint64_t word = 0, seen = 0, old;
+	struct watch w;
 	int err;
 
+	watch_start(c, &w);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err)
 			return err;
 		if (word != seen) {
 			seen = word;
-			since = kv_now_ns(c);
+			watch_start(c, &w);
 		}
-		if (kv_lease_holder(word) &&
-		    kv_now_ns(c) - since > 2 * c->failure_ns)
-			err = fence_holder(c, word);
-		else if (kv_lease_holder(word))
-			err = -EBUSY;
+		if (kv_lease_holder(word))
+			err = watch_is_late(c, &w, 2 * c->failure_ns)
+				      ? fence_holder(c, word)
+				      : -EBUSY;
 		if (!err) {
+			c->lease = my_lease(c, word);
+			c->lease_ns = kv_now_ns(c);
 			err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset,
-					 word, my_lease(c, word), &old);
+					 word, c->lease, &old);
 			if (err || old == word)
 				return err;
 			continue;
@@ -174,16 +201,28 @@ static int lease_take(struct aq_kv_client *c)
 	}
 }
 
-static int lease_give(struct aq_kv_client *c)
+int kv_lease_renew(struct kv_leaf *c)
 {
-	uint64_t word, old;
-	int err = lease_read(c, &word);
+	uint64_t before = c->lease, old;
+	int err;
 
-	if (!err && kv_lease_holder(word) == c->slot + 1)
-		err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, word,
-				 kv_lease_word(0, 0, kv_lease_count(word)),
-				 &old);
+	if (kv_now_ns(c) - c->lease_ns < c->failure_ns / RENEW_SHARE)
+		return 0;
+	c->lease = my_lease(c, before);
+	c->lease_ns = kv_now_ns(c);
+	err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, before, c->lease,
+			 &old);
+	if (!err && old != before)
+		err = error_set(-ESTALE, "somebody else repairs the table");
 	return err;
+}
+
+static int lease_give(struct kv_leaf *c)
+{
+	uint64_t old;
+
+	return kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, c->lease,
+			  kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
 }
 
 /* ---- repair ------------------------------------------------------------- */
@@ -196,7 +235,7 @@ struct ward { /* what a repair works with */
 	unsigned count;
 };
 
-static int ward_init(struct aq_kv_client *c, struct ward *w)
+static int ward_init(struct kv_leaf *c, struct ward *w)
 {
 	*w = (struct ward){
 		.before = calloc(c->g.client_count, sizeof(w->before[0])),
@@ -217,7 +256,7 @@ static void ward_release(struct ward *w)
 }
 
 /* All that are fenced, also by somebody who died over it. */
-static int collect(struct aq_kv_client *c, struct ward *w)
+static int collect(struct kv_leaf *c, struct ward *w)
 {
 	uint32_t i, k;
 	int err = 0;
@@ -272,7 +311,7 @@ static bool tried(const struct kv_slot *a, const struct kv_slot *b,
 }
 
 /* Slots, lock, slots: into w->first, *value, w->now. */
-static int look(struct aq_kv_client *c, struct ward *w, uint64_t word,
+static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
 		uint64_t *value)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
@@ -295,7 +334,7 @@ static int look(struct aq_kv_client *c, struct ward *w, uint64_t word,
 
 /* Whether a living client may have had one of the locks that are set; who has
  * done nothing for long is fenced on the way. */
-static int look_round(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
+static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 		      unsigned g, bool is_late, bool *is_clear)
 {
 	uint64_t word = d->set.group[g].word, mask = d->set.group[g].mask;
@@ -331,26 +370,28 @@ static int look_round(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 }
 
 /* -EAGAIN: somebody else had to be fenced; begin again. */
-static int wait_clear(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
+static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 		      unsigned g)
 {
-	uint64_t start = kv_now_ns(c);
 	uint64_t fenced = c->stats.fenced;
-	bool is_clear = false;
+	bool is_clear = false, is_late;
+	struct watch watch;
 	int err = read_slots(c, w->before);
 
+	watch_start(c, &watch);
 	while (!err) {
-		bool is_late = kv_now_ns(c) - start > c->failure_ns;
-
+		is_late = watch_is_late(c, &watch, c->failure_ns);
 		err = look_round(c, w, d, g, is_late, &is_clear);
 		if (err || is_clear)
 			break;
 		if (c->stats.fenced != fenced)
 			return -EAGAIN;
 		if (is_late) {
-			start = kv_now_ns(c);
+			watch_start(c, &watch);
 			err = read_slots(c, w->before);
 		}
+		if (!err)
+			err = kv_lease_renew(c);
 		if (!err)
 			err = kv_past_deadline(c);
 		if (!err)
@@ -360,7 +401,7 @@ static int wait_clear(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 }
 
 /* With the lease. */
-static int repair(struct aq_kv_client *c, struct ward *w)
+static int repair(struct kv_leaf *c, struct ward *w)
 {
 	unsigned i, k;
 	int err;
@@ -384,7 +425,7 @@ static int repair(struct aq_kv_client *c, struct ward *w)
 	return err;
 }
 
-static int with_lease(struct aq_kv_client *c, struct ward *w, bool all)
+static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
 {
 	struct kv_slot *now = w->now;
 	uint32_t i;
@@ -407,7 +448,7 @@ static int with_lease(struct aq_kv_client *c, struct ward *w, bool all)
 }
 
 /* Only the suspects stay in `before`; whether there are any. */
-static bool pick_suspects(struct aq_kv_client *c, struct ward *w, uint64_t word,
+static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
 			  uint64_t mask)
 {
 	bool any = false;
@@ -428,12 +469,13 @@ static bool pick_suspects(struct aq_kv_client *c, struct ward *w, uint64_t word,
 }
 
 /* Watches the lock for the failure time; *value is what stays set. */
-static int watch(struct aq_kv_client *c, uint64_t word, uint64_t mask,
-		 uint64_t *value)
+static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
+		      uint64_t *value)
 {
-	uint64_t end = kv_now_ns(c) + c->failure_ns;
+	struct watch w;
 	int err;
 
+	watch_start(c, &w);
 	do {
 		err = read_lock(c, word, value);
 		if (err)
@@ -441,11 +483,11 @@ static int watch(struct aq_kv_client *c, uint64_t word, uint64_t mask,
 		*value &= mask;
 		if (*value)
 			kv_pause(c, c->failure_ns / WATCH_STEPS + 1);
-	} while (*value && kv_now_ns(c) < end);
+	} while (*value && !watch_is_late(c, &w, c->failure_ns));
 	return 0;
 }
 
-int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
+int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
 {
 	struct ward w;
 	uint64_t value = 0;
@@ -454,7 +496,7 @@ int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 	if (!err)
 		err = read_slots(c, w.before);
 	if (!err)
-		err = watch(c, word, mask, &value);
+		err = watch_lock(c, word, mask, &value);
 	if (!err && value) {
 		err = read_slots(c, w.now);
 		if (!err &&
@@ -467,18 +509,23 @@ int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 	return err;
 }
 
-int kv_lease_wait(struct aq_kv_client *c)
+int kv_lease_wait(struct kv_leaf *c)
 {
-	uint64_t word, first = 0, start = kv_now_ns(c);
+	uint64_t word, seen = 0;
+	struct watch late;
 	struct ward w;
 	int err;
 
+	watch_start(c, &late);
 	for (;;) {
 		err = lease_read(c, &word);
-		if (err || !kv_lease_holder(word) || (first && word != first))
+		if (err || !kv_lease_holder(word))
 			return err;
-		first = word;
-		if (kv_now_ns(c) - start > 2 * c->failure_ns)
+		if (word != seen) {
+			seen = word;
+			watch_start(c, &late);
+		}
+		if (watch_is_late(c, &late, 2 * c->failure_ns))
 			break;
 		err = kv_past_deadline(c);
 		if (err)
@@ -492,17 +539,41 @@ int kv_lease_wait(struct aq_kv_client *c)
 	return err;
 }
 
-int kv_reap(struct aq_kv_client *c)
+/* Who died between taking a slot and saying whose it is had nothing yet. */
+static int free_nameless(struct kv_leaf *c, struct ward *w)
 {
-	struct ward w;
+	uint64_t word, old;
 	bool any = false;
 	uint32_t i;
-	int err = ward_init(c, &w);
+	int err = 0;
 
-	if (!err)
-		err = read_slots(c, w.before);
+	for (i = 0; i < c->g.client_count; i++)
+		any |= i != c->slot &&
+		       state_of(&w->before[i]) == KV_SLOT_LIVE &&
+		       !w->before[i].conn[0];
+	if (!any)
+		return 0;
+	kv_pause(c, kv_nameless_ns(c));
+	err = read_slots(c, w->now);
 	for (i = 0; i < c->g.client_count && !err; i++) {
-		struct kv_slot *s = &w.before[i];
+		word = le64_get(w->now[i].state);
+		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_LIVE ||
+		    w->now[i].conn[0] || !is_same(&w->now[i], &w->before[i]))
+			continue;
+		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, i), word,
+				 kv_slot_word(KV_SLOT_FREE, word >> 8), &old);
+	}
+	return err;
+}
+
+/* Only those stay in `before` whose connections are gone. */
+static bool pick_gone(struct kv_leaf *c, struct ward *w)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < c->g.client_count; i++) {
+		struct kv_slot *s = &w->before[i];
 		char conn[KV_CONN_BYTES + 1] = {0};
 
 		memcpy(conn, s->conn, KV_CONN_BYTES);
@@ -514,7 +585,19 @@ int kv_reap(struct aq_kv_client *c)
 		else
 			memset(s, 0, sizeof(*s));
 	}
-	if (!err && any)
+	return any;
+}
+
+int kv_reap(struct kv_leaf *c)
+{
+	struct ward w;
+	int err = ward_init(c, &w);
+
+	if (!err)
+		err = read_slots(c, w.before);
+	if (!err)
+		err = free_nameless(c, &w);
+	if (!err && pick_gone(c, &w))
 		err = with_lease(c, &w, false);
 	ward_release(&w);
 	return err;

@@ -20,6 +20,8 @@ enum {
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
 	SEND_DEPTH = 4,
+	ACK_TIMEOUT = 16, /* 268 ms */
+	RETRY_COUNT = 7,
 	PSN_MASK = 0xffffff,
 };
 
@@ -29,7 +31,7 @@ const char *conn_end_name(enum mem_end why)
 		[MEM_END_CLOSED] = "closed", [MEM_END_SILENT] = "silent",
 		[MEM_END_GONE] = "gone",     [MEM_END_BROKEN] = "broken",
 		[MEM_END_TENANT] = "tenant", [MEM_END_STOP] = "stop",
-		[MEM_END_FENCED] = "fenced",
+		[MEM_END_FENCED] = "fenced", [MEM_END_BUDGET] = "budget",
 	};
 
 	return names[why];
@@ -92,15 +94,22 @@ static int pick_gid(struct mem_node *node, const union ibv_gid *peer,
 	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
 }
 
-static int to_init(struct ibv_qp *qp, bool read_only)
+static unsigned access_of(const struct conn_peer *peer)
+{
+	if (peer->role != MEM_ROLE_PLAIN)
+		return 0; /* messages only */
+	return peer->read_only
+		       ? IBV_ACCESS_REMOTE_READ
+		       : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static int to_init(struct ibv_qp *qp, const struct conn_peer *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = PORT,
-		.qp_access_flags = read_only ? IBV_ACCESS_REMOTE_READ
-					     : IBV_ACCESS_REMOTE_READ |
-						       IBV_ACCESS_REMOTE_WRITE |
-						       IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags = access_of(peer),
 	};
 
 	return -ibv_modify_qp(qp, &attr,
@@ -139,14 +148,17 @@ static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 		.sq_psn = answer->psn,
 		.max_rd_atomic = 1,
 	};
+	if (peer->role != MEM_ROLE_PLAIN) { /* pages are sent back here */
+		attr.timeout = ACK_TIMEOUT;
+		attr.retry_cnt = attr.rnr_retry = RETRY_COUNT;
+	}
 	return -ibv_modify_qp(qp, &attr,
 			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				      IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static int make_qp(struct mem_node *node, struct mem_conn *c,
-		   const struct conn_peer *peer, struct conn_answer *answer)
+static int open_qp(struct mem_node *node, struct mem_conn *c)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = node->cq,
@@ -157,6 +169,28 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 			.max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC,
 	};
+
+	if (c->role != MEM_ROLE_PLAIN)
+		return space_conn_open(node, c);
+	c->qp = ibv_create_qp(c->tenant->pd, &init);
+	return c->qp ? 0
+		     : error_set(-errno, "no queue pair: %s", strerror(errno));
+}
+
+static void close_qp(struct mem_conn *c)
+{
+	int err = 0;
+
+	if (c->role != MEM_ROLE_PLAIN)
+		space_conn_close(c);
+	else
+		err = ibv_destroy_qp(c->qp);
+	ASSERT(err == 0); /* nothing refers to it */
+}
+
+static int make_qp(struct mem_node *node, struct mem_conn *c,
+		   const struct conn_peer *peer, struct conn_answer *answer)
+{
 	uint8_t gid_index = 0;
 	uint32_t psn;
 	int err = pick_gid(node, &peer->gid, &gid_index, &answer->gid);
@@ -169,14 +203,16 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	answer->rd_atomic = (uint8_t)u32_min(
 		peer->rd_atomic,
 		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));
-	c->qp = ibv_create_qp(c->tenant->pd, &init);
-	if (!c->qp)
-		return error_set(-errno, "no queue pair: %s", strerror(errno));
-	err = to_init(c->qp, peer->read_only);
+	err = open_qp(node, c);
+	if (err)
+		return err;
+	err = to_init(c->qp, peer);
 	if (!err)
 		err = to_rts(c->qp, peer, answer, gid_index);
+	if (!err && c->role != MEM_ROLE_PLAIN)
+		err = space_conn_start(c);
 	if (err) {
-		(void)ibv_destroy_qp(c->qp); /* nobody uses it */
+		close_qp(c);
 		return error_set(err,
 				 "cannot connect to the client's queue pair "
 				 "%u: %s",
@@ -219,6 +255,9 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->tenant = tenant;
 	c->slot = slot;
 	c->read_only = peer->read_only;
+	c->role = peer->role;
+	c->space = peer->space;
+	c->without = peer->without;
 	c->seen_ns = env_now_ns(node->env);
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);
@@ -239,7 +278,6 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 {
 	char id[CONN_ID_TEXT];
-	int err;
 
 	conn_id_format(c, id);
 	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
@@ -250,11 +288,12 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		grant_destroy(
 			node, c,
 			container_of(c->grants.next, struct mem_grant, node));
-	err = ibv_destroy_qp(c->qp);
-	ASSERT(err == 0); /* nothing refers to it */
+	close_qp(c);
 	node->conns[c->slot] = NULL;
 	node->conn_count--;
 	node->conns_ended[why]++;
 	c->tenant->conn_count--;
+	if (c->owns_space)
+		space_destroy(node, c);
 	free(c);
 }

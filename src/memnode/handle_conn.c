@@ -108,6 +108,39 @@ static json_t *caps_json(const struct mem_node *node)
 	return caps;
 }
 
+/* "pages" and "owner": a connection that works on the pages of another. */
+static int parse_role(struct mem_node *node, const struct ctl_call *call,
+		      struct conn_peer *peer)
+{
+	const char *role = NULL, *owner;
+	struct mem_conn *c = NULL;
+	uint64_t without = 0;
+	int err = ctl_field_string(call->body, "pages", false, &role);
+
+	peer->role = MEM_ROLE_PLAIN;
+	peer->space = NULL;
+	peer->without = 0;
+	if (err || !role)
+		return err;
+	while (++peer->role < MEM_ROLE_COUNT &&
+	       strcmp(role, space_role_name(peer->role)) != 0)
+		;
+	if (peer->role == MEM_ROLE_COUNT)
+		return error_set(-EINVAL, "\"pages\" is not '%.20s'", role);
+	err = ctl_field_string(call->body, "owner", true, &owner);
+	if (!err)
+		err = ctl_field_u64(call->body, "without", false, 0, UINT8_MAX,
+				    &without);
+	peer->without = (unsigned)without;
+	if (!err)
+		err = conn_find(node, call->caller, owner, &c);
+	if (!err && !c->owns_space)
+		err = error_set(-EINVAL, "connection %s has no pages", owner);
+	if (!err)
+		peer->space = c->space;
+	return err;
+}
+
 void handle_connect(void *ctx, struct ctl_call *call)
 {
 	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
@@ -120,6 +153,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	json_t *tree;
 	int err = parse_peer(call->body, &peer);
 
+	if (!err)
+		err = parse_role(node, call, &peer);
 	if (!err)
 		err = ctl_field_string(call->body, "session", false, &id_text);
 	if (!err && id_text)
@@ -259,6 +294,8 @@ static int parse_wish(struct mem_node *node, struct ctl_call *call,
 				    &w->length);
 	if (err)
 		return err;
+	if (conn->role != MEM_ROLE_PLAIN)
+		return error_set(-EACCES, "this connection has no regions");
 	if (conn->read_only && w->access != IBV_ACCESS_REMOTE_READ)
 		return error_set(-EACCES, "this connection may only read");
 	w->region = region_find(node, call->caller, name);
@@ -301,13 +338,14 @@ void handle_grant_create(void *ctx, struct ctl_call *call)
 	ctl_reply_json(
 		call->reply, 200,
 		json_pack(
-			"{s:s, s:I, s:I, s:I, s:I, s:i}", "grant", id, "rkey",
+			"{s:s, s:I, s:I, s:I, s:I, s:i, s:s}", "grant", id,
+			"rkey",
 			(json_int_t)(g->mw ? g->mw->rkey : w.region->mr->rkey),
 			"addr",
 			(json_int_t)((uintptr_t)w.region->addr + w.offset),
 			"length", (json_int_t)w.length, "epoch",
 			(json_int_t)w.region->epoch, "region_id",
-			(int)w.region->id));
+			(int)w.region->id, "incarnation", node->incarnation));
 }
 
 void handle_grant_delete(void *ctx, struct ctl_call *call)

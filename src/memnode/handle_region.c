@@ -8,10 +8,11 @@
 
 static json_t *describe(const struct mem_node *node, const struct mem_region *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s}", "name", r->name,
+	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s, s:s}", "name", r->name,
 			 "size", (json_int_t)r->size_bytes, "id", (int)r->id,
 			 "epoch", (json_int_t)r->epoch, "node", node->name,
-			 "memory", r->dm ? "device" : "host");
+			 "incarnation", node->incarnation, "memory",
+			 r->dm ? "device" : "host");
 }
 
 /* The region in the path, which must not be in somebody's hands. */
@@ -53,9 +54,23 @@ static int memory_field(const struct ctl_call *call, bool *on_device)
 	return 0;
 }
 
+/* A connection of the caller, with which the region shall end; NULL: none. */
+static int owner_field(const struct mem_node *node, const struct ctl_call *call,
+		       struct mem_conn **owner)
+{
+	const char *text = NULL;
+	int err = ctl_field_string(call->body, "owner", false, &text);
+
+	*owner = NULL;
+	return err || !text ? err : conn_find(node, call->caller, text, owner);
+}
+
 void handle_region_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
+	struct mem_conn *owner;
+	uint64_t owner_nonce = 0;
+	uint32_t owner_slot = 0;
 	struct mem_region *r;
 	uint64_t size_bytes;
 	const char *name;
@@ -67,12 +82,21 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = memory_field(call, &on_device);
 	if (!err)
+		err = owner_field(node, call, &owner);
+	if (!err && owner) { /* it may end while the region is made */
+		owner_nonce = owner->nonce;
+		owner_slot = owner->slot;
+	}
+	if (!err)
 		err = region_create(node, call->caller, name, size_bytes,
 				    on_device, &r);
-	if (err)
+	if (err) {
 		ctl_reply_last_error(call->reply, err);
-	else
-		ctl_reply_json(call->reply, 201, describe(node, r));
+		return;
+	}
+	r->owner_nonce = owner_nonce;
+	r->owner_slot = owner_slot;
+	ctl_reply_json(call->reply, 201, describe(node, r));
 }
 
 void handle_region_list(void *ctx, struct ctl_call *call)

@@ -20,12 +20,13 @@ void handle_status(void *ctx, struct ctl_call *call)
 
 	ctl_reply_json(
 		call->reply, 200,
-		json_pack("{s:s, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:i, s:i, "
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:i, "
+			  "s:i, "
 			  "s:i}",
-			  "node", node->name, "proto", CTL_PROTO, "pid",
-			  (json_int_t)getpid(), "uptime_s",
-			  (json_int_t)uptime_s(node), "pool", "size",
-			  (json_int_t)node->pool_bytes, "used",
+			  "node", node->name, "proto", CTL_PROTO, "incarnation",
+			  node->incarnation, "pid", (json_int_t)getpid(),
+			  "uptime_s", (json_int_t)uptime_s(node), "pool",
+			  "size", (json_int_t)node->pool_bytes, "used",
 			  (json_int_t)node->used_bytes, "free",
 			  (json_int_t)(node->pool_bytes - node->used_bytes),
 			  "tenants", (int)node->tenant_count, "regions",

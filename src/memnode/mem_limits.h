@@ -16,6 +16,9 @@ enum {
 	MEM_CONN_PER_TENANT = 1024,
 	MEM_GRANT_PER_CONN = 1024,
 	MEM_SESSION_MAX = 8192,
+	MEM_FRAME_SIZES = 8,	      /* page sizes in use at a time */
+	MEM_PAGE_COUNT_MAX = 1 << 28, /* of one space */
+	MEM_PAGE_DEPTH_MAX = 1024,
 	MEM_SESSION_CHARS = 32,
 
 	MEM_REGION_ID_MAX = 65535,
@@ -25,6 +28,8 @@ enum {
 	MEM_HEARTBEAT_MISSES = 5,
 	MEM_TICK_MS = 250, /* between looks for dead clients */
 	MEM_BIND_MS = 1000,
+	MEM_PAGE_YIELDS = 1000, /* then sleep, while nobody asks for a page */
+	MEM_PAGE_SLEEP_MS = 100,
 	MEM_SESSION_KEEP_S = 600, /* after its last connection */
 
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */

@@ -9,9 +9,12 @@
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ctl_http.h"
 #include "ctl_token.h"
+#include "frame_chain.h"
+#include "frame_server.h"
 #include "list.h"
 #include "mem_limits.h"
 #include "memnode.h"
@@ -28,6 +31,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
+	uint64_t page_bytes; /* of its clients' pages, at the last tick */
 	struct ibv_pd *pd;
 	unsigned region_count;
 	unsigned conn_count;
@@ -41,6 +45,9 @@ struct mem_region {
 	uint64_t size_bytes;
 	uint64_t charged_bytes; /* whole pages */
 	bool busy;
+	/* The connection that it ends with; 0: it stays until it is deleted. */
+	uint64_t owner_nonce;
+	uint32_t owner_slot;
 	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
 	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
 	void *addr;
@@ -62,6 +69,7 @@ enum mem_end {
 	MEM_END_FENCED, /* a successor of its session came */
 	MEM_END_TENANT, /* its tenant was removed */
 	MEM_END_STOP,	/* the node stops */
+	MEM_END_BUDGET, /* its pages are more than it may have */
 	MEM_END_COUNT,
 };
 
@@ -80,8 +88,38 @@ struct mem_session {
 	uint64_t ended_ns;
 };
 
+/* Frames of one size, for whoever wants to page; its memory is taken from the
+ * node's pool while somebody does. */
+struct mem_frames {
+	struct frame_pool *pool;
+	uint64_t charged_bytes;
+	unsigned space_count;
+};
+
+/* One client's pages. They end with the connection that asked for them, and so
+ * do the other connections that work on them. */
+struct mem_space {
+	struct mem_frames *frames;
+	struct frame_space *space;
+};
+
+/* What a connection is for. */
+enum mem_role {
+	MEM_ROLE_PLAIN,	 /* one-sided operations on regions */
+	MEM_ROLE_SERVER, /* requests for pages, answered by the processor */
+	MEM_ROLE_CHAIN,	 /* the same, answered by the NIC: enum page_chain */
+	MEM_ROLE_COUNT = MEM_ROLE_CHAIN + PAGE_CHAIN_COUNT,
+};
+
 struct mem_conn {
 	struct mem_tenant *tenant;
+	unsigned role;		 /* enum mem_role, and which chain */
+	unsigned without;	 /* enum frame_without */
+	struct mem_space *space; /* or NULL */
+	bool owns_space;
+	/* To whom qp belongs, or NULL: */
+	struct frame_guest *guest;
+	struct frame_chain *chain;
 	struct mem_session *session; /* or NULL */
 	char client[MEM_CLIENT_NAME_MAX + 1];
 	uint64_t nonce;
@@ -110,6 +148,8 @@ struct mem_node {
 	char *state_path;
 	struct env *env;
 	uint64_t start_ns;
+	/* Tells this run of the node from any other one. */
+	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
 	unsigned regions_per_tenant;
@@ -133,6 +173,13 @@ struct mem_node {
 	unsigned grant_count;
 	struct list sessions;
 	unsigned session_count;
+	struct mem_frames frames[MEM_FRAME_SIZES];
+	/* Of the chains alone: no queue pair in it gives a client any right
+	 * but to send. Or NULL. */
+	struct ibv_pd *page_pd;
+	struct frame_server *server; /* or NULL */
+	pthread_t server_thread;
+	atomic_bool server_stops;
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -167,6 +214,8 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 int region_resize(struct mem_node *node, struct mem_region *region,
 		  uint64_t size_bytes) MUST_CHECK;
 int region_delete(struct mem_node *node, struct mem_region *region) MUST_CHECK;
+/* Deletes those whose owner is gone; lets the lock go for a while. */
+void region_expire(struct mem_node *node);
 /* What the pool is charged for a region of that size. */
 uint64_t region_pages(uint64_t size_bytes);
 
@@ -180,6 +229,9 @@ struct conn_peer {
 	uint8_t rd_atomic;
 	bool read_only;
 	const char *client;
+	unsigned role;		 /* enum mem_role, and which chain */
+	struct mem_space *space; /* for all but plain ones */
+	unsigned without;	 /* enum frame_without */
 };
 
 struct conn_answer {
@@ -202,6 +254,31 @@ enum {
 };
 void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
+
+/* ---- space.c, page_thread.c --------------------------------------------- */
+
+/* The owner must not have one yet. */
+int space_create(struct mem_node *node, struct mem_conn *owner,
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces) MUST_CHECK;
+/* Of its owner, when it ends: also ends the others. */
+void space_destroy(struct mem_node *node, struct mem_conn *owner);
+/* The queue pair of a connection that works on a space, in the state RESET. */
+int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
+/* It is connected: let it work. */
+int space_conn_start(struct mem_conn *c) MUST_CHECK;
+/* Also destroys the queue pair. */
+void space_conn_close(struct mem_conn *c);
+/* "server" and so on; "" for plain ones. */
+const char *space_role_name(unsigned role);
+/* A chain that has stopped by itself. */
+bool space_conn_is_broken(struct mem_conn *c);
+/* Every tick. */
+void space_tick(struct mem_node *node);
+
+/* Starts the processor's part, if it does not run. */
+int page_thread_start(struct mem_node *node) MUST_CHECK;
+void page_thread_stop(struct mem_node *node);
 
 /* ---- session.c ---------------------------------------------------------- */
 
@@ -238,6 +315,9 @@ void handle_heartbeat(void *ctx, struct ctl_call *call);
 void handle_disconnect(void *ctx, struct ctl_call *call);
 void handle_grant_create(void *ctx, struct ctl_call *call);
 void handle_grant_delete(void *ctx, struct ctl_call *call);
+void handle_pages_create(void *ctx, struct ctl_call *call);
+void handle_pages_mapped(void *ctx, struct ctl_call *call);
+void handle_pages_get(void *ctx, struct ctl_call *call);
 void handle_tenant_create(void *ctx, struct ctl_call *call);
 void handle_tenant_list(void *ctx, struct ctl_call *call);
 void handle_tenant_patch(void *ctx, struct ctl_call *call);

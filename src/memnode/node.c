@@ -33,6 +33,12 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/connections/:/grants/:", handle_grant_delete,
 	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages", handle_pages_create,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
+	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
@@ -92,7 +98,7 @@ static int add_default_tenant(struct mem_node *node, const char *token)
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
-	uint64_t first_epoch;
+	uint64_t first_epoch, incarnation;
 	int err;
 
 	if (!mem_node_name_is_valid(c->name) || c->pool_bytes == 0 ||
@@ -120,6 +126,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	env_random(c->env, &first_epoch, sizeof(first_epoch));
 	node->last_epoch = (uint32_t)first_epoch & INT32_MAX;
 	node->last_region_id = (uint16_t)(first_epoch >> 32);
+	env_random(c->env, &incarnation, sizeof(incarnation));
+	ctl_incarnation_format(incarnation, node->incarnation);
 	err = ctl_token_hash(c->admin_token, &node->admin);
 	if (!err && c->state_path) {
 		node->state_path = strdup(c->state_path);
@@ -157,6 +165,9 @@ void mem_node_destroy(struct mem_node *node)
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
+	page_thread_stop(node);
+	if (node->page_pd)
+		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
@@ -282,13 +293,17 @@ void mem_node_tick(struct mem_node *node)
 
 		if (!c)
 			continue;
-		if (now_ns > c->seen_ns && now_ns - c->seen_ns > patience_ns)
+		/* What works on another's pages ends with that one. */
+		if (c->role == MEM_ROLE_PLAIN && now_ns > c->seen_ns &&
+		    now_ns - c->seen_ns > patience_ns)
 			conn_destroy(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_destroy(node, c, MEM_END_GONE);
-		else if (is_broken(c->qp))
+		else if (is_broken(c->qp) || space_conn_is_broken(c))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);
+	region_expire(node);
+	space_tick(node);
 	pthread_mutex_unlock(&node->lock);
 }

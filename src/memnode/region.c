@@ -172,7 +172,8 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 	struct mem_tenant *t = r->tenant;
 
 	if (t->quota_bytes &&
-	    (more > t->quota_bytes || t->used_bytes > t->quota_bytes - more))
+	    (more > t->quota_bytes ||
+	     t->used_bytes + t->page_bytes > t->quota_bytes - more))
 		return error_set(-EDQUOT,
 				 "tenant %s uses %" PRIu64 " of its %" PRIu64
 				 " bytes; %" PRIu64 " more do not fit",
@@ -355,4 +356,22 @@ int region_delete(struct mem_node *node, struct mem_region *r)
 	node->bytes_scrubbed += r->charged_bytes;
 	extract(node, r);
 	return 0;
+}
+
+void region_expire(struct mem_node *node)
+{
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		struct mem_region *r = node->regions[i];
+		const struct mem_conn *owner;
+		int err;
+
+		if (!r || r->busy || !r->owner_nonce)
+			continue;
+		owner = node->conns[r->owner_slot];
+		if (owner && owner->nonce == r->owner_nonce)
+			continue;
+		log_info("memnode", "region %s ends with its owner", r->name);
+		err = region_delete(node, r);
+		ASSERT(err == 0); /* it was not busy */
+	}
 }

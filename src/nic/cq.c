@@ -35,6 +35,7 @@ int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
 	}
 	cq->nic = nic;
 	cq->owner = owner;
+	list_init(&cq->waits);
 	nic->cq_count++;
 	*out = cq;
 	return 0;
@@ -42,8 +43,9 @@ int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
 
 int nic_cq_destroy(struct nic_cq *cq)
 {
-	if (cq->users)
+	if (cq->users || !list_is_empty(&cq->waits))
 		return -EBUSY;
+	cq_number_release(cq);
 	cq->nic->cq_count--;
 	free(cq->ring);
 	free(cq);
@@ -121,6 +123,8 @@ COLD struct nic_cqe *cq_overflow(struct nic_cq *cq)
 {
 	struct nic *nic = cq->nic;
 
+	if (cq->counting)
+		return NULL;
 	count(nic, NIC_C_cq_overflows);
 	if (!cq->overflowed && nic->up)
 		nic->up->async_event(cq->owner, IBV_EVENT_CQ_ERR);

@@ -97,3 +97,98 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	count(nic, done == -EACCES ? NIC_C_direct_faults : NIC_C_direct_ops);
 	return done;
 }
+
+/* ---- misses that overlap ------------------------------------------------ */
+
+/* Where the bytes are; NULL: not here. */
+static const uint8_t *find_far(struct nic_qp *qp, const struct nic_read *r,
+			       const struct env_direct **map, uint32_t *rkey)
+{
+	struct env *env = qp->nic->env;
+	uint64_t offset;
+
+	if (!*map || *rkey != r->rkey) {
+		*rkey = r->rkey;
+		if (direct_is_far(qp, r->rkey))
+			return NULL;
+		*map = env->ops->direct_find(env, qp->path, qp->qpn,
+					     qp->dest_qpn, r->rkey);
+		if (!*map) {
+			note_far(qp, r->rkey);
+			return NULL;
+		}
+		qp->req.far_misses = 0;
+	}
+	offset = r->addr - (*map)->iova;
+	if (!((*map)->access & IBV_ACCESS_REMOTE_READ) || r->len_bytes == 0 ||
+	    offset > (*map)->length || r->len_bytes > (*map)->length - offset)
+		return NULL;
+	return (*map)->base + offset;
+}
+
+/* The misses of several reads overlap, as they do in hardware. */
+static inline void fetch_ahead(const uint8_t *far, uint32_t len_bytes)
+{
+	uint32_t end = u32_min(len_bytes, NIC_READ_AHEAD_BYTES);
+
+	for (uint32_t at = 0; at < end; at += CACHE_LINE)
+		__builtin_prefetch(far + at);
+}
+
+HOT void direct_foretell(struct nic_qp *qp)
+{
+	const struct sendq *q = &qp->sq;
+	uint32_t end = q->send + u32_min(q->head - q->send, NIC_DIRECT_AHEAD);
+	const struct env_direct *map = NULL;
+	uint32_t rkey = 0;
+
+	for (uint32_t i = q->send; i != end; i++) {
+		const struct send_slot *slot = sendq_slot(q, i);
+		const struct plain_wqe *wqe =
+			sendq_seg(q, slot->block * (uint32_t)WQE_BLOCK_BYTES);
+		struct nic_read r = {
+			.addr = be64_get(wqe->raddr.addr),
+			.rkey = be32_get(wqe->raddr.rkey),
+			.len_bytes = be32_get(wqe->data.byte_count),
+		};
+		const uint8_t *far;
+
+		if ((be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) != WQE_READ)
+			return;
+		far = find_far(qp, &r, &map, &rkey);
+		if (!far)
+			return;
+		fetch_ahead(far, r.len_bytes);
+	}
+}
+
+/* ---- reads that need no queue ------------------------------------------- */
+
+HOT unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
+			     unsigned count)
+{
+	struct env *env = qp->nic->env;
+	const uint8_t *far[NIC_READ_NOW_MAX];
+	const struct env_direct *map = NULL;
+	uint32_t rkey = 0;
+	unsigned i, found;
+
+	count = u32_min(count, NIC_READ_NOW_MAX);
+	if (qp->state != IBV_QPS_RTS || qp->type != IBV_QPT_RC ||
+	    qp->peer_gone || qp->managed_sq || qp->sq.tail != qp->sq.head ||
+	    !env->ops->direct_find)
+		return 0;
+	for (found = 0; found < count; found++) {
+		far[found] = find_far(qp, &reads[found], &map, &rkey);
+		if (!far[found])
+			break;
+		fetch_ahead(far[found], reads[found].len_bytes);
+	}
+	for (i = 0; i < found; i++)
+		if (env->ops->direct_copy(env, ENV_DIRECT_READ,
+					  (uint8_t *)(uintptr_t)far[i],
+					  reads[i].to, reads[i].len_bytes))
+			break;
+	qp->nic->counters[NIC_C_direct_ops] += i;
+	return i;
+}

@@ -64,6 +64,7 @@ void nic_destroy(struct nic *nic)
 {
 	ASSERT(nic->qp_count == 0 && nic->cq_count == 0 && nic->pd_count == 0);
 	ud_paths_close(nic);
+	cq_numbers_release(nic);
 	key_table_release(&nic->keys);
 	free(nic->own_counters);
 	free(nic->qps);
@@ -235,7 +236,7 @@ static void count_parse_error(struct nic *nic, enum wire_error err)
 	count(nic, counter[err]);
 }
 
-static bool is_ours(const struct nic *nic, const uint8_t ip[16])
+bool nic_is_ours(const struct nic *nic, const uint8_t ip[16])
 {
 	unsigned i;
 
@@ -283,8 +284,8 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 
 	qp = qp_find(nic, pkt->dest_qpn);
 	if (UNLIKELY(!qp)) {
-		count(nic, is_ours(nic, pkt->dst_ip) ? NIC_C_drop_qpn
-						     : NIC_C_drop_dst_ip);
+		count(nic, nic_is_ours(nic, pkt->dst_ip) ? NIC_C_drop_qpn
+							 : NIC_C_drop_dst_ip);
 		return;
 	}
 	drop = filter(nic, qp, pkt);
@@ -293,7 +294,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		return;
 	}
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
-		if (!is_ours(nic, pkt->dst_ip)) {
+		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
 			return;
 		}
@@ -378,6 +379,30 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
 		input_unknown(nic, frame, len_bytes);
 }
 
+HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
+		      size_t len_bytes)
+{
+	enum {
+		BTH_AT = WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
+		RETH_AT = BTH_AT + WIRE_BTH_BYTES,
+		READ_BYTES = RETH_AT + 16 + WIRE_ICRC_BYTES,
+	};
+	const struct nic_key *k;
+	uint64_t va, offset;
+	uint32_t rkey;
+
+	if (len_bytes != READ_BYTES || frame[BTH_AT] != WIRE_RC_READ_REQ)
+		return;
+	memcpy(&va, frame + RETH_AT, sizeof(va));
+	memcpy(&rkey, frame + RETH_AT + sizeof(va), sizeof(rkey));
+	k = key_find(&nic->keys, BYTES_BE32(rkey));
+	if (!k)
+		return;
+	offset = BYTES_BE64(va) - k->iova;
+	if (offset < k->length)
+		PREFETCH(k->host + offset);
+}
+
 HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 			     size_t len_bytes)
 {
@@ -399,12 +424,24 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
  * ----------------------------------------------------------------------------
  */
 
+/* What a chain sends is the answer that its peer waits for; that its message
+ * has arrived can be said afterwards. */
+static bool give_chain_turn(struct nic_qp *qp)
+{
+	if (!requester_run(qp))
+		return false;
+	return qp->state == IBV_QPS_ERR || !responder_has_work(qp) ||
+	       responder_run(qp);
+}
+
 /* Answers go before requests: a peer waits for them. */
 static bool give_turn(struct nic_qp *qp)
 {
 	if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS &&
 	    qp->state != IBV_QPS_SQD)
 		return true;
+	if (UNLIKELY(qp->managed_sq))
+		return give_chain_turn(qp);
 	if (responder_has_work(qp) && !responder_run(qp))
 		return false;
 	return requester_run(qp);
@@ -415,7 +452,7 @@ static bool give_turn(struct nic_qp *qp)
  * anything comes before those that did, next time: else the first in the list
  * would take whatever room there is, each time.
  */
-HOT bool nic_flush(struct nic *nic)
+HOT static bool give_turns(struct nic *nic)
 {
 	struct list turn, waiting;
 	bool stalled = false;
@@ -438,6 +475,19 @@ HOT bool nic_flush(struct nic *nic)
 		}
 	}
 	list_prepend_all(&nic->ready, &waiting);
+	return stalled;
+}
+
+/* A queue of a chain that another one starts goes on in the same flush. */
+HOT bool nic_flush(struct nic *nic)
+{
+	unsigned rounds = nic->cfg.chain_turn ? 1 : NIC_CHAIN_ROUNDS;
+	bool stalled;
+
+	do {
+		nic->chains_due = false;
+		stalled = give_turns(nic);
+	} while (UNLIKELY(nic->chains_due) && --rounds);
 	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }

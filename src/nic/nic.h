@@ -86,7 +86,12 @@ struct nic_ah;
 	X(deny_sequence, "refused: opcode out of sequence")             \
 	X(deny_length, "refused: wrong length")                         \
 	X(local_protection, "work requests with a bad local key")       \
-	X(sources_blocked, "times a source was blocked")
+	X(sources_blocked, "times a source was blocked")                \
+	X(chain_steps, "requests executed from managed queues")         \
+	X(chain_loops, "of them, those served without a packet")        \
+	X(chain_waits, "times a chain had to wait for a completion")    \
+	X(chain_faults, "chains ended: bad request or no right")        \
+	X(chain_runaways, "chains ended: nobody paid for more steps")
 
 enum nic_counter {
 #define NIC_COUNTER_ENUM(name, help) NIC_C_##name,
@@ -144,6 +149,10 @@ struct nic_config {
 	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	enum nic_bug bug;
+	/* Requests of a managed queue until others have their turn; 0: many. If
+	 * it is set, each nic_flush gives one turn only, so that who serves the
+	 * NIC can stop between any two requests. */
+	uint32_t chain_turn;
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */
@@ -169,6 +178,11 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 /* One received frame. The buffer is the caller's again after the call. */
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
 
+/* A frame that will probably come soon: what it will read is fetched into the
+ * cache, and nothing else happens, whatever the bytes are. */
+void nic_foretell(const struct nic *nic, const uint8_t *frame,
+		  size_t len_bytes);
+
 /* The same, but nothing happens and false is returned when the ICRC is wrong:
  * a port that had to guess the IPv4 identification can try another. */
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
@@ -184,6 +198,9 @@ bool nic_flush(struct nic *nic);
 /* Something waits for its turn to be sent, also since the last flush: a post
  * that met a full path. Then nic_flush is due without any input. */
 bool nic_has_ready(const struct nic *nic);
+/* Something can go on at once, without input and without room on a path: a
+ * chain whose turn was over. Whoever serves the NIC must not sleep. */
+bool nic_has_chains(const struct nic *nic);
 
 /* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
 void nic_tick(struct nic *nic);
@@ -220,6 +237,21 @@ uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
  * `peer_qpn` may use it: 0, or the error a responder would report. */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
+
+enum {
+	NIC_READ_NOW_MAX = 32,
+};
+
+struct nic_read {
+	uint64_t addr;
+	void *to;
+	uint32_t rkey;
+	uint32_t len_bytes;
+};
+/* READs of memory that is mapped here, without the send queue: how many were
+ * done, from the first on; at most NIC_READ_NOW_MAX. */
+unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
+			 unsigned count);
 
 int nic_dm_alloc(struct nic *nic, uint64_t length, uint32_t log_align,
 		 struct nic_dm **out) MUST_CHECK;
@@ -279,6 +311,15 @@ void nic_cq_pop(struct nic_cq *cq);
 /* A look without any lock: what it says may be over already. */
 bool nic_cq_is_empty(const struct nic_cq *cq);
 
+/*
+ * From now on successes are counted and not shown, so that chains can wait for
+ * them; -EBUSY: it has users. nic_cq_number is what WAIT calls it, 0: it does
+ * not count.
+ */
+int nic_cq_make_counting(struct nic_cq *cq) MUST_CHECK;
+uint32_t nic_cq_number(const struct nic_cq *cq);
+uint32_t nic_cq_counted(const struct nic_cq *cq);
+
 /* ---- shared receive queues ---------------------------------------------- */
 
 int nic_srq_create(struct nic_pd *pd, const struct ibv_srq_attr *attr,
@@ -293,6 +334,26 @@ int nic_srq_post(struct nic_srq *srq, const struct ibv_recv_wr *wr)
 
 /* ---- queue pairs -------------------------------------------------------- */
 
+enum nic_chain_flags {
+	NIC_CHAIN_ORDERED = 1u << 0, /* one request after the other */
+	NIC_CHAIN_CYCLIC = 1u << 1,  /* always enabled */
+};
+
+/* Queues that the NIC reads from memory; see aqdv.h. */
+struct nic_chain_attr {
+	uint32_t flags;
+	uint64_t sq_addr;
+	uint32_t sq_lkey;
+	uint32_t sq_blocks; /* 0: an ordinary send queue */
+	uint64_t rq_addr;
+	uint32_t rq_lkey;
+	uint32_t rq_entries; /* 0: an ordinary receive queue */
+	uint32_t rq_segs;
+	uint32_t rq_dbr_lkey;
+	uint64_t rq_dbr_addr; /* 0: none */
+	uint32_t max_steps;
+};
+
 struct nic_qp_attr {
 	enum ibv_qp_type type; /* IBV_QPT_RC or IBV_QPT_UD */
 	struct nic_cq *send_cq;
@@ -304,6 +365,7 @@ struct nic_qp_attr {
 	 * NIC_GSI_INDEX in its slot. What is sent to the plain number 1 reaches
 	 * it too. */
 	bool is_gsi;
+	const struct nic_chain_attr *chain; /* or NULL */
 	void *owner;
 };
 
@@ -353,6 +415,11 @@ void nic_qp_kick(struct nic_qp *qp);
 void nic_qp_unpost(struct nic_qp *qp, uint32_t count);
 int nic_qp_post_recv(struct nic_qp *qp,
 		     const struct ibv_recv_wr *wr) MUST_CHECK;
+
+/* How many blocks, or receives, of a managed queue may be executed since it
+ * was made. nic_qp_kick and nic_flush start it. */
+int nic_qp_enable_send(struct nic_qp *qp, uint32_t index) MUST_CHECK;
+int nic_qp_enable_recv(struct nic_qp *qp, uint32_t index) MUST_CHECK;
 
 int nic_ah_create(struct nic_pd *pd, const struct ibv_ah_attr *attr,
 		  struct nic_ah **out) MUST_CHECK;

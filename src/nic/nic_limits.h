@@ -33,6 +33,15 @@ enum {
 	NIC_WINDOW_PSNS = 1 << 22,
 	/* What one queue pair may send before the next has its turn. */
 	NIC_TURN_PACKETS = 32,
+	/* The same for requests of a managed queue ... */
+	NIC_CHAIN_TURN = 32,
+	/* ... and how often chains have their turn within one flush. */
+	NIC_CHAIN_ROUNDS = 8,
+	NIC_CHAIN_BLOCKS_MAX = 16384,
+	NIC_CHAIN_STEPS = 4096, /* per outside event, unless told otherwise */
+	NIC_CHAIN_STEPS_MAX = 1 << 20,
+	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
+	NIC_DIRECT_AHEAD = 8,	     /* requests, on the direct port */
 	NIC_GUARD_SOURCES = 64,
 	NIC_MTU_MIN = 256,
 };

@@ -11,13 +11,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "chain.h"
 #include "congestion.h"
 #include "list.h"
 #include "nic.h"
 #include "nic_limits.h"
+#include "stamps.h"
 #include "timer.h"
 #include "wire.h"
-#include "wire_stamp.h"
 #include "wqe.h"
 #include "wqe_op.h"
 
@@ -152,6 +153,12 @@ struct nic_cq {
 	enum cq_arm arm;
 	bool timestamps;
 	bool overflowed;
+	bool counting;	 /* successes are counted and not shown */
+	uint32_t number; /* what WAIT calls it */
+	uint32_t counted;
+	uint32_t outside;  /* of them, those that no chain caused */
+	uint64_t fuel;	   /* of the chain that caused the last one */
+	struct list waits; /* chains that wait for it */
 	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
 	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
 };
@@ -165,10 +172,10 @@ void cq_purge(struct nic_cq *cq, const void *qp_owner);
 /* ---- recvq.c: receive queues, shared or not ----------------------------- */
 
 struct recvq {
-	uint8_t *wqes; /* count x stride bytes, struct wqe_data each */
-	uint64_t *wr_ids;
-	uint32_t count; /* power of two */
-	uint32_t limit; /* what the user may post */
+	uint8_t *wqes;	  /* count x stride bytes, struct wqe_data each */
+	uint64_t *wr_ids; /* NULL: they are counted, and wqes is not ours */
+	uint32_t count;	  /* power of two */
+	uint32_t limit;	  /* what the user may post */
 	uint32_t max_sge;
 	uint32_t stride;
 	uint32_t head; /* next to post */
@@ -196,6 +203,8 @@ struct nic_srq {
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 	       uint32_t max_sge) MUST_CHECK;
+/* Of a managed queue pair: the entries are in the application's memory. */
+void recvq_init_managed(struct recvq *q, uint32_t wr_count, uint32_t max_sge);
 void recvq_release(struct nic *nic, struct recvq *q);
 int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
 /* Takes the oldest request of the QP's queue; false when there is none. */
@@ -417,6 +426,7 @@ struct nic_qp {
 	bool sq_sig_all;
 	bool sqd_notify;
 	bool last_wqe_told;
+	bool managed_sq; /* requests come from memory: chain_run */
 
 	CACHE_ALIGNED struct list ready; /* on nic->ready while there is
 					  * something to send */
@@ -429,6 +439,7 @@ struct nic_qp {
 	struct recvq rq;
 	struct nic_srq *srq;
 	struct nic_cq *recv_cq;
+	struct chain *chain; /* NULL: neither queue is managed */
 	uint32_t qkey;
 	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
@@ -464,6 +475,8 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
 void qp_flush_sends(struct nic_qp *qp);
 void qp_flush_recvs(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
+/* One more request is posted and not completed. */
+void qp_count_posted(struct nic_qp *qp);
 /* Is everything that was begun also answered? A message may be begun and not
  * be sent to its end, or have to be sent again. */
 static inline bool qp_is_drained(const struct nic_qp *qp)
@@ -485,6 +498,8 @@ static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 
 /* Sends what may be sent, at most one turn. False: the path was full. */
 bool requester_run(struct nic_qp *qp);
+/* The same for what is in the send queue. */
+bool requester_run_queued(struct nic_qp *qp);
 void requester_reset(struct nic_qp *qp);
 void requester_stop_timers(struct nic_qp *qp);
 /* Sends again from the oldest packet that was not acknowledged. */
@@ -516,6 +531,27 @@ void responder_release(struct nic_qp *qp);
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		 uint32_t len_bytes) MUST_CHECK;
 
+/*
+ * Programs poll the last word or byte of what a peer writes: it is stored after
+ * the rest, with release, and an aligned word is never seen half written.
+ */
+static inline void place(uint8_t *dst, const uint8_t *src, uint32_t len)
+{
+	uint64_t word;
+
+	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
+		memcpy(dst, src, len - 8);
+		memcpy(&word, src + len - 8, 8);
+		atomic_store_explicit(
+			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
+			memory_order_release);
+	} else if (len) {
+		memcpy(dst, src, len - 1);
+		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
+				      src[len - 1], memory_order_release);
+	}
+}
+
 /* Sends one datagram: 1 sent, 0 the path is full, or -errno. */
 int ud_send(struct nic_qp *qp, struct send_slot *slot,
 	    const struct send_op *op);
@@ -527,6 +563,8 @@ void ud_path_down(struct nic *nic, struct env_path *path);
 /* Executes the request on mapped memory. 1: done; 0: not possible, send it;
  * -errno: it failed like a remote access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
+/* Fetches into the cache what the next READs in the queue will copy. */
+void direct_foretell(struct nic_qp *qp);
 
 enum {
 	DIRECT_FAR_SURE = 64,	   /* times without a mapping, then ... */
@@ -565,94 +603,6 @@ struct guard {
 void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 
-/* ---- stamps.c: the frames that are sent and received most ---------------- */
-
-enum {
-	STAMP_COUNT = 16,
-	FLOW_COUNT = 16,
-};
-
-struct tx_stamp {
-	uint64_t key;	 /* flow, opcode and length; 0: none */
-	uint64_t wanted; /* what came last and had none */
-	struct wire_stamp stamp;
-};
-
-struct rx_stamp {
-	struct wire_stamp stamp;
-	/* A queue pair of this flow was found to be one that these packets can
-	 * be for; 0: none yet. */
-	uint32_t flow;
-	bool is_response;
-	struct wire_pkt pkt; /* the last that was parsed with it */
-	uint64_t wanted;     /* what came last and had none */
-	uint64_t refused;    /* parsed, but built in another way than ours */
-};
-
-/* What all packets of a flow share. */
-struct flow {
-	uint8_t dst_mac[6];
-	uint8_t src_mac[6];
-	uint8_t src_ip[16];
-	uint8_t dst_ip[16];
-	uint16_t ip_id;
-	uint16_t src_port;
-	uint16_t pkey;
-	uint8_t tos;
-	uint8_t ttl;
-	uint8_t mig_req;
-	uint8_t reserved;
-};
-STATIC_ASSERT(sizeof(struct flow) == 54, "compared as bytes: no padding");
-
-struct stamps {
-	CACHE_ALIGNED struct tx_stamp tx[STAMP_COUNT];
-	struct rx_stamp rx[STAMP_COUNT];
-	struct flow flows[FLOW_COUNT];
-	uint32_t flow_numbers[FLOW_COUNT]; /* 0: unused */
-	uint32_t flow_last;		   /* number given out */
-};
-
-/* Queue pairs with equal numbers send under the same headers; 0 has none. */
-uint32_t flow_number(struct stamps *st, const struct wire_pkt *out);
-/* qp->out was built without: the next one like it may get a stamp. */
-void stamp_learn_tx(struct nic_qp *qp);
-/* What wire_parse would make of the frame, or NULL: let wire_parse say. Valid
- * until the next call. */
-struct rx_stamp *stamp_parse(struct stamps *st, const uint8_t *frame,
-			     size_t len_bytes);
-
-/* Where stamps for this opcode and length are. */
-static inline uint32_t stamp_place(uint32_t opcode, size_t len_bytes)
-{
-	return (opcode + (uint32_t)(len_bytes >> 4)) % STAMP_COUNT;
-}
-
-STATIC_ASSERT(WIRE_MTU_MAX < 1 << 16, "a length fits its place in the key");
-
-static inline uint64_t stamp_key(uint32_t flow, uint8_t opcode, bool solicited,
-				 uint32_t payload_len)
-{
-	return (uint64_t)flow << 32 | (uint32_t)opcode << 24 |
-	       (uint32_t)solicited << 16 | payload_len;
-}
-
-/* The stamp for packets that are sent, or NULL. */
-static inline const struct wire_stamp *stamp_for(const struct stamps *st,
-						 uint32_t flow, uint8_t opcode,
-						 bool solicited,
-						 uint32_t payload_len)
-{
-	const struct tx_stamp *t = &st->tx[stamp_place(opcode, payload_len)];
-
-	return t->key == stamp_key(flow, opcode, solicited, payload_len) && flow
-		       ? &t->stamp
-		       : NULL;
-}
-/* The frame was parsed without. */
-void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
-		    const uint8_t *frame, size_t len_bytes);
-
 /* ---- nic.c -------------------------------------------------------------- */
 
 struct ud_path {
@@ -682,6 +632,8 @@ struct nic {
 	uint64_t dm_used;
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
+	struct cq_numbers counting;
+	bool chains_due; /* a chain has its turn before nic_flush returns */
 	struct stamps stamps;
 };
 
@@ -765,6 +717,8 @@ static inline void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
 						 memory_order_relaxed));
 }
 
+/* Is it an address of this NIC? */
+bool nic_is_ours(const struct nic *nic, const uint8_t ip[16]);
 /* The largest packet of the way out, in verbs' words. */
 enum ibv_mtu nic_active_mtu(const struct nic *nic);
 

@@ -66,13 +66,21 @@ static int check_cap(const struct nic_qp_attr *attr)
 
 static int make_queues(struct nic_qp *qp, struct nic_qp_attr *attr)
 {
-	int err = sendq_init(qp->nic, &qp->sq, &attr->cap);
+	const struct nic_chain_attr *chain = attr->chain;
+	int err;
 
+	if (chain)
+		chain_cap(chain, &attr->cap);
+	err = sendq_init(qp->nic, &qp->sq, &attr->cap);
 	if (err)
 		return err;
 	if (qp->srq) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
+	} else if (chain && chain->rq_entries) {
+		attr->cap.max_recv_wr = chain->rq_entries;
+		attr->cap.max_recv_sge = chain->rq_segs;
+		recvq_init_managed(&qp->rq, chain->rq_entries, chain->rq_segs);
 	} else {
 		err = recvq_init(qp->nic, &qp->rq, attr->cap.max_recv_wr,
 				 attr->cap.max_recv_sge);
@@ -108,6 +116,10 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 	qp->owner = attr->owner;
 	list_init(&qp->ready);
 	requester_reset(qp);
+	if (attr->chain)
+		err = chain_create(qp, attr->chain);
+	if (err)
+		goto err_free;
 	err = make_queues(qp, attr);
 	if (err)
 		goto err_free;
@@ -128,6 +140,7 @@ err_release_queues:
 	sendq_release(nic, &qp->sq);
 	recvq_release(nic, &qp->rq);
 err_free:
+	chain_release(qp);
 	free(qp);
 	return err;
 }
@@ -170,6 +183,8 @@ void qp_forget(struct nic_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
 	list_remove(&qp->ready);
+	if (qp->chain)
+		chain_reset(qp);
 	mw_end_all(qp);
 	requester_reset(qp);
 	responder_release(qp);
@@ -197,6 +212,7 @@ void nic_qp_destroy(struct nic_qp *qp)
 		qp->srq->users--;
 	sendq_release(nic, &qp->sq);
 	recvq_release(nic, &qp->rq);
+	chain_release(qp);
 	free(qp);
 }
 
@@ -217,10 +233,11 @@ bool nic_qp_peer_gone(const struct nic_qp *qp)
 
 /* ---- completions -------------------------------------------------------- */
 
-/* A lost completion cannot be repaired: the queue pair ends. */
-static COLD void lost_completion(struct nic_qp *qp)
+/* A lost completion cannot be repaired: the queue pair ends. Of a queue that
+ * counts only failures can be lost, and there were others. */
+static COLD void lost_completion(struct nic_qp *qp, const struct nic_cq *cq)
 {
-	if (qp->state == IBV_QPS_ERR)
+	if (qp->state == IBV_QPS_ERR || cq->counting)
 		return;
 	qp_event(qp, IBV_EVENT_QP_FATAL);
 	qp_fail(qp);
@@ -234,10 +251,13 @@ HOT void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status)
 
 	/* Still there: what is retired is overwritten by the next post. */
 	retire_send(qp);
-	if (LIKELY(shown)) {
+	if (UNLIKELY(qp->send_cq->counting) && status == IBV_WC_SUCCESS) {
+		if (shown)
+			cq_counted(qp->send_cq, qp, false);
+	} else if (LIKELY(shown)) {
 		cqe = cq_begin(qp->send_cq);
 		if (UNLIKELY(!cqe)) {
-			lost_completion(qp);
+			lost_completion(qp, qp->send_cq);
 		} else {
 			*cqe = (struct nic_cqe){
 				.wr_id = slot->wr_id,
@@ -264,8 +284,10 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
 	cqe->qp_num = qp->qpn;
 	cqe->qp_owner = qp->owner;
 	qp->recv.active = false;
-	if (UNLIKELY(!cq_push(qp->recv_cq, cqe)))
-		lost_completion(qp);
+	if (UNLIKELY(qp->recv_cq->counting) && cqe->status == IBV_WC_SUCCESS)
+		cq_counted(qp->recv_cq, qp, true);
+	else if (UNLIKELY(!cq_push(qp->recv_cq, cqe)))
+		lost_completion(qp, qp->recv_cq);
 }
 
 /* ---- failure ------------------------------------------------------------ */
@@ -296,6 +318,9 @@ void qp_flush_recvs(struct nic_qp *qp)
 		qp->last_wqe_told = true;
 		return;
 	}
+	/* Nobody posted what is in memory. */
+	if (!qp->rq.wr_ids)
+		return;
 	while (recvq_take(qp, &qp->recv)) {
 		cqe = (struct nic_cqe){.status = IBV_WC_WR_FLUSH_ERR};
 		qp_complete_recv(qp, &cqe);
@@ -311,6 +336,8 @@ void qp_fail(struct nic_qp *qp)
 	list_remove(&qp->ready);
 	qp->rsp.ack_due = false;
 	qp->rsp.res_pending = 0;
+	if (qp->chain)
+		chain_stop(qp);
 	qp_flush_sends(qp);
 	qp_flush_recvs(qp);
 }
@@ -325,22 +352,28 @@ HOT void nic_qp_prefetch(const struct nic_qp *qp)
 	PREFETCH(&qp->sq);
 }
 
-HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
-			 const struct nic_send_extra *extra)
+void qp_count_posted(struct nic_qp *qp)
 {
 	struct nic *nic = qp->nic;
-	int err;
 
-	if (UNLIKELY(qp->state < IBV_QPS_RTS))
-		return -EINVAL;
-	err = sendq_post(qp, wr, extra);
-	if (UNLIKELY(err))
-		return err;
 	atomic_store_explicit(
 		&nic->outstanding,
 		atomic_load_explicit(&nic->outstanding, memory_order_relaxed) +
 			1,
 		memory_order_relaxed);
+}
+
+HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
+			 const struct nic_send_extra *extra)
+{
+	int err;
+
+	if (UNLIKELY(qp->state < IBV_QPS_RTS || qp->managed_sq))
+		return -EINVAL;
+	err = sendq_post(qp, wr, extra);
+	if (UNLIKELY(err))
+		return err;
+	qp_count_posted(qp);
 	return 0;
 }
 
@@ -381,7 +414,7 @@ int nic_qp_post_recv(struct nic_qp *qp, const struct ibv_recv_wr *wr)
 {
 	int err;
 
-	if (qp->srq || qp->state == IBV_QPS_RESET)
+	if (qp->srq || qp->state == IBV_QPS_RESET || !qp->rq.wr_ids)
 		return -EINVAL;
 	err = recvq_post(&qp->rq, wr);
 	if (!err && UNLIKELY(qp->state == IBV_QPS_ERR))

@@ -204,6 +204,8 @@ static int connect(struct nic_qp *qp, const struct ibv_qp_attr *a,
 	qp->out.ttl = ah.ttl;
 	qp->out.pkey = 0xffff;
 	qp->out.mig_req = true;
+	if (qp->chain)
+		qp->chain->own_address = nic_is_ours(nic, ah.dst.ip);
 	return 0;
 }
 
@@ -303,6 +305,8 @@ static void enter(struct nic_qp *qp, enum ibv_qp_state next)
 	}
 	if (next == IBV_QPS_RTS) {
 		qp->sqd_notify = false;
+		if (qp->managed_sq)
+			chain_pay(qp->chain, 1);
 		nic_qp_kick(qp);
 	}
 }

@@ -17,15 +17,24 @@ int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 		return -ENOMEM;
 	q->wr_ids = calloc(q->count, sizeof(*q->wr_ids));
 	if (!q->wr_ids) {
-		recvq_release(nic, q);
+		nic->env->ops->pages_free(nic->env, q->wqes,
+					  (size_t)q->count * q->stride);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
+void recvq_init_managed(struct recvq *q, uint32_t wr_count, uint32_t max_sge)
+{
+	q->max_sge = max_sge;
+	q->stride = max_sge * (uint32_t)WQE_SEG_BYTES;
+	q->limit = wr_count;
+	q->count = wr_count;
+}
+
 void recvq_release(struct nic *nic, struct recvq *q)
 {
-	if (q->wqes)
+	if (q->wr_ids && q->wqes)
 		nic->env->ops->pages_free(nic->env, q->wqes,
 					  (size_t)q->count * q->stride);
 	free(q->wr_ids);
@@ -63,7 +72,7 @@ static void decode(const struct recvq *q, uint32_t i, struct recv_op *op)
 	uint32_t s;
 
 	op->active = true;
-	op->wr_id = q->wr_ids[i];
+	op->wr_id = q->wr_ids ? q->wr_ids[i] : q->tail;
 	op->capacity = 0;
 	for (s = 0; s < q->max_sge; s++, seg++) {
 		uint32_t lkey = be32_get(seg->lkey);
@@ -85,6 +94,8 @@ bool recvq_take(struct nic_qp *qp, struct recv_op *op)
 	struct nic_srq *srq = qp->srq;
 	struct recvq *q = srq ? &srq->q : &qp->rq;
 
+	if (UNLIKELY(!q->wr_ids) && !chain_recv_ready(qp))
+		return false;
 	if (q->head == q->tail)
 		return false;
 	decode(q, q->tail & (q->count - 1), op);

@@ -248,9 +248,15 @@ void requester_resend(struct nic_qp *qp)
 	requester_go_back(qp);
 }
 
-bool requester_has_work(const struct nic_qp *qp)
+static inline bool has_queued(const struct nic_qp *qp)
 {
 	return qp->sq.send != qp->sq.head && !qp->req.rnr_wait;
+}
+
+bool requester_has_work(const struct nic_qp *qp)
+{
+	return has_queued(qp) ||
+	       (UNLIKELY(qp->managed_sq) && chain_has_work(qp));
 }
 
 /* ---- one packet --------------------------------------------------------- */
@@ -329,6 +335,8 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 	 * would otherwise overtake theirs. */
 	if (qp->sq.tail != qp->sq.send)
 		return STEP_WAIT;
+	if (qp->managed_sq)
+		count(qp->nic, NIC_C_chain_faults);
 	qp_complete_send(qp, status);
 	qp_fail(qp);
 	return STEP_ERROR;
@@ -669,20 +677,24 @@ static inline bool run_read(struct nic_qp *qp)
 	return true;
 }
 
-HOT bool requester_run(struct nic_qp *qp)
+HOT bool requester_run_queued(struct nic_qp *qp)
 {
 	uint32_t budget = NIC_TURN_PACKETS;
 	enum step s = STEP_SENT;
 
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
 		return true;
-	while (requester_has_work(qp) && s == STEP_SENT) {
+	while (has_queued(qp) && s == STEP_SENT) {
 		struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.send);
 
 		if (budget == 0) {
 			qp_make_ready(qp);
 			return true;
 		}
+		if (qp->sq.send % NIC_DIRECT_AHEAD == 0 &&
+		    qp->sq.head - qp->sq.send > 1 &&
+		    qp->nic->env->ops->direct_find)
+			direct_foretell(qp);
 		if (run_read(qp))
 			budget--;
 		else
@@ -691,4 +703,10 @@ HOT bool requester_run(struct nic_qp *qp)
 	if (s == STEP_FULL)
 		count(qp->nic, NIC_C_tx_stalls);
 	return s != STEP_FULL;
+}
+
+HOT bool requester_run(struct nic_qp *qp)
+{
+	return UNLIKELY(qp->managed_sq) ? chain_run(qp)
+					: requester_run_queued(qp);
 }

@@ -172,7 +172,7 @@ static enum verdict check_resources(struct nic_qp *qp,
 		return V_INVALID;
 	}
 	if (takes_recv && !qp->recv.active && !recvq_take(qp, &qp->recv))
-		return V_RNR;
+		return qp->state == IBV_QPS_ERR ? V_OP : V_RNR;
 	return V_OK;
 }
 
@@ -295,27 +295,6 @@ static enum verdict execute_send(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return fail_recv(qp, IBV_WC_LOC_PROT_ERR);
 	qp->rsp.offset += pkt->payload_len;
 	return V_OK;
-}
-
-/*
- * Programs poll the last word or byte of what a peer writes: it is stored after
- * the rest, with release, and an aligned word is never seen half written.
- */
-static void place(uint8_t *dst, const uint8_t *src, uint32_t len)
-{
-	uint64_t word;
-
-	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
-		memcpy(dst, src, len - 8);
-		memcpy(&word, src + len - 8, 8);
-		atomic_store_explicit(
-			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
-			memory_order_release);
-	} else if (len) {
-		memcpy(dst, src, len - 1);
-		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
-				      src[len - 1], memory_order_release);
-	}
 }
 
 static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,

@@ -503,6 +503,9 @@ static int decode_any(const struct sendq *q, const struct send_slot *slot,
 	}
 	if (bytes < used || bytes > slot->blocks * WQE_BLOCK_BYTES)
 		return -EINVAL;
+	/* A request that was switched off keeps what it is about. */
+	if (op->opcode == WQE_NOP)
+		bytes = used;
 	if (get_data(q, at + used, bytes - used, op))
 		return -EINVAL;
 	if ((op->info->flags & WQE_OP_ATOMIC) && op->length != 8)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The asynchronous part of <aquifer/aquifer.h>: contexts and requests. Poll
  * groups are in poll.c. */
+#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,35 @@
 enum {
 	HUGE_BYTES = 2 << 20,
 };
+
+/* Memory that the engine may map, to read it and never to write: it could go
+ * on writing to a mapping after another one has taken over. */
+static bool make_shared(struct aq_async *a)
+{
+	if (aqdv_alloc(a->device.context, a->memory_bytes, AQDV_ALLOC_READ_ONLY,
+		       &a->memory))
+		return false;
+	/* A child shares it, so it needs another mark. */
+	a->is_own = client_keep_own(a->rack);
+	return true;
+}
+
+static int make_private(struct aq_async *a)
+{
+	a->memory = mmap(NULL, a->memory_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a->memory == MAP_FAILED) {
+		a->memory = NULL;
+		return error_set(-ENOMEM, "no memory for rings");
+	}
+	/* Fewer entries of the TLB; without them it works as well. A child gets
+	 * zeros, so that it notices and the NIC's pages stay ours. */
+	if (a->memory_bytes >= HUGE_BYTES)
+		(void)madvise(a->memory, a->memory_bytes, MADV_HUGEPAGE);
+	(void)madvise(a->memory, a->memory_bytes, MADV_WIPEONFORK);
+	a->is_own = a->memory;
+	return 0;
+}
 
 static int make_rings(struct aq_async *a, const struct aq_async_options *o)
 {
@@ -30,17 +60,10 @@ static int make_rings(struct aq_async *a, const struct aq_async_options *o)
 				 AQ_ASYNC_REQUESTS_MAX,
 				 AQ_ASYNC_BYTES_MAX >> 20);
 	a->memory_bytes = align_up(map.total_bytes, 4096);
-	a->memory = mmap(NULL, a->memory_bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (a->memory == MAP_FAILED) {
-		a->memory = NULL;
-		return error_set(-ENOMEM, "no memory for rings");
-	}
-	/* Fewer entries of the TLB; without them it works as well. A child gets
-	 * zeros, so that it notices and the NIC's pages stay ours. */
-	if (a->memory_bytes >= HUGE_BYTES)
-		(void)madvise(a->memory, a->memory_bytes, MADV_HUGEPAGE);
-	(void)madvise(a->memory, a->memory_bytes, MADV_WIPEONFORK);
+	a->is_direct = a->wants_direct && make_shared(a);
+	err = a->is_direct ? 0 : make_private(a);
+	if (err)
+		return err;
 	err = offload_ring_init(&a->ring, &map, a->memory, "libaquifer");
 	return err ? error_set(err, "no memory for rings") : 0;
 }
@@ -49,10 +72,7 @@ static int make_keys(struct aq_async *a)
 {
 	const struct client_verbs *v;
 	uint8_t random[ASYNC_SESSION_CHARS / 2];
-	int err = client_keep_device(a->rack, &a->device);
 
-	if (err)
-		return err;
 	v = a->device.verbs;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return error_set(-EIO, "the kernel gives no random numbers");
@@ -61,8 +81,12 @@ static int make_keys(struct aq_async *a)
 	a->mr = v->reg_mr(a->device.pd, a->memory, a->memory_bytes,
 			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 				  IBV_ACCESS_REMOTE_WRITE);
-	a->cq = a->mr ? v->create_cq(a->device.context, 4, NULL, NULL, 0)
-		      : NULL;
+	if (a->mr && a->is_direct)
+		a->look_mr = v->reg_mr(a->device.pd, a->memory, a->memory_bytes,
+				       IBV_ACCESS_REMOTE_READ);
+	a->cq = a->mr && (a->look_mr || !a->is_direct)
+			? v->create_cq(a->device.context, 4, NULL, NULL, 0)
+			: NULL;
 	return a->cq ? 0
 		     : error_set(-ENOMEM, "the NIC has no more queues or keys");
 }
@@ -73,7 +97,11 @@ static void async_free(struct aq_async *a)
 		(void)a->device.verbs->destroy_cq(a->cq);
 	if (a->mr)
 		(void)a->device.verbs->dereg_mr(a->mr);
-	if (a->memory)
+	if (a->look_mr)
+		(void)a->device.verbs->dereg_mr(a->look_mr);
+	if (a->memory && a->is_direct)
+		(void)aqdv_free(a->device.context, a->memory);
+	else if (a->memory)
 		(void)munmap(a->memory, a->memory_bytes);
 	offload_ring_release(&a->ring);
 	for (uint32_t i = 0; i < a->region_count; i++)
@@ -93,6 +121,16 @@ static int attach_now(struct aq_async *a)
 	return err ? err : offload_async_attach(a, caller, deadline_ns);
 }
 
+static int check_options(const struct aq_async_options *o)
+{
+	if (o->engine && !client_node_name_is_valid(o->engine))
+		return error_set(-EINVAL, "'%.40s' is no engine's name",
+				 o->engine);
+	if (o->flags & ~(uint32_t)AQ_ASYNC_DIRECT)
+		return error_set(-EINVAL, "unknown flags 0x%x", o->flags);
+	return 0;
+}
+
 int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 		  struct aq_async **async)
 {
@@ -110,10 +148,11 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 	list_init(&a->keeper.link);
 	atomic_init(&a->lost, 0);
 	pthread_mutex_init(&a->lock, NULL);
-	if (o->engine && !client_node_name_is_valid(o->engine))
-		err = error_set(-EINVAL, "'%.40s' is no engine's name",
-				o->engine);
-	else
+	a->wants_direct = o->flags & AQ_ASYNC_DIRECT;
+	err = check_options(o);
+	if (!err)
+		err = client_keep_device(rack, &a->device);
+	if (!err)
 		err = make_rings(a, o);
 	if (!err && o->engine)
 		snprintf(a->engine_name, sizeof(a->engine_name), "%s",
@@ -211,6 +250,7 @@ static int add_locked(struct aq_async *a, struct async_region *r)
 int aq_async_add(struct aq_async *a, struct aq_region *region)
 {
 	struct async_region *r = calloc(1, sizeof(*r));
+	uint32_t nodes;
 	int err, number;
 
 	if (!r)
@@ -225,6 +265,7 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 		return err;
 	}
 	pthread_mutex_lock(&a->lock);
+	nodes = a->node_count;
 	number = add_locked(a, r);
 	if (number < 0) {
 		pthread_mutex_unlock(&a->lock);
@@ -233,13 +274,21 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 	}
 	/* What is under way goes on with the session that follows. */
 	err = attach_now(a);
-	if (!err && r->err)
+	if (err) { /* no engine: nobody knows of it, so it never was */
+		a->node_count = nodes;
+		a->region_count--;
+		a->ring.region_count--;
+		pthread_mutex_unlock(&a->lock);
+		free(r);
+		return err;
+	}
+	if (r->err)
 		err = error_set(r->err, "region %s is gone", r->shape.name);
 	if (!err && a->node[r->piece[0].node].err)
 		err = error_set(a->node[r->piece[0].node].err,
 				"region %s: its memory node cannot be used",
 				r->shape.name);
-	if (err) /* the number exists, but nobody has been told */
+	if (err) /* the number exists, but the caller is not told */
 		atomic_store_explicit(&a->ring.region[number].err, err,
 				      memory_order_relaxed);
 	pthread_mutex_unlock(&a->lock);

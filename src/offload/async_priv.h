@@ -52,8 +52,16 @@ struct async_region {
 	struct async_piece piece[OFFLOAD_NODES_MAX];
 };
 
+/* Our end of a queue pair that the engine uses. */
+struct async_qp {
+	struct ibv_qp *qp;
+	uint32_t psn;
+};
+
 struct aq_async {
 	struct offload_ring ring;
+	/* A byte that is 0 in a child of the process that made the rings. */
+	const uint8_t *is_own;
 	/* 0, or why there is no engine. E0 stores, E1 loads; nothing hangs on
 	 * it. */
 	_Atomic int lost;
@@ -61,7 +69,10 @@ struct aq_async {
 	struct client_device device;
 	void *memory;
 	size_t memory_bytes;
+	bool is_direct;	   /* the engine may map the rings to read them */
+	bool wants_direct; /* and the regions */
 	struct ibv_mr *mr;
+	struct ibv_mr *look_mr; /* to read only; is_direct */
 	struct ibv_cq *cq;
 	char engine_name[CLIENT_NODE_NAME_MAX]; /* "": any */
 	char engine_token[CLIENT_TOKEN_MAX];
@@ -71,8 +82,8 @@ struct aq_async {
 	struct client_keeper keeper;
 	pthread_mutex_t lock;
 	bool is_attached;
-	struct ibv_qp *qp;
-	uint32_t psn;
+	struct async_qp end;  /* of the rings */
+	struct async_qp look; /* of the rings, to read only; is_direct */
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct client_node engine;
@@ -87,11 +98,10 @@ struct aq_async {
 	struct async_region *region[OFFLOAD_REGIONS_MAX];
 };
 
-/* False in a child of the process that made the rings: the kernel has wiped
- * them there. */
+/* False in a child of the process that made the rings. */
 static inline bool async_is_own(const struct aq_async *a)
 {
-	return atomic_load_explicit((const _Atomic char *)a->ring.base,
+	return atomic_load_explicit((const _Atomic uint8_t *)a->is_own,
 				    memory_order_relaxed) != 0;
 }
 

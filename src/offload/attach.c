@@ -23,8 +23,7 @@ enum {
 	PORT = 1,
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
-	RD_ATOMIC = 16,
-	MTU_BYTES = 4096,
+	RD_ATOMIC = 128, /* where the devices can */
 	PSN_MASK = 0xffffff,
 };
 
@@ -50,19 +49,25 @@ static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 
 /* ---- the application's queue pair --------------------------------------- */
 
+static void end_qp(struct aq_async *a, struct async_qp *q)
+{
+	if (q->qp)
+		(void)a->device.verbs->destroy_qp(q->qp);
+	q->qp = NULL;
+}
+
 void offload_async_fence(struct aq_async *a)
 {
 	struct offload_preamble *p = a->memory;
 
-	if (a->qp)
-		(void)a->device.verbs->destroy_qp(a->qp);
-	a->qp = NULL;
+	end_qp(a, &a->end);
+	end_qp(a, &a->look);
 	a->is_attached = false;
 	/* Nobody else writes it now. */
 	memset(&p->state, 0, sizeof(p->state));
 }
 
-static int make_qp(struct aq_async *a)
+static int make_qp(struct aq_async *a, struct async_qp *q, unsigned access)
 {
 	struct ibv_qp_init_attr attr = {.send_cq = a->cq,
 					.recv_cq = a->cq,
@@ -73,17 +78,16 @@ static int make_qp(struct aq_async *a)
 						.max_recv_sge = 1}};
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = PORT,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE};
+				   .qp_access_flags = access};
 	int err;
 
-	a->qp = a->device.verbs->create_qp(a->device.pd, &attr);
-	if (!a->qp)
+	q->qp = a->device.verbs->create_qp(a->device.pd, &attr);
+	if (!q->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	if (getrandom(&a->psn, sizeof(a->psn), 0) != sizeof(a->psn))
+	if (getrandom(&q->psn, sizeof(q->psn), 0) != sizeof(q->psn))
 		return error_set(-EIO, "the kernel gives no random numbers");
-	a->psn &= PSN_MASK;
-	err = a->device.verbs->modify_qp(a->qp, &init,
+	q->psn &= PSN_MASK;
+	err = a->device.verbs->modify_qp(q->qp, &init,
 					 IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 						 IBV_QP_PORT |
 						 IBV_QP_ACCESS_FLAGS);
@@ -99,7 +103,8 @@ static enum ibv_mtu mtu_code(uint64_t bytes)
 			       : IBV_MTU_256;
 }
 
-static int start_qp(struct aq_async *a, const struct async_end *far)
+static int start_qp(struct aq_async *a, struct async_qp *q,
+		    const struct async_end *far)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -123,7 +128,7 @@ static int start_qp(struct aq_async *a, const struct async_end *far)
 		attr.ah_attr.grh.dgid.raw[i] = (uint8_t)byte;
 	}
 	err = a->device.verbs->modify_qp(
-		a->qp, &attr,
+		q->qp, &attr,
 		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 			IBV_QP_MIN_RNR_TIMER);
@@ -131,10 +136,10 @@ static int start_qp(struct aq_async *a, const struct async_end *far)
 		/* It never sends. Without a timer the NIC remembers when the
 		 * engine's process is gone. */
 		attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-					    .sq_psn = a->psn,
+					    .sq_psn = q->psn,
 					    .max_rd_atomic = 1};
 		err = a->device.verbs->modify_qp(
-			a->qp, &attr,
+			q->qp, &attr,
 			IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				IBV_QP_MAX_QP_RD_ATOMIC);
@@ -160,25 +165,33 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 			uint64_t deadline_ns, json_t **reply)
 {
 	char gid[33], who[32];
+	json_t *body;
 	int err = own_gid(a, gid);
 
 	if (err)
 		return err;
 	snprintf(who, sizeof(who), "%.31s", program_invocation_short_name);
-	return ask_engine(
-		a, caller, "POST", "/v1/sessions",
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:{s:I, s:I, "
-			  "s:I}, s:i, s:I, s:I, s:I}",
-			  "proto", "1.0", "client", who, "gid", gid, "qpn",
-			  (json_int_t)a->qp->qp_num, "psn", (json_int_t)a->psn,
-			  "mtu", MTU_BYTES, "rd_atomic", RD_ATOMIC, "ring",
-			  "addr", (json_int_t)(uintptr_t)a->memory, "size",
-			  (json_int_t)a->memory_bytes, "rkey",
-			  (json_int_t)a->mr->rkey, "nodes", (int)a->node_count,
-			  "epoch", (json_int_t)a->epoch, "batch",
-			  (json_int_t)a->batch, "flush_us",
-			  (json_int_t)a->flush_us),
-		deadline_ns, reply);
+	body = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:{s:I, s:I, "
+		"s:I}, s:i, s:I, s:I, s:I, s:I}",
+		"proto", "1.0", "client", who, "gid", gid, "qpn",
+		(json_int_t)a->end.qp->qp_num, "psn", (json_int_t)a->end.psn,
+		"mtu", (int)a->device.verbs->mtu_bytes, "rd_atomic", RD_ATOMIC,
+		"ring", "addr", (json_int_t)(uintptr_t)a->memory, "size",
+		(json_int_t)a->memory_bytes, "rkey", (json_int_t)a->mr->rkey,
+		"nodes", (int)a->node_count, "epoch", (json_int_t)a->epoch,
+		"batch", (json_int_t)a->batch, "flush_us",
+		(json_int_t)a->flush_us, "node_timeout_ms",
+		(json_int_t)aq_rack_deadline(a->rack));
+	if (a->is_direct)
+		(void)json_object_set_new(
+			body, "look",
+			json_pack("{s:I, s:I, s:I}", "qpn",
+				  (json_int_t)a->look.qp->qp_num, "psn",
+				  (json_int_t)a->look.psn, "rkey",
+				  (json_int_t)a->look_mr->rkey));
+	return ask_engine(a, caller, "POST", "/v1/sessions", body, deadline_ns,
+			  reply);
 }
 
 static json_t *region_row(const struct async_region *r)
@@ -236,12 +249,41 @@ static void set_bounds(struct aq_async *a)
 	}
 }
 
+static int make_qps(struct aq_async *a)
+{
+	int err = make_qp(a, &a->end,
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+
+	if (!err && a->is_direct)
+		err = make_qp(a, &a->look, IBV_ACCESS_REMOTE_READ);
+	return err;
+}
+
+/* With what the engine says about its ends. */
+static int start_qps(struct aq_async *a, const json_t *reply,
+		     struct async_end *far)
+{
+	const json_t *look = json_object_get(reply, "look");
+	struct async_end other;
+	int err = offload_async_end_parse(reply, far);
+
+	if (!err)
+		err = start_qp(a, &a->end, far);
+	if (err || !a->is_direct)
+		return err;
+	other = *far;
+	err = client_json_u64(look, "qpn", PSN_MASK, &other.qpn);
+	if (!err)
+		err = client_json_u64(look, "psn", PSN_MASK, &other.psn);
+	return err ? err : start_qp(a, &a->look, &other);
+}
+
 static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		     uint64_t deadline_ns)
 {
 	json_t *reply = NULL, *rows = NULL;
 	struct async_end far;
-	int err = make_qp(a);
+	int err = make_qps(a);
 
 	if (!err)
 		err = open_session(a, caller, deadline_ns, &reply);
@@ -249,9 +291,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		err = client_json_word(reply, "session", a->engine_session,
 				       sizeof(a->engine_session));
 	if (!err)
-		err = offload_async_end_parse(reply, &far);
-	if (!err)
-		err = start_qp(a, &far);
+		err = start_qps(a, reply, &far);
 	if (!err) {
 		rows = json_array();
 		for (uint32_t i = 0; i < a->node_count; i++) {

@@ -11,7 +11,7 @@
 
 enum {
 	PSN_MASK = 0xffffff,
-	RD_ATOMIC = 16,
+	RD_ATOMIC = 128, /* where the devices can */
 	MTU_BYTES = 4096,
 };
 
@@ -87,7 +87,8 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 	body = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i, s:s, s:s}", "proto",
 			 "1.0", "gid", gid, "qpn", (json_int_t)qpn, "psn",
 			 (json_int_t)psn, "mtu", MTU_BYTES, "rd_atomic",
-			 RD_ATOMIC, "access", kind == OFFLOAD_RD ? "r" : "rw",
+			 RD_ATOMIC, "access",
+			 kind == OFFLOAD_RD && !j->a->wants_direct ? "r" : "rw",
 			 "client", "engine");
 	/* Only writes must not be repeated. */
 	if (kind == OFFLOAD_WR)
@@ -115,12 +116,22 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 	return err;
 }
 
+/* All rights make a key that may be mapped. Never for writes: the engine's
+ * would leave no trace at the node. */
+static const char *rights_of(const struct job *j, const struct async_region *r,
+			     unsigned kind)
+{
+	if (kind == OFFLOAD_WR)
+		return "rw";
+	return j->a->wants_direct && !r->shape.is_read_only ? "rwa" : "r";
+}
+
 static int grant_one(const struct job *j, struct async_region *r,
 		     uint32_t piece, unsigned kind)
 {
 	struct client_map *m = &r->shape.map;
 	char path[CLIENT_PATH_MAX], name[CLIENT_PIECE_NAME_MAX];
-	uint64_t rkey, addr, length, id;
+	uint64_t rkey, addr, length, id, incarnation;
 	json_t *reply = NULL;
 	int err;
 
@@ -128,11 +139,9 @@ static int grant_one(const struct job *j, struct async_region *r,
 			  name);
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
 		 j->n->conn[kind]);
-	/* Never all rights: such a key may be mapped, and then the engine's
-	 * writes would leave no trace at the node. */
 	err = ask(j, path,
 		  json_pack("{s:s, s:s}", "region", name, "rights",
-			    kind == OFFLOAD_RD ? "r" : "rw"),
+			    rights_of(j, r, kind)),
 		  &reply);
 	if (!err)
 		err = client_json_u64(reply, "rkey", UINT32_MAX, &rkey);
@@ -142,8 +151,12 @@ static int grant_one(const struct job *j, struct async_region *r,
 		err = client_json_u64(reply, "length", INT64_MAX, &length);
 	if (!err)
 		err = client_json_u64(reply, "region_id", UINT16_MAX, &id);
+	if (!err)
+		err = client_json_hex(reply, "incarnation", &incarnation);
 	json_decref(reply);
-	if (err == -ENOENT || (!err && id != m->piece[piece].id)) {
+	if (err == -ENOENT ||
+	    (!err && (id != m->piece[piece].id ||
+		      incarnation != m->piece[piece].incarnation))) {
 		log_info("offload", "region %s is gone", r->shape.name);
 		r->err = -ESTALE;
 		return 0;

@@ -115,11 +115,16 @@ struct offload_region_config {
 
 struct offload_session_config {
 	struct ibv_qp *ring_qp; /* takes OFFLOAD_RING_DEPTH requests */
-	uint64_t ring_addr;	/* of the rings in the application's memory */
+	/* A second one that the rings are only read with, and takes
+	 * OFFLOAD_LOOK_DEPTH requests; NULL: none. On its own, because on one
+	 * that also writes a READ has to stand in line. */
+	struct ibv_qp *look_qp;
+	uint64_t ring_addr; /* of the rings in the application's memory */
 	uint64_t ring_bytes;
 	uint32_t ring_rkey;
-	uint32_t epoch; /* higher than any predecessor's, from 1 on */
-	uint32_t batch; /* 0: the engine's; 1: every completion at once */
+	uint32_t look_rkey; /* of look_qp */
+	uint32_t epoch;	    /* higher than any predecessor's, from 1 on */
+	uint32_t batch;	    /* 0: the engine's; 1: every completion at once */
 	uint64_t flush_ns;
 	uint32_t node_count;
 	uint32_t region_count;
@@ -141,6 +146,11 @@ void offload_session_remove(struct offload_session *s);
 int offload_session_err(const struct offload_session *s);
 /* Since when nothing was heard from the rings. */
 uint64_t offload_session_heard_ns(const struct offload_session *s);
+/* For how long a memory node has not answered what it was sent; 0: no node owes
+ * an answer. */
+uint64_t offload_session_stalled_ns(const struct offload_session *s);
+/* Gives up, as if a memory node had failed. */
+void offload_session_give_up(struct offload_session *s);
 /* Requests that the engine knows of and has not completed. */
 uint32_t offload_session_pending(const struct offload_session *s);
 

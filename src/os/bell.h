@@ -30,7 +30,9 @@ enum {
 
 struct bell_page {
 	_Atomic uint32_t asleep; /* 1: ring; set by its owner only */
-	uint8_t pad[60];
+	/* The processor that its owner polls on, plus 1; 0: not said. */
+	_Atomic uint32_t place;
+	uint8_t pad[56];
 };
 STATIC_ASSERT(sizeof(struct bell_page) == 64, "layout of struct bell_page");
 
@@ -84,6 +86,26 @@ static inline bool bell_is_asleep(const struct bell *b)
 {
 	return atomic_load_explicit(&b->page->asleep, memory_order_relaxed) ==
 	       1;
+}
+
+/* The owner polls on this processor. */
+static inline void bell_set_place(struct bell *b, uint32_t place)
+{
+	/* Peers have the line in their caches: no store without news. */
+	if (atomic_load_explicit(&b->page->place, memory_order_relaxed) !=
+	    place)
+		atomic_store_explicit(&b->page->place, place,
+				      memory_order_relaxed);
+}
+
+/* Whether the peer polls on this processor, as far as is known. */
+static inline bool bell_is_at(const struct bell_peer *p, uint32_t place)
+{
+	return p->page &&
+	       atomic_load_explicit(&p->page->place, memory_order_relaxed) ==
+		       place &&
+	       atomic_load_explicit(&p->page->asleep, memory_order_relaxed) !=
+		       1;
 }
 
 /* Somebody polls again. */

@@ -16,6 +16,10 @@
 #include "slot.h"
 #include "wire.h"
 
+enum {
+	FORESIGHT = 8, /* frames whose memory is fetched ahead */
+};
+
 /*
  * Only the engine takes a cable down, because only it may hold events that
  * point to one. Others leave it a note.
@@ -70,6 +74,19 @@ HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 		path->host->stats->wakes_sent++;
 }
 
+/* The memory of several frames at once: misses overlap only if they lie close
+ * together in time. */
+HOT static void foretell(struct cable *c, size_t len_bytes)
+{
+	for (uint32_t i = 1; i <= FORESIGHT; i++) {
+		const uint8_t *frame = ring_peek_ahead(&c->rx, len_bytes, i);
+
+		if (!frame)
+			return;
+		nic_foretell(c->path.host->base.nic, frame, len_bytes);
+	}
+}
+
 HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 {
 	struct cable *c = cable_of(path);
@@ -78,6 +95,8 @@ HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 	unsigned n = 0;
 
 	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
+		if (n % FORESIGHT == 0)
+			foretell(c, len_bytes);
 		host_input(path->host, frame, len_bytes);
 		ring_release(&c->rx);
 		n++;
@@ -121,6 +140,11 @@ static void cable_nudge(struct env_path *path, uint64_t now_ns)
 	}
 }
 
+static bool cable_is_at(struct env_path *path, uint32_t place)
+{
+	return bell_is_at(&cable_of(path)->peer, place);
+}
+
 static const struct env_direct *cable_direct_find(struct env_path *path,
 						  uint32_t local_qpn,
 						  uint32_t remote_qpn,
@@ -144,6 +168,7 @@ static const struct port_ops cable_port = {
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
+	.is_at = cable_is_at,
 	.unread = cable_unread,
 	.direct_find = cable_direct_find,
 };

@@ -218,6 +218,24 @@ static inline const uint8_t *ring_peek(struct ring_rx *rx, size_t *len_bytes)
 	return rx->data + off + RING_HEADER_BYTES;
 }
 
+/*
+ * The frame `places` behind the peeked one if those between are as long as it,
+ * else whatever lies there, or NULL: good for a hint only.
+ */
+static inline const uint8_t *ring_peek_ahead(const struct ring_rx *rx,
+					     size_t len_bytes, uint32_t places)
+{
+	uint64_t off = (rx->pos + (uint64_t)places * rx->record_bytes) &
+		       (rx->size_bytes - 1);
+
+	if (atomic_load_explicit(ring_header(rx->data, off),
+				 memory_order_relaxed) !=
+		    (RING_READY | len_bytes) ||
+	    off + RING_HEADER_BYTES + len_bytes > rx->size_bytes)
+		return NULL;
+	return rx->data + off + RING_HEADER_BYTES;
+}
+
 /* Tells the producer how far the consumer is. */
 static inline void ring_rx_publish(struct ring_rx *rx)
 {

@@ -14,8 +14,11 @@
  *    so on the bell, and is woken by the next frame.
  *  - An application that drives now and then but also waits on memory or
  *    computes is found out when frames lie there unread: a peer nudges, or the
- *    engine's look finds them. For the next second the host is `eager`: each
- *    leave() gives the bell back to the engine at once.
+ *    engine's look finds them. Then the host is `eager`: the engine polls, and
+ *    each leave() gives the bell back to it at once. That costs a driver dearly
+ *    that was only kept from its core for a while, so it ends when the
+ *    application has driven without a pause for a time of probation; the time
+ *    doubles when it is found out again soon.
  */
 #include <errno.h>
 #include <sched.h>
@@ -38,9 +41,9 @@ enum {
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
-	/* Two others must run before an answer can come: a switch and a peer,
-	 * perhaps on this core. */
-	EMPTIES_TO_YIELD_SWITCH = 4,
+	/* Who shall answer needs this core; or there are two of them, a switch
+	 * and a peer. */
+	EMPTIES_TO_YIELD_SHARED = 4,
 	IDLES_PER_NUDGE = 256,
 };
 
@@ -53,11 +56,15 @@ enum {
  * must not wait for one. */
 #define NET_FREE_NS 10000ull
 
-#define EAGER_NS       1000000000ull
-#define CROWDED_MIN_NS 50000000ull
-#define CROWDED_MAX_NS 1000000000ull
-#define SLICE_NS       100000ull
-#define LATE_OK_NS     10000000ull /* for timers, when nobody polls */
+#define EAGER_NS	 1000000000ull
+#define PROBATION_MIN_NS 20000ull
+#define PROBATION_MAX_NS 100000000ull
+#define DRIVER_GONE_NS	 2000000ull
+#define DRIVE_PAUSE_NS	 10000ull /* longer: it does something else */
+#define CROWDED_MIN_NS	 50000000ull
+#define CROWDED_MAX_NS	 1000000000ull
+#define SLICE_NS	 100000ull
+#define LATE_OK_NS	 10000000ull /* for timers, when nobody polls */
 
 /* ---- one turn ----------------------------------------------------------- */
 
@@ -176,15 +183,20 @@ HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
+	uint64_t now_ns = 0;
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
 		rest(h); /* the holder may wait for this core */
 		return;
 	}
-	e->drive_seq++;
-	if (turn(h, OS_DRIVE_BATCH,
-		 e->drive_seq % DRIVES_PER_LOOK ? 0 : host_now(h)))
+	if (UNLIKELY(++e->drive_seq % DRIVES_PER_LOOK == 0)) {
+		now_ns = host_now(h);
+		e->drive_ns = now_ns;
+		e->drive_cpu = sched_getcpu();
+		e->beside = host_is_beside_peer(h);
+	}
+	if (turn(h, OS_DRIVE_BATCH, now_ns))
 		e->empties = 0;
 	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
@@ -192,8 +204,8 @@ HOT void engine_drive(struct nic_host *host)
 		take_bell(h);
 	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	tired = e->empties >
-		(h->uplink ? EMPTIES_TO_YIELD_SWITCH : EMPTIES_TO_YIELD);
+	tired = e->empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
+						     : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
 		rest(h);
@@ -259,8 +271,38 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 
 static void set_eager(struct engine *e, uint64_t now_ns)
 {
+	/* Found out again within a second of the last time. */
+	if (now_ns < e->eager_until_ns)
+		e->probation_ns =
+			u64_min(2 * e->probation_ns, PROBATION_MAX_NS);
+	else
+		e->probation_ns = PROBATION_MIN_NS;
 	e->eager_until_ns = now_ns + EAGER_NS;
+	e->driving_since_ns = e->drive_seen_ns = now_ns;
 	atomic_store_explicit(&e->eager, true, memory_order_relaxed);
+}
+
+/* Whether the application has driven long enough without a pause. */
+static bool is_reformed(struct engine *e, uint64_t now_ns)
+{
+	if (e->drive_seq != e->drive_seen) {
+		e->drive_seen = e->drive_seq;
+		e->drive_seen_ns = now_ns;
+	} else if (now_ns - e->drive_seen_ns > DRIVE_PAUSE_NS) {
+		e->driving_since_ns = e->drive_seen_ns = now_ns;
+	}
+	return e->drive_seen_ns - e->driving_since_ns > e->probation_ns;
+}
+
+/*
+ * Whether the application cannot drive because we have its core: then there is
+ * no other core free, or we would have been woken there. Not driving is no
+ * fault then, and polling would only keep it from running.
+ */
+static bool has_drivers_core(const struct engine *e, uint64_t now_ns)
+{
+	return now_ns - e->drive_ns < DRIVER_GONE_NS &&
+	       e->drive_cpu == sched_getcpu();
 }
 
 /* Decides how to sleep; false: there is something to do after all. The lock is
@@ -268,14 +310,15 @@ static void set_eager(struct engine *e, uint64_t now_ns)
 static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 {
 	struct engine *e = &h->engine;
-	bool driven = e->drive_seq != e->drive_seen;
+	bool driven =
+		e->drive_seq != e->drive_seen || has_drivers_core(e, now_ns);
 	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 	bool brief = driven || eager || nic_has_ready(h->base.nic);
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
-	if (due <= now_ns)
+	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
 		/* B1 of bell.h. A thread that waits on memory here may have to
@@ -337,6 +380,7 @@ static bool engine_sleep(struct os_host *h)
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
 	if (e->taken && (rung || e->drive_seq == seq) &&
+	    !has_drivers_core(e, now_ns) &&
 	    (host_ready(h) || host_tx_pending(h)))
 		set_eager(e, now_ns);
 	lock_drop(&h->base.lock);
@@ -348,6 +392,7 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 		     uint64_t now_ns)
 {
 	uint64_t after_ns;
+	bool again;
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
@@ -356,18 +401,18 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 			e->long_yields--;
 		return;
 	}
+	again = now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns;
 	/* Once may be the host's doing: it takes guests' cores away for as
-	 * long now and then. Who shares our core takes it each time. */
+	 * long now and then. Who shares our core takes it each time; and who
+	 * did so just now is still there. */
 	e->long_yields += LONG_YIELD_WEIGHT;
-	if (e->long_yields < CROWDED_SCORE)
+	if (!again && e->long_yields < CROWDED_SCORE)
 		return;
 	e->long_yields = 0;
 	/* Longer each time it happens again soon. */
-	if (now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns)
-		e->crowded_span_ns =
-			u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS);
-	else
-		e->crowded_span_ns = CROWDED_MIN_NS;
+	e->crowded_span_ns =
+		again ? u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS)
+		      : CROWDED_MIN_NS;
 	e->crowded_until_ns = after_ns + e->crowded_span_ns;
 }
 
@@ -379,9 +424,11 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 
 	if (!atomic_load_explicit(&e->eager, memory_order_relaxed))
 		return e->drive_seq != e->drive_seen;
-	if (now_ns >= e->eager_until_ns)
-		atomic_store_explicit(&e->eager, false, memory_order_relaxed);
-	return false;
+	if (now_ns < e->eager_until_ns && !is_reformed(e, now_ns))
+		return false;
+	atomic_store_explicit(&e->eager, false, memory_order_relaxed);
+	e->drive_seen = e->drive_seq - 1; /* it drives */
+	return true;
 }
 
 /*
@@ -433,11 +480,12 @@ static void *engine_main(void *arg)
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
-		bool driven = false;
+		bool driven = false, guest = false;
 
 		if (lock_try(&h->base.lock)) {
 			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
 			driven = is_driven(h, now_ns);
+			guest = has_drivers_core(e, now_ns);
 			if (idle && idle % IDLES_PER_NUDGE == 0)
 				host_nudge(h, now_ns);
 			lock_drop(&h->base.lock);
@@ -446,8 +494,9 @@ static void *engine_main(void *arg)
 		}
 		if (!idle)
 			busy_ns = now_ns;
-		if (idle && (driven || now_ns - busy_ns > patience_ns ||
-			     (crowded && idle > CROWDED_IDLES))) {
+		if (guest ||
+		    (idle && (driven || now_ns - busy_ns > patience_ns ||
+			      (crowded && idle > CROWDED_IDLES)))) {
 			/* One turn, for timers, and back to sleep: a process
 			 * without traffic must cost nothing. */
 			busy_ns = engine_sleep(h) ? host_now(h) : 0;
@@ -456,7 +505,8 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded && wants_yield(h, now_ns, busy_ns, yield_ns)) {
+		if (!crowded && (wants_yield(h, now_ns, busy_ns, yield_ns) ||
+				 (idle && host_is_beside_peer(h)))) {
 			give_way(e, &h->clock, now_ns);
 			yield_ns = now_ns;
 		}

@@ -103,6 +103,20 @@ void host_nudge(struct os_host *h, uint64_t now_ns)
 			h->polled[i]->port->nudge(h->polled[i], now_ns);
 }
 
+bool host_is_beside_peer(struct os_host *h)
+{
+	uint32_t place = (uint32_t)sched_getcpu() + 1;
+
+	bell_set_place(&h->bell, place);
+	for (unsigned i = 0; i < h->polled_count; i++) {
+		struct env_path *path = h->polled[i];
+
+		if (path->port->is_at && path->port->is_at(path, place))
+			return true;
+	}
+	return false;
+}
+
 /* ---- env ---------------------------------------------------------------- */
 
 static uint64_t env_host_now(struct env *env)

@@ -46,6 +46,8 @@ struct port_ops {
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* Whether the peer polls on this processor (bell.h). May be NULL. */
+	bool (*is_at)(struct env_path *path, uint32_t place);
 	/* See env.h; NULL: it cannot tell. */
 	bool (*unread)(struct env_path *path);
 	/* NULL: no direct port. */
@@ -69,6 +71,9 @@ struct engine {
 	/* Drives so far; the engine compares it with what it saw last. */
 	uint64_t drive_seq;
 	uint64_t drive_seen;
+	uint64_t drive_ns; /* of one of the last drives, and where it was */
+	int drive_cpu;
+	bool beside;	  /* a peer polled there, too */
 	uint32_t drives;  /* since the engine went to sleep */
 	uint32_t empties; /* consecutive drives that found nothing */
 	bool sleeping;	  /* in epoll_wait, or about to be */
@@ -82,6 +87,9 @@ struct engine {
 	 */
 	atomic_bool eager;
 	uint64_t eager_until_ns;
+	uint64_t probation_ns;	   /* of driving, until it is trusted again */
+	uint64_t driving_since_ns; /* without a pause */
+	uint64_t drive_seen_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
 	uint32_t long_yields;	   /* a score; high: somebody shares the core */
@@ -174,6 +182,9 @@ void host_arm(struct os_host *h, bool on);
 /* A mark from the epoll set; false: not of a socket of frames. */
 bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
+/* Tells peers on which processor this host polls. Returns whether one of them
+ * polls there as well: it runs only while we do not. */
+bool host_is_beside_peer(struct os_host *h);
 
 extern const struct env_ops host_env_ops;
 extern const struct port_ops void_port;

@@ -200,11 +200,14 @@ void command_run(struct gateway *g, struct session *s, const char *buf)
 	};
 
 	g->stats.commands++;
-	c.command = command_find(call_arg(&c, 0));
+	/* Most clients say again what they said before. */
+	if (!s->last || !str_is(call_arg(&c, 0), s->last->name))
+		s->last = command_find(call_arg(&c, 0));
+	c.command = s->last;
 	if (c.command && c.command->flags & COMMAND_BATCH && s->is_trusted &&
 	    batch_add(g, s, c.command, buf))
 		return;
-	batch_flush(g, s);
+	batch_flush(g);
 	if (!c.command) {
 		answer_unknown(&c);
 	} else if (!arity_ok(c.command, c.argc)) {
@@ -217,89 +220,5 @@ void command_run(struct gateway *g, struct session *s, const char *buf)
 		return; /* answered */
 	} else {
 		c.command->run(&c);
-	}
-}
-
-/* ---- runs of GET and SET ------------------------------------------------ */
-
-bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
-	       const char *buf)
-{
-	bool is_get = cmd->run == redis_get;
-	struct aq_kv_op *op = &g->batch[g->batch_len];
-	struct resp_str key, value;
-
-	if (s->parser.argc != (is_get ? 2 : 3))
-		return false;
-	key = resp_arg(&s->parser, buf, 1);
-	if (key.len < 1 || key.len > AQ_KV_KEY_MAX)
-		return false;
-	*op = (struct aq_kv_op){
-		.kind = is_get ? AQ_KV_OP_GET : AQ_KV_OP_PUT,
-		.key = key.p,
-		.key_len = key.len,
-	};
-	if (is_get) {
-		op->value = g->batch_value[g->batch_len];
-		op->value_len = BATCH_VALUE_BYTES;
-	} else {
-		value = resp_arg(&s->parser, buf, 2);
-		op->value = (void *)(uintptr_t)value.p; /* only read */
-		op->value_len = value.len;
-	}
-	if (++g->batch_len == BATCH_OPS)
-		batch_flush(g, s);
-	return true;
-}
-
-/* A value that did not fit; it is read once more, alone. */
-static void answer_long_get(struct gateway *g, struct session *s,
-			    const struct aq_kv_op *op)
-{
-	struct call c = {.gateway = g, .session = s, .out = &s->out};
-	struct resp_str key = {op->key, op->key_len};
-	int err = call_get(&c, key, &g->scratch);
-
-	if (!err)
-		reply_bulk(&s->out, g->scratch.buf, g->scratch.len);
-	else if (err == -ENOENT)
-		reply_nil(&s->out);
-}
-
-static void answer_op(struct gateway *g, struct session *s,
-		      const struct aq_kv_op *op)
-{
-	bool is_get = op->kind == AQ_KV_OP_GET;
-
-	if (is_get) {
-		g->stats.hits += !op->err || op->err == -EMSGSIZE;
-		g->stats.misses += op->err == -ENOENT;
-	}
-	if (!op->err && is_get)
-		reply_bulk(&s->out, op->value, op->len);
-	else if (!op->err)
-		reply_simple(&s->out, "OK");
-	else if (is_get && op->err == -ENOENT)
-		reply_nil(&s->out);
-	else if (is_get && op->err == -EMSGSIZE)
-		answer_long_get(g, s, op);
-	else
-		reply_kv_error(&s->out, op->err);
-}
-
-void batch_flush(struct gateway *g, struct session *s)
-{
-	uint32_t count = g->batch_len;
-	int err;
-
-	if (!count)
-		return;
-	g->batch_len = 0;
-	err = aq_kv_batch(g->client, g->batch, count);
-	for (uint32_t i = 0; i < count; i++) {
-		if (err)
-			reply_kv_error(&s->out, err);
-		else
-			answer_op(g, s, &g->batch[i]);
 	}
 }

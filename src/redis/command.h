@@ -38,8 +38,9 @@ const struct command *command_find(struct resp_str name);
 /* Runs the one that the session's parser has read, or answers why not. */
 void command_run(struct gateway *g, struct session *s, const char *buf);
 
-/* What was collected runs, and is answered in its order. */
-void batch_flush(struct gateway *g, struct session *s);
+/* What was collected runs, and is answered in its order. Until then the buffers
+ * of these clients stay as they are. */
+void batch_flush(struct gateway *g);
 /* Whether the command was added to the batch: GET, and SET without options. */
 bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
 	       const char *buf);

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,19 @@ bool number_parse(const char *text, size_t len, int64_t *out)
 
 size_t number_format(int64_t n, char *out)
 {
-	return (size_t)snprintf(out, NUMBER_TEXT_MAX, "%" PRId64, n);
+	uint64_t v = n < 0 ? ~(uint64_t)n + 1 : (uint64_t)n;
+	char text[NUMBER_TEXT_MAX];
+	size_t at = sizeof(text), len;
+
+	text[--at] = 0;
+	do
+		text[--at] = (char)('0' + v % 10);
+	while (v /= 10);
+	if (n < 0)
+		text[--at] = '-';
+	len = sizeof(text) - at;
+	memcpy(out, text + at, len);
+	return len - 1;
 }
 
 bool number_parse_float(const char *text, size_t len, long double *out)

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "door.h"
 #include "error.h"
 #include "log.h"
@@ -28,6 +29,7 @@ struct peer {
 	struct server *server;
 	int fd;
 	uint32_t events; /* that epoll watches for */
+	bool is_over;	 /* the connection */
 };
 
 struct server {
@@ -80,7 +82,7 @@ static bool peer_send(struct peer *p)
 		p->server->gateway.stats.bytes_out += (uint64_t)n;
 		session_sent(s, (size_t)n);
 	}
-	return !s->is_ending;
+	return !s->is_ending && !s->out.is_lost;
 }
 
 static bool peer_receive(struct peer *p)
@@ -102,22 +104,27 @@ static bool peer_receive(struct peer *p)
 	return true;
 }
 
-static void peer_ready(struct peer *p, uint32_t events)
+/* The first half of a turn: reads, and collects what can run together. */
+static void peer_take(struct peer *p, uint32_t events)
+{
+	if (events & EPOLLIN)
+		p->is_over = !peer_receive(p);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		p->is_over = true;
+}
+
+/* The second half, when everything that was collected is answered. */
+static void peer_answer(struct peer *p)
 {
 	struct session *s = &p->session;
-	bool goes_on = true;
+	bool goes_on = !p->is_over && peer_send(p);
 
-	if (events & EPOLLIN)
-		goes_on = peer_receive(p);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		goes_on = false;
-	if (goes_on)
-		goes_on = peer_send(p);
 	/* Now that answers were read, what waited can run. */
 	while (goes_on && s->in_at < s->in_len && !session_is_full(s)) {
 		size_t before = s->in_at;
 
 		session_run(&p->server->gateway, s);
+		batch_flush(&p->server->gateway);
 		goes_on = peer_send(p);
 		if (s->in_at == before)
 			break;
@@ -193,6 +200,12 @@ static void end_idle(struct server *v)
 	}
 }
 
+static bool is_peer(const struct server *v, const void *what)
+{
+	return what != &v->signal_fd && what != &v->door_fd[0] &&
+	       what != &v->door_fd[1];
+}
+
 static void serve(struct server *v)
 {
 	struct epoll_event ev[EVENTS_PER_TURN];
@@ -210,8 +223,12 @@ static void serve(struct server *v)
 				 what == &v->door_fd[1])
 				door_ready(v, *(int *)what);
 			else
-				peer_ready(what, ev[i].events);
+				peer_take(what, ev[i].events);
 		}
+		batch_flush(&v->gateway);
+		for (int i = 0; i < n; i++)
+			if (is_peer(v, ev[i].data.ptr))
+				peer_answer(ev[i].data.ptr);
 		if (gateway_now_ms() >= swept_ms + TICK_MS) {
 			swept_ms = gateway_now_ms();
 			end_idle(v);
@@ -287,6 +304,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 		void *ctx)
 {
 	struct redis_options o = *options;
+	struct aq_kv_client_options client = {.flags = AQ_KV_DIRECT_READS};
 	struct server *v = calloc(1, sizeof(*v));
 	int err;
 
@@ -299,7 +317,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 	v->gateway.options = &o;
 	v->gateway.start_ms = gateway_now_ms();
 	list_init(&v->gateway.sessions);
-	err = aq_kv_client_open(o.kv, NULL, &v->gateway.client);
+	err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
 	if (!err) {
 		err = start(v);
 		if (!err)

@@ -83,7 +83,7 @@ void session_run(struct gateway *g, struct session *s)
 		if (ready == 0)
 			break;
 		if (ready < 0) {
-			batch_flush(g, s);
+			batch_flush(g);
 			g->stats.errors_protocol++;
 			reply_error(&s->out, "ERR %s",
 				    ready == -EPROTO ? s->parser.error
@@ -96,10 +96,6 @@ void session_run(struct gateway *g, struct session *s)
 		s->in_at += s->parser.at;
 		resp_parser_next(&s->parser);
 	}
-	/* Its operations point into the buffer. */
-	batch_flush(g, s);
-	if (s->out.is_lost)
-		s->is_ending = true;
 }
 
 void session_sent(struct session *s, size_t len)

@@ -20,7 +20,7 @@ enum {
 	SESSION_NAME_MAX = 64,
 	SESSION_ADDRESS_MAX = 64,
 	SESSION_READ_BYTES = 16 << 10, /* of one turn */
-	/* Operations of one client that run together. */
+	/* Operations that run together. */
 	BATCH_OPS = 32,
 	BATCH_VALUE_BYTES = 1024,
 	/* A client that does not read its answers is not read either. */
@@ -54,7 +54,7 @@ struct gateway {
 	/* Old values that commands look at, and values that they make. */
 	struct reply scratch;
 	struct reply made;
-	/* The run of GETs and SETs that is being collected. */
+	/* GETs and SETs that are being collected, of any clients. */
 	struct aq_kv_op batch[BATCH_OPS];
 	uint32_t batch_len;
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
@@ -69,8 +69,9 @@ struct session {
 	char name[SESSION_NAME_MAX];
 	char lib_name[SESSION_NAME_MAX];
 	char lib_version[SESSION_NAME_MAX];
-	bool is_trusted; /* gave the password, or there is none */
-	bool is_ending;	 /* when the answers are sent */
+	bool is_trusted;	    /* gave the password, or there is none */
+	bool is_ending;		    /* when the answers are sent */
+	const struct command *last; /* that it called; NULL: none */
 	struct resp_parser parser;
 	char *in;
 	size_t in_at; /* start of the first command that has not run */
@@ -87,7 +88,8 @@ void session_release(struct session *s);
 
 /* Room for more bytes: at least one. -ENOMEM. */
 int session_space(struct session *s, char **at, size_t *len) MUST_CHECK;
-/* That many came: runs every command that is complete. */
+/* That many came: runs every command that is complete, or collects it; see
+ * batch_flush. */
 void session_filled(struct gateway *g, struct session *s, size_t len);
 /* Runs what came but waits, because answers were not read. */
 void session_run(struct gateway *g, struct session *s);

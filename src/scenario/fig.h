@@ -17,6 +17,8 @@ enum fig_device {
 	FIG_SYNC,      /* one-sided READs, one under way */
 	FIG_TWO_SIDED, /* request and answer, one under way */
 	FIG_REDY,      /* I/O threads that batch, a server that executes */
+	FIG_P4,	       /* rings and a switch */
+	FIG_BLOCKING,  /* messages over TCP, the thread blocks, as AIFM's do */
 	FIG_DEVICES,
 };
 

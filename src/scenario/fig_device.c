@@ -101,9 +101,12 @@ static int cow_open(struct fig_thread *t)
 	int err = rig_app_open(rig, t->fig->host, RING_ENTRIES,
 			       RING_WRITE_BYTES, RING_READ_BYTES, &t->app);
 
-	return err ? err
-		   : rig_attach(rig->engine[t->index % rig->engine_count],
-				t->app);
+	if (err)
+		return err;
+	return t->fig->cfg.device == FIG_P4
+		       ? fig_p4_open(t)
+		       : rig_attach(rig->engine[t->index % rig->engine_count],
+				    t->app);
 }
 
 /* Beyond the measured costs, for who wants to see others. */
@@ -166,6 +169,8 @@ const struct fig_ops fig_ops[FIG_DEVICES] = {
 	[FIG_TWO_SIDED] = {"two-sided", fig_ask_open, fig_ask_issue,
 			   local_look},
 	[FIG_REDY] = {"redy", fig_redy_open, fig_redy_issue, fig_redy_look},
+	[FIG_P4] = {"cowbird-p4", cow_open, cow_issue, cow_look},
+	[FIG_BLOCKING] = {"blocking", fig_ask_open, fig_ask_issue, local_look},
 };
 
 const char *fig_device_name(enum fig_device device)

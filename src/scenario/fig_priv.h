@@ -69,7 +69,8 @@ struct fig_thread {
 		next_id; /* FIG_COW: oldest under way, places in order */
 	struct client_link *link; /* FIG_ASYNC, FIG_SYNC */
 	struct fig_redy *redy;	  /* FIG_REDY */
-	struct fig_talk talk;	  /* FIG_TWO_SIDED, FIG_REDY */
+	struct fig_p4 *p4;	  /* FIG_P4 */
+	struct fig_talk talk;	  /* FIG_TWO_SIDED, FIG_REDY, FIG_BLOCKING */
 	uint64_t owed_ps; /* processor time that was not waited for yet */
 	uint64_t requests;
 	uint64_t comm_ps;
@@ -81,8 +82,9 @@ struct fig {
 	struct fig_result *res;
 	struct scenario_stage *stage;
 	struct sim *sim;
-	struct rig rig;		    /* node 0 is the memory node */
-	struct scenario_host *host; /* of the application */
+	struct rig rig;			 /* node 0 is the memory node */
+	struct scenario_host *host;	 /* of the application */
+	struct scenario_host *in_switch; /* FIG_P4 */
 	struct fig_thread *thread[FIG_THREADS_MAX];
 	struct hist latency; /* picoseconds / 1000 */
 	bool measuring;
@@ -109,6 +111,10 @@ void fig_ask_issue(struct fig_thread *t, uint32_t place);
 int fig_redy_open(struct fig_thread *t) MUST_CHECK;
 void fig_redy_issue(struct fig_thread *t, uint32_t place);
 void fig_redy_look(struct fig_thread *t);
+
+/* fig_p4.c: serves the thread's rings. */
+int fig_p4_open(struct fig_thread *t) MUST_CHECK;
+void fig_p4_close(struct fig_thread *t);
 
 /* Processor time of a thread, for its work or for communication. */
 void fig_work(struct fig_thread *t, uint64_t ps);

@@ -217,7 +217,9 @@ static int open_all(struct fig *fig)
 {
 	struct scenario_stage_config cfg = {.seed = fig->cfg.seed,
 					    .hardware = true};
-	uint32_t rails = fig->cfg.device == FIG_COW ? FIG_RAILS : 1;
+	uint32_t rails = fig->cfg.device == FIG_COW || fig->cfg.device == FIG_P4
+				 ? FIG_RAILS
+				 : 1;
 	int err = scenario_stage_create(&cfg, &fig->stage);
 
 	if (err)
@@ -306,6 +308,7 @@ static void close_all(struct fig *fig)
 			(void)ibv_dereg_mr(t->mr);
 		free(t->buf);
 		fig_talk_close(&t->talk);
+		fig_p4_close(t);
 		free(t->redy);
 		free(t);
 	}

@@ -82,6 +82,13 @@ void fig_talk_receive(struct fig_talk *k, bool far, uint32_t slot)
 
 /* ---- one request, one answer -------------------------------------------- */
 
+/* A message over TCP costs each end its part of the stack. */
+static uint64_t stack_ps(const struct fig *fig)
+{
+	return fig->cfg.device == FIG_BLOCKING ? offload_costs.tcp_message_ps
+					       : 0;
+}
+
 static void ask_server(void *arg)
 {
 	struct fig_thread *t = arg;
@@ -102,7 +109,8 @@ static void ask_server(void *arg)
 		memcpy(&record, fig_talk_slot(k, true, 0, true),
 		       sizeof(record));
 		fig_talk_receive(k, true, 0);
-		sim_fiber_sleep_ps(fig->sim, offload_costs.server_ps);
+		sim_fiber_sleep_ps(fig->sim,
+				   offload_costs.server_ps + 2 * stack_ps(fig));
 		memcpy(fig_talk_slot(k, true, 0, false),
 		       r->mem + record * fig->cfg.bytes, fig->cfg.bytes);
 		fig_talk_send(k, true, 0, fig->cfg.bytes);
@@ -132,7 +140,7 @@ void fig_ask_issue(struct fig_thread *t, uint32_t place)
 	fig_settle(t);
 	fig_talk_receive(k, false, 0);
 	fig_talk_send(k, false, 0, sizeof(uint64_t));
-	fig_comm(t, 2 * model_connectx5.cpu_post_ps);
+	fig_comm(t, 2 * model_connectx5.cpu_post_ps + stack_ps(t->fig));
 	while (!answered) {
 		struct ibv_wc wc;
 
@@ -144,5 +152,7 @@ void fig_ask_issue(struct fig_thread *t, uint32_t place)
 		if (!answered)
 			fig_wait(t);
 	}
+	if (t->fig->cfg.device == FIG_BLOCKING)
+		fig_comm(t, stack_ps(t->fig) + offload_costs.thread_switch_ps);
 	fig_complete(t, place, fig_talk_slot(k, false, 0, true));
 }

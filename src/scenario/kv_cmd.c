@@ -8,12 +8,14 @@
 #include "batch.h"
 #include "json_out.h"
 #include "kv.h"
+#include "kv_figure.h"
 #include "kv_play.h"
 
 static const char usage[] =
 	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                      [--fabric NAME] [--no-fence] [--trace] "
-	"[--json]\n"
+	"                      [--fabric NAME] [--leaves] [--no-fence]\n"
+	"                      [--trace] [--json]\n"
+	"       aquifer sim kv --figure 3.N|all [--quick] [--jobs N] [--json]\n"
 	"Clients change and read keys of one table over a bad network, and "
 	"die\n"
 	"or fall asleep before any of their requests. The history must be\n"
@@ -21,8 +23,20 @@ static const char usage[] =
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
 	"  --fabric    what carries the frames: ethernet, edm or cxl\n"
+	"  --leaves    three nodes, shards and copies; clients also resize "
+	"the\n"
+	"              table and die over it, and nodes are killed\n"
+	"  --bug NAME  plant a bug, with --leaves: terms, locks, mirror or "
+	"graves\n"
+	"              are left out\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
+	"With --figure: the throughput, latency and cost figures of the "
+	"RCuckoo\n"
+	"paper (3.7, 3.9 to 3.20) at its scale, on the model of its hardware: "
+	"our\n"
+	"table is the shipped code, its rivals are models of their requests.\n"
+	"  --quick     small points, which prove nothing\n"
 	"Exit code 1 when a check failed.\n";
 
 struct arguments {
@@ -33,6 +47,8 @@ struct arguments {
 	uint64_t hash;
 	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool json;
+	bool quick;
+	const char *figure; /* NULL: the play */
 };
 
 static int run(void *ctx, uint64_t seed, void *result)
@@ -58,6 +74,19 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
+static int take_bug(const char *name, uint32_t *bugs)
+{
+	static const char *const names[] = {"terms", "locks", "mirror",
+					    "graves"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i])) {
+			*bugs |= 1u << i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
 	uint64_t v;
@@ -73,10 +102,16 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 					     &a->batch.to)
 			       ? 0
 			       : -EINVAL;
+	if (!strcmp(name, "--figure")) {
+		a->figure = value;
+		return 0;
+	}
 	if (!strcmp(name, "--fabric")) {
 		a->opt.fabric = sim_fabric_find(a->fabrics, value);
 		return a->opt.fabric ? 0 : -EINVAL;
 	}
+	if (!strcmp(name, "--bug"))
+		return take_bug(value, &a->opt.bugs);
 	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
 	    v > SIM_BATCH_JOBS_MAX)
 		return -EINVAL;
@@ -89,8 +124,12 @@ static int parse(struct arguments *a, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json")) {
 			a->json = true;
+		} else if (!strcmp(argv[i], "--quick")) {
+			a->quick = true;
 		} else if (!strcmp(argv[i], "--no-fence")) {
 			a->opt.no_fence = true;
+		} else if (!strcmp(argv[i], "--leaves")) {
+			a->opt.leaves = true;
 		} else if (!strcmp(argv[i], "--trace")) {
 			a->opt.trace = stdout;
 		} else if (i + 1 >= argc ||
@@ -182,7 +221,11 @@ int kv_play_cmd(int argc, char **argv, const struct sim_fabric_choice *fabrics)
 		return 0;
 	}
 	a.batch.ctx = &a;
-	if (parse(&a, argc, argv) || sim_batch_run(&a.batch, &sum))
+	if (parse(&a, argc, argv))
+		return 2;
+	if (a.figure)
+		return kv_figure_cmd(a.figure, a.quick, a.json, a.batch.jobs);
+	if (sim_batch_run(&a.batch, &sum))
 		return 2;
 	if (a.json)
 		print_json(&a, &sum);

@@ -67,6 +67,11 @@
 	  "its answer, hand it back")                                          \
 	X(redy_server_ps, 40000, "ps", ASSUMED,                                \
 	  "the memory server per request of a batch")                          \
+	X(tcp_message_ps, 1000000, "ps", ASSUMED,                              \
+	  "a small message through a TCP stack in user space, at one end: "    \
+	  "protocol, copies, notice of the packet")                            \
+	X(thread_switch_ps, 200000, "ps", ASSUMED,                             \
+	  "a user-level thread that blocks and is scheduled again")            \
 	X(smt_percent, 62, "%", ASSUMED,                                       \
 	  "speed of a thread whose core runs another one, too")                \
 	X(cores, 8, "cores", PUBLISHED, "[C] 7: Xeon Silver 4110")

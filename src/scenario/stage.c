@@ -14,6 +14,7 @@
 
 enum {
 	OWN_CQ_DEPTH = 16,
+	IDEAL_RELAX_PS = 1000,
 };
 
 /* ---- the stage ---------------------------------------------------------- */
@@ -140,10 +141,9 @@ static int host_open(struct scenario_host *h)
 	return -v->query_gid(h->context, 1, 0, &h->gid);
 }
 
-int scenario_host_add(struct scenario_stage *s, const char *name,
-		      struct scenario_host **out)
+static int host_add(struct scenario_stage *s, const char *name, bool hardware,
+		    struct sim_host_config cfg, struct scenario_host **out)
 {
-	struct sim_host_config cfg = {.link = s->cfg.link};
 	struct scenario_host *h;
 	int err = 0;
 
@@ -155,7 +155,7 @@ int scenario_host_add(struct scenario_stage *s, const char *name,
 	h->stage = s;
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	h->clock = (struct client_clock){clock_now_ns, clock_relax, h};
-	if (s->cfg.hardware) {
+	if (hardware) {
 		err = sim_model_host_create(s->sim, &model_connectx5,
 					    s->cfg.seed + s->host_count,
 					    &h->model);
@@ -174,6 +174,23 @@ int scenario_host_add(struct scenario_stage *s, const char *name,
 	if (!err)
 		*out = h;
 	return err;
+}
+
+int scenario_host_add(struct scenario_stage *s, const char *name,
+		      struct scenario_host **out)
+{
+	return host_add(s, name, s->cfg.hardware,
+			(struct sim_host_config){.link = s->cfg.link,
+						 .chain_ps = s->cfg.chain_ps},
+			out);
+}
+
+int scenario_host_add_ideal(struct scenario_stage *s, const char *name,
+			    struct scenario_host **out)
+{
+	return host_add(s, name, false,
+			(struct sim_host_config){.relax_ps = IDEAL_RELAX_PS},
+			out);
 }
 
 int scenario_host_spawn(struct scenario_host *h, const char *name,

@@ -17,7 +17,8 @@ enum {
 };
 
 #define RELAX_PS     (100 * SIM_NS)
-#define RELAX_MAX_PS (1 * SIM_MS) /* a poller looks at least this often */
+#define CHAIN_PS     (1000 * SIM_NS) /* until a long chain goes on */
+#define RELAX_MAX_PS (1 * SIM_MS)    /* a poller looks at least this often */
 
 struct env_path {
 	struct env_path *next;
@@ -108,6 +109,11 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 		return;
 	lock_take(&host->nic_host.lock);
 	host->flush_again = nic_flush(host->nic_host.nic);
+	if (nic_has_chains(host->nic_host.nic) &&
+	    !sim_event_is_set(&host->flush))
+		sim_schedule_in(sim, &host->flush,
+				host->cfg.chain_ps ? host->cfg.chain_ps
+						   : CHAIN_PS);
 	lock_drop(&host->nic_host.lock);
 	touch(host);
 	news(host);
@@ -343,7 +349,8 @@ int sim_host_open(struct sim_host *host, uint32_t slot, struct nic_host **out)
 				 .gids = {host->addr},
 				 .node_guid = sim_host_guid(host->index),
 				 .counters = host->counters,
-				 .bug = host->cfg.bug};
+				 .bug = host->cfg.bug,
+				 .chain_turn = host->cfg.chain_ps ? 1 : 0};
 	int err;
 
 	if (!host->users) {

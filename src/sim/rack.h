@@ -33,6 +33,7 @@ struct sim_host_config {
 	uint64_t rx_batch_ps; /* arrivals wait for a multiple of this; 0: no */
 	uint64_t relax_ps;    /* how late a poller sees news; 0: 100 ns */
 	enum nic_bug bug;
+	uint64_t chain_ps; /* per request of a chain; 0: they cost nothing */
 	struct sim_host_model model;
 };
 

@@ -39,7 +39,8 @@ VERBS_EXPORT int aqdv_query_device(struct ibv_context *context,
 	if (!attr || attr->comp_mask)
 		return -EINVAL;
 	*attr = (struct aqdv_device_attr){
-		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA,
+		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
+			AQDV_CAP_CHAINS,
 		.masked_atomic_max_bytes = sizeof(uint64_t),
 	};
 	if (host->ops->grant_alloc)
@@ -124,6 +125,36 @@ VERBS_EXPORT int aqdv_post_masked_faa(struct ibv_qp *qp,
 				      struct aqdv_masked_wr **bad_wr)
 {
 	return masked_post(qp, wr, bad_wr, true);
+}
+
+VERBS_EXPORT HOT int aqdv_read_now(struct ibv_qp *ibqp,
+				   const struct aqdv_read *reads,
+				   unsigned count)
+{
+	struct nic_read list[NIC_READ_NOW_MAX];
+	struct nic_host *host;
+	unsigned done = 0, some, n, i;
+	int rc = ibqp ? own_host(ibqp->context, &host) : -EINVAL;
+
+	if (!rc && !to_qp(ibqp)->nic)
+		rc = -EIO;
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	do {
+		n = u32_min(count - done, NIC_READ_NOW_MAX);
+		for (i = 0; i < n; i++)
+			list[i] = (struct nic_read){
+				.addr = reads[done + i].remote_addr,
+				.to = reads[done + i].to,
+				.rkey = reads[done + i].rkey,
+				.len_bytes = reads[done + i].len_bytes,
+			};
+		some = nic_qp_read_now(to_qp(ibqp)->nic, list, n);
+		done += some;
+	} while (some == n && done < count);
+	lock_drop(&host->lock);
+	return (int)done;
 }
 
 VERBS_EXPORT int aqdv_alloc(struct ibv_context *context, size_t len_bytes,

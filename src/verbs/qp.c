@@ -52,8 +52,16 @@ static void qp_free(struct verbs_qp *qp)
 	free(qp);
 }
 
+/* What ibv_qp_init_attr cannot say. */
+struct special {
+	bool is_gsi;
+	const struct nic_chain_attr *chain;
+};
+
+static const struct special nothing_special;
+
 static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a,
-		   bool is_gsi)
+		   const struct special *special)
 {
 	struct nic_qp_attr attr = {
 		.type = a->qp_type,
@@ -62,7 +70,8 @@ static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a,
 		.srq = a->srq ? to_srq(a->srq)->nic : NULL,
 		.cap = a->cap,
 		.sq_sig_all = a->sq_sig_all != 0,
-		.is_gsi = is_gsi,
+		.is_gsi = special->is_gsi,
+		.chain = special->chain,
 		.owner = qp,
 	};
 	int rc;
@@ -80,7 +89,8 @@ static int qp_make(struct verbs_qp *qp, const struct ibv_qp_init_attr_ex *a,
 	return 0;
 }
 
-static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a, bool is_gsi)
+static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a,
+				  const struct special *special)
 {
 	struct verbs_qp *qp;
 	int rc = init_check(a);
@@ -103,7 +113,7 @@ static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a, bool is_gsi)
 	qp->ibv.handle = verbs_handle(to_ctx(a->pd->context));
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
-	rc = qp_make(qp, a, is_gsi);
+	rc = qp_make(qp, a, special);
 	if (rc)
 		goto err_free;
 	a->cap = qp->cap;
@@ -118,7 +128,8 @@ err:
 }
 
 static struct ibv_qp *create_plain(struct ibv_pd *pd,
-				   struct ibv_qp_init_attr *init, bool is_gsi)
+				   struct ibv_qp_init_attr *init,
+				   const struct special *special)
 {
 	struct ibv_qp_init_attr_ex a = {
 		.qp_context = init->qp_context,
@@ -131,7 +142,7 @@ static struct ibv_qp *create_plain(struct ibv_pd *pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	struct verbs_qp *qp = qp_create(&a, is_gsi);
+	struct verbs_qp *qp = qp_create(&a, special);
 
 	if (!qp)
 		return NULL;
@@ -142,17 +153,28 @@ static struct ibv_qp *create_plain(struct ibv_pd *pd,
 VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 					  struct ibv_qp_init_attr *init)
 {
-	return create_plain(pd, init, false);
+	return create_plain(pd, init, &nothing_special);
+}
+
+struct ibv_qp *verbs_create_chain_qp(struct ibv_pd *pd,
+				     struct ibv_qp_init_attr *init,
+				     const struct nic_chain_attr *chain)
+{
+	struct special special = {.chain = chain};
+
+	return create_plain(pd, init, &special);
 }
 
 VERBS_EXPORT struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
 					    struct ibv_qp_init_attr *init)
 {
+	static const struct special special = {.is_gsi = true};
+
 	if (!pd || !verbs_is_own(pd->context)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	return create_plain(pd, init, true);
+	return create_plain(pd, init, &special);
 }
 
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context,
@@ -175,7 +197,7 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context,
 		errno = EINVAL;
 		return NULL;
 	}
-	qp = qp_create(attr, false);
+	qp = qp_create(attr, &nothing_special);
 	if (!qp)
 		return NULL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {

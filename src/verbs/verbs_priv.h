@@ -267,6 +267,11 @@ void verbs_cq_drop(struct verbs_cq *cq);
 void verbs_channel_drop(struct verbs_channel *ch);
 void verbs_qp_drop(struct verbs_qp *qp);
 
+/* A managed queue pair; NULL with errno. */
+struct ibv_qp *verbs_create_chain_qp(struct ibv_pd *pd,
+				     struct ibv_qp_init_attr *init,
+				     const struct nic_chain_attr *chain);
+
 /* ---- data path (post.c, cq.c, cq_ex.c, mw.c) ---------------------------- */
 
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,

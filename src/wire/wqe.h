@@ -27,11 +27,14 @@ enum wqe_opcode {
 	WQE_WRITE_IMM = 0x09,
 	WQE_SEND = 0x0a,
 	WQE_SEND_IMM = 0x0b,
+	WQE_WAIT = 0x0f,
 	WQE_READ = 0x10,
 	WQE_CAS = 0x11,
 	WQE_FAA = 0x12,
 	WQE_MASKED_CAS = 0x14,
 	WQE_MASKED_FAA = 0x15,
+	WQE_RECV_ENABLE = 0x16,
+	WQE_SEND_ENABLE = 0x17,
 	WQE_LOCAL_INVAL = 0x1b,
 	WQE_BIND_MW = 0x18,
 };
@@ -99,6 +102,14 @@ struct wqe_data {
 	be64 addr;
 };
 
+/* WAIT and the ENABLEs. `step` is ours, in what ConnectX leaves unused. */
+struct wqe_order {
+	be32 step; /* added to `index` in memory when it is fetched */
+	be32 reserved;
+	be32 index;
+	be32 number; /* of a CQ or queue pair */
+};
+
 #define WQE_INLINE_FLAG	 0x80000000u
 #define WQE_INVALID_LKEY 0x100u /* ends a receive's list of pointers */
 
@@ -110,5 +121,6 @@ STATIC_ASSERT(sizeof(struct wqe_masked_faa) == 16, "masked FAA segment");
 STATIC_ASSERT(sizeof(struct wqe_datagram) == 48, "datagram segment");
 STATIC_ASSERT(sizeof(struct wqe_bind) == 48, "bind segment");
 STATIC_ASSERT(sizeof(struct wqe_data) == 16, "data segment");
+STATIC_ASSERT(sizeof(struct wqe_order) == 16, "order segment");
 
 #endif

@@ -16,4 +16,5 @@ json "$TMP/out" 'all(d["bounds"][n]["kept"] for n in ("rtt_read_inline",
 	"rtt_read_extent", "rtt_update", "rtt_delete", "rtt_insert_median"))'
 # A ratio is a number, or void with its reason where there is no Redis.
 json "$TMP/out" 'all(n in d["ratios"] or d["void"][n] for n in
-	("kv_c_vs_redis_p1", "kv_c_async_vs_redis_p16", "kv_a_vs_redis_p1"))'
+	("kv_c_vs_redis_p1", "kv_c_async_vs_redis_p16", "kv_a_vs_redis_p1",
+	"gateway_p16_vs_redis_p16"))'

@@ -27,12 +27,14 @@ json "$TMP/json" 'd["bench"] == "offload" and d["commit"] and
 json "$TMP/json" 'len([r for r in d["rows"] if "error" in r]) <= 2'
 json "$TMP/json" 'all(r["packets_per_op"] > 0.05 for r in d["rows"]
 	if r["unit"] == "op/s" and "error" not in r and
-	r["name"] not in ("local", "file"))'
+	r["name"] not in ("local", "file") and "direct" not in r["name"])'
 for name in cow_client_cycles_vs_verbs cow64_vs_async_verbs \
 	cow64_vs_sync_verbs cow64_vs_two_sided hlog_cow_vs_file_64 \
 	hlog_comm_ratio cow8_vs_local cow64_vs_local cow8_vs_blocking \
 	cow_latency_vs_sync cow_batched_latency_vs_async \
-	hlog_cow_vs_local_64 hlog_cow_vs_local_512; do
+	hlog_cow_vs_local_64 hlog_cow_vs_local_512 \
+	cow8_direct_vs_local cow64_direct_vs_local \
+	hlog_cow_direct_vs_local_64 hlog_cow_direct_vs_local_512; do
 	json "$TMP/json" "d['ratios'].get('$name', 0) > 0 or
 		d['void'].get('$name')"
 done

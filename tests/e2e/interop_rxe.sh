@@ -3,8 +3,8 @@
 # The soft NIC on the host against a NIC that we did not write: rdma_rxe of
 # Debian's kernel in a guest. Always in both directions.
 # Arguments: the checker, then steps: check (every operation, bytes compared),
-# pingpong, perftest, latency, rping, ipv6 (the check over IPv6), lose (from then
-# on, 1 % on both sides).
+# pingpong, perftest, latency, rping, ipv6 (the check over IPv6), rack (libaquifer
+# in the guest, on its device), lose (from then on, 1 % on both sides).
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
 
@@ -189,6 +189,49 @@ rping_host_serves() {
 	report "$h" "$g" "$job" "guest -> host: rping"
 }
 
+# serve ROLE OPTION...: a role of the rack on the host, for the guest.
+serve() {
+	ip netns exec "$VM_NS" env "AQUIFER_NIC_ADDRESS=$VM_HOST" \
+		"$AQUIFER" "$@" >"$TMP/$1" 2>&1 &
+	PIDS+=("$!")
+	for _ in {1..100}; do
+		! grep -q port "$TMP/$1" || return 0
+		sleep 0.05
+	done
+	fail "no $1: $(cat "$TMP/$1")"
+}
+
+# An application of the guest with memory on the host, by its own device: the
+# libibverbs there is Debian's, the NIC the kernel's.
+rack() {
+	local g name program port=$((PORT + 100))
+	local run=$TMP/$AQUIFER_RACK_NAME
+	: "${AQ_RACK_CLIENT:?}" "${AQ_OFFLOAD_CLIENT:?}"
+	serve memory --size 16M --listen "$VM_HOST:$port"
+	serve engine --listen "$VM_HOST:$((port + 1))"
+	for name in r fresh; do
+		"$AQUIFER" region create "$name" 2M >"$TMP/host" 2>&1 ||
+			fail "$(<"$TMP/host")"
+	done
+	cp "$AQ_RACK_CLIENT" "$VM_SHARE/rack_client"
+	cp "$AQ_OFFLOAD_CLIENT" "$VM_SHARE/offload_client"
+	cp "$(dirname "$AQUIFER")/libaquifer.so.1" "$VM_SHARE"
+	printf '[node m0]\naddress = %s:%s\n[engine e0]\naddress = %s:%s\n' \
+		"$VM_HOST" "$port" "$VM_HOST" "$((port + 1))" \
+		>"$VM_SHARE/rack.ini"
+	printf '[nic]\ndevice = rxe0\n' >>"$VM_SHARE/rack.ini"
+	for program in "rack_client basic r" "offload_client many fresh 2 2"; do
+		g=0
+		guest_start "export AQUIFER_CONFIG=\$PWD/rack.ini AQUIFER_LOG=info
+export AQUIFER_RUNDIR=/tmp AQUIFER_TOKEN=$(<"$run/token")
+export AQUIFER_ENGINE_TOKEN=$(<"$run/engine-token")
+LD_LIBRARY_PATH=. timeout -k 2 $LIMIT ./$program"
+		guest_wait "$VM_JOB" $((LIMIT + 5)) || g=$?
+		grep -q "RDMA device rxe0" "$VM_SHARE/log.$VM_JOB" || g=1
+		report 0 "$g" "$VM_JOB" "guest -> host: $program"
+	done
+}
+
 # Everything goes into a capture, for the ICRCs; VM_CAPTURE keeps it.
 CAPTURE=${VM_CAPTURE:-$TMP/capture}
 CAPTURE_PID=
@@ -223,6 +266,7 @@ for step; do
 		rping_guest_serves
 		rping_host_serves
 		;;
+	rack) rack ;;
 	lose) lose ;;
 	*) fail "no step $step" ;;
 	esac

@@ -12,12 +12,19 @@ expect 1 "$AQUIFER" memory --size 1M
 grep -q "m0 of rack $AQUIFER_RACK_NAME runs already (process $NODE)" \
 	"$TMP/err" || fail "$(<"$TMP/err")"
 ask "" 200 GET /v1/status
+first=$(json "$TMP/answer" 'd["incarnation"]')
+ask "" 200 GET /v1/status
+[[ $(json "$TMP/answer" 'd["incarnation"]') == "$first" ]] ||
+	fail "another incarnation without a restart"
 
 old=$NODE
 kill -KILL "$old"
 wait "$old" || true
 [[ -S $SOCKET ]] || fail "a killed node removed its socket?"
 start_node
+ask "" 200 GET /v1/status
+[[ $(json "$TMP/answer" 'd["incarnation"]') != "$first" ]] ||
+	fail "the same incarnation after a restart"
 ask "$other" 200 GET /v1/regions
 json "$TMP/answer" 'd["regions"] == []' >/dev/null
 ask "$other" 507 POST /v1/regions '{"name": "a", "size": 9000}'

@@ -26,6 +26,15 @@ static int fail(const char *what, long long err)
 	return 1;
 }
 
+/* Every second thread's engine maps what it reads. */
+static const struct aq_async_options *options(unsigned thread)
+{
+	static const struct aq_async_options plain,
+		direct = {.flags = AQ_ASYNC_DIRECT};
+
+	return thread % 2 ? &direct : &plain;
+}
+
 static double now_s(void)
 {
 	struct timespec ts;
@@ -183,10 +192,13 @@ static void *worker_main(void *arg)
 	}
 	/* The engine may be down at this very moment. */
 	do {
-		err = aq_async_open(w->rack, NULL, &a);
-	} while (err == -EHOSTDOWN && now_s() < deadline && usleep(10000) == 0);
-	if (!err)
-		number = aq_async_add(a, region);
+		err = aq_async_open(w->rack, options(w->index), &a);
+	} while ((err == -EHOSTDOWN || err == -ENOENT) && now_s() < deadline &&
+		 usleep(10000) == 0);
+	do {
+		number = err ? 0 : aq_async_add(a, region);
+	} while (number == -EHOSTDOWN && now_s() < deadline &&
+		 usleep(10000) == 0);
 	aq_region_close(region); /* not needed any more */
 	if (err || number < 0) {
 		fail("async_open", err ? err : number);
@@ -228,6 +240,7 @@ static int expect(const char *what, long long got, long long want)
 static int misuse(struct aq_rack *rack, const char *name)
 {
 	struct aq_async_options bad = {.requests = 17};
+	struct aq_async_options odd = {.flags = 1u << 31};
 	struct aq_async_options none = {.engine = "nobody"};
 	struct aq_async_options small = {
 		.requests = 16, .read_bytes = 4096, .write_bytes = 4096};
@@ -240,6 +253,7 @@ static int misuse(struct aq_rack *rack, const char *name)
 	int err = 0, n, n_ro, k;
 
 	err |= expect("options", aq_async_open(rack, &bad, &a), -EINVAL);
+	err |= expect("flags", aq_async_open(rack, &odd, &a), -EINVAL);
 	err |= expect("engine's name", aq_async_open(rack, &none, &a), -ENOENT);
 	err |= expect("open", aq_region_open(rack, name, 0, &region), 0);
 	err |= expect("open",
@@ -317,7 +331,7 @@ static int one(struct aq_async *a, struct aq_poll *poll, uint32_t region,
 }
 
 /* For every line on stdin: one request. */
-static int lines(struct aq_rack *rack, const char *name)
+static int lines(struct aq_rack *rack, const char *name, uint32_t deadline_ms)
 {
 	struct aq_region *region;
 	struct aq_poll *poll;
@@ -325,6 +339,8 @@ static int lines(struct aq_rack *rack, const char *name)
 	char line[64];
 	int n, err = aq_region_open(rack, name, 0, &region);
 
+	if (!err && deadline_ms)
+		err = aq_rack_set_deadline(rack, deadline_ms);
 	if (!err)
 		err = aq_async_open(rack, NULL, &a);
 	if (err)
@@ -361,7 +377,7 @@ static int open_only(struct aq_rack *rack)
 }
 
 /* What a child may do with what it inherited: nothing, but without a crash. */
-static int forked(struct aq_rack *rack, const char *name)
+static int forked(struct aq_rack *rack, const char *name, unsigned direct)
 {
 	struct aq_region *region;
 	struct aq_response r;
@@ -372,7 +388,7 @@ static int forked(struct aq_rack *rack, const char *name)
 	int status, n, err = aq_region_open(rack, name, 0, &region);
 
 	if (!err)
-		err = aq_async_open(rack, NULL, &a);
+		err = aq_async_open(rack, options(direct), &a);
 	n = err ? err : aq_async_add(a, region);
 	err = n < 0 ? n : aq_poll_create(a, &poll);
 	if (err)
@@ -411,10 +427,11 @@ int main(int argc, char **argv)
 			   atof(argv[4]));
 	else if (strcmp(what, "misuse") == 0 && argc == 3)
 		err = misuse(rack, argv[2]);
-	else if (strcmp(what, "lines") == 0 && argc == 3)
-		err = lines(rack, argv[2]);
+	else if (strcmp(what, "lines") == 0 && (argc == 3 || argc == 4))
+		err = lines(rack, argv[2],
+			    argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	else if (strcmp(what, "fork") == 0 && argc == 3)
-		err = forked(rack, argv[2]);
+		err = forked(rack, argv[2], 0) || forked(rack, argv[2], 1);
 	else if (strcmp(what, "open") == 0)
 		err = open_only(rack);
 	else

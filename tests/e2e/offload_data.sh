@@ -18,6 +18,9 @@ cat "$TMP/out"
 expect 0 client many two 2 0.7
 cat "$TMP/out"
 expect 0 "$AQUIFER" status --json
+# Every second thread lets the engine map what it reads.
+[[ -n ${AQ_VIA_SWITCH+x} ]] ||
+	json "$TMP/out" 'd["engines"][0]["direct_ops"] > 1000' >/dev/null
 json "$TMP/out" 'd["engines"][0]["counters"]["reads"] > 0 and d["engines"][0]["sessions"] == 0 and d["engines"][0]["counters"]["broken"] == 0' >/dev/null
 expect 0 "$AQUIFER" top --once --interval 0.2 --json
 json "$TMP/out" 'len(d["engines"]) == 1' >/dev/null

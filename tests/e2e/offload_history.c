@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	THREADS = 4,
@@ -51,6 +52,15 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Every second thread's engine maps what it reads. */
+static const struct aq_async_options *options(unsigned thread)
+{
+	static const struct aq_async_options plain,
+		direct = {.flags = AQ_ASYNC_DIRECT};
+
+	return thread % 2 ? &direct : &plain;
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -157,9 +167,16 @@ static void *work(void *arg)
 	w->bad = aq_region_open(w->rack, w->region, 0, &region);
 	if (w->bad)
 		return NULL;
-	w->bad = aq_async_open(w->rack, NULL, &a);
+	/* The engine may be down at this very moment. */
+	do {
+		w->bad = aq_async_open(w->rack, options(w->index), &a);
+	} while ((w->bad == -EHOSTDOWN || w->bad == -ENOENT) &&
+		 now_s() < w->end_s + GIVE_UP_S && usleep(10000) == 0);
 	if (!w->bad) {
-		n = aq_async_add(a, region);
+		do {
+			n = aq_async_add(a, region);
+		} while (n == -EHOSTDOWN && now_s() < w->end_s + GIVE_UP_S &&
+			 usleep(10000) == 0);
 		if (n < 0)
 			w->bad = n;
 		else

@@ -19,7 +19,7 @@ kills=0
 end=$((SECONDS + seconds))
 while ((SECONDS < end)); do
 	sleep 0.5
-	kill -KILL "$(node_pid e0)"
+	kill_node e0
 	kills=$((kills + 1))
 	expect 0 "$AQUIFER" up
 done

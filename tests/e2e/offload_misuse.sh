@@ -50,16 +50,30 @@ if command -v promtool >/dev/null; then
 	promtool check metrics <"$TMP/body" || fail "metrics"
 fi
 
-# An engine that is known by its address only, and a region that is deleted.
-"$AQUIFER" engine --name far --listen 127.0.0.1:0 --json >"$TMP/far" 2>&1 &
+# An engine that is known by its address only, over HTTPS, and a region that is
+# deleted.
+tls_make good
+tls_make other
+"$AQUIFER" engine --name far --listen 127.0.0.1:0 --tls-cert "$TMP/good.pem" \
+	--tls-key "$TMP/good-key.pem" --json >"$TMP/far" 2>&1 &
 PIDS+=("$!")
 for _ in {1..100}; do
 	port=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["port"])' "$TMP/far" 2>/dev/null) && break
 	sleep 0.05
 done
-rm "$RUNDIR/far.engine.sock"
 kill_node e0
-printf '[engine away]\naddress = 127.0.0.1:%s\n' "$port" >"$TMP/rack.ini"
+rm "$RUNDIR/far.engine.sock"
+mv "$RUNDIR/e0.engine.sock" "$TMP/e0.sock"
+# away CA
+away() {
+	printf '[engine away]\naddress = https://127.0.0.1:%s\nca = %s\n' \
+		"$port" "$TMP/$1-ca.pem" >"$TMP/rack.ini"
+}
+away other
+expect 0 client open
+read -r code _ <"$TMP/out"
+[[ $code == EACCES ]] || fail "an unknown authority gave $code"
+away good
 mkfifo "$TMP/in"
 client lines r <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
 PIDS+=("$!")
@@ -72,6 +86,7 @@ echo gone >&3
 [[ $(wait_line "$TMP/lines" 3) == "gone ESTALE "* ]] || fail "$(cat "$TMP/lines")"
 exec 3>&-
 : >"$TMP/rack.ini"
+mv "$TMP/e0.sock" "$RUNDIR/e0.engine.sock"
 
 expect 0 client open
 read -r code seconds <"$TMP/out"

@@ -44,8 +44,10 @@ kill_node() {
 	local pid
 	pid=$(node_pid "$1")
 	kill -KILL "$pid"
+	# Who only waits for its parent to look has let everything go.
 	for _ in {1..200}; do
-		kill -0 "$pid" 2>/dev/null || return 0
+		grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" ||
+			return 0
 		sleep 0.02
 	done
 	fail "$1 (process $pid) does not end"
@@ -61,4 +63,21 @@ wait_line() {
 		sleep 0.05
 	done
 	fail "no line $2 in $1: $(cat "$1")"
+}
+
+# tls_make NAME: an authority NAME-ca.pem, and a certificate of it for this
+# machine: NAME.pem and NAME-key.pem. All in $TMP.
+tls_make() {
+	need openssl
+	local ec=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
+	{
+		openssl req -x509 "${ec[@]}" -days 2 -subj "/CN=$1 authority" \
+			-keyout "$TMP/$1-ca-key.pem" -out "$TMP/$1-ca.pem" &&
+			openssl req "${ec[@]}" -subj /CN=localhost \
+				-keyout "$TMP/$1-key.pem" -out "$TMP/$1.csr" &&
+			openssl x509 -req -in "$TMP/$1.csr" -days 2 \
+				-CA "$TMP/$1-ca.pem" -CAkey "$TMP/$1-ca-key.pem" \
+				-CAcreateserial -out "$TMP/$1.pem" \
+				-extfile <(echo subjectAltName=IP:127.0.0.1)
+	} >"$TMP/err" 2>&1 || fail "openssl: $(<"$TMP/err")"
 }

@@ -7,6 +7,7 @@
 # GATEWAY_PID.
 gateway() {
 	local out=$TMP/gateway.$RANDOM
+	: >"$out" # it is read before the process has opened it
 	"$AQUIFER" redis --port 0 --json "$@" >"$out" 2>"$out.err" &
 	GATEWAY_PID=$!
 	PIDS+=("$GATEWAY_PID")

@@ -33,6 +33,8 @@ expect 2 edm --nodes 5000
 expect 2 edm --figure 12
 expect 2 edm --out /nowhere/at/all
 expect 2 edm --frob
+expect 2 edm --figure fault --out "$TMP"
+grep -q -- '--out: there is no chart' "$TMP/err" || fail "a chart of nothing"
 expect 2 edm --load
 printf '0,0,1,64,0.000001\n1,0,1,sixty,0.000002\n' >"$TMP/trace"
 expect 1 edm --trace "$TMP/trace"

@@ -40,7 +40,7 @@ struct fake_node {
 	bool is_silent;	    /* takes requests and never answers */
 	bool forgets_conns; /* once: the next operation of a lane is lost */
 	uint64_t pool, used, quota;
-	uint64_t uptime_s;
+	unsigned incarnation;
 	uint32_t next_id;
 	const char *proto;
 	struct fake_region region[FAKE_REGIONS];
@@ -100,13 +100,15 @@ static int fake_error(struct fake_rack *f, struct client_http_reply *r,
 			code);
 }
 
-static int fake_show(struct fake_rack *f, struct client_http_reply *r,
-		     long status, const struct fake_region *g)
+static int fake_show(struct fake_rack *f, const struct fake_node *n,
+		     struct client_http_reply *r, long status,
+		     const struct fake_region *g)
 {
 	return fake_say(f, r, status,
 			"{\"name\":\"%s\",\"size\":%llu,\"id\":%u,"
-			"\"epoch\":%u}",
-			g->name, (unsigned long long)g->size, g->id, g->epoch);
+			"\"epoch\":%u,\"incarnation\":\"%016x\"}",
+			g->name, (unsigned long long)g->size, g->id, g->epoch,
+			n->incarnation);
 }
 
 static int fake_resize(struct fake_rack *f, struct fake_node *n,
@@ -127,7 +129,7 @@ static int fake_resize(struct fake_rack *f, struct fake_node *n,
 	g->mem = mem;
 	g->size = size;
 	g->epoch++;
-	return fake_show(f, r, status, g);
+	return fake_show(f, n, r, status, g);
 }
 
 static int fake_create(struct fake_rack *f, struct fake_node *n,
@@ -148,7 +150,7 @@ static int fake_create(struct fake_rack *f, struct fake_node *n,
 	err = fake_resize(f, n, g, size, r, 201);
 	if (r->status == 201) {
 		snprintf(g->name, sizeof(g->name), "%s", name);
-		return fake_show(f, r, 201, g);
+		return fake_show(f, n, r, 201, g);
 	}
 	return err;
 }
@@ -166,9 +168,10 @@ static int fake_list(struct fake_rack *f, struct fake_node *n,
 			used += (size_t)snprintf(
 				text + used, sizeof(text) - used,
 				"%s{\"name\":\"%s\",\"size\":%llu,\"id\":%u,"
-				"\"epoch\":%u}",
+				"\"epoch\":%u,\"incarnation\":\"%016x\"}",
 				used ? "," : "", g->name,
-				(unsigned long long)g->size, g->id, g->epoch);
+				(unsigned long long)g->size, g->id, g->epoch,
+				n->incarnation);
 	}
 	return fake_say(f, r, 200, "{\"regions\":[%s]}", text);
 }
@@ -192,7 +195,7 @@ static int fake_one(struct fake_rack *f, struct fake_node *n,
 				   (uint64_t)json_integer_value(
 					   json_object_get(body, "size")),
 				   r, 200);
-	return fake_show(f, r, 200, g);
+	return fake_show(f, n, r, 200, g);
 }
 
 /* The rkey is the id and the epoch, the address always 4096. */
@@ -207,9 +210,11 @@ static int fake_grant(struct fake_rack *f, struct fake_node *n,
 	f->grants++;
 	return fake_say(f, r, 201,
 			"{\"grant\":\"g%u\",\"rkey\":%u,\"addr\":4096,"
-			"\"length\":%llu,\"epoch\":%u,\"region_id\":%u}",
+			"\"length\":%llu,\"epoch\":%u,\"region_id\":%u,"
+			"\"incarnation\":\"%016x\"}",
 			f->grants, g->id << 16 | g->epoch,
-			(unsigned long long)g->size, g->epoch, g->id);
+			(unsigned long long)g->size, g->epoch, g->id,
+			n->incarnation);
 }
 
 static int fake_route(struct fake_rack *f, struct fake_node *n,
@@ -218,9 +223,8 @@ static int fake_route(struct fake_rack *f, struct fake_node *n,
 {
 	if (strcmp(q->path, "/v1/status") == 0)
 		return fake_say(f, r, 200,
-				"{\"proto\":\"%s\",\"uptime_s\":%llu,"
-				"\"pool\":{\"free\":%llu}}",
-				n->proto, (unsigned long long)n->uptime_s,
+				"{\"proto\":\"%s\",\"pool\":{\"free\":%llu}}",
+				n->proto,
 				(unsigned long long)(n->pool - n->used));
 	if (!q->token || strcmp(q->token, FAKE_TOKEN) != 0)
 		return fake_error(f, r, 401, "-EACCES");
@@ -423,7 +427,7 @@ static int fake_setup(void **state)
 		f->node[i].pool = (8 - i) << 20;
 		f->node[i].quota = 64 << 20;
 		f->node[i].proto = "1.0";
-		f->node[i].uptime_s = 100;
+		f->node[i].incarnation = 100;
 	}
 	fake_write_file(f->dir, "rack.ini", "");
 	setenv("AQUIFER_RUNDIR", f->dir, 1);

@@ -290,16 +290,41 @@ static void test_stale(void **state)
 	assert_int_equal(aq_write(r, 0, &v, 8), -ESTALE);
 	assert_int_equal(aq_write(again, 0, &v, 8), 0);
 	aq_region_close(r);
-	/* A node that was started anew has another region of that number. */
+	/* A node that was started anew has another region of that number, even
+	 * if it gave it the same epoch. */
 	f->node[0].is_down = true;
 	assert_int_equal(aq_write(again, 0, &v, 8), -EHOSTDOWN);
 	f->node[0].is_down = false;
-	f->now_ns += 100000000000ull;
-	f->node[0].uptime_s = 1;
-	assert_int_equal(aq_write(again, 0, &v, 8), 0);
-	fake_region(&f->node[0], "r")->epoch++;
+	f->node[0].incarnation++;
 	assert_int_equal(aq_write(again, 0, &v, 8), -ESTALE);
 	aq_region_close(again);
+	aq_rack_close(rack);
+}
+
+/* A closed handle says so, also when its place has another owner. */
+static void test_closed(void **state)
+{
+	struct fake_rack *f = *state;
+	struct aq_rack *rack = open_rack(f);
+	struct aq_region *r, *other;
+	uint64_t v = 1, old;
+
+	assert_int_equal(aq_region_create(rack, "r", 8192, NULL, &r), 0);
+	assert_int_equal(aq_write(r, 0, &v, 8), 0);
+	aq_region_close(r);
+	assert_int_equal(aq_write(r, 0, &v, 8), -EBADF);
+	assert_int_equal(aq_faa(r, 0, 1, &old), -EBADF);
+	aq_region_close(r);
+	assert_int_equal(aq_region_open(rack, "r", 0, &other), 0);
+	assert_int_equal(aq_read(r, 0, &v, 8), -EBADF);
+	assert_int_equal(aq_read(other, 0, &v, 8), 0);
+	aq_region_close(other);
+	/* However many are closed, nothing is lost or freed twice. */
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(aq_region_open(rack, "r", 0, &other), 0);
+		aq_region_close(other);
+	}
+	assert_int_equal(aq_read(other, 0, &v, 8), -EBADF);
 	aq_rack_close(rack);
 }
 
@@ -446,17 +471,12 @@ static void test_handle_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_discovery),
-		TEST(test_settings),
-		TEST(test_one_node),
-		TEST(test_striped),
-		TEST(test_make_errors),
-		TEST(test_refresh),
-		TEST(test_stale),
-		TEST(test_deadline),
-		TEST(test_answers_are_checked),
-		TEST(test_fork),
-		TEST(test_threads),
+		TEST(test_discovery),	 TEST(test_settings),
+		TEST(test_one_node),	 TEST(test_striped),
+		TEST(test_make_errors),	 TEST(test_refresh),
+		TEST(test_stale),	 TEST(test_closed),
+		TEST(test_deadline),	 TEST(test_answers_are_checked),
+		TEST(test_fork),	 TEST(test_threads),
 		TEST(test_handle_limit),
 	};
 

@@ -454,6 +454,51 @@ static void receiver_refuses(void **state)
 	free(l);
 }
 
+/* One request may stand inside a message; nothing else may, and what is wrong
+ * with the request does not spoil the message around it. */
+static void receiver_nests(void **state)
+{
+	struct edm_phy_config c = {.start_align = 8, .nest = true};
+	struct lone *l = lone_new(&c);
+	struct wire_mem_head h = {.op = WIRE_MEM_RRES, .size_bytes = 20};
+	struct wire_mem_head ask = {.op = WIRE_MEM_RREQ, .size_bytes = 64};
+	struct wire_block b[EDM_MSG_BLOCKS_MAX], q[EDM_MSG_BLOCKS_MAX];
+	struct wire_block bad = {0x1e, 3};
+	uint8_t payload[20] = {1, 2, 3};
+
+	assert_int_equal(edm_msg_encode(&c, &h, payload, b), 4);
+	assert_int_equal(edm_msg_encode(&c, &ask, payload, q), 2);
+	for (int i = 0; i < 4; i++) {
+		if (i == 1 || i == 3) {
+			feed(l, q[0]);
+			feed(l, q[1]);
+		}
+		feed(l, b[i]);
+	}
+	assert_int_equal(l->messages, 3);
+	feed(l, b[0]);
+	feed(l, q[0]);
+	feed(l, bad); /* the end of the request */
+	for (int i = 1; i < 4; i++)
+		feed(l, b[i]);
+	assert_int_equal(l->messages, 4);
+	assert_int_equal(l->rx.stats.bad_order, 1);
+	feed(l, b[0]);
+	feed(l, q[0]);
+	feed(l, q[0]); /* a request inside a request: all is lost */
+	assert_int_equal(l->rx.stats.bad_order, 3);
+	feed(l, q[1]);
+	assert_int_equal(l->messages, 5);
+	feed(l, b[1]);
+	assert_int_equal(l->rx.stats.stray_blocks, 1);
+	feed(l, b[0]);
+	feed(l, q[0]);
+	feed(l, wire_block_idle());
+	assert_int_equal(l->rx.stats.bad_order, 5);
+	assert_int_equal(l->messages, 5);
+	free(l);
+}
+
 /* A frame that never ends must not fill the receiver. */
 static void receiver_bounds_frames(void **state)
 {
@@ -482,14 +527,15 @@ static void receiver_survives_noise(void **state)
 	struct rng r;
 
 	rng_init(&r, 9);
-	for (unsigned k = 0; k < 12; k++) {
+	for (unsigned k = 0; k < 24; k++) {
 		struct edm_phy_config c = {.md = k & 1,
 					   .map = k / 2 % WIRE_MAP_COUNT,
-					   .crc = k / 6,
+					   .crc = k / 6 % 2,
+					   .nest = k / 12,
 					   .start_align = 8};
 		struct lone *l = lone_new(&c);
 
-		for (int i = 0; i < 20000; i++) {
+		for (int i = 0; i < 10000; i++) {
 			struct wire_block b = {rng_u64(&r),
 					       (uint8_t)rng_below(&r, 4)};
 			struct wire_mem_head h = {
@@ -530,6 +576,7 @@ int main(void)
 		cmocka_unit_test(message_blocks),
 		cmocka_unit_test(settings_refused),
 		cmocka_unit_test(receiver_refuses),
+		cmocka_unit_test(receiver_nests),
 		cmocka_unit_test(receiver_bounds_frames),
 		cmocka_unit_test(receiver_survives_noise),
 	};

@@ -41,7 +41,10 @@ struct world {
 	/* Frames: offered, taken by the MAC, received. */
 	uint64_t frames_due, frames_taken, frames_got;
 	struct sent messages[MESSAGES_MAX], controls[MESSAGES_MAX];
+	struct sent requests[MESSAGES_MAX]; /* with nest, apart */
 	uint32_t messages_sent, messages_got, controls_sent, controls_got;
+	uint32_t requests_sent, requests_got;
+	uint64_t nested; /* requests that came inside a message */
 };
 
 static const struct edm_pcap_frame *nth(const struct world *w, uint64_t n)
@@ -88,8 +91,14 @@ static void got_message(void *owner, const struct wire_mem_head *head,
 	struct world *w = owner;
 	const struct sent *s;
 
-	assert_true(w->messages_got < w->messages_sent);
-	s = &w->messages[w->messages_got++];
+	if (w->link->tx.config.nest && edm_msg_request(head)) {
+		assert_true(w->requests_got < w->requests_sent);
+		s = &w->requests[w->requests_got++];
+		w->nested += w->link->rx.message[0].open;
+	} else {
+		assert_true(w->messages_got < w->messages_sent);
+		s = &w->messages[w->messages_got++];
+	}
 	assert_true(same_head(head, &s->head));
 	assert_int_equal(len_bytes, s->len_bytes);
 	assert_memory_equal(payload, s->payload, len_bytes);
@@ -221,9 +230,12 @@ static struct wire_mem_head random_head(struct rng *r)
 
 static void send_message(struct world *w)
 {
-	struct sent *s = &w->messages[w->messages_sent++];
+	struct wire_mem_head head = random_head(&w->rng);
+	bool nest = w->link->tx.config.nest && edm_msg_request(&head);
+	struct sent *s = nest ? &w->requests[w->requests_sent++]
+			      : &w->messages[w->messages_sent++];
 
-	s->head = random_head(&w->rng);
+	s->head = head;
 	s->len_bytes = edm_msg_bytes(&s->head);
 	rng_fill(&w->rng, s->payload, s->len_bytes);
 	assert_int_equal(edm_phy_tx_message(&w->link->tx, &s->head, s->payload),
@@ -252,6 +264,7 @@ static void interleave(struct world *w)
 	struct edm_tx_out out;
 
 	w->messages_sent = w->messages_got = 0;
+	w->requests_sent = w->requests_got = 0;
 	w->controls_sent = w->controls_got = 0;
 	while (frames || messages || controls || !edm_phy_link_quiet(w->link) ||
 	       w->frames_got < w->frames_due) {
@@ -272,6 +285,7 @@ static void interleave(struct world *w)
 	}
 	assert_int_equal(w->frames_got, frames_end);
 	assert_int_equal(w->messages_got, w->messages_sent);
+	assert_int_equal(w->requests_got, w->requests_sent);
 	assert_int_equal(w->controls_got, w->controls_sent);
 }
 
@@ -292,6 +306,19 @@ static void check_bounds(const struct world *w)
 	assert_int_equal(l->rx.stats.stray_blocks, 0);
 }
 
+enum {
+	KINDS = 48
+};
+
+static struct edm_phy_config kind_of_link(unsigned k)
+{
+	return (struct edm_phy_config){.md = k & 1,
+				       .crc = k >> 1 & 1,
+				       .nest = k >= KINDS / 2,
+				       .map = k / 4 % WIRE_MAP_COUNT,
+				       .start_align = k / 12 % 2 ? 4 : 8};
+}
+
 static void random_interleavings(void **state)
 {
 	struct world *w = *state;
@@ -300,21 +327,14 @@ static void random_interleavings(void **state)
 	uint64_t blocks = 0, preempted = 0, reused = 0;
 	unsigned kinds = 0;
 
-	for (unsigned k = 0; k < 24; k++) {
-		struct edm_phy_config c = {.md = k & 1,
-					   .crc = k >> 1 & 1,
-					   .map = k / 4 % WIRE_MAP_COUNT,
-					   .start_align = k < 12 ? 8 : 4};
+	for (unsigned k = 0; k < KINDS; k++) {
+		struct edm_phy_config c = kind_of_link(k);
 
-		if (edm_phy_config_check(&c))
-			continue;
-		kinds++;
+		kinds += !edm_phy_config_check(&c);
 	}
-	for (unsigned k = 0; k < 24; k++) {
-		struct edm_phy_config c = {.md = k & 1,
-					   .crc = k >> 1 & 1,
-					   .map = k / 4 % WIRE_MAP_COUNT,
-					   .start_align = k < 12 ? 8 : 4};
+	w->nested = 0;
+	for (unsigned k = 0; k < KINDS; k++) {
+		struct edm_phy_config c = kind_of_link(k);
 
 		if (edm_phy_config_check(&c))
 			continue;
@@ -329,11 +349,54 @@ static void random_interleavings(void **state)
 	}
 	assert_true(preempted > total / 4);
 	assert_true(reused > total / 4);
+	assert_true(w->nested > total / 100);
 	print_message("%lu interleavings, %u kinds of link: %llu blocks, %llu "
-		      "preemptions, %llu gaps reused\n",
+		      "preemptions, %llu gaps reused, %llu nested\n",
 		      total, kinds, (unsigned long long)blocks,
-		      (unsigned long long)preempted,
-		      (unsigned long long)reused);
+		      (unsigned long long)preempted, (unsigned long long)reused,
+		      (unsigned long long)w->nested);
+}
+
+/* A request that comes while a chunk is on the wire is through two blocks
+ * later, before the chunk; without nesting it waits for the chunk's end. */
+static void requests_do_not_wait(void **state)
+{
+	struct world *w = *state;
+
+	for (int nest = 0; nest < 2; nest++) {
+		struct edm_phy_config c = {.nest = nest, .start_align = 8};
+		const struct wire_mem_head chunk = {.op = WIRE_MEM_RRES,
+						    .size_bytes = 256};
+		const struct wire_mem_head ask = {.op = WIRE_MEM_RREQ,
+						  .size_bytes = 64};
+		static const uint8_t bytes[256] = {1};
+		struct edm_tx_out out;
+
+		open_link(w, &c, EDM_TX_FAIR, 1);
+		w->messages_got = w->requests_got = 0;
+		w->messages[0] = (struct sent){.head = chunk, .len_bytes = 256};
+		memcpy(w->messages[0].payload, bytes, sizeof(bytes));
+		w->messages[1] = w->requests[0] =
+			(struct sent){.head = ask, .len_bytes = 8};
+		w->messages_sent = 2 - (uint32_t)nest;
+		w->requests_sent = (uint32_t)nest;
+		assert_int_equal(
+			edm_phy_tx_message(&w->link->tx, &chunk, bytes), 0);
+		for (int i = 0; i < 10; i++)
+			(void)edm_phy_link_step(w->link, &out);
+		assert_int_equal(edm_phy_tx_message(&w->link->tx, &ask,
+						    w->requests[0].payload),
+				 0);
+		for (int i = 0; i < 2; i++)
+			(void)edm_phy_link_step(w->link, &out);
+		assert_int_equal(w->requests_got, nest);
+		assert_int_equal(w->messages_got, 0);
+		for (int i = 0; i < 33 - 10; i++)
+			(void)edm_phy_link_step(w->link, &out);
+		assert_int_equal(w->messages_got, 2 - nest);
+		assert_true(edm_phy_link_quiet(w->link));
+		edm_phy_link_destroy(w->link);
+	}
 }
 
 /* A saturated link under each policy: everything arrives, the MAC's buffer
@@ -458,6 +521,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_interleavings),
+		cmocka_unit_test(requests_do_not_wait),
 		cmocka_unit_test(saturation),
 		cmocka_unit_test(gaps_alone),
 		cmocka_unit_test(sender_queues_bounded),

@@ -341,6 +341,105 @@ static void test_egress_bound(void **state)
 	assert_true(r.egress_blocks_max > charged);
 }
 
+/* A chunk is a choice of the fabric: it must not change what is asked of it. */
+static void test_same_arrivals(void **state)
+{
+	struct edm_config c;
+	double gap_ps;
+
+	edm_config_init(&c);
+	c.sizes = EDM_SIZES_MEMCACHED;
+	gap_ps = edm_workload_gap_ps(&c);
+	for (c.chunk_bytes = 64; c.chunk_bytes <= 1024; c.chunk_bytes *= 2)
+		assert_true(edm_workload_gap_ps(&c) == gap_ps);
+}
+
+/* Requests that nest gain time for reads and take none from writes; a lone one
+ * does not change. The best of EDM is better than each of its parts, keeps to
+ * the bound on queues and loses nothing. */
+static void test_best(void **state)
+{
+	struct edm_point plain, nest, best;
+	struct edm_config c;
+
+	edm_config_init(&c);
+	edm_config_best(&c);
+	assert_int_equal(c.discipline, EDM_ASYNC); /* 64 B: one chunk */
+	edm_config_init(&c);
+	c.nodes = 48;
+	c.sizes = EDM_SIZES_HADOOP;
+	c.discipline = EDM_RESERVE;
+	c.policy = EDM_PAIR;
+	c.load = 0.4;
+	c.write_ppm = 500000;
+	c.messages = 3000;
+	plain = run(&c);
+	c.nest = true;
+	nest = run(&c);
+	edm_config_best(&c);
+	best = run(&c);
+	assert_true(nest.read_common < plain.read_common - 0.003);
+	assert_true(nest.write_common < plain.write_common + 0.005);
+	assert_true(best.common < nest.common);
+	assert_in_range(best.egress_blocks_max, 1, 3 * 66);
+	assert_int_equal(best.completed, best.measured);
+}
+
+enum {
+	ORDER_NODES = 6,
+};
+
+/* The number of the last message that came, by pair and direction. */
+struct order {
+	uint64_t last[ORDER_NODES][ORDER_NODES][2];
+	uint64_t done;
+};
+
+static void order_check(void *owner, const struct edm_msg *m)
+{
+	struct order *o = owner;
+	uint64_t *last = &o->last[m->src][m->dst][m->op == EDM_WRITE];
+
+	assert_true(m->tag > *last);
+	*last = m->tag;
+	o->done++;
+}
+
+/* What the bound is kept with: of one compute node's messages with one memory
+ * node none overtakes another, from the application to the last byte. */
+static void test_delivery_in_order(void **state)
+{
+	struct edm_result result = {0};
+	struct order o = {.done = 0};
+	struct edm_workload *w;
+	struct edm_arrival a;
+	struct edm_config c;
+	struct edm_run *r;
+
+	edm_config_init(&c);
+	c.nodes = ORDER_NODES;
+	c.sizes = EDM_SIZES_HADOOP;
+	c.load = 0.9;
+	c.write_ppm = 500000;
+	edm_config_best(&c);
+	assert_int_equal(edm_run_create(&c, &result, &r), 0);
+	assert_int_equal(edm_workload_create(&c, &w), 0);
+	r->on_done = order_check;
+	r->owner = &o;
+	for (uint64_t n = 1; n <= 800; n++) {
+		uint32_t m;
+
+		assert_true(edm_workload_next(w, &a));
+		edm_run_until(r, a.at_ps);
+		m = edm_run_submit(r, &a);
+		r->msg[m].tag = n;
+	}
+	edm_run_until(r, EDM_NEVER - 1);
+	assert_int_equal(o.done, 800);
+	edm_workload_destroy(w);
+	edm_run_destroy(r);
+}
+
 static void test_same_seed_same_run(void **state)
 {
 	struct edm_config c;
@@ -487,6 +586,9 @@ int main(void)
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_disciplines),
 		cmocka_unit_test(test_egress_bound),
+		cmocka_unit_test(test_same_arrivals),
+		cmocka_unit_test(test_best),
+		cmocka_unit_test(test_delivery_in_order),
 		cmocka_unit_test(test_same_seed_same_run),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),

@@ -93,6 +93,51 @@ static void executes_at_once(void **state)
 	conn_release(&c);
 }
 
+static void reads_without_a_queue(void **state)
+{
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+	uint8_t got[3][64] = {{0}};
+	struct nic_read r[3];
+	uint64_t at;
+	unsigned i;
+
+	direct_init(&c);
+	at = (uintptr_t)b->mem;
+	for (i = 0; i < 1000; i++)
+		b->mem[i] = (uint8_t)(i * 5);
+	for (i = 0; i < 3; i++)
+		r[i] = (struct nic_read){at + 64 * i, got[i], b->key, 64};
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 3);
+	for (i = 0; i < 3; i++)
+		assert_memory_equal(got[i], b->mem + 64 * i, 64);
+	assert_int_equal(counter(a, NIC_C_direct_ops), 3);
+	/* As far as it can be done: then the rest has to be sent. */
+	r[1].addr = at + END_BYTES - 4;
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 1);
+	r[1].addr = at - 8;
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 1);
+	r[1].addr = at;
+	r[1].rkey = b->key + 1;
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 1);
+	r[1].rkey = b->key;
+	direct.map.access = IBV_ACCESS_REMOTE_WRITE;
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 0);
+	direct.map.access = END_ACCESS;
+	direct.revoked = true;
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 0);
+	direct.revoked = false;
+	/* What was posted before comes first. */
+	assert_int_equal(post_recv(b, 5, 4096, 64), 0);
+	assert_int_equal(post(a, b, IBV_WR_SEND, 1, 0, 8), 0);
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 0);
+	pair_run(&c.p);
+	expect_cqe(a->scq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(nic_qp_read_now(a->qp, r, 3), 3);
+	assert_int_equal(counter(a, NIC_C_direct_faults), 0);
+	conn_release(&c);
+}
+
 struct left {
 	const char *what;
 	enum ibv_wr_opcode opcode;
@@ -271,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(executes_at_once),
+		cmocka_unit_test(reads_without_a_queue),
 		cmocka_unit_test(leaves_the_rest_to_the_wire),
 		cmocka_unit_test(keeps_the_order),
 		cmocka_unit_test(local_keys_are_checked),

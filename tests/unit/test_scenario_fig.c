@@ -48,6 +48,8 @@ static void test_ways(void **state)
 	assert_true(mops[FIG_COW] > mops[FIG_ASYNC]);
 	assert_true(mops[FIG_ASYNC] > 5 * mops[FIG_SYNC]);
 	assert_true(mops[FIG_ASYNC] > 5 * mops[FIG_TWO_SIDED]);
+	assert_true(mops[FIG_P4] > mops[FIG_ASYNC]);
+	assert_true(mops[FIG_TWO_SIDED] > mops[FIG_BLOCKING]);
 }
 
 static void test_same_numbers(void **state)
@@ -93,7 +95,7 @@ static void test_figure(void **state)
 	(void)state;
 	assert_non_null(f);
 	assert_int_equal(offload_figure_run(f, 2, 0, &g), 0);
-	assert_int_equal(g.claim_count, 1);
+	assert_int_equal(g.claim_count, 2);
 	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps > 20);
 	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps < 25);
 	assert_true(figure_point(&g, 0, 0, 1)->mops > 1);

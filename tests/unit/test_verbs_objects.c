@@ -313,6 +313,7 @@ static void test_direct_verbs_elsewhere(void **state)
 	struct verbs_context foreign = {.sz = sizeof(foreign)};
 	struct ibv_qp qp = {.context = &foreign.context};
 	struct aqdv_masked_wr wr = {0}, *bad = NULL;
+	struct aqdv_read look = {0};
 	struct pair p = {0};
 	uint64_t value;
 	void *addr;
@@ -322,6 +323,7 @@ static void test_direct_verbs_elsewhere(void **state)
 			 -EOPNOTSUPP);
 	assert_int_equal(aqdv_post_masked_cas(&qp, &wr, &bad), -EOPNOTSUPP);
 	assert_ptr_equal(bad, &wr);
+	assert_int_equal(aqdv_read_now(&qp, &look, 1), -EOPNOTSUPP);
 	assert_int_equal(aqdv_alloc(&foreign.context, 1, 0, &addr),
 			 -EOPNOTSUPP);
 	assert_int_equal(ibv_close_device(&foreign.context), EINVAL);
@@ -330,7 +332,8 @@ static void test_direct_verbs_elsewhere(void **state)
 
 	pair_open(&p);
 	assert_int_equal(aqdv_query_device(p.ctx, &attr), 0);
-	assert_int_equal(attr.caps, AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA);
+	assert_int_equal(attr.caps, AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
+					    AQDV_CAP_CHAINS);
 	attr.comp_mask = 1;
 	assert_int_equal(aqdv_query_device(p.ctx, &attr), -EINVAL);
 	/* This host has no direct port. */

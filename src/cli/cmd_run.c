@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer run`: an unmodified program on far memory. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cli_place.h"
+#include "cli_rack.h"
+#include "run.h"
+
+enum {
+	PREFETCH_DEFAULT = 32,
+	PREFETCH_MAX = 64,
+	COPIES_MAX = 4,
+	MIN_SIZE_DEFAULT = 64 << 10,
+	PAGE_SHIFT = 12,
+};
+
+struct run_args {
+	struct run_options run;
+	bool json;
+};
+
+static int parse_number(const char *option, const char *word, unsigned min,
+			unsigned max, unsigned *out)
+{
+	char *end;
+	unsigned long v = strtoul(word, &end, 10);
+
+	if (*word < '0' || *word > '9' || *end || v < min || v > max) {
+		cli_error("%s: a number from %u to %u, not '%s'", option, min,
+			  max, word);
+		return -EINVAL;
+	}
+	*out = (unsigned)v;
+	return 0;
+}
+
+static int take_option(int opt, char **argv, struct run_args *a)
+{
+	switch (opt) {
+	case 'l':
+		return cli_rack_parse_size("--local", optarg,
+					   &a->run.local_bytes);
+	case 'm':
+		return cli_rack_parse_size("--min-size", optarg,
+					   &a->run.min_bytes);
+	case 'p':
+		return parse_number("--prefetch", optarg, 0, PREFETCH_MAX,
+				    &a->run.prefetch_max);
+	case 'c':
+		return parse_number("--copies", optarg, 1, COPIES_MAX,
+				    &a->run.copies);
+	case 's':
+		a->run.shows_stats = true;
+		return 0;
+	case 'r':
+		a->run.rack = optarg;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	case ':':
+		cli_error("%s needs a value", argv[optind - 1]);
+		return -EINVAL;
+	default:
+		cli_error("run has no option '%s'; see 'aquifer help run'",
+			  argv[optind - 1]);
+		return -EINVAL;
+	}
+}
+
+static int parse(const struct cli_command *self, int argc, char **argv,
+		 struct run_args *a)
+{
+	static const struct option longopts[] = {
+		{"local", required_argument, NULL, 'l'},
+		{"min-size", required_argument, NULL, 'm'},
+		{"prefetch", required_argument, NULL, 'p'},
+		{"copies", required_argument, NULL, 'c'},
+		{"stats", no_argument, NULL, 's'},
+		{"rack", required_argument, NULL, 'r'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int opt;
+
+	*a = (struct run_args){.run = {.min_bytes = MIN_SIZE_DEFAULT,
+				       .prefetch_max = PREFETCH_DEFAULT,
+				       .copies = 1}};
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
+		if (opt == 'h') {
+			cli_command_help(self, "aquifer");
+			return CLI_OK;
+		}
+		if (take_option(opt, argv, a))
+			return CLI_USAGE;
+	}
+	if (a->run.local_bytes < RUN_LOCAL_MIN) {
+		cli_error("run needs --local SIZE, at least 1M");
+		return CLI_USAGE;
+	}
+	if (optind == argc) {
+		cli_error("run needs a program: aquifer run --local 256M -- "
+			  "PROGRAM [ARGUMENT...]");
+		return CLI_USAGE;
+	}
+	return CLI_GO;
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+struct line {
+	const char *name;
+	_Atomic uint64_t *value;
+	bool is_pages; /* shown in bytes */
+};
+
+static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
+{
+	const struct line lines[] = {
+		{"heap_peak", &s->heap_peak, true},
+		{"resident_peak", &s->resident_peak, true},
+		{"far_peak", &s->far_peak, true},
+		{"faults", &s->faults, false},
+		{"first_touches", &s->zero_fills, false},
+		{"loads", &s->loads, false},
+		{"prefetched", &s->prefetched, false},
+		{"second_chances", &s->second, false},
+		{"evicted", &s->evicted, false},
+		{"evicted_clean", &s->evicted_clean, false},
+		{"evicted_zero", &s->evicted_zero, false},
+		{"stored", &s->stored, false},
+		{"discarded", &s->discarded, false},
+		{"write_waits", &s->write_waits, false},
+		{"forks", &s->forks, false},
+		{"processes", &s->spaces_ever, false},
+		{"lost_pages", &s->lost_pages, false},
+	};
+	char size[16];
+
+	(void)fprintf(stderr,
+		      as_json ? "{\"local\": %" PRIu64
+			      : "aquifer: run: local          %" PRIu64 "\n",
+		      local_bytes);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		uint64_t v = atomic_load_explicit(lines[i].value,
+						  memory_order_relaxed);
+
+		if (lines[i].is_pages)
+			v <<= PAGE_SHIFT;
+		if (as_json)
+			(void)fprintf(stderr, ", \"%s\": %" PRIu64,
+				      lines[i].name, v);
+		else
+			(void)fprintf(stderr, "aquifer: run: %-14s %s\n",
+				      lines[i].name,
+				      lines[i].is_pages
+					      ? cli_rack_size(v, size)
+					      : (snprintf(size, sizeof(size),
+							  "%" PRIu64, v),
+						 size));
+	}
+	if (as_json)
+		(void)fputs("}\n", stderr);
+}
+
+/* A program that died of a signal: so do we, and the shell sees the same. */
+static int end_as(int status)
+{
+	struct rlimit none = {0, 0};
+	sigset_t mask;
+	int sig;
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	sig = WTERMSIG(status);
+	(void)setrlimit(RLIMIT_CORE, &none); /* the program's is enough */
+	(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, sig);
+	(void)fflush(NULL);
+	(void)sigprocmask(SIG_UNBLOCK, &mask, NULL);
+	(void)raise(sig);
+	return 128 + sig;
+}
+
+int cmd_run(const struct cli_command *self, int argc, char **argv)
+{
+	struct run_result result;
+	char library[PATH_MAX];
+	struct run_args a;
+	int code = parse(self, argc, argv, &a);
+	int err;
+
+	if (code != CLI_GO)
+		return code;
+	if (cli_place_run_library(library) != 0) {
+		cli_error("no %s; run 'make' or 'make install'", library);
+		return CLI_CANNOT_RUN;
+	}
+	a.run.preload = library;
+	err = run_program(&a.run, argv + optind, &result);
+	if (err)
+		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+	if (a.run.shows_stats || a.json)
+		report(result.stats, a.run.local_bytes, a.json);
+	return end_as(result.status);
+}

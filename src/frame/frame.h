@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory node's half of paging: frames (pieces of memory of one size), the
+ * queue of free ones, a translation table per client, and who works on them:
+ * the NIC by chains of work requests, or the node's processor.
+ *
+ * The room knows verbs and nothing of tenants, HTTP or threads; memnode/ and
+ * scenarios put it to use.
+ *
+ * The invariant: every frame is in exactly one place, the queue or one table,
+ * except for the one frame that each unmapped-store or invalidate chain may
+ * have in its hands; where a chain stopped says which that is.
+ *
+ * Threads: pool functions may be called by any thread, and run beside chains.
+ * The rest belongs to one thread at a time, see the servers for theirs.
+ */
+#ifndef AQ_FRAME_H
+#define AQ_FRAME_H
+
+#include <infiniband/verbs.h>
+
+#include "base.h"
+#include "page_wire.h"
+
+/* ---- pools (frame_pool.c) ----------------------------------------------- */
+
+struct frame_pool;
+
+enum {
+	FRAME_BYTES_MIN = 64,
+	FRAME_BYTES_MAX = 1 << 20,
+};
+
+/* `bytes` is rounded down to whole frames; memory is taken as it is used. */
+int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
+		      struct frame_pool **out) MUST_CHECK;
+/* No space uses it any more. */
+void frame_pool_destroy(struct frame_pool *pool);
+uint64_t frame_pool_count(const struct frame_pool *pool);
+uint32_t frame_pool_frame_bytes(const struct frame_pool *pool);
+/* Frames in the queue; exact while no chain runs. */
+uint64_t frame_pool_free(const struct frame_pool *pool);
+
+/* The address of a frame, or 0: there is none left. */
+uint64_t frame_pool_pop(struct frame_pool *pool);
+void frame_pool_push(struct frame_pool *pool, uint64_t frame);
+bool frame_pool_has(const struct frame_pool *pool, uint64_t frame);
+
+/* A chain took this place of the queue and found nothing there: whoever fills
+ * it fills it in vain. frame_pool_mend brings such frames back; call it every
+ * now and then. Returns how many places are still empty. */
+void frame_pool_hole(struct frame_pool *pool, uint64_t place);
+unsigned frame_pool_mend(struct frame_pool *pool);
+/* A chain took this place to put the frame there, and did not come to it. */
+void frame_pool_fill(struct frame_pool *pool, uint64_t place, uint64_t frame);
+
+/* ---- spaces (frame_space.c) --------------------------------------------- */
+
+struct frame_chain;
+struct frame_space;
+
+enum {
+	FRAME_DEPTH_MAX = 1024,
+	FRAME_ENTRIES_MAX = 1 << 28,
+};
+
+struct frame_space_options {
+	struct ibv_pd *pd;
+	uint64_t entries; /* of the table */
+	uint64_t budget;  /* frames at most; 0: as many as entries */
+	uint32_t depth;	  /* messages under way per chain */
+	/* Frames are given out with keys of their own, never stored to by
+	 * message. */
+	bool is_pieces;
+};
+
+int frame_space_create(struct frame_pool *pool,
+		       const struct frame_space_options *options,
+		       struct frame_space **out) MUST_CHECK;
+/* Ends its chains, if it still has some, and returns all frames to the queue.
+ * Its other queue pairs are gone. */
+void frame_space_destroy(struct frame_space *space);
+/* Frames that it holds; from completion counters where chains work on it. */
+uint64_t frame_space_used(const struct frame_space *space);
+/* Whether that is more than its budget. */
+bool frame_space_is_over(const struct frame_space *space);
+uint64_t frame_space_table(const struct frame_space *space); /* its address */
+bool frame_space_is_mapped(const struct frame_space *space, uint64_t index);
+
+/* What the node's processor does for a client. The frame's address or 0. */
+uint64_t frame_space_find(const struct frame_space *space, uint64_t index);
+/* Finds or takes one. -ENOSPC, -EDQUOT, -EINVAL. */
+int frame_space_map(struct frame_space *space, uint64_t index,
+		    uint64_t *frame) MUST_CHECK;
+int frame_space_unmap(struct frame_space *space, uint64_t index) MUST_CHECK;
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains: what the NIC executes for a client of pages without any processor,
+ * after ODRP (NSDI 2025). One chain is one queue pair to the client, which
+ * takes messages only, and one that is connected to itself and does the work.
+ */
+#ifndef AQ_FRAME_CHAIN_H
+#define AQ_FRAME_CHAIN_H
+
+#include "frame.h"
+
+/* The unmapped store without the paper's optimisations, to measure them. */
+enum frame_without {
+	FRAME_WITHOUT_DECISION = 1u << 0, /* the chain sees what is mapped */
+	FRAME_WITHOUT_ADDRESS = 1u << 1,  /* it computes the entry's address */
+	FRAME_WITHOUT_RECYCLE = 1u << 2,  /* it counts its indices up itself */
+	FRAME_WITHOUT_SWAP = 1u << 3,	  /* it turns numbers byte by byte */
+};
+
+/*
+ * Makes a chain for the space, in the domain `pd`, which no queue pair with
+ * remote rights of a client may share. Its queue pair is in the state RESET.
+ * -EOPNOTSUPP: not with this NIC.
+ */
+int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
+		       enum page_chain kind, unsigned without,
+		       struct frame_chain **out) MUST_CHECK;
+/* The queue pair is connected: takes messages from now on. */
+int frame_chain_start(struct frame_chain *chain) MUST_CHECK;
+/* Stops it wherever it is and brings the frame that it had in its hands where
+ * it belongs. */
+void frame_chain_destroy(struct frame_chain *chain);
+
+/* The one to the client; messages only. */
+struct ibv_qp *frame_chain_qp(const struct frame_chain *chain);
+/* Whether it has stopped by itself: it touched what it may not, or found no
+ * free frame. */
+bool frame_chain_is_broken(struct frame_chain *chain);
+/* How often it has changed the table. */
+uint64_t frame_chain_runs(struct frame_chain *chain);
+const char *frame_chain_name(enum page_chain kind);
+
+#endif

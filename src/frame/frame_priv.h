@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this room's files share. */
+#ifndef AQ_FRAME_PRIV_H
+#define AQ_FRAME_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <aquifer/aqdv.h>
+
+#include "frame_chain.h"
+
+enum {
+	FRAME_HOLES_MAX = 4096,
+	FRAME_PLACE_BYTES = 8,
+};
+
+/*
+ * The words that chains count up lie alone in their cache lines. They hold
+ * addresses of places: the queue is as large as it is aligned, so adding to the
+ * low bits alone wraps round.
+ */
+struct frame_queue {
+	_Atomic uint64_t head CACHE_ALIGNED; /* next place to take from */
+	_Atomic uint64_t tail CACHE_ALIGNED; /* next place to put to */
+};
+
+struct frame_pool {
+	uint32_t frame_bytes;
+	uint64_t count;
+	uint8_t *frames;
+	uint64_t frames_bytes;
+	struct frame_queue *queue; /* a page, and the places behind it */
+	uint8_t *queue_map;
+	uint64_t queue_map_bytes;
+	_Atomic uint64_t *places; /* frames' addresses, big-endian; 0: none */
+	uint64_t places_bytes;	  /* a power of two */
+
+	pthread_mutex_t lock; /* the holes */
+	unsigned hole_count;
+	uint64_t hole[FRAME_HOLES_MAX];
+};
+
+struct frame_space {
+	struct frame_pool *pool;
+	struct ibv_pd *pd;
+	uint64_t entries;
+	uint64_t budget;
+	uint32_t depth;
+	bool is_pieces;
+	uint64_t used;		 /* by the processor's doing */
+	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
+	uint64_t table_bytes;
+	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	/* Of chains that are gone: frames taken minus frames given back. */
+	int64_t past_used;
+};
+
+/* ---- chains (frame_chain.c, frame_program.c) ---------------------------- */
+
+enum {
+	CHAIN_WORK_BLOCKS_MAX = 80, /* of one slot, with nothing optimised */
+	CHAIN_FRONT_BLOCKS = 2,
+	CHAIN_RECV_SEGS = 4,
+};
+
+/* What the NIC and its programs see: one piece of registered memory. */
+struct chain_slot {
+	_Atomic uint64_t place; /* of the queue, in host order */
+	uint64_t scratch[7];
+};
+STATIC_ASSERT(sizeof(struct chain_slot) == 64, "chain slot");
+
+struct frame_chain {
+	struct frame_space *space;
+	enum page_chain kind;
+	unsigned without; /* enum frame_without */
+	uint32_t slots;	  /* a power of two */
+	uint32_t blocks;  /* of the work queue per slot */
+	uint32_t counted; /* completions per slot */
+	/* Unmapped store and invalidate: completions before the queue's word is
+	 * counted up, and before its place is cleared or filled; the block
+	 * whose remote address is the frame. */
+	uint32_t take;
+	uint32_t taken;
+	uint32_t frame_block;
+	uint32_t settled; /* completions after which the table has changed */
+	uint64_t done;	  /* completions, continued to 64 bits */
+
+	uint8_t *memory;
+	size_t memory_bytes;
+	union aqdv_wqe *work; /* blocks * slots */
+	union aqdv_wqe *front;
+	struct aqdv_wqe_data *recv;
+	struct chain_slot *slot;
+	uint8_t *pages; /* where stored ones arrive */
+
+	struct ibv_mr *memory_mr;
+	struct ibv_mr *table_mr;
+	struct ibv_mr *frames_mr;
+	struct ibv_mr *queue_mr;
+	struct ibv_mr *zero_mr;
+
+	struct ibv_cq *trigger_cq; /* messages */
+	struct ibv_cq *done_cq;	   /* steps of the work queue */
+	struct ibv_cq *front_cq;   /* what the client failed to take */
+	uint32_t trigger;	   /* its number */
+	uint32_t done_number;
+	struct ibv_qp *front_qp; /* to the client */
+	struct ibv_qp *work_qp;	 /* the loop: from here ... */
+	struct ibv_qp *back_qp;	 /* ... to here */
+};
+
+/* Sets blocks and counted. */
+void chain_program_size(struct frame_chain *c);
+/* Writes all requests and receives; queues and keys exist. */
+void chain_program_write(struct frame_chain *c);
+/* Where the frame is that slot `i` has in its hands after `steps` completions:
+ * *place is one of the queue that it has taken, or 0. */
+void chain_program_left(const struct frame_chain *c, uint32_t slot,
+			uint32_t steps, uint64_t *frame, uint64_t *place);
+
+/* Numbers in memory that work requests copy are big-endian. */
+static inline uint64_t frame_swap(uint64_t v)
+{
+	return BYTES_BE64(v);
+}
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs of the four chains. Each has its requests `slots` times over, so
+ * that as many messages can be under way; WAIT, ENABLE and receives count
+ * themselves up by steps (aqdv_wqe.h).
+ *
+ * Three things differ from ODRP's figure 6, to withstand clients that lie:
+ * - Entries are read by an atomic that changes nothing. Atomics are aligned, so
+ *   nobody gets an address made of two entries' halves.
+ * - A place of the queue, or an entry that is given up, is read and cleared by
+ *   one masked compare-and-swap, so a frame is never in two places.
+ * - The unmapped store first makes sure that the entry is empty, because what
+ *   it overwrote would belong to nobody: the old value is used as an address
+ *   under a key that has nothing but address 0. And it fills the frame before
+ *   it maps it. The entry's address is taken from the message once and copied;
+ *   a slot receives again only when its last request was fetched.
+ */
+#include <string.h>
+
+#include "frame_priv.h"
+
+/* A slot's program while it is written. */
+struct writer {
+	struct frame_chain *c;
+	uint32_t slot;
+	uint32_t at;	      /* blocks */
+	uint32_t counted;     /* completions */
+	union aqdv_wqe *work; /* of this slot */
+	union aqdv_wqe *front;
+};
+
+static uint64_t at(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+static union aqdv_wqe *next(struct writer *w, uint32_t blocks)
+{
+	union aqdv_wqe *wqe = &w->work[w->at];
+
+	w->at += blocks;
+	return wqe;
+}
+
+static union aqdv_wqe *counted(struct writer *w, uint32_t blocks)
+{
+	w->counted++;
+	return next(w, blocks);
+}
+
+/* ---- parts -------------------------------------------------------------- */
+
+/* An index that the chain counts up itself: a counter, one atomic, one turn of
+ * its bytes into the request. */
+static void put_swap(struct writer *w, const void *from, void *to);
+
+static void count_up(struct writer *w, uint64_t *counter,
+		     struct aqdv_wqe_order *order, uint32_t first)
+{
+	const struct frame_chain *c = w->c;
+	union aqdv_wqe *faa;
+
+	*counter = first;
+	faa = counted(w, 1);
+	aqdv_wqe_put_amo(faa, AQDV_WQE_FAA, AQDV_WQE_CQE, at(counter),
+			 c->memory_mr->rkey, c->slots, 0,
+			 at(&c->slot[w->slot].scratch[6]), c->memory_mr->lkey);
+	put_swap(w, &c->slot[w->slot].scratch[6], &order->reserved);
+}
+
+static void put_wait(struct writer *w)
+{
+	struct frame_chain *c = w->c;
+	union aqdv_wqe *wqe = next(w, 1);
+	bool by_chain = c->without & FRAME_WITHOUT_RECYCLE;
+
+	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, c->trigger, w->slot + 1,
+			   by_chain ? 0 : c->slots);
+	if (by_chain)
+		count_up(w, &c->slot[w->slot].scratch[4], &wqe->control.order,
+			 w->slot + 1 + c->slots);
+}
+
+static void put_enable(struct writer *w)
+{
+	struct frame_chain *c = w->c;
+	uint32_t index = (w->slot + 1) * CHAIN_FRONT_BLOCKS;
+	bool by_chain = c->without & FRAME_WITHOUT_RECYCLE;
+	union aqdv_wqe *wqe;
+
+	if (by_chain) {
+		/* Before it is fetched, so with this turn's number. */
+		uint32_t ahead = c->without & FRAME_WITHOUT_SWAP ? 9 : 4;
+
+		wqe = &w->work[w->at + ahead];
+		count_up(w, &c->slot[w->slot].scratch[5], &wqe->control.order,
+			 index);
+		((struct aqdv_wqe_amo *)&w->work[w->at - ahead])
+			->atomic.swap_add =
+			htobe64(c->slots * CHAIN_FRONT_BLOCKS);
+	}
+	wqe = next(w, 1);
+	aqdv_wqe_put_order(wqe, AQDV_WQE_SEND_ENABLE, c->front_qp->qp_num,
+			   index, by_chain ? 0 : c->slots * CHAIN_FRONT_BLOCKS);
+}
+
+/* What an atomic left in host order, as an address in a request. */
+static void put_swap(struct writer *w, const void *from, void *to)
+{
+	const struct frame_chain *c = w->c;
+
+	if (!(c->without & FRAME_WITHOUT_SWAP)) {
+		aqdv_wqe_put_swap(counted(w, AQDV_WQE_SWAP_BLOCKS),
+				  AQDV_WQE_CQE, at(from), c->memory_mr->rkey,
+				  at(to), c->memory_mr->lkey);
+		return;
+	}
+	for (unsigned i = 0; i < 8; i++)
+		aqdv_wqe_put_rdma(counted(w, 1), AQDV_WQE_READ, AQDV_WQE_CQE,
+				  at(from) + i, c->memory_mr->rkey,
+				  at(to) + 7 - i, c->memory_mr->lkey, 1);
+}
+
+/* The entry, unchanged, into `to`. */
+static union aqdv_wqe *put_lookup(struct writer *w, void *to)
+{
+	const struct frame_chain *c = w->c;
+	union aqdv_wqe *wqe = counted(w, 1);
+
+	aqdv_wqe_put_amo(wqe, AQDV_WQE_FAA, AQDV_WQE_CQE, 0, c->table_mr->rkey,
+			 0, 0, at(to), c->memory_mr->lkey);
+	return wqe;
+}
+
+/* Takes the next place at one end of the queue. */
+static void put_take_place(struct writer *w, const void *word)
+{
+	const struct frame_chain *c = w->c;
+
+	aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_MASKED_FAA, AQDV_WQE_CQE,
+			 at(word), c->queue_mr->rkey, FRAME_PLACE_BYTES,
+			 c->space->pool->places_bytes / 2,
+			 at(&c->slot[w->slot].place), c->memory_mr->lkey);
+}
+
+/* Reads a word into `to` and leaves 0 there. */
+static union aqdv_wqe *put_clear(struct writer *w, uint32_t rkey, void *to)
+{
+	union aqdv_wqe *wqe = counted(w, 2);
+	struct aqdv_wqe_cas_mask *mask = (void *)&wqe->data[3];
+
+	aqdv_wqe_put_amo(wqe, AQDV_WQE_MASKED_CAS, AQDV_WQE_CQE, 0, rkey, 0, 0,
+			 0, 0);
+	aqdv_wqe_put_ctrl(&wqe->ctrl, AQDV_WQE_MASKED_CAS, 5, AQDV_WQE_CQE);
+	mask->swap_mask = UINT64_MAX;
+	mask->compare_mask = 0;
+	aqdv_wqe_put_data(&wqe[1].data[0], at(to), 8, w->c->memory_mr->lkey);
+	return wqe;
+}
+
+static union aqdv_wqe *put_rdma(struct writer *w, enum aqdv_wqe_opcode opcode,
+				uint64_t remote, const struct ibv_mr *far,
+				const void *local, uint32_t bytes)
+{
+	union aqdv_wqe *wqe = counted(w, 1);
+
+	aqdv_wqe_put_rdma(wqe, opcode, AQDV_WQE_CQE, remote, far->rkey,
+			  at(local), w->c->memory_mr->lkey, bytes);
+	return wqe;
+}
+
+static uint8_t *page_of(const struct writer *w)
+{
+	return w->c->pages + (size_t)w->slot * w->c->space->pool->frame_bytes;
+}
+
+static uint64_t *scratch(const struct writer *w, unsigned i)
+{
+	return &w->c->slot[w->slot].scratch[i];
+}
+
+/* ---- what the client gets, and sends ------------------------------------ */
+
+static void put_front(struct writer *w)
+{
+	struct frame_chain *c = w->c;
+
+	if (c->kind == PAGE_CHAIN_LOAD)
+		aqdv_wqe_put_rdma(&w->front[0], AQDV_WQE_WRITE_IMM, 0, 0, 0, 0,
+				  c->frames_mr->lkey,
+				  c->space->pool->frame_bytes);
+	else
+		aqdv_wqe_put_ctrl(&w->front[0].ctrl, AQDV_WQE_SEND_IMM, 1, 0);
+	aqdv_wqe_put_order(&w->front[1], AQDV_WQE_RECV_ENABLE,
+			   c->front_qp->qp_num, c->slots + w->slot + 1,
+			   c->slots);
+}
+
+/* Where the parts of a message go: the entry's address to `entry`. */
+static void put_receive(struct writer *w, union aqdv_wqe *entry)
+{
+	struct frame_chain *c = w->c;
+	struct aqdv_wqe_data *d = &c->recv[w->slot * CHAIN_RECV_SEGS];
+	uint32_t key = c->memory_mr->lkey, n = 0;
+
+	aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
+	if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey stand together */
+		aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr), 12, key);
+	aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
+	if (c->pages)
+		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
+				  c->space->pool->frame_bytes, key);
+	while (n < CHAIN_RECV_SEGS)
+		aqdv_wqe_put_end(&d[n++]);
+}
+
+/* ---- the four ----------------------------------------------------------- */
+
+static void write_load(struct writer *w)
+{
+	union aqdv_wqe *entry;
+
+	put_wait(w);
+	entry = put_lookup(w, &w->front->rdma.data[0].addr);
+	put_enable(w);
+	put_receive(w, entry);
+}
+
+static void write_mapped(struct writer *w)
+{
+	union aqdv_wqe *entry, *page;
+
+	put_wait(w);
+	page = &w->work[w->at + 1];
+	entry = put_lookup(w, &page->rdma.raddr.addr);
+	put_rdma(w, AQDV_WQE_WRITE, 0, w->c->frames_mr, page_of(w),
+		 w->c->space->pool->frame_bytes);
+	put_enable(w);
+	put_receive(w, entry);
+}
+
+/* What a chain pays that must find out by itself what is mapped and where the
+ * entry is: a comparison with its effect, an addition with its turn. The guard
+ * behind it still decides. */
+static void put_naive(struct writer *w)
+{
+	const struct frame_chain *c = w->c;
+
+	if (c->without & FRAME_WITHOUT_ADDRESS) {
+		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_FAA, AQDV_WQE_CQE,
+				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
+				 at(scratch(w, 2)), c->memory_mr->lkey);
+		put_swap(w, scratch(w, 2), scratch(w, 3));
+	}
+	if (c->without & FRAME_WITHOUT_DECISION) {
+		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_CAS, AQDV_WQE_CQE,
+				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
+				 at(scratch(w, 2)), c->memory_mr->lkey);
+		put_rdma(w, AQDV_WQE_WRITE, at(scratch(w, 3)), c->memory_mr,
+			 scratch(w, 2), 8);
+	}
+}
+
+static uint32_t swap_blocks(const struct frame_chain *c)
+{
+	return c->without & FRAME_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
+}
+
+static void write_unmapped(struct writer *w)
+{
+	struct frame_chain *c = w->c;
+	union aqdv_wqe *entry, *guard, *take, *page, *map;
+
+	put_wait(w);
+	put_naive(w);
+	guard = &w->work[w->at + 1];
+	take = &w->work[w->at + 4 + swap_blocks(c)];
+	page = &take[2];
+	map = &page[1];
+	entry = put_lookup(w, &guard->rdma.raddr.addr);
+	put_rdma(w, AQDV_WQE_READ, 0, c->zero_mr, scratch(w, 0), 8);
+	put_rdma(w, AQDV_WQE_WRITE, at(&map->rdma.raddr.addr), c->memory_mr,
+		 &entry->amo.raddr.addr, 8);
+	c->take = w->counted;
+	put_take_place(w, &c->space->pool->queue->head);
+	put_swap(w, &c->slot[w->slot].place, &take->amo.raddr.addr);
+	c->taken = w->counted;
+	put_clear(w, c->queue_mr->rkey, &page->rdma.raddr.addr);
+	c->frame_block = (uint32_t)(page - w->work);
+	put_rdma(w, AQDV_WQE_WRITE, 0, c->frames_mr, page_of(w),
+		 c->space->pool->frame_bytes);
+	put_rdma(w, AQDV_WQE_WRITE, 0, c->table_mr, &page->rdma.raddr.addr, 8);
+	c->settled = w->counted;
+	put_enable(w);
+	put_receive(w, entry);
+}
+
+static void write_invalidate(struct writer *w)
+{
+	struct frame_chain *c = w->c;
+	union aqdv_wqe *entry, *probe, *put;
+
+	put_wait(w);
+	probe = &w->work[w->at + 2];
+	put = &w->work[w->at + 4 + swap_blocks(c)];
+	entry = put_clear(w, c->table_mr->rkey, &probe->rdma.raddr.addr);
+	c->frame_block = (uint32_t)(probe - w->work);
+	/* Nothing to give back: ends here. */
+	put_rdma(w, AQDV_WQE_READ, 0, c->frames_mr, scratch(w, 0), 8);
+	c->settled = w->counted;
+	c->take = w->counted;
+	put_take_place(w, &c->space->pool->queue->tail);
+	put_swap(w, &c->slot[w->slot].place, &put->rdma.raddr.addr);
+	c->taken = w->counted;
+	put_rdma(w, AQDV_WQE_WRITE, 0, c->queue_mr, &probe->rdma.raddr.addr, 8);
+	put_enable(w);
+	put_receive(w, entry);
+}
+
+static void write_slot(struct writer *w)
+{
+	put_front(w);
+	switch (w->c->kind) {
+	case PAGE_CHAIN_LOAD:
+		write_load(w);
+		break;
+	case PAGE_CHAIN_MAPPED:
+		write_mapped(w);
+		break;
+	case PAGE_CHAIN_UNMAPPED:
+		write_unmapped(w);
+		break;
+	case PAGE_CHAIN_INVALIDATE:
+	case PAGE_CHAIN_COUNT:
+		write_invalidate(w);
+		break;
+	}
+}
+
+void chain_program_size(struct frame_chain *c)
+{
+	uint32_t swap = swap_blocks(c), steps;
+
+	/* Checked against what is written. */
+	static const struct {
+		uint32_t blocks, counted;
+	} plain[PAGE_CHAIN_COUNT] = {
+		[PAGE_CHAIN_LOAD] = {3, 1},
+		[PAGE_CHAIN_MAPPED] = {4, 2},
+		[PAGE_CHAIN_UNMAPPED] = {10, 7},
+		[PAGE_CHAIN_INVALIDATE] = {7, 4},
+	};
+
+	steps = swap == AQDV_WQE_SWAP_BLOCKS ? 1 : swap;
+	c->blocks = plain[c->kind].blocks;
+	c->counted = plain[c->kind].counted;
+	if (c->kind == PAGE_CHAIN_UNMAPPED ||
+	    c->kind == PAGE_CHAIN_INVALIDATE) {
+		c->blocks += swap;
+		c->counted += steps;
+	}
+	if (c->without & FRAME_WITHOUT_RECYCLE) {
+		c->blocks += 2 * (1 + swap);
+		c->counted += 2 * (1 + steps);
+	}
+	if (c->kind != PAGE_CHAIN_UNMAPPED)
+		return;
+	if (c->without & FRAME_WITHOUT_ADDRESS) {
+		c->blocks += 1 + swap;
+		c->counted += 1 + steps;
+	}
+	if (c->without & FRAME_WITHOUT_DECISION) {
+		c->blocks += 2;
+		c->counted += 2;
+	}
+}
+
+static struct writer writer_at(struct frame_chain *c, uint32_t slot)
+{
+	return (struct writer){
+		.c = c,
+		.slot = slot,
+		.work = &c->work[(size_t)slot * c->blocks],
+		.front = &c->front[(size_t)slot * CHAIN_FRONT_BLOCKS],
+	};
+}
+
+void chain_program_write(struct frame_chain *c)
+{
+	for (uint32_t i = 0; i < c->slots; i++) {
+		struct writer w = writer_at(c, i);
+
+		write_slot(&w);
+		ASSERT(w.at == c->blocks && w.counted == c->counted);
+	}
+}
+
+void chain_program_left(const struct frame_chain *c, uint32_t slot,
+			uint32_t steps, uint64_t *frame, uint64_t *place)
+{
+	const union aqdv_wqe *wqe =
+		&c->work[(size_t)slot * c->blocks + c->frame_block];
+	uint64_t held = be64toh(wqe->rdma.raddr.addr);
+	uint64_t taken = atomic_load_explicit(&c->slot[slot].place,
+					      memory_order_relaxed);
+
+	*frame = *place = 0;
+	if (c->kind == PAGE_CHAIN_UNMAPPED && steps < c->settled) {
+		if (steps > c->take)
+			*place = taken;
+		if (steps > c->taken) {
+			*frame = held;
+			/* Cleared, so it is no hole, unless it was empty. */
+			*place = held ? 0 : taken;
+		}
+	} else if (c->kind == PAGE_CHAIN_INVALIDATE && steps) {
+		*frame = held;
+		if (steps > c->take)
+			*place = taken;
+	}
+}

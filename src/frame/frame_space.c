@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spaces: one client's translation table, and what it holds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "error.h"
+#include "frame_priv.h"
+
+int frame_space_create(struct frame_pool *pool,
+		       const struct frame_space_options *o,
+		       struct frame_space **out)
+{
+	struct frame_space *s;
+	void *table;
+
+	if (!o->entries || o->entries > FRAME_ENTRIES_MAX || !o->depth ||
+	    o->depth > FRAME_DEPTH_MAX)
+		return error_set(-EINVAL,
+				 "a space has 1 to %d pages and 1 to %d "
+				 "messages under way",
+				 FRAME_ENTRIES_MAX, FRAME_DEPTH_MAX);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_set(-ENOMEM, "no memory for a space");
+	s->pool = pool;
+	s->pd = o->pd;
+	s->entries = o->entries;
+	s->budget = o->budget ? o->budget : o->entries;
+	s->depth = o->depth;
+	s->is_pieces = o->is_pieces;
+	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
+	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED) {
+		free(s);
+		return error_set(-ENOMEM, "no memory for a table");
+	}
+	s->table = table;
+	*out = s;
+	return 0;
+}
+
+void frame_space_destroy(struct frame_space *s)
+{
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (s->chain[i])
+			frame_chain_destroy(s->chain[i]);
+	for (uint64_t i = 0; i < s->entries; i++) {
+		uint64_t frame = frame_space_find(s, i);
+
+		if (frame)
+			frame_pool_push(s->pool, frame);
+	}
+	(void)munmap(s->table, s->table_bytes);
+	free(s);
+}
+
+bool frame_space_is_over(const struct frame_space *s)
+{
+	return frame_space_used(s) > s->budget;
+}
+
+uint64_t frame_space_table(const struct frame_space *s)
+{
+	return (uintptr_t)s->table;
+}
+
+uint64_t frame_space_find(const struct frame_space *s, uint64_t index)
+{
+	uint64_t frame;
+
+	if (index >= s->entries)
+		return 0;
+	frame = frame_swap(
+		atomic_load_explicit(&s->table[index], memory_order_acquire));
+	return frame_pool_has(s->pool, frame) ? frame : 0;
+}
+
+bool frame_space_is_mapped(const struct frame_space *s, uint64_t index)
+{
+	return frame_space_find(s, index) != 0;
+}
+
+int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
+{
+	uint64_t f = frame_space_find(s, index);
+
+	if (!f) {
+		if (index >= s->entries)
+			return -EINVAL;
+		if (s->used >= s->budget)
+			return -EDQUOT;
+		f = frame_pool_pop(s->pool);
+		if (!f)
+			return -ENOSPC;
+		s->used++;
+		atomic_store_explicit(&s->table[index], frame_swap(f),
+				      memory_order_release);
+	}
+	*frame = f;
+	return 0;
+}
+
+int frame_space_unmap(struct frame_space *s, uint64_t index)
+{
+	uint64_t frame = frame_space_find(s, index);
+
+	if (!frame)
+		return -ENODATA;
+	atomic_store_explicit(&s->table[index], 0, memory_order_release);
+	s->used--;
+	frame_pool_push(s->pool, frame);
+	return 0;
+}

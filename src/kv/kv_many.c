@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several puts at once. All their locks are tried for in one batch together
+ * with the READs of their rows, and all rows are written in one batch together
+ * with the unlocking: two round trips for as many keys as fit. It is all locks
+ * or none, so nobody waits here while holding one. Puts are done in their order
+ * up to the first that needs more than this (a path, an extent); that one and
+ * the rest are the caller's again.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kv_priv.h"
+
+enum {
+	ROWS = KV_PATH_MAX + 2, /* of struct kv_want */
+	NOT_CHANGED = KV_ENTRIES_MAX,
+};
+
+struct many {
+	struct kv_want want;
+	unsigned count; /* puts */
+	struct kv_place place[ROWS];
+	unsigned low[ROWS]; /* the first changed entry of want.row[i] */
+};
+
+static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
+{
+	return op->kind == AQ_KV_OP_PUT && !op->flags && op->key &&
+	       op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX &&
+	       kv_fits_inline(&c->g, op->key_len, op->value_len,
+			      op->expire_at_ms != 0);
+}
+
+/* As many of them as fit. */
+static void collect(struct kv_leaf *c, struct many *m,
+		    const struct aq_kv_op *ops, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count && i < ROWS && is_plain(c, &ops[i]); i++) {
+		struct kv_place *place = &m->place[i];
+
+		kv_place_of(&c->g,
+			    kv_hash_key(&c->g, ops[i].key, ops[i].key_len),
+			    place);
+		/* A row too many does no harm. */
+		if (kv_want_add(c, &m->want, place->row[0]) ||
+		    kv_want_add(c, &m->want, place->row[1]))
+			break;
+		m->count++;
+	}
+	for (i = 0; i < m->want.count; i++)
+		m->low[i] = NOT_CHANGED;
+}
+
+static uint8_t *row_of(struct kv_leaf *c, uint64_t row)
+{
+	return kv_line_row(c, kv_line_find(c, row), row);
+}
+
+static bool all_whole(struct kv_leaf *c, const struct many *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->want.count; i++)
+		if (!kv_row_is_whole(&c->g, row_of(c, m->want.row[i])))
+			return false;
+	return true;
+}
+
+/* Where the key is, or could be: in which of its rows, and *entry; -1. */
+static int find_room(struct kv_leaf *c, const struct aq_kv_op *op,
+		     const struct kv_place *place, int *entry, bool *is_new)
+{
+	struct kv_item item;
+	uint32_t skip = 0;
+	int i;
+
+	*is_new = false;
+	for (i = 0; i < 2; i++) {
+		*entry = kv_row_find(&c->g, row_of(c, place->row[i]), place,
+				     op->key, op->key_len, &skip, &item);
+		if (*entry >= 0)
+			return item.is_extent ? -1 : i;
+	}
+	*is_new = true;
+	for (i = 0; i < 2; i++) {
+		*entry = kv_row_free(&c->g, row_of(c, place->row[i]));
+		if (*entry >= 0)
+			return i;
+	}
+	return -1;
+}
+
+/* Changes the row here; false: it needs more. */
+static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
+		  const struct aq_kv_op *op)
+{
+	const struct kv_place *place = &m->place[at];
+	bool is_new;
+	int entry, which = find_room(c, op, place, &entry, &is_new);
+	unsigned i;
+
+	if (which < 0)
+		return false;
+	kv_entry_inline(
+		&c->g,
+		kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry),
+		op->key, op->key_len, op->value, op->value_len,
+		op->expire_at_ms);
+	for (i = 0; m->want.row[i] != place->row[which]; i++)
+		;
+	m->low[i] = u32_min(m->low[i], (unsigned)entry);
+	if (is_new) {
+		c->count++;
+		c->stats.inserts++;
+	} else {
+		c->stats.updates++;
+	}
+	return true;
+}
+
+static int write_all(struct kv_leaf *c, const struct many *m)
+{
+	unsigned i;
+
+	kv_begin(c);
+	for (i = 0; i < m->want.count; i++)
+		if (m->low[i] != NOT_CHANGED)
+			kv_add_row(c, m->want.row[i], row_of(c, m->want.row[i]),
+				   (int)m->low[i]);
+	kv_add_release(c, &m->want.set, m->want.set.count);
+	return kv_run(c);
+}
+
+static int run(struct kv_leaf *c, struct many *m, const struct aq_kv_op *ops,
+	       unsigned *done)
+{
+	int err = kv_locks_try(c, &m->want);
+
+	if (err)
+		return err;
+	if (!all_whole(c, m))
+		return kv_locks_drop(c, &m->want.set, m->want.set.count);
+	while (*done < m->count && apply(c, m, *done, &ops[*done]))
+		++*done;
+	return write_all(c, m);
+}
+
+size_t kv_many_put(struct kv_leaf *c, struct aq_kv_op *ops, size_t count)
+{
+	struct many m = {0};
+	unsigned i, done = 0;
+	int err;
+
+	if (c->many_skip) {
+		c->many_skip--;
+		return 0;
+	}
+	/* In halves, a row with two changes could not be told from a torn
+	 * one. */
+	if (!c->config.split_writes)
+		collect(c, &m, ops, count);
+	if (m.count < 2)
+		return 0;
+	if (kv_op_begin(c))
+		return 0;
+	err = run(c, &m, ops, &done);
+	kv_cache_unpin(c);
+	/* Nothing was done: one by one it will. */
+	if (err == -EAGAIN || err == KV_E_VIEW)
+		err = 0;
+	err = kv_op_end(c, err);
+	/* After a failure nobody knows what was done of them. */
+	if (err)
+		done = m.count;
+	for (i = 0; i < done; i++) {
+		ops[i].err = err;
+		ops[i].len = 0;
+		c->stats.puts += !err;
+	}
+	/* Where it comes to nothing it should not cost much. */
+	if (done == 0)
+		c->many_skip = KV_MANY_SKIP;
+	return done;
+}

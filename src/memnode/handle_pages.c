@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/connections/ID/pages. */
+#include <errno.h>
+
+#include "env.h"
+#include "error.h"
+#include "mem_priv.h"
+
+static json_t *describe(const struct mem_space *s)
+{
+	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+
+	return json_pack(
+		"{s:i, s:I, s:I, s:I}", "bytes", (int)bytes, "used",
+		(json_int_t)(frame_space_used(s->space) * bytes), "pool",
+		(json_int_t)(frame_pool_count(s->frames->pool) * bytes),
+		"table", (json_int_t)frame_space_table(s->space));
+}
+
+static int find(struct mem_node *node, struct ctl_call *call,
+		struct mem_conn **out)
+{
+	int err = conn_find(node, call->caller, call->segment[0], out);
+
+	if (!err)
+		(*out)->seen_ns = env_now_ns(node->env);
+	return err;
+}
+
+void handle_pages_create(void *ctx, struct ctl_call *call)
+{
+	uint64_t count, bytes, depth = 64;
+	struct mem_conn *c;
+	int err = find(ctx, call, &c);
+
+	if (!err)
+		err = ctl_field_u64(call->body, "count", true, 1,
+				    MEM_PAGE_COUNT_MAX, &count);
+	if (!err)
+		err = ctl_field_u64(call->body, "bytes", true, FRAME_BYTES_MIN,
+				    FRAME_BYTES_MAX, &bytes);
+	if (!err)
+		err = ctl_field_u64(call->body, "depth", false, 1,
+				    MEM_PAGE_DEPTH_MAX, &depth);
+	if (!err)
+		err = space_create(
+			ctx, c, count, (uint32_t)bytes, (uint32_t)depth,
+			json_is_true(json_object_get(call->body, "pieces")));
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 201, describe(c->space));
+}
+
+void handle_pages_get(void *ctx, struct ctl_call *call)
+{
+	struct mem_conn *c;
+	int err = find(ctx, call, &c);
+
+	if (!err && !c->space)
+		err = error_set(-ENOENT, "the connection has no pages");
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 200, describe(c->space));
+}
+
+/* Also ends chains that have stopped, so that what they had in their hands
+ * counts: who asks does it because one did. */
+static void end_stopped(struct mem_node *node, const struct mem_space *s)
+{
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		struct mem_conn *c = node->conns[i];
+
+		if (c && c->space == s && space_conn_is_broken(c))
+			conn_destroy(node, c, MEM_END_BROKEN);
+	}
+}
+
+void handle_pages_mapped(void *ctx, struct ctl_call *call)
+{
+	const json_t *list = json_object_get(call->body, "pages"), *value;
+	json_t *mapped = NULL;
+	struct mem_conn *c;
+	size_t i;
+	int err = find(ctx, call, &c);
+
+	if (!err && (!c->space || !json_is_array(list) ||
+		     json_array_size(list) > 2 * MEM_PAGE_DEPTH_MAX))
+		err = error_set(-EINVAL, "\"pages\" is a list of numbers");
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	end_stopped(ctx, c->space);
+	mapped = json_array();
+	json_array_foreach(list, i, value)
+	{
+		json_int_t index = json_integer_value(value);
+
+		(void)json_array_append_new(
+			mapped, json_boolean(frame_space_is_mapped(
+					c->space->space, (uint64_t)index)));
+	}
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "mapped", mapped));
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Managed queue pairs: requests that the NIC takes from memory of the
+ * application when it executes them, and what orders them (chain*.c).
+ */
+#ifndef AQ_NIC_CHAIN_H
+#define AQ_NIC_CHAIN_H
+
+#include <infiniband/verbs.h>
+
+#include "base.h"
+#include "list.h"
+
+struct nic;
+struct nic_chain_attr;
+struct nic_cq;
+struct nic_qp;
+struct send_op;
+
+enum {
+	CHAIN_WQE_BLOCKS_MAX = 10, /* 32 pieces behind the longest head */
+	CHAIN_CQ_MAX = 8,	   /* that one queue may wait for */
+};
+
+/* Memory of the application that the NIC reads by itself. */
+struct chain_memory {
+	uint64_t addr;
+	uint64_t bytes; /* 0: there is none */
+	uint32_t lkey;
+	uint32_t epoch; /* of the keys when `host` was found; 0: never */
+	uint8_t *host;
+	bool writable;
+};
+
+/* What of a counting CQ's completions a queue was paid for already. */
+struct chain_paid {
+	uint32_t number; /* of the CQ */
+	uint32_t counted;
+	uint32_t outside;
+};
+
+struct chain {
+	/* The send queue. */
+	struct chain_memory sq;
+	uint32_t blocks;  /* of the ring */
+	uint32_t fetched; /* blocks executed, or at least begun */
+	uint32_t place;	  /* of the next one, in the ring */
+	uint32_t enabled;
+	uint32_t flags; /* enum nic_chain_flags */
+	uint32_t max_steps;
+	bool own_address; /* it is connected to an address of this NIC */
+	/* Requests that may still be executed; see chain_fuel.c. */
+	uint64_t fuel;
+	/* The WAIT that is being executed; NULL: none. */
+	struct nic_cq *wait_cq;
+	uint32_t wait_index;
+	bool wait_signaled;
+	struct list waiting; /* on its CQ's list */
+	struct nic_qp *qp;
+	/* The receive queue. */
+	struct chain_memory rq;
+	struct chain_memory dbr;
+	uint32_t paid_count;
+	struct chain_paid paid[CHAIN_CQ_MAX];
+};
+
+/* ---- chain.c ------------------------------------------------------------ */
+
+int chain_create(struct nic_qp *qp,
+		 const struct nic_chain_attr *attr) MUST_CHECK;
+void chain_release(struct nic_qp *qp);
+/* The sizes of the queue that requests are copied to. */
+void chain_cap(const struct nic_chain_attr *attr, struct ibv_qp_cap *cap);
+/* The queue pair failed or is reset: it waits for nothing. */
+void chain_stop(struct nic_qp *qp);
+void chain_reset(struct nic_qp *qp);
+/* requester_run for a managed send queue. */
+bool chain_run(struct nic_qp *qp);
+bool chain_has_work(const struct nic_qp *qp);
+/* Where the memory is, if its key still covers it; NULL: it does not. */
+uint8_t *chain_memory_host(const struct nic_qp *qp, struct chain_memory *m);
+/* It has something to do: nic_flush gives it a turn before it returns. */
+void chain_wake(struct nic_qp *qp);
+
+/* ---- chain_order.c: WAIT and ENABLE -------------------------------------- */
+
+/* 1: done; 0: it waits; -EINVAL, -EFAULT: it cannot be executed. `at` is its
+ * place in memory. */
+int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
+		uint8_t *at) MUST_CHECK;
+/* The WAIT that is being executed is over. */
+bool chain_wait_is_over(struct nic_qp *qp);
+
+/* ---- chain_recv.c -------------------------------------------------------- */
+
+/* Is there a receive to take? A queue pair whose memory is gone fails. */
+bool chain_recv_ready(struct nic_qp *qp);
+
+/* ---- chain_loop.c -------------------------------------------------------- */
+
+/* The other end, if it is on this NIC and takes requests; else NULL. */
+struct nic_qp *chain_near_peer(const struct nic_qp *qp);
+/* Executes a one-sided request between the two. */
+enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
+			      const struct send_op *op);
+
+/* ---- chain_fuel.c -------------------------------------------------------- */
+
+void chain_pay(struct chain *ch, uint64_t requests);
+/* The queue is about to wait for `cq`. False: it has waited for more CQs than
+ * one queue may. */
+bool chain_may_wait(struct chain *ch, const struct nic_cq *cq) MUST_CHECK;
+/* It has waited and goes on. */
+void chain_pay_wait(struct chain *ch, const struct nic_cq *cq);
+
+/* ---- cq_count.c: completion queues that count ---------------------------- */
+
+/* The numbers of counting CQs. */
+struct cq_numbers {
+	struct nic_cq **cqs; /* by the low 16 bits */
+	uint32_t size;
+	uint32_t next;
+	uint32_t generation;
+};
+
+struct nic_cq *cq_by_number(const struct nic *nic, uint32_t number);
+void cq_number_release(struct nic_cq *cq);
+void cq_numbers_release(struct nic *nic);
+/* A success of `qp`: a receive, or a send. */
+void cq_counted(struct nic_cq *cq, const struct nic_qp *qp, bool is_recv);
+
+#endif

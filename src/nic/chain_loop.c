@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of managed queues whose other end is on the same NIC: executed at
+ * once, after the checks that requester and responder make, with the errors
+ * that they report.
+ */
+#include "nic_priv.h"
+
+struct nic_qp *chain_near_peer(const struct nic_qp *qp)
+{
+	struct nic_qp *peer = qp_find(qp->nic, qp->dest_qpn);
+
+	if (!qp->chain->own_address || !peer || peer->dest_qpn != qp->qpn ||
+	    peer->type != IBV_QPT_RC)
+		return NULL;
+	return peer->state == IBV_QPS_RTS || peer->state == IBV_QPS_RTR ||
+			       peer->state == IBV_QPS_SQD
+		       ? peer
+		       : NULL;
+}
+
+/* May the other end serve it? *far is the memory it is about. */
+static enum ibv_wc_status check_far(struct nic_qp *peer,
+				    const struct send_op *op, uint8_t **far)
+{
+	uint32_t access = op->info->access;
+	enum key_verdict v;
+
+	if (UNLIKELY((peer->access & access) != access)) {
+		count(peer->nic, NIC_C_deny_qp_access);
+		return IBV_WC_REM_INV_REQ_ERR;
+	}
+	if (op->length == 0)
+		return IBV_WC_SUCCESS;
+	v = key_check(peer, op->rkey, op->va, op->length, access, far);
+	if (UNLIKELY(v != KEY_OK)) {
+		key_count_denial(peer->nic, v);
+		return IBV_WC_REM_ACCESS_ERR;
+	}
+	if ((op->info->flags & WQE_OP_ATOMIC) &&
+	    UNLIKELY(op->va % 8 || (uintptr_t)*far % 8)) {
+		count(peer->nic, NIC_C_deny_align);
+		return IBV_WC_REM_INV_REQ_ERR;
+	}
+	return IBV_WC_SUCCESS;
+}
+
+/* Words of queues and tables are read and written whole; areas that overlap
+ * end as if they had been copied through a packet. */
+static void move(uint8_t *dst, const uint8_t *src, uint32_t len)
+{
+	if (LIKELY(len == 8 && ((uintptr_t)dst | (uintptr_t)src) % 8 == 0)) {
+		uint64_t word = atomic_load_explicit(
+			(const _Atomic uint64_t *)(const void *)src,
+			memory_order_acquire);
+
+		atomic_store_explicit((_Atomic uint64_t *)(void *)dst, word,
+				      memory_order_release);
+	} else if (UNLIKELY(dst < src + len && src < dst + len)) {
+		memmove(dst, src, len);
+	} else {
+		place(dst, src, len);
+	}
+}
+
+/* READ and WRITE. The pieces were checked; a key cannot have changed since. */
+static void copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
+{
+	bool read = op->opcode == WQE_READ;
+	uint32_t offset, n;
+
+	for (offset = 0; offset < op->length; offset += n) {
+		uint8_t *near;
+
+		n = op->length - offset;
+		near = sendq_piece(qp, &op->data, offset, 0, &n);
+		if (UNLIKELY(!near))
+			return;
+		if (read)
+			move(near, far + offset, n);
+		else
+			move(far + offset, near, n);
+	}
+}
+
+static enum ibv_wc_status execute(struct nic_qp *qp, const struct send_op *op,
+				  uint8_t *far)
+{
+	uint32_t local =
+		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
+	uint8_t *near = NULL;
+	uint64_t original;
+
+	/* Nothing happens unless all of it can. */
+	if (UNLIKELY(sendq_check(qp, op, local, &near)))
+		return IBV_WC_LOC_PROT_ERR;
+	if (op->info->flags & WQE_OP_ATOMIC) {
+		original =
+			atomic_op_execute(&op->atomic, (uint64_t *)(void *)far);
+		if (LIKELY(near != NULL))
+			move(near, (const uint8_t *)&original, 8);
+		else if (sendq_scatter(qp, &op->data, 0,
+				       (const uint8_t *)&original, 8))
+			return IBV_WC_LOC_PROT_ERR;
+	} else if (LIKELY(near != NULL)) {
+		if (op->opcode == WQE_READ)
+			move(near, far, op->length);
+		else
+			move(far, near, op->length);
+	} else {
+		copy(qp, op, far);
+	}
+	return IBV_WC_SUCCESS;
+}
+
+HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
+				  const struct send_op *op)
+{
+	uint8_t *far = NULL;
+	enum ibv_wc_status status = check_far(peer, op, &far);
+
+	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
+		if (peer == qp)
+			return status; /* fails anyway */
+		qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
+				       ? IBV_EVENT_QP_ACCESS_ERR
+				       : IBV_EVENT_QP_REQ_ERR);
+		qp_fail(peer);
+		return status;
+	}
+	status = execute(qp, op, far);
+	if (LIKELY(status == IBV_WC_SUCCESS))
+		count(qp->nic, NIC_C_chain_loops);
+	return status;
+}

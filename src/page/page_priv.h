@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this room's files share.
+ *
+ * An operation takes a slot and is split into jobs, one per shard of its page.
+ * A job goes to the lane of the node that has the shard. Lanes know how a node
+ * keeps pages (enum page_mode), slots know what makes an operation complete.
+ */
+#ifndef AQ_PAGE_PRIV_H
+#define AQ_PAGE_PRIV_H
+
+#include <infiniband/verbs.h>
+
+#include "page_store.h"
+
+struct client_clock;
+struct client_link;
+struct client_verbs;
+struct page_lane;
+
+/* ---- page_ledger.c: what is stored, and what it must look like ---------- */
+
+enum {
+	LEDGER_SHARDS = (1 << PAGE_SHARDS_MAX) - 1, /* which have the page */
+	LEDGER_LOST = 1 << 14,	 /* a store failed: nobody has it whole */
+	LEDGER_STORED = 1 << 15, /* and not invalidated since */
+};
+
+struct page_ledger {
+	uint64_t pages;
+	uint32_t sums_per_page; /* 0: no checksums */
+	uint64_t stored;	/* pages with LEDGER_STORED */
+	uint16_t *bits;
+	uint32_t *sums;
+};
+
+int page_ledger_init(struct page_ledger *l, uint64_t pages,
+		     uint32_t sums_per_page) MUST_CHECK;
+void page_ledger_release(struct page_ledger *l);
+void page_ledger_set(struct page_ledger *l, uint64_t page, unsigned bits);
+
+static inline unsigned page_ledger_get(const struct page_ledger *l,
+				       uint64_t page)
+{
+	return l->bits[page];
+}
+
+/* ---- page_code.c: shards ------------------------------------------------ */
+
+/* Reed-Solomon with a Cauchy matrix, so that any `data` shards will do. */
+struct page_code {
+	uint32_t data;
+	uint32_t parity;
+	uint32_t shard_bytes;
+	uint8_t matrix[PAGE_SHARDS_MAX * PAGE_SHARDS_MAX];
+	uint8_t tables[32 * PAGE_SHARDS_MAX * PAGE_SHARDS_MAX];
+};
+
+void page_code_init(struct page_code *c, uint32_t data, uint32_t parity,
+		    uint32_t shard_bytes);
+/* shard[0..data-1] are given, the parity ones are made. */
+void page_code_encode(const struct page_code *c,
+		      uint8_t *shard[PAGE_SHARDS_MAX]);
+/* Makes those of `want` from those of `have`, which are at least `data`. */
+void page_code_decode(const struct page_code *c, unsigned have, unsigned want,
+		      uint8_t *shard[PAGE_SHARDS_MAX]);
+
+/* ---- lanes -------------------------------------------------------------- */
+
+struct page_job {
+	enum page_kind kind;
+	uint32_t tag;	/* which slot, which shard */
+	uint64_t index; /* of the shard at the node */
+	uint8_t *buf;	/* shard_bytes, registered */
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+enum {
+	JOB_SHARD_BITS = 4,
+	GRANT_LINKS_MAX = 5,
+};
+
+/* How much the dynamic modes ask for at a time. */
+static inline uint32_t page_piece_bytes(enum page_mode mode,
+					uint32_t shard_bytes)
+{
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+}
+
+/* What a lane asks a node for. */
+struct page_wish {
+	enum page_mode mode;
+	uint64_t index_count; /* shards that the node shall be able to keep */
+	uint32_t shard_bytes;
+	uint32_t depth;	  /* jobs under way */
+	unsigned without; /* of the chains' optimisations */
+	const char *name;
+};
+
+/* What a node gives: links, and where to find things. Zeros where the mode has
+ * no use for it. */
+struct page_grant {
+	struct client_link
+		*link[GRANT_LINKS_MAX]; /* the first is used by all */
+	uint64_t addr;
+	uint32_t rkey;
+	char node_name[40];
+	/* As asked for, to make a link anew. */
+	uint32_t node;
+	uint32_t depth;
+	unsigned without;
+};
+
+/* The way to the nodes: a rack, or what a test or a scenario puts together. */
+struct page_wiring {
+	/* -EHOSTDOWN: not this node, perhaps another. */
+	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,
+		    struct page_grant *out);
+	void (*close)(void *ctx, struct page_grant *grant);
+	uint32_t (*node_count)(void *ctx);
+	/* Bytes that the node holds for the lane. */
+	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
+	/* Makes a new link in place of grant->link[at], which is broken. */
+	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
+	/* Whether pages are mapped: of each index 0 or 1 to mapped[]. */
+	int (*ask_mapped)(void *ctx, const struct page_grant *grant,
+			  const uint64_t *index, unsigned count,
+			  uint8_t *mapped);
+	/* Whether the node has ended a link; may be NULL. */
+	bool (*is_ended)(void *ctx, const struct page_grant *grant,
+			 unsigned at);
+	/* Whether a heartbeat has failed; may be NULL. */
+	bool (*is_lost)(void *ctx, const struct page_grant *grant);
+	void *ctx;
+};
+
+/* How a mode uses its grant. */
+struct page_lane_ops {
+	int (*start)(struct page_lane *lane);
+	/* After `stop`, or when nothing was started. */
+	void (*release)(struct page_lane *lane);
+	/* 0: under way, 1: done already; else the lane is lost. Never more than
+	 * one job per index. */
+	int (*post)(struct page_lane *lane, const struct page_job *job);
+	/* Looks once and calls page_job_end; else the lane is lost. */
+	int (*poll)(struct page_lane *lane);
+	/* A job waits long, or a link seems lost: finds out, and repairs what
+	 * can be repaired; else the lane is lost. May block. NULL: it is. */
+	int (*check)(struct page_lane *lane);
+	uint64_t (*allocated_bytes)(struct page_lane *lane);
+};
+
+struct page_lane {
+	struct page_store *store;
+	const struct page_lane_ops *ops;
+	uint32_t node; /* index in the rack */
+	bool has_grant;
+	bool is_lost;
+	bool is_failing; /* will be lost when the lanes are swept next */
+	const char *why; /* it fails */
+	uint32_t busy;	 /* jobs */
+	uint64_t checked_ns;
+	struct page_grant grant;
+	void *own; /* the mode's */
+};
+
+extern const struct page_lane_ops page_lane_static;
+extern const struct page_lane_ops page_lane_dynamic;
+extern const struct page_lane_ops page_lane_two_sided;
+extern const struct page_lane_ops page_lane_chain;
+
+/* page_static.c: ends the jobs whose READ or WRITE is complete. */
+int page_rdma_poll(struct page_lane *lane) MUST_CHECK;
+/* One READ or WRITE; 0 or -errno. */
+int page_rdma_post(struct client_link *link, const struct page_job *job,
+		   uint64_t remote_addr, uint32_t rkey,
+		   uint32_t bytes) MUST_CHECK;
+
+/* Whether a tag that came from a node is of a job on this lane. */
+bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
+/* Ends one job: 0 or why it failed. */
+void page_job_end(struct page_store *store, uint32_t tag, int err);
+
+/* page_lane.c. It is lost at the next opportunity. */
+static inline void page_lane_fail(struct page_lane *lane, const char *why)
+{
+	if (!lane->is_failing)
+		lane->why = why;
+	lane->is_failing = true;
+}
+
+int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
+void page_lane_close(struct page_lane *lane);
+/* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
+ * with -EHOSTDOWN. */
+void page_lane_lose(struct page_lane *lane);
+/* What the node says that it holds for the lane; asks it. */
+uint64_t page_lane_asked_bytes(struct page_lane *lane);
+/* Whether its node has said so, or its heartbeat. */
+bool page_lane_seems_lost(const struct page_lane *lane);
+
+/* ---- slots and the store ------------------------------------------------ */
+
+struct page_slot {
+	struct page_op *op;
+	struct page_op *follow; /* operations on the same page, in order */
+	struct page_op *follow_last;
+	struct page_slot *next; /* free, or of the same hash */
+	uint8_t *stage;		/* a page, and the parity shards behind it */
+	uint8_t *data;		/* the page: the caller's buffer or the stage */
+	uint32_t lkey;
+	uint32_t rkey;
+	uint16_t tried; /* shards, bit by bit */
+	uint16_t waiting;
+	uint16_t got;
+	bool is_ready; /* its operation shall begin */
+	int err;
+	uint64_t start_ns;
+};
+
+struct page_buffer {
+	uint8_t *addr;
+	size_t bytes;
+	struct ibv_mr *mr;
+};
+
+struct page_store {
+	struct page_store_options o;
+	char name[64];
+	struct page_wiring wiring;
+	const struct client_clock *clock;
+	const struct client_verbs *verbs;
+	struct ibv_pd *pd; /* of all links */
+	uint32_t shards;
+	uint32_t shard_bytes;
+	uint64_t per_node; /* pages whose first shard is on one node */
+	struct page_code code;
+	struct page_ledger ledger;
+
+	uint32_t lane_count;
+	struct page_lane lane[PAGE_NODES_MAX];
+
+	uint32_t slot_count; /* one more than depth, for synchronous calls */
+	struct page_slot *slot;
+	struct page_slot *free_slots;
+	struct page_slot **hash; /* busy pages */
+	uint32_t hash_mask;
+	unsigned pending;
+	unsigned active; /* slots */
+	unsigned ready;	 /* of them with is_ready */
+	struct page_op *ended;
+	struct page_op *ended_last;
+	struct page_op *sync; /* the synchronous call's */
+
+	uint8_t *stage;
+	size_t stage_bytes;
+	unsigned buffer_count;
+	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
+
+	uint64_t now_ns;     /* when it was last looked at */
+	uint32_t looks;	     /* since then; those without result count more */
+	uint64_t rebuild_at; /* pages before it have all shards */
+	struct page_stats stats;
+};
+
+/* The node and place of one shard of a page. */
+static inline struct page_lane *page_shard_lane(struct page_store *s,
+						uint64_t page, unsigned shard)
+{
+	return &s->lane[(page + shard) % s->lane_count];
+}
+
+static inline uint64_t page_shard_index(const struct page_store *s,
+					uint64_t page, unsigned shard)
+{
+	return shard * s->per_node + page / s->lane_count;
+}
+
+/* page_work.c: begins the slot's operation; it may end at once. */
+void page_work_start(struct page_store *s, struct page_slot *slot);
+
+/* page_queue.c: the slot's operation is over. */
+void page_slot_end(struct page_store *s, struct page_slot *slot, int result);
+/* Polls all lanes once, and gives up those that are lost. */
+void page_harvest(struct page_store *s);
+
+/* page_store.c. Takes the wiring over: its ctx is what `close` gets last, with
+ * a NULL grant. */
+int page_store_create(const char *name, const struct page_store_options *o,
+		      const struct page_wiring *wiring,
+		      struct page_store **out) MUST_CHECK;
+/* Where the buffer's key is; NULL: not registered. */
+const struct page_buffer *page_buffer_find(const struct page_store *s,
+					   const void *buf);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent: a thread that copies pages to the trays and drops them, because
+ * only a thread of the process itself may drop its pages.
+ *
+ * It is made with clone, not pthread_create: libc does not know it, so a
+ * program with one thread stays one for libc, and exit, exec and fork treat it
+ * as the kernel does (it ends, it ends, it is not copied). It has no
+ * thread-local storage of its own and so may call nothing of libc: every
+ * instruction that it executes is in this file. The file is built without stack
+ * protector.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "preload.h"
+
+enum {
+	AGENT_STACK_BYTES = 16384,
+	SELF_PIDFD = -10000,	/* newer than Debian's headers */
+	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
+};
+
+static long raw6(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ __volatile__("syscall"
+			     : "=a"(ret)
+			     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10),
+			       "r"(r8), "r"(r9)
+			     : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* What the program may not read, its memory file gives all the same. */
+static uint64_t copy_forced(uint8_t *to, const struct run_batch *b,
+			    uint32_t count)
+{
+	static const char path[] = "/proc/self/mem";
+	long fd = raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	uint64_t failed = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (fd < 0 ||
+		    raw6(SYS_pread64, fd, (long)to + i * (long)RUN_PAGE_BYTES,
+			 RUN_PAGE_BYTES, (long)b->page[i], 0,
+			 0) != RUN_PAGE_BYTES)
+			failed |= 1ull << i;
+	if (fd >= 0)
+		(void)raw6(SYS_close, fd, 0, 0, 0, 0, 0);
+	return failed;
+}
+
+/* By system call: a page that the program protected is an error here and not
+ * the program's death. */
+static uint64_t copy_pages(long pid, uint8_t *to, const struct run_batch *b,
+			   uint32_t count)
+{
+	struct iovec remote[RUN_BATCH_PAGES];
+	struct iovec local = {to, (size_t)count * RUN_PAGE_BYTES};
+
+	for (uint32_t i = 0; i < count; i++) {
+		remote[i].iov_base = (void *)(uintptr_t)b->page[i];
+		remote[i].iov_len = RUN_PAGE_BYTES;
+	}
+	if (raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
+		 (long)count, 0) == (long)local.iov_len)
+		return 0;
+	return copy_forced(to, b, count);
+}
+
+static bool drop(uint64_t start, uint64_t bytes)
+{
+	return raw6(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0,
+		    0) == 0;
+}
+
+/* One call and one flush of the other cores for all stretches, where the kernel
+ * lets a process advise itself that way (6.15); *known: whether it does. */
+static bool drop_all(const struct run_batch *b, uint32_t stretches, bool *known)
+{
+	struct iovec iov[RUN_BATCH_PAGES];
+	uint64_t bytes = 0;
+
+	if (stretches < 2 || !*known)
+		return false;
+	for (uint32_t i = 0; i < stretches; i++) {
+		iov[i].iov_base = (void *)(uintptr_t)b->stretch[i].start;
+		iov[i].iov_len = b->stretch[i].bytes;
+		bytes += b->stretch[i].bytes;
+	}
+	*known = raw6(SYS_process_madvise, SELF_PIDFD, (long)iov,
+		      (long)stretches, MADV_DONTNEED, 0, 0) == (long)bytes;
+	return *known;
+}
+
+static void obey(const struct preload *p, long pid, struct run_batch *b,
+		 bool *known)
+{
+	/* Read once: the pager is trusted, the program's own stray writes are
+	 * not made worse. */
+	uint32_t count = b->page_count, stretches = b->stretch_count;
+	uint64_t failed;
+	uint32_t at = 0;
+
+	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
+	    ((uint64_t)b->tray_page + count) * RUN_PAGE_BYTES > p->tray_bytes) {
+		b->failed = ~0ull;
+		return;
+	}
+	failed = copy_pages(pid,
+			    p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES,
+			    b, count);
+	if (failed) {
+		/* What was not copied stays, so no stretch as a whole. */
+		for (uint32_t i = 0; i < count; i++)
+			if (!(failed >> i & 1) &&
+			    !drop(b->page[i], RUN_PAGE_BYTES))
+				failed |= 1ull << i;
+		b->failed = failed;
+		return;
+	}
+	if (drop_all(b, stretches, known))
+		stretches = 0;
+	for (uint32_t i = 0; i < stretches; i++) {
+		struct run_stretch s = b->stretch[i];
+		bool ok = drop(s.start, s.bytes);
+
+		for (; at < count && b->page[at] < s.start + s.bytes; at++)
+			if (!ok)
+				failed |= 1ull << at;
+	}
+	b->failed = failed;
+}
+
+static void agent_sleep(struct run_channel *c, uint32_t seen)
+{
+	atomic_store_explicit(&c->is_asleep, 1, memory_order_seq_cst);
+	/* The pager adds to `posted` first and then looks at is_asleep; both
+	 * sequentially consistent, so one of us sees the other. */
+	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen)
+		(void)raw6(SYS_futex, (long)&c->posted, FUTEX_WAIT, (long)seen,
+			   0, 0, 0);
+	atomic_store_explicit(&c->is_asleep, 0, memory_order_relaxed);
+}
+
+__attribute__((noreturn, used)) void preload_agent_main(struct preload *p);
+void preload_agent_main(struct preload *p)
+{
+	struct run_channel *c = p->channel;
+	long pid = raw6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
+	bool known = true;
+
+	for (;;) {
+		/* Pairs with P1. */
+		uint32_t posted =
+			atomic_load_explicit(&c->posted, memory_order_acquire);
+
+		if (posted == done) {
+			agent_sleep(c, posted);
+			continue;
+		}
+		obey(p, pid, &c->batch[done % RUN_BATCHES], &known);
+		done++;
+		/* D1 */
+		atomic_store_explicit(&c->done, done, memory_order_release);
+	}
+}
+
+/* clone returns twice; in the child on the new stack, where no frame of ours
+ * is, so the child's path must be here. */
+static long clone_agent(unsigned long flags, void *stack_top, void *tls,
+			struct preload *p)
+{
+	register void *r8 __asm__("r8") = tls;
+	register long r10 __asm__("r10") = 0;
+	register struct preload *r12 __asm__("r12") = p;
+	long ret;
+
+	__asm__ __volatile__("syscall\n\t"
+			     "test %%rax, %%rax\n\t"
+			     "jnz 1f\n\t"
+			     "xor %%ebp, %%ebp\n\t"
+			     "mov %%r12, %%rdi\n\t"
+			     "call preload_agent_main\n\t"
+			     "hlt\n"
+			     "1:"
+			     : "=a"(ret)
+			     : "a"(SYS_clone), "D"(flags), "S"(stack_top),
+			       "d"(0), "r"(r10), "r"(r8), "r"(r12)
+			     : "rcx", "r11", "memory");
+	return ret;
+}
+
+int preload_agent_start(struct preload *p)
+{
+	size_t bytes = AGENT_STACK_BYTES + AGENT_TLS_BYTES;
+	uint8_t *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t all = ~0ull, old;
+	uint8_t *tls = mem + AGENT_STACK_BYTES;
+	long tid;
+
+	if (mem == MAP_FAILED)
+		return -ENOMEM;
+	*(void **)(void *)tls = tls; /* what fs:0 has to be */
+	*(void **)(void *)(tls + 16) = tls;
+	/* The agent inherits the mask: all signals are the program's. */
+	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
+		   (long)&old, 8, 0, 0);
+	tid = clone_agent(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS,
+			  mem + AGENT_STACK_BYTES, tls, p);
+	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
+		   0);
+	if (tid < 0) {
+		(void)preload_sys_munmap(mem, bytes);
+		return (int)tid;
+	}
+	p->channel->agent_tid = (uint32_t)tid;
+	return 0;
+}

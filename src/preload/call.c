@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls to the pager: a line in the channel, and a touch of the bell page. */
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		       long offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+int preload_sys_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
+}
+
+int preload_sys_madvise(void *addr, size_t len, int advice)
+{
+	return (int)syscall(SYS_madvise, addr, len, advice);
+}
+
+/* Held for microseconds, by at most a few threads, and in allocators where a
+ * mutex of libc is not allowed. */
+void preload_spin_lock(_Atomic int *lock)
+{
+	while (atomic_exchange_explicit(lock, 1, memory_order_acquire))
+		(void)sched_yield();
+}
+
+void preload_spin_unlock(_Atomic int *lock)
+{
+	atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+int preload_call(uint32_t kind, const void *start, size_t bytes)
+{
+	struct run_call *call = &preload.channel->call;
+	int err;
+
+	preload_spin_lock(&preload.is_busy);
+	call->kind = kind;
+	call->start = (uint64_t)(uintptr_t)start;
+	call->bytes = bytes;
+	call->err = -EIO;
+	/* The kernel carries the request: what was stored before the fault is
+	 * seen by who reads its message. */
+	(void)atomic_load_explicit((_Atomic uint8_t *)preload.range,
+				   memory_order_seq_cst);
+	err = call->err;
+	(void)preload_sys_madvise(preload.range, RUN_PAGE_BYTES, MADV_DONTNEED);
+	preload_spin_unlock(&preload.is_busy);
+	return err;
+}
+
+int preload_discard(void *start, size_t bytes)
+{
+	int saved = errno;
+	int err;
+
+	/* First the pager, which then has nothing to put back; a page that it
+	 * brings in between is dropped here. */
+	err = preload_call(RUN_CALL_DISCARD, start, bytes);
+	if (!err && preload_sys_madvise(start, bytes, MADV_DONTNEED) != 0)
+		err = -errno;
+	errno = saved;
+	return err;
+}

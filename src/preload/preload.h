@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library inside a program under `aquifer run`. It owns a range of
+ * addresses that the pager serves, gives it out as heap (mimalloc) and as
+ * anonymous mappings, and has one thread that copies pages out and drops them.
+ *
+ * It lives in somebody else's process: no thread of its own beside the agent,
+ * no descriptor left open, no allocation before the allocator is ready. Where
+ * it cannot attach, the program runs on with local memory.
+ */
+#ifndef AQ_PRELOAD_H
+#define AQ_PRELOAD_H
+
+#include "run_channel.h"
+
+/* The process's one range; malloc has no argument that could carry it. */
+struct preload {
+	_Atomic int state;   /* enum preload_state */
+	_Atomic int is_busy; /* the lock of calls */
+	uint8_t *range;
+	uint8_t *trays;
+	struct run_channel *channel;
+	uint64_t tray_bytes;
+	uint64_t min_bytes;
+	char socket_name[100];
+	uint8_t token[RUN_TOKEN_BYTES];
+	_Atomic int maps_lock;
+	uint64_t *maps_used; /* a bit per page of the mappings' part */
+	uint64_t maps_next;  /* where the search starts */
+};
+
+enum preload_state {
+	PRELOAD_NEW,
+	PRELOAD_STARTING,
+	PRELOAD_FAR,
+	PRELOAD_LOCAL, /* nobody to attach to */
+};
+
+extern struct preload preload;
+
+/* Once, before the first allocation; any thread. */
+void preload_start(void);
+
+static inline bool preload_is_far(void)
+{
+	return atomic_load_explicit(&preload.state, memory_order_acquire) ==
+	       PRELOAD_FAR;
+}
+
+/* Whether the address is in the range and the range is in use. */
+static inline bool preload_owns(const void *addr)
+{
+	return preload_is_far() &&
+	       (uintptr_t)addr - (uintptr_t)preload.range < RUN_RANGE_BYTES;
+}
+
+/* The system calls themselves: the names are ours. */
+void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		       long offset);
+int preload_sys_munmap(void *addr, size_t len);
+int preload_sys_madvise(void *addr, size_t len, int advice);
+
+void preload_spin_lock(_Atomic int *lock);
+void preload_spin_unlock(_Atomic int *lock);
+
+/* Connects, makes range, userfaultfd and channel; 0 or -errno. */
+int preload_attach(const char *env) MUST_CHECK;
+/* In a forked child: channel, agent and the pager's acknowledgement anew. */
+int preload_attach_forked(void) MUST_CHECK;
+
+/* Starts the thread that obeys the channel. */
+int preload_agent_start(struct preload *p) MUST_CHECK;
+
+/* Rings the bell with a call and waits for its end. */
+int preload_call(uint32_t kind, const void *start, size_t bytes);
+/* The pages are zeros from now on, here and at the pager. */
+int preload_discard(void *start, size_t bytes);
+
+/* Pages of the mappings' part; NULL when there is no room. */
+void *preload_maps_alloc(size_t bytes);
+void preload_maps_free(void *start, size_t bytes);
+/* Extends [start, start + old) to `bytes` in place; false: not possible. */
+bool preload_maps_grow(void *start, size_t old, size_t bytes);
+
+#endif

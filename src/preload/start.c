@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The beginning of a process: attach, hand the range to the allocator, and be
+ * there at every fork. */
+#include <errno.h>
+#include <mimalloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+struct preload preload;
+
+enum {
+	/* Freed memory is given back after this long: each time costs a call
+	 * to the pager. */
+	DECOMMIT_DELAY_MS = 200,
+};
+
+static void complain(const char *what, int err)
+{
+	const char *why = strerrorname_np(-err);
+	char line[200];
+	size_t n = 0;
+	const char *parts[] = {"aquifer run: ", what, ": ", why ? why : "?",
+			       "\n"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
+		size_t len = strlen(parts[i]);
+
+		if (n + len > sizeof(line))
+			break;
+		memcpy(line + n, parts[i], len);
+		n += len;
+	}
+	(void)!write(STDERR_FILENO, line, n);
+}
+
+/* Nobody may be in a call while the process is copied. */
+static void fork_prepare(void)
+{
+	if (!preload_is_far())
+		return;
+	preload_spin_lock(&preload.maps_lock);
+	preload_spin_lock(&preload.is_busy);
+}
+
+static void fork_parent(void)
+{
+	if (!preload_is_far())
+		return;
+	preload_spin_unlock(&preload.is_busy);
+	preload_spin_unlock(&preload.maps_lock);
+}
+
+static void fork_child(void)
+{
+	int saved = errno;
+	int err;
+
+	if (!preload_is_far())
+		return;
+	fork_parent();
+	/* Without an agent the pager still serves it, but cannot take pages
+	 * away: correct, only not within its bounds. */
+	err = preload_attach_forked();
+	if (err)
+		complain("a forked process keeps its memory local", err);
+	errno = saved;
+}
+
+static void give_heap(void)
+{
+	mi_option_set(mi_option_limit_os_alloc, 1);
+	mi_option_set(mi_option_eager_commit, 1);
+	mi_option_set(mi_option_decommit_delay, DECOMMIT_DELAY_MS);
+	if (!mi_manage_os_memory(preload.range + RUN_HEAP_OFFSET,
+				 RUN_HEAP_BYTES, true, false, true, -1)) {
+		mi_option_set(mi_option_limit_os_alloc, 0);
+		complain("the allocator refuses far memory", -ENOMEM);
+	}
+}
+
+static void start_once(void)
+{
+	const char *env = getenv(RUN_ENV);
+	int err = env ? preload_attach(env) : -ENOENT;
+
+	if (err) {
+		if (env)
+			complain("this process has local memory only", err);
+		atomic_store_explicit(&preload.state, PRELOAD_LOCAL,
+				      memory_order_release);
+		return;
+	}
+	give_heap();
+	atomic_store_explicit(&preload.state, PRELOAD_FAR,
+			      memory_order_release);
+}
+
+void preload_start(void)
+{
+	int expected = PRELOAD_NEW;
+
+	if (atomic_compare_exchange_strong_explicit(
+		    &preload.state, &expected, PRELOAD_STARTING,
+		    memory_order_acquire, memory_order_acquire)) {
+		start_once();
+		return;
+	}
+	/* The one who starts allocates nothing, so it is another thread. */
+	while (atomic_load_explicit(&preload.state, memory_order_acquire) ==
+	       PRELOAD_STARTING)
+		(void)sched_yield();
+}
+
+__attribute__((constructor)) static void constructor(void)
+{
+	preload_start();
+	/* Handlers, not a fork of our own: libc's daemon() and forkpty() call
+	 * them too. */
+	(void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots, shelves, and the ends of their operations. */
+#include "far.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aquifer/aquifer.h"
+#include "log.h"
+
+/* ---- shelves ------------------------------------------------------------ */
+
+static int grow_tables(struct far *f, uint32_t slots)
+{
+	uint16_t *refs = realloc(f->refs, slots * sizeof(*refs));
+	uint32_t *stack;
+
+	if (!refs)
+		return -ENOMEM;
+	f->refs = refs;
+	memset(refs + f->slots, 0, (slots - f->slots) * sizeof(*refs));
+	stack = realloc(f->free, slots * sizeof(*stack));
+	if (!stack)
+		return -ENOMEM;
+	f->free = stack;
+	return 0;
+}
+
+static int open_shelf(struct far *f, uint32_t pages)
+{
+	struct far_shelf *shelf = &f->shelf[f->shelf_count];
+	struct page_store_options o = {.pages = pages,
+				       .mode = PAGE_STATIC,
+				       .data = 1,
+				       .parity = f->copies > 1 ? f->copies - 1
+							       : 0};
+	char name[40];
+	int err = grow_tables(f, f->slots + pages);
+
+	if (err)
+		return err;
+	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->shelf_count);
+	err = page_store_open(f->rack, name, &o, &shelf->store);
+	if (err)
+		return err;
+	err = page_register(shelf->store, f->buffer, f->buffer_bytes);
+	if (err) {
+		page_store_close(shelf->store);
+		return err;
+	}
+	shelf->first = f->slots;
+	shelf->pages = pages;
+	f->shelf_count++;
+	/* Low numbers first: neighbours leave together and lie together. */
+	for (uint32_t i = pages; i > 0; i--)
+		f->free[f->free_count++] = shelf->first + i - 1;
+	f->slots += pages;
+	return 0;
+}
+
+/* Each twice as large as the one before; smaller where that does not fit. */
+static int grow(struct far *f)
+{
+	uint64_t pages = u64_min((uint64_t)RUN_SHELF_PAGES << f->shelf_count,
+				 RUN_SHELF_PAGES_MAX);
+	int err = -ENOSPC;
+
+	if (f->shelf_count == RUN_SHELVES_MAX)
+		return -ENOSPC;
+	for (; pages >= RUN_SHELF_PAGES_MIN; pages /= 2) {
+		err = open_shelf(f, (uint32_t)pages);
+		if (err != -ENOSPC && err != -EDQUOT)
+			break;
+	}
+	return err;
+}
+
+int run_far_open(struct far *f, const char *rack, unsigned copies, void *buffer,
+		 size_t buffer_bytes)
+{
+	int err;
+
+	*f = (struct far){.copies = copies,
+			  .buffer = buffer,
+			  .buffer_bytes = buffer_bytes};
+	(void)snprintf(f->name, sizeof(f->name), "run-%d", (int)getpid());
+	err = grow_tables(f, 1);
+	if (err)
+		return err;
+	f->slots = 1; /* 0 means none */
+	err = aq_rack_open(rack, &f->rack);
+	if (!err)
+		err = grow(f);
+	if (err)
+		run_far_close(f);
+	return err;
+}
+
+void run_far_close(struct far *f)
+{
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		page_store_close(f->shelf[i].store);
+	aq_rack_close(f->rack);
+	free(f->refs);
+	free(f->free);
+	*f = (struct far){0};
+}
+
+static struct far_shelf *shelf_of(struct far *f, uint32_t slot)
+{
+	for (unsigned i = f->shelf_count; i-- > 0;)
+		if (slot >= f->shelf[i].first)
+			return &f->shelf[i];
+	return &f->shelf[0];
+}
+
+/* ---- slots -------------------------------------------------------------- */
+
+uint32_t run_far_slot_new(struct far *f)
+{
+	uint32_t slot;
+
+	if (f->free_count == 0 && !f->grow_err)
+		f->grow_err = grow(f);
+	if (f->free_count == 0)
+		return 0;
+	f->grow_err = 0;
+	slot = f->free[--f->free_count];
+	f->refs[slot] = 1;
+	f->used++;
+	return slot;
+}
+
+void run_far_slot_get(struct far *f, uint32_t slot)
+{
+	ASSERT(f->refs[slot] > 0 && f->refs[slot] < UINT16_MAX);
+	f->refs[slot]++;
+}
+
+void run_far_slot_put(struct far *f, uint32_t slot)
+{
+	struct far_shelf *shelf;
+
+	ASSERT(f->refs[slot] > 0);
+	if (--f->refs[slot] > 0)
+		return;
+	shelf = shelf_of(f, slot);
+	/* Room that cannot be given back now goes with the shelf. */
+	if (page_is_stored(shelf->store, slot - shelf->first))
+		(void)!page_drop(shelf->store, slot - shelf->first);
+	f->free[f->free_count++] = slot;
+	f->used--;
+	f->grow_err = 0;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void note_lost(struct far *f, struct far_shelf *shelf, int err)
+{
+	const char *node = page_lost_node(shelf->store);
+
+	if (f->lost[0])
+		return;
+	(void)snprintf(f->lost, sizeof(f->lost), "%s",
+		       node ? node : aq_strerror(err));
+}
+
+static void poll_shelf(struct far *f, struct far_shelf *shelf)
+{
+	struct page_op *done[64];
+	int n;
+
+	if (page_pending(shelf->store) == 0)
+		return;
+	n = page_poll(shelf->store, done, ARRAY_LEN(done));
+	for (int i = 0; i < n; i++) {
+		struct far_user *u = done[i]->cookie;
+
+		if (done[i]->result)
+			note_lost(f, shelf, done[i]->result);
+		u->ended(u, done[i]);
+	}
+}
+
+void run_far_poll(struct far *f)
+{
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		poll_shelf(f, &f->shelf[i]);
+}
+
+bool run_far_is_busy(const struct far *f)
+{
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		if (page_pending(f->shelf[i].store))
+			return true;
+	return false;
+}
+
+/* Every operation ends within the store's deadline, so waiting is bounded. */
+static void submit(struct far *f, uint32_t slot, struct page_op *op)
+{
+	struct far_shelf *shelf = shelf_of(f, slot);
+
+	op->page = slot - shelf->first;
+	while (page_submit(shelf->store, &op, 1) != 1) {
+		run_far_poll(f);
+		(void)sched_yield();
+	}
+}
+
+void run_far_store(struct far *f, uint32_t slot, struct page_op *op)
+{
+	op->kind = PAGE_STORE;
+	submit(f, slot, op);
+}
+
+struct loading {
+	struct far_user user;
+	unsigned left;
+};
+
+static void load_ended(struct far_user *u, struct page_op *op)
+{
+	container_of(u, struct loading, user)->left--;
+}
+
+void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
+		  void *const buf[], int result[])
+{
+	struct page_op op[RUN_PREFETCH_MAX + 1];
+	struct loading wait = {{load_ended}, n};
+
+	ASSERT(n <= ARRAY_LEN(op));
+	for (unsigned i = 0; i < n; i++) {
+		op[i] = (struct page_op){
+			.kind = PAGE_LOAD, .buf = buf[i], .cookie = &wait.user};
+		submit(f, slot[i], &op[i]);
+	}
+	for (run_far_poll(f); wait.left > 0; run_far_poll(f))
+		(void)sched_yield();
+	for (unsigned i = 0; i < n; i++)
+		result[i] = op[i].result;
+}

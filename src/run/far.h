@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Far pages by slot: numbers that are counted (forked processes share them) and
+ * backed by page stores ("shelves"), of which more are opened as they fill.
+ */
+#ifndef AQ_RUN_FAR_H
+#define AQ_RUN_FAR_H
+
+#include "page_store.h"
+#include "run_limits.h"
+
+struct aq_rack;
+
+/* Whose operation it was, in page_op.cookie. */
+struct far_user {
+	void (*ended)(struct far_user *u, struct page_op *op);
+};
+
+struct far_shelf {
+	struct page_store *store;
+	uint32_t first; /* slot */
+	uint32_t pages;
+};
+
+struct far {
+	struct aq_rack *rack;
+	char name[24];
+	unsigned copies;
+	void *buffer; /* registered with every shelf */
+	size_t buffer_bytes;
+	struct far_shelf shelf[RUN_SHELVES_MAX];
+	unsigned shelf_count;
+	uint16_t *refs; /* by slot; slot 0 is nobody's */
+	uint32_t *free; /* a stack */
+	uint32_t free_count;
+	uint32_t slots; /* that exist, slot 0 included */
+	uint32_t used;	/* slots */
+	int grow_err;	/* why there are no more; 0: not tried */
+	char lost[64];	/* the node; "": none */
+};
+
+int run_far_open(struct far *f, const char *rack, unsigned copies, void *buffer,
+		 size_t buffer_bytes) MUST_CHECK;
+void run_far_close(struct far *f);
+
+/* A slot with one reference; 0: the rack has no room (grow_err). */
+uint32_t run_far_slot_new(struct far *f);
+void run_far_slot_get(struct far *f, uint32_t slot);
+void run_far_slot_put(struct far *f, uint32_t slot);
+static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
+{
+	return f->refs[slot] > 1;
+}
+
+/* Loads n pages and waits; result[i] is 0 or -errno. Ends of other operations
+ * are delivered meanwhile. */
+void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
+		  void *const buf[], int result[]);
+/* Starts a store; op->cookie is a far_user that is told of its end. Waits while
+ * the queue is full. op must stay until then. */
+void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
+/* Delivers what has ended. */
+void run_far_poll(struct far *f);
+bool run_far_is_busy(const struct far *f);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults: where the page is decides how it comes. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+
+#include "pager_priv.h"
+#include "uffd.h"
+
+#define ROOM_NS 20000000ull
+
+static void wait_later(struct pager *p, const struct waiting *w)
+{
+	/* Events are not read when this is nearly full. */
+	ASSERT(p->waiting_count < RUN_WAITING_MAX);
+	p->waiting[p->waiting_count++] = *w;
+}
+
+void run_fault_retry(struct pager *p)
+{
+	unsigned n = p->waiting_count;
+	struct waiting w[64];
+
+	/* What still cannot be served comes back to the end of the list. */
+	while (n > 0) {
+		unsigned part = n < ARRAY_LEN(w) ? n : ARRAY_LEN(w);
+
+		memcpy(w, p->waiting, part * sizeof(w[0]));
+		memmove(p->waiting, p->waiting + part,
+			(p->waiting_count - part) * sizeof(w[0]));
+		p->waiting_count -= part;
+		n -= part;
+		for (unsigned i = 0; i < part; i++)
+			run_fault_serve(p, &w[i]);
+	}
+}
+
+/* ---- one page ----------------------------------------------------------- */
+
+/* After an ioctl that maps a page: true when the page is there now. */
+static bool mapped(struct pager *p, const struct waiting *w, int err)
+{
+	struct space *s = w->space;
+
+	switch (err) {
+	case 0:
+		break;
+	case -EEXIST:
+		/* Somebody else's fault brought it, or it is a forked child's
+		 * copy that is still protected. */
+		if (w->is_wp)
+			(void)!run_uffd_unprotect(s->uffd,
+						  run_space_addr(s, w->page),
+						  RUN_PAGE_BYTES);
+		run_uffd_wake(s->uffd, run_space_addr(s, w->page),
+			      RUN_PAGE_BYTES);
+		break;
+	case -EAGAIN:
+		wait_later(p, w);
+		return false;
+	case -ESRCH:
+		s->is_dead = true;
+		return false;
+	default:
+		/* The program took the addresses away: it meets that itself. */
+		run_uffd_wake(s->uffd, run_space_addr(s, w->page),
+			      RUN_PAGE_BYTES);
+		return false;
+	}
+	run_space_set_resident(p, s, w->page);
+	return true;
+}
+
+/* No byte of it is left: SIGBUS, now and at every later access. */
+static void serve_lost(struct pager *p, const struct waiting *w)
+{
+	struct space *s = w->space;
+
+	s->pages.page[w->page].state = RUN_LOST;
+	count(&p->stats->lost_pages, 1);
+	run_pager_complain(p, s);
+	if (run_uffd_poison(s->uffd, run_space_addr(s, w->page)) == 0)
+		return;
+	/* A kernel without poison. A process that survives the signal would
+	 * fault again for ever. */
+	if (s->pid)
+		(void)kill(s->pid, SIGBUS);
+	wait_later(p, w);
+}
+
+/* First touches in ascending order get ever more pages at once. */
+static void serve_zero(struct pager *p, const struct waiting *w)
+{
+	struct space *s = w->space;
+	unsigned window = 1, n = 1;
+	int got;
+
+	if (w->page == s->zero_next)
+		window = u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX);
+	while (n < window && w->page + n < RUN_RANGE_PAGES &&
+	       s->pages.page[w->page + n].state == RUN_UNTOUCHED &&
+	       !run_evict_covers(s, w->page + n))
+		n++;
+	got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	/* The kernel wants all of it in one mapping, and the program's advice
+	 * and rights may have cut the range into several. */
+	if (got == -ENOENT && n > 1) {
+		n = window = 1;
+		got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	}
+	if (!mapped(p, w, got < 0 ? got : 0))
+		return;
+	count(&p->stats->zero_fills, 1);
+	for (int i = 1; i < got; i++) {
+		run_space_set_resident(p, s, w->page + (uint64_t)i);
+		count(&p->stats->zero_fills, 1);
+	}
+	s->zero_window = window;
+	s->zero_next = w->page + n;
+}
+
+static bool serve_staged(struct pager *p, const struct waiting *w)
+{
+	struct run_page *e = &w->space->pages.page[w->page];
+	uint32_t tray_page = e->tray_page;
+
+	if (!mapped(p, w,
+		    run_uffd_copy(w->space->uffd,
+				  run_space_addr(w->space, w->page),
+				  run_tray_bytes(p, tray_page))))
+		return false;
+	run_tray_forget(p, tray_page);
+	if (e->returns < RUN_HEAT_MAX)
+		e->returns++;
+	e->heat = e->returns;
+	count(&p->stats->second, 1);
+	return true;
+}
+
+/* ---- from far memory ---------------------------------------------------- */
+
+/* A thread may follow several streams (a partition has two): those in different
+ * neighbourhoods do not meet. */
+static struct trend *trend_of(struct space *s, uint32_t tid, uint64_t page)
+{
+	uint64_t key = (uint64_t)tid << 32 | page >> RUN_STREAM_SHIFT;
+	struct trend *t =
+		&s->trend[(key * 0x9e3779b97f4a7c15ull >> 32) % SPACE_TRENDS];
+
+	if (t->key != key) {
+		*t = (struct trend){0};
+		t->key = key;
+	}
+	return t;
+}
+
+/* Pages that the trend says and that are far; pages[0] is the wanted one. */
+static unsigned foresee(struct pager *p, const struct waiting *w,
+			uint64_t pages[RUN_PREFETCH_MAX + 1], bool *is_stream)
+{
+	struct space *s = w->space;
+	struct trend *t = trend_of(s, w->tid, w->page);
+	int64_t stride = 0;
+	uint32_t want =
+		run_trend_fault(t, w->page, p->options.prefetch_max, &stride);
+	unsigned n = 1;
+	uint32_t i;
+
+	pages[0] = w->page;
+	for (i = 1; i <= want && n <= RUN_PREFETCH_MAX; i++) {
+		uint64_t page = w->page + (uint64_t)stride * i;
+
+		if (page == 0 || page >= RUN_RANGE_PAGES)
+			break;
+		if (s->pages.page[page].state == RUN_UNTOUCHED)
+			break;
+		if (s->pages.page[page].state == RUN_FAR &&
+		    !run_evict_covers(s, page))
+			pages[n++] = page;
+	}
+	*is_stream = want > 0;
+	if (want)
+		run_trend_fetched(t, w->page, i - 1);
+	return n;
+}
+
+static void put_loaded(struct pager *p, const struct waiting *w, int result,
+		       const void *bytes, bool is_wanted)
+{
+	struct space *s = w->space;
+	int err;
+
+	if (result) {
+		if (is_wanted)
+			serve_lost(p, w);
+		return;
+	}
+	err = run_uffd_copy(s->uffd, run_space_addr(s, w->page), bytes);
+	if (is_wanted) {
+		if (mapped(p, w, err))
+			count(&p->stats->loads, 1);
+	} else if (err == 0 || err == -EEXIST) {
+		run_space_set_resident(p, s, w->page);
+		count(&p->stats->prefetched, 1);
+	}
+}
+
+static void serve_far(struct pager *p, const struct waiting *w)
+{
+	uint64_t pages[RUN_PREFETCH_MAX + 1];
+	uint32_t slot[RUN_PREFETCH_MAX + 1];
+	void *buf[RUN_PREFETCH_MAX + 1];
+	int result[RUN_PREFETCH_MAX + 1];
+	bool is_stream;
+	unsigned n = foresee(p, w, pages, &is_stream);
+	unsigned first = 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		slot[i] = w->space->pages.page[pages[i]].slot;
+		buf[i] = p->scratch + (size_t)i * RUN_PAGE_BYTES;
+	}
+	/* The wanted page alone, so that its thread runs while the others
+	 * come. */
+	run_far_load(&p->far, first, slot, buf, result);
+	put_loaded(p, w, result[0], buf[0], true);
+	if (n == first)
+		return;
+	run_far_load(&p->far, n - first, slot + first, buf + first,
+		     result + first);
+	for (unsigned i = first; i < n; i++) {
+		struct waiting other = {w->space, pages[i], w->tid, false};
+
+		put_loaded(p, &other, result[i], buf[i], false);
+	}
+}
+
+/* ---- any fault ---------------------------------------------------------- */
+
+/* Faults come faster than pages leave: gives the agents time. */
+static void make_room(struct pager *p)
+{
+	uint64_t end;
+
+	if (p->resident <= p->limit_pages + p->slack_pages)
+		return;
+	end = run_pager_now_ns() + ROOM_NS;
+	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
+	       run_pager_now_ns() < end) {
+		run_evict_step(p);
+		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))
+			return; /* nothing can leave: over the limit, then */
+		(void)sched_yield();
+	}
+}
+
+void run_fault_serve(struct pager *p, const struct waiting *w)
+{
+	struct space *s = w->space;
+	struct run_page *e = &s->pages.page[w->page];
+
+	if (s->is_dead)
+		return;
+	make_room(p);
+	if (run_evict_covers(s, w->page)) {
+		wait_later(p, w);
+		return;
+	}
+	switch ((enum run_state)e->state) {
+	case RUN_UNTOUCHED:
+		if (w->is_wp)
+			(void)mapped(p, w, -EEXIST);
+		else
+			serve_zero(p, w);
+		return;
+	case RUN_RESIDENT:
+		/* There already (then only protected, or somebody else's fault
+		 * was quicker), or dropped by a call that we did not see: then
+		 * it is zeros. */
+		(void)mapped(
+			p, w,
+			w->is_wp ? -EEXIST
+				 : (run_uffd_zero(s->uffd,
+						  run_space_addr(s, w->page),
+						  1) == 1
+					    ? 0
+					    : -EEXIST));
+		return;
+	case RUN_STAGED:
+		(void)serve_staged(p, w);
+		return;
+	case RUN_FAR:
+		serve_far(p, w);
+		return;
+	case RUN_LOST:
+		serve_lost(p, w);
+		return;
+	case RUN_LEAVING:
+		break;
+	}
+	wait_later(p, w); /* LEAVING pages are covered: not reached */
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper: starts pager and program, hands signals on, and sees to it that
+ * no program outlives its pager. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pager_priv.h"
+
+enum {
+	TICK_MS = 200,
+	READY_MS = 20000,
+};
+
+struct keeper {
+	const struct run_options *options;
+	struct run_shared *shared;
+	char socket_name[64];
+	uint8_t token[RUN_TOKEN_BYTES];
+	sigset_t old_mask;
+	int go[2];   /* the program waits for its end to close */
+	int told[2]; /* errno of a failed exec */
+	pid_t program, pager;
+	int status;
+	bool program_ended, pager_ended;
+};
+
+/* ---- the program -------------------------------------------------------- */
+
+static int set_environment(const struct keeper *k)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char text[128], *list = NULL;
+	int n = snprintf(text, sizeof(text), "%s ", k->socket_name);
+	int err = 0;
+
+	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
+			      k->token[i]);
+	if (asprintf(&list, old && *old ? "%s %s" : "%s", k->options->preload,
+		     old) < 0)
+		return -ENOMEM;
+	if (setenv(RUN_ENV, text, 1) != 0 || setenv("LD_PRELOAD", list, 1) != 0)
+		err = -errno;
+	free(list);
+	return err;
+}
+
+static void be_program(struct keeper *k, char **argv)
+{
+	char byte;
+	int err;
+
+	(void)close(k->go[1]);
+	(void)close(k->told[0]);
+	/* End of file means go: a keeper that fails closes nothing, it kills.
+	 */
+	(void)!read(k->go[0], &byte, 1);
+	(void)close(k->go[0]);
+	(void)sigprocmask(SIG_SETMASK, &k->old_mask, NULL);
+	err = set_environment(k);
+	if (!err) {
+		(void)execvp(argv[0], argv);
+		err = -errno;
+	}
+	(void)!write(k->told[1], &err, sizeof(err));
+	_exit(127);
+}
+
+/* Before the pager, so that it inherits none of the pager's descriptors. */
+static int start_program(struct keeper *k, char **argv)
+{
+	pid_t parent = getpid();
+
+	if (pipe2(k->go, O_CLOEXEC) != 0 || pipe2(k->told, O_CLOEXEC) != 0)
+		return -errno;
+	k->program = fork();
+	if (k->program < 0)
+		return -errno;
+	if (k->program == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(127);
+		be_program(k, argv);
+	}
+	(void)close(k->go[0]);
+	(void)close(k->told[1]);
+	return 0;
+}
+
+/* 0, or why it could not be executed. */
+static int let_go(struct keeper *k)
+{
+	int err = 0;
+
+	(void)close(k->go[1]);
+	if (read(k->told[0], &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	(void)close(k->told[0]);
+	return err;
+}
+
+/* ---- the pager ---------------------------------------------------------- */
+
+/* The table of descriptors is shared (CLONE_FILES): userfaultfds that one of
+ * the two has open stay open when he dies. */
+static int start_pager(struct keeper *k)
+{
+	(void)fflush(NULL);
+	k->pager = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
+				  NULL, 0);
+	if (k->pager < 0)
+		return -errno;
+	if (k->pager > 0)
+		return 0;
+	/* Signals of the terminal are not for it. */
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "aquifer-pager");
+	_exit(run_pager_run(k->options, k->shared, k->socket_name, k->token)
+		      ? 1
+		      : 0);
+}
+
+static int await_pager(struct keeper *k)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < READY_MS; i++) {
+		int ready = atomic_load_explicit(&k->shared->ready,
+						 memory_order_acquire);
+
+		if (ready)
+			return ready < 0 ? ready : 0;
+		if (waitpid(k->pager, NULL, WNOHANG) == k->pager) {
+			k->pager_ended = true;
+			return -EIO;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+/* ---- the end of a pager ------------------------------------------------- */
+
+static void kill_children_of(pid_t pid, int depth)
+{
+	char path[64];
+	FILE *f;
+	int child;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+		       (int)pid, (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fscanf(f, "%d", &child) == 1) {
+		if (depth < 64)
+			kill_children_of(child, depth + 1);
+		(void)kill(child, SIGKILL);
+	}
+	(void)fclose(f);
+}
+
+/* Whoever faults now waits, because our userfaultfds are open; and dies. */
+static void kill_all(struct keeper *k)
+{
+	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
+		pid_t pid = atomic_load_explicit(&k->shared->pid[i],
+						 memory_order_relaxed);
+
+		if (pid > 1)
+			(void)kill(pid, SIGKILL);
+	}
+	if (!k->program_ended)
+		(void)kill(k->program, SIGKILL);
+	/* Orphans come to us (a subreaper), so all are found below us. */
+	kill_children_of(getpid(), 0);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static void reap(struct keeper *k)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == k->program) {
+			k->program_ended = true;
+			k->status = status;
+		} else if (pid == k->pager) {
+			k->pager_ended = true;
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+				continue;
+			(void)fprintf(stderr,
+				      "aquifer: run: the pager ended (%s %d); "
+				      "killing the program\n",
+				      WIFSIGNALED(status) ? "signal" : "code",
+				      WIFSIGNALED(status)
+					      ? WTERMSIG(status)
+					      : WEXITSTATUS(status));
+			kill_all(k);
+		}
+	}
+}
+
+static uint64_t get(_Atomic uint64_t *c)
+{
+	return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+static void show_line(const struct keeper *k)
+{
+	struct run_stats *s = &k->shared->stats;
+
+	(void)fprintf(stderr,
+		      "aquifer: run: resident %" PRIu64 "M far %" PRIu64
+		      "M faults %" PRIu64 " loads %" PRIu64
+		      " prefetched %" PRIu64 " stored %" PRIu64
+		      " processes %" PRIu64 "\n",
+		      (get(&s->resident_pages) + get(&s->tray_pages)) >> 8,
+		      get(&s->far_pages) >> 8, get(&s->faults), get(&s->loads),
+		      get(&s->prefetched), get(&s->stored), get(&s->spaces));
+}
+
+static void hand_on(const struct keeper *k, const siginfo_t *info)
+{
+	/* What the terminal sends, the program gets by itself. */
+	if (info->si_code != SI_KERNEL && !k->program_ended)
+		(void)kill(k->program, info->si_signo);
+}
+
+static void watch(struct keeper *k, const sigset_t *mask)
+{
+	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
+	unsigned ticks = 0;
+	siginfo_t info;
+
+	while (!k->pager_ended || !k->program_ended) {
+		int sig = sigtimedwait(mask, &info, &tick);
+
+		if (sig > 0 && sig != SIGCHLD)
+			hand_on(k, &info);
+		reap(k);
+		if (k->pager_ended && !k->program_ended)
+			kill_all(k);
+		if (k->program_ended)
+			atomic_store_explicit(&k->shared->ends_when_idle, 1,
+					      memory_order_relaxed);
+		if (k->options->shows_stats && sig <= 0 &&
+		    ++ticks % (1000 / TICK_MS) == 0)
+			show_line(k);
+	}
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int keeper_init(struct keeper *k, const struct run_options *options,
+		       sigset_t *mask)
+{
+	uint64_t number;
+
+	*k = (struct keeper){.options = options};
+	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (k->shared == MAP_FAILED)
+		return -ENOMEM;
+	if (getrandom(k->token, sizeof(k->token), 0) != sizeof(k->token) ||
+	    getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EIO;
+	(void)snprintf(k->socket_name, sizeof(k->socket_name),
+		       "aquifer-run-%d-%016" PRIx64, (int)getpid(), number);
+	(void)sigfillset(mask);
+	for (int s = 1; s < 32; s++)
+		if (s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL ||
+		    s == SIGABRT || s == SIGTRAP || s == SIGTTIN ||
+		    s == SIGTTOU || s == SIGTSTP)
+			(void)sigdelset(mask, s);
+	if (sigprocmask(SIG_BLOCK, mask, &k->old_mask) != 0)
+		return -errno;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return 0;
+}
+
+static void say_why(const struct keeper *k, int err, const char *program)
+{
+	if (k->shared != MAP_FAILED && k->shared->text[0])
+		(void)fprintf(stderr, "aquifer: run: %s\n", k->shared->text);
+	else
+		(void)fprintf(stderr,
+			      "aquifer: run: '%s' was not started: %s\n",
+			      program, strerror(-err));
+}
+
+static void give_up(struct keeper *k)
+{
+	if (k->pager > 0 && !k->pager_ended)
+		(void)kill(k->pager, SIGKILL);
+	if (k->program > 0)
+		(void)kill(k->program, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+int run_program(const struct run_options *options, char **argv,
+		struct run_result *result)
+{
+	struct keeper k;
+	sigset_t mask;
+	int err = keeper_init(&k, options, &mask);
+
+	if (!err)
+		err = start_program(&k, argv);
+	if (!err)
+		err = start_pager(&k);
+	/* Not to be taken for the program's own -ENOENT. */
+	if (!err && await_pager(&k) != 0)
+		err = -EHOSTDOWN;
+	if (!err)
+		err = let_go(&k);
+	if (err) {
+		say_why(&k, err, argv[0]);
+		give_up(&k);
+		return err;
+	}
+	watch(&k, &mask);
+	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
+	result->status = k.status;
+	result->stats = &k.shared->stats;
+	return 0;
+}

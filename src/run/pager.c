@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pager's loop: faults first, then pages that leave, then processes that
+ * come and go. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "aquifer/aquifer.h"
+#include "log.h"
+#include "pager_priv.h"
+#include "uffd.h"
+
+enum {
+	WATCH_MAX = 64,
+	BUSY_NS = 2000000, /* polled this long after the last progress */
+	IDLE_MS = 2,
+};
+
+uint64_t run_pager_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int run_pager_watch(struct pager *p, int fd, void *who)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = who};
+
+	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
+}
+
+/* With a space: its page is lost. Without: there is no room for more. */
+void run_pager_complain(struct pager *p, const struct space *s)
+{
+	if (p->has_complained)
+		return;
+	p->has_complained = true;
+	if (s)
+		(void)fprintf(stderr,
+			      "aquifer: run: memory node %s is lost, and pages "
+			      "of process %d with it; accesses to them are "
+			      "SIGBUS\n",
+			      p->far.lost[0] ? p->far.lost : "?", (int)s->pid);
+	else
+		(void)fprintf(stderr,
+			      "aquifer: run: the rack takes no more pages "
+			      "(%s); what does not fit stays local\n",
+			      aq_strerror(p->far.grow_err));
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static int do_call(struct pager *p, struct space *s, uint32_t tid)
+{
+	struct run_call call;
+	uint64_t page;
+
+	if (!s->channel)
+		return run_door_bind(p, s, (pid_t)tid);
+	call = s->channel->call; /* read once: it is the program's memory */
+	if (call.kind == RUN_CALL_SELF)
+		return 0;
+	if (call.kind != RUN_CALL_DISCARD)
+		return -EINVAL;
+	page = (call.start - s->start) >> RUN_PAGE_SHIFT;
+	if (call.start < s->start || page >= RUN_RANGE_PAGES ||
+	    call.bytes > (RUN_RANGE_PAGES - page) << RUN_PAGE_SHIFT)
+		return -ERANGE;
+	/* A batch that still copies these pages would find them changed. */
+	if (!run_evict_finish(p, s))
+		return -EBUSY;
+	run_space_discard(p, s, page, call.bytes >> RUN_PAGE_SHIFT);
+	return 0;
+}
+
+static void answer_bell(struct pager *p, struct space *s, uint32_t tid)
+{
+	int err = do_call(p, s, tid);
+
+	if (s->channel)
+		s->channel->call.err = err;
+	/* The caller drops it again. */
+	if (run_uffd_zero(s->uffd, s->start, 1) < 0)
+		run_uffd_wake(s->uffd, s->start, RUN_PAGE_BYTES);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+/* A handler on the core of the thread that faults answers in a quarter of the
+ * time: no interrupt to another core, no wake-up of an idle one. */
+static void follow(struct pager *p, const struct space *s, uint32_t tid)
+{
+	char path[64], text[512];
+	const char *at;
+	cpu_set_t set;
+	ssize_t n;
+	int fd, cpu;
+
+	if (p->follow_count++ % RUN_FOLLOW_FAULTS || !s->pid)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", (int)s->pid,
+		       tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strrchr(text, ')');
+	/* The processor is field 39; the first after ')' is field 3. */
+	for (int field = 2; at && field < 39; field++)
+		at = strchr(at + 1, ' ');
+	cpu = at ? atoi(at + 1) : -1;
+	if (cpu < 0 || cpu == p->cpu || cpu >= CPU_SETSIZE)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) == 0)
+		p->cpu = cpu;
+}
+
+static void take_fault(struct pager *p, struct space *s,
+		       const struct uffd_msg *m)
+{
+	uint64_t addr = m->arg.pagefault.address;
+	struct waiting w = {
+		.space = s,
+		.page = (addr - s->start) >> RUN_PAGE_SHIFT,
+		.tid = m->arg.pagefault.feat.ptid,
+		.is_wp = m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+	};
+
+	if (w.page >= RUN_RANGE_PAGES)
+		return;
+	if (w.page == 0) {
+		answer_bell(p, s, w.tid);
+		return;
+	}
+	count(&p->stats->faults, 1);
+	if (w.is_wp)
+		count(&p->stats->write_waits, 1);
+	follow(p, s, w.tid);
+	run_fault_serve(p, &w);
+}
+
+static void take_fork(struct pager *p, struct space *s,
+		      const struct uffd_msg *m)
+{
+	int fd = (int)m->arg.fork.ufd;
+	int err;
+
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	err = run_space_fork(p, s, fd);
+	if (err)
+		/* Kept open: the child then waits for ever for what is not
+		 * there, which is not good, but it sees no zeros. */
+		log_err("run", "no memory for the tables of a forked process");
+}
+
+static void read_space(struct pager *p, struct space *s)
+{
+	struct uffd_msg m[RUN_EVENTS];
+	ssize_t n;
+
+	if (p->waiting_count + RUN_EVENTS > RUN_WAITING_MAX)
+		return;
+	n = read(s->uffd, m, sizeof(m));
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++) {
+		if (m[i].event == UFFD_EVENT_PAGEFAULT)
+			take_fault(p, s, &m[i]);
+		else if (m[i].event == UFFD_EVENT_FORK)
+			take_fork(p, s, &m[i]);
+	}
+}
+
+static bool is_caller(const struct pager *p, const void *who)
+{
+	return (const char *)who >= (const char *)p->caller &&
+	       (const char *)who <
+		       (const char *)(p->caller + RUN_PENDING_HELLOS);
+}
+
+static void dispatch(struct pager *p, void *who)
+{
+	if (who == &p->listen)
+		run_door_accept(p);
+	else if (is_caller(p, who))
+		run_door_read(p, who);
+	else
+		read_space(p, who);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+/* Whether something will end that nobody tells us of. */
+static bool is_open(const struct pager *p)
+{
+	for (const struct space *s = p->spaces; s; s = s->next)
+		if (run_space_is_leaving(s) && !s->is_dead)
+			return true;
+	return run_far_is_busy(&p->far);
+}
+
+/*
+ * Batches and stores that end are looked at with the next fault, which is soon
+ * when it matters; only a fault that waits for one is worth polling. A stopped
+ * process does not answer: no reason to spin.
+ */
+static int timeout_ms(const struct pager *p)
+{
+	if (p->waiting_count > 0)
+		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
+	return is_open(p) ? IDLE_MS : RUN_SWEEP_MS;
+}
+
+static void sweep(struct pager *p)
+{
+	uint64_t now = run_pager_now_ns();
+
+	if (now - p->sweep_ns < RUN_SWEEP_MS * 1000000ull)
+		return;
+	p->sweep_ns = now;
+	run_spaces_sweep(p);
+}
+
+static void loop(struct pager *p, pid_t keeper)
+{
+	struct epoll_event e[WATCH_MAX];
+
+	for (;;) {
+		int wait = timeout_ms(p);
+		int n = epoll_wait(p->epoll, e, WATCH_MAX, wait);
+
+		for (int i = 0; i < n; i++)
+			dispatch(p, e[i].data.ptr);
+		if (n > 0)
+			p->progress_ns = run_pager_now_ns();
+		run_evict_step(p);
+		if (p->waiting_count)
+			run_fault_retry(p);
+		if (n <= 0 && wait == 0)
+			(void)sched_yield();
+		sweep(p);
+		if (!p->spaces &&
+		    (getppid() != keeper ||
+		     atomic_load_explicit(&p->shared->ends_when_idle,
+					  memory_order_relaxed)))
+			return;
+	}
+}
+
+/* ---- beginning and end -------------------------------------------------- */
+
+static void size_up(struct pager *p, uint32_t *trays)
+{
+	uint64_t pages = p->options.local_bytes >> RUN_PAGE_SHIFT;
+	uint64_t n = pages / RUN_TRAY_PART / RUN_BATCH_PAGES;
+
+	n = u64_max(RUN_TRAYS_MIN, u64_min(n, RUN_TRAYS_MAX));
+	*trays = (uint32_t)n;
+	/* Whatever may be over the limit for a moment is within the bytes. */
+	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
+	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
+}
+
+static int pager_open(struct pager *p, const char *socket_name)
+{
+	uint32_t trays;
+	int err;
+
+	size_up(p, &trays);
+	p->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll < 0)
+		return -errno;
+	p->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	err = run_trays_open(p, trays);
+	if (err)
+		return err;
+	err = run_far_open(
+		&p->far, p->options.rack, p->options.copies, p->scratch,
+		(size_t)(p->trays.bytes - p->scratch) +
+			(size_t)trays * RUN_BATCH_PAGES * RUN_PAGE_BYTES);
+	if (err) {
+		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
+			       aq_last_error());
+		return err;
+	}
+	return run_door_open(p, socket_name);
+}
+
+int run_pager_run(const struct run_options *o, struct run_shared *shared,
+		  const char *socket_name, const uint8_t *token)
+{
+	struct pager *p = calloc(1, sizeof(*p));
+	pid_t keeper = getppid();
+	int err = -ENOMEM;
+
+	if (p) {
+		p->options = *o;
+		p->shared = shared;
+		p->stats = &shared->stats;
+		p->cpu = -1;
+		memcpy(p->token, token, RUN_TOKEN_BYTES);
+		err = pager_open(p, socket_name);
+	}
+	/* Pairs with the keeper's acquire: `text` is written. */
+	atomic_store_explicit(&shared->ready, err ? err : 1,
+			      memory_order_release);
+	if (!err)
+		loop(p, keeper);
+	if (p) {
+		run_far_close(&p->far);
+		run_trays_close(p);
+	}
+	free(p);
+	return err;
+}

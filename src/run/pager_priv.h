@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pager's objects. One thread owns all of it; what is shared with the
+ * programs is the channel of each space and the trays' bytes.
+ *
+ * A page's way out: RESIDENT -> (write-protected) LEAVING -> the agent copies
+ * it to a tray and drops it -> STAGED, or UNTOUCHED if it was zeros -> stored
+ * unless its hash says that its slot has the same already -> FAR when the tray
+ * is needed. A fault on the way brings it back from the tray.
+ *
+ * Why write protection, and not the kernel's asynchronous kind with a scan for
+ * written pages: between scan and drop a write would be lost. A writer who
+ * meets the protection waits until the page is gone, and then gets it back.
+ * Whether a page is dirty is told by its hash, so loading maps it writable and
+ * no first write costs a fault.
+ */
+#ifndef AQ_RUN_PAGER_PRIV_H
+#define AQ_RUN_PAGER_PRIV_H
+
+#include "far.h"
+#include "page_table.h"
+#include "run.h"
+#include "run_channel.h"
+#include "run_limits.h"
+#include "trend.h"
+
+struct pager;
+struct space;
+
+/* ---- trays -------------------------------------------------------------- */
+
+enum tray_state {
+	TRAY_FREE,
+	TRAY_FILLING, /* an agent's */
+	TRAY_HELD,    /* some pages are not stored */
+	TRAY_STORING,
+	TRAY_CLEAN, /* all are stored: may be taken for others */
+};
+
+struct tray_page {
+	struct space *space; /* NULL: nobody's any more */
+	uint64_t page;
+	bool is_dirty;
+	uint64_t hash[2];
+};
+
+struct tray {
+	struct far_user user;
+	struct pager *pager;
+	enum tray_state state;
+	unsigned storing;
+	unsigned live; /* pages with a space */
+	struct tray_page page[RUN_BATCH_PAGES];
+	struct page_op op[RUN_BATCH_PAGES];
+};
+
+struct trays {
+	struct tray *tray;
+	uint8_t *bytes;
+	uint32_t count;
+	uint32_t head; /* the oldest, taken next */
+	int fd;
+};
+
+/* ---- spaces ------------------------------------------------------------- */
+
+/* A batch under way, as posted to the agent. */
+struct leaving {
+	uint32_t tray;
+	uint32_t count;
+	uint32_t stretch_count;
+	uint64_t page[RUN_BATCH_PAGES];
+	struct run_stretch stretch[RUN_BATCH_PAGES];
+};
+
+enum {
+	SPACE_TRENDS = 64,
+};
+
+/* One process's memory. */
+struct space {
+	struct space *next;
+	int uffd;
+	pid_t pid; /* 0: a child that did not say hello */
+	uint64_t start;
+	uint64_t features;
+	struct run_channel *channel; /* NULL: nothing can be evicted */
+	struct run_pages pages;
+	uint64_t touched_count;
+	uint64_t resident_count;
+	uint64_t hand; /* of the clock */
+	uint64_t zero_next;
+	unsigned zero_window;
+	uint32_t posted, collected; /* batches */
+	struct leaving leaving[RUN_BATCHES];
+	struct trend trend[SPACE_TRENDS];
+	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
+	bool is_dead;
+};
+
+/* A fault that cannot be served yet. */
+struct waiting {
+	struct space *space;
+	uint64_t page;
+	uint32_t tid;
+	bool is_wp;
+};
+
+/* Somebody at the door who has not sent his hello, or a forked child that has
+ * not rung. */
+struct caller {
+	int fd; /* -1: no entry */
+	pid_t pid;
+	int channel_fd; /* -1: no hello yet */
+};
+
+struct pager {
+	struct run_options options;
+	struct run_shared *shared;
+	struct run_stats *stats;
+	struct far far;
+	struct trays trays;
+	uint8_t *scratch; /* RUN_PREFETCH_MAX + 1 pages */
+	struct space *spaces;
+	struct space *evict_next;
+	struct waiting waiting[RUN_WAITING_MAX];
+	unsigned waiting_count;
+	struct caller caller[RUN_PENDING_HELLOS];
+	uint8_t token[RUN_TOKEN_BYTES];
+	int epoll;
+	int listen;
+	int uffd_dev; /* -1: none */
+	uint64_t limit_pages;
+	uint64_t slack_pages;
+	uint64_t resident; /* pages, all spaces */
+	uint64_t progress_ns;
+	uint64_t sweep_ns;
+	uint32_t follow_count;
+	int cpu;
+	bool has_complained;
+};
+
+static inline void count(_Atomic uint64_t *c, uint64_t n)
+{
+	/* One writer: the pager. */
+	atomic_store_explicit(c,
+			      atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline void show(_Atomic uint64_t *c, uint64_t value)
+{
+	atomic_store_explicit(c, value, memory_order_relaxed);
+}
+
+static inline void show_peak(_Atomic uint64_t *c, uint64_t value)
+{
+	if (atomic_load_explicit(c, memory_order_relaxed) < value)
+		show(c, value);
+}
+
+static inline uint64_t run_space_addr(const struct space *s, uint64_t page)
+{
+	return s->start + (page << RUN_PAGE_SHIFT);
+}
+
+static inline bool run_space_is_leaving(const struct space *s)
+{
+	return s->posted != s->collected;
+}
+
+uint64_t run_pager_now_ns(void);
+
+/* trays.c */
+int run_trays_open(struct pager *p, uint32_t count) MUST_CHECK;
+void run_trays_close(struct pager *p);
+/* The next tray, empty; -EAGAIN: it is still being stored. */
+int run_trays_take(struct pager *p) MUST_CHECK;
+uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);
+/* The agent has filled it: sorts pages into zero, clean and dirty. */
+void run_tray_filled(struct pager *p, uint32_t tray, struct space *s,
+		     const struct leaving *l, uint64_t failed);
+/* The page went back, or is of no use any more. */
+void run_tray_forget(struct pager *p, uint32_t tray_page);
+/* Starts storing the oldest ones, before they are needed. */
+void run_trays_clean_ahead(struct pager *p);
+/* All of the space's pages in trays are stored when it returns. */
+void run_trays_flush(struct pager *p, const struct space *s);
+
+/* space.c */
+int run_space_create(struct pager *p, int uffd, uint64_t start,
+		     uint64_t features, struct space **out) MUST_CHECK;
+/* Gives everything back; the caller has taken it off the list. */
+void run_space_destroy(struct pager *p, struct space *s);
+/* The child's view of its parent's pages at the moment of fork. */
+int run_space_fork(struct pager *p, struct space *parent, int uffd) MUST_CHECK;
+int run_space_set_channel(struct pager *p, struct space *s, int fd,
+			  pid_t pid) MUST_CHECK;
+void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
+void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
+			enum run_state state);
+/* [page, page + pages) is untouched again. */
+void run_space_discard(struct pager *p, struct space *s, uint64_t page,
+		       uint64_t pages);
+/* Frees spaces whose processes have ended. */
+void run_spaces_sweep(struct pager *p);
+
+/* evict.c */
+void run_evict_step(struct pager *p);
+/* Takes the results of ended batches; true if there were any. */
+bool run_evict_collect(struct pager *p, struct space *s);
+/* Waits for all batches of the space; false: its agent does not answer. */
+bool run_evict_finish(struct pager *p, struct space *s);
+/* Pages in batches under way. */
+uint64_t run_evict_leaving(const struct pager *p);
+/* Whether a batch under way may drop the page. */
+bool run_evict_covers(const struct space *s, uint64_t page);
+
+/* fault.c */
+void run_fault_serve(struct pager *p, const struct waiting *w);
+void run_fault_retry(struct pager *p);
+
+/* door.c */
+int run_door_open(struct pager *p, const char *name) MUST_CHECK;
+void run_door_accept(struct pager *p);
+void run_door_read(struct pager *p, struct caller *c);
+/* A forked child shows which space is its own. */
+int run_door_bind(struct pager *p, struct space *s, pid_t pid) MUST_CHECK;
+
+/* pager.c */
+int run_pager_run(const struct run_options *o, struct run_shared *shared,
+		  const char *socket_name, const uint8_t *token) MUST_CHECK;
+int run_pager_watch(struct pager *p, int fd, void *who) MUST_CHECK;
+void run_pager_complain(struct pager *p, const struct space *s);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `aquifer run`: an unmodified program whose heap and anonymous mappings live
+ * in far memory, with a bounded part of them resident.
+ *
+ * Three parties: the keeper (the caller), the pager (a child of it, with the
+ * NIC and all userfaultfds), and the program with the preload library. Keeper
+ * and pager share one table of descriptors: if either is killed, the other
+ * still holds the userfaultfds, so a page that is not there never turns into
+ * zeros. A keeper without pager kills the program.
+ */
+#ifndef AQ_RUN_H
+#define AQ_RUN_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base.h"
+
+#define RUN_LOCAL_MIN (1ull << 20)
+
+struct run_options {
+	uint64_t local_bytes;  /* of far-managed memory that may be resident */
+	uint64_t min_bytes;    /* smaller mappings stay local */
+	unsigned prefetch_max; /* pages; 0: off */
+	unsigned copies;       /* of every page, on different nodes; 0: 1 */
+	bool shows_stats;      /* a line per second on stderr */
+	const char *rack;      /* NULL: as configured */
+	const char *preload;   /* path of the library */
+};
+
+/* Counted by the pager; readers see values of slightly different moments. */
+struct run_stats {
+	_Atomic uint64_t faults;
+	_Atomic uint64_t zero_fills; /* pages that were first touched */
+	_Atomic uint64_t loads;	     /* pages from far memory on demand */
+	_Atomic uint64_t prefetched; /* pages from far memory beforehand */
+	_Atomic uint64_t second;     /* evicted, and back before they left */
+	_Atomic uint64_t evicted;    /* pages */
+	_Atomic uint64_t evicted_clean;
+	_Atomic uint64_t evicted_zero;
+	_Atomic uint64_t stored;      /* pages to far memory */
+	_Atomic uint64_t discarded;   /* pages that the program gave back */
+	_Atomic uint64_t write_waits; /* writes that met an eviction */
+	_Atomic uint64_t forks;
+	_Atomic uint64_t resident_pages;
+	_Atomic uint64_t resident_peak;
+	_Atomic uint64_t tray_pages; /* on their way, of the local bytes too */
+	_Atomic uint64_t far_pages;  /* in use in far memory */
+	_Atomic uint64_t far_peak;
+	_Atomic uint64_t heap_peak; /* pages of all processes, wherever */
+	_Atomic uint64_t spaces;
+	_Atomic uint64_t spaces_ever;
+	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
+};
+
+enum {
+	RUN_PIDS_MAX = 1024,
+	RUN_TEXT_MAX = 256,
+};
+
+/* Memory that keeper and pager share. */
+struct run_shared {
+	struct run_stats stats;
+	_Atomic int ends_when_idle;	 /* the keeper's wish */
+	_Atomic int ready;		 /* 1, or -errno with `text` */
+	_Atomic pid_t pid[RUN_PIDS_MAX]; /* of spaces; 0: no entry */
+	char text[RUN_TEXT_MAX];
+};
+
+struct run_result {
+	int status; /* as of waitpid */
+	struct run_stats *stats;
+};
+
+/*
+ * Runs argv and returns when it and all its children have ended. `result`
+ * points to memory that stays until the process ends. -errno with a line on
+ * stderr: it was not started.
+ */
+int run_program(const struct run_options *options, char **argv,
+		struct run_result *result) MUST_CHECK;
+
+#endif

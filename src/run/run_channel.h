@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program under `aquifer run` and its pager share: the messages by which
+ * the preload library attaches, and the page of memory ("channel") through
+ * which the pager's orders and the library's calls go.
+ *
+ * Attaching: the library connects to the pager's socket and receives a
+ * run_welcome with two descriptors (the trays, the userfaultfd device or a copy
+ * of the trays where there is none). It answers with a run_hello and its
+ * userfaultfd and channel, and waits for a run_welcome that says 0. A child
+ * made by fork sends a hello without userfaultfd: the pager has it already from
+ * the fork event, and learns whose it is when the child rings its bell.
+ *
+ * Calls: the library writes `call` and touches the range's first page, which is
+ * never there. The fault is the bell, and its end the answer. So a call needs
+ * no descriptor that the program could close, and comes in order with faults.
+ */
+#ifndef AQ_RUN_CHANNEL_H
+#define AQ_RUN_CHANNEL_H
+
+#include <stdatomic.h>
+
+#include "base.h"
+
+#define RUN_ENV "AQUIFER_RUN" /* "<socket name> <token>" */
+
+enum {
+	RUN_PAGE_BYTES = 4096,
+	RUN_PAGE_SHIFT = 12,
+	RUN_BATCH_PAGES = 64, /* evicted together, and pages of one tray */
+	RUN_BATCHES = 4,      /* of one space under way; a power of two */
+	RUN_TOKEN_BYTES = 16,
+	RUN_MAGIC = 0x41515231, /* "AQR1" */
+};
+
+/* A space: one bell page, then the heap, then what mmap gives out. */
+#define RUN_RANGE_ALIGN (1ull << 30)
+#define RUN_HEAP_OFFSET (1ull << 30) /* the allocator wants it aligned */
+#define RUN_HEAP_BYTES	(64ull << 30)
+#define RUN_MAPS_OFFSET (RUN_HEAP_OFFSET + RUN_HEAP_BYTES)
+#define RUN_MAPS_BYTES	(64ull << 30)
+#define RUN_RANGE_BYTES (RUN_MAPS_OFFSET + RUN_MAPS_BYTES)
+#define RUN_RANGE_PAGES (RUN_RANGE_BYTES >> RUN_PAGE_SHIFT)
+
+enum run_hello_kind {
+	RUN_HELLO_NEW,
+	RUN_HELLO_FORKED,
+};
+
+struct run_hello {
+	uint32_t magic;
+	uint32_t kind; /* enum run_hello_kind */
+	uint8_t token[RUN_TOKEN_BYTES];
+	uint64_t range_start;
+	uint64_t features; /* of its userfaultfd */
+};
+
+struct run_welcome {
+	uint32_t magic;
+	int32_t err;	       /* 0 or -errno */
+	uint64_t tray_bytes;   /* of all trays */
+	uint64_t min_bytes;    /* smaller mappings stay local */
+	uint32_t has_uffd_dev; /* the second descriptor is /dev/userfaultfd */
+	uint32_t reserved;
+};
+
+/* Consecutive pages of the program, all of whose present ones leave. */
+struct run_stretch {
+	uint64_t start;
+	uint64_t bytes;
+};
+
+/* Copy page[i] to place tray_page + i of the trays, then drop the stretches. */
+struct run_batch {
+	uint32_t tray_page;
+	uint32_t page_count;
+	uint32_t stretch_count;
+	uint32_t reserved;
+	uint64_t
+		failed; /* out: bit i: page[i] was neither copied nor dropped */
+	uint64_t page[RUN_BATCH_PAGES];
+	struct run_stretch stretch[RUN_BATCH_PAGES];
+};
+
+enum run_call_kind {
+	RUN_CALL_NONE,
+	RUN_CALL_DISCARD, /* [start, start + bytes) is zeros from now on */
+	RUN_CALL_SELF,	  /* a forked child shows which space it is */
+};
+
+struct run_call {
+	uint32_t kind;
+	int32_t err; /* out */
+	uint64_t start;
+	uint64_t bytes;
+};
+
+struct run_channel {
+	/* P1: the pager releases a batch by adding one here; the agent
+	 * acquires. It is the futex on which the agent sleeps. */
+	_Atomic uint32_t posted;
+	/* D1: the agent releases results by adding one; the pager acquires. */
+	_Atomic uint32_t done;
+	_Atomic uint32_t is_asleep; /* the agent wants FUTEX_WAKE */
+	uint32_t agent_tid;
+	struct run_call call;
+	struct run_batch batch[RUN_BATCHES];
+};
+STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 40, "layout");
+#define RUN_CHANNEL_BYTES 8192
+STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "two pages");
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of the pager. */
+#ifndef AQ_RUN_LIMITS_H
+#define AQ_RUN_LIMITS_H
+
+enum {
+	RUN_SHELVES_MAX = 24,
+	RUN_SHELF_PAGES = 16384, /* of the first shelf: 64 MiB */
+	RUN_SHELF_PAGES_MAX = 262144,
+	RUN_SHELF_PAGES_MIN = 1024,
+	RUN_TRAYS_MIN = 3,
+	RUN_HEAT_MAX = 3,     /* two bits of a page */
+	RUN_TRAYS_MAX = 1024, /* 256 MiB */
+	RUN_TRAY_PART = 8,    /* of the local bytes, one part is trays */
+	RUN_SPACES_MAX = 1024,
+	RUN_WAITING_MAX = 4096, /* faults that wait for something */
+	RUN_EVENTS = 16,	/* read at a time */
+	RUN_PREFETCH_MAX = 64,
+	RUN_STREAM_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
+	RUN_ZERO_WINDOW_MAX = 64,
+	RUN_SLACK_PAGES = 256, /* above the limit, before faults wait ... */
+	RUN_SLACK_PART = 16,   /* ... or this part of the local pages */
+	RUN_STRETCH_GAP = 64,  /* pages between two that leave together */
+	RUN_PENDING_HELLOS = 64,
+	RUN_SWEEP_MS = 100, /* between looks for processes that ended */
+	RUN_FOLLOW_FAULTS = 128,
+};
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ioctls of userfaultfd. */
+#include "uffd.h"
+
+#include <errno.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+
+#include "run_channel.h"
+
+struct poison {
+	struct uffdio_range range;
+	uint64_t mode;
+	int64_t updated;
+};
+#define IOCTL_POISON _IOWR(UFFDIO, 0x08, struct poison)
+
+int run_uffd_copy(int fd, uint64_t to, const void *from)
+{
+	struct uffdio_copy c = {.dst = to,
+				.src = (uint64_t)(uintptr_t)from,
+				.len = RUN_PAGE_BYTES};
+
+	return ioctl(fd, UFFDIO_COPY, &c) == 0 ? 0 : -errno;
+}
+
+int run_uffd_zero(int fd, uint64_t to, unsigned pages)
+{
+	struct uffdio_zeropage z = {
+		.range = {to, (uint64_t)pages * RUN_PAGE_BYTES}};
+
+	if (ioctl(fd, UFFDIO_ZEROPAGE, &z) == 0)
+		return (int)pages;
+	/* Stopped in the middle: `zeropage` says where. */
+	if (z.zeropage > 0)
+		return (int)(z.zeropage / RUN_PAGE_BYTES);
+	return -errno;
+}
+
+static int protect(int fd, uint64_t start, uint64_t bytes, uint64_t mode)
+{
+	struct uffdio_writeprotect wp = {.range = {start, bytes}, .mode = mode};
+	int err = ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0 ? 0 : -errno;
+
+	/* Older kernels take no range that the program's advice or rights have
+	 * cut into several mappings. */
+	if (err != -ENOENT || bytes == RUN_PAGE_BYTES)
+		return err;
+	err = 0;
+	for (uint64_t at = 0; at < bytes && !err; at += RUN_PAGE_BYTES)
+		err = protect(fd, start + at, RUN_PAGE_BYTES, mode);
+	return err;
+}
+
+int run_uffd_protect(int fd, uint64_t start, uint64_t bytes)
+{
+	return protect(fd, start, bytes, UFFDIO_WRITEPROTECT_MODE_WP);
+}
+
+int run_uffd_unprotect(int fd, uint64_t start, uint64_t bytes)
+{
+	return protect(fd, start, bytes, 0);
+}
+
+void run_uffd_wake(int fd, uint64_t start, uint64_t bytes)
+{
+	struct uffdio_range r = {start, bytes};
+
+	/* Fails only where nobody can wait: the memory is gone. */
+	(void)ioctl(fd, UFFDIO_WAKE, &r);
+}
+
+int run_uffd_poison(int fd, uint64_t page)
+{
+	struct poison p = {.range = {page, RUN_PAGE_BYTES}};
+
+	return ioctl(fd, IOCTL_POISON, &p) == 0 ? 0 : -errno;
+}
+
+bool run_uffd_is_alive(int fd, uint64_t start)
+{
+	/* Asks for something harmless: unprotecting what is not protected. */
+	int err = protect(fd, start, RUN_PAGE_BYTES,
+			  UFFDIO_WRITEPROTECT_MODE_DONTWAKE);
+
+	return err != -ESRCH;
+}

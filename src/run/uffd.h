@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* userfaultfd as the pager uses it: one page or a few, 0 or -errno.
+ *	-EAGAIN	 the process is forking; read its event first
+ *	-EEXIST	 the page is there
+ *	-ESRCH	 the process is gone
+ *	-ENOENT	 the address is not registered any more */
+#ifndef AQ_RUN_UFFD_H
+#define AQ_RUN_UFFD_H
+
+#include "base.h"
+
+/* Newer than Debian's headers. */
+#define RUN_UFFD_FEATURE_POISON (1u << 14)
+
+int run_uffd_copy(int fd, uint64_t to, const void *from) MUST_CHECK;
+/* Maps zeros at up to `pages` pages and stops at the first that is there;
+ * returns how many, or -errno for the first. */
+int run_uffd_zero(int fd, uint64_t to, unsigned pages) MUST_CHECK;
+int run_uffd_protect(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
+/* Also wakes who waits there. */
+int run_uffd_unprotect(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
+void run_uffd_wake(int fd, uint64_t start, uint64_t bytes);
+/* Every access is SIGBUS from now on; -EINVAL: not in this kernel. */
+int run_uffd_poison(int fd, uint64_t page) MUST_CHECK;
+/* Whether the memory that it is for still exists. */
+bool run_uffd_is_alive(int fd, uint64_t start);
+
+#endif

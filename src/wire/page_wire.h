@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client of pages sends to a memory node, and what it hears.
+ *
+ * Two-sided: a page_request, followed by the page if it is stored. The answer
+ * is an immediate value, with the page written before it where one was asked
+ * for. In the modes that allocate, the answer is a page_piece written to `buf`.
+ *
+ * Chains: one message per call, cut up by the receive so that each part lands
+ * in the work request that needs it. The answer is an immediate value, too.
+ *
+ * Every number is big-endian.
+ */
+#ifndef AQ_WIRE_PAGE_WIRE_H
+#define AQ_WIRE_PAGE_WIRE_H
+
+#include "base.h"
+#include "bytes.h"
+
+enum page_wire_kind {
+	PAGE_WIRE_LOAD = 1,
+	PAGE_WIRE_STORE,
+	PAGE_WIRE_INVALIDATE,
+	PAGE_WIRE_ALLOCATE, /* a piece of memory with a key of its own */
+	PAGE_WIRE_FREE,	    /* by its number, in `index` */
+};
+
+struct page_request {
+	be32 kind;
+	be32 tag;
+	be64 index;
+	be64 buf; /* of the client: where the answer is written */
+	be32 rkey;
+	be32 length;
+};
+STATIC_ASSERT(sizeof(struct page_request) == 32, "page request");
+
+struct page_piece {
+	be64 addr;
+	be32 rkey;
+	be32 number;
+};
+STATIC_ASSERT(sizeof(struct page_piece) == 16, "page piece");
+
+/* The immediate value: the request's tag, and how it ended. */
+enum page_wire_end {
+	PAGE_WIRE_OK,
+	PAGE_WIRE_NO_SPACE,
+	PAGE_WIRE_NO_BUDGET,
+	PAGE_WIRE_NO_DATA, /* the page is not there */
+	PAGE_WIRE_BAD,	   /* a request that nobody sends by mistake */
+};
+
+enum {
+	PAGE_WIRE_TAG_BITS = 24,
+};
+
+static inline uint32_t page_wire_imm(uint32_t tag, enum page_wire_end end)
+{
+	return (tag & ((1u << PAGE_WIRE_TAG_BITS) - 1)) |
+	       (uint32_t)end << PAGE_WIRE_TAG_BITS;
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+enum page_chain {
+	PAGE_CHAIN_LOAD,
+	PAGE_CHAIN_MAPPED,
+	PAGE_CHAIN_UNMAPPED,
+	PAGE_CHAIN_INVALIDATE,
+	PAGE_CHAIN_COUNT,
+};
+
+/* The call of the load chain. */
+struct page_chain_load {
+	be64 entry; /* address in the table */
+	be64 buf;   /* where the page goes */
+	be32 rkey;
+	be32 imm;
+};
+STATIC_ASSERT(sizeof(struct page_chain_load) == 24, "load call");
+
+/* Of the others; of stores the page follows. */
+struct page_chain_call {
+	be64 entry;
+	be32 imm;
+};
+STATIC_ASSERT(sizeof(struct page_chain_call) == 12, "chain call");
+
+#endif

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What programs do with memory (threads, fork, mremap, madvise, system calls on
+# buffers, signals), with a quarter of it here and every byte checked.
+# shellcheck source=tests/e2e/run_lib.sh
+source "$(dirname "$0")/run_lib.sh"
+CLIENT=$1
+
+for play in random threads words maps calls signals fork; do
+	far 3M "$CLIENT" "$play" 12 >"$TMP/out" ||
+		fail "$play: $? $(cat "$TMP/err")"
+	[[ $(cat "$TMP/out") == ok ]] || fail "$play: $(cat "$TMP/out")"
+	report 'd["loads"] + d["prefetched"] > 500 and d["stored"] > 500'
+	report 'd["lost_pages"] == 0'
+	report 'd["far_peak"] >= d["heap_peak"] // 2'
+	# Pages shared after fork count in each process.
+	[[ $play == fork ]] || report 'd["resident_peak"] <= d["local"]'
+	echo "ok: $play"
+done
+far 3M "$CLIENT" fork 12 >/dev/null
+report 'd["forks"] == 6 and d["processes"] == 7'
+
+# What the kernel says: of 32 MiB no more than 4 and the program's own are here.
+start_loop 4M 32
+pid=$(pgrep -P "$RUN" run_client)
+for _ in {1..10}; do
+	anon=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status")
+	((anon < 4096 + 1024)) || fail "$anon KiB are resident"
+	sleep 0.05
+done
+echo "ok: resident"

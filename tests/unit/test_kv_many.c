@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts that go together: their order, what cannot go with them, locks in their
+ * way, and a client that dies before any of their requests. */
+#include "kv_rig.h"
+
+enum {
+	N = 24,
+	STEPS_MAX = 200,
+};
+
+static const struct aq_kv_options table = {.capacity = 256,
+					   .clients = 4,
+					   .entry_bytes = 32,
+					   .rows_per_lock = 4,
+					   .failure_ms = 2,
+					   .extent_bytes = 1 << 20,
+					   .chunk_bytes = 65536,
+					   .seed = 11};
+
+/* Two values for each of `keys` keys, the second after all the first. */
+static void make_ops(struct aq_kv_op op[N], uint32_t key[N], uint32_t keys)
+{
+	for (uint32_t i = 0; i < N; i++) {
+		key[i] = i;
+		op[i] = (struct aq_kv_op){.kind = AQ_KV_OP_PUT,
+					  .key = &key[i % keys],
+					  .key_len = 4,
+					  .value = &key[i],
+					  .value_len = 4};
+	}
+}
+
+static void test_order(void **state)
+{
+	struct aq_kv_stats before, after;
+	struct aq_kv_client *c;
+	struct aq_kv_op op[N];
+	uint32_t key[N], got;
+	uint8_t large[100] = {7};
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	make_ops(op, key, N / 2);
+	/* In an extent: it cannot go with the others, but keeps its place. */
+	op[3].value = large;
+	op[3].value_len = sizeof(large);
+	op[N - 1].value = large;
+	op[N - 1].value_len = sizeof(large);
+	aq_kv_client_stats(c, &before);
+	assert_int_equal(aq_kv_batch(c, op, N), 0);
+	aq_kv_client_stats(c, &after);
+	assert_int_equal(after.puts - before.puts, N);
+	assert_int_equal(after.inserts - before.inserts, N / 2);
+	assert_true(after.lock_sets - before.lock_sets < N / 2);
+	for (uint32_t i = 0; i < N; i++) {
+		uint8_t v[100];
+
+		assert_int_equal(op[i].err, 0);
+		if (i < N / 2)
+			continue;
+		assert_int_equal(aq_kv_get(c, op[i].key, 4, v, sizeof(v), &len),
+				 0);
+		assert_int_equal(len, op[i].value_len);
+		assert_memory_equal(v, op[i].value, len);
+	}
+	rig_check_with(c, N / 2);
+	/* A key that is none does not stop the others. */
+	make_ops(op, key, N);
+	op[5].flags = AQ_KV_NX;
+	assert_int_equal(aq_kv_batch(c, op, N), 0);
+	assert_int_equal(op[5].err, -EEXIST);
+	assert_int_equal(aq_kv_get(c, &key[9], 4, &got, 4, &len), 0);
+	assert_int_equal(got, 9);
+	rig_check_with(c, N);
+	kv_client_destroy(c);
+	rig_break(&r);
+}
+
+/* More keys than the rows take without paths: all of them arrive. */
+static void test_full_rows(void **state)
+{
+	struct aq_kv_client *c;
+	struct aq_kv_op op[200];
+	uint32_t key[200], got;
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	for (uint32_t i = 0; i < 200; i++) {
+		key[i] = i * 77;
+		op[i] = (struct aq_kv_op){.kind = AQ_KV_OP_PUT,
+					  .key = &key[i],
+					  .key_len = 4,
+					  .value = &key[i],
+					  .value_len = 4};
+	}
+	assert_int_equal(aq_kv_batch(c, op, 200), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		assert_int_equal(op[i].err, 0);
+		assert_int_equal(aq_kv_get(c, &key[i], 4, &got, 4, &len), 0);
+		assert_int_equal(got, key[i]);
+	}
+	rig_check_with(c, 200);
+	kv_client_destroy(c);
+	rig_break(&r);
+}
+
+struct doom {
+	unsigned left; /* requests until the end */
+	bool is_armed;
+};
+
+static bool doom_crash(void *ctx, enum kv_point point)
+{
+	struct doom *d = ctx;
+
+	return d->is_armed && d->left-- == 0;
+}
+
+/* A dead client's locks are in the way, and what it did is whole: each key has
+ * its old value or its new one. False: it did not need that many requests. */
+static bool die_at(unsigned n)
+{
+	struct doom doom = {.left = n};
+	struct kv_client_config cfg = {
+		.crash = doom_crash, .ctx = &doom, .rng_seed = 5};
+	struct aq_kv_client *victim, *other;
+	struct aq_kv_op op[N];
+	uint32_t key[N], next[N], got;
+	bool died = false;
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	other = rig_client(&r, NULL);
+	victim = rig_client(&r, &cfg);
+	make_ops(op, key, N);
+	assert_int_equal(aq_kv_batch(other, op, N), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		next[i] = i + 1000;
+		op[i].value = &next[i];
+	}
+	doom.is_armed = true;
+	(void)aq_kv_batch(victim, op, N);
+	doom.is_armed = false;
+	for (uint32_t i = 0; i < N; i++) {
+		assert_int_equal(aq_kv_get(other, &key[i], 4, &got, 4, &len),
+				 0);
+		assert_true(got == i || got == i + 1000);
+		died |= op[i].err == -ESHUTDOWN;
+		if (!op[i].err && !died)
+			assert_int_equal(got, i + 1000);
+	}
+	make_ops(op, key, N);
+	assert_int_equal(aq_kv_batch(other, op, N), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_int_equal(op[i].err, 0);
+		assert_int_equal(aq_kv_get(other, &key[i], 4, &got, 4, &len),
+				 0);
+		assert_int_equal(got, i);
+	}
+	r.end[1 + 1].is_open = false;
+	assert_int_equal(aq_kv_repair(other), 0);
+	rig_check_with(other, N);
+	kv_client_destroy(victim);
+	kv_client_destroy(other);
+	rig_break(&r);
+	return died;
+}
+
+static void test_death(void **state)
+{
+	unsigned n = 0;
+
+	while (n < STEPS_MAX && die_at(n))
+		n++;
+	assert_true(n > 20 && n < STEPS_MAX);
+	print_message("%u places to die\n", n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_full_rows),
+		cmocka_unit_test(test_death),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

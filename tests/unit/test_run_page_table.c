@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse sets of pages against a plain array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "page_table.h"
+#include "rng.h"
+#include "run_channel.h"
+
+enum {
+	PAGES = 20000, /* no multiple of anything */
+};
+
+static uint64_t next_in(const uint8_t *model, uint64_t from)
+{
+	while (from < PAGES && !model[from])
+		from++;
+	return from;
+}
+
+static void test_model(void **state)
+{
+	static uint8_t model[PAGES];
+	struct run_set s;
+	struct rng r;
+
+	assert_int_equal(run_set_init(&s, PAGES), 0);
+	rng_init(&r, 11);
+	for (unsigned i = 0; i < 30000; i++) {
+		uint64_t page = rng_u64(&r) % PAGES;
+		uint64_t from = rng_u64(&r) % (PAGES + 100);
+
+		/* Dense at first, then sparse. */
+		if (rng_u64(&r) % 100 < (i < 15000 ? 80u : 10u)) {
+			run_set_add(&s, page);
+			model[page] = 1;
+		} else {
+			run_set_del(&s, page);
+			model[page] = 0;
+		}
+		assert_int_equal(run_set_has(&s, page), model[page]);
+		if (from < PAGES)
+			assert_int_equal(run_set_next(&s, from),
+					 next_in(model, from));
+		else
+			assert_int_equal(run_set_next(&s, from), PAGES);
+	}
+	run_set_release(&s);
+}
+
+/* A whole range costs almost nothing until it is used. */
+static void test_range(void **state)
+{
+	struct run_pages p;
+	uint64_t last = RUN_RANGE_PAGES - 1;
+
+	assert_int_equal(run_pages_init(&p, RUN_RANGE_PAGES), 0);
+	assert_int_equal(run_set_next(&p.touched, 0), RUN_RANGE_PAGES);
+	run_set_add(&p.touched, last);
+	assert_int_equal(run_set_next(&p.touched, 0), last);
+	assert_int_equal(p.page[last].state, RUN_UNTOUCHED);
+	run_set_del(&p.touched, last);
+	assert_int_equal(run_set_next(&p.touched, 0), RUN_RANGE_PAGES);
+	run_pages_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
