@@ -10,6 +10,7 @@
 #include "fuzz.h"
 #include "json_out.h"
 #include "tor_program.h"
+#include "vlist_layout.h"
 
 enum {
 	PORTS = 4,
@@ -99,9 +100,9 @@ static void tell(struct fuzz *f, const char *text)
 static void tell_any(struct fuzz *f)
 {
 	static const char *const heads[] = {"swordbox ", "fault reload ",
-					    "fault "};
+					    "fault ", "steer "};
 	char text[96];
-	size_t n = strlen(strcpy(text, heads[next_u8(&f->s) % 3]));
+	size_t n = strlen(strcpy(text, heads[next_u8(&f->s) % 4]));
 	size_t len = next_u8(&f->s) % 64;
 
 	while (len-- && n < sizeof(text) - 1)
@@ -127,6 +128,15 @@ static void setup(struct fuzz *f)
 	ASSERT(tor_program_add_text(f->tor,
 				    "fault:dup=10%,reorder=5%,seed=1") == 0);
 	ASSERT(tor_program_add_text(
+		       f->tor, "steer:conns=4,keys=2,history=4,resend_us=50") ==
+	       0);
+	tell(f, "steer store server=10.0.0.4 rkey=1 va=64 nodes_at=0 nodes=8 "
+		"node_bytes=64");
+	tell(f, "steer conn server=10.0.0.4 client=10.0.0.1 client_qpn=11 "
+		"server_qpn=21");
+	tell(f, "steer conn server=10.0.0.4 client=10.0.0.2 client_qpn=12 "
+		"server_qpn=22");
+	ASSERT(tor_program_add_text(
 		       f->tor, "swordbox:open,conns=4,words=4,rto_us=50") == 0);
 	tell(f, "swordbox server ip=10.0.0.4 own_ip=10.0.0.9 qpn=7 own_qpn=8 "
 		"psn=16777210");
@@ -143,6 +153,27 @@ static void set_ip(uint8_t ip[16], uint8_t last)
 	ip[10] = ip[11] = 0xff;
 	ip[12] = 10;
 	ip[15] = last;
+}
+
+/* A packet about versions of a list: written, appended, read, answered. */
+static void about_versions(struct fuzz *f, struct wire_pkt *pkt,
+			   uint8_t payload[64])
+{
+	uint8_t which = next_u8(&f->s);
+	uint64_t a = vlist_pointer((which & 7) * 64u, 1 + (which >> 6));
+	uint64_t b = vlist_pointer((which >> 3 & 7) * 64u, 1);
+	struct vlist_node n = {.next = le64_put(vlist_end_of(a)),
+			       .self = le64_put(a),
+			       .key = le64_put(which >> 6)};
+
+	pkt->va = 64 + vlist_offset(a);
+	pkt->dma_len = 64;
+	pkt->atomic.compare = vlist_end_of(a);
+	pkt->atomic.swap_add = b;
+	pkt->original = which & 1 ? vlist_end_of(b) : b;
+	memcpy(payload, &n, sizeof(n));
+	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_PAYLOAD)
+		pkt->payload_len = 64;
 }
 
 static void send_packet(struct fuzz *f)
@@ -183,6 +214,8 @@ static void send_packet(struct fuzz *f)
 		pkt.payload_len = flags & 4 ? 8 : flags % 64;
 	}
 	pkt.dma_len = flags & 64 ? next_u8(&f->s) : pkt.payload_len;
+	if (flags & 128)
+		about_versions(f, &pkt, payload);
 	len = wire_build(&pkt, frame);
 	f->raw = NULL;
 	tor_begin(f->tor);
