@@ -40,6 +40,16 @@ static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
 	}
 }
 
+/* What has expired shows on demand, what was deleted only to ourselves. */
+static bool is_hidden(const struct kv_leaf *c, const struct kv_item *item,
+		      unsigned flags)
+{
+	if (!kv_is_expired(c, item->expire_at_ms) || (flags & KV_SCAN_GRAVES))
+		return false;
+	return !(flags & AQ_KV_SCAN_EXPIRED) ||
+	       item->expire_at_ms == KV_GRAVE_MS;
+}
+
 /* -EAGAIN: the extent is not what the entry says any more. */
 static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
 		aq_kv_item_fn each, void *user)
@@ -54,8 +64,7 @@ static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
 	uint64_t len;
 	int err;
 
-	if (kv_is_expired(c, item->expire_at_ms) &&
-	    !(flags & (KV_SCAN_GRAVES | AQ_KV_SCAN_EXPIRED)))
+	if (is_hidden(c, item, flags))
 		return 0;
 	if (item->is_extent && (!item->key || !(flags & AQ_KV_SCAN_KEYS))) {
 		err = kv_extent_fetch(c, item, &bytes);

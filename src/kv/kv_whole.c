@@ -128,8 +128,9 @@ int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 		err = place_of(c, *cursor, &p);
 		if (err)
 			return err;
-		err = scan_part(c, &p, rows, flags & AQ_KV_SCAN_KEYS, each,
-				user);
+		err = scan_part(c, &p, rows,
+				flags & (AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED),
+				each, user);
 		if (!err) {
 			*cursor = p.era == KV_ERAS_MAX ? 0 : cursor_of(c, &p);
 			return 0;
