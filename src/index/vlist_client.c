@@ -367,16 +367,15 @@ int vlist_client_create(const struct vlist_port *port,
 
 void vlist_client_destroy(struct vlist_client *c)
 {
-	struct vlist_port port;
-
 	if (!c)
 		return;
 	if (c->has_slot && !c->is_crashed && !c->is_broken)
 		leave(c, c->slot, c->epoch);
-	port = c->port;
+	unregister(c);
+	/* While the client is still there, for who wants to ask it. */
+	if (c->port.close)
+		c->port.close(c->port.ctx, &c->port);
 	free_all(c);
-	if (port.close)
-		port.close(port.ctx, &port);
 }
 
 void vlist_client_abandon(struct vlist_client *c)

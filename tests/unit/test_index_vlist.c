@@ -257,7 +257,7 @@ static void memory_of_those_who_left_is_used(void **state)
 
 static void too_many(struct rig *r)
 {
-	struct vlist_client *c[CLIENTS], *d;
+	struct vlist_client *c[CLIENTS], *d, *e;
 	struct vlist_config cfg = {.deadline_ms = 50};
 	struct vlist_port p;
 
@@ -267,9 +267,10 @@ static void too_many(struct rig *r)
 	d = client(r, "d");
 	assert_true(vlist_client_stats(d)->fenced == 1);
 	p = port_open(r, "late");
-	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &c[0]), -EAGAIN);
+	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &e), -EAGAIN);
 	port_close(r, &p);
 	vlist_client_destroy(d);
+	vlist_client_abandon(c[0]);
 	for (unsigned i = 1; i < CLIENTS; i++)
 		vlist_client_destroy(c[i]);
 }
