@@ -229,6 +229,13 @@ if build/aquifer sim verbs --help >/dev/null 2>&1; then
 	fi
 fi
 
+if ((full)) && build/aquifer sim kv --help >/dev/null 2>&1; then
+	check "sim-kv" build/aquifer sim kv --seeds 2000 || true
+	check "sim-kv-leaves" build/aquifer sim kv --leaves --seeds 2000 || true
+	check "kv-leaves-points" env AQUIFER_TEST_FULL=1 \
+		build/src/test_scenario_leaves || true
+fi
+
 if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
 	check "sim-offload" build/aquifer sim offload --seeds 5000 || true
 	check "sim-offload-points" build/aquifer sim offload --points --seed 11 ||
@@ -252,6 +259,11 @@ if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	# time, and other guests of the machine have a say in it.
 	check bench-verbs build/aquifer bench verbs || true
 	grep -E '(MISSED|void)$' "$logs/bench-verbs.log" | sed 's/^/    /' || true
+fi
+if ((full)) && build/aquifer bench kv --help >/dev/null 2>&1; then
+	check bench-kv-fill build/aquifer bench kv --only fill \
+		--fill-seeds 5 || true
+	grep -E '_least' "$logs/bench-kv-fill.log" | sed 's/^/    /' || true
 fi
 # Reported, not judged: how fast the simulation runs is the machine's affair.
 if ((full)) && build/aquifer bench edm --help >/dev/null 2>&1; then

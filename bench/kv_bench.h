@@ -16,6 +16,7 @@ enum {
 
 struct kv_bench {
 	uint64_t fill_entries;	/* of the table in local memory */
+	unsigned fill_seeds;	/* filled once more with each; 0: none */
 	uint32_t trips_entries; /* where round trips are counted */
 	uint64_t records;	/* of the speed test */
 	unsigned rounds;

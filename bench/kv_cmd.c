@@ -40,7 +40,7 @@ struct options {
 	bool json, quick, check;
 	const char *only; /* fill, trips, speed, gateway */
 	unsigned rounds, window_ms;
-	unsigned long entries, records;
+	unsigned long entries, records, seeds;
 };
 
 static void usage(FILE *to)
@@ -50,6 +50,7 @@ static void usage(FILE *to)
 		"[--only PART]\n"
 		"                        [--entries N] [--records N] "
 		"[--rounds N] [--window MS]\n"
+		"                        [--fill-seeds N]\n"
 		"The key-value table: how full it gets and how many locks an "
 		"insert takes (the\n"
 		"shipped search over local memory), round trips of each "
@@ -61,6 +62,8 @@ static void usage(FILE *to)
 		"  --only PART  fill, trips, speed or gateway\n"
 		"  --entries N  of the table that is filled (default "
 		"10000000)\n"
+		"  --fill-seeds N  fill it with so many other seeds of the "
+		"hash, too\n"
 		"  --records N  of the speed test (default 100000)\n"
 		"  --rounds N   of the speed test (default 7)\n"
 		"  --window MS  of one of them (default 200)\n"
@@ -104,6 +107,8 @@ static int parse_one(int c, struct options *o)
 			       : 0;
 	case 'e':
 		return parse_number(optarg, 1000000000, &o->entries);
+	case 's':
+		return parse_number(optarg, 1000, &o->seeds);
 	case 'n':
 		return parse_number(optarg, 9999999, &o->records);
 	case 'r':
@@ -129,6 +134,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"only", required_argument, NULL, 'o'},
 		{"entries", required_argument, NULL, 'e'},
 		{"records", required_argument, NULL, 'n'},
+		{"fill-seeds", required_argument, NULL, 's'},
 		{"rounds", required_argument, NULL, 'r'},
 		{"window", required_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
@@ -234,7 +240,8 @@ int bench_kv_cmd(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	b = (struct kv_bench){.fill_entries = o.entries ? o.entries
+	b = (struct kv_bench){.fill_seeds = (unsigned)o.seeds,
+			      .fill_entries = o.entries ? o.entries
 					      : o.quick ? 100000
 							: 10000000,
 			      .trips_entries = o.quick ? 5000 : 20000,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "hist.h"
 #include "verbs_api.h"
 
 enum {
@@ -30,9 +31,12 @@ static uint64_t node_cpu_ns(const struct paging_far *f)
 	return clock_getcpuclockid(f->node, &id) == 0 ? clock_ns(id) : 0;
 }
 
-static void begin(const struct paging_far *f, struct far_window *w)
+static void begin(struct paging_far *f, struct far_window *w)
 {
+	hist_init(f->times);
 	*w = (struct far_window){.node_cpu_ns = node_cpu_ns(f),
+				 .client_cpu_ns =
+					 clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 				 .wall_ns = clock_ns(CLOCK_MONOTONIC)};
 }
 
@@ -40,7 +44,22 @@ static void end(const struct paging_far *f, struct far_window *w, uint64_t ops)
 {
 	w->wall_ns = clock_ns(CLOCK_MONOTONIC) - w->wall_ns;
 	w->node_cpu_ns = node_cpu_ns(f) - w->node_cpu_ns;
+	w->client_cpu_ns =
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) - w->client_cpu_ns;
 	w->ops = ops;
+	w->median_ns = hist_percentile(f->times, HIST_MEDIAN);
+}
+
+static void one_begins(struct paging_far *f, unsigned depth)
+{
+	if (depth == 1)
+		f->begun_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+static void one_ended(struct paging_far *f, unsigned depth)
+{
+	if (depth == 1)
+		hist_record(f->times, clock_ns(CLOCK_MONOTONIC) - f->begun_ns);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -54,7 +73,8 @@ int far_open(struct paging_far *f, uint64_t pages)
 
 	f->pages = pages;
 	f->buf = aligned_alloc(4096, FAR_DEPTH * FAR_BYTES);
-	if (!err && !f->buf)
+	f->times = calloc(1, sizeof(*f->times));
+	if (!err && (!f->buf || !f->times))
 		err = -ENOMEM;
 	if (!err)
 		err = aq_region_create(f->rack, "raw", pages * FAR_BYTES, NULL,
@@ -78,6 +98,7 @@ void far_close(struct paging_far *f)
 	aq_region_close(f->region);
 	aq_rack_close(f->rack);
 	free(f->buf);
+	free(f->times);
 }
 
 int far_store(struct paging_far *f, enum page_mode mode, unsigned without,
@@ -130,6 +151,7 @@ int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 
 	begin(f, out);
 	stop = out->wall_ns + window_ms * 1000000ull;
+	one_begins(f, depth);
 	while (!err && posted < depth)
 		err = post_raw(f, kind, posted++);
 	while (!err && ended < posted) {
@@ -139,6 +161,8 @@ int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 		for (int i = 0; i < n && !err; i++) {
 			err = wc[i].status == IBV_WC_SUCCESS ? 0 : -EREMOTEIO;
 			ended++;
+			one_ended(f, depth);
+			one_begins(f, depth);
 			if (!over && !err) {
 				err = post_raw(f, kind, wc[i].wr_id);
 				posted++;
@@ -175,18 +199,21 @@ int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
 			if (over || posted == most)
 				break;
 			done[i]->page = next_page(f);
+			one_begins(f, depth);
 			if (page_submit(s, &done[i], 1) != 1)
 				return -EIO;
 			posted++;
 		}
 		n = page_poll(s, done, depth);
+		if (n)
+			one_ended(f, depth);
 		for (int i = 0; i < n; i++)
 			err = done[i]->result ? done[i]->result : err;
 		ended += (uint64_t)n;
 		/* All pages, where it must be all. */
 		if (++looks % CLOCK_EVERY == 0 && most == UINT64_MAX)
 			over = clock_ns(CLOCK_MONOTONIC) > stop;
-	} while (!err && ended < posted);
+	} while (!err && (ended < posted || (!over && posted < most)));
 	end(f, out, ended);
 	return err;
 }

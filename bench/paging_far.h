@@ -8,6 +8,7 @@
 #include "link.h"
 #include "page_store.h"
 
+struct hist;
 struct ibv_mr;
 
 enum {
@@ -22,8 +23,10 @@ struct paging_far {
 	struct ibv_mr *raw_mr;
 	pid_t node;
 	uint64_t pages;
-	uint64_t next; /* page, in a fixed scattered order */
-	uint8_t *buf;  /* FAR_DEPTH pages */
+	uint64_t next;	    /* page, in a fixed scattered order */
+	struct hist *times; /* of single operations in this window */
+	uint64_t begun_ns;
+	uint8_t *buf; /* FAR_DEPTH pages */
 };
 
 int far_open(struct paging_far *f, uint64_t pages)
@@ -37,6 +40,10 @@ struct far_window {
 	uint64_t ops;
 	uint64_t wall_ns;
 	uint64_t node_cpu_ns;
+	uint64_t client_cpu_ns;
+	/* Of one operation, where they come one at a time: what the scheduler
+	 * does to a few of them does not show. */
+	uint64_t median_ns;
 };
 
 /* READs or WRITEs of a page, `depth` at a time, for that long. */

@@ -39,6 +39,9 @@ enum series_id {
 	S_MAPPED_RATE,
 	S_TWO_LOAD_RATE,
 	S_TWO_STORE_RATE,
+	S_STATIC_LOAD_RATE,
+	S_STATIC_LOAD_NS,
+	S_STATIC_STORE_NS,
 	S_READ_NS,
 	S_WRITE_NS,
 	S_LOAD_NS,
@@ -48,7 +51,9 @@ enum series_id {
 	S_TWO_LOAD_NS,
 	S_TWO_STORE_NS,
 	S_READ_CPU,
+	S_READ_OWN_CPU,
 	S_CHAIN_CPU,
+	S_CHAIN_OWN_CPU,
 	S_TWO_CPU,
 	S_NAIVE_NS,
 	S_LOAD_RATE_RATIO = S_NAIVE_NS + NAIVE_STEPS,
@@ -67,6 +72,9 @@ static const char *const series_names[S_COUNT] = {
 	[S_MAPPED_RATE] = "mapped_rate",
 	[S_TWO_LOAD_RATE] = "two_sided_load_rate",
 	[S_TWO_STORE_RATE] = "two_sided_store_rate",
+	[S_STATIC_LOAD_RATE] = "static_load_rate",
+	[S_STATIC_LOAD_NS] = "static_load_ns",
+	[S_STATIC_STORE_NS] = "static_store_ns",
 	[S_READ_NS] = "read4k_ns",
 	[S_WRITE_NS] = "write4k_ns",
 	[S_LOAD_NS] = "load_ns",
@@ -76,6 +84,8 @@ static const char *const series_names[S_COUNT] = {
 	[S_TWO_LOAD_NS] = "two_sided_load_ns",
 	[S_TWO_STORE_NS] = "two_sided_store_ns",
 	[S_READ_CPU] = "node_cpu_ns_read4k",
+	[S_READ_OWN_CPU] = "client_cpu_ns_read4k",
+	[S_CHAIN_OWN_CPU] = "client_cpu_ns_chain",
 	[S_CHAIN_CPU] = "node_cpu_ns_chain",
 	[S_TWO_CPU] = "node_cpu_ns_two_sided",
 	[S_NAIVE_NS] = "unmapped_naive_ns",
@@ -97,7 +107,7 @@ static const unsigned naive[NAIVE_STEPS] = {0xf, 0xe, 0xc, 0x8, 0x0};
 struct run {
 	const struct paging_plan *plan;
 	struct paging_far far;
-	struct page_store *chain, *two, *step[NAIVE_STEPS];
+	struct page_store *chain, *two, *fixed, *step[NAIVE_STEPS];
 	struct series series[S_COUNT];
 	json_t *out;
 };
@@ -133,11 +143,6 @@ static double rate(const struct far_window *w)
 	return (double)w->ops * 1e9 / (double)w->wall_ns;
 }
 
-static double each_ns(const struct far_window *w)
-{
-	return (double)w->wall_ns / (double)w->ops;
-}
-
 /* ---- one round ---------------------------------------------------------- */
 
 static int round_rates(struct run *r)
@@ -148,11 +153,13 @@ static int round_rates(struct run *r)
 
 	add(r, S_READ_RATE, rate(&w));
 	add(r, S_READ_CPU, (double)w.node_cpu_ns / (double)w.ops);
+	add(r, S_READ_OWN_CPU, (double)w.client_cpu_ns / (double)w.ops);
 	if (!err)
 		err = far_pages(&r->far, r->chain, PAGE_LOAD, FAR_DEPTH,
 				p->window_ms, &w);
 	add(r, S_LOAD_RATE, rate(&w));
 	add(r, S_CHAIN_CPU, (double)w.node_cpu_ns / (double)w.ops);
+	add(r, S_CHAIN_OWN_CPU, (double)w.client_cpu_ns / (double)w.ops);
 	if (!err)
 		err = far_pages(&r->far, r->two, PAGE_LOAD, FAR_DEPTH,
 				p->window_ms, &w);
@@ -169,6 +176,10 @@ static int round_rates(struct run *r)
 		err = far_pages(&r->far, r->two, PAGE_STORE, FAR_DEPTH,
 				p->window_ms, &w);
 	add(r, S_TWO_STORE_RATE, rate(&w));
+	if (!err)
+		err = far_pages(&r->far, r->fixed, PAGE_LOAD, FAR_DEPTH,
+				p->window_ms, &w);
+	add(r, S_STATIC_LOAD_RATE, rate(&w));
 	add_ratio(r, S_LOAD_RATE_RATIO, S_LOAD_RATE, S_READ_RATE);
 	add_ratio(r, S_STORE_RATE_RATIO, S_MAPPED_RATE, S_WRITE_RATE);
 	add_ratio(r, S_CPU_RATIO, S_CHAIN_CPU, S_TWO_CPU);
@@ -183,7 +194,7 @@ static int one_by_one(struct run *r, struct page_store *s, enum page_kind kind,
 		    : far_raw(&r->far, kind, 1, r->plan->window_ms, &w);
 
 	if (!err)
-		add(r, id, each_ns(&w));
+		add(r, id, (double)w.median_ns);
 	return err;
 }
 
@@ -195,6 +206,8 @@ static int round_latencies(struct run *r)
 		unsigned id;
 	} steps[] = {
 		{NULL, PAGE_LOAD, S_READ_NS},
+		{r->fixed, PAGE_LOAD, S_STATIC_LOAD_NS},
+		{r->fixed, PAGE_STORE, S_STATIC_STORE_NS},
 		{r->chain, PAGE_LOAD, S_LOAD_NS},
 		{r->two, PAGE_LOAD, S_TWO_LOAD_NS},
 		{NULL, PAGE_STORE, S_WRITE_NS},
@@ -265,8 +278,13 @@ static int open_all(struct run *r)
 		err = far_store(&r->far, PAGE_CHAIN, 0, &r->chain);
 	if (!err)
 		err = far_store(&r->far, PAGE_TWO_SIDED, 0, &r->two);
+	if (!err)
+		err = far_store(&r->far, PAGE_STATIC, 0, &r->fixed);
 	for (unsigned i = 0; i < NAIVE_STEPS && !err; i++)
 		err = far_store(&r->far, PAGE_CHAIN, naive[i], &r->step[i]);
+	if (!err)
+		err = far_pages(&r->far, r->fixed, PAGE_STORE, FAR_DEPTH, 0,
+				&w);
 	if (!err)
 		err = far_pages(&r->far, r->chain, PAGE_STORE, FAR_DEPTH, 0,
 				&w);
@@ -279,6 +297,7 @@ static void close_all(struct run *r)
 {
 	page_store_close(r->chain);
 	page_store_close(r->two);
+	page_store_close(r->fixed);
 	for (unsigned i = 0; i < NAIVE_STEPS; i++)
 		page_store_close(r->step[i]);
 	far_close(&r->far);

@@ -29,7 +29,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
 	elif [[ $command == kv && $previous == kv ]]; then
-		names="create drop stat get put del scan fill check"
+		names="create drop stat resize get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
 		[[ $word != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -70,7 +70,8 @@ _aquifer() {
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
-			names+=" --ttl --keys --count --size --repair"
+			names+=" --ttl --keys --count --size --repair" &&
+			names+=" --nodes --copies --capacity"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
 			names+=" --quick --check --rounds --window --only" &&

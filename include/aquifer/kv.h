@@ -19,8 +19,9 @@
  * pairs lie inside the index and are read in one round trip; others lie in an
  * extent beside it and take two.
  *
- * Consistency: every operation on one key is linearizable. A scan is not a
- * snapshot, see aq_kv_scan.
+ * Consistency: every operation on one key is linearizable, also over the loss
+ * of a node where the table has two copies, and while it is resized. A scan is
+ * not a snapshot, see aq_kv_scan.
  *
  * Threads: a table may be shared between threads; a client belongs to one
  * thread at a time. Errors are as in <aquifer/aquifer.h>, and:
@@ -87,8 +88,14 @@ struct aq_kv_options {
 	uint32_t lock_max;	  /* physical locks; 0: 1048576 */
 	const char *node;	  /* NULL: the one with the most free memory */
 	uint64_t seed;		  /* of the hash; 0: random */
-	uint64_t reserved[4];
+	/* Parts on different nodes, each with its share of the keys; 0: 1, and
+	 * AQ_KV_ALL_NODES: as many as there are nodes. */
+	uint32_t shards;
+	uint32_t copies; /* of each, on different nodes: 1 or 2; 0: 1 */
+	uint64_t reserved[3];
 };
+
+#define AQ_KV_ALL_NODES UINT32_MAX
 
 /* -EEXIST, -ENOSPC, -EINVAL. The caller owns *kv. */
 AQ_API int aq_kv_create(struct aq_rack *rack, const char *name,
@@ -120,9 +127,12 @@ struct aq_kv_info {
 	bool masked_atomics;  /* else one 64-bit word per lock */
 	bool locks_on_device; /* else in host memory */
 	uint16_t reserved0;
-	uint32_t reserved1;
-	uint64_t reserved[6];
+	uint32_t shards;
+	uint32_t copies;
+	uint32_t generation; /* how often it was resized */
+	uint64_t reserved[5];
 };
+/* As it was when the table was opened. */
 AQ_API void aq_kv_get_info(const struct aq_kv *kv, struct aq_kv_info *info);
 
 /* ---- clients ------------------------------------------------------------ */
@@ -341,6 +351,34 @@ struct aq_kv_report {
 /* Looks for clients whose connections are gone, and puts in order what they
  * left behind; others do that, too, when it is in their way. */
 AQ_API int aq_kv_repair(struct aq_kv_client *c);
+
+/* How the leaves of a table are; see aquifer-kv(1). */
+struct aq_kv_health {
+	uint32_t generation;
+	uint32_t shards;
+	uint32_t copies;	/* that it should have */
+	uint32_t shards_lost;	/* of which no copy answers */
+	uint32_t shards_single; /* that have lost their second copy */
+	bool is_growing;	/* a resize has begun and not ended */
+	uint8_t reserved0[3];
+	uint64_t capacity;
+	uint64_t reserved[4];
+};
+AQ_API int aq_kv_get_health(struct aq_kv_client *c,
+			    struct aq_kv_health *health);
+
+/*
+ * Makes the table larger, or smaller, or gives it other shards and copies,
+ * while others use it: the next generation is made beside, changes go there,
+ * all keys are copied, and the old one is dropped. Readers never wait; who
+ * changes something waits once, for about a tenth of the table's failure time.
+ * This is also how a table that has lost a copy gets another. Of `options` only
+ * capacity, extent_bytes, shards and copies count; 0: as it is.
+ * Who finds that another resize was begun and left ends that one first;
+ * `options` are followed only then. -EBUSY: somebody is at it.
+ */
+AQ_API int aq_kv_resize(struct aq_kv_client *c,
+			const struct aq_kv_options *options);
 
 /* Reads everything and verifies every invariant. On a table in use what is
  * being changed at the moment may be reported. 0 also when it is bad. */

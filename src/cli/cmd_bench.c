@@ -12,6 +12,8 @@ static const struct cli_entry benches[] = {
 	 "the switch beside a bare forwarder, READs through it"},
 	{"paging", bench_paging_cmd,
 	 "pages by chains, by the processor, by plain READs and WRITEs"},
+	{"run", bench_run_cmd,
+	 "programs on far memory beside local memory and zram"},
 	{"kv", bench_kv_cmd,
 	 "the key-value table: fill, round trips, speed beside Redis"},
 	{NULL, NULL, NULL},

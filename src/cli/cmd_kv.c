@@ -61,7 +61,19 @@ enum {
 	OPT_WORD_LOCKS,
 	OPT_KEYS,
 	OPT_REPAIR,
+	OPT_COPIES,
+	OPT_CAPACITY,
 };
+
+/* A number of nodes, or "all". */
+static int parse_nodes(const char *word, uint32_t *out)
+{
+	if (strcmp(word, "all") == 0) {
+		*out = AQ_KV_ALL_NODES;
+		return 0;
+	}
+	return parse_u32("--nodes", word, out);
+}
 
 static int take_option(int opt, char **argv, struct cli_kv *a)
 {
@@ -88,6 +100,13 @@ static int take_option(int opt, char **argv, struct cli_kv *a)
 	case 'o':
 		a->options.node = optarg;
 		return 0;
+	case 'N':
+		return parse_nodes(optarg, &a->options.shards);
+	case OPT_COPIES:
+		return parse_u32("--copies", optarg, &a->options.copies);
+	case OPT_CAPACITY:
+		return cli_rack_parse_size("--capacity", optarg,
+					   &a->options.capacity);
 	case OPT_HOST_LOCKS:
 		a->options.flags |= AQ_KV_HOST_LOCKS;
 		return 0;
@@ -130,6 +149,9 @@ static int parse(int argc, char **argv, int words, struct cli_kv *a)
 		{"failure", required_argument, NULL, 'f'},
 		{"hash", required_argument, NULL, 'H'},
 		{"node", required_argument, NULL, 'o'},
+		{"nodes", required_argument, NULL, 'N'},
+		{"copies", required_argument, NULL, OPT_COPIES},
+		{"capacity", required_argument, NULL, OPT_CAPACITY},
 		{"host-locks", no_argument, NULL, OPT_HOST_LOCKS},
 		{"word-locks", no_argument, NULL, OPT_WORD_LOCKS},
 		{"keys", no_argument, NULL, OPT_KEYS},
@@ -200,7 +222,7 @@ static json_t *describe(const struct cli_kv *a)
 	aq_kv_get_info(a->kv, &i);
 	return json_pack(
 		"{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:s, s:f, "
-		"s:i, s:b, s:b}",
+		"s:i, s:b, s:b, s:i, s:i, s:i}",
 		"table", a->name, "capacity", (json_int_t)i.capacity, "size",
 		(json_int_t)i.size_bytes, "entry_bytes", (int)i.entry_bytes,
 		"inline_bytes", (int)i.inline_bytes, "entries_per_row",
@@ -210,7 +232,8 @@ static json_t *describe(const struct cli_kv *a)
 		i.hash < 3 ? hashes[i.hash] : "?", "locality",
 		i.locality_milli / 1000.0, "failure_ms", (int)i.failure_ms,
 		"masked_atomics", i.masked_atomics, "locks_on_device",
-		i.locks_on_device);
+		i.locks_on_device, "nodes", (int)i.shards, "copies",
+		(int)i.copies, "generation", (int)i.generation);
 }
 
 static int kv_create(int argc, char **argv)
@@ -246,6 +269,7 @@ static int kv_drop(int argc, char **argv)
 
 static int kv_stat(int argc, char **argv)
 {
+	struct aq_kv_health h;
 	struct cli_kv a;
 	uint64_t count;
 	json_t *row;
@@ -255,13 +279,47 @@ static int kv_stat(int argc, char **argv)
 		return code;
 	err = begin(&a);
 	if (!err)
+		err = aq_kv_get_health(a.client, &h);
+	if (err)
+		return finish(&a, err);
+	row = describe(&a);
+	/* With a part lost nobody can count. */
+	if (!h.shards_lost) {
 		err = aq_kv_count(a.client, &count);
-	if (!err) {
-		row = describe(&a);
 		(void)json_object_set_new(row, "keys",
 					  json_integer((json_int_t)count));
-		err = cli_report_print(row, a.json);
 	}
+	(void)json_object_set_new(row, "parts_lost",
+				  json_integer(h.shards_lost));
+	(void)json_object_set_new(row, "parts_single",
+				  json_integer(h.shards_single));
+	(void)json_object_set_new(row, "resizing", json_boolean(h.is_growing));
+	if (!err)
+		err = cli_report_print(row, a.json);
+	else
+		json_decref(row);
+	return finish(&a, err);
+}
+
+static int kv_resize(int argc, char **argv)
+{
+	struct cli_kv a;
+	int err, code = parse(argc, argv, 1, &a);
+
+	if (code != CLI_GO)
+		return code;
+	err = begin(&a);
+	if (!err)
+		err = aq_kv_resize(a.client, &a.options);
+	if (!err) { /* it is another one now */
+		aq_kv_client_close(a.client);
+		a.client = NULL;
+		aq_kv_close(a.kv);
+		a.kv = NULL;
+		err = aq_kv_open(a.rack, a.name, &a.kv);
+	}
+	if (!err)
+		err = cli_report_print(describe(&a), a.json);
 	return finish(&a, err);
 }
 
@@ -392,6 +450,8 @@ int cmd_kv(const struct cli_command *self, int argc, char **argv)
 		{"create", kv_create, "make a table: NAME CAPACITY"},
 		{"drop", kv_drop, "remove a table for everybody: NAME"},
 		{"stat", kv_stat, "what a table is: NAME"},
+		{"resize", kv_resize,
+		 "another size, while it is used: NAME --capacity N"},
 		{"get", kv_get, "print a value: NAME KEY"},
 		{"put", kv_put, "store a value: NAME KEY VALUE|-"},
 		{"del", kv_del, "remove a key: NAME KEY"},

@@ -107,7 +107,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 			return CLI_USAGE;
 	}
 	if (a->run.local_bytes < RUN_LOCAL_MIN) {
-		cli_error("run needs --local SIZE, at least 2M");
+		cli_error("run needs --local SIZE, at least 1M");
 		return CLI_USAGE;
 	}
 	if (optind == argc) {

@@ -4,24 +4,26 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "cli_place.h"
+#include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
 
 enum {
 	WORDS_MAX = 16,
 	STEPS_MAX = 5,
-	SOCKET_MS = 10000,
+	SERVER_MS = 10000,
 	LOOK_MS = 20,
 	TEXT_MAX = PATH_MAX + 64,
 };
@@ -46,7 +48,9 @@ struct plan {
 	struct step step[STEPS_MAX];
 	unsigned count;
 	char plugin[PATH_MAX];
-	char socket[TEXT_MAX], pidfile[TEXT_MAX];
+	bool has_server; /* the first step starts it */
+	char rundir[RUNDIR_PATH_MAX];
+	char socket[TEXT_MAX];
 	char size[32], copies[TEXT_MAX], rack[TEXT_MAX], mode[TEXT_MAX],
 		name[64];
 };
@@ -74,41 +78,68 @@ static int run(const char *const words[])
 
 static void end_server(const struct plan *p)
 {
-	FILE *f = fopen(p->pidfile, "re");
-	int pid;
+	struct cli_proc proc;
 
-	if (!f)
-		return;
-	if (fscanf(f, "%d", &pid) == 1 && pid > 1)
-		(void)kill(pid, SIGTERM);
-	(void)fclose(f);
-	(void)unlink(p->pidfile);
+	if (cli_proc_find(p->rundir, p->name, &proc) == 0 &&
+	    cli_proc_end(&proc) == 0)
+		(void)!cli_proc_wait(&proc, SERVER_MS);
+	cli_proc_forget(p->rundir, p->name);
 	(void)unlink(p->socket);
 }
 
-/* nbdkit is in the background before it has reached the rack. */
-static int await_socket(const struct plan *p)
+/* Connects and waits for the greeting: only then the rack was reached. */
+static bool greets(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	struct timeval wait = {.tv_sec = SERVER_MS / 1000};
+	char magic[8];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool ok = false;
+
+	if (fd < 0 || strlen(path) >= sizeof(sa.sun_path))
+		goto out;
+	memcpy(sa.sun_path, path, strlen(path));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	ok = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
+	     recv(fd, magic, sizeof(magic), MSG_WAITALL) == sizeof(magic) &&
+	     memcmp(magic, "NBDMAGIC", sizeof(magic)) == 0;
+out:
+	if (fd >= 0)
+		(void)close(fd);
+	return ok;
+}
+
+static int start_server(const struct plan *p)
 {
 	struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-	struct stat st;
+	/* env looks for the program and becomes it. */
+	const char *word[WORDS_MAX + 1] = {"/usr/bin/env"};
+	struct cli_proc proc;
+	int err;
 
-	for (int i = 0; i < SOCKET_MS / LOOK_MS; i++) {
-		if (stat(p->pidfile, &st) == 0 && stat(p->socket, &st) == 0)
+	memcpy(word + 1, p->step[0].word, sizeof(p->step[0].word));
+	err = cli_proc_start(p->rundir, p->name, (char *const *)(uintptr_t)word,
+			     &proc);
+	if (err)
+		return err;
+	for (int i = 0; i < SERVER_MS / LOOK_MS; i++) {
+		if (greets(p->socket))
 			return 0;
+		if (cli_proc_find(p->rundir, p->name, &proc) != 0)
+			break;
 		(void)nanosleep(&pause, NULL);
 	}
-	cli_error("swap: nbdkit does not come up; its messages are in the "
-		  "system's log");
+	cli_error("swap: nbdkit does not come up; %s/%s.log says why",
+		  p->rundir, p->name);
 	return -ETIMEDOUT;
 }
 
 static int execute(const struct plan *p)
 {
 	for (unsigned i = 0; i < p->count; i++) {
-		int err = run(p->step[i].word);
+		int err = p->has_server && i == 0 ? start_server(p)
+						  : run(p->step[i].word);
 
-		if (!err && i == 0)
-			err = await_socket(p);
 		if (!err)
 			continue;
 		cli_error("swap: '%s' failed; taking back what was done",
@@ -116,7 +147,8 @@ static int execute(const struct plan *p)
 		while (i-- > 0)
 			if (p->step[i].undo[0])
 				(void)run(p->step[i].undo);
-		end_server(p);
+		if (p->has_server)
+			end_server(p);
 		return err;
 	}
 	return 0;
@@ -156,10 +188,10 @@ static int name_places(const struct swap_args *a, struct plan *p)
 	if (err)
 		return err;
 	(void)snprintf(p->name, sizeof(p->name), "swap-%.40s", slash + 1);
-	(void)snprintf(p->socket, sizeof(p->socket), "%s/%s.sock", rack.rundir,
+	/* Not *.sock: those are the rack's nodes. */
+	(void)snprintf(p->socket, sizeof(p->socket), "%s/%s.nbd", rack.rundir,
 		       p->name);
-	(void)snprintf(p->pidfile, sizeof(p->pidfile), "%s/%s.pid", rack.rundir,
-		       p->name);
+	(void)snprintf(p->rundir, sizeof(p->rundir), "%s", rack.rundir);
 	cli_rack_close(&rack);
 	return 0;
 }
@@ -169,16 +201,16 @@ static void plan_server(const struct swap_args *a, struct plan *p)
 	struct step *s = &p->step[p->count++];
 	unsigned n = 0;
 
+	p->has_server = true;
 	(void)snprintf(p->size, sizeof(p->size), "size=%" PRIu64,
 		       a->size_bytes);
 	(void)snprintf(p->copies, sizeof(p->copies), "copies=%s", a->copies);
 	(void)snprintf(p->mode, sizeof(p->mode), "mode=%s", a->mode);
 	s->word[n++] = "nbdkit";
+	s->word[n++] = "--foreground";
 	s->word[n++] = "--swap"; /* never swapped out itself */
 	s->word[n++] = "--unix";
 	s->word[n++] = p->socket;
-	s->word[n++] = "--pidfile";
-	s->word[n++] = p->pidfile;
 	s->word[n++] = p->plugin;
 	s->word[n++] = p->size;
 	s->word[n++] = p->copies;

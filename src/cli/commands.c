@@ -33,7 +33,7 @@ const struct cli_command cli_commands[] = {
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
 	 "       [--stats] [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
-	 "              may be in this machine's memory: 256M, at least 2M\n"
+	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
 	 "  --prefetch  pages to fetch ahead of a stream (default 32; 0: off)\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"

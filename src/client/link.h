@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base.h"
+#include "client_limits.h"
 
 struct aq_rack;
 struct client_verbs;
@@ -135,6 +136,14 @@ int client_link_end(struct aq_rack *rack, uint32_t node,
 		    const char *name) MUST_CHECK;
 /* Whether the node knows it: 1, 0, or -errno. */
 int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name);
+
+/* A node that answers. */
+struct client_host {
+	char node[CLIENT_NODE_NAME_MAX];
+	uint64_t free_bytes;
+};
+/* All of them, in the order of their names: how many, or -errno. */
+int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max);
 
 /* The real clock of a rack: monotonic time, sched_yield. */
 const struct client_clock *client_clock_real(void);

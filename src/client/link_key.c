@@ -124,3 +124,25 @@ int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name)
 	json_decref(reply);
 	return known;
 }
+
+int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max)
+{
+	struct client_node_status status;
+	struct client_thread *t;
+	uint32_t i, n = 0;
+	int err = client_thread_get(rack, &t);
+
+	if (err)
+		return err;
+	client_rack_rescan(rack);
+	for (i = 0; i < client_rack_nodes(rack) && n < max; i++) {
+		err = client_node_ask(t, i, client_rack_deadline_ns(rack),
+				      &status);
+		if (err)
+			continue;
+		snprintf(out[n].node, sizeof(out[n].node), "%s",
+			 rack->node[i].name);
+		out[n++].free_bytes = status.free_bytes;
+	}
+	return n ? (int)n : err;
+}

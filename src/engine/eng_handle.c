@@ -77,9 +77,11 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
-		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0]);
+		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0],
+				       s->within_ms);
 		if (!err)
-			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1]);
+			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
+					       s->within_ms);
 	}
 	return err ? err : eng_session_start(eng, s);
 }

@@ -132,6 +132,9 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 		err = ctl_field_u64(body, "flush_us", false, 0, 1000000,
 				    &flush_us);
 	if (!err)
+		err = ctl_field_u64(body, "node_timeout_ms", false, 1, 3600000,
+				    &out->within_ms);
+	if (!err)
 		err = ctl_field_string(body, "client", false, &client);
 	if (err)
 		return err;

@@ -51,6 +51,7 @@ struct eng_session {
 	uint64_t opened_ns;
 	uint64_t seen_ns;
 	uint32_t node_count;
+	uint64_t within_ms; /* a node that is silent is given up; 0: default */
 	struct eng_far application;
 	bool has_look; /* a second one, to look only */
 	struct eng_far application_look;
@@ -92,9 +93,10 @@ struct eng {
 
 int eng_lane_open(struct eng *eng, uint32_t depth,
 		  struct eng_lane *out) MUST_CHECK;
-/* To RTS. `gid` gets our address towards that one. */
+/* To RTS. A peer that does not answer is given up within that time; 0: within
+ * about a second. */
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
-		     const struct eng_far *far) MUST_CHECK;
+		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
 void eng_lane_close(struct eng_lane *lane);
 /* Our address that fits the other one. */
 int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,

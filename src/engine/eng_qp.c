@@ -15,6 +15,7 @@ enum {
 	/* 4.096 us * 2^15 = 134 ms, eight times: a peer that is only starved of
 	 * CPU is not given up, a dead one is after about a second. */
 	ACK_TIMEOUT = 15,
+	ACK_TIMEOUT_MIN = 10, /* 34 ms for all tries */
 	RETRY_COUNT = 7,
 	PSN_MASK = 0xffffff,
 };
@@ -80,8 +81,19 @@ void eng_lane_close(struct eng_lane *lane)
 	lane->qp = NULL;
 }
 
+/* The longest timer with which all tries end within that time. */
+static uint8_t ack_timeout(uint64_t within_ms)
+{
+	uint8_t t = ACK_TIMEOUT;
+
+	while (within_ms && t > ACK_TIMEOUT_MIN &&
+	       (4096ull << t) * (RETRY_COUNT + 1) > within_ms * 1000000)
+		t--;
+	return t;
+}
+
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
-		     const struct eng_far *far)
+		     const struct eng_far *far, uint64_t within_ms)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -108,7 +120,7 @@ int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 	if (!err) {
 		attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
 					    .sq_psn = lane->psn,
-					    .timeout = ACK_TIMEOUT,
+					    .timeout = ack_timeout(within_ms),
 					    .retry_cnt = RETRY_COUNT,
 					    .rnr_retry = RETRY_COUNT,
 					    .max_rd_atomic = (uint8_t)u32_min(

@@ -104,10 +104,10 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 int eng_session_start(struct eng *eng, struct eng_session *s)
 {
 	struct offload_session_config *c = &s->config;
-	int err = eng_lane_connect(eng, &s->ring, &s->application);
+	int err = eng_lane_connect(eng, &s->ring, &s->application, 0);
 
 	if (!err && s->has_look)
-		err = eng_lane_connect(eng, &s->look, &s->application_look);
+		err = eng_lane_connect(eng, &s->look, &s->application_look, 0);
 	c->ring_qp = s->ring.qp;
 	c->look_qp = s->look.qp;
 	for (unsigned i = 0; i < s->node_count; i++) {
@@ -150,14 +150,26 @@ static const char *why_end(const struct eng *eng, const struct eng_session *s,
 	return offload_session_err(s->core) == -ECONNRESET ? "is gone" : NULL;
 }
 
+/* The NIC is patient with a process of this host that does not run; the
+ * application may be less so. */
+static void look_for_silent_nodes(struct eng_session *s)
+{
+	if (s->core && s->within_ms && !offload_session_err(s->core) &&
+	    offload_session_stalled_ns(s->core) > s->within_ms * 1000000)
+		offload_session_give_up(s->core);
+}
+
 void eng_tick(struct eng *eng)
 {
 	uint64_t now_ns = client_clock_now_ns(eng->clock);
 
 	for (unsigned i = 0; i < ENG_SESSION_MAX; i++) {
 		struct eng_session *s = eng->session[i];
-		const char *why = s ? why_end(eng, s, now_ns) : NULL;
+		const char *why;
 
+		if (s)
+			look_for_silent_nodes(s);
+		why = s ? why_end(eng, s, now_ns) : NULL;
 		if (!why)
 			continue;
 		log_info("engine", "session %u ends: %s %s", i, s->client, why);

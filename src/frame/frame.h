@@ -69,6 +69,9 @@ struct frame_space_options {
 	uint64_t entries; /* of the table */
 	uint64_t budget;  /* frames at most; 0: as many as entries */
 	uint32_t depth;	  /* messages under way per chain */
+	/* Frames are given out with keys of their own, never stored to by
+	 * message. */
+	bool is_pieces;
 };
 
 int frame_space_create(struct frame_pool *pool,

@@ -214,6 +214,7 @@ static int build(struct frame_chain *c, struct ibv_pd *pd)
 	int err;
 
 	chain_program_size(c);
+	c->settled = c->counted; /* unless its program says otherwise */
 	err = make_memory(c);
 	if (!err)
 		err = make_keys(c, pd);
@@ -286,7 +287,7 @@ static uint64_t steps(struct frame_chain *c)
 
 uint64_t frame_chain_runs(struct frame_chain *c)
 {
-	return steps(c) / c->counted;
+	return (steps(c) + c->counted - c->settled) / c->counted;
 }
 
 static bool is_in_error(struct ibv_qp *qp)
@@ -366,9 +367,6 @@ void frame_chain_destroy(struct frame_chain *c)
 	if (c->back_qp) {
 		recover(c);
 		c->space->past_used += balance(c);
-		if (c->kind == PAGE_CHAIN_INVALIDATE &&
-		    steps(c) % c->counted > 0)
-			c->space->past_used--; /* its frame is back as well */
 	}
 	for (unsigned i = 0; i < ARRAY_LEN(qp); i++)
 		if (qp[i])

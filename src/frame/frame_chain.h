@@ -36,7 +36,7 @@ struct ibv_qp *frame_chain_qp(const struct frame_chain *chain);
 /* Whether it has stopped by itself: it touched what it may not, or found no
  * free frame. */
 bool frame_chain_is_broken(struct frame_chain *chain);
-/* How often it came to its end. */
+/* How often it has changed the table. */
 uint64_t frame_chain_runs(struct frame_chain *chain);
 const char *frame_chain_name(enum page_chain kind);
 

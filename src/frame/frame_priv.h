@@ -47,6 +47,7 @@ struct frame_space {
 	uint64_t entries;
 	uint64_t budget;
 	uint32_t depth;
+	bool is_pieces;
 	uint64_t used;		 /* by the processor's doing */
 	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
 	uint64_t table_bytes;
@@ -83,7 +84,8 @@ struct frame_chain {
 	uint32_t take;
 	uint32_t taken;
 	uint32_t frame_block;
-	uint64_t done; /* completions, continued to 64 bits */
+	uint32_t settled; /* completions after which the table has changed */
+	uint64_t done;	  /* completions, continued to 64 bits */
 
 	uint8_t *memory;
 	size_t memory_bytes;

@@ -290,6 +290,7 @@ static void write_unmapped(struct writer *w)
 	put_rdma(w, AQDV_WQE_WRITE, 0, c->frames_mr, page_of(w),
 		 c->space->pool->frame_bytes);
 	put_rdma(w, AQDV_WQE_WRITE, 0, c->table_mr, &page->rdma.raddr.addr, 8);
+	c->settled = w->counted;
 	put_enable(w);
 	put_receive(w, entry);
 }
@@ -306,6 +307,7 @@ static void write_invalidate(struct writer *w)
 	c->frame_block = (uint32_t)(probe - w->work);
 	/* Nothing to give back: ends here. */
 	put_rdma(w, AQDV_WQE_READ, 0, c->frames_mr, scratch(w, 0), 8);
+	c->settled = w->counted;
 	c->take = w->counted;
 	put_take_place(w, &c->space->pool->queue->tail);
 	put_swap(w, &c->slot[w->slot].place, &put->rdma.raddr.addr);
@@ -403,7 +405,7 @@ void chain_program_left(const struct frame_chain *c, uint32_t slot,
 					      memory_order_relaxed);
 
 	*frame = *place = 0;
-	if (c->kind == PAGE_CHAIN_UNMAPPED) {
+	if (c->kind == PAGE_CHAIN_UNMAPPED && steps < c->settled) {
 		if (steps > c->take)
 			*place = taken;
 		if (steps > c->taken) {

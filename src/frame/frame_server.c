@@ -25,8 +25,7 @@ enum {
 };
 
 struct slot {
-	bool is_waiting; /* to give a frame back */
-	uint32_t next;
+	uint32_t next; /* that waits to give a frame back */
 };
 
 struct frame_guest {
@@ -92,7 +91,10 @@ static int make_memory(struct frame_guest *g)
 	const struct frame_pool *p = g->space->pool;
 
 	g->slot_bytes = (uint32_t)align_up(
-		sizeof(struct page_request) + p->frame_bytes, CACHE_LINE);
+		sizeof(struct page_request) +
+			(g->space->is_pieces ? sizeof(struct page_piece)
+					     : p->frame_bytes),
+		CACHE_LINE);
 	g->buf_bytes = (size_t)g->slot_bytes * g->depth;
 	g->buf = mmap(NULL, g->buf_bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -274,7 +276,8 @@ static enum page_wire_end end_of(int err)
 
 static void load(struct frame_guest *g, uint32_t slot, uint64_t index)
 {
-	uint64_t frame = frame_space_find(g->space, index);
+	uint64_t frame =
+		g->space->is_pieces ? 0 : frame_space_find(g->space, index);
 
 	answer(g, slot, frame, g->frames_mr->lkey,
 	       frame ? g->space->pool->frame_bytes : 0,
@@ -289,7 +292,8 @@ static void store(struct frame_guest *g, uint32_t slot, uint64_t index,
 	int err = -EINVAL;
 
 	/* The whole page, so that nothing of its last owner is left. */
-	if (bytes == sizeof(struct page_request) + page_bytes)
+	if (!g->space->is_pieces &&
+	    bytes == sizeof(struct page_request) + page_bytes)
 		err = frame_space_map(g->space, index, &frame);
 	if (!err)
 		memcpy((void *)(uintptr_t)frame,
@@ -317,7 +321,8 @@ static void allocate(struct frame_guest *g, uint32_t slot, uint64_t index)
 	struct page_piece *out =
 		(void *)(slot_at(g, slot) + sizeof(struct page_request));
 	uint64_t frame;
-	int err = frame_space_map(g->space, index, &frame);
+	int err = g->space->is_pieces ? frame_space_map(g->space, index, &frame)
+				      : -EINVAL;
 
 	if (!err && !g->piece[index])
 		err = register_piece(g, index, frame);

@@ -28,6 +28,7 @@ int frame_space_create(struct frame_pool *pool,
 	s->entries = o->entries;
 	s->budget = o->budget ? o->budget : o->entries;
 	s->depth = o->depth;
+	s->is_pieces = o->is_pieces;
 	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
 	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -58,16 +58,19 @@ static void follow(struct vlist_client *c, struct chase *s,
 			s->plain--;
 		m->place = s->place = next;
 		break;
-	case VLIST_UNVOUCHED:
+	case VLIST_ASTRAY:
+		/* Of another key, as this place probably is by now. */
+		if (le64_get(c->seen->next) & VLIST_COMMITTED)
+			m->place = s->place = 0;
+		/* fall through */
+	case VLIST_UNVOUCHED: /* perhaps only too early */
 		c->stats.unvouched++;
-		if (++s->unvouched == VLIST_STEER_TRIES)
+		if (++s->unvouched == VLIST_STEER_READS)
 			s->may_steer = false;
 		break;
 	case VLIST_STALE:
 	case VLIST_NEWEST: /* which needs no next step */
 		c->stats.stale++;
-		/* Perhaps of another key: what the switch knows is not true. */
-		s->may_steer = false;
 		m->place = s->place = 0;
 	}
 }

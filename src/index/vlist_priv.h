@@ -14,13 +14,14 @@ enum {
 	VLIST_CACHE_KEYS_MAX = 1 << 24,
 	VLIST_COLLECT_EVERY = 4,
 	VLIST_DEADLINE_MS = 5000,
-	VLIST_STEER_TRIES = 3, /* answers without a voucher, then plain READs */
-	VLIST_STEER_VAIN = 8,  /* steered READs of what is old, as many */
-	VLIST_PUT_STEPS = 4,   /* of a list followed between two appends */
+	VLIST_STEER_TRIES = 3,	/* of an append, before the list is looked at */
+	VLIST_STEER_READS = 32, /* without a voucher, then plain ones */
+	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
+	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
 	VLIST_SCAN_BATCH = 16,
-	VLIST_SCAN_LOOKS = 4,	/* for the newest version of a key */
-	VLIST_SCAN_NODES = 256, /* in one round of collecting */
-	VLIST_SCAN_STEPS = 64,	/* of a list followed in it, per key */
+	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
+	VLIST_SCAN_NODES = 32, /* in one round of collecting */
+	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
 	VLIST_RECONNECTS = 8,
 	VLIST_STAGE_BYTES = 64 << 10,
 };
@@ -72,6 +73,7 @@ struct vlist_client {
 	bool has_slot;
 	bool is_broken;
 	bool is_crashed;
+	bool is_steered; /* the last append was vouched for */
 
 	struct ibv_send_wr wr[VLIST_WR_MAX];
 	struct ibv_sge sge[VLIST_WR_MAX];
@@ -163,6 +165,7 @@ enum vlist_verdict {
 	VLIST_NEWEST,	 /* and committed */
 	VLIST_OLD,	 /* committed; `next` leads on */
 	VLIST_STALE,	 /* the place has another use by now */
+	VLIST_ASTRAY,	 /* another place, and not even of this key */
 	VLIST_UNVOUCHED, /* another node, and nobody says it is committed */
 };
 

@@ -145,7 +145,10 @@ static int find_out(struct vlist_client *c, struct put *p, uint64_t before)
 	enum vlist_fate fate = VLIST_COMMITTED_NOW;
 	int err = 0;
 
-	c->stats.unvouched++;
+	if (vlist_offset(before) == vlist_offset(p->place))
+		c->stats.stale++;
+	else
+		c->stats.unvouched++;
 	if (!c->config.trust_all)
 		err = vlist_verify(c, p->key, p->place, p->node, before, &fate);
 	if (err)
@@ -198,25 +201,36 @@ static int take_answer(struct vlist_client *c, struct put *p)
 {
 	uint64_t said = c->atom[0], word = said & ~VLIST_COMMITTED;
 
-	if (!word || vlist_is_pointer(word))
+	if (!word || vlist_is_pointer(word)) {
+		/* A switch that steers knows the end by now. */
+		if (c->is_steered && p->tries < VLIST_STEER_TRIES)
+			return -EAGAIN;
 		return go_on(c, p);
+	}
+	c->is_steered = said & VLIST_COMMITTED;
 	if (word == vlist_end_of(p->place) || said & VLIST_COMMITTED) {
 		c->stats.steered_appends += word != vlist_end_of(p->place);
 		return succeed(c, p);
 	}
-	if (vlist_offset(word) == vlist_offset(p->place)) {
-		c->stats.stale++;
-		p->memo->place = p->place = 0;
-		return -EAGAIN;
-	}
+	/* Also when it is another use of the same memory: that is a failure,
+	 * unless a switch sent the append there. */
 	return find_out(c, p, word | VLIST_LINK);
 }
 
 static int append(struct vlist_client *c, struct put *p)
 {
 	bool wants = wants_head(c, p);
-	int err;
+	int err = 0;
 
+	/* Where a switch steers, others may be sent behind this version as soon
+	 * as its append passes: it had better be there. */
+	vlist_begin(c);
+	if (c->is_steered && !p->is_written) {
+		add_node(c, p);
+		err = vlist_run(c);
+	}
+	if (err)
+		return err;
 	vlist_begin(c);
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */

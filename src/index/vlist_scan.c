@@ -52,17 +52,21 @@ static struct vlist_node *node_of(struct vlist_client *c, unsigned k)
 STATIC_ASSERT((int)VLIST_SCAN_BATCH * 4096 <= (int)VLIST_STAGE_BYTES,
 	      "a node each");
 
-/* Heads first, then what might be the newest: so what is found to be the
- * newest is not before what the entry said. */
+/*
+ * Heads first, then what might be the newest: so what is found to be the newest
+ * is not before what the entry said. Heads by atomics, because a READ whose
+ * answer is lost is executed again, and then perhaps after the READ behind it,
+ * whose first answer may still arrive.
+ */
 static int look(struct vlist_client *c, struct old *o, unsigned n, bool heads)
 {
 	int err;
 
 	vlist_begin(c);
 	for (unsigned k = 0; heads && k < n; k++)
-		vlist_add_read(c,
-			       o[k].entry + offsetof(struct vlist_entry, head),
-			       &c->words[k], 8);
+		vlist_add_cas(c, VLIST_POINT_READ,
+			      o[k].entry + offsetof(struct vlist_entry, head),
+			      0, 0, &c->words[k]);
 	for (unsigned k = 0; k < n; k++)
 		if (!o[k].is_newest && !o[k].is_lost)
 			vlist_add_read(c, vlist_offset(o[k].place),
@@ -95,6 +99,7 @@ static unsigned judge(struct vlist_client *c, struct old *o, unsigned n)
 			open++;
 			break;
 		case VLIST_STALE:
+		case VLIST_ASTRAY:
 		case VLIST_UNVOUCHED:
 			o[k].is_lost = true;
 		}

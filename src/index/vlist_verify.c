@@ -194,12 +194,17 @@ int vlist_verify(struct vlist_client *c, uint64_t key, uint64_t from,
 			    .before = before,
 			    .child = node,
 			    .patience_ns = vlist_now_ns(c) + c->failure_ns};
+	bool decided;
 	int err;
 
 	if (!vlist_pointer_is_sane(&c->g, before)) {
 		*fate = VLIST_NOT_LANDED;
 		return 0;
 	}
+	/* The usual case, and quickly decided: it is not there. */
+	err = ask(c, &q, &decided, fate);
+	if (err || (decided && *fate == VLIST_NOT_LANDED))
+		return err;
 	err = inquire(c, &q, fate);
 	if (err)
 		return err;

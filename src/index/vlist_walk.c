@@ -33,7 +33,7 @@ enum vlist_verdict vlist_judge(struct vlist_client *c,
 	bool is_other = vlist_offset(who) != vlist_offset(place);
 
 	if (!is_whole(c, n, key, with_value))
-		return VLIST_STALE;
+		return is_other ? VLIST_ASTRAY : VLIST_STALE;
 	/* Another use of the same memory, or another version with nobody's
 	 * word that it is committed. */
 	if (who != place && !is_other)

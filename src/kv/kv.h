@@ -58,7 +58,7 @@ struct kv_port {
 	 * orders; 0: none. */
 	uint64_t look_addr;
 	uint32_t look_rkey;
-	bool wants_look; /* a key for that */
+	bool wants_look;	  /* a key for that */
 	char conn[KV_CONN_BYTES]; /* the connection's name at the node */
 	/* Ends another client's connection: when it returns 0, nothing of that
 	 * client will be executed any more. */
@@ -86,10 +86,20 @@ enum kv_point {
 	KV_POINT_LEASE,
 	KV_POINT_FENCE,
 	KV_POINT_MEND,
+	KV_POINT_STATE, /* of a leaf: roles and phases */
+	KV_POINT_LEAF,	/* one is made or dropped */
 	KV_POINT_COUNT,
 };
 
 const char *kv_point_name(enum kv_point point);
+
+/* What a client leaves out. */
+enum kv_bug {
+	KV_BUG_TERMS = 1u << 0,	 /* waiting for the end of others' terms */
+	KV_BUG_LOCKS = 1u << 1,	 /* waiting for locks before a shard freezes */
+	KV_BUG_MIRROR = 1u << 2, /* changes at the second copy */
+	KV_BUG_GRAVES = 1u << 3, /* traces of deleted keys */
+};
 
 struct kv_client_config {
 	struct aq_kv_client_options options;
@@ -102,29 +112,62 @@ struct kv_client_config {
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
 	bool split_writes;
+	uint32_t bugs; /* enum kv_bug, planted to see that they are found */
 	/* Inserts always read all rows of their locks, as published; else only
 	 * those that the first guess needs. */
 	bool whole_locks;
 	uint64_t rng_seed; /* of back-offs; 0: any */
 };
 
-/* Writes an empty table into zeroed memory. */
-int kv_format(const struct kv_port *port,
-	      const struct kv_geometry *g) MUST_CHECK;
+/* Writes an empty leaf into zeroed memory. */
+int kv_format(const struct kv_port *port, const struct kv_geometry *g,
+	      uint64_t state) MUST_CHECK;
 /* Reads the head of a table of avail_bytes. */
 int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g) MUST_CHECK;
+/* A client of a table of one leaf. */
 int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out) MUST_CHECK;
+
+/* Which leaf. */
+struct kv_id {
+	uint32_t name; /* of its generation, 16 bits */
+	uint32_t shard;
+	uint32_t copy;
+};
+
+typedef void (*kv_id_fn)(void *user, const struct kv_id *id);
+
+/* Where the leaves of a table are. Errors: -ENOENT, there is no such leaf;
+ * -EHOSTDOWN, its node does not answer. */
+struct kv_world {
+	void *ctx;
+	/* Calls `each` for those of nodes that answer. */
+	int (*list)(void *ctx, kv_id_fn each, void *user);
+	/* Connects; the port is the caller's to close. */
+	int (*open)(void *ctx, const struct kv_id *id, struct kv_port *port);
+	/* Makes one, in this state. The copies of one shard are on different
+	 * nodes: else -ENOSPC. */
+	int (*make)(void *ctx, const struct kv_id *id,
+		    const struct kv_geometry *g, uint64_t state);
+	int (*drop)(void *ctx, const struct kv_id *id);
+	/* How many nodes answer, or -errno. */
+	int (*nodes)(void *ctx);
+};
+
+/* A client of a table of any leaves. */
+int kv_client_open(const struct kv_world *world,
+		   const struct kv_client_config *config,
+		   struct aq_kv_client **out) MUST_CHECK;
+/* Makes the leaves of a new table, or of a next generation. */
+int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
+		   enum kv_phase phase) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);
 /* Empties its cache of the index. For comparisons. */
 void kv_client_forget(struct aq_kv_client *c);
-/* Looks for clients whose connections are gone and cleans up after them. */
-int kv_reap(struct aq_kv_client *c) MUST_CHECK;
-
 /* A geometry from options; -EINVAL with words. */
 int kv_geometry_make(const struct aq_kv_options *o,
 		     struct kv_geometry *g) MUST_CHECK;

@@ -1,312 +1,532 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients: their memory, their slot in the table, their connection. */
-#include "kv.h"
+/*
+ * Clients: which generations and shards there are, and where an operation goes.
+ *
+ * A key has one shard in each generation. Where the older one is FROZEN the
+ * next has the last word: what it has an entry for, be it one that has expired,
+ * counts, and the older is asked only for the rest. It does not change any
+ * more, so looking at the next first and at the older after it is as good as
+ * looking at both at once.
+ */
+#include "kv_client_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
-#include "kv_priv.h"
 
 enum {
-	ARENA_ALIGN = 4096,
-	SLOT_TRIES = 16,
+	AGAIN_MAX = 1000, /* looks at a table that keeps changing */
+	LOST_MAX = 3,	  /* of them, without an answer */
+	GONE_MAX = 20,	  /* of them, with nothing to be found */
+	NAMES_MAX = 16,	  /* generations that there are, or were begun */
 };
 
-/* ---- memory ------------------------------------------------------------- */
-
-static size_t take(size_t *at, size_t bytes)
+bool kv_client_crash(void *ctx, enum kv_point point)
 {
-	size_t start = *at;
+	struct aq_kv_client *c = ctx;
 
-	*at += align_up(bytes, CACHE_LINE);
-	return start;
+	if (!c->is_crashed && c->config.crash)
+		c->is_crashed = c->config.crash(c->config.ctx, point);
+	return c->is_crashed;
 }
 
-static int make_arena(struct aq_kv_client *c)
+static uint64_t now_ms(void *ctx)
 {
-	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
-	size_t get_bytes =
-		u32_max(c->covering_bytes, 2 * c->g.row_bytes) + KV_OP_BYTES;
-	size_t at = 0;
-	size_t atom = take(&at, KV_ATOM_COUNT * 8);
-	size_t intent = take(&at, 3 * sizeof(struct kv_intent));
-	size_t ones = take(&at, 8);
-	size_t zeros = take(&at, KV_ZERO_BYTES);
-	size_t run_words = take(&at, KV_ZERO_BYTES);
-	size_t stage = take(&at, KV_STAGE_BYTES);
-	size_t lines = take(&at, c->line_count * line_bytes);
-	size_t gets = take(&at, c->depth * get_bytes);
+	struct aq_kv_client *c = ctx;
 
-	c->arena_bytes = align_up(at, ARENA_ALIGN);
-	c->arena = aligned_alloc(ARENA_ALIGN, c->arena_bytes);
-	if (!c->arena)
+	return c->config.now_ms(c->config.ctx);
+}
+
+/* ---- leaves ------------------------------------------------------------- */
+
+static struct kv_client_config leaf_config(struct aq_kv_client *c)
+{
+	struct kv_client_config config = c->config;
+
+	config.ctx = c;
+	config.crash = c->config.crash ? kv_client_crash : NULL;
+	config.now_ms = c->config.now_ms ? now_ms : NULL;
+	return config;
+}
+
+int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
+			struct kv_leaf **out)
+{
+	struct kv_client_config config = leaf_config(c);
+	struct kv_port port = {.wants_look = c->config.options.flags &
+					     AQ_KV_DIRECT_READS};
+	struct kv_geometry g;
+	int err = c->world.open(c->world.ctx, id, &port);
+
+	if (err)
+		return err;
+	err = kv_probe(&port, port.size_bytes ? port.size_bytes : UINT64_MAX,
+		       &g);
+	if (!err &&
+	    (g.shard != id->shard || g.copy != id->copy || g.name != id->name))
+		err = error_set(-EBADMSG, "a part of the table is another one");
+	if (!err)
+		err = kv_leaf_create(&port, &g, &config, out);
+	if (err)
+		port.close(port.ctx, &port);
+	return err;
+}
+
+static void add_stats(struct aq_kv_stats *to, const struct aq_kv_stats *s)
+{
+	uint64_t *a = (uint64_t *)to;
+	const uint64_t *b = (const uint64_t *)s;
+
+	for (size_t i = 0; i < sizeof(*s) / sizeof(*a); i++)
+		a[i] += b[i];
+}
+
+static void close_leaf(struct aq_kv_client *c, struct kv_leaf **leaf)
+{
+	if (!*leaf)
+		return;
+	add_stats(&c->past, &(*leaf)->stats);
+	if (c->under_way)
+		kv_async_abandon(c, *leaf);
+	kv_leaf_destroy(*leaf);
+	*leaf = NULL;
+}
+
+static void era_close(struct aq_kv_client *c, struct kv_era *e)
+{
+	uint32_t s, k;
+
+	if (!e)
+		return;
+	for (s = 0; s < KV_SHARDS_MAX; s++)
+		for (k = 0; k < KV_COPIES_MAX; k++)
+			close_leaf(c, &e->shard[s].leaf[k]);
+	free(e);
+}
+
+int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
+		 uint32_t copy)
+{
+	struct kv_id id = {.name = e->g.name, .shard = shard, .copy = copy};
+	struct kv_leaf **leaf = &e->shard[shard].leaf[copy];
+	int err;
+
+	if (*leaf && !(*leaf)->is_broken)
+		return 0;
+	e->shard[shard].is_ready = false;
+	if (*leaf)
+		return kv_op_begin(*leaf); /* connects anew */
+	err = kv_client_open_leaf(c, &id, leaf);
+	if (err == -EHOSTDOWN || err == -ENOENT)
+		err = error_prefix(-EHOSTDOWN,
+				   "part %u of %u of the table: ", shard + 1,
+				   e->g.shard_count);
+	if (!err && (*leaf)->g.generation != e->g.generation) {
+		close_leaf(c, leaf);
+		err = KV_E_VIEW;
+	}
+	return err;
+}
+
+struct kv_leaf *kv_client_any(struct aq_kv_client *c)
+{
+	uint32_t i, s, k;
+
+	for (i = 0; i < KV_ERAS_MAX; i++)
+		for (s = 0; c->era[i] && s < c->era[i]->g.shard_count; s++)
+			for (k = 0; k < KV_COPIES_MAX; k++)
+				if (c->era[i]->shard[s].leaf[k])
+					return c->era[i]->shard[s].leaf[k];
+	return NULL;
+}
+
+/* ---- generations -------------------------------------------------------- */
+
+/* The leaves that were listed, by the names of their generations. */
+struct listing {
+	unsigned count;
+	struct {
+		uint32_t name;
+		uint64_t shards[KV_COPIES_MAX];
+	} at[NAMES_MAX];
+};
+
+static void note_id(void *user, const struct kv_id *id)
+{
+	struct listing *l = user;
+	unsigned i;
+
+	if (id->shard >= KV_SHARDS_MAX || id->copy >= KV_COPIES_MAX)
+		return;
+	for (i = 0; i < l->count && l->at[i].name != id->name; i++)
+		;
+	if (i == NAMES_MAX)
+		return;
+	if (i == l->count)
+		l->at[l->count++].name = id->name;
+	l->at[i].shards[id->copy] |= 1ull << id->shard;
+}
+
+static struct kv_era *era_known(struct aq_kv_client *c, uint32_t name)
+{
+	uint32_t i;
+
+	for (i = 0; i < KV_ERAS_MAX; i++)
+		if (c->era[i] && c->era[i]->g.name == name)
+			return c->era[i];
+	return NULL;
+}
+
+/* Opens any one of them. Leaves that are only being made have no head yet; such
+ * a generation is none. */
+static int era_open(struct aq_kv_client *c, const struct listing *l,
+		    unsigned at, struct kv_era **out)
+{
+	struct kv_id id = {.name = l->at[at].name};
+	struct kv_era *e = calloc(1, sizeof(*e));
+	struct kv_leaf *leaf = NULL;
+	int err = -ENOENT;
+
+	if (!e)
 		return error_set(-ENOMEM, "no memory for a client");
-	memset(c->arena, 0, c->arena_bytes);
-	c->atom = (uint64_t *)(c->arena + atom);
-	c->intent = (struct kv_intent *)(c->arena + intent);
-	c->ones = c->arena + ones;
-	memset(c->ones, 1, 8);
-	c->zeros = c->arena + zeros;
-	c->run_words = c->arena + run_words;
-	c->stage = c->arena + stage;
-	c->lines = c->arena + lines;
-	c->get_bytes = c->arena + gets;
+	for (id.copy = 0; id.copy < KV_COPIES_MAX && !leaf; id.copy++)
+		for (id.shard = 0; id.shard < KV_SHARDS_MAX && !leaf;
+		     id.shard++) {
+			if (!(l->at[at].shards[id.copy] >> id.shard & 1))
+				continue;
+			err = kv_client_open_leaf(c, &id, &leaf);
+			if (c->is_crashed)
+				err = -ESHUTDOWN;
+			if (err)
+				continue;
+			e->g = leaf->g;
+			e->shard[id.shard].leaf[id.copy] = leaf;
+		}
+	if (leaf)
+		*out = e;
+	else
+		free(e);
+	return leaf ? 0 : err;
+}
+
+/*
+ * Its state, as the leaf has it that has got furthest, of those that are
+ * connected: once one shard is DONE all are, and where one is FREEZING the next
+ * generation is chosen.
+ */
+static int era_state(struct aq_kv_client *c, struct kv_era *e, uint64_t *state)
+{
+	uint32_t s, k;
+	bool any = false;
+	int err = -EHOSTDOWN;
+
+	for (s = 0; s < e->g.shard_count; s++)
+		for (k = 0; k < e->g.copy_count; k++) {
+			struct kv_leaf *leaf = e->shard[s].leaf[k];
+
+			if (!leaf)
+				continue;
+			err = leaf->is_broken ? kv_op_begin(leaf) : 0;
+			if (!err)
+				err = kv_state_adopt(leaf);
+			e->shard[s].is_ready = false;
+			if (c->is_crashed)
+				return -ESHUTDOWN;
+			if (err)
+				continue;
+			if (!any || kv_state_phase(leaf->expect) >
+					    kv_state_phase(*state))
+				*state = leaf->expect;
+			any = true;
+		}
+	return any ? 0 : err;
+}
+
+/* What a look around has found. */
+struct found {
+	unsigned count;
+	struct {
+		struct kv_era *era;
+		uint64_t state;
+	} at[NAMES_MAX];
+};
+
+/* The generation of that name, if it can be had. */
+static int find_era(struct aq_kv_client *c, const struct listing *l,
+		    unsigned at, struct found *f)
+{
+	struct kv_era *e = era_known(c, l->at[at].name);
+	uint64_t state;
+	int err = e ? era_state(c, e, &state) : -ENOENT;
+
+	if (err && err != -ESHUTDOWN) {
+		err = era_open(c, l, at, &e);
+		if (err)
+			return err;
+		err = era_state(c, e, &state);
+		if (err)
+			era_close(c, e);
+	}
+	if (!err) {
+		f->at[f->count].era = e;
+		f->at[f->count++].state = state;
+	}
+	return err;
+}
+
+static int find_eras(struct aq_kv_client *c, struct found *f)
+{
+	struct listing l = {0};
+	int err = c->world.list(c->world.ctx, note_id, &l), one, why = -ENOENT;
+	unsigned i;
+
+	for (i = 0; i < l.count && !err; i++) {
+		one = find_era(c, &l, i, f);
+		if (one == -ESHUTDOWN || one == -ENOMEM)
+			err = one;
+		else if (one && one != -ENOENT)
+			why = one;
+	}
+	return err ? err : f->count ? 0 : why;
+}
+
+static struct kv_era *find_name(const struct found *f, uint32_t name)
+{
+	unsigned i;
+
+	for (i = 0; i < f->count; i++)
+		if (f->at[i].era->g.name == name)
+			return f->at[i].era;
+	return NULL;
+}
+
+/*
+ * Which of them count. One is neither YOUNG nor DONE, or else it is the one
+ * that a DONE one names; and from FREEZING on there is a next. Others that are
+ * YOUNG are begun and left.
+ */
+static int choose(const struct found *f, struct kv_era *era[KV_ERAS_MAX])
+{
+	uint64_t state = 0, done = 0;
+	unsigned i;
+
+	for (i = 0; i < f->count; i++) {
+		enum kv_phase phase = kv_state_phase(f->at[i].state);
+
+		if (phase == KV_PHASE_DONE) {
+			done = f->at[i].state;
+		} else if (phase != KV_PHASE_YOUNG) {
+			era[0] = f->at[i].era;
+			state = f->at[i].state;
+		}
+	}
+	if (!era[0] && done)
+		era[0] = find_name(f, kv_state_next(done));
+	if (!era[0])
+		return error_set(-EHOSTDOWN,
+				 "the table is being resized, and not all of "
+				 "it answers");
+	if (kv_state_next(state))
+		era[1] = find_name(f, kv_state_next(state));
 	return 0;
 }
 
-static int register_arena(struct aq_kv_client *c)
+int kv_client_look_around(struct aq_kv_client *c)
 {
-	c->mr = c->port.link->verbs->reg_mr(c->port.link->pd, c->arena,
-					    c->arena_bytes,
-					    IBV_ACCESS_LOCAL_WRITE);
-	return c->mr ? 0 : error_set(-ENOMEM, "the NIC registers no memory");
-}
-
-static void unregister(struct aq_kv_client *c)
-{
-	const struct client_verbs *v = c->port.link->verbs;
-
-	if (c->mr)
-		(void)v->dereg_mr(c->mr);
-	if (c->big_mr)
-		(void)v->dereg_mr(c->big_mr);
-	free(c->big);
-	c->mr = c->big_mr = NULL;
-	c->big = NULL;
-	c->big_bytes = 0;
-}
-
-/* ---- slots -------------------------------------------------------------- */
-
-static int try_claim(struct aq_kv_client *c, uint32_t slot,
-		     const struct kv_slot *s)
-{
-	uint64_t word = le64_get(s->state), epoch = (word >> 8) + 1, old;
-	uint64_t at = kv_slot_at(&c->g, slot);
-	uint32_t bytes = KV_CONN_BYTES;
+	struct kv_era *era[KV_ERAS_MAX] = {0};
+	struct found f = {0};
+	unsigned i;
 	int err;
 
-	if ((word & 0xff) != KV_SLOT_FREE)
-		return -EAGAIN;
-	err = kv_cas_now(c, KV_POINT_INTENT, at, word,
-			 kv_slot_word(KV_SLOT_LIVE, epoch), &old);
-	if (err)
-		return err;
-	if (old != word)
-		return -EAGAIN;
-	c->slot = slot;
-	c->epoch = (uint32_t)epoch;
-	c->sequence = le64_get(s->intent.sequence) + 1;
-	c->count = (int64_t)le64_get(s->intent.count);
-	c->recent_count = le32_get(s->intent.recent_count);
-	c->new_extent = c->old_extent = 0;
-	c->has_slot = true;
-	memcpy(c->stage, c->port.conn, bytes);
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_INTENT, at + offsetof(struct kv_slot, conn),
-		     c->stage, bytes);
-	kv_add_intent(c, NULL);
-	return kv_run(c);
-}
-
-/* The slot for repairs may be held by somebody who died over one. It has no
- * locks and no extents of its own, so it can be freed as it is. */
-static int free_last(struct aq_kv_client *c, uint32_t slot, struct kv_slot *s)
-{
-	uint64_t word = le64_get(s->state), freed, old;
-	char conn[KV_CONN_BYTES + 1] = {0};
-	int err;
-
-	memcpy(conn, s->conn, KV_CONN_BYTES);
-	if ((word & 0xff) == KV_SLOT_FREE || !conn[0] ||
-	    c->port.is_alive(c->port.ctx, conn) != 0)
-		return 0;
-	err = c->port.fence(c->port.ctx, conn);
-	if (err)
-		return err;
-	freed = kv_slot_word(KV_SLOT_FREE, word >> 8);
-	err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot), word,
-			 freed, &old);
-	s->state = le64_put(freed);
-	return err;
-}
-
-/* One of the slots, or with `last` the one that is kept for repairs. */
-static int claim_any(struct aq_kv_client *c, bool last)
-{
-	uint32_t i, usual = c->g.client_count - 1;
-	uint32_t start = (uint32_t)rng_below(&c->rng, usual);
-	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
-	struct kv_slot *slots = malloc(bytes);
-	int err = slots ? kv_big_reserve(c, bytes) : -ENOMEM;
-
+	if (!c->world.open)
+		return kv_state_adopt(c->era[0]->shard[0].leaf[0]);
+	err = find_eras(c, &f);
 	if (!err)
-		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
-	if (!err) {
-		memcpy(slots, c->big, bytes);
-		err = -EAGAIN;
-	}
-	if (err == -EAGAIN && last && free_last(c, usual, &slots[usual]))
-		err = -ESTALE;
-	for (i = 0; i < (last ? 1 : usual) && err == -EAGAIN; i++) {
-		uint32_t at = last ? usual : (start + i) % usual;
-
-		err = try_claim(c, at, &slots[at]);
-	}
-	free(slots);
+		err = choose(&f, era);
+	if (err)
+		memcpy(era, c->era, sizeof(era)); /* those stay */
+	for (i = 0; i < f.count; i++)
+		if (f.at[i].era != era[0] && f.at[i].era != era[1] &&
+		    f.at[i].era != c->era[0] && f.at[i].era != c->era[1])
+			era_close(c, f.at[i].era);
+	for (i = 0; i < KV_ERAS_MAX; i++)
+		if (c->era[i] != era[0] && c->era[i] != era[1])
+			era_close(c, c->era[i]);
+	memcpy(c->era, era, sizeof(era));
 	return err;
 }
 
-/* All slots are taken, perhaps by some who are dead. */
-static int make_room(struct aq_kv_client *c)
-{
-	int err = claim_any(c, true);
+/* ---- where an operation goes -------------------------------------------- */
 
-	if (err == -EAGAIN) { /* somebody else is at it */
-		kv_pause(c, c->failure_ns / 4 + 1);
-		return 0;
-	}
-	if (!err) {
-		err = kv_reap(c);
-		(void)kv_slot_leave(c);
-	}
-	return err;
+uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
+			size_t key_len)
+{
+	return kv_hash_key(&c->era[0]->g, key, key_len);
 }
 
-int kv_slot_claim(struct aq_kv_client *c)
+/* The next generation's leaf of the key. */
+int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
+			 struct kv_route *r)
 {
-	int err, room = 0;
-
-	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
-	/* No slot is ours yet; no other has this number. */
-	c->slot = UINT16_MAX - 1;
-	for (;;) {
-		err = claim_any(c, false);
-		if (err != -EAGAIN)
-			return err;
-		if (room > SLOT_TRIES || kv_now_ns(c) > c->deadline_ns)
-			return error_set(-EAGAIN,
-					 "the table has %u clients already",
-					 c->g.client_count);
-		err = make_room(c);
-		if (err)
-			return err;
-		room++;
-	}
-}
-
-int kv_slot_leave(struct aq_kv_client *c)
-{
-	uint64_t old;
+	struct kv_era *e = c->era[1];
+	uint32_t shard;
 	int err;
 
-	if (!c->has_slot || c->is_broken || c->is_crashed)
+	if (!e || (r->older && e->g.name != kv_state_next(r->older->expect)))
+		return KV_E_VIEW;
+	shard = kv_shard_of(hash, e->g.shard_count);
+	err = kv_shard_ready(c, e, shard);
+	if (err)
+		return err;
+	r->leaf = kv_shard_master(&e->shard[shard]);
+	r->second = kv_shard_second(&e->shard[shard]);
+	r->leaves_graves = true;
+	return kv_state_phase(r->leaf->expect) == KV_PHASE_YOUNG ? 0
+								 : KV_E_VIEW;
+}
+
+int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
+		    struct kv_route *r)
+{
+	struct kv_era *e = c->era[0];
+	uint32_t shard = kv_shard_of(hash, e->g.shard_count);
+	struct kv_shard *s = &e->shard[shard];
+	int err;
+
+	*r = (struct kv_route){0};
+	err = kv_shard_ready(c, e, shard);
+	if (err)
+		return err;
+	r->leaf = kv_shard_master(s);
+	r->second = kv_shard_second(s);
+	switch (kv_state_phase(r->leaf->expect)) {
+	case KV_PHASE_STABLE:
 		return 0;
-	c->has_slot = false;
-	err = kv_slab_give_back(c);
-	return err ? err
-		   : kv_cas_now(c, KV_POINT_IDLE, kv_slot_at(&c->g, c->slot),
-				kv_slot_word(KV_SLOT_LIVE, c->epoch),
-				kv_slot_word(KV_SLOT_FREE, c->epoch), &old);
+	case KV_PHASE_YOUNG:
+		r->leaves_graves = true;
+		return 0;
+	case KV_PHASE_FREEZING:
+		if (!is_change)
+			return 0;
+		err = kv_shard_freeze(c, e, shard);
+		return err ? err : KV_E_VIEW;
+	case KV_PHASE_FROZEN:
+		r->older = r->leaf;
+		return kv_client_route_next(c, hash, r);
+	case KV_PHASE_DONE:
+	default:
+		return KV_E_VIEW;
+	}
+}
+
+int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
+{
+	struct kv_leaf *any = kv_client_any(c);
+	int look;
+
+	if (c->is_crashed)
+		return -ESHUTDOWN;
+	if (err != KV_E_VIEW && (err != -EHOSTDOWN || !c->world.open))
+		return err;
+	*tries += err == KV_E_VIEW ? 1 : AGAIN_MAX / LOST_MAX;
+	if (*tries >= AGAIN_MAX || (any && kv_now_ns(any) > c->deadline_ns))
+		return err == KV_E_VIEW ? error_set(-ETIMEDOUT,
+						    "the table keeps changing")
+					: err;
+	look = kv_client_look_around(c);
+	/* Leaves come and go: what was listed may be gone. To callers -ENOENT
+	 * is a key that is not there, so it never leaves this room by here. */
+	if (look == KV_E_VIEW || look == -ESTALE)
+		return 0;
+	if (look == -ENOENT || look == -EHOSTDOWN || look == -EBADMSG) {
+		*tries += AGAIN_MAX / GONE_MAX;
+		if (any)
+			kv_pause(any, any->term_ns);
+		return 0;
+	}
+	return look;
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-static int check_port(const struct aq_kv_client *c)
+int kv_client_begin(struct aq_kv_client *c)
 {
-	if (c->g.flags & KV_WORD_LOCKS || c->port.link->has_masked_atomics)
-		return 0;
-	return error_set(-EOPNOTSUPP,
-			 "the table has locks of one bit, but the NIC has no "
-			 "masked atomics; make a table with word locks");
+	struct kv_leaf *any = kv_client_any(c);
+
+	if (UNLIKELY(c->is_crashed))
+		return -ESHUTDOWN;
+	if (LIKELY(any != NULL))
+		c->deadline_ns = kv_now_ns(any) + any->deadline_ms * 1000000;
+	return 0;
 }
 
-static int init(struct aq_kv_client *c, const struct kv_client_config *config)
+static struct aq_kv_client *new_client(const struct kv_client_config *config)
 {
-	const struct aq_kv_client_options *o = &c->config.options;
-	uint64_t line_bytes;
+	struct aq_kv_client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->config = *config;
+	c->depth = config->options.depth ? config->options.depth : KV_DEPTH;
+	c->done = calloc(u32_min(c->depth, KV_DEPTH_MAX), sizeof(c->done[0]));
+	if (c->done)
+		return c;
+	free(c);
+	return NULL;
+}
+
+int kv_client_open(const struct kv_world *world,
+		   const struct kv_client_config *config,
+		   struct aq_kv_client **out)
+{
+	struct aq_kv_client *c = new_client(config);
 	int err;
 
-	c->config = *config;
-	rng_init(&c->rng, config->rng_seed ? config->rng_seed
-					   : kv_now_ns(c) ^ (uintptr_t)c);
-	c->stamp = (uint32_t)rng_u64(&c->rng) & KV_STAMP_MASK;
-	c->depth = o->depth ? o->depth : KV_DEPTH;
-	if (c->depth > KV_DEPTH_MAX)
-		return error_set(-EINVAL,
-				 "a client has at most %d reads "
-				 "under way",
-				 KV_DEPTH_MAX);
-	c->covering_bytes = u32_max(o->covering_bytes ? o->covering_bytes
-						      : KV_COVERING_BYTES,
-				    2 * c->g.row_bytes);
-	c->deadline_ms = o->deadline_ms ? o->deadline_ms : KV_DEADLINE_MS;
-	c->failure_ns = (uint64_t)c->g.failure_ms * 1000000;
-	c->line_rows = u32_min(c->g.rows_per_lock, KV_LINE_ROWS_MAX);
-	line_bytes = (uint64_t)c->line_rows * c->g.row_bytes;
-	c->line_count = (uint32_t)u64_max(
-		u32_min(o->cache_bytes ? o->cache_bytes : KV_CACHE_BYTES,
-			KV_CACHE_BYTES_MAX) /
-			line_bytes,
-		KV_LINES_MIN);
-	err = check_port(c);
-	if (!err)
-		err = make_arena(c);
-	if (!err)
-		err = register_arena(c);
-	if (!err)
-		err = kv_cache_init(c);
-	if (!err)
-		err = kv_get_init(c);
-	c->search = kv_search_create();
-	if (!err && !c->search)
-		err = error_set(-ENOMEM, "no memory for a client");
-	return err ? err : kv_slot_claim(c);
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a client");
+	c->world = *world;
+	err = kv_client_look_around(c);
+	if (err)
+		kv_client_destroy(c);
+	else
+		*out = c;
+	return err;
 }
 
 int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out)
 {
-	struct aq_kv_client *c = calloc(1, sizeof(*c));
-	int err;
+	struct aq_kv_client *c = new_client(config);
+	struct kv_client_config leaf;
+	int err = -ENOMEM;
 
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a client");
-	c->port = *port;
-	c->g = *g;
-	err = init(c, config);
-	if (err) {
-		/* The port stays the caller's. */
-		c->port.close = NULL;
+	if (c)
+		c->era[0] = calloc(1, sizeof(*c->era[0]));
+	if (!c || !c->era[0]) {
 		kv_client_destroy(c);
-		return err;
+		return error_set(err, "no memory for a client");
 	}
-	*out = c;
-	return 0;
+	c->era[0]->g = *g;
+	leaf = leaf_config(c);
+	err = kv_leaf_create(port, g, &leaf, &c->era[0]->shard[0].leaf[0]);
+	if (err)
+		kv_client_destroy(c);
+	else
+		*out = c;
+	return err;
 }
 
 void kv_client_destroy(struct aq_kv_client *c)
 {
 	if (!c)
 		return;
-	/* What cannot be given back others take for dead, in time. */
-	if (c->mr)
-		(void)kv_slot_leave(c);
-	kv_slab_forget(c);
-	free(c->chunk);
-	if (c->port.link)
-		unregister(c);
-	if (c->port.close)
-		c->port.close(c->port.ctx, &c->port);
-	kv_search_destroy(c->search);
-	free(c->line);
-	free(c->get);
+	era_close(c, c->era[0]);
+	era_close(c, c->era[1]);
 	free(c->done);
-	free(c->look_queue);
-	free(c->arena);
+	free(c->older);
 	free(c);
 }
 
@@ -315,168 +535,29 @@ bool kv_client_is_crashed(const struct aq_kv_client *c)
 	return c->is_crashed;
 }
 
-int kv_reconnect(struct aq_kv_client *c)
+void kv_client_forget(struct aq_kv_client *c)
 {
-	uint32_t i;
-	int err;
+	for (uint32_t i = 0; i < KV_ERAS_MAX; i++) {
+		struct kv_era *era = c->era[i];
 
-	if (!c->port.renew)
-		return error_set(-ESTALE, "the connection is gone");
-	unregister(c);
-	kv_slab_forget(c);
-	kv_cache_forget(c);
-	c->has_slot = false;
-	c->gets_busy = 0;
-	c->done_head = c->done_count = 0;
-	c->look_count = 0;
-	for (i = 0; i < c->depth; i++)
-		c->get[i].state = KV_GET_IDLE;
-	err = c->port.renew(c->port.ctx, &c->port);
-	if (err)
-		return err;
-	c->is_broken = false;
-	err = register_arena(c);
-	if (!err)
-		err = kv_slot_claim(c);
-	if (err)
-		c->is_broken = true;
-	return err;
-}
-
-int kv_op_begin(struct aq_kv_client *c)
-{
-	int err = 0;
-
-	if (UNLIKELY(c->is_crashed))
-		return -ESHUTDOWN;
-	if (UNLIKELY(c->is_broken))
-		err = kv_reconnect(c);
-	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
-	return err;
-}
-
-/* A change may have been made or not. */
-int kv_op_end(struct aq_kv_client *c, int err)
-{
-	int again;
-
-	if (LIKELY(!c->is_broken) || c->is_crashed)
-		return err;
-	c->new_extent = c->old_extent = 0;
-	again = kv_reconnect(c);
-	if (again)
-		return error_prefix(-EHOSTDOWN, "the table is lost: ");
-	c->stats.was_fenced++;
-	return error_set(-ESTALE,
-			 "the connection broke, or this client was too slow "
-			 "and was fenced; whether the change was made is not "
-			 "known");
-}
-
-/* ---- tables ------------------------------------------------------------- */
-
-/* A client without a slot, for the head only. */
-static int open_plain(const struct kv_port *port, struct aq_kv_client **out)
-{
-	struct aq_kv_client *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a client");
-	c->port = *port;
-	c->port.close = NULL;
-	c->line_rows = c->depth = c->line_count = 1;
-	c->g.row_bytes = KV_ROW_BYTES_MAX;
-	err = make_arena(c);
-	if (!err)
-		err = register_arena(c);
-	if (err)
-		kv_client_destroy(c);
-	else
-		*out = c;
-	return err;
-}
-
-int kv_format(const struct kv_port *port, const struct kv_geometry *g)
-{
-	struct aq_kv_client *c;
-	struct layout_header locks;
-	struct kv_port lock_port = *port;
-	struct kv_head head;
-	int err = open_plain(port, &c);
-
-	if (err)
-		return err;
-	layout_header_init(&locks, &kv_lock_layout, g->lock_bytes, "aquifer");
-	kv_head_build(g, &head);
-	lock_port.addr = port->lock_addr;
-	lock_port.rkey = port->lock_rkey;
-	c->port = lock_port;
-	c->port.close = NULL;
-	memcpy(c->stage, &locks, sizeof(locks));
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_ROW, 0, c->stage, sizeof(locks));
-	err = kv_run(c);
-	/* The head is last: with it the table is one. */
-	if (!err) {
-		c->port = *port;
-		c->port.close = NULL;
-		memcpy(c->stage, &head, sizeof(head));
-		kv_begin(c);
-		kv_add_write(c, KV_POINT_ROW, 0, c->stage, sizeof(head));
-		err = kv_run(c);
+		for (uint32_t s = 0; era && s < era->g.shard_count; s++)
+			for (uint32_t k = 0; k < KV_COPIES_MAX; k++)
+				if (era->shard[s].leaf[k])
+					kv_cache_forget(era->shard[s].leaf[k]);
 	}
-	kv_client_destroy(c);
-	return err;
 }
 
-int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
-	     struct kv_geometry *g)
+void aq_kv_client_stats(const struct aq_kv_client *c, struct aq_kv_stats *stats)
 {
-	struct kv_head head;
-	struct aq_kv_client *c;
-	int err = open_plain(port, &c);
+	uint32_t i, s, k;
 
-	if (err)
-		return err;
-	err = kv_read_now(c, 0, c->stage, sizeof(head));
-	memcpy(&head, c->stage, sizeof(head));
-	if (!err)
-		err = kv_head_parse(&head, avail_bytes, g);
-	kv_client_destroy(c);
-	return err;
-}
-
-int kv_geometry_make(const struct aq_kv_options *o, struct kv_geometry *g)
-{
-	uint32_t entries = o->entries_per_row ? o->entries_per_row : 8;
-	uint32_t chunk = o->chunk_bytes ? o->chunk_bytes : 256 << 10;
-	uint64_t extent = o->extent_bytes ? o->extent_bytes : 64 << 20;
-	uint64_t locks;
-
-	if (o->capacity == 0 || o->capacity >> 40)
-		return error_set(-EINVAL,
-				 "a table needs a capacity, of at most 2^40");
-	if (entries > KV_ENTRIES_MAX)
-		entries = KV_ENTRIES_MAX + 1; /* refused below, with words */
-	*g = (struct kv_geometry){
-		.rows = u64_max((o->capacity + entries - 1) / entries, 2),
-		.seed = o->seed,
-		.chunk_count = chunk ? (extent + chunk - 1) / chunk : 0,
-		.entries = entries,
-		.entry_bytes = o->entry_bytes ? o->entry_bytes : 64,
-		.rows_per_lock = o->rows_per_lock ? o->rows_per_lock : 16,
-		.client_count = o->clients ? o->clients : 256,
-		.chunk_bytes = chunk,
-		.hash = o->hash,
-		.locality_milli = o->locality_milli ? o->locality_milli : 2300,
-		.failure_ms = o->failure_ms ? o->failure_ms : 1000,
-		.flags = o->flags & AQ_KV_WORD_LOCKS ? KV_WORD_LOCKS : 0,
-	};
-	if (g->locality_milli < 1100 || g->locality_milli > 10000)
-		return error_set(-EINVAL, "the locality is 1.1 to 10");
-	locks = (g->rows + g->rows_per_lock - 1) / g->rows_per_lock;
-	g->lock_count = u64_min(locks, o->lock_max ? o->lock_max : 1u << 20);
-	kv_leaps(g->locality_milli, g->leap);
-	return kv_geometry_derive(g);
+	*stats = c->past;
+	for (i = 0; i < KV_ERAS_MAX; i++)
+		for (s = 0; c->era[i] && s < c->era[i]->g.shard_count; s++)
+			for (k = 0; k < KV_COPIES_MAX; k++)
+				if (c->era[i]->shard[s].leaf[k])
+					add_stats(stats, &c->era[i]
+								  ->shard[s]
+								  .leaf[k]
+								  ->stats);
 }

@@ -18,14 +18,20 @@
 #include "error.h"
 #include "kv_priv.h"
 
-static uint32_t rows_bytes(const struct aq_kv_client *c)
+static uint32_t rows_bytes(const struct kv_leaf *c)
 {
 	return u32_max(c->covering_bytes, 2 * c->g.row_bytes);
 }
 
-int kv_get_init(struct aq_kv_client *c)
+size_t kv_get_stride(const struct kv_leaf *c)
 {
-	size_t stride = rows_bytes(c) + KV_OP_BYTES;
+	return align_up(rows_bytes(c) + KV_OP_BYTES + sizeof(uint64_t),
+			sizeof(uint64_t));
+}
+
+int kv_get_init(struct kv_leaf *c)
+{
+	size_t stride = kv_get_stride(c);
 	uint32_t i;
 
 	c->get = calloc(c->depth, sizeof(c->get[0]));
@@ -36,11 +42,12 @@ int kv_get_init(struct aq_kv_client *c)
 	for (i = 0; i < c->depth; i++) {
 		c->get[i].rows = c->get_bytes + i * stride;
 		c->get[i].extent = c->get[i].rows + rows_bytes(c);
+		c->get[i].state_word = c->get[i].extent + KV_OP_BYTES;
 	}
 	return 0;
 }
 
-bool kv_is_expired(const struct aq_kv_client *c, uint64_t expire_at_ms)
+bool kv_is_expired(const struct kv_leaf *c, uint64_t expire_at_ms)
 {
 	struct timespec ts;
 
@@ -97,7 +104,7 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 
 /* ---- one read ----------------------------------------------------------- */
 
-static void finish(struct aq_kv_client *c, struct kv_get *g, int err)
+static void finish(struct kv_leaf *c, struct kv_get *g, int err)
 {
 	uint32_t at = (c->done_head + c->done_count) % c->depth;
 
@@ -113,7 +120,7 @@ static void finish(struct aq_kv_client *c, struct kv_get *g, int err)
 	}
 }
 
-static void give_value(struct aq_kv_client *c, struct kv_get *g,
+static void give_value(struct kv_leaf *c, struct kv_get *g,
 		       const uint8_t *value, uint64_t len)
 {
 	struct aq_kv_op *op = g->op;
@@ -126,7 +133,7 @@ static void give_value(struct aq_kv_client *c, struct kv_get *g,
 	finish(c, g, part < len && op->value ? -EMSGSIZE : 0);
 }
 
-static void post_rows(struct aq_kv_client *c, struct kv_get *g)
+static void post_rows(struct kv_leaf *c, struct kv_get *g)
 {
 	uint64_t low = u64_min(g->place.row[0], g->place.row[1]);
 	uint64_t high = u64_max(g->place.row[0], g->place.row[1]);
@@ -134,6 +141,8 @@ static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 
 	g->state = KV_GET_ROWS;
 	g->trips++;
+	g->asked_ns = kv_now_ns(c);
+	g->asks_state = kv_state_is_due(c, g->asked_ns);
 	kv_look_begin(c, g);
 	/* Loads wait for the memory only; there is nothing to save. */
 	if (span <= c->covering_bytes && !(g->is_lean && c->port.look_rkey)) {
@@ -154,10 +163,33 @@ static void post_rows(struct aq_kv_client *c, struct kv_get *g)
 		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[1]), g->row[1],
 			    c->g.row_bytes);
 	}
+	/* The last: looks of one get are done in their order. */
+	if (g->asks_state)
+		kv_look_add(c, g, kv_lease_at(&c->g, KV_LEASE_STATE),
+			    g->state_word, 8);
 	kv_look_end(c, g);
 }
 
-static void post_extent(struct aq_kv_client *c, struct kv_get *g,
+/* Whether the rows count: they were read while the state was the expected one.
+ * Else what has to be done is done. */
+static bool is_proven(struct kv_leaf *c, struct kv_get *g)
+{
+	uint64_t word;
+
+	if (!g->asks_state) {
+		if (LIKELY(c->polled_ns <= c->valid_ns))
+			return true;
+		post_rows(c, g); /* and asks */
+		return false;
+	}
+	memcpy(&word, g->state_word, sizeof(word));
+	if (LIKELY(kv_state_note(c, word, g->asked_ns)))
+		return true;
+	finish(c, g, KV_E_VIEW);
+	return false;
+}
+
+static void post_extent(struct kv_leaf *c, struct kv_get *g,
 			const struct kv_item *item)
 {
 	g->stamp = item->stamp;
@@ -177,7 +209,7 @@ static void post_extent(struct aq_kv_client *c, struct kv_get *g,
 }
 
 /* Rows that are not whole, or an extent that has changed: look again. */
-static void look_again(struct aq_kv_client *c, struct kv_get *g)
+static void look_again(struct kv_leaf *c, struct kv_get *g)
 {
 	uint64_t seen = kv_row_crc(&c->g, g->row[0]) * 31;
 
@@ -194,13 +226,15 @@ static void look_again(struct aq_kv_client *c, struct kv_get *g)
 	post_rows(c, g);
 }
 
-static void see_rows(struct aq_kv_client *c, struct kv_get *g)
+static void see_rows(struct kv_leaf *c, struct kv_get *g)
 {
 	uint32_t skip = g->skip;
 	bool whole[2] = {false, false};
 	struct kv_item item;
 	unsigned i;
 
+	if (!is_proven(c, g))
+		return;
 	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
 		if (!whole[i] ||
@@ -209,6 +243,7 @@ static void see_rows(struct aq_kv_client *c, struct kv_get *g)
 			continue;
 		g->expire_at_ms = item.expire_at_ms;
 		if (kv_is_expired(c, item.expire_at_ms) && item.key) {
+			g->has_entry = true;
 			finish(c, g, -ENOENT);
 			return;
 		}
@@ -242,7 +277,7 @@ static void see_rows(struct aq_kv_client *c, struct kv_get *g)
 	post_rows(c, g);
 }
 
-static void see_extent(struct aq_kv_client *c, struct kv_get *g,
+static void see_extent(struct kv_leaf *c, struct kv_get *g,
 		       const uint8_t *bytes)
 {
 	const uint8_t *value;
@@ -258,13 +293,14 @@ static void see_extent(struct aq_kv_client *c, struct kv_get *g,
 		g->skip = 0;
 		look_again(c, g);
 	} else if (kv_is_expired(c, g->expire_at_ms)) {
+		g->has_entry = true;
 		finish(c, g, -ENOENT);
 	} else {
 		give_value(c, g, value, len);
 	}
 }
 
-void kv_get_completed(struct aq_kv_client *c, uint32_t index, int err)
+void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
 {
 	struct kv_get *g = &c->get[index];
 
@@ -281,8 +317,7 @@ void kv_get_completed(struct aq_kv_client *c, uint32_t index, int err)
 	}
 }
 
-int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
-		 struct kv_get **out)
+int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 {
 	uint32_t i = c->get_hint;
 
@@ -293,6 +328,7 @@ int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
 	c->get_hint = i;
 	c->get[i] = (struct kv_get){.rows = c->get[i].rows,
 				    .extent = c->get[i].extent,
+				    .state_word = c->get[i].state_word,
 				    .op = op,
 				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
 					       c->port.look_rkey};
@@ -306,7 +342,7 @@ int kv_get_start(struct aq_kv_client *c, struct aq_kv_op *op,
 
 /* ---- what a completion cannot do by itself ------------------------------ */
 
-int kv_extent_fetch(struct aq_kv_client *c, const struct kv_item *item,
+int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
 		    const uint8_t **bytes)
 {
 	int err =
@@ -325,7 +361,7 @@ static int look_only(struct aq_kv_change *change, void *user)
 
 /* Reads that need more than one look: large extents, and rows that stay torn.
  * Taking their locks brings these in order, whatever the reason. */
-static int tend_one(struct aq_kv_client *c, struct kv_get *g)
+static int tend_one(struct kv_leaf *c, struct kv_get *g)
 {
 	struct kv_item item = {.extent = g->evidence,
 			       .extent_bytes = g->extent_bytes};
@@ -342,13 +378,17 @@ static int tend_one(struct aq_kv_client *c, struct kv_get *g)
 		   kv_now_ns(c) - g->since_ns > c->failure_ns / 2) {
 		g->since_ns = kv_now_ns(c);
 		err = kv_mod_run(c, &touch);
+		if (err == KV_E_VIEW) {
+			finish(c, g, err);
+			err = 0;
+		}
 	}
 	if (g->state == KV_GET_ROWS && g->since_ns)
 		c->has_tending = true;
 	return err;
 }
 
-static int tend(struct aq_kv_client *c)
+static int tend(struct kv_leaf *c)
 {
 	uint32_t i;
 	int err = 0;
@@ -361,7 +401,7 @@ static int tend(struct aq_kv_client *c)
 	return err;
 }
 
-int kv_get_step(struct aq_kv_client *c)
+int kv_get_step(struct kv_leaf *c)
 {
 	bool ignored;
 	int err = 0;
@@ -381,7 +421,7 @@ int kv_get_step(struct aq_kv_client *c)
 	return err;
 }
 
-int kv_get_drain(struct aq_kv_client *c, const struct kv_get *g)
+int kv_get_drain(struct kv_leaf *c, const struct kv_get *g)
 {
 	unsigned looks = 0;
 	int err = 0;

@@ -6,6 +6,7 @@
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
+	KV_LOOKS_MAX = 3,   /* two rows and the state */
 	KV_LOOK_BATCH = 16, /* gets whose loads are done together */
 	KV_LEAN_FROM = 3,   /* so many reads under way save requests */
 	KV_COVERING_BYTES = 148,
@@ -34,11 +35,17 @@ enum {
 	KV_CLASS_MAX = 30,
 	KV_RUN_OF = 4, /* extents above 1/4 of a chunk take whole chunks */
 
+	KV_SCAN_GRAVES =
+		1 << 16, /* also what has expired; enum aq_kv_scan_flags */
+	KV_GRAVE_MS = 1, /* the end of a key that was deleted */
 	KV_DEADLINE_MS = 5000,
 	KV_BACKOFF_NS_MIN = 500,
 	KV_BACKOFF_NS_MAX = 200000,
 	KV_ACQUIRE_SHARE = 4, /* of the failure time: to get all locks */
 	KV_LEASE_POLL_NS = 20000,
+	KV_TERM_SHARE = 10, /* of the failure time: to rely on a state */
+	KV_TERM_NS_MIN = 1000000,
+	KV_NAMELESS_NS_MIN = 500000000,
 	KV_POLL_BATCH = 16,
 };
 

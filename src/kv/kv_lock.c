@@ -11,13 +11,17 @@
 #include "error.h"
 #include "kv_priv.h"
 
+enum {
+	BEAT_SHARE = 8, /* of the failure time */
+};
+
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch)
 {
 	return (uint64_t)(slot + 1) | (uint64_t)epoch << 16;
 }
 
 /* Adds one lock, keeping the order. */
-static int add_lock(struct aq_kv_client *c, struct kv_lockset *s, uint64_t lock)
+static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	uint64_t word = words ? lock : lock / 64;
@@ -40,7 +44,7 @@ static int add_lock(struct aq_kv_client *c, struct kv_lockset *s, uint64_t lock)
 	return 0;
 }
 
-int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
+int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 {
 	unsigned i;
 	int err = 0;
@@ -51,7 +55,7 @@ int kv_want_locks(struct aq_kv_client *c, struct kv_want *w)
 	return err;
 }
 
-int kv_want_add(struct aq_kv_client *c, struct kv_want *w, uint64_t row)
+int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
 {
 	unsigned i;
 	int err;
@@ -67,7 +71,7 @@ int kv_want_add(struct aq_kv_client *c, struct kv_want *w, uint64_t row)
 	return err;
 }
 
-static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
+static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
 	unsigned i, n = set ? set->count : 0;
@@ -88,7 +92,7 @@ static void build_intent(struct aq_kv_client *c, struct kv_intent *t,
 	t->crc = le32_put(kv_intent_crc(t));
 }
 
-static void note_recent(struct aq_kv_client *c, const struct kv_lockset *set)
+static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
@@ -109,7 +113,7 @@ static void note_recent(struct aq_kv_client *c, const struct kv_lockset *set)
 	}
 }
 
-void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set)
+void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
 {
 	/* A batch may have two of them. */
 	struct kv_intent *t = &c->intent[c->sequence % 2];
@@ -121,7 +125,22 @@ void kv_add_intent(struct aq_kv_client *c, const struct kv_lockset *set)
 		     t, kv_intent_bytes(set ? set->count : 0));
 }
 
-void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
+void kv_beat(struct kv_leaf *c)
+{
+	uint64_t now = kv_now_ns(c);
+	int err;
+
+	if (!c->held || now - c->beat_ns < c->failure_ns / BEAT_SHARE)
+		return;
+	c->beat_ns = now;
+	kv_begin(c);
+	kv_add_intent(c, c->held);
+	err = kv_run(c);
+	if (err)
+		c->held = NULL; /* it is broken, which is seen when it ends */
+}
+
+void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
 		    unsigned count)
 {
 	struct kv_intent *t = &c->intent[2];
@@ -136,7 +155,7 @@ void kv_add_release(struct aq_kv_client *c, const struct kv_lockset *set,
 		     t, kv_intent_bytes(0));
 }
 
-int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
+int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
 		  unsigned count)
 {
 	kv_begin(c);
@@ -147,7 +166,7 @@ int kv_locks_drop(struct aq_kv_client *c, const struct kv_lockset *set,
 /* ---- reading ------------------------------------------------------------ */
 
 /* Whether group `at` of the set has the lock of this row. */
-static bool is_in_group(const struct aq_kv_client *c, const struct kv_want *w,
+static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
 			unsigned at, uint64_t row)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -159,7 +178,7 @@ static bool is_in_group(const struct aq_kv_client *c, const struct kv_want *w,
 }
 
 /* The rows of one line that are wanted, as a span. */
-static void add_span(struct aq_kv_client *c, struct kv_line *l, uint64_t bits,
+static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
 		     bool whole)
 {
 	uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
@@ -192,7 +211,7 @@ struct reading {
 	} at[KV_PATH_MAX + 2];
 };
 
-static void add_reads(struct aq_kv_client *c, const struct kv_want *w,
+static void add_reads(struct kv_leaf *c, const struct kv_want *w,
 		      unsigned group, struct reading *r)
 {
 	unsigned i, k;
@@ -236,44 +255,6 @@ static void note_reads(struct reading *r, bool locked)
 	}
 }
 
-/* ---- trying ------------------------------------------------------------- */
-
-int kv_locks_try(struct aq_kv_client *c, struct kv_want *w)
-{
-	struct kv_lockset held = {0};
-	struct reading r[KV_GROUPS];
-	unsigned i;
-	int err;
-
-	note_recent(c, &w->set);
-	kv_begin(c);
-	kv_add_intent(c, &w->set);
-	for (i = 0; i < w->set.count; i++) {
-		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
-			    (enum kv_atom)(KV_ATOM_GROUP + i));
-		add_reads(c, w, i, &r[i]);
-	}
-	err = kv_run(c);
-	if (err)
-		return err;
-	for (i = 0; i < w->set.count; i++) {
-		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
-
-		note_reads(&r[i], got);
-		if (got)
-			held.group[held.count++] = w->set.group[i];
-	}
-	c->stats.lock_tries += w->set.count;
-	c->stats.lock_fails += w->set.count - held.count;
-	if (held.count == w->set.count) {
-		c->stats.lock_sets++;
-		c->stats.lock_sets_single += w->set.count == 1;
-		return 0;
-	}
-	err = kv_locks_drop(c, &held, held.count);
-	return err ? err : -EAGAIN;
-}
-
 /* ---- taking ------------------------------------------------------------- */
 
 /* One acquisition. */
@@ -292,7 +273,7 @@ struct taking {
 	uint64_t backoff_ns;
 };
 
-static int give_up(struct aq_kv_client *c, struct taking *t)
+static int give_up(struct kv_leaf *c, struct taking *t)
 {
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
@@ -303,7 +284,7 @@ static int give_up(struct aq_kv_client *c, struct taking *t)
 }
 
 /* Changes of rows or locks mean that the holder lives. */
-static void note_refusal(struct aq_kv_client *c, struct taking *t,
+static void note_refusal(struct kv_leaf *c, struct taking *t,
 			 const struct reading *r, uint64_t now)
 {
 	uint64_t word = t->want->set.group[t->at].word;
@@ -326,7 +307,7 @@ static void note_refusal(struct aq_kv_client *c, struct taking *t,
 }
 
 /* A lock is held by somebody. */
-static int handle_refusal(struct aq_kv_client *c, struct taking *t,
+static int handle_refusal(struct kv_leaf *c, struct taking *t,
 			  const struct reading *r)
 {
 	uint64_t word = t->want->set.group[t->at].word;
@@ -358,19 +339,81 @@ static int handle_refusal(struct aq_kv_client *c, struct taking *t,
 	return 0;
 }
 
-static void add_fresh(struct aq_kv_client *c, const struct kv_want *w)
+static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
 		(void)kv_new_add(c, w->fresh, w->key, w->key_len, w->value,
 				 w->value_len);
 }
 
-int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
+/* From when all locks are held, nobody changes the state and goes on without
+ * waiting for them. */
+static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
+		       uint64_t asked_ns)
+{
+	int err = 0, drop;
+
+	if (!was_asked)
+		err = kv_state_confirm(c);
+	else if (!kv_state_note(c, c->atom[KV_ATOM_STATE], asked_ns))
+		err = KV_E_VIEW;
+	if (err != KV_E_VIEW)
+		return err;
+	drop = kv_locks_drop(c, &w->set, w->set.count);
+	return drop ? drop : err;
+}
+
+/* ---- trying ------------------------------------------------------------- */
+
+int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
+{
+	uint64_t start_ns = kv_now_ns(c);
+	bool asks_state = kv_state_is_due(c, start_ns);
+	struct kv_lockset held = {0};
+	struct reading r[KV_GROUPS];
+	unsigned i;
+	int err;
+
+	note_recent(c, &w->set);
+	kv_begin(c);
+	kv_add_intent(c, &w->set);
+	for (i = 0; i < w->set.count; i++) {
+		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+			    (enum kv_atom)(KV_ATOM_GROUP + i));
+		add_reads(c, w, i, &r[i]);
+	}
+	if (asks_state)
+		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
+	err = kv_run(c);
+	if (err)
+		return err;
+	for (i = 0; i < w->set.count; i++) {
+		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
+
+		note_reads(&r[i], got);
+		if (got)
+			held.group[held.count++] = w->set.group[i];
+	}
+	c->stats.lock_tries += w->set.count;
+	c->stats.lock_fails += w->set.count - held.count;
+	if (held.count == w->set.count) {
+		c->stats.lock_sets++;
+		c->stats.lock_sets_single += w->set.count == 1;
+		return check_state(c, w, asks_state, start_ns);
+	}
+	err = kv_locks_drop(c, &held, held.count);
+	return err ? err : -EAGAIN;
+}
+
+/* ---- and waiting -------------------------------------------------------- */
+
+int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
 			   .start_ns = kv_now_ns(c),
 			   .backoff_ns = KV_BACKOFF_NS_MIN};
 	struct reading r;
+	bool asks_state = false;
 	int err;
 
 	note_recent(c, &w->set);
@@ -378,6 +421,8 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 		uint64_t word = w->set.group[t.at].word;
 		uint64_t mask = w->set.group[t.at].mask;
 
+		asks_state = t.at + 1 == w->set.count &&
+			     kv_state_is_due(c, t.start_ns);
 		kv_begin(c);
 		if (t.at == 0 || t.is_retry)
 			kv_add_intent(c, &w->set);
@@ -388,6 +433,8 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 		if (t.is_retry)
 			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,
 				    &c->atom[KV_ATOM_LEASE], 8);
+		if (asks_state)
+			kv_add_state(c, &c->atom[KV_ATOM_STATE]);
 		err = kv_run(c);
 		if (err)
 			return err;
@@ -406,5 +453,5 @@ int kv_locks_take(struct aq_kv_client *c, struct kv_want *w)
 	}
 	c->stats.lock_sets++;
 	c->stats.lock_sets_single += w->set.count == 1;
-	return 0;
+	return check_state(c, w, asks_state, t.start_ns);
 }

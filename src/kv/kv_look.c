@@ -9,14 +9,14 @@
 
 #include "kv_priv.h"
 
-void kv_look_begin(struct aq_kv_client *c, struct kv_get *g)
+void kv_look_begin(struct kv_leaf *c, struct kv_get *g)
 {
 	kv_begin(c);
 	g->looks = 0;
 }
 
-void kv_look_add(struct aq_kv_client *c, struct kv_get *g, uint64_t offset,
-		 void *to, uint64_t len_bytes)
+void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
+		 uint64_t len_bytes)
 {
 	if (!c->port.look_rkey)
 		kv_add_read(c, KV_POINT_READ, offset, to, len_bytes);
@@ -28,7 +28,7 @@ void kv_look_add(struct aq_kv_client *c, struct kv_get *g, uint64_t offset,
 			.len_bytes = (uint32_t)len_bytes};
 }
 
-void kv_look_end(struct aq_kv_client *c, struct kv_get *g)
+void kv_look_end(struct kv_leaf *c, struct kv_get *g)
 {
 	uint32_t index = (uint32_t)(g - c->get), at;
 
@@ -42,7 +42,7 @@ void kv_look_end(struct aq_kv_client *c, struct kv_get *g)
 }
 
 /* Through the node's NIC. */
-static void post_looks(struct aq_kv_client *c, const struct kv_get *g)
+static void post_looks(struct kv_leaf *c, const struct kv_get *g)
 {
 	uint32_t i;
 
@@ -54,9 +54,9 @@ static void post_looks(struct aq_kv_client *c, const struct kv_get *g)
 	(void)kv_post(c, (uint64_t)(g - c->get));
 }
 
-void kv_look_run(struct aq_kv_client *c)
+void kv_look_run(struct kv_leaf *c)
 {
-	struct aqdv_read list[2 * KV_LOOK_BATCH];
+	struct aqdv_read list[KV_LOOKS_MAX * KV_LOOK_BATCH];
 	uint32_t index[KV_LOOK_BATCH];
 	unsigned i, k, count = 0, reads = 0;
 	int done = 0, at = 0;
@@ -72,6 +72,7 @@ void kv_look_run(struct aq_kv_client *c)
 	}
 	if (reads)
 		done = aqdv_read_now(c->port.link->qp, list, reads);
+	c->polled_ns = kv_now_ns(c);
 	for (i = 0; i < count; i++) {
 		const struct kv_get *g = &c->get[index[i]];
 

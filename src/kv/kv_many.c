@@ -24,7 +24,7 @@ struct many {
 	unsigned low[ROWS]; /* the first changed entry of want.row[i] */
 };
 
-static bool is_plain(const struct aq_kv_client *c, const struct aq_kv_op *op)
+static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
 {
 	return op->kind == AQ_KV_OP_PUT && !op->flags && op->key &&
 	       op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX &&
@@ -33,7 +33,7 @@ static bool is_plain(const struct aq_kv_client *c, const struct aq_kv_op *op)
 }
 
 /* As many of them as fit. */
-static void collect(struct aq_kv_client *c, struct many *m,
+static void collect(struct kv_leaf *c, struct many *m,
 		    const struct aq_kv_op *ops, size_t count)
 {
 	size_t i;
@@ -54,12 +54,12 @@ static void collect(struct aq_kv_client *c, struct many *m,
 		m->low[i] = NOT_CHANGED;
 }
 
-static uint8_t *row_of(struct aq_kv_client *c, uint64_t row)
+static uint8_t *row_of(struct kv_leaf *c, uint64_t row)
 {
 	return kv_line_row(c, kv_line_find(c, row), row);
 }
 
-static bool all_whole(struct aq_kv_client *c, const struct many *m)
+static bool all_whole(struct kv_leaf *c, const struct many *m)
 {
 	unsigned i;
 
@@ -70,7 +70,7 @@ static bool all_whole(struct aq_kv_client *c, const struct many *m)
 }
 
 /* Where the key is, or could be: in which of its rows, and *entry; -1. */
-static int find_room(struct aq_kv_client *c, const struct aq_kv_op *op,
+static int find_room(struct kv_leaf *c, const struct aq_kv_op *op,
 		     const struct kv_place *place, int *entry, bool *is_new)
 {
 	struct kv_item item;
@@ -94,7 +94,7 @@ static int find_room(struct aq_kv_client *c, const struct aq_kv_op *op,
 }
 
 /* Changes the row here; false: it needs more. */
-static bool apply(struct aq_kv_client *c, struct many *m, unsigned at,
+static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
 		  const struct aq_kv_op *op)
 {
 	const struct kv_place *place = &m->place[at];
@@ -121,7 +121,7 @@ static bool apply(struct aq_kv_client *c, struct many *m, unsigned at,
 	return true;
 }
 
-static int write_all(struct aq_kv_client *c, const struct many *m)
+static int write_all(struct kv_leaf *c, const struct many *m)
 {
 	unsigned i;
 
@@ -134,8 +134,8 @@ static int write_all(struct aq_kv_client *c, const struct many *m)
 	return kv_run(c);
 }
 
-static int run(struct aq_kv_client *c, struct many *m,
-	       const struct aq_kv_op *ops, unsigned *done)
+static int run(struct kv_leaf *c, struct many *m, const struct aq_kv_op *ops,
+	       unsigned *done)
 {
 	int err = kv_locks_try(c, &m->want);
 
@@ -148,7 +148,7 @@ static int run(struct aq_kv_client *c, struct many *m,
 	return write_all(c, m);
 }
 
-size_t kv_many_put(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
+size_t kv_many_put(struct kv_leaf *c, struct aq_kv_op *ops, size_t count)
 {
 	struct many m = {0};
 	unsigned i, done = 0;
@@ -164,11 +164,12 @@ size_t kv_many_put(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 		collect(c, &m, ops, count);
 	if (m.count < 2)
 		return 0;
-	err = kv_op_begin(c);
-	if (!err)
-		err = run(c, &m, ops, &done);
+	if (kv_op_begin(c))
+		return 0;
+	err = run(c, &m, ops, &done);
 	kv_cache_unpin(c);
-	if (err == -EAGAIN)
+	/* Nothing was done: one by one it will. */
+	if (err == -EAGAIN || err == KV_E_VIEW)
 		err = 0;
 	err = kv_op_end(c, err);
 	/* After a failure nobody knows what was done of them. */

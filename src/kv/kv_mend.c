@@ -82,7 +82,7 @@ static void add_set_rows(const struct kv_geometry *g, struct rows *r,
 	}
 }
 
-static int rows_init(struct aq_kv_client *c, struct rows *r,
+static int rows_init(struct kv_leaf *c, struct rows *r,
 		     const struct kv_dead *dead, unsigned count)
 {
 	uint32_t i, n = 0;
@@ -110,7 +110,7 @@ static void rows_release(struct rows *r)
 	free(r->is_dirty);
 }
 
-static uint8_t *rows_at(struct aq_kv_client *c, uint32_t i)
+static uint8_t *rows_at(struct kv_leaf *c, uint32_t i)
 {
 	return c->big + (size_t)i * c->g.row_bytes;
 }
@@ -123,7 +123,7 @@ static int64_t rows_find(const struct rows *r, uint64_t number)
 	return p ? p - r->number : -1;
 }
 
-static int rows_read(struct aq_kv_client *c, const struct rows *r)
+static int rows_read(struct kv_leaf *c, const struct rows *r)
 {
 	uint32_t i = 0, n;
 	int err = 0;
@@ -142,7 +142,7 @@ static int rows_read(struct aq_kv_client *c, const struct rows *r)
 }
 
 /* State 1 to 2 and 3 to 4: every row has its CRC again. */
-static void mend_torn(struct aq_kv_client *c, struct rows *r)
+static void mend_torn(struct kv_leaf *c, struct rows *r)
 {
 	uint32_t i;
 
@@ -158,7 +158,7 @@ static void mend_torn(struct aq_kv_client *c, struct rows *r)
 }
 
 /* State 2 to 4: of an entry that stands in both rows the second goes. */
-static void mend_double(struct aq_kv_client *c, struct rows *r, uint32_t at)
+static void mend_double(struct kv_leaf *c, struct rows *r, uint32_t at)
 {
 	uint8_t *row = rows_at(c, at);
 	unsigned i, k;
@@ -191,7 +191,7 @@ static void mend_double(struct aq_kv_client *c, struct rows *r, uint32_t at)
 }
 
 /* CRCs first: then every row can be read while the rest goes on. */
-static int rows_write(struct aq_kv_client *c, struct rows *r)
+static int rows_write(struct kv_leaf *c, struct rows *r)
 {
 	uint32_t i;
 	int err = 0;
@@ -211,7 +211,7 @@ static int rows_write(struct aq_kv_client *c, struct rows *r)
 	return err;
 }
 
-static bool rows_have_extent(struct aq_kv_client *c, const struct rows *r,
+static bool rows_have_extent(struct kv_leaf *c, const struct rows *r,
 			     uint64_t extent, uint32_t stamp)
 {
 	struct kv_item item;
@@ -234,7 +234,7 @@ static bool rows_have_extent(struct aq_kv_client *c, const struct rows *r,
  * before and be somebody else's by now; then its stamp is another: stamps are
  * written before the map says "used".
  */
-static int free_extent(struct aq_kv_client *c, uint64_t extent, uint32_t stamp,
+static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
 		       uint64_t *size_bytes)
 {
 	struct kv_extent *head = (struct kv_extent *)(c->stage + 64);
@@ -269,7 +269,7 @@ static int free_extent(struct aq_kv_client *c, uint64_t extent, uint32_t stamp,
 }
 
 /* What is in the table stays; what is not goes. */
-static int settle(struct aq_kv_client *c, const struct rows *r,
+static int settle(struct kv_leaf *c, const struct rows *r,
 		  const struct kv_dead *d)
 {
 	uint64_t new = le64_get(d->intent.new_extent), size = 0, kept = 0;
@@ -303,8 +303,8 @@ static int settle(struct aq_kv_client *c, const struct rows *r,
 
 /* Of these locks, those that no dead client before this one names: each is let
  * go once, because from then on it may be somebody else's. */
-static uint64_t only_here(const struct aq_kv_client *c,
-			  const struct kv_dead *dead, unsigned at, unsigned g)
+static uint64_t only_here(const struct kv_leaf *c, const struct kv_dead *dead,
+			  unsigned at, unsigned g)
 {
 	uint64_t mask = dead[at].set.group[g].mask;
 	unsigned i, k;
@@ -320,8 +320,7 @@ static uint64_t only_here(const struct aq_kv_client *c,
 	return mask;
 }
 
-static int unlock(struct aq_kv_client *c, const struct kv_dead *dead,
-		  unsigned at)
+static int unlock(struct kv_leaf *c, const struct kv_dead *dead, unsigned at)
 {
 	const struct kv_dead *d = &dead[at];
 	uint64_t mask;
@@ -340,7 +339,7 @@ static int unlock(struct aq_kv_client *c, const struct kv_dead *dead,
 }
 
 /* Frees its slot; its number of keys stays. */
-static int bury(struct aq_kv_client *c, const struct kv_dead *d)
+static int bury(struct kv_leaf *c, const struct kv_dead *d)
 {
 	uint64_t at = kv_slot_at(&c->g, d->slot), old;
 	struct kv_intent *t = &c->intent[0];
@@ -351,6 +350,8 @@ static int bury(struct aq_kv_client *c, const struct kv_dead *d)
 		.count = d->intent.count};
 	t->crc = le32_put(kv_intent_crc(t));
 	kv_begin(c);
+	kv_add_write(c, KV_POINT_MEND, at + offsetof(struct kv_slot, conn),
+		     c->zeros, KV_CONN_BYTES);
 	kv_add_write(c, KV_POINT_MEND, at + offsetof(struct kv_slot, intent), t,
 		     kv_intent_bytes(0));
 	err = kv_run(c);
@@ -360,7 +361,7 @@ static int bury(struct aq_kv_client *c, const struct kv_dead *d)
 				kv_slot_word(KV_SLOT_FREE, d->epoch), &old);
 }
 
-int kv_mend(struct aq_kv_client *c, struct kv_dead *dead, unsigned count)
+int kv_mend(struct kv_leaf *c, struct kv_dead *dead, unsigned count)
 {
 	struct rows r;
 	uint32_t i;

@@ -50,7 +50,7 @@ static void want_row(struct kv_want *w, uint64_t row)
 }
 
 /* Whether the key was in one of its rows when they were last seen. */
-static bool was_seen(const struct aq_kv_client *c, const struct attempt *a,
+static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
 		     const struct kv_view *view)
 {
 	struct kv_item item;
@@ -70,7 +70,7 @@ static bool was_seen(const struct aq_kv_client *c, const struct attempt *a,
 }
 
 /* The key's rows, and those of the path that the cache suggests. */
-static int plan(struct aq_kv_client *c, struct attempt *a, unsigned try)
+static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 {
 	struct kv_view view = kv_cache_view(c, false);
 	struct kv_want *w = &a->want;
@@ -113,7 +113,7 @@ static int plan(struct aq_kv_client *c, struct attempt *a, unsigned try)
 }
 
 /* A row that was torn though its lock was free: its writer died in it. */
-static int mend_now(struct aq_kv_client *c, uint64_t number, uint8_t *row)
+static int mend_now(struct kv_leaf *c, uint64_t number, uint8_t *row)
 {
 	(void)kv_row_mend(&c->g, row);
 	kv_row_seal(&c->g, row, c->slot);
@@ -123,7 +123,7 @@ static int mend_now(struct aq_kv_client *c, uint64_t number, uint8_t *row)
 	return kv_run(c);
 }
 
-static int see_rows(struct aq_kv_client *c, struct attempt *a)
+static int see_rows(struct kv_leaf *c, struct attempt *a)
 {
 	uint32_t skip = a->skip;
 	unsigned i;
@@ -153,8 +153,7 @@ static int see_rows(struct aq_kv_client *c, struct attempt *a)
 
 /* ---- writing ------------------------------------------------------------ */
 
-void kv_add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
-		int entry)
+void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry)
 {
 	uint64_t at = kv_row_at(&c->g, number);
 	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
@@ -172,7 +171,7 @@ void kv_add_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
 }
 
 /* Moves everything one step on, from the end. */
-static void add_path(struct aq_kv_client *c, const struct kv_path *path,
+static void add_path(struct kv_leaf *c, const struct kv_path *path,
 		     const uint8_t *entry)
 {
 	unsigned i;
@@ -197,7 +196,7 @@ static void add_path(struct aq_kv_client *c, const struct kv_path *path,
 }
 
 /* The end of every try that has changed something, or wants to end anyway. */
-static int finish(struct aq_kv_client *c, struct attempt *a, bool stored)
+static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
 {
 	bool has_extents = c->new_extent || c->old_extent;
 
@@ -216,7 +215,7 @@ static int finish(struct aq_kv_client *c, struct attempt *a, bool stored)
 }
 
 /* Says what becomes of the old value's memory, before anything changes. */
-static void note_old(struct aq_kv_client *c, const struct attempt *a)
+static void note_old(struct kv_leaf *c, const struct attempt *a)
 {
 	if (a->found < 0 || !a->item.is_extent)
 		return;
@@ -224,7 +223,7 @@ static void note_old(struct aq_kv_client *c, const struct attempt *a)
 	c->old_stamp = a->item.stamp;
 }
 
-static int build_entry(struct aq_kv_client *c, struct attempt *a,
+static int build_entry(struct kv_leaf *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
 	struct kv_mod *m = a->m;
@@ -254,7 +253,7 @@ static int build_entry(struct aq_kv_client *c, struct attempt *a,
 }
 
 /* A large value that was not written before the locks were taken. */
-static int write_large(struct aq_kv_client *c, struct attempt *a,
+static int write_large(struct kv_leaf *c, struct attempt *a,
 		       const struct aq_kv_change *ch)
 {
 	int err;
@@ -271,7 +270,37 @@ static int write_large(struct aq_kv_client *c, struct attempt *a,
 				  ch->new_value, ch->new_value_len);
 }
 
-static int store(struct aq_kv_client *c, struct attempt *a,
+/* Elsewhere first; meanwhile this client's locks must not look forgotten. */
+static int mirror(struct kv_leaf *c, struct attempt *a,
+		  const struct aq_kv_change *ch)
+{
+	int err;
+
+	if (!a->m->mirror)
+		return 0;
+	c->held = &a->want.set;
+	c->beat_ns = kv_now_ns(c);
+	err = a->m->mirror(a->m, ch);
+	c->held = NULL;
+	return err;
+}
+
+static int look_older(struct kv_leaf *c, struct attempt *a,
+		      struct aq_kv_change *ch)
+{
+	int err;
+
+	if (!a->m->older || a->found >= 0 ||
+	    (!a->m->needs_old && !a->m->needs_value))
+		return 0;
+	c->held = &a->want.set;
+	c->beat_ns = kv_now_ns(c);
+	err = a->m->older(a->m, ch);
+	c->held = NULL;
+	return err;
+}
+
+static int store(struct kv_leaf *c, struct attempt *a,
 		 const struct aq_kv_change *ch)
 {
 	struct kv_view view = kv_cache_view(c, true);
@@ -290,6 +319,8 @@ static int store(struct aq_kv_client *c, struct attempt *a,
 	err = build_entry(c, a, ch, entry);
 	if (!err)
 		err = write_large(c, a, ch);
+	if (!err)
+		err = mirror(c, a, ch);
 	if (err)
 		return err;
 	note_old(c, a);
@@ -312,8 +343,13 @@ static int store(struct aq_kv_client *c, struct attempt *a,
 	return finish(c, a, entry[0] & KV_E_EXTENT);
 }
 
-static int erase(struct aq_kv_client *c, struct attempt *a)
+static int erase(struct kv_leaf *c, struct attempt *a,
+		 const struct aq_kv_change *ch)
 {
+	int err = mirror(c, a, ch);
+
+	if (err)
+		return err;
 	note_old(c, a);
 	kv_begin(c);
 	if (c->old_extent)
@@ -329,7 +365,7 @@ static int erase(struct aq_kv_client *c, struct attempt *a)
 /* ---- deciding ----------------------------------------------------------- */
 
 /* The old value, if somebody looks at it or the key is not in the entry. */
-static int read_old(struct aq_kv_client *c, struct attempt *a,
+static int read_old(struct kv_leaf *c, struct attempt *a,
 		    struct aq_kv_change *ch)
 {
 	const uint8_t *bytes, *value;
@@ -371,7 +407,7 @@ static int read_old(struct aq_kv_client *c, struct attempt *a,
 	return 0;
 }
 
-static int let_go(struct aq_kv_client *c, struct attempt *a, int result)
+static int let_go(struct kv_leaf *c, struct attempt *a, int result)
 {
 	int err;
 
@@ -380,41 +416,59 @@ static int let_go(struct aq_kv_client *c, struct attempt *a, int result)
 	return err ? err : result;
 }
 
-static int decide(struct aq_kv_client *c, struct attempt *a)
+/* With the old value known. -EAGAIN: begin again. */
+static int carry_out(struct kv_leaf *c, struct attempt *a,
+		     struct aq_kv_change *ch)
+{
+	bool had = a->found >= 0 || ch->value;
+	int err = a->m->fn(ch, a->m->user);
+
+	if (!err && ch->verdict == AQ_KV_STORE &&
+	    ch->new_value_len > AQ_KV_VALUE_MAX)
+		err = error_set(-E2BIG, "a value has at most %d bytes",
+				AQ_KV_VALUE_MAX);
+	if (err)
+		return let_go(c, a, err);
+	if (ch->verdict == AQ_KV_DELETE && a->m->leaves_graves && had) {
+		ch->verdict = AQ_KV_STORE;
+		ch->new_value = "";
+		ch->new_value_len = 0;
+		ch->expire_at_ms = KV_GRAVE_MS;
+	}
+	if (ch->verdict == AQ_KV_STORE)
+		err = store(c, a, ch);
+	else if (ch->verdict == AQ_KV_DELETE && a->found >= 0)
+		err = erase(c, a, ch);
+	else
+		return let_go(c, a, 0);
+	if (!err || err == -EAGAIN || c->is_broken || c->is_crashed)
+		return err;
+	return let_go(c, a, err);
+}
+
+static int decide(struct kv_leaf *c, struct attempt *a)
 {
 	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
 	int err = see_rows(c, a);
 
 	if (!err)
 		err = read_old(c, a, &ch);
-	if (err == -EAGAIN) {
+	if (!err)
+		err = look_older(c, a, &ch);
+	if (err && err != -EAGAIN)
+		return c->is_broken || c->is_crashed ? err : let_go(c, a, err);
+	a->m->had_entry = a->found >= 0;
+	if (!err)
+		err = carry_out(c, a, &ch);
+	if (err == -EAGAIN && !c->is_broken && !c->is_crashed) {
 		err = kv_locks_drop(c, &a->want.set, a->want.set.count);
 		return err ? err : -EAGAIN;
 	}
-	if (err)
-		return c->is_broken || c->is_crashed ? err : let_go(c, a, err);
-	err = a->m->fn(&ch, a->m->user);
-	if (!err && ch.verdict == AQ_KV_STORE &&
-	    ch.new_value_len > AQ_KV_VALUE_MAX)
-		err = error_set(-E2BIG, "a value has at most %d bytes",
-				AQ_KV_VALUE_MAX);
-	if (!err && ch.verdict == AQ_KV_STORE) {
-		err = store(c, a, &ch);
-		if (err == -EAGAIN) {
-			err = kv_locks_drop(c, &a->want.set, a->want.set.count);
-			return err ? err : -EAGAIN;
-		}
-		if (err && !c->is_broken && !c->is_crashed)
-			return let_go(c, a, err);
-		return err;
-	}
-	if (!err && ch.verdict == AQ_KV_DELETE && a->found >= 0)
-		return erase(c, a);
-	return let_go(c, a, err);
+	return err;
 }
 
 /* A value that is known and large is written before any lock is taken. */
-static int prepare(struct aq_kv_client *c, struct attempt *a)
+static int prepare(struct kv_leaf *c, struct attempt *a)
 {
 	struct kv_mod *m = a->m;
 	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
@@ -445,7 +499,7 @@ static int prepare(struct aq_kv_client *c, struct attempt *a)
 				  m->put_value, m->put_len);
 }
 
-static void count_trips(struct aq_kv_client *c, const struct attempt *a)
+static void count_trips(struct kv_leaf *c, const struct attempt *a)
 {
 	uint64_t trips = c->trips - a->trips;
 
@@ -467,7 +521,7 @@ static void count_trips(struct aq_kv_client *c, const struct attempt *a)
 	}
 }
 
-static int run(struct aq_kv_client *c, struct attempt *a)
+static int run(struct kv_leaf *c, struct attempt *a)
 {
 	unsigned try;
 	int err = prepare(c, a);
@@ -493,7 +547,7 @@ static int run(struct aq_kv_client *c, struct attempt *a)
 			       KV_PATH_MAX);
 }
 
-int kv_mod_run(struct aq_kv_client *c, struct kv_mod *m)
+int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 {
 	struct attempt a = {.m = m, .trips = c->trips};
 	int err;

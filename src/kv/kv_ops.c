@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "error.h"
-#include "kv_priv.h"
+#include "kv_client_priv.h"
 
 static int check_key(const void *key, size_t key_len)
 {
@@ -25,30 +25,54 @@ static int check_value(size_t len)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Reads may be tried again: after a lost connection, too. */
+/* Both copies of a shard vouch for what the first says; see kv_pair.c. */
+static bool is_vouched(const struct kv_route *r)
+{
+	return !r->second || kv_now_ns(r->second) <= r->second->valid_ns;
+}
+
+static int read_once(struct aq_kv_client *c, struct aq_kv_op *op, uint64_t hash,
+		     uint64_t *expire_at_ms)
+{
+	struct kv_route r;
+	bool has_entry;
+	int err = kv_client_route(c, hash, false, &r);
+
+	if (err)
+		return err;
+	err = kv_leaf_read(r.leaf, op, expire_at_ms, &has_entry);
+	if (!is_vouched(&r))
+		return KV_E_VIEW;
+	if (err == -ENOENT && r.older && !has_entry)
+		err = kv_leaf_read(r.older, op, expire_at_ms, NULL);
+	return err;
+}
+
+int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
+		   uint64_t *expire_at_ms)
+{
+	uint64_t hash = kv_client_hash(c, op->key, op->key_len);
+	unsigned tries = 0;
+	int err;
+
+	for (;;) {
+		err = read_once(c, op, hash, expire_at_ms);
+		if (LIKELY(!err || err == -ENOENT || err == -EMSGSIZE))
+			return err;
+		if (err == -ESTALE) /* nothing was changed */
+			err = KV_E_VIEW;
+		err = kv_client_again(c, err, &tries);
+		if (err)
+			return err;
+	}
+}
+
 static int read_one(struct aq_kv_client *c, struct aq_kv_op *op,
 		    uint64_t *expire_at_ms)
 {
-	struct kv_get *g;
-	int err, tries = 0;
+	int err = kv_client_begin(c);
 
-	do {
-		err = kv_op_begin(c);
-		if (!err)
-			err = kv_get_drain(c, NULL);
-		if (!err)
-			err = kv_get_start(c, op, &g);
-		if (!err)
-			err = kv_get_drain(c, g);
-		if (!err) {
-			if (expire_at_ms)
-				*expire_at_ms = g->expire_at_ms;
-			/* It is the last that was done. */
-			c->done_count--;
-			return op->err;
-		}
-	} while (c->is_broken && tries++ == 0);
-	return kv_op_end(c, err);
+	return err ? err : kv_client_read(c, op, expire_at_ms);
 }
 
 int aq_kv_get(struct aq_kv_client *c, const void *key, size_t key_len,
@@ -85,17 +109,46 @@ int aq_kv_expiry(struct aq_kv_client *c, const void *key, size_t key_len,
 
 /* ---- changing ----------------------------------------------------------- */
 
+static int change_once(struct aq_kv_client *c, struct kv_mod *m, uint64_t hash)
+{
+	struct kv_change_ctx x = {.client = c};
+	int err = kv_client_route(c, hash, true, &x.route);
+
+	if (err)
+		return err;
+	m->ctx = &x;
+	m->mirror = x.route.second ? kv_pair_mirror : NULL;
+	m->older = x.route.older ? kv_grow_older : NULL;
+	m->leaves_graves =
+		x.route.leaves_graves && !(c->config.bugs & KV_BUG_GRAVES);
+	err = kv_async_settle(c, x.route.leaf);
+	return err ? err : kv_leaf_change(x.route.leaf, m);
+}
+
+int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
+{
+	uint64_t hash = kv_client_hash(c, m->key, m->key_len);
+	unsigned tries = 0;
+	int err;
+
+	for (;;) {
+		err = change_once(c, m, hash);
+		/* Only these say that nothing has happened. */
+		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
+			return err;
+		err = kv_client_again(c, err, &tries);
+		if (err)
+			return err;
+	}
+}
+
 static int change(struct aq_kv_client *c, struct kv_mod *m)
 {
 	int err = check_key(m->key, m->key_len);
 
 	if (!err)
-		err = kv_op_begin(c);
-	if (!err)
-		err = kv_get_drain(c, NULL);
-	if (!err)
-		err = kv_mod_run(c, m);
-	return kv_op_end(c, err);
+		err = kv_client_begin(c);
+	return err ? err : kv_client_change(c, m);
 }
 
 struct put {
@@ -133,6 +186,7 @@ int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .key_len = key_len,
 			   .fn = put_fn,
 			   .user = &p,
+			   .needs_old = p.flags != 0,
 			   .put_value = p.value,
 			   .put_len = value_len,
 			   .put_expire_at_ms = p.expire_at_ms};
@@ -141,7 +195,7 @@ int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
 	if (err)
 		return err;
 	err = change(c, &m);
-	c->stats.puts += !err;
+	c->past.puts += !err;
 	return err;
 }
 
@@ -160,7 +214,8 @@ int aq_kv_del(struct aq_kv_client *c, const void *key, size_t key_len)
 	struct kv_mod m = {.key = key,
 			   .key_len = key_len,
 			   .fn = del_fn,
-			   .user = &was_there};
+			   .user = &was_there,
+			   .needs_old = true};
 	int err = change(c, &m);
 
 	return err ? err : was_there ? 0 : -ENOENT;
@@ -305,133 +360,4 @@ int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .needs_value = true};
 
 	return change(c, &m);
-}
-
-/* ---- several at once ---------------------------------------------------- */
-
-static void tell(struct aq_kv_client *c, struct aq_kv_op *op)
-{
-	c->done[(c->done_head + c->done_count) % c->depth] = op;
-	c->done_count++;
-}
-
-/* A change waits for the reads before it, so everybody sees this client's
- * operations in their order. */
-static int submit_change(struct aq_kv_client *c, struct aq_kv_op *op)
-{
-	struct aq_kv_put_options o = {.flags = op->flags,
-				      .expire_at_ms = op->expire_at_ms};
-	int err;
-
-	if (c->gets_busy + c->done_count >= c->depth)
-		return -EAGAIN;
-	err = kv_get_drain(c, NULL);
-	if (err)
-		return err;
-	op->err = op->kind == AQ_KV_OP_PUT
-			  ? aq_kv_put(c, op->key, op->key_len, op->value,
-				      op->value_len, &o)
-			  : aq_kv_del(c, op->key, op->key_len);
-	tell(c, op);
-	return 0;
-}
-
-int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
-{
-	struct kv_get *g;
-	int err = check_key(op->key, op->key_len);
-
-	if (err)
-		return err;
-	if (op->kind > AQ_KV_OP_DEL)
-		return error_set(-EINVAL, "there is no operation %u", op->kind);
-	if (c->gets_busy == 0) {
-		err = kv_op_begin(c);
-		if (err)
-			return err;
-	}
-	op->err = 0;
-	op->len = 0;
-	return op->kind == AQ_KV_OP_GET ? kv_get_start(c, op, &g)
-					: submit_change(c, op);
-}
-
-int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
-	       bool wait)
-{
-	unsigned n = 0;
-	int err = 0;
-
-	do {
-		err = kv_get_step(c);
-	} while (!err && wait && c->done_count == 0 && c->gets_busy);
-	for (; n < max && c->done_count; n++) {
-		done[n] = c->done[c->done_head];
-		c->done_head = (c->done_head + 1) % c->depth;
-		c->done_count--;
-	}
-	return n ? (int)n : kv_op_end(c, err);
-}
-
-/* Puts from *started on that can be done together. */
-static int batch_puts(struct aq_kv_client *c, struct aq_kv_op *ops,
-		      size_t count, size_t *started, size_t *ended)
-{
-	int err = 0;
-	size_t n;
-
-	if (count - *started < 2 || ops[*started].kind != AQ_KV_OP_PUT ||
-	    ops[*started + 1].kind != AQ_KV_OP_PUT)
-		return 0;
-	err = kv_get_drain(c, NULL);
-	if (err)
-		return kv_op_end(c, err);
-	n = kv_many_put(c, ops + *started, count - *started);
-	*started += n;
-	*ended += n;
-	return 0;
-}
-
-int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
-{
-	struct aq_kv_op *done[KV_POLL_BATCH];
-	size_t started = 0, ended = 0;
-	int err = 0, n;
-
-	while (ended < count && !err) {
-		while (started < count && !err) {
-			err = batch_puts(c, ops, count, &started, &ended);
-			if (err || started == count)
-				break;
-			err = aq_kv_submit(c, &ops[started]);
-			if (!err)
-				started++;
-		}
-		if (err == -EAGAIN)
-			err = 0;
-		if (err || ended == count)
-			break;
-		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
-		if (n < 0)
-			err = n;
-		else
-			ended += (size_t)n;
-	}
-	return err;
-}
-
-int aq_kv_repair(struct aq_kv_client *c)
-{
-	int err = kv_op_begin(c);
-
-	if (!err)
-		err = kv_get_drain(c, NULL);
-	if (!err)
-		err = kv_reap(c);
-	return kv_op_end(c, err);
-}
-
-void aq_kv_client_stats(const struct aq_kv_client *c, struct aq_kv_stats *stats)
-{
-	*stats = c->stats;
 }

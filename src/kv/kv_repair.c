@@ -39,18 +39,18 @@ struct watch {
 	unsigned looks;
 };
 
-static void watch_start(struct aq_kv_client *c, struct watch *w)
+static void watch_start(struct kv_leaf *c, struct watch *w)
 {
 	*w = (struct watch){.since_ns = kv_now_ns(c)};
 }
 
-static bool watch_is_late(struct aq_kv_client *c, struct watch *w, uint64_t ns)
+static bool watch_is_late(struct kv_leaf *c, struct watch *w, uint64_t ns)
 {
 	w->looks++;
 	return w->looks > WATCH_LOOKS && kv_now_ns(c) - w->since_ns > ns;
 }
 
-static int read_slots(struct aq_kv_client *c, struct kv_slot *out)
+static int read_slots(struct kv_leaf *c, struct kv_slot *out)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
 	int err = kv_big_reserve(c, 2 * bytes);
@@ -93,7 +93,7 @@ static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
 	       memcmp(&a->intent, &b->intent, sizeof(a->intent)) == 0;
 }
 
-static int read_lock(struct aq_kv_client *c, uint64_t word, uint64_t *value)
+static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
 {
 	int err;
 
@@ -107,7 +107,7 @@ static int read_lock(struct aq_kv_client *c, uint64_t word, uint64_t *value)
 
 /* ---- fencing ------------------------------------------------------------ */
 
-static int fence(struct aq_kv_client *c, uint32_t slot, const struct kv_slot *s)
+static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 {
 	uint64_t epoch = epoch_of(s), old;
 	char conn[KV_CONN_BYTES + 1];
@@ -130,12 +130,12 @@ static int fence(struct aq_kv_client *c, uint32_t slot, const struct kv_slot *s)
 
 /* ---- the lease ---------------------------------------------------------- */
 
-static uint64_t my_lease(const struct aq_kv_client *c, uint64_t before)
+static uint64_t my_lease(const struct kv_leaf *c, uint64_t before)
 {
 	return kv_lease_word(c->slot + 1, c->epoch, kv_lease_count(before) + 1);
 }
 
-static int lease_read(struct aq_kv_client *c, uint64_t *word)
+static int lease_read(struct kv_leaf *c, uint64_t *word)
 {
 	int err = kv_read_now(c, c->g.lease_offset, &c->atom[KV_ATOM_LEASE], 8);
 
@@ -145,7 +145,7 @@ static int lease_read(struct aq_kv_client *c, uint64_t *word)
 }
 
 /* The lease has not moved for long: its holder is dead, too. */
-static int fence_holder(struct aq_kv_client *c, uint64_t word)
+static int fence_holder(struct kv_leaf *c, uint64_t word)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
 	struct kv_slot s;
@@ -164,7 +164,7 @@ static int fence_holder(struct aq_kv_client *c, uint64_t word)
 }
 
 /* Until we have it. */
-static int lease_take(struct aq_kv_client *c)
+static int lease_take(struct kv_leaf *c)
 {
 	uint64_t word = 0, seen = 0, old;
 	struct watch w;
@@ -201,7 +201,7 @@ static int lease_take(struct aq_kv_client *c)
 	}
 }
 
-int kv_lease_renew(struct aq_kv_client *c)
+int kv_lease_renew(struct kv_leaf *c)
 {
 	uint64_t before = c->lease, old;
 	int err;
@@ -217,7 +217,7 @@ int kv_lease_renew(struct aq_kv_client *c)
 	return err;
 }
 
-static int lease_give(struct aq_kv_client *c)
+static int lease_give(struct kv_leaf *c)
 {
 	uint64_t old;
 
@@ -235,7 +235,7 @@ struct ward { /* what a repair works with */
 	unsigned count;
 };
 
-static int ward_init(struct aq_kv_client *c, struct ward *w)
+static int ward_init(struct kv_leaf *c, struct ward *w)
 {
 	*w = (struct ward){
 		.before = calloc(c->g.client_count, sizeof(w->before[0])),
@@ -256,7 +256,7 @@ static void ward_release(struct ward *w)
 }
 
 /* All that are fenced, also by somebody who died over it. */
-static int collect(struct aq_kv_client *c, struct ward *w)
+static int collect(struct kv_leaf *c, struct ward *w)
 {
 	uint32_t i, k;
 	int err = 0;
@@ -311,7 +311,7 @@ static bool tried(const struct kv_slot *a, const struct kv_slot *b,
 }
 
 /* Slots, lock, slots: into w->first, *value, w->now. */
-static int look(struct aq_kv_client *c, struct ward *w, uint64_t word,
+static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
 		uint64_t *value)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
@@ -334,7 +334,7 @@ static int look(struct aq_kv_client *c, struct ward *w, uint64_t word,
 
 /* Whether a living client may have had one of the locks that are set; who has
  * done nothing for long is fenced on the way. */
-static int look_round(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
+static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 		      unsigned g, bool is_late, bool *is_clear)
 {
 	uint64_t word = d->set.group[g].word, mask = d->set.group[g].mask;
@@ -370,7 +370,7 @@ static int look_round(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 }
 
 /* -EAGAIN: somebody else had to be fenced; begin again. */
-static int wait_clear(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
+static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 		      unsigned g)
 {
 	uint64_t fenced = c->stats.fenced;
@@ -401,7 +401,7 @@ static int wait_clear(struct aq_kv_client *c, struct ward *w, struct kv_dead *d,
 }
 
 /* With the lease. */
-static int repair(struct aq_kv_client *c, struct ward *w)
+static int repair(struct kv_leaf *c, struct ward *w)
 {
 	unsigned i, k;
 	int err;
@@ -425,7 +425,7 @@ static int repair(struct aq_kv_client *c, struct ward *w)
 	return err;
 }
 
-static int with_lease(struct aq_kv_client *c, struct ward *w, bool all)
+static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
 {
 	struct kv_slot *now = w->now;
 	uint32_t i;
@@ -448,7 +448,7 @@ static int with_lease(struct aq_kv_client *c, struct ward *w, bool all)
 }
 
 /* Only the suspects stay in `before`; whether there are any. */
-static bool pick_suspects(struct aq_kv_client *c, struct ward *w, uint64_t word,
+static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
 			  uint64_t mask)
 {
 	bool any = false;
@@ -469,7 +469,7 @@ static bool pick_suspects(struct aq_kv_client *c, struct ward *w, uint64_t word,
 }
 
 /* Watches the lock for the failure time; *value is what stays set. */
-static int watch_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
 		      uint64_t *value)
 {
 	struct watch w;
@@ -487,7 +487,7 @@ static int watch_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
 	return 0;
 }
 
-int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
+int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
 {
 	struct ward w;
 	uint64_t value = 0;
@@ -509,7 +509,7 @@ int kv_recover(struct aq_kv_client *c, uint64_t word, uint64_t mask)
 	return err;
 }
 
-int kv_lease_wait(struct aq_kv_client *c)
+int kv_lease_wait(struct kv_leaf *c)
 {
 	uint64_t word, seen = 0;
 	struct watch late;
@@ -539,17 +539,41 @@ int kv_lease_wait(struct aq_kv_client *c)
 	return err;
 }
 
-int kv_reap(struct aq_kv_client *c)
+/* Who died between taking a slot and saying whose it is had nothing yet. */
+static int free_nameless(struct kv_leaf *c, struct ward *w)
 {
-	struct ward w;
+	uint64_t word, old;
 	bool any = false;
 	uint32_t i;
-	int err = ward_init(c, &w);
+	int err = 0;
 
-	if (!err)
-		err = read_slots(c, w.before);
+	for (i = 0; i < c->g.client_count; i++)
+		any |= i != c->slot &&
+		       state_of(&w->before[i]) == KV_SLOT_LIVE &&
+		       !w->before[i].conn[0];
+	if (!any)
+		return 0;
+	kv_pause(c, kv_nameless_ns(c));
+	err = read_slots(c, w->now);
 	for (i = 0; i < c->g.client_count && !err; i++) {
-		struct kv_slot *s = &w.before[i];
+		word = le64_get(w->now[i].state);
+		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_LIVE ||
+		    w->now[i].conn[0] || !is_same(&w->now[i], &w->before[i]))
+			continue;
+		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, i), word,
+				 kv_slot_word(KV_SLOT_FREE, word >> 8), &old);
+	}
+	return err;
+}
+
+/* Only those stay in `before` whose connections are gone. */
+static bool pick_gone(struct kv_leaf *c, struct ward *w)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < c->g.client_count; i++) {
+		struct kv_slot *s = &w->before[i];
 		char conn[KV_CONN_BYTES + 1] = {0};
 
 		memcpy(conn, s->conn, KV_CONN_BYTES);
@@ -561,7 +585,19 @@ int kv_reap(struct aq_kv_client *c)
 		else
 			memset(s, 0, sizeof(*s));
 	}
-	if (!err && any)
+	return any;
+}
+
+int kv_reap(struct kv_leaf *c)
+{
+	struct ward w;
+	int err = ward_init(c, &w);
+
+	if (!err)
+		err = read_slots(c, w.before);
+	if (!err)
+		err = free_nameless(c, &w);
+	if (!err && pick_gone(c, &w))
 		err = with_lease(c, &w, false);
 	ward_release(&w);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over the whole table: scanning it, and counting its keys. */
+/* Walks over a whole leaf: scanning it, and counting its keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,13 @@ enum {
 };
 
 /* A row, until it is whole. */
-static int read_again(struct aq_kv_client *c, uint64_t row, uint8_t *to)
+static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
 {
-	int err, tries;
+	uint64_t lock = kv_lock_of(&c->g, row), since = kv_now_ns(c);
+	bool words = c->g.flags & KV_WORD_LOCKS;
+	int err;
 
-	for (tries = 0; tries < TORN_TRIES; tries++) {
+	for (;;) {
 		err = kv_read_now(c, kv_row_at(&c->g, row), c->stage,
 				  c->g.row_bytes);
 		if (err)
@@ -24,17 +26,23 @@ static int read_again(struct aq_kv_client *c, uint64_t row, uint8_t *to)
 		memcpy(to, c->stage, c->g.row_bytes);
 		if (kv_row_is_whole(&c->g, to))
 			return 0;
-		err = kv_past_deadline(c);
+		/* Its writer may be dead. */
+		if (kv_now_ns(c) - since > c->failure_ns / 2) {
+			err = kv_recover(c, words ? lock : lock / 64,
+					 words ? UINT64_MAX
+					       : 1ull << (lock % 64));
+			since = kv_now_ns(c);
+		}
+		if (!err)
+			err = kv_past_deadline(c);
 		if (err)
 			return err;
 	}
-	return error_set(-EREMOTEIO, "row %llu stays torn",
-			 (unsigned long long)row);
 }
 
 /* -EAGAIN: the extent is not what the entry says any more. */
-static int give(struct aq_kv_client *c, const struct kv_item *item,
-		unsigned flags, aq_kv_item_fn each, void *user)
+static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
+		aq_kv_item_fn each, void *user)
 {
 	struct aq_kv_item out = {.key = item->key,
 				 .key_len = item->key_len,
@@ -46,8 +54,8 @@ static int give(struct aq_kv_client *c, const struct kv_item *item,
 	uint64_t len;
 	int err;
 
-	if (!(flags & AQ_KV_SCAN_EXPIRED) &&
-	    kv_is_expired(c, item->expire_at_ms))
+	if (kv_is_expired(c, item->expire_at_ms) &&
+	    !(flags & (KV_SCAN_GRAVES | AQ_KV_SCAN_EXPIRED)))
 		return 0;
 	if (item->is_extent && (!item->key || !(flags & AQ_KV_SCAN_KEYS))) {
 		err = kv_extent_fetch(c, item, &bytes);
@@ -68,7 +76,7 @@ static int give(struct aq_kv_client *c, const struct kv_item *item,
 	return each(&out, user);
 }
 
-static int give_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
+static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
 		    unsigned flags, aq_kv_item_fn each, void *user)
 {
 	struct kv_item item;
@@ -94,7 +102,7 @@ static int give_row(struct aq_kv_client *c, uint64_t number, uint8_t *row,
 	return err;
 }
 
-static int scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
+static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
 		unsigned flags, aq_kv_item_fn each, void *user)
 {
 	uint64_t per = KV_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
@@ -119,30 +127,34 @@ static int scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 	return err;
 }
 
-int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
-	       unsigned flags, aq_kv_item_fn each, void *user)
+int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
+		 unsigned flags, aq_kv_item_fn each, void *user)
 {
 	int err;
 
-	if (*cursor >= c->g.rows)
+	if (*row >= c->g.rows)
 		return error_set(-EINVAL, "the table has no row %llu",
-				 (unsigned long long)*cursor);
+				 (unsigned long long)*row);
 	err = kv_op_begin(c);
+	if (err)
+		return err;
+	err = kv_get_drain(c, NULL);
 	if (!err)
-		err = kv_get_drain(c, NULL);
+		err = scan(c, row, rows, flags, each, user);
 	if (!err)
-		err = scan(c, cursor, rows, flags, each, user);
+		err = kv_state_confirm(c);
 	return kv_op_end(c, err);
 }
 
-int aq_kv_count(struct aq_kv_client *c, uint64_t *count)
+int kv_leaf_count(struct kv_leaf *c, uint64_t *count)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES, i;
 	int64_t sum = 0;
 	int err = kv_op_begin(c);
 
-	if (!err)
-		err = kv_get_drain(c, NULL);
+	if (err)
+		return err;
+	err = kv_get_drain(c, NULL);
 	if (!err)
 		err = kv_big_reserve(c, bytes);
 	if (!err)

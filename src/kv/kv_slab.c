@@ -54,7 +54,7 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* ---- chunks ------------------------------------------------------------- */
 
 /* What the map says now. */
-static int read_map(struct aq_kv_client *c, struct kv_chunk *k)
+static int read_map(struct kv_leaf *c, struct kv_chunk *k)
 {
 	uint32_t i;
 	int err = kv_read_now(c, kv_chunk_at(&c->g, k->index), c->stage,
@@ -73,7 +73,7 @@ static int read_map(struct aq_kv_client *c, struct kv_chunk *k)
 	return 0;
 }
 
-static int add_chunk(struct aq_kv_client *c, uint64_t index, uint32_t class,
+static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
 		     struct kv_chunk **out)
 {
 	uint32_t count = kv_chunk_extents(&c->g, class);
@@ -102,7 +102,7 @@ static int add_chunk(struct aq_kv_client *c, uint64_t index, uint32_t class,
 }
 
 /* Makes a free chunk ours. -EAGAIN: somebody else was faster. */
-static int claim(struct aq_kv_client *c, uint64_t index, uint32_t class,
+static int claim(struct kv_leaf *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
 	uint64_t prep = kv_chunk_word(c->slot + 1, CLASS_PREPARING, 0);
@@ -125,7 +125,7 @@ static int claim(struct aq_kv_client *c, uint64_t index, uint32_t class,
 }
 
 /* Takes over a chunk that nobody owns. */
-static int adopt(struct aq_kv_client *c, uint64_t index, uint32_t class,
+static int adopt(struct kv_leaf *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
 	uint64_t orphan = kv_chunk_word(0, class, 0), old;
@@ -141,9 +141,9 @@ static int adopt(struct aq_kv_client *c, uint64_t index, uint32_t class,
 }
 
 /* All chunks' words, a piece at a time, until fn says something. */
-typedef int (*word_fn)(struct aq_kv_client *c, uint64_t index, uint64_t word,
+typedef int (*word_fn)(struct kv_leaf *c, uint64_t index, uint64_t word,
 		       void *user);
-static int each_word(struct aq_kv_client *c, word_fn fn, void *user)
+static int each_word(struct kv_leaf *c, word_fn fn, void *user)
 {
 	uint64_t at, n, i, *words;
 	int err = 0;
@@ -178,7 +178,7 @@ enum {
 	FOUND = 1, /* ends each_word */
 };
 
-static int try_word(struct aq_kv_client *c, uint64_t index, uint64_t word,
+static int try_word(struct kv_leaf *c, uint64_t index, uint64_t word,
 		    void *user)
 {
 	struct finding *f = user;
@@ -194,8 +194,7 @@ static int try_word(struct aq_kv_client *c, uint64_t index, uint64_t word,
 }
 
 /* A chunk of that class with something free. */
-static int find_chunk(struct aq_kv_client *c, uint32_t class,
-		      struct kv_chunk **out)
+static int find_chunk(struct kv_leaf *c, uint32_t class, struct kv_chunk **out)
 {
 	struct finding f = {.class = class};
 	uint64_t total = 0, avail = 0;
@@ -246,7 +245,7 @@ struct run_search {
 	uint64_t length;
 };
 
-static int extend_run(struct aq_kv_client *c, uint64_t index, uint64_t word,
+static int extend_run(struct kv_leaf *c, uint64_t index, uint64_t word,
 		      void *user)
 {
 	struct run_search *s = user;
@@ -260,7 +259,7 @@ static int extend_run(struct aq_kv_client *c, uint64_t index, uint64_t word,
 	return s->length == s->wanted ? FOUND : 0;
 }
 
-static int claim_run(struct aq_kv_client *c, uint64_t first, uint64_t length)
+static int claim_run(struct kv_leaf *c, uint64_t first, uint64_t length)
 {
 	uint64_t i, old;
 	int err = 0;
@@ -287,8 +286,7 @@ static int claim_run(struct aq_kv_client *c, uint64_t first, uint64_t length)
 	return -EAGAIN;
 }
 
-static int alloc_run(struct aq_kv_client *c, uint64_t size_bytes,
-		     uint64_t *offset)
+static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
 {
 	struct run_search s = {.wanted = kv_run_of(&c->g, size_bytes)};
 	int err, tries;
@@ -313,7 +311,7 @@ static int alloc_run(struct aq_kv_client *c, uint64_t size_bytes,
 
 /* ---- extents ------------------------------------------------------------ */
 
-int kv_new_alloc(struct aq_kv_client *c, size_t key_len, size_t value_len,
+int kv_new_alloc(struct kv_leaf *c, size_t key_len, size_t value_len,
 		 struct kv_new *out)
 {
 	uint64_t size = kv_extent_size(key_len, value_len);
@@ -356,7 +354,7 @@ static void copy_in(uint8_t *to, const struct kv_new *n, const void *key,
 
 /* The contents first: a byte of the map that says "used" means that the stamp
  * is the new one. */
-bool kv_new_add(struct aq_kv_client *c, struct kv_new *n, const void *key,
+bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
 		size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len;
@@ -373,7 +371,7 @@ bool kv_new_add(struct aq_kv_client *c, struct kv_new *n, const void *key,
 	return true;
 }
 
-int kv_new_write(struct aq_kv_client *c, struct kv_new *n, const void *key,
+int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len, done, part;
@@ -397,7 +395,7 @@ int kv_new_write(struct aq_kv_client *c, struct kv_new *n, const void *key,
 	return err;
 }
 
-void kv_new_add_commit(struct aq_kv_client *c, const struct kv_new *n)
+void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
 {
 	uint64_t chunk = chunk_of(&c->g, n->offset), i;
 	uint64_t length = kv_run_of(&c->g, n->size_bytes);
@@ -414,8 +412,7 @@ void kv_new_add_commit(struct aq_kv_client *c, const struct kv_new *n)
 		     8 * length);
 }
 
-void kv_extent_add_free(struct aq_kv_client *c, uint64_t offset,
-			uint64_t size_bytes)
+void kv_extent_add_free(struct kv_leaf *c, uint64_t offset, uint64_t size_bytes)
 {
 	if (kv_class_of(&c->g, size_bytes))
 		kv_add_write(c, KV_POINT_FREE,
@@ -426,13 +423,13 @@ void kv_extent_add_free(struct aq_kv_client *c, uint64_t offset,
 			     8 * kv_run_of(&c->g, size_bytes));
 }
 
-void kv_slab_forget(struct aq_kv_client *c)
+void kv_slab_forget(struct kv_leaf *c)
 {
 	while (c->chunk_count)
 		free(c->chunk[--c->chunk_count].used);
 }
 
-int kv_slab_give_back(struct aq_kv_client *c)
+int kv_slab_give_back(struct kv_leaf *c)
 {
 	uint64_t old;
 	int err = 0;
@@ -457,8 +454,7 @@ struct orphaning {
 	uint64_t keep_end;
 };
 
-static int orphan(struct aq_kv_client *c, uint64_t index, uint64_t word,
-		  void *user)
+static int orphan(struct kv_leaf *c, uint64_t index, uint64_t word, void *user)
 {
 	const struct orphaning *o = user;
 	uint32_t class = kv_chunk_class(word);
@@ -475,7 +471,7 @@ static int orphan(struct aq_kv_client *c, uint64_t index, uint64_t word,
 			  &old);
 }
 
-int kv_slab_orphan(struct aq_kv_client *c, uint32_t slot, uint64_t extent,
+int kv_slab_orphan(struct kv_leaf *c, uint32_t slot, uint64_t extent,
 		   uint64_t size_bytes)
 {
 	struct orphaning o = {.slot = slot, .keep = UINT64_MAX};

@@ -29,29 +29,31 @@ const char *kv_point_name(enum kv_point point)
 		[KV_POINT_ROW_TAIL] = "crc",  [KV_POINT_FREE] = "free",
 		[KV_POINT_UNLOCK] = "unlock", [KV_POINT_IDLE] = "idle",
 		[KV_POINT_LEASE] = "lease",   [KV_POINT_FENCE] = "fence",
-		[KV_POINT_MEND] = "mend",
+		[KV_POINT_MEND] = "mend",     [KV_POINT_STATE] = "state",
+		[KV_POINT_LEAF] = "leaf",
 	};
 
 	return point < KV_POINT_COUNT ? names[point] : "?";
 }
 
-void kv_begin(struct aq_kv_client *c)
+void kv_begin(struct kv_leaf *c)
 {
 	c->wr_count = 0;
 }
 
-/* NULL: a test has stopped this client here. */
-static struct kv_wr *next(struct aq_kv_client *c, enum kv_point point)
+/* NULL: a test has stopped this client here, or it has no connection; then
+ * kv_post says so. */
+static struct kv_wr *next(struct kv_leaf *c, enum kv_point point)
 {
 	if (UNLIKELY(c->config.crash != NULL) && !c->is_crashed)
 		c->is_crashed = c->config.crash(c->config.ctx, point);
-	if (UNLIKELY(c->is_crashed))
+	if (UNLIKELY(c->is_crashed || c->is_broken))
 		return NULL;
 	ASSERT(c->wr_count < KV_WR_MAX);
 	return &c->wr[c->wr_count++];
 }
 
-static uint32_t key_of(const struct aq_kv_client *c, const void *p)
+static uint32_t key_of(const struct kv_leaf *c, const void *p)
 {
 	const uint8_t *b = p;
 
@@ -60,7 +62,7 @@ static uint32_t key_of(const struct aq_kv_client *c, const void *p)
 		       : c->mr->lkey;
 }
 
-static void put_rdma(struct aq_kv_client *c, struct kv_wr *w,
+static void put_rdma(struct kv_leaf *c, struct kv_wr *w,
 		     enum ibv_wr_opcode opcode, uint64_t addr, uint32_t rkey,
 		     const void *local, uint64_t len_bytes)
 {
@@ -75,7 +77,7 @@ static void put_rdma(struct aq_kv_client *c, struct kv_wr *w,
 		.wr.rdma = {.remote_addr = addr, .rkey = rkey}};
 }
 
-void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+void kv_add_read(struct kv_leaf *c, enum kv_point point, uint64_t offset,
 		 void *to, uint64_t len_bytes)
 {
 	struct kv_wr *w = next(c, point);
@@ -90,7 +92,7 @@ void kv_add_read(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 		w->ib.send_flags = IBV_SEND_FENCE;
 }
 
-void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+void kv_add_write(struct kv_leaf *c, enum kv_point point, uint64_t offset,
 		  const void *from, uint64_t len_bytes)
 {
 	struct kv_wr *w = next(c, point);
@@ -100,7 +102,7 @@ void kv_add_write(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 			 c->port.rkey, from, len_bytes);
 }
 
-static void put_cas(struct aq_kv_client *c, struct kv_wr *w, uint64_t addr,
+static void put_cas(struct kv_leaf *c, struct kv_wr *w, uint64_t addr,
 		    uint32_t rkey, uint64_t compare, uint64_t swap,
 		    enum kv_atom answer)
 {
@@ -117,7 +119,7 @@ static void put_cas(struct aq_kv_client *c, struct kv_wr *w, uint64_t addr,
 						   .swap = swap}};
 }
 
-void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+void kv_add_cas(struct kv_leaf *c, enum kv_point point, uint64_t offset,
 		uint64_t compare, uint64_t swap, enum kv_atom answer)
 {
 	struct kv_wr *w = next(c, point);
@@ -127,7 +129,7 @@ void kv_add_cas(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 			swap, answer);
 }
 
-static void put_masked(struct aq_kv_client *c, struct kv_wr *w, uint64_t word,
+static void put_masked(struct kv_leaf *c, struct kv_wr *w, uint64_t word,
 		       uint64_t compare_mask, uint64_t swap, uint64_t swap_mask,
 		       enum kv_atom answer)
 {
@@ -145,7 +147,7 @@ static void put_masked(struct aq_kv_client *c, struct kv_wr *w, uint64_t word,
 			.swap_mask = swap_mask}};
 }
 
-void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+void kv_add_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
 		 enum kv_atom answer)
 {
 	struct kv_wr *w = next(c, KV_POINT_LOCK);
@@ -160,7 +162,7 @@ void kv_add_lock(struct aq_kv_client *c, uint64_t word, uint64_t mask,
 		put_masked(c, w, word, mask, mask, mask, answer);
 }
 
-void kv_add_unlock_of(struct aq_kv_client *c, uint64_t word, uint64_t mask,
+void kv_add_unlock_of(struct kv_leaf *c, uint64_t word, uint64_t mask,
 		      uint64_t holder)
 {
 	struct kv_wr *w = next(c, KV_POINT_UNLOCK);
@@ -174,12 +176,12 @@ void kv_add_unlock_of(struct aq_kv_client *c, uint64_t word, uint64_t mask,
 		put_masked(c, w, word, 0, 0, mask, KV_ATOM_UNLOCK);
 }
 
-void kv_add_unlock(struct aq_kv_client *c, uint64_t word, uint64_t mask)
+void kv_add_unlock(struct kv_leaf *c, uint64_t word, uint64_t mask)
 {
 	kv_add_unlock_of(c, word, mask, kv_lock_holder(c->slot, c->epoch));
 }
 
-void kv_add_lock_read(struct aq_kv_client *c, uint64_t word, void *to,
+void kv_add_lock_read(struct kv_leaf *c, uint64_t word, void *to,
 		      uint64_t len_bytes)
 {
 	struct kv_wr *w = next(c, KV_POINT_READ);
@@ -191,7 +193,7 @@ void kv_add_lock_read(struct aq_kv_client *c, uint64_t word, void *to,
 }
 
 /* Requests of one kind that follow each other are posted as one list. */
-static int post_run(struct aq_kv_client *c, unsigned from, unsigned to)
+static int post_run(struct kv_leaf *c, unsigned from, unsigned to)
 {
 	struct ibv_qp *qp = c->port.link->qp;
 	struct aqdv_masked_wr *bad_masked;
@@ -209,7 +211,7 @@ static int post_run(struct aq_kv_client *c, unsigned from, unsigned to)
 	return -abs(ibv_post_send(qp, &c->wr[from].ib, &bad));
 }
 
-int kv_post(struct aq_kv_client *c, uint64_t wr_id)
+int kv_post(struct kv_leaf *c, uint64_t wr_id)
 {
 	unsigned from, to;
 	struct kv_wr *last;
@@ -242,7 +244,7 @@ int kv_post(struct aq_kv_client *c, uint64_t wr_id)
 	return 0;
 }
 
-static int broken(struct aq_kv_client *c, enum ibv_wc_status status)
+static int broken(struct kv_leaf *c, enum ibv_wc_status status)
 {
 	/* The first reason counts; the rest only follows. */
 	if (!c->is_broken)
@@ -254,13 +256,15 @@ static int broken(struct aq_kv_client *c, enum ibv_wc_status status)
 	return -ESTALE;
 }
 
-int kv_poll_once(struct aq_kv_client *c, bool *batch_done)
+int kv_poll_once(struct kv_leaf *c, bool *batch_done)
 {
 	struct ibv_wc wc[KV_POLL_BATCH];
 	int i, err = 0, n = ibv_poll_cq(c->port.link->cq, KV_POLL_BATCH, wc);
 
 	if (n < 0)
 		return broken(c, IBV_WC_GENERAL_ERR);
+	if (n > 0)
+		c->polled_ns = kv_now_ns(c);
 	for (i = 0; i < n; i++) {
 		int one = 0;
 
@@ -278,7 +282,7 @@ int kv_poll_once(struct aq_kv_client *c, bool *batch_done)
 	return err;
 }
 
-int kv_run(struct aq_kv_client *c)
+int kv_run(struct kv_leaf *c)
 {
 	uint64_t give_up_ns = 0;
 	unsigned looks = 0;
@@ -303,7 +307,7 @@ int kv_run(struct aq_kv_client *c)
 	return err ? err : c->is_crashed ? -ESHUTDOWN : 0;
 }
 
-int kv_cas_now(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
+int kv_cas_now(struct kv_leaf *c, enum kv_point point, uint64_t offset,
 	       uint64_t compare, uint64_t swap, uint64_t *old)
 {
 	int err;
@@ -316,7 +320,7 @@ int kv_cas_now(struct aq_kv_client *c, enum kv_point point, uint64_t offset,
 	return err;
 }
 
-int kv_read_now(struct aq_kv_client *c, uint64_t offset, void *to,
+int kv_read_now(struct kv_leaf *c, uint64_t offset, void *to,
 		uint64_t len_bytes)
 {
 	uint64_t done, part;
@@ -332,16 +336,19 @@ int kv_read_now(struct aq_kv_client *c, uint64_t offset, void *to,
 	return err;
 }
 
-void kv_pause(struct aq_kv_client *c, uint64_t ns)
+void kv_pause(struct kv_leaf *c, uint64_t ns)
 {
 	uint64_t end = kv_now_ns(c) + ns;
 
-	do
+	do {
 		kv_relax(c);
-	while (kv_now_ns(c) < end);
+		/* Its connection's end is seen when it is needed again. */
+		if (c->outer)
+			kv_beat(c->outer);
+	} while (kv_now_ns(c) < end);
 }
 
-int kv_past_deadline(struct aq_kv_client *c)
+int kv_past_deadline(struct kv_leaf *c)
 {
 	return kv_now_ns(c) > c->deadline_ns
 		       ? error_set(-ETIMEDOUT,
@@ -349,7 +356,7 @@ int kv_past_deadline(struct aq_kv_client *c)
 		       : 0;
 }
 
-int kv_big_reserve(struct aq_kv_client *c, uint64_t bytes)
+int kv_big_reserve(struct kv_leaf *c, uint64_t bytes)
 {
 	const struct client_verbs *v = c->port.link->verbs;
 	uint8_t *p;

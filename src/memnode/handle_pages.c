@@ -43,8 +43,9 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 		err = ctl_field_u64(call->body, "depth", false, 1,
 				    MEM_PAGE_DEPTH_MAX, &depth);
 	if (!err)
-		err = space_create(ctx, c, count, (uint32_t)bytes,
-				   (uint32_t)depth);
+		err = space_create(
+			ctx, c, count, (uint32_t)bytes, (uint32_t)depth,
+			json_is_true(json_object_get(call->body, "pieces")));
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

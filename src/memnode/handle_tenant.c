@@ -12,7 +12,7 @@ static json_t *describe(const struct mem_tenant *t)
 {
 	return json_pack("{s:s, s:I, s:I, s:i, s:i}", "name", t->name, "quota",
 			 (json_int_t)t->quota_bytes, "used",
-			 (json_int_t)t->used_bytes, "regions",
+			 (json_int_t)(t->used_bytes + t->page_bytes), "regions",
 			 (int)t->region_count, "connections",
 			 (int)t->conn_count);
 }

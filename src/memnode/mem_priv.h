@@ -31,6 +31,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
+	uint64_t page_bytes; /* of its clients' pages, at the last tick */
 	struct ibv_pd *pd;
 	unsigned region_count;
 	unsigned conn_count;
@@ -258,8 +259,8 @@ const char *conn_end_name(enum mem_end why);
 
 /* The owner must not have one yet. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
-		 uint64_t page_count, uint32_t page_bytes,
-		 uint32_t depth) MUST_CHECK;
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
 void space_destroy(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */

@@ -172,7 +172,8 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 	struct mem_tenant *t = r->tenant;
 
 	if (t->quota_bytes &&
-	    (more > t->quota_bytes || t->used_bytes > t->quota_bytes - more))
+	    (more > t->quota_bytes ||
+	     t->used_bytes + t->page_bytes > t->quota_bytes - more))
 		return error_set(-EDQUOT,
 				 "tenant %s uses %" PRIu64 " of its %" PRIu64
 				 " bytes; %" PRIu64 " more do not fit",

@@ -77,13 +77,14 @@ static uint64_t budget_of(const struct mem_tenant *t, uint32_t page_bytes)
 {
 	if (!t->quota_bytes)
 		return UINT64_MAX;
-	if (t->used_bytes >= t->quota_bytes)
+	if (t->used_bytes + t->page_bytes >= t->quota_bytes)
 		return 0;
-	return (t->quota_bytes - t->used_bytes) / page_bytes;
+	return (t->quota_bytes - t->used_bytes - t->page_bytes) / page_bytes;
 }
 
 int space_create(struct mem_node *node, struct mem_conn *owner,
-		 uint64_t page_count, uint32_t page_bytes, uint32_t depth)
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 bool is_pieces)
 {
 	struct frame_space_options o = {
 		.pd = owner->tenant->pd,
@@ -91,6 +92,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		.budget = u64_min(page_count,
 				  budget_of(owner->tenant, page_bytes)),
 		.depth = depth,
+		.is_pieces = is_pieces,
 	};
 	struct mem_frames *f = NULL;
 	struct mem_space *s;
@@ -191,8 +193,32 @@ bool space_conn_is_broken(struct mem_conn *c)
 	return c->chain && frame_chain_is_broken(c->chain);
 }
 
+static void count_pages(struct mem_node *node)
+{
+	for (unsigned i = 0; i < node->tenant_count; i++)
+		node->tenants[i]->page_bytes = 0;
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		const struct mem_conn *c = node->conns[i];
+
+		if (c && c->owns_space)
+			c->tenant->page_bytes +=
+				frame_space_used(c->space->space) *
+				frame_pool_frame_bytes(c->space->frames->pool);
+	}
+}
+
+static bool has_too_many(const struct mem_conn *c)
+{
+	const struct mem_tenant *t = c->tenant;
+
+	return frame_space_is_over(c->space->space) ||
+	       (t->quota_bytes &&
+		t->used_bytes + t->page_bytes > t->quota_bytes);
+}
+
 void space_tick(struct mem_node *node)
 {
+	count_pages(node);
 	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
 		if (node->frames[i].pool)
 			(void)frame_pool_mend(node->frames[i].pool);
@@ -202,7 +228,7 @@ void space_tick(struct mem_node *node)
 		struct mem_conn *c = node->conns[i];
 
 		if (c && c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
-		    frame_space_is_over(c->space->space))
+		    has_too_many(c))
 			conn_destroy(node, c, MEM_END_BUDGET);
 	}
 }

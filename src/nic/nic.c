@@ -424,12 +424,24 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
  * ----------------------------------------------------------------------------
  */
 
+/* What a chain sends is the answer that its peer waits for; that its message
+ * has arrived can be said afterwards. */
+static bool give_chain_turn(struct nic_qp *qp)
+{
+	if (!requester_run(qp))
+		return false;
+	return qp->state == IBV_QPS_ERR || !responder_has_work(qp) ||
+	       responder_run(qp);
+}
+
 /* Answers go before requests: a peer waits for them. */
 static bool give_turn(struct nic_qp *qp)
 {
 	if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS &&
 	    qp->state != IBV_QPS_SQD)
 		return true;
+	if (UNLIKELY(qp->managed_sq))
+		return give_chain_turn(qp);
 	if (responder_has_work(qp) && !responder_run(qp))
 		return false;
 	return requester_run(qp);

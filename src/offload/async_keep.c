@@ -60,6 +60,8 @@ static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
 			 * would notice. */
 			if (err == -ENOENT || err == -ESTALE || err == -EACCES)
 				return true;
+			if (err) /* nor would it answer the second question */
+				break;
 		}
 	}
 	return false;
@@ -94,8 +96,11 @@ static bool has_lost_node(const struct aq_async *a)
 static void attach_again(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t now_ns)
 {
-	int err = offload_async_attach(a, caller,
-				       now_ns + ASYNC_ATTACH_MS * 1000000ull);
+	/* The engine had the rack's deadline to find out; half of it more to
+	 * go on without. */
+	uint32_t ms = u32_min(ASYNC_ATTACH_MS,
+			      u32_max(aq_rack_deadline(a->rack) / 2, 1));
+	int err = offload_async_attach(a, caller, now_ns + ms * 1000000ull);
 
 	now_ns = client_keep_now_ns(a->rack);
 	a->retry_ns = now_ns + ASYNC_RETRY_MS * 1000000ull;

@@ -173,7 +173,7 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 	snprintf(who, sizeof(who), "%.31s", program_invocation_short_name);
 	body = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:{s:I, s:I, "
-		"s:I}, s:i, s:I, s:I, s:I}",
+		"s:I}, s:i, s:I, s:I, s:I, s:I}",
 		"proto", "1.0", "client", who, "gid", gid, "qpn",
 		(json_int_t)a->end.qp->qp_num, "psn", (json_int_t)a->end.psn,
 		"mtu", (int)a->device.verbs->mtu_bytes, "rd_atomic", RD_ATOMIC,
@@ -181,7 +181,8 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 		(json_int_t)a->memory_bytes, "rkey", (json_int_t)a->mr->rkey,
 		"nodes", (int)a->node_count, "epoch", (json_int_t)a->epoch,
 		"batch", (json_int_t)a->batch, "flush_us",
-		(json_int_t)a->flush_us);
+		(json_int_t)a->flush_us, "node_timeout_ms",
+		(json_int_t)aq_rack_deadline(a->rack));
 	if (a->is_direct)
 		(void)json_object_set_new(
 			body, "look",

@@ -148,6 +148,7 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 	struct node *n = &s->node[node];
 	struct lane *l = &n->lane[kind];
 
+	l->moved_ns = s->engine->now_ns;
 	while ((int32_t)(count - l->done) > 0) {
 		const struct part *p = &l->part[l->done % OFFLOAD_NODE_DEPTH];
 		struct request *r = &s->request[p->slot];
@@ -176,6 +177,9 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 	if (c->count == 0)
 		return 0;
 	last = &c->wr[c->count - 1];
+	/* What was idle begins now; what is under way goes on counting. */
+	if (l->posted - l->done == c->count)
+		l->moved_ns = s->engine->now_ns;
 	c->count = 0;
 	last->next = NULL;
 	last->send_flags = IBV_SEND_SIGNALED;

@@ -146,6 +146,11 @@ void offload_session_remove(struct offload_session *s);
 int offload_session_err(const struct offload_session *s);
 /* Since when nothing was heard from the rings. */
 uint64_t offload_session_heard_ns(const struct offload_session *s);
+/* For how long a memory node has not answered what it was sent; 0: no node owes
+ * an answer. */
+uint64_t offload_session_stalled_ns(const struct offload_session *s);
+/* Gives up, as if a memory node had failed. */
+void offload_session_give_up(struct offload_session *s);
 /* Requests that the engine knows of and has not completed. */
 uint32_t offload_session_pending(const struct offload_session *s);
 

@@ -37,6 +37,7 @@ struct lane {
 	struct ibv_qp *qp;
 	uint32_t posted; /* ever */
 	uint32_t done;
+	uint64_t moved_ns; /* when something was last done or begun */
 	struct part part[OFFLOAD_NODE_DEPTH];
 };
 

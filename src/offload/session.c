@@ -440,6 +440,27 @@ uint64_t offload_session_heard_ns(const struct offload_session *s)
 	return s->heard_ns;
 }
 
+uint64_t offload_session_stalled_ns(const struct offload_session *s)
+{
+	uint64_t now_ns = s->engine->now_ns, worst_ns = 0;
+
+	for (unsigned i = 0; i < s->config.node_count; i++) {
+		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
+			const struct lane *l = &s->node[i].lane[k];
+
+			if (l->posted != l->done && now_ns > l->moved_ns)
+				worst_ns =
+					u64_max(worst_ns, now_ns - l->moved_ns);
+		}
+	}
+	return worst_ns;
+}
+
+void offload_session_give_up(struct offload_session *s)
+{
+	offload_session_break(s, -EHOSTDOWN);
+}
+
 uint32_t offload_session_pending(const struct offload_session *s)
 {
 	return (uint32_t)(s->fetched - s->head);

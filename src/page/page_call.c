@@ -50,7 +50,8 @@ int page_caller_init(struct page_caller *c, struct client_link *link,
 	c->text = aligned_alloc(CACHE_LINE, bytes);
 	if (c->text)
 		c->mr = link->verbs->reg_mr(link->pd, c->text, bytes,
-					    IBV_ACCESS_LOCAL_WRITE);
+					    IBV_ACCESS_LOCAL_WRITE |
+						    IBV_ACCESS_REMOTE_WRITE);
 	err = c->mr ? receive(c, slots) : -ENOMEM;
 	if (err) {
 		page_caller_release(c);
@@ -114,4 +115,21 @@ int page_caller_poll(struct page_caller *c, unsigned count,
 		}
 	}
 	return n < 0 ? -EIO : got;
+}
+
+int page_wire_errno(unsigned end)
+{
+	switch ((enum page_wire_end)end) {
+	case PAGE_WIRE_OK:
+		return 0;
+	case PAGE_WIRE_NO_SPACE:
+		return -ENOSPC;
+	case PAGE_WIRE_NO_BUDGET:
+		return -EDQUOT;
+	case PAGE_WIRE_NO_DATA:
+		return -ENODATA;
+	case PAGE_WIRE_BAD:
+		break;
+	}
+	return -EREMOTEIO;
 }

@@ -45,9 +45,15 @@ int page_caller_send(struct page_caller *c, uint32_t slot,
  */
 int page_caller_poll(struct page_caller *c, unsigned count,
 		     uint32_t imm[PAGE_CALL_BATCH]) MUST_CHECK;
-/* What the link must have for that many calls under way. */
+/* What an answer's enum page_wire_end means. */
+int page_wire_errno(unsigned end);
 enum {
 	PAGE_CALL_SIGNAL_EVERY = 8,
 };
+
+/* Sends that the link must have room for, with that many calls under way: an
+ * answer may come before the acknowledgement of its call, and the next call is
+ * made at once. */
+#define PAGE_CALL_SENDS(depth) (4 * (depth) + 64)
 
 #endif

@@ -13,6 +13,8 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 {
 	static const struct page_lane_ops *const ops[PAGE_MODE_COUNT] = {
 		[PAGE_STATIC] = &page_lane_static,
+		[PAGE_DYNAMIC_1M] = &page_lane_dynamic,
+		[PAGE_DYNAMIC_4K] = &page_lane_dynamic,
 		[PAGE_TWO_SIDED] = &page_lane_two_sided,
 		[PAGE_CHAIN] = &page_lane_chain,
 	};
@@ -91,8 +93,8 @@ void page_lane_lose(struct page_lane *lane)
 	struct page_store *s = lane->store;
 	uint32_t i, shard;
 
-	log_warn("page", "node %s is lost to %s", lane->grant.node_name,
-		 s->name);
+	log_warn("page", "node %s is lost to %s: %s", lane->grant.node_name,
+		 s->name, lane->why);
 	lane->is_failing = false;
 	lane->is_lost = true;
 	s->stats.nodes_lost++;

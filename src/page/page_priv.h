@@ -81,6 +81,13 @@ enum {
 	GRANT_LINKS_MAX = 5,
 };
 
+/* How much the dynamic modes ask for at a time. */
+static inline uint32_t page_piece_bytes(enum page_mode mode,
+					uint32_t shard_bytes)
+{
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+}
+
 /* What a lane asks a node for. */
 struct page_wish {
 	enum page_mode mode;
@@ -151,6 +158,7 @@ struct page_lane {
 	bool has_grant;
 	bool is_lost;
 	bool is_failing; /* will be lost when the lanes are swept next */
+	const char *why; /* it fails */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
 	struct page_grant grant;
@@ -158,10 +166,13 @@ struct page_lane {
 };
 
 extern const struct page_lane_ops page_lane_static;
+extern const struct page_lane_ops page_lane_dynamic;
 extern const struct page_lane_ops page_lane_two_sided;
 extern const struct page_lane_ops page_lane_chain;
 
-/* page_static.c: one READ or WRITE; 0 or -errno. */
+/* page_static.c: ends the jobs whose READ or WRITE is complete. */
+int page_rdma_poll(struct page_lane *lane) MUST_CHECK;
+/* One READ or WRITE; 0 or -errno. */
 int page_rdma_post(struct client_link *link, const struct page_job *job,
 		   uint64_t remote_addr, uint32_t rkey,
 		   uint32_t bytes) MUST_CHECK;
@@ -171,7 +182,14 @@ bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_lane.c */
+/* page_lane.c. It is lost at the next opportunity. */
+static inline void page_lane_fail(struct page_lane *lane, const char *why)
+{
+	if (!lane->is_failing)
+		lane->why = why;
+	lane->is_failing = true;
+}
+
 int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
 void page_lane_close(struct page_lane *lane);
 /* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
@@ -240,8 +258,8 @@ struct page_store {
 	unsigned buffer_count;
 	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
 
-	uint64_t now_ns; /* when it was last looked at */
-	uint32_t idle_looks;
+	uint64_t now_ns;     /* when it was last looked at */
+	uint32_t looks;	     /* since then; those without result count more */
 	uint64_t rebuild_at; /* pages before it have all shards */
 	struct page_stats stats;
 };

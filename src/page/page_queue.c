@@ -11,7 +11,8 @@
 #include "page_priv.h"
 
 enum {
-	IDLE_LOOKS = 64, /* without result, between looks at the clock */
+	IDLE_LOOKS = 64,	/* without result, between looks at the clock */
+	LOOKS_PER_CLOCK = 4096, /* with one */
 	CHECK_NS = 100000000,
 };
 
@@ -175,7 +176,7 @@ static void check(struct page_lane *lane)
 	lane->checked_ns = lane->store->now_ns;
 	if (!lane->ops->check ? page_lane_seems_lost(lane)
 			      : lane->ops->check(lane) != 0)
-		lane->is_failing = true;
+		page_lane_fail(lane, "it has ended the connection");
 }
 
 /* Nothing came for a while: is there still somebody? */
@@ -195,7 +196,7 @@ static void look_around(struct page_store *s)
 		if (oldest > s->now_ns)
 			continue;
 		if (s->now_ns - oldest > patience_ns)
-			lane->is_failing = true;
+			page_lane_fail(lane, "it does not answer");
 		else if (page_lane_seems_lost(lane))
 			check(lane);
 		else if (s->now_ns - oldest > CHECK_NS &&
@@ -214,13 +215,14 @@ void page_harvest(struct page_store *s)
 
 		if (lane->busy && !lane->is_lost && !lane->is_failing &&
 		    lane->ops->poll(lane))
-			lane->is_failing = true;
+			page_lane_fail(lane, "the connection broke");
 	}
-	if (s->active && s->active == before) {
-		if (++s->idle_looks % IDLE_LOOKS == 0)
-			look_around(s);
-	} else {
-		s->idle_looks = 0;
+	/* Soon when nothing comes, and now and then when something does: one
+	 * node may be silent while others answer. */
+	s->looks += s->active == before ? LOOKS_PER_CLOCK / IDLE_LOOKS : 1;
+	if (s->looks >= LOOKS_PER_CLOCK) {
+		s->looks = 0;
+		look_around(s);
 	}
 	for (i = 0; i < s->lane_count; i++)
 		if (s->lane[i].is_failing)

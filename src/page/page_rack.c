@@ -61,6 +61,13 @@ static void close_lane(void *ctx, struct page_grant *g)
 static int make_space(struct client_link *link, const struct page_wish *wish,
 		      struct page_grant *out)
 {
+	bool is_pieces =
+		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
+	uint32_t bytes =
+		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
+			  : wish->shard_bytes;
+	uint64_t count =
+		(wish->index_count * wish->shard_bytes + bytes - 1) / bytes;
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
 	int err;
@@ -68,10 +75,10 @@ static int make_space(struct client_link *link, const struct page_wish *wish,
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i}", "count",
-					 (json_int_t)wish->index_count, "bytes",
-					 (int)wish->shard_bytes, "depth",
-					 (int)wish->depth),
+			       json_pack("{s:I, s:i, s:i, s:b}", "count",
+					 (json_int_t)count, "bytes", (int)bytes,
+					 "depth", (int)wish->depth, "pieces",
+					 is_pieces),
 			       &reply);
 	if (!err)
 		err = client_json_u64(reply, "table", INT64_MAX, &out->addr);
@@ -99,9 +106,9 @@ static int open_two_sided(struct wiring *w, uint32_t node,
 			  const struct page_wish *wish, struct page_grant *g)
 {
 	struct client_link_options o = {
-		.send_depth = wish->depth + PAGE_CALL_SIGNAL_EVERY,
+		.send_depth = PAGE_CALL_SENDS(wish->depth),
 		.recv_depth = wish->depth,
-		.cq_depth = 2 * wish->depth + PAGE_CALL_SIGNAL_EVERY,
+		.cq_depth = wish->depth + PAGE_CALL_SENDS(wish->depth),
 		.max_sge = 2,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,
@@ -122,10 +129,10 @@ static const char *const chain_roles[PAGE_CHAIN_COUNT] = {
 static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 {
 	struct client_link_options o = {
-		.send_depth = g->depth + PAGE_CALL_SIGNAL_EVERY,
+		.send_depth = PAGE_CALL_SENDS(g->depth),
 		.recv_depth = g->depth,
 		.cq_depth = PAGE_CHAIN_COUNT *
-			    (2 * g->depth + PAGE_CALL_SIGNAL_EVERY),
+			    (g->depth + PAGE_CALL_SENDS(g->depth)),
 		.max_sge = 2,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,

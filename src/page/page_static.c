@@ -52,7 +52,7 @@ static int static_post(struct page_lane *lane, const struct page_job *job)
 			      lane->grant.rkey, bytes);
 }
 
-static int static_poll(struct page_lane *lane)
+int page_rdma_poll(struct page_lane *lane)
 {
 	struct ibv_wc wc[POLL_BATCH];
 	int i, n = ibv_poll_cq(lane->grant.link[0]->cq, POLL_BATCH, wc);
@@ -78,6 +78,6 @@ const struct page_lane_ops page_lane_static = {
 	.start = static_start,
 	.release = static_release,
 	.post = static_post,
-	.poll = static_poll,
+	.poll = page_rdma_poll,
 	.allocated_bytes = static_allocated,
 };

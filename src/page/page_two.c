@@ -55,23 +55,6 @@ static int two_post(struct page_lane *lane, const struct page_job *job)
 		job->kind == PAGE_STORE ? lane->store->shard_bytes : 0);
 }
 
-static int errno_of(enum page_wire_end end)
-{
-	switch (end) {
-	case PAGE_WIRE_OK:
-		return 0;
-	case PAGE_WIRE_NO_SPACE:
-		return -ENOSPC;
-	case PAGE_WIRE_NO_BUDGET:
-		return -EDQUOT;
-	case PAGE_WIRE_NO_DATA:
-		return -ENODATA;
-	case PAGE_WIRE_BAD:
-		break;
-	}
-	return -EREMOTEIO;
-}
-
 static int two_poll(struct page_lane *lane)
 {
 	struct page_caller *c = lane->own;
@@ -80,7 +63,7 @@ static int two_poll(struct page_lane *lane)
 
 	for (i = 0; i < n; i++) {
 		uint32_t tag = imm[i] & ((1u << PAGE_WIRE_TAG_BITS) - 1);
-		int err = errno_of(imm[i] >> PAGE_WIRE_TAG_BITS);
+		int err = page_wire_errno(imm[i] >> PAGE_WIRE_TAG_BITS);
 
 		if (!page_job_is_waiting(lane, tag))
 			return -EPROTO;

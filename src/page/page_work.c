@@ -123,7 +123,7 @@ static void post(struct page_store *s, struct page_slot *slot, unsigned shards)
 			continue;
 		}
 		if (err < 0)
-			lane->is_failing = true;
+			page_lane_fail(lane, "the connection broke");
 		take_end(s, slot, i, err < 0 ? -EHOSTDOWN : 0);
 	}
 }

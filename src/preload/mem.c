@@ -136,6 +136,25 @@ void *mremap(void *old, size_t old_len, size_t len, int flags, ...)
 	return (void *)syscall(SYS_mremap, old, old_len, len, flags, fixed);
 }
 
+enum {
+	ADVICE_POPULATE_READ = 22, /* not in all headers */
+	ADVICE_POPULATE_WRITE = 23,
+};
+
+/* By touching: in the kernel every fault would start the walk anew. */
+static void populate(uint8_t *addr, size_t len, bool is_write)
+{
+	for (size_t i = 0; i < len; i += RUN_PAGE_BYTES) {
+		_Atomic uint8_t *byte = (_Atomic uint8_t *)(addr + i);
+
+		if (is_write)
+			(void)atomic_fetch_or_explicit(byte, 0,
+						       memory_order_relaxed);
+		else
+			(void)atomic_load_explicit(byte, memory_order_relaxed);
+	}
+}
+
 int madvise(void *addr, size_t len, int advice)
 {
 	int err;
@@ -155,6 +174,10 @@ int madvise(void *addr, size_t len, int advice)
 			return 0;
 		errno = -err;
 		return -1;
+	case ADVICE_POPULATE_READ:
+	case ADVICE_POPULATE_WRITE:
+		populate(addr, len, advice == ADVICE_POPULATE_WRITE);
+		return 0;
 	case MADV_HUGEPAGE: /* far pages are small */
 	case MADV_MERGEABLE:
 	case MADV_COLD:

@@ -29,14 +29,15 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 
 /* ---- picking ------------------------------------------------------------ */
 
-/* A page that was wanted back, or could not leave, is spared once. */
+/* A page that was wanted back is spared, the longer the more often it was; one
+ * that could not leave, once. */
 static bool may_leave(struct run_page *e)
 {
 	if (e->state != RUN_RESIDENT)
 		return false;
-	if (!e->is_hot)
+	if (e->heat == 0)
 		return true;
-	e->is_hot = 0;
+	e->heat--;
 	return false;
 }
 
@@ -57,7 +58,7 @@ static void add_page(struct leaving *l, const struct space *s, uint64_t page,
 	l->page[l->count++] = page;
 }
 
-/* Fills the batch from the hand on, at most once around. */
+/* Fills the batch from the hand on, at most twice around. */
 static void pick(struct space *s, struct leaving *l)
 {
 	uint64_t seen = 0;
@@ -65,7 +66,7 @@ static void pick(struct space *s, struct leaving *l)
 	bool joins = false;
 
 	l->count = l->stretch_count = 0;
-	while (l->count < RUN_BATCH_PAGES && seen++ < s->resident_count) {
+	while (l->count < RUN_BATCH_PAGES && seen++ < 2 * s->resident_count) {
 		if (at >= RUN_RANGE_PAGES) {
 			/* A batch does not go around: its pages ascend. */
 			if (l->count)
@@ -168,7 +169,7 @@ static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
 		if (!(failed >> i & 1))
 			continue;
 		e->state = RUN_RESIDENT;
-		e->is_hot = 1;
+		e->heat = 1;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
 	}

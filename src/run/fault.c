@@ -103,6 +103,12 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	       !run_evict_covers(s, w->page + n))
 		n++;
 	got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	/* The kernel wants all of it in one mapping, and the program's advice
+	 * and rights may have cut the range into several. */
+	if (got == -ENOENT && n > 1) {
+		n = window = 1;
+		got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
+	}
 	if (!mapped(p, w, got < 0 ? got : 0))
 		return;
 	count(&p->stats->zero_fills, 1);
@@ -125,20 +131,26 @@ static bool serve_staged(struct pager *p, const struct waiting *w)
 				  run_tray_bytes(p, tray_page))))
 		return false;
 	run_tray_forget(p, tray_page);
-	e->is_hot = 1;
+	if (e->returns < RUN_HEAT_MAX)
+		e->returns++;
+	e->heat = e->returns;
 	count(&p->stats->second, 1);
 	return true;
 }
 
 /* ---- from far memory ---------------------------------------------------- */
 
-static struct trend *trend_of(struct space *s, uint32_t tid)
+/* A thread may follow several streams (a partition has two): those in different
+ * neighbourhoods do not meet. */
+static struct trend *trend_of(struct space *s, uint32_t tid, uint64_t page)
 {
-	struct trend *t = &s->trend[tid % SPACE_TRENDS];
+	uint64_t key = (uint64_t)tid << 32 | page >> RUN_STREAM_SHIFT;
+	struct trend *t =
+		&s->trend[(key * 0x9e3779b97f4a7c15ull >> 32) % SPACE_TRENDS];
 
-	if (t->tid != tid) {
+	if (t->key != key) {
 		*t = (struct trend){0};
-		t->tid = tid;
+		t->key = key;
 	}
 	return t;
 }
@@ -148,7 +160,7 @@ static unsigned foresee(struct pager *p, const struct waiting *w,
 			uint64_t pages[RUN_PREFETCH_MAX + 1], bool *is_stream)
 {
 	struct space *s = w->space;
-	struct trend *t = trend_of(s, w->tid);
+	struct trend *t = trend_of(s, w->tid, w->page);
 	int64_t stride = 0;
 	uint32_t want =
 		run_trend_fault(t, w->page, p->options.prefetch_max, &stride);
@@ -230,10 +242,10 @@ static void make_room(struct pager *p)
 {
 	uint64_t end;
 
-	if (p->resident <= p->limit_pages + RUN_SLACK_PAGES)
+	if (p->resident <= p->limit_pages + p->slack_pages)
 		return;
 	end = run_pager_now_ns() + ROOM_NS;
-	while (p->resident > p->limit_pages + RUN_SLACK_PAGES / 2 &&
+	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
 	       run_pager_now_ns() < end) {
 		run_evict_step(p);
 		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))

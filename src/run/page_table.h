@@ -22,8 +22,9 @@ struct run_page {
 	uint64_t hash[2]; /* of what is in `slot` */
 	uint32_t slot;	  /* 0: none */
 	uint32_t state : 3;
-	uint32_t is_hot : 1; /* came back once: spared once */
-	uint32_t tray_page : 28;
+	uint32_t heat : 2;    /* rounds of the hand that it is spared */
+	uint32_t returns : 2; /* in a row that it came back from a tray */
+	uint32_t tray_page : 25;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -271,9 +271,8 @@ static void size_up(struct pager *p, uint32_t *trays)
 	n = u64_max(RUN_TRAYS_MIN, u64_min(n, RUN_TRAYS_MAX));
 	*trays = (uint32_t)n;
 	/* Whatever may be over the limit for a moment is within the bytes. */
-	pages -= n * RUN_BATCH_PAGES;
-	p->limit_pages = pages > 2 * RUN_SLACK_PAGES ? pages - RUN_SLACK_PAGES
-						     : pages / 2;
+	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
+	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 }
 
 static int pager_open(struct pager *p, const char *socket_name)

@@ -74,7 +74,7 @@ struct leaving {
 };
 
 enum {
-	SPACE_TRENDS = 16,
+	SPACE_TRENDS = 64,
 };
 
 /* One process's memory. */
@@ -131,6 +131,7 @@ struct pager {
 	int listen;
 	int uffd_dev; /* -1: none */
 	uint64_t limit_pages;
+	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;

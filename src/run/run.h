@@ -17,7 +17,7 @@
 
 #include "base.h"
 
-#define RUN_LOCAL_MIN (2ull << 20)
+#define RUN_LOCAL_MIN (1ull << 20)
 
 struct run_options {
 	uint64_t local_bytes;  /* of far-managed memory that may be resident */

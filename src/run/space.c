@@ -67,7 +67,7 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		p->resident--;
 		show_resident(p);
 	}
-	e->is_hot = 0;
+	e->heat = 0;
 	if (state == RUN_UNTOUCHED)
 		make_untouched(p, s, page);
 	else
@@ -220,7 +220,7 @@ static void fork_page(struct pager *p, struct space *child,
 	struct run_page *e = &child->pages.page[page];
 
 	*e = *from;
-	e->is_hot = 0;
+	e->heat = 0;
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
 	run_set_add(&child->pages.touched, page);

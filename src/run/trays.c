@@ -83,7 +83,7 @@ static void set_staged(struct pager *p, struct tray *t, unsigned i,
 	t->live++;
 	e->state = RUN_STAGED;
 	e->tray_page = (uint32_t)((t - p->trays.tray) * RUN_BATCH_PAGES + i) &
-		       ((1u << 28) - 1);
+		       ((1u << 25) - 1);
 	count(&p->stats->tray_pages, 1);
 }
 
@@ -113,6 +113,7 @@ int run_trays_take(struct pager *p)
 		if (!s)
 			continue;
 		s->pages.page[t->page[i].page].state = RUN_FAR;
+		s->pages.page[t->page[i].page].returns = 0;
 		run_tray_forget(p, ts->head * RUN_BATCH_PAGES + i);
 	}
 	t->state = TRAY_FILLING;

@@ -24,7 +24,7 @@ struct trend {
 	uint64_t last;
 	uint64_t next; /* the fault that shows that the stream goes on */
 	int64_t stride;
-	uint32_t tid; /* the user's */
+	uint64_t key; /* the user's */
 };
 
 /*

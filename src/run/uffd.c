@@ -40,8 +40,16 @@ int run_uffd_zero(int fd, uint64_t to, unsigned pages)
 static int protect(int fd, uint64_t start, uint64_t bytes, uint64_t mode)
 {
 	struct uffdio_writeprotect wp = {.range = {start, bytes}, .mode = mode};
+	int err = ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0 ? 0 : -errno;
 
-	return ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0 ? 0 : -errno;
+	/* Older kernels take no range that the program's advice or rights have
+	 * cut into several mappings. */
+	if (err != -ENOENT || bytes == RUN_PAGE_BYTES)
+		return err;
+	err = 0;
+	for (uint64_t at = 0; at < bytes && !err; at += RUN_PAGE_BYTES)
+		err = protect(fd, start + at, RUN_PAGE_BYTES, mode);
+	return err;
 }
 
 int run_uffd_protect(int fd, uint64_t start, uint64_t bytes)

@@ -13,8 +13,8 @@
 
 static const char usage[] =
 	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                      [--fabric NAME] [--no-fence] [--trace] "
-	"[--json]\n"
+	"                      [--fabric NAME] [--leaves] [--no-fence]\n"
+	"                      [--trace] [--json]\n"
 	"       aquifer sim kv --figure 3.N|all [--quick] [--jobs N] [--json]\n"
 	"Clients change and read keys of one table over a bad network, and "
 	"die\n"
@@ -23,6 +23,12 @@ static const char usage[] =
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
 	"  --fabric    what carries the frames: ethernet, edm or cxl\n"
+	"  --leaves    three nodes, shards and copies; clients also resize "
+	"the\n"
+	"              table and die over it, and nodes are killed\n"
+	"  --bug NAME  plant a bug, with --leaves: terms, locks, mirror or "
+	"graves\n"
+	"              are left out\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
 	"With --figure: the throughput, latency and cost figures of the "
@@ -68,6 +74,19 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
+static int take_bug(const char *name, uint32_t *bugs)
+{
+	static const char *const names[] = {"terms", "locks", "mirror",
+					    "graves"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i])) {
+			*bugs |= 1u << i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
 	uint64_t v;
@@ -91,6 +110,8 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 		a->opt.fabric = sim_fabric_find(a->fabrics, value);
 		return a->opt.fabric ? 0 : -EINVAL;
 	}
+	if (!strcmp(name, "--bug"))
+		return take_bug(value, &a->opt.bugs);
 	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
 	    v > SIM_BATCH_JOBS_MAX)
 		return -EINVAL;
@@ -107,6 +128,8 @@ static int parse(struct arguments *a, int argc, char **argv)
 			a->quick = true;
 		} else if (!strcmp(argv[i], "--no-fence")) {
 			a->opt.no_fence = true;
+		} else if (!strcmp(argv[i], "--leaves")) {
+			a->opt.leaves = true;
 		} else if (!strcmp(argv[i], "--trace")) {
 			a->opt.trace = stdout;
 		} else if (i + 1 >= argc ||

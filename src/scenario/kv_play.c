@@ -9,20 +9,18 @@
 
 #include "error.h"
 #include "fiber.h"
-#include "kv.h"
+#include "kv_town.h"
 #include "lin.h"
-#include "stage.h"
-#include "verbs_api.h"
 
 enum {
 	CLIENTS_MAX = 6,
-	CONNS_MAX = 512,
 	KEYS = 10,
 	OPS = 40,
 	FAILURE_MS = 20,
 	DEADLINE_MS = 3000,
 	VALUE_MAX = 400,
-	RETRIES = 4, /* of opening a client */
+	RETRIES = 4,	    /* of opening a client */
+	RESIZE_ONE_OF = 40, /* operations */
 };
 
 STATIC_ASSERT((int)KV_POINT_COUNT <= (int)KV_PLAY_POINTS, "places to die");
@@ -34,11 +32,10 @@ struct kp;
 struct kp_client {
 	struct kp *p;
 	unsigned index;
-	struct scenario_host *host;
+	struct kv_town_visitor visitor;
 	struct sim_rand rand;
 	struct aq_kv_client *kv;
-	struct aq_kv_stats before; /* of clients that died */
-	unsigned countdown;	   /* requests until it happens; 0: never */
+	unsigned countdown; /* requests until it happens; 0: never */
 	bool sleeps;
 	uint64_t seen[KEYS]; /* last value, for compare and swap */
 };
@@ -48,8 +45,7 @@ struct kp {
 	struct kv_play_result *res;
 	struct sim_rand rand;
 	struct scenario_stage *stage;
-	struct scenario_host *node;
-	struct scenario_region *table, *locks;
+	struct kv_town *town;
 	struct kv_geometry g;
 	struct lin_history *history;
 	struct kp_client client[CLIENTS_MAX];
@@ -57,10 +53,6 @@ struct kp {
 	unsigned running;
 	bool split;
 	uint64_t next_value;
-	/* Connections by number; NULL: given back. */
-	struct client_link *conn[CONNS_MAX];
-	bool is_dead[CONNS_MAX];
-	unsigned conn_count;
 };
 
 static void fail(struct kp *p, const char *fmt, ...)
@@ -77,70 +69,6 @@ static void fail(struct kp *p, const char *fmt, ...)
 static uint64_t now_ns(const struct kp *p)
 {
 	return sim_now_ns(scenario_stage_sim(p->stage));
-}
-
-/* ---- connections -------------------------------------------------------- */
-
-static int port_fence(void *ctx, const char *conn)
-{
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
-	struct kp_client *c = ctx;
-	struct kp *p = c->p;
-	unsigned i = (unsigned)atoi(conn);
-
-	if (i >= p->conn_count || !p->conn[i] || p->opt->no_fence)
-		return 0;
-	return -ibv_modify_qp(scenario_link_far_qp(p->conn[i]), &err,
-			      IBV_QP_STATE);
-}
-
-static int port_is_alive(void *ctx, const char *conn)
-{
-	struct kp_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
-
-	return i < c->p->conn_count && c->p->conn[i] && !c->p->is_dead[i];
-}
-
-static int port_open(struct kp_client *c, struct kv_port *port)
-{
-	struct client_link_options o = {.send_depth = 256,
-					.rights = CLIENT_LINK_ALL};
-	struct kp *p = c->p;
-	int err;
-
-	if (p->conn_count == CONNS_MAX)
-		return error_set(-EMFILE, "the play has no connection left");
-	err = scenario_link_open(c->host, p->table, &o, &port->link);
-	if (err)
-		return err;
-	snprintf(port->conn, sizeof(port->conn), "%u", p->conn_count);
-	p->conn[p->conn_count++] = port->link;
-	port->addr = p->table->addr;
-	port->rkey = p->table->rkey;
-	port->lock_addr = p->locks->addr;
-	port->lock_rkey = p->locks->rkey;
-	return 0;
-}
-
-static void port_close(void *ctx, struct kv_port *port)
-{
-	struct kp_client *c = ctx;
-	unsigned i = (unsigned)atoi(port->conn);
-
-	/* The far end of a dead client's stays, until it is fenced or the
-	 * play ends: what it has sent may still arrive. */
-	c->p->is_dead[i] = true;
-	if (!c->kv || !kv_client_is_crashed(c->kv)) {
-		scenario_link_close(port->link);
-		c->p->conn[i] = NULL;
-	}
-}
-
-static int port_renew(void *ctx, struct kv_port *port)
-{
-	port_close(ctx, port);
-	return port_open(ctx, port);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -160,7 +88,7 @@ static bool crash(void *ctx, enum kv_point point)
 	c->p->res->counts.sleeps++;
 	end = now_ns(c->p) + 5ull * FAILURE_MS * 1000000;
 	while (now_ns(c->p) < end)
-		client_clock_relax(&c->host->clock);
+		client_clock_relax(&c->visitor.host->clock);
 	return false;
 }
 
@@ -171,23 +99,17 @@ static int open_kv(struct kp_client *c)
 		.crash = crash,
 		.ctx = c,
 		.split_writes = c->p->split,
+		.bugs = c->p->opt->bugs,
 		.rng_seed = sim_rand_u64(&c->rand) | 1};
-	struct kv_port port = {.fence = port_fence,
-			       .is_alive = port_is_alive,
-			       .renew = port_renew,
-			       .close = port_close,
-			       .ctx = c};
-	int err, i;
+	struct kv_world world = kv_town_world(&c->visitor);
+	int err = 0, i;
 
+	c->visitor.is_dead = false;
 	for (i = 0; i < RETRIES; i++) {
-		err = port_open(c, &port);
-		if (err)
-			return err;
-		err = kv_client_create(&port, &c->p->g, &cfg, &c->kv);
+		err = kv_client_open(&world, &cfg, &c->kv);
 		if (!err)
 			return 0;
 		c->kv = NULL;
-		port_close(c, &port);
 	}
 	return err;
 }
@@ -213,6 +135,7 @@ static void close_kv(struct kp_client *c)
 	if (!c->kv)
 		return;
 	add_stats(c);
+	c->visitor.is_dead = kv_client_is_crashed(c->kv);
 	kv_client_destroy(c->kv);
 	c->kv = NULL;
 }
@@ -343,11 +266,48 @@ static void do_cas(struct kp_client *c, uint32_t key)
 	end_change(c, op, err, swapped ? LIN_YES : LIN_NO);
 }
 
+static void come_back(struct kp_client *c)
+{
+	c->countdown = 0;
+	if (!kv_client_is_crashed(c->kv))
+		return;
+	close_kv(c);
+	if (open_kv(c))
+		fail(c->p, "a client cannot come back: %s", error_last());
+}
+
+/* Another size, or a second copy again. It may die anywhere. */
+static void do_resize(struct kp_client *c)
+{
+	uint32_t shards = sim_rand_range(&c->rand, 1, 3);
+	struct aq_kv_options o = {
+		.capacity = shards * sim_rand_range(&c->rand, 4 * KEYS, 80),
+		.shards = shards};
+	int err;
+
+	c->sleeps = sim_rand_below(&c->rand, 4) == 0;
+	c->countdown = sim_rand_below(&c->rand, 3)
+			       ? sim_rand_range(&c->rand, 1, 300)
+			       : 0;
+	err = aq_kv_resize(c->kv, &o);
+	c->p->res->counts.resizes += !err;
+	c->p->res->counts.resizes_left += err == -ESHUTDOWN;
+	if (err && err != -EBUSY && err != -ESHUTDOWN && err != -ETIMEDOUT &&
+	    err != -ESTALE && err != -ENOSPC && err != -EHOSTDOWN &&
+	    err != -EEXIST)
+		fail(c->p, "a resize failed: %d, %s", err, error_last());
+}
+
 static void step(struct kp_client *c)
 {
 	uint32_t key = sim_rand_below(&c->rand, KEYS);
 
 	c->countdown = 0;
+	if (c->p->opt->leaves && sim_rand_below(&c->rand, RESIZE_ONE_OF) == 0) {
+		do_resize(c);
+		come_back(c);
+		return;
+	}
 	if (sim_rand_below(&c->rand, 100) < 12) {
 		c->countdown = sim_rand_range(&c->rand, 1, 18);
 		c->sleeps = sim_rand_below(&c->rand, 3) == 0;
@@ -369,13 +329,7 @@ static void step(struct kp_client *c)
 	default:
 		do_cas(c, key);
 	}
-	c->countdown = 0;
-	if (kv_client_is_crashed(c->kv)) {
-		close_kv(c);
-		if (open_kv(c))
-			fail(c->p, "a client cannot come back: %s",
-			     error_last());
-	}
+	come_back(c);
 }
 
 static void client_main(void *arg)
@@ -391,15 +345,34 @@ static void client_main(void *arg)
 	c->p->running--;
 }
 
+static void check_health(struct kp_client *c)
+{
+	struct aq_kv_health h;
+	int err = aq_kv_get_health(c->kv, &h);
+
+	if (err || h.shards_lost || h.shards_single || h.is_growing)
+		fail(c->p,
+		     "in the end: %d, %u parts lost, %u single, growing: %d",
+		     err, h.shards_lost, h.shards_single, h.is_growing);
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 static void check_table(struct kp_client *c)
 {
 	struct aq_kv_report r;
+	struct aq_kv_options same = {0};
 	int err = open_kv(c);
 
 	if (!err)
 		err = aq_kv_repair(c->kv);
+	/* What was begun is ended; and once more, for two copies. */
+	if (!err && c->p->opt->leaves)
+		err = aq_kv_resize(c->kv, &same);
+	if (!err && c->p->opt->leaves)
+		err = aq_kv_repair(c->kv);
+	if (!err && c->p->opt->leaves)
+		check_health(c);
 	if (!err)
 		err = aq_kv_check(c->kv, &r);
 	if (err)
@@ -422,13 +395,30 @@ static void check_table(struct kp_client *c)
 	close_kv(c);
 }
 
+/* One node dies at some time, where there are two copies. */
+static void killer(struct kp *p)
+{
+	uint64_t at = now_ns(p) + 1000 * sim_rand_range(&p->rand, 100, 60000);
+	const struct client_clock *clock = &p->client[0].visitor.host->clock;
+
+	while (p->running && now_ns(p) < at)
+		client_clock_relax(clock);
+	if (!p->running)
+		return;
+	kv_town_kill(p->town, sim_rand_below(&p->rand, p->town->node_count));
+	p->res->counts.nodes_killed++;
+}
+
 static void director(void *arg)
 {
 	struct kp *p = arg;
 	struct kp_client *c = &p->client[0];
 
+	if (p->opt->leaves && p->g.copy_count > 1 &&
+	    sim_rand_below(&p->rand, 2))
+		killer(p);
 	while (p->running)
-		client_clock_relax(&p->node->clock);
+		client_clock_relax(&c->visitor.host->clock);
 	c->countdown = 0;
 	check_table(c);
 	sim_stop(scenario_stage_sim(p->stage));
@@ -473,28 +463,27 @@ static int make_geometry(struct kp *p)
 		.entry_bytes = 32,
 		.extent_bytes = 1 << 20,
 		.chunk_bytes = 65536,
-		.clients = 2 * CLIENTS_MAX,
+		.clients = (p->opt->leaves ? 5 : 2) * CLIENTS_MAX,
 		.rows_per_lock = 1u << sim_rand_below(&p->rand, 4),
 		.hash = sim_rand_below(&p->rand, 3),
 		.failure_ms = FAILURE_MS,
 		.flags = sim_rand_below(&p->rand, 4) ? 0 : AQ_KV_WORD_LOCKS,
 		.seed = sim_rand_u64(&p->rand) | 1};
 
+	if (p->opt->leaves) {
+		o.shards = sim_rand_range(&p->rand, 1, 3);
+		o.capacity = o.shards * sim_rand_range(&p->rand, 3 * KEYS, 80);
+		o.copies = sim_rand_range(&p->rand, 1, 2);
+	}
 	p->split = sim_rand_below(&p->rand, 2);
 	return kv_geometry_make(&o, &p->g);
 }
 
 static int make_table(struct kp *p)
 {
-	struct kp_client maker = {.p = p, .host = p->client[0].host};
-	struct kv_port port = {0};
-	int err = port_open(&maker, &port);
+	struct kv_world world = kv_town_world(&p->client[0].visitor);
 
-	if (err)
-		return err;
-	err = kv_format(&port, &p->g);
-	port_close(&maker, &port);
-	return err;
+	return kv_leaves_make(&world, &p->g, KV_PHASE_STABLE);
 }
 
 static void starter(void *arg)
@@ -505,26 +494,25 @@ static void starter(void *arg)
 
 	for (i = 0; i < p->client_count && !err; i++) {
 		p->running++;
-		err = scenario_host_spawn(p->client[i].host, "client",
+		err = scenario_host_spawn(p->client[i].visitor.host, "client",
 					  client_main, &p->client[i]);
 	}
 	if (!err)
-		err = scenario_host_spawn(p->node, "director", director, p);
+		err = scenario_host_spawn(p->client[0].visitor.host, "director",
+					  director, p);
 	if (err)
 		fail(p, "the play cannot start: %d", err);
 }
 
 static int make_hosts(struct kp *p)
 {
-	int err = scenario_host_add(p->stage, "node", &p->node);
+	struct kv_town *t = p->town;
 	unsigned i;
+	int err = 0;
 
-	if (!err)
-		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->table);
-	if (!err)
-		err = scenario_region_create(p->node, p->g.lock_bytes, true,
-					     &p->locks);
+	t->node_count = p->opt->leaves ? KV_TOWN_NODES : 1;
+	for (i = 0; i < t->node_count && !err; i++)
+		err = scenario_host_add(p->stage, "node", &t->node[i]);
 	p->client_count = sim_rand_range(&p->rand, 2, CLIENTS_MAX);
 	for (i = 0; i < p->client_count && !err; i++) {
 		struct kp_client *c = &p->client[i];
@@ -532,7 +520,8 @@ static int make_hosts(struct kp *p)
 		c->p = p;
 		c->index = i;
 		sim_rand_init(&c->rand, p->opt->seed, 1000 + i);
-		err = scenario_host_add(p->stage, "client", &c->host);
+		c->visitor.town = t;
+		err = scenario_host_add(p->stage, "client", &c->visitor.host);
 	}
 	return err;
 }
@@ -565,8 +554,8 @@ static int make_world(struct kp *p)
 	if (!err)
 		err = make_hosts(p);
 	return err ? err
-		   : scenario_host_spawn(p->client[0].host, "starter", starter,
-					 p);
+		   : scenario_host_spawn(p->client[0].visitor.host, "starter",
+					 starter, p);
 }
 
 int kv_play_run(const struct kv_play_options *opt, struct kv_play_result *res)
@@ -580,6 +569,12 @@ int kv_play_run(const struct kv_play_options *opt, struct kv_play_result *res)
 		return -ENOMEM;
 	p->opt = opt;
 	p->res = res;
+	p->town = calloc(1, sizeof(*p->town));
+	if (!p->town) {
+		free(p);
+		return -ENOMEM;
+	}
+	p->town->no_fence = opt->no_fence;
 	err = make_world(p);
 	if (!err) {
 		(void)sim_run_until(scenario_stage_sim(p->stage), LIMIT_PS);
@@ -592,6 +587,7 @@ int kv_play_run(const struct kv_play_options *opt, struct kv_play_result *res)
 	if (p->stage)
 		scenario_stage_destroy(p->stage);
 	lin_history_destroy(p->history);
+	free(p->town);
 	free(p);
 	return err;
 }

@@ -34,6 +34,9 @@ enum {
 	X(second, "inserts that had to look for another path") \
 	X(full, "puts that found no place")                    \
 	X(timeouts, "operations that ended at their deadline") \
+	X(resizes, "resizes that ended")                       \
+	X(resizes_left, "resizes whose client died over them") \
+	X(nodes_killed, "memory nodes killed")                 \
 	X(frames, "frames sent")                               \
 	X(lost, "frames lost")                                 \
 	X(checked, "operations in the checked history")        \
@@ -49,6 +52,10 @@ struct kv_play_counts {
 struct kv_play_options {
 	uint64_t seed;
 	FILE *trace; /* frames as text, or NULL */
+	/* Three nodes, shards, copies; clients resize the table, and where
+	 * there are two copies a node may be killed. */
+	bool leaves;
+	uint32_t bugs; /* enum kv_bug */
 	/* A planted bug: fences do nothing. */
 	bool no_fence;
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */

@@ -136,6 +136,7 @@ struct ibv_qp *scenario_link_far_qp(struct client_link *link);
 struct scenario_pair {
 	struct scenario_host *near, *far;
 	struct ibv_qp *near_qp, *far_qp;
+	bool far_is_lent;  /* far_qp was there already */
 	uint32_t near_psn; /* the first packet number towards far */
 	uint32_t mtu_bytes;
 };
@@ -143,9 +144,12 @@ struct scenario_pair {
 struct scenario_pair_options {
 	struct ibv_cq *cq;     /* of the near end; NULL: near->cq */
 	struct ibv_cq *far_cq; /* NULL: far->cq */
-	uint32_t send_depth;   /* 0: 1 */
-	uint32_t recv_depth;   /* 0: 1, both ends */
-	uint32_t max_sge;      /* 0: 1 */
+	/* Made already, in the state RESET; it takes messages only and is not
+	 * closed with the pair. NULL: one is made. */
+	struct ibv_qp *far_qp;
+	uint32_t send_depth; /* 0: 1 */
+	uint32_t recv_depth; /* 0: 1, both ends */
+	uint32_t max_sge;    /* 0: 1 */
 	uint32_t max_inline;
 	uint32_t rd_atomic; /* 0: CLIENT_LINK_RD_ATOMIC */
 	enum ibv_mtu mtu;   /* 0: 4096 bytes */

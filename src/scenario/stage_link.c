@@ -90,11 +90,12 @@ void scenario_region_close(struct scenario_region *r)
 
 /* ---- queue pairs -------------------------------------------------------- */
 
-static int to_init(const struct client_verbs *v, struct ibv_qp *qp)
+static int to_init(const struct client_verbs *v, struct ibv_qp *qp,
+		   unsigned access)
 {
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
-				   .qp_access_flags = ACCESS};
+				   .qp_access_flags = access};
 
 	return -v->modify_qp(qp, &init,
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -154,9 +155,9 @@ static int pair_connect(struct scenario_pair *p, const struct connect *c)
 	psn[1] &= 0xffffff;
 	p->near_psn = psn[0];
 	p->mtu_bytes = 128u << c->mtu;
-	err = to_init(v, p->near_qp);
+	err = to_init(v, p->near_qp, ACCESS);
 	if (!err)
-		err = to_init(v, p->far_qp);
+		err = to_init(v, p->far_qp, p->far_is_lent ? 0 : ACCESS);
 	if (!err)
 		err = to_rts(v, c, p->near_qp, p->far, p->far_qp->qp_num,
 			     psn[0], psn[1]);
@@ -200,7 +201,10 @@ int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
 	int err = -ENOMEM;
 
 	p.near_qp = qp_make(near, o->cq, o->send_depth, o);
-	p.far_qp = qp_make(far, o->far_cq, o->recv_depth, o);
+	p.far_qp = o->far_qp;
+	p.far_is_lent = o->far_qp != NULL;
+	if (!p.far_qp)
+		p.far_qp = qp_make(far, o->far_cq, o->recv_depth, o);
 	if (p.near_qp && p.far_qp)
 		err = pair_connect(&p, &c);
 	if (err)
@@ -214,7 +218,7 @@ void scenario_pair_close(struct scenario_pair *p)
 {
 	if (p->near_qp)
 		(void)p->near->stage->verbs->destroy_qp(p->near_qp);
-	if (p->far_qp)
+	if (p->far_qp && !p->far_is_lent)
 		(void)p->far->stage->verbs->destroy_qp(p->far_qp);
 	p->near_qp = p->far_qp = NULL;
 }

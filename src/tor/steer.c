@@ -90,7 +90,7 @@ static unsigned steer_tables(const void *state,
 					(uint64_t)s->opt.conns * STEER_DEPTH, 0,
 					3 + 24 + 24 + 3 * 64 + 3 * 32, 4};
 	table[n++] = (struct tor_table){"reads",
-					(uint64_t)s->opt.conns * STEER_DEPTH, 0,
+					(uint64_t)s->opt.conns * STEER_READS, 0,
 					24 + 64 + 32, 2};
 	table[n++] = (struct tor_table){"keys", (uint64_t)s->buckets * s->ways,
 					64 + 4, 64 + 64 + 32, 2};

@@ -18,13 +18,19 @@
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
+ * A request that comes again goes where it went the first time, or as it is if
+ * that is not known: a server does not answer a repeated READ of another place.
+ *
  * An append that is answered before the one it was put behind is held back
  * until that one is answered. One without an answer is sent again by the
  * switch, as its client would, in case the client is dead: the server takes it
- * for a retransmission. When one fails, what was put behind it hangs in the
- * air until its client appends it again; the answers go out without the bit,
- * and the list is forgotten here *before* that client hears of its failure, so
- * that its next append is never put behind its own successors.
+ * for a retransmission.
+ *
+ * When one fails, what was put behind it hangs in the air: it is held back for
+ * a while, because the client will append its version again, and then all of
+ * it follows. The end of the list goes back to where the append failed *before*
+ * that client hears of it, so that its next append is never put behind its own
+ * successors. Where that is not certain the list is forgotten.
  */
 #ifndef AQ_TOR_STEER_H
 #define AQ_TOR_STEER_H
@@ -43,22 +49,30 @@ enum {
 	STEER_WAYS = 8,		 /* places a key may have */
 	STEER_HISTORY = 1 << 14, /* versions whose key is remembered */
 	STEER_HISTORY_MAX = 1 << 24,
-	STEER_DEPTH = 4, /* appends, and READs, remembered per connection */
+	STEER_DEPTH = 4,  /* appends remembered per connection */
+	STEER_READS = 32, /* READs; a client has 16 under way, usually */
 	STEER_TRIES = 8,
 	STEER_CHAIN_MAX = 1 << 16, /* appends that one answer settles */
 	STEER_SKETCH = 1 << 13,
 };
 
 #define STEER_RESEND_NS 2000000ull
+/* An append without an answer for so long is late, and READs do not follow; and
+ * for so many times the usual. */
+#define STEER_LATE_NS 1500ull
+#define STEER_LATE    3
 
 #define STEER_COUNTERS(X)  \
 	X(appends)         \
 	X(appends_steered) \
 	X(reads_steered)   \
+	X(reads_behind)    \
 	X(repeated)        \
 	X(committed)       \
 	X(failed)          \
 	X(held)            \
+	X(went_back)       \
+	X(taken_along)     \
 	X(released)        \
 	X(vouched_reads)   \
 	X(sent_again)      \
@@ -122,6 +136,7 @@ struct steer_op {
 	uint8_t tries;
 	uint8_t syndrome;
 	uint8_t store;
+	bool hangs; /* behind one that failed */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -139,6 +154,7 @@ struct steer_op {
 
 struct steer_read {
 	bool used;
+	bool is_committed; /* was known before */
 	uint32_t psn;
 	uint64_t node; /* pointer: what it was sent to */
 	struct steer_ref op;
@@ -148,7 +164,11 @@ struct steer_read {
 
 struct steer_conn {
 	bool used;
-	bool has_to_server;
+	/* Which requests are new: none until the first answer, because those
+	 * before may be retransmissions from the time of another switch. */
+	bool has_psn;
+	bool knows_psn;
+	uint32_t newest_psn;
 	uint32_t client_qpn;
 	uint32_t server_qpn;
 	uint8_t client_ip[16];
@@ -160,7 +180,7 @@ struct steer_conn {
 	/* The version that was written last, and its key. */
 	uint64_t written;
 	uint64_t written_key;
-	struct steer_read reads[STEER_DEPTH];
+	struct steer_read reads[STEER_READS];
 	uint8_t next_read;
 };
 
@@ -173,6 +193,7 @@ struct steer_entry {
 	uint64_t end;	       /* pointer; 0: not known */
 	struct steer_ref last; /* the append of `end`; none: committed */
 	uint64_t committed;    /* pointer: the last that is; 0: not known */
+	uint64_t open_ns; /* when the first behind it was sent; 0: none was */
 };
 
 struct steer_past {
@@ -209,6 +230,7 @@ struct steer {
 	uint8_t sketch[STEER_SKETCH]; /* how often keys were written lately */
 	uint32_t sketch_sum;
 	uint64_t serial;
+	uint64_t usual_ns; /* from an append to its answer, smoothed */
 	uint32_t waiting_first, waiting_last; /* without an answer */
 	struct timer timer;
 	uint8_t payload[WIRE_MTU_MAX];
@@ -271,6 +293,13 @@ struct steer_op *steer_op_find(struct steer *s, const struct steer_conn *c,
 /* In place of the connection's oldest one, which is forgotten. */
 struct steer_op *steer_op_new(struct steer *s, struct steer_conn *c);
 void steer_op_sent(struct steer *s, struct steer_op *op);
+/* What hangs behind a failed append of this version on this connection. */
+struct steer_ref steer_op_hanging(struct steer *s, const struct steer_conn *c,
+				  uint64_t node);
+/* It is appended again, and takes them along: they are the end of the list
+ * then. */
+void steer_op_take_along(struct steer *s, struct steer_op *op,
+			 struct steer_ref hanging);
 /* Its answer came from the server: what the client is to be told, or nothing
  * yet. */
 bool steer_op_answered(struct steer *s, struct steer_op *op,

@@ -76,44 +76,17 @@ static void release(struct steer *s, struct steer_op *op, bool is_committed)
 static void committed(struct steer *s, struct steer_op *op)
 {
 	struct steer_entry *e = &s->entries[op->entry];
+	const struct steer_op *next = steer_op_of(s, op->behind);
 
 	op->state = STEER_COMMITTED;
 	steer_count(s, STEER_C_committed);
 	if (!e->used || e->epoch != op->epoch)
 		return;
 	e->committed = op->node;
+	e->open_ns = next ? next->sent_ns : 0;
 	if (!s->opt.writes) {
 		e->end = op->node;
 		e->last = steer_ref_to(s, op);
-	}
-}
-
-static void failed(struct steer *s, struct steer_op *op)
-{
-	struct steer_entry *e = &s->entries[op->entry];
-
-	op->state = STEER_FAILED;
-	steer_count(s, STEER_C_failed);
-	if (s->opt.bug != STEER_BUG_no_break && e->used &&
-	    e->epoch == op->epoch)
-		steer_entry_break(e);
-}
-
-/* What hangs behind an append that has an end shares it, as far as it is
- * answered. Others find out when their answers come. */
-static void settle_behind(struct steer *s, struct steer_op *op)
-{
-	bool is_committed = op->state == STEER_COMMITTED;
-
-	for (unsigned i = 0; i < STEER_CHAIN_MAX; i++) {
-		op = steer_op_of(s, op->behind);
-		if (!op || op->state != STEER_LANDED)
-			return;
-		if (is_committed)
-			committed(s, op);
-		else
-			failed(s, op);
-		release(s, op, is_committed);
 	}
 }
 
@@ -121,6 +94,7 @@ static void settle_behind(struct steer *s, struct steer_op *op)
 enum before {
 	BEFORE_COMMITTED,
 	BEFORE_OPEN,
+	BEFORE_FAILED, /* and may be appended again */
 	BEFORE_UNKNOWN,
 };
 
@@ -131,10 +105,116 @@ static enum before before_of(struct steer *s, const struct steer_op *op)
 	if (!op->before.op)
 		return BEFORE_COMMITTED;
 	before = steer_op_of(s, op->before);
-	if (!before || before->state == STEER_FAILED)
+	if (!before)
 		return BEFORE_UNKNOWN;
-	return before->state == STEER_COMMITTED ? BEFORE_COMMITTED
-						: BEFORE_OPEN;
+	switch (before->state) {
+	case STEER_COMMITTED:
+		return BEFORE_COMMITTED;
+	case STEER_FAILED:
+		return BEFORE_FAILED;
+	default:
+		return BEFORE_OPEN;
+	}
+}
+
+/*
+ * An append of the known chain failed: where is the end now? If what it was put
+ * behind is not answered itself yet, that was probably not there in time, and
+ * the end goes back to it. Else somebody went round this switch. (What the
+ * answer points to is no help: the memory may have another use by now.)
+ */
+static void go_back(struct steer *s, struct steer_entry *e,
+		    const struct steer_op *op)
+{
+	if (before_of(s, op) != BEFORE_OPEN) {
+		steer_entry_break(e);
+		return;
+	}
+	e->end = op->at;
+	e->last = op->before;
+	steer_count(s, STEER_C_went_back);
+}
+
+/* From here on they wait for their predecessor's second try, but not long. */
+static void leave_hanging(struct steer *s, struct steer_op *op)
+{
+	for (unsigned i = 0; i < STEER_CHAIN_MAX; i++) {
+		op = steer_op_of(s, op->behind);
+		if (!op || op->hangs ||
+		    (op->state != STEER_SENT && op->state != STEER_LANDED))
+			return;
+		op->hangs = true;
+		if (op->state == STEER_LANDED)
+			waiting_add(s, op, tor_now_ns(s->tor));
+	}
+}
+
+static void failed(struct steer *s, struct steer_op *op, bool is_certain)
+{
+	struct steer_entry *e = &s->entries[op->entry];
+	bool is_chain =
+		s->opt.writes && !op->hangs && e->used && e->epoch == op->epoch;
+
+	steer_count(s, STEER_C_failed);
+	if (is_chain && s->opt.bug != STEER_BUG_no_break) {
+		if (is_certain)
+			go_back(s, e, op);
+		else
+			steer_entry_break(e);
+	}
+	op->state = STEER_FAILED;
+	leave_hanging(s, op);
+}
+
+/* What was put behind an append that is committed now is, too, as far as it is
+ * answered. Others find out when their answers come. */
+static void settle_behind(struct steer *s, struct steer_op *op)
+{
+	for (unsigned i = 0; i < STEER_CHAIN_MAX; i++) {
+		op = steer_op_of(s, op->behind);
+		if (!op || op->state != STEER_LANDED)
+			return;
+		if (op->hangs)
+			waiting_remove(s, op);
+		committed(s, op);
+		release(s, op, true);
+	}
+}
+
+struct steer_ref steer_op_hanging(struct steer *s, const struct steer_conn *c,
+				  uint64_t node)
+{
+	const struct steer_op *ops = steer_ops(s, c), *last = NULL;
+
+	for (unsigned i = 0; i < STEER_DEPTH; i++)
+		if (ops[i].state == STEER_FAILED && ops[i].node == node &&
+		    (!last || ops[i].serial > last->serial))
+			last = &ops[i];
+	return last ? last->behind : (struct steer_ref){0};
+}
+
+void steer_op_take_along(struct steer *s, struct steer_op *op,
+			 struct steer_ref hanging)
+{
+	struct steer_entry *e = &s->entries[op->entry];
+	struct steer_op *next = steer_op_of(s, hanging);
+
+	if (!next || !next->hangs || next->entry != op->entry ||
+	    next->epoch != op->epoch || !s->opt.writes)
+		return;
+	op->behind = hanging;
+	next->before = steer_ref_to(s, op);
+	for (unsigned i = 0; i < STEER_CHAIN_MAX && next && next->hangs; i++) {
+		if (next->state != STEER_SENT && next->state != STEER_LANDED)
+			return;
+		if (next->state == STEER_LANDED)
+			waiting_remove(s, next);
+		next->hangs = false;
+		e->end = next->node;
+		e->last = steer_ref_to(s, next);
+		steer_count(s, STEER_C_taken_along);
+		next = steer_op_of(s, next->behind);
+	}
 }
 
 static bool first_answer(struct steer *s, struct steer_op *op,
@@ -144,14 +224,18 @@ static bool first_answer(struct steer *s, struct steer_op *op,
 	enum before before = before_of(s, op);
 
 	waiting_remove(s, op);
+	s->usual_ns += (tor_now_ns(s->tor) - op->sent_ns) / 16;
+	s->usual_ns -= s->usual_ns / 16;
 	if (s->opt.bug == STEER_BUG_vouch_appends)
 		before = BEFORE_COMMITTED;
 	if (s->opt.bug == STEER_BUG_commit_failed)
 		has_landed = true;
-	if (has_landed && before == BEFORE_OPEN) {
+	if (has_landed && (before == BEFORE_OPEN || before == BEFORE_FAILED)) {
 		op->state = STEER_LANDED;
 		op->msn = w->msn;
 		op->syndrome = w->syndrome;
+		if (op->hangs)
+			waiting_add(s, op, tor_now_ns(s->tor));
 		steer_count(s, STEER_C_held);
 		return false;
 	}
@@ -159,7 +243,7 @@ static bool first_answer(struct steer *s, struct steer_op *op,
 		committed(s, op);
 		w->original |= VLIST_COMMITTED;
 	} else {
-		failed(s, op);
+		failed(s, op, true);
 	}
 	return true;
 }
@@ -171,7 +255,7 @@ bool steer_op_answered(struct steer *s, struct steer_op *op, struct wire_pkt *w)
 	switch (op->state) {
 	case STEER_SENT:
 		tell = first_answer(s, op, w);
-		if (op->state == STEER_COMMITTED || op->state == STEER_FAILED)
+		if (op->state == STEER_COMMITTED)
 			settle_behind(s, op);
 		return tell;
 	case STEER_COMMITTED:
@@ -186,16 +270,23 @@ bool steer_op_answered(struct steer *s, struct steer_op *op, struct wire_pkt *w)
 	}
 }
 
-void steer_op_forget(struct steer *s, struct steer_op *op)
+/* Its client is told as much as the server said, if anything. */
+static void give_up(struct steer *s, struct steer_op *op)
 {
 	uint8_t was = op->state;
 
-	if (was == STEER_SENT)
-		waiting_remove(s, op);
-	if (was == STEER_SENT || was == STEER_LANDED) {
+	failed(s, op, false);
+	if (was == STEER_LANDED)
+		release(s, op, false);
+}
+
+void steer_op_forget(struct steer *s, struct steer_op *op)
+{
+	if (op->state == STEER_SENT || op->state == STEER_LANDED) {
+		if (op->state == STEER_SENT || op->hangs)
+			waiting_remove(s, op);
 		steer_count(s, STEER_C_forgotten);
-		failed(s, op);
-		settle_behind(s, op);
+		give_up(s, op);
 	}
 	op->state = STEER_FREE;
 }
@@ -256,10 +347,9 @@ void steer_timer_fired(struct timer *t, uint64_t now_ns)
 			return;
 		}
 		waiting_remove(s, op);
-		if (op->tries++ == STEER_TRIES) {
+		if (op->state == STEER_LANDED || op->tries++ == STEER_TRIES) {
 			steer_count(s, STEER_C_given_up);
-			failed(s, op);
-			settle_behind(s, op);
+			give_up(s, op);
 			continue;
 		}
 		waiting_add(s, op, now_ns);

@@ -51,6 +51,8 @@ static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 				last->behind = steer_ref_to(s, op);
 		}
 	}
+	if (!e->open_ns)
+		e->open_ns = tor_now_ns(s->tor);
 	e->end = op->node;
 	e->last = steer_ref_to(s, op);
 }
@@ -60,6 +62,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 {
 	const struct wire_pkt *w = &pkt->wire;
 	unsigned index = (unsigned)(store - s->stores);
+	struct steer_ref hanging;
 	struct steer_entry *e;
 	struct steer_op *op;
 
@@ -71,6 +74,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	e = steer_entry_get(s, index, c->written_key);
 	if (!e)
 		return;
+	hanging = steer_op_hanging(s, c, w->atomic.swap_add);
 	op = steer_op_new(s, c);
 	op->store = (uint8_t)index;
 	op->psn = w->psn;
@@ -79,6 +83,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	op->entry = (uint32_t)(e - s->entries);
 	op->epoch = e->epoch;
 	choose(s, op, e);
+	steer_op_take_along(s, op, hanging);
 	steer_past_add(s, index, op->node, e->key);
 	steer_past_add(s, index, op->place, e->key);
 	steer_op_sent(s, op);
@@ -89,7 +94,8 @@ static void new_append(struct steer *s, struct steer_conn *c,
 }
 
 static void append(struct steer *s, struct steer_conn *c,
-		   const struct steer_store *store, struct tor_pkt *pkt)
+		   const struct steer_store *store, struct tor_pkt *pkt,
+		   bool is_new)
 {
 	const struct wire_pkt *w = &pkt->wire;
 	struct steer_op *op = steer_op_find(s, c, w->psn);
@@ -101,66 +107,105 @@ static void append(struct steer *s, struct steer_conn *c,
 	    w->atomic.swap_add & VLIST_COMMITTED)
 		return;
 	c->to_server = *w;
-	c->has_to_server = true;
-	if (!op || op->node != w->atomic.swap_add) {
+	if (is_new) {
 		if (op)
 			steer_op_forget(s, op);
 		new_append(s, c, store, pkt);
-		return;
+	} else if (op && op->node == w->atomic.swap_add) {
+		steer_count(s, STEER_C_repeated);
+		if (op->at != op->place)
+			send_to(store, pkt, op->at);
 	}
-	/* A retransmission goes where it went before. */
-	steer_count(s, STEER_C_repeated);
-	if (op->at != op->place)
-		send_to(store, pkt, op->at);
 }
 
 static struct steer_read *read_of(struct steer_conn *c, uint32_t psn)
 {
-	for (unsigned i = 0; i < STEER_DEPTH; i++)
+	for (unsigned i = 0; i < STEER_READS; i++)
 		if (c->reads[i].used && c->reads[i].psn == psn)
 			return &c->reads[i];
 	return NULL;
 }
 
-static void read_node(struct steer *s, struct steer_conn *c,
-		      const struct steer_store *store, struct tor_pkt *pkt)
+/* The newest version; but when an append is late, the one before it, because
+ * nobody could vouch for what is behind. */
+static uint64_t newest(struct steer *s, const struct steer_entry *e)
+{
+	uint64_t late_ns = u64_max(STEER_LATE_NS, STEER_LATE * s->usual_ns);
+
+	if (!e->committed || !e->open_ns ||
+	    tor_now_ns(s->tor) < e->open_ns + late_ns)
+		return e->end;
+	steer_count(s, STEER_C_reads_behind);
+	return e->committed;
+}
+
+static void new_read(struct steer *s, struct steer_conn *c,
+		     const struct steer_store *store, struct tor_pkt *pkt)
 {
 	const struct wire_pkt *w = &pkt->wire;
-	struct steer_read *r = read_of(c, w->psn);
 	struct steer_entry *e;
+	uint64_t node;
 
-	if (r)
-		r->used = false;
 	if (!s->opt.reads || w->dma_len != store->node_bytes)
 		return;
 	e = steer_past_find(s, (unsigned)(store - s->stores),
 			    w->va - store->va);
-	if (!e || !e->end || vlist_offset(e->end) == w->va - store->va)
+	if (!e || !e->end)
 		return;
-	if (!r)
-		r = &c->reads[c->next_read++ % STEER_DEPTH];
-	*r = (struct steer_read){.used = true,
-				 .psn = w->psn,
-				 .node = e->end,
-				 .op = e->last,
-				 .entry = (uint32_t)(e - s->entries),
-				 .epoch = e->epoch};
+	node = newest(s, e);
+	if (vlist_offset(node) == w->va - store->va)
+		return;
+	c->reads[c->next_read++ % STEER_READS] =
+		(struct steer_read){.used = true,
+				    .psn = w->psn,
+				    .is_committed = node == e->committed,
+				    .node = node,
+				    .op = e->last,
+				    .entry = (uint32_t)(e - s->entries),
+				    .epoch = e->epoch};
 	steer_count(s, STEER_C_reads_steered);
-	send_to(store, pkt, e->end);
+	send_to(store, pkt, node);
+}
+
+static void read_node(struct steer *s, struct steer_conn *c,
+		      const struct steer_store *store, struct tor_pkt *pkt,
+		      bool is_new)
+{
+	struct steer_read *r = read_of(c, pkt->wire.psn);
+
+	if (is_new) {
+		if (r)
+			r->used = false;
+		new_read(s, c, store, pkt);
+	} else if (r && pkt->wire.dma_len == store->node_bytes) {
+		steer_count(s, STEER_C_repeated);
+		send_to(store, pkt, r->node);
+	}
+}
+
+static bool note_request(struct steer_conn *c, uint32_t psn)
+{
+	bool is_later = !c->has_psn || wire_psn_diff(psn, c->newest_psn) > 0;
+
+	if (is_later)
+		c->newest_psn = psn;
+	c->has_psn = true;
+	return is_later && c->knows_psn;
 }
 
 static enum tor_verdict on_request(struct steer *s, struct tor_pkt *pkt)
 {
 	const struct wire_pkt *w = &pkt->wire;
-	struct steer_store *store = steer_store_of(s, w);
-	struct steer_conn *c = store ? steer_conn_of_request(s, w) : NULL;
+	struct steer_conn *c = steer_conn_of_request(s, w);
+	struct steer_store *store = c ? steer_store_of(s, w) : NULL;
+	bool is_new = c && note_request(c, w->psn);
 
-	if (!c)
+	if (!store)
 		return TOR_PASS;
 	if (w->opcode == WIRE_RC_CAS)
-		append(s, c, store, pkt);
+		append(s, c, store, pkt, is_new);
 	else if (w->opcode == WIRE_RC_READ_REQ)
-		read_node(s, c, store, pkt);
+		read_node(s, c, store, pkt, is_new);
 	else
 		saw_write(s, c, store, w);
 	return TOR_PASS;
@@ -173,7 +218,7 @@ static bool is_committed(struct steer *s, const struct steer_read *r)
 	const struct steer_entry *e = &s->entries[r->entry];
 	const struct steer_op *op = steer_op_of(s, r->op);
 
-	if (s->opt.bug == STEER_BUG_vouch_reads)
+	if (r->is_committed || s->opt.bug == STEER_BUG_vouch_reads)
 		return true;
 	if (op && op->node == r->node)
 		return op->state == STEER_COMMITTED;
@@ -216,26 +261,29 @@ static enum tor_verdict append_answered(struct steer *s, struct steer_conn *c,
 	return TOR_PASS;
 }
 
+static enum tor_verdict on_answer(struct steer *s, struct tor_pkt *pkt)
+{
+	struct steer_conn *c = steer_conn_of_reply(s, &pkt->wire);
+
+	if (!c)
+		return TOR_PASS;
+	c->knows_psn = c->has_psn;
+	if (pkt->wire.opcode == WIRE_RC_ATOMIC_ACK)
+		return append_answered(s, c, pkt);
+	if (pkt->wire.opcode == WIRE_RC_READ_RESP_ONLY)
+		read_answered(s, c, pkt);
+	return TOR_PASS;
+}
+
 enum tor_verdict steer_packet(void *state, struct tor_pkt *pkt)
 {
+	const struct wire_opcode *op = &wire_opcodes[pkt->wire.opcode];
 	struct steer *s = state;
-	struct steer_conn *c;
 
-	switch (pkt->wire.opcode) {
-	case WIRE_RC_CAS:
-	case WIRE_RC_READ_REQ:
-	case WIRE_RC_WRITE_ONLY:
-	case WIRE_RC_WRITE_FIRST:
-		return on_request(s, pkt);
-	case WIRE_RC_ATOMIC_ACK:
-		c = steer_conn_of_reply(s, &pkt->wire);
-		return c ? append_answered(s, c, pkt) : TOR_PASS;
-	case WIRE_RC_READ_RESP_ONLY:
-		c = steer_conn_of_reply(s, &pkt->wire);
-		if (c)
-			read_answered(s, c, pkt);
+	if (op->transport != WIRE_RC)
 		return TOR_PASS;
-	default:
-		return TOR_PASS;
-	}
+	if (op->flags & WIRE_OP_RESPONSE)
+		return on_answer(s, pkt);
+	return op->flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC) ? on_request(s, pkt)
+							   : TOR_PASS;
 }

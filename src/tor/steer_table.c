@@ -194,7 +194,7 @@ struct steer_entry *steer_entry_find(struct steer *s, unsigned store,
 void steer_entry_break(struct steer_entry *e)
 {
 	e->epoch++;
-	e->end = e->committed = 0;
+	e->end = e->committed = e->open_ns = 0;
 	e->last = (struct steer_ref){0};
 }
 

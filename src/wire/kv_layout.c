@@ -56,6 +56,14 @@ static int check_rest(const struct kv_geometry *g)
 {
 	unsigned i;
 
+	if (g->shard_count < 1 || g->shard_count > KV_SHARDS_MAX ||
+	    g->shard >= g->shard_count)
+		return error_set(-EINVAL, "a table has 1 to %d shards",
+				 KV_SHARDS_MAX);
+	if (g->copy_count < 1 || g->copy_count > KV_COPIES_MAX ||
+	    g->copy >= g->copy_count)
+		return error_set(-EINVAL, "a table has 1 or %d copies",
+				 KV_COPIES_MAX);
 	if (g->lock_count == 0 || g->lock_count > 1u << 30)
 		return error_set(-EINVAL, "a table has 1 to 2^30 locks");
 	if (g->client_count < 2 || g->client_count > KV_CLIENTS_MAX)
@@ -86,6 +94,10 @@ int kv_geometry_derive(struct kv_geometry *g)
 	uint64_t words;
 	int err = check_shape(g);
 
+	if (!g->shard_count)
+		g->shard_count = 1;
+	if (!g->copy_count)
+		g->copy_count = 1;
 	if (!err)
 		err = check_rest(g);
 	if (err)
@@ -168,6 +180,12 @@ void kv_head_build(const struct kv_geometry *g, struct kv_head *h)
 	h->locality_milli = le32_put(g->locality_milli);
 	h->failure_ms = le32_put(g->failure_ms);
 	h->flags = le32_put(g->flags);
+	h->generation = le32_put(g->generation);
+	h->shard = le32_put(g->shard);
+	h->shard_count = le32_put(g->shard_count);
+	h->copy = le32_put(g->copy);
+	h->copy_count = le32_put(g->copy_count);
+	h->name = le32_put(g->name);
 	for (i = 0; i < KV_LEAPS; i++)
 		h->leap[i] = le64_put(g->leap[i]);
 	h->crc = le64_put(crc64(0, h, offsetof(struct kv_head, crc)));
@@ -198,6 +216,12 @@ int kv_head_parse(const struct kv_head *h, uint64_t avail_bytes,
 		.locality_milli = le32_get(h->locality_milli),
 		.failure_ms = le32_get(h->failure_ms),
 		.flags = le32_get(h->flags),
+		.generation = le32_get(h->generation),
+		.shard = le32_get(h->shard),
+		.shard_count = le32_get(h->shard_count),
+		.copy = le32_get(h->copy),
+		.copy_count = le32_get(h->copy_count),
+		.name = le32_get(h->name),
 	};
 	for (i = 0; i < KV_LEAPS; i++)
 		g->leap[i] = le64_get(h->leap[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of keys and values as it lies in far memory: one region of host
- * memory and one, the locks, that should be device memory. Little-endian.
+ * A leaf of a table of keys and values as it lies in far memory: one region of
+ * host memory and one, the locks, that should be device memory, on one node.
+ * A table is one leaf, or several: shards, copies, generations. Little-endian.
  *
  *	table region				lock region
  *	------------				-----------
@@ -63,7 +64,9 @@ enum {
 	KV_EXTENT_HEAD = 32,
 	KV_STAMP_MASK = 0xffffff,
 	KV_CLASS_SHIFT_MIN = 6, /* extents of 64 bytes, and so on */
-	KV_LEASE_COUNT = 8,	/* places; the first is used */
+	KV_LEASE_COUNT = 8,	/* words: enum kv_lease */
+	KV_SHARDS_MAX = 64,
+	KV_COPIES_MAX = 2,
 	KV_ALIGN = 4096,
 };
 
@@ -97,11 +100,16 @@ struct kv_head {
 	le32 locality_milli;
 	le32 failure_ms;
 	le32 flags;
-	le32 reserved0;
+	le32 generation;
 	/* floor(f^(f + z)) for z zero bits, so that nobody has to agree on a
 	 * logarithm. */
 	le64 leap[KV_LEAPS];
-	uint8_t reserved1[512 - 64 - 4 * 8 - 10 * 4 - KV_LEAPS * 8 - 8];
+	le32 shard;
+	le32 shard_count;
+	le32 copy;
+	le32 copy_count;
+	le32 name; /* of all leaves of this generation, 16 bits; 0: the first */
+	uint8_t reserved[512 - 64 - 4 * 8 - 15 * 4 - KV_LEAPS * 8 - 8];
 	le64 crc; /* of all before it */
 };
 
@@ -126,6 +134,12 @@ struct kv_geometry {
 	uint32_t locality_milli;
 	uint32_t failure_ms;
 	uint32_t flags;
+	uint32_t generation;
+	uint32_t shard;
+	uint32_t shard_count;
+	uint32_t copy;
+	uint32_t copy_count;
+	uint32_t name;
 	uint32_t row_bytes;
 	uint64_t block_rows; /* under one word of locks */
 	uint64_t leap[KV_LEAPS];
@@ -176,6 +190,8 @@ struct kv_place {
 
 uint64_t kv_hash_key(const struct kv_geometry *g, const void *key,
 		     size_t key_len);
+/* The shard of a hash: by other bits than the rows. */
+uint32_t kv_shard_of(uint64_t hash, uint32_t shard_count);
 /* The rows of a hash. Where the second would be the first it is another one,
  * see kv_place.c; behind the last row comes the first. */
 void kv_place_of(const struct kv_geometry *g, uint64_t hash,
@@ -416,6 +432,65 @@ static inline uint32_t kv_intent_bytes(uint32_t group_count)
 uint32_t kv_intent_crc(const struct kv_intent *intent);
 /* Whether it is one; a slot that was never used is zeros. */
 bool kv_intent_is_whole(const struct kv_intent *intent);
+
+/* ---- words that many share ---------------------------------------------- */
+
+enum kv_lease {
+	KV_LEASE_REPAIR,
+	KV_LEASE_STATE,
+	/* Who makes the next generation, as with repair. The count of its
+	 * holder is the name of what it makes, so nobody works on another's. */
+	KV_LEASE_GROW,
+};
+
+static inline uint64_t kv_lease_at(const struct kv_geometry *g,
+				   enum kv_lease which)
+{
+	return g->lease_offset + 8 * (uint64_t)which;
+}
+
+/*
+ * The state of a leaf: what it is for (role) and how far its generation is
+ * (phase). Changed by CAS only: FIRST to ONLY, SECOND to RISING to ONLY; YOUNG
+ * to STABLE to FREEZING to FROZEN to DONE. Zeros are a table of one leaf.
+ * docs/kv.md has the reasons.
+ */
+enum kv_role {
+	KV_ROLE_ONLY,	/* its shard's only copy, or the one that is left */
+	KV_ROLE_FIRST,	/* serves; changes are made at the second before */
+	KV_ROLE_SECOND, /* follows */
+	KV_ROLE_RISING, /* the first is gone; soon the only one */
+};
+
+enum kv_phase {
+	KV_PHASE_STABLE,
+	KV_PHASE_YOUNG,	   /* keys that it has not may be in the one before */
+	KV_PHASE_FREEZING, /* no changes start; those under way end */
+	KV_PHASE_FROZEN,   /* changes are made in the next generation */
+	KV_PHASE_DONE,	   /* all keys are there, too */
+};
+
+static inline uint64_t kv_state_word(enum kv_role role, enum kv_phase phase,
+				     uint32_t next)
+{
+	return (uint64_t)role | (uint64_t)phase << 8 | (uint64_t)next << 32;
+}
+
+/* From FREEZING on: the name of the next generation. */
+static inline uint32_t kv_state_next(uint64_t word)
+{
+	return word >> 32 & 0xffff;
+}
+
+static inline enum kv_role kv_state_role(uint64_t word)
+{
+	return (enum kv_role)(word & 0xff);
+}
+
+static inline enum kv_phase kv_state_phase(uint64_t word)
+{
+	return (enum kv_phase)(word >> 8 & 0xff);
+}
 
 /* The lease to repair: holder's slot + 1 in 16 bits and 32 bits of its epoch
  * (0: free), 16 bits that change with every holder. */

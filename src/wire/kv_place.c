@@ -34,6 +34,11 @@ static uint64_t scale(uint64_t v, uint64_t bound)
 	return (uint64_t)(((unsigned __int128)v * bound) >> 64);
 }
 
+uint32_t kv_shard_of(uint64_t hash, uint32_t shard_count)
+{
+	return (uint32_t)scale(mix(hash + 3), shard_count);
+}
+
 /*
  * f^(f + Z) with Z trailing zeros of one hash bounds the distance, as
  * published. Where that gives 0, which would be the same row (10 % of the keys

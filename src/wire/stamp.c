@@ -56,6 +56,10 @@ static int stamp_ext(uint32_t flags)
 		return WIRE_STAMP_RETH;
 	case WIRE_OP_AETH:
 		return WIRE_STAMP_AETH;
+	case WIRE_OP_IMM:
+		return WIRE_STAMP_IMM;
+	case WIRE_OP_RETH | WIRE_OP_IMM:
+		return WIRE_STAMP_RETH_IMM;
 	default:
 		return -1;
 	}
@@ -122,6 +126,93 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	return state;
 }
 
+/* ---- with an immediate value -------------------------------------------- */
+
+/* What follows the head and is summed: BTH, perhaps a RETH, the value. */
+struct imm_rest {
+	uint32_t ecn_qpn; /* all as they lie in memory */
+	uint32_t ack_psn;
+	uint64_t va; /* these two only in WIRE_STAMP_RETH_IMM, */
+	uint32_t rkey;
+	uint32_t dma_len;
+	uint32_t imm; /* else it stands where va does */
+};
+
+STATIC_ASSERT(offsetof(struct imm_rest, imm) == 24, "no holes");
+
+static uint32_t imm_icrc(const struct wire_stamp *s, struct imm_rest r,
+			 const uint8_t *payload)
+{
+	uint32_t state;
+
+	r.ecn_qpn |= BYTES_BE32(0xff000000u);
+	state = crc32_raw(s->register_after, &r, s->payload_at - BTH_AT);
+	return crc32_raw(state, payload, s->payload_len);
+}
+
+static __attribute__((noinline)) size_t build_imm(const struct wire_stamp *s,
+						  const struct wire_vary *v,
+						  uint8_t *frame)
+{
+	uint8_t *payload = frame + s->payload_at;
+	struct imm_rest r = {
+		.ecn_qpn = BYTES_BE32(v->ecn_qpn),
+		.ack_psn = BYTES_BE32(v->ack_psn),
+	};
+	le32 end;
+
+	if (s->ext == WIRE_STAMP_RETH_IMM) {
+		r.va = BYTES_BE64(v->va);
+		r.rkey = BYTES_BE32(v->rkey);
+		r.dma_len = BYTES_BE32(v->dma_len);
+		memcpy(&r.imm, &v->imm, sizeof(r.imm));
+	} else {
+		memcpy(&r.va, &v->imm, sizeof(v->imm));
+	}
+	memcpy(frame, s->head, WIRE_STAMP_HEAD);
+	memcpy(frame + BTH_AT, &r, s->payload_at - BTH_AT);
+	if (v->payload && v->payload != payload)
+		memmove(payload, v->payload, s->payload_len);
+	end = le32_put(~imm_icrc(s, r, payload));
+	memcpy(payload + s->payload_len, &end, sizeof(end));
+	return s->frame_len;
+}
+
+/* The head matches. */
+static __attribute__((noinline)) bool parse_imm(const struct wire_stamp *s,
+						const uint8_t *frame,
+						struct wire_pkt *pkt)
+{
+	struct imm_rest r = {0};
+	uint32_t qpn, psn;
+	le32 end;
+
+	memcpy(&r, frame + BTH_AT, s->payload_at - BTH_AT);
+	memcpy(&end, frame + s->frame_len - WIRE_ICRC_BYTES, sizeof(end));
+	if (UNLIKELY((uint32_t)~imm_icrc(s, r, frame + s->payload_at) !=
+		     le32_get(end)))
+		return false;
+	qpn = BYTES_BE32(r.ecn_qpn);
+	psn = BYTES_BE32(r.ack_psn);
+	pkt->fecn = qpn & WIRE_BTH_FECN;
+	pkt->becn = qpn & WIRE_BTH_BECN;
+	pkt->dest_qpn = qpn & WIRE_QPN_MASK;
+	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
+	pkt->psn = psn & WIRE_PSN_MASK;
+	if (s->ext == WIRE_STAMP_RETH_IMM) {
+		pkt->va = BYTES_BE64(r.va);
+		pkt->rkey = BYTES_BE32(r.rkey);
+		pkt->dma_len = BYTES_BE32(r.dma_len);
+		memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
+	} else {
+		memcpy(&pkt->imm, &r.va, sizeof(pkt->imm));
+	}
+	pkt->payload = frame + s->payload_at;
+	return true;
+}
+
+/* ---- all others ---------------------------------------------------------- */
+
 HOT size_t wire_stamp_build(const struct wire_stamp *s,
 			    const struct wire_vary *v, uint8_t *frame)
 {
@@ -132,6 +223,8 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 	};
 	le32 end;
 
+	if (UNLIKELY(s->ext >= WIRE_STAMP_IMM))
+		return build_imm(s, v, frame);
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
 	put64(frame + BTH_AT, r.bth);
 	if (s->ext == WIRE_STAMP_RETH) {
@@ -177,6 +270,8 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 
 	if (len_bytes != s->frame_len || !head_matches(s, frame))
 		return false;
+	if (UNLIKELY(s->ext >= WIRE_STAMP_IMM))
+		return parse_imm(s, frame, pkt);
 	r.bth = get64(frame + BTH_AT);
 	/* Also without an AETH these four bytes are there: the ICRC. */
 	if (s->ext == WIRE_STAMP_RETH) {

@@ -3,8 +3,8 @@
  * A stamp is what the frames of one flow with one opcode and length have in
  * common: everything up to the destination queue pair, and the ICRC register
  * after it. With it a frame is built or parsed by looking at the rest only.
- * Which frames have one: IPv4, no pad, no extension header or a RETH or an
- * AETH.
+ * Which frames have one: IPv4, no pad, no extension header or a RETH, an AETH,
+ * an immediate value or a RETH with one.
  */
 #ifndef AQ_WIRE_STAMP_H
 #define AQ_WIRE_STAMP_H
@@ -22,6 +22,8 @@ enum wire_stamp_ext {
 	WIRE_STAMP_NONE = 1,
 	WIRE_STAMP_RETH,
 	WIRE_STAMP_AETH,
+	WIRE_STAMP_IMM,
+	WIRE_STAMP_RETH_IMM,
 };
 
 struct wire_stamp {
@@ -47,7 +49,8 @@ struct wire_vary {
 	uint64_t va;	  /* RETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint32_t syndrome_msn;	/* AETH */
+	uint32_t syndrome_msn; /* AETH */
+	be32 imm;
 	const uint8_t *payload; /* NULL: in place already */
 };
 
@@ -64,6 +67,7 @@ static inline struct wire_vary wire_vary_of(const struct wire_pkt *pkt)
 		.dma_len = pkt->dma_len,
 		.syndrome_msn =
 			(uint32_t)pkt->syndrome << 24 | (pkt->msn & 0xffffff),
+		.imm = pkt->imm,
 		.payload = pkt->payload,
 	};
 }

@@ -42,7 +42,7 @@ expect 2 "$AQUIFER" kv create x 100 --hash odd
 expect 1 "$AQUIFER" kv create x 100 --entry 33
 # A region that is no table, and one that is damaged.
 expect 1 "$AQUIFER" kv stat nothing
-expect 0 "$AQUIFER" region create kv-fake 1M
-expect 0 "$AQUIFER" region create kv-fake-locks 4K
+expect 0 "$AQUIFER" region create kv-0000000-fake 1M
+expect 0 "$AQUIFER" region create kl-0000000-fake 4K
 expect 1 "$AQUIFER" kv stat fake
 grep -q "key-value table" "$TMP/err" || fail "$(cat "$TMP/err")"

@@ -331,7 +331,7 @@ static int one(struct aq_async *a, struct aq_poll *poll, uint32_t region,
 }
 
 /* For every line on stdin: one request. */
-static int lines(struct aq_rack *rack, const char *name)
+static int lines(struct aq_rack *rack, const char *name, uint32_t deadline_ms)
 {
 	struct aq_region *region;
 	struct aq_poll *poll;
@@ -339,6 +339,8 @@ static int lines(struct aq_rack *rack, const char *name)
 	char line[64];
 	int n, err = aq_region_open(rack, name, 0, &region);
 
+	if (!err && deadline_ms)
+		err = aq_rack_set_deadline(rack, deadline_ms);
 	if (!err)
 		err = aq_async_open(rack, NULL, &a);
 	if (err)
@@ -425,8 +427,9 @@ int main(int argc, char **argv)
 			   atof(argv[4]));
 	else if (strcmp(what, "misuse") == 0 && argc == 3)
 		err = misuse(rack, argv[2]);
-	else if (strcmp(what, "lines") == 0 && argc == 3)
-		err = lines(rack, argv[2]);
+	else if (strcmp(what, "lines") == 0 && (argc == 3 || argc == 4))
+		err = lines(rack, argv[2],
+			    argc == 4 ? (uint32_t)atoi(argv[3]) : 0);
 	else if (strcmp(what, "fork") == 0 && argc == 3)
 		err = forked(rack, argv[2], 0) || forked(rack, argv[2], 1);
 	else if (strcmp(what, "open") == 0)

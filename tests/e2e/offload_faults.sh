@@ -38,7 +38,7 @@ until_ok() {
 expect 0 "$AQUIFER" up
 expect 0 "$AQUIFER" region create r 1M
 mkfifo "$TMP/in"
-client lines r <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
+client lines r 1200 <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
 app=$!
 PIDS+=("$app")
 exec 3>"$TMP/in"
@@ -68,6 +68,18 @@ until_ok again
 # The region is resized: its keys die, and the requests go on.
 expect 0 "$AQUIFER" region resize r 2M
 ask resized 0 6
+
+# The node hangs: an error within the deadline and what this machine adds; then
+# it goes on.
+pid=$(node_pid m0)
+kill -STOP "$pid"
+for _ in {1..200}; do
+	grep -q '^State:[[:space:]]*[^T[:space:]]' /proc/"$pid"/task/*/status || break
+	sleep 0.01
+done
+ask hung EHOSTDOWN 5
+kill -CONT "$(node_pid m0)"
+until_ok woken
 
 # The node: an error in bounded time, and for ever when its memory is lost.
 kill_node m0

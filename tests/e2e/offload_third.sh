@@ -20,7 +20,9 @@ machine() {
 
 # serve N ROLE OPTION...: in the background; its port is in PORT.
 serve() {
-	machine "$1" "$AQUIFER" "${@:2}" --listen 127.0.0.1:0 --json \
+	# Not by machine(): the process itself must be the one to be ended.
+	AQUIFER_RUNDIR=$TMP/machine$1 AQUIFER_NIC_ADDRESS=$net.$1 \
+		"$AQUIFER" "${@:2}" --listen 127.0.0.1:0 --json \
 		>"$TMP/$2" 2>"$TMP/$2.err" &
 	PIDS+=("$!")
 	for _ in {1..200}; do

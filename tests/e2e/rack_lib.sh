@@ -44,8 +44,10 @@ kill_node() {
 	local pid
 	pid=$(node_pid "$1")
 	kill -KILL "$pid"
+	# Who only waits for its parent to look has let everything go.
 	for _ in {1..200}; do
-		kill -0 "$pid" 2>/dev/null || return 0
+		grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" ||
+			return 0
 		sleep 0.02
 	done
 	fail "$1 (process $pid) does not end"

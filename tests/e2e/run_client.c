@@ -205,6 +205,10 @@ static void play_maps(uint64_t pages)
 	uint8_t *mem = map(pages), *moved;
 	uint64_t half = pages / 2;
 
+	/* Advice that cuts the mapping into pieces. */
+	for (uint64_t i = 0; i < pages; i += 24)
+		CHECK(madvise(mem + i * PAGE, 8 * PAGE, MADV_SEQUENTIAL) == 0);
+	CHECK(madvise(mem, 5 * PAGE, MADV_POPULATE_WRITE) == 0);
 	fill(mem, pages, 5);
 	CHECK(madvise(mem, half * PAGE, MADV_DONTNEED) == 0);
 	for (uint64_t i = 0; i < half * PAGE / 8; i++)

@@ -21,7 +21,7 @@ expect 126 "$AQUIFER" run --local 4M -- /etc/passwd
 expect 126 "$AQUIFER" run --rack nobody --local 4M -- true
 grep -q 'aquifer up' "$TMP/err" || fail "no advice: $(cat "$TMP/err")"
 expect 2 "$AQUIFER" run -- true
-expect 2 "$AQUIFER" run --local 1M -- true
+expect 2 "$AQUIFER" run --local 512K -- true
 expect 2 "$AQUIFER" run --local 4M
 status=0
 "$AQUIFER" run --local 4M -- sh -c 'kill -USR1 $$' 2>/dev/null || status=$?

@@ -199,7 +199,7 @@ static void rig_make(struct rig *r, const struct aq_kv_options *o)
 	assert_non_null(r->table_mr);
 	assert_non_null(r->lock_mr);
 	port = rig_port(r);
-	assert_int_equal(kv_format(&port, &r->g), 0);
+	assert_int_equal(kv_format(&port, &r->g, 0), 0);
 	assert_int_equal(kv_probe(&port, r->g.size_bytes, &again), 0);
 	assert_memory_equal(&again, &r->g, sizeof(again));
 	rig_close(r, &port);

@@ -38,6 +38,8 @@ struct rig_node {
 struct rig {
 	struct pair pair;
 	uint32_t nodes;
+	struct client_clock clock;
+	bool has_thread; /* that runs the server */
 	struct ibv_pd *page_pd;
 	struct frame_server *server;
 	struct frame_pool *pool; /* of all nodes */
@@ -52,12 +54,15 @@ static uint64_t rig_now_ns(void *ctx)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* Who waits lets the node's processor work. */
 static void rig_relax(void *ctx)
 {
+	struct rig *r = ctx;
+
+	if (!r->has_thread)
+		(void)frame_server_step(r->server);
 	sched_yield();
 }
-
-static const struct client_clock rig_clock = {rig_now_ns, rig_relax, NULL};
 
 /* Impatient: who talks to a dead node finds out within milliseconds. */
 static void rig_to(struct rig *r, struct ibv_qp *qp, uint32_t dest)
@@ -123,7 +128,7 @@ static void rig_link(struct rig *r, struct rig_node *n, unsigned at,
 	l->cq = at > 1 ? n->link[1].cq
 		       : ibv_create_cq(r->pair.ctx, 8 * RIG_DEPTH, NULL, NULL,
 				       0);
-	l->clock = &rig_clock;
+	l->clock = &r->clock;
 	l->qp = rig_qp(r, l->cq);
 	n->far_qp[at] = far;
 	side_init(&s);
@@ -276,6 +281,7 @@ static uint32_t rig_node_count(void *ctx)
 static void rig_make(struct rig *r, uint32_t nodes)
 {
 	memset(r, 0, sizeof(*r));
+	r->clock = (struct client_clock){rig_now_ns, rig_relax, r};
 	pair_open(&r->pair);
 	r->pair.pd = ibv_alloc_pd(r->pair.ctx);
 	r->page_pd = ibv_alloc_pd(r->pair.ctx);

@@ -152,7 +152,7 @@ static void one_key(struct rig *r)
 	assert_true(vlist_client_stats(b)->chases >= 2);
 	assert_int_equal(vlist_get(b, 7, buf, 2, &len), -EMSGSIZE);
 	assert_int_equal(len, 4);
-	assert_memory_equal(buf, "fo", 2);
+	assert_memory_equal(buf, "four", 2);
 	assert_int_equal(vlist_del(b, 7), 0);
 	check_get(a, 7, NULL);
 	put(a, 7, "six");

@@ -165,7 +165,7 @@ static bool die(const struct scene *s, struct doom *doom)
 		assert_int_equal(err, 0);
 		expect_others(other);
 		r.end[1 + 1].is_open = false;
-		assert_int_equal(kv_reap(other), 0);
+		assert_int_equal(aq_kv_repair(other), 0);
 		rig_check_with(other, KEYS + 1);
 		err = -ESHUTDOWN;
 	}

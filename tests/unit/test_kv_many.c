@@ -163,7 +163,7 @@ static bool die_at(unsigned n)
 		assert_int_equal(got, i);
 	}
 	r.end[1 + 1].is_open = false;
-	assert_int_equal(kv_reap(other), 0);
+	assert_int_equal(aq_kv_repair(other), 0);
 	rig_check_with(other, N);
 	kv_client_destroy(victim);
 	kv_client_destroy(other);

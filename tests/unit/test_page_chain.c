@@ -3,6 +3,8 @@
  * same frames, and every frame in exactly one place whatever stops. */
 #include "page_rig.h"
 
+#include "frame_priv.h"
+
 enum {
 	FRAMES = 64,
 	BYTES = 4096,
@@ -56,10 +58,278 @@ static void test_life(void **state)
 	rig_break(&r);
 }
 
+/* Every frame is free, once. */
+static void expect_all_free(struct rig *r)
+{
+	const struct frame_pool *p = r->pool;
+	uint8_t seen[FRAMES] = {0};
+	uint64_t n = p->places_bytes / FRAME_PLACE_BYTES;
+
+	(void)frame_pool_mend(r->pool);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t frame = frame_swap(atomic_load(&p->places[i]));
+		uint64_t k = (frame - (uintptr_t)p->frames) / BYTES;
+
+		if (!frame)
+			continue;
+		assert_true(frame_pool_has(p, frame));
+		assert_int_equal(seen[k], 0);
+		seen[k] = 1;
+	}
+	assert_int_equal(frame_pool_free(p), frame_pool_count(p));
+}
+
+/* The processor's mode on the same frames: each wait lets the server work. */
+static void test_two_sided(void **state)
+{
+	struct page_store_options o = {.pages = 80, .mode = PAGE_TWO_SIDED};
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (uint64_t i = 0; i < 500; i++) {
+		assert_int_equal(put(s, i % 60, i), 0);
+		expect(s, i % 60, i);
+		if (i % 3 == 0)
+			assert_int_equal(page_drop(s, i % 60), 0);
+	}
+	for (uint64_t i = 0; i < FRAMES; i++)
+		assert_int_equal(put(s, i, 7), 0);
+	assert_int_equal(put(s, FRAMES, 7), -ENOSPC);
+	assert_int_equal(page_get(s, FRAMES, buf), -EHOSTDOWN);
+	assert_int_equal(page_drop(s, 3), 0);
+	assert_int_equal(put(s, FRAMES, 8), 0);
+	expect(s, FRAMES, 8);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
+struct worker {
+	struct frame_server *server;
+	atomic_bool stops;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!atomic_load(&w->stops))
+		if (!frame_server_step(w->server))
+			sched_yield();
+	return NULL;
+}
+
+/* Guests come and go while the server's thread works. */
+static void test_server_thread(void **state)
+{
+	struct page_store_options o = {.pages = 20, .mode = PAGE_TWO_SIDED};
+	struct worker w = {0};
+	pthread_t thread;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	r.has_thread = true;
+	w.server = r.server;
+	assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		struct page_store *s = rig_store(&r, &o);
+
+		for (uint64_t p = 0; p < 20; p++)
+			assert_int_equal(put(s, p, i), 0);
+		for (uint64_t p = 0; p < 20; p++)
+			expect(s, p, i);
+		page_store_close(s);
+	}
+	atomic_store(&w.stops, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
+/* More stores than frames: some fail, nothing else does, and when pages come
+ * back there is room again. */
+static void test_exhausted(void **state)
+{
+	enum {
+		OPS = 60
+	};
+	struct page_store_options o = {.pages = 200, .mode = PAGE_CHAIN};
+	static uint8_t space[OPS][BYTES];
+	struct page_op ops[OPS], *list[OPS], *done[OPS];
+	unsigned ended = 0, stored = 0;
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (uint64_t p = 0; p < 30; p++)
+		assert_int_equal(put(s, p, 1), 0);
+	for (unsigned i = 0; i < OPS; i++) {
+		ops[i] = (struct page_op){
+			.kind = PAGE_STORE, .page = 100 + i, .buf = space[i]};
+		rig_fill(space[i], BYTES, 100 + i, 1);
+		list[i] = &ops[i];
+	}
+	assert_int_equal(page_submit(s, list, OPS), OPS);
+	while (ended < OPS)
+		ended += (unsigned)page_poll(s, done, OPS);
+	for (unsigned i = 0; i < OPS; i++) {
+		if (ops[i].result == 0) {
+			expect(s, 100 + i, 1);
+			stored++;
+		} else {
+			assert_int_equal(ops[i].result, -ENOSPC);
+		}
+	}
+	assert_int_equal(stored, FRAMES - 30);
+	assert_int_equal(frame_pool_free(r.pool), 0);
+	for (uint64_t p = 0; p < 30; p++) {
+		expect(s, p, 1);
+		assert_int_equal(page_drop(s, p), 0);
+	}
+	(void)frame_pool_mend(r.pool);
+	for (uint64_t p = 0; p < 30; p++)
+		assert_int_equal(put(s, p, 2), 0);
+	for (uint64_t p = 0; p < 30; p++)
+		expect(s, p, 2);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
+/* ---- chains that stop --------------------------------------------------- */
+
+/* Every request of the program in turn is made one that the NIC refuses: as if
+ * the client had died, or the node, right before it. */
+static void stop_before(enum page_chain kind, unsigned without,
+			unsigned request)
+{
+	struct page_store_options o = {.pages = 50,
+				       .mode = PAGE_CHAIN,
+				       .deadline_ms = 50,
+				       .chain_without = without};
+	struct frame_chain *c;
+	struct page_store *s;
+	unsigned at = 0;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	c = r.node[0].chain[kind];
+	for (uint64_t p = 0; p < 20; p++)
+		assert_int_equal(put(s, p, 1), 0);
+	if (kind == PAGE_CHAIN_UNMAPPED)
+		at += 20 * c->blocks; /* as many have run */
+	while (request--)
+		at += (unsigned)((be32toh(c->work[at].ctrl.qpn_ds) + 3) / 4);
+	c->work[at].ctrl.opmod_idx_opcode = htobe32(0xff);
+	if (kind == PAGE_CHAIN_UNMAPPED)
+		assert_true(put(s, 30, 1) != 0);
+	else
+		assert_int_equal(page_drop(s, 5), 0); /* the lane is lost */
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
+static void test_every_step(void **state)
+{
+	for (unsigned i = 1; i < 10; i++)
+		stop_before(PAGE_CHAIN_UNMAPPED, 0, i);
+	for (unsigned i = 1; i < 7; i++)
+		stop_before(PAGE_CHAIN_INVALIDATE, 0, i);
+	for (unsigned i = 1; i < 50; i += 7)
+		stop_before(PAGE_CHAIN_UNMAPPED, 0xf, i);
+}
+
+/* ---- clients that lie --------------------------------------------------- */
+
+/* One call with whatever address, on the store's own connection. */
+static void lie(struct rig *r, enum page_chain kind, uint64_t entry)
+{
+	static uint8_t text[64 + BYTES];
+	struct ibv_mr *mr =
+		ibv_reg_mr(r->pair.pd, text, sizeof(text), PAIR_ACCESS);
+	struct ibv_sge sge = {.addr = (uintptr_t)text,
+			      .length = kind == PAGE_CHAIN_LOAD ? 24
+					: kind == PAGE_CHAIN_INVALIDATE
+						? 12
+						: 12 + BYTES,
+			      .lkey = mr->lkey};
+	struct ibv_send_wr *bad,
+		wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1};
+	struct client_link *l = &r->node[0].link[1 + kind];
+	be64 where = be64_put(entry);
+
+	memcpy(text, &where, sizeof(where));
+	if (kind == PAGE_CHAIN_LOAD) {
+		*(be64 *)(text + 8) = be64_put((uintptr_t)text);
+		*(be32 *)(text + 16) = be32_put(mr->rkey);
+	}
+	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct ibv_wc wc;
+
+		(void)ibv_poll_cq(l->cq, 1, &wc);
+		if (frame_chain_is_broken(r->node[0].chain[kind]))
+			break;
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void test_lies(void **state)
+{
+	struct page_store_options o = {.pages = 50, .mode = PAGE_CHAIN};
+
+	for (unsigned kind = 0; kind < PAGE_CHAIN_COUNT; kind++) {
+		for (unsigned what = 0; what < 4; what++) {
+			struct page_store *good, *bad;
+			uint64_t table;
+			struct rig r;
+
+			rig_make(&r, 2);
+			rig_make_pool(&r, FRAMES, BYTES);
+			o.nodes = 1;
+			bad = rig_store(&r, &o);
+			good = rig_store(&r, &o);
+			assert_int_equal(put(good, 1, 1), 0);
+			assert_int_equal(put(bad, 1, 2), 0);
+			table = frame_space_table(r.node[0].space);
+			lie(&r, kind,
+			    what == 0	? table + 8 + 3 /* halves of two */
+			    : what == 1 ? table - 8
+			    : what == 2 ? frame_space_table(r.node[1].space) + 8
+			    /* mapped where it must not be, and the reverse */
+			    : kind == PAGE_CHAIN_UNMAPPED ? table + 8
+							  : table + 16);
+			assert_true(
+				frame_chain_is_broken(r.node[0].chain[kind]));
+			expect(good, 1, 1);
+			assert_int_equal(put(good, 2, 1), 0);
+			expect(good, 2, 1);
+			page_store_close(bad);
+			page_store_close(good);
+			expect_all_free(&r);
+			rig_break(&r);
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_two_sided),
+		cmocka_unit_test(test_server_thread),
+		cmocka_unit_test(test_exhausted),
+		cmocka_unit_test(test_every_step),
+		cmocka_unit_test(test_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

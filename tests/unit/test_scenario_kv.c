@@ -8,11 +8,13 @@
 
 #include <cmocka.h>
 
+#include "kv.h"
 #include "kv_play.h"
 
 enum {
 	SEEDS = 30,
 	BUG_SEEDS = 300,
+	LEAVES_SEEDS = 12,
 };
 
 static struct kv_play_result res;
@@ -52,6 +54,36 @@ static void same_seed_same_hash(void **state)
 	assert_int_equal(res.hash, hash);
 }
 
+static void leaves_are_linearizable(void **state)
+{
+	struct kv_play_options opt = {.leaves = true};
+
+	for (opt.seed = 1; opt.seed <= LEAVES_SEEDS; opt.seed++) {
+		assert_int_equal(kv_play_run(&opt, &res), 0);
+		if (res.violations)
+			fail_msg("seed %d: %s", (int)opt.seed, res.first);
+	}
+}
+
+/* What is left out when a table of several leaves changes does harm. */
+static void missing_steps_are_found(void **state)
+{
+	static const uint32_t bugs[] = {KV_BUG_TERMS, KV_BUG_MIRROR,
+					KV_BUG_GRAVES};
+
+	for (unsigned i = 0; i < sizeof(bugs) / sizeof(bugs[0]); i++) {
+		struct kv_play_options opt = {.leaves = true, .bugs = bugs[i]};
+
+		for (opt.seed = 1; opt.seed <= BUG_SEEDS; opt.seed++) {
+			assert_int_equal(kv_play_run(&opt, &res), 0);
+			if (res.violations)
+				break;
+		}
+		if (opt.seed > BUG_SEEDS)
+			fail_msg("bug %u was not found", bugs[i]);
+	}
+}
+
 /* Whoever sleeps through its death and is not fenced does harm. */
 static void missing_fence_is_found(void **state)
 {
@@ -68,6 +100,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(histories_are_linearizable),
 		cmocka_unit_test(same_seed_same_hash),
+		cmocka_unit_test(leaves_are_linearizable),
+		cmocka_unit_test(missing_steps_are_found),
 		cmocka_unit_test(missing_fence_is_found),
 	};
 

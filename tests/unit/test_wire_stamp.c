@@ -18,7 +18,8 @@ static bool has_stamp(uint8_t opcode)
 {
 	uint32_t ext = wire_opcodes[opcode].flags & ~0xffu;
 
-	return ext == 0 || ext == WIRE_OP_RETH || ext == WIRE_OP_AETH;
+	return ext == 0 || ext == WIRE_OP_RETH || ext == WIRE_OP_AETH ||
+	       ext == WIRE_OP_IMM || ext == (WIRE_OP_RETH | WIRE_OP_IMM);
 }
 
 /* The same flow, opcode and length; everything else anew. */

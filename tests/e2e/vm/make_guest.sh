@@ -8,9 +8,9 @@ set -euo pipefail
 dir=$1
 here=$(cd "$(dirname "$0")" && pwd)
 # What our test needs beyond the way to the root folder. crc32_generic: the
-# ICRC of rdma_rxe; nft: it can lose packets on purpose.
+# ICRC of rdma_rxe; nft: it can lose packets on purpose; nbd: swap.
 modules=(virtio_pci virtio_net 9pnet_virtio 9p overlay crc32_generic rdma_rxe
-	rdma_ucm nf_tables nft_numgen)
+	rdma_ucm nf_tables nft_numgen nbd)
 # A newer kernel is no reason to make it again; remove DIR to get one.
 key=$(cat "$here/init" "$0" | sha256sum | cut -c1-16)
 [[ $(cat "$dir/key" 2>/dev/null) != "$key" ]] || exit 0

@@ -74,7 +74,7 @@ vm_start() {
 	cp "$VM_DIR/guest_agent.sh" "$VM_SHARE"
 	ip netns exec "$VM_NS" timeout -k 5 "${VM_LIMIT:-400}" \
 		qemu-system-x86_64 -machine q35 -accel "$accel" -cpu "$cpu" \
-		-m 384 -smp 2 -nodefaults -no-user-config -display none \
+		-m "${VM_MEMORY:-384}" -smp 2 -nodefaults -no-user-config -display none \
 		-serial "file:$TMP/console" -no-reboot \
 		-kernel "$cache/vmlinux" -initrd "$cache/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off audit=0 \

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client of a table that may have several leaves: shards with their share of
+ * the keys, two copies of each, and while it is resized two generations.
+ */
+#ifndef AQ_KV_CLIENT_PRIV_H
+#define AQ_KV_CLIENT_PRIV_H
+
+#include "kv_priv.h"
+
+/* One part of the keys; leaves are connected when they are needed first. */
+struct kv_shard {
+	struct kv_leaf *leaf[KV_COPIES_MAX];
+	unsigned master; /* the copy that serves */
+	bool is_paired;	 /* and the other follows */
+	bool is_ready;	 /* the two above are known */
+};
+
+struct kv_era {
+	struct kv_geometry g; /* of one of its leaves */
+	struct kv_shard shard[KV_SHARDS_MAX];
+};
+
+enum {
+	KV_ERAS_MAX = 2,
+};
+
+struct aq_kv_client {
+	struct kv_world world; /* .open is NULL: one leaf, given */
+	struct kv_client_config config;
+	bool is_crashed;		 /* by a test: so are all its leaves */
+	struct kv_era *era[KV_ERAS_MAX]; /* the older first; NULL */
+	struct aq_kv_stats past;	 /* of leaves that are closed */
+	uint64_t deadline_ns;
+	uint32_t depth;
+	uint32_t under_way; /* submitted and not polled */
+	/* Done without a leaf's list, first come first served. */
+	struct aq_kv_op **done;
+	uint32_t done_head, done_count;
+	/* A value of an older generation. */
+	uint8_t *older;
+	size_t older_bytes;
+};
+
+/* Where an operation on a key goes. */
+struct kv_route {
+	struct kv_leaf *leaf;	/* has the last word, and the locks */
+	struct kv_leaf *second; /* has to have changes first; or NULL */
+	struct kv_leaf *older;	/* has what `leaf` has not; or NULL */
+	bool leaves_graves;
+};
+
+/* ---- kv_client.c -------------------------------------------------------- */
+
+int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
+			struct kv_leaf **out) MUST_CHECK;
+/* Finds the generations that there are. -ENOENT, -EHOSTDOWN. */
+int kv_client_look_around(struct aq_kv_client *c) MUST_CHECK;
+int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
+		    struct kv_route *r) MUST_CHECK;
+/* Only where it goes in the next generation. */
+int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
+			 struct kv_route *r) MUST_CHECK;
+/* After an operation said `err`: whether, with another look at the table, it
+ * should be tried again: 0, or what to tell. */
+int kv_client_again(struct aq_kv_client *c, int err,
+		    unsigned *tries) MUST_CHECK;
+uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
+			size_t key_len);
+/* Any leaf that is connected, for its clock. */
+struct kv_leaf *kv_client_any(struct aq_kv_client *c);
+int kv_client_begin(struct aq_kv_client *c) MUST_CHECK;
+/* A leaf of an era, connected. */
+int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
+		 uint32_t copy) MUST_CHECK;
+bool kv_client_crash(void *ctx, enum kv_point point);
+
+/* ---- kv_pair.c ---------------------------------------------------------- */
+
+/* The shard's leaves are connected, and who serves is known. */
+int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e,
+		   uint32_t shard) MUST_CHECK;
+/* Before the master's locks are let go: the same at the second copy. */
+int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch) MUST_CHECK;
+static inline struct kv_leaf *kv_shard_master(const struct kv_shard *s)
+{
+	return s->leaf[s->master];
+}
+static inline struct kv_leaf *kv_shard_second(const struct kv_shard *s)
+{
+	return s->is_paired ? s->leaf[!s->master] : NULL;
+}
+
+/* ---- kv_grow.c ---------------------------------------------------------- */
+
+/* From FREEZING to FROZEN; whoever is in need of it does it. */
+int kv_shard_freeze(struct aq_kv_client *c, struct kv_era *e,
+		    uint32_t shard) MUST_CHECK;
+int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
+
+/* ---- kv_ops.c ----------------------------------------------------------- */
+
+/* With the key checked. */
+int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
+		   uint64_t *expire_at_ms) MUST_CHECK;
+int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
+
+/* ---- kv_async.c --------------------------------------------------------- */
+
+/* Takes over what is done there; and what is under way, as not answered. */
+void kv_async_collect(struct aq_kv_client *c, struct kv_leaf *leaf);
+void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf);
+/* Before a change on that leaf: reads that were submitted are done. KV_E_VIEW:
+ * find the leaf anew. */
+int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf) MUST_CHECK;
+
+/* What the two functions of a change work with. */
+struct kv_change_ctx {
+	struct aq_kv_client *client;
+	struct kv_route route;
+};
+
+#endif

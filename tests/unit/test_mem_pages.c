@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a memory node offers for paging: spaces, the connections that work on
+ * them, and that all of it ends with the one that asked for it. */
+#include "mem_fixture.h"
+
+/* The peer is nobody: nothing is sent here. */
+static unsigned connect_as(struct mem_fixture *f, const char *token,
+			   const char *more, char id[32])
+{
+	char body[512];
+	unsigned status;
+
+	snprintf(body, sizeof(body),
+		 "{\"proto\":\"1.0\",\"gid\":"
+		 "\"00000000000000000000ffff7f000001\",\"qpn\":99,\"psn\":7%s}",
+		 more);
+	status = ask_as(f, token, "POST /v1/connect", body);
+	if (status == 200)
+		snprintf(id, 32, "%s", answer_text(f, "connection"));
+	return status;
+}
+
+static unsigned join(struct mem_fixture *f, const char *role, const char *owner)
+{
+	char more[128], id[32];
+
+	snprintf(more, sizeof(more), ",\"pages\":\"%s\",\"owner\":\"%s\"", role,
+		 owner);
+	return connect_as(f, TOKEN_DEFAULT, more, id);
+}
+
+static unsigned make_pages(struct mem_fixture *f, const char *id,
+			   const char *body)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
+	return ask(f, line, body);
+}
+
+static void end(struct mem_fixture *f, const char *id)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s", id);
+	assert_int_equal(ask(f, line, NULL), 204);
+}
+
+static void test_spaces(void **state)
+{
+	static const char *const bad[] = {
+		"{}",
+		"{\"count\":0,\"bytes\":4096}",
+		"{\"count\":1,\"bytes\":4095}",
+		"{\"count\":1,\"bytes\":32}",
+		"{\"count\":1,\"bytes\":2097152}",
+		"{\"count\":1,\"bytes\":4096,\"depth\":0}",
+		"{\"count\":1,\"bytes\":4096,\"depth\":5000}",
+		"{\"count\":999999999999,\"bytes\":4096}",
+	};
+	struct mem_fixture f = {0};
+	char id[32], line[96];
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	snprintf(line, sizeof(line), "GET /v1/connections/%s/pages", id);
+	assert_int_equal(ask(&f, line, NULL), 404);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(make_pages(&f, id, bad[i]), 400);
+	assert_int_equal(pool_used(&f), 0);
+	assert_int_equal(
+		make_pages(&f, id, "{\"count\":9,\"bytes\":4096,\"depth\":4}"),
+		201);
+	assert_true(answer_u64(&f, "table") != 0);
+	assert_int_equal(pool_used(&f), FIXTURE_POOL / 2);
+	assert_int_equal(make_pages(&f, id, "{\"count\":9,\"bytes\":4096}"),
+			 409);
+	assert_int_equal(ask(&f, line, NULL), 200);
+	assert_int_equal(answer_u64(&f, "used"), 0);
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages/mapped",
+		 id);
+	assert_int_equal(ask(&f, line, "{\"pages\":7}"), 400);
+	assert_int_equal(ask(&f, line, "{\"pages\":[0,8,9,-1,\"x\"]}"), 200);
+	assert_int_equal(json_array_size(json_object_get(f.answer, "mapped")),
+			 5);
+	end(&f, id);
+	assert_int_equal(pool_used(&f), 0);
+	fixture_stop(&f);
+}
+
+static void test_members(void **state)
+{
+	static const char *const roles[] = {"server", "load", "mapped",
+					    "unmapped", "invalidate"};
+	struct mem_fixture f = {0};
+	char id[32], other[32], line[96];
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", other), 200);
+	assert_int_equal(join(&f, "load", id), 400); /* it has no pages */
+	assert_int_equal(
+		make_pages(&f, id, "{\"count\":9,\"bytes\":4096,\"depth\":4}"),
+		201);
+	assert_int_equal(join(&f, "plain", id), 400);
+	assert_int_equal(join(&f, "", id), 400);
+	assert_int_equal(join(&f, "load", "00000000000000000000"), 410);
+	assert_int_equal(join(&f, "load", other), 400);
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		assert_int_equal(join(&f, roles[i], id), 200);
+	assert_int_equal(join(&f, "load", id), 409);
+	/* A member has no regions, and no pages of its own. */
+	assert_int_equal(
+		ask(&f, "POST /v1/regions", "{\"name\":\"r\",\"size\":4096}"),
+		201);
+	{
+		char more[128], member[32];
+
+		snprintf(more, sizeof(more),
+			 ",\"pages\":\"server\",\"owner\":\"%s\"", id);
+		assert_int_equal(connect_as(&f, TOKEN_DEFAULT, more, member),
+				 200);
+		snprintf(line, sizeof(line), "POST /v1/connections/%s/grants",
+			 member);
+		assert_int_equal(
+			ask(&f, line, "{\"region\":\"r\",\"rights\":\"rw\"}"),
+			403);
+		assert_int_equal(
+			make_pages(&f, member, "{\"count\":1,\"bytes\":4096}"),
+			409);
+	}
+	mem_node_tick(f.node);
+	end(&f, id);
+	assert_int_equal(ask(&f, "GET /v1/status", NULL), 200);
+	assert_int_equal(answer_u64(&f, "connections"), 1);
+	fixture_stop(&f);
+}
+
+/* A region that belongs to a connection. */
+static void test_owned_region(void **state)
+{
+	struct mem_fixture f = {0};
+	char id[32], body[128];
+
+	fixture_start(&f);
+	assert_int_equal(ask(&f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":4096,\"owner\":\"x\"}"),
+			 400);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	snprintf(body, sizeof(body),
+		 "{\"name\":\"r\",\"size\":4096,\"owner\":\"%s\"}", id);
+	assert_int_equal(ask(&f, "POST /v1/regions", body), 201);
+	mem_node_tick(f.node);
+	assert_int_equal(ask(&f, "GET /v1/regions/r", NULL), 200);
+	end(&f, id);
+	mem_node_tick(f.node);
+	assert_int_equal(ask(&f, "GET /v1/regions/r", NULL), 404);
+	assert_int_equal(pool_used(&f), 0);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_owned_region),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
