@@ -308,7 +308,7 @@ AQ_API int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 		      unsigned flags, aq_kv_item_fn each, void *user);
 
 /* How many keys there are, the expired ones that nobody has met included. One
- * round trip. */
+ * round trip for each shard. While the table is resized it is an estimate. */
 AQ_API int aq_kv_count(struct aq_kv_client *c, uint64_t *count);
 
 /* What this client did, since it was opened. */
