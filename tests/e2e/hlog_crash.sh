@@ -15,7 +15,8 @@ source "$(dirname "$0")/rack_lib.sh"
 "$AQUIFER" up >/dev/null
 for device in cow async sync; do
 	"$AQUIFER" region delete hlog >/dev/null 2>&1 || true
-	"$client" "$device" load 5000 >"$TMP/load" 2>"$TMP/err" &
+	: >"$TMP/load"
+	"$client" "$device" load 5000 >>"$TMP/load" 2>"$TMP/err" &
 	pid=$!
 	PIDS+=("$pid")
 	for _ in {1..300}; do
@@ -25,6 +26,7 @@ for device in cow async sync; do
 	done
 	grep -q synced "$TMP/load" || {
 		cat "$TMP/err" >&2
+		kill -0 "$pid" 2>/dev/null || wait "$pid" || echo "status $?" >&2
 		fail "$device: never synced"
 	}
 	# Long enough to be in the middle, too short to fill the region.

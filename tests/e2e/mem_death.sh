@@ -8,7 +8,9 @@ client=$1
 
 # hold: a client that keeps a connection; HOLDER is its pid.
 hold() {
-	"$client" "$SOCKET" "$TOKEN" hold a >"$TMP/holder" 2>&1 &
+	# Now, not when the client gets to it: "ready" may be the last one's.
+	: >"$TMP/holder"
+	"$client" "$SOCKET" "$TOKEN" hold a >>"$TMP/holder" 2>&1 &
 	HOLDER=$!
 	PIDS+=("$HOLDER")
 	for _ in {1..100}; do
