@@ -33,8 +33,7 @@ on() {
 	shift
 	nsenter -t "${HOST[$n]}" -n env AQUIFER_NIC_ADDRESS=10.77.0."$n" "$@"
 }
-ip link add aq-e2e-1 netns "${HOST[1]}" type veth peer name aq-e2e-2 \
-	netns "${HOST[2]}" || skip "no veth interfaces"
+veth aq-e2e-1 "${HOST[1]}" aq-e2e-2 "${HOST[2]}" || skip "no veth interfaces"
 for n in 1 2; do
 	on "$n" ip addr add 10.77.0."$n"/24 dev aq-e2e-"$n"
 	on "$n" ip link set aq-e2e-"$n" up

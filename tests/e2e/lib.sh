@@ -207,3 +207,15 @@ if [[ -n ${AQ_VIA_SWITCH+set} ]]; then
 	[[ -s $TMP/via ]] || fail "the switch does not start: $(cat "$TMP/via.err")"
 	export AQUIFER_NIC_PORT=switch:via
 fi
+
+# veth NAME PID NAME PID: a pair of interfaces between the namespaces of two
+# processes. Linux 6.18 now and then leaves one of them here.
+veth() {
+	ip link add "$1" netns "$2" type veth peer name "$3" netns "$4" ||
+		return 1
+	while (($#)); do
+		nsenter -t "$2" -n ip link show "$1" >/dev/null 2>&1 ||
+			ip link set "$1" netns "$2"
+		shift 2
+	done
+}
