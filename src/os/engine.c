@@ -19,6 +19,9 @@
  *    that was only kept from its core for a while, so it ends when the
  *    application has driven without a pause for a time of probation; the time
  *    doubles when it is found out again soon.
+ *  - Fewer cores than pollers: an engine that finds itself on the core of the
+ *    thread that drives works off what is there and sleeps, and whoever waits
+ *    for a peer that polls on its own core (bell.h) yields at once.
  */
 #include <errno.h>
 #include <sched.h>
@@ -480,12 +483,13 @@ static void *engine_main(void *arg)
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
-		bool driven = false, guest = false;
+		bool driven = false, guest = false, beside = false;
 
 		if (lock_try(&h->base.lock)) {
 			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
 			driven = is_driven(h, now_ns);
 			guest = has_drivers_core(e, now_ns);
+			beside = idle && host_is_beside_peer(h);
 			if (idle && idle % IDLES_PER_NUDGE == 0)
 				host_nudge(h, now_ns);
 			lock_drop(&h->base.lock);
@@ -505,8 +509,8 @@ static void *engine_main(void *arg)
 		}
 		if (now_ns >= e->sockets_ns)
 			look_at_sockets(h, now_ns);
-		if (!crowded && (wants_yield(h, now_ns, busy_ns, yield_ns) ||
-				 (idle && host_is_beside_peer(h)))) {
+		if (!crowded &&
+		    (beside || wants_yield(h, now_ns, busy_ns, yield_ns))) {
 			give_way(e, &h->clock, now_ns);
 			yield_ns = now_ns;
 		}

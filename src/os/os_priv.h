@@ -182,8 +182,8 @@ void host_arm(struct os_host *h, bool on);
 /* A mark from the epoll set; false: not of a socket of frames. */
 bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
-/* Tells peers on which processor this host polls. Returns whether one of them
- * polls there as well: it runs only while we do not. */
+/* Tells peers on which processor this host polls; the lock is held. Returns
+ * whether one of them polls there as well: it runs only while we do not. */
 bool host_is_beside_peer(struct os_host *h);
 
 extern const struct env_ops host_env_ops;
