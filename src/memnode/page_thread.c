@@ -44,8 +44,10 @@ int page_thread_start(struct mem_node *node)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&node->server_thread, NULL, run, node);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err)
+	if (!err) {
+		(void)pthread_setname_np(node->server_thread, "aq-pages");
 		return 0;
+	}
 	frame_server_destroy(node->server);
 	node->server = NULL;
 	return error_set(-err, "no thread for pages: %s", strerror(err));
