@@ -89,19 +89,6 @@ static int take_bug(const char *name, uint32_t *bugs)
 
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
-	uint64_t v;
-
-	if (!strcmp(name, "--seed")) {
-		if (!sim_batch_parse_u64(value, &a->batch.from))
-			return -EINVAL;
-		a->batch.to = a->batch.from;
-		return 0;
-	}
-	if (!strcmp(name, "--seeds"))
-		return sim_batch_parse_range(value, &a->batch.from,
-					     &a->batch.to)
-			       ? 0
-			       : -EINVAL;
 	if (!strcmp(name, "--figure")) {
 		a->figure = value;
 		return 0;
@@ -112,11 +99,7 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 	}
 	if (!strcmp(name, "--bug"))
 		return take_bug(value, &a->opt.bugs);
-	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
-	    v > SIM_BATCH_JOBS_MAX)
-		return -EINVAL;
-	a->batch.jobs = (unsigned)v;
-	return 0;
+	return sim_batch_take(&a->batch, name, value);
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
@@ -162,11 +145,7 @@ static void print_text(const struct arguments *a,
 		if (a->died_at[i])
 			printf("%12" PRIu64 "  died before: %s\n",
 			       a->died_at[i], kv_point_name((enum kv_point)i));
-	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
-	       " with violations\n",
-	       sum->runs, a->hash, sum->violated);
-	if (sum->violated)
-		printf("seed %" PRIu64 ": %s\n", sum->first_seed, sum->first);
+	sim_batch_print(sum, a->hash);
 }
 
 static void print_json(const struct arguments *a,
@@ -179,17 +158,7 @@ static void print_json(const struct arguments *a,
 	json_out_string(&j, "sim", "kv");
 	if (a->opt.fabric)
 		json_out_string(&j, "fabric", a->opt.fabric->name);
-	json_out_u64(&j, "first_seed", a->batch.from);
-	json_out_u64(&j, "last_seed", a->batch.to);
-	json_out_u64(&j, "runs", sum->runs);
-	json_out_u64(&j, "violations", sum->violated);
-	json_out_printf(&j, "hash", "%016" PRIx64, a->hash);
-	if (sum->violated) {
-		json_out_object(&j, "violation");
-		json_out_u64(&j, "seed", sum->first_seed);
-		json_out_string(&j, "text", sum->first);
-		json_out_close(&j);
-	}
+	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	KV_PLAY_COUNTS(FIELD)

@@ -28,7 +28,6 @@ struct arguments {
 	struct sword_play_options opt;
 	struct sword_play_counts counts;
 	uint64_t hash;
-	bool one;
 	bool json;
 };
 
@@ -49,26 +48,12 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 #define ADD(name, help) a->counts.name += r->counts.name;
 	SWORD_PLAY_COUNTS(ADD)
 #undef ADD
-	a->hash += r->hash * (2 * seed + 1);
+	a->hash = a->batch.one ? r->hash : a->hash + r->hash * (2 * seed + 1);
 	return r->violations ? r->first : NULL;
 }
 
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
-	uint64_t v;
-
-	if (!strcmp(name, "--seed")) {
-		a->one = true;
-		if (!sim_batch_parse_u64(value, &a->batch.from))
-			return -EINVAL;
-		a->batch.to = a->batch.from;
-		return 0;
-	}
-	if (!strcmp(name, "--seeds"))
-		return sim_batch_parse_range(value, &a->batch.from,
-					     &a->batch.to)
-			       ? 0
-			       : -EINVAL;
 	if (!strcmp(name, "--bug")) {
 		a->opt.bug = value;
 		for (unsigned i = 0; i < SWORD_BUG_COUNT; i++)
@@ -76,11 +61,7 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 				return 0;
 		return -EINVAL;
 	}
-	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
-	    v > SIM_BATCH_JOBS_MAX)
-		return -EINVAL;
-	a->batch.jobs = (unsigned)v;
-	return 0;
+	return sim_batch_take(&a->batch, name, value);
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
@@ -116,11 +97,7 @@ static void print_text(const struct arguments *a,
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		printf("%12" PRIu64 "  %s\n", rows[i].value, rows[i].help);
-	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
-	       " with violations\n",
-	       sum->runs, a->hash, sum->violated);
-	if (sum->violated)
-		printf("seed %" PRIu64 ": %s\n", sum->first_seed, sum->first);
+	sim_batch_print(sum, a->hash);
 }
 
 static void print_json(const struct arguments *a,
@@ -131,19 +108,9 @@ static void print_json(const struct arguments *a,
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "swordbox");
-	json_out_u64(&j, "first_seed", a->batch.from);
-	json_out_u64(&j, "last_seed", a->batch.to);
-	json_out_u64(&j, "runs", sum->runs);
-	json_out_u64(&j, "violations", sum->violated);
-	json_out_printf(&j, "hash", "%016" PRIx64, a->hash);
+	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	if (a->opt.bug)
 		json_out_string(&j, "bug", a->opt.bug);
-	if (sum->violated) {
-		json_out_object(&j, "violation");
-		json_out_u64(&j, "seed", sum->first_seed);
-		json_out_string(&j, "text", sum->first);
-		json_out_close(&j);
-	}
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	SWORD_PLAY_COUNTS(FIELD)
@@ -152,25 +119,6 @@ static void print_json(const struct arguments *a,
 	json_out_close(&j);
 	if (json_out_end(&j))
 		fprintf(stderr, "sim swordbox: writing the result failed\n");
-}
-
-/* One seed in this process, so that a debugger sees it. */
-static int run_one(struct arguments *a, struct sim_batch_sum *sum)
-{
-	static struct sword_play_result res;
-	const char *words;
-	int err = run(a, a->batch.from, &res);
-
-	*sum = (struct sim_batch_sum){.runs = 1, .first_seed = a->batch.from};
-	if (err)
-		return err;
-	words = add(a, a->batch.from, &res);
-	if (words) {
-		sum->violated = 1;
-		snprintf(sum->first, sizeof(sum->first), "%s", words);
-	}
-	a->hash = res.hash;
-	return 0;
 }
 
 int sword_play_cmd(int argc, char **argv)
@@ -196,7 +144,7 @@ int sword_play_cmd(int argc, char **argv)
 	a.batch.run = run;
 	a.batch.add = add;
 	a.batch.result_bytes = sizeof(struct sword_play_result);
-	err = a.one ? run_one(&a, &sum) : sim_batch_run(&a.batch, &sum);
+	err = sim_batch_run(&a.batch, &sum);
 	if (err) {
 		fprintf(stderr, "sim swordbox: %s\n", strerror(-err));
 		return 1;

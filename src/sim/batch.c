@@ -174,6 +174,22 @@ static void collect(const struct sim_batch *b, struct job *jobs, unsigned count,
 	}
 }
 
+static int run_one(const struct sim_batch *b, struct sim_batch_sum *sum)
+{
+	void *result = calloc(1, b->result_bytes);
+	const char *words;
+	int err = result ? b->run(b->ctx, b->from, result) : -ENOMEM;
+
+	*sum = (struct sim_batch_sum){.runs = 1, .first_seed = b->from};
+	words = err ? NULL : b->add(b->ctx, b->from, result);
+	if (words) {
+		sum->violated = 1;
+		snprintf(sum->first, sizeof(sum->first), "%s", words);
+	}
+	free(result);
+	return err;
+}
+
 int sim_batch_run(const struct sim_batch *b, struct sim_batch_sum *sum)
 {
 	struct job jobs[SIM_BATCH_JOBS_MAX];
@@ -181,6 +197,8 @@ int sim_batch_run(const struct sim_batch *b, struct sim_batch_sum *sum)
 	void *result;
 	int err = 0;
 
+	if (b->one)
+		return run_one(b, sum);
 	memset(sum, 0, sizeof(*sum));
 	if (!b->jobs || b->jobs > SIM_BATCH_JOBS_MAX || b->to < b->from)
 		return -EINVAL;
@@ -233,4 +251,50 @@ bool sim_batch_parse_range(const char *text, uint64_t *from, uint64_t *to)
 	first[dots - text] = '\0';
 	return sim_batch_parse_u64(first, from) &&
 	       sim_batch_parse_u64(dots + 2, to) && *from <= *to;
+}
+
+int sim_batch_take(struct sim_batch *b, const char *name, const char *value)
+{
+	uint64_t v;
+
+	if (!strcmp(name, "--seed")) {
+		b->one = true;
+		if (!sim_batch_parse_u64(value, &b->from))
+			return -EINVAL;
+		b->to = b->from;
+		return 0;
+	}
+	if (!strcmp(name, "--seeds"))
+		return sim_batch_parse_range(value, &b->from, &b->to) ? 0
+								      : -EINVAL;
+	if (strcmp(name, "--jobs") || !sim_batch_parse_u64(value, &v) || !v ||
+	    v > SIM_BATCH_JOBS_MAX)
+		return -EINVAL;
+	b->jobs = (unsigned)v;
+	return 0;
+}
+
+void sim_batch_print(const struct sim_batch_sum *sum, uint64_t hash)
+{
+	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
+	       " with violations\n",
+	       sum->runs, hash, sum->violated);
+	if (sum->violated)
+		printf("seed %" PRIu64 ": %s\n", sum->first_seed, sum->first);
+}
+
+void sim_batch_print_json(struct json_out *j, const struct sim_batch *b,
+			  const struct sim_batch_sum *sum, uint64_t hash)
+{
+	json_out_u64(j, "first_seed", b->from);
+	json_out_u64(j, "last_seed", b->to);
+	json_out_u64(j, "runs", sum->runs);
+	json_out_u64(j, "violations", sum->violated);
+	json_out_printf(j, "hash", "%016" PRIx64, hash);
+	if (!sum->violated)
+		return;
+	json_out_object(j, "violation");
+	json_out_u64(j, "seed", sum->first_seed);
+	json_out_string(j, "text", sum->first);
+	json_out_close(j);
 }

@@ -8,6 +8,7 @@
 #define AQ_SIM_BATCH_H
 
 #include "base.h"
+#include "json_out.h"
 
 enum {
 	SIM_BATCH_JOBS_MAX = 64,
@@ -18,6 +19,7 @@ struct sim_batch {
 	uint64_t from;
 	uint64_t to; /* included */
 	unsigned jobs;
+	bool one; /* seed, in this process, where a debugger sees it */
 	bool stop_at_first; /* a violation ends the other runs, too */
 	void *ctx;
 	/* In a process of its own: one seed. What it returns, 0 or -errno, and
@@ -43,6 +45,15 @@ int sim_batch_run(const struct sim_batch *b,
 
 /* Processors, at least 1 and at most SIM_BATCH_JOBS_MAX. */
 unsigned sim_batch_jobs(void);
+
+/* The options --seed, --seeds and --jobs; -EINVAL: another, or a bad value. */
+int sim_batch_take(struct sim_batch *b, const char *name,
+		   const char *value) MUST_CHECK;
+/* The last lines of a report. */
+void sim_batch_print(const struct sim_batch_sum *sum, uint64_t hash);
+/* The first fields of one. */
+void sim_batch_print_json(struct json_out *j, const struct sim_batch *b,
+			  const struct sim_batch_sum *sum, uint64_t hash);
 
 /* "100" or "5..9"; false: neither. */
 bool sim_batch_parse_range(const char *text, uint64_t *from, uint64_t *to);
