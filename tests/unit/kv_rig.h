@@ -51,42 +51,6 @@ static void rig_relax(void *ctx)
 
 static const struct client_clock rig_clock = {rig_now_ns, rig_relax, NULL};
 
-/* Impatient: who talks to a fenced end finds out within milliseconds. */
-static void rig_to(struct rig *r, struct ibv_qp *qp, uint32_t dest)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.sgid_index = 1, .hop_limit = 64}},
-		.timeout = 8,
-		.retry_cnt = 3,
-		.rnr_retry = 3,
-		.max_rd_atomic = 16,
-	};
-
-	assert_int_equal(
-		ibv_query_gid(r->pair.ctx, 1, 1, &attr.ah_attr.grh.dgid), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV |
-					       IBV_QP_PATH_MTU |
-					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					       IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER),
-			 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(
-		ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				      IBV_QP_MAX_QP_RD_ATOMIC),
-		0);
-}
-
 static struct ibv_qp *rig_qp(struct rig *r, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
@@ -134,8 +98,8 @@ static int rig_open(struct rig *r, struct kv_port *port)
 	e->far_cq = ibv_create_cq(r->pair.ctx, 16, NULL, NULL, 0);
 	e->link.qp = rig_qp(r, e->link.cq);
 	e->far_qp = rig_qp(r, e->far_cq);
-	rig_to(r, e->link.qp, e->far_qp->qp_num);
-	rig_to(r, e->far_qp, e->link.qp->qp_num);
+	pair_to(&r->pair, e->link.qp, e->far_qp->qp_num, IBV_MTU_1024);
+	pair_to(&r->pair, e->far_qp, e->link.qp->qp_num, IBV_MTU_1024);
 	e->link.has_masked_atomics = true;
 	e->link.clock = &rig_clock;
 	e->is_open = true;

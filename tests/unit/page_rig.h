@@ -64,42 +64,6 @@ static void rig_relax(void *ctx)
 	sched_yield();
 }
 
-/* Impatient: who talks to a dead node finds out within milliseconds. */
-static void rig_to(struct rig *r, struct ibv_qp *qp, uint32_t dest)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
-		.dest_qp_num = dest,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.sgid_index = 1, .hop_limit = 64}},
-		.timeout = 8,
-		.retry_cnt = 3,
-		.rnr_retry = 3,
-		.max_rd_atomic = 16,
-	};
-
-	assert_int_equal(
-		ibv_query_gid(r->pair.ctx, 1, 1, &attr.ah_attr.grh.dgid), 0);
-	assert_int_equal(ibv_modify_qp(qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV |
-					       IBV_QP_PATH_MTU |
-					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					       IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER),
-			 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(
-		ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				      IBV_QP_MAX_QP_RD_ATOMIC),
-		0);
-}
-
 static struct ibv_qp *rig_qp(struct rig *r, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
@@ -132,8 +96,8 @@ static void rig_link(struct rig *r, struct rig_node *n, unsigned at,
 	l->qp = rig_qp(r, l->cq);
 	n->far_qp[at] = far;
 	side_init(&s);
-	rig_to(r, l->qp, far->qp_num);
-	rig_to(r, far, l->qp->qp_num);
+	pair_to(&r->pair, l->qp, far->qp_num, IBV_MTU_4096);
+	pair_to(&r->pair, far, l->qp->qp_num, IBV_MTU_4096);
 }
 
 static void rig_memory(struct rig *r, struct rig_node *n,

@@ -214,4 +214,42 @@ static inline int side_post(struct side *s, struct ibv_send_wr *wr,
 	return rc;
 }
 
+/* To another queue pair of this device. Impatient: who talks to a dead end
+ * finds out within milliseconds. */
+static inline void pair_to(const struct pair *p, struct ibv_qp *qp,
+			   uint32_t dest, enum ibv_mtu mtu)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu,
+		.dest_qp_num = dest,
+		.max_dest_rd_atomic = 16,
+		.min_rnr_timer = 1,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.sgid_index = 1, .hop_limit = 64}},
+		.timeout = 8,
+		.retry_cnt = 3,
+		.rnr_retry = 3,
+		.max_rd_atomic = 16,
+	};
+
+	assert_int_equal(ibv_query_gid(p->ctx, 1, 1, &attr.ah_attr.grh.dgid),
+			 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV |
+					       IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER),
+			 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(
+		ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				      IBV_QP_MAX_QP_RD_ATOMIC),
+		0);
+}
+
 #endif
