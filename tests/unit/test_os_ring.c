@@ -181,6 +181,40 @@ static void test_full_and_empty(void **state)
 	pair_release(&p);
 }
 
+/* What lies ahead is a hint: the frame, or nothing; never outside the ring. */
+static void test_peek_ahead(void **state)
+{
+	enum {
+		LEN = 74,
+		SMALL = OS_RING_BYTES_MIN
+	};
+	struct pair p;
+	uint8_t *frame;
+	size_t len;
+
+	pair_init(&p, SMALL);
+	for (uint32_t n = 0; n < 3; n++) {
+		frame = ring_reserve(&p.tx, LEN);
+		fill(frame, LEN, n);
+		ring_publish(&p.tx, LEN);
+	}
+	frame = ring_reserve(&p.tx, 20);
+	ring_publish(&p.tx, 20); /* of another length */
+	assert_non_null(ring_peek(&p.rx, &len));
+	for (uint32_t n = 1; n < 3; n++)
+		assert_true(holds(ring_peek_ahead(&p.rx, len, n), len, n));
+	assert_null(ring_peek_ahead(&p.rx, len, 3));
+	assert_null(ring_peek_ahead(&p.rx, len, 4)); /* nothing yet */
+
+	/* A header in the last unit whose frame would go beyond the end. */
+	p.rx.pos = SMALL - 2 * RING_UNIT;
+	p.rx.record_bytes = RING_UNIT;
+	atomic_store(ring_header(p.data, SMALL - RING_UNIT),
+		     (uint16_t)(RING_READY | LEN));
+	assert_null(ring_peek_ahead(&p.rx, LEN, 1));
+	pair_release(&p);
+}
+
 static void test_hostile_header(void **state)
 {
 	static const struct {
@@ -272,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_stress_small),
 		cmocka_unit_test(test_stress_large),
 		cmocka_unit_test(test_full_and_empty),
+		cmocka_unit_test(test_peek_ahead),
 		cmocka_unit_test(test_hostile_header),
 		cmocka_unit_test(test_hostile_bytes),
 		cmocka_unit_test(test_hostile_read_pos),
