@@ -69,10 +69,8 @@ struct aq_async {
 	struct client_device device;
 	void *memory;
 	size_t memory_bytes;
-	bool is_direct;	   /* the engine may map the rings to read them */
-	bool wants_direct; /* and the regions */
+	bool is_direct; /* the engine may map the regions to read them */
 	struct ibv_mr *mr;
-	struct ibv_mr *look_mr; /* to read only; is_direct */
 	struct ibv_cq *cq;
 	char engine_name[CLIENT_NODE_NAME_MAX]; /* "": any */
 	char engine_token[CLIENT_TOKEN_MAX];
@@ -82,8 +80,7 @@ struct aq_async {
 	struct client_keeper keeper;
 	pthread_mutex_t lock;
 	bool is_attached;
-	struct async_qp end;  /* of the rings */
-	struct async_qp look; /* of the rings, to read only; is_direct */
+	struct async_qp end; /* of the rings */
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct client_node engine;

@@ -216,6 +216,9 @@ void preload_agent_main(struct preload *p)
 	bool known = true;
 
 	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
+	/* Before the first batch, so that the pager knows whose faults must not
+	 * wait. */
+	c->agent_tid = (uint32_t)raw6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	for (;;) {
 		/* Pairs with P1. */
 		uint32_t posted =

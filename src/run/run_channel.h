@@ -115,11 +115,13 @@ struct run_channel {
 	/* One more than the core that faults come from: the agent keeps away.
 	 */
 	_Atomic uint32_t busy_core;
+	uint32_t agent_tid; /* written by the agent as it starts */
+	uint32_t reserved;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };
 STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
-STATIC_ASSERT(offsetof(struct run_channel, batch) == 40, "layout");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 48, "layout");
 #define RUN_CHANNEL_BYTES 12288
 STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "three pages");
 
