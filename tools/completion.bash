@@ -51,7 +51,7 @@ _aquifer() {
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == run ]] &&
-			names+=" --local --min-size --prefetch --copies --stats --rack"
+			names+=" --local --min-size --prefetch --copies --mode --no-direct --stats --rack"
 		[[ $command == swap ]] &&
 			names+=" --size --copies --mode --device --priority --rack"
 		[[ $command == switch ]] &&

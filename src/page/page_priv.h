@@ -95,6 +95,7 @@ struct page_wish {
 	uint32_t shard_bytes;
 	uint32_t depth;	  /* jobs under way */
 	unsigned without; /* of the chains' optimisations */
+	bool is_unmapped;
 	const char *name;
 };
 

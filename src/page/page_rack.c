@@ -23,6 +23,9 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 {
 	struct client_key key;
 	char name[CLIENT_REGION_NAME_MAX];
+	uint64_t bytes = wish->index_count * wish->shard_bytes;
+	/* A key to less than all of a region is one that nobody maps. */
+	uint64_t more = wish->is_unmapped ? wish->shard_bytes : 0;
 	uint32_t salt;
 	json_t *reply = NULL;
 	int err;
@@ -30,15 +33,14 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 		return error_set(-EIO, "the kernel gives no random numbers");
 	snprintf(name, sizeof(name), "%.24s-%08x", wish->name, salt);
-	err = client_link_call(
-		link, "POST", "/v1/regions",
-		json_pack("{s:s, s:I, s:s}", "name", name, "size",
-			  (json_int_t)(wish->index_count * wish->shard_bytes),
-			  "owner", client_link_name(link)),
-		&reply);
+	err = client_link_call(link, "POST", "/v1/regions",
+			       json_pack("{s:s, s:I, s:s}", "name", name,
+					 "size", (json_int_t)(bytes + more),
+					 "owner", client_link_name(link)),
+			       &reply);
 	json_decref(reply);
 	if (!err)
-		err = client_link_key(link, name, 0, &key);
+		err = client_link_key(link, name, more ? bytes : 0, &key);
 	if (err)
 		return err;
 	out->addr = key.addr;

@@ -83,6 +83,9 @@ struct page_store_options {
 	/* PAGE_CHAIN: optimisations to leave out (enum frame_without), to
 	 * measure what they are worth. */
 	uint32_t chain_without;
+	/* PAGE_STATIC: never maps a node's memory, although it is on this host:
+	 * every page goes through the NICs. */
+	bool is_unmapped;
 	/* Until a silent node is given up, in addition to what the NIC and the
 	 * heartbeat find out earlier; 0: the rack's deadline. */
 	uint32_t deadline_ms;
