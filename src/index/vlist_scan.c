@@ -19,6 +19,7 @@ struct old {
 	uint64_t place; /* a committed version, perhaps the newest */
 	bool is_newest;
 	bool is_lost;
+	unsigned like; /* the first of the same key, whose fate it shares */
 };
 
 static bool is_candidate(const struct vlist_mine *m)
@@ -52,31 +53,45 @@ static struct vlist_node *node_of(struct vlist_client *c, unsigned k)
 STATIC_ASSERT((int)VLIST_SCAN_BATCH * 4096 <= (int)VLIST_STAGE_BYTES,
 	      "a node each");
 
+/* Whether there is something to find out, and not for another one as well. */
+static bool is_open(const struct old *o, unsigned k)
+{
+	return o[k].like == k && !o[k].is_newest && !o[k].is_lost;
+}
+
 /*
  * Heads first, then what might be the newest: so what is found to be the newest
- * is not before what the entry said. Heads by atomics, because a READ whose
- * answer is lost is executed again, and then perhaps after the READ behind it,
- * whose first answer may still arrive.
+ * is not before what the entry said. Each in a round trip of its own: a READ
+ * whose answer is lost is executed again, and then perhaps after the one behind
+ * it. (Atomics would not be, but of one word there are few in a second.)
  */
-static int look(struct vlist_client *c, struct old *o, unsigned n, bool heads)
+static int read_heads(struct vlist_client *c, struct old *o, unsigned n)
 {
 	int err;
 
 	vlist_begin(c);
-	for (unsigned k = 0; heads && k < n; k++)
-		vlist_add_cas(c, VLIST_POINT_READ,
-			      o[k].entry + offsetof(struct vlist_entry, head),
-			      0, 0, &c->words[k]);
 	for (unsigned k = 0; k < n; k++)
-		if (!o[k].is_newest && !o[k].is_lost)
+		if (is_open(o, k))
+			vlist_add_read(
+				c,
+				o[k].entry + offsetof(struct vlist_entry, head),
+				&c->words[k], 8);
+	err = vlist_run(c);
+	for (unsigned k = 0; k < n; k++)
+		o[k].head = c->words[k];
+	return err;
+}
+
+static int look(struct vlist_client *c, const struct old *o, unsigned n)
+{
+	vlist_begin(c);
+	for (unsigned k = 0; k < n; k++)
+		if (is_open(o, k))
 			vlist_add_read(c, vlist_offset(o[k].place),
 				       node_of(c, k),
 				       c->config.no_steer ? VLIST_NODE_HEAD
 							  : c->g.node_bytes);
-	err = vlist_run(c);
-	for (unsigned k = 0; heads && k < n; k++)
-		o[k].head = c->words[k];
-	return err;
+	return vlist_run(c);
 }
 
 static unsigned judge(struct vlist_client *c, struct old *o, unsigned n)
@@ -86,7 +101,7 @@ static unsigned judge(struct vlist_client *c, struct old *o, unsigned n)
 	for (unsigned k = 0; k < n; k++) {
 		uint64_t self, next;
 
-		if (o[k].is_newest || o[k].is_lost)
+		if (!is_open(o, k))
 			continue;
 		switch (vlist_judge(c, node_of(c, k), o[k].key, o[k].place,
 				    !c->config.no_steer, &self, &next)) {
@@ -122,7 +137,7 @@ static int move_heads(struct vlist_client *c, const struct old *o, unsigned n)
 	vlist_begin(c);
 	for (unsigned k = 0; k < n; k++) {
 		c->words[k] = o[k].head;
-		if (o[k].is_newest && o[k].head != o[k].place)
+		if (o[k].like == k && o[k].is_newest && o[k].head != o[k].place)
 			vlist_add_cas(
 				c, VLIST_POINT_HEAD,
 				o[k].entry + offsetof(struct vlist_entry, head),
@@ -130,10 +145,12 @@ static int move_heads(struct vlist_client *c, const struct old *o, unsigned n)
 	}
 	err = vlist_run(c);
 	for (unsigned k = 0; !err && k < n; k++) {
-		if (!o[k].is_newest ||
-		    (c->words[k] != o[k].head && c->words[k] != o[k].place))
+		const struct old *l = &o[o[k].like];
+		uint64_t said = c->words[o[k].like];
+
+		if (!l->is_newest || (said != l->head && said != l->place))
 			continue;
-		c->stats.heads += o[k].head != o[k].place;
+		c->stats.heads += o[k].like == k && l->head != l->place;
 		done(c, o[k].mine);
 	}
 	return err;
@@ -142,10 +159,16 @@ static int move_heads(struct vlist_client *c, const struct old *o, unsigned n)
 static int collect(struct vlist_client *c, struct old *o, unsigned n)
 {
 	unsigned open = n;
-	int err = 0;
+	int err;
 
+	for (unsigned k = 0; k < n; k++) {
+		o[k].like = 0;
+		while (o[o[k].like].key != o[k].key)
+			o[k].like++;
+	}
+	err = read_heads(c, o, n);
 	for (unsigned i = 0; !err && open && i < VLIST_SCAN_LOOKS; i++) {
-		err = look(c, o, n, i == 0);
+		err = look(c, o, n);
 		if (!err)
 			open = judge(c, o, n);
 	}
