@@ -319,7 +319,7 @@ int vfig_figure_run(const struct vfig_figure *f,
 	if (!g->count)
 		return -ENOENT;
 	for (unsigned i = 0; i < g->count; i++) {
-		g->config[i].warm_ps = (quick ? 200 : 1000) * SIM_US;
+		g->config[i].warm_ps = (quick ? 200 : 3000) * SIM_US;
 		g->config[i].span_ps = (quick ? 300 : 2000) * SIM_US;
 	}
 	b.to = g->count - 1;
