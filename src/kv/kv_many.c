@@ -100,15 +100,15 @@ static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
 	const struct kv_place *place = &m->place[at];
 	bool is_new;
 	int entry, which = find_room(c, op, place, &entry, &is_new);
+	uint8_t *to;
 	unsigned i;
 
 	if (which < 0)
 		return false;
-	kv_entry_inline(
-		&c->g,
-		kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry),
-		op->key, op->key_len, op->value, op->value_len,
-		op->expire_at_ms);
+	to = kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry);
+	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
+			op->value_len, op->expire_at_ms);
+	kv_entry_mark_put(&c->g, to);
 	for (i = 0; m->want.row[i] != place->row[which]; i++)
 		;
 	m->low[i] = u32_min(m->low[i], (unsigned)entry);

@@ -21,6 +21,7 @@ struct attempt {
 	struct kv_want want;
 	struct kv_path path; /* guessed, then found */
 	struct kv_new fresh;
+	struct kv_overtake overtake;
 	struct kv_line *line[2]; /* of the key's rows */
 	uint8_t *row[2];
 	int found; /* 0 or 1: in which row; -1 */
@@ -317,6 +318,8 @@ static int store(struct kv_leaf *c, struct attempt *a,
 		}
 	}
 	err = build_entry(c, a, ch, entry);
+	if (!err && a->m->is_put)
+		kv_entry_mark_put(&c->g, entry);
 	if (!err)
 		err = write_large(c, a, ch);
 	if (!err)
@@ -535,6 +538,11 @@ static int run(struct kv_leaf *c, struct attempt *a)
 		if (!err)
 			err = decide(c, a);
 		kv_cache_unpin(c);
+		if (err == KV_E_OVERTAKEN) {
+			a->effect = UPDATED;
+			a->m->had_entry = true;
+			return 0;
+		}
 		if (err != -EAGAIN)
 			return err;
 		c->stats.searches_second++;
@@ -553,6 +561,14 @@ int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
+	/* With other leaves, more than this one's row tells what has happened.
+	 */
+	if (m->is_put && !m->mirror && !m->older && !m->leaves_graves) {
+		a.overtake.place = &a.place;
+		a.overtake.key = m->key;
+		a.overtake.key_len = m->key_len;
+		a.want.overtake = &a.overtake;
+	}
 	err = run(c, &a);
 	if (!err)
 		count_trips(c, &a);

@@ -205,6 +205,7 @@ void kv_place_of(const struct kv_geometry *g, uint64_t hash,
  *	1	used
  *	2	has an end (8 bytes: milliseconds since 1970)
  *	3	extent: the key is here, too
+ *	4	put without a look at what was there before
  *	8-15	length of the key
  *	16-23	inline: length of the value
  *	16-38	extent: its size in units
@@ -218,6 +219,7 @@ enum kv_entry_bits {
 	KV_E_USED = 1u << 1,
 	KV_E_EXPIRES = 1u << 2,
 	KV_E_HAS_KEY = 1u << 3,
+	KV_E_PUT = 1u << 4,
 };
 
 enum {
@@ -272,6 +274,8 @@ void kv_entry_inline(const struct kv_geometry *g, uint8_t *entry,
 void kv_entry_extent(const struct kv_geometry *g, uint8_t *entry,
 		     const void *key, size_t key_len,
 		     const struct kv_item *item);
+/* Says of an entry that whoever stored it did not look at the one before. */
+void kv_entry_mark_put(const struct kv_geometry *g, uint8_t *entry);
 void kv_entry_clear(const struct kv_geometry *g, uint8_t *entry);
 /* -ENOENT: free. -EBADMSG: it is half an entry, or none. */
 int kv_entry_read(const struct kv_geometry *g, const uint8_t *entry,

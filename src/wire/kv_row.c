@@ -89,6 +89,13 @@ void kv_entry_extent(const struct kv_geometry *g, uint8_t *entry,
 	word_put(entry, head | check_of(g, entry) << 48);
 }
 
+void kv_entry_mark_put(const struct kv_geometry *g, uint8_t *entry)
+{
+	entry[0] |= KV_E_PUT;
+	word_put(entry, (word_get(entry) & 0xffffffffffffu) | check_of(g, entry)
+								      << 48);
+}
+
 void kv_entry_clear(const struct kv_geometry *g, uint8_t *entry)
 {
 	memset(entry, 0, g->entry_bytes);
