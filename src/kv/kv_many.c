@@ -29,7 +29,7 @@ static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
 	return op->kind == AQ_KV_OP_PUT && !op->flags && op->key &&
 	       op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX &&
 	       kv_fits_inline(&c->g, op->key_len, op->value_len,
-			      op->expire_at_ms != 0);
+			      op->expire_at_ms);
 }
 
 /* As many of them as fit. */

@@ -224,6 +224,15 @@ static void note_old(struct kv_leaf *c, const struct attempt *a)
 	c->old_stamp = a->item.stamp;
 }
 
+/* Its entries are all that the table has. */
+static int too_large(const struct kv_leaf *c)
+{
+	return error_set(-E2BIG,
+			 "key and value have at most %u bytes in this table, "
+			 "and 8 less where the key has an end",
+			 c->g.entry_bytes - KV_E_HEAD);
+}
+
 static int build_entry(struct kv_leaf *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
@@ -232,11 +241,13 @@ static int build_entry(struct kv_leaf *c, struct attempt *a,
 			       .expire_at_ms = ch->expire_at_ms};
 
 	if (kv_fits_inline(&c->g, m->key_len, ch->new_value_len,
-			   ch->expire_at_ms != 0)) {
+			   ch->expire_at_ms)) {
 		kv_entry_inline(&c->g, entry, m->key, m->key_len, ch->new_value,
 				ch->new_value_len, ch->expire_at_ms);
 		return 0;
 	}
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	if (!a->fresh.is_set) {
 		int err = kv_new_alloc(c, m->key_len, ch->new_value_len,
 				       &a->fresh);
@@ -477,9 +488,11 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
 	int err;
 
-	if (!m->put_value || kv_fits_inline(&c->g, m->key_len, m->put_len,
-					    m->put_expire_at_ms != 0))
+	if (!m->put_value ||
+	    kv_fits_inline(&c->g, m->key_len, m->put_len, m->put_expire_at_ms))
 		return 0;
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
 	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
 		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);

@@ -134,7 +134,7 @@ static int fill(struct kvf *f)
 
 static bool is_inline(const struct kvf *f)
 {
-	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, false);
+	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, 0);
 }
 
 static int prepare(struct kvf *f)
