@@ -84,7 +84,6 @@ void frame_space_destroy(struct frame_space *space);
 uint64_t frame_space_used(const struct frame_space *space);
 /* Whether that is more than its budget. */
 bool frame_space_is_over(const struct frame_space *space);
-uint64_t frame_space_table(const struct frame_space *space); /* its address */
 bool frame_space_is_mapped(const struct frame_space *space, uint64_t index);
 
 /* What the node's processor does for a client. The frame's address or 0. */

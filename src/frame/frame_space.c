@@ -61,11 +61,6 @@ bool frame_space_is_over(const struct frame_space *s)
 	return frame_space_used(s) > s->budget;
 }
 
-uint64_t frame_space_table(const struct frame_space *s)
-{
-	return (uintptr_t)s->table;
-}
-
 uint64_t frame_space_find(const struct frame_space *s, uint64_t index)
 {
 	uint64_t frame;

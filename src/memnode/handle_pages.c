@@ -11,10 +11,9 @@ static json_t *describe(const struct mem_space *s)
 	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
 
 	return json_pack(
-		"{s:i, s:I, s:I, s:I}", "bytes", (int)bytes, "used",
+		"{s:i, s:I, s:I}", "bytes", (int)bytes, "used",
 		(json_int_t)(frame_space_used(s->space) * bytes), "pool",
-		(json_int_t)(frame_pool_count(s->frames->pool) * bytes),
-		"table", (json_int_t)frame_space_table(s->space));
+		(json_int_t)(frame_pool_count(s->frames->pool) * bytes));
 }
 
 static int find(struct mem_node *node, struct ctl_call *call,

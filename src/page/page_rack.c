@@ -58,8 +58,7 @@ static void close_lane(void *ctx, struct page_grant *g)
 }
 
 /* Pages at the node that end with the first connection. */
-static int make_space(struct client_link *link, const struct page_wish *wish,
-		      struct page_grant *out)
+static int make_space(struct client_link *link, const struct page_wish *wish)
 {
 	bool is_pieces =
 		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
@@ -80,8 +79,6 @@ static int make_space(struct client_link *link, const struct page_wish *wish,
 					 "depth", (int)wish->depth, "pieces",
 					 is_pieces),
 			       &reply);
-	if (!err)
-		err = client_json_u64(reply, "table", INT64_MAX, &out->addr);
 	json_decref(reply);
 	return err;
 }
@@ -113,7 +110,7 @@ static int open_two_sided(struct wiring *w, uint32_t node,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,
 	};
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	return err ? err : join_space(w->rack, node, &o, "server", g, 1);
 }
@@ -146,7 +143,7 @@ static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 static int open_chains(struct wiring *w, const struct page_wish *wish,
 		       struct page_grant *g)
 {
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++)
 		err = open_chain(w, g, i);

@@ -134,7 +134,6 @@ static void rig_space(struct rig *r, struct rig_node *n,
 					.depth = wish->depth};
 
 	assert_int_equal(frame_space_create(r->pool, &o, &n->space), 0);
-	out->addr = frame_space_table(n->space);
 	if (wish->mode == PAGE_TWO_SIDED) {
 		assert_int_equal(
 			frame_guest_create(r->server, n->space, &n->guest), 0);
