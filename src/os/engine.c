@@ -27,12 +27,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cable.h"
 #include "os_priv.h"
+#include "slice.h"
 
 enum {
 	EVENT_MAX = 64,
@@ -68,7 +68,6 @@ enum {
 #define DRIVE_PAUSE_NS	 10000ull /* longer: it does something else */
 #define CROWDED_MIN_NS	 50000000ull
 #define CROWDED_MAX_NS	 1000000000ull
-#define SLICE_NS	 100000ull
 #define LATE_OK_NS	 10000000ull /* for timers, when nobody polls */
 
 /* ---- one turn ----------------------------------------------------------- */
@@ -399,7 +398,9 @@ static bool engine_sleep(struct os_host *h)
 
 	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
 	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
+	slice_sleep(true);
 	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
+	slice_sleep(false);
 
 	lock_take(&h->base.lock);
 	e->sleeping = false;
@@ -465,33 +466,6 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	return true;
 }
 
-/*
- * Asks for the shortest slice. A woken thread with a shorter slice than the one
- * that runs is let in at once (Linux 6.12 and later, no privilege needed);
- * otherwise it waits out the slice of a program that spins.
- */
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size;
-		uint32_t policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime_ns;
-		uint64_t deadline_ns;
-		uint64_t period_ns;
-	} attr = {.size = sizeof(attr)};
-
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
-	    attr.policy != SCHED_OTHER)
-		return;
-	attr.flags = 0;
-	attr.runtime_ns = SLICE_NS;
-	/* Where it is refused or unknown, things are as they were. */
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 static bool wants_yield(const struct os_host *h, uint64_t now_ns,
 			uint64_t busy_ns, uint64_t yield_ns)
 {
@@ -510,7 +484,6 @@ static void *engine_main(void *arg)
 	uint64_t yield_ns = 0;
 	uint32_t idle = 0; /* turns since */
 
-	ask_for_short_slice();
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;

@@ -161,6 +161,9 @@ void preload_agent_main(struct preload *p)
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
 	bool known = true;
 
+	/* Before the first batch, so that the pager knows whose faults must not
+	 * wait. */
+	c->agent_tid = (uint32_t)raw6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	for (;;) {
 		/* Pairs with P1. */
 		uint32_t posted =
@@ -227,6 +230,5 @@ int preload_agent_start(struct preload *p)
 		(void)preload_sys_munmap(mem, bytes);
 		return (int)tid;
 	}
-	p->channel->agent_tid = (uint32_t)tid;
 	return 0;
 }

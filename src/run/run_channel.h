@@ -102,7 +102,7 @@ struct run_channel {
 	/* D1: the agent releases results by adding one; the pager acquires. */
 	_Atomic uint32_t done;
 	_Atomic uint32_t is_asleep; /* the agent wants FUTEX_WAKE */
-	uint32_t agent_tid;
+	uint32_t agent_tid;	    /* written by the agent as it starts */
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };

@@ -13,6 +13,7 @@
 #include "os_limits.h"
 #include "patience.h"
 #include "rundir.h"
+#include "slice.h"
 #include "switchd_priv.h"
 
 enum {
@@ -158,9 +159,11 @@ static void run(struct switchd *s)
 		if (idle % IDLES_PER_NUDGE == 0)
 			os_board_nudge(s->board);
 		if (patience_is_over(&patience, idle, now_ns)) {
+			slice_sleep(true);
 			os_board_sleep(
 				s->board,
 				u64_min(due_ns, now_ns + OS_SLEEP_MAX_NS));
+			slice_sleep(false);
 			idle = 0;
 		} else {
 			patience_yield(&patience, env, now_ns);
