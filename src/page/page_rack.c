@@ -60,8 +60,9 @@ static void close_lane(void *ctx, struct page_grant *g)
 /* Pages at the node that end with the first connection. */
 static int make_space(struct client_link *link, const struct page_wish *wish)
 {
-	bool is_pieces =
-		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
+	bool is_sparse = wish->mode == PAGE_SPARSE;
+	bool is_pieces = wish->mode == PAGE_DYNAMIC_1M ||
+			 wish->mode == PAGE_DYNAMIC_4K || is_sparse;
 	uint32_t bytes =
 		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
 			  : wish->shard_bytes;
@@ -74,10 +75,10 @@ static int make_space(struct client_link *link, const struct page_wish *wish)
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i, s:b}", "count",
+			       json_pack("{s:I, s:i, s:i, s:b, s:b}", "count",
 					 (json_int_t)count, "bytes", (int)bytes,
 					 "depth", (int)wish->depth, "pieces",
-					 is_pieces),
+					 is_pieces, "sparse", is_sparse),
 			       &reply);
 	json_decref(reply);
 	return err;

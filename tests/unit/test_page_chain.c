@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages by chains of work requests, and by the processor: the same store, the
  * same frames, and every frame in exactly one place whatever stops. */
+#define LOOP_GRANTS
 #include "page_rig.h"
 
 #include "frame_priv.h"
@@ -102,6 +103,58 @@ static void test_two_sided(void **state)
 	assert_int_equal(page_drop(s, 3), 0);
 	assert_int_equal(put(s, FRAMES, 8), 0);
 	expect(s, FRAMES, 8);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
+/* Frees are on their way when a drop is over: until so many frames are used. */
+static void settle(struct page_store *s, struct rig *r, uint64_t used)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		if (frame_space_used(r->node[0].space) == used)
+			break;
+		expect(s, 0, 1);
+	}
+	assert_int_equal(frame_space_used(r->node[0].space), used);
+	assert_int_equal(frame_pool_free(r->pool), FRAMES - used);
+	assert_int_equal(frame_space_touched_bytes(r->node[0].space),
+			 used * BYTES);
+}
+
+/* Memory of the client's own: it takes as much as there are pages, each of
+ * which is charged as a frame. */
+static void test_sparse(void **state)
+{
+	struct page_store_options o = {.pages = 200, .mode = PAGE_SPARSE};
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	assert_int_equal(put(s, 0, 1), 0);
+	settle(s, &r, 1);
+	for (uint64_t i = 1; i < 500; i++) {
+		uint64_t page = 1 + i % 60;
+
+		assert_int_equal(put(s, page, i), 0);
+		expect(s, page, i);
+		if (i % 3 == 0)
+			assert_int_equal(page_drop(s, page), 0);
+	}
+	for (uint64_t i = 1; i < 200; i++)
+		assert_int_equal(page_drop(s, i), 0);
+	settle(s, &r, 1);
+	for (uint64_t i = 1; i < FRAMES; i++)
+		assert_int_equal(put(s, 3 * i, 7), 0);
+	assert_int_equal(put(s, 199, 7), -ENOSPC);
+	settle(s, &r, FRAMES);
+	assert_int_equal(page_drop(s, 3), 0);
+	settle(s, &r, FRAMES - 1);
+	assert_int_equal(put(s, 199, 8), 0);
+	expect(s, 199, 8);
+	expect(s, 6, 7);
 	page_store_close(s);
 	expect_all_free(&r);
 	rig_break(&r);
@@ -325,6 +378,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_two_sided),
+		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_server_thread),
 		cmocka_unit_test(test_exhausted),
 		cmocka_unit_test(test_every_step),
