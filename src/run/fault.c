@@ -237,7 +237,7 @@ static void serve_far(struct pager *p, const struct waiting *w)
 
 /* ---- any fault ---------------------------------------------------------- */
 
-/* Faults come faster than pages leave: gives the agents time. */
+/* Faults come faster than pages leave: gives porter and agents time. */
 static void make_room(struct pager *p)
 {
 	uint64_t end;
@@ -247,10 +247,15 @@ static void make_room(struct pager *p)
 	end = run_pager_now_ns() + ROOM_NS;
 	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
 	       run_pager_now_ns() < end) {
-		run_evict_step(p);
-		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))
+		/* Not only waiting: its core may be taken by others. */
+		if (run_porter_turn(p))
+			continue;
+		if (!run_evict_leaving(p) && !run_trays_are_storing(p))
 			return; /* nothing can leave: over the limit, then */
+		run_porter_kick(p);
+		lock_drop(&p->lock);
 		(void)sched_yield();
+		lock_take(&p->lock);
 	}
 }
 
