@@ -4,6 +4,10 @@
  * first of their pages is stored, and given back with the last. In between,
  * READs and WRITEs as in the static mode. A piece has a key of its own, which
  * the node makes and ends: that is what these modes cost.
+ *
+ * The sparse mode is the same with pieces of one page that all lie in memory of
+ * this store's own, under one key: on the direct port it is mapped once, and
+ * READs and WRITEs are loads and stores from then on.
  */
 #include <errno.h>
 #include <stdlib.h>
