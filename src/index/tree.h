@@ -90,7 +90,7 @@ enum tree_point {
 /* Planted on purpose, to see that the checker finds them. */
 enum tree_bug {
 	TREE_BUG_TORN = 1u << 0,    /* readers do not look at versions */
-	TREE_BUG_FENCES = 1u << 1,  /* nor at fences */
+	TREE_BUG_FENCES = 1u << 1,  /* nor, of a single key, at fences */
 	TREE_BUG_STEAL = 1u << 2,   /* locks are taken without fencing */
 	TREE_BUG_EARLY = 1u << 3,   /* unlocked before the entry is written */
 	TREE_BUG_NO_LOCK = 1u << 4, /* a held lock is taken for a free one */

@@ -305,8 +305,6 @@ static int reach(struct tree_client *c, const struct tree_target *t, bool lock,
 		side = verdict == TREE_WHOLE && n->level == t->level
 			       ? side_of(c, n, t)
 			       : -1;
-		if (c->config.bugs & TREE_BUG_FENCES && side > 0)
-			side = 0;
 		if (side < 0 || (n->state == TREE_NODE_DEAD && !t->is_before)) {
 			err = turn_back(c, t, w, n, at, lock, verdict);
 			return err ? err : -EAGAIN;
