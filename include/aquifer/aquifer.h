@@ -242,12 +242,12 @@ enum {
 
 enum aq_async_flags {
 	/*
-	 * Where the engine and its nodes are processes of this host, it maps
-	 * the rings (to read them only) and the regions, and reads become its
-	 * own loads; elsewhere nothing changes. It is trusted with these
-	 * regions then, and a read of more than eight bytes may see half of
-	 * another thread's write, as on hardware. Writes, and all that tells
-	 * of progress, go through the NICs as ever.
+	 * Where the engine and a memory node are processes of one host, the
+	 * engine maps the regions, and reads become its own loads; elsewhere
+	 * nothing changes. It is trusted with these regions then, and a read
+	 * of more than eight bytes may see half of another thread's write, as
+	 * on hardware. Writes go through the NICs as ever, and so does all
+	 * that passes between the engine and this process.
 	 */
 	AQ_ASYNC_DIRECT = 1u << 0,
 };

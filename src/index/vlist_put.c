@@ -75,10 +75,13 @@ static int move_head(struct vlist_client *c, struct put *p)
 	err = vlist_cas_now(c, VLIST_POINT_HEAD,
 			    p->memo->entry + offsetof(struct vlist_entry, head),
 			    p->head, p->node, &old);
+	/* Who was beaten to it waits for as many writes again: of a key that
+	 * many write, trying each time would make this word, on which a NIC
+	 * executes one atomic after the other, the limit of everybody. */
+	p->memo->writes = 0;
 	if (err || old != p->head)
 		return err;
 	c->stats.heads++;
-	p->memo->writes = 0;
 	vlist_collect_older(c, p->mine);
 	return 0;
 }
@@ -219,15 +222,22 @@ static int take_answer(struct vlist_client *c, struct put *p)
 
 static int append(struct vlist_client *c, struct put *p)
 {
+	uint64_t entry_head =
+		p->memo->entry + offsetof(struct vlist_entry, head);
 	bool wants = wants_head(c, p);
 	int err = 0;
 
 	/* Where a switch steers, others may be sent behind this version as soon
 	 * as its append passes: it had better be there. */
+	p->head = 0;
 	vlist_begin(c);
 	if (c->is_steered && !p->is_written) {
 		add_node(c, p);
+		if (wants)
+			vlist_add_read(c, entry_head, &c->words[0], 8);
 		err = vlist_run(c);
+		p->head = wants ? c->words[0] : 0;
+		wants = false;
 	}
 	if (err)
 		return err;
@@ -235,10 +245,8 @@ static int append(struct vlist_client *c, struct put *p)
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */
 	if (wants)
-		vlist_add_cas(c, VLIST_POINT_HEAD,
-			      p->memo->entry +
-				      offsetof(struct vlist_entry, head),
-			      0, 0, &c->atom[1]);
+		vlist_add_cas(c, VLIST_POINT_HEAD, entry_head, 0, 0,
+			      &c->atom[1]);
 	add_node(c, p);
 	vlist_add_cas(c, VLIST_POINT_APPEND, vlist_offset(p->place),
 		      vlist_end_of(p->place), p->node, &c->atom[0]);
@@ -247,7 +255,8 @@ static int append(struct vlist_client *c, struct put *p)
 	err = vlist_run(c);
 	if (err)
 		return err;
-	p->head = wants ? c->atom[1] : 0;
+	if (wants)
+		p->head = c->atom[1];
 	return take_answer(c, p);
 }
 

@@ -99,6 +99,8 @@ enum kv_bug {
 	KV_BUG_LOCKS = 1u << 1,	 /* waiting for locks before a shard freezes */
 	KV_BUG_MIRROR = 1u << 2, /* changes at the second copy */
 	KV_BUG_GRAVES = 1u << 3, /* traces of deleted keys */
+	/* Looking whether what has overtaken a put was a put, too. */
+	KV_BUG_OVERTAKE = 1u << 4,
 };
 
 struct kv_client_config {

@@ -37,7 +37,7 @@ enum {
 
 	KV_SCAN_GRAVES =
 		1 << 16, /* also what has expired; enum aq_kv_scan_flags */
-	KV_GRAVE_MS = 1, /* the end of a key that was deleted */
+	KV_GRAVE_MS = KV_GONE_MS, /* the end of a key that was deleted */
 	KV_DEADLINE_MS = 5000,
 	KV_BACKOFF_NS_MIN = 500,
 	KV_BACKOFF_NS_MAX = 200000,

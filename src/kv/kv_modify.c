@@ -21,6 +21,7 @@ struct attempt {
 	struct kv_want want;
 	struct kv_path path; /* guessed, then found */
 	struct kv_new fresh;
+	struct kv_overtake overtake;
 	struct kv_line *line[2]; /* of the key's rows */
 	uint8_t *row[2];
 	int found; /* 0 or 1: in which row; -1 */
@@ -223,6 +224,15 @@ static void note_old(struct kv_leaf *c, const struct attempt *a)
 	c->old_stamp = a->item.stamp;
 }
 
+/* Its entries are all that the table has. */
+static int too_large(const struct kv_leaf *c)
+{
+	return error_set(-E2BIG,
+			 "key and value have at most %u bytes in this table, "
+			 "and 8 less where the key has an end",
+			 c->g.entry_bytes - KV_E_HEAD);
+}
+
 static int build_entry(struct kv_leaf *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
@@ -231,11 +241,13 @@ static int build_entry(struct kv_leaf *c, struct attempt *a,
 			       .expire_at_ms = ch->expire_at_ms};
 
 	if (kv_fits_inline(&c->g, m->key_len, ch->new_value_len,
-			   ch->expire_at_ms != 0)) {
+			   ch->expire_at_ms)) {
 		kv_entry_inline(&c->g, entry, m->key, m->key_len, ch->new_value,
 				ch->new_value_len, ch->expire_at_ms);
 		return 0;
 	}
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	if (!a->fresh.is_set) {
 		int err = kv_new_alloc(c, m->key_len, ch->new_value_len,
 				       &a->fresh);
@@ -317,6 +329,8 @@ static int store(struct kv_leaf *c, struct attempt *a,
 		}
 	}
 	err = build_entry(c, a, ch, entry);
+	if (!err && a->m->is_put)
+		kv_entry_mark_put(&c->g, entry);
 	if (!err)
 		err = write_large(c, a, ch);
 	if (!err)
@@ -474,9 +488,11 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
 	int err;
 
-	if (!m->put_value || kv_fits_inline(&c->g, m->key_len, m->put_len,
-					    m->put_expire_at_ms != 0))
+	if (!m->put_value ||
+	    kv_fits_inline(&c->g, m->key_len, m->put_len, m->put_expire_at_ms))
 		return 0;
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
 	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
 		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
@@ -535,6 +551,11 @@ static int run(struct kv_leaf *c, struct attempt *a)
 		if (!err)
 			err = decide(c, a);
 		kv_cache_unpin(c);
+		if (err == KV_E_OVERTAKEN) {
+			a->effect = UPDATED;
+			a->m->had_entry = true;
+			return 0;
+		}
 		if (err != -EAGAIN)
 			return err;
 		c->stats.searches_second++;
@@ -553,6 +574,14 @@ int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
+	/* With other leaves, more than this one's row tells what has happened.
+	 */
+	if (m->is_put && !m->mirror && !m->older && !m->leaves_graves) {
+		a.overtake.place = &a.place;
+		a.overtake.key = m->key;
+		a.overtake.key_len = m->key_len;
+		a.want.overtake = &a.overtake;
+	}
 	err = run(c, &a);
 	if (!err)
 		count_trips(c, &a);

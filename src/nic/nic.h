@@ -87,6 +87,7 @@ struct nic_ah;
 	X(deny_length, "refused: wrong length")                         \
 	X(local_protection, "work requests with a bad local key")       \
 	X(sources_blocked, "times a source was blocked")                \
+	X(acks_held, "acknowledgements that waited for others")         \
 	X(chain_steps, "requests executed from managed queues")         \
 	X(chain_loops, "of them, those served without a packet")        \
 	X(chain_waits, "times a chain had to wait for a completion")    \
@@ -195,6 +196,17 @@ void nic_lower_mtu(struct nic *nic, uint32_t mtu);
  * acknowledgements that are due and goes on with what had to wait. Returns
  * true while there is more to send than the paths take. */
 bool nic_flush(struct nic *nic);
+/*
+ * Whether acknowledgements may wait that nobody waits for: of messages with an
+ * immediate value, which are answers, and of messages that start a chain, whose
+ * answer says more. Whoever allows it flushes again and again, and calls
+ * nic_release_acks before it stops to. nic_held_acks: the most messages that
+ * one of them stands for; 0: none waits. Any thread may ask.
+ */
+void nic_hold_acks(struct nic *nic, bool on);
+uint32_t nic_held_acks(const struct nic *nic);
+/* They are handed to the env, and not flushed. */
+void nic_release_acks(struct nic *nic);
 /* Something waits for its turn to be sent, also since the last flush: a post
  * that met a full path. Then nic_flush is due without any input. */
 bool nic_has_ready(const struct nic *nic);

@@ -24,6 +24,8 @@ enum {
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
+	/* Messages that one acknowledgement may be held back for. */
+	NIC_ACK_HOLD_MAX = 64,
 	/* Packets that came too early before the NAK is repeated. */
 	NIC_NAK_EVERY_PACKETS = 32,
 	/* A READ over a network that loses is asked for in pieces of so many

@@ -73,13 +73,29 @@ static void make_pending(struct nic_qp *qp, struct resp_res *res)
 	qp_make_ready(qp);
 }
 
-static void ack_later(struct nic_qp *qp, uint32_t psn)
+static void ack_later(struct nic_qp *qp, uint32_t psn, bool may_wait)
 {
-	if (qp->rsp.ack_due)
+	struct responder *rsp = &qp->rsp;
+
+	if (rsp->ack_due)
 		count(qp->nic, NIC_C_acks_coalesced);
-	qp->rsp.ack_due = true;
-	qp->rsp.ack_psn = psn;
+	else
+		rsp->ack_waits = true;
+	rsp->ack_due = true;
+	rsp->ack_waits &= may_wait;
+	if (rsp->held < UINT8_MAX)
+		rsp->held++;
+	rsp->ack_psn = psn;
 	qp_make_ready(qp);
+}
+
+/* Does the peer wait for something else than the acknowledgement? On a path
+ * that loses, a chain's answer takes the acknowledgement along. */
+static bool ack_may_wait(const struct nic_qp *qp, const struct wire_opcode *op)
+{
+	if (UNLIKELY(qp->managed_sq))
+		return (op->flags & WIRE_OP_RECV) && !qp->lossy;
+	return op->flags & WIRE_OP_IMM;
 }
 
 /* ---- errors ---------------------------------------------------------------
@@ -440,7 +456,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 
 	count(nic, NIC_C_duplicates);
 	if (op->kind == WIRE_SEND || op->kind == WIRE_WRITE) {
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return;
 	}
 	res = find_resource(qp, pkt->psn);
@@ -505,7 +521,7 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	count(qp->nic, NIC_C_drop_psn);
 	if (has_bug(qp->nic, NIC_BUG_ack_early)) {
 		rsp->epsn = wire_psn_add(pkt->psn, 1);
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return true;
 	}
 	if (!rsp->rnr_sent && wants_nak(rsp, pkt->psn))
@@ -568,7 +584,7 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		v = check_key(qp, op, pkt, &host);
 	if (v == V_RNR && has_bug(qp->nic, NIC_BUG_forget_rnr)) {
 		rsp->epsn = wire_psn_add(rsp->epsn, 1);
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return;
 	}
 	if (v == V_OK)
@@ -578,5 +594,5 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return;
 	}
 	if (pkt->ack_req && op->kind != WIRE_READ && op->kind != WIRE_ATOMIC)
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
 }

@@ -48,6 +48,8 @@ enum {
 	 * and a peer. */
 	EMPTIES_TO_YIELD_SHARED = 4,
 	IDLES_PER_NUDGE = 256,
+	HELD_MESSAGES = 8, /* that an acknowledgement is held back for */
+	HELD_TURNS = 64,   /* and for how long: some 3 us */
 };
 
 /*
@@ -70,13 +72,32 @@ enum {
 
 /* ---- one turn ----------------------------------------------------------- */
 
-/* Moves a batch, runs timers if told the time. Returns frames received. */
-HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns)
+/* Acknowledgements that nobody waits for leave together, behind what is sent
+ * anyway, or when there is nothing else to do. */
+static void release_acks(struct os_host *h, uint32_t held)
+{
+	struct engine *e = &h->engine;
+
+	if (held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
+	    !host_tx_pending(h))
+		return;
+	e->held_turns = 0;
+	nic_release_acks(h->base.nic);
+}
+
+/* Moves a batch, runs timers if told the time. Returns frames received.
+ * `again`: there will soon be another turn. */
+HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
+			 bool again)
 {
 	struct nic *nic = h->base.nic;
+	uint32_t held = nic_held_acks(nic);
 	bool ticked = false;
 	unsigned n;
 
+	if (held)
+		release_acks(h, held);
+	nic_hold_acks(nic, again);
 	host_tx_flush(h);
 	n = host_poll(h, budget);
 	/* What came must be seen before a timer says that nothing came. */
@@ -181,6 +202,13 @@ static void rest(struct os_host *h)
 				      memory_order_relaxed);
 }
 
+/* The application drives, and was not found to stop in between. */
+static bool is_steady(const struct engine *e)
+{
+	return e->taken &&
+	       !atomic_load_explicit(&e->eager, memory_order_relaxed);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -198,7 +226,7 @@ HOT void engine_drive(struct nic_host *host)
 		e->drive_cpu = sched_getcpu();
 		e->beside = host_is_beside_peer(h);
 	}
-	if (turn(h, OS_DRIVE_BATCH, now_ns))
+	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(e)))
 		e->empties = 0;
 	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
@@ -235,9 +263,10 @@ void engine_leave(struct nic_host *host)
 	 * really goes, peers nudge and the engine looks within a millisecond;
 	 * that makes the host eager. */
 	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
-	    nic_outstanding(h->base.nic) == 0)
+	    nic_outstanding(h->base.nic) == 0 && !nic_held_acks(h->base.nic))
 		return;
 	lock_take(&host->lock);
+	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
@@ -320,6 +349,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
+	nic_release_acks(h->base.nic);
+	host_tx_flush(h);
 	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
@@ -459,7 +490,9 @@ static void *engine_main(void *arg)
 		bool driven = false, guest = false, beside = false;
 
 		if (lock_try(&h->base.lock)) {
-			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
+			idle = turn(h, OS_ENGINE_BATCH, now_ns, true)
+				       ? 0
+				       : idle + 1;
 			driven = is_driven(h, now_ns);
 			guest = has_drivers_core(e, now_ns);
 			beside = idle && host_is_beside_peer(h);

@@ -23,13 +23,22 @@ static uint64_t wr_id(const struct page_caller *c, unsigned kind)
 	       (uint64_t)c->number << WR_NUMBER_SHIFT | kind;
 }
 
+/* In lists: each post takes the NIC's lock. */
 static int receive(struct page_caller *c, uint32_t count)
 {
-	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id(c, 0)};
+	struct ibv_recv_wr *bad, wr[PAGE_CALL_BATCH];
 	int err = 0;
 
-	while (count-- && !err)
-		err = ibv_post_recv(c->link->qp, &wr, &bad);
+	while (count && !err) {
+		uint32_t n = u32_min(count, PAGE_CALL_BATCH);
+
+		for (uint32_t i = 0; i < n; i++)
+			wr[i] = (struct ibv_recv_wr){
+				.wr_id = wr_id(c, 0),
+				.next = i + 1 < n ? &wr[i + 1] : NULL};
+		err = ibv_post_recv(c->link->qp, wr, &bad);
+		count -= n;
+	}
 	return -err;
 }
 
@@ -111,8 +120,13 @@ int page_caller_poll(struct page_caller *c, unsigned count,
 			of->is_broken = true;
 		} else if (!(wc[i].wr_id & WR_SEND)) {
 			imm[got++] = be32toh(wc[i].imm_data);
-			of->is_broken |= receive(of, 1) != 0;
+			of->used++;
 		}
+	}
+	for (i = 0; got && i < (int)count; i++) {
+		if (c[i].used && receive(&c[i], c[i].used))
+			c[i].is_broken = true;
+		c[i].used = 0;
 	}
 	return n < 0 ? -EIO : got;
 }

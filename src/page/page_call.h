@@ -20,6 +20,7 @@ struct page_caller {
 	uint32_t text_bytes; /* the same in whole cache lines */
 	uint32_t slots;
 	uint32_t unsignaled; /* sends since the last that was */
+	uint32_t used;	     /* receives, since they were posted last */
 	bool is_broken;
 	struct ibv_mr *mr;
 };

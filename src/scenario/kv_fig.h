@@ -33,7 +33,7 @@ struct kv_fig_config {
 	bool uniform; /* else Zipf 0.99 over the paper's 90 million records */
 	uint64_t capacity;	/* entries; 0: 200000 */
 	uint32_t fill_ppm;	/* before the start; 0: 900000 */
-	uint32_t entry_bytes;	/* 0: 32 */
+	uint32_t entry_bytes;	/* 0: 16 */
 	uint32_t value_bytes;	/* 0: 4 */
 	uint32_t rows_per_lock; /* 0: 16 */
 	bool word_locks;	/* one lock per message */

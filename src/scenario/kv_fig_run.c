@@ -230,7 +230,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 	*c = *cfg;
 	c->capacity = c->capacity ? c->capacity : CAPACITY;
 	c->fill_ppm = c->fill_ppm ? c->fill_ppm : 900000;
-	c->entry_bytes = c->entry_bytes ? c->entry_bytes : 32;
+	c->entry_bytes = c->entry_bytes ? c->entry_bytes : 16;
 	c->value_bytes = c->value_bytes ? c->value_bytes : 4;
 	c->rows_per_lock = c->rows_per_lock ? c->rows_per_lock : 16;
 	c->warm_ps = c->warm_ps ? c->warm_ps : 100 * SIM_US;
