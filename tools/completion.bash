@@ -66,7 +66,7 @@ _aquifer() {
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
-			names+=" --nodes --stripe --node --timeout"
+			names+=" --nodes --stripe --node --timeout --switch-atomics"
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
