@@ -44,15 +44,19 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"swap", cmd_swap, "use far memory as this machine's swap",
 	 "on --size SIZE [--copies N] [--mode MODE] [--device DEVICE]\n"
-	 "       [--priority N] [--rack RACK] [--json]\n"
-	 "       aquifer swap off [--device DEVICE] [--json]\n"
+	 "       [--priority N] [--timeout SECONDS] [--rack RACK] [--json]\n"
+	 "       aquifer swap on --server ADDRESS:PORT [--device DEVICE]\n"
+	 "       [--priority N] [--timeout SECONDS] [--json]\n"
+	 "       aquifer swap off|status [--device DEVICE] [--json]\n"
 	 "  --size      of the swap device: 16G\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
-	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --mode      how the nodes find room for a page (default chain)\n"
 	 "  --device    an NBD device (default /dev/nbd0)\n"
 	 "  --priority  of the device among others (default 100)\n"
+	 "  --timeout   until the kernel gives the server up (default 60)\n"
 	 "  --rack      the rack to use (default: as configured)\n"
-	 "  --json      print the commands and do not run them\n"
+	 "  --server    an nbdkit on another machine, instead of one here\n"
+	 "  --json      on, off: print the commands and do not run them\n"
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
