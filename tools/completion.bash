@@ -75,7 +75,7 @@ _aquifer() {
 			names+=" --nodes --copies --capacity"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only" &&
+			names+=" --quick --check --rounds --window --only --port" &&
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
