@@ -3,6 +3,8 @@
 #ifndef AQ_KV_LIMITS_H
 #define AQ_KV_LIMITS_H
 
+#include "kv_layout.h"
+
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,

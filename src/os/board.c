@@ -255,6 +255,9 @@ HOT unsigned os_board_poll(struct os_board *b, unsigned budget)
 	for (struct os_link *l = b->links; l; l = l->next)
 		if (l->up)
 			n += l->ops->poll(l, budget);
+	/* Who waits for us on our own core lets us run at once. */
+	if (n == 0)
+		bell_set_place(&b->bell, (uint32_t)sched_getcpu() + 1);
 	return n;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch process: its life, its loop, and links as ports. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "os_limits.h"
 #include "patience.h"
 #include "rundir.h"
+#include "slice.h"
 #include "switchd_priv.h"
 
 enum {
@@ -158,9 +160,11 @@ static void run(struct switchd *s)
 		if (idle % IDLES_PER_NUDGE == 0)
 			os_board_nudge(s->board);
 		if (patience_is_over(&patience, idle, now_ns)) {
+			slice_sleep(true);
 			os_board_sleep(
 				s->board,
 				u64_min(due_ns, now_ns + OS_SLEEP_MAX_NS));
+			slice_sleep(false);
 			idle = 0;
 		} else {
 			patience_yield(&patience, env, now_ns);
@@ -250,9 +254,13 @@ static int open_all(struct switchd *s)
 	struct os_board_config cfg = {
 		.rack = o->rack, .name = o->name, .ops = &board_ops, .ctx = s};
 	int err = os_board_open(&cfg, &s->board);
+	uint64_t run;
 
-	if (!err)
+	if (!err) {
+		env_random(os_board_env(s->board), &run, sizeof(run));
+		snprintf(s->run, sizeof(s->run), "%016" PRIx64, run);
 		err = open_tor(s);
+	}
 	if (!err)
 		err = add_programs(o, s->tor);
 	for (unsigned i = 0; !err && i < o->port_count; i++)

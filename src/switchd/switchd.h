@@ -43,8 +43,9 @@ int switchd_resources(const struct switchd_options *o, FILE *out) MUST_CHECK;
 
 /*
  * Sends a line to a running switch and copies its answer, a JSON object, to
- * `out`: "stats", "resources", or "tell PROGRAM ...". -ECONNREFUSED or -ENOENT:
- * no such switch; -EREMOTEIO: the answer is an error, its words in
+ * `out` (if not NULL): "hello" (which run of the switch it is, which programs
+ * it has), "stats", "resources", or "tell PROGRAM ...". -ECONNREFUSED or
+ * -ENOENT: no such switch; -EREMOTEIO: the answer is an error, its words in
  * error_last().
  */
 int switchd_ask(const char *rack, const char *name, const char *line,

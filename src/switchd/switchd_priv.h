@@ -20,6 +20,7 @@ struct switchd {
 	struct tor *tor;
 	struct counter_file *counters;
 	bool stop;
+	char run[17]; /* hex; of this process, so that others know it anew */
 	int signal_fd;
 	/* Control calls: a listener and those that have not said a line yet. */
 	int ctl_fd;
