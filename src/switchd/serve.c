@@ -228,7 +228,11 @@ static int add_port(struct switchd *s, const char *text)
 {
 	if (strncmp(text, "raw:", 4) == 0)
 		return os_board_add_raw(s->board, text + 4);
-	return error_set(-EINVAL, "'%.40s' is no port; a port is raw:INTERFACE",
+	if (strncmp(text, "udp:", 4) == 0)
+		return os_board_add_udp(s->board, text + 4);
+	return error_set(-EINVAL,
+			 "'%.40s' is no port; a port is raw:INTERFACE or "
+			 "udp:ADDRESS",
 			 text);
 }
 

@@ -17,7 +17,7 @@ enum {
 struct switchd_options {
 	const char *rack;
 	const char *name;
-	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE" */
+	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE", "udp:ADDRESS" */
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
