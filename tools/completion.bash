@@ -56,7 +56,7 @@ _aquifer() {
 			names+=" --size --copies --mode --device --priority --rack"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
-			names+=" --resources --stats --tell"
+			names+=" --resources --stats --tell --trace"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == redis ]] &&

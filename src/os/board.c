@@ -234,6 +234,11 @@ void *os_link_user(const struct os_link *l)
 	return l->user;
 }
 
+void *os_link_driver(const struct os_link *l)
+{
+	return l->board->ctx;
+}
+
 HOT bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,
 		    const void *hint)
 {

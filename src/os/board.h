@@ -102,6 +102,7 @@ bool os_link_claims(const struct os_link *l, uint8_t ips[2][16],
 /* For the driver. */
 void os_link_set_user(struct os_link *l, void *user);
 void *os_link_user(const struct os_link *l);
+void *os_link_driver(const struct os_link *l); /* ctx of the board */
 
 /* Copies the frame. False: no room. */
 bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,

@@ -21,9 +21,10 @@ struct switchd_options {
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
-	uint32_t yields; /* idle turns before it sleeps */
-	uint64_t run_ns; /* 0: until a signal */
-	bool report;	 /* at the end, as one JSON object on stdout */
+	const char *trace; /* a file for what passes, or NULL */
+	uint32_t yields;   /* idle turns before it sleeps */
+	uint64_t run_ns;   /* 0: until a signal */
+	bool report;	   /* at the end, as one JSON object on stdout */
 };
 
 struct switchd_ready {
