@@ -57,7 +57,7 @@ _aquifer() {
 			names+=" --timeout --server"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
-			names+=" --resources --stats --tell"
+			names+=" --resources --stats --tell --trace"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == redis ]] &&
