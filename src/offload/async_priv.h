@@ -24,6 +24,11 @@ enum {
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
+	/* A node that is silent becomes an error within the rack's deadline:
+	 * this part of it until the engine gives the node up, then this part
+	 * to attach without it; the rest is for those who look at intervals. */
+	ASYNC_ENGINE_SHARE = 3,
+	ASYNC_ATTACH_SHARE = 6,
 	ASYNC_IDLE_YIELDS = 2000,
 	ASYNC_NAP_NS = 50000,
 };
@@ -100,6 +105,12 @@ static inline bool async_is_own(const struct aq_async *a)
 {
 	return atomic_load_explicit((const _Atomic uint8_t *)a->is_own,
 				    memory_order_relaxed) != 0;
+}
+
+/* The deadline's nth part. */
+static inline uint32_t async_share_ms(const struct aq_async *a, uint32_t n)
+{
+	return u32_max(aq_rack_deadline(a->rack) / n, 1);
 }
 
 /* ---- attach.c: the lock is held ----------------------------------------- */

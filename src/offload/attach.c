@@ -182,7 +182,7 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 		"nodes", (int)a->node_count, "epoch", (json_int_t)a->epoch,
 		"batch", (json_int_t)a->batch, "flush_us",
 		(json_int_t)a->flush_us, "node_timeout_ms",
-		(json_int_t)aq_rack_deadline(a->rack));
+		(json_int_t)async_share_ms(a, ASYNC_ENGINE_SHARE));
 	return ask_engine(a, caller, "POST", "/v1/sessions", body, deadline_ns,
 			  reply);
 }
