@@ -14,7 +14,8 @@ enum {
 	KMEANS_ROUNDS = 5,
 	EDGES = 16, /* per vertex */
 	RANK_ROUNDS = 5,
-	BETWEEN_SOURCES = 2,
+	BETWEEN_SOURCES = 1,
+	NEAR = 512, /* vertices on either side */
 };
 
 struct means {
@@ -91,7 +92,8 @@ uint64_t run_kmeans(const struct run_work *w)
 
 /* ---- graphs ------------------------------------------------------------- */
 
-/* Random, a few vertices far more wanted than others, as in the web. */
+/* Most edges lead to neighbours, and of the others many to the same few, as in
+ * the web. */
 struct graph {
 	uint32_t vertices;
 	uint32_t *to; /* EDGES per vertex */
@@ -106,13 +108,15 @@ static int graph_make(struct graph *g, const struct run_work *w,
 	g->vertices = (uint32_t)(w->bytes /
 				 (EDGES * sizeof(*g->to) + more_per_vertex));
 	g->to = malloc((size_t)g->vertices * EDGES * sizeof(*g->to));
-	if (!g->to || g->vertices < 2)
+	if (!g->to || g->vertices < 2 * NEAR)
 		return -1;
 	for (uint64_t i = 0; i < (uint64_t)g->vertices * EDGES; i++) {
 		uint64_t v = rng_below(&r, g->vertices);
 
-		g->to[i] =
-			(uint32_t)(rng_below(&r, 2) ? v * v / g->vertices : v);
+		v = i % EDGES ? (i / EDGES + g->vertices + v % (2 * NEAR) -
+				 NEAR) % g->vertices
+			      : v * v / g->vertices;
+		g->to[i] = (uint32_t)v;
 	}
 	return 0;
 }
