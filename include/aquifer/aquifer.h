@@ -94,6 +94,10 @@ enum aq_region_create_flags {
 	 * at atomics. -ENOSPC when it is used up, -EOPNOTSUPP where the NIC
 	 * has none. It cannot be resized. */
 	AQ_REGION_DEVICE = 1u << 0,
+	/* The switch that the rack's NICs are plugged into replaces atomics on
+	 * it. -EOPNOTSUPP where there is none that does. It cannot be resized.
+	 */
+	AQ_REGION_SWITCH_ATOMICS = 1u << 1,
 };
 
 /* Zero-initialise it; unset members have their default. */

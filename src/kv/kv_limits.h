@@ -21,6 +21,8 @@ enum {
 	 * first insert of 10 million fails one per cent earlier. */
 	KV_PATH_MAX = 14,
 	KV_SEARCH_NODES = 1536, /* rows that a search looks at */
+	KV_SPARE_ROWS = 4,	/* that an insert reads beside its guess */
+	KV_WHOLE_FROM = 4,	/* tries; then all rows of its locks */
 	KV_INSERT_TRIES = 64,	/* then the table is full */
 	KV_FULL_TRIES = 6,	/* of which without any path in sight */
 	KV_TORN_TRIES =

@@ -35,6 +35,10 @@ enum {
 	MEM_PAGE_SLEEP_MS = 100,
 	MEM_SESSION_KEEP_S = 600, /* after its last connection */
 
+	MEM_SWITCH_LOOK_MS = 500, /* between looks whether it is the same */
+	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
+	MEM_LATE_BYTES = 256,
+
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
 	MEM_DRAIN_MS = 5000,
 };

@@ -65,9 +65,4 @@ enum {
 	PAGE_CALL_SIGNAL_EVERY = 8,
 };
 
-/* Sends that the link must have room for, with that many calls under way: an
- * answer may come before the acknowledgement of its call, and the next call is
- * made at once. */
-#define PAGE_CALL_SENDS(depth) (4 * (depth) + 64)
-
 #endif
