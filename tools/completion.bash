@@ -57,7 +57,7 @@ _aquifer() {
 			names+=" --timeout --server"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
-			names+=" --resources --stats --tell"
+			names+=" --resources --stats --tell --trace"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == redis ]] &&
@@ -75,7 +75,7 @@ _aquifer() {
 			names+=" --nodes --copies --capacity"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only" &&
+			names+=" --quick --check --rounds --window --only --port" &&
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&

@@ -19,6 +19,24 @@ static uint64_t bytes_of(const struct frame_space *s)
 	return s->entries * s->pool->frame_bytes;
 }
 
+/* Where the machine makes huge pages of shared memory whatever we say, one
+ * page costs as much as 512, and an honest client would be found greedy. */
+static int check_grain(struct frame_space *s)
+{
+	uint64_t bytes = 0;
+
+	*s->sparse = 1;
+	bytes = frame_space_touched_bytes(s);
+	frame_sparse_drop(s, 0);
+	if (bytes > s->pool->frame_bytes)
+		return error_set(-EOPNOTSUPP,
+				 "shared memory is given in pieces of %llu "
+				 "bytes here: see shmem_enabled of "
+				 "transparent huge pages",
+				 (unsigned long long)bytes);
+	return 0;
+}
+
 int frame_sparse_create(struct frame_space *s)
 {
 	void *memory;
@@ -37,12 +55,12 @@ int frame_sparse_create(struct frame_space *s)
 		s->pd, memory, bytes_of(s),
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
-	if (!s->sparse_mr) {
-		err = -errno;
+	err = s->sparse_mr
+		      ? check_grain(s)
+		      : error_set(-errno, "no key for sparse memory is left");
+	if (err)
 		frame_sparse_destroy(s);
-		return error_set(err, "no key for sparse memory is left");
-	}
-	return 0;
+	return err;
 }
 
 void frame_sparse_destroy(struct frame_space *s)

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "far.h"
+#include "far_batch.h"
 #include "rng.h"
 #include "tree.h"
 #include "tree_node.h"

@@ -205,7 +205,7 @@ static int check(const struct paging_config *c)
 {
 	if (!c->clients || c->clients > PAGING_CLIENTS_MAX || !c->workers ||
 	    c->workers > PAGING_WORKERS_MAX || c->depth > PAGE_DEPTH ||
-	    (unsigned)c->mode >= PAGE_MODE_COUNT ||
+	    (unsigned)c->mode > PAGE_CHAIN ||
 	    (c->work == PAGING_PROGRAM) != (c->program != NULL))
 		return -EINVAL;
 	return 0;

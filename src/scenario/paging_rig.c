@@ -62,7 +62,7 @@ static int open_static(struct paging_lane *l, const struct page_wish *wish,
 }
 
 static int open_space(struct paging_lane *l, const struct page_wish *wish,
-		      struct ibv_pd *pd, struct page_grant *g)
+		      struct ibv_pd *pd)
 {
 	struct paging *p = l->w->p;
 	uint32_t bytes = frame_pool_frame_bytes(p->pool);
@@ -74,18 +74,15 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 		.is_pieces = wish->mode == PAGE_DYNAMIC_1M ||
 			     wish->mode == PAGE_DYNAMIC_4K,
 	};
-	int err = frame_space_create(p->pool, &o, &l->space);
 
-	if (!err)
-		g->addr = frame_space_table(l->space);
-	return err;
+	return frame_space_create(p->pool, &o, &l->space);
 }
 
 static int open_served(struct paging_lane *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	struct paging_core *core = paging_core_of(l->w);
-	int err = open_space(l, wish, l->w->p->node->pd, g);
+	int err = open_space(l, wish, l->w->p->node->pd);
 
 	if (!err)
 		err = frame_guest_create(core->server, l->space, &l->guest);
@@ -118,7 +115,7 @@ static int open_chains(struct paging_lane *l, const struct page_wish *wish,
 	l->chain_pd = ibv_alloc_pd(l->w->p->node->context);
 	if (!l->chain_pd)
 		return -ENOMEM;
-	err = open_space(l, wish, l->chain_pd, g);
+	err = open_space(l, wish, l->chain_pd);
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
 		err = open_chain(l, wish, i);
 		g->link[1 + i] = &l->link[1 + i];

@@ -56,8 +56,14 @@ static int answer(struct switchd *s, const char *line, struct json_out *out)
 		tor_report_resources(s->tor, out);
 		return 0;
 	}
-	if (strncmp(line, "tell ", 5) == 0)
-		return tor_control(s->tor, line + 5, out);
+	if (strncmp(line, "tell ", 5) == 0) {
+		int err;
+
+		trace_tell(s->trace, line + 5);
+		err = tor_control(s->tor, line + 5, out);
+		trace_result(s->trace, err);
+		return err;
+	}
 	return error_set(-EINVAL,
 			 "a switch understands hello, stats, resources and "
 			 "tell");

@@ -17,13 +17,14 @@ enum {
 struct switchd_options {
 	const char *rack;
 	const char *name;
-	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE" */
+	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE", "udp:ADDRESS" */
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
-	uint32_t yields; /* idle turns before it sleeps */
-	uint64_t run_ns; /* 0: until a signal */
-	bool report;	 /* at the end, as one JSON object on stdout */
+	const char *trace; /* a file for what passes, or NULL */
+	uint32_t yields;   /* idle turns before it sleeps */
+	uint64_t run_ns;   /* 0: until a signal */
+	bool report;	   /* at the end, as one JSON object on stdout */
 };
 
 struct switchd_ready {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of one-sided requests. */
-#include "far.h"
+#include "far_batch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * order, and the last one is waited for. One batch is one round trip. Only for
  * this room.
  */
-#ifndef AQ_INDEX_FAR_H
-#define AQ_INDEX_FAR_H
+#ifndef AQ_INDEX_FAR_BATCH_H
+#define AQ_INDEX_FAR_BATCH_H
 
 #include <infiniband/verbs.h>
 
