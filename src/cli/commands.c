@@ -105,7 +105,7 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up,
-	 "start the rack's switches, memory nodes and engines on this machine",
+	 "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"
