@@ -344,8 +344,9 @@ void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 /* The node's NIC is plugged into the switch with this control socket. */
 int declare_open(struct mem_node *node, const char *path) MUST_CHECK;
 void declare_close(struct mem_node *node);
-/* Every tick: a switch that was restarted is told everything anew. */
-void declare_tick(struct mem_node *node, uint64_t now_ns);
+/* Every tick, without the lock: a switch that was restarted is told everything
+ * anew. */
+void declare_tick(struct mem_node *node);
 /* Before the client hears of it. */
 int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
 void declare_conn_end(struct mem_node *node, const struct mem_conn *c);

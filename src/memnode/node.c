@@ -289,6 +289,7 @@ void mem_node_tick(struct mem_node *node)
 		MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES * 1000000ull;
 	uint64_t now_ns;
 
+	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
@@ -305,7 +306,6 @@ void mem_node_tick(struct mem_node *node)
 		else if (is_broken(c->qp) || space_conn_is_broken(c))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
-	declare_tick(node, now_ns);
 	session_expire(node, NULL);
 	region_expire(node);
 	space_tick(node);
