@@ -42,6 +42,12 @@ void kv_search_destroy(struct kv_search *s);
 int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
 		  const struct kv_view *view, const struct kv_place *place,
 		  enum aq_kv_search how, struct kv_path *path) MUST_CHECK;
+/* After a breadth-first search that found a path: other rows that may have room
+ * and that its rows' entries could move to as well; how many. */
+unsigned kv_search_spares(const struct kv_search *s,
+			  const struct kv_geometry *g,
+			  const struct kv_view *view, uint64_t *row,
+			  unsigned max);
 
 /* ---- clients ------------------------------------------------------------ */
 

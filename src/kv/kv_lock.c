@@ -55,6 +55,20 @@ int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 	return err;
 }
 
+bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+		      uint64_t row, bool same)
+{
+	uint64_t lock = kv_lock_of(&c->g, row);
+	bool words = c->g.flags & KV_WORD_LOCKS;
+	unsigned i;
+
+	for (i = 0; i < w->set.count; i++)
+		if (w->set.group[i].word == (words ? lock : lock / 64))
+			return words || !same ||
+			       w->set.group[i].mask & 1ull << (lock % 64);
+	return false;
+}
+
 int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
 {
 	unsigned i;
@@ -378,6 +392,16 @@ static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
 	kv_add_intent(c, &t->want->set);
 }
 
+/* Before the intent that does not name them any more. */
+static void add_owed(struct kv_leaf *c, struct kv_want *w)
+{
+	unsigned i;
+
+	for (i = 0; i < w->owed.count; i++)
+		kv_add_unlock(c, w->owed.group[i].word, w->owed.group[i].mask);
+	w->owed.count = 0;
+}
+
 static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
@@ -463,6 +487,7 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 		asks_state = t.at + 1 == w->set.count &&
 			     kv_state_is_due(c, t.start_ns);
 		kv_begin(c);
+		add_owed(c, w);
 		add_intent_if_due(c, &t);
 		if (t.at == 0)
 			add_fresh(c, w);

@@ -70,11 +70,33 @@ static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
 	return false;
 }
 
+/* Others that the entries could move to, should the guess be wrong: first those
+ * whose locks are taken anyway, then those that cost a bit and no request. */
+static void want_spares(struct kv_leaf *c, struct attempt *a,
+			const struct kv_view *view)
+{
+	uint64_t spare[KV_ENTRIES_MAX * 2];
+	unsigned n = kv_search_spares(c->search, &c->g, view, spare,
+				      ARRAY_LEN(spare));
+	unsigned room = ARRAY_LEN(a->want.row) - a->want.count, i, pass;
+
+	room = u32_min(room, KV_SPARE_ROWS);
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < n && room; i++) {
+			unsigned before = a->want.count;
+
+			if (kv_want_has_lock(c, &a->want, spare[i], !pass) &&
+			    !kv_want_add(c, &a->want, spare[i]))
+				room -= a->want.count - before;
+		}
+}
+
 /* The key's rows, and those of the path that the cache suggests. */
 static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 {
 	struct kv_view view = kv_cache_view(c, false);
 	struct kv_want *w = &a->want;
+	bool is_walk;
 	unsigned i;
 	int err;
 
@@ -98,9 +120,13 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 	}
 	for (i = 0; i < a->path.count; i++)
 		want_row(w, a->path.step[i].row);
-	/* One row: most often there is room in it. */
-	w->whole = try > 0 || a->path.count != 1 || c->config.whole_locks;
+	is_walk = c->config.options.search == AQ_KV_SEARCH_DFS;
+	w->whole = c->config.whole_locks || try >= KV_WHOLE_FROM ||
+		   (is_walk && (try > 0 || a->path.count != 1));
 	err = kv_want_locks(c, w);
+	/* One row: most often there is room in it. */
+	if (!err && a->path.count > 1 && !w->whole)
+		want_spares(c, a, &view);
 	if (err == -E2BIG) {
 		/* Too many words of locks; the key's own rows will do, and what
 		 * is learned there leads to another path. */
@@ -474,11 +500,21 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 	a->m->had_entry = a->found >= 0;
 	if (!err)
 		err = carry_out(c, a, &ch);
-	if (err == -EAGAIN && !c->is_broken && !c->is_crashed) {
-		err = kv_locks_drop(c, &a->want.set, a->want.set.count);
-		return err ? err : -EAGAIN;
-	}
+	if (err == -EAGAIN && !c->is_broken && !c->is_crashed)
+		a->want.owed = a->want.set; /* the next try lets them go */
 	return err;
+}
+
+/* Locks of a try that nothing follows. */
+static int pay(struct kv_leaf *c, struct attempt *a, int err)
+{
+	int drop;
+
+	if (!a->want.owed.count || c->is_broken || c->is_crashed)
+		return err;
+	drop = kv_locks_drop(c, &a->want.owed, a->want.owed.count);
+	a->want.owed.count = 0;
+	return err ? err : drop;
 }
 
 /* A value that is known and large is written before any lock is taken. */
@@ -557,10 +593,11 @@ static int run(struct kv_leaf *c, struct attempt *a)
 			return 0;
 		}
 		if (err != -EAGAIN)
-			return err;
+			return pay(c, a, err);
 		c->stats.searches_second++;
 		err = kv_past_deadline(c);
 	}
+	err = pay(c, a, err);
 	return err ? err
 		   : error_set(-ENOSPC,
 			       "the table is full: no path of at most %d rows "

@@ -80,6 +80,8 @@ struct kv_want {
 	const void *key, *value;
 	size_t key_len, value_len;
 	struct kv_overtake *overtake; /* NULL: it has to be made */
+	/* Locks from a try before, to be let go with the first request. */
+	struct kv_lockset owed;
 };
 
 struct kv_chunk {
@@ -129,9 +131,9 @@ struct kv_get {
 
 /* How long looks take, to see that others have filled the way. */
 struct kv_pace {
-	uint64_t best_ns; /* 0: none was seen yet */
+	uint64_t best_ns;  /* 0: none was seen yet */
+	uint64_t least_ns; /* lately */
 	uint32_t looks;
-	uint32_t in_row; /* that speak against is_busy */
 	bool is_busy;
 };
 
@@ -328,6 +330,10 @@ struct kv_view kv_cache_view(struct kv_leaf *c, bool only_synced);
 
 /* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
 int kv_want_locks(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
+/* Whether the lock of that row is in a word that is taken anyway; `same`: is
+ * taken itself. */
+bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+		      uint64_t row, bool same);
 /* Adds one row, if it is new, and its lock. */
 int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row) MUST_CHECK;
 /* All locks at one go, with the rows: -EAGAIN when one of them is held, and

@@ -19,6 +19,9 @@ enum {
 	MEM_FRAME_SIZES = 8,	      /* page sizes in use at a time */
 	MEM_PAGE_COUNT_MAX = 1 << 28, /* of one space */
 	MEM_PAGE_DEPTH_MAX = 1024,
+	/* What a client with memory of its own may touch beyond what it was
+	 * given before it loses all. */
+	MEM_SPARSE_SLACK = 64 << 10,
 	MEM_SESSION_CHARS = 32,
 
 	MEM_REGION_ID_MAX = 65535,

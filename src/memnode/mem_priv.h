@@ -115,6 +115,7 @@ struct mem_space {
 	struct mem_frames *frames;
 	struct frame_space *space;
 	uint64_t charged_bytes; /* to the tenant */
+	unsigned over;		/* ticks in a row with more than it may have */
 };
 
 /* What a connection is for. */
@@ -290,10 +291,15 @@ const char *conn_end_name(enum mem_end why);
 
 /* ---- space.c, page_thread.c --------------------------------------------- */
 
+enum space_kind {
+	SPACE_FRAMES, /* reached by messages only */
+	SPACE_PIECES, /* frames with a key each */
+	SPACE_SPARSE, /* memory of the client's own, charged by the page */
+};
 /* The owner must not have one yet. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
-		 bool is_pieces) MUST_CHECK;
+		 enum space_kind kind) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
 void space_destroy(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */

@@ -142,6 +142,24 @@ enum {
 
 #define NIC_BLOCK_NS 1000000000ull /* for this long */
 
+/* A request of a managed queue that is about to be executed. */
+struct nic_chain_step {
+	uint32_t qpn;
+	uint8_t opcode; /* enum aqdv_wqe_opcode */
+	bool is_near;	/* its other end is on this NIC */
+	uint32_t pieces;
+	uint32_t bytes;
+	uint64_t addr; /* remote */
+};
+
+/* Says when requests of managed queues are executed. False: not now; then it
+ * calls nic_chain_resume and nic_flush when the request is due. Called with the
+ * host's lock held; must not call back into the NIC. */
+struct nic_chain_clock {
+	bool (*may_go)(void *ctx, const struct nic_chain_step *step);
+	void *ctx;
+};
+
 struct nic_config {
 	uint32_t slot; /* which of the host's NICs; the top of every QPN */
 	unsigned gid_count;
@@ -154,6 +172,7 @@ struct nic_config {
 	 * it is set, each nic_flush gives one turn only, so that who serves the
 	 * NIC can stop between any two requests. */
 	uint32_t chain_turn;
+	const struct nic_chain_clock *chain_clock; /* NULL: at once */
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */
@@ -213,6 +232,9 @@ bool nic_has_ready(const struct nic *nic);
 /* Something can go on at once, without input and without room on a path: a
  * chain whose turn was over. Whoever serves the NIC must not sleep. */
 bool nic_has_chains(const struct nic *nic);
+/* The request at which the clock let the queue pause is due; nic_flush goes on
+ * with it. No such queue pair: nothing happens. */
+void nic_chain_resume(struct nic *nic, uint32_t qpn);
 
 /* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
 void nic_tick(struct nic *nic);

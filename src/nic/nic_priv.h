@@ -187,7 +187,9 @@ struct recv_op {
 	bool active;
 	uint64_t wr_id;
 	uint32_t sge_count;
-	uint64_t capacity; /* bytes */
+	uint32_t imm_count; /* places for the immediate: managed queues */
+	uint64_t capacity;  /* bytes */
+	struct ibv_sge imm[NIC_RECV_IMMS];
 	struct ibv_sge sge[NIC_SGE_MAX];
 };
 

@@ -331,6 +331,27 @@ static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,
 	rsp->offset += pkt->payload_len;
 }
 
+/* Where a managed receive wants the immediate value. */
+static enum verdict place_imm(struct nic_qp *qp, const struct wire_opcode *op,
+			      const struct wire_pkt *pkt)
+{
+	uint8_t *dst;
+
+	if (!(op->flags & WIRE_OP_IMM))
+		return fail_recv(qp, IBV_WC_LOC_LEN_ERR);
+	for (uint32_t i = 0; i < qp->recv.imm_count; i++) {
+		const struct ibv_sge *sge = &qp->recv.imm[i];
+
+		if (key_check(qp, sge->lkey, sge->addr, sizeof(pkt->imm),
+			      IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
+			count(qp->nic, NIC_C_local_protection);
+			return fail_recv(qp, IBV_WC_LOC_PROT_ERR);
+		}
+		memcpy(dst, &pkt->imm, sizeof(pkt->imm));
+	}
+	return V_OK;
+}
+
 /* The last packet of a message that consumes a receive. */
 static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 				const struct wire_pkt *pkt)
@@ -344,6 +365,12 @@ static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 		.src_qp = qp->dest_qpn,
 	};
 
+	if (UNLIKELY(qp->recv.imm_count)) {
+		enum verdict v = place_imm(qp, op, pkt);
+
+		if (v != V_OK)
+			return v;
+	}
 	if (op->flags & WIRE_OP_IMM) {
 		cqe.wc_flags = IBV_WC_WITH_IMM;
 		memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));

@@ -74,11 +74,11 @@ enum {
 
 /* Acknowledgements that nobody waits for leave together, behind what is sent
  * anyway, or when there is nothing else to do. */
-static void release_acks(struct os_host *h, uint32_t held)
+static void release_acks(struct os_host *h, uint32_t held, bool again)
 {
 	struct engine *e = &h->engine;
 
-	if (held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
+	if (again && held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
 	    !host_tx_pending(h))
 		return;
 	e->held_turns = 0;
@@ -96,7 +96,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	unsigned n;
 
 	if (held)
-		release_acks(h, held);
+		release_acks(h, held, again);
 	nic_hold_acks(nic, again);
 	host_tx_flush(h);
 	n = host_poll(h, budget);

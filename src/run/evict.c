@@ -198,7 +198,7 @@ bool run_evict_collect(struct pager *p, struct space *s)
 		any = true;
 	}
 	if (any)
-		p->progress_ns = run_pager_now_ns();
+		p->is_stuck = false;
 	return any;
 }
 

@@ -8,7 +8,9 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-#define ROOM_NS 20000000ull
+/* How long a fault waits for room. Once in vain (a stopped program lets go of
+ * nothing), no other does until something has left again. */
+#define ROOM_NS 200000000ull
 
 static void wait_later(struct pager *p, const struct waiting *w)
 {
@@ -89,6 +91,16 @@ static void serve_lost(struct pager *p, const struct waiting *w)
 	wait_later(p, w);
 }
 
+/* How many pages may come at once; at least the one that is wanted. */
+static unsigned room(const struct pager *p, unsigned want)
+{
+	uint64_t most = p->limit_pages + p->slack_pages;
+
+	if (p->resident + want <= most)
+		return want;
+	return p->resident < most ? (unsigned)(most - p->resident) : 1;
+}
+
 /* First touches in ascending order get ever more pages at once. */
 static void serve_zero(struct pager *p, const struct waiting *w)
 {
@@ -97,7 +109,8 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	int got;
 
 	if (w->page == s->zero_next)
-		window = u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX);
+		window = room(p,
+			      u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX));
 	while (n < window && w->page + n < RUN_RANGE_PAGES &&
 	       s->pages.page[w->page + n].state == RUN_UNTOUCHED &&
 	       !run_evict_covers(s, w->page + n))
@@ -164,11 +177,11 @@ static unsigned foresee(struct pager *p, const struct waiting *w,
 	int64_t stride = 0;
 	uint32_t want =
 		run_trend_fault(t, w->page, p->options.prefetch_max, &stride);
-	unsigned n = 1;
+	unsigned n = 1, most = room(p, RUN_PREFETCH_MAX + 1);
 	uint32_t i;
 
 	pages[0] = w->page;
-	for (i = 1; i <= want && n <= RUN_PREFETCH_MAX; i++) {
+	for (i = 1; i <= want && n < most; i++) {
 		uint64_t page = w->page + (uint64_t)stride * i;
 
 		if (page == 0 || page >= RUN_RANGE_PAGES)
@@ -242,16 +255,19 @@ static void make_room(struct pager *p)
 {
 	uint64_t end;
 
-	if (p->resident <= p->limit_pages + p->slack_pages)
+	if (p->resident < p->limit_pages + p->slack_pages || p->is_stuck)
 		return;
 	end = run_pager_now_ns() + ROOM_NS;
-	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
-	       run_pager_now_ns() < end) {
+	while (p->resident > p->limit_pages + p->slack_pages / 2) {
 		/* Not only waiting: its core may be taken by others. */
 		if (run_porter_turn(p))
 			continue;
 		if (!run_evict_leaving(p) && !run_trays_are_storing(p))
 			return; /* nothing can leave: over the limit, then */
+		if (run_pager_now_ns() > end) {
+			p->is_stuck = true;
+			return;
+		}
 		run_porter_kick(p);
 		lock_drop(&p->lock);
 		(void)sched_yield();

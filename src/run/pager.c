@@ -238,13 +238,17 @@ static int timeout_ms(const struct pager *p)
 
 static void serve_waiting(struct pager *p)
 {
-	if (!p->waiting_count)
+	unsigned before = p->waiting_count;
+
+	if (!before)
 		return;
 	lock_take(&p->lock);
 	for (struct space *s = p->spaces; s; s = s->next)
 		(void)run_evict_collect(p, s);
 	run_fault_retry(p);
 	lock_drop(&p->lock);
+	if (p->waiting_count < before)
+		p->progress_ns = run_pager_now_ns();
 }
 
 static void sweep(struct pager *p)

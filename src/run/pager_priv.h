@@ -94,7 +94,6 @@ struct space {
 	uint64_t features;
 	struct run_channel *channel; /* NULL: nothing can be evicted */
 	struct run_pages pages;
-	uint64_t touched_count;
 	uint64_t resident_count;
 	uint64_t hand; /* of the clock */
 	uint64_t zero_next;
@@ -154,12 +153,14 @@ struct pager {
 	uint64_t limit_pages;
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
+	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
 	uint32_t follow_count;
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
 	bool has_complained;
+	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
 
 static inline void count(_Atomic uint64_t *c, uint64_t n)

@@ -245,6 +245,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 
 int kv_fig_run(const struct kv_fig_config *cfg, struct kv_fig_result *res)
 {
+	double theta = cfg->theta_milli ? cfg->theta_milli / 1e3 : YCSB_THETA;
 	struct kvf *f = calloc(1, sizeof(*f));
 	int err;
 
@@ -262,7 +263,7 @@ int kv_fig_run(const struct kv_fig_config *cfg, struct kv_fig_result *res)
 	err = f->client ? ycsb_keys_init(&f->keys,
 					 cfg->uniform ? YCSB_UNIFORM
 						      : YCSB_ZIPFIAN,
-					 PAPER_RECORDS, YCSB_THETA)
+					 PAPER_RECORDS, theta)
 			: -ENOMEM;
 	if (!err)
 		err = open_all(f);

@@ -304,6 +304,23 @@ static void play_signals(uint64_t pages)
 	CHECK(alarms > 10);
 }
 
+/* Prints a line, then reads everything forwards and backwards and rewrites a
+ * part, page by page. */
+static void play_linear(uint64_t pages)
+{
+	void *mem = map(pages);
+
+	fill(mem, pages, 10);
+	(void)!write(STDOUT_FILENO, "filled\n", 7);
+	for (uint64_t i = 0; i < pages; i++) {
+		check_page(at(mem, i), i, 10);
+		if (i % 5 == 0)
+			fill_page(at(mem, i), i, 11);
+	}
+	for (uint64_t i = pages; i-- > 0;)
+		check_page(at(mem, i), i, i % 5 == 0 ? 11 : 10);
+}
+
 /* Prints a line, then reads everything again and again until a signal. */
 static void play_loop(uint64_t pages)
 {
@@ -326,6 +343,8 @@ int main(int argc, char **argv)
 		{"maps", play_maps},	   {"calls", play_calls},
 		{"signals", play_signals}, {"loop", play_loop},
 		{"unseen", play_unseen},
+
+		{"linear", play_linear},
 	};
 
 	CHECK(argc == 3);
