@@ -437,6 +437,12 @@ int declare_open(struct mem_node *node, const char *path)
 		return error_set(-ENAMETOOLONG, "%s is too long", path);
 	snprintf(w->path, sizeof(w->path), "%s", path);
 	err = call(node, "hello", &hello);
+	if (err == -ENOENT || err == -ECONNREFUSED) {
+		/* Its socket is elsewhere, or it comes later: to programs that
+		 * were told nothing we are like anybody. */
+		log_warn("memnode", "%s", error_last());
+		return 0;
+	}
 	if (!err)
 		err = meet(node, hello);
 	if (err)
