@@ -19,7 +19,7 @@ expect 0 "$AQUIFER" up
 expect 1 "${RUN[@]}" --run true
 grep -q 'size=' "$TMP/err" || fail "no advice: $(cat "$TMP/err")"
 # The command starts first, so its code is the one that comes back.
-"${RUN[@]}" size=1T --run true 2>"$TMP/err" || true
+"${RUN[@]}" size=1T mode=static --run true 2>"$TMP/err" || true
 grep -q 'do not fit' "$TMP/err" || fail "no reason: $(cat "$TMP/err")"
 head -c 3000001 /dev/urandom >"$TMP/in"
 truncate -s 8M "$TMP/in"
@@ -37,6 +37,12 @@ json "$TMP/info" 'd["exports"][0]["can_multi_conn"] and
 cmp "$TMP/in" "$TMP/back"
 grep -q '^ *3002368 .* data' "$TMP/map" || fail "$(cat "$TMP/map")"
 echo "ok: nbdcopy"
+
+# Where room is not given back, TRIM is not offered; zeros are.
+# shellcheck disable=SC2016
+expect 0 "${RUN[@]}" size=8M mode=static --run 'nbdinfo --json $uri >$TMP/info'
+json "$TMP/info" 'not d["exports"][0]["can_trim"] and
+	d["exports"][0]["can_zero"]' >/dev/null
 
 # fio writes, then checks what it wrote; small blocks, odd blocks, trims.
 cat >"$TMP/fio.sh" <<'SH'
@@ -78,7 +84,14 @@ echo "ok: one copy"
 expect 0 "$AQUIFER" swap on --size 16M --copies 2 --json
 json "$TMP/out" '[s[0] for s in d["steps"]] ==
 	["nbdkit", "nbd-client", "mkswap", "swapon"]' >/dev/null
+expect 0 "$AQUIFER" swap on --server '[::1]:10809' --json
+json "$TMP/out" 'd["steps"][0][:4] ==
+	["nbd-client", "::1", "10809", "/dev/nbd0"]' >/dev/null
 expect 0 "$AQUIFER" swap off --json
+expect 0 "$AQUIFER" swap status --json
+json "$TMP/out" 'd["state"] == "off"' >/dev/null
+expect 1 "$AQUIFER" swap off
+expect 2 "$AQUIFER" swap on --server here
 expect 2 "$AQUIFER" swap on
 expect 2 "$AQUIFER" swap on --size 16M --device /dev/sda
 expect 2 "$AQUIFER" swap
