@@ -125,7 +125,7 @@ guest_wait() {
 guest() {
 	local status=0
 	guest_start "$*"
-	guest_wait "$VM_JOB" 60 || status=$?
+	guest_wait "$VM_JOB" "${VM_JOB_LIMIT:-60}" || status=$?
 	cat "$VM_SHARE/log.$VM_JOB" 2>/dev/null || true
 	return "$status"
 }
