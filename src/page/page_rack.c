@@ -94,9 +94,10 @@ static int join_space(struct aq_rack *rack, uint32_t node,
 	struct client_link_options more = *o;
 	int err;
 
-	more.connect_more = json_pack("{s:s, s:s, s:i}", "pages", role, "owner",
-				      client_link_name(g->link[0]), "without",
-				      (int)g->without);
+	more.connect_more =
+		json_pack("{s:s, s:s, s:i, s:i}", "pages", role, "owner",
+			  client_link_name(g->link[0]), "without",
+			  (int)g->without, "patience_ms", (int)g->patience_ms);
 	err = client_link_join(rack, node, &more, &g->link[at]);
 	json_decref(more.connect_more);
 	return err;
@@ -201,8 +202,12 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 					.rd_atomic = 64};
 	struct wiring *w = ctx;
 	struct page_grant g = {0};
-	int err = client_link_join(w->rack, node, &o, &g.link[0]);
+	int err;
 
+	o.connect_more =
+		json_pack("{s:i}", "patience_ms", (int)wish->patience_ms);
+	err = client_link_join(w->rack, node, &o, &g.link[0]);
+	json_decref(o.connect_more);
 	if (err)
 		return err;
 	snprintf(g.node_name, sizeof(g.node_name), "%s",
@@ -210,6 +215,7 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 	g.node = node;
 	g.depth = wish->depth;
 	g.without = wish->without;
+	g.patience_ms = wish->patience_ms;
 	if (wish->mode == PAGE_STATIC)
 		err = make_region(g.link[0], wish, &g);
 	else if (wish->mode == PAGE_CHAIN)
@@ -274,6 +280,7 @@ int page_store_open(struct aq_rack *rack, const char *name,
 	w->rack = rack;
 	wiring.ctx = w;
 	if (!copy.deadline_ms)
-		copy.deadline_ms = aq_rack_deadline(rack);
+		copy.deadline_ms =
+			u32_max(aq_rack_deadline(rack), copy.patience_ms);
 	return page_store_create(name, &copy, &wiring, out);
 }

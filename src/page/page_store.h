@@ -63,6 +63,7 @@ enum {
 	PAGE_DEPTH_MAX = 1024,
 	PAGE_SHARDS_MAX = 12,
 	PAGE_NODES_MAX = 64,
+	PAGE_PATIENCE_MAX_MS = 60000,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -92,6 +93,10 @@ struct page_store_options {
 	/* Until a silent node is given up, in addition to what the NIC and the
 	 * heartbeat find out earlier; 0: the rack's deadline. */
 	uint32_t deadline_ms;
+	/* Neither side gives the other up sooner for being silent: for a
+	 * machine that may stall. A node that has ended is found out all the
+	 * same. At most PAGE_PATIENCE_MAX_MS; 0: as everybody. */
+	uint32_t patience_ms;
 };
 
 /*
