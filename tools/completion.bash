@@ -24,7 +24,7 @@ _aquifer() {
 	elif [[ $command == region && $previous == region ]]; then
 		names="create list stat resize delete"
 	elif [[ $command == swap && $previous == swap ]]; then
-		names="on off"
+		names="on off status"
 	elif [[ $command == bench && $previous == bench ]]; then
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
@@ -57,10 +57,11 @@ _aquifer() {
 		[[ $command == run ]] &&
 			names+=" --local --min-size --prefetch --copies --stats --rack"
 		[[ $command == swap ]] &&
-			names+=" --size --copies --mode --device --priority --rack"
+			names+=" --size --copies --mode --device --priority --rack" &&
+			names+=" --timeout --server"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
-			names+=" --resources --stats --tell"
+			names+=" --resources --stats --tell --trace"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == redis ]] &&
@@ -70,7 +71,7 @@ _aquifer() {
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
-			names+=" --nodes --stripe --node --timeout"
+			names+=" --nodes --stripe --node --timeout --switch-atomics"
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
@@ -82,7 +83,7 @@ _aquifer() {
 			names+=" --node --from --to --count --keys --size --threads"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only" &&
+			names+=" --quick --check --rounds --window --only --port" &&
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&

@@ -44,15 +44,19 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"swap", cmd_swap, "use far memory as this machine's swap",
 	 "on --size SIZE [--copies N] [--mode MODE] [--device DEVICE]\n"
-	 "       [--priority N] [--rack RACK] [--json]\n"
-	 "       aquifer swap off [--device DEVICE] [--json]\n"
+	 "       [--priority N] [--timeout SECONDS] [--rack RACK] [--json]\n"
+	 "       aquifer swap on --server ADDRESS:PORT [--device DEVICE]\n"
+	 "       [--priority N] [--timeout SECONDS] [--json]\n"
+	 "       aquifer swap off|status [--device DEVICE] [--json]\n"
 	 "  --size      of the swap device: 16G\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
-	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --mode      how the nodes find room for a page (default chain)\n"
 	 "  --device    an NBD device (default /dev/nbd0)\n"
 	 "  --priority  of the device among others (default 100)\n"
+	 "  --timeout   until the kernel gives the server up (default 60)\n"
 	 "  --rack      the rack to use (default: as configured)\n"
-	 "  --json      print the commands and do not run them\n"
+	 "  --server    an nbdkit on another machine, instead of one here\n"
+	 "  --json      on, off: print the commands and do not run them\n"
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
@@ -64,17 +68,20 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json    say what was started as one JSON object\n"},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
-	 "[--name NAME] [--port raw:INTERFACE]... [--fault OPTIONS]\n"
-	 "       [--program NAME[:OPTIONS]]... [--rack RACK] [--for SECONDS]\n"
-	 "       [--json]\n"
+	 "[--name NAME] [--port raw:INTERFACE|udp:ADDRESS]...\n"
+	 "       [--fault OPTIONS]"
+	 " [--program NAME[:OPTIONS]]... [--rack RACK]\n"
+	 "       [--for SECONDS] [--trace FILE] [--json]\n"
 	 "       aquifer switch --resources [--program ...]\n"
 	 "       aquifer switch [--name NAME] --stats | --tell 'PROGRAM ...'\n"
 	 "  --name       the switch's name (default s0); NICs of this machine\n"
 	 "               plug in with nic.port = switch:NAME\n"
-	 "  --port       an interface that is a port; may be repeated\n"
+	 "  --port       an interface that is a port, or a UDP socket where\n"
+	 "               hosts plug in with VXLAN; may be repeated\n"
 	 "  --program    a program on the path, in the order given\n"
 	 "  --fault      short for --program fault:OPTIONS, e.g. loss=1%\n"
 	 "  --for        end after so many seconds\n"
+	 "  --trace      write what comes in and goes out to a file\n"
 	 "  --resources  print what the programs need in a real pipeline\n"
 	 "  --stats      print a running switch's counters\n"
 	 "  --tell       a control call, e.g. 'fault reload loss=0'\n"
@@ -98,11 +105,11 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up,
-	 "start the rack's memory nodes and engine on this machine",
+	 "start the rack's switches, memory nodes and engines on this machine",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"
-	 "without [engine NAME]: one engine, e0.\n"
+	 "without [engine NAME]: one engine, e0. [switch NAME]: switches.\n"
 	 "Logs are in the runtime directory, which 'aquifer info' shows.\n"},
 	{"down", cmd_down, "end what 'up' started",
 	 "[RACK.INI] [--json]\n"
@@ -116,12 +123,14 @@ const struct cli_command cli_commands[] = {
 	 "  --interval  between two looks (default 1)\n"},
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create NAME SIZE [--nodes N|all] [--stripe SIZE] [--node NAME]\n"
+	 "                             [--switch-atomics]\n"
 	 "       aquifer region list|stat NAME|resize NAME SIZE|delete NAME\n"
 	 "       with [--timeout MILLISECONDS] [--json]\n"
 	 "  --nodes   spread over that many memory nodes (default 1)\n"
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"
 	 "  --node    on this node, not on the one with the most free "
-	 "memory\n"},
+	 "memory\n"
+	 "  --switch-atomics  the rack's switch replaces atomics on it\n"},
 	{"index", cmd_index, "indexes in far memory, ordered or of versions",
 	 "create NAME [--kind tree|versions] [--value BYTES]\n"
 	 "       [--clients N] [--failure MS] [--node NAME] [--json]\n"

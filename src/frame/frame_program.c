@@ -196,20 +196,30 @@ static void put_front(struct writer *w)
 			   c->slots);
 }
 
-/* Where the parts of a message go: the entry's address to `entry`. */
+/*
+ * Where the parts of a message go: the entry's place in the table to `entry`. A
+ * page fills a packet, so a store has its place in the immediate value, and
+ * gets that back. The table's key begins at address 0, so that the lower half
+ * of an address is enough; the upper one stays 0.
+ */
 static void put_receive(struct writer *w, union aqdv_wqe *entry)
 {
 	struct frame_chain *c = w->c;
 	struct aqdv_wqe_data *d = &c->recv[w->slot * CHAIN_RECV_SEGS];
 	uint32_t key = c->memory_mr->lkey, n = 0;
 
-	aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
-	if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey stand together */
-		aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr), 12, key);
-	aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
-	if (c->pages)
+	if (c->pages) {
+		aqdv_wqe_put_imm(&d[n++], at(&entry->rdma.raddr.addr) + 4, key);
+		aqdv_wqe_put_imm(&d[n++], at(&w->front->ctrl.imm), key);
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
 				  c->space->pool->frame_bytes, key);
+	} else {
+		aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
+		if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey together */
+			aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr),
+					  12, key);
+		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
+	}
 	while (n < CHAIN_RECV_SEGS)
 		aqdv_wqe_put_end(&d[n++]);
 }

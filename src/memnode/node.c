@@ -140,6 +140,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = add_default_tenant(node, c->default_token);
 	if (!err)
 		err = tenant_file_load(node);
+	if (!err && c->switch_path)
+		err = declare_open(node, c->switch_path);
 	if (err) {
 		mem_node_destroy(node);
 		return err;
@@ -162,6 +164,7 @@ void mem_node_destroy(struct mem_node *node)
 		ASSERT(err ==
 		       0); /* no request is on its way, so none is busy */
 	}
+	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
@@ -302,6 +305,7 @@ void mem_node_tick(struct mem_node *node)
 		else if (is_broken(c->qp) || space_conn_is_broken(c))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
+	declare_tick(node, now_ns);
 	session_expire(node, NULL);
 	region_expire(node);
 	space_tick(node);

@@ -137,6 +137,7 @@ struct steer_op {
 	uint8_t syndrome;
 	uint8_t store;
 	bool hangs; /* behind one that failed */
+	bool loose; /* sent as it was, when the end was not known */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -190,10 +191,17 @@ struct steer_entry {
 	uint8_t store;
 	uint32_t epoch; /* another one: everything before is forgotten */
 	uint64_t key;
-	uint64_t end;	       /* pointer; 0: not known */
+	uint64_t end; /* pointer; 0: not known */
+	/* The end was lost. Until an append that goes where its client aims is
+	 * answered with success nothing is put behind another: most of those
+	 * who wait for a key aim at what is old by then, and if the first of
+	 * them were taken for the end, all others would follow it into
+	 * nothing, again and again. */
+	bool learns;
 	struct steer_ref last; /* the append of `end`; none: committed */
 	uint64_t committed;    /* pointer: the last that is; 0: not known */
 	uint64_t open_ns; /* when the first behind it was sent; 0: none was */
+	uint64_t back_at; /* pointer: where the end went back to last */
 };
 
 struct steer_past {

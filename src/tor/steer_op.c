@@ -84,9 +84,10 @@ static void committed(struct steer *s, struct steer_op *op)
 		return;
 	e->committed = op->node;
 	e->open_ns = next ? next->sent_ns : 0;
-	if (!s->opt.writes) {
+	if (!s->opt.writes || !e->end) {
 		e->end = op->node;
 		e->last = steer_ref_to(s, op);
+		e->learns = false;
 	}
 }
 
@@ -120,17 +121,17 @@ static enum before before_of(struct steer *s, const struct steer_op *op)
 /*
  * An append of the known chain failed: where is the end now? If what it was put
  * behind is not answered itself yet, that was probably not there in time, and
- * the end goes back to it. Else somebody went round this switch. (What the
- * answer points to is no help: the memory may have another use by now.)
+ * the end goes back to it, once. Else somebody went round this switch. (What
+ * the answer points to is no help: the memory may have another use by now.)
  */
 static void go_back(struct steer *s, struct steer_entry *e,
 		    const struct steer_op *op)
 {
-	if (before_of(s, op) != BEFORE_OPEN) {
+	if (before_of(s, op) != BEFORE_OPEN || e->back_at == op->at) {
 		steer_entry_break(e);
 		return;
 	}
-	e->end = op->at;
+	e->end = e->back_at = op->at;
 	e->last = op->before;
 	steer_count(s, STEER_C_went_back);
 }
@@ -153,7 +154,7 @@ static void failed(struct steer *s, struct steer_op *op, bool is_certain)
 {
 	struct steer_entry *e = &s->entries[op->entry];
 	bool is_chain =
-		s->opt.writes && !op->hangs && e->used && e->epoch == op->epoch;
+		!op->loose && !op->hangs && e->used && e->epoch == op->epoch;
 
 	steer_count(s, STEER_C_failed);
 	if (is_chain && s->opt.bug != STEER_BUG_no_break) {
@@ -287,6 +288,13 @@ void steer_op_forget(struct steer *s, struct steer_op *op)
 			waiting_remove(s, op);
 		steer_count(s, STEER_C_forgotten);
 		give_up(s, op);
+	}
+	/* Who was put behind it and is not answered yet need not ask. */
+	if (op->state == STEER_COMMITTED) {
+		struct steer_op *next = steer_op_of(s, op->behind);
+
+		if (next && steer_op_of(s, next->before) == op)
+			next->before = (struct steer_ref){0};
 	}
 	op->state = STEER_FREE;
 }

@@ -41,15 +41,15 @@ static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 	struct steer_op *last = steer_op_of(s, e->last);
 
 	op->at = op->place;
-	if (!s->opt.writes)
+	op->loose = !s->opt.writes || (!e->end && e->learns);
+	if (op->loose)
 		return;
 	if (e->end && e->end != op->place) {
 		op->at = e->end;
-		if (e->end != e->committed) {
+		if (e->end != e->committed)
 			op->before = e->last;
-			if (last)
-				last->behind = steer_ref_to(s, op);
-		}
+		if (last)
+			last->behind = steer_ref_to(s, op);
 	}
 	if (!e->open_ns)
 		e->open_ns = tor_now_ns(s->tor);

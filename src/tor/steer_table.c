@@ -194,8 +194,9 @@ struct steer_entry *steer_entry_find(struct steer *s, unsigned store,
 void steer_entry_break(struct steer_entry *e)
 {
 	e->epoch++;
-	e->end = e->committed = e->open_ns = 0;
+	e->end = e->committed = e->open_ns = e->back_at = 0;
 	e->last = (struct steer_ref){0};
+	e->learns = true;
 }
 
 struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
@@ -224,6 +225,7 @@ struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 	}
 	steer_count(s, victim->used ? STEER_C_evictions : STEER_C_admitted);
 	steer_entry_break(victim);
+	victim->learns = false;
 	victim->used = true;
 	victim->store = (uint8_t)store;
 	victim->key = key;

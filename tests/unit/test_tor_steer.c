@@ -197,6 +197,48 @@ static void a_failure_is_tried_again(void **state)
 	rig_destroy(r);
 }
 
+/* An answer may be so late that the append before it, long committed, has been
+ * forgotten for others of its client: that is no failure. */
+static void late_is_not_lost(void **state)
+{
+	struct rig *r = make("");
+	uint32_t psn = 1002;
+
+	write_node(r, 1, 1000, node(1), 7);
+	write_node(r, 2, 1000, node(2), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	assert_int_equal(append(r, 2, 1001, node(0), node(2)), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	for (unsigned i = 0; i < STEER_DEPTH; i++) {
+		write_node(r, 1, psn++, node(10 + i), 8);
+		(void)append(r, 1, psn, node(9 + i), node(10 + i));
+		answer_append(r, 1, psn++, vlist_end_of(node(9 + i)));
+	}
+	rig_clear(r);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	check_told(r, 2, 1001, vlist_end_of(node(1)) | VLIST_COMMITTED);
+	rig_destroy(r);
+}
+
+/* After a failure nothing is put behind what only was sent; what succeeded is
+ * the end again. */
+static void a_lost_end_is_learned(void **state)
+{
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 3; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, node(9));
+	assert_int_equal(append(r, 2, 1001, node(8), node(2)), node(8));
+	assert_int_equal(append(r, 3, 1001, node(9), node(3)), node(9));
+	answer_append(r, 2, 1001, node(9)); /* too old: no news */
+	answer_append(r, 3, 1001, vlist_end_of(node(9)));
+	rig_clear(r);
+	assert_int_equal(append(r, 2, 1002, node(8), node(2)), node(3));
+	rig_destroy(r);
+}
+
 /* An append without an answer is sent again, in its client's name. */
 static void silence_is_broken(void **state)
 {
@@ -347,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends_become_a_chain),
 		cmocka_unit_test(a_failure_is_tried_again),
+		cmocka_unit_test(late_is_not_lost),
+		cmocka_unit_test(a_lost_end_is_learned),
 		cmocka_unit_test(silence_is_broken),
 		cmocka_unit_test(reads_go_to_the_end),
 		cmocka_unit_test(the_hottest_keys_are_followed),
