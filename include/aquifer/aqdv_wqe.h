@@ -111,6 +111,9 @@ struct aqdv_wqe_data {
 /*
  * WAIT: `number` is that of a counting CQ (aqdv_count_cq), and what follows in
  * the queue is executed when that has counted `index` successful completions.
+ * `base`, if it is not 0, is the number of another counting CQ: what that has
+ * counted when the request is fetched is added to the index. So a queue can wait
+ * until as many requests have completed as messages have come.
  *
  * SEND_ENABLE, RECV_ENABLE: `number` is that of a managed queue pair of the
  * same protection domain, `index` how many of its blocks (receives) may be
@@ -125,7 +128,7 @@ struct aqdv_wqe_data {
  */
 struct aqdv_wqe_order {
 	uint32_t step;
-	uint32_t reserved;
+	uint32_t base;
 	uint32_t index;
 	uint32_t number;
 };
@@ -253,7 +256,7 @@ static inline void aqdv_wqe_put_order(union aqdv_wqe *wqe,
 {
 	aqdv_wqe_put_ctrl(&wqe->control.ctrl, opcode, 2, 0);
 	wqe->control.order.step = htobe32(step);
-	wqe->control.order.reserved = 0;
+	wqe->control.order.base = 0;
 	wqe->control.order.index = htobe32(index);
 	wqe->control.order.number = htobe32(number);
 }

@@ -105,7 +105,8 @@ static int make_cqs(struct frame_chain *c, struct ibv_context *context)
 	if (!c->trigger_cq || !c->done_cq || !c->front_cq)
 		return -errno;
 	if (aqdv_count_cq(c->trigger_cq, &c->trigger) ||
-	    aqdv_count_cq(c->done_cq, &c->done_number))
+	    aqdv_count_cq(c->done_cq, &c->done_number) ||
+	    aqdv_count_cq(c->front_cq, &c->front_number))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -242,6 +243,9 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 	if (space->chain[kind])
 		return error_set(-EEXIST, "there is a %s chain already",
 				 frame_chain_name(kind));
+	if (kind == PAGE_CHAIN_INVALIDATE && !space->chain[PAGE_CHAIN_LOAD])
+		return error_set(-EINVAL, "the load chain comes before the "
+					  "one that gives pages back");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a chain");
@@ -361,7 +365,11 @@ static void destroy_cq(struct ibv_cq *cq)
 void frame_chain_destroy(struct frame_chain *c)
 {
 	struct ibv_qp *qp[] = {c->front_qp, c->work_qp, c->back_qp};
+	const struct frame_chain *back = c->space->chain[PAGE_CHAIN_INVALIDATE];
 
+	/* It waits for this one's answers, and without it is of no use. */
+	if (c->kind == PAGE_CHAIN_LOAD && back)
+		stop(back->work_qp);
 	/* First the end that takes messages. */
 	for (unsigned i = 0; i < ARRAY_LEN(qp); i++)
 		stop(qp[i]);

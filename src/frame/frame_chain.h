@@ -18,6 +18,9 @@ enum frame_without {
 };
 
 /*
+ * The load chain comes before the one that invalidates, which waits for its
+ * answers and ends with it.
+ *
  * Makes a chain for the space, in the domain `pd`, which no queue pair with
  * remote rights of a client may share. Its queue pair is in the state RESET.
  * -EOPNOTSUPP: not with this NIC.

@@ -118,6 +118,7 @@ struct frame_chain {
 	struct ibv_cq *front_cq;   /* what the client failed to take */
 	uint32_t trigger;	   /* its number */
 	uint32_t done_number;
+	uint32_t front_number;
 	struct ibv_qp *front_qp; /* to the client */
 	struct ibv_qp *work_qp;	 /* the loop: from here ... */
 	struct ibv_qp *back_qp;	 /* ... to here */

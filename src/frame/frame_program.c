@@ -65,7 +65,7 @@ static void count_up(struct writer *w, uint64_t *counter,
 	aqdv_wqe_put_amo(faa, AQDV_WQE_FAA, AQDV_WQE_CQE, at(counter),
 			 c->memory_mr->rkey, c->slots, 0,
 			 at(&c->slot[w->slot].scratch[6]), c->memory_mr->lkey);
-	put_swap(w, &c->slot[w->slot].scratch[6], &order->reserved);
+	put_swap(w, &c->slot[w->slot].scratch[6], &order->base);
 }
 
 static void put_wait(struct writer *w)
@@ -185,9 +185,10 @@ static void put_front(struct writer *w)
 {
 	struct frame_chain *c = w->c;
 
+	/* Counted when the client has it: see put_answered. */
 	if (c->kind == PAGE_CHAIN_LOAD)
-		aqdv_wqe_put_rdma(&w->front[0], AQDV_WQE_WRITE_IMM, 0, 0, 0, 0,
-				  c->frames_mr->lkey,
+		aqdv_wqe_put_rdma(&w->front[0], AQDV_WQE_WRITE_IMM,
+				  AQDV_WQE_CQE, 0, 0, 0, c->frames_mr->lkey,
 				  c->space->pool->frame_bytes);
 	else
 		aqdv_wqe_put_ctrl(&w->front[0].ctrl, AQDV_WQE_SEND_IMM, 1, 0);
@@ -222,6 +223,21 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 	}
 	while (n < CHAIN_RECV_SEGS)
 		aqdv_wqe_put_end(&d[n++]);
+}
+
+/*
+ * Waits until the client has acknowledged the answers to all loads that it has
+ * sent so far. An answer that is lost is read from memory again; so whoever
+ * holds back acknowledgements holds back its own frames, and never gets to see
+ * what their next owner puts there.
+ */
+static void put_answered(struct writer *w)
+{
+	const struct frame_chain *load = w->c->space->chain[PAGE_CHAIN_LOAD];
+	union aqdv_wqe *wqe = next(w, 1);
+
+	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, load->front_number, 0, 0);
+	wqe->control.order.base = htobe32(load->trigger);
 }
 
 /* ---- the four ----------------------------------------------------------- */
@@ -315,12 +331,14 @@ static void write_invalidate(struct writer *w)
 
 	put_wait(w);
 	probe = &w->work[w->at + 2];
-	put = &w->work[w->at + 4 + swap_blocks(c)];
+	put = &w->work[w->at + 5 + swap_blocks(c)];
 	entry = put_clear(w, c->table_mr->rkey, &probe->rdma.raddr.addr);
 	c->frame_block = (uint32_t)(probe - w->work);
 	/* Nothing to give back: ends here. */
 	put_rdma(w, AQDV_WQE_READ, 0, c->frames_mr, scratch(w, 0), 8);
 	c->settled = w->counted;
+	/* Nobody looks it up any more; who did before has sent its message. */
+	put_answered(w);
 	c->take = w->counted;
 	put_take_place(w, &c->space->pool->queue->tail);
 	put_swap(w, &c->slot[w->slot].place, &put->rdma.raddr.addr);
@@ -361,7 +379,7 @@ void chain_program_size(struct frame_chain *c)
 		[PAGE_CHAIN_LOAD] = {3, 1},
 		[PAGE_CHAIN_MAPPED] = {4, 2},
 		[PAGE_CHAIN_UNMAPPED] = {10, 7},
-		[PAGE_CHAIN_INVALIDATE] = {7, 4},
+		[PAGE_CHAIN_INVALIDATE] = {8, 4},
 	};
 
 	steps = swap == AQDV_WQE_SWAP_BLOCKS ? 1 : swap;

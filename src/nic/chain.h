@@ -96,6 +96,11 @@ void chain_wake(struct nic_qp *qp);
  * place in memory. */
 int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
 		uint8_t *at) MUST_CHECK;
+struct wqe_order;
+/* The CQ of a WAIT, and what it must have counted; NULL: there is none. */
+struct nic_cq *chain_wait_target(const struct nic *nic,
+				 const struct wqe_order *order,
+				 uint32_t *index);
 /* The WAIT that is being executed is over. */
 bool chain_wait_is_over(struct nic_qp *qp);
 

@@ -77,9 +77,10 @@ static void describe(const struct nic_qp *qp, const uint8_t *ring,
 static bool will_wait(const struct nic_qp *qp, const uint8_t *ring)
 {
 	const struct wqe_order *o = segment(qp->chain, ring, 1);
-	const struct nic_cq *cq = cq_by_number(qp->nic, be32_get(o->number));
+	uint32_t index = 0;
+	const struct nic_cq *cq = chain_wait_target(qp->nic, o, &index);
 
-	return !cq || (int32_t)(cq->counted - be32_get(o->index)) < 0;
+	return !cq || (int32_t)(cq->counted - index) < 0;
 }
 
 bool chain_clock_go(struct nic_qp *qp)

@@ -101,10 +101,23 @@ bool chain_wait_is_over(struct nic_qp *qp)
 	return true;
 }
 
-static int wait_for(struct nic_qp *qp, uint32_t number, uint32_t index)
+struct nic_cq *chain_wait_target(const struct nic *nic,
+				 const struct wqe_order *o, uint32_t *index)
+{
+	uint32_t number = be32_get(o->base);
+	const struct nic_cq *base = number ? cq_by_number(nic, number) : NULL;
+
+	if (number && !base)
+		return NULL;
+	*index = be32_get(o->index) + (base ? base->counted : 0);
+	return cq_by_number(nic, be32_get(o->number));
+}
+
+static int wait_for(struct nic_qp *qp, const struct wqe_order *o)
 {
 	struct chain *ch = qp->chain;
-	struct nic_cq *cq = cq_by_number(qp->nic, number);
+	uint32_t index;
+	struct nic_cq *cq = chain_wait_target(qp->nic, o, &index);
 
 	if (!cq)
 		return -EFAULT;
@@ -121,12 +134,13 @@ static int wait_for(struct nic_qp *qp, uint32_t number, uint32_t index)
 	return 0;
 }
 
-static int execute(struct nic_qp *qp, uint8_t opcode, uint32_t number,
-		   uint32_t index)
+static int execute(struct nic_qp *qp, uint8_t opcode, const struct wqe_order *o)
 {
+	uint32_t number = be32_get(o->number), index = be32_get(o->index);
+
 	switch (opcode) {
 	case WQE_WAIT:
-		return wait_for(qp, number, index);
+		return wait_for(qp, o);
 	case WQE_SEND_ENABLE:
 		return enable_send(qp, number, index);
 	default:
@@ -145,7 +159,7 @@ int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
 
 	if (step && !qp->chain->sq.writable)
 		return -EFAULT;
-	done = execute(qp, opcode, be32_get(o->number), index);
+	done = execute(qp, opcode, o);
 	if (step && done >= 0)
 		memory->index = be32_put(index + step);
 	return done;

@@ -102,10 +102,11 @@ struct wqe_data {
 	be64 addr;
 };
 
-/* WAIT and the ENABLEs. `step` is ours, in what ConnectX leaves unused. */
+/* WAIT and the ENABLEs. `step` and `base` are ours, in what ConnectX leaves
+ * unused. */
 struct wqe_order {
 	be32 step; /* added to `index` in memory when it is fetched */
-	be32 reserved;
+	be32 base; /* WAIT: a CQ whose count is added to `index`; 0: none */
 	be32 index;
 	be32 number; /* of a CQ or queue pair */
 };

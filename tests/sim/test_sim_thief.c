@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client that wants to see what the next owner of its page writes: it loads
+ * the page without a receive for the answer, so that the node must send it
+ * again, gives the page back, and posts the receive when somebody else has
+ * stored to the frame. The node must not give the frame away before.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+
+#include "frame_chain.h"
+#include "page_wire.h"
+#include "sim.h"
+#include "stage.h"
+#include "verbs_api.h"
+
+enum {
+	BYTES = 4096,
+	DEPTH = 4,
+	THIEFS = 0xaa,
+	OWNERS = 0xbb,
+};
+
+struct client {
+	struct scenario_host *host;
+	struct ibv_cq *cq;
+	struct ibv_pd *node_pd;
+	struct frame_space *space;
+	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct scenario_pair pair[PAGE_CHAIN_COUNT];
+	struct scenario_region *memory; /* a message, and a page */
+};
+
+struct world {
+	struct scenario_stage *stage;
+	struct scenario_host *node;
+	struct frame_pool *pool; /* one frame */
+	struct client thief, owner;
+};
+
+static void run_us(struct world *w, uint64_t us)
+{
+	struct sim *sim = scenario_stage_sim(w->stage);
+
+	(void)sim_run_until(sim, sim_now_ps(sim) + us * SIM_US);
+}
+
+static void client_open(struct world *w, struct client *c)
+{
+	struct scenario_pair_options o = {
+		.send_depth = 64, .recv_depth = 8, .max_sge = 2};
+	struct frame_space_options so = {.entries = 1, .depth = DEPTH};
+
+	assert_int_equal(scenario_host_add(w->stage, "client", &c->host), 0);
+	assert_int_equal(
+		scenario_region_create(c->host, 2 * BYTES, false, &c->memory),
+		0);
+	o.cq = c->cq = scenario_cq_create(c->host, 256);
+	so.pd = c->node_pd = ibv_alloc_pd(w->node->context);
+	assert_int_equal(frame_space_create(w->pool, &so, &c->space), 0);
+	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
+		assert_int_equal(frame_chain_create(c->space, c->node_pd, k, 0,
+						    &c->chain[k]),
+				 0);
+		o.far_qp = frame_chain_qp(c->chain[k]);
+		assert_int_equal(
+			scenario_pair_open(c->host, w->node, &o, &c->pair[k]),
+			0);
+		assert_int_equal(frame_chain_start(c->chain[k]), 0);
+	}
+}
+
+static void client_close(struct client *c)
+{
+	frame_space_destroy(c->space);
+	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
+		scenario_pair_close(&c->pair[k]);
+	(void)ibv_destroy_cq(c->cq);
+	(void)ibv_dealloc_pd(c->node_pd);
+}
+
+static uint8_t *page_of(const struct client *c)
+{
+	return c->memory->mem + BYTES;
+}
+
+static void receive(struct client *c, enum page_chain chain)
+{
+	struct ibv_recv_wr wr = {.wr_id = chain}, *bad;
+
+	assert_int_equal(ibv_post_recv(c->pair[chain].near_qp, &wr, &bad), 0);
+}
+
+/* The one page of the table. Stores send the page, others their words. */
+static void call(struct client *c, enum page_chain chain)
+{
+	bool stores =
+		chain == PAGE_CHAIN_MAPPED || chain == PAGE_CHAIN_UNMAPPED;
+	struct page_chain_load *load = (void *)c->memory->mem;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(stores ? page_of(c) : c->memory->mem),
+		.lkey = c->memory->mr->lkey};
+	struct ibv_send_wr *bad,
+		wr = {.sg_list = &sge,
+		      .num_sge = 1,
+		      .opcode = stores ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND};
+
+	memset(load, 0, sizeof(*load));
+	load->buf = be64_put(c->memory->addr + BYTES);
+	load->rkey = be32_put(c->memory->rkey);
+	sge.length = stores ? BYTES
+		     : chain == PAGE_CHAIN_LOAD
+			     ? sizeof(*load)
+			     : sizeof(struct page_chain_call);
+	assert_int_equal(ibv_post_send(c->pair[chain].near_qp, &wr, &bad), 0);
+}
+
+/* Whether an answer of that chain has come. */
+static bool is_answered(struct client *c, enum page_chain chain)
+{
+	struct ibv_wc wc[8];
+	bool found = false;
+	int n = ibv_poll_cq(c->cq, 8, wc);
+
+	for (int i = 0; i < n; i++)
+		found |= wc[i].status == IBV_WC_SUCCESS &&
+			 wc[i].opcode & IBV_WC_RECV && wc[i].wr_id == chain;
+	return found;
+}
+
+static void store(struct world *w, struct client *c, int byte)
+{
+	memset(page_of(c), byte, BYTES);
+	receive(c, PAGE_CHAIN_UNMAPPED);
+	call(c, PAGE_CHAIN_UNMAPPED);
+	run_us(w, 100);
+}
+
+static void test_thief(void **state)
+{
+	struct scenario_stage_config cfg = {.seed = 1};
+	struct world w = {0};
+
+	cfg.link.latency_ps = 500 * SIM_NS;
+	cfg.link.bits_per_s = 100000000000ull;
+	assert_int_equal(scenario_stage_create(&cfg, &w.stage), 0);
+	assert_int_equal(frame_pool_create(BYTES, BYTES, &w.pool), 0);
+	assert_int_equal(scenario_host_add(w.stage, "node", &w.node), 0);
+	client_open(&w, &w.thief);
+	client_open(&w, &w.owner);
+
+	store(&w, &w.thief, THIEFS);
+	assert_true(is_answered(&w.thief, PAGE_CHAIN_UNMAPPED));
+	memset(page_of(&w.thief), 0, BYTES);
+	call(&w.thief, PAGE_CHAIN_LOAD); /* and no receive */
+	run_us(&w, 50);
+	receive(&w.thief, PAGE_CHAIN_INVALIDATE);
+	call(&w.thief, PAGE_CHAIN_INVALIDATE);
+	run_us(&w, 100);
+	assert_false(is_answered(&w.thief, PAGE_CHAIN_INVALIDATE));
+	assert_int_equal(frame_pool_free(w.pool), 0);
+	store(&w, &w.owner, OWNERS);
+
+	receive(&w.thief, PAGE_CHAIN_LOAD);
+	run_us(&w, 20000);
+	/* What it stored itself, to the last byte; then the page goes. */
+	for (unsigned i = 0; i < BYTES; i++)
+		assert_int_equal(page_of(&w.thief)[i], THIEFS);
+	assert_true(is_answered(&w.thief, PAGE_CHAIN_INVALIDATE));
+	(void)frame_pool_mend(w.pool);
+	client_close(&w.thief);
+	client_close(&w.owner);
+	(void)frame_pool_mend(w.pool);
+	assert_int_equal(frame_pool_free(w.pool), 1);
+	scenario_stage_destroy(w.stage);
+	frame_pool_destroy(w.pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thief),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
