@@ -31,12 +31,15 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"run", cmd_run, "run an unmodified program on far memory",
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
-	 "       [--stats] [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
+	 "       [--mode MODE] [--no-direct] [--stats] [--rack RACK] [--json]\n"
+	 "       -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
 	 "  --prefetch  pages to fetch ahead of a stream (default 32; 0: off)\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
+	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --no-direct through the NICs, although the node is on this host\n"
 	 "  --stats     a line per second and a report at the end, on stderr\n"
 	 "  --rack      the rack to use (default: as configured)\n"
 	 "  --json      the report at the end as a JSON object, on stderr\n"
@@ -105,7 +108,7 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up,
-	 "start the rack's switches, memory nodes and engines on this machine",
+	 "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"
@@ -131,6 +134,31 @@ const struct cli_command cli_commands[] = {
 	 "  --node    on this node, not on the one with the most free "
 	 "memory\n"
 	 "  --switch-atomics  the rack's switch replaces atomics on it\n"},
+	{"index", cmd_index, "indexes in far memory, ordered or of versions",
+	 "create NAME [--kind tree|versions] [--value BYTES]\n"
+	 "       [--clients N] [--failure MS] [--node NAME] [--json]\n"
+	 "       tree: [--memory SIZE] [--key BYTES] [--node-bytes BYTES]\n"
+	 "             [--locks N] [--host-locks]\n"
+	 "       versions: --room KEYS\n"
+	 "       aquifer index stat|drop|check NAME [--json]\n"
+	 "       aquifer index get NAME KEY\n"
+	 "       aquifer index put NAME KEY VALUE\n"
+	 "       aquifer index del NAME KEY\n"
+	 "       aquifer index scan NAME [--from KEY] [--to KEY] [--count N]\n"
+	 "                          [--keys] [--json]\n"
+	 "       aquifer index fill NAME [--count N] [--size BYTES]\n"
+	 "                          [--threads N] [--json]\n"
+	 "  --kind        tree: keys in order (default); versions: numbers,\n"
+	 "                in no order, whose writes append\n"
+	 "  --memory      of a tree (default 64M)\n"
+	 "  --key         bytes that keys may have, up to 64 (default 32)\n"
+	 "  --value       bytes that values may have (default 32, or 128)\n"
+	 "  --node-bytes  of a node of the tree (default 1024)\n"
+	 "  --host-locks  locks in host memory where the NIC has none left\n"
+	 "  --room        keys that an index of versions has room for\n"
+	 "  --failure     a client that is silent for so long is dead\n"
+	 "                (default 1000)\n"
+	 "check exits with 1 when an invariant does not hold.\n"},
 	{"kv", cmd_kv, "tables of keys and values in far memory",
 	 "create NAME CAPACITY [--entry BYTES] [--row N] [--extents SIZE]\n"
 	 "       [--rows-per-lock N] [--clients N] [--failure MS]\n"

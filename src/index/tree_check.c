@@ -164,7 +164,7 @@ static int check_levels(struct tree_client *c, struct tree_report *r)
 	}
 }
 
-static int count_words(struct tree_client *c, const struct far_space *s,
+static int count_words(struct tree_client *c, const struct trip_space *s,
 		       uint64_t at, uint64_t count, uint32_t stride,
 		       uint64_t mask, uint64_t *used)
 {
@@ -174,10 +174,10 @@ static int count_words(struct tree_client *c, const struct far_space *s,
 	for (uint64_t i = 0; !err && i < count; i += at_once) {
 		uint64_t n = u64_min(at_once, count - i);
 
-		far_begin(&c->far);
-		far_read(&c->far, TREE_POINT_READ, s, at + i * stride, c->stage,
-			 (uint32_t)(n * stride));
-		err = far_run(&c->far);
+		trip_begin(&c->trip);
+		trip_read(&c->trip, TREE_POINT_READ, s, at + i * stride,
+			  c->stage, (uint32_t)(n * stride));
+		err = trip_run(&c->trip);
 		for (uint64_t k = 0; !err && k < n; k++) {
 			le64 word;
 

@@ -84,22 +84,22 @@ static int make_arena(struct tree_client *c)
 /* The connection's memory and keys. */
 static int attach(struct tree_client *c)
 {
-	c->far.link = c->port.link;
-	c->far.clock = c->port.link->clock;
-	c->main = (struct far_space){c->port.addr, c->port.rkey};
-	c->locks = (struct far_space){c->port.lock_addr, c->port.lock_rkey};
-	c->far.mr = c->port.link->verbs->reg_mr(c->port.link->pd, c->arena,
-						c->arena_bytes,
-						IBV_ACCESS_LOCAL_WRITE);
-	return c->far.mr ? 0
-			 : error_set(-ENOMEM, "the NIC registers no memory");
+	c->trip.link = c->port.link;
+	c->trip.clock = c->port.link->clock;
+	c->main = (struct trip_space){c->port.addr, c->port.rkey};
+	c->locks = (struct trip_space){c->port.lock_addr, c->port.lock_rkey};
+	c->trip.mr = c->port.link->verbs->reg_mr(c->port.link->pd, c->arena,
+						 c->arena_bytes,
+						 IBV_ACCESS_LOCAL_WRITE);
+	return c->trip.mr ? 0
+			  : error_set(-ENOMEM, "the NIC registers no memory");
 }
 
 static void detach(struct tree_client *c)
 {
-	if (c->far.mr)
-		(void)c->port.link->verbs->dereg_mr(c->far.mr);
-	c->far.mr = NULL;
+	if (c->trip.mr)
+		(void)c->port.link->verbs->dereg_mr(c->trip.mr);
+	c->trip.mr = NULL;
 }
 
 static void free_all(struct tree_client *c)
@@ -130,8 +130,8 @@ static int make(const struct tree_port *port, const struct tree_geometry *g,
 		c->config = *config;
 	if (!c->config.deadline_ms)
 		c->config.deadline_ms = TREE_DEADLINE_MS;
-	c->far.crash = c->config.crash;
-	c->far.ctx = c->config.ctx;
+	c->trip.crash = c->config.crash;
+	c->trip.ctx = c->config.ctx;
 	c->failure_ns = (uint64_t)c->g.failure_ms * 1000000;
 	err = make_arena(c);
 	if (!err)
@@ -153,9 +153,10 @@ static int make(const struct tree_port *port, const struct tree_geometry *g,
 int tree_read_now(struct tree_client *c, uint64_t offset, void *local,
 		  uint32_t len_bytes)
 {
-	far_begin(&c->far);
-	far_read(&c->far, TREE_POINT_READ, &c->main, offset, local, len_bytes);
-	return far_run(&c->far);
+	trip_begin(&c->trip);
+	trip_read(&c->trip, TREE_POINT_READ, &c->main, offset, local,
+		  len_bytes);
+	return trip_run(&c->trip);
 }
 
 int tree_cas_now(struct tree_client *c, enum tree_point point, uint64_t offset,
@@ -163,10 +164,10 @@ int tree_cas_now(struct tree_client *c, enum tree_point point, uint64_t offset,
 {
 	int err;
 
-	far_begin(&c->far);
-	far_cas(&c->far, (int)point, &c->main, offset, compare, swap,
-		&c->atom[TREE_ATOM_OTHER]);
-	err = far_run(&c->far);
+	trip_begin(&c->trip);
+	trip_cas(&c->trip, (int)point, &c->main, offset, compare, swap,
+		 &c->atom[TREE_ATOM_OTHER]);
+	err = trip_run(&c->trip);
 	if (!err)
 		*old = c->atom[TREE_ATOM_OTHER];
 	return err;
@@ -191,12 +192,12 @@ static void add_first(struct tree_client *c, const struct tree_geometry *g)
 	tree_node_init(g, c->node, root, 0, 1, &all, 0);
 	c->atom[0] = root;
 	c->atom[1] = TREE_CHUNK_LEFT;
-	far_write(&c->far, TREE_POINT_NODE, &c->main, g->node_offset, c->node,
-		  g->node_bytes);
-	far_write(&c->far, TREE_POINT_ROOT, &c->main, TREE_ROOT_AT, &c->atom[0],
-		  8);
-	far_write(&c->far, TREE_POINT_CHUNK, &c->main, g->chunk_word_offset,
-		  &c->atom[1], 8);
+	trip_write(&c->trip, TREE_POINT_NODE, &c->main, g->node_offset, c->node,
+		   g->node_bytes);
+	trip_write(&c->trip, TREE_POINT_ROOT, &c->main, TREE_ROOT_AT,
+		   &c->atom[0], 8);
+	trip_write(&c->trip, TREE_POINT_CHUNK, &c->main, g->chunk_word_offset,
+		   &c->atom[1], 8);
 }
 
 int tree_format(const struct tree_port *port, const struct tree_geometry *g)
@@ -210,14 +211,14 @@ int tree_format(const struct tree_port *port, const struct tree_geometry *g)
 	layout_header_init(&locks, &tree_lock_layout, g->lock_bytes, "index");
 	memcpy(c->stage, &locks, sizeof(locks));
 	tree_head_put(g, (struct tree_head *)(c->stage + TREE_LOCK_HEAD));
-	far_begin(&c->far);
-	far_write(&c->far, TREE_POINT_NODE, &c->locks, 0, c->stage,
-		  sizeof(locks));
+	trip_begin(&c->trip);
+	trip_write(&c->trip, TREE_POINT_NODE, &c->locks, 0, c->stage,
+		   sizeof(locks));
 	add_first(c, g);
 	/* The head is last: with it the index is one. */
-	far_write(&c->far, TREE_POINT_NODE, &c->main, 0,
-		  c->stage + TREE_LOCK_HEAD, TREE_HEAD_BYTES);
-	err = far_run(&c->far);
+	trip_write(&c->trip, TREE_POINT_NODE, &c->main, 0,
+		   c->stage + TREE_LOCK_HEAD, TREE_HEAD_BYTES);
+	err = trip_run(&c->trip);
 	free_all(c);
 	return err;
 }
@@ -268,7 +269,7 @@ void tree_client_destroy(struct tree_client *c)
 {
 	if (!c)
 		return;
-	if (c->has_slot && !c->far.is_crashed && !c->far.is_broken) {
+	if (c->has_slot && !c->trip.is_crashed && !c->trip.is_broken) {
 		/* What is not given back others find when they need it. */
 		(void)!tree_pool_leave(c);
 		tree_seat_leave(c, c->slot, c->epoch);
@@ -282,7 +283,7 @@ void tree_client_destroy(struct tree_client *c)
 
 bool tree_client_is_crashed(const struct tree_client *c)
 {
-	return c->far.is_crashed;
+	return c->trip.is_crashed;
 }
 
 const struct tree_stats *tree_client_stats(const struct tree_client *c)
@@ -305,7 +306,7 @@ static int reconnect(struct tree_client *c)
 		err = c->port.renew(c->port.ctx, &c->port);
 		if (err)
 			return err;
-		c->far.is_broken = c->has_slot = false;
+		c->trip.is_broken = c->has_slot = false;
 		err = attach(c);
 		if (!err)
 			err = tree_seat_claim(c);
@@ -316,7 +317,7 @@ static int reconnect(struct tree_client *c)
 	/* Nothing of the old connection is executed any more. */
 	if (had)
 		tree_seat_leave(c, slot, epoch);
-	return c->far.is_broken ? -ESTALE : 0;
+	return c->trip.is_broken ? -ESTALE : 0;
 }
 
 int tree_begin(struct tree_client *c)
@@ -326,7 +327,7 @@ int tree_begin(struct tree_client *c)
 	c->missing.level = 0;
 	c->deadline_ns =
 		tree_now_ns(c) + (uint64_t)c->config.deadline_ms * 1000000;
-	if (c->far.is_crashed)
+	if (c->trip.is_crashed)
 		return -ESHUTDOWN;
-	return c->far.is_broken ? reconnect(c) : 0;
+	return c->trip.is_broken ? reconnect(c) : 0;
 }

@@ -46,6 +46,7 @@ static int get_fast(struct tree_client *c, const struct tree_target *t,
 	     !(c->config.bugs & TREE_BUG_FENCES)))
 		return -EAGAIN;
 	v = tree_node_find(&c->g, c->node, t->key, item);
+	c->stats.torn += v == TREE_SLOT_TORN;
 	if (v == TREE_SLOT_TORN && c->config.bugs & TREE_BUG_TORN)
 		return -ENOENT;
 	return v == TREE_SLOT_USED    ? 0
@@ -77,7 +78,7 @@ int tree_get(struct tree_client *c, const void *key, size_t key_len, void *buf,
 	     size_t buf_bytes, size_t *len)
 {
 	struct tree_target t = {.key = {key, (uint32_t)key_len}};
-	uint64_t before = c->far.trips;
+	uint64_t before = c->trip.trips;
 	int err = -ESTALE;
 
 	if (!key_len || key_len > c->g.key_max)
@@ -89,6 +90,6 @@ int tree_get(struct tree_client *c, const void *key, size_t key_len, void *buf,
 		if (!err)
 			err = get(c, &t, buf, buf_bytes, len);
 	}
-	c->stats.get_trips += c->far.trips - before;
+	c->stats.get_trips += c->trip.trips - before;
 	return err;
 }

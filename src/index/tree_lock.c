@@ -79,10 +79,11 @@ static int let_go(struct tree_client *c, struct tree_local *l, uint32_t lock)
 	int err = 0;
 
 	if (word) {
-		far_begin(&c->far);
-		far_cas(&c->far, TREE_POINT_UNLOCK, &c->locks,
-			tree_lock_at(lock), word, 0, &c->atom[TREE_ATOM_OTHER]);
-		err = far_run(&c->far);
+		trip_begin(&c->trip);
+		trip_cas(&c->trip, TREE_POINT_UNLOCK, &c->locks,
+			 tree_lock_at(lock), word, 0,
+			 &c->atom[TREE_ATOM_OTHER]);
+		err = trip_run(&c->trip);
 	}
 	local_leave(l, 0);
 	return err;
@@ -97,7 +98,7 @@ static int local_enter(struct tree_client *c, uint32_t lock)
 		return 0;
 	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_relaxed);
 	while (!tree_is_late(c)) {
-		client_clock_relax(c->far.clock);
+		client_clock_relax(c->trip.clock);
 		if (!local_try(l))
 			continue;
 		atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_relaxed);
@@ -156,12 +157,12 @@ static int try_lock(struct tree_client *c, uint32_t lock, uint64_t expect,
 	uint64_t mine = tree_lock_word(c->slot, c->epoch, ++c->lock_count);
 	int err;
 
-	far_begin(&c->far);
-	far_cas(&c->far, TREE_POINT_LOCK, &c->locks, tree_lock_at(lock), expect,
-		mine, &c->atom[TREE_ATOM_LOCK]);
-	far_read(&c->far, TREE_POINT_READ, &c->main,
-		 tree_node_at(&c->g, pointer), n, c->g.node_bytes);
-	err = far_run(&c->far);
+	trip_begin(&c->trip);
+	trip_cas(&c->trip, TREE_POINT_LOCK, &c->locks, tree_lock_at(lock),
+		 expect, mine, &c->atom[TREE_ATOM_LOCK]);
+	trip_read(&c->trip, TREE_POINT_READ, &c->main,
+		  tree_node_at(&c->g, pointer), n, c->g.node_bytes);
+	err = trip_run(&c->trip);
 	*answer = c->atom[TREE_ATOM_LOCK];
 	if (!err && *answer == expect)
 		c->hold = (struct tree_hold){
@@ -205,7 +206,7 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 			expect = answer;
 			continue;
 		}
-		far_pause(&c->far, rng_below(&c->rng, backoff_ns) + 1);
+		trip_pause(&c->trip, rng_below(&c->rng, backoff_ns) + 1);
 		backoff_ns = u64_min(2 * backoff_ns, TREE_BACKOFF_NS_MAX);
 	}
 }
@@ -240,11 +241,11 @@ static int settle(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 		return err;
 	c->stats.mended++;
 	c->stats.lost += lost;
-	far_begin(&c->far);
-	far_write(&c->far, TREE_POINT_NODE, &c->main,
-		  tree_node_at(&c->g, pointer), n, c->g.node_bytes);
+	trip_begin(&c->trip);
+	trip_write(&c->trip, TREE_POINT_NODE, &c->main,
+		   tree_node_at(&c->g, pointer), n, c->g.node_bytes);
 	*verdict = TREE_WHOLE;
-	return far_run(&c->far);
+	return trip_run(&c->trip);
 }
 
 int tree_lock_read(struct tree_client *c, uint64_t pointer, struct tree_node *n,
@@ -279,14 +280,14 @@ void tree_unlock_add(struct tree_client *c)
 		l && l->handed < TREE_HANDED_MAX &&
 		atomic_load_explicit(&l->waiting, memory_order_relaxed);
 	if (!c->hold.hands_on)
-		far_write(&c->far, TREE_POINT_UNLOCK, &c->locks,
-			  tree_lock_at(c->hold.lock), c->zero, 8);
+		trip_write(&c->trip, TREE_POINT_UNLOCK, &c->locks,
+			   tree_lock_at(c->hold.lock), c->zero, 8);
 }
 
 int tree_unlock_run(struct tree_client *c)
 {
 	struct tree_local *l = local_of(c, c->hold.lock);
-	int err = far_run(&c->far);
+	int err = trip_run(&c->trip);
 
 	if (l)
 		local_leave(l, !err && c->hold.hands_on ? c->hold.word : 0);
@@ -296,7 +297,7 @@ int tree_unlock_run(struct tree_client *c)
 
 int tree_unlock(struct tree_client *c)
 {
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
 }

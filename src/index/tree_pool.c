@@ -19,7 +19,7 @@ enum {
 
 STATIC_ASSERT((int)TREE_NODE_HEAD + 2 * (int)TREE_KEY_MAX <= (int)HEAD_ROOM,
 	      "a head fits");
-STATIC_ASSERT((int)FAR_WR_MAX *(int)HEAD_ROOM <= (int)TREE_STAGE_BYTES,
+STATIC_ASSERT((int)TRIP_WR_MAX *(int)HEAD_ROOM <= (int)TREE_STAGE_BYTES,
 	      "a batch of heads fits");
 
 /* ---- nodes at hand ------------------------------------------------------ */
@@ -85,12 +85,12 @@ static struct tree_node *head_of(struct tree_client *c, uint32_t i)
 
 static int read_heads(struct tree_client *c, uint64_t first, uint32_t count)
 {
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	for (uint32_t i = 0; i < count; i++)
-		far_read(&c->far, TREE_POINT_READ, &c->main,
-			 tree_node_at(&c->g, first + i), head_of(c, i),
-			 c->g.slots_at);
-	return far_run(&c->far);
+		trip_read(&c->trip, TREE_POINT_READ, &c->main,
+			  tree_node_at(&c->g, first + i), head_of(c, i),
+			  c->g.slots_at);
+	return trip_run(&c->trip);
 }
 
 /* Whether the way to its low fence leads to this node. */
@@ -103,6 +103,9 @@ static int is_in_use(struct tree_client *c, const struct tree_node *n,
 	int err;
 
 	memcpy(low, tree_node_low(n).bytes, n->low_len);
+	/* The owner may have made it the root since we have looked; now that
+	 * the owner is gone it will not. */
+	tree_cache_forget(c, 0);
 	err = tree_reach(c, &t, false, c->node, &pointer);
 	*in_use = !err && pointer == self;
 	/* A root that was made and not put in. */
@@ -115,11 +118,11 @@ static int reclaim(struct tree_client *c, const struct tree_node *n)
 	memcpy(c->right, n, c->g.slots_at);
 	tree_node_set_state(&c->g, c->right, TREE_NODE_FREE);
 	c->stats.reclaimed++;
-	far_begin(&c->far);
-	far_write(&c->far, TREE_POINT_NODE, &c->main,
-		  tree_node_at(&c->g, le64_get(n->self)), c->right,
-		  c->g.slots_at);
-	return far_run(&c->far);
+	trip_begin(&c->trip);
+	trip_write(&c->trip, TREE_POINT_NODE, &c->main,
+		   tree_node_at(&c->g, le64_get(n->self)), c->right,
+		   c->g.slots_at);
+	return trip_run(&c->trip);
 }
 
 /* `n` is a copy. */
@@ -163,8 +166,8 @@ static int scan_chunk(struct tree_client *c, uint64_t chunk, bool was_left)
 	uint8_t copy[HEAD_ROOM] CACHE_ALIGNED;
 	int err = 0;
 
-	for (uint32_t i = 0; i < c->g.chunk_nodes && !err; i += FAR_WR_MAX) {
-		uint32_t n = u32_min(FAR_WR_MAX, c->g.chunk_nodes - i);
+	for (uint32_t i = 0; i < c->g.chunk_nodes && !err; i += TRIP_WR_MAX) {
+		uint32_t n = u32_min(TRIP_WR_MAX, c->g.chunk_nodes - i);
 
 		err = read_heads(c, first + i, n);
 		for (uint32_t k = 0; k < n && !err; k++) {

@@ -5,10 +5,10 @@
 
 #include <stdatomic.h>
 
-#include "far_batch.h"
 #include "rng.h"
 #include "tree.h"
 #include "tree_node.h"
+#include "trip.h"
 
 enum {
 	TREE_DEADLINE_MS = 5000,
@@ -76,8 +76,8 @@ struct tree_client {
 	struct tree_config config;
 	struct tree_stats stats;
 	struct rng rng;
-	struct far far;
-	struct far_space main, locks;
+	struct trip trip;
+	struct trip_space main, locks;
 	uint64_t deadline_ns;
 	uint64_t failure_ns;
 	uint64_t op; /* the number of the operation under way */
@@ -118,7 +118,7 @@ struct tree_client {
 
 static inline uint64_t tree_now_ns(const struct tree_client *c)
 {
-	return far_now_ns(&c->far);
+	return trip_now_ns(&c->trip);
 }
 
 static inline bool tree_is_late(const struct tree_client *c)

@@ -32,13 +32,13 @@ static int absorb(struct tree_client *c, uint64_t pointer, uint64_t dead)
 {
 	struct tree_node *n = c->node, *d = c->look;
 
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	if (le64_get(n->sibling) == dead) {
 		tree_node_set_end(&c->g, n, tree_node_high(&c->g, d),
 				  tree_node_has_end(d), le64_get(d->sibling));
 		tree_node_renew(&c->g, n);
-		far_write(&c->far, TREE_POINT_LEFT, &c->main,
-			  tree_node_at(&c->g, pointer), n, c->g.node_bytes);
+		trip_write(&c->trip, TREE_POINT_LEFT, &c->main,
+			   tree_node_at(&c->g, pointer), n, c->g.node_bytes);
 		c->stats.pruned++;
 	}
 	tree_unlock_add(c);
@@ -109,11 +109,12 @@ static int free_dead(struct tree_client *c, uint64_t pointer)
 
 	if (err)
 		return err;
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	if (verdict == TREE_WHOLE && c->node->state == TREE_NODE_DEAD) {
 		tree_node_set_state(&c->g, c->node, TREE_NODE_FREE);
-		far_write(&c->far, TREE_POINT_NODE, &c->main,
-			  tree_node_at(&c->g, pointer), c->node, c->g.slots_at);
+		trip_write(&c->trip, TREE_POINT_NODE, &c->main,
+			   tree_node_at(&c->g, pointer), c->node,
+			   c->g.slots_at);
 	}
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
@@ -130,7 +131,7 @@ static int unname(struct tree_client *c, uint64_t parent, struct tree_key sep,
 	le64 word = le64_put(before);
 	struct tree_item item;
 
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	if (tree_node_find(&c->g, n, sep, &item) == TREE_SLOT_USED &&
 	    tree_item_child(&item) == child) {
 		*is_dead = n->low_len && count <= (is_first ? 1 : 2);
@@ -142,14 +143,14 @@ static int unname(struct tree_client *c, uint64_t parent, struct tree_key sep,
 		else
 			tree_slot_clear(&c->g, n, item.slot);
 		at = tree_entry_at(&c->g, n->level, item.slot);
-		far_write(&c->far, TREE_POINT_ENTRY, &c->main,
-			  tree_node_at(&c->g, parent) + at, (uint8_t *)n + at,
-			  c->g.inner_stride);
+		trip_write(&c->trip, TREE_POINT_ENTRY, &c->main,
+			   tree_node_at(&c->g, parent) + at, (uint8_t *)n + at,
+			   c->g.inner_stride);
 	}
 	if (*is_dead) {
 		tree_node_set_state(&c->g, n, TREE_NODE_DEAD);
-		far_write(&c->far, TREE_POINT_NODE, &c->main,
-			  tree_node_at(&c->g, parent), n, c->g.slots_at);
+		trip_write(&c->trip, TREE_POINT_NODE, &c->main,
+			   tree_node_at(&c->g, parent), n, c->g.slots_at);
 	}
 	tree_unlock_add(c);
 	tree_cache_forget(c, parent);

@@ -77,26 +77,28 @@ static int read_some(struct tree_client *c, const struct scan *s,
 			break;
 		leaf[n++] = tree_item_child(&item);
 	}
-	far_begin(&c->far);
+	trip_begin(&c->trip);
 	for (uint32_t k = 0; k < n; k++) {
 		if (!tree_pointer_is_sane(&c->g, leaf[k]))
 			return error_set(-EBADMSG,
 					 "the index is damaged: a pointer");
-		far_read(&c->far, TREE_POINT_READ, &c->main,
-			 tree_node_at(&c->g, leaf[k]),
-			 c->batch + (size_t)k * c->g.node_bytes,
-			 c->g.node_bytes);
+		trip_read(&c->trip, TREE_POINT_READ, &c->main,
+			  tree_node_at(&c->g, leaf[k]),
+			  c->batch + (size_t)k * c->g.node_bytes,
+			  c->g.node_bytes);
 	}
-	err = far_run(&c->far);
+	err = trip_run(&c->trip);
 	return err ? err : (int)n;
 }
 
-static bool joins(const struct tree_client *c, const struct scan *s,
+static bool joins(struct tree_client *c, const struct scan *s,
 		  const struct tree_node *n, uint64_t pointer)
 {
-	return tree_node_judge(&c->g, n, pointer) == TREE_WHOLE &&
-	       n->state == TREE_NODE_LIVE && !n->level &&
-	       tree_node_side(&c->g, n, from_of(s)) == 0;
+	enum tree_verdict verdict = tree_node_judge(&c->g, n, pointer);
+
+	c->stats.torn += verdict == TREE_TORN;
+	return verdict == TREE_WHOLE && n->state == TREE_NODE_LIVE &&
+	       !n->level && tree_node_side(&c->g, n, from_of(s)) == 0;
 }
 
 /* Some leaves; one at least. */
@@ -152,7 +154,7 @@ int tree_scan(struct tree_client *c, const struct tree_range *range,
 			 .is_after = range->is_after,
 			 .from_len = (uint32_t)range->from_len,
 			 .at_once = 1};
-	uint64_t before = c->far.trips;
+	uint64_t before = c->trip.trips;
 	unsigned tries = 0;
 	int err;
 
@@ -165,7 +167,8 @@ int tree_scan(struct tree_client *c, const struct tree_range *range,
 	/* After another connection it goes on where it was. */
 	do
 		err = run(c, &s);
-	while (err == -ESTALE && c->far.is_broken && ++tries < TREE_RECONNECTS);
-	c->stats.scan_trips += c->far.trips - before;
+	while (err == -ESTALE && c->trip.is_broken &&
+	       ++tries < TREE_RECONNECTS);
+	c->stats.scan_trips += c->trip.trips - before;
 	return err;
 }

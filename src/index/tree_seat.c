@@ -25,11 +25,11 @@ static int try_claim(struct tree_client *c, uint32_t slot, uint64_t word)
 		return -EAGAIN;
 	memset(c->stage, 0, TREE_CONN_BYTES);
 	memcpy(c->stage, c->port.conn, strnlen(c->port.conn, TREE_CONN_BYTES));
-	far_begin(&c->far);
-	far_write(&c->far, TREE_POINT_SLOT, &c->main,
-		  tree_slot_at(slot) + offsetof(struct tree_slot, conn),
-		  c->stage, TREE_CONN_BYTES);
-	err = far_run(&c->far);
+	trip_begin(&c->trip);
+	trip_write(&c->trip, TREE_POINT_SLOT, &c->main,
+		   tree_slot_at(slot) + offsetof(struct tree_slot, conn),
+		   c->stage, TREE_CONN_BYTES);
+	err = trip_run(&c->trip);
 	if (err)
 		return err;
 	c->slot = slot;
@@ -128,7 +128,9 @@ static int fence(struct tree_client *c, uint32_t slot, uint32_t epoch,
 		return err;
 	c->stats.fenced++;
 	tree_seat_leave(c, slot, epoch);
-	return c->far.is_broken ? -ESTALE : c->far.is_crashed ? -ESHUTDOWN : 0;
+	return c->trip.is_broken    ? -ESTALE
+	       : c->trip.is_crashed ? -ESHUTDOWN
+				    : 0;
 }
 
 int tree_seat_fence(struct tree_client *c, uint32_t slot, uint32_t epoch)

@@ -216,7 +216,7 @@ int tree_way_failed(struct tree_client *c, const struct tree_way *w)
 	if (tree_is_late(c))
 		return tree_late(c);
 	if (c->restarts > TREE_RESTARTS)
-		far_pause(&c->far, TREE_BACKOFF_NS_MIN);
+		trip_pause(&c->trip, TREE_BACKOFF_NS_MIN);
 	return 0;
 }
 

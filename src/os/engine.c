@@ -398,9 +398,8 @@ static bool engine_sleep(struct os_host *h)
 
 	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
 	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
-	slice_sleep(true);
+	slice_set(&e->has_short_slice, true);
 	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
-	slice_sleep(false);
 
 	lock_take(&h->base.lock);
 	e->sleeping = false;
@@ -502,8 +501,10 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (!idle)
+		if (!idle) {
 			busy_ns = now_ns;
+			slice_set(&e->has_short_slice, false);
+		}
 		if (guest ||
 		    (idle && (driven || now_ns - busy_ns > patience_ns ||
 			      (crowded && idle > CROWDED_IDLES)))) {

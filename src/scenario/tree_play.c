@@ -141,7 +141,7 @@ static void port_close(void *ctx, struct tree_port *port)
 	/* The far end of a dead client's stays, until it is fenced or the
 	 * play ends: what it has sent may still arrive. */
 	conn->is_dead = true;
-	if (!c->tree || !tree_client_is_crashed(c->tree)) {
+	if (conn->link && (!c->tree || !tree_client_is_crashed(c->tree))) {
 		scenario_link_close(port->link);
 		conn->link = NULL;
 	}
@@ -647,7 +647,8 @@ static int make_world(struct tp *p)
 
 	sim_rand_init(r, p->opt->seed, 79);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
-	cfg.link.bits_per_s = sim_rand_range(r, 2, 25) * 1000000000ull;
+	/* On slow links a WRITE of several packets takes its time. */
+	cfg.link.bits_per_s = 25000000000ull >> sim_rand_below(r, 6);
 	if (sim_rand_below(r, 4)) {
 		cfg.link.faults.loss_ppm = sim_rand_below(r, 40000);
 		cfg.link.faults.dup_ppm = sim_rand_below(r, 10000);

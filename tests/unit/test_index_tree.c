@@ -533,6 +533,114 @@ static void death_at_every_request(void **state)
 		play(&small, die_everywhere);
 }
 
+/* ---- memory that lies ---------------------------------------------------- */
+
+/* A node's bytes with another content that is whole: fences, state, level and
+ * pointers that make no sense together. */
+static void lie_whole(struct rig *r, struct rng *rng, uint8_t *at)
+{
+	struct tree_node *n = (struct tree_node *)at;
+	uint64_t any = tree_pointer((uint32_t)rng_below(rng, 40),
+				    (uint32_t)rng_below(rng, 3));
+	struct tree_key high = {(const uint8_t *)"k0002x", 6};
+
+	switch (rng_below(rng, 5)) {
+	case 0:
+		tree_node_set_state(&r->g, n, TREE_NODE_DEAD);
+		break;
+	case 1:
+		tree_node_set_end(&r->g, n, high, true, any);
+		tree_node_renew(&r->g, n);
+		break;
+	case 2:
+		n->level = (uint8_t)rng_below(rng, TREE_LEVELS_MAX);
+		tree_node_set_state(&r->g, n, TREE_NODE_LIVE);
+		break;
+	case 3:
+		n->sibling = le64_put(any);
+		tree_node_set_state(&r->g, n, TREE_NODE_LIVE);
+		break;
+	default:
+		n->self = le64_put(any);
+		tree_node_set_state(&r->g, n, TREE_NODE_LIVE);
+	}
+}
+
+static void lie(struct rig *r, struct rng *rng)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t *at = r->region->mem + r->g.node_offset +
+			      rng_below(rng, 40) * r->g.node_bytes;
+
+		if (rng_below(rng, 3))
+			lie_whole(r, rng, at);
+		else
+			at[rng_below(rng, r->g.node_bytes)] ^= 0x20;
+	}
+	if (!rng_below(rng, 4))
+		r->region->mem[TREE_ROOT_AT + rng_below(rng, 8)] ^= 1;
+	if (!rng_below(rng, 4))
+		r->locks->mem[rng_below(rng, r->locks->size_bytes)] ^= 0x81;
+}
+
+static int see_any(void *user, const void *key, size_t key_len,
+		   const void *value, size_t len)
+{
+	return 0;
+}
+
+/* Everything ends, with whatever result: no crash, no loop. */
+static void use_lies(struct rig *r, uint64_t seed)
+{
+	struct tree_config cfg = {.deadline_ms = 2, .cache_nodes = 8};
+	struct tree_port p = port_open(r);
+	struct tree_client *c = client(r), *d;
+	struct tree_range all = {0};
+	struct tree_report report;
+	char key[KEY_MAX], buf[VALUE_MAX];
+	struct rng rng;
+	size_t len;
+
+	rng_init(&rng, seed);
+	for (unsigned i = 0; i < 60; i++)
+		put(c, number(i, key), "old");
+	tree_client_destroy(c);
+	assert_int_equal(tree_client_create(&p, &r->g, &cfg, &d), 0);
+	lie(r, &rng);
+	for (unsigned i = 0; i < 40; i++) {
+		number((unsigned)rng_below(&rng, 80), key);
+		switch (rng_below(&rng, 4)) {
+		case 0:
+			(void)!tree_get(d, key, 6, buf, sizeof(buf), &len);
+			break;
+		case 1:
+			(void)!tree_put(d, key, 6, "new", 3);
+			break;
+		case 2:
+			(void)!tree_del(d, key, 6);
+			break;
+		default:
+			(void)!tree_scan(d, &all, see_any, NULL);
+		}
+	}
+	(void)!tree_check(d, &report);
+	tree_client_destroy(d);
+}
+
+static void liar(struct rig *r)
+{
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		if (seed > 1)
+			wipe(r);
+		use_lies(r, seed);
+	}
+}
+
+static void far_memory_may_lie(void **state)
+{
+	play(&small, liar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +649,7 @@ int main(void)
 		cmocka_unit_test(memory_is_used_again),
 		cmocka_unit_test(locks_are_handed_on),
 		cmocka_unit_test(death_at_every_request),
+		cmocka_unit_test(far_memory_may_lie),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
  * order, and the last one is waited for. One batch is one round trip. Only for
  * this room.
  */
-#ifndef AQ_INDEX_FAR_BATCH_H
-#define AQ_INDEX_FAR_BATCH_H
+#ifndef AQ_INDEX_TRIP_H
+#define AQ_INDEX_TRIP_H
 
 #include <infiniband/verbs.h>
 
@@ -13,16 +13,16 @@
 #include "link.h"
 
 enum {
-	FAR_WR_MAX = 32, /* requests of one batch */
+	TRIP_WR_MAX = 32, /* requests of one batch */
 };
 
 /* Memory at the other end. */
-struct far_space {
+struct trip_space {
 	uint64_t addr;
 	uint32_t rkey;
 };
 
-struct far {
+struct trip {
 	struct client_link *link;
 	const struct client_clock *clock; /* also without a link */
 	struct ibv_mr *mr;		  /* where all local addresses are */
@@ -34,27 +34,27 @@ struct far {
 	bool is_crashed;
 	uint64_t trips;
 	unsigned count;
-	struct ibv_send_wr wr[FAR_WR_MAX];
-	struct ibv_sge sge[FAR_WR_MAX];
+	struct ibv_send_wr wr[TRIP_WR_MAX];
+	struct ibv_sge sge[TRIP_WR_MAX];
 };
 
-static inline uint64_t far_now_ns(const struct far *f)
+static inline uint64_t trip_now_ns(const struct trip *f)
 {
 	return client_clock_now_ns(f->clock);
 }
 
-void far_begin(struct far *f);
+void trip_begin(struct trip *f);
 /* Behind an atomic it sees what that has done. */
-void far_read(struct far *f, int point, const struct far_space *s,
-	      uint64_t offset, void *local, uint32_t len_bytes);
-void far_write(struct far *f, int point, const struct far_space *s,
-	       uint64_t offset, const void *local, uint32_t len_bytes);
-void far_cas(struct far *f, int point, const struct far_space *s,
-	     uint64_t offset, uint64_t compare, uint64_t swap,
-	     uint64_t *answer);
+void trip_read(struct trip *f, int point, const struct trip_space *s,
+	       uint64_t offset, void *local, uint32_t len_bytes);
+void trip_write(struct trip *f, int point, const struct trip_space *s,
+		uint64_t offset, const void *local, uint32_t len_bytes);
+void trip_cas(struct trip *f, int point, const struct trip_space *s,
+	      uint64_t offset, uint64_t compare, uint64_t swap,
+	      uint64_t *answer);
 /* Posts the batch and waits for all of it. -ESTALE: the connection is broken;
  * -ESHUTDOWN: a test stopped the client. */
-int far_run(struct far *f) MUST_CHECK;
-void far_pause(struct far *f, uint64_t ns);
+int trip_run(struct trip *f) MUST_CHECK;
+void trip_pause(struct trip *f, uint64_t ns);
 
 #endif

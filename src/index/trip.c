@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of one-sided requests. */
-#include "far_batch.h"
+#include "trip.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@ enum {
  * has lost one. */
 #define WAIT_NS_MAX 60000000000ull
 
-void far_begin(struct far *f)
+void trip_begin(struct trip *f)
 {
 	f->count = 0;
 }
 
 /* NULL: a test has stopped this client here. */
-static struct ibv_send_wr *next(struct far *f, int point, const void *local,
+static struct ibv_send_wr *next(struct trip *f, int point, const void *local,
 				uint32_t len_bytes)
 {
 	struct ibv_send_wr *w = &f->wr[f->count];
@@ -32,7 +32,7 @@ static struct ibv_send_wr *next(struct far *f, int point, const void *local,
 		f->is_crashed = f->crash(f->ctx, point);
 	if (UNLIKELY(f->is_crashed || f->is_broken))
 		return NULL;
-	ASSERT(f->count < FAR_WR_MAX);
+	ASSERT(f->count < TRIP_WR_MAX);
 	f->count++;
 	*s = (struct ibv_sge){.addr = (uintptr_t)local,
 			      .length = len_bytes,
@@ -41,8 +41,8 @@ static struct ibv_send_wr *next(struct far *f, int point, const void *local,
 	return w;
 }
 
-static struct ibv_send_wr *add_rdma(struct far *f, int point,
-				    const struct far_space *s,
+static struct ibv_send_wr *add_rdma(struct trip *f, int point,
+				    const struct trip_space *s,
 				    enum ibv_wr_opcode opcode, uint64_t offset,
 				    const void *local, uint32_t len_bytes)
 {
@@ -56,8 +56,8 @@ static struct ibv_send_wr *add_rdma(struct far *f, int point,
 	return w;
 }
 
-void far_read(struct far *f, int point, const struct far_space *s,
-	      uint64_t offset, void *local, uint32_t len_bytes)
+void trip_read(struct trip *f, int point, const struct trip_space *s,
+	       uint64_t offset, void *local, uint32_t len_bytes)
 {
 	struct ibv_send_wr *w = add_rdma(f, point, s, IBV_WR_RDMA_READ, offset,
 					 local, len_bytes);
@@ -69,15 +69,16 @@ void far_read(struct far *f, int point, const struct far_space *s,
 		w->send_flags = IBV_SEND_FENCE;
 }
 
-void far_write(struct far *f, int point, const struct far_space *s,
-	       uint64_t offset, const void *local, uint32_t len_bytes)
+void trip_write(struct trip *f, int point, const struct trip_space *s,
+		uint64_t offset, const void *local, uint32_t len_bytes)
 {
 	(void)add_rdma(f, point, s, IBV_WR_RDMA_WRITE, offset, local,
 		       len_bytes);
 }
 
-void far_cas(struct far *f, int point, const struct far_space *s,
-	     uint64_t offset, uint64_t compare, uint64_t swap, uint64_t *answer)
+void trip_cas(struct trip *f, int point, const struct trip_space *s,
+	      uint64_t offset, uint64_t compare, uint64_t swap,
+	      uint64_t *answer)
 {
 	struct ibv_send_wr *w = next(f, point, answer, sizeof(*answer));
 
@@ -90,7 +91,7 @@ void far_cas(struct far *f, int point, const struct far_space *s,
 	w->wr.atomic.swap = swap;
 }
 
-static int broken(struct far *f, const char *why, int code)
+static int broken(struct trip *f, const char *why, int code)
 {
 	f->is_broken = true;
 	return error_set(-ESTALE,
@@ -98,7 +99,7 @@ static int broken(struct far *f, const char *why, int code)
 			 code);
 }
 
-static int post(struct far *f)
+static int post(struct trip *f)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -111,7 +112,7 @@ static int post(struct far *f)
 	return err ? broken(f, "posting", abs(err)) : 0;
 }
 
-static int wait(struct far *f)
+static int wait(struct trip *f)
 {
 	uint64_t give_up_ns = 0;
 	struct ibv_wc wc;
@@ -129,13 +130,13 @@ static int wait(struct far *f)
 		if (looks % WAIT_LOOKS)
 			continue;
 		if (!give_up_ns)
-			give_up_ns = far_now_ns(f) + WAIT_NS_MAX;
-		else if (far_now_ns(f) > give_up_ns)
+			give_up_ns = trip_now_ns(f) + WAIT_NS_MAX;
+		else if (trip_now_ns(f) > give_up_ns)
 			return broken(f, "waiting", ETIMEDOUT);
 	}
 }
 
-int far_run(struct far *f)
+int trip_run(struct trip *f)
 {
 	int err = 0;
 
@@ -151,11 +152,11 @@ int far_run(struct far *f)
 	return err ? err : f->is_crashed ? -ESHUTDOWN : 0;
 }
 
-void far_pause(struct far *f, uint64_t ns)
+void trip_pause(struct trip *f, uint64_t ns)
 {
-	uint64_t end = far_now_ns(f) + ns;
+	uint64_t end = trip_now_ns(f) + ns;
 
 	do
 		client_clock_relax(f->clock);
-	while (far_now_ns(f) < end);
+	while (trip_now_ns(f) < end);
 }
