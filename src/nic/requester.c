@@ -677,6 +677,67 @@ static inline bool run_read(struct nic_qp *qp)
 	return true;
 }
 
+/*
+ * A chain's answer: a new WRITE with an immediate value, of one piece and one
+ * packet. What run_slot does, as above; what it is answered by is held back, so
+ * many are under way.
+ */
+static inline bool run_answer(struct nic_qp *qp)
+{
+	struct sendq *q = &qp->sq;
+	struct send_slot *slot = sendq_slot(q, q->send);
+	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
+	const struct plain_wqe *wqe = sendq_seg(q, at);
+	uint32_t length = be32_get(wqe->data.byte_count);
+	uint32_t psn = qp->req.next_psn;
+	struct wire_vary v = {
+		.ecn_qpn = qp->dest_qpn,
+		.ack_psn = 1u << 31 | psn,
+		.va = be64_get(wqe->raddr.addr),
+		.rkey = be32_get(wqe->raddr.rkey),
+		.dma_len = length,
+	};
+	const struct wire_stamp *stamp;
+	uint8_t *host;
+
+	if ((be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) != WQE_WRITE_IMM ||
+	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
+	    (wqe->ctrl.flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) ||
+	    slot->has_psn || qp->state != IBV_QPS_RTS || qp->peer_gone ||
+	    length == 0 || length > qp->mtu || !fits_window(qp, psn, 1, false))
+		return false;
+	stamp = stamp_for(&qp->nic->stamps, qp->flow, WIRE_RC_WRITE_ONLY_IMM,
+			  false, length);
+	if (!stamp ||
+	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
+		      length, 0, &host) != KEY_OK)
+		return false;
+	memcpy(&v.imm, &wqe->ctrl.imm, sizeof(v.imm));
+	v.payload = host;
+	if (!nic_send_stamped(qp, stamp, &v))
+		return false;
+	if (psn == qp->req.una_psn) {
+		start_timer(qp);
+		start_rto(qp);
+	}
+	qp->req.unasked = 0;
+	slot->opcode = WQE_WRITE_IMM;
+	slot->length = length;
+	slot->data = (struct send_data){
+		.off = at + (uint32_t)offsetof(struct plain_wqe, data),
+		.segs = 1,
+	};
+	slot->host = NULL;
+	slot->epoch = 0;
+	slot->first_psn = slot->last_psn = psn;
+	slot->has_psn = true;
+	qp->req.next_psn = wire_psn_add(psn, 1);
+	q->send++;
+	if (UNLIKELY(qp->lossy) && congestion_wants_time(&qp->cc))
+		congestion_time(&qp->cc, psn, env_now_ns(qp->nic->env));
+	return true;
+}
+
 HOT bool requester_run_queued(struct nic_qp *qp)
 {
 	uint32_t budget = NIC_TURN_PACKETS;
@@ -695,7 +756,7 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 		    qp->sq.head - qp->sq.send > 1 &&
 		    qp->nic->env->ops->direct_find)
 			direct_foretell(qp);
-		if (run_read(qp))
+		if (UNLIKELY(qp->managed_sq) ? run_answer(qp) : run_read(qp))
 			budget--;
 		else
 			s = run_slot(qp, slot, &budget);
