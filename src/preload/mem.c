@@ -2,9 +2,9 @@
 /* mmap and its relatives, as the program sees them. */
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -127,6 +127,24 @@ int munmap(void *addr, size_t len)
 	return 0;
 }
 
+/* By system call: of a reservation that may not be read, the program shall hear
+ * and not die. */
+static bool copy_all(uint8_t *to, uint8_t *from, size_t bytes)
+{
+	while (bytes) {
+		struct iovec local = {to, bytes}, remote = {from, bytes};
+		long n = syscall(SYS_process_vm_readv, getpid(), &local, 1,
+				 &remote, 1, 0);
+
+		if (n <= 0)
+			return false;
+		to += n;
+		from += n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}
+
 static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags)
 {
 	size_t had = align_up(old_len, RUN_PAGE_BYTES);
@@ -145,7 +163,11 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags)
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	memcpy(moved, old, had);
+	if (!copy_all(moved, old, had)) {
+		(void)munmap(moved, want);
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	(void)munmap(old, had);
 	return moved;
 }

@@ -216,6 +216,42 @@ static void play_words(uint64_t pages)
 }
 
 /* Given back and taken again: zeros. Moved: the same bytes. */
+/* As a runtime does it: reserved, made accessible in parts, a file in the
+ * middle of it, given back and used by others. */
+static void play_reserved(uint64_t pages)
+{
+	uint64_t part = pages / 4;
+	uint8_t *mem = mmap(NULL, 64 * pages * PAGE, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *middle = mem + 8 * part * PAGE;
+	FILE *f = tmpfile();
+
+	CHECK(mem != MAP_FAILED && f && fwrite("file", 1, 4, f) == 4 &&
+	      fflush(f) == 0);
+	CHECK(mprotect(mem, 3 * part * PAGE, PROT_READ | PROT_WRITE) == 0);
+	fill(mem, 3 * part, 1);
+	CHECK(mmap(middle, part * PAGE, PROT_READ | PROT_WRITE,
+		   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == middle);
+	fill(middle, part, 2);
+	CHECK(mmap(middle + part * PAGE, PAGE, PROT_READ,
+		   MAP_FIXED | MAP_PRIVATE, fileno(f),
+		   0) == middle + part * PAGE);
+	CHECK(memcmp(middle + part * PAGE, "file", 4) == 0);
+	CHECK(mprotect(mem, part * PAGE, PROT_NONE) == 0);
+	CHECK(mprotect(mem, part * PAGE, PROT_READ) == 0);
+	check(mem, 3 * part, 1);
+	check(middle, part, 2);
+	/* Not readable as a whole: refused or moved, but no death. */
+	(void)!mremap(mem, 64 * pages * PAGE, 65 * pages * PAGE, 0);
+	CHECK(munmap(mem, 64 * pages * PAGE) == 0);
+	mem = map(2 * pages);
+	for (uint64_t i = 0; i < 2 * pages; i++)
+		CHECK(at(mem, i)[0] == 0);
+	fill(mem, pages, 3);
+	check(mem, pages, 3);
+	CHECK(fclose(f) == 0);
+}
+
 static void play_maps(uint64_t pages)
 {
 	uint8_t *mem = map(pages), *moved;
@@ -340,9 +376,9 @@ int main(int argc, char **argv)
 	} plays[] = {
 		{"random", play_random},   {"fork", play_fork},
 		{"threads", play_threads}, {"words", play_words},
-		{"maps", play_maps},	   {"calls", play_calls},
-		{"signals", play_signals}, {"loop", play_loop},
-		{"unseen", play_unseen},
+		{"maps", play_maps},	   {"reserved", play_reserved},
+		{"calls", play_calls},	   {"signals", play_signals},
+		{"loop", play_loop},	   {"unseen", play_unseen},
 
 		{"linear", play_linear},
 	};

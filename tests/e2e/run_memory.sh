@@ -6,7 +6,7 @@
 source "$(dirname "$0")/run_lib.sh"
 CLIENT=$1
 
-for play in random threads words maps calls signals unseen fork; do
+for play in random threads words maps reserved calls signals unseen fork; do
 	far 2M "$CLIENT" "$play" 8 >"$TMP/out" ||
 		fail "$play: $? $(cat "$TMP/err")"
 	[[ $(cat "$TMP/out") == ok ]] || fail "$play: $(cat "$TMP/out")"
