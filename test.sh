@@ -236,6 +236,7 @@ build_variants &
 builder=$!
 trap 'kill "$builder" 2>/dev/null || true' EXIT
 if ((full)); then
+	need_packages programs
 	suite e2e build --suite e2e
 	need_packages vm
 	suite vm build --suite vm

@@ -10,12 +10,14 @@
 #include "bench_commit.h"
 #include "machine_json.h"
 #include "paging_bench.h"
+#include "run_bench.h"
 
 enum {
 	EXIT_RAN = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_MISSED = 3,
+	PROGRAM_ROUNDS = 3,
 };
 
 /* What the ratios must be, and over which port that is asked. */
@@ -44,6 +46,7 @@ struct options {
 	bool json, quick, check;
 	unsigned rounds, window_ms;
 	const char *port; /* NULL: all */
+	const char *only; /* "pages", "programs"; NULL: both */
 };
 
 static void usage(FILE *to)
@@ -51,7 +54,8 @@ static void usage(FILE *to)
 	fprintf(to,
 		"usage: aquifer bench paging [--json] [--quick] [--check] "
 		"[--rounds N] [--window MS]\n"
-		"                            [--port shm|udp|direct]\n"
+		"                            [--port shm|udp|direct] [--only "
+		"pages|programs]\n"
 		"Pages of 4 KiB in far memory: loaded and stored by chains of "
 		"work requests in the\n"
 		"memory node's NIC, by its processor, and by plain READs and "
@@ -60,7 +64,11 @@ static void usage(FILE *to)
 		"to mapped memory.\n"
 		"  --rounds N   default 25\n"
 		"  --window MS  of each measurement (default 30)\n"
-		"  --port NAME  only over this one\n"
+		"Then programs on such pages (aquifer run), beside local "
+		"memory and the kernel's\n"
+		"swapping to zram and to a file (needs root).\n"
+		"  --port NAME  only pages, and only over this one\n"
+		"  --only PART  pages or programs\n"
 		"  --quick      short: shows that it works, proves nothing\n"
 		"  --check      exit code 3 when a number misses its bound\n"
 		"  --json       one JSON object\n");
@@ -90,6 +98,14 @@ static int parse_port(const char *text, const char **out)
 	return -EINVAL;
 }
 
+static int parse_part(const char *text, const char **out)
+{
+	*out = text;
+	return strcmp(text, "pages") == 0 || strcmp(text, "programs") == 0
+		       ? 0
+		       : -EINVAL;
+}
+
 /* -1: go on; else the exit code. */
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -100,6 +116,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"rounds", required_argument, NULL, 'r'},
 		{"window", required_argument, NULL, 'w'},
 		{"port", required_argument, NULL, 'p'},
+		{"only", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -120,6 +137,8 @@ static int parse(int argc, char **argv, struct options *o)
 			rc = parse_number(optarg, 10000, &o->window_ms);
 		else if (c == 'p')
 			rc = parse_port(optarg, &o->port);
+		else if (c == 'o')
+			rc = parse_part(optarg, &o->only);
 		else if (c == '?')
 			rc = -EINVAL;
 	}
@@ -192,7 +211,7 @@ static void print_cell(const json_t *port, const char *name)
 		printf(" %14s", "-");
 }
 
-static void print_table(json_t *const port[PAGING_PORT_COUNT], json_t *verdicts)
+static void print_table(json_t *const port[PAGING_PORT_COUNT])
 {
 	json_t *names = json_object(), *v;
 	const char *name;
@@ -214,16 +233,32 @@ static void print_table(json_t *const port[PAGING_PORT_COUNT], json_t *verdicts)
 		printf("\n");
 	}
 	json_decref(names);
-	json_object_foreach(verdicts, name, v) printf(
-		"%-30s %10.4g  %s %g  %s\n", name,
-		json_number_value(json_object_get(v, "value")),
-		json_string_value(json_object_get(v, "must")),
-		json_number_value(json_object_get(v, "bound")),
-		json_is_true(json_object_get(v, "kept")) ? "kept" : "MISSED");
 }
 
-static void print_json(json_t *const port[PAGING_PORT_COUNT], json_t *verdicts,
-		       bool quick)
+static void print_verdicts(json_t *verdicts)
+{
+	const char *name;
+	json_t *v, *why;
+
+	json_object_foreach(verdicts, name, v)
+	{
+		why = json_object_get(v, "void");
+		if (why) {
+			printf("%-30s void: %s\n", name,
+			       json_string_value(why));
+			continue;
+		}
+		printf("%-30s %10.4g  %s %g  %s\n", name,
+		       json_number_value(json_object_get(v, "value")),
+		       json_string_value(json_object_get(v, "must")),
+		       json_number_value(json_object_get(v, "bound")),
+		       json_is_true(json_object_get(v, "kept")) ? "kept"
+								: "MISSED");
+	}
+}
+
+static void print_json(json_t *const port[PAGING_PORT_COUNT], json_t *rows,
+		       json_t *verdicts, bool quick)
 {
 	struct machine machine;
 	json_t *all;
@@ -238,47 +273,84 @@ static void print_json(json_t *const port[PAGING_PORT_COUNT], json_t *verdicts,
 			json_object_set(all,
 					paging_port_name((enum paging_port)i),
 					port[i]);
+	if (rows)
+		json_object_set(all, "programs", rows);
 	(void)json_dumpf(all, stdout, JSON_INDENT(2));
 	printf("\n");
 	json_decref(all);
 }
 
+/* How many miss their bound, or -errno. */
+static int measure_pages(const struct options *o,
+			 json_t *port[PAGING_PORT_COUNT], json_t *verdicts)
+{
+	struct paging_plan plan = {
+		.rounds = o->rounds  ? o->rounds
+			  : o->quick ? 1
+				     : 25,
+		.window_ms = o->window_ms ? o->window_ms
+			     : o->quick	  ? 10
+					  : 30,
+		.pages = o->quick ? 512 : 4096,
+	};
+	int err = 0;
+
+	for (unsigned i = 0; i < PAGING_PORT_COUNT && !err; i++) {
+		enum paging_port p = (enum paging_port)i;
+
+		if (!o->port || strcmp(o->port, paging_port_name(p)) == 0)
+			err = paging_measure(&plan, p, &port[i]);
+	}
+	return err ? err : (int)judge(port, verdicts);
+}
+
+static int measure_programs(const struct options *o, json_t **rows,
+			    json_t *verdicts)
+{
+	struct run_rows_plan plan = {.rounds = o->rounds  ? o->rounds
+					       : o->quick ? 1
+							  : PROGRAM_ROUNDS,
+				     .quick = o->quick};
+
+	return run_rows(&plan, rows, verdicts);
+}
+
+static bool wants(const struct options *o, const char *part)
+{
+	return o->only ? strcmp(o->only, part) == 0
+		       : !o->port || strcmp(part, "pages") == 0;
+}
+
 int bench_paging_cmd(int argc, char **argv)
 {
 	struct options o = {0};
-	json_t *port[PAGING_PORT_COUNT] = {0}, *verdicts;
-	struct paging_plan plan;
-	unsigned missed = 0;
-	int rc = parse(argc, argv, &o);
+	json_t *port[PAGING_PORT_COUNT] = {0}, *rows = NULL, *verdicts;
+	int missed = 0, more = 0, rc;
 
+	/* What this program starts itself as. */
+	if (argc == 6 && strcmp(argv[1], "--work") == 0)
+		return run_work_from(argv + 2);
+	rc = parse(argc, argv, &o);
 	if (rc >= 0)
 		return rc;
-	plan = (struct paging_plan){
-		.rounds = o.rounds  ? o.rounds
-			  : o.quick ? 1
-				    : 25,
-		.window_ms = o.window_ms ? o.window_ms
-			     : o.quick	 ? 10
-					 : 30,
-		.pages = o.quick ? 512 : 4096,
-	};
 	verdicts = json_object();
-	rc = 0;
-	for (unsigned i = 0; i < PAGING_PORT_COUNT && !rc; i++) {
-		enum paging_port p = (enum paging_port)i;
-
-		if (!o.port || strcmp(o.port, paging_port_name(p)) == 0)
-			rc = paging_measure(&plan, p, &port[i]);
-	}
-	if (!rc) {
-		missed = judge(port, verdicts);
-		if (o.json)
-			print_json(port, verdicts, o.quick);
-		else
-			print_table(port, verdicts);
+	if (wants(&o, "pages"))
+		missed = measure_pages(&o, port, verdicts);
+	if (missed >= 0 && wants(&o, "programs"))
+		more = measure_programs(&o, &rows, verdicts);
+	if (missed >= 0 && more >= 0 && o.json) {
+		print_json(port, rows, verdicts, o.quick);
+	} else if (missed >= 0 && more >= 0) {
+		if (wants(&o, "pages"))
+			print_table(port);
+		run_rows_print(rows);
+		print_verdicts(verdicts);
 	}
 	for (unsigned i = 0; i < PAGING_PORT_COUNT; i++)
 		json_decref(port[i]);
+	json_decref(rows);
 	json_decref(verdicts);
-	return rc ? EXIT_FAILED : o.check && missed ? EXIT_MISSED : EXIT_RAN;
+	if (missed < 0 || more < 0)
+		return EXIT_FAILED;
+	return o.check && missed + more ? EXIT_MISSED : EXIT_RAN;
 }

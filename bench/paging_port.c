@@ -28,7 +28,7 @@ enum {
 	ROUNDS_MAX = 101,
 	NAIVE_STEPS = 5,
 	MIX_OPS = 20000,
-	POOL_SLACK = 64 << 20,
+	POOL_SLACK = 16 << 20,
 	TURNOVER_PART = 8, /* of all pages: given back and stored anew */
 };
 
@@ -120,6 +120,7 @@ static const unsigned naive[NAIVE_STEPS] = {0xf, 0xe, 0xc, 0x8, 0x0};
 struct run {
 	const struct paging_plan *plan;
 	enum paging_port port;
+	uint64_t frames; /* of the node, at most */
 	struct paging_far far;
 	/* `two` and `step` are not there on the direct port. */
 	struct page_store *pages, *two, *fixed, *step[NAIVE_STEPS];
@@ -341,6 +342,24 @@ static int open_store(struct run *r, enum page_mode mode, unsigned without,
 			       r->plan->pages, &w);
 }
 
+/* The node takes memory for a frame when it is first used, which is what the
+ * first store to it then costs; and all have their turn. */
+static int use_all_frames(struct run *r)
+{
+	uint64_t used = 0;
+	struct far_window w;
+	int err = 0;
+
+	for (; used < r->frames && !err; used += r->plan->pages) {
+		err = far_pages(&r->far, r->pages, PAGE_INVALIDATE, FAR_DEPTH,
+				0, r->plan->pages, &w);
+		if (!err)
+			err = far_pages(&r->far, r->pages, PAGE_STORE,
+					FAR_DEPTH, 0, r->plan->pages, &w);
+	}
+	return err;
+}
+
 static int open_all(struct run *r)
 {
 	bool direct = r->port == PAGING_DIRECT;
@@ -356,7 +375,7 @@ static int open_all(struct run *r)
 	err = open_store(r, PAGE_TWO_SIDED, 0, &r->two);
 	for (unsigned i = 0; i < NAIVE_STEPS && !err; i++)
 		err = open_store(r, PAGE_CHAIN, naive[i], &r->step[i]);
-	return err;
+	return err ? err : use_all_frames(r);
 }
 
 static void close_all(struct run *r)
@@ -418,6 +437,7 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 		return -ENOMEM;
 	r->plan = plan;
 	r->port = port;
+	r->frames = bytes / 2 / FAR_BYTES;
 	r->out = json_object();
 	choose_port(port, false);
 	err = offload_rack_start(bytes, &rack);

@@ -42,7 +42,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="8 9 11 12 13 14 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+		names="1 7 8 9 10 11 12 13 14 all 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -55,7 +55,7 @@ _aquifer() {
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == run ]] &&
-			names+=" --local --min-size --prefetch --copies --stats --rack"
+			names+=" --local --min-size --prefetch --copies --mode --no-direct --stats --rack"
 		[[ $command == swap ]] &&
 			names+=" --size --copies --mode --device --priority --rack" &&
 			names+=" --timeout --server"

@@ -31,12 +31,15 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"run", cmd_run, "run an unmodified program on far memory",
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
-	 "       [--stats] [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
+	 "       [--mode MODE] [--no-direct] [--stats] [--rack RACK] [--json]\n"
+	 "       -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
 	 "  --prefetch  pages to fetch ahead of a stream (default 32; 0: off)\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
+	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --no-direct through the NICs, although the node is on this host\n"
 	 "  --stats     a line per second and a report at the end, on stderr\n"
 	 "  --rack      the rack to use (default: as configured)\n"
 	 "  --json      the report at the end as a JSON object, on stderr\n"
@@ -105,7 +108,7 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up,
-	 "start the rack's switches, memory nodes and engines on this machine",
+	 "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"

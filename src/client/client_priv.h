@@ -324,6 +324,7 @@ struct client_far {
 	uint32_t psn;
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
+	uint8_t ack_timeout; /* as of queue pairs */
 	bool has_masked_atomics;
 	uint32_t beat_ms;
 };

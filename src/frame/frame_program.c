@@ -250,8 +250,8 @@ static void write_mapped(struct writer *w)
 }
 
 /* What a chain pays that must find out by itself what is mapped and where the
- * entry is: a comparison with its effect, an addition with its turn. The guard
- * behind it still decides. */
+ * entry is: a comparison with its effect and the branch that is not taken, an
+ * addition with its turn. The guard behind it still decides. */
 static void put_naive(struct writer *w)
 {
 	const struct frame_chain *c = w->c;
@@ -268,6 +268,9 @@ static void put_naive(struct writer *w)
 				 at(scratch(w, 2)), c->memory_mr->lkey);
 		put_rdma(w, AQDV_WQE_WRITE, at(scratch(w, 3)), c->memory_mr,
 			 scratch(w, 2), 8);
+		/* The store to a mapped page, which the comparison left out. */
+		aqdv_wqe_put_ctrl(&counted(w, 1)->ctrl, AQDV_WQE_NOP, 1,
+				  AQDV_WQE_CQE);
 	}
 }
 
@@ -380,8 +383,8 @@ void chain_program_size(struct frame_chain *c)
 		c->counted += 1 + steps;
 	}
 	if (c->without & FRAME_WITHOUT_DECISION) {
-		c->blocks += 2;
-		c->counted += 2;
+		c->blocks += 3;
+		c->counted += 3;
 	}
 }
 

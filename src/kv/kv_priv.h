@@ -131,9 +131,9 @@ struct kv_get {
 
 /* How long looks take, to see that others have filled the way. */
 struct kv_pace {
-	uint64_t best_ns; /* 0: none was seen yet */
+	uint64_t best_ns;  /* 0: none was seen yet */
+	uint64_t least_ns; /* lately */
 	uint32_t looks;
-	uint32_t in_row; /* that speak against is_busy */
 	bool is_busy;
 };
 

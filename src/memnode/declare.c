@@ -403,16 +403,13 @@ static int declare_all(struct mem_node *node)
 	return err;
 }
 
-static int look(struct mem_node *node)
+/* If it is not the one that knows us, it is told everything. */
+static int meet(struct mem_node *node, json_t *hello)
 {
 	struct mem_switch *w = &node->at_switch;
-	const char *run;
-	json_t *hello;
-	int err = call(node, "hello", &hello);
+	const char *run = json_string_value(json_object_get(hello, "run"));
+	int err = 0;
 
-	if (err)
-		return err;
-	run = json_string_value(json_object_get(hello, "run"));
 	if (!run || strlen(run) >= sizeof(w->run)) {
 		err = error_set(-EBADMSG, "the switch does not say who it is");
 	} else if (strcmp(run, w->run) != 0) {
@@ -427,21 +424,30 @@ static int look(struct mem_node *node)
 				 w->has_steer ? "steer" : "");
 		}
 	}
-	json_decref(hello);
 	return err;
 }
 
 int declare_open(struct mem_node *node, const char *path)
 {
 	struct mem_switch *w = &node->at_switch;
+	json_t *hello = NULL;
 	int err;
 
 	if (strlen(path) >= sizeof(w->path))
 		return error_set(-ENAMETOOLONG, "%s is too long", path);
 	snprintf(w->path, sizeof(w->path), "%s", path);
-	err = look(node);
+	err = call(node, "hello", &hello);
+	if (err == -ENOENT || err == -ECONNREFUSED) {
+		/* Its socket is elsewhere, or it comes later: to programs that
+		 * were told nothing we are like anybody. */
+		log_warn("memnode", "%s", error_last());
+		return 0;
+	}
+	if (!err)
+		err = meet(node, hello);
 	if (err)
 		w->path[0] = '\0';
+	json_decref(hello);
 	return err;
 }
 
@@ -450,17 +456,26 @@ void declare_close(struct mem_node *node)
 	drop_shared(node);
 }
 
-void declare_tick(struct mem_node *node, uint64_t now_ns)
+void declare_tick(struct mem_node *node)
 {
 	struct mem_switch *w = &node->at_switch;
+	uint64_t now_ns = env_now_ns(node->env);
+	json_t *hello = NULL;
 	int err;
 
 	if (!w->path[0] || now_ns < w->look_ns)
 		return;
 	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
-	err = look(node);
+	/* Requests need not wait for a switch that is busy: its path, and when
+	 * to look, change in this thread only. */
+	err = call(node, "hello", &hello);
+	pthread_mutex_lock(&node->lock);
+	if (!err)
+		err = meet(node, hello);
 	if (!err)
 		tell_late(node);
+	pthread_mutex_unlock(&node->lock);
+	json_decref(hello);
 	if (!err != w->answers) {
 		w->answers = !err;
 		if (err)

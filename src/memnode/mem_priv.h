@@ -130,6 +130,7 @@ struct mem_conn {
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
 	unsigned without;	 /* enum frame_without */
+	uint32_t patience_ms;	 /* with its silence */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
 	/* To whom qp belongs, or NULL: */
@@ -266,6 +267,7 @@ struct conn_peer {
 	unsigned role;		 /* enum mem_role, and which chain */
 	struct mem_space *space; /* for all but plain ones */
 	unsigned without;	 /* enum frame_without */
+	uint32_t patience_ms;	 /* that it asks for */
 };
 
 struct conn_answer {
@@ -273,6 +275,7 @@ struct conn_answer {
 	uint32_t psn;
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
+	uint8_t ack_timeout; /* as of queue pairs */
 };
 
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
@@ -344,8 +347,9 @@ void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 /* The node's NIC is plugged into the switch with this control socket. */
 int declare_open(struct mem_node *node, const char *path) MUST_CHECK;
 void declare_close(struct mem_node *node);
-/* Every tick: a switch that was restarted is told everything anew. */
-void declare_tick(struct mem_node *node, uint64_t now_ns);
+/* Every tick, without the lock: a switch that was restarted is told everything
+ * anew. */
+void declare_tick(struct mem_node *node);
 /* Before the client hears of it. */
 int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
 void declare_conn_end(struct mem_node *node, const struct mem_conn *c);

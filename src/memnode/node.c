@@ -285,10 +285,9 @@ static bool is_broken(struct ibv_qp *qp)
 
 void mem_node_tick(struct mem_node *node)
 {
-	const uint64_t patience_ns =
-		MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES * 1000000ull;
 	uint64_t now_ns;
 
+	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
@@ -298,14 +297,13 @@ void mem_node_tick(struct mem_node *node)
 			continue;
 		/* What works on another's pages ends with that one. */
 		if (c->role == MEM_ROLE_PLAIN && now_ns > c->seen_ns &&
-		    now_ns - c->seen_ns > patience_ns)
+		    now_ns - c->seen_ns > c->patience_ms * 1000000ull)
 			conn_destroy(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_destroy(node, c, MEM_END_GONE);
 		else if (is_broken(c->qp) || space_conn_is_broken(c))
 			conn_destroy(node, c, MEM_END_BROKEN);
 	}
-	declare_tick(node, now_ns);
 	session_expire(node, NULL);
 	region_expire(node);
 	space_tick(node);

@@ -29,6 +29,7 @@ int nbd_disk_open(const struct nbd_disk_options *options, struct nbd_disk **out)
 		.data = 1,
 		.parity = options->copies > 1 ? options->copies - 1 : 0,
 		.depth = DISK_WINDOW,
+		.patience_ms = options->patience_ms,
 	};
 	struct nbd_disk *d;
 	int err;

@@ -18,7 +18,8 @@ struct nbd_disk_options {
 	const char *name; /* what the nodes call it */
 	const char *mode; /* of the page store; NULL: chain */
 	uint64_t size_bytes;
-	unsigned copies; /* 0: 1 */
+	unsigned copies;      /* 0: 1 */
+	uint32_t patience_ms; /* of the page store */
 };
 
 int nbd_disk_open(const struct nbd_disk_options *options,

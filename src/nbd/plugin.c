@@ -22,6 +22,9 @@ enum {
 	BLOCK_BYTES = 4096,
 	BLOCK_MAX = 32 << 20,
 	COPIES_MAX = 4,
+	/* A machine that swaps may stand still for long, and then its pages
+	 * must still be there. Shorter than the kernel waits for us. */
+	SWAP_PATIENCE_MS = 30000,
 };
 
 /* nbdkit's interface has no place for a plugin's own state before open. */
@@ -96,6 +99,7 @@ static int plugin_after_fork(void)
 	int err;
 
 	if (plugin.is_swap) {
+		plugin.options.patience_ms = SWAP_PATIENCE_MS;
 		err = nbd_pin(&what);
 		if (err) {
 			nbdkit_error("swap=true: the server cannot %s: %s",

@@ -74,11 +74,11 @@ enum {
 
 /* Acknowledgements that nobody waits for leave together, behind what is sent
  * anyway, or when there is nothing else to do. */
-static void release_acks(struct os_host *h, uint32_t held)
+static void release_acks(struct os_host *h, uint32_t held, bool again)
 {
 	struct engine *e = &h->engine;
 
-	if (held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
+	if (again && held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
 	    !host_tx_pending(h))
 		return;
 	e->held_turns = 0;
@@ -96,7 +96,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	unsigned n;
 
 	if (held)
-		release_acks(h, held);
+		release_acks(h, held, again);
 	nic_hold_acks(nic, again);
 	host_tx_flush(h);
 	n = host_poll(h, budget);
@@ -398,9 +398,8 @@ static bool engine_sleep(struct os_host *h)
 
 	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
 	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
-	slice_sleep(true);
+	slice_set(&e->has_short_slice, true);
 	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
-	slice_sleep(false);
 
 	lock_take(&h->base.lock);
 	e->sleeping = false;
@@ -502,8 +501,10 @@ static void *engine_main(void *arg)
 		} else {
 			idle++; /* somebody else does the work */
 		}
-		if (!idle)
+		if (!idle) {
 			busy_ns = now_ns;
+			slice_set(&e->has_short_slice, false);
+		}
 		if (guest ||
 		    (idle && (driven || now_ns - busy_ns > patience_ns ||
 			      (crowded && idle > CROWDED_IDLES)))) {

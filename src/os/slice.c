@@ -20,7 +20,7 @@ struct slice_attr {
 	uint64_t period_ns;
 };
 
-void slice_sleep(bool begins)
+void slice_ask(bool is_short)
 {
 	struct slice_attr attr = {.size = sizeof(attr)};
 
@@ -29,7 +29,7 @@ void slice_sleep(bool begins)
 	    attr.policy != SCHED_OTHER)
 		return;
 	attr.flags = 0;
-	attr.runtime_ns = begins ? SLICE_NS : 0;
+	attr.runtime_ns = is_short ? SLICE_NS : 0;
 	/* Where it is refused or unknown, things are as they were. */
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -42,6 +42,8 @@ int page_lane_open(struct page_lane *lane, uint32_t node)
 		.shard_bytes = s->shard_bytes,
 		.depth = s->slot_count,
 		.without = s->o.chain_without,
+		.is_unmapped = s->o.is_unmapped,
+		.patience_ms = s->o.patience_ms,
 		.name = s->name,
 	};
 	int err;

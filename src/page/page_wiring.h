@@ -28,6 +28,8 @@ struct page_wish {
 	uint32_t shard_bytes;
 	uint32_t depth;	  /* jobs under way */
 	unsigned without; /* of the chains' optimisations */
+	bool is_unmapped; /* nobody may map the region */
+	uint32_t patience_ms;
 	const char *name;
 };
 
@@ -43,6 +45,7 @@ struct page_grant {
 	uint32_t node;
 	uint32_t depth;
 	unsigned without;
+	uint32_t patience_ms;
 };
 
 /* The way to the nodes: a rack, or what a test or a scenario puts together. */

@@ -7,10 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aquifer/aquifer.h"
 #include "log.h"
+
+enum {
+	YIELDS = 200, /* some 50 us */
+	NAP_NS = 20000,
+};
 
 /* ---- shelves ------------------------------------------------------------ */
 
@@ -34,7 +40,8 @@ static int open_shelf(struct far *f, uint32_t pages)
 {
 	struct far_shelf *shelf = &f->shelf[f->shelf_count];
 	struct page_store_options o = {.pages = pages,
-				       .mode = PAGE_STATIC,
+				       .mode = f->mode,
+				       .is_unmapped = f->is_unmapped,
 				       .data = 1,
 				       .parity = f->copies > 1 ? f->copies - 1
 							       : 0};
@@ -79,20 +86,30 @@ static int grow(struct far *f)
 	return err;
 }
 
-int run_far_open(struct far *f, const char *rack, unsigned copies, void *buffer,
+int run_check_mode(const char *mode)
+{
+	enum page_mode m;
+
+	return page_mode_parse(mode, &m);
+}
+
+int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 		 size_t buffer_bytes)
 {
 	int err;
 
-	*f = (struct far){.copies = copies,
+	*f = (struct far){.copies = o->copies,
+			  .is_unmapped = o->is_unmapped,
 			  .buffer = buffer,
 			  .buffer_bytes = buffer_bytes};
 	(void)snprintf(f->name, sizeof(f->name), "run-%d", (int)getpid());
-	err = grow_tables(f, 1);
+	err = o->mode ? page_mode_parse(o->mode, &f->mode) : 0;
+	if (!err)
+		err = grow_tables(f, 1);
 	if (err)
 		return err;
 	f->slots = 1; /* 0 means none */
-	err = aq_rack_open(rack, &f->rack);
+	err = aq_rack_open(o->rack, &f->rack);
 	if (!err)
 		err = grow(f);
 	if (err)
@@ -199,32 +216,45 @@ static void poll_all(struct far *f)
 		poll_shelf(f, &f->shelf[i]);
 }
 
+/* With the lock, which is free meanwhile. A node on our core may be in another
+ * session, to which a yield gives nothing: after some, we sleep. */
+static void relax(struct far *f, unsigned *tries)
+{
+	struct timespec nap = {.tv_nsec = NAP_NS};
+
+	lock_drop(&f->lock);
+	if (++*tries < YIELDS)
+		(void)sched_yield();
+	else
+		(void)nanosleep(&nap, NULL);
+	lock_take(&f->lock);
+}
+
 /* With the lock. Every operation ends within the store's deadline, so waiting
  * is bounded. */
 static void submit(struct far *f, uint32_t slot, struct page_op *op)
 {
 	struct far_shelf *shelf = shelf_of(f, slot);
+	unsigned tries = 0;
 
 	op->page = slot - shelf->first;
 	while (page_submit(shelf->store, &op, 1) != 1) {
 		poll_all(f);
-		lock_drop(&f->lock);
-		(void)sched_yield();
-		lock_take(&f->lock);
+		relax(f, &tries);
 	}
 }
 
 /* With the lock, which is free while nothing comes. */
 static void await(struct far *f, struct far_user *u)
 {
+	unsigned tries = 0;
+
 	for (;;) {
 		poll_all(f);
 		/* Pairs with F1. */
 		if (!atomic_load_explicit(&u->left, memory_order_acquire))
 			return;
-		lock_drop(&f->lock);
-		(void)sched_yield();
-		lock_take(&f->lock);
+		relax(f, &tries);
 	}
 }
 

@@ -14,6 +14,7 @@
 
 #include "lock.h"
 #include "page_store.h"
+#include "run.h"
 #include "run_limits.h"
 
 struct aq_rack;
@@ -35,7 +36,9 @@ struct far {
 	struct lock lock; /* of the shelves' operations and `lost` */
 	struct aq_rack *rack;
 	char name[24];
+	enum page_mode mode;
 	unsigned copies;
+	bool is_unmapped;
 	void *buffer; /* registered with every shelf */
 	size_t buffer_bytes;
 	struct far_shelf shelf[RUN_SHELVES_MAX];
@@ -49,7 +52,7 @@ struct far {
 	char lost[64];	/* the node; "": none */
 };
 
-int run_far_open(struct far *f, const char *rack, unsigned copies, void *buffer,
+int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 		 size_t buffer_bytes) MUST_CHECK;
 void run_far_close(struct far *f);
 

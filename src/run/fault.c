@@ -8,9 +8,10 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-/* How long a fault waits for room. Once in vain (a stopped program lets go of
- * nothing), no other does until something has left again. */
-#define ROOM_NS 200000000ull
+/* How long a fault waits for room; and once that was in vain (a stopped program
+ * lets go of nothing), until something leaves again. */
+#define ROOM_NS	 200000000ull
+#define STUCK_NS 20000000ull
 
 static void wait_later(struct pager *p, const struct waiting *w)
 {
@@ -255,9 +256,9 @@ static void make_room(struct pager *p)
 {
 	uint64_t end;
 
-	if (p->resident < p->limit_pages + p->slack_pages || p->is_stuck)
+	if (p->resident < p->limit_pages + p->slack_pages)
 		return;
-	end = run_pager_now_ns() + ROOM_NS;
+	end = run_pager_now_ns() + (p->is_stuck ? STUCK_NS : ROOM_NS);
 	while (p->resident > p->limit_pages + p->slack_pages / 2) {
 		/* Not only waiting: its core may be taken by others. */
 		if (run_porter_turn(p))

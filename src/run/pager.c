@@ -314,10 +314,10 @@ static int pager_open(struct pager *p, const char *socket_name)
 	err = run_trays_open(p, trays);
 	if (err)
 		return err;
-	err = run_far_open(
-		&p->far, p->options.rack, p->options.copies, p->scratch,
-		(size_t)(p->trays.bytes - p->scratch) +
-			(size_t)trays * RUN_BATCH_PAGES * RUN_PAGE_BYTES);
+	err = run_far_open(&p->far, &p->options, p->scratch,
+			   (size_t)(p->trays.bytes - p->scratch) +
+				   (size_t)trays * RUN_BATCH_PAGES *
+					   RUN_PAGE_BYTES);
 	if (err) {
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
 			       aq_last_error());

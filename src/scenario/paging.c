@@ -8,9 +8,11 @@
 
 #include "paging_priv.h"
 #include "rack.h"
+#include "verbs_api.h"
 
 enum {
 	PROGRAM_DEPTH = 48, /* a window and what reclaim writes */
+	FLOOD_DEPTH = 32,
 	PAGES_PER_MB = 256,
 	SCALE = 1024,
 	PIECE_BYTES = 1 << 20,
@@ -21,6 +23,7 @@ enum {
 #define KEYS_PS	   (40 * SIM_MS) /* making keys takes long */
 #define PREPARE_PS (20 * SIM_S)
 #define PROGRAM_PS (60 * SIM_S)
+#define SETTLE_PS  (2 * SIM_MS)
 #define STEP_PS	   (50 * SIM_US)
 
 /* ---- the world ---------------------------------------------------------- */
@@ -57,37 +60,60 @@ static int make_pool(struct paging *p)
 	return frame_pool_create(each * p->worker_count, bytes, &p->pool);
 }
 
+static void (*main_of(const struct paging_worker *w))(void *arg)
+{
+	if (w->floods)
+		return paging_flood_main;
+	return is_program(w->p) ? paging_program_main : paging_micro_main;
+}
+
+static int give_memory(struct paging_worker *w)
+{
+	size_t bytes = (size_t)w->depth * PAGE_BYTES;
+
+	w->buf = aligned_alloc(PAGE_BYTES, bytes);
+	if (!w->buf)
+		return -ENOMEM;
+	memset(w->buf, 0, bytes);
+	if (!w->floods)
+		return 0;
+	w->flood_mr = ibv_reg_mr(w->host->pd, w->buf, bytes, 0);
+	return w->flood_mr ? 0 : -ENOMEM;
+}
+
 static int add_worker(struct paging *p, uint32_t i)
 {
 	struct paging_worker *w = &p->worker[i];
-	uint32_t client = i / p->cfg.workers;
+	uint32_t honest = p->cfg.clients * p->cfg.workers;
+	/* Each flooder is a client of its own. */
+	uint32_t client =
+		i < honest ? i / p->cfg.workers : p->cfg.clients + i - honest;
 	int err = 0;
 
 	*w = (struct paging_worker){
 		.p = p,
 		.index = i,
+		.floods = i >= honest,
 		.depth = is_program(p) ? PROGRAM_DEPTH : p->cfg.depth,
 	};
+	if (w->floods)
+		w->depth = FLOOD_DEPTH;
 	sim_rand_init(&w->rand, p->cfg.seed, 100 + i);
 	if (!p->client[client])
 		err = scenario_host_add(p->stage, "client", &p->client[client]);
 	if (err)
 		return err;
 	w->host = p->client[client];
-	w->buf = aligned_alloc(PAGE_BYTES, (size_t)w->depth * PAGE_BYTES);
-	if (!w->buf)
-		return -ENOMEM;
-	memset(w->buf, 0, (size_t)w->depth * PAGE_BYTES);
-	err = paging_store_open(w);
-	if (!err && is_program(p))
+	err = give_memory(w);
+	if (!err)
+		err = paging_store_open(w);
+	if (!err && is_program(p) && !w->floods)
 		err = paging_program_open(w);
 	if (err)
 		return err;
 	p->running++;
 	p->preparing++;
-	return scenario_host_spawn(
-		w->host, "worker",
-		is_program(p) ? paging_program_main : paging_micro_main, w);
+	return scenario_host_spawn(w->host, "worker", main_of(w), w);
 }
 
 static int open_all(struct paging *p)
@@ -119,6 +145,8 @@ static void close_all(struct paging *p)
 
 		paging_memory_close(w->memory);
 		paging_store_close(w);
+		if (w->flood_mr)
+			(void)ibv_dereg_mr(w->flood_mr);
 		free(w->buf);
 	}
 	paging_cores_close(p);
@@ -201,11 +229,27 @@ static void run_program(struct paging *p)
 					    : 0;
 }
 
+/* What is under way comes to its end; what has not ended by itself is made
+ * anew, as after a client's death, so that nothing is in a chain's hands. */
+static void end_flood(struct paging *p)
+{
+	(void)sim_run_until(p->sim, sim_now_ps(p->sim) + SETTLE_PS);
+	for (uint32_t i = 0; i < p->worker_count && !p->err; i++)
+		for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !p->err; k++)
+			p->err = paging_lane_renew(&p->worker[i].lane, k);
+	(void)frame_pool_mend(p->pool);
+	if (!p->err)
+		paging_flood_check(p);
+}
+
 static int check(const struct paging_config *c)
 {
 	if (!c->clients || c->clients > PAGING_CLIENTS_MAX || !c->workers ||
 	    c->workers > PAGING_WORKERS_MAX || c->depth > PAGE_DEPTH ||
 	    (unsigned)c->mode > PAGE_CHAIN ||
+	    c->flooders > PAGING_FLOODERS_MAX ||
+	    (c->flooders &&
+	     (c->mode != PAGE_CHAIN || c->work == PAGING_PROGRAM)) ||
 	    (c->work == PAGING_PROGRAM) != (c->program != NULL))
 		return -EINVAL;
 	return 0;
@@ -225,7 +269,7 @@ int paging_run(const struct paging_config *cfg, struct paging_result *res)
 	p->cfg = *cfg;
 	p->cfg.depth = u32_max(cfg->depth, 1);
 	p->res = res;
-	p->worker_count = cfg->clients * cfg->workers;
+	p->worker_count = cfg->clients * cfg->workers + cfg->flooders;
 	p->worker = calloc(p->worker_count, sizeof(*p->worker));
 	hist_init(&p->latency_ns);
 	err = p->worker ? open_all(p) : -ENOMEM;
@@ -234,6 +278,8 @@ int paging_run(const struct paging_config *cfg, struct paging_result *res)
 			run_program(p);
 		else
 			run_micro(p);
+		if (cfg->flooders)
+			end_flood(p);
 		err = p->err;
 		res->mean_us = (double)p->latency_sum_ns / 1e3 /
 			       (double)u64_max(res->ops, 1);

@@ -14,7 +14,7 @@ enum {
 	PAGING_CLIENTS_MAX = 8,
 	PAGING_WORKERS_MAX = 24, /* of one client */
 	PAGING_CORES_MAX = 32,
-	PAGING_RUNS_MAX = 256,
+	PAGING_FLOODERS_MAX = 4,
 };
 
 /* What all workers do, again and again. */
@@ -60,6 +60,8 @@ struct paging_config {
 	uint32_t depth;	  /* operations under way per worker; 0: 1 */
 	uint64_t span_ps; /* of measuring; 0: a default */
 	uint64_t seed;
+	/* PAGE_CHAIN: more clients, that send nothing but nonsense. */
+	uint32_t flooders;
 	/* PAGING_PROGRAM: */
 	const struct paging_program *program;
 	uint32_t local_percent;
@@ -81,7 +83,9 @@ struct paging_result {
 	uint64_t loads;
 	uint64_t mapped;
 	uint64_t unmapped;
-	uint64_t steps; /* requests executed by chains */
+	uint64_t steps;	   /* requests executed by chains */
+	uint64_t nonsense; /* messages of flooders */
+	uint64_t broken;   /* their chains that ended over it */
 };
 
 /* 0, or -errno if the point could not be run. */

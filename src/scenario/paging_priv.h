@@ -31,6 +31,7 @@ struct paging_lane {
 	struct paging_worker *w;
 	struct client_link link[GRANT_LINKS_MAX];
 	struct scenario_pair pair[GRANT_LINKS_MAX];
+	uint32_t depth;
 	struct ibv_cq *cq[2]; /* of the first link, and of all others */
 	struct scenario_region *region; /* static */
 	struct ibv_pd *chain_pd;
@@ -50,7 +51,9 @@ struct paging_worker {
 	struct sim_rand rand;
 	struct paging_memory *memory; /* programs */
 	uint64_t begun_ps, ended_ps;
-	bool done;
+	bool floods;
+	struct ibv_mr *flood_mr;
+	uint64_t renew_ps; /* not before */
 };
 
 struct paging {
@@ -65,7 +68,7 @@ struct paging {
 	struct paging_core core[PAGING_CORES_MAX];
 	uint32_t worker_count;
 	struct paging_worker *worker;
-	struct scenario_host *client[PAGING_CLIENTS_MAX];
+	struct scenario_host *client[PAGING_CLIENTS_MAX + PAGING_FLOODERS_MAX];
 	uint32_t preparing; /* workers */
 	uint32_t running;
 	bool is_measuring;
@@ -80,6 +83,8 @@ struct paging {
 
 int paging_store_open(struct paging_worker *w) MUST_CHECK;
 void paging_store_close(struct paging_worker *w);
+/* A chain that has ended is made anew, with its link. */
+int paging_lane_renew(struct paging_lane *l, unsigned kind) MUST_CHECK;
 
 /* ---- paging_core.c: the node's processor --------------------------------- */
 
@@ -96,6 +101,12 @@ void paging_core_take(struct paging_core *core, struct ibv_qp *qp);
 
 uint64_t paging_micro_pages(const struct paging_config *cfg);
 void paging_micro_main(void *arg);
+
+/* ---- paging_flood.c ------------------------------------------------------ */
+
+void paging_flood_main(void *arg);
+/* What is wrong counts as failed. No chain runs any more. */
+void paging_flood_check(struct paging *p);
 
 /* ---- paging_memory.c, paging_program.c: programs ------------------------- */
 

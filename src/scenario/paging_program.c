@@ -206,6 +206,5 @@ void paging_program_main(void *arg)
 	paging_memory_settle(w->memory);
 	w->ended_ps = sim_now_ps(p->sim);
 	p->res->faults += paging_memory_faults(w->memory);
-	w->done = true;
 	p->running--;
 }

@@ -95,16 +95,23 @@ static int open_served(struct paging_lane *l, const struct page_wish *wish,
 	return frame_guest_arm(l->guest);
 }
 
-static int open_chain(struct paging_lane *l, const struct page_wish *wish,
-		      unsigned kind)
+static int open_chain(struct paging_lane *l, unsigned kind)
 {
-	int err = frame_chain_create(l->space, l->chain_pd, kind, wish->without,
-				     &l->chain[kind]);
+	int err = frame_chain_create(l->space, l->chain_pd, kind,
+				     l->w->p->cfg.without, &l->chain[kind]);
 
 	if (!err)
-		err = open_link(l, 1 + kind, wish->depth,
+		err = open_link(l, 1 + kind, l->depth,
 				frame_chain_qp(l->chain[kind]));
 	return err ? err : frame_chain_start(l->chain[kind]);
+}
+
+int paging_lane_renew(struct paging_lane *l, unsigned kind)
+{
+	scenario_pair_close(&l->pair[1 + kind]);
+	frame_chain_destroy(l->chain[kind]);
+	l->chain[kind] = NULL;
+	return open_chain(l, kind);
 }
 
 static int open_chains(struct paging_lane *l, const struct page_wish *wish,
@@ -117,7 +124,7 @@ static int open_chains(struct paging_lane *l, const struct page_wish *wish,
 		return -ENOMEM;
 	err = open_space(l, wish, l->chain_pd);
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
-		err = open_chain(l, wish, i);
+		err = open_chain(l, i);
 		g->link[1 + i] = &l->link[1 + i];
 	}
 	return err;
@@ -152,7 +159,10 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 {
 	struct paging_lane *l = ctx;
 	struct page_grant g = {.depth = wish->depth};
-	int err = open_link(l, 0, wish->depth, NULL);
+	int err;
+
+	l->depth = wish->depth;
+	err = open_link(l, 0, wish->depth, NULL);
 
 	snprintf(g.node_name, sizeof(g.node_name), "node");
 	g.link[0] = &l->link[0];

@@ -372,7 +372,8 @@ static int connect_again(struct sp_client *c)
 	if (err)
 		return err;
 	c->connected = true;
-	return sp_declare_conn(c->p, &c->pair);
+	return sp_declare_conn(c->p, &c->pair,
+			       sim_rand_below(&c->rand, 2) != 0);
 }
 
 /* The switch may be closed just now. */

@@ -55,7 +55,7 @@ static const uint8_t *host_ip(struct scenario_host *h)
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
 
-int sp_declare_conn(struct sp *p, const struct scenario_pair *pair)
+int sp_declare_conn(struct sp *p, const struct scenario_pair *pair, bool moved)
 {
 	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
 
@@ -63,9 +63,9 @@ int sp_declare_conn(struct sp *p, const struct scenario_pair *pair)
 	ip_text(host_ip(pair->near), client);
 	return tell(p,
 		    "swordbox conn server=%s client=%s client_qpn=%u "
-		    "server_qpn=%u psn=%u",
+		    "server_qpn=%u psn=%u%s",
 		    server, client, pair->near_qp->qp_num, pair->far_qp->qp_num,
-		    pair->near_psn);
+		    pair->near_psn, moved ? " moved=1" : "");
 }
 
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
@@ -97,7 +97,8 @@ static int make_shared(struct sp *p, uint32_t *qpn, uint32_t psn,
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
 				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE};
+						      IBV_ACCESS_REMOTE_WRITE |
+						      IBV_ACCESS_REMOTE_ATOMIC};
 	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
 				  .path_mtu = IBV_MTU_1024,
 				  .dest_qp_num = own_qpn,
@@ -154,6 +155,13 @@ static int declare_all(struct sp *p)
 			   " len=%u",
 			   server, p->region->rkey, p->region->addr,
 			   SP_WORDS * 8);
+	if (!err)
+		err = tell(p,
+			   "swordbox region server=%s rkey=%u va=%" PRIu64
+			   " len=%u plain=1",
+			   server, p->region->rkey,
+			   p->region->addr + SP_DATA * 8,
+			   (SP_ALL - SP_DATA) * 8);
 	return err ? err : tell(p, "swordbox ready");
 }
 
@@ -218,6 +226,10 @@ static void add_program_counts(struct sp *p)
 		c->coalesced += sp_number(text, "coalesced");
 		c->refused += sp_number(text, "refused_order");
 		c->shared_resent += sp_number(text, "shared_resent");
+		c->moved += sp_number(text, "moved_reads") +
+			    sp_number(text, "moved_writes") +
+			    sp_number(text, "moved_atomics");
+		c->gaps += sp_number(text, "gaps");
 	}
 	free(text);
 }

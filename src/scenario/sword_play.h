@@ -31,6 +31,8 @@
 	X(coalesced, "answers that came in one")                \
 	X(refused, "requests refused for their order")          \
 	X(shared_resent, "packets resent to the server")        \
+	X(moved, "requests of moved connections, as they came") \
+	X(gaps, "packets of theirs behind one that was lost")   \
 	X(frames, "frames sent")                                \
 	X(lost, "frames lost")                                  \
 	X(duplicated, "frames duplicated")                      \

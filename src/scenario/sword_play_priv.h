@@ -82,7 +82,8 @@ struct sp {
 
 void sp_fail(struct sp *p, const char *fmt, ...) PRINTF(2, 3);
 uint64_t sp_number(const char *json, const char *key);
-int sp_declare_conn(struct sp *p, const struct scenario_pair *pair) MUST_CHECK;
+int sp_declare_conn(struct sp *p, const struct scenario_pair *pair,
+		    bool moved) MUST_CHECK;
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 		 uint32_t server_qpn);
 

@@ -21,22 +21,24 @@ enum vfig_system {
 extern const char *const vfig_system_names[VFIG_SYSTEMS];
 
 /* Counters of the program `steer`; they have its names. */
-#define VFIG_STEER(X)      \
-	X(appends)         \
-	X(appends_steered) \
-	X(reads_steered)   \
-	X(reads_behind)    \
-	X(committed)       \
-	X(failed)          \
-	X(held)            \
-	X(went_back)       \
-	X(taken_along)     \
-	X(released)        \
-	X(vouched_reads)   \
-	X(sent_again)      \
-	X(given_up)        \
-	X(not_admitted)    \
-	X(key_unknown)     \
+#define VFIG_STEER(X)        \
+	X(appends)           \
+	X(appends_steered)   \
+	X(reads_steered)     \
+	X(reads_behind)      \
+	X(committed)         \
+	X(failed)            \
+	X(held)              \
+	X(went_back)         \
+	X(taken_along)       \
+	X(released)          \
+	X(vouched_reads)     \
+	X(reads_held)        \
+	X(successors_hidden) \
+	X(sent_again)        \
+	X(given_up)          \
+	X(not_admitted)      \
+	X(key_unknown)       \
 	X(forgotten)
 
 enum vfig_steer_count {

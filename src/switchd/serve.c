@@ -163,6 +163,7 @@ static void run(struct switchd *s)
 	struct env *env = os_board_env(s->board);
 	uint64_t start_ns = env_now_ns(env), events_ns = 0;
 	struct patience patience;
+	bool has_short_slice = false;
 	uint32_t idle = 0;
 
 	patience_init(&patience, s->opt->yields);
@@ -184,16 +185,17 @@ static void run(struct switchd *s)
 			events_ns = now_ns + EVENTS_NS;
 			os_board_events(s->board);
 		}
-		if (!idle)
+		if (!idle) {
+			slice_set(&has_short_slice, false);
 			continue;
+		}
 		if (idle % IDLES_PER_NUDGE == 0)
 			os_board_nudge(s->board);
 		if (patience_is_over(&patience, idle, now_ns)) {
-			slice_sleep(true);
+			slice_set(&has_short_slice, true);
 			os_board_sleep(
 				s->board,
 				u64_min(due_ns, now_ns + OS_SLEEP_MAX_NS));
-			slice_sleep(false);
 			idle = 0;
 		} else {
 			patience_yield(&patience, env, now_ns);

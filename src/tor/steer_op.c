@@ -80,11 +80,16 @@ static void committed(struct steer *s, struct steer_op *op)
 
 	op->state = STEER_COMMITTED;
 	steer_count(s, STEER_C_committed);
+	steer_read_settled(s, op);
 	if (!e->used || e->epoch != op->epoch)
 		return;
+	/* Another one was learned meanwhile; which is later is not known. */
+	if (op->loose && s->opt.writes && e->end && e->end != op->at)
+		return;
 	e->committed = op->node;
+	e->committed_serial = op->serial;
 	e->open_ns = next ? next->sent_ns : 0;
-	if (!s->opt.writes || !e->end) {
+	if (!s->opt.writes || !e->end || e->end == op->at) {
 		e->end = op->node;
 		e->last = steer_ref_to(s, op);
 		e->learns = false;
@@ -164,6 +169,8 @@ static void failed(struct steer *s, struct steer_op *op, bool is_certain)
 			steer_entry_break(e);
 	}
 	op->state = STEER_FAILED;
+	e->failures++;
+	steer_read_settled(s, op);
 	leave_hanging(s, op);
 }
 
@@ -200,8 +207,7 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 	struct steer_entry *e = &s->entries[op->entry];
 	struct steer_op *next = steer_op_of(s, hanging);
 
-	if (!next || !next->hangs || next->entry != op->entry ||
-	    next->epoch != op->epoch || !s->opt.writes)
+	if (!next || !next->hangs || next->entry != op->entry || !s->opt.writes)
 		return;
 	op->behind = hanging;
 	next->before = steer_ref_to(s, op);
@@ -211,8 +217,11 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 		if (next->state == STEER_LANDED)
 			waiting_remove(s, next);
 		next->hangs = false;
-		e->end = next->node;
-		e->last = steer_ref_to(s, next);
+		next->epoch = op->epoch;
+		if (!op->loose) {
+			e->end = next->node;
+			e->last = steer_ref_to(s, next);
+		}
 		steer_count(s, STEER_C_taken_along);
 		next = steer_op_of(s, next->behind);
 	}

@@ -30,6 +30,9 @@
  *  - Rights. Servers, regions and connections are declared by the control
  *    plane, which made them; nothing of another connection reaches a declared
  *    server.
+ * A connection can also be *moved* as a whole (sword_move.c): then none of its
+ * packets reaches the server as they are, and all its READs, WRITEs and atomics
+ * take the shared connection.
  * Whoever changes such memory without the switch breaks this: declare only
  * regions whose grants force every client through it, before they are used.
  */
@@ -47,10 +50,13 @@ enum {
 	SWORD_CONNS_MAX = 1 << 16,
 	SWORD_WORDS = 4096,
 	SWORD_WORDS_MAX = 1 << 20,
-	SWORD_WAYS = 4,	    /* places a word may have */
-	SWORD_DEPTH = 32,   /* operations remembered per connection */
-	SWORD_WINDOW = 128, /* packets on the way on a shared connection */
-	SWORD_TRIES = 60,   /* then the shared connection is given up */
+	SWORD_WAYS = 4,	     /* places a word may have */
+	SWORD_DEPTH = 32,    /* operations remembered per connection */
+	SWORD_WINDOW = 128,  /* packets on the way on a shared connection */
+	SWORD_TRIES = 60,    /* then the shared connection is given up */
+	SWORD_READS = 8,     /* READs and atomics on the way on one */
+	SWORD_BUFFERS = 256, /* WRITEs of moved connections on the way */
+	SWORD_MTU = 1024,    /* of a shared connection, unless told otherwise */
 };
 
 #define SWORD_RTO_NS	 2000000ull
@@ -80,7 +86,13 @@ enum {
 	X(shared_resent)   \
 	X(shared_dead)     \
 	X(own_resent)      \
-	X(swallowed)
+	X(swallowed)       \
+	X(moved_reads)     \
+	X(moved_writes)    \
+	X(moved_atomics)   \
+	X(moved_refused)   \
+	X(gaps)            \
+	X(idle_ended)
 
 enum sword_counter {
 #define SWORD_ENUM(name) SWORD_C_##name,
@@ -99,7 +111,11 @@ enum sword_counter {
 	X(blind_write)  \
 	X(skip_lost)    \
 	X(pass_reads)   \
-	X(own_path)
+	X(own_path)     \
+	X(move_gaps)    \
+	X(move_stale)   \
+	X(move_nak)     \
+	X(move_twice)
 
 enum sword_bug {
 #define SWORD_BUG_ENUM(name) SWORD_BUG_##name,
@@ -119,9 +135,22 @@ enum sword_state {
 	SWORD_DONE,   /* answered; kept for repetitions */
 };
 
+/* What the shared connection carries. */
+enum sword_kind {
+	SWORD_WORD,   /* decided here: a WRITE */
+	SWORD_FILL,   /* a READ of a word, of the switch itself */
+	SWORD_WRITE,  /* of a moved connection, as it is */
+	SWORD_READ,   /* the same */
+	SWORD_ATOMIC, /* the same, on memory that is no region of words */
+};
+
 struct sword_op {
 	struct sword_op *next; /* of those that wait for their turn */
-	uint32_t conn;	       /* index */
+	uint8_t kind;	       /* enum sword_kind */
+	uint8_t opcode;	       /* as it came */
+	uint16_t buffer;       /* SWORD_WRITE: index + 1; 0: none */
+	uint32_t len_bytes;
+	uint32_t conn; /* index */
 	uint32_t psn;
 	uint32_t msn;
 	uint8_t state;
@@ -143,6 +172,11 @@ struct sword_conn {
 	uint8_t client_ip[16];
 	uint32_t next_request; /* index + 1 of the next in a hash chain */
 	uint32_t next_reply;
+	bool moved;	   /* all of it takes the shared connection */
+	bool asked;	   /* for next_psn, by a NAK */
+	uint32_t next_psn; /* of a moved one: what comes next */
+	uint32_t next_msn;
+	uint64_t seen_ns;
 	uint32_t old_psn;    /* this and what is before it is forgotten */
 	uint32_t incomplete; /* operations that are not done */
 	bool refused;	     /* a packet was, the first at refused_psn */
@@ -161,6 +195,7 @@ struct sword_region {
 	uint32_t rkey;
 	uint64_t va;
 	uint64_t len_bytes;
+	bool plain;	     /* no words: for moved connections only */
 	uint32_t active;     /* operations that are not done */
 	int bulk_conn;	     /* -1: none */
 	uint64_t closing_ns; /* no new operations before, for a bulk write */
@@ -178,11 +213,12 @@ struct sword_word {
 
 /* A packet of the shared connection that is not acknowledged. */
 struct sword_out {
-	struct sword_op *op; /* NULL: a READ that fills */
-	struct sword_word *word;
+	uint8_t kind;		 /* enum sword_kind */
+	struct sword_op *op;	 /* NULL: a READ that fills */
+	struct sword_word *word; /* NULL: none */
 	uint32_t rkey;
 	uint64_t va;
-	uint8_t len;
+	uint32_t len;
 	uint8_t bytes[8];
 };
 
@@ -199,7 +235,8 @@ struct sword_server {
 	uint32_t una_psn;
 	uint32_t next_psn;
 	uint32_t tries;
-	uint32_t fills; /* READs on the way */
+	uint32_t fills; /* READs and atomics on the way */
+	uint32_t mtu;
 	struct timer timer;
 	struct sword_out out[SWORD_WINDOW]; /* by psn */
 	struct sword_op *first, **last;	    /* that wait */
@@ -209,7 +246,8 @@ struct sword_options {
 	uint32_t conns;
 	uint32_t words;
 	uint64_t rto_ns;
-	bool open; /* does not wait for `ready` */
+	uint64_t idle_ns; /* 0: connections stay until told otherwise */
+	bool open;	  /* does not wait for `ready` */
 	enum sword_bug bug;
 };
 
@@ -228,6 +266,9 @@ struct sword {
 	uint32_t hash_mask;
 	struct sword_word *words;
 	uint32_t word_buckets;
+	uint8_t (*buffers)[WIRE_MTU_MAX];
+	uint16_t *free_buffers;
+	unsigned free_count;
 };
 
 static inline void sword_count(struct sword *s, enum sword_counter c)
@@ -258,6 +299,12 @@ struct sword_region *sword_region_of(struct sword *s, unsigned server,
 struct sword_word *sword_word_get(struct sword *s, unsigned server,
 				  uint64_t va);
 void sword_words_forget(struct sword *s, const struct sword_region *r);
+/* The words that a WRITE changes are not known any more. */
+void sword_words_changed(struct sword *s, unsigned server, uint64_t va,
+			 uint64_t len_bytes);
+/* A region that has all of what the request touches, or NULL. */
+struct sword_region *sword_region_with(struct sword *s, unsigned server,
+				       const struct wire_pkt *w);
 
 /* ---- sword_shared.c: the shared connection ------------------------------ */
 
@@ -275,8 +322,31 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 			       struct tor_pkt *pkt);
 enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 			     struct tor_pkt *pkt);
-/* Its effect is in the memory: answer. */
-void sword_op_done(struct sword *s, struct sword_op *op);
+/* Its effect is in the memory: answer, with the data of a READ. */
+void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data);
+struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
+			       uint32_t psn);
+/* NULL: all are on their way. */
+struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c);
+void sword_op_fill(struct sword *s, struct sword_op *op,
+		   const struct sword_conn *c, const struct sword_region *r,
+		   const struct wire_pkt *w);
+bool sword_is_word_op(const struct sword_region *r, const struct wire_pkt *w);
+void sword_answer(struct sword *s, const struct sword_conn *c,
+		  const struct sword_op *op, const uint8_t *data);
+enum tor_verdict sword_refuse(struct sword *s, struct sword_conn *c,
+			      uint32_t psn, enum sword_counter why);
+/* Says that a packet is missing, or what is wrong with it. */
+void sword_nak(struct sword *s, const struct sword_conn *c, uint32_t psn,
+	       uint32_t msn, uint8_t syndrome);
+
+/* ---- sword_move.c: moved connections --------------------------------------
+ */
+
+enum tor_verdict sword_move_request(struct sword *s, struct sword_server *v,
+				    struct sword_conn *c,
+				    const struct wire_pkt *w);
+void sword_buffer_give(struct sword *s, struct sword_op *op);
 
 /* ---- sword_ctl.c: options and control calls ------------------------------ */
 

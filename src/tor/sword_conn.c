@@ -7,8 +7,8 @@
 
 /* ---- operations of a connection ------------------------------------------ */
 
-static struct sword_op *op_find(struct sword *s, const struct sword_conn *c,
-				uint32_t psn)
+struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
+			       uint32_t psn)
 {
 	struct sword_op *ops = sword_ops(s, c);
 
@@ -29,7 +29,7 @@ static bool is_less_needed(const struct sword_op *a, const struct sword_op *b)
 
 /* A free one, or one that is done, which is forgotten. A client has at most
  * as many atomics without an answer as its limit says, usually 16. */
-static struct sword_op *op_new(struct sword *s, struct sword_conn *c)
+struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c)
 {
 	struct sword_op *ops = sword_ops(s, c);
 	struct sword_op *oldest = NULL;
@@ -94,20 +94,59 @@ static void send_place(struct sword *s, const struct sword_conn *c,
 	tor_emit(s->self, NULL, &w);
 }
 
-static void answer(struct sword *s, const struct sword_conn *c,
-		   const struct sword_op *op)
+/* The way back; the server has not shown it yet when the connection is moved.
+ */
+static struct wire_pkt to_client(const struct sword_conn *c)
 {
 	struct wire_pkt w = c->to_client;
 
-	w.opcode = op->is_write ? WIRE_RC_ACK : WIRE_RC_ATOMIC_ACK;
-	w.psn = op->psn;
+	if (c->moved) {
+		w = c->to_server;
+		memcpy(w.src_ip, c->to_server.dst_ip, sizeof(w.src_ip));
+		memcpy(w.dst_ip, c->to_server.src_ip, sizeof(w.dst_ip));
+		memcpy(w.src_mac, c->to_server.dst_mac, sizeof(w.src_mac));
+		memcpy(w.dst_mac, c->to_server.src_mac, sizeof(w.dst_mac));
+		w.dest_qpn = c->client_qpn;
+	}
 	w.ack_req = w.solicited = false;
+	w.pad = 0;
+	w.payload = NULL;
+	w.payload_len = 0;
+	return w;
+}
+
+void sword_answer(struct sword *s, const struct sword_conn *c,
+		  const struct sword_op *op, const uint8_t *data)
+{
+	struct wire_pkt w = to_client(c);
+
+	w.opcode = WIRE_RC_ATOMIC_ACK;
+	if (op->is_write || op->kind == SWORD_WRITE)
+		w.opcode = WIRE_RC_ACK;
+	else if (op->kind == SWORD_READ)
+		w.opcode = WIRE_RC_READ_RESP_ONLY;
+	w.psn = op->psn;
 	w.syndrome = op->syndrome;
 	w.msn = op->msn;
 	w.original = op->original;
-	w.payload = NULL;
-	w.payload_len = 0;
+	if (op->kind == SWORD_READ) {
+		w.payload = data;
+		w.payload_len = op->len_bytes;
+	}
 	sword_count(s, SWORD_C_answered);
+	tor_emit(s->self, NULL, &w);
+}
+
+void sword_nak(struct sword *s, const struct sword_conn *c, uint32_t psn,
+	       uint32_t msn, uint8_t syndrome)
+{
+	struct wire_pkt w = to_client(c);
+
+	w.opcode = WIRE_RC_ACK;
+	w.psn = psn;
+	w.syndrome = syndrome;
+	w.msn = msn;
+	sword_count(s, SWORD_C_naks_sent);
 	tor_emit(s->self, NULL, &w);
 }
 
@@ -115,40 +154,30 @@ static void answer(struct sword *s, const struct sword_conn *c,
 static void ask_again(struct sword *s, struct sword_conn *c,
 		      const struct sword_op *op)
 {
-	struct wire_pkt w = c->to_client;
-
 	if (!c->refused || c->incomplete)
 		return;
 	c->refused = false;
 	/* Everything before it must have been answered. */
-	if (c->refused_psn != wire_psn_add(op->psn, 1))
-		return;
-	w.opcode = WIRE_RC_ACK;
-	w.psn = c->refused_psn;
-	w.ack_req = w.solicited = false;
-	w.syndrome = WIRE_NAK_PSN;
-	w.msn = op->msn;
-	w.payload = NULL;
-	w.payload_len = 0;
-	sword_count(s, SWORD_C_naks_sent);
-	tor_emit(s->self, NULL, &w);
+	if (c->refused_psn == wire_psn_add(op->psn, 1))
+		sword_nak(s, c, c->refused_psn, op->msn, WIRE_NAK_PSN);
 }
 
-void sword_op_done(struct sword *s, struct sword_op *op)
+void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data)
 {
 	struct sword_conn *c = &s->conns[op->conn];
 
 	if (op->state == SWORD_DONE)
 		return;
 	op->state = SWORD_DONE;
+	sword_buffer_give(s, op);
 	c->incomplete--;
 	s->regions[op->region].active--;
-	answer(s, c, op);
+	sword_answer(s, c, op, data);
 	ask_again(s, c, op);
 }
 
-static enum tor_verdict refuse(struct sword *s, struct sword_conn *c,
-			       uint32_t psn, enum sword_counter why)
+enum tor_verdict sword_refuse(struct sword *s, struct sword_conn *c,
+			      uint32_t psn, enum sword_counter why)
 {
 	sword_count(s, why);
 	if (c && (!c->refused || wire_psn_diff(psn, c->refused_psn) < 0)) {
@@ -160,7 +189,7 @@ static enum tor_verdict refuse(struct sword *s, struct sword_conn *c,
 
 /* ---- requests ------------------------------------------------------------ */
 
-static bool is_word_op(const struct sword_region *r, const struct wire_pkt *w)
+bool sword_is_word_op(const struct sword_region *r, const struct wire_pkt *w)
 {
 	uint64_t at = w->va - r->va;
 
@@ -172,9 +201,9 @@ static bool is_word_op(const struct sword_region *r, const struct wire_pkt *w)
 	       w->dma_len == w->payload_len && at % 8 + w->dma_len <= 8;
 }
 
-static void op_fill(struct sword *s, struct sword_op *op,
-		    const struct sword_conn *c, const struct sword_region *r,
-		    const struct wire_pkt *w)
+void sword_op_fill(struct sword *s, struct sword_op *op,
+		   const struct sword_conn *c, const struct sword_region *r,
+		   const struct wire_pkt *w)
 {
 	*op = (struct sword_op){
 		.conn = (uint32_t)(c - s->conns),
@@ -185,7 +214,7 @@ static void op_fill(struct sword *s, struct sword_op *op,
 		.atomic = w->atomic,
 		.is_write = w->opcode == WIRE_RC_WRITE_ONLY,
 	};
-	if (op->is_write) {
+	if (op->is_write && sword_is_word_op(r, w)) {
 		op->at = (uint8_t)(w->va & 7);
 		op->len = (uint8_t)w->payload_len;
 		memcpy(op->bytes, w->payload, op->len);
@@ -200,7 +229,7 @@ static enum tor_verdict repeat(struct sword *s, struct sword_conn *c,
 	if (op->state == SWORD_SENT)
 		send_place(s, c, op);
 	else if (op->state == SWORD_DONE)
-		answer(s, c, op);
+		sword_answer(s, c, op, NULL);
 	return TOR_TAKEN;
 }
 
@@ -219,7 +248,7 @@ static enum tor_verdict repeat_forgotten(struct sword *s, struct sword_conn *c,
 	sword_count(s, SWORD_C_too_old);
 	if (w->opcode != WIRE_RC_WRITE_ONLY)
 		return TOR_DROP;
-	answer(s, c, &op);
+	sword_answer(s, c, &op, NULL);
 	return TOR_TAKEN;
 }
 
@@ -228,21 +257,21 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 				     struct sword_region *r,
 				     const struct wire_pkt *w)
 {
-	struct sword_op *op = op_find(s, c, w->psn);
+	struct sword_op *op = sword_op_find(s, c, w->psn);
 
 	if (op && !(s->opt.bug == SWORD_BUG_repeat && op->state == SWORD_DONE))
 		return repeat(s, c, op);
 	if (!op && wire_psn_diff(w->psn, c->old_psn) <= 0)
 		return repeat_forgotten(s, c, w);
 	if (v->dead)
-		return refuse(s, c, w->psn, SWORD_C_refused_closed);
+		return sword_refuse(s, c, w->psn, SWORD_C_refused_closed);
 	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)
-		return refuse(s, c, w->psn, SWORD_C_refused_bulk);
+		return sword_refuse(s, c, w->psn, SWORD_C_refused_bulk);
 	if (!op)
-		op = op_new(s, c);
+		op = sword_op_new(s, c);
 	if (!op)
-		return refuse(s, c, w->psn, SWORD_C_refused_full);
-	op_fill(s, op, c, r, w);
+		return sword_refuse(s, c, w->psn, SWORD_C_refused_full);
+	sword_op_fill(s, op, c, r, w);
 	c->incomplete++;
 	r->active++;
 	if (s->opt.bug == SWORD_BUG_own_path && w->psn % 3 == 0) {
@@ -276,8 +305,8 @@ static enum tor_verdict bulk_request(struct sword *s, struct sword_conn *c,
 		    (c->bulk_region >= 0 &&
 		     c->bulk_region != (int)(r - s->regions))) {
 			r->closing_ns = tor_now_ns(s->tor) + SWORD_CLOSING_NS;
-			return refuse(s, c, pkt->wire.psn,
-				      SWORD_C_refused_bulk);
+			return sword_refuse(s, c, pkt->wire.psn,
+					    SWORD_C_refused_bulk);
 		}
 		sword_count(s, SWORD_C_bulk_writes);
 		sword_words_forget(s, r);
@@ -309,8 +338,11 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	/* Perhaps of a former switch, with an operation whose place is taken
 	 * and whose effect never came: what follows it would be an answer. */
 	if (!c)
-		return refuse(s, NULL, 0, SWORD_C_undeclared);
+		return sword_refuse(s, NULL, 0, SWORD_C_undeclared);
 	c->to_server = *w;
+	c->seen_ns = tor_now_ns(s->tor);
+	if (c->moved)
+		return sword_move_request(s, v, c, w);
 	/* As a server does: nothing that follows a packet which is missing. */
 	if (c->refused && wire_psn_diff(w->psn, c->refused_psn) > 0) {
 		sword_count(s, SWORD_C_refused_order);
@@ -318,10 +350,10 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	}
 	if (c->refused && w->psn == c->refused_psn)
 		c->refused = false;
-	if (r && is_word_op(r, w))
+	if (r && sword_is_word_op(r, w))
 		return word_request(s, v, c, r, w);
 	if (s->opt.bug != SWORD_BUG_pass_reads && is_behind(s, c, w->psn))
-		return refuse(s, c, w->psn, SWORD_C_refused_order);
+		return sword_refuse(s, c, w->psn, SWORD_C_refused_order);
 	if (r && op->kind == WIRE_ATOMIC)
 		return TOR_PASS; /* not aligned: the server says no */
 	if (r || (op->kind == WIRE_WRITE && !has_va && c->bulk_region >= 0))
@@ -349,7 +381,7 @@ static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
 				       : WIRE_ACK_UNLIMITED;
 		sword_shared_queue(v, op);
 		if (s->opt.bug == SWORD_BUG_early_answer)
-			answer(s, c, op);
+			sword_answer(s, c, op, NULL);
 	}
 	sword_shared_run(v);
 }
@@ -402,7 +434,7 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 			return TOR_PASS;
 		if (w->syndrome == WIRE_NAK_PSN)
 			resend_places(s, c);
-	} else if (!behind && !(is_ack && op_find(s, c, w->psn))) {
+	} else if (!behind && !(is_ack && sword_op_find(s, c, w->psn))) {
 		return TOR_PASS;
 	}
 	sword_count(s, SWORD_C_swallowed);

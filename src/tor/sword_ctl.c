@@ -33,7 +33,7 @@ static int get_server(struct sword *s, struct tor_words *p, const char *key,
 int sword_parse(const char *text, struct sword_options *out)
 {
 	uint64_t conns = SWORD_CONNS, words = SWORD_WORDS;
-	uint64_t rto_us = SWORD_RTO_NS / 1000;
+	uint64_t rto_us = SWORD_RTO_NS / 1000, idle_s = 0;
 	unsigned bug = SWORD_BUG_none;
 	struct tor_words p;
 	int err = tor_words_parse(&p, "swordbox", text);
@@ -44,12 +44,15 @@ int sword_parse(const char *text, struct sword_options *out)
 		err = tor_words_opt(&p, "words", SWORD_WORDS_MAX, &words);
 	if (!err)
 		err = tor_words_opt(&p, "rto_us", 1000000, &rto_us);
+	if (!err && tor_words_get(&p, "idle_s"))
+		err = tor_words_u64(&p, "idle_s", 1u << 30, &idle_s);
 	if (!err && tor_words_get(&p, "bug"))
 		err = tor_words_pick(&p, "bug", sword_bug_names,
 				     SWORD_BUG_COUNT, &bug);
 	*out = (struct sword_options){.conns = (uint32_t)conns,
 				      .words = (uint32_t)words,
 				      .rto_ns = rto_us * 1000,
+				      .idle_ns = idle_s * 1000000000,
 				      .open = !err && tor_words_get(&p, "open"),
 				      .bug = (enum sword_bug)bug};
 	return err ? err : tor_words_end(&p);
@@ -69,8 +72,10 @@ static void forget_server(struct sword *s, struct sword_server *v)
 
 		if (!c->used || c->server != v->index)
 			continue;
-		for (unsigned k = 0; k < SWORD_DEPTH; k++)
+		for (unsigned k = 0; k < SWORD_DEPTH; k++) {
+			sword_buffer_give(s, &ops[k]);
 			ops[k].state = SWORD_FREE;
+		}
 		ASSERT(sword_conn_remove(s, c) == 0); /* it is there */
 	}
 	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
@@ -85,7 +90,7 @@ static void forget_server(struct sword *s, struct sword_server *v)
 static int add_server(struct sword *s, struct tor_words *p)
 {
 	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
-	uint64_t qpn = 0, own_qpn = 0, psn = 0;
+	uint64_t qpn = 0, own_qpn = 0, psn = 0, mtu = SWORD_MTU;
 	struct sword_server *v;
 	unsigned i = 0;
 	int err = tor_words_ip(p, "ip", h.dst_ip);
@@ -98,6 +103,8 @@ static int add_server(struct sword *s, struct tor_words *p)
 		err = tor_words_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
 	if (!err)
 		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	if (!err)
+		err = tor_words_opt(p, "mtu", WIRE_MTU_MAX, &mtu);
 	if (!err)
 		err = tor_words_end(p);
 	if (err)
@@ -117,6 +124,7 @@ static int add_server(struct sword *s, struct tor_words *p)
 				   .header = h,
 				   .qpn = (uint32_t)qpn,
 				   .own_qpn = (uint32_t)own_qpn,
+				   .mtu = (uint32_t)mtu,
 				   .una_psn = (uint32_t)psn,
 				   .next_psn = (uint32_t)psn};
 	sword_shared_init(s, v, i);
@@ -127,6 +135,7 @@ static int add_region(struct sword *s, struct tor_words *p)
 {
 	uint64_t rkey = 0, va = 0, len = 0;
 	struct sword_server *v;
+	bool plain;
 	unsigned i = 0;
 	int err = get_server(s, p, "server", &v);
 
@@ -136,6 +145,7 @@ static int add_region(struct sword *s, struct tor_words *p)
 		err = tor_words_u64(p, "va", UINT64_MAX, &va);
 	if (!err)
 		err = tor_words_u64(p, "len", 1ull << 47, &len);
+	plain = !err && tor_words_get(p, "plain");
 	if (!err)
 		err = tor_words_end(p);
 	if (err)
@@ -149,6 +159,7 @@ static int add_region(struct sword *s, struct tor_words *p)
 				 SWORD_REGIONS);
 	s->regions[i] = (struct sword_region){.used = true,
 					      .server = v->index,
+					      .plain = plain,
 					      .rkey = (uint32_t)rkey,
 					      .va = va,
 					      .len_bytes = len,
@@ -213,10 +224,12 @@ static int add_conn(struct sword *s, struct tor_words *p)
 
 	if (!err)
 		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	c.moved = !err && tor_words_get(p, "moved");
 	if (!err)
 		err = tor_words_end(p);
 	if (err)
 		return err;
+	c.next_psn = (uint32_t)psn;
 	c.old_psn = wire_psn_add((uint32_t)psn, WIRE_PSN_MASK);
 	err = sword_conn_add(s, &c);
 	return err ? error_set(err, "swordbox: the connection %s",

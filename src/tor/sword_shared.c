@@ -22,17 +22,30 @@ static void send(struct sword_server *v, uint32_t psn)
 	const struct sword_out *o = out_at(v, psn);
 	struct wire_pkt w = v->header;
 
-	w.opcode = o->op ? WIRE_RC_WRITE_ONLY : WIRE_RC_READ_REQ;
+	switch ((enum sword_kind)o->kind) {
+	case SWORD_WORD:
+		w.opcode = WIRE_RC_WRITE_ONLY;
+		w.payload = o->bytes;
+		break;
+	case SWORD_WRITE:
+		w.opcode = WIRE_RC_WRITE_ONLY;
+		w.payload = v->sword->buffers[o->op->buffer - 1];
+		break;
+	case SWORD_FILL:
+	case SWORD_READ:
+		w.opcode = WIRE_RC_READ_REQ;
+		break;
+	case SWORD_ATOMIC:
+		w.opcode = o->op->opcode;
+		w.atomic = o->op->atomic;
+	}
 	w.psn = psn;
 	w.ack_req = true;
 	w.dest_qpn = v->qpn;
 	w.rkey = o->rkey;
 	w.va = o->va;
 	w.dma_len = o->len;
-	if (o->op) {
-		w.payload = o->bytes;
-		w.payload_len = o->len;
-	}
+	w.payload_len = w.payload ? o->len : 0;
 	tor_emit(v->sword->self, NULL, &w);
 }
 
@@ -53,8 +66,12 @@ static struct sword_out *push(struct sword_server *v, struct sword_word *word)
 {
 	struct sword_out *o = out_at(v, v->next_psn);
 
-	*o = (struct sword_out){.word = word, .va = word->va, .len = 8};
-	word->refs++;
+	*o = (struct sword_out){.word = word};
+	if (word) {
+		o->va = word->va;
+		o->len = 8;
+		word->refs++;
+	}
 	v->next_psn = wire_psn_add(v->next_psn, 1);
 	return o;
 }
@@ -65,6 +82,7 @@ static void fill(struct sword_server *v, struct sword_word *word, uint32_t rkey)
 {
 	struct sword_out *o = push(v, word);
 
+	o->kind = SWORD_FILL;
 	o->rkey = rkey;
 	word->filling = true;
 	v->fills++;
@@ -99,6 +117,35 @@ static void decide(struct sword *s, struct sword_word *word,
 	memcpy(o->bytes, &bytes, sizeof(bytes));
 }
 
+static bool has_answer(const struct sword_out *o)
+{
+	return o->kind == SWORD_FILL || o->kind == SWORD_READ ||
+	       o->kind == SWORD_ATOMIC;
+}
+
+/* As it came from a moved connection. What it changes is read again before
+ * anything is decided with it: that READ is behind it. */
+static bool issue_moved(struct sword_server *v, struct sword_op *op)
+{
+	struct sword *s = v->sword;
+	struct sword_out *o;
+
+	if (op->kind != SWORD_WRITE && v->fills >= SWORD_READS)
+		return false;
+	o = push(v, NULL);
+	o->kind = op->kind;
+	o->op = op;
+	o->rkey = s->regions[op->region].rkey;
+	o->va = op->va;
+	o->len = op->len_bytes;
+	v->fills += has_answer(o);
+	if (op->kind == SWORD_WRITE && s->opt.bug != SWORD_BUG_move_stale)
+		sword_words_changed(s, v->index, op->va, op->len_bytes);
+	op->state = SWORD_ISSUED;
+	send(v, wire_psn_add(v->next_psn, WIRE_PSN_MASK));
+	return true;
+}
+
 /* False: it must wait for room, or for the word's value. */
 static bool issue(struct sword_server *v, struct sword_op *op)
 {
@@ -109,6 +156,8 @@ static bool issue(struct sword_server *v, struct sword_op *op)
 
 	if (on_the_way(v) >= SWORD_WINDOW)
 		return false;
+	if (op->kind != SWORD_WORD)
+		return issue_moved(v, op);
 	word = sword_word_get(s, v->index, op->va);
 	if (!word) {
 		sword_count(s, SWORD_C_refused_full);
@@ -153,25 +202,29 @@ void sword_shared_run(struct sword_server *v)
 
 /* ---- answers ------------------------------------------------------------ */
 
-static void complete(struct sword_server *v, const uint8_t *payload)
+/* The oldest one; `w` is its answer if it has one. */
+static void complete(struct sword_server *v, const struct wire_pkt *w)
 {
 	struct sword_out *o = out_at(v, v->una_psn);
 	struct sword_op *op = o->op;
 
-	o->word->refs--;
-	if (payload) {
+	if (o->word)
+		o->word->refs--;
+	v->fills -= has_answer(o);
+	if (o->kind == SWORD_FILL) {
 		le64 bytes;
 
-		memcpy(&bytes, payload, sizeof(bytes));
+		memcpy(&bytes, w->payload, sizeof(bytes));
 		o->word->value = le64_get(bytes);
 		o->word->valid = true;
 		o->word->filling = false;
-		v->fills--;
 	}
+	if (o->kind == SWORD_ATOMIC)
+		op->original = w->original;
 	v->una_psn = wire_psn_add(v->una_psn, 1);
 	v->tries = 0;
 	if (op)
-		sword_op_done(v->sword, op);
+		sword_op_done(v->sword, op, w ? w->payload : NULL);
 }
 
 /* Everything before `psn`, unless the answer to a READ is missing. Returns
@@ -181,7 +234,7 @@ static bool complete_before(struct sword_server *v, uint32_t psn)
 	unsigned n = 0;
 
 	while (wire_psn_diff(psn, v->una_psn) > 0) {
-		if (!out_at(v, v->una_psn)->op)
+		if (has_answer(out_at(v, v->una_psn)))
 			return true;
 		complete(v, NULL);
 		if (n++)
@@ -196,7 +249,7 @@ static void resend(struct sword_server *v)
 
 	/* One time round trips for all: what was lost is not known. */
 	if (v->sword->opt.bug == SWORD_BUG_skip_lost && psn != v->next_psn &&
-	    out_at(v, psn)->op)
+	    !has_answer(out_at(v, psn)))
 		complete(v, NULL);
 	for (psn = v->una_psn; psn != v->next_psn; psn = wire_psn_add(psn, 1)) {
 		sword_count(v->sword, SWORD_C_shared_resent);
@@ -255,6 +308,18 @@ static void take_ack(struct sword_server *v, const struct wire_pkt *w)
 		give_up(v);
 }
 
+/* Whether a packet answers what was sent with its number. */
+static bool is_answer(struct sword_server *v, const struct wire_pkt *w)
+{
+	const struct sword_out *o = out_at(v, w->psn);
+
+	if (w->opcode == WIRE_RC_ATOMIC_ACK)
+		return o->kind == SWORD_ATOMIC;
+	return w->opcode == WIRE_RC_READ_RESP_ONLY &&
+	       (o->kind == SWORD_FILL || o->kind == SWORD_READ) &&
+	       w->payload_len == o->len;
+}
+
 void sword_shared_reply(struct sword_server *v, const struct wire_pkt *w)
 {
 	uint32_t una = v->una_psn;
@@ -266,13 +331,13 @@ void sword_shared_reply(struct sword_server *v, const struct wire_pkt *w)
 		take_ack(v, w);
 		break;
 	case WIRE_READ_RESP:
-		if (w->opcode != WIRE_RC_READ_RESP_ONLY ||
-		    w->payload_len != 8 || !is_outstanding(v, w->psn))
+	case WIRE_ATOMIC_ACK:
+		if (!is_outstanding(v, w->psn) || !is_answer(v, w))
 			break;
 		if (complete_before(v, w->psn))
 			resend(v);
-		else if (!out_at(v, w->psn)->op)
-			complete(v, w->payload);
+		else
+			complete(v, w);
 		break;
 	default:
 		break;

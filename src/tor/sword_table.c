@@ -94,6 +94,24 @@ static struct sword_conn *find_same(struct sword *s,
 	return NULL;
 }
 
+/* The place of a connection that nobody told us has ended, or that of none: its
+ * client, if there is one, gets an error. */
+static uint32_t end_idle(struct sword *s)
+{
+	uint64_t now_ns = tor_now_ns(s->tor);
+
+	for (uint32_t i = 0; s->opt.idle_ns && i < s->opt.conns; i++) {
+		struct sword_conn *c = &s->conns[i];
+
+		if (now_ns - c->seen_ns < s->opt.idle_ns ||
+		    sword_conn_remove(s, c))
+			continue;
+		sword_count(s, SWORD_C_idle_ended);
+		return i;
+	}
+	return s->opt.conns;
+}
+
 int sword_conn_add(struct sword *s, const struct sword_conn *conn)
 {
 	const uint8_t *ip = server_ip(s, conn);
@@ -105,8 +123,11 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn)
 	while (i < s->opt.conns && s->conns[i].used)
 		i++;
 	if (i == s->opt.conns)
+		i = end_idle(s);
+	if (i == s->opt.conns)
 		return -ENOSPC;
 	s->conns[i] = *conn;
+	s->conns[i].seen_ns = tor_now_ns(s->tor);
 	s->conns[i].used = true;
 	memset(sword_ops(s, &s->conns[i]), 0,
 	       SWORD_DEPTH * sizeof(struct sword_op));
@@ -173,11 +194,29 @@ struct sword_region *sword_region_of(struct sword *s, unsigned server,
 	for (unsigned i = 0; i < SWORD_REGIONS; i++) {
 		struct sword_region *r = &s->regions[i];
 
-		if (!r->used || r->server != server || r->rkey != w->rkey)
+		if (!r->used || r->plain || r->server != server ||
+		    r->rkey != w->rkey)
 			continue;
 		/* Written so that no sum can wrap. */
 		if (w->va >= r->va ? w->va - r->va < r->len_bytes
 				   : r->va - w->va < len)
+			return r;
+	}
+	return NULL;
+}
+
+struct sword_region *sword_region_with(struct sword *s, unsigned server,
+				       const struct wire_pkt *w)
+{
+	bool atomic = wire_opcodes[w->opcode].kind == WIRE_ATOMIC;
+	uint64_t len = atomic ? 8 : w->dma_len;
+
+	for (unsigned i = 0; i < SWORD_REGIONS; i++) {
+		struct sword_region *r = &s->regions[i];
+
+		if (r->used && r->server == server && r->rkey == w->rkey &&
+		    w->va >= r->va && len <= r->len_bytes &&
+		    w->va - r->va <= r->len_bytes - len)
 			return r;
 	}
 	return NULL;
@@ -227,5 +266,17 @@ void sword_words_forget(struct sword *s, const struct sword_region *r)
 		if (w->server == r->server + 1 && w->va >= r->va &&
 		    w->va - r->va < r->len_bytes)
 			w->valid = false;
+	}
+}
+
+void sword_words_changed(struct sword *s, unsigned server, uint64_t va,
+			 uint64_t len_bytes)
+{
+	for (uint64_t at = va & ~7ull; at < va + len_bytes; at += 8) {
+		struct sword_word *b = word_bucket(s, server, at);
+
+		for (unsigned i = 0; i < SWORD_WAYS; i++)
+			if (b[i].server == server + 1 && b[i].va == at)
+				b[i].valid = false;
 	}
 }

@@ -51,6 +51,23 @@ static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
 	return v ? sword_request(s, v, pkt) : TOR_PASS;
 }
 
+static bool is_server(const struct sword *s, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < SWORD_SERVERS; i++)
+		if (s->servers[i].used &&
+		    memcmp(s->servers[i].header.dst_ip, ip, 16) == 0)
+			return true;
+	return false;
+}
+
+static bool sword_wants(const void *state, const uint8_t src_ip[16],
+			const uint8_t dst_ip[16])
+{
+	const struct sword *s = state;
+
+	return !s->ready || is_server(s, src_ip) || is_server(s, dst_ip);
+}
+
 static void sword_destroy(void *state)
 {
 	struct sword *s = state;
@@ -63,6 +80,8 @@ static void sword_destroy(void *state)
 	free(s->by_request);
 	free(s->by_reply);
 	free(s->words);
+	free(s->buffers);
+	free(s->free_buffers);
 	free(s);
 }
 
@@ -79,6 +98,12 @@ static int make_tables(struct sword *s)
 	s->by_reply = calloc(chains, sizeof(*s->by_reply));
 	s->words =
 		calloc((size_t)s->word_buckets * SWORD_WAYS, sizeof(*s->words));
+	s->buffers = calloc(SWORD_BUFFERS, sizeof(*s->buffers));
+	s->free_buffers = calloc(SWORD_BUFFERS, sizeof(*s->free_buffers));
+	if (!s->buffers || !s->free_buffers)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < SWORD_BUFFERS; i++)
+		s->free_buffers[s->free_count++] = i;
 	return s->conns && s->ops && s->by_request && s->by_reply && s->words
 		       ? 0
 		       : -ENOMEM;
@@ -133,6 +158,8 @@ static unsigned sword_tables(const void *state,
 	table[n++] = (struct tor_table){"shared packets",
 					(uint64_t)SWORD_SERVERS * SWORD_WINDOW,
 					0, 32 + 16 + 64, 2};
+	table[n++] = (struct tor_table){"moved WRITEs", SWORD_BUFFERS, 0,
+					WIRE_MTU_MAX * 8, 1};
 	table[n++] = (struct tor_table){"words",
 					(uint64_t)s->word_buckets * SWORD_WAYS,
 					64 + 4, 64 + 8, 2};
@@ -147,6 +174,7 @@ const struct tor_program tor_swordbox = {
 	.create = sword_create,
 	.destroy = sword_destroy,
 	.packet = sword_packet,
+	.wants = sword_wants,
 	.control = sword_control,
 	.tables = sword_tables,
 };

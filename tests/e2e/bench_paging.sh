@@ -9,7 +9,7 @@ need_nic
 expect 0 "$AQUIFER" bench paging --help
 expect 2 "$AQUIFER" bench paging --rounds 0
 expect 2 "$AQUIFER" bench paging --port tin
-expect 0 "$AQUIFER" bench paging --quick --json
+expect 0 "$AQUIFER" bench paging --only pages --quick --json
 json "$TMP/out" 'd["bench"] == "paging" and d["commit"] and d["machine"]["cpu"]'
 json "$TMP/out" 'd["bounds"]["utilisation"]["kept"]'
 json "$TMP/out" 'all(d[p][n] > 0 for p in ("shm", "udp") for n in

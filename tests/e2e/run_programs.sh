@@ -11,7 +11,7 @@ source "$(dirname "$0")/run_programs_lib.sh"
 redis() {
 	local port pid
 	port=$(free_port)
-	timeout -k 5 60 "$AQUIFER" run --local 8M --json -- redis-server \
+	timeout -k 5 60 "$AQUIFER" run --local 6M --json -- redis-server \
 		--port "$port" --save '' >"$TMP/redis" 2>"$TMP/err" &
 	pid=$!
 	PIDS+=("$pid")
@@ -34,12 +34,14 @@ PY
 	wait "$pid" || fail "redis ended with $?: $(cat "$TMP/err")"
 	grep '^{"local"' "$TMP/err" | tail -1 >"$TMP/report"
 	report 'd["resident_peak"] <= d["local"]'
+	report 'd["resident_peak"] * 4 <= d["heap_peak"]'
 	report 'd["far_peak"] * 2 >= d["heap_peak"]'
 	echo "ok: redis"
 }
 
 need redis-server sqlite3 xz gcc sort
-same sort 1300K 'exec sort -S 10M --parallel=1 $W/lines'
+cat "$W/lines" "$W/lines" "$W/lines" >"$W/long"
+same sort 1700K 'exec sort -S 16M --parallel=1 $W/long'
 same python3 4M 'exec /usr/bin/python3 $W/p.py'
 same sqlite3 2500K 'exec sqlite3 :memory: ".read $W/q.sql"'
 head -c 60000 "$W/lines" >"$W/small"

@@ -154,6 +154,32 @@ static void test_same_numbers(void **state)
 	assert_true(a.elapsed_ms == b.elapsed_ms);
 }
 
+/*
+ * Four clients send nothing but nonsense, as much as the node takes. Nobody
+ * gets a wrong page, every frame is in one place, and the others do at least
+ * two thirds of what they do alone.
+ */
+static void test_flood(void **state)
+{
+	static const enum paging_work works[] = {PAGING_LOAD, PAGING_MAPPED,
+						 PAGING_UNMAPPED};
+
+	for (unsigned i = 0; i < ARRAY_LEN(works); i++) {
+		struct paging_config cfg = {.mode = PAGE_CHAIN,
+					    .work = works[i],
+					    .clients = 2,
+					    .workers = 2,
+					    .span_ps = 300 * SIM_US};
+		uint64_t alone = run(cfg).ops;
+		struct paging_result r;
+
+		cfg.flooders = PAGING_FLOODERS_MAX;
+		r = run(cfg);
+		assert_true(r.nonsense > 2000 && r.broken > 20);
+		assert_true(3 * r.ops >= 2 * alone);
+	}
+}
+
 static void test_figures(void **state)
 {
 	static const char *const names[] = {"1",  "7",	"8",  "9",
@@ -199,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_all_programs),
 		cmocka_unit_test(test_pieces_cost_keys),
 		cmocka_unit_test(test_same_numbers),
+		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_bad),
 	};

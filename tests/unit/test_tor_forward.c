@@ -252,6 +252,33 @@ static void short_frames(void **state)
 	rig_destroy(r);
 }
 
+/* A program that has nothing to do with a packet costs it no parsing, and a
+ * damaged one passes as it would without; told of its server, all are seen. */
+static void only_what_is_wanted_is_parsed(void **state)
+{
+	struct rig *r = rig_create(2, 24);
+	struct wire_pkt pkt = write_to(1, 2);
+	struct tor_port *in = r->ports[0].port;
+
+	assert_int_equal(tor_program_add(r->tor, "swordbox", ""), 0);
+	rig_send(r, 0, &pkt); /* closed: nothing passes unseen */
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 1);
+	assert_int_equal(r->ports[1].got, 0);
+	assert_int_equal(tor_control(r->tor, "swordbox ready", NULL), 0);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 1);
+	assert_int_equal(r->ports[1].got, 1);
+	assert_int_equal(tor_control(r->tor,
+				     "swordbox server ip=10.0.0.2 qpn=9 psn=0 "
+				     "own_ip=10.0.0.77 own_qpn=8",
+				     NULL),
+			 0);
+	rig_send(r, 0, &pkt); /* not of a declared connection */
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 2);
+	assert_int_equal(r->ports[1].got, 1);
+	rig_destroy(r);
+}
+
 static void hints_need_a_port_that_knows(void **state)
 {
 	struct rig *r = rig_create(2, 24);
@@ -307,6 +334,7 @@ int main(void)
 		cmocka_unit_test(ten_thousand_connections),
 		cmocka_unit_test(port_limit),
 		cmocka_unit_test(short_frames),
+		cmocka_unit_test(only_what_is_wanted_is_parsed),
 		cmocka_unit_test(hints_need_a_port_that_knows),
 		cmocka_unit_test(reports),
 	};

@@ -55,7 +55,7 @@ vm_net() {
 # beside other work it may take long, and now and then it hangs before the
 # first process: then it is started again. Nothing else is ever repeated.
 vm_boot() {
-	local cache accel=tcg,thread=multi cpu=max status=0 try
+	local cache accel=tcg,thread=multi cpu=max,-erms,-fsrm status=0 try
 	need qemu-system-x86_64 ip
 	cache=$(vm_cache)
 	bash "$VM_DIR/make_guest.sh" "$cache" >"$TMP/make_guest" 2>&1 ||
@@ -140,7 +140,7 @@ guest_wait() {
 guest() {
 	local status=0
 	guest_start "$*"
-	guest_wait "$VM_JOB" 60 || status=$?
+	guest_wait "$VM_JOB" "${VM_JOB_LIMIT:-60}" || status=$?
 	cat "$VM_SHARE/log.$VM_JOB" 2>/dev/null || true
 	return "$status"
 }
