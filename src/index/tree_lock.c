@@ -289,9 +289,16 @@ int tree_unlock_run(struct tree_client *c)
 	struct tree_local *l = local_of(c, c->hold.lock);
 	int err = trip_run(&c->trip);
 
-	if (l)
-		local_leave(l, !err && c->hold.hands_on ? c->hold.word : 0);
 	c->hold.is_held = false;
+	if (!l)
+		return err;
+	local_leave(l, !err && c->hold.hands_on ? c->hold.word : 0);
+	/* Who waited may have given up meanwhile, without a chance to see what
+	 * was left for it. */
+	if (!err && c->hold.hands_on &&
+	    !atomic_load_explicit(&l->waiting, memory_order_relaxed) &&
+	    local_try(l))
+		(void)!let_go(c, l, c->hold.lock); /* the change is made */
 	return err;
 }
 
