@@ -16,7 +16,6 @@ int bench_kv_cmd(int argc, char **argv);
 int bench_paging_cmd(int argc, char **argv);
 
 /* `aquifer bench run ...`, the same. */
-int bench_run_cmd(int argc, char **argv);
 /* `aquifer bench switch ...`, the same. */
 int bench_switch_cmd(int argc, char **argv);
 

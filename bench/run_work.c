@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work, and the process that does it. */
-#include <errno.h>
-#include <fcntl.h>
+/* The works that are one loop, and all of them by name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "guard.h"
 #include "rng.h"
 #include "run_bench.h"
 
 enum {
 	PAGE_WORDS = 512,
-	SORT_SMALL = 16,    /* then by insertion */
-	HEADROOM = 4 << 20, /* of a cgroup: it counts more than the work */
+	SORT_SMALL = 16, /* then by insertion */
 };
 
-static uint64_t now_ns(void)
+static const char *const names[RUN_WORK_COUNT] = {
+	[RUN_WORK_TOUCH] = "touch",	    [RUN_WORK_SORT] = "quicksort",
+	[RUN_WORK_KMEANS] = "kmeans",	    [RUN_WORK_PAGERANK] = "pagerank",
+	[RUN_WORK_BETWEEN] = "betweenness", [RUN_WORK_ETC] = "memcached-etc",
+	[RUN_WORK_OLTP] = "sqlite3-oltp",
+};
+
+const char *run_work_name(enum run_work_kind kind)
+{
+	return names[kind];
+}
+
+uint64_t run_work_now_ns(void)
 {
 	struct timespec t;
 
@@ -28,24 +36,28 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- the work ----------------------------------------------------------- */
+/* ---- touches ------------------------------------------------------------ */
 
 /* Every page has its own number in its first word: read back, it proves that
  * the page is the right one. */
-static uint64_t touch(uint64_t *words, const struct run_work *w, struct rng *r,
-		      bool *ok)
+static uint64_t touch(uint64_t *words, const struct run_work *w, struct rng *r)
 {
-	uint64_t pages = w->bytes / 4096;
-	uint64_t start = now_ns();
+	uint64_t pages = w->bytes / 4096, start;
+	bool ok = true;
 
-	for (uint64_t i = 0; i < w->touches; i++) {
+	for (uint64_t i = 0; i < pages; i++)
+		words[i * PAGE_WORDS] = i;
+	start = run_work_now_ns();
+	for (uint64_t i = 0; i < w->count; i++) {
 		uint64_t page = rng_below(r, pages);
 
-		*ok &= words[page * PAGE_WORDS] == page;
+		ok &= words[page * PAGE_WORDS] == page;
 		words[page * PAGE_WORDS + 1]++;
 	}
-	return now_ns() - start;
+	return ok ? run_work_now_ns() - start : 0;
 }
+
+/* ---- quicksort ---------------------------------------------------------- */
 
 static void insertion(uint64_t *a, uint64_t n)
 {
@@ -89,137 +101,78 @@ static void quicksort(uint64_t *a, uint64_t n)
 	insertion(a, n);
 }
 
-static uint64_t sort(uint64_t *words, const struct run_work *w, bool *ok)
+static uint64_t sort(uint64_t *words, const struct run_work *w)
 {
 	uint64_t n = w->bytes / sizeof(*words);
-	uint64_t start = now_ns(), took;
+	uint64_t start = run_work_now_ns(), took;
+	bool ok = true;
 
 	quicksort(words, n);
-	took = now_ns() - start;
+	took = run_work_now_ns() - start;
 	for (uint64_t i = 1; i < n; i++)
-		*ok &= words[i - 1] <= words[i];
-	return took;
+		ok &= words[i - 1] <= words[i];
+	return ok ? took : 0;
 }
 
-int run_work_main(const struct run_work *w)
+static uint64_t on_words(const struct run_work *w)
 {
 	uint64_t *words = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool ok = true;
 	struct rng r;
-	uint64_t ns;
 
 	if (words == MAP_FAILED)
-		return 1;
+		return 0;
 	rng_init(&r, w->seed);
 	for (uint64_t i = 0; i < w->bytes / sizeof(*words); i++)
 		words[i] = rng_u64(&r);
-	if (w->kind == RUN_WORK_TOUCH) {
-		for (uint64_t i = 0; i < w->bytes / 4096; i++)
-			words[i * PAGE_WORDS] = i;
-		ns = touch(words, w, &r, &ok);
-	} else {
-		ns = sort(words, w, &ok);
-	}
-	if (!ok) {
-		(void)fprintf(stderr, "aquifer: bench run: wrong bytes\n");
+	return w->kind == RUN_WORK_TOUCH ? touch(words, w, &r) : sort(words, w);
+}
+
+/* ---- any ---------------------------------------------------------------- */
+
+int run_work_main(const struct run_work *w)
+{
+	static uint64_t (*const works[RUN_WORK_COUNT])(
+		const struct run_work *) = {
+		[RUN_WORK_TOUCH] = on_words,
+		[RUN_WORK_SORT] = on_words,
+		[RUN_WORK_KMEANS] = run_kmeans,
+		[RUN_WORK_PAGERANK] = run_pagerank,
+		[RUN_WORK_BETWEEN] = run_between,
+		[RUN_WORK_ETC] = run_etc,
+		[RUN_WORK_OLTP] = run_oltp,
+	};
+	uint64_t ns;
+
+	/* Not where the memory node is. Other people's programs are left to the
+	 * scheduler, and so are the threads that take pages away. */
+	if (w->kind < RUN_WORK_ETC)
+		(void)guard_pin(GUARD_CPU_CLIENT);
+	ns = works[w->kind](w);
+
+	if (!ns) {
+		(void)fprintf(stderr,
+			      "aquifer: bench paging: %s: wrong bytes, "
+			      "or it cannot run\n",
+			      names[w->kind]);
 		return 1;
 	}
 	(void)printf("%" PRIu64 "\n", ns);
 	return 0;
 }
 
-/* ---- its process -------------------------------------------------------- */
-
-static void be_work(const struct run_work *w, bool is_far, uint64_t local_bytes)
+int run_work_from(char **argv)
 {
-	char exe[4096], local[24], bytes[24], touches[24], seed[24];
-	const char *argv[20];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	unsigned n = 0;
+	struct run_work w = {
+		.kind = RUN_WORK_COUNT,
+		.bytes = strtoull(argv[1], NULL, 10),
+		.count = strtoull(argv[2], NULL, 10),
+		.seed = strtoull(argv[3], NULL, 10),
+	};
 
-	if (len < 0)
-		_exit(127);
-	exe[len] = '\0';
-	(void)snprintf(local, sizeof(local), "%" PRIu64, local_bytes);
-	(void)snprintf(bytes, sizeof(bytes), "%" PRIu64, w->bytes);
-	(void)snprintf(touches, sizeof(touches), "%" PRIu64, w->touches);
-	(void)snprintf(seed, sizeof(seed), "%" PRIu64, w->seed);
-	if (is_far) {
-		argv[n++] = exe;
-		argv[n++] = "run";
-		argv[n++] = "--local";
-		argv[n++] = local;
-		argv[n++] = "--";
-	}
-	argv[n++] = exe;
-	argv[n++] = "bench";
-	argv[n++] = "run";
-	argv[n++] = "--work";
-	argv[n++] = w->kind == RUN_WORK_TOUCH ? "touch" : "sort";
-	argv[n++] = bytes;
-	argv[n++] = touches;
-	argv[n++] = seed;
-	argv[n] = NULL;
-	(void)execv(exe, (char *const *)(uintptr_t)argv);
-	_exit(127);
-}
-
-static int read_answer(int fd, pid_t pid, uint64_t *ns)
-{
-	char text[64];
-	ssize_t n, have = 0;
-	int status;
-
-	while ((n = read(fd, text + have, sizeof(text) - 1 - (size_t)have)) > 0)
-		have += n;
-	text[have] = '\0';
-	if (waitpid(pid, &status, 0) != pid)
-		return -errno;
-	if (status != 0 || sscanf(text, "%" SCNu64, ns) != 1)
-		return -EIO;
-	return 0;
-}
-
-static int spawn(const struct run_work *w, enum run_place place,
-		 uint64_t local_bytes, const struct run_zram *z, uint64_t *ns)
-{
-	int pipes[2];
-	pid_t pid;
-	int err;
-
-	if (pipe2(pipes, O_CLOEXEC) != 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		(void)dup2(pipes[1], STDOUT_FILENO);
-		if (place == RUN_PLACE_ZRAM && run_zram_enter(z) != 0)
-			_exit(127);
-		be_work(w, place == RUN_PLACE_FAR, local_bytes);
-	}
-	err = pid < 0 ? -errno : 0;
-	(void)close(pipes[1]);
-	if (!err)
-		err = read_answer(pipes[0], pid, ns);
-	(void)close(pipes[0]);
-	return err;
-}
-
-int run_work_spawn(const struct run_work *w, enum run_place place,
-		   uint64_t local_bytes, uint64_t *ns)
-{
-	struct run_zram z;
-	const char *why;
-	int err = 0;
-
-	if (place != RUN_PLACE_ZRAM)
-		return spawn(w, place, local_bytes, NULL, ns);
-	err = run_zram_open(&z, local_bytes + HEADROOM, 2 * w->bytes, &why);
-	if (err) {
-		(void)fprintf(stderr, "aquifer: bench run: no %s\n", why);
-		return -EOPNOTSUPP;
-	}
-	err = spawn(w, place, local_bytes, &z, ns);
-	run_zram_close(&z);
-	return err;
+	for (unsigned i = 0; i < RUN_WORK_COUNT; i++)
+		if (strcmp(argv[0], names[i]) == 0)
+			w.kind = (enum run_work_kind)i;
+	return w.kind == RUN_WORK_COUNT || w.bytes < 4096 ? 2
+							  : run_work_main(&w);
 }

@@ -11,6 +11,7 @@
 #include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
+#include "cli_swap.h"
 
 enum {
 	STOP_MS = 10000,
@@ -39,7 +40,8 @@ static unsigned find_victims(const char *rundir,
 			continue;
 		memcpy(v->name, d->d_name, len - 4);
 		v->name[len - 4] = '\0';
-		if (!client_node_name_is_valid(v->name))
+		if (!client_node_name_is_valid(v->name) ||
+		    swap_server_is_name(v->name))
 			continue;
 		v->is_alive = cli_proc_find(rundir, v->name, &v->proc) == 0;
 		count++;
@@ -95,6 +97,32 @@ static int end_all(const struct cli_rack *rack, bool as_json)
 	return failed ? CLI_FAILED : CLI_OK;
 }
 
+/* Its pages would be lost, and the programs that have them with them. */
+static int refuse_swap(const char *rundir)
+{
+	DIR *dir = opendir(rundir);
+	struct cli_proc proc;
+	struct dirent *d;
+	bool is_found = false;
+
+	while (dir && !is_found && (d = readdir(dir))) {
+		char *dot = strrchr(d->d_name, '.');
+
+		if (!swap_server_is_name(d->d_name) || !dot ||
+		    strcmp(dot, ".pid") != 0)
+			continue;
+		*dot = '\0';
+		is_found = cli_proc_find(rundir, d->d_name, &proc) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	if (is_found)
+		cli_error("this machine swaps to the rack (process %d); first "
+			  "'aquifer swap off'",
+			  (int)proc.pid);
+	return is_found ? -EBUSY : 0;
+}
+
 int cmd_down(const struct cli_command *self, int argc, char **argv)
 {
 	struct cli_rack rack;
@@ -109,7 +137,8 @@ int cmd_down(const struct cli_command *self, int argc, char **argv)
 	}
 	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, false))
 		return CLI_FAILED;
-	code = end_all(&rack, args.json);
+	code = refuse_swap(rack.rundir) ? CLI_FAILED
+					: end_all(&rack, args.json);
 	cli_rack_close(&rack);
 	return code;
 }

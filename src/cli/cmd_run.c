@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aquifer/aquifer.h"
 #include "cli.h"
 #include "cli_place.h"
 #include "cli_rack.h"
@@ -59,6 +60,15 @@ static int take_option(int opt, char **argv, struct run_args *a)
 	case 'c':
 		return parse_number("--copies", optarg, 1, COPIES_MAX,
 				    &a->run.copies);
+	case 'g':
+		a->run.mode = optarg;
+		if (run_check_mode(optarg) == 0)
+			return 0;
+		cli_error("--mode: %s", aq_last_error());
+		return -EINVAL;
+	case 'n':
+		a->run.is_unmapped = true;
+		return 0;
 	case 's':
 		a->run.shows_stats = true;
 		return 0;
@@ -86,6 +96,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"min-size", required_argument, NULL, 'm'},
 		{"prefetch", required_argument, NULL, 'p'},
 		{"copies", required_argument, NULL, 'c'},
+		{"mode", required_argument, NULL, 'g'},
+		{"no-direct", no_argument, NULL, 'n'},
 		{"stats", no_argument, NULL, 's'},
 		{"rack", required_argument, NULL, 'r'},
 		{"json", no_argument, NULL, 'j'},

@@ -7,25 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "cli_place.h"
-#include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
+#include "cli_swap.h"
 
 enum {
-	WORDS_MAX = 16,
 	STEPS_MAX = 5,
-	SERVER_MS = 10000,
-	LOOK_MS = 20,
-	TEXT_MAX = PATH_MAX + 64,
+	HOST_MAX = 256,
 };
 
 struct swap_args {
@@ -35,24 +28,25 @@ struct swap_args {
 	const char *mode;
 	const char *device;
 	const char *priority;
+	const char *timeout;
 	const char *rack;
+	const char *server; /* elsewhere; NULL: here */
 };
 
 /* Commands, and what takes them back. */
 struct step {
-	const char *word[WORDS_MAX];
-	const char *undo[WORDS_MAX];
+	const char *word[SWAP_WORDS_MAX];
+	const char *undo[SWAP_WORDS_MAX];
 };
 
 struct plan {
 	struct step step[STEPS_MAX];
 	unsigned count;
-	char plugin[PATH_MAX];
 	bool has_server; /* the first step starts it */
-	char rundir[RUNDIR_PATH_MAX];
-	char socket[TEXT_MAX];
-	char size[32], copies[TEXT_MAX], rack[TEXT_MAX], mode[TEXT_MAX],
-		name[64];
+	struct swap_server server;
+	char plugin[PATH_MAX];
+	char size[32], copies[SWAP_TEXT_MAX], rack[SWAP_TEXT_MAX],
+		mode[SWAP_TEXT_MAX], host[HOST_MAX];
 };
 
 /* ---- running ------------------------------------------------------------ */
@@ -76,69 +70,13 @@ static int run(const char *const words[])
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
-static void end_server(const struct plan *p)
-{
-	struct cli_proc proc;
-
-	if (cli_proc_find(p->rundir, p->name, &proc) == 0 &&
-	    cli_proc_end(&proc) == 0)
-		(void)!cli_proc_wait(&proc, SERVER_MS);
-	cli_proc_forget(p->rundir, p->name);
-	(void)unlink(p->socket);
-}
-
-/* Connects and waits for the greeting: only then the rack was reached. */
-static bool greets(const char *path)
-{
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	struct timeval wait = {.tv_sec = SERVER_MS / 1000};
-	char magic[8];
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool ok = false;
-
-	if (fd < 0 || strlen(path) >= sizeof(sa.sun_path))
-		goto out;
-	memcpy(sa.sun_path, path, strlen(path));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	ok = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
-	     recv(fd, magic, sizeof(magic), MSG_WAITALL) == sizeof(magic) &&
-	     memcmp(magic, "NBDMAGIC", sizeof(magic)) == 0;
-out:
-	if (fd >= 0)
-		(void)close(fd);
-	return ok;
-}
-
-static int start_server(const struct plan *p)
-{
-	struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-	/* env looks for the program and becomes it. */
-	const char *word[WORDS_MAX + 1] = {"/usr/bin/env"};
-	struct cli_proc proc;
-	int err;
-
-	memcpy(word + 1, p->step[0].word, sizeof(p->step[0].word));
-	err = cli_proc_start(p->rundir, p->name, (char *const *)(uintptr_t)word,
-			     &proc);
-	if (err)
-		return err;
-	for (int i = 0; i < SERVER_MS / LOOK_MS; i++) {
-		if (greets(p->socket))
-			return 0;
-		if (cli_proc_find(p->rundir, p->name, &proc) != 0)
-			break;
-		(void)nanosleep(&pause, NULL);
-	}
-	cli_error("swap: nbdkit does not come up; %s/%s.log says why",
-		  p->rundir, p->name);
-	return -ETIMEDOUT;
-}
-
 static int execute(const struct plan *p)
 {
 	for (unsigned i = 0; i < p->count; i++) {
-		int err = p->has_server && i == 0 ? start_server(p)
-						  : run(p->step[i].word);
+		int err =
+			p->has_server && i == 0
+				? swap_server_start(&p->server, p->step[0].word)
+				: run(p->step[i].word);
 
 		if (!err)
 			continue;
@@ -148,7 +86,7 @@ static int execute(const struct plan *p)
 			if (p->step[i].undo[0])
 				(void)run(p->step[i].undo);
 		if (p->has_server)
-			end_server(p);
+			swap_server_end(&p->server);
 		return err;
 	}
 	return 0;
@@ -171,30 +109,7 @@ static int print_plan(const struct plan *p)
 		       : CLI_OK;
 }
 
-/* ---- plans -------------------------------------------------------------- */
-
-/* Where the server of the device is found again. */
-static int name_places(const struct swap_args *a, struct plan *p)
-{
-	const char *slash = strrchr(a->device, '/');
-	struct cli_rack rack;
-	int err;
-
-	if (!slash || strncmp(slash, "/nbd", 4) != 0) {
-		cli_error("--device is an NBD device, /dev/nbd0 for example");
-		return -EINVAL;
-	}
-	err = cli_rack_open(&rack, NULL, true);
-	if (err)
-		return err;
-	(void)snprintf(p->name, sizeof(p->name), "swap-%.40s", slash + 1);
-	/* Not *.sock: those are the rack's nodes. */
-	(void)snprintf(p->socket, sizeof(p->socket), "%s/%s.nbd", rack.rundir,
-		       p->name);
-	(void)snprintf(p->rundir, sizeof(p->rundir), "%s", rack.rundir);
-	cli_rack_close(&rack);
-	return 0;
-}
+/* ---- on ----------------------------------------------------------------- */
 
 static void plan_server(const struct swap_args *a, struct plan *p)
 {
@@ -206,83 +121,230 @@ static void plan_server(const struct swap_args *a, struct plan *p)
 		       a->size_bytes);
 	(void)snprintf(p->copies, sizeof(p->copies), "copies=%s", a->copies);
 	(void)snprintf(p->mode, sizeof(p->mode), "mode=%s", a->mode);
+	/* Not nbdkit's own --swap: that fills 192 MiB which it never uses, and
+	 * the plugin's swap=true does more. */
 	s->word[n++] = "nbdkit";
 	s->word[n++] = "--foreground";
-	s->word[n++] = "--swap"; /* never swapped out itself */
 	s->word[n++] = "--unix";
-	s->word[n++] = p->socket;
+	s->word[n++] = p->server.socket;
 	s->word[n++] = p->plugin;
 	s->word[n++] = p->size;
 	s->word[n++] = p->copies;
 	s->word[n++] = p->mode;
+	s->word[n++] = "swap=true";
 	if (a->rack) {
 		(void)snprintf(p->rack, sizeof(p->rack), "rack=%s", a->rack);
 		s->word[n++] = p->rack;
 	}
 }
 
-static void plan_on(const struct swap_args *a, struct plan *p)
+/* Splits HOST:PORT, [ADDRESS]:PORT for IPv6. */
+static int plan_elsewhere(const struct swap_args *a, struct plan *p,
+			  const char **port)
 {
-	plan_server(a, p);
+	const char *colon = strrchr(a->server, ':');
+	const char *host = a->server;
+	size_t len = colon ? (size_t)(colon - host) : 0;
+
+	if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
+		host++;
+		len -= 2;
+	}
+	if (len == 0 || len >= sizeof(p->host) || colon[1] == '\0' ||
+	    colon[1 + strspn(colon + 1, "0123456789")] != '\0') {
+		cli_error("--server is ADDRESS:PORT");
+		return -EINVAL;
+	}
+	(void)snprintf(p->host, sizeof(p->host), "%.*s", (int)len, host);
+	*port = colon + 1;
+	return 0;
+}
+
+static int plan_on(const struct swap_args *a, struct plan *p)
+{
+	const char *from = "-unix", *at = p->server.socket;
+	int err;
+
+	if (a->server) {
+		err = plan_elsewhere(a, p, &at);
+		if (err)
+			return err;
+		from = p->host;
+	} else {
+		plan_server(a, p);
+	}
 	p->step[p->count++] =
-		(struct step){{"nbd-client", "-unix", p->socket, a->device,
-			       "-b", "4096", "-swap", NULL},
+		(struct step){{"nbd-client", from, at, a->device, "-b", "4096",
+			       "-timeout", a->timeout, "-swap", NULL},
 			      {"nbd-client", "-d", a->device, NULL}};
 	p->step[p->count++] = (struct step){{"mkswap", a->device, NULL}, {0}};
 	p->step[p->count++] =
 		(struct step){{"swapon", "--discard=pages", "--priority",
 			       a->priority, a->device, NULL},
 			      {0}};
+	return 0;
 }
 
-static void plan_off(const struct swap_args *a, struct plan *p)
+/* Whether the device can be taken. */
+static int take_device(const struct swap_args *a, const struct plan *p)
 {
-	p->step[p->count++] = (struct step){{"swapoff", a->device, NULL}, {0}};
-	p->step[p->count++] =
-		(struct step){{"nbd-client", "-d", a->device, NULL}, {0}};
+	static const char *const load[] = {"modprobe", "-q", "nbd", NULL};
+	struct swap_device d;
+	struct cli_proc proc;
+
+	swap_device_look(a->device, &d);
+	if (!d.is_there) {
+		(void)run(load);
+		swap_device_look(a->device, &d);
+	}
+	if (!d.is_there) {
+		cli_error("there is no %s: this kernel has no NBD client "
+			  "(module nbd); 'aquifer run' needs none",
+			  a->device);
+		return -ENODEV;
+	}
+	if (d.is_connected || d.is_swap) {
+		cli_error("%s is in use; --device takes another", a->device);
+		return -EBUSY;
+	}
+	if (swap_server_find(&p->server, &proc) == 0) {
+		cli_error("process %d already serves %s; 'aquifer swap off' "
+			  "ends it",
+			  (int)proc.pid, a->device);
+		return -EBUSY;
+	}
+	if (geteuid() != 0) {
+		cli_error("swap on needs root");
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int swap_on(const struct swap_args *a, struct plan *p)
+{
+	if (a->size_bytes == 0 && !a->server) {
+		cli_error("swap on needs --size SIZE");
+		return CLI_USAGE;
+	}
+	if (cli_place_nbd_plugin(p->plugin) != 0 && !a->server) {
+		cli_error("no %s; it is built where nbdkit's headers are",
+			  p->plugin);
+		return CLI_CANNOT_RUN;
+	}
+	if (plan_on(a, p) != 0)
+		return CLI_USAGE;
+	if (a->json)
+		return print_plan(p);
+	if (take_device(a, p) != 0 || execute(p) != 0)
+		return CLI_FAILED;
+	return CLI_OK;
+}
+
+/* ---- off ---------------------------------------------------------------- */
+
+/* Whatever there is of it, so that it also clears up after a failure. */
+static int swap_off(const struct swap_args *a, struct plan *p)
+{
+	const struct step off = {{"swapoff", a->device, NULL}, {0}};
+	const struct step apart = {{"nbd-client", "-d", a->device, NULL}, {0}};
+	struct cli_proc proc;
+	struct swap_device d;
+	int server = swap_server_find(&p->server, &proc);
+
+	swap_device_look(a->device, &d);
+	if (a->json || d.is_swap)
+		p->step[p->count++] = off;
+	if (a->json || d.is_connected)
+		p->step[p->count++] = apart;
+	if (a->json)
+		return print_plan(p);
+	if (p->count == 0 && server == -ENOENT) {
+		cli_error("%s is not in use", a->device);
+		return CLI_FAILED;
+	}
+	for (unsigned i = 0; i < p->count; i++) {
+		if (run(p->step[i].word) == 0)
+			continue;
+		if (d.is_swap && i == 0)
+			cli_error("swap: the kernel keeps %s: there is too "
+				  "little memory for what is in it, or pages "
+				  "are lost and the programs that had them "
+				  "must end first",
+				  a->device);
+		return CLI_FAILED;
+	}
+	swap_server_end(&p->server);
+	return CLI_OK;
+}
+
+/* ---- status ------------------------------------------------------------- */
+
+static const char *state_of(const struct swap_device *d, int server)
+{
+	if (d->is_swap)
+		return server == -ESRCH || !d->is_connected ? "broken" : "on";
+	if (d->is_connected)
+		return "connected";
+	return server == -ENOENT ? "off" : "left over";
+}
+
+/* Exit code 1 only where pages are lost. */
+static int swap_status(const struct swap_args *a, const struct plan *p)
+{
+	json_t *tree = json_object();
+	struct swap_device d;
+	struct cli_proc proc;
+	int server = swap_server_find(&p->server, &proc);
+	const char *state;
+
+	swap_device_look(a->device, &d);
+	state = state_of(&d, server);
+	cli_report_set(tree, "device", "%s", a->device);
+	cli_report_set(tree, "state", "%s", state);
+	if (d.is_swap) {
+		(void)json_object_set_new(
+			tree, "size_bytes",
+			json_integer((json_int_t)d.size_bytes));
+		(void)json_object_set_new(
+			tree, "used_bytes",
+			json_integer((json_int_t)d.used_bytes));
+		(void)json_object_set_new(tree, "priority",
+					  json_integer(d.priority));
+	}
+	if (server == 0)
+		(void)json_object_set_new(tree, "server_pid",
+					  json_integer(proc.pid));
+	else if (server == -ESRCH)
+		cli_report_set(tree, "server", "died; see %s/%s.log",
+			       p->server.rundir, p->server.name);
+	if (cli_report_print(tree, a->json) != 0)
+		return CLI_FAILED;
+	return strcmp(state, "broken") == 0 ? CLI_FAILED : CLI_OK;
 }
 
 /* ---- the command -------------------------------------------------------- */
 
-static bool has_device(const char *device)
-{
-	static const char *const load[] = {"modprobe", "-q", "nbd", NULL};
-	struct stat st;
-
-	if (stat(device, &st) == 0 && S_ISBLK(st.st_mode))
-		return true;
-	(void)run(load);
-	if (stat(device, &st) == 0 && S_ISBLK(st.st_mode))
-		return true;
-	cli_error("there is no %s: this kernel has no NBD client (module nbd); "
-		  "'aquifer run' needs none",
-		  device);
-	return false;
-}
-
 static int take_option(int opt, char **argv, struct swap_args *a)
 {
+	const char **text = opt == 'c'	 ? &a->copies
+			    : opt == 'm' ? &a->mode
+			    : opt == 'd' ? &a->device
+			    : opt == 'p' ? &a->priority
+			    : opt == 't' ? &a->timeout
+			    : opt == 'r' ? &a->rack
+			    : opt == 'S' ? &a->server
+					 : NULL;
+
+	if (text) {
+		*text = optarg;
+		return 0;
+	}
 	switch (opt) {
 	case 'j':
 		a->json = true;
 		return 0;
 	case 's':
 		return cli_rack_parse_size("--size", optarg, &a->size_bytes);
-	case 'c':
-		a->copies = optarg;
-		return 0;
-	case 'm':
-		a->mode = optarg;
-		return 0;
-	case 'd':
-		a->device = optarg;
-		return 0;
-	case 'p':
-		a->priority = optarg;
-		return 0;
-	case 'r':
-		a->rack = optarg;
-		return 0;
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return -EINVAL;
@@ -303,16 +365,19 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"mode", required_argument, NULL, 'm'},
 		{"device", required_argument, NULL, 'd'},
 		{"priority", required_argument, NULL, 'p'},
+		{"timeout", required_argument, NULL, 't'},
 		{"rack", required_argument, NULL, 'r'},
+		{"server", required_argument, NULL, 'S'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
 
 	*a = (struct swap_args){.copies = "1",
-				.mode = "static",
+				.mode = "chain",
 				.device = "/dev/nbd0",
-				.priority = "100"};
+				.priority = "100",
+				.timeout = "60"};
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
 		if (opt == 'h') {
@@ -330,36 +395,24 @@ int cmd_swap(const struct cli_command *self, int argc, char **argv)
 	struct plan p = {.count = 0};
 	struct swap_args a;
 	int code = parse(self, argc, argv, &a);
-	bool on;
+	const char *what;
 
 	if (code != CLI_GO)
 		return code;
-	if (argc - optind != 1 || (strcmp(argv[optind], "on") != 0 &&
-				   strcmp(argv[optind], "off") != 0)) {
-		cli_error("swap needs on or off; see 'aquifer help swap'");
+	what = argc - optind == 1 ? argv[optind] : "";
+	if (strcmp(what, "on") != 0 && strcmp(what, "off") != 0 &&
+	    strcmp(what, "status") != 0) {
+		cli_error("swap needs on, off or status; see 'aquifer help "
+			  "swap'");
 		return CLI_USAGE;
 	}
-	on = strcmp(argv[optind], "on") == 0;
-	if (on && a.size_bytes == 0) {
-		cli_error("swap on needs --size SIZE");
+	if (swap_device_check_name(a.device) != 0)
 		return CLI_USAGE;
-	}
-	if (name_places(&a, &p) != 0)
-		return CLI_USAGE;
-	if (on && cli_place_nbd_plugin(p.plugin) != 0) {
-		cli_error("no %s; it is built where nbdkit's headers are",
-			  p.plugin);
-		return CLI_CANNOT_RUN;
-	}
-	if (on)
-		plan_on(&a, &p);
-	else
-		plan_off(&a, &p);
-	if (a.json)
-		return print_plan(&p);
-	if (!has_device(a.device) || execute(&p) != 0)
+	if (swap_server_place(a.device, &p.server) != 0)
 		return CLI_FAILED;
-	if (!on)
-		end_server(&p);
-	return CLI_OK;
+	if (strcmp(what, "on") == 0)
+		return swap_on(&a, &p);
+	if (strcmp(what, "off") == 0)
+		return swap_off(&a, &p);
+	return swap_status(&a, &p);
 }

@@ -16,6 +16,7 @@ enum {
 	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
 	 * of CPU is not given up; a dead one is reported by the heartbeat. */
 	ACK_TIMEOUT = 16,
+	ACK_TIMEOUT_MAX = 31,
 	RETRY_COUNT = 7,
 	RNR_TIMER = 12,
 	PSN_MASK = 0xffffff,
@@ -63,7 +64,7 @@ static bool has_cap(const json_t *reply, const char *name)
 static int parse_far(const json_t *reply, struct client_bond *bond,
 		     struct client_far *far)
 {
-	uint64_t qpn, psn, mtu, rd_atomic, beat_ms;
+	uint64_t qpn, psn, mtu, rd_atomic, beat_ms, timeout = ACK_TIMEOUT;
 	int err = parse_gid(reply, &far->gid);
 
 	if (!err)
@@ -79,12 +80,18 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 		err = client_json_u64(reply, "rd_atomic", 128, &rd_atomic);
 	if (!err)
 		err = client_json_u64(reply, "heartbeat_ms", 60000, &beat_ms);
+	/* Only from nodes that know of patience. */
+	if (!err && json_object_get(reply, "ack_timeout"))
+		err = client_json_u64(reply, "ack_timeout", ACK_TIMEOUT_MAX,
+				      &timeout);
 	if (err)
 		return err;
 	far->qpn = (uint32_t)qpn;
 	far->psn = (uint32_t)psn;
 	far->mtu = mtu_code(mtu);
 	far->rd_atomic = (uint8_t)rd_atomic;
+	/* Zero would be for ever. */
+	far->ack_timeout = (uint8_t)u64_max(timeout, ACK_TIMEOUT);
 	far->beat_ms = u32_max((uint32_t)beat_ms, 10);
 	far->has_masked_atomics = has_cap(reply, "masked_atomics");
 	return 0;
@@ -141,7 +148,7 @@ static int start(const struct client_verbs *v, struct ibv_qp *qp,
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = psn,
-		.timeout = ACK_TIMEOUT,
+		.timeout = far->ack_timeout,
 		.retry_cnt = RETRY_COUNT,
 		.rnr_retry = RETRY_COUNT,
 		.max_rd_atomic = (uint8_t)u32_min(far->rd_atomic, rd_atomic),

@@ -131,6 +131,7 @@ static int make(const struct vlist_port *port, const struct vlist_geometry *g,
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
 	c->port = *port;
+	c->clock = port->link->clock;
 	if (g)
 		c->g = *g;
 	if (config)

@@ -89,6 +89,7 @@ struct vlist_gather {
 
 struct vlist_client {
 	struct vlist_port port;
+	const struct client_clock *clock; /* also without a link */
 	struct vlist_geometry g;
 	struct vlist_config config;
 	struct vlist_stats stats;
@@ -130,7 +131,7 @@ struct vlist_client {
 
 static inline uint64_t vlist_now_ns(const struct vlist_client *c)
 {
-	return client_clock_now_ns(c->port.link->clock);
+	return client_clock_now_ns(c->clock);
 }
 
 static inline bool vlist_is_late(const struct vlist_client *c)

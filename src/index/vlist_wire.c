@@ -120,7 +120,7 @@ static int wait(struct vlist_client *c)
 			return broken(c, "status", (int)wc.status);
 		if (n > 0)
 			return 0;
-		client_clock_relax(c->port.link->clock);
+		client_clock_relax(c->clock);
 		if (looks % WAIT_LOOKS)
 			continue;
 		if (!give_up_ns)
@@ -173,5 +173,5 @@ void vlist_pause(struct vlist_client *c, uint64_t ns)
 	uint64_t end = vlist_now_ns(c) + ns;
 
 	while (vlist_now_ns(c) < end)
-		client_clock_relax(c->port.link->clock);
+		client_clock_relax(c->clock);
 }

@@ -20,7 +20,8 @@ enum {
 	HOP_LIMIT = 64,
 	RNR_TIMER = 12,
 	SEND_DEPTH = 4,
-	ACK_TIMEOUT = 16, /* 268 ms */
+	ACK_TIMEOUT = 16, /* 268 ms, eight times, for who asks for no more */
+	ACK_TIMEOUT_MAX = 31,
 	RETRY_COUNT = 7,
 	PSN_MASK = 0xffffff,
 };
@@ -117,6 +118,19 @@ static int to_init(struct ibv_qp *qp, const struct conn_peer *peer)
 				      IBV_QP_ACCESS_FLAGS);
 }
 
+/* The eight tries of a queue pair shall last as long as the peer may be silent.
+ */
+static uint8_t ack_timeout(uint32_t patience_ms)
+{
+	const uint64_t patience_ns = patience_ms * 1000000ull;
+	uint8_t code = ACK_TIMEOUT;
+
+	while (code < ACK_TIMEOUT_MAX &&
+	       (4096ull << code) * (RETRY_COUNT + 1) < patience_ns)
+		code++;
+	return code;
+}
+
 static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 		  const struct conn_answer *answer, uint8_t gid_index)
 {
@@ -149,7 +163,7 @@ static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 		.max_rd_atomic = 1,
 	};
 	if (peer->role != MEM_ROLE_PLAIN) { /* pages are sent back here */
-		attr.timeout = ACK_TIMEOUT;
+		attr.timeout = answer->ack_timeout;
 		attr.retry_cnt = attr.rnr_retry = RETRY_COUNT;
 	}
 	return -ibv_modify_qp(qp, &attr,
@@ -258,11 +272,23 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->role = peer->role;
 	c->space = peer->space;
 	c->without = peer->without;
+	c->patience_ms = u32_max(peer->patience_ms,
+				 MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES);
+	answer->ack_timeout = ack_timeout(peer->patience_ms);
 	c->seen_ns = env_now_ns(node->env);
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);
 	copy_name(c->client, peer->client);
 	err = make_qp(node, c, peer, answer);
+	if (!err) {
+		c->own_gid = answer->gid;
+		c->client_gid = peer->gid;
+		c->client_qpn = peer->qpn;
+		c->client_psn = peer->psn;
+		err = declare_conn(node, c);
+		if (err)
+			close_qp(c);
+	}
 	if (err) {
 		free(c);
 		return err;
@@ -288,6 +314,7 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		grant_destroy(
 			node, c,
 			container_of(c->grants.next, struct mem_grant, node));
+	declare_conn_end(node, c);
 	close_qp(c);
 	node->conns[c->slot] = NULL;
 	node->conn_count--;

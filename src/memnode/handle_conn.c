@@ -59,7 +59,7 @@ static int parse_access(const char *text, bool *read_only)
 
 static int parse_peer(const json_t *body, struct conn_peer *peer)
 {
-	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16;
+	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16, patience_ms = 0;
 	const char *proto, *gid, *access = "rw";
 	int err = ctl_field_string(body, "proto", true, &proto);
 
@@ -87,8 +87,12 @@ static int parse_peer(const json_t *body, struct conn_peer *peer)
 		err = parse_access(access, &peer->read_only);
 	if (!err)
 		err = ctl_field_string(body, "client", false, &peer->client);
+	if (!err)
+		err = ctl_field_u64(body, "patience_ms", false, 0,
+				    MEM_PATIENCE_MAX_MS, &patience_ms);
 	if (err)
 		return err;
+	peer->patience_ms = (uint32_t)patience_ms;
 	peer->qpn = (uint32_t)qpn;
 	peer->psn = (uint32_t)psn;
 	peer->rd_atomic = (uint8_t)rd_atomic;
@@ -167,12 +171,13 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	}
 	conn_id_format(c, id);
 	format_gid(&answer.gid, gid);
-	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o}",
+	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:o}",
 			 "proto", CTL_PROTO, "connection", id, "gid", gid,
 			 "qpn", (json_int_t)c->qp->qp_num, "psn",
 			 (json_int_t)answer.psn, "mtu", 128 << answer.mtu,
 			 "rd_atomic", (int)answer.rd_atomic, "heartbeat_ms",
-			 MEM_HEARTBEAT_MS, "caps", caps_json(node));
+			 MEM_HEARTBEAT_MS, "ack_timeout",
+			 (int)answer.ack_timeout, "caps", caps_json(node));
 	if (session) {
 		if (session->has_final)
 			(void)json_object_set_new(

@@ -140,6 +140,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = add_default_tenant(node, c->default_token);
 	if (!err)
 		err = tenant_file_load(node);
+	if (!err && c->switch_path)
+		err = declare_open(node, c->switch_path);
 	if (err) {
 		mem_node_destroy(node);
 		return err;
@@ -162,6 +164,7 @@ void mem_node_destroy(struct mem_node *node)
 		ASSERT(err ==
 		       0); /* no request is on its way, so none is busy */
 	}
+	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
@@ -282,10 +285,9 @@ static bool is_broken(struct ibv_qp *qp)
 
 void mem_node_tick(struct mem_node *node)
 {
-	const uint64_t patience_ns =
-		MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES * 1000000ull;
 	uint64_t now_ns;
 
+	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
@@ -295,7 +297,7 @@ void mem_node_tick(struct mem_node *node)
 			continue;
 		/* What works on another's pages ends with that one. */
 		if (c->role == MEM_ROLE_PLAIN && now_ns > c->seen_ns &&
-		    now_ns - c->seen_ns > patience_ns)
+		    now_ns - c->seen_ns > c->patience_ms * 1000000ull)
 			conn_destroy(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_destroy(node, c, MEM_END_GONE);

@@ -25,9 +25,11 @@ int nbd_disk_open(const struct nbd_disk_options *options, struct nbd_disk **out)
 {
 	struct page_store_options o = {
 		.pages = options->size_bytes / PAGE_BYTES,
+		.mode = PAGE_CHAIN,
 		.data = 1,
 		.parity = options->copies > 1 ? options->copies - 1 : 0,
 		.depth = DISK_WINDOW,
+		.patience_ms = options->patience_ms,
 	};
 	struct nbd_disk *d;
 	int err;
@@ -65,6 +67,11 @@ void nbd_disk_close(struct nbd_disk *d)
 uint64_t nbd_disk_size(const struct nbd_disk *d)
 {
 	return d->size_bytes;
+}
+
+bool nbd_disk_gives_back(const struct nbd_disk *d)
+{
+	return page_store_options(d->store)->mode != PAGE_STATIC;
 }
 
 const char *nbd_disk_lost_node(const struct nbd_disk *d)

@@ -14,6 +14,7 @@
 
 #include "aquifer/aquifer.h"
 #include "disk.h"
+#include "pin.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_SERIALIZE_ALL_REQUESTS
 
@@ -21,37 +22,56 @@ enum {
 	BLOCK_BYTES = 4096,
 	BLOCK_MAX = 32 << 20,
 	COPIES_MAX = 4,
+	/* A machine that swaps may stand still for long, and then its pages
+	 * must still be there. Shorter than the kernel waits for us. */
+	SWAP_PATIENCE_MS = 30000,
 };
 
 /* nbdkit's interface has no place for a plugin's own state before open. */
 static struct {
 	struct nbd_disk_options options;
 	struct nbd_disk *disk;
+	bool is_swap; /* of this machine */
 } plugin = {.options = {.name = "nbd"}};
+
+static int config_size(const char *value)
+{
+	int64_t size = nbdkit_parse_size(value);
+
+	if (size <= 0) {
+		nbdkit_error("size: '%s' is no size", value);
+		return -1;
+	}
+	plugin.options.size_bytes = align_up((uint64_t)size, BLOCK_BYTES);
+	return 0;
+}
+
+static int config_copies(const char *value)
+{
+	if (nbdkit_parse_unsigned("copies", value, &plugin.options.copies) != 0)
+		return -1;
+	if (plugin.options.copies - 1 < COPIES_MAX)
+		return 0;
+	nbdkit_error("copies: a number from 1 to %d", COPIES_MAX);
+	return -1;
+}
+
+static int config_swap(const char *value)
+{
+	int is_swap = nbdkit_parse_bool(value);
+
+	plugin.is_swap = is_swap > 0;
+	return is_swap < 0 ? -1 : 0;
+}
 
 static int plugin_config(const char *key, const char *value)
 {
-	int64_t size;
-
-	if (strcmp(key, "size") == 0) {
-		size = nbdkit_parse_size(value);
-		if (size <= 0) {
-			nbdkit_error("size: '%s' is no size", value);
-			return -1;
-		}
-		plugin.options.size_bytes =
-			align_up((uint64_t)size, BLOCK_BYTES);
-		return 0;
-	}
-	if (strcmp(key, "copies") == 0) {
-		if (nbdkit_parse_unsigned("copies", value,
-					  &plugin.options.copies) != 0)
-			return -1;
-		if (plugin.options.copies - 1 < COPIES_MAX)
-			return 0;
-		nbdkit_error("copies: a number from 1 to %d", COPIES_MAX);
-		return -1;
-	}
+	if (strcmp(key, "size") == 0)
+		return config_size(value);
+	if (strcmp(key, "copies") == 0)
+		return config_copies(value);
+	if (strcmp(key, "swap") == 0)
+		return config_swap(value);
 	if (strcmp(key, "rack") == 0)
 		plugin.options.rack = value;
 	else if (strcmp(key, "name") == 0)
@@ -75,8 +95,19 @@ static int plugin_config_complete(void)
 
 static int plugin_after_fork(void)
 {
-	int err = nbd_disk_open(&plugin.options, &plugin.disk);
+	const char *what;
+	int err;
 
+	if (plugin.is_swap) {
+		plugin.options.patience_ms = SWAP_PATIENCE_MS;
+		err = nbd_pin(&what);
+		if (err) {
+			nbdkit_error("swap=true: the server cannot %s: %s",
+				     what, strerror(-err));
+			return -1;
+		}
+	}
+	err = nbd_disk_open(&plugin.options, &plugin.disk);
 	if (!err)
 		return 0;
 	nbdkit_error("%s",
@@ -117,6 +148,13 @@ static int yes(void *handle)
 static int no(void *handle)
 {
 	return 0;
+}
+
+/* Where room is given out once and for all, there is none to give back: a
+ * trimmed page would read as zeros, and that is what "zero" is for. */
+static int plugin_can_trim(void *handle)
+{
+	return nbd_disk_gives_back(plugin.disk);
 }
 
 /* Memory: what is written is as durable at once as it will ever be. */
@@ -198,6 +236,7 @@ static int plugin_extents(void *handle, uint32_t count, uint64_t offset,
 	"rack=RACK    the rack to use\n"                    \
 	"copies=N     of every page, on different nodes\n"  \
 	"mode=MODE    how the nodes find room for a page\n" \
+	"swap=true    for swap of this machine: locked\n"   \
 	"name=NAME    what the nodes call it (default nbd)\n"
 
 static struct nbdkit_plugin aquifer_plugin = {
@@ -216,7 +255,7 @@ static struct nbdkit_plugin aquifer_plugin = {
 	.can_write = yes,
 	.can_flush = yes,
 	.can_fua = plugin_can_fua,
-	.can_trim = yes,
+	.can_trim = plugin_can_trim,
 	.can_zero = yes,
 	.can_fast_zero = yes,
 	.can_extents = yes,

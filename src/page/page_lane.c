@@ -17,6 +17,7 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 		[PAGE_DYNAMIC_4K] = &page_lane_dynamic,
 		[PAGE_TWO_SIDED] = &page_lane_two_sided,
 		[PAGE_CHAIN] = &page_lane_chain,
+		[PAGE_SPARSE] = &page_lane_dynamic,
 	};
 
 	return ops[mode];
@@ -41,6 +42,8 @@ int page_lane_open(struct page_lane *lane, uint32_t node)
 		.shard_bytes = s->shard_bytes,
 		.depth = s->slot_count,
 		.without = s->o.chain_without,
+		.is_unmapped = s->o.is_unmapped,
+		.patience_ms = s->o.patience_ms,
 		.name = s->name,
 	};
 	int err;

@@ -174,8 +174,9 @@ static uint64_t oldest_ns(const struct page_store *s,
 static void check(struct page_lane *lane)
 {
 	lane->checked_ns = lane->store->now_ns;
-	if (!lane->ops->check ? page_lane_seems_lost(lane)
-			      : lane->ops->check(lane) != 0)
+	/* The heartbeat says so only of what is certain. */
+	if (page_lane_seems_lost(lane) ||
+	    (lane->ops->check && lane->ops->check(lane) != 0))
 		page_lane_fail(lane, "it has ended the connection");
 }
 

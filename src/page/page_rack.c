@@ -23,6 +23,9 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 {
 	struct client_key key;
 	char name[CLIENT_REGION_NAME_MAX];
+	uint64_t bytes = wish->index_count * wish->shard_bytes;
+	/* A key to less than all of a region is one that nobody maps. */
+	uint64_t more = wish->is_unmapped ? wish->shard_bytes : 0;
 	uint32_t salt;
 	json_t *reply = NULL;
 	int err;
@@ -30,15 +33,14 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 		return error_set(-EIO, "the kernel gives no random numbers");
 	snprintf(name, sizeof(name), "%.24s-%08x", wish->name, salt);
-	err = client_link_call(
-		link, "POST", "/v1/regions",
-		json_pack("{s:s, s:I, s:s}", "name", name, "size",
-			  (json_int_t)(wish->index_count * wish->shard_bytes),
-			  "owner", client_link_name(link)),
-		&reply);
+	err = client_link_call(link, "POST", "/v1/regions",
+			       json_pack("{s:s, s:I, s:s}", "name", name,
+					 "size", (json_int_t)(bytes + more),
+					 "owner", client_link_name(link)),
+			       &reply);
 	json_decref(reply);
 	if (!err)
-		err = client_link_key(link, name, 0, &key);
+		err = client_link_key(link, name, more ? bytes : 0, &key);
 	if (err)
 		return err;
 	out->addr = key.addr;
@@ -58,11 +60,11 @@ static void close_lane(void *ctx, struct page_grant *g)
 }
 
 /* Pages at the node that end with the first connection. */
-static int make_space(struct client_link *link, const struct page_wish *wish,
-		      struct page_grant *out)
+static int make_space(struct client_link *link, const struct page_wish *wish)
 {
-	bool is_pieces =
-		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
+	bool is_sparse = wish->mode == PAGE_SPARSE;
+	bool is_pieces = wish->mode == PAGE_DYNAMIC_1M ||
+			 wish->mode == PAGE_DYNAMIC_4K || is_sparse;
 	uint32_t bytes =
 		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
 			  : wish->shard_bytes;
@@ -75,13 +77,11 @@ static int make_space(struct client_link *link, const struct page_wish *wish,
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i, s:b}", "count",
+			       json_pack("{s:I, s:i, s:i, s:b, s:b}", "count",
 					 (json_int_t)count, "bytes", (int)bytes,
 					 "depth", (int)wish->depth, "pieces",
-					 is_pieces),
+					 is_pieces, "sparse", is_sparse),
 			       &reply);
-	if (!err)
-		err = client_json_u64(reply, "table", INT64_MAX, &out->addr);
 	json_decref(reply);
 	return err;
 }
@@ -94,9 +94,10 @@ static int join_space(struct aq_rack *rack, uint32_t node,
 	struct client_link_options more = *o;
 	int err;
 
-	more.connect_more = json_pack("{s:s, s:s, s:i}", "pages", role, "owner",
-				      client_link_name(g->link[0]), "without",
-				      (int)g->without);
+	more.connect_more =
+		json_pack("{s:s, s:s, s:i, s:i}", "pages", role, "owner",
+			  client_link_name(g->link[0]), "without",
+			  (int)g->without, "patience_ms", (int)g->patience_ms);
 	err = client_link_join(rack, node, &more, &g->link[at]);
 	json_decref(more.connect_more);
 	return err;
@@ -113,7 +114,7 @@ static int open_two_sided(struct wiring *w, uint32_t node,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,
 	};
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	return err ? err : join_space(w->rack, node, &o, "server", g, 1);
 }
@@ -146,7 +147,7 @@ static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 static int open_chains(struct wiring *w, const struct page_wish *wish,
 		       struct page_grant *g)
 {
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++)
 		err = open_chain(w, g, i);
@@ -201,8 +202,12 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 					.rd_atomic = 64};
 	struct wiring *w = ctx;
 	struct page_grant g = {0};
-	int err = client_link_join(w->rack, node, &o, &g.link[0]);
+	int err;
 
+	o.connect_more =
+		json_pack("{s:i}", "patience_ms", (int)wish->patience_ms);
+	err = client_link_join(w->rack, node, &o, &g.link[0]);
+	json_decref(o.connect_more);
 	if (err)
 		return err;
 	snprintf(g.node_name, sizeof(g.node_name), "%s",
@@ -210,6 +215,7 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 	g.node = node;
 	g.depth = wish->depth;
 	g.without = wish->without;
+	g.patience_ms = wish->patience_ms;
 	if (wish->mode == PAGE_STATIC)
 		err = make_region(g.link[0], wish, &g);
 	else if (wish->mode == PAGE_CHAIN)
@@ -274,6 +280,7 @@ int page_store_open(struct aq_rack *rack, const char *name,
 	w->rack = rack;
 	wiring.ctx = w;
 	if (!copy.deadline_ms)
-		copy.deadline_ms = aq_rack_deadline(rack);
+		copy.deadline_ms =
+			u32_max(aq_rack_deadline(rack), copy.patience_ms);
 	return page_store_create(name, &copy, &wiring, out);
 }

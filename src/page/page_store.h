@@ -44,10 +44,13 @@ enum page_mode {
 	PAGE_DYNAMIC_4K, /* asked for page by page; one-sided */
 	PAGE_TWO_SIDED,	 /* the node's processor answers every request */
 	PAGE_CHAIN,	 /* the node's NIC does, by chains of work requests */
+	/* Asked for page by page, in memory of the store's own that it may
+	 * map: for nodes of the same host. */
+	PAGE_SPARSE,
 	PAGE_MODE_COUNT,
 };
 
-/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain". */
+/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain", "sparse". */
 const char *page_mode_name(enum page_mode mode);
 /* -EINVAL, with words. */
 int page_mode_parse(const char *text, enum page_mode *out) MUST_CHECK;
@@ -60,6 +63,7 @@ enum {
 	PAGE_DEPTH_MAX = 1024,
 	PAGE_SHARDS_MAX = 12,
 	PAGE_NODES_MAX = 64,
+	PAGE_PATIENCE_MAX_MS = 60000,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -83,9 +87,16 @@ struct page_store_options {
 	/* PAGE_CHAIN: optimisations to leave out (enum frame_without), to
 	 * measure what they are worth. */
 	uint32_t chain_without;
+	/* PAGE_STATIC: never maps a node's memory, although it is on this host:
+	 * every page goes through the NICs. */
+	bool is_unmapped;
 	/* Until a silent node is given up, in addition to what the NIC and the
 	 * heartbeat find out earlier; 0: the rack's deadline. */
 	uint32_t deadline_ms;
+	/* Neither side gives the other up sooner for being silent: for a
+	 * machine that may stall. A node that has ended is found out all the
+	 * same. At most PAGE_PATIENCE_MAX_MS; 0: as everybody. */
+	uint32_t patience_ms;
 };
 
 /*

@@ -24,9 +24,12 @@ struct run_options {
 	uint64_t min_bytes;    /* smaller mappings stay local */
 	unsigned prefetch_max; /* pages; 0: off */
 	unsigned copies;       /* of every page, on different nodes; 0: 1 */
-	bool shows_stats;      /* a line per second on stderr */
-	const char *rack;      /* NULL: as configured */
-	const char *preload;   /* path of the library */
+	/* How nodes keep pages, as of the page store; NULL: "static". */
+	const char *mode;
+	bool is_unmapped;    /* also on one host, pages go through the NICs */
+	bool shows_stats;    /* a line per second on stderr */
+	const char *rack;    /* NULL: as configured */
+	const char *preload; /* path of the library */
 };
 
 /* Counted by the pager; readers see values of slightly different moments. */
@@ -67,6 +70,9 @@ struct run_shared {
 	_Atomic pid_t pid[RUN_PIDS_MAX]; /* of spaces; 0: no entry */
 	char text[RUN_TEXT_MAX];
 };
+
+/* 0 or -EINVAL, with words in aq_last_error(). */
+int run_check_mode(const char *mode) MUST_CHECK;
 
 struct run_result {
 	int status; /* as of waitpid */

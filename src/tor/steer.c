@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const names[] = {
 #define NAME(name) #name,
@@ -46,6 +47,19 @@ static int make_tables(struct steer *s)
 			       s->entries && s->past
 		       ? 0
 		       : -ENOMEM;
+}
+
+static bool steer_wants(const void *state, const uint8_t src_ip[16],
+			const uint8_t dst_ip[16])
+{
+	const struct steer *s = state;
+
+	for (unsigned i = 0; i < STEER_STORES; i++)
+		if (s->stores[i].used &&
+		    (memcmp(s->stores[i].server_ip, src_ip, 16) == 0 ||
+		     memcmp(s->stores[i].server_ip, dst_ip, 16) == 0))
+			return true;
+	return false;
 }
 
 static int steer_create(struct tor_instance *self, const char *options,
@@ -116,6 +130,7 @@ const struct tor_program tor_steer = {
 	.create = steer_create,
 	.destroy = steer_destroy,
 	.packet = steer_packet,
+	.wants = steer_wants,
 	.control = steer_control,
 	.tables = steer_tables,
 };

@@ -16,6 +16,7 @@
 #include "cli_check.h"
 #include "cli_nic.h"
 #include "cli_place.h"
+#include "cli_swap.h"
 
 static void test_nearest(void **state)
 {
@@ -138,6 +139,31 @@ static void test_args(void **state)
 	assert_int_equal(cli_args_parse(exec, 2, unknown, 0, &args), CLI_USAGE);
 }
 
+/* A line of /proc/swaps is about one device only, and may be anything. */
+static void test_swap_device(void **state)
+{
+	static const char line[] = "/dev/nbd0      partition	65532	"
+				   "	512		-2";
+	struct swap_device d = {0};
+
+	assert_false(swap_device_parse("Filename Type Size Used Priority",
+				       "/dev/nbd0", &d));
+	assert_false(swap_device_parse("", "/dev/nbd0", &d));
+	assert_false(swap_device_parse(line, "/dev/nbd", &d));
+	assert_false(d.is_swap);
+	assert_true(swap_device_parse(line, "/dev/nbd0", &d));
+	assert_true(d.is_swap);
+	assert_int_equal(d.size_bytes, 65532ull << 10);
+	assert_int_equal(d.used_bytes, 512 << 10);
+	assert_int_equal(d.priority, -2);
+	assert_int_equal(swap_device_check_name("/dev/nbd12"), 0);
+	assert_int_equal(swap_device_check_name("/dev/nbd"), -EINVAL);
+	assert_int_equal(swap_device_check_name("/dev/nbd0p1"), -EINVAL);
+	assert_int_equal(swap_device_check_name("nbd0"), -EINVAL);
+	assert_true(swap_server_is_name("swap-nbd0"));
+	assert_false(swap_server_is_name("m0"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +172,7 @@ int main(void)
 		cmocka_unit_test(test_nic_choice),
 		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_args),
+		cmocka_unit_test(test_swap_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

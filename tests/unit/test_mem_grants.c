@@ -9,6 +9,7 @@ struct client {
 	char id[32];
 	const char *session; /* what connections continue, or NULL */
 	int64_t final_psn;   /* of the predecessor; -1: none was told */
+	unsigned patience_ms;
 };
 
 struct key {
@@ -38,8 +39,8 @@ static void client_connect(struct client *c, const char *access)
 	snprintf(body, sizeof(body),
 		 "{\"proto\":\"1.0\",\"gid\":\"%s\",\"qpn\":%u,\"psn\":7,"
 		 "\"mtu\":1024,\"rd_atomic\":4,\"access\":\"%s\","
-		 "\"client\":\"unit\",\"caps\":[]%s%s%s}",
-		 hex, c->pair.a.qp->qp_num, access,
+		 "\"client\":\"unit\",\"caps\":[],\"patience_ms\":%u%s%s%s}",
+		 hex, c->pair.a.qp->qp_num, access, c->patience_ms,
 		 c->session ? ",\"session\":\"" : "",
 		 c->session ? c->session : "", c->session ? "\"" : "");
 	assert_int_equal(ask(&c->f, "POST /v1/connect", body), 200);
@@ -319,6 +320,26 @@ static void test_heartbeats(void **state)
 	client_stop(&c);
 }
 
+/* Who asks for patience is given it, and queue pairs that last as long. */
+static void test_patience(void **state)
+{
+	struct client c = {.patience_ms = 30000};
+	char line[128];
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	/* 8 * 4.096 us * 2^20 = 34 s. */
+	assert_int_equal(answer_u64(&c.f, "ack_timeout"), 20);
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/heartbeat", c.id);
+	c.f.clock_ns += 29 * 1000000000ull;
+	mem_node_tick(c.f.node);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	c.f.clock_ns += 31 * 1000000000ull;
+	mem_node_tick(c.f.node);
+	assert_int_equal(ask(&c.f, line, NULL), 410);
+	client_stop(&c);
+}
+
 /* A successor ends its predecessor and learns how far that one came. */
 static void test_sessions(void **state)
 {
@@ -404,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_grant_ends),
 		cmocka_unit_test(test_grant_refusals),
 		cmocka_unit_test(test_heartbeats),
+		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_connection_limit),
 		cmocka_unit_test(test_grant_limit),
