@@ -42,7 +42,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="1 7 8 9 10 11 12 13 14 all 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+		names="1 7 8 9 10 11 12 13 14 all 2.4 2.9 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -87,7 +87,7 @@ _aquifer() {
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
-			names+=" --points --model --steer --quick"
+			names+=" --points --model --steer --quick --detail --system"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")
 }

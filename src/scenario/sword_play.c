@@ -13,6 +13,7 @@
 #include "fiber.h"
 #include "json_out.h"
 #include "sword_play_priv.h"
+#include "tor_sword.h"
 #include "wire.h"
 
 #define LIMIT_PS (1500 * SIM_MS)
@@ -82,51 +83,6 @@ void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 		    server, client, client_qpn, server_qpn);
 }
 
-/* The server's end of the shared connection; the other is in the switch. */
-static int make_shared(struct sp *p, uint32_t *qpn, uint32_t psn,
-		       const uint8_t own_ip[16], uint32_t own_qpn)
-{
-	struct scenario_host *h = p->server;
-	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
-					.recv_cq = h->cq,
-					.qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = 1,
-						.max_recv_wr = 1,
-						.max_send_sge = 1,
-						.max_recv_sge = 1}};
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE |
-						      IBV_ACCESS_REMOTE_ATOMIC};
-	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-				  .path_mtu = IBV_MTU_1024,
-				  .dest_qp_num = own_qpn,
-				  .rq_psn = psn,
-				  .max_dest_rd_atomic = 16,
-				  .min_rnr_timer = 12,
-				  .ah_attr = {.is_global = 1,
-					      .port_num = 1,
-					      .grh = {.hop_limit = 64}}};
-	int err;
-
-	memcpy(rtr.ah_attr.grh.dgid.raw, own_ip, 16);
-	p->shared = ibv_create_qp(h->pd, &attr);
-	if (!p->shared)
-		return -errno;
-	err = ibv_modify_qp(p->shared, &init,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
-	if (!err)
-		err = ibv_modify_qp(p->shared, &rtr,
-				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					    IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER);
-	*qpn = p->shared->qp_num;
-	return -err;
-}
-
 /* The old shared connection ends before the switch hears of a new one. */
 static int declare_all(struct sp *p)
 {
@@ -134,21 +90,22 @@ static int declare_all(struct sp *p)
 	uint32_t own_qpn = 0x800000 + sim_rand_below(&p->rand, 0x10000);
 	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
 	uint8_t own_ip[16];
-	uint32_t qpn = 0;
 	int err;
 
 	if (p->shared)
 		(void)ibv_destroy_qp(p->shared);
+	p->shared = NULL;
 	memcpy(own_ip, host_ip(p->server), 16);
 	own_ip[15] = 250;
 	ip_text(host_ip(p->server), server);
 	ip_text(own_ip, own);
-	err = make_shared(p, &qpn, psn, own_ip, own_qpn);
+	err = scenario_sword_shared(p->server, own_ip, own_qpn, psn,
+				    &p->shared);
 	if (!err)
 		err = tell(p,
 			   "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
 			   "psn=%u",
-			   server, own, qpn, own_qpn, psn);
+			   server, own, p->shared->qp_num, own_qpn, psn);
 	if (!err)
 		err = tell(p,
 			   "swordbox region server=%s rkey=%u va=%" PRIu64
@@ -173,8 +130,8 @@ static void director(void *arg)
 	struct sim_faults none = {0};
 	unsigned restarts = 0;
 
-	if (!p->opt->no_restart)
-		restarts = sim_rand_below(&p->rand, 2);
+	if (!p->opt->no_restart && sim_rand_below(&p->rand, 2))
+		restarts = sim_rand_range(&p->rand, 1, 3);
 	while (restarts-- && p->running) {
 		sim_fiber_sleep_ps(scenario_stage_sim(p->stage),
 				   sim_rand_range(&p->rand, 50, 3000) * SIM_US);

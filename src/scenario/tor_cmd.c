@@ -22,7 +22,7 @@ static const char usage[] =
 	"  --program   a program on the path, in the order given; see\n"
 	"              aquifer-switch(1)\n"
 	"The other options are those of 'aquifer sim verbs'.\n"
-	"       aquifer sim switch --figure NAME [--quick] [--json]\n"
+	"       aquifer sim switch --figure NAME|all [--quick] [--json]\n"
 	"A figure of SwordBox on the costs of hardware; any wrong NAME lists\n"
 	"them.\n";
 

@@ -18,10 +18,10 @@ enum {
 };
 
 const char *const vfig_system_names[VFIG_SYSTEMS] = {
-	[VFIG_PLAIN] = "plain",
-	[VFIG_WRITES] = "writes",
-	[VFIG_FULL] = "full",
-	[VFIG_FUSEE] = "fusee-like",
+	[VFIG_PLAIN] = "plain",	    [VFIG_WRITES] = "writes",
+	[VFIG_FULL] = "full",	    [VFIG_FUSEE] = "fusee-like",
+	[VFIG_CAS] = "cas",	    [VFIG_CAS_REPLACED] = "replaced",
+	[VFIG_CAS_MOVED] = "moved",
 };
 
 const char *const vfig_steer_names[VFIG_STEER_COUNTS] = {
@@ -331,12 +331,15 @@ static int start_threads(struct vfig *f)
 int vfig_run(const struct vfig_config *cfg, struct vfig_result *res)
 {
 	struct scenario_stage_config sc = {.seed = cfg->seed, .hardware = true};
-	struct vfig *f = calloc(1, sizeof(*f));
-	int err = f ? 0 : -ENOMEM;
+	struct vfig *f;
+	int err;
 
 	memset(res, 0, sizeof(*res));
-	if (err)
-		return err;
+	if (cfg->system >= VFIG_STORES)
+		return vfig_cas_run(cfg, res);
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
 	f->cfg = cfg;
 	f->res = res;
 	hist_init(&f->reads);

@@ -15,6 +15,11 @@ enum vfig_system {
 	VFIG_WRITES, /* appends are steered */
 	VFIG_FULL,   /* READs, too */
 	VFIG_FUSEE,  /* pointers that are swapped, no list: like FUSEE */
+	VFIG_STORES,
+	/* Figure 2.9, no store: a word that all compare and swap. */
+	VFIG_CAS = VFIG_STORES,
+	VFIG_CAS_REPLACED, /* by a WRITE of the switch's */
+	VFIG_CAS_MOVED,	   /* on connections that are the switch's */
 	VFIG_SYSTEMS,
 };
 
@@ -63,6 +68,7 @@ struct vfig_config {
 	uint32_t write_percent;
 	uint32_t steer_keys;  /* 0: all */
 	uint32_t theta_milli; /* of the Zipfian distribution */
+	bool in_device;	      /* the word is in the NIC's memory */
 	uint64_t warm_ps;
 	uint64_t span_ps;
 	uint64_t seed;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
@@ -10,7 +11,8 @@
 #include "vfig_figure.h"
 
 struct arguments {
-	const struct vfig_figure *figure;
+	const struct vfig_figure *figure; /* NULL: all of them */
+	bool has_figure;
 	unsigned jobs;
 	bool quick;
 	bool json;
@@ -19,11 +21,15 @@ struct arguments {
 };
 
 static const char usage[] =
-	"usage: aquifer sim switch --figure NAME [--quick] [--jobs N] "
-	"[--json]\n"
+	"usage: aquifer sim switch --figure NAME|all [--quick] [--jobs N]\n"
+	"                          [--system NAME] [--threads N] [--writes N]\n"
+	"                          [--detail] [--json]\n"
 	"A figure of SwordBox on the costs of hardware (aquifer sim "
 	"nic-model),\n"
-	"with the published numbers beside ours. NAME is one of\n";
+	"with the published numbers beside ours. --system, --threads and\n"
+	"--writes choose points of it; --detail prints what clients and "
+	"switch\n"
+	"did per finished operation. NAME is one of\n";
 
 static void print_usage(FILE *out)
 {
@@ -67,7 +73,8 @@ static int parse(struct arguments *a, int argc, char **argv)
 			a->quick = true;
 		} else if (!strcmp(argv[i], "--figure") && i + 1 < argc) {
 			a->figure = vfig_figure_find(argv[++i]);
-			if (!a->figure)
+			a->has_figure = true;
+			if (!a->figure && strcmp(argv[i], "all"))
 				return -EINVAL;
 		} else if (!strcmp(argv[i], "--jobs") && i + 1 < argc &&
 			   sim_batch_parse_u64(argv[i + 1], &v) && v &&
@@ -78,7 +85,7 @@ static int parse(struct arguments *a, int argc, char **argv)
 			return -EINVAL;
 		}
 	}
-	return a->figure ? 0 : -EINVAL;
+	return a->has_figure ? 0 : -EINVAL;
 }
 
 static void print_count(const char *name, uint64_t n, uint64_t done)
@@ -103,18 +110,21 @@ static void print_detail(const struct vfig_result *r)
 
 static void print_text(const struct vfig_grid *g, bool detail)
 {
-	printf("figure %s: %s\n%-10s %7s %6s %5s %8s %8s %8s %9s %9s\n",
+	printf("figure %s: %s\n%-12s %7s %6s %5s %8s %8s %8s %9s %9s\n",
 	       g->figure->name, g->figure->what, "steering", "threads",
 	       "writes", "keys", "Mops", "success", "B/op", "read p99",
 	       "write p99");
 	for (unsigned i = 0; i < g->count; i++) {
 		const struct vfig_config *c = &g->config[i];
 		const struct vfig_result *r = &g->point[i];
+		char name[32];
 
-		printf("%-10s %7u %4u %% %5u %8.3f %6.1f %% %8.0f %7.1fus "
+		snprintf(name, sizeof(name), "%s%s",
+			 vfig_system_names[c->system],
+			 c->in_device ? "/nic" : "");
+		printf("%-12s %7u %4u %% %5u %8.3f %6.1f %% %8.0f %7.1fus "
 		       "%7.1fus\n",
-		       vfig_system_names[c->system], c->threads,
-		       c->write_percent,
+		       name, c->threads, c->write_percent,
 		       c->steer_keys ? c->steer_keys : VFIG_KEYS, r->mops,
 		       100 * r->success, r->bytes, r->read_p99_us,
 		       r->write_p99_us);
@@ -139,6 +149,7 @@ static void json_point(struct json_out *j, const struct vfig_config *c,
 {
 	json_out_object(j, NULL);
 	json_out_string(j, "steering", vfig_system_names[c->system]);
+	json_out_bool(j, "in_device", c->in_device);
 	json_out_u64(j, "threads", c->threads);
 	json_out_u64(j, "write_percent", c->write_percent);
 	json_out_u64(j, "keys_steered",
@@ -155,6 +166,19 @@ static void json_point(struct json_out *j, const struct vfig_config *c,
 	json_out_u64(j, "writes", r->writes);
 	json_out_u64(j, "evictions", r->evictions);
 	json_out_u64(j, "errors", r->errors);
+	json_out_object(j, "per_op");
+#define ROW(name, help)           \
+	json_out_double(j, #name, \
+			r->done ? (double)r->work.name / (double)r->done : 0);
+	VLIST_STATS(ROW)
+#undef ROW
+	json_out_close(j);
+	json_out_object(j, "switch_per_op");
+	for (unsigned i = 0; i < VFIG_STEER_COUNTS; i++)
+		json_out_double(j, vfig_steer_names[i],
+				r->done ? (double)r->steer[i] / (double)r->done
+					: 0);
+	json_out_close(j);
 	json_out_close(j);
 }
 
@@ -162,6 +186,7 @@ static int print_json(const struct vfig_grid *g)
 {
 	struct json_out j;
 
+	/* One object per figure and line. */
 	json_out_init(&j, stdout);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "switch");
@@ -189,22 +214,39 @@ static int print_json(const struct vfig_grid *g)
 	return json_out_end(&j);
 }
 
+static int run_one(const struct vfig_figure *figure, const struct arguments *a)
+{
+	struct vfig_grid *grid = calloc(1, sizeof(*grid));
+	int err = grid ? vfig_figure_run(figure, &a->choice, a->jobs, a->quick,
+					 grid)
+		       : -ENOMEM;
+
+	if (!err && a->json)
+		err = print_json(grid);
+	else if (!err)
+		print_text(grid, a->detail);
+	free(grid);
+	return err;
+}
+
 int vfig_cmd(int argc, char **argv)
 {
-	static struct vfig_grid grid;
 	struct arguments a = {.jobs = sim_batch_jobs(),
 			      .choice = {.system = VFIG_SYSTEMS}};
-	int err;
+	int err = 0;
 
 	if (parse(&a, argc, argv)) {
 		print_usage(stderr);
 		return 2;
 	}
-	err = vfig_figure_run(a.figure, &a.choice, a.jobs, a.quick, &grid);
-	if (!err && a.json)
-		err = print_json(&grid);
-	else if (!err)
-		print_text(&grid, a.detail);
+	if (a.figure)
+		err = run_one(a.figure, &a);
+	for (const struct vfig_figure *f = vfig_figures;
+	     !err && !a.figure && f->name; f++) {
+		err = run_one(f, &a);
+		/* It has none of the points that were asked for. */
+		err = err == -ENOENT ? 0 : err;
+	}
 	if (err)
 		fprintf(stderr, "sim switch: %s\n", strerror(-err));
 	return err ? 1 : 0;

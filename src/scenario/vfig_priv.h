@@ -44,6 +44,11 @@ struct vfig {
 
 uint64_t vfig_key(const struct vfig *f, struct rng *r);
 
+/* ---- vfig_cas.c ---------------------------------------------------------- */
+
+int vfig_cas_run(const struct vfig_config *cfg,
+		 struct vfig_result *res) MUST_CHECK;
+
 /* ---- vfig_fusee.c -------------------------------------------------------- */
 
 uint64_t vfig_fusee_bytes(const struct vfig_config *cfg);

@@ -42,6 +42,7 @@ static void histories_are_linearizable(void **state)
 	assert_true(sum.bulk && sum.own && sum.watched && sum.published);
 	assert_true(sum.restarts && sum.errors && sum.repeated);
 	assert_true(sum.coalesced && sum.refused && sum.shared_resent);
+	assert_true(sum.moved && sum.gaps);
 	assert_true(sum.lost && sum.duplicated && sum.reordered);
 }
 

@@ -360,6 +360,151 @@ static void many_connections(void **state)
 	rig_destroy(r);
 }
 
+/* ---- moved connections ----------------------------------------------------
+ */
+
+static void move_conn(struct rig *r, unsigned client, uint32_t psn)
+{
+	tell(r, 0,
+	     "swordbox conn server=10.0.0.%d client=10.0.0.%u client_qpn=%u "
+	     "server_qpn=%u psn=%u moved=1",
+	     SERVER, client, 100 + client, 200 + client, psn);
+}
+
+static void send_write(struct rig *r, unsigned client, uint32_t psn,
+		       const void *bytes, uint32_t len)
+{
+	struct wire_pkt pkt = request(client, WIRE_RC_WRITE_ONLY, psn);
+
+	pkt.dma_len = pkt.payload_len = len;
+	pkt.payload = bytes;
+	rig_send(r, client - 1, &pkt);
+}
+
+static void send_read(struct rig *r, unsigned client, uint32_t psn)
+{
+	struct wire_pkt pkt = request(client, WIRE_RC_READ_REQ, psn);
+
+	pkt.dma_len = 8;
+	rig_send(r, client - 1, &pkt);
+}
+
+/* Two clients' requests become one connection's, in the order in which they
+ * came, and one acknowledgement becomes two. */
+static void moved_into_one(void **state)
+{
+	static const uint8_t bytes[16] = "fifteen bytes..";
+	struct rig *r = make("", 0);
+	struct wire_pkt w;
+
+	move_conn(r, 1, 1000);
+	move_conn(r, 2, 0xffffff);
+	send_write(r, 1, 1000, bytes, 16);
+	send_write(r, 2, 0xffffff, bytes, 16);
+	send_read(r, 2, 0);
+	assert_int_equal(r->ports[SERVER_PORT].got, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		w = rig_got(r, SERVER_PORT, i);
+		assert_int_equal(w.psn, (0xffffff + i) & 0xffffff);
+		assert_int_equal(w.dest_qpn, SHARED_QPN);
+	}
+	assert_int_equal(w.opcode, WIRE_RC_READ_REQ);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_ACK, 0, WIRE_ACK_UNLIMITED, NULL);
+	w = rig_got(r, 0, 0);
+	assert_int_equal(w.opcode, WIRE_RC_ACK);
+	assert_int_equal(w.psn, 1000);
+	assert_int_equal(w.msn, 1);
+	assert_int_equal(w.dest_qpn, 101);
+	w = rig_got(r, 1, 0);
+	assert_int_equal(w.psn, 0xffffff);
+	assert_int_equal(w.dest_qpn, 102);
+	rig_clear(r);
+	send_reply(r, 0, WIRE_RC_READ_RESP_ONLY, 1, WIRE_ACK_UNLIMITED, bytes);
+	w = rig_got(r, 1, 0);
+	assert_int_equal(w.opcode, WIRE_RC_READ_RESP_ONLY);
+	assert_int_equal(w.psn, 0);
+	assert_int_equal(w.msn, 2);
+	assert_memory_equal(w.payload, bytes, 8);
+	/* What comes again: the WRITE is only answered, the READ made again. */
+	rig_clear(r);
+	send_write(r, 2, 0xffffff, bytes, 16);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	assert_int_equal(rig_got(r, 1, 0).psn, 0xffffff);
+	send_read(r, 2, 0);
+	assert_int_equal(at_server(r).psn, 2);
+	rig_destroy(r);
+}
+
+/* A packet is missing: its client is told when all before it is done, and
+ * nobody else hears of it. */
+static void moved_with_gaps(void **state)
+{
+	static const uint8_t bytes[16] = {1};
+	struct rig *r = make("", 0);
+	struct wire_pkt w;
+
+	move_conn(r, 1, 1000);
+	move_conn(r, 2, 2000);
+	send_write(r, 1, 1000, bytes, 16);
+	send_write(r, 1, 1002, bytes, 16);
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	assert_int_equal(r->ports[0].got, 0);
+	send_reply(r, 0, WIRE_RC_ACK, 0xffffff, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[0].got, 2);
+	w = rig_got(r, 0, 1);
+	assert_int_equal(w.syndrome, WIRE_NAK_PSN);
+	assert_int_equal(w.psn, 1001);
+	/* With nothing on the way, at once, and once. */
+	rig_clear(r);
+	send_write(r, 2, 2001, bytes, 16);
+	send_write(r, 2, 2002, bytes, 16);
+	assert_int_equal(r->ports[1].got, 1);
+	assert_int_equal(rig_got(r, 1, 0).psn, 2000);
+	rig_destroy(r);
+}
+
+/* What a server would end the connection for is refused here. */
+static void moved_and_wrong(void **state)
+{
+	static const uint8_t bytes[1032] = {1};
+	struct rig *r = make("", 0);
+	struct wire_pkt pkt;
+
+	move_conn(r, 1, 1000);
+	pkt = request(1, WIRE_RC_READ_REQ, 1000);
+	pkt.rkey++;
+	pkt.dma_len = 8;
+	rig_send(r, 0, &pkt);
+	assert_int_equal(rig_got(r, 0, 0).syndrome, WIRE_NAK_ACCESS);
+	pkt.rkey--;
+	pkt.va += 60; /* half of it is outside */
+	rig_send(r, 0, &pkt);
+	assert_int_equal(rig_got(r, 0, 1).syndrome, WIRE_NAK_ACCESS);
+	send_write(r, 1, 1000, bytes, sizeof(bytes));
+	assert_int_equal(rig_got(r, 0, 2).syndrome, WIRE_NAK_INVALID);
+	pkt = request(1, WIRE_RC_SEND_ONLY, 1000);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(rig_got(r, 0, 3).syndrome, WIRE_NAK_INVALID);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
+/* A table that is full takes the place of who was silent for long enough. */
+static void idle_connections_end(void **state)
+{
+	struct rig *r = make("conns=1,idle_s=1", 1);
+
+	tell(r, -ENOSPC,
+	     "swordbox conn server=10.0.0.9 client=10.0.0.2 client_qpn=102 "
+	     "server_qpn=202 psn=1");
+	rig_pass(r, 1500000000);
+	move_conn(r, 2, 1);
+	send_cas(r, 1, 1000, 5, 6);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	static const char *const bad[] = {
@@ -414,6 +559,10 @@ int main(void)
 		cmocka_unit_test(strangers_and_closed_doors),
 		cmocka_unit_test(deep_pipelines),
 		cmocka_unit_test(many_connections),
+		cmocka_unit_test(moved_into_one),
+		cmocka_unit_test(moved_with_gaps),
+		cmocka_unit_test(moved_and_wrong),
+		cmocka_unit_test(idle_connections_end),
 		cmocka_unit_test(says_what_is_wrong),
 	};
 
