@@ -20,11 +20,10 @@ enum offload_way {
 	WAY_QUIET,     /* the same, with one completion per batch */
 	WAY_TWO_SIDED, /* a message to a server and back, one at a time */
 	WAY_REDY,      /* messages in batches, by an I/O thread */
-	WAY_COW,       /* local stores; an engine does the rest */
+	WAY_COW,       /* local stores; an engine beside the memory node */
 	WAY_COW_ALONE, /* the same, each completion told at once */
-	/* On the direct port: what can be mapped is. */
-	WAY_ASYNC_DIRECT,
-	WAY_COW_DIRECT,
+	WAY_COW_APART, /* the engine sends packets to the memory node, too */
+	WAY_ASYNC_DIRECT, /* READs of records that are mapped */
 	WAY_COUNT,
 };
 

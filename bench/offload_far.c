@@ -26,7 +26,7 @@ const char *offload_way_name(enum offload_way way)
 		[WAY_COW] = "cow",
 		[WAY_COW_ALONE] = "cow_alone",
 		[WAY_ASYNC_DIRECT] = "async_direct",
-		[WAY_COW_DIRECT] = "cow_direct",
+		[WAY_COW_APART] = "cow_apart",
 	};
 
 	return names[way];
@@ -92,7 +92,7 @@ static int open_cow(struct side *s, struct offload_far *far,
 {
 	struct aq_async_options opt = {
 		.batch = way == WAY_COW_ALONE ? 1 : 0,
-		.flags = way == WAY_COW_DIRECT ? AQ_ASYNC_DIRECT : 0};
+		.flags = way == WAY_COW_APART ? 0 : AQ_ASYNC_DIRECT};
 	int rc = hlog_device_cow_create(far->rack, far->region, &opt,
 					&far->device);
 
@@ -152,7 +152,7 @@ int offload_far_open(struct side *s, struct offload_far *far,
 		return rc < 0 ? rc : open_verbs(s, far, p->way, size_bytes);
 	case WAY_COW:
 	case WAY_COW_ALONE:
-	case WAY_COW_DIRECT:
+	case WAY_COW_APART:
 		rc = open_rack(s, far, region, size_bytes);
 		return rc < 0 ? rc : open_cow(s, far, p->way);
 	case WAY_COUNT:

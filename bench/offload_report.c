@@ -59,7 +59,8 @@ void offload_report_head(const struct offload_report *r, FILE *to)
 	fprintf(to,
 		"%u rounds of %.0f ms, in turns; the application's thread on "
 		"core %d; its NIC, the engine and the\nmemory node share core "
-		"%d; all on the shm cable, except _direct\n",
+		"%d; the application is on the shm cable, the engine beside\n"
+		"the memory node (cow_apart: it sends packets to it)\n",
 		r->opt.rounds, (double)r->opt.window_ns / 1e6, GUARD_CPU_CLIENT,
 		GUARD_CPU_SERVER);
 	fprintf(to,

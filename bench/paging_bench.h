@@ -11,6 +11,7 @@
 enum paging_port {
 	PAGING_SHM,
 	PAGING_UDP,
+	PAGING_DIRECT,
 	PAGING_PORT_COUNT,
 };
 

@@ -64,11 +64,13 @@ static void one_ended(struct paging_far *f, unsigned depth)
 
 /* ---- life --------------------------------------------------------------- */
 
-int far_open(struct paging_far *f, uint64_t pages)
+int far_open(struct paging_far *f, uint64_t pages, bool may_map)
 {
+	/* Less than all rights is a window, which nobody maps. */
 	struct client_link_options o = {.send_depth = FAR_DEPTH,
 					.rd_atomic = FAR_DEPTH,
-					.rights = CLIENT_LINK_WRITE};
+					.rights = may_map ? CLIENT_LINK_ALL
+							  : CLIENT_LINK_WRITE};
 	int err = aq_rack_open(NULL, &f->rack);
 
 	f->pages = pages;
@@ -176,17 +178,16 @@ int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 }
 
 int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
-	      unsigned depth, unsigned window_ms, struct far_window *out)
+	      unsigned depth, unsigned window_ms, uint64_t most,
+	      struct far_window *out)
 {
 	struct page_op ops[FAR_DEPTH] = {0}, *done[FAR_DEPTH];
 	uint64_t stop, ended = 0, posted = 0, looks = 0;
-	uint64_t most = kind == PAGE_LOAD || page_is_stored(s, 0) ? UINT64_MAX
-								  : f->pages;
-	bool over = false;
+	bool over = false, timed = most == 0;
 	int n = (int)depth, err = 0;
 
-	if (kind == PAGE_INVALIDATE)
-		most = f->pages;
+	if (timed)
+		most = UINT64_MAX;
 	for (unsigned i = 0; i < depth; i++) {
 		ops[i].kind = kind;
 		ops[i].buf = f->buf + i * FAR_BYTES;
@@ -210,8 +211,7 @@ int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
 		for (int i = 0; i < n; i++)
 			err = done[i]->result ? done[i]->result : err;
 		ended += (uint64_t)n;
-		/* All pages, where it must be all. */
-		if (++looks % CLOCK_EVERY == 0 && most == UINT64_MAX)
+		if (timed && ++looks % CLOCK_EVERY == 0)
 			over = clock_ns(CLOCK_MONOTONIC) > stop;
 	} while (!err && (ended < posted || (!over && posted < most)));
 	end(f, out, ended);

@@ -19,7 +19,7 @@ enum {
 struct paging_far {
 	struct aq_rack *rack;
 	struct aq_region *region;
-	struct client_link *raw; /* to the region; nobody maps it */
+	struct client_link *raw; /* to the region */
 	struct ibv_mr *raw_mr;
 	pid_t node;
 	uint64_t pages;
@@ -29,7 +29,8 @@ struct paging_far {
 	uint8_t *buf; /* FAR_DEPTH pages */
 };
 
-int far_open(struct paging_far *f, uint64_t pages)
+/* Raw requests may be served by a mapping, or not. */
+int far_open(struct paging_far *f, uint64_t pages, bool may_map)
 	__attribute__((warn_unused_result));
 void far_close(struct paging_far *f);
 int far_store(struct paging_far *f, enum page_mode mode, unsigned without,
@@ -50,10 +51,9 @@ struct far_window {
 int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 	    unsigned window_ms, struct far_window *out)
 	__attribute__((warn_unused_result));
-/* The same by a store; every page must be there for loads. A store of pages
- * that are not there ends after the last page. */
+/* The same by a store; or, if `most` is not 0, for so many different pages. */
 int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
-	      unsigned depth, unsigned window_ms, struct far_window *out)
-	__attribute__((warn_unused_result));
+	      unsigned depth, unsigned window_ms, uint64_t most,
+	      struct far_window *out) __attribute__((warn_unused_result));
 
 #endif

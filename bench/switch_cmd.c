@@ -31,14 +31,16 @@ enum {
 	ROUNDS_MAX = 101,
 	WINDOW_MS = 100,
 	WINDOW_MS_QUICK = 20,
-	SUBJECTS = 6,
+	SUBJECTS = 10,
+	RATIOS = 5,
 };
 
 static const char usage[] =
 	"usage: aquifer bench switch [--json] [--quick] [--check]\n"
 	"                            [--rounds N] [--window MS]\n"
-	"Three processes each (client, switch, server) take turns: frames and\n"
-	"READs through 'aquifer switch', and bare rings through a forwarder.\n"
+	"Three processes each (client, switch, server) take turns: frames,\n"
+	"READs and a table through 'aquifer switch', bare rings through a\n"
+	"forwarder, and the same without a switch.\n"
 	"  --quick   short rounds: shows that it works, proves nothing\n"
 	"  --check   exit code 3 when a ratio misses its bound\n";
 
@@ -64,6 +66,10 @@ enum {
 	READ_LAT,
 	CABLE_RATE,
 	READ_RATE,
+	KV_CABLE_RATE,
+	KV_RATE,
+	KV_CABLE_LAT,
+	KV_LAT,
 };
 
 struct run {
@@ -159,6 +165,10 @@ static int run_all(struct run *r)
 		[READ_LAT] = {&trio_read, 1},
 		[CABLE_RATE] = {&trio_cable, 64},
 		[READ_RATE] = {&trio_read, 64},
+		[KV_CABLE_RATE] = {&trio_kv_cable, 16},
+		[KV_RATE] = {&trio_kv_switch, 16},
+		[KV_CABLE_LAT] = {&trio_kv_cable, 1},
+		[KV_LAT] = {&trio_kv_switch, 1},
 	};
 	int rc = start_switch(r);
 
@@ -201,7 +211,7 @@ static double median_ratio(const double *a, const double *b, unsigned count)
 	return stats_median(q, count);
 }
 
-static unsigned judge(const struct run *r, struct ratio out[3])
+static unsigned judge(const struct run *r, struct ratio out[RATIOS])
 {
 	const struct subject *s = r->subject;
 
@@ -223,7 +233,19 @@ static unsigned judge(const struct run *r, struct ratio out[3])
 		median_ratio(s[READ_RATE].rate, s[CABLE_RATE].rate,
 			     s[READ_RATE].count),
 		0, true};
-	return 3;
+	out[3] = (struct ratio){"kv_rate_via_switch_vs_cable",
+				"table reads per second, 16 under way",
+				median_ratio(s[KV_RATE].rate,
+					     s[KV_CABLE_RATE].rate,
+					     s[KV_RATE].count),
+				0.5, true};
+	out[4] = (struct ratio){
+		"kv_single_via_switch_vs_cable",
+		"table operations per second, one at a time, 1 of 16 a change",
+		median_ratio(s[KV_LAT].rate, s[KV_CABLE_LAT].rate,
+			     s[KV_LAT].count),
+		0, true};
+	return RATIOS;
 }
 
 static bool kept(const struct ratio *q)
@@ -367,7 +389,7 @@ static int parse(int argc, char **argv, struct options *o)
 int bench_switch_cmd(int argc, char **argv)
 {
 	static struct run r;
-	struct ratio q[3];
+	struct ratio q[RATIOS];
 	unsigned n;
 	int rc = parse(argc, argv, &r.o);
 

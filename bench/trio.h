@@ -91,9 +91,11 @@ void trio_nap(void); /* a millisecond */
 void trio_ready(struct trio *t);
 int trio_fail(struct trio *t, int rc, const char *what);
 
-extern const struct trio_ops trio_ring3; /* bare rings */
-extern const struct trio_ops trio_pump;	 /* frames through the switch */
-extern const struct trio_ops trio_read;	 /* READs through the switch */
-extern const struct trio_ops trio_cable; /* READs without it */
+extern const struct trio_ops trio_ring3;     /* bare rings */
+extern const struct trio_ops trio_pump;	     /* frames through the switch */
+extern const struct trio_ops trio_read;	     /* READs through the switch */
+extern const struct trio_ops trio_cable;     /* READs without it */
+extern const struct trio_ops trio_kv_switch; /* a table, through the switch */
+extern const struct trio_ops trio_kv_cable;  /* and without it */
 
 #endif

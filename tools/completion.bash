@@ -28,6 +28,10 @@ _aquifer() {
 	elif [[ $command == bench && $previous == bench ]]; then
 		names=$("${COMP_WORDS[0]}" bench --help 2>/dev/null |
 			sed -n 's/^  \([a-z]*\) .*/\1/p')
+	elif [[ $command == index && $previous == index ]]; then
+		names="create drop stat get put del scan fill check"
+	elif [[ $command == index && $previous == --kind ]]; then
+		names="tree versions"
 	elif [[ $command == kv && $previous == kv ]]; then
 		names="create drop stat resize get put del scan fill check"
 	elif [[ $command == up || $command == down || $command == status ]] &&
@@ -38,7 +42,7 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="8 9 11 12 13 14 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+		names="1 7 8 9 10 11 12 13 14 all 2.4 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
@@ -57,7 +61,7 @@ _aquifer() {
 			names+=" --timeout --server"
 		[[ $command == switch ]] &&
 			names+=" --name --port --program --fault --rack --for" &&
-			names+=" --resources --stats --tell"
+			names+=" --resources --stats --tell --trace"
 		[[ $command == engine ]] &&
 			names+=" --name --rack --batch --flush-us --probe-max-us --memory --listen --tls-cert --tls-key"
 		[[ $command == redis ]] &&
@@ -67,15 +71,19 @@ _aquifer() {
 		[[ $command == exec || $command == info ]] && names+=" --nic"
 		[[ $command == top ]] && names+=" --once --interval"
 		[[ $command == region ]] &&
-			names+=" --nodes --stripe --node --timeout"
+			names+=" --nodes --stripe --node --timeout --switch-atomics"
 		[[ $command == kv ]] &&
 			names+=" --entry --row --extents --rows-per-lock --clients" &&
 			names+=" --failure --hash --node --host-locks --word-locks" &&
 			names+=" --ttl --keys --count --size --repair" &&
 			names+=" --nodes --copies --capacity"
+		[[ $command == index ]] &&
+			names+=" --kind --memory --key --value --node-bytes" &&
+			names+=" --locks --host-locks --room --clients --failure" &&
+			names+=" --node --from --to --count --keys --size --threads"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only" &&
+			names+=" --quick --check --rounds --window --only --port" &&
 			names+=" --records --store --dir --busy"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&

@@ -94,6 +94,7 @@ int aqdv_post_masked_faa(struct ibv_qp *qp, struct aqdv_masked_wr *wr,
 
 enum aqdv_alloc_flags {
 	AQDV_ALLOC_READ_ONLY = 1u << 0, /* peers may read it, never write */
+	AQDV_ALLOC_SPARSE = 1u << 1,	/* pages exist once they are touched */
 };
 
 /*
@@ -102,10 +103,19 @@ enum aqdv_alloc_flags {
  * like any memory; without a registration nobody maps anything. Inside such a
  * registration the peer is trusted not to look beside its own operations.
  * aqdv_free takes the address back and revokes every mapping; deregister first.
+ *
+ * With AQDV_ALLOC_SPARSE a page takes memory only once somebody has read or
+ * written it; its owner gives it back by madvise(MADV_REMOVE), for everybody
+ * who maps it. A peer that may write can touch all of it, but make it no
+ * larger. Where memory runs out meanwhile, who touches it gets an error (a
+ * peer's operation) or SIGBUS (the owner).
  */
 int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
 int aqdv_free(struct ibv_context *context, void *addr);
+/* How much memory the pages at an address of aqdv_alloc take now. */
+int aqdv_alloc_used(struct ibv_context *context, void *addr,
+		    uint64_t *used_bytes);
 
 /* One READ that is done at once. */
 struct aqdv_read {

@@ -19,7 +19,11 @@
  *   RECV_ENABLE             order
  *
  * A receive queue is a ring of entries of equal size, each an array of data
- * segments; one with the key AQDV_WQE_END ends the list before its end.
+ * segments; one with the key AQDV_WQE_END ends the list before its end. One
+ * with AQDV_WQE_INLINE in its byte_count gets the immediate value of the
+ * message, as it was sent, instead of data; at most AQDV_WQE_IMMS of an entry.
+ * A message without an immediate value is refused there. (ConnectX leaves the
+ * value in the completion, from where a READ of the chain would fetch it.)
  *
  * Every number is big-endian. The functions at the end write them.
  */
@@ -96,6 +100,7 @@ struct aqdv_wqe_masked_faa {
  * padded to whole segments; not for READs and atomics. */
 #define AQDV_WQE_INLINE 0x80000000u
 #define AQDV_WQE_END	0x100u /* key that ends a receive's list */
+#define AQDV_WQE_IMMS	2u     /* places for an immediate in a receive */
 
 struct aqdv_wqe_data {
 	uint32_t byte_count;
@@ -203,6 +208,13 @@ static inline void aqdv_wqe_put_data(struct aqdv_wqe_data *data, uint64_t addr,
 static inline void aqdv_wqe_put_end(struct aqdv_wqe_data *data)
 {
 	aqdv_wqe_put_data(data, 0, 0, AQDV_WQE_END);
+}
+
+/* Of a receive: where the immediate value goes, four bytes. */
+static inline void aqdv_wqe_put_imm(struct aqdv_wqe_data *data, uint64_t addr,
+				    uint32_t lkey)
+{
+	aqdv_wqe_put_data(data, addr, AQDV_WQE_INLINE | 4, lkey);
 }
 
 /* A READ, WRITE or WRITE_IMM with one piece. */

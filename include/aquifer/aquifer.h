@@ -94,6 +94,10 @@ enum aq_region_create_flags {
 	 * at atomics. -ENOSPC when it is used up, -EOPNOTSUPP where the NIC
 	 * has none. It cannot be resized. */
 	AQ_REGION_DEVICE = 1u << 0,
+	/* The switch that the rack's NICs are plugged into replaces atomics on
+	 * it. -EOPNOTSUPP where there is none that does. It cannot be resized.
+	 */
+	AQ_REGION_SWITCH_ATOMICS = 1u << 1,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -238,12 +242,12 @@ enum {
 
 enum aq_async_flags {
 	/*
-	 * Where the engine and its nodes are processes of this host, it maps
-	 * the rings (to read them only) and the regions, and reads become its
-	 * own loads; elsewhere nothing changes. It is trusted with these
-	 * regions then, and a read of more than eight bytes may see half of
-	 * another thread's write, as on hardware. Writes, and all that tells
-	 * of progress, go through the NICs as ever.
+	 * Where the engine and a memory node are processes of one host, the
+	 * engine maps the regions, and reads become its own loads; elsewhere
+	 * nothing changes. It is trusted with these regions then, and a read
+	 * of more than eight bytes may see half of another thread's write, as
+	 * on hardware. Writes go through the NICs as ever, and so does all
+	 * that passes between the engine and this process.
 	 */
 	AQ_ASYNC_DIRECT = 1u << 0,
 };

@@ -76,7 +76,7 @@ enum aq_kv_flags {
 struct aq_kv_options {
 	uint64_t capacity;	  /* entries that the index has; needed */
 	uint64_t extent_bytes;	  /* for values beside it; 0: 64 MiB */
-	uint32_t entry_bytes;	  /* 32 to 120, a multiple of 8; 0: 64 */
+	uint32_t entry_bytes;	  /* 16 to 120, a multiple of 8; 0: 64 */
 	uint32_t entries_per_row; /* 1 to 16; 0: 8 */
 	uint32_t rows_per_lock;	  /* a power of two; 0: 16 */
 	uint32_t clients;	  /* at one time; 0: 256 */

@@ -102,6 +102,16 @@ static const struct config_key keys[] = {
 	 .help = "the longest that a completion waits for others",
 	 .min = 1,
 	 .max = 1000000},
+	{.section = "switch",
+	 .key = "ports",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "ports beside the NICs that plug in, separated by blanks"},
+	{.section = "switch",
+	 .key = "programs",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
 };
 
 struct section {
@@ -149,8 +159,8 @@ static int split(const char *text, struct section *out)
 	if (i == ARRAY_LEN(keys))
 		return error_set(-EINVAL,
 				 "unknown section [%.40s]; with a name there "
-				 "are [memory NAME], [node NAME] and [engine "
-				 "NAME]",
+				 "are [memory NAME], [node NAME], [engine "
+				 "NAME] and [switch NAME]",
 				 text);
 	/* Nodes are named like racks. */
 	if (!rundir_rack_is_valid(name))

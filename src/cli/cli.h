@@ -53,6 +53,7 @@ int cmd_down(const struct cli_command *self, int argc, char **argv);
 int cmd_status(const struct cli_command *self, int argc, char **argv);
 int cmd_top(const struct cli_command *self, int argc, char **argv);
 int cmd_switch(const struct cli_command *self, int argc, char **argv);
+int cmd_index(const struct cli_command *self, int argc, char **argv);
 int cmd_kv(const struct cli_command *self, int argc, char **argv);
 int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);

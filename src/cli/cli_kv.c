@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_bytes.h"
 #include "cli_report.h"
 #include "json_out.h"
 
@@ -17,24 +18,6 @@ enum {
 	KEY_BYTES = 24,
 };
 
-/* Bytes that are no printable ASCII become \xHH; so do backslashes. */
-static void print_bytes(const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] >= ' ' && p[i] < 0x7f && p[i] != '\\')
-			(void)putchar(p[i]);
-		else
-			printf("\\x%02x", p[i]);
-}
-
-static void print_hex(const char *name, const uint8_t *p, size_t len)
-{
-	printf("\"%s\":\"", name);
-	for (size_t i = 0; i < len; i++)
-		printf("%02x", p[i]);
-	printf("\"");
-}
-
 /* One line per key; with --json one object, bytes as hexadecimal digits. */
 static int show_item(const struct aq_kv_item *item, void *user)
 {
@@ -42,20 +25,21 @@ static int show_item(const struct aq_kv_item *item, void *user)
 
 	if (a->json) {
 		printf("{");
-		print_hex("key", item->key, item->key_len);
+		cli_bytes_print_json("key", item->key, item->key_len);
 		if (item->value) {
 			printf(",");
-			print_hex("value", item->value, item->value_len);
+			cli_bytes_print_json("value", item->value,
+					     item->value_len);
 		}
 		if (item->expire_at_ms)
 			printf(",\"expire_at_ms\":%llu",
 			       (unsigned long long)item->expire_at_ms);
 		printf("}\n");
 	} else {
-		print_bytes(item->key, item->key_len);
+		cli_bytes_print(item->key, item->key_len);
 		if (item->value) {
 			(void)putchar('\t');
-			print_bytes(item->value, item->value_len);
+			cli_bytes_print(item->value, item->value_len);
 		}
 		(void)putchar('\n');
 	}

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "cli_report.h"
@@ -144,6 +145,7 @@ static void say_ready(void *ctx, const struct mem_serve_ready *what)
 static int settle_rack(struct memory_args *a, struct config **config)
 {
 	struct cli_args none = {0};
+	const char *port;
 
 	if (a->serve.rack && setenv("AQUIFER_RACK_NAME", a->serve.rack, 1)) {
 		cli_error("cannot set the environment");
@@ -152,6 +154,9 @@ static int settle_rack(struct memory_args *a, struct config **config)
 	if (cli_settings_load(&none, config) != 0)
 		return CLI_FAILED;
 	a->serve.rack = config_string(*config, "rack", "name");
+	port = config_string(*config, "nic", "port");
+	if (strncmp(port, "switch:", 7) == 0)
+		a->serve.switch_name = port + 7;
 	return CLI_GO;
 }
 

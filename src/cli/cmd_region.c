@@ -50,6 +50,9 @@ static int take_option(int opt, char **argv, struct region_args *a)
 	case 'o':
 		a->options.node = optarg;
 		return 0;
+	case 'w':
+		a->options.flags |= AQ_REGION_SWITCH_ATOMICS;
+		return 0;
 	case 's':
 		return cli_rack_parse_size("--stripe", optarg,
 					   &a->options.stripe_bytes);
@@ -75,6 +78,7 @@ static int parse(int argc, char **argv, int words, struct region_args *a)
 		{"nodes", required_argument, NULL, 'n'},
 		{"node", required_argument, NULL, 'o'},
 		{"stripe", required_argument, NULL, 's'},
+		{"switch-atomics", no_argument, NULL, 'w'},
 		{"timeout", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},

@@ -7,6 +7,7 @@
 #include "lin_file.h"
 #include "model_check.h"
 #include "offload_play.h"
+#include "paging_cmd.h"
 #include "sword_play.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
@@ -32,6 +33,8 @@ static const struct cli_entry scenarios[] = {
 	{"offload", offload,
 	 "asynchronous far memory while engines are killed"},
 	{"kv", kv, "a key-value table whose clients die or sleep"},
+	{"paging", paging_figure_cmd,
+	 "far paging with many clients, beside the ODRP paper's figures"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"switch", scenario_tor_cmd,
 	 "verbs through the programmable switch and its programs"},

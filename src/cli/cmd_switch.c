@@ -81,6 +81,9 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 		return take_fault(a);
 	case 's':
 		return take_seconds(a);
+	case 'T':
+		a->run.trace = optarg;
+		return true;
 	case 'R':
 		a->resources = true;
 		return true;
@@ -115,6 +118,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"resources", no_argument, NULL, 'R'},
 		{"stats", no_argument, NULL, 'S'},
 		{"tell", required_argument, NULL, 't'},
+		{"trace", required_argument, NULL, 'T'},
 		{NULL, 0, NULL, 0},
 	};
 	int opt;

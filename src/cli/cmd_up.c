@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer up`: the memory nodes and engines of a rack on this machine. */
+/* `aquifer up`: the switches, memory nodes and engines of a rack on this
+ * machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -17,6 +18,7 @@
 #include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
+#include "cli_switch.h"
 #include "config.h"
 #include "config_named.h"
 #include "error.h"
@@ -305,28 +307,42 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 {
 	unsigned i, count = config_named_count(rack->config, "memory");
 	json_t *tree = json_object(), *rows = json_array();
-	json_t *engines = json_array();
+	json_t *engines = json_array(), *switches = json_array();
+	char *address = getenv("AQUIFER_NIC_ADDRESS"), own[16];
 	int failed = 0, lock = take_lock(rack);
 
 	if (lock < 0) {
 		cli_error("%s", lock == -EBUSY
 					? "another 'aquifer up' is at work"
 					: strerror(-lock));
+		json_decref(switches);
 		json_decref(engines);
 		json_decref(rows);
 		json_decref(tree);
 		return CLI_FAILED;
 	}
+	failed += (int)cli_switch_up(rack, switches);
 	for (i = 0; i < (count ? count : 1); i++) {
 		struct plan plan =
 			count ? plan_at(rack->config, i) : plan_default;
 
+		if (!address && cli_switch_address(rack, i, own))
+			(void)setenv("AQUIFER_NIC_ADDRESS", own, 1);
 		failed += bring_up_node(rack, &plan, rows) != 0;
+		if (!address)
+			(void)unsetenv("AQUIFER_NIC_ADDRESS");
+	}
+	if (!failed && cli_switch_open(rack, count ? count : 1)) {
+		cli_error("%s", error_last());
+		failed++;
 	}
 	failed += bring_up_engines(rack, engines);
 	close(lock);
 	cli_report_set(tree, "rack", "%s", rack->name);
 	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
+	if (json_array_size(switches))
+		(void)json_object_set(tree, "switches", switches);
+	json_decref(switches);
 	(void)json_object_set_new(tree, "nodes", rows);
 	(void)json_object_set_new(tree, "engines", engines);
 	if (cli_report_print(tree, as_json) != 0)

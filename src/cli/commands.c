@@ -68,17 +68,20 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json    say what was started as one JSON object\n"},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
-	 "[--name NAME] [--port raw:INTERFACE]... [--fault OPTIONS]\n"
-	 "       [--program NAME[:OPTIONS]]... [--rack RACK] [--for SECONDS]\n"
-	 "       [--json]\n"
+	 "[--name NAME] [--port raw:INTERFACE|udp:ADDRESS]...\n"
+	 "       [--fault OPTIONS]"
+	 " [--program NAME[:OPTIONS]]... [--rack RACK]\n"
+	 "       [--for SECONDS] [--trace FILE] [--json]\n"
 	 "       aquifer switch --resources [--program ...]\n"
 	 "       aquifer switch [--name NAME] --stats | --tell 'PROGRAM ...'\n"
 	 "  --name       the switch's name (default s0); NICs of this machine\n"
 	 "               plug in with nic.port = switch:NAME\n"
-	 "  --port       an interface that is a port; may be repeated\n"
+	 "  --port       an interface that is a port, or a UDP socket where\n"
+	 "               hosts plug in with VXLAN; may be repeated\n"
 	 "  --program    a program on the path, in the order given\n"
 	 "  --fault      short for --program fault:OPTIONS, e.g. loss=1%\n"
 	 "  --for        end after so many seconds\n"
+	 "  --trace      write what comes in and goes out to a file\n"
 	 "  --resources  print what the programs need in a real pipeline\n"
 	 "  --stats      print a running switch's counters\n"
 	 "  --tell       a control call, e.g. 'fault reload loss=0'\n"
@@ -102,11 +105,11 @@ const struct cli_command cli_commands[] = {
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up,
-	 "start the rack's memory nodes and engine on this machine",
+	 "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"
-	 "without [engine NAME]: one engine, e0.\n"
+	 "without [engine NAME]: one engine, e0. [switch NAME]: switches.\n"
 	 "Logs are in the runtime directory, which 'aquifer info' shows.\n"},
 	{"down", cmd_down, "end what 'up' started",
 	 "[RACK.INI] [--json]\n"
@@ -120,12 +123,39 @@ const struct cli_command cli_commands[] = {
 	 "  --interval  between two looks (default 1)\n"},
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create NAME SIZE [--nodes N|all] [--stripe SIZE] [--node NAME]\n"
+	 "                             [--switch-atomics]\n"
 	 "       aquifer region list|stat NAME|resize NAME SIZE|delete NAME\n"
 	 "       with [--timeout MILLISECONDS] [--json]\n"
 	 "  --nodes   spread over that many memory nodes (default 1)\n"
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"
 	 "  --node    on this node, not on the one with the most free "
-	 "memory\n"},
+	 "memory\n"
+	 "  --switch-atomics  the rack's switch replaces atomics on it\n"},
+	{"index", cmd_index, "indexes in far memory, ordered or of versions",
+	 "create NAME [--kind tree|versions] [--value BYTES]\n"
+	 "       [--clients N] [--failure MS] [--node NAME] [--json]\n"
+	 "       tree: [--memory SIZE] [--key BYTES] [--node-bytes BYTES]\n"
+	 "             [--locks N] [--host-locks]\n"
+	 "       versions: --room KEYS\n"
+	 "       aquifer index stat|drop|check NAME [--json]\n"
+	 "       aquifer index get NAME KEY\n"
+	 "       aquifer index put NAME KEY VALUE\n"
+	 "       aquifer index del NAME KEY\n"
+	 "       aquifer index scan NAME [--from KEY] [--to KEY] [--count N]\n"
+	 "                          [--keys] [--json]\n"
+	 "       aquifer index fill NAME [--count N] [--size BYTES]\n"
+	 "                          [--threads N] [--json]\n"
+	 "  --kind        tree: keys in order (default); versions: numbers,\n"
+	 "                in no order, whose writes append\n"
+	 "  --memory      of a tree (default 64M)\n"
+	 "  --key         bytes that keys may have, up to 64 (default 32)\n"
+	 "  --value       bytes that values may have (default 32, or 128)\n"
+	 "  --node-bytes  of a node of the tree (default 1024)\n"
+	 "  --host-locks  locks in host memory where the NIC has none left\n"
+	 "  --room        keys that an index of versions has room for\n"
+	 "  --failure     a client that is silent for so long is dead\n"
+	 "                (default 1000)\n"
+	 "check exits with 1 when an invariant does not hold.\n"},
 	{"kv", cmd_kv, "tables of keys and values in far memory",
 	 "create NAME CAPACITY [--entry BYTES] [--row N] [--extents SIZE]\n"
 	 "       [--rows-per-lock N] [--clients N] [--failure MS]\n"

@@ -275,7 +275,7 @@ void client_map_stat(const struct client_map *map, struct aq_region_stat *out);
 /* ---- piece.c: regions of one node --------------------------------------- */
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes, bool on_device,
+			const char *name, uint64_t size_bytes, uint32_t flags,
 			uint64_t deadline_ns,
 			struct client_piece *out) MUST_CHECK;
 int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,

@@ -34,11 +34,6 @@ int client_keep_device(struct aq_rack *rack, struct client_device *out)
 	return err;
 }
 
-const uint8_t *client_keep_own(const struct aq_rack *rack)
-{
-	return rack->is_own;
-}
-
 uint64_t client_keep_now_ns(const struct aq_rack *rack)
 {
 	return client_rack_now_ns(rack);

@@ -40,8 +40,6 @@ struct client_device {
 int client_keep_device(struct aq_rack *rack,
 		       struct client_device *out) MUST_CHECK;
 
-/* One byte, 0 in a child of the process that opened the rack. */
-const uint8_t *client_keep_own(const struct aq_rack *rack);
 uint64_t client_keep_now_ns(const struct aq_rack *rack);
 /* Node `index` of a region's map. */
 const struct client_node *client_keep_node(const struct aq_rack *rack,

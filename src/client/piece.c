@@ -55,14 +55,17 @@ static int ask(struct client_thread *t, uint32_t node, const char *method,
 }
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes, bool on_device,
+			const char *name, uint64_t size_bytes, uint32_t flags,
 			uint64_t deadline_ns, struct client_piece *out)
 {
-	return ask(t, node, "POST", "/v1/regions",
-		   json_pack("{s:s, s:I, s:s}", "name", name, "size",
-			     (json_int_t)size_bytes, "memory",
-			     on_device ? "device" : "host"),
-		   deadline_ns, out);
+	json_t *body = json_pack("{s:s, s:I, s:s}", "name", name, "size",
+				 (json_int_t)size_bytes, "memory",
+				 flags & AQ_REGION_DEVICE ? "device" : "host");
+
+	if (body && flags & AQ_REGION_SWITCH_ATOMICS)
+		(void)json_object_set_new(body, "switch",
+					  json_string("atomics"));
+	return ask(t, node, "POST", "/v1/regions", body, deadline_ns, out);
 }
 
 int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,

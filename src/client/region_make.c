@@ -70,11 +70,11 @@ static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
 		return error_set(-EINVAL,
 				 "a region has 1 byte to 256 TiB, not %llu",
 				 (unsigned long long)size_bytes);
-	if (o->flags & ~(uint32_t)AQ_REGION_DEVICE ||
+	if (o->flags &
+		    ~(uint32_t)(AQ_REGION_DEVICE | AQ_REGION_SWITCH_ATOMICS) ||
 	    (o->flags & AQ_REGION_DEVICE && o->nodes > 1))
-		return error_set(-EINVAL,
-				 "device memory is on one node, and there are "
-				 "no other flags");
+		return error_set(-EINVAL, "device memory is on one node, and "
+					  "nobody knows other flags");
 	if (o->node && o->nodes > 1)
 		return error_set(-EINVAL, "a node is named, but %u are wanted",
 				 o->nodes);
@@ -89,7 +89,7 @@ static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
 }
 
 static int make_pieces(struct client_thread *t, const char *name,
-		       uint64_t size_bytes, bool on_device,
+		       uint64_t size_bytes, uint32_t flags,
 		       uint64_t deadline_ns, struct client_map *map)
 {
 	uint32_t i, n = map->piece_count;
@@ -101,7 +101,7 @@ static int make_pieces(struct client_thread *t, const char *name,
 		err = client_piece_create(
 			t, map->piece[i].node, piece,
 			client_piece_bytes(size_bytes, i, n, map->stripe_shift),
-			on_device, deadline_ns, &map->piece[i]);
+			flags, deadline_ns, &map->piece[i]);
 	}
 	if (!err) {
 		map->size_bytes = client_map_size(map);
@@ -154,8 +154,7 @@ int aq_region_create(struct aq_rack *rack, const char *name,
 		err = choose_nodes(t, o, deadline_ns, map);
 	map->stripe_shift = map->piece_count > 1 ? shift : 0;
 	if (!err)
-		err = make_pieces(t, name, size_bytes,
-				  o->flags & AQ_REGION_DEVICE, deadline_ns,
+		err = make_pieces(t, name, size_bytes, o->flags, deadline_ns,
 				  map);
 	if (!err)
 		err = client_region_handle(rack, name, 0, map, region);

@@ -39,14 +39,13 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	eng_session_id(s, id);
 	ctl_reply_json(call->reply, 200,
 		       json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, "
-				 "s:o, s:o*}",
+				 "s:o}",
 				 "proto", CTL_PROTO, "session", id, "gid", text,
 				 "qpn", (json_int_t)s->ring.qp->qp_num, "psn",
 				 (json_int_t)s->ring.psn, "mtu",
 				 128 << s->application.mtu, "rd_atomic",
 				 (int)s->application.rd_atomic, "heartbeat_ms",
-				 ENG_HEARTBEAT_MS, "nodes", nodes, "look",
-				 s->has_look ? lane_json(&s->look) : NULL));
+				 ENG_HEARTBEAT_MS, "nodes", nodes));
 }
 
 static void handle_open(void *ctx, struct ctl_call *call)

@@ -84,27 +84,6 @@ static int parse_ring(const json_t *ring, struct offload_session_config *c)
 	return err;
 }
 
-/* The queue pair and the key to look with, where the application has them. */
-static int parse_look(const json_t *look, struct eng_session *out)
-{
-	uint64_t qpn = 0, psn = 0, rkey = 0;
-	int err;
-
-	if (!look)
-		return 0;
-	err = ctl_field_u64(look, "qpn", true, 2, PSN_MAX, &qpn);
-	if (!err)
-		err = ctl_field_u64(look, "psn", true, 0, PSN_MAX, &psn);
-	if (!err)
-		err = ctl_field_u64(look, "rkey", true, 0, UINT32_MAX, &rkey);
-	out->has_look = true;
-	out->application_look = out->application;
-	out->application_look.qpn = (uint32_t)qpn;
-	out->application_look.psn = (uint32_t)psn;
-	out->config.look_rkey = (uint32_t)rkey;
-	return err;
-}
-
 int eng_parse_open(const json_t *body, struct eng_session *out)
 {
 	struct offload_session_config *c = &out->config;
@@ -118,8 +97,6 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 		err = eng_parse_far(body, &out->application);
 	if (!err)
 		err = parse_ring(json_object_get(body, "ring"), c);
-	if (!err)
-		err = parse_look(json_object_get(body, "look"), out);
 	if (!err)
 		err = ctl_field_u64(body, "nodes", true, 0, OFFLOAD_NODES_MAX,
 				    &nodes);

@@ -53,10 +53,7 @@ struct eng_session {
 	uint32_t node_count;
 	uint64_t within_ms; /* a node that is silent is given up; 0: default */
 	struct eng_far application;
-	bool has_look; /* a second one, to look only */
-	struct eng_far application_look;
 	struct eng_lane ring;
-	struct eng_lane look;
 	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
 	struct offload_session *core;		    /* NULL: not started */
 	struct offload_session_config config;

@@ -48,7 +48,6 @@ int eng_session_find(struct eng *eng, const char *id, struct eng_session **out)
 static void free_session(struct eng_session *s)
 {
 	eng_lane_close(&s->ring);
-	eng_lane_close(&s->look);
 	for (unsigned i = 0; i < OFFLOAD_NODES_MAX; i++) {
 		eng_lane_close(&s->node[i][0]);
 		eng_lane_close(&s->node[i][1]);
@@ -79,12 +78,9 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	s->opened_ns = s->seen_ns = client_clock_now_ns(eng->clock);
 	if (s->application.mtu > eng->mtu)
 		s->application.mtu = eng->mtu;
-	s->application_look.mtu = s->application.mtu;
 	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce)
 		      ? eng_lane_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
 		      : error_set(-EIO, "the kernel gives no random numbers");
-	if (!err && s->has_look)
-		err = eng_lane_open(eng, OFFLOAD_LOOK_DEPTH, &s->look);
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		err = eng_lane_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
 		if (!err)
@@ -106,10 +102,7 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 	struct offload_session_config *c = &s->config;
 	int err = eng_lane_connect(eng, &s->ring, &s->application, 0);
 
-	if (!err && s->has_look)
-		err = eng_lane_connect(eng, &s->look, &s->application_look, 0);
 	c->ring_qp = s->ring.qp;
-	c->look_qp = s->look.qp;
 	for (unsigned i = 0; i < s->node_count; i++) {
 		c->node[i].read_qp = s->node[i][0].qp;
 		c->node[i].write_qp = s->node[i][1].qp;

@@ -72,6 +72,10 @@ struct frame_space_options {
 	/* Frames are given out with keys of their own, never stored to by
 	 * message. */
 	bool is_pieces;
+	/* The same, but what is given out is a part of memory that only this
+	 * client has a key for and may map (frame_sparse.c); the frame stands
+	 * for it and is not used. Frames are whole pages of the machine. */
+	bool is_sparse;
 };
 
 int frame_space_create(struct frame_pool *pool,
@@ -84,8 +88,11 @@ void frame_space_destroy(struct frame_space *space);
 uint64_t frame_space_used(const struct frame_space *space);
 /* Whether that is more than its budget. */
 bool frame_space_is_over(const struct frame_space *space);
-uint64_t frame_space_table(const struct frame_space *space); /* its address */
 bool frame_space_is_mapped(const struct frame_space *space, uint64_t index);
+
+/* Memory that the client of a sparse space has touched; else 0. An honest one
+ * has not touched more than it holds. */
+uint64_t frame_space_touched_bytes(const struct frame_space *space);
 
 /* What the node's processor does for a client. The frame's address or 0. */
 uint64_t frame_space_find(const struct frame_space *space, uint64_t index);

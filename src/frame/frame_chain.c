@@ -72,8 +72,9 @@ static int make_memory(struct frame_chain *c)
 	return 0;
 }
 
-/* The client names an entry of its table, so that has a key of its own, and
- * so have the frames whose addresses come out of it. */
+/* The client names an entry of its table by its distance from the first, so
+ * the table has a key of its own that begins at 0, and the frames whose
+ * addresses come out of it have one, too. */
 static int make_keys(struct frame_chain *c, struct ibv_pd *pd)
 {
 	struct frame_pool *p = c->space->pool;
@@ -83,7 +84,7 @@ static int make_keys(struct frame_chain *c, struct ibv_pd *pd)
 	c->memory_mr = ibv_reg_mr(pd, c->memory, c->memory_bytes, ALL_RIGHTS);
 	c->table_mr = ibv_reg_mr(pd, c->space->table,
 				 c->space->entries * sizeof(*c->space->table),
-				 ALL_RIGHTS);
+				 ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
 	c->frames_mr = ibv_reg_mr(pd, p->frames, p->frames_bytes, ALL_RIGHTS);
 	c->queue_mr = ibv_reg_mr(pd, p->queue, queue_bytes, ALL_RIGHTS);
 	c->zero_mr = ibv_reg_mr(pd, c->slot, 8,

@@ -48,13 +48,25 @@ struct frame_space {
 	uint64_t budget;
 	uint32_t depth;
 	bool is_pieces;
-	uint64_t used;		 /* by the processor's doing */
+	uint64_t used;	 /* by the processor's doing */
+	uint8_t *sparse; /* the client's own memory, or NULL */
+	struct ibv_mr *sparse_mr;
 	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
 	uint64_t table_bytes;
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	/* Of chains that are gone: frames taken minus frames given back. */
 	int64_t past_used;
 };
+
+/* ---- memory of a client's own (frame_sparse.c) -------------------------- */
+
+int frame_sparse_create(struct frame_space *space) MUST_CHECK;
+void frame_sparse_destroy(struct frame_space *space);
+uint64_t frame_sparse_at(const struct frame_space *space, uint64_t index);
+/* The page's memory goes back to the machine. */
+void frame_sparse_drop(const struct frame_space *space, uint64_t index);
+/* The frame stands for such a page now: its own memory is not needed. */
+void frame_sparse_take(const struct frame_space *space, uint64_t frame);
 
 /* ---- chains (frame_chain.c, frame_program.c) ---------------------------- */
 

@@ -196,20 +196,30 @@ static void put_front(struct writer *w)
 			   c->slots);
 }
 
-/* Where the parts of a message go: the entry's address to `entry`. */
+/*
+ * Where the parts of a message go: the entry's place in the table to `entry`. A
+ * page fills a packet, so a store has its place in the immediate value, and
+ * gets that back. The table's key begins at address 0, so that the lower half
+ * of an address is enough; the upper one stays 0.
+ */
 static void put_receive(struct writer *w, union aqdv_wqe *entry)
 {
 	struct frame_chain *c = w->c;
 	struct aqdv_wqe_data *d = &c->recv[w->slot * CHAIN_RECV_SEGS];
 	uint32_t key = c->memory_mr->lkey, n = 0;
 
-	aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
-	if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey stand together */
-		aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr), 12, key);
-	aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
-	if (c->pages)
+	if (c->pages) {
+		aqdv_wqe_put_imm(&d[n++], at(&entry->rdma.raddr.addr) + 4, key);
+		aqdv_wqe_put_imm(&d[n++], at(&w->front->ctrl.imm), key);
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
 				  c->space->pool->frame_bytes, key);
+	} else {
+		aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
+		if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey together */
+			aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr),
+					  12, key);
+		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
+	}
 	while (n < CHAIN_RECV_SEGS)
 		aqdv_wqe_put_end(&d[n++]);
 }
@@ -240,8 +250,8 @@ static void write_mapped(struct writer *w)
 }
 
 /* What a chain pays that must find out by itself what is mapped and where the
- * entry is: a comparison with its effect, an addition with its turn. The guard
- * behind it still decides. */
+ * entry is: a comparison with its effect and the branch that is not taken, an
+ * addition with its turn. The guard behind it still decides. */
 static void put_naive(struct writer *w)
 {
 	const struct frame_chain *c = w->c;
@@ -258,6 +268,9 @@ static void put_naive(struct writer *w)
 				 at(scratch(w, 2)), c->memory_mr->lkey);
 		put_rdma(w, AQDV_WQE_WRITE, at(scratch(w, 3)), c->memory_mr,
 			 scratch(w, 2), 8);
+		/* The store to a mapped page, which the comparison left out. */
+		aqdv_wqe_put_ctrl(&counted(w, 1)->ctrl, AQDV_WQE_NOP, 1,
+				  AQDV_WQE_CQE);
 	}
 }
 
@@ -370,8 +383,8 @@ void chain_program_size(struct frame_chain *c)
 		c->counted += 1 + steps;
 	}
 	if (c->without & FRAME_WITHOUT_DECISION) {
-		c->blocks += 2;
-		c->counted += 2;
+		c->blocks += 3;
+		c->counted += 3;
 	}
 }
 

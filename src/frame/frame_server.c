@@ -324,25 +324,31 @@ static void allocate(struct frame_guest *g, uint32_t slot, uint64_t index)
 	int err = g->space->is_pieces ? frame_space_map(g->space, index, &frame)
 				      : -EINVAL;
 
-	if (!err && !g->piece[index])
+	if (!err && g->space->sparse)
+		frame_sparse_take(g->space, frame);
+	else if (!err && !g->piece[index])
 		err = register_piece(g, index, frame);
 	if (err) {
 		answer(g, slot, 0, 0, 0, end_of(err));
 		return;
 	}
-	out->addr = be64_put(frame);
-	out->rkey = be32_put(g->piece[index]->rkey);
+	out->addr = be64_put(g->space->sparse ? frame_sparse_at(g->space, index)
+					      : frame);
+	out->rkey = be32_put(g->space->sparse ? g->space->sparse_mr->rkey
+					      : g->piece[index]->rkey);
 	out->number = be32_put((uint32_t)index);
 	answer(g, slot, (uintptr_t)out, g->buf_mr->lkey, sizeof(*out),
 	       PAGE_WIRE_OK);
 }
 
-/* The key ends first. */
+/* The key, or the memory, ends first. */
 static void give_back(struct frame_guest *g, uint32_t slot)
 {
 	const struct page_request *r = (const void *)slot_at(g, slot);
 	uint64_t index = be64_get(r->index);
 
+	if (g->space->sparse)
+		frame_sparse_drop(g->space, index);
 	if (index < g->space->entries && g->piece[index]) {
 		(void)ibv_dereg_mr(g->piece[index]);
 		g->piece[index] = NULL;

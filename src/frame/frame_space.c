@@ -28,7 +28,7 @@ int frame_space_create(struct frame_pool *pool,
 	s->entries = o->entries;
 	s->budget = o->budget ? o->budget : o->entries;
 	s->depth = o->depth;
-	s->is_pieces = o->is_pieces;
+	s->is_pieces = o->is_pieces || o->is_sparse;
 	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
 	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,6 +37,14 @@ int frame_space_create(struct frame_pool *pool,
 		return error_set(-ENOMEM, "no memory for a table");
 	}
 	s->table = table;
+	if (o->is_sparse) {
+		int err = frame_sparse_create(s);
+
+		if (err) {
+			frame_space_destroy(s);
+			return err;
+		}
+	}
 	*out = s;
 	return 0;
 }
@@ -46,6 +54,8 @@ void frame_space_destroy(struct frame_space *s)
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (s->chain[i])
 			frame_chain_destroy(s->chain[i]);
+	/* First what frames stand for. */
+	frame_sparse_destroy(s);
 	for (uint64_t i = 0; i < s->entries; i++) {
 		uint64_t frame = frame_space_find(s, i);
 
@@ -59,11 +69,6 @@ void frame_space_destroy(struct frame_space *s)
 bool frame_space_is_over(const struct frame_space *s)
 {
 	return frame_space_used(s) > s->budget;
-}
-
-uint64_t frame_space_table(const struct frame_space *s)
-{
-	return (uintptr_t)s->table;
 }
 
 uint64_t frame_space_find(const struct frame_space *s, uint64_t index)

@@ -153,6 +153,9 @@ int vlist_del(struct vlist_client *c, uint64_t key) MUST_CHECK;
 	X(chunks, "chunks taken")                                   \
 	X(adopted, "of them, those of clients that are gone")       \
 	X(trips, "round trips")                                     \
+	X(sent_reads, "READs")                                      \
+	X(sent_writes, "WRITEs")                                    \
+	X(sent_atomics, "compare-and-swaps of all kinds")           \
 	X(reconnects, "connections made anew")
 
 struct vlist_stats {

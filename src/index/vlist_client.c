@@ -65,6 +65,7 @@ static int make_arena(struct vlist_client *c)
 	size_t at = 0;
 	size_t atom = take(&at, 2 * sizeof(*c->atom));
 	size_t words = take(&at, VLIST_WR_MAX * sizeof(*c->words));
+	size_t heads = take(&at, VLIST_SCAN_BATCH * sizeof(*c->heads));
 	size_t node = take(&at, node_bytes);
 	size_t seen = take(&at, node_bytes);
 	size_t bucket = take(&at, VLIST_BUCKET_BYTES);
@@ -77,6 +78,7 @@ static int make_arena(struct vlist_client *c)
 	memset(c->arena, 0, c->arena_bytes);
 	c->atom = (uint64_t *)(c->arena + atom);
 	c->words = (uint64_t *)(c->arena + words);
+	c->heads = (uint64_t *)(c->arena + heads);
 	c->node = (struct vlist_node *)(c->arena + node);
 	c->seen = (struct vlist_node *)(c->arena + seen);
 	c->bucket = (struct vlist_entry *)(c->arena + bucket);
@@ -129,6 +131,7 @@ static int make(const struct vlist_port *port, const struct vlist_geometry *g,
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
 	c->port = *port;
+	c->clock = port->link->clock;
 	if (g)
 		c->g = *g;
 	if (config)

@@ -67,6 +67,7 @@ void vlist_pool_forget(struct vlist_client *c)
 		c->memo[i].newest = VLIST_NONE;
 	c->mine_count = c->free_count = c->scan_at = 0;
 	c->free_first = c->free_last = VLIST_NONE;
+	c->ride.stage = VLIST_GATHER_IDLE;
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -196,13 +197,18 @@ static uint64_t fair_share(const struct vlist_client *c)
 	return c->g.node_count / c->g.client_count / 2;
 }
 
+bool vlist_pool_may_grow(const struct vlist_client *c)
+{
+	return c->mine_count + c->g.chunk_nodes <= fair_share(c);
+}
+
 /* Memory that nobody has, up to a fair share; then what is old, more of what
  * nobody has, and that of the dead. */
 static int make_free(struct vlist_client *c)
 {
 	int err = -EAGAIN;
 
-	if (c->mine_count + c->g.chunk_nodes <= fair_share(c))
+	if (vlist_pool_may_grow(c))
 		err = more_chunks(c, false);
 	if (err == -EAGAIN)
 		err = vlist_scan(c);

@@ -19,6 +19,8 @@ enum {
 	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
 	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
 	VLIST_SCAN_BATCH = 16,
+	VLIST_RIDE = 2, /* keys whose versions are freed beside a write */
+	VLIST_RIDE_LOOKS = 24, /* at one's own versions, to find such keys */
 	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
 	VLIST_SCAN_NODES = 32, /* in one round of collecting */
 	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
@@ -60,8 +62,34 @@ struct vlist_mine {
 	uint8_t state;
 };
 
+/* A key of which this client has versions that perhaps are old. */
+struct vlist_old {
+	uint64_t key;
+	uint64_t entry;
+	uint64_t head;	/* as read */
+	uint64_t place; /* a committed version, perhaps the newest */
+	/* Of this client's versions: one, and the newest of then. */
+	uint32_t mine, mine_generation;
+	uint32_t newest, newest_generation;
+	bool is_newest;
+	bool is_lost;
+};
+
+/* Freeing versions of some keys, see vlist_gather.c. */
+struct vlist_gather {
+	enum {
+		VLIST_GATHER_IDLE,
+		VLIST_GATHER_HEADS,
+		VLIST_GATHER_LOOK,
+		VLIST_GATHER_MOVE,
+	} stage;
+	unsigned count, looks;
+	struct vlist_old old[VLIST_SCAN_BATCH];
+};
+
 struct vlist_client {
 	struct vlist_port port;
+	const struct client_clock *clock; /* also without a link */
 	struct vlist_geometry g;
 	struct vlist_config config;
 	struct vlist_stats stats;
@@ -84,6 +112,7 @@ struct vlist_client {
 	size_t arena_bytes;
 	uint64_t *atom;		 /* answers of atomics, two */
 	uint64_t *words;	 /* VLIST_WR_MAX, read one by one */
+	uint64_t *heads;	 /* VLIST_SCAN_BATCH, of entries */
 	struct vlist_node *node; /* that is written */
 	struct vlist_node *seen; /* that is read */
 	struct vlist_entry *bucket;
@@ -96,12 +125,13 @@ struct vlist_client {
 	uint32_t mine_count, mine_room;
 	uint32_t free_first, free_last, free_count;
 	uint32_t scan_at; /* where collecting goes on */
+	struct vlist_gather ride;
 	uint64_t chunk_hint;
 };
 
 static inline uint64_t vlist_now_ns(const struct vlist_client *c)
 {
-	return client_clock_now_ns(c->port.link->clock);
+	return client_clock_now_ns(c->clock);
 }
 
 static inline bool vlist_is_late(const struct vlist_client *c)
@@ -233,6 +263,24 @@ void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
 /* Everything of a key that is older than this version of it. */
 void vlist_collect_older(struct vlist_client *c, uint32_t mine);
 void vlist_pool_forget(struct vlist_client *c);
+
+/* Whether more memory would be taken rather than what is old freed. */
+bool vlist_pool_may_grow(const struct vlist_client *c);
+
+/* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
+
+/* The key of this version, if it is not there yet and has room. */
+int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
+			uint32_t mine) MUST_CHECK;
+void vlist_gather_start(struct vlist_gather *g);
+/* The requests of its next step, to the batch that is being made. */
+void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g);
+/* Their answers. */
+void vlist_gather_take(struct vlist_client *c, struct vlist_gather *g);
+/* All steps of it. */
+int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g) MUST_CHECK;
+/* c->ride begins if it has ended and little is free. */
+void vlist_ride_begin(struct vlist_client *c);
 
 /* ---- vlist_scan.c: looking for versions to collect ---------------------- */
 

@@ -75,10 +75,13 @@ static int move_head(struct vlist_client *c, struct put *p)
 	err = vlist_cas_now(c, VLIST_POINT_HEAD,
 			    p->memo->entry + offsetof(struct vlist_entry, head),
 			    p->head, p->node, &old);
+	/* Who was beaten to it waits for as many writes again: of a key that
+	 * many write, trying each time would make this word, on which a NIC
+	 * executes one atomic after the other, the limit of everybody. */
+	p->memo->writes = 0;
 	if (err || old != p->head)
 		return err;
 	c->stats.heads++;
-	p->memo->writes = 0;
 	vlist_collect_older(c, p->mine);
 	return 0;
 }
@@ -217,17 +220,38 @@ static int take_answer(struct vlist_client *c, struct put *p)
 	return find_out(c, p, word | VLIST_LINK);
 }
 
+/* One round trip, with whom it takes along. */
+static int run(struct vlist_client *c)
+{
+	int err;
+
+	vlist_gather_add(c, &c->ride);
+	err = vlist_run(c);
+	if (err)
+		c->ride.stage = VLIST_GATHER_IDLE;
+	else
+		vlist_gather_take(c, &c->ride);
+	return err;
+}
+
 static int append(struct vlist_client *c, struct put *p)
 {
+	uint64_t entry_head =
+		p->memo->entry + offsetof(struct vlist_entry, head);
 	bool wants = wants_head(c, p);
 	int err = 0;
 
 	/* Where a switch steers, others may be sent behind this version as soon
 	 * as its append passes: it had better be there. */
+	p->head = 0;
 	vlist_begin(c);
 	if (c->is_steered && !p->is_written) {
 		add_node(c, p);
-		err = vlist_run(c);
+		if (wants)
+			vlist_add_read(c, entry_head, &c->words[0], 8);
+		err = run(c);
+		p->head = wants ? c->words[0] : 0;
+		wants = false;
 	}
 	if (err)
 		return err;
@@ -235,19 +259,18 @@ static int append(struct vlist_client *c, struct put *p)
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */
 	if (wants)
-		vlist_add_cas(c, VLIST_POINT_HEAD,
-			      p->memo->entry +
-				      offsetof(struct vlist_entry, head),
-			      0, 0, &c->atom[1]);
+		vlist_add_cas(c, VLIST_POINT_HEAD, entry_head, 0, 0,
+			      &c->atom[1]);
 	add_node(c, p);
 	vlist_add_cas(c, VLIST_POINT_APPEND, vlist_offset(p->place),
 		      vlist_end_of(p->place), p->node, &c->atom[0]);
 	c->stats.appends++;
 	p->tries++;
-	err = vlist_run(c);
+	err = run(c);
 	if (err)
 		return err;
-	p->head = wants ? c->atom[1] : 0;
+	if (wants)
+		p->head = c->atom[1];
 	return take_answer(c, p);
 }
 
@@ -278,6 +301,7 @@ static int put(struct vlist_client *c, struct put *p)
 	if (err)
 		return err;
 	node = p->mine;
+	vlist_ride_begin(c);
 	do {
 		err = try_put(c, p);
 		node = p->mine != VLIST_NONE ? p->mine : node;

@@ -1,172 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looking for versions to collect, of keys that this client does not write
- * often enough to come across them: those that have a successor, once the
- * key's entry points behind them. Many at a time, because each takes a few
- * small requests.
+ * often enough to come across them: many keys at a time. Who writes steadily
+ * does this beside its writes (vlist_gather.c) and seldom comes here.
  */
 #include <errno.h>
 
 #include "error.h"
 #include "vlist_priv.h"
-
-/* A version that has a successor. */
-struct old {
-	uint32_t mine;
-	uint64_t key;
-	uint64_t entry;
-	uint64_t head;	/* as read */
-	uint64_t place; /* a committed version, perhaps the newest */
-	bool is_newest;
-	bool is_lost;
-};
-
-static bool is_candidate(const struct vlist_mine *m)
-{
-	return m->state == VLIST_MINE_USED || m->state == VLIST_MINE_LIMBO;
-}
-
-/* Up to VLIST_SCAN_BATCH of them; returns how many. */
-static unsigned pick(struct vlist_client *c, uint32_t picked[VLIST_SCAN_BATCH],
-		     uint32_t *left)
-{
-	unsigned n = 0;
-
-	while (n < VLIST_SCAN_BATCH && *left) {
-		uint32_t i = c->scan_at++ % c->mine_count;
-
-		(*left)--;
-		if (is_candidate(&c->mine[i]))
-			picked[n++] = i;
-	}
-	return n;
-}
-
-/* ---- versions of which it is known that they were committed -------------- */
-
-static struct vlist_node *node_of(struct vlist_client *c, unsigned k)
-{
-	return (struct vlist_node *)(c->stage + (size_t)k * 4096);
-}
-
-STATIC_ASSERT((int)VLIST_SCAN_BATCH * 4096 <= (int)VLIST_STAGE_BYTES,
-	      "a node each");
-
-/*
- * Heads first, then what might be the newest: so what is found to be the newest
- * is not before what the entry said. Heads by atomics, because a READ whose
- * answer is lost is executed again, and then perhaps after the READ behind it,
- * whose first answer may still arrive.
- */
-static int look(struct vlist_client *c, struct old *o, unsigned n, bool heads)
-{
-	int err;
-
-	vlist_begin(c);
-	for (unsigned k = 0; heads && k < n; k++)
-		vlist_add_cas(c, VLIST_POINT_READ,
-			      o[k].entry + offsetof(struct vlist_entry, head),
-			      0, 0, &c->words[k]);
-	for (unsigned k = 0; k < n; k++)
-		if (!o[k].is_newest && !o[k].is_lost)
-			vlist_add_read(c, vlist_offset(o[k].place),
-				       node_of(c, k),
-				       c->config.no_steer ? VLIST_NODE_HEAD
-							  : c->g.node_bytes);
-	err = vlist_run(c);
-	for (unsigned k = 0; heads && k < n; k++)
-		o[k].head = c->words[k];
-	return err;
-}
-
-static unsigned judge(struct vlist_client *c, struct old *o, unsigned n)
-{
-	unsigned open = 0;
-
-	for (unsigned k = 0; k < n; k++) {
-		uint64_t self, next;
-
-		if (o[k].is_newest || o[k].is_lost)
-			continue;
-		switch (vlist_judge(c, node_of(c, k), o[k].key, o[k].place,
-				    !c->config.no_steer, &self, &next)) {
-		case VLIST_NEWEST:
-			o[k].place = self;
-			o[k].is_newest = true;
-			break;
-		case VLIST_OLD:
-			o[k].place = next;
-			open++;
-			break;
-		case VLIST_STALE:
-		case VLIST_ASTRAY:
-		case VLIST_UNVOUCHED:
-			o[k].is_lost = true;
-		}
-	}
-	return open;
-}
-
-static void done(struct vlist_client *c, uint32_t i)
-{
-	vlist_node_give(c, i);
-	c->stats.collected++;
-}
-
-/* Entries move on to the newest versions, which are behind all that had a
- * successor before. Of one key only one does, the others see that it did. */
-static int move_heads(struct vlist_client *c, const struct old *o, unsigned n)
-{
-	int err;
-
-	vlist_begin(c);
-	for (unsigned k = 0; k < n; k++) {
-		c->words[k] = o[k].head;
-		if (o[k].is_newest && o[k].head != o[k].place)
-			vlist_add_cas(
-				c, VLIST_POINT_HEAD,
-				o[k].entry + offsetof(struct vlist_entry, head),
-				o[k].head, o[k].place, &c->words[k]);
-	}
-	err = vlist_run(c);
-	for (unsigned k = 0; !err && k < n; k++) {
-		if (!o[k].is_newest ||
-		    (c->words[k] != o[k].head && c->words[k] != o[k].place))
-			continue;
-		c->stats.heads += o[k].head != o[k].place;
-		done(c, o[k].mine);
-	}
-	return err;
-}
-
-static int collect(struct vlist_client *c, struct old *o, unsigned n)
-{
-	unsigned open = n;
-	int err = 0;
-
-	for (unsigned i = 0; !err && open && i < VLIST_SCAN_LOOKS; i++) {
-		err = look(c, o, n, i == 0);
-		if (!err)
-			open = judge(c, o, n);
-	}
-	return err || !n ? err : move_heads(c, o, n);
-}
-
-static int prepare(struct vlist_client *c, uint32_t i, uint64_t next,
-		   struct old *o)
-{
-	const struct vlist_memo *m = vlist_memo_find(c, c->mine[i].key);
-	uint64_t head;
-
-	*o = (struct old){.mine = i,
-			  .key = c->mine[i].key,
-			  .entry = m ? m->entry : 0,
-			  .place = m && m->place ? m->place : next};
-	return o->entry ? 0 : vlist_entry_find(c, o->key, &o->entry, &head);
-}
-
-/* ---- the others -----------------------------------------------------------
- */
 
 /* One of unknown outcome: only if the way from the entry leads over it. */
 static int collect_doubtful(struct vlist_client *c, uint32_t i)
@@ -174,8 +15,11 @@ static int collect_doubtful(struct vlist_client *c, uint32_t i)
 	uint64_t key = c->mine[i].key, target = vlist_mine_pointer(c, i);
 	uint64_t entry, head, last = 0, old;
 	enum vlist_found found;
-	int err = vlist_entry_find(c, key, &entry, &head);
+	int err = vlist_read_now(c, c->mine[i].offset, &c->words[0], 8);
 
+	if (err || !vlist_is_pointer(c->words[0]))
+		return err; /* nothing follows it */
+	err = vlist_entry_find(c, key, &entry, &head);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	if (!head)
@@ -189,44 +33,30 @@ static int collect_doubtful(struct vlist_client *c, uint32_t i)
 	if (err || old != head)
 		return err;
 	c->stats.heads++;
-	done(c, i);
+	vlist_node_give(c, i);
+	c->stats.collected++;
 	return 0;
-}
-
-static int scan_some(struct vlist_client *c, const uint32_t *picked, unsigned n)
-{
-	struct old old[VLIST_SCAN_BATCH];
-	uint64_t next[VLIST_SCAN_BATCH];
-	unsigned count = 0;
-	int err;
-
-	vlist_begin(c);
-	for (unsigned k = 0; k < n; k++)
-		vlist_add_read(c, c->mine[picked[k]].offset, &c->words[k],
-			       sizeof(c->words[k]));
-	err = vlist_run(c);
-	for (unsigned k = 0; k < n; k++)
-		next[k] = c->words[k];
-	for (unsigned k = 0; !err && k < n; k++) {
-		if (!vlist_is_pointer(next[k]) || vlist_is_late(c))
-			continue;
-		if (c->mine[picked[k]].state == VLIST_MINE_LIMBO)
-			err = collect_doubtful(c, picked[k]);
-		else
-			err = prepare(c, picked[k], next[k], &old[count++]);
-	}
-	return err ? err : collect(c, old, count);
 }
 
 int vlist_scan(struct vlist_client *c)
 {
 	uint32_t left = u32_min(c->mine_count, VLIST_SCAN_NODES);
-	uint32_t picked[VLIST_SCAN_BATCH];
-	unsigned n;
+	struct vlist_gather g = {0};
 	int err = 0;
 
 	c->stats.scans++;
-	while (!err && c->mine_count && (n = pick(c, picked, &left)))
-		err = scan_some(c, picked, n);
+	while (!err && left && !vlist_is_late(c)) {
+		uint32_t i = c->scan_at++ % c->mine_count;
+
+		left--;
+		if (c->mine[i].state == VLIST_MINE_LIMBO)
+			err = collect_doubtful(c, i);
+		else if (c->mine[i].state == VLIST_MINE_USED)
+			err = vlist_gather_key_of(c, &g, i);
+		if (err || (left && g.count < VLIST_SCAN_BATCH))
+			continue;
+		err = vlist_gather_run(c, &g);
+		g.count = 0;
+	}
 	return err;
 }

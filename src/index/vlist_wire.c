@@ -57,6 +57,7 @@ static void add_rdma(struct vlist_client *c, enum vlist_point point,
 void vlist_add_read(struct vlist_client *c, uint64_t offset, void *local,
 		    uint32_t len_bytes)
 {
+	c->stats.sent_reads++;
 	add_rdma(c, VLIST_POINT_READ, IBV_WR_RDMA_READ, offset, local,
 		 len_bytes);
 }
@@ -64,6 +65,7 @@ void vlist_add_read(struct vlist_client *c, uint64_t offset, void *local,
 void vlist_add_write(struct vlist_client *c, enum vlist_point point,
 		     uint64_t offset, const void *local, uint32_t len_bytes)
 {
+	c->stats.sent_writes++;
 	add_rdma(c, point, IBV_WR_RDMA_WRITE, offset, local, len_bytes);
 }
 
@@ -75,6 +77,7 @@ void vlist_add_cas(struct vlist_client *c, enum vlist_point point,
 
 	if (!w)
 		return;
+	c->stats.sent_atomics++;
 	w->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
 	w->wr.atomic.remote_addr = c->port.addr + offset;
 	w->wr.atomic.rkey = c->port.rkey;
@@ -117,7 +120,7 @@ static int wait(struct vlist_client *c)
 			return broken(c, "status", (int)wc.status);
 		if (n > 0)
 			return 0;
-		client_clock_relax(c->port.link->clock);
+		client_clock_relax(c->clock);
 		if (looks % WAIT_LOOKS)
 			continue;
 		if (!give_up_ns)
@@ -170,5 +173,5 @@ void vlist_pause(struct vlist_client *c, uint64_t ns)
 	uint64_t end = vlist_now_ns(c) + ns;
 
 	while (vlist_now_ns(c) < end)
-		client_clock_relax(c->port.link->clock);
+		client_clock_relax(c->clock);
 }

@@ -42,6 +42,12 @@ void kv_search_destroy(struct kv_search *s);
 int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
 		  const struct kv_view *view, const struct kv_place *place,
 		  enum aq_kv_search how, struct kv_path *path) MUST_CHECK;
+/* After a breadth-first search that found a path: other rows that may have room
+ * and that its rows' entries could move to as well; how many. */
+unsigned kv_search_spares(const struct kv_search *s,
+			  const struct kv_geometry *g,
+			  const struct kv_view *view, uint64_t *row,
+			  unsigned max);
 
 /* ---- clients ------------------------------------------------------------ */
 
@@ -99,6 +105,8 @@ enum kv_bug {
 	KV_BUG_LOCKS = 1u << 1,	 /* waiting for locks before a shard freezes */
 	KV_BUG_MIRROR = 1u << 2, /* changes at the second copy */
 	KV_BUG_GRAVES = 1u << 3, /* traces of deleted keys */
+	/* Looking whether what has overtaken a put was a put, too. */
+	KV_BUG_OVERTAKE = 1u << 4,
 };
 
 struct kv_client_config {

@@ -6,9 +6,10 @@
  * between the two reads; so a miss counts only when a second look finds both
  * rows unchanged.
  *
- * With several reads under way it is requests that count, not round trips: then
- * the first row is asked for alone, which has most of the keys, and both only
- * when it has not.
+ * With several reads under way, or where others have filled the way to the leaf
+ * (kv_pace.c), it is requests that count, not round trips: then the first row
+ * is asked for alone, which has most of the keys, and the second when that has
+ * not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -152,9 +153,9 @@ static void post_rows(struct kv_leaf *c, struct kv_get *g)
 		kv_look_add(c, g, kv_row_at(&c->g, low), g->rows, span);
 	} else if (g->is_lean) {
 		g->row[0] = g->rows;
-		g->row[1] = NULL;
-		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[0]), g->row[0],
-			    c->g.row_bytes);
+		g->row[1] = g->lean_at ? g->rows + c->g.row_bytes : NULL;
+		kv_look_add(c, g, kv_row_at(&c->g, g->place.row[g->lean_at]),
+			    g->row[g->lean_at], c->g.row_bytes);
 	} else {
 		g->row[0] = g->rows;
 		g->row[1] = g->rows + c->g.row_bytes;
@@ -235,6 +236,8 @@ static void see_rows(struct kv_leaf *c, struct kv_get *g)
 
 	if (!is_proven(c, g))
 		return;
+	if (c->gets_busy == 1)
+		kv_pace_note(&c->pace, c->polled_ns - g->asked_ns);
 	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
 		if (!whole[i] ||
@@ -254,10 +257,11 @@ static void see_rows(struct kv_leaf *c, struct kv_get *g)
 		return;
 	}
 	if (!g->row[1]) {
-		g->is_lean = false;
+		g->lean_at = 1;
 		post_rows(c, g);
 		return;
 	}
+	g->is_lean = false;
 	if (!whole[0] || !whole[1]) {
 		look_again(c, g);
 		return;
@@ -288,6 +292,7 @@ static void see_extent(struct kv_leaf *c, struct kv_get *g,
 	if (err == -ENOENT) {
 		g->skip++; /* another key with the same hash */
 		g->has_crc = false;
+		g->is_lean = false;
 		post_rows(c, g);
 	} else if (err) {
 		g->skip = 0;
@@ -331,7 +336,8 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 				    .state_word = c->get[i].state_word,
 				    .op = op,
 				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
-					       c->port.look_rkey};
+					       c->port.look_rkey ||
+					       c->pace.is_busy};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
 	c->gets_busy++;

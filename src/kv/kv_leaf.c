@@ -528,5 +528,7 @@ int kv_geometry_make(const struct aq_kv_options *o, struct kv_geometry *g)
 	locks = (g->rows + g->rows_per_lock - 1) / g->rows_per_lock;
 	g->lock_count = u64_min(locks, o->lock_max ? o->lock_max : 1u << 20);
 	kv_leaps(g->locality_milli, g->leap);
+	if (!kv_has_extents(g))
+		g->chunk_count = 0;
 	return kv_geometry_derive(g);
 }

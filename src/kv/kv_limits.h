@@ -3,6 +3,8 @@
 #ifndef AQ_KV_LIMITS_H
 #define AQ_KV_LIMITS_H
 
+#include "kv_layout.h"
+
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
@@ -19,6 +21,8 @@ enum {
 	 * first insert of 10 million fails one per cent earlier. */
 	KV_PATH_MAX = 14,
 	KV_SEARCH_NODES = 1536, /* rows that a search looks at */
+	KV_SPARE_ROWS = 4,	/* that an insert reads beside its guess */
+	KV_WHOLE_FROM = 4,	/* tries; then all rows of its locks */
 	KV_INSERT_TRIES = 64,	/* then the table is full */
 	KV_FULL_TRIES = 6,	/* of which without any path in sight */
 	KV_TORN_TRIES =
@@ -37,7 +41,7 @@ enum {
 
 	KV_SCAN_GRAVES =
 		1 << 16, /* also what has expired; enum aq_kv_scan_flags */
-	KV_GRAVE_MS = 1, /* the end of a key that was deleted */
+	KV_GRAVE_MS = KV_GONE_MS, /* the end of a key that was deleted */
 	KV_DEADLINE_MS = 5000,
 	KV_BACKOFF_NS_MIN = 500,
 	KV_BACKOFF_NS_MAX = 200000,

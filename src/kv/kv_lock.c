@@ -55,6 +55,20 @@ int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 	return err;
 }
 
+bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+		      uint64_t row, bool same)
+{
+	uint64_t lock = kv_lock_of(&c->g, row);
+	bool words = c->g.flags & KV_WORD_LOCKS;
+	unsigned i;
+
+	for (i = 0; i < w->set.count; i++)
+		if (w->set.group[i].word == (words ? lock : lock / 64))
+			return words || !same ||
+			       w->set.group[i].mask & 1ull << (lock % 64);
+	return false;
+}
+
 int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
 {
 	unsigned i;
@@ -262,7 +276,9 @@ struct taking {
 	struct kv_want *want;
 	unsigned at; /* groups that are held */
 	bool is_retry;
-	uint64_t start_ns; /* of this try for all of them */
+	bool has_intent;    /* the slot names the locks */
+	uint64_t intent_ns; /* since when */
+	uint64_t start_ns;  /* of this try for all of them */
 	/* The lock that was refused last, what was seen there, and since when
 	 * that has not changed. Stepping back does not reset it: else who gets
 	 * a first lock and waits for the second would never call it stuck. */
@@ -278,6 +294,7 @@ static int give_up(struct kv_leaf *c, struct taking *t)
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
 	t->at = 0;
+	t->has_intent = false;
 	t->start_ns = kv_now_ns(c);
 	kv_cache_unpin(c);
 	return err;
@@ -337,6 +354,52 @@ static int handle_refusal(struct kv_leaf *c, struct taking *t,
 	kv_pause(c, rng_below(&c->rng, t->backoff_ns) + 1);
 	t->backoff_ns = u64_min(2 * t->backoff_ns, KV_BACKOFF_NS_MAX);
 	return 0;
+}
+
+/* A row of the key, if it was read just now. */
+static uint8_t *row_read(struct kv_leaf *c, const struct reading *r,
+			 uint64_t row)
+{
+	struct kv_line *l = kv_line_find(c, row);
+	unsigned k;
+
+	for (k = 0; k < r->count; k++)
+		if (r->at[k].line == l &&
+		    r->at[k].bits & 1ull << (row - l->first))
+			return kv_line_row(c, l, row);
+	return NULL;
+}
+
+static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
+			 const struct reading *r)
+{
+	const uint64_t *row = w->overtake->place->row;
+	uint8_t *seen[2] = {row_read(c, r, row[0]), row_read(c, r, row[1])};
+
+	return kv_is_overtaken(c, w->overtake, seen);
+}
+
+/* Once is enough for who looks for the holder of a lock, but who waits for long
+ * has to show life. */
+static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
+{
+	uint64_t now = kv_now_ns(c);
+
+	if (t->has_intent && now - t->intent_ns < c->failure_ns / BEAT_SHARE)
+		return;
+	t->has_intent = true;
+	t->intent_ns = now;
+	kv_add_intent(c, &t->want->set);
+}
+
+/* Before the intent that does not name them any more. */
+static void add_owed(struct kv_leaf *c, struct kv_want *w)
+{
+	unsigned i;
+
+	for (i = 0; i < w->owed.count; i++)
+		kv_add_unlock(c, w->owed.group[i].word, w->owed.group[i].mask);
+	w->owed.count = 0;
 }
 
 static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
@@ -424,8 +487,8 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 		asks_state = t.at + 1 == w->set.count &&
 			     kv_state_is_due(c, t.start_ns);
 		kv_begin(c);
-		if (t.at == 0 || t.is_retry)
-			kv_add_intent(c, &w->set);
+		add_owed(c, w);
+		add_intent_if_due(c, &t);
 		if (t.at == 0)
 			add_fresh(c, w);
 		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
@@ -447,6 +510,10 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 		}
 		c->stats.lock_fails++;
 		note_reads(&r, false);
+		if (w->overtake && is_overtaken(c, w, &r)) {
+			err = give_up(c, &t);
+			return err ? err : KV_E_OVERTAKEN;
+		}
 		err = handle_refusal(c, &t, &r);
 		if (err)
 			return err;

@@ -29,7 +29,7 @@ static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
 	return op->kind == AQ_KV_OP_PUT && !op->flags && op->key &&
 	       op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX &&
 	       kv_fits_inline(&c->g, op->key_len, op->value_len,
-			      op->expire_at_ms != 0);
+			      op->expire_at_ms);
 }
 
 /* As many of them as fit. */
@@ -100,15 +100,15 @@ static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
 	const struct kv_place *place = &m->place[at];
 	bool is_new;
 	int entry, which = find_room(c, op, place, &entry, &is_new);
+	uint8_t *to;
 	unsigned i;
 
 	if (which < 0)
 		return false;
-	kv_entry_inline(
-		&c->g,
-		kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry),
-		op->key, op->key_len, op->value, op->value_len,
-		op->expire_at_ms);
+	to = kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry);
+	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
+			op->value_len, op->expire_at_ms);
+	kv_entry_mark_put(&c->g, to);
 	for (i = 0; m->want.row[i] != place->row[which]; i++)
 		;
 	m->low[i] = u32_min(m->low[i], (unsigned)entry);

@@ -21,6 +21,7 @@ struct attempt {
 	struct kv_want want;
 	struct kv_path path; /* guessed, then found */
 	struct kv_new fresh;
+	struct kv_overtake overtake;
 	struct kv_line *line[2]; /* of the key's rows */
 	uint8_t *row[2];
 	int found; /* 0 or 1: in which row; -1 */
@@ -69,11 +70,33 @@ static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
 	return false;
 }
 
+/* Others that the entries could move to, should the guess be wrong: first those
+ * whose locks are taken anyway, then those that cost a bit and no request. */
+static void want_spares(struct kv_leaf *c, struct attempt *a,
+			const struct kv_view *view)
+{
+	uint64_t spare[KV_ENTRIES_MAX * 2];
+	unsigned n = kv_search_spares(c->search, &c->g, view, spare,
+				      ARRAY_LEN(spare));
+	unsigned room = ARRAY_LEN(a->want.row) - a->want.count, i, pass;
+
+	room = u32_min(room, KV_SPARE_ROWS);
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < n && room; i++) {
+			unsigned before = a->want.count;
+
+			if (kv_want_has_lock(c, &a->want, spare[i], !pass) &&
+			    !kv_want_add(c, &a->want, spare[i]))
+				room -= a->want.count - before;
+		}
+}
+
 /* The key's rows, and those of the path that the cache suggests. */
 static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 {
 	struct kv_view view = kv_cache_view(c, false);
 	struct kv_want *w = &a->want;
+	bool is_walk;
 	unsigned i;
 	int err;
 
@@ -97,9 +120,13 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 	}
 	for (i = 0; i < a->path.count; i++)
 		want_row(w, a->path.step[i].row);
-	/* One row: most often there is room in it. */
-	w->whole = try > 0 || a->path.count != 1 || c->config.whole_locks;
+	is_walk = c->config.options.search == AQ_KV_SEARCH_DFS;
+	w->whole = c->config.whole_locks || try >= KV_WHOLE_FROM ||
+		   (is_walk && (try > 0 || a->path.count != 1));
 	err = kv_want_locks(c, w);
+	/* One row: most often there is room in it. */
+	if (!err && a->path.count > 1 && !w->whole)
+		want_spares(c, a, &view);
 	if (err == -E2BIG) {
 		/* Too many words of locks; the key's own rows will do, and what
 		 * is learned there leads to another path. */
@@ -223,6 +250,15 @@ static void note_old(struct kv_leaf *c, const struct attempt *a)
 	c->old_stamp = a->item.stamp;
 }
 
+/* Its entries are all that the table has. */
+static int too_large(const struct kv_leaf *c)
+{
+	return error_set(-E2BIG,
+			 "key and value have at most %u bytes in this table, "
+			 "and 8 less where the key has an end",
+			 c->g.entry_bytes - KV_E_HEAD);
+}
+
 static int build_entry(struct kv_leaf *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
@@ -231,11 +267,13 @@ static int build_entry(struct kv_leaf *c, struct attempt *a,
 			       .expire_at_ms = ch->expire_at_ms};
 
 	if (kv_fits_inline(&c->g, m->key_len, ch->new_value_len,
-			   ch->expire_at_ms != 0)) {
+			   ch->expire_at_ms)) {
 		kv_entry_inline(&c->g, entry, m->key, m->key_len, ch->new_value,
 				ch->new_value_len, ch->expire_at_ms);
 		return 0;
 	}
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	if (!a->fresh.is_set) {
 		int err = kv_new_alloc(c, m->key_len, ch->new_value_len,
 				       &a->fresh);
@@ -317,6 +355,8 @@ static int store(struct kv_leaf *c, struct attempt *a,
 		}
 	}
 	err = build_entry(c, a, ch, entry);
+	if (!err && a->m->is_put)
+		kv_entry_mark_put(&c->g, entry);
 	if (!err)
 		err = write_large(c, a, ch);
 	if (!err)
@@ -460,11 +500,21 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 	a->m->had_entry = a->found >= 0;
 	if (!err)
 		err = carry_out(c, a, &ch);
-	if (err == -EAGAIN && !c->is_broken && !c->is_crashed) {
-		err = kv_locks_drop(c, &a->want.set, a->want.set.count);
-		return err ? err : -EAGAIN;
-	}
+	if (err == -EAGAIN && !c->is_broken && !c->is_crashed)
+		a->want.owed = a->want.set; /* the next try lets them go */
 	return err;
+}
+
+/* Locks of a try that nothing follows. */
+static int pay(struct kv_leaf *c, struct attempt *a, int err)
+{
+	int drop;
+
+	if (!a->want.owed.count || c->is_broken || c->is_crashed)
+		return err;
+	drop = kv_locks_drop(c, &a->want.owed, a->want.owed.count);
+	a->want.owed.count = 0;
+	return err ? err : drop;
 }
 
 /* A value that is known and large is written before any lock is taken. */
@@ -474,9 +524,11 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
 	int err;
 
-	if (!m->put_value || kv_fits_inline(&c->g, m->key_len, m->put_len,
-					    m->put_expire_at_ms != 0))
+	if (!m->put_value ||
+	    kv_fits_inline(&c->g, m->key_len, m->put_len, m->put_expire_at_ms))
 		return 0;
+	if (!kv_has_extents(&c->g))
+		return too_large(c);
 	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
 	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
 		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
@@ -535,11 +587,17 @@ static int run(struct kv_leaf *c, struct attempt *a)
 		if (!err)
 			err = decide(c, a);
 		kv_cache_unpin(c);
+		if (err == KV_E_OVERTAKEN) {
+			a->effect = UPDATED;
+			a->m->had_entry = true;
+			return 0;
+		}
 		if (err != -EAGAIN)
-			return err;
+			return pay(c, a, err);
 		c->stats.searches_second++;
 		err = kv_past_deadline(c);
 	}
+	err = pay(c, a, err);
 	return err ? err
 		   : error_set(-ENOSPC,
 			       "the table is full: no path of at most %d rows "
@@ -553,6 +611,14 @@ int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
+	/* With other leaves, more than this one's row tells what has happened.
+	 */
+	if (m->is_put && !m->mirror && !m->older && !m->leaves_graves) {
+		a.overtake.place = &a.place;
+		a.overtake.key = m->key;
+		a.overtake.key_len = m->key_len;
+		a.want.overtake = &a.overtake;
+	}
 	err = run(c, &a);
 	if (!err)
 		count_trips(c, &a);

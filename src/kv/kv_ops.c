@@ -187,6 +187,7 @@ int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .fn = put_fn,
 			   .user = &p,
 			   .needs_old = p.flags != 0,
+			   .is_put = p.flags == 0,
 			   .put_value = p.value,
 			   .put_len = value_len,
 			   .put_expire_at_ms = p.expire_at_ms};

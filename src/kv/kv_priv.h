@@ -13,6 +13,9 @@
 /* The leaf's state is not the one that it was opened with: nothing was done.
  * Never leaves this room. */
 #define KV_E_VIEW (-EUCLEAN)
+/* A put that somebody else's has overtaken: kv_overtake.c. Never leaves this
+ * room. */
+#define KV_E_OVERTAKEN (-EALREADY)
 
 /* One request of a batch. */
 struct kv_wr {
@@ -57,6 +60,15 @@ struct kv_new {
 	bool is_written; /* map and contents */
 };
 
+/* What a put that waits for its locks has seen of its key: kv_overtake.c. */
+struct kv_overtake {
+	const struct kv_place *place;
+	const void *key;
+	size_t key_len;
+	bool has_entry;
+	uint8_t entry[KV_ENTRY_BYTES_MAX];
+};
+
 /* Rows that an operation wants locked and read. */
 struct kv_want {
 	unsigned count;
@@ -67,6 +79,9 @@ struct kv_want {
 	struct kv_new *fresh;
 	const void *key, *value;
 	size_t key_len, value_len;
+	struct kv_overtake *overtake; /* NULL: it has to be made */
+	/* Locks from a try before, to be let go with the first request. */
+	struct kv_lockset owed;
 };
 
 struct kv_chunk {
@@ -103,6 +118,7 @@ struct kv_get {
 	uint64_t asked_ns;
 	bool asks_state; /* in this look */
 	bool is_lean;	 /* the second row only if need be */
+	uint8_t lean_at; /* then: which row this look is at */
 	bool has_crc;	 /* a first look found nothing */
 	bool has_entry;	 /* one that has expired */
 	uint64_t crc[2];
@@ -111,6 +127,14 @@ struct kv_get {
 	uint64_t evidence;
 	uint32_t looks; /* that it waits for, where they are loads */
 	struct aqdv_read look[KV_LOOKS_MAX];
+};
+
+/* How long looks take, to see that others have filled the way. */
+struct kv_pace {
+	uint64_t best_ns;  /* 0: none was seen yet */
+	uint64_t least_ns; /* lately */
+	uint32_t looks;
+	bool is_busy;
 };
 
 enum kv_atom { /* words that requests put their answers in */
@@ -165,6 +189,7 @@ struct kv_leaf {
 	uint64_t lease;	   /* its word while it is ours */
 	uint64_t lease_ns; /* when it was taken or renewed */
 
+	struct kv_pace pace;
 	uint32_t many_skip; /* puts that go alone, because others could not */
 	uint64_t trips;
 	unsigned wr_count;
@@ -305,12 +330,17 @@ struct kv_view kv_cache_view(struct kv_leaf *c, bool only_synced);
 
 /* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
 int kv_want_locks(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
+/* Whether the lock of that row is in a word that is taken anyway; `same`: is
+ * taken itself. */
+bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+		      uint64_t row, bool same);
 /* Adds one row, if it is new, and its lock. */
 int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row) MUST_CHECK;
 /* All locks at one go, with the rows: -EAGAIN when one of them is held, and
  * then it has none; KV_E_VIEW. */
 int kv_locks_try(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
-/* Takes all locks and reads the rows: then they are synced. */
+/* Takes all locks and reads the rows: then they are synced. KV_E_OVERTAKEN: it
+ * has none, and nothing is left to do. */
 int kv_locks_take(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
 /* Adds to the batch: gives locks back, and says that there are none. */
 void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
@@ -323,6 +353,13 @@ void kv_beat(struct kv_leaf *c);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 
+/* ---- kv_overtake.c ------------------------------------------------------ */
+
+/* Looks at the key's rows as they were read while its locks were refused; NULL:
+ * not this one. True: the put counts as made, right before another. */
+bool kv_is_overtaken(struct kv_leaf *c, struct kv_overtake *o,
+		     uint8_t *const row[2]);
+
 /* ---- kv_look.c ---------------------------------------------------------- */
 
 /* A few READs of a get, in their order; kv_get_completed is told when they are
@@ -333,6 +370,14 @@ void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
 void kv_look_end(struct kv_leaf *c, struct kv_get *g);
 /* Does some of those that wait. */
 void kv_look_run(struct kv_leaf *c);
+
+/* ---- kv_pace.c ---------------------------------------------------------- */
+
+/* Any round trip took so long: when everybody starts at once, the first few of
+ * them tell what looks would take alone. */
+void kv_pace_best(struct kv_pace *p, uint64_t ns);
+/* A look that was alone took so long. */
+void kv_pace_note(struct kv_pace *p, uint64_t ns);
 
 /* ---- kv_get.c ----------------------------------------------------------- */
 
@@ -367,6 +412,7 @@ struct kv_mod {
 	void *user;
 	bool needs_old;	  /* fn looks whether there is one */
 	bool needs_value; /* and at it */
+	bool is_put;	  /* fn stores, whatever was there */
 	/* What fn is likely to store; NULL: not known. */
 	const void *put_value;
 	size_t put_len;

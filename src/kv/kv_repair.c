@@ -3,7 +3,7 @@
  * Finding out who is dead, and the right to repair.
  *
  * Locks are single bits and do not say whose they are; but who holds one has it
- * in its intent, and a client that lives changes its intent with every try. So
+ * in its intent, and a client that lives changes its intent often. So
  * the holder of a lock that stays is among those whose intents name it and do
  * not change. These are fenced: marked in their slots, and their connections
  * ended at the memory node, after which nothing of them is executed any more.

@@ -30,6 +30,7 @@ struct kv_search {
 		uint32_t round;
 		uint64_t row;
 	} seen[SEEN_SIZE];
+	uint32_t found;	 /* the last node of the path */
 	uint64_t random; /* of the depth-first walk */
 };
 
@@ -129,6 +130,7 @@ static int run_bfs(struct kv_search *s, const struct kv_geometry *g,
 		free_entry = row ? kv_row_free(g, row) : -1;
 		if (!row || free_entry >= 0) {
 			unwind(s, at, free_entry, path);
+			s->found = at;
 			return 0;
 		}
 		if (n.depth + 1 >= KV_PATH_MAX || s->count == KV_SEARCH_NODES)
@@ -184,4 +186,30 @@ int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
 	add(s, place->row[1], -1, -1);
 	return how == AQ_KV_SEARCH_DFS ? run_dfs(s, g, view, path)
 				       : run_bfs(s, g, view, path);
+}
+
+unsigned kv_search_spares(const struct kv_search *s,
+			  const struct kv_geometry *g,
+			  const struct kv_view *view, uint64_t *row,
+			  unsigned max)
+{
+	uint32_t at, from;
+	unsigned count = 0;
+
+	for (at = s->found + 1; at < s->count && count < max; at++) {
+		const struct node *n = &s->node[at];
+		const uint8_t *bytes;
+		bool usable = false;
+
+		/* The row before it must be the path's or the key's. */
+		if (n->from < 0)
+			continue;
+		from = (uint32_t)n->from;
+		if (n->from != s->node[s->found].from && s->node[from].depth)
+			continue;
+		bytes = view->row(view->ctx, n->row, &usable);
+		if (usable && (!bytes || kv_row_free(g, bytes) >= 0))
+			row[count++] = n->row;
+	}
+	return count;
 }

@@ -284,7 +284,7 @@ int kv_poll_once(struct kv_leaf *c, bool *batch_done)
 
 int kv_run(struct kv_leaf *c)
 {
-	uint64_t give_up_ns = 0;
+	uint64_t give_up_ns = 0, posted_ns = kv_now_ns(c);
 	unsigned looks = 0;
 	bool is_done = false;
 	bool has_work = c->wr_count > 0;
@@ -304,6 +304,8 @@ int kv_run(struct kv_leaf *c)
 		else if (kv_now_ns(c) > give_up_ns)
 			err = broken(c, IBV_WC_RESP_TIMEOUT_ERR);
 	}
+	if (!err)
+		kv_pace_best(&c->pace, c->polled_ns - posted_ns);
 	return err ? err : c->is_crashed ? -ESHUTDOWN : 0;
 }
 

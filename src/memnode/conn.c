@@ -280,6 +280,15 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	list_init(&c->grants);
 	copy_name(c->client, peer->client);
 	err = make_qp(node, c, peer, answer);
+	if (!err) {
+		c->own_gid = answer->gid;
+		c->client_gid = peer->gid;
+		c->client_qpn = peer->qpn;
+		c->client_psn = peer->psn;
+		err = declare_conn(node, c);
+		if (err)
+			close_qp(c);
+	}
 	if (err) {
 		free(c);
 		return err;
@@ -305,6 +314,7 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		grant_destroy(
 			node, c,
 			container_of(c->grants.next, struct mem_grant, node));
+	declare_conn_end(node, c);
 	close_qp(c);
 	node->conns[c->slot] = NULL;
 	node->conn_count--;

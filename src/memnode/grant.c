@@ -85,6 +85,15 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 	if (conn->grant_count >= MEM_GRANT_PER_CONN)
 		return error_set(-EAGAIN, "a connection has %d grants at most",
 				 MEM_GRANT_PER_CONN);
+	/* The switch knows one key; what another one changes it would miss. */
+	if (region->declared.kind == MEM_DECLARED_ATOMICS &&
+	    access != IBV_ACCESS_REMOTE_READ &&
+	    (!whole || access != ALL_RIGHTS))
+		return error_set(-EACCES,
+				 "the switch replaces atomics on region %s: it "
+				 "is granted whole and with all rights, or to "
+				 "read",
+				 region->name);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return error_set(-ENOMEM, "no memory for a grant");

@@ -14,7 +14,7 @@ static json_t *describe(const struct mem_space *s)
 		"{s:i, s:I, s:I, s:I}", "bytes", (int)bytes, "used",
 		(json_int_t)(frame_space_used(s->space) * bytes), "pool",
 		(json_int_t)(frame_pool_count(s->frames->pool) * bytes),
-		"table", (json_int_t)frame_space_table(s->space));
+		"touched", (json_int_t)frame_space_touched_bytes(s->space));
 }
 
 static int find(struct mem_node *node, struct ctl_call *call,
@@ -25,6 +25,14 @@ static int find(struct mem_node *node, struct ctl_call *call,
 	if (!err)
 		(*out)->seen_ns = env_now_ns(node->env);
 	return err;
+}
+
+static enum space_kind kind_of(const json_t *body)
+{
+	if (json_is_true(json_object_get(body, "sparse")))
+		return SPACE_SPARSE;
+	return json_is_true(json_object_get(body, "pieces")) ? SPACE_PIECES
+							     : SPACE_FRAMES;
 }
 
 void handle_pages_create(void *ctx, struct ctl_call *call)
@@ -43,9 +51,8 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 		err = ctl_field_u64(call->body, "depth", false, 1,
 				    MEM_PAGE_DEPTH_MAX, &depth);
 	if (!err)
-		err = space_create(
-			ctx, c, count, (uint32_t)bytes, (uint32_t)depth,
-			json_is_true(json_object_get(call->body, "pieces")));
+		err = space_create(ctx, c, count, (uint32_t)bytes,
+				   (uint32_t)depth, kind_of(call->body));
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /v1/regions. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
+#include "log.h"
 #include "mem_priv.h"
 
 static json_t *describe(const struct mem_node *node, const struct mem_region *r)
@@ -65,6 +67,52 @@ static int owner_field(const struct mem_node *node, const struct ctl_call *call,
 	return err || !text ? err : conn_find(node, call->caller, text, owner);
 }
 
+/* "switch": "atomics" or "store", and of a store where its versions are. */
+static int declared_fields(const struct ctl_call *call, struct mem_declared *d)
+{
+	const char *text = NULL;
+	int err = ctl_field_string(call->body, "switch", false, &text);
+
+	*d = (struct mem_declared){.kind = MEM_DECLARED_NOT};
+	if (err || !text)
+		return err;
+	if (strcmp(text, "atomics") == 0) {
+		d->kind = MEM_DECLARED_ATOMICS;
+		return 0;
+	}
+	if (strcmp(text, "store") != 0)
+		return error_set(-EINVAL,
+				 "\"switch\" is \"atomics\" or \"store\"");
+	d->kind = MEM_DECLARED_STORE;
+	err = ctl_field_u64(call->body, "nodes_at", true, 0, INT64_MAX,
+			    &d->nodes_at);
+	if (!err)
+		err = ctl_field_u64(call->body, "nodes", true, 1, INT64_MAX,
+				    &d->nodes);
+	if (!err)
+		err = ctl_field_u64(call->body, "node_bytes", true, 1,
+				    UINT32_MAX, &d->node_bytes);
+	return err;
+}
+
+/* Nobody has a key of it yet: the lock was not let go since it is there. */
+static int declare(struct mem_node *node, struct mem_region *r,
+		   const struct mem_declared *d)
+{
+	char words[ERROR_TEXT_MAX];
+	int err;
+
+	r->declared = *d;
+	err = declare_region(node, r);
+	if (!err)
+		return 0;
+	snprintf(words, sizeof(words), "%s", error_last());
+	r->declared.kind = MEM_DECLARED_NOT;
+	if (region_delete(node, r))
+		log_warn("memnode", "%s", error_last());
+	return error_set(err, "%s", words);
+}
+
 void handle_region_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
@@ -73,6 +121,7 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	uint32_t owner_slot = 0;
 	struct mem_region *r;
 	uint64_t size_bytes;
+	struct mem_declared declared;
 	const char *name;
 	bool on_device = false;
 	int err = ctl_field_string(call->body, "name", true, &name);
@@ -83,6 +132,8 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 		err = memory_field(call, &on_device);
 	if (!err)
 		err = owner_field(node, call, &owner);
+	if (!err)
+		err = declared_fields(call, &declared);
 	if (!err && owner) { /* it may end while the region is made */
 		owner_nonce = owner->nonce;
 		owner_slot = owner->slot;
@@ -90,6 +141,8 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = region_create(node, call->caller, name, size_bytes,
 				    on_device, &r);
+	if (!err)
+		err = declare(node, r, &declared);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;

@@ -19,6 +19,9 @@ enum {
 	MEM_FRAME_SIZES = 8,	      /* page sizes in use at a time */
 	MEM_PAGE_COUNT_MAX = 1 << 28, /* of one space */
 	MEM_PAGE_DEPTH_MAX = 1024,
+	/* What a client with memory of its own may touch beyond what it was
+	 * given before it loses all. */
+	MEM_SPARSE_SLACK = 64 << 10,
 	MEM_SESSION_CHARS = 32,
 
 	MEM_REGION_ID_MAX = 65535,
@@ -32,6 +35,10 @@ enum {
 	MEM_PAGE_YIELDS = 1000, /* then sleep, while nobody asks for a page */
 	MEM_PAGE_SLEEP_MS = 100,
 	MEM_SESSION_KEEP_S = 600, /* after its last connection */
+
+	MEM_SWITCH_LOOK_MS = 500, /* between looks whether it is the same */
+	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
+	MEM_LATE_BYTES = 256,
 
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
 	MEM_DRAIN_MS = 5000,

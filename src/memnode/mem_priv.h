@@ -37,6 +37,18 @@ struct mem_tenant {
 	unsigned conn_count;
 };
 
+/* What the switch is told about a region. */
+enum mem_declared_kind {
+	MEM_DECLARED_NOT,
+	MEM_DECLARED_ATOMICS, /* it replaces them: one key, all through it */
+	MEM_DECLARED_STORE,   /* a version-list store, which it steers */
+};
+
+struct mem_declared {
+	enum mem_declared_kind kind;
+	uint64_t nodes_at, nodes, node_bytes; /* of a store */
+};
+
 struct mem_region {
 	struct mem_tenant *tenant;
 	char name[MEM_REGION_NAME_MAX + 1];
@@ -48,6 +60,7 @@ struct mem_region {
 	/* The connection that it ends with; 0: it stays until it is deleted. */
 	uint64_t owner_nonce;
 	uint32_t owner_slot;
+	struct mem_declared declared;
 	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
 	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
 	void *addr;
@@ -102,6 +115,7 @@ struct mem_space {
 	struct mem_frames *frames;
 	struct frame_space *space;
 	uint64_t charged_bytes; /* to the tenant */
+	unsigned over;		/* ticks in a row with more than it may have */
 };
 
 /* What a connection is for. */
@@ -128,6 +142,10 @@ struct mem_conn {
 	uint32_t slot;
 	bool read_only;
 	struct ibv_qp *qp;
+	union ibv_gid own_gid;
+	union ibv_gid client_gid;
+	uint32_t client_qpn;
+	uint32_t client_psn; /* of its first request */
 	uint64_t seen_ns;
 	struct list grants;
 	unsigned grant_count;
@@ -142,6 +160,19 @@ enum {
 struct mem_request_count {
 	unsigned status[MEM_STATUS_COUNT];
 	uint64_t count[MEM_STATUS_COUNT];
+};
+
+/* The switch that the node's NIC is plugged into, if there is one. */
+struct mem_switch {
+	char path[108]; /* of its control socket; "": none */
+	char run[20];	/* of the switch that knows us */
+	bool has_sword;
+	bool has_steer;
+	bool answers;
+	struct ibv_qp *shared; /* swordbox works through it; or NULL */
+	uint64_t look_ns;      /* when to look at it again */
+	unsigned late_count;
+	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
 };
 
 struct mem_node {
@@ -182,6 +213,8 @@ struct mem_node {
 	struct frame_server *server; /* or NULL */
 	pthread_t server_thread;
 	atomic_bool server_stops;
+
+	struct mem_switch at_switch;
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -261,10 +294,15 @@ const char *conn_end_name(enum mem_end why);
 
 /* ---- space.c, page_thread.c --------------------------------------------- */
 
+enum space_kind {
+	SPACE_FRAMES, /* reached by messages only */
+	SPACE_PIECES, /* frames with a key each */
+	SPACE_SPARSE, /* memory of the client's own, charged by the page */
+};
 /* The owner must not have one yet. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
-		 bool is_pieces) MUST_CHECK;
+		 enum space_kind kind) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
 void space_destroy(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */
@@ -303,6 +341,22 @@ void grant_destroy(struct mem_node *node, struct mem_conn *conn,
 		   struct mem_grant *grant);
 /* Every grant of the region, of whatever connection; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
+
+/* ---- declare.c: what the switch is told ---------------------------------- */
+
+/* The node's NIC is plugged into the switch with this control socket. */
+int declare_open(struct mem_node *node, const char *path) MUST_CHECK;
+void declare_close(struct mem_node *node);
+/* Every tick, without the lock: a switch that was restarted is told everything
+ * anew. */
+void declare_tick(struct mem_node *node);
+/* Before the client hears of it. */
+int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
+void declare_conn_end(struct mem_node *node, const struct mem_conn *c);
+/* Before anybody has a key. */
+int declare_region(struct mem_node *node,
+		   const struct mem_region *r) MUST_CHECK;
+void declare_region_end(struct mem_node *node, const struct mem_region *r);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 

@@ -24,6 +24,9 @@ struct mem_node_config {
 	const char *admin_token;
 	const char *state_path; /* tenants are kept here; NULL: nowhere */
 	struct env *env;	/* clock, randomness, relax */
+	/* Control socket of the switch that the NIC is plugged into, or NULL.
+	 */
+	const char *switch_path;
 	/* For tests that want to reach a limit; 0: as in mem_limits.h. */
 	unsigned regions_per_tenant;
 	unsigned conns_per_tenant;
@@ -54,6 +57,7 @@ struct mem_serve_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
+	const char *switch_name; /* that the NIC is plugged into, or NULL */
 };
 
 /* What mem_serve tells when it is ready. */

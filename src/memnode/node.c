@@ -140,6 +140,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = add_default_tenant(node, c->default_token);
 	if (!err)
 		err = tenant_file_load(node);
+	if (!err && c->switch_path)
+		err = declare_open(node, c->switch_path);
 	if (err) {
 		mem_node_destroy(node);
 		return err;
@@ -162,6 +164,7 @@ void mem_node_destroy(struct mem_node *node)
 		ASSERT(err ==
 		       0); /* no request is on its way, so none is busy */
 	}
+	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	pthread_mutex_unlock(&node->lock);
@@ -284,6 +287,7 @@ void mem_node_tick(struct mem_node *node)
 {
 	uint64_t now_ns;
 
+	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {

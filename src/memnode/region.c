@@ -311,6 +311,11 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 				 "region %s is device memory, which keeps its "
 				 "size",
 				 r->name);
+	if (r->declared.kind != MEM_DECLARED_NOT)
+		return error_set(-EOPNOTSUPP,
+				 "the switch knows region %s, which keeps its "
+				 "size",
+				 r->name);
 	err = make_busy(r);
 	if (err)
 		return err;
@@ -350,6 +355,7 @@ int region_delete(struct mem_node *node, struct mem_region *r)
 	if (err)
 		return err;
 	grant_revoke_region(node, r);
+	declare_region_end(node, r);
 	pthread_mutex_unlock(&node->lock);
 	memory_free(node, &old);
 	pthread_mutex_lock(&node->lock);

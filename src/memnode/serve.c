@@ -72,8 +72,14 @@ static int make_node(const struct mem_serve_options *o,
 		.state_path = place->state,
 		.env = env,
 	};
+	char path[256];
 	int err = ctl_token_file(place->rundir, "token", token);
 
+	if (o->switch_name) {
+		snprintf(path, sizeof(path), "%.200s/switch-%.32s.ctl",
+			 place->rundir, o->switch_name);
+		config.switch_path = path;
+	}
 	if (!err)
 		err = ctl_token_file(place->rundir, "admin-token", admin);
 	return err ? err : mem_node_create(&config, out);

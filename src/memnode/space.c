@@ -84,7 +84,7 @@ static uint64_t budget_of(const struct mem_tenant *t, uint32_t page_bytes)
 
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
-		 bool is_pieces)
+		 enum space_kind kind)
 {
 	struct frame_space_options o = {
 		.pd = owner->tenant->pd,
@@ -92,7 +92,8 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		.budget = u64_min(page_count,
 				  budget_of(owner->tenant, page_bytes)),
 		.depth = depth,
-		.is_pieces = is_pieces,
+		.is_pieces = kind == SPACE_PIECES,
+		.is_sparse = kind == SPACE_SPARSE,
 	};
 	struct mem_frames *f = NULL;
 	struct mem_space *s;
@@ -200,18 +201,37 @@ bool space_conn_is_broken(struct mem_conn *c)
 	return c->chain && frame_chain_is_broken(c->chain);
 }
 
+/*
+ * Whether a client with memory of its own uses more than it was given. It may
+ * be given more, or give some back, while we count, so it must be so twice.
+ */
+static bool is_greedy(struct mem_space *s)
+{
+	uint32_t page_bytes = frame_pool_frame_bytes(s->frames->pool);
+	uint64_t before = frame_space_used(s->space);
+	uint64_t touched = frame_space_touched_bytes(s->space);
+	uint64_t after = frame_space_used(s->space);
+
+	if (touched > u64_max(before, after) * page_bytes + MEM_SPARSE_SLACK)
+		s->over++;
+	else
+		s->over = 0;
+	return s->over > 1;
+}
+
 void space_tick(struct mem_node *node)
 {
 	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
 		if (node->frames[i].pool)
 			(void)frame_pool_mend(node->frames[i].pool);
 	/* It cannot have too many; who has nevertheless loses the chain that
-	 * takes them. */
+	 * takes them, or, with memory of its own, all of it. */
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		struct mem_conn *c = node->conns[i];
 
-		if (c && c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
-		    frame_space_is_over(c->space->space))
+		if (c && ((c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
+			   frame_space_is_over(c->space->space)) ||
+			  (c->owns_space && is_greedy(c->space))))
 			conn_destroy(node, c, MEM_END_BUDGET);
 	}
 }

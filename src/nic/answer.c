@@ -173,6 +173,7 @@ static void response_acks(struct nic_qp *qp, uint32_t psn)
 {
 	if (qp->rsp.ack_due && wire_psn_diff(psn, qp->rsp.ack_psn) >= 0) {
 		qp->rsp.ack_due = false;
+		qp->rsp.held = 0;
 		count(qp->nic, NIC_C_acks_coalesced);
 	}
 }
@@ -208,6 +209,7 @@ HOT bool responder_run(struct nic_qp *qp)
 				(rsp->epsn - 1) & WIRE_PSN_MASK))
 			return false;
 		rsp->ack_due = false;
+		rsp->held = 0;
 		count(qp->nic, NIC_C_acks_sent);
 	}
 	return LIKELY(!rsp->nak_due) || answer_due_nak(qp);

@@ -117,6 +117,7 @@ void chain_stop(struct nic_qp *qp)
 {
 	list_remove(&qp->chain->waiting);
 	qp->chain->wait_cq = NULL;
+	qp->chain->pause = CHAIN_FREE;
 }
 
 void chain_reset(struct nic_qp *qp)
@@ -361,6 +362,8 @@ static bool order(struct nic_qp *qp, uint8_t *ring, uint8_t opcode,
 /* The WAIT that stands in the way. False: it is not over. */
 static bool go_on(struct nic_qp *qp)
 {
+	if (UNLIKELY(qp->nic->cfg.chain_clock) && !chain_clock_wait(qp))
+		return false;
 	if (!chain_wait_is_over(qp))
 		return false;
 	if (UNLIKELY(qp->chain->wait_signaled))
@@ -402,6 +405,8 @@ HOT static bool step(struct nic_qp *qp)
 	if (ch->wait_cq)
 		return go_on(qp);
 	if (!chain_has_work(qp) || !may_fetch(qp))
+		return false;
+	if (UNLIKELY(qp->nic->cfg.chain_clock) && !chain_clock_go(qp))
 		return false;
 	if (UNLIKELY(ch->fuel == 0))
 		return end(qp, IBV_WC_FATAL_ERR);

@@ -39,6 +39,13 @@ struct chain_paid {
 	uint32_t outside;
 };
 
+/* Between a queue and the clock that it runs on; see chain_clock.c. */
+enum chain_pause {
+	CHAIN_FREE,   /* its next request was not asked about */
+	CHAIN_PAUSED, /* it was, and is not due */
+	CHAIN_PAID,   /* it is due */
+};
+
 struct chain {
 	/* The send queue. */
 	struct chain_memory sq;
@@ -55,6 +62,7 @@ struct chain {
 	struct nic_cq *wait_cq;
 	uint32_t wait_index;
 	bool wait_signaled;
+	enum chain_pause pause;
 	struct list waiting; /* on its CQ's list */
 	struct nic_qp *qp;
 	/* The receive queue. */
@@ -90,6 +98,13 @@ int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
 		uint8_t *at) MUST_CHECK;
 /* The WAIT that is being executed is over. */
 bool chain_wait_is_over(struct nic_qp *qp);
+
+/* ---- chain_clock.c ------------------------------------------------------- */
+
+/* May the request that is next be executed now? May the WAIT that is being
+ * executed end? Only with a clock. */
+bool chain_clock_go(struct nic_qp *qp);
+bool chain_clock_wait(struct nic_qp *qp);
 
 /* ---- chain_recv.c -------------------------------------------------------- */
 

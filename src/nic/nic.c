@@ -55,6 +55,7 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 		return -ENOMEM;
 	}
 	list_init(&nic->ready);
+	list_init(&nic->held);
 	timer_wheel_init(&nic->wheel, env_now_ns(env));
 	*out = nic;
 	return 0;
@@ -431,7 +432,7 @@ static bool give_chain_turn(struct nic_qp *qp)
 	if (!requester_run(qp))
 		return false;
 	return qp->state == IBV_QPS_ERR || !responder_has_work(qp) ||
-	       responder_run(qp);
+	       ack_hold(qp) || responder_run(qp);
 }
 
 /* Answers go before requests: a peer waits for them. */
@@ -442,7 +443,7 @@ static bool give_turn(struct nic_qp *qp)
 		return true;
 	if (UNLIKELY(qp->managed_sq))
 		return give_chain_turn(qp);
-	if (responder_has_work(qp) && !responder_run(qp))
+	if (responder_has_work(qp) && !ack_hold(qp) && !responder_run(qp))
 		return false;
 	return requester_run(qp);
 }

@@ -87,6 +87,7 @@ struct nic_ah;
 	X(deny_length, "refused: wrong length")                         \
 	X(local_protection, "work requests with a bad local key")       \
 	X(sources_blocked, "times a source was blocked")                \
+	X(acks_held, "acknowledgements that waited for others")         \
 	X(chain_steps, "requests executed from managed queues")         \
 	X(chain_loops, "of them, those served without a packet")        \
 	X(chain_waits, "times a chain had to wait for a completion")    \
@@ -141,6 +142,24 @@ enum {
 
 #define NIC_BLOCK_NS 1000000000ull /* for this long */
 
+/* A request of a managed queue that is about to be executed. */
+struct nic_chain_step {
+	uint32_t qpn;
+	uint8_t opcode; /* enum aqdv_wqe_opcode */
+	bool is_near;	/* its other end is on this NIC */
+	uint32_t pieces;
+	uint32_t bytes;
+	uint64_t addr; /* remote */
+};
+
+/* Says when requests of managed queues are executed. False: not now; then it
+ * calls nic_chain_resume and nic_flush when the request is due. Called with the
+ * host's lock held; must not call back into the NIC. */
+struct nic_chain_clock {
+	bool (*may_go)(void *ctx, const struct nic_chain_step *step);
+	void *ctx;
+};
+
 struct nic_config {
 	uint32_t slot; /* which of the host's NICs; the top of every QPN */
 	unsigned gid_count;
@@ -153,6 +172,7 @@ struct nic_config {
 	 * it is set, each nic_flush gives one turn only, so that who serves the
 	 * NIC can stop between any two requests. */
 	uint32_t chain_turn;
+	const struct nic_chain_clock *chain_clock; /* NULL: at once */
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */
@@ -195,12 +215,26 @@ void nic_lower_mtu(struct nic *nic, uint32_t mtu);
  * acknowledgements that are due and goes on with what had to wait. Returns
  * true while there is more to send than the paths take. */
 bool nic_flush(struct nic *nic);
+/*
+ * Whether acknowledgements may wait that nobody waits for: of messages with an
+ * immediate value, which are answers, and of messages that start a chain, whose
+ * answer says more. Whoever allows it flushes again and again, and calls
+ * nic_release_acks before it stops to. nic_held_acks: the most messages that
+ * one of them stands for; 0: none waits. Any thread may ask.
+ */
+void nic_hold_acks(struct nic *nic, bool on);
+uint32_t nic_held_acks(const struct nic *nic);
+/* They are handed to the env, and not flushed. */
+void nic_release_acks(struct nic *nic);
 /* Something waits for its turn to be sent, also since the last flush: a post
  * that met a full path. Then nic_flush is due without any input. */
 bool nic_has_ready(const struct nic *nic);
 /* Something can go on at once, without input and without room on a path: a
  * chain whose turn was over. Whoever serves the NIC must not sleep. */
 bool nic_has_chains(const struct nic *nic);
+/* The request at which the clock let the queue pause is due; nic_flush goes on
+ * with it. No such queue pair: nothing happens. */
+void nic_chain_resume(struct nic *nic, uint32_t qpn);
 
 /* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
 void nic_tick(struct nic *nic);

@@ -31,6 +31,8 @@ struct nic_host_ops {
 	int (*grant_alloc)(struct nic_host *host, size_t len_bytes,
 			   unsigned flags, void **addr);
 	int (*grant_free)(struct nic_host *host, void *addr);
+	int (*grant_used)(struct nic_host *host, void *addr,
+			  uint64_t *used_bytes);
 	/* Gives the NIC back; the last user's call stops the engine. */
 	void (*close)(struct nic_host *host);
 	/* The clock is virtual: who waits must call env_relax and never sleep
@@ -40,6 +42,7 @@ struct nic_host_ops {
 
 enum nic_grant_flags {
 	NIC_GRANT_READ_ONLY = 1u << 0, /* peers may map it, never write it */
+	NIC_GRANT_SPARSE = 1u << 1,    /* pages exist once they are touched */
 };
 
 struct nic_host {

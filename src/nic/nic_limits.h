@@ -8,6 +8,7 @@ enum {
 	NIC_QP_WR_MAX = 16384,
 	NIC_SGE_MAX = 32,
 	NIC_INLINE_MAX = 512,
+	NIC_RECV_IMMS = 2, /* places for an immediate value in a receive */
 	NIC_CQ_MAX = 1 << 16,
 	NIC_CQE_MAX = 1 << 22,
 	NIC_SRQ_MAX = 1 << 14,
@@ -24,6 +25,8 @@ enum {
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
+	/* Messages that one acknowledgement may be held back for. */
+	NIC_ACK_HOLD_MAX = 64,
 	/* Packets that came too early before the NAK is repeated. */
 	NIC_NAK_EVERY_PACKETS = 32,
 	/* A READ over a network that loses is asked for in pieces of so many

@@ -187,7 +187,9 @@ struct recv_op {
 	bool active;
 	uint64_t wr_id;
 	uint32_t sge_count;
-	uint64_t capacity; /* bytes */
+	uint32_t imm_count; /* places for the immediate: managed queues */
+	uint64_t capacity;  /* bytes */
+	struct ibv_sge imm[NIC_RECV_IMMS];
 	struct ibv_sge sge[NIC_SGE_MAX];
 };
 
@@ -359,7 +361,9 @@ struct responder {
 	bool rnr_sent;	 /* no NAK at all until then */
 	uint8_t nak_due; /* syndrome for the expected packet; 0: none */
 	bool ack_due;
-	bool marked;  /* congestion: the next answer says so (BECN) */
+	bool ack_waits; /* see ack_hold.c */
+	uint8_t held;	/* messages whose acknowledgement is held back */
+	bool marked;	/* congestion: the next answer says so (BECN) */
 	uint8_t kind; /* of the message in progress, enum wire_kind; 0: none */
 	uint32_t offset; /* bytes of it placed so far */
 	/* Ring of responder resources: res_next is the next to reuse. */
@@ -440,6 +444,7 @@ struct nic_qp {
 	struct nic_srq *srq;
 	struct nic_cq *recv_cq;
 	struct chain *chain; /* NULL: neither queue is managed */
+	struct list held;    /* on nic->held while its ACK waits */
 	uint32_t qkey;
 	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
@@ -527,6 +532,9 @@ bool responder_run(struct nic_qp *qp);
 bool responder_has_work(const struct nic_qp *qp);
 int responder_init(struct nic_qp *qp, uint32_t res_count) MUST_CHECK;
 void responder_release(struct nic_qp *qp);
+/* ack_hold.c. Nothing is due but an acknowledgement, and that may wait: it is
+ * sent by nic_release_acks. */
+bool ack_hold(struct nic_qp *qp);
 /* Writes a piece of a message into the receive in progress. */
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		 uint32_t len_bytes) MUST_CHECK;
@@ -619,6 +627,9 @@ struct nic {
 	uint64_t *own_counters;
 	struct nic_qp **qps; /* by the low bits of the QPN */
 	struct list ready;   /* QPs with something to send */
+	struct list held;    /* QPs whose acknowledgement waits */
+	bool holds_acks;
+	atomic_uint held_most; /* messages that one of them stands for */
 	struct key_table keys;
 	struct timer_wheel wheel;
 	struct guard guard;

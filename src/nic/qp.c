@@ -115,6 +115,7 @@ int nic_qp_create(struct nic_pd *pd, struct nic_qp_attr *attr,
 	qp->sq_sig_all = attr->sq_sig_all;
 	qp->owner = attr->owner;
 	list_init(&qp->ready);
+	list_init(&qp->held);
 	requester_reset(qp);
 	if (attr->chain)
 		err = chain_create(qp, attr->chain);
@@ -183,6 +184,7 @@ void qp_forget(struct nic_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->recv.active = false;
 	list_remove(&qp->ready);
+	list_remove(&qp->held);
 	if (qp->chain)
 		chain_reset(qp);
 	mw_end_all(qp);
@@ -334,6 +336,7 @@ void qp_fail(struct nic_qp *qp)
 	qp->state = IBV_QPS_ERR;
 	requester_stop_timers(qp);
 	list_remove(&qp->ready);
+	list_remove(&qp->held);
 	qp->rsp.ack_due = false;
 	qp->rsp.res_pending = 0;
 	if (qp->chain)

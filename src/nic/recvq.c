@@ -74,19 +74,24 @@ static void decode(const struct recvq *q, uint32_t i, struct recv_op *op)
 	op->active = true;
 	op->wr_id = q->wr_ids ? q->wr_ids[i] : q->tail;
 	op->capacity = 0;
+	op->sge_count = op->imm_count = 0;
 	for (s = 0; s < q->max_sge; s++, seg++) {
-		uint32_t lkey = be32_get(seg->lkey);
-
-		if (lkey == WQE_INVALID_LKEY)
-			break;
-		op->sge[s] = (struct ibv_sge){
+		struct ibv_sge sge = {
 			.addr = be64_get(seg->addr),
 			.length = be32_get(seg->byte_count),
-			.lkey = lkey,
+			.lkey = be32_get(seg->lkey),
 		};
-		op->capacity += op->sge[s].length;
+
+		if (sge.lkey == WQE_INVALID_LKEY)
+			break;
+		if (UNLIKELY(!q->wr_ids && sge.length & WQE_INLINE_FLAG)) {
+			if (op->imm_count < NIC_RECV_IMMS)
+				op->imm[op->imm_count++] = sge;
+			continue;
+		}
+		op->sge[op->sge_count++] = sge;
+		op->capacity += sge.length;
 	}
-	op->sge_count = s;
 }
 
 bool recvq_take(struct nic_qp *qp, struct recv_op *op)

@@ -73,13 +73,29 @@ static void make_pending(struct nic_qp *qp, struct resp_res *res)
 	qp_make_ready(qp);
 }
 
-static void ack_later(struct nic_qp *qp, uint32_t psn)
+static void ack_later(struct nic_qp *qp, uint32_t psn, bool may_wait)
 {
-	if (qp->rsp.ack_due)
+	struct responder *rsp = &qp->rsp;
+
+	if (rsp->ack_due)
 		count(qp->nic, NIC_C_acks_coalesced);
-	qp->rsp.ack_due = true;
-	qp->rsp.ack_psn = psn;
+	else
+		rsp->ack_waits = true;
+	rsp->ack_due = true;
+	rsp->ack_waits &= may_wait;
+	if (rsp->held < UINT8_MAX)
+		rsp->held++;
+	rsp->ack_psn = psn;
 	qp_make_ready(qp);
+}
+
+/* Does the peer wait for something else than the acknowledgement? On a path
+ * that loses, a chain's answer takes the acknowledgement along. */
+static bool ack_may_wait(const struct nic_qp *qp, const struct wire_opcode *op)
+{
+	if (UNLIKELY(qp->managed_sq))
+		return (op->flags & WIRE_OP_RECV) && !qp->lossy;
+	return op->flags & WIRE_OP_IMM;
 }
 
 /* ---- errors ---------------------------------------------------------------
@@ -315,6 +331,27 @@ static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,
 	rsp->offset += pkt->payload_len;
 }
 
+/* Where a managed receive wants the immediate value. */
+static enum verdict place_imm(struct nic_qp *qp, const struct wire_opcode *op,
+			      const struct wire_pkt *pkt)
+{
+	uint8_t *dst;
+
+	if (!(op->flags & WIRE_OP_IMM))
+		return fail_recv(qp, IBV_WC_LOC_LEN_ERR);
+	for (uint32_t i = 0; i < qp->recv.imm_count; i++) {
+		const struct ibv_sge *sge = &qp->recv.imm[i];
+
+		if (key_check(qp, sge->lkey, sge->addr, sizeof(pkt->imm),
+			      IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
+			count(qp->nic, NIC_C_local_protection);
+			return fail_recv(qp, IBV_WC_LOC_PROT_ERR);
+		}
+		memcpy(dst, &pkt->imm, sizeof(pkt->imm));
+	}
+	return V_OK;
+}
+
 /* The last packet of a message that consumes a receive. */
 static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 				const struct wire_pkt *pkt)
@@ -328,6 +365,12 @@ static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 		.src_qp = qp->dest_qpn,
 	};
 
+	if (UNLIKELY(qp->recv.imm_count)) {
+		enum verdict v = place_imm(qp, op, pkt);
+
+		if (v != V_OK)
+			return v;
+	}
 	if (op->flags & WIRE_OP_IMM) {
 		cqe.wc_flags = IBV_WC_WITH_IMM;
 		memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));
@@ -440,7 +483,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 
 	count(nic, NIC_C_duplicates);
 	if (op->kind == WIRE_SEND || op->kind == WIRE_WRITE) {
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return;
 	}
 	res = find_resource(qp, pkt->psn);
@@ -505,7 +548,7 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	count(qp->nic, NIC_C_drop_psn);
 	if (has_bug(qp->nic, NIC_BUG_ack_early)) {
 		rsp->epsn = wire_psn_add(pkt->psn, 1);
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return true;
 	}
 	if (!rsp->rnr_sent && wants_nak(rsp, pkt->psn))
@@ -568,7 +611,7 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		v = check_key(qp, op, pkt, &host);
 	if (v == V_RNR && has_bug(qp->nic, NIC_BUG_forget_rnr)) {
 		rsp->epsn = wire_psn_add(rsp->epsn, 1);
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, false);
 		return;
 	}
 	if (v == V_OK)
@@ -578,5 +621,5 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return;
 	}
 	if (pkt->ack_req && op->kind != WIRE_READ && op->kind != WIRE_ATOMIC)
-		ack_later(qp, pkt->psn);
+		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
 }

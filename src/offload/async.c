@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The asynchronous part of <aquifer/aquifer.h>: contexts and requests. Poll
  * groups are in poll.c. */
-#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +15,7 @@ enum {
 	HUGE_BYTES = 2 << 20,
 };
 
-/* Memory that the engine may map, to read it and never to write: it could go
- * on writing to a mapping after another one has taken over. */
-static bool make_shared(struct aq_async *a)
-{
-	if (aqdv_alloc(a->device.context, a->memory_bytes, AQDV_ALLOC_READ_ONLY,
-		       &a->memory))
-		return false;
-	/* A child shares it, so it needs another mark. */
-	a->is_own = client_keep_own(a->rack);
-	return true;
-}
-
-static int make_private(struct aq_async *a)
+static int make_memory(struct aq_async *a)
 {
 	a->memory = mmap(NULL, a->memory_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -60,8 +47,7 @@ static int make_rings(struct aq_async *a, const struct aq_async_options *o)
 				 AQ_ASYNC_REQUESTS_MAX,
 				 AQ_ASYNC_BYTES_MAX >> 20);
 	a->memory_bytes = align_up(map.total_bytes, 4096);
-	a->is_direct = a->wants_direct && make_shared(a);
-	err = a->is_direct ? 0 : make_private(a);
+	err = make_memory(a);
 	if (err)
 		return err;
 	err = offload_ring_init(&a->ring, &map, a->memory, "libaquifer");
@@ -81,12 +67,8 @@ static int make_keys(struct aq_async *a)
 	a->mr = v->reg_mr(a->device.pd, a->memory, a->memory_bytes,
 			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 				  IBV_ACCESS_REMOTE_WRITE);
-	if (a->mr && a->is_direct)
-		a->look_mr = v->reg_mr(a->device.pd, a->memory, a->memory_bytes,
-				       IBV_ACCESS_REMOTE_READ);
-	a->cq = a->mr && (a->look_mr || !a->is_direct)
-			? v->create_cq(a->device.context, 4, NULL, NULL, 0)
-			: NULL;
+	a->cq = a->mr ? v->create_cq(a->device.context, 4, NULL, NULL, 0)
+		      : NULL;
 	return a->cq ? 0
 		     : error_set(-ENOMEM, "the NIC has no more queues or keys");
 }
@@ -97,11 +79,7 @@ static void async_free(struct aq_async *a)
 		(void)a->device.verbs->destroy_cq(a->cq);
 	if (a->mr)
 		(void)a->device.verbs->dereg_mr(a->mr);
-	if (a->look_mr)
-		(void)a->device.verbs->dereg_mr(a->look_mr);
-	if (a->memory && a->is_direct)
-		(void)aqdv_free(a->device.context, a->memory);
-	else if (a->memory)
+	if (a->memory)
 		(void)munmap(a->memory, a->memory_bytes);
 	offload_ring_release(&a->ring);
 	for (uint32_t i = 0; i < a->region_count; i++)
@@ -148,7 +126,7 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 	list_init(&a->keeper.link);
 	atomic_init(&a->lost, 0);
 	pthread_mutex_init(&a->lock, NULL);
-	a->wants_direct = o->flags & AQ_ASYNC_DIRECT;
+	a->is_direct = o->flags & AQ_ASYNC_DIRECT;
 	err = check_options(o);
 	if (!err)
 		err = client_keep_device(rack, &a->device);

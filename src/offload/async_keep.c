@@ -26,15 +26,15 @@ static uint32_t state_err(const struct aq_async *a)
 
 static int beat(const struct client_caller *caller,
 		const struct client_node *node, const char *kind,
-		const char *id)
+		const char *id, uint32_t within_ms)
 {
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
 	int err;
 
 	snprintf(path, sizeof(path), "/v1/%s/%s/heartbeat", kind, id);
-	err = client_call(caller, node, "POST", path, NULL,
-			  ASYNC_BEAT_TIMEOUT_MS, CLIENT_REPLY_MAX, &reply);
+	err = client_call(caller, node, "POST", path, NULL, within_ms,
+			  CLIENT_REPLY_MAX, &reply);
 	json_decref(reply);
 	return err;
 }
@@ -42,11 +42,16 @@ static int beat(const struct client_caller *caller,
 /* Whether someone has forgotten us, or the engine cannot be reached. */
 static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
 {
+	/* Not long enough to keep us from hearing what the engine says of it.
+	 */
+	uint32_t node_ms = u32_min(ASYNC_BEAT_TIMEOUT_MS,
+				   async_share_ms(a, ASYNC_ATTACH_SHARE));
 	struct client_caller own = *caller;
 	int err;
 
 	own.token = a->engine_token;
-	err = beat(&own, &a->engine, "sessions", a->engine_session);
+	err = beat(&own, &a->engine, "sessions", a->engine_session,
+		   ASYNC_BEAT_TIMEOUT_MS);
 	if (err)
 		return true;
 	for (uint32_t i = 0; i < a->node_count; i++) {
@@ -55,7 +60,7 @@ static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
 		for (unsigned k = 0; k < OFFLOAD_KINDS && !n->err; k++) {
 			err = beat(caller,
 				   client_keep_node(a->rack, n->rack_node),
-				   "connections", n->conn[k]);
+				   "connections", n->conn[k], node_ms);
 			/* A node that is only slow is not lost: the engine
 			 * would notice. */
 			if (err == -ENOENT || err == -ESTALE || err == -EACCES)
@@ -96,10 +101,8 @@ static bool has_lost_node(const struct aq_async *a)
 static void attach_again(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t now_ns)
 {
-	/* The engine had the rack's deadline to find out; half of it more to
-	 * go on without. */
-	uint32_t ms = u32_min(ASYNC_ATTACH_MS,
-			      u32_max(aq_rack_deadline(a->rack) / 2, 1));
+	uint32_t ms =
+		u32_min(ASYNC_ATTACH_MS, async_share_ms(a, ASYNC_ATTACH_SHARE));
 	int err = offload_async_attach(a, caller, now_ns + ms * 1000000ull);
 
 	now_ns = client_keep_now_ns(a->rack);

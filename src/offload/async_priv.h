@@ -24,6 +24,11 @@ enum {
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
+	/* A node that is silent becomes an error within the rack's deadline:
+	 * this part of it until the engine gives the node up, then this part
+	 * to attach without it; the rest is for those who look at intervals. */
+	ASYNC_ENGINE_SHARE = 3,
+	ASYNC_ATTACH_SHARE = 6,
 	ASYNC_IDLE_YIELDS = 2000,
 	ASYNC_NAP_NS = 50000,
 };
@@ -69,10 +74,8 @@ struct aq_async {
 	struct client_device device;
 	void *memory;
 	size_t memory_bytes;
-	bool is_direct;	   /* the engine may map the rings to read them */
-	bool wants_direct; /* and the regions */
+	bool is_direct; /* the engine may map the regions to read them */
 	struct ibv_mr *mr;
-	struct ibv_mr *look_mr; /* to read only; is_direct */
 	struct ibv_cq *cq;
 	char engine_name[CLIENT_NODE_NAME_MAX]; /* "": any */
 	char engine_token[CLIENT_TOKEN_MAX];
@@ -82,8 +85,7 @@ struct aq_async {
 	struct client_keeper keeper;
 	pthread_mutex_t lock;
 	bool is_attached;
-	struct async_qp end;  /* of the rings */
-	struct async_qp look; /* of the rings, to read only; is_direct */
+	struct async_qp end; /* of the rings */
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct client_node engine;
@@ -103,6 +105,12 @@ static inline bool async_is_own(const struct aq_async *a)
 {
 	return atomic_load_explicit((const _Atomic uint8_t *)a->is_own,
 				    memory_order_relaxed) != 0;
+}
+
+/* The deadline's nth part. */
+static inline uint32_t async_share_ms(const struct aq_async *a, uint32_t n)
+{
+	return u32_max(aq_rack_deadline(a->rack) / n, 1);
 }
 
 /* ---- attach.c: the lock is held ----------------------------------------- */

@@ -61,13 +61,12 @@ void offload_async_fence(struct aq_async *a)
 	struct offload_preamble *p = a->memory;
 
 	end_qp(a, &a->end);
-	end_qp(a, &a->look);
 	a->is_attached = false;
 	/* Nobody else writes it now. */
 	memset(&p->state, 0, sizeof(p->state));
 }
 
-static int make_qp(struct aq_async *a, struct async_qp *q, unsigned access)
+static int make_qp(struct aq_async *a, struct async_qp *q)
 {
 	struct ibv_qp_init_attr attr = {.send_cq = a->cq,
 					.recv_cq = a->cq,
@@ -78,7 +77,8 @@ static int make_qp(struct aq_async *a, struct async_qp *q, unsigned access)
 						.max_recv_sge = 1}};
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = PORT,
-				   .qp_access_flags = access};
+				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						      IBV_ACCESS_REMOTE_WRITE};
 	int err;
 
 	q->qp = a->device.verbs->create_qp(a->device.pd, &attr);
@@ -182,14 +182,7 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 		"nodes", (int)a->node_count, "epoch", (json_int_t)a->epoch,
 		"batch", (json_int_t)a->batch, "flush_us",
 		(json_int_t)a->flush_us, "node_timeout_ms",
-		(json_int_t)aq_rack_deadline(a->rack));
-	if (a->is_direct)
-		(void)json_object_set_new(
-			body, "look",
-			json_pack("{s:I, s:I, s:I}", "qpn",
-				  (json_int_t)a->look.qp->qp_num, "psn",
-				  (json_int_t)a->look.psn, "rkey",
-				  (json_int_t)a->look_mr->rkey));
+		(json_int_t)async_share_ms(a, ASYNC_ENGINE_SHARE));
 	return ask_engine(a, caller, "POST", "/v1/sessions", body, deadline_ns,
 			  reply);
 }
@@ -249,41 +242,12 @@ static void set_bounds(struct aq_async *a)
 	}
 }
 
-static int make_qps(struct aq_async *a)
-{
-	int err = make_qp(a, &a->end,
-			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
-
-	if (!err && a->is_direct)
-		err = make_qp(a, &a->look, IBV_ACCESS_REMOTE_READ);
-	return err;
-}
-
-/* With what the engine says about its ends. */
-static int start_qps(struct aq_async *a, const json_t *reply,
-		     struct async_end *far)
-{
-	const json_t *look = json_object_get(reply, "look");
-	struct async_end other;
-	int err = offload_async_end_parse(reply, far);
-
-	if (!err)
-		err = start_qp(a, &a->end, far);
-	if (err || !a->is_direct)
-		return err;
-	other = *far;
-	err = client_json_u64(look, "qpn", PSN_MASK, &other.qpn);
-	if (!err)
-		err = client_json_u64(look, "psn", PSN_MASK, &other.psn);
-	return err ? err : start_qp(a, &a->look, &other);
-}
-
 static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		     uint64_t deadline_ns)
 {
 	json_t *reply = NULL, *rows = NULL;
 	struct async_end far;
-	int err = make_qps(a);
+	int err = make_qp(a, &a->end);
 
 	if (!err)
 		err = open_session(a, caller, deadline_ns, &reply);
@@ -291,7 +255,9 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		err = client_json_word(reply, "session", a->engine_session,
 				       sizeof(a->engine_session));
 	if (!err)
-		err = start_qps(a, reply, &far);
+		err = offload_async_end_parse(reply, &far);
+	if (!err)
+		err = start_qp(a, &a->end, &far);
 	if (!err) {
 		rows = json_array();
 		for (uint32_t i = 0; i < a->node_count; i++) {

@@ -88,7 +88,7 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 			 "1.0", "gid", gid, "qpn", (json_int_t)qpn, "psn",
 			 (json_int_t)psn, "mtu", MTU_BYTES, "rd_atomic",
 			 RD_ATOMIC, "access",
-			 kind == OFFLOAD_RD && !j->a->wants_direct ? "r" : "rw",
+			 kind == OFFLOAD_RD && !j->a->is_direct ? "r" : "rw",
 			 "client", "engine");
 	/* Only writes must not be repeated. */
 	if (kind == OFFLOAD_WR)
@@ -123,7 +123,7 @@ static const char *rights_of(const struct job *j, const struct async_region *r,
 {
 	if (kind == OFFLOAD_WR)
 		return "rw";
-	return j->a->wants_direct && !r->shape.is_read_only ? "rwa" : "r";
+	return j->a->is_direct && !r->shape.is_read_only ? "rwa" : "r";
 }
 
 static int grant_one(const struct job *j, struct async_region *r,

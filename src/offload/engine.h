@@ -115,16 +115,11 @@ struct offload_region_config {
 
 struct offload_session_config {
 	struct ibv_qp *ring_qp; /* takes OFFLOAD_RING_DEPTH requests */
-	/* A second one that the rings are only read with, and takes
-	 * OFFLOAD_LOOK_DEPTH requests; NULL: none. On its own, because on one
-	 * that also writes a READ has to stand in line. */
-	struct ibv_qp *look_qp;
-	uint64_t ring_addr; /* of the rings in the application's memory */
+	uint64_t ring_addr;	/* of the rings in the application's memory */
 	uint64_t ring_bytes;
 	uint32_t ring_rkey;
-	uint32_t look_rkey; /* of look_qp */
-	uint32_t epoch;	    /* higher than any predecessor's, from 1 on */
-	uint32_t batch;	    /* 0: the engine's; 1: every completion at once */
+	uint32_t epoch; /* higher than any predecessor's, from 1 on */
+	uint32_t batch; /* 0: the engine's; 1: every completion at once */
 	uint64_t flush_ns;
 	uint32_t node_count;
 	uint32_t region_count;

@@ -43,17 +43,8 @@ void offload_session_ring_add(struct offload_session *s,
 	wr->opcode = opcode;
 	wr->send_flags = 0;
 	wr->wr.rdma.remote_addr = s->config.ring_addr + at;
-	wr->wr.rdma.rkey = opcode == IBV_WR_RDMA_READ && s->config.look_qp
-				   ? s->config.look_rkey
-				   : s->config.ring_rkey;
+	wr->wr.rdma.rkey = s->config.ring_rkey;
 	c->count++;
-}
-
-/* Only one such chain is under way at a time, so it needs no room. */
-static bool is_look(const struct offload_session *s, enum wr_kind kind)
-{
-	return s->config.look_qp &&
-	       (kind == WR_PREAMBLE || kind == WR_FETCH || kind == WR_PROBE);
 }
 
 int offload_session_ring_post(struct offload_session *s, enum wr_kind kind)
@@ -61,18 +52,13 @@ int offload_session_ring_post(struct offload_session *s, enum wr_kind kind)
 	struct chain *c = &s->engine->ring_chain;
 	struct ibv_send_wr *bad;
 	unsigned last = c->count - 1;
-	bool look = is_look(s, kind);
 
-	if (!look)
-		s->ring_posted += c->count;
+	s->ring_posted += c->count;
 	c->wr[last].next = NULL;
 	c->wr[last].send_flags = IBV_SEND_SIGNALED;
 	c->wr[last].wr_id = offload_session_wr_id(s, kind, 0, s->ring_posted);
 	c->count = 0;
-	return ibv_post_send(look ? s->config.look_qp : s->config.ring_qp,
-			     c->wr, &bad)
-		       ? -ECONNRESET
-		       : 0;
+	return ibv_post_send(s->config.ring_qp, c->wr, &bad) ? -ECONNRESET : 0;
 }
 
 void offload_session_break(struct offload_session *s, int err)
@@ -244,8 +230,7 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 {
 	int err = 0;
 
-	if (!is_look(s, kind))
-		s->ring_done = count;
+	s->ring_done = count;
 	s->heard_ns = s->engine->now_ns;
 	switch (kind) {
 	case WR_PREAMBLE:
@@ -322,7 +307,7 @@ static int check_config(const struct offload_session_config *c)
 
 static uint32_t cqes_of(const struct offload_session *s)
 {
-	return OFFLOAD_RING_DEPTH + OFFLOAD_LOOK_DEPTH +
+	return OFFLOAD_RING_DEPTH +
 	       s->config.node_count * OFFLOAD_KINDS * OFFLOAD_NODE_DEPTH;
 }
 

@@ -168,7 +168,7 @@ int board_link_add(struct os_board *b, struct os_link *l)
 
 	if (b->link_count == BOARD_LINK_MAX)
 		return -ENOSPC;
-	err = epoll_add(b, l->fd, mark_of(l));
+	err = l->fd >= 0 ? epoll_add(b, l->fd, mark_of(l)) : 0;
 	if (err)
 		return err;
 	l->board = b;
@@ -234,6 +234,11 @@ void *os_link_user(const struct os_link *l)
 	return l->user;
 }
 
+void *os_link_driver(const struct os_link *l)
+{
+	return l->board->ctx;
+}
+
 HOT bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,
 		    const void *hint)
 {
@@ -253,8 +258,11 @@ HOT unsigned os_board_poll(struct os_board *b, unsigned budget)
 	unsigned n = 0;
 
 	for (struct os_link *l = b->links; l; l = l->next)
-		if (l->up)
+		if (l->up || l->hidden)
 			n += l->ops->poll(l, budget);
+	/* Who waits for us on our own core lets us run at once. */
+	if (n == 0)
+		bell_set_place(&b->bell, (uint32_t)sched_getcpu() + 1);
 	return n;
 }
 
@@ -305,18 +313,28 @@ static void handle(struct os_board *b, const struct epoll_event *ev, int count)
 	reap(b);
 }
 
+static void tend(struct os_board *b)
+{
+	uint64_t now_ns = board_now(b);
+
+	for (struct os_link *l = b->links; l; l = l->next)
+		if (l->ops->tend)
+			l->ops->tend(l, now_ns);
+}
+
 void os_board_events(struct os_board *b)
 {
 	struct epoll_event ev[EVENT_MAX];
 	int n = epoll_wait(b->epoll_fd, ev, EVENT_MAX, 0);
 
+	tend(b);
 	handle(b, ev, n > 0 ? n : 0);
 }
 
 static bool any_ready(const struct os_board *b)
 {
 	for (struct os_link *l = b->links; l; l = l->next)
-		if (l->up && l->ops->ready && l->ops->ready(l))
+		if ((l->up || l->hidden) && l->ops->ready && l->ops->ready(l))
 			return true;
 	return false;
 }
@@ -331,6 +349,7 @@ void os_board_sleep(struct os_board *b, uint64_t deadline_ns)
 
 	if (deadline_ns <= now_ns)
 		return;
+	tend(b);
 	reap(b);
 	os_board_nudge(b);
 	/* B1 of bell.h. */

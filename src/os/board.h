@@ -2,8 +2,8 @@
 /*
  * The board of a switch process: links that carry frames for somebody who is
  * not a NIC. NICs of this host plug their cables in by the switch's name; raw
- * links are interfaces, UDP links are addresses. One thread owns a board and
- * everything on it.
+ * links are interfaces, UDP links are hosts that send frames in VXLAN packets.
+ * One thread owns a board and everything on it.
  */
 #ifndef AQ_BOARD_H
 #define AQ_BOARD_H
@@ -40,15 +40,19 @@ struct os_board_config {
 	void *ctx;
 };
 
-#define OS_BOARD_STATS(X)                                            \
-	X(cables, "NICs that plugged in")                            \
-	X(hangups, "NICs that went away")                            \
-	X(refused, "NICs refused: other user, version or malformed") \
-	X(broken_rings, "cables closed: impossible ring contents")   \
-	X(sleeps, "times the switch went to sleep")                  \
-	X(wakes_sent, "sleeping NICs woken")                         \
-	X(raw_send_errors, "frames that an interface refused")       \
-	X(split, "frames that were several packets")
+#define OS_BOARD_STATS(X)                                             \
+	X(cables, "NICs that plugged in")                             \
+	X(hangups, "NICs that went away")                             \
+	X(refused, "NICs refused: other user, version or malformed")  \
+	X(broken_rings, "cables closed: impossible ring contents")    \
+	X(sleeps, "times the switch went to sleep")                   \
+	X(wakes_sent, "sleeping NICs woken")                          \
+	X(raw_send_errors, "frames that an interface refused")        \
+	X(split, "frames that were several packets")                  \
+	X(udp_hosts, "hosts that sent a first VXLAN packet")          \
+	X(udp_silent, "hosts that were silent too long")              \
+	X(udp_refused, "VXLAN packets refused: malformed or no room") \
+	X(udp_send_errors, "VXLAN packets that could not be sent")
 
 struct os_board_stats {
 #define OS_BOARD_STAT_FIELD(name, help) uint64_t name;
@@ -66,6 +70,13 @@ void os_board_set_stats(struct os_board *b, struct os_board_stats *stats);
 
 /* An interface of this machine, whole and promiscuous; needs CAP_NET_RAW. */
 int os_board_add_raw(struct os_board *b, const char *interface) MUST_CHECK;
+
+/*
+ * A UDP socket, "ADDRESS[:PORT][/VNI]", where hosts send whole frames in VXLAN
+ * packets (RFC 7348); port 4789 and VNI 1 if nothing is said. Each host that
+ * does is a link until it was silent for long. Needs no privilege.
+ */
+int os_board_add_udp(struct os_board *b, const char *text) MUST_CHECK;
 
 /* Moves up to `budget` frames per link; returns how many. Links come and go in
  * the calls below only. */
@@ -91,6 +102,7 @@ bool os_link_claims(const struct os_link *l, uint8_t ips[2][16],
 /* For the driver. */
 void os_link_set_user(struct os_link *l, void *user);
 void *os_link_user(const struct os_link *l);
+void *os_link_driver(const struct os_link *l); /* ctx of the board */
 
 /* Copies the frame. False: no room. */
 bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,

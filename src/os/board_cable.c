@@ -41,6 +41,7 @@ HOT static unsigned cable_link_poll(struct os_link *l, unsigned budget)
 	unsigned n = 0;
 
 	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
+		ring_prefetch(&c->rx, n == 0);
 		l->board->ops->input(l->board->ctx, l, frame, len_bytes, NULL);
 		ring_release(&c->rx);
 		n++;
@@ -71,7 +72,7 @@ HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
 	to = ring_reserve(&c->tx, len_bytes);
 	if (UNLIKELY(!to))
 		return false;
-	memcpy(to, frame, len_bytes);
+	ring_copy(to, frame, len_bytes);
 	ring_publish(&c->tx, len_bytes);
 	return true;
 }

@@ -20,6 +20,8 @@ struct link_ops {
 	void (*nudge)(struct os_link *l, uint64_t now_ns); /* may be NULL */
 	/* Its descriptor has something. */
 	void (*event)(struct os_link *l);
+	/* Between two batches: links may come and go. May be NULL. */
+	void (*tend)(struct os_link *l, uint64_t now_ns);
 	void (*free)(struct os_link *l);
 };
 
@@ -28,8 +30,9 @@ struct os_link {
 	struct os_board *board;
 	struct os_link *next;
 	void *user;
-	int fd;	     /* in the epoll set */
+	int fd;	     /* in the epoll set; -1: another link's */
 	bool up;     /* the driver knows it */
+	bool hidden; /* it never will: others come and go behind it */
 	bool doomed; /* to be taken down between two polls */
 	bool takes_hints;
 	char name[BOARD_LINK_NAME_MAX];

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "board_frame.h"
 #include "board_priv.h"
 #include "error.h"
 #include "pages.h"
@@ -51,81 +52,12 @@ static struct raw_link *raw_of_link(struct os_link *l)
 
 /* ---- in ----------------------------------------------------------------- */
 
-static unsigned load16(const uint8_t *p)
-{
-	return (unsigned)p[0] << 8 | p[1];
-}
-
-/* Whether it is RoCE, and of which family. */
-static bool is_roce(const uint8_t *f, size_t len_bytes, bool *ipv4)
-{
-	const uint8_t *ip = f + WIRE_ETH_BYTES;
-
-	if (len_bytes < WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES)
-		return false;
-	*ipv4 = load16(f + 12) == ETH_P_IP;
-	if (*ipv4)
-		return ip[0] == 0x45 && ip[9] == IPPROTO_UDP &&
-		       load16(ip + WIRE_IP4_BYTES + 2) == WIRE_UDP_PORT;
-	return load16(f + 12) == ETH_P_IPV6 &&
-	       len_bytes >= WIRE_ETH_BYTES + WIRE_IP6_BYTES + WIRE_UDP_BYTES &&
-	       ip[6] == IPPROTO_UDP &&
-	       load16(ip + WIRE_IP6_BYTES + 2) == WIRE_UDP_PORT;
-}
-
-static uint16_t checksum(const uint8_t *p, size_t n)
-{
-	uint64_t sum = 0;
-
-	for (; n > 1; p += 2, n -= 2)
-		sum += load16(p);
-	if (n)
-		sum += (uint32_t)p[0] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~sum & 0xffff;
-	return (uint16_t)(sum ? sum : 0xffff);
-}
-
-/* What the sender's hardware would have done: the field holds the sum of the
- * pseudo header. */
-static void finish_checksum(uint8_t *f, size_t len_bytes,
-			    const struct virtio_net_hdr *h)
-{
-	size_t start = h->csum_start, at = start + h->csum_offset;
-	uint16_t sum;
-
-	if (at + 2 > len_bytes)
-		return;
-	sum = checksum(f + start, len_bytes - start);
-	f[at] = (uint8_t)(sum >> 8);
-	f[at + 1] = (uint8_t)sum;
-}
-
-/* Over IPv4 none is needed; over IPv6 it must be there. */
-static void checksum_udp6(uint8_t *f, size_t len_bytes)
-{
-	uint8_t *ip = f + WIRE_ETH_BYTES, *udp = ip + WIRE_IP6_BYTES;
-	size_t udp_bytes = len_bytes - WIRE_ETH_BYTES - WIRE_IP6_BYTES;
-	uint16_t pseudo = (uint16_t)~checksum(ip + 8, 32);
-	uint32_t sum = (uint32_t)pseudo + IPPROTO_UDP + (uint32_t)udp_bytes;
-	const struct virtio_net_hdr h = {
-		.csum_start = WIRE_ETH_BYTES + WIRE_IP6_BYTES,
-		.csum_offset = 6,
-	};
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	udp[6] = (uint8_t)(sum >> 8);
-	udp[7] = (uint8_t)sum;
-	finish_checksum(f, len_bytes, &h);
-}
-
 static void read_outer(const uint8_t *f, bool ipv4, struct wire_outer *o)
 {
 	const uint8_t *ip = f + WIRE_ETH_BYTES;
 	const uint8_t *udp = ip + (ipv4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES);
 
-	*o = (struct wire_outer){.src_port = (uint16_t)load16(udp)};
+	*o = (struct wire_outer){.src_port = (uint16_t)frame_load16(udp)};
 	memcpy(o->dst_mac, f, 6);
 	memcpy(o->src_mac, f + 6, 6);
 	if (!ipv4) {
@@ -141,7 +73,7 @@ static void read_outer(const uint8_t *f, bool ipv4, struct wire_outer *o)
 	memcpy(o->dst_ip + 12, ip + 16, 4);
 	o->tos = ip[1];
 	o->ttl = ip[8];
-	o->ip_id = (uint16_t)load16(ip + 4);
+	o->ip_id = (uint16_t)frame_load16(ip + 4);
 }
 
 /* A batch that the sender's kernel left in one piece; on a wire it would be
@@ -161,7 +93,7 @@ static unsigned split(struct raw_link *r, uint8_t *f, size_t len_bytes,
 		uint8_t *one = wire_wrap(&outer, f + at, len);
 
 		if (!ipv4)
-			checksum_udp6(one, head + len);
+			frame_sum_udp6(one, head + len);
 		b->ops->input(b->ctx, &r->link, one, head + len, NULL);
 		outer.ip_id++;
 		at += len;
@@ -177,11 +109,12 @@ static unsigned take(struct raw_link *r, uint8_t *f, size_t len_bytes,
 	unsigned gso = h->gso_type & ~(unsigned)VIRTIO_NET_HDR_GSO_ECN;
 	bool ipv4;
 
-	if (is_roce(f, len_bytes, &ipv4)) {
+	if (frame_is_roce(f, len_bytes, &ipv4)) {
 		if (gso == GSO_UDP_L4 && h->gso_size)
 			return split(r, f, len_bytes, ipv4, h->gso_size);
 		if (h->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
-			finish_checksum(f, len_bytes, h);
+			frame_sum_finish(f, len_bytes, h->csum_start,
+					 h->csum_offset);
 		b->ops->input(b->ctx, &r->link, f, len_bytes, NULL);
 		return 1;
 	}

@@ -392,7 +392,9 @@ void cable_accept_all(struct os_host *h)
 
 		if (sock < 0)
 			return;
-		if (h->pending_count == OS_PENDING_MAX ||
+		/* A NIC at a switch has no other way, for what passes it by is
+		 * what its programs do not see. */
+		if (h->uplink || h->pending_count == OS_PENDING_MAX ||
 		    h->polled_count == ARRAY_LEN(h->polled)) {
 			h->stats->refused_hello++;
 			close(sock);

@@ -35,6 +35,7 @@ enum {
 	RING_READY = 0x8000,
 	RING_WRAP = 0x4000,
 	RING_LEN_MASK = 0x3fff,
+	RING_AHEAD = 8, /* lines fetched early */
 };
 
 STATIC_ASSERT(OS_FRAME_MAX < (1 << 14), "a length fits its header");
@@ -87,6 +88,21 @@ static inline _Atomic uint16_t *ring_header(uint8_t *data, uint64_t off)
 static inline uint32_t ring_record_bytes(size_t len_bytes)
 {
 	return (uint32_t)align_up(len_bytes + RING_HEADER_BYTES, RING_UNIT);
+}
+
+/* Frames of up to two lines, the usual ones, without a call: two copies of a
+ * fixed size that may overlap. */
+static inline void ring_copy(uint8_t *to, const uint8_t *from, size_t len_bytes)
+{
+	if (LIKELY(len_bytes - 32 <= 32)) {
+		memcpy(to, from, 32);
+		memcpy(to + len_bytes - 32, from + len_bytes - 32, 32);
+	} else if (LIKELY(len_bytes - 64 <= 64)) {
+		memcpy(to, from, 64);
+		memcpy(to + len_bytes - 64, from + len_bytes - 64, 64);
+	} else {
+		memcpy(to, from, len_bytes);
+	}
 }
 
 /*
@@ -234,6 +250,18 @@ static inline const uint8_t *ring_peek_ahead(const struct ring_rx *rx,
 	    off + RING_HEADER_BYTES + len_bytes > rx->size_bytes)
 		return NULL;
 	return rx->data + off + RING_HEADER_BYTES;
+}
+
+/*
+ * Fetches what lies some lines behind the peeked frame, and with `all` what
+ * lies between: the lines are in the producer's cache, and one miss after the
+ * other costs more than a small frame's work.
+ */
+static inline void ring_prefetch(const struct ring_rx *rx, bool all)
+{
+	for (uint32_t i = all ? 1 : RING_AHEAD; i <= RING_AHEAD; i++)
+		PREFETCH(rx->data +
+			 ((rx->pos + i * RING_UNIT) & (rx->size_bytes - 1)));
 }
 
 /* Tells the producer how far the consumer is. */

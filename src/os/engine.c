@@ -27,12 +27,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cable.h"
 #include "os_priv.h"
+#include "slice.h"
 
 enum {
 	EVENT_MAX = 64,
@@ -48,6 +48,8 @@ enum {
 	 * and a peer. */
 	EMPTIES_TO_YIELD_SHARED = 4,
 	IDLES_PER_NUDGE = 256,
+	HELD_MESSAGES = 8, /* that an acknowledgement is held back for */
+	HELD_TURNS = 64,   /* and for how long: some 3 us */
 };
 
 /*
@@ -66,18 +68,36 @@ enum {
 #define DRIVE_PAUSE_NS	 10000ull /* longer: it does something else */
 #define CROWDED_MIN_NS	 50000000ull
 #define CROWDED_MAX_NS	 1000000000ull
-#define SLICE_NS	 100000ull
 #define LATE_OK_NS	 10000000ull /* for timers, when nobody polls */
 
 /* ---- one turn ----------------------------------------------------------- */
 
-/* Moves a batch, runs timers if told the time. Returns frames received. */
-HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns)
+/* Acknowledgements that nobody waits for leave together, behind what is sent
+ * anyway, or when there is nothing else to do. */
+static void release_acks(struct os_host *h, uint32_t held, bool again)
+{
+	struct engine *e = &h->engine;
+
+	if (again && held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
+	    !host_tx_pending(h))
+		return;
+	e->held_turns = 0;
+	nic_release_acks(h->base.nic);
+}
+
+/* Moves a batch, runs timers if told the time. Returns frames received.
+ * `again`: there will soon be another turn. */
+HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
+			 bool again)
 {
 	struct nic *nic = h->base.nic;
+	uint32_t held = nic_held_acks(nic);
 	bool ticked = false;
 	unsigned n;
 
+	if (held)
+		release_acks(h, held, again);
+	nic_hold_acks(nic, again);
 	host_tx_flush(h);
 	n = host_poll(h, budget);
 	/* What came must be seen before a timer says that nothing came. */
@@ -182,6 +202,13 @@ static void rest(struct os_host *h)
 				      memory_order_relaxed);
 }
 
+/* The application drives, and was not found to stop in between. */
+static bool is_steady(const struct engine *e)
+{
+	return e->taken &&
+	       !atomic_load_explicit(&e->eager, memory_order_relaxed);
+}
+
 HOT void engine_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -199,7 +226,7 @@ HOT void engine_drive(struct nic_host *host)
 		e->drive_cpu = sched_getcpu();
 		e->beside = host_is_beside_peer(h);
 	}
-	if (turn(h, OS_DRIVE_BATCH, now_ns))
+	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(e)))
 		e->empties = 0;
 	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
@@ -236,9 +263,10 @@ void engine_leave(struct nic_host *host)
 	 * really goes, peers nudge and the engine looks within a millisecond;
 	 * that makes the host eager. */
 	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
-	    nic_outstanding(h->base.nic) == 0)
+	    nic_outstanding(h->base.nic) == 0 && !nic_held_acks(h->base.nic))
 		return;
 	lock_take(&host->lock);
+	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
 	if (e->sleeping && e->taken) {
 		e->taken = false;
@@ -321,6 +349,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
 	e->drive_seen = e->drive_seq;
+	nic_release_acks(h->base.nic);
+	host_tx_flush(h);
 	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
@@ -368,7 +398,9 @@ static bool engine_sleep(struct os_host *h)
 
 	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
 	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
+	slice_sleep(true);
 	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
+	slice_sleep(false);
 
 	lock_take(&h->base.lock);
 	e->sleeping = false;
@@ -434,33 +466,6 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 	return true;
 }
 
-/*
- * Asks for the shortest slice. A woken thread with a shorter slice than the one
- * that runs is let in at once (Linux 6.12 and later, no privilege needed);
- * otherwise it waits out the slice of a program that spins.
- */
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size;
-		uint32_t policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime_ns;
-		uint64_t deadline_ns;
-		uint64_t period_ns;
-	} attr = {.size = sizeof(attr)};
-
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
-	    attr.policy != SCHED_OTHER)
-		return;
-	attr.flags = 0;
-	attr.runtime_ns = SLICE_NS;
-	/* Where it is refused or unknown, things are as they were. */
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 static bool wants_yield(const struct os_host *h, uint64_t now_ns,
 			uint64_t busy_ns, uint64_t yield_ns)
 {
@@ -479,14 +484,15 @@ static void *engine_main(void *arg)
 	uint64_t yield_ns = 0;
 	uint32_t idle = 0; /* turns since */
 
-	ask_for_short_slice();
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
 		bool driven = false, guest = false, beside = false;
 
 		if (lock_try(&h->base.lock)) {
-			idle = turn(h, OS_ENGINE_BATCH, now_ns) ? 0 : idle + 1;
+			idle = turn(h, OS_ENGINE_BATCH, now_ns, true)
+				       ? 0
+				       : idle + 1;
 			driven = is_driven(h, now_ns);
 			guest = has_drivers_core(e, now_ns);
 			beside = idle && host_is_beside_peer(h);

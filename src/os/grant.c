@@ -109,6 +109,21 @@ static void grant_release(struct grant *g)
 		close(g->fd);
 }
 
+/* What peers touch costs memory, so they must not make it larger, nor keep us
+ * from taking it back by a seal of their own. No huge pages: one byte would
+ * cost 2 MiB. */
+static int map_sparse(struct grant *g)
+{
+	if (fcntl(g->fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	g->addr = pages_map(g->fd, g->len_bytes, true);
+	if (!g->addr)
+		return -errno;
+	(void)madvise(g->addr, g->len_bytes, MADV_NOHUGEPAGE);
+	g->peer_fd = g->fd;
+	return 0;
+}
+
 static int grant_make(struct grant *g, size_t len_bytes, unsigned flags)
 {
 	*g = (struct grant){
@@ -122,6 +137,8 @@ static int grant_make(struct grant *g, size_t len_bytes, unsigned flags)
 	g->fd = pages_memfd("aquifer-grant", g->len_bytes);
 	if (g->fd < 0)
 		return g->fd;
+	if (flags & NIC_GRANT_SPARSE)
+		return map_sparse(g);
 	/* Every page exists from the start: no peer and no owner ever gets
 	 * SIGBUS for lack of memory. */
 	if (fallocate(g->fd, 0, 0, (off_t)g->len_bytes) < 0)
@@ -142,7 +159,8 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 	struct grant g;
 	int err;
 
-	if (flags & ~(unsigned)NIC_GRANT_READ_ONLY)
+	if ((flags & ~(unsigned)(NIC_GRANT_READ_ONLY | NIC_GRANT_SPARSE)) ||
+	    flags == (NIC_GRANT_READ_ONLY | NIC_GRANT_SPARSE))
 		return -EINVAL;
 	err = grant_make(&g, len_bytes, flags);
 	if (!err) {
@@ -156,6 +174,26 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 	}
 	*addr = g.addr;
 	return 0;
+}
+
+int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes)
+{
+	enum {
+		BLOCK_BYTES = 512, /* of st_blocks, whatever st_blksize says */
+	};
+	struct os_host *h = host_of(host);
+	const struct grant *g;
+	struct stat st;
+	int err = -EINVAL;
+
+	lock_take(&host->lock);
+	g = grant_find(&h->grants, addr);
+	if (g)
+		err = fstat(g->fd, &st) < 0 ? -errno : 0;
+	lock_drop(&host->lock);
+	if (!err)
+		*used_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
+	return err;
 }
 
 /* ---- mappings given to peers -------------------------------------------- */

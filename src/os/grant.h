@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Grants: memory made to be shared through the direct port, one memfd each,
- * whole pages, filled by their owner. This is the owner's side: making grants,
- * handing mappings to peers that may have them, taking them back.
+ * whole pages, which exist from the start unless the grant is sparse. This is
+ * the owner's side: making grants, handing mappings to peers that may have
+ * them, taking them back.
  *
  * Two ways to take back. A key that goes away (deregistered, invalidated) flips
  * the word of its mapping in the shared page of each cable; a peer looks at it
@@ -49,6 +50,7 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 		void **addr);
 /* -EINVAL: not a grant. */
 int grant_free(struct nic_host *host, void *addr);
+int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes);
 void grant_table_release(struct os_host *h);
 
 /* Answers a peer's CABLE_MAP_REQ. */

@@ -226,6 +226,7 @@ static const struct nic_host_ops host_ops = {
 	.leave = engine_leave,
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
+	.grant_used = grant_used,
 	.close = host_close,
 };
 
@@ -313,6 +314,7 @@ static const struct nic_host_ops forgotten_ops = {
 	.leave = forget_drive,
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
+	.grant_used = grant_used,
 	.close = host_close,
 };
 

@@ -73,13 +73,14 @@ struct engine {
 	uint64_t drive_seen;
 	uint64_t drive_ns; /* of one of the last drives, and where it was */
 	int drive_cpu;
-	bool beside;	  /* a peer polled there, too */
-	uint32_t drives;  /* since the engine went to sleep */
-	uint32_t empties; /* consecutive drives that found nothing */
-	bool sleeping;	  /* in epoll_wait, or about to be */
-	bool taken;	  /* the application has the bell */
-	bool self_kick;	  /* woken by this process, not by a peer */
-	uint64_t wake_ns; /* when it wakes by itself */
+	bool beside;	     /* a peer polled there, too */
+	uint32_t drives;     /* since the engine went to sleep */
+	uint32_t empties;    /* consecutive drives that found nothing */
+	uint32_t held_turns; /* since acknowledgements were released */
+	bool sleeping;	     /* in epoll_wait, or about to be */
+	bool taken;	     /* the application has the bell */
+	bool self_kick;	     /* woken by this process, not by a peer */
+	uint64_t wake_ns;    /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
 	 * polling when frames came: it waits on memory, or computes. Then every

@@ -140,7 +140,7 @@ HOT bool os_plug_tx(struct os_plug *p, const uint8_t *frame, size_t len_bytes)
 
 	if (!to)
 		return false;
-	memcpy(to, frame, len_bytes);
+	ring_copy(to, frame, len_bytes);
 	ring_publish(&p->tx, len_bytes);
 	return true;
 }

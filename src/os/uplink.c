@@ -14,6 +14,7 @@
 #include "cable.h"
 #include "error.h"
 #include "slot.h"
+#include "wire.h"
 
 enum {
 	/* Of one queue pair. Rings have a megabyte, and several queue pairs
@@ -70,6 +71,14 @@ static uint8_t *uplink_tx_begin(struct env_path *path, size_t max_bytes)
 		 : path->host->scratch;
 }
 
+static uint8_t *uplink_tx_begin_exact(struct env_path *path, size_t len_bytes)
+{
+	struct cable *c = current(uplink_of(path));
+
+	return c ? c->path.port->tx_begin_exact(&c->path, len_bytes)
+		 : path->host->scratch;
+}
+
 static void uplink_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct uplink *u = uplink_of(path);
@@ -101,6 +110,13 @@ static bool uplink_unread(struct env_path *path)
 	       u->cable->path.port->unread(&u->cable->path);
 }
 
+/* As on a cable: with equal headers connections share the NIC's stamps. Who
+ * wants the ways behind the switch spread has NICs there. */
+static uint16_t uplink_src_port(struct env_path *path)
+{
+	return WIRE_UDP_PORT;
+}
+
 static uint32_t uplink_window(struct env_path *path)
 {
 	return UPLINK_WINDOW_BYTES;
@@ -108,7 +124,9 @@ static uint32_t uplink_window(struct env_path *path)
 
 static const struct port_ops uplink_port = {
 	.window_bytes = uplink_window,
+	.src_port = uplink_src_port,
 	.tx_begin = uplink_tx_begin,
+	.tx_begin_exact = uplink_tx_begin_exact,
 	.tx_end = uplink_tx_end,
 	.poll = uplink_poll,
 	.ready = uplink_ready,

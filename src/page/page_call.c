@@ -23,20 +23,49 @@ static uint64_t wr_id(const struct page_caller *c, unsigned kind)
 	       (uint64_t)c->number << WR_NUMBER_SHIFT | kind;
 }
 
+/* In lists: each post takes the NIC's lock. */
 static int receive(struct page_caller *c, uint32_t count)
 {
-	struct ibv_recv_wr *bad, wr = {.wr_id = wr_id(c, 0)};
+	struct ibv_recv_wr *bad, wr[PAGE_CALL_BATCH];
 	int err = 0;
 
-	while (count-- && !err)
-		err = ibv_post_recv(c->link->qp, &wr, &bad);
+	while (count && !err) {
+		uint32_t n = u32_min(count, PAGE_CALL_BATCH);
+
+		for (uint32_t i = 0; i < n; i++)
+			wr[i] = (struct ibv_recv_wr){
+				.wr_id = wr_id(c, 0),
+				.next = i + 1 < n ? &wr[i + 1] : NULL};
+		err = ibv_post_recv(c->link->qp, wr, &bad);
+		count -= n;
+	}
 	return -err;
+}
+
+static int make_text(struct page_caller *c)
+{
+	size_t bytes = align_up((size_t)c->text_bytes * c->slots, CACHE_LINE);
+
+	c->text = aligned_alloc(CACHE_LINE, bytes);
+	if (c->text)
+		c->mr = c->link->verbs->reg_mr(c->link->pd, c->text, bytes,
+					       IBV_ACCESS_LOCAL_WRITE |
+						       IBV_ACCESS_REMOTE_WRITE);
+	return c->mr ? 0 : -ENOMEM;
+}
+
+static int make_expected(struct page_caller *c)
+{
+	uint32_t count = u32_pow2_ceil(c->slots);
+
+	c->expected = calloc(count, sizeof(*c->expected));
+	c->expected_mask = count - 1;
+	return c->expected ? 0 : -ENOMEM;
 }
 
 int page_caller_init(struct page_caller *c, struct client_link *link,
 		     uint32_t text_bytes, uint32_t slots)
 {
-	size_t bytes;
 	int err;
 
 	*c = (struct page_caller){
@@ -46,13 +75,9 @@ int page_caller_init(struct page_caller *c, struct client_link *link,
 		.text_used = text_bytes,
 		.text_bytes = (uint32_t)align_up(text_bytes, CACHE_LINE),
 		.slots = slots};
-	bytes = align_up((size_t)c->text_bytes * slots, CACHE_LINE);
-	c->text = aligned_alloc(CACHE_LINE, bytes);
-	if (c->text)
-		c->mr = link->verbs->reg_mr(link->pd, c->text, bytes,
-					    IBV_ACCESS_LOCAL_WRITE |
-						    IBV_ACCESS_REMOTE_WRITE);
-	err = c->mr ? receive(c, slots) : -ENOMEM;
+	err = text_bytes ? make_text(c) : make_expected(c);
+	if (!err)
+		err = receive(c, slots);
 	if (err) {
 		page_caller_release(c);
 		return error_set(err, "no room for calls");
@@ -65,8 +90,40 @@ void page_caller_release(struct page_caller *c)
 	if (c->mr)
 		(void)c->link->verbs->dereg_mr(c->mr);
 	free(c->text);
+	free(c->expected);
 	c->mr = NULL;
 	c->text = NULL;
+	c->expected = NULL;
+}
+
+/* An answer says that the message arrived; completions of sends only make room
+ * in the queue. */
+static int post(struct page_caller *c, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	if (++c->unsignaled == PAGE_CALL_SIGNAL_EVERY) {
+		wr->send_flags = IBV_SEND_SIGNALED;
+		c->unsignaled = 0;
+	}
+	return -ibv_post_send(c->link->qp, wr, &bad);
+}
+
+int page_caller_store(struct page_caller *c, const struct page_job *job,
+		      uint32_t page_bytes, uint32_t imm)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)job->buf,
+			      .length = page_bytes,
+			      .lkey = job->lkey};
+	struct ibv_send_wr wr = {.wr_id = wr_id(c, WR_SEND),
+				 .opcode = IBV_WR_SEND_WITH_IMM,
+				 .imm_data = htobe32(imm),
+				 .sg_list = &sge,
+				 .num_sge = 1};
+
+	c->expected[c->expected_head++ & c->expected_mask] =
+		(struct page_call_expected){.tag = job->tag, .imm = imm};
+	return post(c, &wr);
 }
 
 int page_caller_send(struct page_caller *c, uint32_t slot,
@@ -80,18 +137,27 @@ int page_caller_send(struct page_caller *c, uint32_t slot,
 		 .length = page_bytes,
 		 .lkey = job->lkey},
 	};
-	struct ibv_send_wr *bad, wr = {.wr_id = wr_id(c, WR_SEND),
-				       .opcode = IBV_WR_SEND,
-				       .sg_list = sge,
-				       .num_sge = page_bytes ? 2 : 1};
+	struct ibv_send_wr wr = {.wr_id = wr_id(c, WR_SEND),
+				 .opcode = IBV_WR_SEND,
+				 .sg_list = sge,
+				 .num_sge = page_bytes ? 2 : 1};
 
-	/* An answer says that the message arrived; completions of sends only
-	 * make room in the queue. */
-	if (++c->unsignaled == PAGE_CALL_SIGNAL_EVERY) {
-		wr.send_flags = IBV_SEND_SIGNALED;
-		c->unsignaled = 0;
-	}
-	return -ibv_post_send(c->link->qp, &wr, &bad);
+	return post(c, &wr);
+}
+
+/* The tag of an answer; false: it answers nothing. */
+static bool read_answer(struct page_caller *c, uint32_t imm, uint32_t *tag)
+{
+	const struct page_call_expected *e;
+
+	*tag = imm;
+	if (!c->expected)
+		return true;
+	if (c->expected_tail == c->expected_head)
+		return false;
+	e = &c->expected[c->expected_tail++ & c->expected_mask];
+	*tag = e->tag;
+	return e->imm == imm;
 }
 
 int page_caller_poll(struct page_caller *c, unsigned count,
@@ -110,9 +176,17 @@ int page_caller_poll(struct page_caller *c, unsigned count,
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			of->is_broken = true;
 		} else if (!(wc[i].wr_id & WR_SEND)) {
-			imm[got++] = be32toh(wc[i].imm_data);
-			of->is_broken |= receive(of, 1) != 0;
+			of->used++;
+			if (read_answer(of, be32toh(wc[i].imm_data), &imm[got]))
+				got++;
+			else
+				of->is_broken = true;
 		}
+	}
+	for (i = 0; n > 0 && i < (int)count; i++) {
+		if (c[i].used && receive(&c[i], c[i].used))
+			c[i].is_broken = true;
+		c[i].used = 0;
 	}
 	return n < 0 ? -EIO : got;
 }

@@ -20,11 +20,22 @@ struct page_caller {
 	uint32_t text_bytes; /* the same in whole cache lines */
 	uint32_t slots;
 	uint32_t unsignaled; /* sends since the last that was */
+	uint32_t used;	     /* receives, since they were posted last */
 	bool is_broken;
 	struct ibv_mr *mr;
+	/* Stores by chain have no text and no tag: tags in the order of calls,
+	 * and the immediate values that must come back. */
+	struct page_call_expected {
+		uint32_t tag;
+		uint32_t imm;
+	} * expected;
+	uint32_t expected_mask;
+	uint32_t expected_head; /* next call */
+	uint32_t expected_tail; /* next answer */
 };
 
-/* Of one that was released, too; number and generation are kept. */
+/* Of one that was released, too; number and generation are kept. Without text
+ * it is for page_caller_store. */
 int page_caller_init(struct page_caller *c, struct client_link *link,
 		     uint32_t text_bytes, uint32_t slots) MUST_CHECK;
 void page_caller_release(struct page_caller *c);
@@ -38,6 +49,9 @@ static inline void *page_caller_text(struct page_caller *c, uint32_t slot)
 int page_caller_send(struct page_caller *c, uint32_t slot,
 		     const struct page_job *job,
 		     uint32_t page_bytes) MUST_CHECK;
+/* The job's page alone, with this immediate value, which is the answer's. */
+int page_caller_store(struct page_caller *c, const struct page_job *job,
+		      uint32_t page_bytes, uint32_t imm) MUST_CHECK;
 /*
  * Answers that have come to callers c[0..count-1], which share a completion
  * queue and have their number there. A caller whose link is broken has
@@ -50,10 +64,5 @@ int page_wire_errno(unsigned end);
 enum {
 	PAGE_CALL_SIGNAL_EVERY = 8,
 };
-
-/* Sends that the link must have room for, with that many calls under way: an
- * answer may come before the acknowledgement of its call, and the next call is
- * made at once. */
-#define PAGE_CALL_SENDS(depth) (4 * (depth) + 64)
 
 #endif

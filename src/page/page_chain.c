@@ -22,6 +22,12 @@ enum {
 	FIRST_LINK = 1, /* in the grant: one per chain from here on */
 };
 
+/* Of a call; stores have none. */
+static const uint32_t text_bytes[PAGE_CHAIN_COUNT] = {
+	[PAGE_CHAIN_LOAD] = sizeof(struct page_chain_load),
+	[PAGE_CHAIN_INVALIDATE] = sizeof(struct page_chain_call),
+};
+
 /* What a slot's job on this lane is about. */
 struct errand {
 	bool is_under_way;
@@ -82,14 +88,10 @@ static int make(struct page_lane *lane, struct chain_lane *c)
 	if (!c->mapped || !c->errand)
 		return error_set(-ENOMEM, "no memory for a lane");
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
-		uint32_t bytes = i == PAGE_CHAIN_LOAD
-					 ? sizeof(struct page_chain_load)
-					 : sizeof(struct page_chain_call);
-
 		c->caller[i].number = i;
 		err = page_caller_init(&c->caller[i],
-				       lane->grant.link[FIRST_LINK + i], bytes,
-				       s->slot_count);
+				       lane->grant.link[FIRST_LINK + i],
+				       text_bytes[i], s->slot_count);
 	}
 	return err;
 }
@@ -123,10 +125,10 @@ static enum page_chain chain_of(const struct chain_lane *c,
 					: PAGE_CHAIN_UNMAPPED;
 }
 
-static void write_call(struct page_lane *lane, struct page_caller *caller,
-		       uint32_t slot, const struct page_job *job)
+static void write_call(struct page_caller *caller, uint32_t slot,
+		       const struct page_job *job)
 {
-	be64 entry = be64_put(lane->grant.addr + job->index * 8);
+	be64 entry = be64_put(job->index * PAGE_CHAIN_ENTRY_BYTES);
 	be32 imm = be32_put(page_wire_imm(job->tag, PAGE_WIRE_OK));
 
 	if (job->kind == PAGE_LOAD)
@@ -154,10 +156,12 @@ static int chain_post(struct page_lane *lane, const struct page_job *job)
 					  .chain = chain,
 					  .tag = job->tag,
 					  .index = job->index};
-	write_call(lane, caller, slot, job);
-	return page_caller_send(
-		caller, slot, job,
-		job->kind == PAGE_STORE ? lane->store->shard_bytes : 0);
+	if (job->kind == PAGE_STORE)
+		return page_caller_store(
+			caller, job, lane->store->shard_bytes,
+			(uint32_t)(job->index * PAGE_CHAIN_ENTRY_BYTES));
+	write_call(caller, slot, job);
+	return page_caller_send(caller, slot, job, 0);
 }
 
 static void end_errand(struct page_lane *lane, struct errand *e, int err)
@@ -261,7 +265,7 @@ static int chain_check(struct page_lane *lane)
 		err = w->renew(w->ctx, &lane->grant, at);
 	if (!err)
 		err = page_caller_init(caller, lane->grant.link[at],
-				       sizeof(struct page_chain_call),
+				       text_bytes[PAGE_CHAIN_UNMAPPED],
 				       lane->store->slot_count);
 	if (!err)
 		end_settled(lane);

@@ -17,6 +17,7 @@ static const struct page_lane_ops *ops_of(enum page_mode mode)
 		[PAGE_DYNAMIC_4K] = &page_lane_dynamic,
 		[PAGE_TWO_SIDED] = &page_lane_two_sided,
 		[PAGE_CHAIN] = &page_lane_chain,
+		[PAGE_SPARSE] = &page_lane_dynamic,
 	};
 
 	return ops[mode];

@@ -11,10 +11,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "page_store.h"
+#include "page_wiring.h"
 
 struct client_clock;
-struct client_link;
 struct client_verbs;
 struct page_lane;
 
@@ -78,63 +77,6 @@ struct page_job {
 
 enum {
 	JOB_SHARD_BITS = 4,
-	GRANT_LINKS_MAX = 5,
-};
-
-/* How much the dynamic modes ask for at a time. */
-static inline uint32_t page_piece_bytes(enum page_mode mode,
-					uint32_t shard_bytes)
-{
-	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
-}
-
-/* What a lane asks a node for. */
-struct page_wish {
-	enum page_mode mode;
-	uint64_t index_count; /* shards that the node shall be able to keep */
-	uint32_t shard_bytes;
-	uint32_t depth;	  /* jobs under way */
-	unsigned without; /* of the chains' optimisations */
-	uint32_t patience_ms;
-	const char *name;
-};
-
-/* What a node gives: links, and where to find things. Zeros where the mode has
- * no use for it. */
-struct page_grant {
-	struct client_link
-		*link[GRANT_LINKS_MAX]; /* the first is used by all */
-	uint64_t addr;
-	uint32_t rkey;
-	char node_name[40];
-	/* As asked for, to make a link anew. */
-	uint32_t node;
-	uint32_t depth;
-	unsigned without;
-	uint32_t patience_ms;
-};
-
-/* The way to the nodes: a rack, or what a test or a scenario puts together. */
-struct page_wiring {
-	/* -EHOSTDOWN: not this node, perhaps another. */
-	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,
-		    struct page_grant *out);
-	void (*close)(void *ctx, struct page_grant *grant);
-	uint32_t (*node_count)(void *ctx);
-	/* Bytes that the node holds for the lane. */
-	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
-	/* Makes a new link in place of grant->link[at], which is broken. */
-	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Whether pages are mapped: of each index 0 or 1 to mapped[]. */
-	int (*ask_mapped)(void *ctx, const struct page_grant *grant,
-			  const uint64_t *index, unsigned count,
-			  uint8_t *mapped);
-	/* Whether the node has ended a link; may be NULL. */
-	bool (*is_ended)(void *ctx, const struct page_grant *grant,
-			 unsigned at);
-	/* Whether a heartbeat has failed; may be NULL. */
-	bool (*is_lost)(void *ctx, const struct page_grant *grant);
-	void *ctx;
 };
 
 /* How a mode uses its grant. */
@@ -287,12 +229,7 @@ void page_slot_end(struct page_store *s, struct page_slot *slot, int result);
 /* Polls all lanes once, and gives up those that are lost. */
 void page_harvest(struct page_store *s);
 
-/* page_store.c. Takes the wiring over: its ctx is what `close` gets last, with
- * a NULL grant. */
-int page_store_create(const char *name, const struct page_store_options *o,
-		      const struct page_wiring *wiring,
-		      struct page_store **out) MUST_CHECK;
-/* Where the buffer's key is; NULL: not registered. */
+/* page_store.c. Where the buffer's key is; NULL: not registered. */
 const struct page_buffer *page_buffer_find(const struct page_store *s,
 					   const void *buf);
 

@@ -58,11 +58,11 @@ static void close_lane(void *ctx, struct page_grant *g)
 }
 
 /* Pages at the node that end with the first connection. */
-static int make_space(struct client_link *link, const struct page_wish *wish,
-		      struct page_grant *out)
+static int make_space(struct client_link *link, const struct page_wish *wish)
 {
-	bool is_pieces =
-		wish->mode == PAGE_DYNAMIC_1M || wish->mode == PAGE_DYNAMIC_4K;
+	bool is_sparse = wish->mode == PAGE_SPARSE;
+	bool is_pieces = wish->mode == PAGE_DYNAMIC_1M ||
+			 wish->mode == PAGE_DYNAMIC_4K || is_sparse;
 	uint32_t bytes =
 		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
 			  : wish->shard_bytes;
@@ -75,13 +75,11 @@ static int make_space(struct client_link *link, const struct page_wish *wish,
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i, s:b}", "count",
+			       json_pack("{s:I, s:i, s:i, s:b, s:b}", "count",
 					 (json_int_t)count, "bytes", (int)bytes,
 					 "depth", (int)wish->depth, "pieces",
-					 is_pieces),
+					 is_pieces, "sparse", is_sparse),
 			       &reply);
-	if (!err)
-		err = client_json_u64(reply, "table", INT64_MAX, &out->addr);
 	json_decref(reply);
 	return err;
 }
@@ -114,7 +112,7 @@ static int open_two_sided(struct wiring *w, uint32_t node,
 		.accepts_writes = true,
 		.has_no_heartbeat = true,
 	};
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	return err ? err : join_space(w->rack, node, &o, "server", g, 1);
 }
@@ -147,7 +145,7 @@ static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 static int open_chains(struct wiring *w, const struct page_wish *wish,
 		       struct page_grant *g)
 {
-	int err = make_space(g->link[0], wish, g);
+	int err = make_space(g->link[0], wish);
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++)
 		err = open_chain(w, g, i);

@@ -44,10 +44,13 @@ enum page_mode {
 	PAGE_DYNAMIC_4K, /* asked for page by page; one-sided */
 	PAGE_TWO_SIDED,	 /* the node's processor answers every request */
 	PAGE_CHAIN,	 /* the node's NIC does, by chains of work requests */
+	/* Asked for page by page, in memory of the store's own that it may
+	 * map: for nodes of the same host. */
+	PAGE_SPARSE,
 	PAGE_MODE_COUNT,
 };
 
-/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain". */
+/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain", "sparse". */
 const char *page_mode_name(enum page_mode mode);
 /* -EINVAL, with words. */
 int page_mode_parse(const char *text, enum page_mode *out) MUST_CHECK;

@@ -18,12 +18,19 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "preload.h"
 
 enum {
 	AGENT_STACK_BYTES = 16384,
 	SELF_PIDFD = -10000,	/* newer than Debian's headers */
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
+};
+
+struct cores {
+	uint64_t word[16];
 };
 
 static long raw6(long n, long a, long b, long c, long d, long e, long f)
@@ -78,6 +85,34 @@ static uint64_t copy_pages(long pid, uint8_t *to, const struct run_batch *b,
 	return copy_forced(to, b, count);
 }
 
+static bool is_zero(const uint8_t *bytes)
+{
+	const uint64_t *w = (const uint64_t *)(const void *)bytes;
+	uint64_t any = w[0];
+
+	/* The first word decides for almost every page that has something. */
+	for (unsigned i = 1; i < RUN_PAGE_BYTES / 8 && !any; i++)
+		any = w[i];
+	return !any;
+}
+
+static void look_at(const uint8_t *bytes, struct run_batch *b, uint32_t count)
+{
+	uint64_t zero = 0;
+
+	for (uint32_t i = 0; i < count; i++, bytes += RUN_PAGE_BYTES) {
+		XXH128_hash_t h;
+
+		if (is_zero(bytes)) {
+			zero |= 1ull << i;
+			continue;
+		}
+		h = XXH3_128bits(bytes, RUN_PAGE_BYTES);
+		b->hash[i] = (struct run_hash){{h.low64, h.high64}};
+	}
+	b->zero = zero;
+}
+
 static bool drop(uint64_t start, uint64_t bytes)
 {
 	return raw6(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0,
@@ -109,6 +144,7 @@ static void obey(const struct preload *p, long pid, struct run_batch *b,
 	/* Read once: the pager is trusted, the program's own stray writes are
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
+	uint8_t *to = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
 	uint64_t failed;
 	uint32_t at = 0;
 
@@ -117,9 +153,8 @@ static void obey(const struct preload *p, long pid, struct run_batch *b,
 		b->failed = ~0ull;
 		return;
 	}
-	failed = copy_pages(pid,
-			    p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES,
-			    b, count);
+	failed = copy_pages(pid, to, b, count);
+	look_at(to, b, count);
 	if (failed) {
 		/* What was not copied stays, so no stretch as a whole. */
 		for (uint32_t i = 0; i < count; i++)
@@ -153,23 +188,53 @@ static void agent_sleep(struct run_channel *c, uint32_t seen)
 	atomic_store_explicit(&c->is_asleep, 0, memory_order_relaxed);
 }
 
+/* Not on the core where the program faults and the pager answers: there it
+ * would be in both their ways. */
+static void keep_away(const struct cores *all, uint32_t core)
+{
+	struct cores set = *all;
+	uint64_t any = 0;
+
+	if (core == 0 || core > 64 * ARRAY_LEN(set.word))
+		return;
+	set.word[(core - 1) / 64] &= ~(1ull << ((core - 1) % 64));
+	for (unsigned i = 0; i < ARRAY_LEN(set.word); i++)
+		any |= set.word[i];
+	if (any)
+		(void)raw6(SYS_sched_setaffinity, 0, sizeof(set), (long)&set, 0,
+			   0, 0);
+}
+
 __attribute__((noreturn, used)) void preload_agent_main(struct preload *p);
 void preload_agent_main(struct preload *p)
 {
 	struct run_channel *c = p->channel;
 	long pid = raw6(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
+	struct cores all = {{0}};
+	uint32_t avoided = 0;
 	bool known = true;
 
+	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
+	/* Before the first batch, so that the pager knows whose faults must not
+	 * wait. */
+	c->agent_tid = (uint32_t)raw6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	for (;;) {
 		/* Pairs with P1. */
 		uint32_t posted =
 			atomic_load_explicit(&c->posted, memory_order_acquire);
+		uint32_t core;
 
 		if (posted == done) {
 			agent_sleep(c, posted);
 			continue;
 		}
+		/* A hint: any value that was ever true will do. */
+		core = atomic_load_explicit(&c->busy_core,
+					    memory_order_relaxed);
+		if (core != avoided)
+			keep_away(&all, core);
+		avoided = core;
 		obey(p, pid, &c->batch[done % RUN_BATCHES], &known);
 		done++;
 		/* D1 */
@@ -227,6 +292,5 @@ int preload_agent_start(struct preload *p)
 		(void)preload_sys_munmap(mem, bytes);
 		return (int)tid;
 	}
-	p->channel->agent_tid = (uint32_t)tid;
 	return 0;
 }

@@ -223,14 +223,16 @@ err_close:
 
 static int map_trays(int fd, const struct run_welcome *w)
 {
+	size_t set_bytes = RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3;
+
 	preload.tray_bytes = w->tray_bytes;
 	preload.min_bytes = w->min_bytes;
 	preload.trays = preload_sys_mmap(
 		NULL, w->tray_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	preload.maps_used = preload_sys_mmap(
-		NULL, RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3,
-		PROT_READ | PROT_WRITE,
+		NULL, 2 * set_bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	preload.maps_foreign = preload.maps_used + set_bytes / 8;
 	preload.range = make_range();
 	if (preload.trays == MAP_FAILED || preload.maps_used == MAP_FAILED ||
 	    !preload.range)

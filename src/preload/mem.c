@@ -11,6 +11,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* A reservation larger than this stays local. */
+#define RESERVE_MAX (16ull << 30)
+
 /* With 64-bit offsets the headers rename mmap, so both names are given by
  * hand. */
 EXPORT void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -23,34 +26,62 @@ EXPORT int madvise(void *addr, size_t len, int advice);
 EXPORT int mlockall(int flags);
 EXPORT int mlock(const void *addr, size_t len);
 
-static bool wants_far(const void *addr, size_t len, int prot, int flags)
+/*
+ * Plain memory, and reservations without rights, parts of which a runtime makes
+ * accessible later (the heaps of JVM and V8). An address that is only wished
+ * for is not granted: who asks that way must take what it gets.
+ */
+static bool wants_far(size_t len, int prot, int flags)
 {
 	int plain = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-	return preload_is_far() && !addr && len >= preload.min_bytes &&
-	       prot == (PROT_READ | PROT_WRITE) && (flags & ~plain) == 0 &&
-	       (flags & MAP_ANONYMOUS) && (flags & MAP_PRIVATE);
+	return preload_is_far() && len >= preload.min_bytes &&
+	       (prot == (PROT_READ | PROT_WRITE) ||
+		(prot == PROT_NONE && len <= RESERVE_MAX)) &&
+	       (flags & ~plain) == 0 && (flags & MAP_ANONYMOUS) &&
+	       (flags & MAP_PRIVATE);
 }
 
-/* A fixed mapping over far pages: they become zeros with other rights; what is
- * no plain memory cannot be there. */
-static void *map_over(void *addr, size_t len, int prot, int flags)
+static void *map_far(size_t len, int prot)
+{
+	void *addr = preload_maps_alloc(len);
+
+	if (addr && prot == PROT_NONE)
+		(void)syscall(SYS_mprotect, addr, align_up(len, RUN_PAGE_BYTES),
+			      prot);
+	return addr;
+}
+
+static bool is_plain(int flags)
+{
+	return (flags & MAP_ANONYMOUS) && (flags & MAP_PRIVATE);
+}
+
+/* A fixed mapping over far pages: plain memory becomes zeros with other rights,
+ * anything else takes the place of far memory for good. */
+static void *map_over(void *addr, size_t len, int prot, int flags, int fd,
+		      off_t offset)
 {
 	size_t bytes = align_up(len, RUN_PAGE_BYTES);
 	int err = 0;
 
-	if (!(flags & MAP_ANONYMOUS) || !(flags & MAP_PRIVATE) ||
-	    (flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
-		err = -ENODEV;
+	if ((flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
+		err = -EEXIST;
+	else if (!preload_owns((uint8_t *)addr + bytes - 1) ||
+		 (!is_plain(flags) && !preload_maps_has(addr)))
+		err = -ENOMEM;
 	if (!err)
 		err = preload_discard(addr, bytes);
-	if (!err && syscall(SYS_mprotect, addr, bytes, prot) != 0)
-		return MAP_FAILED;
 	if (err) {
 		errno = -err;
 		return MAP_FAILED;
 	}
-	return addr;
+	if (is_plain(flags) && !preload_maps_is_foreign(addr, bytes))
+		return syscall(SYS_mprotect, addr, bytes, prot) == 0
+			       ? addr
+			       : MAP_FAILED;
+	preload_maps_set_foreign(addr, bytes);
+	return preload_sys_mmap(addr, len, prot, flags, fd, offset);
 }
 
 void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -58,13 +89,13 @@ void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 {
 	void *far;
 
-	if (wants_far(addr, len, prot, flags)) {
-		far = preload_maps_alloc(len);
+	if (wants_far(len, prot, flags)) {
+		far = map_far(len, prot);
 		if (far)
 			return far;
 	}
 	if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && preload_owns(addr))
-		return map_over(addr, len, prot, flags);
+		return map_over(addr, len, prot, flags, fd, offset);
 	return preload_sys_mmap(addr, len, prot, flags, fd, offset);
 }
 
@@ -91,9 +122,7 @@ int munmap(void *addr, size_t len)
 		errno = -err;
 		return -1;
 	}
-	/* The next owner of these addresses finds them as mmap promises. */
-	(void)syscall(SYS_mprotect, addr, bytes, PROT_READ | PROT_WRITE);
-	if ((size_t)((uint8_t *)addr - preload.range) >= RUN_MAPS_OFFSET)
+	if (preload_maps_has(addr))
 		preload_maps_free(addr, bytes);
 	return 0;
 }

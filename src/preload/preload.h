@@ -27,6 +27,10 @@ struct preload {
 	_Atomic int maps_lock;
 	uint64_t *maps_used; /* a bit per page of the mappings' part */
 	uint64_t maps_next;  /* where the search starts */
+	/* The same for pages over which the program has mapped something that
+	 * is not plain memory: no far memory from then on. */
+	uint64_t *maps_foreign;
+	bool has_foreign;
 };
 
 enum preload_state {
@@ -79,6 +83,11 @@ int preload_discard(void *start, size_t bytes);
 /* Pages of the mappings' part; NULL when there is no room. */
 void *preload_maps_alloc(size_t bytes);
 void preload_maps_free(void *start, size_t bytes);
+/* Whether it is in that part at all. */
+bool preload_maps_has(const void *addr);
+/* Whether any page of it is no far memory; and makes it so. */
+bool preload_maps_is_foreign(const void *start, size_t bytes);
+void preload_maps_set_foreign(void *start, size_t bytes);
 /* Extends [start, start + old) to `bytes` in place; false: not possible. */
 bool preload_maps_grow(void *start, size_t old, size_t bytes);
 

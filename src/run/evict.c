@@ -186,17 +186,19 @@ bool run_evict_collect(struct pager *p, struct space *s)
 	       atomic_load_explicit(&s->channel->done, memory_order_acquire) !=
 		       s->collected) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
-		uint64_t failed =
-			s->channel->batch[s->collected % RUN_BATCHES].failed;
+		const struct run_batch *b =
+			&s->channel->batch[s->collected % RUN_BATCHES];
+		/* Read once: it is the program's memory. */
+		uint64_t failed = b->failed;
 
 		/* Off the list first: served faults must not wait for it. */
 		s->collected++;
-		run_tray_filled(p, l->tray, s, l, failed);
+		run_tray_filled(p, s, l, b, failed);
 		put_back(s, l, failed);
 		any = true;
 	}
 	if (any)
-		p->progress_ns = run_pager_now_ns();
+		p->is_stuck = false;
 	return any;
 }
 
@@ -233,16 +235,16 @@ static struct space *next_space(struct pager *p)
 	return s;
 }
 
-void run_evict_step(struct pager *p)
+bool run_evict_step(struct pager *p)
 {
 	uint64_t leaving;
 	unsigned tries = 0, spaces = 0;
+	bool any = false;
 
 	for (struct space *s = p->spaces; s; s = s->next) {
-		(void)run_evict_collect(p, s);
+		any |= run_evict_collect(p, s);
 		spaces++;
 	}
-	run_far_poll(&p->far);
 	leaving = run_evict_leaving(p);
 	while (p->resident > p->limit_pages + leaving && tries < spaces) {
 		struct space *s = next_space(p);
@@ -250,9 +252,10 @@ void run_evict_step(struct pager *p)
 		if (s && evict_batch(p, s) == 0) {
 			leaving = run_evict_leaving(p);
 			tries = 0;
+			any = true;
 		} else {
 			tries++;
 		}
 	}
-	run_trays_clean_ahead(p);
+	return any;
 }

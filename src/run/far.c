@@ -124,8 +124,11 @@ uint32_t run_far_slot_new(struct far *f)
 {
 	uint32_t slot;
 
-	if (f->free_count == 0 && !f->grow_err)
+	if (f->free_count == 0 && !f->grow_err) {
+		lock_take(&f->lock);
 		f->grow_err = grow(f);
+		lock_drop(&f->lock);
+	}
 	if (f->free_count == 0)
 		return 0;
 	f->grow_err = 0;
@@ -149,9 +152,11 @@ void run_far_slot_put(struct far *f, uint32_t slot)
 	if (--f->refs[slot] > 0)
 		return;
 	shelf = shelf_of(f, slot);
+	lock_take(&f->lock);
 	/* Room that cannot be given back now goes with the shelf. */
 	if (page_is_stored(shelf->store, slot - shelf->first))
 		(void)!page_drop(shelf->store, slot - shelf->first);
+	lock_drop(&f->lock);
 	f->free[f->free_count++] = slot;
 	f->used--;
 	f->grow_err = 0;
@@ -182,66 +187,84 @@ static void poll_shelf(struct far *f, struct far_shelf *shelf)
 
 		if (done[i]->result)
 			note_lost(f, shelf, done[i]->result);
-		u->ended(u, done[i]);
+		/* F1 */
+		(void)atomic_fetch_sub_explicit(&u->left, 1,
+						memory_order_release);
 	}
 }
 
-void run_far_poll(struct far *f)
+static void poll_all(struct far *f)
 {
 	for (unsigned i = 0; i < f->shelf_count; i++)
 		poll_shelf(f, &f->shelf[i]);
 }
 
-bool run_far_is_busy(const struct far *f)
-{
-	for (unsigned i = 0; i < f->shelf_count; i++)
-		if (page_pending(f->shelf[i].store))
-			return true;
-	return false;
-}
-
-/* Every operation ends within the store's deadline, so waiting is bounded. */
+/* With the lock. Every operation ends within the store's deadline, so waiting
+ * is bounded. */
 static void submit(struct far *f, uint32_t slot, struct page_op *op)
 {
 	struct far_shelf *shelf = shelf_of(f, slot);
 
 	op->page = slot - shelf->first;
 	while (page_submit(shelf->store, &op, 1) != 1) {
-		run_far_poll(f);
+		poll_all(f);
+		lock_drop(&f->lock);
 		(void)sched_yield();
+		lock_take(&f->lock);
 	}
+}
+
+/* With the lock, which is free while nothing comes. */
+static void await(struct far *f, struct far_user *u)
+{
+	for (;;) {
+		poll_all(f);
+		/* Pairs with F1. */
+		if (!atomic_load_explicit(&u->left, memory_order_acquire))
+			return;
+		lock_drop(&f->lock);
+		(void)sched_yield();
+		lock_take(&f->lock);
+	}
+}
+
+void run_far_await(struct far *f, struct far_user *u)
+{
+	lock_take(&f->lock);
+	await(f, u);
+	lock_drop(&f->lock);
 }
 
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op)
 {
 	op->kind = PAGE_STORE;
+	lock_take(&f->lock);
 	submit(f, slot, op);
-}
-
-struct loading {
-	struct far_user user;
-	unsigned left;
-};
-
-static void load_ended(struct far_user *u, struct page_op *op)
-{
-	container_of(u, struct loading, user)->left--;
+	lock_drop(&f->lock);
 }
 
 void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
 		  void *const buf[], int result[])
 {
 	struct page_op op[RUN_PREFETCH_MAX + 1];
-	struct loading wait = {{load_ended}, n};
+	struct far_user user = {n};
 
 	ASSERT(n <= ARRAY_LEN(op));
+	lock_take(&f->lock);
 	for (unsigned i = 0; i < n; i++) {
 		op[i] = (struct page_op){
-			.kind = PAGE_LOAD, .buf = buf[i], .cookie = &wait.user};
+			.kind = PAGE_LOAD, .buf = buf[i], .cookie = &user};
 		submit(f, slot[i], &op[i]);
 	}
-	for (run_far_poll(f); wait.left > 0; run_far_poll(f))
-		(void)sched_yield();
+	await(f, &user);
+	lock_drop(&f->lock);
 	for (unsigned i = 0; i < n; i++)
 		result[i] = op[i].result;
+}
+
+void run_far_lost(struct far *f, char *name, size_t bytes)
+{
+	lock_take(&f->lock);
+	(void)snprintf(name, bytes, "%s", f->lost);
+	lock_drop(&f->lock);
 }

@@ -2,18 +2,27 @@
 /*
  * Far pages by slot: numbers that are counted (forked processes share them) and
  * backed by page stores ("shelves"), of which more are opened as they fill.
+ *
+ * Slots and their counts are of the pager's state, under its lock. Operations
+ * are started and ended by two threads, under a lock of their own, so that
+ * nobody who wants a page waits for all that are being stored.
  */
 #ifndef AQ_RUN_FAR_H
 #define AQ_RUN_FAR_H
 
+#include <stdatomic.h>
+
+#include "lock.h"
 #include "page_store.h"
 #include "run_limits.h"
 
 struct aq_rack;
 
-/* Whose operation it was, in page_op.cookie. */
+/* Whose operations they are, in page_op.cookie. */
 struct far_user {
-	void (*ended)(struct far_user *u, struct page_op *op);
+	/* F1: one less for each that has ended, with its result, released; who
+	 * waits for 0 acquires. */
+	_Atomic unsigned left;
 };
 
 struct far_shelf {
@@ -23,6 +32,7 @@ struct far_shelf {
 };
 
 struct far {
+	struct lock lock; /* of the shelves' operations and `lost` */
 	struct aq_rack *rack;
 	char name[24];
 	unsigned copies;
@@ -52,15 +62,15 @@ static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
 	return f->refs[slot] > 1;
 }
 
-/* Loads n pages and waits; result[i] is 0 or -errno. Ends of other operations
- * are delivered meanwhile. */
+/* Loads n pages and waits; result[i] is 0 or -errno. */
 void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
 		  void *const buf[], int result[]);
-/* Starts a store; op->cookie is a far_user that is told of its end. Waits while
- * the queue is full. op must stay until then. */
+/* Starts a store; op->cookie is a far_user that counts it. Waits while the
+ * queue is full. op must stay until it has ended. */
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
-/* Delivers what has ended. */
-void run_far_poll(struct far *f);
-bool run_far_is_busy(const struct far *f);
+/* Waits until all operations of the user have ended. */
+void run_far_await(struct far *f, struct far_user *u);
+/* The name of a node that is lost, or "". */
+void run_far_lost(struct far *f, char *name, size_t bytes);
 
 #endif

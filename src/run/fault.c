@@ -8,7 +8,9 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-#define ROOM_NS 20000000ull
+/* How long a fault waits for room. Once in vain (a stopped program lets go of
+ * nothing), no other does until something has left again. */
+#define ROOM_NS 200000000ull
 
 static void wait_later(struct pager *p, const struct waiting *w)
 {
@@ -89,6 +91,16 @@ static void serve_lost(struct pager *p, const struct waiting *w)
 	wait_later(p, w);
 }
 
+/* How many pages may come at once; at least the one that is wanted. */
+static unsigned room(const struct pager *p, unsigned want)
+{
+	uint64_t most = p->limit_pages + p->slack_pages;
+
+	if (p->resident + want <= most)
+		return want;
+	return p->resident < most ? (unsigned)(most - p->resident) : 1;
+}
+
 /* First touches in ascending order get ever more pages at once. */
 static void serve_zero(struct pager *p, const struct waiting *w)
 {
@@ -97,7 +109,8 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	int got;
 
 	if (w->page == s->zero_next)
-		window = u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX);
+		window = room(p,
+			      u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX));
 	while (n < window && w->page + n < RUN_RANGE_PAGES &&
 	       s->pages.page[w->page + n].state == RUN_UNTOUCHED &&
 	       !run_evict_covers(s, w->page + n))
@@ -164,11 +177,11 @@ static unsigned foresee(struct pager *p, const struct waiting *w,
 	int64_t stride = 0;
 	uint32_t want =
 		run_trend_fault(t, w->page, p->options.prefetch_max, &stride);
-	unsigned n = 1;
+	unsigned n = 1, most = room(p, RUN_PREFETCH_MAX + 1);
 	uint32_t i;
 
 	pages[0] = w->page;
-	for (i = 1; i <= want && n <= RUN_PREFETCH_MAX; i++) {
+	for (i = 1; i <= want && n < most; i++) {
 		uint64_t page = w->page + (uint64_t)stride * i;
 
 		if (page == 0 || page >= RUN_RANGE_PAGES)
@@ -237,21 +250,67 @@ static void serve_far(struct pager *p, const struct waiting *w)
 
 /* ---- any fault ---------------------------------------------------------- */
 
-/* Faults come faster than pages leave: gives the agents time. */
+/* Faults come faster than pages leave: gives porter and agents time. */
 static void make_room(struct pager *p)
 {
 	uint64_t end;
 
-	if (p->resident <= p->limit_pages + p->slack_pages)
+	if (p->resident < p->limit_pages + p->slack_pages || p->is_stuck)
 		return;
 	end = run_pager_now_ns() + ROOM_NS;
-	while (p->resident > p->limit_pages + p->slack_pages / 2 &&
-	       run_pager_now_ns() < end) {
-		run_evict_step(p);
-		if (!run_evict_leaving(p) && !run_far_is_busy(&p->far))
+	while (p->resident > p->limit_pages + p->slack_pages / 2) {
+		/* Not only waiting: its core may be taken by others. */
+		if (run_porter_turn(p))
+			continue;
+		if (!run_evict_leaving(p) && !run_trays_are_storing(p))
 			return; /* nothing can leave: over the limit, then */
+		if (run_pager_now_ns() > end) {
+			p->is_stuck = true;
+			return;
+		}
+		run_porter_kick(p);
+		lock_drop(&p->lock);
 		(void)sched_yield();
+		lock_take(&p->lock);
 	}
+}
+
+/* There already (then only protected, or somebody else's fault was quicker),
+ * or dropped by a call that we did not see: then it is zeros. */
+static void serve_resident(struct pager *p, const struct waiting *w)
+{
+	int got = -EEXIST;
+
+	if (!w->is_wp)
+		got = run_uffd_zero(w->space->uffd,
+				    run_space_addr(w->space, w->page), 1);
+	(void)mapped(p, w, got < 0 ? got : 0);
+}
+
+/*
+ * The agent copies a page that is not there: dropped by a call that we did not
+ * see. Its batch ends only when it goes on, so it waits for nothing. The page
+ * goes on leaving, as zeros, and like all that leave it may not be written.
+ */
+static void serve_agent(struct pager *p, const struct waiting *w)
+{
+	static const uint8_t zeros[RUN_PAGE_BYTES];
+	struct space *s = w->space;
+	int err = run_uffd_copy_protected(s->uffd, run_space_addr(s, w->page),
+					  zeros);
+
+	if (err == -EAGAIN)
+		wait_later(p, w);
+	else if (err)
+		run_uffd_wake(s->uffd, run_space_addr(s, w->page),
+			      RUN_PAGE_BYTES);
+}
+
+static bool is_agent(const struct waiting *w)
+{
+	const struct run_channel *c = w->space->channel;
+
+	return c && c->agent_tid == w->tid;
 }
 
 void run_fault_serve(struct pager *p, const struct waiting *w)
@@ -261,6 +320,10 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 
 	if (s->is_dead)
 		return;
+	if (is_agent(w)) {
+		serve_agent(p, w);
+		return;
+	}
 	make_room(p);
 	if (run_evict_covers(s, w->page)) {
 		wait_later(p, w);
@@ -268,23 +331,12 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 	}
 	switch ((enum run_state)e->state) {
 	case RUN_UNTOUCHED:
-		if (w->is_wp)
-			(void)mapped(p, w, -EEXIST);
-		else
-			serve_zero(p, w);
+		/* Also for a write that waited until its page had left, all
+		 * zeros: nothing is there to unprotect. */
+		serve_zero(p, w);
 		return;
 	case RUN_RESIDENT:
-		/* There already (then only protected, or somebody else's fault
-		 * was quicker), or dropped by a call that we did not see: then
-		 * it is zeros. */
-		(void)mapped(
-			p, w,
-			w->is_wp ? -EEXIST
-				 : (run_uffd_zero(s->uffd,
-						  run_space_addr(s, w->page),
-						  1) == 1
-					    ? 0
-					    : -EEXIST));
+		serve_resident(p, w);
 		return;
 	case RUN_STAGED:
 		(void)serve_staged(p, w);

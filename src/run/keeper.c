@@ -126,8 +126,10 @@ static int start_pager(struct keeper *k)
 		return -errno;
 	if (k->pager > 0)
 		return 0;
-	/* Signals of the terminal are not for it. */
-	(void)setsid();
+	/* Signals of the terminal are not for it. Not a session of its own: the
+	 * scheduler would share the cores out between it and the program. */
+	(void)setpgid(0, 0);
+	(void)signal(SIGTTOU, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "aquifer-pager");
 	_exit(run_pager_run(k->options, k->shared, k->socket_name, k->token)
 		      ? 1

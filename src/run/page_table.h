@@ -7,7 +7,7 @@
 #ifndef AQ_RUN_PAGE_TABLE_H
 #define AQ_RUN_PAGE_TABLE_H
 
-#include "base.h"
+#include "run_channel.h"
 
 enum run_state {
 	RUN_UNTOUCHED, /* zeros; no memory anywhere */
@@ -19,8 +19,8 @@ enum run_state {
 };
 
 struct run_page {
-	uint64_t hash[2]; /* of what is in `slot` */
-	uint32_t slot;	  /* 0: none */
+	struct run_hash hash; /* of what is in `slot` */
+	uint32_t slot;	      /* 0: none */
 	uint32_t state : 3;
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
 	uint32_t returns : 2; /* in a row that it came back from a tray */

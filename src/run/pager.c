@@ -22,7 +22,6 @@
 enum {
 	WATCH_MAX = 64,
 	BUSY_NS = 2000000, /* polled this long after the last progress */
-	IDLE_MS = 2,
 };
 
 uint64_t run_pager_now_ns(void)
@@ -43,15 +42,18 @@ int run_pager_watch(struct pager *p, int fd, void *who)
 /* With a space: its page is lost. Without: there is no room for more. */
 void run_pager_complain(struct pager *p, const struct space *s)
 {
+	char lost[sizeof(p->far.lost)];
+
 	if (p->has_complained)
 		return;
+	run_far_lost(&p->far, lost, sizeof(lost));
 	p->has_complained = true;
 	if (s)
 		(void)fprintf(stderr,
 			      "aquifer: run: memory node %s is lost, and pages "
 			      "of process %d with it; accesses to them are "
 			      "SIGBUS\n",
-			      p->far.lost[0] ? p->far.lost : "?", (int)s->pid);
+			      lost[0] ? lost : "?", (int)s->pid);
 	else
 		(void)fprintf(stderr,
 			      "aquifer: run: the rack takes no more pages "
@@ -126,8 +128,10 @@ static void follow(struct pager *p, const struct space *s, uint32_t tid)
 		return;
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) == 0)
+	if (sched_setaffinity(0, sizeof(set), &set) == 0) {
 		p->cpu = cpu;
+		run_porter_avoid(p, s, cpu);
+	}
 }
 
 static void take_fault(struct pager *p, struct space *s,
@@ -169,20 +173,35 @@ static void take_fork(struct pager *p, struct space *s,
 		log_err("run", "no memory for the tables of a forked process");
 }
 
-static void read_space(struct pager *p, struct space *s)
+static bool read_some(struct pager *p, struct space *s)
 {
 	struct uffd_msg m[RUN_EVENTS];
 	ssize_t n;
 
 	if (p->waiting_count + RUN_EVENTS > RUN_WAITING_MAX)
-		return;
+		return false;
 	n = read(s->uffd, m, sizeof(m));
+	if (n <= 0)
+		return false;
+	lock_take(&p->lock);
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++) {
 		if (m[i].event == UFFD_EVENT_PAGEFAULT)
 			take_fault(p, s, &m[i]);
 		else if (m[i].event == UFFD_EVENT_FORK)
 			take_fork(p, s, &m[i]);
 	}
+	if (run_evict_is_due(p))
+		run_porter_kick(p);
+	lock_drop(&p->lock);
+	return true;
+}
+
+/* A thread that was woken mostly runs before we do, and has often faulted again
+ * by now: looking costs less than to be told. */
+static void read_space(struct pager *p, struct space *s)
+{
+	for (unsigned i = 0; i < RUN_READS && read_some(p, s); i++)
+		;
 }
 
 static bool is_caller(const struct pager *p, const void *who)
@@ -194,35 +213,42 @@ static bool is_caller(const struct pager *p, const void *who)
 
 static void dispatch(struct pager *p, void *who)
 {
+	if (who != &p->listen && !is_caller(p, who)) {
+		read_space(p, who);
+		return;
+	}
+	lock_take(&p->lock);
 	if (who == &p->listen)
 		run_door_accept(p);
-	else if (is_caller(p, who))
-		run_door_read(p, who);
 	else
-		read_space(p, who);
+		run_door_read(p, who);
+	lock_drop(&p->lock);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Whether something will end that nobody tells us of. */
-static bool is_open(const struct pager *p)
-{
-	for (const struct space *s = p->spaces; s; s = s->next)
-		if (run_space_is_leaving(s) && !s->is_dead)
-			return true;
-	return run_far_is_busy(&p->far);
-}
-
-/*
- * Batches and stores that end are looked at with the next fault, which is soon
- * when it matters; only a fault that waits for one is worth polling. A stopped
- * process does not answer: no reason to spin.
- */
+/* A fault that waits for a batch to end is worth polling; but a stopped process
+ * does not answer: no reason to spin. */
 static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
-	return is_open(p) ? IDLE_MS : RUN_SWEEP_MS;
+	return RUN_SWEEP_MS;
+}
+
+static void serve_waiting(struct pager *p)
+{
+	unsigned before = p->waiting_count;
+
+	if (!before)
+		return;
+	lock_take(&p->lock);
+	for (struct space *s = p->spaces; s; s = s->next)
+		(void)run_evict_collect(p, s);
+	run_fault_retry(p);
+	lock_drop(&p->lock);
+	if (p->waiting_count < before)
+		p->progress_ns = run_pager_now_ns();
 }
 
 static void sweep(struct pager *p)
@@ -232,7 +258,9 @@ static void sweep(struct pager *p)
 	if (now - p->sweep_ns < RUN_SWEEP_MS * 1000000ull)
 		return;
 	p->sweep_ns = now;
+	lock_take(&p->lock);
 	run_spaces_sweep(p);
+	lock_drop(&p->lock);
 }
 
 static void loop(struct pager *p, pid_t keeper)
@@ -247,9 +275,7 @@ static void loop(struct pager *p, pid_t keeper)
 			dispatch(p, e[i].data.ptr);
 		if (n > 0)
 			p->progress_ns = run_pager_now_ns();
-		run_evict_step(p);
-		if (p->waiting_count)
-			run_fault_retry(p);
+		serve_waiting(p);
 		if (n <= 0 && wait == 0)
 			(void)sched_yield();
 		sweep(p);
@@ -297,7 +323,8 @@ static int pager_open(struct pager *p, const char *socket_name)
 			       aq_last_error());
 		return err;
 	}
-	return run_door_open(p, socket_name);
+	err = run_door_open(p, socket_name);
+	return err ? err : run_porter_start(p);
 }
 
 int run_pager_run(const struct run_options *o, struct run_shared *shared,
@@ -312,6 +339,8 @@ int run_pager_run(const struct run_options *o, struct run_shared *shared,
 		p->shared = shared;
 		p->stats = &shared->stats;
 		p->cpu = -1;
+		lock_init(&p->lock);
+		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
 		memcpy(p->token, token, RUN_TOKEN_BYTES);
 		err = pager_open(p, socket_name);
 	}
@@ -321,6 +350,7 @@ int run_pager_run(const struct run_options *o, struct run_shared *shared,
 	if (!err)
 		loop(p, keeper);
 	if (p) {
+		run_porter_stop(p);
 		run_far_close(&p->far);
 		run_trays_close(p);
 	}

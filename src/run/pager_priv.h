@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pager's objects. One thread owns all of it; what is shared with the
- * programs is the channel of each space and the trays' bytes.
+ * The pager's objects. Two threads work on them, under one lock: the first
+ * serves faults on the core where they happen, the porter takes pages out on
+ * another. What is shared with the programs is the channel of each space and
+ * the trays' bytes. Only the first makes and destroys spaces, so it may drop
+ * the lock and still have them.
  *
  * A page's way out: RESIDENT -> (write-protected) LEAVING -> the agent copies
  * it to a tray and drops it -> STAGED, or UNTOUCHED if it was zeros -> stored
@@ -16,6 +19,9 @@
  */
 #ifndef AQ_RUN_PAGER_PRIV_H
 #define AQ_RUN_PAGER_PRIV_H
+
+#include <pthread.h>
+#include <sched.h>
 
 #include "far.h"
 #include "page_table.h"
@@ -41,16 +47,18 @@ struct tray_page {
 	struct space *space; /* NULL: nobody's any more */
 	uint64_t page;
 	bool is_dirty;
-	uint64_t hash[2];
+	struct run_hash hash;
 };
 
 struct tray {
 	struct far_user user;
-	struct pager *pager;
 	enum tray_state state;
-	unsigned storing;
 	unsigned live; /* pages with a space */
 	struct tray_page page[RUN_BATCH_PAGES];
+	/* Stores under way: their slots, and whose they are. */
+	unsigned op_count;
+	uint32_t slot[RUN_BATCH_PAGES];
+	uint8_t place[RUN_BATCH_PAGES];
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
@@ -86,7 +94,6 @@ struct space {
 	uint64_t features;
 	struct run_channel *channel; /* NULL: nothing can be evicted */
 	struct run_pages pages;
-	uint64_t touched_count;
 	uint64_t resident_count;
 	uint64_t hand; /* of the clock */
 	uint64_t zero_next;
@@ -114,7 +121,20 @@ struct caller {
 	int channel_fd; /* -1: no hello yet */
 };
 
+/* The thread that takes pages out. */
+struct porter {
+	pthread_t thread;
+	bool is_started;
+	_Atomic int ends;
+	/* K1: added to by who has work for it; it sleeps on it. */
+	_Atomic uint32_t kicks;
+	_Atomic uint32_t is_asleep;
+	_Atomic pid_t tid;
+};
+
 struct pager {
+	struct lock lock;
+	struct porter porter;
 	struct run_options options;
 	struct run_shared *shared;
 	struct run_stats *stats;
@@ -133,11 +153,14 @@ struct pager {
 	uint64_t limit_pages;
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
+	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
 	uint32_t follow_count;
-	int cpu;
+	int cpu;	/* we are bound to; -1: none */
+	cpu_set_t cpus; /* that we may use */
 	bool has_complained;
+	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
 
 static inline void count(_Atomic uint64_t *c, uint64_t n)
@@ -178,12 +201,19 @@ void run_trays_close(struct pager *p);
 int run_trays_take(struct pager *p) MUST_CHECK;
 uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);
 /* The agent has filled it: sorts pages into zero, clean and dirty. */
-void run_tray_filled(struct pager *p, uint32_t tray, struct space *s,
-		     const struct leaving *l, uint64_t failed);
+void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
+		     const struct run_batch *b, uint64_t failed);
 /* The page went back, or is of no use any more. */
 void run_tray_forget(struct pager *p, uint32_t tray_page);
-/* Starts storing the oldest ones, before they are needed. */
-void run_trays_clean_ahead(struct pager *p);
+/* Which tray should be stored next, before it is needed; it is ready to be
+ * carried. -ENOENT: none. */
+int run_trays_clean_ahead(struct pager *p) MUST_CHECK;
+/* Stores what the tray has to store. Without the lock, or with it. */
+void run_tray_carry(struct pager *p, uint32_t tray);
+/* After that: takes note of what became of it. */
+void run_tray_settle(struct pager *p, uint32_t tray);
+/* Whether the oldest trays wait for far memory. */
+bool run_trays_are_storing(const struct pager *p);
 /* All of the space's pages in trays are stored when it returns. */
 void run_trays_flush(struct pager *p, const struct space *s);
 
@@ -205,8 +235,26 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 /* Frees spaces whose processes have ended. */
 void run_spaces_sweep(struct pager *p);
 
+/* porter.c */
+int run_porter_start(struct pager *p) MUST_CHECK;
+void run_porter_stop(struct pager *p);
+/* There is something to do: too much is resident. */
+void run_porter_kick(struct pager *p);
+/* One batch begun or collected, and one tray carried, for which the lock is
+ * dropped; false: nothing could be done. */
+bool run_porter_turn(struct pager *p);
+/* It and the agent keep away from the core of the faulting thread. */
+void run_porter_avoid(struct pager *p, const struct space *s, int cpu);
+
 /* evict.c */
-void run_evict_step(struct pager *p);
+/* Collects and, where too much is resident, begins batches; true: something was
+ * done. */
+bool run_evict_step(struct pager *p);
+/* Whether the porter is wanted. */
+static inline bool run_evict_is_due(const struct pager *p)
+{
+	return p->resident > p->limit_pages;
+}
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
 /* Waits for all batches of the space; false: its agent does not answer. */

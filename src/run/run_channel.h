@@ -64,20 +64,30 @@ struct run_welcome {
 	uint32_t reserved;
 };
 
+struct run_hash {
+	uint64_t word[2];
+};
+
 /* Consecutive pages of the program, all of whose present ones leave. */
 struct run_stretch {
 	uint64_t start;
 	uint64_t bytes;
 };
 
-/* Copy page[i] to place tray_page + i of the trays, then drop the stretches. */
+/*
+ * Copy page[i] to place tray_page + i of the trays, then drop the stretches.
+ * The agent also looks at the bytes, since it has them in its cache: the
+ * program can only deceive itself.
+ */
 struct run_batch {
 	uint32_t tray_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
 	uint32_t reserved;
-	uint64_t
-		failed; /* out: bit i: page[i] was neither copied nor dropped */
+	/* Out, bit i: page[i] was neither copied nor dropped; was zeros. */
+	uint64_t failed;
+	uint64_t zero;
+	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
 };
@@ -102,13 +112,17 @@ struct run_channel {
 	/* D1: the agent releases results by adding one; the pager acquires. */
 	_Atomic uint32_t done;
 	_Atomic uint32_t is_asleep; /* the agent wants FUTEX_WAKE */
-	uint32_t agent_tid;
+	/* One more than the core that faults come from: the agent keeps away.
+	 */
+	_Atomic uint32_t busy_core;
+	uint32_t agent_tid; /* written by the agent as it starts */
+	uint32_t reserved;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };
 STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
-STATIC_ASSERT(offsetof(struct run_channel, batch) == 40, "layout");
-#define RUN_CHANNEL_BYTES 8192
-STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "two pages");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 48, "layout");
+#define RUN_CHANNEL_BYTES 12288
+STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "three pages");
 
 #endif

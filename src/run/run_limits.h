@@ -15,6 +15,7 @@ enum {
 	RUN_SPACES_MAX = 1024,
 	RUN_WAITING_MAX = 4096, /* faults that wait for something */
 	RUN_EVENTS = 16,	/* read at a time */
+	RUN_READS = 16,		/* of one space, before others are looked at */
 	RUN_PREFETCH_MAX = 64,
 	RUN_STREAM_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
 	RUN_ZERO_WINDOW_MAX = 64,

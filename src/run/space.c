@@ -23,15 +23,20 @@ static void show_resident(struct pager *p)
 	show_peak(&p->stats->resident_peak, p->resident + trays);
 }
 
+static void set_touched(struct pager *p, struct space *s, uint64_t page)
+{
+	run_set_add(&s->pages.touched, page);
+	p->touched++;
+	show_peak(&p->stats->heap_peak, p->touched);
+}
+
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
 	e->state = RUN_RESIDENT;
-	if (!run_set_has(&s->pages.touched, page)) {
-		run_set_add(&s->pages.touched, page);
-		s->touched_count++;
-	}
+	if (!run_set_has(&s->pages.touched, page))
+		set_touched(p, s, page);
 	if (!run_set_has(&s->pages.resident, page)) {
 		run_set_add(&s->pages.resident, page);
 		s->resident_count++;
@@ -52,7 +57,7 @@ static void make_untouched(struct pager *p, struct space *s, uint64_t page)
 	*e = (struct run_page){0};
 	if (run_set_has(&s->pages.touched, page)) {
 		run_set_del(&s->pages.touched, page);
-		s->touched_count--;
+		p->touched--;
 	}
 }
 
@@ -90,14 +95,11 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 
 static void show_spaces(struct pager *p)
 {
-	uint64_t n = 0, heap = 0;
+	uint64_t n = 0;
 
-	for (struct space *s = p->spaces; s; s = s->next) {
+	for (struct space *s = p->spaces; s; s = s->next)
 		n++;
-		heap += s->touched_count;
-	}
 	show(&p->stats->spaces, n);
-	show_peak(&p->stats->heap_peak, heap);
 }
 
 int run_space_create(struct pager *p, int uffd, uint64_t start,
@@ -223,8 +225,7 @@ static void fork_page(struct pager *p, struct space *child,
 	e->heat = 0;
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
-	run_set_add(&child->pages.touched, page);
-	child->touched_count++;
+	set_touched(p, child, page);
 	if (e->state == RUN_STAGED)
 		e->state = RUN_FAR; /* flushed before */
 	else if (e->state == RUN_RESIDENT || e->state == RUN_LEAVING)

@@ -3,13 +3,10 @@
  * filled in turn, so the oldest is the next one needed; until then its pages
  * come back without a transfer. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "pager_priv.h"
 
@@ -49,8 +46,6 @@ int run_trays_open(struct pager *p, uint32_t tray_count)
 	p->scratch = mem;
 	t->bytes = mem + scratch;
 	t->count = tray_count;
-	for (uint32_t i = 0; i < tray_count; i++)
-		t->tray[i].pager = p;
 	return 0;
 err_unmap:
 	(void)munmap(mem, scratch + bytes);
@@ -103,8 +98,6 @@ int run_trays_take(struct pager *p)
 	struct trays *ts = &p->trays;
 	struct tray *t = &ts->tray[ts->head];
 
-	if (t->state == TRAY_HELD)
-		run_trays_clean_ahead(p);
 	if (t->state != TRAY_FREE && t->state != TRAY_CLEAN)
 		return -EAGAIN;
 	for (unsigned i = 0; i < RUN_BATCH_PAGES && t->live; i++) {
@@ -124,50 +117,42 @@ int run_trays_take(struct pager *p)
 
 /* ---- filled ------------------------------------------------------------- */
 
-static bool is_zero(const uint8_t *bytes)
-{
-	const uint64_t *w = (const uint64_t *)(const void *)bytes;
-
-	/* The first word decides for almost every page that has something. */
-	return w[0] == 0 && memcmp(bytes, bytes + 8, RUN_PAGE_BYTES - 8) == 0;
-}
-
 static void page_filled(struct pager *p, struct tray *t, unsigned i,
-			struct space *s, uint64_t page)
+			struct space *s, uint64_t page,
+			const struct run_hash *hash)
 {
 	struct run_page *e = &s->pages.page[page];
-	uint32_t at = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES + i;
-	const uint8_t *bytes = run_tray_bytes(p, at);
-	XXH128_hash_t h;
+	struct tray_page *tp = &t->page[i];
 
-	if (is_zero(bytes)) {
-		count(&p->stats->evicted_zero, 1);
-		run_space_set_gone(p, s, page, RUN_UNTOUCHED);
-		return;
-	}
-	h = XXH3_128bits(bytes, RUN_PAGE_BYTES);
 	run_space_set_gone(p, s, page, RUN_STAGED);
 	set_staged(p, t, i, s, page);
-	t->page[i].hash[0] = h.low64;
-	t->page[i].hash[1] = h.high64;
-	t->page[i].is_dirty =
-		!e->slot || e->hash[0] != h.low64 || e->hash[1] != h.high64;
-	if (!t->page[i].is_dirty)
+	tp->hash = *hash;
+	tp->is_dirty = !e->slot || memcmp(&e->hash, hash, sizeof(e->hash)) != 0;
+	if (!tp->is_dirty)
 		count(&p->stats->evicted_clean, 1);
 }
 
-void run_tray_filled(struct pager *p, uint32_t tray, struct space *s,
-		     const struct leaving *l, uint64_t failed)
+void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
+		     const struct run_batch *b, uint64_t failed)
 {
-	struct tray *t = &p->trays.tray[tray];
+	struct tray *t = &p->trays.tray[l->tray];
+	/* Read once: it is the program's memory. */
+	uint64_t zero = b->zero;
 	bool is_dirty = false;
 
 	for (unsigned i = 0; i < l->count; i++) {
+		struct run_hash hash = b->hash[i];
+
 		if (failed >> i & 1)
 			continue;
-		page_filled(p, t, i, s, l->page[i]);
-		is_dirty |= t->page[i].is_dirty;
 		count(&p->stats->evicted, 1);
+		if (zero >> i & 1) {
+			count(&p->stats->evicted_zero, 1);
+			run_space_set_gone(p, s, l->page[i], RUN_UNTOUCHED);
+			continue;
+		}
+		page_filled(p, t, i, s, l->page[i], &hash);
+		is_dirty |= t->page[i].is_dirty;
 	}
 	t->state = is_dirty ? TRAY_HELD : TRAY_CLEAN;
 }
@@ -183,30 +168,8 @@ static bool has_dirty(const struct tray *t, const struct space *s)
 	return false;
 }
 
-/* What found no slot is dirty still. */
-static void stored_one(struct tray *t)
-{
-	if (--t->storing == 0)
-		t->state = has_dirty(t, NULL) ? TRAY_HELD : TRAY_CLEAN;
-}
-
-static void store_ended(struct far_user *u, struct page_op *op)
-{
-	struct tray *t = container_of(u, struct tray, user);
-	struct tray_page *e = &t->page[op - t->op];
-
-	if (op->result && e->space) {
-		/* Its bytes are still here; without a place to go they stay
-		 * until the tray is needed, and are lost then. */
-		e->space->pages.page[e->page].state = RUN_LOST;
-		run_tray_forget(t->pager, (uint32_t)(t - t->pager->trays.tray) *
-							  RUN_BATCH_PAGES +
-						  (uint32_t)(op - t->op));
-	}
-	stored_one(t);
-}
-
-/* A slot of its own: what others share stays as it is. */
+/* A slot of its own: what others share, or a store is still on its way to,
+ * stays as it is. */
 static bool give_slot(struct pager *p, struct run_page *e)
 {
 	uint32_t slot;
@@ -222,13 +185,13 @@ static bool give_slot(struct pager *p, struct run_page *e)
 	return true;
 }
 
-static void tray_store(struct pager *p, struct tray *t)
+/* Decides what goes where; the tray's stores hold the slots until they end. */
+static void tray_load_up(struct pager *p, struct tray *t)
 {
 	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
 
 	t->state = TRAY_STORING;
-	t->user.ended = store_ended;
-	t->storing = 1; /* ours, until all are started */
+	t->op_count = 0;
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
 		struct tray_page *tp = &t->page[i];
 		struct run_page *e;
@@ -242,38 +205,98 @@ static void tray_store(struct pager *p, struct tray *t)
 			break;
 		}
 		tp->is_dirty = false;
-		memcpy(e->hash, tp->hash, sizeof(e->hash));
-		t->storing++;
-		t->op[i] = (struct page_op){.buf = run_tray_bytes(p, first + i),
-					    .cookie = &t->user};
+		e->hash = tp->hash;
+		run_far_slot_get(&p->far, e->slot);
+		t->slot[t->op_count] = e->slot;
+		t->place[t->op_count] = (uint8_t)i;
+		t->op[t->op_count++] =
+			(struct page_op){.buf = run_tray_bytes(p, first + i),
+					 .cookie = &t->user};
 		count(&p->stats->stored, 1);
-		run_far_store(&p->far, e->slot, &t->op[i]);
 	}
-	stored_one(t);
+	/* Whoever sees it at 0 has the lock that we have now. */
+	atomic_store_explicit(&t->user.left, t->op_count, memory_order_relaxed);
 	show(&p->stats->far_pages, p->far.used);
 	show_peak(&p->stats->far_peak, p->far.used);
 }
 
-void run_trays_clean_ahead(struct pager *p)
+void run_tray_carry(struct pager *p, uint32_t tray)
+{
+	struct tray *t = &p->trays.tray[tray];
+
+	for (unsigned i = 0; i < t->op_count; i++)
+		run_far_store(&p->far, t->slot[i], &t->op[i]);
+	run_far_await(&p->far, &t->user);
+}
+
+/* Its bytes are still here; without a place to go they stay until the tray is
+ * needed, and are lost then. */
+static void page_is_lost(struct pager *p, struct tray *t, unsigned place)
+{
+	struct tray_page *tp = &t->page[place];
+
+	if (!tp->space)
+		return;
+	tp->space->pages.page[tp->page].state = RUN_LOST;
+	run_tray_forget(p, (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES +
+				   place);
+}
+
+void run_tray_settle(struct pager *p, uint32_t tray)
+{
+	struct tray *t = &p->trays.tray[tray];
+
+	/* Pairs with F1. */
+	if (t->state != TRAY_STORING ||
+	    atomic_load_explicit(&t->user.left, memory_order_acquire))
+		return;
+	for (unsigned i = 0; i < t->op_count; i++) {
+		if (t->op[i].result)
+			page_is_lost(p, t, t->place[i]);
+		run_far_slot_put(&p->far, t->slot[i]);
+	}
+	t->op_count = 0;
+	/* What found no slot is dirty still. */
+	t->state = has_dirty(t, NULL) ? TRAY_HELD : TRAY_CLEAN;
+}
+
+int run_trays_clean_ahead(struct pager *p)
 {
 	struct trays *ts = &p->trays;
 	uint32_t ahead = u32_max(2, ts->count / 8);
 
 	for (uint32_t i = 0; i < ahead; i++) {
-		struct tray *t = &ts->tray[(ts->head + i) % ts->count];
+		uint32_t at = (ts->head + i) % ts->count;
 
-		if (t->state == TRAY_HELD)
-			tray_store(p, t);
+		if (ts->tray[at].state != TRAY_HELD)
+			continue;
+		tray_load_up(p, &ts->tray[at]);
+		if (ts->tray[at].op_count)
+			return (int)at;
+		run_tray_settle(p, at);
 	}
+	return -ENOENT;
+}
+
+bool run_trays_are_storing(const struct pager *p)
+{
+	enum tray_state s = p->trays.tray[p->trays.head].state;
+
+	return s == TRAY_STORING || s == TRAY_HELD;
 }
 
 void run_trays_flush(struct pager *p, const struct space *s)
 {
-	for (uint32_t i = 0; i < p->trays.count; i++)
-		if (p->trays.tray[i].state == TRAY_HELD &&
-		    has_dirty(&p->trays.tray[i], s))
-			tray_store(p, &p->trays.tray[i]);
-	for (run_far_poll(&p->far); run_far_is_busy(&p->far);
-	     run_far_poll(&p->far))
-		(void)sched_yield();
+	for (uint32_t i = 0; i < p->trays.count; i++) {
+		struct tray *t = &p->trays.tray[i];
+
+		if (t->state == TRAY_HELD && has_dirty(t, s)) {
+			tray_load_up(p, t);
+			run_tray_carry(p, i);
+		} else if (t->state == TRAY_STORING) {
+			/* The porter's: it needs no lock to end. */
+			run_far_await(&p->far, &t->user);
+		}
+		run_tray_settle(p, i);
+	}
 }

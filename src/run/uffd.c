@@ -15,13 +15,24 @@ struct poison {
 };
 #define IOCTL_POISON _IOWR(UFFDIO, 0x08, struct poison)
 
-int run_uffd_copy(int fd, uint64_t to, const void *from)
+static int copy(int fd, uint64_t to, const void *from, uint64_t mode)
 {
 	struct uffdio_copy c = {.dst = to,
 				.src = (uint64_t)(uintptr_t)from,
-				.len = RUN_PAGE_BYTES};
+				.len = RUN_PAGE_BYTES,
+				.mode = mode};
 
 	return ioctl(fd, UFFDIO_COPY, &c) == 0 ? 0 : -errno;
+}
+
+int run_uffd_copy(int fd, uint64_t to, const void *from)
+{
+	return copy(fd, to, from, 0);
+}
+
+int run_uffd_copy_protected(int fd, uint64_t to, const void *from)
+{
+	return copy(fd, to, from, UFFDIO_COPY_MODE_WP);
 }
 
 int run_uffd_zero(int fd, uint64_t to, unsigned pages)

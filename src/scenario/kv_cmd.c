@@ -26,9 +26,10 @@ static const char usage[] =
 	"  --leaves    three nodes, shards and copies; clients also resize "
 	"the\n"
 	"              table and die over it, and nodes are killed\n"
-	"  --bug NAME  plant a bug, with --leaves: terms, locks, mirror or "
-	"graves\n"
-	"              are left out\n"
+	"  --bug NAME  plant a bug: a check of what has overtaken a put "
+	"(overtake),\n"
+	"              or with --leaves terms, locks, mirror or graves are "
+	"left out\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
 	"With --figure: the throughput, latency and cost figures of the "
@@ -77,7 +78,7 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 static int take_bug(const char *name, uint32_t *bugs)
 {
 	static const char *const names[] = {"terms", "locks", "mirror",
-					    "graves"};
+					    "graves", "overtake"};
 
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
 		if (!strcmp(name, names[i])) {

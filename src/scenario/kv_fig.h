@@ -3,8 +3,8 @@
  * One point of a figure about key-value stores: clients on hardware's costs,
  * each with a NIC of its own, work on one memory node for a span of virtual
  * time. The table is the shipped code; its rivals are models: the sequences of
- * one-sided requests that their papers describe, on the same simulated
- * hardware, and nothing of what their processors do.
+ * one-sided requests that their papers and public code describe, on the same
+ * simulated hardware, and nothing of what their processors do.
  */
 #ifndef AQ_SCENARIO_KV_FIG_H
 #define AQ_SCENARIO_KV_FIG_H
@@ -30,10 +30,11 @@ struct kv_fig_config {
 	uint32_t clients;
 	uint32_t read_ppm;
 	bool inserts; /* changes are inserts of new keys */
-	bool uniform; /* else Zipf 0.99 over the paper's 90 million records */
+	bool uniform; /* else Zipf over the paper's 90 million records */
+	uint32_t theta_milli;	/* its skew; 0: 990 */
 	uint64_t capacity;	/* entries; 0: 200000 */
 	uint32_t fill_ppm;	/* before the start; 0: 900000 */
-	uint32_t entry_bytes;	/* 0: 32 */
+	uint32_t entry_bytes;	/* 0: 16 */
 	uint32_t value_bytes;	/* 0: 4 */
 	uint32_t rows_per_lock; /* 0: 16 */
 	bool word_locks;	/* one lock per message */

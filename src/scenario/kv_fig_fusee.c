@@ -2,9 +2,13 @@
 /*
  * A model of FUSEE (Shen et al., FAST 2023) with one memory node: an index of
  * eight-byte pointers in two-choice buckets, changed by CAS, and pairs beside
- * it. Reads: both buckets, then the pair. Changes: the pair written together
- * with reading the buckets, then the CAS; who loses it has been overwritten and
- * is done. Inserts look at the buckets once more. No log, no replicas.
+ * it, each in a block of 256 bytes with its log entry, written and read whole.
+ * Reads: both buckets, then the pair. Updates: the pair written together with
+ * reading the buckets, then the old pair, because a pointer has eight bits of
+ * the key only, then the CAS; who loses it has been overwritten and is done.
+ * Inserts have no old pair, and look at the buckets once more. With one memory
+ * node there are neither replicas nor log writes of their own. Requests and
+ * sizes are those of its public code; memory comes for free.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +20,10 @@ enum {
 	SLOT_BYTES = 8,
 	AREA_PAIRS = 1024, /* of a client, used in turns */
 	PAIR_HEAD = 24,
+	PAIR_UNIT = 256, /* its smallest block */
 	BUF_BUCKETS = 0,
 	BUF_PAIR = 512,
+	BUF_OLD = 4096,
 	BUF_ANSWER = 8,
 };
 
@@ -38,7 +44,7 @@ static int prepare(struct kvf *f)
 		return -ENOMEM;
 	f->rival = u;
 	u->slots = align_up(f->cfg.capacity, 16) + BUCKET_BYTES;
-	u->pair_bytes = align_up(PAIR_HEAD + f->cfg.value_bytes, 64);
+	u->pair_bytes = align_up(PAIR_HEAD + f->cfg.value_bytes, PAIR_UNIT);
 	u->pairs_at = align_up(u->slots * SLOT_BYTES, 4096);
 	bytes = u->pairs_at +
 		((uint64_t)f->cfg.clients * AREA_PAIRS + 1) * u->pair_bytes;
@@ -115,6 +121,13 @@ static int change_one(struct kvf_client *c, uint64_t record)
 	err = rival_go(c, v, 0);
 	if (err)
 		return err;
+	if (!c->f->cfg.inserts) {
+		rival_read(v, u->region, found(u, v, record), BUF_OLD,
+			   (uint32_t)u->pair_bytes);
+		err = rival_go(c, v, 0);
+		if (err)
+			return err;
+	}
 	rival_cas(v, u->region, record * SLOT_BYTES, BUF_PAIR + BUF_ANSWER,
 		  found(u, v, record), at);
 	err = rival_go(c, v, 0);

@@ -230,7 +230,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 	*c = *cfg;
 	c->capacity = c->capacity ? c->capacity : CAPACITY;
 	c->fill_ppm = c->fill_ppm ? c->fill_ppm : 900000;
-	c->entry_bytes = c->entry_bytes ? c->entry_bytes : 32;
+	c->entry_bytes = c->entry_bytes ? c->entry_bytes : 16;
 	c->value_bytes = c->value_bytes ? c->value_bytes : 4;
 	c->rows_per_lock = c->rows_per_lock ? c->rows_per_lock : 16;
 	c->warm_ps = c->warm_ps ? c->warm_ps : 100 * SIM_US;
@@ -245,6 +245,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 
 int kv_fig_run(const struct kv_fig_config *cfg, struct kv_fig_result *res)
 {
+	double theta = cfg->theta_milli ? cfg->theta_milli / 1e3 : YCSB_THETA;
 	struct kvf *f = calloc(1, sizeof(*f));
 	int err;
 
@@ -262,7 +263,7 @@ int kv_fig_run(const struct kv_fig_config *cfg, struct kv_fig_result *res)
 	err = f->client ? ycsb_keys_init(&f->keys,
 					 cfg->uniform ? YCSB_UNIFORM
 						      : YCSB_ZIPFIAN,
-					 PAPER_RECORDS, YCSB_THETA)
+					 PAPER_RECORDS, theta)
 			: -ENOMEM;
 	if (!err)
 		err = open_all(f);

@@ -4,8 +4,9 @@
  * B+tree on eight nodes, whose inner nodes every client has, and locks in
  * device memory. Reads: the leaf. Changes: the lock by CAS, the leaf, then the
  * entry together with the unlocking. Clients of one machine wait for a lock in
- * a local queue and hand it on up to four times. Leaves never split here, which
- * flatters it.
+ * a local queue and hand it on up to eight times; who has none tries again and
+ * again. Requests and numbers are those of its public code. Leaves never split
+ * here, and each client has a NIC of its own, which flatters it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@ enum {
 	LEAF_BYTES = 1024,
 	LEAF_ENTRIES = 36, /* of 54, as full as B+trees are */
 	ENTRY_BYTES = 18,
-	LOCKS = 8192, /* words of device memory, on each node */
-	HANDED_MAX = 4,
+	LOCKS = 32768, /* words of device memory, on each node */
+	HANDED_MAX = 8,
 	BUF_LEAF = 0,
 	BUF_ANSWER = 2048,
 	BUF_ZERO = 2056,

@@ -134,7 +134,7 @@ static int fill(struct kvf *f)
 
 static bool is_inline(const struct kvf *f)
 {
-	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, false);
+	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, 0);
 }
 
 static int prepare(struct kvf *f)
@@ -217,9 +217,12 @@ static int connect_one(struct kvf_client *c)
 
 static int put(struct kvf_client *c, uint64_t record)
 {
-	static const uint8_t value[VALUE_MAX] = {2};
+	uint8_t value[VALUE_MAX] = {0};
 	uint32_t key = (uint32_t)record;
+	uint64_t id = rng_u64(&c->rng);
 
+	/* No two are the same. */
+	memcpy(value, &id, sizeof(id));
 	return aq_kv_put(c->kv, &key, KEY_BYTES, value, c->f->cfg.value_bytes,
 			 NULL);
 }

@@ -133,7 +133,6 @@ static void draw_engine(struct play *p)
 		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000,
 		.bug = bugs[p->opt->bug].engine};
 	p->rig.mtu = sim_rand_range(r, IBV_MTU_256, IBV_MTU_4096);
-	p->rig.has_look = sim_rand_below(r, 2) == 0;
 	p->keys = sim_rand_range(r, 3, PLAY_KEYS_MAX);
 	p->slot_bytes = 8 * sim_rand_range(r, 1, PLAY_SLOT_BYTES / 8);
 	p->may_lose_node = p->rig.node_count > 1 && sim_rand_below(r, 2) == 0;

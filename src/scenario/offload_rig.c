@@ -309,17 +309,13 @@ static int session_open(struct rig_session *s)
 	c->batch = a->rig->batch;
 	c->flush_ns = a->rig->flush_ns;
 	err = scenario_pair_open(s->engine->host, a->host, &o, &s->ring);
-	if (!err && a->rig->has_look)
-		err = scenario_pair_open(s->engine->host, a->host, &o,
-					 &s->look);
 	for (uint32_t i = 0; i < c->node_count && !err; i++)
 		err = node_open(s, i, &c->node[i]);
 	if (!err) {
 		c->ring_qp = s->ring.near_qp;
 		c->ring_addr = (uint64_t)(uintptr_t)a->memory;
 		c->ring_bytes = a->map.total_bytes;
-		c->look_qp = s->look.near_qp;
-		c->ring_rkey = c->look_rkey = a->mr->rkey;
+		c->ring_rkey = a->mr->rkey;
 		region_describe(a->rig, &c->region[0]);
 		err = offload_session_add(s->engine->engine, c, &s->session);
 	}
@@ -330,7 +326,6 @@ static int session_open(struct rig_session *s)
 static void session_remove(struct rig_session *s)
 {
 	scenario_pair_close(&s->ring);
-	scenario_pair_close(&s->look);
 	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
 		scenario_pair_close(&s->read[i]);
 		scenario_pair_close(&s->write[i]);

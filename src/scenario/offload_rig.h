@@ -57,7 +57,6 @@ struct rig_session {
 	struct rig_engine *engine;
 	struct offload_session *session;
 	struct scenario_pair ring;
-	struct scenario_pair look; /* rig->has_look */
 	struct scenario_pair read[RIG_NODES_MAX];
 	struct scenario_pair write[RIG_NODES_MAX];
 	bool node_down[RIG_NODES_MAX];
@@ -83,7 +82,6 @@ struct rig {
 	uint32_t stripe_shift;
 	enum ibv_mtu mtu;
 	enum rig_bug bug;
-	bool has_look;	/* rings are looked at by a queue pair of its own */
 	uint32_t batch; /* of sessions; 0: the engine's */
 	uint64_t flush_ns;
 	struct rig_app *app[RIG_APPS_MAX];

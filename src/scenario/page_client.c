@@ -49,6 +49,10 @@ static uint32_t put_head(const struct pp_client *c, uint32_t tag,
 	uint64_t page = c->slots->addr + tag * sizeof(struct pp_slot) +
 			offsetof(struct pp_slot, page);
 
+	/* A store says it in its immediate value, the others in their text. */
+	pp_slot_of(c, tag)->imm = htobe32((uint32_t)entry);
+	if (chain == PAGE_CHAIN_MAPPED || chain == PAGE_CHAIN_UNMAPPED)
+		return 0;
 	be_put(head, entry, 8);
 	if (chain == PAGE_CHAIN_LOAD) {
 		be_put(head + 8, page, 8);
@@ -74,9 +78,10 @@ static void post(struct pp_client *c, uint32_t tag, enum page_chain chain,
 	};
 	struct ibv_send_wr wr = {
 		.wr_id = tag,
-		.sg_list = sge,
-		.num_sge = page_bytes ? 2 : 1,
-		.opcode = IBV_WR_SEND,
+		.sg_list = head_bytes ? sge : &sge[1],
+		.num_sge = (head_bytes != 0) + (page_bytes != 0),
+		.opcode = head_bytes ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM,
+		.imm_data = slot->imm,
 	};
 	struct ibv_recv_wr recv = {.wr_id = tag}, *bad_recv;
 	struct ibv_send_wr *bad;
@@ -91,7 +96,7 @@ static void start(struct pp_client *c, uint32_t tag, uint32_t page)
 	struct pp_op *op = &c->op[tag];
 	struct pp_slot *slot = pp_slot_of(c, tag);
 	uint32_t dice = sim_rand_below(&c->rand, 8);
-	uint64_t entry = c->table + page * 8ull;
+	uint64_t entry = page * 8ull;
 	bool stores;
 
 	*op = (struct pp_op){
@@ -145,6 +150,21 @@ static void finish(struct pp_client *c, uint32_t tag)
 
 /* ---- the client that works ---------------------------------------------- */
 
+/* Answers to loads have the tag, those to stores the entry: of each page only
+ * one operation is under way. */
+static uint32_t tag_of(const struct pp_client *c, const struct ibv_wc *wc)
+{
+	uint32_t imm = be32toh(wc->imm_data), tag = 0;
+
+	if (wc->qp_num != c->pair[PAGE_CHAIN_MAPPED].near_qp->qp_num &&
+	    wc->qp_num != c->pair[PAGE_CHAIN_UNMAPPED].near_qp->qp_num)
+		return imm;
+	while (tag < PP_DEPTH &&
+	       !(c->op[tag].busy && c->op[tag].page * 8 == imm))
+		tag++;
+	return tag;
+}
+
 static void poll(struct pp_client *c)
 {
 	struct ibv_wc wc[PP_DEPTH];
@@ -154,7 +174,7 @@ static void poll(struct pp_client *c)
 		if (wc[i].status != IBV_WC_SUCCESS)
 			c->stopped = true;
 		else if (wc[i].opcode & IBV_WC_RECV)
-			finish(c, be32_get(*(be32 *)&wc[i].imm_data));
+			finish(c, tag_of(c, &wc[i]));
 	}
 	if (n == 0)
 		client_clock_relax(&c->host->clock);
@@ -210,19 +230,17 @@ void pp_client_main(void *arg)
 /* Near an entry of its own table more often than anywhere. */
 static uint64_t some_entry(struct pp_client *c)
 {
-	uint64_t table = c->table;
-
 	switch (sim_rand_below(&c->rand, 24)) {
 	case 0:
 		return sim_rand_u64(&c->rand);
 	case 1:
-		return table + sim_rand_below(&c->rand, PP_PAGES * 8);
+		return sim_rand_below(&c->rand, PP_PAGES * 8);
 	case 2:
-		return table + PP_PAGES * 8 - 8 + sim_rand_below(&c->rand, 32);
+		return PP_PAGES * 8 - 8 + sim_rand_below(&c->rand, 32);
 	case 3:
-		return table - sim_rand_below(&c->rand, 16);
+		return 0ull - sim_rand_below(&c->rand, 16);
 	default:
-		return table + sim_rand_below(&c->rand, LIAR_PAGES) * 8;
+		return sim_rand_below(&c->rand, LIAR_PAGES) * 8;
 	}
 }
 

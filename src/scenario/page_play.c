@@ -71,8 +71,6 @@ static int add_client(struct pp *p, unsigned i)
 		return -ENOMEM;
 	o.pd = c->node_pd;
 	err = frame_space_create(p->pool, &o, &c->space);
-	if (!err)
-		c->table = frame_space_table(c->space);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !err; k++)
 		err = add_chain(c, k);
 	return err;

@@ -33,7 +33,8 @@ struct pp_op {
 
 /* What the NIC sends and receives for it. */
 struct pp_slot {
-	uint8_t head[32];
+	uint8_t head[28];
+	uint32_t imm; /* of a store */
 	uint8_t page[PP_PAGE_BYTES];
 };
 
@@ -45,7 +46,6 @@ struct pp_client {
 	struct scenario_pair pair[PAGE_CHAIN_COUNT];
 	struct ibv_pd *node_pd;
 	struct frame_space *space; /* the node's; NULL: taken back */
-	uint64_t table;		   /* its table's address */
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
 	struct sim_rand rand;

@@ -24,6 +24,12 @@ const char *const vfig_system_names[VFIG_SYSTEMS] = {
 	[VFIG_FUSEE] = "fusee-like",
 };
 
+const char *const vfig_steer_names[VFIG_STEER_COUNTS] = {
+#define NAME(name) #name,
+	VFIG_STEER(NAME)
+#undef NAME
+};
+
 static bool has_store(const struct vfig *f)
 {
 	return f->cfg->system != VFIG_FUSEE;
@@ -178,6 +184,26 @@ static uint64_t link_bytes(const struct vfig *f)
 	return sim_port_bytes(sim_host_port(f->node->sim_host));
 }
 
+/* Adds what was done so far to the result, or takes it away from it. */
+static void count_work(struct vfig *f, bool before)
+{
+	uint64_t sign = before ? UINT64_MAX : 1; /* -1 */
+	uint64_t *sum = (uint64_t *)&f->res->work;
+
+	for (unsigned i = 0; i < f->cfg->threads; i++) {
+		const struct vlist_client *c = f->thread[i].store;
+		const uint64_t *n =
+			c ? (const uint64_t *)vlist_client_stats(c) : NULL;
+
+		for (size_t k = 0; n && k < sizeof(f->res->work) / 8; k++)
+			sum[k] += sign * n[k];
+	}
+	for (unsigned i = 0; i < VFIG_STEER_COUNTS; i++)
+		f->res->steer[i] +=
+			sign *
+			scenario_steer_count(&f->steer, vfig_steer_names[i]);
+}
+
 static void measure(void *arg)
 {
 	struct vfig *f = arg;
@@ -191,14 +217,17 @@ static void measure(void *arg)
 		f->thread[i].done = 0;
 		f->thread[i].before = attempts(&f->thread[i]);
 	}
+	count_work(f, true);
 	f->bytes_before = link_bytes(f);
 	f->is_measuring = true;
 	sim_fiber_sleep_ps(sim, f->cfg->span_ps);
 	f->is_measuring = false;
+	count_work(f, false);
 	for (unsigned i = 0; i < f->cfg->threads; i++) {
 		done += f->thread[i].done;
 		tries += attempts(&f->thread[i]) - f->thread[i].before;
 	}
+	f->res->done = done;
 	f->res->mops = (double)done * 1e6 / (double)f->cfg->span_ps;
 	f->res->success = tries ? (double)done / (double)tries : 0;
 	f->res->bytes =

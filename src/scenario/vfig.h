@@ -8,6 +8,7 @@
 #define AQ_SCENARIO_VFIG_H
 
 #include "base.h"
+#include "vlist.h"
 
 enum vfig_system {
 	VFIG_PLAIN,  /* the store without steering */
@@ -18,6 +19,36 @@ enum vfig_system {
 };
 
 extern const char *const vfig_system_names[VFIG_SYSTEMS];
+
+/* Counters of the program `steer`; they have its names. */
+#define VFIG_STEER(X)        \
+	X(appends)           \
+	X(appends_steered)   \
+	X(reads_steered)     \
+	X(reads_behind)      \
+	X(committed)         \
+	X(failed)            \
+	X(held)              \
+	X(went_back)         \
+	X(taken_along)       \
+	X(released)          \
+	X(vouched_reads)     \
+	X(reads_held)        \
+	X(successors_hidden) \
+	X(sent_again)        \
+	X(given_up)          \
+	X(not_admitted)      \
+	X(key_unknown)       \
+	X(forgotten)
+
+enum vfig_steer_count {
+#define VFIG_STEER_ENUM(name) VFIG_STEER_##name,
+	VFIG_STEER(VFIG_STEER_ENUM)
+#undef VFIG_STEER_ENUM
+	VFIG_STEER_COUNTS
+};
+
+extern const char *const vfig_steer_names[VFIG_STEER_COUNTS];
 
 enum {
 	VFIG_KEYS = 1024,
@@ -46,6 +77,10 @@ struct vfig_result {
 	uint64_t reads, writes;
 	uint64_t evictions;
 	uint64_t errors;
+	/* What the store's clients and the switch did in the span. */
+	uint64_t done;
+	struct vlist_stats work;
+	uint64_t steer[VFIG_STEER_COUNTS];
 };
 
 /* 0 or -errno. Sets the process's verbs provider meanwhile. */

@@ -14,6 +14,8 @@ struct arguments {
 	unsigned jobs;
 	bool quick;
 	bool json;
+	bool detail;
+	struct vfig_choice choice;
 };
 
 static const char usage[] =
@@ -30,6 +32,16 @@ static void print_usage(FILE *out)
 		fprintf(out, "  %-6s %s\n", f->name, f->what);
 }
 
+static bool parse_system(const char *text, enum vfig_system *out)
+{
+	for (unsigned i = 0; i < VFIG_SYSTEMS; i++)
+		if (!strcmp(text, vfig_system_names[i])) {
+			*out = (enum vfig_system)i;
+			return true;
+		}
+	return false;
+}
+
 static int parse(struct arguments *a, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -37,6 +49,20 @@ static int parse(struct arguments *a, int argc, char **argv)
 
 		if (!strcmp(argv[i], "--json")) {
 			a->json = true;
+		} else if (!strcmp(argv[i], "--detail")) {
+			a->detail = true;
+		} else if (!strcmp(argv[i], "--system") && i + 1 < argc) {
+			if (!parse_system(argv[++i], &a->choice.system))
+				return -EINVAL;
+		} else if (!strcmp(argv[i], "--threads") && i + 1 < argc &&
+			   sim_batch_parse_u64(argv[i + 1], &v) && v &&
+			   v <= VFIG_THREADS_MAX) {
+			a->choice.threads = (uint32_t)v;
+			i++;
+		} else if (!strcmp(argv[i], "--writes") && i + 1 < argc &&
+			   sim_batch_parse_u64(argv[i + 1], &v) && v <= 100) {
+			a->choice.write_percent_1 = (uint32_t)v + 1;
+			i++;
 		} else if (!strcmp(argv[i], "--quick")) {
 			a->quick = true;
 		} else if (!strcmp(argv[i], "--figure") && i + 1 < argc) {
@@ -55,7 +81,27 @@ static int parse(struct arguments *a, int argc, char **argv)
 	return a->figure ? 0 : -EINVAL;
 }
 
-static void print_text(const struct vfig_grid *g)
+static void print_count(const char *name, uint64_t n, uint64_t done)
+{
+	if (n && done)
+		printf("    %-16s %10.4f\n", name, (double)n / (double)done);
+}
+
+/* What was done per finished operation. */
+static void print_detail(const struct vfig_result *r)
+{
+#define ROW(name, help) print_count(#name, r->work.name, r->done);
+	VLIST_STATS(ROW)
+#undef ROW
+	for (unsigned i = 0; i < VFIG_STEER_COUNTS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "switch %s", vfig_steer_names[i]);
+		print_count(name, r->steer[i], r->done);
+	}
+}
+
+static void print_text(const struct vfig_grid *g, bool detail)
 {
 	printf("figure %s: %s\n%-10s %7s %6s %5s %8s %8s %8s %9s %9s\n",
 	       g->figure->name, g->figure->what, "steering", "threads",
@@ -72,6 +118,8 @@ static void print_text(const struct vfig_grid *g)
 		       c->steer_keys ? c->steer_keys : VFIG_KEYS, r->mops,
 		       100 * r->success, r->bytes, r->read_p99_us,
 		       r->write_p99_us);
+		if (detail)
+			print_detail(r);
 		if (r->errors)
 			printf("  %llu operations failed\n",
 			       (unsigned long long)r->errors);
@@ -144,18 +192,19 @@ static int print_json(const struct vfig_grid *g)
 int vfig_cmd(int argc, char **argv)
 {
 	static struct vfig_grid grid;
-	struct arguments a = {.jobs = sim_batch_jobs()};
+	struct arguments a = {.jobs = sim_batch_jobs(),
+			      .choice = {.system = VFIG_SYSTEMS}};
 	int err;
 
 	if (parse(&a, argc, argv)) {
 		print_usage(stderr);
 		return 2;
 	}
-	err = vfig_figure_run(a.figure, a.jobs, a.quick, &grid);
+	err = vfig_figure_run(a.figure, &a.choice, a.jobs, a.quick, &grid);
 	if (!err && a.json)
 		err = print_json(&grid);
 	else if (!err)
-		print_text(&grid);
+		print_text(&grid, a.detail);
 	if (err)
 		fprintf(stderr, "sim switch: %s\n", strerror(-err));
 	return err ? 1 : 0;

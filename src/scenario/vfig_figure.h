@@ -33,6 +33,13 @@ struct vfig_grid {
 	struct vfig_claim claim[VFIG_CLAIMS_MAX];
 };
 
+/* Which of a figure's points are wanted; VFIG_SYSTEMS and 0: all. */
+struct vfig_choice {
+	enum vfig_system system;
+	uint32_t threads;
+	uint32_t write_percent_1; /* + 1 */
+};
+
 struct vfig_figure {
 	const char *name;
 	const char *what;
@@ -43,7 +50,8 @@ struct vfig_figure {
 extern const struct vfig_figure vfig_figures[]; /* ends with name NULL */
 const struct vfig_figure *vfig_figure_find(const char *name);
 /* All its points, in `jobs` processes. quick: shorter spans. */
-int vfig_figure_run(const struct vfig_figure *f, unsigned jobs, bool quick,
+int vfig_figure_run(const struct vfig_figure *f,
+		    const struct vfig_choice *choice, unsigned jobs, bool quick,
 		    struct vfig_grid *out) MUST_CHECK;
 bool vfig_claim_holds(const struct vfig_claim *c);
 

@@ -8,7 +8,6 @@
 #include "stage.h"
 #include "tor_steer.h"
 #include "vfig.h"
-#include "vlist.h"
 
 struct vfig;
 

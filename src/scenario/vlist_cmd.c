@@ -8,10 +8,12 @@
 #include "batch.h"
 #include "json_out.h"
 #include "steer.h"
+#include "tree_play.h"
 #include "vlist_play.h"
 
 static const char usage[] =
-	"usage: aquifer sim index [--seed N] [--seeds N|A..B] [--jobs N]\n"
+	"usage: aquifer sim index [--kind versions|tree]\n"
+	"                         [--seed N] [--seeds N|A..B] [--jobs N]\n"
 	"                         [--steer on|off|both] [--bug NAME] "
 	"[--trace]\n"
 	"                         [--json]\n"
@@ -20,6 +22,7 @@ static const char usage[] =
 	"is\n"
 	"killed and started again. The history must be linearizable and the\n"
 	"store whole, whether the switch steers appends and reads or not.\n"
+	"  --kind tree the ordered index instead; it has a --help of its own\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
 	"  --steer     with steering, without it, or each seed both ways "
@@ -102,6 +105,8 @@ static int take_steer(struct arguments *a, const char *value)
 
 static int take_value(struct arguments *a, const char *name, const char *value)
 {
+	if (!strcmp(name, "--kind"))
+		return strcmp(value, "versions") ? -EINVAL : 0;
 	if (!strcmp(name, "--steer"))
 		return take_steer(a, value);
 	if (!strcmp(name, "--bug")) {
@@ -168,6 +173,14 @@ static void print_json(const struct arguments *a,
 		fprintf(stderr, "sim index: writing the result failed\n");
 }
 
+static bool is_tree(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (!strcmp(argv[i], "--kind"))
+			return !strcmp(argv[i + 1], "tree");
+	return false;
+}
+
 int vlist_play_cmd(int argc, char **argv)
 {
 	struct arguments a = {
@@ -177,6 +190,8 @@ int vlist_play_cmd(int argc, char **argv)
 	struct sim_batch_sum sum;
 	int err;
 
+	if (is_tree(argc, argv))
+		return tree_play_cmd(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
 		fputs(usage, stdout);
 		return 0;

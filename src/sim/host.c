@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain_clock.h"
 #include "fiber.h"
 #include "rack_priv.h"
 
@@ -49,6 +50,7 @@ struct sim_host {
 	uint64_t relax_seen; /* of activity, when somebody relaxed last */
 	uint64_t relax_next_ps;
 	uint64_t counters[NIC_COUNTER_COUNT];
+	struct sim_chain_clock chains;
 };
 
 static struct sim_host *of_env(struct env *env)
@@ -114,6 +116,18 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 		sim_schedule_in(sim, &host->flush,
 				host->cfg.chain_ps ? host->cfg.chain_ps
 						   : CHAIN_PS);
+	lock_drop(&host->nic_host.lock);
+	touch(host);
+	news(host);
+}
+
+static void resume_chain(struct sim_host *host, uint32_t qpn)
+{
+	if (!host->nic_host.nic || host->crashed)
+		return;
+	lock_take(&host->nic_host.lock);
+	nic_chain_resume(host->nic_host.nic, qpn);
+	host->flush_again |= nic_flush(host->nic_host.nic);
 	lock_drop(&host->nic_host.lock);
 	touch(host);
 	news(host);
@@ -334,6 +348,7 @@ static void nic_host_close(struct nic_host *nh)
 	sim_cancel(host->sim, &host->settle);
 	sim_cancel(host->sim, &host->tick);
 	sim_cancel(host->sim, &host->flush);
+	sim_chain_clock_release(&host->chains);
 }
 
 static const struct nic_host_ops nic_host_ops = {
@@ -352,6 +367,9 @@ int sim_host_open(struct sim_host *host, uint32_t slot, struct nic_host **out)
 				 .bug = host->cfg.bug,
 				 .chain_turn = host->cfg.chain_ps ? 1 : 0};
 	int err;
+
+	if (host->cfg.model.chain_ready_ps)
+		cfg.chain_clock = &host->chains.clock;
 
 	if (!host->users) {
 		err = nic_create(&host->env, &cfg, &host->nic_host.nic);
@@ -385,6 +403,11 @@ int sim_host_create(struct sim *sim, struct sim_net *net, unsigned index,
 	host->net = net;
 	host->cfg = *cfg;
 	host->index = index;
+	host->chains = (struct sim_chain_clock){.sim = sim,
+						.host = host,
+						.model = &host->cfg.model,
+						.resume = resume_chain};
+	sim_chain_clock_init(&host->chains);
 	host->addr = (struct env_addr){
 		.ip = {[10] = 0xff,
 		       0xff,

@@ -435,7 +435,7 @@ uint64_t model_rx_request(struct model_nic *nic, const struct model_op *op,
 			uint64_t late = stall(nic, t);
 
 			visible = pcie_write(nic, op->bytes, t) + late;
-			t += late;
+			t = op->notifies ? visible : t + late;
 		}
 	}
 	t = u64_max(t, qp->last_reply_ps);
@@ -498,6 +498,11 @@ uint64_t model_chain_remote(struct model_nic *nic, const struct model_op *op,
 		t = pcie_read(nic, op->bytes, t);
 	t = take(&nic->tx, t, nic->p.message_ps) + nic->p.nic_tx_ps;
 	return qp_send(nic, op->qpn, model_request_bytes(&nic->p, op), t);
+}
+
+uint64_t model_chain_fetch(struct model_nic *nic, uint64_t now)
+{
+	return chain_begin(nic, false, now);
 }
 
 uint64_t model_chain_order(struct model_nic *nic, uint64_t now)

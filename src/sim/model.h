@@ -40,6 +40,8 @@ struct model_op {
 	/* A further packet of a message whose first one was told already:
 	 * `bytes` more, without what each message costs. */
 	bool continues;
+	/* Its arrival is told to a processor: when it is in memory. */
+	bool notifies;
 	/* Queue pairs of the sending NIC with work queued, this one included.
 	 */
 	uint32_t active_qps;
@@ -105,6 +107,8 @@ uint64_t model_chain_local(struct model_nic *nic, const struct model_op *op,
 /* The same for one whose target is elsewhere: when its last bit is sent. */
 uint64_t model_chain_remote(struct model_nic *nic, const struct model_op *op,
 			    bool fetched, uint64_t now);
+/* Its entry only, for who sends the rest as a request. */
+uint64_t model_chain_fetch(struct model_nic *nic, uint64_t now);
 /* WAIT or ENABLE. */
 uint64_t model_chain_order(struct model_nic *nic, uint64_t now);
 

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "nic.h"
 #include "wire.h"
+#include "wqe.h"
 
 enum {
 	/* Queue pairs that sent within one of the last two epochs are
@@ -34,6 +36,7 @@ struct model_host {
 	uint64_t epoch;
 	uint32_t active_now, active_before;
 	uint64_t stamp[STAMPS]; /* 1 + epoch of the last request */
+	bool has_chains;	/* messages start chains, no processor */
 };
 
 /* What a frame says that costs time. */
@@ -196,7 +199,45 @@ static uint64_t rx_ready_ps(void *ctx, struct sim_host *host,
 	op.qpn = p.dest_qpn;
 	if (p.opcode->flags & WIRE_OP_RESPONSE)
 		return model_complete(mh->nic, &op, now);
+	op.notifies = (p.opcode->flags & WIRE_OP_RECV) && !mh->has_chains;
 	return model_rx_request(mh->nic, &op, now, NULL);
+}
+
+static enum model_kind chain_kind(uint8_t opcode)
+{
+	switch (opcode) {
+	case WQE_READ:
+		return MODEL_READ;
+	case WQE_FAA:
+	case WQE_MASKED_FAA:
+		return MODEL_FAA;
+	case WQE_CAS:
+	case WQE_MASKED_CAS:
+		return MODEL_CAS;
+	default:
+		return MODEL_WRITE;
+	}
+}
+
+/* Queues whose requests rewrite each other are fetched one by one. What leaves
+ * this host pays for the rest as a frame. */
+static uint64_t chain_ready_ps(void *ctx, struct sim_host *host,
+			       const struct nic_chain_step *step)
+{
+	struct model_host *mh = ctx;
+	uint64_t now = sim_now_ps(mh->sim);
+	struct model_op op = {.kind = chain_kind(step->opcode),
+			      .bytes = step->bytes,
+			      .qpn = step->qpn,
+			      .addr = step->addr};
+
+	mh->has_chains = true;
+	if (step->opcode == WQE_WAIT || step->opcode == WQE_SEND_ENABLE ||
+	    step->opcode == WQE_RECV_ENABLE)
+		return model_chain_order(mh->nic, now);
+	if (!step->is_near)
+		return model_chain_fetch(mh->nic, now);
+	return model_chain_local(mh->nic, &op, step->pieces, false, now);
 }
 
 static uint64_t tx_ready_ps(void *ctx, struct sim_host *host,
@@ -258,7 +299,8 @@ void sim_model_host_config(struct model_host *mh, struct sim_host_config *cfg)
 	cfg->relax_ps = p->cpu_poll_ps;
 	cfg->model = (struct sim_host_model){.ctx = mh,
 					     .rx_ready_ps = rx_ready_ps,
-					     .tx_ready_ps = tx_ready_ps};
+					     .tx_ready_ps = tx_ready_ps,
+					     .chain_ready_ps = chain_ready_ps};
 }
 
 int sim_model_host_add_device_key(struct model_host *mh, uint32_t rkey)

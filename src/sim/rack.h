@@ -13,12 +13,14 @@
 
 struct sim_rack;
 struct sim_host;
+struct nic_chain_step;
 
 /*
  * The cost of hardware. Both return the time, now or later, at which the frame
  * takes effect: an arrived frame enters the NIC's logic, a built frame may
  * leave through the link. Frames of one queue pair must keep their order;
- * across queue pairs the model may reorder. NULL functions cost nothing.
+ * across queue pairs the model may reorder. The third says when a request of a
+ * chain, which has its turn now, is executed. NULL functions cost nothing.
  */
 struct sim_host_model {
 	void *ctx;
@@ -26,6 +28,8 @@ struct sim_host_model {
 				const uint8_t *frame, size_t len_bytes);
 	uint64_t (*tx_ready_ps)(void *ctx, struct sim_host *host,
 				const uint8_t *frame, size_t len_bytes);
+	uint64_t (*chain_ready_ps)(void *ctx, struct sim_host *host,
+				   const struct nic_chain_step *step);
 };
 
 struct sim_host_config {
@@ -33,7 +37,7 @@ struct sim_host_config {
 	uint64_t rx_batch_ps; /* arrivals wait for a multiple of this; 0: no */
 	uint64_t relax_ps;    /* how late a poller sees news; 0: 100 ns */
 	enum nic_bug bug;
-	uint64_t chain_ps; /* per request of a chain; 0: they cost nothing */
+	uint64_t chain_ps; /* per request of a chain, without a model; 0: 0 */
 	struct sim_host_model model;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "error.h"
 #include "json_out.h"
 #include "rundir.h"
@@ -43,6 +44,10 @@ int control_path(const char *rack, const char *name, struct sockaddr_un *sa)
 
 static int answer(struct switchd *s, const char *line, struct json_out *out)
 {
+	if (strcmp(line, "hello") == 0) {
+		tor_report_programs(s->tor, out);
+		return 0;
+	}
 	if (strcmp(line, "stats") == 0) {
 		tor_report(s->tor, out);
 		return 0;
@@ -51,10 +56,17 @@ static int answer(struct switchd *s, const char *line, struct json_out *out)
 		tor_report_resources(s->tor, out);
 		return 0;
 	}
-	if (strncmp(line, "tell ", 5) == 0)
-		return tor_control(s->tor, line + 5, out);
+	if (strncmp(line, "tell ", 5) == 0) {
+		int err;
+
+		trace_tell(s->trace, line + 5);
+		err = tor_control(s->tor, line + 5, out);
+		trace_result(s->trace, err);
+		return err;
+	}
 	return error_set(-EINVAL,
-			 "a switch understands stats, resources and tell");
+			 "a switch understands hello, stats, resources and "
+			 "tell");
 }
 
 static void send_all(int fd, const char *text, size_t len)
@@ -86,6 +98,7 @@ static void reply(struct switchd *s, int fd, const char *line)
 	json_out_init(&out, f);
 	json_out_object(&out, NULL);
 	json_out_string(&out, "switch", s->opt->name);
+	json_out_string(&out, "run", s->run);
 	err = answer(s, line, &out);
 	if (err)
 		json_out_string(&out, "error",
@@ -105,6 +118,16 @@ static void hang_up(struct switchd *s, unsigned i)
 	s->clients[i] = -1;
 }
 
+/* Who may declare may cut others off: only who could have started us. */
+static bool may_call(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 static void accept_one(struct switchd *s)
 {
 	int fd = accept4(s->ctl_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -112,6 +135,10 @@ static void accept_one(struct switchd *s)
 
 	if (fd < 0)
 		return;
+	if (!may_call(fd)) {
+		close(fd);
+		return;
+	}
 	while (i < CTL_CLIENTS && s->clients[i] >= 0)
 		i++;
 	/* All busy: the one that has said nothing longest makes room. */
@@ -200,86 +227,30 @@ void control_close(struct switchd *s)
 
 /* ---- the caller's side -------------------------------------------------- */
 
-static int connect_to(const char *rack, const char *name)
-{
-	struct timeval limit = {.tv_sec = ASK_MS / 1000};
-	struct sockaddr_un sa;
-	int err = control_path(rack, name, &sa);
-	int fd;
-
-	if (err)
-		return err;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
-		err = -errno;
-		close(fd);
-		return error_set(err, "no switch '%s' runs in rack %s", name,
-				 rack);
-	}
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	return fd;
-}
-
-static int read_all(int fd, char *text)
-{
-	size_t len = 0;
-
-	while (len < SWITCHD_REPLY_MAX - 1) {
-		ssize_t n =
-			recv(fd, text + len, SWITCHD_REPLY_MAX - 1 - len, 0);
-
-		if (n < 0)
-			return error_set(-errno, "the switch does not answer");
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	text[len] = '\0';
-	return len ? 0 : error_set(-EREMOTEIO, "the switch hung up");
-}
-
-/* The words of an answer that is an error. */
-static int find_error(const char *text)
-{
-	const char *at = strstr(text, "\"error\"");
-	const char *end;
-
-	if (!at)
-		return 0;
-	at = strchr(at + strlen("\"error\""), '"');
-	end = at ? strrchr(at + 1, '"') : NULL;
-	if (!end)
-		return error_set(-EREMOTEIO, "the switch refuses");
-	return error_set(-EREMOTEIO, "%.*s", (int)(end - at - 1), at + 1);
-}
-
 int switchd_ask(const char *rack, const char *name, const char *line, FILE *out)
 {
-	int fd = connect_to(rack, name);
+	struct sockaddr_un sa;
 	char *text;
-	int err;
+	int err = control_path(rack, name, &sa);
 
-	if (fd < 0)
-		return fd;
+	if (!err && strlen(line) >= SWITCHD_REQUEST_MAX)
+		err = error_set(-EMSGSIZE, "that is too long for a switch");
+	if (err)
+		return err;
 	text = malloc(SWITCHD_REPLY_MAX);
-	if (!text) {
-		close(fd);
+	if (!text)
 		return -ENOMEM;
-	}
-	err = strlen(line) >= SWITCHD_REQUEST_MAX
-		      ? error_set(-EMSGSIZE, "that is too long for a switch")
-		      : 0;
-	if (!err && send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)
-		err = -errno;
-	if (!err)
-		err = read_all(fd, text);
-	if (!err)
-		err = find_error(text);
-	if (!err && fputs(text, out) < 0)
+	err = ask_line(sa.sun_path, line, ASK_MS, text, SWITCHD_REPLY_MAX);
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		err = error_set(err, "no switch '%s' runs in rack %s", name,
+				rack);
+	else if (err)
+		err = error_set(err, "the switch does not answer: %s",
+				strerror(-err));
+	else
+		err = ask_error(text);
+	if (!err && out && fputs(text, out) < 0)
 		err = -EIO;
 	free(text);
-	close(fd);
 	return err;
 }

@@ -7,8 +7,6 @@
 #include "patience.h"
 
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "os_limits.h"
 
@@ -20,7 +18,6 @@ enum {
 
 #define CROWDED_MIN_NS 50000000ull
 #define CROWDED_MAX_NS 1000000000ull
-#define SLICE_NS       100000ull
 
 bool patience_is_over(const struct patience *p, uint32_t idle, uint64_t now_ns)
 {
@@ -55,25 +52,5 @@ void patience_yield(struct patience *p, struct env *env, uint64_t now_ns)
 
 void patience_init(struct patience *p, uint32_t yields)
 {
-	/* struct sched_attr. With the shortest slice a thread that wakes is
-	 * let in at once (Linux 6.12 and later, no privilege needed). */
-	struct {
-		uint32_t size;
-		uint32_t policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime_ns;
-		uint64_t deadline_ns;
-		uint64_t period_ns;
-	} attr = {.size = sizeof(attr)};
-
 	*p = (struct patience){.yields = yields};
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
-	    attr.policy != SCHED_OTHER)
-		return;
-	attr.flags = 0;
-	attr.runtime_ns = SLICE_NS;
-	/* Where it is refused or unknown, things are as they were. */
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -12,7 +12,6 @@ struct patience {
 	uint64_t span_ns;
 };
 
-/* Also asks the kernel for short slices for the calling thread. */
 void patience_init(struct patience *p, uint32_t yields);
 bool patience_is_over(const struct patience *p, uint32_t idle, uint64_t now_ns);
 /* Lets others run, and notices when they take long. */

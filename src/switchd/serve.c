@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch process: its life, its loop, and links as ports. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "os_limits.h"
 #include "patience.h"
 #include "rundir.h"
+#include "slice.h"
 #include "switchd_priv.h"
 
 enum {
@@ -37,10 +39,22 @@ static void port_flush(void *ctx)
 	os_link_flush(ctx);
 }
 
+static bool port_tx_traced(void *ctx, const uint8_t *frame, size_t len_bytes,
+			   const void *hint)
+{
+	const struct switchd *s = os_link_driver(ctx);
+
+	trace_out(s->trace, os_link_user(ctx), frame, len_bytes);
+	return os_link_tx(ctx, frame, len_bytes, hint);
+}
+
 static const struct tor_port_ops port_ops = {.tx = port_tx,
 					     .flush = port_flush};
+static const struct tor_port_ops traced_ops = {.tx = port_tx_traced,
+					       .flush = port_flush};
 
-static int claim(struct tor_port *port, const struct os_link *link)
+static int claim(struct switchd *s, struct tor_port *port,
+		 const struct os_link *link)
 {
 	static const uint8_t none[16];
 	uint8_t ips[2][16];
@@ -55,6 +69,8 @@ static int claim(struct tor_port *port, const struct os_link *link)
 
 		if (err)
 			return err;
+		if (memcmp(ips[i], none, 16))
+			trace_claim(s->trace, port, ips[i], slot);
 	}
 	return 0;
 }
@@ -65,7 +81,7 @@ static int link_up(void *ctx, struct os_link *link)
 	char prefix[COUNTER_NAME_MAX];
 	struct tor_port_config cfg = {
 		.name = os_link_name(link),
-		.ops = &port_ops,
+		.ops = s->trace ? &traced_ops : &port_ops,
 		.ctx = link,
 		.takes_hints = os_link_takes_hints(link),
 	};
@@ -81,7 +97,10 @@ static int link_up(void *ctx, struct os_link *link)
 	err = tor_port_add(s->tor, &cfg, &port);
 	if (!err) {
 		os_link_set_user(link, port);
-		err = claim(port, link);
+		trace_port(s->trace, port, true);
+		err = claim(s, port, link);
+		if (err)
+			trace_port(s->trace, port, false);
 		if (err)
 			tor_port_remove(port);
 	}
@@ -99,6 +118,7 @@ static void link_down(void *ctx, struct os_link *link)
 	uint64_t *counters = tor_port_counters(port);
 
 	log_info("switch", "port %s is down", os_link_name(link));
+	trace_port(s->trace, port, false);
 	tor_port_remove(port);
 	counter_file_release(s->counters, counters);
 }
@@ -107,6 +127,8 @@ HOT static void link_input(void *ctx, struct os_link *link,
 			   const uint8_t *frame, size_t len_bytes,
 			   const void *hint)
 {
+	trace_in(((struct switchd *)ctx)->trace, os_link_user(link), frame,
+		 len_bytes);
 	tor_input(os_link_user(link), frame, len_bytes, hint);
 }
 
@@ -129,6 +151,13 @@ static const struct os_board_ops board_ops = {
 
 /* ---- the loop ----------------------------------------------------------- */
 
+static void tick(struct switchd *s)
+{
+	trace_turn(s->trace, s->tor, 't');
+	tor_tick(s->tor);
+	trace_tick(s->trace);
+}
+
 static void run(struct switchd *s)
 {
 	struct env *env = os_board_env(s->board);
@@ -140,13 +169,15 @@ static void run(struct switchd *s)
 	while (!s->stop) {
 		uint64_t now_ns, due_ns;
 
+		trace_turn(s->trace, s->tor, 'b');
 		tor_begin(s->tor);
 		idle = os_board_poll(s->board, BATCH) ? 0 : idle + 1;
 		tor_end(s->tor);
+		trace_turn(s->trace, s->tor, 0);
 		now_ns = env_now_ns(env);
 		due_ns = tor_next_deadline_ns(s->tor);
 		if (due_ns <= now_ns)
-			tor_tick(s->tor);
+			tick(s);
 		if (s->opt->run_ns && now_ns - start_ns >= s->opt->run_ns)
 			return;
 		if (now_ns >= events_ns) {
@@ -158,9 +189,11 @@ static void run(struct switchd *s)
 		if (idle % IDLES_PER_NUDGE == 0)
 			os_board_nudge(s->board);
 		if (patience_is_over(&patience, idle, now_ns)) {
+			slice_sleep(true);
 			os_board_sleep(
 				s->board,
 				u64_min(due_ns, now_ns + OS_SLEEP_MAX_NS));
+			slice_sleep(false);
 			idle = 0;
 		} else {
 			patience_yield(&patience, env, now_ns);
@@ -209,10 +242,13 @@ static int open_tor(struct switchd *s)
 	return tor_create(&cfg, &s->tor);
 }
 
-static int add_programs(const struct switchd_options *o, struct tor *tor)
+static int add_programs(const struct switchd_options *o, struct tor *tor,
+			struct trace *trace)
 {
 	for (unsigned i = 0; i < o->program_count; i++) {
 		int err = tor_program_add_text(tor, o->programs[i]);
+
+		trace_program(trace, o->programs[i]);
 
 		if (err)
 			return err;
@@ -224,7 +260,11 @@ static int add_port(struct switchd *s, const char *text)
 {
 	if (strncmp(text, "raw:", 4) == 0)
 		return os_board_add_raw(s->board, text + 4);
-	return error_set(-EINVAL, "'%.40s' is no port; a port is raw:INTERFACE",
+	if (strncmp(text, "udp:", 4) == 0)
+		return os_board_add_udp(s->board, text + 4);
+	return error_set(-EINVAL,
+			 "'%.40s' is no port; a port is raw:INTERFACE or "
+			 "udp:ADDRESS",
 			 text);
 }
 
@@ -249,12 +289,19 @@ static int open_all(struct switchd *s)
 	const struct switchd_options *o = s->opt;
 	struct os_board_config cfg = {
 		.rack = o->rack, .name = o->name, .ops = &board_ops, .ctx = s};
-	int err = os_board_open(&cfg, &s->board);
+	int err = o->trace ? trace_open(o->trace, &s->trace) : 0;
+	uint64_t run;
 
 	if (!err)
+		err = os_board_open(&cfg, &s->board);
+
+	if (!err) {
+		env_random(os_board_env(s->board), &run, sizeof(run));
+		snprintf(s->run, sizeof(s->run), "%016" PRIx64, run);
 		err = open_tor(s);
+	}
 	if (!err)
-		err = add_programs(o, s->tor);
+		err = add_programs(o, s->tor, s->trace);
 	for (unsigned i = 0; !err && i < o->port_count; i++)
 		err = add_port(s, o->ports[i]);
 	if (!err)
@@ -262,8 +309,10 @@ static int open_all(struct switchd *s)
 	return err ? err : control_open(s);
 }
 
-static void close_all(struct switchd *s)
+static int close_all(struct switchd *s)
 {
+	int err;
+
 	control_close(s);
 	os_board_close(s->board);
 	if (s->signal_fd >= 0)
@@ -271,6 +320,8 @@ static void close_all(struct switchd *s)
 	tor_destroy(s->tor);
 	if (s->counters)
 		counter_file_destroy(s->counters);
+	err = trace_close(s->trace);
+	return err;
 }
 
 static int report(const struct switchd *s)
@@ -290,7 +341,7 @@ int switchd_serve(const struct switchd_options *o,
 		  void *ctx)
 {
 	struct switchd *s = calloc(1, sizeof(*s));
-	int err;
+	int err, close_err;
 
 	if (!s)
 		return -ENOMEM;
@@ -311,9 +362,9 @@ int switchd_serve(const struct switchd_options *o,
 		if (o->report)
 			err = report(s);
 	}
-	close_all(s);
+	close_err = close_all(s);
 	free(s);
-	return err;
+	return err ? err : close_err;
 }
 
 /* ---- without a process -------------------------------------------------- */
@@ -340,7 +391,7 @@ int switchd_resources(const struct switchd_options *o, FILE *stream)
 
 	if (err)
 		return err;
-	err = add_programs(o, tor);
+	err = add_programs(o, tor, NULL);
 	if (!err) {
 		json_out_init(&out, stream);
 		json_out_object(&out, NULL);

@@ -17,13 +17,14 @@ enum {
 struct switchd_options {
 	const char *rack;
 	const char *name;
-	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE" */
+	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE", "udp:ADDRESS" */
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
-	uint32_t yields; /* idle turns before it sleeps */
-	uint64_t run_ns; /* 0: until a signal */
-	bool report;	 /* at the end, as one JSON object on stdout */
+	const char *trace; /* a file for what passes, or NULL */
+	uint32_t yields;   /* idle turns before it sleeps */
+	uint64_t run_ns;   /* 0: until a signal */
+	bool report;	   /* at the end, as one JSON object on stdout */
 };
 
 struct switchd_ready {
@@ -43,8 +44,9 @@ int switchd_resources(const struct switchd_options *o, FILE *out) MUST_CHECK;
 
 /*
  * Sends a line to a running switch and copies its answer, a JSON object, to
- * `out`: "stats", "resources", or "tell PROGRAM ...". -ECONNREFUSED or -ENOENT:
- * no such switch; -EREMOTEIO: the answer is an error, its words in
+ * `out` (if not NULL): "hello" (which run of the switch it is, which programs
+ * it has), "stats", "resources", or "tell PROGRAM ...". -ECONNREFUSED or
+ * -ENOENT: no such switch; -EREMOTEIO: the answer is an error, its words in
  * error_last().
  */
 int switchd_ask(const char *rack, const char *name, const char *line,

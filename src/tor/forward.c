@@ -98,6 +98,8 @@ static void learn_key(struct tor_port *port, const struct fdb_key *key,
 		count(t, TOR_C_learned);
 	else if (e->port != port->id)
 		count(t, TOR_C_moved);
+	if (e->seen_ns == 0 || e->port != port->id)
+		tor_flows_forget(t);
 	e->port = port->id;
 	e->seen_ns = t->now_ns;
 	memcpy(e->mac, mac, sizeof(e->mac));
@@ -251,6 +253,58 @@ struct tor_port *tor_pkt_route(const struct tor_pkt *pkt)
 	return look_up(pkt->tor, &a, &claimed);
 }
 
+/* ---- ways that are remembered ------------------------------------------- */
+
+/*
+ * Everything that a look-up depends on, for the usual packet: RoCE over IPv4
+ * without options. The address it is from may be in the key; that only makes
+ * more kinds of packets. Each field is read once, so a sender that changes the
+ * frame meanwhile misleads nobody but itself.
+ */
+HOT static bool flow_key(const struct tor *t, const uint8_t *f,
+			 size_t len_bytes, uint64_t key[2])
+{
+	const uint8_t *ip = f + WIRE_ETH_BYTES;
+	const uint8_t *udp = ip + WIRE_IP4_BYTES;
+	uint32_t dst;
+
+	if (UNLIKELY(len_bytes < WIRE_ETH_BYTES + WIRE_IP4_BYTES +
+					 WIRE_UDP_BYTES + WIRE_BTH_BYTES ||
+		     load16(f + 12) != ETHERTYPE_IP4 || ip[0] != 0x45 ||
+		     ip[9] != PROTO_UDP || load16(udp + 2) != WIRE_UDP_PORT))
+		return false;
+	memcpy(&key[0], f, sizeof(key[0]));
+	memcpy(&dst, ip + 16, sizeof(dst));
+	key[1] = (uint64_t)dst << 32 |
+		 wire_peek_qpn(udp + WIRE_UDP_BYTES) >> t->slot_shift;
+	return true;
+}
+
+static struct tor_flow *flow_place(struct tor *t, const uint64_t key[2])
+{
+	uint64_t h = (key[0] ^ key[1] * 0x9e3779b97f4a7c15ull) *
+		     0xff51afd7ed558ccdull;
+
+	return &t->flows[(h >> 32) % TOR_FLOWS];
+}
+
+HOT static bool flow_is_known(const struct tor *t, const struct tor_flow *w,
+			      const uint64_t key[2])
+{
+	return w->key[0] == key[0] && w->key[1] == key[1] &&
+	       w->epoch == t->epoch && t->now_ns < w->until_ns;
+}
+
+static void flow_keep(struct tor *t, const uint64_t key[2],
+		      struct tor_port *out)
+{
+	*flow_place(t, key) =
+		(struct tor_flow){.key = {key[0], key[1]},
+				  .out = out,
+				  .epoch = t->epoch,
+				  .until_ns = t->now_ns + LEARN_NS};
+}
+
 HOT void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		     const uint8_t *frame, size_t len_bytes, const void *hint)
 {
@@ -258,9 +312,22 @@ HOT void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 
 	if (!out) {
 		struct addresses a;
+		uint64_t key[2];
+		bool is_plain = flow_key(t, frame, len_bytes, key);
 
+		if (LIKELY(is_plain)) {
+			const struct tor_flow *w = flow_place(t, key);
+
+			if (LIKELY(flow_is_known(t, w, key) && w->out != in)) {
+				count(t, TOR_C_forwarded);
+				send(w->out, frame, len_bytes, hint);
+				return;
+			}
+		}
 		tor_read_addresses(t, frame, len_bytes, &a);
 		out = look_up(t, &a, &claimed);
+		if (is_plain && out)
+			flow_keep(t, key, out);
 	}
 	if (UNLIKELY(!out)) {
 		if (claimed)

@@ -130,6 +130,26 @@ void tor_emit_frame(struct tor_instance *self, struct tor_port *in,
 	t->depth--;
 }
 
+/* By addresses alone, whether any program has to see it. The frame is a copy:
+ * its sender must not make another one of it meanwhile. */
+HOT static bool is_wanted(const struct tor *t, const uint8_t *frame,
+			  size_t len_bytes)
+{
+	struct addresses a;
+
+	tor_read_addresses(t, frame, len_bytes, &a);
+	for (unsigned i = 0; i < t->program_count; i++) {
+		const struct tor_instance *p = &t->programs[i];
+
+		if (p->program->wants_all ||
+		    (a.roce &&
+		     (!p->program->wants ||
+		      p->program->wants(p->state, a.src_ip, a.dst_ip))))
+			return true;
+	}
+	return false;
+}
+
 void tor_run_input(struct tor_port *port, const uint8_t *frame,
 		   size_t len_bytes, const void *hint)
 {
@@ -149,6 +169,10 @@ void tor_run_input(struct tor_port *port, const uint8_t *frame,
 	 * finish that. */
 	if (LIKELY(!hint && len_bytes <= TOR_FRAME_MAX)) {
 		memcpy(t->rx, frame, len_bytes);
+		if (!is_wanted(t, t->rx, len_bytes)) {
+			tor_forward(t, port, NULL, t->rx, len_bytes, NULL);
+			return;
+		}
 		pkt.frame = t->rx;
 		parse(t, &pkt);
 	}

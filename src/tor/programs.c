@@ -147,17 +147,8 @@ static void report_port(const struct tor_port *p, struct json_out *out)
 	json_out_close(out);
 }
 
-void tor_report(const struct tor *tor, struct json_out *out)
+void tor_report_programs(const struct tor *tor, struct json_out *out)
 {
-	json_out_object(out, "counters");
-	for (unsigned i = 0; i < TOR_COUNTER_COUNT; i++)
-		json_out_u64(out, tor_counter_names[i], tor->counters[i]);
-	json_out_close(out);
-	json_out_array(out, "ports");
-	for (unsigned i = 0; i < tor->port_count; i++)
-		if (tor->ports[i])
-			report_port(tor->ports[i], out);
-	json_out_close(out);
 	json_out_array(out, "programs");
 	for (unsigned i = 0; i < tor->program_count; i++) {
 		const struct tor_instance *p = &tor->programs[i];
@@ -170,6 +161,20 @@ void tor_report(const struct tor *tor, struct json_out *out)
 		json_out_close(out);
 	}
 	json_out_close(out);
+}
+
+void tor_report(const struct tor *tor, struct json_out *out)
+{
+	json_out_object(out, "counters");
+	for (unsigned i = 0; i < TOR_COUNTER_COUNT; i++)
+		json_out_u64(out, tor_counter_names[i], tor->counters[i]);
+	json_out_close(out);
+	json_out_array(out, "ports");
+	for (unsigned i = 0; i < tor->port_count; i++)
+		if (tor->ports[i])
+			report_port(tor->ports[i], out);
+	json_out_close(out);
+	tor_report_programs(tor, out);
 }
 
 static void report_tables(const struct tor_instance *p, struct json_out *out)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const names[] = {
 #define NAME(name) #name,
@@ -16,6 +17,8 @@ static void steer_destroy(void *state)
 	struct steer *s = state;
 
 	timer_cancel(tor_timers(s->tor), &s->timer);
+	timer_cancel(tor_timers(s->tor), &s->held_timer);
+	free(s->held);
 	free(s->conns);
 	free(s->ops);
 	free(s->by_request);
@@ -38,11 +41,25 @@ static int make_tables(struct steer *s)
 	s->by_request = calloc(chains, sizeof(*s->by_request));
 	s->by_reply = calloc(chains, sizeof(*s->by_reply));
 	s->entries = calloc((size_t)s->buckets * s->ways, sizeof(*s->entries));
+	s->held = calloc(STEER_HELD, sizeof(*s->held));
 	s->past = calloc((size_t)s->past_mask + 1, sizeof(*s->past));
-	return s->conns && s->ops && s->by_request && s->by_reply &&
+	return s->held && s->conns && s->ops && s->by_request && s->by_reply &&
 			       s->entries && s->past
 		       ? 0
 		       : -ENOMEM;
+}
+
+static bool steer_wants(const void *state, const uint8_t src_ip[16],
+			const uint8_t dst_ip[16])
+{
+	const struct steer *s = state;
+
+	for (unsigned i = 0; i < STEER_STORES; i++)
+		if (s->stores[i].used &&
+		    (memcmp(s->stores[i].server_ip, src_ip, 16) == 0 ||
+		     memcmp(s->stores[i].server_ip, dst_ip, 16) == 0))
+			return true;
+	return false;
 }
 
 static int steer_create(struct tor_instance *self, const char *options,
@@ -62,6 +79,7 @@ static int steer_create(struct tor_instance *self, const char *options,
 	s->c = tor_instance_counters(self);
 	s->opt = opt;
 	timer_init(&s->timer, steer_timer_fired);
+	timer_init(&s->held_timer, steer_held_timer_fired);
 	err = make_tables(s);
 	if (err) {
 		steer_destroy(s);
@@ -92,6 +110,9 @@ static unsigned steer_tables(const void *state,
 	table[n++] = (struct tor_table){"reads",
 					(uint64_t)s->opt.conns * STEER_READS, 0,
 					24 + 64 + 32, 2};
+	/* In a circle, at an MTU each. */
+	table[n++] = (struct tor_table){"answers that wait", STEER_HELD, 0,
+					WIRE_MTU_MAX * 8, 1};
 	table[n++] = (struct tor_table){"keys", (uint64_t)s->buckets * s->ways,
 					64 + 4, 64 + 64 + 32, 2};
 	table[n++] = (struct tor_table){"keys of versions",
@@ -109,6 +130,7 @@ const struct tor_program tor_steer = {
 	.create = steer_create,
 	.destroy = steer_destroy,
 	.packet = steer_packet,
+	.wants = steer_wants,
 	.control = steer_control,
 	.tables = steer_tables,
 };

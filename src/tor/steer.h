@@ -54,6 +54,7 @@ enum {
 	STEER_TRIES = 8,
 	STEER_CHAIN_MAX = 1 << 16, /* appends that one answer settles */
 	STEER_SKETCH = 1 << 13,
+	STEER_HELD = 256, /* answers to READs that wait for an append */
 };
 
 #define STEER_RESEND_NS 2000000ull
@@ -61,26 +62,30 @@ enum {
  * for so many times the usual. */
 #define STEER_LATE_NS 1500ull
 #define STEER_LATE    3
+/* An answer to a READ waits so long at the most. */
+#define STEER_HOLD_NS 6000ull
 
-#define STEER_COUNTERS(X)  \
-	X(appends)         \
-	X(appends_steered) \
-	X(reads_steered)   \
-	X(reads_behind)    \
-	X(repeated)        \
-	X(committed)       \
-	X(failed)          \
-	X(held)            \
-	X(went_back)       \
-	X(taken_along)     \
-	X(released)        \
-	X(vouched_reads)   \
-	X(sent_again)      \
-	X(given_up)        \
-	X(admitted)        \
-	X(evictions)       \
-	X(not_admitted)    \
-	X(key_unknown)     \
+#define STEER_COUNTERS(X)    \
+	X(appends)           \
+	X(appends_steered)   \
+	X(reads_steered)     \
+	X(reads_behind)      \
+	X(repeated)          \
+	X(committed)         \
+	X(failed)            \
+	X(held)              \
+	X(went_back)         \
+	X(taken_along)       \
+	X(released)          \
+	X(vouched_reads)     \
+	X(reads_held)        \
+	X(successors_hidden) \
+	X(sent_again)        \
+	X(given_up)          \
+	X(admitted)          \
+	X(evictions)         \
+	X(not_admitted)      \
+	X(key_unknown)       \
 	X(forgotten)
 
 enum steer_counter {
@@ -96,6 +101,7 @@ enum steer_counter {
 	X(vouch_appends) \
 	X(vouch_reads)   \
 	X(no_break)      \
+	X(hide_next)     \
 	X(commit_failed)
 
 enum steer_bug {
@@ -137,6 +143,7 @@ struct steer_op {
 	uint8_t syndrome;
 	uint8_t store;
 	bool hangs; /* behind one that failed */
+	bool loose; /* sent as it was, when the end was not known */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -150,13 +157,16 @@ struct steer_op {
 	struct steer_ref behind;
 	uint64_t sent_ns;
 	uint32_t next, prev; /* of those without an answer; index + 1 */
+	uint32_t held;	     /* answers to READs that wait for it; index + 1 */
 };
 
 struct steer_read {
 	bool used;
 	bool is_committed; /* was known before */
 	uint32_t psn;
-	uint64_t node; /* pointer: what it was sent to */
+	uint64_t node;	   /* pointer: what it was sent to */
+	uint64_t serial;   /* of the last append before it */
+	uint32_t failures; /* of the entry by then */
 	struct steer_ref op;
 	uint32_t entry;
 	uint32_t epoch;
@@ -182,6 +192,17 @@ struct steer_conn {
 	uint64_t written_key;
 	struct steer_read reads[STEER_READS];
 	uint8_t next_read;
+	uint32_t held; /* index + 1: an answer to a READ that waits */
+};
+
+struct steer_held {
+	bool used;
+	uint32_t conn;
+	uint32_t next; /* that waits for the same append; index + 1 */
+	uint64_t since_ns;
+	struct steer_read read;
+	struct wire_pkt wire;
+	uint8_t bytes[WIRE_MTU_MAX];
 };
 
 /* What is known of a key's list. */
@@ -190,10 +211,19 @@ struct steer_entry {
 	uint8_t store;
 	uint32_t epoch; /* another one: everything before is forgotten */
 	uint64_t key;
-	uint64_t end;	       /* pointer; 0: not known */
+	uint64_t end; /* pointer; 0: not known */
+	/* The end was lost, or never known. Until an append that goes where its
+	 * client aims is answered with success nothing is put behind another:
+	 * most of those who wait for a key aim at what is old by then, and if
+	 * the first of them were taken for the end, all others would follow it
+	 * into nothing, again and again. */
+	bool learns;
 	struct steer_ref last; /* the append of `end`; none: committed */
 	uint64_t committed;    /* pointer: the last that is; 0: not known */
-	uint64_t open_ns; /* when the first behind it was sent; 0: none was */
+	uint64_t committed_serial;
+	uint32_t failures; /* of appends that were put in order here */
+	uint64_t open_ns;  /* when the first behind it was sent; 0: none was */
+	uint64_t back_at;  /* pointer: where the end went back to last */
 };
 
 struct steer_past {
@@ -233,6 +263,9 @@ struct steer {
 	uint64_t usual_ns; /* from an append to its answer, smoothed */
 	uint32_t waiting_first, waiting_last; /* without an answer */
 	struct timer timer;
+	struct steer_held *held;
+	unsigned held_count, held_next;
+	struct timer held_timer;
 	uint8_t payload[WIRE_MTU_MAX];
 };
 
@@ -297,7 +330,7 @@ void steer_op_sent(struct steer *s, struct steer_op *op);
 struct steer_ref steer_op_hanging(struct steer *s, const struct steer_conn *c,
 				  uint64_t node);
 /* It is appended again, and takes them along: they are the end of the list
- * then. */
+ * then, or will be when it succeeds. */
 void steer_op_take_along(struct steer *s, struct steer_op *op,
 			 struct steer_ref hanging);
 /* Its answer came from the server: what the client is to be told, or nothing
@@ -308,8 +341,23 @@ bool steer_op_answered(struct steer *s, struct steer_op *op,
 void steer_op_forget(struct steer *s, struct steer_op *op);
 void steer_timer_fired(struct timer *t, uint64_t now_ns);
 
+/* ---- steer_read.c: READs under way --------------------------------------- */
+
+void steer_read_sent(struct steer *s, struct steer_conn *c,
+		     const struct steer_store *store, struct tor_pkt *pkt,
+		     bool is_new);
+enum tor_verdict steer_read_answered(struct steer *s, struct steer_conn *c,
+				     struct tor_pkt *pkt);
+/* The answer of this connection that waits, if there is one, waits no more. */
+void steer_read_let_go(struct steer *s, struct steer_conn *c);
+/* Those that wait for this append. */
+void steer_read_settled(struct steer *s, struct steer_op *op);
+void steer_held_timer_fired(struct timer *t, uint64_t now_ns);
+
 /* ---- steer_path.c: packets ----------------------------------------------- */
 
+void steer_send_to(const struct steer_store *store, struct tor_pkt *pkt,
+		   uint64_t at);
 enum tor_verdict steer_packet(void *state, struct tor_pkt *pkt);
 
 /* ---- steer_ctl.c: options and control calls ------------------------------ */

@@ -80,13 +80,19 @@ static void committed(struct steer *s, struct steer_op *op)
 
 	op->state = STEER_COMMITTED;
 	steer_count(s, STEER_C_committed);
+	steer_read_settled(s, op);
 	if (!e->used || e->epoch != op->epoch)
 		return;
+	/* Another one was learned meanwhile; which is later is not known. */
+	if (op->loose && s->opt.writes && e->end && e->end != op->at)
+		return;
 	e->committed = op->node;
+	e->committed_serial = op->serial;
 	e->open_ns = next ? next->sent_ns : 0;
-	if (!s->opt.writes) {
+	if (!s->opt.writes || !e->end || e->end == op->at) {
 		e->end = op->node;
 		e->last = steer_ref_to(s, op);
+		e->learns = false;
 	}
 }
 
@@ -120,17 +126,17 @@ static enum before before_of(struct steer *s, const struct steer_op *op)
 /*
  * An append of the known chain failed: where is the end now? If what it was put
  * behind is not answered itself yet, that was probably not there in time, and
- * the end goes back to it. Else somebody went round this switch. (What the
- * answer points to is no help: the memory may have another use by now.)
+ * the end goes back to it, once. Else somebody went round this switch. (What
+ * the answer points to is no help: the memory may have another use by now.)
  */
 static void go_back(struct steer *s, struct steer_entry *e,
 		    const struct steer_op *op)
 {
-	if (before_of(s, op) != BEFORE_OPEN) {
+	if (before_of(s, op) != BEFORE_OPEN || e->back_at == op->at) {
 		steer_entry_break(e);
 		return;
 	}
-	e->end = op->at;
+	e->end = e->back_at = op->at;
 	e->last = op->before;
 	steer_count(s, STEER_C_went_back);
 }
@@ -153,7 +159,7 @@ static void failed(struct steer *s, struct steer_op *op, bool is_certain)
 {
 	struct steer_entry *e = &s->entries[op->entry];
 	bool is_chain =
-		s->opt.writes && !op->hangs && e->used && e->epoch == op->epoch;
+		!op->loose && !op->hangs && e->used && e->epoch == op->epoch;
 
 	steer_count(s, STEER_C_failed);
 	if (is_chain && s->opt.bug != STEER_BUG_no_break) {
@@ -163,6 +169,8 @@ static void failed(struct steer *s, struct steer_op *op, bool is_certain)
 			steer_entry_break(e);
 	}
 	op->state = STEER_FAILED;
+	e->failures++;
+	steer_read_settled(s, op);
 	leave_hanging(s, op);
 }
 
@@ -199,8 +207,7 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 	struct steer_entry *e = &s->entries[op->entry];
 	struct steer_op *next = steer_op_of(s, hanging);
 
-	if (!next || !next->hangs || next->entry != op->entry ||
-	    next->epoch != op->epoch || !s->opt.writes)
+	if (!next || !next->hangs || next->entry != op->entry || !s->opt.writes)
 		return;
 	op->behind = hanging;
 	next->before = steer_ref_to(s, op);
@@ -210,8 +217,11 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 		if (next->state == STEER_LANDED)
 			waiting_remove(s, next);
 		next->hangs = false;
-		e->end = next->node;
-		e->last = steer_ref_to(s, next);
+		next->epoch = op->epoch;
+		if (!op->loose) {
+			e->end = next->node;
+			e->last = steer_ref_to(s, next);
+		}
 		steer_count(s, STEER_C_taken_along);
 		next = steer_op_of(s, next->behind);
 	}
@@ -287,6 +297,13 @@ void steer_op_forget(struct steer *s, struct steer_op *op)
 			waiting_remove(s, op);
 		steer_count(s, STEER_C_forgotten);
 		give_up(s, op);
+	}
+	/* Who was put behind it and is not answered yet need not ask. */
+	if (op->state == STEER_COMMITTED) {
+		struct steer_op *next = steer_op_of(s, op->behind);
+
+		if (next && steer_op_of(s, next->before) == op)
+			next->before = (struct steer_ref){0};
 	}
 	op->state = STEER_FREE;
 }

@@ -26,8 +26,8 @@ static void saw_write(struct steer *s, struct steer_conn *c,
 	c->written_key = le64_get(n.key);
 }
 
-static void send_to(const struct steer_store *store, struct tor_pkt *pkt,
-		    uint64_t at)
+void steer_send_to(const struct steer_store *store, struct tor_pkt *pkt,
+		   uint64_t at)
 {
 	pkt->wire.va = store->va + vlist_offset(at);
 	if (pkt->wire.opcode == WIRE_RC_CAS)
@@ -41,15 +41,15 @@ static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 	struct steer_op *last = steer_op_of(s, e->last);
 
 	op->at = op->place;
-	if (!s->opt.writes)
+	op->loose = !s->opt.writes || (!e->end && e->learns);
+	if (op->loose)
 		return;
 	if (e->end && e->end != op->place) {
 		op->at = e->end;
-		if (e->end != e->committed) {
+		if (e->end != e->committed)
 			op->before = e->last;
-			if (last)
-				last->behind = steer_ref_to(s, op);
-		}
+		if (last)
+			last->behind = steer_ref_to(s, op);
 	}
 	if (!e->open_ns)
 		e->open_ns = tor_now_ns(s->tor);
@@ -90,7 +90,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	if (op->at == op->place)
 		return;
 	steer_count(s, STEER_C_appends_steered);
-	send_to(store, pkt, op->at);
+	steer_send_to(store, pkt, op->at);
 }
 
 static void append(struct steer *s, struct steer_conn *c,
@@ -114,72 +114,7 @@ static void append(struct steer *s, struct steer_conn *c,
 	} else if (op && op->node == w->atomic.swap_add) {
 		steer_count(s, STEER_C_repeated);
 		if (op->at != op->place)
-			send_to(store, pkt, op->at);
-	}
-}
-
-static struct steer_read *read_of(struct steer_conn *c, uint32_t psn)
-{
-	for (unsigned i = 0; i < STEER_READS; i++)
-		if (c->reads[i].used && c->reads[i].psn == psn)
-			return &c->reads[i];
-	return NULL;
-}
-
-/* The newest version; but when an append is late, the one before it, because
- * nobody could vouch for what is behind. */
-static uint64_t newest(struct steer *s, const struct steer_entry *e)
-{
-	uint64_t late_ns = u64_max(STEER_LATE_NS, STEER_LATE * s->usual_ns);
-
-	if (!e->committed || !e->open_ns ||
-	    tor_now_ns(s->tor) < e->open_ns + late_ns)
-		return e->end;
-	steer_count(s, STEER_C_reads_behind);
-	return e->committed;
-}
-
-static void new_read(struct steer *s, struct steer_conn *c,
-		     const struct steer_store *store, struct tor_pkt *pkt)
-{
-	const struct wire_pkt *w = &pkt->wire;
-	struct steer_entry *e;
-	uint64_t node;
-
-	if (!s->opt.reads || w->dma_len != store->node_bytes)
-		return;
-	e = steer_past_find(s, (unsigned)(store - s->stores),
-			    w->va - store->va);
-	if (!e || !e->end)
-		return;
-	node = newest(s, e);
-	if (vlist_offset(node) == w->va - store->va)
-		return;
-	c->reads[c->next_read++ % STEER_READS] =
-		(struct steer_read){.used = true,
-				    .psn = w->psn,
-				    .is_committed = node == e->committed,
-				    .node = node,
-				    .op = e->last,
-				    .entry = (uint32_t)(e - s->entries),
-				    .epoch = e->epoch};
-	steer_count(s, STEER_C_reads_steered);
-	send_to(store, pkt, node);
-}
-
-static void read_node(struct steer *s, struct steer_conn *c,
-		      const struct steer_store *store, struct tor_pkt *pkt,
-		      bool is_new)
-{
-	struct steer_read *r = read_of(c, pkt->wire.psn);
-
-	if (is_new) {
-		if (r)
-			r->used = false;
-		new_read(s, c, store, pkt);
-	} else if (r && pkt->wire.dma_len == store->node_bytes) {
-		steer_count(s, STEER_C_repeated);
-		send_to(store, pkt, r->node);
+			steer_send_to(store, pkt, op->at);
 	}
 }
 
@@ -205,45 +140,13 @@ static enum tor_verdict on_request(struct steer *s, struct tor_pkt *pkt)
 	if (w->opcode == WIRE_RC_CAS)
 		append(s, c, store, pkt, is_new);
 	else if (w->opcode == WIRE_RC_READ_REQ)
-		read_node(s, c, store, pkt, is_new);
+		steer_read_sent(s, c, store, pkt, is_new);
 	else
 		saw_write(s, c, store, w);
 	return TOR_PASS;
 }
 
 /* ---- answers ------------------------------------------------------------- */
-
-static bool is_committed(struct steer *s, const struct steer_read *r)
-{
-	const struct steer_entry *e = &s->entries[r->entry];
-	const struct steer_op *op = steer_op_of(s, r->op);
-
-	if (r->is_committed || s->opt.bug == STEER_BUG_vouch_reads)
-		return true;
-	if (op && op->node == r->node)
-		return op->state == STEER_COMMITTED;
-	return e->used && e->epoch == r->epoch && e->committed == r->node;
-}
-
-/* A version that the switch chose, with its word for it if it can be given. */
-static void read_answered(struct steer *s, struct steer_conn *c,
-			  struct tor_pkt *pkt)
-{
-	struct steer_read *r = read_of(c, pkt->wire.psn);
-	struct vlist_node n;
-
-	if (!r || pkt->wire.payload_len < sizeof(n) || !is_committed(s, r))
-		return;
-	memcpy(&n, pkt->wire.payload, sizeof(n));
-	if (le64_get(n.self) != r->node)
-		return; /* a READ that was not steered, or of other memory */
-	memcpy(s->payload, pkt->wire.payload, pkt->wire.payload_len);
-	n.next = le64_put(le64_get(n.next) | VLIST_COMMITTED);
-	memcpy(s->payload, &n.next, sizeof(n.next));
-	pkt->wire.payload = s->payload;
-	pkt->changed = true;
-	steer_count(s, STEER_C_vouched_reads);
-}
 
 static enum tor_verdict append_answered(struct steer *s, struct steer_conn *c,
 					struct tor_pkt *pkt)
@@ -268,10 +171,11 @@ static enum tor_verdict on_answer(struct steer *s, struct tor_pkt *pkt)
 	if (!c)
 		return TOR_PASS;
 	c->knows_psn = c->has_psn;
+	steer_read_let_go(s, c); /* answers stay in order */
 	if (pkt->wire.opcode == WIRE_RC_ATOMIC_ACK)
 		return append_answered(s, c, pkt);
 	if (pkt->wire.opcode == WIRE_RC_READ_RESP_ONLY)
-		read_answered(s, c, pkt);
+		return steer_read_answered(s, c, pkt);
 	return TOR_PASS;
 }
 

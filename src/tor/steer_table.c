@@ -122,6 +122,7 @@ int steer_conn_remove(struct steer *s, const struct steer_conn *like)
 	if (!c)
 		return -ENOENT;
 	ops = steer_ops(s, c);
+	steer_read_let_go(s, c);
 	for (unsigned i = 0; i < STEER_DEPTH; i++)
 		steer_op_forget(s, &ops[i]);
 	id = (uint32_t)(c - s->conns) + 1;
@@ -194,8 +195,9 @@ struct steer_entry *steer_entry_find(struct steer *s, unsigned store,
 void steer_entry_break(struct steer_entry *e)
 {
 	e->epoch++;
-	e->end = e->committed = e->open_ns = 0;
+	e->end = e->committed = e->open_ns = e->back_at = 0;
 	e->last = (struct steer_ref){0};
+	e->learns = true;
 }
 
 struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
@@ -224,6 +226,9 @@ struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 	}
 	steer_count(s, victim->used ? STEER_C_evictions : STEER_C_admitted);
 	steer_entry_break(victim);
+	/* In a place that nobody had the first append is a good guess; where
+	 * keys compete, many wait. */
+	victim->learns = victim->used;
 	victim->used = true;
 	victim->store = (uint8_t)store;
 	victim->key = key;

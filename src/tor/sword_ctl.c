@@ -156,6 +156,34 @@ static int add_region(struct sword *s, struct tor_words *p)
 	return 0;
 }
 
+/* Its memory is used for something else from now on. */
+static int remove_region(struct sword *s, struct tor_words *p)
+{
+	uint64_t rkey = 0;
+	struct sword_server *v;
+	int err = get_server(s, p, "server", &v);
+
+	if (!err)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < SWORD_REGIONS; i++) {
+		struct sword_region *r = &s->regions[i];
+
+		if (!r->used || r->server != v->index || r->rkey != rkey)
+			continue;
+		if (r->active || r->bulk_conn >= 0)
+			return error_set(-EBUSY, "swordbox: the region has "
+						 "operations on their way");
+		sword_words_forget(s, r);
+		r->used = false;
+		return 0;
+	}
+	return error_set(-ENOENT, "swordbox: the region was not declared");
+}
+
 static int read_conn(struct sword *s, struct tor_words *p, struct sword_conn *c)
 {
 	uint64_t cqpn = 0, sqpn = 0;
@@ -247,10 +275,9 @@ int sword_control(void *state, const char *text, struct json_out *out)
 		const char *verb;
 		int (*call)(struct sword *s, struct tor_words *p);
 	} calls[] = {
-		{"server", add_server},
-		{"region", add_region},
-		{"conn", add_conn},
-		{"end", remove_conn},
+		{"server", add_server},	 {"region", add_region},
+		{"conn", add_conn},	 {"end", remove_conn},
+		{"gone", remove_region},
 	};
 	size_t n = strcspn(text, " \t\n");
 	struct sword *s = state;
@@ -270,7 +297,7 @@ int sword_control(void *state, const char *text, struct json_out *out)
 	if (n == 4 && memcmp(text, "show", n) == 0 && out)
 		return show(s, out);
 	return error_set(-EINVAL,
-			 "swordbox understands server, region, conn, end, "
-			 "ready and show, not '%.*s'",
+			 "swordbox understands server, region, gone, conn, "
+			 "end, ready and show, not '%.*s'",
 			 (int)u64_min(n, 32), text);
 }

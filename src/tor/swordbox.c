@@ -51,6 +51,23 @@ static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
 	return v ? sword_request(s, v, pkt) : TOR_PASS;
 }
 
+static bool is_server(const struct sword *s, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < SWORD_SERVERS; i++)
+		if (s->servers[i].used &&
+		    memcmp(s->servers[i].header.dst_ip, ip, 16) == 0)
+			return true;
+	return false;
+}
+
+static bool sword_wants(const void *state, const uint8_t src_ip[16],
+			const uint8_t dst_ip[16])
+{
+	const struct sword *s = state;
+
+	return !s->ready || is_server(s, src_ip) || is_server(s, dst_ip);
+}
+
 static void sword_destroy(void *state)
 {
 	struct sword *s = state;
@@ -147,6 +164,7 @@ const struct tor_program tor_swordbox = {
 	.create = sword_create,
 	.destroy = sword_destroy,
 	.packet = sword_packet,
+	.wants = sword_wants,
 	.control = sword_control,
 	.tables = sword_tables,
 };

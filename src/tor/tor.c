@@ -46,6 +46,7 @@ int tor_create(const struct tor_config *cfg, struct tor **out)
 	t->slot_shift = cfg->slot_shift;
 	t->counters = cfg->counters ? cfg->counters : t->own_counters;
 	t->now_ns = env_now_ns(t->env);
+	t->epoch = 1;
 	timer_wheel_init(&t->timers, t->now_ns);
 	*out = t;
 	return 0;
@@ -134,6 +135,7 @@ void tor_port_remove(struct tor_port *port)
 			t->programs[i].program->port_gone(t->programs[i].state,
 							  port);
 	fdb_forget_port(&t->fdb, port->id);
+	tor_flows_forget(t);
 	recount_claims(t);
 	t->ports[port->id] = NULL;
 	while (t->port_count && !t->ports[t->port_count - 1])
@@ -170,6 +172,7 @@ int tor_port_claim(struct tor_port *port, const uint8_t ip[16], uint32_t slot)
 	}
 	all->uses++;
 	t->claims++;
+	tor_flows_forget(t);
 	return 0;
 }
 

@@ -166,6 +166,8 @@ int tor_control(struct tor *tor, const char *text,
 
 /* Members of the open object: counters, ports, programs. */
 void tor_report(const struct tor *tor, struct json_out *out);
+/* The last of these alone. */
+void tor_report_programs(const struct tor *tor, struct json_out *out);
 /* An array "programs": tables, bits, stages of each, as a real pipeline would
  * need them. */
 void tor_report_resources(const struct tor *tor, struct json_out *out);

@@ -17,6 +17,7 @@ enum {
 	TOR_FDB_ENTRIES_MAX = 1 << 22,
 	TOR_FDB_WAYS = 8, /* places an address may have */
 
+	TOR_FLOWS = 256,    /* kinds of packets whose way is remembered */
 	TOR_TABLE_MAX = 16, /* tables that one program declares */
 
 	TOR_FAULT_RULES = 16,

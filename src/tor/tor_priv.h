@@ -31,12 +31,23 @@ struct tor_instance {
 	uint64_t *counters;
 };
 
+/* Where packets of one kind went last: valid until anything in the forwarding
+ * table changes, or a while passes. */
+struct tor_flow {
+	uint64_t key[2];
+	struct tor_port *out;
+	uint64_t epoch;
+	uint64_t until_ns;
+};
+
 struct tor {
 	struct env *env;
 	uint64_t now_ns;
 	uint32_t slot_shift;
 	uint32_t claims;
 	struct fdb fdb;
+	uint64_t epoch; /* of the forwarding table; from 1 */
+	struct tor_flow flows[TOR_FLOWS];
 	struct timer_wheel timers;
 	struct tor_port *ports[TOR_PORT_MAX];
 	unsigned port_count; /* highest id in use, plus one */
@@ -57,6 +68,12 @@ struct tor {
 static inline void count(struct tor *t, enum tor_counter c)
 {
 	t->counters[c]++;
+}
+
+/* The forwarding table leads elsewhere from now on. */
+static inline void tor_flows_forget(struct tor *t)
+{
+	t->epoch++;
 }
 
 /* Where a frame says that it is from and for. */

@@ -66,6 +66,12 @@ struct tor_program {
 	/* A packet; only `roce` ones unless wants_all. */
 	enum tor_verdict (*packet)(void *state, struct tor_pkt *pkt);
 	bool wants_all;
+	/*
+	 * Whether `packet` would do anything with RoCE packets between these
+	 * addresses; NULL: it might. What no program wants is not parsed.
+	 */
+	bool (*wants)(const void *state, const uint8_t src_ip[16],
+		      const uint8_t dst_ip[16]);
 	/* New options for the running program; all or nothing. NULL: none. */
 	int (*reload)(void *state, const char *options);
 	/* Another control call; -EINVAL with words for an unknown verb. */

@@ -5,7 +5,8 @@
 
 #include "verbs_priv.h"
 
-STATIC_ASSERT(AQDV_ALLOC_READ_ONLY == (unsigned)NIC_GRANT_READ_ONLY,
+STATIC_ASSERT(AQDV_ALLOC_READ_ONLY == (unsigned)NIC_GRANT_READ_ONLY &&
+		      AQDV_ALLOC_SPARSE == (unsigned)NIC_GRANT_SPARSE,
 	      "passed through");
 
 VERBS_EXPORT bool aqdv_is_supported(struct ibv_device *device)
@@ -165,7 +166,8 @@ VERBS_EXPORT int aqdv_alloc(struct ibv_context *context, size_t len_bytes,
 
 	if (rc)
 		return rc;
-	if (!len_bytes || !addr || (flags & ~(unsigned)AQDV_ALLOC_READ_ONLY))
+	if (!len_bytes || !addr ||
+	    (flags & ~(unsigned)(AQDV_ALLOC_READ_ONLY | AQDV_ALLOC_SPARSE)))
 		return -EINVAL;
 	if (!host->ops->grant_alloc)
 		return -EOPNOTSUPP;
@@ -184,6 +186,21 @@ VERBS_EXPORT int aqdv_free(struct ibv_context *context, void *addr)
 	if (!host->ops->grant_free)
 		return -EOPNOTSUPP;
 	return host->ops->grant_free(host, addr);
+}
+
+VERBS_EXPORT int aqdv_alloc_used(struct ibv_context *context, void *addr,
+				 uint64_t *used_bytes)
+{
+	struct nic_host *host;
+	int rc = own_host(context, &host);
+
+	if (rc)
+		return rc;
+	if (!addr || !used_bytes)
+		return -EINVAL;
+	if (!host->ops->grant_used)
+		return -EOPNOTSUPP;
+	return host->ops->grant_used(host, addr, used_bytes);
 }
 
 VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)

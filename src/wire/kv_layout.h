@@ -46,7 +46,8 @@
 
 enum {
 	KV_KEY_MAX = 250,
-	KV_ENTRY_BYTES_MIN = 32,
+	KV_ENTRY_BYTES_MIN = 16,
+	KV_ENTRY_EXTENT_MIN = 32, /* smaller ones have no room for extents */
 	KV_ENTRY_BYTES_MAX = 120,
 	KV_ENTRIES_MAX = 16,
 	KV_ROW_BYTES_MAX = 1024, /* the least MTU of a rack */
@@ -205,6 +206,9 @@ void kv_place_of(const struct kv_geometry *g, uint64_t hash,
  *	1	used
  *	2	has an end (8 bytes: milliseconds since 1970)
  *	3	extent: the key is here, too
+ *	4	put without a look at what was there before
+ *	5	inline: deleted; it has KV_GONE_MS for its end, without the 8
+ *		bytes
  *	8-15	length of the key
  *	16-23	inline: length of the value
  *	16-38	extent: its size in units
@@ -218,12 +222,15 @@ enum kv_entry_bits {
 	KV_E_USED = 1u << 1,
 	KV_E_EXPIRES = 1u << 2,
 	KV_E_HAS_KEY = 1u << 3,
+	KV_E_PUT = 1u << 4,
+	KV_E_GONE = 1u << 5,
 };
 
 enum {
 	KV_E_HEAD = 8,
 	KV_E_EXTENT_HEAD = 24,
 	KV_E_END = 8,
+	KV_GONE_MS = 1, /* the end of a key that was deleted */
 };
 
 struct kv_trailer {
@@ -264,7 +271,11 @@ static inline bool kv_entry_used(const uint8_t *entry)
 
 /* Whether key and value fit into an entry. */
 bool kv_fits_inline(const struct kv_geometry *g, size_t key_len,
-		    size_t value_len, bool expires);
+		    size_t value_len, uint64_t expire_at_ms);
+static inline bool kv_has_extents(const struct kv_geometry *g)
+{
+	return g->entry_bytes >= KV_ENTRY_EXTENT_MIN;
+}
 void kv_entry_inline(const struct kv_geometry *g, uint8_t *entry,
 		     const void *key, size_t key_len, const void *value,
 		     size_t value_len, uint64_t expire_at_ms);
@@ -272,6 +283,8 @@ void kv_entry_inline(const struct kv_geometry *g, uint8_t *entry,
 void kv_entry_extent(const struct kv_geometry *g, uint8_t *entry,
 		     const void *key, size_t key_len,
 		     const struct kv_item *item);
+/* Says of an entry that whoever stored it did not look at the one before. */
+void kv_entry_mark_put(const struct kv_geometry *g, uint8_t *entry);
 void kv_entry_clear(const struct kv_geometry *g, uint8_t *entry);
 /* -ENOENT: free. -EBADMSG: it is half an entry, or none. */
 int kv_entry_read(const struct kv_geometry *g, const uint8_t *entry,

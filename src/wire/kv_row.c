@@ -35,9 +35,10 @@ static uint64_t check_of(const struct kv_geometry *g, const uint8_t *entry)
 }
 
 bool kv_fits_inline(const struct kv_geometry *g, size_t key_len,
-		    size_t value_len, bool expires)
+		    size_t value_len, uint64_t expire_at_ms)
 {
-	size_t room = g->entry_bytes - KV_E_HEAD - (expires ? KV_E_END : 0);
+	size_t head = KV_E_HEAD + (expire_at_ms > KV_GONE_MS ? KV_E_END : 0);
+	size_t room = g->entry_bytes - head;
 
 	return key_len <= room && value_len <= room - key_len;
 }
@@ -51,7 +52,9 @@ void kv_entry_inline(const struct kv_geometry *g, uint8_t *entry,
 		KV_E_USED | (uint64_t)key_len << 8 | (uint64_t)value_len << 16;
 
 	memset(entry, 0, g->entry_bytes);
-	if (expire_at_ms) {
+	if (expire_at_ms == KV_GONE_MS) {
+		head |= KV_E_GONE;
+	} else if (expire_at_ms) {
 		head |= KV_E_EXPIRES;
 		word_put(at, expire_at_ms);
 		at += KV_E_END;
@@ -89,6 +92,13 @@ void kv_entry_extent(const struct kv_geometry *g, uint8_t *entry,
 	word_put(entry, head | check_of(g, entry) << 48);
 }
 
+void kv_entry_mark_put(const struct kv_geometry *g, uint8_t *entry)
+{
+	entry[0] |= KV_E_PUT;
+	word_put(entry, (word_get(entry) & 0xffffffffffffu) | check_of(g, entry)
+								      << 48);
+}
+
 void kv_entry_clear(const struct kv_geometry *g, uint8_t *entry)
 {
 	memset(entry, 0, g->entry_bytes);
@@ -101,6 +111,8 @@ static int read_extent(const struct kv_geometry *g, const uint8_t *entry,
 	const uint8_t *end = entry + g->entry_bytes;
 	uint64_t pointer = word_get(entry + 8);
 
+	if (!kv_has_extents(g))
+		return -EBADMSG;
 	out->is_extent = true;
 	out->extent = pointer & 0xffffffffffffu;
 	out->stamp = (uint32_t)(pointer >> 48) | (uint32_t)(head >> 40 & 0xff)
@@ -138,6 +150,8 @@ int kv_entry_read(const struct kv_geometry *g, const uint8_t *entry,
 	if (head & KV_E_EXTENT)
 		return read_extent(g, entry, head, out);
 	out->value_len = head >> 16 & 0xff;
+	if (head & KV_E_GONE)
+		out->expire_at_ms = KV_GONE_MS;
 	if (head & KV_E_EXPIRES) {
 		out->expire_at_ms = word_get(at);
 		at += KV_E_END;

@@ -7,7 +7,9 @@
  * for. In the modes that allocate, the answer is a page_piece written to `buf`.
  *
  * Chains: one message per call, cut up by the receive so that each part lands
- * in the work request that needs it. The answer is an immediate value, too.
+ * in the work request that needs it. The answer is an immediate value, too. A
+ * store is the page alone, so that it fits into one packet; its immediate value
+ * says which entry, and is the answer's as well. Answers come in order.
  *
  * Every number is big-endian.
  */
@@ -73,18 +75,22 @@ enum page_chain {
 
 /* The call of the load chain. */
 struct page_chain_load {
-	be64 entry; /* address in the table */
+	be64 entry; /* its place in the table, in bytes */
 	be64 buf;   /* where the page goes */
 	be32 rkey;
 	be32 imm;
 };
 STATIC_ASSERT(sizeof(struct page_chain_load) == 24, "load call");
 
-/* Of the others; of stores the page follows. */
+/* Of the one that invalidates. */
 struct page_chain_call {
 	be64 entry;
 	be32 imm;
 };
 STATIC_ASSERT(sizeof(struct page_chain_call) == 12, "chain call");
+
+enum {
+	PAGE_CHAIN_ENTRY_BYTES = 8,
+};
 
 #endif

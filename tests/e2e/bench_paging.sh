@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `aquifer bench paging` runs over both ports; what it counts is as promised on
+# `aquifer bench paging` runs over all ports; what it counts is as promised on
 # any machine, what it times is not judged here.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -8,10 +8,14 @@ need_nic
 
 expect 0 "$AQUIFER" bench paging --help
 expect 2 "$AQUIFER" bench paging --rounds 0
+expect 2 "$AQUIFER" bench paging --port tin
 expect 0 "$AQUIFER" bench paging --quick --json
 json "$TMP/out" 'd["bench"] == "paging" and d["commit"] and d["machine"]["cpu"]'
 json "$TMP/out" 'd["bounds"]["utilisation"]["kept"]'
 json "$TMP/out" 'all(d[p][n] > 0 for p in ("shm", "udp") for n in
 	("read4k_rate", "load_rate", "mapped_rate", "two_sided_load_rate",
 	"load_ns", "unmapped_ns", "unmapped_naive_ns", "node_cpu_ns_chain"))'
+json "$TMP/out" 'all(d["direct"][n] > 0 for n in ("read4k_rate", "load_rate",
+	"mapped_rate", "load_ns", "mapped_ns", "unmapped_ns", "invalidate_ns"))'
+json "$TMP/out" 'd["direct"]["utilisation"] == 1'
 json "$TMP/out" 'd["shm"]["utilisation_static"] < 1'

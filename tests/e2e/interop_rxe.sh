@@ -284,4 +284,10 @@ if [[ -n $CAPTURE_PID ]]; then
 		FAILED=$((FAILED + 1))
 	}
 fi
+if [[ -n ${VM_SWITCH+set} ]]; then
+	ip netns exec "$VM_NS" "$AQUIFER" switch --name vm --stats >"$TMP/stats" ||
+		fail "the switch has ended: $(<"$TMP/switch.err")"
+	json "$TMP/stats" "d['counters']['forwarded']" ||
+		fail "nothing passed the switch"
+fi
 ((FAILED == 0)) || fail "$FAILED pairs"

@@ -34,7 +34,8 @@ done
 wait "$first" || fail "the first: $(cat "$TMP/errors.1")"
 wait "$second" || fail "the second: $(cat "$TMP/errors.2")"
 cat "$TMP/lines.1" "$TMP/lines.2"
-# Nodes notice a dead process by themselves, soon.
-sleep 1
+# Nodes notice a dead process by themselves, soon; behind a switch only when it
+# was silent for five heartbeats.
+sleep "$((${AQ_VIA_SWITCH+7} + 1))"
 expect 0 "$AQUIFER" kv check t --repair --json
 json "$TMP/out" 'd["good"] and d["clients"] == 1' >/dev/null

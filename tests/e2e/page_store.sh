@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/rack_lib.sh"
 page=$1
 what=${2:-modes}
-MODES="static dynamic-1m dynamic-4k two-sided chain"
+MODES="static dynamic-1m dynamic-4k two-sided chain sparse"
 
 nodes="m0 m1"
 [[ $what == modes ]] || nodes="m0 m1 m2 m3"

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@
 	} while (0)
 
 enum {
-	PAGE = 4096
+	PAGE = 4096,
+	UNSEEN = 64, /* pages; few enough to be all here */
 };
 
 static uint64_t mix(uint64_t x)
@@ -99,6 +101,20 @@ static void play_random(uint64_t pages)
 	}
 	free(heap);
 	CHECK(munmap(maps, (pages - pages / 2) * PAGE) == 0);
+}
+
+/* Pages that are dropped behind Aquifer's back are zeros, and the room that
+ * others need is found all the same. */
+static void play_unseen(uint64_t pages)
+{
+	uint64_t *gone = map(UNSEEN), *mem = map(pages);
+
+	fill(gone, UNSEEN, 1);
+	CHECK(syscall(SYS_madvise, gone, UNSEEN * PAGE, MADV_DONTNEED) == 0);
+	fill(mem, pages, 2);
+	for (uint64_t i = 0; i < UNSEEN * PAGE / 8; i++)
+		CHECK(gone[i] == 0);
+	check(mem, pages, 2);
 }
 
 /* A child that does not call exec: both see their own memory. */
@@ -326,6 +342,8 @@ int main(int argc, char **argv)
 		{"threads", play_threads}, {"words", play_words},
 		{"maps", play_maps},	   {"calls", play_calls},
 		{"signals", play_signals}, {"loop", play_loop},
+		{"unseen", play_unseen},
+
 		{"linear", play_linear},
 	};
 

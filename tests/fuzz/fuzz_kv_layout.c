@@ -17,7 +17,7 @@ static struct kv_geometry geometry(uint8_t a, uint8_t b)
 				.seed = 1,
 				.chunk_count = 4,
 				.entries = 1 + b % 8,
-				.entry_bytes = 32 + 8 * (b % 12),
+				.entry_bytes = 16 + 8 * (b % 14),
 				.rows_per_lock = 16,
 				.client_count = 4,
 				.chunk_bytes = KV_CHUNK_BYTES_MIN,

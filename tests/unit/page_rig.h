@@ -131,11 +131,11 @@ static void rig_space(struct rig *r, struct rig_node *n,
 {
 	struct frame_space_options o = {.pd = r->pair.pd,
 					.entries = wish->index_count,
-					.depth = wish->depth};
+					.depth = wish->depth,
+					.is_sparse = wish->mode == PAGE_SPARSE};
 
 	assert_int_equal(frame_space_create(r->pool, &o, &n->space), 0);
-	out->addr = frame_space_table(n->space);
-	if (wish->mode == PAGE_TWO_SIDED) {
+	if (wish->mode == PAGE_TWO_SIDED || wish->mode == PAGE_SPARSE) {
 		assert_int_equal(
 			frame_guest_create(r->server, n->space, &n->guest), 0);
 		rig_link(r, n, 1, frame_guest_qp(n->guest));

@@ -219,6 +219,37 @@ static void test_expiry(void **state)
 	rig_break(&r);
 }
 
+/* A table of small pairs only. */
+static void test_small_entries(void **state)
+{
+	struct aq_kv_options o = {
+		.capacity = 64, .clients = 4, .entry_bytes = 16};
+	struct aq_kv_put_options at = {.expire_at_ms = 1ull << 50};
+	struct aq_kv_client *c;
+	struct rig r;
+	int64_t n;
+
+	rig_make(&r, &o);
+	c = rig_client(&r, NULL);
+	put(c, "key1", "1234");
+	expect(c, "key1", "1234");
+	put(c, "key1", "abcd");
+	expect(c, "key1", "abcd");
+	assert_int_equal(aq_kv_put(c, "key1", 4, "12345", 5, NULL), -E2BIG);
+	assert_int_equal(aq_kv_put(c, "key1", 4, "1", 1, &at), -E2BIG);
+	assert_int_equal(aq_kv_expire(c, "key1", 4, 1ull << 50), -E2BIG);
+	expect(c, "key1", "abcd");
+	assert_int_equal(aq_kv_incr(c, "key2", 4, 41, &n), 0);
+	assert_int_equal(aq_kv_incr(c, "key2", 4, 1, &n), 0);
+	expect(c, "key2", "42");
+	assert_int_equal(aq_kv_incr(c, "key2", 4, 99999, &n), -E2BIG);
+	assert_int_equal(aq_kv_del(c, "key2", 4), 0);
+	expect_none(c, "key2");
+	rig_check_with(c, 1);
+	kv_client_destroy(c);
+	rig_break(&r);
+}
+
 static void test_trips(void **state)
 {
 	struct aq_kv_options o = {.capacity = 512, .clients = 4};
@@ -375,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_collection),
 		cmocka_unit_test(test_expiry),
+		cmocka_unit_test(test_small_entries),
 		cmocka_unit_test(test_trips),
 		cmocka_unit_test(test_fill),
 		cmocka_unit_test(test_batch),

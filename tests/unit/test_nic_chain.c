@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: requests from memory, rewritten by others, and used again. */
 #include "chain_rig.h"
+#include "nic_limits.h"
 #include "wqe.h"
 
 /* The public layout is the NIC's. */
@@ -52,7 +53,8 @@ STATIC_ASSERT((unsigned)AQDV_WQE_CQE == (unsigned)WQE_CTRL_CQE &&
 			      (unsigned)WQE_CTRL_SOLICITED,
 	      "flags");
 STATIC_ASSERT(AQDV_WQE_INLINE == WQE_INLINE_FLAG &&
-		      AQDV_WQE_END == WQE_INVALID_LKEY,
+		      AQDV_WQE_END == WQE_INVALID_LKEY &&
+		      AQDV_WQE_IMMS == (unsigned)NIC_RECV_IMMS,
 	      "marks");
 
 /* ---- single requests ---------------------------------------------------- */
@@ -618,6 +620,65 @@ static void client_recycles(void **state)
 	rig_release(&r);
 }
 
+/* ---- immediate values --------------------------------------------------- */
+
+static void send_imm(struct rig *r, enum ibv_wr_opcode opcode, uint32_t imm)
+{
+	uint64_t text = 0x1122334455667788;
+	struct ibv_sge sge = {.addr = (uintptr_t)&text, .length = 8};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.imm_data = imm,
+		.send_flags = IBV_SEND_INLINE,
+	};
+
+	assert_int_equal(nic_qp_post_send(r->client.qp, &wr, NULL), 0);
+	nic_qp_kick(r->client.qp);
+	pair_run(&r->p);
+}
+
+/* A receive puts the value where its list says, beside the data; a message
+ * without one, and a place that may not be written to, end the queue pair. */
+static void places_immediates(void **state)
+{
+	for (unsigned what = 0; what < 3; what++) {
+		struct aqdv_wqe_data *d;
+		struct rig r;
+
+		rig_init(&r, &(struct rig_shape){.work_blocks = 4,
+						 .front_blocks = 4,
+						 .recvs = 2,
+						 .recv_segs = 4});
+		d = rig_ptr(&r, RIG_RECVS);
+		for (unsigned i = 0; i < 2; i++, d += 4) {
+			aqdv_wqe_put_imm(&d[0], rig_at(&r, RIG_HEAP + 4),
+					 r.back.key);
+			aqdv_wqe_put_data(&d[1], rig_at(&r, RIG_HEAP + 8), 8,
+					  r.back.key);
+			aqdv_wqe_put_imm(&d[2], rig_at(&r, RIG_HEAP + 16),
+					 what == 2 && i ? r.back.key + 1
+							: r.back.key);
+			aqdv_wqe_put_end(&d[3]);
+		}
+		rig_connect(&r);
+		assert_int_equal(nic_qp_enable_recv(r.front.qp, 2), 0);
+		send_imm(&r, IBV_WR_SEND_WITH_IMM, htobe32(0x01020304));
+		assert_int_equal(be64toh(rig_word(&r, RIG_HEAP)), 0x01020304);
+		assert_int_equal(rig_word(&r, RIG_HEAP + 8),
+				 0x1122334455667788);
+		assert_int_equal(rig_word(&r, RIG_HEAP + 16) & UINT32_MAX,
+				 htobe32(0x01020304));
+		send_imm(&r, what == 1 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM,
+			 htobe32(5));
+		assert_int_equal(nic_cq_counted(r.trigger), what ? 1 : 2);
+		assert_int_equal(nic_qp_state(r.front.qp),
+				 what ? IBV_QPS_ERR : IBV_QPS_RTS);
+		rig_release(&r);
+	}
+}
+
 /* ---- queues that start each other --------------------------------------- */
 
 static void enables_and_waits(void **state)
@@ -672,6 +733,7 @@ int main(void)
 		cmocka_unit_test(keeps_too_many_waiting),
 		cmocka_unit_test(loads_pages_over_a_bad_wire),
 		cmocka_unit_test(client_recycles),
+		cmocka_unit_test(places_immediates),
 		cmocka_unit_test(enables_and_waits),
 	};
 

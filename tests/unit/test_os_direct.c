@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct port: who gets a mapping, what it does, and every way to take it
  * back: key by key, by truncation, under a running operation. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "atomic_op.h"
 #include "fault_guard.h"
 #include "os_end.h"
+#include "os_priv.h"
 #include "pages.h"
 
 struct fixture {
@@ -201,6 +204,56 @@ static void test_many_grants(void **state)
 	host->ops->close(host);
 }
 
+static void expect_used(struct nic_host *host, void *addr, uint64_t want)
+{
+	uint64_t used = 1;
+
+	assert_int_equal(host->ops->grant_used(host, addr, &used), 0);
+	assert_int_equal(used, want);
+}
+
+/* A sparse grant costs what is touched, and is not for peers to enlarge. */
+static void test_sparse_grant(void **state)
+{
+	enum {
+		PAGES = 1024,
+		PAGE = 4096,
+	};
+	struct os_config cfg;
+	struct nic_host *host;
+	const struct grant *g;
+	uint64_t used;
+	uint8_t *bytes;
+	void *p, *full;
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+	assert_int_equal(
+		host->ops->grant_alloc(
+			host, PAGE, NIC_GRANT_SPARSE | NIC_GRANT_READ_ONLY, &p),
+		-EINVAL);
+	assert_int_equal(host->ops->grant_alloc(host, PAGES * PAGE,
+						NIC_GRANT_SPARSE, &p),
+			 0);
+	assert_int_equal(host->ops->grant_alloc(host, PAGE, 0, &full), 0);
+	expect_used(host, full, PAGE);
+	expect_used(host, p, 0);
+	bytes = p;
+	bytes[0] = bytes[PAGE * 1000] = bytes[PAGE * 1000 + 1] = 1;
+	expect_used(host, p, 2 * PAGE);
+	assert_int_equal(madvise(bytes + PAGE * 1000, PAGE, MADV_REMOVE), 0);
+	expect_used(host, p, PAGE);
+	assert_int_equal(bytes[PAGE * 1000], 0);
+	g = &host_of(host)->grants.grants[0];
+	g = g->addr == p ? g : g + 1;
+	assert_int_equal(ftruncate(g->peer_fd, (PAGES + 1) * PAGE), -1);
+	assert_int_equal(fcntl(g->peer_fd, F_ADD_SEALS, F_SEAL_SHRINK), -1);
+	assert_int_equal(host->ops->grant_free(host, p), 0);
+	assert_int_equal(host->ops->grant_used(host, p, &used), -EINVAL);
+	assert_int_equal(host->ops->grant_free(host, full), 0);
+	host->ops->close(host);
+}
+
 /* ---- the guard ---------------------------------------------------------- */
 
 /* The thread sanitizer holds a lock of its own during an atomic access; one
@@ -299,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_dereg_takes_back),
 		cmocka_unit_test(test_free_takes_back),
 		cmocka_unit_test(test_many_grants),
+		cmocka_unit_test(test_sparse_grant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

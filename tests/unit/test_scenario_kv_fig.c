@@ -50,7 +50,8 @@ static void test_table(void **state)
 	assert_true(r.locks_p50 > 0.9 && r.locks_p50 < 1.1);
 	r = run((struct kv_fig_config){.read_ppm = 1000000});
 	assert_true(r.messages >= 1 && r.messages <= 2);
-	r = run((struct kv_fig_config){.value_bytes = 200,
+	r = run((struct kv_fig_config){.entry_bytes = 32,
+				       .value_bytes = 200,
 				       .read_ppm = 1000000});
 	assert_true(r.messages > 2); /* and the extent */
 	assert_int_equal(r.failed, 0);
@@ -97,7 +98,9 @@ static void test_claims(void **state)
 	assert_int_equal(k.claims, 2);
 	assert_string_equal(k.claim[0].name, "b_vs_best_rival");
 	assert_true(k.claim[0].value > 1.9 && k.claim[0].value < 2.1);
-	assert_false(kv_figure_holds(&k.claim[0]));
+	assert_true(kv_figure_holds(&k.claim[0]));
+	assert_string_equal(k.claim[1].name, "b_vs_slowest_rival");
+	assert_false(kv_figure_holds(&k.claim[1]));
 	memset(&k, 0, sizeof(k));
 	assert_int_equal(kv_figure_plan(&k, "all", false), 0);
 	assert_true(k.count > 100 && k.count < KV_FIGURE_POINTS_MAX);

@@ -150,6 +150,75 @@ static void table_is_bounded(void **state)
 	rig_destroy(r);
 }
 
+/* A remembered way is not used when the table says otherwise: an address moves,
+ * is claimed, or its port goes. */
+static void remembered_ways_end(void **state)
+{
+	struct rig *r = rig_create(4, 14);
+	struct wire_pkt to2 = write_to(1, 2), from2 = write_to(2, 1);
+
+	rig_introduce(r, 4);
+	for (unsigned i = 0; i < 3; i++)
+		rig_send(r, 0, &to2);
+	assert_int_equal(r->ports[1].got, 3);
+	rig_send(r, 2, &from2); /* host 2 is at port 2 now */
+	rig_clear(r);
+	rig_send(r, 0, &to2);
+	assert_int_equal(r->ports[1].got, 0);
+	assert_int_equal(r->ports[2].got, 1);
+	assert_int_equal(tor_port_claim(r->ports[3].port, to2.dst_ip,
+					to2.dest_qpn >> 14),
+			 0);
+	rig_send(r, 0, &to2);
+	assert_int_equal(r->ports[3].got, 1);
+	tor_port_remove(r->ports[3].port);
+	rig_clear(r);
+	rig_send(r, 0, &to2);
+	assert_int_equal(r->ports[2].got, 1);
+	tor_port_remove(r->ports[2].port);
+	rig_clear(r);
+	rig_send(r, 0, &to2); /* nobody knows: to all */
+	assert_int_equal(r->ports[1].got, 1);
+	rig_destroy(r);
+}
+
+/* 10,000 connections of 200 hosts at once, while ports come and go: every frame
+ * is forwarded, flooded, or counted with the reason why not. */
+static void ten_thousand_connections(void **state)
+{
+	struct rig *r = rig_create(8, 24);
+	uint64_t known = 0;
+
+	rig_introduce(r, 8);
+	for (uint32_t i = 0; i < 30000; i++) {
+		uint8_t from = (uint8_t)(i % 200 + 1);
+		struct wire_pkt pkt =
+			write_to(from, (uint8_t)(i / 200 % 200 + 1));
+		struct rig_port *flaps = &r->ports[i / 1000 % 8];
+
+		pkt.dest_qpn = i % 10000 + 2;
+		if (i % 1000 == 999) {
+			known += tor_port_counter(flaps->port, TOR_P_rx_down);
+			tor_port_remove(flaps->port);
+			rig_add_port(r, i / 1000 % 8);
+		}
+		tor_port_set_up(r->ports[3].port, i % 700 > 50);
+		rig_send(r, from % 8, &pkt);
+		rig_clear(r);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		known += tor_port_counter(r->ports[i].port, TOR_P_rx_down);
+	assert_true(known > 0);
+	assert_true(tor_counter(r->tor, TOR_C_same_port) > 0);
+	assert_true(tor_counter(r->tor, TOR_C_forwarded) > 15000);
+	known += tor_counter(r->tor, TOR_C_forwarded) +
+		 tor_counter(r->tor, TOR_C_flooded) +
+		 tor_counter(r->tor, TOR_C_same_port);
+	assert_int_equal(tor_counter(r->tor, TOR_C_frames), 30000 + 8);
+	assert_int_equal(known, 30000 + 8);
+	rig_destroy(r);
+}
+
 static void port_limit(void **state)
 {
 	struct rig *r = rig_create(1, 24);
@@ -180,6 +249,33 @@ static void short_frames(void **state)
 	assert_int_equal(tor_counter(r->tor, TOR_C_short_frames), 28);
 	assert_int_equal(tor_port_counter(r->ports[0].port, TOR_P_rx_roce), 1);
 	assert_true(tor_port_counter(r->ports[0].port, TOR_P_rx_damaged) > 50);
+	rig_destroy(r);
+}
+
+/* A program that has nothing to do with a packet costs it no parsing, and a
+ * damaged one passes as it would without; told of its server, all are seen. */
+static void only_what_is_wanted_is_parsed(void **state)
+{
+	struct rig *r = rig_create(2, 24);
+	struct wire_pkt pkt = write_to(1, 2);
+	struct tor_port *in = r->ports[0].port;
+
+	assert_int_equal(tor_program_add(r->tor, "swordbox", ""), 0);
+	rig_send(r, 0, &pkt); /* closed: nothing passes unseen */
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 1);
+	assert_int_equal(r->ports[1].got, 0);
+	assert_int_equal(tor_control(r->tor, "swordbox ready", NULL), 0);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 1);
+	assert_int_equal(r->ports[1].got, 1);
+	assert_int_equal(tor_control(r->tor,
+				     "swordbox server ip=10.0.0.2 qpn=9 psn=0 "
+				     "own_ip=10.0.0.77 own_qpn=8",
+				     NULL),
+			 0);
+	rig_send(r, 0, &pkt); /* not of a declared connection */
+	assert_int_equal(tor_port_counter(in, TOR_P_rx_roce), 2);
+	assert_int_equal(r->ports[1].got, 1);
 	rig_destroy(r);
 }
 
@@ -234,8 +330,11 @@ int main(void)
 		cmocka_unit_test(claims_beat_learning),
 		cmocka_unit_test(ports_flap),
 		cmocka_unit_test(table_is_bounded),
+		cmocka_unit_test(remembered_ways_end),
+		cmocka_unit_test(ten_thousand_connections),
 		cmocka_unit_test(port_limit),
 		cmocka_unit_test(short_frames),
+		cmocka_unit_test(only_what_is_wanted_is_parsed),
 		cmocka_unit_test(hints_need_a_port_that_knows),
 		cmocka_unit_test(reports),
 	};

@@ -188,12 +188,71 @@ static void a_failure_is_tried_again(void **state)
 	assert_int_equal(append(r, 1, 1002, node(9), node(1)), node(9));
 	answer_append(r, 1, 1002, vlist_end_of(node(9)));
 	check_told(r, 1, 1002, vlist_end_of(node(9)) | VLIST_COMMITTED);
+	/* Node 2 came along with it, and is the end. */
+	check_told(r, 2, 1001, vlist_end_of(node(1)) | VLIST_COMMITTED);
 	rig_clear(r);
-	/* Nobody knows here that node 2 followed; after a while its client is
-	 * told what the server said, and no more. */
+	assert_int_equal(append(r, 3, 1001, node(0), node(3)), node(2));
+	rig_destroy(r);
+}
+
+/* It is not tried again: who hangs behind it is told after a while what the
+ * server said, and no more. */
+static void a_failure_is_given_up(void **state)
+{
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 2; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	(void)append(r, 2, 1001, node(0), node(2));
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	answer_append(r, 1, 1001, node(9));
+	rig_clear(r);
 	rig_pass(r, 3000000);
 	rig_pass(r, 3000000);
 	check_told(r, 2, 1001, vlist_end_of(node(1)));
+	rig_destroy(r);
+}
+
+/* An answer may be so late that the append before it, long committed, has been
+ * forgotten for others of its client: that is no failure. */
+static void late_is_not_lost(void **state)
+{
+	struct rig *r = make("");
+	uint32_t psn = 1002;
+
+	write_node(r, 1, 1000, node(1), 7);
+	write_node(r, 2, 1000, node(2), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	assert_int_equal(append(r, 2, 1001, node(0), node(2)), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	for (unsigned i = 0; i < STEER_DEPTH; i++) {
+		write_node(r, 1, psn++, node(10 + i), 8);
+		(void)append(r, 1, psn, node(9 + i), node(10 + i));
+		answer_append(r, 1, psn++, vlist_end_of(node(9 + i)));
+	}
+	rig_clear(r);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	check_told(r, 2, 1001, vlist_end_of(node(1)) | VLIST_COMMITTED);
+	rig_destroy(r);
+}
+
+/* After a failure nothing is put behind what only was sent; what succeeded is
+ * the end again. */
+static void a_lost_end_is_learned(void **state)
+{
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 3; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, node(9));
+	assert_int_equal(append(r, 2, 1001, node(8), node(2)), node(8));
+	assert_int_equal(append(r, 3, 1001, node(9), node(3)), node(9));
+	answer_append(r, 2, 1001, node(9)); /* too old: no news */
+	answer_append(r, 3, 1001, vlist_end_of(node(9)));
+	rig_clear(r);
+	assert_int_equal(append(r, 2, 1002, node(8), node(2)), node(3));
 	rig_destroy(r);
 }
 
@@ -231,23 +290,91 @@ static struct wire_pkt send_read(struct rig *r, unsigned client, uint32_t psn,
 	return pkt;
 }
 
-static uint64_t answer_read(struct rig *r, unsigned client, uint32_t psn,
-			    uint64_t self)
+static void answer_read_next(struct rig *r, unsigned client, uint32_t psn,
+			     uint64_t self, uint64_t word)
 {
 	uint8_t bytes[NODE] = {0};
-	struct vlist_node n = {.next = le64_put(vlist_end_of(self)),
-			       .self = le64_put(self)};
+	struct vlist_node n = {.next = le64_put(word), .self = le64_put(self)};
 	struct wire_pkt pkt = answer(client, WIRE_RC_READ_RESP_ONLY, psn);
-	le64 next;
 
 	memcpy(bytes, &n, sizeof(n));
 	pkt.payload = bytes;
 	pkt.payload_len = sizeof(bytes);
 	rig_send(r, SERVER_PORT, &pkt);
-	pkt = rig_got(r, client - 1, 0);
+}
+
+/* What the client was told of the version's successor. */
+static uint64_t told_next(struct rig *r, unsigned client)
+{
+	struct wire_pkt pkt = rig_got(r, client - 1, 0);
+	le64 next;
+
 	memcpy(&next, pkt.payload, sizeof(next));
 	rig_clear(r);
 	return le64_get(next);
+}
+
+static uint64_t answer_read(struct rig *r, unsigned client, uint32_t psn,
+			    uint64_t self)
+{
+	answer_read_next(r, client, psn, self, vlist_end_of(self));
+	return told_next(r, client);
+}
+
+/* An answer that overtakes the append it was sent to waits for it, but not for
+ * ever, and not while another one waits for it. */
+static void answers_wait_for_appends(void **state)
+{
+	struct rig *r = make("");
+
+	write_node(r, 1, 1000, node(1), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	(void)send_read(r, 2, 1001, node(0), NODE);
+	answer_read_next(r, 2, 1001, node(1), vlist_end_of(node(1)));
+	assert_int_equal(r->ports[1].got, 0);
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	assert_int_equal(told_next(r, 2),
+			 vlist_end_of(node(1)) | VLIST_COMMITTED);
+	/* The next append; its answer does not come. */
+	write_node(r, 1, 1002, node(2), 7);
+	(void)append(r, 1, 1003, node(1), node(2));
+	(void)send_read(r, 2, 1002, node(0), NODE);
+	answer_read_next(r, 2, 1002, node(2), vlist_end_of(node(2)));
+	assert_int_equal(r->ports[1].got, 0);
+	/* Another answer of the connection comes. */
+	answer_read_next(r, 2, 1003, node(5), vlist_end_of(node(5)));
+	assert_int_equal(r->ports[1].got, 2);
+	assert_int_equal(rig_got(r, 1, 0).psn, 1002);
+	rig_clear(r);
+	(void)send_read(r, 3, 1001, node(0), NODE);
+	answer_read_next(r, 3, 1001, node(2), vlist_end_of(node(2)));
+	assert_int_equal(r->ports[2].got, 0);
+	rig_pass(r, 2 * STEER_HOLD_NS);
+	assert_int_equal(told_next(r, 3), vlist_end_of(node(2)));
+	rig_destroy(r);
+}
+
+/* A successor that passed after the READ did is none yet for its client. */
+static void later_successors_are_hidden(void **state)
+{
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 3; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	(void)send_read(r, 3, 1001, node(0), NODE);
+	(void)append(r, 2, 1001, node(0), node(2));
+	answer_read_next(r, 3, 1001, node(1), node(2));
+	assert_int_equal(told_next(r, 3),
+			 vlist_end_of(node(1)) | VLIST_COMMITTED);
+	/* One that somebody appended by another way is not. */
+	(void)send_read(r, 3, 1002, node(0), NODE);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	rig_clear(r);
+	answer_read_next(r, 3, 1002, node(2), node(9));
+	assert_int_equal(told_next(r, 3), node(9) | VLIST_COMMITTED);
+	rig_destroy(r);
 }
 
 static void reads_go_to_the_end(void **state)
@@ -256,11 +383,9 @@ static void reads_go_to_the_end(void **state)
 
 	write_node(r, 1, 1000, node(1), 7);
 	(void)append(r, 1, 1001, node(0), node(1));
-	/* Not answered yet: the newest, without a word for it. */
+	/* Not answered yet: the newest all the same. */
 	assert_int_equal(send_read(r, 2, 1001, node(0), NODE).va,
 			 va_of(node(1)));
-	assert_int_equal(answer_read(r, 2, 1001, node(1)),
-			 vlist_end_of(node(1)));
 	answer_append(r, 1, 1001, vlist_end_of(node(0)));
 	assert_int_equal(send_read(r, 2, 1002, node(0), NODE).va,
 			 va_of(node(1)));
@@ -347,8 +472,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends_become_a_chain),
 		cmocka_unit_test(a_failure_is_tried_again),
+		cmocka_unit_test(a_failure_is_given_up),
+		cmocka_unit_test(late_is_not_lost),
+		cmocka_unit_test(a_lost_end_is_learned),
 		cmocka_unit_test(silence_is_broken),
 		cmocka_unit_test(reads_go_to_the_end),
+		cmocka_unit_test(answers_wait_for_appends),
+		cmocka_unit_test(later_successors_are_hidden),
 		cmocka_unit_test(the_hottest_keys_are_followed),
 		cmocka_unit_test(says_what_is_wrong),
 	};

@@ -84,9 +84,9 @@ static void test_entries(void **state)
 	memset(key, 'k', sizeof(key));
 	assert_int_equal(kv_entry_read(&g, e, &out), -ENOENT);
 	assert_true(kv_entry_is_whole(&g, e));
-	assert_true(kv_fits_inline(&g, 26, 30, false));
-	assert_false(kv_fits_inline(&g, 26, 31, false));
-	assert_false(kv_fits_inline(&g, 26, 30, true));
+	assert_true(kv_fits_inline(&g, 26, 30, 0));
+	assert_false(kv_fits_inline(&g, 26, 31, 0));
+	assert_false(kv_fits_inline(&g, 26, 30, 77));
 	kv_entry_inline(&g, e, "key", 3, "value", 5, 77);
 	assert_int_equal(kv_entry_read(&g, e, &out), 0);
 	assert_false(out.is_extent);
@@ -106,6 +106,34 @@ static void test_entries(void **state)
 		assert_int_equal(out.key_len, len);
 		assert_int_equal(out.key != NULL, len == 3);
 	}
+}
+
+/* Entries that have room for a small pair only. */
+static void test_small_entries(void **state)
+{
+	struct kv_geometry g = make(100, 0);
+	uint8_t e[KV_ENTRY_BYTES_MAX];
+	struct kv_item out;
+
+	g.entry_bytes = KV_ENTRY_BYTES_MIN;
+	assert_int_equal(kv_geometry_derive(&g), 0);
+	assert_true(kv_fits_inline(&g, 4, 4, 0));
+	assert_false(kv_fits_inline(&g, 4, 5, 0));
+	assert_false(kv_fits_inline(&g, 1, 0, 77));
+	kv_entry_inline(&g, e, "key!", 4, "val!", 4, 0);
+	assert_int_equal(kv_entry_read(&g, e, &out), 0);
+	assert_memory_equal(out.value, "val!", 4);
+	kv_entry_mark_put(&g, e);
+	assert_true(kv_entry_is_whole(&g, e));
+	/* What was deleted needs no room for its end. */
+	assert_true(kv_fits_inline(&g, 8, 0, KV_GONE_MS));
+	kv_entry_inline(&g, e, "longkey!", 8, "", 0, KV_GONE_MS);
+	assert_int_equal(kv_entry_read(&g, e, &out), 0);
+	assert_int_equal(out.expire_at_ms, KV_GONE_MS);
+	assert_memory_equal(out.key, "longkey!", 8);
+	/* An extent would lie beyond its end. */
+	e[0] |= KV_E_EXTENT;
+	assert_int_equal(kv_entry_read(&g, e, &out), -EBADMSG);
 }
 
 /* The head of one entry and the rest of another are not taken for one, wherever
@@ -221,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_leaps),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_small_entries),
 		cmocka_unit_test(test_half_entries),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_extents),

@@ -148,9 +148,18 @@ static void loop_close(struct nic_host *host)
 	host->nic = NULL;
 }
 
+#ifdef LOOP_GRANTS
+#include "loop_grant.h"
+#endif
+
 static const struct nic_host_ops loop_ops = {
 	.drive = loop_drive,
 	.leave = loop_leave,
+#ifdef LOOP_GRANTS
+	.grant_alloc = loop_grant_alloc,
+	.grant_free = loop_grant_free,
+	.grant_used = loop_grant_used,
+#endif
 	.close = loop_close,
 };
 

@@ -21,7 +21,8 @@ vm_cache() {
 	echo "$dir"
 }
 
-# vm_net MTU: the namespace $VM_NS with the device tap0 in it.
+# vm_net MTU: the namespace $VM_NS with the device tap0 in it. With VM_SWITCH,
+# options of a switch or empty, that stands between tap0 and the host's address.
 vm_net() {
 	((EUID == 0)) || skip "network namespaces need root"
 	[[ -c /dev/net/tun ]] || skip "no tap devices here"
@@ -32,8 +33,22 @@ vm_net() {
 	ip -n "$VM_NS" tuntap add dev tap0 mode tap || skip "no tap devices here"
 	ip netns exec "$VM_NS" sysctl -qw net.ipv6.conf.tap0.disable_ipv6=1 ||
 		true
-	ip -n "$VM_NS" addr add "$VM_HOST/24" dev tap0
 	ip -n "$VM_NS" link set tap0 mtu "$1" up
+	if [[ -z ${VM_SWITCH+set} ]]; then
+		ip -n "$VM_NS" addr add "$VM_HOST/24" dev tap0
+		return
+	fi
+	ip -n "$VM_NS" link add host0 type veth peer name switch0 ||
+		skip "no veth here"
+	ip -n "$VM_NS" addr add "$VM_HOST/24" dev host0
+	ip -n "$VM_NS" link set host0 mtu "$1" up
+	ip -n "$VM_NS" link set switch0 mtu "$1" up
+	# shellcheck disable=SC2086 # several words
+	ip netns exec "$VM_NS" "$AQUIFER" switch --name vm --json \
+		--port raw:tap0 --port raw:switch0 $VM_SWITCH \
+		>"$TMP/switch" 2>"$TMP/switch.err" &
+	VM_SWITCH_PID=$!
+	PIDS+=("$VM_SWITCH_PID")
 }
 
 # vm_boot MTU: starts the guest and waits until it takes jobs. Without KVM and

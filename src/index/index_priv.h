@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handles of <aquifer/index.h>. */
+#ifndef AQ_INDEX_PRIV_H
+#define AQ_INDEX_PRIV_H
+
+#include "index_gate.h"
+#include "tree.h"
+#include "vlist.h"
+
+struct aq_index {
+	struct aq_rack *rack;
+	enum aq_index_kind kind;
+	char name[AQ_INDEX_NAME_MAX + 1];
+	/* One of them, by kind. */
+	struct tree_geometry tree;
+	struct vlist_geometry vlist;
+	struct tree_locals *locals; /* of a tree */
+};
+
+struct aq_index_client {
+	struct index_gate gate;
+	/* One of them. */
+	struct tree_client *tree;
+	struct vlist_client *vlist;
+};
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node tells the switch that its NIC is plugged into: itself, its
+ * connections, and regions that the switch may work on. Programs of the switch
+ * know nothing but what they are told here, and a switch that was restarted
+ * knows nothing at all: then everything is told anew, and connections whose
+ * packets the old switch may have held end.
+ *
+ * A region whose atomics the switch replaces is reached through the switch
+ * only. The node makes sure of that: its NIC has no other way (uplink.c), the
+ * region has one key, and the node's processor never touches it.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "env.h"
+#include "error.h"
+#include "log.h"
+#include "mem_priv.h"
+
+enum {
+	ASK_MS = 1000,
+	REPLY_BYTES = 16384,
+	LINE_BYTES = 512,
+	WORDS_BYTES = 224,
+	PORT = 1,
+	HOP_LIMIT = 64,
+	PSN_MASK = 0xffffff,
+	OWN_QPN = 0x800000, /* of the switch's ends; the rest is random */
+	IP_TEXT = INET6_ADDRSTRLEN,
+	GONE_TRIES = 20,
+	GONE_PAUSE_US = 10000,
+};
+
+/* The switch has no address in the rack; this one is nobody's. */
+static const uint8_t own_ip[2][16] = {
+	{[10] = 0xff, 0xff, 127, 255, 255, 254},
+	{[0] = 0x01, [15] = 0x01}, /* 100::1, of the discard prefix */
+};
+
+static const char *ip_text(const uint8_t ip[16], char out[IP_TEXT])
+{
+	return inet_ntop(AF_INET6, ip, out, IP_TEXT);
+}
+
+static bool is_ipv4(const uint8_t ip[16])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(ip, v4, sizeof(v4)) == 0;
+}
+
+/* ---- words to the switch ------------------------------------------------- */
+
+/* The answer is JSON; *out, if wanted, is the caller's to free. */
+static int call(struct mem_node *node, const char *line, json_t **out)
+{
+	char *reply = malloc(REPLY_BYTES);
+	int err = reply ? ask_line(node->at_switch.path, line, ASK_MS, reply,
+				   REPLY_BYTES)
+			: -ENOMEM;
+
+	if (err)
+		err = error_set(err, "the switch at %s does not answer: %s",
+				node->at_switch.path, strerror(-err));
+	else
+		err = ask_error(reply);
+	if (!err && out) {
+		*out = json_loads(reply, 0, NULL);
+		err = *out ? 0
+			   : error_set(-EBADMSG, "the switch says nonsense");
+	}
+	free(reply);
+	return err;
+}
+
+PRINTF(2, 3) static int tell(struct mem_node *node, const char *fmt, ...)
+{
+	char line[LINE_BYTES];
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	ASSERT(n > 0 && (size_t)n < sizeof(line));
+	return call(node, line, NULL);
+}
+
+/* ---- the node itself ----------------------------------------------------- */
+
+/* Our address of the same kind as the peer's, and its place in the table. */
+static int own_gid(struct mem_node *node, bool ipv4, uint8_t *index,
+		   union ibv_gid *gid)
+{
+	for (unsigned i = 0; i < UINT8_MAX; i++) {
+		struct ibv_gid_entry row;
+
+		if (ibv_query_gid_ex(node->context, PORT, i, &row, 0) ||
+		    row.gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    is_ipv4(row.gid.raw) != ipv4 ||
+		    (!ipv4 && row.gid.raw[0] == 0xfe))
+			continue;
+		*index = (uint8_t)i;
+		*gid = row.gid;
+		return 0;
+	}
+	return -ENODEV;
+}
+
+static int make_shared(struct mem_node *node, const uint8_t ip[16],
+		       uint8_t gid_index, uint32_t own_qpn, uint32_t psn)
+{
+	struct mem_tenant *tenant = tenant_find(node, "default");
+	struct ibv_qp_init_attr init = {.send_cq = node->cq,
+					.recv_cq = node->cq,
+					.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = PORT,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						      IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_qp *qp = ibv_create_qp(tenant->pd, &init);
+	int err;
+
+	if (!qp)
+		return -errno;
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = own_qpn,
+		.rq_psn = psn,
+		.max_dest_rd_atomic = 16,
+		.min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1,
+			    .port_num = PORT,
+			    .grh = {.sgid_index = gid_index,
+				    .hop_limit = HOP_LIMIT}}};
+	memcpy(attr.ah_attr.grh.dgid.raw, ip, 16);
+	if (!err)
+		err = ibv_modify_qp(qp, &attr,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					    IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER);
+	if (err) {
+		(void)ibv_destroy_qp(qp);
+		return -err;
+	}
+	node->at_switch.shared = qp;
+	return 0;
+}
+
+static void drop_shared(struct mem_node *node)
+{
+	if (node->at_switch.shared)
+		(void)ibv_destroy_qp(node->at_switch.shared);
+	node->at_switch.shared = NULL;
+}
+
+/* The shared connection of swordbox: its requester is the switch. */
+static int declare_server(struct mem_node *node)
+{
+	char text[IP_TEXT], own[IP_TEXT];
+	union ibv_gid gid;
+	uint32_t number[2];
+	uint8_t index = 0;
+	bool ipv4 = true;
+	int err = own_gid(node, true, &index, &gid);
+
+	if (err) {
+		ipv4 = false;
+		err = own_gid(node, false, &index, &gid);
+	}
+	if (err)
+		return error_set(err, "the NIC has no RoCEv2 address");
+	drop_shared(node);
+	env_random(node->env, number, sizeof(number));
+	number[0] = OWN_QPN | (number[0] & 0x3fff);
+	number[1] &= PSN_MASK;
+	err = make_shared(node, own_ip[!ipv4], index, number[0], number[1]);
+	if (err)
+		return error_set(err, "no queue pair for the switch: %s",
+				 strerror(-err));
+	return tell(node,
+		    "tell swordbox server ip=%s qpn=%u psn=%u own_ip=%s "
+		    "own_qpn=%u",
+		    ip_text(gid.raw, text), node->at_switch.shared->qp_num,
+		    number[1], ip_text(own_ip[!ipv4], own), number[0]);
+}
+
+/* ---- regions ------------------------------------------------------------- */
+
+int declare_region(struct mem_node *node, const struct mem_region *r)
+{
+	const struct mem_switch *w = &node->at_switch;
+	const struct mem_declared *d = &r->declared;
+	char server[IP_TEXT];
+	union ibv_gid gid;
+	uint8_t index;
+
+	if (d->kind == MEM_DECLARED_NOT)
+		return 0;
+	if (own_gid(node, true, &index, &gid) &&
+	    own_gid(node, false, &index, &gid))
+		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
+	ip_text(gid.raw, server);
+	if (d->kind == MEM_DECLARED_ATOMICS) {
+		if (!w->has_sword)
+			return error_set(-EOPNOTSUPP,
+					 "no switch here replaces atomics");
+		/* The shared connection is in that domain. */
+		if (strcmp(r->tenant->name, "default") != 0)
+			return error_set(-EOPNOTSUPP,
+					 "only the tenant 'default' has "
+					 "regions whose atomics the switch "
+					 "replaces");
+		return tell(node,
+			    "tell swordbox region server=%s rkey=%u va=%llu "
+			    "len=%llu",
+			    server, r->mr->rkey,
+			    (unsigned long long)(uintptr_t)r->addr,
+			    (unsigned long long)(r->size_bytes & ~7ull));
+	}
+	if (!w->has_steer)
+		return error_set(-EOPNOTSUPP, "no switch here steers");
+	return tell(node,
+		    "tell steer store server=%s rkey=%u va=%llu nodes_at=%llu "
+		    "nodes=%llu node_bytes=%llu",
+		    server, r->mr->rkey, (unsigned long long)(uintptr_t)r->addr,
+		    (unsigned long long)d->nodes_at,
+		    (unsigned long long)d->nodes,
+		    (unsigned long long)d->node_bytes);
+}
+
+/* ---- what ends, and cannot be said at once ------------------------------- */
+
+/* The switch may still have operations under way, or be away for a moment. */
+static void tell_later(struct mem_node *node, const char *line)
+{
+	struct mem_switch *w = &node->at_switch;
+
+	if (w->late_count == MEM_LATE_MAX) {
+		log_warn("memnode", "the switch was not told: %s", line);
+		return;
+	}
+	snprintf(w->late[w->late_count++], MEM_LATE_BYTES, "%s", line);
+}
+
+/* One that was not known there is one that is gone. */
+static bool is_over(int err)
+{
+	return err == 0 ||
+	       (err == -EREMOTEIO && strstr(error_last(), "not declared"));
+}
+
+static void tell_late(struct mem_node *node)
+{
+	struct mem_switch *w = &node->at_switch;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < w->late_count; i++) {
+		int err = call(node, w->late[i], NULL);
+
+		if (is_over(err))
+			continue;
+		if (kept != i)
+			memcpy(w->late[kept], w->late[i], MEM_LATE_BYTES);
+		kept++;
+		if (err != -EREMOTEIO) { /* it is away: all wait */
+			memmove(w->late[kept], w->late[i + 1],
+				(w->late_count - i - 1) * MEM_LATE_BYTES);
+			kept += w->late_count - i - 1;
+			break;
+		}
+	}
+	w->late_count = kept;
+}
+
+void declare_region_end(struct mem_node *node, const struct mem_region *r)
+{
+	char line[MEM_LATE_BYTES], server[IP_TEXT];
+	union ibv_gid gid;
+	uint8_t index;
+
+	if (r->declared.kind != MEM_DECLARED_ATOMICS ||
+	    (own_gid(node, true, &index, &gid) &&
+	     own_gid(node, false, &index, &gid)))
+		return;
+	snprintf(line, sizeof(line), "tell swordbox gone server=%s rkey=%u",
+		 ip_text(gid.raw, server), r->mr->rkey);
+	/* A WRITE to memory that is gone would end the shared connection for
+	 * everybody, so those under way come first. */
+	for (unsigned i = 0; i < GONE_TRIES; i++) {
+		if (is_over(call(node, line, NULL)))
+			return;
+		(void)usleep(GONE_PAUSE_US);
+	}
+	tell_later(node, line);
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static void conn_words(const struct mem_conn *c, char *out, size_t bytes)
+{
+	char server[IP_TEXT], client[IP_TEXT];
+
+	snprintf(out, bytes, "server=%s server_qpn=%u client=%s client_qpn=%u",
+		 ip_text(c->own_gid.raw, server), c->qp->qp_num,
+		 ip_text(c->client_gid.raw, client), c->client_qpn);
+}
+
+int declare_conn(struct mem_node *node, const struct mem_conn *c)
+{
+	const struct mem_switch *w = &node->at_switch;
+	char words[WORDS_BYTES];
+	int err = 0;
+
+	if (!w->path[0])
+		return 0;
+	conn_words(c, words, sizeof(words));
+	if (w->has_sword)
+		err = tell(node, "tell swordbox conn %s psn=%u", words,
+			   c->client_psn);
+	if (!err && w->has_steer)
+		err = tell(node, "tell steer conn %s", words);
+	return err;
+}
+
+void declare_conn_end(struct mem_node *node, const struct mem_conn *c)
+{
+	const struct mem_switch *w = &node->at_switch;
+	char words[WORDS_BYTES], line[MEM_LATE_BYTES];
+
+	if (!w->path[0])
+		return;
+	conn_words(c, words, sizeof(words));
+	for (unsigned i = 0; i < 2; i++) {
+		if (!(i ? w->has_steer : w->has_sword))
+			continue;
+		snprintf(line, sizeof(line), "tell %s end %s",
+			 i ? "steer" : "swordbox", words);
+		if (!is_over(call(node, line, NULL)))
+			tell_later(node, line);
+	}
+}
+
+/* ---- the switch, and another one in its place ---------------------------- */
+
+static bool has_program(const json_t *hello, const char *name)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(hello, "programs"), i, p)
+	{
+		const char *n = json_string_value(json_object_get(p, "name"));
+
+		if (n && strcmp(n, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void end_connections(struct mem_node *node)
+{
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
+		if (node->conns[i])
+			conn_destroy(node, node->conns[i], MEM_END_BROKEN);
+}
+
+/* To a switch that knows nothing of us. */
+static int declare_all(struct mem_node *node)
+{
+	struct mem_switch *w = &node->at_switch;
+	int err = 0;
+
+	w->late_count = 0; /* it does not know those either */
+	if (w->has_sword) {
+		bool had = w->has_sword;
+
+		w->has_sword = false; /* nothing to be said about these */
+		end_connections(node);
+		w->has_sword = had;
+		err = declare_server(node);
+	}
+	for (unsigned i = 0; !err && i < MEM_REGION_MAX; i++)
+		if (node->regions[i] && !node->regions[i]->busy)
+			err = declare_region(node, node->regions[i]);
+	for (unsigned i = 0; !err && i < MEM_CONN_MAX; i++)
+		if (node->conns[i])
+			err = declare_conn(node, node->conns[i]);
+	return err;
+}
+
+/* If it is not the one that knows us, it is told everything. */
+static int meet(struct mem_node *node, json_t *hello)
+{
+	struct mem_switch *w = &node->at_switch;
+	const char *run = json_string_value(json_object_get(hello, "run"));
+	int err = 0;
+
+	if (!run || strlen(run) >= sizeof(w->run)) {
+		err = error_set(-EBADMSG, "the switch does not say who it is");
+	} else if (strcmp(run, w->run) != 0) {
+		w->has_sword = has_program(hello, "swordbox");
+		w->has_steer = has_program(hello, "steer");
+		err = declare_all(node);
+		if (!err) {
+			snprintf(w->run, sizeof(w->run), "%s", run);
+			log_info("memnode",
+				 "declared to the switch at %s (%s%s)", w->path,
+				 w->has_sword ? "swordbox " : "",
+				 w->has_steer ? "steer" : "");
+		}
+	}
+	return err;
+}
+
+int declare_open(struct mem_node *node, const char *path)
+{
+	struct mem_switch *w = &node->at_switch;
+	json_t *hello = NULL;
+	int err;
+
+	if (strlen(path) >= sizeof(w->path))
+		return error_set(-ENAMETOOLONG, "%s is too long", path);
+	snprintf(w->path, sizeof(w->path), "%s", path);
+	err = call(node, "hello", &hello);
+	if (!err)
+		err = meet(node, hello);
+	if (err)
+		w->path[0] = '\0';
+	json_decref(hello);
+	return err;
+}
+
+void declare_close(struct mem_node *node)
+{
+	drop_shared(node);
+}
+
+void declare_tick(struct mem_node *node)
+{
+	struct mem_switch *w = &node->at_switch;
+	uint64_t now_ns = env_now_ns(node->env);
+	json_t *hello = NULL;
+	int err;
+
+	if (!w->path[0] || now_ns < w->look_ns)
+		return;
+	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
+	/* Requests need not wait for a switch that is busy: its path, and when
+	 * to look, change in this thread only. */
+	err = call(node, "hello", &hello);
+	pthread_mutex_lock(&node->lock);
+	if (!err)
+		err = meet(node, hello);
+	if (!err)
+		tell_late(node);
+	pthread_mutex_unlock(&node->lock);
+	json_decref(hello);
+	if (!err != w->answers) {
+		w->answers = !err;
+		if (err)
+			log_warn("memnode", "%s", error_last());
+	}
+}

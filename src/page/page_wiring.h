@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a page store needs of the way to its nodes, for who brings one of his
+ * own: page_rack.c has that of a real rack, scenarios that of a simulated one.
+ */
+#ifndef AQ_PAGE_WIRING_H
+#define AQ_PAGE_WIRING_H
+
+#include "page_store.h"
+
+struct client_link;
+
+enum {
+	GRANT_LINKS_MAX = 5,
+};
+
+/* How much the dynamic modes ask for at a time. */
+static inline uint32_t page_piece_bytes(enum page_mode mode,
+					uint32_t shard_bytes)
+{
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+}
+
+/* What a lane asks a node for. */
+struct page_wish {
+	enum page_mode mode;
+	uint64_t index_count; /* shards that the node shall be able to keep */
+	uint32_t shard_bytes;
+	uint32_t depth;	  /* jobs under way */
+	unsigned without; /* of the chains' optimisations */
+	uint32_t patience_ms;
+	const char *name;
+};
+
+/* What a node gives: links, and where to find things. Zeros where the mode has
+ * no use for it. */
+struct page_grant {
+	struct client_link
+		*link[GRANT_LINKS_MAX]; /* the first is used by all */
+	uint64_t addr;
+	uint32_t rkey;
+	char node_name[40];
+	/* As asked for, to make a link anew. */
+	uint32_t node;
+	uint32_t depth;
+	unsigned without;
+	uint32_t patience_ms;
+};
+
+/* The way to the nodes: a rack, or what a test or a scenario puts together. */
+struct page_wiring {
+	/* -EHOSTDOWN: not this node, perhaps another. */
+	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,
+		    struct page_grant *out);
+	void (*close)(void *ctx, struct page_grant *grant);
+	uint32_t (*node_count)(void *ctx);
+	/* Bytes that the node holds for the lane. */
+	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
+	/* Makes a new link in place of grant->link[at], which is broken. */
+	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
+	/* Whether pages are mapped: of each index 0 or 1 to mapped[]. */
+	int (*ask_mapped)(void *ctx, const struct page_grant *grant,
+			  const uint64_t *index, unsigned count,
+			  uint8_t *mapped);
+	/* Whether the node has ended a link; may be NULL. */
+	bool (*is_ended)(void *ctx, const struct page_grant *grant,
+			 unsigned at);
+	/* Whether a heartbeat has failed; may be NULL. */
+	bool (*is_lost)(void *ctx, const struct page_grant *grant);
+	void *ctx;
+};
+
+/* Takes the wiring over: its ctx is what `close` gets last, with a NULL
+ * grant. */
+int page_store_create(const char *name, const struct page_store_options *o,
+		      const struct page_wiring *wiring,
+		      struct page_store **out) MUST_CHECK;
+
+/* Sends that a link of calls must have room for, with that many under way: an
+ * answer may come before the acknowledgement of its call, and the next call is
+ * made at once. */
+#define PAGE_CALL_SENDS(depth) (4 * (depth) + 64)
+
+#endif

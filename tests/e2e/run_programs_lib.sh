@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the run_programs tests: inputs in $W, and a program that is run
+# twice, without Aquifer and with a part of its memory here.
+# shellcheck disable=SC2016 # the shell that runs the command expands $W
+# shellcheck source=tests/e2e/run_lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/run_lib.sh"
+W=$TMP/w
+mkdir "$W"
+export LC_ALL=C W
+
+python3 - "$W" <<'PY'
+import random, sys
+random.seed(1)
+w = sys.argv[1]
+with open(w + '/lines', 'w') as f:
+    for i in range(40000):
+        f.write('%016x %d word%d\n' % (random.getrandbits(64), i, i % 977))
+with open(w + '/big.c', 'w') as f:
+    for i in range(120):
+        f.write('long f%d(long *p, int n) { long r = %d;' % (i, i))
+        f.write(' for (int i = 0; i < n; i++) switch (p[i] % 9) {')
+        for k in range(9):
+            f.write(' case %d: r += p[i] * %d; break;'
+                    % (k, random.randrange(1000)))
+        f.write(' } return r; }\n')
+with open(w + '/q.sql', 'w') as f:
+    f.write("""CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c INTEGER);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 30000)
+INSERT INTO t SELECT i, printf('%064d', i*7919 % 104729), i*31 % 1009 FROM n;
+CREATE INDEX x ON t(b);
+SELECT c, count(*), sum(a), min(b) FROM t GROUP BY c ORDER BY 3 LIMIT 50;
+SELECT count(*) FROM t AS l JOIN t AS r ON l.b = r.b;
+""")
+with open(w + '/p.py', 'w') as f:
+    f.write("""import hashlib, random
+random.seed(3)
+d = {random.getrandbits(40): str(i) * 3 for i in range(40000)}
+h = hashlib.sha256()
+for k in sorted(d):
+    h.update(d[k].encode())
+l = [bytearray(random.randbytes(4096)) for _ in range(2000)]
+for i in range(4000):
+    l[random.randrange(2000)][i % 4096] ^= i & 255
+for x in l:
+    h.update(x)
+print(h.hexdigest())
+""")
+PY
+
+# same NAME LOCAL COMMAND: in a shell, twice; what it prints is compared.
+same() {
+	local plain
+	plain=$(timeout 60 bash -c "$3" 2>/dev/null | sha256sum)
+	far "$2" bash -c "$3" >"$TMP/out" || fail "$1: $? $(cat "$TMP/err")"
+	[[ $(sha256sum <"$TMP/out") == "$plain" ]] || fail "$1: another output"
+	checked "$1"
+}
+
+# checked NAME: the report of a run says that it was far.
+checked() {
+	report 'd["resident_peak"] * 4 <= d["heap_peak"] or d["forks"] > 0'
+	report 'd["resident_peak"] <= d["local"] or d["forks"] > 0'
+	report 'd["far_peak"] * 2 >= d["heap_peak"]'
+	echo "ok: $1 $(json "$TMP/report" '"heap %dM, here %dM, far %dM" %
+		tuple(d[k] >> 20 for k in
+		("heap_peak", "resident_peak", "far_peak"))')"
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Far paging at hardware's costs, in small: every mode keeps its pages, chains
+ * cost what their requests cost, optimisations pay, the processor is used by
+ * the modes that need it, the same seed gives the same numbers, and the figures
+ * can be planned and judged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frame_chain.h"
+#include "paging_figure.h"
+#include "sim.h"
+
+static struct paging_result run(struct paging_config cfg)
+{
+	struct paging_result r;
+
+	cfg.clients = cfg.clients ? cfg.clients : 1;
+	cfg.workers = cfg.workers ? cfg.workers : 1;
+	cfg.cores = cfg.cores ? cfg.cores : 1;
+	cfg.seed = 3;
+	assert_int_equal(paging_run(&cfg, &r), 0);
+	assert_int_equal(r.failed, 0);
+	assert_true(r.ops > 0);
+	return r;
+}
+
+static struct paging_result program(enum page_mode mode, uint32_t clients,
+				    uint32_t cores)
+{
+	return run((struct paging_config){.mode = mode,
+					  .work = PAGING_PROGRAM,
+					  .program = &paging_programs[0],
+					  .clients = clients,
+					  .workers = 2,
+					  .cores = cores,
+					  .local_percent = 50,
+					  .scale = 8192});
+}
+
+/* A worker alone: published are 2.9, 5.5, 4.6 and 9.4 us. */
+static void test_latency(void **state)
+{
+	double read, load, mapped, unmapped, two_sided;
+
+	read = run((struct paging_config){.mode = PAGE_STATIC}).mean_us;
+	load = run((struct paging_config){.mode = PAGE_CHAIN}).mean_us;
+	mapped = run((struct paging_config){.mode = PAGE_CHAIN,
+					    .work = PAGING_MAPPED})
+			 .mean_us;
+	unmapped = run((struct paging_config){.mode = PAGE_CHAIN,
+					      .work = PAGING_UNMAPPED})
+			   .mean_us;
+	two_sided = run((struct paging_config){.mode = PAGE_TWO_SIDED}).mean_us;
+	assert_true(read > 2.5 && read < 4);
+	assert_true(load > 4.5 && load < 7);
+	assert_true(mapped > 4 && mapped < 7);
+	assert_true(unmapped > 8 && unmapped < 16);
+	assert_true(two_sided > 2.5 * read);
+}
+
+static void test_rates(void **state)
+{
+	struct paging_config cfg = {
+		.workers = 8, .depth = 8, .span_ps = 100 * SIM_US};
+	double read, load;
+
+	cfg.mode = PAGE_STATIC;
+	read = run(cfg).mops;
+	cfg.mode = PAGE_CHAIN;
+	load = run(cfg).mops;
+	/* The link: 4,096 bytes and headers at 100 Gb/s. */
+	assert_true(read > 2.7 && read < 3);
+	assert_true(load > 0.87 * read && load < read);
+}
+
+static void test_ablation(void **state)
+{
+	uint32_t without = FRAME_WITHOUT_DECISION | FRAME_WITHOUT_ADDRESS |
+			   FRAME_WITHOUT_RECYCLE | FRAME_WITHOUT_SWAP;
+	double first = 0, last = 1e9;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		double us = run((struct paging_config){.mode = PAGE_CHAIN,
+						       .work = PAGING_UNMAPPED,
+						       .without = without})
+				    .mean_us;
+
+		assert_true(us < last);
+		first = i ? first : us;
+		last = us;
+		without &= without - 1;
+	}
+	assert_true(last <= 0.27 * first);
+}
+
+static void test_programs(void **state)
+{
+	struct paging_result fixed = program(PAGE_STATIC, 2, 1);
+	struct paging_result chain = program(PAGE_CHAIN, 2, 1);
+	struct paging_result two = program(PAGE_TWO_SIDED, 2, 1);
+	struct paging_result two_4 = program(PAGE_TWO_SIDED, 2, 4);
+	struct paging_result piece = program(PAGE_DYNAMIC_1M, 2, 1);
+
+	assert_true(chain.elapsed_ms < 1.15 * fixed.elapsed_ms);
+	assert_true(chain.mops > 0.87 * fixed.mops);
+	assert_true(chain.cores == 0 && chain.steps > chain.ops);
+	assert_true(chain.utilisation > 0.99 && fixed.utilisation < 0.9);
+	assert_true(piece.utilisation < chain.utilisation);
+	assert_true(two.cores > 0.3 && two.elapsed_ms > chain.elapsed_ms);
+	assert_true(two_4.elapsed_ms < two.elapsed_ms);
+}
+
+static void test_all_programs(void **state)
+{
+	for (unsigned i = 0; i < paging_program_count; i++) {
+		struct paging_result r = run((struct paging_config){
+			.mode = PAGE_CHAIN,
+			.work = PAGING_PROGRAM,
+			.program = &paging_programs[i],
+			.workers = paging_programs[i].workers,
+			.local_percent = 50,
+			.scale = 4096});
+
+		assert_true(r.faults > 0 && r.loads >= r.faults);
+	}
+}
+
+static void test_pieces_cost_keys(void **state)
+{
+	struct paging_result r =
+		run((struct paging_config){.mode = PAGE_DYNAMIC_4K,
+					   .work = PAGING_ALLOCATE,
+					   .span_ps = 3 * SIM_MS});
+
+	/* One key after the other: 80 us each. */
+	assert_true(r.mean_us > 80 && r.mean_us < 100);
+	assert_true(r.cores > 0.9);
+}
+
+static void test_same_numbers(void **state)
+{
+	struct paging_result a = program(PAGE_CHAIN, 2, 1);
+	struct paging_result b = program(PAGE_CHAIN, 2, 1);
+
+	assert_int_equal(a.ops, b.ops);
+	assert_int_equal(a.steps, b.steps);
+	assert_true(a.elapsed_ms == b.elapsed_ms);
+}
+
+/*
+ * Four clients send nothing but nonsense, as much as the node takes. Nobody
+ * gets a wrong page, every frame is in one place, and the others do at least
+ * two thirds of what they do alone.
+ */
+static void test_flood(void **state)
+{
+	static const enum paging_work works[] = {PAGING_LOAD, PAGING_MAPPED,
+						 PAGING_UNMAPPED};
+
+	for (unsigned i = 0; i < ARRAY_LEN(works); i++) {
+		struct paging_config cfg = {.mode = PAGE_CHAIN,
+					    .work = works[i],
+					    .clients = 2,
+					    .workers = 2,
+					    .span_ps = 300 * SIM_US};
+		uint64_t alone = run(cfg).ops;
+		struct paging_result r;
+
+		cfg.flooders = PAGING_FLOODERS_MAX;
+		r = run(cfg);
+		assert_true(r.nonsense > 2000 && r.broken > 20);
+		assert_true(3 * r.ops >= 2 * alone);
+	}
+}
+
+static void test_figures(void **state)
+{
+	static const char *const names[] = {"1",  "7",	"8",  "9",
+					    "10", "11", "12", "all"};
+	struct paging_figure *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		assert_int_equal(paging_figure_plan(f, names[i], false, 1), 0);
+	/* All points are there now: as if each had taken the same. */
+	for (uint32_t i = 0; i < f->count; i++)
+		f->point[i].res = (struct paging_result){
+			.elapsed_ms = 1, .mops = 1, .mean_us = 1};
+	paging_figure_judge(f);
+	assert_true(f->claims > 30);
+	assert_int_equal(paging_figure_plan(f, "2", false, 1), -22);
+	assert_int_equal(paging_figure_plan(f, "", false, 1), -22);
+	free(f);
+}
+
+static void test_bad(void **state)
+{
+	struct paging_result r;
+	struct paging_config cfg = {.clients = 1, .workers = 1};
+
+	cfg.clients = PAGING_CLIENTS_MAX + 1;
+	assert_int_equal(paging_run(&cfg, &r), -22);
+	cfg.clients = 1;
+	cfg.work = PAGING_PROGRAM; /* which? */
+	assert_int_equal(paging_run(&cfg, &r), -22);
+	cfg.work = PAGING_LOAD;
+	cfg.mode = PAGE_TWO_SIDED; /* without a core */
+	assert_int_equal(paging_run(&cfg, &r), -22);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_latency),
+		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_ablation),
+		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_all_programs),
+		cmocka_unit_test(test_pieces_cost_keys),
+		cmocka_unit_test(test_same_numbers),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

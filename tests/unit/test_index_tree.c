@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ordered index over a quiet network: every operation, every limit, round
+ * trips, locks that are handed on, clients that die at every single request,
+ * and far memory that lies. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "error.h"
+#include "rng.h"
+#include "sim.h"
+#include "stage.h"
+#include "tree.h"
+#include "tree_node.h"
+#include "verbs_api.h"
+
+enum {
+	CLIENTS = 6,
+	KEY_MAX = 12,
+	VALUE_MAX = 16,
+	CONNS = 1024,
+};
+
+struct rig {
+	struct scenario_stage *stage;
+	struct scenario_host *node, *host;
+	struct scenario_region *region, *locks;
+	struct tree_geometry g;
+	struct client_link *conn[CONNS];
+	unsigned conns;
+	unsigned countdown; /* requests until a client dies; 0: never */
+	unsigned busy;
+	void (*fn)(struct rig *r);
+	bool is_done;
+};
+
+static int port_fence(void *ctx, const char *conn)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct rig *r = ctx;
+
+	return -ibv_modify_qp(scenario_link_far_qp(r->conn[atoi(conn)]), &err,
+			      IBV_QP_STATE);
+}
+
+static int port_is_alive(void *ctx, const char *conn)
+{
+	return 1;
+}
+
+static struct tree_port port_open(struct rig *r)
+{
+	struct tree_port p = {.fence = port_fence,
+			      .is_alive = port_is_alive,
+			      .ctx = r,
+			      .addr = r->region->addr,
+			      .size_bytes = r->region->size_bytes,
+			      .rkey = r->region->rkey,
+			      .lock_addr = r->locks->addr,
+			      .lock_rkey = r->locks->rkey};
+
+	assert_true(r->conns < CONNS);
+	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
+			 0);
+	snprintf(p.conn, sizeof(p.conn), "%u", r->conns);
+	r->conn[r->conns++] = p.link;
+	return p;
+}
+
+static bool crash(void *ctx, int point)
+{
+	struct rig *r = ctx;
+
+	return r->countdown && !--r->countdown;
+}
+
+static struct tree_client *client_with(struct rig *r, bool dies,
+				       struct tree_locals *locals)
+{
+	struct tree_config cfg = {.deadline_ms = 200,
+				  .locals = locals,
+				  .crash = dies ? crash : NULL,
+				  .ctx = r};
+	struct tree_port p = port_open(r);
+	struct tree_client *c;
+
+	assert_int_equal(tree_client_create(&p, &r->g, &cfg, &c), 0);
+	return c;
+}
+
+static struct tree_client *client(struct rig *r)
+{
+	return client_with(r, false, NULL);
+}
+
+static void fiber(void *arg)
+{
+	struct rig *r = arg;
+	struct tree_port p = port_open(r);
+
+	assert_int_equal(tree_format(&p, &r->g), 0);
+	r->fn(r);
+	r->is_done = true;
+	sim_stop(scenario_stage_sim(r->stage));
+}
+
+static void play(const struct tree_options *o, void (*fn)(struct rig *r))
+{
+	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->fn = fn;
+	cfg.link.latency_ps = SIM_US;
+	assert_int_equal(tree_geometry_make(o, &r->g), 0);
+	assert_int_equal(scenario_stage_create(&cfg, &r->stage), 0);
+	assert_int_equal(scenario_host_add(r->stage, "node", &r->node), 0);
+	assert_int_equal(scenario_host_add(r->stage, "host", &r->host), 0);
+	assert_int_equal(scenario_region_create(r->node, r->g.size_bytes, false,
+						&r->region),
+			 0);
+	assert_int_equal(scenario_region_create(r->node, r->g.lock_bytes, false,
+						&r->locks),
+			 0);
+	assert_int_equal(scenario_host_spawn(r->host, "test", fiber, r), 0);
+	(void)sim_run_until(scenario_stage_sim(r->stage), 1000 * SIM_S);
+	assert_true(r->is_done);
+	scenario_stage_destroy(r->stage);
+	free(r);
+}
+
+/* Six entries in a leaf, five in an inner node. */
+static const struct tree_options small = {.size_bytes = 256 * 320,
+					  .node_bytes = 320,
+					  .key_max = KEY_MAX,
+					  .value_max = VALUE_MAX,
+					  .clients = CLIENTS,
+					  .failure_ms = 5,
+					  .chunk_nodes = 8};
+
+static void check_whole(struct tree_client *c, uint64_t keys)
+{
+	struct tree_report r;
+
+	assert_int_equal(tree_check(c, &r), 0);
+	if (tree_report_is_bad(&r))
+		fail_msg("%d bad nodes, %d entries, %d links, %d children",
+			 (int)r.bad_nodes, (int)r.bad_entries, (int)r.bad_links,
+			 (int)r.bad_children);
+	if (keys != UINT64_MAX)
+		assert_int_equal(r.keys, keys);
+}
+
+static void put(struct tree_client *c, const char *key, const char *value)
+{
+	int err = tree_put(c, key, strlen(key), value, strlen(value));
+
+	if (err)
+		fail_msg("put %s: %d, %s", key, err, error_last());
+}
+
+static void check_get(struct tree_client *c, const char *key, const char *want)
+{
+	char buf[VALUE_MAX];
+	size_t len = 0;
+	int err = tree_get(c, key, strlen(key), buf, sizeof(buf), &len);
+
+	assert_int_equal(err, want ? 0 : -ENOENT);
+	if (!want)
+		return;
+	assert_int_equal(len, strlen(want));
+	assert_memory_equal(buf, want, len);
+}
+
+static const char *number(unsigned i, char out[KEY_MAX])
+{
+	snprintf(out, KEY_MAX, "k%05u", i);
+	return out;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void a_few_keys(struct rig *r)
+{
+	struct tree_client *a = client(r), *b = client(r);
+	char buf[VALUE_MAX + 1] = {0};
+	size_t len;
+
+	check_get(a, "x", NULL);
+	put(a, "x", "one");
+	check_get(b, "x", "one");
+	put(b, "x", "");
+	check_get(a, "x", "");
+	put(b, "xy", "longer");
+	put(b, "w", "before");
+	put(a, "x", "four");
+	assert_int_equal(tree_get(b, "x", 1, buf, 2, &len), -EMSGSIZE);
+	assert_int_equal(len, 4);
+	assert_memory_equal(buf, "fo", 2);
+	assert_int_equal(tree_del(b, "x", 1), 0);
+	assert_int_equal(tree_del(b, "x", 1), -ENOENT);
+	check_get(a, "x", NULL);
+	check_get(a, "xy", "longer");
+	assert_int_equal(tree_put(a, "x", 1, buf, sizeof(buf)), -EMSGSIZE);
+	assert_int_equal(tree_put(a, "", 0, "x", 1), -EINVAL);
+	assert_int_equal(tree_put(a, "1234567890123", 13, "x", 1), -EINVAL);
+	check_whole(a, 2);
+	tree_client_destroy(a);
+	tree_client_destroy(b);
+}
+
+static void writes_reads_deletes(void **state)
+{
+	play(&small, a_few_keys);
+}
+
+struct seen {
+	char last[KEY_MAX + 1];
+	unsigned count, stop_at;
+};
+
+static int see(void *user, const void *key, size_t key_len, const void *value,
+	       size_t len)
+{
+	struct seen *s = user;
+	char text[KEY_MAX + 1] = {0};
+
+	memcpy(text, key, key_len);
+	assert_true(strcmp(s->last, text) < 0);
+	memcpy(s->last, text, sizeof(text));
+	s->count++;
+	return s->count == s->stop_at ? 77 : 0;
+}
+
+static void check_scan(struct tree_client *c, const char *from, const char *to,
+		       bool after, unsigned stop_at, unsigned want)
+{
+	struct tree_range range = {.from = from,
+				   .from_len = strlen(from),
+				   .to = to,
+				   .to_len = to ? strlen(to) : 0,
+				   .is_after = after};
+	struct seen s = {.stop_at = stop_at};
+
+	assert_int_equal(tree_scan(c, &range, see, &s), stop_at ? 77 : 0);
+	assert_int_equal(s.count, want);
+}
+
+static void many_keys(struct rig *r)
+{
+	struct tree_client *a = client(r), *b = client(r);
+	char key[KEY_MAX];
+	struct rng rng;
+
+	rng_init(&rng, 3);
+	/* Both ends of the order, and anywhere. */
+	for (unsigned i = 0; i < 100; i++)
+		put(a, number(500 + i, key), "up");
+	for (unsigned i = 0; i < 100; i++)
+		put(b, number(499 - i, key), "down");
+	for (unsigned i = 0; i < 100; i++)
+		put(i % 2 ? a : b, number(200 + (i * 37) % 100, key), "mix");
+	assert_true(tree_client_stats(a)->grown + tree_client_stats(b)->grown >
+		    1);
+	check_whole(a, 300);
+	check_get(b, "k00599", "up");
+	check_get(a, "k00400", "down");
+	check_get(b, "k00237", "mix");
+	check_scan(a, "", NULL, false, 0, 300);
+	check_scan(b, "k00300", "k00400", false, 0, 0);
+	check_scan(b, "k00450", "k00550", false, 0, 100);
+	check_scan(b, "k00450", "k00550", true, 0, 99);
+	check_scan(b, "k0045", NULL, false, 7, 7);
+	/* With a warm cache a read is one trip and a write two; a scan reads
+	 * several leaves in one. */
+	for (unsigned i = 400; i < 600; i++)
+		check_get(a, number(i, key), i < 500 ? "down" : "up");
+	{
+		struct tree_stats s = *tree_client_stats(a);
+
+		check_get(a, "k00555", "up");
+		put(a, "k00555", "new");
+		check_scan(a, "", NULL, false, 0, 300);
+		assert_int_equal(tree_client_stats(a)->get_trips - s.get_trips,
+				 1);
+		assert_int_equal(tree_client_stats(a)->put_trips - s.put_trips,
+				 2);
+		assert_true(
+			2 * (tree_client_stats(a)->scan_trips - s.scan_trips) <
+			tree_client_stats(a)->leaves - s.leaves);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(
+			tree_del(i % 2 ? a : b, number(400 + i, key), 6), 0);
+	check_whole(a, 200);
+	check_scan(b, "", NULL, false, 0, 200);
+	assert_true(tree_client_stats(a)->pruned +
+			    tree_client_stats(b)->pruned >
+		    10);
+	tree_client_destroy(a);
+	tree_client_destroy(b);
+}
+
+static void splits_and_scans(void **state)
+{
+	play(&small, many_keys);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static void window(struct rig *r)
+{
+	struct tree_client *a = client(r), *b;
+	char key[KEY_MAX];
+	int err = 0;
+
+	/* A window that moves on: much more than fits at one time. */
+	for (unsigned i = 0; i < 3000; i++) {
+		put(a, number(i, key), "v");
+		if (i >= 200)
+			assert_int_equal(tree_del(a, number(i - 200, key), 6),
+					 0);
+	}
+	check_whole(a, 200);
+	check_scan(a, "", NULL, false, 0, 200);
+	tree_client_destroy(a);
+	/* Another one gets what that has left. */
+	b = client(r);
+	for (unsigned i = 0; i < 400; i++)
+		put(b, number(50000 + i, key), "w");
+	assert_true(tree_client_stats(b)->adopted > 0);
+	for (unsigned i = 0; i < 10000 && !err; i++)
+		err = tree_put(b, number(60000 + i, key), 6, "z", 1);
+	assert_int_equal(err, -ENOSPC);
+	check_get(b, "k50001", "w");
+	/* What is there can still be changed. */
+	put(b, "k50001", "y");
+	check_whole(b, UINT64_MAX);
+	tree_client_destroy(b);
+}
+
+static void memory_is_used_again(void **state)
+{
+	play(&small, window);
+}
+
+/* ---- locks that are handed on ------------------------------------------- */
+
+struct thread {
+	struct rig *r;
+	struct tree_client *c;
+	unsigned index;
+};
+
+static void hammer(void *arg)
+{
+	struct thread *t = arg;
+	char key[KEY_MAX];
+
+	for (unsigned i = 0; i < 60; i++)
+		put(t->c, number(i % 3, key), "h");
+	t->r->busy--;
+}
+
+static void at_home(struct rig *r)
+{
+	struct thread t[3];
+	struct tree_locals *locals;
+	uint64_t handed = 0, fails = 0;
+
+	assert_int_equal(tree_locals_create(&r->g, &locals), 0);
+	r->busy = ARRAY_LEN(t);
+	for (unsigned i = 0; i < ARRAY_LEN(t); i++) {
+		t[i] = (struct thread){.r = r,
+				       .c = client_with(r, false, locals)};
+		assert_int_equal(
+			scenario_host_spawn(r->host, "thread", hammer, &t[i]),
+			0);
+	}
+	while (r->busy)
+		client_clock_relax(&r->host->clock);
+	for (unsigned i = 0; i < ARRAY_LEN(t); i++) {
+		handed += tree_client_stats(t[i].c)->handed;
+		fails += tree_client_stats(t[i].c)->lock_fails;
+		tree_client_destroy(t[i].c);
+	}
+	/* Nobody ever found the far lock taken: all waited at home. */
+	assert_int_equal(fails, 0);
+	assert_true(handed > 60);
+	tree_locals_destroy(locals);
+}
+
+static void locks_are_handed_on(void **state)
+{
+	play(&small, at_home);
+}
+
+/* ---- death -------------------------------------------------------------- */
+
+enum deed {
+	DEED_PUT,   /* into a leaf with room */
+	DEED_SPLIT, /* into a full one, whose parent is full, too */
+	DEED_ROOT,  /* that splits the root */
+	DEED_DEL,
+	DEED_EMPTY, /* the last one of a leaf */
+	DEEDS,
+};
+
+static enum deed deed;
+
+static unsigned keys_before(void)
+{
+	return deed == DEED_ROOT ? 6 : 60;
+}
+
+/* The key that is changed, and how. */
+static int do_deed(struct tree_client *c, const char **key)
+{
+	switch (deed) {
+	case DEED_DEL:
+		*key = "k00031";
+		return tree_del(c, *key, 6);
+	case DEED_EMPTY:
+		*key = "k00000";
+		for (unsigned i = 0; i < 3; i++) {
+			static const char *const row[] = {"k00024", "k00025",
+							  "k00026"};
+			int err = tree_del(c, row[i], 6);
+
+			if (err)
+				return err;
+		}
+		return tree_del(c, "k00027", 6);
+	case DEED_PUT:
+		*key = "k00030";
+		return tree_put(c, *key, 6, "new", 3);
+	case DEED_SPLIT:
+	case DEED_ROOT:
+	case DEEDS:
+	default:
+		*key = "k00030x";
+		for (char x = 'a'; x < 'l'; x++) {
+			char text[] = "k00030?";
+			int err;
+
+			text[6] = x;
+			err = tree_put(c, text, 7, "new", 3);
+			if (err)
+				return err;
+		}
+		return tree_put(c, *key, 7, "new", 3);
+	}
+}
+
+/* A client dies before its n-th request; others must find all keys but perhaps
+ * that one, be able to change it, and the index whole. */
+static void die_at(struct rig *r, unsigned n, bool *is_over)
+{
+	struct tree_client *a, *b = client(r);
+	const char *key = NULL;
+	struct seen s = {0};
+	struct tree_range all = {0};
+	char text[KEY_MAX];
+	int err;
+
+	for (unsigned i = 0; i < keys_before(); i++)
+		put(b, number(i, text), "old");
+	a = client_with(r, true, NULL);
+	r->countdown = n;
+	err = do_deed(a, &key);
+	*is_over = !err && r->countdown;
+	assert_true(err == 0 || err == -ESHUTDOWN);
+	r->countdown = 0;
+	assert_int_equal(tree_client_is_crashed(a), err == -ESHUTDOWN);
+	for (unsigned i = 0; i < keys_before(); i++) {
+		bool gone = (deed == DEED_DEL && i == 31) ||
+			    (deed == DEED_EMPTY && i >= 24 && i < 28);
+		bool new = deed == DEED_PUT &&i == 30;
+		char buf[VALUE_MAX];
+		size_t len;
+
+		number(i, text);
+		if (!gone && !new) {
+			check_get(b, text, "old");
+			continue;
+		}
+		err = tree_get(b, text, 6, buf, sizeof(buf), &len);
+		assert_true(err == 0 || (gone && err == -ENOENT));
+	}
+	put(b, key, "mine");
+	check_get(b, key, "mine");
+	for (unsigned i = 20; i < 40; i++)
+		put(b, number(i, text), "mine");
+	assert_int_equal(tree_scan(b, &all, see, &s), 0);
+	check_whole(b, s.count);
+	tree_client_destroy(a);
+	for (unsigned i = 0; i < keys_before(); i++)
+		(void)!tree_del(b, number(i, text), 6);
+	check_whole(b, UINT64_MAX);
+	tree_client_destroy(b);
+}
+
+static void wipe(struct rig *r)
+{
+	struct tree_port p = port_open(r);
+
+	memset(r->region->mem, 0, r->region->size_bytes);
+	memset(r->locks->mem, 0, r->locks->size_bytes);
+	assert_int_equal(tree_format(&p, &r->g), 0);
+}
+
+static void die_everywhere(struct rig *r)
+{
+	bool is_over = false;
+
+	for (unsigned n = 1; !is_over; n++) {
+		if (n > 1)
+			wipe(r);
+		die_at(r, n, &is_over);
+		assert_true(n < 400);
+	}
+}
+
+static void death_at_every_request(void **state)
+{
+	for (deed = 0; deed < DEEDS; deed++)
+		play(&small, die_everywhere);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_reads_deletes),
+		cmocka_unit_test(splits_and_scans),
+		cmocka_unit_test(memory_is_used_again),
+		cmocka_unit_test(locks_are_handed_on),
+		cmocka_unit_test(death_at_every_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ordered indexes whose clients die, sleep and are cut off at any moment, over
+ * a bad network: histories are linearizable, scans included, and indexes whole;
+ * planted bugs are found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tree.h"
+#include "tree_play.h"
+
+enum {
+	SEEDS = 40,
+	BUG_SEEDS = 80,
+};
+
+static struct tree_play_result res;
+
+static void run(uint64_t seed, uint32_t bugs)
+{
+	struct tree_play_options opt = {.seed = seed, .bugs = bugs};
+
+	assert_int_equal(tree_play_run(&opt, &res), 0);
+}
+
+static void linearizable(void **state)
+{
+	struct tree_play_counts sum = {0};
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		run(seed, 0);
+		if (res.violations)
+			fail_msg("seed %d: %s", (int)seed, res.first);
+#define ADD(name, help) sum.name += res.counts.name;
+		TREE_PLAY_COUNTS(ADD)
+#undef ADD
+	}
+	/* All of it must have happened, or nothing was shown. */
+	assert_true(sum.gets && sum.misses && sum.puts && sum.deletes);
+	assert_true(sum.scans && sum.pairs && sum.deaths && sum.sleeps);
+	assert_true(sum.cuts && sum.torn && sum.rights && sum.splits);
+	assert_true(sum.grown && sum.helped && sum.pruned && sum.handed);
+	assert_true(sum.taken_over && sum.fenced && sum.adopted && sum.lost);
+}
+
+static void same_seed_same_hash(void **state)
+{
+	uint64_t hash;
+
+	run(4, 0);
+	hash = res.hash;
+	run(4, 0);
+	assert_int_equal(res.hash, hash);
+}
+
+static void planted_bugs_are_found(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t bug;
+	} bugs[] = {
+#define BUG(name, bit, help) {#name, bit},
+		TREE_PLAY_BUGS(BUG)
+#undef BUG
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bugs); i++) {
+		uint64_t seed = 1;
+
+		do
+			run(seed, bugs[i].bug);
+		while (!res.violations && ++seed <= BUG_SEEDS);
+		if (seed > BUG_SEEDS)
+			fail_msg("%s was not found", bugs[i].name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(linearizable),
+		cmocka_unit_test(same_seed_same_hash),
+		cmocka_unit_test(planted_bugs_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
