@@ -375,7 +375,8 @@ static int open_all(struct run *r)
 	err = open_store(r, PAGE_TWO_SIDED, 0, &r->two);
 	for (unsigned i = 0; i < NAIVE_STEPS && !err; i++)
 		err = open_store(r, PAGE_CHAIN, naive[i], &r->step[i]);
-	return err ? err : use_all_frames(r);
+	/* One round shows only that it works. */
+	return err || r->plan->rounds == 1 ? err : use_all_frames(r);
 }
 
 static void close_all(struct run *r)
