@@ -50,9 +50,8 @@ static void test_table(void **state)
 	assert_true(r.locks_p50 > 0.9 && r.locks_p50 < 1.1);
 	r = run((struct kv_fig_config){.read_ppm = 1000000});
 	assert_true(r.messages >= 1 && r.messages <= 2);
-	r = run((struct kv_fig_config){.entry_bytes = 32,
-				       .value_bytes = 200,
-				       .read_ppm = 1000000});
+	r = run((struct kv_fig_config){
+		.entry_bytes = 32, .value_bytes = 200, .read_ppm = 1000000});
 	assert_true(r.messages > 2); /* and the extent */
 	assert_int_equal(r.failed, 0);
 }
