@@ -85,7 +85,8 @@ json() {
 d = json.load(open(sys.argv[1]))
 r = eval("(" + sys.argv[2] + ")")
 print(r)
-sys.exit(0 if r or r == 0 else 1)' "$@"
+# A count may be 0; what is false or missing is a failure.
+sys.exit(0 if r or (r == 0 and r is not False) else 1)' "$@"
 }
 
 # A TCP port that is free now. Tests do not run in parallel, so it stays so.

@@ -26,7 +26,7 @@ far() {
 
 # report EXPRESSION: over the last report, d.
 report() {
-	json "$TMP/report" "1 if ($1) else None" >/dev/null ||
+	json "$TMP/report" "$1" >/dev/null ||
 		fail "not so: $1 in $(cat "$TMP/report")"
 }
 

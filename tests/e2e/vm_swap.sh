@@ -153,7 +153,7 @@ echo "ok: off after $SECONDS s"
 else
 # nbdkit beside the nodes, where the guest's want of memory cannot hurt it: the
 # kernel keeps a reserve for its own NBD connection.
-ip netns exec "$VM_NS" timeout 600 nbdkit -f -i "$VM_HOST" -p 10809 "$PLUGIN" \
+ip netns exec "$VM_NS" nbdkit -f -i "$VM_HOST" -p 10809 "$PLUGIN" \
 	size="$((ALL_MIB + 32))M" >"$TMP/nbdkit" 2>&1 &
 PIDS+=("$!")
 guest "$BEGIN
