@@ -67,7 +67,6 @@ void vlist_pool_forget(struct vlist_client *c)
 		c->memo[i].newest = VLIST_NONE;
 	c->mine_count = c->free_count = c->scan_at = 0;
 	c->free_first = c->free_last = VLIST_NONE;
-	c->ride.stage = VLIST_GATHER_IDLE;
 }
 
 /* ---- chunks ------------------------------------------------------------- */

@@ -19,8 +19,6 @@ enum {
 	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
 	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
 	VLIST_SCAN_BATCH = 16,
-	VLIST_RIDE = 2, /* keys whose versions are freed beside a write */
-	VLIST_RIDE_LOOKS = 24, /* at one's own versions, to find such keys */
 	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
 	VLIST_SCAN_NODES = 32, /* in one round of collecting */
 	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
@@ -125,7 +123,6 @@ struct vlist_client {
 	uint32_t mine_count, mine_room;
 	uint32_t free_first, free_last, free_count;
 	uint32_t scan_at; /* where collecting goes on */
-	struct vlist_gather ride;
 	uint64_t chunk_hint;
 };
 
@@ -267,7 +264,7 @@ void vlist_pool_forget(struct vlist_client *c);
 /* Whether more memory would be taken rather than what is old freed. */
 bool vlist_pool_may_grow(const struct vlist_client *c);
 
-/* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
+/* ---- vlist_gather.c: freeing versions of keys -------------------------- */
 
 /* The key of this version, if it is not there yet and has room. */
 int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
@@ -279,8 +276,6 @@ void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g);
 void vlist_gather_take(struct vlist_client *c, struct vlist_gather *g);
 /* All steps of it. */
 int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g) MUST_CHECK;
-/* c->ride begins if it has ended and little is free. */
-void vlist_ride_begin(struct vlist_client *c);
 
 /* ---- vlist_scan.c: looking for versions to collect ---------------------- */
 

@@ -220,20 +220,6 @@ static int take_answer(struct vlist_client *c, struct put *p)
 	return find_out(c, p, word | VLIST_LINK);
 }
 
-/* One round trip, with whom it takes along. */
-static int run(struct vlist_client *c)
-{
-	int err;
-
-	vlist_gather_add(c, &c->ride);
-	err = vlist_run(c);
-	if (err)
-		c->ride.stage = VLIST_GATHER_IDLE;
-	else
-		vlist_gather_take(c, &c->ride);
-	return err;
-}
-
 static int append(struct vlist_client *c, struct put *p)
 {
 	uint64_t entry_head =
@@ -249,7 +235,7 @@ static int append(struct vlist_client *c, struct put *p)
 		add_node(c, p);
 		if (wants)
 			vlist_add_read(c, entry_head, &c->words[0], 8);
-		err = run(c);
+		err = vlist_run(c);
 		p->head = wants ? c->words[0] : 0;
 		wants = false;
 	}
@@ -266,7 +252,7 @@ static int append(struct vlist_client *c, struct put *p)
 		      vlist_end_of(p->place), p->node, &c->atom[0]);
 	c->stats.appends++;
 	p->tries++;
-	err = run(c);
+	err = vlist_run(c);
 	if (err)
 		return err;
 	if (wants)
@@ -301,7 +287,6 @@ static int put(struct vlist_client *c, struct put *p)
 	if (err)
 		return err;
 	node = p->mine;
-	vlist_ride_begin(c);
 	do {
 		err = try_put(c, p);
 		node = p->mine != VLIST_NONE ? p->mine : node;

@@ -207,10 +207,7 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 	struct steer_entry *e = &s->entries[op->entry];
 	struct steer_op *next = steer_op_of(s, hanging);
 
-	/* Not when the list was forgotten since: a seed showed a read of what
-	 * was overwritten. */
-	if (!next || !next->hangs || next->entry != op->entry ||
-	    next->epoch != op->epoch || !s->opt.writes)
+	if (!next || !next->hangs || next->entry != op->entry || !s->opt.writes)
 		return;
 	op->behind = hanging;
 	next->before = steer_ref_to(s, op);
@@ -220,6 +217,7 @@ void steer_op_take_along(struct steer *s, struct steer_op *op,
 		if (next->state == STEER_LANDED)
 			waiting_remove(s, next);
 		next->hangs = false;
+		next->epoch = op->epoch;
 		if (!op->loose) {
 			e->end = next->node;
 			e->last = steer_ref_to(s, next);

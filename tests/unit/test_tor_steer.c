@@ -188,8 +188,10 @@ static void a_failure_is_tried_again(void **state)
 	assert_int_equal(append(r, 1, 1002, node(9), node(1)), node(9));
 	answer_append(r, 1, 1002, vlist_end_of(node(9)));
 	check_told(r, 1, 1002, vlist_end_of(node(9)) | VLIST_COMMITTED);
-	/* The list was forgotten, so nobody knows here that node 2 followed. */
-	assert_int_equal(r->ports[1].got, 0);
+	/* Node 2 came along with it, and is the end. */
+	check_told(r, 2, 1001, vlist_end_of(node(1)) | VLIST_COMMITTED);
+	rig_clear(r);
+	assert_int_equal(append(r, 3, 1001, node(0), node(3)), node(2));
 	rig_destroy(r);
 }
 
