@@ -95,8 +95,12 @@ done
 [[ $code == ESTALE ]] || fail "a lost region: $code"
 
 # The application is killed: nothing of it is left.
-pid=$(pgrep -P "$app" -x offload_client || pgrep -P "$app" -f offload_client | tail -1)
-kill -KILL "${pid:-$app}" 2>/dev/null || true
+pid=$app
+while child=$(pgrep -P "$pid"); do
+	pid=$child # a shell, timeout, and then the program
+done
+[[ $(<"/proc/$pid/comm") == offload_client ]] || fail "$pid is not the client"
+kill -KILL "$pid"
 exec 3>&-
 for _ in {1..100}; do
 	expect 0 "$AQUIFER" status --json
