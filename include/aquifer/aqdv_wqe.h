@@ -112,8 +112,8 @@ struct aqdv_wqe_data {
  * WAIT: `number` is that of a counting CQ (aqdv_count_cq), and what follows in
  * the queue is executed when that has counted `index` successful completions.
  * `base`, if it is not 0, is the number of another counting CQ: what that has
- * counted when the request is fetched is added to the index. So a queue can wait
- * until as many requests have completed as messages have come.
+ * counted when the request is fetched is added to the index. So a queue can
+ * wait until as many requests have completed as messages have come.
  *
  * SEND_ENABLE, RECV_ENABLE: `number` is that of a managed queue pair of the
  * same protection domain, `index` how many of its blocks (receives) may be

@@ -107,8 +107,7 @@ const struct cli_command cli_commands[] = {
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
 	 "  --json      say what was started as one JSON object\n"},
-	{"up", cmd_up,
-	 "start the rack's switches, nodes and engines here",
+	{"up", cmd_up, "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
 	 "Without a file, or without [memory NAME] sections in it: one node, "
 	 "m0, of 1 GiB;\n"
