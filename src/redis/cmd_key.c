@@ -11,8 +11,6 @@ enum {
 	SCAN_COUNT_DEFAULT = 10,
 	SCAN_COUNT_MAX = 1 << 20,
 	KEYS_ROWS = 1024, /* of one step */
-	FLUSH_ROWS = 8,
-	FLUSH_KEYS = 256, /* twice what so many rows can have */
 };
 
 void redis_del(struct call *c)
@@ -89,6 +87,7 @@ bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
 			    c->command->name);
 		return false;
 	}
+	reap_wake(c->gateway);
 	return true;
 }
 
@@ -413,43 +412,11 @@ void redis_dbsize(struct call *c)
 		reply_int(c->out, (int64_t)count);
 }
 
-/* The keys of a few rows. */
-struct doomed {
-	char key[FLUSH_KEYS][AQ_KV_KEY_MAX];
-	size_t key_len[FLUSH_KEYS];
-	uint32_t count;
-};
-
-static int doom(const struct aq_kv_item *item, void *user)
-{
-	struct doomed *d = user;
-
-	ASSERT(d->count < FLUSH_KEYS);
-	memcpy(d->key[d->count], item->key, item->key_len);
-	d->key_len[d->count++] = item->key_len;
-	return 0;
-}
-
-/* A few rows at a time: what is deleted does not move what is still to be seen.
- * Keys that others set meanwhile may stay. */
+/* Keys that others set meanwhile may stay. */
 void redis_flushall(struct call *c)
 {
-	struct aq_kv_client *client = c->gateway->client;
-	uint64_t cursor = 0;
-	struct doomed d;
-	int err;
+	int err = reap_all(c->gateway);
 
-	do {
-		d.count = 0;
-		err = aq_kv_scan(client, &cursor, FLUSH_ROWS,
-				 AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED, doom,
-				 &d);
-		for (uint32_t i = 0; i < d.count && !err; i++) {
-			err = aq_kv_del(client, d.key[i], d.key_len[i]);
-			if (err == -ENOENT)
-				err = 0;
-		}
-	} while (!err && cursor);
 	if (err)
 		reply_kv_error(c->out, err);
 	else

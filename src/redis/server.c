@@ -212,7 +212,9 @@ static void serve(struct server *v)
 	uint64_t swept_ms = gateway_now_ms();
 
 	while (!v->is_stopping) {
-		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN, TICK_MS);
+		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
+				   v->gateway.reaper.is_awake ? REAP_MS
+							      : TICK_MS);
 
 		for (int i = 0; i < n; i++) {
 			void *what = ev[i].data.ptr;
@@ -229,6 +231,7 @@ static void serve(struct server *v)
 		for (int i = 0; i < n; i++)
 			if (is_peer(v, ev[i].data.ptr))
 				peer_answer(ev[i].data.ptr);
+		reap_turn(&v->gateway);
 		if (gateway_now_ms() >= swept_ms + TICK_MS) {
 			swept_ms = gateway_now_ms();
 			end_idle(v);
@@ -316,6 +319,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 	v->gateway.kv = o.kv;
 	v->gateway.options = &o;
 	v->gateway.start_ms = gateway_now_ms();
+	reap_wake(&v->gateway); /* keys of before may have an end */
 	list_init(&v->gateway.sessions);
 	err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
 	if (!err) {

@@ -22,6 +22,7 @@ enum {
 	SESSION_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
 	BATCH_OPS = 32,
+	REAP_MS = 100,
 	BATCH_VALUE_BYTES = 1024,
 	/* A client that does not read its answers is not read either. */
 	SESSION_OUT_HIGH = 1 << 20,
@@ -40,6 +41,14 @@ struct gateway_stats {
 	uint64_t bytes_out;
 };
 
+/* Where the search for expired keys is; see reap.c. */
+struct reaper {
+	bool is_awake; /* something may expire */
+	bool has_end;  /* something will, as far as this pass has seen */
+	uint64_t cursor;
+	uint64_t next_ms;
+};
+
 /* Belongs to the gateway's one thread. */
 struct gateway {
 	struct aq_kv *kv;
@@ -51,6 +60,7 @@ struct gateway {
 	uint32_t session_count;
 	struct list sessions;
 	struct gateway_stats stats;
+	struct reaper reaper;
 	/* Old values that commands look at, and values that they make. */
 	struct reply scratch;
 	struct reply made;
@@ -82,6 +92,13 @@ struct session {
 };
 
 uint64_t gateway_now_ms(void); /* since 1970 */
+
+/* reap.c. All keys; what others set meanwhile may stay. */
+int reap_all(struct gateway *g) MUST_CHECK;
+/* A key will expire. */
+void reap_wake(struct gateway *g);
+/* Takes expired keys out, every REAP_MS while there may be some. */
+void reap_turn(struct gateway *g);
 
 void session_init(struct session *s, struct gateway *g, const char *address);
 void session_release(struct session *s);

@@ -27,6 +27,20 @@ done
 wait "${waits[@]}"
 [[ $(cli get total) == 400 ]] || fail "400 increments gave $(cli get total)"
 
+# Keys that have expired leave by themselves, also the other gateway's; one that
+# was set anew stays.
+before=$(cli dbsize)
+for i in {1..20}; do
+	echo "set mortal$i v px 50"
+done | redis-cli -p "$first" >/dev/null
+cli set mortal7 again >/dev/null
+for _ in {1..100}; do
+	(($(cli dbsize) == before + 1)) && break
+	sleep 0.1
+done
+(($(cli dbsize) == before + 1)) || fail "$(cli dbsize) keys instead of $before and one"
+[[ $(cli get mortal7) == again ]] || fail "a key that was set anew is gone"
+
 # A value that is larger than any buffer, and the largest key.
 head -c 3000000 /dev/urandom | base64 -w0 >"$TMP/big"
 [[ $(cli -x set big <"$TMP/big") == OK ]] || fail "a large value"
