@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kv_bench.h"
 #include "offload_bench.h"
@@ -55,11 +56,23 @@ static void run_cell(const struct group *g, struct cell *c, unsigned round)
 		c->ns[c->count++] = (double)ns * (c->part ? c->part : 1);
 }
 
+/* It takes minutes: whoever watches is told where it is. */
+static void show_progress(const struct group *g, const struct cell *c,
+			  unsigned round, unsigned rounds)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%-14s %-16s round %u of %u\033[K",
+			run_work_name(g->work.kind), run_place_name(c->place),
+			round + 1, rounds);
+}
+
 static void run_group(struct group *g, unsigned rounds)
 {
 	for (unsigned i = 0; i < rounds; i++)
-		for (unsigned k = 0; k < g->cells; k++)
+		for (unsigned k = 0; k < g->cells; k++) {
+			show_progress(g, &g->cell[k], i, rounds);
 			run_cell(g, &g->cell[k], i);
+		}
 }
 
 static double median(const struct cell *c)
@@ -110,8 +123,8 @@ static void make_plan(struct plan *p, bool quick)
 		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 60000)
 						   : (quick ? 300 : 20000);
 
-		g = add_group(p, (enum run_work_kind)k, quick ? 4 : 96,
-			      quick ? 2 : 48, count);
+		g = add_group(p, (enum run_work_kind)k, quick ? 4 : 24,
+			      quick ? 2 : 12, count);
 		add_cell(g, RUN_PLACE_CHAIN, 0);
 		add_cell(g, RUN_PLACE_CABLE, 0);
 	}
@@ -147,6 +160,8 @@ static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.1", 1);
 	for (unsigned i = 0; i < p->groups; i++)
 		run_group(&p->group[i], rounds);
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
 	offload_rack_stop(rack);
 	unsetenv("AQUIFER_NIC_ADDRESS");
 	unsetenv("AQUIFER_NIC_PORT");
