@@ -40,6 +40,15 @@ void rng_init_stream(struct rng *r, uint64_t seed, uint64_t stream)
 	rng_init(r, mixed);
 }
 
+void rng_init_text(struct rng *r, const char *text)
+{
+	uint64_t seed = 14695981039346656037u; /* FNV-1a */
+
+	for (; *text; text++)
+		seed = (seed ^ (uint8_t)*text) * 1099511628211u;
+	rng_init(r, seed);
+}
+
 uint64_t rng_u64(struct rng *r)
 {
 	uint64_t *s = r->s;

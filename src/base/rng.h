@@ -20,6 +20,9 @@ void rng_init(struct rng *r, uint64_t seed);
  * do not disturb each other. `stream` numbers the parts. */
 void rng_init_stream(struct rng *r, uint64_t seed, uint64_t stream);
 
+/* For who has a name and no number. */
+void rng_init_text(struct rng *r, const char *text);
+
 uint64_t rng_u64(struct rng *r);
 /* Uniform in [0, bound), without modulo bias; bound is at least 1. */
 uint64_t rng_below(struct rng *r, uint64_t bound);

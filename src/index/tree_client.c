@@ -249,14 +249,11 @@ int tree_client_create(const struct tree_port *port,
 		       struct tree_client **out)
 {
 	struct tree_client *c;
-	uint64_t seed = 14695981039346656037u;
 	int err = make(port, g, config, &c);
 
 	if (err)
 		return err;
-	for (const char *p = port->conn; *p; p++)
-		seed = (seed ^ (uint8_t)*p) * 1099511628211u;
-	rng_init(&c->rng, seed);
+	rng_init_text(&c->rng, port->conn);
 	err = tree_seat_claim(c);
 	if (err)
 		free_all(c);

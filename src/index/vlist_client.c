@@ -352,14 +352,11 @@ int vlist_client_create(const struct vlist_port *port,
 			struct vlist_client **out)
 {
 	struct vlist_client *c;
-	uint64_t seed = 14695981039346656037u;
 	int err = make(port, g, config, &c);
 
 	if (err)
 		return err;
-	for (const char *p = port->conn; *p; p++)
-		seed = (seed ^ (uint8_t)*p) * 1099511628211u;
-	rng_init(&c->rng, seed);
+	rng_init_text(&c->rng, port->conn);
 	err = claim(c);
 	if (err)
 		free_all(c);

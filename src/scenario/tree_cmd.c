@@ -63,8 +63,10 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
-static int take_value(struct arguments *a, const char *name, const char *value)
+static int take_value(void *ctx, const char *name, const char *value)
 {
+	struct arguments *a = ctx;
+
 	if (!strcmp(name, "--kind"))
 		return strcmp(value, "tree") ? -EINVAL : 0;
 	if (strcmp(name, "--bug") != 0)
@@ -78,21 +80,10 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json")) {
-			a->json = true;
-		} else if (!strcmp(argv[i], "--trace")) {
-			a->opt.trace = stdout;
-		} else if (i + 1 >= argc ||
-			   take_value(a, argv[i], argv[i + 1])) {
-			fprintf(stderr, "sim index: wrong: %s\n%s", argv[i],
-				usage);
-			return -EINVAL;
-		} else {
-			i++;
-		}
-	}
-	return 0;
+	const struct sim_batch_line line = {"sim index",   usage,      &a->json,
+					    &a->opt.trace, take_value, a};
+
+	return sim_batch_parse(&line, argc, argv);
 }
 
 static void print_text(const struct arguments *a,

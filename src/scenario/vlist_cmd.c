@@ -103,8 +103,10 @@ static int take_steer(struct arguments *a, const char *value)
 	return a->on || a->off ? 0 : -EINVAL;
 }
 
-static int take_value(struct arguments *a, const char *name, const char *value)
+static int take_value(void *ctx, const char *name, const char *value)
 {
+	struct arguments *a = ctx;
+
 	if (!strcmp(name, "--kind"))
 		return strcmp(value, "versions") ? -EINVAL : 0;
 	if (!strcmp(name, "--steer"))
@@ -118,21 +120,10 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json")) {
-			a->json = true;
-		} else if (!strcmp(argv[i], "--trace")) {
-			a->opt.trace = stdout;
-		} else if (i + 1 >= argc ||
-			   take_value(a, argv[i], argv[i + 1])) {
-			fprintf(stderr, "sim index: wrong: %s\n%s", argv[i],
-				usage);
-			return -EINVAL;
-		} else {
-			i++;
-		}
-	}
-	return 0;
+	const struct sim_batch_line line = {"sim index",   usage,      &a->json,
+					    &a->opt.trace, take_value, a};
+
+	return sim_batch_parse(&line, argc, argv);
 }
 
 static void print_text(const struct arguments *a,

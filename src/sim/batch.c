@@ -253,6 +253,25 @@ bool sim_batch_parse_range(const char *text, uint64_t *from, uint64_t *to)
 	       sim_batch_parse_u64(dots + 2, to) && *from <= *to;
 }
 
+int sim_batch_parse(const struct sim_batch_line *l, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json")) {
+			*l->json = true;
+		} else if (!strcmp(argv[i], "--trace")) {
+			*l->trace = stdout;
+		} else if (i + 1 >= argc ||
+			   l->take(l->ctx, argv[i], argv[i + 1])) {
+			fprintf(stderr, "%s: wrong: %s\n%s", l->who, argv[i],
+				l->usage);
+			return -EINVAL;
+		} else {
+			i++;
+		}
+	}
+	return 0;
+}
+
 int sim_batch_take(struct sim_batch *b, const char *name, const char *value)
 {
 	uint64_t v;

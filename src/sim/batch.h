@@ -7,6 +7,8 @@
 #ifndef AQ_SIM_BATCH_H
 #define AQ_SIM_BATCH_H
 
+#include <stdio.h>
+
 #include "base.h"
 #include "json_out.h"
 
@@ -46,6 +48,18 @@ int sim_batch_run(const struct sim_batch *b,
 /* Processors, at least 1 and at most SIM_BATCH_JOBS_MAX. */
 unsigned sim_batch_jobs(void);
 
+/* A command line over many seeds: --json, --trace, and options with a value,
+ * which `take` knows. -EINVAL: it was told what is wrong. */
+struct sim_batch_line {
+	const char *who; /* "sim verbs" */
+	const char *usage;
+	bool *json;
+	FILE **trace;
+	int (*take)(void *ctx, const char *name, const char *value);
+	void *ctx;
+};
+int sim_batch_parse(const struct sim_batch_line *l, int argc,
+		    char **argv) MUST_CHECK;
 /* The options --seed, --seeds and --jobs; -EINVAL: another, or a bad value. */
 int sim_batch_take(struct sim_batch *b, const char *name,
 		   const char *value) MUST_CHECK;
