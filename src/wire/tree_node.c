@@ -190,24 +190,6 @@ uint64_t tree_item_child(const struct tree_item *item)
 	return le64_get(word);
 }
 
-uint64_t tree_node_child(const struct tree_geometry *g,
-			 const struct tree_node *n, struct tree_key key,
-			 struct tree_item *out)
-{
-	struct tree_item item;
-	bool any = false;
-
-	for (uint32_t i = 0; i < tree_slots(g, n->level); i++) {
-		if (tree_slot_look(g, n, i, &item) != TREE_SLOT_USED ||
-		    tree_key_compare(item.key, key) > 0 ||
-		    (any && tree_key_compare(item.key, out->key) <= 0))
-			continue;
-		*out = item;
-		any = true;
-	}
-	return any ? tree_item_child(out) : 0;
-}
-
 int tree_node_free_slot(const struct tree_geometry *g,
 			const struct tree_node *n)
 {

@@ -89,11 +89,6 @@ enum tree_slot_verdict tree_node_find(const struct tree_geometry *g,
 				      const struct tree_node *n,
 				      struct tree_key key,
 				      struct tree_item *item);
-/* The child to follow for a key in the range of an inner node that is whole;
- * its separator is in *item. 0: there is none. */
-uint64_t tree_node_child(const struct tree_geometry *g,
-			 const struct tree_node *n, struct tree_key key,
-			 struct tree_item *item);
 uint64_t tree_item_child(const struct tree_item *item);
 /* A free slot of a whole node; -1. */
 int tree_node_free_slot(const struct tree_geometry *g,

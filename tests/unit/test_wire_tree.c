@@ -290,29 +290,6 @@ static void mends_half_a_split(void **state)
 	assert_int_equal(tree_node_mend(&g, &mix.n, self, &lost), -EBADMSG);
 }
 
-static void children(void **state)
-{
-	struct tree_fences all = {.has_end = false};
-	static const struct {
-		const char *key;
-		uint64_t child;
-	} rows[] = {{"", 0}, {"a", 0}, {"m", 1}, {"mz", 1}, {"q", 2}, {"z", 2}};
-	struct tree_item item;
-	union node u;
-
-	tree_node_init(&g, &u.n, self, 1, 1, &all, 0);
-	for (unsigned i = 3; i-- > 0;) {
-		static const char *const seps[] = {"", "m", "q"};
-		le64 word = le64_put(100 + i);
-
-		tree_slot_put(&g, &u.n, 4 - i, key_of(seps[i]), &word,
-			      sizeof(word));
-	}
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		assert_true(tree_node_child(&g, &u.n, key_of(rows[i].key),
-					    &item) == 100 + rows[i].child);
-}
-
 /* Nothing is ever read or written outside, whatever the bytes are; the
  * sanitizers look. */
 static void bytes_that_are_anything(void **state)
@@ -335,7 +312,6 @@ static void bytes_that_are_anything(void **state)
 		(void)tree_node_judge(&g, &u->n, self);
 		u->n.level &= 1;
 		(void)tree_node_find(&g, &u->n, key_of("c05"), &item);
-		(void)tree_node_child(&g, &u->n, key_of("c05"), &item);
 		(void)tree_node_sort(&g, &u->n, items);
 		tree_node_middle(&g, &u->n, key_of("c05"), mid, &len);
 		lost = 0;
@@ -357,7 +333,6 @@ int main(void)
 		cmocka_unit_test(mixtures_are_torn),
 		cmocka_unit_test(splits),
 		cmocka_unit_test(mends_half_a_split),
-		cmocka_unit_test(children),
 		cmocka_unit_test(bytes_that_are_anything),
 	};
 
