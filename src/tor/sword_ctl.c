@@ -68,19 +68,11 @@ static void forget_server(struct sword *s, struct sword_server *v)
 	v->first = NULL;
 	for (uint32_t i = 0; i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
-		struct sword_op *ops = sword_ops(s, c);
 
-		if (!c->used || c->server != v->index)
-			continue;
-		for (unsigned k = 0; k < SWORD_DEPTH; k++) {
-			sword_buffer_give(s, &ops[k]);
-			ops[k].state = SWORD_FREE;
-		}
-		ASSERT(sword_conn_remove(s, c) == 0); /* it is there */
+		if (c->used && c->server == v->index)
+			sword_conn_drop(s, c);
 	}
-	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
-		if (s->words[i].server == v->index + 1)
-			s->words[i] = (struct sword_word){0};
+	sword_words_of_server(s, v->index);
 	for (unsigned i = 0; i < SWORD_REGIONS; i++)
 		if (s->regions[i].server == v->index)
 			s->regions[i].used = false;
