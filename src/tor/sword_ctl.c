@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SwordBox's options, and what the control plane declares. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -260,10 +261,14 @@ static int show(struct sword *s, struct json_out *out)
 	json_out_array(out, "servers");
 	for (unsigned i = 0; i < SWORD_SERVERS; i++) {
 		const struct sword_server *v = &s->servers[i];
+		char ip[INET6_ADDRSTRLEN];
 
 		if (!v->used)
 			continue;
 		json_out_object(out, NULL);
+		json_out_string(
+			out, "ip",
+			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
 		json_out_u64(out, "qpn", v->qpn);
 		json_out_u64(out, "next_psn", v->next_psn);
 		json_out_u64(out, "una_psn", v->una_psn);
