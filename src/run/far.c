@@ -14,6 +14,7 @@
 #include "log.h"
 
 enum {
+	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
 	YIELDS = 200, /* some 50 us */
 	NAP_NS = 20000,
 };
@@ -223,10 +224,10 @@ static void relax(struct far *f, unsigned *tries)
 	struct timespec nap = {.tv_nsec = NAP_NS};
 
 	lock_drop(&f->lock);
-	if (++*tries < YIELDS)
-		(void)sched_yield();
-	else
+	if (++*tries > YIELDS)
 		(void)nanosleep(&nap, NULL);
+	else if (*tries > SPINS)
+		(void)sched_yield();
 	lock_take(&f->lock);
 }
 
@@ -256,6 +257,13 @@ static void await(struct far *f, struct far_user *u)
 			return;
 		relax(f, &tries);
 	}
+}
+
+void run_far_poll(struct far *f)
+{
+	lock_take(&f->lock);
+	poll_all(f);
+	lock_drop(&f->lock);
 }
 
 void run_far_await(struct far *f, struct far_user *u)

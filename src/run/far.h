@@ -71,6 +71,8 @@ void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
 /* Starts a store; op->cookie is a far_user that counts it. Waits while the
  * queue is full. op must stay until it has ended. */
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
+/* Takes note of operations that have ended. */
+void run_far_poll(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
 /* The name of a node that is lost, or "". */
