@@ -50,7 +50,7 @@ bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 			bool was)
 {
-	char text[STAT_BYTES];
+	char text[STAT_BYTES], *rest;
 	struct timespec t;
 	uint64_t now, ns;
 	ssize_t n;
@@ -61,6 +61,10 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 	n = read(fd, text, sizeof(text) - 1);
 	(void)close(fd);
 	text[n < 0 ? 0 : n] = '\0';
+	/* The rest is long, and sscanf measures it each time. */
+	rest = strstr(text, "\nintr");
+	if (rest)
+		*rest = '\0';
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	ns = now - c->looked_ns;
