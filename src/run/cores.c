@@ -25,12 +25,16 @@ static uint64_t most_idle(struct cores *c, const char *stat,
 		unsigned core;
 
 		line += *line == '\n';
-		if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &core, &idle,
+		/* "cpu " is the sum of all. */
+		if (strncmp(line, "cpu ", 4) == 0 ||
+		    sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &core, &idle,
 			   &iowait) != 3 ||
 		    core >= CPU_SETSIZE)
 			continue;
-		rested = idle + iowait - c->idle[core];
-		c->idle[core] = idle + iowait;
+		/* The kernel's count of iowait may fall. */
+		idle += iowait;
+		rested = idle > c->idle[core] ? idle - c->idle[core] : 0;
+		c->idle[core] = idle;
 		if ((int)core != ours && CPU_ISSET(core, set))
 			most = u64_max(most, rested);
 	}
