@@ -725,6 +725,15 @@ static void says_what_is_wrong(void **state)
 	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
 	     "psn=0");
 	tell(r, 0, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	/* By another one with the same address: neither would work. */
+	tell(r, -EEXIST,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
+	tell(r, 0, "swordbox leave ip=10.0.0.9");
+	tell(r, -ENOENT, "swordbox leave ip=10.0.0.9");
+	tell(r, 0,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
 	rig_destroy(r);
 }
 
