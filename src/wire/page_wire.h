@@ -19,6 +19,12 @@
 #include "base.h"
 #include "bytes.h"
 
+/* Of all that follows. A receive cuts messages up without looking at them, so
+ * ends that do not agree are told when they meet. */
+enum {
+	PAGE_WIRE_VERSION = 2,
+};
+
 enum page_wire_kind {
 	PAGE_WIRE_LOAD = 1,
 	PAGE_WIRE_STORE,
