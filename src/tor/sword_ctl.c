@@ -299,6 +299,7 @@ static int show(struct sword *s, struct json_out *out)
 		if (!v->used)
 			continue;
 		json_out_object(out, NULL);
+		json_out_string(out, "name", v->name);
 		json_out_string(
 			out, "ip",
 			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
