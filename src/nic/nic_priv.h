@@ -328,6 +328,29 @@ enum {
 };
 STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
 
+/* The first block of a request that a managed queue has fetched. */
+union chain_wqe {
+	uint8_t bytes[WQE_BLOCK_BYTES];
+	struct wqe_ctrl ctrl;
+	struct {
+		struct wqe_ctrl ctrl;
+		struct wqe_order order;
+	} control;
+	struct plain_wqe plain;
+	struct {
+		struct wqe_ctrl ctrl;
+		struct wqe_raddr raddr;
+		struct wqe_atomic atomic;
+		struct wqe_data data;
+	} amo;
+};
+STATIC_ASSERT(sizeof(union chain_wqe) == WQE_BLOCK_BYTES, "one block");
+
+static inline uint8_t chain_opcode(const union chain_wqe *wqe)
+{
+	return (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
+}
+
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
 {
 	return &q->slots[(i - q->slot_base) & q->slot_mask];
@@ -693,6 +716,15 @@ static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
 		return KEY_OUT_OF_BOUNDS;
 	*host = k->host + offset;
 	return KEY_OK;
+}
+
+/* Where the memory is, if its key still covers it; NULL: it does not. */
+static inline uint8_t *chain_memory_host(const struct nic_qp *qp,
+					 struct chain_memory *m)
+{
+	return LIKELY(m->epoch == qp->nic->keys.epoch)
+		       ? m->host
+		       : chain_memory_find(qp, m);
 }
 
 /* Appends a completion: room for it, or NULL when the queue overflowed; to be

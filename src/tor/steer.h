@@ -18,6 +18,10 @@
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
+ * An append is never sent to another use of the memory that it was aimed at.
+ * Failing there, it would be answered with the word before, which may be the
+ * name that its client aimed at: success, as far as the client can tell.
+ *
  * A request that comes again goes where it went the first time, or as it is if
  * that is not known: a server does not answer a repeated READ of another place.
  *
@@ -86,6 +90,7 @@ enum {
 	X(evictions)         \
 	X(not_admitted)      \
 	X(key_unknown)       \
+	X(other_uses)        \
 	X(forgotten)
 
 enum steer_counter {
@@ -102,6 +107,7 @@ enum steer_counter {
 	X(vouch_reads)   \
 	X(no_break)      \
 	X(hide_next)     \
+	X(other_use)     \
 	X(commit_failed)
 
 enum steer_bug {
@@ -303,9 +309,12 @@ struct steer_conn *steer_conn_of_request(struct steer *s,
 					 const struct wire_pkt *w);
 struct steer_conn *steer_conn_of_reply(struct steer *s,
 				       const struct wire_pkt *w);
+void steer_store_remove(struct steer *s, unsigned store);
 int steer_conn_add(struct steer *s, const struct steer_conn *conn) MUST_CHECK;
 int steer_conn_remove(struct steer *s,
 		      const struct steer_conn *like) MUST_CHECK;
+/* All connections to it. */
+void steer_server_remove(struct steer *s, const uint8_t server_ip[16]);
 /* The key's entry; NULL: others are written more often. */
 struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 				    uint64_t key);

@@ -35,13 +35,36 @@ void steer_send_to(const struct steer_store *store, struct tor_pkt *pkt,
 	pkt->changed = true;
 }
 
+/*
+ * Whether the end is in the memory that the client aimed at, but in another use
+ * of it. The word that an append finds there when it fails can be the very one
+ * its client takes for success, and no switch may be there to say otherwise
+ * when the answer comes: so it is sent as it is. If its client knows the later
+ * use, the list went on without this switch.
+ */
+static bool is_other_use(struct steer *s, struct steer_op *op,
+			 struct steer_entry *e)
+{
+	if (!e->end || e->end == op->place ||
+	    vlist_offset(e->end) != vlist_offset(op->place) ||
+	    s->opt.bug == STEER_BUG_other_use)
+		return false;
+	steer_count(s, STEER_C_other_uses);
+	if (vlist_is_later_use(op->place, e->end)) {
+		steer_entry_break(e);
+		op->epoch = e->epoch;
+	}
+	return true;
+}
+
 /* Where it goes, and what it then hangs behind. */
 static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 {
 	struct steer_op *last = steer_op_of(s, e->last);
 
 	op->at = op->place;
-	op->loose = !s->opt.writes || (!e->end && e->learns);
+	op->loose = is_other_use(s, op, e) || !s->opt.writes ||
+		    (!e->end && e->learns);
 	if (op->loose)
 		return;
 	if (e->end && e->end != op->place) {

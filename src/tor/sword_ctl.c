@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SwordBox's options, and what the control plane declares. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -68,19 +69,11 @@ static void forget_server(struct sword *s, struct sword_server *v)
 	v->first = NULL;
 	for (uint32_t i = 0; i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
-		struct sword_op *ops = sword_ops(s, c);
 
-		if (!c->used || c->server != v->index)
-			continue;
-		for (unsigned k = 0; k < SWORD_DEPTH; k++) {
-			sword_buffer_give(s, &ops[k]);
-			ops[k].state = SWORD_FREE;
-		}
-		ASSERT(sword_conn_remove(s, c) == 0); /* it is there */
+		if (c->used && c->server == v->index)
+			sword_conn_drop(s, c);
 	}
-	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
-		if (s->words[i].server == v->index + 1)
-			s->words[i] = (struct sword_word){0};
+	sword_words_of_server(s, v->index);
 	for (unsigned i = 0; i < SWORD_REGIONS; i++)
 		if (s->regions[i].server == v->index)
 			s->regions[i].used = false;
@@ -268,10 +261,14 @@ static int show(struct sword *s, struct json_out *out)
 	json_out_array(out, "servers");
 	for (unsigned i = 0; i < SWORD_SERVERS; i++) {
 		const struct sword_server *v = &s->servers[i];
+		char ip[INET6_ADDRSTRLEN];
 
 		if (!v->used)
 			continue;
 		json_out_object(out, NULL);
+		json_out_string(
+			out, "ip",
+			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
 		json_out_u64(out, "qpn", v->qpn);
 		json_out_u64(out, "next_psn", v->next_psn);
 		json_out_u64(out, "una_psn", v->una_psn);

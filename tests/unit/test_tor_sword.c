@@ -360,6 +360,146 @@ static void many_connections(void **state)
 	rig_destroy(r);
 }
 
+/* Packet numbers come round: a connection that has read for long still has its
+ * WRITEs executed, and a number that is used again is another operation. */
+static void numbers_come_round(void **state)
+{
+	const uint32_t step = 1u << 21;
+	struct rig *r = make("", 1);
+	const uint8_t bytes[8] = {9};
+	struct wire_pkt w;
+
+	warm(r, 1, 1000);
+	for (uint32_t i = 1; i < 8; i++) {
+		w = request(1, WIRE_RC_READ_REQ, 1000 + i * step);
+		w.rkey++;
+		w.dma_len = 8;
+		rig_send(r, 0, &w);
+		assert_int_equal(r->ports[SERVER_PORT].got, 1);
+		rig_clear(r);
+		/* More than half of all numbers behind the first operation. */
+		if (i != 5)
+			continue;
+		w = request(1, WIRE_RC_WRITE_ONLY, 1000 + i * step + 1);
+		w.dma_len = w.payload_len = sizeof(bytes);
+		w.payload = bytes;
+		rig_send(r, 0, &w);
+		assert_int_equal(r->ports[0].got, 0);
+		assert_int_equal(at_server(r).psn, 1000 + i * step + 1);
+		rig_clear(r);
+		send_reply(r, 1, WIRE_RC_ACK, 1000 + i * step + 1,
+			   WIRE_ACK_UNLIMITED, NULL);
+		assert_int_equal(at_server(r).payload[0], 9);
+		send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+		rig_clear(r);
+	}
+	send_cas(r, 1, 1000, 9, 10);
+	assert_int_equal(r->ports[0].got, 0);
+	assert_int_equal(at_server(r).psn, 1000);
+	rig_destroy(r);
+}
+
+/* A queue pair's next connection is not ended by who means the one before. */
+static void ends_the_right_one(void **state)
+{
+	struct rig *r = make("", 1);
+
+	tell(r, -ENOENT,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=7");
+	tell(r, -ENOENT,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=7 "
+	     "server_qpn=201");
+	send_cas(r, 1, 1000, 5, 6);
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	rig_destroy(r);
+}
+
+/* Client 2 asks host 3, another server, whose word finds no place. */
+static void ask_other(struct rig *r)
+{
+	struct wire_pkt w = request(2, WIRE_RC_CAS, 500);
+
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.3 own_ip=10.0.0.251 qpn=8 own_qpn=9 "
+	     "psn=0");
+	tell(r, 0, "swordbox region server=10.0.0.3 rkey=%d va=%llu len=64",
+	     RKEY, VA);
+	tell(r, 0,
+	     "swordbox conn server=10.0.0.3 client=10.0.0.2 client_qpn=102 "
+	     "server_qpn=202 psn=500");
+	rig_addresses(&w, 2, 3);
+	rig_send(r, 1, &w);
+	w = (struct wire_pkt){.opcode = WIRE_RC_ACK,
+			      .psn = 500,
+			      .syndrome = WIRE_ACK_UNLIMITED,
+			      .dest_qpn = 102};
+	rig_addresses(&w, 3, 2);
+	rig_clear(r);
+	rig_send(r, 2, &w);
+	assert_int_equal(r->ports[2].got, 0); /* it waits */
+}
+
+/* Four words, all there is room for, with WRITEs that nobody acknowledges. */
+static void fill_the_words(struct rig *r)
+{
+	uint64_t zero = 0;
+	struct wire_pkt w;
+
+	for (unsigned i = 0; i < 8; i++) {
+		w = request(1, WIRE_RC_CAS, 1000 + i);
+		w.va = VA + 8 * (i % 4);
+		rig_send(r, 0, &w);
+		send_reply(r, 1, WIRE_RC_ACK, 1000 + i, WIRE_ACK_UNLIMITED,
+			   NULL);
+		if (i >= 4)
+			continue;
+		send_reply(r, 0, WIRE_RC_READ_RESP_ONLY,
+			   (0xffffff + 2 * i) & 0xffffff, 0x1f, &zero);
+		send_reply(r, 0, WIRE_RC_ACK, 2 * i, WIRE_ACK_UNLIMITED, NULL);
+	}
+}
+
+/* A word that waits for a place gets it when another server's are free. */
+static void words_become_free(void **state)
+{
+	struct rig *r = make("rto_us=100,words=4", 1);
+
+	fill_the_words(r);
+	ask_other(r);
+	rig_pass(r, 150000);
+	assert_int_equal(r->ports[2].got, 0);
+	send_reply(r, 0, WIRE_RC_ACK, 10, WIRE_ACK_UNLIMITED, NULL);
+	rig_pass(r, 250000);
+	assert_int_equal(rig_got(r, 2, 0).opcode, WIRE_RC_READ_REQ);
+	rig_destroy(r);
+}
+
+/* A shared connection that was given up holds nothing back: its words' places
+ * are others', and what used it ends. */
+static void the_dead_let_go(void **state)
+{
+	struct rig *r = make("rto_us=100,words=4", 1);
+
+	fill_the_words(r);
+	ask_other(r);
+	tell(r, -EBUSY,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	for (unsigned i = 0; i < 2 * SWORD_TRIES && !r->ports[2].got; i++) {
+		rig_clear(r);
+		rig_pass(r, SWORD_RTO_MAX_NS / 4);
+	}
+	assert_int_equal(rig_got(r, 2, 0).opcode, WIRE_RC_READ_REQ);
+	send_cas(r, 1, 1008, 0, 1);
+	send_reply(r, 1, WIRE_RC_ACK, 1008, WIRE_ACK_UNLIMITED, NULL);
+	tell(r, 0,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	tell(r, 0, "swordbox gone server=10.0.0.9 rkey=%d", RKEY);
+	rig_destroy(r);
+}
+
 /* ---- moved connections ----------------------------------------------------
  */
 
@@ -464,6 +604,47 @@ static void moved_with_gaps(void **state)
 	rig_destroy(r);
 }
 
+/* Answers to many WRITEs behind a READ whose own was lost: it is sent again
+ * once, and not once for each of them. */
+static void moved_goes_back_once(void **state)
+{
+	static const uint8_t bytes[16] = {1};
+	struct rig *r = make("", 0);
+
+	move_conn(r, 1, 1000);
+	send_read(r, 1, 1000);
+	for (unsigned i = 1; i <= 8; i++)
+		send_write(r, 1, 1000 + i, bytes, 16);
+	rig_clear(r);
+	for (uint32_t i = 0; i < 8; i++)
+		send_reply(r, 0, WIRE_RC_ACK, i, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[SERVER_PORT].got, 9);
+	rig_destroy(r);
+}
+
+/* Its region is gone: what was executed is answered again, but nothing is read
+ * any more, whatever has the region's place now. */
+static void moved_and_gone(void **state)
+{
+	static const uint8_t bytes[16] = {1};
+	struct rig *r = make("", 0);
+
+	move_conn(r, 1, 1000);
+	send_write(r, 1, 1000, bytes, 16);
+	send_read(r, 1, 1001);
+	send_reply(r, 0, WIRE_RC_READ_RESP_ONLY, 0, WIRE_ACK_UNLIMITED, bytes);
+	tell(r, 0, "swordbox gone server=10.0.0.%d rkey=%d", SERVER, RKEY);
+	tell(r, 0, "swordbox region server=10.0.0.%d rkey=%d va=%llu len=8",
+	     SERVER, RKEY + 1, VA + 4096);
+	rig_clear(r);
+	send_write(r, 1, 1000, bytes, 16);
+	assert_int_equal(rig_got(r, 0, 0).syndrome, WIRE_ACK_UNLIMITED);
+	send_read(r, 1, 1001);
+	assert_int_equal(rig_got(r, 0, 1).syndrome, WIRE_NAK_ACCESS);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
 /* What a server would end the connection for is refused here. */
 static void moved_and_wrong(void **state)
 {
@@ -559,6 +740,12 @@ int main(void)
 		cmocka_unit_test(strangers_and_closed_doors),
 		cmocka_unit_test(deep_pipelines),
 		cmocka_unit_test(many_connections),
+		cmocka_unit_test(numbers_come_round),
+		cmocka_unit_test(ends_the_right_one),
+		cmocka_unit_test(words_become_free),
+		cmocka_unit_test(the_dead_let_go),
+		cmocka_unit_test(moved_goes_back_once),
+		cmocka_unit_test(moved_and_gone),
 		cmocka_unit_test(moved_into_one),
 		cmocka_unit_test(moved_with_gaps),
 		cmocka_unit_test(moved_and_wrong),
