@@ -50,7 +50,9 @@ PY
 
 # watch, unwatch: meanwhile, how much of far memory's addresses is resident, as
 # the kernel and not the pager says it: of all processes below this one, every
-# mapping with a userfaultfd ("um"). The most is left in $TMP/watched.
+# mapping with a userfaultfd ("um"). The most is left in $TMP/watched. Neither
+# of the kernel's two counts is ever too low: the one by mapping is too high
+# when pages move while it is read, the other when a forked child shares pages.
 watch() {
 	python3 - $$ >"$TMP/watched" <<'PY' &
 import glob, signal, sys, time
@@ -63,13 +65,22 @@ def below(pid):
             yield from below(child)
 
 def resident(pid):
-    total = here = 0
+    """In KiB: by mapping, and all anonymous memory but that of others."""
+    field, far, others = {}, 0, 0
     for line in open('/proc/%s/smaps' % pid):
-        if line.startswith('Pss:'):
-            here = int(line.split()[1])
-        elif line.startswith('VmFlags:') and ' um' in line:
-            total += here
-    return total
+        name, _, value = line.partition(':')
+        if name != 'VmFlags':
+            field[name] = value
+        elif ' um' in value:
+            far += int(field['Pss'].split()[0])
+        else:
+            others += int(field['Anonymous'].split()[0])
+    if not far:
+        return 0, 0
+    for line in open('/proc/%s/status' % pid):
+        if line.startswith('RssAnon:'):
+            return far, max(0, int(line.split()[1]) - others)
+    return far, far
 
 def say(*_):
     print(most << 10)
@@ -77,13 +88,13 @@ def say(*_):
 
 signal.signal(signal.SIGTERM, say)
 while True:
-    now = 0
+    sums = [0, 0]
     try:
         for pid in below(sys.argv[1]):
-            now += resident(pid)
-    except OSError:
+            sums = [a + b for a, b in zip(sums, resident(pid))]
+    except (OSError, KeyError):
         continue  # somebody ended meanwhile
-    most = max(most, now)
+    most = max(most, min(sums))
     time.sleep(0.03)
 PY
 	WATCH=$!
