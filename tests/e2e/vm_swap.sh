@@ -134,9 +134,9 @@ echo "ok: $SMALL_MIB MiB checked, $((used >> 20)) MiB on m0 (after $SECONDS s)"
 
 # The kernel discards whole clusters (1 MiB) of free pages; some of them stay in
 # the caches of its processors.
-for _ in {1..40}; do
+for _ in {1..100}; do
 	left=$(far_bytes m0)
-	((left * 2 >= used)) || break
+	((left * 8 >= used)) || break
 	sleep 0.1
 done
 ((left * 2 < used)) || vm_fail "$left of $used bytes were not given back"
