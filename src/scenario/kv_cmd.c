@@ -34,9 +34,9 @@ static const char usage[] =
 	"  --trace     one seed: print every frame\n"
 	"With --figure: the throughput, latency and cost figures of the "
 	"RCuckoo\n"
-	"paper (3.7, 3.9 to 3.20) at its scale, on the model of its hardware: "
-	"our\n"
-	"table is the shipped code, its rivals are models of their requests.\n"
+	"paper (3.7, 3.9 to 3.20) at its scale, on the model of its hardware.\n"
+	"Stores are the shipped code but for FUSEE, which is a model of its\n"
+	"requests.\n"
 	"  --quick     small points, which prove nothing\n"
 	"Exit code 1 when a check failed.\n";
 
@@ -88,8 +88,10 @@ static int take_bug(const char *name, uint32_t *bugs)
 	return -EINVAL;
 }
 
-static int take_value(struct arguments *a, const char *name, const char *value)
+static int take_value(void *ctx, const char *name, const char *value)
 {
+	struct arguments *a = ctx;
+
 	if (!strcmp(name, "--figure")) {
 		a->figure = value;
 		return 0;
@@ -105,27 +107,21 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json")) {
-			a->json = true;
-		} else if (!strcmp(argv[i], "--quick")) {
-			a->quick = true;
-		} else if (!strcmp(argv[i], "--no-fence")) {
-			a->opt.no_fence = true;
-		} else if (!strcmp(argv[i], "--leaves")) {
-			a->opt.leaves = true;
-		} else if (!strcmp(argv[i], "--trace")) {
-			a->opt.trace = stdout;
-		} else if (i + 1 >= argc ||
-			   take_value(a, argv[i], argv[i + 1])) {
-			fprintf(stderr, "sim kv: wrong: %s\n%s", argv[i],
-				usage);
-			return -EINVAL;
-		} else {
-			i++;
-		}
-	}
-	return 0;
+	const struct sim_batch_flag flags[] = {
+		{"--quick", &a->quick},
+		{"--no-fence", &a->opt.no_fence},
+		{"--leaves", &a->opt.leaves},
+	};
+	const struct sim_batch_line line = {.who = "sim kv",
+					    .usage = usage,
+					    .json = &a->json,
+					    .trace = &a->opt.trace,
+					    .take = take_value,
+					    .ctx = a,
+					    .flags = flags,
+					    .flag_count = ARRAY_LEN(flags)};
+
+	return sim_batch_parse(&line, argc, argv);
 }
 
 static void print_text(const struct arguments *a,

@@ -2,9 +2,10 @@
 /*
  * One point of a figure about key-value stores: clients on hardware's costs,
  * each with a NIC of its own, work on one memory node for a span of virtual
- * time. The table is the shipped code; its rivals are models: the sequences of
- * one-sided requests that their papers and public code describe, on the same
- * simulated hardware, and nothing of what their processors do.
+ * time. The table and two of its rivals, the version list and the ordered
+ * index, are the shipped code. FUSEE is a model: the sequences of one-sided
+ * requests that its paper and public code describe, on the same simulated
+ * hardware, and nothing of what its processors do.
  */
 #ifndef AQ_SCENARIO_KV_FIG_H
 #define AQ_SCENARIO_KV_FIG_H
@@ -12,16 +13,20 @@
 #include "base.h"
 
 enum kv_fig_store {
-	KV_FIG_TABLE,	/* ours */
-	KV_FIG_FUSEE,	/* index of pointers, CAS, values elsewhere */
-	KV_FIG_CLOVER,	/* chains of versions, cached pointers */
-	KV_FIG_SHERMAN, /* B+tree leaves under locks, on eight nodes */
+	KV_FIG_TABLE, /* ours */
+	KV_FIG_FUSEE, /* index of pointers, CAS, values elsewhere */
+	KV_FIG_VLIST, /* chains of versions, cached pointers: like Clover */
+	KV_FIG_TREE,  /* leaves under locks: like Sherman */
+	KV_FIG_PEERS, /* up to here with one memory node */
+	/* With as many as Sherman was published with. */
+	KV_FIG_TREE8 = KV_FIG_PEERS,
 	KV_FIG_STORES,
 };
 
 enum {
 	KV_FIG_CLIENTS_MAX = 400,
 	KV_FIG_MACHINES = 8, /* that the clients share, for local locks */
+	KV_FIG_NODES = 8,
 };
 
 /* Unset members have their default. */

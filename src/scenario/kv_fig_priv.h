@@ -23,7 +23,7 @@ struct kvf_client {
 	struct aq_kv_client *kv;
 	unsigned doom; /* requests until it dies; 0: it lives */
 	bool in_change;
-	void *rival; /* kv_fig_rival.c */
+	void *rival; /* the store's */
 };
 
 struct kvf {
@@ -31,7 +31,7 @@ struct kvf {
 	struct kv_fig_result *res;
 	struct scenario_stage *stage;
 	struct sim *sim;
-	struct scenario_host *node[KV_FIG_MACHINES];
+	struct scenario_host *node[KV_FIG_NODES];
 	uint32_t nodes;
 	struct scenario_region *table, *locks;
 	struct kv_geometry g;
@@ -50,12 +50,15 @@ struct kvf {
 	struct client_link **conn; /* by number; NULL: given back */
 	bool *is_dead;
 	uint32_t conn_count;
-	void *rival; /* kv_fig_rival.c */
+	struct kvf_client loader; /* has brought what is there at the start */
+	void *rival;		  /* the store's */
 };
 
 /* How a store is opened and used, from a client's fiber. 0 or -errno. */
 struct kvf_ops {
 	const char *name;
+	/* How often who waits for another client of its machine looks. */
+	uint64_t home_wait_ps;
 	int (*prepare)(struct kvf *f); /* memory, before the clients start */
 	int (*open)(struct kvf_client *c);
 	int (*read)(struct kvf_client *c, uint64_t record);
@@ -64,7 +67,14 @@ struct kvf_ops {
 	void (*release)(struct kvf *f);
 };
 
-extern const struct kvf_ops kvf_table_ops, kvf_fusee_ops, kvf_clover_ops,
-	kvf_sherman_ops;
+extern const struct kvf_ops kvf_table_ops, kvf_fusee_ops, kvf_vlist_ops,
+	kvf_tree_ops, kvf_tree8_ops;
+
+/* Runs `load` in a fiber of a host of its own, f->loader, to its end. */
+int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c)) MUST_CHECK;
+
+/* For ports of stores none of whose clients dies. */
+int kvf_fence_nobody(void *ctx, const char *conn);
+int kvf_all_are_alive(void *ctx, const char *conn);
 
 #endif

@@ -15,14 +15,14 @@ enum {
 };
 
 #define PAPER_RECORDS 90000000ull
-#define LOAD_PS	      (1000ull * SIM_MS)
+#define LOAD_PS	      (1000ull * SIM_MS) /* until all clients are ready */
+#define FILL_PS	      (60000ull * SIM_MS)
 #define END_PS	      (200ull * SIM_MS) /* to come to an end */
 
 static const struct kvf_ops *const stores[KV_FIG_STORES] = {
-	[KV_FIG_TABLE] = &kvf_table_ops,
-	[KV_FIG_FUSEE] = &kvf_fusee_ops,
-	[KV_FIG_CLOVER] = &kvf_clover_ops,
-	[KV_FIG_SHERMAN] = &kvf_sherman_ops,
+	[KV_FIG_TABLE] = &kvf_table_ops, [KV_FIG_FUSEE] = &kvf_fusee_ops,
+	[KV_FIG_VLIST] = &kvf_vlist_ops, [KV_FIG_TREE] = &kvf_tree_ops,
+	[KV_FIG_TREE8] = &kvf_tree8_ops,
 };
 
 const char *kv_fig_store_name(enum kv_fig_store store)
@@ -105,12 +105,58 @@ static void killer(void *arg)
 	f->running--;
 }
 
+/* ---- what is there at the start ----------------------------------------- */
+
+int kvf_fence_nobody(void *ctx, const char *conn)
+{
+	return 0;
+}
+
+int kvf_all_are_alive(void *ctx, const char *conn)
+{
+	return 1;
+}
+
+struct filling {
+	struct kvf *f;
+	int (*load)(struct kvf_client *c);
+	bool is_over;
+	int err;
+};
+
+static void loader_main(void *arg)
+{
+	struct filling *l = arg;
+
+	l->err = l->load(&l->f->loader);
+	l->is_over = true;
+}
+
+int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c))
+{
+	struct filling l = {.f = f, .load = load};
+	int err;
+
+	f->loader = (struct kvf_client){.f = f, .index = f->cfg.clients};
+	err = scenario_host_add(f->stage, "loader", &f->loader.host);
+	if (!err)
+		err = scenario_host_spawn(f->loader.host, "loader", loader_main,
+					  &l);
+	if (err)
+		return err;
+	while (!l.is_over && sim_now_ps(f->sim) < FILL_PS)
+		(void)sim_run_until(f->sim, sim_now_ps(f->sim) + SIM_MS);
+	return l.is_over ? l.err : -ETIMEDOUT;
+}
+
 /* ---- the world ---------------------------------------------------------- */
 
 static int open_all(struct kvf *f)
 {
-	struct scenario_stage_config cfg = {.seed = f->cfg.seed,
-					    .hardware = true};
+	struct scenario_stage_config cfg = {
+		.seed = f->cfg.seed,
+		.hardware = true,
+		.relax_max_ps = stores[f->cfg.store]->home_wait_ps};
 	int err = scenario_stage_create(&cfg, &f->stage);
 	uint32_t i;
 
@@ -206,9 +252,9 @@ static void run_span(struct kvf *f)
 static void measure(struct kvf *f)
 {
 	struct totals a, b;
-	uint64_t begin_ps, end_ps;
+	uint64_t begin_ps, end_ps, late_ps = sim_now_ps(f->sim) + LOAD_PS;
 
-	while (f->loading && !f->err && sim_now_ps(f->sim) < LOAD_PS)
+	while (f->loading && !f->err && sim_now_ps(f->sim) < late_ps)
 		(void)sim_run_until(f->sim, sim_now_ps(f->sim) + 100 * SIM_US);
 	(void)sim_run_until(f->sim, sim_now_ps(f->sim) + f->cfg.warm_ps);
 	a = totals_of(f);
@@ -236,7 +282,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 	c->warm_ps = c->warm_ps ? c->warm_ps : 100 * SIM_US;
 	c->span_ps = c->span_ps ? c->span_ps : 300 * SIM_US;
 	f->records = u64_max(c->capacity * c->fill_ppm / PPM, 1);
-	f->nodes = c->store == KV_FIG_SHERMAN ? KV_FIG_MACHINES : 1;
+	f->nodes = c->store == KV_FIG_TREE8 ? KV_FIG_NODES : 1;
 	hist_init(&f->read_ns);
 	hist_init(&f->change_ns);
 	hist_init(&f->trips);

@@ -60,7 +60,8 @@ static void plan_ycsb(struct plan *p, const char *figure, uint32_t read_ppm,
 	unsigned s, i;
 
 	for (s = 0; s < KV_FIG_STORES; s++)
-		for (i = p->quick ? 3 : 0; i < ARRAY_LEN(clients); i++)
+		for (i = p->quick || s >= KV_FIG_PEERS ? 3 : 0;
+		     i < ARRAY_LEN(clients); i++)
 			add(p, figure, kv_fig_store_name((enum kv_fig_store)s),
 			    "clients", clients[i],
 			    (struct kv_fig_config){.store =
@@ -309,7 +310,8 @@ struct rivalry {
 	double worst_least;
 };
 
-/* Against the fastest and against the slowest of the others. */
+/* Against the fastest and against the slowest of the others that have one
+ * memory node, too. */
 static void judge_rivals(struct kv_figure *k, const struct rivalry *v)
 {
 	const struct kv_fig_result *ours =
@@ -317,7 +319,7 @@ static void judge_rivals(struct kv_figure *k, const struct rivalry *v)
 	double most = 0, least = 0;
 	unsigned s;
 
-	for (s = KV_FIG_TABLE + 1; s < KV_FIG_STORES && ours; s++) {
+	for (s = KV_FIG_TABLE + 1; s < KV_FIG_PEERS && ours; s++) {
 		const struct kv_fig_result *r = find(
 			k, v->figure, kv_fig_store_name((enum kv_fig_store)s),
 			ALL_CLIENTS);

@@ -155,6 +155,7 @@ static int host_add(struct scenario_stage *s, const char *name, bool hardware,
 	h->stage = s;
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	h->clock = (struct client_clock){clock_now_ns, clock_relax, h};
+	cfg.relax_max_ps = s->cfg.relax_max_ps;
 	if (hardware) {
 		err = sim_model_host_create(s->sim, &model_connectx5,
 					    s->cfg.seed + s->host_count,

@@ -33,6 +33,9 @@ struct scenario_stage_config {
 	bool hardware;
 	struct sim_link link;
 	uint64_t chain_ps; /* per request of a chain; 0: nothing */
+	/* Processes that wait look at least this often; 0: 1 ms. To be set
+	 * where they wait for each other and not for their NICs. */
+	uint64_t relax_max_ps;
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
 	FILE *pcap;				/* delivered frames, or NULL */

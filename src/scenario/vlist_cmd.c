@@ -120,8 +120,12 @@ static int take_value(void *ctx, const char *name, const char *value)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-	const struct sim_batch_line line = {"sim index",   usage,      &a->json,
-					    &a->opt.trace, take_value, a};
+	const struct sim_batch_line line = {.who = "sim index",
+					    .usage = usage,
+					    .json = &a->json,
+					    .trace = &a->opt.trace,
+					    .take = take_value,
+					    .ctx = a};
 
 	return sim_batch_parse(&line, argc, argv);
 }

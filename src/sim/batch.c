@@ -253,10 +253,22 @@ bool sim_batch_parse_range(const char *text, uint64_t *from, uint64_t *to)
 	       sim_batch_parse_u64(dots + 2, to) && *from <= *to;
 }
 
+static bool set_flag(const struct sim_batch_line *l, const char *name)
+{
+	for (unsigned i = 0; i < l->flag_count; i++)
+		if (!strcmp(name, l->flags[i].name)) {
+			*l->flags[i].is_set = true;
+			return true;
+		}
+	return false;
+}
+
 int sim_batch_parse(const struct sim_batch_line *l, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json")) {
+		if (set_flag(l, argv[i])) {
+			continue;
+		} else if (!strcmp(argv[i], "--json")) {
 			*l->json = true;
 		} else if (!strcmp(argv[i], "--trace")) {
 			*l->trace = stdout;

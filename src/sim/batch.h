@@ -48,8 +48,14 @@ int sim_batch_run(const struct sim_batch *b,
 /* Processors, at least 1 and at most SIM_BATCH_JOBS_MAX. */
 unsigned sim_batch_jobs(void);
 
-/* A command line over many seeds: --json, --trace, and options with a value,
- * which `take` knows. -EINVAL: it was told what is wrong. */
+/* An option without a value. */
+struct sim_batch_flag {
+	const char *name;
+	bool *is_set;
+};
+
+/* A command line over many seeds: --json, --trace, flags, and options with a
+ * value, which `take` knows. -EINVAL: it was told what is wrong. */
 struct sim_batch_line {
 	const char *who; /* "sim verbs" */
 	const char *usage;
@@ -57,6 +63,8 @@ struct sim_batch_line {
 	FILE **trace;
 	int (*take)(void *ctx, const char *name, const char *value);
 	void *ctx;
+	const struct sim_batch_flag *flags;
+	unsigned flag_count;
 };
 int sim_batch_parse(const struct sim_batch_line *l, int argc,
 		    char **argv) MUST_CHECK;

@@ -19,7 +19,7 @@ enum {
 
 #define RELAX_PS     (100 * SIM_NS)
 #define CHAIN_PS     (1000 * SIM_NS) /* until a long chain goes on */
-#define RELAX_MAX_PS (1 * SIM_MS)    /* a poller looks at least this often */
+#define RELAX_MAX_PS (1 * SIM_MS)    /* unless told otherwise */
 
 struct env_path {
 	struct env_path *next;
@@ -199,6 +199,8 @@ static void host_relax(struct env *env)
 	struct sim_host *host = of_env(env);
 	struct sim *sim = host->sim;
 	uint64_t min_ps = host->cfg.relax_ps ? host->cfg.relax_ps : RELAX_PS;
+	uint64_t max_ps =
+		host->cfg.relax_max_ps ? host->cfg.relax_max_ps : RELAX_MAX_PS;
 
 	touch(host);
 	if (host->relax_seen != host->activity.notify_count) {
@@ -214,7 +216,7 @@ static void host_relax(struct env *env)
 		sim_run_until(sim, sim_now_ps(sim) + min_ps);
 		return;
 	}
-	host->relax_next_ps = u64_min(host->relax_next_ps * 2, RELAX_MAX_PS);
+	host->relax_next_ps = u64_min(host->relax_next_ps * 2, max_ps);
 }
 
 static void *host_pages_alloc(struct env *env, size_t len_bytes)

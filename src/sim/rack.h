@@ -34,8 +34,9 @@ struct sim_host_model {
 
 struct sim_host_config {
 	struct sim_link link;
-	uint64_t rx_batch_ps; /* arrivals wait for a multiple of this; 0: no */
-	uint64_t relax_ps;    /* how late a poller sees news; 0: 100 ns */
+	uint64_t rx_batch_ps;  /* arrivals wait for a multiple of this; 0: no */
+	uint64_t relax_ps;     /* how late a poller sees news; 0: 100 ns */
+	uint64_t relax_max_ps; /* it looks at least this often; 0: 1 ms */
 	enum nic_bug bug;
 	uint64_t chain_ps; /* per request of a chain, without a model; 0: 0 */
 	struct sim_host_model model;

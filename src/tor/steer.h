@@ -317,9 +317,12 @@ struct steer_conn *steer_conn_of_request(struct steer *s,
 					 const struct wire_pkt *w);
 struct steer_conn *steer_conn_of_reply(struct steer *s,
 				       const struct wire_pkt *w);
+void steer_store_remove(struct steer *s, unsigned store);
 int steer_conn_add(struct steer *s, const struct steer_conn *conn) MUST_CHECK;
 int steer_conn_remove(struct steer *s,
 		      const struct steer_conn *like) MUST_CHECK;
+/* All connections to it. */
+void steer_server_remove(struct steer *s, const uint8_t server_ip[16]);
 /* The key's entry; NULL: others are written more often. */
 struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 				    uint64_t key);

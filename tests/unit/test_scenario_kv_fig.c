@@ -90,7 +90,7 @@ static void test_claims(void **state)
 
 	assert_true(kv_figure_plan(&k, "3.8", false) < 0);
 	assert_int_equal(kv_figure_plan(&k, "3.10", false), 0);
-	assert_int_equal(k.count, 16);
+	assert_int_equal(k.count, 17);
 	for (i = 0; i < k.count; i++)
 		k.point[i].res.mops = i < 4 ? 10 : 5;
 	kv_figure_judge(&k);

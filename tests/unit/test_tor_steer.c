@@ -506,6 +506,39 @@ static void the_hottest_keys_are_followed(void **state)
 	rig_destroy(r);
 }
 
+/* A store that is gone leaves nothing: its memory may be another one's, and its
+ * place is free. So does a server with all it had. */
+static void stores_end(void **state)
+{
+	struct rig *r = make("");
+	char text[160];
+
+	write_node(r, 1, 1000, node(2), 7);
+	assert_int_equal(append(r, 1, 1001, node(1), node(2)), node(1));
+	tell(r, -ENOENT, "steer gone server=10.0.0.9 rkey=1");
+	tell(r, 0, "steer gone server=10.0.0.9 rkey=4660");
+	tell(r, -ENOENT, "steer gone server=10.0.0.9 rkey=4660");
+	rig_clear(r);
+	rig_pass(r, 100 * STEER_RESEND_NS);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	for (unsigned i = 0; i < 2 * STEER_STORES; i++) {
+		snprintf(text, sizeof(text),
+			 "steer store server=10.0.0.9 rkey=%u va=1048576 "
+			 "nodes_at=4096 nodes=100 node_bytes=136",
+			 4660 + i % STEER_STORES);
+		if (i == STEER_STORES)
+			tell(r, 0, "steer gone server=10.0.0.9");
+		tell(r, 0, text);
+	}
+	/* The same list, with the same key, in another store. */
+	write_node(r, 2, 1000, node(3), 7);
+	assert_int_equal(append(r, 2, 1001, node(1), node(3)), node(1));
+	tell(r, 0,
+	     "steer conn server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	rig_destroy(r);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	static const char *const bad[] = {
@@ -554,6 +587,7 @@ int main(void)
 		cmocka_unit_test(later_successors_are_hidden),
 		cmocka_unit_test(old_successors_are_not_hidden),
 		cmocka_unit_test(the_hottest_keys_are_followed),
+		cmocka_unit_test(stores_end),
 		cmocka_unit_test(says_what_is_wrong),
 	};
 
