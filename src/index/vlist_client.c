@@ -203,7 +203,7 @@ static int try_claim(struct vlist_client *c, uint32_t slot, uint64_t word)
 	int err;
 
 	err = vlist_cas_now(c, VLIST_POINT_SLOT, slot_at(c, slot), word,
-			    vlist_slot_word(VLIST_SLOT_LIVE, epoch), &old);
+			    vlist_slot_word(VLIST_SLOT_CLAIMED, epoch), &old);
 	if (err)
 		return err;
 	if (old != word)
@@ -214,13 +214,30 @@ static int try_claim(struct vlist_client *c, uint32_t slot, uint64_t word)
 	vlist_add_write(c, VLIST_POINT_SLOT,
 			slot_at(c, slot) + offsetof(struct vlist_slot, conn),
 			c->stage, VLIST_CONN_BYTES);
+	vlist_add_cas(c, VLIST_POINT_SLOT, slot_at(c, slot),
+		      vlist_slot_word(VLIST_SLOT_CLAIMED, epoch),
+		      vlist_slot_word(VLIST_SLOT_LIVE, epoch), &c->atom[0]);
 	err = vlist_run(c);
 	if (err)
 		return err;
+	/* Somebody had no patience. */
+	if (c->atom[0] != vlist_slot_word(VLIST_SLOT_CLAIMED, epoch))
+		return -EAGAIN;
 	c->slot = slot;
 	c->epoch = epoch;
 	c->has_slot = true;
 	return 0;
+}
+
+/* Who takes so long to say which connection it has is gone, or finds out. */
+static int unclaim(struct vlist_client *c, uint32_t slot, uint64_t word)
+{
+	uint64_t old;
+
+	vlist_pause(c, c->failure_ns);
+	return vlist_cas_now(
+		c, VLIST_POINT_SLOT, slot_at(c, slot), word,
+		vlist_slot_word(VLIST_SLOT_FREE, (uint32_t)(word >> 8)), &old);
 }
 
 /* One of those in the stage; with `evict` also of those who are gone. */
@@ -243,6 +260,10 @@ static int claim_of(struct vlist_client *c, uint32_t first, uint32_t count,
 		}
 		if (!evict)
 			continue;
+		if ((word & 0xff) == VLIST_SLOT_CLAIMED) {
+			err = unclaim(c, first + k, word);
+			return err ? err : -EBUSY;
+		}
 		err = vlist_is_gone(c, first + k, (uint32_t)(word >> 8), &gone);
 		if (!err && gone)
 			return -EBUSY; /* the stage is not valid any more */

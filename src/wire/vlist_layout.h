@@ -113,6 +113,9 @@ STATIC_ASSERT(offsetof(struct vlist_head, crc) == 504, "vlist head crc");
 enum vlist_slot_state {
 	VLIST_SLOT_FREE,
 	VLIST_SLOT_LIVE,
+	/* Taken by a client that has not said yet which connection it has:
+	 * what stands there is that of the one before. */
+	VLIST_SLOT_CLAIMED,
 };
 
 /* One client. */
