@@ -101,7 +101,7 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch)
 	while (!err) {
 		op.value = c->older;
 		op.value_len = c->older_bytes;
-		err = kv_leaf_read(older, &op, &end, NULL);
+		err = kv_client_read_leaf(c, older, &op, &end, NULL);
 		if (err != -EMSGSIZE)
 			break;
 		err = grow_buffer(c, op.len);
