@@ -12,6 +12,7 @@
 
 enum run_work_kind {
 	RUN_WORK_TOUCH,	   /* random touches of incompressible pages */
+	RUN_WORK_FLOOR,	   /* userfaultfd alone, a fault and a page out */
 	RUN_WORK_SORT,	   /* quicksort of random numbers */
 	RUN_WORK_KMEANS,   /* Lloyd's, some rounds over all points */
 	RUN_WORK_PAGERANK, /* some rounds over a random graph */
@@ -38,6 +39,7 @@ int run_work_from(char **argv);
 uint64_t run_work_now_ns(void);
 
 /* Nanoseconds of the measured part, 0: failed. */
+uint64_t run_floor(const struct run_work *w);
 uint64_t run_kmeans(const struct run_work *w);
 uint64_t run_pagerank(const struct run_work *w);
 uint64_t run_between(const struct run_work *w);
@@ -66,6 +68,12 @@ int run_work_spawn(const struct run_work *w, enum run_place place,
 		   uint64_t local_bytes, uint64_t *ns,
 		   const char **why) MUST_CHECK;
 
+/* The same in a far place, without prefetching, and its report, one line of
+ * JSON, to the file. */
+int run_work_spawn_counted(const struct run_work *w, enum run_place place,
+			   uint64_t local_bytes, int report_fd,
+			   uint64_t *ns) MUST_CHECK;
+
 /* Swap on zram0 or on a file, page-cluster 0, and a cgroup; undone by close.
  * `why` says what is missing. */
 struct run_swap {
@@ -79,6 +87,27 @@ int run_swap_open(struct run_swap *s, bool on_file, uint64_t limit_bytes,
 void run_swap_close(struct run_swap *s);
 /* The calling process is in the cgroup from now on. */
 int run_swap_enter(const struct run_swap *s) MUST_CHECK;
+
+/* ---- counts (run_count.c) ----------------------------------------------- */
+
+struct run_counted {
+	/* By the pager, in pages. */
+	uint64_t faults;	 /* of any kind */
+	uint64_t loads;		 /* that had to wait for far memory */
+	uint64_t prefetched;	 /* 0: it is switched off */
+	uint64_t first_touches;	 /* zeros: nothing is moved */
+	uint64_t second_chances; /* came back before they had left */
+	uint64_t stored;
+	uint64_t far_pages; /* with a place in far memory, at most */
+	/* By the memory node's NIC; UINT64_MAX: not whole pages. */
+	uint64_t far_in_bytes, far_out_bytes;
+};
+
+/* Over the cable, alone on its rack, whose environment is set. */
+int run_count(const struct run_work *w, enum run_place place,
+	      uint64_t local_bytes, struct run_counted *out) MUST_CHECK;
+/* Both counted the same, both ways. */
+bool run_counted_is_exact(const struct run_counted *c);
 
 /* ---- rows --------------------------------------------------------------- */
 

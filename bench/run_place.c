@@ -37,7 +37,7 @@ static bool is_far(enum run_place place)
 }
 
 static void be_work(const struct run_work *w, enum run_place place,
-		    uint64_t local_bytes)
+		    uint64_t local_bytes, bool is_counted)
 {
 	char exe[4096], local[24], bytes[24], count[24], seed[24];
 	const char *argv[ARGS_MAX];
@@ -60,6 +60,11 @@ static void be_work(const struct run_work *w, enum run_place place,
 			argv[n++] = "--no-direct";
 		argv[n++] = "--mode";
 		argv[n++] = place == RUN_PLACE_CHAIN ? "chain" : "static";
+		if (is_counted) {
+			argv[n++] = "--json";
+			argv[n++] = "--prefetch";
+			argv[n++] = "0";
+		}
 		argv[n++] = "--";
 	}
 	argv[n++] = exe;
@@ -91,8 +96,10 @@ static int read_answer(int fd, pid_t pid, uint64_t *ns)
 	return 0;
 }
 
+/* report_fd -1: none. */
 static int spawn(const struct run_work *w, enum run_place place,
-		 uint64_t local_bytes, const struct run_swap *s, uint64_t *ns)
+		 uint64_t local_bytes, const struct run_swap *s, int report_fd,
+		 uint64_t *ns)
 {
 	int pipes[2];
 	pid_t pid;
@@ -104,9 +111,11 @@ static int spawn(const struct run_work *w, enum run_place place,
 	pid = fork();
 	if (pid == 0) {
 		(void)dup2(pipes[1], STDOUT_FILENO);
+		if (report_fd >= 0)
+			(void)dup2(report_fd, STDERR_FILENO);
 		if (s && run_swap_enter(s) != 0)
 			_exit(127);
-		be_work(w, place, local_bytes);
+		be_work(w, place, local_bytes, report_fd >= 0);
 	}
 	err = pid < 0 ? -errno : 0;
 	(void)close(pipes[1]);
@@ -124,14 +133,20 @@ int run_work_spawn(const struct run_work *w, enum run_place place,
 
 	*why = "a run that succeeds";
 	if (place != RUN_PLACE_ZRAM && place != RUN_PLACE_DISK)
-		return spawn(w, place, local_bytes, NULL, ns);
+		return spawn(w, place, local_bytes, NULL, -1, ns);
 	err = run_swap_open(&s, place == RUN_PLACE_DISK, local_bytes + HEADROOM,
 			    2 * w->bytes, why);
 	if (err)
 		return -EOPNOTSUPP;
-	err = spawn(w, place, local_bytes, &s, ns);
+	err = spawn(w, place, local_bytes, &s, -1, ns);
 	if (err)
 		*why = "a run that succeeds";
 	run_swap_close(&s);
 	return err;
+}
+
+int run_work_spawn_counted(const struct run_work *w, enum run_place place,
+			   uint64_t local_bytes, int report_fd, uint64_t *ns)
+{
+	return spawn(w, place, local_bytes, NULL, report_fd, ns);
 }

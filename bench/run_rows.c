@@ -15,6 +15,7 @@
 enum {
 	ROUNDS_MAX = 21,
 	GROUP_MAX = 16,
+	COUNTED_PART = 10, /* of the touches: counting needs no more */
 };
 #define MIB (1ull << 20)
 
@@ -33,6 +34,7 @@ struct group {
 	uint64_t local_bytes;
 	struct cell cell[RUN_PLACE_COUNT];
 	unsigned cells;
+	unsigned rounds_max; /* 0: as many as asked for */
 };
 
 static void add_cell(struct group *g, enum run_place place, unsigned part)
@@ -68,6 +70,8 @@ static void show_progress(const struct group *g, const struct cell *c,
 
 static void run_group(struct group *g, unsigned rounds)
 {
+	if (g->rounds_max && rounds > g->rounds_max)
+		rounds = g->rounds_max;
 	for (unsigned i = 0; i < rounds; i++)
 		for (unsigned k = 0; k < g->cells; k++) {
 			show_progress(g, &g->cell[k], i, rounds);
@@ -95,6 +99,14 @@ struct plan {
 	unsigned groups;
 };
 
+/* The order of the groups on the cable. */
+enum {
+	GROUP_TOUCH,
+	GROUP_FLOOR,
+	GROUP_SORT,
+	GROUP_APPS, /* and all after it */
+};
+
 static struct group *add_group(struct plan *p, enum run_work_kind kind,
 			       uint64_t mib, uint64_t local_mib, uint64_t count)
 {
@@ -115,13 +127,18 @@ static void make_plan(struct plan *p, bool quick)
 	add_cell(g, RUN_PLACE_DIRECT, 0);
 	add_cell(g, RUN_PLACE_CHAIN, 0);
 	add_cell(g, RUN_PLACE_DISK, 10);
+	g = add_group(p, RUN_WORK_FLOOR, quick ? 8 : 128, quick ? 8 : 128,
+		      quick ? 2048 : 200000);
+	add_cell(g, RUN_PLACE_LOCAL, 0);
 	g = add_group(p, RUN_WORK_SORT, quick ? 8 : 1024, quick ? 4 : 512, 0);
+	/* Half a minute each: long enough to be its own median. */
+	g->rounds_max = quick ? 0 : 1;
 	add_cell(g, RUN_PLACE_CABLE, 0);
 	add_cell(g, RUN_PLACE_LOCAL, 0);
 	add_cell(g, RUN_PLACE_DIRECT, 0);
 	for (unsigned k = RUN_WORK_SORT; k < RUN_WORK_COUNT; k++) {
-		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 60000)
-						   : (quick ? 300 : 20000);
+		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
+						   : (quick ? 300 : 1500);
 
 		g = add_group(p, (enum run_work_kind)k, quick ? 4 : 24,
 			      quick ? 2 : 12, count);
@@ -142,7 +159,32 @@ static void make_udp_plan(struct plan *p, bool quick)
 	add_cell(g, RUN_PLACE_LOCAL, 0);
 }
 
-static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds)
+/* ---- counts ------------------------------------------------------------- */
+
+/* The touches of which far bytes are counted. */
+static const enum run_place counted_places[] = {RUN_PLACE_CABLE,
+						RUN_PLACE_CHAIN};
+
+struct counts {
+	struct run_counted c[ARRAY_LEN(counted_places)];
+	bool is_there[ARRAY_LEN(counted_places)];
+};
+
+static void count_touches(const struct group *g, bool quick, struct counts *out)
+{
+	struct run_work w = g->work;
+
+	if (!quick)
+		w.count /= COUNTED_PART;
+	w.seed = 1;
+	for (size_t i = 0; i < ARRAY_LEN(counted_places); i++)
+		out->is_there[i] = run_count(&w, counted_places[i],
+					     g->local_bytes, &out->c[i]) == 0;
+}
+
+/* `counts`: of the first group; NULL: none. */
+static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds,
+		    struct counts *counts)
 {
 	struct offload_rack *rack;
 	int err;
@@ -160,6 +202,8 @@ static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.1", 1);
 	for (unsigned i = 0; i < p->groups; i++)
 		run_group(&p->group[i], rounds);
+	if (counts)
+		count_touches(&p->group[0], quick, counts);
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\r\033[K");
 	offload_rack_stop(rack);
@@ -170,19 +214,26 @@ static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds)
 
 /* ---- the report --------------------------------------------------------- */
 
-/* Of one touch that misses, or of all of it. */
+static bool is_per_fault(const struct group *g)
+{
+	return g->work.kind == RUN_WORK_TOUCH || g->work.kind == RUN_WORK_FLOOR;
+}
+
+/* Microseconds of one fault, or seconds of all of it. */
 static double per_unit(const struct group *g, double ns)
 {
 	double missing = 1 - (double)g->local_bytes / (double)g->work.bytes;
 
-	if (g->work.kind != RUN_WORK_TOUCH)
+	if (!is_per_fault(g))
 		return ns / 1e9;
+	if (g->work.kind == RUN_WORK_FLOOR)
+		missing = 1;
 	return ns / 1e3 / (double)g->work.count / missing;
 }
 
 static void add_rows(json_t *rows, const struct group *g)
 {
-	const char *unit = g->work.kind == RUN_WORK_TOUCH ? "us/fault" : "s";
+	const char *unit = is_per_fault(g) ? "us/fault" : "s";
 
 	for (unsigned i = 0; i < g->cells; i++) {
 		const struct cell *c = &g->cell[i];
@@ -244,7 +295,7 @@ static unsigned judge_apps(const struct plan *p, json_t *verdicts)
 	const char *missing = NULL;
 	double worst = 0;
 
-	for (unsigned i = 2; i < p->groups; i++) {
+	for (unsigned i = GROUP_APPS; i < p->groups; i++) {
 		double r =
 			ratio(&p->group[i], RUN_PLACE_CHAIN, RUN_PLACE_CABLE);
 
@@ -256,14 +307,75 @@ static unsigned judge_apps(const struct plan *p, json_t *verdicts)
 		     1.15, missing);
 }
 
+static void add_counts(json_t *rows, const struct group *g,
+		       const struct counts *counts)
+{
+	for (size_t i = 0; i < ARRAY_LEN(counted_places); i++) {
+		const struct run_counted *c = &counts->c[i];
+
+		if (!counts->is_there[i])
+			continue;
+		json_array_append_new(
+			rows,
+			json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, "
+				  "s:I, s:I, s:I}",
+				  "work", run_work_name(g->work.kind), "bytes",
+				  (json_int_t)g->work.bytes, "local",
+				  (json_int_t)g->local_bytes, "place",
+				  run_place_name(counted_places[i]), "faults",
+				  (json_int_t)c->faults, "loads",
+				  (json_int_t)c->loads, "first_touches",
+				  (json_int_t)c->first_touches,
+				  "second_chances",
+				  (json_int_t)c->second_chances, "stored",
+				  (json_int_t)c->stored, "far_in_bytes",
+				  (json_int_t)c->far_in_bytes, "far_out_bytes",
+				  (json_int_t)c->far_out_bytes));
+	}
+}
+
+/* Bytes that the node's NIC sent for pages / faults that waited for one x page
+ * size: 1, and nothing near it. */
+static unsigned judge_counts(const struct counts *counts, json_t *verdicts)
+{
+	static const char *const names[] = {"far_bytes_vs_faults",
+					    "far_bytes_vs_faults_chain"};
+	unsigned missed = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(counted_places); i++) {
+		const struct run_counted *c = &counts->c[i];
+		bool kept = counts->is_there[i] && run_counted_is_exact(c);
+		double value = c->loads ? (double)c->far_in_bytes /
+						  (double)c->loads / 4096
+					: 0;
+
+		json_object_set_new(verdicts, names[i],
+				    json_pack("{s:s, s:f, s:f, s:b}", "must",
+					      "==", "bound", 1.0, "value",
+					      value, "kept", kept));
+		missed += !kept;
+	}
+	return missed;
+}
+
 static unsigned judge_all(const struct plan *p, json_t *verdicts)
 {
-	const struct group *fault = &p->group[0], *sort = &p->group[1];
+	const struct group *fault = &p->group[GROUP_TOUCH];
+	const struct group *floor = &p->group[GROUP_FLOOR];
+	const struct group *sort = &p->group[GROUP_SORT];
+	const struct cell *zram = cell_of(fault, RUN_PLACE_ZRAM);
 	unsigned missed = 0;
 
 	missed += judge(verdicts, "fault_elapsed_vs_zram",
 			ratio(fault, RUN_PLACE_CABLE, RUN_PLACE_ZRAM), 0.75,
 			missing_of(fault));
+	/* What is left for far memory, if anything. */
+	(void)judge(verdicts, "fault_floor_vs_zram",
+		    zram->missing || floor->cell[0].missing
+			    ? 0
+			    : per_unit(floor, median(&floor->cell[0])) /
+				      per_unit(fault, median(zram)),
+		    0, zram->missing ? zram->missing : missing_of(floor));
 	(void)judge(verdicts, "fault_elapsed_direct_vs_zram",
 		    ratio(fault, RUN_PLACE_DIRECT, RUN_PLACE_ZRAM), 0,
 		    missing_of(fault));
@@ -280,6 +392,7 @@ int run_rows(const struct run_rows_plan *plan, json_t **rows, json_t *verdicts)
 {
 	unsigned rounds = plan->rounds < ROUNDS_MAX ? plan->rounds : ROUNDS_MAX;
 	struct plan *p = calloc(2, sizeof(*p));
+	struct counts counts = {0};
 	int err = p ? 0 : -ENOMEM, missed = 0;
 
 	*rows = json_array();
@@ -288,14 +401,31 @@ int run_rows(const struct run_rows_plan *plan, json_t **rows, json_t *verdicts)
 		make_udp_plan(&p[1], plan->quick);
 	}
 	for (unsigned i = 0; i < 2 && !err; i++) {
-		err = run_plan(&p[i], i == 1, plan->quick, rounds);
+		err = run_plan(&p[i], i == 1, plan->quick, rounds,
+			       i == 0 ? &counts : NULL);
 		for (unsigned k = 0; k < p[i].groups && !err; k++)
 			add_rows(*rows, &p[i].group[k]);
 	}
-	if (!err)
-		missed = (int)judge_all(&p[0], verdicts);
+	if (!err) {
+		add_counts(*rows, &p[0].group[0], &counts);
+		missed = (int)(judge_all(&p[0], verdicts) +
+			       judge_counts(&counts, verdicts));
+	}
 	free(p);
 	return err ? err : missed;
+}
+
+static void print_counts(const json_t *row)
+{
+	printf("%10lld faults: %lld from far memory (%lld bytes), %lld first "
+	       "touches, %lld came back in time; %lld stored (%lld bytes)\n",
+	       json_integer_value(json_object_get(row, "faults")),
+	       json_integer_value(json_object_get(row, "loads")),
+	       json_integer_value(json_object_get(row, "far_in_bytes")),
+	       json_integer_value(json_object_get(row, "first_touches")),
+	       json_integer_value(json_object_get(row, "second_chances")),
+	       json_integer_value(json_object_get(row, "stored")),
+	       json_integer_value(json_object_get(row, "far_out_bytes")));
 }
 
 void run_rows_print(const json_t *rows)
@@ -313,6 +443,8 @@ void run_rows_print(const json_t *rows)
 		why = json_object_get(row, "void");
 		if (why)
 			printf("void: %s\n", json_string_value(why));
+		else if (json_object_get(row, "loads"))
+			print_counts(row);
 		else
 			printf("%10.3f %s\n",
 			       json_number_value(

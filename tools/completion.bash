@@ -79,7 +79,7 @@ _aquifer() {
 			names+=" --nodes --copies --capacity"
 		[[ $command == index ]] &&
 			names+=" --kind --memory --key --value --node-bytes" &&
-			names+=" --locks --host-locks --room --clients --failure" &&
+			names+=" --locks --host-locks --switch-locks --room --clients --failure" &&
 			names+=" --node --from --to --count --keys --size --threads"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&

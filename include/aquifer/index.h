@@ -74,6 +74,9 @@ enum aq_index_kind {
 enum aq_index_flags {
 	/* Locks may lie in host memory where device memory is used up. */
 	AQ_INDEX_HOST_LOCKS = 1u << 0,
+	/* A tree's locks are words that the switch replaces the atomics on:
+	 * -EOPNOTSUPP where there is none that does. */
+	AQ_INDEX_SWITCH_LOCKS = 1u << 1,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -118,7 +121,8 @@ struct aq_index_info {
 	uint32_t failure_ms;
 	uint32_t locks;
 	bool locks_on_device; /* else in host memory */
-	uint8_t reserved0[3];
+	bool locks_at_switch; /* which replaces their atomics */
+	uint8_t reserved0[2];
 	uint64_t nodes; /* of a tree; of versions: versions */
 	uint64_t size_bytes;
 	uint64_t reserved[4];

@@ -57,6 +57,7 @@ enum {
 	OPT_TO,
 	OPT_KEYS_ONLY,
 	OPT_HOST_LOCKS,
+	OPT_SWITCH_LOCKS,
 	OPT_THREADS,
 	OPT_ROOM,
 };
@@ -94,6 +95,9 @@ static int take_option(int opt, char **argv, struct cli_index *a)
 		return cli_rack_parse_size("--room", optarg, &o->keys);
 	case OPT_HOST_LOCKS:
 		o->flags |= AQ_INDEX_HOST_LOCKS;
+		return 0;
+	case OPT_SWITCH_LOCKS:
+		o->flags |= AQ_INDEX_SWITCH_LOCKS;
 		return 0;
 	case OPT_FROM:
 		a->from = optarg;
@@ -138,6 +142,7 @@ static int parse(int argc, char **argv, int words, struct cli_index *a)
 		{"node", required_argument, NULL, 'o'},
 		{"room", required_argument, NULL, OPT_ROOM},
 		{"host-locks", no_argument, NULL, OPT_HOST_LOCKS},
+		{"switch-locks", no_argument, NULL, OPT_SWITCH_LOCKS},
 		{"from", required_argument, NULL, OPT_FROM},
 		{"to", required_argument, NULL, OPT_TO},
 		{"keys", no_argument, NULL, OPT_KEYS_ONLY},
@@ -216,17 +221,17 @@ static json_t *describe(const struct cli_index *a)
 				 (int)i.value_max, "versions",
 				 (json_int_t)i.nodes, "clients", (int)i.clients,
 				 "failure_ms", (int)i.failure_ms);
-	return json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, "
-			 "s:b, s:i, s:i}",
-			 "index", a->name, "kind", "tree", "size",
-			 (json_int_t)i.size_bytes, "key_max", (int)i.key_max,
-			 "value_max", (int)i.value_max, "node_bytes",
-			 (int)i.node_bytes, "entries_per_leaf",
-			 (int)i.entries_per_leaf, "entries_per_inner",
-			 (int)i.entries_per_inner, "nodes", (json_int_t)i.nodes,
-			 "locks", (int)i.locks, "locks_on_device",
-			 i.locks_on_device, "clients", (int)i.clients,
-			 "failure_ms", (int)i.failure_ms);
+	return json_pack(
+		"{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, "
+		"s:b, s:b, s:i, s:i}",
+		"index", a->name, "kind", "tree", "size",
+		(json_int_t)i.size_bytes, "key_max", (int)i.key_max,
+		"value_max", (int)i.value_max, "node_bytes", (int)i.node_bytes,
+		"entries_per_leaf", (int)i.entries_per_leaf,
+		"entries_per_inner", (int)i.entries_per_inner, "nodes",
+		(json_int_t)i.nodes, "locks", (int)i.locks, "locks_on_device",
+		i.locks_on_device, "locks_at_switch", i.locks_at_switch,
+		"clients", (int)i.clients, "failure_ms", (int)i.failure_ms);
 }
 
 static int index_create(int argc, char **argv)

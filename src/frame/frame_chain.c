@@ -309,6 +309,44 @@ bool frame_chain_is_broken(struct frame_chain *c)
 	return is_in_error(c->work_qp) || is_in_error(c->front_qp);
 }
 
+/* Nothing moves any more once it is in error. */
+int frame_chain_why(struct frame_chain *c)
+{
+	uint64_t n;
+
+	if (!is_in_error(c->work_qp))
+		return is_in_error(c->front_qp) ? -ECONNRESET : 0;
+	n = steps(c);
+	return chain_program_why(c, (uint32_t)(n / c->counted) & (c->slots - 1),
+				 (uint32_t)(n % c->counted));
+}
+
+int frame_space_why(const struct frame_space *s, enum page_chain kind)
+{
+	return s->chain[kind] ? frame_chain_why(s->chain[kind])
+			      : s->past_why[kind];
+}
+
+const char *frame_why_text(int why)
+{
+	switch (why) {
+	case 0:
+		return "it did not stop";
+	case -ENOSPC:
+		return "no frame was free";
+	case -EFAULT:
+		return "a message named no entry of the table";
+	case -EEXIST:
+		return "a page to be mapped was mapped already";
+	case -ENOENT:
+		return "a page that must be mapped was not";
+	case -ECONNRESET:
+		return "the client took no answer";
+	default:
+		return "a request was refused";
+	}
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 static void stop(struct ibv_qp *qp)
@@ -367,6 +405,7 @@ void frame_chain_destroy(struct frame_chain *c)
 	struct ibv_qp *qp[] = {c->front_qp, c->work_qp, c->back_qp};
 	const struct frame_chain *back = c->space->chain[PAGE_CHAIN_INVALIDATE];
 
+	c->space->past_why[c->kind] = c->back_qp ? frame_chain_why(c) : 0;
 	/* It waits for this one's answers, and without it is of no use. */
 	if (c->kind == PAGE_CHAIN_LOAD && back)
 		stop(back->work_qp);

@@ -39,6 +39,16 @@ struct ibv_qp *frame_chain_qp(const struct frame_chain *chain);
 /* Whether it has stopped by itself: it touched what it may not, or found no
  * free frame. */
 bool frame_chain_is_broken(struct frame_chain *chain);
+/*
+ * Why it stopped by itself. 0: it did not. -ENOSPC: no frame was free. -EFAULT:
+ * the message named no entry of the table; -EEXIST: one that had a page, where
+ * it must have none; -ENOENT: the reverse. -ECONNRESET: the client took no
+ * answer. -EIO: anything else.
+ */
+int frame_chain_why(struct frame_chain *chain);
+/* The same of the space's last chain of that kind, also when it is gone. */
+int frame_space_why(const struct frame_space *space, enum page_chain kind);
+const char *frame_why_text(int why);
 /* How often it has changed the table. */
 uint64_t frame_chain_runs(struct frame_chain *chain);
 const char *frame_chain_name(enum page_chain kind);

@@ -54,8 +54,10 @@ struct frame_space {
 	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
 	uint64_t table_bytes;
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	/* Of chains that are gone: frames taken minus frames given back. */
+	/* Of chains that are gone: frames taken minus frames given back, and
+	 * why the last of each kind stopped. */
 	int64_t past_used;
+	int past_why[PAGE_CHAIN_COUNT];
 };
 
 /* ---- memory of a client's own (frame_sparse.c) -------------------------- */
@@ -90,6 +92,7 @@ struct frame_chain {
 	uint32_t slots;	  /* a power of two */
 	uint32_t blocks;  /* of the work queue per slot */
 	uint32_t counted; /* completions per slot */
+	uint32_t lookup;  /* completions before the entry is looked up */
 	/* Unmapped store and invalidate: completions before the queue's word is
 	 * counted up, and before its place is cleared or filled; the block
 	 * whose remote address is the frame. */
@@ -132,6 +135,9 @@ void chain_program_write(struct frame_chain *c);
  * *place is one of the queue that it has taken, or 0. */
 void chain_program_left(const struct frame_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *frame, uint64_t *place);
+/* Why it was refused what comes after `steps` completions: frame_chain_why. */
+int chain_program_why(const struct frame_chain *c, uint32_t slot,
+		      uint32_t steps);
 
 /* Numbers in memory that work requests copy are big-endian. */
 static inline uint64_t frame_swap(uint64_t v)

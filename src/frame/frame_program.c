@@ -15,6 +15,7 @@
  *   it maps it. The entry's address is taken from the message once and copied;
  *   a slot receives again only when its last request was fetched.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "frame_priv.h"
@@ -215,11 +216,12 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
 				  c->space->pool->frame_bytes, key);
 	} else {
+		/* A load has its buffer and key right behind the value. */
+		uint32_t more = c->kind == PAGE_CHAIN_LOAD ? 12 : 0;
+
 		aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
-		if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey together */
-			aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr),
-					  12, key);
-		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
+		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4 + more,
+				  key);
 	}
 	while (n < CHAIN_RECV_SEGS)
 		aqdv_wqe_put_end(&d[n++]);
@@ -306,6 +308,7 @@ static void write_unmapped(struct writer *w)
 	take = &w->work[w->at + 4 + swap_blocks(c)];
 	page = &take[2];
 	map = &page[1];
+	c->lookup = w->counted;
 	entry = put_lookup(w, &guard->rdma.raddr.addr);
 	put_rdma(w, AQDV_WQE_READ, 0, c->zero_mr, scratch(w, 0), 8);
 	put_rdma(w, AQDV_WQE_WRITE, at(&map->rdma.raddr.addr), c->memory_mr,
@@ -449,4 +452,21 @@ void chain_program_left(const struct frame_chain *c, uint32_t slot,
 		if (steps > c->take)
 			*place = taken;
 	}
+}
+
+int chain_program_why(const struct frame_chain *c, uint32_t slot,
+		      uint32_t steps)
+{
+	const union aqdv_wqe *wqe =
+		&c->work[(size_t)slot * c->blocks + c->frame_block];
+
+	if (steps == c->lookup)
+		return -EFAULT;
+	/* What was looked up decides whether the next request may go on. */
+	if (steps == c->lookup + 1)
+		return c->kind == PAGE_CHAIN_UNMAPPED ? -EEXIST : -ENOENT;
+	if (c->kind == PAGE_CHAIN_UNMAPPED && steps == c->taken + 1 &&
+	    !wqe->rdma.raddr.addr)
+		return -ENOSPC;
+	return -EIO;
 }

@@ -132,10 +132,12 @@ static int make_region(struct aq_rack *rack, const char *name, uint64_t bytes,
 }
 
 /* On the node that has the index. */
-static int make_locks(struct aq_index *x, struct index_gate *g, bool may_host)
+static int make_locks(struct aq_index *x, struct index_gate *g, uint32_t flags)
 {
 	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
-	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE};
+	uint32_t at_switch =
+		flags & AQ_INDEX_SWITCH_LOCKS ? AQ_REGION_SWITCH_ATOMICS : 0;
+	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE | at_switch};
 	struct client_link *link;
 	int err = client_link_open(x->rack, g->region, &lo, &link);
 
@@ -143,10 +145,13 @@ static int make_locks(struct aq_index *x, struct index_gate *g, bool may_host)
 		return err;
 	ro.node = client_link_node_name(link);
 	x->tree.flags |= TREE_DEVICE_LOCKS;
+	if (at_switch)
+		x->tree.flags |= TREE_SWITCH_LOCKS;
 	err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
-	if ((err == -ENOSPC || err == -EOPNOTSUPP) && may_host) {
+	if ((err == -ENOSPC || err == -EOPNOTSUPP) &&
+	    flags & AQ_INDEX_HOST_LOCKS) {
 		x->tree.flags &= ~(uint32_t)TREE_DEVICE_LOCKS;
-		ro.flags = 0;
+		ro.flags = at_switch;
 		err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
 	}
 	client_link_close(link);
@@ -187,7 +192,7 @@ static int make(struct aq_index *x, const struct aq_index_options *o)
 	if (err)
 		return err;
 	if (g.locks[0])
-		err = make_locks(x, &g, o->flags & AQ_INDEX_HOST_LOCKS);
+		err = make_locks(x, &g, o->flags);
 	if (!err)
 		err = format(x, &g);
 	if (!err)
@@ -353,6 +358,7 @@ void aq_index_get_info(const struct aq_index *x, struct aq_index_info *info)
 		.failure_ms = t->failure_ms,
 		.locks = t->lock_count,
 		.locks_on_device = t->flags & TREE_DEVICE_LOCKS,
+		.locks_at_switch = t->flags & TREE_SWITCH_LOCKS,
 		.nodes = t->node_count,
 		.size_bytes = t->size_bytes + t->lock_bytes};
 }

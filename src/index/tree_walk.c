@@ -154,6 +154,9 @@ static int step(struct tree_client *c, const struct tree_target *t,
 		return -EAGAIN;
 	if (side > 0) {
 		c->stats.rights++;
+		/* Siblings that lead round and round end with the time. */
+		if (tree_is_late(c))
+			return tree_late(c);
 		*w = (struct tree_way){.pointer = le64_get(in->node->sibling),
 				       .via = in->self};
 		return w->pointer ? 0 : -EAGAIN;
@@ -198,6 +201,10 @@ static int descend(struct tree_client *c, const struct tree_target *t,
 		}
 		if (!in)
 			return -EAGAIN;
+		/* A pointer is of one use of a node, and that of one level. */
+		if (w->parent && in->node->level != w->level)
+			return error_set(-EBADMSG,
+					 "the index is damaged: a level");
 		err = step(c, t, in, w, &is_there);
 		if (err) {
 			tree_cache_forget(c, in->self);

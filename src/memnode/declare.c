@@ -13,22 +13,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
 #include "env.h"
 #include "error.h"
 #include "log.h"
 #include "mem_priv.h"
 
 enum {
-	ASK_MS = 1000,
-	REPLY_BYTES = 16384,
-	LINE_BYTES = 512,
 	WORDS_BYTES = 224,
 	PORT = 1,
 	HOP_LIMIT = 64,
@@ -57,43 +51,6 @@ static bool is_ipv4(const uint8_t ip[16])
 	return memcmp(ip, v4, sizeof(v4)) == 0;
 }
 
-/* ---- words to the switch ------------------------------------------------- */
-
-/* The answer is JSON; *out, if wanted, is the caller's to free. */
-static int call(struct mem_node *node, const char *line, json_t **out)
-{
-	char *reply = malloc(REPLY_BYTES);
-	int err = reply ? ask_line(node->at_switch.path, line, ASK_MS, reply,
-				   REPLY_BYTES)
-			: -ENOMEM;
-
-	if (err)
-		err = error_set(err, "the switch at %s does not answer: %s",
-				node->at_switch.path, strerror(-err));
-	else
-		err = ask_error(reply);
-	if (!err && out) {
-		*out = json_loads(reply, 0, NULL);
-		err = *out ? 0
-			   : error_set(-EBADMSG, "the switch says nonsense");
-	}
-	free(reply);
-	return err;
-}
-
-PRINTF(2, 3) static int tell(struct mem_node *node, const char *fmt, ...)
-{
-	char line[LINE_BYTES];
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(line, sizeof(line), fmt, args);
-	va_end(args);
-	ASSERT(n > 0 && (size_t)n < sizeof(line));
-	return call(node, line, NULL);
-}
-
 /* ---- the node itself ----------------------------------------------------- */
 
 /* Our address of the same kind as the peer's, and its place in the table. */
@@ -113,6 +70,19 @@ static int own_gid(struct mem_node *node, bool ipv4, uint8_t *index,
 		return 0;
 	}
 	return -ENODEV;
+}
+
+/* The address by which the switch knows this node. */
+static int server_text(struct mem_node *node, char out[IP_TEXT])
+{
+	union ibv_gid gid;
+	uint8_t index;
+
+	if (own_gid(node, true, &index, &gid) &&
+	    own_gid(node, false, &index, &gid))
+		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
+	ip_text(gid.raw, out);
+	return 0;
 }
 
 static int make_shared(struct mem_node *node, const uint8_t ip[16],
@@ -192,11 +162,12 @@ static int declare_server(struct mem_node *node)
 	if (err)
 		return error_set(err, "no queue pair for the switch: %s",
 				 strerror(-err));
-	return tell(node,
-		    "tell swordbox server ip=%s qpn=%u psn=%u own_ip=%s "
-		    "own_qpn=%u",
-		    ip_text(gid.raw, text), node->at_switch.shared->qp_num,
-		    number[1], ip_text(own_ip[!ipv4], own), number[0]);
+	return switch_tell(node,
+			   "tell swordbox server name=%s ip=%s qpn=%u psn=%u "
+			   "own_ip=%s own_qpn=%u",
+			   node->name, ip_text(gid.raw, text),
+			   node->at_switch.shared->qp_num, number[1],
+			   ip_text(own_ip[!ipv4], own), number[0]);
 }
 
 /* ---- regions ------------------------------------------------------------- */
@@ -206,15 +177,14 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 	const struct mem_switch *w = &node->at_switch;
 	const struct mem_declared *d = &r->declared;
 	char server[IP_TEXT];
-	union ibv_gid gid;
-	uint8_t index;
+	int err = 0;
 
 	if (d->kind == MEM_DECLARED_NOT)
 		return 0;
-	if (own_gid(node, true, &index, &gid) &&
-	    own_gid(node, false, &index, &gid))
-		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-	ip_text(gid.raw, server);
+	err = server_text(node, server);
+	if (err)
+		return err;
+	switch_tell_late(node); /* perhaps of one that had this key */
 	if (d->kind == MEM_DECLARED_ATOMICS) {
 		if (!w->has_sword)
 			return error_set(-EOPNOTSUPP,
@@ -225,88 +195,44 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 					 "only the tenant 'default' has "
 					 "regions whose atomics the switch "
 					 "replaces");
-		return tell(node,
-			    "tell swordbox region server=%s rkey=%u va=%llu "
-			    "len=%llu",
-			    server, r->mr->rkey,
-			    (unsigned long long)(uintptr_t)r->addr,
-			    (unsigned long long)(r->size_bytes & ~7ull));
+		return switch_tell(
+			node,
+			"tell swordbox region server=%s rkey=%u va=%llu "
+			"len=%llu",
+			server, r->mr->rkey,
+			(unsigned long long)(uintptr_t)r->addr,
+			(unsigned long long)(r->size_bytes & ~7ull));
 	}
 	if (!w->has_steer)
 		return error_set(-EOPNOTSUPP, "no switch here steers");
-	return tell(node,
-		    "tell steer store server=%s rkey=%u va=%llu nodes_at=%llu "
-		    "nodes=%llu node_bytes=%llu",
-		    server, r->mr->rkey, (unsigned long long)(uintptr_t)r->addr,
-		    (unsigned long long)d->nodes_at,
-		    (unsigned long long)d->nodes,
-		    (unsigned long long)d->node_bytes);
-}
-
-/* ---- what ends, and cannot be said at once ------------------------------- */
-
-/* The switch may still have operations under way, or be away for a moment. */
-static void tell_later(struct mem_node *node, const char *line)
-{
-	struct mem_switch *w = &node->at_switch;
-
-	if (w->late_count == MEM_LATE_MAX) {
-		log_warn("memnode", "the switch was not told: %s", line);
-		return;
-	}
-	snprintf(w->late[w->late_count++], MEM_LATE_BYTES, "%s", line);
-}
-
-/* One that was not known there is one that is gone. */
-static bool is_over(int err)
-{
-	return err == 0 ||
-	       (err == -EREMOTEIO && strstr(error_last(), "not declared"));
-}
-
-static void tell_late(struct mem_node *node)
-{
-	struct mem_switch *w = &node->at_switch;
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < w->late_count; i++) {
-		int err = call(node, w->late[i], NULL);
-
-		if (is_over(err))
-			continue;
-		if (kept != i)
-			memcpy(w->late[kept], w->late[i], MEM_LATE_BYTES);
-		kept++;
-		if (err != -EREMOTEIO) { /* it is away: all wait */
-			memmove(w->late[kept], w->late[i + 1],
-				(w->late_count - i - 1) * MEM_LATE_BYTES);
-			kept += w->late_count - i - 1;
-			break;
-		}
-	}
-	w->late_count = kept;
+	return switch_tell(
+		node,
+		"tell steer store server=%s rkey=%u va=%llu nodes_at=%llu "
+		"nodes=%llu node_bytes=%llu",
+		server, r->mr->rkey, (unsigned long long)(uintptr_t)r->addr,
+		(unsigned long long)d->nodes_at, (unsigned long long)d->nodes,
+		(unsigned long long)d->node_bytes);
 }
 
 void declare_region_end(struct mem_node *node, const struct mem_region *r)
 {
+	bool atomics = r->declared.kind == MEM_DECLARED_ATOMICS;
 	char line[MEM_LATE_BYTES], server[IP_TEXT];
-	union ibv_gid gid;
-	uint8_t index;
 
-	if (r->declared.kind != MEM_DECLARED_ATOMICS ||
-	    (own_gid(node, true, &index, &gid) &&
-	     own_gid(node, false, &index, &gid)))
+	if (r->declared.kind == MEM_DECLARED_NOT || server_text(node, server))
 		return;
-	snprintf(line, sizeof(line), "tell swordbox gone server=%s rkey=%u",
-		 ip_text(gid.raw, server), r->mr->rkey);
+	snprintf(line, sizeof(line), "tell %s gone server=%s rkey=%u",
+		 atomics ? "swordbox" : "steer", server, r->mr->rkey);
 	/* A WRITE to memory that is gone would end the shared connection for
 	 * everybody, so those under way come first. */
-	for (unsigned i = 0; i < GONE_TRIES; i++) {
-		if (is_over(call(node, line, NULL)))
+	for (unsigned i = 0; i < (atomics ? GONE_TRIES : 1); i++) {
+		if (switch_tell_end(node, line))
 			return;
 		(void)usleep(GONE_PAUSE_US);
 	}
-	tell_later(node, line);
+	pthread_mutex_lock(&node->lock);
+	switch_tell_later(node, line);
+	pthread_mutex_unlock(&node->lock);
 }
 
 /* ---- connections --------------------------------------------------------- */
@@ -328,12 +254,13 @@ int declare_conn(struct mem_node *node, const struct mem_conn *c)
 
 	if (!w->path[0])
 		return 0;
+	switch_tell_late(node); /* perhaps of one with these queue pairs */
 	conn_words(c, words, sizeof(words));
 	if (w->has_sword)
-		err = tell(node, "tell swordbox conn %s psn=%u", words,
-			   c->client_psn);
+		err = switch_tell(node, "tell swordbox conn %s psn=%u", words,
+				  c->client_psn);
 	if (!err && w->has_steer)
-		err = tell(node, "tell steer conn %s", words);
+		err = switch_tell(node, "tell steer conn %s", words);
 	return err;
 }
 
@@ -350,14 +277,15 @@ void declare_conn_end(struct mem_node *node, const struct mem_conn *c)
 			continue;
 		snprintf(line, sizeof(line), "tell %s end %s",
 			 i ? "steer" : "swordbox", words);
-		if (!is_over(call(node, line, NULL)))
-			tell_later(node, line);
+		if (!switch_tell_end(node, line))
+			switch_tell_later(node, line);
 	}
 }
 
 /* ---- the switch, and another one in its place ---------------------------- */
 
-static bool has_program(const json_t *hello, const char *name)
+/* The program's counters, or NULL: it does not run. */
+static const json_t *program_of(const json_t *hello, const char *name)
 {
 	const json_t *p;
 	size_t i;
@@ -367,9 +295,43 @@ static bool has_program(const json_t *hello, const char *name)
 		const char *n = json_string_value(json_object_get(p, "name"));
 
 		if (n && strcmp(n, name) == 0)
-			return true;
+			return p;
 	}
-	return false;
+	return NULL;
+}
+
+/* Shared connections that the switch has given up so far. */
+static json_int_t given_up(const json_t *hello)
+{
+	return json_integer_value(
+		json_object_get(program_of(hello, "swordbox"), "shared_dead"));
+}
+
+/* Whether ours is among them: then nothing works any more until it has
+ * another. */
+static bool is_given_up(struct mem_node *node)
+{
+	const struct ibv_qp *shared = node->at_switch.shared;
+	char own[IP_TEXT];
+	json_t *show = NULL;
+	const json_t *v;
+	bool found = false;
+	size_t i;
+
+	if (!shared || server_text(node, own) ||
+	    switch_ask(node, "tell swordbox show", &show))
+		return false;
+	json_array_foreach(json_object_get(show, "servers"), i, v)
+	{
+		const char *ip = json_string_value(json_object_get(v, "ip"));
+
+		found |= ip && strcmp(ip, own) == 0 &&
+			 json_integer_value(json_object_get(v, "qpn")) ==
+				 shared->qp_num &&
+			 json_is_true(json_object_get(v, "dead"));
+	}
+	json_decref(show);
+	return found;
 }
 
 static void end_connections(struct mem_node *node)
@@ -379,27 +341,54 @@ static void end_connections(struct mem_node *node)
 			conn_destroy(node, node->conns[i], MEM_END_BROKEN);
 }
 
-/* To a switch that knows nothing of us. */
+/* Of a run of this node before, or more than is true. */
+static int forget_us(struct mem_node *node)
+{
+	char server[IP_TEXT];
+	union ibv_gid gid;
+	uint8_t index;
+	int err = 0;
+
+	for (unsigned i = 0; i < 2 && !err; i++)
+		if (own_gid(node, i == 0, &index, &gid) == 0)
+			err = switch_tell(node, "tell steer gone server=%s",
+					  ip_text(gid.raw, server));
+	return err;
+}
+
+/* What finds no room there works without the switch's help. */
+static int unless_refused(int err)
+{
+	if (err == -EREMOTEIO)
+		log_warn("memnode", "%s", error_last());
+	return err == -EREMOTEIO ? 0 : err;
+}
+
+/* To a switch that knows nothing of us, or nothing that counts. */
 static int declare_all(struct mem_node *node)
 {
 	struct mem_switch *w = &node->at_switch;
+	bool sword = w->has_sword, steer = w->has_steer;
 	int err = 0;
 
 	w->late_count = 0; /* it does not know those either */
-	if (w->has_sword) {
-		bool had = w->has_sword;
-
-		w->has_sword = false; /* nothing to be said about these */
+	if (sword) {
+		w->has_sword = w->has_steer = false; /* nothing to be said */
 		end_connections(node);
-		w->has_sword = had;
+		w->has_sword = sword;
+		w->has_steer = steer;
 		err = declare_server(node);
 	}
+	if (!err && steer)
+		err = forget_us(node);
 	for (unsigned i = 0; !err && i < MEM_REGION_MAX; i++)
 		if (node->regions[i] && !node->regions[i]->busy)
-			err = declare_region(node, node->regions[i]);
+			err = unless_refused(
+				declare_region(node, node->regions[i]));
 	for (unsigned i = 0; !err && i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
-			err = declare_conn(node, node->conns[i]);
+			err = unless_refused(
+				declare_conn(node, node->conns[i]));
 	return err;
 }
 
@@ -413,10 +402,11 @@ static int meet(struct mem_node *node, json_t *hello)
 	if (!run || strlen(run) >= sizeof(w->run)) {
 		err = error_set(-EBADMSG, "the switch does not say who it is");
 	} else if (strcmp(run, w->run) != 0) {
-		w->has_sword = has_program(hello, "swordbox");
-		w->has_steer = has_program(hello, "steer");
+		w->has_sword = program_of(hello, "swordbox") != NULL;
+		w->has_steer = program_of(hello, "steer") != NULL;
 		err = declare_all(node);
 		if (!err) {
+			w->given_up = given_up(hello);
 			snprintf(w->run, sizeof(w->run), "%s", run);
 			log_info("memnode",
 				 "declared to the switch at %s (%s%s)", w->path,
@@ -436,7 +426,7 @@ int declare_open(struct mem_node *node, const char *path)
 	if (strlen(path) >= sizeof(w->path))
 		return error_set(-ENAMETOOLONG, "%s is too long", path);
 	snprintf(w->path, sizeof(w->path), "%s", path);
-	err = call(node, "hello", &hello);
+	err = switch_ask(node, "hello", &hello);
 	if (err == -ENOENT || err == -ECONNREFUSED) {
 		/* Its socket is elsewhere, or it comes later: to programs that
 		 * were told nothing we are like anybody. */
@@ -453,6 +443,12 @@ int declare_open(struct mem_node *node, const char *path)
 
 void declare_close(struct mem_node *node)
 {
+	char server[IP_TEXT];
+
+	/* Another one may have its address and its place there. What this does
+	 * not reach is replaced when the node comes back. */
+	if (node->at_switch.shared && server_text(node, server) == 0)
+		(void)!switch_tell(node, "tell swordbox leave ip=%s", server);
 	drop_shared(node);
 }
 
@@ -461,19 +457,26 @@ void declare_tick(struct mem_node *node)
 	struct mem_switch *w = &node->at_switch;
 	uint64_t now_ns = env_now_ns(node->env);
 	json_t *hello = NULL;
+	bool lost = false;
 	int err;
 
 	if (!w->path[0] || now_ns < w->look_ns)
 		return;
 	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
-	/* Requests need not wait for a switch that is busy: its path, and when
-	 * to look, change in this thread only. */
-	err = call(node, "hello", &hello);
+	/* Requests need not wait for a switch that is busy: its path, when to
+	 * look, and the shared connection change in this thread only. */
+	err = switch_ask(node, "hello", &hello);
+	if (!err && given_up(hello) != w->given_up) {
+		lost = is_given_up(node);
+		w->given_up = given_up(hello);
+	}
 	pthread_mutex_lock(&node->lock);
+	if (lost)
+		w->run[0] = '\0';
 	if (!err)
 		err = meet(node, hello);
 	if (!err)
-		tell_late(node);
+		switch_tell_late(node);
 	pthread_mutex_unlock(&node->lock);
 	json_decref(hello);
 	if (!err != w->answers) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /v1/connections/ID/pages. */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "env.h"
 #include "error.h"
@@ -35,12 +36,28 @@ static enum space_kind kind_of(const json_t *body)
 							     : SPACE_FRAMES;
 }
 
+static int check_version(const json_t *body)
+{
+	uint64_t version = 1; /* of those that did not say */
+	int err =
+		ctl_field_u64(body, "version", false, 1, UINT32_MAX, &version);
+
+	if (!err && version != PAGE_WIRE_VERSION)
+		err = error_set(-EPROTONOSUPPORT,
+				"the client's messages about pages are of "
+				"version %" PRIu64 ", the node's of version %d",
+				version, PAGE_WIRE_VERSION);
+	return err;
+}
+
 void handle_pages_create(void *ctx, struct ctl_call *call)
 {
 	uint64_t count, bytes, depth = 64;
 	struct mem_conn *c;
 	int err = find(ctx, call, &c);
 
+	if (!err)
+		err = check_version(call->body);
 	if (!err)
 		err = ctl_field_u64(call->body, "count", true, 1,
 				    MEM_PAGE_COUNT_MAX, &count);
@@ -90,7 +107,7 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 	json_t *mapped = NULL;
 	struct mem_conn *c;
 	size_t i;
-	int err = find(ctx, call, &c);
+	int why, err = find(ctx, call, &c);
 
 	if (!err && (!c->space || !json_is_array(list) ||
 		     json_array_size(list) > 2 * MEM_PAGE_DEPTH_MAX))
@@ -109,5 +126,9 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 			mapped, json_boolean(frame_space_is_mapped(
 					c->space->space, (uint64_t)index)));
 	}
-	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "mapped", mapped));
+	why = frame_space_why(c->space->space, PAGE_CHAIN_UNMAPPED);
+	ctl_reply_json(call->reply, 200,
+		       json_pack("{s:o, s:b, s:s}", "mapped", mapped, "full",
+				 why == -ENOSPC, "stopped",
+				 why ? frame_why_text(why) : ""));
 }

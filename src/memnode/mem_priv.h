@@ -169,6 +169,8 @@ struct mem_switch {
 	bool has_sword;
 	bool has_steer;
 	bool answers;
+	atomic_bool is_away;   /* it did not answer: it is not told anything */
+	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
 	unsigned late_count;
@@ -342,6 +344,20 @@ void grant_destroy(struct mem_node *node, struct mem_conn *conn,
 /* Every grant of the region, of whatever connection; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 
+/* ---- switch_call.c: calls to the switch ---------------------------------- */
+
+/* The answer is JSON; *out, if wanted, is the caller's to free. Blocks. */
+int switch_ask(struct mem_node *node, const char *line,
+	       json_t **out) MUST_CHECK;
+/* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
+PRINTF(2, 3)
+int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
+/* Whether something that ends is not known there any more. */
+bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
+/* With the lock held. */
+void switch_tell_later(struct mem_node *node, const char *line);
+void switch_tell_late(struct mem_node *node);
+
 /* ---- declare.c: what the switch is told ---------------------------------- */
 
 /* The node's NIC is plugged into the switch with this control socket. */
@@ -356,6 +372,7 @@ void declare_conn_end(struct mem_node *node, const struct mem_conn *c);
 /* Before anybody has a key. */
 int declare_region(struct mem_node *node,
 		   const struct mem_region *r) MUST_CHECK;
+/* Without the lock, before its memory is used for something else. */
 void declare_region_end(struct mem_node *node, const struct mem_region *r);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */

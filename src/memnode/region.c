@@ -355,8 +355,8 @@ int region_delete(struct mem_node *node, struct mem_region *r)
 	if (err)
 		return err;
 	grant_revoke_region(node, r);
-	declare_region_end(node, r);
 	pthread_mutex_unlock(&node->lock);
+	declare_region_end(node, r);
 	memory_free(node, &old);
 	pthread_mutex_lock(&node->lock);
 	node->bytes_scrubbed += r->charged_bytes;

@@ -189,6 +189,12 @@ int space_conn_start(struct mem_conn *c)
 
 void space_conn_close(struct mem_conn *c)
 {
+	int why = c->chain ? frame_chain_why(c->chain) : 0;
+
+	if (why)
+		log_info("memnode", "the %s chain of tenant %s stopped: %s",
+			 space_role_name(c->role), c->tenant->name,
+			 frame_why_text(why));
 	if (c->chain)
 		frame_chain_destroy(c->chain);
 	else

@@ -13,6 +13,8 @@ enum {
 	/* Requests fetched and not completed. */
 	IN_FLIGHT_MIN = 32,
 	IN_FLIGHT_MAX = 1024,
+	ORDER_SEGS = 2, /* control, order */
+	BLOCK_SEGS = WQE_BLOCK_BYTES / WQE_SEG_BYTES,
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -142,13 +144,10 @@ void chain_cap(const struct nic_chain_attr *attr, struct ibv_qp_cap *cap)
 	}
 }
 
-uint8_t *chain_memory_host(const struct nic_qp *qp, struct chain_memory *m)
+uint8_t *chain_memory_find(const struct nic_qp *qp, struct chain_memory *m)
 {
-	uint32_t epoch = qp->nic->keys.epoch;
 	uint8_t *host;
 
-	if (LIKELY(m->epoch == epoch))
-		return m->host;
 	m->epoch = 0;
 	if (key_check(qp, m->lkey, m->addr, m->bytes, 0, &host) != KEY_OK) {
 		count(qp->nic, NIC_C_local_protection);
@@ -157,7 +156,7 @@ uint8_t *chain_memory_host(const struct nic_qp *qp, struct chain_memory *m)
 	m->writable = key_check(qp, m->lkey, m->addr, m->bytes,
 				IBV_ACCESS_LOCAL_WRITE, &host) == KEY_OK;
 	m->host = host;
-	m->epoch = epoch;
+	m->epoch = qp->nic->keys.epoch;
 	return host;
 }
 
@@ -222,34 +221,33 @@ static void executed(struct chain *ch, uint32_t blocks)
 		ch->place -= ch->blocks;
 }
 
-static void copy_block(struct nic_qp *qp, const uint8_t *ring, uint32_t i)
+static void copy_block(struct nic_qp *qp, const uint8_t *block, uint32_t i)
 {
 	uint32_t to = (qp->sq.block_head + i) * (uint32_t)WQE_BLOCK_BYTES;
 
-	memcpy(sendq_seg(&qp->sq, to), ring + ring_offset(qp->chain, i),
-	       WQE_BLOCK_BYTES);
+	memcpy(sendq_seg(&qp->sq, to), block, WQE_BLOCK_BYTES);
 }
 
-/* Copies the next request to the head of the queue; the number of its blocks,
- * or -errno. */
-static int fetch(struct nic_qp *qp, const uint8_t *ring)
+/* Copies the next request, whose first block was fetched, to the head of the
+ * queue; the number of its blocks, or -errno. */
+static int fetch(struct nic_qp *qp, const union chain_wqe *first,
+		 const uint8_t *ring)
 {
 	const struct chain *ch = qp->chain;
-	const struct wqe_ctrl *ctrl = sendq_seg(
-		&qp->sq, qp->sq.block_head * (uint32_t)WQE_BLOCK_BYTES);
 	uint32_t left = ch->flags & NIC_CHAIN_CYCLIC
 				? ch->blocks
 				: ch->enabled - ch->fetched;
-	uint32_t segs, blocks, i;
+	uint32_t segs = be32_get(first->ctrl.qpn_ds) & 0xff;
+	uint32_t blocks =
+		(segs * WQE_SEG_BYTES + WQE_BLOCK_BYTES - 1) / WQE_BLOCK_BYTES;
+	uint32_t i;
 
-	copy_block(qp, ring, 0);
-	segs = be32_get(ctrl->qpn_ds) & 0xff;
-	blocks = (segs * WQE_SEG_BYTES + WQE_BLOCK_BYTES - 1) / WQE_BLOCK_BYTES;
 	if (UNLIKELY(segs == 0 || blocks > CHAIN_WQE_BLOCKS_MAX ||
 		     blocks > left))
 		return -EINVAL;
+	copy_block(qp, first->bytes, 0);
 	for (i = 1; i < blocks; i++)
-		copy_block(qp, ring, i);
+		copy_block(qp, ring + ring_offset(ch, i), i);
 	return (int)blocks;
 }
 
@@ -301,18 +299,46 @@ static int loop(struct nic_qp *qp, uint32_t blocks)
 	return 1;
 }
 
-/* A request that is no order to other queues. */
-static bool begin(struct nic_qp *qp, uint8_t opcode, uint8_t flags,
-		  uint32_t blocks)
+/* The short way for what chains do most. False, and nothing happened: let loop
+ * decide. */
+static inline bool loop_quick(struct nic_qp *qp, const union chain_wqe *wqe)
 {
-	struct send_slot *slot;
-	int done = loop(qp, blocks);
+	bool shown = (wqe->ctrl.flags & WQE_CTRL_CQE) || qp->sq_sig_all;
+	const struct nic_qp *peer;
 
+	if (!qp->chain->own_address || qp->sq.tail != qp->sq.head ||
+	    (shown && !qp->send_cq->counting))
+		return false;
+	peer = chain_near_peer(qp);
+	if (!peer || !chain_loop_quick(qp, peer, wqe))
+		return false;
+	if (shown)
+		cq_counted(qp->send_cq, qp, false);
+	executed(qp->chain, 1);
+	return true;
+}
+
+/* A request that is no order to other queues. */
+static bool begin(struct nic_qp *qp, const union chain_wqe *wqe,
+		  const uint8_t *ring)
+{
+	uint8_t opcode = chain_opcode(wqe);
+	struct send_slot *slot;
+	uint32_t blocks;
+	int n, done;
+
+	if (loop_quick(qp, wqe))
+		return true;
+	n = fetch(qp, wqe, ring);
+	if (UNLIKELY(n < 0))
+		return end(qp, IBV_WC_LOC_QP_OP_ERR);
+	blocks = (uint32_t)n;
+	done = qp->chain->own_address ? loop(qp, blocks) : 0;
 	if (done)
 		return done > 0 && qp->state == IBV_QPS_RTS;
 	slot = new_slot(qp, blocks);
 	slot->opcode = opcode;
-	slot->signaled = (flags & WQE_CTRL_CQE) || qp->sq_sig_all;
+	slot->signaled = (wqe->ctrl.flags & WQE_CTRL_CQE) || qp->sq_sig_all;
 	executed(qp->chain, blocks);
 	return true;
 }
@@ -337,23 +363,21 @@ static void complete_order(struct nic_qp *qp)
 	slot->signaled = true;
 }
 
-static bool order(struct nic_qp *qp, uint8_t *ring, uint8_t opcode,
-		  uint32_t blocks)
+static bool order(struct nic_qp *qp, const union chain_wqe *wqe,
+		  uint8_t *memory)
 {
 	struct chain *ch = qp->chain;
-	uint32_t at = qp->sq.block_head * (uint32_t)WQE_BLOCK_BYTES;
-	const struct wqe_ctrl *ctrl = sendq_seg(&qp->sq, at);
-	const void *segment = sendq_seg(&qp->sq, at + WQE_SEG_BYTES);
-	uint8_t *memory = ring + ring_offset(ch, 0) + WQE_SEG_BYTES;
+	uint32_t segs = be32_get(wqe->ctrl.qpn_ds) & 0xff;
 	int done = -EINVAL;
 
-	if (LIKELY(blocks == 1 && (be32_get(ctrl->qpn_ds) & 0xff) >= 2))
-		done = chain_order(qp, opcode, segment, memory);
+	if (LIKELY(segs >= ORDER_SEGS && segs <= BLOCK_SEGS))
+		done = chain_order(qp, chain_opcode(wqe), &wqe->control.order,
+				   memory + WQE_SEG_BYTES);
 	if (UNLIKELY(done < 0))
 		return end(qp, done == -EFAULT ? IBV_WC_LOC_PROT_ERR
 					       : IBV_WC_LOC_QP_OP_ERR);
 	executed(ch, 1);
-	ch->wait_signaled = (ctrl->flags & WQE_CTRL_CQE) || qp->sq_sig_all;
+	ch->wait_signaled = (wqe->ctrl.flags & WQE_CTRL_CQE) || qp->sq_sig_all;
 	if (UNLIKELY(ch->wait_signaled && done))
 		complete_order(qp);
 	return done > 0;
@@ -396,11 +420,8 @@ static bool may_fetch(const struct nic_qp *qp)
 HOT static bool step(struct nic_qp *qp)
 {
 	struct chain *ch = qp->chain;
-	const struct wqe_ctrl *ctrl = sendq_seg(
-		&qp->sq, qp->sq.block_head * (uint32_t)WQE_BLOCK_BYTES);
-	uint8_t *ring;
-	uint8_t opcode;
-	int blocks;
+	union chain_wqe wqe;
+	uint8_t *ring, *at;
 
 	if (ch->wait_cq)
 		return go_on(qp);
@@ -413,15 +434,12 @@ HOT static bool step(struct nic_qp *qp)
 	ring = chain_memory_host(qp, &ch->sq);
 	if (UNLIKELY(!ring))
 		return end(qp, IBV_WC_LOC_PROT_ERR);
-	blocks = fetch(qp, ring);
-	if (UNLIKELY(blocks < 0))
-		return end(qp, IBV_WC_LOC_QP_OP_ERR);
+	at = ring + ring_offset(ch, 0);
+	memcpy(&wqe, at, sizeof(wqe));
 	ch->fuel--;
 	count(qp->nic, NIC_C_chain_steps);
-	opcode = (uint8_t)(be32_get(ctrl->opmod_idx_opcode) & 0xff);
-	return is_order(opcode)
-		       ? order(qp, ring, opcode, (uint32_t)blocks)
-		       : begin(qp, opcode, ctrl->flags, (uint32_t)blocks);
+	return is_order(chain_opcode(&wqe)) ? order(qp, &wqe, at)
+					    : begin(qp, &wqe, ring);
 }
 
 HOT bool chain_run(struct nic_qp *qp)

@@ -16,6 +16,7 @@ struct nic_chain_attr;
 struct nic_cq;
 struct nic_qp;
 struct send_op;
+union chain_wqe;
 
 enum {
 	CHAIN_WQE_BLOCKS_MAX = 10, /* 32 pieces behind the longest head */
@@ -85,8 +86,9 @@ void chain_reset(struct nic_qp *qp);
 /* requester_run for a managed send queue. */
 bool chain_run(struct nic_qp *qp);
 bool chain_has_work(const struct nic_qp *qp);
-/* Where the memory is, if its key still covers it; NULL: it does not. */
-uint8_t *chain_memory_host(const struct nic_qp *qp, struct chain_memory *m);
+/* Where the memory is, if its key covers it; NULL: it does not. What
+ * chain_memory_host does when keys have changed. */
+uint8_t *chain_memory_find(const struct nic_qp *qp, struct chain_memory *m);
 /* It has something to do: nic_flush gives it a turn before it returns. */
 void chain_wake(struct nic_qp *qp);
 
@@ -120,6 +122,10 @@ bool chain_recv_ready(struct nic_qp *qp);
 
 /* The other end, if it is on this NIC and takes requests; else NULL. */
 struct nic_qp *chain_near_peer(const struct nic_qp *qp);
+/* Executes a request of one block and one piece between the two: READ, WRITE
+ * or FAA. False, and nothing happened: it is another, or not permitted. */
+bool chain_loop_quick(struct nic_qp *qp, const struct nic_qp *peer,
+		      const union chain_wqe *wqe);
 /* Executes a one-sided request between the two. */
 enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 			      const struct send_op *op);

@@ -7,7 +7,9 @@
  *
  * - an ENABLE raises the other queue's to what is left to the one that enables,
  * - a completion carries what is left to the queue that it is of, and a queue
- *   that waited for it is raised to that, once per completion.
+ *   that waited for it is raised to one less, once per completion. One less,
+ *   because a WAIT is paid for before it is raised, and may show what it has by
+ *   a completion of its own.
  *
  * A queue spends before it shows. So the largest amount among queues that only
  * start each other falls with every round, and the last of them stops.
@@ -56,8 +58,8 @@ void chain_pay_wait(struct chain *ch, const struct nic_cq *cq)
 
 	if (p->outside != cq->outside)
 		chain_pay(ch, cq->outside - p->outside);
-	if (p->counted != cq->counted && cq->fuel > ch->fuel)
-		ch->fuel = cq->fuel;
+	if (p->counted != cq->counted && cq->fuel > ch->fuel + 1)
+		ch->fuel = cq->fuel - 1;
 	p->outside = cq->outside;
 	p->counted = cq->counted;
 }

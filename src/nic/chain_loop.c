@@ -8,10 +8,12 @@
 
 struct nic_qp *chain_near_peer(const struct nic_qp *qp)
 {
-	struct nic_qp *peer = qp_find(qp->nic, qp->dest_qpn);
+	struct nic_qp *peer;
 
-	if (!qp->chain->own_address || !peer || peer->dest_qpn != qp->qpn ||
-	    peer->type != IBV_QPT_RC)
+	if (!qp->chain->own_address)
+		return NULL;
+	peer = qp_find(qp->nic, qp->dest_qpn);
+	if (!peer || peer->dest_qpn != qp->qpn || peer->type != IBV_QPT_RC)
 		return NULL;
 	return peer->state == IBV_QPS_RTS || peer->state == IBV_QPS_RTR ||
 			       peer->state == IBV_QPS_SQD
@@ -112,6 +114,94 @@ static enum ibv_wc_status execute(struct nic_qp *qp, const struct send_op *op,
 	}
 	return IBV_WC_SUCCESS;
 }
+
+/* ---- the short way ------------------------------------------------------ */
+
+enum {
+	AMO_SEGS = sizeof(((union chain_wqe *)0)->amo) / WQE_SEG_BYTES,
+};
+
+/* May `peer` serve the whole of it, and may `qp` touch its piece? */
+static inline bool is_permitted(const struct nic_qp *qp,
+				const struct nic_qp *peer,
+				const struct wqe_raddr *raddr,
+				const struct wqe_data *data, uint32_t access,
+				uint32_t local, uint8_t **far, uint8_t **near)
+{
+	uint32_t length = be32_get(data->byte_count);
+
+	return (peer->access & access) == access && length &&
+	       length <= NIC_MSG_BYTES_MAX &&
+	       key_check(peer, be32_get(raddr->rkey), be64_get(raddr->addr),
+			 length, access, far) == KEY_OK &&
+	       key_check(qp, be32_get(data->lkey), be64_get(data->addr), length,
+			 local, near) == KEY_OK;
+}
+
+static bool quick_add(const struct nic_qp *qp, const struct nic_qp *peer,
+		      const union chain_wqe *wqe)
+{
+	struct atomic_op op = {
+		.is_add = true,
+		.swap_add = be64_get(wqe->amo.atomic.swap_add),
+	};
+	uint8_t *far, *near;
+	uint64_t original;
+
+	if ((be32_get(wqe->ctrl.qpn_ds) & 0xff) != AMO_SEGS ||
+	    be32_get(wqe->amo.data.byte_count) != 8 ||
+	    be64_get(wqe->amo.raddr.addr) % 8 ||
+	    !is_permitted(qp, peer, &wqe->amo.raddr, &wqe->amo.data,
+			  IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_LOCAL_WRITE,
+			  &far, &near) ||
+	    (uintptr_t)far % 8)
+		return false;
+	/* Adding nothing is how chains read words of which nobody is to see
+	 * half; that takes no locked instruction. */
+	original =
+		op.swap_add
+			? atomic_op_execute(&op, (uint64_t *)(void *)far)
+			: atomic_load_explicit(
+				  (const _Atomic uint64_t *)(const void *)far,
+				  memory_order_acquire);
+	move(near, (const uint8_t *)&original, 8);
+	return true;
+}
+
+static bool quick_copy(const struct nic_qp *qp, const struct nic_qp *peer,
+		       const union chain_wqe *wqe, bool read)
+{
+	uint8_t *far, *near;
+
+	if ((be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
+	    !is_permitted(qp, peer, &wqe->plain.raddr, &wqe->plain.data,
+			  read ? IBV_ACCESS_REMOTE_READ
+			       : IBV_ACCESS_REMOTE_WRITE,
+			  read ? IBV_ACCESS_LOCAL_WRITE : 0, &far, &near))
+		return false;
+	if (read)
+		move(near, far, be32_get(wqe->plain.data.byte_count));
+	else
+		move(far, near, be32_get(wqe->plain.data.byte_count));
+	return true;
+}
+
+HOT bool chain_loop_quick(struct nic_qp *qp, const struct nic_qp *peer,
+			  const union chain_wqe *wqe)
+{
+	uint8_t opcode = chain_opcode(wqe);
+	bool done = false;
+
+	if (opcode == WQE_FAA)
+		done = quick_add(qp, peer, wqe);
+	else if (opcode == WQE_READ || opcode == WQE_WRITE)
+		done = quick_copy(qp, peer, wqe, opcode == WQE_READ);
+	if (done)
+		count(qp->nic, NIC_C_chain_loops);
+	return done;
+}
+
+/* ---- every way ---------------------------------------------------------- */
 
 HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 				  const struct send_op *op)

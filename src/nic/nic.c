@@ -489,6 +489,9 @@ HOT bool nic_flush(struct nic *nic)
 		nic->chains_due = false;
 		stalled = give_turns(nic);
 	} while (UNLIKELY(nic->chains_due) && --rounds);
+	/* Who was woken in the last round may have had its turn in it. */
+	if (UNLIKELY(nic->chains_due) && list_is_empty(&nic->ready))
+		nic->chains_due = false;
 	nic_tx_flush(nic, false);
 	return stalled || !list_is_empty(&nic->ready);
 }

@@ -6,7 +6,8 @@
  *
  * When the node runs out of frames its NIC stops our unmapped-store chain. The
  * rest goes on; the node is asked which of the stores under way it has mapped,
- * and the others fail with -ENOSPC.
+ * and the others fail with -ENOSPC. What else may stop that chain has words and
+ * errors of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -128,19 +129,17 @@ static enum page_chain chain_of(const struct chain_lane *c,
 static void write_call(struct page_caller *caller, uint32_t slot,
 		       const struct page_job *job)
 {
-	be64 entry = be64_put(job->index * PAGE_CHAIN_ENTRY_BYTES);
-	be32 imm = be32_put(page_wire_imm(job->tag, PAGE_WIRE_OK));
+	uint64_t entry = job->index * PAGE_CHAIN_ENTRY_BYTES;
+	uint32_t imm = page_wire_imm(job->tag, PAGE_WIRE_OK);
 
 	if (job->kind == PAGE_LOAD)
 		*(struct page_chain_load *)page_caller_text(caller, slot) =
-			(struct page_chain_load){
-				.entry = entry,
-				.buf = be64_put((uintptr_t)job->buf),
-				.rkey = be32_put(job->rkey),
-				.imm = imm};
+			page_chain_load_of(entry, imm, (uintptr_t)job->buf,
+					   job->rkey);
 	else
 		*(struct page_chain_call *)page_caller_text(caller, slot) =
-			(struct page_chain_call){.entry = entry, .imm = imm};
+			(struct page_chain_call){.entry = be64_put(entry),
+						 .imm = be32_put(imm)};
 }
 
 static int chain_post(struct page_lane *lane, const struct page_job *job)
@@ -197,10 +196,10 @@ static int chain_poll(struct page_lane *lane)
 	return n < 0 ? n : 0;
 }
 
-/* ---- when the node has no frame left ------------------------------------ */
+/* ---- when the node stops the chain that takes frames --------------------- */
 
 /* The unmapped stores under way: which of them were done? */
-static int settle(struct page_lane *lane)
+static int settle(struct page_lane *lane, struct page_stop *stop)
 {
 	const struct page_wiring *w = &lane->store->wiring;
 	uint32_t count = lane->store->slot_count, n = 0, i;
@@ -213,8 +212,10 @@ static int settle(struct page_lane *lane)
 		if (c->errand[i].is_under_way &&
 		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
 			index[n++] = c->errand[i].index;
-	if (!err && n)
-		err = w->ask_mapped(w->ctx, &lane->grant, index, n, mapped);
+	if (!err)
+		err = w->settle(w->ctx, &lane->grant,
+				FIRST_LINK + PAGE_CHAIN_UNMAPPED, index, n,
+				mapped, stop);
 	n = 0;
 	for (i = 0; i < count && !err; i++) {
 		struct errand *e = &c->errand[i];
@@ -227,7 +228,22 @@ static int settle(struct page_lane *lane)
 	return err;
 }
 
-static void end_settled(struct page_lane *lane)
+/* The error of stores that were not done. */
+static int stop_error(const struct page_lane *lane,
+		      const struct page_stop *stop)
+{
+	const char *node = lane->grant.node_name, *name = lane->store->name;
+
+	if (stop->is_full) {
+		log_warn("page", "node %s has no page left for %s", node, name);
+		return -ENOSPC;
+	}
+	log_warn("page", "node %s stopped the stores of %s: %s", node, name,
+		 stop->text[0] ? stop->text : "the connection broke");
+	return stop->text[0] ? -EREMOTEIO : -ECONNRESET;
+}
+
+static void end_settled(struct page_lane *lane, int err)
 {
 	struct chain_lane *c = lane->own;
 	uint32_t i;
@@ -236,7 +252,7 @@ static void end_settled(struct page_lane *lane)
 		if (c->errand[i].is_under_way &&
 		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
 			end_errand(lane, &c->errand[i],
-				   c->errand[i].is_done ? 0 : -ENOSPC);
+				   c->errand[i].is_done ? 0 : err);
 }
 
 static int chain_check(struct page_lane *lane)
@@ -246,6 +262,7 @@ static int chain_check(struct page_lane *lane)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct chain_lane *c = lane->own;
 	struct page_caller *caller = &c->caller[PAGE_CHAIN_UNMAPPED];
+	struct page_stop stop = {0};
 	int err;
 
 	for (unsigned i = 0; i < GRANT_LINKS_MAX; i++)
@@ -255,11 +272,9 @@ static int chain_check(struct page_lane *lane)
 	if (!caller->is_broken &&
 	    !(w->is_ended && w->is_ended(w->ctx, &lane->grant, at)))
 		return 0;
-	log_warn("page", "node %s has no page left for %s",
-		 lane->grant.node_name, lane->store->name);
 	(void)caller->link->verbs->modify_qp(caller->link->qp, &attr,
 					     IBV_QP_STATE);
-	err = settle(lane);
+	err = settle(lane, &stop);
 	page_caller_release(caller);
 	if (!err)
 		err = w->renew(w->ctx, &lane->grant, at);
@@ -268,7 +283,7 @@ static int chain_check(struct page_lane *lane)
 				       text_bytes[PAGE_CHAIN_UNMAPPED],
 				       lane->store->slot_count);
 	if (!err)
-		end_settled(lane);
+		end_settled(lane, stop_error(lane, &stop));
 	return err;
 }
 

@@ -77,7 +77,8 @@ static int make_space(struct client_link *link, const struct page_wish *wish)
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(link));
 	err = client_link_call(link, "POST", path,
-			       json_pack("{s:I, s:i, s:i, s:b, s:b}", "count",
+			       json_pack("{s:i, s:I, s:i, s:i, s:b, s:b}",
+					 "version", PAGE_WIRE_VERSION, "count",
 					 (json_int_t)count, "bytes", (int)bytes,
 					 "depth", (int)wish->depth, "pieces",
 					 is_pieces, "sparse", is_sparse),
@@ -171,14 +172,28 @@ static bool is_ended(void *ctx, const struct page_grant *g, unsigned at)
 				    client_link_name(g->link[at])) == 0;
 }
 
-static int ask_mapped(void *ctx, const struct page_grant *g,
-		      const uint64_t *index, unsigned count, uint8_t *mapped)
+static void read_stop(const json_t *reply, struct page_stop *stop)
 {
-	json_t *list = json_array(), *reply = NULL, *row;
+	const char *text = json_string_value(json_object_get(reply, "stopped"));
+
+	stop->is_full = json_is_true(json_object_get(reply, "full"));
+	snprintf(stop->text, sizeof(stop->text), "%s", text ? text : "");
+}
+
+static int settle(void *ctx, const struct page_grant *g, unsigned at,
+		  const uint64_t *index, unsigned count, uint8_t *mapped,
+		  struct page_stop *stop)
+{
+	json_t *list, *reply = NULL, *row;
+	struct wiring *w = ctx;
 	char path[CLIENT_PATH_MAX];
 	size_t i;
-	int err;
+	int err = client_link_end(w->rack, g->node,
+				  client_link_name(g->link[at]));
 
+	if (err)
+		return err;
+	list = json_array();
 	for (i = 0; i < count; i++)
 		(void)json_array_append_new(list,
 					    json_integer((json_int_t)index[i]));
@@ -191,6 +206,7 @@ static int ask_mapped(void *ctx, const struct page_grant *g,
 		err = error_set(-EPROTO, "the node's answer is too short");
 	for (i = 0; i < count && !err; i++)
 		mapped[i] = json_is_true(json_array_get(row, i));
+	read_stop(reply, stop);
 	json_decref(reply);
 	return err;
 }
@@ -269,7 +285,7 @@ int page_store_open(struct aq_rack *rack, const char *name,
 				     .node_count = node_count,
 				     .used_bytes = used_bytes,
 				     .renew = renew,
-				     .ask_mapped = ask_mapped,
+				     .settle = settle,
 				     .is_ended = is_ended,
 				     .is_lost = is_lost};
 	struct page_store_options copy = *o;

@@ -25,6 +25,8 @@
  *	-EILSEQ		what came back is not what was stored (checksum), and
  *			no other copy is left
  *	-ENOSPC, -EDQUOT the nodes have no page left, or not for us
+ *	-EREMOTEIO	the node refused the store; the log says why
+ *	-ECONNRESET	the connection broke, and was made anew; not stored
  *	-ERANGE		no such page
  * A page whose last store failed stays failed (-EHOSTDOWN) until it is stored
  * or invalidated again; it is never reported as missing.

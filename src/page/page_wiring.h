@@ -48,6 +48,12 @@ struct page_grant {
 	uint32_t patience_ms;
 };
 
+/* Why a node takes no more stores of pages that are not mapped. */
+struct page_stop {
+	bool is_full;  /* it has no frame left */
+	char text[80]; /* "": it did not stop them */
+};
+
 /* The way to the nodes: a rack, or what a test or a scenario puts together. */
 struct page_wiring {
 	/* -EHOSTDOWN: not this node, perhaps another. */
@@ -57,12 +63,14 @@ struct page_wiring {
 	uint32_t (*node_count)(void *ctx);
 	/* Bytes that the node holds for the lane. */
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
-	/* Makes a new link in place of grant->link[at], which is broken. */
+	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Whether pages are mapped: of each index 0 or 1 to mapped[]. */
-	int (*ask_mapped)(void *ctx, const struct page_grant *grant,
-			  const uint64_t *index, unsigned count,
-			  uint8_t *mapped);
+	/* Ends grant->link[at], the chain that takes frames; then, when nothing
+	 * of it is executed any more, whether pages are mapped: of each index 0
+	 * or 1 to mapped[]. And why the node had stopped it. */
+	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
+		      const uint64_t *index, unsigned count, uint8_t *mapped,
+		      struct page_stop *stop);
 	/* Whether the node has ended a link; may be NULL. */
 	bool (*is_ended)(void *ctx, const struct page_grant *grant,
 			 unsigned at);

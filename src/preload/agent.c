@@ -29,7 +29,7 @@ enum {
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
 };
 
-struct cores {
+struct core_set {
 	uint64_t word[16];
 };
 
@@ -189,15 +189,22 @@ static void agent_sleep(struct run_channel *c, uint32_t seen)
 }
 
 /* Not on the core where the program faults and the pager answers: there it
- * would be in both their ways. */
-static void keep_away(const struct cores *all, uint32_t core)
+ * would be in both their ways. But where all cores are busy, only there: the
+ * program does not run meanwhile, so no other core has to forget its pages. */
+static void go_to_core(const struct core_set *all, uint32_t hint)
 {
-	struct cores set = *all;
+	uint32_t core = (hint & ~RUN_HINT_HERE) - 1;
+	struct core_set set = *all;
 	uint64_t any = 0;
 
-	if (core == 0 || core > 64 * ARRAY_LEN(set.word))
+	if (core >= 64 * ARRAY_LEN(set.word))
 		return;
-	set.word[(core - 1) / 64] &= ~(1ull << ((core - 1) % 64));
+	if (hint & RUN_HINT_HERE) {
+		set = (struct core_set){{0}};
+		set.word[core / 64] = 1ull << core % 64;
+	} else {
+		set.word[core / 64] &= ~(1ull << core % 64);
+	}
 	for (unsigned i = 0; i < ARRAY_LEN(set.word); i++)
 		any |= set.word[i];
 	if (any)
@@ -211,8 +218,8 @@ void preload_agent_main(struct preload *p)
 	struct run_channel *c = p->channel;
 	long pid = raw6(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
-	struct cores all = {{0}};
-	uint32_t avoided = 0;
+	struct core_set all = {{0}};
+	uint32_t hint_seen = 0;
 	bool known = true;
 
 	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
@@ -223,18 +230,18 @@ void preload_agent_main(struct preload *p)
 		/* Pairs with P1. */
 		uint32_t posted =
 			atomic_load_explicit(&c->posted, memory_order_acquire);
-		uint32_t core;
+		uint32_t hint;
 
 		if (posted == done) {
 			agent_sleep(c, posted);
 			continue;
 		}
 		/* A hint: any value that was ever true will do. */
-		core = atomic_load_explicit(&c->busy_core,
+		hint = atomic_load_explicit(&c->core_hint,
 					    memory_order_relaxed);
-		if (core != avoided)
-			keep_away(&all, core);
-		avoided = core;
+		if (hint != hint_seen)
+			go_to_core(&all, hint);
+		hint_seen = hint;
 		obey(p, pid, &c->batch[done % RUN_BATCHES], &known);
 		done++;
 		/* D1 */

@@ -14,6 +14,7 @@
 #include "log.h"
 
 enum {
+	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
 	YIELDS = 200, /* some 50 us */
 	NAP_NS = 20000,
 };
@@ -223,10 +224,10 @@ static void relax(struct far *f, unsigned *tries)
 	struct timespec nap = {.tv_nsec = NAP_NS};
 
 	lock_drop(&f->lock);
-	if (++*tries < YIELDS)
-		(void)sched_yield();
-	else
+	if (++*tries > YIELDS)
 		(void)nanosleep(&nap, NULL);
+	else if (*tries > SPINS)
+		(void)sched_yield();
 	lock_take(&f->lock);
 }
 
@@ -258,6 +259,13 @@ static void await(struct far *f, struct far_user *u)
 	}
 }
 
+void run_far_poll(struct far *f)
+{
+	lock_take(&f->lock);
+	poll_all(f);
+	lock_drop(&f->lock);
+}
+
 void run_far_await(struct far *f, struct far_user *u)
 {
 	lock_take(&f->lock);
@@ -273,23 +281,21 @@ void run_far_store(struct far *f, uint32_t slot, struct page_op *op)
 	lock_drop(&f->lock);
 }
 
-void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
-		  void *const buf[], int result[])
+void run_far_load(struct far *f, struct far_load *l, unsigned n,
+		  const uint32_t slot[], uint8_t *bytes)
 {
-	struct page_op op[RUN_PREFETCH_MAX + 1];
-	struct far_user user = {n};
-
-	ASSERT(n <= ARRAY_LEN(op));
+	ASSERT(n > 0 && n <= ARRAY_LEN(l->op));
+	atomic_init(&l->wanted.left, 1);
+	atomic_init(&l->ahead.left, n - 1);
 	lock_take(&f->lock);
 	for (unsigned i = 0; i < n; i++) {
-		op[i] = (struct page_op){
-			.kind = PAGE_LOAD, .buf = buf[i], .cookie = &user};
-		submit(f, slot[i], &op[i]);
+		l->op[i] = (struct page_op){
+			.kind = PAGE_LOAD,
+			.buf = bytes + (size_t)i * RUN_PAGE_BYTES,
+			.cookie = i ? &l->ahead : &l->wanted};
+		submit(f, slot[i], &l->op[i]);
 	}
-	await(f, &user);
 	lock_drop(&f->lock);
-	for (unsigned i = 0; i < n; i++)
-		result[i] = op[i].result;
 }
 
 void run_far_lost(struct far *f, char *name, size_t bytes)

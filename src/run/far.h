@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "page_store.h"
 #include "run.h"
+#include "run_channel.h"
 #include "run_limits.h"
 
 struct aq_rack;
@@ -65,12 +66,20 @@ static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
 	return f->refs[slot] > 1;
 }
 
-/* Loads n pages and waits; result[i] is 0 or -errno. */
-void run_far_load(struct far *f, unsigned n, const uint32_t slot[],
-		  void *const buf[], int result[]);
+/* A page that is wanted, op[0], and others that will be. */
+struct far_load {
+	struct far_user wanted, ahead;
+	struct page_op op[RUN_PREFETCH_MAX + 1];
+};
+
+/* Starts to load n pages to `bytes`, one after the other. */
+void run_far_load(struct far *f, struct far_load *l, unsigned n,
+		  const uint32_t slot[], uint8_t *bytes);
 /* Starts a store; op->cookie is a far_user that counts it. Waits while the
  * queue is full. op must stay until it has ended. */
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
+/* Takes note of operations that have ended. */
+void run_far_poll(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
 /* The name of a node that is lost, or "". */

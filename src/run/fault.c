@@ -169,9 +169,20 @@ static struct trend *trend_of(struct space *s, uint32_t tid, uint64_t page)
 	return t;
 }
 
-/* Pages that the trend says and that are far; pages[0] is the wanted one. */
+static void reverse(uint64_t *pages, unsigned n)
+{
+	for (unsigned i = 0; i < n / 2; i++) {
+		uint64_t page = pages[i];
+
+		pages[i] = pages[n - 1 - i];
+		pages[n - 1 - i] = page;
+	}
+}
+
+/* Pages that the trend says and that are far; pages[0] is the wanted one, the
+ * others ascend, so that neighbours can be put with one call. */
 static unsigned foresee(struct pager *p, const struct waiting *w,
-			uint64_t pages[RUN_PREFETCH_MAX + 1], bool *is_stream)
+			uint64_t pages[RUN_PREFETCH_MAX + 1])
 {
 	struct space *s = w->space;
 	struct trend *t = trend_of(s, w->tid, w->page);
@@ -193,30 +204,58 @@ static unsigned foresee(struct pager *p, const struct waiting *w,
 		    !run_evict_covers(s, page))
 			pages[n++] = page;
 	}
-	*is_stream = want > 0;
 	if (want)
 		run_trend_fetched(t, w->page, i - 1);
+	if (stride < 0)
+		reverse(pages + 1, n - 1);
 	return n;
 }
 
-static void put_loaded(struct pager *p, const struct waiting *w, int result,
-		       const void *bytes, bool is_wanted)
+static void put_wanted(struct pager *p, const struct waiting *w,
+		       const struct page_op *op)
 {
 	struct space *s = w->space;
-	int err;
 
-	if (result) {
-		if (is_wanted)
-			serve_lost(p, w);
-		return;
-	}
-	err = run_uffd_copy(s->uffd, run_space_addr(s, w->page), bytes);
-	if (is_wanted) {
-		if (mapped(p, w, err))
-			count(&p->stats->loads, 1);
-	} else if (err == 0 || err == -EEXIST) {
-		run_space_set_resident(p, s, w->page);
-		count(&p->stats->prefetched, 1);
+	if (op->result)
+		serve_lost(p, w);
+	else if (mapped(p, w,
+			run_uffd_copy(s->uffd, run_space_addr(s, w->page),
+				      op->buf)))
+		count(&p->stats->loads, 1);
+}
+
+/* n pages that lie one after the other, there as here; returns how many have
+ * been dealt with. What cannot be put is fetched again when it is wanted. */
+static unsigned put_run(struct pager *p, struct space *s, uint64_t page,
+			const void *bytes, unsigned n)
+{
+	uint64_t addr = run_space_addr(s, page);
+	int got = run_uffd_copy_many(s->uffd, addr, bytes, n);
+
+	/* The program's advice and rights may have cut the range. */
+	if (got == -ENOENT && n > 1)
+		got = run_uffd_copy_many(s->uffd, addr, bytes, 1);
+	if (got < 0 && got != -EEXIST)
+		return 1;
+	n = got < 0 ? 1 : (unsigned)got;
+	for (unsigned i = 0; i < n; i++)
+		run_space_set_resident(p, s, page + i);
+	count(&p->stats->prefetched, n);
+	return n;
+}
+
+static void put_ahead(struct pager *p, struct space *s, const uint64_t pages[],
+		      const struct page_op op[], unsigned n)
+{
+	unsigned i = 0;
+
+	while (i < n) {
+		unsigned run = 0;
+
+		while (i + run < n && !op[i + run].result &&
+		       pages[i + run] == pages[i] + run)
+			run++;
+		i += run ? put_run(p, s, pages[i], op[i].buf, run) : 1;
 	}
 }
 
@@ -224,29 +263,17 @@ static void serve_far(struct pager *p, const struct waiting *w)
 {
 	uint64_t pages[RUN_PREFETCH_MAX + 1];
 	uint32_t slot[RUN_PREFETCH_MAX + 1];
-	void *buf[RUN_PREFETCH_MAX + 1];
-	int result[RUN_PREFETCH_MAX + 1];
-	bool is_stream;
-	unsigned n = foresee(p, w, pages, &is_stream);
-	unsigned first = 1;
+	struct far_load l;
+	unsigned n = foresee(p, w, pages);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		slot[i] = w->space->pages.page[pages[i]].slot;
-		buf[i] = p->scratch + (size_t)i * RUN_PAGE_BYTES;
-	}
-	/* The wanted page alone, so that its thread runs while the others
-	 * come. */
-	run_far_load(&p->far, first, slot, buf, result);
-	put_loaded(p, w, result[0], buf[0], true);
-	if (n == first)
-		return;
-	run_far_load(&p->far, n - first, slot + first, buf + first,
-		     result + first);
-	for (unsigned i = first; i < n; i++) {
-		struct waiting other = {w->space, pages[i], w->tid, false};
-
-		put_loaded(p, &other, result[i], buf[i], false);
-	}
+	run_far_load(&p->far, &l, n, slot, p->scratch);
+	/* Its thread runs while the others come. */
+	run_far_await(&p->far, &l.wanted);
+	put_wanted(p, w, &l.op[0]);
+	run_far_await(&p->far, &l.ahead);
+	put_ahead(p, w->space, pages + 1, l.op + 1, n - 1);
 }
 
 /* ---- any fault ---------------------------------------------------------- */

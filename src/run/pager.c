@@ -130,7 +130,7 @@ static void follow(struct pager *p, const struct space *s, uint32_t tid)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) == 0) {
 		p->cpu = cpu;
-		run_porter_avoid(p, s, cpu);
+		run_porter_place(p);
 	}
 }
 
@@ -173,6 +173,15 @@ static void take_fork(struct pager *p, struct space *s,
 		log_err("run", "no memory for the tables of a forked process");
 }
 
+/* The thread that faulted runs already, or will when we sleep. */
+static void take_out(struct pager *p)
+{
+	if (p->is_crowded)
+		(void)run_porter_turn(p);
+	else if (run_evict_is_due(p))
+		run_porter_kick(p);
+}
+
 static bool read_some(struct pager *p, struct space *s)
 {
 	struct uffd_msg m[RUN_EVENTS];
@@ -190,8 +199,7 @@ static bool read_some(struct pager *p, struct space *s)
 		else if (m[i].event == UFFD_EVENT_FORK)
 			take_fork(p, s, &m[i]);
 	}
-	if (run_evict_is_due(p))
-		run_porter_kick(p);
+	take_out(p);
 	lock_drop(&p->lock);
 	return true;
 }
@@ -233,7 +241,7 @@ static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
-	return RUN_SWEEP_MS;
+	return p->is_crowded && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
 }
 
 static void serve_waiting(struct pager *p)
@@ -251,6 +259,19 @@ static void serve_waiting(struct pager *p)
 		p->progress_ns = run_pager_now_ns();
 }
 
+/* Two threads are better only where the second has a core: on one that others
+ * use, it waits for them, and a fault for it. */
+static void look_around(struct pager *p)
+{
+	bool is_crowded =
+		run_cores_are_busy(&p->cores, &p->cpus, p->cpu, p->is_crowded);
+
+	if (p->cpu < 0 || is_crowded == p->is_crowded)
+		return;
+	p->is_crowded = is_crowded;
+	run_porter_place(p);
+}
+
 static void sweep(struct pager *p)
 {
 	uint64_t now = run_pager_now_ns();
@@ -260,6 +281,14 @@ static void sweep(struct pager *p)
 	p->sweep_ns = now;
 	lock_take(&p->lock);
 	run_spaces_sweep(p);
+	look_around(p);
+	lock_drop(&p->lock);
+}
+
+static void tidy(struct pager *p)
+{
+	lock_take(&p->lock);
+	(void)run_porter_turn(p);
 	lock_drop(&p->lock);
 }
 
@@ -276,6 +305,8 @@ static void loop(struct pager *p, pid_t keeper)
 		if (n > 0)
 			p->progress_ns = run_pager_now_ns();
 		serve_waiting(p);
+		if (n <= 0 && p->is_crowded)
+			tidy(p);
 		if (n <= 0 && wait == 0)
 			(void)sched_yield();
 		sweep(p);

@@ -2,7 +2,7 @@
 /*
  * The pager's objects. Two threads work on them, under one lock: the first
  * serves faults on the core where they happen, the porter takes pages out on
- * another. What is shared with the programs is the channel of each space and
+ * another, if one is free; else the first does that too. What is shared with the programs is the channel of each space and
  * the trays' bytes. Only the first makes and destroys spaces, so it may drop
  * the lock and still have them.
  *
@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "cores.h"
 #include "far.h"
 #include "page_table.h"
 #include "run.h"
@@ -55,8 +56,9 @@ struct tray {
 	enum tray_state state;
 	unsigned live; /* pages with a space */
 	struct tray_page page[RUN_BATCH_PAGES];
-	/* Stores under way: their slots, and whose they are. */
-	unsigned op_count;
+	/* Stores under way: their slots, and whose they are. `sent` of them
+	 * have been started. */
+	unsigned op_count, sent;
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
 	struct page_op op[RUN_BATCH_PAGES];
@@ -66,7 +68,9 @@ struct trays {
 	struct tray *tray;
 	uint8_t *bytes;
 	uint32_t count;
-	uint32_t head; /* the oldest, taken next */
+	uint32_t head;			       /* the oldest, taken next */
+	struct tray *carried[RUN_CARRIED_MAX]; /* all that are STORING */
+	unsigned carried_count;
 	int fd;
 };
 
@@ -159,6 +163,8 @@ struct pager {
 	uint32_t follow_count;
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
+	struct cores cores;
+	bool is_crowded; /* no other core is free: the porter sleeps */
 	bool has_complained;
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
@@ -205,13 +211,9 @@ void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
 		     const struct run_batch *b, uint64_t failed);
 /* The page went back, or is of no use any more. */
 void run_tray_forget(struct pager *p, uint32_t tray_page);
-/* Which tray should be stored next, before it is needed; it is ready to be
- * carried. -ENOENT: none. */
-int run_trays_clean_ahead(struct pager *p) MUST_CHECK;
-/* Stores what the tray has to store. Without the lock, or with it. */
-void run_tray_carry(struct pager *p, uint32_t tray);
-/* After that: takes note of what became of it. */
-void run_tray_settle(struct pager *p, uint32_t tray);
+/* Starts a few stores of trays that will be needed soon, for which the lock is
+ * dropped, and takes note of those that have ended; false: nothing to do. */
+bool run_trays_carry(struct pager *p);
 /* Whether the oldest trays wait for far memory. */
 bool run_trays_are_storing(const struct pager *p);
 /* All of the space's pages in trays are stored when it returns. */
@@ -240,11 +242,13 @@ int run_porter_start(struct pager *p) MUST_CHECK;
 void run_porter_stop(struct pager *p);
 /* There is something to do: too much is resident. */
 void run_porter_kick(struct pager *p);
-/* One batch begun or collected, and one tray carried, for which the lock is
+/* Batches begun or collected, and a few pages carried, for which the lock is
  * dropped; false: nothing could be done. */
 bool run_porter_turn(struct pager *p);
-/* It and the agent keep away from the core of the faulting thread. */
-void run_porter_avoid(struct pager *p, const struct space *s, int cpu);
+/* Whether turns are needed although nobody faults. */
+bool run_porter_is_busy(const struct pager *p);
+/* Where it and the agents run: after `cpu` or `is_crowded` has changed. */
+void run_porter_place(struct pager *p);
 
 /* evict.c */
 /* Collects and, where too much is resident, begins batches; true: something was

@@ -22,15 +22,13 @@ enum {
 bool run_porter_turn(struct pager *p)
 {
 	bool any = run_evict_step(p);
-	int tray = run_trays_clean_ahead(p);
 
-	if (tray < 0)
-		return any;
-	lock_drop(&p->lock);
-	run_tray_carry(p, (uint32_t)tray);
-	lock_take(&p->lock);
-	run_tray_settle(p, (uint32_t)tray);
-	return true;
+	return run_trays_carry(p) || any;
+}
+
+bool run_porter_is_busy(const struct pager *p)
+{
+	return p->trays.carried_count > 0 || run_evict_leaving(p) > 0;
 }
 
 static void porter_sleep(struct porter *o, uint32_t seen, long ns)
@@ -58,15 +56,15 @@ static void *porter_main(void *arg)
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {
 		uint32_t seen =
 			atomic_load_explicit(&o->kicks, memory_order_relaxed);
-		bool any, is_leaving;
+		bool any, is_busy;
 
 		lock_take(&p->lock);
-		any = run_porter_turn(p);
-		is_leaving = run_evict_leaving(p) > 0;
+		any = !p->is_crowded && run_porter_turn(p);
+		is_busy = !p->is_crowded && run_porter_is_busy(p);
 		lock_drop(&p->lock);
 		if (any)
 			progress_ns = run_pager_now_ns();
-		else if (!is_leaving)
+		else if (!is_busy)
 			porter_sleep(o, seen, IDLE_NS);
 		else if (run_pager_now_ns() - progress_ns < BUSY_NS)
 			(void)sched_yield();
@@ -90,20 +88,24 @@ void run_porter_kick(struct pager *p)
 			      NULL, 0);
 }
 
-void run_porter_avoid(struct pager *p, const struct space *s, int cpu)
+void run_porter_place(struct pager *p)
 {
 	cpu_set_t set = p->cpus;
 	pid_t tid = atomic_load_explicit(&p->porter.tid, memory_order_relaxed);
+	uint32_t hint = (uint32_t)p->cpu + 1;
 
-	CPU_CLR(cpu, &set);
-	if (CPU_COUNT(&set) == 0)
+	if (p->cpu < 0)
 		return;
+	CPU_CLR(p->cpu, &set);
 	/* It only runs better for it: a failure does not matter. */
-	if (tid)
+	if (tid && CPU_COUNT(&set) > 0)
 		(void)sched_setaffinity(tid, sizeof(set), &set);
-	if (s->channel)
-		atomic_store_explicit(&s->channel->busy_core, (uint32_t)cpu + 1,
-				      memory_order_relaxed);
+	if (p->is_crowded)
+		hint |= RUN_HINT_HERE;
+	for (struct space *s = p->spaces; s; s = s->next)
+		if (s->channel)
+			atomic_store_explicit(&s->channel->core_hint, hint,
+					      memory_order_relaxed);
 }
 
 int run_porter_start(struct pager *p)

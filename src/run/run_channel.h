@@ -33,6 +33,8 @@ enum {
 	RUN_MAGIC = 0x41515231, /* "AQR1" */
 };
 
+#define RUN_HINT_HERE (1u << 31)
+
 /* A space: one bell page, then the heap, then what mmap gives out. */
 #define RUN_RANGE_ALIGN (1ull << 30)
 #define RUN_HEAP_OFFSET (1ull << 30) /* the allocator wants it aligned */
@@ -112,9 +114,9 @@ struct run_channel {
 	/* D1: the agent releases results by adding one; the pager acquires. */
 	_Atomic uint32_t done;
 	_Atomic uint32_t is_asleep; /* the agent wants FUTEX_WAKE */
-	/* One more than the core that faults come from: the agent keeps away.
-	 */
-	_Atomic uint32_t busy_core;
+	/* One more than the core that faults come from. The agent keeps away
+	 * from it; with RUN_HINT_HERE, it runs on no other. */
+	_Atomic uint32_t core_hint;
 	uint32_t agent_tid; /* written by the agent as it starts */
 	uint32_t reserved;
 	struct run_call call;

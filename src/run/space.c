@@ -209,6 +209,7 @@ int run_space_set_channel(struct pager *p, struct space *s, int fd, pid_t pid)
 		return -errno;
 	s->channel = mem;
 	publish_pid(p, s, pid);
+	run_porter_place(p);
 	return 0;
 }
 

@@ -191,7 +191,7 @@ static void tray_load_up(struct pager *p, struct tray *t)
 	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
 
 	t->state = TRAY_STORING;
-	t->op_count = 0;
+	t->op_count = t->sent = 0;
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
 		struct tray_page *tp = &t->page[i];
 		struct run_page *e;
@@ -220,15 +220,6 @@ static void tray_load_up(struct pager *p, struct tray *t)
 	show_peak(&p->stats->far_peak, p->far.used);
 }
 
-void run_tray_carry(struct pager *p, uint32_t tray)
-{
-	struct tray *t = &p->trays.tray[tray];
-
-	for (unsigned i = 0; i < t->op_count; i++)
-		run_far_store(&p->far, t->slot[i], &t->op[i]);
-	run_far_await(&p->far, &t->user);
-}
-
 /* Its bytes are still here; without a place to go they stay until the tray is
  * needed, and are lost then. */
 static void page_is_lost(struct pager *p, struct tray *t, unsigned place)
@@ -242,40 +233,94 @@ static void page_is_lost(struct pager *p, struct tray *t, unsigned place)
 				   place);
 }
 
-void run_tray_settle(struct pager *p, uint32_t tray)
+static void take_off_list(struct trays *ts, const struct tray *t)
 {
-	struct tray *t = &p->trays.tray[tray];
+	for (unsigned i = 0; i < ts->carried_count; i++)
+		if (ts->carried[i] == t)
+			ts->carried[i] = ts->carried[--ts->carried_count];
+}
 
+/* Takes note of what became of its stores; false: they have not ended. */
+static bool settle(struct pager *p, struct tray *t)
+{
 	/* Pairs with F1. */
-	if (t->state != TRAY_STORING ||
-	    atomic_load_explicit(&t->user.left, memory_order_acquire))
-		return;
+	if (atomic_load_explicit(&t->user.left, memory_order_acquire))
+		return false;
 	for (unsigned i = 0; i < t->op_count; i++) {
 		if (t->op[i].result)
 			page_is_lost(p, t, t->place[i]);
 		run_far_slot_put(&p->far, t->slot[i]);
 	}
-	t->op_count = 0;
+	t->op_count = t->sent = 0;
 	/* What found no slot is dirty still. */
 	t->state = has_dirty(t, NULL) ? TRAY_HELD : TRAY_CLEAN;
+	take_off_list(&p->trays, t);
+	return true;
 }
 
-int run_trays_clean_ahead(struct pager *p)
+static bool settle_ended(struct pager *p)
+{
+	struct trays *ts = &p->trays;
+	bool any = false;
+
+	/* From the end: the last one takes the place of one that leaves. */
+	for (unsigned i = ts->carried_count; i-- > 0;)
+		any |= settle(p, ts->carried[i]);
+	return any;
+}
+
+/* The one that will be needed first and has pages to store. */
+static struct tray *next_to_store(struct pager *p)
 {
 	struct trays *ts = &p->trays;
 	uint32_t ahead = u32_max(2, ts->count / 8);
 
+	for (unsigned i = 0; i < ts->carried_count; i++)
+		if (ts->carried[i]->sent < ts->carried[i]->op_count)
+			return ts->carried[i];
+	if (ts->carried_count == RUN_CARRIED_MAX)
+		return NULL;
 	for (uint32_t i = 0; i < ahead; i++) {
-		uint32_t at = (ts->head + i) % ts->count;
+		struct tray *t = &ts->tray[(ts->head + i) % ts->count];
 
-		if (ts->tray[at].state != TRAY_HELD)
+		if (t->state != TRAY_HELD)
 			continue;
-		tray_load_up(p, &ts->tray[at]);
-		if (ts->tray[at].op_count)
-			return (int)at;
-		run_tray_settle(p, at);
+		tray_load_up(p, t);
+		if (t->op_count) {
+			ts->carried[ts->carried_count++] = t;
+			return t;
+		}
+		(void)settle(p, t);
 	}
-	return -ENOENT;
+	return NULL;
+}
+
+static void send(struct pager *p, struct tray *t, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++)
+		run_far_store(&p->far, t->slot[i], &t->op[i]);
+}
+
+bool run_trays_carry(struct pager *p)
+{
+	bool any = settle_ended(p);
+	struct tray *t = next_to_store(p);
+	unsigned from, n;
+
+	if (!t) {
+		if (p->trays.carried_count && !any)
+			run_far_poll(&p->far);
+		return any;
+	}
+	/* Ours from now on, so that others may do the rest meanwhile; it is not
+	 * settled before all that it counts have ended. */
+	from = t->sent;
+	n = u32_min(RUN_CARRY_PAGES, t->op_count - from);
+	t->sent += n;
+	lock_drop(&p->lock);
+	send(p, t, from, n);
+	lock_take(&p->lock);
+	return true;
 }
 
 bool run_trays_are_storing(const struct pager *p)
@@ -287,16 +332,21 @@ bool run_trays_are_storing(const struct pager *p)
 
 void run_trays_flush(struct pager *p, const struct space *s)
 {
-	for (uint32_t i = 0; i < p->trays.count; i++) {
-		struct tray *t = &p->trays.tray[i];
+	struct trays *ts = &p->trays;
 
-		if (t->state == TRAY_HELD && has_dirty(t, s)) {
+	for (uint32_t i = 0; i < ts->count; i++) {
+		struct tray *t = &ts->tray[i];
+		unsigned from;
+
+		if (t->state == TRAY_HELD && has_dirty(t, s))
 			tray_load_up(p, t);
-			run_tray_carry(p, i);
-		} else if (t->state == TRAY_STORING) {
-			/* The porter's: it needs no lock to end. */
-			run_far_await(&p->far, &t->user);
-		}
-		run_tray_settle(p, i);
+		if (t->state != TRAY_STORING)
+			continue;
+		from = t->sent;
+		t->sent = t->op_count;
+		send(p, t, from, t->op_count - from);
+		/* What the porter sends, it sends without the lock. */
+		run_far_await(&p->far, &t->user);
+		(void)settle(p, t);
 	}
 }

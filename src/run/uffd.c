@@ -15,24 +15,39 @@ struct poison {
 };
 #define IOCTL_POISON _IOWR(UFFDIO, 0x08, struct poison)
 
-static int copy(int fd, uint64_t to, const void *from, uint64_t mode)
+static int copy(int fd, uint64_t to, const void *from, unsigned pages,
+		uint64_t mode)
 {
 	struct uffdio_copy c = {.dst = to,
 				.src = (uint64_t)(uintptr_t)from,
-				.len = RUN_PAGE_BYTES,
+				.len = (uint64_t)pages * RUN_PAGE_BYTES,
 				.mode = mode};
 
-	return ioctl(fd, UFFDIO_COPY, &c) == 0 ? 0 : -errno;
+	if (ioctl(fd, UFFDIO_COPY, &c) == 0)
+		return (int)pages;
+	/* Stopped in the middle: `copy` says where. */
+	if (c.copy > 0)
+		return (int)(c.copy / RUN_PAGE_BYTES);
+	return -errno;
 }
 
 int run_uffd_copy(int fd, uint64_t to, const void *from)
 {
-	return copy(fd, to, from, 0);
+	int got = copy(fd, to, from, 1, 0);
+
+	return got < 0 ? got : 0;
+}
+
+int run_uffd_copy_many(int fd, uint64_t to, const void *from, unsigned pages)
+{
+	return copy(fd, to, from, pages, 0);
 }
 
 int run_uffd_copy_protected(int fd, uint64_t to, const void *from)
 {
-	return copy(fd, to, from, UFFDIO_COPY_MODE_WP);
+	int got = copy(fd, to, from, 1, UFFDIO_COPY_MODE_WP);
+
+	return got < 0 ? got : 0;
 }
 
 int run_uffd_zero(int fd, uint64_t to, unsigned pages)

@@ -13,6 +13,10 @@
 #define RUN_UFFD_FEATURE_POISON (1u << 14)
 
 int run_uffd_copy(int fd, uint64_t to, const void *from) MUST_CHECK;
+/* Up to `pages` pages, and stops at the first that is there; returns how many,
+ * or -errno for the first. */
+int run_uffd_copy_many(int fd, uint64_t to, const void *from,
+		       unsigned pages) MUST_CHECK;
 /* The same, and writes to it wait. */
 int run_uffd_copy_protected(int fd, uint64_t to, const void *from) MUST_CHECK;
 /* Maps zeros at up to `pages` pages and stops at the first that is there;

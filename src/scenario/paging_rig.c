@@ -198,14 +198,11 @@ static int renew(void *ctx, struct page_grant *g, unsigned at)
 	return -EHOSTDOWN;
 }
 
-static int ask_mapped(void *ctx, const struct page_grant *g,
-		      const uint64_t *index, unsigned count, uint8_t *mapped)
+static int settle(void *ctx, const struct page_grant *g, unsigned at,
+		  const uint64_t *index, unsigned count, uint8_t *mapped,
+		  struct page_stop *stop)
 {
-	struct paging_lane *l = ctx;
-
-	for (unsigned i = 0; i < count; i++)
-		mapped[i] = frame_space_is_mapped(l->space, index[i]);
-	return 0;
+	return -EHOSTDOWN;
 }
 
 int paging_store_open(struct paging_worker *w)
@@ -216,7 +213,7 @@ int paging_store_open(struct paging_worker *w)
 		.node_count = node_count,
 		.used_bytes = used_bytes,
 		.renew = renew,
-		.ask_mapped = ask_mapped,
+		.settle = settle,
 		.ctx = &w->lane,
 	};
 	struct page_store_options o = {

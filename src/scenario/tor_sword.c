@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's end of a connection whose other end is in the switch. */
+/* The server's end of a connection whose other end is in the switch, and the
+ * control plane of a switch that replaces atomics. */
 #include "tor_sword.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "json_out.h"
+#include "wire.h"
+
+enum {
+	OWN_QPN = 0x800000,
+	OWN_HOST = 250, /* the last byte of the switch's address */
+};
 
 int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
 			  uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
@@ -50,4 +63,155 @@ int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
 	else
 		*out = qp;
 	return -err;
+}
+
+/* ---- the control plane --------------------------------------------------- */
+
+static void ip_text(const uint8_t *ip, char out[INET6_ADDRSTRLEN])
+{
+	bool v4 = wire_is_ipv4(ip);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
+			INET6_ADDRSTRLEN);
+}
+
+static const uint8_t *ip_of(struct scenario_host *h)
+{
+	return sim_port_addr(sim_host_port(h->sim_host))->ip;
+}
+
+PRINTF(2, 3)
+static int tell(struct scenario_sword *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return tor_control(scenario_tor_get(s->tor), text, NULL);
+}
+
+int scenario_sword_declare(struct scenario_sword *s)
+{
+	uint32_t own_qpn = OWN_QPN + ++s->turn;
+	uint32_t psn = WIRE_PSN_MASK - s->turn; /* which comes round at once */
+	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
+	uint8_t own_ip[16];
+	int err;
+
+	/* The old one ends before the switch hears of a new one. */
+	if (s->shared)
+		(void)ibv_destroy_qp(s->shared);
+	s->shared = NULL;
+	memcpy(own_ip, ip_of(s->server), 16);
+	own_ip[15] = OWN_HOST;
+	ip_text(ip_of(s->server), server);
+	ip_text(own_ip, own);
+	err = scenario_sword_shared(s->server, own_ip, own_qpn, psn,
+				    &s->shared);
+	if (!err)
+		err = tell(s,
+			   "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
+			   "psn=%u",
+			   server, own, s->shared->qp_num, own_qpn, psn);
+	if (!err)
+		err = tell(s,
+			   "swordbox region server=%s rkey=%u va=%" PRIu64
+			   " len=%" PRIu64,
+			   server, s->region->rkey, s->region->addr,
+			   s->region->size_bytes & ~(uint64_t)7);
+	return err ? err : tell(s, "swordbox ready");
+}
+
+int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
+			  struct scenario_host *server,
+			  struct scenario_region *region, const char *options)
+{
+	struct scenario_tor_config cfg = {.program_count = 1};
+	int err;
+
+	snprintf(s->program, sizeof(s->program), "swordbox:%s", options);
+	cfg.programs[0] = s->program;
+	s->server = server;
+	s->region = region;
+	err = scenario_tor_create(net, &cfg, &s->tor);
+	return err ? err : scenario_sword_declare(s);
+}
+
+void scenario_sword_destroy(struct scenario_sword *s)
+{
+	if (s->shared)
+		(void)ibv_destroy_qp(s->shared);
+	if (s->tor)
+		scenario_tor_destroy(s->tor);
+	*s = (struct scenario_sword){0};
+}
+
+int scenario_sword_restart(struct scenario_sword *s)
+{
+	return s->tor ? scenario_tor_restart(s->tor) : 0;
+}
+
+static void conn_words(struct scenario_sword *s, struct scenario_host *client,
+		       struct client_link *link, char *out, size_t bytes)
+{
+	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
+
+	ip_text(ip_of(s->server), to);
+	ip_text(ip_of(client), from);
+	snprintf(out, bytes, "server=%s client=%s client_qpn=%u server_qpn=%u",
+		 to, from, link->qp->qp_num,
+		 scenario_link_far_qp(link)->qp_num);
+}
+
+int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
+			struct client_link *link)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	char words[256];
+
+	if (!s->tor)
+		return 0;
+	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
+		return -EIO;
+	conn_words(s, client, link, words, sizeof(words));
+	return tell(s, "swordbox conn %s psn=%u", words, attr.sq_psn);
+}
+
+void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
+			struct client_link *link)
+{
+	char words[256];
+
+	if (!s->tor)
+		return;
+	conn_words(s, client, link, words, sizeof(words));
+	/* What is on its way keeps it for a while; nobody uses it again. */
+	(void)!tell(s, "swordbox end %s", words);
+}
+
+uint64_t scenario_sword_replaced(struct scenario_sword *s)
+{
+	static const char name[] = "\"replaced\":";
+	char *text = NULL;
+	uint64_t value = 0;
+	struct json_out out;
+	const char *at;
+	size_t len = 0;
+	FILE *f = s->tor ? open_memstream(&text, &len) : NULL;
+
+	if (!f)
+		return 0;
+	json_out_init(&out, f);
+	json_out_object(&out, NULL);
+	tor_report_programs(scenario_tor_get(s->tor), &out);
+	json_out_close(&out);
+	if (json_out_end(&out) == 0 && fclose(f) == 0) {
+		at = strstr(text, name);
+		value = at ? strtoull(at + strlen(name), NULL, 10) : 0;
+	}
+	free(text);
+	return value;
 }

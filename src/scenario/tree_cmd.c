@@ -13,13 +13,18 @@
 
 static const char usage[] =
 	"usage: aquifer sim index --kind tree [--seed N] [--seeds N|A..B]\n"
-	"                         [--jobs N] [--bug NAME] [--trace] [--json]\n"
+	"                         [--jobs N] [--switch OPTIONS] [--bug NAME]\n"
+	"                         [--trace] [--json]\n"
 	"Clients read, write, delete and scan keys of an ordered index over a\n"
 	"bad network; they die or sleep at any request. The history must be\n"
 	"linearizable, a scan as one read of each key in its range, and the\n"
 	"index whole.\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
+	"  --switch    the program swordbox with these options, or \"\", "
+	"replaces\n"
+	"              the atomics on the locks, and is restarted now and "
+	"then\n"
 	"  --bug NAME  plant a bug; \"list\" prints the names\n"
 	"  --trace     one seed: print every frame\n"
 	"Exit code 1 when a check failed.\n";
@@ -69,6 +74,10 @@ static int take_value(void *ctx, const char *name, const char *value)
 
 	if (!strcmp(name, "--kind"))
 		return strcmp(value, "tree") ? -EINVAL : 0;
+	if (!strcmp(name, "--switch")) {
+		a->opt.sword = value;
+		return 0;
+	}
 	if (strcmp(name, "--bug") != 0)
 		return sim_batch_take(&a->batch, name, value);
 	a->bug = value;
@@ -109,6 +118,8 @@ static void print_json(const struct arguments *a,
 	json_out_string(&j, "sim", "index");
 	json_out_string(&j, "kind", "tree");
 	sim_batch_print_json(&j, &a->batch, sum, a->hash);
+	if (a->opt.sword)
+		json_out_string(&j, "switch", a->opt.sword);
 	if (a->bug)
 		json_out_string(&j, "bug", a->bug);
 	json_out_object(&j, "counts");

@@ -11,6 +11,7 @@
 #include "fiber.h"
 #include "lin.h"
 #include "stage.h"
+#include "tor_sword.h"
 #include "tree.h"
 #include "verbs_api.h"
 
@@ -25,6 +26,7 @@ enum {
 	DEADLINE_MS = 200,
 	VALUE_MAX = 3000,
 	RETRIES = 4, /* of opening a client */
+	RESTARTS_MAX = 3,
 };
 
 #define LIMIT_PS (60ull * 1000 * SIM_MS)
@@ -48,6 +50,7 @@ struct tp_client {
 /* A connection by number; link is NULL when it was given back. */
 struct tp_conn {
 	struct client_link *link;
+	struct scenario_host *host;
 	bool is_dead;
 };
 
@@ -58,6 +61,7 @@ struct tp {
 	struct scenario_stage *stage;
 	struct scenario_host *node;
 	struct scenario_region *region, *lock_region;
+	struct scenario_sword sword;
 	struct tree_geometry g;
 	struct lin_history *history;
 	struct scenario_host *host[HOSTS_MAX];
@@ -98,6 +102,8 @@ static int port_fence(void *ctx, const char *conn)
 
 	if (i >= c->p->conn_count || !c->p->conn[i].link)
 		return 0;
+	scenario_sword_end(&c->p->sword, c->p->conn[i].host,
+			   c->p->conn[i].link);
 	return -ibv_modify_qp(scenario_link_far_qp(c->p->conn[i].link), &err,
 			      IBV_QP_STATE);
 }
@@ -122,9 +128,13 @@ static int port_open(struct tp_client *c, struct tree_port *port)
 	err = scenario_link_open(c->host, p->region, &o, &port->link);
 	if (err)
 		return err;
+	/* A switch that was just restarted knows nobody yet: the connection is
+	 * one that does not work. */
+	(void)!scenario_sword_conn(&p->sword, c->host, port->link);
 	snprintf(port->conn, sizeof(port->conn), "%u", p->conn_count);
 	c->conn = p->conn_count;
-	p->conn[p->conn_count++] = (struct tp_conn){.link = port->link};
+	p->conn[p->conn_count++] =
+		(struct tp_conn){.link = port->link, .host = c->host};
 	port->addr = p->region->addr;
 	port->size_bytes = p->region->size_bytes;
 	port->rkey = p->region->rkey;
@@ -142,6 +152,7 @@ static void port_close(void *ctx, struct tree_port *port)
 	 * play ends: what it has sent may still arrive. */
 	conn->is_dead = true;
 	if (conn->link && (!c->tree || !tree_client_is_crashed(c->tree))) {
+		scenario_sword_end(&c->p->sword, c->host, port->link);
 		scenario_link_close(port->link);
 		conn->link = NULL;
 	}
@@ -497,6 +508,42 @@ static void client_main(void *arg)
 	c->p->running--;
 }
 
+/* ---- the switch --------------------------------------------------------- */
+
+/* As a node does: it ends its connections, of whose operations the old switch
+ * may have held some, before it declares itself to the next one. */
+static int declare_again(struct tp *p)
+{
+	for (unsigned i = 0; i < p->conn_count; i++) {
+		char conn[16];
+
+		snprintf(conn, sizeof(conn), "%u", i);
+		if (port_fence(&p->client[0], conn))
+			return -EIO;
+	}
+	return scenario_sword_declare(&p->sword);
+}
+
+static void restarter(void *arg)
+{
+	struct tp *p = arg;
+	unsigned n = sim_rand_below(&p->rand, RESTARTS_MAX + 1);
+
+	while (n-- && p->running) {
+		sim_fiber_sleep_ps(scenario_stage_sim(p->stage),
+				   sim_rand_range(&p->rand, 200, 20000) *
+					   SIM_US);
+		p->res->counts.replaced += scenario_sword_replaced(&p->sword);
+		p->res->counts.restarts++;
+		if (scenario_sword_restart(&p->sword))
+			fail(p, "the switch cannot be started again");
+		sim_fiber_sleep_ps(scenario_stage_sim(p->stage),
+				   sim_rand_range(&p->rand, 1, 500) * SIM_US);
+		if (declare_again(p))
+			fail(p, "declaring again: %s", error_last());
+	}
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 /* After one more visit of everything, which finishes what is unfinished, every
@@ -561,6 +608,7 @@ static void finish(struct tp *p)
 		fail(p, "the checker gave up");
 	if (lin.verdict == LIN_VIOLATED && p->opt->trace)
 		lin_show_key(p->history, lin.key, lin.op, 400, p->opt->trace);
+	n->replaced += scenario_sword_replaced(&p->sword);
 	n->checked = lin_history_op_count(p->history);
 	n->steps = lin.steps;
 	n->frames = st->sent;
@@ -589,6 +637,9 @@ static void starter(void *arg)
 	}
 	if (!err)
 		err = scenario_host_spawn(p->node, "ender", ender, p);
+	if (!err && p->opt->sword)
+		err = sim_fiber_spawn(scenario_stage_sim(p->stage), "restarter",
+				      restarter, p);
 	if (err)
 		fail(p, "the play cannot start: %d", err);
 }
@@ -673,6 +724,10 @@ static int make_world(struct tp *p)
 					     &p->lock_region);
 	if (!err)
 		err = make_clients(p);
+	if (!err && p->opt->sword)
+		err = scenario_sword_create(
+			&p->sword, scenario_stage_net(p->stage), p->node,
+			p->lock_region, p->opt->sword);
 	return err ? err
 		   : scenario_host_spawn(p->host[0], "starter", starter, p);
 }
@@ -693,6 +748,7 @@ int tree_play_run(const struct tree_play_options *opt,
 		(void)sim_run_until(scenario_stage_sim(p->stage), LIMIT_PS);
 		finish(p);
 	}
+	scenario_sword_destroy(&p->sword);
 	if (p->stage)
 		scenario_stage_destroy(p->stage);
 	for (unsigned i = 0; i < HOSTS_MAX; i++)

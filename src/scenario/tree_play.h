@@ -5,7 +5,9 @@
  * that loses, doubles and reorders; they die or sleep at any request. Nodes are
  * small, so they split and empty all the time, or of several packets, so that
  * readers meet half of a change. What clients saw must be linearizable, a scan
- * as one read of each key in its range, and the index whole at the end.
+ * as one read of each key in its range, and the index whole at the end. The
+ * locks may be words that a switch replaces the atomics on, and the switch may
+ * be restarted at any moment.
  */
 #ifndef AQ_SCENARIO_TREE_PLAY_H
 #define AQ_SCENARIO_TREE_PLAY_H
@@ -40,6 +42,8 @@
 	X(lost_entries, "entries half written by the dead")  \
 	X(adopted, "chunks that others had before")          \
 	X(reclaimed, "nodes that were never put in")         \
+	X(replaced, "atomics that the switch replaced")      \
+	X(restarts, "switches killed and started again")     \
 	X(keys, "keys at the end")                           \
 	X(unnamed, "nodes that no parent knew then")         \
 	X(frames, "frames sent")                             \
@@ -66,6 +70,9 @@ struct tree_play_options {
 	uint64_t seed;
 	FILE *trace;   /* frames as text, or NULL */
 	uint32_t bugs; /* enum tree_bug */
+	/* Options of swordbox, which the locks are declared to; NULL: there is
+	 * no such switch. */
+	const char *sword;
 };
 
 struct tree_play_result {

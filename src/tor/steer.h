@@ -18,6 +18,10 @@
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
+ * An append is never sent to another use of the memory that it was aimed at.
+ * Failing there, it would be answered with the word before, which may be the
+ * name that its client aimed at: success, as far as the client can tell.
+ *
  * A request that comes again goes where it went the first time, or as it is if
  * that is not known: a server does not answer a repeated READ of another place.
  *
@@ -55,6 +59,9 @@ enum {
 	STEER_CHAIN_MAX = 1 << 16, /* appends that one answer settles */
 	STEER_SKETCH = 1 << 13,
 	STEER_HELD = 256, /* answers to READs that wait for an append */
+	/* Packets that a client of a store has under way at the most: one batch
+	 * (index/vlist_wire.c). */
+	STEER_WINDOW = 512,
 };
 
 #define STEER_RESEND_NS 2000000ull
@@ -86,6 +93,7 @@ enum {
 	X(evictions)         \
 	X(not_admitted)      \
 	X(key_unknown)       \
+	X(other_uses)        \
 	X(forgotten)
 
 enum steer_counter {
@@ -102,6 +110,7 @@ enum steer_counter {
 	X(vouch_reads)   \
 	X(no_break)      \
 	X(hide_next)     \
+	X(other_use)     \
 	X(commit_failed)
 
 enum steer_bug {
@@ -142,8 +151,9 @@ struct steer_op {
 	uint8_t tries;
 	uint8_t syndrome;
 	uint8_t store;
-	bool hangs; /* behind one that failed */
-	bool loose; /* sent as it was, when the end was not known */
+	bool hangs;   /* behind one that failed */
+	bool loose;   /* sent as it was, when the end was not known */
+	bool is_sure; /* that it never passed before, here or elsewhere */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -178,6 +188,10 @@ struct steer_conn {
 	 * before may be retransmissions from the time of another switch. */
 	bool has_psn;
 	bool knows_psn;
+	/* What comes now was never sent before: all was seen from the first
+	 * packet on, or more than a client can have under way. */
+	bool is_sure;
+	uint32_t first_psn;
 	uint32_t newest_psn;
 	uint32_t client_qpn;
 	uint32_t server_qpn;
@@ -303,9 +317,12 @@ struct steer_conn *steer_conn_of_request(struct steer *s,
 					 const struct wire_pkt *w);
 struct steer_conn *steer_conn_of_reply(struct steer *s,
 				       const struct wire_pkt *w);
+void steer_store_remove(struct steer *s, unsigned store);
 int steer_conn_add(struct steer *s, const struct steer_conn *conn) MUST_CHECK;
 int steer_conn_remove(struct steer *s,
 		      const struct steer_conn *like) MUST_CHECK;
+/* All connections to it. */
+void steer_server_remove(struct steer *s, const uint8_t server_ip[16]);
 /* The key's entry; NULL: others are written more often. */
 struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 				    uint64_t key);

@@ -86,7 +86,7 @@ static int add_store(struct steer *s, struct tor_words *p)
 
 static int read_conn(struct tor_words *p, struct steer_conn *c)
 {
-	uint64_t cqpn = 0, sqpn = 0;
+	uint64_t cqpn = 0, sqpn = 0, fresh = 0;
 	int err;
 
 	memset(c, 0, sizeof(*c));
@@ -97,6 +97,9 @@ static int read_conn(struct tor_words *p, struct steer_conn *c)
 		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
 	if (!err)
 		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+	if (!err) /* nothing was sent on it yet */
+		err = tor_words_opt(p, "fresh", 1, &fresh);
+	c->is_sure = fresh;
 	c->client_qpn = (uint32_t)cqpn;
 	c->server_qpn = (uint32_t)sqpn;
 	return err ? err : tor_words_end(p);
@@ -126,6 +129,36 @@ static int end_conn(struct steer *s, struct tor_words *p)
 	err = steer_conn_remove(s, &c);
 	return err ? error_set(err, "steer: the connection was not declared")
 		   : 0;
+}
+
+/* A store, or, without a key, all that is known of a server. */
+static int forget(struct steer *s, struct tor_words *p)
+{
+	uint8_t ip[16];
+	uint64_t rkey = 0;
+	bool one = tor_words_get(p, "rkey"), found = false;
+	int err = tor_words_ip(p, "server", ip);
+
+	if (!err && one)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < STEER_STORES; i++) {
+		const struct steer_store *t = &s->stores[i];
+
+		if (!t->used || memcmp(t->server_ip, ip, 16) != 0 ||
+		    (one && t->rkey != rkey))
+			continue;
+		steer_store_remove(s, i);
+		found = true;
+	}
+	if (!one)
+		steer_server_remove(s, ip);
+	return one && !found
+		       ? error_set(-ENOENT, "steer: the store was not declared")
+		       : 0;
 }
 
 static int show(struct steer *s, struct json_out *out)
@@ -159,6 +192,7 @@ int steer_control(void *state, const char *text, struct json_out *out)
 		{"store", add_store},
 		{"conn", add_conn},
 		{"end", end_conn},
+		{"gone", forget},
 	};
 	size_t n = strcspn(text, " \t\n");
 	struct steer *s = state;
@@ -174,7 +208,8 @@ int steer_control(void *state, const char *text, struct json_out *out)
 	if (n == 4 && memcmp(text, "show", n) == 0 && out)
 		return show(s, out);
 	return error_set(-EINVAL,
-			 "steer understands store, conn, end and show, not "
+			 "steer understands store, gone, conn, end and "
+			 "show, not "
 			 "'%.*s'",
 			 (int)u64_min(n, 32), text);
 }

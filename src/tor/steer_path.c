@@ -35,13 +35,36 @@ void steer_send_to(const struct steer_store *store, struct tor_pkt *pkt,
 	pkt->changed = true;
 }
 
+/*
+ * Whether the end is in the memory that the client aimed at, but in another use
+ * of it. The word that an append finds there when it fails can be the very one
+ * its client takes for success, and no switch may be there to say otherwise
+ * when the answer comes: so it is sent as it is. If its client knows the later
+ * use, the list went on without this switch.
+ */
+static bool is_other_use(struct steer *s, struct steer_op *op,
+			 struct steer_entry *e)
+{
+	if (!e->end || e->end == op->place ||
+	    vlist_offset(e->end) != vlist_offset(op->place) ||
+	    s->opt.bug == STEER_BUG_other_use)
+		return false;
+	steer_count(s, STEER_C_other_uses);
+	if (vlist_is_later_use(op->place, e->end)) {
+		steer_entry_break(e);
+		op->epoch = e->epoch;
+	}
+	return true;
+}
+
 /* Where it goes, and what it then hangs behind. */
 static void choose(struct steer *s, struct steer_op *op, struct steer_entry *e)
 {
 	struct steer_op *last = steer_op_of(s, e->last);
 
 	op->at = op->place;
-	op->loose = !s->opt.writes || (!e->end && e->learns);
+	op->loose = is_other_use(s, op, e) || !s->opt.writes ||
+		    (!e->end && e->learns);
 	if (op->loose)
 		return;
 	if (e->end && e->end != op->place) {
@@ -82,6 +105,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	op->node = w->atomic.swap_add;
 	op->entry = (uint32_t)(e - s->entries);
 	op->epoch = e->epoch;
+	op->is_sure = c->is_sure;
 	choose(s, op, e);
 	steer_op_take_along(s, op, hanging);
 	steer_past_add(s, index, op->node, e->key);
@@ -124,7 +148,10 @@ static bool note_request(struct steer_conn *c, uint32_t psn)
 
 	if (is_later)
 		c->newest_psn = psn;
+	if (!c->has_psn)
+		c->first_psn = psn;
 	c->has_psn = true;
+	c->is_sure |= wire_psn_diff(psn, c->first_psn) >= STEER_WINDOW;
 	return is_later && c->knows_psn;
 }
 

@@ -29,6 +29,26 @@ struct steer_store *steer_store_of(struct steer *s, const struct wire_pkt *w)
 	return NULL;
 }
 
+/* Another store may get its place. */
+void steer_store_remove(struct steer *s, unsigned store)
+{
+	for (size_t i = 0; i < (size_t)s->opt.conns * STEER_DEPTH; i++)
+		if (s->ops[i].state != STEER_FREE && s->ops[i].store == store)
+			steer_op_forget(s, &s->ops[i]);
+	for (uint32_t i = 0; i < s->buckets * s->ways; i++) {
+		struct steer_entry *e = &s->entries[i];
+
+		if (!e->used || e->store != store)
+			continue;
+		steer_entry_break(e);
+		e->used = false;
+	}
+	for (uint32_t i = 0; i <= s->past_mask; i++)
+		if (s->past[i].store == store)
+			s->past[i] = (struct steer_past){0};
+	s->stores[store].used = false;
+}
+
 /* ---- connections --------------------------------------------------------- */
 
 static uint32_t *chain(struct steer *s, uint32_t *heads, const uint8_t a[16],
@@ -113,15 +133,11 @@ int steer_conn_add(struct steer *s, const struct steer_conn *conn)
 	return 0;
 }
 
-int steer_conn_remove(struct steer *s, const struct steer_conn *like)
+static void drop_conn(struct steer *s, struct steer_conn *c)
 {
-	struct steer_conn *c = find_same(s, like);
-	struct steer_op *ops;
+	struct steer_op *ops = steer_ops(s, c);
 	uint32_t id, *at;
 
-	if (!c)
-		return -ENOENT;
-	ops = steer_ops(s, c);
 	steer_read_let_go(s, c);
 	for (unsigned i = 0; i < STEER_DEPTH; i++)
 		steer_op_forget(s, &ops[i]);
@@ -135,7 +151,26 @@ int steer_conn_remove(struct steer *s, const struct steer_conn *like)
 		at = &s->conns[*at - 1].next_reply;
 	*at = c->next_reply;
 	c->used = false;
+}
+
+int steer_conn_remove(struct steer *s, const struct steer_conn *like)
+{
+	struct steer_conn *c = find_same(s, like);
+
+	/* Both numbers: a queue pair may have another connection by now. */
+	if (!c || c->client_qpn != like->client_qpn ||
+	    c->server_qpn != like->server_qpn)
+		return -ENOENT;
+	drop_conn(s, c);
 	return 0;
+}
+
+void steer_server_remove(struct steer *s, const uint8_t server_ip[16])
+{
+	for (uint32_t i = 0; i < s->opt.conns; i++)
+		if (s->conns[i].used &&
+		    memcmp(s->conns[i].server_ip, server_ip, 16) == 0)
+			drop_conn(s, &s->conns[i]);
 }
 
 /* ---- keys ---------------------------------------------------------------- */
@@ -237,10 +272,15 @@ struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 
 /* ---- versions ------------------------------------------------------------ */
 
+/* By number, so that the versions of one store do not drive each other out
+ * where there is room for all. */
 static struct steer_past *past_of(struct steer *s, unsigned store,
 				  uint64_t offset)
 {
-	return &s->past[mix(offset ^ mix(store + 1)) & s->past_mask];
+	const struct steer_store *t = &s->stores[store];
+	uint64_t number = (offset - t->nodes_at) / t->node_bytes;
+
+	return &s->past[(number + mix(store)) & s->past_mask];
 }
 
 void steer_past_add(struct steer *s, unsigned store, uint64_t node,

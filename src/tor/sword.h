@@ -45,6 +45,7 @@ extern const struct tor_program tor_swordbox;
 
 enum {
 	SWORD_SERVERS = 16,
+	SWORD_NAME_MAX = 63,
 	SWORD_REGIONS = 64,
 	SWORD_CONNS = 1024, /* unless told otherwise */
 	SWORD_CONNS_MAX = 1 << 16,
@@ -57,6 +58,9 @@ enum {
 	SWORD_READS = 8,     /* READs and atomics on the way on one */
 	SWORD_BUFFERS = 256, /* WRITEs of moved connections on the way */
 	SWORD_MTU = 1024,    /* of a shared connection, unless told otherwise */
+	/* Packets after which what was done is forgotten: far more than a
+	 * client has under way, and far less than numbers come round in. */
+	SWORD_OLD_PSNS = 1 << 22,
 };
 
 #define SWORD_RTO_NS	 2000000ull
@@ -226,6 +230,7 @@ struct sword;
 struct sword_server {
 	bool used;
 	bool dead;
+	char name[SWORD_NAME_MAX + 1]; /* who declared it; "": not said */
 	struct sword *sword;
 	uint8_t index;
 	struct wire_pkt header; /* of requests on the shared connection */
@@ -234,6 +239,7 @@ struct sword_server {
 	uint32_t una_psn;
 	uint32_t next_psn;
 	uint32_t tries;
+	bool went_back; /* because the answer to una_psn is missing */
 	uint32_t fills; /* READs and atomics on the way */
 	uint32_t mtu;
 	struct timer timer;
@@ -289,8 +295,11 @@ struct sword_conn *sword_conn_of_request(struct sword *s,
 struct sword_conn *sword_conn_of_reply(struct sword *s,
 				       const struct wire_pkt *w);
 int sword_conn_add(struct sword *s, const struct sword_conn *conn) MUST_CHECK;
+/* -EBUSY: it has operations under way. */
 int sword_conn_remove(struct sword *s,
 		      const struct sword_conn *like) MUST_CHECK;
+/* Whatever is under way; nothing may point to its operations any more. */
+void sword_conn_drop(struct sword *s, struct sword_conn *c);
 /* A region of the server that this request touches, or NULL. */
 struct sword_region *sword_region_of(struct sword *s, unsigned server,
 				     const struct wire_pkt *w);
@@ -298,6 +307,8 @@ struct sword_region *sword_region_of(struct sword *s, unsigned server,
 struct sword_word *sword_word_get(struct sword *s, unsigned server,
 				  uint64_t va);
 void sword_words_forget(struct sword *s, const struct sword_region *r);
+/* All of them, also those that packets on their way point to. */
+void sword_words_of_server(struct sword *s, unsigned server);
 /* The words that a WRITE changes are not known any more. */
 void sword_words_changed(struct sword *s, unsigned server, uint64_t va,
 			 uint64_t len_bytes);
@@ -325,6 +336,8 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data);
 struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 			       uint32_t psn);
+/* At each new packet number. */
+void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn);
 /* NULL: all are on their way. */
 struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c);
 void sword_op_fill(struct sword *s, struct sword_op *op,

@@ -46,6 +46,24 @@ struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c)
 	return oldest;
 }
 
+/*
+ * Packet numbers come round. What was done long ago is forgotten before its
+ * number means another packet, which would get the old answer, or be taken for
+ * one that is too old to be executed.
+ */
+void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn)
+{
+	struct sword_op *ops = sword_ops(s, c);
+
+	if (wire_psn_diff(psn, c->old_psn) < SWORD_OLD_PSNS)
+		return;
+	c->old_psn = wire_psn_add(psn, (uint32_t) - (SWORD_OLD_PSNS / 2));
+	for (unsigned i = 0; i < SWORD_DEPTH; i++)
+		if (ops[i].state == SWORD_DONE &&
+		    wire_psn_diff(ops[i].psn, c->old_psn) <= 0)
+			ops[i].state = SWORD_FREE;
+}
+
 /* The operation with the smallest packet number in this state, or NULL. */
 static struct sword_op *op_first(struct sword *s, const struct sword_conn *c,
 				 enum sword_state state)
@@ -343,6 +361,7 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	c->seen_ns = tor_now_ns(s->tor);
 	if (c->moved)
 		return sword_move_request(s, v, c, w);
+	sword_conn_age(s, c, w->psn);
 	/* As a server does: nothing that follows a packet which is missing. */
 	if (c->refused && wire_psn_diff(w->psn, c->refused_psn) > 0) {
 		sword_count(s, SWORD_C_refused_order);

@@ -126,6 +126,7 @@ static enum tor_verdict take(struct sword *s, struct sword_server *v,
 	}
 	count(s, kind);
 	if (w->psn == c->next_psn) {
+		sword_conn_age(s, c, w->psn);
 		c->next_psn = wire_psn_add(c->next_psn, 1);
 		c->next_msn = (c->next_msn + 1) & 0xffffff;
 		c->asked = false;
@@ -136,27 +137,28 @@ static enum tor_verdict take(struct sword *s, struct sword_server *v,
 }
 
 /* It came before: what was said is said again, and a READ is made again, as any
- * responder does. */
+ * responder does, and as it comes now: its region may be another one. */
 static enum tor_verdict again(struct sword *s, struct sword_server *v,
 			      struct sword_conn *c, struct sword_region *r,
 			      const struct wire_pkt *w)
 {
 	struct sword_op *op = sword_op_find(s, c, w->psn);
+	bool is_read = w->opcode == WIRE_RC_READ_REQ;
 
 	sword_count(s, SWORD_C_repeated);
 	if (op && op->state != SWORD_DONE)
 		return TOR_TAKEN;
-	if (op && s->opt.bug == SWORD_BUG_move_twice) {
+	if (op && ((r && s->opt.bug == SWORD_BUG_move_twice) ||
+		   (is_read && op->kind == SWORD_READ))) {
 		op->state = SWORD_FREE;
-		return take(s, v, c, r, w);
+		op = NULL;
+		is_read = true;
 	}
-	if (op && op->kind == SWORD_READ) {
-		queue(s, v, c, op);
-	} else if (op) {
+	if (op && op->kind != SWORD_READ) {
 		sword_answer(s, c, op, NULL);
-	} else if (w->opcode == WIRE_RC_READ_REQ) {
+	} else if (!op && is_read) {
 		return take(s, v, c, r, w);
-	} else if (w->opcode == WIRE_RC_WRITE_ONLY) {
+	} else if (!op && w->opcode == WIRE_RC_WRITE_ONLY) {
 		struct sword_op old = {.psn = w->psn,
 				       .is_write = true,
 				       .syndrome = WIRE_ACK_UNLIMITED,
@@ -202,6 +204,9 @@ enum tor_verdict sword_move_request(struct sword *s, struct sword_server *v,
 		return gap(s, c);
 	if (c->refused && step == 0)
 		c->refused = false;
+	/* Its effect is there, whatever became of its region or the server. */
+	if (step < 0 && w->opcode != WIRE_RC_READ_REQ)
+		return again(s, v, c, r, w);
 	if (v->dead)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_closed);
 	/* Said after everything before it was answered. */

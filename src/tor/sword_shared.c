@@ -54,7 +54,9 @@ static void set_timer(struct sword_server *v)
 	struct timer_wheel *wheel = tor_timers(v->sword->tor);
 	uint64_t rto_ns = v->sword->opt.rto_ns << u32_min(v->tries, 5);
 
-	if (v->una_psn == v->next_psn || v->dead)
+	/* One that waits with nothing on the way waits for a place among the
+	 * words, which another server's answers may free. */
+	if ((v->una_psn == v->next_psn && !v->first) || v->dead)
 		timer_cancel(wheel, &v->timer);
 	else
 		timer_set(wheel, &v->timer,
@@ -183,6 +185,8 @@ void sword_shared_queue(struct sword_server *v, struct sword_op *op)
 {
 	op->state = SWORD_PLACED;
 	op->next = NULL;
+	if (v->dead) /* nothing may point to it any more */
+		return;
 	*v->last = op;
 	v->last = &op->next;
 }
@@ -223,6 +227,7 @@ static void complete(struct sword_server *v, const struct wire_pkt *w)
 		op->original = w->original;
 	v->una_psn = wire_psn_add(v->una_psn, 1);
 	v->tries = 0;
+	v->went_back = false;
 	if (op)
 		sword_op_done(v->sword, op, w ? w->payload : NULL);
 }
@@ -257,9 +262,15 @@ static void resend(struct sword_server *v)
 	}
 }
 
+/* Nothing is known of what was on the way, and nothing will be: it is not
+ * looked at again, and its words are others'. */
 static void give_up(struct sword_server *v)
 {
 	v->dead = true;
+	v->first = NULL;
+	v->last = &v->first;
+	v->una_psn = v->next_psn;
+	sword_words_of_server(v->sword, v->index);
 	sword_count(v->sword, SWORD_C_shared_dead);
 	set_timer(v);
 }
@@ -269,14 +280,26 @@ static void on_timeout(struct timer *timer, uint64_t now_ns)
 	struct sword_server *v =
 		container_of(timer, struct sword_server, timer);
 
-	sword_count(v->sword, SWORD_C_shared_timeouts);
-	if (++v->tries > SWORD_TRIES) {
-		give_up(v);
-		return;
+	if (v->una_psn != v->next_psn) {
+		sword_count(v->sword, SWORD_C_shared_timeouts);
+		if (++v->tries > SWORD_TRIES) {
+			give_up(v);
+			return;
+		}
+		resend(v);
 	}
-	resend(v);
-	set_timer(v);
 	sword_shared_run(v);
+	set_timer(v);
+}
+
+/* What is acknowledged says so once for each packet behind the loss; one of
+ * them is enough, and if that is lost, too, there is the timer. */
+static void answer_missing(struct sword_server *v)
+{
+	if (v->went_back)
+		return;
+	v->went_back = true;
+	resend(v);
 }
 
 /* A packet number that was not sent, or is long answered, says nothing. */
@@ -291,7 +314,7 @@ static void take_ack(struct sword_server *v, const struct wire_pkt *w)
 	if (wire_syndrome_is_ack(w->syndrome)) {
 		if (is_outstanding(v, w->psn) &&
 		    complete_before(v, wire_psn_add(w->psn, 1)))
-			resend(v);
+			answer_missing(v);
 		return;
 	}
 	/* A NAK of what is next says that all before was executed. */
@@ -335,7 +358,7 @@ void sword_shared_reply(struct sword_server *v, const struct wire_pkt *w)
 		if (!is_outstanding(v, w->psn) || !is_answer(v, w))
 			break;
 		if (complete_before(v, w->psn))
-			resend(v);
+			answer_missing(v);
 		else
 			complete(v, w);
 		break;

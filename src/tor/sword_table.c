@@ -45,53 +45,97 @@ static const uint8_t *server_ip(const struct sword *s,
 	return s->servers[c->server].header.dst_ip;
 }
 
-struct sword_conn *sword_conn_of_request(struct sword *s,
-					 const struct wire_pkt *w)
+static struct sword_conn *by_request(struct sword *s, const uint8_t client[16],
+				     const uint8_t server[16], uint32_t qpn)
 {
-	uint32_t i = *request_chain(s, w->src_ip, w->dst_ip, w->dest_qpn);
+	uint32_t i = *request_chain(s, client, server, qpn);
 
 	while (i) {
 		struct sword_conn *c = &s->conns[i - 1];
 
-		if (c->server_qpn == w->dest_qpn &&
-		    memcmp(c->client_ip, w->src_ip, 16) == 0 &&
-		    memcmp(server_ip(s, c), w->dst_ip, 16) == 0)
+		if (c->server_qpn == qpn &&
+		    memcmp(c->client_ip, client, 16) == 0 &&
+		    memcmp(server_ip(s, c), server, 16) == 0)
 			return c;
 		i = c->next_request;
 	}
 	return NULL;
 }
 
-struct sword_conn *sword_conn_of_reply(struct sword *s,
-				       const struct wire_pkt *w)
+static struct sword_conn *by_reply(struct sword *s, const uint8_t client[16],
+				   const uint8_t server[16], uint32_t qpn)
 {
-	uint32_t i = *reply_chain(s, w->dst_ip, w->src_ip, w->dest_qpn);
+	uint32_t i = *reply_chain(s, client, server, qpn);
 
 	while (i) {
 		struct sword_conn *c = &s->conns[i - 1];
 
-		if (c->client_qpn == w->dest_qpn &&
-		    memcmp(c->client_ip, w->dst_ip, 16) == 0 &&
-		    memcmp(server_ip(s, c), w->src_ip, 16) == 0)
+		if (c->client_qpn == qpn &&
+		    memcmp(c->client_ip, client, 16) == 0 &&
+		    memcmp(server_ip(s, c), server, 16) == 0)
 			return c;
 		i = c->next_reply;
 	}
 	return NULL;
 }
 
-static struct sword_conn *find_same(struct sword *s,
-				    const struct sword_conn *like)
+struct sword_conn *sword_conn_of_request(struct sword *s,
+					 const struct wire_pkt *w)
 {
-	for (uint32_t i = 0; i < s->opt.conns; i++) {
-		struct sword_conn *c = &s->conns[i];
+	return by_request(s, w->src_ip, w->dst_ip, w->dest_qpn);
+}
 
-		if (c->used && c->server == like->server &&
-		    memcmp(c->client_ip, like->client_ip, 16) == 0 &&
-		    (c->server_qpn == like->server_qpn ||
-		     c->client_qpn == like->client_qpn))
-			return c;
+struct sword_conn *sword_conn_of_reply(struct sword *s,
+				       const struct wire_pkt *w)
+{
+	return by_reply(s, w->dst_ip, w->src_ip, w->dest_qpn);
+}
+
+static void unlink_request(struct sword *s, uint32_t *at, uint32_t id)
+{
+	while (*at != id)
+		at = &s->conns[*at - 1].next_request;
+	*at = s->conns[id - 1].next_request;
+}
+
+static void unlink_reply(struct sword *s, uint32_t *at, uint32_t id)
+{
+	while (*at != id)
+		at = &s->conns[*at - 1].next_reply;
+	*at = s->conns[id - 1].next_reply;
+}
+
+/* The shared connection still points to some of its operations; a dead one to
+ * nothing. */
+static bool is_busy(struct sword *s, const struct sword_conn *c)
+{
+	const struct sword_op *ops = sword_ops(s, c);
+
+	for (unsigned i = 0; i < SWORD_DEPTH; i++)
+		if (ops[i].state == SWORD_PLACED ||
+		    ops[i].state == SWORD_ISSUED)
+			return !s->servers[c->server].dead;
+	return false;
+}
+
+void sword_conn_drop(struct sword *s, struct sword_conn *c)
+{
+	const uint8_t *ip = server_ip(s, c);
+	struct sword_op *ops = sword_ops(s, c);
+	uint32_t id = (uint32_t)(c - s->conns) + 1;
+
+	for (unsigned i = 0; i < SWORD_DEPTH; i++) {
+		if (ops[i].state != SWORD_FREE && ops[i].state != SWORD_DONE)
+			s->regions[ops[i].region].active--;
+		sword_buffer_give(s, &ops[i]);
+		ops[i].state = SWORD_FREE;
 	}
-	return NULL;
+	if (c->bulk_region >= 0)
+		s->regions[c->bulk_region].bulk_conn = -1;
+	unlink_request(s, request_chain(s, c->client_ip, ip, c->server_qpn),
+		       id);
+	unlink_reply(s, reply_chain(s, c->client_ip, ip, c->client_qpn), id);
+	c->used = false;
 }
 
 /* The place of a connection that nobody told us has ended, or that of none: its
@@ -103,9 +147,9 @@ static uint32_t end_idle(struct sword *s)
 	for (uint32_t i = 0; s->opt.idle_ns && i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
 
-		if (now_ns - c->seen_ns < s->opt.idle_ns ||
-		    sword_conn_remove(s, c))
+		if (now_ns - c->seen_ns < s->opt.idle_ns || is_busy(s, c))
 			continue;
+		sword_conn_drop(s, c);
 		sword_count(s, SWORD_C_idle_ended);
 		return i;
 	}
@@ -118,7 +162,8 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn)
 	uint32_t i = 0;
 	uint32_t *chain;
 
-	if (find_same(s, conn))
+	if (by_request(s, conn->client_ip, ip, conn->server_qpn) ||
+	    by_reply(s, conn->client_ip, ip, conn->client_qpn))
 		return -EEXIST;
 	while (i < s->opt.conns && s->conns[i].used)
 		i++;
@@ -140,46 +185,17 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn)
 	return 0;
 }
 
-static void unlink_request(struct sword *s, uint32_t *at, uint32_t id)
-{
-	while (*at != id)
-		at = &s->conns[*at - 1].next_request;
-	*at = s->conns[id - 1].next_request;
-}
-
-static void unlink_reply(struct sword *s, uint32_t *at, uint32_t id)
-{
-	while (*at != id)
-		at = &s->conns[*at - 1].next_reply;
-	*at = s->conns[id - 1].next_reply;
-}
-
 int sword_conn_remove(struct sword *s, const struct sword_conn *like)
 {
-	struct sword_conn *c = find_same(s, like);
-	struct sword_op *ops;
+	struct sword_conn *c = by_request(s, like->client_ip,
+					  server_ip(s, like), like->server_qpn);
 
-	if (!c)
+	/* Both numbers: a queue pair may have another connection by now. */
+	if (!c || c->client_qpn != like->client_qpn)
 		return -ENOENT;
-	ops = sword_ops(s, c);
-	for (unsigned i = 0; i < SWORD_DEPTH; i++) {
-		/* The shared connection still points to these. */
-		if (ops[i].state == SWORD_PLACED ||
-		    ops[i].state == SWORD_ISSUED)
-			return -EBUSY;
-		if (ops[i].state == SWORD_SENT)
-			s->regions[ops[i].region].active--;
-	}
-	if (c->bulk_region >= 0)
-		s->regions[c->bulk_region].bulk_conn = -1;
-	unlink_request(
-		s,
-		request_chain(s, c->client_ip, server_ip(s, c), c->server_qpn),
-		(uint32_t)(c - s->conns) + 1);
-	unlink_reply(
-		s, reply_chain(s, c->client_ip, server_ip(s, c), c->client_qpn),
-		(uint32_t)(c - s->conns) + 1);
-	c->used = false;
+	if (is_busy(s, c))
+		return -EBUSY;
+	sword_conn_drop(s, c);
 	return 0;
 }
 
@@ -267,6 +283,13 @@ void sword_words_forget(struct sword *s, const struct sword_region *r)
 		    w->va - r->va < r->len_bytes)
 			w->valid = false;
 	}
+}
+
+void sword_words_of_server(struct sword *s, unsigned server)
+{
+	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
+		if (s->words[i].server == server + 1)
+			s->words[i] = (struct sword_word){0};
 }
 
 void sword_words_changed(struct sword *s, unsigned server, uint64_t va,

@@ -128,6 +128,7 @@ STATIC_ASSERT(offsetof(struct tree_head, crc) == 504, "tree head crc");
 
 enum tree_flags {
 	TREE_DEVICE_LOCKS = 1u << 0,
+	TREE_SWITCH_LOCKS = 1u << 1, /* a switch replaces their atomics */
 };
 
 enum tree_slot_state {

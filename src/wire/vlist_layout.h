@@ -78,6 +78,14 @@ static inline uint32_t vlist_generation(uint64_t word)
 	return (uint32_t)(word >> 35) & ((1u << VLIST_GENERATION_BITS) - 1);
 }
 
+/* Of two uses of the same memory: whether `a` came after `b`. */
+static inline bool vlist_is_later_use(uint64_t a, uint64_t b)
+{
+	uint32_t ahead = vlist_generation(a) - vlist_generation(b);
+
+	return ahead << (32 - VLIST_GENERATION_BITS) >> 31 == 0 && a != b;
+}
+
 /* What stands in `next` of the node at this pointer while it is the newest. */
 static inline uint64_t vlist_end_of(uint64_t pointer)
 {

@@ -23,6 +23,19 @@ for play in random threads words maps reserved calls signals unseen fork; do
 	echo "ok: $play"
 done
 
+# On one core: pages come and go by one thread of the pager.
+core=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+for play in random threads fork; do
+	(
+		taskset -cp "$core" $BASHPID >/dev/null
+		far 2M "$CLIENT" "$play" 4 >"$TMP/out" ||
+			fail "$play on one core: $? $(cat "$TMP/err")"
+	)
+	[[ $(cat "$TMP/out") == ok ]] || fail "$play: $(cat "$TMP/out")"
+	report 'd["loads"] + d["prefetched"] > 100 and d["lost_pages"] == 0'
+done
+echo "ok: one core"
+
 # What the kernel says: of 32 MiB no more than 4 and the program's own are here.
 start_loop 4M 32
 pid=$(pgrep -P "$RUN" run_client)

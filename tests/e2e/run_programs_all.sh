@@ -51,8 +51,10 @@ fit() {
 			fail "$1: $? $(cat "$TMP/err")"
 		plain=$(timeout 60 bash -c "$2" 2>/dev/null | sha256sum)
 		for _ in 1 2 3; do
+			watch
 			far "$(quarter)" bash -c "$2" >"$TMP/out" ||
 				fail "$1: $? $(cat "$TMP/err")"
+			unwatch
 			[[ $(sha256sum <"$TMP/out") == "$plain" ]] ||
 				fail "$1: another output"
 			is_more || break
@@ -89,7 +91,9 @@ serve() {
 	(
 		served "$name" "" "${@:2}" >"$TMP/plain"
 		served "$name" 1G "${@:2}" >/dev/null
+		watch
 		served "$name" "$(quarter)" "${@:2}" >"$TMP/out"
+		unwatch
 		cmp "$TMP/plain" "$TMP/out" || fail "$name: another output"
 		checked "$name"
 	) || status=$?

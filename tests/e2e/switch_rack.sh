@@ -45,6 +45,23 @@ client basic words >"$TMP/out" 2>&1 || fail "$(<"$TMP/out")"
 client threads words >"$TMP/out" 2>&1 || fail "$(<"$TMP/out")"
 (($(replaced) > before + 100)) || fail "atomics were not replaced"
 
+# An ordered index whose locks the switch decides on; a client is killed.
+expect 0 "$AQUIFER" index create t --memory 4M --failure 200 --switch-locks \
+	--host-locks --json
+json "$TMP/out" 'd["locks_at_switch"]' >/dev/null || fail "$(<"$TMP/out")"
+before=$(replaced)
+expect 0 "$AQUIFER" index fill t --count 300 --threads 2
+"$AQUIFER" index fill t --count 200000 --threads 2 >"$TMP/killed" 2>&1 &
+pid=$!
+sleep 0.2
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null || true
+expect 0 "$AQUIFER" index fill t --count 100
+expect 0 "$AQUIFER" index check t --json
+json "$TMP/out" 'd["good"] and d["keys"] >= 300' >/dev/null ||
+	fail "$(<"$TMP/out")"
+(($(replaced) > before + 300)) || fail "locks were not replaced"
+
 # Narrower keys than the whole region's would pass the switch by.
 ask() {
 	curl -sS --unix-socket "$RUNDIR/m0.sock" -o "$TMP/answer" \
@@ -98,5 +115,6 @@ expect 0 "$AQUIFER" down
 sed -i '/programs/d' "$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 expect 1 "$AQUIFER" region create words 1M --switch-atomics
+expect 1 "$AQUIFER" index create t --memory 4M --switch-locks --host-locks
 grep -q "replaces atomics" "$TMP/err" || fail "$(<"$TMP/err")"
 expect 0 "$AQUIFER" region create words 1M

@@ -203,20 +203,23 @@ static int rig_renew(void *ctx, struct page_grant *g, unsigned at)
 	return rig_chain(r, n, at - 1, g->without);
 }
 
-static int rig_ask_mapped(void *ctx, const struct page_grant *g,
-			  const uint64_t *index, unsigned count,
-			  uint8_t *mapped)
+static int rig_settle(void *ctx, const struct page_grant *g, unsigned at,
+		      const uint64_t *index, unsigned count, uint8_t *mapped,
+		      struct page_stop *stop)
 {
 	struct rig *r = ctx;
 	struct rig_node *n = &r->node[g->node];
 
-	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
-		if (n->chain[i] && frame_chain_is_broken(n->chain[i])) {
-			frame_chain_destroy(n->chain[i]);
-			n->chain[i] = NULL;
-		}
+	int why;
+
+	frame_chain_destroy(n->chain[at - 1]);
+	n->chain[at - 1] = NULL;
 	for (unsigned i = 0; i < count; i++)
 		mapped[i] = frame_space_is_mapped(n->space, index[i]);
+	why = frame_space_why(n->space, PAGE_CHAIN_UNMAPPED);
+	stop->is_full = why == -ENOSPC;
+	(void)snprintf(stop->text, sizeof(stop->text), "%s",
+		       why ? frame_why_text(why) : "");
 	return 0;
 }
 
@@ -288,7 +291,7 @@ static struct page_store *rig_store(struct rig *r,
 				.node_count = rig_node_count,
 				.used_bytes = rig_used_bytes,
 				.renew = rig_renew,
-				.ask_mapped = rig_ask_mapped,
+				.settle = rig_settle,
 				.is_ended = rig_is_ended,
 				.ctx = r};
 	struct page_store *s = NULL;

@@ -4,6 +4,8 @@
 #define LOOP_GRANTS
 #include "mem_fixture.h"
 
+#include "page_wire.h"
+
 /* The peer is nobody: nothing is sent here. */
 static unsigned connect_as(struct mem_fixture *f, const char *token,
 			   const char *more, char id[32])
@@ -33,10 +35,13 @@ static unsigned join(struct mem_fixture *f, const char *role, const char *owner)
 static unsigned make_pages(struct mem_fixture *f, const char *id,
 			   const char *body)
 {
-	char line[96];
+	char line[96], all[256];
+	size_t len = strlen(body) - 1;
 
 	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
-	return ask(f, line, body);
+	snprintf(all, sizeof(all), "%.*s%s\"version\":%d}", (int)len, body,
+		 len > 1 ? "," : "", PAGE_WIRE_VERSION);
+	return ask(f, line, all);
 }
 
 static void end(struct mem_fixture *f, const char *id)
@@ -68,10 +73,17 @@ static void test_spaces(void **state)
 	assert_int_equal(ask(&f, line, NULL), 404);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(make_pages(&f, id, bad[i]), 400);
+	/* Who speaks of pages in another way is told so: 426. */
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
+	assert_int_equal(ask(&f, line, "{\"count\":9,\"bytes\":4096}"), 426);
+	assert_int_equal(
+		ask(&f, line, "{\"version\":3,\"count\":9,\"bytes\":4096}"),
+		426);
 	assert_int_equal(pool_used(&f), 0);
 	assert_int_equal(
 		make_pages(&f, id, "{\"count\":9,\"bytes\":4096,\"depth\":4}"),
 		201);
+	snprintf(line, sizeof(line), "GET /v1/connections/%s/pages", id);
 	assert_int_equal(pool_used(&f), FIXTURE_POOL / 2);
 	assert_int_equal(make_pages(&f, id, "{\"count\":9,\"bytes\":4096}"),
 			 409);
@@ -104,11 +116,13 @@ static void test_quota(void **state)
 		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
 			 id);
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"count\":17,\"bytes\":4096}"),
+					"{\"version\":2,\"count\":17,"
+					"\"bytes\":4096}"),
 				 507);
 		assert_string_equal(error_code(&f), "-EDQUOT");
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"count\":16,\"bytes\":4096}"),
+					"{\"version\":2,\"count\":16,"
+					"\"bytes\":4096}"),
 				 201);
 		assert_int_equal(ask_as(&f, token, "POST /v1/regions",
 					"{\"name\":\"r\",\"size\":4096}"),

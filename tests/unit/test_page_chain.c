@@ -249,6 +249,48 @@ static void test_exhausted(void **state)
 	rig_break(&r);
 }
 
+/* The client's end breaks while the node still executes what has arrived: no
+ * page is mapped later than we believe. */
+static void test_broken_link(void **state)
+{
+	enum {
+		OPS = 16
+	};
+	struct page_store_options o = {.pages = 50, .mode = PAGE_CHAIN};
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	static uint8_t space[OPS][BYTES];
+	struct page_op ops[OPS], *list[OPS], *done[OPS];
+	unsigned ended = 0;
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (unsigned i = 0; i < OPS; i++) {
+		ops[i] = (struct page_op){
+			.kind = PAGE_STORE, .page = i, .buf = space[i]};
+		rig_fill(space[i], BYTES, i, 1);
+		list[i] = &ops[i];
+	}
+	assert_int_equal(page_submit(s, list, OPS), OPS);
+	assert_int_equal(
+		ibv_modify_qp(r.node[0].link[1 + PAGE_CHAIN_UNMAPPED].qp, &err,
+			      IBV_QP_STATE),
+		0);
+	while (ended < OPS)
+		ended += (unsigned)page_poll(s, done, OPS);
+	for (unsigned i = 0; i < OPS; i++)
+		assert_true(ops[i].result == 0 || ops[i].result == -ECONNRESET);
+	for (unsigned i = 0; i < OPS; i++)
+		assert_int_equal(put(s, i, 2), 0);
+	for (unsigned i = 0; i < OPS; i++)
+		expect(s, i, 2);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
 /* ---- chains that stop --------------------------------------------------- */
 
 /* Every request of the program in turn is made one that the NIC refuses: as if
@@ -331,6 +373,41 @@ static void lie(struct rig *r, enum page_chain kind, uint64_t entry)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+static void expect_why(const struct frame_space *space, enum page_chain kind,
+		       unsigned what)
+{
+	int why = frame_space_why(space, kind);
+
+	if (what < 3)
+		assert_int_equal(why, -EFAULT);
+	else if (kind == PAGE_CHAIN_UNMAPPED)
+		assert_int_equal(why, -EEXIST);
+	else /* a load finds out when it answers */
+		assert_int_equal(why, kind == PAGE_CHAIN_LOAD ? -ECONNRESET
+							      : -ENOENT);
+}
+
+/* A store that the node refuses does not look like one without room. */
+static void test_refused(void **state)
+{
+	struct page_store_options o = {.pages = 50, .mode = PAGE_CHAIN};
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	assert_int_equal(put(s, 1, 1), 0);
+	lie(&r, PAGE_CHAIN_UNMAPPED, 50 * 8);
+	assert_int_equal(put(s, 2, 1), -EREMOTEIO);
+	assert_int_equal(put(s, 2, 2), 0);
+	expect(s, 2, 2);
+	expect(s, 1, 1);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
 static void test_lies(void **state)
 {
 	struct page_store_options o = {.pages = 50, .mode = PAGE_CHAIN};
@@ -356,6 +433,7 @@ static void test_lies(void **state)
 							  : 16);
 			assert_true(
 				frame_chain_is_broken(r.node[0].chain[kind]));
+			expect_why(r.node[0].space, kind, what);
 			expect(good, 1, 1);
 			assert_int_equal(put(good, 2, 1), 0);
 			expect(good, 2, 1);
@@ -375,8 +453,10 @@ int main(void)
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_server_thread),
 		cmocka_unit_test(test_exhausted),
+		cmocka_unit_test(test_broken_link),
 		cmocka_unit_test(test_every_step),
 		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

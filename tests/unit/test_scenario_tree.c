@@ -15,6 +15,7 @@
 enum {
 	SEEDS = 40,
 	BUG_SEEDS = 80,
+	SWITCH_SEEDS = 20,
 };
 
 static struct tree_play_result res;
@@ -22,6 +23,13 @@ static struct tree_play_result res;
 static void run(uint64_t seed, uint32_t bugs)
 {
 	struct tree_play_options opt = {.seed = seed, .bugs = bugs};
+
+	assert_int_equal(tree_play_run(&opt, &res), 0);
+}
+
+static void run_switch(uint64_t seed, const char *sword)
+{
+	struct tree_play_options opt = {.seed = seed, .sword = sword};
 
 	assert_int_equal(tree_play_run(&opt, &res), 0);
 }
@@ -78,12 +86,36 @@ static void planted_bugs_are_found(void **state)
 	}
 }
 
+/* The locks are words of a switch, which is killed now and then. One that
+ * answers before the lock is taken in the memory, where the next switch looks
+ * for it, is found. */
+static void locks_at_a_switch(void **state)
+{
+	uint64_t replaced = 0, restarts = 0, taken_over = 0, seed = 0;
+
+	while (++seed <= SWITCH_SEEDS) {
+		run_switch(seed, "rto_us=500");
+		if (res.violations)
+			fail_msg("seed %d: %s", (int)seed, res.first);
+		replaced += res.counts.replaced;
+		restarts += res.counts.restarts;
+		taken_over += res.counts.taken_over;
+	}
+	assert_true(replaced && restarts && taken_over);
+	seed = 0;
+	do
+		run_switch(++seed, "rto_us=500,bug=early_answer");
+	while (!res.violations && seed < SWITCH_SEEDS);
+	assert_true(res.violations);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(linearizable),
 		cmocka_unit_test(same_seed_same_hash),
 		cmocka_unit_test(planted_bugs_are_found),
+		cmocka_unit_test(locks_at_a_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static struct wire_pkt answer(unsigned client, uint8_t opcode, uint32_t psn)
 
 /* Hosts 1, 2, 3 at ports 0, 1, 2; the server at port 3. Each client has had an
  * answer, so that its requests from 1000 on are known to be new. */
-static struct rig *make(const char *options)
+static struct rig *make_with(const char *options, const char *conn)
 {
 	struct rig *r = rig_create(4, 24);
 	struct wire_pkt pkt = {.opcode = WIRE_UD_SEND_ONLY};
@@ -76,8 +76,8 @@ static struct rig *make(const char *options)
 
 		snprintf(text, sizeof(text),
 			 "steer conn server=10.0.0.9 client=10.0.0.%u "
-			 "client_qpn=%u server_qpn=%u",
-			 i, 100 + i, 200 + i);
+			 "client_qpn=%u server_qpn=%u%s",
+			 i, 100 + i, 200 + i, conn);
 		tell(r, 0, text);
 		pkt = request(i, WIRE_RC_READ_REQ, 999);
 		rig_send(r, i - 1, &pkt);
@@ -86,6 +86,11 @@ static struct rig *make(const char *options)
 	}
 	rig_clear(r);
 	return r;
+}
+
+static struct rig *make(const char *options)
+{
+	return make_with(options, " fresh=1");
 }
 
 static void write_node(struct rig *r, unsigned client, uint32_t psn,
@@ -256,6 +261,46 @@ static void a_lost_end_is_learned(void **state)
 	rig_destroy(r);
 }
 
+/* The end as the switch knows it is an old use of the memory that a client aims
+ * at. Sent to the old one, the append would fail with the name of the new one,
+ * which is what its client takes for success. */
+static void another_use_is_no_place(void **state)
+{
+	uint64_t reused = vlist_pointer(vlist_offset(node(1)), 6);
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 3; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	rig_clear(r);
+	/* Past this switch node 1 was collected and used again. */
+	assert_int_equal(append(r, 2, 1001, reused, node(2)), reused);
+	answer_append(r, 2, 1001, vlist_end_of(reused));
+	check_told(r, 2, 1001, vlist_end_of(reused) | VLIST_COMMITTED);
+	/* That is the list now; nobody is sent to what was before. */
+	assert_int_equal(append(r, 3, 1001, node(0), node(3)), node(2));
+	rig_destroy(r);
+}
+
+/* The other way round: the client is late, and the list stays known. */
+static void an_old_use_fails_by_itself(void **state)
+{
+	uint64_t old = vlist_pointer(vlist_offset(node(1)), 4);
+	struct rig *r = make("");
+
+	for (unsigned i = 1; i <= 3; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	rig_clear(r);
+	assert_int_equal(append(r, 2, 1001, old, node(2)), old);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	check_told(r, 2, 1001, vlist_end_of(node(1)));
+	assert_int_equal(append(r, 3, 1001, node(0), node(3)), node(1));
+	rig_destroy(r);
+}
+
 /* An append without an answer is sent again, in its client's name. */
 static void silence_is_broken(void **state)
 {
@@ -377,6 +422,32 @@ static void later_successors_are_hidden(void **state)
 	rig_destroy(r);
 }
 
+/* Nor is one that may have passed a switch that was here before: its client may
+ * only ask again, and others may have read it already. */
+static void old_successors_are_not_hidden(void **state)
+{
+	struct rig *r = make_with("", "");
+
+	for (unsigned i = 1; i <= 2; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	(void)send_read(r, 3, 1001, node(0), NODE);
+	(void)append(r, 2, 1001, node(0), node(2));
+	answer_read_next(r, 3, 1001, node(1), node(2));
+	assert_int_equal(told_next(r, 3), node(2) | VLIST_COMMITTED);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	rig_clear(r);
+	/* So many packets later it cannot be. */
+	write_node(r, 1, 1000 + STEER_WINDOW, node(3), 7);
+	(void)send_read(r, 3, 1002, node(0), NODE);
+	(void)append(r, 1, 1001 + STEER_WINDOW, node(1), node(3));
+	answer_read_next(r, 3, 1002, node(2), node(3));
+	assert_int_equal(told_next(r, 3),
+			 vlist_end_of(node(2)) | VLIST_COMMITTED);
+	rig_destroy(r);
+}
+
 static void reads_go_to_the_end(void **state)
 {
 	struct rig *r = make("");
@@ -435,6 +506,39 @@ static void the_hottest_keys_are_followed(void **state)
 	rig_destroy(r);
 }
 
+/* A store that is gone leaves nothing: its memory may be another one's, and its
+ * place is free. So does a server with all it had. */
+static void stores_end(void **state)
+{
+	struct rig *r = make("");
+	char text[160];
+
+	write_node(r, 1, 1000, node(2), 7);
+	assert_int_equal(append(r, 1, 1001, node(1), node(2)), node(1));
+	tell(r, -ENOENT, "steer gone server=10.0.0.9 rkey=1");
+	tell(r, 0, "steer gone server=10.0.0.9 rkey=4660");
+	tell(r, -ENOENT, "steer gone server=10.0.0.9 rkey=4660");
+	rig_clear(r);
+	rig_pass(r, 100 * STEER_RESEND_NS);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	for (unsigned i = 0; i < 2 * STEER_STORES; i++) {
+		snprintf(text, sizeof(text),
+			 "steer store server=10.0.0.9 rkey=%u va=1048576 "
+			 "nodes_at=4096 nodes=100 node_bytes=136",
+			 4660 + i % STEER_STORES);
+		if (i == STEER_STORES)
+			tell(r, 0, "steer gone server=10.0.0.9");
+		tell(r, 0, text);
+	}
+	/* The same list, with the same key, in another store. */
+	write_node(r, 2, 1000, node(3), 7);
+	assert_int_equal(append(r, 2, 1001, node(1), node(3)), node(1));
+	tell(r, 0,
+	     "steer conn server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	rig_destroy(r);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	static const char *const bad[] = {
@@ -475,11 +579,15 @@ int main(void)
 		cmocka_unit_test(a_failure_is_given_up),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(a_lost_end_is_learned),
+		cmocka_unit_test(another_use_is_no_place),
+		cmocka_unit_test(an_old_use_fails_by_itself),
 		cmocka_unit_test(silence_is_broken),
 		cmocka_unit_test(reads_go_to_the_end),
 		cmocka_unit_test(answers_wait_for_appends),
 		cmocka_unit_test(later_successors_are_hidden),
+		cmocka_unit_test(old_successors_are_not_hidden),
 		cmocka_unit_test(the_hottest_keys_are_followed),
+		cmocka_unit_test(stores_end),
 		cmocka_unit_test(says_what_is_wrong),
 	};
 

@@ -337,10 +337,20 @@ static void deep_pipelines(void **state)
 	rig_destroy(r);
 }
 
-/* Ten thousand connections, and not one more. */
+/* The packet as one of the i-th of many connections. */
+static void from_many(struct wire_pkt *pkt, unsigned i)
+{
+	pkt->src_ip[13] = 1;
+	pkt->src_ip[14] = (uint8_t)(i / 250);
+	pkt->src_ip[15] = (uint8_t)(i % 250 + 1);
+	pkt->dest_qpn = i + 2;
+}
+
+/* Ten thousand connections, and not one more; each has its own operations. */
 static void many_connections(void **state)
 {
 	struct rig *r = make("conns=10000", 0);
+	struct wire_pkt pkt;
 	char like[160];
 
 	for (unsigned i = 0; i < 10000; i++)
@@ -351,12 +361,198 @@ static void many_connections(void **state)
 	tell(r, -ENOSPC,
 	     "swordbox conn server=10.0.0.9 client=10.2.0.1 client_qpn=9 "
 	     "server_qpn=9 psn=1");
+	for (unsigned i = 0; i < 20000; i++) {
+		pkt = request(1, WIRE_RC_CAS, 1 + i / 10000);
+		from_many(&pkt, i % 10000);
+		rig_clear(r);
+		rig_send(r, 0, &pkt);
+		assert_int_equal(at_server(r).psn, 1 + i / 10000);
+		assert_int_equal(at_server(r).dest_qpn, i % 10000 + 2);
+	}
 	snprintf(like, sizeof(like),
 		 "swordbox end server=10.0.0.9 client=10.1.3.4 client_qpn=%d "
 		 "server_qpn=%d",
 		 3 * 250 + 3 + 2, 3 * 250 + 3 + 2);
 	tell(r, 0, "%s", like);
 	tell(r, -ENOENT, "%s", like);
+	pkt = request(1, WIRE_RC_CAS, 1);
+	from_many(&pkt, 3 * 250 + 3);
+	rig_clear(r);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	/* The server comes back: all of them at once are gone. */
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
+	     "psn=0");
+	from_many(&pkt, 7);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
+/* The server's port goes and comes back, with operations on their way: they are
+ * done once, and their client hears of it. */
+static void the_port_flaps(void **state)
+{
+	struct rig *r = make("rto_us=100", 1);
+	struct wire_pkt hello = {.opcode = WIRE_UD_SEND_ONLY};
+
+	warm(r, 1, 1000);
+	send_cas(r, 1, 1001, 0, 1);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		tor_port_remove(r->ports[SERVER_PORT].port);
+		rig_pass(r, 1000000);
+		rig_add_port(r, SERVER_PORT);
+		rig_addresses(&hello, SERVER, 99);
+		rig_send(r, SERVER_PORT, &hello);
+	}
+	rig_clear(r);
+	rig_pass(r, SWORD_RTO_MAX_NS);
+	assert_int_equal(at_server(r).psn, 1);
+	assert_int_equal(at_server(r).payload[0], 1);
+	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(rig_got(r, 0, 0).original, 0);
+	rig_destroy(r);
+}
+
+/* Packet numbers come round: a connection that has read for long still has its
+ * WRITEs executed, and a number that is used again is another operation. */
+static void numbers_come_round(void **state)
+{
+	const uint32_t step = 1u << 21;
+	struct rig *r = make("", 1);
+	const uint8_t bytes[8] = {9};
+	struct wire_pkt w;
+
+	warm(r, 1, 1000);
+	for (uint32_t i = 1; i < 8; i++) {
+		w = request(1, WIRE_RC_READ_REQ, 1000 + i * step);
+		w.rkey++;
+		w.dma_len = 8;
+		rig_send(r, 0, &w);
+		assert_int_equal(r->ports[SERVER_PORT].got, 1);
+		rig_clear(r);
+		/* More than half of all numbers behind the first operation. */
+		if (i != 5)
+			continue;
+		w = request(1, WIRE_RC_WRITE_ONLY, 1000 + i * step + 1);
+		w.dma_len = w.payload_len = sizeof(bytes);
+		w.payload = bytes;
+		rig_send(r, 0, &w);
+		assert_int_equal(r->ports[0].got, 0);
+		assert_int_equal(at_server(r).psn, 1000 + i * step + 1);
+		rig_clear(r);
+		send_reply(r, 1, WIRE_RC_ACK, 1000 + i * step + 1,
+			   WIRE_ACK_UNLIMITED, NULL);
+		assert_int_equal(at_server(r).payload[0], 9);
+		send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+		rig_clear(r);
+	}
+	send_cas(r, 1, 1000, 9, 10);
+	assert_int_equal(r->ports[0].got, 0);
+	assert_int_equal(at_server(r).psn, 1000);
+	rig_destroy(r);
+}
+
+/* A queue pair's next connection is not ended by who means the one before. */
+static void ends_the_right_one(void **state)
+{
+	struct rig *r = make("", 1);
+
+	tell(r, -ENOENT,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=7");
+	tell(r, -ENOENT,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=7 "
+	     "server_qpn=201");
+	send_cas(r, 1, 1000, 5, 6);
+	assert_int_equal(r->ports[SERVER_PORT].got, 1);
+	rig_destroy(r);
+}
+
+/* Client 2 asks host 3, another server, whose word finds no place. */
+static void ask_other(struct rig *r)
+{
+	struct wire_pkt w = request(2, WIRE_RC_CAS, 500);
+
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.3 own_ip=10.0.0.251 qpn=8 own_qpn=9 "
+	     "psn=0");
+	tell(r, 0, "swordbox region server=10.0.0.3 rkey=%d va=%llu len=64",
+	     RKEY, VA);
+	tell(r, 0,
+	     "swordbox conn server=10.0.0.3 client=10.0.0.2 client_qpn=102 "
+	     "server_qpn=202 psn=500");
+	rig_addresses(&w, 2, 3);
+	rig_send(r, 1, &w);
+	w = (struct wire_pkt){.opcode = WIRE_RC_ACK,
+			      .psn = 500,
+			      .syndrome = WIRE_ACK_UNLIMITED,
+			      .dest_qpn = 102};
+	rig_addresses(&w, 3, 2);
+	rig_clear(r);
+	rig_send(r, 2, &w);
+	assert_int_equal(r->ports[2].got, 0); /* it waits */
+}
+
+/* Four words, all there is room for, with WRITEs that nobody acknowledges. */
+static void fill_the_words(struct rig *r)
+{
+	uint64_t zero = 0;
+	struct wire_pkt w;
+
+	for (unsigned i = 0; i < 8; i++) {
+		w = request(1, WIRE_RC_CAS, 1000 + i);
+		w.va = VA + 8 * (i % 4);
+		rig_send(r, 0, &w);
+		send_reply(r, 1, WIRE_RC_ACK, 1000 + i, WIRE_ACK_UNLIMITED,
+			   NULL);
+		if (i >= 4)
+			continue;
+		send_reply(r, 0, WIRE_RC_READ_RESP_ONLY,
+			   (0xffffff + 2 * i) & 0xffffff, 0x1f, &zero);
+		send_reply(r, 0, WIRE_RC_ACK, 2 * i, WIRE_ACK_UNLIMITED, NULL);
+	}
+}
+
+/* A word that waits for a place gets it when another server's are free. */
+static void words_become_free(void **state)
+{
+	struct rig *r = make("rto_us=100,words=4", 1);
+
+	fill_the_words(r);
+	ask_other(r);
+	rig_pass(r, 150000);
+	assert_int_equal(r->ports[2].got, 0);
+	send_reply(r, 0, WIRE_RC_ACK, 10, WIRE_ACK_UNLIMITED, NULL);
+	rig_pass(r, 250000);
+	assert_int_equal(rig_got(r, 2, 0).opcode, WIRE_RC_READ_REQ);
+	rig_destroy(r);
+}
+
+/* A shared connection that was given up holds nothing back: its words' places
+ * are others', and what used it ends. */
+static void the_dead_let_go(void **state)
+{
+	struct rig *r = make("rto_us=100,words=4", 1);
+
+	fill_the_words(r);
+	ask_other(r);
+	tell(r, -EBUSY,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	for (unsigned i = 0; i < 2 * SWORD_TRIES && !r->ports[2].got; i++) {
+		rig_clear(r);
+		rig_pass(r, SWORD_RTO_MAX_NS / 4);
+	}
+	assert_int_equal(rig_got(r, 2, 0).opcode, WIRE_RC_READ_REQ);
+	send_cas(r, 1, 1008, 0, 1);
+	send_reply(r, 1, WIRE_RC_ACK, 1008, WIRE_ACK_UNLIMITED, NULL);
+	tell(r, 0,
+	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
+	     "server_qpn=201");
+	tell(r, 0, "swordbox gone server=10.0.0.9 rkey=%d", RKEY);
 	rig_destroy(r);
 }
 
@@ -464,6 +660,47 @@ static void moved_with_gaps(void **state)
 	rig_destroy(r);
 }
 
+/* Answers to many WRITEs behind a READ whose own was lost: it is sent again
+ * once, and not once for each of them. */
+static void moved_goes_back_once(void **state)
+{
+	static const uint8_t bytes[16] = {1};
+	struct rig *r = make("", 0);
+
+	move_conn(r, 1, 1000);
+	send_read(r, 1, 1000);
+	for (unsigned i = 1; i <= 8; i++)
+		send_write(r, 1, 1000 + i, bytes, 16);
+	rig_clear(r);
+	for (uint32_t i = 0; i < 8; i++)
+		send_reply(r, 0, WIRE_RC_ACK, i, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(r->ports[SERVER_PORT].got, 9);
+	rig_destroy(r);
+}
+
+/* Its region is gone: what was executed is answered again, but nothing is read
+ * any more, whatever has the region's place now. */
+static void moved_and_gone(void **state)
+{
+	static const uint8_t bytes[16] = {1};
+	struct rig *r = make("", 0);
+
+	move_conn(r, 1, 1000);
+	send_write(r, 1, 1000, bytes, 16);
+	send_read(r, 1, 1001);
+	send_reply(r, 0, WIRE_RC_READ_RESP_ONLY, 0, WIRE_ACK_UNLIMITED, bytes);
+	tell(r, 0, "swordbox gone server=10.0.0.%d rkey=%d", SERVER, RKEY);
+	tell(r, 0, "swordbox region server=10.0.0.%d rkey=%d va=%llu len=8",
+	     SERVER, RKEY + 1, VA + 4096);
+	rig_clear(r);
+	send_write(r, 1, 1000, bytes, 16);
+	assert_int_equal(rig_got(r, 0, 0).syndrome, WIRE_ACK_UNLIMITED);
+	send_read(r, 1, 1001);
+	assert_int_equal(rig_got(r, 0, 1).syndrome, WIRE_NAK_ACCESS);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
 /* What a server would end the connection for is refused here. */
 static void moved_and_wrong(void **state)
 {
@@ -544,6 +781,15 @@ static void says_what_is_wrong(void **state)
 	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
 	     "psn=0");
 	tell(r, 0, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	/* By another one with the same address: neither would work. */
+	tell(r, -EEXIST,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
+	tell(r, 0, "swordbox leave ip=10.0.0.9");
+	tell(r, -ENOENT, "swordbox leave ip=10.0.0.9");
+	tell(r, 0,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
 	rig_destroy(r);
 }
 
@@ -559,6 +805,13 @@ int main(void)
 		cmocka_unit_test(strangers_and_closed_doors),
 		cmocka_unit_test(deep_pipelines),
 		cmocka_unit_test(many_connections),
+		cmocka_unit_test(the_port_flaps),
+		cmocka_unit_test(numbers_come_round),
+		cmocka_unit_test(ends_the_right_one),
+		cmocka_unit_test(words_become_free),
+		cmocka_unit_test(the_dead_let_go),
+		cmocka_unit_test(moved_goes_back_once),
+		cmocka_unit_test(moved_and_gone),
 		cmocka_unit_test(moved_into_one),
 		cmocka_unit_test(moved_with_gaps),
 		cmocka_unit_test(moved_and_wrong),

@@ -81,6 +81,30 @@ vm_boot() {
 	vm_fail "the guest did not start"
 }
 
+# tsc_khz: of the host's time stamp counter, which is also the guest's. A guest
+# that measures it beside other work may be wrong by far, and its clock too.
+tsc_khz() {
+	python3 - <<'PY'
+import ctypes, mmap, time
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE |
+                 mmap.PROT_EXEC)
+# rdtsc; shl $32, %rdx; or %rdx, %rax; ret
+code.write(bytes.fromhex('0f3148c1e2204809d0c3'))
+tsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(
+    ctypes.addressof(ctypes.c_char.from_buffer(code)))
+
+def both():
+    """Counter and clock of one moment: the closest of some."""
+    tries = ((tsc(), time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW), tsc())
+             for _ in range(50))
+    a, ns, b = min(tries, key=lambda t: t[2] - t[0])
+    return (a + b) / 2, ns
+
+(t0, ns0), _, (t1, ns1) = both(), time.sleep(0.2), both()
+print(round((t1 - t0) * 1e6 / (ns1 - ns0)))
+PY
+}
+
 # vm_start MTU CACHE ACCEL CPU TRY: QEMU in the background.
 vm_start() {
 	local cache=$2 accel=$3 cpu=$4
@@ -93,7 +117,7 @@ vm_start() {
 		-serial "file:$TMP/console" -no-reboot \
 		-kernel "$cache/vmlinux" -initrd "$cache/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off audit=0 \
-tsc=reliable no_timer_check cryptomgr.notests init_on_alloc=0 apparmor=0 \
+tsc=reliable tsc_early_khz=$(tsc_khz) no_timer_check cryptomgr.notests init_on_alloc=0 apparmor=0 \
 random.trust_cpu=on" \
 		-fsdev "local,id=root,path=/,security_model=none,readonly=on,\
 multidevs=remap" -device virtio-9p-pci,fsdev=root,mount_tag=root \
