@@ -34,6 +34,7 @@ struct group {
 	uint64_t local_bytes;
 	struct cell cell[RUN_PLACE_COUNT];
 	unsigned cells;
+	unsigned rounds_max; /* 0: as many as asked for */
 };
 
 static void add_cell(struct group *g, enum run_place place, unsigned part)
@@ -69,6 +70,8 @@ static void show_progress(const struct group *g, const struct cell *c,
 
 static void run_group(struct group *g, unsigned rounds)
 {
+	if (g->rounds_max && rounds > g->rounds_max)
+		rounds = g->rounds_max;
 	for (unsigned i = 0; i < rounds; i++)
 		for (unsigned k = 0; k < g->cells; k++) {
 			show_progress(g, &g->cell[k], i, rounds);
@@ -96,6 +99,14 @@ struct plan {
 	unsigned groups;
 };
 
+/* The order of the groups on the cable. */
+enum {
+	GROUP_TOUCH,
+	GROUP_FLOOR,
+	GROUP_SORT,
+	GROUP_APPS, /* and all after it */
+};
+
 static struct group *add_group(struct plan *p, enum run_work_kind kind,
 			       uint64_t mib, uint64_t local_mib, uint64_t count)
 {
@@ -116,13 +127,18 @@ static void make_plan(struct plan *p, bool quick)
 	add_cell(g, RUN_PLACE_DIRECT, 0);
 	add_cell(g, RUN_PLACE_CHAIN, 0);
 	add_cell(g, RUN_PLACE_DISK, 10);
+	g = add_group(p, RUN_WORK_FLOOR, quick ? 8 : 128, quick ? 8 : 128,
+		      quick ? 2048 : 200000);
+	add_cell(g, RUN_PLACE_LOCAL, 0);
 	g = add_group(p, RUN_WORK_SORT, quick ? 8 : 1024, quick ? 4 : 512, 0);
+	/* Half a minute each: long enough to be its own median. */
+	g->rounds_max = quick ? 0 : 1;
 	add_cell(g, RUN_PLACE_CABLE, 0);
 	add_cell(g, RUN_PLACE_LOCAL, 0);
 	add_cell(g, RUN_PLACE_DIRECT, 0);
 	for (unsigned k = RUN_WORK_SORT; k < RUN_WORK_COUNT; k++) {
-		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 60000)
-						   : (quick ? 300 : 20000);
+		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
+						   : (quick ? 300 : 1500);
 
 		g = add_group(p, (enum run_work_kind)k, quick ? 4 : 24,
 			      quick ? 2 : 12, count);
@@ -198,19 +214,26 @@ static int run_plan(struct plan *p, bool is_udp, bool quick, unsigned rounds,
 
 /* ---- the report --------------------------------------------------------- */
 
-/* Of one touch that misses, or of all of it. */
+static bool is_per_fault(const struct group *g)
+{
+	return g->work.kind == RUN_WORK_TOUCH || g->work.kind == RUN_WORK_FLOOR;
+}
+
+/* Microseconds of one fault, or seconds of all of it. */
 static double per_unit(const struct group *g, double ns)
 {
 	double missing = 1 - (double)g->local_bytes / (double)g->work.bytes;
 
-	if (g->work.kind != RUN_WORK_TOUCH)
+	if (!is_per_fault(g))
 		return ns / 1e9;
+	if (g->work.kind == RUN_WORK_FLOOR)
+		missing = 1;
 	return ns / 1e3 / (double)g->work.count / missing;
 }
 
 static void add_rows(json_t *rows, const struct group *g)
 {
-	const char *unit = g->work.kind == RUN_WORK_TOUCH ? "us/fault" : "s";
+	const char *unit = is_per_fault(g) ? "us/fault" : "s";
 
 	for (unsigned i = 0; i < g->cells; i++) {
 		const struct cell *c = &g->cell[i];
@@ -272,7 +295,7 @@ static unsigned judge_apps(const struct plan *p, json_t *verdicts)
 	const char *missing = NULL;
 	double worst = 0;
 
-	for (unsigned i = 2; i < p->groups; i++) {
+	for (unsigned i = GROUP_APPS; i < p->groups; i++) {
 		double r =
 			ratio(&p->group[i], RUN_PLACE_CHAIN, RUN_PLACE_CABLE);
 
@@ -337,12 +360,22 @@ static unsigned judge_counts(const struct counts *counts, json_t *verdicts)
 
 static unsigned judge_all(const struct plan *p, json_t *verdicts)
 {
-	const struct group *fault = &p->group[0], *sort = &p->group[1];
+	const struct group *fault = &p->group[GROUP_TOUCH];
+	const struct group *floor = &p->group[GROUP_FLOOR];
+	const struct group *sort = &p->group[GROUP_SORT];
+	const struct cell *zram = cell_of(fault, RUN_PLACE_ZRAM);
 	unsigned missed = 0;
 
 	missed += judge(verdicts, "fault_elapsed_vs_zram",
 			ratio(fault, RUN_PLACE_CABLE, RUN_PLACE_ZRAM), 0.75,
 			missing_of(fault));
+	/* What is left for far memory, if anything. */
+	(void)judge(verdicts, "fault_floor_vs_zram",
+		    zram->missing || floor->cell[0].missing
+			    ? 0
+			    : per_unit(floor, median(&floor->cell[0])) /
+				      per_unit(fault, median(zram)),
+		    0, zram->missing ? zram->missing : missing_of(floor));
 	(void)judge(verdicts, "fault_elapsed_direct_vs_zram",
 		    ratio(fault, RUN_PLACE_DIRECT, RUN_PLACE_ZRAM), 0,
 		    missing_of(fault));

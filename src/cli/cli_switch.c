@@ -132,7 +132,23 @@ unsigned cli_switch_up(const struct cli_rack *rack, json_t *rows)
 
 /* ---- a switch that replaces atomics -------------------------------------- */
 
-/* The switch of the rack that the NICs plug into, if it has that program. */
+/* Of a switch that is not the rack's own. */
+static bool runs_swordbox(const struct cli_rack *rack, const char *name)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int err = f ? switchd_ask(rack->name, name, "hello", f) : -ENOMEM;
+	bool found;
+
+	if (f)
+		fclose(f);
+	found = !err && strstr(text, "\"swordbox\"");
+	free(text);
+	return found;
+}
+
+/* The switch that the NICs plug into, if it has that program. */
 static const char *replacing(const struct cli_rack *rack)
 {
 	const struct config *c = rack->config;
@@ -141,11 +157,13 @@ static const char *replacing(const struct cli_rack *rack)
 	if (strncmp(port, "switch:", 7) != 0)
 		return NULL;
 	for (unsigned i = 0; i < config_named_count(c, "switch"); i++)
-		if (strcmp(config_named_name(c, "switch", i), port + 7) == 0 &&
-		    strstr(config_named_text(c, "switch", i, "programs"),
-			   "swordbox"))
-			return port + 7;
-	return NULL;
+		if (strcmp(config_named_name(c, "switch", i), port + 7) == 0)
+			return strstr(config_named_text(c, "switch", i,
+							"programs"),
+				      "swordbox")
+				       ? port + 7
+				       : NULL;
+	return runs_swordbox(rack, port + 7) ? port + 7 : NULL;
 }
 
 const char *cli_switch_address(const struct cli_rack *rack, unsigned index,

@@ -215,11 +215,12 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
 				  c->space->pool->frame_bytes, key);
 	} else {
+		/* A load has its buffer and key right behind the value. */
+		uint32_t more = c->kind == PAGE_CHAIN_LOAD ? 12 : 0;
+
 		aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
-		if (c->kind == PAGE_CHAIN_LOAD) /* buf and rkey together */
-			aqdv_wqe_put_data(&d[n++], at(&w->front->rdma.raddr),
-					  12, key);
-		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4, key);
+		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4 + more,
+				  key);
 	}
 	while (n < CHAIN_RECV_SEGS)
 		aqdv_wqe_put_end(&d[n++]);

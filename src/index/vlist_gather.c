@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Freeing versions of some keys, in steps of one round trip each:
+ * Freeing versions of some keys, in steps of one round trip each, so that the
+ * steps can ride along with the requests of writes:
  *
  *	heads	what the keys' entries say
  *	look	what the newest versions are, as often as it takes
@@ -14,6 +15,10 @@
 #include <errno.h>
 
 #include "vlist_priv.h"
+
+enum {
+	LOW_SHARE = 4, /* less of it free than this part of all is little */
+};
 
 static struct vlist_node *node_of(struct vlist_client *c, unsigned k)
 {
@@ -72,6 +77,38 @@ int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
 	if (!err)
 		g->count++;
 	return err;
+}
+
+/* Whether the version's key can be looked after without another request; with
+ * `seldom`, only one whose entry this client will not move by its writes soon:
+ * those that all write are moved by all, and who comes late has worked in
+ * vain. */
+static bool is_worth_it(struct vlist_client *c, uint32_t i, bool seldom)
+{
+	const struct vlist_mine *mine = &c->mine[i];
+	const struct vlist_memo *m = vlist_memo_find(c, mine->key);
+
+	if (mine->state != VLIST_MINE_USED || !m || !m->entry)
+		return false;
+	return !seldom || m->writes < 2;
+}
+
+void vlist_ride_begin(struct vlist_client *c)
+{
+	struct vlist_gather *g = &c->ride;
+
+	if (g->stage != VLIST_GATHER_IDLE || vlist_pool_may_grow(c) ||
+	    c->free_count * LOW_SHARE >= c->mine_count)
+		return;
+	g->count = 0;
+	for (unsigned k = 0; k < 2 * VLIST_RIDE_LOOKS && g->count < VLIST_RIDE;
+	     k++) {
+		uint32_t i = c->scan_at++ % c->mine_count;
+
+		if (is_worth_it(c, i, k < VLIST_RIDE_LOOKS))
+			(void)!vlist_gather_key_of(c, g, i); /* has room */
+	}
+	vlist_gather_start(g);
 }
 
 /* ---- steps ----------------------------------------------------------------

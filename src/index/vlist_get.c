@@ -24,6 +24,7 @@ static int copy_value(const struct vlist_client *c, void *buf, size_t buf_bytes,
 /* Where a read goes next, and by which kind of READ. */
 struct chase {
 	uint64_t place;
+	uint64_t head; /* what the entry said at the last look; 0: not asked */
 	unsigned unvouched;
 	unsigned in_vain;    /* steered ones that were not the newest */
 	unsigned plain;	     /* so many are not steered */
@@ -56,7 +57,8 @@ static void follow(struct vlist_client *c, struct chase *s,
 			doubt(s);
 		else if (s->plain)
 			s->plain--;
-		m->place = s->place = next;
+		s->place = next;
+		vlist_memo_place(c, m, next);
 		break;
 	case VLIST_ASTRAY:
 		/* Of another key, as this place probably is by now. */
@@ -75,6 +77,36 @@ static void follow(struct vlist_client *c, struct chase *s,
 	}
 }
 
+/* Whether half of this client's own memory was used again since it last saw the
+ * key: then that of others probably was, too, and the place is not there any
+ * more.
+ */
+static bool is_doubtful(const struct vlist_client *c,
+			const struct vlist_memo *m)
+{
+	return m->entry && m->place && c->mine_count &&
+	       c->stats.puts - m->since >= c->mine_count / 2;
+}
+
+/* Looks at a place; the first one may be old, so the key's entry is read along
+ * with it, to go on from there. */
+static int look(struct vlist_client *c, const struct vlist_memo *m,
+		struct chase *s, uint64_t key, enum vlist_verdict *verdict,
+		uint64_t *self, uint64_t *next)
+{
+	bool both = is_doubtful(c, m) && s->place == m->place;
+	int err;
+
+	vlist_begin(c);
+	if (both)
+		vlist_add_read(c, m->entry + offsetof(struct vlist_entry, head),
+			       &c->words[0], 8);
+	err = vlist_look_too(c, key, s->place, s->may_steer && !s->plain, true,
+			     verdict, self, next);
+	s->head = both ? c->words[0] : 0;
+	return err;
+}
+
 static int get(struct vlist_client *c, uint64_t key, void *buf,
 	       size_t buf_bytes, size_t *len)
 {
@@ -87,17 +119,17 @@ static int get(struct vlist_client *c, uint64_t key, void *buf,
 		int err = s.place ? 0 : vlist_start(c, m, key, &s.place);
 
 		if (!err)
-			err = vlist_look(c, key, s.place,
-					 s.may_steer && !s.plain, true,
-					 &verdict, &self, &next);
+			err = look(c, m, &s, key, &verdict, &self, &next);
 		if (err)
 			return err;
 		if (verdict == VLIST_NEWEST) {
-			m->place = self;
+			vlist_memo_place(c, m, self);
 			c->stats.reads_first += !looks;
 			return copy_value(c, buf, buf_bytes, len);
 		}
 		follow(c, &s, m, verdict, self, next);
+		if (!s.place)
+			s.place = s.head;
 		if (vlist_is_late(c))
 			return error_set(-ETIMEDOUT,
 					 "writers were faster than this read");

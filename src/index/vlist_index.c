@@ -29,6 +29,13 @@ struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key)
 	return m;
 }
 
+void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
+		      uint64_t place)
+{
+	m->place = place;
+	m->since = c->stats.puts;
+}
+
 static uint64_t bucket_at(const struct vlist_client *c, uint64_t bucket)
 {
 	return c->g.bucket_offset + bucket * VLIST_BUCKET_BYTES;

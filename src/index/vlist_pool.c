@@ -41,7 +41,7 @@ void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
 	n->older_generation = m->newest_generation;
 	m->newest = i;
 	m->newest_generation = n->generation;
-	m->place = vlist_mine_pointer(c, i);
+	vlist_memo_place(c, m, vlist_mine_pointer(c, i));
 }
 
 void vlist_collect_older(struct vlist_client *c, uint32_t i)
@@ -67,6 +67,7 @@ void vlist_pool_forget(struct vlist_client *c)
 		c->memo[i].newest = VLIST_NONE;
 	c->mine_count = c->free_count = c->scan_at = 0;
 	c->free_first = c->free_last = VLIST_NONE;
+	c->ride.stage = VLIST_GATHER_IDLE;
 }
 
 /* ---- chunks ------------------------------------------------------------- */

@@ -19,6 +19,8 @@ enum {
 	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
 	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
 	VLIST_SCAN_BATCH = 16,
+	VLIST_RIDE = 2, /* keys whose versions are freed beside a write */
+	VLIST_RIDE_LOOKS = 24, /* at one's own versions, to find such keys */
 	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
 	VLIST_SCAN_NODES = 32, /* in one round of collecting */
 	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
@@ -38,6 +40,7 @@ struct vlist_memo {
 	uint32_t newest;
 	uint32_t newest_generation;
 	uint32_t writes; /* since its entry was moved on last */
+	uint64_t since;	 /* `place`: of this client's writes of all keys */
 };
 
 enum vlist_mine_state {
@@ -123,6 +126,7 @@ struct vlist_client {
 	uint32_t mine_count, mine_room;
 	uint32_t free_first, free_last, free_count;
 	uint32_t scan_at; /* where collecting goes on */
+	struct vlist_gather ride;
 	uint64_t chunk_hint;
 };
 
@@ -181,6 +185,9 @@ int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
 /* The same, and takes an entry if the key has none; head may be 0. */
 int vlist_entry_take(struct vlist_client *c, uint64_t key, uint64_t *entry,
 		     uint64_t *head) MUST_CHECK;
+/* Where it is known to be, from now on. */
+void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
+		      uint64_t place);
 /* A committed version to start from: the remembered one, else the head. */
 int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
 		uint64_t *place) MUST_CHECK;
@@ -206,6 +213,11 @@ enum vlist_verdict vlist_judge(struct vlist_client *c,
 int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
 	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
 	       uint64_t *self, uint64_t *next) MUST_CHECK;
+
+/* The same, with what is in the batch already. */
+int vlist_look_too(struct vlist_client *c, uint64_t key, uint64_t place,
+		   bool may_steer, bool with_value, enum vlist_verdict *verdict,
+		   uint64_t *self, uint64_t *next) MUST_CHECK;
 
 enum vlist_found {
 	VLIST_FOUND,
@@ -264,7 +276,7 @@ void vlist_pool_forget(struct vlist_client *c);
 /* Whether more memory would be taken rather than what is old freed. */
 bool vlist_pool_may_grow(const struct vlist_client *c);
 
-/* ---- vlist_gather.c: freeing versions of keys -------------------------- */
+/* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
 
 /* The key of this version, if it is not there yet and has room. */
 int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
@@ -276,6 +288,8 @@ void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g);
 void vlist_gather_take(struct vlist_client *c, struct vlist_gather *g);
 /* All steps of it. */
 int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g) MUST_CHECK;
+/* c->ride begins if it has ended and little is free. */
+void vlist_ride_begin(struct vlist_client *c);
 
 /* ---- vlist_scan.c: looking for versions to collect ---------------------- */
 

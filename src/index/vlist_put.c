@@ -220,6 +220,26 @@ static int take_answer(struct vlist_client *c, struct put *p)
 	return find_out(c, p, word | VLIST_LINK);
 }
 
+/* A batch, with whom it takes along. They go first: a switch may hold the
+ * answer to an append back, and answers behind a missing one are taken for its
+ * loss. */
+static void begin(struct vlist_client *c)
+{
+	vlist_begin(c);
+	vlist_gather_add(c, &c->ride);
+}
+
+static int run(struct vlist_client *c)
+{
+	int err = vlist_run(c);
+
+	if (err)
+		c->ride.stage = VLIST_GATHER_IDLE;
+	else
+		vlist_gather_take(c, &c->ride);
+	return err;
+}
+
 static int append(struct vlist_client *c, struct put *p)
 {
 	uint64_t entry_head =
@@ -230,18 +250,18 @@ static int append(struct vlist_client *c, struct put *p)
 	/* Where a switch steers, others may be sent behind this version as soon
 	 * as its append passes: it had better be there. */
 	p->head = 0;
-	vlist_begin(c);
 	if (c->is_steered && !p->is_written) {
+		begin(c);
 		add_node(c, p);
 		if (wants)
 			vlist_add_read(c, entry_head, &c->words[0], 8);
-		err = vlist_run(c);
+		err = run(c);
 		p->head = wants ? c->words[0] : 0;
 		wants = false;
 	}
 	if (err)
 		return err;
-	vlist_begin(c);
+	begin(c);
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */
 	if (wants)
@@ -252,7 +272,7 @@ static int append(struct vlist_client *c, struct put *p)
 		      vlist_end_of(p->place), p->node, &c->atom[0]);
 	c->stats.appends++;
 	p->tries++;
-	err = vlist_run(c);
+	err = run(c);
 	if (err)
 		return err;
 	if (wants)
@@ -287,6 +307,7 @@ static int put(struct vlist_client *c, struct put *p)
 	if (err)
 		return err;
 	node = p->mine;
+	vlist_ride_begin(c);
 	do {
 		err = try_put(c, p);
 		node = p->mine != VLIST_NONE ? p->mine : node;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looking for versions to collect, of keys that this client does not write
- * often enough to come across them: many keys at a time (vlist_gather.c).
+ * often enough to come across them: many keys at a time. Who writes steadily
+ * does this beside its writes (vlist_gather.c) and seldom comes here.
  */
 #include <errno.h>
 

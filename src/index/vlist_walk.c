@@ -46,9 +46,9 @@ enum vlist_verdict vlist_judge(struct vlist_client *c,
 	return vlist_is_pointer(*next) ? VLIST_OLD : VLIST_NEWEST;
 }
 
-int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
-	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
-	       uint64_t *self, uint64_t *next)
+int vlist_look_too(struct vlist_client *c, uint64_t key, uint64_t place,
+		   bool may_steer, bool with_value, enum vlist_verdict *verdict,
+		   uint64_t *self, uint64_t *next)
 {
 	uint32_t len = VLIST_NODE_HEAD;
 	int err;
@@ -58,11 +58,21 @@ int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
 				 (unsigned long long)key);
 	if (with_value)
 		len = c->g.node_bytes - (may_steer ? 0 : VLIST_NODE_TAIL);
-	err = vlist_read_now(c, vlist_offset(place), c->seen, len);
+	vlist_add_read(c, vlist_offset(place), c->seen, len);
+	err = vlist_run(c);
 	if (!err)
 		*verdict = vlist_judge(c, c->seen, key, place, with_value, self,
 				       next);
 	return err;
+}
+
+int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
+	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
+	       uint64_t *self, uint64_t *next)
+{
+	vlist_begin(c);
+	return vlist_look_too(c, key, place, may_steer, with_value, verdict,
+			      self, next);
 }
 
 int vlist_walk(struct vlist_client *c, uint64_t key, uint64_t from,

@@ -163,9 +163,9 @@ static int declare_server(struct mem_node *node)
 		return error_set(err, "no queue pair for the switch: %s",
 				 strerror(-err));
 	return switch_tell(node,
-			   "tell swordbox server ip=%s qpn=%u psn=%u own_ip=%s "
-			   "own_qpn=%u",
-			   ip_text(gid.raw, text),
+			   "tell swordbox server name=%s ip=%s qpn=%u psn=%u "
+			   "own_ip=%s own_qpn=%u",
+			   node->name, ip_text(gid.raw, text),
 			   node->at_switch.shared->qp_num, number[1],
 			   ip_text(own_ip[!ipv4], own), number[0]);
 }
@@ -443,6 +443,12 @@ int declare_open(struct mem_node *node, const char *path)
 
 void declare_close(struct mem_node *node)
 {
+	char server[IP_TEXT];
+
+	/* Another one may have its address and its place there. What this does
+	 * not reach is replaced when the node comes back. */
+	if (node->at_switch.shared && server_text(node, server) == 0)
+		(void)!switch_tell(node, "tell swordbox leave ip=%s", server);
 	drop_shared(node);
 }
 

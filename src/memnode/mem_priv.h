@@ -349,7 +349,7 @@ void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 /* The answer is JSON; *out, if wanted, is the caller's to free. Blocks. */
 int switch_ask(struct mem_node *node, const char *line,
 	       json_t **out) MUST_CHECK;
-/* -EHOSTUNREACH: it did not answer before. -EREMOTEIO: it refuses. */
+/* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
 PRINTF(2, 3)
 int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
 /* Whether something that ends is not known there any more. */

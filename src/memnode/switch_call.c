@@ -53,8 +53,8 @@ static int tell(struct mem_node *node, const char *line)
 	struct mem_switch *w = &node->at_switch;
 
 	if (atomic_load_explicit(&w->is_away, memory_order_relaxed))
-		return error_set(-EHOSTUNREACH,
-				 "the switch at %s does not answer", w->path);
+		return error_set(-EAGAIN, "the switch at %s does not answer",
+				 w->path);
 	return switch_ask(node, line, NULL);
 }
 

@@ -21,6 +21,7 @@
 #include "wire.h"
 #include "wqe.h"
 #include "wqe_op.h"
+#include "wqe_shape.h"
 
 /* ---- key.c: the table of local and remote keys -------------------------- */
 
@@ -316,41 +317,6 @@ static inline void *sendq_seg(const struct sendq *q, uint32_t byte_off)
 	return q->wqes + (byte_off & (sendq_bytes(q) - 1));
 }
 
-/* The WQE of a READ or WRITE with one segment: one block, which never wraps. */
-struct plain_wqe {
-	struct wqe_ctrl ctrl;
-	struct wqe_raddr raddr;
-	struct wqe_data data;
-};
-
-enum {
-	PLAIN_WQE_SEGS = sizeof(struct plain_wqe) / WQE_SEG_BYTES,
-};
-STATIC_ASSERT(sizeof(struct plain_wqe) <= WQE_BLOCK_BYTES, "one block");
-
-/* The first block of a request that a managed queue has fetched. */
-union chain_wqe {
-	uint8_t bytes[WQE_BLOCK_BYTES];
-	struct wqe_ctrl ctrl;
-	struct {
-		struct wqe_ctrl ctrl;
-		struct wqe_order order;
-	} control;
-	struct plain_wqe plain;
-	struct {
-		struct wqe_ctrl ctrl;
-		struct wqe_raddr raddr;
-		struct wqe_atomic atomic;
-		struct wqe_data data;
-	} amo;
-};
-STATIC_ASSERT(sizeof(union chain_wqe) == WQE_BLOCK_BYTES, "one block");
-
-static inline uint8_t chain_opcode(const union chain_wqe *wqe)
-{
-	return (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
-}
-
 static inline struct send_slot *sendq_slot(const struct sendq *q, uint32_t i)
 {
 	return &q->slots[(i - q->slot_base) & q->slot_mask];
@@ -528,6 +494,14 @@ static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 bool requester_run(struct nic_qp *qp);
 /* The same for what is in the send queue. */
 bool requester_run_queued(struct nic_qp *qp);
+/* requester_timer.c. Something was sent, or answered: waits anew. */
+void requester_start_timer(struct nic_qp *qp);
+void requester_set_rto(struct nic_qp *qp);
+static inline void requester_start_rto(struct nic_qp *qp)
+{
+	if (UNLIKELY(qp->lossy))
+		requester_set_rto(qp);
+}
 void requester_reset(struct nic_qp *qp);
 void requester_stop_timers(struct nic_qp *qp);
 /* Sends again from the oldest packet that was not acknowledged. */
@@ -696,12 +670,13 @@ static inline void qp_make_ready(struct nic_qp *qp)
 		list_append(&qp->nic->ready, &qp->ready);
 }
 
-/* May `qp` use `key` for all of [va, va + len)? On KEY_OK, *host is va. */
-static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
-					 uint64_t va, uint64_t len,
-					 uint32_t access, uint8_t **host)
+/* May `qp` use `k`, which may be NULL, for all of [va, va + len)? On KEY_OK,
+ * *host is va. */
+static inline enum key_verdict key_covers(const struct nic_qp *qp,
+					  const struct nic_key *k, uint64_t va,
+					  uint64_t len, uint32_t access,
+					  uint8_t **host)
 {
-	const struct nic_key *k = key_find(&qp->nic->keys, key);
 	uint64_t offset;
 
 	if (UNLIKELY(!k))
@@ -716,6 +691,15 @@ static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
 		return KEY_OUT_OF_BOUNDS;
 	*host = k->host + offset;
 	return KEY_OK;
+}
+
+/* The same by the key's value. */
+static inline enum key_verdict key_check(const struct nic_qp *qp, uint32_t key,
+					 uint64_t va, uint64_t len,
+					 uint32_t access, uint8_t **host)
+{
+	return key_covers(qp, key_find(&qp->nic->keys, key), va, len, access,
+			  host);
 }
 
 /* Where the memory is, if its key still covers it; NULL: it does not. */

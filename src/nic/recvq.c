@@ -114,10 +114,29 @@ bool recvq_take(struct nic_qp *qp, struct recv_op *op)
 	return true;
 }
 
+/* Arguments of chains have these sizes: without a call. */
+static inline void copy(uint8_t *dst, const uint8_t *src, uint32_t n)
+{
+	switch (n) {
+	case 4:
+		memcpy(dst, src, 4);
+		break;
+	case 8:
+		memcpy(dst, src, 8);
+		break;
+	case 16:
+		memcpy(dst, src, 16);
+		break;
+	default:
+		memcpy(dst, src, n);
+	}
+}
+
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		 uint32_t len_bytes)
 {
 	const struct recv_op *op = &qp->recv;
+	const struct nic_key *key = NULL;
 	uint32_t s;
 
 	for (s = 0; s < op->sge_count && len_bytes; s++) {
@@ -130,12 +149,14 @@ int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 			continue;
 		}
 		n = u32_min(sge->length - offset, len_bytes);
-		if (key_check(qp, sge->lkey, sge->addr + offset, n,
-			      IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
+		if (!key || key->key != sge->lkey)
+			key = key_find(&qp->nic->keys, sge->lkey);
+		if (key_covers(qp, key, sge->addr + offset, n,
+			       IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
 			count(qp->nic, NIC_C_local_protection);
 			return -EFAULT;
 		}
-		memcpy(dst, src, n);
+		copy(dst, src, n);
 		src += n;
 		len_bytes -= n;
 		offset = 0;

@@ -18,124 +18,6 @@ static uint32_t packet_count(const struct nic_qp *qp, uint32_t length)
 	return length <= qp->mtu ? 1 : (length + qp->mtu - 1) / qp->mtu;
 }
 
-static uint64_t retry_timeout_ns(const struct nic_qp *qp)
-{
-	return 4096ull << qp->timeout;
-}
-
-/*
- * The timer is moved lazily: progress only leaves a mark, and the timer that
- * finds it starts over. So a loss is noticed after one to two timeouts (IBA
- * allows four), and the clock is read once per timeout, not per packet.
- */
-static void start_timer(struct nic_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	if (qp->timeout == 0)
-		return;
-	req->progressed = timer_is_set(&req->timer);
-	if (!req->progressed)
-		timer_set(&qp->nic->wheel, &req->timer,
-			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
-}
-
-static void start_rto(struct nic_qp *qp);
-
-/*
- * The request lies unread in the peer's memory. A retry would put another copy
- * beside it, and counting it would fail connections of healthy programs on a
- * machine that is busy. Not for ever: a peer that was stopped is an error.
- */
-static bool peer_is_slow(struct nic_qp *qp, uint64_t now_ns)
-{
-	struct env *env = qp->nic->env;
-	struct requester *req = &qp->req;
-
-	if (!env->ops->path_unread || !env->ops->path_unread(env, qp->path))
-		return false;
-	if (req->stalled_ns == 0)
-		req->stalled_ns = now_ns;
-	return now_ns - req->stalled_ns < NIC_STALL_NS;
-}
-
-static void on_timer(struct timer *t, uint64_t now_ns)
-{
-	struct nic_qp *qp = container_of(t, struct nic_qp, req.timer);
-	struct requester *req = &qp->req;
-
-	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
-		return;
-	if (req->rnr_wait) {
-		req->rnr_wait = false;
-		start_timer(qp);
-		start_rto(qp);
-		qp_make_ready(qp);
-		return;
-	}
-	if (req->una_psn == req->next_psn || qp->timeout == 0)
-		return;
-	if (req->progressed || peer_is_slow(qp, now_ns)) {
-		start_timer(qp);
-		return;
-	}
-	count(qp->nic, NIC_C_timeouts);
-	req->restarted = false;
-	requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
-	if (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)
-		start_timer(qp);
-}
-
-/*
- * Over a network that loses, a second timer works in round trips and not in
- * what the application allows for. It uses up no retry: who fails, and when, is
- * the first timer's.
- */
-static void start_rto(struct nic_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	if (LIKELY(!qp->lossy))
-		return;
-	req->rto_ns = env_now_ns(qp->nic->env) + congestion_rto_ns(&qp->cc);
-	if (!timer_is_set(&req->rto_timer))
-		timer_set(&qp->nic->wheel, &req->rto_timer, req->rto_ns);
-}
-
-static void on_rto(struct timer *t, uint64_t now_ns)
-{
-	struct nic_qp *qp = container_of(t, struct nic_qp, req.rto_timer);
-	struct requester *req = &qp->req;
-
-	if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD) ||
-	    req->rnr_wait || req->una_psn == req->next_psn || !qp->lossy)
-		return;
-	if (now_ns < req->rto_ns) {
-		timer_set(&qp->nic->wheel, t, req->rto_ns);
-		return;
-	}
-	count(qp->nic, NIC_C_fast_timeouts);
-	congestion_lost(&qp->cc, req->next_psn, true);
-	requester_go_back(qp);
-	start_rto(qp);
-}
-
-void requester_stop_timers(struct nic_qp *qp)
-{
-	timer_cancel(&qp->nic->wheel, &qp->req.timer);
-	timer_cancel(&qp->nic->wheel, &qp->req.rto_timer);
-}
-
-void requester_reset(struct nic_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	requester_stop_timers(qp);
-	*req = (struct requester){0};
-	timer_init(&req->timer, on_timer);
-	timer_init(&req->rto_timer, on_rto);
-}
-
 void requester_progress(struct nic_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -149,8 +31,8 @@ void requester_progress(struct nic_qp *qp)
 				(req->next_psn - req->una_psn) & WIRE_PSN_MASK))
 		congestion_sample(&qp->cc, env_now_ns(qp->nic->env));
 	if (req->una_psn != req->next_psn && !req->rnr_wait) {
-		start_timer(qp);
-		start_rto(qp);
+		requester_start_timer(qp);
+		requester_start_rto(qp);
 	}
 }
 
@@ -359,8 +241,8 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
 	if (in_flight == 0) {
-		start_timer(qp);
-		start_rto(qp);
+		requester_start_timer(qp);
+		requester_start_rto(qp);
 	}
 	slot->opcode = op->opcode;
 	slot->length = op->length;
@@ -659,7 +541,7 @@ static inline bool run_read(struct nic_qp *qp)
 	    !nic_send_stamped(qp, stamp, &v))
 		return false;
 	if (qp->req.next_psn == qp->req.una_psn)
-		start_timer(qp);
+		requester_start_timer(qp);
 	slot->opcode = WQE_READ;
 	slot->length = length;
 	slot->data = (struct send_data){
@@ -678,64 +560,108 @@ static inline bool run_read(struct nic_qp *qp)
 }
 
 /*
- * A chain's answer: a new WRITE with an immediate value, of one piece and one
- * packet. What run_slot does, as above; what it is answered by is held back, so
- * many are under way.
+ * Where the data segment of a message stands in its request that is one packet
+ * with at most one piece: SEND, SEND_IMM or WRITE_IMM. 0: it is something else.
+ * *packet is what it is sent as.
  */
-static inline bool run_answer(struct nic_qp *qp)
+static inline uint32_t message_data(const struct plain_wqe *wqe,
+				    uint8_t *packet, uint32_t *length)
 {
-	struct sendq *q = &qp->sq;
-	struct send_slot *slot = sendq_slot(q, q->send);
-	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
-	const struct plain_wqe *wqe = sendq_seg(q, at);
-	uint32_t length = be32_get(wqe->data.byte_count);
-	uint32_t psn = qp->req.next_psn;
-	struct wire_vary v = {
-		.ecn_qpn = qp->dest_qpn,
-		.ack_psn = 1u << 31 | psn,
-		.va = be64_get(wqe->raddr.addr),
-		.rkey = be32_get(wqe->raddr.rkey),
-		.dma_len = length,
-	};
-	const struct wire_stamp *stamp;
-	uint8_t *host;
+	uint32_t opcode = be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff;
+	uint32_t segs = be32_get(wqe->ctrl.qpn_ds) & 0xff;
+	const struct wqe_data *data = (const struct wqe_data *)&wqe->raddr;
 
-	if ((be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) != WQE_WRITE_IMM ||
-	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
-	    (wqe->ctrl.flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) ||
-	    slot->has_psn || qp->state != IBV_QPS_RTS || qp->peer_gone ||
-	    length == 0 || length > qp->mtu || !fits_window(qp, psn, 1, false))
-		return false;
-	stamp = stamp_for(&qp->nic->stamps, qp->flow, WIRE_RC_WRITE_ONLY_IMM,
-			  false, length);
-	if (!stamp ||
-	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
-		      length, 0, &host) != KEY_OK)
-		return false;
-	memcpy(&v.imm, &wqe->ctrl.imm, sizeof(v.imm));
-	v.payload = host;
-	if (!nic_send_stamped(qp, stamp, &v))
-		return false;
+	if (opcode == WQE_WRITE_IMM) {
+		*packet = WIRE_RC_WRITE_ONLY_IMM;
+		*length = be32_get(wqe->data.byte_count);
+		return segs == PLAIN_WQE_SEGS ? offsetof(struct plain_wqe, data)
+					      : 0;
+	}
+	if ((opcode != WQE_SEND && opcode != WQE_SEND_IMM) || segs == 0 ||
+	    segs >= PLAIN_WQE_SEGS)
+		return 0;
+	*packet =
+		opcode == WQE_SEND ? WIRE_RC_SEND_ONLY : WIRE_RC_SEND_ONLY_IMM;
+	/* The piece, if any, stands where others have an address. */
+	*length = segs == 1 ? 0 : be32_get(data->byte_count);
+	return offsetof(struct plain_wqe, raddr);
+}
+
+/* What a message that was sent by run_message leaves in its slot. */
+static inline void message_sent(struct nic_qp *qp, struct send_slot *slot,
+				uint32_t data_off, uint32_t length)
+{
+	uint32_t psn = qp->req.next_psn;
+
 	if (psn == qp->req.una_psn) {
-		start_timer(qp);
-		start_rto(qp);
+		requester_start_timer(qp);
+		requester_start_rto(qp);
 	}
 	qp->req.unasked = 0;
-	slot->opcode = WQE_WRITE_IMM;
 	slot->length = length;
-	slot->data = (struct send_data){
-		.off = at + (uint32_t)offsetof(struct plain_wqe, data),
-		.segs = 1,
-	};
+	slot->data = (struct send_data){.off = data_off, .segs = length != 0};
 	slot->host = NULL;
 	slot->epoch = 0;
 	slot->first_psn = slot->last_psn = psn;
 	slot->has_psn = true;
 	qp->req.next_psn = wire_psn_add(psn, 1);
-	q->send++;
+	qp->sq.send++;
 	if (UNLIKELY(qp->lossy) && congestion_wants_time(&qp->cc))
 		congestion_time(&qp->cc, psn, env_now_ns(qp->nic->env));
+}
+
+/* A new message as above, like the calls of chains and their answers: what
+ * run_slot does. False, and nothing happened: let that decide. */
+static inline bool run_message(struct nic_qp *qp)
+{
+	struct sendq *q = &qp->sq;
+	struct send_slot *slot = sendq_slot(q, q->send);
+	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
+	const struct plain_wqe *wqe = sendq_seg(q, at);
+	struct wire_vary v = {
+		.ecn_qpn = qp->dest_qpn,
+		.ack_psn = 1u << 31 | qp->req.next_psn,
+	};
+	const struct wire_stamp *stamp;
+	const struct wqe_data *data;
+	uint32_t offset, length;
+	uint8_t *host = NULL, packet;
+
+	offset = message_data(wqe, &packet, &length);
+	data = sendq_seg(q, at + offset);
+	if (!offset ||
+	    (wqe->ctrl.flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) ||
+	    slot->has_psn || slot->ah || qp->state != IBV_QPS_RTS ||
+	    qp->peer_gone || length > qp->mtu ||
+	    !fits_window(qp, qp->req.next_psn, 1, false))
+		return false;
+	stamp = stamp_for(&qp->nic->stamps, qp->flow, packet, false, length);
+	if (!stamp ||
+	    (length && key_check(qp, be32_get(data->lkey), be64_get(data->addr),
+				 length, 0, &host) != KEY_OK))
+		return false;
+	v.va = be64_get(wqe->raddr.addr);
+	v.rkey = be32_get(wqe->raddr.rkey);
+	v.dma_len = length;
+	memcpy(&v.imm, &wqe->ctrl.imm, sizeof(v.imm));
+	v.payload = host;
+	if (!nic_send_stamped(qp, stamp, &v))
+		return false;
+	slot->opcode = (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
+	message_sent(qp, slot, at + offset, length);
 	return true;
+}
+
+/* The short ways; which one, the request says. */
+static inline bool run_quick(struct nic_qp *qp)
+{
+	const struct sendq *q = &qp->sq;
+	uint32_t at = sendq_slot(q, q->send)->block * (uint32_t)WQE_BLOCK_BYTES;
+	const struct wqe_ctrl *ctrl = sendq_seg(q, at);
+
+	return (be32_get(ctrl->opmod_idx_opcode) & 0xff) == WQE_READ
+		       ? run_read(qp)
+		       : run_message(qp);
 }
 
 HOT bool requester_run_queued(struct nic_qp *qp)
@@ -756,7 +682,7 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 		    qp->sq.head - qp->sq.send > 1 &&
 		    qp->nic->env->ops->direct_find)
 			direct_foretell(qp);
-		if (UNLIKELY(qp->managed_sq) ? run_answer(qp) : run_read(qp))
+		if (run_quick(qp))
 			budget--;
 		else
 			s = run_slot(qp, slot, &budget);

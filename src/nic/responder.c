@@ -585,6 +585,63 @@ static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
 	return true;
 }
 
+/* Does the expected packet end a message that needs nothing of a receive but
+ * its completion: a WRITE with an immediate value, or the value alone? *host is
+ * where it writes to. */
+static inline bool is_notice(const struct nic_qp *qp,
+			     const struct wire_pkt *pkt, uint8_t **host)
+{
+	const struct recvq *q = &qp->rq;
+
+	if (pkt->psn != qp->rsp.epsn || qp->rsp.kind || qp->srq ||
+	    qp->recv.active || !q->wr_ids || q->head == q->tail ||
+	    qp->nic->cfg.bug)
+		return false;
+	if (pkt->opcode == WIRE_RC_SEND_ONLY_IMM)
+		return pkt->payload_len == 0;
+	return pkt->opcode == WIRE_RC_WRITE_ONLY_IMM &&
+	       (qp->access & IBV_ACCESS_REMOTE_WRITE) && pkt->payload_len &&
+	       pkt->payload_len <= qp->mtu &&
+	       pkt->payload_len == pkt->dma_len &&
+	       key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
+			 IBV_ACCESS_REMOTE_WRITE, host) == KEY_OK;
+}
+
+/* The same for such a message, as the answers of chains are. */
+static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct responder *rsp = &qp->rsp;
+	struct recvq *q = &qp->rq;
+	uint8_t *host = NULL;
+	struct nic_cqe cqe = {
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.byte_len = pkt->payload_len,
+		.solicited = pkt->solicited,
+		.src_qp = qp->dest_qpn,
+		.wc_flags = IBV_WC_WITH_IMM,
+	};
+
+	if (!is_notice(qp, pkt, &host))
+		return false;
+	rsp->nak_sent = rsp->rnr_sent = false;
+	rsp->nak_due = 0;
+	if (host) {
+		place(host, pkt->payload, pkt->payload_len);
+		cqe.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+	}
+	rsp->epsn = wire_psn_add(rsp->epsn, 1);
+	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+	rsp->offset = 0;
+	memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));
+	qp->recv.wr_id = q->wr_ids[q->tail++ & (q->count - 1)];
+	qp_complete_recv(qp, &cqe);
+	if (pkt->ack_req)
+		ack_later(qp, pkt->psn,
+			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
+	return true;
+}
+
 HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
@@ -594,7 +651,7 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
 		rsp->marked = true;
-	if (LIKELY(take_read(qp, pkt)))
+	if (LIKELY(take_read(qp, pkt)) || take_notice(qp, pkt))
 		return;
 	if (out_of_sequence(qp, op, pkt))
 		return;

@@ -254,12 +254,17 @@ static uint8_t ctrl_flags(const struct nic_qp *qp, const struct ibv_send_wr *wr)
 	return (uint8_t)flags;
 }
 
+static inline bool is_message(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
+}
+
 static inline bool is_plain(const struct nic_qp *qp,
 			    const struct ibv_send_wr *wr,
 			    const struct nic_send_extra *extra)
 {
 	return (wr->opcode == IBV_WR_RDMA_READ ||
-		wr->opcode == IBV_WR_RDMA_WRITE) &&
+		wr->opcode == IBV_WR_RDMA_WRITE || is_message(wr)) &&
 	       wr->num_sge == 1 && qp->sq.max_sge &&
 	       !(wr->send_flags & IBV_SEND_INLINE) &&
 	       wr->sg_list[0].length <= NIC_MSG_BYTES_MAX && !extra &&
@@ -274,20 +279,28 @@ static inline int post_plain(struct nic_qp *qp, const struct ibv_send_wr *wr)
 	const struct ibv_sge *sge = &wr->sg_list[0];
 	uint32_t block = q->block_head;
 	struct plain_wqe *wqe = sendq_seg(q, block * (uint32_t)WQE_BLOCK_BYTES);
+	struct wqe_data *data = &wqe->data;
+	uint32_t segs = PLAIN_WQE_SEGS;
 	uint8_t opcode = wr->opcode == IBV_WR_RDMA_READ ? WQE_READ : WQE_WRITE;
 
 	if (UNLIKELY(q->head - q->tail >= q->limit ||
 		     block - q->block_tail >= q->block_count))
 		return -ENOMEM;
+	if (is_message(wr)) { /* the piece where others have an address */
+		opcode = wr->opcode == IBV_WR_SEND ? WQE_SEND : WQE_SEND_IMM;
+		data = (struct wqe_data *)&wqe->raddr;
+		segs--;
+	} else {
+		wqe->raddr.addr = be64_put(wr->wr.rdma.remote_addr);
+		wqe->raddr.rkey = be32_put(wr->wr.rdma.rkey);
+	}
 	wqe->ctrl.opmod_idx_opcode = be32_put((block & 0xffff) << 8 | opcode);
-	wqe->ctrl.qpn_ds = be32_put(qp->qpn << 8 | PLAIN_WQE_SEGS);
+	wqe->ctrl.qpn_ds = be32_put(qp->qpn << 8 | segs);
 	wqe->ctrl.flags = ctrl_flags(qp, wr);
 	memcpy(&wqe->ctrl.imm, &wr->imm_data, sizeof(wqe->ctrl.imm));
-	wqe->raddr.addr = be64_put(wr->wr.rdma.remote_addr);
-	wqe->raddr.rkey = be32_put(wr->wr.rdma.rkey);
-	wqe->data.byte_count = be32_put(sge->length);
-	wqe->data.lkey = be32_put(sge->lkey);
-	wqe->data.addr = be64_put(sge->addr);
+	data->byte_count = be32_put(sge->length);
+	data->lkey = be32_put(sge->lkey);
+	data->addr = be64_put(sge->addr);
 	*slot = (struct send_slot){
 		.wr_id = wr->wr_id,
 		.block = block,

@@ -129,19 +129,17 @@ static enum page_chain chain_of(const struct chain_lane *c,
 static void write_call(struct page_caller *caller, uint32_t slot,
 		       const struct page_job *job)
 {
-	be64 entry = be64_put(job->index * PAGE_CHAIN_ENTRY_BYTES);
-	be32 imm = be32_put(page_wire_imm(job->tag, PAGE_WIRE_OK));
+	uint64_t entry = job->index * PAGE_CHAIN_ENTRY_BYTES;
+	uint32_t imm = page_wire_imm(job->tag, PAGE_WIRE_OK);
 
 	if (job->kind == PAGE_LOAD)
 		*(struct page_chain_load *)page_caller_text(caller, slot) =
-			(struct page_chain_load){
-				.entry = entry,
-				.buf = be64_put((uintptr_t)job->buf),
-				.rkey = be32_put(job->rkey),
-				.imm = imm};
+			page_chain_load_of(entry, imm, (uintptr_t)job->buf,
+					   job->rkey);
 	else
 		*(struct page_chain_call *)page_caller_text(caller, slot) =
-			(struct page_chain_call){.entry = entry, .imm = imm};
+			(struct page_chain_call){.entry = be64_put(entry),
+						 .imm = be32_put(imm)};
 }
 
 static int chain_post(struct page_lane *lane, const struct page_job *job)

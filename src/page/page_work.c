@@ -9,9 +9,14 @@
 #include "crc.h"
 #include "page_priv.h"
 
-static unsigned count(unsigned bits)
+/* Few are set, and the processor's own instruction is not assumed. */
+static inline unsigned count(unsigned bits)
 {
-	return (unsigned)__builtin_popcount(bits);
+	unsigned n = 0;
+
+	for (; bits; bits &= bits - 1)
+		n++;
+	return n;
 }
 
 /* Where a shard lies: the data shards make up the page; copies are the page. */

@@ -25,12 +25,16 @@ static uint64_t most_idle(struct cores *c, const char *stat,
 		unsigned core;
 
 		line += *line == '\n';
-		if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &core, &idle,
+		/* "cpu " is the sum of all. */
+		if (strncmp(line, "cpu ", 4) == 0 ||
+		    sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &core, &idle,
 			   &iowait) != 3 ||
 		    core >= CPU_SETSIZE)
 			continue;
-		rested = idle + iowait - c->idle[core];
-		c->idle[core] = idle + iowait;
+		/* The kernel's count of iowait may fall. */
+		idle += iowait;
+		rested = idle > c->idle[core] ? idle - c->idle[core] : 0;
+		c->idle[core] = idle;
 		if ((int)core != ours && CPU_ISSET(core, set))
 			most = u64_max(most, rested);
 	}
@@ -50,7 +54,7 @@ bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 			bool was)
 {
-	char text[STAT_BYTES];
+	char text[STAT_BYTES], *rest;
 	struct timespec t;
 	uint64_t now, ns;
 	ssize_t n;
@@ -61,6 +65,10 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 	n = read(fd, text, sizeof(text) - 1);
 	(void)close(fd);
 	text[n < 0 ? 0 : n] = '\0';
+	/* The rest is long, and sscanf measures it each time. */
+	rest = strstr(text, "\nintr");
+	if (rest)
+		*rest = '\0';
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	ns = now - c->looked_ns;

@@ -2,7 +2,7 @@
 /*
  * The pager's objects. Two threads work on them, under one lock: the first
  * serves faults on the core where they happen, the porter takes pages out on
- * another. What is shared with the programs is the channel of each space and
+ * another, if one is free; else the first does that too. What is shared with the programs is the channel of each space and
  * the trays' bytes. Only the first makes and destroys spaces, so it may drop
  * the lock and still have them.
  *

@@ -53,13 +53,14 @@ static uint32_t put_head(const struct pp_client *c, uint32_t tag,
 	pp_slot_of(c, tag)->imm = htobe32((uint32_t)entry);
 	if (chain == PAGE_CHAIN_MAPPED || chain == PAGE_CHAIN_UNMAPPED)
 		return 0;
-	be_put(head, entry, 8);
 	if (chain == PAGE_CHAIN_LOAD) {
-		be_put(head + 8, page, 8);
-		be_put(head + 16, c->slots->rkey, 4);
-		be_put(head + 20, tag, 4);
-		return sizeof(struct page_chain_load);
+		struct page_chain_load load =
+			page_chain_load_of(entry, tag, page, c->slots->rkey);
+
+		memcpy(head, &load, sizeof(load));
+		return sizeof(load);
 	}
+	be_put(head, entry, 8);
 	be_put(head + 8, tag, 4);
 	return sizeof(struct page_chain_call);
 }

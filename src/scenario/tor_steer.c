@@ -82,7 +82,8 @@ int scenario_steer_restart(struct scenario_steer *s)
 /* What is not known, or finds no room, is not steered. */
 static void tell_conn(struct scenario_steer *s, const char *verb,
 		      struct scenario_host *server,
-		      struct scenario_host *client, struct client_link *link)
+		      struct scenario_host *client, struct client_link *link,
+		      const char *more)
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
@@ -90,22 +91,30 @@ static void tell_conn(struct scenario_steer *s, const char *verb,
 		return;
 	ip_text(server, to);
 	ip_text(client, from);
-	(void)!tell(s,
-		    "steer %s server=%s client=%s client_qpn=%u server_qpn=%u",
-		    verb, to, from, link->qp->qp_num,
-		    scenario_link_far_qp(link)->qp_num);
+	(void)!tell(
+		s, "steer %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
+		verb, to, from, link->qp->qp_num,
+		scenario_link_far_qp(link)->qp_num, more);
 }
 
 void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
 			 struct scenario_host *client, struct client_link *link)
 {
-	tell_conn(s, "conn", server, client, link);
+	tell_conn(s, "conn", server, client, link, "");
+}
+
+void scenario_steer_fresh(struct scenario_steer *s,
+			  struct scenario_host *server,
+			  struct scenario_host *client,
+			  struct client_link *link)
+{
+	tell_conn(s, "conn", server, client, link, " fresh=1");
 }
 
 void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
 			struct scenario_host *client, struct client_link *link)
 {
-	tell_conn(s, "end", server, client, link);
+	tell_conn(s, "end", server, client, link, "");
 }
 
 uint64_t scenario_steer_count(struct scenario_steer *s, const char *name)

@@ -30,6 +30,11 @@ int scenario_steer_restart(struct scenario_steer *s) MUST_CHECK;
 void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
 			 struct scenario_host *client,
 			 struct client_link *link);
+/* The same, and that nothing was sent on it yet. */
+void scenario_steer_fresh(struct scenario_steer *s,
+			  struct scenario_host *server,
+			  struct scenario_host *client,
+			  struct client_link *link);
 /* It is gone; the switch sends nothing on it any more. */
 void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
 			struct scenario_host *client, struct client_link *link);

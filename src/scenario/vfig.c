@@ -320,7 +320,7 @@ static int start_threads(struct vfig *f)
 		err = scenario_link_open(t->host, f->region, NULL, &t->link);
 		if (err)
 			break;
-		scenario_steer_conn(&f->steer, f->node, t->host, t->link);
+		scenario_steer_fresh(&f->steer, f->node, t->host, t->link);
 		err = scenario_host_spawn(t->host, "thread",
 					  i ? thread_main : format,
 					  i ? (void *)t : f);

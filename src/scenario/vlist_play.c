@@ -21,14 +21,31 @@ enum {
 	CONNS_MAX = 512,
 	KEYS = 4,
 	OPS = 40,
+	OPS_ABSENT = 160,
 	FAILURE_MS = 12,
 	DEADLINE_MS = 150,
 	VALUE_MAX = 64,
 	RETRIES = 4, /* of opening a client */
 	RESTARTS_MAX = 3,
+	ABSENCES = 40,
+	FEW_CLIENTS = 2,
+	VERSIONS_FEW = 32,
+	FRAMES_MAX = 1 << 19, /* 20 times what is usual */
 };
 
-#define LIMIT_PS (60ull * 1000 * SIM_MS)
+/* What a seed is about. */
+enum vp_mood {
+	VP_ROUGH, /* everything goes wrong */
+	/* Nothing is lost and nobody dies; only some connections pass the
+	 * switch by. Then nothing may fail. */
+	VP_CALM,
+	/* Again and again the switch is told of no connection for a while, and
+	 * keeps what it knew. Memory is so small that it is used again in the
+	 * meantime. */
+	VP_ABSENT,
+};
+
+#define LIMIT_PS (10ull * 1000 * SIM_MS)
 
 struct vp;
 
@@ -64,6 +81,7 @@ struct vp {
 	unsigned client_count;
 	unsigned running;
 	uint32_t bypass_of; /* one connection of so many; 0: none */
+	enum vp_mood mood;
 	uint64_t next_value;
 	struct vp_conn conn[CONNS_MAX];
 	unsigned conn_count;
@@ -129,7 +147,7 @@ static int port_open(struct vp_client *c, struct vlist_port *port)
 		!p->bypass_of || sim_rand_below(&c->rand, p->bypass_of) != 0;
 	p->res->counts.bypasses += !conn->is_known;
 	if (conn->is_known)
-		scenario_steer_conn(&p->steer, p->node, c->host, port->link);
+		scenario_steer_fresh(&p->steer, p->node, c->host, port->link);
 	port->addr = p->region->addr;
 	port->size_bytes = p->region->size_bytes;
 	port->rkey = p->region->rkey;
@@ -293,6 +311,8 @@ static void end(struct vp_client *c, int64_t op, int err)
 	}
 	lin_return(c->p->history, op, type, LIN_SAID_NOTHING, lin_nil(),
 		   now_ns(c->p));
+	if (err && err != -ENOSPC && c->p->mood == VP_CALM)
+		sim_stop(scenario_stage_sim(c->p->stage)); /* enough is seen */
 }
 
 static void do_get(struct vp_client *c, uint64_t key)
@@ -339,7 +359,7 @@ static void step(struct vp_client *c)
 	if (sim_rand_below(&c->rand, 2))
 		key = 0; /* one is hot */
 	c->countdown = 0;
-	if (sim_rand_below(&c->rand, 100) < 8) {
+	if (c->p->mood == VP_ROUGH && sim_rand_below(&c->rand, 100) < 8) {
 		c->countdown = sim_rand_range(&c->rand, 1, 6);
 		c->sleeps = sim_rand_below(&c->rand, 3) == 0;
 	}
@@ -367,10 +387,11 @@ static void step(struct vp_client *c)
 static void client_main(void *arg)
 {
 	struct vp_client *c = arg;
+	unsigned ops = c->p->mood == VP_ABSENT ? OPS_ABSENT : OPS;
 
 	if (open_store(c))
 		fail(c->p, "a client cannot start: %s", error_last());
-	for (unsigned i = 0; i < OPS && c->store; i++)
+	for (unsigned i = 0; i < ops && c->store; i++)
 		step(c);
 	close_store(c);
 	c->p->running--;
@@ -392,16 +413,48 @@ static void restart(struct vp *p)
 					    p->conn[i].link);
 }
 
+/* All connections are from now on none of the switch's business, or are. */
+static void tell_all(struct vp *p, bool is_known)
+{
+	for (unsigned i = 0; i < p->conn_count; i++) {
+		struct vp_conn *c = &p->conn[i];
+
+		if (!c->link || c->is_dead || c->is_known == is_known)
+			continue;
+		c->is_known = is_known;
+		if (is_known)
+			scenario_steer_conn(&p->steer, p->node, c->host,
+					    c->link);
+		else
+			scenario_steer_end(&p->steer, p->node, c->host,
+					   c->link);
+		p->res->counts.absences += !is_known;
+	}
+}
+
+static void pause_us(struct vp *p, uint32_t from, uint32_t to)
+{
+	sim_fiber_sleep_ps(scenario_stage_sim(p->stage),
+			   sim_rand_range(&p->rand, from, to) * SIM_US);
+}
+
 static void director(void *arg)
 {
 	struct vp *p = arg;
-	struct sim *sim = scenario_stage_sim(p->stage);
-	unsigned restarts = sim_rand_below(&p->rand, RESTARTS_MAX + 1);
+	unsigned restarts = p->mood == VP_ROUGH
+				    ? sim_rand_below(&p->rand, RESTARTS_MAX + 1)
+				    : 0;
+	unsigned absences = p->mood == VP_ABSENT ? ABSENCES : 0;
 
-	while (restarts-- && p->running) {
-		sim_fiber_sleep_ps(sim,
-				   sim_rand_range(&p->rand, 20, 1500) * SIM_US);
+	while (restarts && restarts-- && p->running) {
+		pause_us(p, 20, 1500);
 		restart(p);
+	}
+	while (absences && absences-- && p->running) {
+		pause_us(p, 20, 300);
+		tell_all(p, false);
+		pause_us(p, 100, 1500);
+		tell_all(p, true);
 	}
 }
 
@@ -429,9 +482,16 @@ static void check_store(struct vp_client *c)
 static void ender(void *arg)
 {
 	struct vp *p = arg;
+	const struct sim_net_stats *st =
+		sim_net_stats(scenario_stage_net(p->stage));
 
-	while (p->running)
+	while (p->running) {
 		client_clock_relax(&p->node->clock);
+		if (st->sent > FRAMES_MAX) {
+			fail(p, "clients go round in circles");
+			sim_stop(scenario_stage_sim(p->stage));
+		}
+	}
 	p->client[0].countdown = 0;
 	check_store(&p->client[0]);
 	sim_stop(scenario_stage_sim(p->stage));
@@ -448,6 +508,8 @@ static void finish(struct vp *p)
 
 	if (p->running)
 		fail(p, "%u clients have not finished", p->running);
+	if (p->mood == VP_CALM && n->timeouts + n->stale + n->fenced)
+		fail(p, "nothing was lost, and operations failed");
 	err = lin_check(p->history, LIN_MODEL_KV, NULL, &lin);
 	if (err)
 		fail(p, "the checker failed: %d", err);
@@ -463,6 +525,7 @@ static void finish(struct vp *p)
 	n->lost = st->lost;
 	n->sent_again = scenario_steer_count(&p->steer, "sent_again");
 	n->held = scenario_steer_count(&p->steer, "held");
+	n->other_uses = scenario_steer_count(&p->steer, "other_uses");
 	n->virtual_us = sim_now_ns(sim) / 1000;
 	p->res->hash = sim_trace_hash(sim);
 }
@@ -505,8 +568,11 @@ static void starter(void *arg)
 
 static int make_hosts(struct vp *p)
 {
+	uint32_t versions = p->mood == VP_ABSENT
+				    ? VERSIONS_FEW
+				    : sim_rand_range(&p->rand, 60, 200);
 	struct vlist_options o = {.keys = 2 * KEYS,
-				  .versions = sim_rand_range(&p->rand, 60, 200),
+				  .versions = versions,
 				  .value_max = VALUE_MAX,
 				  .clients = 2 * CLIENTS_MAX,
 				  .failure_ms = FAILURE_MS,
@@ -519,7 +585,8 @@ static int make_hosts(struct vp *p)
 	if (!err)
 		err = scenario_region_create(p->node, p->g.size_bytes, false,
 					     &p->region);
-	p->client_count = sim_rand_range(&p->rand, 2, CLIENTS_MAX);
+	p->client_count = sim_rand_range(
+		&p->rand, 2, p->mood == VP_ABSENT ? FEW_CLIENTS : CLIENTS_MAX);
 	for (unsigned i = 0; i < p->client_count && !err; i++) {
 		struct vp_client *c = &p->client[i];
 
@@ -541,14 +608,16 @@ static int make_world(struct vp *p)
 	sim_rand_init(r, p->opt->seed, 78);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
-	if (sim_rand_below(r, 4)) {
+	p->mood = (enum vp_mood[]){VP_ROUGH, VP_ROUGH, VP_CALM,
+				   VP_ABSENT}[p->opt->seed % 4];
+	if (p->mood != VP_CALM && sim_rand_below(r, 4)) {
 		cfg.link.faults.loss_ppm = sim_rand_below(r, 40000);
 		cfg.link.faults.dup_ppm = sim_rand_below(r, 10000);
 		cfg.link.faults.reorder_ppm = sim_rand_below(r, 20000);
 		cfg.link.faults.reorder_max_ps = 20 * SIM_US;
 		cfg.link.faults.corrupt_ppm = sim_rand_below(r, 2000);
 	}
-	p->bypass_of = sim_rand_below(r, 2) ? 3 : 0;
+	p->bypass_of = p->mood == VP_CALM || sim_rand_below(r, 2) ? 3 : 0;
 	err = scenario_stage_create(&cfg, &p->stage);
 	if (err)
 		return err;

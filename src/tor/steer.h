@@ -59,6 +59,9 @@ enum {
 	STEER_CHAIN_MAX = 1 << 16, /* appends that one answer settles */
 	STEER_SKETCH = 1 << 13,
 	STEER_HELD = 256, /* answers to READs that wait for an append */
+	/* Packets that a client of a store has under way at the most: one batch
+	 * (index/vlist_wire.c). */
+	STEER_WINDOW = 512,
 };
 
 #define STEER_RESEND_NS 2000000ull
@@ -148,8 +151,9 @@ struct steer_op {
 	uint8_t tries;
 	uint8_t syndrome;
 	uint8_t store;
-	bool hangs; /* behind one that failed */
-	bool loose; /* sent as it was, when the end was not known */
+	bool hangs;   /* behind one that failed */
+	bool loose;   /* sent as it was, when the end was not known */
+	bool is_sure; /* that it never passed before, here or elsewhere */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -184,6 +188,10 @@ struct steer_conn {
 	 * before may be retransmissions from the time of another switch. */
 	bool has_psn;
 	bool knows_psn;
+	/* What comes now was never sent before: all was seen from the first
+	 * packet on, or more than a client can have under way. */
+	bool is_sure;
+	uint32_t first_psn;
 	uint32_t newest_psn;
 	uint32_t client_qpn;
 	uint32_t server_qpn;

@@ -86,7 +86,7 @@ static int add_store(struct steer *s, struct tor_words *p)
 
 static int read_conn(struct tor_words *p, struct steer_conn *c)
 {
-	uint64_t cqpn = 0, sqpn = 0;
+	uint64_t cqpn = 0, sqpn = 0, fresh = 0;
 	int err;
 
 	memset(c, 0, sizeof(*c));
@@ -97,6 +97,9 @@ static int read_conn(struct tor_words *p, struct steer_conn *c)
 		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
 	if (!err)
 		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+	if (!err) /* nothing was sent on it yet */
+		err = tor_words_opt(p, "fresh", 1, &fresh);
+	c->is_sure = fresh;
 	c->client_qpn = (uint32_t)cqpn;
 	c->server_qpn = (uint32_t)sqpn;
 	return err ? err : tor_words_end(p);

@@ -244,6 +244,7 @@ static bool first_answer(struct steer *s, struct steer_op *op,
 		op->state = STEER_LANDED;
 		op->msn = w->msn;
 		op->syndrome = w->syndrome;
+		op->hangs |= before == BEFORE_FAILED;
 		if (op->hangs)
 			waiting_add(s, op, tor_now_ns(s->tor));
 		steer_count(s, STEER_C_held);

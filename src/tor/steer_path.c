@@ -105,6 +105,7 @@ static void new_append(struct steer *s, struct steer_conn *c,
 	op->node = w->atomic.swap_add;
 	op->entry = (uint32_t)(e - s->entries);
 	op->epoch = e->epoch;
+	op->is_sure = c->is_sure;
 	choose(s, op, e);
 	steer_op_take_along(s, op, hanging);
 	steer_past_add(s, index, op->node, e->key);
@@ -147,7 +148,10 @@ static bool note_request(struct steer_conn *c, uint32_t psn)
 
 	if (is_later)
 		c->newest_psn = psn;
+	if (!c->has_psn)
+		c->first_psn = psn;
 	c->has_psn = true;
+	c->is_sure |= wire_psn_diff(psn, c->first_psn) >= STEER_WINDOW;
 	return is_later && c->knows_psn;
 }
 

@@ -104,7 +104,8 @@ static bool is_committed(struct steer *s, const struct steer_read *r)
 /*
  * The version's successor passed this switch after the READ did: when the READ
  * passed, the version was the newest, or was going to be, and the client may
- * take it for that.
+ * take it for that. Not if the successor may have passed another switch before:
+ * then it may have been read already.
  */
 static bool is_later(struct steer *s, const struct steer_read *r, uint64_t word)
 {
@@ -114,7 +115,7 @@ static bool is_later(struct steer *s, const struct steer_read *r, uint64_t word)
 	if (s->opt.bug == STEER_BUG_hide_next)
 		return true;
 	return op && op->node == r->node && next && next->node == word &&
-	       next->serial > r->serial;
+	       next->serial > r->serial && next->is_sure;
 }
 
 /* Its word for the version, in the first bytes of an answer. */

@@ -272,10 +272,15 @@ struct steer_entry *steer_entry_get(struct steer *s, unsigned store,
 
 /* ---- versions ------------------------------------------------------------ */
 
+/* By number, so that the versions of one store do not drive each other out
+ * where there is room for all. */
 static struct steer_past *past_of(struct steer *s, unsigned store,
 				  uint64_t offset)
 {
-	return &s->past[mix(offset ^ mix(store + 1)) & s->past_mask];
+	const struct steer_store *t = &s->stores[store];
+	uint64_t number = (offset - t->nodes_at) / t->node_bytes;
+
+	return &s->past[(number + mix(store)) & s->past_mask];
 }
 
 void steer_past_add(struct steer *s, unsigned store, uint64_t node,

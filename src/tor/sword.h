@@ -45,6 +45,7 @@ extern const struct tor_program tor_swordbox;
 
 enum {
 	SWORD_SERVERS = 16,
+	SWORD_NAME_MAX = 63,
 	SWORD_REGIONS = 64,
 	SWORD_CONNS = 1024, /* unless told otherwise */
 	SWORD_CONNS_MAX = 1 << 16,
@@ -229,6 +230,7 @@ struct sword;
 struct sword_server {
 	bool used;
 	bool dead;
+	char name[SWORD_NAME_MAX + 1]; /* who declared it; "": not said */
 	struct sword *sword;
 	uint8_t index;
 	struct wire_pkt header; /* of requests on the shared connection */

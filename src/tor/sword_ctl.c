@@ -2,6 +2,7 @@
 /* SwordBox's options, and what the control plane declares. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -80,12 +81,12 @@ static void forget_server(struct sword *s, struct sword_server *v)
 	v->used = false;
 }
 
-static int add_server(struct sword *s, struct tor_words *p)
+/* What is told of a server; the rest of *v is zero. */
+static int read_server(struct tor_words *p, struct sword_server *v)
 {
 	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
 	uint64_t qpn = 0, own_qpn = 0, psn = 0, mtu = SWORD_MTU;
-	struct sword_server *v;
-	unsigned i = 0;
+	const char *name = tor_words_get(p, "name");
 	int err = tor_words_ip(p, "ip", h.dst_ip);
 
 	if (!err)
@@ -104,15 +105,6 @@ static int add_server(struct sword *s, struct tor_words *p)
 		return err;
 	if (wire_is_ipv4(h.dst_ip) != wire_is_ipv4(h.src_ip))
 		return error_set(-EINVAL, "swordbox: addresses of two kinds");
-	v = sword_server_find(s, h.dst_ip);
-	if (v)
-		forget_server(s, v);
-	while (i < SWORD_SERVERS && s->servers[i].used)
-		i++;
-	if (i == SWORD_SERVERS)
-		return error_set(-ENOSPC, "swordbox: up to %d servers",
-				 SWORD_SERVERS);
-	v = &s->servers[i];
 	*v = (struct sword_server){.used = true,
 				   .header = h,
 				   .qpn = (uint32_t)qpn,
@@ -120,8 +112,49 @@ static int add_server(struct sword *s, struct tor_words *p)
 				   .mtu = (uint32_t)mtu,
 				   .una_psn = (uint32_t)psn,
 				   .next_psn = (uint32_t)psn};
-	sword_shared_init(s, v, i);
+	if (name)
+		snprintf(v->name, sizeof(v->name), "%s", name);
 	return 0;
+}
+
+static int add_server(struct sword *s, struct tor_words *p)
+{
+	struct sword_server new, *v;
+	unsigned i = 0;
+	int err = read_server(p, &new);
+
+	if (err)
+		return err;
+	v = sword_server_find(s, new.header.dst_ip);
+	/* One would cut the other's connections off. */
+	if (v && strcmp(v->name, new.name) != 0)
+		return error_set(-EEXIST,
+				 "swordbox: '%s' has this address; give each "
+				 "server one of its own",
+				 v->name);
+	if (v)
+		forget_server(s, v);
+	while (i < SWORD_SERVERS && s->servers[i].used)
+		i++;
+	if (i == SWORD_SERVERS)
+		return error_set(-ENOSPC, "swordbox: up to %d servers",
+				 SWORD_SERVERS);
+	s->servers[i] = new;
+	sword_shared_init(s, &s->servers[i], i);
+	return 0;
+}
+
+/* It ends, with its connections and regions. */
+static int remove_server(struct sword *s, struct tor_words *p)
+{
+	struct sword_server *v;
+	int err = get_server(s, p, "ip", &v);
+
+	if (!err)
+		err = tor_words_end(p);
+	if (!err)
+		forget_server(s, v);
+	return err;
 }
 
 static int add_region(struct sword *s, struct tor_words *p)
@@ -266,6 +299,7 @@ static int show(struct sword *s, struct json_out *out)
 		if (!v->used)
 			continue;
 		json_out_object(out, NULL);
+		json_out_string(out, "name", v->name);
 		json_out_string(
 			out, "ip",
 			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
@@ -285,9 +319,9 @@ int sword_control(void *state, const char *text, struct json_out *out)
 		const char *verb;
 		int (*call)(struct sword *s, struct tor_words *p);
 	} calls[] = {
-		{"server", add_server},	 {"region", add_region},
-		{"conn", add_conn},	 {"end", remove_conn},
-		{"gone", remove_region},
+		{"server", add_server}, {"leave", remove_server},
+		{"region", add_region}, {"gone", remove_region},
+		{"conn", add_conn},	{"end", remove_conn},
 	};
 	size_t n = strcspn(text, " \t\n");
 	struct sword *s = state;
@@ -307,7 +341,7 @@ int sword_control(void *state, const char *text, struct json_out *out)
 	if (n == 4 && memcmp(text, "show", n) == 0 && out)
 		return show(s, out);
 	return error_set(-EINVAL,
-			 "swordbox understands server, region, gone, conn, "
-			 "end, ready and show, not '%.*s'",
+			 "swordbox understands server, leave, region, gone, "
+			 "conn, end, ready and show, not '%.*s'",
 			 (int)u64_min(n, 32), text);
 }

@@ -79,14 +79,30 @@ enum page_chain {
 	PAGE_CHAIN_COUNT,
 };
 
-/* The call of the load chain. */
+/* The call of the load chain. All but the entry stand as they do in the request
+ * that answers, so that they land there in one piece. */
 struct page_chain_load {
 	be64 entry; /* its place in the table, in bytes */
-	be64 buf;   /* where the page goes */
-	be32 rkey;
 	be32 imm;
+	be32 buf_high; /* where the page goes */
+	be32 buf_low;
+	be32 rkey;
 };
 STATIC_ASSERT(sizeof(struct page_chain_load) == 24, "load call");
+
+static inline struct page_chain_load page_chain_load_of(uint64_t entry,
+							uint32_t imm,
+							uint64_t buf,
+							uint32_t rkey)
+{
+	return (struct page_chain_load){
+		.entry = be64_put(entry),
+		.imm = be32_put(imm),
+		.buf_high = be32_put((uint32_t)(buf >> 32)),
+		.buf_low = be32_put((uint32_t)buf),
+		.rkey = be32_put(rkey),
+	};
+}
 
 /* Of the one that invalidates. */
 struct page_chain_call {

@@ -109,7 +109,7 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 		a1 = bth;
 		b0 = r->ext[0];
 		b1 = r->ext[1];
-	} else if (s->ext == WIRE_STAMP_AETH) {
+	} else if (s->ext != WIRE_STAMP_NONE) { /* an AETH, or a value */
 		b0 = pair(0, first_of(bth));
 		b1 = pair(second_of(bth), first_of(r->ext[0]));
 	} else {
@@ -126,19 +126,23 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	return state;
 }
 
-/* ---- with an immediate value -------------------------------------------- */
+/* ---- with an address and an immediate value ----------------------------- */
 
-/* What follows the head and is summed: BTH, perhaps a RETH, the value. */
+/* What follows the head and is summed, as it lies in memory. */
 struct imm_rest {
-	uint32_t ecn_qpn; /* all as they lie in memory */
+	uint32_t ecn_qpn;
 	uint32_t ack_psn;
-	uint64_t va; /* these two only in WIRE_STAMP_RETH_IMM, */
+	uint64_t va;
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint32_t imm; /* else it stands where va does */
+	uint32_t imm;
 };
 
 STATIC_ASSERT(offsetof(struct imm_rest, imm) == 24, "no holes");
+
+enum {
+	IMM_REST_BYTES = offsetof(struct imm_rest, imm) + 4,
+};
 
 static uint32_t imm_icrc(const struct wire_stamp *s, struct imm_rest r,
 			 const uint8_t *payload)
@@ -146,7 +150,7 @@ static uint32_t imm_icrc(const struct wire_stamp *s, struct imm_rest r,
 	uint32_t state;
 
 	r.ecn_qpn |= BYTES_BE32(0xff000000u);
-	state = crc32_raw(s->register_after, &r, s->payload_at - BTH_AT);
+	state = crc32_raw(s->register_after, &r, IMM_REST_BYTES);
 	return crc32_raw(state, payload, s->payload_len);
 }
 
@@ -158,19 +162,15 @@ static __attribute__((noinline)) size_t build_imm(const struct wire_stamp *s,
 	struct imm_rest r = {
 		.ecn_qpn = BYTES_BE32(v->ecn_qpn),
 		.ack_psn = BYTES_BE32(v->ack_psn),
+		.va = BYTES_BE64(v->va),
+		.rkey = BYTES_BE32(v->rkey),
+		.dma_len = BYTES_BE32(v->dma_len),
 	};
 	le32 end;
 
-	if (s->ext == WIRE_STAMP_RETH_IMM) {
-		r.va = BYTES_BE64(v->va);
-		r.rkey = BYTES_BE32(v->rkey);
-		r.dma_len = BYTES_BE32(v->dma_len);
-		memcpy(&r.imm, &v->imm, sizeof(r.imm));
-	} else {
-		memcpy(&r.va, &v->imm, sizeof(v->imm));
-	}
+	memcpy(&r.imm, &v->imm, sizeof(r.imm));
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
-	memcpy(frame + BTH_AT, &r, s->payload_at - BTH_AT);
+	memcpy(frame + BTH_AT, &r, IMM_REST_BYTES);
 	if (v->payload && v->payload != payload)
 		memmove(payload, v->payload, s->payload_len);
 	end = le32_put(~imm_icrc(s, r, payload));
@@ -187,7 +187,7 @@ static __attribute__((noinline)) bool parse_imm(const struct wire_stamp *s,
 	uint32_t qpn, psn;
 	le32 end;
 
-	memcpy(&r, frame + BTH_AT, s->payload_at - BTH_AT);
+	memcpy(&r, frame + BTH_AT, IMM_REST_BYTES);
 	memcpy(&end, frame + s->frame_len - WIRE_ICRC_BYTES, sizeof(end));
 	if (UNLIKELY((uint32_t)~imm_icrc(s, r, frame + s->payload_at) !=
 		     le32_get(end)))
@@ -199,14 +199,10 @@ static __attribute__((noinline)) bool parse_imm(const struct wire_stamp *s,
 	pkt->dest_qpn = qpn & WIRE_QPN_MASK;
 	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
 	pkt->psn = psn & WIRE_PSN_MASK;
-	if (s->ext == WIRE_STAMP_RETH_IMM) {
-		pkt->va = BYTES_BE64(r.va);
-		pkt->rkey = BYTES_BE32(r.rkey);
-		pkt->dma_len = BYTES_BE32(r.dma_len);
-		memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
-	} else {
-		memcpy(&pkt->imm, &r.va, sizeof(pkt->imm));
-	}
+	pkt->va = BYTES_BE64(r.va);
+	pkt->rkey = BYTES_BE32(r.rkey);
+	pkt->dma_len = BYTES_BE32(r.dma_len);
+	memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
 	pkt->payload = frame + s->payload_at;
 	return true;
 }
@@ -223,7 +219,7 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 	};
 	le32 end;
 
-	if (UNLIKELY(s->ext >= WIRE_STAMP_IMM))
+	if (UNLIKELY(s->ext == WIRE_STAMP_RETH_IMM))
 		return build_imm(s, v, frame);
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
 	put64(frame + BTH_AT, r.bth);
@@ -237,6 +233,12 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 
 		r.ext[0] = pair(aeth, 0);
 		memcpy(frame + EXT_AT, &aeth, sizeof(aeth));
+	} else if (s->ext == WIRE_STAMP_IMM) {
+		uint32_t imm;
+
+		memcpy(&imm, &v->imm, sizeof(imm));
+		r.ext[0] = pair(imm, 0);
+		memcpy(frame + EXT_AT, &imm, sizeof(imm));
 	}
 	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
 			     copies ? v->payload : payload));
@@ -270,10 +272,10 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 
 	if (len_bytes != s->frame_len || !head_matches(s, frame))
 		return false;
-	if (UNLIKELY(s->ext >= WIRE_STAMP_IMM))
+	if (UNLIKELY(s->ext == WIRE_STAMP_RETH_IMM))
 		return parse_imm(s, frame, pkt);
 	r.bth = get64(frame + BTH_AT);
-	/* Also without an AETH these four bytes are there: the ICRC. */
+	/* Also without an extension these four bytes are there: the ICRC. */
 	if (s->ext == WIRE_STAMP_RETH) {
 		r.ext[0] = get64(frame + EXT_AT);
 		r.ext[1] = get64(frame + EXT_AT + 8);
@@ -303,6 +305,10 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 
 		pkt->syndrome = (uint8_t)(aeth >> 24);
 		pkt->msn = aeth & 0xffffff;
+	} else if (s->ext == WIRE_STAMP_IMM) {
+		uint32_t imm = first_of(r.ext[0]);
+
+		memcpy(&pkt->imm, &imm, sizeof(pkt->imm));
 	}
 	pkt->payload = frame + s->payload_at;
 	return true;

@@ -32,25 +32,36 @@ LIMIT=90
 ROUNDS=${VM_ROUNDS:-100}
 LOSSY=
 
-# guest_listens PORT: until a server in the guest does, or its job ended.
-guest_listens() {
-	guest_start "for i in \$(seq 200); do
-	ss -Hltn 'sport = :$1' | grep -q . && exit 0
+# guest_until JOB CONDITION: in the guest, or the job ended, which has a limit of
+# its own. How long a program takes to start there nobody knows.
+guest_until() {
+	guest_start "until $2; do
+	[ ! -e status.$1 ] || exit 1
 	sleep 0.05
-done
-exit 1"
-	guest_wait "$VM_JOB" 30
+done"
+	guest_wait "$VM_JOB" $((LIMIT + 5))
 }
 
-# host_listens PORT PID
-host_listens() {
-	for _ in {1..200}; do
-		[[ -z $(ip netns exec "$VM_NS" ss -Hltn "sport = :$1") ]] ||
-			return 0
-		kill -0 "$2" 2>/dev/null || return 1
+# host_until PID CONDITION...
+host_until() {
+	local pid=$1
+	shift
+	until "$@"; do
+		kill -0 "$pid" 2>/dev/null || return 1
 		sleep 0.05
 	done
-	return 1
+}
+
+# host_listens PORT
+host_listens() {
+	[[ -n $(ip netns exec "$VM_NS" ss -Hltn "sport = :$1") ]]
+}
+
+# host_listens_cm: through rdma_cm.
+host_listens_cm() {
+	# shellcheck disable=SC2016 # awk's own dollars
+	ip netns exec "$VM_NS" awk '$4 == "00010000" && $8 ~ "/cm/" {
+		found = 1 } END { exit !found }' /proc/net/unix
 }
 
 # report STATUS_HOST STATUS_GUEST JOB WORDS...
@@ -79,7 +90,7 @@ guest_serves() {
 	guest_start timeout -k 2 $LIMIT "${program/#$CHECK/./verbs_check}" \
 		"$guest_options" "$*" -p "$PORT"
 	job=$VM_JOB
-	guest_listens "$PORT" || true
+	guest_until "$job" "ss -Hltn 'sport = :$PORT' | grep -q ." || true
 	# shellcheck disable=SC2086 # several words
 	vm_host timeout -k 2 $LIMIT "$program" $host_options "$@" -p "$PORT" \
 		"$VM_GUEST" >"$TMP/host" 2>&1 || h=$?
@@ -98,7 +109,7 @@ host_serves() {
 		>"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
-	host_listens "$PORT" "$pid" || true
+	host_until "$pid" host_listens "$PORT" || true
 	guest_start timeout -k 2 $LIMIT "${program/#$CHECK/./verbs_check}" \
 		"$guest_options" "$*" -p "$PORT" "$VM_HOST"
 	job=$VM_JOB
@@ -157,11 +168,7 @@ rping_guest_serves() {
 	local job h=0 g=0
 	guest_start timeout -k 2 $LIMIT rping -s -a "$VM_GUEST" -V -C 10
 	job=$VM_JOB
-	guest "for i in \$(seq 200); do
-	rdma resource show cm_id | grep -q LISTEN && exit 0
-	sleep 0.05
-done
-exit 1" || true
+	guest_until "$job" "rdma resource show cm_id | grep -q LISTEN" || true
 	vm_host timeout -k 2 $LIMIT rping -c -a "$VM_GUEST" -V -C 10 \
 		>"$TMP/host" 2>&1 || h=$?
 	((h == 0)) || guest "kill \$(pidof rping)" || true
@@ -175,12 +182,7 @@ rping_host_serves() {
 		>"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
-	for _ in {1..200}; do
-		# shellcheck disable=SC2016 # awk's own dollars
-		ip netns exec "$VM_NS" awk '$4 == "00010000" && $8 ~ "/cm/" {
-			found = 1 } END { exit !found }' /proc/net/unix && break
-		sleep 0.05
-	done
+	host_until "$pid" host_listens_cm || true
 	guest_start timeout -k 2 $LIMIT rping -c -a "$VM_HOST" -V -C 10
 	job=$VM_JOB
 	guest_wait "$job" $((LIMIT + 5)) || g=$?

@@ -110,9 +110,8 @@ static void call(struct client *c, enum page_chain chain)
 		      .num_sge = 1,
 		      .opcode = stores ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND};
 
-	memset(load, 0, sizeof(*load));
-	load->buf = be64_put(c->memory->addr + BYTES);
-	load->rkey = be32_put(c->memory->rkey);
+	*load = page_chain_load_of(0, 0, c->memory->addr + BYTES,
+				   c->memory->rkey);
 	sge.length = stores ? BYTES
 		     : chain == PAGE_CHAIN_LOAD
 			     ? sizeof(*load)

@@ -189,7 +189,7 @@ static void close_conn(struct fake *s, const char *id)
 {
 	char line[96];
 
-	snprintf(line, sizeof(line), "DELETE /v1/connections/%s", id);
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%.31s", id);
 	assert_int_equal(ask(&s->f, line, NULL), 204);
 }
 
@@ -261,7 +261,8 @@ static void test_given_up(void **state)
 	SET(s, given_up, 1); /* somebody else's */
 	tick(s);
 	assert_int_equal(told(s, "swordbox server"), 1); /* at the start */
-	snprintf(line, sizeof(line), "POST /v1/connections/%s/heartbeat", id);
+	snprintf(line, sizeof(line), "POST /v1/connections/%.31s/heartbeat",
+		 id);
 	assert_int_equal(ask(&s->f, line, NULL), 204);
 	snprintf(before, sizeof(before), "%s", s->qpn);
 	SET(s, is_dead, true);

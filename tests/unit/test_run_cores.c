@@ -37,6 +37,9 @@ static const struct {
 	/* a third one does */
 	{"cpu0 5 0 5 0 0\ncpu1 5 0 5 0 0\ncpu2 0 0 0 10 0\n" REST, 3, 0, true,
 	 false},
+	/* the sum of all is nobody's */
+	{"cpu 1 0 0 0 10 10\ncpu0 5 0 5 0 0\ncpu1 5 0 5 0 0\n" REST, 2, 0,
+	 false, true},
 	/* in between: as before */
 	{"cpu0 5 0 5 0 0\ncpu1 5 0 2 3 0\n" REST, 2, 0, false, false},
 	{"cpu0 5 0 5 0 0\ncpu1 5 0 2 3 0\n" REST, 2, 0, true, true},
@@ -69,6 +72,9 @@ static void test_since_last(void **state)
 	assert_false(run_cores_judge(&c, once, 10, &set, 0, false));
 	/* The same again: no tick of it was idle since. */
 	assert_true(run_cores_judge(&c, once, 10, &set, 0, false));
+	/* It falls a little: that is no rest either. */
+	assert_true(
+		run_cores_judge(&c, "cpu1 5 0 5 9 0\n", 10, &set, 0, false));
 }
 
 static void test_this_machine(void **state)

@@ -13,7 +13,7 @@
 
 enum {
 	SEEDS = 40,
-	BUG_SEEDS = 60,
+	BUG_SEEDS = 400,
 };
 
 static struct vlist_play_result res;
@@ -41,7 +41,7 @@ static void run_seeds(bool steer, struct vlist_play_counts *sum)
 	assert_true(sum->gets && sum->misses && sum->puts && sum->deletes);
 	assert_true(sum->deaths && sum->sleeps && sum->restarts);
 	assert_true(sum->collected && sum->adopted && sum->fenced);
-	assert_true(sum->lost && sum->bypasses);
+	assert_true(sum->lost && sum->bypasses && sum->absences);
 }
 
 static void linearizable_without_steering(void **state)
@@ -75,8 +75,9 @@ static void same_seed_same_hash(void **state)
 
 static void planted_bugs_are_found(void **state)
 {
-	static const char *const bugs[] = {"vouch_appends", "vouch_reads",
-					   "commit_failed", "trust"};
+	static const char *const bugs[] = {
+		"vouch_appends", "vouch_reads", "commit_failed", "no_break",
+		"hide_next",	 "other_use",	"trust"};
 
 	for (size_t i = 0; i < ARRAY_LEN(bugs); i++) {
 		uint64_t seed = 1;

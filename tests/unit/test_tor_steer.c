@@ -58,7 +58,7 @@ static struct wire_pkt answer(unsigned client, uint8_t opcode, uint32_t psn)
 
 /* Hosts 1, 2, 3 at ports 0, 1, 2; the server at port 3. Each client has had an
  * answer, so that its requests from 1000 on are known to be new. */
-static struct rig *make(const char *options)
+static struct rig *make_with(const char *options, const char *conn)
 {
 	struct rig *r = rig_create(4, 24);
 	struct wire_pkt pkt = {.opcode = WIRE_UD_SEND_ONLY};
@@ -76,8 +76,8 @@ static struct rig *make(const char *options)
 
 		snprintf(text, sizeof(text),
 			 "steer conn server=10.0.0.9 client=10.0.0.%u "
-			 "client_qpn=%u server_qpn=%u",
-			 i, 100 + i, 200 + i);
+			 "client_qpn=%u server_qpn=%u%s",
+			 i, 100 + i, 200 + i, conn);
 		tell(r, 0, text);
 		pkt = request(i, WIRE_RC_READ_REQ, 999);
 		rig_send(r, i - 1, &pkt);
@@ -86,6 +86,11 @@ static struct rig *make(const char *options)
 	}
 	rig_clear(r);
 	return r;
+}
+
+static struct rig *make(const char *options)
+{
+	return make_with(options, " fresh=1");
 }
 
 static void write_node(struct rig *r, unsigned client, uint32_t psn,
@@ -417,6 +422,32 @@ static void later_successors_are_hidden(void **state)
 	rig_destroy(r);
 }
 
+/* Nor is one that may have passed a switch that was here before: its client may
+ * only ask again, and others may have read it already. */
+static void old_successors_are_not_hidden(void **state)
+{
+	struct rig *r = make_with("", "");
+
+	for (unsigned i = 1; i <= 2; i++)
+		write_node(r, i, 1000, node(i), 7);
+	(void)append(r, 1, 1001, node(0), node(1));
+	answer_append(r, 1, 1001, vlist_end_of(node(0)));
+	(void)send_read(r, 3, 1001, node(0), NODE);
+	(void)append(r, 2, 1001, node(0), node(2));
+	answer_read_next(r, 3, 1001, node(1), node(2));
+	assert_int_equal(told_next(r, 3), node(2) | VLIST_COMMITTED);
+	answer_append(r, 2, 1001, vlist_end_of(node(1)));
+	rig_clear(r);
+	/* So many packets later it cannot be. */
+	write_node(r, 1, 1000 + STEER_WINDOW, node(3), 7);
+	(void)send_read(r, 3, 1002, node(0), NODE);
+	(void)append(r, 1, 1001 + STEER_WINDOW, node(1), node(3));
+	answer_read_next(r, 3, 1002, node(2), node(3));
+	assert_int_equal(told_next(r, 3),
+			 vlist_end_of(node(2)) | VLIST_COMMITTED);
+	rig_destroy(r);
+}
+
 static void reads_go_to_the_end(void **state)
 {
 	struct rig *r = make("");
@@ -554,6 +585,7 @@ int main(void)
 		cmocka_unit_test(reads_go_to_the_end),
 		cmocka_unit_test(answers_wait_for_appends),
 		cmocka_unit_test(later_successors_are_hidden),
+		cmocka_unit_test(old_successors_are_not_hidden),
 		cmocka_unit_test(the_hottest_keys_are_followed),
 		cmocka_unit_test(stores_end),
 		cmocka_unit_test(says_what_is_wrong),

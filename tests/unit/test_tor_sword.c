@@ -337,10 +337,20 @@ static void deep_pipelines(void **state)
 	rig_destroy(r);
 }
 
-/* Ten thousand connections, and not one more. */
+/* The packet as one of the i-th of many connections. */
+static void from_many(struct wire_pkt *pkt, unsigned i)
+{
+	pkt->src_ip[13] = 1;
+	pkt->src_ip[14] = (uint8_t)(i / 250);
+	pkt->src_ip[15] = (uint8_t)(i % 250 + 1);
+	pkt->dest_qpn = i + 2;
+}
+
+/* Ten thousand connections, and not one more; each has its own operations. */
 static void many_connections(void **state)
 {
 	struct rig *r = make("conns=10000", 0);
+	struct wire_pkt pkt;
 	char like[160];
 
 	for (unsigned i = 0; i < 10000; i++)
@@ -351,12 +361,58 @@ static void many_connections(void **state)
 	tell(r, -ENOSPC,
 	     "swordbox conn server=10.0.0.9 client=10.2.0.1 client_qpn=9 "
 	     "server_qpn=9 psn=1");
+	for (unsigned i = 0; i < 20000; i++) {
+		pkt = request(1, WIRE_RC_CAS, 1 + i / 10000);
+		from_many(&pkt, i % 10000);
+		rig_clear(r);
+		rig_send(r, 0, &pkt);
+		assert_int_equal(at_server(r).psn, 1 + i / 10000);
+		assert_int_equal(at_server(r).dest_qpn, i % 10000 + 2);
+	}
 	snprintf(like, sizeof(like),
 		 "swordbox end server=10.0.0.9 client=10.1.3.4 client_qpn=%d "
 		 "server_qpn=%d",
 		 3 * 250 + 3 + 2, 3 * 250 + 3 + 2);
 	tell(r, 0, "%s", like);
 	tell(r, -ENOENT, "%s", like);
+	pkt = request(1, WIRE_RC_CAS, 1);
+	from_many(&pkt, 3 * 250 + 3);
+	rig_clear(r);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	/* The server comes back: all of them at once are gone. */
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
+	     "psn=0");
+	from_many(&pkt, 7);
+	rig_send(r, 0, &pkt);
+	assert_int_equal(r->ports[SERVER_PORT].got, 0);
+	rig_destroy(r);
+}
+
+/* The server's port goes and comes back, with operations on their way: they are
+ * done once, and their client hears of it. */
+static void the_port_flaps(void **state)
+{
+	struct rig *r = make("rto_us=100", 1);
+	struct wire_pkt hello = {.opcode = WIRE_UD_SEND_ONLY};
+
+	warm(r, 1, 1000);
+	send_cas(r, 1, 1001, 0, 1);
+	send_reply(r, 1, WIRE_RC_ACK, 1001, WIRE_ACK_UNLIMITED, NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		tor_port_remove(r->ports[SERVER_PORT].port);
+		rig_pass(r, 1000000);
+		rig_add_port(r, SERVER_PORT);
+		rig_addresses(&hello, SERVER, 99);
+		rig_send(r, SERVER_PORT, &hello);
+	}
+	rig_clear(r);
+	rig_pass(r, SWORD_RTO_MAX_NS);
+	assert_int_equal(at_server(r).psn, 1);
+	assert_int_equal(at_server(r).payload[0], 1);
+	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
+	assert_int_equal(rig_got(r, 0, 0).original, 0);
 	rig_destroy(r);
 }
 
@@ -725,6 +781,15 @@ static void says_what_is_wrong(void **state)
 	     "swordbox server ip=10.0.0.9 own_ip=10.0.0.250 qpn=5 own_qpn=6 "
 	     "psn=0");
 	tell(r, 0, "swordbox region server=10.0.0.9 rkey=1 va=8 len=8");
+	/* By another one with the same address: neither would work. */
+	tell(r, -EEXIST,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
+	tell(r, 0, "swordbox leave ip=10.0.0.9");
+	tell(r, -ENOENT, "swordbox leave ip=10.0.0.9");
+	tell(r, 0,
+	     "swordbox server name=m1 ip=10.0.0.9 own_ip=10.0.0.250 qpn=7 "
+	     "own_qpn=8 psn=0");
 	rig_destroy(r);
 }
 
@@ -740,6 +805,7 @@ int main(void)
 		cmocka_unit_test(strangers_and_closed_doors),
 		cmocka_unit_test(deep_pipelines),
 		cmocka_unit_test(many_connections),
+		cmocka_unit_test(the_port_flaps),
 		cmocka_unit_test(numbers_come_round),
 		cmocka_unit_test(ends_the_right_one),
 		cmocka_unit_test(words_become_free),
