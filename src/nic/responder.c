@@ -618,28 +618,18 @@ static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	struct recvq *q = &qp->rq;
 	uint8_t *host = NULL;
-	struct nic_cqe cqe = {
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = pkt->payload_len,
-		.solicited = pkt->solicited,
-		.src_qp = qp->dest_qpn,
-		.wc_flags = IBV_WC_WITH_IMM,
-	};
 
 	if (!is_notice(qp, pkt, &host))
 		return false;
-	if (host) {
+	if (host)
 		place(host, pkt->payload, pkt->payload_len);
-		cqe.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-	}
 	pass_message(&qp->rsp);
-	memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));
-	qp->recv.wr_id = q->wr_ids[q->tail++ & (q->count - 1)];
-	qp_complete_recv(qp, &cqe);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
+	/* Last: it may find no room and end the queue pair. */
+	qp_complete_notice(qp, q->wr_ids[q->tail++ & (q->count - 1)], pkt,
+			   host ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
 	return true;
 }
 
