@@ -189,6 +189,12 @@ static uint64_t *slot_of(struct sp_client *c, unsigned i)
 	return (uint64_t *)(void *)(c->buffer->mem + 16 * i);
 }
 
+static bool is_moved(struct sp_client *c)
+{
+	return c->p->is_gappy ? c->index == 0
+			      : sim_rand_below(&c->rand, 2) != 0;
+}
+
 static enum kind draw_kind(struct sp_client *c)
 {
 	static const struct {
@@ -203,6 +209,8 @@ static enum kind draw_kind(struct sp_client *c)
 	unsigned n = sim_rand_below(&c->rand, 100);
 	unsigned i = 0;
 
+	if (c->p->is_gappy)
+		return c->index ? KIND_READ : KIND_WRITE;
 	while (n >= shares[i].share)
 		n -= shares[i++].share;
 	if (!c->own_known && shares[i].kind >= KIND_OWN_FAA &&
@@ -255,6 +263,8 @@ static void draw_op(struct sp_client *c, struct sp_op *op)
 	/* Most on two words, so that they meet. */
 	op->word = sim_rand_below(r, 4) ? sim_rand_below(r, 2)
 					: sim_rand_below(r, SP_SHARED - 1);
+	if (c->p->is_gappy)
+		op->word = SP_DATA; /* of which the switch knows nothing */
 	op->value = c->next_value;
 	c->next_value += 2;
 	op->compare = sim_rand_below(r, 5) ? c->seen[op->word] : 12345;
@@ -372,8 +382,7 @@ static int connect_again(struct sp_client *c)
 	if (err)
 		return err;
 	c->connected = true;
-	return sp_declare_conn(c->p, &c->pair,
-			       sim_rand_below(&c->rand, 2) != 0);
+	return sp_declare_conn(c->p, &c->pair, is_moved(c));
 }
 
 /* The switch may be closed just now. */
@@ -419,17 +428,32 @@ static bool take_completions(struct sp_client *c)
 	return true;
 }
 
+/* Whether it has more to do; who reads what another writes has until then. */
+static bool goes_on(const struct sp_client *c)
+{
+	if (c->p->is_gappy)
+		return c->p->clients[0].posted < SP_OPS_GAPPY;
+	return c->posted < SP_OPS;
+}
+
+static unsigned draw_depth(struct sp_client *c)
+{
+	if (c->p->is_gappy)
+		return c->index ? 1 : SP_DEPTH;
+	return sim_rand_below(&c->rand, 2)
+		       ? 1
+		       : sim_rand_range(&c->rand, 1, SP_DEPTH);
+}
+
 static void client(void *arg)
 {
 	struct sp_client *c = arg;
-	unsigned depth = sim_rand_below(&c->rand, 2)
-				 ? 1
-				 : sim_rand_range(&c->rand, 1, SP_DEPTH);
+	unsigned depth = draw_depth(c);
 
-	while (c->posted < SP_OPS || c->open) {
+	while (goes_on(c) || c->open) {
 		if (!c->connected && !connect_until(c))
 			break;
-		if (c->posted < SP_OPS && c->open < depth)
+		if (goes_on(c) && c->open < depth)
 			post(c);
 		if (!take_completions(c)) {
 			c->p->res->counts.errors++;

@@ -253,11 +253,17 @@ static int make_hosts(struct sp *p)
 
 static int make_switch(struct sp *p)
 {
-	struct scenario_tor_config cfg = {.program_count = 1};
+	static const char lossy[] = "fault:loss=10%,only=write";
+	struct scenario_tor_config cfg = {0};
 
 	snprintf(p->program, sizeof(p->program), "swordbox:rto_us=500%s%s",
 		 p->opt->bug ? ",bug=" : "", p->opt->bug ? p->opt->bug : "");
-	cfg.programs[0] = p->program;
+	/* On both sides of it, and nowhere else. */
+	if (p->is_gappy)
+		cfg.programs[cfg.program_count++] = lossy;
+	cfg.programs[cfg.program_count++] = p->program;
+	if (p->is_gappy)
+		cfg.programs[cfg.program_count++] = lossy;
 	return scenario_tor_create(scenario_stage_net(p->stage), &cfg, &p->tor);
 }
 
@@ -271,11 +277,14 @@ static int make_world(struct sp *p)
 	sim_rand_init(r, p->opt->seed, 99);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
+	p->is_gappy = p->opt->seed % 4 == 3;
 	cfg.link.faults.loss_ppm = sim_rand_below(r, 30000);
 	cfg.link.faults.dup_ppm = sim_rand_below(r, 10000);
 	cfg.link.faults.reorder_ppm = sim_rand_below(r, 20000);
 	cfg.link.faults.reorder_max_ps = 20 * SIM_US;
 	cfg.link.faults.corrupt_ppm = sim_rand_below(r, 5000);
+	if (p->is_gappy)
+		cfg.link.faults = (struct sim_faults){0};
 	err = scenario_stage_create(&cfg, &p->stage);
 	if (err)
 		return err;

@@ -22,6 +22,7 @@ enum {
 	SP_DEPTH = 4, /* requests of a client on their way */
 	SP_SLOTS = SP_DEPTH + 2,
 	SP_OPS = 45,
+	SP_OPS_GAPPY = 160, /* of the one who writes */
 };
 
 struct sp;
@@ -51,7 +52,7 @@ struct sp_client {
 	struct sp_op ops[SP_SLOTS];
 	unsigned posted;
 	unsigned open;
-	uint64_t seen[SP_SHARED]; /* what a word said last */
+	uint64_t seen[SP_ALL]; /* what a word said last */
 	/* Values of the private word in the order of posting, known until a
 	 * connection breaks. */
 	uint64_t own[SP_OPS + 1];
@@ -77,6 +78,9 @@ struct sp {
 	unsigned client_count;
 	unsigned running;
 	unsigned epoch; /* of the switch */
+	/* Many losses; one client, with a moved connection, writes as fast as
+	 * it can, and the others read what it writes, past the switch. */
+	bool is_gappy;
 	char program[128];
 };
 

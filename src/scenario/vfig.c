@@ -128,6 +128,20 @@ static uint64_t now_ns(const struct vfig *f)
 	return sim_now_ns(scenario_stage_sim(f->stage));
 }
 
+static uint64_t trips(const struct vfig_thread *t)
+{
+	return t->store ? vlist_client_stats(t->store)->trips : 0;
+}
+
+static void record(struct vfig *f, bool is_write, uint64_t took,
+		   uint64_t took_ns)
+{
+	hist_record(is_write ? &f->writes : &f->reads, took_ns);
+	if (took)
+		hist_record(&f->trips[is_write][u64_min(took, VFIG_TRIPS) - 1],
+			    took_ns);
+}
+
 static void work(struct vfig_thread *t)
 {
 	struct vfig *f = t->f;
@@ -135,6 +149,7 @@ static void work(struct vfig_thread *t)
 	for (;;) {
 		bool is_write = rng_below(&t->rng, 100) < f->cfg->write_percent;
 		uint64_t key = vfig_key(f, &t->rng), start = now_ns(f);
+		uint64_t before = trips(t);
 		bool counts = f->is_measuring;
 		int err = is_write ? put(t, key) : get(t, key);
 
@@ -148,8 +163,8 @@ static void work(struct vfig_thread *t)
 		t->done++;
 		/* What began before the span is only counted as done. */
 		if (counts || f->is_measuring)
-			hist_record(is_write ? &f->writes : &f->reads,
-				    now_ns(f) - start);
+			record(f, is_write, trips(t) - before,
+			       now_ns(f) - start);
 	}
 }
 
@@ -236,6 +251,18 @@ static void measure(void *arg)
 	sim_stop(sim);
 }
 
+static void finish_trips(struct vfig *f, unsigned kind, uint64_t all)
+{
+	for (unsigned i = 0; i < VFIG_TRIPS; i++) {
+		const struct hist *h = &f->trips[kind][i];
+
+		f->res->trips[kind][i] = (struct vfig_trips){
+			.share = all ? (double)hist_count(h) / (double)all : 0,
+			.p50_us = (double)hist_percentile(h, HIST_MEDIAN) / 1e3,
+			.p99_us = (double)hist_percentile(h, HIST_P99) / 1e3};
+	}
+}
+
 static void finish(struct vfig *f)
 {
 	struct vfig_result *r = f->res;
@@ -247,6 +274,8 @@ static void finish(struct vfig *f)
 	r->write_p50_us =
 		(double)hist_percentile(&f->writes, HIST_MEDIAN) / 1e3;
 	r->write_p99_us = (double)hist_percentile(&f->writes, HIST_P99) / 1e3;
+	finish_trips(f, 0, r->reads);
+	finish_trips(f, 1, r->writes);
 	r->evictions = scenario_steer_count(&f->steer, "evictions");
 }
 

@@ -74,6 +74,16 @@ struct vfig_config {
 	uint64_t seed;
 };
 
+/* Operations by the round trips that they took: 1, 2, or more. */
+enum {
+	VFIG_TRIPS = 3
+};
+
+struct vfig_trips {
+	double share; /* of the reads, or of the writes */
+	double p50_us, p99_us;
+};
+
 struct vfig_result {
 	double mops;
 	double success; /* share of attempts that were the last of theirs */
@@ -87,6 +97,7 @@ struct vfig_result {
 	uint64_t done;
 	struct vlist_stats work;
 	uint64_t steer[VFIG_STEER_COUNTS];
+	struct vfig_trips trips[2][VFIG_TRIPS]; /* reads, writes */
 };
 
 /* 0 or -errno. Sets the process's verbs provider meanwhile. */

@@ -94,6 +94,24 @@ static void print_count(const char *name, uint64_t n, uint64_t done)
 		printf("    %-16s %10.4f\n", name, (double)n / (double)done);
 }
 
+/* Where the tail comes from. */
+static void print_trips(const struct vfig_result *r)
+{
+	static const char *const kinds[] = {"reads", "writes"};
+	static const char *const counts[VFIG_TRIPS] = {"1", "2", "more"};
+
+	for (unsigned k = 0; k < ARRAY_LEN(kinds); k++)
+		for (unsigned i = 0; i < VFIG_TRIPS; i++) {
+			const struct vfig_trips *t = &r->trips[k][i];
+
+			if (t->share > 0)
+				printf("    %-6s of %-4s trips %6.2f %%, half "
+				       "within %7.1f us, p99 %7.1f us\n",
+				       kinds[k], counts[i], 100 * t->share,
+				       t->p50_us, t->p99_us);
+		}
+}
+
 /* What was done per finished operation. */
 static void print_detail(const struct vfig_result *r)
 {
@@ -106,6 +124,7 @@ static void print_detail(const struct vfig_result *r)
 		snprintf(name, sizeof(name), "switch %s", vfig_steer_names[i]);
 		print_count(name, r->steer[i], r->done);
 	}
+	print_trips(r);
 }
 
 static void print_text(const struct vfig_grid *g, bool detail)

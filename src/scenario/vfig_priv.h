@@ -40,6 +40,7 @@ struct vfig {
 	uint64_t bytes_before;
 	bool is_measuring;
 	struct hist reads, writes;
+	struct hist trips[2][VFIG_TRIPS]; /* of each */
 };
 
 uint64_t vfig_key(const struct vfig *f, struct rng *r);

@@ -653,6 +653,11 @@ int vlist_play_run(const struct vlist_play_options *opt,
 		(void)sim_run_until(scenario_stage_sim(p->stage), LIMIT_PS);
 		finish(p);
 	}
+	/* Of those who were stopped in the middle. */
+	if (p->stage)
+		sim_fiber_kill_all(scenario_stage_sim(p->stage));
+	for (unsigned i = 0; i < p->client_count; i++)
+		vlist_client_abandon(p->client[i].store);
 	scenario_steer_destroy(&p->steer);
 	if (p->stage)
 		scenario_stage_destroy(p->stage);

@@ -118,6 +118,7 @@ enum sword_counter {
 	X(own_path)     \
 	X(move_gaps)    \
 	X(move_stale)   \
+	X(move_nak)     \
 	X(move_twice)
 
 enum sword_bug {

@@ -175,7 +175,7 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 static enum tor_verdict gap(struct sword *s, struct sword_conn *c)
 {
 	sword_count(s, SWORD_C_gaps);
-	if (c->incomplete) {
+	if (c->incomplete && s->opt.bug != SWORD_BUG_move_nak) {
 		c->refused = true;
 		c->refused_psn = c->next_psn;
 	} else if (!c->asked) {

@@ -13,7 +13,7 @@
 
 enum {
 	SEEDS = 60,
-	BUG_SEEDS = 60,
+	BUG_SEEDS = 400,
 };
 
 static struct sword_play_result res;
