@@ -256,6 +256,11 @@ int kv_bench_trips(struct kv_bench *b)
 
 /* ---- speed -------------------------------------------------------------- */
 
+static bool is_update(uint64_t at, unsigned update_share)
+{
+	return (at * 7919) % 1000 < update_share;
+}
+
 static int run_sync(struct table *t, const uint32_t *keys,
 		    unsigned update_share, unsigned window_ms, double *rate)
 {
@@ -268,7 +273,7 @@ static int run_sync(struct table *t, const uint32_t *keys,
 		size_t len;
 
 		kv_bench_key(keys[at % DRAWS], key);
-		if ((at * 7919) % 1000 < update_share)
+		if (is_update(at, update_share))
 			err = aq_kv_put(t->c, key, KV_BENCH_KEY_BYTES, key,
 					KV_BENCH_VALUE_BYTES, NULL);
 		else
@@ -281,13 +286,13 @@ static int run_sync(struct table *t, const uint32_t *keys,
 	return err;
 }
 
-/* Always so many reads under way. */
-static int run_async(struct table *t, const uint32_t *keys, unsigned window_ms,
-		     double *rate)
+/* Always so many operations under way. */
+static int run_async(struct table *t, const uint32_t *keys,
+		     unsigned update_share, unsigned window_ms, double *rate)
 {
 	struct aq_kv_op op[KV_BENCH_PIPELINE], *done[KV_BENCH_PIPELINE];
 	char key[KV_BENCH_PIPELINE][KV_BENCH_KEY_BYTES + 1];
-	char value[KV_BENCH_PIPELINE][KV_BENCH_VALUE_BYTES];
+	char value[KV_BENCH_PIPELINE][KV_BENCH_VALUE_BYTES] = {{0}};
 	uint64_t start = now_ns(), end = start + window_ms * 1000000ull;
 	uint64_t now = start, at = 0, ended = 0, looks = 0;
 	int i, n, err = 0;
@@ -300,12 +305,14 @@ static int run_async(struct table *t, const uint32_t *keys, unsigned window_ms,
 			size_t k = (size_t)(done[i] - op);
 
 			kv_bench_key(keys[at % DRAWS], key[k]);
-			op[k] = (struct aq_kv_op){.kind = AQ_KV_OP_GET,
-						  .key = key[k],
-						  .key_len = KV_BENCH_KEY_BYTES,
-						  .value = value[k],
-						  .value_len =
-							  KV_BENCH_VALUE_BYTES};
+			op[k] = (struct aq_kv_op){
+				.kind = is_update(at, update_share)
+						? AQ_KV_OP_PUT
+						: AQ_KV_OP_GET,
+				.key = key[k],
+				.key_len = KV_BENCH_KEY_BYTES,
+				.value = value[k],
+				.value_len = KV_BENCH_VALUE_BYTES};
 			err = aq_kv_submit(t->c, &op[k]);
 		}
 		n = aq_kv_poll(t->c, done, KV_BENCH_PIPELINE, true);
@@ -322,7 +329,7 @@ static int run_async(struct table *t, const uint32_t *keys, unsigned window_ms,
 
 struct measure {
 	const char *ratio;
-	double bound;
+	double bound; /* 0: none */
 	const char *ours, *peer;
 	unsigned depth;
 	unsigned update_share; /* of a thousand */
@@ -347,8 +354,8 @@ static int run_round(struct kv_bench *b, struct table *t, struct kv_redis *r,
 {
 	int err = m->depth == 1 ? run_sync(t, keys, m->update_share,
 					   b->window_ms, &m->rate[0][round])
-				: run_async(t, keys, b->window_ms,
-					    &m->rate[0][round]);
+				: run_async(t, keys, m->update_share,
+					    b->window_ms, &m->rate[0][round]);
 
 	if (err)
 		fprintf(stderr, "aquifer bench kv: %s: %s\n", m->ours,
@@ -379,8 +386,26 @@ static void report(struct kv_bench *b, struct measure *m, bool has_peer)
 	kv_bench_row(b, m->ratio, "best_over_best",
 		     m->rate[0][b->rounds - 1] / m->rate[1][b->rounds - 1],
 		     "ratio", "the best round of each; decides nothing");
-	kv_bench_row(b, m->ratio, "bound", m->bound, "ratio", "must be");
+	if (m->bound > 0)
+		kv_bench_row(b, m->ratio, "bound", m->bound, "ratio",
+			     "must be");
 	json_object_set_new(b->ratios, m->ratio, json_real(ours / peer));
+}
+
+/* Both were measured in the same rounds, and are in order by now. */
+static void report_puts(struct kv_bench *b, const struct measure *one,
+			const struct measure *many)
+{
+	const char *name = "kv_put_async_vs_sync";
+	double ratio =
+		many->rate[0][b->rounds / 2] / one->rate[0][b->rounds / 2];
+
+	kv_bench_row(b, name, "ratio", ratio, "ratio",
+		     "puts with sixteen under way, over one at a time");
+	kv_bench_row(b, name, "best_over_best",
+		     many->rate[0][b->rounds - 1] / one->rate[0][b->rounds - 1],
+		     "ratio", "the best round of each; decides nothing");
+	json_object_set_new(b->ratios, name, json_real(ratio));
 }
 
 static int load(struct kv_bench *b, struct table *t)
@@ -422,7 +447,20 @@ int kv_bench_speed(struct kv_bench *b)
 		 .peer = "redis_a_p1",
 		 .depth = 1,
 		 .update_share = 500},
+		{.ratio = "kv_put_vs_redis_p1",
+		 .ours = "kv_put",
+		 .peer = "redis_set_p1",
+		 .depth = 1,
+		 .update_share = 1000},
+		{.ratio = "kv_put_async_vs_redis_p16",
+		 .ours = "kv_put_async16",
+		 .peer = "redis_set_p16",
+		 .depth = KV_BENCH_PIPELINE,
+		 .update_share = 1000},
 	};
+	/* The last two: sixteen puts under way, and one. */
+	struct measure *one = &measures[ARRAY_LEN(measures) - 2];
+	struct measure *many = one + 1;
 	struct kv_redis *r = NULL;
 	struct table t;
 	uint32_t *keys = kv_bench_zipf(b->records, DRAWS, 42);
@@ -443,6 +481,8 @@ int kv_bench_speed(struct kv_bench *b)
 			err = run_round(b, &t, r, keys, &measures[i], round);
 	for (i = 0; i < ARRAY_LEN(measures) && !err; i++)
 		report(b, &measures[i], r != NULL);
+	if (!err)
+		report_puts(b, one, many);
 	guard_leave();
 	kv_redis_stop(r);
 	table_close(&t);

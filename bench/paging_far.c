@@ -74,6 +74,7 @@ int far_open(struct paging_far *f, uint64_t pages, bool may_map)
 	int err = aq_rack_open(NULL, &f->rack);
 
 	f->pages = pages;
+	f->may_map = may_map;
 	f->buf = aligned_alloc(4096, FAR_DEPTH * FAR_BYTES);
 	f->times = calloc(1, sizeof(*f->times));
 	if (!err && (!f->buf || !f->times))
@@ -111,6 +112,7 @@ int far_store(struct paging_far *f, enum page_mode mode, unsigned without,
 				       .mode = mode,
 				       .depth = FAR_DEPTH,
 				       .has_no_checksum = true,
+				       .is_unmapped = !f->may_map,
 				       .chain_without = without};
 	int err = page_store_open(f->rack, "bench", &o, out);
 

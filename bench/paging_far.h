@@ -22,6 +22,7 @@ struct paging_far {
 	struct client_link *raw; /* to the region */
 	struct ibv_mr *raw_mr;
 	pid_t node;
+	bool may_map;
 	uint64_t pages;
 	uint64_t next;	    /* page, in a fixed scattered order */
 	struct hist *times; /* of single operations in this window */
@@ -29,7 +30,7 @@ struct paging_far {
 	uint8_t *buf; /* FAR_DEPTH pages */
 };
 
-/* Raw requests may be served by a mapping, or not. */
+/* Raw requests and static pages may be served by a mapping, or not. */
 int far_open(struct paging_far *f, uint64_t pages, bool may_map)
 	__attribute__((warn_unused_result));
 void far_close(struct paging_far *f);

@@ -269,8 +269,10 @@ struct aq_kv_op {
 /*
  * Starts operations; aq_kv_poll tells which are done. Operations of one client
  * take effect in the order in which they were submitted as far as anybody can
- * see on any one key. Up to `depth` reads are under way together; submit
- * returns -EAGAIN when that many are, and then poll must be called first.
+ * see on any one key. Up to `depth` are under way together; submit returns
+ * -EAGAIN when that many are, and then poll must be called first. Reads are
+ * sent at once. Puts and deletes wait for poll, which carries them out
+ * together: no lock is held while the application has the thread.
  */
 AQ_API int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op);
 /* Fills in at most `max` operations that are done, and returns how many.

@@ -18,7 +18,7 @@
 #include "run.h"
 
 enum {
-	PREFETCH_DEFAULT = 32,
+	PREFETCH_DEFAULT = 64,
 	PREFETCH_MAX = 64,
 	COPIES_MAX = 4,
 	MIN_SIZE_DEFAULT = 64 << 10,

@@ -36,7 +36,7 @@ const struct cli_command cli_commands[] = {
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
-	 "  --prefetch  pages to fetch ahead of a stream (default 32; 0: off)\n"
+	 "  --prefetch  pages to fetch ahead of a stream (default 64; 0: off)\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
 	 "  --mode      how the nodes find room for a page (default static)\n"
 	 "  --no-direct through the NICs, although the node is on this host\n"

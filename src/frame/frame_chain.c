@@ -281,7 +281,7 @@ struct ibv_qp *frame_chain_qp(const struct frame_chain *c)
 	return c->front_qp;
 }
 
-static uint64_t steps(struct frame_chain *c)
+uint64_t chain_steps(struct frame_chain *c)
 {
 	uint32_t now;
 
@@ -292,10 +292,10 @@ static uint64_t steps(struct frame_chain *c)
 
 uint64_t frame_chain_runs(struct frame_chain *c)
 {
-	return (steps(c) + c->counted - c->settled) / c->counted;
+	return (chain_steps(c) + c->counted - c->settled) / c->counted;
 }
 
-static bool is_in_error(struct ibv_qp *qp)
+bool chain_qp_is_broken(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -306,45 +306,8 @@ static bool is_in_error(struct ibv_qp *qp)
 
 bool frame_chain_is_broken(struct frame_chain *c)
 {
-	return is_in_error(c->work_qp) || is_in_error(c->front_qp);
-}
-
-/* Nothing moves any more once it is in error. */
-int frame_chain_why(struct frame_chain *c)
-{
-	uint64_t n;
-
-	if (!is_in_error(c->work_qp))
-		return is_in_error(c->front_qp) ? -ECONNRESET : 0;
-	n = steps(c);
-	return chain_program_why(c, (uint32_t)(n / c->counted) & (c->slots - 1),
-				 (uint32_t)(n % c->counted));
-}
-
-int frame_space_why(const struct frame_space *s, enum page_chain kind)
-{
-	return s->chain[kind] ? frame_chain_why(s->chain[kind])
-			      : s->past_why[kind];
-}
-
-const char *frame_why_text(int why)
-{
-	switch (why) {
-	case 0:
-		return "it did not stop";
-	case -ENOSPC:
-		return "no frame was free";
-	case -EFAULT:
-		return "a message named no entry of the table";
-	case -EEXIST:
-		return "a page to be mapped was mapped already";
-	case -ENOENT:
-		return "a page that must be mapped was not";
-	case -ECONNRESET:
-		return "the client took no answer";
-	default:
-		return "a request was refused";
-	}
+	return chain_qp_is_broken(c->work_qp) ||
+	       chain_qp_is_broken(c->front_qp);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -361,7 +324,7 @@ static void stop(struct ibv_qp *qp)
 static void recover(struct frame_chain *c)
 {
 	struct frame_pool *p = c->space->pool;
-	uint64_t n = steps(c), frame, place;
+	uint64_t n = chain_steps(c), frame, place;
 	uint32_t left = (uint32_t)(n % c->counted);
 	uint32_t slot = (uint32_t)(n / c->counted) & (c->slots - 1);
 

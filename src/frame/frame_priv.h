@@ -135,9 +135,10 @@ void chain_program_write(struct frame_chain *c);
  * *place is one of the queue that it has taken, or 0. */
 void chain_program_left(const struct frame_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *frame, uint64_t *place);
-/* Why it was refused what comes after `steps` completions: frame_chain_why. */
-int chain_program_why(const struct frame_chain *c, uint32_t slot,
-		      uint32_t steps);
+/* Completions of its work queue so far. */
+uint64_t chain_steps(struct frame_chain *c);
+/* NULL is allowed. */
+bool chain_qp_is_broken(struct ibv_qp *qp);
 
 /* Numbers in memory that work requests copy are big-endian. */
 static inline uint64_t frame_swap(uint64_t v)

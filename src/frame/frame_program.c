@@ -15,7 +15,6 @@
  *   it maps it. The entry's address is taken from the message once and copied;
  *   a slot receives again only when its last request was fetched.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "frame_priv.h"
@@ -452,21 +451,4 @@ void chain_program_left(const struct frame_chain *c, uint32_t slot,
 		if (steps > c->take)
 			*place = taken;
 	}
-}
-
-int chain_program_why(const struct frame_chain *c, uint32_t slot,
-		      uint32_t steps)
-{
-	const union aqdv_wqe *wqe =
-		&c->work[(size_t)slot * c->blocks + c->frame_block];
-
-	if (steps == c->lookup)
-		return -EFAULT;
-	/* What was looked up decides whether the next request may go on. */
-	if (steps == c->lookup + 1)
-		return c->kind == PAGE_CHAIN_UNMAPPED ? -EEXIST : -ENOENT;
-	if (c->kind == PAGE_CHAIN_UNMAPPED && steps == c->taken + 1 &&
-	    !wqe->rdma.raddr.addr)
-		return -ENOSPC;
-	return -EIO;
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several operations at once: reads are under way together, on any leaves.
+ * Several operations at once. Reads are under way together, on any leaves.
  * Where a read needs more than one leaf, or what it was told may not count, it
  * is done again and waited for.
+ *
+ * Changes wait until somebody polls, or something has to come after them. Then
+ * they go together: their locks in one round trip, their rows in another. They
+ * do not start before, because a client must not hold locks while its
+ * application does something else: others would take it for dead.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "error.h"
 #include "kv_client_priv.h"
@@ -46,25 +52,36 @@ void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf)
 			continue;
 		g->state = KV_GET_IDLE;
 		leaf->gets_busy--;
+		if (!g->op)
+			continue;
 		g->op->err = KV_E_VIEW;
 		tell(c, g->op);
 	}
+}
+
+int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	int err;
+
+	if (LIKELY(!leaf->gets_busy && !leaf->done_count))
+		return 0;
+	err = kv_get_drain(leaf, NULL);
+	if (leaf->is_broken) {
+		kv_async_abandon(c, leaf);
+		err = 0;
+	}
+	kv_async_collect(c, leaf);
+	return err;
 }
 
 int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
 {
 	bool any = false;
 	uint32_t i;
-	int err;
+	int err = kv_async_quiet(c, leaf);
 
-	if (LIKELY(!leaf->gets_busy && !leaf->done_count))
-		return 0;
-	err = kv_get_drain(leaf, NULL);
-	if (leaf->is_broken)
-		kv_async_abandon(c, leaf);
-	else if (err)
+	if (err)
 		return err;
-	kv_async_collect(c, leaf);
 	for (i = 0; i < c->done_count; i++) {
 		struct aq_kv_op *op = c->done[(c->done_head + i) % c->depth];
 
@@ -77,32 +94,56 @@ int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
 	return any ? KV_E_VIEW : 0;
 }
 
-/* The leaf that alone can answer, or NULL. */
+/* The leaf that alone can do it, in one step, or NULL. */
 static struct kv_leaf *simple_leaf(struct aq_kv_client *c,
-				   const struct aq_kv_op *op, bool is_change)
+				   const struct aq_kv_op *op)
 {
+	bool is_change = op->kind != AQ_KV_OP_GET;
 	struct kv_route r;
 	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
 				  is_change, &r);
 
-	return err || r.older || r.second || r.leaf->is_broken ? NULL : r.leaf;
+	if (err || r.older || r.second || r.leaf->is_broken ||
+	    (is_change && r.leaves_graves))
+		return NULL;
+	return r.leaf;
+}
+
+/* Whether a change of its key comes first. */
+static bool is_waited_for(const struct aq_kv_client *c,
+			  const struct aq_kv_op *op)
+{
+	for (uint32_t i = 0; i < c->change_count; i++)
+		if (c->change[i]->key_len == op->key_len &&
+		    !memcmp(c->change[i]->key, op->key, op->key_len))
+			return true;
+	return false;
 }
 
 static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
 {
-	struct kv_leaf *leaf = simple_leaf(c, op, false);
+	struct kv_leaf *leaf;
 	struct kv_get *g;
+	int err = -EAGAIN;
 
-	if (UNLIKELY(!leaf)) {
+	if (UNLIKELY(c->change_count) && is_waited_for(c, op))
+		kv_async_flush(c);
+	leaf = simple_leaf(c, op);
+	if (LIKELY(leaf != NULL)) {
+		leaf->deadline_ns = c->deadline_ns;
+		err = kv_get_start(leaf, op, &g);
+	}
+	if (UNLIKELY(err == -EAGAIN)) {
 		op->err = kv_client_read(c, op, NULL);
 		tell(c, op);
-		return 0;
+		err = 0;
 	}
-	leaf->deadline_ns = c->deadline_ns;
-	return kv_get_start(leaf, op, &g);
+	return err;
 }
 
-static void do_change(struct aq_kv_client *c, struct aq_kv_op *op)
+/* ---- changes ------------------------------------------------------------ */
+
+static void do_alone(struct aq_kv_client *c, struct aq_kv_op *op)
 {
 	struct aq_kv_put_options o = {.flags = op->flags,
 				      .expire_at_ms = op->expire_at_ms};
@@ -111,7 +152,58 @@ static void do_change(struct aq_kv_client *c, struct aq_kv_op *op)
 			  ? aq_kv_put(c, op->key, op->key_len, op->value,
 				      op->value_len, &o)
 			  : aq_kv_del(c, op->key, op->key_len);
-	tell(c, op);
+}
+
+/* As many from the first on as one leaf does together; how many are done, and
+ * whether the next one goes alone. */
+static size_t do_together(struct aq_kv_client *c, struct aq_kv_op *const *ops,
+			  size_t count, bool *next_alone)
+{
+	struct kv_leaf *leaf = count < 2 ? NULL : simple_leaf(c, ops[0]);
+	size_t n = 1;
+
+	*next_alone = true;
+	if (!leaf)
+		return 0;
+	while (n < count && (c->era[0]->g.shard_count == 1 ||
+			     simple_leaf(c, ops[n]) == leaf))
+		n++;
+	if (n < 2 || kv_async_settle(c, leaf))
+		return 0;
+	return kv_many_run(leaf, ops, n, next_alone);
+}
+
+void kv_async_flush(struct aq_kv_client *c)
+{
+	bool alone = false;
+	uint32_t at = 0;
+
+	if (c->is_flushing)
+		return;
+	c->is_flushing = true;
+	while (at < c->change_count) {
+		struct aq_kv_op **ops = &c->change[at];
+		size_t n = 1, i;
+
+		if (!alone) {
+			n = do_together(c, ops, c->change_count - at, &alone);
+		} else {
+			do_alone(c, ops[0]);
+			alone = false;
+		}
+		for (i = 0; i < n; i++)
+			tell(c, ops[i]);
+		at += (uint32_t)n;
+	}
+	c->change_count = 0;
+	c->is_flushing = false;
+}
+
+static void submit_change(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	if (c->change_count == KV_CHANGES_MAX)
+		kv_async_flush(c);
+	c->change[c->change_count++] = op;
 }
 
 int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
@@ -134,7 +226,7 @@ int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
 	if (op->kind == AQ_KV_OP_GET)
 		err = submit_get(c, op);
 	else
-		do_change(c, op);
+		submit_change(c, op);
 	if (!err)
 		c->under_way++;
 	return err;
@@ -160,6 +252,8 @@ static int look(struct aq_kv_client *c)
 	uint32_t i, s, k;
 	int err = 0;
 
+	if (c->change_count)
+		kv_async_flush(c);
 	for (i = 0; i < KV_ERAS_MAX && !err; i++) {
 		struct kv_era *e = c->era[i];
 
@@ -191,36 +285,6 @@ int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
 	return n ? (int)n : err;
 }
 
-/* Puts from *started on that can be done together: at one leaf alone. */
-static int batch_puts(struct aq_kv_client *c, struct aq_kv_op *ops,
-		      size_t count, size_t *started, size_t *ended)
-{
-	size_t n = 1, left = count - *started;
-	struct kv_leaf *leaf;
-	int err;
-
-	ops += *started;
-	if (left < 2 || ops[0].kind != AQ_KV_OP_PUT ||
-	    ops[1].kind != AQ_KV_OP_PUT || !has_key(&ops[0]))
-		return 0;
-	leaf = simple_leaf(c, &ops[0], true);
-	if (!leaf)
-		return 0;
-	while (n < left && ops[n].kind == AQ_KV_OP_PUT && has_key(&ops[n]) &&
-	       (c->era[0]->g.shard_count == 1 ||
-		simple_leaf(c, &ops[n], true) == leaf))
-		n++;
-	if (n < 2)
-		return 0;
-	err = kv_async_settle(c, leaf);
-	if (err)
-		return err == KV_E_VIEW ? 0 : err;
-	n = kv_many_put(leaf, ops, n);
-	*started += n;
-	*ended += n;
-	return 0;
-}
-
 int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 {
 	struct aq_kv_op *done[KV_POLL_BATCH];
@@ -229,16 +293,13 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 
 	while (ended < count && !err) {
 		while (started < count && !err) {
-			err = batch_puts(c, ops, count, &started, &ended);
-			if (err || started == count)
-				break;
 			err = aq_kv_submit(c, &ops[started]);
 			if (!err)
 				started++;
 		}
 		if (err == -EAGAIN)
 			err = 0;
-		if (err || ended == count)
+		if (err)
 			break;
 		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
 		if (n < 0)

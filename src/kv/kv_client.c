@@ -459,8 +459,12 @@ int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 
 int kv_client_begin(struct aq_kv_client *c)
 {
-	struct kv_leaf *any = kv_client_any(c);
+	struct kv_leaf *any;
 
+	/* They were submitted before. */
+	if (UNLIKELY(c->change_count))
+		kv_async_flush(c);
+	any = kv_client_any(c);
 	if (UNLIKELY(c->is_crashed))
 		return -ESHUTDOWN;
 	if (LIKELY(any != NULL))

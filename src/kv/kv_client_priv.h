@@ -37,6 +37,10 @@ struct aq_kv_client {
 	/* Done without a leaf's list, first come first served. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
+	/* Changes that were submitted, in their order: kv_async_flush. */
+	struct aq_kv_op *change[KV_CHANGES_MAX];
+	uint32_t change_count;
+	bool is_flushing;
 	/* A value of an older generation. */
 	uint8_t *older;
 	size_t older_bytes;
@@ -104,6 +108,10 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
 /* With the key checked. */
 int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 		   uint64_t *expire_at_ms) MUST_CHECK;
+/* At one leaf, as kv_leaf_read. */
+int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
+			struct aq_kv_op *op, uint64_t *expire_at_ms,
+			bool *has_entry) MUST_CHECK;
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 
 /* ---- kv_async.c --------------------------------------------------------- */
@@ -111,8 +119,12 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 /* Takes over what is done there; and what is under way, as not answered. */
 void kv_async_collect(struct aq_kv_client *c, struct kv_leaf *leaf);
 void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf);
-/* Before a change on that leaf: reads that were submitted are done. KV_E_VIEW:
- * find the leaf anew. */
+/* Carries out the changes that wait. */
+void kv_async_flush(struct aq_kv_client *c);
+/* Before anything else on that leaf: reads that were submitted are over. */
+int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf) MUST_CHECK;
+/* Before a change on that leaf: they are also answered. KV_E_VIEW: find the
+ * leaf anew. */
 int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf) MUST_CHECK;
 
 /* What the two functions of a change work with. */

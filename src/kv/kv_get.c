@@ -105,15 +105,18 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 
 /* ---- one read ----------------------------------------------------------- */
 
+static void tell(struct kv_leaf *c, struct kv_get *g, int err)
+{
+	g->op->err = err;
+	c->done[(c->done_head + c->done_count) % c->depth] = g->op;
+	c->done_count++;
+}
+
 static void finish(struct kv_leaf *c, struct kv_get *g, int err)
 {
-	uint32_t at = (c->done_head + c->done_count) % c->depth;
-
-	g->op->err = err;
+	tell(c, g, err);
 	g->state = KV_GET_DONE;
 	c->gets_busy--;
-	c->done[at] = g->op;
-	c->done_count++;
 	if (err == 0 || err == -EMSGSIZE || err == -ENOENT) {
 		c->stats.gets++;
 		c->stats.get_trips += g->trips;
@@ -309,9 +312,12 @@ void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
 {
 	struct kv_get *g = &c->get[index];
 
-	if (index >= c->depth || err)
+	if (index >= c->depth || err || g->state == KV_GET_IDLE)
 		return;
-	if (g->state == KV_GET_ROWS)
+	if (UNLIKELY(!g->op)) {
+		g->state = KV_GET_IDLE;
+		c->gets_busy--;
+	} else if (g->state == KV_GET_ROWS)
 		see_rows(c, g);
 	else if (g->state == KV_GET_EXTENT && g->extent_bytes <= KV_OP_BYTES)
 		see_extent(c, g, g->extent);
@@ -319,6 +325,24 @@ void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
 	else if (g->state == KV_GET_EXTENT) {
 		g->state = KV_GET_LARGE;
 		c->has_tending = true;
+	}
+}
+
+void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g)
+{
+	if (g->state == KV_GET_IDLE) /* a new connection has no reads */
+		return;
+	if (g->state == KV_GET_DONE) {
+		/* The last that was. */
+		g->state = KV_GET_IDLE;
+		c->done_count--;
+		return;
+	}
+	g->op = NULL;
+	/* Else an answer is on its way to its memory. */
+	if (g->state == KV_GET_LARGE || c->is_broken || c->is_crashed) {
+		g->state = KV_GET_IDLE;
+		c->gets_busy--;
 	}
 }
 
@@ -384,12 +408,16 @@ static int tend_one(struct kv_leaf *c, struct kv_get *g)
 		   kv_now_ns(c) - g->since_ns > c->failure_ns / 2) {
 		g->since_ns = kv_now_ns(c);
 		err = kv_mod_run(c, &touch);
-		if (err == KV_E_VIEW) {
-			finish(c, g, err);
-			err = 0;
+		/* It may have been answered meanwhile. Else the answer is still
+		 * on its way to the get's memory. */
+		if (err == KV_E_VIEW && g->state == KV_GET_ROWS) {
+			tell(c, g, err);
+			g->op = NULL;
 		}
+		if (err == KV_E_VIEW)
+			err = 0;
 	}
-	if (g->state == KV_GET_ROWS && g->since_ns)
+	if (g->state == KV_GET_ROWS && g->since_ns && g->op)
 		c->has_tending = true;
 	return err;
 }
@@ -401,8 +429,8 @@ static int tend(struct kv_leaf *c)
 
 	c->has_tending = false;
 	for (i = 0; i < c->depth && !err; i++)
-		if (c->get[i].state == KV_GET_LARGE ||
-		    c->get[i].state == KV_GET_ROWS)
+		if (c->get[i].op && (c->get[i].state == KV_GET_LARGE ||
+				     c->get[i].state == KV_GET_ROWS))
 			err = tend_one(c, &c->get[i]);
 	return err;
 }
@@ -432,7 +460,8 @@ int kv_get_drain(struct kv_leaf *c, const struct kv_get *g)
 	unsigned looks = 0;
 	int err = 0;
 
-	while (!err && (g ? g->state != KV_GET_DONE : c->gets_busy > 0)) {
+	while (!err &&
+	       (g ? g->op && g->state != KV_GET_DONE : c->gets_busy > 0)) {
 		err = kv_get_step(c);
 		if (!err && ++looks % KV_TORN_TRIES == 0)
 			err = kv_past_deadline(c);

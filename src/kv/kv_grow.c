@@ -101,7 +101,7 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch)
 	while (!err) {
 		op.value = c->older;
 		op.value_len = c->older_bytes;
-		err = kv_leaf_read(older, &op, &end, NULL);
+		err = kv_client_read_leaf(c, older, &op, &end, NULL);
 		if (err != -EMSGSIZE)
 			break;
 		err = grow_buffer(c, op.len);
@@ -561,6 +561,11 @@ static int steps(struct aq_kv_client *c, const struct aq_kv_options *o,
 		err = freeze_all(c, r);
 	if (!err)
 		err = kv_client_look_around(c);
+	/* Others may have ended this one meanwhile. Then the right is nobody's
+	 * concern any more, and whoever has that of the next may freeze it
+	 * while it is walked: what was seen before would be lost. */
+	if (!err && c->era[0]->g.generation != r->generation)
+		err = KV_E_VIEW;
 	if (!err)
 		err = walk(c, false, copy_fn);
 	if (!err)

@@ -18,8 +18,9 @@ int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
 		err = kv_get_drain(c, NULL);
 		if (!err)
 			err = kv_get_start(c, op, &g);
-		if (!err)
-			err = kv_get_drain(c, g);
+		if (err)
+			continue;
+		err = kv_get_drain(c, g);
 		if (!err) {
 			if (expire_at_ms)
 				*expire_at_ms = g->expire_at_ms;
@@ -30,6 +31,7 @@ int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
 			c->done_count--;
 			return op->err;
 		}
+		kv_get_withdraw(c, g);
 	} while (c->is_broken && tries++ == 0);
 	return kv_op_end(c, err);
 }

@@ -8,9 +8,10 @@
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
-	KV_LOOKS_MAX = 3,   /* two rows and the state */
-	KV_LOOK_BATCH = 16, /* gets whose loads are done together */
-	KV_LEAN_FROM = 3,   /* so many reads under way save requests */
+	KV_CHANGES_MAX = 32, /* changes that wait for others to go with */
+	KV_LOOKS_MAX = 3,    /* two rows and the state */
+	KV_LOOK_BATCH = 16,  /* gets whose loads are done together */
+	KV_LEAN_FROM = 3,    /* so many reads under way save requests */
 	KV_COVERING_BYTES = 148,
 	KV_CACHE_BYTES = 64 << 10,
 	KV_CACHE_BYTES_MAX = 1 << 30,

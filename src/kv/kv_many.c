@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several puts at once. All their locks are tried for in one batch together
- * with the READs of their rows, and all rows are written in one batch together
- * with the unlocking: two round trips for as many keys as fit. It is all locks
- * or none, so nobody waits here while holding one. Puts are done in their order
- * up to the first that needs more than this (a path, an extent); that one and
- * the rest are the caller's again.
+ * Several puts and deletes at once. All their locks are tried for in one batch
+ * together with the READs of their rows, and all rows are written in one batch
+ * together with the unlocking: two round trips for as many keys as fit. It is
+ * all locks or none, so nobody waits here while holding one. They are done in
+ * their order up to the first that needs more than this (a path, an extent);
+ * that one and the rest are the caller's again.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,30 +19,29 @@ enum {
 
 struct many {
 	struct kv_want want;
-	unsigned count; /* puts */
+	unsigned count; /* operations */
 	struct kv_place place[ROWS];
 	unsigned low[ROWS]; /* the first changed entry of want.row[i] */
 };
 
 static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
 {
-	return op->kind == AQ_KV_OP_PUT && !op->flags && op->key &&
-	       op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX &&
-	       kv_fits_inline(&c->g, op->key_len, op->value_len,
-			      op->expire_at_ms);
+	return op->kind == AQ_KV_OP_DEL ||
+	       (!op->flags && kv_fits_inline(&c->g, op->key_len, op->value_len,
+					     op->expire_at_ms));
 }
 
 /* As many of them as fit. */
 static void collect(struct kv_leaf *c, struct many *m,
-		    const struct aq_kv_op *ops, size_t count)
+		    struct aq_kv_op *const *ops, size_t count)
 {
 	size_t i;
 
-	for (i = 0; i < count && i < ROWS && is_plain(c, &ops[i]); i++) {
+	for (i = 0; i < count && i < ROWS && is_plain(c, ops[i]); i++) {
 		struct kv_place *place = &m->place[i];
 
 		kv_place_of(&c->g,
-			    kv_hash_key(&c->g, ops[i].key, ops[i].key_len),
+			    kv_hash_key(&c->g, ops[i]->key, ops[i]->key_len),
 			    place);
 		/* A row too many does no harm. */
 		if (kv_want_add(c, &m->want, place->row[0]) ||
@@ -69,22 +68,28 @@ static bool all_whole(struct kv_leaf *c, const struct many *m)
 	return true;
 }
 
-/* Where the key is, or could be: in which of its rows, and *entry; -1. */
-static int find_room(struct kv_leaf *c, const struct aq_kv_op *op,
-		     const struct kv_place *place, int *entry, bool *is_new)
+/* In which of its rows the key is, and *entry; -1: it is not there. */
+static int find_key(struct kv_leaf *c, const struct aq_kv_op *op,
+		    const struct kv_place *place, int *entry,
+		    struct kv_item *item)
 {
-	struct kv_item item;
 	uint32_t skip = 0;
 	int i;
 
-	*is_new = false;
 	for (i = 0; i < 2; i++) {
 		*entry = kv_row_find(&c->g, row_of(c, place->row[i]), place,
-				     op->key, op->key_len, &skip, &item);
+				     op->key, op->key_len, &skip, item);
 		if (*entry >= 0)
-			return item.is_extent ? -1 : i;
+			return i;
 	}
-	*is_new = true;
+	return -1;
+}
+
+static int find_room(struct kv_leaf *c, const struct kv_place *place,
+		     int *entry)
+{
+	int i;
+
 	for (i = 0; i < 2; i++) {
 		*entry = kv_row_free(&c->g, row_of(c, place->row[i]));
 		if (*entry >= 0)
@@ -93,32 +98,69 @@ static int find_room(struct kv_leaf *c, const struct aq_kv_op *op,
 	return -1;
 }
 
-/* Changes the row here; false: it needs more. */
-static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
-		  const struct aq_kv_op *op)
+static void note_change(struct many *m, uint64_t row, int entry)
 {
-	const struct kv_place *place = &m->place[at];
-	bool is_new;
-	int entry, which = find_room(c, op, place, &entry, &is_new);
-	uint8_t *to;
 	unsigned i;
 
-	if (which < 0)
+	for (i = 0; m->want.row[i] != row; i++)
+		;
+	m->low[i] = u32_min(m->low[i], (unsigned)entry);
+}
+
+/* Changes the row here; false: it needs more. */
+static bool put(struct kv_leaf *c, struct many *m, const struct kv_place *place,
+		const struct aq_kv_op *op)
+{
+	struct kv_item item;
+	int entry, which = find_key(c, op, place, &entry, &item);
+	bool is_new = which < 0;
+	uint8_t *to;
+
+	if (is_new)
+		which = find_room(c, place, &entry);
+	if (which < 0 || (!is_new && item.is_extent))
 		return false;
 	to = kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry);
 	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
 			op->value_len, op->expire_at_ms);
 	kv_entry_mark_put(&c->g, to);
-	for (i = 0; m->want.row[i] != place->row[which]; i++)
-		;
-	m->low[i] = u32_min(m->low[i], (unsigned)entry);
-	if (is_new) {
-		c->count++;
-		c->stats.inserts++;
-	} else {
-		c->stats.updates++;
-	}
+	note_change(m, place->row[which], entry);
+	c->count += is_new;
+	c->stats.inserts += is_new;
+	c->stats.updates += !is_new;
 	return true;
+}
+
+static bool del(struct kv_leaf *c, struct many *m, const struct kv_place *place,
+		struct aq_kv_op *op)
+{
+	struct kv_item item;
+	int entry, which = find_key(c, op, place, &entry, &item);
+
+	if (which < 0) {
+		op->err = -ENOENT;
+		return true;
+	}
+	if (item.is_extent)
+		return false;
+	/* One that has expired goes, too. */
+	if (kv_is_expired(c, item.expire_at_ms))
+		op->err = -ENOENT;
+	kv_entry_clear(&c->g, kv_entry(&c->g, row_of(c, place->row[which]),
+				       (unsigned)entry));
+	note_change(m, place->row[which], entry);
+	c->count--;
+	c->stats.deletes++;
+	return true;
+}
+
+static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
+		  struct aq_kv_op *op)
+{
+	op->err = 0;
+	op->len = 0;
+	return op->kind == AQ_KV_OP_PUT ? put(c, m, &m->place[at], op)
+					: del(c, m, &m->place[at], op);
 }
 
 static int write_all(struct kv_leaf *c, const struct many *m)
@@ -134,7 +176,7 @@ static int write_all(struct kv_leaf *c, const struct many *m)
 	return kv_run(c);
 }
 
-static int run(struct kv_leaf *c, struct many *m, const struct aq_kv_op *ops,
+static int run(struct kv_leaf *c, struct many *m, struct aq_kv_op *const *ops,
 	       unsigned *done)
 {
 	int err = kv_locks_try(c, &m->want);
@@ -143,17 +185,19 @@ static int run(struct kv_leaf *c, struct many *m, const struct aq_kv_op *ops,
 		return err;
 	if (!all_whole(c, m))
 		return kv_locks_drop(c, &m->want.set, m->want.set.count);
-	while (*done < m->count && apply(c, m, *done, &ops[*done]))
+	while (*done < m->count && apply(c, m, *done, ops[*done]))
 		++*done;
 	return write_all(c, m);
 }
 
-size_t kv_many_put(struct kv_leaf *c, struct aq_kv_op *ops, size_t count)
+size_t kv_many_run(struct kv_leaf *c, struct aq_kv_op *const *ops, size_t count,
+		   bool *next_alone)
 {
 	struct many m = {0};
 	unsigned i, done = 0;
 	int err;
 
+	*next_alone = true;
 	if (c->many_skip) {
 		c->many_skip--;
 		return 0;
@@ -175,13 +219,17 @@ size_t kv_many_put(struct kv_leaf *c, struct aq_kv_op *ops, size_t count)
 	/* After a failure nobody knows what was done of them. */
 	if (err)
 		done = m.count;
+	*next_alone =
+		done < m.count || (done < count && !is_plain(c, ops[done]));
 	for (i = 0; i < done; i++) {
-		ops[i].err = err;
-		ops[i].len = 0;
-		c->stats.puts += !err;
+		if (err)
+			ops[i]->err = err;
+		else
+			c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT;
 	}
-	/* Where it comes to nothing it should not cost much. */
-	if (done == 0)
+	/* Where it comes to nothing again it should not cost much. */
+	if (done == 0 && c->many_failed)
 		c->many_skip = KV_MANY_SKIP;
+	c->many_failed = done == 0;
 	return done;
 }

@@ -31,6 +31,15 @@ static bool is_vouched(const struct kv_route *r)
 	return !r->second || kv_now_ns(r->second) <= r->second->valid_ns;
 }
 
+int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
+			struct aq_kv_op *op, uint64_t *expire_at_ms,
+			bool *has_entry)
+{
+	int err = kv_async_quiet(c, leaf);
+
+	return err ? err : kv_leaf_read(leaf, op, expire_at_ms, has_entry);
+}
+
 static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
 		     uint64_t *expire_at_ms)
 {
@@ -41,11 +50,11 @@ static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
 
 	if (err)
 		return err;
-	err = kv_leaf_read(r.leaf, op, expire_at_ms, &has_entry);
+	err = kv_client_read_leaf(c, r.leaf, op, expire_at_ms, &has_entry);
 	if (!is_vouched(&r))
 		return KV_E_VIEW;
 	if (err == -ENOENT && r.older && !has_entry)
-		err = kv_leaf_read(r.older, op, expire_at_ms, NULL);
+		err = kv_client_read_leaf(c, r.older, op, expire_at_ms, NULL);
 	return err;
 }
 

@@ -206,7 +206,9 @@ int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch)
 	if (second->config.bugs & KV_BUG_MIRROR)
 		return 0;
 	second->outer = x->route.leaf;
-	err = kv_leaf_change(second, &same);
+	err = kv_async_quiet(x->client, second);
+	if (!err)
+		err = kv_leaf_change(second, &same);
 	second->outer = NULL;
 	/* Nothing has happened yet: find out who serves, and begin again. */
 	if (err == -ESTALE || err == -EHOSTDOWN || err == -EAGAIN)

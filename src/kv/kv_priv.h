@@ -190,7 +190,8 @@ struct kv_leaf {
 	uint64_t lease_ns; /* when it was taken or renewed */
 
 	struct kv_pace pace;
-	uint32_t many_skip; /* puts that go alone, because others could not */
+	uint32_t many_skip; /* changes that go alone, as others could not */
+	bool many_failed;   /* the last that went together */
 	uint64_t trips;
 	unsigned wr_count;
 	struct kv_wr wr[KV_WR_MAX];
@@ -387,6 +388,8 @@ size_t kv_get_stride(const struct kv_leaf *c);
 /* -EAGAIN: as many as possible are under way. */
 int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op,
 		 struct kv_get **out) MUST_CHECK;
+/* The one that was started last: nobody waits for its operation any more. */
+void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g);
 void kv_get_completed(struct kv_leaf *c, uint32_t index, int err);
 /* Polls once and does what there is to do. */
 int kv_get_step(struct kv_leaf *c) MUST_CHECK;
@@ -439,13 +442,16 @@ void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry);
 
 /* ---- kv_many.c ---------------------------------------------------------- */
 
-/* Puts from the first on together; how many have their `err` now. 0: the first
- * must go the ordinary way. No read may be under way. */
-size_t kv_many_put(struct kv_leaf *c, struct aq_kv_op *ops, size_t count);
+/* Puts and deletes from the first on together, keys checked; how many have
+ * their `err` now, and whether the next one must go the ordinary way. No read
+ * may be under way. */
+size_t kv_many_run(struct kv_leaf *c, struct aq_kv_op *const *ops, size_t count,
+		   bool *next_alone);
 
 /* ---- kv_leaf_ops.c ------------------------------------------------------ */
 
-/* Reads may be tried again: after a lost connection, too. op->err is what is
+/* No other read may be under way. It may be tried again: after a lost
+ * connection, too. op->err is what is
  * returned, unless the leaf cannot be had: -EHOSTDOWN, KV_E_VIEW. */
 int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
 		 bool *has_entry) MUST_CHECK;

@@ -84,7 +84,7 @@ static int each_older(const struct aq_kv_item *item, void *user)
 
 	if (err)
 		return err;
-	err = kv_leaf_read(r.leaf, &op, NULL, &has_entry);
+	err = kv_client_read_leaf(f->client, r.leaf, &op, NULL, &has_entry);
 	if (err && err != -ENOENT)
 		return err;
 	return has_entry ? 0 : f->each(item, f->user);

@@ -16,6 +16,7 @@ struct nic_chain_attr;
 struct nic_cq;
 struct nic_qp;
 struct send_op;
+struct wire_pkt;
 union chain_wqe;
 
 enum {
@@ -117,6 +118,9 @@ bool chain_clock_wait(struct nic_qp *qp);
 
 /* Is there a receive to take? A queue pair whose memory is gone fails. */
 bool chain_recv_ready(struct nic_qp *qp);
+/* Takes a SEND of one packet whole. False, and nothing happened: it is not as
+ * simple as that. */
+bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 /* ---- chain_loop.c -------------------------------------------------------- */
 

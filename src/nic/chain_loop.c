@@ -122,11 +122,10 @@ enum {
 };
 
 /* May `peer` serve the whole of it, and may `qp` touch its piece? */
-static inline bool is_permitted(const struct nic_qp *qp,
-				const struct nic_qp *peer,
-				const struct wqe_raddr *raddr,
-				const struct wqe_data *data, uint32_t access,
-				uint32_t local, uint8_t **far, uint8_t **near)
+static inline __attribute__((always_inline)) bool is_permitted(
+	const struct nic_qp *qp, const struct nic_qp *peer,
+	const struct wqe_raddr *raddr, const struct wqe_data *data,
+	uint32_t access, uint32_t local, uint8_t **far, uint8_t **near)
 {
 	uint32_t length = be32_get(data->byte_count);
 

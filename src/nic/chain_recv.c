@@ -44,3 +44,88 @@ bool chain_recv_ready(struct nic_qp *qp)
 	}
 	return q->head != q->tail;
 }
+
+/* ---- the short way ------------------------------------------------------ */
+
+/* Where a piece of a message goes; without a source: the immediate value. */
+struct landing {
+	uint8_t *dst;
+	const uint8_t *src;
+	uint32_t bytes;
+};
+
+/*
+ * Reads the oldest receive, once, and finds a place for all of the packet.
+ * Returns how many pieces there are; 0: not all of them can be written, or the
+ * receive is not an ordinary one.
+ */
+static inline uint32_t find_places(const struct nic_qp *qp, const uint8_t *wqe,
+				   const struct wire_pkt *pkt,
+				   struct landing *to)
+{
+	const struct wqe_data *seg = (const struct wqe_data *)wqe;
+	bool has_imm = wire_opcodes[pkt->opcode].flags & WIRE_OP_IMM;
+	const uint8_t *src = pkt->payload;
+	uint32_t left = pkt->payload_len, imms = 0, n = 0, s;
+	const struct nic_key *key = NULL;
+
+	for (s = 0; s < qp->rq.max_sge; s++, seg++) {
+		uint32_t lkey = be32_get(seg->lkey);
+		uint32_t bytes = be32_get(seg->byte_count);
+		bool is_imm = bytes & WQE_INLINE_FLAG;
+
+		if (lkey == WQE_INVALID_LKEY)
+			break;
+		bytes = is_imm ? (uint32_t)sizeof(pkt->imm)
+			       : u32_min(bytes, left);
+		if (!key || key->key != lkey)
+			key = key_find(&qp->nic->keys, lkey);
+		if (n == NIC_RECV_PLACES || bytes == 0 ||
+		    (is_imm && (!has_imm || imms++ == NIC_RECV_IMMS)) ||
+		    key_covers(qp, key, be64_get(seg->addr), bytes,
+			       IBV_ACCESS_LOCAL_WRITE, &to[n].dst) != KEY_OK)
+			return 0;
+		to[n].src = is_imm ? NULL : src;
+		to[n++].bytes = bytes;
+		if (!is_imm) {
+			src += bytes;
+			left -= bytes;
+		}
+	}
+	return left ? 0 : n;
+}
+
+static inline void land(const struct landing *to, const struct wire_pkt *pkt)
+{
+	if (!to->src)
+		memcpy(to->dst, &pkt->imm, sizeof(pkt->imm));
+	else if (to->bytes == 8)
+		memcpy(to->dst, to->src, 8);
+	else if (to->bytes == 16)
+		memcpy(to->dst, to->src, 16);
+	else
+		memcpy(to->dst, to->src, to->bytes);
+}
+
+HOT bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct landing to[NIC_RECV_PLACES];
+	struct recvq *q = &qp->rq;
+	const uint8_t *ring;
+	uint32_t n, i;
+
+	if (q->head == q->tail || qp->recv.active || !qp->recv_cq->counting)
+		return false;
+	ring = chain_memory_host(qp, &qp->chain->rq);
+	n = ring ? find_places(qp,
+			       ring + (q->tail & (q->count - 1)) * q->stride,
+			       pkt, to)
+		 : 0;
+	for (i = 0; i < n; i++)
+		land(&to[i], pkt);
+	if (n == 0)
+		return false;
+	q->tail++;
+	cq_counted(qp->recv_cq, qp, true);
+	return true;
+}

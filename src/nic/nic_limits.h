@@ -8,7 +8,8 @@ enum {
 	NIC_QP_WR_MAX = 16384,
 	NIC_SGE_MAX = 32,
 	NIC_INLINE_MAX = 512,
-	NIC_RECV_IMMS = 2, /* places for an immediate value in a receive */
+	NIC_RECV_IMMS = 2,   /* places for an immediate value in a receive */
+	NIC_RECV_PLACES = 4, /* pieces, of a call that is taken the short way */
 	NIC_CQ_MAX = 1 << 16,
 	NIC_CQE_MAX = 1 << 22,
 	NIC_SRQ_MAX = 1 << 14,

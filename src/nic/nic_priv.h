@@ -466,6 +466,10 @@ void qp_event(struct nic_qp *qp, enum ibv_event_type type);
 void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);
 /* Completes qp->recv. */
 void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
+/* Completes a receive of which nothing is used, by a message with an immediate
+ * value. */
+void qp_complete_notice(struct nic_qp *qp, uint64_t wr_id,
+			const struct wire_pkt *pkt, enum ibv_wc_opcode opcode);
 void qp_flush_sends(struct nic_qp *qp);
 void qp_flush_recvs(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */

@@ -292,6 +292,39 @@ void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe)
 		lost_completion(qp, qp->recv_cq);
 }
 
+/* Written where it stays: what is put together first and then copied in larger
+ * pieces waits for its own stores. */
+HOT void qp_complete_notice(struct nic_qp *qp, uint64_t wr_id,
+			    const struct wire_pkt *pkt,
+			    enum ibv_wc_opcode opcode)
+{
+	struct nic_cqe *cqe;
+
+	if (UNLIKELY(qp->recv_cq->counting)) {
+		cq_counted(qp->recv_cq, qp, true);
+		return;
+	}
+	cqe = cq_begin(qp->recv_cq);
+	if (UNLIKELY(!cqe)) {
+		lost_completion(qp, qp->recv_cq);
+		return;
+	}
+	*cqe = (struct nic_cqe){
+		.wr_id = wr_id,
+		.byte_len = pkt->payload_len,
+		.status = IBV_WC_SUCCESS,
+		.opcode = (uint8_t)opcode,
+		.is_recv = true,
+		.solicited = pkt->solicited,
+		.wc_flags = IBV_WC_WITH_IMM,
+		.qp_num = qp->qpn,
+		.src_qp = qp->dest_qpn,
+		.qp_owner = qp->owner,
+	};
+	memcpy(&cqe->imm_or_key, &pkt->imm, sizeof(cqe->imm_or_key));
+	cq_end(qp->recv_cq, cqe);
+}
+
 /* ---- failure ------------------------------------------------------------ */
 
 void qp_flush_sends(struct nic_qp *qp)

@@ -556,6 +556,16 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	return true;
 }
 
+/* The expected packet was a message, and was executed. */
+static inline void pass_message(struct responder *rsp)
+{
+	rsp->nak_sent = rsp->rnr_sent = false;
+	rsp->nak_due = 0;
+	rsp->epsn = wire_psn_add(rsp->epsn, 1);
+	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+	rsp->offset = 0;
+}
+
 /*
  * The expected READ, answered by one packet: what responder_input does, for
  * what comes most. False, and nothing happened: let that decide.
@@ -573,15 +583,11 @@ static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
 		      IBV_ACCESS_REMOTE_READ, &host) != KEY_OK)
 		return false;
-	rsp->nak_sent = rsp->rnr_sent = false;
-	rsp->nak_due = 0;
 	res = new_resource(qp, pkt, 1);
 	res->length = pkt->dma_len;
 	res->host = host;
 	res->epoch = qp->nic->keys.epoch;
-	rsp->epsn = wire_psn_add(rsp->epsn, 1);
-	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
-	rsp->offset = 0;
+	pass_message(rsp);
 	return true;
 }
 
@@ -610,32 +616,35 @@ static inline bool is_notice(const struct nic_qp *qp,
 /* The same for such a message, as the answers of chains are. */
 static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
-	struct responder *rsp = &qp->rsp;
 	struct recvq *q = &qp->rq;
 	uint8_t *host = NULL;
-	struct nic_cqe cqe = {
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = pkt->payload_len,
-		.solicited = pkt->solicited,
-		.src_qp = qp->dest_qpn,
-		.wc_flags = IBV_WC_WITH_IMM,
-	};
 
 	if (!is_notice(qp, pkt, &host))
 		return false;
-	rsp->nak_sent = rsp->rnr_sent = false;
-	rsp->nak_due = 0;
-	if (host) {
+	if (host)
 		place(host, pkt->payload, pkt->payload_len);
-		cqe.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-	}
-	rsp->epsn = wire_psn_add(rsp->epsn, 1);
-	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
-	rsp->offset = 0;
-	memcpy(&cqe.imm_or_key, &pkt->imm, sizeof(cqe.imm_or_key));
-	qp->recv.wr_id = q->wr_ids[q->tail++ & (q->count - 1)];
-	qp_complete_recv(qp, &cqe);
+	pass_message(&qp->rsp);
+	if (pkt->ack_req)
+		ack_later(qp, pkt->psn,
+			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
+	/* Last: it may find no room and end the queue pair. */
+	qp_complete_notice(qp, q->wr_ids[q->tail++ & (q->count - 1)], pkt,
+			   host ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+	return true;
+}
+
+/* The same for a message that starts a chain. */
+static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct responder *rsp = &qp->rsp;
+
+	if (LIKELY(!qp->chain) || qp->rq.wr_ids || qp->srq ||
+	    (pkt->opcode != WIRE_RC_SEND_ONLY &&
+	     pkt->opcode != WIRE_RC_SEND_ONLY_IMM) ||
+	    pkt->psn != rsp->epsn || rsp->kind || pkt->payload_len > qp->mtu ||
+	    qp->nic->cfg.bug || !chain_recv_call(qp, pkt))
+		return false;
+	pass_message(rsp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
@@ -651,7 +660,8 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
 		rsp->marked = true;
-	if (LIKELY(take_read(qp, pkt)) || take_notice(qp, pkt))
+	if (LIKELY(take_read(qp, pkt)) || take_notice(qp, pkt) ||
+	    take_call(qp, pkt))
 		return;
 	if (out_of_sequence(qp, op, pkt))
 		return;

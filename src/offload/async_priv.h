@@ -20,7 +20,7 @@ enum {
 	ASYNC_PATIENCE_MS = 500,
 	ASYNC_BEAT_MS = 1000,
 	ASYNC_BEAT_TIMEOUT_MS = 800,
-	ASYNC_BYE_MS = 100, /* to tell an engine that we go */
+	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */

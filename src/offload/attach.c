@@ -280,7 +280,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static void end_session(struct aq_async *a, const struct client_caller *caller)
+static void end_session(struct aq_async *a, const struct client_caller *caller,
+			uint32_t within_ms)
 {
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
@@ -289,7 +290,7 @@ static void end_session(struct aq_async *a, const struct client_caller *caller)
 		return;
 	snprintf(path, sizeof(path), "/v1/sessions/%s", a->engine_session);
 	if (ask_engine(a, caller, "DELETE", path, NULL,
-		       client_keep_now_ns(a->rack) + ASYNC_BYE_MS * 1000000ull,
+		       client_keep_now_ns(a->rack) + within_ms * 1000000ull,
 		       &reply))
 		log_debug("offload", "an engine was not told: %s",
 			  error_last());
@@ -305,7 +306,7 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 	int err = 0, tried = 0;
 
 	offload_async_fence(a);
-	end_session(a, caller);
+	end_session(a, caller, ASYNC_BYE_MS);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
 	for (i = 0; i < count; i++) {
@@ -331,7 +332,7 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 			return 0;
 		}
 		offload_async_fence(a);
-		end_session(a, caller);
+		end_session(a, caller, ASYNC_BYE_MS);
 	}
 	a->engine_turn = count ? (a->engine_turn + 1) % count : 0;
 	if (!tried && a->engine_name[0])
@@ -349,8 +350,10 @@ void offload_async_detach(struct aq_async *a,
 	char path[CLIENT_PATH_MAX];
 	json_t *reply;
 
+	/* The engine first, and with some patience: one that reads from a queue
+	 * pair that is gone takes this for a fault. */
+	end_session(a, caller, ASYNC_BEAT_TIMEOUT_MS);
 	offload_async_fence(a);
-	end_session(a, caller);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
 			if (a->node[i].err || !a->node[i].conn[k][0])

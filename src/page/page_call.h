@@ -62,7 +62,7 @@ int page_caller_poll(struct page_caller *c, unsigned count,
 /* What an answer's enum page_wire_end means. */
 int page_wire_errno(unsigned end);
 enum {
-	PAGE_CALL_SIGNAL_EVERY = 8,
+	PAGE_CALL_SIGNAL_EVERY = 32,
 };
 
 #endif

@@ -285,14 +285,14 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 		  const uint32_t slot[], uint8_t *bytes)
 {
 	ASSERT(n > 0 && n <= ARRAY_LEN(l->op));
-	atomic_init(&l->wanted.left, 1);
-	atomic_init(&l->ahead.left, n - 1);
+	atomic_init(&l->first.left, 1);
+	atomic_init(&l->others.left, n - 1);
 	lock_take(&f->lock);
 	for (unsigned i = 0; i < n; i++) {
 		l->op[i] = (struct page_op){
 			.kind = PAGE_LOAD,
 			.buf = bytes + (size_t)i * RUN_PAGE_BYTES,
-			.cookie = i ? &l->ahead : &l->wanted};
+			.cookie = i ? &l->others : &l->first};
 		submit(f, slot[i], &l->op[i]);
 	}
 	lock_drop(&f->lock);

@@ -66,9 +66,9 @@ static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
 	return f->refs[slot] > 1;
 }
 
-/* A page that is wanted, op[0], and others that will be. */
+/* The first page can be waited for alone. */
 struct far_load {
-	struct far_user wanted, ahead;
+	struct far_user first, others;
 	struct page_op op[RUN_PREFETCH_MAX + 1];
 };
 

@@ -41,8 +41,7 @@ void run_fault_retry(struct pager *p)
 
 /* ---- one page ----------------------------------------------------------- */
 
-/* After an ioctl that maps a page: true when the page is there now. */
-static bool mapped(struct pager *p, const struct waiting *w, int err)
+bool run_fault_mapped(struct pager *p, const struct waiting *w, int err)
 {
 	struct space *s = w->space;
 
@@ -75,8 +74,7 @@ static bool mapped(struct pager *p, const struct waiting *w, int err)
 	return true;
 }
 
-/* No byte of it is left: SIGBUS, now and at every later access. */
-static void serve_lost(struct pager *p, const struct waiting *w)
+void run_fault_lost(struct pager *p, const struct waiting *w)
 {
 	struct space *s = w->space;
 
@@ -92,8 +90,7 @@ static void serve_lost(struct pager *p, const struct waiting *w)
 	wait_later(p, w);
 }
 
-/* How many pages may come at once; at least the one that is wanted. */
-static unsigned room(const struct pager *p, unsigned want)
+unsigned run_fault_room(const struct pager *p, unsigned want)
 {
 	uint64_t most = p->limit_pages + p->slack_pages;
 
@@ -110,8 +107,8 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	int got;
 
 	if (w->page == s->zero_next)
-		window = room(p,
-			      u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX));
+		window = run_fault_room(
+			p, u32_min(2 * s->zero_window, RUN_ZERO_WINDOW_MAX));
 	while (n < window && w->page + n < RUN_RANGE_PAGES &&
 	       s->pages.page[w->page + n].state == RUN_UNTOUCHED &&
 	       !run_evict_covers(s, w->page + n))
@@ -123,7 +120,7 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 		n = window = 1;
 		got = run_uffd_zero(s->uffd, run_space_addr(s, w->page), n);
 	}
-	if (!mapped(p, w, got < 0 ? got : 0))
+	if (!run_fault_mapped(p, w, got < 0 ? got : 0))
 		return;
 	count(&p->stats->zero_fills, 1);
 	for (int i = 1; i < got; i++) {
@@ -132,148 +129,6 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 	}
 	s->zero_window = window;
 	s->zero_next = w->page + n;
-}
-
-static bool serve_staged(struct pager *p, const struct waiting *w)
-{
-	struct run_page *e = &w->space->pages.page[w->page];
-	uint32_t tray_page = e->tray_page;
-
-	if (!mapped(p, w,
-		    run_uffd_copy(w->space->uffd,
-				  run_space_addr(w->space, w->page),
-				  run_tray_bytes(p, tray_page))))
-		return false;
-	run_tray_forget(p, tray_page);
-	if (e->returns < RUN_HEAT_MAX)
-		e->returns++;
-	e->heat = e->returns;
-	count(&p->stats->second, 1);
-	return true;
-}
-
-/* ---- from far memory ---------------------------------------------------- */
-
-/* A thread may follow several streams (a partition has two): those in different
- * neighbourhoods do not meet. */
-static struct trend *trend_of(struct space *s, uint32_t tid, uint64_t page)
-{
-	uint64_t key = (uint64_t)tid << 32 | page >> RUN_STREAM_SHIFT;
-	struct trend *t =
-		&s->trend[(key * 0x9e3779b97f4a7c15ull >> 32) % SPACE_TRENDS];
-
-	if (t->key != key) {
-		*t = (struct trend){0};
-		t->key = key;
-	}
-	return t;
-}
-
-static void reverse(uint64_t *pages, unsigned n)
-{
-	for (unsigned i = 0; i < n / 2; i++) {
-		uint64_t page = pages[i];
-
-		pages[i] = pages[n - 1 - i];
-		pages[n - 1 - i] = page;
-	}
-}
-
-/* Pages that the trend says and that are far; pages[0] is the wanted one, the
- * others ascend, so that neighbours can be put with one call. */
-static unsigned foresee(struct pager *p, const struct waiting *w,
-			uint64_t pages[RUN_PREFETCH_MAX + 1])
-{
-	struct space *s = w->space;
-	struct trend *t = trend_of(s, w->tid, w->page);
-	int64_t stride = 0;
-	uint32_t want =
-		run_trend_fault(t, w->page, p->options.prefetch_max, &stride);
-	unsigned n = 1, most = room(p, RUN_PREFETCH_MAX + 1);
-	uint32_t i;
-
-	pages[0] = w->page;
-	for (i = 1; i <= want && n < most; i++) {
-		uint64_t page = w->page + (uint64_t)stride * i;
-
-		if (page == 0 || page >= RUN_RANGE_PAGES)
-			break;
-		if (s->pages.page[page].state == RUN_UNTOUCHED)
-			break;
-		if (s->pages.page[page].state == RUN_FAR &&
-		    !run_evict_covers(s, page))
-			pages[n++] = page;
-	}
-	if (want)
-		run_trend_fetched(t, w->page, i - 1);
-	if (stride < 0)
-		reverse(pages + 1, n - 1);
-	return n;
-}
-
-static void put_wanted(struct pager *p, const struct waiting *w,
-		       const struct page_op *op)
-{
-	struct space *s = w->space;
-
-	if (op->result)
-		serve_lost(p, w);
-	else if (mapped(p, w,
-			run_uffd_copy(s->uffd, run_space_addr(s, w->page),
-				      op->buf)))
-		count(&p->stats->loads, 1);
-}
-
-/* n pages that lie one after the other, there as here; returns how many have
- * been dealt with. What cannot be put is fetched again when it is wanted. */
-static unsigned put_run(struct pager *p, struct space *s, uint64_t page,
-			const void *bytes, unsigned n)
-{
-	uint64_t addr = run_space_addr(s, page);
-	int got = run_uffd_copy_many(s->uffd, addr, bytes, n);
-
-	/* The program's advice and rights may have cut the range. */
-	if (got == -ENOENT && n > 1)
-		got = run_uffd_copy_many(s->uffd, addr, bytes, 1);
-	if (got < 0 && got != -EEXIST)
-		return 1;
-	n = got < 0 ? 1 : (unsigned)got;
-	for (unsigned i = 0; i < n; i++)
-		run_space_set_resident(p, s, page + i);
-	count(&p->stats->prefetched, n);
-	return n;
-}
-
-static void put_ahead(struct pager *p, struct space *s, const uint64_t pages[],
-		      const struct page_op op[], unsigned n)
-{
-	unsigned i = 0;
-
-	while (i < n) {
-		unsigned run = 0;
-
-		while (i + run < n && !op[i + run].result &&
-		       pages[i + run] == pages[i] + run)
-			run++;
-		i += run ? put_run(p, s, pages[i], op[i].buf, run) : 1;
-	}
-}
-
-static void serve_far(struct pager *p, const struct waiting *w)
-{
-	uint64_t pages[RUN_PREFETCH_MAX + 1];
-	uint32_t slot[RUN_PREFETCH_MAX + 1];
-	struct far_load l;
-	unsigned n = foresee(p, w, pages);
-
-	for (unsigned i = 0; i < n; i++)
-		slot[i] = w->space->pages.page[pages[i]].slot;
-	run_far_load(&p->far, &l, n, slot, p->scratch);
-	/* Its thread runs while the others come. */
-	run_far_await(&p->far, &l.wanted);
-	put_wanted(p, w, &l.op[0]);
-	run_far_await(&p->far, &l.ahead);
-	put_ahead(p, w->space, pages + 1, l.op + 1, n - 1);
 }
 
 /* ---- any fault ---------------------------------------------------------- */
@@ -312,7 +167,7 @@ static void serve_resident(struct pager *p, const struct waiting *w)
 	if (!w->is_wp)
 		got = run_uffd_zero(w->space->uffd,
 				    run_space_addr(w->space, w->page), 1);
-	(void)mapped(p, w, got < 0 ? got : 0);
+	(void)run_fault_mapped(p, w, got < 0 ? got : 0);
 }
 
 /*
@@ -367,13 +222,11 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 		serve_resident(p, w);
 		return;
 	case RUN_STAGED:
-		(void)serve_staged(p, w);
-		return;
 	case RUN_FAR:
-		serve_far(p, w);
+		run_stream_serve(p, w);
 		return;
 	case RUN_LOST:
-		serve_lost(p, w);
+		run_fault_lost(p, w);
 		return;
 	case RUN_LEAVING:
 		break;

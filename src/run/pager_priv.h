@@ -2,9 +2,9 @@
 /*
  * The pager's objects. Two threads work on them, under one lock: the first
  * serves faults on the core where they happen, the porter takes pages out on
- * another, if one is free; else the first does that too. What is shared with the programs is the channel of each space and
- * the trays' bytes. Only the first makes and destroys spaces, so it may drop
- * the lock and still have them.
+ * another, if one is free; else the first does that too. What is shared with
+ * the programs is the channel of each space and the trays' bytes. Only the
+ * first makes and destroys spaces, so it may drop the lock and still have them.
  *
  * A page's way out: RESIDENT -> (write-protected) LEAVING -> the agent copies
  * it to a tray and drops it -> STAGED, or UNTOUCHED if it was zeros -> stored
@@ -271,6 +271,16 @@ bool run_evict_covers(const struct space *s, uint64_t page);
 /* fault.c */
 void run_fault_serve(struct pager *p, const struct waiting *w);
 void run_fault_retry(struct pager *p);
+/* After an ioctl that maps a page: true when the page is there now. */
+bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
+/* No byte of it is left: SIGBUS, now and at every later access. */
+void run_fault_lost(struct pager *p, const struct waiting *w);
+/* How many pages may come at once; at least the one that is wanted. */
+unsigned run_fault_room(const struct pager *p, unsigned want);
+
+/* stream.c */
+/* Brings a page that is far or in a tray. */
+void run_stream_serve(struct pager *p, const struct waiting *w);
 
 /* door.c */
 int run_door_open(struct pager *p, const char *name) MUST_CHECK;

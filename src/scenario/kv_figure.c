@@ -310,8 +310,8 @@ struct rivalry {
 	double worst_least;
 };
 
-/* Against the fastest and against the slowest of the others that have one
- * memory node, too. */
+/* Against the fastest and against the slowest of the others, with one memory
+ * node each. */
 static void judge_rivals(struct kv_figure *k, const struct rivalry *v)
 {
 	const struct kv_fig_result *ours =
@@ -327,8 +327,10 @@ static void judge_rivals(struct kv_figure *k, const struct rivalry *v)
 
 		if (ratio <= 0)
 			continue;
-		most = most > ratio ? most : ratio;
 		least = least > 0 && least < ratio ? least : ratio;
+		/* Nobody has published a tree with one node. */
+		if (s != KV_FIG_TREE)
+			most = most > ratio ? most : ratio;
 	}
 	if (most <= 0)
 		return;

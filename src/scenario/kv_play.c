@@ -21,6 +21,7 @@ enum {
 	VALUE_MAX = 400,
 	RETRIES = 4,	    /* of opening a client */
 	RESIZE_ONE_OF = 40, /* operations */
+	SEVERAL = 4,	    /* operations of one client under way */
 };
 
 STATIC_ASSERT((int)KV_POINT_COUNT <= (int)KV_PLAY_POINTS, "places to die");
@@ -95,7 +96,7 @@ static bool crash(void *ctx, enum kv_point point)
 static int open_kv(struct kp_client *c)
 {
 	struct kv_client_config cfg = {
-		.options = {.deadline_ms = DEADLINE_MS, .depth = 4},
+		.options = {.deadline_ms = DEADLINE_MS, .depth = SEVERAL},
 		.crash = crash,
 		.ctx = c,
 		.split_writes = c->p->split,
@@ -266,6 +267,95 @@ static void do_cas(struct kp_client *c, uint32_t key)
 	end_change(c, op, err, swapped ? LIN_YES : LIN_NO);
 }
 
+/* ---- several at once ---------------------------------------------------- */
+
+/* One of them. */
+struct piece {
+	struct aq_kv_op op;
+	int64_t lin;
+	uint32_t key;
+	uint8_t value[VALUE_MAX];
+	bool is_told;
+};
+
+static void start_piece(struct kp_client *c, struct piece *s)
+{
+	static const enum aq_kv_kind kinds[] = {AQ_KV_OP_GET, AQ_KV_OP_PUT,
+						AQ_KV_OP_PUT, AQ_KV_OP_PUT,
+						AQ_KV_OP_DEL};
+	enum aq_kv_kind kind =
+		kinds[sim_rand_below(&c->rand, ARRAY_LEN(kinds))];
+	uint64_t id = 0;
+
+	s->key = sim_rand_below(&c->rand, KEYS);
+	s->op = (struct aq_kv_op){.kind = kind,
+				  .key = &s->key,
+				  .key_len = sizeof(s->key),
+				  .value = s->value,
+				  .value_len = sizeof(s->value),
+				  .user = s};
+	if (kind == AQ_KV_OP_PUT) {
+		id = ++c->p->next_value;
+		s->op.value_len = make_value(id, s->value);
+	}
+	s->lin = invoke(c, s->key,
+			kind == AQ_KV_OP_GET   ? LIN_READ
+			: kind == AQ_KV_OP_PUT ? LIN_WRITE
+					       : LIN_DELETE,
+			id, 0);
+	s->is_told = false;
+	if (aq_kv_submit(c->kv, &s->op)) {
+		if (!kv_client_is_crashed(c->kv))
+			fail(c->p, "nothing can be submitted: %s",
+			     error_last());
+		s->op.err = -ESHUTDOWN;
+	}
+}
+
+static void end_piece(struct kp_client *c, struct piece *s)
+{
+	struct kv_play_counts *n = &c->p->res->counts;
+	int err = s->op.err;
+
+	s->is_told = true;
+	n->together++;
+	if (s->op.kind == AQ_KV_OP_GET && (!err || err == -ENOENT))
+		lin_return_got(
+			c->p->history, s->lin,
+			err ? lin_nil()
+			    : lin_int(read_value(c, s->value, s->op.len)),
+			now_ns(c->p));
+	else
+		end_change(c, s->lin, err,
+			   s->op.kind == AQ_KV_OP_DEL ? LIN_YES
+						      : LIN_SAID_NOTHING);
+}
+
+static void do_several(struct kp_client *c)
+{
+	struct piece piece[SEVERAL];
+	struct aq_kv_op *done[SEVERAL];
+	unsigned i, count = sim_rand_range(&c->rand, 2, SEVERAL), told = 0;
+	int n = 1;
+
+	for (i = 0; i < count; i++)
+		start_piece(c, &piece[i]);
+	while (told < count && n > 0) {
+		n = aq_kv_poll(c->kv, done, SEVERAL, true);
+		for (int k = 0; k < n; k++, told++)
+			end_piece(c, done[k]->user);
+	}
+	if (n <= 0 && !kv_client_is_crashed(c->kv))
+		fail(c->p, "nothing can be polled: %d, %s", n, error_last());
+	/* What a dead client was not told. */
+	for (i = 0; i < count; i++) {
+		if (piece[i].is_told)
+			continue;
+		piece[i].op.err = -ESHUTDOWN;
+		end_piece(c, &piece[i]);
+	}
+}
+
 static void come_back(struct kp_client *c)
 {
 	c->countdown = 0;
@@ -312,7 +402,7 @@ static void step(struct kp_client *c)
 		c->countdown = sim_rand_range(&c->rand, 1, 18);
 		c->sleeps = sim_rand_below(&c->rand, 3) == 0;
 	}
-	switch (sim_rand_below(&c->rand, 8)) {
+	switch (sim_rand_below(&c->rand, 9)) {
 	case 0:
 	case 1:
 	case 2:
@@ -325,6 +415,9 @@ static void step(struct kp_client *c)
 		break;
 	case 6:
 		do_del(c, key);
+		break;
+	case 7:
+		do_several(c);
 		break;
 	default:
 		do_cas(c, key);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The play "kv": clients put, get, delete and compare and swap keys of one
- * small table over a network that loses, doubles, reorders and damages. At any
+ * small table, one at a time or several together, over a network that loses,
+ * doubles, reorders and damages. At any
  * of their requests they die, or sleep for so long that others take them for
  * dead. What they saw must be linearizable, and in the end the table whole.
  */
@@ -23,6 +24,7 @@ enum {
 	X(puts, "keys written")                                \
 	X(deletes, "keys deleted")                             \
 	X(swaps, "compare and swap")                           \
+	X(together, "operations under way with others")        \
 	X(deaths, "clients that died in an operation")         \
 	X(sleeps, "clients that slept in one")                 \
 	X(stale, "operations that a fence cut off")            \

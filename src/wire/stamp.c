@@ -10,6 +10,7 @@
 struct rest {
 	uint64_t bth;
 	uint64_t ext[2];
+	uint32_t imm; /* behind an address */
 };
 
 enum {
@@ -109,6 +110,9 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 		a1 = bth;
 		b0 = r->ext[0];
 		b1 = r->ext[1];
+	} else if (s->ext == WIRE_STAMP_RETH_IMM) {
+		state = crc32_lead(bth, r->ext[0], r->ext[1], NULL, NULL, 0);
+		b1 = pair(0, r->imm ^ BYTES_LE32(state));
 	} else if (s->ext != WIRE_STAMP_NONE) { /* an AETH, or a value */
 		b0 = pair(0, first_of(bth));
 		b1 = pair(second_of(bth), first_of(r->ext[0]));
@@ -126,88 +130,10 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	return state;
 }
 
-/* ---- with an address and an immediate value ----------------------------- */
-
-/* What follows the head and is summed, as it lies in memory. */
-struct imm_rest {
-	uint32_t ecn_qpn;
-	uint32_t ack_psn;
-	uint64_t va;
-	uint32_t rkey;
-	uint32_t dma_len;
-	uint32_t imm;
-};
-
-STATIC_ASSERT(offsetof(struct imm_rest, imm) == 24, "no holes");
-
-enum {
-	IMM_REST_BYTES = offsetof(struct imm_rest, imm) + 4,
-};
-
-static uint32_t imm_icrc(const struct wire_stamp *s, struct imm_rest r,
-			 const uint8_t *payload)
+static inline bool has_address(const struct wire_stamp *s)
 {
-	uint32_t state;
-
-	r.ecn_qpn |= BYTES_BE32(0xff000000u);
-	state = crc32_raw(s->register_after, &r, IMM_REST_BYTES);
-	return crc32_raw(state, payload, s->payload_len);
+	return s->ext == WIRE_STAMP_RETH || s->ext == WIRE_STAMP_RETH_IMM;
 }
-
-static __attribute__((noinline)) size_t build_imm(const struct wire_stamp *s,
-						  const struct wire_vary *v,
-						  uint8_t *frame)
-{
-	uint8_t *payload = frame + s->payload_at;
-	struct imm_rest r = {
-		.ecn_qpn = BYTES_BE32(v->ecn_qpn),
-		.ack_psn = BYTES_BE32(v->ack_psn),
-		.va = BYTES_BE64(v->va),
-		.rkey = BYTES_BE32(v->rkey),
-		.dma_len = BYTES_BE32(v->dma_len),
-	};
-	le32 end;
-
-	memcpy(&r.imm, &v->imm, sizeof(r.imm));
-	memcpy(frame, s->head, WIRE_STAMP_HEAD);
-	memcpy(frame + BTH_AT, &r, IMM_REST_BYTES);
-	if (v->payload && v->payload != payload)
-		memmove(payload, v->payload, s->payload_len);
-	end = le32_put(~imm_icrc(s, r, payload));
-	memcpy(payload + s->payload_len, &end, sizeof(end));
-	return s->frame_len;
-}
-
-/* The head matches. */
-static __attribute__((noinline)) bool parse_imm(const struct wire_stamp *s,
-						const uint8_t *frame,
-						struct wire_pkt *pkt)
-{
-	struct imm_rest r = {0};
-	uint32_t qpn, psn;
-	le32 end;
-
-	memcpy(&r, frame + BTH_AT, IMM_REST_BYTES);
-	memcpy(&end, frame + s->frame_len - WIRE_ICRC_BYTES, sizeof(end));
-	if (UNLIKELY((uint32_t)~imm_icrc(s, r, frame + s->payload_at) !=
-		     le32_get(end)))
-		return false;
-	qpn = BYTES_BE32(r.ecn_qpn);
-	psn = BYTES_BE32(r.ack_psn);
-	pkt->fecn = qpn & WIRE_BTH_FECN;
-	pkt->becn = qpn & WIRE_BTH_BECN;
-	pkt->dest_qpn = qpn & WIRE_QPN_MASK;
-	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
-	pkt->psn = psn & WIRE_PSN_MASK;
-	pkt->va = BYTES_BE64(r.va);
-	pkt->rkey = BYTES_BE32(r.rkey);
-	pkt->dma_len = BYTES_BE32(r.dma_len);
-	memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
-	pkt->payload = frame + s->payload_at;
-	return true;
-}
-
-/* ---- all others ---------------------------------------------------------- */
 
 HOT size_t wire_stamp_build(const struct wire_stamp *s,
 			    const struct wire_vary *v, uint8_t *frame)
@@ -219,15 +145,17 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 	};
 	le32 end;
 
-	if (UNLIKELY(s->ext == WIRE_STAMP_RETH_IMM))
-		return build_imm(s, v, frame);
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
 	put64(frame + BTH_AT, r.bth);
-	if (s->ext == WIRE_STAMP_RETH) {
+	if (has_address(s)) {
 		r.ext[0] = BYTES_BE64(v->va);
 		r.ext[1] = pair(BYTES_BE32(v->rkey), BYTES_BE32(v->dma_len));
 		put64(frame + EXT_AT, r.ext[0]);
 		put64(frame + EXT_AT + 8, r.ext[1]);
+		if (s->ext == WIRE_STAMP_RETH_IMM) {
+			memcpy(&r.imm, &v->imm, sizeof(r.imm));
+			memcpy(frame + EXT_AT + 16, &r.imm, sizeof(r.imm));
+		}
 	} else if (s->ext == WIRE_STAMP_AETH) {
 		uint32_t aeth = BYTES_BE32(v->syndrome_msn);
 
@@ -272,13 +200,13 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 
 	if (len_bytes != s->frame_len || !head_matches(s, frame))
 		return false;
-	if (UNLIKELY(s->ext == WIRE_STAMP_RETH_IMM))
-		return parse_imm(s, frame, pkt);
 	r.bth = get64(frame + BTH_AT);
 	/* Also without an extension these four bytes are there: the ICRC. */
-	if (s->ext == WIRE_STAMP_RETH) {
+	if (has_address(s)) {
 		r.ext[0] = get64(frame + EXT_AT);
 		r.ext[1] = get64(frame + EXT_AT + 8);
+		/* Or what is there instead of it: the ICRC at least. */
+		memcpy(&r.imm, frame + EXT_AT + 16, sizeof(r.imm));
 	} else {
 		uint32_t aeth;
 
@@ -296,10 +224,12 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 	pkt->dest_qpn = qpn & WIRE_QPN_MASK;
 	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
 	pkt->psn = psn & WIRE_PSN_MASK;
-	if (s->ext == WIRE_STAMP_RETH) {
+	if (has_address(s)) {
 		pkt->va = BYTES_BE64(r.ext[0]);
 		pkt->rkey = BYTES_BE32(first_of(r.ext[1]));
 		pkt->dma_len = BYTES_BE32(second_of(r.ext[1]));
+		if (s->ext == WIRE_STAMP_RETH_IMM)
+			memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
 	} else if (s->ext == WIRE_STAMP_AETH) {
 		uint32_t aeth = BYTES_BE32(first_of(r.ext[0]));
 

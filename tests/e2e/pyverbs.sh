@@ -28,7 +28,7 @@ cd "$TMP" || fail "no folder"
 # attempt: sets status.
 attempt() {
 	status=0
-	soft timeout 90 "$python" tests/run_tests.py --dev aq0 --gid 1 \
+	soft timeout 140 "$python" tests/run_tests.py --dev aq0 --gid 1 \
 		--port 1 -v "${modules[@]}" >"$TMP/out" 2>&1 || status=$?
 }
 attempt

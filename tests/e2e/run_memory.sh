@@ -23,6 +23,12 @@ for play in random threads words maps reserved calls signals unseen fork; do
 	echo "ok: $play"
 done
 
+# A stream is a stream, forwards and backwards, wherever its pages are.
+far 4M "$CLIENT" linear 32 >"$TMP/out" || fail "linear: $? $(cat "$TMP/err")"
+[[ $(tail -1 "$TMP/out") == ok ]] || fail "linear: $(cat "$TMP/out")"
+report 'd["prefetched"] > 10000 and d["loads"] < d["prefetched"] // 32'
+echo "ok: linear"
+
 # On one core: pages come and go by one thread of the pager.
 core=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 for play in random threads fork; do

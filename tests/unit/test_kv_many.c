@@ -108,6 +108,67 @@ static void test_full_rows(void **state)
 	rig_break(&r);
 }
 
+/* Nothing happens before somebody polls, or something has to come after it. */
+static void test_submitted(void **state)
+{
+	struct aq_kv_stats before, after;
+	struct aq_kv_op op[N], *done[N];
+	struct aq_kv_client *c, *other;
+	uint32_t key[N], got = 0;
+	uint8_t large[100] = {7};
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	other = rig_client(&r, NULL);
+	make_ops(op, key, N);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(aq_kv_submit(c, &op[i]), 0);
+	assert_int_equal(aq_kv_get(other, &key[7], 4, &got, 4, &len), -ENOENT);
+	/* One read of a key that was put, and one of another. */
+	op[8].kind = op[9].kind = AQ_KV_OP_GET;
+	op[8].key = &key[7];
+	op[8].value = op[9].value = &got;
+	assert_int_equal(aq_kv_submit(c, &op[9]), 0);
+	assert_int_equal(aq_kv_get(other, &key[7], 4, &got, 4, &len), -ENOENT);
+	assert_int_equal(aq_kv_submit(c, &op[8]), 0);
+	assert_int_equal(aq_kv_get(other, &key[7], 4, &got, 4, &len), 0);
+	for (int n = 0; n < 10;)
+		n += aq_kv_poll(c, done, N, true);
+	assert_int_equal(op[8].err, 0);
+	assert_int_equal(got, 7);
+	assert_int_equal(op[9].err, -ENOENT);
+	/* Deletes of some that are there, one that is not, one in an extent,
+	 * and a put between two of the same key. */
+	assert_int_equal(aq_kv_put(c, &key[3], 4, large, sizeof(large), NULL),
+			 0);
+	aq_kv_client_stats(c, &before);
+	make_ops(op, key, N);
+	for (uint32_t i = 0; i < 10; i++)
+		op[i].kind = AQ_KV_OP_DEL;
+	op[5].kind = AQ_KV_OP_PUT;
+	op[5].key = op[6].key = op[4].key;
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(aq_kv_submit(c, &op[i]), 0);
+	for (int n = 0; n < 10;)
+		n += aq_kv_poll(c, done, N, false);
+	aq_kv_client_stats(c, &after);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(op[i].err, i < 8 ? 0 : -ENOENT);
+	assert_int_equal(after.deletes - before.deletes, 7);
+	assert_int_equal(after.lock_sets - before.lock_sets, 3);
+	rig_check_with(c, 2);
+	/* A synchronous operation comes after what was submitted. */
+	assert_int_equal(aq_kv_submit(c, &op[20]), 0);
+	assert_int_equal(aq_kv_get(c, &key[20], 4, &got, 4, &len), 0);
+	assert_int_equal(aq_kv_poll(c, done, N, false), 1);
+	assert_int_equal(aq_kv_poll(c, done, N, true), 0);
+	kv_client_destroy(other);
+	kv_client_destroy(c);
+	rig_break(&r);
+}
+
 struct doom {
 	unsigned left; /* requests until the end */
 	bool is_armed;
@@ -186,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_full_rows),
+		cmocka_unit_test(test_submitted),
 		cmocka_unit_test(test_death),
 	};
 

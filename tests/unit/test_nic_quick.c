@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way of a READ: what it leaves to the long one, and that a key that
- * changes between its steps is asked again. */
+/* The short ways of READs and messages: what they leave to the long one, and
+ * that a key that changes between their steps is asked again. */
 #include "nic_pair.h"
 #include "nic_priv.h"
 
@@ -223,6 +223,154 @@ static void test_rewritten(void **state)
 	conn_release(&c);
 }
 
+/* ---- messages ----------------------------------------------------------- */
+
+/* A message of `pieces` of LEN bytes each, from `at` on; its value is wr_id. */
+static void send_message(struct conn *c, enum ibv_wr_opcode opcode,
+			 uint64_t wr_id, uint32_t at, int pieces,
+			 unsigned flags)
+{
+	struct end *a = &c->e[0], *b = &c->e[1];
+	struct ibv_sge sge[2];
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = sge,
+		.num_sge = pieces,
+		.opcode = opcode,
+		.imm_data = (uint32_t)wr_id,
+		.send_flags = IBV_SEND_SIGNALED | flags,
+		.wr.rdma = {(uintptr_t)b->mem + at, b->key},
+	};
+
+	for (int i = 0; i < pieces; i++)
+		sge[i] = (struct ibv_sge){
+			.addr = (uintptr_t)a->mem + at + (uint32_t)i * LEN,
+			.length = LEN,
+			.lkey = a->key,
+		};
+	assert_int_equal(post_recv(b, wr_id, at, 2 * LEN), 0);
+	assert_int_equal(nic_qp_post_send(a->qp, &wr, NULL), 0);
+	nic_qp_kick(a->qp);
+}
+
+static void expect_message(struct conn *c, enum ibv_wr_opcode opcode,
+			   uint64_t wr_id, uint32_t at, int pieces)
+{
+	uint32_t bytes = (uint32_t)pieces * LEN;
+	bool writes = opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	struct nic_cqe cqe = expect_cqe(c->e[1].rcq, wr_id, IBV_WC_SUCCESS);
+
+	assert_int_equal(cqe.byte_len, bytes);
+	assert_int_equal(cqe.opcode,
+			 writes ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+	assert_int_equal(cqe.wc_flags,
+			 opcode == IBV_WR_SEND ? 0 : IBV_WC_WITH_IMM);
+	if (opcode != IBV_WR_SEND)
+		assert_int_equal(cqe.imm_or_key, wr_id);
+	assert_memory_equal(c->e[0].mem + at, c->e[1].mem + at, bytes);
+	expect_cqe(c->e[0].scq, wr_id, IBV_WC_SUCCESS);
+}
+
+/* All sizes in turns, so that each has its stamp after the first ones. */
+static void test_messages(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct conn c;
+
+	conn_init(&c, IBV_MTU_1024);
+	for (unsigned i = 0; i < 8 * 9; i++) {
+		enum ibv_wr_opcode opcode = opcodes[i / 8 % 3];
+		int pieces = (int)(i / 24);
+		unsigned flags = i % 8 == 6 ? IBV_SEND_SOLICITED : 0;
+
+		fill(&c);
+		for (uint32_t k = 0; k < 4 * LEN; k++)
+			c.e[0].mem[k] = (uint8_t)(i + k);
+		send_message(&c, opcode, i, LEN, pieces, flags);
+		pair_run(&c.p);
+		expect_message(&c, opcode, i, LEN, pieces);
+	}
+	expect_no_cqe(c.e[1].rcq);
+	conn_release(&c);
+}
+
+/* What was sent the short way and is lost comes again the long way, once. */
+static void test_lost_messages(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct conn c;
+
+	conn_init(&c, IBV_MTU_1024);
+	for (unsigned i = 0; i < 30; i++) {
+		enum ibv_wr_opcode opcode = opcodes[i / 10];
+
+		c.e[0].mem[LEN] = (uint8_t)i;
+		send_message(&c, opcode, i, LEN, 1, 0);
+		if (i % 10 > 4)
+			c.p.tail = c.p.head;
+		pair_run(&c.p);
+		for (unsigned k = 0; k < 4; k++)
+			pair_advance(&c.p, 100000000);
+		expect_message(&c, opcode, i, LEN, 1);
+		expect_no_cqe(c.e[1].rcq);
+	}
+	assert_true(counter(&c.e[0], NIC_C_retries) >= 15);
+	conn_release(&c);
+}
+
+/* A key that is wrong at either end: nothing is written, and both learn it. */
+static void test_message_keys(void **state)
+{
+	struct conn c;
+
+	for (unsigned far = 0; far < 2; far++) {
+		conn_init(&c, IBV_MTU_1024);
+		for (unsigned i = 0; i < WARM; i++) {
+			send_message(&c, IBV_WR_RDMA_WRITE_WITH_IMM, i, 0, 1,
+				     0);
+			pair_run(&c.p);
+			expect_message(&c, IBV_WR_RDMA_WRITE_WITH_IMM, i, 0, 1);
+		}
+		c.e[0].mem[0] = 1;
+		c.e[1].mem[0] = 0;
+		c.e[far].key ^= 1;
+		send_message(&c, IBV_WR_RDMA_WRITE_WITH_IMM, 9, 0, 1, 0);
+		c.e[far].key ^= 1;
+		pair_run(&c.p);
+		expect_cqe(c.e[0].scq, 9,
+			   far ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR);
+		assert_int_equal(c.e[1].mem[0], 0);
+		conn_release(&c);
+	}
+}
+
+/* Without a receive they wait for one. */
+static void test_message_waits(void **state)
+{
+	struct conn c;
+	struct nic_cqe cqe;
+
+	conn_init(&c, IBV_MTU_1024);
+	for (unsigned i = 0; i < WARM; i++) {
+		send_message(&c, IBV_WR_SEND_WITH_IMM, i, 0, 0, 0);
+		pair_run(&c.p);
+		expect_message(&c, IBV_WR_SEND_WITH_IMM, i, 0, 0);
+	}
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_SEND_WITH_IMM, 7, 0, 0),
+			 0);
+	pair_run(&c.p);
+	expect_no_cqe(c.e[1].rcq);
+	assert_int_equal(post_recv(&c.e[1], 8, 0, 0), 0);
+	for (unsigned k = 0; k < 100; k++)
+		pair_advance(&c.p, 10000000);
+	cqe = expect_cqe(c.e[1].rcq, 8, IBV_WC_SUCCESS);
+	assert_int_equal(cqe.byte_len, 0);
+	expect_cqe(c.e[0].scq, 7, IBV_WC_SUCCESS);
+	conn_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +381,10 @@ int main(void)
 		cmocka_unit_test(test_local_revoked),
 		cmocka_unit_test(test_remote_revoked),
 		cmocka_unit_test(test_rewritten),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_lost_messages),
+		cmocka_unit_test(test_message_keys),
+		cmocka_unit_test(test_message_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

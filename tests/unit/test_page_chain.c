@@ -380,11 +380,9 @@ static void expect_why(const struct frame_space *space, enum page_chain kind,
 
 	if (what < 3)
 		assert_int_equal(why, -EFAULT);
-	else if (kind == PAGE_CHAIN_UNMAPPED)
-		assert_int_equal(why, -EEXIST);
-	else /* a load finds out when it answers */
-		assert_int_equal(why, kind == PAGE_CHAIN_LOAD ? -ECONNRESET
-							      : -ENOENT);
+	else
+		assert_int_equal(why, kind == PAGE_CHAIN_UNMAPPED ? -EEXIST
+								  : -ENOENT);
 }
 
 /* A store that the node refuses does not look like one without room. */
