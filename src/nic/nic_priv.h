@@ -378,7 +378,8 @@ struct requester {
 	uint32_t rd_outstanding;
 	uint32_t unasked; /* packets since acknowledgement was asked for */
 	bool rnr_wait;
-	bool restarted; /* went back to una_psn already, no progress since */
+	bool restarted;	 /* went back to una_psn already, no progress since */
+	uint8_t repeats; /* at once, without progress; see requester_resend */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */

@@ -23,6 +23,7 @@ void requester_progress(struct nic_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->restarted = false;
+	req->repeats = 0;
 	req->stalled_ns = 0;
 	req->retry_left = qp->retry_cnt;
 	req->rnr_left = qp->rnr_retry;
@@ -121,11 +122,16 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 void requester_resend(struct nic_qp *qp)
 {
 	/* A network that loses may lose the same packet several times within
-	 * a timeout; whether to give up is the timer's to say. */
+	 * a timeout; whether to give up is the timer's to say. But a peer that
+	 * answers everything except one request is not asked for it at the
+	 * speed of its answers. */
 	if (!qp->lossy) {
 		requester_retry(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
+	if (qp->req.repeats == NIC_REPEATS_MAX)
+		return;
+	qp->req.repeats++;
 	congestion_lost(&qp->cc, qp->req.next_psn, false);
 	requester_go_back(qp);
 }

@@ -42,8 +42,9 @@ struct pair {
 	struct rng rng;
 	struct pair_frame *queue;
 	uint32_t head, tail;
-	uint32_t capacity; /* frames the wire takes before it is full */
-	bool unread;	   /* the peer has not looked at what was sent */
+	uint32_t capacity;     /* frames the wire takes before it is full */
+	uint32_t window_bytes; /* not 0: the wire loses, and takes so much */
+	bool unread;	       /* the peer has not looked at what was sent */
 	uint32_t paths_open, paths_opened;
 	/* Random words go through it, when set. */
 	uint32_t (*shape)(struct pair *p, uint32_t word);
@@ -177,6 +178,11 @@ static bool pair_unread(struct env *env, struct env_path *path)
 	return container_of(env, struct pair_env, env)->pair->unread;
 }
 
+static uint32_t pair_window(struct env *env, struct env_path *path)
+{
+	return container_of(env, struct pair_env, env)->pair->window_bytes;
+}
+
 static const struct env_ops pair_env_ops = {
 	.now_ns = pair_now,
 	.random = pair_random,
@@ -188,6 +194,7 @@ static const struct env_ops pair_env_ops = {
 	.tx_begin = pair_tx_begin,
 	.tx_end = pair_tx_end,
 	.path_unread = pair_unread,
+	.path_window_bytes = pair_window,
 };
 
 static inline void pair_init(struct pair *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A requester whose peer answers badly, or whose memory goes away meanwhile. */
+#include "nic_limits.h"
 #include "nic_peer.h"
 
 /* ---- responses ------------------------------------------------------------
@@ -307,6 +308,33 @@ static void memory_of_a_receive_goes_away(void **state)
 	done(&c);
 }
 
+/* Over a network that loses, what seems lost is asked for at once; but not for
+ * ever by a peer that answers all but one. */
+static void one_request_is_never_answered(void **state)
+{
+	struct conn c;
+	unsigned i;
+
+	begin(&c);
+	c.p.window_bytes = 1 << 16;
+	conn_restart(&c);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_READ, 1, 0, 8), 0);
+	assert_int_equal(post(&c.e[0], &c.e[1], IBV_WR_RDMA_READ, 2, 64, 8), 0);
+	for (i = 0; i < 100; i++) {
+		c.p.tail = c.p.head;
+		send_response(&c, WIRE_RC_READ_RESP_ONLY, 1, 8);
+	}
+	assert_int_equal(counter(&c.e[0], NIC_C_retries), NIC_REPEATS_MAX);
+	assert_int_equal(nic_qp_state(c.e[0].qp), IBV_QPS_RTS);
+	/* The timer asks again, and then it is answered. */
+	c.p.tail = c.p.head;
+	c.p.now_ns += 1000000000;
+	pair_run(&c.p);
+	expect_cqe(c.e[0].scq, 1, IBV_WC_SUCCESS);
+	expect_cqe(c.e[0].scq, 2, IBV_WC_SUCCESS);
+	done(&c);
+}
+
 static void every_reason_was_met(void **state)
 {
 	assert_true(reached[NIC_C_drop_response] > 0);
@@ -327,6 +355,7 @@ int main(void)
 		cmocka_unit_test(source_of_a_read_goes_away),
 		cmocka_unit_test(target_of_a_read_goes_away),
 		cmocka_unit_test(memory_of_a_receive_goes_away),
+		cmocka_unit_test(one_request_is_never_answered),
 		cmocka_unit_test(every_reason_was_met),
 	};
 
