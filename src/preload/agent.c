@@ -25,6 +25,7 @@
 
 enum {
 	AGENT_STACK_BYTES = 16384,
+	AGENT_SLICE = 8,	/* pages, some 6 us */
 	SELF_PIDFD = -10000,	/* newer than Debian's headers */
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
 };
@@ -50,13 +51,13 @@ static long raw6(long n, long a, long b, long c, long d, long e, long f)
 
 /* What the program may not read, its memory file gives all the same. */
 static uint64_t copy_forced(uint8_t *to, const struct run_batch *b,
-			    uint32_t count)
+			    uint32_t first, uint32_t n)
 {
 	static const char path[] = "/proc/self/mem";
 	long fd = raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 	uint64_t failed = 0;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = first; i < first + n; i++)
 		if (fd < 0 ||
 		    raw6(SYS_pread64, fd, (long)to + i * (long)RUN_PAGE_BYTES,
 			 RUN_PAGE_BYTES, (long)b->page[i], 0,
@@ -69,20 +70,19 @@ static uint64_t copy_forced(uint8_t *to, const struct run_batch *b,
 
 /* By system call: a page that the program protected is an error here and not
  * the program's death. */
-static uint64_t copy_pages(long pid, uint8_t *to, const struct run_batch *b,
-			   uint32_t count)
+static bool copy_some(long pid, uint8_t *to, const struct run_batch *b,
+		      uint32_t first, uint32_t n)
 {
-	struct iovec remote[RUN_BATCH_PAGES];
-	struct iovec local = {to, (size_t)count * RUN_PAGE_BYTES};
+	struct iovec remote[AGENT_SLICE];
+	struct iovec local = {to + (size_t)first * RUN_PAGE_BYTES,
+			      (size_t)n * RUN_PAGE_BYTES};
 
-	for (uint32_t i = 0; i < count; i++) {
-		remote[i].iov_base = (void *)(uintptr_t)b->page[i];
+	for (uint32_t i = 0; i < n; i++) {
+		remote[i].iov_base = (void *)(uintptr_t)b->page[first + i];
 		remote[i].iov_len = RUN_PAGE_BYTES;
 	}
-	if (raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
-		 (long)count, 0) == (long)local.iov_len)
-		return 0;
-	return copy_forced(to, b, count);
+	return raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
+		    (long)n, 0) == (long)local.iov_len;
 }
 
 static bool is_zero(const uint8_t *bytes)
@@ -96,11 +96,13 @@ static bool is_zero(const uint8_t *bytes)
 	return !any;
 }
 
-static void look_at(const uint8_t *bytes, struct run_batch *b, uint32_t count)
+static uint64_t look_at(const uint8_t *bytes, struct run_batch *b,
+			uint32_t first, uint32_t n)
 {
 	uint64_t zero = 0;
 
-	for (uint32_t i = 0; i < count; i++, bytes += RUN_PAGE_BYTES) {
+	bytes += (size_t)first * RUN_PAGE_BYTES;
+	for (uint32_t i = first; i < first + n; i++, bytes += RUN_PAGE_BYTES) {
 		XXH128_hash_t h;
 
 		if (is_zero(bytes)) {
@@ -110,7 +112,27 @@ static void look_at(const uint8_t *bytes, struct run_batch *b, uint32_t count)
 		h = XXH3_128bits(bytes, RUN_PAGE_BYTES);
 		b->hash[i] = (struct run_hash){{h.low64, h.high64}};
 	}
+	return zero;
+}
+
+/* Copies the pages and looks at them, a few at a time: on this core there may
+ * be somebody who answers faults. */
+static uint64_t copy_pages(long pid, uint8_t *to, struct run_batch *b,
+			   uint32_t count)
+{
+	uint64_t zero = 0, failed = 0;
+
+	for (uint32_t i = 0; i < count; i += AGENT_SLICE) {
+		uint32_t n = count - i < AGENT_SLICE ? count - i : AGENT_SLICE;
+
+		if (i)
+			(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		if (!copy_some(pid, to, b, i, n))
+			failed |= copy_forced(to, b, i, n);
+		zero |= look_at(to, b, i, n);
+	}
 	b->zero = zero;
+	return failed;
 }
 
 static bool drop(uint64_t start, uint64_t bytes)
@@ -154,7 +176,6 @@ static void obey(const struct preload *p, long pid, struct run_batch *b,
 		return;
 	}
 	failed = copy_pages(pid, to, b, count);
-	look_at(to, b, count);
 	if (failed) {
 		/* What was not copied stays, so no stretch as a whole. */
 		for (uint32_t i = 0; i < count; i++)

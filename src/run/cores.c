@@ -10,8 +10,8 @@
 
 enum {
 	STAT_BYTES = 32768, /* cores beyond it are not looked at */
-	FREE_PERCENT = 50,  /* idle: then a core is free ... */
-	BUSY_PERCENT = 10,  /* ... and below that it is not */
+	FREE_PERCENT = 80,  /* idle: then a core is free ... */
+	BUSY_PERCENT = 30,  /* ... and below that it is not */
 };
 
 /* The most that any other core was idle. */

@@ -265,7 +265,15 @@ static void look_around(struct pager *p)
 {
 	bool is_crowded =
 		run_cores_are_busy(&p->cores, &p->cpus, p->cpu, p->is_crowded);
+	uint64_t evicted =
+		atomic_load_explicit(&p->stats->evicted, memory_order_relaxed);
+	bool was_quiet = evicted - p->evicted_seen < RUN_LOOK_PAGES;
 
+	/* Cores that rest while nothing leaves say nothing about the time when
+	 * much does. */
+	p->evicted_seen = evicted;
+	if (was_quiet)
+		return;
 	if (p->cpu < 0 || is_crowded == p->is_crowded)
 		return;
 	p->is_crowded = is_crowded;

@@ -164,7 +164,8 @@ struct pager {
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
 	struct cores cores;
-	bool is_crowded; /* no other core is free: the porter sleeps */
+	uint64_t evicted_seen; /* pages, when the cores were looked at */
+	bool is_crowded;       /* no other core is free: the porter sleeps */
 	bool has_complained;
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };

@@ -29,7 +29,7 @@ static const struct {
 	/* the other one is idle, or waits for a disk */
 	{"cpu 9 0 9 9 0\ncpu0 9 0 1 0 0\ncpu1 0 0 0 10 0\n" REST, 2, 0, true,
 	 false},
-	{"cpu0 9 0 1 0 0\ncpu1 0 0 0 2 4\n" REST, 2, 0, true, false},
+	{"cpu0 9 0 1 0 0\ncpu1 0 0 0 4 4\n" REST, 2, 0, true, false},
 	/* ours does not count, nor one that we may not use */
 	{"cpu0 0 0 0 10 0\ncpu1 5 0 5 0 0\n" REST, 2, 0, false, true},
 	{"cpu0 5 0 5 0 0\ncpu1 5 0 5 0 0\ncpu2 0 0 0 10 0\n" REST, 2, 0, false,
