@@ -74,6 +74,7 @@ int reap_all(struct gateway *g)
 	int err;
 
 	d.now_ms = 0;
+	d.has_end = false;
 	do
 		err = reap_rows(g, &cursor, &d);
 	while (!err && cursor);
