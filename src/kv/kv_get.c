@@ -409,7 +409,7 @@ static int tend_one(struct kv_leaf *c, struct kv_get *g)
 		g->since_ns = kv_now_ns(c);
 		err = kv_mod_run(c, &touch);
 		/* It may have been answered meanwhile. Else the answer is still
-		 * on its way to the get's memory. */
+		 * on its way to the memory of this one. */
 		if (err == KV_E_VIEW && g->state == KV_GET_ROWS) {
 			tell(c, g, err);
 			g->op = NULL;
