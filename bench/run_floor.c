@@ -72,24 +72,29 @@ static int stay_on_core(void)
 	return sched_setaffinity(0, sizeof(set), &set) == 0 ? 0 : -errno;
 }
 
-/* The handler; ends with its parent. */
+static bool serve_one(const struct floor *f, uint64_t at)
+{
+	struct uffd_msg m;
+	struct uffdio_copy c = {.src = (uint64_t)(uintptr_t)(f->from + at),
+				.len = PAGE};
+
+	if (read(f->uffd, &m, sizeof(m)) != sizeof(m))
+		return false;
+	c.dst = m.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
+	return ioctl(f->uffd, UFFDIO_COPY, &c) == 0;
+}
+
+/* The handler. It ends with its parent, and its parent with it: nobody else
+ * would answer. */
 static void serve(const struct floor *f)
 {
 	uint64_t at = 0;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		struct uffd_msg m;
-		struct uffdio_copy c = {.len = PAGE};
-
-		if (read(f->uffd, &m, sizeof(m)) != sizeof(m))
-			_exit(1);
-		c.dst = m.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
-		c.src = (uint64_t)(uintptr_t)(f->from + at);
+	while (serve_one(f, at))
 		at = (at + PAGE) % f->bytes;
-		if (ioctl(f->uffd, UFFDIO_COPY, &c) != 0)
-			_exit(1);
-	}
+	(void)kill(getppid(), SIGKILL);
+	_exit(1);
 }
 
 static int take_out(struct floor *f, uint64_t batch)
