@@ -2,7 +2,6 @@
 /* The play "swordbox": its world, its control plane, its end. */
 #include "sword_play.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -32,25 +31,6 @@ void sp_fail(struct sp *p, const char *fmt, ...)
 /* ---- the control plane ---------------------------------------------------
  */
 
-static void ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])
-{
-	bool v4 = wire_is_ipv4(ip);
-
-	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
-			INET6_ADDRSTRLEN);
-}
-
-static int tell(struct sp *p, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return tor_control(scenario_tor_get(p->tor), text, NULL);
-}
-
 static const uint8_t *host_ip(struct scenario_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
@@ -60,13 +40,14 @@ int sp_declare_conn(struct sp *p, const struct scenario_pair *pair, bool moved)
 {
 	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
 
-	ip_text(host_ip(p->server), server);
-	ip_text(host_ip(pair->near), client);
-	return tell(p,
-		    "swordbox conn server=%s client=%s client_qpn=%u "
-		    "server_qpn=%u psn=%u%s",
-		    server, client, pair->near_qp->qp_num, pair->far_qp->qp_num,
-		    pair->near_psn, moved ? " moved=1" : "");
+	scenario_ip_text(host_ip(p->server), server);
+	scenario_ip_text(host_ip(pair->near), client);
+	return scenario_tor_tell(
+		p->tor,
+		"swordbox conn server=%s client=%s client_qpn=%u "
+		"server_qpn=%u psn=%u%s",
+		server, client, pair->near_qp->qp_num, pair->far_qp->qp_num,
+		pair->near_psn, moved ? " moved=1" : "");
 }
 
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
@@ -74,13 +55,14 @@ void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 {
 	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
 
-	ip_text(host_ip(p->server), server);
-	ip_text(client_ip, client);
+	scenario_ip_text(host_ip(p->server), server);
+	scenario_ip_text(client_ip, client);
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!tell(p,
-		    "swordbox end server=%s client=%s client_qpn=%u "
-		    "server_qpn=%u",
-		    server, client, client_qpn, server_qpn);
+	(void)!scenario_tor_tell(
+		p->tor,
+		"swordbox end server=%s client=%s client_qpn=%u "
+		"server_qpn=%u",
+		server, client, client_qpn, server_qpn);
 }
 
 /* The old shared connection ends before the switch hears of a new one. */
@@ -97,29 +79,30 @@ static int declare_all(struct sp *p)
 	p->shared = NULL;
 	memcpy(own_ip, host_ip(p->server), 16);
 	own_ip[15] = 250;
-	ip_text(host_ip(p->server), server);
-	ip_text(own_ip, own);
+	scenario_ip_text(host_ip(p->server), server);
+	scenario_ip_text(own_ip, own);
 	err = scenario_sword_shared(p->server, own_ip, own_qpn, psn,
 				    &p->shared);
 	if (!err)
-		err = tell(p,
-			   "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
-			   "psn=%u",
-			   server, own, p->shared->qp_num, own_qpn, psn);
+		err = scenario_tor_tell(
+			p->tor,
+			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
+			"psn=%u",
+			server, own, p->shared->qp_num, own_qpn, psn);
 	if (!err)
-		err = tell(p,
-			   "swordbox region server=%s rkey=%u va=%" PRIu64
-			   " len=%u",
-			   server, p->region->rkey, p->region->addr,
-			   SP_WORDS * 8);
+		err = scenario_tor_tell(
+			p->tor,
+			"swordbox region server=%s rkey=%u va=%" PRIu64
+			" len=%u",
+			server, p->region->rkey, p->region->addr, SP_WORDS * 8);
 	if (!err)
-		err = tell(p,
-			   "swordbox region server=%s rkey=%u va=%" PRIu64
-			   " len=%u plain=1",
-			   server, p->region->rkey,
-			   p->region->addr + SP_DATA * 8,
-			   (SP_ALL - SP_DATA) * 8);
-	return err ? err : tell(p, "swordbox ready");
+		err = scenario_tor_tell(
+			p->tor,
+			"swordbox region server=%s rkey=%u va=%" PRIu64
+			" len=%u plain=1",
+			server, p->region->rkey, p->region->addr + SP_DATA * 8,
+			(SP_ALL - SP_DATA) * 8);
+	return err ? err : scenario_tor_tell(p->tor, "swordbox ready");
 }
 
 /* ---- what goes wrong ----------------------------------------------------- */

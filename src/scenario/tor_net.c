@@ -2,12 +2,15 @@
 /* Ports of the simulated network as ports of a switch, and its clock. */
 #include "tor_net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "net_fabric.h"
+#include "wire.h"
 
 struct scenario_tor {
 	struct env env;
@@ -157,4 +160,23 @@ int scenario_tor_restart(struct scenario_tor *t)
 struct tor *scenario_tor_get(struct scenario_tor *t)
 {
 	return t->tor;
+}
+
+int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return tor_control(scenario_tor_get(t), text, NULL);
+}
+
+void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])
+{
+	bool v4 = wire_is_ipv4(ip);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
+			INET6_ADDRSTRLEN);
 }

@@ -3,6 +3,8 @@
 #ifndef AQ_SCENARIO_TOR_NET_H
 #define AQ_SCENARIO_TOR_NET_H
 
+#include <netinet/in.h>
+
 #include "net.h"
 #include "tor.h"
 
@@ -27,5 +29,10 @@ void scenario_tor_destroy(struct scenario_tor *t);
 /* Killed and started again: it has forgotten everything. */
 int scenario_tor_restart(struct scenario_tor *t) MUST_CHECK;
 struct tor *scenario_tor_get(struct scenario_tor *t);
+/* A control call to its programs; 0 or -errno. */
+PRINTF(2, 3)
+int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...) MUST_CHECK;
+/* An address as those calls have it. */
+void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN]);
 
 #endif

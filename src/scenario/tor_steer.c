@@ -2,9 +2,7 @@
 /* The control plane of a switch that steers a version-list store. */
 #include "tor_steer.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,22 +12,7 @@
 
 static void ip_text(struct scenario_host *h, char out[INET6_ADDRSTRLEN])
 {
-	const uint8_t *ip = sim_port_addr(sim_host_port(h->sim_host))->ip;
-	bool v4 = wire_is_ipv4(ip);
-
-	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
-			INET6_ADDRSTRLEN);
-}
-
-static int tell(struct scenario_steer *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return tor_control(scenario_tor_get(s->tor), text, NULL);
+	scenario_ip_text(sim_port_addr(sim_host_port(h->sim_host))->ip, out);
 }
 
 static int declare(struct scenario_steer *s)
@@ -37,11 +20,12 @@ static int declare(struct scenario_steer *s)
 	char server[INET6_ADDRSTRLEN];
 
 	ip_text(s->server, server);
-	return tell(s,
-		    "steer store server=%s rkey=%u va=%" PRIu64
-		    " nodes_at=%" PRIu64 " nodes=%" PRIu64 " node_bytes=%u",
-		    server, s->region->rkey, s->region->addr, s->g.node_offset,
-		    s->g.node_count, s->g.node_bytes);
+	return scenario_tor_tell(
+		s->tor,
+		"steer store server=%s rkey=%u va=%" PRIu64 " nodes_at=%" PRIu64
+		" nodes=%" PRIu64 " node_bytes=%u",
+		server, s->region->rkey, s->region->addr, s->g.node_offset,
+		s->g.node_count, s->g.node_bytes);
 }
 
 int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
@@ -91,8 +75,9 @@ static void tell_conn(struct scenario_steer *s, const char *verb,
 		return;
 	ip_text(server, to);
 	ip_text(client, from);
-	(void)!tell(
-		s, "steer %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
+	(void)!scenario_tor_tell(
+		s->tor,
+		"steer %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
 		verb, to, from, link->qp->qp_num,
 		scenario_link_far_qp(link)->qp_num, more);
 }

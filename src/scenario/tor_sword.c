@@ -3,10 +3,8 @@
  * control plane of a switch that replaces atomics. */
 #include "tor_sword.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,29 +65,9 @@ int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
 
 /* ---- the control plane --------------------------------------------------- */
 
-static void ip_text(const uint8_t *ip, char out[INET6_ADDRSTRLEN])
-{
-	bool v4 = wire_is_ipv4(ip);
-
-	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
-			INET6_ADDRSTRLEN);
-}
-
 static const uint8_t *ip_of(struct scenario_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
-}
-
-PRINTF(2, 3)
-static int tell(struct scenario_sword *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return tor_control(scenario_tor_get(s->tor), text, NULL);
 }
 
 int scenario_sword_declare(struct scenario_sword *s)
@@ -106,22 +84,24 @@ int scenario_sword_declare(struct scenario_sword *s)
 	s->shared = NULL;
 	memcpy(own_ip, ip_of(s->server), 16);
 	own_ip[15] = OWN_HOST;
-	ip_text(ip_of(s->server), server);
-	ip_text(own_ip, own);
+	scenario_ip_text(ip_of(s->server), server);
+	scenario_ip_text(own_ip, own);
 	err = scenario_sword_shared(s->server, own_ip, own_qpn, psn,
 				    &s->shared);
 	if (!err)
-		err = tell(s,
-			   "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
-			   "psn=%u",
-			   server, own, s->shared->qp_num, own_qpn, psn);
+		err = scenario_tor_tell(
+			s->tor,
+			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
+			"psn=%u",
+			server, own, s->shared->qp_num, own_qpn, psn);
 	if (!err)
-		err = tell(s,
-			   "swordbox region server=%s rkey=%u va=%" PRIu64
-			   " len=%" PRIu64,
-			   server, s->region->rkey, s->region->addr,
-			   s->region->size_bytes & ~(uint64_t)7);
-	return err ? err : tell(s, "swordbox ready");
+		err = scenario_tor_tell(
+			s->tor,
+			"swordbox region server=%s rkey=%u va=%" PRIu64
+			" len=%" PRIu64,
+			server, s->region->rkey, s->region->addr,
+			s->region->size_bytes & ~(uint64_t)7);
+	return err ? err : scenario_tor_tell(s->tor, "swordbox ready");
 }
 
 int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
@@ -158,8 +138,8 @@ static void conn_words(struct scenario_sword *s, struct scenario_host *client,
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
-	ip_text(ip_of(s->server), to);
-	ip_text(ip_of(client), from);
+	scenario_ip_text(ip_of(s->server), to);
+	scenario_ip_text(ip_of(client), from);
 	snprintf(out, bytes, "server=%s client=%s client_qpn=%u server_qpn=%u",
 		 to, from, link->qp->qp_num,
 		 scenario_link_far_qp(link)->qp_num);
@@ -177,7 +157,8 @@ int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
 		return -EIO;
 	conn_words(s, client, link, words, sizeof(words));
-	return tell(s, "swordbox conn %s psn=%u", words, attr.sq_psn);
+	return scenario_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
+				 attr.sq_psn);
 }
 
 void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
@@ -189,7 +170,7 @@ void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
 		return;
 	conn_words(s, client, link, words, sizeof(words));
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!tell(s, "swordbox end %s", words);
+	(void)!scenario_tor_tell(s->tor, "swordbox end %s", words);
 }
 
 uint64_t scenario_sword_replaced(struct scenario_sword *s)
