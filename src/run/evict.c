@@ -62,7 +62,7 @@ static void add_page(struct leaving *l, const struct space *s, uint64_t page,
 static void pick(struct space *s, struct leaving *l)
 {
 	uint64_t seen = 0;
-	uint64_t at = run_set_next(&s->pages.resident, s->hand);
+	uint64_t at = run_set_next(&s->pages.resident, s->hand.at);
 	bool joins = false;
 
 	l->count = l->stretch_count = 0;
@@ -83,7 +83,7 @@ static void pick(struct space *s, struct leaving *l)
 		}
 		at = run_set_next(&s->pages.resident, at + 1);
 	}
-	s->hand = at >= RUN_RANGE_PAGES ? 0 : at;
+	s->hand.at = at >= RUN_RANGE_PAGES ? 0 : at;
 }
 
 /* ---- batches ------------------------------------------------------------ */

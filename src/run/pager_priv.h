@@ -25,6 +25,7 @@
 
 #include "cores.h"
 #include "far.h"
+#include "hand.h"
 #include "page_table.h"
 #include "run.h"
 #include "run_channel.h"
@@ -99,7 +100,7 @@ struct space {
 	struct run_channel *channel; /* NULL: nothing can be evicted */
 	struct run_pages pages;
 	uint64_t resident_count;
-	uint64_t hand; /* of the clock */
+	struct hand hand;
 	uint64_t zero_next;
 	unsigned zero_window;
 	uint32_t posted, collected; /* batches */

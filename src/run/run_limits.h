@@ -11,7 +11,7 @@ enum {
 	RUN_TRAYS_MIN = 3,
 	RUN_HEAT_MAX = 3,     /* two bits of a page */
 	RUN_TRAYS_MAX = 1024, /* 256 MiB */
-	RUN_TRAY_PART = 8,    /* of the local bytes, one part is trays */
+	RUN_TRAY_PART = 16,   /* of the local bytes, one part is trays */
 	RUN_CARRIED_MAX = 4,  /* trays that are being stored */
 	RUN_CARRY_PAGES = 4,  /* stored in one turn: a fault waits that long */
 	RUN_SPACES_MAX = 1024,

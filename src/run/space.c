@@ -26,6 +26,7 @@ static void show_resident(struct pager *p)
 static void set_touched(struct pager *p, struct space *s, uint64_t page)
 {
 	run_set_add(&s->pages.touched, page);
+	run_hand_saw(&s->hand, page);
 	p->touched++;
 	show_peak(&p->stats->heap_peak, p->touched);
 }
@@ -114,6 +115,7 @@ int run_space_create(struct pager *p, int uffd, uint64_t start,
 			    .start = start,
 			    .features = features,
 			    .pid_place = RUN_PIDS_MAX};
+	run_hand_init(&s->hand);
 	err = run_pages_init(&s->pages, RUN_RANGE_PAGES);
 	if (err)
 		goto err_free;

@@ -131,8 +131,12 @@ static void put_staged_wanted(struct pager *p, const struct waiting *w)
 	uint32_t tray_page = e->tray_page;
 	int err = put(w->space, w->page, run_tray_bytes(p, tray_page));
 
-	if (run_fault_mapped(p, w, err))
-		came_back(p, e, tray_page);
+	if (!run_fault_mapped(p, w, err))
+		return;
+	came_back(p, e, tray_page);
+	/* What left with it or after it lies within that. */
+	run_hand_missed(&w->space->hand, w->page,
+			2ull * p->trays.count * RUN_BATCH_PAGES);
 }
 
 /* What cannot be put stays where it is until it is wanted. */

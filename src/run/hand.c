@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hand.h"
+
+void run_hand_init(struct hand *h)
+{
+	*h = (struct hand){0};
+	rng_init(&h->rng, 0);
+}
+
+void run_hand_missed(struct hand *h, uint64_t page, uint64_t reach)
+{
+	if (h->at > page && h->at - page <= reach)
+		h->at = rng_below(&h->rng, h->top + 1);
+}
