@@ -133,14 +133,8 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 
 /* ---- any fault ---------------------------------------------------------- */
 
-/* Faults come faster than pages leave: gives porter and agents time. */
-static void make_room(struct pager *p)
+static void wait_for_room(struct pager *p, uint64_t end)
 {
-	uint64_t end;
-
-	if (p->resident < p->limit_pages + p->slack_pages)
-		return;
-	end = run_pager_now_ns() + (p->is_stuck ? STUCK_NS : ROOM_NS);
 	while (p->resident > p->limit_pages + p->slack_pages / 2) {
 		/* Not only waiting: its core may be taken by others. */
 		if (run_porter_turn(p))
@@ -156,6 +150,20 @@ static void make_room(struct pager *p)
 		(void)sched_yield();
 		lock_take(&p->lock);
 	}
+}
+
+/* Faults come faster than pages leave: gives porter and agents time. */
+static void make_room(struct pager *p)
+{
+	uint64_t start, now;
+
+	if (p->resident < p->limit_pages + p->slack_pages)
+		return;
+	start = run_pager_now_ns();
+	wait_for_room(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));
+	now = run_pager_now_ns();
+	if (run_crew_waited(&p->crew, now, now - start))
+		run_porter_place(p);
 }
 
 /* There already (then only protected, or somebody else's fault was quicker),

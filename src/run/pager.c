@@ -176,7 +176,7 @@ static void take_fork(struct pager *p, struct space *s,
 /* The thread that faulted runs already, or will when we sleep. */
 static void take_out(struct pager *p)
 {
-	if (p->is_crowded)
+	if (p->crew.is_alone)
 		(void)run_porter_turn(p);
 	else if (run_evict_is_due(p))
 		run_porter_kick(p);
@@ -241,7 +241,7 @@ static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
-	return p->is_crowded && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
+	return p->crew.is_alone && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
 }
 
 static void serve_waiting(struct pager *p)
@@ -259,25 +259,14 @@ static void serve_waiting(struct pager *p)
 		p->progress_ns = run_pager_now_ns();
 }
 
-/* Two threads are better only where the second has a core: on one that others
- * use, it waits for them, and a fault for it. */
-static void look_around(struct pager *p)
+static void look_around(struct pager *p, uint64_t now_ns)
 {
-	bool is_crowded =
-		run_cores_are_busy(&p->cores, &p->cpus, p->cpu, p->is_crowded);
 	uint64_t evicted =
 		atomic_load_explicit(&p->stats->evicted, memory_order_relaxed);
-	bool was_quiet = evicted - p->evicted_seen < RUN_LOOK_PAGES;
 
-	/* Cores that rest while nothing leaves say nothing about the time when
-	 * much does. */
-	p->evicted_seen = evicted;
-	if (was_quiet)
-		return;
-	if (p->cpu < 0 || is_crowded == p->is_crowded)
-		return;
-	p->is_crowded = is_crowded;
-	run_porter_place(p);
+	if (p->cpu >= 0 &&
+	    run_crew_look(&p->crew, now_ns, evicted, &p->cpus, p->cpu))
+		run_porter_place(p);
 }
 
 static void sweep(struct pager *p)
@@ -289,7 +278,7 @@ static void sweep(struct pager *p)
 	p->sweep_ns = now;
 	lock_take(&p->lock);
 	run_spaces_sweep(p);
-	look_around(p);
+	look_around(p, now);
 	lock_drop(&p->lock);
 }
 
@@ -313,7 +302,7 @@ static void loop(struct pager *p, pid_t keeper)
 		if (n > 0)
 			p->progress_ns = run_pager_now_ns();
 		serve_waiting(p);
-		if (n <= 0 && p->is_crowded)
+		if (n <= 0 && p->crew.is_alone)
 			tidy(p);
 		if (n <= 0 && wait == 0)
 			(void)sched_yield();

@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "cores.h"
+#include "crew.h"
 #include "far.h"
 #include "hand.h"
 #include "page_table.h"
@@ -164,9 +164,7 @@ struct pager {
 	uint32_t follow_count;
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
-	struct cores cores;
-	uint64_t evicted_seen; /* pages, when the cores were looked at */
-	bool is_crowded;       /* no other core is free: the porter sleeps */
+	struct crew crew;
 	bool has_complained;
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
@@ -249,7 +247,7 @@ void run_porter_kick(struct pager *p);
 bool run_porter_turn(struct pager *p);
 /* Whether turns are needed although nobody faults. */
 bool run_porter_is_busy(const struct pager *p);
-/* Where it and the agents run: after `cpu` or `is_crowded` has changed. */
+/* Where it and the agents run: after `cpu` or the crew has changed. */
 void run_porter_place(struct pager *p);
 
 /* evict.c */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pager's crew: one thread, or two. The second, the porter, helps only on a
+ * core that is really free: on one that others use it waits for them, and a
+ * fault for it. Idle time alone does not tell (the far end may be a process on
+ * that core, and rest until we work), so it is tried: if faults wait too long
+ * for pages to leave, the first thread does all, and each time it is longer
+ * until the porter is tried again.
+ */
+#ifndef AQ_RUN_CREW_H
+#define AQ_RUN_CREW_H
+
+#include "cores.h"
+
+/* Zero-initialised: with the porter. */
+struct crew {
+	struct cores cores;
+	bool is_alone;
+	uint64_t evicted;   /* pages, ever, at the last look */
+	uint64_t waited_ns; /* for room, since the last look */
+	uint64_t retry_ns;  /* not before */
+	uint64_t penalty_ns;
+};
+
+/* A fault has waited for room; true: that was too much, and we are alone. */
+bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns);
+
+/* Ten times a second; true: it has changed. `evicted`: pages, ever. `ours`: the
+ * core of the first thread. */
+bool run_crew_look(struct crew *c, uint64_t now_ns, uint64_t evicted,
+		   const cpu_set_t *set, int ours);
+/* The part for tests. */
+bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
+		    bool is_busy);
+
+#endif

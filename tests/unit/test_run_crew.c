@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the porter works, and when it is tried again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "crew.h"
+
+#define MS   1000000ull
+#define S    1000000000ull
+#define MUCH 5000ull
+
+static void crew_is_alone_where_cores_are_busy(void **state)
+{
+	struct crew c = {0};
+
+	(void)state;
+	assert_true(run_crew_judge(&c, 0, MUCH, true));
+	assert_true(c.is_alone);
+	assert_false(run_crew_judge(&c, 0, 2 * MUCH, true));
+	/* Nobody has waited: no penalty. */
+	assert_true(run_crew_judge(&c, 0, 3 * MUCH, false));
+	assert_false(c.is_alone);
+}
+
+static void crew_judges_by_much_only(void **state)
+{
+	struct crew c = {0};
+
+	(void)state;
+	assert_false(run_crew_judge(&c, 0, 100, true));
+	assert_false(run_crew_judge(&c, 0, 200, true));
+	assert_true(run_crew_judge(&c, 0, 200 + MUCH, true));
+	assert_false(run_crew_judge(&c, 0, 300 + MUCH, false));
+	assert_true(c.is_alone);
+}
+
+static void crew_counts_waiting_between_looks(void **state)
+{
+	struct crew c = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(run_crew_waited(&c, 0, 6 * MS));
+		assert_false(run_crew_judge(&c, 0, 0, false));
+	}
+	assert_false(run_crew_waited(&c, 0, 6 * MS));
+	assert_true(run_crew_waited(&c, 0, 6 * MS));
+	assert_true(c.is_alone);
+	/* Alone it waits for nobody. */
+	assert_false(run_crew_waited(&c, 0, S));
+}
+
+/* The time at which the porter is tried again, to 100 ms. */
+static uint64_t tried_again(struct crew *c, uint64_t now, uint64_t *evicted)
+{
+	while (c->is_alone) {
+		now += 100 * MS;
+		*evicted += MUCH;
+		(void)run_crew_judge(c, now, *evicted, false);
+	}
+	return now;
+}
+
+static void crew_tries_again_ever_later(void **state)
+{
+	static const unsigned seconds[] = {1, 2, 4, 8, 16, 32, 64, 64, 64};
+	struct crew c = {0};
+	uint64_t now = 0, evicted = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(seconds); i++) {
+		uint64_t start = now;
+
+		assert_true(run_crew_waited(&c, now, 50 * MS));
+		now = tried_again(&c, now, &evicted);
+		assert_int_equal(now - start, seconds[i] * S);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crew_is_alone_where_cores_are_busy),
+		cmocka_unit_test(crew_judges_by_much_only),
+		cmocka_unit_test(crew_counts_waiting_between_looks),
+		cmocka_unit_test(crew_tries_again_ever_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
