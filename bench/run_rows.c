@@ -139,9 +139,10 @@ static void make_plan(struct plan *p, bool quick)
 	for (unsigned k = RUN_WORK_SORT; k < RUN_WORK_COUNT; k++) {
 		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
 						   : (quick ? 300 : 1500);
+		/* Streams need much to take a second, and jumps little. */
+		uint64_t mib = quick ? 4 : k <= RUN_WORK_PAGERANK ? 96 : 24;
 
-		g = add_group(p, (enum run_work_kind)k, quick ? 4 : 24,
-			      quick ? 2 : 12, count);
+		g = add_group(p, (enum run_work_kind)k, mib, mib / 2, count);
 		add_cell(g, RUN_PLACE_CHAIN, 0);
 		add_cell(g, RUN_PLACE_CABLE, 0);
 	}

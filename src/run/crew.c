@@ -13,12 +13,12 @@ enum {
 
 bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
 {
-	if (c->is_alone)
+	if (!c->has_porter)
 		return false;
 	c->waited_ns += waited_ns;
 	if (c->waited_ns < WAITED_TOO_LONG_NS)
 		return false;
-	c->is_alone = true;
+	c->has_porter = false;
 	c->penalty_ns = u64_min(u64_max(2 * c->penalty_ns, PENALTY_MIN_NS),
 				PENALTY_MAX_NS);
 	c->retry_ns = now_ns + c->penalty_ns;
@@ -28,14 +28,15 @@ bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
 bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
 		    bool is_busy)
 {
-	bool was_alone = c->is_alone;
+	bool had_porter = c->has_porter;
 	bool says_much = evicted - c->evicted >= LOOK_PAGES;
 
 	c->evicted = evicted;
 	c->waited_ns = 0;
 	if (says_much)
-		c->is_alone = is_busy || (was_alone && now_ns < c->retry_ns);
-	return c->is_alone != was_alone;
+		c->has_porter =
+			!is_busy && (had_porter || now_ns >= c->retry_ns);
+	return c->has_porter != had_porter;
 }
 
 bool run_crew_look(struct crew *c, uint64_t now_ns, uint64_t evicted,
@@ -43,5 +44,5 @@ bool run_crew_look(struct crew *c, uint64_t now_ns, uint64_t evicted,
 {
 	return run_crew_judge(
 		c, now_ns, evicted,
-		run_cores_are_busy(&c->cores, set, ours, c->is_alone));
+		run_cores_are_busy(&c->cores, set, ours, !c->has_porter));
 }

@@ -4,25 +4,26 @@
  * core that is really free: on one that others use it waits for them, and a
  * fault for it. Idle time alone does not tell (the far end may be a process on
  * that core, and rest until we work), so it is tried: if faults wait too long
- * for pages to leave, the first thread does all, and each time it is longer
- * until the porter is tried again.
+ * for pages to leave, the first thread does all again, and each time it is
+ * longer until the porter is tried.
  */
 #ifndef AQ_RUN_CREW_H
 #define AQ_RUN_CREW_H
 
 #include "cores.h"
 
-/* Zero-initialised: with the porter. */
+/* Zero-initialised: alone. */
 struct crew {
 	struct cores cores;
-	bool is_alone;
+	bool has_porter;
 	uint64_t evicted;   /* pages, ever, at the last look */
 	uint64_t waited_ns; /* for room, since the last look */
 	uint64_t retry_ns;  /* not before */
 	uint64_t penalty_ns;
 };
 
-/* A fault has waited for room; true: that was too much, and we are alone. */
+/* A fault has waited for room; true: that was too much, and we are alone
+ * again. */
 bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns);
 
 /* Ten times a second; true: it has changed. `evicted`: pages, ever. `ours`: the

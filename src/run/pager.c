@@ -176,7 +176,7 @@ static void take_fork(struct pager *p, struct space *s,
 /* The thread that faulted runs already, or will when we sleep. */
 static void take_out(struct pager *p)
 {
-	if (p->crew.is_alone)
+	if (!p->crew.has_porter)
 		(void)run_porter_turn(p);
 	else if (run_evict_is_due(p))
 		run_porter_kick(p);
@@ -241,7 +241,7 @@ static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
-	return p->crew.is_alone && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
+	return !p->crew.has_porter && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
 }
 
 static void serve_waiting(struct pager *p)
@@ -302,7 +302,7 @@ static void loop(struct pager *p, pid_t keeper)
 		if (n > 0)
 			p->progress_ns = run_pager_now_ns();
 		serve_waiting(p);
-		if (n <= 0 && p->crew.is_alone)
+		if (n <= 0 && !p->crew.has_porter)
 			tidy(p);
 		if (n <= 0 && wait == 0)
 			(void)sched_yield();

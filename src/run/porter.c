@@ -59,8 +59,8 @@ static void *porter_main(void *arg)
 		bool any, is_busy;
 
 		lock_take(&p->lock);
-		any = !p->crew.is_alone && run_porter_turn(p);
-		is_busy = !p->crew.is_alone && run_porter_is_busy(p);
+		any = p->crew.has_porter && run_porter_turn(p);
+		is_busy = p->crew.has_porter && run_porter_is_busy(p);
 		lock_drop(&p->lock);
 		if (any)
 			progress_ns = run_pager_now_ns();
@@ -100,7 +100,7 @@ void run_porter_place(struct pager *p)
 	/* It only runs better for it: a failure does not matter. */
 	if (tid && CPU_COUNT(&set) > 0)
 		(void)sched_setaffinity(tid, sizeof(set), &set);
-	if (p->crew.is_alone)
+	if (!p->crew.has_porter)
 		hint |= RUN_HINT_HERE;
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->channel)

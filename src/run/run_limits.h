@@ -25,7 +25,7 @@ enum {
 	RUN_SLACK_PART = 16,   /* ... or this part of the local pages */
 	RUN_STRETCH_GAP = 64,  /* pages between two that leave together */
 	RUN_PENDING_HELLOS = 64,
-	RUN_SWEEP_MS = 100,   /* between looks for processes that ended */
+	RUN_SWEEP_MS = 100, /* between looks for processes that ended */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

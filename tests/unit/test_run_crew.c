@@ -13,17 +13,19 @@
 #define S    1000000000ull
 #define MUCH 5000ull
 
-static void crew_is_alone_where_cores_are_busy(void **state)
+static void crew_takes_the_porter_where_a_core_rests(void **state)
 {
 	struct crew c = {0};
 
 	(void)state;
-	assert_true(run_crew_judge(&c, 0, MUCH, true));
-	assert_true(c.is_alone);
-	assert_false(run_crew_judge(&c, 0, 2 * MUCH, true));
+	assert_false(run_crew_judge(&c, 0, MUCH, true));
+	assert_true(run_crew_judge(&c, 0, 2 * MUCH, false));
+	assert_true(c.has_porter);
+	assert_false(run_crew_judge(&c, 0, 3 * MUCH, false));
 	/* Nobody has waited: no penalty. */
-	assert_true(run_crew_judge(&c, 0, 3 * MUCH, false));
-	assert_false(c.is_alone);
+	assert_true(run_crew_judge(&c, 0, 4 * MUCH, true));
+	assert_true(run_crew_judge(&c, 0, 5 * MUCH, false));
+	assert_true(c.has_porter);
 }
 
 static void crew_judges_by_much_only(void **state)
@@ -31,16 +33,16 @@ static void crew_judges_by_much_only(void **state)
 	struct crew c = {0};
 
 	(void)state;
-	assert_false(run_crew_judge(&c, 0, 100, true));
-	assert_false(run_crew_judge(&c, 0, 200, true));
-	assert_true(run_crew_judge(&c, 0, 200 + MUCH, true));
-	assert_false(run_crew_judge(&c, 0, 300 + MUCH, false));
-	assert_true(c.is_alone);
+	assert_false(run_crew_judge(&c, 0, 100, false));
+	assert_false(run_crew_judge(&c, 0, 200, false));
+	assert_true(run_crew_judge(&c, 0, 200 + MUCH, false));
+	assert_false(run_crew_judge(&c, 0, 300 + MUCH, true));
+	assert_true(c.has_porter);
 }
 
 static void crew_counts_waiting_between_looks(void **state)
 {
-	struct crew c = {0};
+	struct crew c = {.has_porter = true};
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
@@ -49,7 +51,7 @@ static void crew_counts_waiting_between_looks(void **state)
 	}
 	assert_false(run_crew_waited(&c, 0, 6 * MS));
 	assert_true(run_crew_waited(&c, 0, 6 * MS));
-	assert_true(c.is_alone);
+	assert_false(c.has_porter);
 	/* Alone it waits for nobody. */
 	assert_false(run_crew_waited(&c, 0, S));
 }
@@ -57,7 +59,7 @@ static void crew_counts_waiting_between_looks(void **state)
 /* The time at which the porter is tried again, to 100 ms. */
 static uint64_t tried_again(struct crew *c, uint64_t now, uint64_t *evicted)
 {
-	while (c->is_alone) {
+	while (!c->has_porter) {
 		now += 100 * MS;
 		*evicted += MUCH;
 		(void)run_crew_judge(c, now, *evicted, false);
@@ -68,7 +70,7 @@ static uint64_t tried_again(struct crew *c, uint64_t now, uint64_t *evicted)
 static void crew_tries_again_ever_later(void **state)
 {
 	static const unsigned seconds[] = {1, 2, 4, 8, 16, 32, 64, 64, 64};
-	struct crew c = {0};
+	struct crew c = {.has_porter = true};
 	uint64_t now = 0, evicted = 0;
 
 	(void)state;
@@ -84,7 +86,7 @@ static void crew_tries_again_ever_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crew_is_alone_where_cores_are_busy),
+		cmocka_unit_test(crew_takes_the_porter_where_a_core_rests),
 		cmocka_unit_test(crew_judges_by_much_only),
 		cmocka_unit_test(crew_counts_waiting_between_looks),
 		cmocka_unit_test(crew_tries_again_ever_later),
