@@ -7,8 +7,9 @@ void run_hand_init(struct hand *h)
 	rng_init(&h->rng, 0);
 }
 
-void run_hand_missed(struct hand *h, uint64_t page, uint64_t reach)
+void run_hand_missed(struct hand *h, uint64_t page, uint64_t reach,
+		     uint64_t most)
 {
 	if (h->at > page && h->at - page <= reach)
-		h->at = rng_below(&h->rng, h->top + 1);
+		h->at += rng_between(&h->rng, 1, most);
 }

@@ -8,23 +8,18 @@
 
 struct hand {
 	uint64_t at;
-	uint64_t top; /* the highest page that was ever there */
 	struct rng rng;
 };
 
 void run_hand_init(struct hand *h);
 
-static inline void run_hand_saw(struct hand *h, uint64_t page)
-{
-	h->top = u64_max(h->top, page);
-}
-
 /*
  * A page came back soon after it left. With the hand at most `reach` pages
  * ahead of it, somebody goes through memory behind the hand, which takes what
- * he will want next, and each page that comes back moves it on by one: it goes
- * somewhere else.
+ * he will want next, and each page that comes back moves it on by one: it jumps
+ * ahead, not more than `most` pages.
  */
-void run_hand_missed(struct hand *h, uint64_t page, uint64_t reach);
+void run_hand_missed(struct hand *h, uint64_t page, uint64_t reach,
+		     uint64_t most);
 
 #endif

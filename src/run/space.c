@@ -26,7 +26,6 @@ static void show_resident(struct pager *p)
 static void set_touched(struct pager *p, struct space *s, uint64_t page)
 {
 	run_set_add(&s->pages.touched, page);
-	run_hand_saw(&s->hand, page);
 	p->touched++;
 	show_peak(&p->stats->heap_peak, p->touched);
 }

@@ -136,7 +136,8 @@ static void put_staged_wanted(struct pager *p, const struct waiting *w)
 	came_back(p, e, tray_page);
 	/* What left with it or after it lies within that. */
 	run_hand_missed(&w->space->hand, w->page,
-			2ull * p->trays.count * RUN_BATCH_PAGES);
+			2ull * p->trays.count * RUN_BATCH_PAGES,
+			w->space->resident_count);
 }
 
 /* What cannot be put stays where it is until it is wanted. */

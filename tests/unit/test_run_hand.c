@@ -10,18 +10,10 @@
 #include "hand.h"
 
 enum {
-	TOP = 100000,
 	REACH = 100,
+	MOST = 100000,
 	TRIES = 1000,
 };
-
-static void hand_at(struct hand *h, uint64_t at)
-{
-	run_hand_init(h);
-	run_hand_saw(h, TOP);
-	run_hand_saw(h, TOP / 2);
-	h->at = at;
-}
 
 static void hand_stays_unless_it_is_followed(void **state)
 {
@@ -40,34 +32,37 @@ static void hand_stays_unless_it_is_followed(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
 		struct hand h;
 
-		hand_at(&h, row[i].at);
-		run_hand_missed(&h, row[i].page, REACH);
+		run_hand_init(&h);
+		h.at = row[i].at;
+		run_hand_missed(&h, row[i].page, REACH, MOST);
 		assert_int_equal(h.at == row[i].at, row[i].stays);
 	}
 }
 
-static void hand_goes_anywhere_that_was_seen(void **state)
+static void hand_jumps_ahead_by_any_distance(void **state)
 {
 	uint64_t low = UINT64_MAX, high = 0;
 	struct hand h;
 
 	(void)state;
-	hand_at(&h, 5000);
+	run_hand_init(&h);
 	for (unsigned i = 0; i < TRIES; i++) {
 		h.at = 5000;
-		run_hand_missed(&h, 4999, REACH);
-		assert_true(h.at <= TOP);
+		run_hand_missed(&h, 4999, REACH, MOST);
+		assert_in_range(h.at, 5001, 5000 + MOST);
 		low = u64_min(low, h.at);
 		high = u64_max(high, h.at);
 	}
-	assert_true(low < TOP / 10 && high > TOP - TOP / 10);
+	assert_true(low < 5000 + MOST / 10 && high > 5000 + MOST - MOST / 10);
+	/* A space with nothing but the page that came back. */
+	run_hand_missed(&h, h.at - 1, REACH, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hand_stays_unless_it_is_followed),
-		cmocka_unit_test(hand_goes_anywhere_that_was_seen),
+		cmocka_unit_test(hand_jumps_ahead_by_any_distance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
