@@ -2,22 +2,24 @@
 #include "crew.h"
 
 enum {
-	/* That left since the last look: cores that rest while little leaves
-	 * say nothing about the time when much does. */
-	LOOK_PAGES = 2048,
+	/* That left since the last look: a core that rests while little leaves
+	 * says nothing about the time when much does. */
+	TAKE_PAGES = 2048,
+	LEAVE_PAGES = 256,
 };
 
 #define WAITED_TOO_LONG_NS 10000000ull /* of the 100 ms between looks */
 #define PENALTY_MIN_NS	   1000000000ull
 #define PENALTY_MAX_NS	   64000000000ull
 
-bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
+static bool take_porter(struct crew *c)
 {
-	if (!c->has_porter)
-		return false;
-	c->waited_ns += waited_ns;
-	if (c->waited_ns < WAITED_TOO_LONG_NS)
-		return false;
+	c->has_porter = true;
+	return true;
+}
+
+static bool leave_porter(struct crew *c, uint64_t now_ns)
+{
 	c->has_porter = false;
 	c->penalty_ns = u64_min(u64_max(2 * c->penalty_ns, PENALTY_MIN_NS),
 				PENALTY_MAX_NS);
@@ -25,18 +27,26 @@ bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
 	return true;
 }
 
+bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
+{
+	if (!c->has_porter)
+		return false;
+	c->waited_ns += waited_ns;
+	return c->waited_ns >= WAITED_TOO_LONG_NS && leave_porter(c, now_ns);
+}
+
 bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
 		    bool is_busy)
 {
-	bool had_porter = c->has_porter;
-	bool says_much = evicted - c->evicted >= LOOK_PAGES;
+	uint64_t pages = evicted - c->evicted;
 
 	c->evicted = evicted;
 	c->waited_ns = 0;
-	if (says_much)
-		c->has_porter =
-			!is_busy && (had_porter || now_ns >= c->retry_ns);
-	return c->has_porter != had_porter;
+	if (c->has_porter)
+		return is_busy && pages >= LEAVE_PAGES &&
+		       leave_porter(c, now_ns);
+	return !is_busy && pages >= TAKE_PAGES && now_ns >= c->retry_ns &&
+	       take_porter(c);
 }
 
 bool run_crew_look(struct crew *c, uint64_t now_ns, uint64_t evicted,

@@ -4,8 +4,8 @@
  * core that is really free: on one that others use it waits for them, and a
  * fault for it. Idle time alone does not tell (the far end may be a process on
  * that core, and rest until we work), so it is tried: if faults wait too long
- * for pages to leave, the first thread does all again, and each time it is
- * longer until the porter is tried.
+ * for pages to leave, or the core is busy then, the first thread does all
+ * again, and each time it is longer until the porter is tried.
  */
 #ifndef AQ_RUN_CREW_H
 #define AQ_RUN_CREW_H
