@@ -34,7 +34,8 @@ struct group {
 	uint64_t local_bytes;
 	struct cell cell[RUN_PLACE_COUNT];
 	unsigned cells;
-	unsigned rounds_max; /* 0: as many as asked for */
+	unsigned rounds_max;   /* 0: as many as asked for ... */
+	unsigned rounds_times; /* ... so many times */
 };
 
 static void add_cell(struct group *g, enum run_place place, unsigned part)
@@ -70,6 +71,8 @@ static void show_progress(const struct group *g, const struct cell *c,
 
 static void run_group(struct group *g, unsigned rounds)
 {
+	if (g->rounds_times)
+		rounds = u32_min(rounds * g->rounds_times, ROUNDS_MAX);
 	if (g->rounds_max && rounds > g->rounds_max)
 		rounds = g->rounds_max;
 	for (unsigned i = 0; i < rounds; i++)
@@ -140,9 +143,14 @@ static void make_plan(struct plan *p, bool quick)
 		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
 						   : (quick ? 300 : 1500);
 		/* Streams need much to take a second, and jumps little. */
-		uint64_t mib = quick ? 4 : k <= RUN_WORK_PAGERANK ? 96 : 24;
+		uint64_t mib = quick			? 4
+			       : k <= RUN_WORK_PAGERANK ? 96
+			       : k == RUN_WORK_BETWEEN	? 12
+							: 24;
 
 		g = add_group(p, (enum run_work_kind)k, mib, mib / 2, count);
+		/* Of a second each: single runs swing by a sixth. */
+		g->rounds_times = quick ? 1 : 3;
 		add_cell(g, RUN_PLACE_CHAIN, 0);
 		add_cell(g, RUN_PLACE_CABLE, 0);
 	}
