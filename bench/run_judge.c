@@ -7,7 +7,8 @@
 static unsigned judge(json_t *verdicts, const char *name, double value,
 		      double most, const char *missing)
 {
-	json_t *v = json_pack("{s:s, s:f}", "must", most ? "<=" : "none",
+	bool is_bound = most > 0, kept = !is_bound || value <= most;
+	json_t *v = json_pack("{s:s, s:f}", "must", is_bound ? "<=" : "none",
 			      "bound", most);
 
 	json_object_set_new(verdicts, name, v);
@@ -16,8 +17,8 @@ static unsigned judge(json_t *verdicts, const char *name, double value,
 		return 0;
 	}
 	json_object_set_new(v, "value", json_real(value));
-	json_object_set_new(v, "kept", json_boolean(!most || value <= most));
-	return most && value > most;
+	json_object_set_new(v, "kept", json_boolean(kept));
+	return is_bound && value > most;
 }
 
 static const char *missing_of(const struct run_group *g)
