@@ -71,7 +71,7 @@ const struct run_cell *run_group_cell(const struct run_group *g,
 
 bool run_group_is_per_fault(const struct run_group *g)
 {
-	return g->work.kind == RUN_WORK_TOUCH || g->work.kind == RUN_WORK_FLOOR;
+	return g->work.kind <= RUN_WORK_FLOOR_SIGNAL;
 }
 
 double run_group_median(const struct run_group *g, const struct run_cell *c)
@@ -81,7 +81,7 @@ double run_group_median(const struct run_group *g, const struct run_cell *c)
 
 	if (!run_group_is_per_fault(g))
 		return ns / 1e9;
-	if (g->work.kind == RUN_WORK_FLOOR)
+	if (g->work.kind != RUN_WORK_TOUCH)
 		missing = 1;
 	return ns / 1e3 / (double)g->work.count / missing;
 }

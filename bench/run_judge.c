@@ -29,23 +29,33 @@ static const char *missing_of(const struct run_group *g)
 	return "";
 }
 
-static unsigned judge_faults(const struct run_plan *p, json_t *verdicts)
+/* What is left for far memory, if anything. */
+static void show_floor(const struct run_plan *p, unsigned group,
+		       const char *name, json_t *verdicts)
 {
 	const struct run_group *fault = &p->group[RUN_GROUP_TOUCH];
-	const struct run_group *floor = &p->group[RUN_GROUP_FLOOR];
+	const struct run_group *floor = &p->group[group];
 	const struct run_cell *zram = run_group_cell(fault, RUN_PLACE_ZRAM);
-	unsigned missed;
 
-	missed = judge(verdicts, "fault_elapsed_vs_zram",
-		       run_group_ratio(fault, RUN_PLACE_CABLE, RUN_PLACE_ZRAM),
-		       0.75, missing_of(fault));
-	/* What is left for far memory, if anything. */
-	(void)judge(verdicts, "fault_floor_vs_zram",
+	(void)judge(verdicts, name,
 		    zram->missing || floor->cell[0].missing
 			    ? 0
 			    : run_group_median(floor, &floor->cell[0]) /
 				      run_group_median(fault, zram),
 		    0, zram->missing ? zram->missing : missing_of(floor));
+}
+
+static unsigned judge_faults(const struct run_plan *p, json_t *verdicts)
+{
+	const struct run_group *fault = &p->group[RUN_GROUP_TOUCH];
+	unsigned missed;
+
+	missed = judge(verdicts, "fault_elapsed_vs_zram",
+		       run_group_ratio(fault, RUN_PLACE_CABLE, RUN_PLACE_ZRAM),
+		       0.75, missing_of(fault));
+	show_floor(p, RUN_GROUP_FLOOR, "fault_floor_vs_zram", verdicts);
+	show_floor(p, RUN_GROUP_FLOOR_SIGNAL, "fault_floor_signal_vs_zram",
+		   verdicts);
 	(void)judge(verdicts, "fault_elapsed_direct_vs_zram",
 		    run_group_ratio(fault, RUN_PLACE_DIRECT, RUN_PLACE_ZRAM), 0,
 		    missing_of(fault));

@@ -36,9 +36,11 @@ static void plan_cable(struct run_plan *p, bool quick)
 	run_group_add(g, RUN_PLACE_DIRECT, 0);
 	run_group_add(g, RUN_PLACE_CHAIN, 0);
 	run_group_add(g, RUN_PLACE_DISK, 10);
-	g = add_group(p, RUN_WORK_FLOOR, quick ? 8 : 128, quick ? 8 : 128,
-		      quick ? 2048 : 200000);
-	run_group_add(g, RUN_PLACE_LOCAL, 0);
+	for (unsigned k = RUN_WORK_FLOOR; k <= RUN_WORK_FLOOR_SIGNAL; k++) {
+		g = add_group(p, (enum run_work_kind)k, quick ? 8 : 128,
+			      quick ? 8 : 128, quick ? 2048 : 200000);
+		run_group_add(g, RUN_PLACE_LOCAL, 0);
+	}
 	g = add_group(p, RUN_WORK_SORT, quick ? 8 : 1024, quick ? 4 : 512, 0);
 	/* Half a minute each: long enough to be its own median. */
 	g->rounds_max = quick ? 0 : 1;

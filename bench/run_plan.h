@@ -53,6 +53,7 @@ double run_group_ratio(const struct run_group *g, enum run_place ours,
 enum {
 	RUN_GROUP_TOUCH,
 	RUN_GROUP_FLOOR,
+	RUN_GROUP_FLOOR_SIGNAL,
 	RUN_GROUP_SORT,
 	RUN_GROUP_APPS, /* and all after it */
 };
