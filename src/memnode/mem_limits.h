@@ -31,6 +31,7 @@ enum {
 	MEM_HEARTBEAT_MISSES = 5,
 	MEM_PATIENCE_MAX_MS = 60000, /* with the silence of one client */
 	MEM_TICK_MS = 250,	     /* between looks for dead clients */
+	MEM_PAUSE_MS = 1000,	     /* ... if it is longer, we did not run */
 	MEM_BIND_MS = 1000,
 	MEM_PAGE_YIELDS = 1000, /* then sleep, while nobody asks for a page */
 	MEM_PAGE_SLEEP_MS = 100,

@@ -183,6 +183,8 @@ struct mem_node {
 	char *state_path;
 	struct env *env;
 	uint64_t start_ns;
+	uint64_t ticked_ns;
+	uint64_t awake_ns; /* since when it runs without a pause */
 	/* Tells this run of the node from any other one. */
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;

@@ -283,6 +283,25 @@ static bool is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
+/* A node that was stopped, or got no processor for some seconds, has still to
+ * read the heartbeats of that time: it is nobody's silence. */
+static void note_pause(struct mem_node *node, uint64_t now_ns)
+{
+	if (now_ns - node->ticked_ns > MEM_PAUSE_MS * 1000000ull)
+		node->awake_ns = now_ns;
+	node->ticked_ns = now_ns;
+}
+
+static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
+		      uint64_t now_ns)
+{
+	uint64_t since_ns = u64_max(c->seen_ns, node->awake_ns);
+
+	/* What works on another's pages ends with that one. */
+	return c->role == MEM_ROLE_PLAIN && now_ns > since_ns &&
+	       now_ns - since_ns > c->patience_ms * 1000000ull;
+}
+
 void mem_node_tick(struct mem_node *node)
 {
 	uint64_t now_ns;
@@ -290,14 +309,13 @@ void mem_node_tick(struct mem_node *node)
 	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
+	note_pause(node, now_ns);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		struct mem_conn *c = node->conns[i];
 
 		if (!c)
 			continue;
-		/* What works on another's pages ends with that one. */
-		if (c->role == MEM_ROLE_PLAIN && now_ns > c->seen_ns &&
-		    now_ns - c->seen_ns > c->patience_ms * 1000000ull)
+		if (is_silent(node, c, now_ns))
 			conn_destroy(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_destroy(node, c, MEM_END_GONE);
