@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# An engine that does not run for a moment is no engine that was left without a
-# word: it hears of every orderly end as soon as it runs again. It used to be
-# told for so short a time that it went on asking rings that were gone, and
-# counted that as a fault.
+# An engine that did not run for a moment hears of every orderly end as soon as
+# it runs again, and takes the time for nobody's silence. It used to be told for
+# so short a time that it went on asking rings that were gone, and it gave up a
+# node whose answers it had not read; either counted as a fault.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
@@ -32,15 +32,20 @@ exec 3>"$TMP/in"
 [[ $(wait_line "$TMP/lines" 1) == ready ]] || fail "not ready"
 engine_has 1
 
-# Until the application has given it up; then it attaches to it anew.
+# Until the application has given it up; then it attaches to it anew. The engine
+# is back before the node.
+kill -STOP "$(node_pid m0)"
+echo again >&3
+sleep 0.1
 kill -STOP "$(node_pid e0)"
 for _ in {1..100}; do
 	! grep -q 'was not told' "$TMP/errors" || break
 	sleep 0.05
 done
 kill -CONT "$(node_pid e0)"
+sleep 0.3
+kill -CONT "$(node_pid m0)"
 grep -q 'was not told' "$TMP/errors" || fail "the engine was not given up"
-echo again >&3
 [[ $(wait_line "$TMP/lines" 2) == "again 0 "* ]] || fail "$(<"$TMP/lines")"
 engine_has 1
 
