@@ -11,14 +11,15 @@
 /* ---- works -------------------------------------------------------------- */
 
 enum run_work_kind {
-	RUN_WORK_TOUCH,	   /* random touches of incompressible pages */
-	RUN_WORK_FLOOR,	   /* userfaultfd alone, a fault and a page out */
-	RUN_WORK_SORT,	   /* quicksort of random numbers */
-	RUN_WORK_KMEANS,   /* Lloyd's, some rounds over all points */
-	RUN_WORK_PAGERANK, /* some rounds over a random graph */
-	RUN_WORK_BETWEEN,  /* betweenness centrality from some vertices */
-	RUN_WORK_ETC,	   /* memcached: sizes and mix as in the pool ETC */
-	RUN_WORK_OLTP,	   /* sqlite3: orders, stock and customers */
+	RUN_WORK_TOUCH,	       /* random touches of incompressible pages */
+	RUN_WORK_FLOOR,	       /* userfaultfd alone, a fault and a page out */
+	RUN_WORK_FLOOR_SIGNAL, /* the same, in the thread that faults */
+	RUN_WORK_SORT,	       /* quicksort of random numbers */
+	RUN_WORK_KMEANS,       /* Lloyd's, some rounds over all points */
+	RUN_WORK_PAGERANK,     /* some rounds over a random graph */
+	RUN_WORK_BETWEEN,      /* betweenness centrality from some vertices */
+	RUN_WORK_ETC,	       /* memcached: sizes and mix as in the pool ETC */
+	RUN_WORK_OLTP,	       /* sqlite3: orders, stock and customers */
 	RUN_WORK_COUNT,
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The floor of a fault: the least that any handler of userfaultfd in another
- * process does on the core of the thread that faults, to bring a page and to
- * take one out. Nothing is looked up, nothing is far, nothing is checked. Pages
- * leave 64 at a time, all neighbours: protected, copied, dropped.
+ * The floor of a fault: the least that any handler of userfaultfd does on the
+ * core of the thread that faults, to bring a page and to take one out. Nothing
+ * is looked up, nothing is far, nothing is checked. Pages leave 64 at a time,
+ * all neighbours: protected, copied, dropped. The handler is in another process
+ * or, for comparison, in the thread itself, which gets SIGBUS; then system
+ * calls that meet a missing page fail.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +37,7 @@ struct floor {
 	uint8_t *out;	/* where they go: as large again */
 	uint64_t bytes; /* resident at a time */
 	uint64_t batch; /* the next to come */
+	uint64_t next;	/* byte of `from` that comes next */
 };
 
 static uint8_t *memory(uint64_t bytes)
@@ -45,7 +48,7 @@ static uint8_t *memory(uint64_t bytes)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-static int watch(struct floor *f)
+static int watch(struct floor *f, bool by_signal)
 {
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
@@ -53,6 +56,8 @@ static int watch(struct floor *f)
 		.range = {(uint64_t)(uintptr_t)f->range, 2 * f->bytes},
 		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP};
 
+	if (by_signal)
+		api.features |= UFFD_FEATURE_SIGBUS;
 	f->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (f->uffd < 0 || ioctl(f->uffd, UFFDIO_API, &api) != 0 ||
 	    ioctl(f->uffd, UFFDIO_REGISTER, &reg) != 0)
@@ -72,29 +77,53 @@ static int stay_on_core(void)
 	return sched_setaffinity(0, sizeof(set), &set) == 0 ? 0 : -errno;
 }
 
-static bool serve_one(const struct floor *f, uint64_t at)
+static bool put_next(struct floor *f, uint64_t addr)
 {
-	struct uffd_msg m;
-	struct uffdio_copy c = {.src = (uint64_t)(uintptr_t)(f->from + at),
+	struct uffdio_copy c = {.src = (uint64_t)(uintptr_t)(f->from + f->next),
+				.dst = addr & ~(uint64_t)(PAGE - 1),
 				.len = PAGE};
 
-	if (read(f->uffd, &m, sizeof(m)) != sizeof(m))
-		return false;
-	c.dst = m.arg.pagefault.address & ~(uint64_t)(PAGE - 1);
+	f->next = (f->next + PAGE) % f->bytes;
 	return ioctl(f->uffd, UFFDIO_COPY, &c) == 0;
+}
+
+static bool serve_one(struct floor *f)
+{
+	struct uffd_msg m;
+
+	return read(f->uffd, &m, sizeof(m)) == sizeof(m) &&
+	       put_next(f, m.arg.pagefault.address);
 }
 
 /* The handler. It ends with its parent, and its parent with it: nobody else
  * would answer. */
-static void serve(const struct floor *f)
+static void serve(struct floor *f)
 {
-	uint64_t at = 0;
-
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (serve_one(f, at))
-		at = (at + PAGE) % f->bytes;
+	while (serve_one(f))
+		;
 	(void)kill(getppid(), SIGKILL);
 	_exit(1);
+}
+
+/* A signal brings no argument. */
+static struct floor *signalled;
+
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	if (!put_next(signalled, (uint64_t)(uintptr_t)info->si_addr))
+		_exit(1);
+}
+
+static int serve_by_signal(struct floor *f)
+{
+	struct sigaction sa = {.sa_sigaction = on_sigbus,
+			       .sa_flags = SA_SIGINFO};
+
+	signalled = f;
+	return sigaction(SIGBUS, &sa, NULL) == 0 ? 0 : -errno;
 }
 
 static int take_out(struct floor *f, uint64_t batch)
@@ -152,12 +181,26 @@ static void fill(uint64_t *words, uint64_t bytes, struct rng *r)
 		words[i] = rng_u64(r) | 1;
 }
 
+static uint64_t measure_beside(struct floor *f, struct rng *r, uint64_t faults)
+{
+	uint64_t ns = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		serve(f);
+	if (pid > 0) {
+		ns = measure(f, r, faults);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	return ns;
+}
+
 uint64_t run_floor(const struct run_work *w)
 {
 	struct floor f = {.bytes = w->bytes / BATCH_BYTES * BATCH_BYTES};
-	uint64_t ns = 0;
+	bool by_signal = w->kind == RUN_WORK_FLOOR_SIGNAL;
 	struct rng r;
-	pid_t pid;
 
 	rng_init(&r, w->seed);
 	f.range = memory(2 * f.bytes);
@@ -167,15 +210,9 @@ uint64_t run_floor(const struct run_work *w)
 		return 0;
 	fill((uint64_t *)(void *)f.from, f.bytes, &r);
 	memset(f.out, 1, f.bytes);
-	if (watch(&f) != 0)
+	if (watch(&f, by_signal) != 0)
 		return 0;
-	pid = fork();
-	if (pid == 0)
-		serve(&f);
-	if (pid > 0) {
-		ns = measure(&f, &r, w->count);
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-	}
-	return ns;
+	if (!by_signal)
+		return measure_beside(&f, &r, w->count);
+	return serve_by_signal(&f) == 0 ? measure(&f, &r, w->count) : 0;
 }

@@ -17,10 +17,15 @@ enum {
 };
 
 static const char *const names[RUN_WORK_COUNT] = {
-	[RUN_WORK_TOUCH] = "touch",	  [RUN_WORK_FLOOR] = "floor",
-	[RUN_WORK_SORT] = "quicksort",	  [RUN_WORK_KMEANS] = "kmeans",
-	[RUN_WORK_PAGERANK] = "pagerank", [RUN_WORK_BETWEEN] = "betweenness",
-	[RUN_WORK_ETC] = "memcached-etc", [RUN_WORK_OLTP] = "sqlite3-oltp",
+	[RUN_WORK_TOUCH] = "touch",
+	[RUN_WORK_FLOOR] = "floor",
+	[RUN_WORK_FLOOR_SIGNAL] = "floor-signal",
+	[RUN_WORK_SORT] = "quicksort",
+	[RUN_WORK_KMEANS] = "kmeans",
+	[RUN_WORK_PAGERANK] = "pagerank",
+	[RUN_WORK_BETWEEN] = "betweenness",
+	[RUN_WORK_ETC] = "memcached-etc",
+	[RUN_WORK_OLTP] = "sqlite3-oltp",
 };
 
 const char *run_work_name(enum run_work_kind kind)
@@ -136,6 +141,7 @@ int run_work_main(const struct run_work *w)
 		const struct run_work *) = {
 		[RUN_WORK_TOUCH] = on_words,
 		[RUN_WORK_FLOOR] = run_floor,
+		[RUN_WORK_FLOOR_SIGNAL] = run_floor,
 		[RUN_WORK_SORT] = on_words,
 		[RUN_WORK_KMEANS] = run_kmeans,
 		[RUN_WORK_PAGERANK] = run_pagerank,

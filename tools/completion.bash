@@ -55,7 +55,7 @@ _aquifer() {
 		[[ $command == memory ]] &&
 			names+=" --size --name --rack --listen --tls-cert --tls-key"
 		[[ $command == run ]] &&
-			names+=" --local --min-size --prefetch --copies --mode --no-direct --stats --rack"
+			names+=" --local --min-size --prefetch --copies --mode --pager-threads --no-direct --stats --rack"
 		[[ $command == swap ]] &&
 			names+=" --size --copies --mode --device --priority --rack" &&
 			names+=" --timeout --server"

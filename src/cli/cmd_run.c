@@ -21,6 +21,7 @@ enum {
 	PREFETCH_DEFAULT = 64,
 	PREFETCH_MAX = 64,
 	COPIES_MAX = 4,
+	PAGER_THREADS_MAX = 2,
 	MIN_SIZE_DEFAULT = 64 << 10,
 	PAGE_SHIFT = 12,
 };
@@ -60,6 +61,9 @@ static int take_option(int opt, char **argv, struct run_args *a)
 	case 'c':
 		return parse_number("--copies", optarg, 1, COPIES_MAX,
 				    &a->run.copies);
+	case 't':
+		return parse_number("--pager-threads", optarg, 1,
+				    PAGER_THREADS_MAX, &a->run.threads);
 	case 'g':
 		a->run.mode = optarg;
 		if (run_check_mode(optarg) == 0)
@@ -97,6 +101,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"prefetch", required_argument, NULL, 'p'},
 		{"copies", required_argument, NULL, 'c'},
 		{"mode", required_argument, NULL, 'g'},
+		{"pager-threads", required_argument, NULL, 't'},
 		{"no-direct", no_argument, NULL, 'n'},
 		{"stats", no_argument, NULL, 's'},
 		{"rack", required_argument, NULL, 'r'},

@@ -31,14 +31,16 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"run", cmd_run, "run an unmodified program on far memory",
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
-	 "       [--mode MODE] [--no-direct] [--stats] [--rack RACK] [--json]\n"
-	 "       -- PROGRAM [ARGUMENT...]\n"
+	 "       [--mode MODE] [--pager-threads N] [--no-direct] [--stats]\n"
+	 "       [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
 	 "  --prefetch  pages to fetch ahead of a stream (default 64; 0: off)\n"
 	 "  --copies    of every page, on different nodes (default 1)\n"
 	 "  --mode      how the nodes find room for a page (default static)\n"
+	 "  --pager-threads  1, or 2: the second takes pages out (default:\n"
+	 "              2 where it helps)\n"
 	 "  --no-direct through the NICs, although the node is on this host\n"
 	 "  --stats     a line per second and a report at the end, on stderr\n"
 	 "  --rack      the rack to use (default: as configured)\n"

@@ -4,13 +4,13 @@
  * connections, and regions that the switch may work on. Programs of the switch
  * know nothing but what they are told here, and a switch that was restarted
  * knows nothing at all: then everything is told anew, and connections whose
- * packets the old switch may have held end.
+ * packets the old switch may have held end. The connection that swordbox works
+ * through is made in switch_shared.c.
  *
  * A region whose atomics the switch replaces is reached through the switch
  * only. The node makes sure of that: its NIC has no other way (uplink.c), the
  * region has one key, and the node's processor never touches it.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -20,155 +20,13 @@
 #include "env.h"
 #include "error.h"
 #include "log.h"
-#include "mem_priv.h"
+#include "switch_priv.h"
 
 enum {
 	WORDS_BYTES = 224,
-	PORT = 1,
-	HOP_LIMIT = 64,
-	PSN_MASK = 0xffffff,
-	OWN_QPN = 0x800000, /* of the switch's ends; the rest is random */
-	IP_TEXT = INET6_ADDRSTRLEN,
 	GONE_TRIES = 20,
 	GONE_PAUSE_US = 10000,
 };
-
-/* The switch has no address in the rack; this one is nobody's. */
-static const uint8_t own_ip[2][16] = {
-	{[10] = 0xff, 0xff, 127, 255, 255, 254},
-	{[0] = 0x01, [15] = 0x01}, /* 100::1, of the discard prefix */
-};
-
-static const char *ip_text(const uint8_t ip[16], char out[IP_TEXT])
-{
-	return inet_ntop(AF_INET6, ip, out, IP_TEXT);
-}
-
-static bool is_ipv4(const uint8_t ip[16])
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(ip, v4, sizeof(v4)) == 0;
-}
-
-/* ---- the node itself ----------------------------------------------------- */
-
-/* Our address of the same kind as the peer's, and its place in the table. */
-static int own_gid(struct mem_node *node, bool ipv4, uint8_t *index,
-		   union ibv_gid *gid)
-{
-	for (unsigned i = 0; i < UINT8_MAX; i++) {
-		struct ibv_gid_entry row;
-
-		if (ibv_query_gid_ex(node->context, PORT, i, &row, 0) ||
-		    row.gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    is_ipv4(row.gid.raw) != ipv4 ||
-		    (!ipv4 && row.gid.raw[0] == 0xfe))
-			continue;
-		*index = (uint8_t)i;
-		*gid = row.gid;
-		return 0;
-	}
-	return -ENODEV;
-}
-
-/* The address by which the switch knows this node. */
-static int server_text(struct mem_node *node, char out[IP_TEXT])
-{
-	union ibv_gid gid;
-	uint8_t index;
-
-	if (own_gid(node, true, &index, &gid) &&
-	    own_gid(node, false, &index, &gid))
-		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-	ip_text(gid.raw, out);
-	return 0;
-}
-
-static int make_shared(struct mem_node *node, const uint8_t ip[16],
-		       uint8_t gid_index, uint32_t own_qpn, uint32_t psn)
-{
-	struct mem_tenant *tenant = tenant_find(node, "default");
-	struct ibv_qp_init_attr init = {.send_cq = node->cq,
-					.recv_cq = node->cq,
-					.cap = {1, 1, 1, 1, 0},
-					.qp_type = IBV_QPT_RC};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = PORT,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE};
-	struct ibv_qp *qp = ibv_create_qp(tenant->pd, &init);
-	int err;
-
-	if (!qp)
-		return -errno;
-	err = ibv_modify_qp(qp, &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = own_qpn,
-		.rq_psn = psn,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.sgid_index = gid_index,
-				    .hop_limit = HOP_LIMIT}}};
-	memcpy(attr.ah_attr.grh.dgid.raw, ip, 16);
-	if (!err)
-		err = ibv_modify_qp(qp, &attr,
-				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					    IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER);
-	if (err) {
-		(void)ibv_destroy_qp(qp);
-		return -err;
-	}
-	node->at_switch.shared = qp;
-	return 0;
-}
-
-static void drop_shared(struct mem_node *node)
-{
-	if (node->at_switch.shared)
-		(void)ibv_destroy_qp(node->at_switch.shared);
-	node->at_switch.shared = NULL;
-}
-
-/* The shared connection of swordbox: its requester is the switch. */
-static int declare_server(struct mem_node *node)
-{
-	char text[IP_TEXT], own[IP_TEXT];
-	union ibv_gid gid;
-	uint32_t number[2];
-	uint8_t index = 0;
-	bool ipv4 = true;
-	int err = own_gid(node, true, &index, &gid);
-
-	if (err) {
-		ipv4 = false;
-		err = own_gid(node, false, &index, &gid);
-	}
-	if (err)
-		return error_set(err, "the NIC has no RoCEv2 address");
-	drop_shared(node);
-	env_random(node->env, number, sizeof(number));
-	number[0] = OWN_QPN | (number[0] & 0x3fff);
-	number[1] &= PSN_MASK;
-	err = make_shared(node, own_ip[!ipv4], index, number[0], number[1]);
-	if (err)
-		return error_set(err, "no queue pair for the switch: %s",
-				 strerror(-err));
-	return switch_tell(node,
-			   "tell swordbox server name=%s ip=%s qpn=%u psn=%u "
-			   "own_ip=%s own_qpn=%u",
-			   node->name, ip_text(gid.raw, text),
-			   node->at_switch.shared->qp_num, number[1],
-			   ip_text(own_ip[!ipv4], own), number[0]);
-}
 
 /* ---- regions ------------------------------------------------------------- */
 
@@ -176,12 +34,12 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 {
 	const struct mem_switch *w = &node->at_switch;
 	const struct mem_declared *d = &r->declared;
-	char server[IP_TEXT];
+	char server[ADDRESS_TEXT];
 	int err = 0;
 
 	if (d->kind == MEM_DECLARED_NOT)
 		return 0;
-	err = server_text(node, server);
+	err = address_server(node, server);
 	if (err)
 		return err;
 	switch_tell_late(node); /* perhaps of one that had this key */
@@ -217,9 +75,10 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 void declare_region_end(struct mem_node *node, const struct mem_region *r)
 {
 	bool atomics = r->declared.kind == MEM_DECLARED_ATOMICS;
-	char line[MEM_LATE_BYTES], server[IP_TEXT];
+	char line[MEM_LATE_BYTES], server[ADDRESS_TEXT];
 
-	if (r->declared.kind == MEM_DECLARED_NOT || server_text(node, server))
+	if (r->declared.kind == MEM_DECLARED_NOT ||
+	    address_server(node, server))
 		return;
 	snprintf(line, sizeof(line), "tell %s gone server=%s rkey=%u",
 		 atomics ? "swordbox" : "steer", server, r->mr->rkey);
@@ -239,11 +98,11 @@ void declare_region_end(struct mem_node *node, const struct mem_region *r)
 
 static void conn_words(const struct mem_conn *c, char *out, size_t bytes)
 {
-	char server[IP_TEXT], client[IP_TEXT];
+	char server[ADDRESS_TEXT], client[ADDRESS_TEXT];
 
 	snprintf(out, bytes, "server=%s server_qpn=%u client=%s client_qpn=%u",
-		 ip_text(c->own_gid.raw, server), c->qp->qp_num,
-		 ip_text(c->client_gid.raw, client), c->client_qpn);
+		 address_text(c->own_gid.raw, server), c->qp->qp_num,
+		 address_text(c->client_gid.raw, client), c->client_qpn);
 }
 
 int declare_conn(struct mem_node *node, const struct mem_conn *c)
@@ -307,33 +166,6 @@ static json_int_t given_up(const json_t *hello)
 		json_object_get(program_of(hello, "swordbox"), "shared_dead"));
 }
 
-/* Whether ours is among them: then nothing works any more until it has
- * another. */
-static bool is_given_up(struct mem_node *node)
-{
-	const struct ibv_qp *shared = node->at_switch.shared;
-	char own[IP_TEXT];
-	json_t *show = NULL;
-	const json_t *v;
-	bool found = false;
-	size_t i;
-
-	if (!shared || server_text(node, own) ||
-	    switch_ask(node, "tell swordbox show", &show))
-		return false;
-	json_array_foreach(json_object_get(show, "servers"), i, v)
-	{
-		const char *ip = json_string_value(json_object_get(v, "ip"));
-
-		found |= ip && strcmp(ip, own) == 0 &&
-			 json_integer_value(json_object_get(v, "qpn")) ==
-				 shared->qp_num &&
-			 json_is_true(json_object_get(v, "dead"));
-	}
-	json_decref(show);
-	return found;
-}
-
 static void end_connections(struct mem_node *node)
 {
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
@@ -344,15 +176,15 @@ static void end_connections(struct mem_node *node)
 /* Of a run of this node before, or more than is true. */
 static int forget_us(struct mem_node *node)
 {
-	char server[IP_TEXT];
+	char server[ADDRESS_TEXT];
 	union ibv_gid gid;
 	uint8_t index;
 	int err = 0;
 
 	for (unsigned i = 0; i < 2 && !err; i++)
-		if (own_gid(node, i == 0, &index, &gid) == 0)
+		if (address_own(node, i == 0, &index, &gid) == 0)
 			err = switch_tell(node, "tell steer gone server=%s",
-					  ip_text(gid.raw, server));
+					  address_text(gid.raw, server));
 	return err;
 }
 
@@ -377,7 +209,7 @@ static int declare_all(struct mem_node *node)
 		end_connections(node);
 		w->has_sword = sword;
 		w->has_steer = steer;
-		err = declare_server(node);
+		err = switch_shared_open(node);
 	}
 	if (!err && steer)
 		err = forget_us(node);
@@ -443,13 +275,7 @@ int declare_open(struct mem_node *node, const char *path)
 
 void declare_close(struct mem_node *node)
 {
-	char server[IP_TEXT];
-
-	/* Another one may have its address and its place there. What this does
-	 * not reach is replaced when the node comes back. */
-	if (node->at_switch.shared && server_text(node, server) == 0)
-		(void)!switch_tell(node, "tell swordbox leave ip=%s", server);
-	drop_shared(node);
+	switch_shared_close(node);
 }
 
 void declare_tick(struct mem_node *node)
@@ -467,7 +293,7 @@ void declare_tick(struct mem_node *node)
 	 * look, and the shared connection change in this thread only. */
 	err = switch_ask(node, "hello", &hello);
 	if (!err && given_up(hello) != w->given_up) {
-		lost = is_given_up(node);
+		lost = switch_shared_is_dead(node);
 		w->given_up = given_up(hello);
 	}
 	pthread_mutex_lock(&node->lock);

@@ -344,20 +344,6 @@ void grant_destroy(struct mem_node *node, struct mem_conn *conn,
 /* Every grant of the region, of whatever connection; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 
-/* ---- switch_call.c: calls to the switch ---------------------------------- */
-
-/* The answer is JSON; *out, if wanted, is the caller's to free. Blocks. */
-int switch_ask(struct mem_node *node, const char *line,
-	       json_t **out) MUST_CHECK;
-/* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
-PRINTF(2, 3)
-int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
-/* Whether something that ends is not known there any more. */
-bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
-/* With the lock held. */
-void switch_tell_later(struct mem_node *node, const char *line);
-void switch_tell_late(struct mem_node *node);
-
 /* ---- declare.c: what the switch is told ---------------------------------- */
 
 /* The node's NIC is plugged into the switch with this control socket. */

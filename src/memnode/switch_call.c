@@ -14,7 +14,7 @@
 #include "ask.h"
 #include "error.h"
 #include "log.h"
-#include "mem_priv.h"
+#include "switch_priv.h"
 
 enum {
 	ASK_MS = 1000,

@@ -12,6 +12,12 @@ enum {
 #define PENALTY_MIN_NS	   1000000000ull
 #define PENALTY_MAX_NS	   64000000000ull
 
+void run_crew_init(struct crew *c, unsigned threads)
+{
+	*c = (struct crew){.has_porter = threads == 2,
+			   .is_fixed = threads != 0};
+}
+
 static bool take_porter(struct crew *c)
 {
 	c->has_porter = true;
@@ -29,7 +35,7 @@ static bool leave_porter(struct crew *c, uint64_t now_ns)
 
 bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
 {
-	if (!c->has_porter)
+	if (!c->has_porter || c->is_fixed)
 		return false;
 	c->waited_ns += waited_ns;
 	return c->waited_ns >= WAITED_TOO_LONG_NS && leave_porter(c, now_ns);
@@ -42,6 +48,8 @@ bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
 
 	c->evicted = evicted;
 	c->waited_ns = 0;
+	if (c->is_fixed)
+		return false;
 	if (c->has_porter)
 		return is_busy && pages >= LEAVE_PAGES &&
 		       leave_porter(c, now_ns);

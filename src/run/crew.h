@@ -12,15 +12,18 @@
 
 #include "cores.h"
 
-/* Zero-initialised: alone. */
 struct crew {
 	struct cores cores;
 	bool has_porter;
+	bool is_fixed;	    /* somebody else has decided */
 	uint64_t evicted;   /* pages, ever, at the last look */
 	uint64_t waited_ns; /* for room, since the last look */
 	uint64_t retry_ns;  /* not before */
 	uint64_t penalty_ns;
 };
+
+/* 1 or 2 threads for good; 0: one, until two are seen to help. */
+void run_crew_init(struct crew *c, unsigned threads);
 
 /* A fault has waited for room; true: that was too much, and we are alone
  * again. */

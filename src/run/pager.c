@@ -367,6 +367,7 @@ int run_pager_run(const struct run_options *o, struct run_shared *shared,
 		p->shared = shared;
 		p->stats = &shared->stats;
 		p->cpu = -1;
+		run_crew_init(&p->crew, o->threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
 		memcpy(p->token, token, RUN_TOKEN_BYTES);

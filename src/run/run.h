@@ -24,6 +24,7 @@ struct run_options {
 	uint64_t min_bytes;    /* smaller mappings stay local */
 	unsigned prefetch_max; /* pages; 0: off */
 	unsigned copies;       /* of every page, on different nodes; 0: 1 */
+	unsigned threads;      /* of the pager, 1 or 2; 0: as it helps */
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */

@@ -15,11 +15,12 @@ printf '[memory m0]\nsize = 512M\n' >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 
 # far LOCAL PROGRAM...: its report is in $TMP/report, its stderr in $TMP/err.
+FAR_OPTIONS=()
 far() {
 	local local=$1 status=0
 	shift
-	timeout -k 5 110 "$AQUIFER" run --local "$local" --json -- "$@" \
-		2>"$TMP/err" || status=$?
+	timeout -k 5 110 "$AQUIFER" run --local "$local" --json \
+		"${FAR_OPTIONS[@]}" -- "$@" 2>"$TMP/err" || status=$?
 	grep '^{"local"' "$TMP/err" | tail -1 >"$TMP/report" || true
 	return "$status"
 }

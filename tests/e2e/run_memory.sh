@@ -6,6 +6,8 @@
 source "$(dirname "$0")/run_lib.sh"
 CLIENT=$1
 
+# Two threads of the pager, who would not both work on a busy machine.
+FAR_OPTIONS=(--pager-threads 2)
 for play in random threads words maps reserved calls signals unseen fork; do
 	far 2M "$CLIENT" "$play" 8 >"$TMP/out" ||
 		fail "$play: $? $(cat "$TMP/err")"
@@ -22,6 +24,7 @@ for play in random threads words maps reserved calls signals unseen fork; do
 	fi
 	echo "ok: $play"
 done
+FAR_OPTIONS=()
 
 # A stream is a stream, forwards and backwards, wherever its pages are.
 far 4M "$CLIENT" linear 32 >"$TMP/out" || fail "linear: $? $(cat "$TMP/err")"

@@ -82,6 +82,20 @@ static void crew_tries_again_ever_later(void **state)
 	}
 }
 
+static void crew_does_as_it_is_told(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 2; threads++) {
+		struct crew c;
+
+		run_crew_init(&c, threads);
+		assert_int_equal(c.has_porter, threads == 2);
+		assert_false(run_crew_waited(&c, 0, S));
+		assert_false(run_crew_judge(&c, 0, MUCH, threads == 2));
+		assert_int_equal(c.has_porter, threads == 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +103,7 @@ int main(void)
 		cmocka_unit_test(crew_judges_by_much_only),
 		cmocka_unit_test(crew_counts_waiting_between_looks),
 		cmocka_unit_test(crew_tries_again_ever_later),
+		cmocka_unit_test(crew_does_as_it_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

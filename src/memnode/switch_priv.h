@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a node and its switch talk: the address that names the node there, calls,
+ * and the connection that the switch works through. declare.c says what is
+ * told.
+ */
+#ifndef AQ_MEM_SWITCH_PRIV_H
+#define AQ_MEM_SWITCH_PRIV_H
+
+#include <arpa/inet.h>
+
+#include "mem_priv.h"
+
+/* ---- address.c ---------------------------------------------------------- */
+
+enum {
+	ADDRESS_TEXT = INET6_ADDRSTRLEN
+};
+/* Returns out. */
+const char *address_text(const uint8_t ip[16], char out[ADDRESS_TEXT]);
+bool address_is_ipv4(const uint8_t ip[16]);
+/* Our address of that kind, and its place in the NIC's table. -ENODEV. */
+int address_own(struct mem_node *node, bool ipv4, uint8_t *index,
+		union ibv_gid *gid) MUST_CHECK;
+/* The one by which the switch knows this node: IPv4, else IPv6. */
+int address_first(struct mem_node *node, uint8_t *index,
+		  union ibv_gid *gid) MUST_CHECK;
+int address_server(struct mem_node *node, char out[ADDRESS_TEXT]) MUST_CHECK;
+
+/* ---- switch_call.c: calls to the switch ---------------------------------- */
+
+/* The answer is JSON; *out, if wanted, is the caller's to free. Blocks. */
+int switch_ask(struct mem_node *node, const char *line,
+	       json_t **out) MUST_CHECK;
+/* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
+PRINTF(2, 3)
+int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
+/* Whether something that ends is not known there any more. */
+bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
+/* With the lock held. */
+void switch_tell_later(struct mem_node *node, const char *line);
+void switch_tell_late(struct mem_node *node);
+
+/* ---- switch_shared.c: the connection that the switch works through ------- */
+
+/* Makes a new one in the place of the old one, and tells the switch. */
+int switch_shared_open(struct mem_node *node) MUST_CHECK;
+void switch_shared_close(struct mem_node *node);
+/* Asks whether the switch has given ours up: then nothing works any more until
+ * it has another. */
+bool switch_shared_is_dead(struct mem_node *node);
+
+#endif
