@@ -278,7 +278,8 @@ AQ_API int aq_async_open(struct aq_rack *rack,
 			 const struct aq_async_options *options,
 			 struct aq_async **async);
 /* Requests that are under way are forgotten; writes may have been done. Before
- * the rack; regions may be closed before or after. NULL is allowed. */
+ * the rack; regions may be closed before or after. NULL is allowed. Waits for
+ * an engine that does not answer, for the rack's deadline at most. */
 AQ_API void aq_async_close(struct aq_async *async);
 
 /* Lets this context use the region. Returns its number here, 0 or more, or

@@ -13,6 +13,7 @@ enum {
 	ENG_HEARTBEAT_MISSES = 5,
 	ENG_START_MS = 10000, /* from opening a session to its start */
 	ENG_TICK_MS = 100,
+	ENG_PAUSE_MS = 500, /* from one tick to the next: we did not run */
 
 	ENG_STEPS = 64,		/* between two looks at who waits */
 	ENG_IDLE_YIELDS = 5000, /* then naps, while requests are on the wire */

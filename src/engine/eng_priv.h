@@ -68,6 +68,8 @@ struct eng {
 	struct ctl_token_hash token;
 	uint64_t start_ns;
 	uint64_t tick_ns;
+	uint64_t looked_ns; /* when eng_tick ran last */
+	uint64_t awake_ns;  /* since when it runs without a pause */
 	unsigned idle;
 
 	struct ibv_context *context;

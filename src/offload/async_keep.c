@@ -50,7 +50,7 @@ static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
 	int err;
 
 	own.token = a->engine_token;
-	err = beat(&own, &a->engine, "sessions", a->engine_session,
+	err = beat(&own, &a->now.engine, "sessions", a->now.id,
 		   ASYNC_BEAT_TIMEOUT_MS);
 	if (err)
 		return true;
@@ -98,11 +98,12 @@ static bool has_lost_node(const struct aq_async *a)
 	return false;
 }
 
-static void attach_again(struct aq_async *a, const struct client_caller *caller,
-			 uint64_t now_ns)
+static void attach_again(struct aq_async *a, const struct client_caller *caller)
 {
 	uint32_t ms =
 		u32_min(ASYNC_ATTACH_MS, async_share_ms(a, ASYNC_ATTACH_SHARE));
+	/* Heartbeats without an answer took their time. */
+	uint64_t now_ns = client_keep_now_ns(a->rack);
 	int err = offload_async_attach(a, caller, now_ns + ms * 1000000ull);
 
 	now_ns = client_keep_now_ns(a->rack);
@@ -134,8 +135,8 @@ void offload_async_tick(struct client_keeper *k,
 		return;
 	now_ns = client_keep_now_ns(a->rack);
 	if (!a->is_attached || !is_healthy(a, caller, now_ns))
-		attach_again(a, caller, now_ns);
+		attach_again(a, caller);
 	else if (has_lost_node(a) && now_ns > a->retry_ns)
-		attach_again(a, caller, now_ns);
+		attach_again(a, caller);
 	pthread_mutex_unlock(&a->lock);
 }

@@ -63,6 +63,12 @@ struct async_qp {
 	uint32_t psn;
 };
 
+/* Of an engine that serves the rings; without an id there is none. */
+struct async_session {
+	struct client_node engine;
+	char id[CLIENT_ID_MAX];
+};
+
 struct aq_async {
 	struct offload_ring ring;
 	/* A byte that is 0 in a child of the process that made the rings. */
@@ -88,10 +94,10 @@ struct aq_async {
 	struct async_qp end; /* of the rings */
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
-	struct client_node engine;
-	unsigned engine_turn; /* which one to try first */
-	char engine_session[CLIENT_ID_MAX];
-	uint64_t lost_ns; /* since when there is no engine */
+	struct async_session now;
+	struct async_session left; /* without the engine's knowledge */
+	unsigned engine_turn;	   /* which one to try first */
+	uint64_t lost_ns;	   /* since when there is no engine */
 	uint64_t retry_ns;
 	uint64_t beat_ns;
 	uint32_t node_count;

@@ -43,7 +43,7 @@ static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 	struct client_caller own = *caller;
 
 	own.token = a->engine_token;
-	return client_call(&own, &a->engine, method, path, body,
+	return client_call(&own, &a->now.engine, method, path, body,
 			   left_ms(a, deadline_ns), CLIENT_REPLY_MAX, reply);
 }
 
@@ -218,8 +218,7 @@ static int start_session(struct aq_async *a, const struct client_caller *caller,
 
 	for (uint32_t i = 0; i < a->region_count; i++)
 		(void)json_array_append_new(regions, region_row(a->region[i]));
-	snprintf(path, sizeof(path), "/v1/sessions/%s/start",
-		 a->engine_session);
+	snprintf(path, sizeof(path), "/v1/sessions/%s/start", a->now.id);
 	err = ask_engine(
 		a, caller, "POST", path,
 		json_pack("{s:O, s:o}", "nodes", nodes, "regions", regions),
@@ -252,8 +251,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 	if (!err)
 		err = open_session(a, caller, deadline_ns, &reply);
 	if (!err)
-		err = client_json_word(reply, "session", a->engine_session,
-				       sizeof(a->engine_session));
+		err = client_json_word(reply, "session", a->now.id,
+				       sizeof(a->now.id));
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
 	if (!err)
@@ -280,22 +279,45 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static void end_session(struct aq_async *a, const struct client_caller *caller,
-			uint32_t within_ms)
+/* Whether the engine knows that this session is over. */
+static bool tell_end(struct aq_async *a, const struct client_caller *caller,
+		     const struct async_session *s, uint32_t within_ms)
 {
+	struct client_caller own = *caller;
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
+	int err;
 
-	if (!a->engine_session[0])
-		return;
-	snprintf(path, sizeof(path), "/v1/sessions/%s", a->engine_session);
-	if (ask_engine(a, caller, "DELETE", path, NULL,
-		       client_keep_now_ns(a->rack) + within_ms * 1000000ull,
-		       &reply))
+	own.token = a->engine_token;
+	snprintf(path, sizeof(path), "/v1/sessions/%s", s->id);
+	err = client_call(&own, &s->engine, "DELETE", path, NULL, within_ms,
+			  CLIENT_REPLY_MAX, &reply);
+	if (err)
 		log_debug("offload", "an engine was not told: %s",
 			  error_last());
 	json_decref(reply);
-	a->engine_session[0] = '\0';
+	return !err || err == -ESTALE;
+}
+
+/* An engine that cannot be told now is told later, see end_left. Of several the
+ * first: the others were never served. */
+static void end_session(struct aq_async *a, const struct client_caller *caller,
+			uint32_t within_ms)
+{
+	if (a->now.id[0] && !tell_end(a, caller, &a->now, within_ms) &&
+	    !a->left.id[0])
+		a->left = a->now;
+	a->now.id[0] = '\0';
+}
+
+/* An engine that was only slow runs by now, and asks rings that are gone. It
+ * would take that for a fault. */
+static void end_left(struct aq_async *a, const struct client_caller *caller,
+		     uint32_t within_ms)
+{
+	if (a->left.id[0])
+		(void)tell_end(a, caller, &a->left, within_ms);
+	a->left.id[0] = '\0';
 }
 
 int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
@@ -305,8 +327,10 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 	unsigned count, i;
 	int err = 0, tried = 0;
 
-	offload_async_fence(a);
+	/* In this order: one that reads from a queue pair that is gone takes
+	 * this for a fault. */
 	end_session(a, caller, ASYNC_BYE_MS);
+	offload_async_fence(a);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
 	for (i = 0; i < count; i++) {
@@ -318,7 +342,7 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
 			continue;
 		tried++;
-		a->engine = *e;
+		a->now.engine = *e;
 		a->epoch++;
 		/* One that hangs must leave time for the others. */
 		share = deadline_ns > now ? (deadline_ns - now) / (count - i)
@@ -329,10 +353,11 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 			a->beat_ns = client_keep_now_ns(a->rack) +
 				     ASYNC_BEAT_MS * 1000000ull;
 			a->engine_turn = (a->engine_turn + i) % count;
+			end_left(a, caller, ASYNC_BYE_MS);
 			return 0;
 		}
-		offload_async_fence(a);
 		end_session(a, caller, ASYNC_BYE_MS);
+		offload_async_fence(a);
 	}
 	a->engine_turn = count ? (a->engine_turn + 1) % count : 0;
 	if (!tried && a->engine_name[0])
@@ -350,9 +375,9 @@ void offload_async_detach(struct aq_async *a,
 	char path[CLIENT_PATH_MAX];
 	json_t *reply;
 
-	/* The engine first, and with some patience: one that reads from a queue
-	 * pair that is gone takes this for a fault. */
-	end_session(a, caller, ASYNC_BEAT_TIMEOUT_MS);
+	/* As above, with all the patience there is: nobody tells it later. */
+	end_left(a, caller, ASYNC_BYE_MS);
+	end_session(a, caller, aq_rack_deadline(a->rack));
 	offload_async_fence(a);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {

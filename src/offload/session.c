@@ -66,6 +66,8 @@ void offload_session_break(struct offload_session *s, int err)
 	if (s->err)
 		return;
 	s->err = err;
+	log_info("offload", "session %u of the engine breaks: %s", s->index,
+		 error_text(err));
 	engine_count(s->engine, OFFLOAD_C_BROKEN, 1);
 	s->extra->note = (struct offload_state){.epoch = s->config.epoch,
 						.err = (uint32_t)-err};
