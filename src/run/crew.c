@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the porter works: judged by what faults wait for, and tried again. */
 #include "crew.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where the hand goes when it is followed. */
 #include "hand.h"
 
 void run_hand_init(struct hand *h)
