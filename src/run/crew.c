@@ -7,6 +7,7 @@ enum {
 	 * says nothing about the time when much does. */
 	TAKE_PAGES = 2048,
 	LEAVE_PAGES = 256,
+	TRIAL_LOOKS = 4,
 };
 
 #define WAITED_TOO_LONG_NS 10000000ull /* of the 100 ms between looks */
@@ -19,9 +20,12 @@ void run_crew_init(struct crew *c, unsigned threads)
 			   .is_fixed = threads != 0};
 }
 
-static bool take_porter(struct crew *c)
+static bool take_porter(struct crew *c, uint64_t pages)
 {
 	c->has_porter = true;
+	c->alone_pages = pages;
+	c->trial_pages = 0;
+	c->trial_looks = TRIAL_LOOKS;
 	return true;
 }
 
@@ -42,6 +46,16 @@ bool run_crew_waited(struct crew *c, uint64_t now_ns, uint64_t waited_ns)
 	return c->waited_ns >= WAITED_TOO_LONG_NS && leave_porter(c, now_ns);
 }
 
+/* Whether the trial ends, and less has left than without the porter. */
+static bool has_failed(struct crew *c, uint64_t pages)
+{
+	if (!c->trial_looks)
+		return false;
+	c->trial_pages += pages;
+	return --c->trial_looks == 0 &&
+	       c->trial_pages < TRIAL_LOOKS * c->alone_pages;
+}
+
 bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
 		    bool is_busy)
 {
@@ -52,10 +66,11 @@ bool run_crew_judge(struct crew *c, uint64_t now_ns, uint64_t evicted,
 	if (c->is_fixed)
 		return false;
 	if (c->has_porter)
-		return is_busy && pages >= LEAVE_PAGES &&
+		return ((is_busy && pages >= LEAVE_PAGES) ||
+			has_failed(c, pages)) &&
 		       leave_porter(c, now_ns);
 	return !is_busy && pages >= TAKE_PAGES && now_ns >= c->retry_ns &&
-	       take_porter(c);
+	       take_porter(c, pages);
 }
 
 bool run_crew_look(struct crew *c, uint64_t now_ns, uint64_t evicted,

@@ -3,9 +3,10 @@
  * The pager's crew: one thread, or two. The second, the porter, helps only on a
  * core that is really free: on one that others use it waits for them, and a
  * fault for it. Idle time alone does not tell (the far end may be a process on
- * that core, and rest until we work), so it is tried: if faults wait too long
- * for pages to leave, or the core is busy then, the first thread does all
- * again, and each time it is longer until the porter is tried.
+ * that core, and rest until we work), so it is tried: if fewer pages
+ * leave than before, faults wait too long for that, or the core is busy then,
+ * the first thread does all again, and each time it is longer until the porter
+ * is tried.
  */
 #ifndef AQ_RUN_CREW_H
 #define AQ_RUN_CREW_H
@@ -15,10 +16,13 @@
 struct crew {
 	struct cores cores;
 	bool has_porter;
-	bool is_fixed;	    /* somebody else has decided */
-	uint64_t evicted;   /* pages, ever, at the last look */
-	uint64_t waited_ns; /* for room, since the last look */
-	uint64_t retry_ns;  /* not before */
+	bool is_fixed;	      /* somebody else has decided */
+	uint64_t evicted;     /* pages, ever, at the last look */
+	uint64_t alone_pages; /* between two looks, before it was tried */
+	uint64_t trial_pages; /* that left since */
+	unsigned trial_looks; /* of the trial, that are left */
+	uint64_t waited_ns;   /* for room, since the last look */
+	uint64_t retry_ns;    /* not before */
 	uint64_t penalty_ns;
 };
 

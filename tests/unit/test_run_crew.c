@@ -39,6 +39,30 @@ static void crew_judges_by_much_only(void **state)
 	assert_true(run_crew_judge(&c, 0, 3100 + MUCH, true));
 }
 
+/* Whether the porter stays when so many pages leave with it, per look. */
+static bool passes(uint64_t pages)
+{
+	struct crew c = {0};
+	uint64_t evicted = MUCH;
+
+	assert_true(run_crew_judge(&c, 0, evicted, false));
+	for (unsigned i = 0; i < 20; i++) {
+		evicted += pages;
+		(void)run_crew_judge(&c, i, evicted, false);
+	}
+	return c.has_porter;
+}
+
+static void crew_keeps_a_porter_that_helps(void **state)
+{
+	(void)state;
+	assert_true(passes(MUCH + MUCH / 4));
+	assert_true(passes(MUCH));
+	assert_false(passes(MUCH - 1));
+	assert_false(passes(MUCH / 2));
+	assert_false(passes(0));
+}
+
 static void crew_counts_waiting_between_looks(void **state)
 {
 	struct crew c = {.has_porter = true};
@@ -101,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crew_takes_the_porter_where_a_core_rests),
 		cmocka_unit_test(crew_judges_by_much_only),
+		cmocka_unit_test(crew_keeps_a_porter_that_helps),
 		cmocka_unit_test(crew_counts_waiting_between_looks),
 		cmocka_unit_test(crew_tries_again_ever_later),
 		cmocka_unit_test(crew_does_as_it_is_told),
