@@ -18,7 +18,7 @@ static unsigned judge(json_t *verdicts, const char *name, double value,
 	}
 	json_object_set_new(v, "value", json_real(value));
 	json_object_set_new(v, "kept", json_boolean(kept));
-	return is_bound && value > most;
+	return !kept;
 }
 
 static const char *missing_of(const struct run_group *g)
@@ -45,34 +45,36 @@ static void show_floor(const struct run_plan *p, unsigned group,
 		    0, zram->missing ? zram->missing : missing_of(floor));
 }
 
+static unsigned judge_places(json_t *verdicts, const char *name,
+			     const struct run_group *g, enum run_place ours,
+			     enum run_place theirs, double most)
+{
+	return judge(verdicts, name, run_group_ratio(g, ours, theirs), most,
+		     missing_of(g));
+}
+
 static unsigned judge_faults(const struct run_plan *p, json_t *verdicts)
 {
 	const struct run_group *fault = &p->group[RUN_GROUP_TOUCH];
-	unsigned missed;
+	unsigned missed = judge_places(verdicts, "fault_elapsed_vs_zram", fault,
+				       RUN_PLACE_CABLE, RUN_PLACE_ZRAM, 0.75);
 
-	missed = judge(verdicts, "fault_elapsed_vs_zram",
-		       run_group_ratio(fault, RUN_PLACE_CABLE, RUN_PLACE_ZRAM),
-		       0.75, missing_of(fault));
 	show_floor(p, RUN_GROUP_FLOOR, "fault_floor_vs_zram", verdicts);
 	show_floor(p, RUN_GROUP_FLOOR_SIGNAL, "fault_floor_signal_vs_zram",
 		   verdicts);
-	(void)judge(verdicts, "fault_elapsed_direct_vs_zram",
-		    run_group_ratio(fault, RUN_PLACE_DIRECT, RUN_PLACE_ZRAM), 0,
-		    missing_of(fault));
+	(void)judge_places(verdicts, "fault_elapsed_direct_vs_zram", fault,
+			   RUN_PLACE_DIRECT, RUN_PLACE_ZRAM, 0);
 	return missed;
 }
 
 static unsigned judge_sort(const struct run_plan *p, json_t *verdicts)
 {
 	const struct run_group *sort = &p->group[RUN_GROUP_SORT];
-	unsigned missed;
+	unsigned missed = judge_places(verdicts, "quicksort50_vs_local", sort,
+				       RUN_PLACE_CABLE, RUN_PLACE_LOCAL, 1.5);
 
-	missed = judge(verdicts, "quicksort50_vs_local",
-		       run_group_ratio(sort, RUN_PLACE_CABLE, RUN_PLACE_LOCAL),
-		       1.5, missing_of(sort));
-	(void)judge(verdicts, "quicksort50_direct_vs_local",
-		    run_group_ratio(sort, RUN_PLACE_DIRECT, RUN_PLACE_LOCAL), 0,
-		    missing_of(sort));
+	(void)judge_places(verdicts, "quicksort50_direct_vs_local", sort,
+			   RUN_PLACE_DIRECT, RUN_PLACE_LOCAL, 0);
 	return missed;
 }
 

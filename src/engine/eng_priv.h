@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "awake.h"
 #include "ctl_http.h"
 #include "ctl_token.h"
 #include "eng_limits.h"
@@ -68,8 +69,7 @@ struct eng {
 	struct ctl_token_hash token;
 	uint64_t start_ns;
 	uint64_t tick_ns;
-	uint64_t looked_ns; /* when eng_tick ran last */
-	uint64_t awake_ns;  /* since when it runs without a pause */
+	struct awake awake;
 	unsigned idle;
 
 	struct ibv_context *context;

@@ -134,7 +134,7 @@ static const char *why_end(const struct eng *eng, const struct eng_session *s,
 	const uint64_t patience_ns =
 		ENG_HEARTBEAT_MS * ENG_HEARTBEAT_MISSES * 1000000ull;
 
-	if (now_ns - u64_max(s->seen_ns, eng->awake_ns) > patience_ns)
+	if (now_ns - u64_max(s->seen_ns, eng->awake.since_ns) > patience_ns)
 		return "is silent";
 	if (!s->core)
 		return now_ns - s->opened_ns > ENG_START_MS * 1000000ull
@@ -150,24 +150,15 @@ static void look_for_silent_nodes(const struct eng *eng, struct eng_session *s,
 {
 	if (s->core && s->within_ms && !offload_session_err(s->core) &&
 	    u64_min(offload_session_stalled_ns(s->core),
-		    now_ns - eng->awake_ns) > s->within_ms * 1000000)
+		    now_ns - eng->awake.since_ns) > s->within_ms * 1000000)
 		offload_session_give_up(s->core);
-}
-
-/* On a machine that is busy we do not run for seconds now and then, and all
- * answers of that time are still to be read: it is nobody's silence. */
-static void note_pause(struct eng *eng, uint64_t now_ns)
-{
-	if (now_ns - eng->looked_ns > ENG_PAUSE_MS * 1000000ull)
-		eng->awake_ns = now_ns;
-	eng->looked_ns = now_ns;
 }
 
 void eng_tick(struct eng *eng)
 {
 	uint64_t now_ns = client_clock_now_ns(eng->clock);
 
-	note_pause(eng, now_ns);
+	awake_look(&eng->awake, now_ns, ENG_PAUSE_MS * 1000000ull);
 	for (unsigned i = 0; i < ENG_SESSION_MAX; i++) {
 		struct eng_session *s = eng->session[i];
 		const char *why;

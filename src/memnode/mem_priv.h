@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "awake.h"
 #include "ctl_http.h"
 #include "ctl_token.h"
 #include "frame_chain.h"
@@ -183,8 +184,7 @@ struct mem_node {
 	char *state_path;
 	struct env *env;
 	uint64_t start_ns;
-	uint64_t ticked_ns;
-	uint64_t awake_ns; /* since when it runs without a pause */
+	struct awake awake;
 	/* Tells this run of the node from any other one. */
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;

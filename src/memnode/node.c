@@ -283,19 +283,10 @@ static bool is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
-/* A node that was stopped, or got no processor for some seconds, has still to
- * read the heartbeats of that time: it is nobody's silence. */
-static void note_pause(struct mem_node *node, uint64_t now_ns)
-{
-	if (now_ns - node->ticked_ns > MEM_PAUSE_MS * 1000000ull)
-		node->awake_ns = now_ns;
-	node->ticked_ns = now_ns;
-}
-
 static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
 		      uint64_t now_ns)
 {
-	uint64_t since_ns = u64_max(c->seen_ns, node->awake_ns);
+	uint64_t since_ns = u64_max(c->seen_ns, node->awake.since_ns);
 
 	/* What works on another's pages ends with that one. */
 	return c->role == MEM_ROLE_PLAIN && now_ns > since_ns &&
@@ -309,7 +300,7 @@ void mem_node_tick(struct mem_node *node)
 	declare_tick(node);
 	pthread_mutex_lock(&node->lock);
 	now_ns = env_now_ns(node->env);
-	note_pause(node, now_ns);
+	awake_look(&node->awake, now_ns, MEM_PAUSE_MS * 1000000ull);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		struct mem_conn *c = node->conns[i];
 

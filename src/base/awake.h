@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Since when a process that looks regularly has done so without a pause. One
+ * that was stopped, or got no processor for some seconds, has still to read
+ * what others sent meanwhile: that time is nobody's silence.
+ */
+#ifndef AQ_AWAKE_H
+#define AQ_AWAKE_H
+
+#include "base.h"
+
+/* Zero-initialised. */
+struct awake {
+	uint64_t looked_ns;
+	uint64_t since_ns;
+};
+
+/* At each look; `pause_ns`: more than that since the last is a pause. */
+static inline void awake_look(struct awake *a, uint64_t now_ns,
+			      uint64_t pause_ns)
+{
+	if (now_ns - a->looked_ns > pause_ns)
+		a->since_ns = now_ns;
+	a->looked_ns = now_ns;
+}
+
+#endif
