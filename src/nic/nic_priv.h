@@ -426,6 +426,7 @@ struct nic_qp {
 	bool sqd_notify;
 	bool last_wqe_told;
 	bool managed_sq; /* requests come from memory: chain_run */
+	uint16_t from;	 /* where its packets come from: enum nic_from */
 
 	CACHE_ALIGNED struct list ready; /* on nic->ready while there is
 					  * something to send */
@@ -447,8 +448,7 @@ struct nic_qp {
 	struct ibv_qp_cap cap;
 	struct recv_op recv; /* large, and only receives use it */
 };
-STATIC_ASSERT(offsetof(struct nic_qp, last_wqe_told) < CACHE_LINE,
-	      "the first line");
+STATIC_ASSERT(offsetof(struct nic_qp, from) < CACHE_LINE, "the first line");
 STATIC_ASSERT(offsetof(struct nic_qp, req.ahead_psn) <= 3 * CACHE_LINE,
 	      "the first three lines");
 STATIC_ASSERT(sizeof(struct sendq) == CACHE_LINE, "the line of a send queue");
