@@ -270,7 +270,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->slot = slot;
 	c->read_only = peer->read_only;
 	c->role = peer->role;
-	c->space = peer->space;
+	c->space = peer->owner ? peer->owner->space : NULL;
 	c->without = peer->without;
 	c->patience_ms = u32_max(peer->patience_ms,
 				 MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES);
@@ -301,7 +301,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	return 0;
 }
 
-void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
+void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 {
 	char id[CONN_ID_TEXT];
 
@@ -311,9 +311,8 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		 conn_end_name(why));
 	session_note_end(node, c);
 	while (!list_is_empty(&c->grants))
-		grant_destroy(
-			node, c,
-			container_of(c->grants.next, struct mem_grant, node));
+		grant_end(node, c,
+			  container_of(c->grants.next, struct mem_grant, node));
 	declare_conn_end(node, c);
 	close_qp(c);
 	node->conns[c->slot] = NULL;
@@ -321,6 +320,6 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 	node->conns_ended[why]++;
 	c->tenant->conn_count--;
 	if (c->owns_space)
-		space_destroy(node, c);
-	free(c);
+		space_end(node, c);
+	life_end(node, &c->life);
 }

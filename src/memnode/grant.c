@@ -94,6 +94,13 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 				 "is granted whole and with all rights, or to "
 				 "read",
 				 region->name);
+	/* Trying would break the connection. */
+	if (!region->can_bind && (!whole || access != ALL_RIGHTS))
+		return error_set(-EOPNOTSUPP,
+				 "the NIC has no windows on its own memory: "
+				 "region %s is granted whole and with all "
+				 "rights",
+				 region->name);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return error_set(-ENOMEM, "no memory for a grant");
@@ -118,8 +125,8 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 	return 0;
 }
 
-void grant_destroy(struct mem_node *node, struct mem_conn *conn,
-		   struct mem_grant *g)
+void grant_end(struct mem_node *node, struct mem_conn *conn,
+	       struct mem_grant *g)
 {
 	int err = g->mw ? ibv_dealloc_mw(g->mw) : 0;
 
@@ -127,7 +134,7 @@ void grant_destroy(struct mem_node *node, struct mem_conn *conn,
 	list_remove(&g->node);
 	conn->grant_count--;
 	node->grant_count--;
-	free(g);
+	life_end(node, &g->life);
 }
 
 void grant_revoke_region(struct mem_node *node, struct mem_region *region)
@@ -144,7 +151,7 @@ void grant_revoke_region(struct mem_node *node, struct mem_region *region)
 
 			next = at->next;
 			if (g->region == region)
-				grant_destroy(node, node->conns[i], g);
+				grant_end(node, node->conns[i], g);
 		}
 	}
 }

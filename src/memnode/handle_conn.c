@@ -122,7 +122,7 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	int err = ctl_field_string(call->body, "pages", false, &role);
 
 	peer->role = MEM_ROLE_PLAIN;
-	peer->space = NULL;
+	peer->owner = NULL;
 	peer->without = 0;
 	if (err || !role)
 		return err;
@@ -141,7 +141,7 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	if (!err && !c->owns_space)
 		err = error_set(-EINVAL, "connection %s has no pages", owner);
 	if (!err)
-		peer->space = c->space;
+		peer->owner = c;
 	return err;
 }
 
@@ -163,6 +163,11 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		err = ctl_field_string(call->body, "session", false, &id_text);
 	if (!err && id_text)
 		err = session_take(node, call->caller, id_text, &session);
+	/* The session may be that of the owner, which has just ended. */
+	if (!err && peer.owner && peer.owner->life.ended)
+		err = error_set(-ESTALE, "the owner of the pages was the "
+					 "session's connection, which has "
+					 "ended; connect again");
 	if (!err)
 		err = conn_create(node, call->caller, &peer, &answer, &c);
 	if (err) {
@@ -246,7 +251,7 @@ void handle_disconnect(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	conn_destroy(ctx, c, MEM_END_CLOSED);
+	conn_end(ctx, c, MEM_END_CLOSED);
 	ctl_reply_none(call->reply);
 }
 
@@ -370,7 +375,7 @@ void handle_grant_delete(void *ctx, struct ctl_call *call)
 		(void)snprintf(id, sizeof(id), "%016" PRIx64, g->id);
 		if (strcmp(id, call->segment[1]) != 0)
 			continue;
-		grant_destroy(ctx, c, g);
+		grant_end(ctx, c, g);
 		ctl_reply_none(call->reply);
 		return;
 	}

@@ -140,7 +140,7 @@ static int clear(struct mem_node *node, struct mem_tenant *t)
 	env_random(node->env, &t->token, sizeof(t->token));
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i] && node->conns[i]->tenant == t)
-			conn_destroy(node, node->conns[i], MEM_END_TENANT);
+			conn_end(node, node->conns[i], MEM_END_TENANT);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		struct mem_region *r = node->regions[i];
 		int err = r && r->tenant == t ? region_delete(node, r) : 0;

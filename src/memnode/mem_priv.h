@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a node is made of. node->lock guards everything here. It is let go only
- * while memory is made or given back, which takes long; the region is `busy`
- * meanwhile, and nobody else touches it or its tenant's existence.
+ * while memory is made or given back, or tenants are written to their file,
+ * which takes long; a region is `busy` meanwhile, and nobody else touches it.
+ *
+ * Ending and freeing are two things. *_end takes effect at once: the thing is
+ * found no more, its queue pairs and keys are gone, `life.ended` is set. But
+ * its memory stays until everybody has left the node who was inside, with or
+ * without the lock, when it ended: node_leave is the only place that frees
+ * (life.c). So a pointer that a request or a tick got from the node can be
+ * looked at until that request or tick is over. Whoever kept one across a call
+ * that may end things, or that lets the lock go, asks `life.ended` before
+ * anything else of it is used.
  */
 #ifndef AQ_MEM_PRIV_H
 #define AQ_MEM_PRIV_H
@@ -27,7 +36,21 @@ enum mem_level {
 	MEM_LEVEL_ADMIN,
 };
 
+/* The first member of everything that ends. */
+struct mem_life {
+	struct list node; /* of the node's ended ones, once it is one */
+	uint64_t ended_at;
+	bool ended;
+};
+
+/* Somebody inside the node: a request or a tick, on its stack. */
+struct mem_visit {
+	struct list node;
+	uint64_t number;
+};
+
 struct mem_tenant {
+	struct mem_life life;
 	char name[MEM_TENANT_NAME_MAX + 1];
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
@@ -51,6 +74,7 @@ struct mem_declared {
 };
 
 struct mem_region {
+	struct mem_life life;
 	struct mem_tenant *tenant;
 	char name[MEM_REGION_NAME_MAX + 1];
 	uint16_t id;
@@ -64,11 +88,13 @@ struct mem_region {
 	struct mem_declared declared;
 	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
 	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
+	bool can_bind;	   /* windows; else there is the whole key only */
 	void *addr;
 	struct ibv_mr *mr;
 };
 
 struct mem_grant {
+	struct mem_life life;
 	struct list node; /* in its connection */
 	uint64_t id;
 	struct mem_region *region;
@@ -93,6 +119,7 @@ enum mem_end {
  * each other, never beside each other.
  */
 struct mem_session {
+	struct mem_life life;
 	struct list node; /* of the node's sessions */
 	struct mem_tenant *tenant;
 	char id[MEM_SESSION_CHARS + 1];
@@ -113,6 +140,7 @@ struct mem_frames {
 /* One client's pages. They end with the connection that asked for them, and so
  * do the other connections that work on them. */
 struct mem_space {
+	struct mem_life life;
 	struct mem_frames *frames;
 	struct frame_space *space;
 	uint64_t charged_bytes; /* to the tenant */
@@ -128,6 +156,7 @@ enum mem_role {
 };
 
 struct mem_conn {
+	struct mem_life life;
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
 	unsigned without;	 /* enum frame_without */
@@ -180,6 +209,9 @@ struct mem_switch {
 
 struct mem_node {
 	pthread_mutex_t lock;
+	uint64_t visits;    /* so far */
+	struct list inside; /* visits, the oldest first */
+	struct list ended;  /* lives, in the order of their ends */
 	char name[MEM_NODE_NAME_MAX + 1];
 	char *state_path;
 	struct env *env;
@@ -226,6 +258,15 @@ struct mem_node {
 	uint64_t bytes_scrubbed;
 };
 
+/* ---- life.c ------------------------------------------------------------- */
+
+/* Takes the lock. */
+void node_enter(struct mem_node *node, struct mem_visit *visit);
+/* Lets it go, and frees what nobody can know of any more. */
+void node_leave(struct mem_node *node, struct mem_visit *visit);
+/* Nothing leads to it any more. */
+void life_end(struct mem_node *node, struct mem_life *life);
+
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
@@ -268,10 +309,10 @@ struct conn_peer {
 	uint8_t rd_atomic;
 	bool read_only;
 	const char *client;
-	unsigned role;		 /* enum mem_role, and which chain */
-	struct mem_space *space; /* for all but plain ones */
-	unsigned without;	 /* enum frame_without */
-	uint32_t patience_ms;	 /* that it asks for */
+	unsigned role;		/* enum mem_role, and which chain */
+	struct mem_conn *owner; /* of the pages, for all but plain ones */
+	unsigned without;	/* enum frame_without */
+	uint32_t patience_ms;	/* that it asks for */
 };
 
 struct conn_answer {
@@ -285,8 +326,7 @@ struct conn_answer {
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		const struct conn_peer *peer, struct conn_answer *answer,
 		struct mem_conn **out) MUST_CHECK;
-void conn_destroy(struct mem_node *node, struct mem_conn *conn,
-		  enum mem_end why);
+void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
@@ -308,7 +348,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
-void space_destroy(struct mem_node *node, struct mem_conn *owner);
+void space_end(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */
 int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
 /* It is connected: let it work. */
@@ -341,8 +381,8 @@ void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 int grant_create(struct mem_node *node, struct mem_conn *conn,
 		 struct mem_region *region, int access, uint64_t offset,
 		 uint64_t length, struct mem_grant **out) MUST_CHECK;
-void grant_destroy(struct mem_node *node, struct mem_conn *conn,
-		   struct mem_grant *grant);
+void grant_end(struct mem_node *node, struct mem_conn *conn,
+	       struct mem_grant *grant);
 /* Every grant of the region, of whatever connection; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 

@@ -111,6 +111,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!node)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
+	list_init(&node->inside);
+	list_init(&node->ended);
 	list_init(&node->sessions);
 	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
 	node->env = c->env;
@@ -152,12 +154,13 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 
 void mem_node_destroy(struct mem_node *node)
 {
+	struct mem_visit visit;
 	int err;
 
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
-			conn_destroy(node, node->conns[i], MEM_END_STOP);
+			conn_end(node, node->conns[i], MEM_END_STOP);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -167,7 +170,7 @@ void mem_node_destroy(struct mem_node *node)
 	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 	page_thread_stop(node);
 	if (node->page_pd)
 		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
@@ -253,13 +256,14 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 {
 	struct mem_node *node = ctx;
 	struct ctl_call call = {.request = request, .reply = reply};
+	struct mem_visit visit;
 	unsigned route = node_route_count;
 	int err;
 
 	error_clear();
 	err = ctl_route_find(node_routes, node_route_count, request->method,
 			     request->path, &call);
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	if (err) {
 		ctl_reply_last_error(reply, err);
 	} else {
@@ -267,7 +271,7 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 		run_locked(node, &call);
 	}
 	count_request(node, route, reply->status);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
 }
@@ -295,10 +299,11 @@ static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
 
 void mem_node_tick(struct mem_node *node)
 {
+	struct mem_visit visit;
 	uint64_t now_ns;
 
 	declare_tick(node);
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	now_ns = env_now_ns(node->env);
 	awake_look(&node->awake, now_ns, MEM_PAUSE_MS * 1000000ull);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
@@ -307,14 +312,14 @@ void mem_node_tick(struct mem_node *node)
 		if (!c)
 			continue;
 		if (is_silent(node, c, now_ns))
-			conn_destroy(node, c, MEM_END_SILENT);
+			conn_end(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
-			conn_destroy(node, c, MEM_END_GONE);
+			conn_end(node, c, MEM_END_GONE);
 		else if (is_broken(c->qp) || space_conn_is_broken(c))
-			conn_destroy(node, c, MEM_END_BROKEN);
+			conn_end(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);
 	region_expire(node);
 	space_tick(node);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 }

@@ -38,6 +38,7 @@ struct memory {
 	uint64_t size_bytes;
 	bool from_aqdv;
 	struct ibv_dm *dm;
+	bool can_bind; /* windows */
 };
 
 uint64_t region_pages(uint64_t size_bytes)
@@ -86,7 +87,8 @@ static void memory_free(struct mem_node *node, struct memory *m)
 static int memory_make(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out)
 {
-	struct memory m = {.size_bytes = size_bytes, .from_aqdv = true};
+	struct memory m = {
+		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
 	int err = aqdv_alloc(node->context, size_bytes, 0, &m.addr);
 
 	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
@@ -131,7 +133,11 @@ static int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
 				 "the NIC has no %" PRIu64
 				 " bytes of its own memory left",
 				 size_bytes);
-	m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length, DEVICE_ACCESS);
+	m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length,
+			     DEVICE_ACCESS | IBV_ACCESS_MW_BIND);
+	m.can_bind = m.mr != NULL;
+	if (!m.mr) /* some NICs know no windows on their own memory */
+		m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length, DEVICE_ACCESS);
 	if (m.mr) {
 		*out = m;
 		return 0;
@@ -150,6 +156,7 @@ static struct memory memory_of(const struct mem_region *r)
 		.size_bytes = r->size_bytes,
 		.from_aqdv = r->from_aqdv,
 		.dm = r->dm,
+		.can_bind = r->can_bind,
 	};
 }
 
@@ -161,6 +168,7 @@ static void memory_give(struct mem_node *node, struct mem_region *r,
 	r->size_bytes = m->size_bytes;
 	r->from_aqdv = m->from_aqdv;
 	r->dm = m->dm;
+	r->can_bind = m->can_bind;
 	/* One counter for all regions, so no epoch comes twice, not even for a
 	 * region that was made again under an old name. */
 	r->epoch = ++node->last_epoch;
@@ -258,7 +266,7 @@ static void extract(struct mem_node *node, struct mem_region *r)
 			node->regions[i] = NULL;
 	node->region_count--;
 	r->tenant->region_count--;
-	free(r);
+	life_end(node, &r->life);
 }
 
 int region_create(struct mem_node *node, struct mem_tenant *tenant,

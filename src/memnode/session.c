@@ -33,7 +33,7 @@ static void forget(struct mem_node *node, struct mem_session *s)
 {
 	list_remove(&s->node);
 	node->session_count--;
-	free(s);
+	life_end(node, &s->life);
 }
 
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant)
@@ -87,7 +87,7 @@ int session_take(struct mem_node *node, struct mem_tenant *tenant,
 	if (!s)
 		return make(node, tenant, id, out);
 	if (s->conn)
-		conn_destroy(node, s->conn, MEM_END_FENCED);
+		conn_end(node, s->conn, MEM_END_FENCED);
 	*out = s;
 	return 0;
 }

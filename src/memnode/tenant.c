@@ -80,5 +80,5 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 	}
 	err = ibv_dealloc_pd(tenant->pd);
 	ASSERT(err == 0); /* there is nothing in it any more */
-	free(tenant);
+	life_end(node, &tenant->life);
 }

@@ -184,6 +184,34 @@ static void test_whole(void **state)
 	client_stop(&c);
 }
 
+/* Also of the NIC's own memory, and asking for it breaks nothing. */
+static void device_memory_has_windows(void **state)
+{
+	struct client c = {0};
+	struct key key;
+
+	client_start(&c);
+	assert_int_equal(ask(&c.f, "DELETE /v1/regions/r", NULL), 204);
+	assert_int_equal(ask(&c.f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":4096,"
+			     "\"memory\":\"device\"}"),
+			 201);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 64, 64, &key), 200);
+	assert_int_equal(key.addr, 64);
+	memcpy(c.pair.a.buf, "on board", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_SUCCESS);
+	memset(c.pair.a.buf, 0, 8);
+	assert_int_equal(grant(&c, "r", 0, 0, &key), 200);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 64, 8),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(c.pair.a.buf, "on board", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	client_stop(&c);
+}
+
 /* A window opens exactly what was granted. */
 static void test_narrow(void **state)
 {
@@ -443,6 +471,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(device_memory_has_windows),
 		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_grant_ends),
