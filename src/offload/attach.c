@@ -241,6 +241,16 @@ static void set_bounds(struct aq_async *a)
 	}
 }
 
+/* Not before the engine's answer to the start, which may take its time, but
+ * now: it has less patience than we have. */
+static int start_beat(struct aq_async *a)
+{
+	atomic_store_explicit(&a->bond.is_lost, false, memory_order_relaxed);
+	memcpy(a->bond.id, a->now.id, sizeof(a->bond.id));
+	return client_bond_add_engine(a->rack, &a->bond, &a->now.engine,
+				      a->engine_token, ASYNC_BEAT_MS);
+}
+
 static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		     uint64_t deadline_ns)
 {
@@ -255,6 +265,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 				       sizeof(a->now.id));
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
+	if (!err)
+		err = start_beat(a);
 	if (!err)
 		err = start_qp(a, &a->end, &far);
 	if (!err) {
@@ -304,6 +316,7 @@ static bool tell_end(struct aq_async *a, const struct client_caller *caller,
 static void end_session(struct aq_async *a, const struct client_caller *caller,
 			uint32_t within_ms)
 {
+	client_bond_remove(a->rack, &a->bond);
 	if (a->now.id[0] && !tell_end(a, caller, &a->now, within_ms) &&
 	    !a->left.id[0])
 		a->left = a->now;
@@ -350,8 +363,6 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 		err = attach_to(a, caller, now + share);
 		if (!err) {
 			a->is_attached = true;
-			a->beat_ns = client_keep_now_ns(a->rack) +
-				     ASYNC_BEAT_MS * 1000000ull;
 			a->engine_turn = (a->engine_turn + i) % count;
 			end_left(a, caller, ASYNC_BYE_MS);
 			return 0;
@@ -381,16 +392,18 @@ void offload_async_detach(struct aq_async *a,
 	offload_async_fence(a);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
-			if (a->node[i].err || !a->node[i].conn[k][0])
+			const struct client_bond *bond = &a->node[i].bond[k];
+
+			if (a->node[i].err || !bond->id[0])
 				continue;
 			snprintf(path, sizeof(path), "/v1/connections/%s",
-				 a->node[i].conn[k]);
+				 bond->id);
 			reply = NULL;
 			/* The node would find out by itself, but later. */
 			(void)!client_call(
 				caller,
 				client_keep_node(a->rack, a->node[i].rack_node),
-				"DELETE", path, NULL, ASYNC_BEAT_TIMEOUT_MS,
+				"DELETE", path, NULL, ASYNC_NODE_BYE_MS,
 				CLIENT_REPLY_MAX, &reply);
 			json_decref(reply);
 		}
