@@ -168,7 +168,7 @@ build_variants() {
 	done
 	# Only the last one can have failed here.
 	((status == 0)) || return 0
-	tools/fuzz build-fuzz "$((full ? 60 : 3))" \
+	tools/fuzz build-fuzz "$((full ? 60 : 3))" "$((full ? 600 : 60))" \
 		>"$logs/variant-fuzzing.log" 2>&1 || status=$?
 	echo "$status" >"$logs/build-fuzzing.status"
 }
