@@ -31,6 +31,7 @@ enum aqdv_cap {
 	AQDV_CAP_MASKED_FAA = 1u << 1, /* aqdv_post_masked_faa */
 	AQDV_CAP_DIRECT = 1u << 2, /* aqdv_alloc: peers on this host map it */
 	AQDV_CAP_CHAINS = 1u << 3, /* WAIT/ENABLE, writable work queues */
+	AQDV_CAP_AUTH = 1u << 4,   /* aqdv_qp_set_auth */
 };
 
 struct aqdv_device_attr {
@@ -225,6 +226,20 @@ int aqdv_enable_recv(struct ibv_qp *qp, uint32_t index);
 int aqdv_count_cq(struct ibv_cq *cq, uint32_t *number);
 /* How many successful completions it has counted. */
 int aqdv_cq_count(struct ibv_cq *cq, uint32_t *count);
+
+/*
+ * From RTR on every packet of this reliable connection carries a message
+ * authentication code where it goes over a network: nobody without the key can
+ * add a packet, change one, or send an old one again. Between processes of one
+ * host, who are bound to their cable, it changes nothing. Both ends get the
+ * same AQDV_AUTH_KEY_BYTES random bytes, in RESET or INIT, over a way that
+ * strangers cannot read; RESET forgets them, and no second connection may have
+ * them. A peer without the key, or that is not such a NIC, is not heard
+ * (counter drop_auth). -EINVAL: another length, state or type.
+ */
+#define AQDV_AUTH_KEY_BYTES 32
+
+int aqdv_qp_set_auth(struct ibv_qp *qp, const void *key, size_t len_bytes);
 
 /* The value of one of the NIC's counters, by name: "rx_frames", "drop_icrc"...
  * -ENOENT when there is none of that name. */

@@ -185,6 +185,8 @@ HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 
 		len = wire_stamp_build(stamp, &v, frame);
 	} else {
+		if (UNLIKELY(out->has_mac))
+			auth_sign(qp, frame);
 		len = wire_build(out, frame);
 		stamp_learn_tx(qp);
 	}
@@ -290,12 +292,33 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 		return NIC_C_drop_peer;
 	if (!came_its_way(nic, qp, pkt, from))
 		return NIC_C_drop_path;
+	if (pkt->has_mac != auth_is_on(qp))
+		return NIC_C_drop_auth;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;
 	if (guard_is_blocked(nic, pkt->src_ip,
 			     ud ? pkt->src_qpn : qp->dest_qpn))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
+}
+
+/* It has passed the filter. */
+static void input_rc(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
+		completer_input(qp, pkt);
+	else
+		responder_input(qp, pkt);
+}
+
+static COLD void input_with_mac(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct wire_pkt checked = *pkt;
+
+	if (auth_check(qp, &checked))
+		input_rc(qp, &checked);
+	else
+		count(qp->nic, NIC_C_drop_auth);
 }
 
 /* A packet; the one of `stamp`, if that is not NULL. */
@@ -324,12 +347,13 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		ud_input(qp, pkt, frame);
 		return;
 	}
+	if (UNLIKELY(pkt->has_mac)) {
+		input_with_mac(qp, pkt);
+		return;
+	}
 	if (stamp)
 		stamp->flow = qp->flow;
-	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
-		completer_input(qp, pkt);
-	else
-		responder_input(qp, pkt);
+	input_rc(qp, pkt);
 }
 
 /* The same, for what comes most: queue pairs of one flow have one answer to

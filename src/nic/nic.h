@@ -68,6 +68,7 @@ struct nic_ah;
 	X(drop_transport, "dropped: opcode of another transport")       \
 	X(drop_peer, "dropped: not from the connected peer")            \
 	X(drop_path, "dropped: not by the way the peer has to us")      \
+	X(drop_auth, "dropped: no MAC, a wrong one, or an old one")     \
 	X(drop_pkey, "dropped: partition key")                          \
 	X(drop_qkey, "dropped: queue key")                              \
 	X(drop_psn, "dropped: packet number out of sequence")           \
@@ -139,6 +140,7 @@ enum {
 	NIC_SLOT_COUNT = 1 << (24 - NIC_QPN_INDEX_BITS),
 	NIC_GSI_INDEX = 1,    /* of the management queue pair in every slot */
 	NIC_KEY_FAILURES = 8, /* then the source is blocked */
+	NIC_AUTH_KEY_BYTES = 32,
 };
 
 #define NIC_BLOCK_NS 1000000000ull /* for this long */
@@ -437,6 +439,9 @@ uint32_t nic_qp_number(const struct nic_qp *qp);
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
 /* nic_path_down came for it, and it has no retry timer. */
 bool nic_qp_peer_gone(const struct nic_qp *qp);
+/* See aqdv_qp_set_auth. */
+int nic_qp_set_auth(struct nic_qp *qp, const uint8_t *key,
+		    size_t len_bytes) MUST_CHECK;
 
 /* Masked atomics have no place in ibv_send_wr; aqdv hands them over here.
  * NULL for every ordinary request. */

@@ -439,8 +439,9 @@ struct nic_qp {
 	struct recvq rq;
 	struct nic_srq *srq;
 	struct nic_cq *recv_cq;
-	struct chain *chain; /* NULL: neither queue is managed */
-	struct list held;    /* on nic->held while its ACK waits */
+	struct chain *chain;   /* NULL: neither queue is managed */
+	struct nic_auth *auth; /* NULL: its packets carry no MAC */
+	struct list held;      /* on nic->held while its ACK waits */
 	uint32_t qkey;
 	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
@@ -597,6 +598,20 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 	       qp->req.far_misses >= DIRECT_FAR_SURE &&
 	       ++qp->req.far_misses % DIRECT_FAR_ASK_EVERY >= 2;
 }
+
+/* ---- auth.c: packets with a MAC ----------------------------------------- */
+
+/* The queue pair has a key; what modify set (its mask) is in place. */
+void auth_start(struct nic_qp *qp, int mask);
+void auth_forget(struct nic_qp *qp);
+/* It has a key, and its way is one where it is needed. */
+bool auth_is_on(const struct nic_qp *qp);
+/* The MAC of qp->out, whose payload is pointed to or in its place in `frame`.
+ */
+void auth_sign(struct nic_qp *qp, const uint8_t *frame);
+/* Is it of the peer, and the one that its number says? The payload is then a
+ * copy that nobody else can change, until the next call. */
+bool auth_check(struct nic_qp *qp, struct wire_pkt *pkt);
 
 /* ---- guard.c: sources that guess keys ----------------------------------- */
 

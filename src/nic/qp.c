@@ -193,6 +193,7 @@ void qp_forget(struct nic_qp *qp)
 	if (qp->path)
 		nic->env->ops->path_close(nic->env, qp->path);
 	qp->path = NULL;
+	auth_forget(qp);
 	qp->peer_gone = false;
 	qp->last_wqe_told = false;
 	cq_purge(qp->send_cq, qp->owner);

@@ -353,8 +353,13 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
 		watch_path(qp);
 	if (qp->type == IBV_QPT_RC && qp->path) {
-		qp->flow = flow_number(&qp->nic->stamps, &qp->out);
 		qp->from = find_from(qp);
+		if (qp->auth)
+			auth_start(qp, mask);
+		/* Stamps know nothing of MACs. */
+		qp->flow = auth_is_on(qp)
+				   ? 0
+				   : flow_number(&qp->nic->stamps, &qp->out);
 	}
 	enter(qp, next);
 	return 0;

@@ -41,7 +41,7 @@ VERBS_EXPORT int aqdv_query_device(struct ibv_context *context,
 		return -EINVAL;
 	*attr = (struct aqdv_device_attr){
 		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
-			AQDV_CAP_CHAINS,
+			AQDV_CAP_CHAINS | AQDV_CAP_AUTH,
 		.masked_atomic_max_bytes = sizeof(uint64_t),
 	};
 	if (host->ops->grant_alloc)
@@ -214,6 +214,24 @@ VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)
 		return rc;
 	lock_take(&host->lock);
 	rc = nic_qp_peer_gone(to_qp(ibqp)->nic);
+	lock_drop(&host->lock);
+	return rc;
+}
+
+STATIC_ASSERT((int)AQDV_AUTH_KEY_BYTES == (int)NIC_AUTH_KEY_BYTES, "the key");
+
+VERBS_EXPORT int aqdv_qp_set_auth(struct ibv_qp *ibqp, const void *key,
+				  size_t len_bytes)
+{
+	struct nic_host *host;
+	int rc = ibqp && key ? own_host(ibqp->context, &host) : -EINVAL;
+
+	if (!rc && !to_qp(ibqp)->nic)
+		rc = -EIO;
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	rc = nic_qp_set_auth(to_qp(ibqp)->nic, key, len_bytes);
 	lock_drop(&host->lock);
 	return rc;
 }

@@ -116,9 +116,9 @@ void wire_describe(const struct wire_pkt *pkt, char *buf, size_t len_bytes)
 		text_add(&t, " %s", op->name);
 	else
 		text_add(&t, " opcode 0x%02x", pkt->opcode);
-	text_add(&t, " qpn=0x%" PRIx32 " psn=%" PRIu32 "%s%s%s%s",
+	text_add(&t, " qpn=0x%" PRIx32 " psn=%" PRIu32 "%s%s%s%s%s",
 		 pkt->dest_qpn, pkt->psn, pkt->ack_req ? " ackreq" : "",
 		 pkt->solicited ? " se" : "", pkt->fecn ? " fecn" : "",
-		 pkt->becn ? " becn" : "");
+		 pkt->becn ? " becn" : "", pkt->has_mac ? " mac" : "");
 	add_extensions(&t, op->flags, pkt);
 }

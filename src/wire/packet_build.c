@@ -27,6 +27,7 @@ static void put_bth(struct wire_bth *bth, const struct wire_pkt *pkt,
 	bth->pkey = be16_put(pkt->pkey);
 	bth->ecn_qpn = ecn_qpn(pkt);
 	bth->ack_psn = be32_put((uint32_t)pkt->ack_req << 31 |
+				(uint32_t)pkt->has_mac << 30 |
 				(pkt->psn & WIRE_PSN_MASK));
 }
 
@@ -176,6 +177,25 @@ static uint32_t put_ip6(uint8_t *frame, const struct wire_pkt *pkt,
 	return state;
 }
 
+/* The length comes before what has it: no two packets have the same bytes in
+ * different places. */
+size_t wire_mac_head(const struct wire_pkt *pkt, uint64_t number,
+		     uint8_t head[WIRE_MAC_HEAD_MAX])
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
+	struct wire_pkt like = *pkt;
+	be64 words[2] = {be64_put(number), be64_put(pkt->payload_len)};
+
+	memset(head, 0, WIRE_MAC_HEAD_MAX);
+	memcpy(head, pkt->src_ip, 16);
+	memcpy(head + 16, pkt->dst_ip, 16);
+	memcpy(head + 32, words, sizeof(words));
+	like.fecn = like.becn = false;
+	put_bth((struct wire_bth *)(void *)(head + 48), &like, 0);
+	put_extensions(head + 48 + WIRE_BTH_BYTES, op->flags, pkt);
+	return align_up(48 + WIRE_BTH_BYTES + (size_t)op->ext_bytes, 8);
+}
+
 HOT size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
@@ -184,7 +204,8 @@ HOT size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame)
 	size_t hdr_bytes = wire_header_bytes(pkt->opcode, ipv4);
 	uint8_t *payload = frame + hdr_bytes;
 	uint32_t pad = -pkt->payload_len & 3;
-	size_t icrc_at = hdr_bytes + pkt->payload_len + pad;
+	size_t mac_at = hdr_bytes + pkt->payload_len + pad;
+	size_t icrc_at = mac_at + (pkt->has_mac ? WIRE_MAC_BYTES : 0);
 	size_t len_bytes = icrc_at + WIRE_ICRC_BYTES;
 	uint32_t state;
 	le32 icrc;
@@ -197,8 +218,13 @@ HOT size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame)
 	/* First of all, because the payload may lie in this very frame. */
 	if (pkt->payload && pkt->payload != payload)
 		memmove(payload, pkt->payload, pkt->payload_len);
-	/* The pad, and what is left of four bytes is the ICRC's. */
+	/* The pad, and what is left of four bytes is of what follows. */
 	memset(payload + pkt->payload_len, 0, 4);
+	if (UNLIKELY(pkt->has_mac)) {
+		le64 mac = le64_put(pkt->mac);
+
+		memcpy(frame + mac_at, &mac, sizeof(mac));
+	}
 
 	memcpy(eth->dst, pkt->dst_mac, sizeof(eth->dst));
 	memcpy(eth->src, pkt->src_mac, sizeof(eth->src));

@@ -153,6 +153,7 @@ static void clear_extensions(struct wire_pkt *pkt)
 	pkt->imm = be32_put(0);
 	pkt->qkey = 0;
 	pkt->src_qpn = 0;
+	pkt->mac = 0;
 }
 
 static void read_lower(struct parse *p, struct wire_pkt *pkt)
@@ -193,6 +194,7 @@ static void read_bth(struct parse *p, struct wire_pkt *pkt)
 	pkt->solicited = bth->flags & WIRE_BTH_SE;
 	pkt->mig_req = bth->flags & WIRE_BTH_MIGREQ;
 	pkt->ack_req = ack_psn & WIRE_BTH_ACKREQ;
+	pkt->has_mac = ack_psn & WIRE_BTH_MAC;
 	pkt->fecn = p->ecn & WIRE_BTH_FECN >> 24;
 	pkt->becn = p->ecn & WIRE_BTH_BECN >> 24;
 	pkt->pkey = be16_get(bth->pkey);
@@ -288,14 +290,16 @@ static enum wire_error parse_transport(struct parse *p, struct wire_pkt *pkt)
 	const struct wire_opcode *op = &wire_opcodes[bth->opcode];
 	size_t body_bytes = p->end - WIRE_ICRC_BYTES - ext_at;
 	size_t pad_bytes = bth->flags >> 4 & 3;
+	bool has_mac = be32_get(bth->ack_psn) & WIRE_BTH_MAC;
+	size_t mac_bytes = has_mac ? WIRE_MAC_BYTES : 0;
 
 	if (UNLIKELY(bth->flags & WIRE_BTH_TVER))
 		return WIRE_E_VERSION;
 	if (UNLIKELY(!op->name))
 		return WIRE_E_OPCODE;
-	if (UNLIKELY(body_bytes < op->ext_bytes))
+	if (UNLIKELY(body_bytes < op->ext_bytes + mac_bytes))
 		return WIRE_E_SHORT;
-	body_bytes -= op->ext_bytes;
+	body_bytes -= op->ext_bytes + mac_bytes;
 	if (op->flags & WIRE_OP_PAYLOAD) {
 		if (UNLIKELY(body_bytes % 4 || body_bytes < pad_bytes ||
 			     body_bytes - pad_bytes > WIRE_MTU_MAX))
@@ -310,6 +314,13 @@ static enum wire_error parse_transport(struct parse *p, struct wire_pkt *pkt)
 	read_extensions(hdr_at(p, ext_at), op->flags, pkt);
 	pkt->payload = p->frame + ext_at + op->ext_bytes;
 	pkt->payload_len = (uint32_t)(body_bytes - pad_bytes);
+	if (UNLIKELY(has_mac)) {
+		le64 mac;
+
+		memcpy(&mac, p->frame + p->end - WIRE_ICRC_BYTES - sizeof(mac),
+		       sizeof(mac));
+		pkt->mac = le64_get(mac);
+	}
 	return WIRE_OK;
 }
 

@@ -75,7 +75,8 @@ bool wire_stamp_make(struct wire_stamp *s, const struct wire_pkt *pkt)
 	struct wire_pkt like = *pkt;
 	struct wire_fixed4 masked;
 
-	if (ext < 0 || pkt->payload_len % 4 || !wire_is_ipv4(pkt->dst_ip))
+	if (ext < 0 || pkt->payload_len % 4 || pkt->has_mac ||
+	    !wire_is_ipv4(pkt->dst_ip))
 		return false;
 	like.payload = zeros;
 	s->frame_len = (uint16_t)wire_build(&like, frame);
@@ -219,6 +220,8 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 		return false;
 	qpn = BYTES_BE32(first_of(r.bth));
 	psn = BYTES_BE32(second_of(r.bth));
+	if (UNLIKELY(psn & WIRE_BTH_MAC)) /* what looks like payload is not */
+		return false;
 	pkt->fecn = qpn & WIRE_BTH_FECN;
 	pkt->becn = qpn & WIRE_BTH_BECN;
 	pkt->dest_qpn = qpn & WIRE_QPN_MASK;

@@ -23,7 +23,8 @@ enum {
 	/* Largest header stack: Ethernet, IPv6, UDP, BTH, masked atomics. */
 	WIRE_HDR_MAX = WIRE_ETH_BYTES + WIRE_IP6_BYTES + WIRE_UDP_BYTES +
 		       WIRE_BTH_BYTES + 44,
-	WIRE_TAIL_MAX = 3 + WIRE_ICRC_BYTES, /* pad and ICRC */
+	WIRE_MAC_BYTES = 8,
+	WIRE_TAIL_MAX = 3 + WIRE_MAC_BYTES + WIRE_ICRC_BYTES, /* pad first */
 	WIRE_FRAME_MAX = WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_TAIL_MAX,
 };
 
@@ -183,6 +184,13 @@ struct wire_pkt {
 	be32 imm;
 	uint32_t qkey;
 	uint32_t src_qpn;
+	/*
+	 * A message authentication code between pad and ICRC, said by the bit
+	 * behind AckReq, which RoCEv2 reserves. Wire carries it and knows
+	 * nothing of keys (docs/decisions/0015-packet-authentication.md).
+	 */
+	bool has_mac;
+	uint64_t mac;
 	const uint8_t *payload; /* inside the frame that was parsed */
 	uint32_t payload_len;
 };
@@ -190,7 +198,7 @@ struct wire_pkt {
 /* Why a frame is not a packet; each has its counter in the NIC. */
 enum wire_error {
 	WIRE_OK = 0,
-	WIRE_E_SHORT,	 /* shorter than its headers say */
+	WIRE_E_SHORT,	 /* shorter than its headers, or its MAC, say */
 	WIRE_E_NOT_ROCE, /* another ethertype, protocol or port */
 	WIRE_E_IP,	 /* bad version, header length, checksum or fragment */
 	WIRE_E_LENGTH,	 /* IP and UDP lengths disagree */
@@ -234,6 +242,18 @@ static inline bool wire_is_ipv4(const uint8_t ip[16])
  * payload that the opcode cannot carry, is a bug of the caller.
  */
 size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame);
+
+/*
+ * What a MAC is over, but for the payload: the addresses, the packet's number
+ * in 64 bits, and the BTH and its extensions as built, without what networks
+ * may change. Returns how much of `head` was written, a multiple of eight.
+ */
+enum {
+	WIRE_MAC_HEAD_MAX = 16 + 16 + 8 + 8 + WIRE_BTH_BYTES + 44,
+};
+STATIC_ASSERT(WIRE_MAC_HEAD_MAX % 8 == 0, "whole words");
+size_t wire_mac_head(const struct wire_pkt *pkt, uint64_t number,
+		     uint8_t head[WIRE_MAC_HEAD_MAX]);
 
 /*
  * The ICRC of the IP packet (from its IP header to the end of the pad), which

@@ -63,13 +63,14 @@ struct wire_udp {
 #define WIRE_BTH_FECN	0x80000000u
 #define WIRE_BTH_BECN	0x40000000u
 #define WIRE_BTH_ACKREQ 0x80000000u
+#define WIRE_BTH_MAC	0x40000000u /* of the reserved bits: ours */
 
 struct wire_bth {
 	uint8_t opcode;
 	uint8_t flags; /* SE 1 | MigReq 1 | pad 2 | TVer 4 */
 	be16 pkey;
 	be32 ecn_qpn; /* FECN 1 | BECN 1 | reserved 6 | QPN 24 */
-	be32 ack_psn; /* AckReq 1 | reserved 7 | PSN 24 */
+	be32 ack_psn; /* AckReq 1 | MAC 1 | reserved 6 | PSN 24 */
 };
 
 struct wire_deth {

@@ -4,7 +4,7 @@
  * common: everything up to the destination queue pair, and the ICRC register
  * after it. With it a frame is built or parsed by looking at the rest only.
  * Which frames have one: IPv4, no pad, no extension header or a RETH, an AETH,
- * an immediate value or a RETH with one.
+ * an immediate value or a RETH with one, no MAC.
  */
 #ifndef AQ_WIRE_STAMP_H
 #define AQ_WIRE_STAMP_H
