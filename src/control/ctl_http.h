@@ -41,6 +41,7 @@ struct ctl_request {
 	const char *body;
 	size_t body_bytes; /* above CTL_BODY_MAX: body is NULL */
 	bool is_local;	   /* came over the unix socket */
+	const char *peer;  /* who sent it, in words, or NULL */
 };
 
 /* Zero-initialised by the caller, who releases it. */

@@ -246,6 +246,26 @@ static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
 	out[i] = 0;
 }
 
+/* Among what its tenant may have. */
+static int count(const struct mem_conn *c)
+{
+	int err = tenant_take(c->tenant, MEM_LIMIT_CONNS, 1);
+
+	if (!err && c->role == MEM_ROLE_SERVER) {
+		err = tenant_take(c->tenant, MEM_LIMIT_SERVERS, 1);
+		if (err)
+			tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	}
+	return err;
+}
+
+static void uncount(const struct mem_conn *c)
+{
+	tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	if (c->role == MEM_ROLE_SERVER)
+		tenant_give(c->tenant, MEM_LIMIT_SERVERS, 1);
+}
+
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		const struct conn_peer *peer, struct conn_answer *answer,
 		struct mem_conn **out)
@@ -254,9 +274,6 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	uint32_t slot = 0;
 	int err;
 
-	if (tenant->conn_count >= node->conns_per_tenant)
-		return error_set(-EAGAIN, "a tenant has %u connections at most",
-				 node->conns_per_tenant);
 	while (slot < MEM_CONN_MAX && node->conns[slot])
 		slot++;
 	if (slot == MEM_CONN_MAX)
@@ -279,6 +296,11 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);
 	copy_name(c->client, peer->client);
+	err = count(c);
+	if (err) {
+		free(c);
+		return err;
+	}
 	err = make_qp(node, c, peer, answer);
 	if (!err) {
 		c->own_gid = answer->gid;
@@ -290,13 +312,13 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 			close_qp(c);
 	}
 	if (err) {
+		uncount(c);
 		free(c);
 		return err;
 	}
 	node->conns[slot] = c;
 	node->conn_count++;
 	node->conns_started++;
-	tenant->conn_count++;
 	*out = c;
 	return 0;
 }
@@ -318,7 +340,7 @@ void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 	node->conns[c->slot] = NULL;
 	node->conn_count--;
 	node->conns_ended[why]++;
-	c->tenant->conn_count--;
+	uncount(c);
 	if (c->owns_space)
 		space_end(node, c);
 	life_end(node, &c->life);

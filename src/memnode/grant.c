@@ -101,9 +101,14 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 				 "region %s is granted whole and with all "
 				 "rights",
 				 region->name);
+	err = tenant_take(conn->tenant, MEM_LIMIT_GRANTS, 1);
+	if (err)
+		return err;
 	g = calloc(1, sizeof(*g));
-	if (!g)
+	if (!g) {
+		tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
 		return error_set(-ENOMEM, "no memory for a grant");
+	}
 	env_random(node->env, &g->id, sizeof(g->id));
 	g->region = region;
 	if (!whole || access != ALL_RIGHTS) {
@@ -116,6 +121,7 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 		if (g->mw)
 			(void)ibv_dealloc_mw(g->mw); /* not bound */
 		free(g);
+		tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
 		return err;
 	}
 	list_append(&conn->grants, &g->node);
@@ -134,6 +140,7 @@ void grant_end(struct mem_node *node, struct mem_conn *conn,
 	list_remove(&g->node);
 	conn->grant_count--;
 	node->grant_count--;
+	tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
 	life_end(node, &g->life);
 }
 

@@ -78,12 +78,12 @@ static uint64_t quota_of(const struct mem_tenant *t)
 
 static uint64_t regions_of(const struct mem_tenant *t)
 {
-	return t->region_count;
+	return t->taken[MEM_LIMIT_REGIONS];
 }
 
 static uint64_t conns_of(const struct mem_tenant *t)
 {
-	return t->conn_count;
+	return t->taken[MEM_LIMIT_CONNS];
 }
 
 /* A tenant sees its own numbers, the administrator and the node's own machine

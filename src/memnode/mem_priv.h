@@ -49,16 +49,37 @@ struct mem_visit {
 	uint64_t number;
 };
 
+/* What a tenant may have beside bytes of the pool. */
+enum mem_limit {
+	MEM_LIMIT_DEVICE, /* bytes of the NIC's own memory */
+	MEM_LIMIT_REGIONS,
+	MEM_LIMIT_CONNS,
+	MEM_LIMIT_SERVERS, /* of them, those that the processor answers */
+	MEM_LIMIT_GRANTS,
+	MEM_LIMIT_SESSIONS,
+	MEM_LIMIT_COUNT,
+};
+
+/* Its token opens nothing unless it is live. */
+enum mem_tenant_state {
+	MEM_TENANT_LIVE,
+	MEM_TENANT_NEW,	    /* is being written to the file */
+	MEM_TENANT_LEAVING, /* is being taken out of the file */
+	MEM_TENANT_ENDING,  /* is not in the file; what it has ends */
+};
+
 struct mem_tenant {
 	struct mem_life life;
+	enum mem_tenant_state state;
 	char name[MEM_TENANT_NAME_MAX + 1];
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
 	uint64_t page_bytes; /* of all pages that its clients may have */
 	struct ibv_pd *pd;
-	unsigned region_count;
-	unsigned conn_count;
+	uint64_t limit[MEM_LIMIT_COUNT];
+	uint64_t taken[MEM_LIMIT_COUNT];
+	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
 };
 
 /* What the switch is told about a region. */
@@ -86,9 +107,10 @@ struct mem_region {
 	uint64_t owner_nonce;
 	uint32_t owner_slot;
 	struct mem_declared declared;
-	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
-	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
-	bool can_bind;	   /* windows; else there is the whole key only */
+	uint64_t device_bytes; /* of the NIC's own memory */
+	bool from_aqdv;	       /* else from mmap: the NIC is somebody else's */
+	struct ibv_dm *dm;     /* the NIC's own memory; addr is NULL then */
+	bool can_bind;	       /* windows; else there is the whole key only */
 	void *addr;
 	struct ibv_mr *mr;
 };
@@ -124,6 +146,7 @@ struct mem_session {
 	struct mem_tenant *tenant;
 	char id[MEM_SESSION_CHARS + 1];
 	struct mem_conn *conn; /* NULL: none now */
+	bool was_used;	       /* a connection of it has executed something */
 	bool has_final;
 	uint32_t final_psn; /* that the last connection expected next */
 	uint64_t ended_ns;
@@ -221,8 +244,7 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
-	unsigned regions_per_tenant;
-	unsigned conns_per_tenant;
+	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
 	uint32_t last_epoch;
 	uint16_t last_region_id;
@@ -233,6 +255,10 @@ struct mem_node {
 	enum ibv_mtu mtu;
 	uint32_t nic_caps; /* AQDV_CAP_* */
 
+	/* Tenants change one at a time: their file is written without the lock.
+	 */
+	bool is_changing;
+	pthread_cond_t changed;
 	struct mem_tenant *tenants[MEM_TENANT_MAX];
 	struct mem_region *regions[MEM_REGION_MAX];
 	struct mem_conn *conns[MEM_CONN_MAX];
@@ -270,17 +296,44 @@ void life_end(struct mem_node *node, struct mem_life *life);
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
-/* By token, always in the same time. */
+/* By token, always in the same time; of any state. */
 struct mem_tenant *tenant_of_token(const struct mem_node *node,
 				   const struct ctl_token_hash *token);
-int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
+/* Its state is MEM_TENANT_NEW. */
+int tenant_add(struct mem_node *node, const char *name,
 	       const struct ctl_token_hash *token,
 	       struct mem_tenant **out) MUST_CHECK;
 /* It has no regions and no connections any more. */
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
+/* Ends what an ending tenant has, and the tenant with it unless a region is in
+ * somebody's hands; then the tick comes back. Lets the lock go for a while. */
+void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
+/* Every tick. */
+void tenant_tick(struct mem_node *node);
+/* Around a change of tenants and its tenant_file_save; may wait for another
+ * one, without the lock. */
+void tenant_change_begin(struct mem_node *node);
+void tenant_change_end(struct mem_node *node);
 
 int tenant_file_load(struct mem_node *node) MUST_CHECK;
-int tenant_file_save(const struct mem_node *node) MUST_CHECK;
+/* All but those that leave. Lets the lock go for a while. -ENOSPC: it could not
+ * be written, and what the file says is uncertain. */
+int tenant_file_save(struct mem_node *node) MUST_CHECK;
+
+/* ---- tenant_limit.c ------------------------------------------------------ */
+
+void tenant_limit_init(struct mem_node *node);
+void tenant_limit_default(const struct mem_node *node, struct mem_tenant *t,
+			  bool is_default);
+const char *tenant_limit_name(enum mem_limit kind);
+/* -EAGAIN or, of bytes, -EDQUOT: the tenant has too much. */
+int tenant_take(struct mem_tenant *t, enum mem_limit kind,
+		uint64_t amount) MUST_CHECK;
+void tenant_give(struct mem_tenant *t, enum mem_limit kind, uint64_t amount);
+/* "limits" of a body, all of them or none. */
+int tenant_limit_parse(const struct mem_node *node, const json_t *body,
+		       struct mem_tenant *t) MUST_CHECK;
+json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set);
 
 /* ---- region.c ----------------------------------------------------------- */
 

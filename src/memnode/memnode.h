@@ -27,9 +27,6 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
-	/* For tests that want to reach a limit; 0: as in mem_limits.h. */
-	unsigned regions_per_tenant;
-	unsigned conns_per_tenant;
 };
 
 /* Opens the NIC. error_last() has the words. */

@@ -80,6 +80,7 @@ static int open_nic(struct mem_node *node)
 	node->mtu = port.active_mtu;
 	if (aqdv_query_device(node->context, &extra) == 0)
 		node->nic_caps = extra.caps;
+	tenant_limit_init(node);
 	node->cq = ibv_create_cq(node->context, CQ_DEPTH, NULL, NULL, 0);
 	if (!node->cq)
 		return error_set(-errno, "no completion queue: %s",
@@ -93,7 +94,11 @@ static int add_default_tenant(struct mem_node *node, const char *token)
 	struct mem_tenant *t;
 	int err = ctl_token_hash(token, &hash);
 
-	return err ? err : tenant_add(node, "default", 0, &hash, &t);
+	if (!err)
+		err = tenant_add(node, "default", &hash, &t);
+	if (!err)
+		t->state = MEM_TENANT_LIVE;
+	return err;
 }
 
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
@@ -112,6 +117,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!node)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
+	pthread_cond_init(&node->changed, NULL);
 	list_init(&node->inside);
 	list_init(&node->ended);
 	list_init(&node->sessions);
@@ -119,11 +125,6 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
-	node->regions_per_tenant = c->regions_per_tenant
-					   ? c->regions_per_tenant
-					   : MEM_REGION_PER_TENANT;
-	node->conns_per_tenant =
-		c->conns_per_tenant ? c->conns_per_tenant : MEM_CONN_PER_TENANT;
 	/* Random, so that a node that was restarted does not repeat the epochs
 	 * that clients still remember; half of them are left to count up. */
 	env_random(c->env, &first_epoch, sizeof(first_epoch));
@@ -179,6 +180,7 @@ void mem_node_destroy(struct mem_node *node)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
 		(void)ibv_close_device(node->context); /* the end anyway */
+	pthread_cond_destroy(&node->changed);
 	pthread_mutex_destroy(&node->lock);
 	free(node->state_path);
 	free(node);
@@ -219,6 +221,8 @@ static int authorize(struct mem_node *node, struct ctl_call *call)
 				 "TOKEN'");
 	if (ctl_token_hash(req->token, &hash) == 0) {
 		tenant = tenant_of_token(node, &hash);
+		if (tenant && tenant->state != MEM_TENANT_LIVE)
+			tenant = NULL;
 		is_admin = ctl_token_hash_equal(&node->admin, &hash);
 	}
 	if (!tenant && !is_admin)
@@ -321,6 +325,7 @@ void mem_node_tick(struct mem_node *node)
 	}
 	session_expire(node, NULL);
 	region_expire(node);
+	tenant_tick(node);
 	space_tick(node);
 	node_leave(node, &visit);
 }

@@ -506,10 +506,13 @@ static void test_sessions(void **state)
 
 static void test_connection_limit(void **state)
 {
-	struct client c = {.f = {.config = {.conns_per_tenant = 1}}};
+	struct client c = {0};
 	char line[128];
 
 	client_start(&c);
+	assert_int_equal(ask_as(&c.f, TOKEN_ADMIN, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"connections\":1}}"),
+			 200);
 	client_connect(&c, "rw");
 	assert_int_equal(ask(&c.f, "POST /v1/connect",
 			     "{\"proto\":\"1.0\",\"gid\":"

@@ -271,11 +271,14 @@ static void test_tenants(void **state)
 
 static void test_limits(void **state)
 {
-	struct mem_fixture f = {.config = {.regions_per_tenant = 2}};
+	struct mem_fixture f = {.config = {0}};
 	char body[128];
 	unsigned made = 0;
 
 	fixture_start(&f);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"regions\":2}}"),
+			 200);
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(body, sizeof(body), "{\"name\":\"r%u\",\"size\":1}",
 			 i);
