@@ -29,6 +29,7 @@ enum {
 struct run_args {
 	struct run_options run;
 	bool json;
+	const char *user; /* NULL: the caller, also behind sudo */
 };
 
 static int parse_number(const char *option, const char *word, unsigned min,
@@ -79,6 +80,9 @@ static int take_option(int opt, char **argv, struct run_args *a)
 	case 'r':
 		a->run.rack = optarg;
 		return 0;
+	case 'u':
+		a->user = optarg;
+		return 0;
 	case 'j':
 		a->json = true;
 		return 0;
@@ -105,6 +109,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"no-direct", no_argument, NULL, 'n'},
 		{"stats", no_argument, NULL, 's'},
 		{"rack", required_argument, NULL, 'r'},
+		{"user", required_argument, NULL, 'u'},
 		{"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -163,6 +168,7 @@ static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
 		{"forks", &s->forks, false},
 		{"processes", &s->spaces_ever, false},
 		{"lost_pages", &s->lost_pages, false},
+		{"refused", &s->refused, false},
 	};
 	char size[16];
 
@@ -215,6 +221,7 @@ static int end_as(int status)
 int cmd_run(const struct cli_command *self, int argc, char **argv)
 {
 	struct run_result result;
+	struct run_user user;
 	char library[PATH_MAX];
 	struct run_args a;
 	int code = parse(self, argc, argv, &a);
@@ -227,7 +234,14 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 		return CLI_CANNOT_RUN;
 	}
 	a.run.preload = library;
+	err = run_user_find(a.user, &user);
+	if (err) {
+		cli_error("run: %s", aq_last_error());
+		return a.user ? CLI_USAGE : CLI_CANNOT_RUN;
+	}
+	a.run.user = &user;
 	err = run_program(&a.run, argv + optind, &result);
+	run_user_release(&user);
 	if (err)
 		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
 	if (a.run.shows_stats || a.json)

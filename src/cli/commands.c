@@ -32,7 +32,8 @@ const struct cli_command cli_commands[] = {
 	{"run", cmd_run, "run an unmodified program on far memory",
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
 	 "       [--mode MODE] [--pager-threads N] [--no-direct] [--stats]\n"
-	 "       [--rack RACK] [--json] -- PROGRAM [ARGUMENT...]\n"
+	 "       [--rack RACK] [--user NAME] [--json]\n"
+	 "       -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
 	 "  --min-size  smaller mappings stay local (default 64K)\n"
@@ -44,6 +45,8 @@ const struct cli_command cli_commands[] = {
 	 "  --no-direct through the NICs, although the node is on this host\n"
 	 "  --stats     a line per second and a report at the end, on stderr\n"
 	 "  --rack      the rack to use (default: as configured)\n"
+	 "  --user      whom the program runs as (default: the caller, also\n"
+	 "              the caller of sudo; root: stays root)\n"
 	 "  --json      the report at the end as a JSON object, on stderr\n"
 	 "The exit code is the program's own, 126 if it cannot be started,\n"
 	 "127 if there is no such program.\n"},

@@ -13,15 +13,11 @@
 #include <unistd.h>
 
 #include "preload.h"
+#include "run_fds.h"
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
-
-struct fds {
-	int fd[2];
-	unsigned count;
-};
 
 static int hex_digit(char c)
 {
@@ -30,7 +26,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "<socket name> <token>" */
+/* "<path of the socket> <token>" */
 static int parse_env(const char *env)
 {
 	const char *space = strchr(env, ' ');
@@ -39,10 +35,10 @@ static int parse_env(const char *env)
 	if (!space)
 		return -EINVAL;
 	n = (size_t)(space - env);
-	if (n == 0 || n >= sizeof(preload.socket_name) ||
+	if (n == 0 || n >= sizeof(preload.socket_path) ||
 	    strlen(space + 1) != 2 * RUN_TOKEN_BYTES)
 		return -EINVAL;
-	memcpy(preload.socket_name, env, n);
+	memcpy(preload.socket_path, env, n);
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++) {
 		int hi = hex_digit(space[1 + 2 * i]);
 		int lo = hex_digit(space[2 + 2 * i]);
@@ -57,73 +53,76 @@ static int parse_env(const char *env)
 static int connect_pager(void)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	size_t n = strlen(preload.socket_name);
 	struct timeval wait = {.tv_sec = 10};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	memcpy(sa.sun_path + 1, preload.socket_name, n); /* abstract */
+	memcpy(sa.sun_path, preload.socket_path, strlen(preload.socket_path));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	if (connect(fd, (struct sockaddr *)&sa,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				n)) == 0)
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
 		return fd;
 	err = -errno;
 	(void)close(fd);
 	return err;
 }
 
-static int receive(int sock, struct run_welcome *w, struct fds *fds)
+/* The pager's answer, and up to two descriptors of it; -1 where there is none.
+ */
+static int receive(int sock, struct run_welcome *w, int fd[RUN_FDS_MAX])
 {
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control;
+	union run_fds_room room;
 	struct iovec iov = {w, sizeof(*w)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
 	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	unsigned count;
 
-	fds->count = 0;
-	if (n != sizeof(*w) || w->magic != RUN_MAGIC)
-		return n < 0 ? -errno : -EPROTO;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_type == SCM_RIGHTS) {
-		fds->count =
-			(unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fds->fd, CMSG_DATA(c), fds->count * sizeof(int));
-	}
+	fd[0] = fd[1] = -1;
+	if (n < 0)
+		return -errno;
+	count = run_fds_take(&msg, fd, RUN_FDS_MAX);
+	if (count > RUN_FDS_MAX)
+		fd[0] = fd[1] = -1;
+	if (n != sizeof(*w) || w->magic != RUN_MAGIC || count > RUN_FDS_MAX)
+		return -EPROTO;
 	return w->err;
 }
 
-static int send_hello(int sock, struct run_hello *hello, const int *fd,
-		      unsigned count)
+static int send_all(int sock, void *bytes, size_t len, const int *fd,
+		    unsigned count)
 {
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec iov = {hello, sizeof(*hello)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = CMSG_SPACE(count * sizeof(int))};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	union run_fds_room room = {{0}};
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	hello->magic = RUN_MAGIC;
-	memcpy(hello->token, preload.token, RUN_TOKEN_BYTES);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(c), fd, count * sizeof(int));
-	if (sendmsg(sock, &msg, MSG_NOSIGNAL) != sizeof(*hello))
-		return -EIO;
-	return 0;
+	run_fds_put(&msg, &room, fd, count);
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -EIO;
+}
+
+static void close_both(const int fd[RUN_FDS_MAX])
+{
+	for (unsigned i = 0; i < RUN_FDS_MAX; i++)
+		if (fd[i] >= 0)
+			(void)close(fd[i]);
+}
+
+/* Shows the token; what is given for it is the caller's to close. */
+static int say_hello(int sock, enum run_hello_kind kind, struct run_welcome *w,
+		     int fd[RUN_FDS_MAX])
+{
+	struct run_hello hello = {.magic = RUN_MAGIC, .kind = kind};
+	int err;
+
+	fd[0] = fd[1] = -1;
+	memcpy(hello.token, preload.token, RUN_TOKEN_BYTES);
+	err = send_all(sock, &hello, sizeof(hello), NULL, 0);
+	if (!err)
+		err = receive(sock, w, fd);
+	return !err && fd[0] < 0 ? -EPROTO : err;
 }
 
 static int uffd_new(int dev)
@@ -198,77 +197,83 @@ static uint8_t *make_range(void)
 	return start;
 }
 
-/* The channel at its old place or, with NULL, at a new one; -errno or its
- * descriptor. */
-static int make_channel(void)
+/* Also in a child: at a new place, since others may be at the old one. */
+static int map_share(int fd, const struct run_welcome *w)
 {
-	void *at = preload.channel;
-	int fd = memfd_create("aquifer-run-channel", MFD_CLOEXEC);
-	void *mem;
+	size_t bytes = RUN_CHANNEL_BYTES + w->tray_bytes;
+	void *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				     MAP_SHARED, fd, 0);
 
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, RUN_CHANNEL_BYTES) != 0)
-		goto err_close;
-	mem = preload_sys_mmap(at, RUN_CHANNEL_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
 	if (mem == MAP_FAILED)
-		goto err_close;
+		return -ENOMEM;
+	if (preload_sys_madvise(mem, bytes, MADV_DONTFORK) != 0) {
+		(void)preload_sys_munmap(mem, bytes);
+		return -ENOMEM;
+	}
+	(void)preload_sys_madvise(mem, bytes, MADV_DONTDUMP);
 	preload.channel = mem;
-	return fd;
-err_close:
-	(void)close(fd);
-	return -ENOMEM;
-}
-
-static int map_trays(int fd, const struct run_welcome *w)
-{
-	size_t set_bytes = RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3;
-
+	preload.trays = (uint8_t *)mem + RUN_CHANNEL_BYTES;
 	preload.tray_bytes = w->tray_bytes;
 	preload.min_bytes = w->min_bytes;
-	preload.trays = preload_sys_mmap(
-		NULL, w->tray_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	preload.maps_used = preload_sys_mmap(
-		NULL, 2 * set_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	preload.maps_foreign = preload.maps_used + set_bytes / 8;
-	preload.range = make_range();
-	if (preload.trays == MAP_FAILED || preload.maps_used == MAP_FAILED ||
-	    !preload.range)
-		return -ENOMEM;
 	return 0;
 }
 
-static int say_hello(int sock, int dev)
+static int make_mark(void)
 {
-	struct run_hello hello = {.kind = RUN_HELLO_NEW};
+	void *mem =
+		preload_sys_mmap(NULL, RUN_PAGE_BYTES, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED ||
+	    preload_sys_madvise(mem, RUN_PAGE_BYTES, MADV_WIPEONFORK) != 0)
+		return -ENOMEM;
+	preload.is_attached = mem;
+	return 0;
+}
+
+static void set_mark(void)
+{
+	atomic_store_explicit(preload.is_attached, 1, memory_order_relaxed);
+}
+
+static int make_tables(void)
+{
+	size_t set_bytes = RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3;
+
+	preload.maps_used = preload_sys_mmap(
+		NULL, 2 * set_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (preload.maps_used == MAP_FAILED)
+		return -ENOMEM;
+	preload.maps_foreign = preload.maps_used + set_bytes / 8;
+	preload.range = make_range();
+	return preload.range ? make_mark() : -ENOMEM;
+}
+
+static int give_range(int sock, int dev)
+{
+	struct run_range range = {.magic = RUN_MAGIC,
+				  .start = (uint64_t)(uintptr_t)preload.range};
 	struct run_welcome w;
-	struct fds none;
-	int fd[2];
+	int none[RUN_FDS_MAX];
+	int uffd = uffd_open(dev, &range.features);
 	int err;
 
-	fd[0] = uffd_open(dev, &hello.features);
-	if (fd[0] < 0)
-		return fd[0];
-	fd[1] = make_channel();
-	err = fd[1];
-	if (err < 0)
-		goto out_uffd;
-	hello.range_start = (uint64_t)(uintptr_t)preload.range;
-	err = send_hello(sock, &hello, fd, 2);
-	if (!err)
-		err = receive(sock, &w, &none);
-	(void)close(fd[1]);
-out_uffd:
-	(void)close(fd[0]);
+	if (uffd < 0)
+		return uffd;
+	err = send_all(sock, &range, sizeof(range), &uffd, 1);
+	if (!err) {
+		err = receive(sock, &w, none);
+		close_both(none);
+	}
+	(void)close(uffd);
 	return err;
 }
 
 int preload_attach(const char *env)
 {
 	struct run_welcome w;
-	struct fds fds;
+	int fd[RUN_FDS_MAX];
 	int err = parse_env(env);
 	int sock;
 
@@ -277,50 +282,41 @@ int preload_attach(const char *env)
 	sock = connect_pager();
 	if (sock < 0)
 		return sock;
-	err = receive(sock, &w, &fds);
-	if (!err && fds.count == 2)
-		err = map_trays(fds.fd[0], &w);
-	else if (!err)
-		err = -EPROTO;
+	err = say_hello(sock, RUN_HELLO_NEW, &w, fd);
 	if (!err)
-		err = say_hello(sock, w.has_uffd_dev ? fds.fd[1] : -1);
+		err = map_share(fd[0], &w);
 	if (!err)
+		err = make_tables();
+	if (!err)
+		err = give_range(sock, w.has_uffd_dev ? fd[1] : -1);
+	close_both(fd);
+	if (!err) {
+		set_mark();
 		err = preload_agent_start(&preload);
-	for (unsigned i = 0; i < fds.count; i++)
-		(void)close(fds.fd[i]);
+	}
 	(void)close(sock);
 	return err;
 }
 
 int preload_attach_forked(void)
 {
-	struct run_hello hello = {.kind = RUN_HELLO_FORKED,
-				  .range_start =
-					  (uint64_t)(uintptr_t)preload.range};
 	struct run_welcome w;
-	struct fds fds;
+	int fd[RUN_FDS_MAX];
 	int sock = connect_pager();
-	int channel, err;
+	int err;
 
 	if (sock < 0)
 		return sock;
-	err = receive(sock, &w, &fds);
-	for (unsigned i = 0; i < fds.count; i++)
-		(void)close(fds.fd[i]);
-	channel = err ? err : make_channel();
-	if (channel < 0) {
-		err = channel;
-		goto out;
-	}
-	err = send_hello(sock, &hello, &channel, 1);
+	err = say_hello(sock, RUN_HELLO_FORKED, &w, fd);
 	if (!err)
-		err = receive(sock, &w, &fds);
-	(void)close(channel);
-	if (!err)
+		err = map_share(fd[0], &w);
+	close_both(fd);
+	if (!err) {
+		set_mark();
 		err = preload_call(RUN_CALL_SELF, NULL, 0);
+	}
 	if (!err)
 		err = preload_agent_start(&preload);
-out:
 	(void)close(sock);
 	return err;
 }

@@ -42,6 +42,10 @@ int preload_call(uint32_t kind, const void *start, size_t bytes)
 	struct run_call *call = &preload.channel->call;
 	int err;
 
+	/* In a child that could not attach, or was made past the handlers of
+	 * fork: there is no channel. */
+	if (!atomic_load_explicit(preload.is_attached, memory_order_relaxed))
+		return -EIO;
 	preload_spin_lock(&preload.is_busy);
 	call->kind = kind;
 	call->start = (uint64_t)(uintptr_t)start;

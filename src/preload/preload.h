@@ -5,8 +5,9 @@
  * anonymous mappings, and has one thread that copies pages out and drops them.
  *
  * It lives in somebody else's process: no thread of its own beside the agent,
- * no descriptor left open, no allocation before the allocator is ready. Where
- * it cannot attach, the program runs on with local memory.
+ * which has no rights (agent.c), no descriptor left open, no allocation before
+ * the allocator is ready. Where it cannot attach, the program runs on with
+ * local memory.
  */
 #ifndef AQ_PRELOAD_H
 #define AQ_PRELOAD_H
@@ -18,11 +19,16 @@ struct preload {
 	_Atomic int state;   /* enum preload_state */
 	_Atomic int is_busy; /* the lock of calls */
 	uint8_t *range;
-	uint8_t *trays;
+	/* Shared with the pager, and with nobody else: a child made by fork
+	 * does not have them. */
 	struct run_channel *channel;
+	uint8_t *trays;
+	/* A page that says 1, but 0 in a child made by fork, by whatever call,
+	 * until the child has attached for itself. */
+	_Atomic uint32_t *is_attached;
 	uint64_t tray_bytes;
 	uint64_t min_bytes;
-	char socket_name[100];
+	char socket_path[108];
 	uint8_t token[RUN_TOKEN_BYTES];
 	_Atomic int maps_lock;
 	uint64_t *maps_used; /* a bit per page of the mappings' part */
@@ -31,6 +37,10 @@ struct preload {
 	 * is not plain memory: no far memory from then on. */
 	uint64_t *maps_foreign;
 	bool has_foreign;
+	/* Whom the agent becomes, (uid_t)-1: it stays who it is; and a futex
+	 * that says 1 once it has given up what it had. */
+	uint32_t agent_uid, agent_gid;
+	_Atomic uint32_t agent_is_bare;
 };
 
 enum preload_state {

@@ -1,193 +1,270 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: processes that attach. One message each way and again. */
+/* The door: processes that attach. Nobody gets anything before the kernel has
+ * said who he is and he has shown the token. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "pager_priv.h"
+#include "peer.h"
+#include "place.h"
+#include "run_fds.h"
 
-int run_door_open(struct pager *p, const char *name)
+int run_door_open(struct pager *p)
 {
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	size_t n = strlen(name);
 	int err;
 
-	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++)
-		p->caller[i] = (struct caller){.fd = -1, .channel_fd = -1};
-	p->listen = socket(AF_UNIX,
-			   SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	p->listen = run_place_listen(p->start->place);
 	if (p->listen < 0)
-		return -errno;
-	memcpy(sa.sun_path + 1, name, n); /* abstract */
-	if (bind(p->listen, (struct sockaddr *)&sa,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) !=
-		    0 ||
-	    listen(p->listen, SOMAXCONN) != 0)
-		goto err_errno;
-	return run_pager_watch(p, p->listen, &p->listen);
-err_errno:
-	err = -errno;
-	(void)close(p->listen);
+		return p->listen;
+	err = run_pager_watch(p, p->listen, &p->listen);
+	if (err)
+		(void)close(p->listen);
 	return err;
+}
+
+/* ---- places ------------------------------------------------------------- */
+
+static void hang_up(struct pager *p, struct caller *c)
+{
+	if (c->fd < 0)
+		return;
+	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	(void)close(c->fd);
+	c->fd = -1;
 }
 
 static void caller_close(struct pager *p, struct caller *c)
 {
-	if (c->fd >= 0) {
-		(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-		(void)close(c->fd);
-	}
-	if (c->channel_fd >= 0)
-		(void)close(c->channel_fd);
-	*c = (struct caller){.fd = -1, .channel_fd = -1};
+	hang_up(p, c);
+	run_share_put(c->share);
+	*c = (struct caller){.fd = -1};
+	/* Who waits outside is still there. */
+	if (p->is_door_full && run_pager_watch(p, p->listen, &p->listen) == 0)
+		p->is_door_full = false;
 }
 
-static int send_welcome(struct pager *p, int sock, int err, bool has_fds)
+static bool is_overdue(const struct caller *c, uint64_t now_ns)
 {
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = {{0}};
+	uint64_t ms = c->state == CALLER_SILENT ? RUN_HELLO_MS : RUN_ATTACH_MS;
+
+	return c->state != CALLER_NONE && now_ns - c->since_ns > ms * 1000000;
+}
+
+void run_door_sweep(struct pager *p)
+{
+	uint64_t now = run_pager_now_ns();
+
+	for (unsigned i = 0; i < RUN_PENDING_HELLOS && p->is_door_full; i++)
+		if (is_overdue(&p->caller[i], now))
+			caller_close(p, &p->caller[i]);
+}
+
+static struct caller *find_place(struct pager *p)
+{
+	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++)
+		if (p->caller[i].state == CALLER_NONE)
+			return &p->caller[i];
+	return NULL;
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+static int answer(struct pager *p, int sock, int err, const int *fd,
+		  unsigned count)
+{
 	struct run_welcome w = {
 		.magic = RUN_MAGIC,
 		.err = err,
 		.tray_bytes = (uint64_t)p->trays.count * RUN_BATCH_PAGES *
 			      RUN_PAGE_BYTES,
 		.min_bytes = p->options.min_bytes,
-		.has_uffd_dev = p->uffd_dev >= 0,
+		.has_uffd_dev = count > 1,
 	};
-	int fd[2] = {p->trays.fd, p->uffd_dev >= 0 ? p->uffd_dev : p->trays.fd};
 	struct iovec iov = {&w, sizeof(w)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
+	union run_fds_room room = {{0}};
 
-	if (has_fds) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), fd, sizeof(fd));
-	}
+	run_fds_put(&msg, &room, fd, count);
 	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) ==
 			       (ssize_t)sizeof(w)
 		       ? 0
 		       : -EPIPE;
 }
 
+/* A message of that many bytes with `fd_count` descriptors, at most 1. Those of
+ * any other are closed. */
+static int receive(int sock, void *bytes, size_t len, int *fd,
+		   unsigned fd_count)
+{
+	union run_fds_room room;
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	unsigned got;
+
+	if (n < 0)
+		return -errno;
+	got = run_fds_take(&msg, fd, fd_count);
+	if (n == (ssize_t)len && got == fd_count &&
+	    !(msg.msg_flags & MSG_TRUNC))
+		return 0;
+	if (got == fd_count && got > 0)
+		(void)close(*fd);
+	return -EPROTO;
+}
+
+/* In a time that does not tell how many bytes are right. */
+static bool is_token(const uint8_t *a, const uint8_t *b)
+{
+	uint8_t differs = 0;
+
+	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
+		differs |= a[i] ^ b[i];
+	return differs == 0;
+}
+
+static bool is_userfaultfd(int fd)
+{
+	static const char want[] = "anon_inode:[userfaultfd]";
+	char path[32], got[sizeof(want)];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, got, sizeof(got)) == sizeof(want) - 1 &&
+	       memcmp(got, want, sizeof(want) - 1) == 0;
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
+static void refuse(struct pager *p)
+{
+	count(&p->stats->refused, 1);
+}
+
 void run_door_accept(struct pager *p)
 {
+	struct caller *c = find_place(p);
+	socklen_t len = sizeof(struct ucred);
 	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	struct caller *c = NULL;
-	int fd = accept4(p->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
+	if (!c) {
+		/* The kernel keeps them; asking again and again would not help.
+		 */
+		(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, p->listen, NULL);
+		p->is_door_full = true;
+		return;
+	}
+	fd = accept4(p->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
-	for (unsigned i = 0; i < RUN_PENDING_HELLOS && !c; i++)
-		if (p->caller[i].fd < 0 && p->caller[i].channel_fd < 0)
-			c = &p->caller[i];
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
-	    send_welcome(p, fd, 0, true) != 0 ||
-	    run_pager_watch(p, fd, c) != 0) {
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
+	    !run_peer_is_allowed(cred.uid, cred.pid, p->start->uid,
+				 p->start->keeper)) {
+		refuse(p);
 		(void)close(fd);
 		return;
 	}
-	*c = (struct caller){.fd = fd, .pid = cred.pid, .channel_fd = -1};
+	if (run_pager_watch(p, fd, c) != 0) {
+		(void)close(fd);
+		return;
+	}
+	*c = (struct caller){.state = CALLER_SILENT,
+			     .fd = fd,
+			     .pid = cred.pid,
+			     .since_ns = run_pager_now_ns()};
 }
 
-/* Descriptors of a hello; -1 where there is none. */
-static int receive(int sock, struct run_hello *h, int fd[2])
+/* The first message; from then on it has a share. */
+static int take_hello(struct pager *p, struct caller *c)
 {
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {h, sizeof(*h)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct run_hello h;
+	int err = receive(c->fd, &h, sizeof(h), NULL, 0);
+	int fd[2] = {-1, p->start->uffd_dev};
+	bool is_new;
 
-	fd[0] = fd[1] = -1;
-	if (n < 0)
-		return -errno;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c),
-		       u64_min(c->cmsg_len - CMSG_LEN(0), 2 * sizeof(int)));
-	return n == (ssize_t)sizeof(*h) ? 0 : -EPROTO;
-}
-
-static int take_new(struct pager *p, const struct run_hello *h, int fd[2],
-		    pid_t pid)
-{
-	struct space *s;
-	int err;
-
-	if (fd[0] < 0 || fd[1] < 0 || h->range_start % RUN_RANGE_ALIGN)
-		return -EPROTO;
-	/* A process that called exec: its old memory is gone. */
-	run_spaces_sweep(p);
-	err = run_space_create(p, fd[0], h->range_start, h->features, &s);
 	if (err)
 		return err;
-	fd[0] = -1; /* the space's */
-	err = run_space_set_channel(p, s, fd[1], pid);
+	if (h.magic != RUN_MAGIC || !is_token(h.token, p->start->token)) {
+		refuse(p);
+		return -EACCES;
+	}
+	if (h.kind != RUN_HELLO_NEW && h.kind != RUN_HELLO_FORKED)
+		return -EPROTO;
+	is_new = h.kind == RUN_HELLO_NEW;
+	err = run_share_create(p->trays.count, &c->share, &fd[0]);
 	if (err)
-		s->is_dead = true;
+		return err;
+	c->state = is_new ? CALLER_NEW : CALLER_FORKED;
+	c->since_ns = run_pager_now_ns();
+	err = answer(p, c->fd, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);
+	(void)close(fd[0]);
+	if (!err && !is_new)
+		hang_up(p, c);
+	return err;
+}
+
+/* The second one of a new process. */
+static int take_range(struct pager *p, struct caller *c)
+{
+	struct run_range r;
+	struct space *s;
+	int fd = -1;
+	int err = receive(c->fd, &r, sizeof(r), &fd, 1);
+
+	if (err)
+		return err;
+	err = -EPROTO;
+	if (r.magic != RUN_MAGIC || !is_userfaultfd(fd) || !r.start ||
+	    r.start % RUN_RANGE_ALIGN || r.start > 1ull << 47)
+		goto err_close;
+	/* Whoever sent it, we do not wait in it. */
+	err = fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? 0 : -errno;
+	if (err)
+		goto err_close;
+	/* A process that called exec: its old memory is gone. Soon, not now:
+	 * events that were read already may still name it. */
+	p->sweep_ns = 0;
+	err = run_space_create(p, fd, r.start, r.features, &s);
+	if (err)
+		goto err_close;
+	run_space_set_share(p, s, c->share, c->pid);
+	return 0;
+err_close:
+	(void)close(fd);
 	return err;
 }
 
 void run_door_read(struct pager *p, struct caller *c)
 {
-	struct run_hello h;
-	int fd[2];
-	int err = receive(c->fd, &h, fd);
+	bool is_first = c->state == CALLER_SILENT;
+	int err = is_first ? take_hello(p, c) : take_range(p, c);
 
-	if (err == -EAGAIN)
+	if (err == -EAGAIN || (is_first && !err))
 		return;
-	if (!err && (h.magic != RUN_MAGIC ||
-		     memcmp(h.token, p->token, RUN_TOKEN_BYTES) != 0))
-		err = -EACCES;
-	if (!err && h.kind == RUN_HELLO_NEW) {
-		err = take_new(p, &h, fd, c->pid);
-	} else if (!err && fd[0] >= 0) {
-		/* Kept until the child rings. */
-		(void)send_welcome(p, c->fd, 0, false);
-		c->channel_fd = fd[0];
-		(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-		(void)close(c->fd);
-		c->fd = -1;
-		return;
-	}
-	(void)send_welcome(p, c->fd, err, false);
-	for (unsigned i = 0; i < 2; i++)
-		if (fd[i] >= 0)
-			(void)close(fd[i]);
+	if (!is_first || err != -EPIPE)
+		(void)!answer(p, c->fd, err, NULL, 0);
 	caller_close(p, c);
 }
 
 int run_door_bind(struct pager *p, struct space *s, pid_t pid)
 {
-	int err;
-
 	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++) {
 		struct caller *c = &p->caller[i];
 
-		if (c->channel_fd < 0 || c->pid != pid)
+		if (c->state != CALLER_FORKED || c->pid != pid)
 			continue;
-		err = run_space_set_channel(p, s, c->channel_fd, pid);
+		run_space_set_share(p, s, c->share, pid);
 		caller_close(p, c);
-		return err;
+		return 0;
 	}
 	return -ENOENT;
 }

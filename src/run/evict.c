@@ -148,7 +148,7 @@ static int evict_batch(struct pager *p, struct space *s)
 	pick(s, l);
 	if (l->count == 0)
 		return -ENOENT;
-	tray = run_trays_take(p);
+	tray = run_trays_take(p, s);
 	if (tray < 0)
 		return tray;
 	err = protect(s, l);

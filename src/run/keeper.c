@@ -18,7 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "confine.h"
+#include "error.h"
 #include "pager_priv.h"
+#include "place.h"
 
 enum {
 	TICK_MS = 200,
@@ -28,7 +31,7 @@ enum {
 struct keeper {
 	const struct run_options *options;
 	struct run_shared *shared;
-	char socket_name[64];
+	struct run_place place;
 	uint8_t token[RUN_TOKEN_BYTES];
 	sigset_t old_mask;
 	int go[2];   /* the program waits for its end to close */
@@ -43,8 +46,9 @@ struct keeper {
 static int set_environment(const struct keeper *k)
 {
 	const char *old = getenv("LD_PRELOAD");
-	char text[128], *list = NULL;
-	int n = snprintf(text, sizeof(text), "%s ", k->socket_name);
+	char text[256], *list = NULL;
+	int n = snprintf(text, sizeof(text), "%s/%s ", k->place.dir,
+			 k->place.name);
 	int err = 0;
 
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
@@ -59,7 +63,15 @@ static int set_environment(const struct keeper *k)
 	return err;
 }
 
-static void be_program(struct keeper *k, char **argv)
+/* A change of user makes the kernel forget it. */
+static void die_with(pid_t keeper)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != keeper)
+		_exit(127);
+}
+
+static void be_program(struct keeper *k, char **argv, pid_t keeper)
 {
 	char byte;
 	int err;
@@ -72,6 +84,9 @@ static void be_program(struct keeper *k, char **argv)
 	(void)close(k->go[0]);
 	(void)sigprocmask(SIG_SETMASK, &k->old_mask, NULL);
 	err = set_environment(k);
+	if (!err)
+		err = run_user_become(k->options->user);
+	die_with(keeper);
 	if (!err) {
 		(void)execvp(argv[0], argv);
 		err = -errno;
@@ -91,10 +106,8 @@ static int start_program(struct keeper *k, char **argv)
 	if (k->program < 0)
 		return -errno;
 	if (k->program == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(127);
-		be_program(k, argv);
+		die_with(parent);
+		be_program(k, argv, parent);
 	}
 	(void)close(k->go[0]);
 	(void)close(k->told[1]);
@@ -119,6 +132,15 @@ static int let_go(struct keeper *k)
  * the two has open stay open when he dies. */
 static int start_pager(struct keeper *k)
 {
+	struct run_start start = {
+		.options = k->options,
+		.shared = k->shared,
+		.place = &k->place,
+		.token = k->token,
+		.uid = k->options->user->uid,
+		.keeper = getpid(),
+		.uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC)};
+
 	(void)fflush(NULL);
 	k->pager = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
 				  NULL, 0);
@@ -131,9 +153,7 @@ static int start_pager(struct keeper *k)
 	(void)setpgid(0, 0);
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "aquifer-pager");
-	_exit(run_pager_run(k->options, k->shared, k->socket_name, k->token)
-		      ? 1
-		      : 0);
+	_exit(run_pager_run(&start) ? 1 : 0);
 }
 
 static int await_pager(struct keeper *k)
@@ -273,18 +293,21 @@ static void watch(struct keeper *k, const sigset_t *mask)
 static int keeper_init(struct keeper *k, const struct run_options *options,
 		       sigset_t *mask)
 {
-	uint64_t number;
+	int err;
 
-	*k = (struct keeper){.options = options};
+	*k = (struct keeper){.options = options, .place = {.dir_fd = -1}};
 	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (k->shared == MAP_FAILED)
 		return -ENOMEM;
-	if (getrandom(k->token, sizeof(k->token), 0) != sizeof(k->token) ||
-	    getrandom(&number, sizeof(number), 0) != sizeof(number))
+	if (getrandom(k->token, sizeof(k->token), 0) != sizeof(k->token))
 		return -EIO;
-	(void)snprintf(k->socket_name, sizeof(k->socket_name),
-		       "aquifer-run-%d-%016" PRIx64, (int)getpid(), number);
+	err = run_place_make(&k->place);
+	if (err) {
+		(void)snprintf(k->shared->text, sizeof(k->shared->text), "%s",
+			       error_last());
+		return err;
+	}
 	(void)sigfillset(mask);
 	for (int s = 1; s < 32; s++)
 		if (s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL ||
@@ -332,13 +355,17 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err && await_pager(&k) != 0)
 		err = -EHOSTDOWN;
 	if (!err)
+		err = run_confine(RUN_CAPS_KEEPER);
+	if (!err)
 		err = let_go(&k);
 	if (err) {
 		say_why(&k, err, argv[0]);
 		give_up(&k);
+		run_place_remove(&k.place);
 		return err;
 	}
 	watch(&k, &mask);
+	run_place_remove(&k.place);
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
 	result->stats = &k.shared->stats;

@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "aquifer/aquifer.h"
+#include "confine.h"
 #include "log.h"
 #include "pager_priv.h"
+#include "place.h"
 #include "uffd.h"
 
 enum {
@@ -278,6 +280,7 @@ static void sweep(struct pager *p)
 	p->sweep_ns = now;
 	lock_take(&p->lock);
 	run_spaces_sweep(p);
+	run_door_sweep(p);
 	look_around(p, now);
 	lock_drop(&p->lock);
 }
@@ -329,7 +332,7 @@ static void size_up(struct pager *p, uint32_t *trays)
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 }
 
-static int pager_open(struct pager *p, const char *socket_name)
+static int pager_open(struct pager *p)
 {
 	uint32_t trays;
 	int err;
@@ -338,51 +341,55 @@ static int pager_open(struct pager *p, const char *socket_name)
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epoll < 0)
 		return -errno;
-	p->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
 	err = run_trays_open(p, trays);
 	if (err)
 		return err;
+	/* Trays are not registered: they come and go with their processes. What
+	 * leaves them costs one copy more, outside the pager's lock. */
 	err = run_far_open(&p->far, &p->options, p->scratch,
-			   (size_t)(p->trays.bytes - p->scratch) +
-				   (size_t)trays * RUN_BATCH_PAGES *
-					   RUN_PAGE_BYTES);
+			   (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES);
 	if (err) {
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
 			       aq_last_error());
 		return err;
 	}
-	err = run_door_open(p, socket_name);
+	err = run_door_open(p);
+	if (!err)
+		err = run_confine(RUN_CAPS_PAGER);
 	return err ? err : run_porter_start(p);
 }
 
-int run_pager_run(const struct run_options *o, struct run_shared *shared,
-		  const char *socket_name, const uint8_t *token)
+int run_pager_run(const struct run_start *start)
 {
+	struct run_shared *shared = start->shared;
 	struct pager *p = calloc(1, sizeof(*p));
-	pid_t keeper = getppid();
 	int err = -ENOMEM;
 
 	if (p) {
-		p->options = *o;
+		p->options = *start->options;
+		p->start = start;
 		p->shared = shared;
 		p->stats = &shared->stats;
 		p->cpu = -1;
-		run_crew_init(&p->crew, o->threads);
+		run_crew_init(&p->crew, p->options.threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
-		memcpy(p->token, token, RUN_TOKEN_BYTES);
-		err = pager_open(p, socket_name);
+		err = run_confine(RUN_CAPS_START);
 	}
+	if (!err)
+		err = pager_open(p);
 	/* Pairs with the keeper's acquire: `text` is written. */
 	atomic_store_explicit(&shared->ready, err ? err : 1,
 			      memory_order_release);
 	if (!err)
-		loop(p, keeper);
+		loop(p, start->keeper);
 	if (p) {
 		run_porter_stop(p);
 		run_far_close(&p->far);
 		run_trays_close(p);
 	}
 	free(p);
+	/* The keeper may have been killed. */
+	run_place_remove(start->place);
 	return err;
 }

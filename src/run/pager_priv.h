@@ -3,7 +3,7 @@
  * The pager's objects. Two threads work on them, under one lock: the first
  * serves faults on the core where they happen, the porter takes pages out on
  * another, if one is free; else the first does that too. What is shared with
- * the programs is the channel of each space and the trays' bytes. Only the
+ * a process is its channel and the bytes of its own trays (share.h). Only the
  * first makes and destroys spaces, so it may drop the lock and still have them.
  *
  * A page's way out: RESIDENT -> (write-protected) LEAVING -> the agent copies
@@ -30,6 +30,7 @@
 #include "run.h"
 #include "run_channel.h"
 #include "run_limits.h"
+#include "share.h"
 #include "trend.h"
 
 struct pager;
@@ -55,7 +56,8 @@ struct tray_page {
 struct tray {
 	struct far_user user;
 	enum tray_state state;
-	unsigned live; /* pages with a space */
+	struct share *share; /* where its bytes are; NULL: nowhere */
+	unsigned live;	     /* pages with a space */
 	struct tray_page page[RUN_BATCH_PAGES];
 	/* Stores under way: their slots, and whose they are. `sent` of them
 	 * have been started. */
@@ -67,12 +69,10 @@ struct tray {
 
 struct trays {
 	struct tray *tray;
-	uint8_t *bytes;
 	uint32_t count;
 	uint32_t head;			       /* the oldest, taken next */
 	struct tray *carried[RUN_CARRIED_MAX]; /* all that are STORING */
 	unsigned carried_count;
-	int fd;
 };
 
 /* ---- spaces ------------------------------------------------------------- */
@@ -97,7 +97,8 @@ struct space {
 	pid_t pid; /* 0: a child that did not say hello */
 	uint64_t start;
 	uint64_t features;
-	struct run_channel *channel; /* NULL: nothing can be evicted */
+	struct share *share;
+	struct run_channel *channel; /* of it; NULL: nothing can leave */
 	struct run_pages pages;
 	uint64_t resident_count;
 	struct hand hand;
@@ -118,12 +119,20 @@ struct waiting {
 	bool is_wp;
 };
 
-/* Somebody at the door who has not sent his hello, or a forked child that has
- * not rung. */
+/* Somebody at the door. */
+enum caller_state {
+	CALLER_NONE,
+	CALLER_SILENT, /* connected, without a hello */
+	CALLER_NEW,    /* has its share, makes its userfaultfd */
+	CALLER_FORKED, /* has its share, did not ring yet; no connection */
+};
+
 struct caller {
-	int fd; /* -1: no entry */
+	enum caller_state state;
+	int fd;
 	pid_t pid;
-	int channel_fd; /* -1: no hello yet */
+	uint64_t since_ns;
+	struct share *share;
 };
 
 /* The thread that takes pages out. */
@@ -151,10 +160,10 @@ struct pager {
 	struct waiting waiting[RUN_WAITING_MAX];
 	unsigned waiting_count;
 	struct caller caller[RUN_PENDING_HELLOS];
-	uint8_t token[RUN_TOKEN_BYTES];
+	bool is_door_full; /* nobody is let in until a caller has left */
+	const struct run_start *start;
 	int epoll;
 	int listen;
-	int uffd_dev; /* -1: none */
 	uint64_t limit_pages;
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
@@ -198,13 +207,27 @@ static inline bool run_space_is_leaving(const struct space *s)
 	return s->posted != s->collected;
 }
 
+/* What the keeper gives the pager. */
+struct run_start {
+	const struct run_options *options;
+	struct run_shared *shared;
+	const struct run_place *place;
+	const uint8_t *token;
+	uid_t uid; /* of the program */
+	pid_t keeper;
+	int uffd_dev; /* -1: none */
+};
+
 uint64_t run_pager_now_ns(void);
 
 /* trays.c */
 int run_trays_open(struct pager *p, uint32_t count) MUST_CHECK;
 void run_trays_close(struct pager *p);
-/* The next tray, empty; -EAGAIN: it is still being stored. */
-int run_trays_take(struct pager *p) MUST_CHECK;
+/* The next tray, empty, in the space's share; -EAGAIN: it is still being
+ * stored. */
+int run_trays_take(struct pager *p, const struct space *s) MUST_CHECK;
+/* The space ends: its trays' bytes go, but for those on their way. */
+void run_trays_leave(struct pager *p, const struct space *s);
 uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);
 /* The agent has filled it: sorts pages into zero, clean and dirty. */
 void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
@@ -226,8 +249,9 @@ int run_space_create(struct pager *p, int uffd, uint64_t start,
 void run_space_destroy(struct pager *p, struct space *s);
 /* The child's view of its parent's pages at the moment of fork. */
 int run_space_fork(struct pager *p, struct space *parent, int uffd) MUST_CHECK;
-int run_space_set_channel(struct pager *p, struct space *s, int fd,
-			  pid_t pid) MUST_CHECK;
+/* The process says hello: from now on pages can leave. Takes a reference. */
+void run_space_set_share(struct pager *p, struct space *s, struct share *share,
+			 pid_t pid);
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
 void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 			enum run_state state);
@@ -283,15 +307,16 @@ unsigned run_fault_room(const struct pager *p, unsigned want);
 void run_stream_serve(struct pager *p, const struct waiting *w);
 
 /* door.c */
-int run_door_open(struct pager *p, const char *name) MUST_CHECK;
+int run_door_open(struct pager *p) MUST_CHECK;
 void run_door_accept(struct pager *p);
 void run_door_read(struct pager *p, struct caller *c);
+/* Makes room where callers wait for it and others take too long. */
+void run_door_sweep(struct pager *p);
 /* A forked child shows which space is its own. */
 int run_door_bind(struct pager *p, struct space *s, pid_t pid) MUST_CHECK;
 
 /* pager.c */
-int run_pager_run(const struct run_options *o, struct run_shared *shared,
-		  const char *socket_name, const uint8_t *token) MUST_CHECK;
+int run_pager_run(const struct run_start *start) MUST_CHECK;
 int run_pager_watch(struct pager *p, int fd, void *who) MUST_CHECK;
 void run_pager_complain(struct pager *p, const struct space *s);
 

@@ -19,6 +19,26 @@
 
 #define RUN_LOCAL_MIN (1ull << 20)
 
+/* Whom the program runs as. */
+struct run_user {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* run_user_release frees them */
+	int group_count;
+	bool is_other; /* than the caller: it has to be changed */
+};
+
+/*
+ * The named user; without a name the caller, or, where sudo made the caller
+ * root, the one who called sudo (SUDO_UID, SUDO_GID): far memory needs root,
+ * the program does not. -ENOENT, -EINVAL, -EPERM, with words in
+ * aq_last_error().
+ */
+int run_user_find(const char *name, struct run_user *out) MUST_CHECK;
+void run_user_release(struct run_user *u);
+/* The process, of one thread, is that user for good, without capabilities. */
+int run_user_become(const struct run_user *u) MUST_CHECK;
+
 struct run_options {
 	uint64_t local_bytes;  /* of far-managed memory that may be resident */
 	uint64_t min_bytes;    /* smaller mappings stay local */
@@ -31,6 +51,7 @@ struct run_options {
 	bool shows_stats;    /* a line per second on stderr */
 	const char *rack;    /* NULL: as configured */
 	const char *preload; /* path of the library */
+	const struct run_user *user;
 };
 
 /* Counted by the pager; readers see values of slightly different moments. */
@@ -56,6 +77,7 @@ struct run_stats {
 	_Atomic uint64_t spaces;
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
+	_Atomic uint64_t refused;    /* who wanted to attach and may not */
 };
 
 enum {

@@ -4,12 +4,14 @@
  * the preload library attaches, and the page of memory ("channel") through
  * which the pager's orders and the library's calls go.
  *
- * Attaching: the library connects to the pager's socket and receives a
- * run_welcome with two descriptors (the trays, the userfaultfd device or a copy
- * of the trays where there is none). It answers with a run_hello and its
- * userfaultfd and channel, and waits for a run_welcome that says 0. A child
- * made by fork sends a hello without userfaultfd: the pager has it already from
- * the fork event, and learns whose it is when the child rings its bell.
+ * Attaching: the library connects to the pager's socket and sends a run_hello
+ * with the token. Only then does it get anything: a run_welcome with the memory
+ * that the two share (channel and trays, this process's alone), and with the
+ * userfaultfd device where there is one. A new process makes its userfaultfd,
+ * sends it with a run_range, and waits for a run_welcome that says 0. A child
+ * made by fork sends no more than the hello: the pager has its userfaultfd
+ * already from the fork event, and learns whose it is when the child rings its
+ * bell.
  *
  * Calls: the library writes `call` and touches the range's first page, which is
  * never there. The fault is the bell, and its end the answer. So a call needs
@@ -22,7 +24,7 @@
 
 #include "base.h"
 
-#define RUN_ENV "AQUIFER_RUN" /* "<socket name> <token>" */
+#define RUN_ENV "AQUIFER_RUN" /* "<path of the socket> <token>" */
 
 enum {
 	RUN_PAGE_BYTES = 4096,
@@ -49,14 +51,23 @@ enum run_hello_kind {
 	RUN_HELLO_FORKED,
 };
 
+/* Without descriptors. */
 struct run_hello {
 	uint32_t magic;
 	uint32_t kind; /* enum run_hello_kind */
 	uint8_t token[RUN_TOKEN_BYTES];
-	uint64_t range_start;
-	uint64_t features; /* of its userfaultfd */
 };
 
+/* With one descriptor: the userfaultfd. */
+struct run_range {
+	uint32_t magic;
+	uint32_t reserved;
+	uint64_t start;
+	uint64_t features; /* of the userfaultfd */
+};
+
+/* As an answer to a hello, err 0, with one or two descriptors: the shared
+ * memory, which is the channel and then the trays; the device. */
 struct run_welcome {
 	uint32_t magic;
 	int32_t err;	       /* 0 or -errno */
@@ -65,6 +76,9 @@ struct run_welcome {
 	uint32_t has_uffd_dev; /* the second descriptor is /dev/userfaultfd */
 	uint32_t reserved;
 };
+STATIC_ASSERT(sizeof(struct run_hello) == 24, "layout");
+STATIC_ASSERT(sizeof(struct run_range) == 24, "layout");
+STATIC_ASSERT(sizeof(struct run_welcome) == 32, "layout");
 
 struct run_hash {
 	uint64_t word[2];
@@ -78,8 +92,9 @@ struct run_stretch {
 
 /*
  * Copy page[i] to place tray_page + i of the trays, then drop the stretches.
- * The agent also looks at the bytes, since it has them in its cache: the
- * program can only deceive itself.
+ * The agent also looks at the bytes, since it has them in its cache. Neither
+ * hash nor tray is checked again: no other process can write them, so a program
+ * that changes them deceives itself only.
  */
 struct run_batch {
 	uint32_t tray_page;

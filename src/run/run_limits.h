@@ -14,7 +14,6 @@ enum {
 	RUN_TRAY_PART = 16,   /* of the local bytes, one part is trays */
 	RUN_CARRIED_MAX = 4,  /* trays that are being stored */
 	RUN_CARRY_PAGES = 4,  /* stored in one turn: a fault waits that long */
-	RUN_SPACES_MAX = 1024,
 	RUN_WAITING_MAX = 4096, /* faults that wait for something */
 	RUN_EVENTS = 16,	/* read at a time */
 	RUN_READS = 16,		/* of one space, before others are looked at */
@@ -25,7 +24,12 @@ enum {
 	RUN_SLACK_PART = 16,   /* ... or this part of the local pages */
 	RUN_STRETCH_GAP = 64,  /* pages between two that leave together */
 	RUN_PENDING_HELLOS = 64,
-	RUN_SWEEP_MS = 100, /* between looks for processes that ended */
+	/* A caller may take longer only as long as nobody waits for its place:
+	 * before and after it has shown the token. */
+	RUN_HELLO_MS = 2000,
+	RUN_ATTACH_MS = 30000,
+	RUN_ANCESTORS_MAX = 256, /* between a process and the keeper */
+	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

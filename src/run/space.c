@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -155,8 +153,8 @@ void run_space_destroy(struct pager *p, struct space *s)
 		p->evict_next = NULL;
 	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->uffd, NULL);
 	(void)close(s->uffd);
-	if (s->channel)
-		(void)munmap(s->channel, RUN_CHANNEL_BYTES);
+	run_trays_leave(p, s);
+	run_share_put(s->share);
 	if (s->pid_place < RUN_PIDS_MAX)
 		atomic_store_explicit(&p->shared->pid[s->pid_place], 0,
 				      memory_order_relaxed);
@@ -197,21 +195,13 @@ static void publish_pid(struct pager *p, struct space *s, pid_t pid)
 	}
 }
 
-int run_space_set_channel(struct pager *p, struct space *s, int fd, pid_t pid)
+void run_space_set_share(struct pager *p, struct space *s, struct share *share,
+			 pid_t pid)
 {
-	struct stat st;
-	void *mem;
-
-	if (fstat(fd, &st) != 0 || st.st_size < RUN_CHANNEL_BYTES)
-		return -EINVAL;
-	mem = mmap(NULL, RUN_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   fd, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	s->channel = mem;
+	s->share = run_share_get(share);
+	s->channel = run_share_channel(share);
 	publish_pid(p, s, pid);
 	run_porter_place(p);
-	return 0;
 }
 
 /* ---- fork --------------------------------------------------------------- */

@@ -12,7 +12,9 @@
 
 uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page)
 {
-	return p->trays.bytes + (size_t)tray_page * RUN_PAGE_BYTES;
+	const struct tray *t = &p->trays.tray[tray_page / RUN_BATCH_PAGES];
+
+	return run_share_page(t->share, tray_page);
 }
 
 static struct tray *tray_of(struct pager *p, uint32_t tray_page)
@@ -20,52 +22,65 @@ static struct tray *tray_of(struct pager *p, uint32_t tray_page)
 	return &p->trays.tray[tray_page / RUN_BATCH_PAGES];
 }
 
-/* Scratch pages stand before the trays, so that the NIC needs one region. */
+static size_t scratch_bytes(void)
+{
+	return (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES;
+}
+
 int run_trays_open(struct pager *p, uint32_t tray_count)
 {
-	size_t scratch = (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES;
-	size_t bytes = (size_t)tray_count * RUN_BATCH_PAGES * RUN_PAGE_BYTES;
 	struct trays *t = &p->trays;
-	uint8_t *mem;
+	void *mem = mmap(NULL, scratch_bytes(), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	t->fd = memfd_create("aquifer-run-trays", MFD_CLOEXEC);
-	if (t->fd < 0)
-		return -errno;
-	if (ftruncate(t->fd, (off_t)bytes) != 0)
-		goto err_close;
-	mem = mmap(NULL, scratch + bytes, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
-		goto err_close;
-	if (mmap(mem + scratch, bytes, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, t->fd, 0) == MAP_FAILED)
-		goto err_unmap;
+		return -ENOMEM;
 	t->tray = calloc(tray_count, sizeof(*t->tray));
-	if (!t->tray)
-		goto err_unmap;
+	if (!t->tray) {
+		(void)munmap(mem, scratch_bytes());
+		return -ENOMEM;
+	}
 	p->scratch = mem;
-	t->bytes = mem + scratch;
 	t->count = tray_count;
 	return 0;
-err_unmap:
-	(void)munmap(mem, scratch + bytes);
-err_close:
-	(void)close(t->fd);
-	return -ENOMEM;
 }
 
 void run_trays_close(struct pager *p)
 {
-	size_t scratch = (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES;
-
 	if (!p->trays.tray)
 		return;
-	(void)munmap(p->scratch, scratch + (size_t)p->trays.count *
-						   RUN_BATCH_PAGES *
-						   RUN_PAGE_BYTES);
-	(void)close(p->trays.fd);
+	for (uint32_t i = 0; i < p->trays.count; i++)
+		run_share_put(p->trays.tray[i].share);
+	(void)munmap(p->scratch, scratch_bytes());
 	free(p->trays.tray);
 	p->trays.tray = NULL;
+}
+
+/* ---- whose bytes -------------------------------------------------------- */
+
+static void give_share(struct pager *p, struct tray *t, struct share *share)
+{
+	if (t->share == share)
+		return;
+	if (t->share) {
+		run_share_clear(t->share, (uint32_t)(t - p->trays.tray));
+		run_share_put(t->share);
+	}
+	t->share = share ? run_share_get(share) : NULL;
+}
+
+void run_trays_leave(struct pager *p, const struct space *s)
+{
+	for (uint32_t i = 0; s->share && i < p->trays.count; i++) {
+		struct tray *t = &p->trays.tray[i];
+
+		/* What is being stored still reads them. */
+		if (t->share != s->share || t->state == TRAY_STORING)
+			continue;
+		ASSERT(t->live == 0);
+		t->state = TRAY_FREE;
+		give_share(p, t, NULL);
+	}
 }
 
 static void set_staged(struct pager *p, struct tray *t, unsigned i,
@@ -93,7 +108,7 @@ void run_tray_forget(struct pager *p, uint32_t tray_page)
 	count(&p->stats->tray_pages, (uint64_t)-1);
 }
 
-int run_trays_take(struct pager *p)
+int run_trays_take(struct pager *p, const struct space *space)
 {
 	struct trays *ts = &p->trays;
 	struct tray *t = &ts->tray[ts->head];
@@ -109,6 +124,7 @@ int run_trays_take(struct pager *p)
 		s->pages.page[t->page[i].page].returns = 0;
 		run_tray_forget(p, ts->head * RUN_BATCH_PAGES + i);
 	}
+	give_share(p, t, space->share);
 	t->state = TRAY_FILLING;
 	memset(t->page, 0, sizeof(t->page));
 	ts->head = (ts->head + 1) % ts->count;
