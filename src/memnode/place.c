@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "memnode.h"
 #include "rundir.h"
 
 static int join(char out[PLACE_PATH_MAX], const char *a, const char *b,
@@ -86,6 +87,18 @@ static int check_dir(const char *path)
 	return 0;
 }
 
+int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX])
+{
+	char base[PLACE_PATH_MAX];
+	int err = state_base(base);
+
+	if (!err)
+		err = join(path, base, "/", rack);
+	if (!err)
+		err = make_dirs(path);
+	return err ? err : check_dir(path);
+}
+
 int place_find(const char *rack, const char *name, struct place *out)
 {
 	char base[PLACE_PATH_MAX], dir[PLACE_PATH_MAX];
@@ -98,13 +111,7 @@ int place_find(const char *rack, const char *name, struct place *out)
 	if (!err)
 		err = join(out->lock, base, ".lock", "");
 	if (!err)
-		err = state_base(base);
-	if (!err)
-		err = join(dir, base, "/", rack);
-	if (!err)
-		err = make_dirs(dir);
-	if (!err)
-		err = check_dir(dir);
+		err = mem_state_dir(rack, dir);
 	if (!err)
 		err = join(base, dir, "/", name);
 	return err ? err : join(out->state, base, ".tenants.json", "");
