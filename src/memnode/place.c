@@ -87,13 +87,18 @@ static int check_dir(const char *path)
 	return 0;
 }
 
-int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX])
+int mem_state_path(const char *rack, char path[MEM_STATE_PATH_MAX])
 {
 	char base[PLACE_PATH_MAX];
 	int err = state_base(base);
 
-	if (!err)
-		err = join(path, base, "/", rack);
+	return err ? err : join(path, base, "/", rack);
+}
+
+int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX])
+{
+	int err = mem_state_path(rack, path);
+
 	if (!err)
 		err = make_dirs(path);
 	return err ? err : check_dir(path);
