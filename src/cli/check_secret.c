@@ -142,12 +142,12 @@ void cli_check_secrets(struct cli_check_result *out)
 		      lax.mode, lax.first);
 }
 
-/* What crosses users by rack.ini may be seen by that group. */
+/* What crosses users by rack.ini is open to that group. */
 static unsigned forbidden(const struct config *c)
 {
 	return config_key_find("rack", "group") >= 0 &&
 			       config_string(c, "rack", "group")[0]
-		       ? 027
+		       ? 07
 		       : 077;
 }
 
@@ -171,7 +171,8 @@ void cli_check_rundir_mode(struct cli_check_result *out)
 	} else if (st.st_mode & bits) {
 		cli_check_found(out, CLI_CHECK_WARN, "%s has mode %04o", path,
 				(unsigned)st.st_mode & 07777);
-		cli_check_fix(out, "chmod %04o %s", 0777 & ~bits, path);
+		cli_check_fix(out, "chmod %04o %s", bits == 07 ? 03770u : 0700u,
+			      path);
 	} else {
 		cli_check_found(out, CLI_CHECK_OK, "%s: %04o", path,
 				(unsigned)st.st_mode & 07777);

@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "config.h"
+#include "config_key.h"
 #include "config_named.h"
 #include "error.h"
 
@@ -66,13 +67,30 @@ static int settle(const char *variable, const char *fallback, uint32_t uid,
 	return make_for(path, uid, gid);
 }
 
-static int become(struct cli_confine *c)
+/* What rack.ini says about users, or NULL. */
+static const char *rack_text(const struct config *config, const char *key)
 {
+	const char *text = config_key_find("rack", key) < 0
+				   ? ""
+				   : config_string(config, "rack", key);
+
+	return text[0] ? text : NULL;
+}
+
+static int become(struct cli_confine *c, const struct config *config)
+{
+	char rundir[RUNDIR_PATH_MAX];
 	uint32_t uid, gid;
 	int err = confine_user_find(c->user, &uid, &gid);
 
 	if (!err && geteuid() == 0 && uid != 0) {
-		err = settle("AQUIFER_RUNDIR", "/run/aquifer", uid, gid);
+		/* Root hands the rack's directory over to who serves it. */
+		if (rack_text(config, "user"))
+			err = rundir_make(config_string(config, "rack", "name"),
+					  rundir);
+		if (!err)
+			err = settle("AQUIFER_RUNDIR", "/run/aquifer", uid,
+				     gid);
 		if (!err)
 			err = settle("AQUIFER_STATEDIR", "/var/lib/aquifer",
 				     uid, gid);
@@ -144,9 +162,13 @@ int cli_confine_begin(struct cli_confine *c, const struct config *config)
 
 	if (strncmp(config_string(config, "nic", "port"), "raw:", 4) == 0)
 		c->what.packets = true;
+	/* As root, without a word to the contrary: who serves the rack. */
+	if (!c->user && geteuid() == 0)
+		c->user = rack_text(config, "user");
 	c->what.user = c->user;
+	c->what.group = rack_text(config, "group");
 	if (c->user)
-		err = become(c);
+		err = become(c, config);
 	if (!err)
 		err = add_rundir(c, config);
 	if (!err && config_find_file(c->config_path) == 0)

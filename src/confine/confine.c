@@ -39,6 +39,8 @@ int confine_become(const struct confine *c)
 	err = capability_bound(keep);
 	if (!err && c->user)
 		err = user_become(c->user);
+	if (!err && c->group)
+		err = user_join(c->group);
 	return err ? err : capability_limit(keep);
 }
 

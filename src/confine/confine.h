@@ -38,9 +38,10 @@ struct confine_path {
 };
 
 struct confine {
-	const char *user; /* to become; NULL: stays who it is */
-	bool packets;	  /* packet sockets: keeps CAP_NET_RAW */
-	bool low_port;	  /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
+	const char *user;  /* to become; NULL: stays who it is */
+	const char *group; /* to join, if it stays root; NULL: none */
+	bool packets;	   /* packet sockets: keeps CAP_NET_RAW */
+	bool low_port;	   /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
 	unsigned path_count;
 	struct confine_path paths[CONFINE_PATH_MAX];
 };
@@ -56,7 +57,8 @@ int confine_become(const struct confine *c) MUST_CHECK;
 /* All steps, for this thread and all that it will start. */
 int confine_start(const struct confine *c) MUST_CHECK;
 
-/* The user and its group; -ENOENT with words if there is none. */
+/* A user, by name or number, and its group; -ENOENT with words if there is
+ * none. */
 int confine_user_find(const char *name, uint32_t *uid,
 		      uint32_t *gid) MUST_CHECK;
 

@@ -173,6 +173,7 @@ static void threads(const struct fixture *fx)
 static void files(const struct fixture *fx)
 {
 	char path[128], link[64];
+	struct stat st;
 	int fd, ro;
 
 	snprintf(path, sizeof(path), "%s/file", fx->open);
@@ -194,6 +195,7 @@ static void files(const struct fixture *fx)
 	ro = open(link, O_RDONLY | O_CLOEXEC);
 	CHILD_CHECK(ro >= 0);
 	CHILD_CHECK(readlink(link, path, sizeof(path)) > 0);
+	CHILD_CHECK(stat("/proc/thread-self/ns/net", &st) == 0);
 	CHILD_CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 	CHILD_CHECK(SANITIZED || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
 }
@@ -220,6 +222,16 @@ static void one_left(const struct fixture *fx)
 	CHILD_CHECK(prctl(PR_CAPBSET_READ, CAP_NET_RAW, 0, 0, 0) == 1);
 	CHILD_CHECK(prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0);
 	CHILD_CHECK(socket(AF_PACKET, SOCK_RAW, 0) >= 0);
+}
+
+static void has_group(const struct fixture *fx)
+{
+	gid_t groups[64];
+	bool found = false;
+
+	for (int i = getgroups(64, groups); i-- > 0;)
+		found |= groups[i] == 54321;
+	CHILD_CHECK(found && getuid() == 0 && effective() == 0);
 }
 
 static void is_nobody(const struct fixture *fx)
@@ -271,11 +283,15 @@ static void test_user(void **state)
 {
 	const struct fixture *fx = *state;
 	const struct confine c = {.user = "nobody"};
+	const struct confine number = {.user = "65534"};
+	const struct confine group = {.group = "54321"};
 
 	if (getuid() != 0)
 		skip();
 	assert_int_equal(chown(fx->open, 65534, 65534), 0);
 	in_child(state, is_nobody, &c, true);
+	in_child(state, is_nobody, &number, true);
+	in_child(state, has_group, &group, false);
 }
 
 static void test_wrong(void **state)
