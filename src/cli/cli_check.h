@@ -52,6 +52,13 @@ void cli_check_roce_port(struct cli_check_result *out);
 void cli_check_roce_mtu(struct cli_check_result *out);
 void cli_check_rundir(struct cli_check_result *out);
 void cli_check_verbs(struct cli_check_result *out);
+void cli_check_confine(struct cli_check_result *out);
+void cli_check_udp_buffers(struct cli_check_result *out);
+void cli_check_rundir_mode(struct cli_check_result *out);
+void cli_check_secrets(struct cli_check_result *out);
+void cli_check_tls(struct cli_check_result *out);
+void cli_check_password(struct cli_check_result *out);
+void cli_check_units(struct cli_check_result *out);
 
 /* What stands between us and another machine, in rows: route, port, mtu. */
 struct cli_check_peer;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "cli_confine.h"
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "config.h"
@@ -13,6 +14,7 @@
 
 struct engine_args {
 	bool json;
+	struct cli_confine confine;
 	const char *rack;
 	struct eng_options options;
 };
@@ -39,6 +41,8 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 	struct eng_options *o = &a->options;
 	uint64_t n = 0;
 
+	if (cli_confine_take(&a->confine, opt, optarg))
+		return true;
 	switch (opt) {
 	case 'j':
 		a->json = true;
@@ -101,6 +105,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"flush-us", required_argument, NULL, 'f'},
 		{"probe-max-us", required_argument, NULL, 'p'},
 		{"memory", required_argument, NULL, 'm'},
+		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -152,6 +157,22 @@ static void say_ready(void *ctx, const struct eng_ready *what)
 	(void)fflush(stdout); /* main reports a failure at the end */
 }
 
+static int confine(struct engine_args *a, const struct config *config)
+{
+	struct cli_confine *c = &a->confine;
+	int err;
+
+	cli_confine_listen(c, a->options.listen);
+	if (cli_confine_begin(c, config))
+		return CLI_FAILED;
+	err = confine_add(&c->what, CONFINE_READ, a->options.tls_cert);
+	if (!err)
+		err = confine_add(&c->what, CONFINE_READ, a->options.tls_key);
+	if (err)
+		cli_error("%s", error_last());
+	return err || cli_confine_start(c) ? CLI_FAILED : CLI_GO;
+}
+
 int cmd_engine(const struct cli_command *self, int argc, char **argv)
 {
 	struct engine_args a = {.options = {.name = "e0"}};
@@ -169,10 +190,13 @@ int cmd_engine(const struct cli_command *self, int argc, char **argv)
 	if (cli_settings_load(&none, &config) != 0)
 		return CLI_FAILED;
 	a.options.rack = config_string(config, "rack", "name");
-	code = CLI_OK;
-	if (eng_serve(&a.options, say_ready, &a) != 0) {
-		cli_error("%s", error_last());
-		code = CLI_FAILED;
+	code = confine(&a, config);
+	if (code == CLI_GO) {
+		code = CLI_OK;
+		if (eng_serve(&a.options, say_ready, &a) != 0) {
+			cli_error("%s", error_last());
+			code = CLI_FAILED;
+		}
 	}
 	config_destroy(config);
 	return code;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_confine.h"
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "config.h"
@@ -15,6 +16,7 @@
 
 struct memory_args {
 	bool json;
+	struct cli_confine confine;
 	struct mem_serve_options serve;
 };
 
@@ -38,6 +40,8 @@ static bool parse_size(const char *text, uint64_t *size_bytes)
 static bool take_option(const struct cli_command *self, int opt, char **argv,
 			struct memory_args *a)
 {
+	if (cli_confine_take(&a->confine, opt, optarg))
+		return true;
 	switch (opt) {
 	case 'j':
 		a->json = true;
@@ -81,6 +85,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"listen", required_argument, NULL, 'l'},
 		{"tls-cert", required_argument, NULL, 'c'},
 		{"tls-key", required_argument, NULL, 'k'},
+		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -160,6 +165,27 @@ static int settle_rack(struct memory_args *a, struct config **config)
 	return CLI_GO;
 }
 
+static int confine(struct memory_args *a, const struct config *config)
+{
+	struct cli_confine *c = &a->confine;
+	char state[MEM_STATE_PATH_MAX];
+	int err;
+
+	cli_confine_listen(c, a->serve.listen);
+	if (cli_confine_begin(c, config))
+		return CLI_FAILED;
+	err = mem_state_dir(a->serve.rack, state);
+	if (!err)
+		err = confine_add(&c->what, CONFINE_WRITE, state);
+	if (!err)
+		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_cert);
+	if (!err)
+		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_key);
+	if (err)
+		cli_error("%s", error_last());
+	return err || cli_confine_start(c) ? CLI_FAILED : CLI_GO;
+}
+
 int cmd_memory(const struct cli_command *self, int argc, char **argv)
 {
 	struct memory_args a = {.serve = {.name = "m0"}};
@@ -170,10 +196,13 @@ int cmd_memory(const struct cli_command *self, int argc, char **argv)
 		code = settle_rack(&a, &config);
 	if (code != CLI_GO)
 		return code;
-	code = CLI_OK;
-	if (mem_serve(&a.serve, say_ready, &a) != 0) {
-		cli_error("%s", error_last());
-		code = CLI_FAILED;
+	code = confine(&a, config);
+	if (code == CLI_GO) {
+		code = CLI_OK;
+		if (mem_serve(&a.serve, say_ready, &a) != 0) {
+			cli_error("%s", error_last());
+			code = CLI_FAILED;
+		}
 	}
 	config_destroy(config);
 	return code;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_confine.h"
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "config.h"
@@ -18,6 +19,7 @@
 
 struct redis_args {
 	bool json;
+	struct cli_confine confine;
 	uint64_t capacity;
 	uint64_t values_bytes;
 	const char *password_file;
@@ -49,6 +51,8 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 {
 	uint64_t n;
 
+	if (cli_confine_take(&a->confine, opt, optarg))
+		return true;
 	switch (opt) {
 	case 'j':
 		a->json = true;
@@ -117,6 +121,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"values", required_argument, NULL, 'v'},
 		{"max-clients", required_argument, NULL, 'm'},
 		{"timeout", required_argument, NULL, 'i'},
+		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -234,6 +239,19 @@ static int serve(struct redis_args *a)
 	return err;
 }
 
+static int confine(struct redis_args *a, const struct config *config)
+{
+	struct cli_confine *c = &a->confine;
+
+	c->what.low_port = a->serve.port > 0 && a->serve.port < 1024;
+	return cli_confine_begin(c, config) ||
+			       cli_confine_add_parent(c, CONFINE_SOCKET,
+						      a->serve.unix_path) ||
+			       cli_confine_start(c)
+		       ? CLI_FAILED
+		       : CLI_GO;
+}
+
 int cmd_redis(const struct cli_command *self, int argc, char **argv)
 {
 	struct redis_args a = {
@@ -251,10 +269,13 @@ int cmd_redis(const struct cli_command *self, int argc, char **argv)
 		return code;
 	if (cli_settings_load(&none, &config) != 0)
 		return CLI_FAILED;
-	code = CLI_OK;
-	if (serve(&a) != 0) {
-		cli_error("%s", error_last());
-		code = CLI_FAILED;
+	code = confine(&a, config);
+	if (code == CLI_GO) {
+		code = CLI_OK;
+		if (serve(&a) != 0) {
+			cli_error("%s", error_last());
+			code = CLI_FAILED;
+		}
 	}
 	config_destroy(config);
 	return code;

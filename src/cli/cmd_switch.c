@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_confine.h"
 #include "cli_report.h"
 #include "cli_settings.h"
 #include "config.h"
@@ -18,6 +19,7 @@ enum {
 
 struct switch_args {
 	bool json;
+	struct cli_confine confine;
 	bool resources;
 	bool stats;
 	const char *tell;
@@ -63,6 +65,8 @@ static bool take_seconds(struct switch_args *a)
 static bool take_option(const struct cli_command *self, int opt, char **argv,
 			struct switch_args *a)
 {
+	if (cli_confine_take(&a->confine, opt, optarg))
+		return true;
 	switch (opt) {
 	case 'j':
 		a->json = a->run.report = true;
@@ -119,6 +123,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"stats", no_argument, NULL, 'S'},
 		{"tell", required_argument, NULL, 't'},
 		{"trace", required_argument, NULL, 'T'},
+		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -175,6 +180,20 @@ static int ask(const struct switch_args *a)
 	return switchd_ask(a->run.rack, a->run.name, line, stdout);
 }
 
+static int serve(struct switch_args *a, const struct config *config)
+{
+	struct cli_confine *c = &a->confine;
+
+	for (unsigned i = 0; i < a->run.port_count; i++)
+		if (strncmp(a->run.ports[i], "raw:", 4) == 0)
+			c->what.packets = true;
+	if (cli_confine_begin(c, config) ||
+	    cli_confine_add_parent(c, CONFINE_WRITE, a->run.trace) ||
+	    cli_confine_start(c))
+		return CLI_FAILED;
+	return switchd_serve(&a->run, say_ready, a);
+}
+
 int cmd_switch(const struct cli_command *self, int argc, char **argv)
 {
 	struct switch_args a = {.run = {.name = "s0"}};
@@ -198,8 +217,8 @@ int cmd_switch(const struct cli_command *self, int argc, char **argv)
 	else if (a.stats || a.tell)
 		err = ask(&a);
 	else
-		err = switchd_serve(&a.run, say_ready, &a);
-	if (err)
+		err = serve(&a, config);
+	if (err < 0)
 		cli_error("%s", error_last_code() == err ? error_last()
 							 : error_text(err));
 	config_destroy(config);

@@ -308,7 +308,7 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	unsigned i, count = config_named_count(rack->config, "memory");
 	json_t *tree = json_object(), *rows = json_array();
 	json_t *engines = json_array(), *switches = json_array();
-	char *address = getenv("AQUIFER_NIC_ADDRESS"), own[16];
+	char *address = secure_getenv("AQUIFER_NIC_ADDRESS"), own[16];
 	int failed = 0, lock = take_lock(rack);
 
 	if (lock < 0) {

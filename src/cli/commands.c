@@ -68,18 +68,22 @@ const struct cli_command cli_commands[] = {
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
-	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "       [--tls-cert FILE --tls-key FILE]] [--user NAME]\n"
+	 "       [--no-confine] [--json]\n"
 	 "  --size    limit of the pool: 512M, 8G\n"
 	 "  --name    the node's name (default m0)\n"
 	 "  --rack    the rack it belongs to (default: as configured)\n"
 	 "  --listen  serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --user    as root: become this user first\n"
+	 "  --no-confine  keep privileges, files and system calls (debugging)\n"
 	 "  --json    say what was started as one JSON object\n"},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
 	 "[--name NAME] [--port raw:INTERFACE|udp:ADDRESS]...\n"
 	 "       [--fault OPTIONS]"
 	 " [--program NAME[:OPTIONS]]... [--rack RACK]\n"
-	 "       [--for SECONDS] [--trace FILE] [--json]\n"
+	 "       [--for SECONDS] [--trace FILE] [--user NAME] [--no-confine]\n"
+	 "       [--json]\n"
 	 "       aquifer switch --resources [--program ...]\n"
 	 "       aquifer switch [--name NAME] --stats | --tell 'PROGRAM ...'\n"
 	 "  --name       the switch's name (default s0); NICs of this machine\n"
@@ -90,6 +94,8 @@ const struct cli_command cli_commands[] = {
 	 "  --fault      short for --program fault:OPTIONS, e.g. loss=1%\n"
 	 "  --for        end after so many seconds\n"
 	 "  --trace      write what comes in and goes out to a file\n"
+	 "  --user       as root: become this user first\n"
+	 "  --no-confine  keep privileges, files and system calls (debugging)\n"
 	 "  --resources  print what the programs need in a real pipeline\n"
 	 "  --stats      print a running switch's counters\n"
 	 "  --tell       a control call, e.g. 'fault reload loss=0'\n"
@@ -99,7 +105,8 @@ const struct cli_command cli_commands[] = {
 	 "move data for applications' asynchronous requests",
 	 "[--name NAME] [--rack RACK] [--batch N] [--flush-us N]\n"
 	 "       [--probe-max-us N] [--memory SIZE] [--listen ADDRESS:PORT\n"
-	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "       [--tls-cert FILE --tls-key FILE]] [--user NAME]\n"
+	 "       [--no-confine] [--json]\n"
 	 "  --name      the engine's name (default e0)\n"
 	 "  --rack      the rack it belongs to (default: as configured)\n"
 	 "  --batch     completions that may be told together (default 32;\n"
@@ -111,6 +118,8 @@ const struct cli_command cli_commands[] = {
 	 "  --memory    limit for copies of applications' rings\n"
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --user      as root: become this user first\n"
+	 "  --no-confine  keep privileges, files and system calls (debugging)\n"
 	 "  --json      say what was started as one JSON object\n"},
 	{"up", cmd_up, "start the rack's switches, nodes and engines here",
 	 "[RACK.INI] [--json]\n"
@@ -188,13 +197,17 @@ const struct cli_command cli_commands[] = {
 	{"redis", cmd_redis, "serve a key-value table to Redis clients",
 	 "[--table NAME] [--port PORT] [--bind ADDRESS] [--socket PATH]\n"
 	 "       [--password-file FILE] [--capacity N] [--values SIZE]\n"
-	 "       [--max-clients N] [--timeout SECONDS] [--json]\n"
+	 "       [--max-clients N] [--timeout SECONDS] [--user NAME]\n"
+	 "       [--no-confine] [--json]\n"
 	 "  --table          the table (default redis); made if there is none\n"
 	 "  --port, --bind   where to listen (default 6379 on 127.0.0.1)\n"
 	 "  --socket         listen on a unix socket, too\n"
 	 "  --password-file  its first line is what clients must know\n"
 	 "  --capacity       entries of a new table (default 1M)\n"
-	 "  --values         bytes for its larger values (default 256M)\n"},
+	 "  --values         bytes for its larger values (default 256M)\n"
+	 "  --user           as root: become this user first\n"
+	 "  --no-confine     keep privileges, files and system calls "
+	 "(debugging)\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},

@@ -66,6 +66,16 @@ struct mem_serve_ready {
 	uint16_t port; /* 0: no TCP */
 };
 
+enum {
+	MEM_STATE_PATH_MAX = 400, /* with the NUL */
+};
+
+/* The directory where nodes of this rack keep their tenants, which is made;
+ * place_priv.h says where. */
+int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX]) MUST_CHECK;
+/* Where it is or would be; touches nothing. */
+int mem_state_path(const char *rack, char path[MEM_STATE_PATH_MAX]) MUST_CHECK;
+
 /*
  * Runs a node until SIGTERM or SIGINT, which it takes for the whole process; no
  * thread may have been started before. -EBUSY: a node of that name runs

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "memnode.h"
 #include "rundir.h"
 
 static int join(char out[PLACE_PATH_MAX], const char *a, const char *b,
@@ -28,10 +29,10 @@ static int join(char out[PLACE_PATH_MAX], const char *a, const char *b,
 /* Where state directories of racks are. */
 static int state_base(char out[PLACE_PATH_MAX])
 {
-	const char *own = getenv("AQUIFER_STATEDIR");
-	const char *run = getenv("AQUIFER_RUNDIR");
-	const char *xdg = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
+	const char *own = secure_getenv("AQUIFER_STATEDIR");
+	const char *run = secure_getenv("AQUIFER_RUNDIR");
+	const char *xdg = secure_getenv("XDG_STATE_HOME");
+	const char *home = secure_getenv("HOME");
 
 	if (own && *own)
 		return join(out, own, "", "");
@@ -86,6 +87,23 @@ static int check_dir(const char *path)
 	return 0;
 }
 
+int mem_state_path(const char *rack, char path[MEM_STATE_PATH_MAX])
+{
+	char base[PLACE_PATH_MAX];
+	int err = state_base(base);
+
+	return err ? err : join(path, base, "/", rack);
+}
+
+int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX])
+{
+	int err = mem_state_path(rack, path);
+
+	if (!err)
+		err = make_dirs(path);
+	return err ? err : check_dir(path);
+}
+
 int place_find(const char *rack, const char *name, struct place *out)
 {
 	char base[PLACE_PATH_MAX], dir[PLACE_PATH_MAX];
@@ -98,13 +116,7 @@ int place_find(const char *rack, const char *name, struct place *out)
 	if (!err)
 		err = join(out->lock, base, ".lock", "");
 	if (!err)
-		err = state_base(base);
-	if (!err)
-		err = join(dir, base, "/", rack);
-	if (!err)
-		err = make_dirs(dir);
-	if (!err)
-		err = check_dir(dir);
+		err = mem_state_dir(rack, dir);
 	if (!err)
 		err = join(base, dir, "/", name);
 	return err ? err : join(out->state, base, ".tenants.json", "");

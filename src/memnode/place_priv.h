@@ -11,10 +11,11 @@
 #define AQ_MEM_PLACE_PRIV_H
 
 #include "base.h"
+#include "memnode.h"
 #include "rundir.h"
 
 enum {
-	PLACE_PATH_MAX = 400,
+	PLACE_PATH_MAX = MEM_STATE_PATH_MAX,
 };
 
 struct place {

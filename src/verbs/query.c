@@ -21,7 +21,7 @@ enum {
 /* A number from the environment, for programs that need another code path. */
 static uint32_t setting(const char *name, uint32_t otherwise)
 {
-	const char *text = getenv(name);
+	const char *text = secure_getenv(name);
 	unsigned long v;
 	char *end;
 
