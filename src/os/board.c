@@ -76,8 +76,6 @@ static int open_sockets(struct os_board *b, const struct os_board_config *cfg)
 				 cfg->rack, cfg->name);
 	if (!err)
 		err = epoll_add(b, b->listen_fd, mark_of(&b->listen_fd));
-	if (!err)
-		err = epoll_add(b, b->bell.event_fd, mark_of(&b->bell));
 	return err;
 }
 
@@ -297,9 +295,7 @@ static void handle(struct os_board *b, const struct epoll_event *ev, int count)
 	for (int i = 0; i < count; i++) {
 		uint64_t mark = ev[i].data.u64;
 
-		if (mark == mark_of(&b->bell)) {
-			bell_drain(&b->bell);
-		} else if (mark == mark_of(&b->listen_fd)) {
+		if (mark == mark_of(&b->listen_fd)) {
 			accept_all(b);
 		} else if (mark & WATCH_BIT) {
 			b->ops->event(b->ctx, (int)(mark & ~WATCH_BIT));

@@ -80,7 +80,7 @@ HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
 /* Once for a batch: the NIC sees the frames without it if it polls. */
 HOT static void cable_link_flush(struct os_link *l)
 {
-	if (UNLIKELY(bell_ring(&cable_of_link(l)->peer)))
+	if (UNLIKELY(bell_ring(&cable_of_link(l)->peer, l->fd)))
 		l->board->stats->wakes_sent++;
 }
 
@@ -98,7 +98,7 @@ static void cable_link_nudge(struct os_link *l, uint64_t now_ns)
 	} else if (now_ns >= c->nudge_ns) {
 		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
 		l->board->stats->wakes_sent++;
-		bell_kick(c->peer.event_fd);
+		bell_send(l->fd);
 	}
 }
 
@@ -126,7 +126,7 @@ static int check_hello(const struct cable_hello *hello,
 {
 	uint32_t r = hello->ring_bytes;
 
-	if (fds->count != 3 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
+	if (fds->count != 2 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
 	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
 	    hello->slot >= OS_SLOT_COUNT)
 		return -EBADMSG;
@@ -137,30 +137,28 @@ static int welcome(struct cable_link *c)
 {
 	struct os_board *b = c->link.board;
 	struct cable_msg reply;
-	int out[2] = {b->bell.page_fd, b->bell.event_fd};
 
 	cable_msg_init(&reply, CABLE_WELCOME);
 	reply.hello = (struct cable_hello){
 		.flags = b->bell.has_barrier ? CABLE_HAS_BARRIER : 0};
-	return cable_msg_send(c->link.fd, &reply, out, 2);
+	return cable_msg_send(c->link.fd, &reply, &b->bell.page_fd, 1);
 }
 
 static int hello(struct cable_link *c, const struct cable_hello *h,
 		 struct cable_fds *fds)
 {
 	struct os_board *b = c->link.board;
-	bool same_user;
+	struct ucred cred;
 	uint8_t *shared;
 	int err;
 
-	err = cable_check_peer(c->link.fd, &same_user);
+	err = cable_check_peer(c->link.fd, &cred);
 	if (!err)
 		err = check_hello(h, fds);
 	if (!err)
-		err = bell_peer_init(&c->peer, fds->fd[1], fds->fd[2]);
+		err = bell_peer_init(&c->peer, fds->fd[1]);
 	if (err)
 		return err;
-	fds->fd[1] = fds->fd[2] = -1; /* the bell has them */
 	shared = pages_map(fds->fd[0], shared_size(h->ring_bytes), true);
 	if (!shared)
 		return -errno;
@@ -197,6 +195,8 @@ static int receive(struct cable_link *c)
 		err = -EBADMSG;
 		if (msg.type == CABLE_HELLO && !c->link.up)
 			err = hello(c, &msg.hello, &fds);
+		else if (msg.type == CABLE_RING && c->link.up)
+			err = 0; /* we are awake */
 		cable_fds_close(&fds);
 		if (err)
 			return err;
@@ -247,7 +247,6 @@ int board_cable_accept(struct os_board *b, int sock)
 		goto err_close;
 	c->link.ops = &cable_link_ops;
 	c->link.fd = sock;
-	c->peer.event_fd = -1;
 	err = board_link_add(b, &c->link);
 	if (err) {
 		free(c);

@@ -13,6 +13,8 @@
 #include "direct.h"
 #include "os_priv.h"
 
+struct ucred;
+
 enum cable_state {
 	CABLE_PENDING, /* accepted, its introduction did not come yet */
 	CABLE_WAITING, /* connected; frames are kept, no answer yet */
@@ -38,10 +40,12 @@ struct cable {
 	struct cable *next;
 	enum cable_state state;
 	int sock;
-	uint32_t slot;	  /* of the peer; 0: not known, or not trusted */
-	bool connector;	  /* we called */
-	bool doomed;	  /* the engine is to take it down */
-	bool small_frame; /* the frame between tx_begin and tx_end is */
+	uint32_t slot;	   /* of the peer; 0: not known, or not trusted */
+	uid_t uid;	   /* of the peer */
+	uint64_t since_ns; /* when it was accepted */
+	bool connector;	   /* we called */
+	bool doomed;	   /* the engine is to take it down */
+	bool small_frame;  /* the frame between tx_begin and tx_end is */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;
@@ -84,8 +88,8 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds) MUST_CHECK;
 int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
 			  struct cable_fds *fds) MUST_CHECK;
-/* Same user, or root on either side. `same_user` is the stricter answer. */
-int cable_check_peer(int sock, bool *same_user) MUST_CHECK;
+/* Who is at the other end, if it may be: this user, or root on either side. */
+int cable_check_peer(int sock, struct ucred *cred) MUST_CHECK;
 /* A message of another version: says so to the peer and to the user. */
 void cable_refuse_version(struct cable *c, const struct cable_msg *msg);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cable.h"
@@ -172,6 +173,9 @@ static int open_sockets(struct os_host *h)
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
+	h->engine.kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (h->engine.kick_fd < 0)
+		return -errno;
 	entropy_get(&h->entropy, &start, sizeof(start));
 	err = slot_lease(h->cfg.rack, h->cfg.address, start, &h->slot,
 			 &h->listen_fd);
@@ -181,7 +185,7 @@ static int open_sockets(struct os_host *h)
 	if (!err)
 		err = watch_fd(h, h->listen_fd, &h->listen_fd);
 	if (!err)
-		err = watch_fd(h, h->bell.event_fd, &h->bell);
+		err = watch_fd(h, h->engine.kick_fd, &h->engine);
 	return err;
 }
 
@@ -200,6 +204,8 @@ static void host_free(struct os_host *h)
 		close(h->listen_fd);
 	if (h->epoll_fd >= 0)
 		close(h->epoll_fd);
+	if (h->engine.kick_fd >= 0)
+		close(h->engine.kick_fd);
 	if (h->bell.page)
 		bell_release(&h->bell);
 	free(h->scratch);
@@ -247,7 +253,7 @@ static struct os_host *host_new(const struct os_config *cfg)
 	h->base.env = &h->env;
 	h->env.ops = &host_env_ops;
 	h->void_path = (struct env_path){.port = &void_port, .host = h};
-	h->epoll_fd = h->listen_fd = -1;
+	h->epoll_fd = h->listen_fd = h->engine.kick_fd = -1;
 	lock_init(&h->base.lock);
 	return h;
 }
@@ -364,8 +370,8 @@ void host_forget(struct os_host *h)
 	h->handed_count = 0; /* taking back is the parent's */
 	close(h->listen_fd);
 	close(h->epoll_fd);
-	close(h->bell.event_fd);
+	close(h->engine.kick_fd);
 	close(h->bell.page_fd);
 	h->listen_fd = h->epoll_fd = -1;
-	h->bell.event_fd = h->bell.page_fd = -1;
+	h->engine.kick_fd = h->bell.page_fd = -1;
 }

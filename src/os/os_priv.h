@@ -67,6 +67,7 @@ struct env_path {
 
 struct engine {
 	pthread_t thread;
+	int kick_fd; /* an eventfd, by which this process wakes its engine */
 	atomic_bool stop;
 	/* Drives so far; the engine compares it with what it saw last. */
 	uint64_t drive_seq;
@@ -80,7 +81,7 @@ struct engine {
 	bool sleeping;	      /* in epoll_wait, or about to be */
 	bool has_short_slice; /* the engine's own; see slice.h */
 	bool taken;	      /* the application has the bell */
-	bool self_kick;	      /* woken by this process, not by a peer */
+	bool rung;	      /* a peer rang since the engine went to sleep */
 	uint64_t wake_ns;     /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not

@@ -31,7 +31,7 @@ static int say_hello(struct os_plug *p, uint32_t slot, const uint8_t ip[16])
 {
 	struct cable_msg msg;
 	struct ring_ctl *ctl;
-	int fds[3];
+	int fds[2];
 	int err;
 
 	p->shared_bytes = (size_t)CABLE_RINGS_AT + 2 * (size_t)OS_RING_BYTES;
@@ -59,8 +59,7 @@ static int say_hello(struct os_plug *p, uint32_t slot, const uint8_t ip[16])
 		};
 		memcpy(msg.hello.gids[1], ip, 16);
 		fds[1] = p->bell.page_fd;
-		fds[2] = p->bell.event_fd;
-		err = cable_msg_send(p->sock, &msg, fds, 3);
+		err = cable_msg_send(p->sock, &msg, fds, 2);
 	}
 	close(fds[0]);
 	return err;
@@ -78,14 +77,13 @@ static int await_welcome(struct os_plug *p)
 	err = cable_msg_recv(p->sock, &msg, &fds);
 	if (err)
 		return err;
-	if (msg.type != CABLE_WELCOME || fds.count != 2)
+	if (msg.type != CABLE_WELCOME || fds.count != 1)
 		err = -EBADMSG;
 	else
-		err = bell_peer_init(&p->peer, fds.fd[0], fds.fd[1]);
-	if (err) {
-		cable_fds_close(&fds);
+		err = bell_peer_init(&p->peer, fds.fd[0]);
+	cable_fds_close(&fds);
+	if (err)
 		return err;
-	}
 	p->tx.exchange =
 		!(p->bell.has_barrier && (msg.hello.flags & CABLE_HAS_BARRIER));
 	return 0;
@@ -100,7 +98,6 @@ int os_plug_open(const char *rack, const char *name, uint32_t slot,
 	if (!p)
 		return -ENOMEM;
 	p->sock = -1;
-	p->peer.event_fd = -1;
 	err = bell_init(&p->bell);
 	if (err) {
 		free(p);
@@ -147,7 +144,7 @@ HOT bool os_plug_tx(struct os_plug *p, const uint8_t *frame, size_t len_bytes)
 
 void os_plug_flush(struct os_plug *p)
 {
-	(void)bell_ring(&p->peer);
+	(void)bell_ring(&p->peer, p->sock);
 }
 
 HOT const uint8_t *os_plug_rx(struct os_plug *p, size_t *len_bytes)

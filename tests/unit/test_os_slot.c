@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots are exclusive and end with their owner; strangers who knock with a bad
  * introduction are refused and counted, and leave nothing. */
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -66,7 +65,7 @@ enum {
 struct caller {
 	struct cable_msg msg;
 	int sock;
-	int fd[3];
+	int fd[2];
 	uint8_t *shared;
 };
 
@@ -82,8 +81,7 @@ static void caller_init(struct caller *c, struct nic_host *host,
 	memcpy(c->msg.hello.ip, ip, 4);
 	c->fd[0] = pages_memfd("ring", SHARED);
 	c->fd[1] = pages_memfd("bell", 4096);
-	c->fd[2] = eventfd(0, EFD_NONBLOCK);
-	assert_true(c->fd[0] >= 0 && c->fd[1] >= 0 && c->fd[2] >= 0);
+	assert_true(c->fd[0] >= 0 && c->fd[1] >= 0);
 	c->shared = pages_map(c->fd[0], SHARED, true);
 	assert_non_null(c->shared);
 }
@@ -116,8 +114,18 @@ static void caller_release(struct caller *c)
 {
 	pages_free(c->shared, SHARED);
 	close(c->sock);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 2; i++)
 		close(c->fd[i]);
+}
+
+/* The read end; returns the other. */
+static int pipe_end(int *fd)
+{
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	*fd = p[0];
+	return p[1];
 }
 
 static void test_introductions(void **state)
@@ -131,26 +139,26 @@ static void test_introductions(void **state)
 
 	caller_init(&c, host, cfg.rack);
 	caller_seal(&c);
-	assert_int_equal(caller_call(&c, 3), CABLE_WELCOME);
+	assert_int_equal(caller_call(&c, 2), CABLE_WELCOME);
 	caller_release(&c);
 
 	/* Another version is told which one we speak. */
 	caller_init(&c, host, cfg.rack);
 	caller_seal(&c);
 	c.msg.major = CABLE_MAJOR + 1;
-	assert_int_equal(caller_call(&c, 3), CABLE_REFUSE);
+	assert_int_equal(caller_call(&c, 2), CABLE_REFUSE);
 	assert_int_equal(test_stats(host).refused_version, 1);
 	caller_release(&c);
 
 	/* A ring that could shrink under us. */
 	caller_init(&c, host, cfg.rack);
-	assert_int_equal(caller_call(&c, 3), -EPIPE);
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
 	caller_release(&c);
 
 	/* Missing descriptors. */
 	caller_init(&c, host, cfg.rack);
 	caller_seal(&c);
-	assert_int_equal(caller_call(&c, 2), -EPIPE);
+	assert_int_equal(caller_call(&c, 1), -EPIPE);
 	caller_release(&c);
 
 	/* A size that does not fit the memory, and one that is none. */
@@ -158,16 +166,16 @@ static void test_introductions(void **state)
 		caller_init(&c, host, cfg.rack);
 		caller_seal(&c);
 		c.msg.hello.ring_bytes = i ? 2 * RING : RING + 64;
-		assert_int_equal(caller_call(&c, 3), -EPIPE);
+		assert_int_equal(caller_call(&c, 2), -EPIPE);
 		caller_release(&c);
 	}
 
-	/* A file where the eventfd should be: we would write into it. */
+	/* A pipe where the bell should be: whatever it is, nobody waits. */
 	caller_init(&c, host, cfg.rack);
 	caller_seal(&c);
-	close(c.fd[2]);
-	c.fd[2] = pages_memfd("file", 4096);
-	assert_int_equal(caller_call(&c, 3), -EPIPE);
+	close(c.fd[1]);
+	close(pipe_end(&c.fd[1]));
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
 	caller_release(&c);
 
 	/* Not an introduction at all. */
@@ -178,6 +186,34 @@ static void test_introductions(void **state)
 
 	assert_int_equal(test_stats(host).refused_hello, 5);
 	assert_int_equal(test_stats(host).accepts, 1);
+	host->ops->close(host);
+}
+
+/* It took a place of OS_PENDING_MAX for ever. */
+static void silent_callers_are_closed(void **state)
+{
+	struct os_config cfg;
+	struct nic_host *host;
+	struct caller c;
+	uint32_t slot;
+	uint8_t byte;
+	int sock;
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+	slot = nic_get_config(host->nic)->slot;
+	assert_int_equal(slot_connect(cfg.rack, ip, slot, &sock), 0);
+	/* Others are served meanwhile. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	assert_int_equal(caller_call(&c, 2), CABLE_WELCOME);
+	caller_release(&c);
+	for (unsigned i = 0; i < 10000 && recv(sock, &byte, 1, MSG_DONTWAIT);
+	     i++)
+		test_sleep_ms(1);
+	assert_int_equal(recv(sock, &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(test_stats(host).refused_silent, 1);
+	close(sock);
 	host->ops->close(host);
 }
 
@@ -207,7 +243,7 @@ static void test_hostile_rings(void **state)
 
 		caller_init(&c, host, cfg.rack);
 		caller_seal(&c);
-		assert_int_equal(caller_call(&c, 3), CABLE_WELCOME);
+		assert_int_equal(caller_call(&c, 2), CABLE_WELCOME);
 		memset(c.shared + 3 * 4096 + 2, 0xee, RING - 2);
 		atomic_store(ring_header(c.shared + 3 * 4096, 0), bad[i]);
 		wait_for_break(host, i + 1);
@@ -224,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_exclusive),
 		cmocka_unit_test(test_all_taken),
 		cmocka_unit_test(test_introductions),
+		cmocka_unit_test(silent_callers_are_closed),
 		cmocka_unit_test(test_hostile_rings),
 	};
 
