@@ -258,7 +258,7 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
 		close(sock);
 		return -EMFILE;
 	}
-	err = cable_check_peer(sock, &cred);
+	err = cable_check_peer(sock, &h->trust, &cred);
 	if (err) {
 		h->stats->refused_peer++;
 		close(sock);
@@ -302,7 +302,7 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 	}
 	if (h->polled_count == ARRAY_LEN(h->polled))
 		return -EMFILE;
-	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	err = slot_connect(&h->sockets, h->cfg.address, slot, &sock);
 	return err ? err : cable_connect(h, sock, slot, out);
 }
 
@@ -408,10 +408,16 @@ static struct cable *accept_one(struct os_host *h, int sock)
 	struct ucred cred;
 
 	/* A NIC at a switch has no other way, for what passes it by is what
-	 * its programs do not see. */
-	if (h->uplink || h->polled_count == ARRAY_LEN(h->polled)) {
+	 * its programs do not see. The switch itself comes to see who listens
+	 * here, and says nothing. */
+	if (h->uplink) {
+		uint8_t byte;
+
+		if (recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+			h->stats->refused_hello++;
+	} else if (h->polled_count == ARRAY_LEN(h->polled)) {
 		h->stats->refused_hello++;
-	} else if (cable_check_peer(sock, &cred)) {
+	} else if (cable_check_peer(sock, &h->trust, &cred)) {
 		h->stats->refused_peer++;
 	} else if (!may_wait(h, cred.uid)) {
 		h->stats->refused_hello++;
@@ -423,6 +429,7 @@ static struct cable *accept_one(struct os_host *h, int sock)
 		return NULL;
 	}
 	c->uid = cred.uid;
+	c->pid = cred.pid;
 	c->since_ns = host_now(h);
 	h->pending_count++;
 	return c;

@@ -41,6 +41,7 @@ struct cable {
 	enum cable_state state;
 	int sock;
 	uint32_t slot;	   /* of the peer; 0: not known, or not trusted */
+	pid_t pid;	   /* of the peer */
 	uid_t uid;	   /* of the peer */
 	uint64_t since_ns; /* when it was accepted */
 	bool connector;	   /* we called */
@@ -88,8 +89,9 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds) MUST_CHECK;
 int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
 			  struct cable_fds *fds) MUST_CHECK;
-/* Who is at the other end, if it may be: this user, or root on either side. */
-int cable_check_peer(int sock, struct ucred *cred) MUST_CHECK;
+/* Who is at the other end; -EACCES: not somebody whom we trust. */
+int cable_check_peer(int sock, const struct trust *trust,
+		     struct ucred *cred) MUST_CHECK;
 /* A message of another version: says so to the peer and to the user. */
 void cable_refuse_version(struct cable *c, const struct cable_msg *msg);
 

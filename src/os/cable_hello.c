@@ -12,6 +12,7 @@
 
 #include "cable.h"
 #include "pages.h"
+#include "slot.h"
 
 static size_t shared_size(uint32_t ring_bytes)
 {
@@ -53,14 +54,13 @@ static void learn_flags(struct cable *c, uint32_t flags)
 			   (flags & CABLE_HAS_BARRIER));
 }
 
-int cable_check_peer(int sock, struct ucred *cred)
+int cable_check_peer(int sock, const struct trust *trust, struct ucred *cred)
 {
 	socklen_t len = sizeof(*cred);
-	uid_t me = geteuid();
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
 		return -errno;
-	return cred->uid == me || cred->uid == 0 || me == 0 ? 0 : -EACCES;
+	return trust_peer(trust, cred->uid) ? 0 : -EACCES;
 }
 
 int cable_hello_send(struct cable *c)
@@ -107,6 +107,19 @@ static int check_hello(const struct cable_hello *hello,
 	return pages_check_sealed(fds->fd[0], shared_size(r));
 }
 
+/* What we send to a slot goes to the cable that has it, and what comes from
+ * there is taken for its NIC's: it must be the caller's. */
+static int check_slot(struct cable *c, uint32_t slot)
+{
+	struct os_host *h = c->path.host;
+	struct ucred who = {.pid = c->pid, .uid = c->uid};
+
+	if (slot_is_of(&h->sockets, h->cfg.address, slot, &who))
+		return 0;
+	h->stats->refused_slot++;
+	return -EACCES;
+}
+
 int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds)
 {
@@ -116,6 +129,10 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 	int err;
 
 	err = check_hello(&msg->hello, fds);
+	if (!err && memcmp(msg->hello.ip, h->cfg.address, 4))
+		err = -EBADMSG;
+	if (!err)
+		err = check_slot(c, msg->hello.slot);
 	if (!err)
 		err = bell_peer_init(&c->peer, fds->fd[1]);
 	if (err) {
@@ -128,9 +145,7 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 		return -errno;
 	attach(c, shared, msg->hello.ring_bytes);
 	learn_flags(c, msg->hello.flags);
-	/* A process of another user may say what it likes: what we send to
-	 * that slot goes to whoever leased it, over a cable of our own. */
-	c->slot = c->uid == geteuid() ? msg->hello.slot : 0;
+	c->slot = msg->hello.slot;
 
 	cable_msg_init(&reply, CABLE_WELCOME);
 	fill_hello(h, &reply.hello);

@@ -17,6 +17,8 @@
 #include "grant.h"
 #include "log.h"
 #include "os.h"
+#include "rack_socket.h"
+#include "trust.h"
 
 struct cable;
 struct direct_map;
@@ -110,6 +112,8 @@ struct os_host {
 	struct entropy entropy;
 	struct env_addr gid_link; /* fe80::/64 from the MAC */
 	struct env_addr gid_ip;	  /* of the address */
+	struct trust trust;
+	struct rack_sockets sockets; /* where slots and switches are found */
 	uint32_t slot;
 	struct bell bell;
 	int epoll_fd;
@@ -165,6 +169,10 @@ static inline uint64_t host_now(const struct os_host *h)
 
 /* The node GUID of the NICs at an address. */
 uint64_t host_guid(const uint8_t address[4]);
+
+/* The addresses that follow from an IPv4 address. */
+void host_gids(const uint8_t address[4], struct env_addr *link,
+	       struct env_addr *ip);
 
 /* A received frame on its way into the NIC. */
 void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);

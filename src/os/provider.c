@@ -100,7 +100,7 @@ static int read_config(unsigned index, struct os_config *cfg)
 	read_port(config_string(c, "nic", "port"), cfg);
 	err = pick(list, index, address) ? read_address(address, cfg) : -ENODEV;
 	config_destroy(c);
-	cfg->pcap_path = getenv("AQUIFER_PCAP");
+	cfg->pcap_path = secure_getenv("AQUIFER_PCAP");
 	return err;
 }
 

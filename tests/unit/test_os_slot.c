@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots are exclusive and end with their owner; strangers who knock with a bad
  * introduction are refused and counted, and leave nothing. */
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "cable_msg.h"
 #include "cable_ring.h"
@@ -12,30 +15,50 @@
 
 static const uint8_t ip[4] = {127, 0, 0, 1};
 
+static struct rack_sockets rack_at(const char *rack)
+{
+	struct rack_sockets r;
+
+	test_rundir();
+	assert_int_equal(rack_sockets_open(rack, &r), 0);
+	return r;
+}
+
 static void test_exclusive(void **state)
 {
+	static const uint8_t elsewhere[4] = {127, 0, 0, 2};
+	struct rack_sockets r = rack_at("slots"), other = rack_at("slot");
 	uint32_t slot[2];
 	int fd[2], conn;
 
-	assert_int_equal(slot_lease("slots", ip, 500, &slot[0], &fd[0]), 0);
-	assert_int_equal(slot_lease("slots", ip, 500, &slot[1], &fd[1]), 0);
+	assert_int_equal(slot_lease(&r, ip, 500, &slot[0], &fd[0]), 0);
+	assert_int_equal(slot_lease(&r, ip, 500, &slot[1], &fd[1]), 0);
 	assert_int_equal(slot[0], 501);
 	assert_int_equal(slot[1], 502);
-	assert_int_equal(slot_connect("slots", ip, 501, &conn), 0);
+	assert_int_equal(slot_take(&r, ip, 502, &conn), -EADDRINUSE);
+	assert_int_equal(slot_connect(&r, ip, 501, &conn), 0);
 	close(conn);
-	close(fd[0]);
-	assert_int_equal(slot_connect("slots", ip, 501, &conn), -ECONNREFUSED);
+	slot_release(&r, ip, 501, fd[0]);
+	assert_int_equal(slot_connect(&r, ip, 501, &conn), -ECONNREFUSED);
 	/* Other racks and addresses are other worlds. */
-	assert_int_equal(slot_connect("slot", ip, 502, &conn), -ECONNREFUSED);
-	assert_int_equal(slot_lease("slots", ip, 500, &slot[0], &fd[0]), 0);
+	assert_int_equal(slot_connect(&other, ip, 502, &conn), -ECONNREFUSED);
+	assert_int_equal(slot_connect(&r, elsewhere, 502, &conn),
+			 -ECONNREFUSED);
+	assert_int_equal(slot_lease(&r, ip, 500, &slot[0], &fd[0]), 0);
 	assert_int_equal(slot[0], 501);
-	close(fd[0]);
-	close(fd[1]);
+	close(fd[0]); /* as when its owner is killed */
+	assert_int_equal(slot_lease(&r, ip, 500, &slot[0], &fd[0]), 0);
+	assert_int_equal(slot[0], 501);
+	slot_release(&r, ip, 501, fd[0]);
+	slot_release(&r, ip, 502, fd[1]);
+	rack_sockets_close(&r);
+	rack_sockets_close(&other);
 }
 
 static void test_all_taken(void **state)
 {
 	static int fd[OS_SLOT_COUNT];
+	struct rack_sockets r = rack_at("full");
 	struct rlimit lim = {2048, 2048};
 	uint32_t slot;
 	unsigned n = 0;
@@ -43,7 +66,7 @@ static void test_all_taken(void **state)
 
 	/* Without the descriptors for all, the limit is that of files. */
 	(void)setrlimit(RLIMIT_NOFILE, &lim);
-	while (!(err = slot_lease("full", ip, n, &slot, &fd[n]))) {
+	while (!(err = slot_lease(&r, ip, n, &slot, &fd[n]))) {
 		assert_true(slot >= OS_SLOT_FIRST && slot < OS_SLOT_COUNT);
 		n++;
 	}
@@ -53,6 +76,11 @@ static void test_all_taken(void **state)
 	}
 	while (n)
 		close(fd[--n]);
+	/* The files that are left are in nobody's way. */
+	assert_int_equal(slot_lease(&r, ip, 77, &slot, &fd[0]), 0);
+	assert_int_equal(slot, 78);
+	slot_release(&r, ip, slot, fd[0]);
+	rack_sockets_close(&r);
 }
 
 /* ---- introductions ------------------------------------------------------ */
@@ -64,6 +92,8 @@ enum {
 
 struct caller {
 	struct cable_msg msg;
+	struct rack_sockets rack;
+	int slot_fd;
 	int sock;
 	int fd[2];
 	uint8_t *shared;
@@ -74,9 +104,12 @@ static void caller_init(struct caller *c, struct nic_host *host,
 {
 	uint32_t slot = nic_get_config(host->nic)->slot;
 
-	assert_int_equal(slot_connect(rack, ip, slot, &c->sock), 0);
+	c->rack = rack_at(rack);
+	assert_int_equal(slot_connect(&c->rack, ip, slot, &c->sock), 0);
 	cable_msg_init(&c->msg, CABLE_HELLO);
-	c->msg.hello.slot = slot == 1 ? 2 : 1;
+	assert_int_equal(
+		slot_lease(&c->rack, ip, slot, &c->msg.hello.slot, &c->slot_fd),
+		0);
 	c->msg.hello.ring_bytes = RING;
 	memcpy(c->msg.hello.ip, ip, 4);
 	c->fd[0] = pages_memfd("ring", SHARED);
@@ -114,6 +147,8 @@ static void caller_release(struct caller *c)
 {
 	pages_free(c->shared, SHARED);
 	close(c->sock);
+	close(c->slot_fd);
+	rack_sockets_close(&c->rack);
 	for (unsigned i = 0; i < 2; i++)
 		close(c->fd[i]);
 }
@@ -126,6 +161,38 @@ static int pipe_end(int *fd)
 	assert_int_equal(pipe(p), 0);
 	*fd = p[0];
 	return p[1];
+}
+
+/* A child leases a slot and lives; we claim to have it. */
+static void steal_a_slot(struct nic_host *host, const char *rack)
+{
+	uint32_t theirs;
+	struct caller c;
+	int fd, p[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(p), 0);
+	/* Before the call: it inherits the host's end of every cable. */
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		c.rack = rack_at(rack);
+		NEED(slot_lease(&c.rack, ip, 900, &theirs, &fd) == 0);
+		NEED(write(p[1], &theirs, sizeof(theirs)) == sizeof(theirs));
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(p[0], &theirs, sizeof(theirs)), sizeof(theirs));
+	caller_init(&c, host, rack);
+	caller_seal(&c);
+	c.msg.hello.slot = theirs;
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(p[0]);
+	close(p[1]);
+	caller_release(&c);
 }
 
 static void test_introductions(void **state)
@@ -178,13 +245,32 @@ static void test_introductions(void **state)
 	assert_int_equal(caller_call(&c, 2), -EPIPE);
 	caller_release(&c);
 
+	/* A slot that nobody has, and one that is another process's: what is
+	 * sent there would come to the caller. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	close(c.slot_fd);
+	c.slot_fd = -1;
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
+	caller_release(&c);
+	assert_int_equal(test_stats(host).refused_slot, 1);
+	steal_a_slot(host, cfg.rack);
+	assert_int_equal(test_stats(host).refused_slot, 2);
+
+	/* An address that is not ours. */
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	c.msg.hello.ip[3] = 2;
+	assert_int_equal(caller_call(&c, 2), -EPIPE);
+	caller_release(&c);
+
 	/* Not an introduction at all. */
 	caller_init(&c, host, cfg.rack);
 	c.msg.magic = 1;
 	assert_int_equal(caller_call(&c, 0), -EPIPE);
 	caller_release(&c);
 
-	assert_int_equal(test_stats(host).refused_hello, 5);
+	assert_int_equal(test_stats(host).refused_hello, 8);
 	assert_int_equal(test_stats(host).accepts, 1);
 	host->ops->close(host);
 }
@@ -194,6 +280,7 @@ static void silent_callers_are_closed(void **state)
 {
 	struct os_config cfg;
 	struct nic_host *host;
+	struct rack_sockets r;
 	struct caller c;
 	uint32_t slot;
 	uint8_t byte;
@@ -202,7 +289,8 @@ static void silent_callers_are_closed(void **state)
 	test_config(&cfg);
 	host = test_host(&cfg);
 	slot = nic_get_config(host->nic)->slot;
-	assert_int_equal(slot_connect(cfg.rack, ip, slot, &sock), 0);
+	r = rack_at(cfg.rack);
+	assert_int_equal(slot_connect(&r, ip, slot, &sock), 0);
 	/* Others are served meanwhile. */
 	caller_init(&c, host, cfg.rack);
 	caller_seal(&c);
@@ -214,6 +302,7 @@ static void silent_callers_are_closed(void **state)
 	assert_int_equal(recv(sock, &byte, 1, MSG_DONTWAIT), 0);
 	assert_int_equal(test_stats(host).refused_silent, 1);
 	close(sock);
+	rack_sockets_close(&r);
 	host->ops->close(host);
 }
 
