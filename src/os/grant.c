@@ -312,13 +312,16 @@ static int decide(struct cable *c, const struct cable_map_req *req,
 	struct grant *g;
 	int err, place;
 
+	/* The peer's own queue pairs are in its slot. */
+	if (req->user_qpn >> NIC_QPN_INDEX_BITS != c->slot)
+		return -EACCES;
 	err = nic_direct_grant(h->base.nic, req->owner_qpn, req->user_qpn,
 			       req->rkey, &attr);
 	if (err)
 		return err;
 	g = grant_find(&h->grants, attr.addr);
 	if (!may_map(g, &attr))
-		return -EPERM;
+		return -EACCES;
 	place = handed_place(c, req->rkey);
 	if (place < 0)
 		return place;
@@ -343,7 +346,15 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	cable_msg_init(&reply, CABLE_MAP_REP);
 	reply.map_rep.owner_qpn = req->owner_qpn;
 	reply.map_rep.rkey = req->rkey;
-	reply.map_rep.status = decide(c, req, &reply.map_rep, &g);
+	err = decide(c, req, &reply.map_rep, &g);
+	/* It has guessed so many keys that the NIC hears it no more, and goes
+	 * on asking. */
+	if (err == -EAGAIN) {
+		if (++c->blocked_asks > NIC_KEY_FAILURES)
+			return -EACCES;
+		err = -EACCES;
+	}
+	reply.map_rep.status = err;
 	if (g)
 		h->stats->direct_grants++;
 	else

@@ -343,6 +343,79 @@ static void test_hostile_rings(void **state)
 	host->ops->close(host);
 }
 
+/* ---- guesses ------------------------------------------------------------ */
+
+/* Asks for a mapping and waits: the status, or -EPIPE. */
+static int ask(struct caller *c, uint32_t owner, uint32_t user, uint32_t rkey)
+{
+	struct cable_msg msg;
+	struct cable_fds fds;
+	int err = -EAGAIN;
+
+	cable_msg_init(&msg, CABLE_MAP_REQ);
+	msg.map_req = (struct cable_map_req){owner, user, rkey};
+	if (cable_msg_send(c->sock, &msg, NULL, 0))
+		return -EPIPE;
+	for (unsigned i = 0; i < 2000 && err == -EAGAIN; i++) {
+		err = cable_msg_recv(c->sock, &msg, &fds);
+		if (!err && msg.type == CABLE_RING)
+			err = -EAGAIN;
+		if (err == -EAGAIN)
+			test_sleep_ms(1);
+	}
+	if (err)
+		return err;
+	assert_int_equal(msg.type, CABLE_MAP_REP);
+	cable_fds_close(&fds);
+	return msg.map_rep.status;
+}
+
+/* They were free, unlimited and told apart which part was right. */
+static void guesses_of_keys_end_the_cable(void **state)
+{
+	struct os_config cfg;
+	struct nic_host *host;
+	struct end_card peer;
+	struct caller c;
+	struct end e;
+	uint32_t owner, user;
+	unsigned asked;
+
+	test_config(&cfg);
+	host = test_host(&cfg);
+	end_init(&e, host, END_GRANT);
+	caller_init(&c, host, cfg.rack);
+	caller_seal(&c);
+	owner = e.card.qpn;
+	user = c.msg.hello.slot << NIC_QPN_INDEX_BITS | 5;
+	peer = (struct end_card){.qpn = user};
+	memcpy(peer.gid, e.card.gid, 16);
+	end_connect(&e, &peer);
+	assert_int_equal(caller_call(&c, 2), CABLE_WELCOME);
+
+	assert_int_equal(ask(&c, owner, user, e.card.rkey), 0);
+	/* No connection, another's connection, another slot's queue pair. */
+	assert_int_equal(ask(&c, owner ^ 1, user, e.card.rkey), -EACCES);
+	assert_int_equal(ask(&c, owner, user ^ 1, e.card.rkey), -EACCES);
+	assert_int_equal(
+		ask(&c, owner, user ^ 1 << NIC_QPN_INDEX_BITS, e.card.rkey),
+		-EACCES);
+	assert_int_equal(nic_counter_get(host->nic, NIC_C_sources_blocked), 0);
+	for (unsigned i = 1; i <= NIC_KEY_FAILURES; i++)
+		assert_int_equal(ask(&c, owner, user, e.card.rkey ^ i << 8),
+				 -EACCES);
+	assert_int_equal(nic_counter_get(host->nic, NIC_C_sources_blocked), 1);
+	/* From here on not even the right one. */
+	for (asked = 0; asked <= NIC_KEY_FAILURES; asked++)
+		if (ask(&c, owner, user, e.card.rkey) != -EACCES)
+			break;
+	assert_int_equal(asked, NIC_KEY_FAILURES);
+	assert_int_equal(ask(&c, owner, user, e.card.rkey), -EPIPE);
+	caller_release(&c);
+	end_release(&e);
+	host->ops->close(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_introductions),
 		cmocka_unit_test(silent_callers_are_closed),
 		cmocka_unit_test(test_hostile_rings),
+		cmocka_unit_test(guesses_of_keys_end_the_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
