@@ -84,6 +84,8 @@ static int make_memory(struct side *s, struct ours_state *st)
 
 static int make_qp(struct side *s, struct ours_state *st, uint32_t i)
 {
+	static const uint8_t key[AQDV_AUTH_KEY_BYTES] = {1};
+	const struct ours_param *p = s->param;
 	struct ibv_qp_init_attr init = {
 		.send_cq = st->cq,
 		.recv_cq = st->cq,
@@ -107,7 +109,12 @@ static int make_qp(struct side *s, struct ours_state *st, uint32_t i)
 	rc = ibv_modify_qp(st->qp[i], &attr,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				   IBV_QP_ACCESS_FLAGS);
-	return rc ? side_fail(s, -rc, "ibv_modify_qp to INIT") : 0;
+	if (rc)
+		return side_fail(s, -rc, "ibv_modify_qp to INIT");
+	/* What the key is does not matter for what it costs. */
+	if (p->auth)
+		rc = aqdv_qp_set_auth(st->qp[i], key, sizeof(key));
+	return rc ? side_fail(s, rc, "aqdv_qp_set_auth") : 0;
 }
 
 int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,

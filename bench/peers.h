@@ -19,6 +19,7 @@ struct ours_param {
 	bool direct;	     /* remote memory that the direct port may map */
 	bool caller_time;    /* times of post and poll alone, not of the READ */
 	uint8_t ack_timeout; /* as verbs count it; 0: 67 ms */
+	bool auth;	     /* packets carry a MAC */
 };
 
 extern const struct side_ops ours_ops; /* parameter: struct ours_param */

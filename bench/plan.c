@@ -97,6 +97,50 @@ static const struct subject_desc udp_loss1 = {
 	.udp = true,
 	.loss_ppm = 10000};
 
+static const struct ours_param mac_lat64 = {
+	.block = 64, .depth = 1, .qp_count = 1, .auth = true};
+static const struct ours_param mac_rate64 = {
+	.block = 64, .depth = 64, .qp_count = 1, .auth = true};
+static const struct ours_param mac_rate4k = {
+	.block = 4096, .depth = 32, .qp_count = 1, .auth = true};
+
+static const struct subject_desc auth_lat64 = {
+	.name = "auth_read64_lat",
+	.what = "READ 64 B, one outstanding, UDP, packets with a MAC",
+	.ops = &ours_ops,
+	.param = &mac_lat64,
+	.udp = true};
+static const struct subject_desc auth_rate64 = {
+	.name = "auth_read64_rate",
+	.what = "READ 64 B, 64 outstanding, UDP, packets with a MAC",
+	.ops = &ours_ops,
+	.param = &mac_rate64,
+	.udp = true};
+static const struct subject_desc auth_rate4k = {
+	.name = "auth_read4k_rate",
+	.what = "READ 4 KiB, 32 outstanding, UDP, packets with a MAC",
+	.ops = &ours_ops,
+	.param = &mac_rate4k,
+	.udp = true};
+static const struct subject_desc plain_lat64 = {
+	.name = "plain_read64_lat",
+	.what = "READ 64 B, one outstanding, UDP, packets without",
+	.ops = &ours_ops,
+	.param = &lat64,
+	.udp = true};
+static const struct subject_desc plain_rate64 = {
+	.name = "plain_read64_rate",
+	.what = "READ 64 B, 64 outstanding, UDP, packets without",
+	.ops = &ours_ops,
+	.param = &rate64,
+	.udp = true};
+static const struct subject_desc plain_rate4k = {
+	.name = "plain_read4k_rate",
+	.what = "READ 4 KiB, 32 outstanding, UDP, packets without",
+	.ops = &ours_ops,
+	.param = &rate4k,
+	.udp = true};
+
 static const struct subject_desc peer_tcp_lat64 = {
 	.name = "ucx_tcp_get64_lat",
 	.what = "UCX get 64 B, one outstanding, tcp on loopback",
@@ -218,6 +262,18 @@ const struct plan_group plan_groups[] = {
 	 .subject_count = 2,
 	 .is_ratio = true,
 	 .bound = 0.5},
+	{.name = "auth_lat",
+	 .meaning = "what nic.auth = psk costs: latency over UDP with and "
+		    "without",
+	 .unit = PLAN_NS,
+	 .subject = {&auth_lat64, &plain_lat64},
+	 .subject_count = 2},
+	{.name = "auth_rate",
+	 .meaning = "what nic.auth = psk costs: READs per second over UDP with "
+		    "and without",
+	 .unit = PLAN_RATE,
+	 .subject = {&auth_rate64, &plain_rate64, &auth_rate4k, &plain_rate4k},
+	 .subject_count = 4},
 	{.name = "caller_time",
 	 .meaning =
 		 "the caller's time for one post and one poll, beside memcpy",

@@ -52,6 +52,11 @@ static bool is_port(const char *text)
 	       strcmp(text, "udp") == 0;
 }
 
+static bool is_auth(const char *text)
+{
+	return strcmp(text, "none") == 0 || strcmp(text, "psk") == 0;
+}
+
 static const struct config_key keys[] = {
 	{.section = "rack",
 	 .key = "name",
@@ -110,6 +115,13 @@ static const struct config_key keys[] = {
 	 .check = is_port,
 	 .allowed = "auto, cable, udp, raw: and the name of an interface, or "
 		    "switch: and the name of a switch"},
+	{.section = "nic",
+	 .key = "auth",
+	 .kind = CONFIG_STRING,
+	 .fallback = "none",
+	 .help = "psk: packets between NICs over a network carry a MAC",
+	 .check = is_auth,
+	 .allowed = "none or psk"},
 	{.section = "nic",
 	 .key = "loss_ppm",
 	 .kind = CONFIG_INT,

@@ -162,6 +162,8 @@ static int settle_rack(struct memory_args *a, struct config **config)
 	port = config_string(*config, "nic", "port");
 	if (strncmp(port, "switch:", 7) == 0)
 		a->serve.switch_name = port + 7;
+	a->serve.has_auth =
+		strcmp(config_string(*config, "nic", "auth"), "psk") == 0;
 	return CLI_GO;
 }
 

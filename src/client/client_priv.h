@@ -9,6 +9,7 @@
 #ifndef AQ_CLIENT_PRIV_H
 #define AQ_CLIENT_PRIV_H
 
+#include <aquifer/aqdv.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -362,6 +363,8 @@ struct client_far {
 	uint8_t ack_timeout; /* as of queue pairs */
 	bool has_masked_atomics;
 	uint32_t beat_ms;
+	bool has_auth; /* packets are to carry a MAC by this key */
+	uint8_t auth_key[AQDV_AUTH_KEY_BYTES];
 };
 
 /* Moves a fresh queue pair to INIT; `access` is what the node may do. */

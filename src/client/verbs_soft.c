@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the soft NIC. <infiniband/verbs.h> makes macros of some of the
  * names and versions of others, hence the small functions. */
+#include <aquifer/aqdv.h>
 #include <string.h>
 
 #include "verbs_api.h"
@@ -37,6 +38,7 @@ const struct client_verbs *client_verbs_choose(void)
 		.create_qp = ibv_create_qp,
 		.modify_qp = ibv_modify_qp,
 		.destroy_qp = ibv_destroy_qp,
+		.set_auth = aqdv_qp_set_auth,
 		.gid_index = 1,
 		.mtu_bytes = 4096,
 	};

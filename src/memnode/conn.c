@@ -221,6 +221,12 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	if (err)
 		return err;
 	err = to_init(c->qp, peer);
+	if (!err && node->has_auth) {
+		env_random(node->env, answer->auth_key,
+			   sizeof(answer->auth_key));
+		err = aqdv_qp_set_auth(c->qp, answer->auth_key,
+				       sizeof(answer->auth_key));
+	}
 	if (!err)
 		err = to_rts(c->qp, peer, answer, gid_index);
 	if (!err && c->role != MEM_ROLE_PLAIN)

@@ -145,6 +145,32 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	return err;
 }
 
+/* "auth": whether it can have its packets carry a MAC. */
+static int parse_auth(const struct mem_node *node, const json_t *body)
+{
+	const char *auth = "none";
+	int err = ctl_field_string(body, "auth", false, &auth);
+
+	if (!err && node->has_auth && strcmp(auth, "psk") != 0)
+		err = error_set(-EPERM,
+				"this node authenticates packets (nic.auth = "
+				"psk), and this client cannot");
+	return err;
+}
+
+static void add_auth(json_t *tree, const struct mem_node *node,
+		     const struct conn_answer *answer)
+{
+	char text[2 * AQDV_AUTH_KEY_BYTES + 1];
+
+	if (!node->has_auth)
+		return;
+	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", answer->auth_key[i]);
+	(void)json_object_set_new(tree, "auth", json_string(text));
+	explicit_bzero(text, sizeof(text));
+}
+
 void handle_connect(void *ctx, struct ctl_call *call)
 {
 	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
@@ -157,6 +183,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	json_t *tree;
 	int err = parse_peer(call->body, &peer);
 
+	if (!err)
+		err = parse_auth(node, call->body);
 	if (!err)
 		err = parse_role(node, call, &peer);
 	if (!err)
@@ -183,6 +211,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 			 "rd_atomic", (int)answer.rd_atomic, "heartbeat_ms",
 			 MEM_HEARTBEAT_MS, "ack_timeout",
 			 (int)answer.ack_timeout, "caps", caps_json(node));
+	add_auth(tree, node, &answer);
+	explicit_bzero(answer.auth_key, sizeof(answer.auth_key));
 	if (session) {
 		if (session->has_final)
 			(void)json_object_set_new(

@@ -16,6 +16,7 @@
 #ifndef AQ_MEM_PRIV_H
 #define AQ_MEM_PRIV_H
 
+#include <aquifer/aqdv.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -254,6 +255,7 @@ struct mem_node {
 	struct ibv_device_attr device;
 	enum ibv_mtu mtu;
 	uint32_t nic_caps; /* AQDV_CAP_* */
+	bool has_auth;	   /* packets of all connections carry a MAC */
 
 	/* Tenants change one at a time: their file is written without the lock.
 	 */
@@ -373,7 +375,8 @@ struct conn_answer {
 	uint32_t psn;
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
-	uint8_t ack_timeout; /* as of queue pairs */
+	uint8_t ack_timeout;		       /* as of queue pairs */
+	uint8_t auth_key[AQDV_AUTH_KEY_BYTES]; /* only if node->has_auth */
 };
 
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,

@@ -27,6 +27,7 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
+	bool has_auth; /* nic.auth = psk: every connection has a key */
 };
 
 /* Opens the NIC. error_last() has the words. */
@@ -55,6 +56,7 @@ struct mem_serve_options {
 	const char *tls_cert;
 	const char *tls_key;
 	const char *switch_name; /* that the NIC is plugged into, or NULL */
+	bool has_auth;		 /* nic.auth = psk */
 };
 
 /* What mem_serve tells when it is ready. */

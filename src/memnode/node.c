@@ -81,6 +81,10 @@ static int open_nic(struct mem_node *node)
 	if (aqdv_query_device(node->context, &extra) == 0)
 		node->nic_caps = extra.caps;
 	tenant_limit_init(node);
+	if (node->has_auth && !(node->nic_caps & AQDV_CAP_AUTH))
+		return error_set(-EOPNOTSUPP,
+				 "nic.auth = psk: this NIC cannot authenticate "
+				 "packets");
 	node->cq = ibv_create_cq(node->context, CQ_DEPTH, NULL, NULL, 0);
 	if (!node->cq)
 		return error_set(-errno, "no completion queue: %s",
@@ -107,6 +111,10 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	uint64_t first_epoch, incarnation;
 	int err;
 
+	if (c->has_auth && c->switch_path)
+		return error_set(-EINVAL,
+				 "nic.auth = psk does not go with nic.port = "
+				 "switch: its programs change packets");
 	if (!mem_node_name_is_valid(c->name) || c->pool_bytes == 0 ||
 	    c->pool_bytes > INT64_MAX)
 		return error_set(-EINVAL,
@@ -125,6 +133,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
+	node->has_auth = c->has_auth;
 	/* Random, so that a node that was restarted does not repeat the epochs
 	 * that clients still remember; half of them are left to count up. */
 	env_random(c->env, &first_epoch, sizeof(first_epoch));

@@ -71,6 +71,7 @@ static int make_node(const struct mem_serve_options *o,
 		.admin_token = admin,
 		.state_path = place->state,
 		.env = env,
+		.has_auth = o->has_auth,
 	};
 	char path[256];
 	int err = ctl_token_file(place->rundir, "token", token);

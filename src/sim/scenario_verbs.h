@@ -82,6 +82,7 @@ struct sim_verbs_options {
 	FILE *pcap;	/* delivered frames, or NULL */
 	unsigned scale; /* percent of the usual number of operations; 0: 100 */
 	bool udp;	/* slower links and a switch that marks and overflows */
+	bool auth;	/* connections have keys, and packets a MAC */
 	const struct sim_verbs_hook *hook;	/* NULL: nothing */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };

@@ -18,7 +18,8 @@ static int run(void *ctx, uint64_t seed, void *result)
 					.scale = b->scale,
 					.hook = b->hook,
 					.fabric = b->fabric,
-					.udp = b->udp};
+					.udp = b->udp,
+					.auth = b->auth};
 
 	return sim_verbs_run(&opt, result);
 }

@@ -13,7 +13,8 @@
 
 static const char usage[] =
 	"usage: aquifer sim verbs [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                         [--udp] [--bug NAME] [--scale PERCENT]\n"
+	"                         [--udp] [--auth] [--bug NAME] [--scale "
+	"PERCENT]\n"
 	"                         [--fabric NAME]\n"
 	"                         [--trace] [--pcap FILE] [--json]\n"
 	"Random verbs operations between simulated hosts, every effect "
@@ -23,6 +24,7 @@ static const char usage[] =
 	"  --udp       a network of machines: slower, with a switch that "
 	"marks\n"
 	"              frames and overflows\n"
+	"  --auth      connections have keys, and their packets a MAC\n"
 	"  --bug NAME  plant a bug in the NIC; \"list\" prints the names\n"
 	"  --fabric    what carries the frames: ethernet, edm or cxl; with it, "
 	"the\n"
@@ -99,6 +101,10 @@ static int parse(struct arguments *a, int argc, char **argv)
 			a->batch.udp = true;
 			continue;
 		}
+		if (!strcmp(argv[i], "--auth")) {
+			a->batch.auth = true;
+			continue;
+		}
 		if (!strcmp(argv[i], "--trace")) {
 			a->trace = true;
 			continue;
@@ -147,9 +153,10 @@ static void print_text(const struct arguments *a,
 		       sum->missing_kind);
 	if (sum->violated)
 		printf("seed %" PRIu64 ": %s\nreplay: aquifer sim verbs "
-		       "--seed %" PRIu64 "%s%s%s%s%s --trace\n",
+		       "--seed %" PRIu64 "%s%s%s%s%s%s --trace\n",
 		       sum->first_seed, sum->first, sum->first_seed,
 		       a->batch.udp ? " --udp" : "",
+		       a->batch.auth ? " --auth" : "",
 		       a->batch.fabric ? " --fabric " : "",
 		       a->batch.fabric ? a->batch.fabric->name : "",
 		       a->batch.bug ? " --bug " : "",
@@ -165,6 +172,7 @@ static void print_json(const struct arguments *a,
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", "verbs");
 	json_out_bool(&j, "udp", a->batch.udp);
+	json_out_bool(&j, "auth", a->batch.auth);
 	json_out_u64(&j, "first_seed", a->batch.from);
 	json_out_u64(&j, "last_seed", a->batch.to);
 	json_out_u64(&j, "runs", sum->runs);
@@ -201,6 +209,7 @@ static int run_one(const struct arguments *a, struct sim_verbs_sum *sum)
 					.bug = a->batch.bug,
 					.scale = a->batch.scale,
 					.udp = a->batch.udp,
+					.auth = a->batch.auth,
 					.fabric = a->batch.fabric,
 					.trace = a->trace ? stdout : NULL,
 					.hook = a->batch.hook};

@@ -32,6 +32,7 @@ struct sim_verbs_batch {
 	unsigned bug;
 	unsigned scale;
 	bool udp; /* see scenario_verbs.h */
+	bool auth;
 	const struct sim_fabric_choice *fabric;
 	bool stop_at_first; /* do not start more after a violation */
 	const struct sim_verbs_hook *hook; /* NULL: nothing */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of the scenario: making them, giving them up, and again. */
+#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <string.h>
 
@@ -90,6 +91,19 @@ static int to_rts(struct vs_ep *ep, uint8_t rd_atomic)
 				      IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+/* A new one for each connection. */
+static int set_key(struct vs_session *s)
+{
+	uint8_t key[AQDV_AUTH_KEY_BYTES];
+	int err = 0;
+
+	for (unsigned i = 0; i < sizeof(key); i++)
+		key[i] = (uint8_t)sim_rand_below(&s->vs->rand, 256);
+	for (unsigned i = 0; !err && i < 2; i++)
+		err = aqdv_qp_set_auth(s->ep[i].qp, key, sizeof(key));
+	return err;
+}
+
 int vs_session_connect(struct vs_session *s)
 {
 	struct sim_rand *r = &s->vs->rand;
@@ -111,6 +125,8 @@ int vs_session_connect(struct vs_session *s)
 		if (!err)
 			vs_post_recvs(ep);
 	}
+	if (!err && s->vs->opt->auth)
+		err = set_key(s);
 	for (unsigned i = 0; !err && i < 2; i++)
 		err = to_rtr(&s->ep[i], rd);
 	for (unsigned i = 0; !err && i < 2; i++)

@@ -38,6 +38,9 @@ void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes)
 	    !((op->flags & WIRE_OP_RECV) && (op->flags & WIRE_OP_LAST)))
 		vs_fail(vs, "%s asks for an event, but ends no message",
 			op->name);
+	else if (pkt.has_mac != (vs->opt->auth && op->transport == WIRE_RC))
+		vs_fail(vs, "%s has %s MAC", op->name,
+			pkt.has_mac ? "a" : "no");
 	else if (pkt.payload_len > WIRE_MTU_MAX)
 		vs_fail(vs, "%s carries %u bytes", op->name, pkt.payload_len);
 	else if (!node_of(vs, pkt.src_ip) || !node_of(vs, pkt.dst_ip))

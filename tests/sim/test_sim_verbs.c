@@ -68,6 +68,24 @@ static void test_udp_seeds(void **state)
 	assert_true(sum.counts.timeouts && sum.counts.retries);
 }
 
+/* Connections with keys: what loss, doubling, reordering and damage leave of
+ * them is the same. */
+static void test_auth_seeds(void **state)
+{
+	struct sim_verbs_batch b = {
+		.from = 1, .to = seeds() / 2, .jobs = JOBS, .auth = true};
+	static struct sim_verbs_sum sum;
+
+	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
+	if (sum.violated)
+		print_error("seed %" PRIu64 ": %s\n", sum.first_seed,
+			    sum.first);
+	assert_int_equal(sum.violated, 0);
+	assert_int_equal(sum.missing_kind, 0);
+	assert_true(sum.counts.duplicate_atomics && sum.counts.duplicate_reads);
+	assert_true(sum.counts.resets && sum.counts.crashes);
+}
+
 static uint64_t hash_of(uint64_t seed)
 {
 	struct sim_verbs_options opt = {.seed = seed};
@@ -123,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_udp_seeds),
+		cmocka_unit_test(test_auth_seeds),
 		cmocka_unit_test(test_same_seed_same_hash),
 		cmocka_unit_test(test_planted_bugs),
 	};

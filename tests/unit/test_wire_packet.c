@@ -60,9 +60,12 @@ static void check_round_trip(uint64_t *rng, uint8_t opcode, bool ipv4,
 	le32 icrc;
 
 	test_random_pkt(rng, opcode, ipv4, payload, payload_len, &in);
+	in.has_mac = test_random(rng) >> 63;
+	in.mac = in.has_mac ? test_random(rng) : 0;
 	n = wire_build(&in, frame);
 	assert_int_equal(n, wire_header_bytes(opcode, ipv4) + in.payload_len +
-				    in.pad + WIRE_ICRC_BYTES);
+				    in.pad + WIRE_ICRC_BYTES +
+				    (in.has_mac ? WIRE_MAC_BYTES : 0));
 	assert_in_range(n, 1, WIRE_FRAME_MAX);
 	memset(&out, 0xa5, sizeof(out));
 	assert_int_equal(wire_parse(frame, n, &out), WIRE_OK);

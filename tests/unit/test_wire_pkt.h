@@ -121,12 +121,13 @@ static inline bool test_same_pkt(const struct wire_pkt *a,
 	       SAME(tos) && SAME(ttl) && SAME(ip_id) && SAME(src_port) &&
 	       SAME(opcode) && SAME(pad) && SAME(solicited) && SAME(mig_req) &&
 	       SAME(ack_req) && SAME(fecn) && SAME(becn) && SAME(pkey) &&
-	       SAME(dest_qpn) && SAME(psn) && SAME(syndrome) && SAME(msn) &&
-	       SAME(rkey) && SAME(dma_len) && SAME(va) && SAME(atomic.is_add) &&
-	       SAME(atomic.swap_add) && SAME(atomic.compare) &&
-	       SAME(atomic.swap_mask) && SAME(atomic.compare_mask) &&
-	       SAME(atomic.boundary) && SAME(original) && SAME(imm) &&
-	       SAME(qkey) && SAME(src_qpn) && SAME(payload_len);
+	       SAME(dest_qpn) && SAME(psn) && SAME(has_mac) && SAME(mac) &&
+	       SAME(syndrome) && SAME(msn) && SAME(rkey) && SAME(dma_len) &&
+	       SAME(va) && SAME(atomic.is_add) && SAME(atomic.swap_add) &&
+	       SAME(atomic.compare) && SAME(atomic.swap_mask) &&
+	       SAME(atomic.compare_mask) && SAME(atomic.boundary) &&
+	       SAME(original) && SAME(imm) && SAME(qkey) && SAME(src_qpn) &&
+	       SAME(payload_len);
 #undef SAME
 }
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# nic.auth = psk: every packet of a connection over UDP carries a MAC, and who
+# cannot do it is refused in words, on both sides.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/rack_lib.sh
+source "$(dirname "$0")/rack_lib.sh"
+need curl
+
+# config AUTH: of nodes and clients; all packets go by UDP.
+config() {
+	printf '[nic]\nport = udp\nauth = %s\n[memory m0]\nsize = 64M\n' "$1"
+}
+
+# count_macs FILE: connections' packets in a capture, and those with a MAC.
+count_macs() {
+	python3 - "$1" <<'EOF'
+import struct, sys
+data = open(sys.argv[1], 'rb').read()
+at, packets, macs = 24, 0, 0
+while at + 16 <= len(data):
+    n = struct.unpack_from('<I', data, at + 8)[0]
+    f = data[at + 16:at + 16 + n]
+    at += 16 + n
+    if f[12:14] == b'\x08\x00' and f[23] == 17 and f[42] < 0x20:
+        packets += 1
+        macs += f[50] >> 6 & 1
+print(packets, macs)
+EOF
+}
+
+config psk >"$TMP/rack.ini"
+expect 0 "$AQUIFER" up
+expect 0 "$AQUIFER" region create r 2M
+AQUIFER_PCAP=$TMP/with.pcap client basic r || fail "basic"
+read -r packets macs <<<"$(count_macs "$TMP/with.pcap")"
+((packets > 0 && packets == macs)) || fail "$macs of $packets have a MAC"
+
+# A client that says nothing of it: no connection, and why.
+body='{"proto": "1.0", "gid": "00000000000000000000ffff7f000001",
+  "qpn": 70000, "psn": 1}'
+curl -sS --unix-socket "$RUNDIR/m0.sock" -H "Authorization: Bearer $(
+	cat "$RUNDIR/token")" -d "$body" http://m0/v1/connect >"$TMP/out"
+grep -q 'nic.auth = psk' "$TMP/out" || fail "refused with: $(cat "$TMP/out")"
+
+# It is the node that decides, but who asks for it gets nothing less.
+config none >"$TMP/client.ini"
+AQUIFER_CONFIG=$TMP/client.ini client basic r || fail "basic, none"
+expect 0 "$AQUIFER" down
+config none >"$TMP/rack.ini"
+config psk >"$TMP/client.ini"
+expect 0 "$AQUIFER" up
+expect 0 "$AQUIFER" region create r 2M
+AQUIFER_PCAP=$TMP/without.pcap client basic r || fail "basic, without"
+read -r packets macs <<<"$(count_macs "$TMP/without.pcap")"
+((packets > 0 && macs == 0)) || fail "$macs of $packets have a MAC"
+if AQUIFER_CONFIG=$TMP/client.ini client basic r >"$TMP/out" 2>&1; then
+	fail "a node without is good enough"
+fi
+grep -q 'does not authenticate packets' "$TMP/out" ||
+	fail "the client says: $(cat "$TMP/out")"
+expect 0 "$AQUIFER" down
+
+# Where a switch's programs change packets it cannot be.
+printf '[nic]\nport = switch:s0\nauth = psk\n' >"$TMP/rack.ini"
+"$AQUIFER" switch --name s0 >/dev/null 2>&1 &
+PIDS+=("$!")
+for _ in {1..100}; do
+	"$AQUIFER" memory --size 8M --name m1 >"$TMP/out" 2>&1 || true
+	! grep -q "no switch" "$TMP/out" || { sleep 0.1; continue; }
+	break
+done
+grep -q 'does not go with nic.port' "$TMP/out" ||
+	fail "with a switch: $(cat "$TMP/out")"
+echo "ok: $packets packets"
