@@ -141,6 +141,7 @@ static int clear(struct mem_node *node, struct mem_tenant *t)
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i] && node->conns[i]->tenant == t)
 			conn_destroy(node, node->conns[i], MEM_END_TENANT);
+	space_reap_tenant(node, t);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		struct mem_region *r = node->regions[i];
 		int err = r && r->tenant == t ? region_delete(node, r) : 0;

@@ -112,6 +112,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
 	list_init(&node->sessions);
+	list_init(&node->ended_spaces);
+	pthread_cond_init(&node->space_ended, NULL);
 	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
@@ -158,6 +160,7 @@ void mem_node_destroy(struct mem_node *node)
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
 			conn_destroy(node, node->conns[i], MEM_END_STOP);
+	space_reap(node);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -175,6 +178,7 @@ void mem_node_destroy(struct mem_node *node)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
 		(void)ibv_close_device(node->context); /* the end anyway */
+	pthread_cond_destroy(&node->space_ended);
 	pthread_mutex_destroy(&node->lock);
 	free(node->state_path);
 	free(node);
@@ -267,6 +271,7 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 		run_locked(node, &call);
 	}
 	count_request(node, route, reply->status);
+	space_reap(node);
 	pthread_mutex_unlock(&node->lock);
 	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
@@ -316,5 +321,6 @@ void mem_node_tick(struct mem_node *node)
 	session_expire(node, NULL);
 	region_expire(node);
 	space_tick(node);
+	space_reap(node);
 	pthread_mutex_unlock(&node->lock);
 }

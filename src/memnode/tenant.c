@@ -69,7 +69,8 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 {
 	int err;
 
-	ASSERT(tenant->region_count == 0 && tenant->conn_count == 0);
+	ASSERT(tenant->region_count == 0 && tenant->conn_count == 0 &&
+	       tenant->space_count == 0);
 	session_expire(node, tenant);
 	for (unsigned i = 0; i < node->tenant_count; i++) {
 		if (node->tenants[i] != tenant)
