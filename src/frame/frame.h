@@ -29,14 +29,27 @@ struct frame_pool;
 enum {
 	FRAME_BYTES_MIN = 64,
 	FRAME_BYTES_MAX = 1 << 20,
+	FRAME_QUEUE_BYTES = 32, /* of the queue per frame, at most */
 };
 
-/* `bytes` is rounded down to whole frames; memory is taken as it is used. */
+/* Addresses for so many bytes, rounded down to whole frames, and no frame yet.
+ * `is_pinned`: registered memory must keep its pages, as with an RNIC. */
+int frame_pool_reserve(uint64_t bytes, uint32_t frame_bytes, bool is_pinned,
+		       struct frame_pool **out) MUST_CHECK;
+/* Puts more frames into the queue, up to what is reserved; how many. */
+uint64_t frame_pool_add(struct frame_pool *pool, uint64_t frames);
+/* The reverse: those that are free now, the rest by later calls, also of 0, as
+ * they become free. Their memory goes back to the machine. Takes long. */
+void frame_pool_withdraw(struct frame_pool *pool, uint64_t frames);
+/* With all its frames. Memory is taken as it is used. */
 int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
 		      struct frame_pool **out) MUST_CHECK;
 /* No space uses it any more. */
 void frame_pool_destroy(struct frame_pool *pool);
+/* In circulation, also those to be withdrawn. */
 uint64_t frame_pool_count(const struct frame_pool *pool);
+/* To be withdrawn. */
+uint64_t frame_pool_owed(const struct frame_pool *pool);
 uint32_t frame_pool_frame_bytes(const struct frame_pool *pool);
 /* Frames in the queue; exact while no chain runs. */
 uint64_t frame_pool_free(const struct frame_pool *pool);
@@ -77,6 +90,10 @@ struct frame_space_options {
 	 * for it and is not used. Frames are whole pages of the machine. */
 	bool is_sparse;
 };
+
+/* Memory that such a space takes at most: its table, its list of keys, and the
+ * places of the queue for as many frames as it has entries. */
+uint64_t frame_space_bytes(const struct frame_space_options *options);
 
 /*
  * A space is worked on by chains or by guests of a server, never by both: the

@@ -217,6 +217,11 @@ int frame_chain_start(struct frame_chain *c)
 	return err ? err : aqdv_enable_recv(c->front_qp, c->slots);
 }
 
+uint64_t frame_chain_bytes(const struct frame_chain *c)
+{
+	return c->memory_bytes;
+}
+
 struct ibv_qp *frame_chain_qp(const struct frame_chain *c)
 {
 	return c->front_qp;

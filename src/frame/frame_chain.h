@@ -34,6 +34,8 @@ int frame_chain_start(struct frame_chain *chain) MUST_CHECK;
  * it belongs. */
 void frame_chain_destroy(struct frame_chain *chain);
 
+/* Memory that it takes. */
+uint64_t frame_chain_bytes(const struct frame_chain *chain);
 /* The one to the client; messages only. */
 struct ibv_qp *frame_chain_qp(const struct frame_chain *chain);
 /* Whether it has stopped by itself: it touched what it may not, or found no

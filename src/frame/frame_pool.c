@@ -5,11 +5,18 @@
  * with places that were taken in vain (holes). The queue has more than twice
  * as many places as there are frames, so a hole is mended long before its place
  * comes round again.
+ *
+ * What a pool reserves are addresses. Frames are added for who comes and
+ * withdrawn when it goes, at once or as they become free: all frames are alike,
+ * so it does not matter which.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "frame_priv.h"
@@ -17,6 +24,7 @@
 enum {
 	QUEUE_PAGE = 4096,
 	PLACES_BYTES_MIN = 4096,
+	BATCH = 1024,
 };
 
 static void *map_pages(uint64_t bytes)
@@ -40,7 +48,7 @@ static int make_queue(struct frame_pool *p)
 {
 	uintptr_t start;
 
-	p->places_bytes = power_above((2 * p->count + 2) * FRAME_PLACE_BYTES);
+	p->places_bytes = power_above((2 * p->max + 2) * FRAME_PLACE_BYTES);
 	p->queue_map_bytes = 2 * p->places_bytes + QUEUE_PAGE;
 	p->queue_map = map_pages(p->queue_map_bytes);
 	if (!p->queue_map)
@@ -53,8 +61,22 @@ static int make_queue(struct frame_pool *p)
 	return 0;
 }
 
-int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
-		      struct frame_pool **out)
+/* Where frames are that are not in circulation, and how many of each page of
+ * the machine. */
+static int make_lists(struct frame_pool *p)
+{
+	p->spare_bytes = align_up(p->max * sizeof(*p->spare), QUEUE_PAGE);
+	p->spare = map_pages(p->spare_bytes);
+	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	p->gone_bytes = align_up((p->frames_bytes / p->page_bytes + 1) *
+					 sizeof(*p->gone),
+				 QUEUE_PAGE);
+	p->gone = map_pages(p->gone_bytes);
+	return p->spare && p->gone ? 0 : -ENOMEM;
+}
+
+int frame_pool_reserve(uint64_t bytes, uint32_t frame_bytes, bool is_pinned,
+		       struct frame_pool **out)
 {
 	struct frame_pool *p;
 	int err;
@@ -70,19 +92,30 @@ int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
 		return error_set(-ENOMEM, "no memory for a pool");
 	pthread_mutex_init(&p->lock, NULL);
 	p->frame_bytes = frame_bytes;
-	p->count = bytes / frame_bytes;
-	p->frames_bytes = p->count * frame_bytes;
+	p->is_pinned = is_pinned;
+	p->max = bytes / frame_bytes;
+	p->frames_bytes = p->max * frame_bytes;
 	p->frames = map_pages(p->frames_bytes);
 	err = p->frames ? make_queue(p) : -ENOMEM;
+	if (!err)
+		err = make_lists(p);
 	if (err) {
 		frame_pool_destroy(p);
 		return error_set(-ENOMEM, "no memory for %" PRIu64 " bytes",
 				 bytes);
 	}
-	for (uint64_t i = 0; i < p->count; i++)
-		frame_pool_push(p, (uintptr_t)p->frames + i * frame_bytes);
 	*out = p;
 	return 0;
+}
+
+int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
+		      struct frame_pool **out)
+{
+	int err = frame_pool_reserve(bytes, frame_bytes, false, out);
+
+	if (!err)
+		(void)frame_pool_add(*out, (*out)->max);
+	return err;
 }
 
 void frame_pool_destroy(struct frame_pool *p)
@@ -91,13 +124,22 @@ void frame_pool_destroy(struct frame_pool *p)
 		(void)munmap(p->frames, p->frames_bytes);
 	if (p->queue_map)
 		(void)munmap(p->queue_map, p->queue_map_bytes);
+	if (p->spare)
+		(void)munmap(p->spare, p->spare_bytes);
+	if (p->gone)
+		(void)munmap(p->gone, p->gone_bytes);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
 uint64_t frame_pool_count(const struct frame_pool *p)
 {
-	return p->count;
+	return atomic_load_explicit(&p->count, memory_order_relaxed);
+}
+
+uint64_t frame_pool_owed(const struct frame_pool *p)
+{
+	return atomic_load_explicit(&p->owed, memory_order_relaxed);
 }
 
 uint32_t frame_pool_frame_bytes(const struct frame_pool *p)
@@ -216,4 +258,81 @@ unsigned frame_pool_mend(struct frame_pool *p)
 	left = p->hole_count;
 	pthread_mutex_unlock(&p->lock);
 	return left;
+}
+
+/* ---- how many there are -------------------------------------------------- */
+
+/*
+ * The frame is in nobody's hands: its memory goes back to the machine, which
+ * clears it, as soon as all frames of the page do. Memory that an RNIC has
+ * pinned stays where it is, and is cleared here.
+ */
+static void release(struct frame_pool *p, uint64_t frame)
+{
+	uint64_t at = frame - (uintptr_t)p->frames;
+	uint64_t page = at / p->page_bytes;
+	uint64_t per_page = p->page_bytes / p->frame_bytes;
+
+	if (p->is_pinned)
+		memset((void *)(uintptr_t)frame, 0, p->frame_bytes);
+	else if (!per_page)
+		(void)madvise((void *)(uintptr_t)frame, p->frame_bytes,
+			      MADV_DONTNEED);
+	else if (++p->gone[page] == per_page)
+		(void)madvise(p->frames + page * p->page_bytes, p->page_bytes,
+			      MADV_DONTNEED);
+}
+
+static uint64_t next_frame(struct frame_pool *p)
+{
+	uint64_t frame, at;
+
+	if (!p->spare_count) /* one that never was in circulation */
+		return (uintptr_t)p->frames + p->made++ * p->frame_bytes;
+	frame = p->spare[--p->spare_count];
+	at = frame - (uintptr_t)p->frames;
+	if (p->gone[at / p->page_bytes])
+		p->gone[at / p->page_bytes]--;
+	return frame;
+}
+
+/* Many frames take long, and others want the lock meanwhile. */
+static void let_others_in(struct frame_pool *p)
+{
+	pthread_mutex_unlock(&p->lock);
+	(void)sched_yield();
+	pthread_mutex_lock(&p->lock);
+}
+
+uint64_t frame_pool_add(struct frame_pool *p, uint64_t n)
+{
+	uint64_t added;
+
+	pthread_mutex_lock(&p->lock);
+	added = u64_min(n, p->owed);
+	p->owed -= added;
+	while (added < n && p->count < p->max) {
+		frame_pool_push(p, next_frame(p));
+		p->count++;
+		if (++added % BATCH == 0)
+			let_others_in(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return added;
+}
+
+void frame_pool_withdraw(struct frame_pool *p, uint64_t n)
+{
+	uint64_t frame;
+
+	pthread_mutex_lock(&p->lock);
+	p->owed += n;
+	while (p->owed && (frame = frame_pool_pop(p)) != 0) {
+		release(p, frame);
+		p->spare[p->spare_count++] = frame;
+		p->count--;
+		if (--p->owed % BATCH == 0)
+			let_others_in(p);
+	}
+	pthread_mutex_unlock(&p->lock);
 }

@@ -28,7 +28,8 @@ struct frame_queue {
 
 struct frame_pool {
 	uint32_t frame_bytes;
-	uint64_t count;
+	bool is_pinned; /* by an RNIC: memory stays where it is */
+	uint64_t max;	/* for which there are addresses */
 	uint8_t *frames;
 	uint64_t frames_bytes;
 	struct frame_queue *queue; /* a page, and the places behind it */
@@ -37,7 +38,17 @@ struct frame_pool {
 	_Atomic uint64_t *places; /* frames' addresses, big-endian; 0: none */
 	uint64_t places_bytes;	  /* a power of two */
 
-	pthread_mutex_t lock; /* the holes */
+	pthread_mutex_t lock; /* the holes, and all that follows */
+	/* Frames in circulation (queue, tables, hands), and how many of them
+	 * are to be withdrawn when they are free. Read without the lock. */
+	_Atomic uint64_t count, owed;
+	uint64_t made;	 /* that ever were */
+	uint64_t *spare; /* those that are not any more */
+	uint64_t spare_count;
+	uint64_t spare_bytes;
+	uint64_t page_bytes; /* of the machine */
+	uint16_t *gone;	     /* spare frames by page, if they are smaller */
+	uint64_t gone_bytes;
 	unsigned hole_count;
 	uint64_t hole[FRAME_HOLES_MAX];
 };

@@ -8,6 +8,15 @@
 #include "error.h"
 #include "frame_priv.h"
 
+uint64_t frame_space_bytes(const struct frame_space_options *o)
+{
+	uint64_t each = sizeof(_Atomic uint64_t) + FRAME_QUEUE_BYTES;
+
+	if (o->is_pieces && !o->is_sparse)
+		each += sizeof(struct ibv_mr *);
+	return align_up(o->entries * each, 4096);
+}
+
 int frame_space_create(struct frame_pool *pool,
 		       const struct frame_space_options *o,
 		       struct frame_space **out)

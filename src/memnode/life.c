@@ -60,6 +60,12 @@ void life_end(struct mem_node *node, struct mem_life *life)
 {
 	ASSERT(!life->ended);
 	life->ended = true;
+	life_bury(node, life);
+}
+
+void life_bury(struct mem_node *node, struct mem_life *life)
+{
+	ASSERT(life->ended);
 	life->ended_at = node->visits;
 	list_append(&node->ended, &life->node);
 }

@@ -76,7 +76,10 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
-	uint64_t page_bytes; /* of all pages that its clients may have */
+	/* Of all pages that its clients may have, and of the tables and buffers
+	 * that go with them. */
+	uint64_t page_bytes;
+	unsigned space_count; /* also those being made and given back */
 	struct ibv_pd *pd;
 	uint64_t limit[MEM_LIMIT_COUNT];
 	uint64_t taken[MEM_LIMIT_COUNT];
@@ -153,22 +156,29 @@ struct mem_session {
 	uint64_t ended_ns;
 };
 
-/* Frames of one size, for whoever wants to page; its memory is taken from the
- * node's pool while somebody does. */
+/* Frames of one size, for whoever wants to page. Each client adds some when it
+ * comes; those in circulation are charged to the node's pool. */
 struct mem_frames {
 	struct frame_pool *pool;
 	uint64_t charged_bytes;
-	unsigned space_count;
+	uint64_t pending_bytes; /* of them, for frames that are being added */
+	unsigned space_count;	/* while there is one, the pool stays */
 };
 
 /* One client's pages. They end with the connection that asked for them, and so
  * do the other connections that work on them. */
 struct mem_space {
 	struct mem_life life;
+	struct list node; /* of the node's ended ones */
+	struct mem_node *of;
+	struct mem_tenant *tenant;
 	struct mem_frames *frames;
-	struct frame_space *space;
-	uint64_t charged_bytes; /* to the tenant */
-	unsigned over;		/* ticks in a row with more than it may have */
+	struct frame_space *space; /* NULL: it could not be made */
+	uint64_t page_bytes; /* charged to the tenant; what is made of frames
+			      * is charged to the node as frames */
+	uint64_t own_bytes;  /* its tables, charged to both */
+	uint64_t added;	     /* frames */
+	unsigned over;	     /* ticks in a row with more than it may have */
 };
 
 /* What a connection is for. */
@@ -187,6 +197,7 @@ struct mem_conn {
 	uint32_t patience_ms;	 /* with its silence */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
+	uint64_t page_bytes; /* buffers for messages about pages */
 	/* To whom qp belongs, or NULL: */
 	struct frame_guest *guest;
 	struct frame_chain *chain;
@@ -271,6 +282,7 @@ struct mem_node {
 	struct list sessions;
 	unsigned session_count;
 	struct mem_frames frames[MEM_FRAME_SIZES];
+	struct list ended_spaces; /* to be given back without the lock */
 	/* Of the chains alone: no queue pair in it gives a client any right
 	 * but to send. Or NULL. */
 	struct ibv_pd *page_pd;
@@ -294,6 +306,9 @@ void node_enter(struct mem_node *node, struct mem_visit *visit);
 void node_leave(struct mem_node *node, struct mem_visit *visit);
 /* Nothing leads to it any more. */
 void life_end(struct mem_node *node, struct mem_life *life);
+/* The second half of that, for what ended before and takes long to give back.
+ */
+void life_bury(struct mem_node *node, struct mem_life *life);
 
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
 
@@ -392,19 +407,29 @@ enum {
 void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
 
-/* ---- space.c, page_thread.c --------------------------------------------- */
+/* ---- space.c, space_conn.c, page_thread.c ------------------------------- */
 
 enum space_kind {
 	SPACE_FRAMES, /* reached by messages only */
 	SPACE_PIECES, /* frames with a key each */
 	SPACE_SPARSE, /* memory of the client's own, charged by the page */
 };
-/* The owner must not have one yet. */
+/* The owner must not have one yet. Lets the lock go for a while; on success the
+ * owner is still there. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind) MUST_CHECK;
-/* Of its owner, when it ends: also ends the others. */
+/* Of its owner, when it ends: also ends the others. What takes long is left to
+ * space_reap. */
 void space_end(struct mem_node *node, struct mem_conn *owner);
+/* Gives back what has ended; lets the lock go for a while. After every request
+ * and tick. */
+void space_reap(struct mem_node *node);
+/* To the tenant, and what of it is not frames to the pool. */
+int space_charge(struct mem_node *node, struct mem_tenant *tenant,
+		 uint64_t page_bytes, uint64_t own_bytes) MUST_CHECK;
+void space_uncharge(struct mem_node *node, struct mem_tenant *tenant,
+		    uint64_t page_bytes, uint64_t own_bytes);
 /* The queue pair of a connection that works on a space, in the state RESET. */
 int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
 /* It is connected: let it work. */
@@ -415,7 +440,7 @@ void space_conn_close(struct mem_conn *c);
 const char *space_role_name(unsigned role);
 /* A chain that has stopped by itself. */
 bool space_conn_is_broken(struct mem_conn *c);
-/* Every tick. */
+/* Every tick; lets the lock go for a while. */
 void space_tick(struct mem_node *node);
 
 /* Starts the processor's part, if it does not run. */

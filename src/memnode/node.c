@@ -129,6 +129,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	list_init(&node->inside);
 	list_init(&node->ended);
 	list_init(&node->sessions);
+	list_init(&node->ended_spaces);
 	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
@@ -172,6 +173,7 @@ void mem_node_destroy(struct mem_node *node)
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
 			conn_end(node, node->conns[i], MEM_END_STOP);
+	space_reap(node);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -285,6 +287,7 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 		run_locked(node, &call);
 	}
 	count_request(node, route, reply->status);
+	space_reap(node);
 	node_leave(node, &visit);
 	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
@@ -336,5 +339,6 @@ void mem_node_tick(struct mem_node *node)
 	region_expire(node);
 	tenant_tick(node);
 	space_tick(node);
+	space_reap(node);
 	node_leave(node, &visit);
 }

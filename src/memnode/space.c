@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Spaces: pages of clients, in frames that all clients of one page size share.
- * The node's pool is charged for half of what it has left when the first client
- * comes, and gets it back when the last has gone; tenants are charged for all
- * that their clients could hold.
+ * Each client adds as many frames as it may have pages, but half of what the
+ * pool has left at most, and as many are withdrawn when it ends. Tenants are
+ * charged for all that their clients could hold, and for the tables and buffers
+ * that go with it. Tables and queues are walked without the node's lock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,11 +14,45 @@
 #include "log.h"
 #include "mem_priv.h"
 
-const char *space_role_name(unsigned role)
+/* ---- what is charged ---------------------------------------------------- */
+
+static uint64_t left(const struct mem_node *node)
 {
-	if (role >= MEM_ROLE_CHAIN)
-		return frame_chain_name(role - MEM_ROLE_CHAIN);
-	return role == MEM_ROLE_SERVER ? "server" : "";
+	return node->pool_bytes - node->used_bytes;
+}
+
+/* To the tenant, and what of it is not frames to the pool. */
+int space_charge(struct mem_node *node, struct mem_tenant *t,
+		 uint64_t page_bytes, uint64_t own_bytes)
+{
+	uint64_t all = page_bytes + own_bytes;
+	uint64_t used = t->used_bytes + t->page_bytes;
+
+	if (t->quota_bytes &&
+	    (used > t->quota_bytes || all > t->quota_bytes - used))
+		return error_set(-EDQUOT,
+				 "tenant %s uses %" PRIu64 " of its %" PRIu64
+				 " bytes; pages and tables of %" PRIu64
+				 " bytes do not fit",
+				 t->name, used, t->quota_bytes, all);
+	if (page_bytes > node->pool_bytes || own_bytes > left(node))
+		return error_set(-ENOSPC,
+				 "the pool of %s has %" PRIu64
+				 " bytes, of which %" PRIu64
+				 " are left; pages of %" PRIu64
+				 " bytes and tables of %" PRIu64 " do not fit",
+				 node->name, node->pool_bytes, left(node),
+				 page_bytes, own_bytes);
+	t->page_bytes += all;
+	node->used_bytes += own_bytes;
+	return 0;
+}
+
+void space_uncharge(struct mem_node *node, struct mem_tenant *t,
+		    uint64_t page_bytes, uint64_t own_bytes)
+{
+	t->page_bytes -= page_bytes + own_bytes;
+	node->used_bytes -= own_bytes;
 }
 
 /* ---- frames ------------------------------------------------------------- */
@@ -25,14 +60,14 @@ const char *space_role_name(unsigned role)
 static int make_frames(struct mem_node *node, uint32_t page_bytes,
 		       struct mem_frames *f)
 {
-	uint64_t bytes = (node->pool_bytes - node->used_bytes) / 2;
-	int err = frame_pool_create(bytes, page_bytes, &f->pool);
+	/* An RNIC pins what is registered, so there it is half of what is
+	 * left; else addresses cost nothing. */
+	bool is_pinned = node->nic_caps == 0;
+	uint64_t bytes = is_pinned ? left(node) / 2 : node->pool_bytes;
+	uint64_t queue = node->pool_bytes / MEM_QUEUE_PART / FRAME_QUEUE_BYTES;
 
-	if (err)
-		return err;
-	f->charged_bytes = region_pages(frame_pool_count(f->pool) * page_bytes);
-	node->used_bytes += f->charged_bytes;
-	return 0;
+	bytes = u64_min(bytes, u64_max(queue, 1) * page_bytes);
+	return frame_pool_reserve(bytes, page_bytes, is_pinned, &f->pool);
 }
 
 static int find_frames(struct mem_node *node, uint32_t page_bytes,
@@ -60,71 +95,139 @@ static int find_frames(struct mem_node *node, uint32_t page_bytes,
 	return err;
 }
 
+/* Charges what is in circulation now. */
+static void settle(struct mem_node *node, struct mem_frames *f)
+{
+	uint64_t bytes =
+		frame_pool_count(f->pool) * frame_pool_frame_bytes(f->pool);
+
+	node->used_bytes -= f->charged_bytes;
+	f->charged_bytes = region_pages(bytes) + f->pending_bytes;
+	node->used_bytes += f->charged_bytes;
+}
+
+/* One less uses it; the last one ends it. Lets the lock go. */
 static void put_frames(struct mem_node *node, struct mem_frames *f)
 {
-	if (f->space_count)
+	struct frame_pool *pool = f->pool;
+
+	if (--f->space_count)
 		return;
-	frame_pool_destroy(f->pool);
 	node->used_bytes -= f->charged_bytes;
 	node->bytes_scrubbed += f->charged_bytes;
 	*f = (struct mem_frames){0};
+	pthread_mutex_unlock(&node->lock);
+	frame_pool_destroy(pool);
+	pthread_mutex_lock(&node->lock);
+}
+
+/* Frames for a space of so many pages, charged before they are there. */
+static int reserve(struct mem_node *node, struct mem_space *s, uint64_t count)
+{
+	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+
+	s->added = u64_min(count, left(node) / 2 / bytes);
+	if (!s->added && !s->frames->charged_bytes)
+		return error_set(-ENOSPC,
+				 "the pool of %s has no room for a page",
+				 node->name);
+	s->frames->pending_bytes += region_pages(s->added * bytes);
+	settle(node, s->frames);
+	return 0;
 }
 
 /* ---- spaces ------------------------------------------------------------- */
 
-/* What the tenant may still have, in frames. */
-static uint64_t budget_of(const struct mem_tenant *t, uint32_t page_bytes)
+/* Nobody works on it any more. Its memory stays until it is given back. */
+static void end(struct mem_space *s)
 {
-	if (!t->quota_bytes)
-		return UINT64_MAX;
-	if (t->used_bytes + t->page_bytes >= t->quota_bytes)
-		return 0;
-	return (t->quota_bytes - t->used_bytes - t->page_bytes) / page_bytes;
+	s->life.ended = true;
+	list_append(&s->of->ended_spaces, &s->node);
+}
+
+/* What takes long: without the lock. */
+static int make(struct mem_node *node, struct mem_space *s,
+		const struct frame_space_options *o)
+{
+	uint64_t want = s->added;
+	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+	int err;
+
+	pthread_mutex_unlock(&node->lock);
+	err = frame_space_create(s->frames->pool, o, &s->space);
+	s->added = err ? 0 : frame_pool_add(s->frames->pool, want);
+	pthread_mutex_lock(&node->lock);
+	s->frames->pending_bytes -= region_pages(want * bytes);
+	settle(node, s->frames);
+	return err;
+}
+
+/* Charged, and with frames of that size. */
+static int begin(struct mem_node *node, struct mem_tenant *t,
+		 uint32_t page_bytes, const struct frame_space_options *o,
+		 struct mem_space **out)
+{
+	struct mem_space *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return error_set(-ENOMEM, "no memory for pages");
+	s->of = node;
+	s->tenant = t;
+	s->page_bytes = o->entries * page_bytes;
+	s->own_bytes = region_pages(frame_space_bytes(o));
+	err = space_charge(node, t, s->page_bytes, s->own_bytes);
+	if (!err) {
+		err = find_frames(node, page_bytes, &s->frames);
+		if (err)
+			space_uncharge(node, t, s->page_bytes, s->own_bytes);
+	}
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->frames->space_count++;
+	t->space_count++;
+	*out = s;
+	return 0;
 }
 
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind)
 {
+	/* Chains take frames without asking. But none is in two entries, and
+	 * no entry has two, so who has room for all of them has enough. */
 	struct frame_space_options o = {
 		.pd = owner->tenant->pd,
 		.entries = page_count,
-		.budget = u64_min(page_count,
-				  budget_of(owner->tenant, page_bytes)),
+		.budget = page_count,
 		.depth = depth,
 		.is_pieces = kind == SPACE_PIECES,
 		.is_sparse = kind == SPACE_SPARSE,
 	};
-	struct mem_frames *f = NULL;
-	struct mem_space *s;
+	struct mem_space *s = NULL;
 	int err;
 
 	if (owner->space || owner->role != MEM_ROLE_PLAIN)
 		return error_set(-EEXIST, "the connection has pages already");
-	/* Chains take frames without asking. But none is in two entries, and
-	 * no entry has two, so who has room for all of them has enough. */
-	if (o.budget < page_count)
-		return error_set(-EDQUOT,
-				 "tenant %s has %" PRIu64 " pages left, not "
-				 "%" PRIu64,
-				 owner->tenant->name, o.budget, page_count);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return error_set(-ENOMEM, "no memory for pages");
-	err = find_frames(node, page_bytes, &f);
-	if (!err) {
-		err = frame_space_create(f->pool, &o, &s->space);
-		if (err)
-			put_frames(node, f);
-	}
+	err = begin(node, owner->tenant, page_bytes, &o, &s);
+	if (err)
+		return err;
+	err = reserve(node, s, page_count);
+	if (!err)
+		err = make(node, s, &o);
+	else
+		s->added = 0;
+	/* The lock was let go. */
+	if (!err && owner->life.ended)
+		err = error_set(-ESTALE, "the connection ended; connect again");
+	if (!err && owner->space)
+		err = error_set(-EEXIST, "the connection has pages already");
 	if (err) {
-		free(s);
+		end(s);
 		return err;
 	}
-	s->frames = f;
-	f->space_count++;
-	s->charged_bytes = page_count * page_bytes;
-	owner->tenant->page_bytes += s->charged_bytes;
 	owner->space = s;
 	owner->owns_space = true;
 	return 0;
@@ -133,79 +236,43 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 void space_end(struct mem_node *node, struct mem_conn *owner)
 {
 	struct mem_space *s = owner->space;
-	uint64_t used;
 
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i] && node->conns[i]->space == s)
 			conn_end(node, node->conns[i], MEM_END_CLOSED);
-	used = frame_space_used(s->space);
-	log_info("memnode", "%" PRIu64 " pages of tenant %s come back", used,
-		 owner->tenant->name);
-	frame_space_destroy(s->space);
+	log_info("memnode", "%" PRIu64 " pages of tenant %s come back",
+		 frame_space_used(s->space), owner->tenant->name);
+	end(s);
+}
+
+/* It is on no list any more. */
+static void give_back(struct mem_node *node, struct mem_space *s)
+{
+	struct mem_frames *f = s->frames;
+
+	pthread_mutex_unlock(&node->lock);
+	if (s->space)
+		frame_space_destroy(s->space);
+	/* Even if it was the last one: another may come meanwhile. */
+	frame_pool_withdraw(f->pool, s->added);
+	pthread_mutex_lock(&node->lock);
 	s->space = NULL;
-	owner->tenant->page_bytes -= s->charged_bytes;
-	s->frames->space_count--;
-	put_frames(node, s->frames);
-	life_end(node, &s->life);
+	settle(node, f);
+	space_uncharge(node, s->tenant, s->page_bytes, s->own_bytes);
+	put_frames(node, f);
+	s->tenant->space_count--;
+	life_bury(node, &s->life);
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-static int open_chain(struct mem_node *node, struct mem_conn *c)
+void space_reap(struct mem_node *node)
 {
-	int err;
+	while (!list_is_empty(&node->ended_spaces)) {
+		struct mem_space *s = container_of(node->ended_spaces.next,
+						   struct mem_space, node);
 
-	if (!node->page_pd)
-		node->page_pd = ibv_alloc_pd(node->context);
-	if (!node->page_pd)
-		return error_set(-errno, "no protection domain is left");
-	err = frame_chain_create(c->space->space, node->page_pd,
-				 c->role - MEM_ROLE_CHAIN, c->without,
-				 &c->chain);
-	if (!err)
-		c->qp = frame_chain_qp(c->chain);
-	return err;
-}
-
-int space_conn_open(struct mem_node *node, struct mem_conn *c)
-{
-	int err;
-
-	if (c->role >= MEM_ROLE_CHAIN)
-		return open_chain(node, c);
-	err = page_thread_start(node);
-	if (!err)
-		err = frame_guest_create(node->server, c->space->space,
-					 &c->guest);
-	if (!err)
-		c->qp = frame_guest_qp(c->guest);
-	return err;
-}
-
-int space_conn_start(struct mem_conn *c)
-{
-	return c->chain ? frame_chain_start(c->chain)
-			: frame_guest_arm(c->guest);
-}
-
-void space_conn_close(struct mem_conn *c)
-{
-	int why = c->chain ? frame_chain_why(c->chain) : 0;
-
-	if (why)
-		log_info("memnode", "the %s chain of tenant %s stopped: %s",
-			 space_role_name(c->role), c->tenant->name,
-			 frame_why_text(why));
-	if (c->chain)
-		frame_chain_destroy(c->chain);
-	else
-		frame_guest_destroy(c->guest);
-	c->qp = NULL;
-}
-
-bool space_conn_is_broken(struct mem_conn *c)
-{
-	return c->chain && frame_chain_is_broken(c->chain);
+		list_remove(&s->node);
+		give_back(node, s);
+	}
 }
 
 /*
@@ -226,6 +293,19 @@ static bool is_greedy(struct mem_space *s)
 	return s->over > 1;
 }
 
+/* Frames that were in use when their space ended. */
+static void withdraw_more(struct mem_node *node, struct mem_frames *f)
+{
+	if (!f->pool || !frame_pool_owed(f->pool))
+		return;
+	f->space_count++; /* so that it stays */
+	pthread_mutex_unlock(&node->lock);
+	frame_pool_withdraw(f->pool, 0);
+	pthread_mutex_lock(&node->lock);
+	settle(node, f);
+	put_frames(node, f);
+}
+
 void space_tick(struct mem_node *node)
 {
 	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
@@ -241,4 +321,6 @@ void space_tick(struct mem_node *node)
 			  (c->owns_space && is_greedy(c->space))))
 			conn_end(node, c, MEM_END_BUDGET);
 	}
+	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
+		withdraw_more(node, &node->frames[i]);
 }

@@ -69,7 +69,8 @@ int tenant_add(struct mem_node *node, const char *name,
 
 static bool is_empty(const struct mem_tenant *t)
 {
-	return !t->taken[MEM_LIMIT_REGIONS] && !t->taken[MEM_LIMIT_CONNS];
+	return !t->taken[MEM_LIMIT_REGIONS] && !t->taken[MEM_LIMIT_CONNS] &&
+	       !t->space_count;
 }
 
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
@@ -121,7 +122,8 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 		if (t->life.ended)
 			return;
 	}
-	if (!is_empty(t))
+	space_reap(node);
+	if (t->life.ended || !is_empty(t))
 		return;
 	log_info("memnode", "tenant %s is gone", t->name);
 	tenant_remove(node, t);

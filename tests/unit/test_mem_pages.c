@@ -4,6 +4,8 @@
 #define LOOP_GRANTS
 #include "mem_fixture.h"
 
+#include "frame_priv.h"
+#include "mem_priv.h"
 #include "page_wire.h"
 
 /* The peer is nobody: nothing is sent here. */
@@ -84,7 +86,8 @@ static void test_spaces(void **state)
 		make_pages(&f, id, "{\"count\":9,\"bytes\":4096,\"depth\":4}"),
 		201);
 	snprintf(line, sizeof(line), "GET /v1/connections/%s/pages", id);
-	assert_int_equal(pool_used(&f), FIXTURE_POOL / 2);
+	/* Its pages, and a table. */
+	assert_int_equal(pool_used(&f), 10 * 4096);
 	assert_int_equal(make_pages(&f, id, "{\"count\":9,\"bytes\":4096}"),
 			 409);
 	assert_int_equal(ask(&f, line, NULL), 200);
@@ -100,7 +103,7 @@ static void test_spaces(void **state)
 	fixture_stop(&f);
 }
 
-/* Room for all pages that there may be, once. */
+/* Room for all pages that there may be, once, and a page for their table. */
 static void test_quota(void **state)
 {
 	struct mem_fixture f = {0};
@@ -116,12 +119,12 @@ static void test_quota(void **state)
 		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
 			 id);
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"version\":2,\"count\":17,"
+					"{\"version\":2,\"count\":16,"
 					"\"bytes\":4096}"),
 				 507);
 		assert_string_equal(error_code(&f), "-EDQUOT");
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"version\":2,\"count\":16,"
+					"{\"version\":2,\"count\":15,"
 					"\"bytes\":4096}"),
 				 201);
 		assert_int_equal(ask_as(&f, token, "POST /v1/regions",
@@ -287,6 +290,225 @@ static void test_greedy(void **state)
 	fixture_stop(&f);
 }
 
+static void make_tenant(struct mem_fixture *f, const char *quota,
+			char token[80])
+{
+	char body[64];
+
+	snprintf(body, sizeof(body), "{\"name\":\"t\",\"quota\":%s}", quota);
+	assert_int_equal(ask_as(f, TOKEN_ADMIN, "POST /v1/tenants", body), 201);
+	snprintf(token, 80, "%s", answer_text(f, "token"));
+}
+
+static void a_tenant_takes_no_more_of_the_pool_than_its_quota(void **state)
+{
+	static const unsigned sizes[] = {64,   128,  256,  512,
+					 1024, 2048, 4096, 8192};
+	char id[32], token[80], line[96], body[64];
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	make_tenant(&f, "131072", token);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		assert_int_equal(connect_as(&f, token, "", id), 200);
+		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
+			 id);
+		snprintf(body, sizeof(body),
+			 "{\"version\":2,\"count\":1,\"bytes\":%u}", sizes[i]);
+		assert_int_equal(ask_as(&f, token, line, body), 201);
+	}
+	assert_in_range(pool_used(&f), 8 * 4096, 131072);
+	assert_int_equal(
+		ask(&f, "POST /v1/regions", "{\"name\":\"r\",\"size\":786432}"),
+		201);
+	assert_int_equal(ask_as(&f, TOKEN_ADMIN, "DELETE /v1/tenants/t", NULL),
+			 204);
+	assert_int_equal(pool_used(&f), 786432);
+	fixture_stop(&f);
+}
+
+static void pages_have_half_of_what_is_left_and_give_it_back(void **state)
+{
+	char first[32], second[32], line[96];
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", first), 200);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", second), 200);
+	/* More than the pool has are refused, however small. */
+	assert_int_equal(
+		make_pages(&f, first, "{\"count\":257,\"bytes\":4096}"), 507);
+	assert_int_equal(
+		make_pages(&f, first, "{\"count\":268435456,\"bytes\":64}"),
+		507);
+	assert_int_equal(
+		make_pages(&f, first, "{\"count\":256,\"bytes\":4096}"), 201);
+	assert_int_equal(answer_u64(&f, "pool"), 126 * 4096);
+	assert_int_equal(
+		make_pages(&f, second, "{\"count\":256,\"bytes\":4096}"), 201);
+	assert_int_equal(answer_u64(&f, "pool"), (126 + 62) * 4096);
+	end(&f, first);
+	snprintf(line, sizeof(line), "GET /v1/connections/%s/pages", second);
+	assert_int_equal(ask(&f, line, NULL), 200);
+	assert_int_equal(answer_u64(&f, "pool"), 62 * 4096);
+	end(&f, second);
+	assert_int_equal(pool_used(&f), 0);
+	fixture_stop(&f);
+}
+
+static uint64_t charged(struct mem_fixture *f)
+{
+	json_t *rows, *row;
+	size_t i;
+
+	assert_int_equal(ask_as(f, TOKEN_ADMIN, "GET /v1/tenants", NULL), 200);
+	rows = json_object_get(f->answer, "tenants");
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "name")),
+			   "default") == 0)
+			return (uint64_t)json_integer_value(
+				json_object_get(row, "used"));
+	}
+	return 0;
+}
+
+static void tables_and_buffers_are_charged(void **state)
+{
+	uint64_t pages = 64 * 4096, table, now;
+	struct mem_fixture f = {0};
+	char id[32];
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	assert_int_equal(
+		make_pages(&f, id, "{\"count\":64,\"bytes\":4096,\"depth\":8}"),
+		201);
+	table = charged(&f) - pages;
+	assert_in_range(table, 64 * 8, 4096);
+	assert_int_equal(pool_used(&f), pages + table);
+	assert_int_equal(join(&f, "server", id), 200);
+	now = charged(&f);
+	/* A page per request that may be under way. */
+	assert_true(now >= pages + table + 8 * 4096);
+	assert_int_equal(pool_used(&f), now);
+	end(&f, id);
+	assert_int_equal(charged(&f), 0);
+	assert_int_equal(pool_used(&f), 0);
+	fixture_stop(&f);
+}
+
+/* ---- what takes long ----------------------------------------------------- */
+
+struct slow {
+	struct mem_fixture f; /* with an answer of its own */
+	char line[96];
+	const char *body;
+	unsigned status;
+	atomic_bool is_done;
+};
+
+static void *ask_slowly(void *arg)
+{
+	struct slow *s = arg;
+
+	s->status = ask(&s->f, s->line, s->body);
+	atomic_store(&s->is_done, true);
+	return NULL;
+}
+
+static void start_slow(struct mem_fixture *f, struct slow *s, pthread_t *thread)
+{
+	s->f = *f;
+	s->f.answer = NULL;
+	atomic_init(&s->is_done, false);
+	assert_int_equal(pthread_create(thread, NULL, ask_slowly, s), 0);
+}
+
+static void end_slow(struct slow *s, pthread_t thread, unsigned status)
+{
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(s->status, status);
+	json_decref(s->f.answer);
+}
+
+/* While frames are added or withdrawn, which we hold up, others are answered.
+ */
+static void nobody_waits_while_spaces_come_and_go(void **state)
+{
+	static const char body[] =
+		"{\"version\":2,\"count\":16,\"bytes\":4096}";
+	struct mem_fixture f = {0};
+	char first[32], second[32];
+	struct frame_pool *pool;
+	struct slow s = {.body = body};
+	pthread_t thread;
+	uint64_t before;
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", first), 200);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", second), 200);
+	assert_int_equal(make_pages(&f, first, "{\"count\":16,\"bytes\":4096}"),
+			 201);
+	before = pool_used(&f);
+	pool = f.node->conns[0]->space->frames->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	snprintf(s.line, sizeof(s.line), "POST /v1/connections/%s/pages",
+		 second);
+	start_slow(&f, &s, &thread);
+	while (pool_used(&f) == before) /* it is charged first */
+		sched_yield();
+	assert_false(atomic_load(&s.is_done));
+	pthread_mutex_unlock(&pool->lock);
+	end_slow(&s, thread, 201);
+	assert_int_equal(pool_used(&f), 2 * before);
+
+	pthread_mutex_lock(&pool->lock);
+	snprintf(s.line, sizeof(s.line), "DELETE /v1/connections/%s", second);
+	s.body = NULL;
+	start_slow(&f, &s, &thread);
+	while (conns(&f) != 1)
+		sched_yield();
+	assert_false(atomic_load(&s.is_done));
+	pthread_mutex_unlock(&pool->lock);
+	end_slow(&s, thread, 204);
+	assert_int_equal(pool_used(&f), before);
+	fixture_stop(&f);
+}
+
+/* The connection ends while its pages are being made. */
+static void pages_without_an_owner_are_given_back(void **state)
+{
+	static const char body[] =
+		"{\"version\":2,\"count\":16,\"bytes\":4096}";
+	struct mem_fixture f = {0};
+	char first[32], second[32];
+	struct frame_pool *pool;
+	struct slow s = {.body = body};
+	pthread_t thread;
+	uint64_t before;
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", first), 200);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", second), 200);
+	assert_int_equal(make_pages(&f, first, "{\"count\":16,\"bytes\":4096}"),
+			 201);
+	before = pool_used(&f);
+	pool = f.node->conns[0]->space->frames->pool;
+	pthread_mutex_lock(&pool->lock);
+	snprintf(s.line, sizeof(s.line), "POST /v1/connections/%s/pages",
+		 second);
+	start_slow(&f, &s, &thread);
+	while (pool_used(&f) == before)
+		sched_yield();
+	end(&f, second);
+	pthread_mutex_unlock(&pool->lock);
+	end_slow(&s, thread, 410);
+	assert_int_equal(pool_used(&f), before);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -296,6 +518,13 @@ int main(void)
 		cmocka_unit_test(joining_ends_the_owner_it_names),
 		cmocka_unit_test(test_owned_region),
 		cmocka_unit_test(test_greedy),
+		cmocka_unit_test(
+			a_tenant_takes_no_more_of_the_pool_than_its_quota),
+		cmocka_unit_test(
+			pages_have_half_of_what_is_left_and_give_it_back),
+		cmocka_unit_test(tables_and_buffers_are_charged),
+		cmocka_unit_test(nobody_waits_while_spaces_come_and_go),
+		cmocka_unit_test(pages_without_an_owner_are_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
