@@ -59,6 +59,12 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 	case 'k':
 		a->serve.tls_key = optarg;
 		return true;
+	case 'a':
+		a->serve.audit = optarg;
+		return true;
+	case 'A':
+		a->serve.audit_json = true;
+		return true;
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return false;
@@ -81,6 +87,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"listen", required_argument, NULL, 'l'},
 		{"tls-cert", required_argument, NULL, 'c'},
 		{"tls-key", required_argument, NULL, 'k'},
+		{"audit", required_argument, NULL, 'a'},
+		{"audit-json", no_argument, NULL, 'A'},
 		{NULL, 0, NULL, 0},
 	};
 	int opt;

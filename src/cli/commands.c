@@ -65,12 +65,15 @@ const struct cli_command cli_commands[] = {
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
-	 "       [--tls-cert FILE --tls-key FILE]] [--json]\n"
+	 "       [--tls-cert FILE --tls-key FILE]]\n"
+	 "       [--audit FILE|- [--audit-json]] [--json]\n"
 	 "  --size    limit of the pool: 512M, 8G\n"
 	 "  --name    the node's name (default m0)\n"
 	 "  --rack    the rack it belongs to (default: as configured)\n"
 	 "  --listen  serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --audit   a line for each change and each refusal; -: stderr\n"
+	 "  --audit-json  these lines as JSON objects\n"
 	 "  --json    say what was started as one JSON object\n"},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
 	 "[--name NAME] [--port raw:INTERFACE|udp:ADDRESS]...\n"

@@ -28,14 +28,16 @@ static int join(char out[PLACE_PATH_MAX], const char *a, const char *b,
 /* Where state directories of racks are. */
 static int state_base(char out[PLACE_PATH_MAX])
 {
-	const char *own = getenv("AQUIFER_STATEDIR");
-	const char *run = getenv("AQUIFER_RUNDIR");
-	const char *xdg = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
+	const char *own = secure_getenv("AQUIFER_STATEDIR");
+	const char *run = secure_getenv("AQUIFER_RUNDIR");
+	const char *xdg = secure_getenv("XDG_STATE_HOME");
+	const char *home = secure_getenv("HOME");
 
 	if (own && *own)
 		return join(out, own, "", "");
-	if (run && *run) /* a rack that is apart in all respects */
+	/* A rack that is apart in all respects; but tenants outlive a reboot,
+	 * and what is in /run does not. */
+	if (run && *run && strncmp(run, "/run/", 5) != 0)
 		return join(out, run, "/state", "");
 	if (geteuid() == 0)
 		return join(out, "/var/lib/aquifer", "", "");
