@@ -63,6 +63,12 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 	case 'k':
 		a->serve.tls_key = optarg;
 		return true;
+	case 'a':
+		a->serve.audit = optarg;
+		return true;
+	case 'A':
+		a->serve.audit_json = true;
+		return true;
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return false;
@@ -85,6 +91,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"listen", required_argument, NULL, 'l'},
 		{"tls-cert", required_argument, NULL, 'c'},
 		{"tls-key", required_argument, NULL, 'k'},
+		{"audit", required_argument, NULL, 'a'},
+		{"audit-json", no_argument, NULL, 'A'},
 		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
@@ -185,6 +193,8 @@ static int confine(struct memory_args *a, const struct config *config)
 		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_key);
 	if (err)
 		cli_error("%s", error_last());
+	if (!err && a->serve.audit && strcmp(a->serve.audit, "-") != 0)
+		err = cli_confine_add_parent(c, CONFINE_WRITE, a->serve.audit);
 	return err || cli_confine_start(c) ? CLI_FAILED : CLI_GO;
 }
 

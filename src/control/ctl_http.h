@@ -84,7 +84,8 @@ struct ctl_call {
 	const struct ctl_request *request;
 	struct ctl_reply *reply;
 	const struct ctl_route *route;
-	void *caller; /* who asked, as the table's room found by the token */
+	void *caller;  /* who asked, as the table's room found by the token */
+	bool sees_all; /* the administrator, or the owner's own socket */
 	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
 	json_t *body; /* borrowed; an object, empty when there was none */
 };

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "awake.h"
+#include "ctl_audit.h"
 #include "ctl_http.h"
 #include "ctl_token.h"
 #include "frame_chain.h"
@@ -34,6 +35,7 @@ enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
 	MEM_LEVEL_METRICS, /* no token on the unix socket, any on TCP */
 	MEM_LEVEL_TENANT,
+	MEM_LEVEL_TENANT_QUIET, /* changes nothing worth an audit line */
 	MEM_LEVEL_ADMIN,
 };
 
@@ -258,6 +260,7 @@ struct mem_node {
 	uint64_t used_bytes;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
+	struct ctl_audit *audit; /* or NULL */
 	uint32_t last_epoch;
 	uint16_t last_region_id;
 
@@ -459,9 +462,16 @@ void session_note_end(struct mem_node *node, struct mem_conn *conn);
  * tenant (not NULL). */
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 
+struct grant_wish {
+	int access;
+	uint64_t offset;
+	uint64_t length;
+	bool revocable; /* never the region's own key */
+};
+
 int grant_create(struct mem_node *node, struct mem_conn *conn,
-		 struct mem_region *region, int access, uint64_t offset,
-		 uint64_t length, struct mem_grant **out) MUST_CHECK;
+		 struct mem_region *region, const struct grant_wish *wish,
+		 struct mem_grant **out) MUST_CHECK;
 void grant_end(struct mem_node *node, struct mem_conn *conn,
 	       struct mem_grant *grant);
 /* Every grant of the region, of whatever connection; windows end. */

@@ -12,6 +12,7 @@
 
 #include "base.h"
 
+struct ctl_audit;
 struct ctl_reply;
 struct ctl_request;
 struct env;
@@ -27,6 +28,7 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
+	struct ctl_audit *audit; /* the caller's; or NULL */
 	bool has_auth; /* nic.auth = psk: every connection has a key */
 };
 
@@ -55,6 +57,8 @@ struct mem_serve_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
+	const char *audit; /* file, "-", or NULL: the log */
+	bool audit_json;
 	const char *switch_name; /* that the NIC is plugged into, or NULL */
 	bool has_auth;		 /* nic.auth = psk */
 };

@@ -25,10 +25,10 @@ const struct ctl_route node_routes[] = {
 	{CTL_PATCH, "/v1/regions/:", handle_region_patch, MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/regions/:", handle_region_delete, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connect", handle_connect, MEM_LEVEL_TENANT},
-	{CTL_POST, "/v1/heartbeat", handle_beat, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/heartbeat", handle_beat, MEM_LEVEL_TENANT_QUIET},
 	{CTL_GET, "/v1/connections", handle_conn_list, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/heartbeat", handle_heartbeat,
-	 MEM_LEVEL_TENANT},
+	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_DELETE, "/v1/connections/:", handle_disconnect, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/grants", handle_grant_create,
 	 MEM_LEVEL_TENANT},
@@ -39,7 +39,7 @@ const struct ctl_route node_routes[] = {
 	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
 	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
-	 MEM_LEVEL_TENANT},
+	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
@@ -134,6 +134,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
+	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	/* Random, so that a node that was restarted does not repeat the epochs
 	 * that clients still remember; half of them are left to count up. */
@@ -213,16 +214,38 @@ static void count_request(struct mem_node *node, unsigned route,
 	}
 }
 
+/* A request, with what can be found out about it without the lock. */
+struct inquiry {
+	struct ctl_call call;
+	struct ctl_token_hash hash;
+	bool has_hash;
+	int body_err; /* of call.body, with its words */
+	char body_words[ERROR_TEXT_MAX];
+	char who[MEM_TENANT_NAME_MAX + 1]; /* for the audit log */
+};
+
 /* Sets call->caller to the tenant, if the token is a tenant's. -EPERM: nobody
  * we know; -EACCES: somebody who may not. */
-static int authorize(struct mem_node *node, struct ctl_call *call)
+static int authorize(struct mem_node *node, struct inquiry *q)
 {
+	struct ctl_call *call = &q->call;
 	const struct ctl_request *req = call->request;
 	enum mem_level level = call->route->level;
-	struct ctl_token_hash hash;
 	struct mem_tenant *tenant = NULL;
 	bool is_admin = false;
 
+	if (q->has_hash) {
+		tenant = tenant_of_token(node, &q->hash);
+		if (tenant && tenant->state != MEM_TENANT_LIVE)
+			tenant = NULL;
+		is_admin = ctl_token_hash_equal(&node->admin, &q->hash);
+	}
+	(void)snprintf(q->who, sizeof(q->who), "%s",
+		       is_admin ? "admin"
+		       : tenant ? tenant->name
+				: "");
+	call->caller = tenant;
+	call->sees_all = is_admin || req->is_local;
 	if (level == MEM_LEVEL_ANY ||
 	    (level == MEM_LEVEL_METRICS && req->is_local))
 		return 0;
@@ -230,16 +253,9 @@ static int authorize(struct mem_node *node, struct ctl_call *call)
 		return error_set(-EPERM,
 				 "this needs a header 'Authorization: Bearer "
 				 "TOKEN'");
-	if (ctl_token_hash(req->token, &hash) == 0) {
-		tenant = tenant_of_token(node, &hash);
-		if (tenant && tenant->state != MEM_TENANT_LIVE)
-			tenant = NULL;
-		is_admin = ctl_token_hash_equal(&node->admin, &hash);
-	}
 	if (!tenant && !is_admin)
 		return error_set(-EPERM, "the token is not known here");
-	call->caller = tenant;
-	if (level == MEM_LEVEL_TENANT && !tenant)
+	if (level != MEM_LEVEL_ADMIN && level != MEM_LEVEL_METRICS && !tenant)
 		return error_set(-EACCES, "the administrator's token has no "
 					  "regions; use a tenant's");
 	if (level == MEM_LEVEL_ADMIN && !is_admin)
@@ -247,48 +263,77 @@ static int authorize(struct mem_node *node, struct ctl_call *call)
 	return 0;
 }
 
-static void run_locked(struct mem_node *node, struct ctl_call *call)
+static void run_locked(struct mem_node *node, struct inquiry *q)
 {
-	int err = authorize(node, call);
+	struct ctl_call *call = &q->call;
+	int err = authorize(node, q);
 
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
 		call->reply->status = 401; /* with a token it may be allowed */
-		return;
-	}
-	if (!err)
-		err = ctl_body_parse(call->request->body,
-				     call->request->body_bytes, &call->body);
-	if (err) {
+	} else if (err) {
 		ctl_reply_last_error(call->reply, err);
-		return;
+	} else if (q->body_err) {
+		ctl_reply_error(call->reply, q->body_err, "%s", q->body_words);
+	} else {
+		call->route->run(node, call);
 	}
-	call->route->run(node, call);
-	json_decref(call->body);
+}
+
+/* Hashing and parsing are not done under the lock. */
+static void prepare(struct inquiry *q)
+{
+	const struct ctl_request *req = q->call.request;
+
+	q->has_hash = req->token && ctl_token_hash(req->token, &q->hash) == 0;
+	q->body_err = ctl_body_parse(req->body, req->body_bytes, &q->call.body);
+	if (q->body_err)
+		(void)snprintf(q->body_words, sizeof(q->body_words), "%s",
+			       error_last());
+	error_clear();
+}
+
+static void audit(struct mem_node *node, const struct inquiry *q)
+{
+	const struct ctl_call *call = &q->call;
+	struct ctl_audit_event e = {
+		.who = q->who,
+		.name = json_string_value(json_object_get(call->body, "name")),
+		.is_quiet = call->route &&
+			    call->route->level == MEM_LEVEL_TENANT_QUIET,
+	};
+
+	if (node->audit)
+		ctl_audit_note(node->audit, call->request, &e,
+			       call->reply->status, env_now_ns(node->env));
 }
 
 void mem_node_handle(void *ctx, const struct ctl_request *request,
 		     struct ctl_reply *reply)
 {
 	struct mem_node *node = ctx;
-	struct ctl_call call = {.request = request, .reply = reply};
-	struct mem_visit visit;
+	struct inquiry q = {.call = {.request = request, .reply = reply}};
 	unsigned route = node_route_count;
+	struct mem_visit visit;
 	int err;
 
 	error_clear();
 	err = ctl_route_find(node_routes, node_route_count, request->method,
-			     request->path, &call);
+			     request->path, &q.call);
+	if (!err)
+		prepare(&q);
 	node_enter(node, &visit);
 	if (err) {
 		ctl_reply_last_error(reply, err);
 	} else {
-		route = (unsigned)(call.route - node_routes);
-		run_locked(node, &call);
+		route = (unsigned)(q.call.route - node_routes);
+		run_locked(node, &q);
 	}
 	count_request(node, route, reply->status);
 	space_reap(node);
 	node_leave(node, &visit);
+	audit(node, &q);
+	json_decref(q.call.body);
 	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
 }
