@@ -186,12 +186,19 @@ const struct cli_command cli_commands[] = {
 	 "[--table NAME] [--port PORT] [--bind ADDRESS] [--socket PATH]\n"
 	 "       [--password-file FILE] [--capacity N] [--values SIZE]\n"
 	 "       [--max-clients N] [--timeout SECONDS] [--json]\n"
+	 "       [--query-limit SIZE] [--output-limit SIZE]\n"
+	 "       [--clients-memory SIZE] [--protected-mode yes|no]\n"
 	 "  --table          the table (default redis); made if there is none\n"
 	 "  --port, --bind   where to listen (default 6379 on 127.0.0.1)\n"
 	 "  --socket         listen on a unix socket, too\n"
 	 "  --password-file  its first line is what clients must know\n"
 	 "  --capacity       entries of a new table (default 1M)\n"
-	 "  --values         bytes for its larger values (default 256M)\n"},
+	 "  --values         bytes for its larger values (default 256M)\n"
+	 "  --query-limit, --output-limit, --clients-memory\n"
+	 "                   memory for one client's commands (128M), for its\n"
+	 "                   answers (256M), and of all clients (1G)\n"
+	 "  --protected-mode yes (the default): without a password only on\n"
+	 "                   loopback addresses\n"},
 	{"bench", cmd_bench, "measure, beside peers in the same run",
 	 "NAME [OPTION...]\n"},
 	{"sim", cmd_sim, "run the simulator", "NAME [OPTION...]\n"},
