@@ -12,6 +12,7 @@
 /* Where it goes; the lock is held. */
 static void address(struct aq_rack *rack, struct beat_target *t, uint32_t index)
 {
+	t->beat_ms = rack->beat_ms;
 	t->is_engine = index >= CLIENT_NODE_MAX;
 	if (t->is_engine) {
 		const struct client_engine *e =
@@ -167,5 +168,5 @@ void beat_finish(struct aq_rack *rack, struct beat_target *t, uint32_t index,
 	if (err) /* the rest would wait for the same */
 		t->has_more = false;
 	/* A little sooner than it has to be: threads are late at times. */
-	t->next_ns = t->start_ns + rack->beat_ms * 900000ull;
+	t->next_ns = t->start_ns + t->beat_ms * 900000ull;
 }

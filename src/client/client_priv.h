@@ -327,6 +327,7 @@ struct beat_target {
 	bool is_used;  /* there are bonds */
 	bool has_more; /* ... than fitted into the request */
 	uint32_t cycle;
+	uint32_t beat_ms;
 	uint64_t start_ns; /* of the request */
 	uint64_t next_ns;  /* not before */
 	json_t *ids;	   /* of the next request; NULL: none is due */

@@ -277,7 +277,9 @@ int aq_rack_set_token(struct aq_rack *rack, const char *token)
 {
 	if (!client_token_is_valid(token))
 		return error_set(-EINVAL, "a token has 64 hexadecimal digits");
+	pthread_mutex_lock(&rack->lock); /* the heartbeat may be reading it */
 	memcpy(rack->token, token, CLIENT_TOKEN_MAX);
+	pthread_mutex_unlock(&rack->lock);
 	return 0;
 }
 

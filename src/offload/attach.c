@@ -36,6 +36,17 @@ static uint32_t left_ms(const struct aq_async *a, uint64_t deadline_ns)
 		       : (uint32_t)((deadline_ns - now) / 1000000 + 1);
 }
 
+/* One of so many that are asked in turn: if it hangs, the others must have time
+ * left, or they would be taken for lost, too. */
+static uint64_t share_ns(const struct aq_async *a, uint64_t deadline_ns,
+			 uint32_t parts)
+{
+	uint64_t now = client_keep_now_ns(a->rack);
+
+	return deadline_ns <= now ? deadline_ns
+				  : now + (deadline_ns - now) / parts;
+}
+
 static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 		      const char *method, const char *path, json_t *body,
 		      uint64_t deadline_ns, json_t **reply)
@@ -278,7 +289,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 				a, i, caller, far.gid,
 				json_array_get(json_object_get(reply, "nodes"),
 					       i),
-				deadline_ns, row);
+				share_ns(a, deadline_ns, a->node_count - i + 1),
+				row);
 			(void)json_array_append_new(rows, row);
 		}
 		set_bounds(a);
@@ -350,17 +362,13 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 		/* The one that failed last comes last. */
 		const struct client_node *e =
 			&engines[(a->engine_turn + i) % count];
-		uint64_t now = client_keep_now_ns(a->rack), share;
 
 		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
 			continue;
 		tried++;
 		a->now.engine = *e;
 		a->epoch++;
-		/* One that hangs must leave time for the others. */
-		share = deadline_ns > now ? (deadline_ns - now) / (count - i)
-					  : 0;
-		err = attach_to(a, caller, now + share);
+		err = attach_to(a, caller, share_ns(a, deadline_ns, count - i));
 		if (!err) {
 			a->is_attached = true;
 			a->engine_turn = (a->engine_turn + i) % count;
