@@ -14,6 +14,7 @@
 #include "peer.h"
 #include "place.h"
 #include "run_fds.h"
+#include "uffd.h"
 
 int run_door_open(struct pager *p)
 {
@@ -228,12 +229,14 @@ static int take_range(struct pager *p, struct caller *c)
 		goto err_close;
 	/* Whoever sent it, we do not wait in it. */
 	err = fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? 0 : -errno;
+	if (!err)
+		err = run_uffd_open(fd, r.start, RUN_RANGE_BYTES);
 	if (err)
 		goto err_close;
 	/* A process that called exec: its old memory is gone. Soon, not now:
 	 * events that were read already may still name it. */
 	p->sweep_ns = 0;
-	err = run_space_create(p, fd, r.start, r.features, &s);
+	err = run_space_create(p, fd, r.start, &s);
 	if (err)
 		goto err_close;
 	run_space_set_share(p, s, c->share, c->pid);

@@ -96,7 +96,6 @@ struct space {
 	int uffd;
 	pid_t pid; /* 0: a child that did not say hello */
 	uint64_t start;
-	uint64_t features;
 	struct share *share;
 	struct run_channel *channel; /* of it; NULL: nothing can leave */
 	struct run_pages pages;
@@ -244,7 +243,7 @@ void run_trays_flush(struct pager *p, const struct space *s);
 
 /* space.c */
 int run_space_create(struct pager *p, int uffd, uint64_t start,
-		     uint64_t features, struct space **out) MUST_CHECK;
+		     struct space **out) MUST_CHECK;
 /* Gives everything back; the caller has taken it off the list. */
 void run_space_destroy(struct pager *p, struct space *s);
 /* The child's view of its parent's pages at the moment of fork. */

@@ -7,8 +7,10 @@
  * Attaching: the library connects to the pager's socket and sends a run_hello
  * with the token. Only then does it get anything: a run_welcome with the memory
  * that the two share (channel and trays, this process's alone), and with the
- * userfaultfd device where there is one. A new process makes its userfaultfd,
- * sends it with a run_range, and waits for a run_welcome that says 0. A child
+ * userfaultfd device where there is one. A new process makes a userfaultfd,
+ * sends it with a run_range, and waits for a run_welcome that says 0: the pager
+ * sets it up, because events of fork are a privilege that the program need not
+ * have. A child
  * made by fork sends no more than the hello: the pager has its userfaultfd
  * already from the fork event, and learns whose it is when the child rings its
  * bell.
@@ -63,7 +65,6 @@ struct run_range {
 	uint32_t magic;
 	uint32_t reserved;
 	uint64_t start;
-	uint64_t features; /* of the userfaultfd */
 };
 
 /* As an answer to a hello, err 0, with one or two descriptors: the shared
@@ -77,7 +78,7 @@ struct run_welcome {
 	uint32_t reserved;
 };
 STATIC_ASSERT(sizeof(struct run_hello) == 24, "layout");
-STATIC_ASSERT(sizeof(struct run_range) == 24, "layout");
+STATIC_ASSERT(sizeof(struct run_range) == 16, "layout");
 STATIC_ASSERT(sizeof(struct run_welcome) == 32, "layout");
 
 struct run_hash {
