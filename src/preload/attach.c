@@ -273,7 +273,9 @@ int preload_attach_forked(void)
 	close_both(fd);
 	if (!err) {
 		set_mark();
-		err = preload_call(RUN_CALL_SELF, NULL, 0);
+		err = w.bell_page < RUN_BELL_PAGES
+			      ? preload_call_self(w.bell_page)
+			      : -EPROTO;
 	}
 	if (!err)
 		err = preload_agent_start(&preload);

@@ -65,13 +65,13 @@ void run_pager_complain(struct pager *p, const struct space *s)
 
 /* ---- calls -------------------------------------------------------------- */
 
-static int do_call(struct pager *p, struct space *s, uint32_t tid)
+static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 {
 	struct run_call call;
 	uint64_t page;
 
 	if (!s->channel)
-		return run_door_bind(p, s, (pid_t)tid);
+		return run_door_bind(p, s, bell_page);
 	call = s->channel->call; /* read once: it is the program's memory */
 	if (call.kind == RUN_CALL_SELF)
 		return 0;
@@ -88,15 +88,16 @@ static int do_call(struct pager *p, struct space *s, uint32_t tid)
 	return 0;
 }
 
-static void answer_bell(struct pager *p, struct space *s, uint32_t tid)
+static void answer_bell(struct pager *p, struct space *s, uint64_t bell_page)
 {
-	int err = do_call(p, s, tid);
+	uint64_t addr = run_space_addr(s, bell_page);
+	int err = do_call(p, s, bell_page);
 
 	if (s->channel)
 		s->channel->call.err = err;
 	/* The caller drops it again. */
-	if (run_uffd_zero(s->uffd, s->start, 1) < 0)
-		run_uffd_wake(s->uffd, s->start, RUN_PAGE_BYTES);
+	if (run_uffd_zero(s->uffd, addr, 1) < 0)
+		run_uffd_wake(s->uffd, addr, RUN_PAGE_BYTES);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -149,8 +150,8 @@ static void take_fault(struct pager *p, struct space *s,
 
 	if (w.page >= RUN_RANGE_PAGES)
 		return;
-	if (w.page == 0) {
-		answer_bell(p, s, w.tid);
+	if (w.page == 0 || (!s->channel && w.page < RUN_BELL_PAGES)) {
+		answer_bell(p, s, w.page);
 		return;
 	}
 	count(&p->stats->faults, 1);

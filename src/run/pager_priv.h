@@ -108,6 +108,7 @@ struct space {
 	struct trend trend[SPACE_TRENDS];
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	bool is_dead;
+	bool has_misrung; /* it is not who it said: it gets no channel */
 };
 
 /* A fault that cannot be served yet. */
@@ -132,6 +133,7 @@ struct caller {
 	pid_t pid;
 	uint64_t since_ns;
 	struct share *share;
+	uint32_t bell_page; /* CALLER_FORKED: a secret of the two of us */
 };
 
 /* The thread that takes pages out. */
@@ -311,8 +313,9 @@ void run_door_accept(struct pager *p);
 void run_door_read(struct pager *p, struct caller *c);
 /* Makes room where callers wait for it and others take too long. */
 void run_door_sweep(struct pager *p);
-/* A forked child shows which space is its own. */
-int run_door_bind(struct pager *p, struct space *s, pid_t pid) MUST_CHECK;
+/* A forked child shows which space is its own, by the page that it was told. */
+int run_door_bind(struct pager *p, struct space *s,
+		  uint64_t bell_page) MUST_CHECK;
 
 /* pager.c */
 int run_pager_run(const struct run_start *start) MUST_CHECK;

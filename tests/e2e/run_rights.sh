@@ -7,7 +7,7 @@
 source "$(dirname "$0")/run_lib.sh"
 CLIENT=$1 RIGHTS=$2
 ((EUID == 0)) || skip "rights are needed, to give them up"
-need setpriv
+need setpriv unshare
 setpriv --reuid=65534 --clear-groups test -x "$RIGHTS" ||
 	skip "nobody cannot reach $RIGHTS"
 
@@ -22,6 +22,13 @@ for way in setuid setresuid raw-setresuid capset; do
 	report 'd["refused"] == 0 and d["lost_pages"] == 0'
 	echo "ok: $way"
 done
+
+# In a namespace where numbers of processes are others.
+far 2M unshare --pid --fork "$CLIENT" fork 4 >"$TMP/out" ||
+	fail "namespace: $? $(cat "$TMP/err")"
+! grep -q 'aquifer run:' "$TMP/err" || fail "namespace: $(cat "$TMP/err")"
+report 'd["processes"] == 9 and d["loads"] + d["prefetched"] > 100'
+echo "ok: a namespace"
 
 # sudo_run LOCAL PROGRAM...: as sudo would start it for nobody.
 sudo_run() {
