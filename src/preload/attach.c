@@ -125,6 +125,8 @@ static int say_hello(int sock, enum run_hello_kind kind, struct run_welcome *w,
 	return !err && fd[0] < 0 ? -EPROTO : err;
 }
 
+/* For faults of system calls too: that is a privilege, which the device stands
+ * for. Without it far memory would not be safe. */
 static int uffd_new(int dev)
 {
 	int fd = dev >= 0 ? ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC) : -1;
@@ -132,48 +134,6 @@ static int uffd_new(int dev)
 	if (fd < 0)
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
-}
-
-/* Faults of system calls must be served too, and children made by fork: both
- * are privileges, and without them far memory would not be safe. */
-static int uffd_open(int dev, uint64_t *features)
-{
-	struct uffdio_api api = {.api = UFFD_API};
-	uint64_t need = UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_THREAD_ID |
-			UFFD_FEATURE_PAGEFAULT_FLAG_WP;
-	struct uffdio_register reg = {
-		.range = {(uint64_t)(uintptr_t)preload.range, RUN_RANGE_BYTES},
-		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP};
-	int fd = uffd_new(dev);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	/* A first handshake without features tells all that there are. */
-	if (ioctl(fd, UFFDIO_API, &api) != 0)
-		goto err_errno;
-	*features = api.features;
-	err = -EOPNOTSUPP;
-	if ((api.features & need) != need)
-		goto err_close;
-	(void)close(fd);
-	fd = uffd_new(dev);
-	if (fd < 0)
-		return fd;
-	api = (struct uffdio_api){.api = UFFD_API, .features = need};
-	if (ioctl(fd, UFFDIO_API, &api) != 0 ||
-	    ioctl(fd, UFFDIO_REGISTER, &reg) != 0)
-		goto err_errno;
-	err = -EOPNOTSUPP;
-	if (!(reg.ioctls & (1ull << _UFFDIO_WRITEPROTECT)))
-		goto err_close;
-	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	return fd;
-err_errno:
-	err = -errno;
-err_close:
-	(void)close(fd);
-	return err;
 }
 
 static uint8_t *make_range(void)
@@ -256,7 +216,7 @@ static int give_range(int sock, int dev)
 				  .start = (uint64_t)(uintptr_t)preload.range};
 	struct run_welcome w;
 	int none[RUN_FDS_MAX];
-	int uffd = uffd_open(dev, &range.features);
+	int uffd = uffd_new(dev);
 	int err;
 
 	if (uffd < 0)
@@ -313,7 +273,9 @@ int preload_attach_forked(void)
 	close_both(fd);
 	if (!err) {
 		set_mark();
-		err = preload_call(RUN_CALL_SELF, NULL, 0);
+		err = w.bell_page < RUN_BELL_PAGES
+			      ? preload_call_self(w.bell_page)
+			      : -EPROTO;
 	}
 	if (!err)
 		err = preload_agent_start(&preload);

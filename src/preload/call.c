@@ -37,8 +37,10 @@ void preload_spin_unlock(_Atomic int *lock)
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-int preload_call(uint32_t kind, const void *start, size_t bytes)
+static int ring(uint32_t bell_page, uint32_t kind, const void *start,
+		size_t bytes)
 {
+	uint8_t *bell = preload.range + (size_t)bell_page * RUN_PAGE_BYTES;
 	struct run_call *call = &preload.channel->call;
 	int err;
 
@@ -53,12 +55,22 @@ int preload_call(uint32_t kind, const void *start, size_t bytes)
 	call->err = -EIO;
 	/* The kernel carries the request: what was stored before the fault is
 	 * seen by who reads its message. */
-	(void)atomic_load_explicit((_Atomic uint8_t *)preload.range,
+	(void)atomic_load_explicit((_Atomic uint8_t *)bell,
 				   memory_order_seq_cst);
 	err = call->err;
-	(void)preload_sys_madvise(preload.range, RUN_PAGE_BYTES, MADV_DONTNEED);
+	(void)preload_sys_madvise(bell, RUN_PAGE_BYTES, MADV_DONTNEED);
 	preload_spin_unlock(&preload.is_busy);
 	return err;
+}
+
+int preload_call(uint32_t kind, const void *start, size_t bytes)
+{
+	return ring(0, kind, start, bytes);
+}
+
+int preload_call_self(uint32_t bell_page)
+{
+	return ring(bell_page, RUN_CALL_SELF, NULL, 0);
 }
 
 int preload_discard(void *start, size_t bytes)

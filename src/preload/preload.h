@@ -87,6 +87,8 @@ int preload_agent_start(struct preload *p) MUST_CHECK;
 
 /* Rings the bell with a call and waits for its end. */
 int preload_call(uint32_t kind, const void *start, size_t bytes);
+/* A forked child shows who it is by the page that it was told to touch. */
+int preload_call_self(uint32_t bell_page);
 /* The pages are zeros from now on, here and at the pager. */
 int preload_discard(void *start, size_t bytes);
 

@@ -10,15 +10,15 @@
 /* Keeper: signals for a program of another user, also the one that the kernel
  * sends in its name when it dies. */
 #define RUN_CAPS_KEEPER (1ull << CAP_KILL)
-/* Pager, while it opens rack and NIC: their files may be another user's, and
- * ports need rights of the network. Threads of the NIC start here and keep
- * them: a thread cannot take rights from another. */
-#define RUN_CAPS_START                                    \
-	(1ull << CAP_KILL | 1ull << CAP_DAC_READ_SEARCH | \
-	 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << 39 /* BPF */)
-/* Its own threads, once all is open: SIGBUS where the kernel cannot poison a
- * page. Serving another process's userfaultfd needs none. */
-#define RUN_CAPS_PAGER (1ull << CAP_KILL)
+/* What opens rack and NIC, and the NIC's threads, which start then and keep it:
+ * files may be another user's, and ports need rights of the network. */
+#define RUN_CAPS_OPEN                                          \
+	(1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_NET_ADMIN | \
+	 1ull << CAP_NET_RAW | 1ull << 39 /* CAP_BPF */)
+/* The thread that serves faults: it sets up userfaultfds with events of fork,
+ * and sends SIGBUS where the kernel cannot poison a page. */
+#define RUN_CAPS_PAGER	(1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE)
+#define RUN_CAPS_PORTER 0ull
 
 /* The calling thread and those that it starts keep no capability outside the
  * mask, and gain none by executing a program. */

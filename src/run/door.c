@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "peer.h"
 #include "place.h"
 #include "run_fds.h"
+#include "uffd.h"
 
 int run_door_open(struct pager *p)
 {
@@ -75,8 +77,8 @@ static struct caller *find_place(struct pager *p)
 
 /* ---- messages ----------------------------------------------------------- */
 
-static int answer(struct pager *p, int sock, int err, const int *fd,
-		  unsigned count)
+static int answer(struct pager *p, const struct caller *c, int err,
+		  const int *fd, unsigned count)
 {
 	struct run_welcome w = {
 		.magic = RUN_MAGIC,
@@ -85,13 +87,14 @@ static int answer(struct pager *p, int sock, int err, const int *fd,
 			      RUN_PAGE_BYTES,
 		.min_bytes = p->options.min_bytes,
 		.has_uffd_dev = count > 1,
+		.bell_page = c->bell_page,
 	};
 	struct iovec iov = {&w, sizeof(w)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	union run_fds_room room = {{0}};
 
 	run_fds_put(&msg, &room, fd, count);
-	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	return sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) ==
 			       (ssize_t)sizeof(w)
 		       ? 0
 		       : -EPIPE;
@@ -183,6 +186,29 @@ void run_door_accept(struct pager *p)
 			     .since_ns = run_pager_now_ns()};
 }
 
+static bool is_bell_taken(const struct pager *p, const struct caller *c)
+{
+	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++)
+		if (&p->caller[i] != c && p->caller[i].state == CALLER_FORKED &&
+		    p->caller[i].bell_page == c->bell_page)
+			return true;
+	return false;
+}
+
+/* A page that no other caller has. With 64 callers and 2^18 pages, one in 4,000
+ * is taken: then the next ones are tried. */
+static bool choose_bell(const struct pager *p, struct caller *c)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return false;
+	do {
+		c->bell_page = (uint32_t)(1 + number++ % (RUN_BELL_PAGES - 1));
+	} while (is_bell_taken(p, c));
+	return true;
+}
+
 /* The first message; from then on it has a share. */
 static int take_hello(struct pager *p, struct caller *c)
 {
@@ -200,12 +226,14 @@ static int take_hello(struct pager *p, struct caller *c)
 	if (h.kind != RUN_HELLO_NEW && h.kind != RUN_HELLO_FORKED)
 		return -EPROTO;
 	is_new = h.kind == RUN_HELLO_NEW;
+	if (!is_new && !choose_bell(p, c))
+		return -EIO;
 	err = run_share_create(p->trays.count, &c->share, &fd[0]);
 	if (err)
 		return err;
 	c->state = is_new ? CALLER_NEW : CALLER_FORKED;
 	c->since_ns = run_pager_now_ns();
-	err = answer(p, c->fd, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);
+	err = answer(p, c, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);
 	(void)close(fd[0]);
 	if (!err && !is_new)
 		hang_up(p, c);
@@ -228,12 +256,14 @@ static int take_range(struct pager *p, struct caller *c)
 		goto err_close;
 	/* Whoever sent it, we do not wait in it. */
 	err = fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? 0 : -errno;
+	if (!err)
+		err = run_uffd_open(fd, r.start, RUN_RANGE_BYTES);
 	if (err)
 		goto err_close;
 	/* A process that called exec: its old memory is gone. Soon, not now:
 	 * events that were read already may still name it. */
 	p->sweep_ns = 0;
-	err = run_space_create(p, fd, r.start, r.features, &s);
+	err = run_space_create(p, fd, r.start, &s);
 	if (err)
 		goto err_close;
 	run_space_set_share(p, s, c->share, c->pid);
@@ -251,20 +281,23 @@ void run_door_read(struct pager *p, struct caller *c)
 	if (err == -EAGAIN || (is_first && !err))
 		return;
 	if (!is_first || err != -EPIPE)
-		(void)!answer(p, c->fd, err, NULL, 0);
+		(void)!answer(p, c, err, NULL, 0);
 	caller_close(p, c);
 }
 
-int run_door_bind(struct pager *p, struct space *s, pid_t pid)
+/* Not by the process's number: in a namespace of its own a process can have any
+ * that it likes. And who guesses has one try. */
+int run_door_bind(struct pager *p, struct space *s, uint64_t bell_page)
 {
-	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++) {
+	for (unsigned i = 0; i < RUN_PENDING_HELLOS && !s->has_misrung; i++) {
 		struct caller *c = &p->caller[i];
 
-		if (c->state != CALLER_FORKED || c->pid != pid)
+		if (c->state != CALLER_FORKED || c->bell_page != bell_page)
 			continue;
-		run_space_set_share(p, s, c->share, pid);
+		run_space_set_share(p, s, c->share, c->pid);
 		caller_close(p, c);
 		return 0;
 	}
+	s->has_misrung = true;
 	return -ENOENT;
 }

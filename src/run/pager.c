@@ -65,13 +65,13 @@ void run_pager_complain(struct pager *p, const struct space *s)
 
 /* ---- calls -------------------------------------------------------------- */
 
-static int do_call(struct pager *p, struct space *s, uint32_t tid)
+static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 {
 	struct run_call call;
 	uint64_t page;
 
 	if (!s->channel)
-		return run_door_bind(p, s, (pid_t)tid);
+		return run_door_bind(p, s, bell_page);
 	call = s->channel->call; /* read once: it is the program's memory */
 	if (call.kind == RUN_CALL_SELF)
 		return 0;
@@ -88,15 +88,16 @@ static int do_call(struct pager *p, struct space *s, uint32_t tid)
 	return 0;
 }
 
-static void answer_bell(struct pager *p, struct space *s, uint32_t tid)
+static void answer_bell(struct pager *p, struct space *s, uint64_t bell_page)
 {
-	int err = do_call(p, s, tid);
+	uint64_t addr = run_space_addr(s, bell_page);
+	int err = do_call(p, s, bell_page);
 
 	if (s->channel)
 		s->channel->call.err = err;
 	/* The caller drops it again. */
-	if (run_uffd_zero(s->uffd, s->start, 1) < 0)
-		run_uffd_wake(s->uffd, s->start, RUN_PAGE_BYTES);
+	if (run_uffd_zero(s->uffd, addr, 1) < 0)
+		run_uffd_wake(s->uffd, addr, RUN_PAGE_BYTES);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -149,8 +150,8 @@ static void take_fault(struct pager *p, struct space *s,
 
 	if (w.page >= RUN_RANGE_PAGES)
 		return;
-	if (w.page == 0) {
-		answer_bell(p, s, w.tid);
+	if (w.page == 0 || (!s->channel && w.page < RUN_BELL_PAGES)) {
+		answer_bell(p, s, w.page);
 		return;
 	}
 	count(&p->stats->faults, 1);
@@ -332,6 +333,34 @@ static void size_up(struct pager *p, uint32_t *trays)
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 }
 
+/* In a thread of its own, whose rights the NIC's threads inherit: they shall
+ * not have those of the pager, nor the other way round. */
+static void *open_far(void *arg)
+{
+	struct pager *p = arg;
+	int err = run_confine(RUN_CAPS_OPEN);
+
+	if (!err)
+		err = run_far_open(&p->far, &p->options, p->scratch,
+				   (size_t)(RUN_PREFETCH_MAX + 1) *
+					   RUN_PAGE_BYTES);
+	if (err)
+		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
+			       aq_last_error());
+	return (void *)(intptr_t)err;
+}
+
+static int in_thread(void *(*work)(void *), void *arg)
+{
+	pthread_t thread;
+	void *result;
+	int err = pthread_create(&thread, NULL, work, arg);
+
+	if (!err)
+		err = pthread_join(thread, &result);
+	return err ? -err : (int)(intptr_t)result;
+}
+
 static int pager_open(struct pager *p)
 {
 	uint32_t trays;
@@ -346,16 +375,11 @@ static int pager_open(struct pager *p)
 		return err;
 	/* Trays are not registered: they come and go with their processes. What
 	 * leaves them costs one copy more, outside the pager's lock. */
-	err = run_far_open(&p->far, &p->options, p->scratch,
-			   (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES);
-	if (err) {
-		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
-			       aq_last_error());
-		return err;
-	}
-	err = run_door_open(p);
+	err = in_thread(open_far, p);
 	if (!err)
 		err = run_confine(RUN_CAPS_PAGER);
+	if (!err)
+		err = run_door_open(p);
 	return err ? err : run_porter_start(p);
 }
 
@@ -374,10 +398,8 @@ int run_pager_run(const struct run_start *start)
 		run_crew_init(&p->crew, p->options.threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
-		err = run_confine(RUN_CAPS_START);
-	}
-	if (!err)
 		err = pager_open(p);
+	}
 	/* Pairs with the keeper's acquire: `text` is written. */
 	atomic_store_explicit(&shared->ready, err ? err : 1,
 			      memory_order_release);

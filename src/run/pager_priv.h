@@ -96,7 +96,6 @@ struct space {
 	int uffd;
 	pid_t pid; /* 0: a child that did not say hello */
 	uint64_t start;
-	uint64_t features;
 	struct share *share;
 	struct run_channel *channel; /* of it; NULL: nothing can leave */
 	struct run_pages pages;
@@ -109,6 +108,7 @@ struct space {
 	struct trend trend[SPACE_TRENDS];
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	bool is_dead;
+	bool has_misrung; /* it is not who it said: it gets no channel */
 };
 
 /* A fault that cannot be served yet. */
@@ -133,6 +133,7 @@ struct caller {
 	pid_t pid;
 	uint64_t since_ns;
 	struct share *share;
+	uint32_t bell_page; /* CALLER_FORKED: a secret of the two of us */
 };
 
 /* The thread that takes pages out. */
@@ -244,7 +245,7 @@ void run_trays_flush(struct pager *p, const struct space *s);
 
 /* space.c */
 int run_space_create(struct pager *p, int uffd, uint64_t start,
-		     uint64_t features, struct space **out) MUST_CHECK;
+		     struct space **out) MUST_CHECK;
 /* Gives everything back; the caller has taken it off the list. */
 void run_space_destroy(struct pager *p, struct space *s);
 /* The child's view of its parent's pages at the moment of fork. */
@@ -312,8 +313,9 @@ void run_door_accept(struct pager *p);
 void run_door_read(struct pager *p, struct caller *c);
 /* Makes room where callers wait for it and others take too long. */
 void run_door_sweep(struct pager *p);
-/* A forked child shows which space is its own. */
-int run_door_bind(struct pager *p, struct space *s, pid_t pid) MUST_CHECK;
+/* A forked child shows which space is its own, by the page that it was told. */
+int run_door_bind(struct pager *p, struct space *s,
+		  uint64_t bell_page) MUST_CHECK;
 
 /* pager.c */
 int run_pager_run(const struct run_start *start) MUST_CHECK;

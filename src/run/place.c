@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -21,11 +22,11 @@ static int make_public(struct run_place *p)
 {
 	int err;
 
-	(void)snprintf(p->dir, sizeof(p->dir), "/run/aquifer-run-%d",
+	/* The number is for who looks; it may have been another's, who was
+	 * killed, or be another's in another namespace. */
+	(void)snprintf(p->dir, sizeof(p->dir), "/run/aquifer-run-%d-XXXXXX",
 		       (int)getpid());
-	/* A process of that number was killed, and could not do it. */
-	(void)rmdir(p->dir);
-	if (mkdir(p->dir, 0700) != 0)
+	if (!mkdtemp(p->dir))
 		goto err_errno;
 	p->dir_fd =
 		open(p->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

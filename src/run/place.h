@@ -2,8 +2,8 @@
 /*
  * Where the pager listens: a socket in a directory of the run.
  *
- *   /run/aquifer-run-<pid>/<name>   as root
- *   <runtime directory>/run-<pid>/<name>   else
+ *	/run/aquifer-run-<pid>-<random>/<name>	as root
+ *	<runtime directory>/run/run-<pid>/<name>	else
  *
  * The second can be entered by its owner only. In the first one everybody may
  * look a name up, because a program that started as root may become any user

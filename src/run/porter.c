@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "pager_priv.h"
 
 enum {
@@ -51,6 +52,8 @@ static void *porter_main(void *arg)
 	uint64_t progress_ns = run_pager_now_ns();
 
 	(void)prctl(PR_SET_NAME, "aquifer-porter");
+	/* It cannot fail: it only gives up. */
+	(void)!run_confine(RUN_CAPS_PORTER);
 	atomic_store_explicit(&o->tid, (pid_t)syscall(SYS_gettid),
 			      memory_order_relaxed);
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {

@@ -7,11 +7,12 @@
  * Attaching: the library connects to the pager's socket and sends a run_hello
  * with the token. Only then does it get anything: a run_welcome with the memory
  * that the two share (channel and trays, this process's alone), and with the
- * userfaultfd device where there is one. A new process makes its userfaultfd,
- * sends it with a run_range, and waits for a run_welcome that says 0. A child
- * made by fork sends no more than the hello: the pager has its userfaultfd
- * already from the fork event, and learns whose it is when the child rings its
- * bell.
+ * userfaultfd device where there is one. A new process makes a userfaultfd,
+ * sends it with a run_range, and waits for a run_welcome that says 0: the pager
+ * sets it up, because events of fork are a privilege that the program need not
+ * have. A child made by fork sends no more than the hello. The pager has its
+ * userfaultfd already from the fork event, and learns whose it is when the child
+ * touches the page that the welcome named.
  *
  * Calls: the library writes `call` and touches the range's first page, which is
  * never there. The fault is the bell, and its end the answer. So a call needs
@@ -37,9 +38,11 @@ enum {
 
 #define RUN_HINT_HERE (1u << 31)
 
-/* A space: one bell page, then the heap, then what mmap gives out. */
+/* A space: pages that are bells, the first for calls, then the heap, then what
+ * mmap gives out. */
 #define RUN_RANGE_ALIGN (1ull << 30)
 #define RUN_HEAP_OFFSET (1ull << 30) /* the allocator wants it aligned */
+#define RUN_BELL_PAGES	(RUN_HEAP_OFFSET >> RUN_PAGE_SHIFT)
 #define RUN_HEAP_BYTES	(64ull << 30)
 #define RUN_MAPS_OFFSET (RUN_HEAP_OFFSET + RUN_HEAP_BYTES)
 #define RUN_MAPS_BYTES	(64ull << 30)
@@ -63,7 +66,6 @@ struct run_range {
 	uint32_t magic;
 	uint32_t reserved;
 	uint64_t start;
-	uint64_t features; /* of the userfaultfd */
 };
 
 /* As an answer to a hello, err 0, with one or two descriptors: the shared
@@ -74,10 +76,10 @@ struct run_welcome {
 	uint64_t tray_bytes;   /* of all trays */
 	uint64_t min_bytes;    /* smaller mappings stay local */
 	uint32_t has_uffd_dev; /* the second descriptor is /dev/userfaultfd */
-	uint32_t reserved;
+	uint32_t bell_page;    /* which a forked child touches, once */
 };
 STATIC_ASSERT(sizeof(struct run_hello) == 24, "layout");
-STATIC_ASSERT(sizeof(struct run_range) == 24, "layout");
+STATIC_ASSERT(sizeof(struct run_range) == 16, "layout");
 STATIC_ASSERT(sizeof(struct run_welcome) == 32, "layout");
 
 struct run_hash {

@@ -101,17 +101,15 @@ static void show_spaces(struct pager *p)
 }
 
 int run_space_create(struct pager *p, int uffd, uint64_t start,
-		     uint64_t features, struct space **out)
+		     struct space **out)
 {
 	struct space *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct space){.uffd = uffd,
-			    .start = start,
-			    .features = features,
-			    .pid_place = RUN_PIDS_MAX};
+	*s = (struct space){
+		.uffd = uffd, .start = start, .pid_place = RUN_PIDS_MAX};
 	run_hand_init(&s->hand);
 	err = run_pages_init(&s->pages, RUN_RANGE_PAGES);
 	if (err)
@@ -238,8 +236,7 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 		log_warn("run", "process %d does not answer while it forks",
 			 (int)parent->pid);
 	run_trays_flush(p, parent);
-	err = run_space_create(p, uffd, parent->start, parent->features,
-			       &child);
+	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
 		return err;
 	for (uint64_t at = run_set_next(&parent->pages.touched, 0);

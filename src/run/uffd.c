@@ -8,6 +8,24 @@
 
 #include "run_channel.h"
 
+int run_uffd_open(int fd, uint64_t start, uint64_t bytes)
+{
+	struct uffdio_api api = {.api = UFFD_API,
+				 .features = UFFD_FEATURE_EVENT_FORK |
+					     UFFD_FEATURE_THREAD_ID |
+					     UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+	struct uffdio_register reg = {.range = {start, bytes},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING |
+					      UFFDIO_REGISTER_MODE_WP};
+
+	/* EINVAL is also the answer to a feature that there is not. */
+	if (ioctl(fd, UFFDIO_API, &api) != 0)
+		return errno == EINVAL ? -EOPNOTSUPP : -errno;
+	if (ioctl(fd, UFFDIO_REGISTER, &reg) != 0)
+		return -errno;
+	return reg.ioctls & (1ull << _UFFDIO_WRITEPROTECT) ? 0 : -EOPNOTSUPP;
+}
+
 struct poison {
 	struct uffdio_range range;
 	uint64_t mode;

@@ -9,9 +9,10 @@
 
 #include "base.h"
 
-/* Newer than Debian's headers. */
-#define RUN_UFFD_FEATURE_POISON (1u << 14)
-
+/* Sets a new one up for a range of its process: faults of threads and of
+ * system calls, writes to protected pages, children made by fork. -EPERM
+ * without CAP_SYS_PTRACE, -EOPNOTSUPP. */
+int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 int run_uffd_copy(int fd, uint64_t to, const void *from) MUST_CHECK;
 /* Up to `pages` pages, and stops at the first that is there; returns how many,
  * or -errno for the first. */
