@@ -174,9 +174,11 @@ static int confine(struct memory_args *a, const struct config *config)
 	cli_confine_listen(c, a->serve.listen);
 	if (cli_confine_begin(c, config))
 		return CLI_FAILED;
+	/* All below $AQUIFER_STATEDIR: a file system may be mounted over the
+	 * rack's own while the node runs. */
 	err = mem_state_dir(a->serve.rack, state);
-	if (!err)
-		err = confine_add(&c->what, CONFINE_WRITE, state);
+	if (!err && cli_confine_add_parent(c, CONFINE_WRITE, state))
+		return CLI_FAILED;
 	if (!err)
 		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_cert);
 	if (!err)
