@@ -63,6 +63,12 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 	case 'k':
 		a->serve.tls_key = optarg;
 		return true;
+	case 'a':
+		a->serve.audit = optarg;
+		return true;
+	case 'A':
+		a->serve.audit_json = true;
+		return true;
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return false;
@@ -85,6 +91,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"listen", required_argument, NULL, 'l'},
 		{"tls-cert", required_argument, NULL, 'c'},
 		{"tls-key", required_argument, NULL, 'k'},
+		{"audit", required_argument, NULL, 'a'},
+		{"audit-json", no_argument, NULL, 'A'},
 		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};
@@ -168,8 +176,12 @@ static int settle_rack(struct memory_args *a, struct config **config)
 static int confine(struct memory_args *a, const struct config *config)
 {
 	struct cli_confine *c = &a->confine;
+	const char *audit = a->serve.audit;
 	char state[MEM_STATE_PATH_MAX];
 	int err;
+
+	if (audit && strcmp(audit, "-") == 0)
+		audit = NULL;
 
 	cli_confine_listen(c, a->serve.listen);
 	if (cli_confine_begin(c, config))
@@ -177,7 +189,8 @@ static int confine(struct memory_args *a, const struct config *config)
 	/* All below $AQUIFER_STATEDIR: a file system may be mounted over the
 	 * rack's own while the node runs. */
 	err = mem_state_dir(a->serve.rack, state);
-	if (!err && cli_confine_add_parent(c, CONFINE_WRITE, state))
+	if (!err && (cli_confine_add_parent(c, CONFINE_WRITE, state) ||
+		     cli_confine_add_parent(c, CONFINE_WRITE, audit)))
 		return CLI_FAILED;
 	if (!err)
 		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_cert);

@@ -37,6 +37,7 @@ struct plan {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
+	const char *audit;
 };
 
 /* One engine; it has another socket and other options. */
@@ -49,7 +50,7 @@ struct engine_plan {
 	const char *flush_us;
 };
 
-static const struct plan plan_default = {"m0", "1G", "", "", ""};
+static const struct plan plan_default = {"m0", "1G", "", "", "", ""};
 static const struct engine_plan engine_default = {.name = "e0",
 						  .listen = "",
 						  .tls_cert = "",
@@ -65,6 +66,7 @@ static struct plan plan_at(const struct config *c, unsigned i)
 		.listen = config_named_text(c, "memory", i, "listen"),
 		.tls_cert = config_named_text(c, "memory", i, "tls_cert"),
 		.tls_key = config_named_text(c, "memory", i, "tls_key"),
+		.audit = config_named_text(c, "memory", i, "audit"),
 	};
 }
 
@@ -127,6 +129,9 @@ static int start_node(const struct cli_rack *rack, const void *what,
 	add_option(argv, &count, "--listen", plan->listen);
 	add_option(argv, &count, "--tls-cert", plan->tls_cert);
 	add_option(argv, &count, "--tls-key", plan->tls_key);
+	add_option(argv, &count, "--audit", plan->audit);
+	if (plan->audit[0]) /* the file is for programs */
+		argv[count++] = (char *)(uintptr_t) "--audit-json";
 	return cli_proc_start(rack->rundir, plan->name, argv, proc);
 }
 

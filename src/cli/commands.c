@@ -65,13 +65,16 @@ const struct cli_command cli_commands[] = {
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [--name NAME] [--rack RACK] [--listen ADDRESS:PORT\n"
-	 "       [--tls-cert FILE --tls-key FILE]] [--user NAME]\n"
+	 "       [--tls-cert FILE --tls-key FILE]]\n"
+	 "       [--audit FILE|- [--audit-json]] [--user NAME]\n"
 	 "       [--no-confine] [--json]\n"
 	 "  --size    limit of the pool: 512M, 8G\n"
 	 "  --name    the node's name (default m0)\n"
 	 "  --rack    the rack it belongs to (default: as configured)\n"
 	 "  --listen  serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --audit   a line for each change and each refusal; -: stderr\n"
+	 "  --audit-json  these lines as JSON objects\n"
 	 "  --user    as root: become this user first\n"
 	 "  --no-confine  keep privileges, files and system calls (debugging)\n"
 	 "  --json    say what was started as one JSON object\n"},

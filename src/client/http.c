@@ -4,11 +4,13 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "log.h"
 
 struct client_http {
 	CURL *curl;
@@ -95,9 +97,37 @@ static int set_address(struct client_http *h,
 	/* An environment variable must not send tokens elsewhere. */
 	curl_easy_setopt(h->curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(h->curl, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(h->curl, CURLOPT_SSLVERSION,
+			 (long)CURL_SSLVERSION_TLSv1_2);
 	if (req->ca_path)
 		curl_easy_setopt(h->curl, CURLOPT_CAINFO, req->ca_path);
 	return 0;
+}
+
+/* Whether what is sent to this address stays on this machine or is secret. */
+static bool is_safe(const char *address)
+{
+	static const char *const safe[] = {"unix:", "https:", "http://127.",
+					   "http://[::1]", "http://localhost:"};
+
+	for (size_t i = 0; i < ARRAY_LEN(safe); i++)
+		if (strncmp(address, safe[i], strlen(safe[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Once per process: only a hint, so the order does not matter. */
+static void warn_clear(const char *address)
+{
+	static atomic_bool has_warned;
+
+	if (is_safe(address) ||
+	    atomic_exchange_explicit(&has_warned, true, memory_order_relaxed))
+		return;
+	log_warn("client",
+		 "a token is sent in clear to %.100s: whoever sees the network "
+		 "can use it; see tls_cert in rack.ini(5)",
+		 address);
 }
 
 static int set_headers(struct client_http *h,
@@ -115,6 +145,7 @@ static int set_headers(struct client_http *h,
 					   "Content-Type: application/json");
 	}
 	if (longer && req->token) {
+		warn_clear(req->address);
 		snprintf(line, sizeof(line), "Authorization: Bearer %.64s",
 			 req->token);
 		longer = curl_slist_append(list, line);

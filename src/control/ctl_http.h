@@ -41,6 +41,7 @@ struct ctl_request {
 	const char *body;
 	size_t body_bytes; /* above CTL_BODY_MAX: body is NULL */
 	bool is_local;	   /* came over the unix socket */
+	const char *peer;  /* who sent it, in words, or NULL */
 };
 
 /* Zero-initialised by the caller, who releases it. */
@@ -83,7 +84,8 @@ struct ctl_call {
 	const struct ctl_request *request;
 	struct ctl_reply *reply;
 	const struct ctl_route *route;
-	void *caller; /* who asked, as the table's room found by the token */
+	void *caller;  /* who asked, as the table's room found by the token */
+	bool sees_all; /* the administrator, or the owner's own socket */
 	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
 	json_t *body; /* borrowed; an object, empty when there was none */
 };

@@ -3,13 +3,19 @@
  * The HTTP server around a handler: a unix socket, and TCP with or without TLS
  * beside it. Every connection has a thread of its own, so a request that takes
  * long (memory to be cleared) does not hold up another one's heartbeat; the
- * number of connections, the size of a request and the time that a silent
- * connection may live are bounded.
+ * number of connections, also of one address, the size of a request, the time
+ * from its first byte to its last, and the time that a silent connection may
+ * live are bounded. Who comes when all places are taken gets that of a
+ * connection whose request is not complete (caller_priv.h). Answers to tokens
+ * that are not known come later and later (stranger_priv.h).
  */
 #ifndef AQ_CTL_SERVER_H
 #define AQ_CTL_SERVER_H
 
 #include "base.h"
+
+/* TLS 1.2 and 1.3, in the words of GnuTLS. */
+#define CTL_SERVER_TLS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum {
 	CTL_SERVER_CONNECTIONS = 1024, /* of each socket */
@@ -34,11 +40,13 @@ struct ctl_server_config {
 	const char *tls_key;
 	ctl_handle_fn handle;
 	void *ctx;
+	unsigned connections; /* of each socket; 0: CTL_SERVER_CONNECTIONS */
 };
 
 struct ctl_server;
 
-/* -EINVAL: the address or a PEM file is wrong, and what bind(2) returned;
+/* Raises the limit of open files of the process to what it may be.
+ * -EINVAL: the address or a PEM file is wrong, and what bind(2) returned;
  * error_last() has the words. */
 int ctl_server_start(const struct ctl_server_config *config,
 		     struct ctl_server **out) MUST_CHECK;

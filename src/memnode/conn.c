@@ -246,6 +246,26 @@ static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
 	out[i] = 0;
 }
 
+/* Among what its tenant may have. */
+static int count(const struct mem_conn *c)
+{
+	int err = tenant_take(c->tenant, MEM_LIMIT_CONNS, 1);
+
+	if (!err && c->role == MEM_ROLE_SERVER) {
+		err = tenant_take(c->tenant, MEM_LIMIT_SERVERS, 1);
+		if (err)
+			tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	}
+	return err;
+}
+
+static void uncount(const struct mem_conn *c)
+{
+	tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	if (c->role == MEM_ROLE_SERVER)
+		tenant_give(c->tenant, MEM_LIMIT_SERVERS, 1);
+}
+
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		const struct conn_peer *peer, struct conn_answer *answer,
 		struct mem_conn **out)
@@ -254,9 +274,6 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	uint32_t slot = 0;
 	int err;
 
-	if (tenant->conn_count >= node->conns_per_tenant)
-		return error_set(-EAGAIN, "a tenant has %u connections at most",
-				 node->conns_per_tenant);
 	while (slot < MEM_CONN_MAX && node->conns[slot])
 		slot++;
 	if (slot == MEM_CONN_MAX)
@@ -270,7 +287,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->slot = slot;
 	c->read_only = peer->read_only;
 	c->role = peer->role;
-	c->space = peer->space;
+	c->space = peer->owner ? peer->owner->space : NULL;
 	c->without = peer->without;
 	c->patience_ms = u32_max(peer->patience_ms,
 				 MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES);
@@ -279,6 +296,11 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	env_random(node->env, &c->nonce, sizeof(c->nonce));
 	list_init(&c->grants);
 	copy_name(c->client, peer->client);
+	err = count(c);
+	if (err) {
+		free(c);
+		return err;
+	}
 	err = make_qp(node, c, peer, answer);
 	if (!err) {
 		c->own_gid = answer->gid;
@@ -290,18 +312,18 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 			close_qp(c);
 	}
 	if (err) {
+		uncount(c);
 		free(c);
 		return err;
 	}
 	node->conns[slot] = c;
 	node->conn_count++;
 	node->conns_started++;
-	tenant->conn_count++;
 	*out = c;
 	return 0;
 }
 
-void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
+void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 {
 	char id[CONN_ID_TEXT];
 
@@ -311,16 +333,15 @@ void conn_destroy(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		 conn_end_name(why));
 	session_note_end(node, c);
 	while (!list_is_empty(&c->grants))
-		grant_destroy(
-			node, c,
-			container_of(c->grants.next, struct mem_grant, node));
+		grant_end(node, c,
+			  container_of(c->grants.next, struct mem_grant, node));
 	declare_conn_end(node, c);
 	close_qp(c);
 	node->conns[c->slot] = NULL;
 	node->conn_count--;
 	node->conns_ended[why]++;
-	c->tenant->conn_count--;
+	uncount(c);
 	if (c->owns_space)
-		space_destroy(node, c);
-	free(c);
+		space_end(node, c);
+	life_end(node, &c->life);
 }

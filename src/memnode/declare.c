@@ -170,7 +170,7 @@ static void end_connections(struct mem_node *node)
 {
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
-			conn_destroy(node, node->conns[i], MEM_END_BROKEN);
+			conn_end(node, node->conns[i], MEM_END_BROKEN);
 }
 
 /* Of a run of this node before, or more than is true. */
@@ -284,6 +284,7 @@ void declare_tick(struct mem_node *node)
 	uint64_t now_ns = env_now_ns(node->env);
 	json_t *hello = NULL;
 	bool lost = false;
+	struct mem_visit visit;
 	int err;
 
 	if (!w->path[0] || now_ns < w->look_ns)
@@ -296,14 +297,14 @@ void declare_tick(struct mem_node *node)
 		lost = switch_shared_is_dead(node);
 		w->given_up = given_up(hello);
 	}
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	if (lost)
 		w->run[0] = '\0';
 	if (!err)
 		err = meet(node, hello);
 	if (!err)
 		switch_tell_late(node);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 	json_decref(hello);
 	if (!err != w->answers) {
 		w->answers = !err;

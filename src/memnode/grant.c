@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Grants: what one connection may do with one region. All of it with all rights
- * is the region's own key, which peers on this host may map. Anything narrower
- * is a type 2 memory window, bound to that connection's queue pair: the key
- * opens exactly what was granted, and opens nothing on another connection.
+ * is the region's own key, which peers on this host may map: a mapping cannot
+ * be taken back before the region ends. Anything narrower, and whatever shall
+ * be revocable, is a type 2 memory window, bound to that connection's queue
+ * pair: the key opens exactly what was granted, opens nothing on another
+ * connection, is never mapped, and is dead as soon as the grant or the
+ * connection ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,23 +47,23 @@ static int wait_bind(struct mem_node *node, uint64_t wr_id)
 }
 
 static int bind_window(struct mem_node *node, struct mem_conn *conn,
-		       struct mem_grant *g, int access, uint64_t offset,
-		       uint64_t length)
+		       struct mem_grant *g, const struct grant_wish *wish)
 {
 	struct ibv_send_wr *bad,
 		wr = {
 			.wr_id = g->id,
 			.opcode = IBV_WR_BIND_MW,
 			.send_flags = IBV_SEND_SIGNALED,
-			.bind_mw = {.mw = g->mw,
-				    .rkey = ibv_inc_rkey(g->mw->rkey),
-				    .bind_info = {.mr = g->region->mr,
-						  .addr = (uintptr_t)g->region
-								  ->addr +
-							  offset,
-						  .length = length,
-						  .mw_access_flags =
-							  (unsigned)access}},
+			.bind_mw =
+				{.mw = g->mw,
+				 .rkey = ibv_inc_rkey(g->mw->rkey),
+				 .bind_info = {.mr = g->region->mr,
+					       .addr = (uintptr_t)
+							       g->region->addr +
+						       wish->offset,
+					       .length = wish->length,
+					       .mw_access_flags =
+						       (unsigned)wish->access}},
 		};
 	int err = ibv_post_send(conn->qp, &wr, &bad);
 
@@ -75,10 +78,11 @@ static int bind_window(struct mem_node *node, struct mem_conn *conn,
 }
 
 int grant_create(struct mem_node *node, struct mem_conn *conn,
-		 struct mem_region *region, int access, uint64_t offset,
-		 uint64_t length, struct mem_grant **out)
+		 struct mem_region *region, const struct grant_wish *wish,
+		 struct mem_grant **out)
 {
-	bool whole = offset == 0 && length == region->size_bytes;
+	bool whole = wish->offset == 0 && wish->length == region->size_bytes;
+	bool own_key = whole && wish->access == ALL_RIGHTS && !wish->revocable;
 	struct mem_grant *g;
 	int err = 0;
 
@@ -87,21 +91,32 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 				 MEM_GRANT_PER_CONN);
 	/* The switch knows one key; what another one changes it would miss. */
 	if (region->declared.kind == MEM_DECLARED_ATOMICS &&
-	    access != IBV_ACCESS_REMOTE_READ &&
-	    (!whole || access != ALL_RIGHTS))
+	    wish->access != IBV_ACCESS_REMOTE_READ && !own_key)
 		return error_set(-EACCES,
 				 "the switch replaces atomics on region %s: it "
 				 "is granted whole and with all rights, or to "
 				 "read",
 				 region->name);
+	/* Trying would break the connection. */
+	if (!region->can_bind && !own_key)
+		return error_set(-EOPNOTSUPP,
+				 "the NIC has no windows on its own memory: "
+				 "region %s is granted whole and with all "
+				 "rights",
+				 region->name);
+	err = tenant_take(conn->tenant, MEM_LIMIT_GRANTS, 1);
+	if (err)
+		return err;
 	g = calloc(1, sizeof(*g));
-	if (!g)
+	if (!g) {
+		tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
 		return error_set(-ENOMEM, "no memory for a grant");
+	}
 	env_random(node->env, &g->id, sizeof(g->id));
 	g->region = region;
-	if (!whole || access != ALL_RIGHTS) {
+	if (!own_key) {
 		g->mw = ibv_alloc_mw(conn->tenant->pd, IBV_MW_TYPE_2);
-		err = g->mw ? bind_window(node, conn, g, access, offset, length)
+		err = g->mw ? bind_window(node, conn, g, wish)
 			    : error_set(-errno, "no memory window: %s",
 					strerror(errno));
 	}
@@ -109,6 +124,7 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 		if (g->mw)
 			(void)ibv_dealloc_mw(g->mw); /* not bound */
 		free(g);
+		tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
 		return err;
 	}
 	list_append(&conn->grants, &g->node);
@@ -118,8 +134,8 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 	return 0;
 }
 
-void grant_destroy(struct mem_node *node, struct mem_conn *conn,
-		   struct mem_grant *g)
+void grant_end(struct mem_node *node, struct mem_conn *conn,
+	       struct mem_grant *g)
 {
 	int err = g->mw ? ibv_dealloc_mw(g->mw) : 0;
 
@@ -127,7 +143,8 @@ void grant_destroy(struct mem_node *node, struct mem_conn *conn,
 	list_remove(&g->node);
 	conn->grant_count--;
 	node->grant_count--;
-	free(g);
+	tenant_give(conn->tenant, MEM_LIMIT_GRANTS, 1);
+	life_end(node, &g->life);
 }
 
 void grant_revoke_region(struct mem_node *node, struct mem_region *region)
@@ -144,7 +161,7 @@ void grant_revoke_region(struct mem_node *node, struct mem_region *region)
 
 			next = at->next;
 			if (g->region == region)
-				grant_destroy(node, node->conns[i], g);
+				grant_end(node, node->conns[i], g);
 		}
 	}
 }

@@ -122,7 +122,7 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	int err = ctl_field_string(call->body, "pages", false, &role);
 
 	peer->role = MEM_ROLE_PLAIN;
-	peer->space = NULL;
+	peer->owner = NULL;
 	peer->without = 0;
 	if (err || !role)
 		return err;
@@ -141,7 +141,7 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	if (!err && !c->owns_space)
 		err = error_set(-EINVAL, "connection %s has no pages", owner);
 	if (!err)
-		peer->space = c->space;
+		peer->owner = c;
 	return err;
 }
 
@@ -163,6 +163,11 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		err = ctl_field_string(call->body, "session", false, &id_text);
 	if (!err && id_text)
 		err = session_take(node, call->caller, id_text, &session);
+	/* The session may be that of the owner, which has just ended. */
+	if (!err && peer.owner && peer.owner->life.ended)
+		err = error_set(-ESTALE, "the owner of the pages was the "
+					 "session's connection, which has "
+					 "ended; connect again");
 	if (!err)
 		err = conn_create(node, call->caller, &peer, &answer, &c);
 	if (err) {
@@ -246,7 +251,7 @@ void handle_disconnect(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	conn_destroy(ctx, c, MEM_END_CLOSED);
+	conn_end(ctx, c, MEM_END_CLOSED);
 	ctl_reply_none(call->reply);
 }
 
@@ -272,16 +277,12 @@ static int parse_rights(const char *text, int *access)
 }
 
 /* What is asked for, checked against what there is. */
-struct wish {
-	struct mem_region *region;
-	int access;
-	uint64_t offset;
-	uint64_t length;
-};
-
 static int parse_wish(struct mem_node *node, struct ctl_call *call,
-		      const struct mem_conn *conn, struct wish *w)
+		      const struct mem_conn *conn, struct grant_wish *w,
+		      struct mem_region **out)
 {
+	const json_t *revocable = json_object_get(call->body, "revocable");
+	struct mem_region *region;
 	const char *name, *rights;
 	int err = ctl_field_string(call->body, "region", true, &name);
 
@@ -297,27 +298,31 @@ static int parse_wish(struct mem_node *node, struct ctl_call *call,
 	if (!err)
 		err = ctl_field_u64(call->body, "length", false, 0, INT64_MAX,
 				    &w->length);
+	if (!err && revocable && !json_is_boolean(revocable))
+		err = error_set(-EINVAL, "\"revocable\" is true or false");
 	if (err)
 		return err;
+	w->revocable = json_is_true(revocable);
 	if (conn->role != MEM_ROLE_PLAIN)
 		return error_set(-EACCES, "this connection has no regions");
 	if (conn->read_only && w->access != IBV_ACCESS_REMOTE_READ)
 		return error_set(-EACCES, "this connection may only read");
-	w->region = region_find(node, call->caller, name);
-	if (!w->region)
+	region = region_find(node, call->caller, name);
+	if (!region)
 		return error_set(-ENOENT, "there is no region %.63s", name);
-	if (w->region->busy)
+	if (region->busy)
 		return error_set(-EBUSY,
 				 "region %s is being made, changed or deleted",
 				 name);
-	if (w->offset >= w->region->size_bytes)
+	if (w->offset >= region->size_bytes)
 		return error_set(-EINVAL,
 				 "\"offset\" lies behind the region's end");
 	if (w->length == 0)
-		w->length = w->region->size_bytes - w->offset;
-	if (w->length > w->region->size_bytes - w->offset)
+		w->length = region->size_bytes - w->offset;
+	if (w->length > region->size_bytes - w->offset)
 		return error_set(-EINVAL,
 				 "\"length\" reaches behind the region's end");
+	*out = region;
 	return 0;
 }
 
@@ -325,16 +330,16 @@ void handle_grant_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
 	char id[GRANT_ID_TEXT];
-	struct mem_grant *g;
+	struct mem_region *r = NULL;
+	struct grant_wish w;
+	struct mem_grant *g = NULL;
 	struct mem_conn *c;
-	struct wish w;
 	int err = find(node, call, &c);
 
 	if (!err)
-		err = parse_wish(node, call, c, &w);
+		err = parse_wish(node, call, c, &w, &r);
 	if (!err)
-		err = grant_create(node, c, w.region, w.access, w.offset,
-				   w.length, &g);
+		err = grant_create(node, c, r, &w, &g);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -342,15 +347,14 @@ void handle_grant_create(void *ctx, struct ctl_call *call)
 	(void)snprintf(id, sizeof(id), "%016" PRIx64, g->id);
 	ctl_reply_json(
 		call->reply, 200,
-		json_pack(
-			"{s:s, s:I, s:I, s:I, s:I, s:i, s:s}", "grant", id,
-			"rkey",
-			(json_int_t)(g->mw ? g->mw->rkey : w.region->mr->rkey),
-			"addr",
-			(json_int_t)((uintptr_t)w.region->addr + w.offset),
-			"length", (json_int_t)w.length, "epoch",
-			(json_int_t)w.region->epoch, "region_id",
-			(int)w.region->id, "incarnation", node->incarnation));
+		json_pack("{s:s, s:I, s:I, s:I, s:I, s:i, s:s, s:b}", "grant",
+			  id, "rkey",
+			  (json_int_t)(g->mw ? g->mw->rkey : r->mr->rkey),
+			  "addr", (json_int_t)((uintptr_t)r->addr + w.offset),
+			  "length", (json_int_t)w.length, "epoch",
+			  (json_int_t)r->epoch, "region_id", (int)r->id,
+			  "incarnation", node->incarnation, "revocable",
+			  g->mw != NULL));
 }
 
 void handle_grant_delete(void *ctx, struct ctl_call *call)
@@ -370,7 +374,7 @@ void handle_grant_delete(void *ctx, struct ctl_call *call)
 		(void)snprintf(id, sizeof(id), "%016" PRIx64, g->id);
 		if (strcmp(id, call->segment[1]) != 0)
 			continue;
-		grant_destroy(ctx, c, g);
+		grant_end(ctx, c, g);
 		ctl_reply_none(call->reply);
 		return;
 	}

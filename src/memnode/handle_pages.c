@@ -97,7 +97,7 @@ static void end_stopped(struct mem_node *node, const struct mem_space *s)
 		struct mem_conn *c = node->conns[i];
 
 		if (c && c->space == s && space_conn_is_broken(c))
-			conn_destroy(node, c, MEM_END_BROKEN);
+			conn_end(node, c, MEM_END_BROKEN);
 	}
 }
 
@@ -106,6 +106,7 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 	const json_t *list = json_object_get(call->body, "pages"), *value;
 	json_t *mapped = NULL;
 	struct mem_conn *c;
+	struct mem_space *s;
 	size_t i;
 	int why, err = find(ctx, call, &c);
 
@@ -116,7 +117,14 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	end_stopped(ctx, c->space);
+	s = c->space;
+	end_stopped(ctx, s);
+	/* Perhaps also c itself, but its owner only if it is the same. */
+	if (s->life.ended) {
+		ctl_reply_error(call->reply, -ESTALE,
+				"the connection has ended; connect again");
+		return;
+	}
 	mapped = json_array();
 	json_array_foreach(list, i, value)
 	{
@@ -124,9 +132,9 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 
 		(void)json_array_append_new(
 			mapped, json_boolean(frame_space_is_mapped(
-					c->space->space, (uint64_t)index)));
+					s->space, (uint64_t)index)));
 	}
-	why = frame_space_why(c->space->space, PAGE_CHAIN_UNMAPPED);
+	why = frame_space_why(s->space, PAGE_CHAIN_UNMAPPED);
 	ctl_reply_json(call->reply, 200,
 		       json_pack("{s:o, s:b, s:s}", "mapped", mapped, "full",
 				 why == -ENOSPC, "stopped",

@@ -14,24 +14,47 @@ static uint64_t uptime_s(const struct mem_node *node)
 	return (env_now_ns(node->env) - node->start_ns) / 1000000000;
 }
 
+/* What all tenants have together is for who may see all of them; a tenant sees
+ * what there is for it, and a stranger only whom it has reached. */
 void handle_status(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
+	const struct mem_tenant *t = call->sees_all ? NULL : call->caller;
+	uint64_t size = node->pool_bytes, used = node->used_bytes;
+	uint64_t left = size - used;
+	json_t *tree = json_pack("{s:s, s:s, s:s}", "node", node->name, "proto",
+				 CTL_PROTO, "incarnation", node->incarnation);
 
-	ctl_reply_json(
-		call->reply, 200,
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:i, "
-			  "s:i, "
-			  "s:i}",
-			  "node", node->name, "proto", CTL_PROTO, "incarnation",
-			  node->incarnation, "pid", (json_int_t)getpid(),
-			  "uptime_s", (json_int_t)uptime_s(node), "pool",
-			  "size", (json_int_t)node->pool_bytes, "used",
-			  (json_int_t)node->used_bytes, "free",
-			  (json_int_t)(node->pool_bytes - node->used_bytes),
-			  "tenants", (int)node->tenant_count, "regions",
-			  (int)node->region_count, "connections",
-			  (int)node->conn_count));
+	if (t) {
+		used = t->used_bytes + t->page_bytes;
+		size = t->quota_bytes ? t->quota_bytes : size;
+		left = u64_min(left, size > used ? size - used : 0);
+	}
+	if (t || call->sees_all) {
+		(void)json_object_set_new(
+			tree, "uptime_s",
+			json_integer((json_int_t)uptime_s(node)));
+		(void)json_object_set_new(tree, "pool",
+					  json_pack("{s:I, s:I, s:I}", "size",
+						    (json_int_t)size, "used",
+						    (json_int_t)used, "free",
+						    (json_int_t)left));
+		(void)json_object_set_new(
+			tree, "regions",
+			json_integer(t ? (json_int_t)t->taken[MEM_LIMIT_REGIONS]
+				       : (json_int_t)node->region_count));
+		(void)json_object_set_new(
+			tree, "connections",
+			json_integer(t ? (json_int_t)t->taken[MEM_LIMIT_CONNS]
+				       : (json_int_t)node->conn_count));
+	}
+	if (call->sees_all) {
+		(void)json_object_set_new(tree, "pid", json_integer(getpid()));
+		(void)json_object_set_new(
+			tree, "tenants",
+			json_integer((json_int_t)node->tenant_count));
+	}
+	ctl_reply_json(call->reply, 200, tree);
 }
 
 static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
@@ -78,16 +101,16 @@ static uint64_t quota_of(const struct mem_tenant *t)
 
 static uint64_t regions_of(const struct mem_tenant *t)
 {
-	return t->region_count;
+	return t->taken[MEM_LIMIT_REGIONS];
 }
 
 static uint64_t conns_of(const struct mem_tenant *t)
 {
-	return t->conn_count;
+	return t->taken[MEM_LIMIT_CONNS];
 }
 
-/* A tenant sees its own numbers, the administrator and the node's own machine
- * everybody's. */
+/* A tenant sees its own numbers, the administrator and who may use the node's
+ * own socket everybody's. */
 static void tenant_metrics(struct ctl_metrics *m, const struct mem_node *node,
 			   const struct mem_tenant *only)
 {
@@ -170,10 +193,13 @@ void handle_metrics(void *ctx, struct ctl_call *call)
 	int err = ctl_metrics_init(&m);
 
 	if (!err) {
-		node_metrics(&m, node);
-		tenant_metrics(&m, node, call->caller);
-		request_metrics(&m, node);
-		nic_metrics(&m, node);
+		tenant_metrics(&m, node, call->sees_all ? NULL : call->caller);
+		/* The NIC's counters say how far others' packets are. */
+		if (call->sees_all) {
+			node_metrics(&m, node);
+			request_metrics(&m, node);
+			nic_metrics(&m, node);
+		}
 		err = ctl_metrics_end(&m, &text, &text_bytes);
 	}
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /v1/tenants, for the administrator. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "env.h"
@@ -10,11 +11,17 @@
 
 static json_t *describe(const struct mem_tenant *t)
 {
-	return json_pack("{s:s, s:I, s:I, s:i, s:i}", "name", t->name, "quota",
-			 (json_int_t)t->quota_bytes, "used",
-			 (json_int_t)(t->used_bytes + t->page_bytes), "regions",
-			 (int)t->region_count, "connections",
-			 (int)t->conn_count);
+	json_t *tree = json_pack("{s:s, s:I, s:I, s:o, s:b}", "name", t->name,
+				 "quota", (json_int_t)t->quota_bytes, "used",
+				 (json_int_t)(t->used_bytes + t->page_bytes),
+				 "limits", tenant_limit_json(t, false),
+				 "ending", t->state == MEM_TENANT_ENDING);
+
+	for (unsigned i = 0; i < MEM_LIMIT_COUNT; i++)
+		(void)json_object_set_new(
+			tree, tenant_limit_name((enum mem_limit)i),
+			json_integer((json_int_t)t->taken[i]));
+	return tree;
 }
 
 static int find(struct mem_node *node, struct ctl_call *call,
@@ -22,7 +29,7 @@ static int find(struct mem_node *node, struct ctl_call *call,
 {
 	struct mem_tenant *t = tenant_find(node, call->segment[0]);
 
-	if (!t)
+	if (!t || t->state == MEM_TENANT_ENDING)
 		return error_set(-ENOENT, "there is no tenant %s",
 				 call->segment[0]);
 	*out = t;
@@ -54,38 +61,80 @@ static int pick_token(struct mem_node *node, const json_t *body,
 	return 0;
 }
 
+/* Saves what was just changed. If that fails the caller undoes it, and saves
+ * what was before: the file may be half-way. */
+static int save_or(struct mem_node *node,
+		   void (*undo)(struct mem_node *node, struct mem_tenant *t,
+				const void *before),
+		   struct mem_tenant *t, const void *before)
+{
+	char words[ERROR_TEXT_MAX];
+	int err = tenant_file_save(node);
+
+	if (!err)
+		return 0;
+	(void)snprintf(words, sizeof(words), "%s", error_last());
+	undo(node, t, before);
+	if (tenant_file_save(node))
+		log_warn("memnode", "%s", error_last());
+	return error_set(err, "%s", words);
+}
+
+static void undo_create(struct mem_node *node, struct mem_tenant *t,
+			const void *before)
+{
+	(void)before;
+	tenant_remove(node, t);
+}
+
+static int create(struct mem_node *node, const json_t *body, const char *name,
+		  const struct ctl_token_hash *hash, struct mem_tenant **out)
+{
+	uint64_t quota = 0;
+	int err = ctl_field_u64(body, "quota", false, 0, INT64_MAX, &quota);
+
+	if (!err)
+		err = tenant_add(node, name, hash, out);
+	if (err)
+		return err;
+	(*out)->quota_bytes = quota;
+	err = tenant_limit_parse(node, body, *out);
+	if (err) {
+		tenant_remove(node, *out);
+		return err;
+	}
+	err = save_or(node, undo_create, *out, NULL);
+	if (!err)
+		(*out)->state = MEM_TENANT_LIVE;
+	return err;
+}
+
 void handle_tenant_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
 	struct ctl_token_hash hash;
 	char token[CTL_TOKEN_TEXT];
 	struct mem_tenant *t = NULL;
-	uint64_t quota = 0;
 	const char *name;
+	json_t *tree;
 	int err = ctl_field_string(call->body, "name", true, &name);
 
-	if (!err)
-		err = ctl_field_u64(call->body, "quota", false, 0, INT64_MAX,
-				    &quota);
 	if (!err)
 		err = pick_token(node, call->body, token);
 	if (!err)
 		err = ctl_token_hash(token, &hash);
-	if (!err)
-		err = tenant_add(node, name, quota, &hash, &t);
 	if (!err) {
-		err = tenant_file_save(node);
-		if (err)
-			tenant_remove(node, t);
+		tenant_change_begin(node);
+		err = create(node, call->body, name, &hash, &t);
+		tenant_change_end(node);
 	}
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	log_info("memnode", "tenant %s made", name);
-	ctl_reply_json(call->reply, 201,
-		       json_pack("{s:s, s:I, s:s}", "name", name, "quota",
-				 (json_int_t)quota, "token", token));
+	tree = describe(t);
+	(void)json_object_set_new(tree, "token", json_string(token));
+	ctl_reply_json(call->reply, 201, tree);
 }
 
 void handle_tenant_list(void *ctx, struct ctl_call *call)
@@ -98,80 +147,102 @@ void handle_tenant_list(void *ctx, struct ctl_call *call)
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "tenants", rows));
 }
 
+struct settings {
+	uint64_t quota_bytes;
+	uint64_t limit[MEM_LIMIT_COUNT];
+	bool is_set[MEM_LIMIT_COUNT];
+};
+
+static void undo_patch(struct mem_node *node, struct mem_tenant *t,
+		       const void *before)
+{
+	const struct settings *s = before;
+
+	(void)node;
+	t->quota_bytes = s->quota_bytes;
+	memcpy(t->limit, s->limit, sizeof(t->limit));
+	memcpy(t->is_set, s->is_set, sizeof(t->is_set));
+}
+
+static int patch(struct mem_node *node, struct ctl_call *call,
+		 struct mem_tenant **out)
+{
+	struct settings before;
+	struct mem_tenant *t;
+	uint64_t quota;
+	int err = find(node, call, out);
+
+	if (err)
+		return err;
+	t = *out;
+	before.quota_bytes = quota = t->quota_bytes;
+	memcpy(before.limit, t->limit, sizeof(t->limit));
+	memcpy(before.is_set, t->is_set, sizeof(t->is_set));
+	if (!json_object_get(call->body, "quota") &&
+	    !json_object_get(call->body, "limits"))
+		return error_set(-EINVAL, "\"quota\" or \"limits\" is what "
+					  "can be changed");
+	err = ctl_field_u64(call->body, "quota", false, 0, INT64_MAX, &quota);
+	if (!err)
+		err = tenant_limit_parse(node, call->body, t);
+	if (err)
+		return err;
+	t->quota_bytes = quota;
+	return save_or(node, undo_patch, t, &before);
+}
+
 void handle_tenant_patch(void *ctx, struct ctl_call *call)
 {
 	struct mem_tenant *t = NULL;
-	uint64_t quota, old;
-	int err = find(ctx, call, &t);
+	int err;
 
-	if (!err)
-		err = ctl_field_u64(call->body, "quota", true, 0, INT64_MAX,
-				    &quota);
-	if (!err) {
-		old = t->quota_bytes;
-		t->quota_bytes = quota;
-		err = tenant_file_save(ctx);
-		if (err)
-			t->quota_bytes = old;
-	}
+	tenant_change_begin(ctx);
+	err = patch(ctx, call, &t);
+	tenant_change_end(ctx);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_json(call->reply, 200, describe(t));
 }
 
-static bool has_busy_region(const struct mem_node *node,
-			    const struct mem_tenant *t)
+static void undo_delete(struct mem_node *node, struct mem_tenant *t,
+			const void *before)
 {
-	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
-		const struct mem_region *r = node->regions[i];
-
-		if (r && r->tenant == t && r->busy)
-			return true;
-	}
-	return false;
+	(void)node;
+	(void)before;
+	t->state = MEM_TENANT_LIVE;
 }
 
-/* Its connections end and its memory is given back. */
-static int clear(struct mem_node *node, struct mem_tenant *t)
+/* The file comes first: what it does not hold cannot come back. */
+static int strike(struct mem_node *node, struct ctl_call *call,
+		  struct mem_tenant **out)
 {
-	/* The regions' deletion lets the lock go: nobody may come in by this
-	 * token meanwhile, and an unknown hash is one that nobody has. */
-	env_random(node->env, &t->token, sizeof(t->token));
-	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
-		if (node->conns[i] && node->conns[i]->tenant == t)
-			conn_destroy(node, node->conns[i], MEM_END_TENANT);
-	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
-		struct mem_region *r = node->regions[i];
-		int err = r && r->tenant == t ? region_delete(node, r) : 0;
+	int err = find(node, call, out);
 
-		if (err)
-			return err;
-	}
-	return 0;
+	if (err)
+		return err;
+	if (strcmp((*out)->name, "default") == 0)
+		return error_set(-EACCES, "the tenant default always exists");
+	(*out)->state = MEM_TENANT_LEAVING;
+	err = save_or(node, undo_delete, *out, NULL);
+	if (!err)
+		(*out)->state = MEM_TENANT_ENDING;
+	return err;
 }
 
 void handle_tenant_delete(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
 	struct mem_tenant *t = NULL;
-	int err = find(node, call, &t);
+	int err;
 
-	if (!err && strcmp(t->name, "default") == 0)
-		err = error_set(-EACCES, "the tenant default always exists");
-	if (!err && has_busy_region(node, t))
-		err = error_set(-EBUSY,
-				"a region of tenant %s is being made, "
-				"changed or deleted",
-				t->name);
-	if (!err)
-		err = clear(node, t);
-	if (!err) {
-		tenant_remove(node, t);
-		err = tenant_file_save(node);
-	}
-	if (err)
+	tenant_change_begin(node);
+	err = strike(node, call, &t);
+	tenant_change_end(node);
+	if (err) {
 		ctl_reply_last_error(call->reply, err);
-	else
-		ctl_reply_none(call->reply);
+		return;
+	}
+	tenant_end(node, t);
+	ctl_reply_none(call->reply);
 }

@@ -11,9 +11,7 @@ enum {
 
 	MEM_TENANT_MAX = 256,
 	MEM_REGION_MAX = 4000, /* the NIC has 4096 grants */
-	MEM_REGION_PER_TENANT = 2000,
-	MEM_CONN_MAX = 8192, /* the NIC has 16384 queue pairs */
-	MEM_CONN_PER_TENANT = 1024,
+	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
 	MEM_SESSION_MAX = 8192,
 	MEM_FRAME_SIZES = 8,	      /* page sizes in use at a time */
@@ -35,7 +33,9 @@ enum {
 	MEM_BIND_MS = 1000,
 	MEM_PAGE_YIELDS = 1000, /* then sleep, while nobody asks for a page */
 	MEM_PAGE_SLEEP_MS = 100,
-	MEM_SESSION_KEEP_S = 600, /* after its last connection */
+	MEM_SESSION_KEEP_S = 600,  /* after its last connection */
+	MEM_SESSION_UNUSED_S = 30, /* if that never executed anything */
+	MEM_ENDS_AT_ONCE = 64, /* of connections, under one hold of the lock */
 
 	MEM_SWITCH_LOOK_MS = 500, /* between looks whether it is the same */
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */

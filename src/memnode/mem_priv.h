@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a node is made of. node->lock guards everything here. It is let go only
- * while memory is made or given back, which takes long; the region is `busy`
- * meanwhile, and nobody else touches it or its tenant's existence.
+ * while memory is made or given back, or tenants are written to their file,
+ * which takes long; a region is `busy` meanwhile, and nobody else touches it.
+ *
+ * Ending and freeing are two things. *_end takes effect at once: the thing is
+ * found no more, its queue pairs and keys are gone, `life.ended` is set. But
+ * its memory stays until everybody has left the node who was inside, with or
+ * without the lock, when it ended: node_leave is the only place that frees
+ * (life.c). So a pointer that a request or a tick got from the node can be
+ * looked at until that request or tick is over. Whoever kept one across a call
+ * that may end things, or that lets the lock go, asks `life.ended` before
+ * anything else of it is used.
  */
 #ifndef AQ_MEM_PRIV_H
 #define AQ_MEM_PRIV_H
@@ -12,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "awake.h"
+#include "ctl_audit.h"
 #include "ctl_http.h"
 #include "ctl_token.h"
 #include "frame_chain.h"
@@ -24,18 +34,54 @@ enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
 	MEM_LEVEL_METRICS, /* no token on the unix socket, any on TCP */
 	MEM_LEVEL_TENANT,
+	MEM_LEVEL_TENANT_QUIET, /* changes nothing worth an audit line */
 	MEM_LEVEL_ADMIN,
 };
 
+/* The first member of everything that ends. */
+struct mem_life {
+	struct list node; /* of the node's ended ones, once it is one */
+	uint64_t ended_at;
+	bool ended;
+};
+
+/* Somebody inside the node: a request or a tick, on its stack. */
+struct mem_visit {
+	struct list node;
+	uint64_t number;
+};
+
+/* What a tenant may have beside bytes of the pool. */
+enum mem_limit {
+	MEM_LIMIT_DEVICE, /* bytes of the NIC's own memory */
+	MEM_LIMIT_REGIONS,
+	MEM_LIMIT_CONNS,
+	MEM_LIMIT_SERVERS, /* of them, those that the processor answers */
+	MEM_LIMIT_GRANTS,
+	MEM_LIMIT_SESSIONS,
+	MEM_LIMIT_COUNT,
+};
+
+/* Its token opens nothing unless it is live. */
+enum mem_tenant_state {
+	MEM_TENANT_LIVE,
+	MEM_TENANT_NEW,	    /* is being written to the file */
+	MEM_TENANT_LEAVING, /* is being taken out of the file */
+	MEM_TENANT_ENDING,  /* is not in the file; what it has ends */
+};
+
 struct mem_tenant {
+	struct mem_life life;
+	enum mem_tenant_state state;
 	char name[MEM_TENANT_NAME_MAX + 1];
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
 	uint64_t page_bytes; /* of all pages that its clients may have */
 	struct ibv_pd *pd;
-	unsigned region_count;
-	unsigned conn_count;
+	uint64_t limit[MEM_LIMIT_COUNT];
+	uint64_t taken[MEM_LIMIT_COUNT];
+	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
 };
 
 /* What the switch is told about a region. */
@@ -51,6 +97,7 @@ struct mem_declared {
 };
 
 struct mem_region {
+	struct mem_life life;
 	struct mem_tenant *tenant;
 	char name[MEM_REGION_NAME_MAX + 1];
 	uint16_t id;
@@ -62,13 +109,16 @@ struct mem_region {
 	uint64_t owner_nonce;
 	uint32_t owner_slot;
 	struct mem_declared declared;
-	bool from_aqdv;	   /* else from mmap: the NIC is somebody else's */
-	struct ibv_dm *dm; /* the NIC's own memory; addr is NULL then */
+	uint64_t device_bytes; /* of the NIC's own memory */
+	bool from_aqdv;	       /* else from mmap: the NIC is somebody else's */
+	struct ibv_dm *dm;     /* the NIC's own memory; addr is NULL then */
+	bool can_bind;	       /* windows; else there is the whole key only */
 	void *addr;
 	struct ibv_mr *mr;
 };
 
 struct mem_grant {
+	struct mem_life life;
 	struct list node; /* in its connection */
 	uint64_t id;
 	struct mem_region *region;
@@ -93,10 +143,12 @@ enum mem_end {
  * each other, never beside each other.
  */
 struct mem_session {
+	struct mem_life life;
 	struct list node; /* of the node's sessions */
 	struct mem_tenant *tenant;
 	char id[MEM_SESSION_CHARS + 1];
 	struct mem_conn *conn; /* NULL: none now */
+	bool was_used;	       /* a connection of it has executed something */
 	bool has_final;
 	uint32_t final_psn; /* that the last connection expected next */
 	uint64_t ended_ns;
@@ -113,6 +165,7 @@ struct mem_frames {
 /* One client's pages. They end with the connection that asked for them, and so
  * do the other connections that work on them. */
 struct mem_space {
+	struct mem_life life;
 	struct mem_frames *frames;
 	struct frame_space *space;
 	uint64_t charged_bytes; /* to the tenant */
@@ -128,6 +181,7 @@ enum mem_role {
 };
 
 struct mem_conn {
+	struct mem_life life;
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
 	unsigned without;	 /* enum frame_without */
@@ -180,6 +234,9 @@ struct mem_switch {
 
 struct mem_node {
 	pthread_mutex_t lock;
+	uint64_t visits;    /* so far */
+	struct list inside; /* visits, the oldest first */
+	struct list ended;  /* lives, in the order of their ends */
 	char name[MEM_NODE_NAME_MAX + 1];
 	char *state_path;
 	struct env *env;
@@ -189,9 +246,9 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
-	unsigned regions_per_tenant;
-	unsigned conns_per_tenant;
+	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
+	struct ctl_audit *audit; /* or NULL */
 	uint32_t last_epoch;
 	uint16_t last_region_id;
 
@@ -201,6 +258,10 @@ struct mem_node {
 	enum ibv_mtu mtu;
 	uint32_t nic_caps; /* AQDV_CAP_* */
 
+	/* Tenants change one at a time: their file is written without the lock.
+	 */
+	bool is_changing;
+	pthread_cond_t changed;
 	struct mem_tenant *tenants[MEM_TENANT_MAX];
 	struct mem_region *regions[MEM_REGION_MAX];
 	struct mem_conn *conns[MEM_CONN_MAX];
@@ -226,20 +287,56 @@ struct mem_node {
 	uint64_t bytes_scrubbed;
 };
 
+/* ---- life.c ------------------------------------------------------------- */
+
+/* Takes the lock. */
+void node_enter(struct mem_node *node, struct mem_visit *visit);
+/* Lets it go, and frees what nobody can know of any more. */
+void node_leave(struct mem_node *node, struct mem_visit *visit);
+/* Nothing leads to it any more. */
+void life_end(struct mem_node *node, struct mem_life *life);
+
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
-/* By token, always in the same time. */
+/* By token, always in the same time; of any state. */
 struct mem_tenant *tenant_of_token(const struct mem_node *node,
 				   const struct ctl_token_hash *token);
-int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
+/* Its state is MEM_TENANT_NEW. */
+int tenant_add(struct mem_node *node, const char *name,
 	       const struct ctl_token_hash *token,
 	       struct mem_tenant **out) MUST_CHECK;
 /* It has no regions and no connections any more. */
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
+/* Ends what an ending tenant has, and the tenant with it unless a region is in
+ * somebody's hands; then the tick comes back. Lets the lock go for a while. */
+void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
+/* Every tick. */
+void tenant_tick(struct mem_node *node);
+/* Around a change of tenants and its tenant_file_save; may wait for another
+ * one, without the lock. */
+void tenant_change_begin(struct mem_node *node);
+void tenant_change_end(struct mem_node *node);
 
 int tenant_file_load(struct mem_node *node) MUST_CHECK;
-int tenant_file_save(const struct mem_node *node) MUST_CHECK;
+/* All but those that leave. Lets the lock go for a while. -ENOSPC: it could not
+ * be written, and what the file says is uncertain. */
+int tenant_file_save(struct mem_node *node) MUST_CHECK;
+
+/* ---- tenant_limit.c ------------------------------------------------------ */
+
+void tenant_limit_init(struct mem_node *node);
+void tenant_limit_default(const struct mem_node *node, struct mem_tenant *t,
+			  bool is_default);
+const char *tenant_limit_name(enum mem_limit kind);
+/* -EAGAIN or, of bytes, -EDQUOT: the tenant has too much. */
+int tenant_take(struct mem_tenant *t, enum mem_limit kind,
+		uint64_t amount) MUST_CHECK;
+void tenant_give(struct mem_tenant *t, enum mem_limit kind, uint64_t amount);
+/* "limits" of a body, all of them or none. */
+int tenant_limit_parse(const struct mem_node *node, const json_t *body,
+		       struct mem_tenant *t) MUST_CHECK;
+json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set);
 
 /* ---- region.c ----------------------------------------------------------- */
 
@@ -268,10 +365,10 @@ struct conn_peer {
 	uint8_t rd_atomic;
 	bool read_only;
 	const char *client;
-	unsigned role;		 /* enum mem_role, and which chain */
-	struct mem_space *space; /* for all but plain ones */
-	unsigned without;	 /* enum frame_without */
-	uint32_t patience_ms;	 /* that it asks for */
+	unsigned role;		/* enum mem_role, and which chain */
+	struct mem_conn *owner; /* of the pages, for all but plain ones */
+	unsigned without;	/* enum frame_without */
+	uint32_t patience_ms;	/* that it asks for */
 };
 
 struct conn_answer {
@@ -285,8 +382,7 @@ struct conn_answer {
 int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		const struct conn_peer *peer, struct conn_answer *answer,
 		struct mem_conn **out) MUST_CHECK;
-void conn_destroy(struct mem_node *node, struct mem_conn *conn,
-		  enum mem_end why);
+void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
@@ -308,7 +404,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind) MUST_CHECK;
 /* Of its owner, when it ends: also ends the others. */
-void space_destroy(struct mem_node *node, struct mem_conn *owner);
+void space_end(struct mem_node *node, struct mem_conn *owner);
 /* The queue pair of a connection that works on a space, in the state RESET. */
 int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
 /* It is connected: let it work. */
@@ -338,11 +434,18 @@ void session_note_end(struct mem_node *node, struct mem_conn *conn);
  * tenant (not NULL). */
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 
+struct grant_wish {
+	int access;
+	uint64_t offset;
+	uint64_t length;
+	bool revocable; /* never the region's own key */
+};
+
 int grant_create(struct mem_node *node, struct mem_conn *conn,
-		 struct mem_region *region, int access, uint64_t offset,
-		 uint64_t length, struct mem_grant **out) MUST_CHECK;
-void grant_destroy(struct mem_node *node, struct mem_conn *conn,
-		   struct mem_grant *grant);
+		 struct mem_region *region, const struct grant_wish *wish,
+		 struct mem_grant **out) MUST_CHECK;
+void grant_end(struct mem_node *node, struct mem_conn *conn,
+	       struct mem_grant *grant);
 /* Every grant of the region, of whatever connection; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 

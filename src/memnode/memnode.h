@@ -12,6 +12,7 @@
 
 #include "base.h"
 
+struct ctl_audit;
 struct ctl_reply;
 struct ctl_request;
 struct env;
@@ -27,9 +28,7 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
-	/* For tests that want to reach a limit; 0: as in mem_limits.h. */
-	unsigned regions_per_tenant;
-	unsigned conns_per_tenant;
+	struct ctl_audit *audit; /* the caller's; or NULL */
 };
 
 /* Opens the NIC. error_last() has the words. */
@@ -57,6 +56,8 @@ struct mem_serve_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
+	const char *audit; /* file, "-", or NULL: the log */
+	bool audit_json;
 	const char *switch_name; /* that the NIC is plugged into, or NULL */
 };
 

@@ -27,7 +27,7 @@ const struct ctl_route node_routes[] = {
 	{CTL_POST, "/v1/connect", handle_connect, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/connections", handle_conn_list, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/heartbeat", handle_heartbeat,
-	 MEM_LEVEL_TENANT},
+	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_DELETE, "/v1/connections/:", handle_disconnect, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/grants", handle_grant_create,
 	 MEM_LEVEL_TENANT},
@@ -38,7 +38,7 @@ const struct ctl_route node_routes[] = {
 	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
 	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
-	 MEM_LEVEL_TENANT},
+	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
@@ -79,6 +79,7 @@ static int open_nic(struct mem_node *node)
 	node->mtu = port.active_mtu;
 	if (aqdv_query_device(node->context, &extra) == 0)
 		node->nic_caps = extra.caps;
+	tenant_limit_init(node);
 	node->cq = ibv_create_cq(node->context, CQ_DEPTH, NULL, NULL, 0);
 	if (!node->cq)
 		return error_set(-errno, "no completion queue: %s",
@@ -92,7 +93,11 @@ static int add_default_tenant(struct mem_node *node, const char *token)
 	struct mem_tenant *t;
 	int err = ctl_token_hash(token, &hash);
 
-	return err ? err : tenant_add(node, "default", 0, &hash, &t);
+	if (!err)
+		err = tenant_add(node, "default", &hash, &t);
+	if (!err)
+		t->state = MEM_TENANT_LIVE;
+	return err;
 }
 
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
@@ -111,16 +116,15 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!node)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
+	pthread_cond_init(&node->changed, NULL);
+	list_init(&node->inside);
+	list_init(&node->ended);
 	list_init(&node->sessions);
 	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
-	node->regions_per_tenant = c->regions_per_tenant
-					   ? c->regions_per_tenant
-					   : MEM_REGION_PER_TENANT;
-	node->conns_per_tenant =
-		c->conns_per_tenant ? c->conns_per_tenant : MEM_CONN_PER_TENANT;
+	node->audit = c->audit;
 	/* Random, so that a node that was restarted does not repeat the epochs
 	 * that clients still remember; half of them are left to count up. */
 	env_random(c->env, &first_epoch, sizeof(first_epoch));
@@ -152,12 +156,13 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 
 void mem_node_destroy(struct mem_node *node)
 {
+	struct mem_visit visit;
 	int err;
 
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
-			conn_destroy(node, node->conns[i], MEM_END_STOP);
+			conn_end(node, node->conns[i], MEM_END_STOP);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -167,7 +172,7 @@ void mem_node_destroy(struct mem_node *node)
 	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 	page_thread_stop(node);
 	if (node->page_pd)
 		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
@@ -175,6 +180,7 @@ void mem_node_destroy(struct mem_node *node)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
 		(void)ibv_close_device(node->context); /* the end anyway */
+	pthread_cond_destroy(&node->changed);
 	pthread_mutex_destroy(&node->lock);
 	free(node->state_path);
 	free(node);
@@ -196,16 +202,38 @@ static void count_request(struct mem_node *node, unsigned route,
 	}
 }
 
+/* A request, with what can be found out about it without the lock. */
+struct inquiry {
+	struct ctl_call call;
+	struct ctl_token_hash hash;
+	bool has_hash;
+	int body_err; /* of call.body, with its words */
+	char body_words[ERROR_TEXT_MAX];
+	char who[MEM_TENANT_NAME_MAX + 1]; /* for the audit log */
+};
+
 /* Sets call->caller to the tenant, if the token is a tenant's. -EPERM: nobody
  * we know; -EACCES: somebody who may not. */
-static int authorize(struct mem_node *node, struct ctl_call *call)
+static int authorize(struct mem_node *node, struct inquiry *q)
 {
+	struct ctl_call *call = &q->call;
 	const struct ctl_request *req = call->request;
 	enum mem_level level = call->route->level;
-	struct ctl_token_hash hash;
 	struct mem_tenant *tenant = NULL;
 	bool is_admin = false;
 
+	if (q->has_hash) {
+		tenant = tenant_of_token(node, &q->hash);
+		if (tenant && tenant->state != MEM_TENANT_LIVE)
+			tenant = NULL;
+		is_admin = ctl_token_hash_equal(&node->admin, &q->hash);
+	}
+	(void)snprintf(q->who, sizeof(q->who), "%s",
+		       is_admin ? "admin"
+		       : tenant ? tenant->name
+				: "");
+	call->caller = tenant;
+	call->sees_all = is_admin || req->is_local;
 	if (level == MEM_LEVEL_ANY ||
 	    (level == MEM_LEVEL_METRICS && req->is_local))
 		return 0;
@@ -213,14 +241,9 @@ static int authorize(struct mem_node *node, struct ctl_call *call)
 		return error_set(-EPERM,
 				 "this needs a header 'Authorization: Bearer "
 				 "TOKEN'");
-	if (ctl_token_hash(req->token, &hash) == 0) {
-		tenant = tenant_of_token(node, &hash);
-		is_admin = ctl_token_hash_equal(&node->admin, &hash);
-	}
 	if (!tenant && !is_admin)
 		return error_set(-EPERM, "the token is not known here");
-	call->caller = tenant;
-	if (level == MEM_LEVEL_TENANT && !tenant)
+	if (level != MEM_LEVEL_ADMIN && level != MEM_LEVEL_METRICS && !tenant)
 		return error_set(-EACCES, "the administrator's token has no "
 					  "regions; use a tenant's");
 	if (level == MEM_LEVEL_ADMIN && !is_admin)
@@ -228,46 +251,76 @@ static int authorize(struct mem_node *node, struct ctl_call *call)
 	return 0;
 }
 
-static void run_locked(struct mem_node *node, struct ctl_call *call)
+static void run_locked(struct mem_node *node, struct inquiry *q)
 {
-	int err = authorize(node, call);
+	struct ctl_call *call = &q->call;
+	int err = authorize(node, q);
 
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
 		call->reply->status = 401; /* with a token it may be allowed */
-		return;
-	}
-	if (!err)
-		err = ctl_body_parse(call->request->body,
-				     call->request->body_bytes, &call->body);
-	if (err) {
+	} else if (err) {
 		ctl_reply_last_error(call->reply, err);
-		return;
+	} else if (q->body_err) {
+		ctl_reply_error(call->reply, q->body_err, "%s", q->body_words);
+	} else {
+		call->route->run(node, call);
 	}
-	call->route->run(node, call);
-	json_decref(call->body);
+}
+
+/* Hashing and parsing are not done under the lock. */
+static void prepare(struct inquiry *q)
+{
+	const struct ctl_request *req = q->call.request;
+
+	q->has_hash = req->token && ctl_token_hash(req->token, &q->hash) == 0;
+	q->body_err = ctl_body_parse(req->body, req->body_bytes, &q->call.body);
+	if (q->body_err)
+		(void)snprintf(q->body_words, sizeof(q->body_words), "%s",
+			       error_last());
+	error_clear();
+}
+
+static void audit(struct mem_node *node, const struct inquiry *q)
+{
+	const struct ctl_call *call = &q->call;
+	struct ctl_audit_event e = {
+		.who = q->who,
+		.name = json_string_value(json_object_get(call->body, "name")),
+		.is_quiet = call->route &&
+			    call->route->level == MEM_LEVEL_TENANT_QUIET,
+	};
+
+	if (node->audit)
+		ctl_audit_note(node->audit, call->request, &e,
+			       call->reply->status, env_now_ns(node->env));
 }
 
 void mem_node_handle(void *ctx, const struct ctl_request *request,
 		     struct ctl_reply *reply)
 {
 	struct mem_node *node = ctx;
-	struct ctl_call call = {.request = request, .reply = reply};
+	struct inquiry q = {.call = {.request = request, .reply = reply}};
 	unsigned route = node_route_count;
+	struct mem_visit visit;
 	int err;
 
 	error_clear();
 	err = ctl_route_find(node_routes, node_route_count, request->method,
-			     request->path, &call);
-	pthread_mutex_lock(&node->lock);
+			     request->path, &q.call);
+	if (!err)
+		prepare(&q);
+	node_enter(node, &visit);
 	if (err) {
 		ctl_reply_last_error(reply, err);
 	} else {
-		route = (unsigned)(call.route - node_routes);
-		run_locked(node, &call);
+		route = (unsigned)(q.call.route - node_routes);
+		run_locked(node, &q);
 	}
 	count_request(node, route, reply->status);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
+	audit(node, &q);
+	json_decref(q.call.body);
 	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
 }
@@ -295,10 +348,11 @@ static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
 
 void mem_node_tick(struct mem_node *node)
 {
+	struct mem_visit visit;
 	uint64_t now_ns;
 
 	declare_tick(node);
-	pthread_mutex_lock(&node->lock);
+	node_enter(node, &visit);
 	now_ns = env_now_ns(node->env);
 	awake_look(&node->awake, now_ns, MEM_PAUSE_MS * 1000000ull);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
@@ -307,14 +361,15 @@ void mem_node_tick(struct mem_node *node)
 		if (!c)
 			continue;
 		if (is_silent(node, c, now_ns))
-			conn_destroy(node, c, MEM_END_SILENT);
+			conn_end(node, c, MEM_END_SILENT);
 		else if (aqdv_peer_gone(c->qp) == 1)
-			conn_destroy(node, c, MEM_END_GONE);
+			conn_end(node, c, MEM_END_GONE);
 		else if (is_broken(c->qp) || space_conn_is_broken(c))
-			conn_destroy(node, c, MEM_END_BROKEN);
+			conn_end(node, c, MEM_END_BROKEN);
 	}
 	session_expire(node, NULL);
 	region_expire(node);
+	tenant_tick(node);
 	space_tick(node);
-	pthread_mutex_unlock(&node->lock);
+	node_leave(node, &visit);
 }

@@ -36,7 +36,9 @@ static int state_base(char out[PLACE_PATH_MAX])
 
 	if (own && *own)
 		return join(out, own, "", "");
-	if (run && *run) /* a rack that is apart in all respects */
+	/* A rack that is apart in all respects; but tenants outlive a reboot,
+	 * and what is in /run does not. */
+	if (run && *run && strncmp(run, "/run/", 5) != 0)
 		return join(out, run, "/state", "");
 	if (geteuid() == 0)
 		return join(out, "/var/lib/aquifer", "", "");

@@ -4,8 +4,8 @@
  *
  *   <rundir>/<name>.sock, <name>.lock	see rundir.h
  *   <state>/<rack>/<name>.tenants.json	where <state> is $AQUIFER_STATEDIR,
- *	$AQUIFER_RUNDIR/state, /var/lib/aquifer as root, or
- *	$XDG_STATE_HOME/aquifer (~/.local/state/aquifer)
+ *	$AQUIFER_RUNDIR/state unless that is in /run, /var/lib/aquifer as root,
+ *or $XDG_STATE_HOME/aquifer (~/.local/state/aquifer)
  */
 #ifndef AQ_MEM_PLACE_PRIV_H
 #define AQ_MEM_PLACE_PRIV_H

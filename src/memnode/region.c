@@ -1,44 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Regions: named memory of a tenant, one grant and one registration each.
- *
- * Scrubbing: memory that is given back is truncated (aqdv_free) or unmapped, so
- * its pages return to the kernel, which clears every page before anybody gets
- * it again; the pool counts it as free only afterwards. A peer that had it
- * mapped holds an empty file from then on.
- */
-#include <aquifer/aqdv.h>
+/* Regions: named memory of a tenant, one grant and one registration each. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "log.h"
-#include "mem_priv.h"
-
-enum {
-	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
-			IBV_ACCESS_MW_BIND,
-	DEVICE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
-			IBV_ACCESS_ZERO_BASED,
-	DEVICE_LOG_ALIGN = 6,
-	DEVICE_ALIGN = 1 << DEVICE_LOG_ALIGN,
-};
-
-/* What takes long to make and to give back. */
-struct memory {
-	void *addr;
-	struct ibv_mr *mr;
-	uint64_t size_bytes;
-	bool from_aqdv;
-	struct ibv_dm *dm;
-};
+#include "memory_priv.h"
 
 uint64_t region_pages(uint64_t size_bytes)
 {
@@ -58,90 +29,6 @@ struct mem_region *region_find(const struct mem_node *node,
 	return NULL;
 }
 
-/* Its windows are gone, so this cannot be refused. */
-static void memory_close(struct memory *m)
-{
-	int err = ibv_dereg_mr(m->mr);
-
-	ASSERT(err == 0);
-	m->mr = NULL;
-}
-
-static void memory_free(struct mem_node *node, struct memory *m)
-{
-	int err;
-
-	if (m->mr)
-		memory_close(m);
-	if (m->dm) {
-		err = ibv_free_dm(m->dm);
-		ASSERT(err == 0);
-		return;
-	}
-	err = m->from_aqdv ? aqdv_free(node->context, m->addr)
-			   : munmap(m->addr, region_pages(m->size_bytes));
-	ASSERT(err == 0);
-}
-
-static int memory_make(struct mem_node *node, struct ibv_pd *pd,
-		       uint64_t size_bytes, struct memory *out)
-{
-	struct memory m = {.size_bytes = size_bytes, .from_aqdv = true};
-	int err = aqdv_alloc(node->context, size_bytes, 0, &m.addr);
-
-	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
-		m.from_aqdv = false;
-		m.addr = mmap(NULL, region_pages(size_bytes),
-			      PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		err = m.addr == MAP_FAILED ? -errno : 0;
-		if (!err)
-			(void)madvise(m.addr, size_bytes, MADV_HUGEPAGE);
-	}
-	if (err) /* the machine has less than the pool was promised */
-		return error_set(err == -ENOMEM ? -ENOSPC : err,
-				 "no memory on the node for %" PRIu64
-				 " bytes: %s",
-				 size_bytes, strerror(-err));
-	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
-	if (!m.mr) {
-		err = -errno;
-		memory_free(node, &m);
-		return error_set(err, "cannot register %" PRIu64 " bytes: %s",
-				 size_bytes, strerror(-err));
-	}
-	*out = m;
-	return 0;
-}
-
-/* The NIC's own memory: atomics on it need not cross the bus. Its addresses
- * start at 0, and nobody maps it. */
-static int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
-			      uint64_t size_bytes, struct memory *out)
-{
-	struct ibv_alloc_dm_attr attr = {
-		.length = align_up(size_bytes, DEVICE_ALIGN),
-		.log_align_req = DEVICE_LOG_ALIGN};
-	struct memory m = {.size_bytes = size_bytes,
-			   .dm = ibv_alloc_dm(node->context, &attr)};
-	int err;
-
-	if (!m.dm)
-		return error_set(errno == EOPNOTSUPP ? -EOPNOTSUPP : -ENOSPC,
-				 "the NIC has no %" PRIu64
-				 " bytes of its own memory left",
-				 size_bytes);
-	m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length, DEVICE_ACCESS);
-	if (m.mr) {
-		*out = m;
-		return 0;
-	}
-	err = -errno;
-	(void)ibv_free_dm(m.dm);
-	return error_set(err, "cannot register device memory: %s",
-			 strerror(-err));
-}
-
 static struct memory memory_of(const struct mem_region *r)
 {
 	return (struct memory){
@@ -150,6 +37,7 @@ static struct memory memory_of(const struct mem_region *r)
 		.size_bytes = r->size_bytes,
 		.from_aqdv = r->from_aqdv,
 		.dm = r->dm,
+		.can_bind = r->can_bind,
 	};
 }
 
@@ -161,6 +49,7 @@ static void memory_give(struct mem_node *node, struct mem_region *r,
 	r->size_bytes = m->size_bytes;
 	r->from_aqdv = m->from_aqdv;
 	r->dm = m->dm;
+	r->can_bind = m->can_bind;
 	/* One counter for all regions, so no epoch comes twice, not even for a
 	 * region that was made again under an old name. */
 	r->epoch = ++node->last_epoch;
@@ -188,6 +77,17 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 	node->used_bytes += more;
 	r->charged_bytes += more;
 	return 0;
+}
+
+/* The NIC's own memory is none of the pool's. */
+static int charge_device(struct mem_region *r, uint64_t size_bytes)
+{
+	uint64_t bytes = align_up(size_bytes, DEVICE_ALIGN);
+	int err = tenant_take(r->tenant, MEM_LIMIT_DEVICE, bytes);
+
+	if (!err)
+		r->device_bytes = bytes;
+	return err;
 }
 
 static void uncharge(struct mem_node *node, struct mem_region *r, uint64_t less)
@@ -219,6 +119,7 @@ static int insert(struct mem_node *node, struct mem_tenant *tenant,
 {
 	struct mem_region *r;
 	unsigned place = 0;
+	int err;
 
 	if (!ctl_name_is_valid(name, MEM_REGION_NAME_MAX))
 		return error_set(-EINVAL,
@@ -228,24 +129,25 @@ static int insert(struct mem_node *node, struct mem_tenant *tenant,
 				 MEM_REGION_NAME_MAX);
 	if (region_find(node, tenant, name))
 		return error_set(-EEXIST, "there is a region %s already", name);
-	if (tenant->region_count >= node->regions_per_tenant)
-		return error_set(-EAGAIN, "a tenant has %u regions at most",
-				 node->regions_per_tenant);
 	while (place < MEM_REGION_MAX && node->regions[place])
 		place++;
 	if (place == MEM_REGION_MAX)
 		return error_set(-EAGAIN, "this node has %d regions at most",
 				 MEM_REGION_MAX);
+	err = tenant_take(tenant, MEM_LIMIT_REGIONS, 1);
+	if (err)
+		return err;
 	r = calloc(1, sizeof(*r));
-	if (!r)
+	if (!r) {
+		tenant_give(tenant, MEM_LIMIT_REGIONS, 1);
 		return error_set(-ENOMEM, "no memory for a region");
+	}
 	(void)snprintf(r->name, sizeof(r->name), "%s", name);
 	r->tenant = tenant;
 	r->id = next_id(node);
 	r->busy = true;
 	node->regions[place] = r;
 	node->region_count++;
-	tenant->region_count++;
 	*out = r;
 	return 0;
 }
@@ -257,8 +159,9 @@ static void extract(struct mem_node *node, struct mem_region *r)
 		if (node->regions[i] == r)
 			node->regions[i] = NULL;
 	node->region_count--;
-	r->tenant->region_count--;
-	free(r);
+	tenant_give(r->tenant, MEM_LIMIT_REGIONS, 1);
+	tenant_give(r->tenant, MEM_LIMIT_DEVICE, r->device_bytes);
+	life_end(node, &r->life);
 }
 
 int region_create(struct mem_node *node, struct mem_tenant *tenant,
@@ -271,13 +174,20 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 
 	if (err)
 		return err;
-	err = charge(node, r, region_pages(size_bytes));
+	err = on_device ? charge_device(r, size_bytes)
+			: charge(node, r, region_pages(size_bytes));
 	if (!err) {
 		pthread_mutex_unlock(&node->lock);
 		err = on_device ? memory_make_device(node, tenant->pd,
 						     size_bytes, &m)
 				: memory_make(node, tenant->pd, size_bytes, &m);
 		pthread_mutex_lock(&node->lock);
+	}
+	if (!err && tenant->state == MEM_TENANT_ENDING) {
+		pthread_mutex_unlock(&node->lock);
+		memory_free(node, &m);
+		pthread_mutex_lock(&node->lock);
+		err = error_set(-ESTALE, "tenant %s was deleted", tenant->name);
 	}
 	if (err) {
 		extract(node, r);

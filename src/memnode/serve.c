@@ -61,7 +61,7 @@ static const struct env_ops env_ops = {
 
 static int make_node(const struct mem_serve_options *o,
 		     const struct place *place, struct env *env,
-		     struct mem_node **out)
+		     struct ctl_audit *audit, struct mem_node **out)
 {
 	char token[CTL_TOKEN_TEXT], admin[CTL_TOKEN_TEXT];
 	struct mem_node_config config = {
@@ -71,6 +71,7 @@ static int make_node(const struct mem_serve_options *o,
 		.admin_token = admin,
 		.state_path = place->state,
 		.env = env,
+		.audit = audit,
 	};
 	char path[256];
 	int err = ctl_token_file(place->rundir, "token", token);
@@ -120,10 +121,16 @@ static int serve(const struct mem_serve_options *o, const struct place *place,
 	struct env env = {.ops = &env_ops};
 	struct ctl_server *server;
 	struct mem_node *node;
-	int err = make_node(o, place, &env, &node);
+	struct ctl_audit *audit;
+	int err = ctl_audit_open(o->audit, o->audit_json, &audit);
 
 	if (err)
 		return err;
+	err = make_node(o, place, &env, audit, &node);
+	if (err) {
+		ctl_audit_close(audit);
+		return err;
+	}
 	http.ctx = node;
 	err = ctl_server_start(&http, &server);
 	if (!err) {
@@ -133,6 +140,7 @@ static int serve(const struct mem_serve_options *o, const struct place *place,
 		ctl_server_stop(server);
 	}
 	mem_node_destroy(node);
+	ctl_audit_close(audit);
 	return err;
 }
 

@@ -33,7 +33,16 @@ static void forget(struct mem_node *node, struct mem_session *s)
 {
 	list_remove(&s->node);
 	node->session_count--;
-	free(s);
+	tenant_give(s->tenant, MEM_LIMIT_SESSIONS, 1);
+	life_end(node, &s->life);
+}
+
+/* Who never had anything executed has nothing to take over: its place is for
+ * somebody else soon. */
+static uint64_t keep_ns(const struct mem_session *s)
+{
+	return (s->was_used ? MEM_SESSION_KEEP_S : MEM_SESSION_UNUSED_S) *
+	       1000000000ull;
 }
 
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant)
@@ -46,10 +55,8 @@ void session_expire(struct mem_node *node, const struct mem_tenant *tenant)
 			container_of(at, struct mem_session, node);
 
 		next = at->next;
-		if (!s->conn &&
-		    (tenant ? s->tenant == tenant
-			    : now_ns - s->ended_ns >
-				      MEM_SESSION_KEEP_S * 1000000000ull))
+		if (!s->conn && (tenant ? s->tenant == tenant
+					: now_ns - s->ended_ns > keep_ns(s)))
 			forget(node, s);
 	}
 }
@@ -58,13 +65,19 @@ static int make(struct mem_node *node, struct mem_tenant *tenant,
 		const char *id, struct mem_session **out)
 {
 	struct mem_session *s;
+	int err;
 
 	if (node->session_count == MEM_SESSION_MAX)
 		return error_set(-EAGAIN, "this node has %d sessions at most",
 				 MEM_SESSION_MAX);
+	err = tenant_take(tenant, MEM_LIMIT_SESSIONS, 1);
+	if (err)
+		return err;
 	s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s) {
+		tenant_give(tenant, MEM_LIMIT_SESSIONS, 1);
 		return error_set(-ENOMEM, "no memory for a session");
+	}
 	s->tenant = tenant;
 	memcpy(s->id, id, MEM_SESSION_CHARS + 1);
 	s->ended_ns = env_now_ns(node->env);
@@ -87,7 +100,7 @@ int session_take(struct mem_node *node, struct mem_tenant *tenant,
 	if (!s)
 		return make(node, tenant, id, out);
 	if (s->conn)
-		conn_destroy(node, s->conn, MEM_END_FENCED);
+		conn_end(node, s->conn, MEM_END_FENCED);
 	*out = s;
 	return 0;
 }
@@ -105,6 +118,8 @@ void session_note_end(struct mem_node *node, struct mem_conn *c)
 	s->has_final = ibv_modify_qp(c->qp, &attr, IBV_QP_STATE) == 0 &&
 		       ibv_query_qp(c->qp, &attr, IBV_QP_RQ_PSN, &init) == 0;
 	s->final_psn = attr.rq_psn;
+	/* Whose number cannot be known may have done anything. */
+	s->was_used |= !s->has_final || attr.rq_psn != c->client_psn;
 	s->ended_ns = env_now_ns(node->env);
 	s->conn = NULL;
 	c->session = NULL;

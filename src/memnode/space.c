@@ -130,22 +130,23 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 	return 0;
 }
 
-void space_destroy(struct mem_node *node, struct mem_conn *owner)
+void space_end(struct mem_node *node, struct mem_conn *owner)
 {
 	struct mem_space *s = owner->space;
 	uint64_t used;
 
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i] && node->conns[i]->space == s)
-			conn_destroy(node, node->conns[i], MEM_END_CLOSED);
+			conn_end(node, node->conns[i], MEM_END_CLOSED);
 	used = frame_space_used(s->space);
 	log_info("memnode", "%" PRIu64 " pages of tenant %s come back", used,
 		 owner->tenant->name);
 	frame_space_destroy(s->space);
+	s->space = NULL;
 	owner->tenant->page_bytes -= s->charged_bytes;
 	s->frames->space_count--;
 	put_frames(node, s->frames);
-	free(s);
+	life_end(node, &s->life);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -238,6 +239,6 @@ void space_tick(struct mem_node *node)
 		if (c && ((c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
 			   frame_space_is_over(c->space->space)) ||
 			  (c->owns_space && is_greedy(c->space))))
-			conn_destroy(node, c, MEM_END_BUDGET);
+			conn_end(node, c, MEM_END_BUDGET);
 	}
 }

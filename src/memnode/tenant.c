@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "log.h"
 #include "mem_priv.h"
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name)
@@ -28,7 +29,7 @@ struct mem_tenant *tenant_of_token(const struct mem_node *node,
 	return found;
 }
 
-int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
+int tenant_add(struct mem_node *node, const char *name,
 	       const struct ctl_token_hash *token, struct mem_tenant **out)
 {
 	struct mem_tenant *t;
@@ -50,7 +51,8 @@ int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
 	if (!t)
 		return error_set(-ENOMEM, "no memory for a tenant");
 	(void)snprintf(t->name, sizeof(t->name), "%s", name);
-	t->quota_bytes = quota_bytes;
+	t->state = MEM_TENANT_NEW;
+	tenant_limit_default(node, t, strcmp(name, "default") == 0);
 	t->token = *token;
 	t->pd = ibv_alloc_pd(node->context);
 	if (!t->pd) {
@@ -65,11 +67,16 @@ int tenant_add(struct mem_node *node, const char *name, uint64_t quota_bytes,
 	return 0;
 }
 
+static bool is_empty(const struct mem_tenant *t)
+{
+	return !t->taken[MEM_LIMIT_REGIONS] && !t->taken[MEM_LIMIT_CONNS];
+}
+
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 {
 	int err;
 
-	ASSERT(tenant->region_count == 0 && tenant->conn_count == 0);
+	ASSERT(is_empty(tenant));
 	session_expire(node, tenant);
 	for (unsigned i = 0; i < node->tenant_count; i++) {
 		if (node->tenants[i] != tenant)
@@ -80,5 +87,65 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 	}
 	err = ibv_dealloc_pd(tenant->pd);
 	ASSERT(err == 0); /* there is nothing in it any more */
-	free(tenant);
+	life_end(node, &tenant->life);
+}
+
+/* Lets others come in, and says whether the tenant has ended meanwhile. */
+static bool breathe(struct mem_node *node, const struct mem_tenant *t)
+{
+	pthread_mutex_unlock(&node->lock);
+	pthread_mutex_lock(&node->lock);
+	return t->life.ended;
+}
+
+void tenant_end(struct mem_node *node, struct mem_tenant *t)
+{
+	unsigned ends = 0;
+
+	ASSERT(t->state == MEM_TENANT_ENDING);
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		if (!node->conns[i] || node->conns[i]->tenant != t)
+			continue;
+		conn_end(node, node->conns[i], MEM_END_TENANT);
+		if (++ends % MEM_ENDS_AT_ONCE == 0 && breathe(node, t))
+			return;
+	}
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		struct mem_region *r = node->regions[i];
+
+		/* Somebody else gives a busy one back, or the tick does. */
+		if (!r || r->tenant != t || r->busy)
+			continue;
+		if (region_delete(node, r))
+			log_warn("memnode", "%s", error_last());
+		if (t->life.ended)
+			return;
+	}
+	if (!is_empty(t))
+		return;
+	log_info("memnode", "tenant %s is gone", t->name);
+	tenant_remove(node, t);
+}
+
+void tenant_tick(struct mem_node *node)
+{
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		if (node->tenants[i]->state != MEM_TENANT_ENDING)
+			continue;
+		tenant_end(node, node->tenants[i]);
+		return; /* the list may be another one now */
+	}
+}
+
+void tenant_change_begin(struct mem_node *node)
+{
+	while (node->is_changing)
+		(void)pthread_cond_wait(&node->changed, &node->lock);
+	node->is_changing = true;
+}
+
+void tenant_change_end(struct mem_node *node)
+{
+	node->is_changing = false;
+	(void)pthread_cond_signal(&node->changed);
 }

@@ -23,24 +23,29 @@ static int load_one(struct mem_node *node, const json_t *row)
 {
 	struct ctl_token_hash token;
 	const char *name, *hash;
-	struct mem_tenant *t;
+	struct mem_tenant *t = NULL;
 	uint64_t quota = 0;
 	int err;
 
 	err = ctl_field_string(row, "name", true, &name);
 	if (!err)
 		err = ctl_field_u64(row, "quota", false, 0, INT64_MAX, &quota);
+	if (!err)
+		t = tenant_find(node, name);
+	if (!err && !t) { /* the token of "default" is the rack's */
+		err = ctl_field_string(row, "token_sha256", true, &hash);
+		if (!err)
+			err = ctl_token_hash_parse(hash, &token);
+		if (!err)
+			err = tenant_add(node, name, &token, &t);
+	}
+	if (!err)
+		err = tenant_limit_parse(node, row, t);
 	if (err)
 		return err;
-	t = tenant_find(node, name);
-	if (t) { /* "default": its token is the rack's */
-		t->quota_bytes = quota;
-		return 0;
-	}
-	err = ctl_field_string(row, "token_sha256", true, &hash);
-	if (!err)
-		err = ctl_token_hash_parse(hash, &token);
-	return err ? err : tenant_add(node, name, quota, &token, &t);
+	t->quota_bytes = quota;
+	t->state = MEM_TENANT_LIVE;
+	return 0;
 }
 
 int tenant_file_load(struct mem_node *node)
@@ -86,11 +91,15 @@ static json_t *to_json(const struct mem_node *node)
 		const struct mem_tenant *t = node->tenants[i];
 		char hash[CTL_TOKEN_TEXT];
 
+		if (t->state == MEM_TENANT_LEAVING ||
+		    t->state == MEM_TENANT_ENDING)
+			continue;
 		ctl_token_hash_format(&t->token, hash);
 		(void)json_array_append_new(
-			rows, json_pack("{s:s, s:I, s:s}", "name", t->name,
+			rows, json_pack("{s:s, s:I, s:s, s:o}", "name", t->name,
 					"quota", (json_int_t)t->quota_bytes,
-					"token_sha256", hash));
+					"token_sha256", hash, "limits",
+					tenant_limit_json(t, true)));
 	}
 	return json_pack("{s:i, s:o}", "version", FILE_VERSION, "tenants",
 			 rows);
@@ -129,7 +138,7 @@ static int sync_dir(const char *path)
 	return err;
 }
 
-int tenant_file_save(const struct mem_node *node)
+int tenant_file_save(struct mem_node *node)
 {
 	char temp[PATH_BYTES];
 	json_t *tree;
@@ -141,14 +150,19 @@ int tenant_file_save(const struct mem_node *node)
 	if (len < 0 || (size_t)len >= sizeof(temp))
 		return error_set(-ENAMETOOLONG, "%s is too long",
 				 node->state_path);
+	ASSERT(node->is_changing);
 	tree = to_json(node);
+	pthread_mutex_unlock(&node->lock); /* disks take their time */
 	err = tree ? write_file(temp, tree) : -ENOMEM;
 	json_decref(tree);
 	if (!err && rename(temp, node->state_path) < 0)
 		err = -errno;
 	if (!err)
 		err = sync_dir(node->state_path);
-	return err ? error_set(err, "cannot save %s: %s", node->state_path,
+	else
+		(void)unlink(temp); /* perhaps it was not even made */
+	pthread_mutex_lock(&node->lock);
+	return err ? error_set(-ENOSPC, "cannot save %s: %s", node->state_path,
 			       strerror(-err))
 		   : 0;
 }

@@ -184,6 +184,68 @@ static void test_whole(void **state)
 	client_stop(&c);
 }
 
+/* All of a region with all rights, and yet a key that ends with its grant. */
+static void a_revocable_grant_ends_at_once(void **state)
+{
+	struct client c = {0};
+	struct key key;
+	char line[128];
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rwa", 0, 0, &key), 200);
+	assert_true(json_is_false(json_object_get(c.f.answer, "revocable")));
+	assert_int_equal(grant(&c, "rw", 0, 0, &key), 200);
+	assert_true(json_is_true(json_object_get(c.f.answer, "revocable")));
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/grants", c.id);
+	assert_int_equal(ask(&c.f, line,
+			     "{\"region\":\"r\",\"rights\":\"rwa\","
+			     "\"revocable\":1}"),
+			 400);
+	assert_int_equal(ask(&c.f, line,
+			     "{\"region\":\"r\",\"rights\":\"rwa\","
+			     "\"revocable\":true}"),
+			 200);
+	assert_true(json_is_true(json_object_get(c.f.answer, "revocable")));
+	key.rkey = (uint32_t)answer_u64(&c.f, "rkey");
+	snprintf(line, sizeof(line), "DELETE /v1/connections/%s/grants/%s",
+		 c.id, answer_text(&c.f, "grant"));
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(ask(&c.f, line, NULL), 204);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	client_stop(&c);
+}
+
+/* Also of the NIC's own memory, and asking for it breaks nothing. */
+static void device_memory_has_windows(void **state)
+{
+	struct client c = {0};
+	struct key key;
+
+	client_start(&c);
+	assert_int_equal(ask(&c.f, "DELETE /v1/regions/r", NULL), 204);
+	assert_int_equal(ask(&c.f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":4096,"
+			     "\"memory\":\"device\"}"),
+			 201);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 64, 64, &key), 200);
+	assert_int_equal(key.addr, 64);
+	memcpy(c.pair.a.buf, "on board", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_SUCCESS);
+	memset(c.pair.a.buf, 0, 8);
+	assert_int_equal(grant(&c, "r", 0, 0, &key), 200);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_READ, &key, 64, 8),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(c.pair.a.buf, "on board", 8);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	client_stop(&c);
+}
+
 /* A window opens exactly what was granted. */
 static void test_narrow(void **state)
 {
@@ -410,10 +472,13 @@ static void test_sessions(void **state)
 
 static void test_connection_limit(void **state)
 {
-	struct client c = {.f = {.config = {.conns_per_tenant = 1}}};
+	struct client c = {0};
 	char line[128];
 
 	client_start(&c);
+	assert_int_equal(ask_as(&c.f, TOKEN_ADMIN, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"connections\":1}}"),
+			 200);
 	client_connect(&c, "rw");
 	assert_int_equal(ask(&c.f, "POST /v1/connect",
 			     "{\"proto\":\"1.0\",\"gid\":"
@@ -443,6 +508,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(a_revocable_grant_ends_at_once),
+		cmocka_unit_test(device_memory_has_windows),
 		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_grant_ends),

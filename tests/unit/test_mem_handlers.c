@@ -271,11 +271,14 @@ static void test_tenants(void **state)
 
 static void test_limits(void **state)
 {
-	struct mem_fixture f = {.config = {.regions_per_tenant = 2}};
+	struct mem_fixture f = {.config = {0}};
 	char body[128];
 	unsigned made = 0;
 
 	fixture_start(&f);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"regions\":2}}"),
+			 200);
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(body, sizeof(body), "{\"name\":\"r%u\",\"size\":1}",
 			 i);
@@ -347,6 +350,7 @@ static void test_metrics(void **state)
 		.method = CTL_GET, .path = "/metrics", .is_local = true};
 	struct ctl_reply reply = {0};
 	struct mem_fixture f = {0};
+	char token[80];
 
 	fixture_start(&f);
 	assert_int_equal(
@@ -355,6 +359,7 @@ static void test_metrics(void **state)
 	assert_int_equal(ask_as(&f, NULL, "GET /v1/regions", NULL), 401);
 	assert_int_equal(ask_as(&f, A, "POST /v1/tenants", "{\"name\":\"t\"}"),
 			 201);
+	snprintf(token, sizeof(token), "%s", answer_text(&f, "token"));
 	mem_node_handle(f.node, &q, &reply);
 	assert_int_equal(reply.status, 200);
 	assert_non_null(strstr(reply.body, "\naquifer_pool_used_bytes 4096\n"));
@@ -373,6 +378,33 @@ static void test_metrics(void **state)
 	assert_int_equal(reply.status, 200);
 	assert_null(strstr(reply.body, "tenant=\"t\""));
 	assert_non_null(strstr(reply.body, "tenant=\"default\""));
+	/* What the NIC counts tells about others. */
+	assert_null(strstr(reply.body, "aquifer_nic"));
+	assert_null(strstr(reply.body, "aquifer_requests"));
+	assert_null(strstr(reply.body, "aquifer_pool"));
+	ctl_reply_release(&reply);
+	q.token = A;
+	mem_node_handle(f.node, &q, &reply);
+	assert_int_equal(reply.status, 200);
+	assert_non_null(strstr(reply.body, "counter=\"rx_frames\""));
+	assert_non_null(strstr(reply.body, "tenant=\"t\""));
+	ctl_reply_release(&reply);
+	/* The same of the status: others' regions are not counted. */
+	assert_int_equal(
+		ask(&f, "POST /v1/regions", "{\"name\":\"s\",\"size\":4096}"),
+		201);
+	q.path = "/v1/status";
+	q.token = token;
+	mem_node_handle(f.node, &q, &reply);
+	assert_non_null(strstr(reply.body, "\"regions\":0"));
+	assert_non_null(strstr(reply.body, "\"used\":0"));
+	assert_null(strstr(reply.body, "\"tenants\""));
+	ctl_reply_release(&reply);
+	q.token = NULL;
+	mem_node_handle(f.node, &q, &reply);
+	assert_int_equal(reply.status, 200);
+	assert_non_null(strstr(reply.body, "\"incarnation\""));
+	assert_null(strstr(reply.body, "\"pool\""));
 	ctl_reply_release(&reply);
 	fixture_stop(&f);
 }

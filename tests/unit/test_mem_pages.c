@@ -181,6 +181,36 @@ static void test_members(void **state)
 	fixture_stop(&f);
 }
 
+/* Continuing the session of the pages' owner ends the owner, and the pages
+ * with it: there is nothing left to join. */
+static void joining_ends_the_owner_it_names(void **state)
+{
+	static const char *const roles[] = {"server", "load", "mapped",
+					    "unmapped", "invalidate"};
+	const char session[] =
+		",\"session\":\"00112233445566778899aabbccddeeff\"";
+	struct mem_fixture f = {0};
+	char id[32], more[256], member[32];
+
+	fixture_start(&f);
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
+		assert_int_equal(connect_as(&f, TOKEN_DEFAULT, session, id),
+				 200);
+		assert_int_equal(
+			make_pages(&f, id, "{\"count\":9,\"bytes\":4096}"),
+			201);
+		snprintf(more, sizeof(more),
+			 ",\"pages\":\"%s\",\"owner\":\"%s\"%s", roles[i], id,
+			 session);
+		assert_int_equal(connect_as(&f, TOKEN_DEFAULT, more, member),
+				 410);
+		assert_int_equal(ask(&f, "GET /v1/status", NULL), 200);
+		assert_int_equal(answer_u64(&f, "connections"), 0);
+		assert_int_equal(pool_used(&f), 0);
+	}
+	fixture_stop(&f);
+}
+
 /* A region that belongs to a connection. */
 static void test_owned_region(void **state)
 {
@@ -253,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_members),
+		cmocka_unit_test(joining_ends_the_owner_it_names),
 		cmocka_unit_test(test_owned_region),
 		cmocka_unit_test(test_greedy),
 	};

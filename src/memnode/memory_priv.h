@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of a region, which takes long to make and to give back: these are
+ * called without the node's lock. */
+#ifndef AQ_MEM_MEMORY_PRIV_H
+#define AQ_MEM_MEMORY_PRIV_H
+
+#include "mem_priv.h"
+
+enum {
+	DEVICE_LOG_ALIGN = 6,
+	DEVICE_ALIGN = 1 << DEVICE_LOG_ALIGN,
+};
+
+struct memory {
+	void *addr;
+	struct ibv_mr *mr;
+	uint64_t size_bytes;
+	bool from_aqdv;
+	struct ibv_dm *dm;
+	bool can_bind; /* windows */
+};
+
+int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		struct memory *out) MUST_CHECK;
+/* The NIC's own memory: atomics on it need not cross the bus. Its addresses
+ * start at 0, and nobody maps it. */
+int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
+		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
+/* Its key ends. */
+void memory_close(struct memory *m);
+/* Also its key, if that has not ended yet. */
+void memory_free(struct mem_node *node, struct memory *m);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The audit log: what is written, what is not, and that nobody can fill it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the four above. */
+#include <cmocka.h>
+
+#include "ctl_audit.h"
+#include "log.h"
+
+struct fixture {
+	char path[64];
+	struct ctl_audit *audit;
+};
+
+static void start(struct fixture *f, bool json)
+{
+	int fd;
+
+	snprintf(f->path, sizeof(f->path), "/tmp/aquifer-audit.XXXXXX");
+	fd = mkstemp(f->path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(ctl_audit_open(f->path, json, &f->audit), 0);
+}
+
+/* What was written; f ends with it. */
+static char *stop(struct fixture *f)
+{
+	static char text[65536];
+	FILE *file = fopen(f->path, "r");
+	size_t n = fread(text, 1, sizeof(text) - 1, file);
+
+	text[n] = 0;
+	fclose(file);
+	ctl_audit_close(f->audit);
+	assert_int_equal(unlink(f->path), 0);
+	return text;
+}
+
+static void note(struct fixture *f, enum ctl_method method, const char *path,
+		 unsigned status, uint64_t now_ns)
+{
+	struct ctl_request q = {.method = method,
+				.path = path,
+				.token = "secret",
+				.peer = "10.0.0.9:1234"};
+	struct ctl_audit_event e = {.who = "alpha", .name = "cache"};
+
+	ctl_audit_note(f->audit, &q, &e, status, now_ns);
+}
+
+static unsigned lines(const char *text)
+{
+	unsigned n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static void changes_and_refusals_are_written(void **state)
+{
+	struct fixture f;
+	char *text;
+
+	start(&f, false);
+	note(&f, CTL_POST, "/v1/regions", 201, 1);
+	note(&f, CTL_GET, "/v1/regions", 200, 1);    /* changes nothing */
+	note(&f, CTL_POST, "/v1/regions", 409, 1);   /* nor does this */
+	note(&f, CTL_GET, "/v1/tenants", 403, 1);    /* a refusal */
+	note(&f, CTL_POST, "/v1/x\nforged", 201, 1); /* stays one line */
+	text = stop(&f);
+	assert_int_equal(lines(text), 3);
+	assert_non_null(strstr(text, " done alpha from=10.0.0.9:1234 POST "
+				     "/v1/regions name=cache status=201"));
+	assert_non_null(strstr(text, " refused alpha "));
+	assert_non_null(strstr(text, "/v1/x?forged"));
+	assert_null(strstr(text, "secret"));
+}
+
+static void refusals_are_limited_and_counted(void **state)
+{
+	struct fixture f;
+	char *text;
+
+	start(&f, true);
+	for (unsigned i = 0; i < 1000; i++)
+		note(&f, CTL_POST, "/v1/regions", 401, 1);
+	/* Changes are not. */
+	for (unsigned i = 0; i < 20; i++)
+		note(&f, CTL_POST, "/v1/regions", 201, 1);
+	note(&f, CTL_POST, "/v1/regions", 401, 2 * LOG_LIMIT_WINDOW_NS);
+	text = stop(&f);
+	assert_int_equal(lines(text), LOG_LIMIT_BURST + 20 + 1);
+	assert_non_null(strstr(text, "\"left_out\":995"));
+	for (char *at = text; *at; at = strchr(at, '\n') + 1) {
+		json_t *tree = json_loadb(at, strcspn(at, "\n"), 0, NULL);
+
+		assert_true(json_is_object(tree));
+		json_decref(tree);
+	}
+}
+
+static void only_files_are_appended_to(void **state)
+{
+	struct ctl_audit *a;
+
+	assert_int_equal(ctl_audit_open("/nonexistent/x", false, &a), -ENOENT);
+	assert_int_equal(ctl_audit_open("/tmp", false, &a), -EISDIR);
+	assert_int_equal(ctl_audit_open("/dev/null", false, &a), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(changes_and_refusals_are_written),
+		cmocka_unit_test(refusals_are_limited_and_counted),
+		cmocka_unit_test(only_files_are_appended_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

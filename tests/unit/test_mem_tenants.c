@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants: what each may have of what all share, and that the end of one is all
+ * or nothing. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mem_fixture.h"
+
+#define A TOKEN_ADMIN
+
+static void make_tenant(struct mem_fixture *f, const char *body, char token[80])
+{
+	assert_int_equal(ask_as(f, A, "POST /v1/tenants", body), 201);
+	snprintf(token, 80, "%s", answer_text(f, "token"));
+}
+
+static unsigned connect_as(struct mem_fixture *f, const char *token,
+			   const char *more, char id[32])
+{
+	char body[512];
+	unsigned status;
+
+	snprintf(body, sizeof(body),
+		 "{\"proto\":\"1.0\",\"gid\":"
+		 "\"00000000000000000000ffff7f000001\",\"qpn\":99,\"psn\":7%s}",
+		 more);
+	status = ask_as(f, token, "POST /v1/connect", body);
+	if (status == 200)
+		snprintf(id, 32, "%s", answer_text(f, "connection"));
+	return status;
+}
+
+static uint64_t tenant_number(struct mem_fixture *f, const char *tenant,
+			      const char *object, const char *name)
+{
+	json_t *row;
+	size_t i;
+
+	assert_int_equal(ask_as(f, A, "GET /v1/tenants", NULL), 200);
+	json_array_foreach(json_object_get(f->answer, "tenants"), i, row)
+	{
+		json_t *in = object ? json_object_get(row, object) : row;
+
+		if (strcmp(json_string_value(json_object_get(row, "name")),
+			   tenant) == 0)
+			return (uint64_t)json_integer_value(
+				json_object_get(in, name));
+	}
+	fail_msg("there is no tenant %s", tenant);
+	return 0;
+}
+
+/* However much one takes, another one gets something. */
+static void one_tenant_cannot_take_all(void **state)
+{
+	struct mem_fixture f = {.config = {0}};
+	char greedy[80], modest[80], id[32], body[160];
+	unsigned status = 201;
+
+	fixture_start(&f);
+	make_tenant(&f, "{\"name\":\"greedy\"}", greedy);
+	make_tenant(&f, "{\"name\":\"modest\"}", modest);
+	for (unsigned i = 0; status == 201; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"name\":\"d%u\",\"size\":65536,"
+			 "\"memory\":\"device\"}",
+			 i);
+		status = ask_as(&f, greedy, "POST /v1/regions", body);
+	}
+	assert_int_equal(status, 507);
+	assert_string_equal(error_code(&f), "-EDQUOT");
+	assert_int_equal(tenant_number(&f, "greedy", NULL, "device"),
+			 tenant_number(&f, "greedy", "limits", "device"));
+	assert_int_equal(ask_as(&f, modest, "POST /v1/regions",
+				"{\"name\":\"d\",\"size\":64,"
+				"\"memory\":\"device\"}"),
+			 201);
+	/* Sessions cost a place also when their connection has ended. */
+	status = 200;
+	for (unsigned i = 0; status == 200; i++) {
+		snprintf(body, sizeof(body), ",\"session\":\"%032x\"", i);
+		status = connect_as(&f, greedy, body, id);
+		if (status == 200) {
+			snprintf(body, sizeof(body),
+				 "DELETE /v1/connections/%s", id);
+			assert_int_equal(ask_as(&f, greedy, body, NULL), 204);
+		}
+	}
+	assert_int_equal(status, 429);
+	assert_int_equal(connect_as(&f, modest,
+				    ",\"session\":"
+				    "\"ffffffffffffffffffffffffffffffff\"",
+				    id),
+			 200);
+	/* Those were never used for anything, and do not stay for long. */
+	f.clock_ns += (MEM_SESSION_UNUSED_S + 1) * 1000000000ull;
+	mem_node_tick(f.node);
+	assert_int_equal(tenant_number(&f, "greedy", NULL, "sessions"), 0);
+	fixture_stop(&f);
+}
+
+static void limits_are_set_and_seen(void **state)
+{
+	static const char *const bad[] = {
+		"{\"limits\":{\"regions\":4001}}",
+		"{\"limits\":{\"regions\":-1}}",
+		"{\"limits\":{\"apples\":1}}",
+		"{\"limits\":7}",
+		"{\"limits\":[]}",
+	};
+	struct mem_fixture f = {.config = {0}};
+	char token[80], line[96], id[32];
+	char body[256];
+
+	fixture_start(&f);
+	make_tenant(&f, "{\"name\":\"t\",\"limits\":{\"regions\":1}}", token);
+	assert_int_equal(tenant_number(&f, "t", "limits", "regions"), 1);
+	assert_int_equal(tenant_number(&f, "default", "limits", "regions"),
+			 2000);
+	assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+				"{\"name\":\"a\",\"size\":4096}"),
+			 201);
+	assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+				"{\"name\":\"b\",\"size\":1}"),
+			 429);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t", bad[i]),
+				 400);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t",
+				"{\"limits\":{\"regions\":2,\"grants\":1,"
+				"\"connections\":2,\"servers\":1}}"),
+			 200);
+	assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+				"{\"name\":\"b\",\"size\":1}"),
+			 201);
+	assert_int_equal(connect_as(&f, token, "", id), 200);
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/grants", id);
+	snprintf(body, sizeof(body), "{\"region\":\"a\",\"rights\":\"r\"}");
+	assert_int_equal(ask_as(&f, token, line, body), 200);
+	assert_int_equal(ask_as(&f, token, line, body), 429);
+	assert_int_equal(tenant_number(&f, "t", NULL, "grants"), 1);
+	/* The processor's connections count twice over. */
+	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
+	assert_int_equal(ask_as(&f, token, line,
+				"{\"version\":2,\"count\":1,\"bytes\":4096}"),
+			 201);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t",
+				"{\"limits\":{\"servers\":0}}"),
+			 200);
+	snprintf(body, sizeof(body), ",\"pages\":\"server\",\"owner\":\"%s\"",
+		 id);
+	assert_int_equal(connect_as(&f, token, body, line), 429);
+	snprintf(body, sizeof(body), ",\"pages\":\"load\",\"owner\":\"%s\"",
+		 id);
+	assert_int_equal(connect_as(&f, token, body, line), 200);
+	assert_int_equal(connect_as(&f, token, "", line), 429);
+	assert_int_equal(tenant_number(&f, "t", NULL, "connections"), 2);
+	fixture_stop(&f);
+}
+
+/* A tenant that cannot be taken out of the file stays, with all it has. */
+static void deleting_is_all_or_nothing(void **state)
+{
+	char dir[] = "/tmp/aquifer-state.XXXXXX", path[64], token[80], id[32];
+	struct mem_fixture f = {.config = {.state_path = path}};
+	char there[80];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x/tenants", dir);
+	snprintf(there, sizeof(there), "%s/x", dir);
+	assert_int_equal(mkdir(there, 0700), 0);
+	fixture_start(&f);
+	make_tenant(&f, "{\"name\":\"t\",\"limits\":{\"grants\":5}}", token);
+	assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+				"{\"name\":\"a\",\"size\":4096}"),
+			 201);
+	assert_int_equal(connect_as(&f, token, "", id), 200);
+	/* No file can be made there any more. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(there), 0);
+	assert_int_equal(ask_as(&f, A, "DELETE /v1/tenants/t", NULL), 507);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions/a", NULL), 200);
+	assert_int_equal(ask_as(&f, token, "GET /v1/connections", NULL), 200);
+	assert_int_equal(
+		json_array_size(json_object_get(f.answer, "connections")), 1);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t", "{\"quota\":9}"),
+			 507);
+	assert_int_equal(tenant_number(&f, "t", NULL, "quota"), 0);
+	assert_int_equal(ask_as(&f, A, "POST /v1/tenants", "{\"name\":\"u\"}"),
+			 507);
+	assert_int_equal(ask_as(&f, A, "DELETE /v1/tenants/u", NULL), 404);
+	/* And when it can be written, it is gone for good. */
+	assert_int_equal(mkdir(there, 0700), 0);
+	assert_int_equal(
+		ask_as(&f, A, "PATCH /v1/tenants/t", "{\"quota\":8192}"), 200);
+	mem_node_destroy(f.node);
+	fixture_start(&f);
+	assert_int_equal(tenant_number(&f, "t", NULL, "quota"), 8192);
+	assert_int_equal(tenant_number(&f, "t", "limits", "grants"), 5);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions", NULL), 200);
+	assert_int_equal(ask_as(&f, A, "DELETE /v1/tenants/t", NULL), 204);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions", NULL), 401);
+	mem_node_destroy(f.node);
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions", NULL), 401);
+	fixture_stop(&f);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(there), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_tenant_cannot_take_all),
+		cmocka_unit_test(limits_are_set_and_seen),
+		cmocka_unit_test(deleting_is_all_or_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
