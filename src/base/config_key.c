@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "rundir.h"
+#include "trust.h"
 
 static bool is_ip(const char *text)
 {
@@ -59,6 +60,21 @@ static const struct config_key keys[] = {
 	 .help = "name of the rack; names the runtime directory",
 	 .check = rundir_rack_is_valid,
 	 .allowed = "1 to 32 of a-z, 0-9 and '-'"},
+	{.section = "rack",
+	 .key = "user",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "user whose processes serve the rack; trusted by all who use "
+		 "it. None: one's own and root's",
+	 .check = trust_name_is_valid,
+	 .allowed = "a user's name or number"},
+	{.section = "rack",
+	 .key = "group",
+	 .kind = CONFIG_STRING,
+	 .fallback = "",
+	 .help = "group whose members may use the rack. None: nobody else",
+	 .check = trust_name_is_valid,
+	 .allowed = "a group's name or number"},
 	{.section = "nic",
 	 .key = "mode",
 	 .kind = CONFIG_CHOICE,

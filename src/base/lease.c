@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "bytes.h"
@@ -50,12 +49,11 @@ bool lease_ip_is_any(const uint8_t ip[16])
 	       (is_ipv4(ip) && !memcmp(ip + 12, zero, 4));
 }
 
-/* "aquifer/<rack>/<address or *>/cm/<port space>/<port>" */
-static int name_make(const char *rack, const struct lease_port *p,
-		     struct sockaddr_un *sa, socklen_t *len)
+/* "cm:<port space>:<port>:<address or any>" */
+static void name_make(const struct lease_port *p,
+		      char name[RACK_SOCKET_NAME_MAX])
 {
-	char ip[INET6_ADDRSTRLEN] = "*";
-	int n;
+	char ip[INET6_ADDRSTRLEN] = "any";
 
 	if (!lease_ip_is_any(p->ip)) {
 		if (is_ipv4(p->ip))
@@ -63,36 +61,20 @@ static int name_make(const char *rack, const struct lease_port *p,
 		else
 			inet_ntop(AF_INET6, p->ip, ip, sizeof(ip));
 	}
-	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1,
-		     "aquifer/%s/%s/cm/%x/%u", rack, ip, p->ps, p->port);
-	if (n < 0 || (size_t)n >= sizeof(sa->sun_path) - 1)
-		return -ENAMETOOLONG;
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)n);
-	return 0;
+	snprintf(name, RACK_SOCKET_NAME_MAX, "cm:%x:%u:%s", p->ps, p->port, ip);
 }
 
-static int socket_open(void)
+static int bind_one(const struct rack_sockets *r, const struct lease_port *port,
+		    int fd)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
+	char name[RACK_SOCKET_NAME_MAX];
 
-	return fd < 0 ? -errno : fd;
+	name_make(port, name);
+	return rack_socket_bind(r, name, fd);
 }
 
-static int bind_one(int fd, const char *rack, const struct lease_port *port)
-{
-	struct sockaddr_un sa;
-	socklen_t len;
-	int err = name_make(rack, port, &sa, &len);
-
-	if (!err && bind(fd, (struct sockaddr *)&sa, len) < 0)
-		err = -errno;
-	return err;
-}
-
-static int bind_any(int fd, const char *rack, struct lease_port *port)
+static int bind_any(const struct rack_sockets *r, struct lease_port *port,
+		    int fd)
 {
 	struct lease_port p = *port;
 	uint32_t start;
@@ -103,21 +85,26 @@ static int bind_any(int fd, const char *rack, struct lease_port *port)
 	for (uint32_t i = 0; i < EPHEMERAL_COUNT && err == -EADDRINUSE; i++) {
 		p.port = (uint16_t)(EPHEMERAL_FIRST +
 				    (start + i) % EPHEMERAL_COUNT);
-		err = bind_one(fd, rack, &p);
+		err = bind_one(r, &p, fd);
 	}
 	if (!err)
 		port->port = p.port;
 	return err;
 }
 
-int lease_bind(const char *rack, struct lease_port *port, int *fd)
+int lease_bind(const struct rack_sockets *r, struct lease_port *port, int *fd)
 {
-	int s = socket_open();
-	int err;
+	int err, lock, s = rack_socket_open();
 
 	if (s < 0)
 		return s;
-	err = port->port ? bind_one(s, rack, port) : bind_any(s, rack, port);
+	lock = rack_sockets_lock(r);
+	if (lock < 0) {
+		close(s);
+		return lock;
+	}
+	err = port->port ? bind_one(r, port, s) : bind_any(r, port, s);
+	rack_sockets_unlock(r, lock);
 	if (err) {
 		close(s);
 		return err;
@@ -126,36 +113,34 @@ int lease_bind(const char *rack, struct lease_port *port, int *fd)
 	return 0;
 }
 
-static int connect_one(const char *rack, const struct lease_port *port, int *fd)
+void lease_release(const struct rack_sockets *r, const struct lease_port *port,
+		   int fd)
 {
-	struct sockaddr_un sa;
-	socklen_t len;
-	int err = name_make(rack, port, &sa, &len);
-	int s;
+	char name[RACK_SOCKET_NAME_MAX];
 
-	if (err)
-		return err;
-	s = socket_open();
-	if (s < 0)
-		return s;
-	if (connect(s, (struct sockaddr *)&sa, len) < 0) {
-		err = -errno;
-		close(s);
-		return err;
-	}
-	*fd = s;
-	return 0;
+	name_make(port, name);
+	rack_socket_release(r, name, fd);
 }
 
-int lease_connect(const char *rack, const struct lease_port *port, int *fd)
+static int connect_one(const struct rack_sockets *r,
+		       const struct lease_port *port, int *fd)
+{
+	char name[RACK_SOCKET_NAME_MAX];
+
+	name_make(port, name);
+	return rack_socket_connect(r, name, fd);
+}
+
+int lease_connect(const struct rack_sockets *r, const struct lease_port *port,
+		  int *fd)
 {
 	struct lease_port any = *port;
-	int err = connect_one(rack, port, fd);
+	int err = connect_one(r, port, fd);
 
 	if (err != -ECONNREFUSED)
 		return err;
 	memset(any.ip, 0, sizeof(any.ip));
-	return connect_one(rack, &any, fd);
+	return connect_one(r, &any, fd);
 }
 
 int lease_send(int fd, const struct lease_msg *msg)

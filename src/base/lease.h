@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of rdma_cm, leased by binding names in the abstract unix namespace:
- * exclusive on this machine, and given back by the kernel when their owner
- * dies. Who connects to a lease learns which queue pair to talk to; who
- * receives a request for the whole machine hands it in there.
+ * Ports of rdma_cm, leased by binding sockets in the rack's runtime directory:
+ * exclusive on this machine, and free again when their owner dies. Who connects
+ * to a lease learns which queue pair to talk to; who receives a request for the
+ * whole machine hands it in there.
  */
 #ifndef AQ_LEASE_H
 #define AQ_LEASE_H
 
-#include "base.h"
+#include "rack_socket.h"
 
 enum {
 	LEASE_MAD_BYTES = 256,
@@ -38,11 +38,15 @@ struct lease_msg {
 bool lease_ip_is_any(const uint8_t ip[16]);
 
 /* Takes the port for this process; with port 0 any free one. Nobody can connect
- * before it listens. -EADDRINUSE, -ENAMETOOLONG. */
-int lease_bind(const char *rack, struct lease_port *port, int *fd) MUST_CHECK;
+ * before it listens. -EADDRINUSE. */
+int lease_bind(const struct rack_sockets *r, struct lease_port *port,
+	       int *fd) MUST_CHECK;
+/* Gives the port back and closes fd. */
+void lease_release(const struct rack_sockets *r, const struct lease_port *port,
+		   int fd);
 /* Calls whoever listens on this port, at this address or at any.
  * -ECONNREFUSED: nobody. */
-int lease_connect(const char *rack, const struct lease_port *port,
+int lease_connect(const struct rack_sockets *r, const struct lease_port *port,
 		  int *fd) MUST_CHECK;
 
 int lease_send(int fd, const struct lease_msg *msg) MUST_CHECK;

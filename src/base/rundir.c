@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "trust.h"
 
-/* base/name/rack: base exists and is not ours, name and rack are. With
- * AQUIFER_RUNDIR, base is that directory's parent. */
+/* base/name/rack: base exists and may be anybody's, name and rack are ours.
+ * With AQUIFER_RUNDIR, base is that directory's parent. */
 struct place {
 	char base[RUNDIR_PATH_MAX];
 	char name[RUNDIR_PATH_MAX];
@@ -53,8 +54,9 @@ static int split_override(const char *dir, struct place *p)
 	return 0;
 }
 
-/* XDG_RUNTIME_DIR counts only if it is ours; su keeps another user's. */
-static bool xdg_is_usable(const char *dir)
+/* A directory counts only if it is ours; su keeps another user's
+ * XDG_RUNTIME_DIR. */
+static bool is_ours(const char *dir)
 {
 	struct stat st;
 
@@ -63,7 +65,41 @@ static bool xdg_is_usable(const char *dir)
 	       st.st_uid == geteuid();
 }
 
-static int find_place(struct place *p)
+/* Whether somebody else has made what stands at this name. */
+static bool is_squatted(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
+/* For a user without a session. Everybody may make names in /tmp, also ours. */
+static void find_own_place(struct place *p)
+{
+	const char *home = secure_getenv("HOME");
+	unsigned uid = (unsigned)geteuid();
+	char path[RUNDIR_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/tmp/aquifer-%u", uid);
+	if (is_squatted(path)) {
+		snprintf(path, sizeof(path), "/run/user/%u", uid);
+		if (is_ours(path)) {
+			snprintf(p->base, sizeof(p->base), "%s", path);
+			return;
+		}
+		if (is_ours(home)) {
+			snprintf(p->base, sizeof(p->base), "%s", home);
+			snprintf(p->name, sizeof(p->name),
+				 ".local/state/aquifer/run");
+			return;
+		}
+		/* Nothing is left: making it says what to do. */
+	}
+	snprintf(p->base, sizeof(p->base), "/tmp");
+	snprintf(p->name, sizeof(p->name), "aquifer-%u", uid);
+}
+
+static int find_place(const struct trust *t, struct place *p)
 {
 	const char *override = secure_getenv("AQUIFER_RUNDIR");
 	const char *xdg = secure_getenv("XDG_RUNTIME_DIR");
@@ -71,19 +107,17 @@ static int find_place(struct place *p)
 	if (override && override[0])
 		return split_override(override, p);
 	snprintf(p->name, sizeof(p->name), "aquifer");
-	if (geteuid() == 0) {
+	if (geteuid() == 0 || t->has_user || t->has_group)
 		snprintf(p->base, sizeof(p->base), "/run");
-	} else if (xdg_is_usable(xdg)) {
+	else if (is_ours(xdg))
 		snprintf(p->base, sizeof(p->base), "%s", xdg);
-	} else {
-		snprintf(p->base, sizeof(p->base), "/tmp");
-		snprintf(p->name, sizeof(p->name), "aquifer-%u",
-			 (unsigned)geteuid());
-	}
+	else
+		find_own_place(p);
 	return 0;
 }
 
-static int find(const char *rack, struct place *p, char path[RUNDIR_PATH_MAX])
+static int find(const char *rack, struct trust *t, struct place *p,
+		char path[RUNDIR_PATH_MAX])
 {
 	char text[3 * RUNDIR_PATH_MAX];
 	int err;
@@ -93,7 +127,9 @@ static int find(const char *rack, struct place *p, char path[RUNDIR_PATH_MAX])
 				 "rack name '%.64s' is not allowed: 1 to %d of "
 				 "a-z, 0-9 and '-'",
 				 rack, RUNDIR_RACK_MAX);
-	err = find_place(p);
+	err = trust_load(t);
+	if (!err)
+		err = find_place(t, p);
 	if (err)
 		return err;
 	snprintf(text, sizeof(text), "%s/%s/%s",
@@ -108,24 +144,122 @@ static int find(const char *rack, struct place *p, char path[RUNDIR_PATH_MAX])
 
 int rundir_path(const char *rack, char path[RUNDIR_PATH_MAX])
 {
+	struct trust t;
 	struct place p;
 
-	return find(rack, &p, path);
+	return find(rack, &t, &p, path);
+}
+
+/* ---- what a directory must be ------------------------------------------- */
+
+enum kind {
+	KIND_OWN,    /* of the caller alone */
+	KIND_PARENT, /* of racks: entered by all who may use one of them */
+	KIND_RACK,   /* as rack.user and rack.group say */
+};
+
+static bool is_shared(const struct trust *t)
+{
+	return t->has_user || t->has_group;
+}
+
+static bool owner_is_right(const struct trust *t, enum kind kind, uid_t owner)
+{
+	if (kind == KIND_OWN || !is_shared(t))
+		return owner == t->self;
+	if (kind == KIND_PARENT)
+		return owner == t->self || owner == 0 ||
+		       (t->has_user && owner == t->user);
+	return owner == (t->has_user ? t->user : 0);
+}
+
+/* The group may write if it is the one that was named, and then in a sticky
+ * directory only. */
+static bool mode_is_right(const struct trust *t, enum kind kind,
+			  const struct stat *st)
+{
+	if (st->st_mode & S_IWOTH)
+		return false;
+	if (!(st->st_mode & S_IWGRP))
+		return true;
+	return kind == KIND_RACK && t->has_group && st->st_gid == t->group &&
+	       (st->st_mode & S_ISVTX);
+}
+
+/* Gives a directory to whom it shall belong, if it is ours to give: what root
+ * made before rack.user was set is given over as well. */
+static int hand_over(const struct trust *t, enum kind kind, int fd,
+		     struct stat *st)
+{
+	uid_t user = t->has_user ? t->user : 0;
+	mode_t mode = t->has_group ? 03770 : 0700;
+
+	if (kind == KIND_OWN || !is_shared(t) || st->st_uid != t->self)
+		return 0;
+	if (kind == KIND_PARENT) {
+		mode = (st->st_mode & 07777) | S_IXGRP | S_IXOTH;
+		return (st->st_mode & S_IXOTH) || fchmod(fd, mode) == 0
+			       ? 0
+			       : -errno;
+	}
+	/* Without root one keeps what one has; whether it will do is checked
+	 * below. */
+	if (t->self != 0 && t->self != user)
+		return 0;
+	if (st->st_uid == user && (st->st_mode & 07777) == mode &&
+	    (!t->has_group || st->st_gid == t->group))
+		return 0;
+	/* Closed while it changes hands. */
+	if (fchmod(fd, 0700) < 0 ||
+	    fchown(fd, user, t->has_group ? t->group : (gid_t)-1) < 0 ||
+	    fchmod(fd, mode) < 0)
+		return -errno;
+	return fstat(fd, st) < 0 ? -errno : 0;
+}
+
+static int refuse(const struct trust *t, enum kind kind, const char *where,
+		  const char *name, const struct stat *st)
+{
+	if (kind == KIND_RACK && is_shared(t))
+		return error_set(-EPERM,
+				 "directory %s/%s has owner %u, group %u and "
+				 "mode %04o; rack.user and rack.group ask for "
+				 "owner %u%s; start the rack as root or as "
+				 "that user first",
+				 where, name, (unsigned)st->st_uid,
+				 (unsigned)st->st_gid,
+				 (unsigned)st->st_mode & 07777,
+				 t->has_user ? (unsigned)t->user : 0,
+				 t->has_group ? ", that group and mode 3770"
+					      : " and mode 0700");
+	return error_set(-EPERM,
+			 "directory %s/%s has owner %u and mode %04o; it must "
+			 "belong to user %u and be writable by nobody else; "
+			 "set AQUIFER_RUNDIR to a directory of your own",
+			 where, name, (unsigned)st->st_uid,
+			 (unsigned)st->st_mode & 07777, (unsigned)t->self);
 }
 
 /* Makes dir_fd/name if needed and opens it; `where` is for the words only. */
-static int subdir(int dir_fd, const char *where, const char *name)
+static int subdir(const struct trust *t, enum kind kind, int dir_fd,
+		  const char *where, const char *name)
 {
 	struct stat st;
 	int fd, err;
 
 	if (mkdirat(dir_fd, name, 0700) && errno != EEXIST) {
 		err = -errno;
-		return error_set(err, "cannot make directory %s/%s: %s", where,
-				 name, strerror(-err));
+		/* Who may not make it may still use what is there. */
+		if (faccessat(dir_fd, name, F_OK, 0) < 0)
+			return error_set(err, "cannot make directory %s/%s: %s",
+					 where, name, strerror(-err));
 	}
 	fd = openat(dir_fd, name,
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* A parent that may be entered, not listed. */
+	if (fd < 0 && errno == EACCES)
+		fd = openat(dir_fd, name,
+			    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st)) {
 		err = -errno;
 		(void)error_set(err, /* returned below */
@@ -134,14 +268,15 @@ static int subdir(int dir_fd, const char *where, const char *name)
 				where, name, strerror(-err));
 		goto err_close;
 	}
-	if (st.st_uid != geteuid() || (st.st_mode & 022)) {
-		err = error_set(-EPERM,
-				"directory %s/%s has owner %u and mode %04o; "
-				"it must belong to user %u and be writable by "
-				"nobody else",
-				where, name, (unsigned)st.st_uid,
-				(unsigned)st.st_mode & 07777,
-				(unsigned)geteuid());
+	err = hand_over(t, kind, fd, &st);
+	if (err) {
+		(void)error_set(err, "cannot hand over directory %s/%s: %s",
+				where, name, strerror(-err));
+		goto err_close;
+	}
+	if (!owner_is_right(t, kind, st.st_uid) ||
+	    !mode_is_right(t, kind, &st)) {
+		err = refuse(t, kind, where, name, &st);
 		goto err_close;
 	}
 	return fd;
@@ -152,36 +287,80 @@ err_close:
 	return err;
 }
 
+static int base_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err;
+
+	if (fd < 0 && errno == EACCES)
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	return error_set(err, "cannot open directory %s: %s", path,
+			 strerror(-err));
+}
+
 int rundir_subdir_open(const char *path, const char *name)
 {
-	int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct trust t = {.self = geteuid()};
+	int dir_fd = base_open(path);
 	int fd;
 
-	if (dir_fd < 0) {
-		int err = -errno;
-
-		return error_set(err, "cannot open directory %s: %s", path,
-				 strerror(-err));
-	}
-	fd = subdir(dir_fd, path, name);
+	if (dir_fd < 0)
+		return dir_fd;
+	fd = subdir(&t, KIND_OWN, dir_fd, path, name);
 	close(dir_fd);
 	return fd;
+}
+
+/* What stands between the base and the rack: usually one directory. */
+static int open_parent(const struct trust *t, struct place *p)
+{
+	int fd = base_open(p->base);
+	char *rest = p->name, *name;
+
+	while (fd >= 0 && (name = strsep(&rest, "/"))) {
+		int next = subdir(t, KIND_PARENT, fd, p->base, name);
+
+		close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+static int make(const char *rack, char path[RUNDIR_PATH_MAX])
+{
+	char parent[RUNDIR_PATH_MAX];
+	struct trust t;
+	struct place p;
+	int dir_fd, fd;
+	int err = find(rack, &t, &p, path);
+
+	if (err)
+		return err;
+	snprintf(parent, sizeof(parent), "%.*s",
+		 (int)(strlen(path) - strlen(rack) - 1), path);
+	dir_fd = open_parent(&t, &p);
+	if (dir_fd < 0)
+		return dir_fd;
+	fd = subdir(&t, KIND_RACK, dir_fd, parent, rack);
+	close(dir_fd);
+	return fd;
+}
+
+int rundir_open(const char *rack)
+{
+	char path[RUNDIR_PATH_MAX];
+
+	return make(rack, path);
 }
 
 int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX])
 {
 	char found[RUNDIR_PATH_MAX];
-	int err, dir_fd, fd;
-	struct place p;
+	int fd = make(rack, found);
 
-	err = find(rack, &p, found);
-	if (err)
-		return err;
-	dir_fd = rundir_subdir_open(p.base, p.name);
-	if (dir_fd < 0)
-		return dir_fd;
-	fd = subdir(dir_fd, p.name, rack);
-	close(dir_fd);
 	if (fd < 0)
 		return fd;
 	close(fd);

@@ -3,13 +3,21 @@
  * The runtime directory of a rack: where sockets and counter files live.
  *
  *   $AQUIFER_RUNDIR/<rack>             when set (tests, several users)
- *   /run/aquifer/<rack>                as root
+ *   /run/aquifer/<rack>                as root, or with rack.user or rack.group
  *   $XDG_RUNTIME_DIR/aquifer/<rack>    without root
  *   /tmp/aquifer-<uid>/<rack>          without either
+ *
+ * Where somebody else has taken that name in /tmp: /run/user/<uid>/aquifer/
+ * <rack> if there is one of ours, else ~/.local/state/aquifer/run/<rack>.
  *
  * Directories are made with mode 0700. One that exists must belong to the
  * caller and be writable by nobody else: names in /tmp can be taken by anybody,
  * so what is found there is checked, never followed through a symbolic link.
+ *
+ * rack.user and rack.group of rack.ini open the rack's directory, and nothing
+ * more: it then belongs to that user (root, if only a group is named), and with
+ * a group has its members write, mode 3770: sticky, so that nobody removes what
+ * is another's. Its parent may be entered by all, but not be listed by them.
  */
 #ifndef AQ_RUNDIR_H
 #define AQ_RUNDIR_H
@@ -31,6 +39,8 @@ int rundir_path(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
 /* The same, and makes what is missing. Also -EPERM when somebody else owns or
  * could write a directory on the way, or what mkdir(2) returned. */
 int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
+/* The same; the descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
+int rundir_open(const char *rack) MUST_CHECK;
 
 /* Makes one directory of ours inside an existing one, with the same checks;
  * returns a descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */

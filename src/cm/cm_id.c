@@ -102,13 +102,13 @@ void cm_id_set_device(struct cm_id *id, struct cm_device *dev)
 			    (n & NUMBER_MASK);
 }
 
-static void lease_release(struct cm_id *id)
+static void give_port_back(struct cm_id *id)
 {
 	if (id->lease_fd < 0)
 		return;
 	if (id->listening)
 		cm_watch_remove(&id->lease_watch);
-	close(id->lease_fd);
+	lease_release(&cm.sockets, &id->port, id->lease_fd);
 	id->lease_fd = -1;
 }
 
@@ -116,7 +116,7 @@ void cm_id_free(struct cm_id *id)
 {
 	cm_conn_close(&id->conn);
 	cm_peer_forget(id);
-	lease_release(id);
+	give_port_back(id);
 	cm.by_number[id->conn.local_id & (CM_ID_MAX - 1)] = NULL;
 	list_remove(&id->ids);
 	free(id->ep_attr);
@@ -240,7 +240,7 @@ static int bind_locked(struct cm_id *id, const struct sockaddr *sa)
 		return -EINVAL;
 	if (!lease_ip_is_any(port.ip) && !cm_device_find(port.ip))
 		return -ENODEV;
-	err = lease_bind(cm.rack, &port, &id->lease_fd);
+	err = lease_bind(&cm.sockets, &port, &id->lease_fd);
 	if (err)
 		return err;
 	id->port = port;
@@ -249,7 +249,7 @@ static int bind_locked(struct cm_id *id, const struct sockaddr *sa)
 	if (!lease_ip_is_any(port.ip)) {
 		err = use_device(id, port.ip);
 		if (err) {
-			lease_release(id);
+			give_port_back(id);
 			id->bound = false;
 			return err;
 		}

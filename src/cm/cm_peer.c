@@ -275,7 +275,7 @@ void cm_peer_ask(struct cm_id *id)
 	id->asked = find_asked(&port);
 	if (id->asked)
 		return;
-	err = lease_connect(cm.rack, &port, &fd);
+	err = lease_connect(&cm.sockets, &port, &fd);
 	if (err == -ECONNREFUSED) {
 		nobody_there(id);
 		return;

@@ -208,8 +208,8 @@ int cm_qp_error(struct cm_id *id);
 struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
-	bool running; /* the thread */
-	char rack[64];
+	bool running;		     /* the thread */
+	struct rack_sockets sockets; /* leases of ports */
 	int epoll_fd;
 	int wake_fd;
 	uint64_t wake_ns; /* when the thread wakes by itself */

@@ -22,6 +22,7 @@ enum {
 struct cm cm = {
 	.mutex = PTHREAD_MUTEX_INITIALIZER,
 	.acked = PTHREAD_COND_INITIALIZER,
+	.sockets = {.dir_fd = -1},
 	.epoll_fd = -1,
 	.wake_fd = -1,
 	.ids = {&cm.ids, &cm.ids},
@@ -66,7 +67,9 @@ static void child_after_fork(void)
 	cm_peers_abandon();
 	close(cm.epoll_fd);
 	close(cm.wake_fd);
+	rack_sockets_close(&cm.sockets);
 	cm = (struct cm){
+		.sockets = {.dir_fd = -1},
 		.epoll_fd = -1,
 		.wake_fd = -1,
 		.ids = {&cm.ids, &cm.ids},
@@ -200,17 +203,16 @@ static int start_thread(void)
 	return 0;
 }
 
-static int read_rack(void)
+static int open_sockets(void)
 {
 	struct config *c;
 	int err = config_open(NULL, &c);
 
 	if (err)
 		return err;
-	snprintf(cm.rack, sizeof(cm.rack), "%s",
-		 config_string(c, "rack", "name"));
+	err = rack_sockets_open(config_string(c, "rack", "name"), &cm.sockets);
 	config_destroy(c);
-	return 0;
+	return err;
 }
 
 int cm_start(void)
@@ -220,7 +222,7 @@ int cm_start(void)
 
 	if (cm.running)
 		return 0;
-	err = read_rack();
+	err = open_sockets();
 	if (err)
 		return err;
 	cm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -244,5 +246,6 @@ err_close:
 	if (cm.wake_fd >= 0)
 		close(cm.wake_fd);
 	cm.epoll_fd = cm.wake_fd = -1;
+	rack_sockets_close(&cm.sockets);
 	return err;
 }

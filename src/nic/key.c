@@ -140,10 +140,18 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 	const struct nic_qp *qp = qp_find(nic, qpn);
 	const struct nic_key *k = key_find(&nic->keys, rkey);
 
+	/* One answer for all: who asks must not learn which part was right.
+	 * Without a connection of its own nobody learns anything. */
 	if (!qp || qp->type != IBV_QPT_RC || qp->dest_qpn != peer_qpn ||
 	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS))
-		return -ENOTCONN;
-	if (!k || k->pd != qp->pd || k->is_window)
+		return -EACCES;
+	if (guard_is_blocked(nic, qp->out.dst_ip, peer_qpn))
+		return -EAGAIN;
+	if (!k || k->pd != qp->pd) {
+		guard_failure(nic, qp->out.dst_ip, peer_qpn);
+		return -EACCES;
+	}
+	if (k->is_window)
 		return -EACCES;
 	*attr = (struct nic_mr_attr){
 		.addr = k->host,

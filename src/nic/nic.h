@@ -268,7 +268,8 @@ int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
 uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
 
 /* What a direct mapping needs to know of a key, if connection `qpn` from
- * `peer_qpn` may use it: 0, or the error a responder would report. */
+ * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a
+ * responder; -EAGAIN: the peer is blocked for them, nothing was looked at. */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
 

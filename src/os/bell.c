@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cable_msg.h"
 #include "pages.h"
 
 static bool barrier_register(void)
@@ -18,114 +16,83 @@ static bool barrier_register(void)
 		       0, 0) == 0;
 }
 
-int bell_init(struct bell *b)
+/* Maps the page for writing, then makes it read-only for everybody else. */
+static int make_page(struct bell *b)
 {
-	int err;
+	int fd = pages_memfd("aquifer-bell", BELL_PAGE_BYTES);
+	int err = 0;
 
-	b->page_fd = pages_memfd("aquifer-bell", BELL_PAGE_BYTES);
-	if (b->page_fd < 0)
-		return b->page_fd;
-	err = pages_seal_size(b->page_fd);
-	if (err)
-		goto err_close_page;
-	b->page = pages_map(b->page_fd, BELL_PAGE_BYTES, true);
+	if (fd < 0)
+		return fd;
+	b->page = pages_map(fd, BELL_PAGE_BYTES, true);
 	if (!b->page) {
 		err = -errno;
-		goto err_close_page;
+		goto out_close;
 	}
-	b->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (b->event_fd < 0) {
-		err = -errno;
-		goto err_unmap;
+	b->page_fd = pages_open_read_only(fd, true);
+	if (b->page_fd < 0) {
+		err = b->page_fd;
+		pages_free(b->page, BELL_PAGE_BYTES);
 	}
-	b->has_barrier = barrier_register();
-	return 0;
+out_close:
+	close(fd);
+	return err;
+}
 
-err_unmap:
-	pages_free(b->page, BELL_PAGE_BYTES);
-err_close_page:
-	close(b->page_fd);
+int bell_init(struct bell *b)
+{
+	int err = make_page(b);
+
+	if (!err)
+		b->has_barrier = barrier_register();
 	return err;
 }
 
 void bell_release(struct bell *b)
 {
-	close(b->event_fd);
 	pages_free(b->page, BELL_PAGE_BYTES);
 	close(b->page_fd);
 }
 
-/* A peer must not make us write into a descriptor of its choice. */
-static bool is_eventfd(int fd)
+int bell_peer_init(struct bell_peer *p, int page_fd)
 {
-	char link[64], target[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, target, sizeof(target) - 1);
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	return strcmp(target, "anon_inode:[eventfd]") == 0;
-}
-
-int bell_peer_init(struct bell_peer *p, int page_fd, int event_fd)
-{
-	struct bell_page *page;
 	int err = pages_check_sealed(page_fd, BELL_PAGE_BYTES);
+	const struct bell_page *page;
 
 	if (err)
 		return err;
-	if (!is_eventfd(event_fd))
-		return -EBADMSG;
-	page = pages_map(page_fd, BELL_PAGE_BYTES, true);
+	page = pages_map(page_fd, BELL_PAGE_BYTES, false);
 	if (!page)
 		return -errno;
-	close(page_fd);
-	*p = (struct bell_peer){.page = page, .event_fd = event_fd};
+	*p = (struct bell_peer){.page = page};
 	return 0;
 }
 
 void bell_peer_release(struct bell_peer *p)
 {
-	if (!p->page)
-		return;
-	pages_free(p->page, BELL_PAGE_BYTES);
-	close(p->event_fd);
-	*p = (struct bell_peer){.event_fd = -1};
+	if (p->page)
+		pages_free((void *)(uintptr_t)p->page, BELL_PAGE_BYTES);
+	*p = (struct bell_peer){0};
 }
 
-void bell_kick(int event_fd)
+void bell_send(int sock)
 {
-	static const uint64_t one = 1;
-	/* It can only fail because the counter is full: awake already. */
-	ssize_t n = write(event_fd, &one, sizeof(one));
+	struct cable_msg msg;
 
-	(void)n;
-}
-
-void bell_drain(struct bell *b)
-{
-	uint64_t count;
-	ssize_t n = read(b->event_fd, &count, sizeof(count));
-
-	(void)n; /* nothing in it is fine */
-}
-
-bool bell_ring_slow(struct bell_peer *p)
-{
-	/* Several producers may see it; one of them writes. */
-	if (atomic_exchange_explicit(&p->page->asleep, 0,
-				     memory_order_seq_cst) != 1)
-		return false;
-	bell_kick(p->event_fd);
-	return true;
+	cable_msg_init(&msg, CABLE_RING);
+	/* A peer that is gone, or whose queue is full, needs no ring. */
+	(void)!cable_msg_send(sock, &msg, NULL, 0);
 }
 
 void bell_sleep(struct bell *b, bool barrier)
 {
-	/* B1: the store ... */
-	atomic_exchange_explicit(&b->page->asleep, 1, memory_order_seq_cst);
+	uint64_t sleeps =
+		atomic_load_explicit(&b->page->sleeps, memory_order_relaxed);
+
+	/* B1: the store (a new number even if it was asleep: who rang for the
+	 * last one rings again) ... */
+	atomic_exchange_explicit(&b->page->sleeps, (sleeps + 1) | 1,
+				 memory_order_seq_cst);
 	/* ... and the barrier in all producers. */
 	if (barrier && b->has_barrier)
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bell: how a NIC that sleeps is woken, and how one that does not is left
- * alone. Every process has one bell page, which its peers map, with one flag:
- * asleep. A producer looks at the flag after each frame; only when it is set
- * does it pay for a write to the sleeper's eventfd.
+ * alone. Every process has one bell page, which it alone can write and its
+ * peers map read-only, with the number of its sleeps: odd while it sleeps. A
+ * producer looks at it after each frame; only when it is odd, and the producer
+ * did not ring for this very sleep yet, does it pay for a message on the
+ * cable's socket, which the sleeper's epoll set watches.
  *
  * Nothing is lost because of this pair:
- *  B0 (producer) publishes a record, then reads `asleep`.
- *  B1 (sleeper)  sets `asleep`, then looks into its rings again.
+ *  B0 (producer) publishes a record, then reads `sleeps`.
+ *  B1 (sleeper)  makes `sleeps` odd, then looks into its rings again.
  * At least one of the two must see the other's store. A locked instruction in
  * B0 would guarantee it, but costs 35 ns for every frame, because it waits for
  * the record's cache line. Sleeping is rare, so the sleeper pays instead:
@@ -16,6 +18,13 @@
  * other cores are idle). Where membarrier is refused, producers publish with a
  * sequentially consistent exchange; each side says in its introduction what it
  * can do.
+ *
+ * A producer that remembers the sleep it rang for rings again for the next one,
+ * whose number is another, so ringing once per sleep loses nothing either.
+ *
+ * Trust: nobody writes to a descriptor, or to memory, that a peer chose. The
+ * send never waits and raises no signal. If the peer's queue is full, its
+ * socket is readable: the peer is awake, or does not want to be woken.
  */
 #ifndef AQ_BELL_H
 #define AQ_BELL_H
@@ -29,52 +38,60 @@ enum {
 };
 
 struct bell_page {
-	_Atomic uint32_t asleep; /* 1: ring; set by its owner only */
+	_Atomic uint64_t sleeps; /* odd: asleep */
 	/* The processor that its owner polls on, plus 1; 0: not said. */
 	_Atomic uint32_t place;
-	uint8_t pad[56];
+	uint8_t pad[52];
 };
 STATIC_ASSERT(sizeof(struct bell_page) == 64, "layout of struct bell_page");
 
-/* One's own bell. */
+/* One's own bell. Its writers take turns: they hold the host's lock, or there
+ * is one thread only. */
 struct bell {
 	struct bell_page *page;
-	int page_fd;
-	int event_fd;
+	int page_fd;	  /* what peers get: it cannot write */
 	bool has_barrier; /* membarrier works here */
 };
 
 /* Somebody else's bell. */
 struct bell_peer {
-	struct bell_page *page; /* NULL: not known yet */
-	int event_fd;
+	const struct bell_page *page; /* NULL: not known yet */
+	uint64_t rang_for;	      /* the sleep that was rung for last */
 };
 
 int bell_init(struct bell *b) MUST_CHECK;
 void bell_release(struct bell *b);
 
-/* Checks and maps what a peer sent; both descriptors stay the caller's on
- * failure. On success page_fd is closed, event_fd belongs to the bell. */
-int bell_peer_init(struct bell_peer *p, int page_fd, int event_fd) MUST_CHECK;
+/* Checks and maps what a peer sent; page_fd stays the caller's. */
+int bell_peer_init(struct bell_peer *p, int page_fd) MUST_CHECK;
 void bell_peer_release(struct bell_peer *p);
 
-/* Wakes unconditionally. */
-void bell_kick(int event_fd);
-/* Empties one's own eventfd. */
-void bell_drain(struct bell *b);
+/* Wakes the peer at the other end of a cable's socket unconditionally. */
+void bell_send(int sock);
 
-/* Second half of B0. True: the peer slept and was woken. */
-bool bell_ring_slow(struct bell_peer *p);
-
-static inline bool bell_ring(struct bell_peer *p)
+/* Second half of B0: whether there is a sleep to ring for, which is then taken
+ * to be rung for. */
+static inline bool bell_must_ring(struct bell_peer *p)
 {
+	uint64_t sleeps;
+
 	/* The compiler must not move the load above the record's store; the
 	 * processor may, and B1's barrier repairs that. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (LIKELY(atomic_load_explicit(&p->page->asleep,
-					memory_order_relaxed) != 1))
+	sleeps = atomic_load_explicit(&p->page->sleeps, memory_order_relaxed);
+	if (LIKELY(!(sleeps & 1)) || sleeps == p->rang_for)
 		return false;
-	return bell_ring_slow(p);
+	p->rang_for = sleeps;
+	return true;
+}
+
+/* The same, and rings. True: the peer slept and was woken. */
+static inline bool bell_ring(struct bell_peer *p, int sock)
+{
+	if (LIKELY(!bell_must_ring(p)))
+		return false;
+	bell_send(sock);
+	return true;
 }
 
 /* First half of B1. The caller looks into its rings afterwards. Without
@@ -82,10 +99,14 @@ static inline bool bell_ring(struct bell_peer *p)
  * caller that looks again soon by itself. */
 void bell_sleep(struct bell *b, bool barrier);
 
+static inline bool bell_page_is_asleep(const struct bell_page *page)
+{
+	return atomic_load_explicit(&page->sleeps, memory_order_relaxed) & 1;
+}
+
 static inline bool bell_is_asleep(const struct bell *b)
 {
-	return atomic_load_explicit(&b->page->asleep, memory_order_relaxed) ==
-	       1;
+	return bell_page_is_asleep(b->page);
 }
 
 /* The owner polls on this processor. */
@@ -104,14 +125,18 @@ static inline bool bell_is_at(const struct bell_peer *p, uint32_t place)
 	return p->page &&
 	       atomic_load_explicit(&p->page->place, memory_order_relaxed) ==
 		       place &&
-	       atomic_load_explicit(&p->page->asleep, memory_order_relaxed) !=
-		       1;
+	       !bell_page_is_asleep(p->page);
 }
 
 /* Somebody polls again. */
 static inline void bell_wake(struct bell *b)
 {
-	atomic_store_explicit(&b->page->asleep, 0, memory_order_relaxed);
+	uint64_t sleeps =
+		atomic_load_explicit(&b->page->sleeps, memory_order_relaxed);
+
+	if (sleeps & 1)
+		atomic_store_explicit(&b->page->sleeps, sleeps + 1,
+				      memory_order_relaxed);
 }
 
 #endif

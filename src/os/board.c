@@ -2,6 +2,7 @@
 /* A board's life, its sleep, and its list of links. */
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -70,14 +71,16 @@ static int open_sockets(struct os_board *b, const struct os_board_config *cfg)
 	b->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (b->epoll_fd < 0)
 		return -errno;
-	err = slot_switch_listen(cfg->rack, cfg->name, &b->listen_fd);
+	err = trust_load(&b->trust);
+	if (!err)
+		err = rack_sockets_open(cfg->rack, &b->sockets);
+	if (!err)
+		err = slot_switch_listen(&b->sockets, cfg->name, &b->listen_fd);
 	if (err == -EADDRINUSE)
 		return error_set(err, "rack %s has a switch '%s' already",
 				 cfg->rack, cfg->name);
 	if (!err)
 		err = epoll_add(b, b->listen_fd, mark_of(&b->listen_fd));
-	if (!err)
-		err = epoll_add(b, b->bell.event_fd, mark_of(&b->bell));
 	return err;
 }
 
@@ -96,7 +99,8 @@ int os_board_open(const struct os_board_config *cfg, struct os_board **out)
 	if (!b)
 		return -ENOMEM;
 	b->env.ops = &env_ops;
-	b->epoll_fd = b->listen_fd = -1;
+	b->epoll_fd = b->listen_fd = b->sockets.dir_fd = -1;
+	snprintf(b->name, sizeof(b->name), "%s", cfg->name);
 	b->ops = cfg->ops;
 	b->ctx = cfg->ctx;
 	b->stats = &b->own_stats;
@@ -142,7 +146,8 @@ void os_board_close(struct os_board *b)
 	while (b->links)
 		link_down(b->links);
 	if (b->listen_fd >= 0)
-		close(b->listen_fd);
+		slot_switch_release(&b->sockets, b->name, b->listen_fd);
+	rack_sockets_close(&b->sockets);
 	if (b->epoll_fd >= 0)
 		close(b->epoll_fd);
 	bell_release(&b->bell);
@@ -297,9 +302,7 @@ static void handle(struct os_board *b, const struct epoll_event *ev, int count)
 	for (int i = 0; i < count; i++) {
 		uint64_t mark = ev[i].data.u64;
 
-		if (mark == mark_of(&b->bell)) {
-			bell_drain(&b->bell);
-		} else if (mark == mark_of(&b->listen_fd)) {
+		if (mark == mark_of(&b->listen_fd)) {
 			accept_all(b);
 		} else if (mark & WATCH_BIT) {
 			b->ops->event(b->ctx, (int)(mark & ~WATCH_BIT));

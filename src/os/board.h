@@ -44,6 +44,8 @@ struct os_board_config {
 	X(cables, "NICs that plugged in")                             \
 	X(hangups, "NICs that went away")                             \
 	X(refused, "NICs refused: other user, version or malformed")  \
+	X(refused_slot, "NICs refused: not the slot they have")       \
+	X(silent, "cables closed: no introduction came in time")      \
 	X(broken_rings, "cables closed: impossible ring contents")    \
 	X(sleeps, "times the switch went to sleep")                   \
 	X(wakes_sent, "sleeping NICs woken")                          \

@@ -11,6 +11,7 @@
 #include "board_priv.h"
 #include "cable.h"
 #include "pages.h"
+#include "slot.h"
 
 struct cable_link {
 	struct os_link link;
@@ -19,7 +20,8 @@ struct cable_link {
 	struct ring_tx tx;
 	struct ring_rx rx;
 	struct bell_peer peer;
-	bool rang; /* frames were published since the bell was looked at */
+	struct ucred who; /* the process that connected */
+	uint64_t since_ns;
 	uint32_t slot;
 	uint8_t ips[2][16];
 	uint64_t nudge_pos; /* if unread ... */
@@ -80,7 +82,7 @@ HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
 /* Once for a batch: the NIC sees the frames without it if it polls. */
 HOT static void cable_link_flush(struct os_link *l)
 {
-	if (UNLIKELY(bell_ring(&cable_of_link(l)->peer)))
+	if (UNLIKELY(bell_ring(&cable_of_link(l)->peer, l->fd)))
 		l->board->stats->wakes_sent++;
 }
 
@@ -98,7 +100,7 @@ static void cable_link_nudge(struct os_link *l, uint64_t now_ns)
 	} else if (now_ns >= c->nudge_ns) {
 		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
 		l->board->stats->wakes_sent++;
-		bell_kick(c->peer.event_fd);
+		bell_send(l->fd);
 	}
 }
 
@@ -126,41 +128,62 @@ static int check_hello(const struct cable_hello *hello,
 {
 	uint32_t r = hello->ring_bytes;
 
-	if (fds->count != 3 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
+	if (fds->count != 2 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
 	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
 	    hello->slot >= OS_SLOT_COUNT)
 		return -EBADMSG;
 	return pages_check_sealed(fds->fd[0], shared_size(r));
 }
 
+/* The addresses that are to lead to a NIC follow from its own. */
+static bool claims_its_own(const struct cable_hello *h)
+{
+	static const uint8_t none[16];
+	struct env_addr link, ip;
+
+	host_gids(h->ip, &link, &ip);
+	return (!memcmp(h->gids[0], none, 16) ||
+		!memcmp(h->gids[0], link.ip, 16)) &&
+	       /* Of an IPv6 address the last four bytes name its slots. */
+	       !memcmp(h->gids[1] + 12, h->ip, 4);
+}
+
+static int check_claims(struct cable_link *c, const struct cable_hello *h)
+{
+	struct os_board *b = c->link.board;
+
+	if (claims_its_own(h) &&
+	    slot_is_of(&b->sockets, h->ip, h->slot, &c->who))
+		return 0;
+	b->stats->refused_slot++;
+	return -EACCES;
+}
+
 static int welcome(struct cable_link *c)
 {
 	struct os_board *b = c->link.board;
 	struct cable_msg reply;
-	int out[2] = {b->bell.page_fd, b->bell.event_fd};
 
 	cable_msg_init(&reply, CABLE_WELCOME);
 	reply.hello = (struct cable_hello){
 		.flags = b->bell.has_barrier ? CABLE_HAS_BARRIER : 0};
-	return cable_msg_send(c->link.fd, &reply, out, 2);
+	return cable_msg_send(c->link.fd, &reply, &b->bell.page_fd, 1);
 }
 
 static int hello(struct cable_link *c, const struct cable_hello *h,
 		 struct cable_fds *fds)
 {
 	struct os_board *b = c->link.board;
-	bool same_user;
 	uint8_t *shared;
 	int err;
 
-	err = cable_check_peer(c->link.fd, &same_user);
+	err = check_hello(h, fds);
 	if (!err)
-		err = check_hello(h, fds);
+		err = check_claims(c, h);
 	if (!err)
-		err = bell_peer_init(&c->peer, fds->fd[1], fds->fd[2]);
+		err = bell_peer_init(&c->peer, fds->fd[1]);
 	if (err)
 		return err;
-	fds->fd[1] = fds->fd[2] = -1; /* the bell has them */
 	shared = pages_map(fds->fd[0], shared_size(h->ring_bytes), true);
 	if (!shared)
 		return -errno;
@@ -197,6 +220,8 @@ static int receive(struct cable_link *c)
 		err = -EBADMSG;
 		if (msg.type == CABLE_HELLO && !c->link.up)
 			err = hello(c, &msg.hello, &fds);
+		else if (msg.type == CABLE_RING && c->link.up)
+			err = 0; /* we are awake */
 		cable_fds_close(&fds);
 		if (err)
 			return err;
@@ -228,6 +253,16 @@ static void cable_link_free(struct os_link *l)
 	free(c);
 }
 
+/* Who connects and then says nothing takes a place of others. */
+static void cable_link_tend(struct os_link *l, uint64_t now_ns)
+{
+	if (LIKELY(l->up) || l->doomed ||
+	    now_ns - cable_of_link(l)->since_ns < OS_HELLO_NS)
+		return;
+	l->board->stats->silent++;
+	board_link_doom(l);
+}
+
 static const struct link_ops cable_link_ops = {
 	.poll = cable_link_poll,
 	.ready = cable_link_ready,
@@ -235,8 +270,25 @@ static const struct link_ops cable_link_ops = {
 	.flush = cable_link_flush,
 	.nudge = cable_link_nudge,
 	.event = cable_link_event,
+	.tend = cable_link_tend,
 	.free = cable_link_free,
 };
+
+/* Whether there is room for one more that has not introduced itself: as many as
+ * a NIC lets wait (cable.c), of another user fewer. */
+static bool may_wait(const struct os_board *b, uid_t uid)
+{
+	unsigned all = 0, own = 0;
+
+	for (struct os_link *l = b->links; l; l = l->next) {
+		if (l->ops != &cable_link_ops || l->up || l->doomed)
+			continue;
+		all++;
+		own += cable_of_link(l)->who.uid == uid;
+	}
+	return all < OS_PENDING_MAX &&
+	       (uid == b->trust.self || uid == 0 || own < OS_PENDING_OTHER);
+}
 
 int board_cable_accept(struct os_board *b, int sock)
 {
@@ -245,9 +297,17 @@ int board_cable_accept(struct os_board *b, int sock)
 
 	if (!c)
 		goto err_close;
+	err = cable_check_peer(sock, &b->trust, &c->who);
+	if (!err && !may_wait(b, c->who.uid))
+		err = -EBUSY;
+	if (err) {
+		b->stats->refused++;
+		free(c);
+		goto err_close;
+	}
+	c->since_ns = board_now(b);
 	c->link.ops = &cable_link_ops;
 	c->link.fd = sock;
-	c->peer.event_fd = -1;
 	err = board_link_add(b, &c->link);
 	if (err) {
 		free(c);

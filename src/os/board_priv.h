@@ -8,6 +8,8 @@
 #include "entropy.h"
 #include "log.h"
 #include "os_limits.h"
+#include "rack_socket.h"
+#include "trust.h"
 
 struct link_ops {
 	unsigned (*poll)(struct os_link *l, unsigned budget);
@@ -43,6 +45,9 @@ struct os_board {
 	struct os_clock clock;
 	struct entropy entropy;
 	struct bell bell;
+	struct trust trust;
+	struct rack_sockets sockets; /* of the rack */
+	char name[BOARD_NAME_MAX];
 	int epoll_fd;
 	int listen_fd;
 	const struct os_board_ops *ops;

@@ -70,7 +70,8 @@ HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
 	else
 		ring_publish(&c->tx, len_bytes);
-	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_ring(&c->peer)))
+	if (LIKELY(c->peer.page != NULL) &&
+	    UNLIKELY(bell_ring(&c->peer, c->sock)))
 		path->host->stats->wakes_sent++;
 }
 
@@ -136,7 +137,7 @@ static void cable_nudge(struct env_path *path, uint64_t now_ns)
 	} else if (now_ns >= c->nudge_ns) {
 		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
 		path->host->stats->nudges_sent++;
-		bell_kick(c->peer.event_fd);
+		bell_send(c->sock);
 	}
 }
 
@@ -207,7 +208,6 @@ static struct cable *cable_new(struct os_host *h, int sock, bool connector)
 	c->sock = sock;
 	c->connector = connector;
 	c->state = connector ? CABLE_WAITING : CABLE_PENDING;
-	c->peer.event_fd = -1;
 	c->next = h->cables;
 	h->cables = c;
 	return c;
@@ -251,14 +251,14 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
 		  struct cable **out)
 {
 	struct cable *c;
-	bool same_user;
+	struct ucred cred;
 	int err;
 
 	if (h->polled_count == ARRAY_LEN(h->polled)) {
 		close(sock);
 		return -EMFILE;
 	}
-	err = cable_check_peer(sock, &same_user);
+	err = cable_check_peer(sock, &h->trust, &cred);
 	if (err) {
 		h->stats->refused_peer++;
 		close(sock);
@@ -277,6 +277,7 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
 		return err;
 	}
 	c->slot = slot;
+	c->uid = cred.uid;
 	if (slot)
 		h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
@@ -301,7 +302,7 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out)
 	}
 	if (h->polled_count == ARRAY_LEN(h->polled))
 		return -EMFILE;
-	err = slot_connect(h->cfg.rack, h->cfg.address, slot, &sock);
+	err = slot_connect(&h->sockets, h->cfg.address, slot, &sock);
 	return err ? err : cable_connect(h, sock, slot, out);
 }
 
@@ -348,6 +349,9 @@ static int handle(struct cable *c, const struct cable_msg *msg,
 	case CABLE_MAP_REP:
 		return c->state == CABLE_UP ? direct_reply(c, msg, fds)
 					    : -EBADMSG;
+	case CABLE_RING:
+		c->path.host->engine.rung = true;
+		return c->state == CABLE_UP ? 0 : -EBADMSG;
 	case CABLE_REFUSE:
 		return -ECONNREFUSED;
 	}
@@ -383,6 +387,54 @@ static int receive(struct cable *c)
 	return 0;
 }
 
+/* Whether there is room for one more that has not introduced itself; one user
+ * of the rack must not take the room of all. */
+static bool may_wait(const struct os_host *h, uid_t uid)
+{
+	unsigned n = 0;
+
+	if (h->pending_count >= OS_PENDING_MAX)
+		return false;
+	if (uid == geteuid() || uid == 0 || !h->pending_count)
+		return true;
+	for (const struct cable *c = h->cables; c; c = c->next)
+		n += c->state == CABLE_PENDING && c->uid == uid;
+	return n < OS_PENDING_OTHER;
+}
+
+static struct cable *accept_one(struct os_host *h, int sock)
+{
+	struct cable *c = NULL;
+	struct ucred cred;
+
+	/* A NIC at a switch has no other way, for what passes it by is what
+	 * its programs do not see. The switch itself comes to see who listens
+	 * here, and says nothing. */
+	if (h->uplink) {
+		uint8_t byte;
+
+		if (recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+			h->stats->refused_hello++;
+	} else if (h->polled_count == ARRAY_LEN(h->polled)) {
+		h->stats->refused_hello++;
+	} else if (cable_check_peer(sock, &h->trust, &cred)) {
+		h->stats->refused_peer++;
+	} else if (!may_wait(h, cred.uid)) {
+		h->stats->refused_hello++;
+	} else {
+		c = cable_new(h, sock, false);
+	}
+	if (!c) {
+		close(sock);
+		return NULL;
+	}
+	c->uid = cred.uid;
+	c->pid = cred.pid;
+	c->since_ns = host_now(h);
+	h->pending_count++;
+	return c;
+}
+
 void cable_accept_all(struct os_host *h)
 {
 	for (unsigned i = 0; i < OS_BACKLOG; i++) {
@@ -392,22 +444,9 @@ void cable_accept_all(struct os_host *h)
 
 		if (sock < 0)
 			return;
-		/* A NIC at a switch has no other way, for what passes it by is
-		 * what its programs do not see. */
-		if (h->uplink || h->pending_count == OS_PENDING_MAX ||
-		    h->polled_count == ARRAY_LEN(h->polled)) {
-			h->stats->refused_hello++;
-			close(sock);
-			continue;
-		}
-		c = cable_new(h, sock, false);
-		if (!c) {
-			close(sock);
-			return;
-		}
-		h->pending_count++;
+		c = accept_one(h, sock);
 		/* Its introduction is usually here already. */
-		if (watch(h, c) || receive(c))
+		if (c && (watch(h, c) || receive(c)))
 			doom(c);
 	}
 }
@@ -459,10 +498,26 @@ static struct cable *find_doomed(struct os_host *h)
 	return NULL;
 }
 
+/* Who connects and then says nothing must not be waited for. */
+static void doom_silent(struct os_host *h)
+{
+	uint64_t now_ns = host_now(h);
+
+	for (struct cable *c = h->cables; c; c = c->next) {
+		if (c->state != CABLE_PENDING || c->doomed ||
+		    now_ns - c->since_ns < OS_HELLO_NS)
+			continue;
+		h->stats->refused_silent++;
+		doom(c);
+	}
+}
+
 void cable_reap(struct os_host *h)
 {
 	struct cable *c;
 
+	if (UNLIKELY(h->pending_count))
+		doom_silent(h);
 	while ((c = find_doomed(h))) {
 		if (c->tx.broken || c->rx.broken)
 			log_warn_limited(&h->log_limit, host_now(h), "os",

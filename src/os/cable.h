@@ -13,6 +13,8 @@
 #include "direct.h"
 #include "os_priv.h"
 
+struct ucred;
+
 enum cable_state {
 	CABLE_PENDING, /* accepted, its introduction did not come yet */
 	CABLE_WAITING, /* connected; frames are kept, no answer yet */
@@ -38,10 +40,13 @@ struct cable {
 	struct cable *next;
 	enum cable_state state;
 	int sock;
-	uint32_t slot;	  /* of the peer; 0: not known, or not trusted */
-	bool connector;	  /* we called */
-	bool doomed;	  /* the engine is to take it down */
-	bool small_frame; /* the frame between tx_begin and tx_end is */
+	uint32_t slot;	   /* of the peer; 0: not known, or not trusted */
+	pid_t pid;	   /* of the peer */
+	uid_t uid;	   /* of the peer */
+	uint64_t since_ns; /* when it was accepted */
+	bool connector;	   /* we called */
+	bool doomed;	   /* the engine is to take it down */
+	bool small_frame;  /* the frame between tx_begin and tx_end is */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;
@@ -51,6 +56,7 @@ struct cable {
 	_Atomic uint32_t *words_own;
 	const _Atomic uint32_t *words_peer;
 	struct grant_handed *handed; /* OS_DIRECT_WORDS, or NULL */
+	uint32_t blocked_asks;	     /* requests of a peer that guesses keys */
 	struct direct_table direct;
 	uint64_t nudge_pos; /* if unread ... */
 	uint64_t nudge_ns;  /* ... since then, nudge */
@@ -84,8 +90,9 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds) MUST_CHECK;
 int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
 			  struct cable_fds *fds) MUST_CHECK;
-/* Same user, or root on either side. `same_user` is the stricter answer. */
-int cable_check_peer(int sock, bool *same_user) MUST_CHECK;
+/* Who is at the other end; -EACCES: not somebody whom we trust. */
+int cable_check_peer(int sock, const struct trust *trust,
+		     struct ucred *cred) MUST_CHECK;
 /* A message of another version: says so to the peer and to the user. */
 void cable_refuse_version(struct cable *c, const struct cable_msg *msg);
 

@@ -12,6 +12,7 @@
 
 #include "cable.h"
 #include "pages.h"
+#include "slot.h"
 
 static size_t shared_size(uint32_t ring_bytes)
 {
@@ -53,18 +54,13 @@ static void learn_flags(struct cable *c, uint32_t flags)
 			   (flags & CABLE_HAS_BARRIER));
 }
 
-int cable_check_peer(int sock, bool *same_user)
+int cable_check_peer(int sock, const struct trust *trust, struct ucred *cred)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	uid_t me = geteuid();
+	socklen_t len = sizeof(*cred);
 
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0)
 		return -errno;
-	if (cred.uid != me && cred.uid != 0 && me != 0)
-		return -EACCES;
-	*same_user = cred.uid == me;
-	return 0;
+	return trust_peer(trust, cred->uid) ? 0 : -EACCES;
 }
 
 int cable_hello_send(struct cable *c)
@@ -73,7 +69,7 @@ int cable_hello_send(struct cable *c)
 	size_t bytes = shared_size(h->cfg.ring_bytes);
 	struct cable_msg msg;
 	uint8_t *shared;
-	int fds[3];
+	int fds[2];
 	int fd, err;
 
 	fd = pages_memfd("aquifer-cable", bytes);
@@ -92,8 +88,7 @@ int cable_hello_send(struct cable *c)
 	fill_hello(h, &msg.hello);
 	fds[0] = fd;
 	fds[1] = h->bell.page_fd;
-	fds[2] = h->bell.event_fd;
-	err = cable_msg_send(c->sock, &msg, fds, 3);
+	err = cable_msg_send(c->sock, &msg, fds, 2);
 	/* On failure the mapping goes with the cable. */
 out_close:
 	close(fd);
@@ -105,11 +100,24 @@ static int check_hello(const struct cable_hello *hello,
 {
 	uint32_t r = hello->ring_bytes;
 
-	if (fds->count != 3 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
+	if (fds->count != 2 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
 	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
 	    hello->slot >= OS_SLOT_COUNT)
 		return -EBADMSG;
 	return pages_check_sealed(fds->fd[0], shared_size(r));
+}
+
+/* What we send to a slot goes to the cable that has it, and what comes from
+ * there is taken for its NIC's: it must be the caller's. */
+static int check_slot(struct cable *c, uint32_t slot)
+{
+	struct os_host *h = c->path.host;
+	struct ucred who = {.pid = c->pid, .uid = c->uid};
+
+	if (slot_is_of(&h->sockets, h->cfg.address, slot, &who))
+		return 0;
+	h->stats->refused_slot++;
+	return -EACCES;
 }
 
 int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
@@ -118,38 +126,30 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 	struct os_host *h = c->path.host;
 	struct cable_msg reply;
 	uint8_t *shared;
-	bool same_user;
-	int out[2];
 	int err;
 
-	err = cable_check_peer(c->sock, &same_user);
-	if (err) {
-		h->stats->refused_peer++;
-		return err;
-	}
 	err = check_hello(&msg->hello, fds);
+	if (!err && memcmp(msg->hello.ip, h->cfg.address, 4))
+		err = -EBADMSG;
 	if (!err)
-		err = bell_peer_init(&c->peer, fds->fd[1], fds->fd[2]);
+		err = check_slot(c, msg->hello.slot);
+	if (!err)
+		err = bell_peer_init(&c->peer, fds->fd[1]);
 	if (err) {
 		h->stats->refused_hello++;
 		return err;
 	}
-	fds->fd[1] = fds->fd[2] = -1; /* the bell has them */
 	shared =
 		pages_map(fds->fd[0], shared_size(msg->hello.ring_bytes), true);
 	if (!shared)
 		return -errno;
 	attach(c, shared, msg->hello.ring_bytes);
 	learn_flags(c, msg->hello.flags);
-	/* A process of another user may say what it likes: what we send to
-	 * that slot goes to whoever leased it, over a cable of our own. */
-	c->slot = same_user ? msg->hello.slot : 0;
+	c->slot = msg->hello.slot;
 
 	cable_msg_init(&reply, CABLE_WELCOME);
 	fill_hello(h, &reply.hello);
-	out[0] = h->bell.page_fd;
-	out[1] = h->bell.event_fd;
-	return cable_msg_send(c->sock, &reply, out, 2);
+	return cable_msg_send(c->sock, &reply, &h->bell.page_fd, 1);
 }
 
 int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
@@ -157,14 +157,13 @@ int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
 {
 	int err;
 
-	if (fds->count != 2 || msg->hello.slot != c->slot)
+	if (fds->count != 1 || msg->hello.slot != c->slot)
 		return -EBADMSG;
-	err = bell_peer_init(&c->peer, fds->fd[0], fds->fd[1]);
+	err = bell_peer_init(&c->peer, fds->fd[0]);
 	if (err)
 		return err;
-	fds->count = 0; /* the bell has them */
 	learn_flags(c, msg->hello.flags);
-	bell_kick(c->peer.event_fd);
+	bell_send(c->sock);
 	return 0;
 }
 

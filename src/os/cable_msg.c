@@ -50,19 +50,39 @@ int cable_msg_send(int sock, const struct cable_msg *msg, const int *fds,
 	return n < 0 ? -errno : 0;
 }
 
-static void take_fds(struct msghdr *mh, struct cable_fds *fds)
+/*
+ * Every descriptor that came is either in *fds or closed. The kernel rounds the
+ * control buffer up to whole words, so it can hold one descriptor more than
+ * was asked for: what counts is CABLE_FD_MAX, not what had room. False: more
+ * descriptors, or other control messages, than any message of ours has.
+ */
+static bool take_fds(struct msghdr *mh, struct cable_fds *fds)
 {
-	fds->count = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		size_t bytes;
+	bool as_agreed = !(mh->msg_flags & MSG_CTRUNC);
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		const unsigned char *data = CMSG_DATA(c);
+		size_t bytes, at;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+		    c->cmsg_len < CMSG_LEN(0)) {
+			as_agreed = false;
 			continue;
+		}
 		bytes = c->cmsg_len - CMSG_LEN(0);
-		/* The control buffer has room for CABLE_FD_MAX, no more. */
-		fds->count = (unsigned)(bytes / sizeof(int));
-		memcpy(fds->fd, CMSG_DATA(c), bytes);
+		for (at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, data + at, sizeof(fd));
+			if (fds->count < CABLE_FD_MAX) {
+				fds->fd[fds->count++] = fd;
+				continue;
+			}
+			close(fd);
+			as_agreed = false;
+		}
 	}
+	return as_agreed;
 }
 
 int cable_msg_recv(int sock, struct cable_msg *msg, struct cable_fds *fds)
@@ -75,6 +95,7 @@ int cable_msg_recv(int sock, struct cable_msg *msg, struct cable_fds *fds)
 		.msg_control = space.buf,
 		.msg_controllen = sizeof(space.buf),
 	};
+	bool as_agreed;
 	ssize_t n;
 
 	fds->count = 0;
@@ -83,10 +104,13 @@ int cable_msg_recv(int sock, struct cable_msg *msg, struct cable_fds *fds)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == ECONNRESET ? -EPIPE : -errno;
-	if (n == 0)
+	as_agreed = take_fds(&mh, fds);
+	/* An empty packet looks like the end, and may bring descriptors. */
+	if (n == 0) {
+		cable_fds_close(fds);
 		return -EPIPE;
-	take_fds(&mh, fds);
-	if ((size_t)n < offsetof(struct cable_msg, bytes) ||
+	}
+	if (!as_agreed || (size_t)n < offsetof(struct cable_msg, bytes) ||
 	    msg->magic != CABLE_MAGIC) {
 		cable_fds_close(fds);
 		return -EBADMSG;
@@ -95,7 +119,7 @@ int cable_msg_recv(int sock, struct cable_msg *msg, struct cable_fds *fds)
 		cable_fds_close(fds);
 		return -EPROTONOSUPPORT;
 	}
-	if ((size_t)n != sizeof(*msg) || (mh.msg_flags & MSG_CTRUNC)) {
+	if ((size_t)n != sizeof(*msg) || (mh.msg_flags & MSG_TRUNC)) {
 		cable_fds_close(fds);
 		return -EBADMSG;
 	}

@@ -11,17 +11,18 @@
 
 enum {
 	CABLE_MAGIC = 0x61714361, /* "aCqa" */
-	CABLE_MAJOR = 1,
+	CABLE_MAJOR = 2,
 	CABLE_MINOR = 0,
-	CABLE_FD_MAX = 3,
+	CABLE_FD_MAX = 2,
 };
 
 enum cable_msg_type {
-	CABLE_HELLO = 1,   /* + ring, bell page, eventfd */
-	CABLE_WELCOME = 2, /* + bell page, eventfd */
+	CABLE_HELLO = 1,   /* + ring, bell page */
+	CABLE_WELCOME = 2, /* + bell page */
 	CABLE_REFUSE = 3,
 	CABLE_MAP_REQ = 4,
 	CABLE_MAP_REP = 5, /* + memory, when status is 0 */
+	CABLE_RING = 6,	   /* wakes who sleeps; nothing else (bell.h) */
 };
 
 enum cable_hello_flags {

@@ -3,6 +3,7 @@
 #include "direct.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -173,8 +174,10 @@ static struct direct_map *map_make(struct cable *c,
 	struct stat st;
 
 	/* The owner may lie about its own memory; it must not make us map
-	 * less than we believe. What it truncates later is a fault. */
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || rep->length == 0 ||
+	 * less than we believe. What it truncates later is a fault. Only memory
+	 * has seals: touching a file of any file system could make us wait. */
+	if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || rep->length == 0 ||
 	    (uint64_t)st.st_size < rep->length ||
 	    rep->iova + rep->length < rep->iova)
 		return NULL;

@@ -114,23 +114,36 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 
 void engine_kick(struct os_host *h)
 {
-	h->engine.self_kick = true;
-	bell_kick(h->bell.event_fd);
+	static const uint64_t one = 1;
+	/* It can only fail because the counter is full: awake already. */
+	ssize_t n = write(h->engine.kick_fd, &one, sizeof(one));
+
+	(void)n;
+}
+
+/* What kicked it was heard. */
+static void engine_drain(struct os_host *h)
+{
+	uint64_t count;
+	ssize_t n = read(h->engine.kick_fd, &count, sizeof(count));
+
+	(void)n; /* nothing in it is fine */
 }
 
 /* ---- sockets ------------------------------------------------------------ */
 
-/* Connections, introductions, messages; the lock is held. Returns whether the
- * bell was rung: it stays so, for the engine to hear. Cables that ended are
- * left for the engine to reap: it may hold events that point to them. */
+/* Connections, introductions, messages; the lock is held. Returns whether this
+ * process kicked its engine: it stays so, for the engine to hear. Cables that
+ * ended are left for the engine to reap: it may hold events that point to
+ * them. */
 static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			  int count)
 {
-	bool rung = false;
+	bool kicked = false;
 
 	for (int i = 0; i < count; i++) {
-		if (ev[i].data.ptr == &h->bell) {
-			rung = true;
+		if (ev[i].data.ptr == &h->engine) {
+			kicked = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
 		} else if (host_event(h, ev[i].data.ptr)) {
@@ -139,7 +152,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			cable_event(ev[i].data.ptr);
 		}
 	}
-	return rung;
+	return kicked;
 }
 
 /* ---- the application's part --------------------------------------------- */
@@ -175,8 +188,12 @@ static COLD void drive_sockets(struct os_host *h)
 		return;
 	h->engine.drive_sockets_ns = now_ns + OS_SOCKET_NS;
 	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
-	if (n > 0)
-		(void)handle_events(h, ev, n);
+	if (n <= 0)
+		return;
+	(void)handle_events(h, ev, n);
+	/* The ring that was heard here was meant for the engine. */
+	if (h->engine.rung && h->engine.sleeping)
+		engine_kick(h);
 }
 
 /*
@@ -295,7 +312,7 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 		return;
 	lock_take(&h->base.lock);
 	if (handle_events(h, ev, n))
-		bell_drain(&h->bell);
+		engine_drain(h);
 	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
@@ -369,7 +386,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	if (e->taken)
 		host_arm(h, false);
 	e->drives = 0;
-	e->self_kick = false;
+	e->rung = false;
 	e->wake_ns = u64_min(due, now_ns + limit);
 	e->sleeping = true;
 	h->stats->engine_sleeps++;
@@ -383,7 +400,6 @@ static bool engine_sleep(struct os_host *h)
 	struct epoll_event ev[EVENT_MAX];
 	struct timespec timeout;
 	uint64_t now_ns, wait_ns, seq;
-	bool rung;
 	int n;
 
 	lock_take(&h->base.lock);
@@ -407,13 +423,11 @@ static bool engine_sleep(struct os_host *h)
 	host_arm(h, false);
 	now_ns = host_now(h);
 	e->sockets_ns = now_ns + OS_SOCKET_NS;
-	rung = handle_events(h, ev, n > 0 ? n : 0);
-	if (rung)
-		bell_drain(&h->bell);
-	rung = rung && !e->self_kick;
+	if (handle_events(h, ev, n > 0 ? n : 0))
+		engine_drain(h);
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
-	if (e->taken && (rung || e->drive_seq == seq) &&
+	if (e->taken && (e->rung || e->drive_seq == seq) &&
 	    !has_drivers_core(e, now_ns) &&
 	    (host_ready(h) || host_tx_pending(h)))
 		set_eager(e, now_ns);
@@ -548,6 +562,6 @@ int engine_start(struct os_host *h)
 void engine_stop(struct os_host *h)
 {
 	atomic_store_explicit(&h->engine.stop, true, memory_order_release);
-	bell_kick(h->bell.event_fd);
+	engine_kick(h);
 	pthread_join(h->engine.thread, NULL);
 }

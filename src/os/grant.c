@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,10 +12,6 @@
 
 #include "cable.h"
 #include "pages.h"
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 enum {
 	REMOTE_ALL = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
@@ -83,22 +78,6 @@ static void table_remove(struct grant_table *t, struct grant *g)
 
 /* ---- grants ------------------------------------------------------------- */
 
-/* A twin of fd that cannot write, and a file that is not writable again. */
-static int open_read_only(int fd)
-{
-	char path[64];
-	int ro;
-
-	if (fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return -errno;
-	if (fchmod(fd, S_IRUSR) < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ro = open(path, O_RDONLY | O_CLOEXEC);
-	return ro < 0 ? -errno : ro;
-}
-
 static void grant_release(struct grant *g)
 {
 	if (g->peer_fd >= 0 && g->peer_fd != g->fd)
@@ -148,7 +127,7 @@ static int grant_make(struct grant *g, size_t len_bytes, unsigned flags)
 		return -errno;
 	(void)madvise(g->addr, g->len_bytes, MADV_HUGEPAGE); /* only a wish */
 	/* The seal leaves the mapping that exists writable: the owner's. */
-	g->peer_fd = g->read_only ? open_read_only(g->fd) : g->fd;
+	g->peer_fd = g->read_only ? pages_open_read_only(g->fd, false) : g->fd;
 	return g->peer_fd < 0 ? g->peer_fd : 0;
 }
 
@@ -333,13 +312,16 @@ static int decide(struct cable *c, const struct cable_map_req *req,
 	struct grant *g;
 	int err, place;
 
+	/* The peer's own queue pairs are in its slot. */
+	if (req->user_qpn >> NIC_QPN_INDEX_BITS != c->slot)
+		return -EACCES;
 	err = nic_direct_grant(h->base.nic, req->owner_qpn, req->user_qpn,
 			       req->rkey, &attr);
 	if (err)
 		return err;
 	g = grant_find(&h->grants, attr.addr);
 	if (!may_map(g, &attr))
-		return -EPERM;
+		return -EACCES;
 	place = handed_place(c, req->rkey);
 	if (place < 0)
 		return place;
@@ -364,7 +346,15 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	cable_msg_init(&reply, CABLE_MAP_REP);
 	reply.map_rep.owner_qpn = req->owner_qpn;
 	reply.map_rep.rkey = req->rkey;
-	reply.map_rep.status = decide(c, req, &reply.map_rep, &g);
+	err = decide(c, req, &reply.map_rep, &g);
+	/* It has guessed so many keys that the NIC hears it no more, and goes
+	 * on asking. */
+	if (err == -EAGAIN) {
+		if (++c->blocked_asks > NIC_KEY_FAILURES)
+			return -EACCES;
+		err = -EACCES;
+	}
+	reply.map_rep.status = err;
 	if (g)
 		h->stats->direct_grants++;
 	else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cable.h"
@@ -47,20 +48,24 @@ uint64_t host_guid(const uint8_t address[4])
 	return guid;
 }
 
+void host_gids(const uint8_t a[4], struct env_addr *link, struct env_addr *ip)
+{
+	*link = (struct env_addr){.ip = {0xfe, 0x80}};
+	*ip = (struct env_addr){
+		.ip = {[10] = 0xff, 0xff, a[0], a[1], a[2], a[3]},
+	};
+	make_mac(a, link->mac);
+	make_mac(a, ip->mac);
+	make_eui(link->mac, link->ip + 8);
+}
+
 static void make_gids(struct os_host *h)
 {
 	static const uint8_t none[16];
-	const uint8_t *a = h->cfg.address;
 
-	h->gid_link = (struct env_addr){.ip = {0xfe, 0x80}};
-	h->gid_ip = (struct env_addr){
-		.ip = {[10] = 0xff, 0xff, a[0], a[1], a[2], a[3]},
-	};
+	host_gids(h->cfg.address, &h->gid_link, &h->gid_ip);
 	if (memcmp(h->cfg.address6, none, 16))
 		memcpy(h->gid_ip.ip, h->cfg.address6, 16);
-	make_mac(a, h->gid_link.mac);
-	make_mac(a, h->gid_ip.mac);
-	make_eui(h->gid_link.mac, h->gid_link.ip + 8);
 }
 
 /* ---- open --------------------------------------------------------------- */
@@ -172,16 +177,23 @@ static int open_sockets(struct os_host *h)
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
+	h->engine.kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (h->engine.kick_fd < 0)
+		return -errno;
 	entropy_get(&h->entropy, &start, sizeof(start));
-	err = slot_lease(h->cfg.rack, h->cfg.address, start, &h->slot,
-			 &h->listen_fd);
+	err = trust_load(&h->trust);
+	if (!err)
+		err = rack_sockets_open(h->cfg.rack, &h->sockets);
+	if (!err)
+		err = slot_lease(&h->sockets, h->cfg.address, start, &h->slot,
+				 &h->listen_fd);
 	if (err == -EUSERS)
 		return error_set(err, "all %d slots of rack %s are taken",
 				 OS_SLOT_COUNT - OS_SLOT_FIRST, h->cfg.rack);
 	if (!err)
 		err = watch_fd(h, h->listen_fd, &h->listen_fd);
 	if (!err)
-		err = watch_fd(h, h->bell.event_fd, &h->bell);
+		err = watch_fd(h, h->engine.kick_fd, &h->engine);
 	return err;
 }
 
@@ -197,9 +209,13 @@ static void host_free(struct os_host *h)
 	grant_table_release(h);
 	pcap_destroy(h->pcap);
 	if (h->listen_fd >= 0)
-		close(h->listen_fd);
+		slot_release(&h->sockets, h->cfg.address, h->slot,
+			     h->listen_fd);
+	rack_sockets_close(&h->sockets);
 	if (h->epoll_fd >= 0)
 		close(h->epoll_fd);
+	if (h->engine.kick_fd >= 0)
+		close(h->engine.kick_fd);
 	if (h->bell.page)
 		bell_release(&h->bell);
 	free(h->scratch);
@@ -247,7 +263,8 @@ static struct os_host *host_new(const struct os_config *cfg)
 	h->base.env = &h->env;
 	h->env.ops = &host_env_ops;
 	h->void_path = (struct env_path){.port = &void_port, .host = h};
-	h->epoll_fd = h->listen_fd = -1;
+	h->epoll_fd = h->listen_fd = h->engine.kick_fd = -1;
+	h->sockets.dir_fd = -1;
 	lock_init(&h->base.lock);
 	return h;
 }
@@ -362,10 +379,11 @@ void host_forget(struct os_host *h)
 	h->pcap = NULL;
 	h->polled_count = 0;
 	h->handed_count = 0; /* taking back is the parent's */
-	close(h->listen_fd);
+	close(h->listen_fd); /* its name stays the parent's */
+	rack_sockets_close(&h->sockets);
 	close(h->epoll_fd);
-	close(h->bell.event_fd);
+	close(h->engine.kick_fd);
 	close(h->bell.page_fd);
 	h->listen_fd = h->epoll_fd = -1;
-	h->bell.event_fd = h->bell.page_fd = -1;
+	h->engine.kick_fd = h->bell.page_fd = -1;
 }

@@ -14,7 +14,7 @@ struct loop {
 	struct ring_ctl ctl;
 	struct ring_tx tx;
 	struct ring_rx rx;
-	struct bell_peer self;
+	struct bell_peer self; /* our own page */
 };
 
 static struct loop *loop_of(struct env_path *path)
@@ -33,8 +33,8 @@ static void loop_tx_end(struct env_path *path, size_t len_bytes)
 
 	ring_publish(&l->tx, len_bytes);
 	/* Our own engine may sleep like any peer's. */
-	if (UNLIKELY(bell_ring(&l->self)))
-		path->host->engine.self_kick = true;
+	if (UNLIKELY(bell_must_ring(&l->self)))
+		engine_kick(path->host);
 }
 
 static unsigned loop_poll(struct env_path *path, unsigned budget)
@@ -87,7 +87,7 @@ int loop_open(struct os_host *h, struct env_path **out)
 	}
 	*l = (struct loop){
 		.path = {.port = &loop_port, .host = h},
-		.self = {.page = h->bell.page, .event_fd = h->bell.event_fd},
+		.self = {.page = h->bell.page},
 	};
 	ring_tx_init(&l->tx, &l->ctl, data, bytes);
 	ring_rx_init(&l->rx, &l->ctl, data, bytes);

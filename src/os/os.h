@@ -16,6 +16,8 @@
 	X(refused_version, "cables refused: other version")                 \
 	X(refused_peer, "cables refused: another user's process")           \
 	X(refused_hello, "cables refused: malformed introduction")          \
+	X(refused_slot, "cables refused: the caller has another slot")      \
+	X(refused_silent, "cables closed: no introduction came in time")    \
 	X(broken_rings, "cables closed: impossible ring contents")          \
 	X(engine_sleeps, "times the engine went to sleep")                  \
 	X(wakes_sent, "sleeping peers woken")                               \

@@ -17,6 +17,7 @@ enum {
 	OS_BACKLOG = 1024, /* every slot of the rack may connect at once */
 	OS_CABLE_MAX = 2 * NIC_SLOT_COUNT, /* two that crossed, per peer */
 	OS_PENDING_MAX = 64,		   /* connected, not yet introduced */
+	OS_PENDING_OTHER = 8, /* of them, those of one other user */
 	OS_RACK_NAME_MAX = 64,
 
 	/* How much one turn moves before others get the lock. */
@@ -39,6 +40,7 @@ enum {
 #define OS_SOCKET_NS	 1000000ull    /* between looks while polling */
 #define OS_NUDGE_NS	 30000ull      /* unread for so long: ring anyway */
 #define OS_NUDGE_REST_NS 1000000ull    /* not more often than this */
+#define OS_HELLO_NS	 2000000000ull /* for an introduction to come */
 #define OS_DIRECT_NO_NS	 1000000000ull /* a refusal is remembered */
 
 #endif

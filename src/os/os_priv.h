@@ -17,6 +17,8 @@
 #include "grant.h"
 #include "log.h"
 #include "os.h"
+#include "rack_socket.h"
+#include "trust.h"
 
 struct cable;
 struct direct_map;
@@ -67,6 +69,7 @@ struct env_path {
 
 struct engine {
 	pthread_t thread;
+	int kick_fd; /* an eventfd, by which this process wakes its engine */
 	atomic_bool stop;
 	/* Drives so far; the engine compares it with what it saw last. */
 	uint64_t drive_seq;
@@ -80,7 +83,7 @@ struct engine {
 	bool sleeping;	      /* in epoll_wait, or about to be */
 	bool has_short_slice; /* the engine's own; see slice.h */
 	bool taken;	      /* the application has the bell */
-	bool self_kick;	      /* woken by this process, not by a peer */
+	bool rung;	      /* a peer rang since the engine went to sleep */
 	uint64_t wake_ns;     /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
@@ -109,6 +112,8 @@ struct os_host {
 	struct entropy entropy;
 	struct env_addr gid_link; /* fe80::/64 from the MAC */
 	struct env_addr gid_ip;	  /* of the address */
+	struct trust trust;
+	struct rack_sockets sockets; /* where slots and switches are found */
 	uint32_t slot;
 	struct bell bell;
 	int epoll_fd;
@@ -164,6 +169,10 @@ static inline uint64_t host_now(const struct os_host *h)
 
 /* The node GUID of the NICs at an address. */
 uint64_t host_guid(const uint8_t address[4]);
+
+/* The addresses that follow from an IPv4 address. */
+void host_gids(const uint8_t address[4], struct env_addr *link,
+	       struct env_addr *ip);
 
 /* A received frame on its way into the NIC. */
 void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@ enum {
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 size_t pages_round(size_t len_bytes)
@@ -90,6 +95,23 @@ int pages_check_sealed(int fd, size_t len_bytes)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	return st.st_size == (off_t)len_bytes ? 0 : -EBADMSG;
+}
+
+int pages_open_read_only(int fd, bool fixed_size)
+{
+	int seals = F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SEAL;
+	char path[64];
+	int ro;
+
+	if (fixed_size)
+		seals |= F_SEAL_SHRINK;
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return -errno;
+	if (fchmod(fd, S_IRUSR) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	return ro < 0 ? -errno : ro;
 }
 
 void *pages_map(int fd, size_t len_bytes, bool writable)

@@ -16,6 +16,12 @@ int pages_memfd(const char *name, size_t len_bytes) MUST_CHECK;
 int pages_seal_size(int fd) MUST_CHECK;
 /* Whether a peer's memfd is sealed like that and has this size. */
 int pages_check_sealed(int fd, size_t len_bytes) MUST_CHECK;
+/*
+ * A twin of fd that cannot write, of a file that nobody can open or map for
+ * writing again; mappings that exist stay as they are. fixed_size: nor can it
+ * shrink, so that touching it cannot fault. fd or -errno.
+ */
+int pages_open_read_only(int fd, bool fixed_size) MUST_CHECK;
 /* Maps all of it shared; NULL: errno says why. */
 void *pages_map(int fd, size_t len_bytes, bool writable);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cable.h"
@@ -19,6 +20,10 @@ enum {
 
 struct os_plug {
 	int sock;
+	struct rack_sockets sockets;
+	uint8_t ip[4];
+	uint32_t slot;
+	int slot_fd;	  /* -1: none */
 	struct bell bell; /* never asleep */
 	struct bell_peer peer;
 	uint8_t *shared;
@@ -27,11 +32,11 @@ struct os_plug {
 	struct ring_rx rx;
 };
 
-static int say_hello(struct os_plug *p, uint32_t slot, const uint8_t ip[16])
+static int say_hello(struct os_plug *p, const uint8_t ip[16])
 {
 	struct cable_msg msg;
 	struct ring_ctl *ctl;
-	int fds[3];
+	int fds[2];
 	int err;
 
 	p->shared_bytes = (size_t)CABLE_RINGS_AT + 2 * (size_t)OS_RING_BYTES;
@@ -53,14 +58,14 @@ static int say_hello(struct os_plug *p, uint32_t slot, const uint8_t ip[16])
 		p->tx.exchange = true;
 		cable_msg_init(&msg, CABLE_HELLO);
 		msg.hello = (struct cable_hello){
-			.slot = slot,
+			.slot = p->slot,
 			.ring_bytes = OS_RING_BYTES,
 			.flags = p->bell.has_barrier ? CABLE_HAS_BARRIER : 0,
 		};
+		memcpy(msg.hello.ip, p->ip, sizeof(p->ip));
 		memcpy(msg.hello.gids[1], ip, 16);
 		fds[1] = p->bell.page_fd;
-		fds[2] = p->bell.event_fd;
-		err = cable_msg_send(p->sock, &msg, fds, 3);
+		err = cable_msg_send(p->sock, &msg, fds, 2);
 	}
 	close(fds[0]);
 	return err;
@@ -78,17 +83,41 @@ static int await_welcome(struct os_plug *p)
 	err = cable_msg_recv(p->sock, &msg, &fds);
 	if (err)
 		return err;
-	if (msg.type != CABLE_WELCOME || fds.count != 2)
+	if (msg.type != CABLE_WELCOME || fds.count != 1)
 		err = -EBADMSG;
 	else
-		err = bell_peer_init(&p->peer, fds.fd[0], fds.fd[1]);
-	if (err) {
-		cable_fds_close(&fds);
+		err = bell_peer_init(&p->peer, fds.fd[0]);
+	cable_fds_close(&fds);
+	if (err)
 		return err;
-	}
 	p->tx.exchange =
 		!(p->bell.has_barrier && (msg.hello.flags & CABLE_HAS_BARRIER));
 	return 0;
+}
+
+static int connect_switch(struct os_plug *p, const char *rack, const char *name)
+{
+	struct trust trust;
+	struct ucred cred;
+	int err = trust_load(&trust);
+
+	if (!err)
+		err = rack_sockets_open(rack, &p->sockets);
+	if (err)
+		return err;
+	err = slot_take(&p->sockets, p->ip, p->slot, &p->slot_fd);
+	if (err)
+		return error_set(err, "slot %u of rack %s cannot be taken",
+				 p->slot, rack);
+	err = slot_switch_connect(&p->sockets, name, &p->sock);
+	if (err)
+		return error_set(err, "no switch '%s' in rack %s", name, rack);
+	err = cable_check_peer(p->sock, &trust, &cred);
+	return err ? error_set(err,
+			       "switch '%s' is user %u's, who is not "
+			       "trusted (rack.user)",
+			       name, (unsigned)cred.uid)
+		   : 0;
 }
 
 int os_plug_open(const char *rack, const char *name, uint32_t slot,
@@ -99,18 +128,17 @@ int os_plug_open(const char *rack, const char *name, uint32_t slot,
 
 	if (!p)
 		return -ENOMEM;
-	p->sock = -1;
-	p->peer.event_fd = -1;
+	p->sock = p->slot_fd = p->sockets.dir_fd = -1;
+	p->slot = slot;
+	memcpy(p->ip, ip + 12, sizeof(p->ip));
 	err = bell_init(&p->bell);
 	if (err) {
 		free(p);
 		return err;
 	}
-	err = slot_switch_connect(rack, name, &p->sock);
-	if (err)
-		error_set(err, "no switch '%s' in rack %s", name, rack);
+	err = connect_switch(p, rack, name);
 	if (!err)
-		err = say_hello(p, slot, ip);
+		err = say_hello(p, ip);
 	if (!err)
 		err = await_welcome(p);
 	if (err) {
@@ -130,6 +158,9 @@ void os_plug_close(struct os_plug *p)
 		pages_free(p->shared, p->shared_bytes);
 	if (p->sock >= 0)
 		close(p->sock);
+	if (p->slot_fd >= 0)
+		slot_release(&p->sockets, p->ip, p->slot, p->slot_fd);
+	rack_sockets_close(&p->sockets);
 	bell_release(&p->bell);
 	free(p);
 }
@@ -147,7 +178,7 @@ HOT bool os_plug_tx(struct os_plug *p, const uint8_t *frame, size_t len_bytes)
 
 void os_plug_flush(struct os_plug *p)
 {
-	(void)bell_ring(&p->peer);
+	(void)bell_ring(&p->peer, p->sock);
 }
 
 HOT const uint8_t *os_plug_rx(struct os_plug *p, size_t *len_bytes)

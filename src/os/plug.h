@@ -11,8 +11,8 @@
 
 struct os_plug;
 
-/* Plugs into the switch as the NIC with this slot and address, and waits up to
- * a second for its welcome. */
+/* Leases this slot of the address, plugs into the switch as its NIC, and waits
+ * up to a second for its welcome. */
 int os_plug_open(const char *rack, const char *name, uint32_t slot,
 		 const uint8_t ip[16], struct os_plug **out) MUST_CHECK;
 void os_plug_close(struct os_plug *p);

@@ -1,93 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases and finds slots through names in the abstract unix namespace. */
+/* Leases and finds slots, and switches, by names in the runtime directory. */
 #include "slot.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "os_limits.h"
 
-static socklen_t slot_name(struct sockaddr_un *sa, const char *rack,
-			   const uint8_t ip[4], uint32_t slot)
+static void slot_name(const uint8_t ip[4], uint32_t slot,
+		      char name[RACK_SOCKET_NAME_MAX])
 {
-	int n;
-
-	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* The leading zero byte makes it abstract: no file, no remains. */
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1,
-		     "aquifer/%s/%u.%u.%u.%u/%u", rack, ip[0], ip[1], ip[2],
-		     ip[3], slot);
-	ASSERT(n > 0 && (size_t)n < sizeof(sa->sun_path) - 1);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)n);
+	snprintf(name, RACK_SOCKET_NAME_MAX, "%u.%u.%u.%u:%u", ip[0], ip[1],
+		 ip[2], ip[3], slot);
 }
 
-static socklen_t switch_name(struct sockaddr_un *sa, const char *rack,
-			     const char *name)
+static void switch_name(const char *switch_, char name[RACK_SOCKET_NAME_MAX])
 {
-	int n;
-
-	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1,
-		     "aquifer/%s/switch/%s", rack, name);
-	ASSERT(n > 0 && (size_t)n < sizeof(sa->sun_path) - 1);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)n);
+	snprintf(name, RACK_SOCKET_NAME_MAX, "switch:%s", switch_);
 }
 
-static int open_socket(void)
+/* With the lock: who is bound and does not listen yet counts as alive, but
+ * could not be reached. */
+static int take(const struct rack_sockets *r, const char *name, int fd)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
+	int err = rack_socket_bind(r, name, fd);
 
-	return fd < 0 ? -errno : fd;
-}
-
-int slot_lease(const char *rack, const uint8_t ip[4], uint32_t start,
-	       uint32_t *slot, int *fd)
-{
-	const uint32_t count = OS_SLOT_COUNT - OS_SLOT_FIRST;
-	int s = open_socket();
-	int err = -EUSERS;
-
-	if (s < 0)
-		return s;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t n = OS_SLOT_FIRST + (start + i) % count;
-		struct sockaddr_un sa;
-		socklen_t len = slot_name(&sa, rack, ip, n);
-
-		if (bind(s, (struct sockaddr *)&sa, len) < 0) {
-			if (errno == EADDRINUSE)
-				continue;
-			err = -errno;
-			break;
-		}
-		if (listen(s, OS_BACKLOG) < 0) {
-			err = -errno;
-			break;
-		}
-		*slot = n;
-		*fd = s;
-		return 0;
-	}
-	close(s);
+	if (!err && listen(fd, OS_BACKLOG) < 0)
+		err = -errno;
 	return err;
 }
 
-static int connect_to(const struct sockaddr_un *sa, socklen_t len, int *fd)
+/* Slots beginning at `first`, `count` of them, one after the other. */
+static int take_one(const struct rack_sockets *r, const uint8_t ip[4],
+		    uint32_t first, uint32_t count, uint32_t *slot, int *fd)
 {
-	int s = open_socket();
+	const uint32_t all = OS_SLOT_COUNT - OS_SLOT_FIRST;
+	char name[RACK_SOCKET_NAME_MAX];
+	int err = -EADDRINUSE, lock, s = rack_socket_open();
+	uint32_t n = first;
 
 	if (s < 0)
 		return s;
-	if (connect(s, (const struct sockaddr *)sa, len) < 0) {
-		int err = -errno;
+	lock = rack_sockets_lock(r);
+	if (lock < 0) {
+		close(s);
+		return lock;
+	}
+	for (uint32_t i = 0; i < count && err == -EADDRINUSE; i++) {
+		n = OS_SLOT_FIRST + (first - OS_SLOT_FIRST + i) % all;
+		slot_name(ip, n, name);
+		err = take(r, name, s);
+	}
+	rack_sockets_unlock(r, lock);
+	if (err) {
+		close(s);
+		return err;
+	}
+	*slot = n;
+	*fd = s;
+	return 0;
+}
 
+int slot_lease(const struct rack_sockets *r, const uint8_t ip[4],
+	       uint32_t start, uint32_t *slot, int *fd)
+{
+	const uint32_t all = OS_SLOT_COUNT - OS_SLOT_FIRST;
+	int err = take_one(r, ip, OS_SLOT_FIRST + start % all, all, slot, fd);
+
+	return err == -EADDRINUSE ? -EUSERS : err;
+}
+
+int slot_take(const struct rack_sockets *r, const uint8_t ip[4], uint32_t slot,
+	      int *fd)
+{
+	uint32_t got;
+
+	if (slot < OS_SLOT_FIRST || slot >= OS_SLOT_COUNT)
+		return -EINVAL;
+	return take_one(r, ip, slot, 1, &got, fd);
+}
+
+void slot_release(const struct rack_sockets *r, const uint8_t ip[4],
+		  uint32_t slot, int fd)
+{
+	char name[RACK_SOCKET_NAME_MAX];
+
+	slot_name(ip, slot, name);
+	rack_socket_release(r, name, fd);
+}
+
+int slot_connect(const struct rack_sockets *r, const uint8_t ip[4],
+		 uint32_t slot, int *fd)
+{
+	char name[RACK_SOCKET_NAME_MAX];
+
+	slot_name(ip, slot, name);
+	return rack_socket_connect(r, name, fd);
+}
+
+bool slot_is_of(const struct rack_sockets *r, const uint8_t ip[4],
+		uint32_t slot, const struct ucred *who)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	bool same;
+	int fd;
+
+	if (slot_connect(r, ip, slot, &fd))
+		return false;
+	/* Of who called listen(2). Processes of another process namespace
+	 * all have number 0 here: then the user has to do. */
+	same = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       cred.pid == who->pid && cred.uid == who->uid;
+	close(fd);
+	return same;
+}
+
+int slot_switch_connect(const struct rack_sockets *r, const char *name, int *fd)
+{
+	char full[RACK_SOCKET_NAME_MAX];
+
+	switch_name(name, full);
+	return rack_socket_connect(r, full, fd);
+}
+
+int slot_switch_listen(const struct rack_sockets *r, const char *name, int *fd)
+{
+	char full[RACK_SOCKET_NAME_MAX];
+	int err, lock, s = rack_socket_open();
+
+	if (s < 0)
+		return s;
+	lock = rack_sockets_lock(r);
+	if (lock < 0) {
+		close(s);
+		return lock;
+	}
+	switch_name(name, full);
+	err = take(r, full, s);
+	rack_sockets_unlock(r, lock);
+	if (err) {
 		close(s);
 		return err;
 	}
@@ -95,37 +149,10 @@ static int connect_to(const struct sockaddr_un *sa, socklen_t len, int *fd)
 	return 0;
 }
 
-int slot_connect(const char *rack, const uint8_t ip[4], uint32_t slot, int *fd)
+void slot_switch_release(const struct rack_sockets *r, const char *name, int fd)
 {
-	struct sockaddr_un sa;
-	socklen_t len = slot_name(&sa, rack, ip, slot);
+	char full[RACK_SOCKET_NAME_MAX];
 
-	return connect_to(&sa, len, fd);
-}
-
-int slot_switch_connect(const char *rack, const char *name, int *fd)
-{
-	struct sockaddr_un sa;
-	socklen_t len = switch_name(&sa, rack, name);
-
-	return connect_to(&sa, len, fd);
-}
-
-int slot_switch_listen(const char *rack, const char *name, int *fd)
-{
-	struct sockaddr_un sa;
-	socklen_t len = switch_name(&sa, rack, name);
-	int s = open_socket();
-
-	if (s < 0)
-		return s;
-	if (bind(s, (struct sockaddr *)&sa, len) < 0 ||
-	    listen(s, OS_BACKLOG) < 0) {
-		int err = -errno;
-
-		close(s);
-		return err;
-	}
-	*fd = s;
-	return 0;
+	switch_name(name, full);
+	rack_socket_release(r, full, fd);
 }

@@ -69,7 +69,7 @@ bool udp_gsi_hand_in(struct udp_port *u, const uint8_t *frame,
 	port = (struct lease_port){.ps = (uint16_t)(m.service_id >> 16),
 				   .port = (uint16_t)m.service_id};
 	memcpy(port.ip, ip.dst, sizeof(port.ip));
-	if (lease_connect(h->cfg.rack, &port, &fd))
+	if (lease_connect(&h->sockets, &port, &fd))
 		return false;
 	msg.qpn = pkt.src_qpn;
 	memcpy(msg.gid, pkt.src_ip, sizeof(msg.gid));

@@ -35,7 +35,7 @@ static int connect_cable(struct uplink *u)
 	int sock, err;
 
 	u->retry_ns = host_now(h) + UPLINK_RETRY_NS;
-	err = slot_switch_connect(h->cfg.rack, h->cfg.interface, &sock);
+	err = slot_switch_connect(&h->sockets, h->cfg.interface, &sock);
 	if (!err)
 		err = cable_connect(h, sock, 0, &u->cable);
 	if (!err)

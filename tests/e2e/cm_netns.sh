@@ -47,7 +47,7 @@ serve() {
 	for _ in {1..400}; do
 		# shellcheck disable=SC2016 # awk's own dollars
 		on 1 awk -v port="$PORT" '$4 == "00010000" &&
-			$8 ~ "/cm/[0-9a-f]+/" port "$" { found = 1 }
+			$8 ~ ":cm:[0-9a-f]+:" port ":" { found = 1 }
 			END { exit !found }' /proc/net/unix && return 0
 		kill -0 "$SERVER_PID" || fail "server: $(cat "$TMP"/server.*)"
 		sleep 0.05

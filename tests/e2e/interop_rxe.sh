@@ -60,7 +60,7 @@ host_listens() {
 # host_listens_cm: through rdma_cm.
 host_listens_cm() {
 	# shellcheck disable=SC2016 # awk's own dollars
-	ip netns exec "$VM_NS" awk '$4 == "00010000" && $8 ~ "/cm/" {
+	ip netns exec "$VM_NS" awk '$4 == "00010000" && $8 ~ ":cm:" {
 		found = 1 } END { exit !found }' /proc/net/unix
 }
 

@@ -163,13 +163,17 @@ perftest() {
 
 # wait_cm PID: until somebody in our rack listens through rdma_cm.
 wait_cm() {
-	local name="@aquifer/$AQUIFER_RACK_NAME/.*/cm/"
+	local file
 	for _ in {1..400}; do
-		# Flag 10000: the socket listens, it is not only bound.
-		if awk -v n="$name" '$4 == "00010000" && $8 ~ n { found = 1 }
-			END { exit !found }' /proc/net/unix; then
-			return 0
-		fi
+		for file in "$AQUIFER_RUNDIR/$AQUIFER_RACK_NAME"/*:cm:*; do
+			# Flag 10000: the socket listens, it is not only bound.
+			if awk -v n="/${file##*/}" '$4 == "00010000" &&
+				substr($8, length($8) - length(n) + 1) == n {
+				found = 1 } END { exit !found }' \
+				/proc/net/unix; then
+				return 0
+			fi
+		done
 		kill -0 "$1" 2>/dev/null || return 1
 		sleep 0.05
 	done

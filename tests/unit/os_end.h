@@ -7,6 +7,7 @@
 #ifndef AQ_TEST_OS_END_H
 #define AQ_TEST_OS_END_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -15,12 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "os.h"
+#include "rundir.h"
 
 enum {
 	END_BYTES = 1 << 16,
@@ -79,9 +83,35 @@ static inline void test_sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+static inline void test_rundir_remove(void)
+{
+	char command[128];
+
+	/* Not by a child that ends: its parent goes on. */
+	if (atoi(getenv("TEST_RUNDIR_OF")) != (int)getpid())
+		return;
+	snprintf(command, sizeof(command), "rm -rf %s",
+		 getenv("AQUIFER_RUNDIR"));
+	NEED(system(command) == 0);
+}
+
+/* A runtime directory of this process and its children alone. */
+static inline void test_rundir(void)
+{
+	char top[] = "/tmp/aquifer-unit.XXXXXX", pid[16];
+
+	if (getenv("TEST_RUNDIR_OF"))
+		return;
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	NEED(mkdtemp(top) && setenv("AQUIFER_RUNDIR", top, 1) == 0);
+	NEED(setenv("TEST_RUNDIR_OF", pid, 1) == 0);
+	NEED(atexit(test_rundir_remove) == 0);
+}
+
 /* A rack of this process and its children alone. */
 static inline void test_config(struct os_config *cfg)
 {
+	test_rundir();
 	os_config_init(cfg);
 	snprintf(cfg->rack, sizeof(cfg->rack), "test-%d", (int)getpid());
 }
@@ -288,18 +318,33 @@ static inline struct os_stats test_stats(struct nic_host *host)
 	return s;
 }
 
-/* Whether any socket of the rack exists on this machine. */
+/* Sockets of the rack whose owner lives; files of the dead do not count. */
 static inline unsigned test_sockets_of(const char *rack)
 {
-	char line[512], want[128];
-	FILE *f = fopen("/proc/net/unix", "r");
+	char path[RUNDIR_PATH_MAX];
+	const struct dirent *e;
 	unsigned n = 0;
+	DIR *d;
 
-	NEED(f);
-	snprintf(want, sizeof(want), "@aquifer/%s/", rack);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, want) != NULL;
-	fclose(f);
+	NEED(rundir_path(rack, path) == 0);
+	d = opendir(path);
+	NEED(d);
+	while ((e = readdir(d))) {
+		struct sockaddr_un sa = {.sun_family = AF_UNIX};
+		int fd;
+
+		if (e->d_type != DT_SOCK)
+			continue;
+		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		NEED(fd >= 0);
+		NEED(snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/%s", path,
+			      e->d_name) < (int)sizeof(sa.sun_path));
+		/* Of another type than ours: nobody notices. */
+		n += connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 &&
+		     errno == EPROTOTYPE;
+		close(fd);
+	}
+	closedir(d);
 	return n;
 }
 
