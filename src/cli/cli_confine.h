@@ -22,7 +22,7 @@ enum {
 	/* Of getopt_long, beside every command's letters. */
 	CLI_CONFINE_USER = 0x100,
 	CLI_CONFINE_OFF,
-	CLI_CONFINE_DIRS = 4,
+	CLI_CONFINE_DIRS = 6,
 };
 
 #define CLI_CONFINE_LONGOPTS                                     \

@@ -178,15 +178,22 @@ static int settle_rack(struct memory_args *a, struct config **config)
 static int confine(struct memory_args *a, const struct config *config)
 {
 	struct cli_confine *c = &a->confine;
+	const char *audit = a->serve.audit;
 	char state[MEM_STATE_PATH_MAX];
 	int err;
+
+	if (audit && strcmp(audit, "-") == 0)
+		audit = NULL;
 
 	cli_confine_listen(c, a->serve.listen);
 	if (cli_confine_begin(c, config))
 		return CLI_FAILED;
+	/* All below $AQUIFER_STATEDIR: a file system may be mounted over the
+	 * rack's own while the node runs. */
 	err = mem_state_dir(a->serve.rack, state);
-	if (!err)
-		err = confine_add(&c->what, CONFINE_WRITE, state);
+	if (!err && (cli_confine_add_parent(c, CONFINE_WRITE, state) ||
+		     cli_confine_add_parent(c, CONFINE_WRITE, audit)))
+		return CLI_FAILED;
 	if (!err)
 		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_cert);
 	if (!err)

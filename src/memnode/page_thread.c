@@ -14,6 +14,8 @@ static void *run(void *arg)
 	struct mem_node *node = arg;
 	unsigned idle = 0;
 
+	/* By itself, as a confined process can. */
+	(void)pthread_setname_np(pthread_self(), "aq-pages");
 	/* P0, pairs with P1; nothing else hangs on it. */
 	while (!atomic_load_explicit(&node->server_stops,
 				     memory_order_relaxed)) {
@@ -44,10 +46,8 @@ int page_thread_start(struct mem_node *node)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&node->server_thread, NULL, run, node);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!err) {
-		(void)pthread_setname_np(node->server_thread, "aq-pages");
+	if (!err)
 		return 0;
-	}
 	frame_server_destroy(node->server);
 	node->server = NULL;
 	return error_set(-err, "no thread for pages: %s", strerror(err));

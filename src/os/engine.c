@@ -497,6 +497,9 @@ static void *engine_main(void *arg)
 	uint64_t yield_ns = 0;
 	uint32_t idle = 0; /* turns since */
 
+	/* By itself: another's name is a file, which a confined process may
+	 * not write. */
+	(void)pthread_setname_np(pthread_self(), "aq-engine");
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
@@ -553,10 +556,7 @@ int engine_start(struct os_host *h)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&h->engine.thread, NULL, engine_main, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
-	(void)pthread_setname_np(h->engine.thread, "aq-engine");
-	return 0;
+	return -err;
 }
 
 void engine_stop(struct os_host *h)

@@ -61,6 +61,10 @@ for name in s1 m0 e0; do
 	confined "$(node_pid "$name")" "$none"
 done
 confined "$GATEWAY_PID" "$none"
+# Threads still have their names.
+for pid in "$(node_pid m0)" "$GATEWAY_PID"; do
+	grep -qx aq-engine /proc/"$pid"/task/*/comm || fail "no thread aq-engine"
+done
 kill -TERM "$GATEWAY_PID"
 wait "$GATEWAY_PID" || fail "the gateway does not end well"
 [[ ! -e $TMP/redis.sock ]] || fail "the gateway left its socket"

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# rack.user serves the rack that root starts: daemons are that user's processes,
+# root and that user use it, and nobody else comes in. With rack.group, daemons
+# that stay root's reach members' sockets without any capability.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/rack_lib.sh
+source "$(dirname "$0")/rack_lib.sh"
+
+((EUID == 0)) || skip "only root can start other users' processes"
+need setpriv
+"$AQUIFER" info --json | grep -q '"rack.user"' || skip "there is no rack.user"
+uid=$(id -u nobody) gid=$(id -g nobody)
+nobody=(setpriv --reuid "$uid" --regid "$gid" --clear-groups)
+other=(setpriv --reuid 12345 --regid 12345 --clear-groups)
+"${nobody[@]}" test -x "$AQUIFER" || skip "nobody cannot run $AQUIFER"
+chmod 755 "$TMP"
+mkdir -m 755 "$TMP/open"
+export AQUIFER_CONFIG=$TMP/open/rack.ini AQUIFER_RUNDIR=$TMP/open/run
+export AQUIFER_STATEDIR=$TMP/open/state
+RUNDIR=$AQUIFER_RUNDIR/$AQUIFER_RACK_NAME
+
+printf '[rack]\nuser = nobody\n[memory m0]\nsize = 16M\n' >"$AQUIFER_CONFIG"
+chmod 644 "$AQUIFER_CONFIG"
+expect 0 "$AQUIFER" up
+for name in m0 e0; do
+	grep -qP "^Uid:\t$uid\t$uid\t$uid\t$uid$" \
+		"/proc/$(node_pid "$name")/status" || fail "$name is not nobody's"
+done
+[[ $(stat -c '%u %a' "$RUNDIR") == "$uid 700" ]] ||
+	fail "$RUNDIR: $(stat -c '%u %a' "$RUNDIR")"
+expect 0 "$AQUIFER" region create data 8M
+client basic data >"$TMP/out" 2>&1 || fail "root: $(<"$TMP/out")"
+expect 0 "${nobody[@]}" "$AQUIFER" region list --json
+json "$TMP/out" '[r["name"] for r in d["regions"]] == ["data"]' >/dev/null ||
+	fail "$(<"$TMP/out")"
+expect 1 "${other[@]}" "$AQUIFER" region list
+expect 0 "$AQUIFER" down
+rm -rf "$TMP/open/run" "$TMP/open/state"
+
+port=$(free_port)
+printf '[rack]\ngroup = %s\n[memory m0]\nsize = 16M\nlisten = 127.0.0.1:%s\n' \
+	"$gid" "$port" >"$AQUIFER_CONFIG"
+expect 0 "$AQUIFER" up
+grep -qx "CapEff:	0000000000000000" "/proc/$(node_pid m0)/status" ||
+	fail "$(grep Cap "/proc/$(node_pid m0)/status")"
+expect 0 "$AQUIFER" region create data 8M
+printf '[rack]\ngroup = %s\n[node m0]\naddress = http://127.0.0.1:%s\n' \
+	"$gid" "$port" >"$TMP/open/client.ini"
+chmod 644 "$TMP/open/client.ini"
+"${nobody[@]}" env AQUIFER_CONFIG="$TMP/open/client.ini" \
+	AQUIFER_TOKEN="$(<"$RUNDIR/token")" \
+	${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
+	timeout -k 5 60 "$AQ_RACK_CLIENT" basic data >"$TMP/out" 2>&1 ||
+	fail "a member: $(<"$TMP/out")"
+"${other[@]}" env AQUIFER_CONFIG="$TMP/open/client.ini" \
+	AQUIFER_TOKEN="$(<"$RUNDIR/token")" \
+	${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
+	timeout -k 5 60 "$AQ_RACK_CLIENT" basic data >"$TMP/out" 2>&1 &&
+	fail "a stranger was let in"
+expect 0 "$AQUIFER" down
