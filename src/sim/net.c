@@ -134,6 +134,12 @@ void sim_net_hide_addresses(struct sim_net *net)
 	net->trace.hides_addresses = true;
 }
 
+void sim_net_hide_payload(struct sim_net *net)
+{
+	net->trace.hides_addresses = true;
+	net->trace.hides_payload = true;
+}
+
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
 {
 	net->tap = tap;

@@ -90,6 +90,8 @@ int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
 /* Programs that register memory where malloc put it have other addresses in
  * each run: leave those of requests out of the trace hash. */
 void sim_net_hide_addresses(struct sim_net *net);
+/* Messages say addresses, too: leave all payloads out of it. */
+void sim_net_hide_payload(struct sim_net *net);
 
 /* Sees every frame as its port sends it, before any fault. NULL: none. */
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
