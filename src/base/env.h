@@ -90,6 +90,10 @@ struct env_ops {
 	 * cannot choose; 0, or NULL for all paths: any, one per flow. */
 	uint16_t (*path_src_port)(struct env *env, struct env_path *path);
 
+	/* What the NIC is told of frames that the peer of this path sends (enum
+	 * nic_from). NULL: that all come from a network. */
+	uint32_t (*path_from)(struct env *env, struct env_path *path);
+
 	/*
 	 * Frames that were sent on this path have not been looked at by the
 	 * peer yet: it is slow, not deaf. NULL where nobody can tell.

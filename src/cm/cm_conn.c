@@ -375,9 +375,20 @@ static void on_sidr_rep(struct cm_conn *c, const struct wire_cm_msg *m)
 	c->ops->happened(c, CM_CONNECTED, 0, m);
 }
 
+/* Whoever speaks for the peer knows the number that it gave the connection, not
+ * only ours: a stranger on its host, or one who writes its address, does not.
+ */
+static bool is_of_peer(const struct cm_conn *c, const struct wire_cm_msg *msg)
+{
+	return !c->remote_id || msg->kind == WIRE_CM_SIDR_REP ||
+	       msg->local_id == c->remote_id;
+}
+
 void cm_conn_input(struct cm_conn *c, const struct wire_cm_msg *msg,
 		   uint64_t now_ns)
 {
+	if (!is_of_peer(c, msg))
+		return;
 	switch ((enum wire_cm_kind)msg->kind) {
 	case WIRE_CM_REQ:
 	case WIRE_CM_SIDR_REQ:

@@ -253,9 +253,29 @@ static bool pkey_matches(uint16_t a, uint16_t b)
 	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
 }
 
+/*
+ * A connection has one way, and its packets come by that one only. A datagram
+ * names its sender: on a cable that must be who holds the other end, and one of
+ * another host comes from the network or from a process that receives for the
+ * whole host.
+ */
+static bool came_its_way(const struct nic *nic, const struct nic_qp *qp,
+			 const struct wire_pkt *pkt, uint32_t from)
+{
+	bool by_net = from == NIC_FROM_NET || (from & NIC_FROM_FORWARDS);
+	uint32_t slot = from & NIC_FROM_MASK;
+
+	if (qp->type != IBV_QPT_UD)
+		return slot == qp->from || (by_net && qp->from == NIC_FROM_NET);
+	if (!nic_is_ours(nic, pkt->src_ip))
+		return by_net;
+	return slot == pkt->src_qpn >> NIC_QPN_INDEX_BITS ||
+	       (by_net && !nic->cfg.own_is_near);
+}
+
 /* Silent drops (IBA 9.6.1): NIC_COUNTER_COUNT when the packet is fine. */
 static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
-			       const struct wire_pkt *pkt)
+			       const struct wire_pkt *pkt, uint32_t from)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
 	bool ud = qp->type == IBV_QPT_UD;
@@ -268,6 +288,8 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
 		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
 		return NIC_C_drop_peer;
+	if (!came_its_way(nic, qp, pkt, from))
+		return NIC_C_drop_path;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;
 	if (guard_is_blocked(nic, pkt->src_ip,
@@ -278,7 +300,7 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 
 /* A packet; the one of `stamp`, if that is not NULL. */
 static void input(struct nic *nic, const struct wire_pkt *pkt,
-		  const uint8_t *frame, struct rx_stamp *stamp)
+		  const uint8_t *frame, struct rx_stamp *stamp, uint32_t from)
 {
 	struct nic_qp *qp;
 	enum nic_counter drop;
@@ -289,7 +311,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 							 : NIC_C_drop_dst_ip);
 		return;
 	}
-	drop = filter(nic, qp, pkt);
+	drop = filter(nic, qp, pkt, from);
 	if (UNLIKELY(drop != NIC_COUNTER_COUNT)) {
 		count(nic, drop);
 		return;
@@ -313,13 +335,14 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 /* The same, for what comes most: queue pairs of one flow have one answer to
  * what the filter asks about the packet. */
 static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
-				 const uint8_t *frame)
+				 const uint8_t *frame, uint32_t from)
 {
 	struct nic_qp *qp = qp_find(nic, stamp->pkt.dest_qpn);
 
 	if (UNLIKELY(!qp || qp->flow != stamp->flow || !qp->flow ||
+		     qp->from != (from & NIC_FROM_MASK) ||
 		     qp->state != IBV_QPS_RTS || nic->guard.blocked_until_ns)) {
-		input(nic, &stamp->pkt, frame, stamp);
+		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
 	if (stamp->is_response)
@@ -330,7 +353,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 
 /* Test-only damage: takes a frame with a wrong checksum for a right one. */
 static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
-			      size_t len_bytes)
+			      size_t len_bytes, uint32_t from)
 {
 	uint8_t copy[WIRE_FRAME_MAX];
 	struct wire_pkt pkt;
@@ -349,35 +372,36 @@ static COLD void input_anyway(struct nic *nic, const uint8_t *frame,
 	if (err)
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame, NULL);
+		input(nic, &pkt, frame, NULL, from);
 }
 
 static void input_unknown(struct nic *nic, const uint8_t *frame,
-			  size_t len_bytes)
+			  size_t len_bytes, uint32_t from)
 {
 	struct wire_pkt pkt;
 	enum wire_error err = wire_parse(frame, len_bytes, &pkt);
 
 	if (LIKELY(!err)) {
 		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
-		input(nic, &pkt, frame, NULL);
+		input(nic, &pkt, frame, NULL, from);
 	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
-		input_anyway(nic, frame, len_bytes);
+		input_anyway(nic, frame, len_bytes, from);
 	} else {
 		count_parse_error(nic, err);
 	}
 }
 
-HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes)
+HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
+		   uint32_t from)
 {
 	struct rx_stamp *stamp = stamp_parse(&nic->stamps, frame, len_bytes);
 
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;
 	if (LIKELY(stamp != NULL))
-		input_stamped(nic, stamp, frame);
+		input_stamped(nic, stamp, frame, from);
 	else
-		input_unknown(nic, frame, len_bytes);
+		input_unknown(nic, frame, len_bytes, from);
 }
 
 HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
@@ -405,7 +429,7 @@ HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
 }
 
 HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
-			     size_t len_bytes)
+			     size_t len_bytes, uint32_t from)
 {
 	struct wire_pkt pkt;
 	enum wire_error err = wire_parse(frame, len_bytes, &pkt);
@@ -417,7 +441,7 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	if (UNLIKELY(err))
 		count_parse_error(nic, err);
 	else
-		input(nic, &pkt, frame, NULL);
+		input(nic, &pkt, frame, NULL, from);
 	return true;
 }
 

@@ -67,6 +67,7 @@ struct nic_ah;
 	X(drop_qp_state, "dropped: queue pair not ready")               \
 	X(drop_transport, "dropped: opcode of another transport")       \
 	X(drop_peer, "dropped: not from the connected peer")            \
+	X(drop_path, "dropped: not by the way the peer has to us")      \
 	X(drop_pkey, "dropped: partition key")                          \
 	X(drop_qkey, "dropped: queue key")                              \
 	X(drop_psn, "dropped: packet number out of sequence")           \
@@ -160,8 +161,27 @@ struct nic_chain_clock {
 	void *ctx;
 };
 
+/*
+ * Where a frame came from, as far as the env vouches for it. All NICs of a host
+ * share its addresses, and on some ways anybody may write any address into a
+ * frame, so this is what a packet is believed by. The slot of a NIC of this
+ * host, our own for what we sent to ourselves; or one of these.
+ */
+enum nic_from {
+	NIC_FROM_UNKNOWN = 0,	       /* of this host, we do not know who */
+	NIC_FROM_NET = NIC_SLOT_COUNT, /* whoever reaches us over a network */
+	NIC_FROM_NOBODY,	       /* the way leads nowhere */
+	NIC_FROM_MASK = 2 * NIC_SLOT_COUNT - 1,
+	/* Beside a slot: it receives for the whole host, as we do, and what
+	 * came from the network for us may come from it. */
+	NIC_FROM_FORWARDS = 2 * NIC_SLOT_COUNT,
+};
+
 struct nic_config {
 	uint32_t slot; /* which of the host's NICs; the top of every QPN */
+	/* The other NICs with our addresses are at cables: a frame that has one
+	 * as its source and comes from a network is forged. */
+	bool own_is_near;
 	unsigned gid_count;
 	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
 	uint64_t node_guid;
@@ -195,8 +215,10 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 
 /* ---- frames and time ---------------------------------------------------- */
 
-/* One received frame. The buffer is the caller's again after the call. */
-void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes);
+/* One received frame, and where it came from: enum nic_from. The buffer is the
+ * caller's again after the call. */
+void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
+	       uint32_t from);
 
 /* A frame that will probably come soon: what it will read is fetched into the
  * cache, and nothing else happens, whatever the bytes are. */
@@ -206,7 +228,7 @@ void nic_foretell(const struct nic *nic, const uint8_t *frame,
 /* The same, but nothing happens and false is returned when the ICRC is wrong:
  * a port that had to guess the IPv4 identification can try another. */
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
-			 size_t len_bytes) MUST_CHECK;
+			 size_t len_bytes, uint32_t from) MUST_CHECK;
 
 /* The way to the peers carries less than it did: reported from now on. */
 void nic_lower_mtu(struct nic *nic, uint32_t mtu);

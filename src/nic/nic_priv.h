@@ -210,8 +210,13 @@ int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 void recvq_init_managed(struct recvq *q, uint32_t wr_count, uint32_t max_sge);
 void recvq_release(struct nic *nic, struct recvq *q);
 int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
-/* Takes the oldest request of the QP's queue; false when there is none. */
-bool recvq_take(struct nic_qp *qp, struct recv_op *op);
+/* Takes the oldest request of the QP's queue; false when there is none. One
+ * with room for less than `need` bytes stays, and *op is not active then. */
+bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need);
+static inline bool recvq_take(struct nic_qp *qp, struct recv_op *op)
+{
+	return recvq_take_if(qp, op, 0);
+}
 
 /* ---- sendq.c: work queue entries ---------------------------------------- */
 
@@ -421,6 +426,7 @@ struct nic_qp {
 	bool sqd_notify;
 	bool last_wqe_told;
 	bool managed_sq; /* requests come from memory: chain_run */
+	uint16_t from;	 /* where its packets come from: enum nic_from */
 
 	CACHE_ALIGNED struct list ready; /* on nic->ready while there is
 					  * something to send */
@@ -442,8 +448,7 @@ struct nic_qp {
 	struct ibv_qp_cap cap;
 	struct recv_op recv; /* large, and only receives use it */
 };
-STATIC_ASSERT(offsetof(struct nic_qp, last_wqe_told) < CACHE_LINE,
-	      "the first line");
+STATIC_ASSERT(offsetof(struct nic_qp, from) < CACHE_LINE, "the first line");
 STATIC_ASSERT(offsetof(struct nic_qp, req.ahead_psn) <= 3 * CACHE_LINE,
 	      "the first three lines");
 STATIC_ASSERT(sizeof(struct sendq) == CACHE_LINE, "the line of a send queue");

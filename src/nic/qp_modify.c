@@ -209,6 +209,21 @@ static int connect(struct nic_qp *qp, const struct ibv_qp_attr *a,
 	return 0;
 }
 
+/*
+ * A managed queue that is connected to itself has its requests executed inside
+ * the NIC: no packet is ever its own.
+ */
+static uint16_t find_from(const struct nic_qp *qp)
+{
+	struct nic *nic = qp->nic;
+	const struct env_ops *ops = nic->env->ops;
+
+	if (qp->managed_sq && qp->chain->own_address && qp->dest_qpn == qp->qpn)
+		return (uint16_t)nic->cfg.slot;
+	return (uint16_t)(ops->path_from ? ops->path_from(nic->env, qp->path)
+					 : NIC_FROM_NET);
+}
+
 static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *mine = &qp->attr;
@@ -337,8 +352,10 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	copy_attr(qp, attr, mask);
 	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
 		watch_path(qp);
-	if (qp->type == IBV_QPT_RC && qp->path)
+	if (qp->type == IBV_QPT_RC && qp->path) {
 		qp->flow = flow_number(&qp->nic->stamps, &qp->out);
+		qp->from = find_from(qp);
+	}
 	enter(qp, next);
 	return 0;
 }

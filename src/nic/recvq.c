@@ -94,7 +94,7 @@ static void decode(const struct recvq *q, uint32_t i, struct recv_op *op)
 	}
 }
 
-bool recvq_take(struct nic_qp *qp, struct recv_op *op)
+bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 {
 	struct nic_srq *srq = qp->srq;
 	struct recvq *q = srq ? &srq->q : &qp->rq;
@@ -104,6 +104,10 @@ bool recvq_take(struct nic_qp *qp, struct recv_op *op)
 	if (q->head == q->tail)
 		return false;
 	decode(q, q->tail & (q->count - 1), op);
+	if (UNLIKELY(op->capacity < need)) {
+		op->active = false;
+		return true;
+	}
 	q->tail++;
 	if (srq && srq->low_mark && q->head - q->tail < srq->low_mark) {
 		srq->low_mark = 0;

@@ -222,16 +222,14 @@ void ud_input(struct nic_qp *qp, const struct wire_pkt *pkt,
 		count(qp->nic, NIC_C_drop_qkey);
 		return;
 	}
-	if (!recvq_take(qp, &qp->recv)) {
+	if (!recvq_take_if(qp, &qp->recv, cqe.byte_len)) {
 		count(qp->nic, NIC_C_drop_no_recv);
 		return;
 	}
-	if (qp->recv.capacity < cqe.byte_len) {
-		/* The receive is spent (IBA 10.8.2.2). */
+	if (!qp->recv.active) {
+		/* Whoever knows the queue key, which for management everybody
+		 * does, could end the queue pair if this were an error. */
 		count(qp->nic, NIC_C_drop_ud_length);
-		cqe.status = IBV_WC_LOC_LEN_ERR;
-		qp_complete_recv(qp, &cqe);
-		qp_fail(qp);
 		return;
 	}
 	wire_grh(frame, grh);

@@ -87,9 +87,23 @@ HOT static void foretell(struct cable *c, size_t len_bytes)
 	}
 }
 
+/* The switch stands for a network. Only processes of one user can share a port,
+ * and so receive for each other. A slot that is ours cannot be a peer's. */
+static uint32_t cable_from(struct env_path *path)
+{
+	const struct cable *c = cable_of(path);
+
+	if (path->host->uplink)
+		return NIC_FROM_NET;
+	if (c->slot == path->host->slot)
+		return NIC_FROM_UNKNOWN;
+	return c->slot | (c->same_user ? NIC_FROM_FORWARDS : 0);
+}
+
 HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 {
 	struct cable *c = cable_of(path);
+	uint32_t from = cable_from(path);
 	const uint8_t *frame;
 	size_t len_bytes;
 	unsigned n = 0;
@@ -97,7 +111,7 @@ HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 	while (n < budget && (frame = ring_peek(&c->rx, &len_bytes))) {
 		if (n % FORESIGHT == 0)
 			foretell(c, len_bytes);
-		host_input(path->host, frame, len_bytes);
+		host_input(path->host, frame, len_bytes, from);
 		ring_release(&c->rx);
 		n++;
 	}
@@ -105,6 +119,11 @@ HOT static unsigned cable_poll(struct env_path *path, unsigned budget)
 	if (UNLIKELY(c->rx.broken))
 		doom(c);
 	return n;
+}
+
+static uint32_t cable_path_from(struct env_path *path)
+{
+	return cable_from(path) & NIC_FROM_MASK;
 }
 
 static bool cable_ready(struct env_path *path)
@@ -165,6 +184,7 @@ static const struct port_ops cable_port = {
 	.tx_begin = cable_tx_begin,
 	.tx_end = cable_tx_end,
 	.tx_begin_exact = cable_tx_begin_exact,
+	.from = cable_path_from,
 	.poll = cable_poll,
 	.ready = cable_ready,
 	.nudge = cable_nudge,
@@ -269,6 +289,7 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
 		close(sock);
 		return -ENOMEM;
 	}
+	c->same_user = same_user;
 	err = cable_hello_send(c);
 	if (!err)
 		err = watch(h, c);

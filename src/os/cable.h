@@ -39,6 +39,7 @@ struct cable {
 	enum cable_state state;
 	int sock;
 	uint32_t slot;	  /* of the peer; 0: not known, or not trusted */
+	bool same_user;	  /* the peer is one of ours */
 	bool connector;	  /* we called */
 	bool doomed;	  /* the engine is to take it down */
 	bool small_frame; /* the frame between tx_begin and tx_end is */

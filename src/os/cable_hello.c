@@ -144,6 +144,7 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 	/* A process of another user may say what it likes: what we send to
 	 * that slot goes to whoever leased it, over a cable of our own. */
 	c->slot = same_user ? msg->hello.slot : 0;
+	c->same_user = same_user;
 
 	cable_msg_init(&reply, CABLE_WELCOME);
 	fill_hello(h, &reply.hello);

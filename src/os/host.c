@@ -105,6 +105,8 @@ static int open_nic(struct os_host *h)
 {
 	struct nic_config cfg = {
 		.slot = h->slot,
+		.own_is_near = h->cfg.port != OS_PORT_UDP &&
+			       h->cfg.port != OS_PORT_SWITCH,
 		.gid_count = 2,
 		.gids = {h->gid_link, h->gid_ip},
 		.node_guid = host_guid(h->cfg.address),

@@ -15,11 +15,12 @@
 
 /* ---- frames in ---------------------------------------------------------- */
 
-HOT void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes)
+HOT void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes,
+		    uint32_t from)
 {
 	if (UNLIKELY(h->pcap != NULL))
 		pcap_write(h->pcap, frame, len_bytes);
-	nic_input(h->base.nic, frame, len_bytes);
+	nic_input(h->base.nic, frame, len_bytes, from);
 }
 
 void host_poll_add(struct os_host *h, struct env_path *path)
@@ -280,6 +281,11 @@ static uint16_t env_host_path_src_port(struct env *env, struct env_path *path)
 	return path->port->src_port ? path->port->src_port(path) : 0;
 }
 
+static uint32_t env_host_path_from(struct env *env, struct env_path *path)
+{
+	return path->port->from ? path->port->from(path) : NIC_FROM_NET;
+}
+
 static bool env_host_path_unread(struct env *env, struct env_path *path)
 {
 	return path->port->unread && path->port->unread(path);
@@ -315,6 +321,7 @@ const struct env_ops host_env_ops = {
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
 	.path_src_port = env_host_path_src_port,
+	.path_from = env_host_path_from,
 	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,

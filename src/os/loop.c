@@ -37,6 +37,11 @@ static void loop_tx_end(struct env_path *path, size_t len_bytes)
 		path->host->engine.self_kick = true;
 }
 
+static uint32_t loop_from(struct env_path *path)
+{
+	return path->host->slot;
+}
+
 static unsigned loop_poll(struct env_path *path, unsigned budget)
 {
 	struct loop *l = loop_of(path);
@@ -45,7 +50,7 @@ static unsigned loop_poll(struct env_path *path, unsigned budget)
 	unsigned n = 0;
 
 	while (n < budget && (frame = ring_peek(&l->rx, &len_bytes))) {
-		host_input(path->host, frame, len_bytes);
+		host_input(path->host, frame, len_bytes, loop_from(path));
 		ring_release(&l->rx);
 		n++;
 	}
@@ -61,6 +66,7 @@ static bool loop_ready(struct env_path *path)
 static const struct port_ops loop_port = {
 	.tx_begin = loop_tx_begin,
 	.tx_end = loop_tx_end,
+	.from = loop_from,
 	.poll = loop_poll,
 	.ready = loop_ready,
 };

@@ -34,6 +34,7 @@
 	X(udp_hails, "hails answered")                                      \
 	X(udp_steered, "times the kernel was told whose packets are whose") \
 	X(udp_no_slot, "dropped: packet to a slot that nobody has")         \
+	X(udp_forged, "dropped: packet with our own address as its source") \
 	X(udp_short, "dropped: datagram shorter than a packet")             \
 	X(udp_fault_drops, "dropped on purpose: nic.loss_ppm")              \
 	X(raw_unresolved, "frames lost: neighbour not known yet")           \

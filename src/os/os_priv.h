@@ -42,6 +42,8 @@ struct port_ops {
 	uint8_t *(*tx_begin_exact)(struct env_path *path, size_t len_bytes);
 	/* Hands up to `budget` received frames to host_input. */
 	unsigned (*poll)(struct env_path *path, unsigned budget);
+	/* See env.h; NULL: from a network. */
+	uint32_t (*from)(struct env_path *path);
 	/* Whether poll would find something; the second half of B1. */
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
@@ -165,8 +167,9 @@ static inline uint64_t host_now(const struct os_host *h)
 /* The node GUID of the NICs at an address. */
 uint64_t host_guid(const uint8_t address[4]);
 
-/* A received frame on its way into the NIC. */
-void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes);
+/* A received frame on its way into the NIC; `from` as in nic_input. */
+void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes,
+		uint32_t from);
 
 /* Opens the UDP port, once; says why if it cannot. */
 int host_udp_open(struct os_host *h) MUST_CHECK;

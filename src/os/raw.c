@@ -129,7 +129,7 @@ static unsigned split(struct raw_port *r, uint8_t *frame, size_t len_bytes,
 		size_t len = u64_min(segment, len_bytes - at);
 		uint8_t *f = wire_wrap(&outer, frame + at, len);
 
-		host_input(r->path.host, f, head + len);
+		host_input(r->path.host, f, head + len, NIC_FROM_NET);
 		outer.ip_id++;
 		at += len;
 		n++;
@@ -158,7 +158,7 @@ static unsigned raw_poll(struct env_path *path, unsigned budget)
 			n += split(r, frame, len, vnet.gso_size);
 			continue;
 		}
-		host_input(path->host, frame, len);
+		host_input(path->host, frame, len, NIC_FROM_NET);
 		n++;
 	}
 	return n;

@@ -73,6 +73,21 @@ static uint8_t *repair(struct udp_port *u, uint8_t *payload, size_t len,
 	return wire_wrap(&u->outer, payload, len);
 }
 
+/*
+ * Whoever has our address is at a cable and sends nothing here. Passed on, such
+ * a packet would come by a cable of ours, and so look like one that we sent.
+ */
+static COLD bool is_forged(struct udp_port *u)
+{
+	struct os_host *h = u->path.host;
+
+	if (h->cfg.port == OS_PORT_UDP ||
+	    memcmp(u->outer.src_ip, h->gid_ip.ip, 16))
+		return false;
+	h->stats->udp_forged++;
+	return true;
+}
+
 /* For another process of this host. It must be intact: the cables are not for
  * everybody's garbage. */
 static COLD void forward(struct udp_port *u, uint32_t slot, uint8_t *payload,
@@ -95,7 +110,7 @@ static COLD void forward(struct udp_port *u, uint32_t slot, uint8_t *payload,
 	else
 		frame = wire_wrap(&u->outer, payload, len);
 	if (!intact) {
-		host_input(h, frame, frame_bytes); /* counts it */
+		host_input(h, frame, frame_bytes, NIC_FROM_NET); /* counts it */
 		return;
 	}
 	if (cable_open(h, slot, &c)) {
@@ -123,7 +138,7 @@ static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
 	bool intact = true;
 	uint8_t *frame;
 
-	if (udp_hail(u, payload, len))
+	if (udp_hail(u, payload, len) || is_forged(u))
 		return;
 	if (slot != h->slot) {
 		forward(u, slot, payload, len);
@@ -134,7 +149,7 @@ static COLD void deliver_special(struct udp_port *u, uint8_t *payload,
 	else
 		frame = wire_wrap(&u->outer, payload, len);
 	if (!intact || !udp_gsi_hand_in(u, frame, frame_bytes))
-		host_input(h, frame, frame_bytes);
+		host_input(h, frame, frame_bytes, NIC_FROM_NET);
 }
 
 HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len)
@@ -160,19 +175,20 @@ HOT static void deliver(struct udp_port *u, uint8_t *payload, size_t len)
 		return;
 	}
 	if (UNLIKELY(slot != h->slot)) {
-		forward(u, slot, payload, len);
+		if (!is_forged(u))
+			forward(u, slot, payload, len);
 		return;
 	}
 	u->outer.ip_id = u->rx.next_id;
 	frame = wire_wrap(&u->outer, payload, len);
 	if (LIKELY(u->ipv4 && !h->pcap)) {
-		if (LIKELY(nic_input_if_intact(h->base.nic, frame,
-					       frame_bytes)))
+		if (LIKELY(nic_input_if_intact(h->base.nic, frame, frame_bytes,
+					       NIC_FROM_NET)))
 			return;
 	}
 	if (u->ipv4)
 		frame = repair(u, payload, len, &intact);
-	host_input(h, frame, frame_bytes);
+	host_input(h, frame, frame_bytes, NIC_FROM_NET);
 }
 
 /* ---- messages ---------------------------------------------------------- */

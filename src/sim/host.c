@@ -142,7 +142,8 @@ static void on_input(struct sim *sim, struct sim_event *ev)
 
 	if (host->nic_host.nic && !host->crashed) {
 		lock_take(&host->nic_host.lock);
-		nic_input(host->nic_host.nic, f->bytes, f->len_bytes);
+		nic_input(host->nic_host.nic, f->bytes, f->len_bytes,
+			  NIC_FROM_NET);
 		lock_drop(&host->nic_host.lock);
 		/* Behind every other frame of this moment: one batch. */
 		if (!sim_event_is_set(&host->flush))

@@ -312,7 +312,7 @@ static void run(struct fuzz *f)
 		while (f->tail != f->head) {
 			struct frame *in = &f->frames[f->tail++ % FRAMES];
 
-			nic_input(f->nic, in->bytes, in->len);
+			nic_input(f->nic, in->bytes, in->len, NIC_FROM_NET);
 			more = true;
 		}
 		if (!more) {

@@ -471,7 +471,7 @@ static void send_packet(struct fuzz *f)
 	/* Sometimes damaged, and then dropped. */
 	if (next_u8(&f->s) == 255)
 		frame[next_u16(&f->s) % len] ^= 1;
-	nic_input(f->nic, frame, len);
+	nic_input(f->nic, frame, len, NIC_FROM_NET);
 }
 
 static void send_raw(struct fuzz *f)
@@ -485,7 +485,7 @@ static void send_raw(struct fuzz *f)
 	memcpy(exact, f->s.at, n);
 	f->s.at += n;
 	f->s.left -= n;
-	nic_input(f->nic, exact, n);
+	nic_input(f->nic, exact, n, NIC_FROM_NET);
 	free(exact);
 }
 

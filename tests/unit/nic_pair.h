@@ -23,7 +23,8 @@ enum {
 
 struct pair_frame {
 	size_t len;
-	unsigned to; /* which NIC it goes to */
+	unsigned to;   /* which NIC it goes to */
+	uint32_t from; /* as its receiver is told */
 	uint8_t bytes[WIRE_FRAME_MAX];
 };
 
@@ -45,6 +46,7 @@ struct pair {
 	uint32_t capacity;     /* frames the wire takes before it is full */
 	uint32_t window_bytes; /* not 0: the wire loses, and takes so much */
 	bool unread;	       /* the peer has not looked at what was sent */
+	bool near; /* both have one address, with a cable between them */
 	uint32_t paths_open, paths_opened;
 	/* Random words go through it, when set. */
 	uint32_t (*shape)(struct pair *p, uint32_t word);
@@ -170,7 +172,16 @@ static void pair_tx_end(struct env *env, struct env_path *path, size_t len)
 		return;
 	f->len = len;
 	f->to = ((struct pair_env *)path)->index;
+	f->from = p->near ? container_of(env, struct pair_env, env)->index + 1
+			  : NIC_FROM_NET;
 	p->head++;
+}
+
+static uint32_t pair_from(struct env *env, struct env_path *path)
+{
+	const struct pair_env *to = (const struct pair_env *)path;
+
+	return to->pair->near ? to->index + 1 : NIC_FROM_NET;
 }
 
 static bool pair_unread(struct env *env, struct env_path *path)
@@ -193,15 +204,17 @@ static const struct env_ops pair_env_ops = {
 	.path_close = pair_path_close,
 	.tx_begin = pair_tx_begin,
 	.tx_end = pair_tx_end,
+	.path_from = pair_from,
 	.path_unread = pair_unread,
 	.path_window_bytes = pair_window,
 };
 
-static inline void pair_init(struct pair *p)
+static inline void pair_init_as(struct pair *p, bool near)
 {
 	unsigned i;
 
 	memset(p, 0, sizeof(*p));
+	p->near = near;
 	p->now_ns = 1000;
 	p->capacity = 1024;
 	rng_init(&p->rng, 42);
@@ -210,6 +223,7 @@ static inline void pair_init(struct pair *p)
 	for (i = 0; i < 2; i++) {
 		struct nic_config cfg = {
 			.slot = i + 1,
+			.own_is_near = near,
 			.gid_count = 2,
 			.node_guid = i + 1,
 		};
@@ -218,7 +232,8 @@ static inline void pair_init(struct pair *p)
 
 		memcpy(cfg.gids[0].ip, ip4, 16);
 		memcpy(cfg.gids[1].ip, ip6, 16);
-		cfg.gids[0].ip[15] = cfg.gids[1].ip[15] = (uint8_t)(i + 1);
+		cfg.gids[0].ip[15] = cfg.gids[1].ip[15] =
+			(uint8_t)(near ? 1 : i + 1);
 		cfg.gids[0].mac[0] = cfg.gids[1].mac[0] = 2;
 		p->side[i].env.ops = &pair_env_ops;
 		p->side[i].pair = p;
@@ -227,6 +242,11 @@ static inline void pair_init(struct pair *p)
 			nic_create(&p->side[i].env, &cfg, &p->side[i].nic), 0);
 		nic_set_upcalls(p->side[i].nic, &pair_upcalls);
 	}
+}
+
+static inline void pair_init(struct pair *p)
+{
+	pair_init_as(p, false);
 }
 
 static inline void pair_release(struct pair *p)
@@ -241,7 +261,7 @@ static inline void pair_deliver(struct pair *p)
 {
 	struct pair_frame f = p->queue[p->tail++ % PAIR_QUEUE];
 
-	nic_input(p->side[f.to].nic, f.bytes, f.len);
+	nic_input(p->side[f.to].nic, f.bytes, f.len, f.from);
 }
 
 /* Until nothing moves any more; the clock stands still. */
@@ -409,15 +429,20 @@ static inline void end_connect(struct end *e, const struct end *peer,
 		0);
 }
 
-static inline void conn_init(struct conn *c, enum ibv_mtu mtu)
+static inline void conn_init_as(struct conn *c, enum ibv_mtu mtu, bool near)
 {
 	memset(c, 0, sizeof(*c));
-	pair_init(&c->p);
+	pair_init_as(&c->p, near);
 	c->mtu = mtu;
 	end_init(&c->e[0], c->p.side[0].nic, IBV_QPT_RC);
 	end_init(&c->e[1], c->p.side[1].nic, IBV_QPT_RC);
 	end_connect(&c->e[0], &c->e[1], mtu);
 	end_connect(&c->e[1], &c->e[0], mtu);
+}
+
+static inline void conn_init(struct conn *c, enum ibv_mtu mtu)
+{
+	conn_init_as(c, mtu, false);
 }
 
 static inline void qp_to(struct nic_qp *qp, enum ibv_qp_state state)
@@ -581,12 +606,18 @@ static inline struct wire_pkt packet(const struct end *from,
 	return pkt;
 }
 
-static inline void inject(const struct end *to, const struct wire_pkt *pkt)
+static inline void inject_from(const struct end *to, const struct wire_pkt *pkt,
+			       uint32_t from)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
 	size_t len = wire_build(pkt, frame);
 
-	nic_input(to->nic, frame, len);
+	nic_input(to->nic, frame, len, from);
+}
+
+static inline void inject(const struct end *to, const struct wire_pkt *pkt)
+{
+	inject_from(to, pkt, NIC_FROM_NET);
 }
 
 /* The next frame that is on the wire; false: none. */

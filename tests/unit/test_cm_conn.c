@@ -328,6 +328,32 @@ static void test_notify(void **state)
 	assert_int_equal(w.b.happened[CM_CONNECTED], 1);
 }
 
+/* A stranger who found our number cannot end the connection. */
+static void test_stranger(void **state)
+{
+	static const uint16_t kinds[] = {WIRE_CM_DREQ, WIRE_CM_REJ,
+					 WIRE_CM_DREP, WIRE_CM_REP,
+					 WIRE_CM_RTU};
+	struct world w;
+
+	world_init(&w);
+	ask(&w, WIRE_CM_REQ);
+	run(&w);
+	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct wire_cm_msg m = {.kind = kinds[i],
+					.local_id = 0xb1,
+					.remote_id = w.a.conn.local_id,
+					.tid = w.a.conn.tid};
+
+		for (; m.local_id; m.local_id = m.local_id == 0xb1 ? 1 : 0)
+			cm_conn_input(&w.a.conn, &m, w.now_ns);
+		cm_conn_input(&w.a.conn, &m, w.now_ns);
+	}
+	assert_int_equal(w.a.conn.state, CM_ESTABLISHED);
+	assert_int_equal(w.a.happened[CM_DISCONNECTED], 0);
+	assert_int_equal(w.sent, 3);
+}
+
 static void test_stray(void **state)
 {
 	struct wire_cm_msg m = {
@@ -357,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_sidr),
 		cmocka_unit_test(test_close_and_lost),
 		cmocka_unit_test(test_notify),
+		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_stray),
 	};
 

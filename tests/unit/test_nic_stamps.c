@@ -114,7 +114,7 @@ static void test_damaged(void **state)
 		drops = 0;
 		for (int d = NIC_C_drop_short; d <= NIC_C_drop_blocked; d++)
 			drops -= counter(b, (enum nic_counter)d);
-		nic_input(b->nic, f->bytes, f->len);
+		nic_input(b->nic, f->bytes, f->len, NIC_FROM_NET);
 		for (int d = NIC_C_drop_short; d <= NIC_C_drop_blocked; d++)
 			drops += counter(b, (enum nic_counter)d);
 		assert_int_equal(counter(b, NIC_C_rx_frames), rx + 1);

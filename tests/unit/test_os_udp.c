@@ -520,7 +520,7 @@ static void test_a_million_forgeries(void **state)
 		len = wire_build(&pkt, frame);
 		if (i % 4 == 3)
 			frame[len - 1 - seed % 4] ^= 0x10; /* guessed */
-		nic_input(nic, frame, len);
+		nic_input(nic, frame, len, NIC_FROM_NET);
 	}
 	for (unsigned i = 0; i < ARRAY_LEN(fates); i++)
 		counted += nic_counter_get(nic, fates[i]);

@@ -126,7 +126,7 @@ static void loop_drive(struct nic_host *host)
 
 		memcpy(frame, l->frames[l->tail % LOOP_FRAMES], len);
 		l->tail++;
-		nic_input(host->nic, frame, len);
+		nic_input(host->nic, frame, len, NIC_FROM_NET);
 	}
 	nic_tick(host->nic);
 	nic_flush(host->nic);
