@@ -104,6 +104,12 @@ static bool has_broken_chain(struct hp_foe *f)
 	return false;
 }
 
+static void count_open(struct hp_foe *f)
+{
+	f->opens--;
+	f->p->res->counts.opened++;
+}
+
 static int open_again(struct hp_foe *f)
 {
 	int err = 0;
@@ -114,7 +120,7 @@ static int open_again(struct hp_foe *f)
 			scenario_pair_close(&f->lane[i]);
 			err = hp_lane_open(f->p, f->host, f->cq, f->tenant.pd,
 					   &f->lane[i]);
-			f->opens--;
+			count_open(f);
 		}
 	for (unsigned i = 0; i < HP_BY_CHAINS * HP_GUESTS && !err; i++) {
 		struct hp_guest *g = &f->guest[i / HP_GUESTS][i % HP_GUESTS];
@@ -125,7 +131,7 @@ static int open_again(struct hp_foe *f)
 			err = hp_guest_open(f->p, f->host, f->cq,
 					    f->space[i / HP_GUESTS], &g->guest,
 					    &g->pair);
-			f->opens--;
+			count_open(f);
 		}
 	}
 	if (f->opens && !err && has_broken_chain(f)) {
@@ -134,7 +140,7 @@ static int open_again(struct hp_foe *f)
 		err = hp_chains_open(f->p, f->host, f->cq,
 				     f->space[HP_BY_CHAINS], f->chain_pd,
 				     f->chain, f->pair);
-		f->opens--;
+		count_open(f);
 	}
 	return err;
 }
@@ -173,7 +179,8 @@ void hp_foe_main(void *arg)
 
 static int open_spaces(struct hp_foe *f)
 {
-	struct frame_space_options o = {.entries = HP_PAGES, .depth = HP_DEPTH};
+	struct frame_space_options o = {.entries = HP_FOE_PAGES,
+					.depth = HP_DEPTH};
 	int err = 0;
 
 	for (unsigned i = 0; i < HP_SPACES && !err; i++) {

@@ -15,7 +15,7 @@ enum {
 	TENANTS = HP_HONEST + 1,
 	/* Everybody's pages, and one frame more: what one gives back another
 	 * gets soon. */
-	FRAMES = (HP_HONEST + HP_SPACES) * HP_PAGES + 1,
+	FRAMES = HP_HONEST * HP_PAGES + HP_SPACES * HP_FOE_PAGES + 1,
 	FAULT_PPM = 4000,
 };
 
@@ -176,7 +176,8 @@ static int make_world(struct hp *p)
 {
 	struct scenario_stage_config cfg = {.seed = p->opt->seed,
 					    .trace = p->opt->trace,
-					    .bug = bugs[p->opt->bug].nic};
+					    .bug = bugs[p->opt->bug].nic,
+					    .knows_senders = true};
 	struct sim_rand *r = &p->rand;
 	int err;
 

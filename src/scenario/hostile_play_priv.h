@@ -16,14 +16,16 @@
 
 enum {
 	HP_HONEST = 3, /* one per way to pages */
-	HP_PAGES = 4,  /* of one space */
+	HP_PAGES = 3,  /* of one who works */
+	HP_FOE_PAGES =
+		2, /* of each space of the hostile one: it meets itself */
 	HP_PAGE_BYTES = 256,
 	HP_DEPTH = 4, /* messages under way at the node, per connection */
 	HP_REGION_BYTES = 1024,
 	HP_WORDS = 8, /* for atomics, at the end of a region */
 	HP_DATA_BYTES = HP_REGION_BYTES - 8 * HP_WORDS,
 	HP_GRANT_BYTES = 64, /* of the first tenant's region: may be read */
-	HP_OPS = 48,	     /* of each who works */
+	HP_OPS = 160,	     /* of each who works */
 	HP_QUEUE = 32,
 	HP_SPACES = 3, /* of the hostile one: messages, pieces, chains */
 	HP_GUESTS = 3, /* of the hostile one, on each space that has some */

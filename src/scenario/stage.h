@@ -36,6 +36,7 @@ struct scenario_stage_config {
 	/* Processes that wait look at least this often; 0: 1 ms. To be set
 	 * where they wait for each other and not for their NICs. */
 	uint64_t relax_max_ps;
+	bool knows_senders;			/* as sim_host_config has it */
 	enum nic_bug bug;			/* planted in every NIC */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
