@@ -288,7 +288,8 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
 		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
 		return NIC_C_drop_peer;
-	if (!came_its_way(nic, qp, pkt, from))
+	if (!came_its_way(nic, qp, pkt, from) &&
+	    !has_bug(nic, NIC_BUG_any_path))
 		return NIC_C_drop_path;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;

@@ -691,13 +691,17 @@ static inline enum key_verdict key_covers(const struct nic_qp *qp,
 
 	if (UNLIKELY(!k))
 		return KEY_UNKNOWN;
-	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)))
+	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)) &&
+	    !has_bug(qp->nic, NIC_BUG_any_domain))
 		return KEY_OTHER_PD;
-	if (UNLIKELY((k->access & access) != access))
+	if (UNLIKELY((k->access & access) != access) &&
+	    !has_bug(qp->nic, NIC_BUG_any_right))
 		return KEY_NO_ACCESS;
 	/* An address below iova gives a huge offset. */
 	offset = va - k->iova;
-	if (UNLIKELY(offset > k->length || len > k->length - offset))
+	if (UNLIKELY(offset > k->length || len > k->length - offset) &&
+	    !(has_bug(qp->nic, NIC_BUG_past_end) &&
+	      offset + len == k->length + 1))
 		return KEY_OUT_OF_BOUNDS;
 	*host = k->host + offset;
 	return KEY_OK;

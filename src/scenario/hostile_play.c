@@ -43,7 +43,13 @@ static const struct {
 	enum nic_bug nic;
 } bugs[] = {
 	{"none", NIC_BUG_NONE},
+	{"key-of-any-tenant", NIC_BUG_any_domain},
+	{"key-for-any-right", NIC_BUG_any_right},
+	{"one-byte-past-the-end", NIC_BUG_past_end},
+	{"keys-guessed-for-ever", NIC_BUG_no_guard},
+	{"frames-by-any-path", NIC_BUG_any_path},
 	{"replay-accepted", NIC_BUG_skip_duplicate_check},
+	{"atomics-replayed", NIC_BUG_reexecute_atomic},
 };
 
 int hostile_play_bug_find(const char *name, unsigned *bug)
