@@ -78,6 +78,11 @@ struct frame_space_options {
 	bool is_sparse;
 };
 
+/*
+ * A space is worked on by chains or by guests of a server, never by both: the
+ * two do not know of each other's answers, and a frame must not go back while
+ * one of them is still read from it.
+ */
 int frame_space_create(struct frame_pool *pool,
 		       const struct frame_space_options *options,
 		       struct frame_space **out) MUST_CHECK;
@@ -99,6 +104,5 @@ uint64_t frame_space_find(const struct frame_space *space, uint64_t index);
 /* Finds or takes one. -ENOSPC, -EDQUOT, -EINVAL. */
 int frame_space_map(struct frame_space *space, uint64_t index,
 		    uint64_t *frame) MUST_CHECK;
-int frame_space_unmap(struct frame_space *space, uint64_t index) MUST_CHECK;
 
 #endif

@@ -240,6 +240,10 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 	if (aqdv_query_device(pd->context, &attr) ||
 	    !(attr.caps & AQDV_CAP_CHAINS))
 		return error_set(-EOPNOTSUPP, "the NIC has no chains");
+	if (space->guests)
+		return error_set(-EBUSY,
+				 "the processor works on these pages; chains "
+				 "do not beside it");
 	if (space->chain[kind])
 		return error_set(-EEXIST, "there is a %s chain already",
 				 frame_chain_name(kind));
@@ -398,7 +402,7 @@ void frame_chain_destroy(struct frame_chain *c)
 
 uint64_t frame_space_used(const struct frame_space *s)
 {
-	int64_t n = (int64_t)s->used + s->past_used;
+	int64_t n = s->used + s->past_used;
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (s->chain[i])

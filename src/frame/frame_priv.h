@@ -9,6 +9,7 @@
 #include <aquifer/aqdv.h>
 
 #include "frame_chain.h"
+#include "list.h"
 
 enum {
 	FRAME_HOLES_MAX = 4096,
@@ -48,17 +49,66 @@ struct frame_space {
 	uint64_t budget;
 	uint32_t depth;
 	bool is_pieces;
-	uint64_t used;	 /* by the processor's doing */
+	bool is_sparse;
+	/* Frames taken minus frames given back by the processor; those that
+	 * chains took may be among the latter. */
+	int64_t used;
 	uint8_t *sparse; /* the client's own memory, or NULL */
 	struct ibv_mr *sparse_mr;
 	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
 	uint64_t table_bytes;
+	/* Where the processor answers, under its server's lock: */
+	struct frame_server *server;
+	uint32_t guests;
+	struct ibv_mr **piece; /* the keys given out, by index */
+	uint64_t piece_bytes;
+	/* Answers of all guests that are read from frames and are not
+	 * acknowledged, by the phase in which they began. While frames leave,
+	 * they wait for those of the other phase; see frame_leave.c. */
+	uint32_t loads[2];
+	unsigned phase;
+	struct list leaving, waiting; /* of struct leaver */
+
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	/* Of chains that are gone: frames taken minus frames given back, and
 	 * why the last of each kind stopped. */
 	int64_t past_used;
 	int past_why[PAGE_CHAIN_COUNT];
 };
+
+/* ---- the table, by the processor (frame_space.c) ------------------------ */
+
+/* Takes the frame out of the table, so that nobody finds it any more. 0: there
+ * was none. It still counts as used. */
+uint64_t frame_space_take(struct frame_space *space, uint64_t index);
+/* Clears such a frame and puts it into the queue. */
+void frame_space_give(struct frame_space *space, uint64_t frame);
+/* The key of a piece ends, if there is one. */
+void frame_space_end_key(struct frame_space *space, uint64_t index);
+
+/* ---- frames that are given back (frame_leave.c) -------------------------- */
+
+struct frame_guest;
+
+/* An answer that is read from a frame begins; the phase to end it with. */
+unsigned frame_load_begin(struct frame_space *space);
+/* It was acknowledged, or its queue pair will never send again. */
+void frame_load_end(struct frame_space *space, unsigned phase);
+enum frame_leave {
+	FRAME_LEFT,   /* it is in the queue */
+	FRAME_LEAVES, /* frame_guest_gone_back will be called */
+	FRAME_NONE,   /* there was no frame */
+	FRAME_STAYS,  /* no memory to remember it with */
+};
+/* Takes the frame out of the table. It goes to the queue when no answer that
+ * has begun by now is under way. */
+enum frame_leave frame_leave(struct frame_space *space, uint64_t index,
+			     struct frame_guest *guest, uint32_t slot);
+/* Nobody answers this guest any more; its frames still leave. */
+void frame_leave_forget(struct frame_space *space,
+			const struct frame_guest *guest);
+/* By frame_leave.c, when a frame that waited is in the queue. */
+void frame_guest_gone_back(struct frame_guest *guest, uint32_t slot);
 
 /* ---- memory of a client's own (frame_sparse.c) -------------------------- */
 

@@ -13,7 +13,8 @@ struct frame_guest; /* one client's connection */
 struct frame_server;
 
 enum {
-	FRAME_GUESTS_MAX = 1024,
+	FRAME_GUESTS_MAX = 8192,
+	FRAME_SPACE_GUESTS_MAX = 8, /* of one space */
 };
 
 int frame_server_create(struct ibv_context *context,
@@ -29,12 +30,14 @@ void frame_server_wait(struct frame_server *server, uint32_t timeout_ms);
 /*
  * Makes a queue pair in the space's domain, in the state RESET, that belongs to
  * the guest. When it is connected, frame_guest_arm lets requests in. The space
- * must outlive the guest.
+ * must outlive the guest. -EBUSY: it has chains; -EAGAIN: there is no room.
  */
 int frame_guest_create(struct frame_server *server, struct frame_space *space,
 		       struct frame_guest **out) MUST_CHECK;
 int frame_guest_arm(struct frame_guest *guest) MUST_CHECK;
 void frame_guest_destroy(struct frame_guest *guest);
+/* Memory that a guest of that space takes. */
+uint64_t frame_guest_bytes(const struct frame_space *space);
 struct ibv_qp *frame_guest_qp(const struct frame_guest *guest);
 
 #endif

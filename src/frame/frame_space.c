@@ -2,6 +2,7 @@
 /* Spaces: one client's translation table, and what it holds. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "error.h"
@@ -29,6 +30,7 @@ int frame_space_create(struct frame_pool *pool,
 	s->budget = o->budget ? o->budget : o->entries;
 	s->depth = o->depth;
 	s->is_pieces = o->is_pieces || o->is_sparse;
+	s->is_sparse = o->is_sparse;
 	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
 	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,6 +39,8 @@ int frame_space_create(struct frame_pool *pool,
 		return error_set(-ENOMEM, "no memory for a table");
 	}
 	s->table = table;
+	list_init(&s->leaving);
+	list_init(&s->waiting);
 	if (o->is_sparse) {
 		int err = frame_sparse_create(s);
 
@@ -49,19 +53,32 @@ int frame_space_create(struct frame_pool *pool,
 	return 0;
 }
 
+void frame_space_end_key(struct frame_space *s, uint64_t index)
+{
+	if (!s->piece || !s->piece[index])
+		return;
+	(void)ibv_dereg_mr(s->piece[index]);
+	s->piece[index] = NULL;
+}
+
 void frame_space_destroy(struct frame_space *s)
 {
+	ASSERT(!s->guests); /* so nothing leaves any more, and no load runs */
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (s->chain[i])
 			frame_chain_destroy(s->chain[i]);
 	/* First what frames stand for. */
 	frame_sparse_destroy(s);
 	for (uint64_t i = 0; i < s->entries; i++) {
-		uint64_t frame = frame_space_find(s, i);
+		uint64_t frame = frame_space_take(s, i);
 
-		if (frame)
-			frame_pool_push(s->pool, frame);
+		if (!frame)
+			continue;
+		frame_space_end_key(s, i);
+		frame_space_give(s, frame);
 	}
+	if (s->piece)
+		(void)munmap(s->piece, s->piece_bytes);
 	(void)munmap(s->table, s->table_bytes);
 	free(s);
 }
@@ -94,7 +111,7 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 	if (!f) {
 		if (index >= s->entries)
 			return -EINVAL;
-		if (s->used >= s->budget)
+		if (s->used + s->past_used >= (int64_t)s->budget)
 			return -EDQUOT;
 		f = frame_pool_pop(s->pool);
 		if (!f)
@@ -107,14 +124,24 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 	return 0;
 }
 
-int frame_space_unmap(struct frame_space *s, uint64_t index)
+uint64_t frame_space_take(struct frame_space *s, uint64_t index)
 {
-	uint64_t frame = frame_space_find(s, index);
+	uint64_t frame;
 
-	if (!frame)
-		return -ENODATA;
-	atomic_store_explicit(&s->table[index], 0, memory_order_release);
+	/* Looks first: reading leaves what nobody touched without memory. */
+	if (!frame_space_find(s, index))
+		return 0;
+	/* One instruction, so a frame never leaves twice. */
+	frame = frame_swap(atomic_exchange_explicit(&s->table[index], 0,
+						    memory_order_acq_rel));
+	return frame_pool_has(s->pool, frame) ? frame : 0;
+}
+
+void frame_space_give(struct frame_space *s, uint64_t frame)
+{
+	/* Of one that stands for sparse memory nothing was ever used. */
+	if (!s->is_sparse)
+		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
 	s->used--;
 	frame_pool_push(s->pool, frame);
-	return 0;
 }

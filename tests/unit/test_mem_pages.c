@@ -135,8 +135,8 @@ static void test_quota(void **state)
 
 static void test_members(void **state)
 {
-	static const char *const roles[] = {"server", "load", "mapped",
-					    "unmapped", "invalidate"};
+	static const char *const chains[] = {"load", "mapped", "unmapped",
+					     "invalidate"};
 	struct mem_fixture f = {0};
 	char id[32], other[32], line[96];
 
@@ -151,8 +151,18 @@ static void test_members(void **state)
 	assert_int_equal(join(&f, "", id), 400);
 	assert_int_equal(join(&f, "load", "00000000000000000000"), 410);
 	assert_int_equal(join(&f, "load", other), 400);
-	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
-		assert_int_equal(join(&f, roles[i], id), 200);
+	for (size_t i = 0; i < ARRAY_LEN(chains); i++)
+		assert_int_equal(join(&f, chains[i], id), 200);
+	assert_int_equal(join(&f, "load", id), 409);
+	/* Chains or the processor, not both. */
+	assert_int_equal(join(&f, "server", id), 409);
+	assert_string_equal(error_code(&f), "-EBUSY");
+	end(&f, id);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	assert_int_equal(
+		make_pages(&f, id, "{\"count\":9,\"bytes\":4096,\"depth\":4}"),
+		201);
+	assert_int_equal(join(&f, "server", id), 200);
 	assert_int_equal(join(&f, "load", id), 409);
 	/* A member has no regions, and no pages of its own. */
 	assert_int_equal(

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several connections work on one client's pages, and a stranger's space has
+ * its pages in the same frames: nobody keeps a way to what is given back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above. */
+#include <cmocka.h>
+
+#include "error.h"
+#include "guest_rig.h"
+
+enum {
+	THIEF,
+	OWNER,
+	A = 0, /* connections of one tenant */
+	B = 1,
+};
+
+static uint8_t page[RIG_BYTES];
+
+static void start(struct rig *r, uint64_t frames, bool thief_has_pieces)
+{
+	rig_start(r, frames);
+	assert_int_equal(rig_space(r, THIEF, thief_has_pieces), 0);
+	assert_int_equal(rig_space(r, OWNER, false), 0);
+	for (unsigned i = 0; i < RIG_CONNS; i++)
+		assert_int_equal(rig_open(r, THIEF, i), 0);
+	assert_int_equal(rig_open(r, OWNER, A), 0);
+}
+
+static int store(struct rig *r, unsigned tenant, unsigned at, uint64_t index,
+		 unsigned value)
+{
+	rig_fill(page, tenant, value);
+	return rig_call(r, tenant, at, PAGE_WIRE_STORE, index, page);
+}
+
+static void expect_owners(struct rig *r, uint64_t index, unsigned value)
+{
+	struct rig_conn *c = &r->tenant[OWNER].conn[A];
+	const uint8_t *got = rig_answer(c);
+
+	assert_int_equal(rig_call(r, OWNER, A, PAGE_WIRE_LOAD, index, NULL),
+			 PAGE_WIRE_OK);
+	rig_fill(page, OWNER, value);
+	assert_memory_equal(got, page, RIG_BYTES);
+}
+
+static struct page_piece allocate(struct rig *r, unsigned at, uint64_t index)
+{
+	const struct page_piece *p =
+		(const void *)rig_answer(&r->tenant[THIEF].conn[at]);
+
+	assert_int_equal(
+		rig_call(r, THIEF, at, PAGE_WIRE_ALLOCATE, index, NULL),
+		PAGE_WIRE_OK);
+	return *p;
+}
+
+static void a_piece_that_is_given_back_has_no_key_left(void **state)
+{
+	struct page_piece a, b;
+	struct rig r;
+
+	start(&r, 1, true);
+	a = allocate(&r, A, 0);
+	b = allocate(&r, B, 0);
+	assert_int_equal(be32_get(a.rkey), be32_get(b.rkey));
+	/* The frame has something in it, of which the next sees nothing. */
+	rig_fill(page, THIEF, 7);
+	assert_int_equal(rig_use(&r, THIEF, IBV_WR_RDMA_WRITE, page,
+				 be64_get(a.addr), be32_get(a.rkey)),
+			 0);
+	assert_int_equal(rig_call(&r, THIEF, A, PAGE_WIRE_FREE, 0, NULL),
+			 PAGE_WIRE_OK);
+	for (unsigned i = 0; i < RIG_BYTES; i++)
+		assert_int_equal(r.pool->frames[i], 0);
+	assert_int_equal(store(&r, OWNER, A, 2, 9), PAGE_WIRE_OK);
+	memset(page, 0, RIG_BYTES);
+	assert_int_not_equal(rig_use(&r, THIEF, IBV_WR_RDMA_READ, page,
+				     be64_get(b.addr), be32_get(b.rkey)),
+			     0);
+	assert_true(rig_is_own(page, THIEF));
+	expect_owners(&r, 2, 9);
+	rig_stop(&r);
+}
+
+static void a_key_outlives_the_guest_that_asked_for_it(void **state)
+{
+	struct page_piece a;
+	struct rig r;
+
+	start(&r, 2, true);
+	a = allocate(&r, A, 3);
+	rig_close(&r, THIEF, A);
+	rig_fill(page, THIEF, 1);
+	assert_int_equal(rig_use(&r, THIEF, IBV_WR_RDMA_WRITE, page,
+				 be64_get(a.addr), be32_get(a.rkey)),
+			 0);
+	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_FREE, 3, NULL),
+			 PAGE_WIRE_OK);
+	assert_int_equal(frame_pool_free(r.pool), 2);
+	assert_int_not_equal(rig_use(&r, THIEF, IBV_WR_RDMA_WRITE, page,
+				     be64_get(a.addr), be32_get(a.rkey)),
+			     0);
+	rig_stop(&r);
+}
+
+/* A's load finds no receive, so the node reads the frame again and again. */
+static void load_without_receive(struct rig *r, const uint8_t **where)
+{
+	struct rig_conn *a = &r->tenant[THIEF].conn[A];
+
+	assert_int_equal(store(r, THIEF, B, 0, 5), PAGE_WIRE_OK);
+	*where = rig_answer(a);
+	rig_ask(a, PAGE_WIRE_LOAD, 0, NULL);
+	rig_run(r);
+}
+
+static void a_frame_waits_for_answers_of_all_guests(void **state)
+{
+	const uint8_t *got;
+	struct rig r;
+
+	start(&r, 1, false);
+	load_without_receive(&r, &got);
+	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_INVALIDATE, 0, NULL),
+			 -1);
+	assert_int_equal(frame_pool_free(r.pool), 0);
+	assert_int_equal(frame_space_used(r.tenant[THIEF].space), 1);
+	/* Others wait for the frame, and only for that. */
+	assert_int_equal(store(&r, OWNER, A, 1, 3), PAGE_WIRE_NO_SPACE);
+	rig_receive(&r.tenant[THIEF].conn[A]);
+	rig_run(&r);
+	rig_fill(page, THIEF, 5);
+	assert_memory_equal(got, page, RIG_BYTES);
+	assert_int_equal(r.tenant[THIEF].conn[B].last >> PAGE_WIRE_TAG_BITS,
+			 PAGE_WIRE_OK);
+	assert_int_equal(frame_space_used(r.tenant[THIEF].space), 0);
+	assert_int_equal(store(&r, OWNER, A, 1, 3), PAGE_WIRE_OK);
+	expect_owners(&r, 1, 3);
+	rig_stop(&r);
+}
+
+static void a_guest_that_goes_settles_its_answers(void **state)
+{
+	const uint8_t *got;
+	struct rig r;
+
+	start(&r, 1, false);
+	load_without_receive(&r, &got);
+	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_INVALIDATE, 0, NULL),
+			 -1);
+	rig_close(&r, THIEF, A);
+	rig_run(&r);
+	assert_int_equal(r.tenant[THIEF].conn[B].last >> PAGE_WIRE_TAG_BITS,
+			 PAGE_WIRE_OK);
+	assert_int_equal(frame_pool_free(r.pool), 1);
+	rig_stop(&r);
+}
+
+static void a_frame_waits_even_if_who_gave_it_back_is_gone(void **state)
+{
+	const uint8_t *got;
+	struct rig r;
+
+	start(&r, 1, false);
+	load_without_receive(&r, &got);
+	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_INVALIDATE, 0, NULL),
+			 -1);
+	rig_close(&r, THIEF, B);
+	rig_run(&r);
+	assert_int_equal(frame_pool_free(r.pool), 0);
+	rig_receive(&r.tenant[THIEF].conn[A]);
+	rig_run(&r);
+	assert_int_equal(frame_pool_free(r.pool), 1);
+	rig_stop(&r);
+}
+
+/* Loads that follow each other without a gap: what is given back waits for
+ * those before it, not for those behind it. */
+static void frames_leave_while_loads_go_on(void **state)
+{
+	struct rig_conn *a, *b;
+	struct rig r;
+
+	start(&r, 4, false);
+	a = &r.tenant[THIEF].conn[A];
+	b = &r.tenant[THIEF].conn[B];
+	assert_int_equal(store(&r, THIEF, B, 0, 5), PAGE_WIRE_OK);
+	assert_int_equal(store(&r, THIEF, B, 1, 6), PAGE_WIRE_OK);
+	rig_ask(a, PAGE_WIRE_LOAD, 1, NULL);
+	rig_run(&r);
+	rig_receive(b);
+	rig_ask(b, PAGE_WIRE_INVALIDATE, 0, NULL);
+	rig_run(&r);
+	assert_int_equal(frame_pool_free(r.pool), 2);
+	/* One more is under way before the first is taken. */
+	rig_ask(a, PAGE_WIRE_LOAD, 1, NULL);
+	rig_run(&r);
+	rig_receive(a);
+	rig_run(&r);
+	assert_int_equal(frame_pool_free(r.pool), 3);
+	rig_stop(&r);
+}
+
+static void chains_and_guests_do_not_mix(void **state)
+{
+	struct frame_chain *chain = NULL;
+	struct frame_guest *guest = NULL;
+	struct frame_space *space;
+	struct ibv_pd *pd;
+	struct rig r;
+
+	start(&r, 2, false);
+	pd = ibv_alloc_pd(r.ctx);
+	space = r.tenant[OWNER].space;
+	assert_int_equal(
+		frame_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain),
+		-EBUSY);
+	rig_close(&r, OWNER, A);
+	assert_int_equal(
+		frame_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain), 0);
+	assert_int_equal(frame_guest_create(r.server, space, &guest), -EBUSY);
+	assert_non_null(strstr(error_last(), "chains"));
+	frame_chain_destroy(chain);
+	(void)ibv_dealloc_pd(pd);
+	rig_stop(&r);
+}
+
+static void a_space_has_a_few_guests_at_most(void **state)
+{
+	struct frame_guest *more[FRAME_SPACE_GUESTS_MAX - 2], *guest = NULL;
+	struct frame_space *space;
+	struct rig r;
+
+	start(&r, 2, false); /* with two */
+	space = r.tenant[THIEF].space;
+	for (unsigned i = 0; i < ARRAY_LEN(more); i++)
+		assert_int_equal(frame_guest_create(r.server, space, &more[i]),
+				 0);
+	assert_int_equal(frame_guest_create(r.server, space, &guest), -EAGAIN);
+	for (unsigned i = 0; i < ARRAY_LEN(more); i++)
+		frame_guest_destroy(more[i]);
+	rig_stop(&r);
+}
+
+/* A tenant with more requests than it can be answered, and one with one. */
+static void a_flood_delays_others_by_one_turn(void **state)
+{
+	struct rig_conn *c;
+	struct rig r;
+
+	start(&r, 4, false);
+	assert_int_equal(store(&r, OWNER, A, 0, 1), PAGE_WIRE_OK);
+	for (unsigned at = A; at <= B; at++)
+		for (unsigned i = 0; i < RIG_DEPTH; i++) {
+			rig_receive(&r.tenant[THIEF].conn[at]);
+			rig_ask(&r.tenant[THIEF].conn[at], PAGE_WIRE_LOAD, 3,
+				NULL);
+		}
+	c = &r.tenant[OWNER].conn[A];
+	rig_receive(c);
+	rig_ask(c, PAGE_WIRE_LOAD, 0, NULL);
+	/* All have arrived; one look at the lines answers the owner, though
+	 * the flood came first and is not done. */
+	for (unsigned i = 0; i < 4; i++)
+		(void)ibv_poll_cq(r.cq, 0, NULL);
+	assert_in_range(frame_server_step(r.server), 2, 5);
+	assert_int_equal(r.tenant[OWNER].space->loads[0] +
+				 r.tenant[OWNER].space->loads[1],
+			 1);
+	rig_run(&r);
+	expect_owners(&r, 0, 1);
+	rig_stop(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_piece_that_is_given_back_has_no_key_left),
+		cmocka_unit_test(a_key_outlives_the_guest_that_asked_for_it),
+		cmocka_unit_test(a_frame_waits_for_answers_of_all_guests),
+		cmocka_unit_test(a_guest_that_goes_settles_its_answers),
+		cmocka_unit_test(
+			a_frame_waits_even_if_who_gave_it_back_is_gone),
+		cmocka_unit_test(frames_leave_while_loads_go_on),
+		cmocka_unit_test(chains_and_guests_do_not_mix),
+		cmocka_unit_test(a_space_has_a_few_guests_at_most),
+		cmocka_unit_test(a_flood_delays_others_by_one_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
