@@ -17,7 +17,7 @@ enum {
 
 /* What the hostile processes do now. */
 enum fair_mode {
-	FAIR_BUSY,  /* use their core, and send nothing */
+	FAIR_BUSY,  /* look for completions all the time, and send nothing */
 	FAIR_FLOOD, /* send whatever they may */
 	FAIR_QUIT,
 };

@@ -109,6 +109,7 @@ static int start_node(struct run *r)
 
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		(void)guard_pin(GUARD_CPU_SERVER);
+		(void)guard_enter_nice();
 		if (fd >= 0)
 			(void)dup2(fd, STDOUT_FILENO);
 		execl("/proc/self/exe", "aquifer", "memory", "--size", "256M",
@@ -174,6 +175,7 @@ static int start_side(struct run *r, unsigned index)
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)guard_pin(GUARD_CPU_CLIENT);
+		(void)guard_enter_nice();
 		if (index == 0)
 			_exit(fair_work(r->page) ? FAILED : RAN);
 		(void)setenv("AQUIFER_TOKEN", r->token, 1);

@@ -257,6 +257,8 @@ int fair_flood(struct fair_page *page, unsigned index)
 	while (!err && mode_of(&s) != FAIR_QUIT)
 		if (mode_of(&s) == FAIR_FLOOD)
 			err = store ? flood_pages(&s, store) : flood_reads(&s);
+		else
+			err = turn(&s, s.link[0], false);
 	if (store)
 		page_store_close(store);
 	return end(&s, err);
