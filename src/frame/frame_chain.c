@@ -16,12 +16,9 @@
 #include "frame_priv.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
 	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 		     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 	CQ_DEPTH = 16, /* successes are only counted */
-	GIDS_MAX = 255,
 };
 
 const char *frame_chain_name(enum page_chain kind)
@@ -151,64 +148,6 @@ static int make_qps(struct frame_chain *c, struct ibv_pd *pd)
 	return c->back_qp ? 0 : -errno;
 }
 
-static int find_gid(struct ibv_context *context, union ibv_gid *gid,
-		    uint8_t *index)
-{
-	struct ibv_gid_entry row;
-
-	for (uint32_t i = 0; i < GIDS_MAX; i++) {
-		if (ibv_query_gid_ex(context, PORT, i, &row, 0) ||
-		    row.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		*gid = row.gid;
-		*index = (uint8_t)i;
-		return 0;
-	}
-	return -ENODEV;
-}
-
-static int connect_to(struct ibv_qp *qp, uint32_t dest)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = PORT,
-		.qp_access_flags = ALL_RIGHTS & ~IBV_ACCESS_LOCAL_WRITE,
-	};
-	int err = ibv_modify_qp(qp, &attr,
-				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					IBV_QP_ACCESS_FLAGS);
-
-	if (err)
-		return -err;
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
-		.dest_qp_num = dest,
-		.max_dest_rd_atomic = 1,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.hop_limit = HOP_LIMIT}},
-		.max_rd_atomic = 1,
-	};
-	err = find_gid(qp->context, &attr.ah_attr.grh.dgid,
-		       &attr.ah_attr.grh.sgid_index);
-	if (err)
-		return err;
-	err = ibv_modify_qp(qp, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER);
-	attr.qp_state = IBV_QPS_RTS;
-	if (!err)
-		err = ibv_modify_qp(qp, &attr,
-				    IBV_QP_STATE | IBV_QP_TIMEOUT |
-					    IBV_QP_RETRY_CNT |
-					    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-					    IBV_QP_MAX_QP_RD_ATOMIC);
-	return -err;
-}
-
 /* ---- life --------------------------------------------------------------- */
 
 static int build(struct frame_chain *c, struct ibv_pd *pd)
@@ -270,10 +209,8 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 
 int frame_chain_start(struct frame_chain *c)
 {
-	int err = connect_to(c->back_qp, c->work_qp->qp_num);
+	int err = chain_close_loop(c);
 
-	if (!err)
-		err = connect_to(c->work_qp, c->back_qp->qp_num);
 	/* The first look at its WAIT. */
 	if (!err)
 		err = aqdv_enable_send(c->work_qp, 1);

@@ -187,6 +187,8 @@ void chain_program_left(const struct frame_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *frame, uint64_t *place);
 /* Completions of its work queue so far. */
 uint64_t chain_steps(struct frame_chain *c);
+/* Connects work_qp and back_qp (frame_loop.c). */
+int chain_close_loop(struct frame_chain *c) MUST_CHECK;
 /* NULL is allowed. */
 bool chain_qp_is_broken(struct ibv_qp *qp);
 

@@ -443,9 +443,39 @@ static void test_lies(void **state)
 	}
 }
 
+static void inner_connections_cannot_be_guessed(void **state)
+{
+	struct page_store_options o = {.pages = 8, .mode = PAGE_CHAIN};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr work, back;
+	struct page_store *s;
+	uint32_t seen = 0;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, FRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
+		const struct frame_chain *c = r.node[0].chain[k];
+
+		assert_int_equal(ibv_query_qp(c->work_qp, &work, ~0, &init), 0);
+		assert_int_equal(ibv_query_qp(c->back_qp, &back, ~0, &init), 0);
+		/* Nobody asks this end for anything. */
+		assert_int_equal(work.qp_access_flags, 0);
+		assert_int_equal(work.rq_psn, back.sq_psn);
+		assert_int_equal(work.sq_psn, back.rq_psn);
+		seen |= work.rq_psn | work.sq_psn;
+	}
+	/* All eight are 0 once in 2^192 runs. */
+	assert_int_not_equal(seen, 0);
+	page_store_close(s);
+	rig_break(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inner_connections_cannot_be_guessed),
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_two_sided),
 		cmocka_unit_test(test_sparse),
