@@ -289,7 +289,8 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
 		return NIC_C_drop_peer;
 	if (!came_its_way(nic, qp, pkt, from) &&
-	    !has_bug(nic, NIC_BUG_any_path))
+	    !has_bug(nic, NIC_BUG_any_path) &&
+	    !(has_bug(nic, NIC_BUG_any_inner) && nic_is_ours(nic, pkt->src_ip)))
 		return NIC_C_drop_path;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;

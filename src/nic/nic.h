@@ -126,7 +126,8 @@ extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
 	X(any_right)            \
 	X(past_end)             \
 	X(no_guard)             \
-	X(any_path)
+	X(any_path)             \
+	X(any_inner)
 
 enum nic_bug {
 	NIC_BUG_NONE,

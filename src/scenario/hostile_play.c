@@ -41,15 +41,21 @@ void hp_fail(struct hp *p, const char *fmt, ...)
 static const struct {
 	const char *name;
 	enum nic_bug nic;
+	enum frame_bug frame;
 } bugs[] = {
-	{"none", NIC_BUG_NONE},
-	{"key-of-any-tenant", NIC_BUG_any_domain},
-	{"key-for-any-right", NIC_BUG_any_right},
-	{"one-byte-past-the-end", NIC_BUG_past_end},
-	{"keys-guessed-for-ever", NIC_BUG_no_guard},
-	{"frames-by-any-path", NIC_BUG_any_path},
-	{"replay-accepted", NIC_BUG_skip_duplicate_check},
-	{"atomics-replayed", NIC_BUG_reexecute_atomic},
+	{"none", NIC_BUG_NONE, FRAME_BUG_NONE},
+	{"key-of-any-tenant", NIC_BUG_any_domain, FRAME_BUG_NONE},
+	{"key-for-any-right", NIC_BUG_any_right, FRAME_BUG_NONE},
+	{"one-byte-past-the-end", NIC_BUG_past_end, FRAME_BUG_NONE},
+	{"keys-guessed-for-ever", NIC_BUG_no_guard, FRAME_BUG_NONE},
+	{"frames-by-any-path", NIC_BUG_any_path, FRAME_BUG_NONE},
+	{"replay-accepted", NIC_BUG_skip_duplicate_check, FRAME_BUG_NONE},
+	{"chains-take-packets", NIC_BUG_any_inner, FRAME_BUG_PSN_ZERO},
+	{"piece-keys-stay", NIC_BUG_NONE, FRAME_BUG_KEYS_STAY},
+	{"frames-leave-early", NIC_BUG_NONE, FRAME_BUG_LEAVE_EARLY},
+	{"frames-not-cleared", NIC_BUG_NONE, FRAME_BUG_NOT_CLEARED},
+	{"no-budget", NIC_BUG_NONE, FRAME_BUG_NO_BUDGET},
+	{"atomics-replayed", NIC_BUG_reexecute_atomic, FRAME_BUG_NONE},
 };
 
 int hostile_play_bug_find(const char *name, unsigned *bug)
@@ -208,6 +214,8 @@ static int make_world(struct hp *p)
 	memset(p->ground, 0, (size_t)TENANTS * HP_REGION_BYTES);
 	err = frame_pool_create((uint64_t)FRAMES * HP_PAGE_BYTES, HP_PAGE_BYTES,
 				&p->pool);
+	if (!err)
+		frame_pool_plant(p->pool, bugs[p->opt->bug].frame);
 	if (!err)
 		err = scenario_host_add(p->stage, "node", &p->node);
 	if (!err) {
