@@ -110,6 +110,8 @@ static inline struct nic_key *key_find(const struct key_table *t, uint32_t key)
 struct nic_pd {
 	struct nic *nic;
 	uint32_t users;
+	struct list ready; /* its QPs with something to send */
+	struct list turn;  /* on pd->ready while there are some */
 };
 
 struct nic_mr {
@@ -633,7 +635,7 @@ struct nic {
 	uint64_t *counters;
 	uint64_t *own_counters;
 	struct nic_qp **qps; /* by the low bits of the QPN */
-	struct list ready;   /* QPs with something to send */
+	struct list ready;   /* domains whose QPs have something to send */
 	struct list held;    /* QPs whose acknowledgement waits */
 	bool holds_acks;
 	atomic_uint held_most; /* messages that one of them stands for */
@@ -676,8 +678,13 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 /* Something is to be sent: the QP gets its turn in nic_flush. */
 static inline void qp_make_ready(struct nic_qp *qp)
 {
-	if (list_is_empty(&qp->ready))
-		list_append(&qp->nic->ready, &qp->ready);
+	struct nic_pd *pd = qp->pd;
+
+	if (!list_is_empty(&qp->ready))
+		return;
+	list_append(&pd->ready, &qp->ready);
+	if (list_is_empty(&pd->turn))
+		list_append(&qp->nic->ready, &pd->turn);
 }
 
 /* May `qp` use `k`, which may be NULL, for all of [va, va + len)? On KEY_OK,

@@ -145,7 +145,8 @@ static uint64_t some_index(struct hp_foe *f)
 	case 0:
 		return sim_rand_u64(&f->rand);
 	case 1:
-		return HP_FOE_PAGES + sim_rand_below(&f->rand, 4);
+	case 2:
+		return HP_FOE_PAGES + sim_rand_below(&f->rand, HP_FOE_ENTRIES);
 	default:
 		return sim_rand_below(&f->rand, HP_FOE_PAGES);
 	}

@@ -179,13 +179,15 @@ void hp_foe_main(void *arg)
 
 static int open_spaces(struct hp_foe *f)
 {
-	struct frame_space_options o = {.entries = HP_FOE_PAGES,
+	struct frame_space_options o = {.budget = HP_FOE_PAGES,
 					.depth = HP_DEPTH};
 	int err = 0;
 
 	for (unsigned i = 0; i < HP_SPACES && !err; i++) {
 		o.pd = i == HP_BY_CHAINS ? f->chain_pd : f->tenant.pd;
 		o.is_pieces = i == HP_BY_PIECES;
+		/* Chains do not count: the table bounds them. */
+		o.entries = i == HP_BY_CHAINS ? HP_FOE_PAGES : HP_FOE_ENTRIES;
 		err = frame_space_create(f->p->pool, &o, &f->space[i]);
 	}
 	return err;

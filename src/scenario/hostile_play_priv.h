@@ -19,6 +19,7 @@ enum {
 	HP_PAGES = 3,  /* of one who works */
 	HP_FOE_PAGES =
 		2, /* of each space of the hostile one: it meets itself */
+	HP_FOE_ENTRIES = 6, /* though it may have fewer */
 	HP_PAGE_BYTES = 256,
 	HP_DEPTH = 4, /* messages under way at the node, per connection */
 	HP_REGION_BYTES = 1024,
