@@ -15,6 +15,8 @@ int bench_kv_cmd(int argc, char **argv);
 /* `aquifer bench paging ...`, the same. */
 int bench_paging_cmd(int argc, char **argv);
 
+/* `aquifer bench fair ...`, the same. */
+int bench_fair_cmd(int argc, char **argv);
 /* `aquifer bench run ...`, the same. */
 /* `aquifer bench switch ...`, the same. */
 int bench_switch_cmd(int argc, char **argv);

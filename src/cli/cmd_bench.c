@@ -10,6 +10,8 @@ static const struct cli_entry benches[] = {
 	 "far records by an engine, verbs, messages, a file"},
 	{"switch", bench_switch_cmd,
 	 "the switch beside a bare forwarder, READs through it"},
+	{"fair", bench_fair_cmd,
+	 "a tenant beside another one who floods the memory node"},
 	{"paging", bench_paging_cmd,
 	 "far pages beside plain READs and WRITEs; programs on them"},
 	{"kv", bench_kv_cmd,

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "edm.h"
 #include "edm_net.h"
+#include "hostile_play.h"
 #include "kv_play.h"
 #include "lin_file.h"
 #include "model_check.h"
@@ -42,6 +43,8 @@ static const struct cli_entry scenarios[] = {
 	 "atomics replaced by the switch, histories checked"},
 	{"index", vlist_play_cmd,
 	 "a version-list store, with and without steering by the switch"},
+	{"hostile", hostile_play_cmd,
+	 "one tenant does its worst, the others keep data and pace"},
 	{"nic-model", sim_model_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,

@@ -242,7 +242,8 @@ static void store(struct frame_guest *g, uint32_t slot, uint64_t index,
 static int register_piece(struct frame_space *s, uint64_t index, uint64_t frame)
 {
 	/* Chains put frames into the queue as they are. */
-	memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
+	if (s->pool->bug != FRAME_BUG_NOT_CLEARED)
+		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
 	s->piece[index] = ibv_reg_mr(
 		s->pd, (void *)(uintptr_t)frame, s->pool->frame_bytes,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |

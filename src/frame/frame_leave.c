@@ -71,7 +71,8 @@ enum frame_leave frame_leave(struct frame_space *s, uint64_t index,
 	struct leaver *l = NULL;
 	uint64_t frame;
 
-	if (s->loads[0] || s->loads[1]) {
+	if ((s->loads[0] || s->loads[1]) &&
+	    s->pool->bug != FRAME_BUG_LEAVE_EARLY) {
 		l = malloc(sizeof(*l));
 		if (!l)
 			return FRAME_STAYS;

@@ -89,6 +89,8 @@ int chain_close_loop(struct frame_chain *c)
 		return -EIO;
 	psn[0] &= PSN_MASK;
 	psn[1] &= PSN_MASK;
+	if (c->space->pool->bug == FRAME_BUG_PSN_ZERO)
+		psn[0] = psn[1] = 0;
 	err = connect_to(c->back_qp, c->work_qp->qp_num, RIGHTS, psn[0],
 			 psn[1]);
 	if (!err)

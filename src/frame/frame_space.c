@@ -62,11 +62,22 @@ int frame_space_create(struct frame_pool *pool,
 	return 0;
 }
 
+/* Test-only damage. */
+static COLD void keep_key(struct frame_space *s, struct ibv_mr *mr)
+{
+	s->kept = realloc(s->kept, (s->kept_count + 1) * sizeof(*s->kept));
+	ASSERT(s->kept);
+	s->kept[s->kept_count++] = mr;
+}
+
 void frame_space_end_key(struct frame_space *s, uint64_t index)
 {
 	if (!s->piece || !s->piece[index])
 		return;
-	(void)ibv_dereg_mr(s->piece[index]);
+	if (s->pool->bug == FRAME_BUG_KEYS_STAY)
+		keep_key(s, s->piece[index]);
+	else
+		(void)ibv_dereg_mr(s->piece[index]);
 	s->piece[index] = NULL;
 }
 
@@ -86,6 +97,9 @@ void frame_space_destroy(struct frame_space *s)
 		frame_space_end_key(s, i);
 		frame_space_give(s, frame);
 	}
+	while (s->kept_count)
+		(void)ibv_dereg_mr(s->kept[--s->kept_count]);
+	free(s->kept);
 	if (s->piece)
 		(void)munmap(s->piece, s->piece_bytes);
 	(void)munmap(s->table, s->table_bytes);
@@ -120,7 +134,8 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 	if (!f) {
 		if (index >= s->entries)
 			return -EINVAL;
-		if (s->used + s->past_used >= (int64_t)s->budget)
+		if (s->used + s->past_used >= (int64_t)s->budget &&
+		    s->pool->bug != FRAME_BUG_NO_BUDGET)
 			return -EDQUOT;
 		f = frame_pool_pop(s->pool);
 		if (!f)
@@ -149,7 +164,7 @@ uint64_t frame_space_take(struct frame_space *s, uint64_t index)
 void frame_space_give(struct frame_space *s, uint64_t frame)
 {
 	/* Of one that stands for sparse memory nothing was ever used. */
-	if (!s->is_sparse)
+	if (!s->is_sparse && s->pool->bug != FRAME_BUG_NOT_CLEARED)
 		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
 	s->used--;
 	frame_pool_push(s->pool, frame);

@@ -49,7 +49,7 @@ void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 		s->since_ns = now_ns;
 		s->failures = 0;
 	}
-	if (++s->failures < NIC_KEY_FAILURES)
+	if (++s->failures < NIC_KEY_FAILURES || has_bug(nic, NIC_BUG_no_guard))
 		return;
 	s->failures = 0;
 	s->since_ns = now_ns;

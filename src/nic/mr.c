@@ -25,6 +25,8 @@ int nic_pd_create(struct nic *nic, struct nic_pd **out)
 	if (!pd)
 		return -ENOMEM;
 	pd->nic = nic;
+	list_init(&pd->ready);
+	list_init(&pd->turn);
 	nic->pd_count++;
 	*out = pd;
 	return 0;
@@ -35,6 +37,7 @@ int nic_pd_destroy(struct nic_pd *pd)
 	if (pd->users)
 		return -EBUSY;
 	pd->nic->pd_count--;
+	list_remove(&pd->turn);
 	free(pd);
 	return 0;
 }

@@ -290,7 +290,9 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
 		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
 		return NIC_C_drop_peer;
-	if (!came_its_way(nic, qp, pkt, from))
+	if (!came_its_way(nic, qp, pkt, from) &&
+	    !has_bug(nic, NIC_BUG_any_path) &&
+	    !(has_bug(nic, NIC_BUG_any_inner) && nic_is_ours(nic, pkt->src_ip)))
 		return NIC_C_drop_path;
 	if (pkt->has_mac != auth_is_on(qp))
 		return NIC_C_drop_auth;
@@ -496,32 +498,75 @@ static bool give_turn(struct nic_qp *qp)
 	return requester_run(qp);
 }
 
-/*
- * Everybody ready gets a turn. Who finds its path full without having sent
- * anything comes before those that did, next time: else the first in the list
- * would take whatever room there is, each time.
- */
-HOT static bool give_turns(struct nic *nic)
+/* What turns are measured in: a step of a chain is less than a packet. */
+static uint64_t work_done(const struct nic *nic)
 {
+	return nic->counters[NIC_C_tx_frames] +
+	       nic->counters[NIC_C_chain_steps] / NIC_TURN_STEPS;
+}
+
+/*
+ * The queue pairs of one domain, one after the other; if others wait, only
+ * until they have done a turn's work together. Who finds its path full without
+ * having sent anything comes before those that did, next time: else the first
+ * in the list would take whatever room there is, each time. False: a path was
+ * full.
+ */
+HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
+{
+	struct nic *nic = pd->nic;
+	uint64_t before = work_done(nic);
 	struct list turn, waiting;
-	bool stalled = false;
+	bool done = true;
 
 	list_init(&waiting);
-	list_take(&nic->ready, &turn);
-	while (!list_is_empty(&turn)) {
+	list_take(&pd->ready, &turn);
+	while (!list_is_empty(&turn) &&
+	       (is_alone || work_done(nic) - before < NIC_TURN_PACKETS)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
-
 		uint64_t sent = nic->counters[NIC_C_tx_frames];
 
 		list_remove(&qp->ready);
 		if (UNLIKELY(!give_turn(qp))) {
-			stalled = true;
+			done = false;
 			if (nic->counters[NIC_C_tx_frames] != sent)
 				qp_make_ready(qp);
 			else if (list_is_empty(&qp->ready))
 				list_append(&waiting, &qp->ready);
 		}
+	}
+	list_prepend_all(&pd->ready, &turn);
+	list_prepend_all(&pd->ready, &waiting);
+	return done;
+}
+
+/*
+ * Every domain gets a turn, which is every tenant of a memory node: however
+ * many queue pairs it has, the others wait for one turn of it. Domains whose
+ * paths are full go by the same rule as queue pairs.
+ */
+HOT static bool give_turns(struct nic *nic)
+{
+	struct list turn, waiting;
+	bool stalled = false, is_alone;
+
+	list_init(&waiting);
+	list_take(&nic->ready, &turn);
+	is_alone = turn.next == turn.prev;
+	while (!list_is_empty(&turn)) {
+		struct nic_pd *pd =
+			container_of(turn.next, struct nic_pd, turn);
+		uint64_t before = work_done(nic);
+
+		list_remove(&pd->turn);
+		if (UNLIKELY(!give_domain_turn(pd, is_alone)))
+			stalled = true;
+		if (LIKELY(list_is_empty(&pd->ready)))
+			continue;
+		list_remove(&pd->turn);
+		list_append(work_done(nic) == before ? &waiting : &nic->ready,
+			    &pd->turn);
 	}
 	list_prepend_all(&nic->ready, &waiting);
 	return stalled;

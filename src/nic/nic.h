@@ -122,14 +122,22 @@ extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
 	X(retry_from_next)      \
 	X(forget_rnr)           \
 	X(swap_completions)     \
-	X(stale_psn)
+	X(stale_psn)            \
+	X(any_domain)           \
+	X(any_right)            \
+	X(past_end)             \
+	X(no_guard)             \
+	X(any_path)             \
+	X(any_inner)
 
 enum nic_bug {
 	NIC_BUG_NONE,
 #define NIC_BUG_ENUM(name) NIC_BUG_##name,
 	NIC_BUGS(NIC_BUG_ENUM)
 #undef NIC_BUG_ENUM
-	NIC_BUG_COUNT
+	NIC_BUG_COUNT,
+	/* From here on, only a peer that lies meets them. */
+	NIC_BUG_TRUSTING = NIC_BUG_any_domain,
 };
 
 extern const char *const nic_bug_names[NIC_BUG_COUNT];

@@ -35,8 +35,10 @@ enum {
 	NIC_READ_CHUNK_PACKETS = 16,
 	/* Packet numbers in use by one queue pair; far below half a circle. */
 	NIC_WINDOW_PSNS = 1 << 22,
-	/* What one queue pair may send before the next has its turn. */
+	/* What one queue pair may send before the next has its turn, and all of
+	 * one domain before the next domain has. */
 	NIC_TURN_PACKETS = 32,
+	NIC_TURN_STEPS = 4, /* of a chain: as much as a packet */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,
 	/* ... and how often chains have their turn within one flush. */

@@ -110,6 +110,8 @@ static inline struct nic_key *key_find(const struct key_table *t, uint32_t key)
 struct nic_pd {
 	struct nic *nic;
 	uint32_t users;
+	struct list ready; /* its QPs with something to send */
+	struct list turn;  /* on pd->ready while there are some */
 };
 
 struct nic_mr {
@@ -648,7 +650,7 @@ struct nic {
 	uint64_t *counters;
 	uint64_t *own_counters;
 	struct nic_qp **qps; /* by the low bits of the QPN */
-	struct list ready;   /* QPs with something to send */
+	struct list ready;   /* domains whose QPs have something to send */
 	struct list held;    /* QPs whose acknowledgement waits */
 	bool holds_acks;
 	atomic_uint held_most; /* messages that one of them stands for */
@@ -691,8 +693,13 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 /* Something is to be sent: the QP gets its turn in nic_flush. */
 static inline void qp_make_ready(struct nic_qp *qp)
 {
-	if (list_is_empty(&qp->ready))
-		list_append(&qp->nic->ready, &qp->ready);
+	struct nic_pd *pd = qp->pd;
+
+	if (!list_is_empty(&qp->ready))
+		return;
+	list_append(&pd->ready, &qp->ready);
+	if (list_is_empty(&pd->turn))
+		list_append(&qp->nic->ready, &pd->turn);
 }
 
 /* May `qp` use `k`, which may be NULL, for all of [va, va + len)? On KEY_OK,
@@ -706,13 +713,17 @@ static inline enum key_verdict key_covers(const struct nic_qp *qp,
 
 	if (UNLIKELY(!k))
 		return KEY_UNKNOWN;
-	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)))
+	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)) &&
+	    !has_bug(qp->nic, NIC_BUG_any_domain))
 		return KEY_OTHER_PD;
-	if (UNLIKELY((k->access & access) != access))
+	if (UNLIKELY((k->access & access) != access) &&
+	    !has_bug(qp->nic, NIC_BUG_any_right))
 		return KEY_NO_ACCESS;
 	/* An address below iova gives a huge offset. */
 	offset = va - k->iova;
-	if (UNLIKELY(offset > k->length || len > k->length - offset))
+	if (UNLIKELY(offset > k->length || len > k->length - offset) &&
+	    !(has_bug(qp->nic, NIC_BUG_past_end) &&
+	      offset + len == k->length + 1))
 		return KEY_OUT_OF_BOUNDS;
 	*host = k->host + offset;
 	return KEY_OK;

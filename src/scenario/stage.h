@@ -36,6 +36,8 @@ struct scenario_stage_config {
 	/* Processes that wait look at least this often; 0: 1 ms. To be set
 	 * where they wait for each other and not for their NICs. */
 	uint64_t relax_max_ps;
+	bool knows_senders;			/* as sim_host_config has it */
+	enum nic_bug bug;			/* planted in every NIC */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
 	FILE *pcap;				/* delivered frames, or NULL */
@@ -150,9 +152,10 @@ struct scenario_pair_options {
 	/* Made already, in the state RESET; it takes messages only and is not
 	 * closed with the pair. NULL: one is made. */
 	struct ibv_qp *far_qp;
-	uint32_t send_depth; /* 0: 1 */
-	uint32_t recv_depth; /* 0: 1, both ends */
-	uint32_t max_sge;    /* 0: 1 */
+	struct ibv_pd *far_pd; /* of one that is made; NULL: far->pd */
+	uint32_t send_depth;   /* 0: 1 */
+	uint32_t recv_depth;   /* 0: 1, both ends */
+	uint32_t max_sge;      /* 0: 1 */
 	uint32_t max_inline;
 	uint32_t rd_atomic; /* 0: CLIENT_LINK_RD_ATOMIC */
 	enum ibv_mtu mtu;   /* 0: 4096 bytes */

@@ -172,8 +172,8 @@ static uint32_t or_else(uint32_t value, uint32_t other)
 	return value ? value : other;
 }
 
-static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_cq *cq,
-			      uint32_t send_depth,
+static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_pd *pd,
+			      struct ibv_cq *cq, uint32_t send_depth,
 			      const struct scenario_pair_options *o)
 {
 	struct ibv_qp_init_attr attr = {
@@ -187,7 +187,7 @@ static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_cq *cq,
 			.max_recv_sge = 1,
 			.max_inline_data = o->max_inline}};
 
-	return h->stage->verbs->create_qp(h->pd, &attr);
+	return h->stage->verbs->create_qp(pd ? pd : h->pd, &attr);
 }
 
 int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
@@ -200,11 +200,11 @@ int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
 	struct scenario_pair p = {.near = near, .far = far};
 	int err = -ENOMEM;
 
-	p.near_qp = qp_make(near, o->cq, o->send_depth, o);
+	p.near_qp = qp_make(near, NULL, o->cq, o->send_depth, o);
 	p.far_qp = o->far_qp;
 	p.far_is_lent = o->far_qp != NULL;
 	if (!p.far_qp)
-		p.far_qp = qp_make(far, o->far_cq, o->recv_depth, o);
+		p.far_qp = qp_make(far, o->far_pd, o->far_cq, o->recv_depth, o);
 	if (p.near_qp && p.far_qp)
 		err = pair_connect(&p, &c);
 	if (err)

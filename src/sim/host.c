@@ -133,6 +133,11 @@ static void resume_chain(struct sim_host *host, uint32_t qpn)
 	news(host);
 }
 
+static uint32_t from_of(const struct sim_port *port)
+{
+	return port ? sim_port_index(port) + 1 : NIC_FROM_NET;
+}
+
 /* ---- frames in ---------------------------------------------------------- */
 
 static void on_input(struct sim *sim, struct sim_event *ev)
@@ -143,7 +148,8 @@ static void on_input(struct sim *sim, struct sim_event *ev)
 	if (host->nic_host.nic && !host->crashed) {
 		lock_take(&host->nic_host.lock);
 		nic_input(host->nic_host.nic, f->bytes, f->len_bytes,
-			  NIC_FROM_NET);
+			  host->cfg.knows_senders ? from_of(f->from)
+						  : NIC_FROM_NET);
 		lock_drop(&host->nic_host.lock);
 		/* Behind every other frame of this moment: one batch. */
 		if (!sim_event_is_set(&host->flush))
@@ -308,6 +314,15 @@ static uint32_t host_path_window(struct env *env, struct env_path *path)
 	return of_env(env)->cfg.model.rx_ready_ps ? 0 : PATH_WINDOW_BYTES;
 }
 
+static uint32_t host_path_from(struct env *env, struct env_path *path)
+{
+	struct sim_host *host = of_env(env);
+
+	return host->cfg.knows_senders
+		       ? from_of(sim_net_find(host->net, path->ip))
+		       : NIC_FROM_NET;
+}
+
 static const struct env_ops env_ops = {
 	.now_ns = host_now_ns,
 	.random = host_random,
@@ -319,6 +334,7 @@ static const struct env_ops env_ops = {
 	.tx_begin = host_tx_begin,
 	.tx_end = host_tx_end,
 	.path_window_bytes = host_path_window,
+	.path_from = host_path_from,
 };
 
 /* ---- the NIC's host ----------------------------------------------------- */

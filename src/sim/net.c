@@ -134,6 +134,12 @@ void sim_net_hide_addresses(struct sim_net *net)
 	net->trace.hides_addresses = true;
 }
 
+void sim_net_hide_payload(struct sim_net *net)
+{
+	net->trace.hides_addresses = true;
+	net->trace.hides_payload = true;
+}
+
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
 {
 	net->tap = tap;
@@ -374,6 +380,7 @@ static struct sim_frame *copy(struct sim_net *net, const struct sim_frame *f)
 	struct sim_frame *c = frame_alloc(net, f->len_bytes);
 
 	c->len_bytes = f->len_bytes;
+	c->from = f->from;
 	memcpy(c->bytes, f->bytes, f->len_bytes);
 	return c;
 }
@@ -459,6 +466,7 @@ void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
 	f = frame_alloc(net, len_bytes);
 	f->len_bytes = (uint32_t)len_bytes;
 	f->port = to;
+	f->from = NULL;
 	memcpy(f->bytes, frame, len_bytes);
 	if (sim_rand_chance(&to->rand, link->faults.corrupt_ppm)) {
 		net->stats.corrupted++;
@@ -520,7 +528,7 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 	port->bytes += len_bytes;
 	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
-	frame->port = port;
+	frame->port = frame->from = port;
 	net->fabric->ops->send(net->fabric, frame, port,
 			       destination(net, frame),
 			       u64_max(ready_ps, sim_now_ps(net->sim)));

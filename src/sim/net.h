@@ -60,6 +60,7 @@ struct sim_frame {
 	struct sim_event ev;
 	struct sim_net *net;
 	struct sim_port *port;	    /* where it is: source, later destination */
+	struct sim_port *from;	    /* who sent it; NULL: another switch */
 	struct sim_frame *next;	    /* in a pool */
 	void *owner;		    /* of whoever received it */
 	struct sim_frame *all_next; /* the network's */
@@ -90,6 +91,8 @@ int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
 /* Programs that register memory where malloc put it have other addresses in
  * each run: leave those of requests out of the trace hash. */
 void sim_net_hide_addresses(struct sim_net *net);
+/* Messages say addresses, too: leave all payloads out of it. */
+void sim_net_hide_payload(struct sim_net *net);
 
 /* Sees every frame as its port sends it, before any fault. NULL: none. */
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
@@ -106,6 +109,8 @@ void sim_net_set_switch(struct sim_net *net, sim_net_switch fn, void *ctx);
 void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes);
 /* Ports in the order in which they were attached; NULL behind the last. */
 struct sim_port *sim_net_port(struct sim_net *net, unsigned index);
+/* Its place in that order. */
+unsigned sim_port_index(const struct sim_port *port);
 const struct env_addr *sim_port_addr(const struct sim_port *port);
 
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,

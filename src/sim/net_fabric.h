@@ -66,7 +66,6 @@ int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
 /* ---- for fabrics ----------------------------------------------------------
  */
 
-unsigned sim_port_index(const struct sim_port *port);
 const struct sim_link *sim_port_link(const struct sim_port *port);
 uint64_t sim_net_switch_ps(const struct sim_net *net);
 

@@ -95,7 +95,7 @@ void net_trace_note(const struct net_trace *t, struct sim *sim,
 		    const uint8_t *frame, size_t len_bytes)
 {
 	struct wire_pkt pkt;
-	size_t at = 0, behind;
+	size_t at = 0, behind, end = len_bytes;
 
 	if (t->hides_addresses) {
 		/* Where a damaged frame has its address is not to be known. */
@@ -105,14 +105,17 @@ void net_trace_note(const struct net_trace *t, struct sim *sim,
 			return;
 		}
 		at = address_at(&pkt);
+		/* The ICRC covers the address, and what is hidden. */
+		if (t->hides_payload)
+			end = (size_t)(pkt.payload - frame);
+		else if (at)
+			end = len_bytes - WIRE_ICRC_BYTES;
 	}
 	if (!at) {
-		sim_note(sim, SIM_NOTE_FRAME, frame, len_bytes);
+		sim_note(sim, SIM_NOTE_FRAME, frame, end);
 		return;
 	}
 	behind = at + sizeof(uint64_t);
 	sim_note(sim, SIM_NOTE_FRAME, frame, at);
-	/* The ICRC covers the address. */
-	sim_note(sim, SIM_NOTE_FRAME, frame + behind,
-		 len_bytes - WIRE_ICRC_BYTES - behind);
+	sim_note(sim, SIM_NOTE_FRAME, frame + behind, end - behind);
 }

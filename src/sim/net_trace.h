@@ -12,7 +12,8 @@ struct sim;
 struct net_trace {
 	FILE *text; /* NULL: none */
 	FILE *pcap;
-	bool hides_addresses; /* in the trace hash */
+	bool hides_addresses;
+	bool hides_payload; /* in the trace hash */
 };
 
 static inline bool net_trace_on(const struct net_trace *t)

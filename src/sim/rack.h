@@ -37,6 +37,10 @@ struct sim_host_config {
 	uint64_t rx_batch_ps;  /* arrivals wait for a multiple of this; 0: no */
 	uint64_t relax_ps;     /* how late a poller sees news; 0: 100 ns */
 	uint64_t relax_max_ps; /* it looks at least this often; 0: 1 ms */
+	/* Who sent a frame is known, as on cables: its NIC is told the number
+	 * of the sender's port, plus one, in the place of a slot. Else all
+	 * frames come from a network, where anybody may use any address. */
+	bool knows_senders;
 	enum nic_bug bug;
 	uint64_t chain_ps; /* per request of a chain, without a model; 0: 0 */
 	struct sim_host_model model;

@@ -533,12 +533,12 @@ err_free:
 
 const char *sim_verbs_bug_name(unsigned bug)
 {
-	return bug < NIC_BUG_COUNT ? nic_bug_names[bug] : NULL;
+	return bug < NIC_BUG_TRUSTING ? nic_bug_names[bug] : NULL;
 }
 
 int sim_verbs_bug_find(const char *name, unsigned *bug)
 {
-	for (unsigned i = 1; i < NIC_BUG_COUNT; i++) {
+	for (unsigned i = 1; i < NIC_BUG_TRUSTING; i++) {
 		if (strcmp(nic_bug_names[i], name) == 0) {
 			*bug = i;
 			return 0;

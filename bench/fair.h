@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two tenants of one memory node: one who works, and one who does its worst
+ * with several processes. What each process does, and the page they share.
+ */
+#ifndef AQ_BENCH_FAIR_H
+#define AQ_BENCH_FAIR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	FAIR_PROCESSES_MAX = 64,
+	FAIR_WHY_BYTES = 200,
+};
+
+/* What the hostile processes do now. */
+enum fair_mode {
+	FAIR_BUSY,  /* look for completions all the time, and send nothing */
+	FAIR_FLOOD, /* send whatever they may */
+	FAIR_QUIT,
+};
+
+/* Shared by all processes; zeroes at first. */
+struct fair_page {
+	_Atomic int mode;
+	_Atomic unsigned ready;	 /* processes that have set up */
+	_Atomic unsigned failed; /* and those that could not go on */
+	_Atomic uint64_t worked; /* operations of the one who works */
+	_Atomic uint64_t flooded;
+	char why[FAIR_WHY_BYTES]; /* of the last that failed */
+};
+
+/* The processes' lives; they return when the mode is FAIR_QUIT. The tenant is
+ * the one of AQUIFER_TOKEN. */
+int fair_work(struct fair_page *page);
+/* `index`: every third asks for pages by chains, every third by messages, the
+ * others READ. */
+int fair_flood(struct fair_page *page, unsigned index);
+
+#endif

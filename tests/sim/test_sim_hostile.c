@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The play "hostile": seeds without a violation, the same hash twice, every
+ * planted bug found. SEEDS in the environment sets the number of the first.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "hostile_play.h"
+
+enum {
+	SEEDS = 20,
+	BUG_SEEDS = 2000, /* at most */
+};
+
+static void test_seeds(void **state)
+{
+	const char *text = getenv("SEEDS");
+	uint64_t seeds = text ? strtoull(text, NULL, 10) : SEEDS;
+	uint64_t denied = 0, dropped = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct hostile_play_options opt = {.seed = seed};
+		struct hostile_play_result res;
+
+		assert_int_equal(hostile_play_run(&opt, &res), 0);
+		if (res.violations)
+			fail_msg("seed %llu: %s", (unsigned long long)seed,
+				 res.first);
+		denied += res.counts.denied;
+		dropped += res.counts.dropped;
+	}
+	/* Somebody was hostile. */
+	assert_true(denied > seeds && dropped > seeds);
+}
+
+static void test_same_twice(void **state)
+{
+	struct hostile_play_options opt = {.seed = 5};
+	struct hostile_play_result a, b;
+
+	assert_int_equal(hostile_play_run(&opt, &a), 0);
+	assert_int_equal(hostile_play_run(&opt, &b), 0);
+	assert_true(a.hash == b.hash && a.counts.events == b.counts.events);
+}
+
+static void test_planted_bugs(void **state)
+{
+	for (unsigned bug = 1; hostile_play_bug_name(bug); bug++) {
+		struct hostile_play_options opt = {.bug = bug};
+		struct hostile_play_result res = {0};
+
+		while (!res.violations && opt.seed < BUG_SEEDS) {
+			opt.seed++;
+			assert_int_equal(hostile_play_run(&opt, &res), 0);
+		}
+		if (!res.violations)
+			fail_msg("%s is not found", hostile_play_bug_name(bug));
+		print_message("%s: seed %llu: %s\n", hostile_play_bug_name(bug),
+			      (unsigned long long)opt.seed, res.first);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_same_twice),
+		cmocka_unit_test(test_planted_bugs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
