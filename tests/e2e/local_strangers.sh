@@ -103,6 +103,14 @@ for path in "${slots[@]}" "${switch[@]}"; do
 	python3 -c 'import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])' "$path"
 done
+# Who does get there and says nothing is sent away, by both.
+for path in "${slots[0]}" "${switch[0]}"; do
+	python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.settimeout(30)
+sys.exit(len(s.recv(64)))' "$path" || fail "silence is heard out at $path"
+done
 "${STRANGER[@]}" connect "${slots[@]}" "${switch[@]}" "$SOCKET"
 "${STRANGER[@]}" bind "${slots[0]%:*}:1000"
 "${STRANGER[@]}" bind "${switch[0]%:*}:s1"
