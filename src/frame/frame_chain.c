@@ -168,6 +168,22 @@ static int build(struct frame_chain *c, struct ibv_pd *pd)
 	return err;
 }
 
+/* The chain that gives pages back waits for the others' answers, so it must
+ * know them: it comes last. One that has stopped is in nobody's way. */
+static int check_order(const struct frame_space *s, enum page_chain kind)
+{
+	const struct frame_chain *back = s->chain[PAGE_CHAIN_INVALIDATE];
+
+	if (kind == PAGE_CHAIN_INVALIDATE && !s->chain[PAGE_CHAIN_LOAD])
+		return error_set(-EINVAL, "the load chain comes before the "
+					  "one that gives pages back");
+	if (kind == PAGE_CHAIN_MAPPED && back &&
+	    !chain_qp_is_broken(back->work_qp))
+		return error_set(-EINVAL, "the mapped chain comes before the "
+					  "one that gives pages back");
+	return 0;
+}
+
 int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 		       enum page_chain kind, unsigned without,
 		       struct frame_chain **out)
@@ -186,9 +202,9 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 	if (space->chain[kind])
 		return error_set(-EEXIST, "there is a %s chain already",
 				 frame_chain_name(kind));
-	if (kind == PAGE_CHAIN_INVALIDATE && !space->chain[PAGE_CHAIN_LOAD])
-		return error_set(-EINVAL, "the load chain comes before the "
-					  "one that gives pages back");
+	err = check_order(space, kind);
+	if (err)
+		return err;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a chain");
@@ -316,7 +332,8 @@ void frame_chain_destroy(struct frame_chain *c)
 
 	c->space->past_why[c->kind] = c->back_qp ? frame_chain_why(c) : 0;
 	/* It waits for this one's answers, and without it is of no use. */
-	if (c->kind == PAGE_CHAIN_LOAD && back)
+	if ((c->kind == PAGE_CHAIN_LOAD || c->kind == PAGE_CHAIN_MAPPED) &&
+	    back)
 		stop(back->work_qp);
 	/* First the end that takes messages. */
 	for (unsigned i = 0; i < ARRAY_LEN(qp); i++)

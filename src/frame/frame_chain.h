@@ -18,8 +18,8 @@ enum frame_without {
 };
 
 /*
- * The load chain comes before the one that invalidates, which waits for its
- * answers and ends with it.
+ * The load chain, and the mapped one if there is one, come before the one that
+ * invalidates, which waits for their answers and ends with them.
  *
  * Makes a chain for the space, in the domain `pd`, which no queue pair with
  * remote rights of a client may share. Its queue pair is in the state RESET.

@@ -61,18 +61,18 @@ static int make_queue(struct frame_pool *p)
 	return 0;
 }
 
-/* Where frames are that are not in circulation, and how many of each page of
- * the machine. */
+/* Which frames are not in circulation any more, and how many of each page of
+ * the machine are. */
 static int make_lists(struct frame_pool *p)
 {
 	p->spare_bytes = align_up(p->max * sizeof(*p->spare), QUEUE_PAGE);
 	p->spare = map_pages(p->spare_bytes);
 	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	p->gone_bytes = align_up((p->frames_bytes / p->page_bytes + 1) *
-					 sizeof(*p->gone),
+	p->live_bytes = align_up((p->frames_bytes / p->page_bytes + 1) *
+					 sizeof(*p->live),
 				 QUEUE_PAGE);
-	p->gone = map_pages(p->gone_bytes);
-	return p->spare && p->gone ? 0 : -ENOMEM;
+	p->live = map_pages(p->live_bytes);
+	return p->spare && p->live ? 0 : -ENOMEM;
 }
 
 int frame_pool_reserve(uint64_t bytes, uint32_t frame_bytes, bool is_pinned,
@@ -126,8 +126,8 @@ void frame_pool_destroy(struct frame_pool *p)
 		(void)munmap(p->queue_map, p->queue_map_bytes);
 	if (p->spare)
 		(void)munmap(p->spare, p->spare_bytes);
-	if (p->gone)
-		(void)munmap(p->gone, p->gone_bytes);
+	if (p->live)
+		(void)munmap(p->live, p->live_bytes);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -274,30 +274,24 @@ unsigned frame_pool_mend(struct frame_pool *p)
  */
 static void release(struct frame_pool *p, uint64_t frame)
 {
-	uint64_t at = frame - (uintptr_t)p->frames;
-	uint64_t page = at / p->page_bytes;
-	uint64_t per_page = p->page_bytes / p->frame_bytes;
+	uint64_t page = (frame - (uintptr_t)p->frames) / p->page_bytes;
 
+	p->live[page]--;
 	if (p->is_pinned)
 		memset((void *)(uintptr_t)frame, 0, p->frame_bytes);
-	else if (!per_page)
-		(void)madvise((void *)(uintptr_t)frame, p->frame_bytes,
-			      MADV_DONTNEED);
-	else if (++p->gone[page] == per_page)
-		(void)madvise(p->frames + page * p->page_bytes, p->page_bytes,
+	else if (!p->live[page])
+		(void)madvise(p->frames + page * p->page_bytes,
+			      u64_max(p->page_bytes, p->frame_bytes),
 			      MADV_DONTNEED);
 }
 
 static uint64_t next_frame(struct frame_pool *p)
 {
-	uint64_t frame, at;
+	uint64_t frame = p->spare_count ? p->spare[--p->spare_count]
+					: (uintptr_t)p->frames +
+						  p->made++ * p->frame_bytes;
 
-	if (!p->spare_count) /* one that never was in circulation */
-		return (uintptr_t)p->frames + p->made++ * p->frame_bytes;
-	frame = p->spare[--p->spare_count];
-	at = frame - (uintptr_t)p->frames;
-	if (p->gone[at / p->page_bytes])
-		p->gone[at / p->page_bytes]--;
+	p->live[(frame - (uintptr_t)p->frames) / p->page_bytes]++;
 	return frame;
 }
 

@@ -48,8 +48,8 @@ struct frame_pool {
 	uint64_t spare_count;
 	uint64_t spare_bytes;
 	uint64_t page_bytes; /* of the machine */
-	uint16_t *gone;	     /* spare frames by page, if they are smaller */
-	uint64_t gone_bytes;
+	uint16_t *live;	     /* frames in circulation that begin in a page */
+	uint64_t live_bytes;
 	unsigned hole_count;
 	uint64_t hole[FRAME_HOLES_MAX];
 };

@@ -4,7 +4,13 @@
  * that as many messages can be under way; WAIT, ENABLE and receives count
  * themselves up by steps (aqdv_wqe.h).
  *
- * Three things differ from ODRP's figure 6, to withstand clients that lie:
+ * Frames are not cleared when they are given back; nobody sees what is left in
+ * them nevertheless. The unmapped store writes all of the page from its slot's
+ * own buffer before it maps the frame, also if the message was shorter: what
+ * the message does not fill is what an earlier one of the same client left in
+ * that buffer, or zeros.
+ *
+ * Four things differ from ODRP's figure 6, to withstand clients that lie:
  * - Entries are read by an atomic that changes nothing. Atomics are aligned, so
  *   nobody gets an address made of two entries' halves.
  * - A place of the queue, or an entry that is given up, is read and cleared by
@@ -14,6 +20,8 @@
  *   under a key that has nothing but address 0. And it fills the frame before
  *   it maps it. The entry's address is taken from the message once and copied;
  *   a slot receives again only when its last request was fetched.
+ * - A frame that is given back waits for loads from it and stores to it that
+ *   are under way (put_answered).
  */
 #include <string.h>
 
@@ -191,7 +199,9 @@ static void put_front(struct writer *w)
 				  AQDV_WQE_CQE, 0, 0, 0, c->frames_mr->lkey,
 				  c->space->pool->frame_bytes);
 	else
-		aqdv_wqe_put_ctrl(&w->front[0].ctrl, AQDV_WQE_SEND_IMM, 1, 0);
+		aqdv_wqe_put_ctrl(&w->front[0].ctrl, AQDV_WQE_SEND_IMM, 1,
+				  c->kind == PAGE_CHAIN_MAPPED ? AQDV_WQE_CQE
+							       : 0);
 	aqdv_wqe_put_order(&w->front[1], AQDV_WQE_RECV_ENABLE,
 			   c->front_qp->qp_num, c->slots + w->slot + 1,
 			   c->slots);
@@ -227,18 +237,22 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 }
 
 /*
- * Waits until the client has acknowledged the answers to all loads that it has
- * sent so far. An answer that is lost is read from memory again; so whoever
- * holds back acknowledgements holds back its own frames, and never gets to see
- * what their next owner puts there.
+ * Waits until the client has acknowledged the answers to all calls of the other
+ * chain that it has sent so far. A page that is lost on its way is read from
+ * memory again, and a store to a mapped page that has looked its frame up may
+ * not have written to it yet; so whoever holds back acknowledgements holds back
+ * its own frames, and never sees or changes what their next owner puts there.
  */
-static void put_answered(struct writer *w)
+static void put_answered(struct writer *w, enum page_chain kind)
 {
-	const struct frame_chain *load = w->c->space->chain[PAGE_CHAIN_LOAD];
-	union aqdv_wqe *wqe = next(w, 1);
+	const struct frame_chain *other = w->c->space->chain[kind];
+	union aqdv_wqe *wqe;
 
-	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, load->front_number, 0, 0);
-	wqe->control.order.base = htobe32(load->trigger);
+	if (!other)
+		return;
+	wqe = next(w, 1);
+	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, other->front_number, 0, 0);
+	wqe->control.order.base = htobe32(other->trigger);
 }
 
 /* ---- the four ----------------------------------------------------------- */
@@ -326,6 +340,13 @@ static void write_unmapped(struct writer *w)
 	put_receive(w, entry);
 }
 
+/* For stores to mapped pages, where there is a chain for them. */
+static uint32_t waits_more(const struct frame_chain *c)
+{
+	return c->kind == PAGE_CHAIN_INVALIDATE &&
+	       c->space->chain[PAGE_CHAIN_MAPPED];
+}
+
 static void write_invalidate(struct writer *w)
 {
 	struct frame_chain *c = w->c;
@@ -333,14 +354,15 @@ static void write_invalidate(struct writer *w)
 
 	put_wait(w);
 	probe = &w->work[w->at + 2];
-	put = &w->work[w->at + 5 + swap_blocks(c)];
+	put = &w->work[w->at + 5 + waits_more(c) + swap_blocks(c)];
 	entry = put_clear(w, c->table_mr->rkey, &probe->rdma.raddr.addr);
 	c->frame_block = (uint32_t)(probe - w->work);
 	/* Nothing to give back: ends here. */
 	put_rdma(w, AQDV_WQE_READ, 0, c->frames_mr, scratch(w, 0), 8);
 	c->settled = w->counted;
 	/* Nobody looks it up any more; who did before has sent its message. */
-	put_answered(w);
+	put_answered(w, PAGE_CHAIN_LOAD);
+	put_answered(w, PAGE_CHAIN_MAPPED);
 	c->take = w->counted;
 	put_take_place(w, &c->space->pool->queue->tail);
 	put_swap(w, &c->slot[w->slot].place, &put->rdma.raddr.addr);
@@ -385,7 +407,7 @@ void chain_program_size(struct frame_chain *c)
 	};
 
 	steps = swap == AQDV_WQE_SWAP_BLOCKS ? 1 : swap;
-	c->blocks = plain[c->kind].blocks;
+	c->blocks = plain[c->kind].blocks + waits_more(c);
 	c->counted = plain[c->kind].counted;
 	if (c->kind == PAGE_CHAIN_UNMAPPED ||
 	    c->kind == PAGE_CHAIN_INVALIDATE) {

@@ -3,7 +3,8 @@
  * A client that wants to see what the next owner of its page writes: it loads
  * the page without a receive for the answer, so that the node must send it
  * again, gives the page back, and posts the receive when somebody else has
- * stored to the frame. The node must not give the frame away before.
+ * stored to the frame. The node must not give the frame away before. The same
+ * with a store, which wants to write to the frame when it has its next owner.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,50 +141,77 @@ static void store(struct world *w, struct client *c, int byte)
 	run_us(w, 100);
 }
 
-static void test_thief(void **state)
+static void world_open(struct world *w)
 {
 	struct scenario_stage_config cfg = {.seed = 1};
-	struct world w = {0};
 
 	cfg.link.latency_ps = 500 * SIM_NS;
 	cfg.link.bits_per_s = 100000000000ull;
-	assert_int_equal(scenario_stage_create(&cfg, &w.stage), 0);
-	assert_int_equal(frame_pool_create(BYTES, BYTES, &w.pool), 0);
-	assert_int_equal(scenario_host_add(w.stage, "node", &w.node), 0);
-	client_open(&w, &w.thief);
-	client_open(&w, &w.owner);
+	assert_int_equal(scenario_stage_create(&cfg, &w->stage), 0);
+	assert_int_equal(frame_pool_create(BYTES, BYTES, &w->pool), 0);
+	assert_int_equal(scenario_host_add(w->stage, "node", &w->node), 0);
+	client_open(w, &w->thief);
+	client_open(w, &w->owner);
+	store(w, &w->thief, THIEFS);
+	assert_true(is_answered(&w->thief, PAGE_CHAIN_UNMAPPED));
+}
 
-	store(&w, &w.thief, THIEFS);
-	assert_true(is_answered(&w.thief, PAGE_CHAIN_UNMAPPED));
+static void world_close(struct world *w)
+{
+	(void)frame_pool_mend(w->pool);
+	client_close(&w->thief);
+	client_close(&w->owner);
+	(void)frame_pool_mend(w->pool);
+	assert_int_equal(frame_pool_free(w->pool), 1);
+	scenario_stage_destroy(w->stage);
+	frame_pool_destroy(w->pool);
+}
+
+/* A call for whose answer there is no receive, then the page is given back: it
+ * waits, and so does everybody else. */
+static void hold_back(struct world *w, enum page_chain chain)
+{
+	call(&w->thief, chain);
+	run_us(w, 50);
+	receive(&w->thief, PAGE_CHAIN_INVALIDATE);
+	call(&w->thief, PAGE_CHAIN_INVALIDATE);
+	run_us(w, 100);
+	assert_false(is_answered(&w->thief, PAGE_CHAIN_INVALIDATE));
+	assert_int_equal(frame_pool_free(w->pool), 0);
+	store(w, &w->owner, OWNERS);
+	receive(&w->thief, chain);
+	run_us(w, 20000);
+}
+
+static void test_thief(void **state)
+{
+	struct world w = {0};
+
+	world_open(&w);
 	memset(page_of(&w.thief), 0, BYTES);
-	call(&w.thief, PAGE_CHAIN_LOAD); /* and no receive */
-	run_us(&w, 50);
-	receive(&w.thief, PAGE_CHAIN_INVALIDATE);
-	call(&w.thief, PAGE_CHAIN_INVALIDATE);
-	run_us(&w, 100);
-	assert_false(is_answered(&w.thief, PAGE_CHAIN_INVALIDATE));
-	assert_int_equal(frame_pool_free(w.pool), 0);
-	store(&w, &w.owner, OWNERS);
-
-	receive(&w.thief, PAGE_CHAIN_LOAD);
-	run_us(&w, 20000);
+	hold_back(&w, PAGE_CHAIN_LOAD);
 	/* What it stored itself, to the last byte; then the page goes. */
 	for (unsigned i = 0; i < BYTES; i++)
 		assert_int_equal(page_of(&w.thief)[i], THIEFS);
 	assert_true(is_answered(&w.thief, PAGE_CHAIN_INVALIDATE));
-	(void)frame_pool_mend(w.pool);
-	client_close(&w.thief);
-	client_close(&w.owner);
-	(void)frame_pool_mend(w.pool);
-	assert_int_equal(frame_pool_free(w.pool), 1);
-	scenario_stage_destroy(w.stage);
-	frame_pool_destroy(w.pool);
+	world_close(&w);
+}
+
+static void a_frame_waits_for_stores_that_may_still_write(void **state)
+{
+	struct world w = {0};
+
+	world_open(&w);
+	hold_back(&w, PAGE_CHAIN_MAPPED);
+	assert_true(is_answered(&w.thief, PAGE_CHAIN_INVALIDATE));
+	world_close(&w);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_thief),
+		cmocka_unit_test(a_frame_waits_for_stores_that_may_still_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

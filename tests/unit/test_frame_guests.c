@@ -277,6 +277,40 @@ static void a_flood_delays_others_by_one_turn(void **state)
 	rig_stop(&r);
 }
 
+static void frames_are_withdrawn_as_they_become_free(void **state)
+{
+	uint64_t held[3];
+	struct frame_pool *p;
+
+	assert_int_equal(
+		frame_pool_reserve(16 * RIG_BYTES, RIG_BYTES, false, &p), 0);
+	assert_int_equal(frame_pool_pop(p), 0); /* there are only addresses */
+	assert_int_equal(frame_pool_add(p, 4), 4);
+	for (unsigned i = 0; i < ARRAY_LEN(held); i++) {
+		held[i] = frame_pool_pop(p);
+		memset((void *)(uintptr_t)held[i], 0xff, RIG_BYTES);
+	}
+	frame_pool_withdraw(p, 4);
+	assert_int_equal(frame_pool_count(p), 3);
+	assert_int_equal(frame_pool_owed(p), 3);
+	/* Who comes now has what was to go. */
+	assert_int_equal(frame_pool_add(p, 1), 1);
+	assert_int_equal(frame_pool_count(p), 3);
+	for (unsigned i = 0; i < ARRAY_LEN(held); i++)
+		frame_pool_push(p, held[i]);
+	frame_pool_withdraw(p, 0);
+	assert_int_equal(frame_pool_count(p), 1);
+	frame_pool_withdraw(p, 1);
+	assert_int_equal(frame_pool_count(p), 0);
+	assert_int_equal(frame_pool_pop(p), 0);
+	/* Never more than there are addresses; and nothing is left in them. */
+	assert_int_equal(frame_pool_add(p, 100), 16);
+	assert_int_equal(frame_pool_free(p), 16);
+	for (unsigned i = 0; i < 16 * RIG_BYTES; i++)
+		assert_int_equal(p->frames[i], 0);
+	frame_pool_destroy(p);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -289,6 +323,7 @@ int main(void)
 		cmocka_unit_test(frames_leave_while_loads_go_on),
 		cmocka_unit_test(chains_and_guests_do_not_mix),
 		cmocka_unit_test(a_space_has_a_few_guests_at_most),
+		cmocka_unit_test(frames_are_withdrawn_as_they_become_free),
 		cmocka_unit_test(a_flood_delays_others_by_one_turn),
 	};
 

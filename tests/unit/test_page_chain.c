@@ -331,7 +331,7 @@ static void test_every_step(void **state)
 {
 	for (unsigned i = 1; i < 10; i++)
 		stop_before(PAGE_CHAIN_UNMAPPED, 0, i);
-	for (unsigned i = 1; i < 7; i++)
+	for (unsigned i = 1; i < 8; i++)
 		stop_before(PAGE_CHAIN_INVALIDATE, 0, i);
 	for (unsigned i = 1; i < 50; i += 7)
 		stop_before(PAGE_CHAIN_UNMAPPED, 0xf, i);
