@@ -369,7 +369,9 @@ static void test_answers_are_checked(void **state)
 		{200, "", -EPROTO},
 		{200, "not json", -EPROTO},
 		{200, "[]", -EPROTO},
-		{200, "{\"proto\":\"1.0\"}", -EPROTO},
+		{200, "{\"proto\":\"1.0\",\"pool\":{}}", -EPROTO},
+		/* What a node says to who is nobody there. */
+		{200, "{\"proto\":\"1.0\"}", -EACCES},
 		{200, "{\"proto\":1}", -EPROTO},
 		{200, "{\"proto\":\"3.1\"}", -EPROTONOSUPPORT},
 		{200, "{\"proto\":\"1\"}", -EPROTONOSUPPORT},
