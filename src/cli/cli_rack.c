@@ -55,14 +55,20 @@ void cli_rack_scan(struct cli_rack *rack)
 		client_engines_find(rack->config, rack->rundir, rack->engine);
 }
 
-int cli_rack_ask(const struct client_node *node, uint32_t timeout_ms,
-		 json_t **status)
+int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
+		 uint32_t timeout_ms, json_t **status)
 {
-	struct client_caller caller = {0};
+	char token[CLIENT_TOKEN_MAX] = "";
+	struct client_caller caller = {.token = token};
+	bool is_node =
+		node >= rack->node && node < rack->node + CLIENT_NODE_MAX;
 	int err = client_http_create(&caller.http);
 
 	if (err)
 		return err;
+	if (is_node && strncmp(node->address, "unix:", 5) != 0 &&
+	    client_token_read(rack->rundir, "token", token))
+		token[0] = '\0'; /* it is asked as a stranger */
 	err = client_call(&caller, node, "GET", "/v1/status", NULL, timeout_ms,
 			  CLIENT_REPLY_MAX, status);
 	client_http_destroy(caller.http);

@@ -33,9 +33,10 @@ void cli_rack_close(struct cli_rack *rack);
 /* Looks for nodes and engines again. */
 void cli_rack_scan(struct cli_rack *rack);
 
-/* What /v1/status of a node answers. Free it with json_decref. */
-int cli_rack_ask(const struct client_node *node, uint32_t timeout_ms,
-		 json_t **status) MUST_CHECK;
+/* What /v1/status of a node answers; over TCP a node says more to who has a
+ * token, which an engine is not shown. Free it with json_decref. */
+int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
+		 uint32_t timeout_ms, json_t **status) MUST_CHECK;
 
 /* A size as people write it: 1.5G. */
 const char *cli_rack_size(uint64_t bytes, char out[16]);

@@ -34,7 +34,7 @@ static json_t *describe_node(const struct cli_rack *rack,
 		"incarnation", "direct_ops"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
-	int err = cli_rack_ask(node, ASK_MS, &status);
+	int err = cli_rack_ask(rack, node, ASK_MS, &status);
 	size_t i;
 
 	cli_report_set(row, "name", "%s", node->name);

@@ -85,7 +85,7 @@ static json_t *node_row(const struct cli_rack *rack,
 {
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc = {0};
-	bool is_up = cli_rack_ask(node, ASK_MS, &status) == 0;
+	bool is_up = cli_rack_ask(rack, node, ASK_MS, &status) == 0;
 	unsigned i;
 
 	cli_report_set(row, "name", "%s", node->name);

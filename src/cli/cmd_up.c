@@ -171,7 +171,7 @@ static bool answers(const struct cli_rack *rack, const struct role *role)
 	snprintf(node.name, sizeof(node.name), "%s", role->name);
 	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s%s",
 		 rack->rundir, role->name, role->suffix);
-	if (cli_rack_ask(&node, 1000, &status))
+	if (cli_rack_ask(rack, &node, 1000, &status))
 		return false;
 	json_decref(status);
 	return true;

@@ -161,6 +161,10 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 	if (err)
 		return err;
 	err = check_proto(&t->rack->node[node], reply);
+	/* A node says nothing about its memory to who is nobody there. */
+	if (!err && !json_object_get(reply, "pool"))
+		err = error_set(-EACCES, "node %s does not know the token",
+				t->rack->node[node].name);
 	if (!err)
 		err = client_json_u64(json_object_get(reply, "pool"), "free",
 				      INT64_MAX, &free_bytes);

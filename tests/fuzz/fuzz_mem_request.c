@@ -136,7 +136,8 @@ static void run_line(struct world *w, const char *line, size_t len)
 /* After everything is deleted, all of the pool is free. */
 static void check_books(struct world *w)
 {
-	struct ctl_request q = {.method = CTL_GET, .path = "/v1/status"};
+	struct ctl_request q = {
+		.method = CTL_GET, .path = "/v1/status", .is_local = true};
 	struct ctl_reply r = {0};
 	json_t *tree, *pool;
 

@@ -118,6 +118,14 @@ static void test_one_node(void **state)
 	assert_int_equal(old, 10);
 	assert_int_equal(aq_write(again, 8, &old, 8), -EACCES);
 	aq_region_close(again);
+	/* Who may have to be shut out asks for a grant that can end. */
+	assert_int_equal(f->revocable_grants, 0);
+	assert_int_equal(aq_region_open(rack, "r", AQ_REGION_REVOCABLE, &again),
+			 0);
+	assert_int_equal(aq_read(again, 8, &old, 8), 0);
+	assert_int_equal(old, 10);
+	assert_int_equal(f->revocable_grants, 1);
+	aq_region_close(again);
 	aq_region_close(r);
 	assert_int_equal(aq_region_delete(rack, "r"), 0);
 	assert_int_equal(aq_region_delete(rack, "r"), -ENOENT);
@@ -361,7 +369,9 @@ static void test_answers_are_checked(void **state)
 		{200, "", -EPROTO},
 		{200, "not json", -EPROTO},
 		{200, "[]", -EPROTO},
-		{200, "{\"proto\":\"1.0\"}", -EPROTO},
+		{200, "{\"proto\":\"1.0\",\"pool\":{}}", -EPROTO},
+		/* What a node says to who is nobody there. */
+		{200, "{\"proto\":\"1.0\"}", -EACCES},
 		{200, "{\"proto\":1}", -EPROTO},
 		{200, "{\"proto\":\"3.1\"}", -EPROTONOSUPPORT},
 		{200, "{\"proto\":\"1\"}", -EPROTONOSUPPORT},
