@@ -26,9 +26,11 @@ static uint8_t word_epoch(uint64_t word)
 
 int slot_name_put(const char *name, uint64_t epoch, le64 words[SLOT_NAME_WORDS])
 {
-	size_t len = strlen(name);
+	size_t len = 0;
 
-	if (len >= SLOT_NAME_MAX)
+	while (len < SLOT_NAME_MAX && name[len])
+		len++;
+	if (len == SLOT_NAME_MAX)
 		return error_set(-ENAMETOOLONG,
 				 "a connection's name has up to %d characters",
 				 SLOT_NAME_MAX - 1);

@@ -426,7 +426,7 @@ static void test_heartbeat_of_many(void **state)
 static void test_heartbeat_refusals(void **state)
 {
 	struct client c = {0};
-	json_t *list = json_array();
+	json_t *list = json_array(), *body;
 	char *text;
 
 	client_start(&c);
@@ -446,7 +446,9 @@ static void test_heartbeat_refusals(void **state)
 			0);
 		if (i < MEM_BEAT_MAX - 1)
 			continue;
-		text = json_dumps(json_pack("{s:O}", "connections", list), 0);
+		body = json_pack("{s:O}", "connections", list);
+		text = json_dumps(body, 0);
+		json_decref(body);
 		assert_int_equal(ask(&c.f, "POST /v1/heartbeat", text),
 				 i < MEM_BEAT_MAX ? 200 : 400);
 		free(text);
