@@ -8,7 +8,7 @@
  * as the kernel does (it ends, it ends, it is not copied). It has no
  * thread-local storage of its own and so may call nothing of libc: every
  * instruction that it executes is in this file. The file is built without stack
- * protector.
+ * protector. agent_start.c starts it.
  *
  * A program that gives up rights does so by libc, which does not reach the
  * agent; but who then takes the program over can write the agent's stack. So
@@ -27,42 +27,24 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "preload.h"
+#include "preload_raw.h"
 
 enum {
-	AGENT_STACK_BYTES = 16384,
-	AGENT_SLICE = 8,	/* pages, some 6 us */
-	SELF_PIDFD = -10000,	/* newer than Debian's headers */
-	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
-	UNSHARE_FILES = 2,	/* CLOSE_RANGE_UNSHARE */
+	AGENT_SLICE = 8,     /* pages, some 6 us */
+	SELF_PIDFD = -10000, /* newer than Debian's headers */
+	UNSHARE_FILES = 2,   /* CLOSE_RANGE_UNSHARE */
 };
 
 struct core_set {
 	uint64_t word[16];
 };
-
-static long raw6(long n, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ __volatile__("syscall"
-			     : "=a"(ret)
-			     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10),
-			       "r"(r8), "r"(r9)
-			     : "rcx", "r11", "memory");
-	return ret;
-}
 
 /* What the agent has of its own. */
 struct agent {
@@ -306,7 +288,6 @@ static void go_to_core(const struct core_set *all, uint32_t hint)
 			   0, 0);
 }
 
-__attribute__((noreturn, used)) void preload_agent_main(struct preload *p);
 void preload_agent_main(struct preload *p)
 {
 	struct run_channel *c = p->channel;
@@ -348,117 +329,4 @@ void preload_agent_main(struct preload *p)
 		/* D1 */
 		atomic_store_explicit(&c->done, done, memory_order_release);
 	}
-}
-
-/* clone returns twice; in the child on the new stack, where no frame of ours
- * is, so the child's path must be here. */
-static long clone_agent(unsigned long flags, void *stack_top, void *tls,
-			struct preload *p)
-{
-	register void *r8 __asm__("r8") = tls;
-	register long r10 __asm__("r10") = 0;
-	register struct preload *r12 __asm__("r12") = p;
-	long ret;
-
-	__asm__ __volatile__("syscall\n\t"
-			     "test %%rax, %%rax\n\t"
-			     "jnz 1f\n\t"
-			     "xor %%ebp, %%ebp\n\t"
-			     "mov %%r12, %%rdi\n\t"
-			     "call preload_agent_main\n\t"
-			     "hlt\n"
-			     "1:"
-			     : "=a"(ret)
-			     : "a"(SYS_clone), "D"(flags), "S"(stack_top),
-			       "d"(0), "r"(r10), "r"(r8), "r"(r12)
-			     : "rcx", "r11", "memory");
-	return ret;
-}
-
-/* ---- starting it, in a thread of the program ---------------------------- */
-
-static uint64_t parse_number(const char **text)
-{
-	uint64_t v = 0;
-
-	while (**text == ' ')
-		(*text)++;
-	for (; **text >= '0' && **text <= '9'; (*text)++)
-		v = v * 10 + (uint64_t)(**text - '0');
-	return v;
-}
-
-/* A number that is nobody's, out of the upper quarter of those that there are
- * here (uid_map(5): "first outside count" in each line); UINT32_MAX: there is
- * no choice, and so none for the program. */
-static uint32_t pick_id(const char *map)
-{
-	char text[512] = "0 0 4294967295\n";
-	int fd = open(map, O_RDONLY | O_CLOEXEC);
-	uint64_t first = 0, count = 0, random;
-	uint32_t id;
-
-	if (fd >= 0) {
-		ssize_t n = read(fd, text, sizeof(text) - 1);
-
-		if (n > 0)
-			text[n] = '\0';
-		(void)close(fd);
-	}
-	for (const char *at = text; *at; at++) {
-		uint64_t start = parse_number(&at), n;
-
-		(void)parse_number(&at);
-		n = parse_number(&at);
-		if (n > count) {
-			first = start;
-			count = n;
-		}
-		if (!*at)
-			break;
-	}
-	if (count < 4 || getrandom(&random, sizeof(random), 0) < 0)
-		return UINT32_MAX;
-	id = (uint32_t)(first + count - 1 - random % (count / 4));
-	return id == 65534 ? id - 1 : id; /* where strangers are shown */
-}
-
-/* G1 */
-static void await_bare(struct preload *p)
-{
-	while (!atomic_load_explicit(&p->agent_is_bare, memory_order_acquire))
-		(void)raw6(SYS_futex, (long)&p->agent_is_bare,
-			   FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
-}
-
-int preload_agent_start(struct preload *p)
-{
-	size_t bytes = AGENT_STACK_BYTES + AGENT_TLS_BYTES;
-	uint8_t *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t all = ~0ull, old;
-	uint8_t *tls = mem + AGENT_STACK_BYTES;
-	long tid;
-
-	if (mem == MAP_FAILED)
-		return -ENOMEM;
-	p->agent_uid = pick_id("/proc/self/uid_map");
-	p->agent_gid = pick_id("/proc/self/gid_map");
-	atomic_store_explicit(&p->agent_is_bare, 0, memory_order_relaxed);
-	*(void **)(void *)tls = tls; /* what fs:0 has to be */
-	*(void **)(void *)(tls + 16) = tls;
-	/* The agent inherits the mask: all signals are the program's. */
-	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
-		   (long)&old, 8, 0, 0);
-	tid = clone_agent(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-				  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS,
-			  mem + AGENT_STACK_BYTES, tls, p);
-	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
-		   0);
-	if (tid < 0) {
-		(void)preload_sys_munmap(mem, bytes);
-		return (int)tid;
-	}
-	await_bare(p);
-	return 0;
 }

@@ -82,7 +82,9 @@ int preload_attach(const char *env) MUST_CHECK;
 /* In a forked child: channel, agent and the pager's acknowledgement anew. */
 int preload_attach_forked(void) MUST_CHECK;
 
-/* Starts the thread that obeys the channel. */
+/* The thread that obeys the channel; called by name, from assembly. */
+__attribute__((noreturn, used)) void preload_agent_main(struct preload *p);
+/* Starts it, and returns when it has no rights any more. */
 int preload_agent_start(struct preload *p) MUST_CHECK;
 
 /* Rings the bell with a call and waits for its end. */

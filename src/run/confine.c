@@ -3,6 +3,7 @@
 #include "confine.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,4 +25,32 @@ int run_confine(uint64_t mask)
 		caps[i].inheritable = 0;
 	}
 	return syscall(SYS_capset, &head, caps) == 0 ? 0 : -errno;
+}
+
+struct job {
+	uint64_t mask;
+	int (*work)(void *);
+	void *arg;
+	int err;
+};
+
+static void *job_main(void *arg)
+{
+	struct job *j = arg;
+
+	j->err = run_confine(j->mask);
+	if (!j->err)
+		j->err = j->work(j->arg);
+	return NULL;
+}
+
+int run_confined(uint64_t mask, int (*work)(void *), void *arg)
+{
+	struct job j = {.mask = mask, .work = work, .arg = arg};
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, job_main, &j);
+
+	if (!err)
+		err = pthread_join(thread, NULL);
+	return err ? -err : j.err;
 }

@@ -24,4 +24,8 @@
  * mask, and gain none by executing a program. */
 int run_confine(uint64_t mask) MUST_CHECK;
 
+/* Calls `work` in a thread that is confined so, and returns what it returns.
+ * The threads that it starts inherit the mask, not what the caller has. */
+int run_confined(uint64_t mask, int (*work)(void *), void *arg) MUST_CHECK;
+
 #endif

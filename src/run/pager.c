@@ -333,32 +333,16 @@ static void size_up(struct pager *p, uint32_t *trays)
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 }
 
-/* In a thread of its own, whose rights the NIC's threads inherit: they shall
- * not have those of the pager, nor the other way round. */
-static void *open_far(void *arg)
+static int open_far(void *arg)
 {
 	struct pager *p = arg;
-	int err = run_confine(RUN_CAPS_OPEN);
+	int err = run_far_open(&p->far, &p->options, p->scratch,
+			       (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES);
 
-	if (!err)
-		err = run_far_open(&p->far, &p->options, p->scratch,
-				   (size_t)(RUN_PREFETCH_MAX + 1) *
-					   RUN_PAGE_BYTES);
 	if (err)
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
 			       aq_last_error());
-	return (void *)(intptr_t)err;
-}
-
-static int in_thread(void *(*work)(void *), void *arg)
-{
-	pthread_t thread;
-	void *result;
-	int err = pthread_create(&thread, NULL, work, arg);
-
-	if (!err)
-		err = pthread_join(thread, &result);
-	return err ? -err : (int)(intptr_t)result;
+	return err;
 }
 
 static int pager_open(struct pager *p)
@@ -375,7 +359,7 @@ static int pager_open(struct pager *p)
 		return err;
 	/* Trays are not registered: they come and go with their processes. What
 	 * leaves them costs one copy more, outside the pager's lock. */
-	err = in_thread(open_far, p);
+	err = run_confined(RUN_CAPS_OPEN, open_far, p);
 	if (!err)
 		err = run_confine(RUN_CAPS_PAGER);
 	if (!err)

@@ -11,8 +11,8 @@
  * sends it with a run_range, and waits for a run_welcome that says 0: the pager
  * sets it up, because events of fork are a privilege that the program need not
  * have. A child made by fork sends no more than the hello. The pager has its
- * userfaultfd already from the fork event, and learns whose it is when the child
- * touches the page that the welcome named.
+ * userfaultfd already from the fork event, and learns whose it is when the
+ * child touches the page that the welcome named.
  *
  * Calls: the library writes `call` and touches the range's first page, which is
  * never there. The fault is the bell, and its end the answer. So a call needs

@@ -131,6 +131,53 @@ static void check_threads(struct allowed a)
 	closedir(dir);
 }
 
+/* ---- what is shared ----------------------------------------------------- */
+
+struct shared {
+	unsigned long inode[16];
+	unsigned count;
+};
+
+/* The files without a name that are mapped here. */
+static struct shared find_shared(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	struct shared s = {.count = 0};
+	char line[512];
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, "/memfd:") && s.count < 16 &&
+		    sscanf(line, "%*s %*s %*s %*s %lu", &s.inode[s.count]) == 1)
+			s.count++;
+	fclose(f);
+	return s;
+}
+
+static void check_unshared(const struct shared *parent)
+{
+	struct shared own = find_shared();
+
+	for (unsigned i = 0; i < own.count; i++)
+		for (unsigned k = 0; k < parent->count; k++)
+			CHECK(own.inode[i] != parent->inode[k]);
+}
+
+/* A child that libc does not know of sees nothing of its parent's either. */
+static void fork_past_libc(void)
+{
+	struct shared parent = find_shared();
+	pid_t pid = (pid_t)syscall(SYS_fork);
+	int status;
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		check_unshared(&parent);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 static void use(uint64_t *mem, uint64_t words, uint64_t salt)
 {
 	check(mem, words, salt);
@@ -141,6 +188,7 @@ static void use(uint64_t *mem, uint64_t words, uint64_t salt)
 static void start(char **argv, int executes, uint64_t *mem, uint64_t words)
 {
 	char *again[] = {argv[0], "nothing", argv[2], NULL};
+	struct shared parent = find_shared();
 	pid_t pid = fork();
 	int status;
 
@@ -149,6 +197,7 @@ static void start(char **argv, int executes, uint64_t *mem, uint64_t words)
 		if (executes)
 			execv(again[0], again);
 		CHECK(!executes);
+		check_unshared(&parent);
 		/* Root without capabilities cannot become another, so neither
 		 * can a thread that it starts. */
 		check_threads(
@@ -198,6 +247,7 @@ int main(int argc, char **argv)
 			return 0;
 		start(argv, 0, mem, words);
 		start(argv, 1, mem, words);
+		fork_past_libc();
 		check(mem, words, 2);
 		check_threads(a);
 		puts("ok");
