@@ -127,6 +127,11 @@ struct aq_region_stat {
 
 enum aq_region_flags {
 	AQ_REGION_READ_ONLY = 1u << 0, /* the NIC refuses all else */
+	/* The node can shut this process out at once, by ending its connection
+	 * or its grant. The region is not mapped then, also where it could be,
+	 * so operations cost frames. Without it a process that has the region
+	 * mapped reaches it until the region is deleted or resized. */
+	AQ_REGION_REVOCABLE = 1u << 1,
 };
 
 /*

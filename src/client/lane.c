@@ -159,9 +159,10 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 			  v->map.stripe_shift, name);
 	err = client_thread_call(
 		lane->thread, lane->node, "POST", path,
-		json_pack("{s:s, s:s, s:i, s:i}", "region", name, "rights",
+		json_pack("{s:s, s:s, s:i, s:i, s:b}", "region", name, "rights",
 			  region->flags & AQ_REGION_READ_ONLY ? "r" : "rwa",
-			  "offset", 0, "length", 0),
+			  "offset", 0, "length", 0, "revocable",
+			  (region->flags & AQ_REGION_REVOCABLE) != 0),
 		deadline_ns, &reply);
 	if (!err)
 		err = take_grant(reply, g, &now);

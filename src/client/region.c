@@ -209,7 +209,7 @@ int aq_region_open(struct aq_rack *rack, const char *name, unsigned flags,
 		err = client_name_check(name);
 	if (err)
 		return err;
-	if (flags & ~(unsigned)AQ_REGION_READ_ONLY)
+	if (flags & ~(unsigned)(AQ_REGION_READ_ONLY | AQ_REGION_REVOCABLE))
 		return error_set(-EINVAL, "unknown flags %#x", flags);
 	map = malloc(sizeof(*map));
 	if (!map)

@@ -51,7 +51,8 @@ struct fake_rack {
 	uint64_t now_ns;
 	uint32_t conns; /* ever made */
 	uint32_t grants;
-	uint32_t deletes; /* of connections */
+	uint32_t revocable_grants; /* of them */
+	uint32_t deletes;	   /* of connections */
 	uint32_t posts;
 	unsigned fail_status; /* 0; else the next request gets it */
 	const char *fail_body;
@@ -208,6 +209,7 @@ static int fake_grant(struct fake_rack *f, struct fake_node *n,
 	if (!g)
 		return fake_error(f, r, 404, "-ENOENT");
 	f->grants++;
+	f->revocable_grants += json_is_true(json_object_get(body, "revocable"));
 	return fake_say(f, r, 201,
 			"{\"grant\":\"g%u\",\"rkey\":%u,\"addr\":4096,"
 			"\"length\":%llu,\"epoch\":%u,\"region_id\":%u,"

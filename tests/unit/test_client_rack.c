@@ -118,6 +118,14 @@ static void test_one_node(void **state)
 	assert_int_equal(old, 10);
 	assert_int_equal(aq_write(again, 8, &old, 8), -EACCES);
 	aq_region_close(again);
+	/* Who may have to be shut out asks for a grant that can end. */
+	assert_int_equal(f->revocable_grants, 0);
+	assert_int_equal(aq_region_open(rack, "r", AQ_REGION_REVOCABLE, &again),
+			 0);
+	assert_int_equal(aq_read(again, 8, &old, 8), 0);
+	assert_int_equal(old, 10);
+	assert_int_equal(f->revocable_grants, 1);
+	aq_region_close(again);
 	aq_region_close(r);
 	assert_int_equal(aq_region_delete(rack, "r"), 0);
 	assert_int_equal(aq_region_delete(rack, "r"), -ENOENT);
