@@ -14,6 +14,7 @@
 
 #include "ctl_server.h"
 #include "error.h"
+#include "trust.h"
 
 static int fail(int fd, int err, const char *what, const char *where)
 {
@@ -25,9 +26,13 @@ static int fail(int fd, int err, const char *what, const char *where)
 int listen_unix(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct trust trust;
 	struct stat st;
-	int fd;
+	int fd, err;
 
+	err = trust_load(&trust);
+	if (err)
+		return err;
 	if (strlen(path) >= sizeof(sun.sun_path))
 		return error_set(-ENAMETOOLONG,
 				 "the socket's path %s has more than %zu "
@@ -45,8 +50,10 @@ int listen_unix(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
 		return fail(fd, -errno, "bind", path);
-	/* Before listen(2) nobody can connect, so there is no gap. */
-	if (chmod(path, 0600) < 0 || listen(fd, CTL_SERVER_BACKLOG) < 0)
+	/* Before listen(2) nobody can connect, so there is no gap. Members of
+	 * the rack's group come with tokens of their own. */
+	if (chmod(path, trust.has_group ? 0660 : 0600) < 0 ||
+	    listen(fd, CTL_SERVER_BACKLOG) < 0)
 		return fail(fd, -errno, "listen on", path);
 	return fd;
 }

@@ -146,7 +146,12 @@ static int open_port(struct os_host *h)
 	if (h->cfg.port == OS_PORT_UDP ||
 	    (h->cfg.port == OS_PORT_AUTO && !is_loopback(h)))
 		err = host_udp_open(h);
-	return h->cfg.port == OS_PORT_UDP ? err : 0;
+	/* Where nothing leads to others, or root has the port, cables will do.
+	 * But a port that a stranger has taken is no network: what comes for
+	 * us goes to them, and we would only seem to be up. */
+	if (h->cfg.port == OS_PORT_AUTO && err != -EACCES)
+		err = 0;
+	return err;
 }
 
 int host_udp_open(struct os_host *h)

@@ -9,6 +9,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -187,7 +188,41 @@ static int set_options(struct udp_port *u)
 	return 0;
 }
 
-static int explain_bind(int err, const union udp_addr *own)
+/* Somebody else has the port. If it is somebody whom we do not trust, that is
+ * no network any more: -EACCES. What is not in the kernel's table is no
+ * process. */
+static int explain_in_use(const struct os_host *h, const char *address)
+{
+	FILE *f = fopen(wire_is_ipv4(h->gid_ip.ip) ? "/proc/net/udp"
+						   : "/proc/net/udp6",
+			"re");
+	int err = -EADDRINUSE;
+	unsigned port, uid = 0;
+	char line[512];
+
+	while (f && err != -EACCES && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*d: %*[0-9A-F]:%x %*s %*s %*s %*s %*s %u",
+			   &port, &uid) == 2 &&
+		    port == WIRE_UDP_PORT && !trust_peer(&h->trust, uid))
+			err = -EACCES;
+	}
+	if (f)
+		fclose(f);
+	if (err == -EACCES)
+		return error_set(err,
+				 "UDP port 4791 of %s is in use by a process "
+				 "of user %u, who is not trusted; end it (ss "
+				 "-ulpn sport = 4791), or set nic.port = cable "
+				 "to do without other hosts",
+				 address, uid);
+	return error_set(err,
+			 "UDP port 4791 of %s is in use by another user or "
+			 "another RoCE implementation",
+			 address);
+}
+
+static int explain_bind(const struct os_host *h, int err,
+			const union udp_addr *own)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 
@@ -197,10 +232,7 @@ static int explain_bind(int err, const union udp_addr *own)
 				: (const void *)&own->v6.sin6_addr,
 			text, sizeof(text));
 	if (err == -EADDRINUSE)
-		return error_set(err,
-				 "UDP port 4791 of %s is in use by another "
-				 "user or another RoCE implementation",
-				 text);
+		return explain_in_use(h, text);
 	if (err == -EADDRNOTAVAIL)
 		return error_set(err,
 				 "nic.address is %s: no interface of this "
@@ -232,6 +264,6 @@ int udp_socket_open(struct os_host *h, struct udp_port *u)
 				 error_text(err));
 	u->window_bytes = window_of_buffer(u->fd);
 	if (bind(u->fd, &own.sa, udp_addr_len(&own)) < 0)
-		return explain_bind(-errno, &own);
+		return explain_bind(h, -errno, &own);
 	return 0;
 }

@@ -124,6 +124,47 @@ static void test_unprivileged(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Somebody else was first in /tmp. Run with another user's rights: 0 and the
+ * path is `want`, or without one it was refused with words. */
+static int run_squatted(const char *home, const char *want)
+{
+	char path[RUNDIR_PATH_MAX];
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setuid(54321))
+			_exit(2);
+		setenv("HOME", home, 1);
+		if (want) {
+			if (rundir_make("r", path))
+				_exit(3);
+			_exit(strcmp(path, want) ? 4 : 0);
+		}
+		if (rundir_make("r", path) != -EPERM)
+			_exit(5);
+		_exit(strstr(error_last(), "AQUIFER_RUNDIR") ? 0 : 6);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void a_taken_name_in_tmp_is_not_the_end(void **state)
+{
+	static const char squatted[] = "/tmp/aquifer-54321";
+	struct fixture *fx = *state;
+	char want[128];
+
+	if (geteuid() != 0 || mkdir(squatted, 0777) != 0)
+		skip();
+	snprintf(want, sizeof(want), "%s/.local/state/aquifer/run/r", fx->top);
+	assert_int_equal(run_squatted(fx->top, NULL), 0); /* not its home */
+	assert_int_equal(chown(fx->top, 54321, 54321), 0);
+	assert_int_equal(run_squatted(fx->top, want), 0);
+	assert_int_equal(rmdir(squatted), 0);
+}
+
 static void test_make(void **state)
 {
 	struct fixture *fx = *state;
@@ -185,6 +226,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unprivileged, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_taken_name_in_tmp_is_not_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_make, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 	};
