@@ -96,6 +96,23 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 			return false;
 		a->serve.idle_timeout_s = (uint32_t)n;
 		return true;
+	case 'P':
+		a->serve.is_open_to_all = strcmp(optarg, "no") == 0;
+		if (a->serve.is_open_to_all || strcmp(optarg, "yes") == 0)
+			return true;
+		cli_error("--protected-mode is yes or no");
+		return false;
+	case 'q':
+		return parse_number("query-limit", optarg, CONFIG_SIZE, 1 << 20,
+				    1ull << 40, &a->serve.query_bytes_max);
+	case 'o':
+		return parse_number("output-limit", optarg, CONFIG_SIZE,
+				    1 << 20, 1ull << 40,
+				    &a->serve.output_bytes_max);
+	case 'M':
+		return parse_number("clients-memory", optarg, CONFIG_SIZE,
+				    1 << 20, 1ull << 44,
+				    &a->serve.clients_bytes_max);
 	case ':':
 		cli_error("%s needs a value", argv[optind - 1]);
 		return false;
@@ -121,6 +138,10 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"values", required_argument, NULL, 'v'},
 		{"max-clients", required_argument, NULL, 'm'},
 		{"timeout", required_argument, NULL, 'i'},
+		{"protected-mode", required_argument, NULL, 'P'},
+		{"query-limit", required_argument, NULL, 'q'},
+		{"output-limit", required_argument, NULL, 'o'},
+		{"clients-memory", required_argument, NULL, 'M'},
 		CLI_CONFINE_LONGOPTS,
 		{NULL, 0, NULL, 0},
 	};

@@ -1,228 +1,242 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Heartbeats: one thread per rack tells the nodes that its connections are
- * alive, and tells the connections when a node has forgotten them, so that an
- * operation need not find out by waiting.
+ * Heartbeats: one thread per rack handle tells the nodes that its connections
+ * are alive, and tells the connections when a node has forgotten them, so that
+ * an operation need not find out by waiting.
+ *
+ * Each node gets one request for all connections to it, and all requests are
+ * under way at the same time: a node that hangs costs nobody a heartbeat but
+ * itself, and gets its next one when the last has ended. Nothing else is done
+ * on this thread.
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client_priv.h"
 #include "error.h"
 #include "log.h"
 
-/* A connection as the thread needs it outside the lock. */
-struct beat {
-	uint32_t node;
-	char id[CLIENT_ID_MAX];
+enum {
+	TARGETS = 2 * CLIENT_NODE_MAX, /* nodes and engines */
 };
 
-/* Copies the connections; the rack's lock is held. */
-static struct beat *collect(struct aq_rack *rack, unsigned *count)
+static int send_one(struct aq_rack *rack, struct beat_target *t, uint32_t index)
 {
-	struct beat *beats;
-	struct list *l;
-	unsigned n = 0;
+	struct client_http_reply reply = {0};
+	int err = t->http ? 0 : client_http_create(&t->http);
 
-	for (l = rack->bonds.next; l != &rack->bonds; l = l->next)
-		n++;
-	beats = calloc(n ? n : 1, sizeof(*beats));
-	*count = beats ? n : 0;
-	if (!beats)
-		return NULL;
-	n = 0;
-	for (l = rack->bonds.next; l != &rack->bonds; l = l->next) {
-		struct client_bond *bond =
-			container_of(l, struct client_bond, link);
-
-		beats[n].node = bond->node;
-		memcpy(beats[n++].id, bond->id, sizeof(bond->id));
-	}
-	return beats;
+	if (!err)
+		err = beat_prepare(t);
+	if (err)
+		return err;
+	t->is_busy = true;
+	t->start_ns = client_rack_now_ns(rack);
+	if (!rack->transport->http)
+		return client_http_set_start(rack->beat_set, t->http,
+					     &t->request);
+	err = rack->transport->http(rack->transport_ctx, t->http, &t->request,
+				    &reply);
+	beat_finish(rack, t, index, err, &reply);
+	return 0;
 }
 
-static void mark_lost(struct aq_rack *rack, const struct beat *b)
+static void send_due(struct aq_rack *rack, struct beat_target *target)
 {
-	struct list *l;
+	for (uint32_t i = 0; i < TARGETS; i++) {
+		struct beat_target *t = &target[i];
 
-	pthread_mutex_lock(&rack->lock);
-	for (l = rack->bonds.next; l != &rack->bonds; l = l->next) {
-		struct client_bond *bond =
-			container_of(l, struct client_bond, link);
-
-		/* L2, pairs with L3. */
-		if (bond->node == b->node && strcmp(bond->id, b->id) == 0)
-			atomic_store_explicit(&bond->is_lost, true,
-					      memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&rack->lock);
-}
-
-static void beat_once(struct aq_rack *rack, const struct client_caller *caller,
-		      const struct beat *b)
-{
-	char path[CLIENT_PATH_MAX];
-	json_t *reply = NULL;
-	uint64_t start_ns = client_rack_now_ns(rack);
-	uint64_t took_ns;
-	int err;
-
-	snprintf(path, sizeof(path), "/v1/connections/%s/heartbeat", b->id);
-	err = client_call(caller, &rack->node[b->node], "POST", path, NULL,
-			  CLIENT_BEAT_TIMEOUT_MS, CLIENT_REPLY_MAX, &reply);
-	json_decref(reply);
-	took_ns = client_rack_now_ns(rack) - start_ns;
-	/* A node that is only slow is not lost: its silence has a deadline of
-	 * its own in every operation. */
-	if (err == -ENOENT || err == -ESTALE || err == -EACCES ||
-	    (err == -EHOSTDOWN &&
-	     took_ns < CLIENT_BEAT_TIMEOUT_MS * 1000000ull / 2)) {
-		log_info("client", "a connection is lost: %s", error_last());
-		mark_lost(rack, b);
+		if (!t->ids || !send_one(rack, t, i))
+			continue;
+		log_warn("client", "no heartbeat: %s", error_last());
+		json_decref(t->ids);
+		t->ids = NULL;
+		free(t->text);
+		t->text = NULL;
+		t->is_busy = false;
+		t->next_ns =
+			client_rack_now_ns(rack) + CLIENT_KEEP_MS * 1000000ull;
 	}
 }
 
-static void wait_turn(struct aq_rack *rack)
+static void take_answers(struct aq_rack *rack, struct beat_target *target)
 {
-	uint32_t ms = list_is_empty(&rack->keepers)
-			      ? rack->beat_ms
-			      : u32_min(rack->beat_ms, CLIENT_KEEP_MS);
-	struct timespec ts;
+	struct client_http_reply reply;
+	struct client_http *h;
+	int err = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += ms / 1000;
-	ts.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_nsec -= 1000000000;
-		ts.tv_sec++;
+	for (;;) {
+		memset(&reply, 0, sizeof(reply));
+		h = client_http_set_next(rack->beat_set, &err, &reply);
+		if (!h)
+			return;
+		for (uint32_t i = 0; i < TARGETS; i++)
+			if (target[i].http == h)
+				beat_finish(rack, &target[i], i, err, &reply);
 	}
-	while (!rack->is_closing &&
-	       pthread_cond_timedwait(&rack->beat_wake, &rack->lock, &ts) == 0)
-		;
 }
 
-/* The lock is held, except while a tick runs. A keeper that is removed
- * meanwhile is waited for by who removes it, and the walk begins anew without
- * the rest: they have their turn soon. */
-static void tick_keepers(struct aq_rack *rack,
-			 const struct client_caller *caller)
+/* Milliseconds until a target is due that is not busy. */
+static uint32_t left_ms(const struct aq_rack *rack,
+			const struct beat_target *target, uint32_t beat_ms)
 {
-	struct list *l, *next;
+	uint64_t now_ns = client_rack_now_ns(rack);
+	uint64_t left_ns = beat_ms * 1000000ull;
 
-	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
-	     l = next) {
-		struct client_keeper *k =
-			container_of(l, struct client_keeper, link);
+	for (unsigned i = 0; i < TARGETS; i++) {
+		const struct beat_target *t = &target[i];
 
-		rack->keeping = k;
-		pthread_mutex_unlock(&rack->lock);
-		k->tick(k, caller);
-		pthread_mutex_lock(&rack->lock);
-		next = l->next;
-		rack->keeping = NULL;
-		pthread_cond_broadcast(&rack->beat_wake);
+		if (!t->is_used || t->is_busy)
+			continue;
+		left_ns = t->has_more || t->next_ns <= now_ns
+				  ? 0
+				  : u64_min(left_ns, t->next_ns - now_ns);
 	}
+	return (uint32_t)((left_ns + 999999) / 1000000);
 }
 
 static void *beat_main(void *arg)
 {
 	struct aq_rack *rack = arg;
-	struct client_caller caller = {.send = rack->transport->http,
-				       .send_ctx = rack->transport_ctx,
-				       .token = rack->token};
-	uint64_t beat_ns = 0, now_ns;
-	struct beat *beats;
-	unsigned i, count;
+	struct beat_target *target = calloc(TARGETS, sizeof(*target));
+	uint32_t beat_ms;
 
-	if (client_http_create(&caller.http)) {
-		log_warn("client", "no heartbeats: %s", error_last());
+	if (!target) {
+		log_warn("client", "no memory for heartbeats");
 		return NULL;
 	}
 	pthread_mutex_lock(&rack->lock);
-	for (;;) {
-		wait_turn(rack);
-		if (rack->is_closing)
-			break;
-		tick_keepers(rack, &caller);
-		now_ns = client_rack_now_ns(rack);
-		if (now_ns < beat_ns)
-			continue;
-		beat_ns = now_ns + rack->beat_ms * 900000ull;
-		beats = collect(rack, &count);
+	while (!rack->is_closing) {
+		beat_collect(rack, target, client_rack_now_ns(rack));
+		beat_ms = rack->beat_ms;
 		pthread_mutex_unlock(&rack->lock);
-		for (i = 0; i < count; i++)
-			beat_once(rack, &caller, &beats[i]);
-		free(beats);
+		send_due(rack, target);
+		client_http_set_wait(rack->beat_set,
+				     left_ms(rack, target, beat_ms));
+		take_answers(rack, target);
 		pthread_mutex_lock(&rack->lock);
 	}
 	pthread_mutex_unlock(&rack->lock);
-	client_http_destroy(caller.http);
+	for (unsigned i = 0; i < TARGETS; i++) {
+		if (target[i].http)
+			client_http_set_drop(rack->beat_set, target[i].http);
+		client_http_destroy(target[i].http);
+		free(target[i].text);
+	}
+	free(target);
 	return NULL;
 }
 
+/* The lock is held. */
 static int start(struct aq_rack *rack)
 {
 	sigset_t all, before;
 	int err;
 
+	if (rack->is_beating)
+		return 0;
+	err = client_http_set_create(&rack->beat_set);
+	if (err)
+		return err;
 	/* Signals are the application's: its threads shall get them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&rack->beat, NULL, beat_main, rack);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
+	if (err) {
+		client_http_set_destroy(rack->beat_set);
+		rack->beat_set = NULL;
 		return error_set(-err, "no thread for heartbeats");
+	}
 	rack->is_beating = true;
 	return 0;
 }
 
-int client_beat_add(struct aq_rack *rack, struct client_bond *bond,
+/* ---- bonds -------------------------------------------------------------- */
+
+void client_bond_init(struct client_bond *bond, uint32_t node)
+{
+	list_init(&bond->link);
+	bond->node = node;
+	bond->cycle = 0;
+	bond->id[0] = '\0';
+	atomic_init(&bond->is_lost, false);
+}
+
+/* The lock is held. */
+static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
+	       uint32_t beat_ms)
+{
+	int err = start(rack);
+
+	if (err)
+		return err;
+	bond->node = node;
+	bond->cycle = 0;
+	list_append(&rack->bonds, &bond->link);
+	if (beat_ms < rack->beat_ms) {
+		rack->beat_ms = beat_ms;
+		client_http_set_wake(rack->beat_set);
+	}
+	return 0;
+}
+
+int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
 		    uint32_t beat_ms)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&rack->lock);
-	rack->beat_ms = u32_min(rack->beat_ms, beat_ms);
-	if (!rack->is_beating)
-		err = start(rack);
-	if (!err)
-		list_append(&rack->bonds, &bond->link);
+	err = add(rack, bond, bond->node, beat_ms);
 	pthread_mutex_unlock(&rack->lock);
 	return err;
 }
 
-void client_beat_remove(struct aq_rack *rack, struct client_bond *bond)
+static bool is_engine(const struct client_engine *e,
+		      const struct client_node *node)
 {
-	pthread_mutex_lock(&rack->lock);
-	list_remove(&bond->link);
-	pthread_mutex_unlock(&rack->lock);
+	return e->bonds && strcmp(e->node.name, node->name) == 0 &&
+	       strcmp(e->node.address, node->address) == 0;
 }
 
-int client_keep_add(struct aq_rack *rack, struct client_keeper *k)
+int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
+			   const struct client_node *engine, const char *token,
+			   uint32_t beat_ms)
 {
-	int err = 0;
+	struct client_engine *e = NULL;
+	int err;
 
 	pthread_mutex_lock(&rack->lock);
-	if (!rack->is_beating)
-		err = start(rack);
+	for (unsigned i = 0; i < CLIENT_NODE_MAX; i++) {
+		struct client_engine *at = &rack->engine[i];
+
+		if (is_engine(at, engine)) {
+			e = at;
+			break;
+		}
+		if (!e && !at->bonds)
+			e = at;
+	}
+	err = e ? add(rack, bond,
+		      CLIENT_NODE_MAX + (uint32_t)(e - rack->engine), beat_ms)
+		: error_set(-ENOSPC, "a process uses at most %d engines",
+			    CLIENT_NODE_MAX);
 	if (!err) {
-		list_append(&rack->keepers, &k->link);
-		pthread_cond_broadcast(&rack->beat_wake);
+		e->node = *engine;
+		memcpy(e->token, token, sizeof(e->token));
+		e->bonds++;
 	}
 	pthread_mutex_unlock(&rack->lock);
 	return err;
 }
 
-void client_keep_remove(struct aq_rack *rack, struct client_keeper *k)
+void client_bond_remove(struct aq_rack *rack, struct client_bond *bond)
 {
 	pthread_mutex_lock(&rack->lock);
-	while (rack->keeping == k)
-		pthread_cond_wait(&rack->beat_wake, &rack->lock);
-	list_remove(&k->link);
+	if (!list_is_empty(&bond->link) && bond->node >= CLIENT_NODE_MAX)
+		rack->engine[bond->node - CLIENT_NODE_MAX].bonds--;
+	list_remove(&bond->link);
 	pthread_mutex_unlock(&rack->lock);
 }
 
@@ -233,8 +247,11 @@ void client_beat_stop(struct aq_rack *rack)
 	pthread_mutex_lock(&rack->lock);
 	was_beating = rack->is_beating;
 	rack->is_closing = true;
-	pthread_cond_broadcast(&rack->beat_wake);
-	pthread_mutex_unlock(&rack->lock);
 	if (was_beating)
-		pthread_join(rack->beat, NULL);
+		client_http_set_wake(rack->beat_set);
+	pthread_mutex_unlock(&rack->lock);
+	if (!was_beating)
+		return;
+	pthread_join(rack->beat, NULL);
+	client_http_set_destroy(rack->beat_set);
 }

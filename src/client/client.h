@@ -70,6 +70,12 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 		uint32_t timeout_ms, size_t max_bytes,
 		json_t **reply) MUST_CHECK;
 
+/* What client_call says of an answer that was asked for in another way: `err`
+ * as client_http_do returned it, and the answer if that is 0. */
+int client_reply_take(const struct client_node *node, int err,
+		      const struct client_http_reply *http,
+		      json_t **reply) MUST_CHECK;
+
 /* An unsigned member of an answer; -EPROTO when it is missing or not in
  * [0, max]. */
 int client_json_u64(const json_t *object, const char *key, uint64_t max,

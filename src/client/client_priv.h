@@ -73,6 +73,13 @@ struct client_transport {
 
 const struct client_transport *client_transport_verbs(void);
 
+/* An engine with sessions of this process. */
+struct client_engine {
+	struct client_node node;
+	char token[CLIENT_TOKEN_MAX];
+	uint32_t bonds; /* 0: the place is free */
+};
+
 struct aq_rack {
 	/* Set before the rack is handed out. */
 	const struct client_transport *transport;
@@ -110,10 +117,15 @@ struct aq_rack {
 
 	/* The thread that keeps connections alive; under the lock. */
 	pthread_t beat;
-	pthread_cond_t beat_wake;
 	bool is_beating;
 	bool is_closing;
 	uint32_t beat_ms;
+	struct client_http_set *beat_set;
+	struct client_engine engine[CLIENT_NODE_MAX];
+	/* The thread of the keepers; under the lock. */
+	pthread_t keep;
+	pthread_cond_t keep_wake;
+	bool is_keeping;
 	struct list keepers;	       /* by client_keeper.link */
 	struct client_keeper *keeping; /* whose tick runs */
 };
@@ -144,16 +156,6 @@ enum client_counter {
 	CLIENT_C_REFRESHES,
 	CLIENT_C_CONNECTS,
 	CLIENT_C_COUNT,
-};
-
-/* A connection as the node knows it: what the beat thread keeps alive. */
-struct client_bond {
-	struct list link; /* under the rack's lock */
-	uint32_t node;	  /* index in the rack */
-	/* Set by the beat thread: the node does not know us any more. L2 stores
-	 * it, L3 loads; no data hangs on it. */
-	atomic_bool is_lost;
-	char id[CLIENT_ID_MAX]; /* "": not connected */
 };
 
 /* Owned by its thread, except where it says otherwise. */
@@ -207,6 +209,10 @@ uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
 /* Milliseconds until then, at least 1. */
 uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
+/* When the first of so many who are asked in turn has had its share of the time
+ * that is left: one that hangs must leave some for the others. */
+uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
+			      uint32_t parts);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);
@@ -306,11 +312,41 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 
 /* ---- beat.c ------------------------------------------------------------- */
 
-/* Puts a connection on the list, and starts the thread if need be. */
-int client_beat_add(struct aq_rack *rack, struct client_bond *bond,
-		    uint32_t beat_ms) MUST_CHECK;
-void client_beat_remove(struct aq_rack *rack, struct client_bond *bond);
 void client_beat_stop(struct aq_rack *rack);
+
+/* ---- beat_target.c: what is said to one node or engine ------------------- */
+
+/* A node or an engine; the beat thread's. */
+struct beat_target {
+	struct client_http *http;
+	struct client_node node;
+	char token[CLIENT_TOKEN_MAX];
+	bool is_engine;
+	bool is_busy;  /* a request is under way */
+	bool is_used;  /* there are bonds */
+	bool has_more; /* ... than fitted into the request */
+	uint32_t cycle;
+	uint32_t beat_ms;
+	uint64_t start_ns; /* of the request */
+	uint64_t next_ns;  /* not before */
+	json_t *ids;	   /* of the next request; NULL: none is due */
+	char *text;
+	struct client_http_request request;
+};
+
+/* Which targets are due, and what they are to be told; the lock is held. */
+void beat_collect(struct aq_rack *rack,
+		  struct beat_target target[2 * CLIENT_NODE_MAX],
+		  uint64_t now_ns);
+/* Makes the request from what was collected. */
+int beat_prepare(struct beat_target *t) MUST_CHECK;
+/* The request has ended: who is lost, and when the next one is due. */
+void beat_finish(struct aq_rack *rack, struct beat_target *t, uint32_t index,
+		 int err, const struct client_http_reply *reply);
+
+/* ---- keep.c ------------------------------------------------------------- */
+
+void client_keep_stop(struct aq_rack *rack);
 
 /* ---- verbs_lane.c, join.c ----------------------------------------------- */
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP through libcurl; only what a node's interface needs. */
-#include "http.h"
-
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,16 +7,8 @@
 #include <string.h>
 
 #include "error.h"
+#include "http_priv.h"
 #include "log.h"
-
-struct client_http {
-	CURL *curl;
-	char *text;
-	size_t len_bytes;
-	size_t room_bytes;
-	size_t max_bytes;
-	char why[CURL_ERROR_SIZE];
-};
 
 int client_http_create(struct client_http **out)
 {
@@ -131,8 +120,7 @@ static void warn_clear(const char *address)
 }
 
 static int set_headers(struct client_http *h,
-		       const struct client_http_request *req,
-		       struct curl_slist **out)
+		       const struct client_http_request *req)
 {
 	struct curl_slist *list = NULL, *longer;
 	char line[160];
@@ -154,7 +142,7 @@ static int set_headers(struct client_http *h,
 		curl_slist_free_all(list);
 		return error_set(-ENOMEM, "no memory for HTTP headers");
 	}
-	*out = list;
+	h->headers = list;
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, list);
 	return 0;
 }
@@ -193,20 +181,19 @@ static int explain(struct client_http *h, const struct client_http_request *req,
 			 req->path, why);
 }
 
-int client_http_do(struct client_http *h, const struct client_http_request *req,
-		   struct client_http_reply *reply)
+int client_http_begin(struct client_http *h,
+		      const struct client_http_request *req)
 {
-	struct curl_slist *headers = NULL;
-	CURLcode code;
 	int err;
 
 	curl_easy_reset(h->curl);
 	h->len_bytes = 0;
 	h->max_bytes = req->max_bytes;
 	h->why[0] = '\0';
+	h->is_crowded = false;
 	err = set_address(h, req);
 	if (!err)
-		err = set_headers(h, req, &headers);
+		err = set_headers(h, req);
 	if (err)
 		return err;
 	/* Timeouts without SIGALRM, which belongs to the application. */
@@ -220,15 +207,41 @@ int client_http_do(struct client_http *h, const struct client_http_request *req,
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS,
 				 req->body ? req->body : "");
 	curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, req->method);
-	code = curl_easy_perform(h->curl);
+	return 0;
+}
+
+int client_http_end(struct client_http *h,
+		    const struct client_http_request *req, CURLcode code,
+		    struct client_http_reply *reply)
+{
+	long os_error = 0;
+
 	if (code == CURLE_OK)
 		curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
 				  &reply->status);
+	else
+		curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &os_error);
+	h->is_crowded = code == CURLE_COULDNT_CONNECT && os_error == EAGAIN;
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
-	curl_slist_free_all(headers);
+	curl_slist_free_all(h->headers);
+	h->headers = NULL;
 	if (code != CURLE_OK)
 		return explain(h, req, code);
 	reply->text = h->len_bytes ? h->text : NULL;
 	reply->len_bytes = h->len_bytes;
 	return 0;
+}
+
+int client_http_do(struct client_http *h, const struct client_http_request *req,
+		   struct client_http_reply *reply)
+{
+	int err = client_http_begin(h, req);
+
+	return err ? err
+		   : client_http_end(h, req, curl_easy_perform(h->curl), reply);
+}
+
+bool client_http_is_crowded(const struct client_http *h)
+{
+	return h->is_crowded;
 }

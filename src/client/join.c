@@ -196,7 +196,7 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 	if (!err)
 		err = start(t->rack->verbs, qp, far, psn, rd_atomic);
 	if (!err && beats)
-		err = client_beat_add(t->rack, bond, far->beat_ms);
+		err = client_bond_add(t->rack, bond, far->beat_ms);
 	return err;
 }
 
@@ -204,10 +204,9 @@ void client_join_end(struct client_thread *t, struct client_bond *bond)
 {
 	char path[CLIENT_PATH_MAX];
 
-	/* L3: a node that has forgotten us need not be told; it would find out
-	 * by itself anyway, but later. */
-	if (bond->id[0] &&
-	    !atomic_load_explicit(&bond->is_lost, memory_order_relaxed)) {
+	/* A node that has forgotten us need not be told; it would find out by
+	 * itself anyway, but later. */
+	if (bond->id[0] && !client_bond_is_lost(bond)) {
 		snprintf(path, sizeof(path), "/v1/connections/%s", bond->id);
 		client_thread_tell(t, bond->node, "DELETE", path,
 				   client_rack_now_ns(t->rack) +

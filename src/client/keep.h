@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a room needs that keeps something alive in a rack beside the room's own
- * connections: the rack's device, its nodes and engines, and a turn on the
- * thread that sends the heartbeats.
+ * What a room needs that keeps something alive in a rack beside this room's own
+ * connections: the rack's device, its nodes and engines, the heartbeat, and a
+ * turn on a thread that looks after things.
  */
 #ifndef AQ_CLIENT_KEEP_H
 #define AQ_CLIENT_KEEP_H
+
+#include <stdatomic.h>
 
 #include "client.h"
 #include "list.h"
@@ -14,8 +16,41 @@
 struct aq_rack;
 struct aq_region;
 
-/* Embedded; its tick is called every CLIENT_KEEP_MS or so, on the rack's own
- * thread, and may talk to nodes with the given caller. */
+/* A connection to a node, or a session of an engine, as the other end knows it:
+ * what the heartbeat keeps alive. Embedded by its user. */
+struct client_bond {
+	struct list link; /* under the rack's lock */
+	/* Index of the node in the rack; from CLIENT_NODE_MAX on, of one of
+	 * the rack's engines. */
+	uint32_t node;
+	uint32_t cycle; /* of the last heartbeat; under the rack's lock */
+	/* Set by the heartbeat: the node does not know us any more; or the
+	 * engine, or it did not answer. L2 stores it, L3 loads; no data hangs
+	 * on it. */
+	atomic_bool is_lost;
+	char id[CLIENT_ID_MAX]; /* "": not connected */
+};
+
+void client_bond_init(struct client_bond *bond, uint32_t node);
+/* Every heartbeat to the node says from here on that it is alive. */
+int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
+		    uint32_t beat_ms) MUST_CHECK;
+/* The same for a session of that engine. */
+int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
+			   const struct client_node *engine, const char *token,
+			   uint32_t beat_ms) MUST_CHECK;
+/* Nothing happens to one that was not added. */
+void client_bond_remove(struct aq_rack *rack, struct client_bond *bond);
+
+static inline bool client_bond_is_lost(const struct client_bond *bond)
+{
+	/* L3, pairs with L2. */
+	return atomic_load_explicit(&bond->is_lost, memory_order_relaxed);
+}
+
+/* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
+ * keepers of a rack share, and may talk to nodes with the given caller. What it
+ * waits for delays other keepers, and no heartbeat. */
 struct client_keeper {
 	struct list link; /* under the rack's lock */
 	void (*tick)(struct client_keeper *k,

@@ -12,7 +12,7 @@ void client_lane_close(struct client_lane *lane)
 {
 	if (!lane->is_open)
 		return;
-	client_beat_remove(lane->thread->rack, &lane->bond);
+	client_bond_remove(lane->thread->rack, &lane->bond);
 	lane->thread->rack->transport->lane_close(lane);
 	lane->is_open = false;
 	lane->busy = 0;
@@ -24,10 +24,8 @@ int client_lane_ready(struct client_thread *t, uint32_t node,
 	struct client_lane *lane = &t->lane[node];
 	int err;
 
-	/* L3, pairs with L2. */
 	if (UNLIKELY(lane->is_open && lane->busy == 0 &&
-		     atomic_load_explicit(&lane->bond.is_lost,
-					  memory_order_relaxed)))
+		     client_bond_is_lost(&lane->bond)))
 		client_lane_close(lane);
 	if (UNLIKELY(!lane->is_open)) {
 		atomic_store_explicit(&lane->bond.is_lost, false,

@@ -187,9 +187,7 @@ static int open_link(struct client_thread *t, uint32_t node,
 	if (!l)
 		return error_set(-ENOMEM, "no memory for a link");
 	l->rack = rack;
-	l->bond.node = node;
-	atomic_init(&l->bond.is_lost, false);
-	list_init(&l->bond.link);
+	client_bond_init(&l->bond, node);
 	pthread_mutex_lock(&rack->lock);
 	err = client_device_open(rack);
 	pthread_mutex_unlock(&rack->lock);
@@ -278,7 +276,7 @@ void client_link_close(struct client_link *link)
 		return;
 	}
 	if (l->is_beating)
-		client_beat_remove(l->rack, &l->bond);
+		client_bond_remove(l->rack, &l->bond);
 	if (link->qp)
 		(void)link->verbs->destroy_qp(link->qp);
 	if (l->owns_cq)
@@ -294,6 +292,5 @@ bool client_link_is_lost(const struct client_link *link)
 	const struct client_link_inside *l =
 		container_of(link, struct client_link_inside, link);
 
-	/* L3, pairs with L2. */
-	return atomic_load_explicit(&l->bond.is_lost, memory_order_relaxed);
+	return client_bond_is_lost(&l->bond);
 }

@@ -95,6 +95,32 @@ static int send_request(const struct client_caller *c,
 	return client_http_do(c->http, req, reply);
 }
 
+int client_reply_take(const struct client_node *node, int err,
+		      const struct client_http_reply *http, json_t **reply)
+{
+	json_t *tree = NULL;
+
+	if (err)
+		return err == -EHOSTDOWN
+			       ? error_prefix(err, "node %s: ", node->name)
+			       : err;
+	if (http->text)
+		tree = json_loadb(http->text, http->len_bytes,
+				  JSON_REJECT_DUPLICATES, NULL);
+	if (http->status >= 200 && http->status < 300 &&
+	    (tree || !http->text)) {
+		*reply = tree;
+		return 0;
+	}
+	if (http->status >= 200 && http->status < 300)
+		err = error_set(-EPROTO, "node %s: the answer is no JSON",
+				node->name);
+	else
+		err = explain(node, http->status, tree);
+	json_decref(tree);
+	return err;
+}
+
 int client_call(const struct client_caller *c, const struct client_node *node,
 		const char *method, const char *path, json_t *body,
 		uint32_t timeout_ms, size_t max_bytes, json_t **reply)
@@ -111,7 +137,6 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 		.max_bytes = max_bytes,
 	};
 	struct client_http_reply http = {0};
-	json_t *tree = NULL;
 	int err;
 
 	if (body && !text)
@@ -120,24 +145,7 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 		err = send_request(c, &req, &http);
 	json_decref(body);
 	free(text);
-	if (err)
-		return err == -EHOSTDOWN
-			       ? error_prefix(err, "node %s: ", node->name)
-			       : err;
-	if (http.text)
-		tree = json_loadb(http.text, http.len_bytes,
-				  JSON_REJECT_DUPLICATES, NULL);
-	if (http.status >= 200 && http.status < 300 && (tree || !http.text)) {
-		*reply = tree;
-		return 0;
-	}
-	if (http.status >= 200 && http.status < 300)
-		err = error_set(-EPROTO, "node %s: the answer is no JSON",
-				node->name);
-	else
-		err = explain(node, http.status, tree);
-	json_decref(tree);
-	return err;
+	return client_reply_take(node, err, &http, reply);
 }
 
 int client_json_u64(const json_t *object, const char *key, uint64_t max,

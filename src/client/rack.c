@@ -45,6 +45,15 @@ uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns)
 		       : (uint32_t)((deadline_ns - now) / 1000000 + 1);
 }
 
+uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
+			      uint32_t parts)
+{
+	uint64_t now = client_rack_now_ns(rack);
+
+	return deadline_ns <= now ? deadline_ns
+				  : now + (deadline_ns - now) / parts;
+}
+
 uint32_t client_rack_nodes(const struct aq_rack *rack)
 {
 	/* N1, pairs with N0: the nodes below the count are complete. */
@@ -106,7 +115,7 @@ static int make_locks(struct aq_rack *rack)
 	pthread_mutex_init(&rack->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&rack->beat_wake, &attr);
+	pthread_cond_init(&rack->keep_wake, &attr);
 	pthread_condattr_destroy(&attr);
 	return 0;
 }
@@ -144,7 +153,10 @@ static int greet_nodes(struct aq_rack *rack)
 				 "starts one",
 				 rack->name, rack->rundir);
 	for (i = 0; i < count; i++) {
-		err = client_node_ask(t, i, deadline_ns, &status);
+		err = client_node_ask(
+			t, i,
+			client_rack_share_ns(rack, deadline_ns, count - i),
+			&status);
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 	}
@@ -222,6 +234,7 @@ void aq_rack_close(struct aq_rack *rack)
 		forget(rack);
 		return;
 	}
+	client_keep_stop(rack);
 	client_beat_stop(rack);
 	pthread_mutex_lock(&rack->lock);
 	list_take(&rack->threads, &threads);
@@ -232,7 +245,7 @@ void aq_rack_close(struct aq_rack *rack)
 	client_region_free_closed(rack);
 	if (rack->transport->rack_close)
 		rack->transport->rack_close(rack);
-	pthread_cond_destroy(&rack->beat_wake);
+	pthread_cond_destroy(&rack->keep_wake);
 	pthread_mutex_destroy(&rack->lock);
 	forget(rack);
 }
@@ -264,7 +277,9 @@ int aq_rack_set_token(struct aq_rack *rack, const char *token)
 {
 	if (!client_token_is_valid(token))
 		return error_set(-EINVAL, "a token has 64 hexadecimal digits");
+	pthread_mutex_lock(&rack->lock); /* the heartbeat may be reading it */
 	memcpy(rack->token, token, CLIENT_TOKEN_MAX);
+	pthread_mutex_unlock(&rack->lock);
 	return 0;
 }
 

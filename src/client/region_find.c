@@ -45,7 +45,10 @@ static int find_striped(struct client_thread *t, const char *name,
 	int err, down = 0;
 
 	for (i = 0; i < count; i++) {
-		err = client_piece_each(t, i, deadline_ns, match_piece, &s);
+		err = client_piece_each(
+			t, i,
+			client_rack_share_ns(t->rack, deadline_ns, count - i),
+			match_piece, &s);
 		if (err == -EHOSTDOWN)
 			down = err;
 		else if (err)
@@ -81,7 +84,11 @@ int client_region_find(struct client_thread *t, const char *name,
 	count = client_rack_nodes(t->rack);
 	memset(map, 0, sizeof(*map));
 	for (i = 0; i < count; i++) {
-		err = client_piece_stat(t, i, name, deadline_ns,
+		/* They may have to be asked a second time, for stripes. */
+		err = client_piece_stat(t, i, name,
+					client_rack_share_ns(t->rack,
+							     deadline_ns,
+							     2 * count - i),
 					&map->piece[0]);
 		if (err == 0) {
 			map->piece_count = 1;
@@ -198,15 +205,19 @@ int aq_region_each(struct aq_rack *rack, aq_region_fn each, void *user)
 	struct listing l = {0};
 	uint64_t deadline_ns;
 	struct client_thread *t;
-	uint32_t i;
+	uint32_t i, count;
 	int err = client_thread_get(rack, &t);
 
 	if (err)
 		return err;
 	client_rack_rescan(rack);
 	deadline_ns = client_rack_deadline_ns(rack);
-	for (i = 0; i < client_rack_nodes(rack) && !err; i++) {
-		err = client_piece_each(t, i, deadline_ns, list_piece, &l);
+	count = client_rack_nodes(rack);
+	for (i = 0; i < count && !err; i++) {
+		err = client_piece_each(
+			t, i,
+			client_rack_share_ns(rack, deadline_ns, count - i),
+			list_piece, &l);
 		/* The others can still be listed. */
 		if (err == -EHOSTDOWN)
 			err = 0;

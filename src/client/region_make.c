@@ -37,7 +37,11 @@ static int choose_nodes(struct client_thread *t,
 	for (i = 0; i < count; i++) {
 		if (o->node && strcmp(o->node, t->rack->node[i].name) != 0)
 			continue;
-		err = client_node_ask(t, i, deadline_ns, &status);
+		/* As much again is left to make the pieces. */
+		err = client_node_ask(t, i,
+				      client_rack_share_ns(t->rack, deadline_ns,
+							   count - i + 1),
+				      &status);
 		if (!err)
 			choice[usable++] =
 				(struct choice){i, status.free_bytes};

@@ -73,9 +73,7 @@ static int thread_create(struct aq_rack *rack, struct client_thread **out)
 	for (i = 0; i < CLIENT_NODE_MAX; i++) {
 		t->lane[i].thread = t;
 		t->lane[i].node = i;
-		t->lane[i].bond.node = i;
-		atomic_init(&t->lane[i].bond.is_lost, false);
-		list_init(&t->lane[i].bond.link);
+		client_bond_init(&t->lane[i].bond, i);
 	}
 	err = client_http_create(&t->http);
 	if (err)

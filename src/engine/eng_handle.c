@@ -106,18 +106,50 @@ static void handle_start(void *ctx, struct ctl_call *call)
 	ctl_reply_none(call->reply);
 }
 
+static int beat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
+		    json_t *lost)
+{
+	const char *id = json_string_value(one);
+	struct eng_session *s;
+	int err = id ? eng_session_find(eng, id, &s)
+		     : error_set(-EINVAL, "\"sessions\" is a list of ids");
+
+	if (!err)
+		s->seen_ns = now_ns;
+	if (err != -ESTALE)
+		return err;
+	return json_array_append_new(lost, json_string(id))
+		       ? error_set(-ENOMEM, "no memory for an answer")
+		       : 0;
+}
+
+/* One request says that all sessions of a process live. */
 static void handle_beat(void *ctx, struct ctl_call *call)
 {
+	const json_t *list = json_object_get(call->body, "sessions"), *one;
 	struct eng *eng = ctx;
-	struct eng_session *s;
-	int err = eng_session_find(eng, call->segment[0], &s);
+	uint64_t now_ns = client_clock_now_ns(eng->clock);
+	json_t *lost = json_array();
+	size_t i;
+	int err = 0;
 
+	if (!json_is_array(list) || json_array_size(list) > ENG_BEAT_MAX)
+		err = error_set(-EINVAL,
+				"\"sessions\" is a list of up to %d ids",
+				ENG_BEAT_MAX);
+	if (!err)
+		json_array_foreach(list, i, one)
+		{
+			err = beat_one(eng, one, now_ns, lost);
+			if (err)
+				break;
+		}
 	if (err) {
+		json_decref(lost);
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	s->seen_ns = client_clock_now_ns(eng->clock);
-	ctl_reply_none(call->reply);
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "lost", lost));
 }
 
 static void handle_end(void *ctx, struct ctl_call *call)
@@ -134,6 +166,8 @@ static void handle_end(void *ctx, struct ctl_call *call)
 	ctl_reply_none(call->reply);
 }
 
+/* Without the ids: all applications have the same token, and who knows an id
+ * may end the session. It is told only to who has opened it. */
 static void handle_list(void *ctx, struct ctl_call *call)
 {
 	struct eng *eng = ctx;
@@ -141,16 +175,14 @@ static void handle_list(void *ctx, struct ctl_call *call)
 
 	for (unsigned i = 0; i < ENG_SESSION_MAX; i++) {
 		const struct eng_session *s = eng->session[i];
-		char id[ENG_ID_TEXT];
 
 		if (!s)
 			continue;
-		eng_session_id(s, id);
 		(void)json_array_append_new(
 			rows,
 			json_pack(
-				"{s:s, s:s, s:i, s:i, s:i, s:i}", "session", id,
-				"client", s->client, "nodes",
+				"{s:i, s:s, s:i, s:i, s:i, s:i}", "slot",
+				(int)i, "client", s->client, "nodes",
 				(int)s->node_count, "regions",
 				(int)s->config.region_count, "pending",
 				s->core ? (int)offload_session_pending(s->core)
@@ -167,7 +199,7 @@ static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/sessions", handle_list, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions", handle_open, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},
-	{CTL_POST, "/v1/sessions/:/heartbeat", handle_beat, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/heartbeat", handle_beat, ENG_LEVEL_CLIENT},
 	{CTL_DELETE, "/v1/sessions/:", handle_end, ENG_LEVEL_CLIENT},
 };
 

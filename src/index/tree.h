@@ -55,7 +55,7 @@ struct tree_port {
 	uint64_t lock_addr;
 	uint32_t rkey;
 	uint32_t lock_rkey;
-	char conn[TREE_CONN_BYTES]; /* the connection's name at the node */
+	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
 	/* Ends another client's connection: when it returns 0, nothing of that
 	 * client will be executed any more. */
 	int (*fence)(void *ctx, const char *conn);

@@ -12,30 +12,42 @@ enum {
 	EPOCH_MASK = 0xffffff,
 };
 
-static int try_claim(struct tree_client *c, uint32_t slot, uint64_t word)
+static int try_claim(struct tree_client *c, uint32_t slot,
+		     const struct tree_slot *s)
 {
-	uint32_t epoch = (uint32_t)(word >> 8) + 1;
+	enum slot_verdict verdict = SLOT_GO_ON;
+	struct slot_claim claim;
+	struct slot_cas cas;
 	uint64_t old;
-	int err = tree_cas_now(c, TREE_POINT_SLOT, tree_slot_at(slot), word,
-			       tree_slot_word(TREE_SLOT_LIVE, epoch), &old);
+	int err = slot_claim_begin(&claim, s, c->port.conn, &cas);
 
+	while (!err && verdict == SLOT_GO_ON) {
+		err = tree_cas_now(c, TREE_POINT_SLOT,
+				   tree_slot_at(slot) + cas.offset, cas.compare,
+				   cas.swap, &old);
+		if (!err)
+			verdict = slot_claim_next(&claim, old, &cas);
+	}
 	if (err)
 		return err;
-	if (old != word)
+	if (verdict == SLOT_TAKEN)
 		return -EAGAIN;
-	memset(c->stage, 0, TREE_CONN_BYTES);
-	memcpy(c->stage, c->port.conn, strnlen(c->port.conn, TREE_CONN_BYTES));
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_SLOT, &c->main,
-		   tree_slot_at(slot) + offsetof(struct tree_slot, conn),
-		   c->stage, TREE_CONN_BYTES);
-	err = trip_run(&c->trip);
-	if (err)
-		return err;
 	c->slot = slot;
-	c->epoch = epoch;
+	c->epoch = (uint32_t)claim.epoch;
 	c->has_slot = true;
 	return 0;
+}
+
+/* A slot that stays CLAIMED for the failure time is taken back. If its client
+ * is alive, its last step fails. */
+static int unclaim(struct tree_client *c, uint32_t slot, uint64_t word)
+{
+	uint64_t old;
+
+	trip_pause(&c->trip, c->failure_ns);
+	return tree_cas_now(
+		c, TREE_POINT_SLOT, tree_slot_at(slot), word,
+		tree_slot_word(TREE_SLOT_FREE, (uint32_t)(word >> 8)), &old);
 }
 
 /* One of some; with `evict` also of those who are gone. -EBUSY: look again. */
@@ -53,11 +65,17 @@ static int claim_of(struct tree_client *c, uint32_t first, uint32_t count,
 		bool gone = false;
 
 		if ((word & 0xff) == TREE_SLOT_FREE) {
-			err = try_claim(c, first + k, word);
+			struct tree_slot seen = s[k];
+
+			err = try_claim(c, first + k, &seen);
 			return err == -EAGAIN ? -EBUSY : err;
 		}
 		if (!evict)
 			continue;
+		if ((word & 0xff) == TREE_SLOT_CLAIMED) {
+			err = unclaim(c, first + k, word);
+			return err ? err : -EBUSY;
+		}
 		err = tree_seat_is_gone(c, first + k, (uint32_t)(word >> 8),
 					&gone);
 		if (!err && gone)
@@ -95,9 +113,10 @@ void tree_seat_leave(struct tree_client *c, uint32_t slot, uint32_t epoch)
 			    tree_slot_word(TREE_SLOT_FREE, epoch), &old);
 }
 
-/* The slot's connection, and its epoch, if that client still has the slot. */
+/* The slot's connection, and its epoch, if that client still has the slot.
+ * -EBADMSG: it is LIVE without a name, so nobody could end its client. */
 static int slot_conn(struct tree_client *c, uint32_t slot, uint32_t *epoch,
-		     char conn[TREE_CONN_BYTES + 1], bool *has_it)
+		     char conn[SLOT_NAME_MAX + 1], bool *has_it)
 {
 	struct tree_slot *s = (struct tree_slot *)c->stage;
 	uint64_t word;
@@ -109,20 +128,20 @@ static int slot_conn(struct tree_client *c, uint32_t slot, uint32_t *epoch,
 	err = tree_read_now(c, tree_slot_at(slot), s, sizeof(*s));
 	if (err)
 		return err;
-	memset(conn, 0, TREE_CONN_BYTES + 1);
-	memcpy(conn, s->conn, TREE_CONN_BYTES);
 	word = le64_get(s->state);
 	*has_it = (word & 0xff) == TREE_SLOT_LIVE &&
 		  ((uint32_t)(word >> 8) & EPOCH_MASK) == (*epoch & EPOCH_MASK);
 	*epoch = (uint32_t)(word >> 8);
+	if (*has_it && !slot_name_get(s, conn))
+		return error_set(-EBADMSG, "slot %u of the index has no name",
+				 slot);
 	return 0;
 }
 
 static int fence(struct tree_client *c, uint32_t slot, uint32_t epoch,
 		 const char *conn)
 {
-	/* Who has no connection yet has not done anything. */
-	int err = conn[0] ? c->port.fence(c->port.ctx, conn) : 0;
+	int err = c->port.fence(c->port.ctx, conn);
 
 	if (err)
 		return err;
@@ -135,7 +154,7 @@ static int fence(struct tree_client *c, uint32_t slot, uint32_t epoch,
 
 int tree_seat_fence(struct tree_client *c, uint32_t slot, uint32_t epoch)
 {
-	char conn[TREE_CONN_BYTES + 1];
+	char conn[SLOT_NAME_MAX + 1];
 	bool has_it;
 	int err = slot_conn(c, slot, &epoch, conn, &has_it);
 
@@ -145,15 +164,14 @@ int tree_seat_fence(struct tree_client *c, uint32_t slot, uint32_t epoch)
 int tree_seat_is_gone(struct tree_client *c, uint32_t slot, uint32_t epoch,
 		      bool *gone)
 {
-	char conn[TREE_CONN_BYTES + 1];
+	char conn[SLOT_NAME_MAX + 1];
 	bool has_it;
 	int err = slot_conn(c, slot, &epoch, conn, &has_it);
 
 	if (err)
 		return err;
 	*gone = !has_it;
-	/* One that has a slot and did not say who it is yet is given time. */
-	if (!has_it || !conn[0])
+	if (!has_it)
 		return 0;
 	err = c->port.is_alive(c->port.ctx, conn);
 	if (err)

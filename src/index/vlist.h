@@ -52,7 +52,7 @@ struct vlist_port {
 	uint64_t addr; /* of the store's first byte */
 	uint64_t size_bytes;
 	uint32_t rkey;
-	char conn[VLIST_CONN_BYTES]; /* the connection's name at the node */
+	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
 	/* Ends another client's connection: when it returns 0, nothing of that
 	 * client will be executed any more. */
 	int (*fence)(void *ctx, const char *conn);

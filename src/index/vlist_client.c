@@ -196,40 +196,34 @@ static uint64_t slot_at(const struct vlist_client *c, uint32_t slot)
 	return c->g.slot_offset + (uint64_t)slot * VLIST_SLOT_BYTES;
 }
 
-static int try_claim(struct vlist_client *c, uint32_t slot, uint64_t word)
+static int try_claim(struct vlist_client *c, uint32_t slot,
+		     const struct vlist_slot *s)
 {
-	uint32_t epoch = (uint32_t)(word >> 8) + 1;
+	enum slot_verdict verdict = SLOT_GO_ON;
+	struct slot_claim claim;
+	struct slot_cas cas;
 	uint64_t old;
-	int err;
+	int err = slot_claim_begin(&claim, s, c->port.conn, &cas);
 
-	err = vlist_cas_now(c, VLIST_POINT_SLOT, slot_at(c, slot), word,
-			    vlist_slot_word(VLIST_SLOT_CLAIMED, epoch), &old);
+	while (!err && verdict == SLOT_GO_ON) {
+		err = vlist_cas_now(c, VLIST_POINT_SLOT,
+				    slot_at(c, slot) + cas.offset, cas.compare,
+				    cas.swap, &old);
+		if (!err)
+			verdict = slot_claim_next(&claim, old, &cas);
+	}
 	if (err)
 		return err;
-	if (old != word)
-		return -EAGAIN;
-	memset(c->stage, 0, VLIST_CONN_BYTES);
-	memcpy(c->stage, c->port.conn, strnlen(c->port.conn, VLIST_CONN_BYTES));
-	vlist_begin(c);
-	vlist_add_write(c, VLIST_POINT_SLOT,
-			slot_at(c, slot) + offsetof(struct vlist_slot, conn),
-			c->stage, VLIST_CONN_BYTES);
-	vlist_add_cas(c, VLIST_POINT_SLOT, slot_at(c, slot),
-		      vlist_slot_word(VLIST_SLOT_CLAIMED, epoch),
-		      vlist_slot_word(VLIST_SLOT_LIVE, epoch), &c->atom[0]);
-	err = vlist_run(c);
-	if (err)
-		return err;
-	/* Somebody had no patience. */
-	if (c->atom[0] != vlist_slot_word(VLIST_SLOT_CLAIMED, epoch))
+	if (verdict == SLOT_TAKEN)
 		return -EAGAIN;
 	c->slot = slot;
-	c->epoch = epoch;
+	c->epoch = (uint32_t)claim.epoch;
 	c->has_slot = true;
 	return 0;
 }
 
-/* Who takes so long to say which connection it has is gone, or finds out. */
+/* A slot that stays CLAIMED for the failure time is taken back. If its client
+ * is alive, its last step fails. */
 static int unclaim(struct vlist_client *c, uint32_t slot, uint64_t word)
 {
 	uint64_t old;
@@ -255,7 +249,9 @@ static int claim_of(struct vlist_client *c, uint32_t first, uint32_t count,
 		bool gone = false;
 
 		if ((word & 0xff) == VLIST_SLOT_FREE) {
-			err = try_claim(c, first + k, word);
+			struct vlist_slot seen = s[k];
+
+			err = try_claim(c, first + k, &seen);
 			return err == -EAGAIN ? -EBUSY : err;
 		}
 		if (!evict)
@@ -302,9 +298,10 @@ static void leave(struct vlist_client *c, uint32_t slot, uint32_t epoch)
 			     vlist_slot_word(VLIST_SLOT_FREE, epoch), &old);
 }
 
-/* The slot's connection, if that client still has the slot. */
+/* The slot's connection, if that client still has the slot. -EBADMSG: it is
+ * LIVE without a name, so nobody could end its client. */
 static int slot_conn(struct vlist_client *c, uint32_t slot, uint32_t epoch,
-		     char conn[VLIST_CONN_BYTES + 1], bool *has_it)
+		     char conn[SLOT_NAME_MAX + 1], bool *has_it)
 {
 	struct vlist_slot *s = (struct vlist_slot *)c->bucket;
 	int err;
@@ -316,17 +313,17 @@ static int slot_conn(struct vlist_client *c, uint32_t slot, uint32_t epoch,
 	err = vlist_read_now(c, slot_at(c, slot), s, sizeof(*s));
 	if (err)
 		return err;
-	memset(conn, 0, VLIST_CONN_BYTES + 1);
-	memcpy(conn, s->conn, VLIST_CONN_BYTES);
 	*has_it = le64_get(s->state) == vlist_slot_word(VLIST_SLOT_LIVE, epoch);
+	if (*has_it && !slot_name_get(s, conn))
+		return error_set(-EBADMSG, "slot %u of the store has no name",
+				 slot);
 	return 0;
 }
 
 static int fence(struct vlist_client *c, uint32_t slot, uint32_t epoch,
 		 const char *conn)
 {
-	/* Who has no connection yet has not done anything. */
-	int err = conn[0] ? c->port.fence(c->port.ctx, conn) : 0;
+	int err = c->port.fence(c->port.ctx, conn);
 
 	if (err)
 		return err;
@@ -337,7 +334,7 @@ static int fence(struct vlist_client *c, uint32_t slot, uint32_t epoch,
 
 int vlist_fence(struct vlist_client *c, uint32_t slot, uint32_t epoch)
 {
-	char conn[VLIST_CONN_BYTES + 1];
+	char conn[SLOT_NAME_MAX + 1];
 	bool has_it;
 	int err = slot_conn(c, slot, epoch, conn, &has_it);
 
@@ -347,15 +344,14 @@ int vlist_fence(struct vlist_client *c, uint32_t slot, uint32_t epoch)
 int vlist_is_gone(struct vlist_client *c, uint32_t slot, uint32_t epoch,
 		  bool *gone)
 {
-	char conn[VLIST_CONN_BYTES + 1];
+	char conn[SLOT_NAME_MAX + 1];
 	bool has_it;
 	int err = slot_conn(c, slot, epoch, conn, &has_it);
 
 	if (err)
 		return err;
 	*gone = !has_it;
-	/* One that has a slot and did not say who it is yet is given time. */
-	if (!has_it || !conn[0])
+	if (!has_it)
 		return 0;
 	err = c->port.is_alive(c->port.ctx, conn);
 	if (err)

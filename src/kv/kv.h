@@ -65,7 +65,7 @@ struct kv_port {
 	uint64_t look_addr;
 	uint32_t look_rkey;
 	bool wants_look;	  /* a key for that */
-	char conn[KV_CONN_BYTES]; /* the connection's name at the node */
+	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
 	/* Ends another client's connection: when it returns 0, nothing of that
 	 * client will be executed any more. */
 	int (*fence)(void *ctx, const char *conn);

@@ -479,7 +479,7 @@ static int finish(struct aq_kv_client *c)
 static int holder_is_dead(struct kv_leaf *leaf, uint64_t word, bool *is_dead)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
-	char conn[KV_CONN_BYTES + 1] = {0};
+	char conn[SLOT_NAME_MAX + 1];
 	struct kv_slot s;
 	int err, alive;
 
@@ -491,10 +491,9 @@ static int holder_is_dead(struct kv_leaf *leaf, uint64_t word, bool *is_dead)
 	if (err)
 		return err;
 	memcpy(&s, leaf->stage, sizeof(s));
-	memcpy(conn, s.conn, KV_CONN_BYTES);
 	if ((le64_get(s.state) & 0xff) == KV_SLOT_FREE ||
 	    (uint32_t)(le64_get(s.state) >> 8) != kv_lease_epoch(word) ||
-	    !conn[0])
+	    !slot_name_get(&s, conn))
 		return 0;
 	if ((le64_get(s.state) & 0xff) == KV_SLOT_FENCED)
 		return leaf->port.fence(leaf->port.ctx, conn);

@@ -79,44 +79,51 @@ static void unregister(struct kv_leaf *c)
 
 static int try_claim(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 {
-	uint64_t word = le64_get(s->state), epoch = (word >> 8) + 1, old;
-	uint64_t at = kv_slot_at(&c->g, slot), start = kv_now_ns(c);
-	uint32_t bytes = KV_CONN_BYTES;
+	enum slot_verdict verdict = SLOT_GO_ON;
+	struct slot_claim claim;
+	struct slot_cas cas;
+	uint64_t old;
 	int err;
 
-	if ((word & 0xff) != KV_SLOT_FREE)
+	if ((le64_get(s->state) & 0xff) != KV_SLOT_FREE)
 		return -EAGAIN;
-	err = kv_cas_now(c, KV_POINT_INTENT, at, word,
-			 kv_slot_word(KV_SLOT_LIVE, epoch), &old);
+	err = slot_claim_begin(&claim, s, c->port.conn, &cas);
+	while (!err && verdict == SLOT_GO_ON) {
+		err = kv_cas_now(c, KV_POINT_INTENT,
+				 kv_slot_at(&c->g, slot) + cas.offset,
+				 cas.compare, cas.swap, &old);
+		if (!err)
+			verdict = slot_claim_next(&claim, old, &cas);
+	}
 	if (err)
 		return err;
-	/* A slot without a connection's name is taken back after a while. */
-	if (old != word || kv_now_ns(c) - start > kv_nameless_ns(c) / 2)
+	if (verdict == SLOT_TAKEN)
 		return -EAGAIN;
 	c->slot = slot;
-	c->epoch = (uint32_t)epoch;
+	c->epoch = (uint32_t)claim.epoch;
 	c->sequence = le64_get(s->intent.sequence) + 1;
 	c->count = (int64_t)le64_get(s->intent.count);
 	c->recent_count = le32_get(s->intent.recent_count);
 	c->new_extent = c->old_extent = 0;
 	c->has_slot = true;
-	memcpy(c->stage, c->port.conn, bytes);
 	kv_begin(c);
-	kv_add_write(c, KV_POINT_INTENT, at + offsetof(struct kv_slot, conn),
-		     c->stage, bytes);
 	kv_add_intent(c, NULL);
 	return kv_run(c);
 }
 
 int kv_slot_set_conn(struct kv_leaf *c, const char *conn)
 {
+	le64 words[SLOT_NAME_WORDS];
+	int err = slot_name_put(conn, c->epoch, words);
+
+	if (err)
+		return err;
 	snprintf(c->port.conn, sizeof(c->port.conn), "%s", conn);
-	memcpy(c->stage, c->port.conn, KV_CONN_BYTES);
+	memcpy(c->stage, words, sizeof(words));
 	kv_begin(c);
 	kv_add_write(c, KV_POINT_INTENT,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, conn),
-		     c->stage, KV_CONN_BYTES);
+		     kv_slot_at(&c->g, c->slot) + SLOT_NAME_AT, c->stage,
+		     SLOT_NAME_BYTES);
 	return kv_run(c);
 }
 
@@ -125,16 +132,21 @@ int kv_slot_set_conn(struct kv_leaf *c, const char *conn)
 static int free_last(struct kv_leaf *c, uint32_t slot, struct kv_slot *s)
 {
 	uint64_t word = le64_get(s->state), freed, old;
-	char conn[KV_CONN_BYTES + 1] = {0};
+	char conn[SLOT_NAME_MAX + 1];
 	int err;
 
-	memcpy(conn, s->conn, KV_CONN_BYTES);
-	if ((word & 0xff) == KV_SLOT_FREE || !conn[0] ||
-	    c->port.is_alive(c->port.ctx, conn) != 0)
+	if ((word & 0xff) == KV_SLOT_FREE)
 		return 0;
-	err = c->port.fence(c->port.ctx, conn);
-	if (err)
-		return err;
+	if ((word & 0xff) == KV_SLOT_CLAIMED) {
+		kv_pause(c, kv_nameless_ns(c));
+	} else {
+		if (!slot_name_get(s, conn) ||
+		    c->port.is_alive(c->port.ctx, conn) != 0)
+			return 0;
+		err = c->port.fence(c->port.ctx, conn);
+		if (err)
+			return err;
+	}
 	freed = kv_slot_word(KV_SLOT_FREE, word >> 8);
 	err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot), word,
 			 freed, &old);
@@ -217,10 +229,6 @@ int kv_slot_leave(struct kv_leaf *c)
 	if (err)
 		return err;
 	kv_begin(c);
-	kv_add_write(c, KV_POINT_IDLE,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, conn),
-		     c->zeros, KV_CONN_BYTES);
 	kv_add_cas(c, KV_POINT_IDLE, kv_slot_at(&c->g, c->slot),
 		   kv_slot_word(KV_SLOT_LIVE, c->epoch),
 		   kv_slot_word(KV_SLOT_FREE, c->epoch), KV_ATOM_OTHER);

@@ -350,8 +350,6 @@ static int bury(struct kv_leaf *c, const struct kv_dead *d)
 		.count = d->intent.count};
 	t->crc = le32_put(kv_intent_crc(t));
 	kv_begin(c);
-	kv_add_write(c, KV_POINT_MEND, at + offsetof(struct kv_slot, conn),
-		     c->zeros, KV_CONN_BYTES);
 	kv_add_write(c, KV_POINT_MEND, at + offsetof(struct kv_slot, intent), t,
 		     kv_intent_bytes(0));
 	err = kv_run(c);

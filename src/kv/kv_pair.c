@@ -112,7 +112,7 @@ static int settle_one(struct kv_shard *s, unsigned copy)
 /* What the slots of the first copy name: both connections. */
 static int name_both(struct kv_shard *s)
 {
-	char both[KV_CONN_BYTES];
+	char both[SLOT_NAME_MAX];
 	const char *mine = s->leaf[0]->port.conn;
 	int n = (int)strcspn(mine, "+"), len;
 

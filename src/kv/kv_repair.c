@@ -110,9 +110,12 @@ static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
 static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 {
 	uint64_t epoch = epoch_of(s), old;
-	char conn[KV_CONN_BYTES + 1];
+	char conn[SLOT_NAME_MAX + 1];
 	int err = 0;
 
+	if (!slot_name_get(s, conn))
+		return error_set(-EBADMSG, "slot %u of the table has no name",
+				 slot);
 	if (state_of(s) == KV_SLOT_LIVE) {
 		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot),
 				 kv_slot_word(KV_SLOT_LIVE, epoch),
@@ -121,11 +124,7 @@ static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 			return err; /* it has gone by itself */
 		c->stats.fenced++;
 	}
-	memcpy(conn, s->conn, KV_CONN_BYTES);
-	conn[KV_CONN_BYTES] = '\0';
-	if (conn[0])
-		err = c->port.fence(c->port.ctx, conn);
-	return err;
+	return c->port.fence(c->port.ctx, conn);
 }
 
 /* ---- the lease ---------------------------------------------------------- */
@@ -458,7 +457,8 @@ static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
 		enum kv_slot_state s = state_of(&w->now[i]);
 		bool is_silent = is_same(&w->now[i], &w->before[i]);
 
-		if (i != c->slot && s != KV_SLOT_FREE &&
+		if (i != c->slot &&
+		    (s == KV_SLOT_LIVE || s == KV_SLOT_FENCED) &&
 		    names(&w->now[i], word, mask) &&
 		    (is_silent || s == KV_SLOT_FENCED))
 			any = true;
@@ -539,8 +539,9 @@ int kv_lease_wait(struct kv_leaf *c)
 	return err;
 }
 
-/* Who died between taking a slot and saying whose it is had nothing yet. */
-static int free_nameless(struct kv_leaf *c, struct ward *w)
+/* Who died on its way to a slot had nothing yet. If it is alive after all, its
+ * last step fails. */
+static int free_claimed(struct kv_leaf *c, struct ward *w)
 {
 	uint64_t word, old;
 	bool any = false;
@@ -549,16 +550,15 @@ static int free_nameless(struct kv_leaf *c, struct ward *w)
 
 	for (i = 0; i < c->g.client_count; i++)
 		any |= i != c->slot &&
-		       state_of(&w->before[i]) == KV_SLOT_LIVE &&
-		       !w->before[i].conn[0];
+		       state_of(&w->before[i]) == KV_SLOT_CLAIMED;
 	if (!any)
 		return 0;
 	kv_pause(c, kv_nameless_ns(c));
 	err = read_slots(c, w->now);
 	for (i = 0; i < c->g.client_count && !err; i++) {
 		word = le64_get(w->now[i].state);
-		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_LIVE ||
-		    w->now[i].conn[0] || !is_same(&w->now[i], &w->before[i]))
+		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_CLAIMED ||
+		    !is_same(&w->now[i], &w->before[i]))
 			continue;
 		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, i), word,
 				 kv_slot_word(KV_SLOT_FREE, word >> 8), &old);
@@ -574,10 +574,10 @@ static bool pick_gone(struct kv_leaf *c, struct ward *w)
 
 	for (i = 0; i < c->g.client_count; i++) {
 		struct kv_slot *s = &w->before[i];
-		char conn[KV_CONN_BYTES + 1] = {0};
+		char conn[SLOT_NAME_MAX + 1];
 
-		memcpy(conn, s->conn, KV_CONN_BYTES);
-		if (i != c->slot && state_of(s) == KV_SLOT_LIVE && conn[0] &&
+		if (i != c->slot && state_of(s) == KV_SLOT_LIVE &&
+		    slot_name_get(s, conn) &&
 		    c->port.is_alive(c->port.ctx, conn) == 0)
 			any = true;
 		else if (state_of(s) == KV_SLOT_FENCED)
@@ -596,7 +596,7 @@ int kv_reap(struct kv_leaf *c)
 	if (!err)
 		err = read_slots(c, w.before);
 	if (!err)
-		err = free_nameless(c, &w);
+		err = free_claimed(c, &w);
 	if (!err && pick_gone(c, &w))
 		err = with_lease(c, &w, false);
 	ward_release(&w);

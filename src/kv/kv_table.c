@@ -96,7 +96,7 @@ static int fence_peer(const struct gate *gate, const char *conn)
 static int port_fence(void *ctx, const char *conn)
 {
 	const struct gate *gate = ctx;
-	char own[KV_CONN_BYTES + 1];
+	char own[SLOT_NAME_MAX + 1];
 	size_t n = strcspn(conn, "+");
 	int err;
 
@@ -110,7 +110,7 @@ static int port_fence(void *ctx, const char *conn)
 static int port_is_alive(void *ctx, const char *conn)
 {
 	const struct gate *gate = ctx;
-	char own[KV_CONN_BYTES + 1];
+	char own[SLOT_NAME_MAX + 1];
 
 	snprintf(own, sizeof(own), "%.*s", (int)strcspn(conn, "+"), conn);
 	return client_link_is_known(gate->kv->rack, gate->node, own);

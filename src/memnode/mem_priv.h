@@ -478,6 +478,7 @@ void handle_region_delete(void *ctx, struct ctl_call *call);
 void handle_connect(void *ctx, struct ctl_call *call);
 void handle_conn_list(void *ctx, struct ctl_call *call);
 void handle_heartbeat(void *ctx, struct ctl_call *call);
+void handle_beat(void *ctx, struct ctl_call *call);
 void handle_disconnect(void *ctx, struct ctl_call *call);
 void handle_grant_create(void *ctx, struct ctl_call *call);
 void handle_grant_delete(void *ctx, struct ctl_call *call);

@@ -25,6 +25,7 @@ const struct ctl_route node_routes[] = {
 	{CTL_PATCH, "/v1/regions/:", handle_region_patch, MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/regions/:", handle_region_delete, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connect", handle_connect, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/heartbeat", handle_beat, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/connections", handle_conn_list, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/heartbeat", handle_heartbeat,
 	 MEM_LEVEL_TENANT_QUIET},

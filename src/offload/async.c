@@ -75,6 +75,9 @@ static int make_keys(struct aq_async *a)
 
 static void async_free(struct aq_async *a)
 {
+	client_bond_remove(a->rack, &a->bond);
+	for (uint32_t i = 0; i < a->node_count; i++)
+		offload_async_node_forget(a, i);
 	if (a->cq)
 		(void)a->device.verbs->destroy_cq(a->cq);
 	if (a->mr)
@@ -124,6 +127,7 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 	a->flush_us = o->flush_us;
 	a->keeper.tick = offload_async_tick;
 	list_init(&a->keeper.link);
+	client_bond_init(&a->bond, 0);
 	atomic_init(&a->lost, 0);
 	pthread_mutex_init(&a->lock, NULL);
 	a->is_direct = o->flags & AQ_ASYNC_DIRECT;
@@ -187,6 +191,8 @@ static int node_number(struct aq_async *a, uint32_t rack_node)
 	if (i == a->node_count) {
 		memset(&a->node[i], 0, sizeof(a->node[i]));
 		a->node[i].rack_node = rack_node;
+		for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+			client_bond_init(&a->node[i].bond[k], rack_node);
 		a->node_count++;
 	}
 	return (int)i;
@@ -253,7 +259,8 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 	/* What is under way goes on with the session that follows. */
 	err = attach_now(a);
 	if (err) { /* no engine: nobody knows of it, so it never was */
-		a->node_count = nodes;
+		while (a->node_count > nodes)
+			offload_async_node_forget(a, --a->node_count);
 		a->region_count--;
 		a->ring.region_count--;
 		pthread_mutex_unlock(&a->lock);

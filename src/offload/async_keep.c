@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks after a context on the rack's thread: notices that the engine or a node
- * is lost, and attaches anew. */
+/* Looks after a context: notices that the engine or a node is lost, which the
+ * rack's heartbeat finds out, and attaches anew. */
 #include <aquifer/aqdv.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "async_priv.h"
@@ -24,56 +23,23 @@ static uint32_t state_err(const struct aq_async *a)
 	return state.epoch == a->epoch ? state.err : 0;
 }
 
-static int beat(const struct client_caller *caller,
-		const struct client_node *node, const char *kind,
-		const char *id, uint32_t within_ms)
+/* Whether someone has forgotten us, or the engine does not answer. A memory
+ * node that is only slow is not lost: the engine would notice. */
+static bool is_forgotten(const struct aq_async *a)
 {
-	char path[CLIENT_PATH_MAX];
-	json_t *reply = NULL;
-	int err;
-
-	snprintf(path, sizeof(path), "/v1/%s/%s/heartbeat", kind, id);
-	err = client_call(caller, node, "POST", path, NULL, within_ms,
-			  CLIENT_REPLY_MAX, &reply);
-	json_decref(reply);
-	return err;
-}
-
-/* Whether someone has forgotten us, or the engine cannot be reached. */
-static bool beats_fail(struct aq_async *a, const struct client_caller *caller)
-{
-	/* Not long enough to keep us from hearing what the engine says of it.
-	 */
-	uint32_t node_ms = u32_min(ASYNC_BEAT_TIMEOUT_MS,
-				   async_share_ms(a, ASYNC_ATTACH_SHARE));
-	struct client_caller own = *caller;
-	int err;
-
-	own.token = a->engine_token;
-	err = beat(&own, &a->now.engine, "sessions", a->now.id,
-		   ASYNC_BEAT_TIMEOUT_MS);
-	if (err)
+	if (client_bond_is_lost(&a->bond))
 		return true;
 	for (uint32_t i = 0; i < a->node_count; i++) {
-		struct async_node *n = &a->node[i];
+		const struct async_node *n = &a->node[i];
 
-		for (unsigned k = 0; k < OFFLOAD_KINDS && !n->err; k++) {
-			err = beat(caller,
-				   client_keep_node(a->rack, n->rack_node),
-				   "connections", n->conn[k], node_ms);
-			/* A node that is only slow is not lost: the engine
-			 * would notice. */
-			if (err == -ENOENT || err == -ESTALE || err == -EACCES)
+		for (unsigned k = 0; k < OFFLOAD_KINDS && !n->err; k++)
+			if (client_bond_is_lost(&n->bond[k]))
 				return true;
-			if (err) /* nor would it answer the second question */
-				break;
-		}
 	}
 	return false;
 }
 
-static bool is_healthy(struct aq_async *a, const struct client_caller *caller,
-		       uint64_t now_ns)
+static bool is_healthy(const struct aq_async *a)
 {
 	uint32_t err = state_err(a);
 
@@ -82,12 +48,7 @@ static bool is_healthy(struct aq_async *a, const struct client_caller *caller,
 			 error_text((int)err));
 		return false;
 	}
-	if (aqdv_peer_gone(a->end.qp) == 1)
-		return false;
-	if (now_ns < a->beat_ns)
-		return true;
-	a->beat_ns = now_ns + ASYNC_BEAT_MS * 1000000ull;
-	return !beats_fail(a, caller);
+	return aqdv_peer_gone(a->end.qp) != 1 && !is_forgotten(a);
 }
 
 static bool has_lost_node(const struct aq_async *a)
@@ -102,7 +63,6 @@ static void attach_again(struct aq_async *a, const struct client_caller *caller)
 {
 	uint32_t ms =
 		u32_min(ASYNC_ATTACH_MS, async_share_ms(a, ASYNC_ATTACH_SHARE));
-	/* Heartbeats without an answer took their time. */
 	uint64_t now_ns = client_keep_now_ns(a->rack);
 	int err = offload_async_attach(a, caller, now_ns + ms * 1000000ull);
 
@@ -134,7 +94,7 @@ void offload_async_tick(struct client_keeper *k,
 	if (pthread_mutex_trylock(&a->lock))
 		return;
 	now_ns = client_keep_now_ns(a->rack);
-	if (!a->is_attached || !is_healthy(a, caller, now_ns))
+	if (!a->is_attached || !is_healthy(a))
 		attach_again(a, caller);
 	else if (has_lost_node(a) && now_ns > a->retry_ns)
 		attach_again(a, caller);

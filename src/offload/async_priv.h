@@ -19,7 +19,7 @@ enum {
 	/* Without an engine for so long, callers are told. */
 	ASYNC_PATIENCE_MS = 500,
 	ASYNC_BEAT_MS = 1000,
-	ASYNC_BEAT_TIMEOUT_MS = 800,
+	ASYNC_NODE_BYE_MS = 800, /* to tell a node that a connection ends */
 	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
 	/* Of one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
@@ -42,7 +42,7 @@ struct async_node {
 	bool has_final;
 	uint32_t final_epoch;
 	uint32_t final_psn;
-	char conn[OFFLOAD_KINDS][CLIENT_ID_MAX];
+	struct client_bond bond[OFFLOAD_KINDS]; /* of the engine's */
 };
 
 struct async_piece {
@@ -95,11 +95,11 @@ struct aq_async {
 	uint32_t epoch;
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct async_session now;
+	struct client_bond bond;   /* of `now` */
 	struct async_session left; /* without the engine's knowledge */
 	unsigned engine_turn;	   /* which one to try first */
 	uint64_t lost_ns;	   /* since when there is no engine */
 	uint64_t retry_ns;
-	uint64_t beat_ns;
 	uint32_t node_count;
 	uint32_t region_count;
 	struct async_node node[OFFLOAD_NODES_MAX];
@@ -152,6 +152,9 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 				const struct client_caller *caller,
 				const char *gid, const json_t *ends,
 				uint64_t deadline_ns, json_t *row);
+
+/* The node's connections get no heartbeat any more. */
+void offload_async_node_forget(struct aq_async *a, uint32_t i);
 
 /* ---- keep.c ------------------------------------------------------------- */
 

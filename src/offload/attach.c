@@ -36,6 +36,17 @@ static uint32_t left_ms(const struct aq_async *a, uint64_t deadline_ns)
 		       : (uint32_t)((deadline_ns - now) / 1000000 + 1);
 }
 
+/* One of so many that are asked in turn: if it hangs, the others must have time
+ * left, or they would be taken for lost, too. */
+static uint64_t share_ns(const struct aq_async *a, uint64_t deadline_ns,
+			 uint32_t parts)
+{
+	uint64_t now = client_keep_now_ns(a->rack);
+
+	return deadline_ns <= now ? deadline_ns
+				  : now + (deadline_ns - now) / parts;
+}
+
 static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 		      const char *method, const char *path, json_t *body,
 		      uint64_t deadline_ns, json_t **reply)
@@ -241,6 +252,16 @@ static void set_bounds(struct aq_async *a)
 	}
 }
 
+/* Not before the engine's answer to the start, which may take its time, but
+ * now: it has less patience than we have. */
+static int start_beat(struct aq_async *a)
+{
+	atomic_store_explicit(&a->bond.is_lost, false, memory_order_relaxed);
+	memcpy(a->bond.id, a->now.id, sizeof(a->bond.id));
+	return client_bond_add_engine(a->rack, &a->bond, &a->now.engine,
+				      a->engine_token, ASYNC_BEAT_MS);
+}
+
 static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		     uint64_t deadline_ns)
 {
@@ -256,6 +277,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
 	if (!err)
+		err = start_beat(a);
+	if (!err)
 		err = start_qp(a, &a->end, &far);
 	if (!err) {
 		rows = json_array();
@@ -266,7 +289,8 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 				a, i, caller, far.gid,
 				json_array_get(json_object_get(reply, "nodes"),
 					       i),
-				deadline_ns, row);
+				share_ns(a, deadline_ns, a->node_count - i + 1),
+				row);
 			(void)json_array_append_new(rows, row);
 		}
 		set_bounds(a);
@@ -304,6 +328,7 @@ static bool tell_end(struct aq_async *a, const struct client_caller *caller,
 static void end_session(struct aq_async *a, const struct client_caller *caller,
 			uint32_t within_ms)
 {
+	client_bond_remove(a->rack, &a->bond);
 	if (a->now.id[0] && !tell_end(a, caller, &a->now, within_ms) &&
 	    !a->left.id[0])
 		a->left = a->now;
@@ -337,21 +362,15 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 		/* The one that failed last comes last. */
 		const struct client_node *e =
 			&engines[(a->engine_turn + i) % count];
-		uint64_t now = client_keep_now_ns(a->rack), share;
 
 		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
 			continue;
 		tried++;
 		a->now.engine = *e;
 		a->epoch++;
-		/* One that hangs must leave time for the others. */
-		share = deadline_ns > now ? (deadline_ns - now) / (count - i)
-					  : 0;
-		err = attach_to(a, caller, now + share);
+		err = attach_to(a, caller, share_ns(a, deadline_ns, count - i));
 		if (!err) {
 			a->is_attached = true;
-			a->beat_ns = client_keep_now_ns(a->rack) +
-				     ASYNC_BEAT_MS * 1000000ull;
 			a->engine_turn = (a->engine_turn + i) % count;
 			end_left(a, caller, ASYNC_BYE_MS);
 			return 0;
@@ -381,16 +400,18 @@ void offload_async_detach(struct aq_async *a,
 	offload_async_fence(a);
 	for (uint32_t i = 0; i < a->node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
-			if (a->node[i].err || !a->node[i].conn[k][0])
+			const struct client_bond *bond = &a->node[i].bond[k];
+
+			if (a->node[i].err || !bond->id[0])
 				continue;
 			snprintf(path, sizeof(path), "/v1/connections/%s",
-				 a->node[i].conn[k]);
+				 bond->id);
 			reply = NULL;
 			/* The node would find out by itself, but later. */
 			(void)!client_call(
 				caller,
 				client_keep_node(a->rack, a->node[i].rack_node),
-				"DELETE", path, NULL, ASYNC_BEAT_TIMEOUT_MS,
+				"DELETE", path, NULL, ASYNC_NODE_BYE_MS,
 				CLIENT_REPLY_MAX, &reply);
 			json_decref(reply);
 		}

@@ -96,8 +96,11 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 					  json_string(j->a->session));
 	err = ask(j, "/v1/connect", body, &reply);
 	if (!err)
-		err = client_json_word(reply, "connection", j->n->conn[kind],
+		err = client_json_word(reply, "connection", j->n->bond[kind].id,
 				       CLIENT_ID_MAX);
+	if (!err)
+		err = client_bond_add(j->a->rack, &j->n->bond[kind],
+				      ASYNC_BEAT_MS);
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
 	if (!err && kind == OFFLOAD_WR) {
@@ -138,7 +141,7 @@ static int grant_one(const struct job *j, struct async_region *r,
 	client_piece_name(r->shape.name, piece, m->piece_count, m->stripe_shift,
 			  name);
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
-		 j->n->conn[kind]);
+		 j->n->bond[kind].id);
 	err = ask(j, path,
 		  json_pack("{s:s, s:s}", "region", name, "rights",
 			    rights_of(j, r, kind)),
@@ -188,6 +191,12 @@ static int grant_all(const struct job *j)
 	return err;
 }
 
+void offload_async_node_forget(struct aq_async *a, uint32_t i)
+{
+	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+		client_bond_remove(a->rack, &a->node[i].bond[k]);
+}
+
 void offload_async_node_connect(struct aq_async *a, uint32_t i,
 				const struct client_caller *caller,
 				const char *gid, const json_t *ends,
@@ -201,7 +210,12 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 	struct async_node *n = &a->node[i];
 	int err;
 
-	n->conn[OFFLOAD_RD][0] = n->conn[OFFLOAD_WR][0] = '\0';
+	offload_async_node_forget(a, i);
+	for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
+		n->bond[k].id[0] = '\0';
+		atomic_store_explicit(&n->bond[k].is_lost, false,
+				      memory_order_relaxed);
+	}
 	err = connect_one(&j, OFFLOAD_WR, gid, json_object_get(ends, "write"),
 			  row);
 	if (!err)
@@ -214,6 +228,9 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 	if (err && !n->err)
 		log_warn("offload", "a memory node cannot be used: %s",
 			 error_last());
+	/* What there is of a node that is not used ends by our silence. */
+	if (err)
+		offload_async_node_forget(a, i);
 	n->err = err;
 	(void)json_object_set_new(row, "err", json_integer(-err));
 	if (n->has_final)

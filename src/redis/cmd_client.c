@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bound.h"
 #include "command.h"
 #include "number.h"
 
@@ -75,6 +76,7 @@ static bool authenticate(struct call *c, struct resp_str user,
 		c->session->is_trusted = true;
 		return true;
 	}
+	bound_pause(c->gateway, c->session);
 	reply_error(c->out, "WRONGPASS invalid username-password pair or user "
 			    "is disabled.");
 	return false;
@@ -221,7 +223,7 @@ static void client_list(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
 	struct list *head = &c->gateway->sessions, *at;
-	uint64_t now_ms = gateway_now_ms();
+	uint64_t now_ms = gateway_mono_ms();
 
 	text->len = 0;
 	for (at = head->next; at != head; at = at->next)
@@ -235,7 +237,7 @@ static void client_info(struct call *c)
 	struct reply *text = &c->gateway->scratch;
 
 	text->len = 0;
-	append_client(text, c->session, gateway_now_ms());
+	append_client(text, c->session, gateway_mono_ms());
 	reply_verbatim(c->out, text->buf, text->len);
 }
 

@@ -51,7 +51,7 @@ static void info_server(const struct gateway *g, struct reply *r)
 	line(r, "process_id:%d", (int)getpid());
 	line(r, "tcp_port:%u", g->port);
 	line(r, "uptime_in_seconds:%" PRIu64,
-	     (gateway_now_ms() - g->start_ms) / 1000);
+	     (gateway_mono_ms() - g->start_ms) / 1000);
 	line(r, "aquifer_table:%s", g->options->table);
 }
 
@@ -72,6 +72,8 @@ static void info_memory(const struct gateway *g, struct reply *r)
 	line(r, "far_entries:%" PRIu64, info.capacity);
 	line(r, "maxmemory:%" PRIu64, info.size_bytes);
 	line(r, "maxmemory_policy:noeviction");
+	line(r, "mem_clients_normal:%" PRIu64, g->client_bytes);
+	line(r, "maxmemory_clients:%" PRIu64, g->options->clients_bytes_max);
 }
 
 static void info_stats(const struct gateway *g, struct reply *r)
@@ -88,6 +90,12 @@ static void info_stats(const struct gateway *g, struct reply *r)
 	line(r, "keyspace_hits:%" PRIu64, g->stats.hits);
 	line(r, "keyspace_misses:%" PRIu64, g->stats.misses);
 	line(r, "protocol_errors:%" PRIu64, g->stats.errors_protocol);
+	line(r, "evicted_clients:%" PRIu64, g->stats.evicted);
+	line(r, "client_query_buffer_limit_disconnections:%" PRIu64,
+	     g->stats.query_limit);
+	line(r, "client_output_buffer_limit_disconnections:%" PRIu64,
+	     g->stats.output_limit);
+	line(r, "acl_access_denied_auth:%" PRIu64, g->stats.wrong_passwords);
 	line(r, "far_gets:%" PRIu64, kv.gets);
 	line(r, "far_get_round_trips:%" PRIu64, kv.get_trips);
 }

@@ -27,7 +27,7 @@ void redis_get(struct call *c)
 void redis_mget(struct call *c)
 {
 	reply_array(c->out, c->argc - 1);
-	for (uint32_t i = 1; i < c->argc; i++) {
+	for (uint32_t i = 1; i < c->argc && !c->out->is_lost; i++) {
 		struct resp_str key = call_arg(c, i);
 		int err;
 

@@ -113,11 +113,11 @@ void reap_turn(struct gateway *g)
 
 	if (!r->is_awake)
 		return;
-	now_ms = gateway_now_ms();
+	now_ms = gateway_mono_ms();
 	if (now_ms < r->next_ms)
 		return;
 	r->next_ms = now_ms + REAP_MS;
-	if (reap_part(g, now_ms)) {
+	if (reap_part(g, gateway_now_ms())) {
 		log_info("redis", "expired keys stay for now: %s",
 			 aq_last_error());
 		r->cursor = 0;

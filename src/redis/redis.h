@@ -14,7 +14,12 @@ struct aq_kv;
 enum {
 	REDIS_PASSWORD_MAX = 128,
 	REDIS_CLIENTS_DEFAULT = 10000,
+	/* One value of 64 MiB, and as much again. */
+	REDIS_QUERY_BYTES_DEFAULT = 128 << 20,
+	REDIS_OUTPUT_BYTES_DEFAULT = 256 << 20,
 };
+
+#define REDIS_CLIENTS_BYTES_DEFAULT (UINT64_C(1) << 30)
 
 struct redis_options {
 	struct aq_kv *kv;
@@ -25,6 +30,14 @@ struct redis_options {
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */
 	uint32_t idle_timeout_s; /* 0: never */
+	/* Without a password also on addresses that others can reach. */
+	bool is_open_to_all;
+	/* Memory for what one client sends and was not answered yet, for
+	 * answers that it does not take, and of all clients together. Who has
+	 * more is ended, of all the one who has most. 0: the default. */
+	uint64_t query_bytes_max;
+	uint64_t output_bytes_max;
+	uint64_t clients_bytes_max;
 };
 
 /* Called once the sockets accept. */

@@ -19,7 +19,7 @@ enum {
 void reply_release(struct reply *r)
 {
 	free(r->buf);
-	*r = (struct reply){.proto = r->proto};
+	*r = (struct reply){.proto = r->proto, .limit = r->limit};
 }
 
 bool reply_reserve(struct reply *r, size_t more)
@@ -29,7 +29,11 @@ bool reply_reserve(struct reply *r, size_t more)
 
 	if (LIKELY(want <= r->capacity))
 		return true;
+	if (r->limit && want > r->limit)
+		r->is_lost = true;
 	want = u64_max(u64_max(2 * r->capacity, want), FIRST_BYTES);
+	if (r->limit)
+		want = u64_min(want, r->limit);
 	buf = r->is_lost ? NULL : realloc(r->buf, want);
 	if (!buf) {
 		r->is_lost = true;

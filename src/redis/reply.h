@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers in RESP2 or RESP3, collected in one buffer. Running out of memory is
- * remembered, and the connection ends. */
+/* Answers in RESP2 or RESP3, collected in one buffer. Running out of memory, or
+ * over its limit, is remembered, and the connection ends. */
 #ifndef AQ_REDIS_REPLY_H
 #define AQ_REDIS_REPLY_H
 
@@ -11,7 +11,8 @@ struct reply {
 	size_t len;
 	size_t capacity;
 	uint32_t proto; /* 2 or 3 */
-	bool is_lost;	/* no memory: what is in there is not whole */
+	size_t limit;	/* bytes that it may have; 0: any number */
+	bool is_lost;	/* no memory, or too long: it is not whole */
 };
 
 void reply_release(struct reply *r);

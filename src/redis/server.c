@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets, epoll and signals around the sessions: one thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -12,128 +13,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bound.h"
 #include "command.h"
 #include "door.h"
 #include "error.h"
 #include "log.h"
-#include "session.h"
+#include "server_priv.h"
 
 enum {
 	EVENTS_PER_TURN = 64,
 	TICK_MS = 1000,
+	PAUSED_LOOK_MS = 100, /* while clients or doors wait */
+	DOOR_PAUSE_MS = 200,  /* without a descriptor for a client */
 };
-
-/* A session with its socket. */
-struct peer {
-	struct session session;
-	struct server *server;
-	int fd;
-	uint32_t events; /* that epoll watches for */
-	bool is_over;	 /* the connection */
-};
-
-struct server {
-	struct gateway gateway;
-	int epoll_fd;
-	int signal_fd;
-	int door_fd[2]; /* TCP, unix; -1: none */
-	bool is_stopping;
-};
-
-/* ---- clients ------------------------------------------------------------ */
-
-static void peer_end(struct peer *p)
-{
-	(void)close(p->fd); /* epoll forgets it, too */
-	p->server->gateway.session_count--;
-	session_release(&p->session);
-	free(p);
-}
-
-static void watch(struct peer *p)
-{
-	const struct session *s = &p->session;
-	struct epoll_event ev = {.data.ptr = p};
-
-	if (session_unsent(s))
-		ev.events |= EPOLLOUT;
-	if (!s->is_ending && !session_is_full(s))
-		ev.events |= EPOLLIN;
-	if (ev.events == p->events)
-		return;
-	p->events = ev.events;
-	/* Both are ours and the file is there, so it cannot fail. */
-	(void)epoll_ctl(p->server->epoll_fd, EPOLL_CTL_MOD, p->fd, &ev);
-}
-
-/* False: the connection is over. */
-static bool peer_send(struct peer *p)
-{
-	struct session *s = &p->session;
-
-	while (session_unsent(s)) {
-		ssize_t n = send(p->fd, s->out.buf + s->out_at,
-				 session_unsent(s), MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		p->server->gateway.stats.bytes_out += (uint64_t)n;
-		session_sent(s, (size_t)n);
-	}
-	return !s->is_ending && !s->out.is_lost;
-}
-
-static bool peer_receive(struct peer *p)
-{
-	char *at;
-	size_t space;
-	ssize_t n;
-
-	if (session_space(&p->session, &at, &space)) {
-		log_warn("redis", "no memory for a client's command");
-		return false;
-	}
-	n = recv(p->fd, at, space, 0);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (n == 0)
-		return false;
-	session_filled(&p->server->gateway, &p->session, (size_t)n);
-	return true;
-}
-
-/* The first half of a turn: reads, and collects what can run together. */
-static void peer_take(struct peer *p, uint32_t events)
-{
-	if (events & EPOLLIN)
-		p->is_over = !peer_receive(p);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		p->is_over = true;
-}
-
-/* The second half, when everything that was collected is answered. */
-static void peer_answer(struct peer *p)
-{
-	struct session *s = &p->session;
-	bool goes_on = !p->is_over && peer_send(p);
-
-	/* Now that answers were read, what waited can run. */
-	while (goes_on && s->in_at < s->in_len && !session_is_full(s)) {
-		size_t before = s->in_at;
-
-		session_run(&p->server->gateway, s);
-		batch_flush(&p->server->gateway);
-		goes_on = peer_send(p);
-		if (s->in_at == before)
-			break;
-	}
-	if (goes_on)
-		watch(p);
-	else
-		peer_end(p);
-}
 
 /* ---- doors -------------------------------------------------------------- */
 
@@ -167,6 +59,47 @@ static void welcome(struct server *v, int fd, const char *address)
 		peer_end(p);
 }
 
+/* Whether epoll looks at the doors. */
+static void watch_doors(struct server *v, bool is_open)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++) {
+		struct epoll_event ev = {.events = is_open ? EPOLLIN : 0,
+					 .data.ptr = &v->door_fd[i]};
+
+		if (v->door_fd[i] >= 0)
+			(void)epoll_ctl(v->epoll_fd, EPOLL_CTL_MOD,
+					v->door_fd[i], &ev);
+	}
+}
+
+/* There is no descriptor left. Who waits is told with the spare one, and the
+ * doors stay shut for a moment: they would be ready again and again. */
+static void out_of_descriptors(struct server *v, int door_fd)
+{
+	char address[SESSION_ADDRESS_MAX];
+	int fd;
+
+	if (v->spare_fd >= 0)
+		(void)close(v->spare_fd);
+	fd = door_accept(door_fd, address, sizeof(address));
+	if (fd >= 0)
+		refuse(v, fd);
+	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	v->doors_ms = gateway_mono_ms() + DOOR_PAUSE_MS;
+	watch_doors(v, false);
+	log_write_limited(&v->full_log, gateway_mono_ms() * 1000000,
+			  LOG_LEVEL_WARN, "redis",
+			  "no descriptor is left for a client (ulimit -n)");
+}
+
+static void open_doors_again(struct server *v)
+{
+	if (!v->doors_ms || gateway_mono_ms() < v->doors_ms)
+		return;
+	v->doors_ms = 0;
+	watch_doors(v, true);
+}
+
 static void door_ready(struct server *v, int door_fd)
 {
 	char address[SESSION_ADDRESS_MAX];
@@ -174,6 +107,9 @@ static void door_ready(struct server *v, int door_fd)
 	for (int i = 0; i < EVENTS_PER_TURN; i++) {
 		int fd = door_accept(door_fd, address, sizeof(address));
 
+		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS ||
+		    fd == -ENOMEM)
+			out_of_descriptors(v, door_fd);
 		if (fd < 0)
 			return;
 		if (v->gateway.session_count >= v->gateway.options->clients_max)
@@ -185,36 +121,27 @@ static void door_ready(struct server *v, int door_fd)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void end_idle(struct server *v)
-{
-	uint64_t limit_ms = 1000ull * v->gateway.options->idle_timeout_s;
-	struct list *head = &v->gateway.sessions, *at = head->next;
-	uint64_t now_ms = gateway_now_ms();
-
-	while (limit_ms && at != head) {
-		struct session *s = container_of(at, struct session, link);
-
-		at = at->next;
-		if (now_ms > s->active_ms + limit_ms)
-			peer_end(container_of(s, struct peer, session));
-	}
-}
-
 static bool is_peer(const struct server *v, const void *what)
 {
 	return what != &v->signal_fd && what != &v->door_fd[0] &&
 	       what != &v->door_fd[1];
 }
 
+static int wait_ms(const struct server *v)
+{
+	if (v->gateway.paused_count || v->doors_ms)
+		return PAUSED_LOOK_MS;
+	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
+}
+
 static void serve(struct server *v)
 {
 	struct epoll_event ev[EVENTS_PER_TURN];
-	uint64_t swept_ms = gateway_now_ms();
+	uint64_t swept_ms = gateway_mono_ms();
 
 	while (!v->is_stopping) {
 		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
-				   v->gateway.reaper.is_awake ? REAP_MS
-							      : TICK_MS);
+				   wait_ms(v));
 
 		for (int i = 0; i < n; i++) {
 			void *what = ev[i].data.ptr;
@@ -231,10 +158,13 @@ static void serve(struct server *v)
 		for (int i = 0; i < n; i++)
 			if (is_peer(v, ev[i].data.ptr))
 				peer_answer(ev[i].data.ptr);
+		peers_resume(v);
+		peers_end_largest(v);
+		open_doors_again(v);
 		reap_turn(&v->gateway);
-		if (gateway_now_ms() >= swept_ms + TICK_MS) {
-			swept_ms = gateway_now_ms();
-			end_idle(v);
+		if (gateway_mono_ms() >= swept_ms + TICK_MS) {
+			swept_ms = gateway_mono_ms();
+			peers_end_idle(v);
 		}
 	}
 }
@@ -295,12 +225,27 @@ static void stop(struct server *v)
 			(void)close(v->door_fd[i]);
 	if (v->gateway.options->unix_path && v->door_fd[1] >= 0)
 		(void)unlink(v->gateway.options->unix_path);
+	if (v->spare_fd >= 0)
+		(void)close(v->spare_fd);
 	if (v->signal_fd >= 0)
 		(void)close(v->signal_fd);
 	if (v->epoll_fd >= 0)
 		(void)close(v->epoll_fd);
 	reply_release(&v->gateway.scratch);
 	reply_release(&v->gateway.made);
+}
+
+static void set_limits(struct redis_options *o)
+{
+	if (!o->clients_max)
+		o->clients_max = REDIS_CLIENTS_DEFAULT;
+	o->clients_max = bound_clients(o->clients_max);
+	if (!o->query_bytes_max)
+		o->query_bytes_max = REDIS_QUERY_BYTES_DEFAULT;
+	if (!o->output_bytes_max)
+		o->output_bytes_max = REDIS_OUTPUT_BYTES_DEFAULT;
+	if (!o->clients_bytes_max)
+		o->clients_bytes_max = REDIS_CLIENTS_BYTES_DEFAULT;
 }
 
 int redis_serve(const struct redis_options *options, redis_ready_fn ready,
@@ -313,15 +258,18 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 
 	if (!v)
 		return error_set(-ENOMEM, "no memory for the gateway");
-	if (!o.clients_max)
-		o.clients_max = REDIS_CLIENTS_DEFAULT;
+	set_limits(&o);
 	v->epoll_fd = v->signal_fd = v->door_fd[0] = v->door_fd[1] = -1;
+	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	v->gateway.kv = o.kv;
 	v->gateway.options = &o;
-	v->gateway.start_ms = gateway_now_ms();
+	v->gateway.start_ms = gateway_mono_ms();
+	v->gateway.scratch.limit = v->gateway.made.limit = o.output_bytes_max;
 	reap_wake(&v->gateway); /* keys of before may have an end */
 	list_init(&v->gateway.sessions);
-	err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
+	err = bound_check_address(&o);
+	if (!err)
+		err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
 	if (!err) {
 		err = start(v);
 		if (!err)

@@ -18,13 +18,21 @@ uint64_t gateway_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+uint64_t gateway_mono_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 void session_init(struct session *s, struct gateway *g, const char *address)
 {
 	*s = (struct session){
 		.id = ++g->last_id,
-		.since_ms = gateway_now_ms(),
+		.since_ms = gateway_mono_ms(),
 		.is_trusted = !g->options->password,
-		.out = {.proto = 2},
+		.out = {.proto = 2, .limit = g->options->output_bytes_max},
 	};
 	s->active_ms = s->since_ms;
 	(void)snprintf(s->address, sizeof(s->address), "%s", address);
@@ -33,8 +41,12 @@ void session_init(struct session *s, struct gateway *g, const char *address)
 	g->stats.connections++;
 }
 
-void session_release(struct session *s)
+void session_release(struct gateway *g, struct session *s)
 {
+	g->session_count--;
+	g->client_bytes -= s->counted_bytes;
+	if (s->resume_ms)
+		g->paused_count--;
 	list_remove(&s->link);
 	resp_parser_release(&s->parser);
 	reply_release(&s->out);
@@ -49,14 +61,23 @@ static void compact(struct session *s)
 	s->in_at = 0;
 }
 
-int session_space(struct session *s, char **at, size_t *len)
+int session_space(const struct gateway *g, struct session *s, char **at,
+		  size_t *len)
 {
-	size_t want = u64_max(resp_want_bytes(&s->parser), SESSION_READ_BYTES);
+	size_t limit = g->options->query_bytes_max;
+	size_t want = resp_want_bytes(&s->parser);
 
 	if (s->in_at)
 		compact(s);
-	if (s->in_capacity < want || s->in_capacity == s->in_len) {
-		size_t capacity = u64_max(want, 2 * s->in_len);
+	if (s->in_len >= limit || want > limit)
+		return -E2BIG;
+	if (s->in_capacity == s->in_len) {
+		/* Not at once what it says will come: saying it is free. */
+		size_t capacity = u64_max(2 * s->in_len, SESSION_READ_BYTES);
+
+		if (s->parser.in_bulk)
+			capacity = u64_min(capacity, want + SESSION_READ_BYTES);
+		capacity = u64_min(capacity, limit);
 		char *more = realloc(s->in, capacity);
 
 		if (!more)
@@ -74,7 +95,8 @@ void session_run(struct gateway *g, struct session *s)
 	struct resp_limits limits = {.bulk_max = AQ_KV_VALUE_MAX};
 	int ready;
 
-	while (!s->is_ending && !session_is_full(s) && s->in_at < s->in_len) {
+	while (!s->is_ending && !session_is_full(s) && !s->resume_ms &&
+	       !s->out.is_lost && s->in_at < s->in_len) {
 		char *buf = s->in + s->in_at;
 
 		limits.is_stranger = !s->is_trusted;
@@ -117,7 +139,7 @@ void session_sent(struct session *s, size_t len)
 void session_filled(struct gateway *g, struct session *s, size_t len)
 {
 	s->in_len += len;
-	s->active_ms = gateway_now_ms();
+	s->active_ms = gateway_mono_ms();
 	g->stats.bytes_in += len;
 	session_run(g, s);
 }

@@ -35,6 +35,11 @@ struct gateway_stats {
 	uint64_t connections_refused;
 	uint64_t commands;
 	uint64_t errors_protocol;
+	/* Clients that were ended, by reason. */
+	uint64_t query_limit;
+	uint64_t output_limit;
+	uint64_t evicted;
+	uint64_t wrong_passwords;
 	uint64_t hits;
 	uint64_t misses;
 	uint64_t bytes_in;
@@ -55,8 +60,10 @@ struct gateway {
 	struct aq_kv_client *client;
 	const struct redis_options *options;
 	uint16_t port;
-	uint64_t start_ms; /* since 1970 */
+	uint64_t start_ms; /* by gateway_mono_ms, as all but ends of keys */
 	uint64_t last_id;
+	uint64_t client_bytes; /* of all clients' buffers */
+	uint32_t paused_count; /* clients that wait after a wrong password */
 	uint32_t session_count;
 	struct list sessions;
 	struct gateway_stats stats;
@@ -75,6 +82,8 @@ struct session {
 	uint64_t id;
 	uint64_t since_ms;
 	uint64_t active_ms;
+	uint64_t resume_ms; /* not before; 0: it is not paused */
+	uint64_t counted_bytes;
 	char address[SESSION_ADDRESS_MAX];
 	char name[SESSION_NAME_MAX];
 	char lib_name[SESSION_NAME_MAX];
@@ -91,7 +100,10 @@ struct session {
 	size_t out_at; /* sent so far */
 };
 
-uint64_t gateway_now_ms(void); /* since 1970 */
+/* Since 1970: when keys end. The clock may be set at any time. */
+uint64_t gateway_now_ms(void);
+/* For how long something takes. */
+uint64_t gateway_mono_ms(void);
 
 /* reap.c. All keys; what others set meanwhile may stay. */
 int reap_all(struct gateway *g) MUST_CHECK;
@@ -101,10 +113,12 @@ void reap_wake(struct gateway *g);
 void reap_turn(struct gateway *g);
 
 void session_init(struct session *s, struct gateway *g, const char *address);
-void session_release(struct session *s);
+void session_release(struct gateway *g, struct session *s);
 
-/* Room for more bytes: at least one. -ENOMEM. */
-int session_space(struct session *s, char **at, size_t *len) MUST_CHECK;
+/* Room for more bytes: at least one. -ENOMEM; -E2BIG: the client has said more
+ * than it may without a command that is complete. */
+int session_space(const struct gateway *g, struct session *s, char **at,
+		  size_t *len) MUST_CHECK;
 /* That many came: runs every command that is complete, or collects it; see
  * batch_flush. */
 void session_filled(struct gateway *g, struct session *s, size_t len);

@@ -11,7 +11,7 @@
 const struct layout_kind kv_layout = {
 	.name = "key-value table",
 	.magic = "AQKVTABL",
-	.major = 1,
+	.major = 2,
 	.minor = 0,
 	.header_size = KV_HEAD_BYTES,
 };

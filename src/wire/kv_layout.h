@@ -42,6 +42,7 @@
 
 #include "base.h"
 #include "bytes.h"
+#include "client_slot.h"
 #include "layout.h"
 
 enum {
@@ -58,7 +59,6 @@ enum {
 	KV_RECENT = 16, /* locks that a client had last */
 	KV_GROUPS = 16, /* 64-bit words of locks that an operation may hold */
 	KV_CLIENTS_MAX = 4096,
-	KV_CONN_BYTES = 48,
 	KV_CHUNK_BYTES_MIN = 64 << 10,
 	KV_CHUNK_BYTES_MAX = 4 << 20, /* its map has less than 64 KiB */
 	KV_EXTENT_UNIT = 16,	      /* bytes; sizes are in units, 23 bits */
@@ -377,9 +377,10 @@ uint64_t kv_extent_at(const struct kv_geometry *g, uint64_t chunk,
 /* ---- clients ------------------------------------------------------------ */
 
 enum kv_slot_state {
-	KV_SLOT_FREE,
-	KV_SLOT_LIVE,
-	KV_SLOT_FENCED, /* dead: its locks wait for repair */
+	KV_SLOT_FREE = CLIENT_SLOT_FREE,
+	KV_SLOT_LIVE = CLIENT_SLOT_LIVE,
+	KV_SLOT_FENCED = 2, /* dead: its locks wait for repair */
+	KV_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
 };
 
 /* Locks: bits of one word, or in a table of words the number of one lock. */
@@ -417,14 +418,15 @@ struct kv_intent {
 
 struct kv_slot {
 	le64 state; /* enum kv_slot_state, epoch << 8; changed by CAS */
-	char conn[KV_CONN_BYTES]; /* its connection, as the node calls it */
+	le64 name[SLOT_NAME_WORDS]; /* its connection, as in client_slot.h */
 	struct kv_intent intent;
-	uint8_t reserved[384 - 8 - KV_CONN_BYTES - 120 - KV_GROUPS * 12];
+	uint8_t reserved[384 - 8 - SLOT_NAME_BYTES - 120 - KV_GROUPS * 12];
 };
 
 STATIC_ASSERT(sizeof(struct kv_intent) == 120 + KV_GROUPS * 12, "kv intent");
 STATIC_ASSERT(sizeof(struct kv_slot) == KV_SLOT_BYTES, "kv slot");
 STATIC_ASSERT(offsetof(struct kv_slot, intent) == 56, "kv slot intent");
+STATIC_ASSERT(offsetof(struct kv_slot, name) == SLOT_NAME_AT, "kv slot name");
 
 static inline uint64_t kv_slot_word(enum kv_slot_state state, uint64_t epoch)
 {

@@ -11,7 +11,7 @@
 static const struct layout_kind tree_layout = {
 	.name = "ordered index",
 	.magic = "AQTREE01",
-	.major = 1,
+	.major = 2,
 	.minor = 0,
 	.header_size = TREE_HEAD_BYTES,
 };

@@ -36,6 +36,7 @@
 
 #include "base.h"
 #include "bytes.h"
+#include "client_slot.h"
 #include "layout.h"
 
 enum {
@@ -43,7 +44,6 @@ enum {
 	TREE_ROOT_AT = 512,
 	TREE_SLOTS_AT = 576,
 	TREE_SLOT_BYTES = 64,
-	TREE_CONN_BYTES = 48,
 	TREE_NODE_BYTES_MIN = 256,
 	TREE_NODE_BYTES_MAX = 16384,
 	TREE_NODE_HEAD = 32,
@@ -132,18 +132,20 @@ enum tree_flags {
 };
 
 enum tree_slot_state {
-	TREE_SLOT_FREE,
-	TREE_SLOT_LIVE,
+	TREE_SLOT_FREE = CLIENT_SLOT_FREE,
+	TREE_SLOT_LIVE = CLIENT_SLOT_LIVE,
+	TREE_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
 };
 
-/* One client. */
+/* One client, as in client_slot.h. */
 struct tree_slot {
 	le64 state; /* enum tree_slot_state | epoch << 8 */
-	char conn[TREE_CONN_BYTES];
+	le64 name[SLOT_NAME_WORDS];
 	le64 reserved;
 };
 
 STATIC_ASSERT(sizeof(struct tree_slot) == TREE_SLOT_BYTES, "tree slot");
+STATIC_ASSERT(offsetof(struct tree_slot, name) == SLOT_NAME_AT, "tree slot");
 
 static inline uint64_t tree_slot_word(enum tree_slot_state s, uint32_t epoch)
 {

@@ -11,7 +11,7 @@
 static const struct layout_kind vlist_layout = {
 	.name = "version-list store",
 	.magic = "AQVLIST1",
-	.major = 1,
+	.major = 2,
 	.minor = 0,
 	.header_size = VLIST_HEAD_BYTES,
 };

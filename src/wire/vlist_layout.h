@@ -34,12 +34,12 @@
 
 #include "base.h"
 #include "bytes.h"
+#include "client_slot.h"
 #include "layout.h"
 
 enum {
 	VLIST_HEAD_BYTES = 512,
 	VLIST_SLOT_BYTES = 64,
-	VLIST_CONN_BYTES = 48,
 	VLIST_ENTRY_BYTES = 16,
 	VLIST_BUCKET = 16, /* entries */
 	VLIST_BUCKET_BYTES = VLIST_BUCKET * VLIST_ENTRY_BYTES,
@@ -111,21 +111,20 @@ STATIC_ASSERT(sizeof(struct vlist_head) == VLIST_HEAD_BYTES, "vlist head");
 STATIC_ASSERT(offsetof(struct vlist_head, crc) == 504, "vlist head crc");
 
 enum vlist_slot_state {
-	VLIST_SLOT_FREE,
-	VLIST_SLOT_LIVE,
-	/* Taken by a client that has not said yet which connection it has:
-	 * what stands there is that of the one before. */
-	VLIST_SLOT_CLAIMED,
+	VLIST_SLOT_FREE = CLIENT_SLOT_FREE,
+	VLIST_SLOT_LIVE = CLIENT_SLOT_LIVE,
+	VLIST_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
 };
 
-/* One client. */
+/* One client, as in client_slot.h. */
 struct vlist_slot {
 	le64 state; /* enum vlist_slot_state | epoch << 8 */
-	char conn[VLIST_CONN_BYTES];
+	le64 name[SLOT_NAME_WORDS];
 	le64 reserved;
 };
 
 STATIC_ASSERT(sizeof(struct vlist_slot) == VLIST_SLOT_BYTES, "vlist slot");
+STATIC_ASSERT(offsetof(struct vlist_slot, name) == SLOT_NAME_AT, "vlist slot");
 
 static inline uint64_t vlist_slot_word(enum vlist_slot_state s, uint32_t epoch)
 {

@@ -36,11 +36,18 @@ http 400 POST v1/sessions '[1'
 http 400 POST v1/sessions '{"proto":"1.0","gid":"zz"}'
 http 426 POST v1/sessions '{"proto":"9.0"}'
 http 400 POST v1/sessions/x/start '{}'
-http 410 POST v1/sessions/00000000000000000000/heartbeat
+http 200 POST v1/heartbeat '{"sessions":["00000000000000000000"]}'
+grep -q '"lost": *\["0*"\]' "$TMP/body" || fail "not lost: $(cat "$TMP/body")"
+http 400 POST v1/heartbeat '{"sessions":[1]}'
+http 400 POST v1/heartbeat
 http 404 GET v1/nothing
 ok='{"proto":"1.0","gid":"00000000000000000000ffff7f000001","qpn":77,"psn":1,"ring":{"addr":4096,"size":8192,"rkey":1},"nodes":1,"epoch":1}'
 http 200 POST v1/sessions "$ok"
 id=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["session"])' "$TMP/body")
+# Others with the token see that it is there, but not what would end it.
+http 200 GET v1/sessions
+grep -q '"slot"' "$TMP/body" || fail "no session: $(cat "$TMP/body")"
+! grep -q "$id" "$TMP/body" || fail "everybody may end it: $(cat "$TMP/body")"
 http 400 POST "v1/sessions/$id/start" '{"nodes":[],"regions":[]}'
 http 410 POST "v1/sessions/$id/start" '{"nodes":[],"regions":[]}'
 token=$bad

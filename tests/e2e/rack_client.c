@@ -13,6 +13,7 @@
 
 enum {
 	THREADS = 4,
+	HANG_THREADS = 16,
 	ROUNDS = 500,
 	PATTERN_BYTES = 1 << 20,
 };
@@ -193,6 +194,61 @@ static int threads(struct aq_rack *rack, const char *name)
 	return 0;
 }
 
+struct two {
+	struct aq_region *hung, *healthy;
+	pthread_barrier_t ready, go;
+};
+
+/* Connects to both nodes; later only one of them is of interest. */
+static void *use_two(void *arg)
+{
+	struct two *two = arg;
+	uint64_t v = 1;
+	int err = aq_write(two->hung, 0, &v, 8);
+
+	if (!err)
+		err = aq_write(two->healthy, 0, &v, 8);
+	pthread_barrier_wait(&two->ready);
+	pthread_barrier_wait(&two->go);
+	if (!err)
+		err = aq_write(two->healthy, 0, &v, 8);
+	return err ? arg : NULL;
+}
+
+/* Many connections to each of two nodes, of which one will not answer. */
+static int hang(struct aq_rack *rack, const char *hung, const char *healthy)
+{
+	struct two two;
+	pthread_t t[HANG_THREADS];
+	char line[16];
+	void *bad;
+	int err = aq_region_open(rack, hung, 0, &two.hung);
+	unsigned failed = 0;
+
+	if (!err)
+		err = aq_region_open(rack, healthy, 0, &two.healthy);
+	if (err)
+		return fail("open", err);
+	pthread_barrier_init(&two.ready, NULL, HANG_THREADS + 1);
+	pthread_barrier_init(&two.go, NULL, HANG_THREADS + 1);
+	for (unsigned i = 0; i < HANG_THREADS; i++)
+		if (pthread_create(&t[i], NULL, use_two, &two))
+			return 1;
+	pthread_barrier_wait(&two.ready);
+	printf("%d\n", HANG_THREADS);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	pthread_barrier_wait(&two.go);
+	for (unsigned i = 0; i < HANG_THREADS; i++) {
+		pthread_join(t[i], &bad);
+		failed += bad != NULL;
+	}
+	printf("%u\n", failed);
+	aq_region_close(two.hung);
+	aq_region_close(two.healthy);
+	return 0;
+}
+
 static int child(struct aq_region *inherited, struct aq_rack *old,
 		 const char *name)
 {
@@ -291,6 +347,8 @@ int main(int argc, char **argv)
 		result = forked(rack, name);
 	else if (strcmp(verb, "busy") == 0 && argc > 3)
 		result = busy(rack, name, atof(argv[3]));
+	else if (strcmp(verb, "hang") == 0 && argc > 3)
+		result = hang(rack, name, argv[3]);
 	else if (strcmp(verb, "code") == 0 && argc > 4)
 		result = code(rack, name, argv[3], argv[4]);
 	else

@@ -641,9 +641,106 @@ static void far_memory_may_lie(void **state)
 	play(&small, liar);
 }
 
+/* ---- slots -------------------------------------------------------------- */
+
+/* A client that is stopped at one of its requests for its slot, and another one
+ * that comes meanwhile and takes that for death. */
+struct sleeper {
+	struct rig *r;
+	unsigned points; /* requests for slots so far */
+	unsigned stop_at;
+	bool is_armed; /* sleeps once more, under a lock */
+	bool is_gone[CONNS];
+	struct tree_client *other;
+	int other_err;
+};
+
+static struct sleeper sleeper;
+
+static int sleeper_is_alive(void *ctx, const char *conn)
+{
+	return !sleeper.is_gone[atoi(conn)];
+}
+
+static struct tree_port sleeper_port(struct rig *r)
+{
+	struct tree_port p = port_open(r);
+
+	p.is_alive = sleeper_is_alive;
+	return p;
+}
+
+static bool sleeper_point(void *ctx, int point)
+{
+	struct sleeper *s = ctx;
+
+	if (point == TREE_POINT_SLOT && ++s->points == s->stop_at) {
+		struct tree_config cfg = {.deadline_ms = 200};
+		struct tree_port p = sleeper_port(s->r);
+
+		s->other_err =
+			tree_client_create(&p, &s->r->g, &cfg, &s->other);
+	}
+	if (s->is_armed && point == TREE_POINT_ENTRY) {
+		s->is_armed = false;
+		if (s->other)
+			put(s->other, "c", "C");
+	}
+	return false;
+}
+
+static void sleep_once(struct rig *r)
+{
+	struct tree_config cfg = {
+		.deadline_ms = 200, .crash = sleeper_point, .ctx = &sleeper};
+	struct tree_config plain = {.deadline_ms = 200};
+	struct tree_port before = sleeper_port(r), p;
+	struct tree_client *c = NULL;
+	int err;
+
+	/* The slot has the name of one that left, and is not there any more. */
+	assert_int_equal(tree_client_create(&before, &r->g, &plain, &c), 0);
+	tree_client_destroy(c);
+	sleeper.r = r;
+	sleeper.is_gone[atoi(before.conn)] = true;
+	c = NULL;
+	p = sleeper_port(r);
+	err = tree_client_create(&p, &r->g, &cfg, &c);
+	/* There is one slot: one of them has it, unless nobody came. */
+	assert_true(err == 0 || err == -EAGAIN);
+	if (sleeper.points >= sleeper.stop_at)
+		assert_int_equal(!err + !sleeper.other_err, 1);
+	sleeper.is_armed = true;
+	if (c && !err)
+		put(c, "b", "B");
+	else
+		put(sleeper.other, "c", "C");
+	check_get(c ? c : sleeper.other, c ? "b" : "c", c ? "B" : "C");
+	check_whole(c ? c : sleeper.other, 1);
+	tree_client_destroy(c);
+	tree_client_destroy(sleeper.other);
+}
+
+/* It slept after it had made the slot its own and before it had said who it is:
+ * the slot still had its predecessor's name, so the other one ended that, took
+ * the slot, and both wrote under the same locks. */
+static void a_slot_has_one_client(void **state)
+{
+	struct tree_options one = small;
+	unsigned stop_at = 1;
+
+	one.clients = 1;
+	do {
+		sleeper = (struct sleeper){.stop_at = stop_at};
+		play(&one, sleep_once);
+	} while (sleeper.points >= stop_at++);
+	assert_true(stop_at > 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_has_one_client),
 		cmocka_unit_test(writes_reads_deletes),
 		cmocka_unit_test(splits_and_scans),
 		cmocka_unit_test(memory_is_used_again),

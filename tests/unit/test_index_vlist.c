@@ -322,9 +322,70 @@ static void words_and_heads(void **state)
 	assert_int_equal(vlist_geometry_make(&o, &g), -EINVAL);
 }
 
+/* ---- slots -------------------------------------------------------------- */
+
+/* One that stops at a request for its slot, and another that comes then. */
+struct sleeper {
+	struct rig *r;
+	unsigned points, stop_at;
+	struct vlist_client *other;
+};
+
+static struct sleeper sleeper;
+
+static bool sleeper_point(void *ctx, enum vlist_point point)
+{
+	struct sleeper *s = ctx;
+
+	if (point == VLIST_POINT_SLOT && ++s->points == s->stop_at)
+		s->other = client(s->r, "other");
+	return false;
+}
+
+static void sleep_once(struct rig *r)
+{
+	struct vlist_config cfg = {
+		.deadline_ms = 50, .crash = sleeper_point, .ctx = &sleeper};
+	struct vlist_config plain = {.deadline_ms = 50};
+	struct vlist_port late = port_open(r, "x late"), p;
+	struct vlist_client *c = NULL, *third = NULL;
+	int err;
+
+	sleeper.r = r;
+	err = vlist_client_create(&late, &r->g, &cfg, &c);
+	assert_true(err == 0 || err == -EAGAIN);
+	if (sleeper.other) {
+		/* It is alive, whatever the late one has written since. */
+		p = port_open(r, "third");
+		assert_int_equal(vlist_client_create(&p, &r->g, &plain, &third),
+				 -EAGAIN);
+		port_close(r, &p);
+	}
+	if (err)
+		port_close(r, &late);
+	vlist_client_destroy(c);
+	vlist_client_destroy(sleeper.other);
+}
+
+/* The late one wrote its name over that of the client that had the slot by
+ * then; when the late one was gone, the slot was taken from the other. */
+static void a_slot_keeps_its_name(void **state)
+{
+	struct vlist_options one = small;
+	unsigned stop_at = 1;
+
+	one.clients = 1;
+	do {
+		sleeper = (struct sleeper){.stop_at = stop_at};
+		play(&one, sleep_once);
+	} while (sleeper.points >= stop_at++);
+	assert_true(stop_at > 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_keeps_its_name),
 		cmocka_unit_test(words_and_heads),
 		cmocka_unit_test(writes_reads_deletes),
 		cmocka_unit_test(old_versions_are_collected),

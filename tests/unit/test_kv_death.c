@@ -347,9 +347,61 @@ static void test_fenced(void **state)
 	assert_true(n > 8);
 }
 
+/* A client that stops on its way to its slot, and one that comes meanwhile. */
+struct late {
+	struct rig *r;
+	unsigned points, stop_at;
+	struct aq_kv_client *other;
+};
+
+static bool late_point(void *ctx, enum kv_point point)
+{
+	struct late *l = ctx;
+
+	if (point == KV_POINT_INTENT && ++l->points == l->stop_at) {
+		l->other = rig_client(l->r, NULL);
+		assert_int_equal(aq_kv_put(l->other, "k", 1, "v", 1, NULL), 0);
+	}
+	return false;
+}
+
+/* There are two slots, one of them for repairs: who comes waits until the late
+ * one is taken for dead, and has its slot. The late one used to write its name
+ * and its intent there nevertheless. */
+static void a_late_client_has_no_slot(void **state)
+{
+	static const struct aq_kv_options o = {.capacity = 64,
+					       .entry_bytes = 32,
+					       .clients = 2,
+					       .failure_ms = 20};
+	struct rig r;
+	struct late l = {.r = &r, .stop_at = 2};
+	struct kv_client_config config = {.rng_seed = 1,
+					  .crash = late_point,
+					  .ctx = &l,
+					  .options = {.deadline_ms = 300}};
+	struct aq_kv_client *c = NULL;
+	struct kv_port port;
+	char got[4];
+	size_t len = 0;
+	int err;
+
+	rig_make(&r, &o);
+	port = rig_port(&r);
+	err = kv_client_create(&port, &r.g, &config, &c);
+	assert_non_null(l.other);
+	assert_int_equal(err, -EAGAIN);
+	rig_close(&r, &port);
+	assert_int_equal(aq_kv_get(l.other, "k", 1, got, sizeof(got), &len), 0);
+	assert_int_equal(r.fences, 0);
+	kv_client_destroy(l.other);
+	rig_break(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_late_client_has_no_slot),
 		cmocka_unit_test(test_insert),
 		cmocka_unit_test(test_second_lock),
 		cmocka_unit_test(test_update),

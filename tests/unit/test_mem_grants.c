@@ -387,6 +387,74 @@ static void test_heartbeats(void **state)
 	client_stop(&c);
 }
 
+/* One request for several; who is not there, or is another's, is named. */
+static void test_heartbeat_of_many(void **state)
+{
+	static const char gone[] = "0000000000000000ffff";
+	struct client c = {0};
+	const json_t *lost;
+	char body[128];
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	snprintf(body, sizeof(body), "{\"connections\":[\"%s\",\"%s\"]}", gone,
+		 c.id);
+	for (unsigned i = 0; i < 3; i++) {
+		let_pass(&c.f, 4 * MEM_HEARTBEAT_MS);
+		assert_int_equal(ask(&c.f, "POST /v1/heartbeat", body), 200);
+		lost = json_object_get(c.f.answer, "lost");
+		assert_int_equal(json_array_size(lost), 1);
+		assert_string_equal(json_string_value(json_array_get(lost, 0)),
+				    gone);
+	}
+	assert_int_equal(ask_as(&c.f, TOKEN_ADMIN, "POST /v1/tenants",
+				"{\"name\":\"t\",\"token\":\"" TOKEN_NOBODY
+				"\"}"),
+			 201);
+	let_pass(&c.f, 4 * MEM_HEARTBEAT_MS);
+	assert_int_equal(ask_as(&c.f, TOKEN_NOBODY, "POST /v1/heartbeat", body),
+			 200);
+	assert_int_equal(json_array_size(json_object_get(c.f.answer, "lost")),
+			 2);
+	let_pass(&c.f, 2 * MEM_HEARTBEAT_MS);
+	assert_int_equal(ask(&c.f, "POST /v1/heartbeat", body), 200);
+	assert_int_equal(json_array_size(json_object_get(c.f.answer, "lost")),
+			 2);
+	client_stop(&c);
+}
+
+static void test_heartbeat_refusals(void **state)
+{
+	struct client c = {0};
+	json_t *list = json_array();
+	char *text;
+
+	client_start(&c);
+	assert_int_equal(ask(&c.f, "POST /v1/heartbeat", NULL), 400);
+	assert_int_equal(
+		ask(&c.f, "POST /v1/heartbeat", "{\"connections\":\"x\"}"),
+		400);
+	assert_int_equal(
+		ask(&c.f, "POST /v1/heartbeat", "{\"connections\":[7]}"), 400);
+	assert_int_equal(
+		ask(&c.f, "POST /v1/heartbeat", "{\"connections\":[\"xyz\"]}"),
+		400);
+	for (unsigned i = 0; i <= MEM_BEAT_MAX; i++) {
+		assert_int_equal(
+			json_array_append_new(
+				list, json_string("0000000000000000ffff")),
+			0);
+		if (i < MEM_BEAT_MAX - 1)
+			continue;
+		text = json_dumps(json_pack("{s:O}", "connections", list), 0);
+		assert_int_equal(ask(&c.f, "POST /v1/heartbeat", text),
+				 i < MEM_BEAT_MAX ? 200 : 400);
+		free(text);
+	}
+	json_decref(list);
+	client_stop(&c);
+}
+
 /* The node did not run: heartbeats of that time are still to be read. */
 static void test_pause(void **state)
 {
@@ -515,6 +583,8 @@ int main(void)
 		cmocka_unit_test(test_grant_ends),
 		cmocka_unit_test(test_grant_refusals),
 		cmocka_unit_test(test_heartbeats),
+		cmocka_unit_test(test_heartbeat_of_many),
+		cmocka_unit_test(test_heartbeat_refusals),
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_sessions),

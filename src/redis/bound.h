@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What clients may use up: memory, descriptors, and tries at the password. */
+#ifndef AQ_REDIS_BOUND_H
+#define AQ_REDIS_BOUND_H
+
+#include "session.h"
+
+/* -EACCES, with words: anybody who reaches that address would have the table.
+ */
+int bound_check_address(const struct redis_options *o) MUST_CHECK;
+/* Raises the limit of descriptors as far as it goes. How many clients it is
+ * enough for, at most so many. */
+uint32_t bound_clients(uint32_t wanted);
+
+/* Counts what the client's buffers have now. */
+void bound_account(struct gateway *g, struct session *s);
+/* The client to end because all together have too much; NULL: they have not. */
+struct session *bound_largest(const struct gateway *g);
+
+/* A wrong password: the answer, and what the client says next, wait. */
+void bound_pause(struct gateway *g, struct session *s);
+/* Whether it is over; the client may go on then. */
+bool bound_resume(struct gateway *g, struct session *s, uint64_t mono_ms);
+
+#endif
