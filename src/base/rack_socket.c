@@ -22,7 +22,10 @@
 enum {
 	LOCK_TRIES = 5000,
 	LOCK_PAUSE_NS = 1000000,
-	GROUP_MODE = 0660,
+	/* Only who may enter the directory gets as far as a file in it: the
+	 * user who serves the rack, and root, whose daemons have given up
+	 * the capability to pass by modes; or the group. */
+	SHARED_MODE = 0666,
 };
 
 #define LOCK_NAME "sockets.lock"
@@ -56,7 +59,7 @@ int rack_sockets_open(const char *rack, struct rack_sockets *out)
 		err = find_net(&r.net);
 	if (err)
 		return err;
-	r.shared = trust.has_group;
+	r.shared = trust.has_group || trust.has_user;
 	r.dir_fd = rundir_open(rack);
 	if (r.dir_fd < 0)
 		return r.dir_fd;
@@ -80,10 +83,10 @@ static int lock_open(const struct rack_sockets *r)
 	 * (fs.protected_regular). */
 	if (fd < 0 && errno == ENOENT)
 		fd = openat(r->dir_fd, LOCK_NAME, flags | O_CREAT,
-			    r->shared ? GROUP_MODE : 0600);
+			    r->shared ? SHARED_MODE : 0600);
 	/* For its owner the umask is in the way of the group. */
 	if (fd >= 0 && r->shared)
-		(void)fchmod(fd, GROUP_MODE);
+		(void)fchmod(fd, SHARED_MODE);
 	return fd;
 }
 
@@ -198,7 +201,7 @@ int rack_socket_bind(const struct rack_sockets *r, const char *name, int fd)
 		if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
 			return -errno;
 	}
-	if (r->shared && fchmodat(r->dir_fd, file, GROUP_MODE, 0) < 0) {
+	if (r->shared && fchmodat(r->dir_fd, file, SHARED_MODE, 0) < 0) {
 		err = -errno;
 		(void)unlinkat(r->dir_fd, file, 0);
 	}

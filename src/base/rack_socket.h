@@ -19,7 +19,7 @@ enum {
 struct rack_sockets {
 	int dir_fd;   /* -1: closed */
 	uint64_t net; /* the network namespace */
-	bool shared;  /* with the members of a group */
+	bool shared;  /* with another user, or the members of a group */
 };
 
 /* Makes the runtime directory if needed; error_last() has the words. */

@@ -184,7 +184,6 @@ static int confine(struct memory_args *a, const struct config *config)
 
 	if (audit && strcmp(audit, "-") == 0)
 		audit = NULL;
-
 	cli_confine_listen(c, a->serve.listen);
 	if (cli_confine_begin(c, config))
 		return CLI_FAILED;

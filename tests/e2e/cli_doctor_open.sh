@@ -58,6 +58,7 @@ state tls warn "memory (process $node) on 0.0.0.0:0"
 
 # A gateway: without a password, then with one.
 "$AQUIFER" redis --bind 0.0.0.0 --port 0 --capacity 64 --values 1M \
+	--protected-mode no \
 	>"$TMP/open" 2>&1 &
 PIDS+=("$!")
 gateway=$!
