@@ -318,6 +318,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
+	nic->input_domain = (uintptr_t)qp->pd;
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
@@ -347,6 +348,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
+	nic->input_domain = (uintptr_t)qp->pd;
 	if (stamp->is_response)
 		completer_input(qp, &stamp->pkt);
 	else
@@ -404,6 +406,14 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		input_stamped(nic, stamp, frame, from);
 	else
 		input_unknown(nic, frame, len_bytes, from);
+}
+
+uint64_t nic_take_domain(struct nic *nic)
+{
+	uint64_t domain = nic->input_domain;
+
+	nic->input_domain = 0;
+	return domain;
 }
 
 HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,

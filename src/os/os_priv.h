@@ -17,6 +17,7 @@
 #include "grant.h"
 #include "log.h"
 #include "os.h"
+#include "share.h"
 
 struct cable;
 struct direct_map;
@@ -65,6 +66,7 @@ struct env_path {
 	const struct port_ops *port;
 	struct os_host *host;
 	uint32_t users;
+	uint64_t domain; /* of the last frame that came by it */
 };
 
 struct engine {
@@ -119,6 +121,7 @@ struct os_host {
 	struct env_path *polled[OS_CABLE_MAX + 4];
 	unsigned polled_count;
 	unsigned polled_first; /* whose turn it is to be first */
+	struct share share;    /* of each turn's frames */
 	struct cable *cables;  /* every cable that is not freed */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
