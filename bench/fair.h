@@ -17,7 +17,8 @@ enum {
 
 /* What the hostile processes do now. */
 enum fair_mode {
-	FAIR_BUSY,  /* look for completions all the time, and send nothing */
+	/* Send nothing, but use their core as in the flood before. */
+	FAIR_BUSY,
 	FAIR_FLOOD, /* send whatever they may */
 	FAIR_QUIT,
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "error.h"
 #include "fair.h"
@@ -33,6 +34,8 @@ struct side {
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	uint64_t next;
+	/* Turns of the flood so far, and the processor's time for them. */
+	uint64_t turns, turns_ns, since_ns;
 };
 
 static int mode_of(struct side *s)
@@ -45,6 +48,36 @@ static void add(_Atomic uint64_t *count, int n)
 	if (n > 0)
 		(void)atomic_fetch_add_explicit(count, (uint64_t)n,
 						memory_order_relaxed);
+}
+
+/* ---- as busy as in a flood ----------------------------------------------- */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void flood_begins(struct side *s)
+{
+	s->since_ns = cpu_ns();
+}
+
+static void flood_ends(struct side *s)
+{
+	s->turns_ns += cpu_ns() - s->since_ns;
+}
+
+/* Uses as much of the core as a turn of the flood has, before the others on it
+ * have theirs. */
+static void be_busy(const struct side *s)
+{
+	uint64_t stop = s->turns ? cpu_ns() + s->turns_ns / s->turns : 0;
+
+	while (cpu_ns() < stop)
+		;
 }
 
 /* ---- READs -------------------------------------------------------------- */
@@ -189,13 +222,15 @@ static int flood_reads(struct side *s)
 {
 	int err = fill(s);
 
-	while (!err && mode_of(s) == FAIR_FLOOD)
+	flood_begins(s);
+	for (; !err && mode_of(s) == FAIR_FLOOD; s->turns++)
 		for (unsigned i = 0; i < s->link_count && !err; i++) {
 			int n = turn(s, s->link[i], true);
 
 			err = n < 0 ? n : 0;
 			add(&s->page->flooded, n);
 		}
+	flood_ends(s);
 	return err ? err : drain(s);
 }
 
@@ -209,7 +244,9 @@ static int flood_pages(struct side *s, struct page_store *store)
 		ops[i].buf = s->buf + (size_t)i * FLOOD_BYTES;
 		done[i] = &ops[i];
 	}
+	flood_begins(s);
 	do {
+		s->turns++;
 		for (int i = 0; i < n && mode_of(s) == FAIR_FLOOD; i++) {
 			done[i]->kind = s->next % 2 ? PAGE_LOAD : PAGE_STORE;
 			done[i]->page = s->next++ / 2 % PAGES;
@@ -223,6 +260,7 @@ static int flood_pages(struct side *s, struct page_store *store)
 		under_way -= (unsigned)n;
 		add(&s->page->flooded, n);
 	} while (!err && under_way);
+	flood_ends(s);
 	return err;
 }
 
@@ -257,8 +295,10 @@ int fair_flood(struct fair_page *page, unsigned index)
 	while (!err && mode_of(&s) != FAIR_QUIT)
 		if (mode_of(&s) == FAIR_FLOOD)
 			err = store ? flood_pages(&s, store) : flood_reads(&s);
-		else
+		else {
+			be_busy(&s);
 			err = turn(&s, s.link[0], false);
+		}
 	if (store)
 		page_store_close(store);
 	return end(&s, err);

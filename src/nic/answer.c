@@ -181,7 +181,7 @@ static void response_acks(struct nic_qp *qp, uint32_t psn)
 HOT bool responder_run(struct nic_qp *qp)
 {
 	struct responder *rsp = &qp->rsp;
-	uint32_t budget = NIC_TURN_PACKETS;
+	uint32_t budget = qp->nic->turn_packets;
 
 	while (rsp->res_pending) {
 		struct resp_res *res = next_pending(rsp);

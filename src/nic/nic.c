@@ -55,6 +55,7 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 		return -ENOMEM;
 	}
 	list_init(&nic->ready);
+	nic->turn_packets = NIC_TURN_PACKETS;
 	list_init(&nic->held);
 	timer_wheel_init(&nic->wheel, env_now_ns(env));
 	*out = nic;
@@ -341,6 +342,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
+	nic->input_domain = (uintptr_t)qp->pd;
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
@@ -371,6 +373,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
+	nic->input_domain = (uintptr_t)qp->pd;
 	if (stamp->is_response)
 		completer_input(qp, &stamp->pkt);
 	else
@@ -428,6 +431,14 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		input_stamped(nic, stamp, frame, from);
 	else
 		input_unknown(nic, frame, len_bytes, from);
+}
+
+uint64_t nic_take_domain(struct nic *nic)
+{
+	uint64_t domain = nic->input_domain;
+
+	nic->input_domain = 0;
+	return domain;
 }
 
 HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
@@ -506,7 +517,7 @@ static uint64_t work_done(const struct nic *nic)
 }
 
 /*
- * The queue pairs of one domain, one after the other; if others wait, only
+ * The queue pairs of one domain, one after the other; if there are others, only
  * until they have done a turn's work together. Who finds its path full without
  * having sent anything comes before those that did, next time: else the first
  * in the list would take whatever room there is, each time. False: a path was
@@ -522,7 +533,7 @@ HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
 	list_init(&waiting);
 	list_take(&pd->ready, &turn);
 	while (!list_is_empty(&turn) &&
-	       (is_alone || work_done(nic) - before < NIC_TURN_PACKETS)) {
+	       (is_alone || work_done(nic) - before < nic->turn_packets)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
 		uint64_t sent = nic->counters[NIC_C_tx_frames];
@@ -553,7 +564,12 @@ HOT static bool give_turns(struct nic *nic)
 
 	list_init(&waiting);
 	list_take(&nic->ready, &turn);
-	is_alone = turn.next == turn.prev;
+	if (turn.next != turn.prev)
+		nic->crowd = NIC_CROWD_FLUSHES;
+	else if (nic->crowd)
+		nic->crowd--;
+	is_alone = !nic->crowd;
+	nic->turn_packets = is_alone ? NIC_TURN_PACKETS : NIC_TURN_CROWDED;
 	while (!list_is_empty(&turn)) {
 		struct nic_pd *pd =
 			container_of(turn.next, struct nic_pd, turn);

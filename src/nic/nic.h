@@ -230,6 +230,11 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 	       uint32_t from);
 
+/* A number for the domain whose packets have come since this was called last,
+ * of the last one; 0: none was taken. Two that are there have different ones.
+ */
+uint64_t nic_take_domain(struct nic *nic);
+
 /* A frame that will probably come soon: what it will read is fetched into the
  * cache, and nothing else happens, whatever the bytes are. */
 void nic_foretell(const struct nic *nic, const uint8_t *frame,

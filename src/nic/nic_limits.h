@@ -38,6 +38,10 @@ enum {
 	/* What one queue pair may send before the next has its turn, and all of
 	 * one domain before the next domain has. */
 	NIC_TURN_PACKETS = 32,
+	/* The same while another domain is there, which is so for some flushes
+	 * after it had something to send. */
+	NIC_TURN_CROWDED = 8,
+	NIC_CROWD_FLUSHES = 1000,
 	NIC_TURN_STEPS = 4, /* of a chain: as much as a packet */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,

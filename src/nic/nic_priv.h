@@ -668,6 +668,9 @@ struct nic {
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
 	struct cq_numbers counting;
+	uint32_t turn_packets; /* of this flush */
+	uint32_t crowd;	       /* flushes in which domains share */
+	uint64_t input_domain; /* of the last packet that was taken */
 	bool chains_due; /* a chain has its turn before nic_flush returns */
 	struct stamps stamps;
 };

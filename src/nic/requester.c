@@ -672,7 +672,7 @@ static inline bool run_quick(struct nic_qp *qp)
 
 HOT bool requester_run_queued(struct nic_qp *qp)
 {
-	uint32_t budget = NIC_TURN_PACKETS;
+	uint32_t budget = qp->nic->turn_packets;
 	enum step s = STEP_SENT;
 
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)

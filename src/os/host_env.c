@@ -49,10 +49,21 @@ HOT unsigned host_poll(struct os_host *h, unsigned budget)
 	/* Whoever is first finds the freest paths for its answers. */
 	if (++h->polled_first >= count)
 		h->polled_first = 0;
+	if (count == 1)
+		return h->polled[0]->port->poll(h->polled[0], budget);
+	share_begin(&h->share);
 	for (unsigned i = 0, at = h->polled_first; i < count; i++) {
 		struct env_path *path = h->polled[at];
+		unsigned got = path->port->poll(
+			path, share_budget(&h->share, path->domain, budget));
 
-		n += path->port->poll(path, budget);
+		if (got) {
+			/* Those who send nothing but what is dropped share
+			 * their turns, too. */
+			path->domain = nic_take_domain(h->base.nic);
+			share_note(&h->share, path->domain);
+		}
+		n += got;
 		if (++at == count)
 			at = 0;
 	}

@@ -18,6 +18,7 @@
 #include "log.h"
 #include "os.h"
 #include "rack_socket.h"
+#include "share.h"
 #include "trust.h"
 
 struct cable;
@@ -67,6 +68,7 @@ struct env_path {
 	const struct port_ops *port;
 	struct os_host *host;
 	uint32_t users;
+	uint64_t domain; /* of the last frame that came by it */
 };
 
 struct engine {
@@ -124,6 +126,7 @@ struct os_host {
 	struct env_path *polled[OS_CABLE_MAX + 4];
 	unsigned polled_count;
 	unsigned polled_first; /* whose turn it is to be first */
+	struct share share;    /* of each turn's frames */
 	struct cable *cables;  /* every cable that is not freed */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
