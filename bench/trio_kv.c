@@ -36,8 +36,9 @@ struct state {
 	uint64_t at;
 };
 
-/* Each trio has a runtime directory of its own, so that its client finds its
- * node; the rack's name, and with it the switch, is common to all. */
+/* Each trio has a directory of its own. For one with cables it is the runtime
+ * directory, so that its client finds its node. Those at the switch are in the
+ * switch's, where any node serves any client: they take turns. */
 static void dir_of(const struct trio *t, char dir[DIR_MAX])
 {
 	snprintf(dir, DIR_MAX, "/tmp/aquifer-%s-%s-%u", t->rack, t->ops->name,
@@ -50,7 +51,9 @@ static void enter(const struct trio *t)
 
 	dir_of(t, dir);
 	(void)!mkdir(dir, 0700); /* the other process may have made it */
-	(void)setenv("AQUIFER_RUNDIR", dir, 1);
+	if (!t->ops->uses_switch)
+		(void)setenv("AQUIFER_RUNDIR", dir, 1);
+	(void)setenv("AQUIFER_STATEDIR", dir, 1);
 	(void)setenv("AQUIFER_CONFIG", "/dev/null", 1); /* nobody's settings */
 }
 
@@ -65,11 +68,12 @@ static int remove_one(const char *path, const struct stat *st, int kind,
 
 static int serve(struct trio *t)
 {
-	char dir[DIR_MAX];
+	char dir[DIR_MAX], name[16];
 	pid_t pid;
 
 	enter(t);
 	dir_of(t, dir);
+	snprintf(name, sizeof(name), "m%u", t->depth);
 	pid = fork();
 	if (pid < 0)
 		return trio_fail(t, -errno, "fork");
@@ -83,7 +87,7 @@ static int serve(struct trio *t)
 			(void)dup2(fd, STDERR_FILENO);
 		}
 		execl("/proc/self/exe", "aquifer", "memory", "--size", "32M",
-		      (char *)NULL);
+		      "--name", name, (char *)NULL);
 		_exit(127);
 	}
 	trio_ready(t);
@@ -131,13 +135,15 @@ static int setup(struct trio *t)
 					.seed = 1};
 	struct state *s = calloc(1, sizeof(*s));
 	int err = s ? 0 : -ENOMEM;
+	char table[16];
 
 	enter(t);
+	snprintf(table, sizeof(table), "bench%u", t->depth);
 	t->state = s;
 	if (!err)
 		err = open_rack(&s->rack);
 	if (!err)
-		err = aq_kv_create(s->rack, "bench", &o, &s->kv);
+		err = aq_kv_create(s->rack, table, &o, &s->kv);
 	if (!err)
 		err = aq_kv_client_open(s->kv, NULL, &s->c);
 	if (!err)

@@ -12,9 +12,10 @@ printf '[memory far]\nsize = 64M\nlisten = 127.0.0.1:%s\n' "$port" \
 	>"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 printf '[node over]\naddress = 127.0.0.1:%s\n' "$port" >"$TMP/client.ini"
-# elsewhere COMMAND...: with a runtime directory of its own.
+# elsewhere COMMAND...: with a runtime directory and an address of its own.
 elsewhere() {
-	AQUIFER_RUNDIR=$TMP/elsewhere AQUIFER_CONFIG=$TMP/client.ini "$@"
+	AQUIFER_RUNDIR=$TMP/elsewhere AQUIFER_CONFIG=$TMP/client.ini \
+		AQUIFER_NIC_ADDRESS=127.0.0.2 "$@"
 }
 expect 0 elsewhere "$AQUIFER" status --json
 json "$TMP/out" 'd["nodes"][0]["name"] == "over"
