@@ -74,7 +74,9 @@ static struct frame_line *find_line(struct frame_server *s,
 	for (unsigned i = 0; i < n; i++) {
 		struct frame_line *l = &s->line[i];
 
-		if (l->pd == pd && l->guests)
+		/* Also if its last guest has just gone: who comes and goes
+		 * must not use up all lines. */
+		if (l->pd == pd)
 			return l;
 		if (!l->guests &&
 		    !atomic_load_explicit(&l->is_looked, memory_order_relaxed))
@@ -233,7 +235,7 @@ static unsigned look(struct frame_server *s, struct frame_line *l,
 		for (int i = 0; i < n; i++)
 			served += take(s, &wc[i]);
 		pthread_mutex_unlock(&s->lock);
-	} else if (++l->quiet == QUIET_MAX) {
+	} else if (++l->quiet % QUIET_MAX == 0) {
 		/* Now and then, so that an idle server takes no lock. */
 		pthread_mutex_lock(&s->lock);
 		if (!l->guests)

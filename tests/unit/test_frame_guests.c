@@ -247,6 +247,23 @@ static void a_space_has_a_few_guests_at_most(void **state)
 	rig_stop(&r);
 }
 
+/* More often than there are lines, while the server does not run. */
+static void guests_that_come_and_go_use_nothing_up(void **state)
+{
+	struct rig r;
+
+	start(&r, 2, false);
+	rig_close(&r, OWNER, A);
+	for (unsigned i = 0; i < 300; i++) {
+		assert_int_equal(rig_open(&r, OWNER, A), 0);
+		rig_close(&r, OWNER, A);
+	}
+	assert_int_equal(rig_open(&r, OWNER, A), 0);
+	assert_int_equal(store(&r, OWNER, A, 0, 1), PAGE_WIRE_OK);
+	expect_owners(&r, 0, 1);
+	rig_stop(&r);
+}
+
 /* A tenant with more requests than it can be answered, and one with one. */
 static void a_flood_delays_others_by_one_turn(void **state)
 {
@@ -324,6 +341,7 @@ int main(void)
 		cmocka_unit_test(chains_and_guests_do_not_mix),
 		cmocka_unit_test(a_space_has_a_few_guests_at_most),
 		cmocka_unit_test(frames_are_withdrawn_as_they_become_free),
+		cmocka_unit_test(guests_that_come_and_go_use_nothing_up),
 		cmocka_unit_test(a_flood_delays_others_by_one_turn),
 	};
 
