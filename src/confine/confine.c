@@ -54,6 +54,13 @@ static int unless_missing(int err, const char *what)
 	return err;
 }
 
+int confine_thread(uint64_t keep)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return error_set(-errno, "prctl: %s", strerror(errno));
+	return capability_limit(keep);
+}
+
 int confine_start(const struct confine *c)
 {
 	int err = confine_become(c);

@@ -57,6 +57,11 @@ int confine_become(const struct confine *c) MUST_CHECK;
 /* All steps, for this thread and all that it will start. */
 int confine_start(const struct confine *c) MUST_CHECK;
 
+/* The capabilities alone, for a thread that needs fewer than its process: it
+ * and those that it starts keep no others (bits by the numbers of
+ * linux/capability.h), and gain none by executing a program. */
+int confine_thread(uint64_t keep) MUST_CHECK;
+
 /* A user, by name or number, and its group; -ENOENT with words if there is
  * none. */
 int confine_user_find(const char *name, uint32_t *uid,

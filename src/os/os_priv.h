@@ -17,8 +17,8 @@
 #include "grant.h"
 #include "log.h"
 #include "os.h"
+#include "path_share.h"
 #include "rack_socket.h"
-#include "share.h"
 #include "trust.h"
 
 struct cable;

@@ -22,6 +22,7 @@
 #include "error.h"
 #include "pager_priv.h"
 #include "place.h"
+#include "rights.h"
 
 enum {
 	TICK_MS = 200,
@@ -355,7 +356,7 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err && await_pager(&k) != 0)
 		err = -EHOSTDOWN;
 	if (!err)
-		err = run_confine(RUN_CAPS_KEEPER);
+		err = confine_thread(RUN_CAPS_KEEPER);
 	if (!err)
 		err = let_go(&k);
 	if (err) {

@@ -19,6 +19,7 @@
 #include "log.h"
 #include "pager_priv.h"
 #include "place.h"
+#include "rights.h"
 #include "uffd.h"
 
 enum {
@@ -361,7 +362,7 @@ static int pager_open(struct pager *p)
 	 * leaves them costs one copy more, outside the pager's lock. */
 	err = run_confined(RUN_CAPS_OPEN, open_far, p);
 	if (!err)
-		err = run_confine(RUN_CAPS_PAGER);
+		err = confine_thread(RUN_CAPS_PAGER);
 	if (!err)
 		err = run_door_open(p);
 	return err ? err : run_porter_start(p);

@@ -11,6 +11,7 @@
 
 #include "confine.h"
 #include "pager_priv.h"
+#include "rights.h"
 
 enum {
 	/* An agent that does not answer for so long (a stopped program) is
@@ -53,7 +54,7 @@ static void *porter_main(void *arg)
 
 	(void)prctl(PR_SET_NAME, "aquifer-porter");
 	/* It cannot fail: it only gives up. */
-	(void)!run_confine(RUN_CAPS_PORTER);
+	(void)!confine_thread(RUN_CAPS_PORTER);
 	atomic_store_explicit(&o->tid, (pid_t)syscall(SYS_gettid),
 			      memory_order_relaxed);
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {

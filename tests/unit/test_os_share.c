@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "share.h"
+#include "path_share.h"
 
 enum {
 	BUDGET = 64,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Budgets of paths, by what their tenants did in the last round. */
-#include "share.h"
+#include "path_share.h"
 
 #include <string.h>
 

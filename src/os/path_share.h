@@ -5,8 +5,8 @@
  * of another tenant gets: else who has many processes would have many turns.
  * Pure; whoever holds the host's lock.
  */
-#ifndef AQ_OS_SHARE_H
-#define AQ_OS_SHARE_H
+#ifndef AQ_OS_PATH_SHARE_H
+#define AQ_OS_PATH_SHARE_H
 
 #include "base.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up rights that a part of `aquifer run` does not need. */
-#ifndef AQ_RUN_CONFINE_H
-#define AQ_RUN_CONFINE_H
+/* The rights that each part of `aquifer run` keeps (confine_thread). */
+#ifndef AQ_RUN_RIGHTS_H
+#define AQ_RUN_RIGHTS_H
 
 #include <linux/capability.h>
 
@@ -19,10 +19,6 @@
  * and sends SIGBUS where the kernel cannot poison a page. */
 #define RUN_CAPS_PAGER	(1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE)
 #define RUN_CAPS_PORTER 0ull
-
-/* The calling thread and those that it starts keep no capability outside the
- * mask, and gain none by executing a program. */
-int run_confine(uint64_t mask) MUST_CHECK;
 
 /* Calls `work` in a thread that is confined so, and returns what it returns.
  * The threads that it starts inherit the mask, not what the caller has. */
