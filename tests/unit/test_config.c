@@ -98,7 +98,8 @@ static void test_bad_files(void **state)
 		{"[rack]\nname = Lab\n", "1 to 32 of a-z, 0-9 and '-'"},
 		{"[nic]\n\nmode=hw\nmut = 1024\n",
 		 "rack.ini:4: unknown key 'mut' in section [nic]; known: mode, "
-		 "device, address, addresses, port, auth, loss_ppm, vendor_part_id, "
+		 "device, address, addresses, port, auth, loss_ppm, "
+		 "vendor_part_id, "
 		 "engine_yields, mtu"},
 		{"[net]\nmtu = 1024\n",
 		 "rack.ini:2: unknown section [net]; known: rack, nic"},
