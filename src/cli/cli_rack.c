@@ -55,29 +55,47 @@ void cli_rack_scan(struct cli_rack *rack)
 		client_engines_find(rack->config, rack->rundir, rack->engine);
 }
 
-int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
-		 uint32_t timeout_ms, json_t **status)
+static int ask(const struct client_node *node, const char *path, char *token,
+	       size_t max_bytes, uint32_t timeout_ms, json_t **out)
 {
-	char token[CLIENT_TOKEN_MAX] = "";
 	struct client_caller caller = {.token = token};
-	bool is_node =
-		node >= rack->node && node < rack->node + CLIENT_NODE_MAX;
 	int err = client_http_create(&caller.http);
 
 	if (err)
 		return err;
-	if (is_node && strncmp(node->address, "unix:", 5) != 0 &&
-	    client_token_read(rack->rundir, "token", token))
-		token[0] = '\0'; /* it is asked as a stranger */
-	err = client_call(&caller, node, "GET", "/v1/status", NULL, timeout_ms,
-			  CLIENT_REPLY_MAX, status);
+	err = client_call(&caller, node, "GET", path, NULL, timeout_ms,
+			  max_bytes, out);
 	client_http_destroy(caller.http);
-	if (!err && !json_is_object(*status)) {
-		json_decref(*status);
-		err = error_set(-EPROTO, "node %s: the status is no object",
+	if (!err && !json_is_object(*out)) {
+		json_decref(*out);
+		err = error_set(-EPROTO, "node %s: the answer is no object",
 				node->name);
 	}
 	return err;
+}
+
+int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
+		 uint32_t timeout_ms, json_t **status)
+{
+	char token[CLIENT_TOKEN_MAX] = "";
+	bool is_node =
+		node >= rack->node && node < rack->node + CLIENT_NODE_MAX;
+
+	if (is_node && strncmp(node->address, "unix:", 5) != 0 &&
+	    client_token_read(rack->rundir, "token", token))
+		token[0] = '\0'; /* it is asked as a stranger */
+	return ask(node, "/v1/status", token, CLIENT_REPLY_MAX, timeout_ms,
+		   status);
+}
+
+int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
+		  const char *path, uint32_t timeout_ms, json_t **out)
+{
+	char token[CLIENT_TOKEN_MAX] = "";
+	int err = client_token_read(rack->rundir, "token", token);
+
+	return err ? err
+		   : ask(node, path, token, CLIENT_LIST_MAX, timeout_ms, out);
 }
 
 const char *cli_rack_size(uint64_t bytes, char out[16])

@@ -38,6 +38,11 @@ void cli_rack_scan(struct cli_rack *rack);
 int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		 uint32_t timeout_ms, json_t **status) MUST_CHECK;
 
+/* What a node answers to the tenant of our token. Free it with json_decref. */
+int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
+		  const char *path, uint32_t timeout_ms,
+		  json_t **out) MUST_CHECK;
+
 /* A size as people write it: 1.5G. */
 const char *cli_rack_size(uint64_t bytes, char out[16]);
 /* Bytes from 4096, 64K, 1.5 is not allowed; -EINVAL with a line on stderr. */

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "cli_rack.h"
+#include "cli_region.h"
 #include "cli_report.h"
 
 struct region_args {
@@ -70,8 +71,10 @@ static int take_option(int opt, char **argv, struct region_args *a)
 	}
 }
 
-/* argv[0] is the verb; `words` is how many have to follow. */
-static int parse(int argc, char **argv, int words, struct region_args *a)
+/* argv[0] is the verb; `words` is how many have to follow, with `may_lack` the
+ * last one need not. */
+static int parse_some(int argc, char **argv, int words, bool may_lack,
+		      struct region_args *a)
 {
 	static const struct option longopts[] = {
 		{"json", no_argument, NULL, 'j'},
@@ -98,6 +101,8 @@ static int parse(int argc, char **argv, int words, struct region_args *a)
 		if (take_option(opt, argv, a))
 			return CLI_USAGE;
 	}
+	if (may_lack && argc - optind == words - 1)
+		words--;
 	if (argc - optind != words) {
 		cli_error("region %s takes %s; see 'aquifer help region'",
 			  argv[0],
@@ -109,6 +114,11 @@ static int parse(int argc, char **argv, int words, struct region_args *a)
 	a->name = words > 0 ? argv[optind] : NULL;
 	a->size = words > 1 ? argv[optind + 1] : NULL;
 	return CLI_GO;
+}
+
+static int parse(int argc, char **argv, int words, struct region_args *a)
+{
+	return parse_some(argc, argv, words, false, a);
 }
 
 static int open_rack(const struct region_args *a, struct aq_rack **rack)
@@ -232,6 +242,16 @@ static int region_stat(int argc, char **argv)
 	return finish(rack, err);
 }
 
+static int region_grants(int argc, char **argv)
+{
+	struct region_args a;
+	int code = parse_some(argc, argv, 1, true, &a);
+
+	return code != CLI_GO
+		       ? code
+		       : cli_region_grants(a.name, a.deadline_ms, a.json);
+}
+
 static int region_resize(int argc, char **argv)
 {
 	struct aq_region *region = NULL;
@@ -279,6 +299,8 @@ int cmd_region(const struct cli_command *self, int argc, char **argv)
 		{"create", region_create, "make a region: NAME SIZE"},
 		{"list", region_list, "all regions of this user"},
 		{"stat", region_stat, "one region: NAME"},
+		{"grants", region_grants,
+		 "who has keys, and can they be taken back: [NAME]"},
 		{"resize", region_resize, "grow or cut: NAME SIZE"},
 		{"delete", region_delete, "remove for everybody: NAME"},
 		{NULL, NULL, NULL},

@@ -143,7 +143,9 @@ const struct cli_command cli_commands[] = {
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create NAME SIZE [--nodes N|all] [--stripe SIZE] [--node NAME]\n"
 	 "                             [--switch-atomics]\n"
-	 "       aquifer region list|stat NAME|resize NAME SIZE|delete NAME\n"
+	 "       aquifer region list|stat NAME|grants [NAME]|resize NAME "
+	 "SIZE|\n"
+	 "                      delete NAME\n"
 	 "       with [--timeout MILLISECONDS] [--json]\n"
 	 "  --nodes   spread over that many memory nodes (default 1)\n"
 	 "  --stripe  bytes that stay together on a node (default 64K)\n"

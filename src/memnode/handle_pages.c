@@ -18,16 +18,6 @@ static json_t *describe(const struct mem_space *s)
 		"touched", (json_int_t)frame_space_touched_bytes(s->space));
 }
 
-static int find(struct mem_node *node, struct ctl_call *call,
-		struct mem_conn **out)
-{
-	int err = conn_find(node, call->caller, call->segment[0], out);
-
-	if (!err)
-		(*out)->seen_ns = env_now_ns(node->env);
-	return err;
-}
-
 static enum space_kind kind_of(const json_t *body)
 {
 	if (json_is_true(json_object_get(body, "sparse")))
@@ -54,7 +44,7 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 {
 	uint64_t count, bytes, depth = 64;
 	struct mem_conn *c;
-	int err = find(ctx, call, &c);
+	int err = handle_find_conn(ctx, call, &c);
 
 	if (!err)
 		err = check_version(call->body);
@@ -79,7 +69,7 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 void handle_pages_get(void *ctx, struct ctl_call *call)
 {
 	struct mem_conn *c;
-	int err = find(ctx, call, &c);
+	int err = handle_find_conn(ctx, call, &c);
 
 	if (!err && !c->space)
 		err = error_set(-ENOENT, "the connection has no pages");
@@ -108,7 +98,7 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 	struct mem_conn *c;
 	struct mem_space *s;
 	size_t i;
-	int why, err = find(ctx, call, &c);
+	int why, err = handle_find_conn(ctx, call, &c);
 
 	if (!err && (!c->space || !json_is_array(list) ||
 		     json_array_size(list) > 2 * MEM_PAGE_DEPTH_MAX))

@@ -496,6 +496,10 @@ void declare_region_end(struct mem_node *node, const struct mem_region *r);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 
+/* The connection in the path, which lives, whatever is asked of it. */
+int handle_find_conn(struct mem_node *node, struct ctl_call *call,
+		     struct mem_conn **out) MUST_CHECK;
+
 void handle_status(void *ctx, struct ctl_call *call);
 void handle_metrics(void *ctx, struct ctl_call *call);
 void handle_region_create(void *ctx, struct ctl_call *call);
@@ -508,6 +512,7 @@ void handle_conn_list(void *ctx, struct ctl_call *call);
 void handle_heartbeat(void *ctx, struct ctl_call *call);
 void handle_beat(void *ctx, struct ctl_call *call);
 void handle_disconnect(void *ctx, struct ctl_call *call);
+void handle_grant_list(void *ctx, struct ctl_call *call);
 void handle_grant_create(void *ctx, struct ctl_call *call);
 void handle_grant_delete(void *ctx, struct ctl_call *call);
 void handle_pages_create(void *ctx, struct ctl_call *call);

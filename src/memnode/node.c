@@ -30,6 +30,7 @@ const struct ctl_route node_routes[] = {
 	{CTL_POST, "/v1/connections/:/heartbeat", handle_heartbeat,
 	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_DELETE, "/v1/connections/:", handle_disconnect, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/grants", handle_grant_list, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/grants", handle_grant_create,
 	 MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/connections/:/grants/:", handle_grant_delete,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# top sees the operations of a client, with their latency.
+# top sees the operations of a client, with their latency; and its grants.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
@@ -22,3 +22,14 @@ grep -q '^m0 ' "$TMP/out" || fail "no node"
 expect 0 "$AQUIFER" status --json
 json "$TMP/out" 'd["nodes"][0]["connections"] == 1' >/dev/null
 expect 2 "$AQUIFER" top --interval never
+
+# Who has a key of the region, and that a mapping could not be taken back.
+expect 0 "$AQUIFER" region grants r --json
+json "$TMP/out" 'len(d["grants"]) == 1 and d["grants"][0]["node"] == "m0"
+    and d["grants"][0]["region"] == "r"
+    and d["grants"][0]["revocable"] is False' >/dev/null
+expect 0 "$AQUIFER" region grants
+grep -q '1 not revocable' "$TMP/out" || fail "$(cat "$TMP/out")"
+expect 0 "$AQUIFER" region grants other --json
+json "$TMP/out" 'd["grants"] == []' >/dev/null
+expect 2 "$AQUIFER" region grants r s

@@ -218,6 +218,35 @@ static void a_revocable_grant_ends_at_once(void **state)
 	client_stop(&c);
 }
 
+/* Whoever looks sees which keys can be taken back, and no other tenant's. */
+static void grants_are_listed(void **state)
+{
+	struct client c = {0};
+	const json_t *rows, *row;
+	struct key key;
+	size_t i;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rwa", 0, 0, &key), 200);
+	assert_int_equal(grant(&c, "r", 0, 0, &key), 200);
+	assert_int_equal(ask(&c.f, "GET /v1/grants", NULL), 200);
+	rows = json_object_get(c.f.answer, "grants");
+	assert_int_equal(json_array_size(rows), 2);
+	json_array_foreach(rows, i, row)
+	{
+		assert_string_equal(
+			json_string_value(json_object_get(row, "region")), "r");
+		assert_string_equal(
+			json_string_value(json_object_get(row, "connection")),
+			c.id);
+		assert_int_equal(
+			json_is_true(json_object_get(row, "revocable")),
+			i == 1);
+	}
+	client_stop(&c);
+}
+
 /* Also of the NIC's own memory, and asking for it breaks nothing. */
 static void device_memory_has_windows(void **state)
 {
@@ -579,6 +608,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(a_revocable_grant_ends_at_once),
+		cmocka_unit_test(grants_are_listed),
 		cmocka_unit_test(device_memory_has_windows),
 		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_bound),
