@@ -464,7 +464,8 @@ static void pages_look(struct step *s)
 static void lists(struct step *s)
 {
 	static const char *const paths[] = {"/v1/regions", "/v1/connections",
-					    "/v1/status", "/metrics"};
+					    "/v1/grants", "/v1/status",
+					    "/metrics"};
 
 	(void)ask(s->w, s->me, CTL_GET, paths[s->a % ARRAY_LEN(paths)], "");
 }
