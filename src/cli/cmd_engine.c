@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "cli_confine.h"
@@ -62,6 +63,12 @@ static bool take_option(const struct cli_command *self, int opt, char **argv,
 	case 'k':
 		o->tls_key = optarg;
 		return true;
+	case 'a':
+		o->audit = optarg;
+		return true;
+	case 'A':
+		o->audit_json = true;
+		return true;
 	case 'b':
 		if (!parse_number("batch", CONFIG_INT, 1, 65536, &n))
 			return false;
@@ -101,6 +108,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"listen", required_argument, NULL, 'l'},
 		{"tls-cert", required_argument, NULL, 'c'},
 		{"tls-key", required_argument, NULL, 'k'},
+		{"audit", required_argument, NULL, 'a'},
+		{"audit-json", no_argument, NULL, 'A'},
 		{"batch", required_argument, NULL, 'b'},
 		{"flush-us", required_argument, NULL, 'f'},
 		{"probe-max-us", required_argument, NULL, 'p'},
@@ -160,10 +169,14 @@ static void say_ready(void *ctx, const struct eng_ready *what)
 static int confine(struct engine_args *a, const struct config *config)
 {
 	struct cli_confine *c = &a->confine;
+	const char *audit = a->options.audit;
 	int err;
 
+	if (audit && strcmp(audit, "-") == 0)
+		audit = NULL;
 	cli_confine_listen(c, a->options.listen);
-	if (cli_confine_begin(c, config))
+	if (cli_confine_begin(c, config) ||
+	    cli_confine_add_parent(c, CONFINE_WRITE, audit))
 		return CLI_FAILED;
 	err = confine_add(&c->what, CONFINE_READ, a->options.tls_cert);
 	if (!err)

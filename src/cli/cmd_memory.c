@@ -199,8 +199,6 @@ static int confine(struct memory_args *a, const struct config *config)
 		err = confine_add(&c->what, CONFINE_READ, a->serve.tls_key);
 	if (err)
 		cli_error("%s", error_last());
-	if (!err && a->serve.audit && strcmp(a->serve.audit, "-") != 0)
-		err = cli_confine_add_parent(c, CONFINE_WRITE, a->serve.audit);
 	return err || cli_confine_start(c) ? CLI_FAILED : CLI_GO;
 }
 

@@ -108,7 +108,8 @@ const struct cli_command cli_commands[] = {
 	 "move data for applications' asynchronous requests",
 	 "[--name NAME] [--rack RACK] [--batch N] [--flush-us N]\n"
 	 "       [--probe-max-us N] [--memory SIZE] [--listen ADDRESS:PORT\n"
-	 "       [--tls-cert FILE --tls-key FILE]] [--user NAME]\n"
+	 "       [--tls-cert FILE --tls-key FILE]]\n"
+	 "       [--audit FILE|- [--audit-json]] [--user NAME]\n"
 	 "       [--no-confine] [--json]\n"
 	 "  --name      the engine's name (default e0)\n"
 	 "  --rack      the rack it belongs to (default: as configured)\n"
@@ -121,6 +122,8 @@ const struct cli_command cli_commands[] = {
 	 "  --memory    limit for copies of applications' rings\n"
 	 "  --listen    serve HTTP here too, beside the unix socket\n"
 	 "  --tls-cert, --tls-key  with TLS: PEM files\n"
+	 "  --audit     a line for each change and each refusal; -: stderr\n"
+	 "  --audit-json  these lines as JSON objects\n"
 	 "  --user      as root: become this user first\n"
 	 "  --no-confine  keep privileges, files and system calls (debugging)\n"
 	 "  --json      say what was started as one JSON object\n"},

@@ -109,7 +109,7 @@ static int format(const struct ctl_audit *a, char line[LINE_BYTES],
 	char when[32], word[4][WORD_BYTES];
 	const char *who = plain(e->who, word[0]);
 	const char *peer = plain(q->peer ? q->peer : "", word[1]);
-	const char *path = plain(q->path, word[2]);
+	const char *path = plain(e->path ? e->path : q->path, word[2]);
 	const char *name = plain(e->name ? e->name : "", word[3]);
 	time_t now = time(NULL);
 	struct tm tm;

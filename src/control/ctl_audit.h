@@ -18,7 +18,9 @@ struct ctl_audit;
 struct ctl_audit_event {
 	const char *who;  /* a tenant, "admin", or "" */
 	const char *name; /* that the body has, or NULL */
-	bool is_quiet;	  /* a success changes nothing */
+	/* Instead of the request's, which may have a secret in it; or NULL. */
+	const char *path;
+	bool is_quiet; /* a success changes nothing */
 };
 
 /* A file that is appended to, "-" for stderr, or NULL: the log, at the level

@@ -241,6 +241,22 @@ static void run(struct eng *eng, struct ctl_call *call)
 	json_decref(call->body);
 }
 
+/* The number of a session is the right to end it, so paths are not written as
+ * they came. */
+static void audit(struct eng *eng, const struct ctl_call *call)
+{
+	struct ctl_audit_event e = {
+		.who = call->reply->status == 401 ? "" : "client",
+		.path = call->route ? call->route->pattern : NULL,
+		.is_quiet = call->route && call->route->run == handle_beat,
+	};
+
+	if (eng->audit)
+		ctl_audit_note(eng->audit, call->request, &e,
+			       call->reply->status,
+			       client_clock_now_ns(eng->clock));
+}
+
 void eng_handle(void *ctx, const struct ctl_request *request,
 		struct ctl_reply *reply)
 {
@@ -254,6 +270,7 @@ void eng_handle(void *ctx, const struct ctl_request *request,
 		ctl_reply_last_error(reply, err);
 	else
 		run(ctx, &call);
+	audit(ctx, &call);
 	log_debug("engine", "%s %.100s: %u", ctl_method_name(request->method),
 		  request->path, reply->status);
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "awake.h"
+#include "ctl_audit.h"
 #include "ctl_http.h"
 #include "ctl_token.h"
 #include "eng_limits.h"
@@ -67,6 +68,7 @@ struct eng {
 	char name[ENG_NAME_MAX + 1];
 	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
+	struct ctl_audit *audit; /* or NULL */
 	uint64_t start_ns;
 	uint64_t tick_ns;
 	struct awake awake;

@@ -95,13 +95,19 @@ static int serve(const struct eng_options *o, const struct place *place,
 	};
 	char token[CTL_TOKEN_TEXT];
 	struct ctl_server *server;
+	struct ctl_audit *log = NULL;
 	struct eng *eng;
 	int err = ctl_token_file(place->rundir, "engine-token", token);
 
 	if (!err)
+		err = ctl_audit_open(o->audit, o->audit_json, &log);
+	if (!err)
 		err = eng_create(o, token, place->rundir, &eng);
-	if (err)
+	if (err) {
+		ctl_audit_close(log);
 		return err;
+	}
+	eng->audit = log;
 	http.ctx = eng;
 	err = ctl_server_start(&http, &server);
 	if (!err) {
@@ -111,6 +117,7 @@ static int serve(const struct eng_options *o, const struct place *place,
 		ctl_server_stop(server);
 	}
 	eng_destroy(eng);
+	ctl_audit_close(log);
 	return err;
 }
 

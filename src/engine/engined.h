@@ -18,6 +18,8 @@ struct eng_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
+	const char *audit; /* file, "-", or NULL: the log */
+	bool audit_json;
 	uint32_t batch; /* 0: the default, as for the others */
 	uint64_t flush_ns;
 	uint64_t probe_max_ns;

@@ -99,3 +99,19 @@ expect 0 client open
 read -r code seconds <"$TMP/out"
 [[ $code == EHOSTDOWN ]] || fail "no engine gave $code"
 awk -v s="$seconds" 'BEGIN { exit !(s < 1.5) }' || fail "it took $seconds s"
+
+# What is refused is in the audit log, without the numbers of
+# sessions, which are the right to end them.
+"$AQUIFER" engine --name e1 --audit "$TMP/audit" --audit-json >"$TMP/e1" &
+PIDS+=("$!")
+wait_line "$TMP/e1" 1 >/dev/null
+sock=$RUNDIR/e1.engine.sock
+token=$bad
+http 401 DELETE v1/sessions/0123456789abcdef
+python3 - "$TMP/audit" <<'PY' || fail "$(cat "$TMP/audit")"
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+assert len(lines) == 1 and lines[0]["refused"], lines
+assert lines[0]["status"] == 401 and lines[0]["method"] == "DELETE", lines
+assert lines[0]["path"] == "/v1/sessions/:", lines
+PY
