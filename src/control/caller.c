@@ -53,7 +53,7 @@ int caller_key_of(int fd, struct caller_key *key, char text[CALLER_TEXT])
 		(void)snprintf(text, CALLER_TEXT, "[%s]:%u", ip,
 			       ntohs(in6->sin6_port));
 	}
-	if (IN6_IS_ADDR_LOOPBACK((struct in6_addr *)key->bytes) ||
+	if (memcmp(key->bytes, &in6addr_loopback, 16) == 0 ||
 	    (memcmp(key->bytes, mapped, sizeof(mapped)) == 0 &&
 	     key->bytes[12] == 127))
 		memcpy(key->bytes, loopback4, sizeof(loopback4));
