@@ -7,7 +7,7 @@
  * Each node gets one request for all connections to it, and all requests are
  * under way at the same time: a node that hangs costs nobody a heartbeat but
  * itself, and gets its next one when the last has ended. Nothing else is done
- * on this thread.
+ * on this thread. Who is due is beat_plan.c's.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,49 +18,44 @@
 #include "error.h"
 #include "log.h"
 
-enum {
-	TARGETS = 2 * CLIENT_NODE_MAX, /* nodes and engines */
-};
-
-static int send_one(struct aq_rack *rack, struct beat_target *t, uint32_t index)
+static int send_one(struct beat *b, uint32_t index)
 {
+	struct aq_rack *rack = b->rack;
+	struct beat_target *t = &b->target[index];
 	struct client_http_reply reply = {0};
 	int err = t->http ? 0 : client_http_create(&t->http);
 
 	if (!err)
-		err = beat_prepare(t);
+		err = beat_prepare(b, index);
 	if (err)
 		return err;
-	t->is_busy = true;
-	t->start_ns = client_rack_now_ns(rack);
+	beat_plan_start(&b->plan, index, client_rack_now_ns(rack));
 	if (!rack->transport->http)
 		return client_http_set_start(rack->beat_set, t->http,
 					     &t->request);
 	err = rack->transport->http(rack->transport_ctx, t->http, &t->request,
 				    &reply);
-	beat_finish(rack, t, index, err, &reply);
+	beat_finish(b, index, err, &reply);
 	return 0;
 }
 
-static void send_due(struct aq_rack *rack, struct beat_target *target)
+static void send_due(struct beat *b)
 {
-	for (uint32_t i = 0; i < TARGETS; i++) {
-		struct beat_target *t = &target[i];
+	for (uint32_t i = 0; i < BEAT_TARGETS; i++) {
+		struct beat_target *t = &b->target[i];
 
-		if (!t->ids || !send_one(rack, t, i))
+		if (!beat_plan_is_due(&b->plan, i) || !send_one(b, i))
 			continue;
 		log_warn("client", "no heartbeat: %s", error_last());
 		json_decref(t->ids);
 		t->ids = NULL;
 		free(t->text);
 		t->text = NULL;
-		t->is_busy = false;
-		t->next_ns =
-			client_rack_now_ns(rack) + CLIENT_KEEP_MS * 1000000ull;
+		beat_plan_fail(&b->plan, i, client_rack_now_ns(b->rack));
 	}
 }
 
-static void take_answers(struct aq_rack *rack, struct beat_target *target)
+static void take_answers(struct beat *b)
 {
 	struct client_http_reply reply;
 	struct client_http *h;
@@ -68,63 +63,55 @@ static void take_answers(struct aq_rack *rack, struct beat_target *target)
 
 	for (;;) {
 		memset(&reply, 0, sizeof(reply));
-		h = client_http_set_next(rack->beat_set, &err, &reply);
+		h = client_http_set_next(b->rack->beat_set, &err, &reply);
 		if (!h)
 			return;
-		for (uint32_t i = 0; i < TARGETS; i++)
-			if (target[i].http == h)
-				beat_finish(rack, &target[i], i, err, &reply);
+		for (uint32_t i = 0; i < BEAT_TARGETS; i++)
+			if (b->target[i].http == h)
+				beat_finish(b, i, err, &reply);
 	}
 }
 
-/* Milliseconds until a target is due that is not busy. */
-static uint32_t left_ms(const struct aq_rack *rack,
-			const struct beat_target *target, uint32_t beat_ms)
+static uint32_t left_ms(const struct beat *b, uint32_t beat_ms)
 {
-	uint64_t now_ns = client_rack_now_ns(rack);
-	uint64_t left_ns = beat_ms * 1000000ull;
+	uint64_t left_ns = beat_plan_wait_ns(&b->plan, beat_ms,
+					     client_rack_now_ns(b->rack));
 
-	for (unsigned i = 0; i < TARGETS; i++) {
-		const struct beat_target *t = &target[i];
-
-		if (!t->is_used || t->is_busy)
-			continue;
-		left_ns = t->has_more || t->next_ns <= now_ns
-				  ? 0
-				  : u64_min(left_ns, t->next_ns - now_ns);
-	}
 	return (uint32_t)((left_ns + 999999) / 1000000);
 }
 
 static void *beat_main(void *arg)
 {
 	struct aq_rack *rack = arg;
-	struct beat_target *target = calloc(TARGETS, sizeof(*target));
+	struct beat *b = calloc(1, sizeof(*b));
 	uint32_t beat_ms;
 
-	if (!target) {
+	if (!b) {
 		log_warn("client", "no memory for heartbeats");
 		return NULL;
 	}
+	b->rack = rack;
+	beat_plan_init(&b->plan, CLIENT_BEAT_IDS, BEAT_BUG_NONE);
 	pthread_mutex_lock(&rack->lock);
 	while (!rack->is_closing) {
-		beat_collect(rack, target, client_rack_now_ns(rack));
 		beat_ms = rack->beat_ms;
+		beat_plan_look(&b->plan, &rack->bonds, beat_ms,
+			       client_rack_now_ns(rack), beat_name, b);
 		pthread_mutex_unlock(&rack->lock);
-		send_due(rack, target);
-		client_http_set_wait(rack->beat_set,
-				     left_ms(rack, target, beat_ms));
-		take_answers(rack, target);
+		send_due(b);
+		client_http_set_wait(rack->beat_set, left_ms(b, beat_ms));
+		take_answers(b);
 		pthread_mutex_lock(&rack->lock);
 	}
 	pthread_mutex_unlock(&rack->lock);
-	for (unsigned i = 0; i < TARGETS; i++) {
-		if (target[i].http)
-			client_http_set_drop(rack->beat_set, target[i].http);
-		client_http_destroy(target[i].http);
-		free(target[i].text);
+	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
+		if (b->target[i].http)
+			client_http_set_drop(rack->beat_set, b->target[i].http);
+		client_http_destroy(b->target[i].http);
+		json_decref(b->target[i].ids);
+		free(b->target[i].text);
 	}
-	free(target);
+	free(b);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "beat_plan.h"
 #include "client.h"
 #include "hist.h"
 #include "keep.h"
@@ -322,28 +323,25 @@ struct beat_target {
 	struct client_http *http;
 	struct client_node node;
 	char token[CLIENT_TOKEN_MAX];
-	bool is_engine;
-	bool is_busy;  /* a request is under way */
-	bool is_used;  /* there are bonds */
-	bool has_more; /* ... than fitted into the request */
-	uint32_t cycle;
-	uint32_t beat_ms;
-	uint64_t start_ns; /* of the request */
-	uint64_t next_ns;  /* not before */
-	json_t *ids;	   /* of the next request; NULL: none is due */
+	json_t *ids; /* of the next request, or NULL */
 	char *text;
 	struct client_http_request request;
 };
 
-/* Which targets are due, and what they are to be told; the lock is held. */
-void beat_collect(struct aq_rack *rack,
-		  struct beat_target target[2 * CLIENT_NODE_MAX],
-		  uint64_t now_ns);
-/* Makes the request from what was collected. */
-int beat_prepare(struct beat_target *t) MUST_CHECK;
-/* The request has ended: who is lost, and when the next one is due. */
-void beat_finish(struct aq_rack *rack, struct beat_target *t, uint32_t index,
-		 int err, const struct client_http_reply *reply);
+/* What the beat thread has. */
+struct beat {
+	struct aq_rack *rack;
+	struct beat_plan plan;
+	struct beat_target target[BEAT_TARGETS];
+};
+
+/* A beat_name_fn; the lock is held. */
+bool beat_name(void *ctx, uint32_t index, const struct client_bond *bond);
+/* Makes the request from what was named. */
+int beat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
+/* The request has ended: who is lost. */
+void beat_finish(struct beat *b, uint32_t index, int err,
+		 const struct client_http_reply *reply);
 
 /* ---- keep.c ------------------------------------------------------------- */
 

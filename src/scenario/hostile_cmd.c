@@ -15,11 +15,13 @@ static const char usage[] =
 	"Three tenants use regions and pages of a memory node, and a fourth "
 	"one\n"
 	"lies, floods, replays, guesses and stops. The others' data must stay\n"
-	"theirs and right, and they must keep going.\n"
+	"theirs and right, and they must keep going. Then nodes hang, and the\n"
+	"others must still hear in time that a client lives.\n"
 	"  --seed N    run one seed; the same seed always gives the same hash\n"
 	"  --seeds     run seeds 1..N or A..B (default 1..100)\n"
-	"  --bug NAME  plant a bug in NIC or page service; \"list\" prints the "
-	"names\n"
+	"  --bug NAME  plant a bug in NIC, page service or heartbeats; "
+	"\"list\"\n"
+	"              prints the names\n"
 	"  --trace     one seed: print every frame\n"
 	"Exit code 1 when a check failed.\n";
 

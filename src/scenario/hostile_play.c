@@ -42,20 +42,24 @@ static const struct {
 	const char *name;
 	enum nic_bug nic;
 	enum frame_bug frame;
+	enum beat_bug beat;
 } bugs[] = {
-	{"none", NIC_BUG_NONE, FRAME_BUG_NONE},
-	{"key-of-any-tenant", NIC_BUG_any_domain, FRAME_BUG_NONE},
-	{"key-for-any-right", NIC_BUG_any_right, FRAME_BUG_NONE},
-	{"one-byte-past-the-end", NIC_BUG_past_end, FRAME_BUG_NONE},
-	{"keys-guessed-for-ever", NIC_BUG_no_guard, FRAME_BUG_NONE},
-	{"frames-by-any-path", NIC_BUG_any_path, FRAME_BUG_NONE},
-	{"replay-accepted", NIC_BUG_skip_duplicate_check, FRAME_BUG_NONE},
-	{"chains-take-packets", NIC_BUG_any_inner, FRAME_BUG_PSN_ZERO},
-	{"piece-keys-stay", NIC_BUG_NONE, FRAME_BUG_KEYS_STAY},
-	{"frames-leave-early", NIC_BUG_NONE, FRAME_BUG_LEAVE_EARLY},
-	{"frames-not-cleared", NIC_BUG_NONE, FRAME_BUG_NOT_CLEARED},
-	{"no-budget", NIC_BUG_NONE, FRAME_BUG_NO_BUDGET},
-	{"atomics-replayed", NIC_BUG_reexecute_atomic, FRAME_BUG_NONE},
+	{.name = "none"},
+	{.name = "key-of-any-tenant", .nic = NIC_BUG_any_domain},
+	{.name = "key-for-any-right", .nic = NIC_BUG_any_right},
+	{.name = "one-byte-past-the-end", .nic = NIC_BUG_past_end},
+	{.name = "keys-guessed-for-ever", .nic = NIC_BUG_no_guard},
+	{.name = "frames-by-any-path", .nic = NIC_BUG_any_path},
+	{.name = "replay-accepted", .nic = NIC_BUG_skip_duplicate_check},
+	{.name = "chains-take-packets",
+	 .nic = NIC_BUG_any_inner,
+	 .frame = FRAME_BUG_PSN_ZERO},
+	{.name = "piece-keys-stay", .frame = FRAME_BUG_KEYS_STAY},
+	{.name = "frames-leave-early", .frame = FRAME_BUG_LEAVE_EARLY},
+	{.name = "frames-not-cleared", .frame = FRAME_BUG_NOT_CLEARED},
+	{.name = "no-budget", .frame = FRAME_BUG_NO_BUDGET},
+	{.name = "atomics-replayed", .nic = NIC_BUG_reexecute_atomic},
+	{.name = "beats-in-turn", .beat = BEAT_BUG_IN_TURN},
 };
 
 int hostile_play_bug_find(const char *name, unsigned *bug)
@@ -410,6 +414,7 @@ int hostile_play_run(const struct hostile_play_options *opt,
 	if (!err) {
 		play(p);
 		finish(p);
+		err = hp_beat_run(p, bugs[opt->bug].beat);
 	}
 	close_world(p);
 	free(p);

@@ -7,6 +7,9 @@
  *
  * The hostile one knows more than it should: addresses, numbers of queue pairs
  * and packets, and the others' keys. It sends any frame, but from its own port.
+ *
+ * In a second act nodes are what does harm: one hangs, and the others must not
+ * hear less of a client because of it.
  */
 #ifndef AQ_SCENARIO_HOSTILE_PLAY_H
 #define AQ_SCENARIO_HOSTILE_PLAY_H
@@ -14,6 +17,16 @@
 #include <stdio.h>
 
 #include "base.h"
+
+/* A memory node's, which this room does not see: how often it wants to hear of
+ * a connection, when it ends one, how often it looks, and from when on a time
+ * without a look counts as one in which it did not run. */
+enum {
+	HOSTILE_BEAT_MS = 1000,
+	HOSTILE_PATIENCE_MS = 5 * HOSTILE_BEAT_MS,
+	HOSTILE_TICK_MS = 250,
+	HOSTILE_PAUSE_MS = 1000,
+};
 
 /* What happened in a run; each has a line in the result. */
 #define HOSTILE_PLAY_COUNTS(X)                                    \
@@ -36,6 +49,9 @@
 	X(dropped, "frames that the node's NIC dropped")          \
 	X(frames, "frames sent")                                  \
 	X(lost, "frames lost")                                    \
+	X(beats, "heartbeats to nodes")                           \
+	X(hangs, "times that a node hung, was slow or was gone")  \
+	X(forgotten, "connections that nodes forgot")             \
 	X(events, "simulator events")                             \
 	X(virtual_us, "virtual microseconds")
 
@@ -63,7 +79,8 @@ struct hostile_play_result {
 int hostile_play_run(const struct hostile_play_options *opt,
 		     struct hostile_play_result *res) MUST_CHECK;
 
-/* Bugs that can be planted, in the NIC and in the service of pages. -ENOENT. */
+/* Bugs that can be planted, in the NIC, in the service of pages and in the
+ * client's heartbeats. -ENOENT. */
 int hostile_play_bug_find(const char *name, unsigned *bug) MUST_CHECK;
 const char *hostile_play_bug_name(unsigned bug); /* NULL behind the last */
 

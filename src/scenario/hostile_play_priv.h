@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "beat_plan.h"
 #include "frame.h"
 #include "frame_chain.h"
 #include "frame_server.h"
@@ -173,6 +174,10 @@ int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		   struct frame_chain **chain,
 		   struct scenario_pair *pair) MUST_CHECK;
 void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
+
+/* ---- hostile_beat.c: the second act -------------------------------------- */
+
+int hp_beat_run(struct hp *p, enum beat_bug bug) MUST_CHECK;
 
 /* ---- hostile_honest.c --------------------------------------------------- */
 

@@ -7,13 +7,24 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "hostile_play.h"
+#include "mem_limits.h"
+
+/* The nodes of its second act are as patient as those that are shipped. */
+STATIC_ASSERT((int)HOSTILE_BEAT_MS == (int)MEM_HEARTBEAT_MS &&
+		      (int)HOSTILE_PATIENCE_MS ==
+			      MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES &&
+		      (int)HOSTILE_TICK_MS == (int)MEM_TICK_MS &&
+		      (int)HOSTILE_PAUSE_MS == (int)MEM_PAUSE_MS,
+	      "the play's nodes are memory nodes");
 
 enum {
 	SEEDS = 20,
+	BEAT_SEEDS = 50,  /* in which beats in turn must be found */
 	BUG_SEEDS = 2000, /* at most */
 };
 
@@ -21,7 +32,7 @@ static void test_seeds(void **state)
 {
 	const char *text = getenv("SEEDS");
 	uint64_t seeds = text ? strtoull(text, NULL, 10) : SEEDS;
-	uint64_t denied = 0, dropped = 0;
+	uint64_t denied = 0, dropped = 0, hangs = 0, forgotten = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct hostile_play_options opt = {.seed = seed};
@@ -33,9 +44,12 @@ static void test_seeds(void **state)
 				 res.first);
 		denied += res.counts.denied;
 		dropped += res.counts.dropped;
+		hangs += res.counts.hangs;
+		forgotten += res.counts.forgotten;
 	}
-	/* Somebody was hostile. */
+	/* Somebody was hostile, and nodes were not well. */
 	assert_true(denied > seeds && dropped > seeds);
+	assert_true(hangs > seeds && forgotten > seeds);
 }
 
 static void test_same_twice(void **state)
@@ -65,12 +79,27 @@ static void test_planted_bugs(void **state)
 	}
 }
 
+/* A client that waits for one node before it tells the next is found soon, and
+ * by what matters: a node that is well ends a connection. */
+static void test_beats_in_turn(void **state)
+{
+	struct hostile_play_options opt = {0};
+	struct hostile_play_result res;
+
+	assert_int_equal(hostile_play_bug_find("beats-in-turn", &opt.bug), 0);
+	do {
+		assert_true(++opt.seed <= BEAT_SEEDS);
+		assert_int_equal(hostile_play_run(&opt, &res), 0);
+	} while (!strstr(res.first, "which is well, ends a connection"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_same_twice),
 		cmocka_unit_test(test_planted_bugs),
+		cmocka_unit_test(test_beats_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is told when, and what an answer means. */
+#include "beat_plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+void beat_plan_init(struct beat_plan *p, uint32_t ids_max, enum beat_bug bug)
+{
+	memset(p, 0, sizeof(*p));
+	p->bug = bug;
+	p->ids_max = bug == BEAT_BUG_IN_TURN ? 1 : ids_max;
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static bool is_someone_busy(const struct beat_plan *p)
+{
+	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+		if (p->target[i].is_busy || p->target[i].is_due)
+			return true;
+	return false;
+}
+
+/* The bonds that did not fit go at once, unless the target does not answer. */
+static bool is_time(const struct beat_pace *t, uint64_t now_ns)
+{
+	return now_ns >= t->next_ns || (t->has_more && !t->has_failed);
+}
+
+/* Whether this target's request takes bonds in this look. */
+static bool is_open(const struct beat_plan *p, struct beat_pace *t,
+		    uint32_t beat_ms, uint64_t now_ns)
+{
+	if (t->is_due)
+		return true;
+	if (t->is_busy || !is_time(t, now_ns) ||
+	    (p->bug == BEAT_BUG_IN_TURN && is_someone_busy(p)))
+		return false;
+	t->is_due = true;
+	t->beat_ms = beat_ms;
+	t->named = 0;
+	if (!t->has_more)
+		t->cycle++;
+	t->has_more = false;
+	return true;
+}
+
+void beat_plan_look(struct beat_plan *p, struct list *bonds, uint32_t beat_ms,
+		    uint64_t now_ns, beat_name_fn name, void *ctx)
+{
+	struct list *l;
+
+	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+		p->target[i].is_used = false;
+	for (l = bonds->next; l != bonds; l = l->next) {
+		struct client_bond *bond =
+			container_of(l, struct client_bond, link);
+		struct beat_pace *t = &p->target[bond->node];
+
+		t->is_used = true;
+		if (!is_open(p, t, beat_ms, now_ns) || bond->cycle == t->cycle)
+			continue;
+		if (t->named == p->ids_max) {
+			t->has_more = true;
+		} else if (name(ctx, bond->node, bond)) {
+			bond->cycle = t->cycle;
+			t->named++;
+		}
+	}
+	/* Nothing to say: those that did not fit have gone since, or there is
+	 * no memory for their names. */
+	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+		if (p->target[i].is_due && !p->target[i].named)
+			beat_plan_fail(p, i, now_ns);
+}
+
+bool beat_plan_is_due(const struct beat_plan *p, uint32_t index)
+{
+	return p->target[index].is_due;
+}
+
+void beat_plan_start(struct beat_plan *p, uint32_t index, uint64_t now_ns)
+{
+	struct beat_pace *t = &p->target[index];
+
+	t->is_due = false;
+	t->is_busy = true;
+	t->start_ns = now_ns;
+}
+
+void beat_plan_fail(struct beat_plan *p, uint32_t index, uint64_t now_ns)
+{
+	struct beat_pace *t = &p->target[index];
+
+	t->is_due = false;
+	t->is_busy = false;
+	t->has_failed = true;
+	t->next_ns = u64_max(t->next_ns, now_ns + CLIENT_KEEP_MS * 1000000ull);
+}
+
+uint64_t beat_plan_wait_ns(const struct beat_plan *p, uint32_t beat_ms,
+			   uint64_t now_ns)
+{
+	uint64_t left_ns = beat_ms * 1000000ull;
+
+	if (p->bug == BEAT_BUG_IN_TURN && is_someone_busy(p))
+		return left_ns;
+	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
+		const struct beat_pace *t = &p->target[i];
+
+		if (!t->is_used || t->is_busy)
+			continue;
+		left_ns = is_time(t, now_ns)
+				  ? 0
+				  : u64_min(left_ns, t->next_ns - now_ns);
+	}
+	return left_ns;
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+/* Whether it is certain that nobody there knows us. A node that is only slow is
+ * not lost: its silence has a deadline of its own in every operation. Of
+ * engines there are others. */
+static bool are_all_lost(uint32_t index, int err, bool is_crowded,
+			 uint64_t took_ns)
+{
+	if (!err)
+		return false;
+	if (index >= CLIENT_NODE_MAX || err == -ENOENT || err == -ESTALE ||
+	    err == -EACCES)
+		return true;
+	return err == -EHOSTDOWN && !is_crowded &&
+	       took_ns < CLIENT_BEAT_TIMEOUT_MS * 1000000ull / 2;
+}
+
+enum beat_loss beat_plan_end(struct beat_plan *p, uint32_t index, int err,
+			     bool is_crowded, uint64_t now_ns)
+{
+	struct beat_pace *t = &p->target[index];
+
+	t->is_busy = false;
+	/* Those that did not fit are next: one that is slow hears of all of
+	 * them, sooner or later, and not of the first again and again. */
+	t->has_failed = err && p->bug != BEAT_BUG_IN_TURN;
+	/* A little sooner than it has to be: threads are late at times. */
+	t->next_ns = t->start_ns + t->beat_ms * 900000ull;
+	if (are_all_lost(index, err, is_crowded, now_ns - t->start_ns))
+		return BEAT_LOSS_ALL;
+	return err ? BEAT_LOSS_NONE : BEAT_LOSS_SOME;
+}
+
+void beat_plan_lose(const struct beat_plan *p, uint32_t index,
+		    struct list *bonds, beat_is_named_fn is_named, void *ctx)
+{
+	struct list *l;
+
+	for (l = bonds->next; l != bonds; l = l->next) {
+		struct client_bond *bond =
+			container_of(l, struct client_bond, link);
+
+		/* L2, pairs with L3. */
+		if (bond->node == index &&
+		    bond->cycle == p->target[index].cycle &&
+		    (!is_named || is_named(ctx, bond->id)))
+			atomic_store_explicit(&bond->is_lost, true,
+					      memory_order_relaxed);
+	}
+}
