@@ -203,6 +203,8 @@ int cmd_engine(const struct cli_command *self, int argc, char **argv)
 	if (cli_settings_load(&none, &config) != 0)
 		return CLI_FAILED;
 	a.options.rack = config_string(config, "rack", "name");
+	a.options.has_auth =
+		strcmp(config_string(config, "nic", "auth"), "psk") == 0;
 	code = confine(&a, config);
 	if (code == CLI_GO) {
 		code = CLI_OK;

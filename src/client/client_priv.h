@@ -362,8 +362,7 @@ struct client_far {
 	uint8_t ack_timeout; /* as of queue pairs */
 	bool has_masked_atomics;
 	uint32_t beat_ms;
-	bool has_auth; /* packets are to carry a MAC by this key */
-	uint8_t auth_key[AQDV_AUTH_KEY_BYTES];
+	struct client_auth auth;
 };
 
 /* Moves a fresh queue pair to INIT; `access` is what the node may do. */

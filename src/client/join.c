@@ -62,45 +62,6 @@ static bool has_cap(const json_t *reply, const char *name)
 	return false;
 }
 
-/* A node that authenticates packets gives a key for this connection. */
-static int parse_auth(const struct aq_rack *rack, const json_t *reply,
-		      struct client_far *far)
-{
-	const char *s = json_string_value(json_object_get(reply, "auth"));
-	unsigned i, byte;
-
-	far->has_auth = s != NULL;
-	if (!s && strcmp(config_string(rack->config, "nic", "auth"), "psk"))
-		return 0;
-	if (!s)
-		return error_set(-EPROTO,
-				 "nic.auth is psk here, but the node does not "
-				 "authenticate packets");
-	if (strlen(s) != 2 * sizeof(far->auth_key) ||
-	    strspn(s, "0123456789abcdef") != 2 * sizeof(far->auth_key))
-		return error_set(-EPROTO,
-				 "the node's answer has no usable 'auth'");
-	for (i = 0; i < sizeof(far->auth_key); i++) {
-		(void)sscanf(s + 2 * i, "%2x", &byte);
-		far->auth_key[i] = (uint8_t)byte;
-	}
-	return 0;
-}
-
-/* Both ends have it before the first packet. */
-static int use_auth(const struct client_verbs *v, struct ibv_qp *qp,
-		    struct client_far *far)
-{
-	int err = 0;
-
-	if (far->has_auth)
-		err = v->set_auth ? v->set_auth(qp, far->auth_key,
-						sizeof(far->auth_key))
-				  : -EOPNOTSUPP;
-	explicit_bzero(far->auth_key, sizeof(far->auth_key));
-	return err ? error_set(err, "this NIC cannot authenticate packets") : 0;
-}
-
 static int parse_far(const json_t *reply, struct client_bond *bond,
 		     struct client_far *far)
 {
@@ -159,8 +120,7 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 			 (int)qp->qp_num, "psn", (int)psn, "mtu",
 			 (int)rack->verbs->mtu_bytes, "rd_atomic",
 			 (int)rd_atomic, "access", "rw", "caps", "client", who);
-	if (rack->verbs->set_auth)
-		(void)json_object_set_new(body, "auth", json_string("psk"));
+	client_auth_offer(rack->verbs, body);
 	if (more)
 		(void)json_object_update(body, more);
 	err = client_thread_call(t, bond->node, "POST", "/v1/connect", body,
@@ -168,7 +128,7 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 	if (!err)
 		err = parse_far(reply, bond, far);
 	if (!err)
-		err = parse_auth(rack, reply, far);
+		err = client_auth_parse(rack, reply, "node", &far->auth);
 	json_decref(reply);
 	return err;
 }
@@ -238,7 +198,7 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 	psn &= PSN_MASK;
 	err = ask(t, qp, psn, rd_atomic, more, deadline_ns, bond, far);
 	if (!err)
-		err = use_auth(t->rack->verbs, qp, far);
+		err = client_auth_use(t->rack->verbs, qp, &far->auth);
 	if (!err)
 		err = start(t->rack->verbs, qp, far, psn, rd_atomic);
 	if (!err && beats)

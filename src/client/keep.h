@@ -7,6 +7,7 @@
 #ifndef AQ_CLIENT_KEEP_H
 #define AQ_CLIENT_KEEP_H
 
+#include <aquifer/aqdv.h>
 #include <stdatomic.h>
 
 #include "client.h"
@@ -47,6 +48,25 @@ static inline bool client_bond_is_lost(const struct client_bond *bond)
 	/* L3, pairs with L2. */
 	return atomic_load_explicit(&bond->is_lost, memory_order_relaxed);
 }
+
+/* ---- auth.c: connections whose packets carry a MAC ----------------------- */
+
+struct client_auth {
+	bool is_set;
+	uint8_t key[AQDV_AUTH_KEY_BYTES];
+};
+
+/* Says in a request to connect that this side can. */
+void client_auth_offer(const struct client_verbs *v, json_t *body);
+/* The key that the answer of `who` has, if any. -EPROTO: it has none, and our
+ * own nic.auth asks for one. */
+int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
+		      const char *who, struct client_auth *out) MUST_CHECK;
+/* Both ends have it before the first packet; forgets the key. */
+int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
+		    struct client_auth *auth) MUST_CHECK;
+
+/* ---- keepers ------------------------------------------------------------- */
 
 /* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
  * keepers of a rack share, and may talk to nodes with the given caller. What it

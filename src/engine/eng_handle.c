@@ -15,11 +15,23 @@ static json_t *lane_json(const struct eng_lane *l)
 			 (json_int_t)l->psn);
 }
 
+static void add_auth(json_t *tree, const struct eng_far *far)
+{
+	char text[2 * AQDV_AUTH_KEY_BYTES + 1];
+
+	if (!far->has_auth)
+		return;
+	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", far->auth_key[i]);
+	(void)json_object_set_new(tree, "auth", json_string(text));
+	explicit_bzero(text, sizeof(text));
+}
+
 static void answer_open(struct eng *eng, struct ctl_call *call,
 			const struct eng_session *s)
 {
 	char id[ENG_ID_TEXT], text[ENG_GID_TEXT];
-	json_t *nodes = json_array();
+	json_t *nodes = json_array(), *tree;
 	union ibv_gid gid;
 	uint8_t index;
 	int err = eng_gid_choose(eng, &s->application.gid, &index, &gid);
@@ -37,15 +49,15 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 					 lane_json(&s->node[i][0]), "write",
 					 lane_json(&s->node[i][1])));
 	eng_session_id(s, id);
-	ctl_reply_json(call->reply, 200,
-		       json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, "
-				 "s:o}",
-				 "proto", CTL_PROTO, "session", id, "gid", text,
-				 "qpn", (json_int_t)s->ring.qp->qp_num, "psn",
-				 (json_int_t)s->ring.psn, "mtu",
-				 128 << s->application.mtu, "rd_atomic",
-				 (int)s->application.rd_atomic, "heartbeat_ms",
-				 ENG_HEARTBEAT_MS, "nodes", nodes));
+	tree = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
+		CTL_PROTO, "session", id, "gid", text, "qpn",
+		(json_int_t)s->ring.qp->qp_num, "psn", (json_int_t)s->ring.psn,
+		"mtu", 128 << s->application.mtu, "rd_atomic",
+		(int)s->application.rd_atomic, "heartbeat_ms", ENG_HEARTBEAT_MS,
+		"nodes", nodes, "can_auth", eng->can_auth);
+	add_auth(tree, &s->application);
+	ctl_reply_json(call->reply, 200, tree);
 }
 
 static void handle_open(void *ctx, struct ctl_call *call)
@@ -82,6 +94,7 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
 					       s->within_ms);
 	}
+	explicit_bzero(far, sizeof(far));
 	return err ? err : eng_session_start(eng, s);
 }
 

@@ -20,6 +20,7 @@ enum {
 static int open_nic(struct eng *eng)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct aqdv_device_attr extra;
 	struct ibv_port_attr port;
 
 	if (list && list[0])
@@ -33,6 +34,12 @@ static int open_nic(struct eng *eng)
 	if (ibv_query_port(eng->context, PORT, &port))
 		return error_set(-EIO, "the NIC does not say what it can");
 	eng->mtu = port.active_mtu;
+	eng->can_auth = aqdv_query_device(eng->context, &extra) == 0 &&
+			(extra.caps & AQDV_CAP_AUTH);
+	if (eng->has_auth && !eng->can_auth)
+		return error_set(-EOPNOTSUPP,
+				 "nic.auth = psk: this NIC cannot authenticate "
+				 "packets");
 	eng->pd = ibv_alloc_pd(eng->context);
 	eng->cq = eng->pd ? ibv_create_cq(eng->context, ENG_CQ_DEPTH, NULL,
 					  NULL, 0)
@@ -83,6 +90,7 @@ int eng_create(const struct eng_options *o, const char *token,
 	pthread_condattr_destroy(&attr);
 	atomic_init(&eng->waiting, 0);
 	(void)snprintf(eng->name, sizeof(eng->name), "%s", o->name);
+	eng->has_auth = o->has_auth;
 	eng->clock = client_clock_real();
 	eng->start_ns = client_clock_now_ns(eng->clock);
 	err = getrandom(&incarnation, sizeof(incarnation), 0) ==

@@ -15,17 +15,36 @@ enum {
 	ERRNO_MAX = 133,
 };
 
+/* The digits were checked. */
+static void parse_hex(const char *text, uint8_t *out, size_t len_bytes)
+{
+	for (size_t i = 0; i < len_bytes; i++) {
+		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
+
+		out[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+}
+
 static int parse_gid(const char *text, union ibv_gid *out)
 {
 	if (strlen(text) != GID_CHARS ||
 	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
 		return error_set(-EINVAL, "\"gid\" has %d hex digits",
 				 GID_CHARS);
-	for (unsigned i = 0; i < sizeof(out->raw); i++) {
-		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
+	parse_hex(text, out->raw, sizeof(out->raw));
+	return 0;
+}
 
-		out->raw[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
+static int parse_key(const char *text, struct eng_far *out)
+{
+	enum {
+		CHARS = 2 * AQDV_AUTH_KEY_BYTES
+	};
+
+	if (strlen(text) != CHARS || strspn(text, "0123456789abcdef") != CHARS)
+		return error_set(-EINVAL, "\"auth\" has %d hex digits", CHARS);
+	parse_hex(text, out->auth_key, sizeof(out->auth_key));
+	out->has_auth = true;
 	return 0;
 }
 
@@ -88,7 +107,7 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 {
 	struct offload_session_config *c = &out->config;
 	uint64_t nodes = 0, epoch = 0, batch = 0, flush_us = 0;
-	const char *proto, *client = "";
+	const char *proto, *client = "", *auth = "none";
 	int err = ctl_field_string(body, "proto", true, &proto);
 
 	if (!err)
@@ -113,8 +132,11 @@ int eng_parse_open(const json_t *body, struct eng_session *out)
 				    &out->within_ms);
 	if (!err)
 		err = ctl_field_string(body, "client", false, &client);
+	if (!err)
+		err = ctl_field_string(body, "auth", false, &auth);
 	if (err)
 		return err;
+	out->can_auth = strcmp(auth, "psk") == 0;
 	for (unsigned i = 0; i < ENG_CLIENT_NAME_MAX && client[i]; i++)
 		out->client[i] =
 			(char)(client[i] >= ' ' && client[i] <= '~' ? client[i]
@@ -135,6 +157,17 @@ static int parse_err(const json_t *row, int *out)
 	return err;
 }
 
+/* A node's end, with the key that it gave for this connection, if any. */
+static int parse_end(const json_t *tree, struct eng_far *out)
+{
+	const char *key = NULL;
+	int err = eng_parse_far(tree, out);
+
+	if (!err)
+		err = ctl_field_string(tree, "auth", false, &key);
+	return err || !key ? err : parse_key(key, out);
+}
+
 static int parse_node(const json_t *row, struct offload_node_config *n,
 		      struct eng_far far[2])
 {
@@ -143,10 +176,9 @@ static int parse_node(const json_t *row, struct offload_node_config *n,
 	int err = parse_err(row, &n->err);
 
 	if (!err && !n->err) {
-		err = eng_parse_far(json_object_get(row, "read"), &far[0]);
+		err = parse_end(json_object_get(row, "read"), &far[0]);
 		if (!err)
-			err = eng_parse_far(json_object_get(row, "write"),
-					    &far[1]);
+			err = parse_end(json_object_get(row, "write"), &far[1]);
 		n->mtu_bytes = 128u << far[1].mtu;
 	}
 	if (!err && final) {

@@ -7,6 +7,7 @@
 #ifndef AQ_ENG_PRIV_H
 #define AQ_ENG_PRIV_H
 
+#include <aquifer/aqdv.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,6 +45,8 @@ struct eng_far {
 	uint32_t psn;
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
+	bool has_auth; /* packets carry a MAC by this key */
+	uint8_t auth_key[AQDV_AUTH_KEY_BYTES];
 };
 
 struct eng_session {
@@ -54,6 +57,7 @@ struct eng_session {
 	uint64_t seen_ns;
 	uint32_t node_count;
 	uint64_t within_ms; /* a node that is silent is given up; 0: default */
+	bool can_auth;	    /* the application */
 	struct eng_far application;
 	struct eng_lane ring;
 	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
@@ -77,6 +81,8 @@ struct eng {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	bool has_auth; /* nic.auth = psk: applications must */
+	bool can_auth; /* the NIC */
 	enum ibv_mtu mtu;
 	const struct client_clock *clock;
 	struct counter_file *counters;

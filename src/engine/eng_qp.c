@@ -112,6 +112,11 @@ int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 
 	if (err)
 		return err;
+	if (far->has_auth)
+		err = aqdv_qp_set_auth(lane->qp, far->auth_key,
+				       sizeof(far->auth_key));
+	if (err)
+		return error_set(err, "this NIC cannot authenticate packets");
 	err = ibv_modify_qp(lane->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

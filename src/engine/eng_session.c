@@ -70,6 +70,10 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	if (slot == ENG_SESSION_MAX)
 		return error_set(-EAGAIN, "this engine has %d sessions at most",
 				 ENG_SESSION_MAX);
+	if (eng->has_auth && !wish->can_auth)
+		return error_set(-EPERM,
+				 "this engine authenticates packets (nic.auth "
+				 "= psk), and this application cannot");
 	s = malloc(sizeof(*s));
 	if (!s)
 		return error_set(-ENOMEM, "no memory for a session");
@@ -78,7 +82,11 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	s->opened_ns = s->seen_ns = client_clock_now_ns(eng->clock);
 	if (s->application.mtu > eng->mtu)
 		s->application.mtu = eng->mtu;
-	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce)
+	s->application.has_auth = eng->has_auth;
+	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce) &&
+			      getrandom(s->application.auth_key,
+					sizeof(s->application.auth_key),
+					0) == sizeof(s->application.auth_key)
 		      ? eng_lane_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
 		      : error_set(-EIO, "the kernel gives no random numbers");
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
@@ -102,6 +110,8 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 	struct offload_session_config *c = &s->config;
 	int err = eng_lane_connect(eng, &s->ring, &s->application, 0);
 
+	explicit_bzero(s->application.auth_key,
+		       sizeof(s->application.auth_key));
 	c->ring_qp = s->ring.qp;
 	for (unsigned i = 0; i < s->node_count; i++) {
 		c->node[i].read_qp = s->node[i][0].qp;

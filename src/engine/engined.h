@@ -20,6 +20,7 @@ struct eng_options {
 	const char *tls_key;
 	const char *audit; /* file, "-", or NULL: the log */
 	bool audit_json;
+	bool has_auth;	/* nic.auth = psk */
 	uint32_t batch; /* 0: the default, as for the others */
 	uint64_t flush_ns;
 	uint64_t probe_max_ns;

@@ -67,6 +67,7 @@ struct async_qp {
 struct async_session {
 	struct client_node engine;
 	char id[CLIENT_ID_MAX];
+	bool can_auth; /* its packets can carry a MAC */
 };
 
 struct aq_async {

@@ -194,6 +194,7 @@ static int open_session(struct aq_async *a, const struct client_caller *caller,
 		"batch", (json_int_t)a->batch, "flush_us",
 		(json_int_t)a->flush_us, "node_timeout_ms",
 		(json_int_t)async_share_ms(a, ASYNC_ENGINE_SHARE));
+	client_auth_offer(a->device.verbs, body);
 	return ask_engine(a, caller, "POST", "/v1/sessions", body, deadline_ns,
 			  reply);
 }
@@ -266,6 +267,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		     uint64_t deadline_ns)
 {
 	json_t *reply = NULL, *rows = NULL;
+	struct client_auth auth = {0};
 	struct async_end far;
 	int err = make_qp(a, &a->end);
 
@@ -277,10 +279,16 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
 	if (!err)
+		err = client_auth_parse(a->rack, reply, "engine", &auth);
+	if (!err)
 		err = start_beat(a);
+	if (!err)
+		err = client_auth_use(a->device.verbs, a->end.qp, &auth);
 	if (!err)
 		err = start_qp(a, &a->end, &far);
 	if (!err) {
+		a->now.can_auth =
+			json_is_true(json_object_get(reply, "can_auth"));
 		rows = json_array();
 		for (uint32_t i = 0; i < a->node_count; i++) {
 			json_t *row = json_object();

@@ -75,6 +75,7 @@ static void take_final(const struct job *j, const json_t *reply)
 static int connect_one(const struct job *j, unsigned kind, const char *gid,
 		       const json_t *near, json_t *row)
 {
+	struct client_auth auth = {0};
 	json_t *reply = NULL, *body;
 	struct async_end far;
 	uint64_t qpn, psn;
@@ -90,6 +91,8 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 			 RD_ATOMIC, "access",
 			 kind == OFFLOAD_RD && !j->a->is_direct ? "r" : "rw",
 			 "client", "engine");
+	if (j->a->now.can_auth)
+		(void)json_object_set_new(body, "auth", json_string("psk"));
 	/* Only writes must not be repeated. */
 	if (kind == OFFLOAD_WR)
 		(void)json_object_set_new(body, "session",
@@ -103,19 +106,25 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 				      ASYNC_BEAT_MS);
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
+	if (!err)
+		err = client_auth_parse(j->a->rack, reply, "node", &auth);
+	explicit_bzero(&auth, sizeof(auth));
 	if (!err && kind == OFFLOAD_WR) {
 		take_final(j, reply);
 		j->n->conn_epoch = j->a->epoch;
 	}
-	json_decref(reply);
+	/* The key is handed on as it came; "O*" leaves out what is not there.
+	 */
 	if (!err)
 		(void)json_object_set_new(
 			row, kind == OFFLOAD_RD ? "read" : "write",
-			json_pack("{s:s, s:I, s:I, s:I, s:I}", "gid", far.gid,
-				  "qpn", (json_int_t)far.qpn, "psn",
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:O*}", "gid",
+				  far.gid, "qpn", (json_int_t)far.qpn, "psn",
 				  (json_int_t)far.psn, "mtu",
 				  (json_int_t)far.mtu, "rd_atomic",
-				  (json_int_t)far.rd_atomic));
+				  (json_int_t)far.rd_atomic, "auth",
+				  json_object_get(reply, "auth")));
+	json_decref(reply);
 	return err;
 }
 

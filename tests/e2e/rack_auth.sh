@@ -13,23 +13,6 @@ config() {
 	printf '[nic]\nport = udp\nauth = %s\n[memory m0]\nsize = 64M\n' "$1"
 }
 
-# count_macs FILE: connections' packets in a capture, and those with a MAC.
-count_macs() {
-	python3 - "$1" <<'EOF'
-import struct, sys
-data = open(sys.argv[1], 'rb').read()
-at, packets, macs = 24, 0, 0
-while at + 16 <= len(data):
-    n = struct.unpack_from('<I', data, at + 8)[0]
-    f = data[at + 16:at + 16 + n]
-    at += 16 + n
-    if f[12:14] == b'\x08\x00' and f[23] == 17 and f[42] < 0x20:
-        packets += 1
-        macs += f[50] >> 6 & 1
-print(packets, macs)
-EOF
-}
-
 config psk >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 expect 0 "$AQUIFER" region create r 2M
