@@ -20,7 +20,7 @@
 enum {
 	NODES = 4,
 	CONNS = 12,   /* at a node */
-	BACKLOG = 8,  /* requests that wait at a node which hangs */
+	BACKLOG = 5,  /* requests that wait at a node which hangs */
 	REQUESTS = 3, /* for all connections of a node */
 	LATE_MS = 40, /* threads are, sometimes */
 	TROUBLE_MIN_MS = 200,
