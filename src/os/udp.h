@@ -81,9 +81,9 @@ struct udp_frame {
 	uint8_t tos;
 };
 
-union udp_control {
-	struct cmsghdr align;
-	uint8_t bytes[CMSG_SPACE(sizeof(int)) * 4];
+/* No union with struct cmsghdr, whose size is not fixed. */
+struct udp_control {
+	_Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(int)) * 4];
 };
 
 struct udp_tx {
@@ -97,7 +97,7 @@ struct udp_tx {
 	struct mmsghdr msgs[UDP_TX_MSGS];
 	unsigned msg_frames[UDP_TX_MSGS];
 	struct iovec iov[UDP_TX_FRAMES];
-	union udp_control control[UDP_TX_MSGS];
+	struct udp_control control[UDP_TX_MSGS];
 };
 
 /* What a source port's packets are numbered by: the first identification of a
@@ -121,7 +121,7 @@ struct udp_rx {
 	bool gro;	       /* the kernel may put several packets into one */
 	unsigned lone;	       /* messages of one packet in a row */
 	union udp_addr from;
-	union udp_control control;
+	struct udp_control control;
 };
 
 /* Which socket of the port is whose, see udp_steer.c. */

@@ -20,13 +20,15 @@ libdir=$(dirname "$(find "$TMP/dest" -name libaquifer.so.1)")
 cc -O1 -D_GNU_SOURCE -o "$TMP/app" "$AQ_SOURCE/tests/e2e/rack_client.c" \
 	"${flags[@]}" -pthread -Wl,-rpath,"$libdir"
 if [[ -z $AQ_PRELOAD ]]; then
-	objdump -T "$libdir/libaquifer.so.1" | grep -q 'AQUIFER_1.0 *aq_read' ||
+	# Not through pipes: grep -q ends first, and then the other one fails.
+	objdump -T "$libdir/libaquifer.so.1" >"$TMP/symbols"
+	grep -q 'AQUIFER_1.0 *aq_read' "$TMP/symbols" ||
 		fail "aq_read has no version"
-	if nm -D --defined-only "$libdir/libaquifer.so.1" |
-		grep -v ' A ' | grep -qv ' aq_'; then
-		fail "the library shows more than aq_*"
-	fi
-	ldd "$TMP/app" | grep -q libibverbs && fail "it needs libibverbs"
+	nm -D --defined-only "$libdir/libaquifer.so.1" >"$TMP/symbols"
+	sed -i '/ A /d; / aq_/d' "$TMP/symbols"
+	[[ ! -s $TMP/symbols ]] || fail "more than aq_*: $(cat "$TMP/symbols")"
+	ldd "$TMP/app" >"$TMP/symbols"
+	! grep -q libibverbs "$TMP/symbols" || fail "it needs libibverbs"
 fi
 
 expect 0 "$AQUIFER" up
