@@ -181,13 +181,17 @@ static void response_acks(struct nic_qp *qp, uint32_t psn)
 HOT bool responder_run(struct nic_qp *qp)
 {
 	struct responder *rsp = &qp->rsp;
-	uint32_t budget = qp->nic->turn_packets;
+	struct nic *nic = qp->nic;
+	uint32_t budget = nic->turn_packets;
+	/* Small packets of another domain shall not wait for as many large
+	 * ones. */
+	uint64_t end = nic->crowd ? turn_packets(nic) + budget : UINT64_MAX;
 
 	while (rsp->res_pending) {
 		struct resp_res *res = next_pending(rsp);
 		bool sent;
 
-		if (budget-- == 0) {
+		if (budget-- == 0 || turn_packets(nic) >= end) {
 			qp_make_ready(qp);
 			return true;
 		}

@@ -42,7 +42,8 @@ enum {
 	 * after it had something to send. */
 	NIC_TURN_CROWDED = 8,
 	NIC_CROWD_FLUSHES = 1000,
-	NIC_TURN_STEPS = 4, /* of a chain: as much as a packet */
+	NIC_TURN_STEPS = 4,  /* of a chain: as much as a packet */
+	NIC_TURN_SHIFT = 10, /* a packet counts once more for each KiB of it */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,
 	/* ... and how often chains have their turn within one flush. */

@@ -675,6 +675,13 @@ struct nic {
 	struct stamps stamps;
 };
 
+/* What was sent so far, in the measure of turns among domains. */
+static inline uint64_t turn_packets(const struct nic *nic)
+{
+	return nic->counters[NIC_C_tx_frames] +
+	       (nic->counters[NIC_C_tx_bytes] >> NIC_TURN_SHIFT);
+}
+
 static inline void count(struct nic *nic, enum nic_counter c)
 {
 	nic->counters[c]++;

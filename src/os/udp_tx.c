@@ -105,8 +105,8 @@ static bool is_same_socket(const struct udp_path *a, const struct udp_path *b)
 	return a == b || (b && a->lane.fd < 0 && b->lane.fd < 0);
 }
 
-static void add_control(struct msghdr *hdr, struct udp_control *space, int level,
-			int type, const void *data, size_t len_bytes)
+static void add_control(struct msghdr *hdr, struct udp_control *space,
+			int level, int type, const void *data, size_t len_bytes)
 {
 	struct cmsghdr *c = (void *)(space->bytes + hdr->msg_controllen);
 
