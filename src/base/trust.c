@@ -26,12 +26,12 @@ bool trust_name_is_valid(const char *name)
 	return n <= NAME_MAX_CHARS && name[n] == 0;
 }
 
-static bool read_number(const char *text, uint32_t *id)
+bool trust_id_parse(const char *text, uint32_t *id)
 {
 	unsigned long long v;
 	char *end;
 
-	if (!isdigit((unsigned char)*text))
+	if (!text || !isdigit((unsigned char)*text))
 		return false;
 	errno = 0;
 	v = strtoull(text, &end, 10);
@@ -47,7 +47,7 @@ static int find_user(const char *name, char *room, uid_t *uid)
 	struct passwd entry, *found = NULL;
 	int err;
 
-	if (read_number(name, uid))
+	if (trust_id_parse(name, uid))
 		return 0;
 	err = getpwnam_r(name, &entry, room, ENTRY_BYTES, &found);
 	if (!found)
@@ -63,7 +63,7 @@ static int find_group(const char *name, char *room, gid_t *gid)
 	struct group entry, *found = NULL;
 	int err;
 
-	if (read_number(name, gid))
+	if (trust_id_parse(name, gid))
 		return 0;
 	err = getgrnam_r(name, &entry, room, ENTRY_BYTES, &found);
 	if (!found)

@@ -29,5 +29,8 @@ bool trust_peer(const struct trust *t, uid_t uid);
 
 /* A user's or group's name, or its number. */
 bool trust_name_is_valid(const char *name);
+/* The number of a user or group: digits, and not the one that means none. NULL
+ * is none. */
+bool trust_id_parse(const char *text, uint32_t *id);
 
 #endif

@@ -10,26 +10,11 @@
 
 #include "confine_priv.h"
 #include "error.h"
+#include "trust.h"
 
 enum {
 	GROUPS_MAX = 256,
 };
-
-/* Users and groups may be numbers, also of nobody in particular. */
-static bool read_number(const char *text, uint32_t *id)
-{
-	unsigned long long v;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno || *end || v >= UINT32_MAX)
-		return false;
-	*id = (uint32_t)v;
-	return true;
-}
 
 /* errno tells a broken database from a missing entry. */
 static struct passwd *find(const char *name)
@@ -37,7 +22,7 @@ static struct passwd *find(const char *name)
 	uint32_t uid;
 
 	errno = 0;
-	return read_number(name, &uid) ? getpwuid(uid) : getpwnam(name);
+	return trust_id_parse(name, &uid) ? getpwuid(uid) : getpwnam(name);
 }
 
 int confine_user_find(const char *name, uint32_t *uid, uint32_t *gid)
@@ -58,7 +43,7 @@ static int find_group(const char *name, uint32_t *gid)
 {
 	const struct group *gr;
 
-	if (read_number(name, gid))
+	if (trust_id_parse(name, gid))
 		return 0;
 	errno = 0;
 	gr = getgrnam(name);

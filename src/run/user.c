@@ -10,22 +10,7 @@
 
 #include "error.h"
 #include "run.h"
-
-/* A number of a user or group: digits only, and not the one that means none. */
-static bool parse_id(const char *text, uint32_t *out)
-{
-	unsigned long long v;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno || *end || v >= UINT32_MAX)
-		return false;
-	*out = (uint32_t)v;
-	return true;
-}
+#include "trust.h"
 
 /* Those that the user has after a login; a user without a name has one. */
 static int find_groups(const char *name, struct run_user *u)
@@ -50,7 +35,7 @@ static int find_named(const char *name, struct run_user *u)
 	const struct passwd *pw = getpwnam(name);
 	uint32_t uid;
 
-	if (!pw && parse_id(name, &uid))
+	if (!pw && trust_id_parse(name, &uid))
 		pw = getpwuid(uid);
 	if (!pw)
 		return error_set(-ENOENT, "there is no user '%s'", name);
@@ -71,7 +56,7 @@ static int find_sudo(const char *text, struct run_user *u)
 	const char *gid = secure_getenv("SUDO_GID");
 	const struct passwd *pw;
 
-	if (!parse_id(text, &u->uid))
+	if (!trust_id_parse(text, &u->uid))
 		return error_set(-EINVAL, "SUDO_UID=%s is no user's number",
 				 text);
 	if (u->uid == 0)
@@ -80,7 +65,7 @@ static int find_sudo(const char *text, struct run_user *u)
 	pw = getpwuid(u->uid);
 	if (pw)
 		u->gid = pw->pw_gid;
-	if (gid ? !parse_id(gid, &u->gid) : !pw)
+	if (gid ? !trust_id_parse(gid, &u->gid) : !pw)
 		return error_set(-EINVAL, "SUDO_GID=%s is no group's number",
 				 gid ? gid : "");
 	return find_groups(pw ? pw->pw_name : NULL, u);
