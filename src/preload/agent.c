@@ -1,34 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent: a thread that copies pages to the trays and drops them, because
- * only a thread of the process itself may drop its pages.
+ * The agent: a process that copies pages to the trays and drops them, because
+ * only who has the program's memory for its own may drop its pages.
  *
- * It is made with clone, not pthread_create: libc does not know it, so a
- * program with one thread stays one for libc, and exit, exec and fork treat it
- * as the kernel does (it ends, it ends, it is not copied). It has no
- * thread-local storage of its own and so may call nothing of libc: every
- * instruction that it executes is in this file. The file is built without stack
- * protector. agent_start.c starts it.
+ * It shares that memory (CLONE_VM) and nothing else. So a program with one
+ * thread has one: it may enter a user namespace, its last thread's end is its
+ * end, and no debugger meets a thread that libc does not know. It is no child
+ * of the program either, but of whoever adopts orphans here, mostly the keeper:
+ * the program, or what it executes next, would be told of its end.
  *
- * A program that gives up rights does so by libc, which does not reach the
- * agent; but who then takes the program over can write the agent's stack. So
- * the agent must never have a right that the program could give up. Before its
- * first batch it leaves all capabilities and groups, and becomes a user of its
- * own, a random number that nobody else has: not one of the well-known ones,
- * whose processes could trace it. Where it lacks the right to do that, so does
- * the program. It needs no rights for what it does: its own process's memory is
- * open to every thread. Its table of descriptors is its own and empty, but for
- * the process's memory file.
+ * It has no thread-local storage of its own and so may call nothing of libc:
+ * every instruction that it executes is in this file. The file is built without
+ * stack protector. agent_start.c starts it.
+ *
+ * The memory lives as long as somebody has it. So the agent ends when the pager
+ * says that the process has ended or executed something else, and by itself
+ * when both keeper and pager are gone.
+ *
+ * A program that gives up rights does not reach the agent; but who then takes
+ * the program over can write the agent's stack. So the agent must never have a
+ * right that the program could give up. Before its first batch it leaves all
+ * capabilities and groups, and becomes a user of its own, a random number that
+ * nobody else has: not one of the well-known ones, whose processes could trace
+ * it. Where it lacks the right to do that, so does the program. It needs no
+ * rights for what it does. Its table of descriptors is its own and empty, but
+ * for the memory file.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -40,6 +48,8 @@ enum {
 	AGENT_SLICE = 8,     /* pages, some 6 us */
 	SELF_PIDFD = -10000, /* newer than Debian's headers */
 	UNSHARE_FILES = 2,   /* CLOSE_RANGE_UNSHARE */
+	LOOK_SECONDS = 1,    /* between looks at whether anybody is there */
+	SILENT_LOOKS = 3,    /* of the pager, with the keeper gone */
 };
 
 struct core_set {
@@ -52,6 +62,9 @@ struct agent {
 	long pid;
 	long mem_fd;	/* the memory file; -errno: none */
 	bool can_batch; /* process_madvise takes what we give it */
+	long guardian;	/* who adopted it */
+	uint32_t beats;
+	unsigned silent;
 };
 
 static bool set_caps(struct __user_cap_data_struct caps[2])
@@ -96,14 +109,18 @@ static void give_up_rights(const struct preload *p)
 		(void)agent_prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Older kernels cannot part with descriptors without having them first; the
- * program could then see the file come and go, so there is none. */
+/* A table of descriptors of its own: the program's would not be closed when the
+ * program ends. Kernels that cannot do that (before 5.9) have no agent. */
+static bool leave_files(void)
+{
+	return raw6(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES, 0, 0, 0) ==
+	       0;
+}
+
 static long own_mem_file(void)
 {
 	static const char path[] = "/proc/self/mem";
 
-	if (raw6(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES, 0, 0, 0) != 0)
-		return -1;
 	return raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 }
 
@@ -253,15 +270,45 @@ static void obey(struct agent *a, struct run_batch *b)
 	b->failed = failed;
 }
 
-static void agent_sleep(struct run_channel *c, uint32_t seen)
+static long number(long call)
 {
+	return raw6(call, 0, 0, 0, 0, 0, 0);
+}
+
+static _Noreturn void leave(void)
+{
+	for (;;)
+		(void)raw6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+}
+
+/* Who is nobody's, and hears nothing of the pager, is of no use. */
+static void look_around(struct agent *a, const struct run_channel *c)
+{
+	uint32_t beats = atomic_load_explicit(&c->beats, memory_order_relaxed);
+
+	if (beats != a->beats || number(SYS_getppid) == a->guardian)
+		a->silent = 0;
+	else if (++a->silent >= SILENT_LOOKS)
+		leave();
+	a->beats = beats;
+}
+
+static void agent_sleep(struct agent *a, struct run_channel *c, uint32_t seen)
+{
+	struct timespec look = {.tv_sec = LOOK_SECONDS};
+	long err = 0;
+
 	atomic_store_explicit(&c->is_asleep, 1, memory_order_seq_cst);
-	/* The pager adds to `posted` first and then looks at is_asleep; both
-	 * sequentially consistent, so one of us sees the other. */
-	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen)
-		(void)raw6(SYS_futex, (long)&c->posted, FUTEX_WAIT, (long)seen,
-			   0, 0, 0);
+	/* The pager adds to `posted`, or sets `quits`, first and then looks at
+	 * is_asleep; all sequentially consistent, so one of us sees the other.
+	 */
+	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen &&
+	    !atomic_load_explicit(&c->quits, memory_order_seq_cst))
+		err = raw6(SYS_futex, (long)&c->posted, FUTEX_WAIT, (long)seen,
+			   (long)&look, 0, 0);
 	atomic_store_explicit(&c->is_asleep, 0, memory_order_relaxed);
+	if (err == -ETIMEDOUT)
+		look_around(a, c);
 }
 
 /* Not on the core where the program faults and the pager answers: there it
@@ -288,45 +335,88 @@ static void go_to_core(const struct core_set *all, uint32_t hint)
 			   0, 0);
 }
 
-void preload_agent_main(struct preload *p)
+/* Who made us ends at once, so that somebody adopts us. */
+static long await_guardian(const struct preload *p)
 {
+	long parent = number(SYS_getppid);
+
+	for (; parent == p->agent_maker; parent = number(SYS_getppid))
+		(void)number(SYS_sched_yield);
+	return parent;
+}
+
+/* Nothing of the program's is held: no directory, no name that others count. */
+static void be_apart(void)
+{
+	static const char root[] = "/", name[] = "aquifer-agent";
+
+	(void)raw6(SYS_chdir, (long)root, 0, 0, 0, 0, 0);
+	(void)agent_prctl(PR_SET_NAME, (long)name);
+}
+
+static void obey_next(struct agent *a, struct run_channel *c,
+		      const struct core_set *all, uint32_t *hint_seen,
+		      uint32_t done)
+{
+	/* A hint: any value that was ever true will do. */
+	uint32_t hint =
+		atomic_load_explicit(&c->core_hint, memory_order_relaxed);
+
+	if (hint != *hint_seen)
+		go_to_core(all, hint);
+	*hint_seen = hint;
+	obey(a, &c->batch[done % RUN_BATCHES]);
+	/* D1 */
+	atomic_store_explicit(&c->done, done + 1, memory_order_release);
+}
+
+static void agent_main(void *arg)
+{
+	struct preload *p = arg;
 	struct run_channel *c = p->channel;
 	struct agent a = {.p = p,
-			  .pid = raw6(SYS_getpid, 0, 0, 0, 0, 0, 0),
-			  .mem_fd = own_mem_file(),
-			  .can_batch = true};
+			  .pid = number(SYS_getpid),
+			  .can_batch = true,
+			  .guardian = await_guardian(p)};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
 	struct core_set all = {{0}};
 	uint32_t hint_seen = 0;
 
+	uint32_t bare = leave_files() ? 1 : 2;
+
+	atomic_store_explicit(&c->had_agent, 1, memory_order_relaxed);
+
+	be_apart();
+	a.mem_fd = own_mem_file();
 	give_up_rights(p);
 	/* G1: who sees it sees what came before. */
-	atomic_store_explicit(&p->agent_is_bare, 1, memory_order_release);
+	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
 	(void)raw6(SYS_futex, (long)&p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1, 0,
 		   0, 0);
 	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
-	/* Before the first batch, so that the pager knows whose faults must not
-	 * wait. */
-	c->agent_tid = (uint32_t)raw6(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	for (;;) {
+	while (bare == 1 &&
+	       !atomic_load_explicit(&c->quits, memory_order_relaxed)) {
 		/* Pairs with P1. */
 		uint32_t posted =
 			atomic_load_explicit(&c->posted, memory_order_acquire);
-		uint32_t hint;
 
-		if (posted == done) {
-			agent_sleep(c, posted);
-			continue;
-		}
-		/* A hint: any value that was ever true will do. */
-		hint = atomic_load_explicit(&c->core_hint,
-					    memory_order_relaxed);
-		if (hint != hint_seen)
-			go_to_core(&all, hint);
-		hint_seen = hint;
-		obey(&a, &c->batch[done % RUN_BATCHES]);
-		done++;
-		/* D1 */
-		atomic_store_explicit(&c->done, done, memory_order_release);
+		if (posted == done)
+			agent_sleep(&a, c, posted);
+		else
+			obey_next(&a, c, &all, &hint_seen, done++);
 	}
+	leave();
+}
+
+void preload_agent_make(void *arg)
+{
+	struct preload *p = arg;
+
+	p->agent_maker = number(SYS_getpid);
+	p->agent_made = raw_clone(CLONE_VM | CLONE_FILES | CLONE_UNTRACED |
+					  CLONE_SETTLS | CLONE_CHILD_SETTID |
+					  CLONE_CHILD_CLEARTID | SIGCHLD,
+				  p->agent_stack_top, &p->channel->agent_tid,
+				  p->agent_tls, agent_main, p);
+	leave();
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -14,33 +15,9 @@
 
 enum {
 	AGENT_STACK_BYTES = 16384,
+	MAKER_STACK_BYTES = 4096,
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
 };
-
-/* clone returns twice; in the child on the new stack, where no frame of ours
- * is, so the child's path must be here. */
-static long clone_agent(unsigned long flags, void *stack_top, void *tls,
-			struct preload *p)
-{
-	register void *r8 __asm__("r8") = tls;
-	register long r10 __asm__("r10") = 0;
-	register struct preload *r12 __asm__("r12") = p;
-	long ret;
-
-	__asm__ __volatile__("syscall\n\t"
-			     "test %%rax, %%rax\n\t"
-			     "jnz 1f\n\t"
-			     "xor %%ebp, %%ebp\n\t"
-			     "mov %%r12, %%rdi\n\t"
-			     "call preload_agent_main\n\t"
-			     "hlt\n"
-			     "1:"
-			     : "=a"(ret)
-			     : "a"(SYS_clone), "D"(flags), "S"(stack_top),
-			       "d"(0), "r"(r10), "r"(r8), "r"(r12)
-			     : "rcx", "r11", "memory");
-	return ret;
-}
 
 static uint64_t parse_number(const char **text)
 {
@@ -89,41 +66,61 @@ static uint32_t pick_id(const char *map)
 }
 
 /* G1 */
-static void await_bare(struct preload *p)
+static int await_bare(struct preload *p)
 {
-	while (!atomic_load_explicit(&p->agent_is_bare, memory_order_acquire))
+	uint32_t bare;
+
+	while (!(bare = atomic_load_explicit(&p->agent_is_bare,
+					     memory_order_acquire)))
 		(void)raw6(SYS_futex, (long)&p->agent_is_bare,
 			   FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+	return bare == 1 ? 0 : -ENOSYS;
+}
+
+/* In between is a process that makes the agent and ends, so that the agent is
+ * not our child. We do not run meanwhile (CLONE_VFORK), and nobody is told of
+ * that child's end but us. */
+static int make_agent(struct preload *p, uint8_t *stack_top)
+{
+	uint64_t all = ~0ull, old;
+	long maker;
+
+	/* The agent inherits the mask: all signals are the program's. */
+	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
+		   (long)&old, 8, 0, 0);
+	maker = raw_clone(CLONE_VM | CLONE_FILES | CLONE_VFORK |
+				  CLONE_UNTRACED | CLONE_SETTLS,
+			  stack_top, NULL, p->agent_tls, preload_agent_make, p);
+	if (maker > 0)
+		(void)raw6(SYS_wait4, maker, 0, __WALL, 0, 0, 0);
+	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
+		   0);
+	if (maker < 0)
+		return (int)maker;
+	return p->agent_made < 0 ? (int)p->agent_made : 0;
 }
 
 int preload_agent_start(struct preload *p)
 {
-	size_t bytes = AGENT_STACK_BYTES + AGENT_TLS_BYTES;
+	size_t bytes = AGENT_STACK_BYTES + MAKER_STACK_BYTES + AGENT_TLS_BYTES;
 	uint8_t *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t all = ~0ull, old;
-	uint8_t *tls = mem + AGENT_STACK_BYTES;
-	long tid;
+	uint8_t *tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
+	int err;
 
 	if (mem == MAP_FAILED)
 		return -ENOMEM;
 	p->agent_uid = pick_id("/proc/self/uid_map");
 	p->agent_gid = pick_id("/proc/self/gid_map");
+	p->agent_stack_top = mem + AGENT_STACK_BYTES;
+	p->agent_tls = tls;
 	atomic_store_explicit(&p->agent_is_bare, 0, memory_order_relaxed);
 	*(void **)(void *)tls = tls; /* what fs:0 has to be */
 	*(void **)(void *)(tls + 16) = tls;
-	/* The agent inherits the mask: all signals are the program's. */
-	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
-		   (long)&old, 8, 0, 0);
-	tid = clone_agent(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-				  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS,
-			  mem + AGENT_STACK_BYTES, tls, p);
-	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
-		   0);
-	if (tid < 0) {
+	err = make_agent(p, tls);
+	if (err) {
 		(void)preload_sys_munmap(mem, bytes);
-		return (int)tid;
+		return err;
 	}
-	await_bare(p);
-	return 0;
+	return await_bare(p);
 }

@@ -2,12 +2,12 @@
 /*
  * The library inside a program under `aquifer run`. It owns a range of
  * addresses that the pager serves, gives it out as heap (mimalloc) and as
- * anonymous mappings, and has one thread that copies pages out and drops them.
+ * anonymous mappings. Its agent, a process that shares the program's memory and
+ * nothing else, copies pages out and drops them.
  *
- * It lives in somebody else's process: no thread of its own beside the agent,
- * which has no rights (agent.c), no descriptor left open, no allocation before
- * the allocator is ready. Where it cannot attach, the program runs on with
- * local memory.
+ * It lives in somebody else's process: no thread, no child, no descriptor left
+ * open, no allocation before the allocator is ready. Where it cannot attach,
+ * the program runs on with local memory.
  */
 #ifndef AQ_PRELOAD_H
 #define AQ_PRELOAD_H
@@ -38,9 +38,13 @@ struct preload {
 	uint64_t *maps_foreign;
 	bool has_foreign;
 	/* Whom the agent becomes, (uid_t)-1: it stays who it is; and a futex
-	 * that says 1 once it has given up what it had. */
+	 * that says 1 once it has given up what it had, 2 if it could not. */
 	uint32_t agent_uid, agent_gid;
 	_Atomic uint32_t agent_is_bare;
+	/* The process that makes it, by the number that both know it by; and
+	 * what it was told when it did, 0 or more if that went well. */
+	long agent_maker, agent_made;
+	uint8_t *agent_stack_top, *agent_tls;
 };
 
 enum preload_state {
@@ -82,8 +86,8 @@ int preload_attach(const char *env) MUST_CHECK;
 /* In a forked child: channel, agent and the pager's acknowledgement anew. */
 int preload_attach_forked(void) MUST_CHECK;
 
-/* The thread that obeys the channel; called by name, from assembly. */
-__attribute__((noreturn, used)) void preload_agent_main(struct preload *p);
+/* What the process does that makes the agent. It does not return. */
+void preload_agent_make(void *arg);
 /* Starts it, and returns when it has no rights any more. */
 int preload_agent_start(struct preload *p) MUST_CHECK;
 

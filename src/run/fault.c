@@ -201,7 +201,8 @@ static bool is_agent(const struct waiting *w)
 {
 	const struct run_channel *c = w->space->channel;
 
-	return c && c->agent_tid == w->tid;
+	return c && atomic_load_explicit(&c->agent_tid, memory_order_relaxed) ==
+			    w->tid;
 }
 
 void run_fault_serve(struct pager *p, const struct waiting *w)

@@ -225,12 +225,16 @@ static bool is_caller(const struct pager *p, const void *who)
 
 static void dispatch(struct pager *p, void *who)
 {
-	if (who != &p->listen && !is_caller(p, who)) {
+	struct space *left = run_owner_space(who);
+
+	if (!left && who != &p->listen && !is_caller(p, who)) {
 		read_space(p, who);
 		return;
 	}
 	lock_take(&p->lock);
-	if (who == &p->listen)
+	if (left)
+		run_owner_ended(p, left);
+	else if (who == &p->listen)
 		run_door_accept(p);
 	else
 		run_door_read(p, who);
@@ -239,12 +243,21 @@ static void dispatch(struct pager *p, void *who)
 
 /* ---- the loop ----------------------------------------------------------- */
 
+/* Memory that was left is gone as soon as its agent is: looked for at once, but
+ * not for ever. */
+static bool is_parting(const struct pager *p, uint64_t now_ns)
+{
+	return p->left_ns && now_ns - p->left_ns < RUN_PARTING_MS * 1000000ull;
+}
+
 /* A fault that waits for a batch to end is worth polling; but a stopped process
  * does not answer: no reason to spin. */
 static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
+	if (is_parting(p, run_pager_now_ns()))
+		return 1;
 	return !p->crew.has_porter && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
 }
 
@@ -276,14 +289,17 @@ static void look_around(struct pager *p, uint64_t now_ns)
 static void sweep(struct pager *p)
 {
 	uint64_t now = run_pager_now_ns();
+	bool is_due = now - p->sweep_ns >= RUN_SWEEP_MS * 1000000ull;
 
-	if (now - p->sweep_ns < RUN_SWEEP_MS * 1000000ull)
+	if (!is_due && !is_parting(p, now))
 		return;
-	p->sweep_ns = now;
 	lock_take(&p->lock);
-	run_spaces_sweep(p);
-	run_door_sweep(p);
-	look_around(p, now);
+	run_spaces_sweep(p, !is_due);
+	if (is_due) {
+		p->sweep_ns = now;
+		run_door_sweep(p);
+		look_around(p, now);
+	}
 	lock_drop(&p->lock);
 }
 

@@ -107,6 +107,10 @@ struct space {
 	struct leaving leaving[RUN_BATCHES];
 	struct trend trend[SPACE_TRENDS];
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
+	int pidfd;	    /* -1: none, or it has ended */
+	uint64_t stack;	    /* of its process's first thread */
+	bool is_killed;	    /* by us, because its agent is gone */
+	bool is_left;	    /* by its process: the agent is to end */
 	bool is_dead;
 	bool has_misrung; /* it is not who it said: it gets no channel */
 };
@@ -175,6 +179,8 @@ struct pager {
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
 	struct crew crew;
+	uint64_t left_ns; /* when a process last left its space */
+	unsigned sweeps;
 	bool has_complained;
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
@@ -259,8 +265,9 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 /* [page, page + pages) is untouched again. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 		       uint64_t pages);
-/* Frees spaces whose processes have ended. */
-void run_spaces_sweep(struct pager *p);
+/* Frees spaces whose memory is gone; `only_left`: looks at those only whose
+ * processes have left them. */
+void run_spaces_sweep(struct pager *p, bool only_left);
 
 /* porter.c */
 int run_porter_start(struct pager *p) MUST_CHECK;
@@ -302,6 +309,26 @@ bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
 void run_fault_lost(struct pager *p, const struct waiting *w);
 /* How many pages may come at once; at least the one that is wanted. */
 unsigned run_fault_room(const struct pager *p, unsigned want);
+
+/* owner.c */
+/* The space is that process's from now on. */
+void run_owner_set(struct pager *p, struct space *s, pid_t pid);
+/* Its process has ended: the agent, which alone keeps the memory, is told. */
+void run_owner_ended(struct pager *p, struct space *s);
+/* Now and then: whether the process has executed something else, and whether
+ * its agent is there. */
+void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
+void run_owner_release(struct pager *p, struct space *s);
+/* What epoll says of a process is marked so, beside what it says of its space.
+ */
+static inline void *run_owner_who(struct space *s)
+{
+	return (char *)s + 1;
+}
+static inline struct space *run_owner_space(void *who)
+{
+	return (uintptr_t)who & 1 ? (struct space *)((char *)who - 1) : NULL;
+}
 
 /* stream.c */
 /* Brings a page that is far or in a tray. */

@@ -17,4 +17,8 @@ bool run_peer_is_below(pid_t pid, pid_t ancestor);
  */
 bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t keeper);
 
+/* Where the process's first thread has its stack, which is another place for
+ * every program that it executes; 0: that is not told. */
+uint64_t run_peer_stack(pid_t pid);
+
 #endif

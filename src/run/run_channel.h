@@ -134,13 +134,19 @@ struct run_channel {
 	/* One more than the core that faults come from. The agent keeps away
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
-	uint32_t agent_tid; /* written by the agent as it starts */
-	uint32_t reserved;
+	/* The kernel writes it as the agent starts, and 0 when it ends. */
+	_Atomic uint32_t agent_tid;
+	/* The pager wants the agent to end: its process has ended or executed
+	 * something else, and the agent alone keeps the memory. */
+	_Atomic uint32_t quits;
+	/* The pager adds to it now and then, as long as it lives. */
+	_Atomic uint32_t beats;
+	_Atomic uint32_t had_agent; /* written by the agent as it starts */
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };
 STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
-STATIC_ASSERT(offsetof(struct run_channel, batch) == 48, "layout");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 56, "layout");
 #define RUN_CHANNEL_BYTES 12288
 STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "three pages");
 

@@ -108,8 +108,10 @@ int run_space_create(struct pager *p, int uffd, uint64_t start,
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct space){
-		.uffd = uffd, .start = start, .pid_place = RUN_PIDS_MAX};
+	*s = (struct space){.uffd = uffd,
+			    .start = start,
+			    .pid_place = RUN_PIDS_MAX,
+			    .pidfd = -1};
 	run_hand_init(&s->hand);
 	err = run_pages_init(&s->pages, RUN_RANGE_PAGES);
 	if (err)
@@ -153,23 +155,43 @@ void run_space_destroy(struct pager *p, struct space *s)
 	(void)close(s->uffd);
 	run_trays_leave(p, s);
 	run_share_put(s->share);
-	if (s->pid_place < RUN_PIDS_MAX)
-		atomic_store_explicit(&p->shared->pid[s->pid_place], 0,
-				      memory_order_relaxed);
+	run_owner_release(p, s);
 	run_pages_release(&s->pages);
 	free(s);
 	show(&p->stats->far_pages, p->far.used);
 }
 
-void run_spaces_sweep(struct pager *p)
+static bool is_over(const struct space *s, bool only_left)
+{
+	if (s->is_dead)
+		return true;
+	return (!only_left || s->is_left) &&
+	       !run_uffd_is_alive(s->uffd, s->start);
+}
+
+/* Looking costs some 10 us: of many processes, a few at a time. */
+static void look_at_owners(struct pager *p)
+{
+	uint64_t n =
+		atomic_load_explicit(&p->stats->spaces, memory_order_relaxed);
+	unsigned turns = (unsigned)(1 + n / RUN_LOOKS);
+	unsigned i = p->sweeps++;
+
+	for (struct space *s = p->spaces; s; s = s->next)
+		run_owner_look(p, s, i++ % turns == 0);
+}
+
+void run_spaces_sweep(struct pager *p, bool only_left)
 {
 	struct space **at = &p->spaces;
 
 	show_spaces(p);
+	if (!only_left)
+		look_at_owners(p);
 	while (*at) {
 		struct space *s = *at;
 
-		if (!s->is_dead && run_uffd_is_alive(s->uffd, s->start)) {
+		if (!is_over(s, only_left)) {
 			at = &s->next;
 			continue;
 		}
@@ -179,26 +201,12 @@ void run_spaces_sweep(struct pager *p)
 	show_spaces(p);
 }
 
-static void publish_pid(struct pager *p, struct space *s, pid_t pid)
-{
-	s->pid = pid;
-	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
-		if (atomic_load_explicit(&p->shared->pid[i],
-					 memory_order_relaxed))
-			continue;
-		atomic_store_explicit(&p->shared->pid[i], pid,
-				      memory_order_relaxed);
-		s->pid_place = i;
-		return;
-	}
-}
-
 void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 			 pid_t pid)
 {
 	s->share = run_share_get(share);
 	s->channel = run_share_channel(share);
-	publish_pid(p, s, pid);
+	run_owner_set(p, s, pid);
 	run_porter_place(p);
 }
 

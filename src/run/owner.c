@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process whose memory a space is. Its agent shares the memory and would
+ * keep it after the process has left it, by its end or by executing another
+ * program. The kernel tells of the first (a pidfd). The second shows when the
+ * other program attaches, or else, by its stack, when it is looked for. (Not by
+ * reading the process's memory: it may be far, and our own faults would wait
+ * for us.)
+ */
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pager_priv.h"
+#include "peer.h"
+
+/* For the keeper, who kills it if the pager dies. */
+static void publish(struct pager *p, struct space *s)
+{
+	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
+		if (atomic_load_explicit(&p->shared->pid[i],
+					 memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&p->shared->pid[i], s->pid,
+				      memory_order_relaxed);
+		s->pid_place = i;
+		return;
+	}
+}
+
+static void forget_pidfd(struct pager *p, struct space *s)
+{
+	if (s->pidfd < 0)
+		return;
+	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->pidfd, NULL);
+	(void)close(s->pidfd);
+	s->pidfd = -1;
+}
+
+static void leave(struct pager *p, struct space *s)
+{
+	struct run_channel *c = s->channel;
+
+	p->left_ns = run_pager_now_ns();
+	if (s->is_left || !c)
+		return;
+	s->is_left = true;
+	/* Before the look at is_asleep: agent.c, agent_sleep. */
+	atomic_store_explicit(&c->quits, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&c->is_asleep, memory_order_seq_cst))
+		(void)syscall(SYS_futex, &c->posted, FUTEX_WAKE, 1, NULL, NULL,
+			      0);
+}
+
+void run_owner_set(struct pager *p, struct space *s, pid_t pid)
+{
+	/* It has attached before: then that memory is no longer its own. */
+	for (struct space *old = p->spaces; old; old = old->next)
+		if (old != s && old->pid == pid)
+			leave(p, old);
+	s->pid = pid;
+	s->stack = run_peer_stack(pid);
+	publish(p, s);
+	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (s->pidfd >= 0 &&
+	    run_pager_watch(p, s->pidfd, run_owner_who(s)) == 0)
+		return;
+	/* It has ended already, or there is no descriptor left: looked for. */
+	forget_pidfd(p, s);
+}
+
+void run_owner_release(struct pager *p, struct space *s)
+{
+	forget_pidfd(p, s);
+	if (s->pid_place < RUN_PIDS_MAX)
+		atomic_store_explicit(&p->shared->pid[s->pid_place], 0,
+				      memory_order_relaxed);
+	s->pid_place = RUN_PIDS_MAX;
+}
+
+void run_owner_ended(struct pager *p, struct space *s)
+{
+	run_owner_release(p, s);
+	leave(p, s);
+}
+
+/* What cannot be told is taken for yes: then the end tells. Where an address
+ * space has its first stack is random, and stays. */
+static bool has_memory(const struct space *s)
+{
+	uint64_t stack = run_peer_stack(s->pid);
+
+	return !stack || stack == s->stack;
+}
+
+/* The agent was killed, and a batch that it had is lost with it: the process
+ * would wait for ever. */
+static bool is_bereft(const struct space *s)
+{
+	struct run_channel *c = s->channel;
+
+	return atomic_load_explicit(&c->had_agent, memory_order_relaxed) &&
+	       !atomic_load_explicit(&c->agent_tid, memory_order_relaxed) &&
+	       has_memory(s);
+}
+
+static void kill_owner(struct space *s)
+{
+	(void)fprintf(
+		stderr,
+		"aquifer: run: the agent of process %d was killed; killing "
+		"the process\n",
+		(int)s->pid);
+	if (s->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL,
+			      0);
+	else
+		(void)kill(s->pid, SIGKILL);
+	s->is_killed = true;
+}
+
+void run_owner_look(struct pager *p, struct space *s, bool is_thorough)
+{
+	struct run_channel *c = s->channel;
+
+	if (!c || s->is_left || s->is_dead)
+		return;
+	(void)atomic_fetch_add_explicit(&c->beats, 1, memory_order_relaxed);
+	if (is_thorough && !has_memory(s))
+		leave(p, s);
+	else if (!s->is_killed && is_bereft(s))
+		kill_owner(s);
+}
