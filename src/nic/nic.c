@@ -555,8 +555,10 @@ HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
 
 /*
  * Every domain gets a turn, which is every tenant of a memory node: however
- * many queue pairs it has, the others wait for one turn of it. Domains whose
- * paths are full go by the same rule as queue pairs.
+ * many queue pairs it has, the others wait for one turn of it. One that always
+ * has more to send gets shorter ones than one that is done with them: it waits
+ * for itself, the others for it. Domains whose paths are full go by the same
+ * rule as queue pairs.
  */
 HOT static bool give_turns(struct nic *nic)
 {
@@ -570,16 +572,19 @@ HOT static bool give_turns(struct nic *nic)
 	else if (nic->crowd)
 		nic->crowd--;
 	is_alone = !nic->crowd;
-	nic->turn_packets = is_alone ? NIC_TURN_PACKETS : NIC_TURN_CROWDED;
 	while (!list_is_empty(&turn)) {
 		struct nic_pd *pd =
 			container_of(turn.next, struct nic_pd, turn);
 		uint64_t before = work_done(nic);
 
+		nic->turn_packets = is_alone	    ? NIC_TURN_PACKETS
+				    : pd->is_greedy ? NIC_TURN_GREEDY
+						    : NIC_TURN_CROWDED;
 		list_remove(&pd->turn);
 		if (UNLIKELY(!give_domain_turn(pd, is_alone)))
 			stalled = true;
-		if (LIKELY(list_is_empty(&pd->ready)))
+		pd->is_greedy = !list_is_empty(&pd->ready);
+		if (LIKELY(!pd->is_greedy))
 			continue;
 		list_remove(&pd->turn);
 		list_append(work_done(nic) == before ? &waiting : &nic->ready,

@@ -40,7 +40,8 @@ enum {
 	NIC_TURN_PACKETS = 32,
 	/* The same while another domain is there, which is so for some flushes
 	 * after it had something to send. */
-	NIC_TURN_CROWDED = 8,
+	NIC_TURN_CROWDED = 16,
+	NIC_TURN_GREEDY = 4, /* of a domain that was not done with its last */
 	NIC_CROWD_FLUSHES = 1000,
 	NIC_TURN_STEPS = 4,  /* of a chain: as much as a packet */
 	NIC_TURN_SHIFT = 10, /* a packet counts once more for each KiB of it */

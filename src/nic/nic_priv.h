@@ -112,6 +112,7 @@ struct nic_pd {
 	uint32_t users;
 	struct list ready; /* its QPs with something to send */
 	struct list turn;  /* on pd->ready while there are some */
+	bool is_greedy;	   /* was not done with its last turn */
 };
 
 struct nic_mr {
@@ -668,7 +669,7 @@ struct nic {
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
 	struct cq_numbers counting;
-	uint32_t turn_packets; /* of this flush */
+	uint32_t turn_packets; /* of this turn */
 	uint32_t crowd;	       /* flushes in which domains share */
 	uint64_t input_domain; /* of the last packet that was taken */
 	bool chains_due; /* a chain has its turn before nic_flush returns */

@@ -18,20 +18,32 @@ void share_begin(struct share *s)
 		s->crowd--;
 	s->tenants = 0;
 	s->now = !s->now;
-	memset(s->busy[s->now], 0, sizeof(s->busy[s->now]));
+	memset(s->tenant[s->now], 0, sizeof(s->tenant[s->now]));
 }
 
 unsigned share_budget(const struct share *s, uint64_t domain, unsigned budget)
 {
-	unsigned paths = s->busy[!s->now][bucket_of(domain)];
+	unsigned bucket = bucket_of(domain);
+	const struct share_tenant *last = &s->tenant[!s->now][bucket];
+	unsigned taken = s->tenant[s->now][bucket].taken;
+	unsigned each;
 
-	if (!s->crowd || paths <= 1)
+	if (!s->crowd)
 		return budget;
-	return budget > paths ? budget / paths : 1;
+	if (last->is_greedy)
+		budget = budget > SHARE_GREEDY ? budget / SHARE_GREEDY : 1;
+	if (taken >= budget)
+		return 0;
+	each = last->paths > 1 ? budget / last->paths : budget;
+	return u32_min(each ? each : 1, budget - taken);
 }
 
-void share_note(struct share *s, uint64_t domain)
+void share_note(struct share *s, uint64_t domain, unsigned got, bool is_full)
 {
-	if (s->busy[s->now][bucket_of(domain)]++ == 0)
+	struct share_tenant *t = &s->tenant[s->now][bucket_of(domain)];
+
+	if (t->paths++ == 0)
 		s->tenants++;
+	t->taken = (uint16_t)u32_min(t->taken + got, UINT16_MAX);
+	t->is_greedy |= is_full;
 }

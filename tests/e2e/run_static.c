@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that nothing can be preloaded into: says that it is there, and waits
- * until its input ends. */
+/* A program that nothing can be preloaded into: says that it is there, and
+ * waits until its input ends. */
 #include <unistd.h>
 
 int main(void)

@@ -16,32 +16,52 @@ enum {
 	GREEDY = 0x2000,
 };
 
-/* Every path always has more than is taken from it. */
-static void play(struct share *s, unsigned modest_paths, uint64_t taken[2])
+/* What comes on a path in a round: always more than is taken, or so many. */
+static unsigned take(struct share *s, uint64_t domain, unsigned waiting)
+{
+	unsigned may = share_budget(s, domain, BUDGET);
+	unsigned got = u32_min(may, waiting);
+
+	if (got)
+		share_note(s, domain, got, got == may);
+	return got;
+}
+
+static void play(struct share *s, unsigned modest_paths, unsigned waiting,
+		 uint64_t taken[2])
 {
 	taken[0] = taken[1] = 0;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		share_begin(s);
-		for (unsigned i = 0; i < modest_paths + PATHS; i++) {
-			bool greedy = i >= modest_paths;
-			uint64_t domain = greedy ? GREEDY : MODEST;
-
-			taken[greedy] += share_budget(s, domain, BUDGET);
-			share_note(s, domain);
-		}
+		for (unsigned i = 0; i < modest_paths; i++)
+			taken[0] += take(s, MODEST, waiting);
+		for (unsigned i = 0; i < PATHS; i++)
+			taken[1] += take(s, GREEDY, UINT32_MAX);
 	}
 }
 
-static void test_one_beside_many(void **state)
+/* The first two rounds know nothing yet. */
+static void test_both_have_more(void **state)
 {
 	struct share s = {0};
 	uint64_t taken[2];
 
-	play(&s, 1, taken);
-	assert_int_equal(taken[0], BUDGET * ROUNDS);
-	/* The first two rounds know nothing yet. */
-	assert_in_range(taken[1], BUDGET * ROUNDS * 3 / 4,
-			BUDGET * (ROUNDS + 2 * PATHS));
+	play(&s, 1, UINT32_MAX, taken);
+	assert_in_range(taken[0], ROUNDS * BUDGET / SHARE_GREEDY,
+			BUDGET * (ROUNDS / SHARE_GREEDY + 2));
+	assert_in_range(taken[1], taken[0] / 2, taken[0] + 2 * BUDGET * PATHS);
+}
+
+/* Sixteen requests, and no more before they are answered. */
+static void test_modest_beside_greedy(void **state)
+{
+	struct share s = {0};
+	uint64_t taken[2];
+
+	play(&s, 1, 16, taken);
+	assert_int_equal(taken[0], 16 * ROUNDS);
+	assert_in_range(taken[1], ROUNDS,
+			ROUNDS * BUDGET / SHARE_GREEDY + 2 * BUDGET * PATHS);
 }
 
 static void test_alone(void **state)
@@ -49,7 +69,7 @@ static void test_alone(void **state)
 	struct share s = {0};
 	uint64_t taken[2];
 
-	play(&s, 0, taken);
+	play(&s, 0, 0, taken);
 	assert_int_equal(taken[1], BUDGET * ROUNDS * PATHS);
 }
 
@@ -59,31 +79,36 @@ static void test_alone_again(void **state)
 	struct share s = {0};
 	uint64_t taken[2];
 
-	play(&s, 1, taken);
+	play(&s, 1, UINT32_MAX, taken);
 	for (unsigned i = 0; i <= SHARE_ROUNDS_MAX / ROUNDS; i++)
-		play(&s, 0, taken);
-	play(&s, 0, taken);
+		play(&s, 0, 0, taken);
+	play(&s, 0, 0, taken);
 	assert_int_equal(taken[1], BUDGET * ROUNDS * PATHS);
 }
 
+/* Who comes later in a round finds nothing left; the rounds begin with another
+ * path each time. */
 static void test_more_paths_than_budget(void **state)
 {
 	struct share s = {0};
+	unsigned served = 0;
 
 	for (unsigned round = 0; round < 3; round++) {
 		share_begin(&s);
-		share_note(&s, MODEST);
+		(void)take(&s, MODEST, 1);
+		served = 0;
 		for (unsigned i = 0; i < 2 * BUDGET; i++)
-			share_note(&s, GREEDY);
+			served += take(&s, GREEDY, 1) > 0;
 	}
-	assert_int_equal(share_budget(&s, GREEDY, BUDGET), 1);
-	assert_int_equal(share_budget(&s, MODEST, BUDGET), BUDGET);
+	assert_int_equal(served, BUDGET / SHARE_GREEDY);
+	assert_int_equal(share_budget(&s, MODEST, BUDGET), BUDGET - 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_beside_many),
+		cmocka_unit_test(test_both_have_more),
+		cmocka_unit_test(test_modest_beside_greedy),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_alone_again),
 		cmocka_unit_test(test_more_paths_than_budget),
