@@ -35,9 +35,10 @@ note() {
 	fi
 }
 
+# wanted NAME [PROGRAM]: "java:zgc" is one way of running java.
 wanted() {
 	[[ $only == "  " || $only == *" $1 "* ]] || return 1
-	command -v "${2:-$1}" >/dev/null && return 0
+	command -v "${2:-${1%%:*}}" >/dev/null && return 0
 	echo "no $1 here"
 	return 1
 }
@@ -60,6 +61,23 @@ fit() {
 			is_more || break
 		done
 		checked "$1"
+	) || status=$?
+	note "$1" "$status"
+}
+
+# alike NAME LOCAL COMMAND: the same for programs that are several processes, of
+# which no quarter can be told; some of it was far.
+alike() {
+	local status=0
+	wanted "$1" || return 0
+	(
+		plain=$(timeout 60 bash -c "$3" 2>/dev/null)
+		far "$2" bash -c "$3" >"$TMP/out" ||
+			fail "$1: $? $(cat "$TMP/err")"
+		[[ $(cat "$TMP/out") == "$plain" ]] ||
+			fail "$1: $(cat "$TMP/out") instead of $plain"
+		report 'd["stored"] > 0 and d["lost_pages"] == 0'
+		echo "ok: $1"
 	) || status=$?
 	note "$1" "$status"
 }
@@ -187,6 +205,22 @@ local s = 0
 for i, v in ipairs(t) do s = (s * 31 + v[1] + #v[2] * i) % 1000000007 end
 print(s)
 LUA
+cat >"$W/heap.php" <<'PHP'
+<?php
+mt_srand(1);
+for ($i = 0; $i < 40000; $i++)
+	$h[mt_rand()] = str_repeat((string)$i, 9);
+ksort($h);
+echo hash('sha256', implode(',', $h)), "\n";
+PHP
+cat >"$W/page.html" <<'HTML'
+<p id=x></p><script>
+let m = new Map(), s = 0;
+for (let i = 0; i < 2e5; i++) m.set(i * 7919 % 1000003, 'v' + i);
+for (const [k, v] of m) s = (s * 31 + k + v.length) % 1000000007;
+document.getElementById('x').textContent = s;
+</script>
+HTML
 cat >"$W/heap.scm" <<'SCM'
 (define h (make-hash-table))
 (do ((i 0 (+ i 1))) ((= i 60000))
@@ -295,6 +329,20 @@ fit zstd 'exec zstd -19 -T1 -c $W/lines'
 fit bzip2 'exec bzip2 -9 -c $W/lines'
 fit vim 'vim -Nes -u NONE -c "g/word1/t$" -c "sort" -c "w! $W/vim.out" -c "q!" $W/lines; sha256sum <$W/vim.out'
 fit stress-ng 'stress-ng --vm 1 --vm-bytes 16M --vm-method all --vm-ops 100 --verify --quiet --vm-keep && echo verified'
+fit php 'exec php $W/heap.php'
+fit luajit 'exec luajit $W/heap.lua'
+fit java:zgc 'exec java -XX:+UseZGC -Xmx192m $W/Heap.java'
+# Several processes, tracers and namespaces.
+alike chromium 1M 'chromium --headless --no-sandbox --disable-gpu \
+	--disable-quic --no-first-run --disable-background-networking \
+	--disable-component-update --disable-sync --user-data-dir=$W/chromium \
+	--dump-dom file://$W/page.html | grep -o "x.>[0-9]*"'
+alike bwrap 2M 'exec bwrap --ro-bind / / --dev /dev --proc /proc \
+	--unshare-all perl -e "@a = (1 .. 2e5); print scalar(@a)"'
+alike strace 2M 'exec strace -f -o /dev/null sh -c \
+	"perl -e '\''@a = (1 .. 2e5); print scalar(@a)'\''; echo"'
+alike gdb 8M 'gdb -batch -nx -ex run --args perl -e \
+	"@a = (1 .. 2e5); print scalar(@a)" 2>/dev/null | grep -o 200000'
 
 echo "${#passed[@]} programs: ${passed[*]}"
 [[ ${#failed[@]} == 0 ]] || fail "failed: ${failed[*]}"
