@@ -344,8 +344,11 @@ void qp_flush_recvs(struct nic_qp *qp)
 {
 	struct nic_cqe cqe = {.status = IBV_WC_WR_FLUSH_ERR};
 
-	if (qp->recv.active)
+	if (qp->recv.active) {
+		if (qp->rsp.recv_status)
+			cqe.status = qp->rsp.recv_status;
 		qp_complete_recv(qp, &cqe);
+	}
 	if (qp->srq) {
 		/* Others may use what is left; the owner learns that this
 		 * queue pair takes no more (IBA 11.6.3.3). */
@@ -371,7 +374,8 @@ void qp_fail(struct nic_qp *qp)
 	requester_stop_timers(qp);
 	list_remove(&qp->ready);
 	list_remove(&qp->held);
-	qp->rsp.ack_due = false;
+	qp->rsp.ack_due = qp->rsp.refuses = false;
+	qp->rsp.nak_due = 0;
 	qp->rsp.res_pending = 0;
 	if (qp->chain)
 		chain_stop(qp);
