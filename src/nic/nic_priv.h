@@ -449,6 +449,7 @@ struct nic_qp {
 	struct list held;      /* on nic->held while its ACK waits */
 	uint32_t qkey;
 	uint32_t windows;	 /* of type 2, bound to it */
+	bool established_told;
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
@@ -473,6 +474,9 @@ struct nic_ah {
 
 /* To the error state: flushes both queues. */
 void qp_fail(struct nic_qp *qp);
+/* A request failed, and was completed so. That ends a connection; of datagrams,
+ * only the send queue (IBA 10.3.1.6). */
+void qp_fail_sends(struct nic_qp *qp);
 void qp_event(struct nic_qp *qp, enum ibv_event_type type);
 /* Completes the oldest send request. */
 void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);

@@ -196,6 +196,7 @@ void qp_forget(struct nic_qp *qp)
 	auth_forget(qp);
 	qp->peer_gone = false;
 	qp->last_wqe_told = false;
+	qp->established_told = false;
 	cq_purge(qp->send_cq, qp->owner);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->owner);
@@ -383,6 +384,19 @@ void qp_fail(struct nic_qp *qp)
 	qp_flush_recvs(qp);
 }
 
+void qp_fail_sends(struct nic_qp *qp)
+{
+	if (qp->type != IBV_QPT_UD) {
+		qp_fail(qp);
+		return;
+	}
+	/* A completion that found no room has ended it already. */
+	if (qp->state != IBV_QPS_RTS)
+		return;
+	qp->state = IBV_QPS_SQE;
+	qp_flush_sends(qp);
+}
+
 /* ---- posting ------------------------------------------------------------ */
 
 HOT void nic_qp_prefetch(const struct nic_qp *qp)
@@ -420,7 +434,7 @@ HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 
 HOT void nic_qp_kick(struct nic_qp *qp)
 {
-	if (UNLIKELY(qp->state == IBV_QPS_ERR)) {
+	if (UNLIKELY(qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)) {
 		qp_flush_sends(qp);
 		return;
 	}
