@@ -129,6 +129,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 		src--;
 	if (!send_read_data(qp, res, src, len))
 		return false;
+	witness(qp, NIC_DEED_READ, res->next_psn, 1);
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);
 	return true;

@@ -15,15 +15,16 @@ void nak_expected(struct nic_qp *qp, uint8_t syndrome)
 		qp_make_ready(qp);
 }
 
-/* Answers from packet `psn` on will never be sent. */
-static void forget_answers(struct responder *rsp, uint32_t psn)
+/* Answers from packet `psn` on, or all, will never be sent. */
+static void forget_answers(struct responder *rsp, uint32_t psn, bool all)
 {
 	uint32_t i;
 
 	for (i = 0; i < rsp->res_count; i++) {
 		struct resp_res *res = &rsp->res[i];
 
-		if (res->pending && wire_psn_diff(res->last_psn, psn) >= 0) {
+		if (res->pending &&
+		    (all || wire_psn_diff(res->last_psn, psn) >= 0)) {
 			res->pending = false;
 			rsp->res_pending--;
 		}
@@ -36,7 +37,9 @@ void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 
 	/* A READ whose memory is gone is older than what was refused before
 	 * it. */
-	forget_answers(rsp, psn);
+	forget_answers(rsp, psn, has_bug(qp->nic, NIC_BUG_nak_first));
+	if (UNLIKELY(qp->nic->cfg.witness != NULL))
+		nic_tell_witness(qp, NIC_DEED_REFUSED, psn, 1, syndrome);
 	rsp->refuses = true;
 	rsp->nak_due = syndrome;
 	rsp->nak_psn = psn;

@@ -493,6 +493,21 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	return true;
 }
 
+COLD void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+			   uint32_t psn, uint32_t packets, uint8_t syndrome)
+{
+	const struct nic_witness *w = qp->nic->cfg.witness;
+	struct nic_deed deed = {
+		.kind = kind,
+		.qpn = qp->qpn,
+		.psn = psn,
+		.packets = packets,
+		.syndrome = syndrome,
+	};
+
+	w->saw(w->ctx, &deed);
+}
+
 /* ---- turns
  * ----------------------------------------------------------------------------
  */

@@ -448,7 +448,7 @@ struct nic_qp {
 	struct nic_auth *auth; /* NULL: its packets carry no MAC */
 	struct list held;      /* on nic->held while its ACK waits */
 	uint32_t qkey;
-	uint32_t windows;	 /* of type 2, bound to it */
+	uint32_t windows; /* of type 2, bound to it */
 	bool established_told;
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
@@ -701,6 +701,17 @@ static inline void count(struct nic *nic, enum nic_counter c)
 static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 {
 	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+/* A responder did something that a witness wants to know. */
+void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+		      uint32_t psn, uint32_t packets, uint8_t syndrome);
+
+static inline void witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+			   uint32_t psn, uint32_t packets)
+{
+	if (UNLIKELY(qp->nic->cfg.witness != NULL))
+		nic_tell_witness(qp, kind, psn, packets, 0);
 }
 
 static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)

@@ -404,6 +404,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 		v = finish_recv(qp, op, pkt);
 	if (v != V_OK)
 		return v;
+	witness(qp, NIC_DEED_EXECUTED, pkt->psn, packets);
 	rsp->epsn = wire_psn_add(rsp->epsn, packets);
 	if (op->flags & WIRE_OP_LAST) {
 		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
@@ -476,9 +477,11 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		count(nic, NIC_C_duplicate_atomics);
 		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
 		    key_check(qp, pkt->rkey, pkt->va, 8,
-			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK)
+			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK) {
 			res->original = atomic_op_execute(
 				&pkt->atomic, (uint64_t *)(void *)host);
+			witness(qp, NIC_DEED_EXECUTED, pkt->psn, 1);
+		}
 		resend(qp, res, pkt->psn);
 		return;
 	}
@@ -546,8 +549,11 @@ static COLD void input_after_refusal(struct nic_qp *qp,
 }
 
 /* The expected packet was a message, and was executed. */
-static inline void pass_message(struct responder *rsp)
+static inline void pass_message(struct nic_qp *qp)
 {
+	struct responder *rsp = &qp->rsp;
+
+	witness(qp, NIC_DEED_EXECUTED, rsp->epsn, 1);
 	rsp->nak_sent = rsp->rnr_sent = false;
 	rsp->nak_due = 0;
 	rsp->epsn = wire_psn_add(rsp->epsn, 1);
@@ -576,7 +582,7 @@ static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
 	res->length = pkt->dma_len;
 	res->host = host;
 	res->epoch = qp->nic->keys.epoch;
-	pass_message(rsp);
+	pass_message(qp);
 	return true;
 }
 
@@ -612,7 +618,7 @@ static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return false;
 	if (host)
 		place(host, pkt->payload, pkt->payload_len);
-	pass_message(&qp->rsp);
+	pass_message(qp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
@@ -633,7 +639,7 @@ static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    pkt->psn != rsp->epsn || rsp->kind || pkt->payload_len > qp->mtu ||
 	    qp->nic->cfg.bug || !chain_recv_call(qp, pkt))
 		return false;
-	pass_message(rsp);
+	pass_message(qp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
