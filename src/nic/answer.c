@@ -63,20 +63,6 @@ bool answer_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 	return true;
 }
 
-/* The NAK for the expected packet. Where packets are lost it is, too, and
- * losing it costs a timeout: two copies. The requester goes back once. */
-bool answer_due_nak(struct nic_qp *qp)
-{
-	struct responder *rsp = &qp->rsp;
-
-	if (!answer_nak(qp, rsp->nak_due, rsp->epsn))
-		return false;
-	if (qp->lossy && rsp->nak_due == WIRE_NAK_PSN)
-		(void)answer_nak(qp, rsp->nak_due, rsp->epsn);
-	rsp->nak_due = 0;
-	return true;
-}
-
 static uint8_t read_opcode(bool first, bool last)
 {
 	if (first)
@@ -136,13 +122,14 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (UNLIKELY(v != KEY_OK)) {
 		key_count_denial(qp->nic, v);
-		responder_fail(qp, WIRE_NAK_ACCESS, res->next_psn);
+		nak_refuse(qp, WIRE_NAK_ACCESS, res->next_psn);
 		return true;
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
 	if (!send_read_data(qp, res, src, len))
 		return false;
+	witness(qp, NIC_DEED_READ, res->next_psn, 1);
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);
 	return true;
@@ -199,16 +186,17 @@ HOT bool responder_run(struct nic_qp *qp)
 				      : send_read_packet(qp, res);
 		if (!sent)
 			return false;
-		if (qp->state == IBV_QPS_ERR)
-			return true;
-		if (wire_psn_diff(res->next_psn, res->last_psn) > 0) {
+		/* Not if it turned out that it cannot be answered. */
+		if (res->pending &&
+		    wire_psn_diff(res->next_psn, res->last_psn) > 0) {
 			res->pending = false;
 			res->answered = true;
 			rsp->res_pending--;
 			response_acks(qp, res->last_psn);
 		}
 	}
-	if (rsp->ack_due) {
+	/* A refusal acknowledges what came before it, and only that. */
+	if (rsp->ack_due && !rsp->refuses) {
 		if (!send_short(qp, WIRE_RC_ACK, WIRE_ACK_UNLIMITED,
 				(rsp->epsn - 1) & WIRE_PSN_MASK))
 			return false;
@@ -216,5 +204,5 @@ HOT bool responder_run(struct nic_qp *qp)
 		rsp->held = 0;
 		count(qp->nic, NIC_C_acks_sent);
 	}
-	return LIKELY(!rsp->nak_due) || answer_due_nak(qp);
+	return LIKELY(!rsp->nak_due) || nak_send(qp);
 }

@@ -3,15 +3,13 @@
  * application, or by a doorbell record that messages may write to. */
 #include "nic_priv.h"
 
-/* The owner learns why: nothing else will ever be received here. */
+/* The owner learns why when the queue pair has refused the message and ends:
+ * nothing else will ever be received here. */
 static void fail(struct nic_qp *qp)
 {
-	struct nic_cqe cqe = {.status = IBV_WC_LOC_PROT_ERR};
-
 	count(qp->nic, NIC_C_chain_faults);
-	qp->recv.wr_id = qp->rq.tail;
-	qp_complete_recv(qp, &cqe);
-	qp_fail(qp);
+	qp->recv = (struct recv_op){.active = true, .wr_id = qp->rq.tail};
+	qp->rsp.recv_status = IBV_WC_LOC_PROT_ERR;
 }
 
 /* An index that is nonsense enables nothing: whoever wrote it hurts itself. */

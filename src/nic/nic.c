@@ -103,7 +103,6 @@ void nic_query_device(const struct nic *nic, struct ibv_device_attr *attr)
 		.max_qp = NIC_QP_MAX / 2,
 		.max_qp_wr = NIC_QP_WR_MAX,
 		.device_cap_flags =
-			IBV_DEVICE_RESIZE_MAX_WR |
 			IBV_DEVICE_CURR_QP_STATE_MOD |
 			IBV_DEVICE_PORT_ACTIVE_EVENT |
 			IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
@@ -286,6 +285,7 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	if (ud != (op->transport == WIRE_UD))
 		return NIC_C_drop_transport;
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD &&
+	    qp->state != IBV_QPS_SQE &&
 	    (qp->state != IBV_QPS_RTR || (op->flags & WIRE_OP_RESPONSE)))
 		return NIC_C_drop_qp_state;
 	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
@@ -305,9 +305,20 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	return NIC_COUNTER_COUNT;
 }
 
+/* The peer is ready, whatever became of the message that says so: who waits
+ * for that one learns it here, once (IBA 11.6.3.1). */
+static COLD void tell_established(struct nic_qp *qp)
+{
+	if (!qp->established_told)
+		qp_event(qp, IBV_EVENT_COMM_EST);
+	qp->established_told = true;
+}
+
 /* It has passed the filter. */
 static void input_rc(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
+	if (UNLIKELY(qp->state == IBV_QPS_RTR))
+		tell_established(qp);
 	if (wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
 		completer_input(qp, pkt);
 	else
@@ -480,6 +491,21 @@ HOT bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 	else
 		input(nic, &pkt, frame, NULL, from);
 	return true;
+}
+
+COLD void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+			   uint32_t psn, uint32_t packets, uint8_t syndrome)
+{
+	const struct nic_witness *w = qp->nic->cfg.witness;
+	struct nic_deed deed = {
+		.kind = kind,
+		.qpn = qp->qpn,
+		.psn = psn,
+		.packets = packets,
+		.syndrome = syndrome,
+	};
+
+	w->saw(w->ctx, &deed);
 }
 
 /* ---- turns

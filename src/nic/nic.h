@@ -123,6 +123,7 @@ extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
 	X(forget_rnr)           \
 	X(swap_completions)     \
 	X(stale_psn)            \
+	X(nak_first)            \
 	X(any_domain)           \
 	X(any_right)            \
 	X(past_end)             \
@@ -171,6 +172,28 @@ struct nic_chain_clock {
 	void *ctx;
 };
 
+/* What a responder did, as seen where it happens and whatever is answered. */
+enum nic_deed_kind {
+	NIC_DEED_EXECUTED, /* a packet of a request; a READ: is accepted */
+	NIC_DEED_READ,	   /* memory was read for this packet of an answer */
+	NIC_DEED_REFUSED,  /* the queue pair ends because of this packet */
+};
+
+struct nic_deed {
+	enum nic_deed_kind kind;
+	uint32_t qpn; /* the responder's */
+	uint32_t psn;
+	uint32_t packets; /* numbers from psn on that it stands for */
+	uint8_t syndrome; /* of a refusal, as on the wire */
+};
+
+/* Sees the deeds of all responders of a NIC. Called with the host's lock held;
+ * must not call back into the NIC. */
+struct nic_witness {
+	void (*saw)(void *ctx, const struct nic_deed *deed);
+	void *ctx;
+};
+
 /*
  * Where a frame came from, as far as the env vouches for it. All NICs of a host
  * share its addresses, and on some ways anybody may write any address into a
@@ -203,6 +226,7 @@ struct nic_config {
 	 * NIC can stop between any two requests. */
 	uint32_t chain_turn;
 	const struct nic_chain_clock *chain_clock; /* NULL: at once */
+	const struct nic_witness *witness;	   /* NULL: nobody looks */
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */

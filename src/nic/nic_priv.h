@@ -356,7 +356,8 @@ struct responder {
 	uint32_t msn;
 	bool nak_sent;	 /* no second NAK until the expected packet comes */
 	bool rnr_sent;	 /* no NAK at all until then */
-	uint8_t nak_due; /* syndrome for the expected packet; 0: none */
+	uint8_t nak_due; /* syndrome of the NAK that waits; 0: none */
+	bool refuses;	 /* the queue pair ends when that NAK has left */
 	bool ack_due;
 	bool ack_waits; /* see ack_hold.c */
 	uint8_t held;	/* messages whose acknowledgement is held back */
@@ -376,6 +377,8 @@ struct responder {
 	uint32_t dma_len;
 	uint32_t ahead_psn;   /* the last packet that came too early ... */
 	uint32_t ahead_count; /* ... and how many did since the NAK */
+	uint32_t nak_psn;     /* the packet that the NAK is about */
+	uint8_t recv_status;  /* why the receive in use failed; 0: it has not */
 };
 
 struct requester {
@@ -446,7 +449,8 @@ struct nic_qp {
 	struct nic_auth *auth; /* NULL: its packets carry no MAC */
 	struct list held;      /* on nic->held while its ACK waits */
 	uint32_t qkey;
-	uint32_t windows;	 /* of type 2, bound to it */
+	uint32_t windows; /* of type 2, bound to it */
+	bool established_told;
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
@@ -471,6 +475,9 @@ struct nic_ah {
 
 /* To the error state: flushes both queues. */
 void qp_fail(struct nic_qp *qp);
+/* A request failed, and was completed so. That ends a connection; of datagrams,
+ * only the send queue (IBA 10.3.1.6). */
+void qp_fail_sends(struct nic_qp *qp);
 void qp_event(struct nic_qp *qp, enum ibv_event_type type);
 /* Completes the oldest send request. */
 void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);
@@ -532,12 +539,16 @@ bool requester_has_work(const struct nic_qp *qp);
 void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
-/* Answers a request that cannot be served with this syndrome, and what follows
- * from it. */
-void responder_fail(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
-/* answer.c. False: the path is full. The second sends the NAK that is due. */
+/* nak.c. The expected packet cannot be taken now; the peer sends it again. */
+void nak_expected(struct nic_qp *qp, uint8_t syndrome);
+/* Packet `psn` is refused: the queue pair ends, once the NAK has left behind
+ * the answers that are owed. The second also sends, what can be sent now. */
+void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+void nak_refuse_now(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
+/* Sends the NAK that waits. False: the path is full. */
+bool nak_send(struct nic_qp *qp);
+/* answer.c. False: the path is full. */
 bool answer_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
-bool answer_due_nak(struct nic_qp *qp);
 /* Sends responses and acknowledgements. False: the path was full. */
 bool responder_run(struct nic_qp *qp);
 bool responder_has_work(const struct nic_qp *qp);
@@ -691,6 +702,17 @@ static inline void count(struct nic *nic, enum nic_counter c)
 static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
 {
 	return UNLIKELY(nic->cfg.bug == bug);
+}
+
+/* A responder did something that a witness wants to know. */
+void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+		      uint32_t psn, uint32_t packets, uint8_t syndrome);
+
+static inline void witness(const struct nic_qp *qp, enum nic_deed_kind kind,
+			   uint32_t psn, uint32_t packets)
+{
+	if (UNLIKELY(qp->nic->cfg.witness != NULL))
+		nic_tell_witness(qp, kind, psn, packets, 0);
 }
 
 static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)

@@ -196,6 +196,7 @@ void qp_forget(struct nic_qp *qp)
 	auth_forget(qp);
 	qp->peer_gone = false;
 	qp->last_wqe_told = false;
+	qp->established_told = false;
 	cq_purge(qp->send_cq, qp->owner);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->owner);
@@ -344,8 +345,11 @@ void qp_flush_recvs(struct nic_qp *qp)
 {
 	struct nic_cqe cqe = {.status = IBV_WC_WR_FLUSH_ERR};
 
-	if (qp->recv.active)
+	if (qp->recv.active) {
+		if (qp->rsp.recv_status)
+			cqe.status = qp->rsp.recv_status;
 		qp_complete_recv(qp, &cqe);
+	}
 	if (qp->srq) {
 		/* Others may use what is left; the owner learns that this
 		 * queue pair takes no more (IBA 11.6.3.3). */
@@ -371,12 +375,26 @@ void qp_fail(struct nic_qp *qp)
 	requester_stop_timers(qp);
 	list_remove(&qp->ready);
 	list_remove(&qp->held);
-	qp->rsp.ack_due = false;
+	qp->rsp.ack_due = qp->rsp.refuses = false;
+	qp->rsp.nak_due = 0;
 	qp->rsp.res_pending = 0;
 	if (qp->chain)
 		chain_stop(qp);
 	qp_flush_sends(qp);
 	qp_flush_recvs(qp);
+}
+
+void qp_fail_sends(struct nic_qp *qp)
+{
+	if (qp->type != IBV_QPT_UD) {
+		qp_fail(qp);
+		return;
+	}
+	/* A completion that found no room has ended it already. */
+	if (qp->state != IBV_QPS_RTS)
+		return;
+	qp->state = IBV_QPS_SQE;
+	qp_flush_sends(qp);
 }
 
 /* ---- posting ------------------------------------------------------------ */
@@ -416,7 +434,7 @@ HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 
 HOT void nic_qp_kick(struct nic_qp *qp)
 {
-	if (UNLIKELY(qp->state == IBV_QPS_ERR)) {
+	if (UNLIKELY(qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)) {
 		qp_flush_sends(qp);
 		return;
 	}

@@ -7,6 +7,9 @@
 
 #define M_ANY (IBV_QP_STATE | IBV_QP_CUR_STATE)
 
+/* Flags that have a name, and those that whoever does not know them ignores. */
+#define QP_ACCESS (((IBV_ACCESS_HUGETLB << 1) - 1) | IBV_ACCESS_OPTIONAL_RANGE)
+
 #define M_RTS_OPT                                                       \
 	(IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | \
 	 IBV_QP_PATH_MIG_STATE | IBV_QP_RATE_LIMIT)
@@ -118,6 +121,9 @@ static int check_values(const struct nic_qp *qp, const struct ibv_qp_attr *a,
 	if ((mask & IBV_QP_PORT) && a->port_num != 1)
 		return -EINVAL;
 	if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+		return -EINVAL;
+	if ((mask & IBV_QP_ACCESS_FLAGS) &&
+	    (a->qp_access_flags & ~(unsigned)QP_ACCESS))
 		return -EINVAL;
 	if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 ||
 					 a->path_mtu > nic_active_mtu(qp->nic)))

@@ -226,7 +226,7 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 	if (qp->managed_sq)
 		count(qp->nic, NIC_C_chain_faults);
 	qp_complete_send(qp, status);
-	qp_fail(qp);
+	qp_fail_sends(qp);
 	return STEP_ERROR;
 }
 
@@ -409,7 +409,7 @@ static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot,
 	if (sent < 0) {
 		qp_complete_send(qp, sent == -EMSGSIZE ? IBV_WC_LOC_LEN_ERR
 						       : IBV_WC_LOC_PROT_ERR);
-		qp_fail(qp);
+		qp_fail_sends(qp);
 		return STEP_ERROR;
 	}
 	qp_complete_send(qp, IBV_WC_SUCCESS);

@@ -43,15 +43,6 @@ void responder_release(struct nic_qp *qp)
 	qp->rsp = (struct responder){0};
 }
 
-/* Answers to what came before it must not be overtaken: they would count as
- * lost. */
-static void nak_expected(struct nic_qp *qp, uint8_t syndrome)
-{
-	qp->rsp.nak_due = syndrome;
-	if (qp->rsp.res_pending || qp->rsp.ack_due || !answer_due_nak(qp))
-		qp_make_ready(qp);
-}
-
 /* How far an entry is from the oldest one, along the ring. */
 static uint32_t age_rank(const struct responder *rsp, uint32_t i)
 {
@@ -101,33 +92,19 @@ static bool ack_may_wait(const struct nic_qp *qp, const struct wire_opcode *op)
 /* ---- errors ---------------------------------------------------------------
  */
 
-void responder_fail(struct nic_qp *qp, uint8_t v, uint32_t psn)
+static void not_ready(struct nic_qp *qp)
 {
-	if (v == V_RNR) {
-		/* Followers are out of sequence and get no NAK of their own:
-		 * it would use up the retries of a peer that is told to wait.
-		 */
-		qp->rsp.rnr_sent = true;
-		nak_expected(qp,
-			     (uint8_t)(WIRE_RNR_NAK | qp->attr.min_rnr_timer));
-		return;
-	}
-	/* Lost on a full path, as on any network: then the peer's retries run
-	 * out. */
-	(void)answer_nak(qp, v, psn);
-	if (v == V_ACCESS)
-		qp_event(qp, IBV_EVENT_QP_ACCESS_ERR);
-	else if (v == V_INVALID)
-		qp_event(qp, IBV_EVENT_QP_REQ_ERR);
-	qp_fail(qp);
+	/* Followers are out of sequence and get no NAK of their own: it would
+	 * use up the retries of a peer that is told to wait. */
+	qp->rsp.rnr_sent = true;
+	nak_expected(qp, (uint8_t)(WIRE_RNR_NAK | qp->attr.min_rnr_timer));
 }
 
-/* The receive that was in use completes with the local reason. */
+/* The receive that was in use completes with the local reason, when the queue
+ * pair ends: who sees that may destroy it, with all answers that it owes. */
 static enum verdict fail_recv(struct nic_qp *qp, enum ibv_wc_status status)
 {
-	struct nic_cqe cqe = {.status = (uint8_t)status};
-
-	qp_complete_recv(qp, &cqe);
+	qp->rsp.recv_status = (uint8_t)status;
 	return status == IBV_WC_LOC_LEN_ERR ? V_INVALID : V_OP;
 }
 
@@ -188,7 +165,7 @@ static enum verdict check_resources(struct nic_qp *qp,
 		return V_INVALID;
 	}
 	if (takes_recv && !qp->recv.active && !recvq_take(qp, &qp->recv))
-		return qp->state == IBV_QPS_ERR ? V_OP : V_RNR;
+		return rsp->recv_status ? V_OP : V_RNR;
 	return V_OK;
 }
 
@@ -427,6 +404,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 		v = finish_recv(qp, op, pkt);
 	if (v != V_OK)
 		return v;
+	witness(qp, NIC_DEED_EXECUTED, pkt->psn, packets);
 	rsp->epsn = wire_psn_add(rsp->epsn, packets);
 	if (op->flags & WIRE_OP_LAST) {
 		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
@@ -499,9 +477,11 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		count(nic, NIC_C_duplicate_atomics);
 		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
 		    key_check(qp, pkt->rkey, pkt->va, 8,
-			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK)
+			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK) {
 			res->original = atomic_op_execute(
 				&pkt->atomic, (uint64_t *)(void *)host);
+			witness(qp, NIC_DEED_EXECUTED, pkt->psn, 1);
+		}
 		resend(qp, res, pkt->psn);
 		return;
 	}
@@ -556,9 +536,24 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	return true;
 }
 
-/* The expected packet was a message, and was executed. */
-static inline void pass_message(struct responder *rsp)
+/* The queue pair is about to end: it serves nobody any more, but what it has
+ * answered may have been lost. */
+static COLD void input_after_refusal(struct nic_qp *qp,
+				     const struct wire_opcode *op,
+				     const struct wire_pkt *pkt)
 {
+	if (wire_psn_diff(pkt->psn, qp->rsp.nak_psn) < 0)
+		duplicate(qp, op, pkt);
+	else
+		count(qp->nic, NIC_C_drop_qp_state);
+}
+
+/* The expected packet was a message, and was executed. */
+static inline void pass_message(struct nic_qp *qp)
+{
+	struct responder *rsp = &qp->rsp;
+
+	witness(qp, NIC_DEED_EXECUTED, rsp->epsn, 1);
 	rsp->nak_sent = rsp->rnr_sent = false;
 	rsp->nak_due = 0;
 	rsp->epsn = wire_psn_add(rsp->epsn, 1);
@@ -587,7 +582,7 @@ static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
 	res->length = pkt->dma_len;
 	res->host = host;
 	res->epoch = qp->nic->keys.epoch;
-	pass_message(rsp);
+	pass_message(qp);
 	return true;
 }
 
@@ -623,7 +618,7 @@ static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
 		return false;
 	if (host)
 		place(host, pkt->payload, pkt->payload_len);
-	pass_message(&qp->rsp);
+	pass_message(qp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
@@ -644,7 +639,7 @@ static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    pkt->psn != rsp->epsn || rsp->kind || pkt->payload_len > qp->mtu ||
 	    qp->nic->cfg.bug || !chain_recv_call(qp, pkt))
 		return false;
-	pass_message(rsp);
+	pass_message(qp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,
 			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
@@ -660,6 +655,10 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
 		rsp->marked = true;
+	if (UNLIKELY(rsp->refuses)) {
+		input_after_refusal(qp, op, pkt);
+		return;
+	}
 	if (LIKELY(take_read(qp, pkt)) || take_notice(qp, pkt) ||
 	    take_call(qp, pkt))
 		return;
@@ -683,8 +682,12 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	}
 	if (v == V_OK)
 		v = execute(qp, op, pkt, host);
+	if (UNLIKELY(v == V_RNR)) {
+		not_ready(qp);
+		return;
+	}
 	if (UNLIKELY(v != V_OK)) {
-		responder_fail(qp, (uint8_t)v, pkt->psn);
+		nak_refuse_now(qp, (uint8_t)v, pkt->psn);
 		return;
 	}
 	if (pkt->ack_req && op->kind != WIRE_READ && op->kind != WIRE_ATOMIC)

@@ -51,6 +51,8 @@ struct sim_net {
 	struct net_trace trace;
 	sim_net_tap tap;
 	void *tap_ctx;
+	sim_net_tap fault_tap;
+	void *fault_tap_ctx;
 	sim_net_switch sw; /* NULL: the fabric's own */
 	void *sw_ctx;
 };
@@ -144,6 +146,19 @@ void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
 {
 	net->tap = tap;
 	net->tap_ctx = ctx;
+}
+
+void sim_net_set_fault_tap(struct sim_net *net, sim_net_tap tap, void *ctx)
+{
+	net->fault_tap = tap;
+	net->fault_tap_ctx = ctx;
+}
+
+static void tell_fault(struct sim_net *net, const uint8_t *frame,
+		       size_t len_bytes)
+{
+	if (net->fault_tap)
+		net->fault_tap(net->fault_tap_ctx, frame, len_bytes);
 }
 
 int sim_net_set_pcap(struct sim_net *net, FILE *pcap)
@@ -283,6 +298,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 
 	if (port->down) {
 		net->stats.cut++;
+		tell_fault(net, f->bytes, f->len_bytes);
 		sim_frame_free(net, f);
 		return;
 	}
@@ -302,6 +318,7 @@ void sim_net_arrive(struct sim_net *net, struct sim_frame *f, uint64_t at_ps)
 
 	if (sim_rand_chance(&to->rand, faults->reorder_ppm)) {
 		net->stats.reordered++;
+		tell_fault(net, f->bytes, f->len_bytes);
 		at_ps += sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
 	}
 	sim_event_init(&f->ev, deliver);
@@ -362,6 +379,7 @@ static void cross(struct sim_port *from, struct sim_port *to,
 		sim_net_mark(net, f);
 	if (sim_rand_chance(&from->rand, from->link.faults.corrupt_ppm)) {
 		net->stats.corrupted++;
+		tell_fault(net, f->bytes, f->len_bytes);
 		flip_bits(from, f);
 	}
 	if (net->sw) {
@@ -406,6 +424,7 @@ static void lose(struct sim_net *net, struct sim_frame *f, uint64_t *stat,
 		 const char *why)
 {
 	(*stat)++;
+	tell_fault(net, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(net->sim), why,
 				f->bytes, f->len_bytes);
@@ -457,10 +476,12 @@ void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
 
 	if (to->down) {
 		net->stats.cut++;
+		tell_fault(net, frame, len_bytes);
 		return;
 	}
 	if (sim_rand_chance(&to->rand, link->faults.loss_ppm)) {
 		net->stats.lost++;
+		tell_fault(net, frame, len_bytes);
 		return;
 	}
 	f = frame_alloc(net, len_bytes);
@@ -470,6 +491,7 @@ void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
 	memcpy(f->bytes, frame, len_bytes);
 	if (sim_rand_chance(&to->rand, link->faults.corrupt_ppm)) {
 		net->stats.corrupted++;
+		tell_fault(net, f->bytes, f->len_bytes);
 		flip_bits(to, f);
 	}
 	to->emit_busy_ps = u64_max(to->emit_busy_ps, sim_now_ps(net->sim));

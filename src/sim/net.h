@@ -97,6 +97,9 @@ void sim_net_hide_payload(struct sim_net *net);
 /* Sees every frame as its port sends it, before any fault. NULL: none. */
 typedef void (*sim_net_tap)(void *ctx, const uint8_t *frame, size_t len_bytes);
 void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
+/* The same for frames that a fault strikes, before it does: they are lost,
+ * damaged, or come later than others that were sent after them. */
+void sim_net_set_fault_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
 
 /*
  * Another switch in the place of the one that forwards by address: it gets

@@ -105,12 +105,24 @@ static bool finished(const struct vs_ep *ep)
 	       !ep->msg_first;
 }
 
+/* All went well; the last thing is a request that one end must refuse, behind
+ * some that it owes answers to. The error ends the session. */
+static void start_parting(struct vs_session *s)
+{
+	s->final = false;
+	s->parting = true;
+	vs_trace(s->vs, "session %u: parting", s->index);
+	vs_post_parting(&s->ep[sim_rand_below(&s->vs->rand, 2)]);
+}
+
 static void step_run(struct vs_ep *ep)
 {
 	struct vs_session *s = ep->s;
 	struct vs *vs = s->vs;
 
 	vs_post_recvs(ep);
+	if (s->parting)
+		return;
 	if (vs->phase == VS_HEALED && !s->final) {
 		/* Healed before all was posted: one more request, signaled as
 		 * every last one, tells that those before it are done. */
@@ -126,7 +138,7 @@ static void step_run(struct vs_ep *ep)
 		vs_post_sends(ep);
 	if (s->final) {
 		if (finished(ep) && finished(ep->peer))
-			s->state = VS_DONE;
+			start_parting(s);
 	} else if (sim_rand_chance(&ep->rand, vs->break_ppm)) {
 		ep->broke = true;
 		vs_ep_fail_qp(ep);
@@ -481,7 +493,10 @@ static void draw_world(struct vs *vs)
 		vs->faults.corrupt_ppm = sim_rand_range(r, 4000, 8000);
 		vs->faults.mark_ppm = 0;
 	}
-	vs->bad_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 15000) : 0;
+	/* Each one ends a connection: in half of the runs there are few. */
+	vs->bad_ppm = sim_rand_range(r, 1000, 3000);
+	if (sim_rand_below(r, 2))
+		vs->bad_ppm = sim_rand_range(r, 3000, 15000);
 	vs->break_ppm = sim_rand_below(r, 2) ? sim_rand_below(r, 1500) : 0;
 	vs->len_class = sim_rand_range(r, 1, 3);
 }
@@ -512,6 +527,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	if (err)
 		goto err_rack;
 	sim_net_set_tap(sim_rack_net(vs->rack), vs_wire_check, vs);
+	sim_net_set_fault_tap(sim_rack_net(vs->rack), vs_record_harm, vs);
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err && opt->hook)

@@ -43,6 +43,8 @@
 	X(receives, "receives completed")                    \
 	X(bad_ops, "requests made wrong on purpose")         \
 	X(short_receives, "receives too small on purpose")   \
+	X(executed, "packets that targets executed")         \
+	X(refused, "requests that targets refused")          \
 	X(errors, "first errors of a queue pair")            \
 	X(flushes, "requests flushed")                       \
 	X(resets, "connections made anew")                   \

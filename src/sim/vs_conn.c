@@ -127,6 +127,8 @@ int vs_session_connect(struct vs_session *s)
 	}
 	if (!err && s->vs->opt->auth)
 		err = set_key(s);
+	for (unsigned i = 0; i < 2; i++)
+		vs_record_begin(&s->ep[i]);
 	for (unsigned i = 0; !err && i < 2; i++)
 		err = to_rtr(&s->ep[i], rd);
 	for (unsigned i = 0; !err && i < 2; i++)
@@ -169,12 +171,7 @@ static void check_explained(struct vs_ep *ep)
 {
 	struct vs *vs = ep->s->vs;
 
-	/* What we put into error ourselves flushes; before that, something
-	 * must have happened. */
-	if (ep->flush_seen && !ep->failed_cause && !ep->short_seen &&
-	    !ep->peer->bad_posted)
-		vs_fail(vs, "%s: requests were flushed without a cause",
-			ep->name);
+	vs_record_explain(ep);
 	/* Several losses in a row are as good as impossible here. */
 	if (ep->gave_up && vs->mild && !ep->s->was_cut && !ep->bad_posted &&
 	    !ep->peer->failed_cause && !ep->peer->short_seen &&
@@ -289,6 +286,8 @@ static int renew_ep(struct vs_ep *ep, bool recreate)
 	ep->short_seen = false;
 	ep->short_claimed = false;
 	ep->gave_up = false;
+	ep->gave_up_whole = false;
+	ep->gave_up_clean = false;
 	ep->broke = false;
 	ep->drained = false;
 	ep->unsignaled = 0;
@@ -340,6 +339,8 @@ void vs_session_drain(struct vs_ep *ep)
 		return;
 	if (alone)
 		s->state = VS_DEAD;
+	else if (s->parting)
+		s->state = VS_DONE;
 	else
 		renew_session(s);
 }

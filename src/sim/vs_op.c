@@ -14,6 +14,19 @@ void vs_op_put(struct vs_op *op)
 	free(op);
 }
 
+/* At the end of a connection: what is owed an answer, and then a request that
+ * can be wrong. */
+static enum vs_kind draw_parting_kind(struct vs_ep *ep)
+{
+	static const enum vs_kind owed[] = {VS_READ, VS_READ, VS_FAA,
+					    VS_SHARED_FAA};
+	static const enum vs_kind wrong[] = {VS_SEND, VS_WRITE, VS_READ,
+					     VS_CAS};
+	uint32_t i = sim_rand_below(&ep->rand, 4);
+
+	return ep->posted == ep->spoil_at ? wrong[i] : owed[i];
+}
+
 static enum vs_kind draw_kind(struct vs_ep *ep)
 {
 	static const uint8_t weights[VS_KIND_COUNT] = {
@@ -194,36 +207,47 @@ static bool may_use_bad_key(struct vs_ep *ep)
 	return *n < VS_BAD_KEYS && ++*n;
 }
 
+/* A key that does not exist, or that of a region that is gone. */
+static void spoil_key(struct vs_ep *ep, struct vs_op *op)
+{
+	if (ep->peer->stale_key && sim_rand_below(&ep->rand, 2))
+		op->target_key = ep->peer->stale_key;
+	else
+		op->target_key ^= 0x5a; /* the right index, the wrong tag */
+}
+
 static void spoil_remote(struct vs_ep *ep, struct vs_op *op)
 {
 	struct vs_ep *to = ep->peer;
+	uint32_t how = sim_rand_below(&ep->rand, 4);
 
-	if (!may_use_bad_key(ep))
-		return;
 	op->expect = VS_REMOTE_ACCESS;
-	switch (sim_rand_below(&ep->rand, 4)) {
-	case 0: /* the right index, the wrong tag */
-		op->target_key ^= 0x5a;
-		break;
-	case 1: /* the last byte is one too far */
+	if (how < 2 && may_use_bad_key(ep)) {
+		spoil_key(ep, op);
+	} else if (how == 2) {
+		/* The last byte is one too far. */
 		op->target_iova =
 			to->window.iova + VS_WINDOW_BYTES + 1 - op->len;
 		op->target_key = to->window_mr->rkey;
-		break;
-	case 2: /* a region that is gone, or one we may only read */
-		if (to->stale_key) {
-			op->target_key = to->stale_key;
-			break;
-		}
-		/* fall through */
-	default:
-		if (op->kind == VS_READ) {
-			op->target_key ^= 0xa5;
-			break;
-		}
+	} else if (op->kind == VS_READ) {
+		/* Beyond what we may do: words take atomics only. */
+		op->target_iova = to->words.iova;
+		op->target_key = to->words_mr->rkey;
+	} else {
 		op->target_iova = to->node->source.iova;
 		op->target_key = to->node->source_mr->rkey;
 	}
+}
+
+/* Longer than any receive. */
+static void spoil_length(struct vs_ep *ep, struct vs_op *op)
+{
+	op->len = VS_MSG_MAX + sim_rand_range(&ep->rand, 1, VS_MSG_MAX);
+	free(op->data);
+	op->data = malloc(op->len);
+	ASSERT(op->data);
+	gather(ep, op);
+	op->expect = VS_REMOTE_INVALID;
 }
 
 /* Makes a request wrong in a way that has exactly one right outcome. */
@@ -232,7 +256,8 @@ static void spoil(struct vs_ep *ep, struct vs_op *op)
 	if (vs_op_is_masked(op) || op->kind == VS_BIND || op->len == 0 ||
 	    op->kind == VS_SHARED_FAA || op->kind == VS_SEND_INV)
 		return;
-	if (op->land < 0 && sim_rand_below(&ep->rand, 4) == 0) {
+	if (op->land < 0 && !ep->s->parting &&
+	    sim_rand_below(&ep->rand, 4) == 0) {
 		if (op->pieces[op->piece_count - 1].len)
 			op->expect = VS_LOCAL_PROTECTION;
 	} else if (op->kind == VS_CAS || op->kind == VS_FAA) {
@@ -240,6 +265,8 @@ static void spoil(struct vs_ep *ep, struct vs_op *op)
 		op->expect = VS_REMOTE_INVALID;
 	} else if (op->kind == VS_WRITE || op->kind == VS_READ) {
 		spoil_remote(ep, op);
+	} else if (op->kind == VS_SEND || op->kind == VS_SEND_IMM) {
+		spoil_length(ep, op);
 	}
 	if (op->expect == VS_OK)
 		return;
@@ -268,6 +295,16 @@ static void count(struct sim_verbs_counts *c, enum vs_kind kind)
 	(*by_kind[kind])++;
 }
 
+/* Is the next request to be wrong? */
+static bool wants_wrong(struct vs_ep *ep)
+{
+	const struct vs *vs = ep->s->vs;
+
+	if (ep->s->parting)
+		return ep->posted == ep->spoil_at;
+	return vs->phase == VS_CHAOS && sim_rand_chance(&ep->rand, vs->bad_ppm);
+}
+
 struct vs_op *vs_op_make(struct vs_ep *ep)
 {
 	struct vs *vs = ep->s->vs;
@@ -277,10 +314,12 @@ struct vs_op *vs_op_make(struct vs_ep *ep)
 	ASSERT(op);
 	op->refs = 1;
 	op->land = -1;
-	op->kind = draw_kind(ep);
+	op->kind = ep->s->parting ? draw_parting_kind(ep) : draw_kind(ep);
 	if (vs_op_is_message(op))
 		max = VS_MSG_MAX;
 	op->len = vs_op_is_atomic(op) ? 8 : draw_len(ep, max);
+	if (ep->s->parting && op->len == 0)
+		op->len = 1;
 	op->data = malloc(op->len + 8);
 	op->old = malloc(op->len + 8);
 	ASSERT(op->data && op->old);
@@ -298,7 +337,7 @@ struct vs_op *vs_op_make(struct vs_ep *ep)
 		return NULL;
 	}
 	op->id = ++ep->op_id;
-	if (vs->phase == VS_CHAOS && sim_rand_chance(&ep->rand, vs->bad_ppm))
+	if (wants_wrong(ep))
 		spoil(ep, op);
 	ep->unsignaled = op->signaled ? 0 : ep->unsignaled + 1;
 	count(&vs->res->counts, op->kind);

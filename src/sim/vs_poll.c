@@ -34,6 +34,7 @@ static void retire_success(struct vs_ep *ep, struct vs_op *op)
 			"succeeded",
 			ep->name, op->id, wanted_status(op->expect));
 	op->acked = true;
+	vs_record_check(ep, op, IBV_WC_SUCCESS);
 	vs_shadow_success(ep, op);
 	if (op->kind == VS_BIND)
 		ep->mw_key = op->inv_key;
@@ -52,6 +53,9 @@ static bool may_fail(struct vs_ep *ep, const struct vs_op *op,
 	}
 	if (status == IBV_WC_RETRY_EXC_ERR) {
 		ep->gave_up = true;
+		ep->gave_up_whole = ep->harmed == op->harmed;
+		ep->gave_up_clean = ep->gave_up_whole &&
+				    ep->peer->harmed == op->peer_harmed;
 		ep->failed_cause = true;
 		return true;
 	}
@@ -89,6 +93,7 @@ static void retire_failed(struct vs_ep *ep, struct vs_op *op,
 		vs_fail(vs, "%s: second error, request %lu, status %u",
 			ep->name, op->id, status);
 	}
+	vs_record_check(ep, op, status);
 	ep->failed_send = true;
 	vs->res->counts.flushes += status == IBV_WC_WR_FLUSH_ERR;
 	if (op->land >= 0)
@@ -314,7 +319,7 @@ static void complete_recv(struct vs_ep *ep, const struct ibv_wc *wc)
 
 /* ---- polling ------------------------------------------------------------ */
 
-static struct vs_ep *find_ep(struct vs_node *node, uint32_t qpn)
+struct vs_ep *vs_find_ep(struct vs_node *node, uint32_t qpn)
 {
 	struct vs *vs = node->vs;
 
@@ -343,7 +348,7 @@ static void note(struct vs_node *node, const struct ibv_wc *wc)
 static void dispatch(struct vs_node *node, unsigned c, const struct ibv_wc *wc)
 {
 	struct ibv_cq *cq = node->cqs[c];
-	struct vs_ep *ep = find_ep(node, wc->qp_num);
+	struct vs_ep *ep = vs_find_ep(node, wc->qp_num);
 	bool is_recv = wc->wr_id & VS_ID_RECV;
 
 	note(node, wc);

@@ -99,6 +99,13 @@ void vs_post_srq(struct vs_node *node)
 /* ---- requests --------------------------------------------------------------
  */
 
+enum {
+	CHAIN_MAX = 4,
+	PARTING_GOOD = VS_LAND_SLOTS - 1, /* each may need a slot */
+	PARTING_BEHIND = 3,
+	PARTING_DRAWS = 100,
+};
+
 /* A work request with everything it points to. */
 struct request {
 	struct ibv_send_wr wr;
@@ -228,6 +235,7 @@ static void enqueue(struct vs_ep *ep, struct vs_op *op)
 		 op->id, op->kind, op->len, op->off,
 		 op->signaled ? " signaled" : "", op->fence ? " fence" : "",
 		 op->strict ? " strict" : "", op->expect);
+	vs_record_post(ep, op);
 	vs_shadow_post(ep, op);
 	ep->sq[ep->sq_tail++ % VS_SQ_MAX] = op;
 	ep->posted++;
@@ -249,7 +257,7 @@ static void post_masked(struct vs_ep *ep, struct vs_op *op)
 /* Posts up to `count` requests, chained as one list. */
 static void post_chain(struct vs_ep *ep, unsigned count)
 {
-	struct request rq[4];
+	struct request rq[CHAIN_MAX];
 	struct ibv_send_wr *bad;
 	unsigned n = 0;
 
@@ -288,9 +296,24 @@ void vs_post_sends(struct vs_ep *ep)
 {
 	uint32_t room = ep->sq_max - (ep->sq_tail - ep->sq_head);
 	unsigned left = ep->quota - ep->posted;
-	unsigned n = sim_rand_range(&ep->rand, 1, 4);
+	unsigned n = sim_rand_range(&ep->rand, 1, CHAIN_MAX);
 
 	n = u32_min(n, u32_min(room, left));
 	if (n)
 		post_chain(ep, n);
+}
+
+void vs_post_parting(struct vs_ep *ep)
+{
+	uint32_t good = u32_min(ep->sq_max - 1, PARTING_GOOD);
+
+	ep->posted = 0;
+	ep->spoil_at = sim_rand_range(&ep->rand, 1, good);
+	ep->quota = ep->spoil_at + 1 +
+		    sim_rand_below(&ep->rand, u32_min(ep->sq_max - ep->spoil_at,
+						      PARTING_BEHIND + 1));
+	/* A draw may be one that cannot be made, and those behind the bad one
+	 * may find no slot for their answers. */
+	for (unsigned i = 0; i < PARTING_DRAWS && ep->posted < ep->quota; i++)
+		post_chain(ep, u32_min(CHAIN_MAX, ep->quota - ep->posted));
 }

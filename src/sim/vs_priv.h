@@ -8,7 +8,8 @@
  *
  * What the checks rest on: requests of one queue pair take effect in the order
  * of posting; a READ may see later unfenced WRITEs; a success means that the
- * effect is there; after an error the rest may or may not have happened.
+ * effect is there; after an error the rest may or may not have happened. What
+ * did happen is known from the responder itself: vs_record.c.
  */
 #ifndef AQ_SIM_VS_PRIV_H
 #define AQ_SIM_VS_PRIV_H
@@ -112,9 +113,27 @@ struct vs_op {
 	int land;	   /* slot, or -1 */
 	unsigned piece_count;
 	struct vs_piece pieces[VS_SGE_MAX]; /* in source area or slot */
+	/* Where its packets are among all of this connection, as the responder
+	 * counts them; none: it is not sent. */
+	uint32_t at;
+	uint32_t packets;
+	uint32_t answered; /* READ: so many of them were answered */
+	/* Frames of this connection before it was posted: to its end, and to
+	 * the peer. */
+	uint64_t harmed;
+	uint64_t peer_harmed;
 	struct vs_op *msg_next;
 	uint8_t *data; /* bytes sent, or expected from a READ */
 	uint8_t *old;  /* WRITE: what it replaced in the shadow */
+};
+
+/* What an endpoint's responder says that it did on this connection. */
+struct vs_record {
+	uint32_t first_psn;
+	uint32_t executed; /* packets, in order and once each */
+	bool refused;
+	uint32_t refused_at;
+	uint8_t syndrome;
 };
 
 /* A receive that was posted, on a queue pair or a shared queue. */
@@ -159,6 +178,7 @@ struct vs_node {
 	struct vs *vs;
 	unsigned index;
 	struct sim_host *host;
+	struct nic_witness witness;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
@@ -239,9 +259,14 @@ struct vs_ep {
 	bool short_seen;    /* a receive was too small */
 	bool short_claimed; /* the peer said that one of its was */
 	bool gave_up;	    /* the peer did not answer */
+	bool gave_up_whole; /* but whatever it sent has arrived, in order */
+	bool gave_up_clean; /* and whatever we sent, too */
 	bool broke;	    /* the client wanted it so */
 	bool drained;
 	uint64_t drain_ps; /* since when */
+	struct vs_record rec;
+	uint32_t next_at; /* of the next request */
+	uint64_t harmed;  /* frames to it that were lost, damaged or late */
 	/* Requests that ended with an unknown fate, oldest first. */
 	struct vs_op *unsure[VS_SQ_MAX];
 	unsigned unsure_count;
@@ -250,6 +275,7 @@ struct vs_ep {
 	uint32_t psn;
 	unsigned posted; /* requests in this phase */
 	unsigned quota;
+	unsigned spoil_at; /* which of them the peer must refuse, at the end */
 	struct sim_rand rand;
 };
 
@@ -258,6 +284,7 @@ struct vs_session {
 	unsigned index;
 	enum vs_state state;
 	bool final;   /* strict: nothing may fail from here on */
+	bool parting; /* then one request is refused, and it is over */
 	bool was_cut; /* in this epoch, the way between the ends */
 	uint32_t epoch;
 	enum ibv_mtu mtu;
@@ -337,8 +364,24 @@ void vs_shared_final(struct vs_node *node);
 /* A WRITE's bytes, seen from the receive it produced. */
 void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op);
 
+/* ---- vs_record.c: completions against the responder's own record --------- */
+/* A nic_witness of a node; ctx is the node. */
+void vs_record_saw(void *ctx, const struct nic_deed *deed);
+/* A sim_net_tap for frames that a fault strikes; ctx is the struct vs. */
+void vs_record_harm(void *ctx, const uint8_t *frame, size_t len_bytes);
+/* A connection begins: its numbers are known. */
+void vs_record_begin(struct vs_ep *ep);
+void vs_record_post(struct vs_ep *ep, struct vs_op *op);
+/* The request ended so: can that be, after what the peer did? */
+void vs_record_check(struct vs_ep *ep, const struct vs_op *op,
+		     enum ibv_wc_status status);
+/* Both ends are over: was there a reason to give up, or to flush? */
+void vs_record_explain(struct vs_ep *ep);
+
 /* ---- vs_post.c: random requests and receives ---------------------------- */
 void vs_post_sends(struct vs_ep *ep);
+/* Good requests, one that is refused, and some behind it. */
+void vs_post_parting(struct vs_ep *ep);
 void vs_post_recvs(struct vs_ep *ep);
 void vs_post_srq(struct vs_node *node);
 void vs_op_put(struct vs_op *op);
@@ -346,6 +389,7 @@ void vs_op_put(struct vs_op *op);
 /* ---- vs_poll.c: completions --------------------------------------------- */
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
+struct vs_ep *vs_find_ep(struct vs_node *node, uint32_t qpn);
 void vs_msg_pop(struct vs_ep *from);
 /* The queue pair is in error and no completion will come any more: unsignaled
  * requests that were not flushed must have succeeded before. */
@@ -378,6 +422,7 @@ int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
  */
 /* A sim_net_tap; ctx is the struct vs. */
 void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes);
+struct vs_node *vs_wire_node(struct vs *vs, const uint8_t ip[16]);
 
 /* ---- vs_ud.c: datagrams ------------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;

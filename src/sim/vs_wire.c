@@ -9,7 +9,7 @@ enum {
 	SAMPLE = 4, /* one frame in so many: parsing computes a CRC */
 };
 
-static struct vs_node *node_of(struct vs *vs, const uint8_t ip[16])
+struct vs_node *vs_wire_node(struct vs *vs, const uint8_t ip[16])
 {
 	for (unsigned i = 0; i < vs->node_count; i++) {
 		if (memcmp(vs->nodes[i].gid.raw, ip, 16) == 0)
@@ -43,6 +43,6 @@ void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes)
 			pkt.has_mac ? "a" : "no");
 	else if (pkt.payload_len > WIRE_MTU_MAX)
 		vs_fail(vs, "%s carries %u bytes", op->name, pkt.payload_len);
-	else if (!node_of(vs, pkt.src_ip) || !node_of(vs, pkt.dst_ip))
+	else if (!vs_wire_node(vs, pkt.src_ip) || !vs_wire_node(vs, pkt.dst_ip))
 		vs_fail(vs, "%s has an address of nobody", op->name);
 }

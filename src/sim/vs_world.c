@@ -25,6 +25,8 @@ static int add_host(struct vs *vs, struct vs_node *node)
 
 	/* One draw per statement: inside an initializer their order is the
 	 * compiler's, and a seed must mean the same to all of them. */
+	node->witness = (struct nic_witness){.saw = vs_record_saw, .ctx = node};
+	cfg.witness = &node->witness;
 	cfg.link.faults = vs->faults;
 	cfg.link.latency_ps = sim_rand_range(r, 200, 1500) * SIM_NS;
 	cfg.link.bits_per_s = gbits[sim_rand_below(r, 4)] * 1000000000ull;

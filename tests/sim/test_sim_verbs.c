@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -47,6 +48,8 @@ static void test_seeds(void **state)
 	assert_true(sum.counts.duplicate_atomics && sum.counts.duplicate_reads);
 	assert_true(sum.counts.timeouts && sum.counts.retries);
 	assert_true(sum.counts.bad_ops && sum.counts.cuts);
+	/* Sessions end with a request that is refused, if nobody crashed. */
+	assert_true(sum.counts.refused > sum.runs);
 	assert_true(sum.counts.datagrams_received && sum.counts.sends_inv);
 	assert_true(sum.counts.masked && sum.counts.crashes);
 }
@@ -110,6 +113,22 @@ static void test_same_seed_same_hash(void **state)
 	assert_int_equal(sum.hash, two * 5);
 }
 
+/* By what the responder says that it did: without its record, a requester that
+ * runs out of retries behind a refusal cannot be told from a lost answer. */
+static void test_nak_that_overtakes_answers(void **state)
+{
+	struct sim_verbs_batch b = {.from = 1,
+				    .to = BUG_SEEDS,
+				    .jobs = JOBS,
+				    .stop_at_first = true};
+	static struct sim_verbs_sum sum;
+
+	assert_int_equal(sim_verbs_bug_find("nak_first", &b.bug), 0);
+	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
+	assert_true(sum.violated > 0);
+	assert_non_null(strstr(sum.first, "the peer answered and refused"));
+}
+
 static void test_planted_bugs(void **state)
 {
 	static struct sim_verbs_sum sum;
@@ -143,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_udp_seeds),
 		cmocka_unit_test(test_auth_seeds),
 		cmocka_unit_test(test_same_seed_same_hash),
+		cmocka_unit_test(test_nak_that_overtakes_answers),
 		cmocka_unit_test(test_planted_bugs),
 	};
 

@@ -655,6 +655,12 @@ static void more_reads_than_agreed(void **state)
 		inject(&c.e[1], &pkt);
 	}
 	assert_int_equal(counter(&c.e[1], NIC_C_deny_resources), 1);
+	nic_flush(c.e[1].nic);
+	for (i = 0; i < END_RD_ATOMIC; i++) {
+		assert_true(take_packet(&c.p, &pkt));
+		assert_int_equal(pkt.opcode, WIRE_RC_READ_RESP_ONLY);
+		assert_int_equal(pkt.psn, (END_PSN + i) & WIRE_PSN_MASK);
+	}
 	expect_ack(&c.p, INV, END_PSN + END_RD_ATOMIC);
 	assert_int_equal(nic_qp_state(c.e[1].qp), IBV_QPS_ERR);
 	done(&c);

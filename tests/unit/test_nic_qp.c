@@ -55,6 +55,7 @@ static const struct change ud_changes[] = {
 	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
 	{IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
 	{IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_QKEY},
+	{IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_QKEY},
 };
 
 static const struct change *find_change(enum ibv_qp_type type, unsigned from,
@@ -104,7 +105,25 @@ static int change_to(struct nic_qp *qp, const struct end *peer,
 	return nic_qp_modify(qp, &a, mask);
 }
 
-/* From RESET step by step; SQE is never entered by this NIC. */
+/* No call leads to SQE: a datagram that is longer than a packet does. */
+static void fail_a_send(struct end *e, const struct end *peer)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem, .length = 4097, .lkey = e->key};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+	struct ibv_qp_attr a = good_values(peer);
+	struct nic_send_extra extra = {0};
+
+	assert_int_equal(nic_ah_create(e->pd, &a.ah_attr, &extra.ah), 0);
+	assert_int_equal(nic_qp_post_send(e->qp, &wr, &extra), 0);
+	nic_qp_kick(e->qp);
+	nic_ah_destroy(extra.ah);
+	expect_cqe(e->scq, 0, IBV_WC_LOC_LEN_ERR);
+	assert_int_equal(nic_qp_state(e->qp), IBV_QPS_SQE);
+}
+
+/* From RESET step by step. */
 static void bring_to(struct end *e, enum ibv_qp_type type,
 		     enum ibv_qp_state state, const struct end *peer)
 {
@@ -116,6 +135,10 @@ static void bring_to(struct end *e, enum ibv_qp_type type,
 	qp_to(e->qp, IBV_QPS_RESET);
 	if (state == IBV_QPS_ERR)
 		qp_to(e->qp, IBV_QPS_ERR);
+	if (state == IBV_QPS_SQE) {
+		bring_to(e, type, IBV_QPS_RTS, peer);
+		fail_a_send(e, peer);
+	}
 	for (i = 1; nic_qp_state(e->qp) != state; i++)
 		assert_int_equal(
 			change_to(e->qp, peer, steps[i],
@@ -172,7 +195,8 @@ static void state_table_is_kept(void **state)
 					find_change(types[t], from, to);
 				int base = IBV_QP_STATE | (ch ? ch->need : 0);
 
-				if (from == IBV_QPS_SQE)
+				if (from == IBV_QPS_SQE &&
+				    types[t] == IBV_QPT_RC)
 					continue;
 				check_change(&e, types[t], from, to, base,
 					     &c.e[1]);
@@ -297,6 +321,94 @@ static void values_out_of_range_are_refused(void **state)
 		assert_int_equal(nic_qp_state(e.qp), from);
 	}
 	nic_qp_destroy(e.qp);
+	conn_release(&c);
+}
+
+/* Rights without a name used to be taken; those of regions mean nothing to a
+ * queue pair, but programs pass them. */
+static void unknown_rights_are_refused(void **state)
+{
+	struct conn c;
+	unsigned bit;
+
+	conn_init(&c, IBV_MTU_256);
+	for (bit = 0; bit < 32; bit++) {
+		bool known = (1u << bit) <= IBV_ACCESS_HUGETLB ||
+			     ((1u << bit) & IBV_ACCESS_OPTIONAL_RANGE);
+		struct ibv_qp_attr a = {.qp_access_flags = 1u << bit};
+
+		assert_int_equal(
+			nic_qp_modify(c.e[0].qp, &a, IBV_QP_ACCESS_FLAGS),
+			known ? 0 : -EINVAL);
+	}
+	conn_release(&c);
+}
+
+/* Queues keep their size, and the device does not claim otherwise. */
+static void sizes_of_queues_stay(void **state)
+{
+	struct ibv_qp_attr a = {.cap = {.max_send_wr = 8, .max_recv_wr = 8}};
+	struct ibv_device_attr dev;
+	struct conn c;
+
+	conn_init(&c, IBV_MTU_256);
+	nic_query_device(c.e[0].nic, &dev);
+	assert_false(dev.device_cap_flags & IBV_DEVICE_RESIZE_MAX_WR);
+	assert_int_equal(nic_qp_modify(c.e[0].qp, &a, IBV_QP_CAP), -EINVAL);
+	conn_release(&c);
+}
+
+/* Ready to receive from `peer`, and no more. */
+static void end_to_rtr(struct end *e, const struct end *peer)
+{
+	struct ibv_qp_attr a = good_values(peer);
+
+	a.qp_state = IBV_QPS_INIT;
+	assert_int_equal(nic_qp_modify(e->qp, &a,
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					       IBV_QP_PORT |
+					       IBV_QP_ACCESS_FLAGS),
+			 0);
+	a.qp_state = IBV_QPS_RTR;
+	a.rq_psn = END_PSN;
+	assert_int_equal(
+		nic_qp_modify(e->qp, &a, IBV_QP_STATE | rc_changes[2].need), 0);
+}
+
+/* The first packet of a peer may come before the message of a connection
+ * manager that says it is ready: the owner is told, once. */
+static void the_first_packet_is_told_once(void **state)
+{
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+	unsigned life, i;
+
+	conn_init(&c, IBV_MTU_1024);
+	for (life = 0; life < 2; life++) {
+		struct wire_pkt pkt = packet(a, b, WIRE_RC_WRITE_ONLY, 0);
+
+		qp_to(a->qp, IBV_QPS_RESET);
+		qp_to(b->qp, IBV_QPS_RESET);
+		end_connect(a, b, IBV_MTU_1024);
+		end_to_rtr(b, a);
+		pkt.src_ip[15] ^= 8; /* of somebody else */
+		inject(b, &pkt);
+		expect_no_event(&b->qp_o);
+		for (i = 0; i < 3; i++) {
+			assert_int_equal(post(a, b, IBV_WR_RDMA_WRITE, i, 0, 8),
+					 0);
+			pair_run(&c.p);
+			expect_cqe(a->scq, i, IBV_WC_SUCCESS);
+			if (i == 0)
+				expect_event(&b->qp_o, IBV_EVENT_COMM_EST);
+			expect_no_event(&b->qp_o);
+		}
+	}
+	/* Who is ready to send has no use for it. */
+	conn_restart(&c);
+	assert_int_equal(post(a, b, IBV_WR_RDMA_WRITE, 9, 0, 8), 0);
+	pair_run(&c.p);
+	expect_no_event(&b->qp_o);
 	conn_release(&c);
 }
 
@@ -598,6 +710,9 @@ int main(void)
 		cmocka_unit_test(state_table_is_kept),
 		cmocka_unit_test(current_state_must_be_true),
 		cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(unknown_rights_are_refused),
+		cmocka_unit_test(sizes_of_queues_stay),
+		cmocka_unit_test(the_first_packet_is_told_once),
 		cmocka_unit_test(creation_is_validated),
 		cmocka_unit_test(posts_follow_the_state),
 		cmocka_unit_test(an_overflow_ends_the_queue_pair),

@@ -325,6 +325,61 @@ static void a_datagram_that_is_too_long_is_dropped(void **state)
 	conn_release(&c);
 }
 
+/* It used to end the queue pair, with all its receives. */
+static void a_failed_send_leaves_receives_alone(void **state)
+{
+	static const enum ibv_qp_state next[] = {IBV_QPS_RTS, IBV_QPS_ERR};
+	struct conn c;
+	struct end *a = &c.e[0], *b = &c.e[1];
+	struct nic_ah *there, *back;
+	struct datagram good, bad, answer;
+	unsigned i;
+
+	ud_init(&c);
+	there = ah_to(a, b, 0);
+	back = ah_to(b, a, 0);
+	good = to(b, 8);
+	bad = to(b, 4097);
+	answer = to(a, 8);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(post_recv(a, 7, 0, UD_RECV_BYTES), 0);
+		assert_int_equal(post_recv(a, 8, 0, UD_RECV_BYTES), 0);
+		assert_int_equal(post_recv(b, 9, 0, UD_RECV_BYTES), 0);
+		assert_int_equal(post_dg(a, there, 1, &good), 0);
+		assert_int_equal(post_dg(a, there, 2, &bad), 0);
+		assert_int_equal(send_dg(a, there, 3, &good), 0);
+		assert_int_equal(nic_qp_state(a->qp), IBV_QPS_SQE);
+		assert_int_equal(send_dg(a, there, 4, &good), 0);
+		expect_cqe(a->scq, 1, IBV_WC_SUCCESS);
+		expect_cqe(a->scq, 2, IBV_WC_LOC_LEN_ERR);
+		expect_cqe(a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+		expect_cqe(a->scq, 4, IBV_WC_WR_FLUSH_ERR);
+		expect_no_cqe(a->rcq);
+		assert_int_equal(send_dg(b, back, 5, &answer), 0);
+		pair_run(&c.p);
+		expect_cqe(b->scq, 5, IBV_WC_SUCCESS);
+		expect_cqe(a->rcq, 7, IBV_WC_SUCCESS);
+		expect_cqe(b->rcq, 9, IBV_WC_SUCCESS);
+		qp_to(a->qp, next[i]);
+		if (next[i] == IBV_QPS_ERR) {
+			expect_cqe(a->rcq, 8, IBV_WC_WR_FLUSH_ERR);
+			break;
+		}
+		assert_int_equal(post_recv(b, 9, 0, UD_RECV_BYTES), 0);
+		assert_int_equal(send_dg(a, there, 6, &good), 0);
+		assert_int_equal(send_dg(b, back, 7, &answer), 0);
+		pair_run(&c.p);
+		expect_cqe(a->scq, 6, IBV_WC_SUCCESS);
+		expect_cqe(b->scq, 7, IBV_WC_SUCCESS);
+		expect_cqe(b->rcq, 9, IBV_WC_SUCCESS);
+		expect_cqe(a->rcq, 8, IBV_WC_SUCCESS);
+	}
+	expect_no_event(&a->qp_o);
+	nic_ah_destroy(there);
+	nic_ah_destroy(back);
+	conn_release(&c);
+}
+
 static void requests_that_cannot_be_sent(void **state)
 {
 	struct conn c;
@@ -347,9 +402,8 @@ static void requests_that_cannot_be_sent(void **state)
 	d = to(b, 4097);
 	assert_int_equal(send_dg(a, extra.ah, 1, &d), 0);
 	expect_cqe(a->scq, 1, IBV_WC_LOC_LEN_ERR);
-	assert_int_equal(nic_qp_state(a->qp), IBV_QPS_ERR);
-	qp_to(a->qp, IBV_QPS_RESET);
-	ud_connect(a);
+	assert_int_equal(nic_qp_state(a->qp), IBV_QPS_SQE);
+	qp_to(a->qp, IBV_QPS_RTS);
 	/* Out of memory that is not ours. */
 	bad = *a;
 	bad.key ^= 0x100;
@@ -552,6 +606,7 @@ int main(void)
 		cmocka_unit_test(a_receive_that_is_not_ours_fails),
 		cmocka_unit_test(a_datagram_that_is_too_long_is_dropped),
 		cmocka_unit_test(requests_that_cannot_be_sent),
+		cmocka_unit_test(a_failed_send_leaves_receives_alone),
 		cmocka_unit_test(address_handles_live_while_queued),
 		cmocka_unit_test(address_handles_are_validated),
 		cmocka_unit_test(packets_for_another_address_are_dropped),

@@ -174,16 +174,23 @@ static void near(uint64_t count, uint64_t of, uint32_t ppm)
 	assert_in_range(count, want - want / 10, want + want / 10);
 }
 
+static void count_frame(void *ctx, const uint8_t *frame, size_t len_bytes)
+{
+	assert_true(len_bytes > 0);
+	++*(uint64_t *)ctx;
+}
+
 static uint64_t run_faults(uint64_t seed, const struct sim_faults *faults)
 {
 	struct sim_link link = {.latency_ps = SIM_US,
 				.bits_per_s = 100000000000ull,
 				.faults = *faults};
 	const struct sim_net_stats *st;
+	uint64_t hash, struck = 0;
 	struct setup s;
-	uint64_t hash;
 
 	start(&s, seed, &link);
+	sim_net_set_fault_tap(s.net, count_frame, &struck);
 	st = sim_net_stats(s.net);
 	for (uint32_t i = 0; i < MANY; i++) {
 		assert_true(send_one(&s.a, s.b.addr.ip, i));
@@ -200,6 +207,7 @@ static uint64_t run_faults(uint64_t seed, const struct sim_faults *faults)
 	/* Two bits can flip back, and some fields no checksum covers. */
 	assert_in_range(s.b.damaged, st->corrupted * 9 / 10, st->corrupted);
 	assert_true(s.b.late > st->reordered / 4);
+	assert_int_equal(struck, st->lost + st->reordered + st->corrupted);
 	assert_int_equal(s.b.got, st->delivered);
 	hash = sim_trace_hash(s.sim);
 	stop(&s);
