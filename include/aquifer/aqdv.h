@@ -146,6 +146,15 @@ int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 int aqdv_peer_gone(struct ibv_qp *qp);
 
 /*
+ * The largest path MTU with which packets reach an address in one piece, at
+ * most the port's active one; what is known of the way may change. A queue pair
+ * with a larger one works as well where both ends are soft NICs on UDP, but its
+ * packets are cut up.
+ */
+int aqdv_query_path_mtu(struct ibv_context *context, const union ibv_gid *dgid,
+			enum ibv_mtu *mtu);
+
+/*
  * The general services queue pair of the device (QP1), for who speaks the
  * management protocols; `init` asks for a UD queue pair. It receives what is
  * sent to its own number and what is sent to the number 1. NULL with errno

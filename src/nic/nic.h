@@ -245,8 +245,11 @@ void nic_foretell(const struct nic *nic, const uint8_t *frame,
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 			 size_t len_bytes, uint32_t from) MUST_CHECK;
 
-/* The way to the peers carries less than it did: reported from now on. */
+/* The interface carries less than the NIC was made for: reported from now on.
+ * What is known of one peer's path is no reason; see nic_path_mtu. */
 void nic_lower_mtu(struct nic *nic, uint32_t mtu);
+/* The largest path MTU whose packets reach an address in one piece. */
+enum ibv_mtu nic_path_mtu(struct nic *nic, const uint8_t ip[16]);
 
 /* After a batch of input, or when a full path has room again: sends the
  * acknowledgements that are due and goes on with what had to wait. Returns
