@@ -218,6 +218,19 @@ VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)
 	return rc;
 }
 
+VERBS_EXPORT int aqdv_probe_peer(struct ibv_context *context, uint32_t qp_num)
+{
+	struct nic_host *host;
+	int rc = own_host(context, &host);
+
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	rc = nic_qp_probe(host->nic, qp_num);
+	lock_drop(&host->lock);
+	return rc;
+}
+
 VERBS_EXPORT int aqdv_query_path_mtu(struct ibv_context *context,
 				     const union ibv_gid *dgid,
 				     enum ibv_mtu *mtu)
