@@ -146,6 +146,25 @@ int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 int aqdv_peer_gone(struct ibv_qp *qp);
 
 /*
+ * Asks the peer of an idle connection, by the number of a queue pair of this
+ * device in this process, for a sign of life that costs it nothing: it sees a
+ * repeated packet, which any adapter acknowledges. 1: it has given no sign
+ * since it was asked last, or the queue pair failed with
+ * IBV_WC_RETRY_EXC_ERR. 0: it has, or it was not asked, because requests are
+ * under way or the queue pair is not in RTS. -EINVAL: no such connection.
+ */
+int aqdv_probe_peer(struct ibv_context *context, uint32_t qp_num);
+
+/*
+ * The largest path MTU with which packets reach an address in one piece, at
+ * most the port's active one; what is known of the way may change. A queue pair
+ * with a larger one works as well where both ends are soft NICs on UDP, but its
+ * packets are cut up.
+ */
+int aqdv_query_path_mtu(struct ibv_context *context, const union ibv_gid *dgid,
+			enum ibv_mtu *mtu);
+
+/*
  * The general services queue pair of the device (QP1), for who speaks the
  * management protocols; `init` asks for a UD queue pair. It receives what is
  * sent to its own number and what is sent to the number 1. NULL with errno

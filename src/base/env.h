@@ -90,6 +90,11 @@ struct env_ops {
 	 * cannot choose; 0, or NULL for all paths: any, one per flow. */
 	uint16_t (*path_src_port)(struct env *env, struct env_path *path);
 
+	/* The largest payload of a packet that reaches an address in one piece,
+	 * as far as is known now; 0, or NULL for all addresses: any does. */
+	uint32_t (*addr_payload_bytes)(struct env *env,
+				       const struct env_addr *dst);
+
 	/* What the NIC is told of frames that the peer of this path sends (enum
 	 * nic_from). NULL: that all come from a network. */
 	uint32_t (*path_from)(struct env *env, struct env_path *path);

@@ -118,8 +118,9 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 	body = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
 			 "proto", "1.0", "gid", gid_text, "qpn",
 			 (int)qp->qp_num, "psn", (int)psn, "mtu",
-			 (int)rack->verbs->mtu_bytes, "rd_atomic",
-			 (int)rd_atomic, "access", "rw", "caps", "client", who);
+			 client_verbs_mtu(rack->verbs, rack->context),
+			 "rd_atomic", (int)rd_atomic, "access", "rw", "caps",
+			 "client", who);
 	client_auth_offer(rack->verbs, body);
 	if (more)
 		(void)json_object_update(body, more);

@@ -44,8 +44,19 @@ struct client_verbs {
 	int (*set_auth)(struct ibv_qp *qp, const void *key, size_t len_bytes);
 	/* Which entry of the GID table speaks RoCEv2, over IPv4 if any does. */
 	int gid_index;
-	uint32_t mtu_bytes; /* the most that the port can */
 };
+
+/* The largest path MTU that the port can, in bytes. */
+static inline int client_verbs_mtu(const struct client_verbs *v,
+				   struct ibv_context *context)
+{
+	struct ibv_port_attr port;
+
+	/* Every port can the smallest. */
+	if (v->query_port(context, 1, &port))
+		port.active_mtu = IBV_MTU_256;
+	return 128 << port.active_mtu;
+}
 
 /* The table of the soft NIC. */
 const struct client_verbs *client_verbs_choose(void);

@@ -40,7 +40,6 @@ const struct client_verbs *client_verbs_choose(void)
 		.destroy_qp = ibv_destroy_qp,
 		.set_auth = aqdv_qp_set_auth,
 		.gid_index = 1,
-		.mtu_bytes = 4096,
 	};
 
 	return &soft;

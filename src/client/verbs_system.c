@@ -205,6 +205,5 @@ int client_verbs_system(const char *device, const char *address,
 		(void)v->close_device(*context);
 		return err;
 	}
-	v->mtu_bytes = 128u << port.active_mtu;
 	return 0;
 }

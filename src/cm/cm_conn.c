@@ -61,6 +61,21 @@ static void enter(struct cm_conn *c, enum cm_state state)
 	c->ops->set_timer(c, NEVER);
 }
 
+static void establish(struct cm_conn *c, uint64_t now_ns)
+{
+	c->state = CM_ESTABLISHED;
+	c->silent = 0;
+	c->ops->set_timer(c, c->probe_ns ? now_ns + c->probe_ns : NEVER);
+}
+
+/* The end of a connection that both sides knew: packets of it may still be on
+ * the way, and are gone after the time that one is waited for. */
+static void rest(struct cm_conn *c, uint64_t now_ns)
+{
+	c->state = CM_TIMEWAIT;
+	c->ops->set_timer(c, now_ns + (4096ull << c->req.path.ack_timeout));
+}
+
 /* ---- the application's wishes ------------------------------------------- */
 
 void cm_conn_init(struct cm_conn *c, const struct cm_conn_ops *ops,
@@ -139,12 +154,12 @@ int cm_conn_accept(struct cm_conn *c, const struct wire_cm_msg *rep,
 	return 0;
 }
 
-int cm_conn_establish(struct cm_conn *c)
+int cm_conn_establish(struct cm_conn *c, uint64_t now_ns)
 {
 	if (c->state != CM_REP_RCVD)
 		return -EINVAL;
 	send_bare(c, WIRE_CM_RTU);
-	enter(c, CM_ESTABLISHED);
+	establish(c, now_ns);
 	return 0;
 }
 
@@ -186,9 +201,10 @@ int cm_conn_disconnect(struct cm_conn *c, uint64_t now_ns)
 		return 0;
 	case CM_DREQ_RCVD:
 		send_bare(c, WIRE_CM_DREP);
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 		return 0;
 	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
 	case CM_CLOSED:
 		return 0;
 	case CM_IDLE:
@@ -204,11 +220,11 @@ int cm_conn_disconnect(struct cm_conn *c, uint64_t now_ns)
 	return -EINVAL;
 }
 
-int cm_conn_notify(struct cm_conn *c)
+int cm_conn_notify(struct cm_conn *c, uint64_t now_ns)
 {
 	if (c->state != CM_REP_SENT)
 		return c->state == CM_ESTABLISHED ? 0 : -EINVAL;
-	enter(c, CM_ESTABLISHED);
+	establish(c, now_ns);
 	c->ops->happened(c, CM_CONNECTED, 0, NULL);
 	return 0;
 }
@@ -240,6 +256,7 @@ void cm_conn_close(struct cm_conn *c)
 		break;
 	case CM_IDLE:
 	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
 	case CM_SIDR_SENT:
 	case CM_SIDR_DONE:
 	case CM_CLOSED:
@@ -269,6 +286,7 @@ static void on_rep(struct cm_conn *c, const struct wire_cm_msg *m)
 	case CM_REP_RCVD:
 	case CM_DREQ_SENT:
 	case CM_DREQ_RCVD:
+	case CM_TIMEWAIT:
 	case CM_SIDR_SENT:
 	case CM_SIDR_RCVD:
 	case CM_SIDR_DONE:
@@ -277,7 +295,32 @@ static void on_rep(struct cm_conn *c, const struct wire_cm_msg *m)
 	}
 }
 
-static void on_rej(struct cm_conn *c, const struct wire_cm_msg *m)
+/*
+ * Our packets are too long for the other side, which says what is not: asked
+ * again so. An answer to a request that we no longer make, because of the same
+ * words, says nothing new.
+ */
+static bool is_narrowed(struct cm_conn *c, const struct wire_cm_msg *m,
+			uint64_t now_ns)
+{
+	if (m->reason != WIRE_CM_REJ_MTU ||
+	    (c->state != CM_REQ_SENT && c->state != CM_REQ_DELAYED))
+		return false;
+	if (m->tid != c->tid)
+		return true;
+	if (!m->ari_len || !m->ari[0] || m->ari[0] >= c->req.mtu)
+		return false;
+	c->tid++;
+	c->req.tid = c->tid;
+	c->req.mtu = m->ari[0];
+	c->kept = c->req;
+	c->state = CM_REQ_SENT;
+	send_kept(c, now_ns);
+	return true;
+}
+
+static void on_rej(struct cm_conn *c, const struct wire_cm_msg *m,
+		   uint64_t now_ns)
 {
 	switch (c->state) {
 	case CM_REQ_SENT:
@@ -285,17 +328,20 @@ static void on_rej(struct cm_conn *c, const struct wire_cm_msg *m)
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
+		if (is_narrowed(c, m, now_ns))
+			break;
 		enter(c, CM_CLOSED);
 		c->ops->happened(c, CM_REFUSED, m->reason, m);
 		break;
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		/* The peer does not know this connection any more. */
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 		c->ops->happened(c, CM_DISCONNECTED, 0, NULL);
 		break;
 	case CM_IDLE:
 	case CM_DREQ_RCVD:
+	case CM_TIMEWAIT:
 	case CM_SIDR_SENT:
 	case CM_SIDR_RCVD:
 	case CM_SIDR_DONE:
@@ -304,7 +350,8 @@ static void on_rej(struct cm_conn *c, const struct wire_cm_msg *m)
 	}
 }
 
-static void on_dreq(struct cm_conn *c, const struct wire_cm_msg *m)
+static void on_dreq(struct cm_conn *c, const struct wire_cm_msg *m,
+		    uint64_t now_ns)
 {
 	switch (c->state) {
 	case CM_REP_SENT: /* the RTU was lost */
@@ -314,9 +361,10 @@ static void on_dreq(struct cm_conn *c, const struct wire_cm_msg *m)
 		break;
 	case CM_DREQ_SENT: /* both at once */
 		send_bare(c, WIRE_CM_DREP);
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 		c->ops->happened(c, CM_DISCONNECTED, 0, m);
 		break;
+	case CM_TIMEWAIT:
 	case CM_CLOSED:
 		send_bare(c, WIRE_CM_DREP);
 		break;
@@ -398,23 +446,23 @@ void cm_conn_input(struct cm_conn *c, const struct wire_cm_msg *msg,
 		on_mra(c, msg, now_ns);
 		break;
 	case WIRE_CM_REJ:
-		on_rej(c, msg);
+		on_rej(c, msg, now_ns);
 		break;
 	case WIRE_CM_REP:
 		on_rep(c, msg);
 		break;
 	case WIRE_CM_RTU:
 		if (c->state == CM_REP_SENT) {
-			enter(c, CM_ESTABLISHED);
+			establish(c, now_ns);
 			c->ops->happened(c, CM_CONNECTED, 0, msg);
 		}
 		break;
 	case WIRE_CM_DREQ:
-		on_dreq(c, msg);
+		on_dreq(c, msg, now_ns);
 		break;
 	case WIRE_CM_DREP:
 		if (c->state == CM_DREQ_SENT) {
-			enter(c, CM_CLOSED);
+			rest(c, now_ns);
 			c->ops->happened(c, CM_DISCONNECTED, 0, msg);
 		}
 		break;
@@ -432,20 +480,33 @@ static bool is_asking(const struct cm_conn *c)
 	       c->state == CM_REP_SENT || c->state == CM_SIDR_SENT;
 }
 
-void cm_conn_timeout(struct cm_conn *c, uint64_t now_ns)
+/*
+ * Who is connected and says nothing is asked for a sign of life. Only silence
+ * after each of many questions is a death: a peer that is slow, or stopped for
+ * some seconds, is not dead. Should it live all the same, it hears that this
+ * side has given up.
+ */
+static void look_for_life(struct cm_conn *c, uint64_t now_ns)
 {
-	if (!is_asking(c) && c->state != CM_DREQ_SENT)
-		return;
-	if (c->sends_left > 0) {
-		c->sends_left--;
-		c->interval_ns =
-			u64_min(2 * c->interval_ns, CM_INTERVAL_MAX_NS);
-		c->ops->send(c, &c->kept);
-		c->ops->set_timer(c, now_ns + c->interval_ns);
+	struct wire_cm_msg m;
+
+	c->silent = c->ops->is_silent(c) ? c->silent + 1 : 0;
+	if (c->silent < CM_PROBES) {
+		c->ops->set_timer(c, now_ns + c->probe_ns);
 		return;
 	}
+	message_init(c, WIRE_CM_DREQ, &m);
+	m.qpn = c->remote.qpn;
+	c->ops->send(c, &m);
+	rest(c, now_ns);
+	c->ops->happened(c, CM_DISCONNECTED, -ETIMEDOUT, NULL);
+}
+
+/* What is asked for was asked for often enough. */
+static void give_up(struct cm_conn *c, uint64_t now_ns)
+{
 	if (c->state == CM_DREQ_SENT) {
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 		c->ops->happened(c, CM_DISCONNECTED, -ETIMEDOUT, NULL);
 		return;
 	}
@@ -455,13 +516,33 @@ void cm_conn_timeout(struct cm_conn *c, uint64_t now_ns)
 	c->ops->happened(c, CM_UNREACHABLE, -ETIMEDOUT, NULL);
 }
 
+void cm_conn_timeout(struct cm_conn *c, uint64_t now_ns)
+{
+	if (c->state == CM_ESTABLISHED) {
+		look_for_life(c, now_ns);
+	} else if (c->state == CM_TIMEWAIT) {
+		enter(c, CM_CLOSED);
+		c->ops->happened(c, CM_RESTED, 0, NULL);
+	} else if (!is_asking(c) && c->state != CM_DREQ_SENT) {
+		return;
+	} else if (c->sends_left > 0) {
+		c->sends_left--;
+		c->interval_ns =
+			u64_min(2 * c->interval_ns, CM_INTERVAL_MAX_NS);
+		c->ops->send(c, &c->kept);
+		c->ops->set_timer(c, now_ns + c->interval_ns);
+	} else {
+		give_up(c, now_ns);
+	}
+}
+
 void cm_conn_resend(struct cm_conn *c)
 {
 	if (is_asking(c) || c->state == CM_DREQ_SENT)
 		c->ops->send(c, &c->kept);
 }
 
-void cm_conn_lost(struct cm_conn *c)
+void cm_conn_lost(struct cm_conn *c, uint64_t now_ns)
 {
 	if (is_asking(c)) {
 		enter(c, CM_CLOSED);
@@ -470,10 +551,10 @@ void cm_conn_lost(struct cm_conn *c)
 		enter(c, CM_CLOSED);
 		c->ops->happened(c, CM_REFUSED, WIRE_CM_REJ_TIMEOUT, NULL);
 	} else if (c->state == CM_ESTABLISHED || c->state == CM_DREQ_SENT) {
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 		c->ops->happened(c, CM_DISCONNECTED, 0, NULL);
 	} else if (c->state == CM_DREQ_RCVD) {
-		enter(c, CM_CLOSED);
+		rest(c, now_ns);
 	}
 }
 

@@ -20,6 +20,7 @@ enum cm_state {
 	CM_ESTABLISHED,
 	CM_DREQ_SENT,
 	CM_DREQ_RCVD,
+	CM_TIMEWAIT, /* ended; late packets may be on the way */
 	CM_SIDR_SENT,
 	CM_SIDR_RCVD,
 	CM_SIDR_DONE,
@@ -32,6 +33,7 @@ enum cm_happening {
 	CM_REFUSED,	/* status: the reason of REJ */
 	CM_UNREACHABLE, /* status: -errno, or the status of SIDR REP */
 	CM_DISCONNECTED,
+	CM_RESTED, /* the time after it is over */
 };
 
 struct cm_conn;
@@ -41,6 +43,10 @@ struct cm_conn_ops {
 	/* `msg` is what made it happen, NULL for the passing of time. */
 	void (*happened)(struct cm_conn *c, enum cm_happening what, int status,
 			 const struct wire_cm_msg *msg);
+	/* Of an established connection: whether nothing was heard of the peer
+	 * since the last question, though it was asked for an answer then. Asks
+	 * anew. */
+	bool (*is_silent)(struct cm_conn *c);
 	/* cm_conn_timeout is due then; UINT64_MAX: never. */
 	void (*set_timer)(struct cm_conn *c, uint64_t deadline_ns);
 };
@@ -69,6 +75,8 @@ struct cm_conn {
 	struct cm_side remote;
 	unsigned sends_left;
 	uint64_t interval_ns;
+	uint64_t probe_ns; /* between questions for a sign of life; 0: none */
+	unsigned silent;   /* of them in a row that nobody answered */
 };
 
 void cm_conn_init(struct cm_conn *c, const struct cm_conn_ops *ops,
@@ -83,13 +91,13 @@ void cm_conn_take(struct cm_conn *c, const struct wire_cm_msg *req);
 int cm_conn_accept(struct cm_conn *c, const struct wire_cm_msg *rep,
 		   uint64_t now_ns) MUST_CHECK;
 /* After CM_RESPONSE: sends RTU. */
-int cm_conn_establish(struct cm_conn *c) MUST_CHECK;
+int cm_conn_establish(struct cm_conn *c, uint64_t now_ns) MUST_CHECK;
 int cm_conn_reject(struct cm_conn *c, uint16_t reason, const void *data,
 		   uint8_t len_bytes);
 /* Sends DREQ, or DREP if the peer was first. */
 int cm_conn_disconnect(struct cm_conn *c, uint64_t now_ns) MUST_CHECK;
 /* Data came before the RTU did. */
-int cm_conn_notify(struct cm_conn *c) MUST_CHECK;
+int cm_conn_notify(struct cm_conn *c, uint64_t now_ns) MUST_CHECK;
 /* The application has no more interest: says goodbye as fits, once. */
 void cm_conn_close(struct cm_conn *c);
 
@@ -100,7 +108,7 @@ void cm_conn_timeout(struct cm_conn *c, uint64_t now_ns);
 /* Sends what waits for an answer again, out of turn. */
 void cm_conn_resend(struct cm_conn *c);
 /* The process at the other end is gone. */
-void cm_conn_lost(struct cm_conn *c);
+void cm_conn_lost(struct cm_conn *c, uint64_t now_ns);
 
 /* What to answer to a message that no connection knows; false: nothing. */
 bool cm_stray_answer(const struct wire_cm_msg *msg, struct wire_cm_msg *out);

@@ -65,7 +65,8 @@ static int fill_request(struct cm_id *id, const struct rdma_conn_param *p,
 	if (m->kind == WIRE_CM_REQ) {
 		fill_side(id, p, m);
 		m->retry_count = p->retry_count & 7;
-		m->mtu = (uint8_t)id->device->port.active_mtu;
+		m->mtu = cm_device_path_mtu(
+			id->device, &id->pub.route.addr.addr.ibaddr.dgid);
 		m->remote_timeout = CM_RESPONSE_TIMEOUT;
 		m->local_timeout = CM_RESPONSE_TIMEOUT;
 		m->max_retries = 15;
@@ -135,7 +136,7 @@ CM_EXPORT int rdma_establish(struct rdma_cm_id *pub)
 	if (pub->qp)
 		return cm_fail(EINVAL);
 	cm_lock();
-	err = cm_conn_establish(&to_id(pub)->conn);
+	err = cm_conn_establish(&to_id(pub)->conn, cm_now_ns());
 	cm_unlock();
 	return err ? cm_fail(err) : 0;
 }
@@ -263,7 +264,7 @@ CM_EXPORT int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)
 	if (event != IBV_EVENT_COMM_EST)
 		return 0;
 	cm_lock();
-	err = cm_conn_notify(&to_id(pub)->conn);
+	err = cm_conn_notify(&to_id(pub)->conn, cm_now_ns());
 	cm_unlock();
 	return err ? cm_fail(err) : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The devices that identifiers are bound to. Each is opened once and stays
  * open: its context is what applications find in id->verbs. */
+#include <aquifer/aqdv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,17 @@ struct cm_device *cm_device_find(const uint8_t ip[16])
 	if (lease_ip_is_any(ip) || cm_ip_is_local(ip))
 		return cm.devices[0];
 	return NULL;
+}
+
+uint8_t cm_device_path_mtu(const struct cm_device *dev,
+			   const union ibv_gid *dgid)
+{
+	enum ibv_mtu mtu;
+
+	/* It fails only in the child of a fork, which cannot use it anyway. */
+	if (aqdv_query_path_mtu(dev->verbs, dgid, &mtu))
+		mtu = dev->port.active_mtu;
+	return (uint8_t)mtu;
 }
 
 /* ---- the list for applications ------------------------------------------ */

@@ -40,6 +40,7 @@ static int choose_number(struct cm_id *id)
 		if (!n)
 			continue;
 		cm_conn_init(&id->conn, &cm_id_conn_ops, n);
+		id->conn.probe_ns = cm.probe_ns;
 		cm.by_number[n & (CM_ID_MAX - 1)] = id;
 		return 0;
 	}
@@ -405,7 +406,7 @@ static void fill_path(struct cm_id *id)
 		.numb_path = 1,
 		.pkey = htons(0xffff),
 		.mtu_selector = 2, /* exactly */
-		.mtu = (uint8_t)id->device->port.active_mtu,
+		.mtu = cm_device_path_mtu(id->device, &a->dgid),
 		.rate_selector = 2,
 		.rate = PATH_RATE,
 		.packet_life_time_selector = 2,

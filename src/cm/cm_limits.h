@@ -17,6 +17,7 @@ enum {
 	CM_MIN_RNR_TIMER = 12,	  /* 0.64 ms */
 	CM_HOP_LIMIT = 64,
 	CM_DEVICE_MAX = 16,
+	CM_PROBES = 8, /* unanswered, until a silent peer is given up */
 };
 
 #define CM_INTERVAL_MIN_NS 500000000ull	 /* the first repetition */

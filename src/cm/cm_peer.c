@@ -2,7 +2,8 @@
 /*
  * Processes of this machine that we talk to. The socket over which one was
  * found, or found us, stays open: its end is how we learn that the process died
- * without a word. Other machines have no such thing; silence has to do.
+ * without a word. Other machines have no such thing: their processes are asked
+ * for signs of life (cm_conn.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,11 @@ static bool is_known(const struct cm_addr *peer, const struct cm_sock *but)
 	return false;
 }
 
+bool cm_peer_is_watched(const struct cm_addr *peer)
+{
+	return cm_device_by_gid(peer->gid.raw) && is_known(peer, NULL);
+}
+
 static void lost(struct timer *t, uint64_t now_ns)
 {
 	struct cm_sock *s = container_of(t, struct cm_sock, timer);
@@ -66,7 +72,7 @@ static void lost(struct timer *t, uint64_t now_ns)
 
 			next = n->next;
 			if (cm_addr_equal(&id->peer, &s->peer))
-				cm_conn_lost(&id->conn);
+				cm_conn_lost(&id->conn, now_ns);
 		}
 	}
 	sock_free(s);

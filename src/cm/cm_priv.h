@@ -75,6 +75,11 @@ struct cm_device *cm_device_find(const uint8_t ip[16]);
 /* The device with exactly this address, or NULL. */
 struct cm_device *cm_device_by_gid(const uint8_t gid[16]);
 
+/* The largest MTU (enum ibv_mtu) that the way to an address has room for now:
+ * it belongs to the way, and not to the device. */
+uint8_t cm_device_path_mtu(const struct cm_device *dev,
+			   const union ibv_gid *dgid);
+
 /* gsi.c */
 int cm_gsi_open(struct cm_device *dev) MUST_CHECK;
 void cm_gsi_addr(const struct cm_device *dev, struct cm_addr *addr);
@@ -192,6 +197,8 @@ extern const struct cm_conn_ops cm_id_conn_ops;
 /* Finds the process that listens at the id's destination. */
 void cm_peer_ask(struct cm_id *id);
 void cm_peer_forget(struct cm_id *id);
+/* Whether the process's end will show by itself. */
+bool cm_peer_is_watched(const struct cm_addr *peer);
 /* The lease of a listener has a visitor. */
 void cm_peer_visit(struct cm_watch *lease);
 /* In the child of a fork: they are the parent's. */
@@ -212,7 +219,8 @@ struct cm {
 	struct rack_sockets sockets; /* leases of ports */
 	int epoll_fd;
 	int wake_fd;
-	uint64_t wake_ns; /* when the thread wakes by itself */
+	uint64_t wake_ns;  /* when the thread wakes by itself */
+	uint64_t probe_ns; /* between signs of life; 0: none are asked for */
 	struct timer_wheel wheel;
 	struct cm_device *devices[CM_DEVICE_MAX];
 	unsigned device_count;

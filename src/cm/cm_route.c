@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives each message to its connection or listener, and turns what happens to
  * connections into events. */
+#include <aquifer/aqdv.h>
 #include <string.h>
 
 #include "cm_priv.h"
@@ -56,8 +57,8 @@ static void refuse(struct cm_device *dev, const struct cm_addr *from,
 {
 	struct wire_cm_msg m;
 
-	log_debug("cm", "nobody listens to service %#llx",
-		  (unsigned long long)req->service_id);
+	log_debug("cm", "a request for service %#llx is refused: %u",
+		  (unsigned long long)req->service_id, reason);
 	memset(&m, 0, sizeof(m));
 	m.tid = req->tid;
 	if (req->kind == WIRE_CM_SIDR_REQ) {
@@ -71,7 +72,20 @@ static void refuse(struct cm_device *dev, const struct cm_addr *from,
 		m.about = WIRE_CM_ABOUT_REQ;
 		m.reason = reason;
 	}
+	if (reason == WIRE_CM_REJ_MTU) {
+		m.ari_len = 1;
+		m.ari[0] = cm_device_path_mtu(dev, &from->gid);
+	}
 	cm_gsi_send(dev, from, &m);
+}
+
+/* A REP cannot say that it wants less, and an end that used less on its own
+ * would not understand the other. So who asks is told to ask again. */
+static bool is_too_wide(const struct cm_device *dev, const struct cm_addr *from,
+			const struct wire_cm_msg *req)
+{
+	return req->kind == WIRE_CM_REQ &&
+	       req->mtu > cm_device_path_mtu(dev, &from->gid);
 }
 
 static void request_event(struct cm_id *listener, struct cm_id *id,
@@ -124,6 +138,10 @@ static void on_request(struct cm_device *dev, const struct cm_addr *from,
 	}
 	if (listener->pending >= listener->backlog)
 		return; /* the peer asks again */
+	if (is_too_wide(dev, from, req)) {
+		refuse(dev, from, req, WIRE_CM_REJ_MTU);
+		return;
+	}
 	id = cm_id_new(to_channel(listener->pub.channel), listener->pub.context,
 		       listener->pub.ps);
 	if (!id) {
@@ -196,6 +214,14 @@ static void conn_send(struct cm_conn *c, const struct wire_cm_msg *msg)
 		cm_gsi_send(id->device, &id->peer, msg);
 }
 
+static bool conn_is_silent(struct cm_conn *c)
+{
+	struct cm_id *id = of_conn(c);
+
+	return !cm_peer_is_watched(&id->peer) &&
+	       aqdv_probe_peer(id->device->verbs, c->local.qpn) == 1;
+}
+
 static void conn_set_timer(struct cm_conn *c, uint64_t deadline_ns)
 {
 	cm_timer_set(&of_conn(c)->timer, deadline_ns);
@@ -240,6 +266,7 @@ static void conn_happened(struct cm_conn *c, enum cm_happening what, int status,
 		[CM_REFUSED] = RDMA_CM_EVENT_REJECTED,
 		[CM_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
 		[CM_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
+		[CM_RESTED] = RDMA_CM_EVENT_TIMEWAIT_EXIT,
 	};
 	struct cm_id *id = of_conn(c);
 	struct cm_event *ev = cm_event_new(id, types[what], status);
@@ -261,5 +288,6 @@ static void conn_happened(struct cm_conn *c, enum cm_happening what, int status,
 const struct cm_conn_ops cm_id_conn_ops = {
 	.send = conn_send,
 	.happened = conn_happened,
+	.is_silent = conn_is_silent,
 	.set_timer = conn_set_timer,
 };

@@ -203,13 +203,15 @@ static int start_thread(void)
 	return 0;
 }
 
-static int open_sockets(void)
+static int read_config(void)
 {
 	struct config *c;
 	int err = config_open(NULL, &c);
 
 	if (err)
 		return err;
+	cm.probe_ns = config_int(c, "nic", "cm_keepalive_ms") * 1000000 /
+		      (CM_PROBES + 1);
 	err = rack_sockets_open(config_string(c, "rack", "name"), &cm.sockets);
 	config_destroy(c);
 	return err;
@@ -222,7 +224,7 @@ int cm_start(void)
 
 	if (cm.running)
 		return 0;
-	err = open_sockets();
+	err = read_config();
 	if (err)
 		return err;
 	cm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -58,6 +58,16 @@ static void free_session(struct eng_session *s)
 	free(s);
 }
 
+/* What both ports can and the way has room for. */
+static enum ibv_mtu path_mtu(const struct eng *eng, const struct eng_far *far)
+{
+	enum ibv_mtu mtu;
+
+	if (aqdv_query_path_mtu(eng->context, &far->gid, &mtu))
+		mtu = eng->mtu; /* an adapter, which does not know */
+	return far->mtu < mtu ? far->mtu : mtu;
+}
+
 int eng_session_open(struct eng *eng, struct eng_session *wish,
 		     struct eng_session **out)
 {
@@ -80,8 +90,7 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	*s = *wish;
 	s->slot = slot;
 	s->opened_ns = s->seen_ns = client_clock_now_ns(eng->clock);
-	if (s->application.mtu > eng->mtu)
-		s->application.mtu = eng->mtu;
+	s->application.mtu = path_mtu(eng, &s->application);
 	s->application.has_auth = eng->has_auth;
 	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce) &&
 			      getrandom(s->application.auth_key,

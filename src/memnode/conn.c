@@ -131,6 +131,17 @@ static uint8_t ack_timeout(uint32_t patience_ms)
 	return code;
 }
 
+/* What both ports can and the way has room for. */
+static enum ibv_mtu path_mtu(const struct mem_node *node,
+			     const struct conn_peer *peer)
+{
+	enum ibv_mtu mtu;
+
+	if (aqdv_query_path_mtu(node->context, &peer->gid, &mtu))
+		mtu = node->mtu; /* an adapter, which does not know */
+	return peer->mtu < mtu ? peer->mtu : mtu;
+}
+
 static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 		  const struct conn_answer *answer, uint8_t gid_index)
 {
@@ -213,7 +224,7 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 		return err;
 	env_random(node->env, &psn, sizeof(psn));
 	answer->psn = psn & PSN_MASK;
-	answer->mtu = peer->mtu < node->mtu ? peer->mtu : node->mtu;
+	answer->mtu = path_mtu(node, peer);
 	answer->rd_atomic = (uint8_t)u32_min(
 		peer->rd_atomic,
 		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));

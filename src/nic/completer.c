@@ -251,7 +251,9 @@ HOT void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	/* Only what answers packets that were sent: una..next-1. */
 	if (wire_psn_diff(pkt->psn, req->una_psn) < 0 ||
 	    wire_psn_diff(pkt->psn, req->next_psn) >= 0) {
-		count(qp->nic, NIC_C_drop_response);
+		if (!qp->probe.waits)
+			count(qp->nic, NIC_C_drop_response);
+		qp->probe.waits = false;
 		return;
 	}
 	/* A mark on a request came back as BECN, one on an answer is fresh. */

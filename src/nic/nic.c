@@ -140,6 +140,20 @@ enum ibv_mtu nic_active_mtu(const struct nic *nic)
 	return m;
 }
 
+enum ibv_mtu nic_path_mtu(struct nic *nic, const uint8_t ip[16])
+{
+	enum ibv_mtu m = nic_active_mtu(nic);
+	struct env_addr dst = {.mac = {0}};
+	uint32_t bytes = 0;
+
+	memcpy(dst.ip, ip, sizeof(dst.ip));
+	if (nic->env->ops->addr_payload_bytes)
+		bytes = nic->env->ops->addr_payload_bytes(nic->env, &dst);
+	while (bytes && m > IBV_MTU_256 && 128u << m > bytes)
+		m--;
+	return m;
+}
+
 void nic_lower_mtu(struct nic *nic, uint32_t mtu)
 {
 	nic->cfg.mtu =

@@ -48,6 +48,7 @@ struct nic_ah;
 	X(marks_returned, "marks told to the sender (BECN)")            \
 	X(window_cuts, "windows reduced because of marks")              \
 	X(retry_exceeded, "queue pairs that gave up")                   \
+	X(probes, "idle peers asked for a sign of life")                \
 	X(duplicates, "duplicate requests")                             \
 	X(duplicate_reads, "duplicate READs answered again")            \
 	X(duplicate_atomics, "duplicate atomics answered from memory")  \
@@ -269,8 +270,11 @@ void nic_foretell(const struct nic *nic, const uint8_t *frame,
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 			 size_t len_bytes, uint32_t from) MUST_CHECK;
 
-/* The way to the peers carries less than it did: reported from now on. */
+/* The interface carries less than the NIC was made for: reported from now on.
+ * What is known of one peer's path is no reason; see nic_path_mtu. */
 void nic_lower_mtu(struct nic *nic, uint32_t mtu);
+/* The largest path MTU whose packets reach an address in one piece. */
+enum ibv_mtu nic_path_mtu(struct nic *nic, const uint8_t ip[16]);
 
 /* After a batch of input, or when a full path has room again: sends the
  * acknowledgements that are due and goes on with what had to wait. Returns
@@ -477,6 +481,12 @@ uint32_t nic_qp_number(const struct nic_qp *qp);
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
 /* nic_path_down came for it, and it has no retry timer. */
 bool nic_qp_peer_gone(const struct nic_qp *qp);
+/*
+ * Asks the peer of an idle connection for a sign of life. 1: it has given none
+ * since it was asked last, or a request ended because it gave none; 0: it has,
+ * or could not be asked. -EINVAL: not the number of a connection.
+ */
+int nic_qp_probe(struct nic *nic, uint32_t qpn) MUST_CHECK;
 /* See aqdv_qp_set_auth. */
 int nic_qp_set_auth(struct nic_qp *qp, const uint8_t *key,
 		    size_t len_bytes) MUST_CHECK;

@@ -394,6 +394,7 @@ struct requester {
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */
+	bool gave_up;	     /* nothing came, however often it was sent */
 	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
 	/* The key that the env had no mapping for, and how often in a row. */
 	uint32_t far_key;
@@ -402,6 +403,13 @@ struct requester {
 	uint64_t restart_ns; /* when restarted was set; only where cc is on */
 	uint64_t rto_ns;     /* when rto_timer is due */
 	struct timer rto_timer; /* resends without using up a retry */
+};
+
+/* What was seen of the peer when it was asked for a sign of life; probe.c. */
+struct probe {
+	uint32_t epsn;
+	uint32_t una_psn;
+	bool waits; /* for an answer */
 };
 
 /*
@@ -455,6 +463,7 @@ struct nic_qp {
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;
 	struct recv_op recv; /* large, and only receives use it */
+	struct probe probe;
 };
 STATIC_ASSERT(offsetof(struct nic_qp, from) < CACHE_LINE, "the first line");
 STATIC_ASSERT(offsetof(struct nic_qp, req.ahead_psn) <= 3 * CACHE_LINE,

@@ -110,6 +110,7 @@ void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted)
 	/* For RNR, and only for it, seven means for ever (IBA 9.7.5.2.8). */
 	if (*left == 0 && !(left == &req->rnr_left && qp->rnr_retry == 7)) {
 		count(qp->nic, NIC_C_retry_exceeded);
+		req->gave_up = left == &req->retry_left;
 		qp_complete_send(qp, exhausted);
 		qp_fail(qp);
 		return;

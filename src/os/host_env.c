@@ -207,6 +207,27 @@ static int path_find(struct os_host *h, const struct env_addr *dst,
 	return err;
 }
 
+/* Nothing is kept here: what the kernel knows of the way is asked for anew. */
+static uint32_t env_host_addr_payload(struct env *env,
+				      const struct env_addr *dst)
+{
+	struct os_host *h = host_of_env(env);
+	bool by_cable = is_own_address(h, dst) && (h->cfg.port != OS_PORT_UDP);
+	union udp_addr to;
+	uint32_t mtu;
+
+	if (h->forgotten || h->uplink || by_cable ||
+	    h->cfg.port == OS_PORT_CABLE ||
+	    wire_is_ipv4(dst->ip) != wire_is_ipv4(h->gid_ip.ip) ||
+	    (!h->raw && host_udp_open(h)))
+		return 0;
+	udp_addr_set(&to, dst->ip, WIRE_UDP_PORT);
+	if (h->udp && to.sa.sa_family == AF_INET6)
+		to.v6.sin6_scope_id = h->udp->scope_id;
+	mtu = udp_socket_mtu(&to);
+	return mtu ? udp_payload_of_mtu(mtu) : 0;
+}
+
 static int env_host_path_open(struct env *env, const struct env_addr *dst,
 			      uint32_t qpn, struct env_path **path)
 {
@@ -332,6 +353,7 @@ const struct env_ops host_env_ops = {
 	.tx_flush = env_host_tx_flush,
 	.path_window_bytes = env_host_path_window,
 	.path_src_port = env_host_path_src_port,
+	.addr_payload_bytes = env_host_addr_payload,
 	.path_from = env_host_path_from,
 	.path_unread = env_host_path_unread,
 	.direct_find = env_host_direct_find,

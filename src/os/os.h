@@ -30,7 +30,7 @@
 	X(udp_sends, "UDP sends, each of one or more packets")              \
 	X(udp_receives, "UDP receives, each of one or more packets")        \
 	X(udp_send_errors, "packets that a UDP send refused")               \
-	X(udp_too_big, "packets larger than the way's MTU")                 \
+	X(udp_too_big, "packets larger than the way's MTU, in fragments")   \
 	X(udp_handed_in, "connection requests handed to their listener")    \
 	X(udp_forwarded, "packets passed on to another process")            \
 	X(udp_hails, "hails answered")                                      \

@@ -45,17 +45,19 @@ static const struct port_ops path_port = {
 	.unused = path_unused,
 };
 
-/* The way may be narrower than our own interface. Who asks for the port's MTU
- * before it connects again gets the lower value. */
-static void learn_mtu(struct udp_port *u, const struct udp_path *p)
+/*
+ * The way may be narrower than our own interface. That is kept with the path,
+ * and says nothing about others. The kernel has the table of what routers and
+ * routes say of destinations, which it bounds and lets age.
+ */
+void udp_path_learn(struct udp_port *u, struct udp_path *p)
 {
-	struct os_host *h = u->path.host;
-	uint32_t mtu = udp_socket_mtu(u, &p->to);
+	uint32_t headers =
+		(u->ipv4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES) + WIRE_UDP_BYTES;
+	uint32_t mtu = udp_socket_mtu(&p->to);
 
-	if (mtu && mtu < u->mtu_bytes) {
-		u->mtu_bytes = mtu;
-		nic_lower_mtu(h->base.nic, udp_payload_of_mtu(mtu));
-	}
+	p->room = mtu > headers ? mtu - headers : UINT16_MAX;
+	p->room_until_ns = host_now(u->path.host) + UDP_ROOM_NS;
 }
 
 static uint32_t mix(uint32_t a, uint32_t b)
@@ -83,7 +85,7 @@ static struct udp_path *path_new(struct udp_port *u, const uint8_t ip[16],
 	udp_lane_open(u, &p->lane, &p->to, mix(hash, number));
 	p->next = u->paths;
 	u->paths = p;
-	learn_mtu(u, p);
+	udp_path_learn(u, p);
 	return p;
 }
 

@@ -44,7 +44,8 @@ enum {
 	UDP_ID_NEAR = UDP_SEGS_MAX,
 };
 
-#define UDP_REFUSED_NS 10000000ull /* a slot nobody has: not asked again */
+#define UDP_REFUSED_NS 10000000ull    /* a slot nobody has: not asked again */
+#define UDP_ROOM_NS    10000000000ull /* what is known of a way's MTU */
 
 union udp_addr {
 	struct sockaddr sa;
@@ -67,7 +68,10 @@ struct udp_path {
 	struct udp_path *next;
 	uint8_t ip[16];
 	uint32_t slot;
-	uint32_t number; /* of the lane */
+	uint32_t number;	/* of the lane */
+	bool no_gso;		/* the kernel refused a batch for this way */
+	uint32_t room;		/* for a datagram's payload, in one IP packet */
+	uint64_t room_until_ns; /* then the kernel is asked again */
 	union udp_addr to;
 	struct udp_lane lane;
 };
@@ -174,14 +178,20 @@ void udp_close(struct udp_port *u);
 /* A path to the queue pair at an address; void where the family is another. */
 int udp_path_open(struct udp_port *u, const uint8_t ip[16], uint32_t qpn,
 		  struct env_path **out) MUST_CHECK;
+/* Asks the kernel how long the path's datagrams may be. */
+void udp_path_learn(struct udp_port *u, struct udp_path *p);
 
 /* udp_socket.c */
 int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
 /* What sockets that send need: no fragments, marks allowed, a large buffer. */
 int udp_socket_set_sending(struct udp_port *u, int fd) MUST_CHECK;
 void udp_socket_set_gro(struct udp_port *u, bool on);
-/* The MTU of the way to an address, 0 when it is not known. */
-uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to);
+/* Whether what is too long for the way leaves in IP fragments, or not at all.
+ */
+int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on) MUST_CHECK;
+/* The MTU of the way to an address as the kernel knows it now, 0 when it does
+ * not. */
+uint32_t udp_socket_mtu(const union udp_addr *to);
 void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
 socklen_t udp_addr_len(const union udp_addr *a);
 /* The largest payload of a packet that an MTU leaves room for, at least 256. */

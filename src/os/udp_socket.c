@@ -52,8 +52,9 @@ uint32_t udp_payload_of_mtu(uint32_t mtu_bytes)
 
 /* The kernel knows the way's MTU only for a connected socket: one is made for
  * the question. */
-uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to)
+uint32_t udp_socket_mtu(const union udp_addr *to)
 {
+	bool ipv4 = to->sa.sa_family == AF_INET;
 	int fd = socket(to->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(int);
 	int mtu = 0;
@@ -61,8 +62,8 @@ uint32_t udp_socket_mtu(const struct udp_port *u, const union udp_addr *to)
 	if (fd < 0)
 		return 0;
 	if (connect(fd, &to->sa, udp_addr_len(to)) < 0 ||
-	    getsockopt(fd, u->ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
-		       u->ipv4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
+	    getsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+		       ipv4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
 		mtu = 0;
 	close(fd);
 	return (uint32_t)mtu;
@@ -145,18 +146,24 @@ static bool is_loopback(const struct os_host *h)
 	return wire_is_ipv4(h->gid_ip.ip) && h->cfg.address[0] == 127;
 }
 
+int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on)
+{
+	if (u->ipv4)
+		return set(fd, IPPROTO_IP, IP_MTU_DISCOVER,
+			   on ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
+	return set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+		   on ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
+}
+
 int udp_socket_set_sending(struct udp_port *u, int fd)
 {
-	int err;
+	int err = udp_socket_set_pieces(u, fd, false);
 
 	if (u->ipv4) {
-		err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
 	} else {
-		err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 		if (!err)
-			err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
-				  IPV6_PMTUDISC_DO);
+			err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 		(void)set(fd, IPPROTO_IPV6, IPV6_TCLASS, WIRE_ECT0);
 	}
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);

@@ -5,6 +5,11 @@
  * Neighbours of one size to one process leave as one GSO send, whose segments
  * the kernel numbers 0, 1, 2 ... in the IP identification: their ICRCs are
  * patched for it (wire_id_delta).
+ *
+ * What is too long for its way leaves in IP fragments. It has the largest size
+ * that both ends agreed on, so it cannot be made smaller, and a socket at the
+ * other end notices nothing; hardware may not take it. Who asks for the path's
+ * MTU before it connects (aqdv_query_path_mtu, as rdma_cm does) has none.
  */
 #include <errno.h>
 #include <netinet/udp.h>
@@ -84,7 +89,7 @@ static unsigned run_length(const struct udp_tx *tx, unsigned first)
 	size_t bytes = f->len;
 	unsigned n = 1;
 
-	if (!tx->gso)
+	if (!tx->gso || f->to->no_gso)
 		return 1;
 	while (first + n < tx->count && n < UDP_SEGS_MAX) {
 		const struct udp_frame *g = &tx->frames[first + n];
@@ -156,7 +161,8 @@ static void fill_message(struct udp_port *u, unsigned m, unsigned first,
 			    u->ipv4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
 }
 
-/* Messages for one call: they leave by one socket. */
+/* Messages for one call: they leave by one socket. None: there are no frames,
+ * or the first is too long for its way. */
 static unsigned fill_messages(struct udp_port *u)
 {
 	struct udp_tx *tx = &u->tx;
@@ -169,12 +175,16 @@ static unsigned fill_messages(struct udp_port *u)
 	if (at == tx->count)
 		return 0;
 	to = tx->frames[at].to;
+	if (UNLIKELY(tx->frames[at].len > to->room))
+		return 0;
 	if (UNLIKELY(to->lane.connected && !to->lane.id_known))
 		udp_lane_learn(u, &to->lane);
 	while (at < tx->count && m < UDP_TX_MSGS) {
+		const struct udp_frame *f = &tx->frames[at];
 		unsigned n;
 
-		if (UNLIKELY(!is_same_socket(to, tx->frames[at].to)))
+		if (UNLIKELY(!is_same_socket(to, f->to) ||
+			     f->len > f->to->room))
 			break;
 		n = run_length(tx, at);
 		fill_message(u, m++, at, n);
@@ -210,10 +220,35 @@ HOT static int send_messages(struct udp_port *u, unsigned n)
 	return sent;
 }
 
+static COLD void lost(struct udp_port *u, unsigned frames, int err)
+{
+	struct os_host *h = u->path.host;
+
+	h->stats->udp_send_errors += frames;
+	log_info_limited(&h->log_limit, host_now(h), "os", "UDP send: %s",
+			 error_text(-err));
+	u->tx.done += frames; /* as on any network */
+}
+
+/* The kernel found the first message too long, or a batch too much. */
+static COLD void refit(struct udp_port *u)
+{
+	struct udp_tx *tx = &u->tx;
+	const struct udp_frame *f = &tx->frames[tx->done];
+
+	udp_path_learn(u, f->to);
+	if (f->len > f->to->room)
+		return;
+	/* The way has room, so it was the batch. */
+	if (tx->msg_frames[0] > 1)
+		f->to->no_gso = true;
+	else
+		f->to->room = f->len - 1u;
+}
+
 /* The kernel refused the first message. True: try again now. */
 static COLD bool refused(struct udp_port *u, int err)
 {
-	struct os_host *h = u->path.host;
 	struct udp_tx *tx = &u->tx;
 	unsigned n = tx->msg_frames[0];
 
@@ -223,30 +258,54 @@ static COLD bool refused(struct udp_port *u, int err)
 	if (err == ECONNREFUSED && tx->news++ < UDP_TX_FRAMES)
 		return true;
 	tx->news = 0;
-	if (n > 1 && (err == EINVAL || err == EIO || err == EOPNOTSUPP)) {
-		/* No GSO on this way: one by one from now on. */
-		tx->gso = false;
+	if (err == EMSGSIZE ||
+	    (n > 1 && (err == EINVAL || err == EIO || err == EOPNOTSUPP)))
+		refit(u);
+	else
+		lost(u, n, err);
+	return true;
+}
+
+/* The first frame leaves in IP fragments. False: not now. */
+static COLD bool send_in_pieces(struct udp_port *u)
+{
+	struct os_host *h = u->path.host;
+	struct udp_tx *tx = &u->tx;
+	struct udp_frame *f = &tx->frames[tx->done];
+	struct udp_path *to = f->to;
+	int fd = to->lane.fd < 0 ? u->fd : to->lane.fd;
+	int err = 0;
+
+	if (host_now(h) >= to->room_until_ns)
+		udp_path_learn(u, to);
+	if (f->len <= to->room)
+		return true;
+	fill_message(u, 0, tx->done, 1);
+	/* Nobody can tell which identification the fragments will have, and no
+	 * socket shows it. The lane's own may be used up or not. */
+	set_id(u, f, 0);
+	to->lane.id_known = !to->lane.connected;
+	err = udp_socket_set_pieces(u, fd, true);
+	if (!err && sendmsg(fd, &tx->msgs[0].msg_hdr, MSG_DONTWAIT) < 0)
+		err = -errno;
+	/* What was just possible is possible again. */
+	(void)!udp_socket_set_pieces(u, fd, false);
+	if (err == -ECONNREFUSED && tx->news++ < UDP_TX_FRAMES)
+		return true;
+	tx->news = 0;
+	if (err == -EAGAIN || err == -ENOBUFS)
+		return false;
+	if (err) {
+		lost(u, 1, -err);
 		return true;
 	}
-	if (err == EMSGSIZE) {
-		const struct udp_path *to = tx->frames[tx->done].to;
-		uint32_t mtu = udp_socket_mtu(u, &to->to);
-
-		h->stats->udp_too_big += n;
-		if (mtu && mtu < u->mtu_bytes) {
-			u->mtu_bytes = mtu;
-			nic_lower_mtu(h->base.nic, udp_payload_of_mtu(mtu));
-		}
-		log_warn_limited(&h->log_limit, host_now(h), "os",
-				 "packets are larger than the way's MTU of %u: "
-				 "connect with a path MTU of %u or less",
-				 mtu, udp_payload_of_mtu(mtu));
-	} else {
-		h->stats->udp_send_errors += n;
-		log_info_limited(&h->log_limit, host_now(h), "os",
-				 "UDP send: %s", error_text(-err));
-	}
-	tx->done += n; /* lost, as on any network */
+	h->stats->udp_too_big++;
+	log_warn_limited(&h->log_limit, host_now(h), "os",
+			 "packets of %u bytes leave in fragments, %u fit: a "
+			 "path MTU of %u or less would be better",
+			 f->len, to->room, udp_payload_of_mtu(to->room));
+	tx->done++;
+	h->stats->udp_sends++;
 	return true;
 }
 
@@ -256,8 +315,14 @@ HOT void udp_tx_flush(struct udp_port *u)
 
 	while (tx->done < tx->count) {
 		unsigned n = fill_messages(u);
-		int sent = n ? send_messages(u, n) : 0;
+		int sent;
 
+		if (UNLIKELY(!n)) {
+			if (tx->done < tx->count && !send_in_pieces(u))
+				return;
+			continue;
+		}
+		sent = send_messages(u, n);
 		if (UNLIKELY(sent < 0)) {
 			if (!refused(u, errno))
 				return;

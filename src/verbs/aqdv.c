@@ -218,6 +218,34 @@ VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)
 	return rc;
 }
 
+VERBS_EXPORT int aqdv_probe_peer(struct ibv_context *context, uint32_t qp_num)
+{
+	struct nic_host *host;
+	int rc = own_host(context, &host);
+
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	rc = nic_qp_probe(host->nic, qp_num);
+	lock_drop(&host->lock);
+	return rc;
+}
+
+VERBS_EXPORT int aqdv_query_path_mtu(struct ibv_context *context,
+				     const union ibv_gid *dgid,
+				     enum ibv_mtu *mtu)
+{
+	struct nic_host *host;
+	int rc = dgid && mtu ? own_host(context, &host) : -EINVAL;
+
+	if (rc)
+		return rc;
+	lock_take(&host->lock);
+	*mtu = nic_path_mtu(host->nic, dgid->raw);
+	lock_drop(&host->lock);
+	return 0;
+}
+
 STATIC_ASSERT((int)AQDV_AUTH_KEY_BYTES == (int)NIC_AUTH_KEY_BYTES, "the key");
 
 VERBS_EXPORT int aqdv_qp_set_auth(struct ibv_qp *ibqp, const void *key,

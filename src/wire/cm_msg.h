@@ -49,6 +49,7 @@ enum wire_cm_reason {
 	WIRE_CM_REJ_UNKNOWN_ID = 6,
 	WIRE_CM_REJ_SERVICE_ID = 8,
 	WIRE_CM_REJ_STALE = 10,
+	WIRE_CM_REJ_MTU = 26, /* the largest possible one beside it */
 	WIRE_CM_REJ_CONSUMER = 28,
 	WIRE_CM_REJ_VENDOR_OPTION = 35,
 };

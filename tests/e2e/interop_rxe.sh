@@ -3,7 +3,8 @@
 # The soft NIC on the host against a NIC that we did not write: rdma_rxe of
 # Debian's kernel in a guest. Always in both directions.
 # Arguments: the checker, then steps: check (every operation, bytes compared),
-# pingpong, perftest, latency, rping, ipv6 (the check over IPv6), rack (libaquifer
+# pingpong, perftest, latency, rping, idle (rdma_cm: its last events, and signs of
+# life while nobody says anything), ipv6 (the check over IPv6), rack (libaquifer
 # in the guest, on its device), lose (from then on, 1 % on both sides).
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
@@ -191,6 +192,43 @@ rping_host_serves() {
 	report "$h" "$g" "$job" "guest -> host: rping"
 }
 
+# cm_guest_serves COUNT: in the background; its job is VM_JOB.
+cm_guest_serves() {
+	cp "${AQ_CM_CLIENT:?}" "$VM_SHARE/cm_client"
+	guest_start timeout -k 2 $LIMIT ./cm_client listen "$VM_GUEST" 7600 "$1"
+	CM_JOB=$VM_JOB
+	guest_until "$CM_JOB" "rdma resource show cm_id | grep -q LISTEN" || true
+}
+
+# A program that wants all events of a connection's end gets them from both
+# sides. Then a connection that is idle for longer than silence is borne: the
+# kernel's NIC answers for a program that does nothing. The end of that comes
+# from the kernel.
+idle() {
+	local pid h=0 g=0
+	cm_guest_serves 1
+	vm_host timeout -k 2 $LIMIT "$AQ_CM_CLIENT" call "$VM_GUEST" 7600 \
+		>"$TMP/host" 2>&1 || h=$?
+	((h == 0)) || guest "kill \$(pidof cm_client)" || true
+	guest_wait "$CM_JOB" $((LIMIT + 5)) || g=$?
+	report "$h" "$g" "$CM_JOB" "host -> guest: rdma_cm to its last event"
+	h=0
+	cm_guest_serves 9
+	export AQUIFER_NIC_CM_KEEPALIVE_MS=4000
+	vm_host timeout -k 2 $LIMIT "$AQ_CM_CLIENT" wait "$VM_GUEST" 7600 \
+		>"$TMP/host" 2>&1 &
+	pid=$!
+	PIDS+=("$pid")
+	unset AQUIFER_NIC_CM_KEEPALIVE_MS
+	host_until "$pid" grep -q ESTABLISHED "$TMP/host" || true
+	sleep 8
+	! grep -q DISCONNECTED "$TMP/host" || h=1
+	guest "kill -KILL \$(pidof cm_client)" || true
+	guest_wait "$CM_JOB" $((LIMIT + 5)) || true # killed
+	wait "$pid" || h=$?
+	report "$h" 0 "$CM_JOB" "host -> guest: idle"
+}
+
 # serve ROLE OPTION...: a role of the rack on the host, for the guest.
 serve() {
 	ip netns exec "$VM_NS" env "AQUIFER_NIC_ADDRESS=$VM_HOST" \
@@ -268,6 +306,7 @@ for step; do
 		rping_guest_serves
 		rping_host_serves
 		;;
+	idle) idle ;;
 	rack) rack ;;
 	lose) lose ;;
 	*) fail "no step $step" ;;

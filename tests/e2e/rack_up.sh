@@ -33,6 +33,8 @@ json "$TMP/out" 'd["nodes"][0]["state"] == "up"
     and d["regions"][0]["name"] == "data"
     and d["nodes"][0]["pid"] == '"$pid" >/dev/null
 expect 0 "$AQUIFER" status
+# A client whose port can less than the node's.
+AQUIFER_NIC_MTU=1024 expect 0 client basic data
 expect 0 "$AQUIFER" region delete data
 expect 1 "$AQUIFER" region stat data
 expect 2 "$AQUIFER" region create data

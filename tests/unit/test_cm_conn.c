@@ -14,6 +14,7 @@
 
 enum {
 	QUEUE = 64,
+	ACK_TIMEOUT = 18,
 };
 
 struct end {
@@ -21,7 +22,9 @@ struct end {
 	struct end *peer;
 	struct world *world;
 	uint64_t deadline_ns;
-	unsigned happened[CM_DISCONNECTED + 1];
+	unsigned happened[CM_RESTED + 1];
+	bool mute; /* gives no sign of life */
+	unsigned probes;
 	int status;
 };
 
@@ -63,10 +66,16 @@ static void happened(struct cm_conn *c, enum cm_happening what, int status,
 	of(c)->happened[what]++;
 	of(c)->status = status;
 	if (what == CM_RESPONSE && of(c)->world->auto_accept)
-		assert_int_equal(cm_conn_establish(c), 0);
+		assert_int_equal(cm_conn_establish(c, of(c)->world->now_ns), 0);
 	if (what == CM_DISCONNECTED && c->state == CM_DREQ_RCVD)
 		assert_int_equal(cm_conn_disconnect(c, of(c)->world->now_ns),
 				 0);
+}
+
+static bool is_silent(struct cm_conn *c)
+{
+	of(c)->probes++;
+	return of(c)->peer->mute;
 }
 
 static void set_timer(struct cm_conn *c, uint64_t deadline_ns)
@@ -74,7 +83,10 @@ static void set_timer(struct cm_conn *c, uint64_t deadline_ns)
 	of(c)->deadline_ns = deadline_ns;
 }
 
-static const struct cm_conn_ops ops = {send_out, happened, set_timer};
+static const struct cm_conn_ops ops = {.send = send_out,
+				       .happened = happened,
+				       .is_silent = is_silent,
+				       .set_timer = set_timer};
 
 static void world_init(struct world *w)
 {
@@ -90,7 +102,11 @@ static void world_init(struct world *w)
 
 static void ask(struct world *w, uint16_t kind)
 {
-	struct wire_cm_msg req = {.kind = kind, .qpn = 17, .psn = 1000};
+	struct wire_cm_msg req = {.kind = kind,
+				  .qpn = 17,
+				  .psn = 1000,
+				  .mtu = 5,
+				  .path.ack_timeout = ACK_TIMEOUT};
 
 	req.responder_resources = 2;
 	assert_int_equal(cm_conn_connect(&w->a.conn, &req, w->now_ns), 0);
@@ -158,6 +174,8 @@ static void test_connect(void **state)
 	assert_int_equal(cm_conn_disconnect(&w.a.conn, w.now_ns), 0);
 	deliver(&w);
 	assert_int_equal(w.b.happened[CM_DISCONNECTED], 1);
+	assert_int_equal(w.a.conn.state, CM_TIMEWAIT);
+	assert_int_equal(w.b.conn.state, CM_TIMEWAIT);
 	run(&w);
 	assert_int_equal(w.a.happened[CM_DISCONNECTED], 1);
 	assert_int_equal(w.a.conn.state, CM_CLOSED);
@@ -202,7 +220,7 @@ static void test_reject(void **state)
 	assert_int_equal(w.a.status, 28);
 	assert_int_equal(w.a.conn.state, CM_CLOSED);
 	assert_int_equal(answer(&w), -EINVAL);
-	assert_int_equal(cm_conn_establish(&w.a.conn), -EINVAL);
+	assert_int_equal(cm_conn_establish(&w.a.conn, w.now_ns), -EINVAL);
 	assert_int_equal(cm_conn_reject(&w.b.conn, 28, NULL, 0), -EINVAL);
 	assert_int_equal(cm_conn_reject(&w.b.conn, 28, NULL, 255), -EINVAL);
 }
@@ -303,13 +321,13 @@ static void test_close_and_lost(void **state)
 	world_init(&w);
 	ask(&w, WIRE_CM_REQ);
 	run(&w);
-	cm_conn_lost(&w.b.conn);
+	cm_conn_lost(&w.b.conn, w.now_ns);
 	assert_int_equal(w.b.happened[CM_DISCONNECTED], 1);
-	cm_conn_lost(&w.b.conn);
+	cm_conn_lost(&w.b.conn, w.now_ns);
 	assert_int_equal(w.b.happened[CM_DISCONNECTED], 1);
 	world_init(&w);
 	ask(&w, WIRE_CM_REQ);
-	cm_conn_lost(&w.a.conn);
+	cm_conn_lost(&w.a.conn, w.now_ns);
 	assert_int_equal(w.a.happened[CM_UNREACHABLE], 1);
 }
 
@@ -322,10 +340,121 @@ static void test_notify(void **state)
 	ask(&w, WIRE_CM_REQ);
 	deliver(&w);
 	assert_int_equal(w.b.conn.state, CM_REP_SENT);
-	assert_int_equal(cm_conn_notify(&w.b.conn), 0);
+	assert_int_equal(cm_conn_notify(&w.b.conn, w.now_ns), 0);
 	assert_int_equal(w.b.happened[CM_CONNECTED], 1);
-	assert_int_equal(cm_conn_notify(&w.b.conn), 0);
+	assert_int_equal(cm_conn_notify(&w.b.conn, w.now_ns), 0);
 	assert_int_equal(w.b.happened[CM_CONNECTED], 1);
+}
+
+/* After the end each side is told, once, that nothing of it is on the way any
+ * more: as long after as an acknowledgement is waited for. */
+static void test_timewait(void **state)
+{
+	struct wire_cm_msg dreq = {.kind = WIRE_CM_DREQ, .local_id = 0xa0};
+	struct world w;
+	uint64_t end_ns;
+
+	world_init(&w);
+	ask(&w, WIRE_CM_REQ);
+	run(&w);
+	w.lose_kind = WIRE_CM_DREP;
+	assert_int_equal(cm_conn_disconnect(&w.a.conn, w.now_ns), 0);
+	deliver(&w);
+	end_ns = w.now_ns + (4096ull << ACK_TIMEOUT);
+	assert_int_equal(w.b.deadline_ns, end_ns);
+	assert_int_equal(w.b.happened[CM_RESTED], 0);
+	/* The answer was lost: it is given again, also later. */
+	w.lose_kind = 0;
+	cm_conn_input(&w.b.conn, &dreq, w.now_ns);
+	deliver(&w);
+	assert_int_equal(w.a.conn.state, CM_TIMEWAIT);
+	run(&w);
+	assert_int_equal(w.a.happened[CM_DISCONNECTED], 1);
+	assert_int_equal(w.a.happened[CM_RESTED], 1);
+	assert_int_equal(w.b.happened[CM_RESTED], 1);
+	assert_int_equal(w.now_ns, end_ns);
+	/* Nobody waits after a refusal, and who closes is not told. */
+	world_init(&w);
+	ask(&w, WIRE_CM_REQ);
+	run(&w);
+	assert_int_equal(cm_conn_disconnect(&w.a.conn, w.now_ns), 0);
+	deliver(&w);
+	cm_conn_close(&w.a.conn);
+	assert_int_equal(w.a.deadline_ns, UINT64_MAX);
+	cm_conn_timeout(&w.a.conn, w.now_ns);
+	assert_int_equal(w.a.happened[CM_RESTED], 0);
+}
+
+/* Silence ends a connection, and nothing less; the peer is told. */
+static void test_silence(void **state)
+{
+	struct world w;
+
+	world_init(&w);
+	w.a.conn.probe_ns = 1000;
+	ask(&w, WIRE_CM_REQ);
+	deliver(&w);
+	assert_int_equal(w.a.conn.state, CM_ESTABLISHED);
+	for (unsigned i = 0; i < 100; i++) {
+		/* All but one of so many are missed, again and again. */
+		w.b.mute = i % CM_PROBES != 0;
+		assert_int_equal(w.a.deadline_ns, w.now_ns + 1000);
+		cm_conn_timeout(&w.a.conn, w.now_ns = w.a.deadline_ns);
+		assert_int_equal(w.a.conn.state, CM_ESTABLISHED);
+	}
+	assert_int_equal(w.a.probes, 100);
+	w.b.mute = false;
+	cm_conn_timeout(&w.a.conn, w.now_ns);
+	w.b.mute = true;
+	for (unsigned i = 0; i < CM_PROBES; i++) {
+		assert_int_equal(w.a.happened[CM_DISCONNECTED], 0);
+		cm_conn_timeout(&w.a.conn, w.now_ns = w.a.deadline_ns);
+	}
+	assert_int_equal(w.a.happened[CM_DISCONNECTED], 1);
+	assert_int_equal(w.a.status, -ETIMEDOUT);
+	assert_int_equal(w.a.conn.state, CM_TIMEWAIT);
+	run(&w);
+	assert_int_equal(w.b.happened[CM_DISCONNECTED], 1);
+	assert_int_equal(w.a.happened[CM_RESTED], 1);
+	assert_int_equal(w.a.happened[CM_DISCONNECTED], 1);
+}
+
+/* Who is told that its packets are too long asks again with shorter ones; what
+ * comes twice, or asks for more, does not lead in circles. */
+static void test_narrow(void **state)
+{
+	struct wire_cm_msg rej = {.kind = WIRE_CM_REJ,
+				  .reason = WIRE_CM_REJ_MTU,
+				  .ari_len = 1,
+				  .ari = {3}};
+	struct world w;
+
+	world_init(&w);
+	w.auto_accept = false;
+	ask(&w, WIRE_CM_REQ);
+	w.head = w.tail;
+	rej.tid = w.a.conn.tid;
+	rej.remote_id = w.a.conn.local_id;
+	cm_conn_input(&w.a.conn, &rej, w.now_ns);
+	assert_int_equal(w.sent, 2);
+	assert_int_equal(w.queue[w.head % QUEUE].msg.mtu, 3);
+	cm_conn_input(&w.a.conn, &rej, w.now_ns); /* the same again */
+	assert_int_equal(w.sent, 2);
+	assert_int_equal(w.a.conn.state, CM_REQ_SENT);
+	w.auto_accept = true;
+	run(&w);
+	assert_int_equal(w.b.conn.state, CM_ESTABLISHED);
+	assert_int_equal(w.b.conn.req.mtu, 3);
+	for (uint8_t mtu = 0; mtu < 8; mtu += 5) {
+		world_init(&w);
+		ask(&w, WIRE_CM_REQ);
+		w.head = w.tail;
+		rej.ari[0] = mtu;
+		rej.tid = w.a.conn.tid;
+		cm_conn_input(&w.a.conn, &rej, w.now_ns);
+		assert_int_equal(w.a.happened[CM_REFUSED], 1);
+		assert_int_equal(w.a.status, WIRE_CM_REJ_MTU);
+	}
 }
 
 /* A stranger who found our number cannot end the connection. */
@@ -383,6 +512,9 @@ int main(void)
 		cmocka_unit_test(test_sidr),
 		cmocka_unit_test(test_close_and_lost),
 		cmocka_unit_test(test_notify),
+		cmocka_unit_test(test_timewait),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_narrow),
 		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_stray),
 	};

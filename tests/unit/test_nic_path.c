@@ -218,6 +218,44 @@ static void inner_queues_take_no_packets(void **state)
 	rig_release(&r);
 }
 
+static uint32_t room; /* for a packet's payload on the way to 10.0.0.2 */
+
+static uint32_t payload_bytes(struct env *env, const struct env_addr *dst)
+{
+	return dst->ip[15] == 2 ? room : 0;
+}
+
+/* What is known of one way changes nothing for another, nor for the port. */
+static void a_path_has_its_mtu(void **state)
+{
+	static const uint32_t rooms[] = {0, 100, 256, 1023, 1024, 9000};
+	static const enum ibv_mtu want[] = {IBV_MTU_4096, IBV_MTU_256,
+					    IBV_MTU_256,  IBV_MTU_512,
+					    IBV_MTU_1024, IBV_MTU_4096};
+	uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
+	struct env_ops ops = pair_env_ops;
+	struct ibv_port_attr port;
+	struct conn c;
+
+	conn_init(&c, IBV_MTU_4096);
+	assert_int_equal(nic_path_mtu(c.e[0].nic, ip), IBV_MTU_4096);
+	ops.addr_payload_bytes = payload_bytes;
+	c.p.side[0].env.ops = &ops;
+	for (unsigned i = 0; i < ARRAY_LEN(rooms); i++) {
+		room = rooms[i];
+		ip[15] = 2;
+		assert_int_equal(nic_path_mtu(c.e[0].nic, ip), want[i]);
+		ip[15] = 3;
+		assert_int_equal(nic_path_mtu(c.e[0].nic, ip), IBV_MTU_4096);
+		nic_query_port(c.e[0].nic, &port);
+		assert_int_equal(port.active_mtu, IBV_MTU_4096);
+	}
+	/* The interface itself is for all of them. */
+	nic_lower_mtu(c.e[0].nic, 1024);
+	assert_int_equal(nic_path_mtu(c.e[0].nic, ip), IBV_MTU_1024);
+	conn_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +264,7 @@ int main(void)
 		cmocka_unit_test(the_network_may_be_forwarded),
 		cmocka_unit_test(a_datagram_names_its_sender),
 		cmocka_unit_test(inner_queues_take_no_packets),
+		cmocka_unit_test(a_path_has_its_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
