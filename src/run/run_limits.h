@@ -29,7 +29,8 @@ enum {
 	RUN_HELLO_MS = 2000,
 	RUN_ATTACH_MS = 30000,
 	RUN_ANCESTORS_MAX = 256, /* between a process and the keeper */
-	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
+	RUN_PROBE_MS = 100, /* between looks at pages that could not leave */
+	RUN_SWEEP_MS = 100, /* between looks for processes that ended */
 	RUN_FOLLOW_FAULTS = 128,
 };
 
