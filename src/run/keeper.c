@@ -327,7 +327,7 @@ static int keeper_init(struct keeper *k, const struct run_options *options,
 		return -errno;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	k->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	k->can_move = !options->is_unmoved && run_uffd_can_move(k->uffd_dev);
+	k->can_move = !options->is_unmoved && run_uffd_can_move();
 	return 0;
 }
 

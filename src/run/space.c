@@ -242,8 +242,12 @@ static void fork_page(struct pager *p, struct space *child,
 	set_touched(p, child, page);
 	if (e->state == RUN_STAGED)
 		e->state = RUN_FAR; /* flushed before */
-	else if (e->state == RUN_RESIDENT || e->state == RUN_LEAVING)
+	else if (e->state == RUN_RESIDENT)
 		run_space_set_resident(p, child, page);
+	else if (e->state == RUN_LEAVING)
+		/* The parent died over it. If the child has no copy either,
+		 * there is none: it must not see zeros. */
+		e->state = RUN_LOST;
 }
 
 /*
@@ -259,9 +263,13 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	struct space *child;
 	int err;
 
-	if (!run_evict_finish(p, parent))
+	/* Without the results it would not be known what the child has. */
+	while (!run_evict_finish(p, parent) && !parent->is_dead) {
 		log_warn("run", "process %d does not answer while it forks",
 			 (int)parent->pid);
+		parent->is_dead =
+			!run_uffd_is_alive(parent->uffd, parent->start);
+	}
 	run_trays_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)

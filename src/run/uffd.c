@@ -141,15 +141,12 @@ bool run_uffd_is_alive(int fd, uint64_t start)
 	return run_uffd_ask(fd, start) != -ESRCH;
 }
 
-bool run_uffd_can_move(int dev)
+bool run_uffd_can_move(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_ONLY);
 	bool ok;
 
-	if (fd < 0 && dev >= 0)
-		fd = ioctl(dev, _IO(0xAA, 0x00) /* USERFAULTFD_IOC_NEW */,
-			   O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	ok = ioctl(fd, UFFDIO_API, &api) == 0 && (api.features & FEATURE_MOVE);

@@ -41,8 +41,8 @@ enum {
 	FILE_PAGES = 2048,
 	SLOTS = 16,	 /* transfers under way at a time, of one thread */
 	SLOT_PAGES = 16, /* of each: one MiB together */
-	READERS = 4,
-	ROUNDS = 48,	    /* of SLOTS transfers each */
+	READERS = 3,
+	ROUNDS = 24,	    /* of SLOTS transfers each */
 	PRESS_PAGES = 1536, /* that others use meanwhile */
 };
 
@@ -439,13 +439,13 @@ static void play_fork(void)
 			counted[(uint64_t)i * WORDS + k] =
 				mix((uint64_t)i * WORDS + k);
 	CHECK(pthread_create(&thread, NULL, count_main, NULL) == 0);
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		pid_t pid = fork();
 		int status;
 
 		CHECK(pid >= 0);
 		if (pid == 0)
-			_exit(child_main(i % 3));
+			_exit(child_main(i % 2));
 		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	}
 	atomic_store(&is_over, true);
