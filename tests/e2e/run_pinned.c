@@ -5,101 +5,28 @@
  *   run_pinned PLAY FILE SEED
  *
  * reads a file into far memory by O_DIRECT (pread, Linux AIO, io_uring with and
- * without registered buffers), writes one from there, or keeps pages where they
- * are by other means (locks, rights, fork). Every word is checked. FILE is made
- * by the play "make". Exit code 77: the file system has no O_DIRECT.
+ * without registered buffers), or writes one from there. Every word is checked.
+ * FILE is made by the play "make". Exit code 77: the file system has no
+ * O_DIRECT.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/vfs.h>
 
-#define CHECK(cond)                                                           \
-	do {                                                                  \
-		if (!(cond)) {                                                \
-			fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, \
-				#cond, errno);                                \
-			_exit(3);                                             \
-		}                                                             \
-	} while (0)
+#include "run_press.h"
 
 enum {
-	PAGE = 4096,
-	WORDS = PAGE / 8,
 	FILE_PAGES = 2048,
 	SLOTS = 16,	 /* transfers under way at a time, of one thread */
 	SLOT_PAGES = 16, /* of each: one MiB together */
 	READERS = 3,
-	ROUNDS = 24,	    /* of SLOTS transfers each */
-	PRESS_PAGES = 1536, /* that others use meanwhile */
+	ROUNDS = 24, /* of SLOTS transfers each */
 };
 
 static const char *file;
-static uint64_t seed;
-static atomic_bool is_over;
-
-static uint64_t mix(uint64_t x)
-{
-	x += seed;
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
-static uint64_t *map(uint64_t pages)
-{
-	void *mem = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(mem != MAP_FAILED);
-	return mem;
-}
-
-static void fill_page(uint64_t *mem, uint64_t number)
-{
-	for (unsigned i = 0; i < WORDS; i++)
-		mem[i] = mix(number * WORDS + i);
-}
-
-static void check_page(const uint64_t *mem, uint64_t number)
-{
-	for (unsigned i = 0; i < WORDS; i++)
-		CHECK(mem[i] == mix(number * WORDS + i));
-}
-
-/* ---- others who want the place ------------------------------------------ */
-
-static void *press(void *arg)
-{
-	uint64_t salt = (uint64_t)(uintptr_t)arg << 40;
-	uint64_t *mem = map(PRESS_PAGES);
-
-	for (uint64_t i = 0; i < PRESS_PAGES; i++)
-		fill_page(mem + i * WORDS, salt + i);
-	for (uint64_t n = 0; n < 2 * PRESS_PAGES || !atomic_load(&is_over);
-	     n++) {
-		uint64_t at = n % PRESS_PAGES;
-
-		check_page(mem + at * WORDS, salt + at);
-		mem[at * WORDS]++; /* dirty, and put right again */
-		mem[at * WORDS]--;
-	}
-	return NULL;
-}
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -330,128 +257,6 @@ static void play_splice(void)
 	}
 }
 
-/* ---- other pages that the kernel does not move -------------------------- */
-
-static void check_all(uint64_t *mem, unsigned pages)
-{
-	for (unsigned i = 0; i < pages; i++)
-		check_page(mem + (uint64_t)i * WORDS, i);
-}
-
-/* Rights change page by page, while pages leave. */
-static void play_rights(void)
-{
-	enum {
-		PAGES = 256
-	};
-	uint64_t *mem = map(PAGES);
-
-	for (unsigned i = 0; i < PAGES; i++)
-		fill_page(mem + (uint64_t)i * WORDS, i);
-	for (unsigned round = 0; round < 6; round++) {
-		for (unsigned i = 0; i < PAGES; i++)
-			CHECK(mprotect(mem + (uint64_t)i * WORDS, PAGE,
-				       (i + round) % 3
-					       ? PROT_READ
-					       : PROT_READ | PROT_WRITE) == 0);
-		usleep(20000);
-		check_all(mem, PAGES);
-		for (unsigned i = 0; i < PAGES; i++)
-			if ((i + round) % 3 == 0)
-				fill_page(mem + (uint64_t)i * WORDS, i);
-	}
-}
-
-/* More is locked than may be here: the program goes on. */
-static void play_lock(void)
-{
-	enum {
-		PAGES = 1024
-	};
-	uint64_t *mem = map(PAGES);
-
-	for (unsigned i = 0; i < PAGES; i++)
-		fill_page(mem + (uint64_t)i * WORDS, i);
-	CHECK(syscall(SYS_mlock, mem, PAGES * PAGE) == 0);
-	check_all(mem, PAGES);
-	CHECK(syscall(SYS_mlockall, MCL_CURRENT | MCL_ONFAULT) == 0);
-	check_all(mem, PAGES);
-	CHECK(syscall(SYS_munlockall) == 0);
-	check_all(mem, PAGES);
-}
-
-/*
- * One thread writes ever new numbers, page by page in ascending order. Whatever
- * the moment of a fork, its child has one number up to some page and the one
- * before it from there on.
- */
-enum {
-	COUNTED = 768
-};
-static _Atomic uint64_t *counted;
-
-static void *count_main(void *arg)
-{
-	(void)arg;
-	for (uint64_t n = 1; !atomic_load(&is_over); n++)
-		for (unsigned i = 0; i < COUNTED; i++)
-			atomic_store(&counted[(uint64_t)i * WORDS], n);
-	return NULL;
-}
-
-static int child_main(int depth)
-{
-	uint64_t first = atomic_load(&counted[0]), now = first;
-
-	for (unsigned i = 0; i < COUNTED; i++) {
-		uint64_t n = atomic_load(&counted[(uint64_t)i * WORDS]);
-
-		CHECK(n == now || (now == first && n == first - 1));
-		now = n;
-		for (unsigned k = 1; k < WORDS; k++)
-			CHECK(counted[(uint64_t)i * WORDS + k] ==
-			      mix((uint64_t)i * WORDS + k));
-	}
-	if (depth > 0) {
-		pid_t pid = fork();
-		int status;
-
-		CHECK(pid >= 0);
-		if (pid == 0)
-			_exit(child_main(depth - 1));
-		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	}
-	/* Its own from now on. */
-	for (unsigned i = 0; i < COUNTED; i += 3)
-		atomic_store(&counted[(uint64_t)i * WORDS], first + 1000);
-	for (unsigned i = 0; i < COUNTED; i += 3)
-		CHECK(counted[(uint64_t)i * WORDS] == first + 1000);
-	return 0;
-}
-
-static void play_fork(void)
-{
-	pthread_t thread;
-
-	counted = (_Atomic uint64_t *)map(COUNTED);
-	for (unsigned i = 0; i < COUNTED; i++)
-		for (unsigned k = 1; k < WORDS; k++)
-			counted[(uint64_t)i * WORDS + k] =
-				mix((uint64_t)i * WORDS + k);
-	CHECK(pthread_create(&thread, NULL, count_main, NULL) == 0);
-	for (unsigned i = 0; i < 4; i++) {
-		pid_t pid = fork();
-		int status;
-
-		CHECK(pid >= 0);
-		if (pid == 0)
-			_exit(child_main(i % 2));
-		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	}
-	atomic_store(&is_over, true);
-	CHECK(pthread_join(thread, NULL) == 0);
-}
-
 static void make_file(void)
 {
 	uint64_t page[WORDS];
@@ -482,7 +287,36 @@ static void play_refused(void)
 	CHECK(syscall(SYS_openat2, AT_FDCWD, file, NULL, 0) < 0);
 	CHECK(errno == ENOSYS);
 	play_read(read_plain, false, false);
-	play_read(read_aio, false, false);
+}
+
+/* Seen by the preloaded library too: a file system that does not pin. */
+static long fs_type;
+__attribute__((visibility("default"))) int fstatfs(int fd, struct statfs *fs)
+{
+	int err = (int)syscall(SYS_fstatfs, fd, fs);
+
+	if (fs_type)
+		fs->f_type = fs_type;
+	return err;
+}
+
+static void play_unpinned(void)
+{
+	int direct = O_RDONLY | O_DIRECT;
+	int fd = open(file, direct);
+
+	if (fd < 0 && errno == EINVAL)
+		exit(77);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFL) & O_DIRECT);
+	CHECK(fcntl(fd, F_SETFL, 0) == 0 && fcntl(fd, F_SETFL, O_DIRECT) == 0);
+	CHECK(fcntl(fd, F_SETFL, 0) == 0);
+	fs_type = 0x6969; /* NFS */
+	CHECK(open(file, direct) < 0 && errno == EINVAL);
+	CHECK(openat(AT_FDCWD, file, direct) < 0 && errno == EINVAL);
+	CHECK(open(file, direct | O_CREAT, 0600) < 0 && errno == EINVAL);
+	CHECK(fcntl(fd, F_SETFL, O_DIRECT) < 0 && errno == EINVAL);
+	CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(open(file, O_RDONLY) == fd + 1);
 }
 
 static void play(const char *name)
@@ -501,12 +335,8 @@ static void play(const char *name)
 		play_write();
 	else if (!strcmp(name, "splice"))
 		play_splice();
-	else if (!strcmp(name, "rights"))
-		play_rights();
-	else if (!strcmp(name, "lock"))
-		play_lock();
-	else if (!strcmp(name, "fork"))
-		play_fork();
+	else if (!strcmp(name, "unpinned"))
+		play_unpinned();
 	else if (!strcmp(name, "refused"))
 		play_refused();
 	else
@@ -515,22 +345,11 @@ static void play(const char *name)
 
 int main(int argc, char **argv)
 {
-	pthread_t thread[2];
-
 	CHECK(argc == 4);
 	file = argv[2];
 	seed = strtoull(argv[3], NULL, 10);
-	if (!strcmp(argv[1], "make")) {
-		make_file();
-		return 0;
-	}
-	for (uintptr_t i = 0; i < 2; i++)
-		CHECK(pthread_create(&thread[i], NULL, press,
-				     (void *)(i + 1)) == 0);
-	play(argv[1]);
-	atomic_store(&is_over, true);
-	for (unsigned i = 0; i < 2; i++)
-		CHECK(pthread_join(thread[i], NULL) == 0);
-	puts("ok");
+	if (strcmp(argv[1], "make") != 0)
+		return run_pressed(play, argv[1]);
+	make_file();
 	return 0;
 }
