@@ -78,6 +78,9 @@ static void *press(void *arg)
 		check_page(mem + at * WORDS, salt + at);
 		mem[at * WORDS]++; /* dirty, and put right again */
 		mem[at * WORDS]--;
+		/* Others shall get on, too. */
+		if (n % 256 == 0)
+			usleep(1000);
 	}
 	return NULL;
 }

@@ -69,9 +69,11 @@ static _Atomic uint64_t *counted;
 static void *count_main(void *arg)
 {
 	(void)arg;
-	for (uint64_t n = 1; !atomic_load(&is_over); n++)
+	for (uint64_t n = 1; !atomic_load(&is_over); n++) {
 		for (unsigned i = 0; i < COUNTED; i++)
 			atomic_store(&counted[(uint64_t)i * WORDS], n);
+		usleep(1000);
+	}
 	return NULL;
 }
 
