@@ -74,6 +74,9 @@ static int take_option(int opt, char **argv, struct run_args *a)
 	case 'n':
 		a->run.is_unmapped = true;
 		return 0;
+	case 'v':
+		a->run.is_unmoved = true;
+		return 0;
 	case 's':
 		a->run.shows_stats = true;
 		return 0;
@@ -107,6 +110,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"mode", required_argument, NULL, 'g'},
 		{"pager-threads", required_argument, NULL, 't'},
 		{"no-direct", no_argument, NULL, 'n'},
+		{"no-move", no_argument, NULL, 'v'},
 		{"stats", no_argument, NULL, 's'},
 		{"rack", required_argument, NULL, 'r'},
 		{"user", required_argument, NULL, 'u'},
@@ -164,6 +168,7 @@ static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
 		{"evicted_zero", &s->evicted_zero, false},
 		{"stored", &s->stored, false},
 		{"discarded", &s->discarded, false},
+		{"pinned", &s->pinned, false},
 		{"write_waits", &s->write_waits, false},
 		{"forks", &s->forks, false},
 		{"processes", &s->spaces_ever, false},

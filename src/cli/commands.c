@@ -31,8 +31,8 @@ const struct cli_command cli_commands[] = {
 	 "127 if there is no such program.\n"},
 	{"run", cmd_run, "run an unmodified program on far memory",
 	 "--local SIZE [--min-size SIZE] [--prefetch N] [--copies N]\n"
-	 "       [--mode MODE] [--pager-threads N] [--no-direct] [--stats]\n"
-	 "       [--rack RACK] [--user NAME] [--json]\n"
+	 "       [--mode MODE] [--pager-threads N] [--no-direct] [--no-move]\n"
+	 "       [--stats] [--rack RACK] [--user NAME] [--json]\n"
 	 "       -- PROGRAM [ARGUMENT...]\n"
 	 "  --local     how much of the program's heap and anonymous mappings\n"
 	 "              may be in this machine's memory: 256M, at least 1M\n"
@@ -43,6 +43,7 @@ const struct cli_command cli_commands[] = {
 	 "  --pager-threads  1, or 2: the second takes pages out (default:\n"
 	 "              2 where it helps)\n"
 	 "  --no-direct through the NICs, although the node is on this host\n"
+	 "  --no-move   takes pages out as on kernels before Linux 6.8\n"
 	 "  --stats     a line per second and a report at the end, on stderr\n"
 	 "  --rack      the rack to use (default: as configured)\n"
 	 "  --user      whom the program runs as (default: the caller, also\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent: a process that copies pages to the trays and drops them, because
- * only who has the program's memory for its own may drop its pages.
+ * The agent: a process that takes pages out of the program and puts them into
+ * trays, because only who has the program's memory for its own may do that.
  *
  * It shares that memory (CLONE_VM) and nothing else. So a program with one
  * thread has one: it may enter a user namespace, its last thread's end is its
@@ -10,8 +10,9 @@
  * the program, or what it executes next, would be told of its end.
  *
  * It has no thread-local storage of its own and so may call nothing of libc:
- * every instruction that it executes is in this file. The file is built without
- * stack protector. agent_start.c starts it.
+ * every instruction that it executes is in this file, agent_move.c and
+ * agent_copy.c, which are built without stack protector. agent_start.c starts
+ * it.
  *
  * The memory lives as long as somebody has it. So the agent ends when the pager
  * says that the process has ended or executed something else, and by itself
@@ -24,7 +25,7 @@
  * nobody else has: not one of the well-known ones, whose processes could trace
  * it. Where it lacks the right to do that, so does the program. It needs no
  * rights for what it does. Its table of descriptors is its own and empty, but
- * for the memory file.
+ * for two files in /proc and the userfaultfd of agent_move.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,36 +36,19 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "preload.h"
+#include "agent_priv.h"
 #include "preload_raw.h"
 
 enum {
-	AGENT_SLICE = 8,     /* pages, some 6 us */
-	SELF_PIDFD = -10000, /* newer than Debian's headers */
-	UNSHARE_FILES = 2,   /* CLOSE_RANGE_UNSHARE */
-	LOOK_SECONDS = 1,    /* between looks at whether anybody is there */
-	SILENT_LOOKS = 3,    /* of the pager, with the keeper gone */
+	UNSHARE_FILES = 2, /* CLOSE_RANGE_UNSHARE */
+	LOOK_SECONDS = 1,  /* between looks at whether anybody is there */
+	SILENT_LOOKS = 3,  /* of the pager, with the keeper gone */
 };
 
 struct core_set {
 	uint64_t word[16];
-};
-
-/* What the agent has of its own. */
-struct agent {
-	struct preload *p;
-	long pid;
-	long mem_fd;	/* the memory file; -errno: none */
-	bool can_batch; /* process_madvise takes what we give it */
-	long guardian;	/* who adopted it */
-	uint32_t beats;
-	unsigned silent;
 };
 
 static bool set_caps(struct __user_cap_data_struct caps[2])
@@ -117,119 +101,21 @@ static bool leave_files(void)
 	       0;
 }
 
-static long own_mem_file(void)
+static long open_file(const char *path)
 {
-	static const char path[] = "/proc/self/mem";
-
 	return raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 }
 
-/* What the program may not read, its memory file gives all the same. */
-static uint64_t copy_forced(const struct agent *a, uint8_t *to,
-			    const struct run_batch *b, uint32_t first,
-			    uint32_t n)
+static void own_files(struct agent *a)
 {
-	uint64_t failed = 0;
+	static const char mem[] = "/proc/self/mem";
+	static const char status[] = "/proc/self/status";
 
-	for (uint32_t i = first; i < first + n; i++)
-		if (a->mem_fd < 0 ||
-		    raw6(SYS_pread64, a->mem_fd,
-			 (long)to + i * (long)RUN_PAGE_BYTES, RUN_PAGE_BYTES,
-			 (long)b->page[i], 0, 0) != RUN_PAGE_BYTES)
-			failed |= 1ull << i;
-	return failed;
-}
-
-/* By system call: a page that the program protected is an error here and not
- * the program's death. */
-static bool copy_some(long pid, uint8_t *to, const struct run_batch *b,
-		      uint32_t first, uint32_t n)
-{
-	struct iovec remote[AGENT_SLICE];
-	struct iovec local = {to + (size_t)first * RUN_PAGE_BYTES,
-			      (size_t)n * RUN_PAGE_BYTES};
-
-	for (uint32_t i = 0; i < n; i++) {
-		remote[i].iov_base = (void *)(uintptr_t)b->page[first + i];
-		remote[i].iov_len = RUN_PAGE_BYTES;
-	}
-	return raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
-		    (long)n, 0) == (long)local.iov_len;
-}
-
-static bool is_zero(const uint8_t *bytes)
-{
-	const uint64_t *w = (const uint64_t *)(const void *)bytes;
-	uint64_t any = w[0];
-
-	/* The first word decides for almost every page that has something. */
-	for (unsigned i = 1; i < RUN_PAGE_BYTES / 8 && !any; i++)
-		any = w[i];
-	return !any;
-}
-
-static uint64_t look_at(const uint8_t *bytes, struct run_batch *b,
-			uint32_t first, uint32_t n)
-{
-	uint64_t zero = 0;
-
-	bytes += (size_t)first * RUN_PAGE_BYTES;
-	for (uint32_t i = first; i < first + n; i++, bytes += RUN_PAGE_BYTES) {
-		XXH128_hash_t h;
-
-		if (is_zero(bytes)) {
-			zero |= 1ull << i;
-			continue;
-		}
-		h = XXH3_128bits(bytes, RUN_PAGE_BYTES);
-		b->hash[i] = (struct run_hash){{h.low64, h.high64}};
-	}
-	return zero;
-}
-
-/* Copies the pages and looks at them, a few at a time: on this core there may
- * be somebody who answers faults. */
-static uint64_t copy_pages(const struct agent *a, uint8_t *to,
-			   struct run_batch *b, uint32_t count)
-{
-	uint64_t zero = 0, failed = 0;
-
-	for (uint32_t i = 0; i < count; i += AGENT_SLICE) {
-		uint32_t n = count - i < AGENT_SLICE ? count - i : AGENT_SLICE;
-
-		if (i)
-			(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-		if (!copy_some(a->pid, to, b, i, n))
-			failed |= copy_forced(a, to, b, i, n);
-		zero |= look_at(to, b, i, n);
-	}
-	b->zero = zero;
-	return failed;
-}
-
-static bool drop(uint64_t start, uint64_t bytes)
-{
-	return raw6(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0,
-		    0) == 0;
-}
-
-/* One call and one flush of the other cores for all stretches, where the kernel
- * lets a process advise itself that way (6.15); *known: whether it does. */
-static bool drop_all(const struct run_batch *b, uint32_t stretches, bool *known)
-{
-	struct iovec iov[RUN_BATCH_PAGES];
-	uint64_t bytes = 0;
-
-	if (stretches < 2 || !*known)
-		return false;
-	for (uint32_t i = 0; i < stretches; i++) {
-		iov[i].iov_base = (void *)(uintptr_t)b->stretch[i].start;
-		iov[i].iov_len = b->stretch[i].bytes;
-		bytes += b->stretch[i].bytes;
-	}
-	*known = raw6(SYS_process_madvise, SELF_PIDFD, (long)iov,
-		      (long)stretches, MADV_DONTNEED, 0, 0) == (long)bytes;
-	return *known;
+	a->move_fd = -EBADF;
+	a->mem_fd = open_file(mem);
+	a->status_fd = open_file(status);
+	if (a->p->channel->may_move)
+		agent_move_open(a);
 }
 
 static void obey(struct agent *a, struct run_batch *b)
@@ -238,36 +124,26 @@ static void obey(struct agent *a, struct run_batch *b)
 	/* Read once: the pager is trusted, the program's own stray writes are
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
-	uint8_t *to = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
-	uint64_t failed;
-	uint32_t at = 0;
+	uint8_t *tray = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
+	struct agent_result r = {0, 0};
+	uint64_t all, left, guarded;
 
+	b->refused = 0;
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
 	    ((uint64_t)b->tray_page + count) * RUN_PAGE_BYTES > p->tray_bytes) {
 		b->failed = ~0ull;
 		return;
 	}
-	failed = copy_pages(a, to, b, count);
-	if (failed) {
-		/* What was not copied stays, so no stretch as a whole. */
-		for (uint32_t i = 0; i < count; i++)
-			if (!(failed >> i & 1) &&
-			    !drop(b->page[i], RUN_PAGE_BYTES))
-				failed |= 1ull << i;
-		b->failed = failed;
-		return;
-	}
-	if (drop_all(b, stretches, &a->can_batch))
-		stretches = 0;
-	for (uint32_t i = 0; i < stretches; i++) {
-		struct run_stretch s = b->stretch[i];
-		bool ok = drop(s.start, s.bytes);
-
-		for (; at < count && b->page[at] < s.start + s.bytes; at++)
-			if (!ok)
-				failed |= 1ull << at;
-	}
-	b->failed = failed;
+	left = all = agent_bits(0, count);
+	guarded = b->guarded & all;
+	if (a->move_fd >= 0)
+		left = agent_move(a, tray, b, count, &r);
+	if (left & guarded)
+		agent_copy(a, tray, b, left & guarded,
+			   (left & guarded) == all ? stretches : 0, &r);
+	b->zero = r.zero;
+	b->refused = left & ~guarded;
+	b->failed = r.failed | b->refused;
 }
 
 static long number(long call)
@@ -379,21 +255,23 @@ static void agent_main(void *arg)
 			  .can_batch = true,
 			  .guardian = await_guardian(p)};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
+	uint32_t bare = leave_files() ? 1 : 2;
 	struct core_set all = {{0}};
 	uint32_t hint_seen = 0;
 
-	uint32_t bare = leave_files() ? 1 : 2;
-
 	atomic_store_explicit(&c->had_agent, 1, memory_order_relaxed);
-
 	be_apart();
-	a.mem_fd = own_mem_file();
+	own_files(&a);
 	give_up_rights(p);
 	/* G1: who sees it sees what came before. */
 	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
 	(void)raw6(SYS_futex, (long)&p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1, 0,
 		   0, 0);
 	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
+	/* W1: the pager posts nothing before it sees the way. */
+	atomic_store_explicit(&c->way,
+			      a.move_fd >= 0 ? RUN_WAY_MOVE : RUN_WAY_COPY,
+			      memory_order_release);
 	while (bare == 1 &&
 	       !atomic_load_explicit(&c->quits, memory_order_relaxed)) {
 		/* Pairs with P1. */

@@ -91,6 +91,9 @@ void preload_agent_make(void *arg);
 /* Starts it, and returns when it has no rights any more. */
 int preload_agent_start(struct preload *p) MUST_CHECK;
 
+/* Finds libc's own open and fcntl. */
+void preload_direct_start(void);
+
 /* Rings the bell with a call and waits for its end. */
 int preload_call(uint32_t kind, const void *start, size_t bytes);
 /* A forked child shows who it is by the page that it was told to touch. */

@@ -120,6 +120,7 @@ void preload_start(void)
 __attribute__((constructor)) static void constructor(void)
 {
 	preload_start();
+	preload_direct_start();
 	/* Handlers, not a fork of our own: libc's daemon() and forkpty() call
 	 * them too. */
 	(void)pthread_atfork(fork_prepare, fork_parent, fork_child);

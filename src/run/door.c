@@ -231,6 +231,7 @@ static int take_hello(struct pager *p, struct caller *c)
 	err = run_share_create(p->trays.count, &c->share, &fd[0]);
 	if (err)
 		return err;
+	run_share_channel(c->share)->may_move = p->start->can_move;
 	c->state = is_new ? CALLER_NEW : CALLER_FORKED;
 	c->since_ns = run_pager_now_ns();
 	err = answer(p, c, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eviction: a clock hand per space picks pages in the order of their addresses,
- * 64 at a time; the space's agent copies and drops them. */
+ * 64 at a time; the space's agent takes them out. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -29,8 +29,7 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 
 /* ---- picking ------------------------------------------------------------ */
 
-/* A page that was wanted back is spared, the longer the more often it was; one
- * that could not leave, once. */
+/* A page that was wanted back is spared, the longer the more often it was. */
 static bool may_leave(struct run_page *e)
 {
 	if (e->state != RUN_RESIDENT)
@@ -41,31 +40,52 @@ static bool may_leave(struct run_page *e)
 	return false;
 }
 
-static void add_page(struct leaving *l, const struct space *s, uint64_t page,
-		     bool joins)
+/* Pages without which a stretch may go on. Moves are of neighbours only. */
+static uint64_t gap_of(const struct pager *p)
+{
+	return p->start->can_move ? 1 : RUN_STRETCH_GAP;
+}
+
+static bool is_guarded(const struct pager *p, const struct run_page *e)
+{
+	return !p->start->can_move || e->by_copy;
+}
+
+static void add_page(const struct pager *p, struct leaving *l,
+		     const struct space *s, uint64_t page, bool joins)
 {
 	uint64_t addr = run_space_addr(s, page);
 	struct run_stretch *last = &l->stretch[l->stretch_count - 1];
+	uint64_t guard = is_guarded(p, &s->pages.page[page]);
 
 	if (joins && l->stretch_count &&
-	    addr - last->start - last->bytes <
-		    (uint64_t)RUN_STRETCH_GAP * RUN_PAGE_BYTES) {
+	    (l->guarded_stretches >> (l->stretch_count - 1) & 1) == guard &&
+	    addr - last->start - last->bytes < gap_of(p) * RUN_PAGE_BYTES) {
 		last->bytes = addr + RUN_PAGE_BYTES - last->start;
 	} else {
+		l->guarded_stretches |= guard << l->stretch_count;
 		l->stretch[l->stretch_count++] =
 			(struct run_stretch){addr, RUN_PAGE_BYTES};
 	}
+	l->guarded |= guard << l->count;
 	l->page[l->count++] = page;
 }
 
+static void leaving_init(struct leaving *l)
+{
+	l->count = l->stretch_count = 0;
+	l->guarded = l->guarded_stretches = 0;
+	l->is_probe = false;
+}
+
 /* Fills the batch from the hand on, at most twice around. */
-static void pick(struct space *s, struct leaving *l)
+static void pick(const struct pager *p, struct space *s, struct leaving *l)
 {
 	uint64_t seen = 0;
 	uint64_t at = run_set_next(&s->pages.resident, s->hand.at);
 	bool joins = false;
 
-	l->count = l->stretch_count = 0;
+	leaving_init(l);
 	while (l->count < RUN_BATCH_PAGES && seen++ < 2 * s->resident_count) {
 		if (at >= RUN_RANGE_PAGES) {
 			/* A batch does not go around: its pages ascend. */
@@ -76,7 +96,7 @@ static void pick(struct space *s, struct leaving *l)
 				break;
 		}
 		if (may_leave(&s->pages.page[at])) {
-			add_page(l, s, at, joins);
+			add_page(p, l, s, at, joins);
 			joins = true;
 		} else {
 			joins = false;
@@ -86,6 +106,24 @@ static void pick(struct space *s, struct leaving *l)
 	s->hand.at = at >= RUN_RANGE_PAGES ? 0 : at;
 }
 
+/* Pages that could not leave the last time, from where that was left off. */
+static void pick_held(struct pager *p, struct space *s, struct leaving *l)
+{
+	uint64_t at = run_set_next(&s->pages.held, s->held_next);
+
+	leaving_init(l);
+	l->is_probe = true;
+	if (at >= RUN_RANGE_PAGES)
+		at = run_set_next(&s->pages.held, 0);
+	for (; l->count < RUN_BATCH_PAGES && at < RUN_RANGE_PAGES;
+	     at = run_set_next(&s->pages.held, at + 1)) {
+		/* Held pages are neither leaving nor gone. */
+		run_space_let_go(p, s, at);
+		add_page(p, l, s, at, true);
+	}
+	s->held_next = at;
+}
+
 /* ---- batches ------------------------------------------------------------ */
 
 static void unprotect(struct space *s, const struct leaving *l, uint32_t n)
@@ -93,16 +131,19 @@ static void unprotect(struct space *s, const struct leaving *l, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		/* A failure means that the process forks or is gone: then its
 		 * next write faults and is sorted out there. */
-		(void)!run_uffd_unprotect(s->uffd, l->stretch[i].start,
-					  l->stretch[i].bytes);
+		if (l->guarded_stretches >> i & 1)
+			(void)!run_uffd_unprotect(s->uffd, l->stretch[i].start,
+						  l->stretch[i].bytes);
 }
 
 static int protect(struct space *s, const struct leaving *l)
 {
 	for (uint32_t i = 0; i < l->stretch_count; i++) {
-		int err = run_uffd_protect(s->uffd, l->stretch[i].start,
-					   l->stretch[i].bytes);
+		int err = 0;
 
+		if (l->guarded_stretches >> i & 1)
+			err = run_uffd_protect(s->uffd, l->stretch[i].start,
+					       l->stretch[i].bytes);
 		if (err == -ESRCH)
 			s->is_dead = true;
 		if (err) {
@@ -121,7 +162,9 @@ static void post(struct space *s, const struct leaving *l)
 	b->tray_page = l->tray * RUN_BATCH_PAGES;
 	b->page_count = l->count;
 	b->stretch_count = l->stretch_count;
+	b->guarded = l->guarded;
 	b->failed = ~0ull;
+	b->refused = 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		b->page[i] = run_space_addr(s, l->page[i]);
 		s->pages.page[l->page[i]].state = RUN_LEAVING;
@@ -136,16 +179,46 @@ static void post(struct space *s, const struct leaving *l)
 			      0);
 }
 
-/* One batch of the space; -EAGAIN, -ENOENT: nothing can leave now. */
-static int evict_batch(struct pager *p, struct space *s)
+/* Where the kernel moves pages, an agent that cannot (a filter of its program
+ * forbids it) takes none: copying alone does not see what is pinned. */
+static bool can_take(const struct pager *p, const struct space *s)
+{
+	enum run_way want = p->start->can_move ? RUN_WAY_MOVE : RUN_WAY_COPY;
+
+	return s->channel && !s->is_dead &&
+	       s->posted - s->collected < RUN_BATCHES &&
+	       /* Pairs with W1. */
+	       atomic_load_explicit(&s->channel->way, memory_order_acquire) ==
+		       want;
+}
+
+/* Of a process that has ended no agent answers; and one that is just being
+ * copied by fork had better keep its pages. */
+static int ask(struct space *s)
+{
+	int err = run_uffd_ask(s->uffd, s->start);
+
+	if (err == -ESRCH)
+		s->is_dead = true;
+	return err == -ESRCH || err == -EAGAIN ? err : 0;
+}
+
+/* One batch of the space, or a probe of pages that were held; -EAGAIN, -ENOENT:
+ * nothing can leave now. */
+static int evict_batch(struct pager *p, struct space *s, bool is_probe)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
 	int tray, err;
 
-	if (!s->channel || s->is_dead ||
-	    s->posted - s->collected == RUN_BATCHES)
+	if (!can_take(p, s))
 		return -EAGAIN;
-	pick(s, l);
+	err = ask(s);
+	if (err)
+		return err;
+	if (is_probe)
+		pick_held(p, s, l);
+	else
+		pick(p, s, l);
 	if (l->count == 0)
 		return -ENOENT;
 	tray = run_trays_take(p, s);
@@ -161,7 +234,8 @@ static int evict_batch(struct pager *p, struct space *s)
 	return 0;
 }
 
-static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
+static void put_back(struct pager *p, struct space *s, const struct leaving *l,
+		     uint64_t failed, uint64_t refused)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct run_page *e = &s->pages.page[l->page[i]];
@@ -169,9 +243,14 @@ static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
 		if (!(failed >> i & 1))
 			continue;
 		e->state = RUN_RESIDENT;
-		e->heat = 1;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
+		if ((refused >> i & 1) && !e->by_copy) {
+			e->by_copy = 1; /* the next time it is guarded */
+			continue;
+		}
+		run_space_hold(p, s, l->page[i]);
+		count(&p->stats->pinned, 1);
 	}
 }
 
@@ -189,12 +268,16 @@ bool run_evict_collect(struct pager *p, struct space *s)
 		const struct run_batch *b =
 			&s->channel->batch[s->collected % RUN_BATCHES];
 		/* Read once: it is the program's memory. */
-		uint64_t failed = b->failed;
+		uint64_t failed = b->failed, refused = b->refused;
+		uint64_t before = p->resident;
 
 		/* Off the list first: served faults must not wait for it. */
 		s->collected++;
 		run_tray_filled(p, s, l, b, failed);
-		put_back(s, l, failed);
+		put_back(p, s, l, failed, refused);
+		/* Who lets go of one page mostly lets go of many. */
+		if (l->is_probe && p->resident < before)
+			p->probe_ns = 0;
 		any = true;
 	}
 	if (any)
@@ -235,6 +318,25 @@ static struct space *next_space(struct pager *p)
 	return s;
 }
 
+/* Whether pages that were held are still: only where there are too many here,
+ * and a few at a time. */
+static bool probe(struct pager *p)
+{
+	uint64_t now;
+	bool any = false;
+
+	if (!p->held || p->resident <= p->limit_pages)
+		return false;
+	now = run_pager_now_ns();
+	if (now < p->probe_ns)
+		return false;
+	p->probe_ns = now + RUN_PROBE_MS * 1000000ull;
+	for (struct space *s = p->spaces; s; s = s->next)
+		if (s->held_count)
+			any |= evict_batch(p, s, true) == 0;
+	return any;
+}
+
 bool run_evict_step(struct pager *p)
 {
 	uint64_t leaving;
@@ -245,11 +347,12 @@ bool run_evict_step(struct pager *p)
 		any |= run_evict_collect(p, s);
 		spaces++;
 	}
+	any |= probe(p);
 	leaving = run_evict_leaving(p);
-	while (p->resident > p->limit_pages + leaving && tries < spaces) {
+	while (run_evict_load(p) > p->limit_pages + leaving && tries < spaces) {
 		struct space *s = next_space(p);
 
-		if (s && evict_batch(p, s) == 0) {
+		if (s && evict_batch(p, s, false) == 0) {
 			leaving = run_evict_leaving(p);
 			tries = 0;
 			any = true;

@@ -93,10 +93,11 @@ void run_fault_lost(struct pager *p, const struct waiting *w)
 unsigned run_fault_room(const struct pager *p, unsigned want)
 {
 	uint64_t most = p->limit_pages + p->slack_pages;
+	uint64_t load = run_evict_load(p);
 
-	if (p->resident + want <= most)
+	if (load + want <= most)
 		return want;
-	return p->resident < most ? (unsigned)(most - p->resident) : 1;
+	return load < most ? (unsigned)(most - load) : 1;
 }
 
 /* First touches in ascending order get ever more pages at once. */
@@ -135,7 +136,7 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 
 static void wait_for_room(struct pager *p, uint64_t end)
 {
-	while (p->resident > p->limit_pages + p->slack_pages / 2) {
+	while (run_evict_load(p) > p->limit_pages + p->slack_pages / 2) {
 		/* Not only waiting: its core may be taken by others. */
 		if (run_porter_turn(p))
 			continue;
@@ -157,7 +158,7 @@ static void make_room(struct pager *p)
 {
 	uint64_t start, now;
 
-	if (p->resident < p->limit_pages + p->slack_pages)
+	if (run_evict_load(p) < p->limit_pages + p->slack_pages)
 		return;
 	start = run_pager_now_ns();
 	wait_for_room(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));

@@ -21,8 +21,10 @@
 #include "confine.h"
 #include "error.h"
 #include "pager_priv.h"
+#include "pins.h"
 #include "place.h"
 #include "rights.h"
+#include "uffd.h"
 
 enum {
 	TICK_MS = 200,
@@ -35,8 +37,10 @@ struct keeper {
 	struct run_place place;
 	uint8_t token[RUN_TOKEN_BYTES];
 	sigset_t old_mask;
-	int go[2];   /* the program waits for its end to close */
-	int told[2]; /* errno of a failed exec */
+	int uffd_dev;  /* -1: none */
+	bool can_move; /* the pager may have pages moved */
+	int go[2];     /* the program waits for its end to close */
+	int told[2];   /* errno of a failed exec */
 	pid_t program, pager;
 	int status;
 	bool program_ended, pager_ended;
@@ -85,6 +89,9 @@ static void be_program(struct keeper *k, char **argv, pid_t keeper)
 	(void)close(k->go[0]);
 	(void)sigprocmask(SIG_SETMASK, &k->old_mask, NULL);
 	err = set_environment(k);
+	/* With the keeper's rights: without them the kernel asks for more. */
+	if (!err && !k->can_move)
+		err = run_pins_refuse();
 	if (!err)
 		err = run_user_become(k->options->user);
 	die_with(keeper);
@@ -133,14 +140,14 @@ static int let_go(struct keeper *k)
  * the two has open stay open when he dies. */
 static int start_pager(struct keeper *k)
 {
-	struct run_start start = {
-		.options = k->options,
-		.shared = k->shared,
-		.place = &k->place,
-		.token = k->token,
-		.uid = k->options->user->uid,
-		.keeper = getpid(),
-		.uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC)};
+	struct run_start start = {.options = k->options,
+				  .shared = k->shared,
+				  .place = &k->place,
+				  .token = k->token,
+				  .uid = k->options->user->uid,
+				  .keeper = getpid(),
+				  .uffd_dev = k->uffd_dev,
+				  .can_move = k->can_move};
 
 	(void)fflush(NULL);
 	k->pager = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
@@ -296,7 +303,8 @@ static int keeper_init(struct keeper *k, const struct run_options *options,
 {
 	int err;
 
-	*k = (struct keeper){.options = options, .place = {.dir_fd = -1}};
+	*k = (struct keeper){
+		.options = options, .place = {.dir_fd = -1}, .uffd_dev = -1};
 	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (k->shared == MAP_FAILED)
@@ -318,6 +326,8 @@ static int keeper_init(struct keeper *k, const struct run_options *options,
 	if (sigprocmask(SIG_BLOCK, mask, &k->old_mask) != 0)
 		return -errno;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	k->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	k->can_move = !options->is_unmoved && run_uffd_can_move();
 	return 0;
 }
 

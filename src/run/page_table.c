@@ -74,12 +74,11 @@ int run_pages_init(struct run_pages *p, uint64_t pages)
 	p->page = sparse(pages * sizeof(*p->page));
 	if (!p->page)
 		return -ENOMEM;
-	if (run_set_init(&p->touched, pages) == 0) {
-		if (run_set_init(&p->resident, pages) == 0)
-			return 0;
-		run_set_release(&p->touched);
-	}
-	unmap(p->page, pages * sizeof(*p->page));
+	if (run_set_init(&p->touched, pages) == 0 &&
+	    run_set_init(&p->resident, pages) == 0 &&
+	    run_set_init(&p->held, pages) == 0)
+		return 0;
+	run_pages_release(p);
 	return -ENOMEM;
 }
 
@@ -88,4 +87,5 @@ void run_pages_release(struct run_pages *p)
 	unmap(p->page, p->touched.pages * sizeof(*p->page));
 	run_set_release(&p->touched);
 	run_set_release(&p->resident);
+	run_set_release(&p->held);
 }

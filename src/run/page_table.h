@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page table of a space: per page where it is, and two sets of pages
- * (touched, resident) that can be walked quickly although the range is large
- * and mostly empty. Memory is only used for what was touched.
+ * The page table of a space: per page where it is, and three sets of pages
+ * (touched, resident, held) that can be walked quickly although the range is
+ * large and mostly empty. Memory is only used for what was touched.
  */
 #ifndef AQ_RUN_PAGE_TABLE_H
 #define AQ_RUN_PAGE_TABLE_H
@@ -24,7 +24,8 @@ struct run_page {
 	uint32_t state : 3;
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
 	uint32_t returns : 2; /* in a row that it came back from a tray */
-	uint32_t tray_page : 25;
+	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
+	uint32_t tray_page : 24;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 
@@ -62,7 +63,8 @@ static inline bool run_set_has(const struct run_set *s, uint64_t page)
 struct run_pages {
 	struct run_page *page;
 	struct run_set touched;
-	struct run_set resident;
+	struct run_set resident; /* that may leave */
+	struct run_set held;	 /* that are here and could not leave */
 };
 
 int run_pages_init(struct run_pages *p, uint64_t pages) MUST_CHECK;

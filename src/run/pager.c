@@ -197,12 +197,15 @@ static bool read_some(struct pager *p, struct space *s)
 	if (n <= 0)
 		return false;
 	lock_take(&p->lock);
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++) {
+	/* Faults come first, but have waited longer: the kernel refused to map
+	 * pages until the fork was read. Now it does not any more, and the
+	 * child must not get what its parent gets after the fork. */
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++)
+		if (m[i].event == UFFD_EVENT_FORK)
+			take_fork(p, s, &m[i]);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++)
 		if (m[i].event == UFFD_EVENT_PAGEFAULT)
 			take_fault(p, s, &m[i]);
-		else if (m[i].event == UFFD_EVENT_FORK)
-			take_fork(p, s, &m[i]);
-	}
 	take_out(p);
 	lock_drop(&p->lock);
 	return true;

@@ -6,12 +6,16 @@
  * a process is its channel and the bytes of its own trays (share.h). Only the
  * first makes and destroys spaces, so it may drop the lock and still have them.
  *
- * A page's way out: RESIDENT -> (write-protected) LEAVING -> the agent copies
- * it to a tray and drops it -> STAGED, or UNTOUCHED if it was zeros -> stored
- * unless its hash says that its slot has the same already -> FAR when the tray
- * is needed. A fault on the way brings it back from the tray.
+ * A page's way out: RESIDENT -> LEAVING -> the agent moves it to a tray ->
+ * STAGED, or UNTOUCHED if it was zeros -> stored unless its hash says that its
+ * slot has the same already -> FAR when the tray is needed. A fault on the way
+ * brings it back from the tray. A page that cannot leave, because a device may
+ * write to it or the program locked it, is held: it stays RESIDENT, is not
+ * counted against the limit, and is tried again now and then.
  *
- * Why write protection, and not the kernel's asynchronous kind with a scan for
+ * Pages that the kernel does not move (it moves none that are read-only, and
+ * none at all before Linux 6.8) are write-protected while they leave, copied
+ * and dropped. Not the kernel's asynchronous kind of protection with a scan for
  * written pages: between scan and drop a write would be lost. A writer who
  * meets the protection waits until the page is gone, and then gets it back.
  * Whether a page is dirty is told by its hash, so loading maps it writable and
@@ -82,6 +86,9 @@ struct leaving {
 	uint32_t tray;
 	uint32_t count;
 	uint32_t stretch_count;
+	uint64_t guarded;	    /* bit i: page[i] is protected */
+	uint64_t guarded_stretches; /* bit i: stretch[i] is */
+	bool is_probe;		    /* of pages that were held */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
 };
@@ -99,7 +106,9 @@ struct space {
 	struct share *share;
 	struct run_channel *channel; /* of it; NULL: nothing can leave */
 	struct run_pages pages;
-	uint64_t resident_count;
+	uint64_t resident_count; /* without held ones */
+	uint64_t held_count;
+	uint64_t held_next; /* where the next probe starts */
 	struct hand hand;
 	uint64_t zero_next;
 	unsigned zero_window;
@@ -172,6 +181,8 @@ struct pager {
 	uint64_t limit_pages;
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
+	uint64_t held;	   /* of these, could not leave */
+	uint64_t probe_ns; /* when held pages are next tried */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
@@ -222,7 +233,8 @@ struct run_start {
 	const uint8_t *token;
 	uid_t uid; /* of the program */
 	pid_t keeper;
-	int uffd_dev; /* -1: none */
+	int uffd_dev;  /* -1: none */
+	bool can_move; /* the kernel moves pages, and may */
 };
 
 uint64_t run_pager_now_ns(void);
@@ -262,6 +274,9 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
 void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 			enum run_state state);
+/* The page is here and cannot leave; and may be tried again. */
+void run_space_hold(struct pager *p, struct space *s, uint64_t page);
+void run_space_let_go(struct pager *p, struct space *s, uint64_t page);
 /* [page, page + pages) is untouched again. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 		       uint64_t pages);
@@ -286,10 +301,16 @@ void run_porter_place(struct pager *p);
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
 bool run_evict_step(struct pager *p);
+/* What counts against the limit: nobody shall wait for pages that cannot leave.
+ */
+static inline uint64_t run_evict_load(const struct pager *p)
+{
+	return p->resident - p->held;
+}
 /* Whether the porter is wanted. */
 static inline bool run_evict_is_due(const struct pager *p)
 {
-	return p->resident > p->limit_pages;
+	return run_evict_load(p) > p->limit_pages;
 }
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);

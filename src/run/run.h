@@ -48,6 +48,7 @@ struct run_options {
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
+	bool is_unmoved;     /* pages leave as before Linux 6.8 */
 	bool shows_stats;    /* a line per second on stderr */
 	const char *rack;    /* NULL: as configured */
 	const char *preload; /* path of the library */
@@ -66,6 +67,7 @@ struct run_stats {
 	_Atomic uint64_t evicted_zero;
 	_Atomic uint64_t stored;      /* pages to far memory */
 	_Atomic uint64_t discarded;   /* pages that the program gave back */
+	_Atomic uint64_t pinned;      /* times that a page could not leave */
 	_Atomic uint64_t write_waits; /* writes that met an eviction */
 	_Atomic uint64_t forks;
 	_Atomic uint64_t resident_pages;

@@ -93,22 +93,34 @@ struct run_stretch {
 };
 
 /*
- * Copy page[i] to place tray_page + i of the trays, then drop the stretches.
- * The agent also looks at the bytes, since it has them in its cache. Neither
- * hash nor tray is checked again: no other process can write them, so a program
- * that changes them deceives itself only.
+ * Move page[i] to place tray_page + i of the trays. What the kernel does not
+ * move is copied and dropped, if it is guarded: if the pager keeps writers
+ * away from it. Where nothing is moved, all pages are guarded, and the
+ * stretches are dropped as a whole. The agent also looks at the bytes, since it
+ * has them in its cache. Neither hash nor tray is checked again: no other
+ * process can write them, so a program that changes them deceives itself only.
  */
 struct run_batch {
 	uint32_t tray_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
 	uint32_t reserved;
-	/* Out, bit i: page[i] was neither copied nor dropped; was zeros. */
+	uint64_t guarded; /* bit i: page[i] */
+	/* Out, bit i of page[i]: it is still there; and it is only because it
+	 * was not guarded; it was zeros. */
 	uint64_t failed;
+	uint64_t refused;
 	uint64_t zero;
 	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
+};
+
+/* How the agent takes pages out. */
+enum run_way {
+	RUN_WAY_NONE, /* not yet */
+	RUN_WAY_MOVE,
+	RUN_WAY_COPY, /* guarded pages only */
 };
 
 enum run_call_kind {
@@ -142,11 +154,15 @@ struct run_channel {
 	/* The pager adds to it now and then, as long as it lives. */
 	_Atomic uint32_t beats;
 	_Atomic uint32_t had_agent; /* written by the agent as it starts */
+	uint32_t may_move; /* written by the pager before there is an agent */
+	/* W1: enum run_way, released by the agent as it starts; the pager
+	 * acquires, and posts nothing before. */
+	_Atomic uint32_t way;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };
 STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
-STATIC_ASSERT(offsetof(struct run_channel, batch) == 56, "layout");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 64, "layout");
 #define RUN_CHANNEL_BYTES 12288
 STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "three pages");
 

@@ -29,9 +29,10 @@ enum {
 	RUN_HELLO_MS = 2000,
 	RUN_ATTACH_MS = 30000,
 	RUN_ANCESTORS_MAX = 256, /* between a process and the keeper */
-	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
-	RUN_PARTING_MS = 50,	 /* after one has, looked all the time */
-	RUN_LOOKS = 16, /* processes asked what they execute, each time */
+	RUN_PROBE_MS = 100,  /* between looks at pages that could not leave */
+	RUN_SWEEP_MS = 100,  /* between looks for processes that ended */
+	RUN_PARTING_MS = 50, /* after one has, looked all the time */
+	RUN_LOOKS = 16,	     /* processes asked what they execute, each time */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

@@ -35,12 +35,35 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 	e->state = RUN_RESIDENT;
 	if (!run_set_has(&s->pages.touched, page))
 		set_touched(p, s, page);
-	if (!run_set_has(&s->pages.resident, page)) {
+	if (!run_set_has(&s->pages.resident, page) &&
+	    !run_set_has(&s->pages.held, page)) {
 		run_set_add(&s->pages.resident, page);
 		s->resident_count++;
 		p->resident++;
 		show_resident(p);
 	}
+}
+
+void run_space_hold(struct pager *p, struct space *s, uint64_t page)
+{
+	if (!run_set_has(&s->pages.resident, page))
+		return;
+	run_set_del(&s->pages.resident, page);
+	run_set_add(&s->pages.held, page);
+	s->resident_count--;
+	s->held_count++;
+	p->held++;
+}
+
+void run_space_let_go(struct pager *p, struct space *s, uint64_t page)
+{
+	if (!run_set_has(&s->pages.held, page))
+		return;
+	run_set_del(&s->pages.held, page);
+	run_set_add(&s->pages.resident, page);
+	s->resident_count++;
+	s->held_count--;
+	p->held--;
 }
 
 /* It has no memory anywhere: as if it had never been touched. */
@@ -64,6 +87,7 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 {
 	struct run_page *e = &s->pages.page[page];
 
+	run_space_let_go(p, s, page);
 	if (run_set_has(&s->pages.resident, page)) {
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
@@ -226,23 +250,34 @@ static void fork_page(struct pager *p, struct space *child,
 	set_touched(p, child, page);
 	if (e->state == RUN_STAGED)
 		e->state = RUN_FAR; /* flushed before */
-	else if (e->state == RUN_RESIDENT || e->state == RUN_LEAVING)
+	else if (e->state == RUN_RESIDENT)
 		run_space_set_resident(p, child, page);
+	else if (e->state == RUN_LEAVING)
+		/* The parent died over it. If the child has no copy either,
+		 * there is none: it must not see zeros. */
+		e->state = RUN_LOST;
 }
 
 /*
  * Between the kernel's copy and the reading of its event userfaultfd refuses
- * to protect pages, so no eviction began since, and what was under way cannot
- * have changed a page: the table is that of the moment of fork.
+ * to map pages, so what the child lacks, its parent's table has as it was at
+ * the moment of fork. But pages go on leaving the parent, by moves: the child
+ * may have some that its table says are far or untouched. Then what is there
+ * counts, not the table, and whoever maps a page must take -EEXIST for "it is
+ * resident".
  */
 int run_space_fork(struct pager *p, struct space *parent, int uffd)
 {
 	struct space *child;
 	int err;
 
-	if (!run_evict_finish(p, parent))
+	/* Without the results it would not be known what the child has. */
+	while (!run_evict_finish(p, parent) && !parent->is_dead) {
 		log_warn("run", "process %d does not answer while it forks",
 			 (int)parent->pid);
+		parent->is_dead =
+			!run_uffd_is_alive(parent->uffd, parent->start);
+	}
 	run_trays_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)

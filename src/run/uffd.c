@@ -3,10 +3,18 @@
 #include "uffd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "run_channel.h"
+
+enum {
+	FEATURE_MOVE = 1 << 16, /* newer than Debian's headers */
+	USER_ONLY = 1,		/* UFFD_USER_MODE_ONLY */
+};
 
 int run_uffd_open(int fd, uint64_t start, uint64_t bytes)
 {
@@ -121,11 +129,27 @@ int run_uffd_poison(int fd, uint64_t page)
 	return ioctl(fd, IOCTL_POISON, &p) == 0 ? 0 : -errno;
 }
 
-bool run_uffd_is_alive(int fd, uint64_t start)
+int run_uffd_ask(int fd, uint64_t start)
 {
 	/* Asks for something harmless: unprotecting what is not protected. */
-	int err = protect(fd, start, RUN_PAGE_BYTES,
-			  UFFDIO_WRITEPROTECT_MODE_DONTWAKE);
+	return protect(fd, start, RUN_PAGE_BYTES,
+		       UFFDIO_WRITEPROTECT_MODE_DONTWAKE);
+}
 
-	return err != -ESRCH;
+bool run_uffd_is_alive(int fd, uint64_t start)
+{
+	return run_uffd_ask(fd, start) != -ESRCH;
+}
+
+bool run_uffd_can_move(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_ONLY);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = ioctl(fd, UFFDIO_API, &api) == 0 && (api.features & FEATURE_MOVE);
+	(void)close(fd);
+	return ok;
 }

@@ -29,6 +29,11 @@ int run_uffd_unprotect(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 void run_uffd_wake(int fd, uint64_t start, uint64_t bytes);
 /* Every access is SIGBUS from now on; -EINVAL: not in this kernel. */
 int run_uffd_poison(int fd, uint64_t page) MUST_CHECK;
+/* Whether something could be done at all: 0, -EAGAIN, -ESRCH. */
+int run_uffd_ask(int fd, uint64_t start) MUST_CHECK;
+/* Whether this kernel moves pages (UFFDIO_MOVE, Linux 6.8) for everybody who
+ * asks: the agents of programs without rights do. */
+bool run_uffd_can_move(void);
 /* Whether the memory that it is for still exists. */
 bool run_uffd_is_alive(int fd, uint64_t start);
 
