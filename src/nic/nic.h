@@ -82,6 +82,7 @@ struct nic_ah;
 	X(deny_pd, "refused: key of another domain")                    \
 	X(deny_access, "refused: right not granted")                    \
 	X(deny_bounds, "refused: outside the region")                   \
+	X(deny_unmapped, "refused: memory unmapped under its key")      \
 	X(deny_qp_access, "refused: queue pair does not allow it")      \
 	X(deny_align, "refused: misaligned atomic")                     \
 	X(deny_resources, "refused: more reads than agreed")            \

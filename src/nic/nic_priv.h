@@ -549,27 +549,6 @@ bool ack_hold(struct nic_qp *qp);
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		 uint32_t len_bytes) MUST_CHECK;
 
-/*
- * Programs poll the last word or byte of what a peer writes: it is stored after
- * the rest, with release, and an aligned word is never seen half written.
- */
-static inline void place(uint8_t *dst, const uint8_t *src, uint32_t len)
-{
-	uint64_t word;
-
-	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
-		memcpy(dst, src, len - 8);
-		memcpy(&word, src + len - 8, 8);
-		atomic_store_explicit(
-			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
-			memory_order_release);
-	} else if (len) {
-		memcpy(dst, src, len - 1);
-		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
-				      src[len - 1], memory_order_release);
-	}
-}
-
 /* Sends one datagram: 1 sent, 0 the path is full, or -errno. */
 int ud_send(struct nic_qp *qp, struct send_slot *slot,
 	    const struct send_op *op);
@@ -600,6 +579,23 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 	       qp->req.far_misses >= DIRECT_FAR_SURE &&
 	       ++qp->req.far_misses % DIRECT_FAR_ASK_EVERY >= 2;
 }
+
+/* ---- touch.c: registered memory ------------------------------------------
+ * Nobody else reads or writes it: the program may have unmapped it. -EFAULT: it
+ * has, and a part may be done; landing_hit says which memory it was.
+ */
+
+/* In order, for programs that poll what a peer writes. */
+int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+int touch_write(uint8_t *dst, const void *src, uint32_t len) MUST_CHECK;
+int touch_read(void *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+/* Both are registered. */
+int touch_move(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+int touch_atomic(const struct atomic_op *op, uint8_t *host,
+		 uint64_t *original) MUST_CHECK;
+/* Builds a frame around registered memory; 0: it is gone. */
+size_t touch_stamp(const struct wire_stamp *stamp, const struct wire_vary *v,
+		   uint8_t *frame) MUST_CHECK;
 
 /* ---- auth.c: packets with a MAC ----------------------------------------- */
 
@@ -814,13 +810,14 @@ static inline void nic_tx_flush(struct nic *nic, bool more)
 		nic->env->ops->tx_flush(nic->env, more);
 }
 
-/* Sends qp->out, whose payload is in place in `frame` or pointed to. */
+/* Sends qp->out, whose payload is in place in `frame`. */
 void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
-/* Sends qp->out to the connected peer; its payload is pointed to, or there is
- * none. False: the path is full, and nothing happened. */
-bool nic_send(struct nic_qp *qp);
+/* Sends qp->out to the connected peer; its payload is registered memory, or
+ * there is none. 1: sent; 0: the path is full, and nothing happened; -EFAULT:
+ * the memory is gone, and nothing was sent. */
+int nic_send(struct nic_qp *qp);
 /* The same by a stamp, without qp->out. */
-bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
-		      const struct wire_vary *v);
+int nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+		     const struct wire_vary *v);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "cable.h"
 #include "error.h"
+#include "fault_guard.h"
 #include "os_priv.h"
 #include "pcap.h"
 #include "raw.h"
@@ -282,6 +283,9 @@ int os_host_open(const struct os_config *cfg, struct nic_host **out)
 	struct os_host *h;
 	int err = check_config(&checked);
 
+	if (err)
+		return err;
+	err = fault_guard_install();
 	if (err)
 		return err;
 	h = host_new(&checked);
