@@ -6,6 +6,17 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#ifdef WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 enum {
 	/* A program may block its signals at any time; asking costs 0.1 us. */
 	LOOK_EVERY = 4096,
@@ -144,6 +155,10 @@ bool landing_take(uintptr_t at, void *context)
 	if (!is_ours(at))
 		return false;
 	landing.at = at;
+#ifdef WITH_ASAN
+	/* What the work had on the stack is no more. */
+	__asan_handle_no_return();
+#endif
 #if defined(__x86_64__)
 	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)landing.sp;
 	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)landing_back;

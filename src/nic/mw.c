@@ -90,6 +90,7 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 		if (mw->type == IBV_MW_TYPE_2)
 			return -EINVAL;
 		unbind(mw);
+		key_retire(&qp->nic->keys, mw->key.key);
 		mw->key.key = new_key;
 		return 0;
 	}
@@ -106,6 +107,7 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 	unbind(mw);
 	mw->mr = mr;
 	mr->windows++;
+	key_retire(&qp->nic->keys, mw->key.key);
 	mw->key.key = new_key;
 	mw->key.access = access;
 	mw->key.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : addr;

@@ -326,8 +326,7 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 		return NIC_C_drop_auth;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;
-	if (guard_is_blocked(nic, pkt->src_ip,
-			     ud ? pkt->src_qpn : qp->dest_qpn))
+	if (guard_drops(nic, qp, pkt))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
 }

@@ -89,6 +89,7 @@ struct nic_ah;
 	X(deny_sequence, "refused: opcode out of sequence")             \
 	X(deny_length, "refused: wrong length")                         \
 	X(local_protection, "work requests with a bad local key")       \
+	X(keys_guessed, "of the refused keys, those never given out")   \
 	X(sources_blocked, "times a source was blocked")                \
 	X(acks_held, "acknowledgements that waited for others")         \
 	X(chain_steps, "requests executed from managed queues")         \

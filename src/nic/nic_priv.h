@@ -52,6 +52,7 @@ struct key_table {
 	 * check that passed in the same epoch need not be made again. Not 0.
 	 */
 	uint32_t epoch;
+	uint32_t *retired; /* KEYS_RETIRED that were valid lately, by hash */
 };
 
 enum key_verdict {
@@ -70,6 +71,10 @@ void key_remove(struct nic *nic, struct nic_key *k);
 /* Another random key; on failure the old one stands. */
 int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
+/* This value opens nothing from now on. */
+void key_retire(struct key_table *t, uint32_t key);
+/* Whoever names it did not guess it: it is given out, or was lately. */
+bool key_was_known(const struct key_table *t, uint32_t key);
 
 static inline void key_changed(struct key_table *t)
 {
@@ -444,6 +449,7 @@ struct nic_qp {
 	struct chain *chain;   /* NULL: neither queue is managed */
 	struct nic_auth *auth; /* NULL: its packets carry no MAC */
 	struct list held;      /* on nic->held while its ACK waits */
+	uint64_t born;	       /* which connection of the NIC it is */
 	uint32_t qkey;
 	uint32_t windows;	 /* of type 2, bound to it */
 	struct wire_pkt out;	 /* addresses filled in when connected */
@@ -619,17 +625,23 @@ struct guard_source {
 	uint32_t failures;
 	uint64_t since_ns;
 	uint64_t blocked_until_ns;
+	uint64_t born; /* the last connection before its first failure */
 };
 
 struct guard {
 	struct guard_source sources[NIC_GUARD_SOURCES];
 	uint64_t blocked_until_ns; /* no source is blocked after this */
+	uint64_t births;	   /* connections made so far */
 	uint32_t used;
 	uint32_t next; /* to replace when full */
 };
 
 void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+/* Its guesses that cost no connection are not looked at. */
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+/* Nor is this packet, because the connection is newer than the guesses. */
+bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+		 const struct wire_pkt *pkt);
 
 /* ---- nic.c -------------------------------------------------------------- */
 

@@ -131,10 +131,12 @@ static enum verdict fail_recv(struct nic_qp *qp, enum ibv_wc_status status)
 	return status == IBV_WC_LOC_LEN_ERR ? V_INVALID : V_OP;
 }
 
-static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v)
+static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v,
+			     uint32_t rkey)
 {
 	key_count_denial(qp->nic, v);
-	if (v == KEY_UNKNOWN || v == KEY_OTHER_PD)
+	if (v == KEY_OTHER_PD ||
+	    (v == KEY_UNKNOWN && !key_was_known(&qp->nic->keys, rkey)))
 		guard_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
 	return V_ACCESS;
 }
@@ -271,7 +273,10 @@ static enum verdict check_key(struct nic_qp *qp, const struct wire_opcode *op,
 	default:
 		break;
 	}
-	return v == KEY_OK ? V_OK : deny_key(qp, v);
+	if (LIKELY(v == KEY_OK))
+		return V_OK;
+	return deny_key(qp, v,
+			op->flags & WIRE_OP_FIRST ? pkt->rkey : rsp->rkey);
 }
 
 /* ---- execution --------------------------------------------------------------

@@ -347,13 +347,10 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	reply.map_rep.owner_qpn = req->owner_qpn;
 	reply.map_rep.rkey = req->rkey;
 	err = decide(c, req, &reply.map_rep, &g);
-	/* It has guessed so many keys that the NIC hears it no more, and goes
-	 * on asking. */
-	if (err == -EAGAIN) {
-		if (++c->blocked_asks > NIC_KEY_FAILURES)
-			return -EACCES;
+	/* It has guessed keys, and is not answered for a while. Its cable
+	 * stays: others of its connections may be as they should. */
+	if (err == -EAGAIN)
 		err = -EACCES;
-	}
 	reply.map_rep.status = err;
 	if (g)
 		h->stats->direct_grants++;
