@@ -2,8 +2,6 @@
 /* Memory regions. Keys, rights and bounds are the NIC's; here the arguments are
  * checked the way a kernel would before it pins the pages. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs_priv.h"
 
@@ -13,7 +11,8 @@ enum {
 		       IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
 		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB,
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-	PROBE_PAGES = 4096,
+	ACCESS_WRITES = ACCESS_NEEDS_LOCAL | IBV_ACCESS_LOCAL_WRITE |
+			IBV_ACCESS_MW_BIND,
 };
 
 /* Without what only a driver would look at: hints, and the page size. */
@@ -36,26 +35,10 @@ int verbs_check_access(unsigned access)
 	return 0;
 }
 
-/* Refuses memory that is not mapped, as pinning would. Asks the kernel without
- * touching a page, because a page may be served by a fault handler that is the
- * caller itself. */
-static int range_probe(void *addr, size_t length)
+/* Pages that are read-only cannot be pinned for these. */
+static int range_check(const void *addr, size_t length, unsigned access)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t at = (uintptr_t)addr & ~(page - 1);
-	uintptr_t end = (uintptr_t)addr + length;
-	unsigned char resident[PROBE_PAGES];
-
-	if (!addr || !length || end < (uintptr_t)addr)
-		return -EINVAL;
-	while (at < end) {
-		size_t span = u64_min(end - at, PROBE_PAGES * page);
-
-		if (mincore((void *)at, span, resident))
-			return -EFAULT;
-		at += span;
-	}
-	return 0;
+	return verbs_range_check(addr, length, access & ACCESS_WRITES);
 }
 
 static void mr_publish(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
@@ -84,7 +67,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 
 	rc = host && to_pd(pd)->nic ? verbs_check_access(access) : -EIO;
 	if (!rc)
-		rc = range_probe(addr, length);
+		rc = range_check(addr, length, access);
 	if (rc)
 		goto err;
 	rc = -ENOMEM;
@@ -98,6 +81,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	lock_drop(&host->lock);
 	if (rc)
 		goto err_free;
+	mr->access = access;
 	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
 	return &mr->ibv;
@@ -143,14 +127,23 @@ static int rereg_check(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (flags & IBV_REREG_MR_CHANGE_PD &&
 	    (!pd || pd->context != mr->context || !to_pd(pd)->nic))
 		return -EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		rc = range_probe(addr, length);
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS)) {
+		if (access)
+			return -EINVAL;
+		access = (int)to_mr(mr)->access;
+	} else {
+		rc = verbs_check_access((unsigned)access);
 		if (rc)
 			return rc;
 	}
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		return verbs_check_access((unsigned)access);
-	return access ? -EINVAL : 0;
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+		addr = mr->addr;
+		length = mr->length;
+	} else if (!addr) {
+		return -EINVAL;
+	}
+	/* Device memory has no address, and is ours. */
+	return addr ? range_check(addr, length, (unsigned)access) : 0;
 }
 
 VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
@@ -185,6 +178,8 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
 					   ? length
 					   : ibmr->length);
+		if (!rc && (flags & IBV_REREG_MR_CHANGE_ACCESS))
+			mr->access = (unsigned)access;
 		lock_drop(&host->lock);
 	}
 	if (rc) {
