@@ -140,7 +140,9 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (UNLIKELY(v != KEY_OK)) {
 		key_count_denial(qp->nic, v);
-		responder_fail(qp, WIRE_NAK_ACCESS, res->next_psn);
+		responder_fail(qp,
+			       v == KEY_GONE ? WIRE_NAK_OP : WIRE_NAK_ACCESS,
+			       res->next_psn);
 		return true;
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)

@@ -38,7 +38,8 @@ static enum ibv_wc_status check_far(struct nic_qp *peer,
 	v = key_check(peer, op->rkey, op->va, op->length, access, far);
 	if (UNLIKELY(v != KEY_OK)) {
 		key_count_denial(peer->nic, v);
-		return IBV_WC_REM_ACCESS_ERR;
+		return v == KEY_GONE ? IBV_WC_REM_OP_ERR
+				     : IBV_WC_REM_ACCESS_ERR;
 	}
 	if ((op->info->flags & WQE_OP_ATOMIC) &&
 	    UNLIKELY(op->va % 8 || (uintptr_t)*far % 8)) {
@@ -208,9 +209,10 @@ HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
 		if (peer == qp)
 			return status; /* fails anyway */
-		qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
-				       ? IBV_EVENT_QP_ACCESS_ERR
-				       : IBV_EVENT_QP_REQ_ERR);
+		if (status != IBV_WC_REM_OP_ERR)
+			qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
+					       ? IBV_EVENT_QP_ACCESS_ERR
+					       : IBV_EVENT_QP_REQ_ERR);
 		qp_fail(peer);
 		return status;
 	}

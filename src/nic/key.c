@@ -132,6 +132,7 @@ static void remove_index(struct key_table *t, uint32_t index)
 
 void key_remove(struct nic *nic, struct nic_key *k)
 {
+	key_holes_forget(k);
 	key_retire(&nic->keys, k->key);
 	remove_index(&nic->keys, k->key >> 8);
 }
@@ -155,6 +156,7 @@ void key_count_denial(struct nic *nic, enum key_verdict v)
 		[KEY_OTHER_PD] = NIC_C_deny_pd,
 		[KEY_NO_ACCESS] = NIC_C_deny_access,
 		[KEY_OUT_OF_BOUNDS] = NIC_C_deny_bounds,
+		[KEY_GONE] = NIC_C_deny_unmapped,
 	};
 
 	ASSERT(v != KEY_OK);
@@ -179,7 +181,7 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 			guard_failure(nic, qp->out.dst_ip, peer_qpn);
 		return -EACCES;
 	}
-	if (k->is_window)
+	if (k->is_window || k->holes)
 		return -EACCES;
 	*attr = (struct nic_mr_attr){
 		.addr = k->host,

@@ -36,6 +36,7 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type, struct nic_mw **out)
 
 static void unbind(struct nic_mw *mw)
 {
+	key_holes_forget(&mw->key);
 	mw->key.valid = false;
 	key_changed(&mw->key.pd->nic->keys);
 	if (mw->key.qp)

@@ -304,7 +304,10 @@ int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,
 int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		 const struct nic_mr_attr *attr) MUST_CHECK;
 int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
-uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
+/* The program has unmapped this. Keys that cover it are refused there from now
+ * on, whatever is mapped there next; keys that are made later are not. */
+void nic_memory_gone(struct nic *nic, const void *addr, size_t len_bytes);
+uint32_t nic_mr_key(const struct nic_mr *mr); /* lkey and rkey */
 
 /* What a direct mapping needs to know of a key, if connection `qpn` from
  * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a

@@ -25,6 +25,24 @@
 
 /* ---- key.c: the table of local and remote keys -------------------------- */
 
+enum {
+	KEY_HOLES = 8,	      /* of one key that are told apart */
+	KEYS_WITH_HOLES = 64, /* more than that open nothing any more */
+};
+
+/* Offsets in the region. */
+struct key_hole {
+	uint64_t from;
+	uint64_t to;
+};
+
+/* See hole.c. */
+struct key_holes {
+	uint64_t length; /* of the region */
+	uint32_t count;	 /* 0: not used */
+	struct key_hole hole[KEY_HOLES];
+};
+
 /* What a key opens. Lives in its memory region or window. */
 struct nic_key {
 	uint32_t key; /* 24 random bits, then the 8-bit tag */
@@ -33,7 +51,8 @@ struct nic_key {
 	struct nic_qp *qp; /* windows of type 2: the only user; else NULL */
 	uint64_t iova;
 	uint64_t length;
-	uint8_t *host; /* where iova is in this process */
+	uint8_t *host;		 /* where iova is in this process */
+	struct key_holes *holes; /* NULL: none; else length is 0 */
 	bool valid;
 	bool is_window;
 };
@@ -53,6 +72,7 @@ struct key_table {
 	 */
 	uint32_t epoch;
 	uint32_t *retired; /* KEYS_RETIRED that were valid lately, by hash */
+	struct key_holes holes[KEYS_WITH_HOLES];
 };
 
 enum key_verdict {
@@ -61,6 +81,7 @@ enum key_verdict {
 	KEY_OTHER_PD,
 	KEY_NO_ACCESS,
 	KEY_OUT_OF_BOUNDS,
+	KEY_GONE, /* the program has unmapped it */
 };
 
 int key_table_init(struct key_table *t) MUST_CHECK;
@@ -75,6 +96,11 @@ void key_count_denial(struct nic *nic, enum key_verdict v);
 void key_retire(struct key_table *t, uint32_t key);
 /* Whoever names it did not guess it: it is given out, or was lately. */
 bool key_was_known(const struct key_table *t, uint32_t key);
+
+/* hole.c */
+void key_holes_forget(struct nic_key *k);
+enum key_verdict key_holes_cover(const struct nic_key *k, uint64_t offset,
+				 uint64_t len);
 
 static inline void key_changed(struct key_table *t)
 {
@@ -741,8 +767,13 @@ static inline enum key_verdict key_covers(const struct nic_qp *qp,
 	offset = va - k->iova;
 	if (UNLIKELY(offset > k->length || len > k->length - offset) &&
 	    !(has_bug(qp->nic, NIC_BUG_past_end) &&
-	      offset + len == k->length + 1))
-		return KEY_OUT_OF_BOUNDS;
+	      offset + len == k->length + 1)) {
+		enum key_verdict v = k->holes ? key_holes_cover(k, offset, len)
+					      : KEY_OUT_OF_BOUNDS;
+
+		if (v != KEY_OK)
+			return v;
+	}
 	*host = k->host + offset;
 	return KEY_OK;
 }

@@ -138,7 +138,7 @@ static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v,
 	if (v == KEY_OTHER_PD ||
 	    (v == KEY_UNKNOWN && !key_was_known(&qp->nic->keys, rkey)))
 		guard_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
-	return V_ACCESS;
+	return v == KEY_GONE ? V_OP : V_ACCESS;
 }
 
 /* The memory was unmapped under its key. */

@@ -175,6 +175,20 @@ int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes)
 	return err;
 }
 
+bool grant_has(struct nic_host *host, const void *addr)
+{
+	const struct grant_table *t = &host_of(host)->grants;
+	const uint8_t *at = addr;
+	unsigned i;
+	bool has;
+
+	lock_take(&host->lock);
+	i = grant_index(t, at);
+	has = i < t->count && at >= (const uint8_t *)t->grants[i].addr;
+	lock_drop(&host->lock);
+	return has;
+}
+
 /* ---- mappings given to peers -------------------------------------------- */
 
 static void take_back(struct os_host *h, struct cable *c, unsigned i)

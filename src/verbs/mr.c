@@ -41,6 +41,21 @@ static int range_check(const void *addr, size_t length, unsigned access)
 	return verbs_range_check(addr, length, access & ACCESS_WRITES);
 }
 
+/* So that what is mapped there later is left alone. */
+static uint64_t watch(struct nic_host *host, const void *addr, size_t length)
+{
+	return host->ops->memory_watch
+		       ? host->ops->memory_watch(host, addr, length)
+		       : 0;
+}
+
+static void unwatch(struct nic_host *host, const void *addr, size_t length,
+		    uint64_t since)
+{
+	if (since)
+		host->ops->memory_unwatch(host, addr, length, since);
+}
+
 static void mr_publish(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
 		       size_t length)
 {
@@ -74,6 +89,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		goto err;
+	mr->watched = watch(host, addr, length);
 	lock_take(&host->lock);
 	rc = nic_mr_reg(to_pd(pd)->nic, &attr, &mr->nic);
 	if (!rc)
@@ -87,6 +103,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	return &mr->ibv;
 
 err_free:
+	unwatch(host, addr, length, mr->watched);
 	free(mr);
 err:
 	errno = -rc;
@@ -146,6 +163,30 @@ static int rereg_check(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	return addr ? range_check(addr, length, (unsigned)access) : 0;
 }
 
+/* The arguments make sense. */
+static int rereg(struct nic_host *host, struct verbs_mr *mr, int flags,
+		 struct ibv_pd *pd, const struct nic_mr_attr *attr)
+{
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct ibv_mr old = mr->ibv;
+	uint64_t watched = moves ? watch(host, attr->addr, attr->length) : 0;
+	int rc;
+
+	lock_take(&host->lock);
+	rc = nic_mr_rereg(mr->nic, flags, pd ? to_pd(pd)->nic : NULL, attr);
+	if (!rc)
+		mr_publish(mr, pd ? pd : old.pd, moves ? attr->addr : old.addr,
+			   moves ? attr->length : old.length);
+	lock_drop(&host->lock);
+	if (rc) {
+		unwatch(host, attr->addr, attr->length, watched);
+	} else if (moves) {
+		unwatch(host, old.addr, old.length, mr->watched);
+		mr->watched = watched;
+	}
+	return rc;
+}
+
 VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 			      void *addr, size_t length, int access)
 {
@@ -162,31 +203,16 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	rc = host && mr->nic
 		     ? rereg_check(ibmr, flags, pd, addr, length, access)
 		     : -EIO;
-	if (!rc) {
-		lock_take(&host->lock);
-		rc = nic_mr_rereg(
-			mr->nic, flags,
-			flags & IBV_REREG_MR_CHANGE_PD ? to_pd(pd)->nic : NULL,
-			&attr);
-		if (!rc)
-			mr_publish(mr,
-				   flags & IBV_REREG_MR_CHANGE_PD ? pd
-								  : ibmr->pd,
-				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
-					   ? addr
-					   : ibmr->addr,
-				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
-					   ? length
-					   : ibmr->length);
-		if (!rc && (flags & IBV_REREG_MR_CHANGE_ACCESS))
-			mr->access = (unsigned)access;
-		lock_drop(&host->lock);
-	}
+	if (!rc)
+		rc = rereg(host, mr, flags,
+			   flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL, &attr);
 	if (rc) {
 		/* The NIC promises that the old registration stands. */
 		errno = -rc;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = (unsigned)access;
 	return 0;
 }
 
@@ -202,6 +228,8 @@ VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 		lock_take(&host->lock);
 		rc = nic_mr_dereg(mr->nic);
 		lock_drop(&host->lock);
+		if (!rc)
+			unwatch(host, ibmr->addr, ibmr->length, mr->watched);
 	}
 	if (rc)
 		return -rc;

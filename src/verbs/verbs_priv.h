@@ -128,6 +128,7 @@ struct verbs_mr {
 	struct ibv_mr ibv;
 	struct nic_mr *nic;
 	unsigned access;
+	uint64_t watched; /* since when its memory is; see nic_host_ops */
 	struct verbs_obj obj;
 };
 

@@ -31,15 +31,17 @@ struct rig {
 	struct end *owner;
 	uint8_t *mem;
 	struct nic_mr *mr;
+	uint64_t watched;
 	struct end_card card; /* of the region, for the other end */
 };
 
-static int setup(void **state)
+static int open_fixture(void **state, bool watch)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
 	test_config(&f->cfg);
+	f->cfg.watch_unmap = watch;
 	for (unsigned i = 0; i < 2; i++) {
 		f->host[i] = test_host(&f->cfg);
 		end_init(&f->end[i], f->host[i], END_PLAIN);
@@ -48,6 +50,17 @@ static int setup(void **state)
 	end_connect(&f->end[1], &f->end[0].card);
 	*state = f;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return open_fixture(state, true);
+}
+
+/* Where nobody tells us, the fault does. */
+static int setup_blind(void **state)
+{
+	return open_fixture(state, false);
 }
 
 static struct fixture *start(void **state)
@@ -99,6 +112,8 @@ static void rig_reg(struct rig *r, struct end *owner, void *mem)
 
 	r->owner = owner;
 	r->mem = mem;
+	r->watched =
+		owner->host->ops->memory_watch(owner->host, mem, HOLE_BYTES);
 	lock_take(&owner->host->lock);
 	assert_int_equal(nic_mr_reg(owner->pd, &attr, &r->mr), 0);
 	lock_drop(&owner->host->lock);
@@ -124,11 +139,20 @@ static void rig_make(struct rig *r, struct fixture *f, unsigned side)
 	rig_make_with(r, f, side, END_PLAIN);
 }
 
+static void rig_dereg(struct rig *r)
+{
+	struct nic_host *host = r->owner->host;
+
+	lock_take(&host->lock);
+	assert_int_equal(nic_mr_dereg(r->mr), 0);
+	lock_drop(&host->lock);
+	if (r->watched)
+		host->ops->memory_unwatch(host, r->mem, HOLE_BYTES, r->watched);
+}
+
 static void rig_end(struct rig *r)
 {
-	lock_take(&r->owner->host->lock);
-	assert_int_equal(nic_mr_dereg(r->mr), 0);
-	lock_drop(&r->owner->host->lock);
+	rig_dereg(r);
 	end_release(&r->e[0]);
 	end_release(&r->e[1]);
 }
@@ -171,6 +195,7 @@ static void test_remote(void **state)
 				 IBV_WC_REM_OP_ERR);
 		assert_int_equal(counter(f->host[1], NIC_C_deny_unmapped),
 				 i + 1);
+		assert_true(!r.watched || f->cfg.watch_unmap);
 		others_go_on(f);
 		rig_end(&r);
 	}
@@ -284,9 +309,7 @@ static void test_rights_and_ends(void **state)
 	assert_true(mmap(r.mem, HOLE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == r.mem);
 	assert_int_equal(ftruncate(fd, 4096), 0);
-	lock_take(&r.owner->host->lock);
-	assert_int_equal(nic_mr_dereg(r.mr), 0);
-	lock_drop(&r.owner->host->lock);
+	rig_dereg(&r);
 	rig_reg(&r, &r.e[1], r.mem);
 	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 0, 4096),
 			 IBV_WC_SUCCESS);
@@ -295,6 +318,121 @@ static void test_rights_and_ends(void **state)
 	munmap(r.mem, HOLE_BYTES);
 	rig_end(&r);
 	close(fd);
+}
+
+/* Ways to have something else at the same address. */
+static void *map_over(uint8_t *at)
+{
+	return map_pages(at);
+}
+
+static void *map_again(uint8_t *at)
+{
+	munmap(at, HOLE_BYTES);
+	return map_pages(at);
+}
+
+static void *move_onto(uint8_t *at)
+{
+	uint8_t *other = map_pages(NULL);
+
+	return mremap(other, HOLE_BYTES, HOLE_BYTES,
+		      MREMAP_MAYMOVE | MREMAP_FIXED, at);
+}
+
+static void *move_away(uint8_t *at)
+{
+	uint8_t *to = map_pages(NULL);
+
+	assert_true(mremap(at, HOLE_BYTES, HOLE_BYTES,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+	munmap(to, HOLE_BYTES);
+	return map_pages(at);
+}
+
+/* A mapping that came later is neither written nor read. */
+static void test_remapped(void **state)
+{
+	static void *(*const remap[])(uint8_t * at) = {map_over, map_again,
+						       move_onto, move_away};
+	struct fixture *f = start(state);
+
+	for (unsigned i = 0; i < ARRAY_LEN(remap) * ARRAY_LEN(remote); i++) {
+		unsigned n = i % ARRAY_LEN(remote);
+		uint8_t canary[HOLE_BYTES];
+		struct rig r;
+
+		rig_make(&r, f, 1);
+		if (!r.watched) {
+			print_message("no userfaultfd here\n");
+			rig_end(&r);
+			skip();
+		}
+		assert_true(remap[i / ARRAY_LEN(remote)](r.mem) == r.mem);
+		memset(r.mem, 0x77, HOLE_BYTES);
+		memset(canary, 0x77, HOLE_BYTES);
+		assert_int_equal(end_do(&r.e[0], &r.card, remote[n].opcode, 0,
+					remote[n].len),
+				 IBV_WC_REM_OP_ERR);
+		end_sync(r.owner);
+		assert_memory_equal(r.mem, canary, HOLE_BYTES);
+		others_go_on(f);
+		rig_end(&r);
+		munmap(r.mem, HOLE_BYTES);
+	}
+}
+
+/* What is left of a region goes on; so does a new one on the same pages. */
+static void test_part_is_gone(void **state)
+{
+	struct fixture *f = start(state);
+	struct rig r, young;
+
+	rig_make(&r, f, 1);
+	if (!r.watched) {
+		rig_end(&r);
+		skip();
+	}
+	assert_true(mmap(r.mem + 4096, 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			 0) == r.mem + 4096);
+	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 0, 4096),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_READ, 8192, 8192),
+			 IBV_WC_SUCCESS);
+	young = r;
+	rig_reg(&young, &r.e[1], r.mem);
+	assert_int_equal(
+		end_do(&r.e[0], &young.card, IBV_WR_RDMA_WRITE, 0, HOLE_BYTES),
+		IBV_WC_SUCCESS);
+	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 4000, 100),
+			 IBV_WC_REM_OP_ERR);
+	rig_dereg(&young);
+	rig_end(&r);
+	munmap(r.mem, HOLE_BYTES);
+}
+
+/* A thread that unmaps inside the NIC, as an allocator may, is not waited for;
+ * and an end of watching is an end. */
+static void test_unmap_under_the_lock(void **state)
+{
+	struct fixture *f = start(state);
+	struct rig r;
+
+	rig_make(&r, f, 1);
+	lock_take(&f->host[1]->lock);
+	munmap(r.mem, HOLE_BYTES);
+	lock_drop(&f->host[1]->lock);
+	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 0, SMALL),
+			 IBV_WC_REM_OP_ERR);
+	rig_end(&r);
+	rig_make(&r, f, 1);
+	rig_dereg(&r);
+	lock_take(&f->host[1]->lock);
+	munmap(r.mem, HOLE_BYTES);
+	lock_drop(&f->host[1]->lock);
+	end_release(&r.e[0]);
+	end_release(&r.e[1]);
 }
 
 /* Programs keep signals away from their threads; a fault whose signal is
@@ -360,8 +498,21 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_rights_and_ends, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_blocked_signals, setup,
+		cmocka_unit_test_setup_teardown(test_remote, setup_blind,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_receive, setup_blind,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_local, setup_blind,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_local_direct, setup_blind,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_remapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_part_is_gone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_unmap_under_the_lock,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_blocked_signals,
+						setup_blind, teardown),
 		cmocka_unit_test_setup_teardown(test_faults_of_the_program,
 						setup, teardown),
 	};
