@@ -5,52 +5,12 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 
 #include "fault_guard.h"
-#include "os_end.h"
-
-enum {
-	HOLE_BYTES = 16384,
-	SMALL = 64,
-	LARGE = 9000, /* several packets */
-};
+#include "os_rig.h"
 
 /* cmocka puts handlers of its own in front of ours: back again. */
 static struct sigaction ours[2];
-
-struct fixture {
-	struct os_config cfg;
-	struct nic_host *host[2];
-	struct end end[2]; /* of a connection that nothing happens to */
-};
-
-/* A second connection, where one end has one more region. */
-struct rig {
-	struct end e[2];
-	struct end *owner;
-	uint8_t *mem;
-	struct nic_mr *mr;
-	uint64_t watched;
-	struct end_card card; /* of the region, for the other end */
-};
-
-static int open_fixture(void **state, bool watch)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	test_config(&f->cfg);
-	f->cfg.watch_unmap = watch;
-	for (unsigned i = 0; i < 2; i++) {
-		f->host[i] = test_host(&f->cfg);
-		end_init(&f->end[i], f->host[i], END_PLAIN);
-	}
-	end_connect(&f->end[0], &f->end[1].card);
-	end_connect(&f->end[1], &f->end[0].card);
-	*state = f;
-	return 0;
-}
 
 static int setup(void **state)
 {
@@ -70,106 +30,10 @@ static struct fixture *start(void **state)
 	return *state;
 }
 
-static void others_go_on(struct fixture *f)
-{
-	struct end *a = &f->end[0], *b = &f->end[1];
-
-	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64), 0);
-	assert_int_equal(end_do(b, &a->card, IBV_WR_RDMA_READ, 64, 8), 0);
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	others_go_on(f);
-	for (unsigned i = 0; i < 2; i++) {
-		end_release(&f->end[i]);
-		f->host[i]->ops->close(f->host[i]);
-	}
-	free(f);
-	return 0;
-}
-
-static void *map_pages(void *at)
-{
-	void *mem =
-		mmap(at, HOLE_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
-
-	assert_true(mem != MAP_FAILED);
-	return mem;
-}
-
-static void rig_reg(struct rig *r, struct end *owner, void *mem)
-{
-	struct nic_mr_attr attr = {
-		.addr = mem,
-		.length = HOLE_BYTES,
-		.iova = (uintptr_t)mem,
-		.access = IBV_ACCESS_LOCAL_WRITE | END_REMOTE,
-	};
-
-	r->owner = owner;
-	r->mem = mem;
-	r->watched =
-		owner->host->ops->memory_watch(owner->host, mem, HOLE_BYTES);
-	lock_take(&owner->host->lock);
-	assert_int_equal(nic_mr_reg(owner->pd, &attr, &r->mr), 0);
-	lock_drop(&owner->host->lock);
-	r->card = owner->card;
-	r->card.rkey = nic_mr_key(r->mr);
-	r->card.addr = (uintptr_t)mem;
-}
-
-/* The region belongs to end `side`. */
-static void rig_make_with(struct rig *r, struct fixture *f, unsigned side,
-			  enum end_memory memory)
-{
-	end_init(&r->e[0], f->host[0], END_PLAIN);
-	end_init(&r->e[1], f->host[1], memory);
-	end_connect(&r->e[0], &r->e[1].card);
-	end_connect(&r->e[1], &r->e[0].card);
-	rig_reg(r, &r->e[side], map_pages(NULL));
-	memset(r->mem, 0x11, HOLE_BYTES);
-}
-
-static void rig_make(struct rig *r, struct fixture *f, unsigned side)
-{
-	rig_make_with(r, f, side, END_PLAIN);
-}
-
-static void rig_dereg(struct rig *r)
-{
-	struct nic_host *host = r->owner->host;
-
-	lock_take(&host->lock);
-	assert_int_equal(nic_mr_dereg(r->mr), 0);
-	lock_drop(&host->lock);
-	if (r->watched)
-		host->ops->memory_unwatch(host, r->mem, HOLE_BYTES, r->watched);
-}
-
-static void rig_end(struct rig *r)
-{
-	rig_dereg(r);
-	end_release(&r->e[0]);
-	end_release(&r->e[1]);
-}
-
 static uint64_t counter(const struct nic_host *host, enum nic_counter c)
 {
 	return nic_counter_get(host->nic, c);
 }
-
-static const struct {
-	enum ibv_wr_opcode opcode;
-	uint32_t len;
-} remote[] = {
-	{IBV_WR_RDMA_WRITE, SMALL},	  {IBV_WR_RDMA_WRITE, LARGE},
-	{IBV_WR_RDMA_READ, SMALL},	  {IBV_WR_RDMA_READ, LARGE},
-	{IBV_WR_ATOMIC_FETCH_AND_ADD, 8}, {IBV_WR_ATOMIC_CMP_AND_SWP, 8},
-};
 
 static void test_remote(void **state)
 {
@@ -320,98 +184,6 @@ static void test_rights_and_ends(void **state)
 	close(fd);
 }
 
-/* Ways to have something else at the same address. */
-static void *map_over(uint8_t *at)
-{
-	return map_pages(at);
-}
-
-static void *map_again(uint8_t *at)
-{
-	munmap(at, HOLE_BYTES);
-	return map_pages(at);
-}
-
-static void *move_onto(uint8_t *at)
-{
-	uint8_t *other = map_pages(NULL);
-
-	return mremap(other, HOLE_BYTES, HOLE_BYTES,
-		      MREMAP_MAYMOVE | MREMAP_FIXED, at);
-}
-
-static void *move_away(uint8_t *at)
-{
-	uint8_t *to = map_pages(NULL);
-
-	assert_true(mremap(at, HOLE_BYTES, HOLE_BYTES,
-			   MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
-	munmap(to, HOLE_BYTES);
-	return map_pages(at);
-}
-
-/* A mapping that came later is neither written nor read. */
-static void test_remapped(void **state)
-{
-	static void *(*const remap[])(uint8_t * at) = {map_over, map_again,
-						       move_onto, move_away};
-	struct fixture *f = start(state);
-
-	for (unsigned i = 0; i < ARRAY_LEN(remap) * ARRAY_LEN(remote); i++) {
-		unsigned n = i % ARRAY_LEN(remote);
-		uint8_t canary[HOLE_BYTES];
-		struct rig r;
-
-		rig_make(&r, f, 1);
-		if (!r.watched) {
-			print_message("no userfaultfd here\n");
-			rig_end(&r);
-			skip();
-		}
-		assert_true(remap[i / ARRAY_LEN(remote)](r.mem) == r.mem);
-		memset(r.mem, 0x77, HOLE_BYTES);
-		memset(canary, 0x77, HOLE_BYTES);
-		assert_int_equal(end_do(&r.e[0], &r.card, remote[n].opcode, 0,
-					remote[n].len),
-				 IBV_WC_REM_OP_ERR);
-		end_sync(r.owner);
-		assert_memory_equal(r.mem, canary, HOLE_BYTES);
-		others_go_on(f);
-		rig_end(&r);
-		munmap(r.mem, HOLE_BYTES);
-	}
-}
-
-/* What is left of a region goes on; so does a new one on the same pages. */
-static void test_part_is_gone(void **state)
-{
-	struct fixture *f = start(state);
-	struct rig r, young;
-
-	rig_make(&r, f, 1);
-	if (!r.watched) {
-		rig_end(&r);
-		skip();
-	}
-	assert_true(mmap(r.mem + 4096, 4096, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			 0) == r.mem + 4096);
-	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 0, 4096),
-			 IBV_WC_SUCCESS);
-	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_READ, 8192, 8192),
-			 IBV_WC_SUCCESS);
-	young = r;
-	rig_reg(&young, &r.e[1], r.mem);
-	assert_int_equal(
-		end_do(&r.e[0], &young.card, IBV_WR_RDMA_WRITE, 0, HOLE_BYTES),
-		IBV_WC_SUCCESS);
-	assert_int_equal(end_do(&r.e[0], &r.card, IBV_WR_RDMA_WRITE, 4000, 100),
-			 IBV_WC_REM_OP_ERR);
-	rig_dereg(&young);
-	rig_end(&r);
-	munmap(r.mem, HOLE_BYTES);
-}
-
 /* A thread that unmaps inside the NIC, as an allocator may, is not waited for;
  * and an end of watching is an end. */
 static void test_unmap_under_the_lock(void **state)
@@ -505,9 +277,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_local, setup_blind,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_local_direct, setup_blind,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_remapped, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_part_is_gone, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_unmap_under_the_lock,
 						setup, teardown),
