@@ -184,6 +184,42 @@ static void test_rights_and_ends(void **state)
 	close(fd);
 }
 
+/* A queue that the NIC reads from memory of the program. */
+static void test_chain(void **state)
+{
+	struct fixture *f = start(state);
+	struct rig r;
+	struct end e;
+	struct nic_chain_attr chain = {.sq_blocks = 4};
+	struct nic_qp_attr attr = {
+		.type = IBV_QPT_RC,
+		.cap = {.max_recv_wr = 1, .max_recv_sge = 1},
+		.chain = &chain,
+		.owner = &e,
+	};
+
+	rig_make(&r, f, 1);
+	chain.sq_addr = (uintptr_t)r.mem;
+	chain.sq_lkey = nic_mr_key(r.mr);
+	e = *r.owner;
+	attr.send_cq = attr.recv_cq = e.cq;
+	lock_take(&e.host->lock);
+	assert_int_equal(nic_qp_create(e.pd, &attr, &e.qp), 0);
+	lock_drop(&e.host->lock);
+	e.card.qpn = nic_qp_number(e.qp);
+	end_connect(&e, &e.card);
+	munmap(r.mem, HOLE_BYTES);
+	lock_take(&e.host->lock);
+	assert_int_equal(nic_qp_enable_send(e.qp, 1), 0);
+	nic_qp_kick(e.qp);
+	lock_drop(&e.host->lock);
+	assert_int_equal(end_wait(&e, true, 5000), IBV_WC_LOC_PROT_ERR);
+	lock_take(&e.host->lock);
+	nic_qp_destroy(e.qp);
+	lock_drop(&e.host->lock);
+	rig_end(&r);
+}
+
 /* A thread that unmaps inside the NIC, as an allocator may, is not waited for;
  * and an end of watching is an end. */
 static void test_unmap_under_the_lock(void **state)
@@ -277,6 +313,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_local, setup_blind,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_local_direct, setup_blind,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_chain, setup_blind,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_unmap_under_the_lock,
 						setup, teardown),
