@@ -154,6 +154,11 @@ static const struct config_key keys[] = {
 	 .min = 256,
 	 .max = 4096,
 	 .is_pow2 = true},
+	{.section = "nic",
+	 .key = "watch_unmap",
+	 .kind = CONFIG_BOOL,
+	 .fallback = "yes",
+	 .help = "learn from the kernel when registered memory is unmapped"},
 };
 
 unsigned config_key_count(void)

@@ -11,23 +11,26 @@ bool responder_has_work(const struct nic_qp *qp)
 }
 
 /*
- * Sends qp->out as an answer; false: the path is full. The sender of a marked
- * request learns it from the next answer.
+ * Sends qp->out as an answer; returns what nic_send does. The sender of a
+ * marked request learns it from the next answer.
  */
-static bool send_answer(struct nic_qp *qp)
+static int send_answer(struct nic_qp *qp)
 {
+	int sent;
+
 	qp->out.dest_qpn = qp->dest_qpn;
 	qp->out.solicited = false;
 	qp->out.ack_req = false;
 	qp->out.becn = qp->rsp.marked;
 	qp->out.msn = qp->rsp.msn;
-	if (UNLIKELY(!nic_send(qp)))
-		return false;
+	sent = nic_send(qp);
+	if (UNLIKELY(sent <= 0))
+		return sent;
 	if (UNLIKELY(qp->rsp.marked)) {
 		count(qp->nic, NIC_C_marks_returned);
 		qp->rsp.marked = false;
 	}
-	return true;
+	return 1;
 }
 
 /* Sends a packet without payload; false: the path is full. */
@@ -44,14 +47,14 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 			.syndrome_msn = (uint32_t)syndrome << 24 | qp->rsp.msn,
 		};
 
-		return nic_send_stamped(qp, stamp, &v);
+		return nic_send_stamped(qp, stamp, &v) > 0;
 	}
 	qp->out.opcode = opcode;
 	qp->out.psn = psn;
 	qp->out.syndrome = syndrome;
 	qp->out.payload = NULL;
 	qp->out.payload_len = 0;
-	return send_answer(qp);
+	return send_answer(qp) > 0;
 }
 
 bool answer_nak(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
@@ -70,8 +73,8 @@ static uint8_t read_opcode(bool first, bool last)
 	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
 }
 
-static bool send_read_data(struct nic_qp *qp, const struct resp_res *res,
-			   const uint8_t *src, uint32_t len)
+static int send_read_data(struct nic_qp *qp, const struct resp_res *res,
+			  const uint8_t *src, uint32_t len)
 {
 	struct wire_pkt *out = &qp->out;
 	uint8_t opcode =
@@ -107,6 +110,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	uint32_t len = u32_min(qp->mtu, res->length - offset);
 	uint8_t *src = NULL;
 	enum key_verdict v = KEY_OK;
+	int sent;
 
 	if (LIKELY(res->epoch == qp->nic->keys.epoch))
 		src = res->host + offset;
@@ -122,13 +126,21 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	}
 	if (UNLIKELY(v != KEY_OK)) {
 		key_count_denial(qp->nic, v);
-		nak_refuse(qp, WIRE_NAK_ACCESS, res->next_psn);
+		nak_refuse(qp, v == KEY_GONE ? WIRE_NAK_OP : WIRE_NAK_ACCESS,
+			   res->next_psn);
 		return true;
 	}
 	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
 		src--;
-	if (!send_read_data(qp, res, src, len))
-		return false;
+	sent = send_read_data(qp, res, src, len);
+	if (UNLIKELY(sent <= 0)) {
+		if (sent == 0)
+			return false;
+		/* Unmapped under its key, perhaps since the request came. */
+		count(qp->nic, NIC_C_deny_unmapped);
+		nak_refuse(qp, WIRE_NAK_OP, res->next_psn);
+		return true;
+	}
 	witness(qp, NIC_DEED_READ, res->next_psn, 1);
 	res->restart = false;
 	res->next_psn = wire_psn_add(res->next_psn, 1);

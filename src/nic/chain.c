@@ -221,11 +221,10 @@ static void executed(struct chain *ch, uint32_t blocks)
 		ch->place -= ch->blocks;
 }
 
-static void copy_block(struct nic_qp *qp, const uint8_t *block, uint32_t i)
+static void *block_at(const struct nic_qp *qp, uint32_t i)
 {
-	uint32_t to = (qp->sq.block_head + i) * (uint32_t)WQE_BLOCK_BYTES;
-
-	memcpy(sendq_seg(&qp->sq, to), block, WQE_BLOCK_BYTES);
+	return sendq_seg(&qp->sq,
+			 (qp->sq.block_head + i) * (uint32_t)WQE_BLOCK_BYTES);
 }
 
 /* Copies the next request, whose first block was fetched, to the head of the
@@ -245,9 +244,11 @@ static int fetch(struct nic_qp *qp, const union chain_wqe *first,
 	if (UNLIKELY(segs == 0 || blocks > CHAIN_WQE_BLOCKS_MAX ||
 		     blocks > left))
 		return -EINVAL;
-	copy_block(qp, first->bytes, 0);
+	memcpy(block_at(qp, 0), first->bytes, WQE_BLOCK_BYTES);
 	for (i = 1; i < blocks; i++)
-		copy_block(qp, ring + ring_offset(ch, i), i);
+		if (touch_read(block_at(qp, i), ring + ring_offset(ch, i),
+			       WQE_BLOCK_BYTES))
+			return -EFAULT;
 	return (int)blocks;
 }
 
@@ -299,23 +300,28 @@ static int loop(struct nic_qp *qp, uint32_t blocks)
 	return 1;
 }
 
-/* The short way for what chains do most. False, and nothing happened: let loop
+/* The short way for what chains do most. 0, and nothing happened: let loop
  * decide. */
-static inline bool loop_quick(struct nic_qp *qp, const union chain_wqe *wqe)
+static inline int loop_quick(struct nic_qp *qp, const union chain_wqe *wqe)
 {
 	bool shown = (wqe->ctrl.flags & WQE_CTRL_CQE) || qp->sq_sig_all;
-	const struct nic_qp *peer;
+	enum ibv_wc_status status;
+	struct nic_qp *peer;
 
 	if (!qp->chain->own_address || qp->sq.tail != qp->sq.head ||
 	    (shown && !qp->send_cq->counting))
-		return false;
+		return 0;
 	peer = chain_near_peer(qp);
-	if (!peer || !chain_loop_quick(qp, peer, wqe))
-		return false;
+	if (!peer || !chain_loop_quick(qp, peer, wqe, &status))
+		return 0;
+	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
+		end(qp, status);
+		return -1;
+	}
 	if (shown)
 		cq_counted(qp->send_cq, qp, false);
 	executed(qp->chain, 1);
-	return true;
+	return 1;
 }
 
 /* A request that is no order to other queues. */
@@ -327,11 +333,13 @@ static bool begin(struct nic_qp *qp, const union chain_wqe *wqe,
 	uint32_t blocks;
 	int n, done;
 
-	if (loop_quick(qp, wqe))
-		return true;
+	done = loop_quick(qp, wqe);
+	if (LIKELY(done))
+		return done > 0;
 	n = fetch(qp, wqe, ring);
 	if (UNLIKELY(n < 0))
-		return end(qp, IBV_WC_LOC_QP_OP_ERR);
+		return end(qp, n == -EFAULT ? IBV_WC_LOC_PROT_ERR
+					    : IBV_WC_LOC_QP_OP_ERR);
 	blocks = (uint32_t)n;
 	done = qp->chain->own_address ? loop(qp, blocks) : 0;
 	if (done)
@@ -435,7 +443,10 @@ HOT static bool step(struct nic_qp *qp)
 	if (UNLIKELY(!ring))
 		return end(qp, IBV_WC_LOC_PROT_ERR);
 	at = ring + ring_offset(ch, 0);
-	memcpy(&wqe, at, sizeof(wqe));
+	if (UNLIKELY(touch_read(&wqe, at, sizeof(wqe)))) {
+		count(qp->nic, NIC_C_local_protection);
+		return end(qp, IBV_WC_LOC_PROT_ERR);
+	}
 	ch->fuel--;
 	count(qp->nic, NIC_C_chain_steps);
 	return is_order(chain_opcode(&wqe)) ? order(qp, &wqe, at)

@@ -118,6 +118,7 @@ bool chain_clock_wait(struct nic_qp *qp);
 
 /* Is there a receive to take? A queue pair whose memory is gone fails. */
 bool chain_recv_ready(struct nic_qp *qp);
+void chain_recv_fail(struct nic_qp *qp);
 /* Takes a SEND of one packet whole. False, and nothing happened: it is not as
  * simple as that. */
 bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt);
@@ -128,8 +129,8 @@ bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt);
 struct nic_qp *chain_near_peer(const struct nic_qp *qp);
 /* Executes a request of one block and one piece between the two: READ, WRITE
  * or FAA. False, and nothing happened: it is another, or not permitted. */
-bool chain_loop_quick(struct nic_qp *qp, const struct nic_qp *peer,
-		      const union chain_wqe *wqe);
+bool chain_loop_quick(struct nic_qp *qp, struct nic_qp *peer,
+		      const union chain_wqe *wqe, enum ibv_wc_status *status);
 /* Executes a one-sided request between the two. */
 enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 			      const struct send_op *op);

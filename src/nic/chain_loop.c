@@ -4,6 +4,7 @@
  * once, after the checks that requester and responder make, with the errors
  * that they report.
  */
+#include "landing.h"
 #include "nic_priv.h"
 
 struct nic_qp *chain_near_peer(const struct nic_qp *qp)
@@ -37,7 +38,8 @@ static enum ibv_wc_status check_far(struct nic_qp *peer,
 	v = key_check(peer, op->rkey, op->va, op->length, access, far);
 	if (UNLIKELY(v != KEY_OK)) {
 		key_count_denial(peer->nic, v);
-		return IBV_WC_REM_ACCESS_ERR;
+		return v == KEY_GONE ? IBV_WC_REM_OP_ERR
+				     : IBV_WC_REM_ACCESS_ERR;
 	}
 	if ((op->info->flags & WQE_OP_ATOMIC) &&
 	    UNLIKELY(op->va % 8 || (uintptr_t)*far % 8)) {
@@ -47,28 +49,30 @@ static enum ibv_wc_status check_far(struct nic_qp *peer,
 	return IBV_WC_SUCCESS;
 }
 
-/* Words of queues and tables are read and written whole; areas that overlap
- * end as if they had been copied through a packet. */
-static void move(uint8_t *dst, const uint8_t *src, uint32_t len)
+/* Which end lost its memory? The other one fails as a responder would. */
+static COLD enum ibv_wc_status status_gone(struct nic_qp *qp,
+					   struct nic_qp *peer,
+					   const uint8_t *far, uint32_t len)
 {
-	if (LIKELY(len == 8 && ((uintptr_t)dst | (uintptr_t)src) % 8 == 0)) {
-		uint64_t word = atomic_load_explicit(
-			(const _Atomic uint64_t *)(const void *)src,
-			memory_order_acquire);
-
-		atomic_store_explicit((_Atomic uint64_t *)(void *)dst, word,
-				      memory_order_release);
-	} else if (UNLIKELY(dst < src + len && src < dst + len)) {
-		memmove(dst, src, len);
-	} else {
-		place(dst, src, len);
+	if (!landing_hit(far, len)) {
+		count(qp->nic, NIC_C_local_protection);
+		return IBV_WC_LOC_PROT_ERR;
 	}
+	count(qp->nic, NIC_C_deny_unmapped);
+	if (peer != qp)
+		qp_fail(peer);
+	return IBV_WC_REM_OP_ERR;
+}
+
+static int move(bool read, uint8_t *far, uint8_t *near, uint32_t len)
+{
+	return read ? touch_move(near, far, len) : touch_move(far, near, len);
 }
 
 /* READ and WRITE. The pieces were checked; a key cannot have changed since. */
-static void copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
+static enum ibv_wc_status copy(struct nic_qp *qp, struct nic_qp *peer,
+			       const struct send_op *op, uint8_t *far)
 {
-	bool read = op->opcode == WQE_READ;
 	uint32_t offset, n;
 
 	for (offset = 0; offset < op->length; offset += n) {
@@ -77,16 +81,16 @@ static void copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 		n = op->length - offset;
 		near = sendq_piece(qp, &op->data, offset, 0, &n);
 		if (UNLIKELY(!near))
-			return;
-		if (read)
-			move(near, far + offset, n);
-		else
-			move(far + offset, near, n);
+			return IBV_WC_LOC_PROT_ERR;
+		if (UNLIKELY(move(op->opcode == WQE_READ, far + offset, near,
+				  n)))
+			return status_gone(qp, peer, far + offset, n);
 	}
+	return IBV_WC_SUCCESS;
 }
 
-static enum ibv_wc_status execute(struct nic_qp *qp, const struct send_op *op,
-				  uint8_t *far)
+static enum ibv_wc_status execute(struct nic_qp *qp, struct nic_qp *peer,
+				  const struct send_op *op, uint8_t *far)
 {
 	uint32_t local =
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
@@ -97,21 +101,17 @@ static enum ibv_wc_status execute(struct nic_qp *qp, const struct send_op *op,
 	if (UNLIKELY(sendq_check(qp, op, local, &near)))
 		return IBV_WC_LOC_PROT_ERR;
 	if (op->info->flags & WQE_OP_ATOMIC) {
-		original =
-			atomic_op_execute(&op->atomic, (uint64_t *)(void *)far);
-		if (LIKELY(near != NULL))
-			move(near, (const uint8_t *)&original, 8);
-		else if (sendq_scatter(qp, &op->data, 0,
-				       (const uint8_t *)&original, 8))
+		if (UNLIKELY(touch_atomic(&op->atomic, far, &original)))
+			return status_gone(qp, peer, far, 8);
+		if (sendq_scatter(qp, &op->data, 0, (const uint8_t *)&original,
+				  8))
 			return IBV_WC_LOC_PROT_ERR;
-	} else if (LIKELY(near != NULL)) {
-		if (op->opcode == WQE_READ)
-			move(near, far, op->length);
-		else
-			move(far, near, op->length);
-	} else {
-		copy(qp, op, far);
+		return IBV_WC_SUCCESS;
 	}
+	if (UNLIKELY(!near))
+		return copy(qp, peer, op, far);
+	if (UNLIKELY(move(op->opcode == WQE_READ, far, near, op->length)))
+		return status_gone(qp, peer, far, op->length);
 	return IBV_WC_SUCCESS;
 }
 
@@ -137,8 +137,8 @@ static inline __attribute__((always_inline)) bool is_permitted(
 			 local, near) == KEY_OK;
 }
 
-static bool quick_add(const struct nic_qp *qp, const struct nic_qp *peer,
-		      const union chain_wqe *wqe)
+static bool quick_add(struct nic_qp *qp, struct nic_qp *peer,
+		      const union chain_wqe *wqe, enum ibv_wc_status *status)
 {
 	struct atomic_op op = {
 		.is_add = true,
@@ -155,21 +155,19 @@ static bool quick_add(const struct nic_qp *qp, const struct nic_qp *peer,
 			  &far, &near) ||
 	    (uintptr_t)far % 8)
 		return false;
-	/* Adding nothing is how chains read words of which nobody is to see
-	 * half; that takes no locked instruction. */
-	original =
-		op.swap_add
-			? atomic_op_execute(&op, (uint64_t *)(void *)far)
-			: atomic_load_explicit(
-				  (const _Atomic uint64_t *)(const void *)far,
-				  memory_order_acquire);
-	move(near, (const uint8_t *)&original, 8);
+	*status = IBV_WC_SUCCESS;
+	if (UNLIKELY(touch_atomic(&op, far, &original)))
+		*status = status_gone(qp, peer, far, 8);
+	else if (UNLIKELY(touch_place(near, (const uint8_t *)&original, 8)))
+		*status = status_gone(qp, peer, NULL, 0);
 	return true;
 }
 
-static bool quick_copy(const struct nic_qp *qp, const struct nic_qp *peer,
-		       const union chain_wqe *wqe, bool read)
+static bool quick_copy(struct nic_qp *qp, struct nic_qp *peer,
+		       const union chain_wqe *wqe, bool read,
+		       enum ibv_wc_status *status)
 {
+	uint32_t length = be32_get(wqe->plain.data.byte_count);
 	uint8_t *far, *near;
 
 	if ((be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
@@ -178,24 +176,24 @@ static bool quick_copy(const struct nic_qp *qp, const struct nic_qp *peer,
 			       : IBV_ACCESS_REMOTE_WRITE,
 			  read ? IBV_ACCESS_LOCAL_WRITE : 0, &far, &near))
 		return false;
-	if (read)
-		move(near, far, be32_get(wqe->plain.data.byte_count));
-	else
-		move(far, near, be32_get(wqe->plain.data.byte_count));
+	*status = LIKELY(move(read, far, near, length) == 0)
+			  ? IBV_WC_SUCCESS
+			  : status_gone(qp, peer, far, length);
 	return true;
 }
 
-HOT bool chain_loop_quick(struct nic_qp *qp, const struct nic_qp *peer,
-			  const union chain_wqe *wqe)
+HOT bool chain_loop_quick(struct nic_qp *qp, struct nic_qp *peer,
+			  const union chain_wqe *wqe,
+			  enum ibv_wc_status *status)
 {
 	uint8_t opcode = chain_opcode(wqe);
 	bool done = false;
 
 	if (opcode == WQE_FAA)
-		done = quick_add(qp, peer, wqe);
+		done = quick_add(qp, peer, wqe, status);
 	else if (opcode == WQE_READ || opcode == WQE_WRITE)
-		done = quick_copy(qp, peer, wqe, opcode == WQE_READ);
-	if (done)
+		done = quick_copy(qp, peer, wqe, opcode == WQE_READ, status);
+	if (done && LIKELY(*status == IBV_WC_SUCCESS))
 		count(qp->nic, NIC_C_chain_loops);
 	return done;
 }
@@ -211,13 +209,14 @@ HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 	if (UNLIKELY(status != IBV_WC_SUCCESS)) {
 		if (peer == qp)
 			return status; /* fails anyway */
-		qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
-				       ? IBV_EVENT_QP_ACCESS_ERR
-				       : IBV_EVENT_QP_REQ_ERR);
+		if (status != IBV_WC_REM_OP_ERR)
+			qp_event(peer, status == IBV_WC_REM_ACCESS_ERR
+					       ? IBV_EVENT_QP_ACCESS_ERR
+					       : IBV_EVENT_QP_REQ_ERR);
 		qp_fail(peer);
 		return status;
 	}
-	status = execute(qp, op, far);
+	status = execute(qp, peer, op, far);
 	if (LIKELY(status == IBV_WC_SUCCESS))
 		count(qp->nic, NIC_C_chain_loops);
 	return status;

@@ -152,15 +152,17 @@ int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
 		uint8_t *at)
 {
 	const struct wqe_order *o = segment;
-	struct wqe_order *memory = (struct wqe_order *)at;
 	uint32_t index = be32_get(o->index);
 	uint32_t step = be32_get(o->step);
+	be32 next = be32_put(index + step);
 	int done;
 
 	if (step && !qp->chain->sq.writable)
 		return -EFAULT;
 	done = execute(qp, opcode, o);
-	if (step && done >= 0)
-		memory->index = be32_put(index + step);
+	if (step && done >= 0 &&
+	    UNLIKELY(touch_write(at + offsetof(struct wqe_order, index), &next,
+				 sizeof(next))))
+		return -EFAULT;
 	return done;
 }

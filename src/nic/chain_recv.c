@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed receive queues: entries in memory, enabled by RECV_ENABLE, by the
  * application, or by a doorbell record that messages may write to. */
+#include "landing.h"
 #include "nic_priv.h"
 
 /* The owner learns why when the queue pair has refused the message and ends:
  * nothing else will ever be received here. */
-static void fail(struct nic_qp *qp)
+void chain_recv_fail(struct nic_qp *qp)
 {
 	count(qp->nic, NIC_C_chain_faults);
 	qp->recv = (struct recv_op){.active = true, .wr_id = qp->rq.tail};
@@ -18,9 +19,8 @@ static bool read_doorbell(struct nic_qp *qp)
 	const uint8_t *host = chain_memory_host(qp, &qp->chain->dbr);
 	be32 index;
 
-	if (!host)
+	if (!host || touch_read(&index, host, sizeof(index)))
 		return false;
-	memcpy(&index, host, sizeof(index));
 	(void)!nic_qp_enable_recv(qp, be32_get(index));
 	return true;
 }
@@ -37,7 +37,7 @@ bool chain_recv_ready(struct nic_qp *qp)
 		ok = read_doorbell(qp);
 	q->wqes = ok ? chain_memory_host(qp, &ch->rq) : NULL;
 	if (UNLIKELY(!q->wqes)) {
-		fail(qp);
+		chain_recv_fail(qp);
 		return false;
 	}
 	return q->head != q->tail;
@@ -46,7 +46,7 @@ bool chain_recv_ready(struct nic_qp *qp)
 /* ---- the short way ------------------------------------------------------ */
 
 /* Where a piece of a message goes; without a source: the immediate value. */
-struct landing {
+struct piece {
 	uint8_t *dst;
 	const uint8_t *src;
 	uint32_t bytes;
@@ -57,9 +57,8 @@ struct landing {
  * Returns how many pieces there are; 0: not all of them can be written, or the
  * receive is not an ordinary one.
  */
-static inline uint32_t find_places(const struct nic_qp *qp, const uint8_t *wqe,
-				   const struct wire_pkt *pkt,
-				   struct landing *to)
+static uint32_t find_places(const struct nic_qp *qp, const uint8_t *wqe,
+			    const struct wire_pkt *pkt, struct piece *to)
 {
 	const struct wqe_data *seg = (const struct wqe_data *)wqe;
 	bool has_imm = wire_opcodes[pkt->opcode].flags & WIRE_OP_IMM;
@@ -93,7 +92,7 @@ static inline uint32_t find_places(const struct nic_qp *qp, const uint8_t *wqe,
 	return left ? 0 : n;
 }
 
-static inline void land(const struct landing *to, const struct wire_pkt *pkt)
+static inline void land(const struct piece *to, const struct wire_pkt *pkt)
 {
 	if (!to->src)
 		memcpy(to->dst, &pkt->imm, sizeof(pkt->imm));
@@ -105,23 +104,37 @@ static inline void land(const struct landing *to, const struct wire_pkt *pkt)
 		memcpy(to->dst, to->src, to->bytes);
 }
 
+enum {
+	DELIVERED = 1,
+	REFUSED,
+};
+
+/* Reads the receive and writes the message. */
+static size_t deliver(void *qp, const void *pkt, uintptr_t wqe)
+{
+	struct piece to[NIC_RECV_PLACES];
+	uint32_t n = find_places(qp, (const uint8_t *)wqe, pkt, to);
+
+	for (uint32_t i = 0; i < n; i++)
+		land(&to[i], pkt);
+	return n ? DELIVERED : REFUSED;
+}
+
 HOT bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt)
 {
-	struct landing to[NIC_RECV_PLACES];
 	struct recvq *q = &qp->rq;
-	const uint8_t *ring;
-	uint32_t n, i;
+	const uint8_t *ring, *wqe;
 
 	if (q->head == q->tail || qp->recv.active || !qp->recv_cq->counting)
 		return false;
 	ring = chain_memory_host(qp, &qp->chain->rq);
-	n = ring ? find_places(qp,
-			       ring + (q->tail & (q->count - 1)) * q->stride,
-			       pkt, to)
-		 : 0;
-	for (i = 0; i < n; i++)
-		land(&to[i], pkt);
-	if (n == 0)
+	if (!ring)
+		return false;
+	wqe = ring + (q->tail & (q->count - 1)) * q->stride;
+	/* Any of that memory may be gone; who goes the long way finds out which
+	 * it is. */
+	if (landing_call(qp, pkt, (uintptr_t)wqe, deliver, 0, UINTPTR_MAX) !=
+	    DELIVERED)
 		return false;
 	q->tail++;
 	cq_counted(qp->recv_cq, qp, true);

@@ -217,9 +217,9 @@ static inline bool take_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    qp->sq.tail == qp->sq.head || !slot->has_psn ||
 	    slot->first_psn != psn || slot->last_psn != psn ||
 	    slot->opcode != WQE_READ || slot->length != pkt->payload_len ||
-	    slot->epoch != qp->nic->keys.epoch)
+	    slot->epoch != qp->nic->keys.epoch ||
+	    touch_write(slot->host, pkt->payload, pkt->payload_len))
 		return false;
-	memcpy(slot->host, pkt->payload, pkt->payload_len);
 	complete(qp, slot);
 	requester_progress(qp);
 	return true;

@@ -12,6 +12,7 @@ static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 	struct env *env = qp->nic->env;
 	bool read = op->opcode == WQE_READ;
 	uint32_t offset = 0;
+	int err;
 
 	while (offset < op->length) {
 		uint32_t n = op->length - offset;
@@ -21,10 +22,15 @@ static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 
 		if (!near)
 			return -EFAULT;
-		if (env->ops->direct_copy(
-			    env, read ? ENV_DIRECT_READ : ENV_DIRECT_WRITE,
-			    far + offset, near, n))
-			return -EACCES;
+		err = env->ops->direct_copy(
+			env, read ? ENV_DIRECT_READ : ENV_DIRECT_WRITE,
+			far + offset, near, n);
+		if (UNLIKELY(err)) {
+			if (err != -EADDRNOTAVAIL)
+				return -EACCES;
+			count(qp->nic, NIC_C_local_protection);
+			return -EFAULT;
+		}
 		offset += n;
 	}
 	return 1;

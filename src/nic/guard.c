@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sources that guess keys. A wrong key costs the guesser its connection; after
- * eight of them within ten seconds nothing from that NIC is looked at for a
- * while, so that guessing 2^24 keys takes longer than any key lives.
+ * Sources that guess keys. A wrong key costs the guesser its connection, and
+ * after eight of them within ten seconds the connections that it has made since
+ * the first are not listened to for a second; every further one adds an eighth.
+ * So guesses come at eight a second in the long run, however many connections
+ * were kept ready for them, and guessing 2^24 keys takes longer than any key
+ * lives. Connections that were there before are the source's honest ones as far
+ * as anybody knows, and go on: each can be wrong once. Keys that were valid
+ * lately are no guesses.
  */
 #include "nic_priv.h"
 
@@ -43,34 +48,60 @@ void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 	uint64_t now_ns = env_now_ns(nic->env);
 	struct guard_source *s = find(g, ip, slot);
 
+	count(nic, NIC_C_keys_guessed);
 	if (!s)
 		s = add(g, ip, slot, now_ns);
-	if (now_ns - s->since_ns > FORGET_NS) {
-		s->since_ns = now_ns;
+	if (now_ns < s->blocked_until_ns) {
+		s->blocked_until_ns += NIC_BLOCK_NS / NIC_KEY_FAILURES;
+	} else {
+		if (s->failures == 0 || now_ns - s->since_ns > FORGET_NS) {
+			s->since_ns = now_ns;
+			s->failures = 0;
+			s->born = g->births;
+		}
+		if (++s->failures < NIC_KEY_FAILURES ||
+		    has_bug(nic, NIC_BUG_no_guard))
+			return;
 		s->failures = 0;
+		s->blocked_until_ns = now_ns + NIC_BLOCK_NS;
+		count(nic, NIC_C_sources_blocked);
 	}
-	if (++s->failures < NIC_KEY_FAILURES || has_bug(nic, NIC_BUG_no_guard))
-		return;
-	s->failures = 0;
-	s->since_ns = now_ns;
-	s->blocked_until_ns = now_ns + NIC_BLOCK_NS;
 	g->blocked_until_ns = u64_max(g->blocked_until_ns, s->blocked_until_ns);
-	count(nic, NIC_C_sources_blocked);
+}
+
+static COLD const struct guard_source *blocked_source(struct nic *nic,
+						      const uint8_t ip[16],
+						      uint32_t peer_qpn)
+{
+	struct guard *g = &nic->guard;
+	const struct guard_source *s;
+	uint64_t now_ns = env_now_ns(nic->env);
+
+	if (now_ns >= g->blocked_until_ns) {
+		g->blocked_until_ns = 0;
+		return NULL;
+	}
+	s = find(g, ip, peer_qpn >> NIC_QPN_INDEX_BITS);
+	return s && now_ns < s->blocked_until_ns ? s : NULL;
 }
 
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 {
-	struct guard *g = &nic->guard;
-	const struct guard_source *s;
-	uint64_t now_ns;
+	return UNLIKELY(nic->guard.blocked_until_ns) &&
+	       blocked_source(nic, ip, peer_qpn);
+}
 
-	if (LIKELY(g->blocked_until_ns == 0))
+bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+		 const struct wire_pkt *pkt)
+{
+	const struct guard_source *s;
+
+	if (LIKELY(nic->guard.blocked_until_ns == 0))
 		return false;
-	now_ns = env_now_ns(nic->env);
-	if (now_ns >= g->blocked_until_ns) {
-		g->blocked_until_ns = 0;
-		return false;
-	}
-	s = find(g, ip, peer_qpn >> NIC_QPN_INDEX_BITS);
-	return s && now_ns < s->blocked_until_ns;
+	/* Datagrams open nothing, but new connections begin with them. */
+	if (qp->type == IBV_QPT_UD)
+		return (qp->qpn & (NIC_QP_MAX - 1)) == NIC_GSI_INDEX &&
+		       blocked_source(nic, pkt->src_ip, pkt->src_qpn);
+	s = blocked_source(nic, pkt->src_ip, qp->dest_qpn);
+	return s && qp->born > s->born;
 }

@@ -12,13 +12,17 @@ enum {
 	TABLE_START = 1024,
 	INDEX_MASK = 0xffffff,
 	INSERT_TRIES = 64, /* random indices until a free one is found */
+	KEYS_RETIRED = 8192,
 };
 
 int key_table_init(struct key_table *t)
 {
 	t->slots = calloc(TABLE_START, sizeof(*t->slots));
-	if (!t->slots)
+	t->retired = calloc(KEYS_RETIRED, sizeof(*t->retired));
+	if (!t->slots || !t->retired) {
+		key_table_release(t);
 		return -ENOMEM;
+	}
 	t->mask = TABLE_START - 1;
 	t->count = 0;
 	t->epoch = 1;
@@ -28,7 +32,27 @@ int key_table_init(struct key_table *t)
 void key_table_release(struct key_table *t)
 {
 	free(t->slots);
+	free(t->retired);
 	t->slots = NULL;
+	t->retired = NULL;
+}
+
+/* The 24 bits are random. */
+static uint32_t *retired_place(const struct key_table *t, uint32_t key)
+{
+	return &t->retired[(key >> 8 ^ key) & (KEYS_RETIRED - 1)];
+}
+
+void key_retire(struct key_table *t, uint32_t key)
+{
+	*retired_place(t, key) = key;
+}
+
+bool key_was_known(const struct key_table *t, uint32_t key)
+{
+	const struct nic_key *k = key_at(t, key);
+
+	return (k && k->key == key) || (key && *retired_place(t, key) == key);
 }
 
 static int grow(struct key_table *t)
@@ -108,6 +132,8 @@ static void remove_index(struct key_table *t, uint32_t index)
 
 void key_remove(struct nic *nic, struct nic_key *k)
 {
+	key_holes_forget(k);
+	key_retire(&nic->keys, k->key);
 	remove_index(&nic->keys, k->key >> 8);
 }
 
@@ -116,8 +142,10 @@ int key_renew(struct nic *nic, struct nic_key *k)
 	uint32_t old = k->key;
 	int err = key_insert(nic, k);
 
-	if (!err)
+	if (!err) {
+		key_retire(&nic->keys, old);
 		remove_index(&nic->keys, old >> 8);
+	}
 	return err;
 }
 
@@ -128,6 +156,7 @@ void key_count_denial(struct nic *nic, enum key_verdict v)
 		[KEY_OTHER_PD] = NIC_C_deny_pd,
 		[KEY_NO_ACCESS] = NIC_C_deny_access,
 		[KEY_OUT_OF_BOUNDS] = NIC_C_deny_bounds,
+		[KEY_GONE] = NIC_C_deny_unmapped,
 	};
 
 	ASSERT(v != KEY_OK);
@@ -148,10 +177,11 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 	if (guard_is_blocked(nic, qp->out.dst_ip, peer_qpn))
 		return -EAGAIN;
 	if (!k || k->pd != qp->pd) {
-		guard_failure(nic, qp->out.dst_ip, peer_qpn);
+		if (k || !key_was_known(&nic->keys, rkey))
+			guard_failure(nic, qp->out.dst_ip, peer_qpn);
 		return -EACCES;
 	}
-	if (k->is_window)
+	if (k->is_window || k->holes)
 		return -EACCES;
 	*attr = (struct nic_mr_attr){
 		.addr = k->host,

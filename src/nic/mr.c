@@ -60,6 +60,7 @@ static int check_attr(const struct nic_mr_attr *attr)
 
 static void set_key(struct nic_key *k, const struct nic_mr_attr *attr)
 {
+	key_holes_forget(k);
 	k->access = (uint32_t)attr->access;
 	k->length = attr->length;
 	k->host = attr->addr;
@@ -113,6 +114,9 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 
 	if (mr->windows || mr->dm)
 		return -EBUSY;
+	/* Its holes would be forgotten. */
+	if (mr->key.holes && !(flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		return -EFAULT;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		merged.addr = attr->addr;
 		merged.length = attr->length;

@@ -36,6 +36,7 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type, struct nic_mw **out)
 
 static void unbind(struct nic_mw *mw)
 {
+	key_holes_forget(&mw->key);
 	mw->key.valid = false;
 	key_changed(&mw->key.pd->nic->keys);
 	if (mw->key.qp)
@@ -90,6 +91,7 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 		if (mw->type == IBV_MW_TYPE_2)
 			return -EINVAL;
 		unbind(mw);
+		key_retire(&qp->nic->keys, mw->key.key);
 		mw->key.key = new_key;
 		return 0;
 	}
@@ -106,6 +108,7 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 	unbind(mw);
 	mw->mr = mr;
 	mr->windows++;
+	key_retire(&qp->nic->keys, mw->key.key);
 	mw->key.key = new_key;
 	mw->key.access = access;
 	mw->key.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : addr;

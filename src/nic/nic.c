@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device: what comes in is filtered and given to its queue pair, what is
  * waiting gets its turn to be sent. */
+#include "landing.h"
 #include "nic_priv.h"
 
 #include <stdlib.h>
@@ -186,7 +187,7 @@ static inline void tx_end(struct nic *nic, struct env_path *path, size_t len)
 	nic->env->ops->tx_end(nic->env, path, len);
 }
 
-HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
+static size_t build(struct nic_qp *qp, uint8_t *frame)
 {
 	const struct wire_pkt *out = &qp->out;
 	const struct wire_stamp *stamp =
@@ -197,33 +198,53 @@ HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
 	if (LIKELY(stamp != NULL)) {
 		struct wire_vary v = wire_vary_of(out);
 
-		len = wire_stamp_build(stamp, &v, frame);
-	} else {
-		if (UNLIKELY(out->has_mac))
-			auth_sign(qp, frame);
-		len = wire_build(out, frame);
-		stamp_learn_tx(qp);
+		return wire_stamp_build(stamp, &v, frame);
 	}
-	tx_end(qp->nic, path, len);
+	if (UNLIKELY(out->has_mac))
+		auth_sign(qp, frame);
+	len = wire_build(out, frame);
+	stamp_learn_tx(qp);
+	return len;
 }
 
-bool nic_send(struct nic_qp *qp)
+static size_t build_far(void *frame, const void *unused, uintptr_t qp)
+{
+	return build((struct nic_qp *)qp, frame);
+}
+
+HOT void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame)
+{
+	tx_end(qp->nic, path, build(qp, frame));
+}
+
+int nic_send(struct nic_qp *qp)
 {
 	struct env *env = qp->nic->env;
 	uint8_t *frame = env->ops->tx_begin(
 		env, qp->path, wire_frame_bound(qp->out.payload_len));
+	uintptr_t payload = (uintptr_t)qp->out.payload;
+	size_t len;
 
 	if (UNLIKELY(!frame))
-		return false;
-	nic_tx(qp, qp->path, frame);
-	return true;
+		return 0;
+	/* A payload that is pointed to is registered memory. */
+	len = payload ? landing_call(frame, NULL, (uintptr_t)qp, build_far,
+				     payload, payload + qp->out.payload_len)
+		      : build(qp, frame);
+	if (UNLIKELY(len == 0)) {
+		env->ops->tx_end(env, qp->path, 0);
+		return -EFAULT;
+	}
+	tx_end(qp->nic, qp->path, len);
+	return 1;
 }
 
-HOT bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
-			  const struct wire_vary *v)
+HOT int nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+			 const struct wire_vary *v)
 {
 	struct env *env = qp->nic->env;
 	uint8_t *frame;
+	size_t len;
 
 	if (LIKELY(env->ops->tx_begin_exact != NULL))
 		frame = env->ops->tx_begin_exact(env, qp->path,
@@ -232,9 +253,15 @@ HOT bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
 		frame = env->ops->tx_begin(
 			env, qp->path, wire_frame_bound(stamp->payload_len));
 	if (UNLIKELY(!frame))
-		return false;
-	tx_end(qp->nic, qp->path, wire_stamp_build(stamp, v, frame));
-	return true;
+		return 0;
+	len = v->payload ? touch_stamp(stamp, v, frame)
+			 : wire_stamp_build(stamp, v, frame);
+	if (UNLIKELY(len == 0)) {
+		env->ops->tx_end(env, qp->path, 0);
+		return -EFAULT;
+	}
+	tx_end(qp->nic, qp->path, len);
+	return 1;
 }
 
 static void count_parse_error(struct nic *nic, enum wire_error err)
@@ -313,8 +340,7 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 		return NIC_C_drop_auth;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;
-	if (guard_is_blocked(nic, pkt->src_ip,
-			     ud ? pkt->src_qpn : qp->dest_qpn))
+	if (guard_drops(nic, qp, pkt))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
 }

@@ -83,12 +83,14 @@ struct nic_ah;
 	X(deny_pd, "refused: key of another domain")                    \
 	X(deny_access, "refused: right not granted")                    \
 	X(deny_bounds, "refused: outside the region")                   \
+	X(deny_unmapped, "refused: memory unmapped under its key")      \
 	X(deny_qp_access, "refused: queue pair does not allow it")      \
 	X(deny_align, "refused: misaligned atomic")                     \
 	X(deny_resources, "refused: more reads than agreed")            \
 	X(deny_sequence, "refused: opcode out of sequence")             \
 	X(deny_length, "refused: wrong length")                         \
 	X(local_protection, "work requests with a bad local key")       \
+	X(keys_guessed, "of the refused keys, those never given out")   \
 	X(sources_blocked, "times a source was blocked")                \
 	X(acks_held, "acknowledgements that waited for others")         \
 	X(chain_steps, "requests executed from managed queues")         \
@@ -330,7 +332,10 @@ int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,
 int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		 const struct nic_mr_attr *attr) MUST_CHECK;
 int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
-uint32_t nic_mr_key(const struct nic_mr *mr);	/* lkey and rkey */
+/* The program has unmapped this. Keys that cover it are refused there from now
+ * on, whatever is mapped there next; keys that are made later are not. */
+void nic_memory_gone(struct nic *nic, const void *addr, size_t len_bytes);
+uint32_t nic_mr_key(const struct nic_mr *mr); /* lkey and rkey */
 
 /* What a direct mapping needs to know of a key, if connection `qpn` from
  * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a

@@ -33,6 +33,18 @@ struct nic_host_ops {
 	int (*grant_free)(struct nic_host *host, void *addr);
 	int (*grant_used)(struct nic_host *host, void *addr,
 			  uint64_t *used_bytes);
+	/*
+	 * Registered memory, without the lock: before its region is made, and
+	 * after it has ended. While it is watched, nic_memory_gone is called
+	 * before an address that is unmapped can be mapped again. Watching
+	 * returns what unwatching wants to know; 0: it is not watched, because
+	 * the system does not let us, or there is too much already. NULL where
+	 * there is no such thing.
+	 */
+	uint64_t (*memory_watch)(struct nic_host *host, const void *addr,
+				 size_t len_bytes);
+	void (*memory_unwatch)(struct nic_host *host, const void *addr,
+			       size_t len_bytes, uint64_t since);
 	/* Gives the NIC back; the last user's call stops the engine. */
 	void (*close)(struct nic_host *host);
 	/* The clock is virtual: who waits must call env_relax and never sleep

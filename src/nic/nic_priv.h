@@ -25,6 +25,24 @@
 
 /* ---- key.c: the table of local and remote keys -------------------------- */
 
+enum {
+	KEY_HOLES = 8,	      /* of one key that are told apart */
+	KEYS_WITH_HOLES = 64, /* more than that open nothing any more */
+};
+
+/* Offsets in the region. */
+struct key_hole {
+	uint64_t from;
+	uint64_t to;
+};
+
+/* See hole.c. */
+struct key_holes {
+	uint64_t length; /* of the region */
+	uint32_t count;	 /* 0: not used */
+	struct key_hole hole[KEY_HOLES];
+};
+
 /* What a key opens. Lives in its memory region or window. */
 struct nic_key {
 	uint32_t key; /* 24 random bits, then the 8-bit tag */
@@ -33,7 +51,8 @@ struct nic_key {
 	struct nic_qp *qp; /* windows of type 2: the only user; else NULL */
 	uint64_t iova;
 	uint64_t length;
-	uint8_t *host; /* where iova is in this process */
+	uint8_t *host;		 /* where iova is in this process */
+	struct key_holes *holes; /* NULL: none; else length is 0 */
 	bool valid;
 	bool is_window;
 };
@@ -52,6 +71,8 @@ struct key_table {
 	 * check that passed in the same epoch need not be made again. Not 0.
 	 */
 	uint32_t epoch;
+	uint32_t *retired; /* KEYS_RETIRED that were valid lately, by hash */
+	struct key_holes holes[KEYS_WITH_HOLES];
 };
 
 enum key_verdict {
@@ -60,6 +81,7 @@ enum key_verdict {
 	KEY_OTHER_PD,
 	KEY_NO_ACCESS,
 	KEY_OUT_OF_BOUNDS,
+	KEY_GONE, /* the program has unmapped it */
 };
 
 int key_table_init(struct key_table *t) MUST_CHECK;
@@ -70,6 +92,15 @@ void key_remove(struct nic *nic, struct nic_key *k);
 /* Another random key; on failure the old one stands. */
 int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
+/* This value opens nothing from now on. */
+void key_retire(struct key_table *t, uint32_t key);
+/* Whoever names it did not guess it: it is given out, or was lately. */
+bool key_was_known(const struct key_table *t, uint32_t key);
+
+/* hole.c */
+void key_holes_forget(struct nic_key *k);
+enum key_verdict key_holes_cover(const struct nic_key *k, uint64_t offset,
+				 uint64_t len);
 
 static inline void key_changed(struct key_table *t)
 {
@@ -456,6 +487,7 @@ struct nic_qp {
 	struct chain *chain;   /* NULL: neither queue is managed */
 	struct nic_auth *auth; /* NULL: its packets carry no MAC */
 	struct list held;      /* on nic->held while its ACK waits */
+	uint64_t born;	       /* which connection of the NIC it is */
 	uint32_t qkey;
 	uint32_t windows; /* of type 2, bound to it */
 	bool established_told;
@@ -570,27 +602,6 @@ bool ack_hold(struct nic_qp *qp);
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		 uint32_t len_bytes) MUST_CHECK;
 
-/*
- * Programs poll the last word or byte of what a peer writes: it is stored after
- * the rest, with release, and an aligned word is never seen half written.
- */
-static inline void place(uint8_t *dst, const uint8_t *src, uint32_t len)
-{
-	uint64_t word;
-
-	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
-		memcpy(dst, src, len - 8);
-		memcpy(&word, src + len - 8, 8);
-		atomic_store_explicit(
-			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
-			memory_order_release);
-	} else if (len) {
-		memcpy(dst, src, len - 1);
-		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
-				      src[len - 1], memory_order_release);
-	}
-}
-
 /* Sends one datagram: 1 sent, 0 the path is full, or -errno. */
 int ud_send(struct nic_qp *qp, struct send_slot *slot,
 	    const struct send_op *op);
@@ -622,6 +633,23 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 	       ++qp->req.far_misses % DIRECT_FAR_ASK_EVERY >= 2;
 }
 
+/* ---- touch.c: registered memory ------------------------------------------
+ * Nobody else reads or writes it: the program may have unmapped it. -EFAULT: it
+ * has, and a part may be done; landing_hit says which memory it was.
+ */
+
+/* In order, for programs that poll what a peer writes. */
+int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+int touch_write(uint8_t *dst, const void *src, uint32_t len) MUST_CHECK;
+int touch_read(void *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+/* Both are registered. */
+int touch_move(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
+int touch_atomic(const struct atomic_op *op, uint8_t *host,
+		 uint64_t *original) MUST_CHECK;
+/* Builds a frame around registered memory; 0: it is gone. */
+size_t touch_stamp(const struct wire_stamp *stamp, const struct wire_vary *v,
+		   uint8_t *frame) MUST_CHECK;
+
 /* ---- auth.c: packets with a MAC ----------------------------------------- */
 
 /* The queue pair has a key; what modify set (its mask) is in place. */
@@ -644,17 +672,23 @@ struct guard_source {
 	uint32_t failures;
 	uint64_t since_ns;
 	uint64_t blocked_until_ns;
+	uint64_t born; /* the last connection before its first failure */
 };
 
 struct guard {
 	struct guard_source sources[NIC_GUARD_SOURCES];
 	uint64_t blocked_until_ns; /* no source is blocked after this */
+	uint64_t births;	   /* connections made so far */
 	uint32_t used;
 	uint32_t next; /* to replace when full */
 };
 
 void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+/* Its guesses that cost no connection are not looked at. */
 bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+/* Nor is this packet, because the connection is newer than the guesses. */
+bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+		 const struct wire_pkt *pkt);
 
 /* ---- nic.c -------------------------------------------------------------- */
 
@@ -765,8 +799,13 @@ static inline enum key_verdict key_covers(const struct nic_qp *qp,
 	offset = va - k->iova;
 	if (UNLIKELY(offset > k->length || len > k->length - offset) &&
 	    !(has_bug(qp->nic, NIC_BUG_past_end) &&
-	      offset + len == k->length + 1))
-		return KEY_OUT_OF_BOUNDS;
+	      offset + len == k->length + 1)) {
+		enum key_verdict v = k->holes ? key_holes_cover(k, offset, len)
+					      : KEY_OUT_OF_BOUNDS;
+
+		if (v != KEY_OK)
+			return v;
+	}
 	*host = k->host + offset;
 	return KEY_OK;
 }
@@ -846,13 +885,14 @@ static inline void nic_tx_flush(struct nic *nic, bool more)
 		nic->env->ops->tx_flush(nic->env, more);
 }
 
-/* Sends qp->out, whose payload is in place in `frame` or pointed to. */
+/* Sends qp->out, whose payload is in place in `frame`. */
 void nic_tx(struct nic_qp *qp, struct env_path *path, uint8_t *frame);
-/* Sends qp->out to the connected peer; its payload is pointed to, or there is
- * none. False: the path is full, and nothing happened. */
-bool nic_send(struct nic_qp *qp);
+/* Sends qp->out to the connected peer; its payload is registered memory, or
+ * there is none. 1: sent; 0: the path is full, and nothing happened; -EFAULT:
+ * the memory is gone, and nothing was sent. */
+int nic_send(struct nic_qp *qp);
 /* The same by a stamp, without qp->out. */
-bool nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
-		      const struct wire_vary *v);
+int nic_send_stamped(struct nic_qp *qp, const struct wire_stamp *stamp,
+		     const struct wire_vary *v);
 
 #endif

@@ -2,6 +2,7 @@
 /* Receive queues and shared receive queues: posting and taking requests. */
 #include <stdlib.h>
 
+#include "landing.h"
 #include "nic_priv.h"
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
@@ -94,6 +95,21 @@ static void decode(const struct recvq *q, uint32_t i, struct recv_op *op)
 	}
 }
 
+static size_t decode_far(void *op, const void *q, uintptr_t i)
+{
+	decode(q, (uint32_t)i, op);
+	return 1;
+}
+
+/* The entry of a managed queue is in the application's memory. */
+static bool decode_managed(const struct recvq *q, uint32_t i,
+			   struct recv_op *op)
+{
+	uintptr_t entry = (uintptr_t)q->wqes + i * q->stride;
+
+	return landing_call(op, q, i, decode_far, entry, entry + q->stride);
+}
+
 bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 {
 	struct nic_srq *srq = qp->srq;
@@ -103,7 +119,13 @@ bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 		return false;
 	if (q->head == q->tail)
 		return false;
-	decode(q, q->tail & (q->count - 1), op);
+	if (LIKELY(q->wr_ids != NULL)) {
+		decode(q, q->tail & (q->count - 1), op);
+	} else if (!decode_managed(q, q->tail & (q->count - 1), op)) {
+		op->active = false;
+		chain_recv_fail(qp);
+		return false;
+	}
 	if (UNLIKELY(op->capacity < need)) {
 		op->active = false;
 		return true;
@@ -116,24 +138,6 @@ bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 						 IBV_EVENT_SRQ_LIMIT_REACHED);
 	}
 	return true;
-}
-
-/* Arguments of chains have these sizes: without a call. */
-static inline void copy(uint8_t *dst, const uint8_t *src, uint32_t n)
-{
-	switch (n) {
-	case 4:
-		memcpy(dst, src, 4);
-		break;
-	case 8:
-		memcpy(dst, src, 8);
-		break;
-	case 16:
-		memcpy(dst, src, 16);
-		break;
-	default:
-		memcpy(dst, src, n);
-	}
 }
 
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
@@ -156,11 +160,11 @@ int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
 		if (!key || key->key != sge->lkey)
 			key = key_find(&qp->nic->keys, sge->lkey);
 		if (key_covers(qp, key, sge->addr + offset, n,
-			       IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
+			       IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK ||
+		    UNLIKELY(touch_write(dst, src, n))) {
 			count(qp->nic, NIC_C_local_protection);
 			return -EFAULT;
 		}
-		copy(dst, src, n);
 		src += n;
 		len_bytes -= n;
 		offset = 0;

@@ -308,7 +308,7 @@ static bool send_response_request(struct nic_qp *qp,
 
 	if (!stamp || qp->lossy) {
 		fill_response_request(qp, slot, op, i, end);
-		return nic_send(qp);
+		return nic_send(qp) > 0;
 	}
 	v = (struct wire_vary){
 		.ecn_qpn = qp->dest_qpn,
@@ -317,7 +317,7 @@ static bool send_response_request(struct nic_qp *qp,
 		.rkey = op->rkey,
 		.dma_len = u32_min(op->length, end * qp->mtu) - i * qp->mtu,
 	};
-	return nic_send_stamped(qp, stamp, &v);
+	return nic_send_stamped(qp, stamp, &v) > 0;
 }
 
 /* Packet `i` of `n` of a SEND or WRITE. */
@@ -545,7 +545,7 @@ static inline bool run_read(struct nic_qp *qp)
 	    (q->send == q->tail && !direct_is_far(qp, v.rkey)) ||
 	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
 		      length, IBV_ACCESS_LOCAL_WRITE, &host) != KEY_OK ||
-	    !nic_send_stamped(qp, stamp, &v))
+	    nic_send_stamped(qp, stamp, &v) <= 0)
 		return false;
 	if (qp->req.next_psn == qp->req.una_psn)
 		requester_start_timer(qp);
@@ -652,7 +652,7 @@ static inline bool run_message(struct nic_qp *qp)
 	v.dma_len = length;
 	memcpy(&v.imm, &wqe->ctrl.imm, sizeof(v.imm));
 	v.payload = host;
-	if (!nic_send_stamped(qp, stamp, &v))
+	if (nic_send_stamped(qp, stamp, &v) <= 0)
 		return false;
 	slot->opcode = (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
 	message_sent(qp, slot, at + offset, length);

@@ -108,12 +108,21 @@ static enum verdict fail_recv(struct nic_qp *qp, enum ibv_wc_status status)
 	return status == IBV_WC_LOC_LEN_ERR ? V_INVALID : V_OP;
 }
 
-static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v)
+static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v,
+			     uint32_t rkey)
 {
 	key_count_denial(qp->nic, v);
-	if (v == KEY_UNKNOWN || v == KEY_OTHER_PD)
+	if (v == KEY_OTHER_PD ||
+	    (v == KEY_UNKNOWN && !key_was_known(&qp->nic->keys, rkey)))
 		guard_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
-	return V_ACCESS;
+	return v == KEY_GONE ? V_OP : V_ACCESS;
+}
+
+/* The memory was unmapped under its key. */
+static enum verdict deny_gone(struct nic_qp *qp)
+{
+	count(qp->nic, NIC_C_deny_unmapped);
+	return V_OP;
 }
 
 /* ---- checks ----------------------------------------------------------------
@@ -241,7 +250,10 @@ static enum verdict check_key(struct nic_qp *qp, const struct wire_opcode *op,
 	default:
 		break;
 	}
-	return v == KEY_OK ? V_OK : deny_key(qp, v);
+	if (LIKELY(v == KEY_OK))
+		return V_OK;
+	return deny_key(qp, v,
+			op->flags & WIRE_OP_FIRST ? pkt->rkey : rsp->rkey);
 }
 
 /* ---- execution --------------------------------------------------------------
@@ -290,8 +302,9 @@ static enum verdict execute_send(struct nic_qp *qp, const struct wire_pkt *pkt)
 	return V_OK;
 }
 
-static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,
-			  const struct wire_pkt *pkt, uint8_t *host)
+static enum verdict execute_write(struct nic_qp *qp,
+				  const struct wire_opcode *op,
+				  const struct wire_pkt *pkt, uint8_t *host)
 {
 	struct responder *rsp = &qp->rsp;
 	uint32_t len = pkt->payload_len;
@@ -304,8 +317,10 @@ static void execute_write(struct nic_qp *qp, const struct wire_opcode *op,
 	}
 	if (has_bug(qp->nic, NIC_BUG_skip_last_byte) && len)
 		len--;
-	place(host, pkt->payload, len);
+	if (UNLIKELY(touch_place(host, pkt->payload, len)))
+		return deny_gone(qp);
 	rsp->offset += pkt->payload_len;
+	return V_OK;
 }
 
 /* Where a managed receive wants the immediate value. */
@@ -320,11 +335,11 @@ static enum verdict place_imm(struct nic_qp *qp, const struct wire_opcode *op,
 		const struct ibv_sge *sge = &qp->recv.imm[i];
 
 		if (key_check(qp, sge->lkey, sge->addr, sizeof(pkt->imm),
-			      IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK) {
+			      IBV_ACCESS_LOCAL_WRITE, &dst) != KEY_OK ||
+		    touch_write(dst, &pkt->imm, sizeof(pkt->imm))) {
 			count(qp->nic, NIC_C_local_protection);
 			return fail_recv(qp, IBV_WC_LOC_PROT_ERR);
 		}
-		memcpy(dst, &pkt->imm, sizeof(pkt->imm));
 	}
 	return V_OK;
 }
@@ -371,6 +386,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 	struct responder *rsp = &qp->rsp;
 	struct resp_res *res;
 	uint32_t packets = 1;
+	uint64_t original;
 	enum verdict v = V_OK;
 
 	switch (op->kind) {
@@ -380,7 +396,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 		v = execute_send(qp, pkt);
 		break;
 	case WIRE_WRITE:
-		execute_write(qp, op, pkt, host);
+		v = execute_write(qp, op, pkt, host);
 		break;
 	case WIRE_READ:
 		if (pkt->dma_len > qp->mtu)
@@ -393,10 +409,11 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 		}
 		break;
 	default:
+		if (UNLIKELY(touch_atomic(&pkt->atomic, host, &original)))
+			return deny_gone(qp);
 		res = new_resource(qp, pkt, 1);
 		res->is_atomic = true;
-		res->original = atomic_op_execute(&pkt->atomic,
-						  (uint64_t *)(void *)host);
+		res->original = original;
 		break;
 	}
 	if (v == V_OK && (op->flags & WIRE_OP_RECV) &&
@@ -477,11 +494,9 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		count(nic, NIC_C_duplicate_atomics);
 		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
 		    key_check(qp, pkt->rkey, pkt->va, 8,
-			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK) {
-			res->original = atomic_op_execute(
-				&pkt->atomic, (uint64_t *)(void *)host);
+			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK &&
+		    !touch_atomic(&pkt->atomic, host, &res->original))
 			witness(qp, NIC_DEED_EXECUTED, pkt->psn, 1);
-		}
 		resend(qp, res, pkt->psn);
 		return;
 	}
@@ -614,10 +629,9 @@ static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
 	struct recvq *q = &qp->rq;
 	uint8_t *host = NULL;
 
-	if (!is_notice(qp, pkt, &host))
+	if (!is_notice(qp, pkt, &host) ||
+	    (host && touch_place(host, pkt->payload, pkt->payload_len)))
 		return false;
-	if (host)
-		place(host, pkt->payload, pkt->payload_len);
 	pass_message(qp);
 	if (pkt->ack_req)
 		ack_later(qp, pkt->psn,

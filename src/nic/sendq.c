@@ -589,7 +589,10 @@ HOT int sendq_gather(struct nic_qp *qp, const struct send_data *data,
 
 		if (UNLIKELY(!src))
 			return -EFAULT;
-		memcpy(dst, src, n);
+		if (UNLIKELY(touch_read(dst, src, n))) {
+			count(qp->nic, NIC_C_local_protection);
+			return -EFAULT;
+		}
 		dst += n;
 		offset += n;
 		len_bytes -= n;
@@ -607,7 +610,10 @@ HOT int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
 
 		if (UNLIKELY(!dst))
 			return -EFAULT;
-		memcpy(dst, src, n);
+		if (UNLIKELY(touch_write(dst, src, n))) {
+			count(qp->nic, NIC_C_local_protection);
+			return -EFAULT;
+		}
 		src += n;
 		offset += n;
 		len_bytes -= n;

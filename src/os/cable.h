@@ -56,7 +56,6 @@ struct cable {
 	_Atomic uint32_t *words_own;
 	const _Atomic uint32_t *words_peer;
 	struct grant_handed *handed; /* OS_DIRECT_WORDS, or NULL */
-	uint32_t blocked_asks;	     /* requests of a peer that guesses keys */
 	struct direct_table direct;
 	uint64_t nudge_pos; /* if unread ... */
 	uint64_t nudge_ns;  /* ... since then, nudge */

@@ -237,7 +237,7 @@ int direct_reply(struct cable *c, const struct cable_msg *msg,
 	if (e->state != DIRECT_ASKED)
 		return e->state == DIRECT_FREE ? -EBADMSG : 0;
 	if (rep->status == 0 && fds->count == 1 &&
-	    rep->word < OS_DIRECT_WORDS && fault_guard_install() == 0) {
+	    rep->word < OS_DIRECT_WORDS) {
 		struct direct_map *m = map_get(c, rep, fds->fd[0]);
 
 		if (m) {

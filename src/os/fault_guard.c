@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarded access to memory that can be truncated under us. */
+/* Guarded access to memory that can be taken away under us. */
 #include "fault_guard.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include "atomic_op.h"
+#include "landing.h"
 
 enum {
 	WORD = 8,
@@ -18,34 +17,25 @@ enum {
 	TAIL_BYTES = 64,   /* of a large write, stored in order at the end */
 };
 
-/* The guarded range of this thread; empty while it guards nothing. */
-struct guard {
-	sigjmp_buf back;
-	_Atomic uintptr_t start;
-	_Atomic uintptr_t end;
-};
-
-/*
- * Process-wide by nature: one handler, one predecessor. The thread's guard has
- * the initial-exec model, so that the handler reaches it without a call that
- * may allocate.
- */
-static __thread struct guard guard __attribute__((tls_model("initial-exec")));
-static struct sigaction previous;
+/* Process-wide by nature: one handler, and who was there before it. */
+static struct sigaction before_segv, before_bus;
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 static int install_error;
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	if (previous.sa_flags & SA_SIGINFO) {
-		previous.sa_sigaction(sig, info, context);
+	const struct sigaction *before =
+		sig == SIGBUS ? &before_bus : &before_segv;
+
+	if (before->sa_flags & SA_SIGINFO) {
+		before->sa_sigaction(sig, info, context);
 		return;
 	}
-	if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-		previous.sa_handler(sig);
+	if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+		before->sa_handler(sig);
 		return;
 	}
-	if (previous.sa_handler == SIG_IGN && info->si_code <= 0)
+	if (before->sa_handler == SIG_IGN && info->si_code <= 0)
 		return;
 	/* The default: the instruction faults again and ends the process with
 	 * the core where it belongs; a signal that was sent is sent again. */
@@ -54,33 +44,24 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		raise(sig);
 }
 
-static void on_sigbus(int sig, siginfo_t *info, void *context)
+static void on_fault(int sig, siginfo_t *info, void *context)
 {
-	uintptr_t at = (uintptr_t)info->si_addr;
-
 	if (info->si_code > 0 &&
-	    at >= atomic_load_explicit(&guard.start, memory_order_relaxed) &&
-	    at < atomic_load_explicit(&guard.end, memory_order_relaxed)) {
-		const ucontext_t *uc = context;
-
-		atomic_store_explicit(&guard.end, 0, memory_order_relaxed);
-		/* The jump restores no mask, so that setting it up costs no
-		 * system call: put back here what was interrupted. */
-		pthread_sigmask(SIG_SETMASK, &uc->uc_sigmask, NULL);
-		siglongjmp(guard.back, 1);
-	}
+	    landing_take((uintptr_t)info->si_addr, context))
+		return;
 	pass_on(sig, info, context);
 }
 
 static void install(void)
 {
 	struct sigaction sa = {
-		.sa_sigaction = on_sigbus,
+		.sa_sigaction = on_fault,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK,
 	};
 
 	sigemptyset(&sa.sa_mask);
-	if (sigaction(SIGBUS, &sa, &previous) < 0)
+	if (sigaction(SIGSEGV, &sa, &before_segv) < 0 ||
+	    sigaction(SIGBUS, &sa, &before_bus) < 0)
 		install_error = -errno;
 }
 
@@ -88,23 +69,6 @@ int fault_guard_install(void)
 {
 	pthread_once(&install_once, install);
 	return install_error;
-}
-
-static inline void guard_enter(const struct fault_range *r)
-{
-	uintptr_t start = (uintptr_t)r->start;
-
-	atomic_store_explicit(&guard.start, start, memory_order_relaxed);
-	atomic_store_explicit(&guard.end, start + r->len_bytes,
-			      memory_order_relaxed);
-	/* Against the compiler only: the handler runs in this thread. */
-	atomic_signal_fence(memory_order_seq_cst);
-}
-
-static inline void guard_leave(void)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&guard.end, 0, memory_order_relaxed);
 }
 
 static inline bool aligned(const void *p)
@@ -154,60 +118,73 @@ static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 		write_byte(far++, *near++);
 }
 
-/* Out of line, so that nothing that changes lives across sigsetjmp. memcpy
- * moves aligned words by vector instructions, which x86 never tears below eight
- * bytes. */
-static __attribute__((noinline)) void read_far(uint8_t *near,
-					       const uint8_t *far, size_t len)
+/* memcpy moves aligned words by vector instructions, which x86 never tears
+ * below eight bytes. */
+static size_t read_far(void *near, const void *far, uintptr_t len)
 {
 	if (len <= SMALL_BYTES)
 		read_words(near, far, len);
 	else
 		memcpy(near, far, len);
+	return 1;
 }
 
-static __attribute__((noinline)) void write_far(uint8_t *far,
-						const uint8_t *near, size_t len)
+static size_t write_far(void *far, const void *near, uintptr_t len)
 {
 	size_t bulk = len > SMALL_BYTES ? len - TAIL_BYTES : 0;
 
 	if (bulk)
 		memcpy(far, near, bulk);
-	write_words(far + bulk, near + bulk, len - bulk);
+	write_words((uint8_t *)far + bulk, (const uint8_t *)near + bulk,
+		    len - bulk);
+	return 1;
+}
+
+static size_t atomic_far(void *far, const void *op, uintptr_t original)
+{
+	*(uint64_t *)original = atomic_op_execute(op, far);
+	return 1;
+}
+
+/* Which of the two was it? */
+static COLD int landed(const struct fault_range *r)
+{
+	return landing_hit(r->start, r->len_bytes) ? -EFAULT : -EADDRNOTAVAIL;
 }
 
 int fault_guard_read(const struct fault_range *r, const void *far, void *near,
 		     size_t len_bytes)
 {
-	if (sigsetjmp(guard.back, 0))
-		return -EFAULT;
-	guard_enter(r);
-	read_far(near, far, len_bytes);
-	guard_leave();
-	return 0;
+	uintptr_t start = (uintptr_t)r->start;
+	size_t done;
+
+	landing_other(near, len_bytes);
+	done = landing_call(near, far, len_bytes, read_far, start,
+			    start + r->len_bytes);
+	landing_other(NULL, 0);
+	return LIKELY(done) ? 0 : landed(r);
 }
 
 int fault_guard_write(const struct fault_range *r, void *far, const void *near,
 		      size_t len_bytes)
 {
-	if (sigsetjmp(guard.back, 0))
-		return -EFAULT;
-	guard_enter(r);
-	write_far(far, near, len_bytes);
-	guard_leave();
-	return 0;
+	uintptr_t start = (uintptr_t)r->start;
+	size_t done;
+
+	landing_other(near, len_bytes);
+	done = landing_call(far, near, len_bytes, write_far, start,
+			    start + r->len_bytes);
+	landing_other(NULL, 0);
+	return LIKELY(done) ? 0 : landed(r);
 }
 
 int fault_guard_atomic(const struct fault_range *r, const struct atomic_op *op,
 		       void *far, uint64_t *original)
 {
-	uint64_t old;
+	uintptr_t start = (uintptr_t)r->start;
 
-	if (sigsetjmp(guard.back, 0))
-		return -EFAULT;
-	guard_enter(r);
-	old = atomic_op_execute(op, far);
-	guard_leave();
-	*original = old;
-	return 0;
+	return LIKELY(landing_call(far, op, (uintptr_t)original, atomic_far,
+				   start, start + r->len_bytes))
+		       ? 0
+		       : -EFAULT;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a SIGBUS on memory that its owner took back into -EFAULT. The handler
- * is process-wide, as signals are; everything that is not in a guarded range of
- * the faulting thread goes to whoever handled SIGBUS before.
+ * Turns a fault on memory that its owner took away into an error: of a peer
+ * that revokes what was mapped here, or of the program, which may unmap what it
+ * has registered. The handler is process-wide, as signals are; everything that
+ * is not where the faulting thread expects it (landing.h) goes to whoever
+ * handled the signal before. Who installs a handler after us and passes nothing
+ * on gets our faults, too.
  */
 #ifndef AQ_FAULT_GUARD_H
 #define AQ_FAULT_GUARD_H
@@ -11,7 +14,7 @@
 
 struct atomic_op;
 
-/* Takes SIGBUS over, once per process. */
+/* Takes SIGSEGV and SIGBUS over, once per process. */
 int fault_guard_install(void) MUST_CHECK;
 
 struct fault_range {
@@ -22,7 +25,8 @@ struct fault_range {
 /*
  * Copies between `far`, inside the range, and ordinary memory. Every aligned
  * eight-byte word of far is loaded or stored by one instruction, and the last
- * bytes are stored after all others, for readers that poll them.
+ * bytes are stored after all others, for readers that poll them. -EFAULT: the
+ * range is gone, -EADDRNOTAVAIL: `near` is.
  */
 int fault_guard_read(const struct fault_range *r, const void *far, void *near,
 		     size_t len_bytes) MUST_CHECK;

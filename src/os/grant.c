@@ -175,6 +175,20 @@ int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes)
 	return err;
 }
 
+bool grant_has(struct nic_host *host, const void *addr)
+{
+	const struct grant_table *t = &host_of(host)->grants;
+	const uint8_t *at = addr;
+	unsigned i;
+	bool has;
+
+	lock_take(&host->lock);
+	i = grant_index(t, at);
+	has = i < t->count && at >= (const uint8_t *)t->grants[i].addr;
+	lock_drop(&host->lock);
+	return has;
+}
+
 /* ---- mappings given to peers -------------------------------------------- */
 
 static void take_back(struct os_host *h, struct cable *c, unsigned i)
@@ -347,13 +361,10 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	reply.map_rep.owner_qpn = req->owner_qpn;
 	reply.map_rep.rkey = req->rkey;
 	err = decide(c, req, &reply.map_rep, &g);
-	/* It has guessed so many keys that the NIC hears it no more, and goes
-	 * on asking. */
-	if (err == -EAGAIN) {
-		if (++c->blocked_asks > NIC_KEY_FAILURES)
-			return -EACCES;
+	/* It has guessed keys, and is not answered for a while. Its cable
+	 * stays: others of its connections may be as they should. */
+	if (err == -EAGAIN)
 		err = -EACCES;
-	}
 	reply.map_rep.status = err;
 	if (g)
 		h->stats->direct_grants++;

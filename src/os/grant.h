@@ -51,6 +51,8 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 /* -EINVAL: not a grant. */
 int grant_free(struct nic_host *host, void *addr);
 int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes);
+/* Is it in one? Takes the lock. */
+bool grant_has(struct nic_host *host, const void *addr);
 void grant_table_release(struct os_host *h);
 
 /* Answers a peer's CABLE_MAP_REQ. */

@@ -10,6 +10,7 @@
 
 #include "cable.h"
 #include "error.h"
+#include "fault_guard.h"
 #include "os_priv.h"
 #include "pcap.h"
 #include "raw.h"
@@ -77,6 +78,7 @@ void os_config_init(struct os_config *cfg)
 		.address = {127, 0, 0, 1},
 		.ring_bytes = OS_RING_BYTES,
 		.engine_yields = OS_ENGINE_YIELDS,
+		.watch_unmap = true,
 	};
 }
 
@@ -238,6 +240,7 @@ static void host_close(struct nic_host *host)
 	if (h->forgotten || (h->put && !h->put(index)))
 		return;
 	engine_stop(h);
+	unmap_release(&h->unmap);
 	nic_destroy(h->base.nic);
 	host_free(h);
 	if (closed)
@@ -250,6 +253,8 @@ static const struct nic_host_ops host_ops = {
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
 	.grant_used = grant_used,
+	.memory_watch = unmap_watch,
+	.memory_unwatch = unmap_unwatch,
 	.close = host_close,
 };
 
@@ -272,6 +277,7 @@ static struct os_host *host_new(const struct os_config *cfg)
 	h->void_path = (struct env_path){.port = &void_port, .host = h};
 	h->epoll_fd = h->listen_fd = h->engine.kick_fd = -1;
 	h->sockets.dir_fd = -1;
+	unmap_init(&h->unmap);
 	lock_init(&h->base.lock);
 	return h;
 }
@@ -282,6 +288,9 @@ int os_host_open(const struct os_config *cfg, struct nic_host **out)
 	struct os_host *h;
 	int err = check_config(&checked);
 
+	if (err)
+		return err;
+	err = fault_guard_install();
 	if (err)
 		return err;
 	h = host_new(&checked);
@@ -349,6 +358,7 @@ void host_forget(struct os_host *h)
 	h->forgotten = true;
 	h->base.ops = &forgotten_ops;
 	lock_init(&h->base.lock);
+	unmap_forget(&h->unmap);
 	for (struct cable *c = h->cables; c; c = c->next) {
 		c->path.port = &void_port;
 		bell_peer_release(&c->peer);

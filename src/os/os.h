@@ -70,6 +70,7 @@ struct os_config {
 	uint32_t loss_ppm;	/* UDP packets dropped on purpose */
 	uint32_t ring_bytes;	/* a power of two; 0: OS_RING_BYTES */
 	uint32_t engine_yields; /* idle turns before the engine sleeps */
+	bool watch_unmap;	/* registered memory: see unmap.h */
 	const char *pcap_path;	/* NULL: no capture; "%p" is the pid */
 	uint64_t *nic_counters; /* NULL: the NIC's own memory */
 	struct os_stats *stats; /* NULL: the host's own memory */

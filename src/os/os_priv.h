@@ -20,6 +20,7 @@
 #include "path_share.h"
 #include "rack_socket.h"
 #include "trust.h"
+#include "unmap.h"
 
 struct cable;
 struct direct_map;
@@ -141,6 +142,7 @@ struct os_host {
 
 	struct engine engine;
 	struct grant_table grants;
+	struct unmap unmap;
 	uint32_t handed_count;		/* mappings that peers hold */
 	struct direct_map *direct_last; /* what direct_find found last */
 

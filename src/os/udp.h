@@ -83,6 +83,7 @@ struct udp_frame {
 	uint16_t len;	     /* of the datagram's payload */
 	uint16_t id;	     /* the identification that its ICRC is for */
 	uint8_t tos;
+	uint8_t ttl; /* or hop limit */
 };
 
 /* No union with struct cmsghdr, whose size is not fixed. */

@@ -18,12 +18,21 @@
 #include "error.h"
 #include "udp.h"
 
+enum {
+	USUAL_TTL = 64, /* what the kernel writes if it is told nothing */
+};
+
 static uint8_t tos_of(const uint8_t *frame, bool ipv4)
 {
 	const uint8_t *ip = frame + WIRE_ETH_BYTES;
 	unsigned class6 = (unsigned)ip[0] << 4 | ip[1] >> 4;
 
 	return (uint8_t)(ipv4 ? ip[1] : class6);
+}
+
+static uint8_t ttl_of(const uint8_t *frame, bool ipv4)
+{
+	return frame[WIRE_ETH_BYTES + (ipv4 ? 8 : 7)];
 }
 
 HOT uint8_t *udp_tx_begin(struct env_path *path, size_t max_bytes)
@@ -51,6 +60,7 @@ HOT void udp_tx_end(struct env_path *path, size_t len_bytes)
 		.at = (uint32_t)tx->used,
 		.len = (uint16_t)(len_bytes - wire_outer_bytes(u->ipv4)),
 		.tos = tos_of(tx->arena + tx->used, u->ipv4),
+		.ttl = ttl_of(tx->arena + tx->used, u->ipv4),
 	};
 	tx->used += align_up(len_bytes, 64);
 	if (UNLIKELY(tx->used >= UDP_TX_EAGER))
@@ -94,8 +104,8 @@ static unsigned run_length(const struct udp_tx *tx, unsigned first)
 	while (first + n < tx->count && n < UDP_SEGS_MAX) {
 		const struct udp_frame *g = &tx->frames[first + n];
 
-		if (g->to != f->to || g->tos != f->tos || g->len > f->len ||
-		    bytes + g->len > UDP_GSO_BYTES)
+		if (g->to != f->to || g->tos != f->tos || g->ttl != f->ttl ||
+		    g->len > f->len || bytes + g->len > UDP_GSO_BYTES)
 			break;
 		bytes += g->len;
 		n++;
@@ -133,7 +143,7 @@ static void fill_message(struct udp_port *u, unsigned m, unsigned first,
 	struct msghdr *hdr = &tx->msgs[m].msg_hdr;
 	const struct udp_lane *lane = &f->to->lane;
 	unsigned id = lane->connected ? lane->next_id + m : 0;
-	int tos = f->tos;
+	int tos = f->tos, ttl = f->ttl;
 
 	*hdr = (struct msghdr){
 		.msg_iov = &tx->iov[first],
@@ -159,6 +169,11 @@ static void fill_message(struct udp_port *u, unsigned m, unsigned first,
 		add_control(hdr, &tx->control[m],
 			    u->ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
 			    u->ipv4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof(tos));
+	if (UNLIKELY(ttl != USUAL_TTL))
+		add_control(hdr, &tx->control[m],
+			    u->ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+			    u->ipv4 ? IP_TTL : IPV6_HOPLIMIT, &ttl,
+			    sizeof(ttl));
 }
 
 /* Messages for one call: they leave by one socket. None: there are no frames,

@@ -41,6 +41,10 @@ enum {
 	HP_TELLTALE = 0x80,
 };
 
+/* Of the hostile one, at the same time. */
+#define HP_FOE_CONNECTIONS \
+	(HP_LANES + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
+
 struct hp;
 
 /* The ways to pages. */

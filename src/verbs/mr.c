@@ -2,8 +2,6 @@
 /* Memory regions. Keys, rights and bounds are the NIC's; here the arguments are
  * checked the way a kernel would before it pins the pages. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs_priv.h"
 
@@ -13,7 +11,8 @@ enum {
 		       IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
 		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB,
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-	PROBE_PAGES = 4096,
+	ACCESS_WRITES = ACCESS_NEEDS_LOCAL | IBV_ACCESS_LOCAL_WRITE |
+			IBV_ACCESS_MW_BIND,
 };
 
 /* Without what only a driver would look at: hints, and the page size. */
@@ -36,26 +35,25 @@ int verbs_check_access(unsigned access)
 	return 0;
 }
 
-/* Refuses memory that is not mapped, as pinning would. Asks the kernel without
- * touching a page, because a page may be served by a fault handler that is the
- * caller itself. */
-static int range_probe(void *addr, size_t length)
+/* Pages that are read-only cannot be pinned for these. */
+static int range_check(const void *addr, size_t length, unsigned access)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t at = (uintptr_t)addr & ~(page - 1);
-	uintptr_t end = (uintptr_t)addr + length;
-	unsigned char resident[PROBE_PAGES];
+	return verbs_range_check(addr, length, access & ACCESS_WRITES);
+}
 
-	if (!addr || !length || end < (uintptr_t)addr)
-		return -EINVAL;
-	while (at < end) {
-		size_t span = u64_min(end - at, PROBE_PAGES * page);
+/* So that what is mapped there later is left alone. */
+static uint64_t watch(struct nic_host *host, const void *addr, size_t length)
+{
+	return host->ops->memory_watch
+		       ? host->ops->memory_watch(host, addr, length)
+		       : 0;
+}
 
-		if (mincore((void *)at, span, resident))
-			return -EFAULT;
-		at += span;
-	}
-	return 0;
+static void unwatch(struct nic_host *host, const void *addr, size_t length,
+		    uint64_t since)
+{
+	if (since)
+		host->ops->memory_unwatch(host, addr, length, since);
 }
 
 static void mr_publish(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
@@ -84,13 +82,14 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 
 	rc = host && to_pd(pd)->nic ? verbs_check_access(access) : -EIO;
 	if (!rc)
-		rc = range_probe(addr, length);
+		rc = range_check(addr, length, access);
 	if (rc)
 		goto err;
 	rc = -ENOMEM;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		goto err;
+	mr->watched = watch(host, addr, length);
 	lock_take(&host->lock);
 	rc = nic_mr_reg(to_pd(pd)->nic, &attr, &mr->nic);
 	if (!rc)
@@ -98,11 +97,13 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	lock_drop(&host->lock);
 	if (rc)
 		goto err_free;
+	mr->access = access;
 	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
 	return &mr->ibv;
 
 err_free:
+	unwatch(host, addr, length, mr->watched);
 	free(mr);
 err:
 	errno = -rc;
@@ -143,14 +144,47 @@ static int rereg_check(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (flags & IBV_REREG_MR_CHANGE_PD &&
 	    (!pd || pd->context != mr->context || !to_pd(pd)->nic))
 		return -EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		rc = range_probe(addr, length);
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS)) {
+		if (access)
+			return -EINVAL;
+		access = (int)to_mr(mr)->access;
+	} else {
+		rc = verbs_check_access((unsigned)access);
 		if (rc)
 			return rc;
 	}
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		return verbs_check_access((unsigned)access);
-	return access ? -EINVAL : 0;
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+		addr = mr->addr;
+		length = mr->length;
+	} else if (!addr) {
+		return -EINVAL;
+	}
+	/* Device memory has no address, and is ours. */
+	return addr ? range_check(addr, length, (unsigned)access) : 0;
+}
+
+/* The arguments make sense. */
+static int rereg(struct nic_host *host, struct verbs_mr *mr, int flags,
+		 struct ibv_pd *pd, const struct nic_mr_attr *attr)
+{
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct ibv_mr old = mr->ibv;
+	uint64_t watched = moves ? watch(host, attr->addr, attr->length) : 0;
+	int rc;
+
+	lock_take(&host->lock);
+	rc = nic_mr_rereg(mr->nic, flags, pd ? to_pd(pd)->nic : NULL, attr);
+	if (!rc)
+		mr_publish(mr, pd ? pd : old.pd, moves ? attr->addr : old.addr,
+			   moves ? attr->length : old.length);
+	lock_drop(&host->lock);
+	if (rc) {
+		unwatch(host, attr->addr, attr->length, watched);
+	} else if (moves) {
+		unwatch(host, old.addr, old.length, mr->watched);
+		mr->watched = watched;
+	}
+	return rc;
 }
 
 VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
@@ -169,29 +203,16 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd,
 	rc = host && mr->nic
 		     ? rereg_check(ibmr, flags, pd, addr, length, access)
 		     : -EIO;
-	if (!rc) {
-		lock_take(&host->lock);
-		rc = nic_mr_rereg(
-			mr->nic, flags,
-			flags & IBV_REREG_MR_CHANGE_PD ? to_pd(pd)->nic : NULL,
-			&attr);
-		if (!rc)
-			mr_publish(mr,
-				   flags & IBV_REREG_MR_CHANGE_PD ? pd
-								  : ibmr->pd,
-				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
-					   ? addr
-					   : ibmr->addr,
-				   flags & IBV_REREG_MR_CHANGE_TRANSLATION
-					   ? length
-					   : ibmr->length);
-		lock_drop(&host->lock);
-	}
+	if (!rc)
+		rc = rereg(host, mr, flags,
+			   flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL, &attr);
 	if (rc) {
 		/* The NIC promises that the old registration stands. */
 		errno = -rc;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = (unsigned)access;
 	return 0;
 }
 
@@ -207,6 +228,8 @@ VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 		lock_take(&host->lock);
 		rc = nic_mr_dereg(mr->nic);
 		lock_drop(&host->lock);
+		if (!rc)
+			unwatch(host, ibmr->addr, ibmr->length, mr->watched);
 	}
 	if (rc)
 		return -rc;

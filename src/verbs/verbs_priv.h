@@ -127,6 +127,8 @@ struct verbs_pd {
 struct verbs_mr {
 	struct ibv_mr ibv;
 	struct nic_mr *nic;
+	unsigned access;
+	uint64_t watched; /* since when its memory is; see nic_host_ops */
 	struct verbs_obj obj;
 };
 
@@ -258,6 +260,9 @@ static inline struct verbs_qp *to_qp(struct ibv_qp *qp)
 /* Give the object up for good, without waiting for acknowledged events; used
  * when its context closes. */
 void verbs_pd_drop(struct verbs_pd *pd);
+/* -EFAULT: not all of it is mapped, readable and, if asked for, writable. */
+int verbs_range_check(const void *addr, size_t length,
+		      bool writable) MUST_CHECK;
 void verbs_mr_drop(struct verbs_mr *mr);
 void verbs_mw_drop(struct verbs_mw *mw);
 void verbs_dm_drop(struct verbs_dm *dm);

@@ -192,7 +192,8 @@ static inline void end_release(struct end *e)
 		NEED(e->host->ops->grant_free(e->host, e->mem) == 0);
 }
 
-static inline void end_connect(struct end *e, const struct end_card *peer)
+static inline void end_connect_hops(struct end *e, const struct end_card *peer,
+				    uint8_t hop_limit)
 {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
@@ -210,6 +211,7 @@ static inline void end_connect(struct end *e, const struct end_card *peer)
 	};
 
 	a.ah_attr.grh.sgid_index = 1;
+	a.ah_attr.grh.hop_limit = hop_limit;
 	memcpy(a.ah_attr.grh.dgid.raw, peer->gid, 16);
 	lock_take(&e->host->lock);
 	NEED(nic_qp_modify(e->qp, &a,
@@ -227,6 +229,11 @@ static inline void end_connect(struct end *e, const struct end_card *peer)
 				   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				   IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 	lock_drop(&e->host->lock);
+}
+
+static inline void end_connect(struct end *e, const struct end_card *peer)
+{
+	end_connect_hops(e, peer, 0);
 }
 
 /* Over [at, at + len) of both memories. Atomics add 1, or swap 1 for 7. */

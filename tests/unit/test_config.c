@@ -100,7 +100,7 @@ static void test_bad_files(void **state)
 		 "rack.ini:4: unknown key 'mut' in section [nic]; known: mode, "
 		 "device, address, addresses, port, auth, loss_ppm, "
 		 "vendor_part_id, "
-		 "engine_yields, cm_keepalive_ms, mtu"},
+		 "engine_yields, cm_keepalive_ms, mtu, watch_unmap"},
 		{"[net]\nmtu = 1024\n",
 		 "rack.ini:2: unknown section [net]; known: rack, nic"},
 		{"mtu = 1024\n", "rack.ini:1: unknown section []"},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer that guesses keys. Every guess costs it its connection, eight of them
- * a second of silence, and nothing outside the rights of a live key is ever
- * read or written. AQUIFER_GUESSES sets how many guesses are made.
+ * a second of silence for new ones, and nothing outside the rights of a live
+ * key is ever read or written. AQUIFER_GUESSES sets how many guesses are made.
  */
 #include <stdio.h>
 
@@ -176,6 +176,7 @@ static void guessing_opens_nothing(void **state)
 	}
 	check_arena(&t);
 	denied = counter(b, NIC_C_deny_key) + counter(b, NIC_C_deny_pd);
+	assert_int_equal(counter(b, NIC_C_keys_guessed), denied);
 	printf("%lu guesses, %lu heard, %lu blocks\n", guesses, heard,
 	       counter(b, NIC_C_sources_blocked));
 	/* Eight wrong keys each, never more; others were refused otherwise. */
@@ -229,11 +230,97 @@ static void others_are_not_blocked(void **state)
 	target_release(&t);
 }
 
+/* A connection that was there before its source's guesses goes on; one that is
+ * made after them has to wait. */
+static void honest_ones_go_on(void **state)
+{
+	struct target t;
+	struct end honest, *b = &t.c.e[1];
+	struct wire_pkt pkt, good;
+	unsigned i;
+
+	target_init(&t);
+	end_share(&honest, b, IBV_QPT_RC);
+	end_connect(&honest, &t.c.e[0], IBV_MTU_256);
+	pkt = request(&t.c, WIRE_RC_WRITE_ONLY, 0, 64);
+	good = pkt;
+	good.dest_qpn = nic_qp_number(honest.qp);
+	good.rkey = nic_mr_key(t.mr[2]);
+	good.va = (uintptr_t)t.arena + 2 * (REGION_BYTES + GAP_BYTES);
+	for (i = 0; i < NIC_KEY_FAILURES; i++) {
+		pkt.rkey = b->key ^ 0x100;
+		assert_true(guess(&t, &pkt));
+	}
+	assert_int_equal(counter(b, NIC_C_sources_blocked), 1);
+	pkt.rkey = good.rkey;
+	pkt.va = good.va;
+	assert_false(guess(&t, &pkt));
+	for (i = 0; i < 3; i++) {
+		inject(&honest, &good);
+		good.psn = (good.psn + 1) & WIRE_PSN_MASK;
+	}
+	assert_int_equal(nic_qp_state(honest.qp), IBV_QPS_RTS);
+	assert_int_equal(t.arena[2 * (REGION_BYTES + GAP_BYTES)], 0);
+	/* Who kept it for one more guess is silent for longer. */
+	good.rkey ^= 0x100;
+	inject(&honest, &good);
+	assert_int_equal(nic_qp_state(honest.qp), IBV_QPS_ERR);
+	t.c.p.now_ns += NIC_BLOCK_NS;
+	assert_false(guess(&t, &pkt));
+	t.c.p.now_ns += NIC_BLOCK_NS / NIC_KEY_FAILURES;
+	assert_true(guess(&t, &pkt));
+	nic_qp_destroy(honest.qp);
+	target_release(&t);
+}
+
+/* A server takes back regions and windows that a client still uses. */
+static void stale_keys_are_no_guesses(void **state)
+{
+	struct target t;
+	struct end *b = &t.c.e[1];
+	struct wire_pkt pkt;
+	unsigned i;
+
+	target_init(&t);
+	pkt = request(&t.c, WIRE_RC_WRITE_ONLY, 0, 64);
+	for (i = 0; i < 4 * NIC_KEY_FAILURES; i++) {
+		struct nic_mr_attr attr = {
+			.addr = t.arena,
+			.length = REGION_BYTES,
+			.iova = (uintptr_t)t.arena,
+			.access = IBV_ACCESS_LOCAL_WRITE |
+				  IBV_ACCESS_REMOTE_WRITE,
+		};
+		struct nic_mr *mr;
+
+		assert_int_equal(nic_mr_reg(b->pd, &attr, &mr), 0);
+		pkt.rkey = nic_mr_key(mr);
+		pkt.va = attr.iova;
+		if (i % 2) /* the key changes */
+			assert_int_equal(
+				nic_mr_rereg(mr,
+					     IBV_REREG_MR_CHANGE_TRANSLATION,
+					     NULL, &attr),
+				0);
+		else
+			assert_int_equal(nic_mr_dereg(mr), 0);
+		assert_true(guess(&t, &pkt));
+		if (i % 2)
+			assert_int_equal(nic_mr_dereg(mr), 0);
+	}
+	assert_int_equal(counter(b, NIC_C_deny_key), 4 * NIC_KEY_FAILURES);
+	assert_int_equal(counter(b, NIC_C_keys_guessed), 0);
+	assert_int_equal(counter(b, NIC_C_sources_blocked), 0);
+	target_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guessing_opens_nothing),
 		cmocka_unit_test(others_are_not_blocked),
+		cmocka_unit_test(honest_ones_go_on),
+		cmocka_unit_test(stale_keys_are_no_guesses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -405,12 +405,11 @@ static void guesses_of_keys_end_the_cable(void **state)
 		assert_int_equal(ask(&c, owner, user, e.card.rkey ^ i << 8),
 				 -EACCES);
 	assert_int_equal(nic_counter_get(host->nic, NIC_C_sources_blocked), 1);
-	/* From here on not even the right one. */
-	for (asked = 0; asked <= NIC_KEY_FAILURES; asked++)
-		if (ask(&c, owner, user, e.card.rkey) != -EACCES)
-			break;
-	assert_int_equal(asked, NIC_KEY_FAILURES);
-	assert_int_equal(ask(&c, owner, user, e.card.rkey), -EPIPE);
+	/* From here on not even the right one, however often; the cable, which
+	 * others of its connections use, stays. */
+	for (asked = 0; asked <= 3 * NIC_KEY_FAILURES; asked++)
+		assert_int_equal(ask(&c, owner, user, e.card.rkey), -EACCES);
+	assert_int_equal(nic_counter_get(host->nic, NIC_C_sources_blocked), 1);
 	caller_release(&c);
 	end_release(&e);
 	host->ops->close(host);

@@ -312,6 +312,54 @@ static void test_steering(void **state)
 
 /* Many requests at once leave in few sends, and every ICRC is right although
  * the kernel numbers the packets. */
+/* The hop limit of a connection is the TTL of its packets. */
+static void test_hop_limit(void **state)
+{
+	static const uint8_t limits[] = {33, 64, 255};
+	struct fixture *f = two_hosts_new(0);
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons(4791)};
+	struct timeval patience = {.tv_sec = 5};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
+	struct end_card nobody = f->end[1].card;
+
+	own_address((uint8_t *)&sa.sin_addr, 77);
+	memcpy(nobody.gid + 12, &sa.sin_addr, 4);
+	NEED(fd >= 0 && bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
+	NEED(setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &on, sizeof(on)) == 0);
+	NEED(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+			sizeof(patience)) == 0);
+	for (unsigned i = 0; i < ARRAY_LEN(limits); i++) {
+		uint8_t bytes[2048];
+		_Alignas(struct cmsghdr) uint8_t control[64];
+		struct iovec iov = {bytes, sizeof(bytes)};
+		struct msghdr hdr = {.msg_iov = &iov,
+				     .msg_iovlen = 1,
+				     .msg_control = control,
+				     .msg_controllen = sizeof(control)};
+		struct cmsghdr *c;
+		struct end e;
+		int ttl;
+
+		end_init(&e, f->host[0], END_PLAIN);
+		end_connect_hops(&e, &nobody, limits[i]);
+		end_post(&e, &nobody, IBV_WR_RDMA_READ, 0, 8);
+		do {
+			e.host->ops->drive(e.host);
+			NEED(recvmsg(fd, &hdr, 0) > 0);
+			c = CMSG_FIRSTHDR(&hdr);
+		} while (!c);
+		assert_int_equal(c->cmsg_type, IP_TTL);
+		memcpy(&ttl, CMSG_DATA(c), sizeof(ttl));
+		assert_int_equal(ttl, limits[i]);
+		end_release(&e);
+		while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+	}
+	close(fd);
+	fixture_free(f);
+}
+
 static void test_batches(void **state)
 {
 	struct fixture *f = two_hosts_new(0);
@@ -601,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_ipv6),
 		cmocka_unit_test(test_shared_address),
 		cmocka_unit_test(test_steering),
+		cmocka_unit_test(test_hop_limit),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_strangers),

@@ -170,6 +170,45 @@ static void check_mr(struct ibv_pd *pd, void *addr, size_t length, int access,
 	assert_int_equal(errno, err);
 }
 
+/* As pinning would have it, without touching a page. */
+static void test_rights_of_pages(void **state)
+{
+	struct pair p = {0};
+	struct ibv_mr *mr;
+	char *pages;
+
+	pair_open(&p);
+	p.pd = ibv_alloc_pd(p.ctx);
+	pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(pages + 4096, 4096, PROT_READ);
+	check_mr(p.pd, pages, 3 * 4096, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	check_mr(p.pd, pages + 4096, 64, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	check_mr(p.pd, pages + 8000, 4096, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	check_mr(p.pd, pages + 4096, 64, IBV_ACCESS_MW_BIND, EFAULT);
+	mr = ibv_reg_mr(p.pd, pages, 3 * 4096, IBV_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				      NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EFAULT);
+	mprotect(pages + 4096, 4096, PROT_READ | PROT_WRITE);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				      NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+			 0);
+	/* The rights that it has now are those of other memory, too. */
+	mprotect(pages, 4096, PROT_READ);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				      pages, 64, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	mprotect(pages, 4096, PROT_NONE);
+	check_mr(p.pd, pages, 64, 0, EFAULT);
+	munmap(pages, 3 * 4096);
+	assert_int_equal(ibv_dealloc_pd(p.pd), 0);
+	pair_close(&p);
+}
+
 static void test_bad_regions(void **state)
 {
 	struct pair p = {0};
@@ -370,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_lengths_of_callers),
 		cmocka_unit_test(test_users_keep_objects_alive),
 		cmocka_unit_test(test_close_takes_everything),
+		cmocka_unit_test(test_rights_of_pages),
 		cmocka_unit_test(test_bad_regions),
 		cmocka_unit_test(test_bad_queues),
 		cmocka_unit_test(test_device_memory),
