@@ -3,8 +3,9 @@
 # The soft NIC on the host against a NIC that we did not write: rdma_rxe of
 # Debian's kernel in a guest. Always in both directions.
 # Arguments: the checker, then steps: check (every operation, bytes compared),
-# pingpong, perftest, latency, rping, ipv6 (the check over IPv6), rack (libaquifer
-# in the guest, on its device), lose (from then on, 1 % on both sides).
+# pingpong, perftest, latency, rping, rsocket (streams of rdma-core's), ipv6 (the
+# check over IPv6), rack (libaquifer in the guest, on its device), lose (from
+# then on, 1 % on both sides).
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
 
@@ -12,7 +13,7 @@ CHECK=$1
 shift
 PORT=18600
 MTU=${VM_MTU:-1500}
-need ib_read_lat ibv_rc_pingpong rdma rping
+need ib_read_lat ibv_rc_pingpong rdma rping rstream riostream
 need_nic
 vm_boot "$MTU"
 echo "guest up after $SECONDS s"
@@ -162,33 +163,52 @@ lose() {
 	RULES" || fail "nft in the guest"
 }
 
-# rping through real CM messages: the kernel's rdma_cm on one side, ours on
-# the other.
-rping_guest_serves() {
+# Programs that connect through real CM messages: the kernel's rdma_cm on one
+# side, ours on the other.
+# cm_guest_serves SERVER CLIENT: each the words of one program.
+cm_guest_serves() {
 	local job h=0 g=0
-	guest_start timeout -k 2 $LIMIT rping -s -a "$VM_GUEST" -V -C 10
+	guest_start "timeout -k 2 $LIMIT $1"
 	job=$VM_JOB
 	guest_until "$job" "rdma resource show cm_id | grep -q LISTEN" || true
-	vm_host timeout -k 2 $LIMIT rping -c -a "$VM_GUEST" -V -C 10 \
-		>"$TMP/host" 2>&1 || h=$?
-	((h == 0)) || guest "kill \$(pidof rping)" || true
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 $LIMIT $2 >"$TMP/host" 2>&1 || h=$?
+	((h == 0)) || guest "kill \$(pidof ${1%% *})" || true
 	guest_wait "$job" $((LIMIT + 5)) || g=$?
-	report "$h" "$g" "$job" "host -> guest: rping"
+	report "$h" "$g" "$job" "host -> guest: $2"
 }
 
-rping_host_serves() {
+cm_host_serves() {
 	local pid h=0 g=0 job
-	vm_host timeout -k 2 $LIMIT rping -s -a "$VM_HOST" -V -C 10 \
-		>"$TMP/host" 2>&1 &
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 $LIMIT $1 >"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	host_until "$pid" host_listens_cm || true
-	guest_start timeout -k 2 $LIMIT rping -c -a "$VM_HOST" -V -C 10
+	guest_start "timeout -k 2 $LIMIT $2"
 	job=$VM_JOB
 	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	((g == 0)) || kill "$pid" 2>/dev/null || true
 	wait "$pid" || h=$?
-	report "$h" "$g" "$job" "guest -> host: rping"
+	report "$h" "$g" "$job" "guest -> host: $2"
+}
+
+rping_both() {
+	cm_guest_serves "rping -s -a $VM_GUEST -V -C 10" \
+		"rping -c -a $VM_GUEST -V -C 10"
+	cm_host_serves "rping -s -a $VM_HOST -V -C 10" \
+		"rping -c -a $VM_HOST -V -C 10"
+}
+
+# rsockets of rdma-core on one side, ours on the other.
+rsocket_both() {
+	local words
+	for words in "rstream -S 33 -C 200" "rstream -S 300000 -C 4" \
+		"riostream -S 50000 -C 4"; do
+		words+=" -T b -T v"
+		cm_guest_serves "$words -b $VM_GUEST" "$words -s $VM_GUEST"
+		cm_host_serves "$words -b $VM_HOST" "$words -s $VM_HOST"
+	done
 }
 
 # serve ROLE OPTION...: a role of the rack on the host, for the guest.
@@ -264,10 +284,8 @@ for step; do
 		perftest_pair ib_write_lat -s 64 -n 100
 		perftest_pair ib_send_lat -s 3000 -n 100
 		;;
-	rping)
-		rping_guest_serves
-		rping_host_serves
-		;;
+	rping) rping_both ;;
+	rsocket) rsocket_both ;;
 	rack) rack ;;
 	lose) lose ;;
 	*) fail "no step $step" ;;
