@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rsocket.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -538,6 +539,75 @@ static void case_exit(void)
 	CHECK(!rclose(b) && !rclose(fd));
 }
 
+/* A child that connects, says so with a byte, and waits for its end. */
+static pid_t doomed_client(struct sockaddr_in *in)
+{
+	pid_t pid = fork();
+	int fd;
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	fd = rsocket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!rconnect(fd, (struct sockaddr *)in, sizeof(*in)));
+	CHECK(rsend(fd, "!", 1, 0) == 1);
+	for (;;)
+		pause();
+}
+
+/* One that listens, accepts, and does the same. */
+static pid_t doomed_server(struct sockaddr_in *in)
+{
+	int pipe_fds[2], fd;
+	pid_t pid;
+
+	CHECK(!pipe(pipe_fds));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid) {
+		CHECK(read(pipe_fds[0], in, sizeof(*in)) == sizeof(*in));
+		return pid;
+	}
+	fd = listen_at(in, 1, 0);
+	CHECK(write(pipe_fds[1], in, sizeof(*in)) == sizeof(*in));
+	fd = raccept(fd, NULL, NULL);
+	CHECK(fd >= 0 && rsend(fd, "!", 1, 0) == 1);
+	for (;;)
+		pause();
+}
+
+/* A peer that is killed without a word, seen by a reader and by a writer. */
+static void case_killed(void)
+{
+	static char block[100000];
+	struct sockaddr_in in;
+	int fd = listen_at(&in, 5, 0), b;
+	pid_t pid = doomed_client(&in);
+	ssize_t n;
+	char c;
+
+	b = raccept(fd, NULL, NULL);
+	CHECK(b >= 0 && rrecv(b, &c, 1, 0) == 1);
+	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	FAILS(rrecv(b, &c, 1, 0), ECONNRESET);
+	FAILS(rsend(b, &c, 1, 0), ECONNRESET);
+	CHECK(!rclose(b) && !rclose(fd));
+
+	pid = doomed_server(&in);
+	fd = rsocket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!rconnect(fd, (struct sockaddr *)&in, sizeof(in)));
+	CHECK(rrecv(fd, &c, 1, 0) == 1);
+	while (rsend(fd, block, sizeof(block), MSG_DONTWAIT) > 0)
+		;
+	CHECK(errno == EAGAIN);
+	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	/* What the dead one's NIC had still granted may be used up first. */
+	while ((n = rsend(fd, block, sizeof(block), 0)) > 0)
+		;
+	CHECK(n == -1 && errno == ECONNRESET);
+	CHECK(!rclose(fd));
+}
+
 static void case_datagrams(void)
 {
 	struct sockaddr_in in = loopback(), from;
@@ -659,6 +729,7 @@ static const struct {
 	{"iomap", case_iomap},
 	{"fork", case_fork},
 	{"exit", case_exit},
+	{"killed", case_killed},
 	{"datagrams", case_datagrams},
 	{"cycles", case_cycles},
 	{"sizes", case_sizes},
