@@ -176,7 +176,7 @@ static ssize_t send_udp(struct rsock *rs, const struct rs_dest *dest,
 	struct rs_dgram *d = rs->dgram;
 	struct rs_udp_header h = {.is_data = iov != NULL,
 				  .qpn = d->id->qp->qp_num,
-				  .to = dest->name};
+				  .own = dest->own};
 	uint8_t header[RS_UDP_HEADER_MAX];
 	uint8_t data[RS_DGRAM_MAX];
 	struct iovec parts[2] = {{.iov_base = header}, {.iov_base = data}};

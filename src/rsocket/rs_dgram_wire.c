@@ -15,7 +15,7 @@ enum {
 	UDP_FIXED = 12,
 	UD_FIXED = 4,
 	FLOW_BYTES = 4, /* of IPv6, in the second header only */
-	QPN_SHIFT = 8,
+	QPN_MASK = 0xffffff,
 };
 
 static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
@@ -112,11 +112,11 @@ static int check(uint8_t version, uint8_t length, uint32_t fixed, uint32_t more,
 uint32_t rs_udp_build(const struct rs_udp_header *h,
 		      uint8_t out[RS_UDP_HEADER_MAX])
 {
-	be32 tag = be32_put(TAG), qpn = be32_put(h->qpn << QPN_SHIFT);
-	uint32_t length = UDP_FIXED + put_ip(&h->to, out + UDP_FIXED);
+	be32 tag = be32_put(TAG), qpn = be32_put(h->qpn & QPN_MASK);
+	uint32_t length = UDP_FIXED + put_ip(&h->own, out + UDP_FIXED);
 
 	memcpy(out, tag.b, sizeof(tag));
-	out[4] = rs_name_is_ipv4(&h->to) ? 4 : 6;
+	out[4] = rs_name_is_ipv4(&h->own) ? 4 : 6;
 	out[5] = h->is_data ? RS_OP_DATA : RS_OP_CTRL;
 	out[6] = (uint8_t)length;
 	out[7] = 0;
@@ -140,9 +140,9 @@ int rs_udp_parse(const uint8_t *in, size_t len_bytes, struct rs_udp_header *h)
 		return length;
 	memcpy(word.b, in + 8, sizeof(word));
 	h->is_data = in[5] == RS_OP_DATA;
-	h->qpn = be32_get(word) >> QPN_SHIFT;
-	h->to.port = 0;
-	get_ip(in + UDP_FIXED, in[4] == 4, &h->to);
+	h->qpn = be32_get(word) & QPN_MASK;
+	h->own.port = 0;
+	get_ip(in + UDP_FIXED, in[4] == 4, &h->own);
 	/* 0 and 1 are for management: nobody's. */
 	return h->qpn < 2 ? -EBADMSG : length;
 }

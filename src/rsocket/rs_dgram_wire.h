@@ -33,9 +33,9 @@ socklen_t rs_name_write(const struct rs_name *name, int domain,
 			struct sockaddr_storage *sa);
 
 struct rs_udp_header {
-	bool is_data;	   /* else the answer to it, without data */
-	uint32_t qpn;	   /* of the sender */
-	struct rs_name to; /* only its address is carried */
+	bool is_data;	    /* else the answer to it, without data */
+	uint32_t qpn;	    /* of the sender; the low 24 bits of a word */
+	struct rs_name own; /* of the sender; only its address is carried */
 };
 
 /* Both return the length of the header; parsers -EBADMSG. */

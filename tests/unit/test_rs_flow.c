@@ -352,7 +352,7 @@ static void headers_of_datagrams_are_checked(void **state)
 	struct rs_udp_header h = {
 		.is_data = true,
 		.qpn = 0x123456,
-		.to = {.ip = {[10] = 0xff, 0xff, 10, 0, 0, 1}},
+		.own = {.ip = {[10] = 0xff, 0xff, 10, 0, 0, 1}},
 	};
 	struct rs_udp_header again = {0};
 	struct rs_name from = {.ip = {0xfe, 0x80, [15] = 1}, .port = 7174};
@@ -361,11 +361,11 @@ static void headers_of_datagrams_are_checked(void **state)
 
 	assert_int_equal(rs_udp_build(&h, b), 16);
 	assert_int_equal(b[0], 0x55);
-	assert_int_equal(b[8] << 16 | b[9] << 8 | b[10], 0x123456);
+	assert_int_equal(b[9] << 16 | b[10] << 8 | b[11], 0x123456);
 	assert_int_equal(rs_udp_parse(b, 16, &again), 16);
 	assert_true(again.is_data);
 	assert_int_equal(again.qpn, h.qpn);
-	assert_true(rs_name_equal(&again.to, &h.to));
+	assert_true(rs_name_equal(&again.own, &h.own));
 	for (size_t n = 0; n < 16; n++)
 		assert_int_equal(rs_udp_parse(b, n, &again), -EBADMSG);
 	for (size_t at = 0; at < 8; at++) {
@@ -377,7 +377,7 @@ static void headers_of_datagrams_are_checked(void **state)
 		assert_int_equal(rs_udp_parse(b, 16, &again), -EBADMSG);
 		b[at] = was;
 	}
-	memset(b + 8, 0, 3); /* number 0 is nobody's */
+	memset(b + 9, 0, 3); /* number 0 is nobody's */
 	assert_int_equal(rs_udp_parse(b, 16, &again), -EBADMSG);
 
 	assert_int_equal(rs_ud_build(&from, b), 24);
