@@ -217,6 +217,7 @@ tsan_names() {
 		2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
 	printf 'cm_%s\n' cmtime ends rdma_client rping ucmatose udaddy
+	printf 'rs_%s\n' hostile threads
 }
 
 need_packages build run test

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoints: identifiers in one call, their requests, and name lookup. */
 #include <netdb.h>
-#include <poll.h>
 #include <rdma/rdma_verbs.h>
-#include <rdma/rsocket.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,17 +253,4 @@ CM_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 		free(res);
 		res = next;
 	}
-}
-
-/* ---- sockets over RDMA: not here, but programs poll with these ---------- */
-
-CM_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
-{
-	return poll(fds, nfds, timeout);
-}
-
-CM_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds,
-		      fd_set *exceptfds, struct timeval *timeout)
-{
-	return select(nfds, readfds, writefds, exceptfds, timeout);
 }

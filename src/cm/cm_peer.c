@@ -25,6 +25,7 @@ struct cm_sock {
 	struct cm_watch watch;
 	struct list node; /* cm.socks */
 	enum sock_state state;
+	bool called; /* by us; else the other end may hang up when it likes */
 	struct timer timer;
 	struct lease_port port; /* what we asked for */
 	struct cm_addr peer;
@@ -59,6 +60,18 @@ static bool is_known(const struct cm_addr *peer, const struct cm_sock *but)
 bool cm_peer_is_watched(const struct cm_addr *peer)
 {
 	return cm_device_by_gid(peer->gid.raw) && is_known(peer, NULL);
+}
+
+static bool has_called(const struct cm_addr *peer, const struct cm_sock *but)
+{
+	for (struct list *n = cm.socks.next; n != &cm.socks; n = n->next) {
+		struct cm_sock *s = container_of(n, struct cm_sock, node);
+
+		if (s != but && s->called && s->state == SOCK_KNOWN &&
+		    cm_addr_equal(&s->peer, peer))
+			return true;
+	}
+	return false;
 }
 
 static void lost(struct timer *t, uint64_t now_ns)
@@ -243,8 +256,10 @@ static void sock_ready(struct cm_watch *w)
 		return;
 	}
 	tell(s, &s->peer);
-	/* One sign of life per process is enough. */
-	if (is_known(&s->peer, s))
+	/* One sign of life per process is enough, but it must be ours to keep:
+	 * two that call each other would both hang up, and so would one that
+	 * calls itself, and then think that the other is dead. */
+	if (has_called(&s->peer, s))
 		sock_free(s);
 	else
 		s->state = SOCK_KNOWN;
@@ -293,8 +308,10 @@ void cm_peer_ask(struct cm_id *id)
 		return;
 	}
 	id->asked = sock_new(fd, SOCK_ASKED, id->device);
-	if (id->asked)
+	if (id->asked) {
 		id->asked->port = port;
+		id->asked->called = true;
+	}
 }
 
 void cm_peer_forget(struct cm_id *id)

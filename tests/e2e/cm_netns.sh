@@ -6,7 +6,7 @@
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-need rping ucmatose udaddy ip nsenter
+need rping ucmatose udaddy rstream udpong ip nsenter
 need_nic
 unshare -n true 2>/dev/null || skip "network namespaces are not allowed here"
 
@@ -81,3 +81,18 @@ done
 PORT=7174
 serve udaddy
 visit "$SERVER_PID" udaddy -s 10.77.0.1
+
+# rsockets: a stream, and datagrams, whose address is a UDP port.
+PORT=7471
+words=(rstream -S 100000 -C 10 -T b -T v)
+serve "${words[@]}"
+visit "$SERVER_PID" "${words[@]}" -s 10.77.0.1
+on 1 "${SOFT[@]}" timeout -k 5 60 udpong -b 10.77.0.1 >"$TMP/udpong" 2>&1 &
+PIDS+=("$!")
+for _ in {1..400}; do
+	on 1 grep -q ":1C06 " /proc/net/udp && break
+	sleep 0.05
+done
+on 2 "${SOFT[@]}" timeout -k 5 60 udpong -s 10.77.0.1 -S 64 -C 20 -T e \
+	>"$TMP/client" 2>&1 || fail "udpong: $(cat "$TMP/client" "$TMP/udpong")"
+echo "ok: udpong"

@@ -4,8 +4,9 @@
 # Debian's kernel in a guest. Always in both directions.
 # Arguments: the checker, then steps: check (every operation, bytes compared),
 # pingpong, perftest, latency, rping, idle (rdma_cm: its last events, and signs of
-# life while nobody says anything), ipv6 (the check over IPv6), rack (libaquifer
-# in the guest, on its device), lose (from then on, 1 % on both sides).
+# life while nobody says anything), rsocket (streams of rdma-core's), ipv6 (the
+# check over IPv6), rack (libaquifer in the guest, on its device), lose (from
+# then on, 1 % on both sides).
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
 
@@ -13,7 +14,7 @@ CHECK=$1
 shift
 PORT=18600
 MTU=${VM_MTU:-1500}
-need ib_read_lat ibv_rc_pingpong rdma rping
+need ib_read_lat ibv_rc_pingpong rdma rping rstream riostream
 need_nic
 vm_boot "$MTU"
 echo "guest up after $SECONDS s"
@@ -163,37 +164,56 @@ lose() {
 	RULES" || fail "nft in the guest"
 }
 
-# rping through real CM messages: the kernel's rdma_cm on one side, ours on
-# the other.
-rping_guest_serves() {
+# Programs that connect through real CM messages: the kernel's rdma_cm on one
+# side, ours on the other.
+# cm_guest_serves SERVER CLIENT: each the words of one program.
+cm_guest_serves() {
 	local job h=0 g=0
-	guest_start timeout -k 2 $LIMIT rping -s -a "$VM_GUEST" -V -C 10
+	guest_start "timeout -k 2 $LIMIT $1"
 	job=$VM_JOB
 	guest_until "$job" "rdma resource show cm_id | grep -q LISTEN" || true
-	vm_host timeout -k 2 $LIMIT rping -c -a "$VM_GUEST" -V -C 10 \
-		>"$TMP/host" 2>&1 || h=$?
-	((h == 0)) || guest "kill \$(pidof rping)" || true
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 $LIMIT $2 >"$TMP/host" 2>&1 || h=$?
+	((h == 0)) || guest "kill \$(pidof ${1%% *})" || true
 	guest_wait "$job" $((LIMIT + 5)) || g=$?
-	report "$h" "$g" "$job" "host -> guest: rping"
+	report "$h" "$g" "$job" "host -> guest: $2"
 }
 
-rping_host_serves() {
+cm_host_serves() {
 	local pid h=0 g=0 job
-	vm_host timeout -k 2 $LIMIT rping -s -a "$VM_HOST" -V -C 10 \
-		>"$TMP/host" 2>&1 &
+	# shellcheck disable=SC2086 # several words
+	vm_host timeout -k 2 $LIMIT $1 >"$TMP/host" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
 	host_until "$pid" host_listens_cm || true
-	guest_start timeout -k 2 $LIMIT rping -c -a "$VM_HOST" -V -C 10
+	guest_start "timeout -k 2 $LIMIT $2"
 	job=$VM_JOB
 	guest_wait "$job" $((LIMIT + 5)) || g=$?
 	((g == 0)) || kill "$pid" 2>/dev/null || true
 	wait "$pid" || h=$?
-	report "$h" "$g" "$job" "guest -> host: rping"
+	report "$h" "$g" "$job" "guest -> host: $2"
 }
 
-# cm_guest_serves COUNT: in the background; its job is VM_JOB.
-cm_guest_serves() {
+rping_both() {
+	cm_guest_serves "rping -s -a $VM_GUEST -V -C 10" \
+		"rping -c -a $VM_GUEST -V -C 10"
+	cm_host_serves "rping -s -a $VM_HOST -V -C 10" \
+		"rping -c -a $VM_HOST -V -C 10"
+}
+
+# rsockets of rdma-core on one side, ours on the other.
+rsocket_both() {
+	local words
+	for words in "rstream -S 33 -C 200" "rstream -S 300000 -C 4" \
+		"riostream -S 50000 -C 4"; do
+		words+=" -T b -T v"
+		cm_guest_serves "$words -b $VM_GUEST" "$words -s $VM_GUEST"
+		cm_host_serves "$words -b $VM_HOST" "$words -s $VM_HOST"
+	done
+}
+
+# cm_client_serves COUNT: in the background; its job is VM_JOB.
+cm_client_serves() {
 	cp "${AQ_CM_CLIENT:?}" "$VM_SHARE/cm_client"
 	guest_start timeout -k 2 $LIMIT ./cm_client listen "$VM_GUEST" 7600 "$1"
 	CM_JOB=$VM_JOB
@@ -206,14 +226,14 @@ cm_guest_serves() {
 # from the kernel.
 idle() {
 	local pid h=0 g=0
-	cm_guest_serves 1
+	cm_client_serves 1
 	vm_host timeout -k 2 $LIMIT "$AQ_CM_CLIENT" call "$VM_GUEST" 7600 \
 		>"$TMP/host" 2>&1 || h=$?
 	((h == 0)) || guest "kill \$(pidof cm_client)" || true
 	guest_wait "$CM_JOB" $((LIMIT + 5)) || g=$?
 	report "$h" "$g" "$CM_JOB" "host -> guest: rdma_cm to its last event"
 	h=0
-	cm_guest_serves 9
+	cm_client_serves 9
 	export AQUIFER_NIC_CM_KEEPALIVE_MS=4000
 	vm_host timeout -k 2 $LIMIT "$AQ_CM_CLIENT" wait "$VM_GUEST" 7600 \
 		>"$TMP/host" 2>&1 &
@@ -302,11 +322,9 @@ for step; do
 		perftest_pair ib_write_lat -s 64 -n 100
 		perftest_pair ib_send_lat -s 3000 -n 100
 		;;
-	rping)
-		rping_guest_serves
-		rping_host_serves
-		;;
+	rping) rping_both ;;
 	idle) idle ;;
+	rsocket) rsocket_both ;;
 	rack) rack ;;
 	lose) lose ;;
 	*) fail "no step $step" ;;
