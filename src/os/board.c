@@ -265,6 +265,7 @@ HOT unsigned os_board_poll(struct os_board *b, unsigned budget)
 	for (struct os_link *l = b->links; l; l = l->next)
 		if (l->up || l->hidden)
 			n += l->ops->poll(l, budget);
+	bell_turn(&b->bell);
 	/* Who waits for us on our own core lets us run at once. */
 	if (n == 0)
 		bell_set_place(&b->bell, (uint32_t)sched_getcpu() + 1);

@@ -109,6 +109,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	 * would bring us here. */
 	if (n || ticked || nic_has_ready(nic))
 		(void)nic_flush(nic); /* what is left stays ready */
+	bell_turn(&h->bell);
 	return n;
 }
 

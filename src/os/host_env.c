@@ -297,9 +297,16 @@ static uint32_t env_host_path_from(struct env *env, struct env_path *path)
 	return path->port->from ? path->port->from(path) : NIC_FROM_NET;
 }
 
-static bool env_host_path_unread(struct env *env, struct env_path *path)
+static uint64_t env_host_path_turns(struct env *env, struct env_path *path)
 {
-	return path->port->unread && path->port->unread(path);
+	return path->port->turns ? path->port->turns(path) : 0;
+}
+
+static enum env_peer env_host_path_peer(struct env *env, struct env_path *path,
+					uint64_t since_turns)
+{
+	return path->port->peer ? path->port->peer(path, since_turns)
+				: ENV_PEER_UNKNOWN;
 }
 
 static const struct env_direct *env_host_direct_find(struct env *env,
@@ -333,7 +340,8 @@ const struct env_ops host_env_ops = {
 	.path_window_bytes = env_host_path_window,
 	.path_src_port = env_host_path_src_port,
 	.path_from = env_host_path_from,
-	.path_unread = env_host_path_unread,
+	.path_turns = env_host_path_turns,
+	.path_peer = env_host_path_peer,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

@@ -54,7 +54,8 @@ struct port_ops {
 	/* Whether the peer polls on this processor (bell.h). May be NULL. */
 	bool (*is_at)(struct env_path *path, uint32_t place);
 	/* See env.h; NULL: it cannot tell. */
-	bool (*unread)(struct env_path *path);
+	uint64_t (*turns)(struct env_path *path);
+	enum env_peer (*peer)(struct env_path *path, uint64_t since_turns);
 	/* NULL: no direct port. */
 	const struct env_direct *(*direct_find)(struct env_path *path,
 						uint32_t local_qpn,
