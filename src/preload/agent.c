@@ -29,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -37,7 +38,9 @@
 #include "preload_raw.h"
 
 enum {
-	AGENT_SLICE = 8,     /* pages, some 6 us */
+	AGENT_SLICE = 8,  /* pages, some 6 us */
+	AGENT_RUSH = 512, /* slices without a yield, among strangers */
+	LONG_YIELD_NS = 500000,
 	SELF_PIDFD = -10000, /* newer than Debian's headers */
 	UNSHARE_FILES = 2,   /* CLOSE_RANGE_UNSHARE */
 };
@@ -52,6 +55,7 @@ struct agent {
 	long pid;
 	long mem_fd;	/* the memory file; -errno: none */
 	bool can_batch; /* process_madvise takes what we give it */
+	unsigned rush;	/* slices until it yields again */
 };
 
 static bool set_caps(struct __user_cap_data_struct caps[2])
@@ -170,10 +174,34 @@ static uint64_t look_at(const uint8_t *bytes, struct run_batch *b,
 	return zero;
 }
 
-/* Copies the pages and looks at them, a few at a time: on this core there may
- * be somebody who answers faults. */
-static uint64_t copy_pages(const struct agent *a, uint8_t *to,
-			   struct run_batch *b, uint32_t count)
+static int64_t agent_now_ns(void)
+{
+	struct timespec t = {0};
+
+	(void)raw6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0, 0, 0);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* On this core there may be somebody who answers faults. Among strangers it
+ * takes a slice of each of them, while faults wait for these pages to leave:
+ * then we are done sooner without. */
+static void agent_yield(struct agent *a)
+{
+	int64_t before_ns;
+
+	if (a->rush) {
+		a->rush--;
+		return;
+	}
+	before_ns = agent_now_ns();
+	(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	if (agent_now_ns() - before_ns > LONG_YIELD_NS)
+		a->rush = AGENT_RUSH;
+}
+
+/* Copies the pages and looks at them, a few at a time. */
+static uint64_t copy_pages(struct agent *a, uint8_t *to, struct run_batch *b,
+			   uint32_t count)
 {
 	uint64_t zero = 0, failed = 0;
 
@@ -181,7 +209,7 @@ static uint64_t copy_pages(const struct agent *a, uint8_t *to,
 		uint32_t n = count - i < AGENT_SLICE ? count - i : AGENT_SLICE;
 
 		if (i)
-			(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			agent_yield(a);
 		if (!copy_some(a->pid, to, b, i, n))
 			failed |= copy_forced(a, to, b, i, n);
 		zero |= look_at(to, b, i, n);
