@@ -12,6 +12,7 @@
 
 #include "board_priv.h"
 #include "error.h"
+#include "relax.h"
 #include "slot.h"
 
 enum {
@@ -40,7 +41,7 @@ static void env_bytes(struct env *env, void *buf, size_t len_bytes)
 
 static void env_rest(struct env *env)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 static const struct env_ops env_ops = {

@@ -32,6 +32,7 @@
 
 #include "cable.h"
 #include "os_priv.h"
+#include "relax.h"
 #include "slice.h"
 
 enum {
@@ -47,6 +48,7 @@ enum {
 	/* Who shall answer needs this core; or there are two of them, a switch
 	 * and a peer. */
 	EMPTIES_TO_YIELD_SHARED = 4,
+	EMPTIES_TO_NAP = 4000, /* some 60 us */
 	IDLES_PER_NUDGE = 256,
 	HELD_MESSAGES = 8, /* that an acknowledgement is held back for */
 	HELD_TURNS = 64,   /* and for how long: some 3 us */
@@ -199,25 +201,14 @@ static COLD void drive_sockets(struct os_host *h)
 
 /*
  * A program that polls in vain may be what keeps its peer from running: two
- * pollers on one core cost each other a slice per message. Beside somebody who
- * never yields the yield itself costs the slice: then we take as long for
- * ourselves, which is our fair share.
+ * pollers on one core cost each other a slice per message, so it yields. Among
+ * strangers, who make a yield cost their slices, it naps; but not before the
+ * time that a peer on a free core takes to wake up and answer.
  */
-static void rest(struct os_host *h)
+static void rest(uint32_t empties)
 {
-	struct engine *e = &h->engine;
-	uint64_t before_ns = host_now(h);
-	uint64_t after_ns;
-
-	if (before_ns <
-	    atomic_load_explicit(&e->no_rest_until_ns, memory_order_relaxed))
-		return;
-	sched_yield();
-	after_ns = host_now(h);
-	if (after_ns - before_ns > OS_SLICE_LOST_NS)
-		atomic_store_explicit(&e->no_rest_until_ns,
-				      2 * after_ns - before_ns,
-				      memory_order_relaxed);
+	if (empties >= EMPTIES_TO_NAP || !relax_is_crowded())
+		relax_briefly();
 }
 
 /* The application drives, and was not found to stop in between. */
@@ -232,10 +223,11 @@ HOT void engine_drive(struct nic_host *host)
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
 	uint64_t now_ns = 0;
+	uint32_t empties;
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
-		rest(h); /* the holder may wait for this core */
+		relax_briefly(); /* the holder may wait for this core */
 		return;
 	}
 	if (UNLIKELY(++e->drive_seq % DRIVES_PER_LOOK == 0)) {
@@ -252,11 +244,12 @@ HOT void engine_drive(struct nic_host *host)
 		take_bell(h);
 	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	tired = e->empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
-						     : EMPTIES_TO_YIELD);
+	empties = e->empties;
+	tired = empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
+						  : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
-		rest(h);
+		rest(empties);
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */

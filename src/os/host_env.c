@@ -10,6 +10,7 @@
 #include "pages.h"
 #include "pcap.h"
 #include "raw.h"
+#include "relax.h"
 #include "udp.h"
 #include "uplink.h"
 
@@ -143,7 +144,7 @@ static void env_host_random(struct env *env, void *buf, size_t len_bytes)
 
 static void env_host_relax(struct env *env)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 static void *env_host_pages_alloc(struct env *env, size_t len_bytes)

@@ -105,8 +105,6 @@ struct engine {
 	uint32_t long_yields;	   /* a score; high: somebody shares the core */
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
-	/* Drivers do not yield before; several of them make it less exact. */
-	_Atomic uint64_t no_rest_until_ns;
 };
 
 struct os_host {
