@@ -22,6 +22,8 @@
  *  - Fewer cores than pollers: an engine that finds itself on the core of the
  *    thread that drives works off what is there and sleeps, and whoever waits
  *    for a peer that polls on its own core (bell.h) yields at once.
+ *  - Strangers who spin make each yield cost their slices: then the engine
+ *    sleeps and drivers nap (relax.h).
  */
 #include <errno.h>
 #include <sched.h>
