@@ -27,7 +27,6 @@ logs=build-logs
 passed=0
 failed=0
 skipped=0
-unsteady=()
 mkdir -p "$logs"
 
 # line NAME STATE SECONDS REMARK
@@ -75,9 +74,8 @@ suite() {
 	# meson may fail without a failed test: no test at all, for example.
 	if ((status != 0 && f == 0)); then
 		f=1
-	elif ((f)); then
-		again "$name" "$dir" "$@"
 	fi
+	((f == 0)) || tail_of "$logs/$name.log" 120
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
@@ -88,33 +86,7 @@ suite() {
 	fi
 }
 
-# again NAME DIR OPTION...: real processes that share two cores with compilers may miss
-# a deadline. A few tests that failed run once more, one at a time. What they
-# said the first time is shown either way: an unsteady test is somebody's bug.
-again() {
-	local name=$1 dir=$2 p1=$p s1=$s names=() wrapper=() option
-	shift 2
-	tail_of "$logs/$name.log" 120
-	((f <= 3)) || return 0
-	for option in "$@"; do
-		[[ $option == --wrapper=* ]] && wrapper+=("$option")
-	done
-	mapfile -t names < <(tools/count-tests "$dir/meson-logs/$name.json" |
-		sed -n 's/^    FAILED \([^:]*\):.*/\1/p')
-	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes 1 \
-		--logbase "$name-again" "${wrapper[@]}" "${names[@]}" \
-		>"$logs/$name-again.log" 2>&1 || true
-	results "$name-again" "$dir"
-	((f == 0)) || tail_of "$logs/$name-again.log" 120
-	unsteady+=("${names[@]}")
-	p=$((p1 + p))
-	s=$((s1 + s))
-}
-
 finish() {
-	if ((${#unsteady[@]})); then
-		echo "failed at first: ${unsteady[*]}"
-	fi
 	echo "$passed passed, $failed failed, $skipped skipped"
 	((failed == 0)) && exit 0
 	exit 1
@@ -300,6 +272,9 @@ if ((full)); then
 		true
 	check interleavings env EDM_INTERLEAVINGS=1000000 \
 		build/src/test_edm_phy_link || true
+fi
+if ((full)); then
+	check busy-machine tests/e2e/busy_machine.sh build || true
 fi
 if ((full)) && build/aquifer bench verbs --help >/dev/null 2>&1; then
 	# A ratio that is missed or void is shown and fails nothing: it is a

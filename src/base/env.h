@@ -34,6 +34,13 @@ enum env_direct_op {
 	ENV_DIRECT_WRITE, /* near -> far */
 };
 
+/* What is known of a path's peer from other things than its answers. */
+enum env_peer {
+	ENV_PEER_UNKNOWN, /* nothing */
+	ENV_PEER_STALLED, /* it lives, but had no time to answer yet */
+	ENV_PEER_RUNS,	  /* it had the time to answer, or is gone */
+};
+
 struct atomic_op;
 struct env;
 
@@ -100,10 +107,15 @@ struct env_ops {
 	uint32_t (*path_from)(struct env *env, struct env_path *path);
 
 	/*
-	 * Frames that were sent on this path have not been looked at by the
-	 * peer yet: it is slow, not deaf. NULL where nobody can tell.
+	 * How often the peer of this path has had its turn so far; 0 where that
+	 * is not known. And whether it had its turn since it was so often,
+	 * which tells a peer that does not run from one that does not answer.
+	 * The second may ask for what it does not know: a caller that waits
+	 * asks again. Both NULL where nobody can tell.
 	 */
-	bool (*path_unread)(struct env *env, struct env_path *path);
+	uint64_t (*path_turns)(struct env *env, struct env_path *path);
+	enum env_peer (*path_peer)(struct env *env, struct env_path *path,
+				   uint64_t since_turns);
 
 	/*
 	 * The direct port, NULL in an env without one. direct_find returns the

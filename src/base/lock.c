@@ -1,25 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slow half of the data path lock: somebody else holds it. */
+/* The slow half of the data path lock: somebody else holds it, or sleeps. */
 #include "lock.h"
 
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "relax.h"
 
 enum {
 	YIELDS = 200, /* about the length of the longest critical section */
 };
 
+#define NAP_NS 1000000ull /* unless it is woken */
+
+/* Until the lock is dropped, or for a nap. */
+static void sleep_on(struct lock *l)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	atomic_fetch_add_explicit(&l->sleepers, 1, memory_order_seq_cst);
+	(void)syscall(SYS_futex, &l->held, FUTEX_WAIT_PRIVATE, 1, &nap, NULL,
+		      0);
+	atomic_fetch_sub_explicit(&l->sleepers, 1, memory_order_relaxed);
+}
+
 void lock_take_slow(struct lock *l)
 {
-	static const struct timespec nap = {.tv_nsec = 20000};
 	unsigned tries = 0;
 
 	while (!lock_try(l)) {
 		/* A real-time thread that yields never lets an ordinary holder
 		 * on its core run; sleeping does. */
-		if (++tries < YIELDS)
-			sched_yield();
+		if (++tries < YIELDS && !relax_is_crowded())
+			relax_briefly();
 		else
-			nanosleep(&nap, NULL);
+			sleep_on(l);
 	}
+}
+
+void lock_wake(struct lock *l)
+{
+	(void)syscall(SYS_futex, &l->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+		      0);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock for short critical sections on the data path. Taking it free costs one
- * exchange. A waiter yields, then sleeps briefly: on two cores a lock that only
- * spins costs a scheduler slice whenever its holder is preempted, and with
- * real-time priorities it never ends.
+ * exchange, dropping it a store. A waiter yields while that is cheap, then
+ * sleeps until it is woken: on two cores a lock that only spins costs a
+ * scheduler slice whenever its holder is preempted, and with real-time
+ * priorities it never ends; one that yields among strangers costs a slice of
+ * each of them.
  */
 #ifndef AQ_LOCK_H
 #define AQ_LOCK_H
@@ -14,11 +16,13 @@
 
 struct lock {
 	atomic_uint held;
+	atomic_uint sleepers; /* who wait to be woken */
 };
 
 static inline void lock_init(struct lock *l)
 {
 	atomic_init(&l->held, 0);
+	atomic_init(&l->sleepers, 0);
 }
 
 /* L0, acquires what the holder released in L1. */
@@ -29,6 +33,7 @@ static inline bool lock_try(struct lock *l)
 }
 
 void lock_take_slow(struct lock *l);
+void lock_wake(struct lock *l);
 
 static inline void lock_take(struct lock *l)
 {
@@ -37,10 +42,20 @@ static inline void lock_take(struct lock *l)
 		lock_take_slow(l);
 }
 
-/* L1, pairs with L0. */
+/*
+ * L1, pairs with L0. The lock may be gone as soon as it is free, so whether
+ * somebody sleeps is read before. Who goes to sleep in between is not woken by
+ * this one and looks again by itself (NAP_NS in lock.c): a locked instruction
+ * here would prevent it, at the price of all other times.
+ */
 static inline void lock_drop(struct lock *l)
 {
+	unsigned sleepers =
+		atomic_load_explicit(&l->sleepers, memory_order_relaxed);
+
 	atomic_store_explicit(&l->held, 0, memory_order_release);
+	if (UNLIKELY(sleepers))
+		lock_wake(l);
 }
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <aquifer/aqdv.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "client_priv.h"
 #include "error.h"
 #include "link_priv.h"
+#include "relax.h"
 
 static uint64_t real_now_ns(void *ctx)
 {
@@ -24,7 +24,7 @@ static uint64_t real_now_ns(void *ctx)
 
 static void real_relax(void *ctx)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 const struct client_clock *client_clock_real(void)

@@ -3,7 +3,6 @@
  * per lane, connected through the node's HTTP interface. */
 #include <endian.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "client_priv.h"
 #include "config.h"
 #include "error.h"
+#include "relax.h"
 
 enum {
 	RD_ATOMIC = 16,
@@ -28,7 +28,7 @@ static uint64_t verbs_now_ns(void *ctx)
 
 static void verbs_relax(void *ctx)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 /* ---- the device and the thread's part ----------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's NIC and its loop. */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "counter.h"
 #include "eng_priv.h"
 #include "error.h"
+#include "relax.h"
 #include "verbs_api.h"
 
 enum {
@@ -172,7 +172,7 @@ uint64_t eng_run(struct eng *eng)
 	}
 	pthread_mutex_unlock(&eng->lock);
 	if (is_awaited(eng))
-		(void)sched_yield();
+		relax_briefly();
 	return next_ns;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all devices share: the real clock, and waiting for one request. */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <time.h>
 
 #include "hlog_device.h"
 #include "hlog_limits.h"
+#include "relax.h"
 
 static uint64_t real_now_ns(void *ctx)
 {
@@ -18,7 +18,7 @@ static uint64_t real_now_ns(void *ctx)
 
 static void real_relax(void *ctx)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 const struct hlog_clock hlog_clock_real = {

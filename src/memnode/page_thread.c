@@ -2,12 +2,12 @@
 /* The thread that answers requests for pages. It starts with the first client
  * that wants to be answered that way. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
 #include "error.h"
 #include "mem_priv.h"
+#include "relax.h"
 
 static void *run(void *arg)
 {
@@ -22,7 +22,7 @@ static void *run(void *arg)
 		if (frame_server_step(node->server)) {
 			idle = 0;
 		} else if (++idle < MEM_PAGE_YIELDS) {
-			(void)sched_yield();
+			relax_briefly();
 		} else {
 			frame_server_wait(node->server, MEM_PAGE_SLEEP_MS);
 			idle = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process around a node: places, sockets, signals, clock. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "log.h"
 #include "mem_priv.h"
 #include "place_priv.h"
+#include "relax.h"
 
 /* ---- the env: only what a node needs, not what a NIC does --------------- */
 
@@ -48,7 +48,7 @@ static void random_bytes(struct env *env, void *buf, size_t len_bytes)
 static void relax(struct env *env)
 {
 	(void)env;
-	(void)sched_yield();
+	relax_briefly();
 }
 
 static const struct env_ops env_ops = {

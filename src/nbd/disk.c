@@ -3,12 +3,12 @@
 #include "disk.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aquifer/aquifer.h"
 #include "page_store.h"
+#include "relax.h"
 
 enum {
 	DISK_WINDOW = 64, /* operations under way */
@@ -103,7 +103,7 @@ static void window_take(struct nbd_disk *d, struct window *w)
 	int n = page_poll(d->store, done, DISK_WINDOW);
 
 	if (n <= 0)
-		(void)sched_yield();
+		relax_briefly();
 	for (int i = 0; i < n; i++) {
 		int err = done[i]->result;
 

@@ -59,8 +59,18 @@ enum {
 	NIC_MTU_MIN = 256,
 };
 
-/* A peer on a lossless path that does not read at all is waited for so long
- * before retries count: it may only be waiting for a processor. */
-#define NIC_STALL_NS 5000000000ull
+/*
+ * A peer that lives but does not run is waited for so long before retries
+ * count. An adapter would serve a process that is stopped; but whoever waits
+ * for one that is never continued is told in the end.
+ */
+#define NIC_STALL_NS 300000000000ull
+
+enum {
+	/* Where nothing is known of the peer but its answers, a timeout is
+	 * counted after so many times its length: as many as IBA 9.7.6.1.3
+	 * allows, because the peer may be a program on a busy machine. */
+	NIC_TIMEOUT_STRETCH = 4,
+};
 
 #endif

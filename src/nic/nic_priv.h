@@ -426,7 +426,9 @@ struct requester {
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */
 	bool gave_up;	     /* nothing came, however often it was sent */
-	uint64_t stalled_ns; /* since when the peer does not read; 0: it does */
+	uint8_t waited;	     /* timers in a row that found nothing of a peer */
+	uint64_t peer_turns; /* of the peer, when the wait began */
+	uint64_t stalled_ns; /* since when the peer does not run; 0: it does */
 	/* The key that the env had no mapping for, and how often in a row. */
 	uint32_t far_key;
 	uint32_t far_misses;

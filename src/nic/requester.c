@@ -25,6 +25,7 @@ void requester_progress(struct nic_qp *qp)
 	req->restarted = false;
 	req->repeats = 0;
 	req->stalled_ns = 0;
+	req->waited = 0;
 	req->retry_left = qp->retry_cnt;
 	req->rnr_left = qp->rnr_retry;
 	if (UNLIKELY(qp->lossy) &&

@@ -7,6 +7,23 @@ static uint64_t retry_timeout_ns(const struct nic_qp *qp)
 	return 4096ull << qp->timeout;
 }
 
+/* A wait begins: remembers what the peer has done so far. */
+static void begin_wait(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+
+	qp->req.waited = 0;
+	qp->req.peer_turns =
+		env->ops->path_turns ? env->ops->path_turns(env, qp->path) : 0;
+}
+
+static void set_timer(struct nic_qp *qp)
+{
+	qp->req.progressed = false;
+	timer_set(&qp->nic->wheel, &qp->req.timer,
+		  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
+}
+
 /*
  * The timer is moved lazily: progress only leaves a mark, and the timer that
  * finds it starts over. So a loss is noticed after one to two timeouts (IBA
@@ -14,31 +31,43 @@ static uint64_t retry_timeout_ns(const struct nic_qp *qp)
  */
 void requester_start_timer(struct nic_qp *qp)
 {
-	struct requester *req = &qp->req;
-
 	if (qp->timeout == 0)
 		return;
-	req->progressed = timer_is_set(&req->timer);
-	if (!req->progressed)
-		timer_set(&qp->nic->wheel, &req->timer,
-			  env_now_ns(qp->nic->env) + retry_timeout_ns(qp));
+	if (timer_is_set(&qp->req.timer)) {
+		qp->req.progressed = true;
+		return;
+	}
+	begin_wait(qp);
+	set_timer(qp);
 }
 
 /*
- * The request lies unread in the peer's memory. A retry would put another copy
- * beside it, and counting it would fail connections of healthy programs on a
- * machine that is busy. Not for ever: a peer that was stopped is an error.
+ * Whether the peer had no chance to answer yet. A retry would put another copy
+ * beside the request that it has not read, and counting it would fail
+ * connections of healthy programs on a machine that is busy. Not for ever: a
+ * peer that is never continued is an error. Of a peer behind a network nothing
+ * is known, so its timeouts are as long as they may be.
  */
 static bool peer_is_slow(struct nic_qp *qp, uint64_t now_ns)
 {
 	struct env *env = qp->nic->env;
 	struct requester *req = &qp->req;
+	enum env_peer peer =
+		env->ops->path_peer
+			? env->ops->path_peer(env, qp->path, req->peer_turns)
+			: ENV_PEER_UNKNOWN;
 
-	if (!env->ops->path_unread || !env->ops->path_unread(env, qp->path))
-		return false;
-	if (req->stalled_ns == 0)
-		req->stalled_ns = now_ns;
-	return now_ns - req->stalled_ns < NIC_STALL_NS;
+	if (peer == ENV_PEER_STALLED) {
+		/* Perhaps it was not known when the wait began. */
+		if (req->peer_turns == 0)
+			begin_wait(qp);
+		if (req->stalled_ns == 0)
+			req->stalled_ns = now_ns;
+		return now_ns - req->stalled_ns < NIC_STALL_NS;
+	}
+	req->stalled_ns = 0;
+	return peer == ENV_PEER_UNKNOWN && qp->lossy &&
+	       ++req->waited < NIC_TIMEOUT_STRETCH;
 }
 
 static void on_timer(struct timer *t, uint64_t now_ns)
@@ -57,8 +86,12 @@ static void on_timer(struct timer *t, uint64_t now_ns)
 	}
 	if (req->una_psn == req->next_psn || qp->timeout == 0)
 		return;
-	if (req->progressed || peer_is_slow(qp, now_ns)) {
+	if (req->progressed) {
 		requester_start_timer(qp);
+		return;
+	}
+	if (peer_is_slow(qp, now_ns)) {
+		set_timer(qp);
 		return;
 	}
 	count(qp->nic, NIC_C_timeouts);

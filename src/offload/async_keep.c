@@ -78,7 +78,8 @@ static void attach_again(struct aq_async *a, const struct client_caller *caller)
 		a->lost_ns = now_ns;
 		log_info("offload", "no engine: %s", error_last());
 	}
-	if (now_ns - a->lost_ns > ASYNC_PATIENCE_MS * 1000000ull)
+	if (now_ns - a->lost_ns >
+	    async_share_ms(a, ASYNC_PATIENCE_SHARE) * 1000000ull)
 		atomic_store_explicit(&a->lost,
 				      err == -EACCES ? -EACCES : -EHOSTDOWN,
 				      memory_order_relaxed);

@@ -16,8 +16,6 @@
 
 enum {
 	ASYNC_SESSION_CHARS = 32,
-	/* Without an engine for so long, callers are told. */
-	ASYNC_PATIENCE_MS = 500,
 	ASYNC_BEAT_MS = 1000,
 	ASYNC_NODE_BYE_MS = 800, /* to tell a node that a connection ends */
 	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
@@ -29,6 +27,9 @@ enum {
 	 * to attach without it; the rest is for those who look at intervals. */
 	ASYNC_ENGINE_SHARE = 3,
 	ASYNC_ATTACH_SHARE = 6,
+	/* Without an engine for this part of it, callers are told: one that is
+	 * slow to answer on a busy machine is none that is gone. */
+	ASYNC_PATIENCE_SHARE = 2,
 	ASYNC_IDLE_YIELDS = 2000,
 	ASYNC_NAP_NS = 50000,
 };

@@ -43,9 +43,11 @@ int bell_init(struct bell *b)
 {
 	int err = make_page(b);
 
-	if (!err)
-		b->has_barrier = barrier_register();
-	return err;
+	if (err)
+		return err;
+	bell_turn(b);
+	b->has_barrier = barrier_register();
+	return 0;
 }
 
 void bell_release(struct bell *b)

@@ -7,6 +7,10 @@
  * did not ring for this very sleep yet, does it pay for a message on the
  * cable's socket, which the sleeper's epoll set watches.
  *
+ * The page also counts its owner's turns, so that a peer which waits for an
+ * answer can tell an owner that does not run (a busy machine, SIGSTOP) from one
+ * that runs and does not answer.
+ *
  * Nothing is lost because of this pair:
  *  B0 (producer) publishes a record, then reads `sleeps`.
  *  B1 (sleeper)  makes `sleeps` odd, then looks into its rings again.
@@ -35,6 +39,12 @@
 
 enum {
 	BELL_PAGE_BYTES = 4096,
+	/* After so many an owner that is awake has answered what it read: it
+	 * holds acknowledgements back for some (HELD_TURNS in engine.c). One
+	 * that sleeps holds nothing back; the first of its turns may have been
+	 * under way already. */
+	BELL_TURNS_TO_ANSWER = 128,
+	BELL_TURNS_TO_SLEEP = 2,
 };
 
 struct bell_page {
@@ -42,8 +52,12 @@ struct bell_page {
 	/* The processor that its owner polls on, plus 1; 0: not said. */
 	_Atomic uint32_t place;
 	uint8_t pad[52];
+	/* Turns of moving frames so far, plus 1. On a line of its own: peers
+	 * read the one above after each frame and this one hardly ever. */
+	_Atomic uint64_t turns;
+	uint8_t pad2[56];
 };
-STATIC_ASSERT(sizeof(struct bell_page) == 64, "layout of struct bell_page");
+STATIC_ASSERT(sizeof(struct bell_page) == 128, "layout of struct bell_page");
 
 /* One's own bell. Its writers take turns: they hold the host's lock, or there
  * is one thread only. */
@@ -126,6 +140,35 @@ static inline bool bell_is_at(const struct bell_peer *p, uint32_t place)
 	       atomic_load_explicit(&p->page->place, memory_order_relaxed) ==
 		       place &&
 	       !bell_page_is_asleep(p->page);
+}
+
+/* The owner has moved what there was to move. */
+static inline void bell_turn(struct bell *b)
+{
+	uint64_t turns =
+		atomic_load_explicit(&b->page->turns, memory_order_relaxed);
+
+	atomic_store_explicit(&b->page->turns, turns + 1, memory_order_relaxed);
+}
+
+/* 0: not known. */
+static inline uint64_t bell_peer_turns(const struct bell_peer *p)
+{
+	return p->page ? atomic_load_explicit(&p->page->turns,
+					      memory_order_relaxed)
+		       : 0;
+}
+
+/* Whether a peer had the time to answer what was sent to it, since it had made
+ * so many turns. One that has read it all and sleeps owes nothing. */
+static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
+				 bool has_read)
+{
+	uint64_t turns = bell_peer_turns(p) - since;
+
+	if (bell_page_is_asleep(p->page))
+		return has_read || turns >= BELL_TURNS_TO_SLEEP;
+	return turns >= BELL_TURNS_TO_ANSWER;
 }
 
 /* Somebody polls again. */

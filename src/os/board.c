@@ -12,6 +12,7 @@
 
 #include "board_priv.h"
 #include "error.h"
+#include "relax.h"
 #include "slot.h"
 
 enum {
@@ -40,7 +41,7 @@ static void env_bytes(struct env *env, void *buf, size_t len_bytes)
 
 static void env_rest(struct env *env)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 static const struct env_ops env_ops = {
@@ -265,6 +266,7 @@ HOT unsigned os_board_poll(struct os_board *b, unsigned budget)
 	for (struct os_link *l = b->links; l; l = l->next)
 		if (l->up || l->hidden)
 			n += l->ops->poll(l, budget);
+	bell_turn(&b->bell);
 	/* Who waits for us on our own core lets us run at once. */
 	if (n == 0)
 		bell_set_place(&b->bell, (uint32_t)sched_getcpu() + 1);

@@ -143,6 +143,32 @@ static bool cable_unread(struct env_path *path)
 	       !ring_tx_all_read(&c->tx);
 }
 
+static uint64_t cable_turns(struct env_path *path)
+{
+	return bell_peer_turns(&cable_of(path)->peer);
+}
+
+enum env_peer cable_peer(const struct cable *c, uint64_t since_turns,
+			 bool has_read)
+{
+	if (c->doomed || c->tx.broken)
+		return ENV_PEER_RUNS;
+	/* Who has not introduced itself yet lives, as its socket says. */
+	if (!c->peer.page || since_turns == 0)
+		return ENV_PEER_STALLED;
+	return bell_had_time(&c->peer, since_turns, has_read)
+		       ? ENV_PEER_RUNS
+		       : ENV_PEER_STALLED;
+}
+
+static enum env_peer cable_path_peer(struct env_path *path,
+				     uint64_t since_turns)
+{
+	return cable_unread(path)
+		       ? ENV_PEER_STALLED
+		       : cable_peer(cable_of(path), since_turns, true);
+}
+
 /* The peer's application may have stopped polling without saying so: if it did
  * not read for a while, its engine is woken whatever its flag says. */
 static void cable_nudge(struct env_path *path, uint64_t now_ns)
@@ -191,7 +217,8 @@ static const struct port_ops cable_port = {
 	.ready = cable_ready,
 	.nudge = cable_nudge,
 	.is_at = cable_is_at,
-	.unread = cable_unread,
+	.turns = cable_turns,
+	.peer = cable_path_peer,
 	.direct_find = cable_direct_find,
 };
 

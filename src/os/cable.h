@@ -72,6 +72,10 @@ int cable_open(struct os_host *h, uint32_t slot, struct cable **out) MUST_CHECK;
  * when this fails. Slot 0: the peer is a switch. */
 int cable_connect(struct os_host *h, int sock, uint32_t slot,
 		  struct cable **out) MUST_CHECK;
+/* See path_peer in env.h. With has_read the peer is known to have read what was
+ * sent to it. */
+enum env_peer cable_peer(const struct cable *c, uint64_t since_turns,
+			 bool has_read);
 /* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
 /* The socket has something to say, or hung up: then the cable is to be reaped.

@@ -22,6 +22,8 @@
  *  - Fewer cores than pollers: an engine that finds itself on the core of the
  *    thread that drives works off what is there and sleeps, and whoever waits
  *    for a peer that polls on its own core (bell.h) yields at once.
+ *  - Strangers who spin make each yield cost their slices: then the engine
+ *    sleeps and drivers nap (relax.h).
  */
 #include <errno.h>
 #include <sched.h>
@@ -32,6 +34,7 @@
 
 #include "cable.h"
 #include "os_priv.h"
+#include "relax.h"
 #include "slice.h"
 
 enum {
@@ -47,6 +50,7 @@ enum {
 	/* Who shall answer needs this core; or there are two of them, a switch
 	 * and a peer. */
 	EMPTIES_TO_YIELD_SHARED = 4,
+	EMPTIES_TO_NAP = 4000, /* some 60 us */
 	IDLES_PER_NUDGE = 256,
 	HELD_MESSAGES = 8, /* that an acknowledgement is held back for */
 	HELD_TURNS = 64,   /* and for how long: some 3 us */
@@ -109,6 +113,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	 * would bring us here. */
 	if (n || ticked || nic_has_ready(nic))
 		(void)nic_flush(nic); /* what is left stays ready */
+	bell_turn(&h->bell);
 	return n;
 }
 
@@ -198,25 +203,14 @@ static COLD void drive_sockets(struct os_host *h)
 
 /*
  * A program that polls in vain may be what keeps its peer from running: two
- * pollers on one core cost each other a slice per message. Beside somebody who
- * never yields the yield itself costs the slice: then we take as long for
- * ourselves, which is our fair share.
+ * pollers on one core cost each other a slice per message, so it yields. Among
+ * strangers, who make a yield cost their slices, it naps; but not before the
+ * time that a peer on a free core takes to wake up and answer.
  */
-static void rest(struct os_host *h)
+static void rest(uint32_t empties)
 {
-	struct engine *e = &h->engine;
-	uint64_t before_ns = host_now(h);
-	uint64_t after_ns;
-
-	if (before_ns <
-	    atomic_load_explicit(&e->no_rest_until_ns, memory_order_relaxed))
-		return;
-	sched_yield();
-	after_ns = host_now(h);
-	if (after_ns - before_ns > OS_SLICE_LOST_NS)
-		atomic_store_explicit(&e->no_rest_until_ns,
-				      2 * after_ns - before_ns,
-				      memory_order_relaxed);
+	if (empties >= EMPTIES_TO_NAP || !relax_is_crowded())
+		relax_briefly();
 }
 
 /* The application drives, and was not found to stop in between. */
@@ -231,10 +225,11 @@ HOT void engine_drive(struct nic_host *host)
 	struct os_host *h = host_of(host);
 	struct engine *e = &h->engine;
 	uint64_t now_ns = 0;
+	uint32_t empties;
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
-		rest(h); /* the holder may wait for this core */
+		relax_briefly(); /* the holder may wait for this core */
 		return;
 	}
 	if (UNLIKELY(++e->drive_seq % DRIVES_PER_LOOK == 0)) {
@@ -251,11 +246,12 @@ HOT void engine_drive(struct nic_host *host)
 		take_bell(h);
 	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	tired = e->empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
-						     : EMPTIES_TO_YIELD);
+	empties = e->empties;
+	tired = empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
+						  : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
-		rest(h);
+		rest(empties);
 }
 
 /* A timer set since the engine went to sleep may be due before it wakes. */

@@ -10,6 +10,7 @@
 #include "pages.h"
 #include "pcap.h"
 #include "raw.h"
+#include "relax.h"
 #include "udp.h"
 #include "uplink.h"
 
@@ -143,7 +144,7 @@ static void env_host_random(struct env *env, void *buf, size_t len_bytes)
 
 static void env_host_relax(struct env *env)
 {
-	sched_yield();
+	relax_briefly();
 }
 
 static void *env_host_pages_alloc(struct env *env, size_t len_bytes)
@@ -318,9 +319,16 @@ static uint32_t env_host_path_from(struct env *env, struct env_path *path)
 	return path->port->from ? path->port->from(path) : NIC_FROM_NET;
 }
 
-static bool env_host_path_unread(struct env *env, struct env_path *path)
+static uint64_t env_host_path_turns(struct env *env, struct env_path *path)
 {
-	return path->port->unread && path->port->unread(path);
+	return path->port->turns ? path->port->turns(path) : 0;
+}
+
+static enum env_peer env_host_path_peer(struct env *env, struct env_path *path,
+					uint64_t since_turns)
+{
+	return path->port->peer ? path->port->peer(path, since_turns)
+				: ENV_PEER_UNKNOWN;
 }
 
 static const struct env_direct *env_host_direct_find(struct env *env,
@@ -355,7 +363,8 @@ const struct env_ops host_env_ops = {
 	.path_src_port = env_host_path_src_port,
 	.addr_payload_bytes = env_host_addr_payload,
 	.path_from = env_host_path_from,
-	.path_unread = env_host_path_unread,
+	.path_turns = env_host_path_turns,
+	.path_peer = env_host_path_peer,
 	.direct_find = env_host_direct_find,
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,

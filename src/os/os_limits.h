@@ -34,7 +34,6 @@ enum {
 #define OS_ENGINE_YIELDS 400	       /* idle turns before the sleep ... */
 #define OS_IDLE_TURN_NS	 250ull	       /* ... of this length */
 #define OS_YIELD_LONG_NS 500000ull     /* somebody else needs this core */
-#define OS_SLICE_LOST_NS 500000ull     /* by a yield beside a spinner */
 #define OS_SLEEP_MAX_NS	 100000000ull  /* with nothing to wait for */
 #define OS_TICK_NS	 1000000ull    /* beside an application that drives */
 #define OS_SOCKET_NS	 1000000ull    /* between looks while polling */

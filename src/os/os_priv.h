@@ -55,7 +55,8 @@ struct port_ops {
 	/* Whether the peer polls on this processor (bell.h). May be NULL. */
 	bool (*is_at)(struct env_path *path, uint32_t place);
 	/* See env.h; NULL: it cannot tell. */
-	bool (*unread)(struct env_path *path);
+	uint64_t (*turns)(struct env_path *path);
+	enum env_peer (*peer)(struct env_path *path, uint64_t since_turns);
 	/* NULL: no direct port. */
 	const struct env_direct *(*direct_find)(struct env_path *path,
 						uint32_t local_qpn,
@@ -105,8 +106,6 @@ struct engine {
 	uint32_t long_yields;	   /* a score; high: somebody shares the core */
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
-	/* Drivers do not yield before; several of them make it less exact. */
-	_Atomic uint64_t no_rest_until_ns;
 };
 
 struct os_host {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cable.h"
 #include "error.h"
 #include "pages.h"
 
@@ -37,9 +38,43 @@ static uint32_t path_window(struct env_path *path)
 	return path->host->udp->window_bytes;
 }
 
+/* A peer of this very host has a bell, too: that of a cable which carries no
+ * frames of this path. */
+static bool is_near(const struct udp_path *p)
+{
+	return memcmp(p->ip, p->path.host->gid_ip.ip, 16) == 0 &&
+	       p->slot >= OS_SLOT_FIRST && p->slot < OS_SLOT_COUNT;
+}
+
+static uint64_t path_turns(struct env_path *path)
+{
+	const struct udp_path *p = container_of(path, struct udp_path, path);
+	const struct cable *c = path->host->by_slot[p->slot];
+
+	return is_near(p) && c ? bell_peer_turns(&c->peer) : 0;
+}
+
+/* Makes that cable: only who waits in vain comes here. A process that is gone
+ * has no socket any more. */
+static enum env_peer path_peer(struct env_path *path, uint64_t since_turns)
+{
+	const struct udp_path *p = container_of(path, struct udp_path, path);
+	struct cable *c;
+	int err;
+
+	if (!is_near(p))
+		return ENV_PEER_UNKNOWN;
+	err = cable_open(path->host, p->slot, &c);
+	if (err == -ECONNREFUSED)
+		return ENV_PEER_RUNS;
+	return err ? ENV_PEER_UNKNOWN : cable_peer(c, since_turns, false);
+}
+
 static const struct port_ops path_port = {
 	.window_bytes = path_window,
 	.src_port = path_src_port,
+	.turns = path_turns,
+	.peer = path_peer,
 	.tx_begin = udp_tx_begin,
 	.tx_end = udp_tx_end,
 	.unused = path_unused,

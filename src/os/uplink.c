@@ -100,14 +100,24 @@ static bool uplink_ready(struct env_path *path)
 	return false;
 }
 
-/* The switch has not looked: it is slow, not deaf (decision 6). Whether the NIC
- * behind it has looked nobody can tell. */
-static bool uplink_unread(struct env_path *path)
+static uint64_t uplink_turns(struct env_path *path)
 {
 	struct uplink *u = uplink_of(path);
 
-	return u->cable && u->cable->state != CABLE_DOWN &&
-	       u->cable->path.port->unread(&u->cable->path);
+	return u->cable ? bell_peer_turns(&u->cable->peer) : 0;
+}
+
+/* Whether the switch does not run (decision 6). Whether the NIC behind it does,
+ * nobody can tell. */
+static enum env_peer uplink_peer(struct env_path *path, uint64_t since_turns)
+{
+	struct uplink *u = uplink_of(path);
+	bool stalled =
+		u->cable && u->cable->state != CABLE_DOWN &&
+		u->cable->path.port->peer(&u->cable->path, since_turns) ==
+			ENV_PEER_STALLED;
+
+	return stalled ? ENV_PEER_STALLED : ENV_PEER_UNKNOWN;
 }
 
 /* As on a cable: with equal headers connections share the NIC's stamps. Who
@@ -130,7 +140,8 @@ static const struct port_ops uplink_port = {
 	.tx_end = uplink_tx_end,
 	.poll = uplink_poll,
 	.ready = uplink_ready,
-	.unread = uplink_unread,
+	.turns = uplink_turns,
+	.peer = uplink_peer,
 };
 
 int uplink_open(struct os_host *h, struct uplink **out)

@@ -78,8 +78,8 @@ bool agent_look(const uint8_t *page, struct run_hash *hash)
 
 /* Copies the pages and looks at them, a few at a time: on this core there may
  * be somebody who answers faults. Returns those that it could not copy. */
-static uint64_t copy_pages(const struct agent *a, uint8_t *to,
-			   struct run_batch *b, uint64_t mask, uint64_t *zero)
+static uint64_t copy_pages(struct agent *a, uint8_t *to, struct run_batch *b,
+			   uint64_t mask, uint64_t *zero)
 {
 	uint64_t failed = 0;
 	uint32_t n;
@@ -92,7 +92,7 @@ static uint64_t copy_pages(const struct agent *a, uint8_t *to,
 		       mask >> (i + n) & 1)
 			n++;
 		if (i)
-			(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			agent_yield(a);
 		if (!copy_some(a->pid, to, b, i, n))
 			failed |= copy_forced(a, to, b, i, n);
 		for (uint32_t k = i; k < i + n; k++)

@@ -194,7 +194,7 @@ static void copy_page(uint8_t *to, const uint8_t *from)
 }
 
 /* A few at a time: on this core there may be somebody who answers faults. */
-static void stow(const struct agent *a, uint8_t *tray, struct run_batch *b,
+static void stow(struct agent *a, uint8_t *tray, struct run_batch *b,
 		 uint64_t taken, uint32_t count, uint64_t *zero)
 {
 	uint32_t n = 0;
@@ -205,7 +205,7 @@ static void stow(const struct agent *a, uint8_t *tray, struct run_batch *b,
 		if (!(taken >> i & 1))
 			continue;
 		if (n && n % AGENT_SLICE == 0)
-			(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			agent_yield(a);
 		n++;
 		if (agent_look(a->staging + at, &b->hash[i]))
 			*zero |= 1ull << i;

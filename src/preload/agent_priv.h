@@ -29,6 +29,7 @@ struct agent {
 	long move_fd;	/* a userfaultfd for the staging area alone */
 	uint8_t *staging;
 	bool can_batch; /* process_madvise takes what we give it */
+	unsigned rush;	/* slices until it yields again */
 	long guardian;	/* who adopted it */
 	uint32_t beats; /* of the pager, last seen */
 	unsigned silent;
@@ -58,6 +59,8 @@ static inline uint32_t agent_run(const struct run_batch *b, uint64_t mask,
 	return n;
 }
 
+/* Between slices: somebody else may be wanted on this core. */
+void agent_yield(struct agent *a);
 /* True: the page is zeros; else its hash. */
 bool agent_look(const uint8_t *page, struct run_hash *hash);
 /* Copies the pages of the mask to the tray and drops them. They must be

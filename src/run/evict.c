@@ -3,12 +3,12 @@
  * 64 at a time; the space's agent takes them out. */
 #include <errno.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pager_priv.h"
+#include "relax.h"
 #include "uffd.h"
 
 #define FINISH_NS 1000000000ull
@@ -293,7 +293,7 @@ bool run_evict_finish(struct pager *p, struct space *s)
 		if (!run_evict_collect(p, s)) {
 			if (s->is_dead || run_pager_now_ns() > end)
 				return false;
-			(void)sched_yield();
+			relax_briefly();
 		}
 	}
 	return true;

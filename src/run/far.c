@@ -3,7 +3,6 @@
 #include "far.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "aquifer/aquifer.h"
 #include "log.h"
+#include "relax.h"
 
 enum {
 	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
@@ -227,7 +227,7 @@ static void relax(struct far *f, unsigned *tries)
 	if (++*tries > YIELDS)
 		(void)nanosleep(&nap, NULL);
 	else if (*tries > SPINS)
-		(void)sched_yield();
+		relax_briefly();
 	lock_take(&f->lock);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faults: where the page is decides how it comes. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
 #include "pager_priv.h"
+#include "relax.h"
 #include "uffd.h"
 
 /* How long a fault waits for room; and once that was in vain (a stopped program
@@ -148,7 +148,7 @@ static void wait_for_room(struct pager *p, uint64_t end)
 		}
 		run_porter_kick(p);
 		lock_drop(&p->lock);
-		(void)sched_yield();
+		relax_briefly();
 		lock_take(&p->lock);
 	}
 }

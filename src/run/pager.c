@@ -19,6 +19,7 @@
 #include "log.h"
 #include "pager_priv.h"
 #include "place.h"
+#include "relax.h"
 #include "rights.h"
 #include "uffd.h"
 
@@ -313,13 +314,29 @@ static void tidy(struct pager *p)
 	lock_drop(&p->lock);
 }
 
+/* Where it must not wait it polls; among strangers it sleeps as briefly as can
+ * be instead, and a fault ends that. */
+static int look(const struct pager *p, struct epoll_event e[WATCH_MAX],
+		int wait_ms)
+{
+	static const struct timespec nap = {.tv_nsec = 50000};
+	int n;
+
+	if (wait_ms == 0 && relax_is_crowded())
+		return epoll_pwait2(p->epoll, e, WATCH_MAX, &nap, NULL);
+	n = epoll_wait(p->epoll, e, WATCH_MAX, wait_ms);
+	if (n <= 0 && wait_ms == 0)
+		relax_briefly();
+	return n;
+}
+
 static void loop(struct pager *p, pid_t keeper)
 {
 	struct epoll_event e[WATCH_MAX];
 
 	for (;;) {
 		int wait = timeout_ms(p);
-		int n = epoll_wait(p->epoll, e, WATCH_MAX, wait);
+		int n = look(p, e, wait);
 
 		for (int i = 0; i < n; i++)
 			dispatch(p, e[i].data.ptr);
@@ -328,8 +345,6 @@ static void loop(struct pager *p, pid_t keeper)
 		serve_waiting(p);
 		if (n <= 0 && !p->crew.has_porter)
 			tidy(p);
-		if (n <= 0 && wait == 0)
-			(void)sched_yield();
 		sweep(p);
 		if (!p->spaces &&
 		    (getppid() != keeper ||

@@ -11,6 +11,7 @@
 
 #include "confine.h"
 #include "pager_priv.h"
+#include "relax.h"
 #include "rights.h"
 
 enum {
@@ -71,7 +72,7 @@ static void *porter_main(void *arg)
 		else if (!is_busy)
 			porter_sleep(o, seen, IDLE_NS);
 		else if (run_pager_now_ns() - progress_ns < BUSY_NS)
-			(void)sched_yield();
+			relax_briefly();
 		else
 			porter_sleep(o, seen, SLEEP_NS);
 	}

@@ -45,7 +45,9 @@ struct pair {
 	uint32_t head, tail;
 	uint32_t capacity;     /* frames the wire takes before it is full */
 	uint32_t window_bytes; /* not 0: the wire loses, and takes so much */
-	bool unread;	       /* the peer has not looked at what was sent */
+	enum env_peer peer;    /* what is known of it ... */
+	uint64_t turns;	       /* ... how often it had its turn ... */
+	uint64_t since_turns;  /* ... and since when that was asked for */
 	bool near; /* both have one address, with a cable between them */
 	uint32_t paths_open, paths_opened;
 	/* Random words go through it, when set. */
@@ -184,9 +186,18 @@ static uint32_t pair_from(struct env *env, struct env_path *path)
 	return to->pair->near ? to->index + 1 : NIC_FROM_NET;
 }
 
-static bool pair_unread(struct env *env, struct env_path *path)
+static uint64_t pair_turns(struct env *env, struct env_path *path)
 {
-	return container_of(env, struct pair_env, env)->pair->unread;
+	return container_of(env, struct pair_env, env)->pair->turns;
+}
+
+static enum env_peer pair_peer(struct env *env, struct env_path *path,
+			       uint64_t since_turns)
+{
+	struct pair *p = container_of(env, struct pair_env, env)->pair;
+
+	p->since_turns = since_turns;
+	return p->peer;
 }
 
 static uint32_t pair_window(struct env *env, struct env_path *path)
@@ -205,7 +216,8 @@ static const struct env_ops pair_env_ops = {
 	.tx_begin = pair_tx_begin,
 	.tx_end = pair_tx_end,
 	.path_from = pair_from,
-	.path_unread = pair_unread,
+	.path_turns = pair_turns,
+	.path_peer = pair_peer,
 	.path_window_bytes = pair_window,
 };
 

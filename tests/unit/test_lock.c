@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -96,11 +97,46 @@ static void test_long_holder(void **state)
 	assert_int_equal(s.b, 5);
 }
 
+struct patient {
+	struct lock lock;
+	long sleeps; /* of the thread that waited */
+};
+
+static void *wait_long(void *arg)
+{
+	struct patient *p = arg;
+	struct rusage usage;
+
+	lock_take(&p->lock);
+	lock_drop(&p->lock);
+	assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+	p->sleeps = usage.ru_nvcsw;
+	return NULL;
+}
+
+/* Who waits long is woken, and does not look every few microseconds: that was
+ * thousands of times here. */
+static void test_long_wait(void **state)
+{
+	static const struct timespec hold = {.tv_nsec = 300000000};
+	struct patient p = {.sleeps = 0};
+	pthread_t t;
+
+	lock_init(&p.lock);
+	lock_take(&p.lock);
+	assert_int_equal(pthread_create(&t, NULL, wait_long, &p), 0);
+	nanosleep(&hold, NULL);
+	lock_drop(&p.lock);
+	pthread_join(t, NULL);
+	assert_in_range(p.sleeps, 1, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exclusion),
 		cmocka_unit_test(test_try),
+		cmocka_unit_test(test_long_wait),
 		cmocka_unit_test(test_long_holder),
 	};
 

@@ -206,39 +206,6 @@ static void gives_up_when_nobody_answers(void **state)
 	conn_release(&c);
 }
 
-/* A peer that has not even looked is slow; it fails after seconds, not after
- * the few milliseconds that the timer and its retries make here. */
-static void a_slow_peer_uses_up_no_retries(void **state)
-{
-	struct conn c;
-	struct end *a = &c.e[0], *b = &c.e[1];
-	uint64_t ms;
-
-	conn_init(&c, IBV_MTU_256);
-	c.p.unread = true;
-	assert_int_equal(post(a, b, IBV_WR_RDMA_READ, 1, 0, 64), 0);
-	for (ms = 0; ms < 4000; ms += 5) {
-		c.p.now_ns += 5000000;
-		nic_tick(a->nic);
-	}
-	expect_no_cqe(a->scq);
-	assert_int_equal(nic_counter_get(a->nic, NIC_C_timeouts), 0);
-	c.p.unread = false;
-	pair_run(&c.p);
-	expect_cqe(a->scq, 1, IBV_WC_SUCCESS);
-	c.p.unread = true;
-	assert_int_equal(post(a, b, IBV_WR_RDMA_READ, 2, 0, 64), 0);
-	for (ms = 0; ms < 6000; ms += 5) {
-		c.p.now_ns += 5000000;
-		c.p.tail = c.p.head;
-		nic_tick(a->nic);
-		nic_flush(a->nic);
-	}
-	expect_cqe(a->scq, 2, IBV_WC_RETRY_EXC_ERR);
-	c.p.tail = c.p.head;
-	conn_release(&c);
-}
-
 static void waits_for_a_receive(void **state)
 {
 	struct conn c;
@@ -542,7 +509,6 @@ int main(void)
 		cmocka_unit_test(atomics_return_the_former_value),
 		cmocka_unit_test(survives_the_loss_of_any_frame),
 		cmocka_unit_test(gives_up_when_nobody_answers),
-		cmocka_unit_test(a_slow_peer_uses_up_no_retries),
 		cmocka_unit_test(waits_for_a_receive),
 		cmocka_unit_test(a_waiting_peer_keeps_its_retries),
 		cmocka_unit_test(refuses_what_was_not_granted),

@@ -71,6 +71,38 @@ static void each_producer_rings_once_per_sleep(void **state)
 	bell_release(&b);
 }
 
+/* Who waits for an answer learns from the turns whether it could have come. */
+static void turns_tell_who_does_not_run(void **state)
+{
+	struct bell_peer p = {0};
+	struct bell b;
+	uint64_t since;
+
+	assert_int_equal(bell_peer_turns(&p), 0);
+	assert_int_equal(bell_init(&b), 0);
+	assert_int_equal(bell_peer_init(&p, b.page_fd), 0);
+	since = bell_peer_turns(&p);
+	assert_true(since > 0);
+	for (unsigned i = 0; i < BELL_TURNS_TO_ANSWER; i++) {
+		assert_false(bell_had_time(&p, since, true));
+		assert_false(bell_had_time(&p, since, false));
+		bell_turn(&b);
+	}
+	assert_true(bell_had_time(&p, since, true));
+	assert_true(bell_had_time(&p, since, false));
+	/* Asleep: what was not read yet is read when it wakes up. */
+	since = bell_peer_turns(&p);
+	bell_sleep(&b, false);
+	for (unsigned i = 0; i < BELL_TURNS_TO_SLEEP; i++) {
+		assert_true(bell_had_time(&p, since, true));
+		assert_false(bell_had_time(&p, since, false));
+		bell_turn(&b);
+	}
+	assert_true(bell_had_time(&p, since, false));
+	bell_peer_release(&p);
+	bell_release(&b);
+}
+
 /* A peer that could write it could put everybody to sleep for good. */
 static void nobody_else_can_write_the_page(void **state)
 {
@@ -148,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_producer_rings_once_per_sleep),
+		cmocka_unit_test(turns_tell_who_does_not_run),
 		cmocka_unit_test(nobody_else_can_write_the_page),
 		cmocka_unit_test(a_deaf_peer_makes_nobody_wait),
 		cmocka_unit_test(other_descriptors_are_no_bells),
