@@ -50,8 +50,9 @@ struct core_set {
 struct agent {
 	struct preload *p;
 	long pid;
-	long mem_fd;	/* the memory file; -errno: none */
-	bool can_batch; /* process_madvise takes what we give it */
+	long mem_fd;	 /* the memory file; -errno: none */
+	bool can_batch;	 /* process_madvise takes what we give it */
+	bool has_locked; /* the program has, so pages go one by one */
 };
 
 static bool set_caps(struct __user_cap_data_struct caps[2])
@@ -190,29 +191,91 @@ static uint64_t copy_pages(const struct agent *a, uint8_t *to,
 	return failed;
 }
 
-static bool drop(uint64_t start, uint64_t bytes)
+static long advise(uint64_t start, uint64_t bytes, long advice)
 {
-	return raw6(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0,
-		    0) == 0;
+	return raw6(SYS_madvise, (long)start, (long)bytes, advice, 0, 0, 0);
 }
 
-/* One call and one flush of the other cores for all stretches, where the kernel
- * lets a process advise itself that way (6.15); *known: whether it does. */
-static bool drop_all(const struct run_batch *b, uint32_t stretches, bool *known)
+static long drop_many(const struct iovec *iov, uint32_t count)
+{
+	return raw6(SYS_process_madvise, SELF_PIDFD, (long)iov, (long)count,
+		    MADV_DONTNEED, 0, 0);
+}
+
+/* Whether the kernel lets a process advise itself that way (6.15): asked here,
+ * because later the same error also means locked memory. */
+static bool can_drop_many(void)
+{
+	long page = raw6(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec iov = {(void *)page, RUN_PAGE_BYTES};
+	bool can;
+
+	if (page < 0 && page > -4096)
+		return false;
+	can = drop_many(&iov, 1) == RUN_PAGE_BYTES;
+	(void)raw6(SYS_munmap, page, RUN_PAGE_BYTES, 0, 0, 0, 0);
+	return can;
+}
+
+/* How many stretches went, one call and one flush of the other cores for all of
+ * them if possible. The next one then failed, maybe in its middle. */
+static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
+			       uint32_t count)
 {
 	struct iovec iov[RUN_BATCH_PAGES];
-	uint64_t bytes = 0;
+	uint32_t i;
+	long done;
 
-	if (stretches < 2 || !*known)
-		return false;
-	for (uint32_t i = 0; i < stretches; i++) {
+	if (count < 2 || !a->can_batch) {
+		for (i = 0; i < count; i++)
+			if (advise(b->stretch[i].start, b->stretch[i].bytes,
+				   MADV_DONTNEED) == -EINVAL)
+				break;
+		return i;
+	}
+	for (i = 0; i < count; i++) {
 		iov[i].iov_base = (void *)(uintptr_t)b->stretch[i].start;
 		iov[i].iov_len = b->stretch[i].bytes;
-		bytes += b->stretch[i].bytes;
 	}
-	*known = raw6(SYS_process_madvise, SELF_PIDFD, (long)iov,
-		      (long)stretches, MADV_DONTNEED, 0, 0) == (long)bytes;
-	return *known;
+	done = drop_many(iov, count);
+	for (i = 0; i < count && done >= (long)iov[i].iov_len; i++)
+		done -= (long)iov[i].iov_len;
+	return i;
+}
+
+/*
+ * The pages from `at` on, one by one: where something was not copied, and where
+ * the program has locked memory, at which the kernel stops (EINVAL). Nothing
+ * may be dropped twice, because the pager is told of each time; so of the
+ * stretch `tried`, which failed in its middle, only what comes after is. What
+ * is not mapped any more is gone, too.
+ */
+static void drop_singly(struct run_batch *b, uint32_t at, uint32_t count,
+			const struct run_stretch *tried)
+{
+	bool is_past = false;
+
+	for (; at < count; at++) {
+		uint64_t page = b->page[at], bit = 1ull << at;
+
+		if (b->failed & bit)
+			continue;
+		if (tried && !is_past && page - tried->start < tried->bytes) {
+			is_past = advise(page, RUN_PAGE_BYTES, MADV_COLD) ==
+				  -EINVAL;
+			if (!is_past) {
+				b->dropped |= bit;
+				continue;
+			}
+		}
+		if (advise(page, RUN_PAGE_BYTES, MADV_DONTNEED) != -EINVAL) {
+			b->dropped |= bit;
+			continue;
+		}
+		b->failed |= bit;
+		b->locked |= bit;
+	}
 }
 
 static void obey(struct agent *a, struct run_batch *b)
@@ -222,35 +285,29 @@ static void obey(struct agent *a, struct run_batch *b)
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
 	uint8_t *to = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
-	uint64_t failed;
-	uint32_t at = 0;
+	uint32_t at = 0, done;
 
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
 	    ((uint64_t)b->tray_page + count) * RUN_PAGE_BYTES > p->tray_bytes) {
 		b->failed = ~0ull;
 		return;
 	}
-	failed = copy_pages(a, to, b, count);
-	if (failed) {
-		/* What was not copied stays, so no stretch as a whole. */
-		for (uint32_t i = 0; i < count; i++)
-			if (!(failed >> i & 1) &&
-			    !drop(b->page[i], RUN_PAGE_BYTES))
-				failed |= 1ull << i;
-		b->failed = failed;
+	b->failed = copy_pages(a, to, b, count);
+	/* What was not copied stays, so no stretch as a whole. */
+	if (b->failed || a->has_locked) {
+		b->is_single = 1;
+		drop_singly(b, 0, count, NULL);
 		return;
 	}
-	if (drop_all(b, stretches, &a->can_batch))
-		stretches = 0;
-	for (uint32_t i = 0; i < stretches; i++) {
-		struct run_stretch s = b->stretch[i];
-		bool ok = drop(s.start, s.bytes);
-
-		for (; at < count && b->page[at] < s.start + s.bytes; at++)
-			if (!ok)
-				failed |= 1ull << at;
+	done = drop_stretches(a, b, stretches);
+	if (done == stretches) {
+		b->dropped = ~0ull;
+		return;
 	}
-	b->failed = failed;
+	for (; at < count && b->page[at] < b->stretch[done].start; at++)
+		b->dropped |= 1ull << at;
+	drop_singly(b, at, count, &b->stretch[done]);
+	a->has_locked = b->locked != 0;
 }
 
 static void agent_sleep(struct run_channel *c, uint32_t seen)
@@ -294,7 +351,7 @@ void preload_agent_main(struct preload *p)
 	struct agent a = {.p = p,
 			  .pid = raw6(SYS_getpid, 0, 0, 0, 0, 0, 0),
 			  .mem_fd = own_mem_file(),
-			  .can_batch = true};
+			  .can_batch = can_drop_many()};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
 	struct core_set all = {{0}};
 	uint32_t hint_seen = 0;

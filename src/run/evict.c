@@ -11,8 +11,6 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-#define FINISH_NS 1000000000ull
-
 bool run_evict_covers(const struct space *s, uint64_t page)
 {
 	uint64_t addr = run_space_addr(s, page);
@@ -27,18 +25,54 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 	return false;
 }
 
+bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end)
+{
+	uint64_t addr = run_space_addr(s, page);
+	bool is_covered = false;
+
+	for (uint32_t b = s->collected; b != s->posted; b++) {
+		const struct leaving *l = &s->leaving[b % RUN_BATCHES];
+
+		for (uint32_t i = 0; i < l->stretch_count; i++) {
+			struct run_stretch r = l->stretch[i];
+			uint64_t first = (r.start - s->start) >> RUN_PAGE_SHIFT;
+
+			/* Stretches do not overlap. */
+			if (addr - r.start < r.bytes) {
+				is_covered = true;
+				first += r.bytes >> RUN_PAGE_SHIFT;
+			}
+			if (first > page)
+				*end = u64_min(*end, first);
+		}
+	}
+	return is_covered;
+}
+
 /* ---- picking ------------------------------------------------------------ */
 
 /* A page that was wanted back is spared, the longer the more often it was; one
  * that could not leave, once. */
-static bool may_leave(struct run_page *e)
+static bool may_leave(const struct space *s, uint64_t page)
 {
-	if (e->state != RUN_RESIDENT)
+	struct run_page *e = &s->pages.page[page];
+
+	if (e->state != RUN_RESIDENT || run_set_has(&s->pages.kept, page) ||
+	    run_set_has(&s->pages.stuck, page))
 		return false;
 	if (e->heat == 0)
 		return true;
 	e->heat--;
 	return false;
+}
+
+/* Whether nothing between the last page and this one is lost when all of it is
+ * dropped: no mapping of somebody else, and nothing that may still be here. */
+static bool is_free_between(const struct space *s, uint64_t last, uint64_t page)
+{
+	return last + 1 == page ||
+	       (run_set_next_in(&s->pages.alien, last + 1, page) == page &&
+		run_set_next_in(&s->pages.vague, last + 1, page) == page);
 }
 
 static void add_page(struct leaving *l, const struct space *s, uint64_t page,
@@ -49,7 +83,8 @@ static void add_page(struct leaving *l, const struct space *s, uint64_t page,
 
 	if (joins && l->stretch_count &&
 	    addr - last->start - last->bytes <
-		    (uint64_t)RUN_STRETCH_GAP * RUN_PAGE_BYTES) {
+		    (uint64_t)RUN_STRETCH_GAP * RUN_PAGE_BYTES &&
+	    is_free_between(s, l->page[l->count - 1], page)) {
 		last->bytes = addr + RUN_PAGE_BYTES - last->start;
 	} else {
 		l->stretch[l->stretch_count++] =
@@ -75,7 +110,7 @@ static void pick(struct space *s, struct leaving *l)
 			if (at >= RUN_RANGE_PAGES)
 				break;
 		}
-		if (may_leave(&s->pages.page[at])) {
+		if (may_leave(s, at)) {
 			add_page(l, s, at, joins);
 			joins = true;
 		} else {
@@ -122,6 +157,8 @@ static void post(struct space *s, const struct leaving *l)
 	b->page_count = l->count;
 	b->stretch_count = l->stretch_count;
 	b->failed = ~0ull;
+	b->dropped = b->locked = 0;
+	b->is_single = 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		b->page[i] = run_space_addr(s, l->page[i]);
 		s->pages.page[l->page[i]].state = RUN_LEAVING;
@@ -142,9 +179,12 @@ static int evict_batch(struct pager *p, struct space *s)
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
 	int tray, err;
 
-	if (!s->channel || s->is_dead ||
+	/* What was told and not done yet is about the table as it is. */
+	if (!s->channel || s->is_dead || s->events.count ||
 	    s->posted - s->collected == RUN_BATCHES)
 		return -EAGAIN;
+	if (s->resident_count <= s->stuck_count)
+		return -ENOENT;
 	pick(s, l);
 	if (l->count == 0)
 		return -ENOENT;
@@ -175,6 +215,48 @@ static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
 	}
 }
 
+static void give_up_page(struct pager *p, struct space *s, uint64_t page)
+{
+	run_space_set_gone(p, s, page, RUN_UNTOUCHED);
+	count(&p->stats->discarded, 1);
+}
+
+/*
+ * Which pages of the batch the program gave up meanwhile. Of each page that the
+ * agent dropped by advice the kernel told us once; what it told more often is
+ * the program's. A page that stayed is zeros when it is asked for.
+ */
+static void sort_removes(struct pager *p, struct space *s,
+			 const struct leaving *l, const struct run_batch *b,
+			 uint64_t failed)
+{
+	uint64_t dropped = b->dropped;
+	unsigned between = b->is_single ? 0 : 1;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct run_page *e = &s->pages.page[l->page[i]];
+		unsigned removes = e->removes;
+
+		e->removes = 0;
+		if (!(failed >> i & 1) && removes > (dropped >> i & 1))
+			give_up_page(p, s, l->page[i]);
+	}
+	for (uint32_t i = 0; i < l->stretch_count; i++) {
+		uint64_t at =
+			(l->stretch[i].start - s->start) >> RUN_PAGE_SHIFT;
+		uint64_t end = at + (l->stretch[i].bytes >> RUN_PAGE_SHIFT);
+
+		for (at = run_set_next_in(&s->pages.touched, at, end); at < end;
+		     at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+			unsigned removes = s->pages.page[at].removes;
+
+			s->pages.page[at].removes = 0;
+			if (removes > between)
+				give_up_page(p, s, at);
+		}
+	}
+}
+
 bool run_evict_collect(struct pager *p, struct space *s)
 {
 	bool any = false;
@@ -189,31 +271,21 @@ bool run_evict_collect(struct pager *p, struct space *s)
 		const struct run_batch *b =
 			&s->channel->batch[s->collected % RUN_BATCHES];
 		/* Read once: it is the program's memory. */
-		uint64_t failed = b->failed;
+		uint64_t failed = b->failed, locked = b->locked;
 
 		/* Off the list first: served faults must not wait for it. */
 		s->collected++;
 		run_tray_filled(p, s, l, b, failed);
 		put_back(s, l, failed);
+		sort_removes(p, s, l, b, failed);
+		if (failed & locked)
+			run_marks_stick(p, s, l->page, l->count,
+					failed & locked);
 		any = true;
 	}
 	if (any)
 		p->is_stuck = false;
 	return any;
-}
-
-bool run_evict_finish(struct pager *p, struct space *s)
-{
-	uint64_t end = run_pager_now_ns() + FINISH_NS;
-
-	while (run_space_is_leaving(s)) {
-		if (!run_evict_collect(p, s)) {
-			if (s->is_dead || run_pager_now_ns() > end)
-				return false;
-			(void)sched_yield();
-		}
-	}
-	return true;
 }
 
 uint64_t run_evict_leaving(const struct pager *p)

@@ -24,7 +24,10 @@ struct run_page {
 	uint32_t state : 3;
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
 	uint32_t returns : 2; /* in a row that it came back from a tray */
-	uint32_t tray_page : 25;
+	/* Told to be removed while a batch covers it; the agent's own drop is
+	 * one of these. */
+	uint32_t removes : 2;
+	uint32_t tray_page : 23;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 
@@ -38,6 +41,8 @@ int run_set_init(struct run_set *s, uint64_t pages) MUST_CHECK;
 void run_set_release(struct run_set *s);
 /* The first member at or after `from`; `pages` if there is none. */
 uint64_t run_set_next(const struct run_set *s, uint64_t from);
+/* The same below `end`, and `end` if there is none: looks no further. */
+uint64_t run_set_next_in(const struct run_set *s, uint64_t from, uint64_t end);
 
 static inline void run_set_add(struct run_set *s, uint64_t page)
 {
@@ -59,11 +64,44 @@ static inline bool run_set_has(const struct run_set *s, uint64_t page)
 	return s->word[page / 64] >> (page % 64) & 1;
 }
 
+void run_set_add_range(struct run_set *s, uint64_t page, uint64_t count);
+void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count);
+/* Those of [from, from + count) are afterwards also at `to`; the two do not
+ * overlap. */
+void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
+			uint64_t count);
+
+/* What is said of pages, whether touched or not. */
+enum run_mark {
+	RUN_MARK_TOUCHED,
+	RUN_MARK_RESIDENT,
+	/* The kernel has no far memory there: unmapped, or something else. */
+	RUN_MARK_ALIEN,
+	/* Given up by the program while it was here: gone as soon as the
+	 * program's call goes on, or not at all (MADV_FREE). */
+	RUN_MARK_VAGUE,
+	RUN_MARK_KEPT,	   /* must not leave: locked, or for the kernel's use */
+	RUN_MARK_STUCK,	   /* could not leave, and is not tried for a while */
+	RUN_MARK_WIPED,	   /* zeros in a child made by fork */
+	RUN_MARK_WITHHELD, /* not there in a child made by fork */
+	RUN_MARKS,
+};
+
 struct run_pages {
 	struct run_page *page;
-	struct run_set touched;
-	struct run_set resident;
+	union {
+		struct run_set set[RUN_MARKS]; /* by enum run_mark */
+		struct {
+			struct run_set touched, resident, alien, vague, kept,
+				stuck, wiped, withheld;
+		};
+	};
 };
+STATIC_ASSERT(sizeof(((struct run_pages *)0)->set) ==
+		      offsetof(struct run_pages, withheld) +
+			      sizeof(struct run_set) -
+			      offsetof(struct run_pages, touched),
+	      "a name per set");
 
 int run_pages_init(struct run_pages *p, uint64_t pages) MUST_CHECK;
 void run_pages_release(struct run_pages *p);

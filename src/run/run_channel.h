@@ -102,10 +102,15 @@ struct run_batch {
 	uint32_t tray_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
-	uint32_t reserved;
-	/* Out, bit i: page[i] was neither copied nor dropped; was zeros. */
+	/* Out: pages were dropped one by one, not stretches. */
+	uint32_t is_single;
+	/* Out, bit i: page[i] was neither copied nor dropped; was zeros; was
+	 * dropped by advice, of which the kernel told the pager once; failed
+	 * because the program has locked it. */
 	uint64_t failed;
 	uint64_t zero;
+	uint64_t dropped;
+	uint64_t locked;
 	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
@@ -113,8 +118,22 @@ struct run_batch {
 
 enum run_call_kind {
 	RUN_CALL_NONE,
-	RUN_CALL_DISCARD, /* [start, start + bytes) is zeros from now on */
-	RUN_CALL_SELF,	  /* a forked child shows which space it is */
+	RUN_CALL_SELF, /* a forked child shows which space it is */
+	/* [start, start + bytes): something else will be mapped there. Answered
+	 * when nobody drops pages there any more. */
+	RUN_CALL_LEAVE,
+	RUN_CALL_TAKE,	 /* was mapped anew: far memory from now on */
+	RUN_CALL_KEEP,	 /* must not leave; -ENOMEM: too much */
+	RUN_CALL_UNKEEP, /* may leave */
+	/* All that there is, wherever; and with `bytes`, or only, what will
+	 * be touched. */
+	RUN_CALL_KEEP_ALL,
+	RUN_CALL_KEEP_LATER,
+	/* As madvise has it; see enum run_mark. */
+	RUN_CALL_WIPE,
+	RUN_CALL_UNWIPE,
+	RUN_CALL_WITHHOLD,
+	RUN_CALL_UNWITHHOLD,
 };
 
 struct run_call {
@@ -135,7 +154,8 @@ struct run_channel {
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
 	uint32_t agent_tid; /* written by the agent as it starts */
-	uint32_t reserved;
+	/* The pager's: some of the range is no far memory. */
+	_Atomic uint32_t has_aliens;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };

@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "log.h"
 #include "pager_priv.h"
 #include "uffd.h"
 
@@ -41,6 +40,10 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		p->resident++;
 		show_resident(p);
 	}
+	/* Now it is certain. */
+	run_set_del(&s->pages.vague, page);
+	if (s->keeps_all)
+		(void)!run_marks_keep(p, s, page, 1);
 }
 
 /* It has no memory anywhere: as if it had never been touched. */
@@ -70,6 +73,10 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		p->resident--;
 		show_resident(p);
 	}
+	if (run_set_has(&s->pages.stuck, page)) {
+		run_set_del(&s->pages.stuck, page);
+		s->stuck_count--;
+	}
 	e->heat = 0;
 	if (state == RUN_UNTOUCHED)
 		make_untouched(p, s, page);
@@ -82,11 +89,32 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 {
 	uint64_t end = page + pages;
 
-	for (uint64_t at = run_set_next(&s->pages.touched, page); at < end;
-	     at = run_set_next(&s->pages.touched, at + 1)) {
+	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
+	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+		if (run_set_has(&s->pages.resident, at))
+			run_set_add(&s->pages.vague, at);
 		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
 		count(&p->stats->discarded, 1);
 	}
+}
+
+void run_space_show_aliens(struct space *s)
+{
+	if (s->channel)
+		atomic_store_explicit(&s->channel->has_aliens,
+				      run_set_next(&s->pages.alien, 0) <
+					      RUN_RANGE_PAGES,
+				      memory_order_relaxed);
+}
+
+void run_space_forget(struct pager *p, struct space *s, uint64_t page,
+		      uint64_t pages)
+{
+	run_space_discard(p, s, page, pages);
+	run_set_del_range(&s->pages.vague, page, pages);
+	run_marks_clear(p, s, page, pages);
+	run_set_add_range(&s->pages.alien, page, pages);
+	run_space_show_aliens(s);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -143,6 +171,8 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (uint64_t at = run_set_next(&s->pages.touched, 0);
 	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
 		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+	run_marks_clear(p, s, 0, RUN_RANGE_PAGES);
+	run_events_release(p, s);
 	for (unsigned i = 0; i < p->waiting_count; i++)
 		if (p->waiting[i].space != s)
 			p->waiting[kept++] = p->waiting[i];
@@ -198,6 +228,7 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 {
 	s->share = run_share_get(share);
 	s->channel = run_share_channel(share);
+	run_space_show_aliens(s);
 	publish_pid(p, s, pid);
 	run_porter_place(p);
 }
@@ -222,19 +253,36 @@ static void fork_page(struct pager *p, struct space *child,
 		run_space_set_resident(p, child, page);
 }
 
+/* What the kernel did with the mappings, as madvise told it to. */
+static void fork_marks(struct space *child, const struct space *parent)
+{
+	static const enum run_mark same[] = {RUN_MARK_ALIEN, RUN_MARK_VAGUE,
+					     RUN_MARK_WIPED};
+
+	for (unsigned i = 0; i < ARRAY_LEN(same); i++) {
+		const struct run_set *from = &parent->pages.set[same[i]];
+
+		for (uint64_t at = run_set_next(from, 0); at < RUN_RANGE_PAGES;
+		     at = run_set_next(from, at + 1))
+			run_set_add(&child->pages.set[same[i]], at);
+	}
+	for (uint64_t at = run_set_next(&parent->pages.withheld, 0);
+	     at < RUN_RANGE_PAGES;
+	     at = run_set_next(&parent->pages.withheld, at + 1))
+		run_set_add(&child->pages.alien, at);
+}
+
 /*
  * Between the kernel's copy and the reading of its event userfaultfd refuses
- * to protect pages, so no eviction began since, and what was under way cannot
- * have changed a page: the table is that of the moment of fork.
+ * to protect pages; since then nothing begins until this is done, and what was
+ * under way has ended without changing a page: the table is that of the moment
+ * of fork.
  */
 int run_space_fork(struct pager *p, struct space *parent, int uffd)
 {
 	struct space *child;
 	int err;
 
-	if (!run_evict_finish(p, parent))
-		log_warn("run", "process %d does not answer while it forks",
-			 (int)parent->pid);
 	run_trays_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
@@ -242,7 +290,10 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	for (uint64_t at = run_set_next(&parent->pages.touched, 0);
 	     at < RUN_RANGE_PAGES;
 	     at = run_set_next(&parent->pages.touched, at + 1))
-		fork_page(p, child, &parent->pages.page[at], at);
+		if (!run_set_has(&parent->pages.wiped, at) &&
+		    !run_set_has(&parent->pages.withheld, at))
+			fork_page(p, child, &parent->pages.page[at], at);
+	fork_marks(child, parent);
 	child->hand = parent->hand;
 	count(&p->stats->forks, 1);
 	return 0;

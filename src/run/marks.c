@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages that must not leave, because the program has locked them or the kernel
+ * uses them where it cannot wait; and those that cannot. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "pager_priv.h"
+
+#define UNSTICK_MIN_NS 1000000000ull
+#define UNSTICK_MAX_NS 64000000000ull
+
+/* ---- kept --------------------------------------------------------------- */
+
+/* Half of what may be here: the other half has to do for all the rest. */
+static uint64_t most(const struct pager *p)
+{
+	return p->limit_pages / 2;
+}
+
+int run_marks_keep(struct pager *p, struct space *s, uint64_t page,
+		   uint64_t pages)
+{
+	uint64_t more = 0;
+
+	if (pages > most(p))
+		return -ENOMEM;
+	for (uint64_t at = page; at < page + pages; at++)
+		more += !run_set_has(&s->pages.kept, at);
+	if (p->kept + more > most(p))
+		return -ENOMEM;
+	run_set_add_range(&s->pages.kept, page, pages);
+	s->kept_count += more;
+	p->kept += more;
+	return 0;
+}
+
+void run_marks_unkeep(struct pager *p, struct space *s, uint64_t page,
+		      uint64_t pages)
+{
+	uint64_t end = page + pages;
+
+	for (uint64_t at = run_set_next_in(&s->pages.kept, page, end); at < end;
+	     at = run_set_next_in(&s->pages.kept, at + 1, end)) {
+		run_set_del(&s->pages.kept, at);
+		s->kept_count--;
+		p->kept--;
+	}
+	if (pages == RUN_RANGE_PAGES)
+		s->keeps_all = false;
+}
+
+int run_marks_keep_all(struct pager *p, struct space *s, bool later)
+{
+	uint64_t at = run_set_next(&s->pages.touched, 0), more = 0;
+
+	for (; at < RUN_RANGE_PAGES;
+	     at = run_set_next(&s->pages.touched, at + 1))
+		more += !run_set_has(&s->pages.kept, at);
+	if (p->kept + more > most(p))
+		return -ENOMEM;
+	for (at = run_set_next(&s->pages.touched, 0); at < RUN_RANGE_PAGES;
+	     at = run_set_next(&s->pages.touched, at + 1)) {
+		struct waiting w = {.space = s, .page = at};
+		enum run_state state = s->pages.page[at].state;
+
+		if (run_marks_keep(p, s, at, 1) != 0)
+			return -ENOMEM;
+		if (state == RUN_FAR || state == RUN_STAGED)
+			run_stream_serve(p, &w);
+	}
+	s->keeps_all |= later;
+	return 0;
+}
+
+/* ---- stuck -------------------------------------------------------------- */
+
+void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
+		     uint32_t count_, uint64_t which)
+{
+	for (uint32_t i = 0; i < count_; i++) {
+		if (!(which >> i & 1) || run_set_has(&s->pages.stuck, page[i]))
+			continue;
+		run_set_add(&s->pages.stuck, page[i]);
+		s->stuck_count++;
+		count(&p->stats->locked, 1);
+	}
+	if (!s->unstick_ns) {
+		s->unstick_wait_ns =
+			u64_min(u64_max(2 * s->unstick_wait_ns, UNSTICK_MIN_NS),
+				UNSTICK_MAX_NS);
+		s->unstick_ns = run_pager_now_ns() + s->unstick_wait_ns;
+	}
+	if (p->has_told_locked)
+		return;
+	p->has_told_locked = true;
+	(void)fprintf(stderr,
+		      "aquifer: run: process %d has locked memory that is "
+		      "far-managed; it stays, beyond --local if need be\n",
+		      (int)s->pid);
+}
+
+void run_marks_unstick(struct space *s, uint64_t now_ns)
+{
+	if (!s->unstick_ns || now_ns < s->unstick_ns)
+		return;
+	run_set_del_range(&s->pages.stuck, 0, RUN_RANGE_PAGES);
+	s->stuck_count = 0;
+	s->unstick_ns = 0;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
+		     uint64_t pages)
+{
+	uint64_t end = page + pages;
+
+	run_marks_unkeep(p, s, page, pages);
+	for (uint64_t at = run_set_next_in(&s->pages.stuck, page, end);
+	     at < end; at = run_set_next_in(&s->pages.stuck, at + 1, end)) {
+		run_set_del(&s->pages.stuck, at);
+		s->stuck_count--;
+	}
+	run_set_del_range(&s->pages.vague, page, pages);
+	run_set_del_range(&s->pages.wiped, page, pages);
+	run_set_del_range(&s->pages.withheld, page, pages);
+}
