@@ -75,15 +75,23 @@ int run_marks_keep_all(struct pager *p, struct space *s, bool later)
 /* ---- stuck -------------------------------------------------------------- */
 
 void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
-		     uint32_t count_, uint64_t which)
+		     uint32_t pages, uint64_t which)
 {
-	for (uint32_t i = 0; i < count_; i++) {
-		if (!(which >> i & 1) || run_set_has(&s->pages.stuck, page[i]))
+	uint32_t more = 0;
+
+	for (uint32_t i = 0; i < pages; i++) {
+		/* What is kept is not tried anyway. */
+		if (!(which >> i & 1) ||
+		    run_set_has(&s->pages.stuck, page[i]) ||
+		    run_set_has(&s->pages.kept, page[i]))
 			continue;
 		run_set_add(&s->pages.stuck, page[i]);
-		s->stuck_count++;
-		count(&p->stats->locked, 1);
+		more++;
 	}
+	if (!more)
+		return;
+	s->stuck_count += more;
+	count(&p->stats->locked, more);
 	if (!s->unstick_ns) {
 		s->unstick_wait_ns =
 			u64_min(u64_max(2 * s->unstick_wait_ns, UNSTICK_MIN_NS),

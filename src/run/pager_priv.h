@@ -364,7 +364,7 @@ int run_marks_keep_all(struct pager *p, struct space *s, bool later) MUST_CHECK;
 /* The kernel does not let them go, bit i for page[i]: they are not tried again
  * for a while. */
 void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
-		     uint32_t count, uint64_t which);
+		     uint32_t pages, uint64_t which);
 void run_marks_unstick(struct space *s, uint64_t now_ns);
 /* What was said of a mapping ends with it. */
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,

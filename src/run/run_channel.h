@@ -43,9 +43,9 @@ enum {
 #define RUN_RANGE_ALIGN (1ull << 30)
 #define RUN_HEAP_OFFSET (1ull << 30) /* the allocator wants it aligned */
 #define RUN_BELL_PAGES	(RUN_HEAP_OFFSET >> RUN_PAGE_SHIFT)
-#define RUN_HEAP_BYTES	(64ull << 30)
+#define RUN_HEAP_BYTES	(512ull << 30)
 #define RUN_MAPS_OFFSET (RUN_HEAP_OFFSET + RUN_HEAP_BYTES)
-#define RUN_MAPS_BYTES	(64ull << 30)
+#define RUN_MAPS_BYTES	(512ull << 30)
 #define RUN_RANGE_BYTES (RUN_MAPS_OFFSET + RUN_MAPS_BYTES)
 #define RUN_RANGE_PAGES (RUN_RANGE_BYTES >> RUN_PAGE_SHIFT)
 
