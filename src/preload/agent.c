@@ -293,6 +293,12 @@ static void obey(struct agent *a, struct run_batch *b)
 		return;
 	}
 	b->failed = copy_pages(a, to, b, count);
+	/* What was copied may be somebody else's by now. */
+	if (atomic_load_explicit(&p->channel->is_changing,
+				 memory_order_relaxed)) {
+		b->failed = ~0ull;
+		return;
+	}
 	/* What was not copied stays, so no stretch as a whole. */
 	if (b->failed || a->has_locked) {
 		b->is_single = 1;

@@ -203,53 +203,70 @@ int munmap(void *addr, size_t len)
 
 /* ---- mremap ------------------------------------------------------------- */
 
-/* Far memory that moved is far where it went, if that is in the range; where it
- * was is nothing, which others may have. */
-static void has_moved(uint8_t *old, size_t had, uint8_t *to, size_t want,
-		      bool is_kept)
+/*
+ * Moves far memory to `to`. The kernel leaves the old place mapped and empty
+ * (MREMAP_DONTUNMAP): a hole would be anybody's at once, and is made only where
+ * the program has somebody else's memory there.
+ */
+static void *move_to(uint8_t *old, size_t bytes, uint8_t *to, bool keeps_old)
 {
+	bool is_inside = preload_maps_has(to) && preload_owns(to + bytes - 1);
 	int saved = errno;
 
-	if (preload_maps_has(to) && preload_owns(to + want - 1)) {
-		preload_maps_use(to, want);
-		(void)preload_call(RUN_CALL_TAKE, to, want);
+	if (is_inside)
+		(void)preload_call(RUN_CALL_LEAVE, to, bytes);
+	if ((void *)syscall(SYS_mremap, old, bytes, bytes,
+			    MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+			    to) == MAP_FAILED)
+		return MAP_FAILED;
+	if (is_inside) {
+		preload_maps_use(to, bytes);
+		(void)preload_call(RUN_CALL_TAKE, to, bytes);
 	}
-	if (!is_kept && preload_maps_has(old))
-		(void)preload_maps_free(old, had);
+	if (!keeps_old && preload_maps_has(old))
+		(void)preload_maps_free(old, bytes);
 	errno = saved;
+	return to;
 }
 
-static void *move_to(uint8_t *old, size_t had, size_t want, int flags, void *to)
+static void *move_fixed(uint8_t *old, size_t had, size_t want, void *fixed,
+			bool keeps_old)
 {
-	bool is_kept = flags & MREMAP_DONTUNMAP;
-	void *moved;
+	uint8_t *to = fixed;
+	size_t common = had < want ? had : want;
 
-	if (preload_owns(to))
-		(void)preload_call(RUN_CALL_LEAVE, to, want);
-	moved = (void *)syscall(SYS_mremap, old, had, want,
-				flags | MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	if (moved != MAP_FAILED)
-		has_moved(old, had, moved, want, is_kept);
-	return moved;
+	if ((uintptr_t)to % RUN_PAGE_BYTES ||
+	    (to < old + had && old < to + want)) {
+		errno = EINVAL;
+		return MAP_FAILED;
+	}
+	if (want > had &&
+	    preload_mmap(to + had, want - had, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			 0) == MAP_FAILED)
+		return MAP_FAILED;
+	if (want < had && munmap(old + want, had - want) != 0)
+		return MAP_FAILED;
+	return move_to(old, common, to, keeps_old);
 }
 
-static void *move_anywhere(uint8_t *old, size_t had, size_t want, int flags)
+static void *move_anywhere(uint8_t *old, size_t had, size_t want,
+			   bool keeps_old)
 {
 	uint8_t *to = preload_maps_alloc(want);
-	void *moved;
 
 	if (!to) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	moved = move_to(old, had, want, flags, to);
-	if (moved == MAP_FAILED) {
+	if (move_to(old, had, to, keeps_old) == MAP_FAILED) {
 		int saved = errno;
 
 		(void)preload_maps_free(to, want);
 		errno = saved;
+		return MAP_FAILED;
 	}
-	return moved;
+	return to;
 }
 
 static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
@@ -258,6 +275,7 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
 	int all = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
 	size_t had = align_up(old_len, RUN_PAGE_BYTES);
 	size_t want = align_up(len, RUN_PAGE_BYTES);
+	bool keeps_old = flags & MREMAP_DONTUNMAP;
 
 	if (len == 0 || old_len == 0 || (flags & ~all) ||
 	    (uintptr_t)old % RUN_PAGE_BYTES ||
@@ -267,9 +285,9 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
 		return MAP_FAILED;
 	}
 	if (flags & MREMAP_FIXED)
-		return move_to(old, had, want, flags, fixed);
-	if (flags & MREMAP_DONTUNMAP)
-		return move_anywhere(old, had, want, flags);
+		return move_fixed(old, had, want, fixed, keeps_old);
+	if (keeps_old)
+		return move_anywhere(old, had, want, true);
 	if (want < had && munmap(old + want, had - want) != 0)
 		return MAP_FAILED;
 	if (want <= had || preload_maps_grow(old, had, want))
@@ -278,7 +296,7 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	return move_anywhere(old, had, want, flags);
+	return move_anywhere(old, had, want, false);
 }
 
 void *mremap(void *old, size_t old_len, size_t len, int flags, ...)

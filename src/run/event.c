@@ -22,6 +22,15 @@
 
 /* ---- in order ----------------------------------------------------------- */
 
+/* What it has not dropped yet, it need not drop: the sooner its batches end. */
+static void tell_agent(struct space *s)
+{
+	if (s->channel)
+		atomic_store_explicit(&s->channel->is_changing,
+				      s->events.count > 0,
+				      memory_order_relaxed);
+}
+
 static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 {
 	struct events *e = &s->events;
@@ -45,6 +54,7 @@ static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 	}
 	e->msg[e->count++] = *m;
 	p->events++;
+	tell_agent(s);
 }
 
 void run_events_release(struct pager *p, struct space *s)
@@ -118,6 +128,7 @@ bool run_events_settle(struct pager *p, struct space *s)
 		memmove(e->msg, e->msg + n, (e->count - n) * sizeof(e->msg[0]));
 		e->count -= n;
 		p->events -= n;
+		tell_agent(s);
 	}
 	return e->count == 0;
 }
@@ -208,8 +219,12 @@ void run_events_note(struct pager *p, struct space *s)
 	struct waiting w[RUN_EVENTS];
 	int n = read_messages(p, s, w);
 
-	for (int i = 0; i < n; i++)
-		run_fault_later(p, &w[i]);
+	for (int i = 0; i < n; i++) {
+		if (run_fault_is_agents(&w[i]))
+			run_fault_serve(p, &w[i]);
+		else
+			run_fault_later(p, &w[i]);
+	}
 }
 
 void run_events_meanwhile(struct pager *p)

@@ -57,8 +57,10 @@ static bool may_leave(const struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
+	/* Where something else will be mapped, nothing is dropped. */
 	if (e->state != RUN_RESIDENT || run_set_has(&s->pages.kept, page) ||
-	    run_set_has(&s->pages.stuck, page))
+	    run_set_has(&s->pages.stuck, page) ||
+	    run_set_has(&s->pages.alien, page))
 		return false;
 	if (e->heat == 0)
 		return true;
@@ -201,17 +203,36 @@ static int evict_batch(struct pager *p, struct space *s)
 	return 0;
 }
 
-static void put_back(struct space *s, const struct leaving *l, uint64_t failed)
+/* Pages that the program moved before they were copied: they have not left. */
+static uint64_t missed(struct space *s, const struct leaving *l)
+{
+	uint64_t which = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct run_page *e = &s->pages.page[l->page[i]];
+
+		which |= (uint64_t)e->is_missed << i;
+		e->is_missed = 0;
+	}
+	return which;
+}
+
+/* Of pages that moved, the agent was given zeros at the old place. These stay
+ * protected: the table will know nothing of them until they are written to. */
+static void put_back(struct space *s, const struct leaving *l, uint64_t failed,
+		     uint64_t moved)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct run_page *e = &s->pages.page[l->page[i]];
 
-		if (!(failed >> i & 1))
+		if (!((failed | moved) >> i & 1))
 			continue;
 		e->state = RUN_RESIDENT;
 		e->heat = 1;
-		(void)!run_uffd_unprotect(
-			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
+		if (!(moved >> i & 1))
+			(void)!run_uffd_unprotect(s->uffd,
+						  run_space_addr(s, l->page[i]),
+						  RUN_PAGE_BYTES);
 	}
 }
 
@@ -271,13 +292,14 @@ bool run_evict_collect(struct pager *p, struct space *s)
 		const struct run_batch *b =
 			&s->channel->batch[s->collected % RUN_BATCHES];
 		/* Read once: it is the program's memory. */
-		uint64_t failed = b->failed, locked = b->locked;
+		uint64_t failed = b->failed, locked = b->locked, moved;
 
 		/* Off the list first: served faults must not wait for it. */
 		s->collected++;
-		run_tray_filled(p, s, l, b, failed);
-		put_back(s, l, failed);
-		sort_removes(p, s, l, b, failed);
+		moved = missed(s, l);
+		run_tray_filled(p, s, l, b, failed | moved);
+		put_back(s, l, failed, moved);
+		sort_removes(p, s, l, b, failed | moved);
 		if (failed & locked)
 			run_marks_stick(p, s, l->page, l->count,
 					failed & locked);

@@ -216,13 +216,16 @@ static void serve_agent(struct pager *p, const struct waiting *w)
 	else if (err)
 		run_uffd_wake(s->uffd, run_space_addr(s, w->page),
 			      RUN_PAGE_BYTES);
+	/* Or it was moved, with its bytes: then it has not left. */
+	if (!err && s->events.count)
+		s->pages.page[w->page].is_missed = 1;
 }
 
-static bool is_agent(const struct waiting *w)
+bool run_fault_is_agents(const struct waiting *w)
 {
 	const struct run_channel *c = w->space->channel;
 
-	return c && c->agent_tid == w->tid;
+	return c && c->agent_tid == w->tid && w->page < RUN_RANGE_PAGES;
 }
 
 void run_fault_serve(struct pager *p, const struct waiting *w)
@@ -231,7 +234,7 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 
 	if (s->is_dead)
 		return;
-	if (is_agent(w)) {
+	if (run_fault_is_agents(w)) {
 		serve_agent(p, w);
 		return;
 	}

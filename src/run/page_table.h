@@ -27,7 +27,9 @@ struct run_page {
 	/* Told to be removed while a batch covers it; the agent's own drop is
 	 * one of these. */
 	uint32_t removes : 2;
-	uint32_t tray_page : 23;
+	/* The agent found it missing when the program had moved memory. */
+	uint32_t is_missed : 1;
+	uint32_t tray_page : 22;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -320,6 +320,8 @@ bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end);
 void run_fault_serve(struct pager *p, const struct waiting *w);
 void run_fault_retry(struct pager *p);
 void run_fault_later(struct pager *p, const struct waiting *w);
+/* Whether an agent waits for it: to be served at once. */
+bool run_fault_is_agents(const struct waiting *w);
 /* After an ioctl that maps a page: true when the page is there now. */
 bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
 /* No byte of it is left: SIGBUS, now and at every later access. */

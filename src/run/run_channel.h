@@ -154,8 +154,11 @@ struct run_channel {
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
 	uint32_t agent_tid; /* written by the agent as it starts */
-	/* The pager's: some of the range is no far memory. */
-	_Atomic uint32_t has_aliens;
+	/* The pager's, bits: some of the range is no far memory; the program
+	 * changes its mappings, and nothing is to be dropped now. Hints only.
+	 */
+	_Atomic uint16_t has_aliens;
+	_Atomic uint16_t is_changing;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };

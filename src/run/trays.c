@@ -93,7 +93,7 @@ static void set_staged(struct pager *p, struct tray *t, unsigned i,
 	t->live++;
 	e->state = RUN_STAGED;
 	e->tray_page = (uint32_t)((t - p->trays.tray) * RUN_BATCH_PAGES + i) &
-		       ((1u << 23) - 1);
+		       ((1u << 22) - 1);
 	count(&p->stats->tray_pages, 1);
 }
 

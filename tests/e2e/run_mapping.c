@@ -268,6 +268,106 @@ static void play_moved(uint64_t pages)
 	printf(" %s\n", word((long)mremap(mem, 0, PAGE, MREMAP_MAYMOVE)));
 }
 
+/* ---- all at once -------------------------------------------------------- */
+
+enum {
+	STORMERS = 4,
+	STORM_STEPS = 60,
+};
+
+struct storm {
+	uint64_t seed;
+	uint64_t pages;
+};
+
+static void storm_step(uint64_t dice, uint8_t **mem, uint64_t pages,
+		       uint64_t salt)
+{
+	uint64_t some = 1 + dice / 64 % (pages - 1);
+	uint8_t *at = *mem + (pages - some) * PAGE, *to;
+
+	switch (dice % 6) {
+	case 0:
+		CHECK(raw_madvise(at, some * PAGE, MADV_DONTNEED) == 0);
+		check_zero(at, some);
+		break;
+	case 1:
+		/* To a place that another of our mappings had. */
+		to = map(pages);
+		fill(to, some, 99);
+		CHECK(remap(false, *mem, pages, pages,
+			    MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+		*mem = to;
+		at = to + (pages - some) * PAGE;
+		break;
+	case 2:
+		*mem = remap(false, *mem, pages, pages + some, MREMAP_MAYMOVE,
+			     NULL);
+		check_zero(*mem + pages * PAGE, some);
+		CHECK(munmap(*mem + pages * PAGE, some * PAGE) == 0);
+		at = *mem + (pages - some) * PAGE;
+		break;
+	case 3:
+		CHECK(munmap(at, some * PAGE) == 0);
+		check(*mem, pages - some, salt, 0);
+		/* Not all of it: others may be there by now. */
+		CHECK(munmap(*mem, (pages - some) * PAGE) == 0);
+		*mem = map(pages);
+		check_zero(*mem, pages);
+		return;
+	case 4:
+		CHECK(madvise(at, some * PAGE, MADV_WIPEONFORK) == 0);
+		if (fork() == 0) {
+			check(*mem, pages - some, salt, 0);
+			check_zero(at, some);
+			_exit(0);
+		}
+		CHECK(madvise(at, some * PAGE, MADV_KEEPONFORK) == 0);
+		check(at, some, salt, pages - some);
+		break;
+	default:
+		to = remap(dice & 64, *mem, pages, pages,
+			   MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+		check_zero(*mem, pages);
+		check(to, pages, salt, 0);
+		CHECK(munmap(to, pages * PAGE) == 0);
+		return;
+	}
+	check(*mem, pages - some, salt, 0);
+	if (dice % 6)
+		check(at, some, salt, pages - some);
+}
+
+static void *storm(void *arg)
+{
+	const struct storm *s = arg;
+	uint8_t *mem = map(s->pages);
+
+	for (unsigned i = 0; i < STORM_STEPS; i++) {
+		fill(mem, s->pages, i);
+		storm_step(mix(s->seed * 1000 + i), &mem, s->pages, i);
+	}
+	CHECK(munmap(mem, s->pages * PAGE) == 0);
+	return NULL;
+}
+
+/* Threads that do all of it at the same time, each with its own memory. */
+static void play_storm(uint64_t pages)
+{
+	struct storm s[STORMERS];
+	pthread_t thread[STORMERS];
+	int status;
+
+	for (unsigned i = 0; i < STORMERS; i++) {
+		s[i] = (struct storm){i, pages / STORMERS};
+		CHECK(pthread_create(&thread[i], NULL, storm, &s[i]) == 0);
+	}
+	for (unsigned i = 0; i < STORMERS; i++)
+		CHECK(pthread_join(thread[i], NULL) == 0);
+	while (wait(&status) > 0)
+		CHECK(status == 0);
+}
+
 /* ---- unmapped and mapped over ------------------------------------------- */
 
 static void play_unmapped(uint64_t pages)
@@ -280,6 +380,7 @@ static void play_unmapped(uint64_t pages)
 	fill(mem, pages, 1);
 	CHECK(syscall(SYS_munmap, mem + part * PAGE, part * PAGE) == 0);
 	printf("%d\n", probe(mem + part * PAGE));
+	press(part);
 	check(mem, part, 1, 0);
 	check(mem + 2 * part * PAGE, 2 * part, 1, 2 * part);
 	/* Something else, by a raw call, and a file through libc, whose pages
@@ -681,6 +782,7 @@ int main(int argc, char **argv)
 		{"robust", play_robust},
 		{"large", play_large},
 		{"locked", play_locked},
+		{"storm", play_storm},
 		{"locked-all", play_locked_all},
 		{"locked-raw", play_locked_raw},
 		{"locked-much", play_locked_much},

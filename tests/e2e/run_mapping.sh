@@ -16,7 +16,7 @@ far 2M "$MAPPING" locked-much 8 >"$TMP/out" || fail "$? $(cat "$TMP/err")"
 echo "ok: locked-much"
 
 for play in removed raced moved unmapped advice forked wished sizes robust \
-	locked locked-all locked-raw; do
+	locked locked-all locked-raw storm; do
 	"$MAPPING" "$play" 8 >"$TMP/plain" || fail "$play without: $?"
 	far 2M "$MAPPING" "$play" 8 >"$TMP/out" ||
 		fail "$play: $? $(cat "$TMP/err")"
