@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,6 +95,7 @@ static int lock_line(const char *line, int flags)
 {
 	uint64_t start = parse_hex(&line), end;
 	bool on_fault = flags & MCL_ONFAULT;
+	struct rlimit limit;
 
 	line++;
 	end = parse_hex(&line);
@@ -103,8 +105,15 @@ static int lock_line(const char *line, int flags)
 	if (syscall(SYS_mlock2, start, end - start,
 		    on_fault ? MLOCK_ONFAULT : 0) == 0)
 		return 0;
-	/* The kernel's own pages cannot be locked; it does not mind either. */
-	return errno == EPERM ? -EPERM : 0;
+	if (errno == EPERM)
+		return -EPERM;
+	/* The kernel's own pages and files with nothing behind them cannot be
+	 * had; only a limit is an error. */
+	return errno == ENOMEM && !strstr(line, "[v") &&
+			       getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+			       limit.rlim_cur != RLIM_INFINITY
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* All mappings but the range, which is larger than any memory. */
@@ -125,6 +134,7 @@ static int lock_local(int flags)
 
 		text[have += (size_t)n] = '\0';
 		while (!err && (end = strchr(line, '\n'))) {
+			*end = '\0';
 			err = lock_line(line, flags);
 			line = end + 1;
 		}
