@@ -14,7 +14,7 @@
 /* Half of what may be here: the other half has to do for all the rest. */
 static uint64_t most(const struct pager *p)
 {
-	return p->limit_pages / 2;
+	return p->keep_pages;
 }
 
 int run_marks_keep(struct pager *p, struct space *s, uint64_t page,
@@ -91,6 +91,7 @@ void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
 	if (!more)
 		return;
 	s->stuck_count += more;
+	p->limit_pages += more;
 	count(&p->stats->locked, more);
 	if (!s->unstick_ns) {
 		s->unstick_wait_ns =
@@ -107,13 +108,21 @@ void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
 		      (int)s->pid);
 }
 
-void run_marks_unstick(struct space *s, uint64_t now_ns)
+void run_marks_unstick(struct pager *p, struct space *s, uint64_t now_ns)
 {
 	if (!s->unstick_ns || now_ns < s->unstick_ns)
 		return;
-	run_set_del_range(&s->pages.stuck, 0, RUN_RANGE_PAGES);
-	s->stuck_count = 0;
+	for (uint64_t at = run_set_next(&s->pages.stuck, 0);
+	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.stuck, at + 1))
+		run_marks_free(p, s, at);
 	s->unstick_ns = 0;
+}
+
+void run_marks_free(struct pager *p, struct space *s, uint64_t page)
+{
+	run_set_del(&s->pages.stuck, page);
+	s->stuck_count--;
+	p->limit_pages--;
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -125,10 +134,8 @@ void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 
 	run_marks_unkeep(p, s, page, pages);
 	for (uint64_t at = run_set_next_in(&s->pages.stuck, page, end);
-	     at < end; at = run_set_next_in(&s->pages.stuck, at + 1, end)) {
-		run_set_del(&s->pages.stuck, at);
-		s->stuck_count--;
-	}
+	     at < end; at = run_set_next_in(&s->pages.stuck, at + 1, end))
+		run_marks_free(p, s, at);
 	run_set_del_range(&s->pages.vague, page, pages);
 	run_set_del_range(&s->pages.wiped, page, pages);
 	run_set_del_range(&s->pages.withheld, page, pages);

@@ -214,7 +214,7 @@ static void sweep(struct pager *p)
 	run_spaces_sweep(p);
 	run_door_sweep(p);
 	for (struct space *s = p->spaces; s; s = s->next)
-		run_marks_unstick(s, now);
+		run_marks_unstick(p, s, now);
 	look_around(p, now);
 	lock_drop(&p->lock);
 }
@@ -264,6 +264,7 @@ static void size_up(struct pager *p, uint32_t *trays)
 	/* Whatever may be over the limit for a moment is within the bytes. */
 	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
+	p->keep_pages = p->limit_pages / 2;
 }
 
 static int open_far(void *arg)

@@ -177,7 +177,9 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
+	/* More by what cannot leave: the rest has the place that it had. */
 	uint64_t limit_pages;
+	uint64_t keep_pages; /* that may be kept */
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
 	uint64_t kept;	   /* pages that may not leave, all spaces */
@@ -367,7 +369,9 @@ int run_marks_keep_all(struct pager *p, struct space *s, bool later) MUST_CHECK;
  * for a while. */
 void run_marks_stick(struct pager *p, struct space *s, const uint64_t page[],
 		     uint32_t pages, uint64_t which);
-void run_marks_unstick(struct space *s, uint64_t now_ns);
+/* One of them left or is tried again. */
+void run_marks_free(struct pager *p, struct space *s, uint64_t page);
+void run_marks_unstick(struct pager *p, struct space *s, uint64_t now_ns);
 /* What was said of a mapping ends with it. */
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages);

@@ -73,10 +73,8 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		p->resident--;
 		show_resident(p);
 	}
-	if (run_set_has(&s->pages.stuck, page)) {
-		run_set_del(&s->pages.stuck, page);
-		s->stuck_count--;
-	}
+	if (run_set_has(&s->pages.stuck, page))
+		run_marks_free(p, s, page);
 	e->heat = 0;
 	if (state == RUN_UNTOUCHED)
 		make_untouched(p, s, page);
