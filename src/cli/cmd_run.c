@@ -174,6 +174,7 @@ static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
 		{"processes", &s->spaces_ever, false},
 		{"lost_pages", &s->lost_pages, false},
 		{"refused", &s->refused, false},
+		{"locked_pages", &s->locked, false},
 	};
 	char size[16];
 

@@ -152,7 +152,7 @@ static void obey(struct agent *a, struct run_batch *b)
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
 	uint8_t *tray = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
-	struct agent_result r = {0, 0};
+	struct agent_result r = {.is_single = false};
 	uint64_t all, left, guarded;
 
 	b->refused = 0;
@@ -169,6 +169,10 @@ static void obey(struct agent *a, struct run_batch *b)
 		agent_copy(a, tray, b, left & guarded,
 			   (left & guarded) == all ? stretches : 0, &r);
 	b->zero = r.zero;
+	b->spared = r.spared;
+	b->dropped = r.dropped;
+	b->locked = r.locked;
+	b->is_single = r.is_single;
 	b->refused = left & ~guarded;
 	b->failed = r.failed | b->refused;
 }
@@ -279,7 +283,7 @@ static void agent_main(void *arg)
 	struct run_channel *c = p->channel;
 	struct agent a = {.p = p,
 			  .pid = number(SYS_getpid),
-			  .can_batch = true,
+			  .can_batch = agent_can_batch(),
 			  .guardian = await_guardian(p)};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
 	uint32_t bare = leave_files() ? 1 : 2;

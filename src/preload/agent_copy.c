@@ -147,73 +147,115 @@ static bool may_have_pins(const struct agent *a)
 
 /* ---- dropping ----------------------------------------------------------- */
 
-static long drop(uint64_t start, uint64_t bytes)
+static long advise(uint64_t start, uint64_t bytes, long advice)
 {
-	return raw6(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0,
-		    0);
+	return raw6(SYS_madvise, (long)start, (long)bytes, advice, 0, 0, 0);
 }
 
-/* One call and one flush of the other cores for all stretches, where the kernel
- * lets a process advise itself that way (6.15). */
-static bool drop_at_once(struct agent *a, const struct run_batch *b,
-			 uint32_t stretches)
+static long drop_many(const struct iovec *iov, uint32_t count)
+{
+	return raw6(SYS_process_madvise, SELF_PIDFD, (long)iov, (long)count,
+		    MADV_DONTNEED, 0, 0);
+}
+
+/* Asked once, because later the same error also means locked memory. */
+bool agent_can_batch(void)
+{
+	long page = raw6(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec iov = {(void *)page, RUN_PAGE_BYTES};
+	bool can;
+
+	if (page < 0 && page > -4096)
+		return false;
+	can = drop_many(&iov, 1) == RUN_PAGE_BYTES;
+	(void)raw6(SYS_munmap, page, RUN_PAGE_BYTES, 0, 0, 0, 0);
+	return can;
+}
+
+/* How many stretches went, one call and one flush of the other cores for all of
+ * them if possible. The next one then failed, maybe in its middle. */
+static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
+			       uint32_t count)
 {
 	struct iovec iov[RUN_BATCH_PAGES];
-	uint64_t bytes = 0;
-	long got;
+	uint32_t i;
+	long done;
 
-	if (stretches < 2 || !a->can_batch)
-		return false;
-	for (uint32_t i = 0; i < stretches; i++) {
+	if (count < 2 || !a->can_batch) {
+		for (i = 0; i < count; i++)
+			if (advise(b->stretch[i].start, b->stretch[i].bytes,
+				   MADV_DONTNEED) == -EINVAL)
+				break;
+		return i;
+	}
+	for (i = 0; i < count; i++) {
 		iov[i].iov_base = (void *)(uintptr_t)b->stretch[i].start;
 		iov[i].iov_len = b->stretch[i].bytes;
-		bytes += b->stretch[i].bytes;
 	}
-	got = raw6(SYS_process_madvise, SELF_PIDFD, (long)iov, (long)stretches,
-		   MADV_DONTNEED, 0, 0);
-	a->can_batch = got >= 0;
-	return got == (long)bytes;
+	done = drop_many(iov, count);
+	for (i = 0; i < count && done >= (long)iov[i].iov_len; i++)
+		done -= (long)iov[i].iov_len;
+	return i;
 }
 
-/* The whole batch: its stretches have pages in between that are not there. */
-static bool drop_stretches(struct agent *a, const struct run_batch *b,
-			   uint32_t stretches)
+/*
+ * The pages of the mask one by one: where something was not copied or has left
+ * already, and where the program has locked memory, at which the kernel stops
+ * (EINVAL). Nothing may be dropped twice, because the pager is told of each
+ * time; so of the stretch `tried`, which failed in its middle, only what comes
+ * after is. What is not mapped any more is gone, too.
+ */
+static void drop_singly(const struct run_batch *b, uint64_t mask,
+			const struct run_stretch *tried, struct agent_result *r)
 {
-	bool ok = true;
+	bool is_past = false;
 
-	if (drop_at_once(a, b, stretches))
-		return true;
-	for (uint32_t i = 0; i < stretches && ok; i++) {
-		struct run_stretch s = b->stretch[i];
+	for (uint32_t at = 0; at < RUN_BATCH_PAGES; at++) {
+		uint64_t page = b->page[at], bit = 1ull << at;
 
-		ok = drop(s.start, s.bytes) == 0;
-	}
-	return ok;
-}
-
-/* What the program has locked cannot be dropped. */
-static void drop_run(const struct run_batch *b, uint32_t first, uint32_t n,
-		     struct agent_result *r)
-{
-	if (drop(b->page[first], (uint64_t)n * RUN_PAGE_BYTES) == 0)
-		return;
-	for (uint32_t i = first; i < first + n; i++)
-		if (drop(b->page[i], RUN_PAGE_BYTES) != 0)
-			r->failed |= 1ull << i;
-}
-
-static void drop_pages(const struct run_batch *b, uint64_t mask,
-		       struct agent_result *r)
-{
-	uint32_t n;
-
-	for (uint32_t i = 0; i < RUN_BATCH_PAGES; i += n) {
-		n = 1;
-		if (!(mask >> i & 1))
+		if (!(mask & bit))
 			continue;
-		n = agent_run(b, mask, i, RUN_BATCH_PAGES);
-		drop_run(b, i, n, r);
+		if (tried && !is_past && page - tried->start < tried->bytes) {
+			is_past = advise(page, RUN_PAGE_BYTES, MADV_COLD) ==
+				  -EINVAL;
+			if (!is_past) {
+				r->dropped |= bit;
+				continue;
+			}
+		}
+		if (advise(page, RUN_PAGE_BYTES, MADV_DONTNEED) != -EINVAL) {
+			r->dropped |= bit;
+			continue;
+		}
+		r->failed |= bit;
+		r->locked |= bit;
 	}
+}
+
+static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
+		 uint32_t stretches, struct agent_result *r)
+{
+	uint32_t done;
+
+	if (!stretches || a->has_locked) {
+		r->is_single = true;
+		drop_singly(b, mask, NULL, r);
+		return;
+	}
+	done = drop_stretches(a, b, stretches);
+	if (done == stretches) {
+		r->dropped |= mask;
+		return;
+	}
+	for (uint32_t at = 0; at < RUN_BATCH_PAGES && mask >> at & 1 &&
+			      b->page[at] < b->stretch[done].start;
+	     at++) {
+		r->dropped |= 1ull << at;
+		mask &= ~(1ull << at);
+	}
+	drop_singly(b, mask, &b->stretch[done], r);
+	a->has_locked = r->locked != 0;
 }
 
 void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
@@ -223,10 +265,17 @@ void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
 
 	r->failed |= failed;
 	mask &= ~failed;
+	/* What was copied may be somebody else's by now. */
+	if (atomic_load_explicit(&a->p->channel->is_changing,
+				 memory_order_seq_cst)) {
+		r->failed |= mask;
+		r->spared |= mask;
+		return;
+	}
 	if (may_have_pins(a)) {
 		r->failed |= mask;
 		return;
 	}
-	if (failed || !stretches || !drop_stretches(a, b, stretches))
-		drop_pages(b, mask, r);
+	/* What was not copied stays, so no stretch as a whole. */
+	drop(a, b, mask, failed ? 0 : stretches, r);
 }

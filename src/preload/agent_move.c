@@ -41,6 +41,7 @@ enum {
 	USER_ONLY = 1,	   /* UFFD_USER_MODE_ONLY: everybody may have that */
 	STAGING_BYTES = RUN_BATCH_PAGES * RUN_PAGE_BYTES,
 	TRIES = 3, /* of a page that the kernel is just changing */
+	PAUSES = 1000,
 };
 
 static void close_move(struct agent *a)
@@ -68,7 +69,7 @@ void agent_move_open(struct agent *a)
 		raw6(SYS_userfaultfd, O_CLOEXEC | USER_ONLY, 0, 0, 0, 0, 0);
 	if (a->move_fd < 0)
 		return;
-	a->staging = (uint8_t *)mem;
+	a->staging = a->p->agent_staging = (uint8_t *)mem;
 	reg.range.start = (uint64_t)mem;
 	reg.range.len = STAGING_BYTES;
 	if (raw6(SYS_ioctl, a->move_fd, UFFDIO_API, (long)&api, 0, 0, 0) != 0 ||
@@ -87,6 +88,7 @@ struct taking {
 	uint64_t busy;
 	uint64_t unmovable;
 	uint64_t failed;
+	uint64_t spared; /* the program changes its mappings */
 };
 
 /* The page and up to n - 1 that follow; returns how many, or -errno for the
@@ -109,6 +111,26 @@ static long move_some(const struct agent *a, const struct run_batch *b,
 	return m.moved > 0 ? (long)(m.moved / RUN_PAGE_BYTES) : err;
 }
 
+/* M2: afterwards the pager waits for us before it lets the program go on. It
+ * may only just be reading: a few microseconds. */
+static bool begin_move(struct run_channel *c)
+{
+	for (unsigned i = 0; i < PAUSES; i++) {
+		atomic_store_explicit(&c->is_moving, 1, memory_order_seq_cst);
+		if (!atomic_load_explicit(&c->is_changing,
+					  memory_order_seq_cst))
+			return true;
+		atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+		__asm__ __volatile__("pause");
+	}
+	return false;
+}
+
+static void end_move(struct run_channel *c)
+{
+	atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+}
+
 static long move_patiently(const struct agent *a, const struct run_batch *b,
 			   uint32_t first, uint32_t n)
 {
@@ -126,10 +148,21 @@ static long move_patiently(const struct agent *a, const struct run_batch *b,
 static void take_run(const struct agent *a, const struct run_batch *b,
 		     uint32_t first, uint32_t n, struct taking *t)
 {
+	struct run_channel *c = a->p->channel;
+
 	while (n > 0) {
-		long got = move_patiently(a, b, first, n);
-		uint32_t done = got > 0 ? (uint32_t)got : 1;
-		uint64_t bits = agent_bits(first, done);
+		long got;
+		uint32_t done;
+		uint64_t bits;
+
+		if (t->spared || !begin_move(c)) {
+			t->spared |= agent_bits(first, n);
+			return;
+		}
+		got = move_patiently(a, b, first, n);
+		end_move(c);
+		done = got > 0 ? (uint32_t)got : 1;
+		bits = agent_bits(first, done);
 
 		if (got > 0)
 			t->taken |= bits;
@@ -231,7 +264,7 @@ uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
 		    uint32_t count, struct agent_result *r)
 {
 	uint64_t all = agent_bits(0, count);
-	struct taking t = {0, 0, 0, 0, 0};
+	struct taking t = {0, 0, 0, 0, 0, 0};
 	uint64_t busy;
 
 	take(a, b, all, count, &t);
@@ -246,6 +279,7 @@ uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
 		stow(a, tray, b, t.taken, count, &r->zero);
 		empty_staging(a);
 	}
-	r->failed |= t.busy | t.failed;
+	r->spared |= t.spared;
+	r->failed |= t.busy | t.failed | t.spared;
 	return t.unmovable;
 }

@@ -28,16 +28,18 @@ struct agent {
 	long status_fd; /* what it has pinned, among others */
 	long move_fd;	/* a userfaultfd for the staging area alone */
 	uint8_t *staging;
-	bool can_batch; /* process_madvise takes what we give it */
-	unsigned rush;	/* slices until it yields again */
-	long guardian;	/* who adopted it */
-	uint32_t beats; /* of the pager, last seen */
+	bool can_batch;	 /* process_madvise takes what we give it */
+	bool has_locked; /* the program has, so pages go one by one */
+	unsigned rush;	 /* slices until it yields again */
+	long guardian;	 /* who adopted it */
+	uint32_t beats;	 /* of the pager, last seen */
 	unsigned silent;
 };
 
 /* What became of a batch, a bit per page: as in struct run_batch. */
 struct agent_result {
-	uint64_t failed, zero;
+	uint64_t failed, spared, zero, dropped, locked;
+	bool is_single;
 };
 
 static inline uint64_t agent_bits(uint32_t first, uint32_t n)
@@ -68,6 +70,9 @@ bool agent_look(const uint8_t *page, struct run_hash *hash);
  * pages of the batch; else 0. */
 void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
 		uint64_t mask, uint32_t stretches, struct agent_result *r);
+
+/* Whether the kernel lets a process drop many pieces with one call (6.15). */
+bool agent_can_batch(void);
 
 /* Makes the staging area; without it, move_fd stays negative. */
 void agent_move_open(struct agent *a);

@@ -136,6 +136,14 @@ static int uffd_new(int dev)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A dump would have holes for all that is far, and take as long as the range is
+ * large. */
+void preload_plain(void *start, size_t bytes)
+{
+	(void)preload_sys_madvise(start, bytes, MADV_NOHUGEPAGE);
+	(void)preload_sys_madvise(start, bytes, MADV_DONTDUMP);
+}
+
 static uint8_t *make_range(void)
 {
 	size_t bytes = RUN_RANGE_BYTES + RUN_RANGE_ALIGN;
@@ -152,8 +160,7 @@ static uint8_t *make_range(void)
 	(void)preload_sys_munmap(
 		start + RUN_RANGE_BYTES,
 		(size_t)(mem + bytes - (start + RUN_RANGE_BYTES)));
-	(void)preload_sys_madvise(start, RUN_RANGE_BYTES, MADV_NOHUGEPAGE);
-	(void)preload_sys_madvise(start, RUN_RANGE_BYTES, MADV_DONTDUMP);
+	preload_plain(start, RUN_RANGE_BYTES);
 	return start;
 }
 
@@ -201,11 +208,10 @@ static int make_tables(void)
 	size_t set_bytes = RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3;
 
 	preload.maps_used = preload_sys_mmap(
-		NULL, 2 * set_bytes, PROT_READ | PROT_WRITE,
+		NULL, set_bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (preload.maps_used == MAP_FAILED)
 		return -ENOMEM;
-	preload.maps_foreign = preload.maps_used + set_bytes / 8;
 	preload.range = make_range();
 	return preload.range ? make_mark() : -ENOMEM;
 }

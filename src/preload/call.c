@@ -72,17 +72,3 @@ int preload_call_self(uint32_t bell_page)
 {
 	return ring(bell_page, RUN_CALL_SELF, NULL, 0);
 }
-
-int preload_discard(void *start, size_t bytes)
-{
-	int saved = errno;
-	int err;
-
-	/* First the pager, which then has nothing to put back; a page that it
-	 * brings in between is dropped here. */
-	err = preload_call(RUN_CALL_DISCARD, start, bytes);
-	if (!err && preload_sys_madvise(start, bytes, MADV_DONTNEED) != 0)
-		err = -errno;
-	errno = saved;
-	return err;
-}

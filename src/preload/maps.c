@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses for mappings: a bit per page, next fit. */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,85 +81,77 @@ void *preload_maps_alloc(size_t bytes)
 	return addr;
 }
 
-static bool is_foreign(uint64_t page)
+/* Plain memory as it was in the beginning, whatever was done with it or mapped
+ * there. */
+bool preload_maps_renew(void *start, size_t bytes)
 {
-	return preload.maps_foreign[page / 64] >> (page % 64) & 1;
+	void *mem;
+
+	if (atomic_load_explicit(&preload.locks_future, memory_order_relaxed) ||
+	    preload_call(RUN_CALL_LEAVE, start, bytes) != 0)
+		return false;
+	mem = preload_sys_mmap(
+		start, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	if (mem == MAP_FAILED)
+		return false;
+	preload_plain(mem, bytes);
+	return preload_call(RUN_CALL_TAKE, start, bytes) == 0;
 }
 
-/* Pages from `page` on that are alike. */
-static uint64_t alike(uint64_t page, uint64_t end)
+/* The next owner of these addresses finds them as mmap promises. */
+static bool make_plain(void *start, size_t bytes)
 {
-	uint64_t n = 1;
-
-	while (page + n < end && is_foreign(page + n) == is_foreign(page))
-		n++;
-	return n;
+	if (preload_has_oddities())
+		return preload_maps_renew(start, bytes);
+	return preload_sys_madvise(start, bytes, MADV_DONTNEED) == 0 &&
+	       syscall(SYS_mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-static void free_run(uint64_t page, uint64_t count)
-{
-	void *addr = preload.range + RUN_MAPS_OFFSET + (page << RUN_PAGE_SHIFT);
-	size_t bytes = count << RUN_PAGE_SHIFT;
-
-	if (is_foreign(page)) {
-		/* No far memory any more, so never again used: nothing that
-		 * nobody may touch keeps the place. */
-		(void)preload_sys_mmap(addr, bytes, PROT_NONE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
-					       MAP_NORESERVE,
-				       -1, 0);
-		return;
-	}
-	/* The next owner of these addresses finds them as mmap promises. */
-	(void)syscall(SYS_mprotect, addr, bytes, PROT_READ | PROT_WRITE);
-	preload_spin_lock(&preload.maps_lock);
-	mark(preload.maps_used, page, count, false);
-	preload_spin_unlock(&preload.maps_lock);
-}
-
-void preload_maps_free(void *start, size_t bytes)
+int preload_maps_free(void *start, size_t bytes)
 {
 	uint64_t page = page_of(start);
-	uint64_t end =
-		page + (align_up(bytes, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT);
+	int saved = errno;
 
-	if (!preload.has_foreign) {
-		free_run(page, end - page);
-		return;
+	if (!make_plain(start, bytes)) {
+		/* Gone all the same, but never again used. */
+		return preload_sys_munmap(start, bytes);
 	}
-	while (page < end) {
-		uint64_t n = alike(page, end);
+	errno = saved;
+	preload_spin_lock(&preload.maps_lock);
+	mark(preload.maps_used, page, bytes >> RUN_PAGE_SHIFT, false);
+	preload_spin_unlock(&preload.maps_lock);
+	return 0;
+}
 
-		free_run(page, n);
-		page += n;
-	}
+bool preload_maps_take(void *start, size_t bytes)
+{
+	uint64_t count = align_up(bytes, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT;
+	uint64_t page = page_of(start);
+	bool ok;
+
+	if (!preload_maps_has(start) || bytes == 0 || bytes > RUN_MAPS_BYTES ||
+	    page + count > MAPS_PAGES)
+		return false;
+	preload_spin_lock(&preload.maps_lock);
+	ok = find(page, page + count, count) == page;
+	if (ok)
+		mark(preload.maps_used, page, count, true);
+	preload_spin_unlock(&preload.maps_lock);
+	return ok;
+}
+
+void preload_maps_use(void *start, size_t bytes)
+{
+	preload_spin_lock(&preload.maps_lock);
+	mark(preload.maps_used, page_of(start), bytes >> RUN_PAGE_SHIFT, true);
+	preload_spin_unlock(&preload.maps_lock);
 }
 
 bool preload_maps_has(const void *addr)
 {
 	return preload_owns(addr) && (size_t)((const uint8_t *)addr -
 					      preload.range) >= RUN_MAPS_OFFSET;
-}
-
-void preload_maps_set_foreign(void *start, size_t bytes)
-{
-	preload_spin_lock(&preload.maps_lock);
-	preload.has_foreign = true;
-	mark(preload.maps_foreign, page_of(start), bytes >> RUN_PAGE_SHIFT,
-	     true);
-	preload_spin_unlock(&preload.maps_lock);
-}
-
-bool preload_maps_is_foreign(const void *start, size_t bytes)
-{
-	uint64_t page = page_of(start);
-	bool any = false;
-
-	if (!preload_maps_has(start) || !preload.has_foreign)
-		return false;
-	for (uint64_t i = 0; i < bytes >> RUN_PAGE_SHIFT && !any; i++)
-		any = is_foreign(page + i);
-	return any;
 }
 
 bool preload_maps_grow(void *start, size_t old, size_t bytes)

@@ -33,10 +33,14 @@ struct preload {
 	_Atomic int maps_lock;
 	uint64_t *maps_used; /* a bit per page of the mappings' part */
 	uint64_t maps_next;  /* where the search starts */
-	/* The same for pages over which the program has mapped something that
-	 * is not plain memory: no far memory from then on. */
-	uint64_t *maps_foreign;
-	bool has_foreign;
+	/* Advice, rights or locks were given that outlive the pages. */
+	_Atomic int has_oddities;
+	/* The kernel locks what is mapped from now on: no far memory. */
+	_Atomic int locks_future;
+	/* What was mapped elsewhere than was wished, last; and how often in a
+	 * row that was given back at once. */
+	_Atomic uintptr_t unwanted;
+	_Atomic uint32_t unwanted_count;
 	/* Whom the agent becomes, (uid_t)-1: it stays who it is; and a futex
 	 * that says 1 once it has given up what it had, 2 if it could not. */
 	uint32_t agent_uid, agent_gid;
@@ -45,6 +49,8 @@ struct preload {
 	 * what it was told when it did, 0 or more if that went well. */
 	long agent_maker, agent_made;
 	uint8_t *agent_stack_top, *agent_tls;
+	/* Where it puts pages that it moves; nobody else may touch it. */
+	uint8_t *agent_staging;
 };
 
 enum preload_state {
@@ -72,6 +78,25 @@ static inline bool preload_owns(const void *addr)
 	       (uintptr_t)addr - (uintptr_t)preload.range < RUN_RANGE_BYTES;
 }
 
+/* Whether pages that are given back may have more than plain pages have. */
+static inline bool preload_has_oddities(void)
+{
+	return atomic_load_explicit(&preload.has_oddities,
+				    memory_order_relaxed) ||
+	       !atomic_load_explicit(preload.is_attached,
+				     memory_order_relaxed) ||
+	       atomic_load_explicit(&preload.channel->has_aliens,
+				    memory_order_relaxed);
+}
+
+static inline void preload_set_oddities(void)
+{
+	atomic_store_explicit(&preload.has_oddities, 1, memory_order_relaxed);
+}
+
+/* Advice that all of the range has: small pages, and no part of core dumps. */
+void preload_plain(void *start, size_t bytes);
+
 /* The system calls themselves: the names are ours. */
 void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		       long offset);
@@ -98,18 +123,26 @@ void preload_direct_start(void);
 int preload_call(uint32_t kind, const void *start, size_t bytes);
 /* A forked child shows who it is by the page that it was told to touch. */
 int preload_call_self(uint32_t bell_page);
-/* The pages are zeros from now on, here and at the pager. */
-int preload_discard(void *start, size_t bytes);
 
 /* Pages of the mappings' part; NULL when there is no room. */
 void *preload_maps_alloc(size_t bytes);
-void preload_maps_free(void *start, size_t bytes);
+/* Whole pages, whatever has become of them; 0 or -1 with errno. */
+int preload_maps_free(void *start, size_t bytes);
 /* Whether it is in that part at all. */
 bool preload_maps_has(const void *addr);
-/* Whether any page of it is no far memory; and makes it so. */
-bool preload_maps_is_foreign(const void *start, size_t bytes);
-void preload_maps_set_foreign(void *start, size_t bytes);
+/* Those very pages; false: they are not free. */
+bool preload_maps_take(void *start, size_t bytes);
+/* Pages that the program mapped there by itself. */
+void preload_maps_use(void *start, size_t bytes);
+/* Maps plain far memory anew; false: not possible. */
+bool preload_maps_renew(void *start, size_t bytes);
 /* Extends [start, start + old) to `bytes` in place; false: not possible. */
 bool preload_maps_grow(void *start, size_t old, size_t bytes);
+
+/* The part of [addr, addr + len) that is in the range; false: none. */
+bool preload_clip(const void *addr, size_t len, void **start, size_t *bytes);
+
+/* Keeps near, again, what must be: in a forked child, and when locks go. */
+void preload_robust_keep(void);
 
 #endif

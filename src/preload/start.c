@@ -15,7 +15,7 @@
 struct preload preload;
 
 enum {
-	/* Freed memory is given back after this long: each time costs a call
+	/* Freed memory is given back after this long: each time costs a word
 	 * to the pager. */
 	DECOMMIT_DELAY_MS = 200,
 };
@@ -64,11 +64,15 @@ static void fork_child(void)
 	if (!preload_is_far())
 		return;
 	fork_parent();
+	/* Locks are not inherited. */
+	atomic_store_explicit(&preload.locks_future, 0, memory_order_relaxed);
 	/* Without an agent the pager still serves it, but cannot take pages
 	 * away: correct, only not within its bounds. */
 	err = preload_attach_forked();
 	if (err)
 		complain("a forked process keeps its memory local", err);
+	else
+		preload_robust_keep();
 	errno = saved;
 }
 

@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include "pager_priv.h"
-#include "relax.h"
 #include "uffd.h"
-
-#define FINISH_NS 1000000000ull
 
 bool run_evict_covers(const struct space *s, uint64_t page)
 {
@@ -27,12 +24,40 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 	return false;
 }
 
+bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end)
+{
+	uint64_t addr = run_space_addr(s, page);
+	bool is_covered = false;
+
+	for (uint32_t b = s->collected; b != s->posted; b++) {
+		const struct leaving *l = &s->leaving[b % RUN_BATCHES];
+
+		for (uint32_t i = 0; i < l->stretch_count; i++) {
+			struct run_stretch r = l->stretch[i];
+			uint64_t first = (r.start - s->start) >> RUN_PAGE_SHIFT;
+
+			/* Stretches do not overlap. */
+			if (addr - r.start < r.bytes) {
+				is_covered = true;
+				first += r.bytes >> RUN_PAGE_SHIFT;
+			}
+			if (first > page)
+				*end = u64_min(*end, first);
+		}
+	}
+	return is_covered;
+}
+
 /* ---- picking ------------------------------------------------------------ */
 
 /* A page that was wanted back is spared, the longer the more often it was. */
-static bool may_leave(struct run_page *e)
+static bool may_leave(const struct space *s, uint64_t page)
 {
-	if (e->state != RUN_RESIDENT)
+	struct run_page *e = &s->pages.page[page];
+
+	/* Where something else will be mapped, nothing is taken. */
+	if (e->state != RUN_RESIDENT || run_set_has(&s->pages.kept, page) ||
+	    run_set_has(&s->pages.alien, page))
 		return false;
 	if (e->heat == 0)
 		return true;
@@ -51,6 +76,15 @@ static bool is_guarded(const struct pager *p, const struct run_page *e)
 	return !p->start->can_move || e->by_copy;
 }
 
+/* Whether nothing between the last page and this one is lost when all of it is
+ * dropped: no mapping of somebody else, and nothing that may still be here. */
+static bool is_free_between(const struct space *s, uint64_t last, uint64_t page)
+{
+	return last + 1 == page ||
+	       (run_set_next_in(&s->pages.alien, last + 1, page) == page &&
+		run_set_next_in(&s->pages.vague, last + 1, page) == page);
+}
+
 static void add_page(const struct pager *p, struct leaving *l,
 		     const struct space *s, uint64_t page, bool joins)
 {
@@ -60,7 +94,8 @@ static void add_page(const struct pager *p, struct leaving *l,
 
 	if (joins && l->stretch_count &&
 	    (l->guarded_stretches >> (l->stretch_count - 1) & 1) == guard &&
-	    addr - last->start - last->bytes < gap_of(p) * RUN_PAGE_BYTES) {
+	    addr - last->start - last->bytes < gap_of(p) * RUN_PAGE_BYTES &&
+	    is_free_between(s, l->page[l->count - 1], page)) {
 		last->bytes = addr + RUN_PAGE_BYTES - last->start;
 	} else {
 		l->guarded_stretches |= guard << l->stretch_count;
@@ -95,7 +130,7 @@ static void pick(const struct pager *p, struct space *s, struct leaving *l)
 			if (at >= RUN_RANGE_PAGES)
 				break;
 		}
-		if (may_leave(&s->pages.page[at])) {
+		if (may_leave(s, at)) {
 			add_page(p, l, s, at, joins);
 			joins = true;
 		} else {
@@ -117,6 +152,9 @@ static void pick_held(struct pager *p, struct space *s, struct leaving *l)
 		at = run_set_next(&s->pages.held, 0);
 	for (; l->count < RUN_BATCH_PAGES && at < RUN_RANGE_PAGES;
 	     at = run_set_next(&s->pages.held, at + 1)) {
+		if (run_set_has(&s->pages.alien, at) ||
+		    run_set_has(&s->pages.kept, at))
+			continue;
 		/* Held pages are neither leaving nor gone. */
 		run_space_let_go(p, s, at);
 		add_page(p, l, s, at, true);
@@ -164,7 +202,8 @@ static void post(struct space *s, const struct leaving *l)
 	b->stretch_count = l->stretch_count;
 	b->guarded = l->guarded;
 	b->failed = ~0ull;
-	b->refused = 0;
+	b->refused = b->spared = b->dropped = b->locked = 0;
+	b->is_single = 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		b->page[i] = run_space_addr(s, l->page[i]);
 		s->pages.page[l->page[i]].state = RUN_LEAVING;
@@ -185,7 +224,8 @@ static bool can_take(const struct pager *p, const struct space *s)
 {
 	enum run_way want = p->start->can_move ? RUN_WAY_MOVE : RUN_WAY_COPY;
 
-	return s->channel && !s->is_dead &&
+	/* What was told and not done yet is about the table as it is. */
+	return s->channel && !s->is_dead && !s->events.count &&
 	       s->posted - s->collected < RUN_BATCHES &&
 	       /* Pairs with W1. */
 	       atomic_load_explicit(&s->channel->way, memory_order_acquire) ==
@@ -234,24 +274,117 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe)
 	return 0;
 }
 
+/* Pages that the program moved before they were copied: they have not left. */
+static uint64_t missed(struct space *s, const struct leaving *l)
+{
+	uint64_t which = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct run_page *e = &s->pages.page[l->page[i]];
+
+		which |= (uint64_t)e->is_missed << i;
+		e->is_missed = 0;
+	}
+	return which;
+}
+
+/* What became of a batch, read once: it is the program's memory. */
+struct outcome {
+	uint64_t failed;  /* is still there */
+	uint64_t refused; /* only because it was not guarded */
+	uint64_t spared;  /* only because the program changes its mappings */
+	uint64_t locked;
+	uint64_t moved; /* by the program, before it was copied */
+};
+
+/* Of pages that moved, the agent was given zeros at the old place. These stay
+ * protected: the table will know nothing of them until they are written to. */
 static void put_back(struct pager *p, struct space *s, const struct leaving *l,
-		     uint64_t failed, uint64_t refused)
+		     const struct outcome *o)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct run_page *e = &s->pages.page[l->page[i]];
 
-		if (!(failed >> i & 1))
+		if (!((o->failed | o->moved) >> i & 1))
 			continue;
 		e->state = RUN_RESIDENT;
+		e->heat = 1;
+		if (o->moved >> i & 1)
+			continue;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
-		if ((refused >> i & 1) && !e->by_copy) {
+		if (o->spared >> i & 1)
+			continue;
+		if ((o->refused >> i & 1) && !e->by_copy) {
 			e->by_copy = 1; /* the next time it is guarded */
+			e->heat = 0;
 			continue;
 		}
 		run_space_hold(p, s, l->page[i]);
 		count(&p->stats->pinned, 1);
 	}
+	if (o->failed & o->locked)
+		run_marks_locked(p, s, o->failed & o->locked);
+}
+
+static void give_up_page(struct pager *p, struct space *s, uint64_t page)
+{
+	run_space_set_gone(p, s, page, RUN_UNTOUCHED);
+	count(&p->stats->discarded, 1);
+}
+
+/*
+ * Which pages of the batch the program gave up meanwhile. Of each page that the
+ * agent dropped by advice the kernel told us once; what it told more often is
+ * the program's. A page that stayed is zeros when it is asked for.
+ */
+static void sort_removes(struct pager *p, struct space *s,
+			 const struct leaving *l, const struct run_batch *b,
+			 uint64_t failed)
+{
+	uint64_t dropped = b->dropped;
+	unsigned between = b->is_single ? 0 : 1;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct run_page *e = &s->pages.page[l->page[i]];
+		unsigned removes = e->removes;
+
+		e->removes = 0;
+		if (!(failed >> i & 1) && removes > (dropped >> i & 1))
+			give_up_page(p, s, l->page[i]);
+	}
+	for (uint32_t i = 0; i < l->stretch_count; i++) {
+		uint64_t at =
+			(l->stretch[i].start - s->start) >> RUN_PAGE_SHIFT;
+		uint64_t end = at + (l->stretch[i].bytes >> RUN_PAGE_SHIFT);
+
+		for (at = run_set_next_in(&s->pages.touched, at, end); at < end;
+		     at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+			unsigned removes = s->pages.page[at].removes;
+
+			s->pages.page[at].removes = 0;
+			if (removes > between)
+				give_up_page(p, s, at);
+		}
+	}
+}
+
+static void take_result(struct pager *p, struct space *s, struct leaving *l,
+			const struct run_batch *b)
+{
+	struct outcome o = {.failed = b->failed,
+			    .refused = b->refused,
+			    .spared = b->spared,
+			    .locked = b->locked,
+			    .moved = missed(s, l)};
+	uint64_t before = p->resident;
+
+	run_tray_filled(p, s, l, b, o.failed | o.moved);
+	put_back(p, s, l, &o);
+	sort_removes(p, s, l, b, o.failed | o.moved);
+	/* Who lets go of one page mostly lets go of many. */
+	if (l->is_probe && p->resident < before)
+		p->probe_ns = 0;
 }
 
 bool run_evict_collect(struct pager *p, struct space *s)
@@ -264,39 +397,16 @@ bool run_evict_collect(struct pager *p, struct space *s)
 	while (run_space_is_leaving(s) &&
 	       atomic_load_explicit(&s->channel->done, memory_order_acquire) !=
 		       s->collected) {
-		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
-		const struct run_batch *b =
-			&s->channel->batch[s->collected % RUN_BATCHES];
-		/* Read once: it is the program's memory. */
-		uint64_t failed = b->failed, refused = b->refused;
-		uint64_t before = p->resident;
+		uint32_t at = s->collected % RUN_BATCHES;
 
 		/* Off the list first: served faults must not wait for it. */
 		s->collected++;
-		run_tray_filled(p, s, l, b, failed);
-		put_back(p, s, l, failed, refused);
-		/* Who lets go of one page mostly lets go of many. */
-		if (l->is_probe && p->resident < before)
-			p->probe_ns = 0;
+		take_result(p, s, &s->leaving[at], &s->channel->batch[at]);
 		any = true;
 	}
 	if (any)
 		p->is_stuck = false;
 	return any;
-}
-
-bool run_evict_finish(struct pager *p, struct space *s)
-{
-	uint64_t end = run_pager_now_ns() + FINISH_NS;
-
-	while (run_space_is_leaving(s)) {
-		if (!run_evict_collect(p, s)) {
-			if (s->is_dead || run_pager_now_ns() > end)
-				return false;
-			relax_briefly();
-		}
-	}
-	return true;
 }
 
 uint64_t run_evict_leaving(const struct pager *p)

@@ -13,7 +13,7 @@
 #define ROOM_NS	 200000000ull
 #define STUCK_NS 20000000ull
 
-static void wait_later(struct pager *p, const struct waiting *w)
+void run_fault_later(struct pager *p, const struct waiting *w)
 {
 	/* Events are not read when this is nearly full. */
 	ASSERT(p->waiting_count < RUN_WAITING_MAX);
@@ -59,7 +59,7 @@ bool run_fault_mapped(struct pager *p, const struct waiting *w, int err)
 			      RUN_PAGE_BYTES);
 		break;
 	case -EAGAIN:
-		wait_later(p, w);
+		run_fault_later(p, w);
 		return false;
 	case -ESRCH:
 		s->is_dead = true;
@@ -87,7 +87,7 @@ void run_fault_lost(struct pager *p, const struct waiting *w)
 	 * fault again for ever. */
 	if (s->pid)
 		(void)kill(s->pid, SIGBUS);
-	wait_later(p, w);
+	run_fault_later(p, w);
 }
 
 unsigned run_fault_room(const struct pager *p, unsigned want)
@@ -137,6 +137,8 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 static void wait_for_room(struct pager *p, uint64_t end)
 {
 	while (run_evict_load(p) > p->limit_pages + p->slack_pages / 2) {
+		/* Agents wait for us, too. */
+		run_events_meanwhile(p);
 		/* Not only waiting: its core may be taken by others. */
 		if (run_porter_turn(p))
 			continue;
@@ -167,8 +169,27 @@ static void make_room(struct pager *p)
 		run_porter_place(p);
 }
 
+/* Where no far memory is: what grew when the program moved memory out of the
+ * range. What was moved has come there already (move.c). */
+static void serve_outside(struct pager *p, const struct waiting *w)
+{
+	uint64_t addr = run_space_addr(w->space, w->page);
+	int got = run_uffd_zero(w->space->uffd, addr, 1);
+
+	if (got == -EAGAIN)
+		run_fault_later(p, w);
+	else if (got < 0)
+		run_uffd_wake(w->space->uffd, addr, RUN_PAGE_BYTES);
+}
+
+static bool is_bell(const struct waiting *w)
+{
+	return w->page == 0 || (!w->space->channel && w->page < RUN_BELL_PAGES);
+}
+
 /* There already (then only protected, or somebody else's fault was quicker),
- * or dropped by a call that we did not see: then it is zeros. */
+ * or dropped by the program, which we were told before it was done: then it is
+ * zeros. */
 static void serve_resident(struct pager *p, const struct waiting *w)
 {
 	int got = -EEXIST;
@@ -180,8 +201,8 @@ static void serve_resident(struct pager *p, const struct waiting *w)
 }
 
 /*
- * The agent copies a page that is not there: dropped by a call that we did not
- * see. Its batch ends only when it goes on, so it waits for nothing. The page
+ * The agent copies a page that is not there: the program gave it up just then.
+ * Its batch ends only when it goes on, so it waits for nothing. The page
  * goes on leaving, as zeros, and like all that leave it may not be written.
  */
 static void serve_agent(struct pager *p, const struct waiting *w)
@@ -192,37 +213,53 @@ static void serve_agent(struct pager *p, const struct waiting *w)
 					  zeros);
 
 	if (err == -EAGAIN)
-		wait_later(p, w);
+		run_fault_later(p, w);
 	else if (err)
 		run_uffd_wake(s->uffd, run_space_addr(s, w->page),
 			      RUN_PAGE_BYTES);
+	/* Or it was moved, with its bytes: then it has not left. */
+	if (!err && s->events.count)
+		s->pages.page[w->page].is_missed = 1;
 }
 
-static bool is_agent(const struct waiting *w)
+bool run_fault_is_agents(const struct waiting *w)
 {
 	const struct run_channel *c = w->space->channel;
 
-	return c && atomic_load_explicit(&c->agent_tid, memory_order_relaxed) ==
-			    w->tid;
+	return c && w->page < RUN_RANGE_PAGES &&
+	       atomic_load_explicit(&c->agent_tid, memory_order_relaxed) ==
+		       w->tid;
 }
 
 void run_fault_serve(struct pager *p, const struct waiting *w)
 {
 	struct space *s = w->space;
-	struct run_page *e = &s->pages.page[w->page];
 
 	if (s->is_dead)
 		return;
-	if (is_agent(w)) {
+	if (run_fault_is_agents(w)) {
 		serve_agent(p, w);
 		return;
 	}
-	make_room(p);
-	if (run_evict_covers(s, w->page)) {
-		wait_later(p, w);
+	if (s->events.count) {
+		run_fault_later(p, w);
 		return;
 	}
-	switch ((enum run_state)e->state) {
+	if (w->page >= RUN_RANGE_PAGES) {
+		serve_outside(p, w);
+		return;
+	}
+	if (is_bell(w)) {
+		run_call_answer(p, w);
+		return;
+	}
+	make_room(p);
+	/* Making room takes note of what is told meanwhile. */
+	if (s->events.count || run_evict_covers(s, w->page)) {
+		run_fault_later(p, w);
+		return;
+	}
+	switch ((enum run_state)s->pages.page[w->page].state) {
 	case RUN_UNTOUCHED:
 		/* Also for a write that waited until its page had left, all
 		 * zeros: nothing is there to unprotect. */
@@ -241,5 +278,5 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 	case RUN_LEAVING:
 		break;
 	}
-	wait_later(p, w); /* LEAVING pages are covered: not reached */
+	run_fault_later(p, w); /* LEAVING pages are covered: not reached */
 }

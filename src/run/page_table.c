@@ -53,39 +53,81 @@ static uint64_t next_bit(const uint64_t *word, uint64_t count, uint64_t from)
 	return count;
 }
 
-uint64_t run_set_next(const struct run_set *s, uint64_t from)
+uint64_t run_set_next_in(const struct run_set *s, uint64_t from, uint64_t end)
 {
-	uint64_t words = (s->pages + 63) / 64;
+	uint64_t words = (end + 63) / 64;
 	uint64_t at;
 
-	if (from >= s->pages)
-		return s->pages;
+	if (from >= end)
+		return end;
 	/* The rest of this word, then by summary. */
 	if (s->word[from / 64] >> (from % 64))
-		return u64_min(s->pages, next_bit(s->word, s->pages, from));
+		return u64_min(end, next_bit(s->word, end, from));
 	at = next_bit(s->summary, words, from / 64 + 1);
 	if (at >= words)
-		return s->pages;
-	return at * 64 + (uint64_t)__builtin_ctzll(s->word[at]);
+		return end;
+	return u64_min(end, at * 64 + (uint64_t)__builtin_ctzll(s->word[at]));
+}
+
+uint64_t run_set_next(const struct run_set *s, uint64_t from)
+{
+	return run_set_next_in(s, from, s->pages);
+}
+
+void run_set_add_range(struct run_set *s, uint64_t page, uint64_t count)
+{
+	for (uint64_t i = page; i < page + count; i++) {
+		/* Whole words at once: ranges are large. */
+		if (i % 64 == 0 && i + 64 <= page + count) {
+			s->word[i / 64] = ~0ull;
+			s->summary[i / 4096] |= 1ull << (i / 64 % 64);
+			i += 63;
+		} else {
+			run_set_add(s, i);
+		}
+	}
+}
+
+void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count)
+{
+	uint64_t end = page + count;
+
+	for (uint64_t i = run_set_next_in(s, page, end); i < end;
+	     i = run_set_next_in(s, i + 1, end))
+		run_set_del(s, i);
+}
+
+void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
+			uint64_t count)
+{
+	uint64_t end = from + count;
+
+	run_set_del_range(s, to, count);
+	for (uint64_t i = run_set_next_in(s, from, end); i < end;
+	     i = run_set_next_in(s, i + 1, end))
+		run_set_add(s, to + i - from);
 }
 
 int run_pages_init(struct run_pages *p, uint64_t pages)
 {
+	unsigned done = 0;
+
 	p->page = sparse(pages * sizeof(*p->page));
 	if (!p->page)
 		return -ENOMEM;
-	if (run_set_init(&p->touched, pages) == 0 &&
-	    run_set_init(&p->resident, pages) == 0 &&
-	    run_set_init(&p->held, pages) == 0)
+	while (done < RUN_MARKS && run_set_init(&p->set[done], pages) == 0)
+		done++;
+	if (done == RUN_MARKS)
 		return 0;
-	run_pages_release(p);
+	while (done-- > 0)
+		run_set_release(&p->set[done]);
+	unmap(p->page, pages * sizeof(*p->page));
 	return -ENOMEM;
 }
 
 void run_pages_release(struct run_pages *p)
 {
 	unmap(p->page, p->touched.pages * sizeof(*p->page));
-	run_set_release(&p->touched);
-	run_set_release(&p->resident);
-	run_set_release(&p->held);
+	for (unsigned i = 0; i < RUN_MARKS; i++)
+		run_set_release(&p->set[i]);
 }

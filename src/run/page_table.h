@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page table of a space: per page where it is, and three sets of pages
- * (touched, resident, held) that can be walked quickly although the range is
- * large and mostly empty. Memory is only used for what was touched.
+ * The page table of a space: per page where it is, and sets of pages (touched,
+ * resident, ...) that can be walked quickly although the range is large and
+ * mostly empty. Memory is only used for what was touched.
  */
 #ifndef AQ_RUN_PAGE_TABLE_H
 #define AQ_RUN_PAGE_TABLE_H
@@ -25,7 +25,12 @@ struct run_page {
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
 	uint32_t returns : 2; /* in a row that it came back from a tray */
 	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
-	uint32_t tray_page : 24;
+	/* Told to be removed while a batch covers it; the agent's own drop is
+	 * one of these. */
+	uint32_t removes : 2;
+	/* The agent found it missing when the program had moved memory. */
+	uint32_t is_missed : 1;
+	uint32_t tray_page : 21;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 
@@ -39,6 +44,8 @@ int run_set_init(struct run_set *s, uint64_t pages) MUST_CHECK;
 void run_set_release(struct run_set *s);
 /* The first member at or after `from`; `pages` if there is none. */
 uint64_t run_set_next(const struct run_set *s, uint64_t from);
+/* The same below `end`, and `end` if there is none: looks no further. */
+uint64_t run_set_next_in(const struct run_set *s, uint64_t from, uint64_t end);
 
 static inline void run_set_add(struct run_set *s, uint64_t page)
 {
@@ -60,12 +67,44 @@ static inline bool run_set_has(const struct run_set *s, uint64_t page)
 	return s->word[page / 64] >> (page % 64) & 1;
 }
 
+void run_set_add_range(struct run_set *s, uint64_t page, uint64_t count);
+void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count);
+/* Those of [from, from + count) are afterwards also at `to`; the two do not
+ * overlap. */
+void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
+			uint64_t count);
+
+/* What is said of pages, whether touched or not. */
+enum run_mark {
+	RUN_MARK_TOUCHED,
+	RUN_MARK_RESIDENT, /* and may leave */
+	RUN_MARK_HELD,	   /* is here and could not leave: tried now and then */
+	/* The kernel has no far memory there: unmapped, or something else. */
+	RUN_MARK_ALIEN,
+	/* Given up by the program while it was here: gone as soon as the
+	 * program's call goes on, or not at all (MADV_FREE). */
+	RUN_MARK_VAGUE,
+	RUN_MARK_KEPT,	   /* must not leave: locked, or for the kernel's use */
+	RUN_MARK_WIPED,	   /* zeros in a child made by fork */
+	RUN_MARK_WITHHELD, /* not there in a child made by fork */
+	RUN_MARKS,
+};
+
 struct run_pages {
 	struct run_page *page;
-	struct run_set touched;
-	struct run_set resident; /* that may leave */
-	struct run_set held;	 /* that are here and could not leave */
+	union {
+		struct run_set set[RUN_MARKS]; /* by enum run_mark */
+		struct {
+			struct run_set touched, resident, held, alien, vague,
+				kept, wiped, withheld;
+		};
+	};
 };
+STATIC_ASSERT(sizeof(((struct run_pages *)0)->set) ==
+		      offsetof(struct run_pages, withheld) +
+			      sizeof(struct run_set) -
+			      offsetof(struct run_pages, touched),
+	      "a name per set");
 
 int run_pages_init(struct run_pages *p, uint64_t pages) MUST_CHECK;
 void run_pages_release(struct run_pages *p);

@@ -3,7 +3,6 @@
  * come and go. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +20,6 @@
 #include "place.h"
 #include "relax.h"
 #include "rights.h"
-#include "uffd.h"
 
 enum {
 	WATCH_MAX = 64,
@@ -65,43 +63,6 @@ void run_pager_complain(struct pager *p, const struct space *s)
 			      aq_strerror(p->far.grow_err));
 }
 
-/* ---- calls -------------------------------------------------------------- */
-
-static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
-{
-	struct run_call call;
-	uint64_t page;
-
-	if (!s->channel)
-		return run_door_bind(p, s, bell_page);
-	call = s->channel->call; /* read once: it is the program's memory */
-	if (call.kind == RUN_CALL_SELF)
-		return 0;
-	if (call.kind != RUN_CALL_DISCARD)
-		return -EINVAL;
-	page = (call.start - s->start) >> RUN_PAGE_SHIFT;
-	if (call.start < s->start || page >= RUN_RANGE_PAGES ||
-	    call.bytes > (RUN_RANGE_PAGES - page) << RUN_PAGE_SHIFT)
-		return -ERANGE;
-	/* A batch that still copies these pages would find them changed. */
-	if (!run_evict_finish(p, s))
-		return -EBUSY;
-	run_space_discard(p, s, page, call.bytes >> RUN_PAGE_SHIFT);
-	return 0;
-}
-
-static void answer_bell(struct pager *p, struct space *s, uint64_t bell_page)
-{
-	uint64_t addr = run_space_addr(s, bell_page);
-	int err = do_call(p, s, bell_page);
-
-	if (s->channel)
-		s->channel->call.err = err;
-	/* The caller drops it again. */
-	if (run_uffd_zero(s->uffd, addr, 1) < 0)
-		run_uffd_wake(s->uffd, addr, RUN_PAGE_BYTES);
-}
-
 /* ---- events ------------------------------------------------------------- */
 
 /* A handler on the core of the thread that faults answers in a quarter of the
@@ -139,43 +100,15 @@ static void follow(struct pager *p, const struct space *s, uint32_t tid)
 	}
 }
 
-static void take_fault(struct pager *p, struct space *s,
-		       const struct uffd_msg *m)
+static void take_fault(struct pager *p, const struct waiting *w)
 {
-	uint64_t addr = m->arg.pagefault.address;
-	struct waiting w = {
-		.space = s,
-		.page = (addr - s->start) >> RUN_PAGE_SHIFT,
-		.tid = m->arg.pagefault.feat.ptid,
-		.is_wp = m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
-	};
-
-	if (w.page >= RUN_RANGE_PAGES)
-		return;
-	if (w.page == 0 || (!s->channel && w.page < RUN_BELL_PAGES)) {
-		answer_bell(p, s, w.page);
-		return;
+	if (w->page != 0) {
+		count(&p->stats->faults, 1);
+		if (w->is_wp)
+			count(&p->stats->write_waits, 1);
+		follow(p, w->space, w->tid);
 	}
-	count(&p->stats->faults, 1);
-	if (w.is_wp)
-		count(&p->stats->write_waits, 1);
-	follow(p, s, w.tid);
-	run_fault_serve(p, &w);
-}
-
-static void take_fork(struct pager *p, struct space *s,
-		      const struct uffd_msg *m)
-{
-	int fd = (int)m->arg.fork.ufd;
-	int err;
-
-	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	err = run_space_fork(p, s, fd);
-	if (err)
-		/* Kept open: the child then waits for ever for what is not
-		 * there, which is not good, but it sees no zeros. */
-		log_err("run", "no memory for the tables of a forked process");
+	run_fault_serve(p, w);
 }
 
 /* The thread that faulted runs already, or will when we sleep. */
@@ -187,29 +120,21 @@ static void take_out(struct pager *p)
 		run_porter_kick(p);
 }
 
+/* Under the lock from the reading on: with it the kernel lets a fork go on, and
+ * nothing may leave before the child has its table. */
 static bool read_some(struct pager *p, struct space *s)
 {
-	struct uffd_msg m[RUN_EVENTS];
-	ssize_t n;
+	struct waiting w[RUN_EVENTS];
+	int n;
 
-	if (p->waiting_count + RUN_EVENTS > RUN_WAITING_MAX)
-		return false;
-	n = read(s->uffd, m, sizeof(m));
-	if (n <= 0)
-		return false;
 	lock_take(&p->lock);
-	/* Faults come first, but have waited longer: the kernel refused to map
-	 * pages until the fork was read. Now it does not any more, and the
-	 * child must not get what its parent gets after the fork. */
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++)
-		if (m[i].event == UFFD_EVENT_FORK)
-			take_fork(p, s, &m[i]);
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++)
-		if (m[i].event == UFFD_EVENT_PAGEFAULT)
-			take_fault(p, s, &m[i]);
-	take_out(p);
+	n = run_events_read(p, s, w);
+	for (int i = 0; i < n; i++)
+		take_fault(p, &w[i]);
+	if (n >= 0)
+		take_out(p);
 	lock_drop(&p->lock);
-	return true;
+	return n >= 0;
 }
 
 /* A thread that was woken mostly runs before we do, and has often faulted again
@@ -258,7 +183,7 @@ static bool is_parting(const struct pager *p, uint64_t now_ns)
  * does not answer: no reason to spin. */
 static int timeout_ms(const struct pager *p)
 {
-	if (p->waiting_count > 0)
+	if (p->waiting_count > 0 || p->events > 0)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
 	if (is_parting(p, run_pager_now_ns()))
 		return 1;
@@ -267,16 +192,18 @@ static int timeout_ms(const struct pager *p)
 
 static void serve_waiting(struct pager *p)
 {
-	unsigned before = p->waiting_count;
+	unsigned before = p->waiting_count + p->events;
 
 	if (!before)
 		return;
 	lock_take(&p->lock);
-	for (struct space *s = p->spaces; s; s = s->next)
+	for (struct space *s = p->spaces; s; s = s->next) {
 		(void)run_evict_collect(p, s);
+		(void)run_events_settle(p, s);
+	}
 	run_fault_retry(p);
 	lock_drop(&p->lock);
-	if (p->waiting_count < before)
+	if (p->waiting_count + p->events < before)
 		p->progress_ns = run_pager_now_ns();
 }
 
@@ -366,6 +293,7 @@ static void size_up(struct pager *p, uint32_t *trays)
 	/* Whatever may be over the limit for a moment is within the bytes. */
 	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
+	p->keep_pages = p->limit_pages / 2;
 }
 
 static int open_far(void *arg)

@@ -24,6 +24,7 @@
 #ifndef AQ_RUN_PAGER_PRIV_H
 #define AQ_RUN_PAGER_PRIV_H
 
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -97,6 +98,13 @@ enum {
 	SPACE_TRENDS = 64,
 };
 
+/* What the kernel told about a space and is not done yet: in order, when no
+ * batch is under way. */
+struct events {
+	struct uffd_msg *msg;
+	unsigned count, room;
+};
+
 /* One process's memory. */
 struct space {
 	struct space *next;
@@ -106,9 +114,11 @@ struct space {
 	struct share *share;
 	struct run_channel *channel; /* of it; NULL: nothing can leave */
 	struct run_pages pages;
+	struct events events;
 	uint64_t resident_count; /* without held ones */
 	uint64_t held_count;
 	uint64_t held_next; /* where the next probe starts */
+	uint64_t kept_count;
 	struct hand hand;
 	uint64_t zero_next;
 	unsigned zero_window;
@@ -118,10 +128,12 @@ struct space {
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	int pidfd;	    /* -1: none, or it has ended */
 	uint64_t stack;	    /* of its process's first thread */
+	bool is_unwaited;   /* its agent takes too long to move pages */
 	bool is_killed;	    /* by us, because its agent is gone */
 	bool is_left;	    /* by its process: the agent is to end */
 	bool is_dead;
 	bool has_misrung; /* it is not who it said: it gets no channel */
+	bool keeps_all;	  /* what is touched from now on is kept */
 };
 
 /* A fault that cannot be served yet. */
@@ -178,11 +190,15 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
+	/* More by what cannot leave: the rest has the place that it had. */
 	uint64_t limit_pages;
+	uint64_t keep_pages; /* that may be kept */
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
 	uint64_t held;	   /* of these, could not leave */
 	uint64_t probe_ns; /* when held pages are next tried */
+	uint64_t kept;	   /* pages that may not leave, all spaces */
+	unsigned events;   /* told and not done, all spaces */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
@@ -193,6 +209,7 @@ struct pager {
 	uint64_t left_ns; /* when a process last left its space */
 	unsigned sweeps;
 	bool has_complained;
+	bool has_told_locked;
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
 
@@ -253,6 +270,8 @@ void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
 		     const struct run_batch *b, uint64_t failed);
 /* The page went back, or is of no use any more. */
 void run_tray_forget(struct pager *p, uint32_t tray_page);
+/* Its space has it at another address. */
+void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page);
 /* Starts a few stores of trays that will be needed soon, for which the lock is
  * dropped, and takes note of those that have ended; false: nothing to do. */
 bool run_trays_carry(struct pager *p);
@@ -277,9 +296,15 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 /* The page is here and cannot leave; and may be tried again. */
 void run_space_hold(struct pager *p, struct space *s, uint64_t page);
 void run_space_let_go(struct pager *p, struct space *s, uint64_t page);
-/* [page, page + pages) is untouched again. */
+/* The program gives [page, page + pages) up: what is here may be here for a
+ * moment longer. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 		       uint64_t pages);
+/* The kernel has no far memory there any more. */
+void run_space_forget(struct pager *p, struct space *s, uint64_t page,
+		      uint64_t pages);
+/* After pages became alien, or far again. */
+void run_space_show_aliens(struct space *s);
 /* Frees spaces whose memory is gone; `only_left`: looks at those only whose
  * processes have left them. */
 void run_spaces_sweep(struct pager *p, bool only_left);
@@ -314,16 +339,19 @@ static inline bool run_evict_is_due(const struct pager *p)
 }
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
-/* Waits for all batches of the space; false: its agent does not answer. */
-bool run_evict_finish(struct pager *p, struct space *s);
 /* Pages in batches under way. */
 uint64_t run_evict_leaving(const struct pager *p);
 /* Whether a batch under way may drop the page. */
 bool run_evict_covers(const struct space *s, uint64_t page);
+/* The same, and *end is no further than where that changes. */
+bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end);
 
 /* fault.c */
 void run_fault_serve(struct pager *p, const struct waiting *w);
 void run_fault_retry(struct pager *p);
+void run_fault_later(struct pager *p, const struct waiting *w);
+/* Whether an agent waits for it: to be served at once. */
+bool run_fault_is_agents(const struct waiting *w);
 /* After an ioctl that maps a page: true when the page is there now. */
 bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
 /* No byte of it is left: SIGBUS, now and at every later access. */
@@ -350,6 +378,48 @@ static inline struct space *run_owner_space(void *who)
 {
 	return (uintptr_t)who & 1 ? (struct space *)((char *)who - 1) : NULL;
 }
+
+/* event.c */
+/* Reads what userfaultfd has to say. All but faults is done or, in order, kept
+ * until it can be; then come the faults, of which w[] gets those that there
+ * are. Returns how many, or -1: nothing was said. The first thread only. */
+int run_events_read(struct pager *p, struct space *s,
+		    struct waiting w[RUN_EVENTS]);
+/* Reads only, and does nothing: for a caller to whom the kernel says EAGAIN. */
+void run_events_note(struct pager *p, struct space *s);
+/* The same where agents are at work, for who waits for them: they wait for
+ * that.
+ */
+void run_events_meanwhile(struct pager *p);
+/* Does what can be done by now; false: something is left. */
+bool run_events_settle(struct pager *p, struct space *s);
+/* The space ends: what was told is done whatever its batches may be at. */
+void run_events_end(struct pager *p, struct space *s);
+
+/* move.c */
+/* The program moved bytes of its memory: what is not here moves along, or comes
+ * where it goes outside of the range. */
+void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
+	      uint64_t bytes);
+
+/* call.c */
+/* A touch of a bell page, which carries a call. */
+void run_call_answer(struct pager *p, const struct waiting *w);
+
+/* marks.c */
+/* Pages that must not leave; -ENOMEM: more than may be kept. */
+int run_marks_keep(struct pager *p, struct space *s, uint64_t page,
+		   uint64_t pages) MUST_CHECK;
+void run_marks_unkeep(struct pager *p, struct space *s, uint64_t page,
+		      uint64_t pages);
+/* All that is touched, and brings it; with `later`, also what will be. */
+int run_marks_keep_all(struct pager *p, struct space *s, bool later) MUST_CHECK;
+/* The program has locked pages past libc, so many as the mask has bits: says so
+ * once. */
+void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask);
+/* What was said of a mapping ends with it. */
+void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
+		     uint64_t pages);
 
 /* stream.c */
 /* Brings a page that is far or in a tray. */

@@ -80,6 +80,7 @@ struct run_stats {
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
 	_Atomic uint64_t refused;    /* who wanted to attach and may not */
+	_Atomic uint64_t locked;     /* that could not leave */
 };
 
 enum {

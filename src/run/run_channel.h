@@ -43,9 +43,9 @@ enum {
 #define RUN_RANGE_ALIGN (1ull << 30)
 #define RUN_HEAP_OFFSET (1ull << 30) /* the allocator wants it aligned */
 #define RUN_BELL_PAGES	(RUN_HEAP_OFFSET >> RUN_PAGE_SHIFT)
-#define RUN_HEAP_BYTES	(64ull << 30)
+#define RUN_HEAP_BYTES	(512ull << 30)
 #define RUN_MAPS_OFFSET (RUN_HEAP_OFFSET + RUN_HEAP_BYTES)
-#define RUN_MAPS_BYTES	(64ull << 30)
+#define RUN_MAPS_BYTES	(512ull << 30)
 #define RUN_RANGE_BYTES (RUN_MAPS_OFFSET + RUN_MAPS_BYTES)
 #define RUN_RANGE_PAGES (RUN_RANGE_BYTES >> RUN_PAGE_SHIFT)
 
@@ -104,13 +104,19 @@ struct run_batch {
 	uint32_t tray_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
-	uint32_t reserved;
+	/* Out: pages were dropped one by one, not stretches. */
+	uint32_t is_single;
 	uint64_t guarded; /* bit i: page[i] */
-	/* Out, bit i of page[i]: it is still there; and it is only because it
-	 * was not guarded; it was zeros. */
+	/* Out, bit i of page[i]: it is still there; only because it was not
+	 * guarded; only because the program changes its mappings; it was zeros;
+	 * was dropped by advice, of which the kernel told the pager once; is
+	 * there because the program has locked it. */
 	uint64_t failed;
 	uint64_t refused;
+	uint64_t spared;
 	uint64_t zero;
+	uint64_t dropped;
+	uint64_t locked;
 	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
@@ -125,8 +131,22 @@ enum run_way {
 
 enum run_call_kind {
 	RUN_CALL_NONE,
-	RUN_CALL_DISCARD, /* [start, start + bytes) is zeros from now on */
-	RUN_CALL_SELF,	  /* a forked child shows which space it is */
+	RUN_CALL_SELF, /* a forked child shows which space it is */
+	/* [start, start + bytes): something else will be mapped there. Answered
+	 * when nobody drops pages there any more. */
+	RUN_CALL_LEAVE,
+	RUN_CALL_TAKE,	 /* was mapped anew: far memory from now on */
+	RUN_CALL_KEEP,	 /* must not leave; -ENOMEM: too much */
+	RUN_CALL_UNKEEP, /* may leave */
+	/* All that there is, wherever; and with `bytes`, or only, what will
+	 * be touched. */
+	RUN_CALL_KEEP_ALL,
+	RUN_CALL_KEEP_LATER,
+	/* As madvise has it; see enum run_mark. */
+	RUN_CALL_WIPE,
+	RUN_CALL_UNWIPE,
+	RUN_CALL_WITHHOLD,
+	RUN_CALL_UNWITHHOLD,
 };
 
 struct run_call {
@@ -158,11 +178,18 @@ struct run_channel {
 	/* W1: enum run_way, released by the agent as it starts; the pager
 	 * acquires, and posts nothing before. */
 	_Atomic uint32_t way;
+	/* The pager's: some of the range is no far memory, a hint; the program
+	 * changes its mappings, and nothing may be taken now. */
+	_Atomic uint32_t has_aliens;
+	_Atomic uint32_t is_changing;
+	/* M2: the agent's, while it moves pages. */
+	_Atomic uint32_t is_moving;
+	uint32_t reserved;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };
 STATIC_ASSERT(sizeof(struct run_call) == 24, "layout");
-STATIC_ASSERT(offsetof(struct run_channel, batch) == 64, "layout");
+STATIC_ASSERT(offsetof(struct run_channel, batch) == 80, "layout");
 #define RUN_CHANNEL_BYTES 12288
 STATIC_ASSERT(sizeof(struct run_channel) <= RUN_CHANNEL_BYTES, "three pages");
 

@@ -14,9 +14,9 @@ enum {
 	RUN_TRAY_PART = 16,   /* of the local bytes, one part is trays */
 	RUN_CARRIED_MAX = 4,  /* trays that are being stored */
 	RUN_CARRY_PAGES = 4,  /* stored in one turn: a fault waits that long */
-	RUN_WAITING_MAX = 4096, /* faults that wait for something */
-	RUN_EVENTS = 16,	/* read at a time */
-	RUN_READS = 16,		/* of one space, before others are looked at */
+	RUN_WAITING_MAX = 65536, /* faults that wait for something */
+	RUN_EVENTS = 16,	 /* read at a time */
+	RUN_READS = 16,		 /* of one space, before others are looked at */
 	RUN_PREFETCH_MAX = 64,
 	RUN_STREAM_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
 	RUN_ZERO_WINDOW_MAX = 64,
@@ -33,6 +33,7 @@ enum {
 	RUN_SWEEP_MS = 100,  /* between looks for processes that ended */
 	RUN_PARTING_MS = 50, /* after one has, looked all the time */
 	RUN_LOOKS = 16,	     /* processes asked what they execute, each time */
+	RUN_MOVE_MS = 20,    /* that an agent may take for one move */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

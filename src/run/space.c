@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "log.h"
 #include "pager_priv.h"
 #include "uffd.h"
 
@@ -42,6 +41,10 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		p->resident++;
 		show_resident(p);
 	}
+	/* Now it is certain. */
+	run_set_del(&s->pages.vague, page);
+	if (s->keeps_all)
+		(void)!run_marks_keep(p, s, page, 1);
 }
 
 void run_space_hold(struct pager *p, struct space *s, uint64_t page)
@@ -106,11 +109,33 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 {
 	uint64_t end = page + pages;
 
-	for (uint64_t at = run_set_next(&s->pages.touched, page); at < end;
-	     at = run_set_next(&s->pages.touched, at + 1)) {
+	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
+	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+		if (run_set_has(&s->pages.resident, at) ||
+		    run_set_has(&s->pages.held, at))
+			run_set_add(&s->pages.vague, at);
 		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
 		count(&p->stats->discarded, 1);
 	}
+}
+
+void run_space_show_aliens(struct space *s)
+{
+	if (s->channel)
+		atomic_store_explicit(&s->channel->has_aliens,
+				      run_set_next(&s->pages.alien, 0) <
+					      RUN_RANGE_PAGES,
+				      memory_order_relaxed);
+}
+
+void run_space_forget(struct pager *p, struct space *s, uint64_t page,
+		      uint64_t pages)
+{
+	run_space_discard(p, s, page, pages);
+	run_set_del_range(&s->pages.vague, page, pages);
+	run_marks_clear(p, s, page, pages);
+	run_set_add_range(&s->pages.alien, page, pages);
+	run_space_show_aliens(s);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -160,6 +185,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 {
 	unsigned kept = 0;
 
+	run_events_end(p, s);
 	/* Batches that nobody will finish. */
 	for (; s->collected != s->posted; s->collected++) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
@@ -169,6 +195,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (uint64_t at = run_set_next(&s->pages.touched, 0);
 	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
 		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+	run_marks_clear(p, s, 0, RUN_RANGE_PAGES);
 	for (unsigned i = 0; i < p->waiting_count; i++)
 		if (p->waiting[i].space != s)
 			p->waiting[kept++] = p->waiting[i];
@@ -230,6 +257,7 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 {
 	s->share = run_share_get(share);
 	s->channel = run_share_channel(share);
+	run_space_show_aliens(s);
 	run_owner_set(p, s, pid);
 	run_porter_place(p);
 }
@@ -258,6 +286,25 @@ static void fork_page(struct pager *p, struct space *child,
 		e->state = RUN_LOST;
 }
 
+/* What the kernel did with the mappings, as madvise told it to. */
+static void fork_marks(struct space *child, const struct space *parent)
+{
+	static const enum run_mark same[] = {RUN_MARK_ALIEN, RUN_MARK_VAGUE,
+					     RUN_MARK_WIPED};
+
+	for (unsigned i = 0; i < ARRAY_LEN(same); i++) {
+		const struct run_set *from = &parent->pages.set[same[i]];
+
+		for (uint64_t at = run_set_next(from, 0); at < RUN_RANGE_PAGES;
+		     at = run_set_next(from, at + 1))
+			run_set_add(&child->pages.set[same[i]], at);
+	}
+	for (uint64_t at = run_set_next(&parent->pages.withheld, 0);
+	     at < RUN_RANGE_PAGES;
+	     at = run_set_next(&parent->pages.withheld, at + 1))
+		run_set_add(&child->pages.alien, at);
+}
+
 /*
  * Between the kernel's copy and the reading of its event userfaultfd refuses
  * to map pages, so what the child lacks, its parent's table has as it was at
@@ -271,13 +318,6 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	struct space *child;
 	int err;
 
-	/* Without the results it would not be known what the child has. */
-	while (!run_evict_finish(p, parent) && !parent->is_dead) {
-		log_warn("run", "process %d does not answer while it forks",
-			 (int)parent->pid);
-		parent->is_dead =
-			!run_uffd_is_alive(parent->uffd, parent->start);
-	}
 	run_trays_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
@@ -285,7 +325,10 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	for (uint64_t at = run_set_next(&parent->pages.touched, 0);
 	     at < RUN_RANGE_PAGES;
 	     at = run_set_next(&parent->pages.touched, at + 1))
-		fork_page(p, child, &parent->pages.page[at], at);
+		if (!run_set_has(&parent->pages.wiped, at) &&
+		    !run_set_has(&parent->pages.withheld, at))
+			fork_page(p, child, &parent->pages.page[at], at);
+	fork_marks(child, parent);
 	child->hand = parent->hand;
 	count(&p->stats->forks, 1);
 	return 0;

@@ -93,7 +93,7 @@ static void set_staged(struct pager *p, struct tray *t, unsigned i,
 	t->live++;
 	e->state = RUN_STAGED;
 	e->tray_page = (uint32_t)((t - p->trays.tray) * RUN_BATCH_PAGES + i) &
-		       ((1u << 24) - 1);
+		       ((1u << 21) - 1);
 	count(&p->stats->tray_pages, 1);
 }
 
@@ -106,6 +106,13 @@ void run_tray_forget(struct pager *p, uint32_t tray_page)
 	e->space = NULL;
 	t->live--;
 	count(&p->stats->tray_pages, (uint64_t)-1);
+}
+
+void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page)
+{
+	struct tray *t = tray_of(p, tray_page);
+
+	t->page[tray_page % RUN_BATCH_PAGES].page = page;
 }
 
 int run_trays_take(struct pager *p, const struct space *space)

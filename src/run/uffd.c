@@ -20,18 +20,35 @@ int run_uffd_open(int fd, uint64_t start, uint64_t bytes)
 {
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_EVENT_FORK |
+					     UFFD_FEATURE_EVENT_REMOVE |
+					     UFFD_FEATURE_EVENT_UNMAP |
+					     UFFD_FEATURE_EVENT_REMAP |
 					     UFFD_FEATURE_THREAD_ID |
 					     UFFD_FEATURE_PAGEFAULT_FLAG_WP};
-	struct uffdio_register reg = {.range = {start, bytes},
-				      .mode = UFFDIO_REGISTER_MODE_MISSING |
-					      UFFDIO_REGISTER_MODE_WP};
 
 	/* EINVAL is also the answer to a feature that there is not. */
 	if (ioctl(fd, UFFDIO_API, &api) != 0)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
+	return run_uffd_register(fd, start, bytes);
+}
+
+int run_uffd_register(int fd, uint64_t start, uint64_t bytes)
+{
+	struct uffdio_register reg = {.range = {start, bytes},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING |
+					      UFFDIO_REGISTER_MODE_WP};
+
 	if (ioctl(fd, UFFDIO_REGISTER, &reg) != 0)
 		return -errno;
 	return reg.ioctls & (1ull << _UFFDIO_WRITEPROTECT) ? 0 : -EOPNOTSUPP;
+}
+
+void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes)
+{
+	struct uffdio_range r = {start, bytes};
+
+	/* Fails only where there is nothing any more. */
+	(void)ioctl(fd, UFFDIO_UNREGISTER, &r);
 }
 
 struct poison {

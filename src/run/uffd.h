@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* userfaultfd as the pager uses it: one page or a few, 0 or -errno.
- *	-EAGAIN	 the process is forking; read its event first
+ *	-EAGAIN	 the process forks or changes its mappings; read its event first
  *	-EEXIST	 the page is there
  *	-ESRCH	 the process is gone
  *	-ENOENT	 the address is not registered any more */
@@ -10,9 +10,14 @@
 #include "base.h"
 
 /* Sets a new one up for a range of its process: faults of threads and of
- * system calls, writes to protected pages, children made by fork. -EPERM
- * without CAP_SYS_PTRACE, -EOPNOTSUPP. */
+ * system calls, writes to protected pages, children made by fork, and all that
+ * takes pages away or moves them. -EPERM without CAP_SYS_PTRACE, -EOPNOTSUPP.
+ */
 int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
+/* For memory that was mapped later; more than once does no harm. */
+int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
+/* It is as any memory; whoever waits there goes on. */
+void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes);
 int run_uffd_copy(int fd, uint64_t to, const void *from) MUST_CHECK;
 /* Up to `pages` pages, and stops at the first that is there; returns how many,
  * or -errno for the first. */

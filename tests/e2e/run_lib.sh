@@ -31,6 +31,17 @@ report() {
 		fail "not so: $1 in $(cat "$TMP/report")"
 }
 
+# same LOCAL PROGRAM...: it prints the same as without far memory.
+same() {
+	local local=$1
+	shift
+	"$@" >"$TMP/plain" || fail "$* without: $?"
+	far "$local" "$@" >"$TMP/out" || fail "$*: $? $(cat "$TMP/err")"
+	cmp "$TMP/plain" "$TMP/out" ||
+		fail "$*: $(diff "$TMP/plain" "$TMP/out")"
+	report 'd["lost_pages"] == 0'
+}
+
 # start_loop LOCAL MIB: run_client's endless reader; RUN is the keeper's pid.
 start_loop() {
 	: >"$TMP/loop"

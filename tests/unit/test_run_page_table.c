@@ -53,6 +53,47 @@ static void test_model(void **state)
 	run_set_release(&s);
 }
 
+static void same(const struct run_set *s, const uint8_t *model, uint64_t from,
+		 uint64_t end)
+{
+	uint64_t at = run_set_next_in(s, from, end);
+
+	assert_int_equal(at, next_in(model, from) < end ? next_in(model, from)
+							: end);
+	for (uint64_t i = from; i < end; i++)
+		assert_int_equal(run_set_has(s, i), model[i]);
+}
+
+static void test_ranges(void **state)
+{
+	static uint8_t model[PAGES];
+	struct run_set s;
+	struct rng r;
+
+	assert_int_equal(run_set_init(&s, PAGES), 0);
+	rng_init(&r, 12);
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t count = 1 + rng_u64(&r) % (i % 2 ? 300 : 5);
+		uint64_t page = rng_u64(&r) % (PAGES / 2 - 300);
+		uint64_t to = PAGES / 2 + rng_u64(&r) % (PAGES / 2 - 300);
+
+		if (i % 3 == 0) {
+			run_set_add_range(&s, page, count);
+			memset(model + page, 1, count);
+		} else if (i % 3 == 1) {
+			run_set_del_range(&s, page, count);
+			memset(model + page, 0, count);
+		} else {
+			run_set_copy_range(&s, to, page, count);
+			memcpy(model + to, model + page, count);
+			same(&s, model, to, to + count);
+		}
+		same(&s, model, page, page + count);
+		assert_int_equal(run_set_next(&s, page), next_in(model, page));
+	}
+	run_set_release(&s);
+}
+
 /* A whole range costs almost nothing until it is used. */
 static void test_range(void **state)
 {
@@ -74,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_range),
+		cmocka_unit_test(test_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
