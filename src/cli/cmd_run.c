@@ -24,6 +24,7 @@ enum {
 	PAGER_THREADS_MAX = 2,
 	MIN_SIZE_DEFAULT = 64 << 10,
 	PAGE_SHIFT = 12,
+	PATIENCE_DEFAULT = 30, /* seconds */
 };
 
 struct run_args {
@@ -118,6 +119,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 
 	*a = (struct run_args){.run = {.min_bytes = MIN_SIZE_DEFAULT,
 				       .prefetch_max = PREFETCH_DEFAULT,
+				       .overflow_bytes = UINT64_MAX,
+				       .patience_ms = PATIENCE_DEFAULT * 1000,
 				       .copies = 1}};
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {

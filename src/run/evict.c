@@ -29,15 +29,26 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 
 /* ---- picking ------------------------------------------------------------ */
 
+struct choice {
+	uint64_t budget; /* pages that need a new place */
+	uint64_t spared; /* pages that may leave the next time */
+	bool has_more;	 /* pages were not looked at */
+};
+
 /* A page that was wanted back is spared, the longer the more often it was; one
  * that could not leave, once. */
-static bool may_leave(struct run_page *e)
+static bool may_leave(struct run_page *e, struct choice *c)
 {
-	if (e->state != RUN_RESIDENT)
+	bool needs_room = !e->slot || e->is_kept;
+
+	if (e->state != RUN_RESIDENT || (needs_room && !c->budget))
 		return false;
-	if (e->heat == 0)
+	if (e->heat == 0) {
+		c->budget -= needs_room;
 		return true;
+	}
 	e->heat--;
+	c->spared++;
 	return false;
 }
 
@@ -59,7 +70,7 @@ static void add_page(struct leaving *l, const struct space *s, uint64_t page,
 }
 
 /* Fills the batch from the hand on, at most twice around. */
-static void pick(struct space *s, struct leaving *l)
+static void pick(struct space *s, struct leaving *l, struct choice *c)
 {
 	uint64_t seen = 0;
 	uint64_t at = run_set_next(&s->pages.resident, s->hand.at);
@@ -69,13 +80,15 @@ static void pick(struct space *s, struct leaving *l)
 	while (l->count < RUN_BATCH_PAGES && seen++ < 2 * s->resident_count) {
 		if (at >= RUN_RANGE_PAGES) {
 			/* A batch does not go around: its pages ascend. */
-			if (l->count)
+			if (l->count) {
+				c->has_more = true;
 				break;
+			}
 			at = run_set_next(&s->pages.resident, 0);
 			if (at >= RUN_RANGE_PAGES)
 				break;
 		}
-		if (may_leave(&s->pages.page[at])) {
+		if (may_leave(&s->pages.page[at], c)) {
 			add_page(l, s, at, joins);
 			joins = true;
 		} else {
@@ -140,12 +153,18 @@ static void post(struct space *s, const struct leaving *l)
 static int evict_batch(struct pager *p, struct space *s)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
+	uint64_t budget = run_room_budget(p);
+	struct choice c = {.budget = budget};
 	int tray, err;
 
 	if (!s->channel || s->is_dead ||
 	    s->posted - s->collected == RUN_BATCHES)
 		return -EAGAIN;
-	pick(s, l);
+	pick(s, l, &c);
+	/* What can leave at all is less than a batch. */
+	if (p->overflow.is_full && !c.has_more &&
+	    l->count + c.spared + run_evict_leaving(p) < RUN_BATCH_PAGES)
+		run_room_none(p);
 	if (l->count == 0)
 		return -ENOENT;
 	tray = run_trays_take(p, s);
@@ -157,6 +176,7 @@ static int evict_batch(struct pager *p, struct space *s)
 		return err;
 	}
 	l->tray = (uint32_t)tray;
+	run_room_sent(p, budget - c.budget);
 	post(s, l);
 	return 0;
 }
@@ -246,7 +266,7 @@ bool run_evict_step(struct pager *p)
 		spaces++;
 	}
 	leaving = run_evict_leaving(p);
-	while (p->resident > p->limit_pages + leaving && tries < spaces) {
+	while (p->resident > run_room_limit(p) + leaving && tries < spaces) {
 		struct space *s = next_space(p);
 
 		if (s && evict_batch(p, s) == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots, shelves, and the ends of their operations. */
+/* Slots, and the ends of their operations. */
 #include "far.h"
 
 #include <errno.h>
@@ -19,74 +19,6 @@ enum {
 	NAP_NS = 20000,
 };
 
-/* ---- shelves ------------------------------------------------------------ */
-
-static int grow_tables(struct far *f, uint32_t slots)
-{
-	uint16_t *refs = realloc(f->refs, slots * sizeof(*refs));
-	uint32_t *stack;
-
-	if (!refs)
-		return -ENOMEM;
-	f->refs = refs;
-	memset(refs + f->slots, 0, (slots - f->slots) * sizeof(*refs));
-	stack = realloc(f->free, slots * sizeof(*stack));
-	if (!stack)
-		return -ENOMEM;
-	f->free = stack;
-	return 0;
-}
-
-static int open_shelf(struct far *f, uint32_t pages)
-{
-	struct far_shelf *shelf = &f->shelf[f->shelf_count];
-	struct page_store_options o = {.pages = pages,
-				       .mode = f->mode,
-				       .is_unmapped = f->is_unmapped,
-				       .data = 1,
-				       .parity = f->copies > 1 ? f->copies - 1
-							       : 0};
-	char name[40];
-	int err = grow_tables(f, f->slots + pages);
-
-	if (err)
-		return err;
-	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->shelf_count);
-	err = page_store_open(f->rack, name, &o, &shelf->store);
-	if (err)
-		return err;
-	err = page_register(shelf->store, f->buffer, f->buffer_bytes);
-	if (err) {
-		page_store_close(shelf->store);
-		return err;
-	}
-	shelf->first = f->slots;
-	shelf->pages = pages;
-	f->shelf_count++;
-	/* Low numbers first: neighbours leave together and lie together. */
-	for (uint32_t i = pages; i > 0; i--)
-		f->free[f->free_count++] = shelf->first + i - 1;
-	f->slots += pages;
-	return 0;
-}
-
-/* Each twice as large as the one before; smaller where that does not fit. */
-static int grow(struct far *f)
-{
-	uint64_t pages = u64_min((uint64_t)RUN_SHELF_PAGES << f->shelf_count,
-				 RUN_SHELF_PAGES_MAX);
-	int err = -ENOSPC;
-
-	if (f->shelf_count == RUN_SHELVES_MAX)
-		return -ENOSPC;
-	for (; pages >= RUN_SHELF_PAGES_MIN; pages /= 2) {
-		err = open_shelf(f, (uint32_t)pages);
-		if (err != -ENOSPC && err != -EDQUOT)
-			break;
-	}
-	return err;
-}
-
 int run_check_mode(const char *mode)
 {
 	enum page_mode m;
@@ -101,18 +33,24 @@ int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 
 	*f = (struct far){.copies = o->copies,
 			  .is_unmapped = o->is_unmapped,
+			  .patience_ms = o->patience_ms,
 			  .buffer = buffer,
 			  .buffer_bytes = buffer_bytes};
 	(void)snprintf(f->name, sizeof(f->name), "run-%d", (int)getpid());
 	err = o->mode ? page_mode_parse(o->mode, &f->mode) : 0;
 	if (!err)
-		err = grow_tables(f, 1);
+		err = run_far_tables(f, 1);
 	if (err)
 		return err;
 	f->slots = 1; /* 0 means none */
 	err = aq_rack_open(o->rack, &f->rack);
 	if (!err)
-		err = grow(f);
+		err = run_far_grow(f);
+	/* Nothing but room is missing: it may come. */
+	if (err == -ENOSPC || err == -EDQUOT) {
+		f->grow_err = err;
+		err = o->overflow_bytes ? 0 : err;
+	}
 	if (err)
 		run_far_close(f);
 	return err;
@@ -125,6 +63,7 @@ void run_far_close(struct far *f)
 	aq_rack_close(f->rack);
 	free(f->refs);
 	free(f->free);
+	free(f->aside);
 	*f = (struct far){0};
 }
 
@@ -144,12 +83,11 @@ uint32_t run_far_slot_new(struct far *f)
 
 	if (f->free_count == 0 && !f->grow_err) {
 		lock_take(&f->lock);
-		f->grow_err = grow(f);
+		f->grow_err = run_far_grow(f);
 		lock_drop(&f->lock);
 	}
 	if (f->free_count == 0)
 		return 0;
-	f->grow_err = 0;
 	slot = f->free[--f->free_count];
 	f->refs[slot] = 1;
 	f->used++;
@@ -162,34 +100,75 @@ void run_far_slot_get(struct far *f, uint32_t slot)
 	f->refs[slot]++;
 }
 
-void run_far_slot_put(struct far *f, uint32_t slot)
+/* One reference less; true: it was the last, and nothing is stored there. */
+static bool let_go(struct far *f, uint32_t slot)
 {
 	struct far_shelf *shelf;
 
 	ASSERT(f->refs[slot] > 0);
 	if (--f->refs[slot] > 0)
-		return;
+		return false;
 	shelf = shelf_of(f, slot);
 	lock_take(&f->lock);
 	/* Room that cannot be given back now goes with the shelf. */
 	if (page_is_stored(shelf->store, slot - shelf->first))
 		(void)!page_drop(shelf->store, slot - shelf->first);
 	lock_drop(&f->lock);
-	f->free[f->free_count++] = slot;
 	f->used--;
+	return true;
+}
+
+bool run_far_slot_put(struct far *f, uint32_t slot)
+{
+	if (!let_go(f, slot))
+		return false;
+	f->free[f->free_count++] = slot;
+	return true;
+}
+
+void run_far_slot_refuse(struct far *f, uint32_t slot)
+{
+	if (let_go(f, slot))
+		f->aside[f->aside_count++] = slot;
+}
+
+void run_far_retry(struct far *f)
+{
 	f->grow_err = 0;
+	if (f->mode != PAGE_STATIC && f->aside_count) {
+		lock_take(&f->lock);
+		f->grow_err = run_far_grow(f);
+		lock_drop(&f->lock);
+	}
+	while (f->aside_count)
+		f->free[f->free_count++] = f->aside[--f->aside_count];
+}
+
+bool run_far_slot_is_there(struct far *f, uint32_t slot)
+{
+	struct far_shelf *shelf = shelf_of(f, slot);
+	bool is_there;
+
+	/* Nothing has ever failed: no look. */
+	if (!atomic_load_explicit(&f->has_failed, memory_order_relaxed))
+		return true;
+	lock_take(&f->lock);
+	is_there = page_is_there(shelf->store, slot - shelf->first);
+	lock_drop(&f->lock);
+	return is_there;
 }
 
 /* ---- operations --------------------------------------------------------- */
 
-static void note_lost(struct far *f, struct far_shelf *shelf, int err)
+static void note_failure(struct far *f, struct far_shelf *shelf)
 {
 	const char *node = page_lost_node(shelf->store);
 
-	if (f->lost[0])
-		return;
-	(void)snprintf(f->lost, sizeof(f->lost), "%s",
-		       node ? node : aq_strerror(err));
+	/* The pager's lock is not ours to take, and nothing hangs on when it
+	 * sees that. */
+	atomic_store_explicit(&f->has_failed, true, memory_order_relaxed);
+	if (node && !f->lost[0])
+		(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
 }
 
 static void poll_shelf(struct far *f, struct far_shelf *shelf)
@@ -204,7 +183,7 @@ static void poll_shelf(struct far *f, struct far_shelf *shelf)
 		struct far_user *u = done[i]->cookie;
 
 		if (done[i]->result)
-			note_lost(f, shelf, done[i]->result);
+			note_failure(f, shelf);
 		/* F1 */
 		(void)atomic_fetch_sub_explicit(&u->left, 1,
 						memory_order_release);

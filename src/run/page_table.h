@@ -24,7 +24,8 @@ struct run_page {
 	uint32_t state : 3;
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
 	uint32_t returns : 2; /* in a row that it came back from a tray */
-	uint32_t tray_page : 25;
+	uint32_t is_kept : 1; /* far memory did not take it */
+	uint32_t tray_page : 24;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -42,7 +42,6 @@ int run_pager_watch(struct pager *p, int fd, void *who)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
-/* With a space: its page is lost. Without: there is no room for more. */
 void run_pager_complain(struct pager *p, const struct space *s)
 {
 	char lost[sizeof(p->far.lost)];
@@ -51,17 +50,18 @@ void run_pager_complain(struct pager *p, const struct space *s)
 		return;
 	run_far_lost(&p->far, lost, sizeof(lost));
 	p->has_complained = true;
-	if (s)
+	if (lost[0])
 		(void)fprintf(stderr,
 			      "aquifer: run: memory node %s is lost, and pages "
 			      "of process %d with it; accesses to them are "
 			      "SIGBUS\n",
-			      lost[0] ? lost : "?", (int)s->pid);
+			      lost, (int)s->pid);
 	else
 		(void)fprintf(stderr,
-			      "aquifer: run: the rack takes no more pages "
-			      "(%s); what does not fit stays local\n",
-			      aq_strerror(p->far.grow_err));
+			      "aquifer: run: pages of process %d did not come "
+			      "back as they were stored; accesses to them are "
+			      "SIGBUS\n",
+			      (int)s->pid);
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -180,6 +180,7 @@ static void take_fork(struct pager *p, struct space *s,
 /* The thread that faulted runs already, or will when we sleep. */
 static void take_out(struct pager *p)
 {
+	(void)run_trays_return(p);
 	if (!p->crew.has_porter)
 		(void)run_porter_turn(p);
 	else if (run_evict_is_due(p))
@@ -196,13 +197,16 @@ static bool read_some(struct pager *p, struct space *s)
 	n = read(s->uffd, m, sizeof(m));
 	if (n <= 0)
 		return false;
+	n /= (ssize_t)sizeof(m[0]);
 	lock_take(&p->lock);
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(m[0]); i++) {
+	/* First: a page that comes now is not the child's, whose table is its
+	 * parent's of the moment of fork. */
+	for (ssize_t i = 0; i < n; i++)
+		if (m[i].event == UFFD_EVENT_FORK)
+			take_fork(p, s, &m[i]);
+	for (ssize_t i = 0; i < n; i++)
 		if (m[i].event == UFFD_EVENT_PAGEFAULT)
 			take_fault(p, s, &m[i]);
-		else if (m[i].event == UFFD_EVENT_FORK)
-			take_fork(p, s, &m[i]);
-	}
 	take_out(p);
 	lock_drop(&p->lock);
 	return true;
@@ -282,6 +286,8 @@ static void sweep(struct pager *p)
 	p->sweep_ns = now;
 	lock_take(&p->lock);
 	run_spaces_sweep(p);
+	(void)run_trays_return(p);
+	run_room_settle(p);
 	run_door_sweep(p);
 	look_around(p, now);
 	lock_drop(&p->lock);
@@ -332,6 +338,10 @@ static void size_up(struct pager *p, uint32_t *trays)
 	/* Whatever may be over the limit for a moment is within the bytes. */
 	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
+	overflow_init(&p->overflow, p->limit_pages,
+		      p->options.overflow_bytes == UINT64_MAX
+			      ? OVERFLOW_NO_LIMIT
+			      : p->options.overflow_bytes >> RUN_PAGE_SHIFT);
 }
 
 static int open_far(void *arg)

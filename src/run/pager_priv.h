@@ -26,6 +26,7 @@
 #include "crew.h"
 #include "far.h"
 #include "hand.h"
+#include "overflow.h"
 #include "page_table.h"
 #include "run.h"
 #include "run_channel.h"
@@ -64,6 +65,8 @@ struct tray {
 	unsigned op_count, sent;
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
+	uint64_t is_new; /* bit by place: its slot was empty */
+	bool is_returning; /* HELD: what is dirty has no place to go */
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
@@ -73,6 +76,7 @@ struct trays {
 	uint32_t head;			       /* the oldest, taken next */
 	struct tray *carried[RUN_CARRIED_MAX]; /* all that are STORING */
 	unsigned carried_count;
+	unsigned returning; /* trays with is_returning */
 };
 
 /* ---- spaces ------------------------------------------------------------- */
@@ -175,7 +179,11 @@ struct pager {
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
 	struct crew crew;
-	bool has_complained;
+	struct overflow overflow;
+	bool has_complained;  /* about lost pages */
+	bool has_failed_some; /* for want of room */
+	bool has_said_full;
+	uint64_t said_ns; /* about room */
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
 
@@ -240,7 +248,14 @@ void run_tray_forget(struct pager *p, uint32_t tray_page);
 bool run_trays_carry(struct pager *p);
 /* Whether the oldest trays wait for far memory. */
 bool run_trays_are_storing(const struct pager *p);
-/* All of the space's pages in trays are stored when it returns. */
+/* What found no place goes back to its program; true: some did. Only by the
+ * thread that reads events: a page that comes between a fork and its event
+ * would not be the child's. */
+bool run_trays_return(struct pager *p);
+/* Whether only the tray has the page's bytes. */
+bool run_tray_is_dirty(const struct pager *p, uint32_t tray_page);
+/* All of the space's pages in trays are stored when it returns, but those that
+ * found no place. */
 void run_trays_flush(struct pager *p, const struct space *s);
 
 /* space.c */
@@ -282,7 +297,7 @@ bool run_evict_step(struct pager *p);
 /* Whether the porter is wanted. */
 static inline bool run_evict_is_due(const struct pager *p)
 {
-	return p->resident > p->limit_pages;
+	return p->resident > p->limit_pages + p->overflow.extra;
 }
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
@@ -293,7 +308,35 @@ uint64_t run_evict_leaving(const struct pager *p);
 /* Whether a batch under way may drop the page. */
 bool run_evict_covers(const struct space *s, uint64_t page);
 
+/* room.c: what far memory does not take. */
+/* How much may be resident now. */
+static inline uint64_t run_room_limit(const struct pager *p)
+{
+	return p->limit_pages + p->overflow.extra;
+}
+/* How many pages that need a new place may leave now, and how many did. */
+uint64_t run_room_budget(struct pager *p);
+void run_room_sent(struct pager *p, uint64_t pages);
+/* Stores that needed a new place: so many got one; so many of any did not. */
+void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
+		     int err);
+/* Nothing can leave: more may be resident. */
+void run_room_none(struct pager *p);
+/* From time to time. */
+void run_room_settle(struct pager *p);
+void run_room_put_slot(struct pager *p, uint32_t slot);
+/* Pages of the tray that were not stored go back; false: some cannot yet. */
+bool run_room_return(struct pager *p, struct tray *t);
+/* A forked child's copy of a page that is in its parent's tray only. */
+void run_room_copy(struct pager *p, struct space *child, uint64_t page,
+		   uint32_t tray_page);
+bool run_room_is_spent(const struct pager *p);
+/* There is no room anywhere for a page that was never touched. */
+void run_room_fail(struct pager *p, const struct waiting *w);
+
 /* fault.c */
+/* SIGBUS, now and at every later access. */
+void run_fault_sigbus(struct pager *p, const struct waiting *w);
 void run_fault_serve(struct pager *p, const struct waiting *w);
 void run_fault_retry(struct pager *p);
 /* After an ioctl that maps a page: true when the page is there now. */

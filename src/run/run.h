@@ -45,6 +45,11 @@ struct run_options {
 	unsigned prefetch_max; /* pages; 0: off */
 	unsigned copies;       /* of every page, on different nodes; 0: 1 */
 	unsigned threads;      /* of the pager, 1 or 2; 0: as it helps */
+	/* Local memory above local_bytes that may be used when far memory is
+	 * full; UINT64_MAX: all there is. */
+	uint64_t overflow_bytes;
+	unsigned patience_ms; /* how long a node may be silent */
+	bool is_strict; /* no process may use more memory than it may */
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
@@ -77,6 +82,8 @@ struct run_stats {
 	_Atomic uint64_t spaces;
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
+	_Atomic uint64_t kept; /* pages that found no room and came back */
+	_Atomic uint64_t over_peak; /* pages above the local bytes */
 	_Atomic uint64_t refused;    /* who wanted to attach and may not */
 };
 

@@ -135,7 +135,8 @@ struct run_channel {
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
 	uint32_t agent_tid; /* written by the agent as it starts */
-	uint32_t reserved;
+	/* 1: far memory and what may be local are full: no more mappings. */
+	_Atomic uint32_t is_full;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };

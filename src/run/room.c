@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages that far memory does not take, because it is full or lost: they go from
+ * their tray back to their program. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "aquifer/aquifer.h"
+#include "log.h"
+#include "pager_priv.h"
+#include "uffd.h"
+
+#define SAY_NS 10000000000ull
+
+void run_room_put_slot(struct pager *p, uint32_t slot)
+{
+	if (run_far_slot_put(&p->far, slot))
+		overflow_freed(&p->overflow);
+}
+
+uint64_t run_room_budget(struct pager *p)
+{
+	uint64_t now;
+
+	if (!p->overflow.is_full)
+		return UINT64_MAX;
+	now = run_pager_now_ns();
+	/* A try: what was refused may be taken now. */
+	if (now >= p->overflow.retry_ns)
+		run_far_retry(&p->far);
+	return overflow_budget(&p->overflow, now);
+}
+
+void run_room_sent(struct pager *p, uint64_t pages)
+{
+	if (p->overflow.is_full)
+		overflow_sent(&p->overflow, run_pager_now_ns(), pages);
+}
+
+/* Where others come and go, full and not full may follow each other quickly. */
+static bool may_say(struct pager *p)
+{
+	uint64_t now = run_pager_now_ns();
+
+	if (p->said_ns && now - p->said_ns < SAY_NS)
+		return false;
+	p->said_ns = now;
+	return true;
+}
+
+static void say_full(struct pager *p, int err)
+{
+	char lost[sizeof(p->far.lost)];
+
+	if (!may_say(p))
+		return;
+	p->has_said_full = true;
+	run_far_lost(&p->far, lost, sizeof(lost));
+	if (lost[0])
+		(void)fprintf(stderr,
+			      "aquifer: run: memory node %s is lost; what has "
+			      "no other place stays in local memory\n",
+			      lost);
+	else
+		(void)fprintf(stderr,
+			      "aquifer: run: the rack takes no more pages "
+			      "(%s); what does not fit stays in local memory\n",
+			      aq_strerror(err));
+}
+
+void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
+		     int err)
+{
+	bool was_full = p->overflow.is_full;
+
+	/* Nodes that give pages out one by one set more aside for who asks. */
+	if (refused && !was_full && p->far.mode != PAGE_STATIC) {
+		run_far_retry(&p->far);
+		if (!p->far.grow_err)
+			return;
+	}
+	overflow_result(&p->overflow, run_pager_now_ns(), placed, refused);
+	if (!was_full && p->overflow.is_full)
+		say_full(p, err);
+	if (was_full && !p->overflow.is_full && p->has_said_full &&
+	    may_say(p)) {
+		p->has_said_full = false;
+		(void)fprintf(stderr, "aquifer: run: the rack takes pages "
+				      "again\n");
+	}
+	run_room_settle(p);
+}
+
+bool run_room_is_spent(const struct pager *p)
+{
+	return overflow_is_spent(&p->overflow, p->limit_pages + p->slack_pages,
+				 p->resident) &&
+	       !run_evict_leaving(p) && !run_trays_are_storing(p);
+}
+
+void run_room_settle(struct pager *p)
+{
+	bool is_spent = run_room_is_spent(p);
+
+	uint64_t all = p->limit_pages + p->slack_pages;
+
+	overflow_settle(&p->overflow, p->limit_pages, p->resident);
+	if (p->resident > all)
+		show_peak(&p->stats->over_peak, p->resident - all);
+	for (struct space *s = p->spaces; s; s = s->next)
+		if (s->channel)
+			atomic_store_explicit(&s->channel->is_full, is_spent,
+					      memory_order_relaxed);
+}
+
+void run_room_none(struct pager *p)
+{
+	overflow_raise(&p->overflow, p->limit_pages, p->resident);
+}
+
+void run_room_fail(struct pager *p, const struct waiting *w)
+{
+	struct space *s = w->space;
+
+	if (!p->has_failed_some)
+		(void)fprintf(stderr,
+			      "aquifer: run: far memory is full (%s), and so "
+			      "is what --local and --overflow allow: process "
+			      "%d gets SIGBUS\n",
+			      aq_strerror(p->far.grow_err ? p->far.grow_err
+							  : -ENOSPC),
+			      (int)s->pid);
+	p->has_failed_some = true;
+	run_fault_sigbus(p, w);
+}
+
+void run_room_copy(struct pager *p, struct space *child, uint64_t page,
+		   uint32_t tray_page)
+{
+	struct run_page *e = &child->pages.page[page];
+	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
+				run_tray_bytes(p, tray_page));
+
+	e->state = RUN_LOST;
+	if (!err)
+		run_space_set_resident(p, child, page);
+	else if (err == -ESRCH)
+		child->is_dead = true;
+	else
+		/* Touching it is SIGBUS, which is not zeros. */
+		log_err("run", "no memory for a page of a forked process");
+}
+
+/* True: the page is not the tray's any more. */
+static bool give_back(struct pager *p, uint32_t tray_page, struct space *s,
+		      uint64_t page)
+{
+	struct run_page *e = &s->pages.page[page];
+	int err;
+
+	/* A batch under way drops all that is in its stretches. */
+	if (s->is_dead || run_evict_covers(s, page))
+		return false;
+	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
+			    run_tray_bytes(p, tray_page));
+	if (err == -ENOENT) {
+		/* The program took the addresses away. */
+		run_space_discard(p, s, page, 1);
+		return true;
+	}
+	if (err && err != -EEXIST)
+		return false;
+	run_tray_forget(p, tray_page);
+	run_space_set_resident(p, s, page);
+	e->is_kept = 1;
+	count(&p->stats->kept, 1);
+	return true;
+}
+
+bool run_room_return(struct pager *p, struct tray *t)
+{
+	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
+	bool all = true;
+
+	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
+		const struct tray_page *tp = &t->page[i];
+
+		if (tp->space && tp->is_dirty)
+			all &= give_back(p, first + i, tp->space, tp->page);
+	}
+	return all;
+}
