@@ -90,6 +90,10 @@ void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	void *far;
 
 	if (wants_far(len, prot, flags)) {
+		if (preload_is_full()) {
+			errno = ENOMEM;
+			return MAP_FAILED;
+		}
 		far = map_far(len, prot);
 		if (far)
 			return far;

@@ -32,7 +32,6 @@ bool run_evict_covers(const struct space *s, uint64_t page)
 struct choice {
 	uint64_t budget; /* pages that need a new place */
 	uint64_t spared; /* pages that may leave the next time */
-	bool has_more;	 /* pages were not looked at */
 };
 
 /* A page that was wanted back is spared, the longer the more often it was; one
@@ -80,10 +79,8 @@ static void pick(struct space *s, struct leaving *l, struct choice *c)
 	while (l->count < RUN_BATCH_PAGES && seen++ < 2 * s->resident_count) {
 		if (at >= RUN_RANGE_PAGES) {
 			/* A batch does not go around: its pages ascend. */
-			if (l->count) {
-				c->has_more = true;
+			if (l->count)
 				break;
-			}
 			at = run_set_next(&s->pages.resident, 0);
 			if (at >= RUN_RANGE_PAGES)
 				break;
@@ -150,21 +147,19 @@ static void post(struct space *s, const struct leaving *l)
 }
 
 /* One batch of the space; -EAGAIN, -ENOENT: nothing can leave now. */
-static int evict_batch(struct pager *p, struct space *s)
+static int evict_batch(struct pager *p, struct space *s, struct choice *c)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
-	uint64_t budget = run_room_budget(p);
-	struct choice c = {.budget = budget};
+	uint64_t budget;
 	int tray, err;
 
-	if (!s->channel || s->is_dead ||
-	    s->posted - s->collected == RUN_BATCHES)
+	if (!s->channel)
+		return -ENOENT;
+	if (s->is_dead || s->posted - s->collected == RUN_BATCHES ||
+	    !run_trays_are_ready(p))
 		return -EAGAIN;
-	pick(s, l, &c);
-	/* What can leave at all is less than a batch. */
-	if (p->overflow.is_full && !c.has_more &&
-	    l->count + c.spared + run_evict_leaving(p) < RUN_BATCH_PAGES)
-		run_room_none(p);
+	budget = c->budget = run_room_budget(p);
+	pick(s, l, c);
 	if (l->count == 0)
 		return -ENOENT;
 	tray = run_trays_take(p, s);
@@ -176,7 +171,7 @@ static int evict_batch(struct pager *p, struct space *s)
 		return err;
 	}
 	l->tray = (uint32_t)tray;
-	run_room_sent(p, budget - c.budget);
+	run_room_sent(p, budget - c->budget);
 	post(s, l);
 	return 0;
 }
@@ -258,7 +253,8 @@ static struct space *next_space(struct pager *p)
 bool run_evict_step(struct pager *p)
 {
 	uint64_t leaving;
-	unsigned tries = 0, spaces = 0;
+	unsigned tries = 0, nothing = 0, spaces = 0;
+	struct choice c = {0};
 	bool any = false;
 
 	for (struct space *s = p->spaces; s; s = s->next) {
@@ -268,14 +264,19 @@ bool run_evict_step(struct pager *p)
 	leaving = run_evict_leaving(p);
 	while (p->resident > run_room_limit(p) + leaving && tries < spaces) {
 		struct space *s = next_space(p);
+		int err = s ? evict_batch(p, s, &c) : 0;
 
-		if (s && evict_batch(p, s) == 0) {
+		nothing += err == -ENOENT;
+		tries++;
+		if (s && !err) {
 			leaving = run_evict_leaving(p);
-			tries = 0;
+			tries = nothing = 0;
 			any = true;
-		} else {
-			tries++;
 		}
 	}
+	/* What can leave at all is less than a batch. */
+	if (p->overflow.is_full && nothing && nothing == tries &&
+	    c.spared + leaving < RUN_BATCH_PAGES)
+		run_room_none(p);
 	return any;
 }

@@ -17,6 +17,8 @@ enum {
 	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
 	YIELDS = 200, /* some 50 us */
 	NAP_NS = 20000,
+	NAPS_PER_LOOK = 64, /* a few milliseconds */
+	SILENT_MS = 3000,     /* then it is worth a line */
 };
 
 int run_check_mode(const char *mode)
@@ -171,6 +173,31 @@ static void note_failure(struct far *f, struct far_shelf *shelf)
 		(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
 }
 
+/* Who waits long is told for whom, once for each silence. */
+static void look_for_silence(struct far *f)
+{
+	const char *node = NULL;
+
+	for (unsigned i = 0; i < f->shelf_count && !node; i++)
+		node = page_silent_node(f->shelf[i].store, SILENT_MS);
+	if (!node || f->is_silent)
+		return;
+	f->is_silent = true;
+	(void)fprintf(stderr,
+		      "aquifer: run: memory node %s has not answered for %d "
+		      "s; who needs its pages waits, %u s at most "
+		      "(--patience)\n",
+		      node, SILENT_MS / 1000, f->patience_ms / 1000);
+}
+
+static void note_success(struct far *f)
+{
+	if (!f->is_silent)
+		return;
+	f->is_silent = false;
+	(void)fprintf(stderr, "aquifer: run: the memory node answers again\n");
+}
+
 static void poll_shelf(struct far *f, struct far_shelf *shelf)
 {
 	struct page_op *done[64];
@@ -184,6 +211,8 @@ static void poll_shelf(struct far *f, struct far_shelf *shelf)
 
 		if (done[i]->result)
 			note_failure(f, shelf);
+		else
+			note_success(f);
 		/* F1 */
 		(void)atomic_fetch_sub_explicit(&u->left, 1,
 						memory_order_release);
@@ -208,6 +237,8 @@ static void relax(struct far *f, unsigned *tries)
 	else if (*tries > SPINS)
 		(void)sched_yield();
 	lock_take(&f->lock);
+	if (*tries % NAPS_PER_LOOK == 0)
+		look_for_silence(f);
 }
 
 /* With the lock. Every operation ends within the store's deadline, so waiting

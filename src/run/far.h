@@ -54,6 +54,7 @@ struct far {
 	uint32_t patience_ms;
 	int grow_err;  /* why there are no more; 0: not tried */
 	char lost[64]; /* the node; "": none */
+	bool is_silent; /* a node, and that was said */
 	/* Of some operation, ever: not everything is where it was stored. */
 	_Atomic bool has_failed;
 };

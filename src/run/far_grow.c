@@ -40,6 +40,7 @@ static int open_shelf(struct far *f, uint32_t pages, uint32_t nodes)
 				       .mode = f->mode,
 				       .nodes = nodes,
 				       .is_unmapped = f->is_unmapped,
+				       .deadline_ms = f->patience_ms,
 				       .patience_ms = f->patience_ms,
 				       .data = 1,
 				       .parity = f->copies > 1 ? f->copies - 1

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +22,8 @@
 
 #include "confine.h"
 #include "error.h"
+#include "exe.h"
+#include "near.h"
 #include "pager_priv.h"
 #include "place.h"
 #include "rights.h"
@@ -27,6 +31,7 @@
 enum {
 	TICK_MS = 200,
 	READY_MS = 20000,
+	IDLE_MS = 2000, /* for a pager without processes to end */
 };
 
 struct keeper {
@@ -39,7 +44,9 @@ struct keeper {
 	int told[2]; /* errno of a failed exec */
 	pid_t program, pager;
 	int status;
-	bool program_ended, pager_ended;
+	bool program_ended, pager_ended, is_pager_killed;
+	unsigned idle_ticks;
+	uint64_t most_bytes; /* that the program had resident */
 };
 
 /* ---- the program -------------------------------------------------------- */
@@ -55,6 +62,9 @@ static int set_environment(const struct keeper *k)
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
 			      k->token[i]);
+	if (k->options->is_strict)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
+			      RUN_ENV_STRICT);
 	if (asprintf(&list, old && *old ? "%s %s" : "%s", k->options->preload,
 		     old) < 0)
 		return -ENOMEM;
@@ -215,18 +225,54 @@ static void kill_all(struct keeper *k)
 
 /* ---- waiting ------------------------------------------------------------ */
 
+/* Orphans come to us, so whoever there is to be served is below us. */
+static bool has_processes(const struct keeper *k)
+{
+	char path[64];
+	bool any = false;
+	FILE *f;
+	int child;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+		       (int)getpid());
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	while (fscanf(f, "%d", &child) == 1)
+		any |= child != k->pager;
+	(void)fclose(f);
+	return any;
+}
+
+/* Nobody is left, but the pager may still wait for a node that does not answer:
+ * what it has there ends with it. */
+static void end_pager(struct keeper *k)
+{
+	if (!k->program_ended || k->pager_ended || has_processes(k)) {
+		k->idle_ticks = 0;
+		return;
+	}
+	if (++k->idle_ticks * TICK_MS < IDLE_MS)
+		return;
+	k->is_pager_killed = true;
+	(void)kill(k->pager, SIGKILL);
+}
+
 static void reap(struct keeper *k)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (pid == k->program) {
 			k->program_ended = true;
 			k->status = status;
+			k->most_bytes = (uint64_t)usage.ru_maxrss << 10;
 		} else if (pid == k->pager) {
 			k->pager_ended = true;
-			if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+			if (k->is_pager_killed ||
+			    (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 				continue;
 			(void)fprintf(stderr,
 				      "aquifer: run: the pager ended (%s %d); "
@@ -283,6 +329,8 @@ static void watch(struct keeper *k, const sigset_t *mask)
 		if (k->program_ended)
 			atomic_store_explicit(&k->shared->ends_when_idle, 1,
 					      memory_order_relaxed);
+		if (sig <= 0)
+			end_pager(k);
 		if (k->options->shows_stats && sig <= 0 &&
 		    ++ticks % (1000 / TICK_MS) == 0)
 			show_line(k);
@@ -341,6 +389,49 @@ static void give_up(struct keeper *k)
 		;
 }
 
+/* A program that never attached: the kernel knows how large it was, also if it
+ * was too short to be looked at. */
+static void near_finish(struct keeper *k, const char *program)
+{
+	struct run_near *near = &k->shared->near;
+	enum exe_kind kind;
+	char path[PATH_MAX];
+
+	if (get(&k->shared->stats.spaces_ever) || k->most_bytes <= near->bytes)
+		return;
+	kind = exe_find(program, path, sizeof(path))
+		       ? exe_look(path, k->options->user->uid,
+				  k->options->user->gid)
+		       : EXE_UNKNOWN;
+	near->bytes = k->most_bytes;
+	(void)snprintf(near->text, sizeof(near->text),
+		       "of '%.60s' was not far, because %s", program,
+		       exe_why(kind) ? exe_why(kind)
+				     : near_why(NEAR_UNATTACHED));
+	near_clean(near->text);
+}
+
+/* With --strict: what is known before. */
+static int check_program(struct keeper *k, const char *program)
+{
+	char path[PATH_MAX];
+	const char *why = NULL;
+
+	if (!k->options->is_strict)
+		return 0;
+	if (exe_find(program, path, sizeof(path)))
+		why = exe_why(exe_look(path, k->options->user->uid,
+				       k->options->user->gid));
+	if (!why)
+		return 0;
+	(void)snprintf(k->shared->text, sizeof(k->shared->text),
+		       "--strict: '%.60s' would have local memory only, "
+		       "because %s; run it without --strict, or without "
+		       "aquifer run in a cgroup with a limit",
+		       program, why);
+	return -EOPNOTSUPP;
+}
+
 int run_program(const struct run_options *options, char **argv,
 		struct run_result *result)
 {
@@ -348,6 +439,9 @@ int run_program(const struct run_options *options, char **argv,
 	sigset_t mask;
 	int err = keeper_init(&k, options, &mask);
 
+	*result = (struct run_result){0};
+	if (!err)
+		err = check_program(&k, argv[0]);
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
@@ -370,5 +464,9 @@ int run_program(const struct run_options *options, char **argv,
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
 	result->stats = &k.shared->stats;
+	near_finish(&k, argv[0]);
+	if (near_matters(k.shared->near.bytes,
+			 get(&k.shared->stats.heap_peak) << RUN_PAGE_SHIFT))
+		result->near = &k.shared->near;
 	return 0;
 }

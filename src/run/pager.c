@@ -17,6 +17,7 @@
 #include "aquifer/aquifer.h"
 #include "confine.h"
 #include "log.h"
+#include "near.h"
 #include "pager_priv.h"
 #include "place.h"
 #include "rights.h"
@@ -290,6 +291,7 @@ static void sweep(struct pager *p)
 	run_room_settle(p);
 	run_door_sweep(p);
 	look_around(p, now);
+	run_near_look(p, now);
 	lock_drop(&p->lock);
 }
 
@@ -390,6 +392,7 @@ int run_pager_run(const struct run_start *start)
 		p->shared = shared;
 		p->stats = &shared->stats;
 		p->cpu = -1;
+		p->self = getpid();
 		run_crew_init(&p->crew, p->options.threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);

@@ -184,6 +184,8 @@ struct pager {
 	bool has_failed_some; /* for want of room */
 	bool has_said_full;
 	uint64_t said_ns; /* about room */
+	pid_t self;
+	uint64_t near_ns; /* the next look at what is not far */
 	bool is_stuck; /* waited for room in vain, and nothing left since */
 };
 
@@ -235,6 +237,7 @@ void run_trays_close(struct pager *p);
 /* The next tray, empty, in the space's share; -EAGAIN: it is still being
  * stored. */
 int run_trays_take(struct pager *p, const struct space *s) MUST_CHECK;
+bool run_trays_are_ready(const struct pager *p);
 /* The space ends: its trays' bytes go, but for those on their way. */
 void run_trays_leave(struct pager *p, const struct space *s);
 uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);

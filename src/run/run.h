@@ -92,6 +92,12 @@ enum {
 	RUN_TEXT_MAX = 256,
 };
 
+/* The process that had most memory that was not far; see near.h. */
+struct run_near {
+	uint64_t bytes;
+	char text[RUN_TEXT_MAX]; /* "of 'NAME' (process ...) because ..." */
+};
+
 /* Memory that keeper and pager share. */
 struct run_shared {
 	struct run_stats stats;
@@ -99,6 +105,7 @@ struct run_shared {
 	_Atomic int ready;		 /* 1, or -errno with `text` */
 	_Atomic pid_t pid[RUN_PIDS_MAX]; /* of spaces; 0: no entry */
 	char text[RUN_TEXT_MAX];
+	struct run_near near; /* the pager's, until it has ended */
 };
 
 /* 0 or -EINVAL, with words in aq_last_error(). */
@@ -107,6 +114,7 @@ int run_check_mode(const char *mode) MUST_CHECK;
 struct run_result {
 	int status; /* as of waitpid */
 	struct run_stats *stats;
+	const struct run_near *near; /* NULL: nothing worth a line */
 };
 
 /*

@@ -8,7 +8,7 @@ enum {
 	RUN_SHELF_PAGES = 4096, /* of the first shelf: 16 MiB */
 	RUN_SHELF_PART = 4,	/* of those that there are: a later one */
 	RUN_SHELF_PAGES_MAX = 1 << 20,
-	RUN_SHELF_PAGES_MIN = 1024,
+	RUN_SHELF_PAGES_MIN = 256,
 	RUN_TRAYS_MIN = 3,
 	RUN_HEAT_MAX = 3,     /* two bits of a page */
 	RUN_TRAYS_MAX = 1024, /* 256 MiB */

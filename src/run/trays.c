@@ -127,12 +127,19 @@ static bool has_gone(struct pager *p, struct tray *t)
 	return any;
 }
 
+bool run_trays_are_ready(const struct pager *p)
+{
+	enum tray_state state = p->trays.tray[p->trays.head].state;
+
+	return state == TRAY_FREE || state == TRAY_CLEAN;
+}
+
 int run_trays_take(struct pager *p, const struct space *space)
 {
 	struct trays *ts = &p->trays;
 	struct tray *t = &ts->tray[ts->head];
 
-	if (t->state != TRAY_FREE && t->state != TRAY_CLEAN)
+	if (!run_trays_are_ready(p))
 		return -EAGAIN;
 	if (has_gone(p, t)) {
 		t->state = TRAY_HELD;
