@@ -169,8 +169,11 @@ static void note_failure(struct far *f, struct far_shelf *shelf)
 	/* The pager's lock is not ours to take, and nothing hangs on when it
 	 * sees that. */
 	atomic_store_explicit(&f->has_failed, true, memory_order_relaxed);
-	if (node && !f->lost[0])
-		(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
+	if (!node || strcmp(f->lost, node) == 0)
+		return;
+	(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		page_lose_node(f->shelf[i].store, f->lost);
 }
 
 /* Who waits long is told for whom, once for each silence. */

@@ -43,7 +43,9 @@ void near_read_line(struct near_count *c, const char *line)
 		c->pending = (uint64_t)kib << 10;
 	} else if (strncmp(line, "VmFlags:", 8) == 0) {
 		/* The last line of a mapping. */
-		if (!is_watched(line))
+		if (is_watched(line))
+			c->has_far = true;
+		else
 			c->bytes[c->kind] += c->pending;
 		c->pending = 0;
 	} else if (sscanf(line, "%llx-%llx %7s %*x %*s %llu %15s", &from, &to,

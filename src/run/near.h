@@ -26,6 +26,7 @@ struct near_count {
 	uint64_t bytes[NEAR_KINDS];
 	enum near_kind kind; /* of the mapping that is being read */
 	uint64_t pending;    /* bytes of that */
+	bool has_far;	     /* some mapping is watched */
 };
 
 /* One line of smaps. */

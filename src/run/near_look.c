@@ -141,6 +141,10 @@ static void look_unattached(struct pager *p, pid_t pid)
 	    (!is_more(p, bytes) && !p->options.is_strict) ||
 	    !read_smaps(pid, &c))
 		return;
+	/* It has an attached one's memory: a thread of its that is a process,
+	 * or a child until it calls exec. */
+	if (c.has_far)
+		return;
 	bytes = near_total(&c);
 	why = why_unattached(p, pid);
 	note(p, pid, bytes, why);

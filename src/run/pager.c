@@ -355,6 +355,8 @@ static int open_far(void *arg)
 	if (err)
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
 			       aq_last_error());
+	else
+		run_room_say(p);
 	return err;
 }
 

@@ -312,6 +312,8 @@ uint64_t run_evict_leaving(const struct pager *p);
 bool run_evict_covers(const struct space *s, uint64_t page);
 
 /* room.c: what far memory does not take. */
+/* At the beginning: a line if there is little room. */
+void run_room_say(struct pager *p);
 /* How much may be resident now. */
 static inline uint64_t run_room_limit(const struct pager *p)
 {

@@ -37,6 +37,21 @@ void run_room_sent(struct pager *p, uint64_t pages)
 		overflow_sent(&p->overflow, run_pager_now_ns(), pages);
 }
 
+void run_room_say(struct pager *p)
+{
+	int64_t room = run_far_room(&p->far);
+
+	if (room < 0 || (uint64_t)room >= p->options.local_bytes)
+		return;
+	(void)fprintf(stderr,
+		      "aquifer: run: the rack has room for %" PRId64
+		      "M only, less than --local; %s\n",
+		      room >> 20,
+		      p->options.overflow_bytes
+			      ? "what does not fit stays in local memory"
+			      : "who needs more gets SIGBUS");
+}
+
 /* Where others come and go, full and not full may follow each other quickly. */
 static bool may_say(struct pager *p)
 {
