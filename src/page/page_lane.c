@@ -115,6 +115,18 @@ void page_lane_lose(struct page_lane *lane)
 	}
 }
 
+void page_notice(struct page_store *s)
+{
+	for (uint32_t i = 0; i < s->lane_count; i++) {
+		struct page_lane *lane = &s->lane[i];
+
+		if (lane->is_lost || !page_lane_seems_lost(lane))
+			continue;
+		lane->why = "it has ended the connection";
+		page_lane_lose(lane);
+	}
+}
+
 void page_lose_node(struct page_store *s, const char *node)
 {
 	for (uint32_t i = 0; i < s->lane_count; i++) {

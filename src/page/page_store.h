@@ -198,6 +198,9 @@ struct page_stats {
 void page_store_stats(struct page_store *store, struct page_stats *out);
 /* The name of a node that is lost; NULL: none is. */
 const char *page_lost_node(const struct page_store *store);
+/* Gives up nodes of which the heartbeat knows that they are gone. Else that is
+ * noticed when something is stored or loaded. */
+void page_notice(struct page_store *store);
 /* Another store has found out that the node is lost: this one gives it up, too,
  * and does not wait for its answers. */
 void page_lose_node(struct page_store *store, const char *node);

@@ -136,8 +136,8 @@ void run_far_slot_refuse(struct far *f, uint32_t slot)
 
 void run_far_retry(struct far *f)
 {
-	f->grow_err = 0;
-	if (f->mode != PAGE_STATIC && f->aside_count) {
+	if (atomic_exchange_explicit(&f->may_grow, false,
+				     memory_order_relaxed)) {
 		lock_take(&f->lock);
 		f->grow_err = run_far_grow(f);
 		lock_drop(&f->lock);
@@ -172,6 +172,7 @@ static void note_failure(struct far *f, struct far_shelf *shelf)
 	if (!node || strcmp(f->lost, node) == 0)
 		return;
 	(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
+	(void)snprintf(f->ever_lost, sizeof(f->ever_lost), "%s", node);
 	for (unsigned i = 0; i < f->shelf_count; i++)
 		page_lose_node(f->shelf[i].store, f->lost);
 }
@@ -272,6 +273,11 @@ static void await(struct far *f, struct far_user *u)
 	}
 }
 
+void run_far_poll_locked(struct far *f)
+{
+	poll_all(f);
+}
+
 void run_far_poll(struct far *f)
 {
 	lock_take(&f->lock);
@@ -311,9 +317,21 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 	lock_drop(&f->lock);
 }
 
+void run_far_ever_lost(struct far *f, char *name, size_t bytes)
+{
+	lock_take(&f->lock);
+	(void)snprintf(name, bytes, "%s", f->ever_lost);
+	lock_drop(&f->lock);
+}
+
 void run_far_lost(struct far *f, char *name, size_t bytes)
 {
 	lock_take(&f->lock);
+	for (unsigned i = 0; i < f->shelf_count && !f->lost[0]; i++) {
+		page_notice(f->shelf[i].store);
+		if (page_lost_node(f->shelf[i].store))
+			note_failure(f, &f->shelf[i]);
+	}
 	(void)snprintf(name, bytes, "%s", f->lost);
 	lock_drop(&f->lock);
 }

@@ -54,7 +54,11 @@ struct far {
 	uint32_t patience_ms;
 	int grow_err;  /* why there are no more; 0: not tried */
 	char lost[64]; /* the node; "": none */
+	char ever_lost[64];
 	bool is_silent; /* a node, and that was said */
+	/* Nothing hangs on when these are seen: no room was found; and now
+	 * there seems to be some. */
+	_Atomic bool wants_room, may_grow;
 	/* Of some operation, ever: not everything is where it was stored. */
 	_Atomic bool has_failed;
 };
@@ -85,7 +89,8 @@ void run_far_slot_get(struct far *f, uint32_t slot);
 bool run_far_slot_put(struct far *f, uint32_t slot);
 /* The same for a slot that no node would take: others are given out first. */
 void run_far_slot_refuse(struct far *f, uint32_t slot);
-/* Slots that were refused may be tried again, and the rack asked for more. */
+/* Slots that were refused may be tried again, and the rack is asked for more if
+ * there seems to be room. */
 void run_far_retry(struct far *f);
 /* Whether what was stored there can still be loaded, as far as is known. */
 bool run_far_slot_is_there(struct far *f, uint32_t slot);
@@ -108,9 +113,13 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
 /* Takes note of operations that have ended. */
 void run_far_poll(struct far *f);
+/* With f->lock. */
+void run_far_poll_locked(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
-/* The name of a node that is lost, or "". */
+/* The name of a node that is lost, or "". Asks the heartbeat. */
 void run_far_lost(struct far *f, char *name, size_t bytes);
+/* The same of one that was, and may be back without what it had. */
+void run_far_ever_lost(struct far *f, char *name, size_t bytes);
 
 #endif

@@ -19,22 +19,30 @@ void overflow_init(struct overflow *o, uint64_t limit_pages, uint64_t extra_max)
 					       STEP_MIN)};
 }
 
-uint64_t overflow_budget(const struct overflow *o, uint64_t now_ns)
+bool overflow_is_due(struct overflow *o, uint64_t now_ns)
 {
-	if (!o->is_full)
-		return UINT64_MAX;
-	return now_ns >= o->retry_ns ? u64_max(o->room, TRY_PAGES) : o->room;
+	if (!o->is_full || now_ns < o->retry_ns)
+		return false;
+	o->credit = TRY_PAGES;
+	o->pause_ns = u64_min(2 * o->pause_ns, PAUSE_MAX_NS);
+	o->retry_ns = now_ns + o->pause_ns;
+	return true;
 }
 
-void overflow_sent(struct overflow *o, uint64_t now_ns, uint64_t pages)
+uint64_t overflow_budget(const struct overflow *o)
 {
-	if (!o->is_full || !pages)
+	return o->is_full ? o->room + o->credit : UINT64_MAX;
+}
+
+void overflow_sent(struct overflow *o, uint64_t pages)
+{
+	uint64_t from_room = u64_min(o->room, pages);
+
+	if (!o->is_full)
 		return;
-	o->is_trying |= pages > o->room;
-	o->room -= u64_min(o->room, pages);
-	/* Also where no answer comes, because they were zeros. */
-	if (now_ns >= o->retry_ns)
-		o->retry_ns = now_ns + o->pause_ns;
+	o->room -= from_room;
+	o->is_trying |= pages > from_room;
+	o->credit -= u64_min(o->credit, pages - from_room);
 }
 
 void overflow_result(struct overflow *o, uint64_t now_ns, uint64_t placed,
@@ -46,14 +54,13 @@ void overflow_result(struct overflow *o, uint64_t now_ns, uint64_t placed,
 		return;
 	}
 	/* One of several nodes may be full: as long as others take some, on. */
-	if (placed || !o->is_full)
+	if (placed || !o->is_full) {
 		o->pause_ns = PAUSE_MIN_NS;
-	else
-		o->pause_ns = u64_min(2 * o->pause_ns, PAUSE_MAX_NS);
+		o->retry_ns = placed ? now_ns : now_ns + o->pause_ns;
+	}
 	o->is_full = true;
 	o->is_trying = false;
-	o->room = 0;
-	o->retry_ns = placed ? now_ns : now_ns + o->pause_ns;
+	o->room = o->credit = 0;
 }
 
 void overflow_freed(struct overflow *o)

@@ -20,6 +20,7 @@ struct overflow {
 	bool is_full;	   /* the last that needed a place found none */
 	bool is_trying;	   /* more were sent than there is known to be room */
 	uint64_t room;	   /* places given back since */
+	uint64_t credit;   /* pages that may be sent to find out */
 	uint64_t pause_ns; /* between two tries, longer after each in vain */
 	uint64_t retry_ns; /* the next one */
 	uint64_t extra;	   /* pages above the limit that may be resident now */
@@ -29,10 +30,12 @@ struct overflow {
 
 void overflow_init(struct overflow *o, uint64_t limit_pages,
 		   uint64_t extra_max);
+/* Whether it is time for a try; then a batch may go. */
+bool overflow_is_due(struct overflow *o, uint64_t now_ns);
 /* How many pages without a place may be sent out now; the caller says with
  * overflow_sent how many of them were. */
-uint64_t overflow_budget(const struct overflow *o, uint64_t now_ns);
-void overflow_sent(struct overflow *o, uint64_t now_ns, uint64_t pages);
+uint64_t overflow_budget(const struct overflow *o);
+void overflow_sent(struct overflow *o, uint64_t pages);
 /* Of pages that were sent, so many have got a place, and so many have not. */
 void overflow_result(struct overflow *o, uint64_t now_ns, uint64_t placed,
 		     uint64_t refused);

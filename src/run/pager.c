@@ -49,7 +49,7 @@ void run_pager_complain(struct pager *p, const struct space *s)
 
 	if (p->has_complained)
 		return;
-	run_far_lost(&p->far, lost, sizeof(lost));
+	run_far_ever_lost(&p->far, lost, sizeof(lost));
 	p->has_complained = true;
 	if (lost[0])
 		(void)fprintf(stderr,
@@ -379,6 +379,8 @@ static int pager_open(struct pager *p)
 		err = confine_thread(RUN_CAPS_PAGER);
 	if (!err)
 		err = run_door_open(p);
+	if (!err)
+		err = run_mender_start(p);
 	return err ? err : run_porter_start(p);
 }
 
@@ -407,6 +409,7 @@ int run_pager_run(const struct run_start *start)
 		loop(p, start->keeper);
 	if (p) {
 		run_porter_stop(p);
+		run_mender_stop(p);
 		run_far_close(&p->far);
 		run_trays_close(p);
 	}

@@ -151,9 +151,17 @@ struct porter {
 	_Atomic pid_t tid;
 };
 
+/* The thread that makes lost copies anew. It has far.lock only. */
+struct mender {
+	pthread_t thread;
+	bool is_started;
+	_Atomic uint32_t ends; /* a futex */
+};
+
 struct pager {
 	struct lock lock;
 	struct porter porter;
+	struct mender mender;
 	struct run_options options;
 	struct run_shared *shared;
 	struct run_stats *stats;
@@ -292,6 +300,10 @@ bool run_porter_turn(struct pager *p);
 bool run_porter_is_busy(const struct pager *p);
 /* Where it and the agents run: after `cpu` or the crew has changed. */
 void run_porter_place(struct pager *p);
+
+/* mend.c */
+int run_mender_start(struct pager *p) MUST_CHECK;
+void run_mender_stop(struct pager *p);
 
 /* evict.c */
 /* Collects and, where too much is resident, begins batches; true: something was

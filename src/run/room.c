@@ -20,21 +20,16 @@ void run_room_put_slot(struct pager *p, uint32_t slot)
 
 uint64_t run_room_budget(struct pager *p)
 {
-	uint64_t now;
-
-	if (!p->overflow.is_full)
-		return UINT64_MAX;
-	now = run_pager_now_ns();
 	/* A try: what was refused may be taken now. */
-	if (now >= p->overflow.retry_ns)
+	if (p->overflow.is_full &&
+	    overflow_is_due(&p->overflow, run_pager_now_ns()))
 		run_far_retry(&p->far);
-	return overflow_budget(&p->overflow, now);
+	return overflow_budget(&p->overflow);
 }
 
 void run_room_sent(struct pager *p, uint64_t pages)
 {
-	if (p->overflow.is_full)
-		overflow_sent(&p->overflow, run_pager_now_ns(), pages);
+	overflow_sent(&p->overflow, pages);
 }
 
 void run_room_say(struct pager *p)
@@ -83,6 +78,16 @@ static void say_full(struct pager *p, int err)
 			      aq_strerror(err));
 }
 
+/* The mender asks the rack while we are full, because that may take long. */
+static void show_wanted(struct pager *p, bool is_likely)
+{
+	atomic_store_explicit(&p->far.wants_room, p->overflow.is_full,
+			      memory_order_relaxed);
+	if (is_likely || !p->overflow.is_full)
+		atomic_store_explicit(&p->far.may_grow, is_likely,
+				      memory_order_relaxed);
+}
+
 void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err)
 {
@@ -90,11 +95,13 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 
 	/* Nodes that give pages out one by one set more aside for who asks. */
 	if (refused && !was_full && p->far.mode != PAGE_STATIC) {
+		show_wanted(p, true);
 		run_far_retry(&p->far);
 		if (!p->far.grow_err)
 			return;
 	}
 	overflow_result(&p->overflow, run_pager_now_ns(), placed, refused);
+	show_wanted(p, false);
 	if (!was_full && p->overflow.is_full)
 		say_full(p, err);
 	if (was_full && !p->overflow.is_full && p->has_said_full &&
