@@ -235,8 +235,8 @@ static void report(const struct run_result *result, uint64_t local_bytes,
 						 size));
 	}
 	if (as_json && result->near)
-		(void)fprintf(stderr, ", \"near\": %" PRIu64
-				      ", \"near_text\": \"%s\"",
+		(void)fprintf(stderr,
+			      ", \"near\": %" PRIu64 ", \"near_text\": \"%s\"",
 			      result->near->bytes, result->near->text);
 	if (as_json)
 		(void)fputs("}\n", stderr);

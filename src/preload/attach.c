@@ -38,9 +38,8 @@ static int parse_env(const char *env)
 	if (n == 0 || n >= sizeof(preload.socket_path) ||
 	    strlen(space + 1) < 2 * RUN_TOKEN_BYTES)
 		return -EINVAL;
-	preload.is_strict =
-		strcmp(space + 1 + 2 * RUN_TOKEN_BYTES, " " RUN_ENV_STRICT) ==
-		0;
+	preload.is_strict = strcmp(space + 1 + 2 * RUN_TOKEN_BYTES,
+				   " " RUN_ENV_STRICT) == 0;
 	if (!preload.is_strict && space[1 + 2 * RUN_TOKEN_BYTES])
 		return -EINVAL;
 	memcpy(preload.socket_path, env, n);

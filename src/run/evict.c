@@ -250,6 +250,19 @@ static struct space *next_space(struct pager *p)
 	return s;
 }
 
+void run_evict_try(struct pager *p)
+{
+	struct choice c = {0};
+	struct space *s;
+
+	if (!p->overflow.is_full || p->resident <= p->limit_pages ||
+	    run_pager_now_ns() < p->overflow.retry_ns)
+		return;
+	s = next_space(p);
+	if (s && evict_batch(p, s, &c) == 0)
+		run_porter_kick(p);
+}
+
 bool run_evict_step(struct pager *p)
 {
 	uint64_t leaving;

@@ -43,8 +43,7 @@ static bool is_secure(int fd, uid_t uid, gid_t gid)
 	return ((st.st_mode & S_ISUID) && st.st_uid != uid) ||
 	       ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
 		st.st_gid != gid) ||
-	       (uid != 0 &&
-		fgetxattr(fd, "security.capability", NULL, 0) > 0);
+	       (uid != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
 static enum exe_kind look_elf(int fd, const Elf64_Ehdr *h)

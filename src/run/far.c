@@ -18,7 +18,7 @@ enum {
 	YIELDS = 200, /* some 50 us */
 	NAP_NS = 20000,
 	NAPS_PER_LOOK = 64, /* a few milliseconds */
-	SILENT_MS = 3000,     /* then it is worth a line */
+	SILENT_MS = 3000,   /* then it is worth a line */
 };
 
 int run_check_mode(const char *mode)

@@ -47,8 +47,8 @@ struct far {
 	uint16_t *refs; /* by slot; slot 0 is nobody's */
 	uint32_t *free; /* a stack */
 	uint32_t free_count;
-	uint32_t slots; /* that exist, slot 0 included */
-	uint32_t used;	/* slots */
+	uint32_t slots;	 /* that exist, slot 0 included */
+	uint32_t used;	 /* slots */
 	uint32_t *aside; /* slots whose stores were refused */
 	uint32_t aside_count;
 	uint32_t patience_ms;

@@ -81,7 +81,7 @@ static int more_room_first(const void *a, const void *b)
 {
 	const struct client_host *x = a, *y = b;
 
-	return x->free_bytes < y->free_bytes ? 1
+	return x->free_bytes < y->free_bytes   ? 1
 	       : x->free_bytes > y->free_bytes ? -1
 					       : 0;
 }

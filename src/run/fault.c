@@ -227,6 +227,8 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 	}
 	switch ((enum run_state)e->state) {
 	case RUN_UNTOUCHED:
+		if (p->overflow.is_full)
+			run_room_tell(p);
 		if (run_room_is_spent(p)) {
 			run_room_fail(p, w);
 			return;

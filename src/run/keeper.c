@@ -465,8 +465,8 @@ int run_program(const struct run_options *options, char **argv,
 	result->status = k.status;
 	result->stats = &k.shared->stats;
 	near_finish(&k, argv[0]);
-	if (near_matters(k.shared->near.bytes,
-			 get(&k.shared->stats.heap_peak) << RUN_PAGE_SHIFT))
+	if (near_matters(k.shared->near.bytes, get(&k.shared->stats.heap_peak)
+						       << RUN_PAGE_SHIFT))
 		result->near = &k.shared->near;
 	return 0;
 }

@@ -97,8 +97,7 @@ static bool mend_all(struct pager *p)
 
 			left = mend_some(&p->far, i);
 			/* Those who wait for the lock have their turn. */
-			pause_ns(u64_max(PAUSE_NS,
-					 run_pager_now_ns() - start));
+			pause_ns(u64_max(PAUSE_NS, run_pager_now_ns() - start));
 		} while ((left > 0 || left == -EBUSY) && !ends(&p->mender));
 		if (left)
 			return false;

@@ -15,7 +15,7 @@
 
 enum {
 	LOOK_MS = 200,
-	COST_PART = 50, /* of the time, at most one part */
+	COST_PART = 50,	 /* of the time, at most one part */
 	TASKS_MAX = 512, /* faults wait meanwhile */
 	DEPTH_MAX = 64,
 	STRICT_BYTES = 16 << 20,
@@ -92,8 +92,8 @@ static const char *why_unattached(const struct pager *p, pid_t pid)
 	const char *why;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	why = exe_why(exe_look(path, p->options.user->uid,
-			       p->options.user->gid));
+	why = exe_why(
+		exe_look(path, p->options.user->uid, p->options.user->gid));
 	return why ? why : near_why(NEAR_UNATTACHED);
 }
 
@@ -223,6 +223,6 @@ void run_near_look(struct pager *p, uint64_t now_ns)
 	took_ns = spent_ns();
 	look_below(&l, p->start->keeper, 0);
 	took_ns = spent_ns() - took_ns;
-	p->near_ns = now_ns + u64_max(LOOK_MS * 1000000ull,
-				      COST_PART * took_ns);
+	p->near_ns =
+		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);
 }

@@ -13,10 +13,10 @@ enum {
 
 void overflow_init(struct overflow *o, uint64_t limit_pages, uint64_t extra_max)
 {
-	*o = (struct overflow){.pause_ns = PAUSE_MIN_NS,
-			       .extra_max = extra_max,
-			       .step = u64_max(limit_pages / STEP_PART,
-					       STEP_MIN)};
+	*o = (struct overflow){
+		.pause_ns = PAUSE_MIN_NS,
+		.extra_max = extra_max,
+		.step = u64_max(limit_pages / STEP_PART, STEP_MIN)};
 }
 
 bool overflow_is_due(struct overflow *o, uint64_t now_ns)

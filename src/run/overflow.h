@@ -4,10 +4,10 @@
  * stay in local memory, above the limit if it must be. Pure: time and pages in,
  * decisions out.
  *
- * A page has a place once it was stored; it may leave and come back at any time.
- * While far memory is full, pages without one leave only as many as were given
- * back since, and once in a while a batch that finds out whether there is room
- * again.
+ * A page has a place once it was stored; it may leave and come back at any
+ * time. While far memory is full, pages without one leave only as many as were
+ * given back since, and once in a while a batch that finds out whether there is
+ * room again.
  */
 #ifndef AQ_RUN_OVERFLOW_H
 #define AQ_RUN_OVERFLOW_H
@@ -17,13 +17,13 @@
 #define OVERFLOW_NO_LIMIT UINT64_MAX
 
 struct overflow {
-	bool is_full;	   /* the last that needed a place found none */
-	bool is_trying;	   /* more were sent than there is known to be room */
-	uint64_t room;	   /* places given back since */
-	uint64_t credit;   /* pages that may be sent to find out */
-	uint64_t pause_ns; /* between two tries, longer after each in vain */
-	uint64_t retry_ns; /* the next one */
-	uint64_t extra;	   /* pages above the limit that may be resident now */
+	bool is_full;	    /* the last that needed a place found none */
+	bool is_trying;	    /* more were sent than there is known to be room */
+	uint64_t room;	    /* places given back since */
+	uint64_t credit;    /* pages that may be sent to find out */
+	uint64_t pause_ns;  /* between two tries, longer after each in vain */
+	uint64_t retry_ns;  /* the next one */
+	uint64_t extra;	    /* pages above the limit that may be resident now */
 	uint64_t extra_max; /* that the user allows */
 	uint64_t step;	    /* pages by which `extra` grows */
 };

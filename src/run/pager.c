@@ -289,6 +289,7 @@ static void sweep(struct pager *p)
 	run_spaces_sweep(p);
 	(void)run_trays_return(p);
 	run_room_settle(p);
+	run_evict_try(p);
 	run_door_sweep(p);
 	look_around(p, now);
 	run_near_look(p, now);

@@ -65,7 +65,7 @@ struct tray {
 	unsigned op_count, sent;
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
-	uint64_t is_new; /* bit by place: its slot was empty */
+	uint64_t is_new;   /* bit by place: its slot was empty */
 	bool is_returning; /* HELD: what is dirty has no place to go */
 	struct page_op op[RUN_BATCH_PAGES];
 };
@@ -180,6 +180,7 @@ struct pager {
 	uint64_t limit_pages;
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
+	uint64_t unplaced; /* of them, those without a slot */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
@@ -194,7 +195,7 @@ struct pager {
 	uint64_t said_ns; /* about room */
 	pid_t self;
 	uint64_t near_ns; /* the next look at what is not far */
-	bool is_stuck; /* waited for room in vain, and nothing left since */
+	bool is_stuck;	  /* waited for room in vain, and nothing left since */
 };
 
 static inline void count(_Atomic uint64_t *c, uint64_t n)
@@ -309,6 +310,9 @@ void run_mender_stop(struct pager *p);
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
 bool run_evict_step(struct pager *p);
+/* Far memory was full, and more is local than should be: finds out whether that
+ * is still so, also if nobody faults. Not more often than it helps. */
+void run_evict_try(struct pager *p);
 /* Whether the porter is wanted. */
 static inline bool run_evict_is_due(const struct pager *p)
 {
@@ -339,6 +343,8 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
 /* Nothing can leave: more may be resident. */
 void run_room_none(struct pager *p);
+/* Tells the programs whether they may have more. */
+void run_room_tell(struct pager *p);
 /* From time to time. */
 void run_room_settle(struct pager *p);
 void run_room_put_slot(struct pager *p, uint32_t slot);

@@ -47,23 +47,17 @@ void run_room_say(struct pager *p)
 			      : "who needs more gets SIGBUS");
 }
 
-/* Where others come and go, full and not full may follow each other quickly. */
-static bool may_say(struct pager *p)
-{
-	uint64_t now = run_pager_now_ns();
-
-	if (p->said_ns && now - p->said_ns < SAY_NS)
-		return false;
-	p->said_ns = now;
-	return true;
-}
-
 static void say_full(struct pager *p, int err)
 {
 	char lost[sizeof(p->far.lost)];
 
-	if (!may_say(p))
+	uint64_t now = run_pager_now_ns();
+
+	/* Where others come and go, full and not full may follow each other
+	 * quickly. */
+	if (p->said_ns && now - p->said_ns < SAY_NS)
 		return;
+	p->said_ns = now;
 	p->has_said_full = true;
 	run_far_lost(&p->far, lost, sizeof(lost));
 	if (lost[0])
@@ -104,8 +98,7 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 	show_wanted(p, false);
 	if (!was_full && p->overflow.is_full)
 		say_full(p, err);
-	if (was_full && !p->overflow.is_full && p->has_said_full &&
-	    may_say(p)) {
+	if (was_full && !p->overflow.is_full && p->has_said_full) {
 		p->has_said_full = false;
 		(void)fprintf(stderr, "aquifer: run: the rack takes pages "
 				      "again\n");
@@ -122,16 +115,29 @@ bool run_room_is_spent(const struct pager *p)
 
 void run_room_settle(struct pager *p)
 {
-	bool is_spent = run_room_is_spent(p);
 
 	uint64_t all = p->limit_pages + p->slack_pages;
 
 	overflow_settle(&p->overflow, p->limit_pages, p->resident);
 	if (p->resident > all)
 		show_peak(&p->stats->over_peak, p->resident - all);
+	run_room_tell(p);
+}
+
+/* Who asks for memory hears that there is none a little before who touches it
+ * is killed. */
+void run_room_tell(struct pager *p)
+{
+	bool is_full;
+
+	if (p->overflow.extra_max == OVERFLOW_NO_LIMIT)
+		return;
+	is_full =
+		overflow_is_spent(&p->overflow, p->limit_pages + p->slack_pages,
+				  p->unplaced + 2 * p->overflow.step);
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->channel)
-			atomic_store_explicit(&s->channel->is_full, is_spent,
+			atomic_store_explicit(&s->channel->is_full, is_full,
 					      memory_order_relaxed);
 }
 

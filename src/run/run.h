@@ -49,7 +49,7 @@ struct run_options {
 	 * full; UINT64_MAX: all there is. */
 	uint64_t overflow_bytes;
 	unsigned patience_ms; /* how long a node may be silent */
-	bool is_strict; /* no process may use more memory than it may */
+	bool is_strict;	      /* no process may use more memory than it may */
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
@@ -82,9 +82,9 @@ struct run_stats {
 	_Atomic uint64_t spaces;
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
-	_Atomic uint64_t kept; /* pages that found no room and came back */
+	_Atomic uint64_t kept;	    /* pages that found no room and came back */
 	_Atomic uint64_t over_peak; /* pages above the local bytes */
-	_Atomic uint64_t refused;    /* who wanted to attach and may not */
+	_Atomic uint64_t refused;   /* who wanted to attach and may not */
 };
 
 enum {

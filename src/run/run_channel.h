@@ -25,8 +25,8 @@
 
 #include "base.h"
 
-#define RUN_ENV "AQUIFER_RUN" /* "<path of the socket> <token>[ strict]" */
-#define RUN_ENV_STRICT "strict" /* who cannot attach ends */
+#define RUN_ENV	       "AQUIFER_RUN" /* "<path of the socket> <token>[ strict]" */
+#define RUN_ENV_STRICT "strict"	     /* who cannot attach ends */
 
 enum {
 	RUN_PAGE_BYTES = 4096,

@@ -39,6 +39,7 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		run_set_add(&s->pages.resident, page);
 		s->resident_count++;
 		p->resident++;
+		p->unplaced += !e->slot;
 		show_resident(p);
 	}
 }
@@ -68,6 +69,8 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
 		p->resident--;
+		/* A slot is given and taken only while it is away. */
+		p->unplaced -= !e->slot;
 		show_resident(p);
 	}
 	e->heat = 0;

@@ -119,8 +119,8 @@ static bool has_gone(struct pager *p, struct tray *t)
 		struct tray_page *tp = &t->page[i];
 
 		if (!tp->space ||
-		    run_far_slot_is_there(
-			    &p->far, tp->space->pages.page[tp->page].slot))
+		    run_far_slot_is_there(&p->far,
+					  tp->space->pages.page[tp->page].slot))
 			continue;
 		tp->is_dirty = any = true;
 	}
@@ -276,7 +276,8 @@ static void store_failed(struct pager *p, struct tray *t, unsigned i)
 	struct run_page *e;
 
 	if (!tp->space)
-		return; /* it went back by itself, and finds out when it leaves */
+		return; /* it went back by itself, and finds out when it leaves
+			 */
 	tp->is_dirty = true;
 	e = &tp->space->pages.page[tp->page];
 	if (e->slot != t->slot[i])
