@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 
 #include "confine.h"
 #include "error.h"
-#include "exe.h"
 #include "near.h"
 #include "pager_priv.h"
 #include "place.h"
@@ -389,49 +387,6 @@ static void give_up(struct keeper *k)
 		;
 }
 
-/* A program that never attached: the kernel knows how large it was, also if it
- * was too short to be looked at. */
-static void near_finish(struct keeper *k, const char *program)
-{
-	struct run_near *near = &k->shared->near;
-	enum exe_kind kind;
-	char path[PATH_MAX];
-
-	if (get(&k->shared->stats.spaces_ever) || k->most_bytes <= near->bytes)
-		return;
-	kind = exe_find(program, path, sizeof(path))
-		       ? exe_look(path, k->options->user->uid,
-				  k->options->user->gid)
-		       : EXE_UNKNOWN;
-	near->bytes = k->most_bytes;
-	(void)snprintf(near->text, sizeof(near->text),
-		       "of '%.60s' was not far, because %s", program,
-		       exe_why(kind) ? exe_why(kind)
-				     : near_why(NEAR_UNATTACHED));
-	near_clean(near->text);
-}
-
-/* With --strict: what is known before. */
-static int check_program(struct keeper *k, const char *program)
-{
-	char path[PATH_MAX];
-	const char *why = NULL;
-
-	if (!k->options->is_strict)
-		return 0;
-	if (exe_find(program, path, sizeof(path)))
-		why = exe_why(exe_look(path, k->options->user->uid,
-				       k->options->user->gid));
-	if (!why)
-		return 0;
-	(void)snprintf(k->shared->text, sizeof(k->shared->text),
-		       "--strict: '%.60s' would have local memory only, "
-		       "because %s; run it without --strict, or without "
-		       "aquifer run in a cgroup with a limit",
-		       program, why);
-	return -EOPNOTSUPP;
-}
-
 int run_program(const struct run_options *options, char **argv,
 		struct run_result *result)
 {
@@ -441,7 +396,7 @@ int run_program(const struct run_options *options, char **argv,
 
 	*result = (struct run_result){0};
 	if (!err)
-		err = check_program(&k, argv[0]);
+		err = run_strict_check(options, argv[0], k.shared->text);
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
@@ -464,7 +419,7 @@ int run_program(const struct run_options *options, char **argv,
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
 	result->stats = &k.shared->stats;
-	near_finish(&k, argv[0]);
+	run_near_finish(options, k.shared, argv[0], k.most_bytes);
 	if (near_matters(k.shared->near.bytes, get(&k.shared->stats.heap_peak)
 						       << RUN_PAGE_SHIFT))
 		result->near = &k.shared->near;

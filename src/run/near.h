@@ -47,4 +47,16 @@ struct pager;
  * pages, with the lock: no far page comes meanwhile. */
 void run_near_look(struct pager *p, uint64_t now_ns);
 
+/* ---- strict.c ----------------------------------------------------------- */
+
+/* With --strict: -EOPNOTSUPP, with words, for a program of which is known
+ * before that the library does not get into it. */
+int run_strict_check(const struct run_options *options, const char *program,
+		     char text[RUN_TEXT_MAX]) MUST_CHECK;
+/* A program that never attached, and was perhaps too short to be looked at: the
+ * kernel knows how much it had at most. */
+void run_near_finish(const struct run_options *options,
+		     struct run_shared *shared, const char *program,
+		     uint64_t most_bytes);
+
 #endif
