@@ -108,7 +108,12 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 
 bool run_room_is_spent(const struct pager *p)
 {
-	return overflow_is_spent(&p->overflow, p->limit_pages + p->slack_pages,
+	/* Trays are empty when nothing leaves: their part is a reserve for who
+	 * has just been told that there is no more. */
+	uint64_t trays = (uint64_t)p->trays.count * RUN_BATCH_PAGES;
+
+	return overflow_is_spent(&p->overflow,
+				 p->limit_pages + p->slack_pages + trays,
 				 p->resident) &&
 	       !run_evict_leaving(p) && !run_trays_are_storing(p);
 }

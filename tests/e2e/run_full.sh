@@ -76,7 +76,7 @@ for mode in static two-sided; do
 	((status == 135)) || fail "$mode: $status instead of 135"
 	grep -q 'allow: process [0-9]* gets SIGBUS' "$TMP/err" ||
 		fail "$(cat "$TMP/err")"
-	report 'd["resident_peak"] <= 8 << 20'
+	report 'd["resident_peak"] <= 9 << 20'
 	far 8M "$FULL" ask 512 >"$TMP/out" || fail "ask: $? $(cat "$TMP/err")"
 	grep -q told "$TMP/out" || fail "not told"
 done
