@@ -24,11 +24,14 @@ enum {
 	PAGER_THREADS_MAX = 2,
 	MIN_SIZE_DEFAULT = 64 << 10,
 	PAGE_SHIFT = 12,
+	PATIENCE_DEFAULT = 30, /* seconds */
+	PATIENCE_MAX = 60,
 };
 
 struct run_args {
 	struct run_options run;
 	bool json;
+	bool has_overflow;
 	const char *user; /* NULL: the caller, also behind sudo */
 };
 
@@ -44,6 +47,20 @@ static int parse_number(const char *option, const char *word, unsigned min,
 		return -EINVAL;
 	}
 	*out = (unsigned)v;
+	return 0;
+}
+
+/* keep, fail, or how much may be kept. */
+static int parse_overflow(const char *word, struct run_args *a)
+{
+	a->has_overflow = true;
+	if (strcmp(word, "keep") == 0)
+		a->run.overflow_bytes = UINT64_MAX;
+	else if (strcmp(word, "fail") == 0)
+		a->run.overflow_bytes = 0;
+	else
+		return cli_rack_parse_size("--overflow (keep, fail or a size)",
+					   word, &a->run.overflow_bytes);
 	return 0;
 }
 
@@ -71,6 +88,17 @@ static int take_option(int opt, char **argv, struct run_args *a)
 			return 0;
 		cli_error("--mode: %s", aq_last_error());
 		return -EINVAL;
+	case 'o':
+		return parse_overflow(optarg, a);
+	case 'w':
+		if (parse_number("--patience", optarg, 1, PATIENCE_MAX,
+				 &a->run.patience_ms))
+			return -EINVAL;
+		a->run.patience_ms *= 1000;
+		return 0;
+	case 'x':
+		a->run.is_strict = true;
+		return 0;
 	case 'n':
 		a->run.is_unmapped = true;
 		return 0;
@@ -109,6 +137,9 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		{"copies", required_argument, NULL, 'c'},
 		{"mode", required_argument, NULL, 'g'},
 		{"pager-threads", required_argument, NULL, 't'},
+		{"overflow", required_argument, NULL, 'o'},
+		{"patience", required_argument, NULL, 'w'},
+		{"strict", no_argument, NULL, 'x'},
 		{"no-direct", no_argument, NULL, 'n'},
 		{"no-move", no_argument, NULL, 'v'},
 		{"stats", no_argument, NULL, 's'},
@@ -122,6 +153,8 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 
 	*a = (struct run_args){.run = {.min_bytes = MIN_SIZE_DEFAULT,
 				       .prefetch_max = PREFETCH_DEFAULT,
+				       .overflow_bytes = UINT64_MAX,
+				       .patience_ms = PATIENCE_DEFAULT * 1000,
 				       .copies = 1}};
 	optind = 0;
 	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
@@ -132,6 +165,9 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		if (take_option(opt, argv, a))
 			return CLI_USAGE;
 	}
+	/* No limit that is not kept. */
+	if (a->run.is_strict && !a->has_overflow)
+		a->run.overflow_bytes = 0;
 	if (a->run.local_bytes < RUN_LOCAL_MIN) {
 		cli_error("run needs --local SIZE, at least 1M");
 		return CLI_USAGE;
@@ -152,8 +188,10 @@ struct line {
 	bool is_pages; /* shown in bytes */
 };
 
-static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
+static void report(const struct run_result *result, uint64_t local_bytes,
+		   bool as_json)
 {
+	struct run_stats *s = result->stats;
 	const struct line lines[] = {
 		{"heap_peak", &s->heap_peak, true},
 		{"resident_peak", &s->resident_peak, true},
@@ -173,6 +211,8 @@ static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
 		{"forks", &s->forks, false},
 		{"processes", &s->spaces_ever, false},
 		{"lost_pages", &s->lost_pages, false},
+		{"kept", &s->kept, false},
+		{"over_peak", &s->over_peak, true},
 		{"refused", &s->refused, false},
 		{"locked_pages", &s->locked, false},
 	};
@@ -200,6 +240,10 @@ static void report(struct run_stats *s, uint64_t local_bytes, bool as_json)
 							  "%" PRIu64, v),
 						 size));
 	}
+	if (as_json && result->near)
+		(void)fprintf(stderr,
+			      ", \"near\": %" PRIu64 ", \"near_text\": \"%s\"",
+			      result->near->bytes, result->near->text);
 	if (as_json)
 		(void)fputs("}\n", stderr);
 }
@@ -228,7 +272,7 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 {
 	struct run_result result;
 	struct run_user user;
-	char library[PATH_MAX];
+	char library[PATH_MAX], size[16];
 	struct run_args a;
 	int code = parse(self, argc, argv, &a);
 	int err;
@@ -251,6 +295,10 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	if (err)
 		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
 	if (a.run.shows_stats || a.json)
-		report(result.stats, a.run.local_bytes, a.json);
+		report(&result, a.run.local_bytes, a.json);
+	if (result.near && !a.json)
+		(void)fprintf(stderr, "aquifer: run: %s %s\n",
+			      cli_rack_size(result.near->bytes, size),
+			      result.near->text);
 	return end_as(result.status);
 }

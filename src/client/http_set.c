@@ -8,6 +8,7 @@
 
 struct client_http_set {
 	CURLM *multi;
+	int busy; /* requests that were started and not taken */
 };
 
 int client_http_set_create(struct client_http_set **out)
@@ -58,6 +59,7 @@ int client_http_set_start(struct client_http_set *s, struct client_http *h,
 				 curl_multi_strerror(code));
 	}
 	h->request = req;
+	s->busy++;
 	return 0;
 }
 
@@ -67,6 +69,9 @@ void client_http_set_wait(struct client_http_set *s, uint32_t timeout_ms)
 
 	/* What fails here ends with its own deadline. */
 	(void)curl_multi_perform(s->multi, &running);
+	/* One that was refused at once has ended: its time counts. */
+	if (running < s->busy)
+		return;
 	(void)curl_multi_poll(s->multi, NULL, 0, (int)timeout_ms, &ready);
 	(void)curl_multi_perform(s->multi, &running);
 }
@@ -93,6 +98,7 @@ struct client_http *client_http_set_next(struct client_http_set *s, int *err,
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &own);
 		h = (struct client_http *)(void *)own;
 		(void)curl_multi_remove_handle(s->multi, h->curl);
+		s->busy--;
 		req = h->request;
 		h->request = NULL;
 		*err = client_http_end(h, req, code, reply);
@@ -108,6 +114,7 @@ void client_http_set_drop(struct client_http_set *s, struct client_http *h)
 	if (!h->request)
 		return;
 	(void)curl_multi_remove_handle(s->multi, h->curl);
+	s->busy--;
 	(void)!client_http_end(h, h->request, CURLE_ABORTED_BY_CALLBACK, &none);
 	h->request = NULL;
 }

@@ -281,5 +281,7 @@ void handle_disconnect(void *ctx, struct ctl_call *call)
 		return;
 	}
 	conn_end(ctx, c, MEM_END_CLOSED);
+	/* Now, not at the next tick: who comes after the answer finds room. */
+	region_expire(ctx);
 	ctl_reply_none(call->reply);
 }

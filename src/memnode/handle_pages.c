@@ -49,8 +49,15 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = check_version(call->body);
 	if (!err)
-		err = ctl_field_u64(call->body, "count", true, 1,
-				    MEM_PAGE_COUNT_MAX, &count);
+		err = ctl_field_u64(call->body, "count", true, 1, INT64_MAX,
+				    &count);
+	if (!err && count > MEM_PAGE_COUNT_MAX)
+		err = error_set(-EINVAL,
+				"a client has at most %llu pages on a node, "
+				"and %llu were asked for: take fewer bytes, "
+				"or more nodes",
+				(unsigned long long)MEM_PAGE_COUNT_MAX,
+				(unsigned long long)count);
 	if (!err)
 		err = ctl_field_u64(call->body, "bytes", true, FRAME_BYTES_MIN,
 				    FRAME_BYTES_MAX, &bytes);

@@ -42,7 +42,14 @@ static int config_size(const char *value)
 		nbdkit_error("size: '%s' is no size", value);
 		return -1;
 	}
-	plugin.options.size_bytes = align_up((uint64_t)size, BLOCK_BYTES);
+	if (size % BLOCK_BYTES) {
+		nbdkit_error("size: a disk consists of pages of %d bytes; %lld "
+			     "bytes are not whole pages, the next size is %lld",
+			     BLOCK_BYTES, (long long)size,
+			     (long long)align_up((uint64_t)size, BLOCK_BYTES));
+		return -1;
+	}
+	plugin.options.size_bytes = (uint64_t)size;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct chain_lane {
 	struct errand *errand; /* by slot */
 	uint8_t *mapped;       /* one bit per index */
 	size_t mapped_bytes;
+	bool is_full; /* has been said, and no page was taken since */
 };
 
 static bool is_mapped(const struct chain_lane *c, uint64_t index)
@@ -168,8 +169,10 @@ static void end_errand(struct page_lane *lane, struct errand *e, int err)
 	struct chain_lane *c = lane->own;
 
 	e->is_under_way = false;
-	if (!err && e->chain == PAGE_CHAIN_UNMAPPED)
+	if (!err && e->chain == PAGE_CHAIN_UNMAPPED) {
 		set_mapped(c, e->index, true);
+		c->is_full = false;
+	}
 	if (!err && e->chain == PAGE_CHAIN_INVALIDATE)
 		set_mapped(c, e->index, false);
 	page_job_end(lane->store, e->tag, err);
@@ -233,9 +236,13 @@ static int stop_error(const struct page_lane *lane,
 		      const struct page_stop *stop)
 {
 	const char *node = lane->grant.node_name, *name = lane->store->name;
+	struct chain_lane *c = lane->own;
 
 	if (stop->is_full) {
-		log_warn("page", "node %s has no page left for %s", node, name);
+		if (!c->is_full)
+			log_warn("page", "node %s has no page left for %s",
+				 node, name);
+		c->is_full = true;
 		return -ENOSPC;
 	}
 	log_warn("page", "node %s stopped the stores of %s: %s", node, name,

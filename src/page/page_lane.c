@@ -96,8 +96,9 @@ void page_lane_lose(struct page_lane *lane)
 	struct page_store *s = lane->store;
 	uint32_t i, shard;
 
-	log_warn("page", "node %s is lost to %s: %s", lane->grant.node_name,
-		 s->name, lane->why);
+	if (lane->why)
+		log_warn("page", "node %s is lost to %s: %s",
+			 lane->grant.node_name, s->name, lane->why);
 	lane->is_failing = false;
 	lane->is_lost = true;
 	s->stats.nodes_lost++;
@@ -111,6 +112,30 @@ void page_lane_lose(struct page_lane *lane)
 				page_job_end(s, i << JOB_SHARD_BITS | shard,
 					     -EHOSTDOWN);
 		}
+	}
+}
+
+void page_notice(struct page_store *s)
+{
+	for (uint32_t i = 0; i < s->lane_count; i++) {
+		struct page_lane *lane = &s->lane[i];
+
+		if (lane->is_lost || !page_lane_seems_lost(lane))
+			continue;
+		lane->why = "it has ended the connection";
+		page_lane_lose(lane);
+	}
+}
+
+void page_lose_node(struct page_store *s, const char *node)
+{
+	for (uint32_t i = 0; i < s->lane_count; i++) {
+		struct page_lane *lane = &s->lane[i];
+
+		if (lane->is_lost || strcmp(lane->grant.node_name, node) != 0)
+			continue;
+		lane->why = NULL; /* it was said */
+		page_lane_lose(lane);
 	}
 }
 

@@ -102,7 +102,7 @@ struct page_lane {
 	bool has_grant;
 	bool is_lost;
 	bool is_failing; /* will be lost when the lanes are swept next */
-	const char *why; /* it fails */
+	const char *why; /* it fails; NULL: the caller has said it */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
 	struct page_grant grant;

@@ -171,6 +171,23 @@ static uint64_t oldest_ns(const struct page_store *s,
 	return oldest;
 }
 
+const char *page_silent_node(struct page_store *s, uint32_t ms)
+{
+	uint64_t now_ns = client_clock_now_ns(s->clock);
+
+	for (uint32_t i = 0; i < s->lane_count; i++) {
+		const struct page_lane *lane = &s->lane[i];
+		uint64_t oldest;
+
+		if (lane->is_lost || !lane->busy)
+			continue;
+		oldest = oldest_ns(s, lane);
+		if (oldest < now_ns && now_ns - oldest > ms * 1000000ull)
+			return lane->grant.node_name;
+	}
+	return NULL;
+}
+
 static void check(struct page_lane *lane)
 {
 	lane->checked_ns = lane->store->now_ns;

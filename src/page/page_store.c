@@ -289,6 +289,21 @@ bool page_is_stored(const struct page_store *s, uint64_t page)
 	       page_ledger_get(&s->ledger, page) & LEDGER_STORED;
 }
 
+bool page_is_there(struct page_store *s, uint64_t page)
+{
+	unsigned bits, left = 0;
+
+	if (!page_is_stored(s, page))
+		return false;
+	bits = page_ledger_get(&s->ledger, page);
+	for (unsigned i = 0; i < s->shards; i++) {
+		const struct page_lane *l = page_shard_lane(s, page, i);
+
+		left += bits & 1u << i && !l->is_lost && !l->is_failing;
+	}
+	return !(bits & LEDGER_LOST) && left >= s->o.data;
+}
+
 void page_store_stats(struct page_store *s, struct page_stats *out)
 {
 	*out = s->stats;

@@ -176,6 +176,8 @@ int page_drop(struct page_store *store, uint64_t page) MUST_CHECK;
 
 /* Whether it was stored (successfully or not) and not invalidated since. */
 bool page_is_stored(const struct page_store *store, uint64_t page);
+/* Whether it is stored whole on nodes that are not lost, as far as is known. */
+bool page_is_there(struct page_store *store, uint64_t page);
 
 struct page_stats {
 	uint64_t loads;
@@ -196,6 +198,15 @@ struct page_stats {
 void page_store_stats(struct page_store *store, struct page_stats *out);
 /* The name of a node that is lost; NULL: none is. */
 const char *page_lost_node(const struct page_store *store);
+/* Gives up nodes of which the heartbeat knows that they are gone. Else that is
+ * noticed when something is stored or loaded. */
+void page_notice(struct page_store *store);
+/* Another store has found out that the node is lost: this one gives it up, too,
+ * and does not wait for its answers. */
+void page_lose_node(struct page_store *store, const char *node);
+/* The name of a node from which an operation has waited for an answer for
+ * longer than that; NULL: of none. */
+const char *page_silent_node(struct page_store *store, uint32_t ms);
 
 /*
  * After a node was lost: connects to it again, if it was restarted, or to

@@ -255,7 +255,7 @@ static long await_guardian(const struct preload *p)
 /* Nothing of the program's is held: no directory, no name that others count. */
 static void be_apart(void)
 {
-	static const char root[] = "/", name[] = "aquifer-agent";
+	static const char root[] = "/", name[] = RUN_AGENT_NAME;
 
 	(void)raw6(SYS_chdir, (long)root, 0, 0, 0, 0, 0);
 	(void)agent_prctl(PR_SET_NAME, (long)name);

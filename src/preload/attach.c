@@ -26,7 +26,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "<path of the socket> <token>" */
+/* "<path of the socket> <token>[ strict]" */
 static int parse_env(const char *env)
 {
 	const char *space = strchr(env, ' ');
@@ -36,7 +36,11 @@ static int parse_env(const char *env)
 		return -EINVAL;
 	n = (size_t)(space - env);
 	if (n == 0 || n >= sizeof(preload.socket_path) ||
-	    strlen(space + 1) != 2 * RUN_TOKEN_BYTES)
+	    strlen(space + 1) < 2 * RUN_TOKEN_BYTES)
+		return -EINVAL;
+	preload.is_strict = strcmp(space + 1 + 2 * RUN_TOKEN_BYTES,
+				   " " RUN_ENV_STRICT) == 0;
+	if (!preload.is_strict && space[1 + 2 * RUN_TOKEN_BYTES])
 		return -EINVAL;
 	memcpy(preload.socket_path, env, n);
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++) {

@@ -169,6 +169,10 @@ void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	void *far;
 
 	if (wants_far(len, prot, flags)) {
+		if (preload_is_full()) {
+			errno = ENOMEM;
+			return MAP_FAILED;
+		}
 		far = map_far(addr, len, prot, flags);
 		if (far)
 			return far;

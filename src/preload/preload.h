@@ -28,6 +28,7 @@ struct preload {
 	_Atomic uint32_t *is_attached;
 	uint64_t tray_bytes;
 	uint64_t min_bytes;
+	bool is_strict; /* without far memory the process ends */
 	char socket_path[108];
 	uint8_t token[RUN_TOKEN_BYTES];
 	_Atomic int maps_lock;
@@ -69,6 +70,15 @@ static inline bool preload_is_far(void)
 {
 	return atomic_load_explicit(&preload.state, memory_order_acquire) ==
 	       PRELOAD_FAR;
+}
+
+/* The pager says so where --overflow does not let local memory grow. */
+static inline bool preload_is_full(void)
+{
+	return atomic_load_explicit(preload.is_attached,
+				    memory_order_relaxed) &&
+	       atomic_load_explicit(&preload.channel->is_full,
+				    memory_order_relaxed);
 }
 
 /* Whether the address is in the range and the range is in use. */

@@ -18,12 +18,13 @@ enum {
 	/* Freed memory is given back after this long: each time costs a word
 	 * to the pager. */
 	DECOMMIT_DELAY_MS = 200,
+	CANNOT_RUN = 126, /* as of shells */
 };
 
 static void complain(const char *what, int err)
 {
 	const char *why = strerrorname_np(-err);
-	char line[200];
+	char line[320];
 	size_t n = 0;
 	const char *parts[] = {"aquifer run: ", what, ": ", why ? why : "?",
 			       "\n"};
@@ -37,6 +38,20 @@ static void complain(const char *what, int err)
 		n += len;
 	}
 	(void)!write(STDERR_FILENO, line, n);
+}
+
+/* No limit that is not kept (--strict). */
+static void end_if_strict(int err)
+{
+	if (!preload.is_strict)
+		return;
+	complain(err == -EPERM || err == -EACCES
+			 ? "--strict: far memory needs root or CAP_SYS_PTRACE "
+			   "for 'aquifer run' and, for another user's "
+			   "program, /dev/userfaultfd; this process ends"
+			 : "--strict: this process ends",
+		 err);
+	_exit(CANNOT_RUN);
 }
 
 /* Nobody may be in a call while the process is copied. */
@@ -69,10 +84,12 @@ static void fork_child(void)
 	/* Without an agent the pager still serves it, but cannot take pages
 	 * away: correct, only not within its bounds. */
 	err = preload_attach_forked();
-	if (err)
+	if (err) {
 		complain("a forked process keeps its memory local", err);
-	else
+		end_if_strict(err);
+	} else {
 		preload_robust_keep();
+	}
 	errno = saved;
 }
 
@@ -94,8 +111,10 @@ static void start_once(void)
 	int err = env ? preload_attach(env) : -ENOENT;
 
 	if (err) {
-		if (env)
+		if (env) {
 			complain("this process has local memory only", err);
+			end_if_strict(err);
+		}
 		atomic_store_explicit(&preload.state, PRELOAD_LOCAL,
 				      memory_order_release);
 		return;

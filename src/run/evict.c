@@ -50,18 +50,32 @@ bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end)
 
 /* ---- picking ------------------------------------------------------------ */
 
+/* What may be chosen for a batch, and what was seen on the way. */
+struct choice {
+	uint64_t budget; /* pages that need a new place */
+	uint64_t spared; /* pages that may leave the next time */
+};
+
+static bool needs_room(const struct run_page *e)
+{
+	return !e->slot || e->is_returned;
+}
+
 /* A page that was wanted back is spared, the longer the more often it was. */
-static bool may_leave(const struct space *s, uint64_t page)
+static bool may_leave(const struct space *s, uint64_t page, struct choice *c)
 {
 	struct run_page *e = &s->pages.page[page];
 
 	/* Where something else will be mapped, nothing is taken. */
 	if (e->state != RUN_RESIDENT || run_set_has(&s->pages.kept, page) ||
-	    run_set_has(&s->pages.alien, page))
+	    run_set_has(&s->pages.alien, page) || (needs_room(e) && !c->budget))
 		return false;
-	if (e->heat == 0)
+	if (e->heat == 0) {
+		c->budget -= needs_room(e);
 		return true;
+	}
 	e->heat--;
+	c->spared++;
 	return false;
 }
 
@@ -114,7 +128,8 @@ static void leaving_init(struct leaving *l)
 }
 
 /* Fills the batch from the hand on, at most twice around. */
-static void pick(const struct pager *p, struct space *s, struct leaving *l)
+static void pick(const struct pager *p, struct space *s, struct leaving *l,
+		 struct choice *c)
 {
 	uint64_t seen = 0;
 	uint64_t at = run_set_next(&s->pages.resident, s->hand.at);
@@ -130,7 +145,7 @@ static void pick(const struct pager *p, struct space *s, struct leaving *l)
 			if (at >= RUN_RANGE_PAGES)
 				break;
 		}
-		if (may_leave(s, at)) {
+		if (may_leave(s, at, c)) {
 			add_page(p, l, s, at, joins);
 			joins = true;
 		} else {
@@ -142,7 +157,8 @@ static void pick(const struct pager *p, struct space *s, struct leaving *l)
 }
 
 /* Pages that could not leave the last time, from where that was left off. */
-static void pick_held(struct pager *p, struct space *s, struct leaving *l)
+static void pick_held(struct pager *p, struct space *s, struct leaving *l,
+		      struct choice *c)
 {
 	uint64_t at = run_set_next(&s->pages.held, s->held_next);
 
@@ -152,9 +168,12 @@ static void pick_held(struct pager *p, struct space *s, struct leaving *l)
 		at = run_set_next(&s->pages.held, 0);
 	for (; l->count < RUN_BATCH_PAGES && at < RUN_RANGE_PAGES;
 	     at = run_set_next(&s->pages.held, at + 1)) {
+		bool needs = needs_room(&s->pages.page[at]);
+
 		if (run_set_has(&s->pages.alien, at) ||
-		    run_set_has(&s->pages.kept, at))
+		    run_set_has(&s->pages.kept, at) || (needs && !c->budget))
 			continue;
+		c->budget -= needs;
 		/* Held pages are neither leaving nor gone. */
 		run_space_let_go(p, s, at);
 		add_page(p, l, s, at, true);
@@ -245,20 +264,25 @@ static int ask(struct space *s)
 
 /* One batch of the space, or a probe of pages that were held; -EAGAIN, -ENOENT:
  * nothing can leave now. */
-static int evict_batch(struct pager *p, struct space *s, bool is_probe)
+static int evict_batch(struct pager *p, struct space *s, bool is_probe,
+		       struct choice *c)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
+	uint64_t budget;
 	int tray, err;
 
-	if (!can_take(p, s))
+	if (!s->channel)
+		return -ENOENT;
+	if (!can_take(p, s) || !run_trays_are_ready(p))
 		return -EAGAIN;
 	err = ask(s);
 	if (err)
 		return err;
+	budget = c->budget = run_room_budget(p);
 	if (is_probe)
-		pick_held(p, s, l);
+		pick_held(p, s, l, c);
 	else
-		pick(p, s, l);
+		pick(p, s, l, c);
 	if (l->count == 0)
 		return -ENOENT;
 	tray = run_trays_take(p, s);
@@ -270,6 +294,7 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe)
 		return err;
 	}
 	l->tray = (uint32_t)tray;
+	run_room_sent(p, budget - c->budget);
 	post(s, l);
 	return 0;
 }
@@ -433,6 +458,7 @@ static struct space *next_space(struct pager *p)
 static bool probe(struct pager *p)
 {
 	uint64_t now;
+	struct choice c = {0};
 	bool any = false;
 
 	if (!p->held || p->resident <= p->limit_pages)
@@ -443,14 +469,28 @@ static bool probe(struct pager *p)
 	p->probe_ns = now + RUN_PROBE_MS * 1000000ull;
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->held_count)
-			any |= evict_batch(p, s, true) == 0;
+			any |= evict_batch(p, s, true, &c) == 0;
 	return any;
+}
+
+void run_evict_try(struct pager *p)
+{
+	struct choice c = {0};
+	struct space *s;
+
+	if (!p->overflow.is_full || run_evict_load(p) <= p->limit_pages ||
+	    run_pager_now_ns() < p->overflow.retry_ns)
+		return;
+	s = next_space(p);
+	if (s && evict_batch(p, s, false, &c) == 0)
+		run_porter_kick(p);
 }
 
 bool run_evict_step(struct pager *p)
 {
 	uint64_t leaving;
-	unsigned tries = 0, spaces = 0;
+	unsigned tries = 0, nothing = 0, spaces = 0;
+	struct choice c = {0};
 	bool any = false;
 
 	for (struct space *s = p->spaces; s; s = s->next) {
@@ -459,16 +499,22 @@ bool run_evict_step(struct pager *p)
 	}
 	any |= probe(p);
 	leaving = run_evict_leaving(p);
-	while (run_evict_load(p) > p->limit_pages + leaving && tries < spaces) {
+	while (run_evict_load(p) > run_room_limit(p) + leaving &&
+	       tries < spaces) {
 		struct space *s = next_space(p);
+		int err = s ? evict_batch(p, s, false, &c) : 0;
 
-		if (s && evict_batch(p, s, false) == 0) {
+		nothing += err == -ENOENT;
+		tries++;
+		if (s && !err) {
 			leaving = run_evict_leaving(p);
-			tries = 0;
+			tries = nothing = 0;
 			any = true;
-		} else {
-			tries++;
 		}
 	}
+	/* What can leave at all is less than a batch. */
+	if (p->overflow.is_full && nothing && nothing == tries &&
+	    c.spared + leaving < RUN_BATCH_PAGES)
+		run_room_none(p);
 	return any;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots, shelves, and the ends of their operations. */
+/* Slots, and the ends of their operations. */
 #include "far.h"
 
 #include <errno.h>
@@ -17,75 +17,9 @@ enum {
 	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
 	YIELDS = 200, /* some 50 us */
 	NAP_NS = 20000,
+	NAPS_PER_LOOK = 64, /* a few milliseconds */
+	SILENT_MS = 3000,   /* then it is worth a line */
 };
-
-/* ---- shelves ------------------------------------------------------------ */
-
-static int grow_tables(struct far *f, uint32_t slots)
-{
-	uint16_t *refs = realloc(f->refs, slots * sizeof(*refs));
-	uint32_t *stack;
-
-	if (!refs)
-		return -ENOMEM;
-	f->refs = refs;
-	memset(refs + f->slots, 0, (slots - f->slots) * sizeof(*refs));
-	stack = realloc(f->free, slots * sizeof(*stack));
-	if (!stack)
-		return -ENOMEM;
-	f->free = stack;
-	return 0;
-}
-
-static int open_shelf(struct far *f, uint32_t pages)
-{
-	struct far_shelf *shelf = &f->shelf[f->shelf_count];
-	struct page_store_options o = {.pages = pages,
-				       .mode = f->mode,
-				       .is_unmapped = f->is_unmapped,
-				       .data = 1,
-				       .parity = f->copies > 1 ? f->copies - 1
-							       : 0};
-	char name[40];
-	int err = grow_tables(f, f->slots + pages);
-
-	if (err)
-		return err;
-	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->shelf_count);
-	err = page_store_open(f->rack, name, &o, &shelf->store);
-	if (err)
-		return err;
-	err = page_register(shelf->store, f->buffer, f->buffer_bytes);
-	if (err) {
-		page_store_close(shelf->store);
-		return err;
-	}
-	shelf->first = f->slots;
-	shelf->pages = pages;
-	f->shelf_count++;
-	/* Low numbers first: neighbours leave together and lie together. */
-	for (uint32_t i = pages; i > 0; i--)
-		f->free[f->free_count++] = shelf->first + i - 1;
-	f->slots += pages;
-	return 0;
-}
-
-/* Each twice as large as the one before; smaller where that does not fit. */
-static int grow(struct far *f)
-{
-	uint64_t pages = u64_min((uint64_t)RUN_SHELF_PAGES << f->shelf_count,
-				 RUN_SHELF_PAGES_MAX);
-	int err = -ENOSPC;
-
-	if (f->shelf_count == RUN_SHELVES_MAX)
-		return -ENOSPC;
-	for (; pages >= RUN_SHELF_PAGES_MIN; pages /= 2) {
-		err = open_shelf(f, (uint32_t)pages);
-		if (err != -ENOSPC && err != -EDQUOT)
-			break;
-	}
-	return err;
-}
 
 int run_check_mode(const char *mode)
 {
@@ -101,18 +35,24 @@ int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 
 	*f = (struct far){.copies = o->copies,
 			  .is_unmapped = o->is_unmapped,
+			  .patience_ms = o->patience_ms,
 			  .buffer = buffer,
 			  .buffer_bytes = buffer_bytes};
 	(void)snprintf(f->name, sizeof(f->name), "run-%d", (int)getpid());
 	err = o->mode ? page_mode_parse(o->mode, &f->mode) : 0;
 	if (!err)
-		err = grow_tables(f, 1);
+		err = run_far_tables(f, 1);
 	if (err)
 		return err;
 	f->slots = 1; /* 0 means none */
 	err = aq_rack_open(o->rack, &f->rack);
 	if (!err)
-		err = grow(f);
+		err = run_far_grow(f);
+	/* Nothing but room is missing: it may come. */
+	if (err == -ENOSPC || err == -EDQUOT) {
+		f->grow_err = err;
+		err = o->overflow_bytes ? 0 : err;
+	}
 	if (err)
 		run_far_close(f);
 	return err;
@@ -125,6 +65,7 @@ void run_far_close(struct far *f)
 	aq_rack_close(f->rack);
 	free(f->refs);
 	free(f->free);
+	free(f->aside);
 	*f = (struct far){0};
 }
 
@@ -144,12 +85,11 @@ uint32_t run_far_slot_new(struct far *f)
 
 	if (f->free_count == 0 && !f->grow_err) {
 		lock_take(&f->lock);
-		f->grow_err = grow(f);
+		f->grow_err = run_far_grow(f);
 		lock_drop(&f->lock);
 	}
 	if (f->free_count == 0)
 		return 0;
-	f->grow_err = 0;
 	slot = f->free[--f->free_count];
 	f->refs[slot] = 1;
 	f->used++;
@@ -162,34 +102,104 @@ void run_far_slot_get(struct far *f, uint32_t slot)
 	f->refs[slot]++;
 }
 
-void run_far_slot_put(struct far *f, uint32_t slot)
+/* One reference less; true: it was the last, and nothing is stored there. */
+static bool let_go(struct far *f, uint32_t slot)
 {
 	struct far_shelf *shelf;
 
 	ASSERT(f->refs[slot] > 0);
 	if (--f->refs[slot] > 0)
-		return;
+		return false;
 	shelf = shelf_of(f, slot);
 	lock_take(&f->lock);
 	/* Room that cannot be given back now goes with the shelf. */
 	if (page_is_stored(shelf->store, slot - shelf->first))
 		(void)!page_drop(shelf->store, slot - shelf->first);
 	lock_drop(&f->lock);
-	f->free[f->free_count++] = slot;
 	f->used--;
-	f->grow_err = 0;
+	return true;
+}
+
+bool run_far_slot_put(struct far *f, uint32_t slot)
+{
+	if (!let_go(f, slot))
+		return false;
+	f->free[f->free_count++] = slot;
+	return true;
+}
+
+void run_far_slot_refuse(struct far *f, uint32_t slot)
+{
+	if (let_go(f, slot))
+		f->aside[f->aside_count++] = slot;
+}
+
+void run_far_retry(struct far *f)
+{
+	if (atomic_exchange_explicit(&f->may_grow, false,
+				     memory_order_relaxed)) {
+		lock_take(&f->lock);
+		f->grow_err = run_far_grow(f);
+		lock_drop(&f->lock);
+	}
+	while (f->aside_count)
+		f->free[f->free_count++] = f->aside[--f->aside_count];
+}
+
+bool run_far_slot_is_there(struct far *f, uint32_t slot)
+{
+	struct far_shelf *shelf = shelf_of(f, slot);
+	bool is_there;
+
+	/* Nothing has ever failed: no look. */
+	if (!atomic_load_explicit(&f->has_failed, memory_order_relaxed))
+		return true;
+	lock_take(&f->lock);
+	is_there = page_is_there(shelf->store, slot - shelf->first);
+	lock_drop(&f->lock);
+	return is_there;
 }
 
 /* ---- operations --------------------------------------------------------- */
 
-static void note_lost(struct far *f, struct far_shelf *shelf, int err)
+static void note_failure(struct far *f, struct far_shelf *shelf)
 {
 	const char *node = page_lost_node(shelf->store);
 
-	if (f->lost[0])
+	/* The pager's lock is not ours to take, and nothing hangs on when it
+	 * sees that. */
+	atomic_store_explicit(&f->has_failed, true, memory_order_relaxed);
+	if (!node || strcmp(f->lost, node) == 0)
 		return;
-	(void)snprintf(f->lost, sizeof(f->lost), "%s",
-		       node ? node : aq_strerror(err));
+	(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
+	(void)snprintf(f->ever_lost, sizeof(f->ever_lost), "%s", node);
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		page_lose_node(f->shelf[i].store, f->lost);
+}
+
+/* Who waits long is told for whom, once for each silence. */
+static void look_for_silence(struct far *f)
+{
+	const char *node = NULL;
+
+	for (unsigned i = 0; i < f->shelf_count && !node; i++)
+		node = page_silent_node(f->shelf[i].store, SILENT_MS);
+	if (!node || f->is_silent)
+		return;
+	f->is_silent = true;
+	(void)fprintf(stderr,
+		      "aquifer: run: memory node %s has not answered for %d "
+		      "s; who needs its pages waits, %u s at most "
+		      "(--patience)\n",
+		      node, SILENT_MS / 1000, f->patience_ms / 1000);
+}
+
+static void note_success(struct far *f)
+{
+	if (!f->is_silent)
+		return;
+	f->is_silent = false;
+	(void)fprintf(stderr, "aquifer: run: the memory node answers again\n");
 }
 
 static void poll_shelf(struct far *f, struct far_shelf *shelf)
@@ -204,7 +214,9 @@ static void poll_shelf(struct far *f, struct far_shelf *shelf)
 		struct far_user *u = done[i]->cookie;
 
 		if (done[i]->result)
-			note_lost(f, shelf, done[i]->result);
+			note_failure(f, shelf);
+		else
+			note_success(f);
 		/* F1 */
 		(void)atomic_fetch_sub_explicit(&u->left, 1,
 						memory_order_release);
@@ -229,6 +241,8 @@ static void relax(struct far *f, unsigned *tries)
 	else if (*tries > SPINS)
 		relax_briefly();
 	lock_take(&f->lock);
+	if (*tries % NAPS_PER_LOOK == 0)
+		look_for_silence(f);
 }
 
 /* With the lock. Every operation ends within the store's deadline, so waiting
@@ -257,6 +271,11 @@ static void await(struct far *f, struct far_user *u)
 			return;
 		relax(f, &tries);
 	}
+}
+
+void run_far_poll_locked(struct far *f)
+{
+	poll_all(f);
 }
 
 void run_far_poll(struct far *f)
@@ -298,9 +317,21 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 	lock_drop(&f->lock);
 }
 
+void run_far_ever_lost(struct far *f, char *name, size_t bytes)
+{
+	lock_take(&f->lock);
+	(void)snprintf(name, bytes, "%s", f->ever_lost);
+	lock_drop(&f->lock);
+}
+
 void run_far_lost(struct far *f, char *name, size_t bytes)
 {
 	lock_take(&f->lock);
+	for (unsigned i = 0; i < f->shelf_count && !f->lost[0]; i++) {
+		page_notice(f->shelf[i].store);
+		if (page_lost_node(f->shelf[i].store))
+			note_failure(f, &f->shelf[i]);
+	}
 	(void)snprintf(name, bytes, "%s", f->lost);
 	lock_drop(&f->lock);
 }

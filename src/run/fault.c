@@ -76,11 +76,16 @@ bool run_fault_mapped(struct pager *p, const struct waiting *w, int err)
 
 void run_fault_lost(struct pager *p, const struct waiting *w)
 {
+	w->space->pages.page[w->page].state = RUN_LOST;
+	count(&p->stats->lost_pages, 1);
+	run_pager_complain(p, w->space);
+	run_fault_sigbus(p, w);
+}
+
+void run_fault_sigbus(struct pager *p, const struct waiting *w)
+{
 	struct space *s = w->space;
 
-	s->pages.page[w->page].state = RUN_LOST;
-	count(&p->stats->lost_pages, 1);
-	run_pager_complain(p, s);
 	if (run_uffd_poison(s->uffd, run_space_addr(s, w->page)) == 0)
 		return;
 	/* A kernel without poison. A process that survives the signal would
@@ -92,7 +97,7 @@ void run_fault_lost(struct pager *p, const struct waiting *w)
 
 unsigned run_fault_room(const struct pager *p, unsigned want)
 {
-	uint64_t most = p->limit_pages + p->slack_pages;
+	uint64_t most = run_room_limit(p) + p->slack_pages;
 	uint64_t load = run_evict_load(p);
 
 	if (load + want <= most)
@@ -136,11 +141,11 @@ static void serve_zero(struct pager *p, const struct waiting *w)
 
 static void wait_for_room(struct pager *p, uint64_t end)
 {
-	while (run_evict_load(p) > p->limit_pages + p->slack_pages / 2) {
+	while (run_evict_load(p) > run_room_limit(p) + p->slack_pages / 2) {
 		/* Agents wait for us, too. */
 		run_events_meanwhile(p);
 		/* Not only waiting: its core may be taken by others. */
-		if (run_porter_turn(p))
+		if (run_porter_turn(p) || run_trays_return(p))
 			continue;
 		if (!run_evict_leaving(p) && !run_trays_are_storing(p))
 			return; /* nothing can leave: over the limit, then */
@@ -160,7 +165,7 @@ static void make_room(struct pager *p)
 {
 	uint64_t start, now;
 
-	if (run_evict_load(p) < p->limit_pages + p->slack_pages)
+	if (run_evict_load(p) < run_room_limit(p) + p->slack_pages)
 		return;
 	start = run_pager_now_ns();
 	wait_for_room(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));
@@ -261,6 +266,12 @@ void run_fault_serve(struct pager *p, const struct waiting *w)
 	}
 	switch ((enum run_state)s->pages.page[w->page].state) {
 	case RUN_UNTOUCHED:
+		if (p->overflow.is_full)
+			run_room_tell(p);
+		if (run_room_is_spent(p)) {
+			run_room_fail(p, w);
+			return;
+		}
 		/* Also for a write that waited until its page had left, all
 		 * zeros: nothing is there to unprotect. */
 		serve_zero(p, w);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +21,7 @@
 
 #include "confine.h"
 #include "error.h"
+#include "near.h"
 #include "pager_priv.h"
 #include "pins.h"
 #include "place.h"
@@ -29,6 +31,7 @@
 enum {
 	TICK_MS = 200,
 	READY_MS = 20000,
+	IDLE_MS = 2000, /* for a pager without processes to end */
 };
 
 struct keeper {
@@ -43,7 +46,9 @@ struct keeper {
 	int told[2];   /* errno of a failed exec */
 	pid_t program, pager;
 	int status;
-	bool program_ended, pager_ended;
+	bool program_ended, pager_ended, is_pager_killed;
+	unsigned idle_ticks;
+	uint64_t most_bytes; /* that the program had resident */
 };
 
 /* ---- the program -------------------------------------------------------- */
@@ -59,6 +64,9 @@ static int set_environment(const struct keeper *k)
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
 			      k->token[i]);
+	if (k->options->is_strict)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
+			      RUN_ENV_STRICT);
 	if (asprintf(&list, old && *old ? "%s %s" : "%s", k->options->preload,
 		     old) < 0)
 		return -ENOMEM;
@@ -222,18 +230,70 @@ static void kill_all(struct keeper *k)
 
 /* ---- waiting ------------------------------------------------------------ */
 
+/* An agent waits for the pager's word to end: it is nobody. */
+static bool is_agent(pid_t pid)
+{
+	char path[64], name[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return true; /* it has just ended */
+	(void)!fgets(name, sizeof(name), f);
+	(void)fclose(f);
+	return strcmp(name, RUN_AGENT_NAME "\n") == 0;
+}
+
+/* Orphans come to us, so whoever there is to be served is below us. */
+static bool has_processes(const struct keeper *k)
+{
+	char path[64];
+	bool any = false;
+	FILE *f;
+	int child;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+		       (int)getpid());
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	while (fscanf(f, "%d", &child) == 1)
+		any |= child != k->pager && !is_agent(child);
+	(void)fclose(f);
+	return any;
+}
+
+/* Nobody is left, but the pager may still wait for a node that does not answer:
+ * what it has there ends with it. */
+static void end_pager(struct keeper *k)
+{
+	if (!k->program_ended || k->pager_ended || has_processes(k)) {
+		k->idle_ticks = 0;
+		return;
+	}
+	if (++k->idle_ticks * TICK_MS < IDLE_MS)
+		return;
+	k->is_pager_killed = true;
+	(void)kill(k->pager, SIGKILL);
+	kill_all(k);
+}
+
 static void reap(struct keeper *k)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (pid == k->program) {
 			k->program_ended = true;
 			k->status = status;
+			k->most_bytes = (uint64_t)usage.ru_maxrss << 10;
 		} else if (pid == k->pager) {
 			k->pager_ended = true;
-			if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+			if (k->is_pager_killed ||
+			    (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 				continue;
 			(void)fprintf(stderr,
 				      "aquifer: run: the pager ended (%s %d); "
@@ -290,6 +350,8 @@ static void watch(struct keeper *k, const sigset_t *mask)
 		if (k->program_ended)
 			atomic_store_explicit(&k->shared->ends_when_idle, 1,
 					      memory_order_relaxed);
+		if (sig <= 0)
+			end_pager(k);
 		if (k->options->shows_stats && sig <= 0 &&
 		    ++ticks % (1000 / TICK_MS) == 0)
 			show_line(k);
@@ -358,6 +420,9 @@ int run_program(const struct run_options *options, char **argv,
 	sigset_t mask;
 	int err = keeper_init(&k, options, &mask);
 
+	*result = (struct run_result){0};
+	if (!err)
+		err = run_strict_check(options, argv[0], k.shared->text);
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
@@ -380,5 +445,9 @@ int run_program(const struct run_options *options, char **argv,
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
 	result->stats = &k.shared->stats;
+	run_near_finish(options, k.shared, argv[0], k.most_bytes);
+	if (near_matters(k.shared->near.bytes, get(&k.shared->stats.heap_peak)
+						       << RUN_PAGE_SHIFT))
+		result->near = &k.shared->near;
 	return 0;
 }

@@ -30,7 +30,8 @@ struct run_page {
 	uint32_t removes : 2;
 	/* The agent found it missing when the program had moved memory. */
 	uint32_t is_missed : 1;
-	uint32_t tray_page : 21;
+	uint32_t is_returned : 1; /* far memory did not take it */
+	uint32_t tray_page : 20;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -16,6 +16,7 @@
 #include "aquifer/aquifer.h"
 #include "confine.h"
 #include "log.h"
+#include "near.h"
 #include "pager_priv.h"
 #include "place.h"
 #include "relax.h"
@@ -41,26 +42,26 @@ int run_pager_watch(struct pager *p, int fd, void *who)
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
-/* With a space: its page is lost. Without: there is no room for more. */
 void run_pager_complain(struct pager *p, const struct space *s)
 {
 	char lost[sizeof(p->far.lost)];
 
 	if (p->has_complained)
 		return;
-	run_far_lost(&p->far, lost, sizeof(lost));
+	run_far_ever_lost(&p->far, lost, sizeof(lost));
 	p->has_complained = true;
-	if (s)
+	if (lost[0])
 		(void)fprintf(stderr,
 			      "aquifer: run: memory node %s is lost, and pages "
 			      "of process %d with it; accesses to them are "
 			      "SIGBUS\n",
-			      lost[0] ? lost : "?", (int)s->pid);
+			      lost, (int)s->pid);
 	else
 		(void)fprintf(stderr,
-			      "aquifer: run: the rack takes no more pages "
-			      "(%s); what does not fit stays local\n",
-			      aq_strerror(p->far.grow_err));
+			      "aquifer: run: pages of process %d did not come "
+			      "back as they were stored; accesses to them are "
+			      "SIGBUS\n",
+			      (int)s->pid);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -114,6 +115,7 @@ static void take_fault(struct pager *p, const struct waiting *w)
 /* The thread that faulted runs already, or will when we sleep. */
 static void take_out(struct pager *p)
 {
+	(void)run_trays_return(p);
 	if (!p->crew.has_porter)
 		(void)run_porter_turn(p);
 	else if (run_evict_is_due(p))
@@ -228,8 +230,12 @@ static void sweep(struct pager *p)
 	run_spaces_sweep(p, !is_due);
 	if (is_due) {
 		p->sweep_ns = now;
+		(void)run_trays_return(p);
+		run_room_settle(p);
+		run_evict_try(p);
 		run_door_sweep(p);
 		look_around(p, now);
+		run_near_look(p, now);
 	}
 	lock_drop(&p->lock);
 }
@@ -294,6 +300,10 @@ static void size_up(struct pager *p, uint32_t *trays)
 	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
 	p->keep_pages = p->limit_pages / 2;
+	overflow_init(&p->overflow, p->limit_pages,
+		      p->options.overflow_bytes == UINT64_MAX
+			      ? OVERFLOW_NO_LIMIT
+			      : p->options.overflow_bytes >> RUN_PAGE_SHIFT);
 }
 
 static int open_far(void *arg)
@@ -305,6 +315,8 @@ static int open_far(void *arg)
 	if (err)
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
 			       aq_last_error());
+	else
+		run_room_say(p);
 	return err;
 }
 
@@ -327,6 +339,8 @@ static int pager_open(struct pager *p)
 		err = confine_thread(RUN_CAPS_PAGER);
 	if (!err)
 		err = run_door_open(p);
+	if (!err)
+		err = run_mender_start(p);
 	return err ? err : run_porter_start(p);
 }
 
@@ -342,6 +356,7 @@ int run_pager_run(const struct run_start *start)
 		p->shared = shared;
 		p->stats = &shared->stats;
 		p->cpu = -1;
+		p->self = getpid();
 		run_crew_init(&p->crew, p->options.threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
@@ -354,6 +369,7 @@ int run_pager_run(const struct run_start *start)
 		loop(p, start->keeper);
 	if (p) {
 		run_porter_stop(p);
+		run_mender_stop(p);
 		run_far_close(&p->far);
 		run_trays_close(p);
 	}

@@ -31,6 +31,7 @@
 #include "crew.h"
 #include "far.h"
 #include "hand.h"
+#include "overflow.h"
 #include "page_table.h"
 #include "run.h"
 #include "run_channel.h"
@@ -69,6 +70,8 @@ struct tray {
 	unsigned op_count, sent;
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
+	uint64_t is_new;   /* bit by place: its slot was empty */
+	bool is_returning; /* HELD: what is dirty has no place to go */
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
@@ -78,6 +81,7 @@ struct trays {
 	uint32_t head;			       /* the oldest, taken next */
 	struct tray *carried[RUN_CARRIED_MAX]; /* all that are STORING */
 	unsigned carried_count;
+	unsigned returning; /* trays with is_returning */
 };
 
 /* ---- spaces ------------------------------------------------------------- */
@@ -172,9 +176,17 @@ struct porter {
 	_Atomic pid_t tid;
 };
 
+/* The thread that makes lost copies anew. It has far.lock only. */
+struct mender {
+	pthread_t thread;
+	bool is_started;
+	_Atomic uint32_t ends; /* a futex */
+};
+
 struct pager {
 	struct lock lock;
 	struct porter porter;
+	struct mender mender;
 	struct run_options options;
 	struct run_shared *shared;
 	struct run_stats *stats;
@@ -199,6 +211,7 @@ struct pager {
 	uint64_t probe_ns; /* when held pages are next tried */
 	uint64_t kept;	   /* pages that may not leave, all spaces */
 	unsigned events;   /* told and not done, all spaces */
+	uint64_t unplaced; /* of them, those without a slot */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
@@ -208,9 +221,15 @@ struct pager {
 	struct crew crew;
 	uint64_t left_ns; /* when a process last left its space */
 	unsigned sweeps;
-	bool has_complained;
+	struct overflow overflow;
+	bool has_complained; /* about lost pages */
 	bool has_told_locked;
-	bool is_stuck; /* waited for room in vain, and nothing left since */
+	bool has_failed_some; /* for want of room */
+	bool has_said_full;
+	uint64_t said_ns; /* about room */
+	pid_t self;
+	uint64_t near_ns; /* the next look at what is not far */
+	bool is_stuck;	  /* waited for room in vain, and nothing left since */
 };
 
 static inline void count(_Atomic uint64_t *c, uint64_t n)
@@ -262,6 +281,7 @@ void run_trays_close(struct pager *p);
 /* The next tray, empty, in the space's share; -EAGAIN: it is still being
  * stored. */
 int run_trays_take(struct pager *p, const struct space *s) MUST_CHECK;
+bool run_trays_are_ready(const struct pager *p);
 /* The space ends: its trays' bytes go, but for those on their way. */
 void run_trays_leave(struct pager *p, const struct space *s);
 uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);
@@ -277,7 +297,14 @@ void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page);
 bool run_trays_carry(struct pager *p);
 /* Whether the oldest trays wait for far memory. */
 bool run_trays_are_storing(const struct pager *p);
-/* All of the space's pages in trays are stored when it returns. */
+/* What found no place goes back to its program; true: some did. Only by the
+ * thread that reads events: a page that comes between a fork and its event
+ * would not be the child's. */
+bool run_trays_return(struct pager *p);
+/* Whether only the tray has the page's bytes. */
+bool run_tray_is_dirty(const struct pager *p, uint32_t tray_page);
+/* All of the space's pages in trays are stored when it returns, but those that
+ * found no place. */
 void run_trays_flush(struct pager *p, const struct space *s);
 
 /* space.c */
@@ -322,6 +349,10 @@ bool run_porter_is_busy(const struct pager *p);
 /* Where it and the agents run: after `cpu` or the crew has changed. */
 void run_porter_place(struct pager *p);
 
+/* mend.c */
+int run_mender_start(struct pager *p) MUST_CHECK;
+void run_mender_stop(struct pager *p);
+
 /* evict.c */
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
@@ -332,10 +363,13 @@ static inline uint64_t run_evict_load(const struct pager *p)
 {
 	return p->resident - p->held;
 }
+/* Far memory was full, and more is local than should be: finds out whether that
+ * is still so, also if nobody faults. Not more often than it helps. */
+void run_evict_try(struct pager *p);
 /* Whether the porter is wanted. */
 static inline bool run_evict_is_due(const struct pager *p)
 {
-	return run_evict_load(p) > p->limit_pages;
+	return run_evict_load(p) > p->limit_pages + p->overflow.extra;
 }
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
@@ -346,7 +380,39 @@ bool run_evict_covers(const struct space *s, uint64_t page);
 /* The same, and *end is no further than where that changes. */
 bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end);
 
+/* room.c: what far memory does not take. */
+/* At the beginning: a line if there is little room. */
+void run_room_say(struct pager *p);
+/* How much may be resident now. */
+static inline uint64_t run_room_limit(const struct pager *p)
+{
+	return p->limit_pages + p->overflow.extra;
+}
+/* How many pages that need a new place may leave now, and how many did. */
+uint64_t run_room_budget(struct pager *p);
+void run_room_sent(struct pager *p, uint64_t pages);
+/* Stores that needed a new place: so many got one; so many of any did not. */
+void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
+		     int err);
+/* Nothing can leave: more may be resident. */
+void run_room_none(struct pager *p);
+/* Tells the programs whether they may have more. */
+void run_room_tell(struct pager *p);
+/* From time to time. */
+void run_room_settle(struct pager *p);
+void run_room_put_slot(struct pager *p, uint32_t slot);
+/* Pages of the tray that were not stored go back; false: some cannot yet. */
+bool run_room_return(struct pager *p, struct tray *t);
+/* A forked child's copy of a page that is in its parent's tray only. */
+void run_room_copy(struct pager *p, struct space *child, uint64_t page,
+		   uint32_t tray_page);
+bool run_room_is_spent(const struct pager *p);
+/* There is no room anywhere for a page that was never touched. */
+void run_room_fail(struct pager *p, const struct waiting *w);
+
 /* fault.c */
+/* SIGBUS, now and at every later access. */
+void run_fault_sigbus(struct pager *p, const struct waiting *w);
 void run_fault_serve(struct pager *p, const struct waiting *w);
 void run_fault_retry(struct pager *p);
 void run_fault_later(struct pager *p, const struct waiting *w);

@@ -45,6 +45,11 @@ struct run_options {
 	unsigned prefetch_max; /* pages; 0: off */
 	unsigned copies;       /* of every page, on different nodes; 0: 1 */
 	unsigned threads;      /* of the pager, 1 or 2; 0: as it helps */
+	/* Local memory above local_bytes that may be used when far memory is
+	 * full; UINT64_MAX: all there is. */
+	uint64_t overflow_bytes;
+	unsigned patience_ms; /* how long a node may be silent */
+	bool is_strict;	      /* no process may use more memory than it may */
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
@@ -79,13 +84,21 @@ struct run_stats {
 	_Atomic uint64_t spaces;
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
-	_Atomic uint64_t refused;    /* who wanted to attach and may not */
-	_Atomic uint64_t locked;     /* that could not leave */
+	_Atomic uint64_t kept;	    /* pages that found no room and came back */
+	_Atomic uint64_t over_peak; /* pages above the local bytes */
+	_Atomic uint64_t refused;   /* who wanted to attach and may not */
+	_Atomic uint64_t locked;    /* that could not leave */
 };
 
 enum {
 	RUN_PIDS_MAX = 1024,
 	RUN_TEXT_MAX = 256,
+};
+
+/* The process that had most memory that was not far; see near.h. */
+struct run_near {
+	uint64_t bytes;
+	char text[RUN_TEXT_MAX]; /* "of 'NAME' (process ...) because ..." */
 };
 
 /* Memory that keeper and pager share. */
@@ -95,6 +108,7 @@ struct run_shared {
 	_Atomic int ready;		 /* 1, or -errno with `text` */
 	_Atomic pid_t pid[RUN_PIDS_MAX]; /* of spaces; 0: no entry */
 	char text[RUN_TEXT_MAX];
+	struct run_near near; /* the pager's, until it has ended */
 };
 
 /* 0 or -EINVAL, with words in aq_last_error(). */
@@ -103,6 +117,7 @@ int run_check_mode(const char *mode) MUST_CHECK;
 struct run_result {
 	int status; /* as of waitpid */
 	struct run_stats *stats;
+	const struct run_near *near; /* NULL: nothing worth a line */
 };
 
 /*

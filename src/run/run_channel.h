@@ -25,7 +25,9 @@
 
 #include "base.h"
 
-#define RUN_ENV "AQUIFER_RUN" /* "<path of the socket> <token>" */
+#define RUN_AGENT_NAME "aquifer-agent"
+#define RUN_ENV	       "AQUIFER_RUN" /* "<path of the socket> <token>[ strict]" */
+#define RUN_ENV_STRICT "strict"	     /* who cannot attach ends */
 
 enum {
 	RUN_PAGE_BYTES = 4096,
@@ -184,7 +186,8 @@ struct run_channel {
 	_Atomic uint32_t is_changing;
 	/* M2: the agent's, while it moves pages. */
 	_Atomic uint32_t is_moving;
-	uint32_t reserved;
+	/* 1: far memory and what may be local are full: no more mappings. */
+	_Atomic uint32_t is_full;
 	struct run_call call;
 	struct run_batch batch[RUN_BATCHES];
 };

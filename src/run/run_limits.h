@@ -4,10 +4,11 @@
 #define AQ_RUN_LIMITS_H
 
 enum {
-	RUN_SHELVES_MAX = 24,
-	RUN_SHELF_PAGES = 16384, /* of the first shelf: 64 MiB */
-	RUN_SHELF_PAGES_MAX = 262144,
-	RUN_SHELF_PAGES_MIN = 1024,
+	RUN_SHELVES_MAX = 64,
+	RUN_SHELF_PAGES = 4096, /* of the first shelf: 16 MiB */
+	RUN_SHELF_PART = 4,	/* of those that there are: a later one */
+	RUN_SHELF_PAGES_MAX = 1 << 20,
+	RUN_SHELF_PAGES_MIN = 256,
 	RUN_TRAYS_MIN = 3,
 	RUN_HEAT_MAX = 3,     /* two bits of a page */
 	RUN_TRAYS_MAX = 1024, /* 256 MiB */

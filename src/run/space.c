@@ -39,6 +39,7 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		run_set_add(&s->pages.resident, page);
 		s->resident_count++;
 		p->resident++;
+		p->unplaced += !e->slot;
 		show_resident(p);
 	}
 	/* Now it is certain. */
@@ -77,7 +78,7 @@ static void make_untouched(struct pager *p, struct space *s, uint64_t page)
 	if (e->state == RUN_STAGED)
 		run_tray_forget(p, e->tray_page);
 	if (e->slot)
-		run_far_slot_put(&p->far, e->slot);
+		run_room_put_slot(p, e->slot);
 	*e = (struct run_page){0};
 	if (run_set_has(&s->pages.touched, page)) {
 		run_set_del(&s->pages.touched, page);
@@ -95,6 +96,8 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
 		p->resident--;
+		/* A slot is given and taken only while it is away. */
+		p->unplaced -= !e->slot;
 		show_resident(p);
 	}
 	e->heat = 0;
@@ -276,7 +279,9 @@ static void fork_page(struct pager *p, struct space *child,
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
 	set_touched(p, child, page);
-	if (e->state == RUN_STAGED)
+	if (e->state == RUN_STAGED && run_tray_is_dirty(p, from->tray_page))
+		run_room_copy(p, child, page, from->tray_page);
+	else if (e->state == RUN_STAGED)
 		e->state = RUN_FAR; /* flushed before */
 	else if (e->state == RUN_RESIDENT)
 		run_space_set_resident(p, child, page);

@@ -79,6 +79,8 @@ void run_trays_leave(struct pager *p, const struct space *s)
 			continue;
 		ASSERT(t->live == 0);
 		t->state = TRAY_FREE;
+		p->trays.returning -= t->is_returning;
+		t->is_returning = false;
 		give_share(p, t, NULL);
 	}
 }
@@ -93,7 +95,7 @@ static void set_staged(struct pager *p, struct tray *t, unsigned i,
 	t->live++;
 	e->state = RUN_STAGED;
 	e->tray_page = (uint32_t)((t - p->trays.tray) * RUN_BATCH_PAGES + i) &
-		       ((1u << 21) - 1);
+		       ((1u << 20) - 1);
 	count(&p->stats->tray_pages, 1);
 }
 
@@ -115,13 +117,41 @@ void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page)
 	t->page[tray_page % RUN_BATCH_PAGES].page = page;
 }
 
+/* What was stored has gone since, with its node, but its bytes are here. */
+static bool has_gone(struct pager *p, struct tray *t)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < RUN_BATCH_PAGES && t->live; i++) {
+		struct tray_page *tp = &t->page[i];
+
+		if (!tp->space ||
+		    run_far_slot_is_there(&p->far,
+					  tp->space->pages.page[tp->page].slot))
+			continue;
+		tp->is_dirty = any = true;
+	}
+	return any;
+}
+
+bool run_trays_are_ready(const struct pager *p)
+{
+	enum tray_state state = p->trays.tray[p->trays.head].state;
+
+	return state == TRAY_FREE || state == TRAY_CLEAN;
+}
+
 int run_trays_take(struct pager *p, const struct space *space)
 {
 	struct trays *ts = &p->trays;
 	struct tray *t = &ts->tray[ts->head];
 
-	if (t->state != TRAY_FREE && t->state != TRAY_CLEAN)
+	if (!run_trays_are_ready(p))
 		return -EAGAIN;
+	if (has_gone(p, t)) {
+		t->state = TRAY_HELD;
+		return -EAGAIN;
+	}
 	for (unsigned i = 0; i < RUN_BATCH_PAGES && t->live; i++) {
 		struct space *s = t->page[i].space;
 
@@ -149,8 +179,11 @@ static void page_filled(struct pager *p, struct tray *t, unsigned i,
 
 	run_space_set_gone(p, s, page, RUN_STAGED);
 	set_staged(p, t, i, s, page);
+	e->is_returned = 0;
 	tp->hash = *hash;
-	tp->is_dirty = !e->slot || memcmp(&e->hash, hash, sizeof(e->hash)) != 0;
+	tp->is_dirty = !e->slot ||
+		       memcmp(&e->hash, hash, sizeof(e->hash)) != 0 ||
+		       !run_far_slot_is_there(&p->far, e->slot);
 	if (!tp->is_dirty)
 		count(&p->stats->evicted_clean, 1);
 }
@@ -193,7 +226,8 @@ static bool has_dirty(const struct tray *t, const struct space *s)
 
 /* A slot of its own: what others share, or a store is still on its way to,
  * stays as it is. */
-static bool give_slot(struct pager *p, struct run_page *e)
+static bool give_slot(struct pager *p, struct tray *t, unsigned place,
+		      struct run_page *e)
 {
 	uint32_t slot;
 
@@ -202,8 +236,9 @@ static bool give_slot(struct pager *p, struct run_page *e)
 	slot = run_far_slot_new(&p->far);
 	if (!slot)
 		return false;
+	t->is_new |= 1ull << place;
 	if (e->slot)
-		run_far_slot_put(&p->far, e->slot);
+		run_room_put_slot(p, e->slot);
 	e->slot = slot;
 	return true;
 }
@@ -215,6 +250,7 @@ static void tray_load_up(struct pager *p, struct tray *t)
 
 	t->state = TRAY_STORING;
 	t->op_count = t->sent = 0;
+	t->is_new = 0;
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
 		struct tray_page *tp = &t->page[i];
 		struct run_page *e;
@@ -222,11 +258,8 @@ static void tray_load_up(struct pager *p, struct tray *t)
 		if (!tp->space || !tp->is_dirty)
 			continue;
 		e = &tp->space->pages.page[tp->page];
-		if (!give_slot(p, e)) {
-			/* It stays here, and so does the tray. */
-			run_pager_complain(p, NULL);
-			break;
-		}
+		if (!give_slot(p, t, i, e))
+			continue; /* dirty still: settle sees to it */
 		tp->is_dirty = false;
 		e->hash = tp->hash;
 		run_far_slot_get(&p->far, e->slot);
@@ -243,17 +276,21 @@ static void tray_load_up(struct pager *p, struct tray *t)
 	show_peak(&p->stats->far_peak, p->far.used);
 }
 
-/* Its bytes are still here; without a place to go they stay until the tray is
- * needed, and are lost then. */
-static void page_is_lost(struct pager *p, struct tray *t, unsigned place)
+/* Its bytes are still here: they go back to the program. */
+static void store_failed(struct pager *p, struct tray *t, unsigned i)
 {
-	struct tray_page *tp = &t->page[place];
+	struct tray_page *tp = &t->page[t->place[i]];
+	struct run_page *e;
 
 	if (!tp->space)
+		return; /* it went back by itself, and finds out when it leaves
+			 */
+	tp->is_dirty = true;
+	e = &tp->space->pages.page[tp->page];
+	if (e->slot != t->slot[i])
 		return;
-	tp->space->pages.page[tp->page].state = RUN_LOST;
-	run_tray_forget(p, (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES +
-				   place);
+	e->slot = 0;
+	run_far_slot_refuse(&p->far, t->slot[i]);
 }
 
 static void take_off_list(struct trays *ts, const struct tray *t)
@@ -266,17 +303,33 @@ static void take_off_list(struct trays *ts, const struct tray *t)
 /* Takes note of what became of its stores; false: they have not ended. */
 static bool settle(struct pager *p, struct tray *t)
 {
+	uint64_t placed = 0, refused = 0;
+	int err = p->far.grow_err;
+
 	/* Pairs with F1. */
 	if (atomic_load_explicit(&t->user.left, memory_order_acquire))
 		return false;
 	for (unsigned i = 0; i < t->op_count; i++) {
-		if (t->op[i].result)
-			page_is_lost(p, t, t->place[i]);
-		run_far_slot_put(&p->far, t->slot[i]);
+		bool is_new = t->is_new >> t->place[i] & 1;
+
+		if (t->op[i].result) {
+			err = t->op[i].result;
+			refused++;
+			store_failed(p, t, i);
+			run_far_slot_refuse(&p->far, t->slot[i]);
+		} else {
+			placed += is_new;
+			run_room_put_slot(p, t->slot[i]);
+		}
 	}
 	t->op_count = t->sent = 0;
-	/* What found no slot is dirty still. */
-	t->state = has_dirty(t, NULL) ? TRAY_HELD : TRAY_CLEAN;
+	for (unsigned i = 0; i < RUN_BATCH_PAGES && !refused; i++)
+		refused += t->page[i].space && t->page[i].is_dirty;
+	if (placed || refused)
+		run_room_result(p, placed, refused, err);
+	t->is_returning = refused > 0;
+	p->trays.returning += t->is_returning;
+	t->state = refused ? TRAY_HELD : TRAY_CLEAN;
 	take_off_list(&p->trays, t);
 	return true;
 }
@@ -306,7 +359,7 @@ static struct tray *next_to_store(struct pager *p)
 	for (uint32_t i = 0; i < ahead; i++) {
 		struct tray *t = &ts->tray[(ts->head + i) % ts->count];
 
-		if (t->state != TRAY_HELD)
+		if (t->state != TRAY_HELD || t->is_returning)
 			continue;
 		tray_load_up(p, t);
 		if (t->op_count) {
@@ -346,6 +399,30 @@ bool run_trays_carry(struct pager *p)
 	return true;
 }
 
+bool run_trays_return(struct pager *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->trays.count && p->trays.returning; i++) {
+		struct tray *t = &p->trays.tray[i];
+
+		if (!t->is_returning || !run_room_return(p, t))
+			continue;
+		t->is_returning = false;
+		p->trays.returning--;
+		t->state = TRAY_CLEAN;
+		any = true;
+	}
+	return any;
+}
+
+bool run_tray_is_dirty(const struct pager *p, uint32_t tray_page)
+{
+	const struct tray *t = &p->trays.tray[tray_page / RUN_BATCH_PAGES];
+
+	return t->page[tray_page % RUN_BATCH_PAGES].is_dirty;
+}
+
 bool run_trays_are_storing(const struct pager *p)
 {
 	enum tray_state s = p->trays.tray[p->trays.head].state;
@@ -361,7 +438,8 @@ void run_trays_flush(struct pager *p, const struct space *s)
 		struct tray *t = &ts->tray[i];
 		unsigned from;
 
-		if (t->state == TRAY_HELD && has_dirty(t, s))
+		if (t->state == TRAY_HELD && !t->is_returning &&
+		    has_dirty(t, s))
 			tray_load_up(p, t);
 		if (t->state != TRAY_STORING)
 			continue;

@@ -18,6 +18,14 @@ expect 0 "$AQUIFER" up
 
 expect 1 "${RUN[@]}" --run true
 grep -q 'size=' "$TMP/err" || fail "no advice: $(cat "$TMP/err")"
+# A size that is not what one would get is refused, in words about sizes.
+for size in 1K 4097; do
+	expect 1 "${RUN[@]}" size=$size --run true
+	grep -q 'whole pages' "$TMP/err" || fail "$size: $(cat "$TMP/err")"
+done
+"${RUN[@]}" size=100T --run true 2>"$TMP/err" || true
+grep -q 'asked for: take fewer bytes' "$TMP/err" || fail "$(cat "$TMP/err")"
+! grep -q count "$TMP/err" || fail "not in the user's words: $(cat "$TMP/err")"
 # The command starts first, so its code is the one that comes back.
 "${RUN[@]}" size=1T mode=static --run true 2>"$TMP/err" || true
 grep -q 'do not fit' "$TMP/err" || fail "no reason: $(cat "$TMP/err")"

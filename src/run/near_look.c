@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at the processes of a run. */
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "exe.h"
+#include "near.h"
+#include "pager_priv.h"
+
+enum {
+	LOOK_MS = 200,
+	COST_PART = 50,	 /* of the time, at most one part */
+	TASKS_MAX = 512, /* faults wait meanwhile */
+	DEPTH_MAX = 64,
+	STRICT_BYTES = 16 << 20,
+};
+
+/* One look. */
+struct look {
+	struct pager *p;
+	unsigned tasks;
+};
+
+static const struct space *space_of(const struct pager *p, pid_t pid)
+{
+	for (const struct space *s = p->spaces; s; s = s->next)
+		if (s->pid == pid && !s->is_dead)
+			return s;
+	return NULL;
+}
+
+/* Of /proc/PID/status; 0 where there is no such line. */
+static uint64_t read_bytes(pid_t pid, const char *key)
+{
+	unsigned long long kib = 0;
+	size_t len = strlen(key);
+	char path[64], line[128];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (!kib && fgets(line, sizeof(line), f))
+		if (strncmp(line, key, len) == 0)
+			kib = strtoull(line + len, NULL, 10);
+	(void)fclose(f);
+	return (uint64_t)kib << 10;
+}
+
+static bool read_smaps(pid_t pid, struct near_count *c)
+{
+	char path[64], line[512];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		near_read_line(c, line);
+	(void)fclose(f);
+	return true;
+}
+
+static void name_of(pid_t pid, char *name, size_t bytes)
+{
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	(void)snprintf(name, bytes, "?");
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (fgets(name, (int)bytes, f))
+		name[strcspn(name, "\n")] = '\0';
+	near_clean(name);
+	(void)fclose(f);
+}
+
+/* Why a process is not attached: its file says it, or nobody knows. */
+static const char *why_unattached(const struct pager *p, pid_t pid)
+{
+	char path[64];
+	const char *why;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	why = exe_why(
+		exe_look(path, p->options.user->uid, p->options.user->gid));
+	return why ? why : near_why(NEAR_UNATTACHED);
+}
+
+static void note(struct pager *p, pid_t pid, uint64_t bytes, const char *why)
+{
+	struct run_near *near = &p->shared->near;
+	char name[20];
+
+	if (bytes <= near->bytes)
+		return;
+	name_of(pid, name, sizeof(name));
+	near->bytes = bytes;
+	(void)snprintf(near->text, sizeof(near->text),
+		       "of '%s' (process %d) was not far, because %s", name,
+		       (int)pid, why);
+}
+
+/* Than what is known already, and by so much that it is worth a look. */
+static bool is_more(const struct pager *p, uint64_t bytes)
+{
+	return near_matters(bytes, 0) &&
+	       bytes > p->shared->near.bytes + p->shared->near.bytes / 32;
+}
+
+static void look_attached(struct pager *p, const struct space *s)
+{
+	uint64_t far = s->resident_count << RUN_PAGE_SHIFT;
+	uint64_t all = read_bytes(s->pid, "RssAnon:");
+	struct near_count c = {0};
+
+	/* The kernel's sum is not exact, and smaps takes long. */
+	if (all < far || !is_more(p, all - far))
+		return;
+	if (read_smaps(s->pid, &c))
+		note(p, s->pid, near_total(&c), near_why(near_main_kind(&c)));
+}
+
+static void look_unattached(struct pager *p, pid_t pid)
+{
+	uint64_t bytes = read_bytes(pid, "RssAnon:");
+	struct near_count c = {0};
+	const char *why;
+
+	if (!near_matters(bytes, 0) ||
+	    (!is_more(p, bytes) && !p->options.is_strict) ||
+	    !read_smaps(pid, &c))
+		return;
+	/* It has an attached one's memory: a thread of its that is a process,
+	 * or a child until it calls exec. */
+	if (c.has_far)
+		return;
+	bytes = near_total(&c);
+	why = why_unattached(p, pid);
+	note(p, pid, bytes, why);
+	if (!p->options.is_strict || bytes <= STRICT_BYTES)
+		return;
+	(void)fprintf(stderr,
+		      "aquifer: run: --strict: process %d has %" PRIu64
+		      "M of local memory that is not bounded, because %s; it "
+		      "is killed\n",
+		      (int)pid, bytes >> 20, why);
+	(void)kill(pid, SIGKILL);
+}
+
+static void look_below(struct look *l, pid_t pid, unsigned depth);
+
+static void look_children(struct look *l, pid_t pid, const char *tid,
+			  unsigned depth)
+{
+	char path[64];
+	FILE *f;
+	int child;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children",
+		       (int)pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fscanf(f, "%d", &child) == 1)
+		look_below(l, child, depth + 1);
+	(void)fclose(f);
+}
+
+/* The process itself and all that it and its threads have started. */
+static void look_below(struct look *l, pid_t pid, unsigned depth)
+{
+	struct pager *p = l->p;
+	const struct space *s = space_of(p, pid);
+	const struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	if (pid == p->self || depth > DEPTH_MAX)
+		return;
+	if (s)
+		look_attached(p, s);
+	else if (pid != p->start->keeper)
+		look_unattached(p, pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && l->tasks < TASKS_MAX && (e = readdir(dir)) != NULL) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		l->tasks++;
+		look_children(l, pid, e->d_name, depth);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+/* Of this thread: while others run, it costs nothing. */
+static uint64_t spent_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void run_near_look(struct pager *p, uint64_t now_ns)
+{
+	struct look l = {.p = p};
+	uint64_t took_ns;
+
+	if (now_ns < p->near_ns)
+		return;
+	took_ns = spent_ns();
+	look_below(&l, p->start->keeper, 0);
+	took_ns = spent_ns() - took_ns;
+	p->near_ns =
+		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);
+}
