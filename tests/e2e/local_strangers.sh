@@ -66,6 +66,7 @@ PY
 
 # hold WHAT ARGS...: in the background until $HOLDER is killed.
 hold() {
+	: >"$TMP/held" # of the one before
 	"${STRANGER[@]}" "$@" >"$TMP/held" 2>&1 &
 	HOLDER=$!
 	PIDS+=("$HOLDER")
