@@ -202,16 +202,15 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
-	/* More by what cannot leave: the rest has the place that it had. */
-	uint64_t limit_pages;
-	uint64_t keep_pages; /* that may be kept */
+	uint64_t limit_pages; /* that may be here, but for those held */
+	uint64_t keep_pages;  /* that may be kept */
 	uint64_t slack_pages;
 	uint64_t resident; /* pages, all spaces */
-	uint64_t held;	   /* of these, could not leave */
-	uint64_t probe_ns; /* when held pages are next tried */
-	uint64_t kept;	   /* pages that may not leave, all spaces */
-	unsigned events;   /* told and not done, all spaces */
 	uint64_t unplaced; /* of them, those without a slot */
+	uint64_t held;	   /* of them, could not leave */
+	uint64_t kept;	   /* that may not leave, here or not yet */
+	uint64_t probe_ns; /* when held pages are next tried */
+	unsigned events;   /* told and not done, all spaces */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;

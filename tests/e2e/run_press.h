@@ -15,14 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                           \
-	do {                                                                  \
-		if (!(cond)) {                                                \
-			fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, \
-				#cond, errno);                                \
-			_exit(3);                                             \
-		}                                                             \
-	} while (0)
+#include "run_check.h"
 
 enum {
 	PAGE = 4096,

@@ -17,14 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                           \
-	do {                                                                  \
-		if (!(cond)) {                                                \
-			fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, \
-				#cond, errno);                                \
-			_exit(3);                                             \
-		}                                                             \
-	} while (0)
+#include "run_check.h"
 
 enum {
 	PAGE = 4096,
