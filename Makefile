@@ -4,7 +4,7 @@ SEEDS ?= 100
 SECONDS ?= 60
 PREFIX ?= /usr/local
 SETUP = meson setup --prefix=$(PREFIX)
-C_FILES = $(shell find src include tests bench -name '*.[ch]')
+C_FILES = $(shell find src lab include tests -name '*.[ch]')
 
 all: build/build.ninja
 	ninja -C build
@@ -25,7 +25,7 @@ sim: all
 bench: all
 	build/aquifer bench verbs
 tidy: all
-	clang-tidy --quiet -p build $(filter src/%.c,$(C_FILES))
+	clang-tidy --quiet -p build $(filter src/%.c lab/%.c,$(C_FILES))
 format:
 	clang-format -i $(C_FILES)
 man: all

@@ -93,7 +93,7 @@ finish() {
 }
 
 all_c() {
-	find src include tests bench -name '*.[ch]' 2>/dev/null
+	find src lab include tests -name '*.[ch]' 2>/dev/null
 }
 
 all_shell() {
@@ -108,7 +108,7 @@ format_check() {
 
 spelling() {
 	codespell --skip='*/corpus/*' --ignore-words tools/codespell.txt \
-		README.md CONTRIBUTING.md docs man src include tests tools &&
+		README.md CONTRIBUTING.md docs man src lab include tests tools &&
 		echo "no misspelling known to codespell"
 }
 
@@ -184,7 +184,7 @@ asan_names() {
 # The threaded rooms, without what TSan cannot run, and connections made by
 # other people's programs: librdmacm has a thread, and so have they.
 tsan_names() {
-	meson test -C build-tsan --list --suite base --suite os --suite nic \
+	meson test -C build-tsan --list --suite base --suite os --suite core \
 		--suite verbs --suite client --suite hlog --suite cm \
 		2>/dev/null | sed -n 's,.* / ,,p' |
 		grep -vxFf <(sed 's/ .*//' tools/tsan-skip.txt)
@@ -254,7 +254,7 @@ if ((full)) && build/aquifer sim kv --help >/dev/null 2>&1; then
 	check "sim-kv" build/aquifer sim kv --seeds 2000 || true
 	check "sim-kv-leaves" build/aquifer sim kv --leaves --seeds 2000 || true
 	check "kv-leaves-points" env AQUIFER_TEST_FULL=1 \
-		build/src/test_scenario_leaves || true
+		build/test_scenario_leaves || true
 fi
 
 if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
@@ -268,10 +268,10 @@ if check build-fuzz built fuzz; then
 fi
 
 if ((full)); then
-	check guesses env AQUIFER_GUESSES=10000000 build/src/test_nic_guess ||
+	check guesses env AQUIFER_GUESSES=10000000 build/test_nic_guess ||
 		true
 	check interleavings env EDM_INTERLEAVINGS=1000000 \
-		build/src/test_edm_phy_link || true
+		build/test_edm_phy_link || true
 fi
 if ((full)); then
 	check busy-machine tests/e2e/busy_machine.sh build || true

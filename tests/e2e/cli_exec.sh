@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 
 need_nic
-libdir=$(dirname "$AQUIFER")/src/verbs
+libdir=$(dirname "$AQUIFER")/src/nic/verbs
 # shellcheck disable=SC2016 # for the inner shell
 show='echo "$LD_LIBRARY_PATH|$1|$2"; exit 7'
 expect 7 env LD_LIBRARY_PATH=/old "$AQUIFER" exec --nic soft -- \

@@ -12,7 +12,7 @@ bin=$(find "$TMP/dest" -name aquifer -type f -path '*/bin/*')
 [[ -x $bin ]] || fail "no bin/aquifer"
 prefix=$(dirname "$(dirname "$bin")")
 expect 0 "$bin" version
-if [[ -e $build/src/verbs/libibverbs.so.1 ]]; then
+if [[ -e $build/src/nic/verbs/libibverbs.so.1 ]]; then
 	expect 0 "$bin" info --nic soft --json
 	[[ $(json "$TMP/out" 'd["verbs_libdir"]') == \
 		"$(realpath "$prefix")/lib/aquifer/verbs" ]] ||

@@ -13,7 +13,7 @@
 
 #include <aquifer/aquifer.h>
 
-#include "hlog.h"
+#include "hlog/hlog.h"
 
 enum {
 	VALUE = 64,

@@ -53,7 +53,7 @@ need() {
 # need_nic: every build has the private library; one without it is broken.
 need_nic() {
 	local dir
-	dir=$(dirname "$AQUIFER")/src/verbs
+	dir=$(dirname "$AQUIFER")/src/nic/verbs
 	[[ -e $dir/libibverbs.so.1 ]] || fail "no libibverbs.so.1 in $dir"
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "link.h"
-#include "verbs_api.h"
+#include "client/link.h"
+#include "client/verbs_api.h"
 
 enum {
 	LEN = 4096,

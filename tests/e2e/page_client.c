@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "page_store.h"
-#include "rng.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "page/page_store.h"
 
 enum {
 	DEPTH = 32,

@@ -78,9 +78,9 @@ end_large() {
 vm_boot 4200
 echo "guest up after $SECONDS s"
 # The guest has a /tmp of its own, and the build may be in the host's.
-mkdir -p "$VM_SHARE/bin/src/nbd"
+mkdir -p "$VM_SHARE/bin/src/apps/nbd"
 cp "$AQUIFER" "$CLIENT" "$VM_SHARE/bin"
-cp "$PLUGIN" "$VM_SHARE/bin/src/nbd"
+cp "$PLUGIN" "$VM_SHARE/bin/src/apps/nbd"
 serve m0 $PORT
 serve m1 $((PORT + 1))
 cat >"$VM_SHARE/rack.ini" <<INI

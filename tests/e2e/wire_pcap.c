@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "wire.h"
+#include "wire/wire.h"
 
 enum {
 	PCAP_SNAPLEN = 65535,

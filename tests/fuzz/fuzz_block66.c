@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "block66.h"
+#include "edm/block66.h"
 #include "fuzz.h"
 
 static void check_standard(const struct wire_block *b)

@@ -22,10 +22,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cable.h"
 #include "fuzz.h"
-#include "pages.h"
-#include "slot.h"
+#include "os/cable.h"
+#include "os/pages.h"
+#include "os/slot.h"
 
 enum {
 	RING = OS_RING_BYTES_MIN,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edm_workload.h"
-#include "error.h"
+#include "base/error.h"
+#include "edm/edm_workload.h"
 #include "fuzz.h"
 
 enum {

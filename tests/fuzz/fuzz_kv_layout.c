@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "crc.h"
+#include "base/crc.h"
 #include "fuzz.h"
-#include "kv_layout.h"
+#include "kv/kv_layout.h"
 
 static struct kv_geometry geometry(uint8_t a, uint8_t b)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "lin_file.h"
+#include "sim/lin_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {

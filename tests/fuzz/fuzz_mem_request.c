@@ -12,10 +12,10 @@
 #include <stdio.h>
 
 #include "../unit/verbs_loop.h"
-#include "ctl_http.h"
+#include "control/ctl_http.h"
 #include "fuzz.h"
-#include "memnode.h"
-#include "verbs.h"
+#include "memnode/memnode.h"
+#include "verbs/verbs.h"
 
 enum {
 	LINE_MAX_BYTES = 1024,

@@ -18,12 +18,12 @@
 #include <string.h>
 
 #include "../unit/verbs_loop.h"
-#include "ctl_http.h"
+#include "base/rng.h"
+#include "control/ctl_http.h"
 #include "fuzz.h"
-#include "memnode.h"
-#include "page_wire.h"
-#include "rng.h"
-#include "verbs.h"
+#include "memnode/memnode.h"
+#include "verbs/verbs.h"
+#include "wire/page_wire.h"
 
 enum {
 	STEP_BYTES = 4,

@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
+#include "base/rng.h"
+#include "core/nic_priv.h"
 #include "fuzz.h"
-#include "nic_priv.h"
-#include "rng.h"
 
 enum {
 	QPS = 6,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pcap reader on any file: every frame it reports lies inside. */
+#include "edm/pcap_read.h"
+#include "edm/phy.h"
 #include "fuzz.h"
-#include "pcap_read.h"
-#include "phy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "resp.h"
+#include "redis/resp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "rs_dgram_wire.h"
-#include "rs_flow.h"
-#include "rs_limits.h"
+#include "rsocket/rs_dgram_wire.h"
+#include "rsocket/rs_flow.h"
+#include "rsocket/rs_limits.h"
 
 enum {
 	RING = 256,

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "fuzz.h"
-#include "json_out.h"
-#include "tor_program.h"
-#include "vlist_layout.h"
+#include "switch/tor_program.h"
+#include "wire/vlist_layout.h"
 
 enum {
 	PORTS = 4,

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc.h"
+#include "base/crc.h"
 #include "fuzz.h"
-#include "tree_node.h"
+#include "index/tree_node.h"
 
 enum {
 	CHOICE_BYTES = 4,

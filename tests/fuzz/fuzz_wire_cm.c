@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm_msg.h"
 #include "fuzz.h"
+#include "wire/cm_msg.h"
 
 static void check_ip(const struct wire_cm_msg *msg)
 {

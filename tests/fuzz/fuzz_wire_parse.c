@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 enum {
 	IP_AT = WIRE_ETH_BYTES,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scenario "verbs" as a program of its own, for tests without the CLI. */
-#include "verbs_cmd.h"
+#include "plays/verbs_cmd.h"
 
 int main(int argc, char **argv)
 {

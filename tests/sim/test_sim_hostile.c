@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "hostile_play.h"
-#include "mem_limits.h"
+#include "memnode/mem_limits.h"
+#include "plays/hostile_play.h"
 
 /* The nodes of its second act are as patient as those that are shipped. */
 STATIC_ASSERT((int)HOSTILE_BEAT_MS == (int)MEM_HEARTBEAT_MS &&

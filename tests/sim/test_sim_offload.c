@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "offload_batch.h"
+#include "plays/offload_batch.h"
 
 enum {
 	SEEDS_DEFAULT = 80,

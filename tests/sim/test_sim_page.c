@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "page_play.h"
+#include "plays/page_play.h"
 
 enum {
 	SEEDS_DEFAULT = 60,

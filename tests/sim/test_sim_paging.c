@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "frame_chain.h"
-#include "paging_figure.h"
-#include "sim.h"
+#include "figures/paging_figure.h"
+#include "frame/frame_chain.h"
+#include "sim/sim.h"
 
 static struct paging_result run(struct paging_config cfg)
 {

@@ -14,11 +14,11 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#include "frame_chain.h"
-#include "page_wire.h"
-#include "sim.h"
-#include "stage.h"
-#include "verbs_api.h"
+#include "client/verbs_api.h"
+#include "frame/frame_chain.h"
+#include "rig/stage.h"
+#include "sim/sim.h"
+#include "wire/page_wire.h"
 
 enum {
 	BYTES = 4096,

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#include "sim.h"
-#include "stage.h"
-#include "verbs_api.h"
+#include "client/verbs_api.h"
+#include "rig/stage.h"
+#include "sim/sim.h"
 
 enum {
 	MANY = 31, /* queue pairs of the greedy one */

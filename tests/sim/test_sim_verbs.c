@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "verbs_cmd.h"
+#include "plays/verbs_cmd.h"
 
 enum {
 	SEEDS_DEFAULT = 40,

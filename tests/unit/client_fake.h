@@ -18,8 +18,8 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "client_priv.h"
-#include "error.h"
+#include "base/error.h"
+#include "client/client_priv.h"
 
 enum {
 	FAKE_NODES = 3,

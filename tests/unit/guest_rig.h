@@ -15,10 +15,10 @@ static unsigned long long rig_clock_ns = 1000000000;
 
 #include "verbs_loop.h"
 
-#include "frame_priv.h"
-#include "frame_server.h"
-#include "page_wire.h"
-#include "verbs.h"
+#include "frame/frame_priv.h"
+#include "frame/frame_server.h"
+#include "verbs/verbs.h"
+#include "wire/page_wire.h"
 
 enum {
 	RIG_BYTES = 64, /* of a page */

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "hlog.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "hlog/hlog.h"
 
 enum {
 	FX_VALUE_MAX = 200,

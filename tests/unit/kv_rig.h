@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kv.h"
-#include "verbs_api.h"
+#include "client/verbs_api.h"
+#include "kv/kv.h"
 
 enum {
 	RIG_CLIENTS = 16,

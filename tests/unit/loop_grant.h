@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "nic_host.h"
+#include "core/nic_host.h"
 
 enum {
 	LOOP_GRANTS_MAX = 8,

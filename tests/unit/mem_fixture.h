@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-#include "ctl_http.h"
-#include "mem_limits.h"
-#include "memnode.h"
+#include "control/ctl_http.h"
+#include "memnode/mem_limits.h"
+#include "memnode/memnode.h"
 
 #define TOKEN_DEFAULT                      \
 	"11111111111111111111111111111111" \

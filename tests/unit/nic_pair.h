@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "nic.h"
-#include "rng.h"
-#include "wire.h"
+#include "base/rng.h"
+#include "core/nic.h"
+#include "wire/wire.h"
 
 enum {
 	PAIR_QUEUE = 4096,

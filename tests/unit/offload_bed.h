@@ -16,7 +16,7 @@
 #include <string.h>
 /* A fuzzer has no cmocka. */
 #ifdef BED_PLAIN
-#include "base.h"
+#include "base/base.h"
 #define assert_true(x)	       ASSERT(x)
 #define assert_int_equal(a, b) ASSERT((a) == (b))
 #define assert_non_null(p)     ASSERT(p)
@@ -26,10 +26,10 @@
 #include <cmocka.h>
 #endif
 
-#include "engine.h"
-#include "ring.h"
-#include "rng.h"
-#include "verbs_api.h"
+#include "base/rng.h"
+#include "client/verbs_api.h"
+#include "offload/engine.h"
+#include "offload/ring.h"
 
 enum {
 	BED_NODES = 3,

@@ -23,8 +23,8 @@
 
 #include <cmocka.h>
 
-#include "os.h"
-#include "rundir.h"
+#include "base/rundir.h"
+#include "os/os.h"
 
 enum {
 	END_BYTES = 1 << 16,

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "frame_chain.h"
-#include "frame_server.h"
-#include "link.h"
-#include "page_priv.h"
-#include "verbs_api.h"
+#include "client/link.h"
+#include "client/verbs_api.h"
+#include "frame/frame_chain.h"
+#include "frame/frame_server.h"
+#include "page/page_priv.h"
 
 enum {
 	RIG_NODES = 8,

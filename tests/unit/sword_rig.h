@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-#include "error.h"
-#include "json_out.h"
-#include "sword.h"
+#include "base/error.h"
+#include "base/json_out.h"
+#include "switch/sword.h"
 
 enum {
 	SERVER = 9, /* host, and the port behind it */

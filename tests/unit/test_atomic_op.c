@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "atomic_op.h"
-#include "rng.h"
+#include "base/atomic_op.h"
+#include "base/rng.h"
 
 static const struct {
 	struct atomic_op op;

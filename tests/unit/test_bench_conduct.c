@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "conduct.h"
-#include "peers.h"
-#include "plan.h"
+#include "bench/conduct.h"
+#include "bench/peers.h"
+#include "bench/plan.h"
 
 static const struct conduct_options brief = {.rounds = 2, .window_ns = 2000000};
 

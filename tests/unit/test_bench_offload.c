@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "offload_plan.h"
-#include "probe.h"
+#include "bench/offload_plan.h"
+#include "bench/probe.h"
 
 static void test_probe(void **state)
 {

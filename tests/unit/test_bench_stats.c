@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "guard.h"
-#include "stats.h"
+#include "bench/guard.h"
+#include "bench/stats.h"
 
 enum {
 	MANY = 5000

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "bytes.h"
-#include "rng.h"
+#include "base/base.h"
+#include "base/bytes.h"
+#include "base/rng.h"
 
 static void test_layout(void **state)
 {

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "cli.h"
-#include "cli_check.h"
-#include "cli_nic.h"
-#include "cli_place.h"
-#include "cli_swap.h"
+#include "cli/cli.h"
+#include "cli/cli_check.h"
+#include "cli/cli_nic.h"
+#include "cli/cli_place.h"
+#include "cli/cli_swap.h"
 
 static void test_nearest(void **state)
 {
@@ -89,16 +89,18 @@ static void test_nic_choice(void **state)
 
 static void test_place(void **state)
 {
+	static const char *const steps[] = {"/src", "/src/nic",
+					    "/src/nic/verbs"};
 	char dir[64], found[PATH_MAX], file[128], sub[96];
 	int fd;
 
 	make_dir(dir);
 	assert_int_equal(cli_place_verbs_libdir_at(dir, found), -ENOENT);
 	assert_non_null(strstr(found, "lib/aquifer/verbs"));
-	snprintf(sub, sizeof(sub), "%s/src", dir);
-	assert_int_equal(mkdir(sub, 0700), 0);
-	snprintf(sub, sizeof(sub), "%s/src/verbs", dir);
-	assert_int_equal(mkdir(sub, 0700), 0);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		snprintf(sub, sizeof(sub), "%s%s", dir, steps[i]);
+		assert_int_equal(mkdir(sub, 0700), 0);
+	}
 	snprintf(file, sizeof(file), "%s/libibverbs.so.1", sub);
 	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -106,9 +108,10 @@ static void test_place(void **state)
 	assert_int_equal(cli_place_verbs_libdir_at(dir, found), 0);
 	assert_string_equal(found, sub);
 	assert_int_equal(unlink(file), 0);
-	assert_int_equal(rmdir(sub), 0);
-	snprintf(sub, sizeof(sub), "%s/src", dir);
-	assert_int_equal(rmdir(sub), 0);
+	for (size_t i = ARRAY_LEN(steps); i-- > 0;) {
+		snprintf(sub, sizeof(sub), "%s%s", dir, steps[i]);
+		assert_int_equal(rmdir(sub), 0);
+	}
 	assert_int_equal(rmdir(dir), 0);
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "beat_plan.h"
+#include "client/beat_plan.h"
 
 enum {
 	BONDS = 6,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "http.h"
+#include "client/http.h"
 
 /* Nobody listens there. The test's own timeout is shorter than this wait. */
 static void who_is_refused_need_not_wait_for_others(void **state)

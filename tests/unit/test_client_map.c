@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "client_priv.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "client/client_priv.h"
 
 static void test_names(void **state)
 {

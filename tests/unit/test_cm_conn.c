@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cm_conn.h"
-#include "cm_limits.h"
+#include "cm/cm_conn.h"
+#include "cm/cm_limits.h"
 
 enum {
 	QUEUE = 64,

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "config.h"
-#include "config_named.h"
-#include "error.h"
-#include "log.h"
+#include "base/config.h"
+#include "base/config_named.h"
+#include "base/error.h"
+#include "base/log.h"
 
 static int load_text(struct config *c, const char *text)
 {

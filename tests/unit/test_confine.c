@@ -23,8 +23,8 @@
 
 #include <cmocka.h>
 
-#include "confine.h"
-#include "error.h"
+#include "base/error.h"
+#include "confine/confine.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "counter.h"
-#include "error.h"
-#include "rng.h"
+#include "base/counter.h"
+#include "base/error.h"
+#include "base/rng.h"
 
 static char top[64];
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "crc.h"
-#include "crc_short.h"
-#include "rng.h"
+#include "base/crc.h"
+#include "base/crc_short.h"
+#include "base/rng.h"
 
 /* CRC-32/ISO-HDLC of the nine digits is cbf43926; of 32 zero bytes 190a55ad. */
 static void test_crc32_known(void **state)

@@ -12,8 +12,8 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ctl_audit.h"
-#include "log.h"
+#include "base/log.h"
+#include "control/ctl_audit.h"
 
 struct fixture {
 	char path[64];

@@ -13,8 +13,8 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "caller_priv.h"
-#include "stranger_priv.h"
+#include "control/caller_priv.h"
+#include "control/stranger_priv.h"
 
 #define MS 1000000ull
 

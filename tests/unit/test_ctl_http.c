@@ -10,8 +10,8 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ctl_http.h"
-#include "error.h"
+#include "base/error.h"
+#include "control/ctl_http.h"
 
 static const struct ctl_route routes[] = {
 	{CTL_GET, "/a", NULL, 0},

@@ -9,7 +9,7 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ctl_metrics.h"
+#include "control/ctl_metrics.h"
 
 static void test_text(void **state)
 {

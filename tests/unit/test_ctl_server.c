@@ -16,9 +16,9 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ctl_http.h"
-#include "ctl_server.h"
-#include "error.h"
+#include "base/error.h"
+#include "control/ctl_http.h"
+#include "control/ctl_server.h"
 
 /* Says what it saw. */
 static void echo(void *ctx, const struct ctl_request *q, struct ctl_reply *r)

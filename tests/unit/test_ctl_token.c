@@ -14,7 +14,7 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ctl_token.h"
+#include "control/ctl_token.h"
 
 static const char token[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 			    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";

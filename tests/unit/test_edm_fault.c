@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "edm_jobs.h"
+#include "edm/edm_jobs.h"
 
 static struct edm_config base(void)
 {

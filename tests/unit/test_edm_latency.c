@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "edm_timing.h"
-#include "latency.h"
+#include "edm/edm_timing.h"
+#include "edm/latency.h"
 
 /* Computed by hand from the lines of the table. */
 static const uint64_t totals_ps[EDM_LAT_STACKS][EDM_LAT_OPS] = {

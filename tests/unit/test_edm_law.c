@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "edm_dcqcn.h"
-#include "edm_dctcp.h"
-#include "edm_pfabric.h"
-#include "edm_run.h"
+#include "edm/edm_dcqcn.h"
+#include "edm/edm_dctcp.h"
+#include "edm/edm_pfabric.h"
+#include "edm/edm_run.h"
 
 static void near(double a, double b)
 {

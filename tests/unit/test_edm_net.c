@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "edm_net.h"
-#include "edm_timing.h"
-#include "read_alone.h"
-#include "verbs_cmd.h"
+#include "edm/edm_net.h"
+#include "edm/edm_timing.h"
+#include "plays/read_alone.h"
+#include "plays/verbs_cmd.h"
 
 enum {
 	PORTS = 4,

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "bytes.h"
-#include "error.h"
-#include "pcap_read.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "edm/pcap_read.h"
 
 enum {
 	HEADER = 24,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "phy_link.h"
+#include "edm/phy_link.h"
 
 #define ONES58 ((UINT64_C(1) << 58) - 1)
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "phy_frames.h"
-#include "rng.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "edm/phy_frames.h"
 
 enum {
 	FRAMES = 200,

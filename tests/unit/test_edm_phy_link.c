@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "pcap_read.h"
-#include "phy_link.h"
+#include "base/error.h"
+#include "edm/pcap_read.h"
+#include "edm/phy_link.h"
 
 enum {
 	FRAMES_MAX = 64,

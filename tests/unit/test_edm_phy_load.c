@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "phy_errors.h"
-#include "phy_load.h"
+#include "edm/phy_errors.h"
+#include "edm/phy_load.h"
 
 static const uint32_t loads[] = {500, 900, 1000};
 static const uint32_t sizes[] = {64, 1518, 9018};

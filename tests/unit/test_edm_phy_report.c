@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "phy_report.h"
+#include "edm/phy_report.h"
 
 static struct edm_load_row loads[EDM_LOAD_ROWS];
 static struct edm_error_row errors[EDM_ERROR_ROWS];

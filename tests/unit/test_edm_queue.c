@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "edm_queue.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "edm/edm_queue.h"
 
 enum {
 	WAITING_MAX = 300,

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "edm_figure.h"
-#include "edm_golden.h"
-#include "edm_options.h"
-#include "edm_sizes.h"
-#include "error.h"
+#include "base/error.h"
+#include "edm/edm_figure.h"
+#include "edm/edm_golden.h"
+#include "edm/edm_options.h"
+#include "edm/edm_sizes.h"
 
 static char *file_with(const char *text)
 {

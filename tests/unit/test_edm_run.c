@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "edm_fabric.h"
-#include "edm_jobs.h"
-#include "edm_timing.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "edm/edm_fabric.h"
+#include "edm/edm_jobs.h"
+#include "edm/edm_timing.h"
 
 static struct edm_point run(const struct edm_config *c)
 {

@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "edm_queue.h"
-#include "edm_sched.h"
-#include "error.h"
-#include "rng.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "edm/edm_queue.h"
+#include "edm/edm_sched.h"
 
 enum {
 	PORTS = 12,

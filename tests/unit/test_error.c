@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 
 static void test_contract_codes(void **state)
 {

@@ -8,7 +8,7 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "guest_rig.h"
 
 enum {

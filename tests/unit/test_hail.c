@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hail.h"
+#include "base/hail.h"
 
 static void test_question(void **state)
 {

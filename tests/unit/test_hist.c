@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "hist.h"
-#include "rng.h"
+#include "base/hist.h"
+#include "base/rng.h"
 
 static void test_buckets(void **state)
 {

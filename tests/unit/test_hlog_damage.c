@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs with wrong bytes: recovery and reads say so and never crash; devices
  * that fail while a page is written. */
+#include "hlog/hlog_priv.h"
 #include "hlog_fixture.h"
-#include "hlog_priv.h"
 
 enum {
 	DEVICE_BYTES = 1 << 20,

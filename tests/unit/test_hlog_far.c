@@ -5,9 +5,9 @@
 
 #include "verbs_pair.h"
 
+#include "client/verbs_api.h"
+#include "hlog/redy.h"
 #include "hlog_fixture.h"
-#include "redy.h"
-#include "verbs_api.h"
 
 enum {
 	DEVICE_BYTES = 2 << 20,

@@ -12,13 +12,13 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "rng.h"
-#include "sim.h"
-#include "stage.h"
-#include "tree.h"
-#include "tree_node.h"
-#include "verbs_api.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "client/verbs_api.h"
+#include "index/tree.h"
+#include "index/tree_node.h"
+#include "rig/stage.h"
+#include "sim/sim.h"
 
 enum {
 	CLIENTS = 6,

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "sim.h"
-#include "stage.h"
-#include "vlist.h"
+#include "base/error.h"
+#include "index/vlist.h"
+#include "rig/stage.h"
+#include "sim/sim.h"
 
 enum {
 	CLIENTS = 4,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 static void test_document(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kv_priv.h"
+#include "kv/kv_priv.h"
 
 static void note(struct kv_pace *p, unsigned times, uint64_t ns)
 {

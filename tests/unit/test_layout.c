@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "crc.h"
-#include "error.h"
-#include "layout.h"
+#include "base/crc.h"
+#include "base/error.h"
+#include "base/layout.h"
 
 static const struct layout_kind kind = {.name = "test table",
 					.magic = "AQTEST\r\n",

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "lease.h"
+#include "base/lease.h"
 
 static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 static struct rack_sockets rack;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lock.h"
+#include "base/lock.h"
 
 enum {
 	THREADS = 4,

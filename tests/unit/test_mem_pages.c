@@ -4,9 +4,9 @@
 #define LOOP_GRANTS
 #include "mem_fixture.h"
 
-#include "frame_priv.h"
-#include "mem_priv.h"
-#include "page_wire.h"
+#include "frame/frame_priv.h"
+#include "memnode/mem_priv.h"
+#include "wire/page_wire.h"
 
 /* The peer is nobody: nothing is sent here. */
 static unsigned connect_as(struct mem_fixture *f, const char *token,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A requester whose peer answers badly, or whose memory goes away meanwhile. */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_peer.h"
 
 /* ---- responses ------------------------------------------------------------

@@ -4,8 +4,8 @@
  * effect, on a wire that loses and doubles nothing is lost, and packet numbers
  * may come back.
  */
+#include "core/nic_priv.h"
 #include "nic_peer.h"
-#include "nic_priv.h"
 
 static const uint8_t key[NIC_AUTH_KEY_BYTES] = {1, 2, 3, [16] = 4, 5, 6};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: requests from memory, rewritten by others, and used again. */
 #include "chain_rig.h"
-#include "nic_limits.h"
-#include "wqe.h"
+#include "core/nic_limits.h"
+#include "wire/wqe.h"
 
 /* The public layout is the NIC's. */
 #define SAME_SIZE(pub, own)                              \

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "congestion.h"
+#include "core/congestion.h"
 
 #define US 1000ull
 #define MS 1000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct port: what it executes, what it leaves to the wire, revocation. */
-#include "atomic_op.h"
+#include "base/atomic_op.h"
 #include "nic_pair.h"
 
 /* One mapping of end 1's memory, as os/ would keep it. */

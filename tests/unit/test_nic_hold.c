@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Acknowledgements that are held back: which, until when, and that nothing is
  * lost by it. */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_pair.h"
 
 enum {

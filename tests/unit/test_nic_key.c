@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and what they open: the table, regions, domains, device memory. */
+#include "core/nic_priv.h"
 #include "nic_pair.h"
-#include "nic_priv.h"
 
 /* ---- the table ------------------------------------------------------------
  */

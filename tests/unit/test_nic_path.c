@@ -4,7 +4,7 @@
  * NICs of a host share its addresses, and anybody can write them.
  */
 #include "chain_rig.h"
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_peer.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queue pairs and completion queues: states, limits, draining, flushing. */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_pair.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short ways of READs and messages: what they leave to the long one, and
  * that a key that changes between their steps is asked again. */
+#include "core/nic_priv.h"
 #include "nic_pair.h"
-#include "nic_priv.h"
 
 enum {
 	LEN = 64,

@@ -5,7 +5,7 @@
  * had been executed, were never sent, and the requester reported them as failed
  * when its retries had run out.
  */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_peer.h"
 
 enum {

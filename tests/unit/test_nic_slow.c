@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A requester whose peer does not answer: one that does not run is waited for,
  * one that runs uses up its retries. */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_pair.h"
 
 /* Time passes, and whatever is sent is lost. */

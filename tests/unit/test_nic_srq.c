@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receive queues, own and shared: limits, order, events, running dry. */
-#include "nic_limits.h"
+#include "core/nic_limits.h"
 #include "nic_pair.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames that are built and parsed by stamp: the same bytes, the same checks,
  * and everything that is not like the last ones still goes the long way. */
+#include "core/nic_priv.h"
 #include "nic_pair.h"
-#include "nic_priv.h"
 
 enum {
 	ROUNDS = 40,

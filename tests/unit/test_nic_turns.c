@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns among domains: who is done with his turn has all of it, beside one who
  * never is. Frames are counted, flush by flush. */
+#include "core/nic_priv.h"
 #include "nic_pair.h"
-#include "nic_priv.h"
 
 enum {
 	SMALL = 64,

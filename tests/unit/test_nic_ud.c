@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datagrams: what arrives, what is dropped and counted, address handles. */
+#include "core/nic_priv.h"
 #include "nic_pair.h"
-#include "nic_priv.h"
 
 enum {
 	QKEY = 0x1234,

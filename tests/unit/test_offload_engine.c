@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine against a rack that executes packet by packet. */
-#include "error.h"
+#include "base/error.h"
 #include "offload_bed.h"
 
 /* ---- plain service ------------------------------------------------------ */

@@ -11,8 +11,8 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "ring.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "offload/ring.h"
 
 enum {
 	ENTRIES = 16,

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "bell.h"
-#include "cable_msg.h"
-#include "pages.h"
+#include "os/bell.h"
+#include "os/cable_msg.h"
+#include "os/pages.h"
 
 static unsigned rings_heard(int sock)
 {

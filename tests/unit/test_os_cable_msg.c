@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cable_msg.h"
+#include "os/cable_msg.h"
 
 enum {
 	GUARD = 64, /* ints around what is received into */

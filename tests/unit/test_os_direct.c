@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "atomic_op.h"
-#include "fault_guard.h"
+#include "base/atomic_op.h"
+#include "os/fault_guard.h"
+#include "os/os_priv.h"
+#include "os/pages.h"
 #include "os_end.h"
-#include "os_priv.h"
-#include "pages.h"
 
 struct fixture {
 	struct nic_host *host[2];

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "board_frame.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "os/board_frame.h"
 
 enum {
 	ETH = 14,

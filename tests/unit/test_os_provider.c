@@ -3,10 +3,10 @@
  * and the small parts of the env beside it. */
 #include <sys/wait.h>
 
-#include "clock.h"
-#include "entropy.h"
+#include "os/clock.h"
+#include "os/entropy.h"
+#include "os/pages.h"
 #include "os_end.h"
-#include "pages.h"
 
 static void test_one_host(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cable_ring.h"
+#include "os/cable_ring.h"
 
 struct pair {
 	struct ring_ctl *ctl;

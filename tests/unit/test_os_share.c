@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "path_share.h"
+#include "os/path_share.h"
 
 enum {
 	BUDGET = 64,

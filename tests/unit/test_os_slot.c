@@ -7,11 +7,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "cable_msg.h"
-#include "cable_ring.h"
+#include "os/cable_msg.h"
+#include "os/cable_ring.h"
+#include "os/pages.h"
+#include "os/slot.h"
 #include "os_end.h"
-#include "pages.h"
-#include "slot.h"
 
 static const uint8_t ip[4] = {127, 0, 0, 1};
 

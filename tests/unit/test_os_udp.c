@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "hail.h"
+#include "base/hail.h"
 #include "os_end.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 /* Children have the addresses of their parent. */
 static uint32_t first_pid;

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "fault_guard.h"
+#include "os/fault_guard.h"
 #include "os_rig.h"
 
 /* cmocka puts handlers of its own in front of ours: back again. */

@@ -4,7 +4,7 @@
 #define LOOP_GRANTS
 #include "page_rig.h"
 
-#include "frame_priv.h"
+#include "frame/frame_priv.h"
 
 enum {
 	FRAMES = 64,

@@ -18,10 +18,10 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "rack_socket.h"
-#include "rundir.h"
-#include "trust.h"
+#include "base/error.h"
+#include "base/rack_socket.h"
+#include "base/rundir.h"
+#include "base/trust.h"
 
 enum {
 	OTHER_UID = 54321,

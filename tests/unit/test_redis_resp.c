@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "resp.h"
+#include "redis/resp.h"
 
 static const struct resp_limits friendly = {.bulk_max = 1 << 20};
 

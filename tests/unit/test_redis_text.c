@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "glob.h"
-#include "number.h"
-#include "reply.h"
+#include "redis/glob.h"
+#include "redis/number.h"
+#include "redis/reply.h"
 
 static const struct {
 	const char *text;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "relax.h"
+#include "base/relax.h"
 
 enum {
 	RESTS = 50,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
+#include "base/rng.h"
 
 /* From a known state, xoshiro256** gives these numbers; worked out by hand:
  * rotl(2 * 5, 7) * 9 = 11520, then s[1] is 0, then rotl(262149 * 5, 7) * 9. */

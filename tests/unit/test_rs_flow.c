@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "rs_dgram_wire.h"
-#include "rs_flow.h"
-#include "rs_limits.h"
+#include "rsocket/rs_dgram_wire.h"
+#include "rsocket/rs_flow.h"
+#include "rsocket/rs_limits.h"
 
 /* ---- messages ------------------------------------------------------------ */
 

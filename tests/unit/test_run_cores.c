@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cores.h"
+#include "run/cores.h"
 
 #define REST "intr 12345 0 0\nctxt 99\nbtime 1\n"
 

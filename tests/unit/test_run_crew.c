@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "crew.h"
+#include "run/crew.h"
 
 #define MS   1000000ull
 #define S    1000000000ull

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "exe.h"
+#include "run/exe.h"
 
 static char path[] = "/tmp/aquifer-exe.XXXXXX";
 

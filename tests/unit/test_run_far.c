@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "far.h"
-#include "link.h"
+#include "client/link.h"
+#include "run/far.h"
 
 #define MIB (1ull << 20)
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hand.h"
+#include "run/hand.h"
 
 enum {
 	REACH = 100,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "near.h"
+#include "run/near.h"
 
 static void read_mapping(struct near_count *c, const char *head,
 			 const char *anonymous, const char *flags)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "overflow.h"
+#include "run/overflow.h"
 
 enum {
 	LIMIT = 8192,

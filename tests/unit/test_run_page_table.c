@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "page_table.h"
-#include "rng.h"
-#include "run_channel.h"
+#include "base/rng.h"
+#include "run/page_table.h"
+#include "run/run_channel.h"
 
 enum {
 	PAGES = 20000, /* no multiple of anything */

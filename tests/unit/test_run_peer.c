@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "peer.h"
+#include "run/peer.h"
 
 enum {
 	USER = 1000,

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "run_fds.h"
-#include "share.h"
+#include "run/run_fds.h"
+#include "run/share.h"
 
 enum {
 	TRAYS = 3,

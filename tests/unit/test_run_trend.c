@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
-#include "trend.h"
+#include "base/rng.h"
+#include "run/trend.h"
 
 enum {
 	WINDOW_MAX = 32,

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "rundir.h"
+#include "base/error.h"
+#include "base/rundir.h"
 
 struct fixture {
 	char top[64]; /* a fresh directory */

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "offload_costs.h"
-#include "offload_figure.h"
-#include "sim.h"
+#include "figures/offload_costs.h"
+#include "figures/offload_figure.h"
+#include "sim/sim.h"
 
 static struct fig_result run(enum fig_device device, uint32_t threads,
 			     uint32_t bytes, bool burst)

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "kv.h"
-#include "kv_play.h"
+#include "kv/kv.h"
+#include "plays/kv_play.h"
 
 enum {
 	SEEDS = 30,

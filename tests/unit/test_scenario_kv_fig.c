@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "kv_figure.h"
-#include "sim.h"
+#include "figures/kv_figure.h"
+#include "sim/sim.h"
 
 static struct kv_fig_result run(struct kv_fig_config cfg)
 {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "kv_town.h"
+#include "plays/kv_town.h"
 
 enum {
 	KEYS = 12,

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "fiber.h"
-#include "stage.h"
-#include "verbs_api.h"
+#include "client/verbs_api.h"
+#include "rig/stage.h"
+#include "sim/fiber.h"
 
 enum {
 	REGION = 8192,

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sword.h"
-#include "sword_play.h"
+#include "plays/sword_play.h"
+#include "switch/sword.h"
 
 enum {
 	SEEDS = 60,

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "scenario_verbs.h"
-#include "tor_net.h"
+#include "plays/scenario_verbs.h"
+#include "rig/tor_net.h"
 
 enum {
 	SEEDS = 6,

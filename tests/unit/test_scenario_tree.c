@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tree.h"
-#include "tree_play.h"
+#include "index/tree.h"
+#include "plays/tree_play.h"
 
 enum {
 	SEEDS = 40,

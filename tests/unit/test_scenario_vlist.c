@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "vlist_play.h"
+#include "plays/vlist_play.h"
 
 enum {
 	SEEDS = 40,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sim.h"
+#include "sim/sim.h"
 
 enum {
 	EVENTS = 200,

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "fiber.h"
-#include "rack.h"
-#include "verbs.h"
+#include "sim/fiber.h"
+#include "sim/rack.h"
+#include "verbs/verbs.h"
 
 enum {
 	FLOWS = 4,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fiber.h"
+#include "sim/fiber.h"
 
 struct world {
 	struct sim *sim;

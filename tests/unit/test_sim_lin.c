@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "lin.h"
-#include "rng.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "sim/lin.h"
 
 /* ---- tables ------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "lin_file.h"
+#include "base/error.h"
+#include "sim/lin_file.h"
 
 #define E(p, type, f, value)                                         \
 	"{\"process\":" #p ",\"type\":\"" type "\",\"f\":\"" f "\"," \

@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model_busy.h"
-#include "model_check.h"
-#include "model_drive.h"
-#include "model_limits.h"
+#include "sim/model_busy.h"
+#include "sim/model_check.h"
+#include "sim/model_drive.h"
+#include "sim/model_limits.h"
 
 /*
  * Rows that the model is known not to reproduce. The published curve of host

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fiber.h"
-#include "model_drive.h"
-#include "model_host.h"
+#include "sim/fiber.h"
+#include "sim/model_drive.h"
+#include "sim/model_host.h"
 
 enum {
 	QPS_MAX = 64,

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "net.h"
-#include "wire.h"
+#include "sim/net.h"
+#include "wire/wire.h"
 
 enum {
 	FRAME_BYTES = 1000,

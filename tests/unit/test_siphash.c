@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "siphash.h"
+#include "base/siphash.h"
 
 static void the_published_vectors(void **state)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
-#include "timer.h"
+#include "base/rng.h"
+#include "base/timer.h"
 
 #define TICK_NS (1ull << TIMER_TICK_SHIFT)
 

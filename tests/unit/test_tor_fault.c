@@ -3,8 +3,8 @@
  * its seed. */
 #include "tor_rig.h"
 
-#include "error.h"
-#include "json_out.h"
+#include "base/error.h"
+#include "base/json_out.h"
 
 enum {
 	MANY = 4000,

@@ -3,7 +3,7 @@
  * and frames that are none. */
 #include "tor_rig.h"
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 static struct wire_pkt write_to(uint8_t from, uint8_t to)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "json_out.h"
+#include "base/json_out.h"
 
 enum {
 	LINE_MAX_BYTES = 2 * TOR_FRAME_MAX + 64,

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "error.h"
-#include "steer.h"
+#include "base/error.h"
+#include "switch/steer.h"
 
 enum {
 	SERVER = 9, /* host, and the port behind it */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "block66.h"
-#include "rng.h"
+#include "base/rng.h"
+#include "edm/block66.h"
 
 #define IDLE8                                                  \
 	{                                                      \

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client_slot.h"
+#include "wire/client_slot.h"
 
 /* A slot in memory. */
 struct slot {

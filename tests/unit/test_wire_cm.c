@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cm_msg.h"
+#include "wire/cm_msg.h"
 
 enum {
 	DATA = 24, /* the MAD's header */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "test_wire_pkt.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 #define IP4(a, b, c, d)                                              \
 	{                                                            \

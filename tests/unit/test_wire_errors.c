@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "test_wire_pkt.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 

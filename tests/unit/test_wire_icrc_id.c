@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "wire.h"
+#include "wire/wire.h"
 
 static size_t build(uint8_t *frame, uint32_t payload_len, uint16_t id,
 		    uint32_t *icrc)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kv_layout.h"
+#include "kv/kv_layout.h"
 
 static struct kv_geometry make(uint64_t rows, uint32_t hash)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "test_wire_pkt.h"
-#include "wire.h"
+#include "wire/wire.h"
 
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
 

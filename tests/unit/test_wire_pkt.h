@@ -3,7 +3,7 @@
 #ifndef AQ_TEST_WIRE_PKT_H
 #define AQ_TEST_WIRE_PKT_H
 
-#include "wire.h"
+#include "wire/wire.h"
 
 /* Every opcode there is; test_wire_opcode.c checks that none is missing. */
 static const uint8_t test_opcodes[] = {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "test_wire_pkt.h"
-#include "wire_stamp.h"
+#include "wire/wire_stamp.h"
 
 static const uint16_t lengths[] = {0,	4,   8,	  16,  60,   64,  128,
 				   224, 240, 256, 260, 1024, 4096};

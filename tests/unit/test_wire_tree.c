@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
-#include "tree_node.h"
+#include "base/rng.h"
+#include "index/tree_node.h"
 
 enum {
 	NODE_MAX = 1024,

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "wire.h"
+#include "wire/wire.h"
 
 struct vector {
 	uint8_t opcode;

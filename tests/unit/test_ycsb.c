@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ycsb.h"
+#include "sim/ycsb.h"
 
 /* Chi-square of counts against expected counts. Bins that expect fewer than 5
  * are joined with the next. */

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "rng.h"
-#include "tor_program.h"
+#include "base/rng.h"
+#include "switch/tor_program.h"
 
 enum {
 	RIG_PORTS = 8,

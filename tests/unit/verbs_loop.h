@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "nic_host.h"
+#include "core/nic_host.h"
 
 enum {
 	LOOP_FRAMES = 256,

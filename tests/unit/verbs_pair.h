@@ -10,7 +10,7 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
-#include "verbs.h"
+#include "verbs/verbs.h"
 #include "verbs_loop.h"
 
 enum {

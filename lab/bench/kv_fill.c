@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table without a network: the shipped hashing and search over rows in
+ * local memory, filled until the first insert fails. Cuckoo paths, locks and
+ * fill do not depend on where the rows are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kv/kv.h"
+#include "kv_bench.h"
+
+enum {
+	ENTRY_BYTES = 32,
+	SPANS = 34, /* powers of two */
+};
+
+#define SEED 20240601
+
+struct least {
+	double fill, single;
+};
+
+struct filling {
+	struct kv_geometry g;
+	uint8_t *rows;
+	struct kv_search *search;
+	uint64_t count;
+	uint64_t within_five;
+	uint64_t single;      /* of the first nine tenths */
+	uint64_t single_base; /* how many these were */
+	uint64_t moved;	      /* entries, by inserts */
+	uint64_t distance[SPANS];
+	uint64_t span[SPANS];
+	uint64_t length[KV_PATH_MAX + 1];
+};
+
+static const uint8_t *row_of(void *ctx, uint64_t row, bool *usable)
+{
+	struct filling *f = ctx;
+
+	*usable = true;
+	return f->rows + row * f->g.row_bytes;
+}
+
+static unsigned bits_of(uint64_t v)
+{
+	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
+}
+
+/* All rows of the path and both of the key, as an insert locks them. */
+static bool needs_one_word(const struct kv_geometry *g,
+			   const struct kv_place *place,
+			   const struct kv_path *path)
+{
+	uint64_t word = kv_lock_of(g, place->row[0]) / 64;
+	unsigned i;
+
+	if (kv_lock_of(g, place->row[1]) / 64 != word)
+		return false;
+	for (i = 0; i < path->count; i++)
+		if (kv_lock_of(g, path->step[i].row) / 64 != word)
+			return false;
+	return true;
+}
+
+static uint64_t span_of(const struct kv_path *path)
+{
+	uint64_t low = path->step[0].row, high = low;
+	unsigned i;
+
+	for (i = 1; i < path->count; i++) {
+		low = path->step[i].row < low ? path->step[i].row : low;
+		high = path->step[i].row > high ? path->step[i].row : high;
+	}
+	return high - low;
+}
+
+static void apply(struct filling *f, const struct kv_path *path, uint64_t key)
+{
+	const struct kv_geometry *g = &f->g;
+	unsigned i;
+
+	for (i = path->count; i-- > 0;) {
+		uint8_t *to = f->rows + path->step[i].row * g->row_bytes +
+			      (size_t)path->step[i].entry * g->entry_bytes;
+
+		if (i == 0)
+			kv_entry_inline(g, to, &key, sizeof(key), &key,
+					sizeof(key), 0);
+		else
+			memcpy(to,
+			       f->rows + path->step[i - 1].row * g->row_bytes +
+				       (size_t)path->step[i - 1].entry *
+					       g->entry_bytes,
+			       g->entry_bytes);
+	}
+}
+
+/* False: there is no path. */
+static bool insert(struct filling *f, uint64_t key)
+{
+	struct kv_view view = {row_of, f};
+	struct kv_place place;
+	struct kv_path path;
+	uint64_t d;
+
+	kv_place_of(&f->g, kv_hash_key(&f->g, &key, sizeof(key)), &place);
+	if (kv_search_run(f->search, &f->g, &view, &place, AQ_KV_SEARCH_BFS,
+			  &path))
+		return false;
+	d = place.row[0] > place.row[1] ? place.row[0] - place.row[1]
+					: place.row[1] - place.row[0];
+	f->within_five += d <= 5;
+	f->distance[bits_of(d)]++;
+	f->span[bits_of(span_of(&path))]++;
+	f->length[path.count]++;
+	f->moved += path.count - 1;
+	if (f->count < f->g.rows * f->g.entries / 10 * 9) {
+		f->single_base++;
+		f->single += needs_one_word(&f->g, &place, &path);
+	}
+	apply(f, &path, key);
+	f->count++;
+	return true;
+}
+
+/* "d_le_2^k": the share of keys up to there, as in the published figures. */
+static void add_cdf(struct kv_bench *b, const char *group,
+		    const uint64_t *buckets, uint64_t total)
+{
+	uint64_t sum = 0;
+	char name[32];
+	unsigned i;
+
+	for (i = 0; i < SPANS && sum < total; i++) {
+		sum += buckets[i];
+		snprintf(name, sizeof(name), "below_%llu", 1ull << i);
+		kv_bench_row(b, group, name, (double)sum / (double)total,
+			     "share", "rows apart, cumulative");
+	}
+}
+
+static void report(struct kv_bench *b, const struct filling *f,
+		   const char *mode, bool is_main)
+{
+	double capacity = (double)(f->g.rows * f->g.entries);
+	double fill = (double)f->count / capacity;
+	double single = (double)f->single / (double)f->single_base;
+	double five = (double)f->within_five / (double)f->count;
+
+	kv_bench_row(b, mode, "max_fill", fill, "share",
+		     "first insert that finds no path");
+	kv_bench_row(b, mode, "single_mcas_share", single, "share",
+		     "inserts up to 90 % whose rows (both of the key and all "
+		     "of the path) are under one word of locks");
+	kv_bench_row(b, mode, "within_five", five, "share",
+		     "keys whose rows are at most five apart");
+	kv_bench_row(b, mode, "no_move",
+		     (double)f->length[1] / (double)f->count, "share",
+		     "inserts that move nothing");
+	kv_bench_row(b, mode, "moves_per_insert",
+		     (double)f->moved / (double)f->count, "entries",
+		     "moved by an insert, mean");
+	if (!is_main)
+		return;
+	add_cdf(b, "distance_cdf", f->distance, f->count);
+	add_cdf(b, "span_cdf", f->span, f->count);
+	json_object_set_new(b->ratios, "max_fill", json_real(fill));
+	json_object_set_new(b->ratios, "single_mcas_share", json_real(single));
+	json_object_set_new(b->ratios, "within_five", json_real(five));
+}
+
+/* One seed of several: its own numbers, and the least of all so far. */
+static void report_seed(struct kv_bench *b, const struct filling *f,
+			struct least *least)
+{
+	double fill = (double)f->count / (double)(f->g.rows * f->g.entries);
+	double single = (double)f->single / (double)f->single_base;
+	char name[32];
+
+	snprintf(name, sizeof(name), "max_fill_seed_%llu",
+		 (unsigned long long)f->g.seed);
+	kv_bench_row(b, "seeds", name, fill, "share", "dependent hashing");
+	snprintf(name, sizeof(name), "single_mcas_seed_%llu",
+		 (unsigned long long)f->g.seed);
+	kv_bench_row(b, "seeds", name, single, "share", "dependent hashing");
+	least->fill = fill < least->fill ? fill : least->fill;
+	least->single = single < least->single ? single : least->single;
+}
+
+/* least: one seed of several; NULL: the one that is reported in full. */
+static int run_mode(struct kv_bench *b, uint32_t hash, const char *mode,
+		    uint64_t seed, struct least *least)
+{
+	struct aq_kv_options o = {.capacity = b->fill_entries,
+				  .entry_bytes = ENTRY_BYTES,
+				  .extent_bytes = 1,
+				  .hash = hash,
+				  .seed = seed};
+	struct filling *f = calloc(1, sizeof(*f));
+	uint64_t key = 0;
+	int err = -ENOMEM;
+
+	if (!f)
+		return err;
+	/* Every row has its own lock's place in the order; none is virtual. */
+	o.lock_max = 1u << 30;
+	err = kv_geometry_make(&o, &f->g);
+	f->search = kv_search_create();
+	f->rows = err ? NULL : calloc(f->g.rows, f->g.row_bytes);
+	if (!f->rows || !f->search) {
+		fprintf(stderr,
+			"aquifer bench kv: no memory for %llu "
+			"entries\n",
+			(unsigned long long)b->fill_entries);
+		err = err ? err : -ENOMEM;
+	} else {
+		while (insert(f, key * 0x9e3779b97f4a7c15u))
+			key++;
+		if (least)
+			report_seed(b, f, least);
+		else
+			report(b, f, mode, hash == AQ_KV_HASH_DEPENDENT);
+	}
+	kv_search_destroy(f->search);
+	free(f->rows);
+	free(f);
+	return err;
+}
+
+int kv_bench_fill(struct kv_bench *b)
+{
+	struct least least = {1, 1};
+	int err = run_mode(b, AQ_KV_HASH_DEPENDENT, "dependent", SEED, NULL);
+	unsigned i;
+
+	if (!err)
+		err = run_mode(b, AQ_KV_HASH_BLOCK, "block", SEED, NULL);
+	if (!err)
+		err = run_mode(b, AQ_KV_HASH_INDEPENDENT, "independent", SEED,
+			       NULL);
+	for (i = 1; i <= b->fill_seeds && !err; i++)
+		err = run_mode(b, AQ_KV_HASH_DEPENDENT, NULL, i, &least);
+	if (err || !b->fill_seeds)
+		return err;
+	kv_bench_row(b, "seeds", "max_fill_least", least.fill, "share",
+		     "of these seeds");
+	kv_bench_row(b, "seeds", "single_mcas_least", least.single, "share",
+		     "of these seeds");
+	return 0;
+}

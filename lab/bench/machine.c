@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the machine's description from the kernel. */
+#include "machine.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "ticks.h"
+
+static void read_cpu_model(char *out, size_t size)
+{
+	char line[256];
+	FILE *f = fopen("/proc/cpuinfo", "re");
+
+	snprintf(out, size, "unknown");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		if (!colon || strncmp(line, "model name", 10) != 0)
+			continue;
+		colon[strcspn(colon, "\n")] = '\0';
+		snprintf(out, size, "%s",
+			 colon + 1 + (colon[1] == ' ' ? 1 : 0));
+		break;
+	}
+	fclose(f);
+}
+
+static long read_rt_runtime_us(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/sched_rt_runtime_us", "re");
+	long v = -1;
+
+	if (!f)
+		return v;
+	if (fscanf(f, "%ld", &v) != 1)
+		v = -1;
+	fclose(f);
+	return v;
+}
+
+void machine_describe(struct machine *m)
+{
+	struct utsname u;
+
+	memset(m, 0, sizeof(*m));
+	read_cpu_model(m->cpu, sizeof(m->cpu));
+	if (uname(&u) == 0)
+		snprintf(m->kernel, sizeof(m->kernel), "%.*s",
+			 (int)sizeof(m->kernel) - 1, u.release);
+	m->cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
+	m->tsc_ghz = bench_ticks_per_ns();
+	m->tick_cost_ns = bench_tick_step() / m->tsc_ghz;
+	m->rt_runtime_us = read_rt_runtime_us();
+}
+
+static char *find_beside(const char *const places[], size_t count,
+			 const char *name)
+{
+	char self[PATH_MAX];
+	char *slash, *path;
+	ssize_t n;
+
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n < 0)
+		return NULL;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	slash[1] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		if (asprintf(&path, "%s%s%s", self, places[i], name) < 0)
+			return NULL;
+		if (access(path, X_OK) == 0)
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+/* The build tree, then the folder that both are installed in. */
+char *machine_find_helper(const char *name)
+{
+	static const char *const places[] = {"lab/bench/", ""};
+
+	return find_beside(places, sizeof(places) / sizeof(places[0]), name);
+}
+
+const char *machine_aquifer(void)
+{
+	static const char *const places[] = {"", "../../bin/"};
+	static char *path;
+
+	if (!path)
+		path = find_beside(places, sizeof(places) / sizeof(places[0]),
+				   "aquifer");
+	return path ? path : "aquifer";
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `bench offload` measures: an application that looks records up, with the
+ * records in far memory, and every way to get them there. All ways share one
+ * private rack (a memory node and an engine) and one application.
+ */
+#ifndef AQ_BENCH_OFFLOAD_BENCH_H
+#define AQ_BENCH_OFFLOAD_BENCH_H
+
+#include <aquifer/aquifer.h>
+
+#include "hlog/hlog.h"
+#include "side.h"
+
+enum offload_way {
+	WAY_LOCAL,     /* all records in this process */
+	WAY_FILE,      /* on a disk, io_uring and O_DIRECT */
+	WAY_SYNC,      /* one READ at a time */
+	WAY_ASYNC,     /* READs in batches of 100, each with its completion */
+	WAY_QUIET,     /* the same, with one completion per batch */
+	WAY_TWO_SIDED, /* a message to a server and back, one at a time */
+	WAY_REDY,      /* messages in batches, by an I/O thread */
+	WAY_COW,       /* local stores; an engine beside the memory node */
+	WAY_COW_ALONE, /* the same, each completion told at once */
+	WAY_COW_APART, /* the engine sends packets to the memory node, too */
+	WAY_ASYNC_DIRECT, /* READs of records that are mapped */
+	WAY_COUNT,
+};
+
+enum {
+	OFFLOAD_BATCH = 100,	 /* of asynchronous verbs, as in the paper */
+	OFFLOAD_DEPTH = 2048,	 /* requests under way */
+	OFFLOAD_POLL_EVERY = 64, /* requests between two polls */
+	OFFLOAD_REDY_BATCH = 64,
+	OFFLOAD_NAME_MAX = 40,
+	OFFLOAD_PATH_MAX = 256,
+};
+
+/* Of the run. Made before the measured processes, which inherit it. */
+struct offload_config {
+	uint64_t probe_records;
+	uint64_t log_bytes;	    /* of records in a store */
+	char dir[OFFLOAD_PATH_MAX]; /* for the file */
+};
+
+/* Of one subject. */
+struct offload_param {
+	const struct offload_config *cfg;
+	enum offload_way way;
+	uint32_t record_bytes;
+	uint32_t depth; /* reads at a time, where times are taken */
+	bool is_timed;	/* the time inside the library is taken */
+	char name[OFFLOAD_NAME_MAX];
+};
+
+/* Places in side_result.more. */
+enum {
+	OFFLOAD_MORE_COMM,  /* share of the time inside the library */
+	OFFLOAD_MORE_EMPTY, /* share of that in polls that brought nothing */
+	OFFLOAD_MORE_FAR,   /* share of operations that went far */
+};
+
+extern const struct side_ops offload_probe_ops;	  /* the hash probe */
+extern const struct side_ops offload_latency_ops; /* times of reads */
+extern const struct side_ops offload_caller_ops;  /* issue and poll alone */
+extern const struct side_ops offload_log_ops;	  /* the store, YCSB-C */
+
+const char *offload_way_name(enum offload_way way);
+
+/* ---- where the records are ---------------------------------------------- */
+
+/* One side's end of one way. */
+struct offload_far {
+	struct aq_rack *rack;
+	struct aq_region *region;
+	struct hlog_device *device;
+	struct client_link *link; /* to the other side, two-sided */
+	uint8_t *memory;	  /* the server's */
+	size_t memory_bytes;
+	struct redy_port *port;
+	char region_name[AQ_REGION_NAME_MAX + 1];
+	char path[OFFLOAD_PATH_MAX + 64];
+};
+
+/*
+ * Opens the device of the parameter's way. `region` names the far memory in the
+ * rack; it is made when it is not there. Ways with a server meet it over
+ * s->peer_fd. WAY_LOCAL is memory of this process.
+ */
+int offload_far_open(struct side *s, struct offload_far *far,
+		     const char *region, uint64_t size_bytes, uint32_t read_max)
+	__attribute__((warn_unused_result));
+int offload_far_open_server(struct side *s, struct offload_far *far,
+			    uint64_t size_bytes, uint32_t read_max)
+	__attribute__((warn_unused_result));
+/* The server's part of a round. */
+int offload_far_serve(struct side *s, struct offload_far *far)
+	__attribute__((warn_unused_result));
+void offload_far_close(struct offload_far *far);
+
+/* Whether the way needs the server half. */
+static inline bool offload_way_has_server(enum offload_way way)
+{
+	return way == WAY_TWO_SIDED || way == WAY_REDY;
+}
+
+/* ---- the rack ----------------------------------------------------------- */
+
+struct subject_world;
+
+/* Starts a rack of its own, and tells the environment of it. */
+struct offload_rack;
+int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
+	__attribute__((warn_unused_result));
+/* Its processes and the counters of everybody in it. */
+const struct subject_world *offload_rack_world(const struct offload_rack *r);
+void offload_rack_stop(struct offload_rack *r);
+
+/* Makes and fills the regions of the hash probe with records of these sizes; in
+ * a child, so that this process has no NIC of its own. */
+int offload_prepare(const struct offload_config *cfg, const uint32_t *sizes,
+		    unsigned size_count) __attribute__((warn_unused_result));
+void offload_probe_region(char name[OFFLOAD_NAME_MAX], uint32_t record_bytes);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shipped table as one of the stores of a figure. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "client/verbs_api.h"
+#include "kv_fig_priv.h"
+
+enum {
+	CONNS_MAX = 4096,
+	FAILURE_MS = 100,
+	DEADLINE_MS = 1000,
+	VALUE_MAX = 2048,
+	KEY_BYTES = 4,
+};
+
+/* ---- connections -------------------------------------------------------- */
+
+static int port_fence(void *ctx, const char *conn)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct kvf_client *c = ctx;
+	unsigned i = (unsigned)atoi(conn);
+
+	if (i >= c->f->conn_count || !c->f->conn[i])
+		return 0;
+	return -ibv_modify_qp(scenario_link_far_qp(c->f->conn[i]), &err,
+			      IBV_QP_STATE);
+}
+
+static int port_is_alive(void *ctx, const char *conn)
+{
+	struct kvf_client *c = ctx;
+	unsigned i = (unsigned)atoi(conn);
+
+	return i < c->f->conn_count && c->f->conn[i] && !c->f->is_dead[i];
+}
+
+static int port_open(struct kvf_client *c, struct kv_port *port)
+{
+	struct client_link_options o = {.send_depth = 256,
+					.rights = CLIENT_LINK_ALL};
+	struct kvf *f = c->f;
+	int err;
+
+	if (f->conn_count == CONNS_MAX)
+		return error_set(-EMFILE, "no connection is left");
+	err = scenario_link_open(c->host, f->table, &o, &port->link);
+	if (err)
+		return err;
+	snprintf(port->conn, sizeof(port->conn), "%u", f->conn_count);
+	f->conn[f->conn_count++] = port->link;
+	port->addr = f->table->addr;
+	port->rkey = f->table->rkey;
+	port->lock_addr = f->locks->addr;
+	port->lock_rkey = f->locks->rkey;
+	return 0;
+}
+
+static void port_close(void *ctx, struct kv_port *port)
+{
+	struct kvf_client *c = ctx;
+	unsigned i = (unsigned)atoi(port->conn);
+
+	/* What a dead client has sent may still arrive. */
+	c->f->is_dead[i] = true;
+	if (!c->kv || !kv_client_is_crashed(c->kv)) {
+		scenario_link_close(port->link);
+		c->f->conn[i] = NULL;
+	}
+}
+
+static int port_renew(void *ctx, struct kv_port *port)
+{
+	port_close(ctx, port);
+	return port_open(ctx, port);
+}
+
+/* ---- the table before the start ----------------------------------------- */
+
+static const uint8_t *row_of(void *ctx, uint64_t row, bool *usable)
+{
+	struct kvf *f = ctx;
+
+	*usable = true;
+	return f->table->mem + kv_row_at(&f->g, row);
+}
+
+static uint8_t *step_entry(struct kvf *f, const struct kv_step *s)
+{
+	return kv_entry(&f->g, f->table->mem + kv_row_at(&f->g, s->row),
+			(unsigned)s->entry);
+}
+
+static int insert_here(struct kvf *f, struct kv_search *search, uint32_t key,
+		       const uint8_t *value)
+{
+	enum aq_kv_search how =
+		f->cfg.independent ? AQ_KV_SEARCH_DFS : AQ_KV_SEARCH_BFS;
+	struct kv_view view = {row_of, f};
+	struct kv_place place;
+	struct kv_path path;
+	unsigned i;
+
+	kv_place_of(&f->g, kv_hash_key(&f->g, &key, KEY_BYTES), &place);
+	if (kv_search_run(search, &f->g, &view, &place, how, &path))
+		return error_set(-ENOSPC, "the table cannot be so full");
+	for (i = path.count; i-- > 1;)
+		memcpy(step_entry(f, &path.step[i]),
+		       step_entry(f, &path.step[i - 1]), f->g.entry_bytes);
+	kv_entry_inline(&f->g, step_entry(f, &path.step[0]), &key, KEY_BYTES,
+			value, f->cfg.value_bytes, 0);
+	return 0;
+}
+
+/* With the shipped search, in the node's memory. */
+static int fill(struct kvf *f)
+{
+	struct kv_search *search = kv_search_create();
+	uint8_t value[VALUE_MAX] = {1};
+	uint64_t i;
+	int err = search ? 0 : -ENOMEM;
+
+	for (i = 0; i < f->records && !err; i++)
+		err = insert_here(f, search, (uint32_t)i, value);
+	for (i = 0; i < f->g.rows && !err; i++)
+		kv_row_seal(&f->g, f->table->mem + kv_row_at(&f->g, i), 0);
+	kv_search_destroy(search);
+	return err;
+}
+
+static bool is_inline(const struct kvf *f)
+{
+	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, 0);
+}
+
+static int prepare(struct kvf *f)
+{
+	struct aq_kv_options o = {
+		.capacity = f->cfg.capacity,
+		.entry_bytes = f->cfg.entry_bytes,
+		.rows_per_lock = f->cfg.rows_per_lock,
+		.hash = f->cfg.independent ? AQ_KV_HASH_INDEPENDENT
+					   : AQ_KV_HASH_DEPENDENT,
+		.clients = f->cfg.clients + (f->cfg.failures ? 64 : 1),
+		.chunk_bytes = 65536,
+		.extent_bytes =
+			u64_max(f->cfg.clients * 6ull * 65536,
+				3 * f->records * (f->cfg.value_bytes + 64ull)),
+		.failure_ms =
+			f->cfg.failure_ms ? f->cfg.failure_ms : FAILURE_MS,
+		.flags = f->cfg.word_locks ? AQ_KV_WORD_LOCKS : 0,
+		.seed = 1};
+	int err = kv_geometry_make(&o, &f->g);
+
+	f->conn = calloc(CONNS_MAX, sizeof(f->conn[0]));
+	f->is_dead = calloc(CONNS_MAX, sizeof(f->is_dead[0]));
+	if (!f->conn || !f->is_dead)
+		return -ENOMEM;
+	if (!err)
+		err = scenario_region_create(f->node[0], f->g.size_bytes, false,
+					     &f->table);
+	if (!err)
+		err = scenario_region_create(f->node[0], f->g.lock_bytes, true,
+					     &f->locks);
+	return err || !is_inline(f) ? err : fill(f);
+}
+
+static void release(struct kvf *f)
+{
+	free(f->conn);
+	free(f->is_dead);
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
+static bool crash(void *ctx, enum kv_point point)
+{
+	struct kvf_client *c = ctx;
+
+	if (!c->in_change || !c->doom || --c->doom)
+		return false;
+	c->f->res->deaths++;
+	return true;
+}
+
+static int connect_one(struct kvf_client *c)
+{
+	struct kv_client_config cfg = {
+		.options = {.deadline_ms = DEADLINE_MS,
+			    .depth = 1,
+			    .search = c->f->cfg.independent ? AQ_KV_SEARCH_DFS
+							    : AQ_KV_SEARCH_BFS},
+		.crash = c->f->cfg.failures ? crash : NULL,
+		.whole_locks = c->f->cfg.whole_locks,
+		.ctx = c,
+		.rng_seed = rng_u64(&c->rng) | 1};
+	struct kv_port port = {.fence = port_fence,
+			       .is_alive = port_is_alive,
+			       .renew = port_renew,
+			       .close = port_close,
+			       .ctx = c};
+	int err = port_open(c, &port);
+
+	if (err)
+		return err;
+	err = kv_client_create(&port, &c->f->g, &cfg, &c->kv);
+	if (err) {
+		c->kv = NULL;
+		port_close(c, &port);
+	}
+	return err;
+}
+
+static int put(struct kvf_client *c, uint64_t record)
+{
+	uint8_t value[VALUE_MAX] = {0};
+	uint32_t key = (uint32_t)record;
+	uint64_t id = rng_u64(&c->rng);
+
+	/* No two are the same. */
+	memcpy(value, &id, sizeof(id));
+	return aq_kv_put(c->kv, &key, KEY_BYTES, value, c->f->cfg.value_bytes,
+			 NULL);
+}
+
+/* Values beside the index were not there before: each client brings some. */
+static int open_one(struct kvf_client *c)
+{
+	int err = connect_one(c);
+	uint64_t i;
+
+	for (i = c->index; !err && !is_inline(c->f) && i < c->f->records;
+	     i += c->f->cfg.clients)
+		err = put(c, i);
+	return err;
+}
+
+static int read_one(struct kvf_client *c, uint64_t record)
+{
+	uint32_t key = (uint32_t)record;
+	uint8_t buf[VALUE_MAX];
+	size_t len;
+
+	return aq_kv_get(c->kv, &key, KEY_BYTES, buf, sizeof(buf), &len);
+}
+
+static void note(struct kvf_client *c, const struct aq_kv_stats *a,
+		 const struct aq_kv_stats *b)
+{
+	struct kvf *f = c->f;
+
+	if (!f->is_measuring)
+		return;
+	hist_record(&f->trips, b->insert_trips - a->insert_trips +
+				       b->update_trips - a->update_trips);
+	hist_record(&f->lock_tries, b->lock_tries - a->lock_tries);
+	f->searches_failed += b->searches_failed - a->searches_failed;
+	f->searches += b->inserts - a->inserts + b->searches_failed -
+		       a->searches_failed;
+}
+
+static int change_one(struct kvf_client *c, uint64_t record)
+{
+	struct aq_kv_stats a, b;
+	int err;
+
+	if (c->f->cfg.forgets)
+		kv_client_forget(c->kv);
+	aq_kv_client_stats(c->kv, &a);
+	c->in_change = true;
+	err = put(c, record);
+	c->in_change = false;
+	if (kv_client_is_crashed(c->kv)) {
+		kv_client_destroy(c->kv);
+		c->kv = NULL;
+		c->doom = 0;
+		if (connect_one(c))
+			c->f->err = -EIO;
+		return err;
+	}
+	aq_kv_client_stats(c->kv, &b);
+	if (!err)
+		note(c, &a, &b);
+	return err;
+}
+
+static void close_one(struct kvf_client *c)
+{
+	c->doom = 0;
+	kv_client_destroy(c->kv);
+	c->kv = NULL;
+}
+
+const struct kvf_ops kvf_table_ops = {
+	.name = "table",
+	.prepare = prepare,
+	.open = open_one,
+	.read = read_one,
+	.change = change_one,
+	.close = close_one,
+	.release = release,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The play "hostile": one memory node, three tenants who work, and one who
+ * lies, floods, replays, guesses and stops. The three use regions and pages,
+ * each by another way, and know every byte that they have written. Their data
+ * stays theirs and right, and they keep going.
+ *
+ * The hostile one knows more than it should: addresses, numbers of queue pairs
+ * and packets, and the others' keys. It sends any frame, but from its own port.
+ *
+ * In a second act nodes are what does harm: one hangs, and the others must not
+ * hear less of a client because of it.
+ */
+#ifndef AQ_SCENARIO_HOSTILE_PLAY_H
+#define AQ_SCENARIO_HOSTILE_PLAY_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+/* A memory node's, which this room does not see: how often it wants to hear of
+ * a connection, when it ends one, how often it looks, and from when on a time
+ * without a look counts as one in which it did not run. */
+enum {
+	HOSTILE_BEAT_MS = 1000,
+	HOSTILE_PATIENCE_MS = 5 * HOSTILE_BEAT_MS,
+	HOSTILE_TICK_MS = 250,
+	HOSTILE_PAUSE_MS = 1000,
+};
+
+/* What happened in a run; each has a line in the result. */
+#define HOSTILE_PLAY_COUNTS(X)                                    \
+	X(ops, "operations of those who work, each checked")      \
+	X(pages, "of them, on pages")                             \
+	X(acts, "acts of the hostile tenant")                     \
+	X(lies, "one-sided requests beyond its rights")           \
+	X(guesses, "keys guessed")                                \
+	X(calls, "page requests, most of them lies")              \
+	X(withheld, "of them, without a receive")                 \
+	X(pieces, "requests by the keys of pieces, old ones too") \
+	X(chained, "calls of its chains")                         \
+	X(forged, "frames forged in somebody's name")             \
+	X(replayed, "frames sent again, anybody's")               \
+	X(floods, "floods")                                       \
+	X(sweeps, "sweeps over all queue pairs")                  \
+	X(opened, "connections opened by it")                     \
+	X(deaths, "times it died")                                \
+	X(denied, "requests that the node's NIC refused")         \
+	X(dropped, "frames that the node's NIC dropped")          \
+	X(frames, "frames sent")                                  \
+	X(lost, "frames lost")                                    \
+	X(beats, "heartbeats to nodes")                           \
+	X(hangs, "times that a node hung, was slow or was gone")  \
+	X(forgotten, "connections that nodes forgot")             \
+	X(events, "simulator events")                             \
+	X(virtual_us, "virtual microseconds")
+
+struct hostile_play_counts {
+#define HOSTILE_PLAY_FIELD(name, help) uint64_t name;
+	HOSTILE_PLAY_COUNTS(HOSTILE_PLAY_FIELD)
+#undef HOSTILE_PLAY_FIELD
+};
+
+struct hostile_play_options {
+	uint64_t seed;
+	unsigned bug; /* 0: none */
+	FILE *trace;  /* frames as text, or NULL */
+};
+
+struct hostile_play_result {
+	unsigned violations; /* 0: all checks held */
+	char first[256];     /* the first one, in words */
+	uint64_t hash;
+	struct hostile_play_counts counts;
+};
+
+/* One seed. 0, or -errno when the run could not be made. Sets the process's
+ * verbs provider meanwhile: one at a time. */
+int hostile_play_run(const struct hostile_play_options *opt,
+		     struct hostile_play_result *res) MUST_CHECK;
+
+/* Bugs that can be planted, in the NIC, in the service of pages and in the
+ * client's heartbeats. -ENOENT. */
+int hostile_play_bug_find(const char *name, unsigned *bug) MUST_CHECK;
+const char *hostile_play_bug_name(unsigned bug); /* NULL behind the last */
+
+/* `aquifer sim hostile`: the exit code. */
+int hostile_play_cmd(int argc, char **argv);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who hurts the play: kills engines at random times and at chosen doorbells,
+ * replaces engines that run on, kills a memory node or an application; and who
+ * plays the rack's controller: sees which sessions serve no more and has
+ * another engine follow.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "offload_play_priv.h"
+
+enum {
+	WATCH_NS = 50000, /* how often the controller looks */
+	INCIDENTS_MAX = 6,
+	DOORBELLS_MAX = 150,
+	POINT_WAIT_NS = 5000000,
+	FINISH_NS = 2000000000, /* after healing everything ends by then */
+};
+
+int play_engine_start(struct play *p, struct rig_engine **out)
+{
+	char name[SCENARIO_NAME_MAX];
+
+	snprintf(name, sizeof(name), "engine%u", p->engines++);
+	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
+}
+
+static void nap(struct play *p, uint32_t min_ns, uint32_t max_ns)
+{
+	sim_fiber_sleep_ns(p->sim, sim_rand_range(&p->rand, min_ns, max_ns));
+}
+
+static void attach(struct play *p, struct rig_app *a)
+{
+	int err = rig_attach(p->engine, a);
+
+	p->res->counts.takeovers++;
+	if (err)
+		play_violation(p, "a session could not be added: %s (%d)",
+			       error_last(), -err);
+}
+
+/* A new engine takes everything over, one application thread after another. */
+static void replace(struct play *p)
+{
+	int err = play_engine_start(p, &p->engine);
+
+	if (err) {
+		play_violation(p, "no engine could be started: error %d", -err);
+		return;
+	}
+	for (uint32_t i = 0; i < p->thread_count; i++) {
+		if (p->thread[i]->app->host->killed)
+			continue;
+		attach(p, p->thread[i]->app);
+		if (!p->healed && sim_rand_below(&p->rand, 2))
+			nap(p, 10, 5000);
+	}
+}
+
+/* ---- the controller ----------------------------------------------------- */
+
+static bool all_done(const struct play *p)
+{
+	for (uint32_t i = 0; i < p->thread_count; i++) {
+		if (!p->thread[i]->done)
+			return false;
+	}
+	return true;
+}
+
+/* Sessions that ended with a fault begin anew; those of a dead engine too. */
+static void watch(struct play *p)
+{
+	if (p->engine->host->killed) {
+		if (!p->healed)
+			nap(p, 1000, 2000000);
+		replace(p);
+	}
+	for (uint32_t i = 0; i < p->thread_count; i++) {
+		struct rig_app *a = p->thread[i]->app;
+
+		if (!a->host->killed &&
+		    (a->session->engine != p->engine || !a->session->session ||
+		     offload_session_err(a->session->session)))
+			attach(p, a);
+	}
+}
+
+/* ---- incidents ---------------------------------------------------------- */
+
+static void kill_engine(struct play *p)
+{
+	p->res->counts.kills++;
+	scenario_host_kill(p->engine->host);
+}
+
+static void kill_at_point(struct play *p)
+{
+	struct scenario_host *h = p->engine->host;
+
+	h->meter.kill_at =
+		h->meter.doorbells + sim_rand_range(&p->rand, 1, DOORBELLS_MAX);
+	h->meter.kill_when = sim_rand_below(&p->rand, SCENARIO_KILL_WHENS);
+	for (uint64_t t = 0; t < POINT_WAIT_NS && !h->killed && !all_done(p);
+	     t += WATCH_NS)
+		sim_fiber_sleep_ns(p->sim, WATCH_NS);
+	h->meter.kill_at = 0;
+	p->res->counts.point_kills += h->killed;
+}
+
+/* The old one is not dead: it was slow, or cut off for a while. */
+static void replace_running(struct play *p)
+{
+	struct rig_engine *old = p->engine;
+	struct sim_port *port = sim_host_port(old->host->sim_host);
+	bool cut = sim_rand_below(&p->rand, 2) == 0;
+
+	p->res->counts.zombies++;
+	if (cut) {
+		sim_port_set_down(port, true);
+		nap(p, 1000, 300000);
+	}
+	replace(p);
+	if (cut) {
+		nap(p, 1000, 300000);
+		sim_port_set_down(port, false);
+	}
+}
+
+static void kill_node(struct play *p)
+{
+	uint32_t i = sim_rand_below(&p->rand, p->rig.node_count);
+
+	if (!p->may_lose_node || p->res->counts.node_deaths)
+		return;
+	p->res->counts.node_deaths++;
+	scenario_host_kill(p->rig.node[i].host);
+}
+
+static void kill_app(struct play *p)
+{
+	struct scenario_host *h = p->host[p->host_count - 1];
+
+	if (p->host_count == 1 || h->killed)
+		return;
+	p->res->counts.app_deaths++;
+	scenario_host_kill(h);
+	for (uint32_t i = 0; i < p->thread_count; i++) {
+		if (p->thread[i]->app->host == h)
+			play_thread_died(p->thread[i]);
+	}
+}
+
+static void incident(struct play *p)
+{
+	static void (*const kinds[])(struct play *) = {
+		kill_engine,	 kill_at_point, kill_at_point, replace_running,
+		replace_running, kill_node,	kill_node,     kill_app,
+	};
+
+	nap(p, 1000, 800000);
+	kinds[sim_rand_below(&p->rand, ARRAY_LEN(kinds))](p);
+	nap(p, 100, 300000);
+	watch(p);
+}
+
+static void heal(struct play *p)
+{
+	static const struct sim_faults none;
+
+	p->healed = true;
+	for (unsigned i = 0; i < p->host_count; i++)
+		sim_port_set_faults(sim_host_port(p->host[i]->sim_host), &none);
+	for (unsigned i = 0; i < p->rig.node_count; i++)
+		sim_port_set_faults(
+			sim_host_port(p->rig.node[i].host->sim_host), &none);
+	for (unsigned i = 0; i < p->rig.engine_count; i++)
+		sim_port_set_faults(
+			sim_host_port(p->rig.engine[i]->host->sim_host), &none);
+	watch(p);
+}
+
+void play_fault_main(void *arg)
+{
+	struct play *p = arg;
+	uint32_t incidents =
+		p->opt->point ? 0 : sim_rand_range(&p->rand, 2, INCIDENTS_MAX);
+	uint64_t end_ns;
+
+	for (uint32_t i = 0; i < incidents && !all_done(p); i++)
+		incident(p);
+	if (!p->opt->point)
+		heal(p);
+	end_ns = sim_now_ns(p->sim) + FINISH_NS;
+	while (!all_done(p) && sim_now_ns(p->sim) < end_ns) {
+		sim_fiber_sleep_ns(p->sim, WATCH_NS);
+		watch(p);
+	}
+	for (uint32_t i = 0; i < p->thread_count; i++) {
+		const struct play_thread *t = p->thread[i];
+
+		if (!t->done)
+			play_violation(p,
+				       "thread %u did not finish in %d s after "
+				       "healing: %u requests under way, %u to "
+				       "come",
+				       i, FINISH_NS / 1000000000,
+				       offload_ring_pending(&t->app->ring),
+				       t->left);
+	}
+	sim_stop(p->sim);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the play "page" share. */
+#ifndef AQ_SCENARIO_PAGE_PLAY_PRIV_H
+#define AQ_SCENARIO_PAGE_PLAY_PRIV_H
+
+#include <infiniband/verbs.h>
+
+#include "frame/frame.h"
+#include "frame/frame_chain.h"
+#include "page_play.h"
+#include "rig/stage.h"
+#include "sim/sim.h"
+#include "wire/page_wire.h"
+
+enum {
+	PP_CLIENTS = 2,
+	PP_PAGES = 8, /* of each client */
+	PP_PAGE_BYTES = 1024,
+	PP_DEPTH = 4,
+	PP_OPS = 48,
+	PP_NONSENSE = 40,
+};
+
+struct pp;
+
+/* One operation under way; its place in the array is its tag. */
+struct pp_op {
+	bool busy;
+	enum page_chain chain;
+	uint32_t page;
+	uint32_t version; /* that is stored, or must be loaded */
+};
+
+/* What the NIC sends and receives for it. */
+struct pp_slot {
+	uint8_t head[28];
+	uint32_t imm; /* of a store */
+	uint8_t page[PP_PAGE_BYTES];
+};
+
+struct pp_client {
+	struct pp *p;
+	unsigned index;
+	struct scenario_host *host;
+	struct ibv_cq *cq;
+	struct scenario_pair pair[PAGE_CHAIN_COUNT];
+	struct ibv_pd *node_pd;
+	struct frame_space *space; /* the node's; NULL: taken back */
+	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
+	struct sim_rand rand;
+	struct pp_op op[PP_DEPTH];
+	uint32_t version[PP_PAGES]; /* 0: not stored */
+	bool stopped;		    /* has failed: does nothing more */
+	bool done;
+};
+
+struct pp {
+	const struct page_play_options *opt;
+	struct page_play_result *res;
+	struct sim_rand rand;
+	struct scenario_stage *stage;
+	struct scenario_host *node;
+	struct frame_pool *pool;
+	struct pp_client client[PP_CLIENTS];
+};
+
+void pp_fail(struct pp *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+struct pp_slot *pp_slot_of(const struct pp_client *c, uint32_t tag);
+/* Is this what the client stored last as page `number`? */
+bool pp_page_is(const struct pp_client *c, uint32_t number,
+		const uint8_t *bytes);
+/* The clients' fibers: one that works, one that sends nonsense. */
+void pp_client_main(void *arg);
+void pp_liar_main(void *arg);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one RDMA READ takes when it is alone on a fabric. */
+#ifndef AQ_SIM_READ_ALONE_H
+#define AQ_SIM_READ_ALONE_H
+
+#include "sim/net_fabric.h"
+
+/*
+ * From ibv_post_send to its completion, two hosts whose NICs cost no time: the
+ * fabric alone. At most 4,096 bytes. -EREMOTEIO: wrong bytes or status. Sets
+ * the process's verbs provider meanwhile.
+ */
+int sim_read_alone_ps(const struct sim_fabric_choice *fabric, uint32_t bytes,
+		      uint64_t *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the play "swordbox". */
+#ifndef AQ_SCENARIO_SWORD_PLAY_PRIV_H
+#define AQ_SCENARIO_SWORD_PLAY_PRIV_H
+
+#include "rig/stage.h"
+#include "rig/tor_net.h"
+#include "sim/lin.h"
+#include "sword_play.h"
+
+enum {
+	SP_SHARED = 8, /* words that all use */
+	/* Then one word of each client that nobody else changes, one that says
+	 * what it has published, and behind the declared region, what. */
+	SP_PRIVATE = SP_SHARED,
+	SP_FLAG = SP_PRIVATE + 6,
+	SP_WORDS = SP_FLAG + 6,
+	SP_DATA = SP_WORDS,
+	SP_ALL = SP_DATA + 6,
+	SP_CLIENTS = 6,
+	SP_HOSTS = 3,
+	SP_DEPTH = 4, /* requests of a client on their way */
+	SP_SLOTS = SP_DEPTH + 2,
+	SP_OPS = 45,
+	SP_OPS_GAPPY = 160, /* of the one who writes */
+};
+
+struct sp;
+
+/* A request on its way; a bulk WRITE is one on two words. */
+struct sp_op {
+	bool used;
+	uint8_t kind;
+	unsigned word;
+	uint64_t compare;
+	uint64_t value;
+	int64_t lin[2];	  /* numbers in the history; -1: none */
+	uint64_t expect;  /* what it must see, by the order of posting */
+	unsigned own_at;  /* its place in that order */
+	unsigned watched; /* client */
+};
+
+struct sp_client {
+	struct sp *p;
+	struct scenario_host *host;
+	unsigned index;
+	struct sim_rand rand;
+	struct scenario_pair pair;
+	bool connected;
+	struct ibv_cq *cq;
+	struct scenario_region *buffer;
+	struct sp_op ops[SP_SLOTS];
+	unsigned posted;
+	unsigned open;
+	uint64_t seen[SP_ALL]; /* what a word said last */
+	/* Values of the private word in the order of posting, known until a
+	 * connection breaks. */
+	uint64_t own[SP_OPS + 1];
+	unsigned own_count;
+	bool own_known;
+	uint64_t published;
+	uint64_t next_value;
+};
+
+struct sp {
+	const struct sword_play_options *opt;
+	struct sword_play_result *res;
+	struct scenario_stage *stage;
+	struct scenario_tor *tor;
+	struct lin_history *history;
+	struct sim_rand rand;
+	struct scenario_host *server;
+	struct scenario_region *region;
+	struct scenario_host *hosts[SP_HOSTS];
+	unsigned host_count;
+	struct ibv_qp *shared;
+	struct sp_client clients[SP_CLIENTS];
+	unsigned client_count;
+	unsigned running;
+	unsigned epoch; /* of the switch */
+	/* Many losses; one client, with a moved connection, writes as fast as
+	 * it can, and the others read what it writes, past the switch. */
+	bool is_gappy;
+	char program[128];
+};
+
+void sp_fail(struct sp *p, const char *fmt, ...) PRINTF(2, 3);
+uint64_t sp_number(const char *json, const char *key);
+int sp_declare_conn(struct sp *p, const struct scenario_pair *pair,
+		    bool moved) MUST_CHECK;
+void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
+		 uint32_t server_qpn);
+
+/* sword_client.c */
+int sp_clients_start(struct sp *p) MUST_CHECK;
+void sp_clients_stop(struct sp *p);
+
+#endif

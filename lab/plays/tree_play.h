@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The play "index --kind tree": clients, some of them threads of one process,
+ * read, write, delete and scan a few keys of an ordered index over a network
+ * that loses, doubles and reorders; they die or sleep at any request. Nodes are
+ * small, so they split and empty all the time, or of several packets, so that
+ * readers meet half of a change. What clients saw must be linearizable, a scan
+ * as one read of each key in its range, and the index whole at the end. The
+ * locks may be words that a switch replaces the atomics on, and the switch may
+ * be restarted at any moment.
+ */
+#ifndef AQ_SCENARIO_TREE_PLAY_H
+#define AQ_SCENARIO_TREE_PLAY_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+#define TREE_PLAY_COUNTS(X)                                  \
+	X(gets, "reads")                                     \
+	X(misses, "of them, of an absent key")               \
+	X(puts, "writes")                                    \
+	X(deletes, "deletes")                                \
+	X(scans, "scans")                                    \
+	X(pairs, "keys that they found")                     \
+	X(deaths, "clients that died in an operation")       \
+	X(sleeps, "clients that slept in one")               \
+	X(cuts, "connections cut at any moment")             \
+	X(timeouts, "operations without a known outcome")    \
+	X(stale, "operations cut off with their connection") \
+	X(full, "writes that found no memory")               \
+	X(torn, "nodes read while they changed")             \
+	X(rights, "steps to the right")                      \
+	X(splits, "nodes split")                             \
+	X(grown, "levels added")                             \
+	X(helped, "separators put in for others")            \
+	X(pruned, "empty nodes removed")                     \
+	X(handed, "locks handed on at home")                 \
+	X(taken_over, "locks of the dead taken over")        \
+	X(fenced, "clients that others fenced")              \
+	X(mended, "nodes of the dead put in order")          \
+	X(lost_entries, "entries half written by the dead")  \
+	X(adopted, "chunks that others had before")          \
+	X(reclaimed, "nodes that were never put in")         \
+	X(replaced, "atomics that the switch replaced")      \
+	X(restarts, "switches killed and started again")     \
+	X(keys, "keys at the end")                           \
+	X(unnamed, "nodes that no parent knew then")         \
+	X(frames, "frames sent")                             \
+	X(lost, "frames lost")                               \
+	X(checked, "operations in the checked history")      \
+	X(steps, "steps of the checker")                     \
+	X(virtual_us, "virtual microseconds")
+
+struct tree_play_counts {
+#define TREE_PLAY_FIELD(name, help) uint64_t name;
+	TREE_PLAY_COUNTS(TREE_PLAY_FIELD)
+#undef TREE_PLAY_FIELD
+};
+
+/* What a client can be made to do wrong. */
+#define TREE_PLAY_BUGS(X)                                              \
+	X(torn, TREE_BUG_TORN, "readers take torn nodes for whole")    \
+	X(fences, TREE_BUG_FENCES, "reads do not go on to the right")  \
+	X(steal, TREE_BUG_STEAL, "locks are taken without fencing")    \
+	X(early, TREE_BUG_EARLY, "unlocked before the entry is there") \
+	X(no_lock, TREE_BUG_NO_LOCK, "a held lock is taken for free")
+
+struct tree_play_options {
+	uint64_t seed;
+	FILE *trace;   /* frames as text, or NULL */
+	uint32_t bugs; /* enum tree_bug */
+	/* Options of swordbox, which the locks are declared to; NULL: there is
+	 * no such switch. */
+	const char *sword;
+};
+
+struct tree_play_result {
+	unsigned violations;
+	char first[512];
+	uint64_t hash;
+	struct tree_play_counts counts;
+};
+
+int tree_play_run(const struct tree_play_options *opt,
+		  struct tree_play_result *res) MUST_CHECK;
+
+/* `aquifer sim index --kind tree`; argv[0] is its name. */
+int tree_play_cmd(int argc, char **argv);
+
+#endif

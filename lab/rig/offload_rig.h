@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asynchronous far memory on a stage: memory nodes with one region over all of
+ * them, application threads with their rings, engines that serve them, and what
+ * memory nodes and applications do when one engine follows another.
+ */
+#ifndef AQ_SCENARIO_OFFLOAD_RIG_H
+#define AQ_SCENARIO_OFFLOAD_RIG_H
+
+#include "offload/engine.h"
+#include "offload/ring.h"
+#include "stage.h"
+
+enum {
+	RIG_APPS_MAX = 64,
+	RIG_ENGINES_MAX = 64,
+	RIG_NODES_MAX = 4,
+	RIG_SESSIONS_MAX = 1024, /* ever */
+};
+
+struct rig;
+
+struct rig_node {
+	struct scenario_host *host;
+	struct scenario_region *region;
+};
+
+/* One application thread. */
+struct rig_app {
+	struct rig *rig;
+	struct scenario_host *host;
+	struct offload_map map;
+	void *memory;
+	struct ibv_mr *mr;
+	struct offload_ring ring; /* its region 0 is the rig's */
+	struct rig_session *session;
+	uint32_t epoch;
+};
+
+struct rig_engine {
+	struct rig *rig;
+	struct scenario_host *host;
+	struct ibv_cq *cq;
+	struct offload_engine *engine;
+	uint64_t counters[OFFLOAD_C_COUNT];
+	bool stop;	  /* its loop ends */
+	uint64_t work_ps; /* virtual time of turns that had something to do */
+	/* What one turn of its loop has cost, in virtual time; NULL: nothing.
+	 */
+	uint64_t (*cost_ps)(struct rig_engine *e, unsigned work);
+	struct scenario_meter seen; /* for cost_ps */
+	uint64_t seen_counters[OFFLOAD_C_COUNT];
+};
+
+struct rig_session {
+	struct rig_app *app;
+	struct rig_engine *engine;
+	struct offload_session *session;
+	struct scenario_pair ring;
+	struct scenario_pair read[RIG_NODES_MAX];
+	struct scenario_pair write[RIG_NODES_MAX];
+	bool node_down[RIG_NODES_MAX];
+	uint32_t epoch;
+	/* The packet numbers that the nodes expected when they ended it. */
+	bool has_final[RIG_NODES_MAX];
+	uint32_t final_psn[RIG_NODES_MAX];
+};
+
+/* Mistakes on purpose of whoever plays nodes and controller. */
+enum rig_bug {
+	RIG_BUG_NONE,
+	RIG_BUG_OLD_FINAL, /* the nodes report the number that they began at */
+	RIG_BUG_NO_FENCE,  /* nodes report, but do not end the queue pairs */
+	RIG_BUG_LATE_RING, /* the application lets the old engine write on */
+};
+
+struct rig {
+	struct scenario_stage *stage;
+	struct rig_node node[RIG_NODES_MAX];
+	uint32_t node_count;
+	uint64_t region_bytes;
+	uint32_t stripe_shift;
+	enum ibv_mtu mtu;
+	enum rig_bug bug;
+	uint32_t batch; /* of sessions; 0: the engine's */
+	uint64_t flush_ns;
+	struct rig_app *app[RIG_APPS_MAX];
+	uint32_t app_count;
+	struct rig_engine *engine[RIG_ENGINES_MAX];
+	uint32_t engine_count;
+	struct rig_session *session[RIG_SESSIONS_MAX];
+	uint32_t session_count;
+};
+
+/*
+ * Adds the nodes; region_bytes is a multiple of nodes stripes. Each `rails` of
+ * them are one machine: an engine then has so many queue pairs to it, since
+ * hardware has at most 16 READs under way on one.
+ */
+int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
+	     uint32_t rails, uint64_t region_bytes,
+	     uint32_t stripe_shift) MUST_CHECK;
+/* Ends all fibers of the stage; then the stage can be destroyed. */
+void rig_release(struct rig *rig);
+
+int rig_app_open(struct rig *rig, struct scenario_host *host, uint64_t entries,
+		 uint64_t wdata_bytes, uint64_t rdata_bytes,
+		 struct rig_app **out) MUST_CHECK;
+/* An engine with its thread, on this host or, NULL, on one of its own. */
+int rig_engine_open(struct rig *rig, const char *name,
+		    struct scenario_host *host,
+		    const struct offload_engine_config *config,
+		    struct rig_engine **out) MUST_CHECK;
+
+/* The engine serves the application from now on; who did before is ended. */
+int rig_attach(struct rig_engine *engine, struct rig_app *app) MUST_CHECK;
+
+/* The place of a byte of the region; for who looks into the nodes. */
+uint8_t *rig_byte(struct rig *rig, uint64_t offset);
+uint32_t rig_node_of(const struct rig *rig, uint64_t offset);
+
+#endif

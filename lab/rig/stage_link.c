@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory for peers, and links to it. */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/verbs_api.h"
+#include "sim/model_host.h"
+#include "sim/sim.h"
+#include "stage_priv.h"
+
+enum {
+	PAGE = 4096,
+	/* 4.096 us << 10 = 4.2 ms: a lost packet is noticed sooner by those
+	 * behind it; this is for the last one. */
+	ACK_TIMEOUT = 10,
+	RETRIES = 7,
+	RNR_TIMER = 12,
+};
+
+#define ACCESS                                              \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* ---- memory ------------------------------------------------------------- */
+
+static int make_device_memory(struct scenario_region *r)
+{
+	struct ibv_alloc_dm_attr attr = {.length = r->size_bytes};
+
+	r->dm = ibv_alloc_dm(r->host->context, &attr);
+	if (!r->dm)
+		return -ENOSPC;
+	r->mr = ibv_reg_dm_mr(r->host->pd, r->dm, 0, r->size_bytes,
+			      ACCESS | IBV_ACCESS_ZERO_BASED);
+	if (!r->mr)
+		return -ENOMEM;
+	return r->host->model ? sim_model_host_add_device_key(r->host->model,
+							      r->mr->rkey)
+			      : 0;
+}
+
+static int make_memory(struct scenario_region *r)
+{
+	r->mem = aligned_alloc(PAGE, align_up(r->size_bytes, PAGE));
+	if (!r->mem)
+		return -ENOMEM;
+	memset(r->mem, 0, align_up(r->size_bytes, PAGE));
+	r->mr = r->host->stage->verbs->reg_mr(r->host->pd, r->mem,
+					      r->size_bytes, ACCESS);
+	if (!r->mr)
+		return -ENOMEM;
+	r->addr = (uint64_t)(uintptr_t)r->mem;
+	return 0;
+}
+
+int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
+			   bool in_device, struct scenario_region **out)
+{
+	struct scenario_region *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->host = host;
+	r->size_bytes = size_bytes;
+	r->next = host->stage->regions;
+	host->stage->regions = r;
+	err = in_device ? make_device_memory(r) : make_memory(r);
+	if (err) {
+		scenario_region_close(r);
+		return err;
+	}
+	r->rkey = r->mr->rkey;
+	*out = r;
+	return 0;
+}
+
+void scenario_region_close(struct scenario_region *r)
+{
+	r->host->stage->regions = r->next;
+	if (r->mr)
+		(void)r->host->stage->verbs->dereg_mr(r->mr);
+	if (r->dm)
+		(void)ibv_free_dm(r->dm);
+	free(r->mem);
+	free(r);
+}
+
+/* ---- queue pairs -------------------------------------------------------- */
+
+static int to_init(const struct client_verbs *v, struct ibv_qp *qp,
+		   unsigned access)
+{
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = access};
+
+	return -v->modify_qp(qp, &init,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				     IBV_QP_ACCESS_FLAGS);
+}
+
+/* What both ends need to know to be connected. */
+struct connect {
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+};
+
+static int to_rts(const struct client_verbs *v, const struct connect *c,
+		  struct ibv_qp *qp, const struct scenario_host *peer,
+		  uint32_t peer_qpn, uint32_t own_psn, uint32_t peer_psn)
+{
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = c->mtu,
+		.dest_qp_num = peer_qpn,
+		.rq_psn = peer_psn,
+		.max_dest_rd_atomic = c->rd_atomic,
+		.min_rnr_timer = RNR_TIMER,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid, .hop_limit = 64}}};
+	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+				  .timeout = ACK_TIMEOUT,
+				  .retry_cnt = RETRIES,
+				  .rnr_retry = RETRIES,
+				  .sq_psn = own_psn,
+				  .max_rd_atomic = c->rd_atomic};
+	int err;
+
+	err = v->modify_qp(qp, &rtr,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				   IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER);
+	if (!err)
+		err = v->modify_qp(qp, &rts,
+				   IBV_QP_STATE | IBV_QP_TIMEOUT |
+					   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					   IBV_QP_SQ_PSN |
+					   IBV_QP_MAX_QP_RD_ATOMIC);
+	return -err;
+}
+
+static int pair_connect(struct scenario_pair *p, const struct connect *c)
+{
+	const struct client_verbs *v = p->near->stage->verbs;
+	uint32_t psn[2];
+	int err;
+
+	env_random(sim_host_env(p->near->sim_host), psn, sizeof(psn));
+	psn[0] &= 0xffffff;
+	psn[1] &= 0xffffff;
+	p->near_psn = psn[0];
+	p->mtu_bytes = 128u << c->mtu;
+	err = to_init(v, p->near_qp, ACCESS);
+	if (!err)
+		err = to_init(v, p->far_qp, p->far_is_lent ? 0 : ACCESS);
+	if (!err)
+		err = to_rts(v, c, p->near_qp, p->far, p->far_qp->qp_num,
+			     psn[0], psn[1]);
+	if (!err)
+		err = to_rts(v, c, p->far_qp, p->near, p->near_qp->qp_num,
+			     psn[1], psn[0]);
+	return err;
+}
+
+static uint32_t or_else(uint32_t value, uint32_t other)
+{
+	return value ? value : other;
+}
+
+static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_pd *pd,
+			      struct ibv_cq *cq, uint32_t send_depth,
+			      const struct scenario_pair_options *o)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_context = h,
+		.send_cq = cq ? cq : h->cq,
+		.recv_cq = cq ? cq : h->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = or_else(send_depth, 1),
+			.max_recv_wr = or_else(o->recv_depth, 1),
+			.max_send_sge = or_else(o->max_sge, 1),
+			.max_recv_sge = 1,
+			.max_inline_data = o->max_inline}};
+
+	return h->stage->verbs->create_qp(pd ? pd : h->pd, &attr);
+}
+
+int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
+		       const struct scenario_pair_options *o,
+		       struct scenario_pair *out)
+{
+	struct connect c = {.mtu = o->mtu ? o->mtu : IBV_MTU_4096,
+			    .rd_atomic = (uint8_t)or_else(
+				    o->rd_atomic, CLIENT_LINK_RD_ATOMIC)};
+	struct scenario_pair p = {.near = near, .far = far};
+	int err = -ENOMEM;
+
+	p.near_qp = qp_make(near, NULL, o->cq, o->send_depth, o);
+	p.far_qp = o->far_qp;
+	p.far_is_lent = o->far_qp != NULL;
+	if (!p.far_qp)
+		p.far_qp = qp_make(far, o->far_pd, o->far_cq, o->recv_depth, o);
+	if (p.near_qp && p.far_qp)
+		err = pair_connect(&p, &c);
+	if (err)
+		scenario_pair_close(&p);
+	else
+		*out = p;
+	return err;
+}
+
+void scenario_pair_close(struct scenario_pair *p)
+{
+	if (p->near_qp)
+		(void)p->near->stage->verbs->destroy_qp(p->near_qp);
+	if (p->far_qp && !p->far_is_lent)
+		(void)p->far->stage->verbs->destroy_qp(p->far_qp);
+	p->near_qp = p->far_qp = NULL;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static int link_queues(struct stage_link *l, struct scenario_host *far,
+		       const struct client_link_options *o)
+{
+	uint32_t depth = or_else(o->send_depth, CLIENT_LINK_SEND_DEPTH);
+	struct scenario_pair_options po = {.send_depth = depth,
+					   .max_sge = o->max_sge,
+					   .max_inline = o->max_inline,
+					   .rd_atomic = o->rd_atomic};
+	int err;
+
+	l->link.cq = o->share_cq;
+	if (!l->link.cq) {
+		l->link.cq = scenario_cq_create(l->host,
+						or_else(o->cq_depth, depth));
+		l->owns_cq = l->link.cq != NULL;
+	}
+	if (!l->link.cq)
+		return -ENOMEM;
+	po.cq = l->link.cq;
+	err = scenario_pair_open(l->host, far, &po, &l->pair);
+	if (!err)
+		l->link.qp = l->pair.near_qp;
+	return err;
+}
+
+static bool has_masked(struct ibv_context *context)
+{
+	const uint32_t masked = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA;
+	struct aqdv_device_attr attr = {0};
+
+	return aqdv_query_device(context, &attr) == 0 &&
+	       (attr.caps & masked) == masked;
+}
+
+int scenario_link_open(struct scenario_host *host,
+		       struct scenario_region *region,
+		       const struct client_link_options *options,
+		       struct client_link **out)
+{
+	static const struct client_link_options none;
+	const struct client_link_options *o = options ? options : &none;
+	struct scenario_stage *s = host->stage;
+	struct stage_link *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->host = host;
+	l->next = s->links;
+	l->prev = &s->links;
+	if (l->next)
+		l->next->prev = &l->next;
+	s->links = l;
+	l->link = (struct client_link){
+		.verbs = s->verbs,
+		.context = host->context,
+		.pd = host->pd,
+		.addr = region->addr,
+		.size_bytes = region->size_bytes,
+		.rkey = region->rkey,
+		.node = sim_host_index(region->host->sim_host),
+		.has_masked_atomics = has_masked(host->context),
+		.clock = &host->clock,
+	};
+	err = link_queues(l, region->host, o);
+	if (err) {
+		scenario_link_close(&l->link);
+		return err;
+	}
+	*out = &l->link;
+	return 0;
+}
+
+void scenario_link_close(struct client_link *link)
+{
+	struct stage_link *l;
+
+	if (!link)
+		return;
+	l = container_of(link, struct stage_link, link);
+	scenario_pair_close(&l->pair);
+	if (l->owns_cq)
+		(void)link->verbs->destroy_cq(link->cq);
+	*l->prev = l->next;
+	if (l->next)
+		l->next->prev = l->prev;
+	free(l);
+}
+
+struct ibv_qp *scenario_link_far_qp(struct client_link *link)
+{
+	return container_of(link, struct stage_link, link)->pair.far_qp;
+}

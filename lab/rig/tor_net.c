@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports of the simulated network as ports of a switch, and its clock. */
+#include "tor_net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/net_fabric.h"
+#include "wire/wire.h"
+
+struct scenario_tor {
+	struct env env;
+	struct sim *sim;
+	struct sim_net *net;
+	struct scenario_tor_config cfg;
+	struct sim_rand rand;
+	struct tor *tor;
+	struct tor_port *ports[TOR_PORT_MAX];
+	struct sim_event tick;
+};
+
+static struct scenario_tor *of_env(struct env *env)
+{
+	return container_of(env, struct scenario_tor, env);
+}
+
+static uint64_t env_now(struct env *env)
+{
+	return sim_now_ns(of_env(env)->sim);
+}
+
+static void env_bytes(struct env *env, void *buf, size_t len_bytes)
+{
+	sim_rand_bytes(&of_env(env)->rand, buf, len_bytes);
+}
+
+static const struct env_ops env_ops = {.now_ns = env_now, .random = env_bytes};
+
+static bool port_tx(void *ctx, const uint8_t *frame, size_t len_bytes,
+		    const void *hint)
+{
+	sim_net_emit(ctx, frame, len_bytes);
+	return true;
+}
+
+static const struct tor_port_ops port_ops = {.tx = port_tx};
+
+/* A timer is due a tick after its deadline at the latest; earlier calls do no
+ * harm. */
+static void set_tick(struct scenario_tor *t)
+{
+	uint64_t due_ns = tor_next_deadline_ns(t->tor);
+
+	if (due_ns == UINT64_MAX)
+		sim_cancel(t->sim, &t->tick);
+	else
+		sim_schedule_at(t->sim, &t->tick, due_ns * 1000);
+}
+
+static void on_tick(struct sim *sim, struct sim_event *ev)
+{
+	struct scenario_tor *t = container_of(ev, struct scenario_tor, tick);
+
+	tor_tick(t->tor);
+	set_tick(t);
+}
+
+static void on_frame(void *ctx, struct sim_port *from, const uint8_t *frame,
+		     size_t len_bytes)
+{
+	struct scenario_tor *t = ctx;
+
+	tor_begin(t->tor);
+	tor_input(t->ports[sim_port_index(from)], frame, len_bytes, NULL);
+	tor_end(t->tor);
+	set_tick(t);
+}
+
+static int add_ports(struct scenario_tor *t)
+{
+	struct sim_port *p;
+
+	for (unsigned i = 0; (p = sim_net_port(t->net, i)); i++) {
+		char name[16];
+		struct tor_port_config cfg = {
+			.name = name, .ops = &port_ops, .ctx = p};
+		int err;
+
+		snprintf(name, sizeof(name), "h%u", i);
+		err = tor_port_add(t->tor, &cfg, &t->ports[i]);
+		if (!err)
+			err = tor_port_claim(t->ports[i], sim_port_addr(p)->ip,
+					     0);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int make(struct scenario_tor *t)
+{
+	struct tor_config cfg = {.env = &t->env, .slot_shift = 24};
+	int err = tor_create(&cfg, &t->tor);
+
+	if (!err)
+		err = add_ports(t);
+	for (unsigned i = 0; !err && i < t->cfg.program_count; i++)
+		err = tor_program_add_text(t->tor, t->cfg.programs[i]);
+	return err;
+}
+
+int scenario_tor_create(struct sim_net *net,
+			const struct scenario_tor_config *cfg,
+			struct scenario_tor **out)
+{
+	struct scenario_tor *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->env.ops = &env_ops;
+	t->net = net;
+	t->sim = sim_net_sim(net);
+	t->cfg = *cfg;
+	sim_rand_init(&t->rand, sim_seed(t->sim), 4242);
+	sim_event_init(&t->tick, on_tick);
+	err = make(t);
+	if (err) {
+		tor_destroy(t->tor);
+		free(t);
+		return err;
+	}
+	sim_net_set_switch(net, on_frame, t);
+	*out = t;
+	return 0;
+}
+
+void scenario_tor_destroy(struct scenario_tor *t)
+{
+	if (!t)
+		return;
+	sim_net_set_switch(t->net, NULL, NULL);
+	sim_cancel(t->sim, &t->tick);
+	tor_destroy(t->tor);
+	free(t);
+}
+
+int scenario_tor_restart(struct scenario_tor *t)
+{
+	tor_destroy(t->tor);
+	t->tor = NULL;
+	sim_cancel(t->sim, &t->tick);
+	return make(t);
+}
+
+struct tor *scenario_tor_get(struct scenario_tor *t)
+{
+	return t->tor;
+}
+
+int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return tor_control(scenario_tor_get(t), text, NULL);
+}
+
+void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])
+{
+	bool v4 = wire_is_ipv4(ip);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, out,
+			INET6_ADDRSTRLEN);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control plane of a switch that steers a version-list store. */
+#include "tor_steer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "wire/wire.h"
+
+static void ip_text(struct scenario_host *h, char out[INET6_ADDRSTRLEN])
+{
+	scenario_ip_text(sim_port_addr(sim_host_port(h->sim_host))->ip, out);
+}
+
+static int declare(struct scenario_steer *s)
+{
+	char server[INET6_ADDRSTRLEN];
+
+	ip_text(s->server, server);
+	return scenario_tor_tell(
+		s->tor,
+		"steer store server=%s rkey=%u va=%" PRIu64 " nodes_at=%" PRIu64
+		" nodes=%" PRIu64 " node_bytes=%u",
+		server, s->region->rkey, s->region->addr, s->g.node_offset,
+		s->g.node_count, s->g.node_bytes);
+}
+
+int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
+			  struct scenario_host *server,
+			  struct scenario_region *region,
+			  const struct vlist_geometry *g, const char *options,
+			  const char *bug)
+{
+	struct scenario_tor_config cfg = {0};
+	int err;
+
+	s->server = server;
+	s->region = region;
+	s->g = *g;
+	s->is_on = options != NULL;
+	if (s->is_on) {
+		snprintf(s->program, sizeof(s->program), "steer:%s%s%s",
+			 options, bug ? ",bug=" : "", bug ? bug : "");
+		cfg.programs[cfg.program_count++] = s->program;
+	}
+	err = scenario_tor_create(net, &cfg, &s->tor);
+	return err || !s->is_on ? err : declare(s);
+}
+
+void scenario_steer_destroy(struct scenario_steer *s)
+{
+	scenario_tor_destroy(s->tor);
+	s->tor = NULL;
+}
+
+int scenario_steer_restart(struct scenario_steer *s)
+{
+	int err = scenario_tor_restart(s->tor);
+
+	return err || !s->is_on ? err : declare(s);
+}
+
+/* What is not known, or finds no room, is not steered. */
+static void tell_conn(struct scenario_steer *s, const char *verb,
+		      struct scenario_host *server,
+		      struct scenario_host *client, struct client_link *link,
+		      const char *more)
+{
+	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
+
+	if (!s->is_on)
+		return;
+	ip_text(server, to);
+	ip_text(client, from);
+	(void)!scenario_tor_tell(
+		s->tor,
+		"steer %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
+		verb, to, from, link->qp->qp_num,
+		scenario_link_far_qp(link)->qp_num, more);
+}
+
+void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
+			 struct scenario_host *client, struct client_link *link)
+{
+	tell_conn(s, "conn", server, client, link, "");
+}
+
+void scenario_steer_fresh(struct scenario_steer *s,
+			  struct scenario_host *server,
+			  struct scenario_host *client,
+			  struct client_link *link)
+{
+	tell_conn(s, "conn", server, client, link, " fresh=1");
+}
+
+void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
+			struct scenario_host *client, struct client_link *link)
+{
+	tell_conn(s, "end", server, client, link, "");
+}
+
+uint64_t scenario_steer_count(struct scenario_steer *s, const char *name)
+{
+	char *text = NULL, quoted[64];
+	uint64_t value = 0;
+	struct json_out out;
+	const char *at;
+	size_t len = 0;
+	FILE *f;
+
+	if (!s->is_on)
+		return 0;
+	f = open_memstream(&text, &len);
+	if (!f)
+		return 0;
+	json_out_init(&out, f);
+	json_out_object(&out, NULL);
+	tor_report(scenario_tor_get(s->tor), &out);
+	json_out_close(&out);
+	if (json_out_end(&out) == 0 && fclose(f) == 0) {
+		snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+		at = strstr(text, quoted);
+		value = at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
+	}
+	free(text);
+	return value;
+}

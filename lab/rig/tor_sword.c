@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's end of a connection whose other end is in the switch, and the
+ * control plane of a switch that replaces atomics. */
+#include "tor_sword.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "wire/wire.h"
+
+enum {
+	OWN_QPN = 0x800000,
+	OWN_HOST = 250, /* the last byte of the switch's address */
+};
+
+int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
+			  uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
+{
+	struct ibv_qp *qp;
+	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
+					.recv_cq = h->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 1,
+						.max_recv_wr = 1,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						      IBV_ACCESS_REMOTE_WRITE |
+						      IBV_ACCESS_REMOTE_ATOMIC};
+	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
+				  .path_mtu = IBV_MTU_1024,
+				  .dest_qp_num = own_qpn,
+				  .rq_psn = psn,
+				  .max_dest_rd_atomic = 16,
+				  .min_rnr_timer = 12,
+				  .ah_attr = {.is_global = 1,
+					      .port_num = 1,
+					      .grh = {.hop_limit = 64}}};
+	int err;
+
+	memcpy(rtr.ah_attr.grh.dgid.raw, own_ip, 16);
+	qp = ibv_create_qp(h->pd, &attr);
+	if (!qp)
+		return -errno;
+	err = ibv_modify_qp(qp, &init,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS);
+	if (!err)
+		err = ibv_modify_qp(qp, &rtr,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					    IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		(void)ibv_destroy_qp(qp);
+	else
+		*out = qp;
+	return -err;
+}
+
+/* ---- the control plane --------------------------------------------------- */
+
+static const uint8_t *ip_of(struct scenario_host *h)
+{
+	return sim_port_addr(sim_host_port(h->sim_host))->ip;
+}
+
+int scenario_sword_declare(struct scenario_sword *s)
+{
+	uint32_t own_qpn = OWN_QPN + ++s->turn;
+	uint32_t psn = WIRE_PSN_MASK - s->turn; /* which comes round at once */
+	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
+	uint8_t own_ip[16];
+	int err;
+
+	/* The old one ends before the switch hears of a new one. */
+	if (s->shared)
+		(void)ibv_destroy_qp(s->shared);
+	s->shared = NULL;
+	memcpy(own_ip, ip_of(s->server), 16);
+	own_ip[15] = OWN_HOST;
+	scenario_ip_text(ip_of(s->server), server);
+	scenario_ip_text(own_ip, own);
+	err = scenario_sword_shared(s->server, own_ip, own_qpn, psn,
+				    &s->shared);
+	if (!err)
+		err = scenario_tor_tell(
+			s->tor,
+			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
+			"psn=%u",
+			server, own, s->shared->qp_num, own_qpn, psn);
+	if (!err)
+		err = scenario_tor_tell(
+			s->tor,
+			"swordbox region server=%s rkey=%u va=%" PRIu64
+			" len=%" PRIu64,
+			server, s->region->rkey, s->region->addr,
+			s->region->size_bytes & ~(uint64_t)7);
+	return err ? err : scenario_tor_tell(s->tor, "swordbox ready");
+}
+
+int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
+			  struct scenario_host *server,
+			  struct scenario_region *region, const char *options)
+{
+	struct scenario_tor_config cfg = {.program_count = 1};
+	int err;
+
+	snprintf(s->program, sizeof(s->program), "swordbox:%s", options);
+	cfg.programs[0] = s->program;
+	s->server = server;
+	s->region = region;
+	err = scenario_tor_create(net, &cfg, &s->tor);
+	return err ? err : scenario_sword_declare(s);
+}
+
+void scenario_sword_destroy(struct scenario_sword *s)
+{
+	if (s->shared)
+		(void)ibv_destroy_qp(s->shared);
+	if (s->tor)
+		scenario_tor_destroy(s->tor);
+	*s = (struct scenario_sword){0};
+}
+
+int scenario_sword_restart(struct scenario_sword *s)
+{
+	return s->tor ? scenario_tor_restart(s->tor) : 0;
+}
+
+static void conn_words(struct scenario_sword *s, struct scenario_host *client,
+		       struct client_link *link, char *out, size_t bytes)
+{
+	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
+
+	scenario_ip_text(ip_of(s->server), to);
+	scenario_ip_text(ip_of(client), from);
+	snprintf(out, bytes, "server=%s client=%s client_qpn=%u server_qpn=%u",
+		 to, from, link->qp->qp_num,
+		 scenario_link_far_qp(link)->qp_num);
+}
+
+int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
+			struct client_link *link)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	char words[256];
+
+	if (!s->tor)
+		return 0;
+	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
+		return -EIO;
+	conn_words(s, client, link, words, sizeof(words));
+	return scenario_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
+				 attr.sq_psn);
+}
+
+void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
+			struct client_link *link)
+{
+	char words[256];
+
+	if (!s->tor)
+		return;
+	conn_words(s, client, link, words, sizeof(words));
+	/* What is on its way keeps it for a while; nobody uses it again. */
+	(void)!scenario_tor_tell(s->tor, "swordbox end %s", words);
+}
+
+uint64_t scenario_sword_replaced(struct scenario_sword *s)
+{
+	static const char name[] = "\"replaced\":";
+	char *text = NULL;
+	uint64_t value = 0;
+	struct json_out out;
+	const char *at;
+	size_t len = 0;
+	FILE *f = s->tor ? open_memstream(&text, &len) : NULL;
+
+	if (!f)
+		return 0;
+	json_out_init(&out, f);
+	json_out_object(&out, NULL);
+	tor_report_programs(scenario_tor_get(s->tor), &out);
+	json_out_close(&out);
+	if (json_out_end(&out) == 0 && fclose(f) == 0) {
+		at = strstr(text, name);
+		value = at ? strtoull(at + strlen(name), NULL, 10) : 0;
+	}
+	free(text);
+	return value;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command table of `aquifer` and what its commands share.
+ *
+ * How to add a command NAME:
+ *  1. write src/apps/cli/cmd_NAME.c with `int cmd_NAME(const struct cli_command
+ * *, int argc, char **argv)`; argv[0] is the command's name. Parse with
+ *     cli_args_parse, print with cli_report_print, return an exit code of
+ *     enum cli_exit. Never call exit: main.c does, and nobody else;
+ *  2. declare it below and add a row to commands[] in commands.c, which is in
+ *     the order that `aquifer help` shows;
+ *  3. add the file to src/apps/cli/meson.build;
+ *  4. write man/aquifer-NAME.1.scd and name it in man/meson.build. The test
+ *     cli_manpages fails until steps 2 and 4 agree.
+ * `bench` and `sim` are programs of the laboratory (lab/main), with tables of
+ * their own: a benchmark or a play is one row there and nothing else.
+ */
+#ifndef AQ_CLI_H
+#define AQ_CLI_H
+
+#include "base/base.h"
+
+/* What the shell sees. exec and run return the program's own status instead. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_CANNOT_RUN = 126, /* exec: found, but cannot be started */
+	CLI_NOT_FOUND = 127,  /* exec: no such program */
+};
+
+struct cli_command {
+	const char *name;
+	int (*run)(const struct cli_command *self, int argc, char **argv);
+	const char *summary; /* one line, no full stop */
+	const char *usage;   /* the text of --help, after the summary */
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct cli_command cli_commands[];
+
+int cmd_help(const struct cli_command *self, int argc, char **argv);
+int cmd_version(const struct cli_command *self, int argc, char **argv);
+int cmd_info(const struct cli_command *self, int argc, char **argv);
+int cmd_doctor(const struct cli_command *self, int argc, char **argv);
+int cmd_exec(const struct cli_command *self, int argc, char **argv);
+int cmd_run(const struct cli_command *self, int argc, char **argv);
+int cmd_swap(const struct cli_command *self, int argc, char **argv);
+int cmd_memory(const struct cli_command *self, int argc, char **argv);
+int cmd_engine(const struct cli_command *self, int argc, char **argv);
+int cmd_up(const struct cli_command *self, int argc, char **argv);
+int cmd_down(const struct cli_command *self, int argc, char **argv);
+int cmd_status(const struct cli_command *self, int argc, char **argv);
+int cmd_top(const struct cli_command *self, int argc, char **argv);
+int cmd_switch(const struct cli_command *self, int argc, char **argv);
+int cmd_index(const struct cli_command *self, int argc, char **argv);
+int cmd_kv(const struct cli_command *self, int argc, char **argv);
+int cmd_redis(const struct cli_command *self, int argc, char **argv);
+int cmd_region(const struct cli_command *self, int argc, char **argv);
+int cmd_lab(const struct cli_command *self, int argc, char **argv);
+
+/* The row called `name`, or NULL. */
+const struct cli_command *cli_command_find(const struct cli_command *table,
+					   const char *name);
+
+/* The row whose name is nearest to a mistyped one, NULL if none is near. */
+const struct cli_command *cli_command_nearest(const struct cli_command *table,
+					      const char *name);
+
+/* The text of --help for one command. `parent` is "aquifer" or a group. */
+void cli_command_help(const struct cli_command *cmd, const char *parent);
+
+/* Finds argv[0] in the table and runs it; an unknown name is explained. */
+int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
+		 char **argv);
+
+/* ---- commands that are groups: bench, sim ------------------------------- */
+
+/* A row of a sub-table. The function parses its own options, --help and --json
+ * among them; argv[0] is the name. */
+struct cli_entry {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+/* A group command: `table` ends with a row whose name is NULL. */
+int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
+		  int argc, char **argv);
+
+/* ---- options that several commands share -------------------------------- */
+
+enum cli_accept {
+	CLI_ACCEPT_NIC = 1u << 0,    /* --nic soft|hw|auto */
+	CLI_ACCEPT_REST = 1u << 1,   /* words after the options */
+	CLI_ACCEPT_FACADE = 1u << 2, /* --facade auto|off */
+};
+
+struct cli_args {
+	bool json;
+	const char *nic; /* NULL: not given */
+	bool facade_off;
+	int rest_count;
+	char **rest;
+};
+
+enum {
+	CLI_GO = -1
+};
+
+/* CLI_GO, or the exit code to return at once: --help was printed, or the
+ * arguments are wrong and stderr says how. */
+int cli_args_parse(const struct cli_command *self, int argc, char **argv,
+		   unsigned accept, struct cli_args *out) MUST_CHECK;
+
+/* The exit code of a program that printed something: a full pipe or disk must
+ * not look like success. */
+int cli_flush(int code) MUST_CHECK;
+
+/* One line on stderr: "aquifer: ..." */
+void cli_error(const char *fmt, ...) PRINTF(1, 2);
+
+/* ---- version ------------------------------------------------------------ */
+
+const char *cli_version(void);
+const char *cli_commit(void);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the rack and asks its nodes. */
+#include "cli_rack.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "cli.h"
+
+int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
+{
+	char full[PATH_MAX];
+	int err;
+
+	memset(rack, 0, sizeof(*rack));
+	/* Absolute: programs started from here may have another folder. */
+	if (file && !realpath(file, full)) {
+		err = -errno;
+		cli_error("%s: %s", file, strerror(errno));
+		return err;
+	}
+	if (file && setenv("AQUIFER_CONFIG", full, 1) != 0)
+		return -errno;
+	err = config_open(NULL, &rack->config);
+	if (!err) {
+		rack->name = config_string(rack->config, "rack", "name");
+		err = make ? rundir_make(rack->name, rack->rundir)
+			   : rundir_path(rack->name, rack->rundir);
+	}
+	if (err) {
+		cli_error("%s", error_last());
+		cli_rack_close(rack);
+		return err;
+	}
+	cli_rack_scan(rack);
+	return 0;
+}
+
+void cli_rack_close(struct cli_rack *rack)
+{
+	config_destroy(rack->config);
+	rack->config = NULL;
+}
+
+void cli_rack_scan(struct cli_rack *rack)
+{
+	rack->node_count =
+		client_nodes_find(rack->config, rack->rundir, rack->node);
+	rack->engine_count =
+		client_engines_find(rack->config, rack->rundir, rack->engine);
+}
+
+static int ask(const struct client_node *node, const char *path, char *token,
+	       size_t max_bytes, uint32_t timeout_ms, json_t **out)
+{
+	struct client_caller caller = {.token = token};
+	int err = client_http_create(&caller.http);
+
+	if (err)
+		return err;
+	err = client_call(&caller, node, "GET", path, NULL, timeout_ms,
+			  max_bytes, out);
+	client_http_destroy(caller.http);
+	if (!err && !json_is_object(*out)) {
+		json_decref(*out);
+		err = error_set(-EPROTO, "node %s: the answer is no object",
+				node->name);
+	}
+	return err;
+}
+
+int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
+		 uint32_t timeout_ms, json_t **status)
+{
+	char token[CLIENT_TOKEN_MAX] = "";
+	bool is_node =
+		node >= rack->node && node < rack->node + CLIENT_NODE_MAX;
+
+	if (is_node && strncmp(node->address, "unix:", 5) != 0 &&
+	    client_token_read(rack->rundir, "token", token))
+		token[0] = '\0'; /* it is asked as a stranger */
+	return ask(node, "/v1/status", token, CLIENT_REPLY_MAX, timeout_ms,
+		   status);
+}
+
+int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
+		  const char *path, uint32_t timeout_ms, json_t **out)
+{
+	char token[CLIENT_TOKEN_MAX] = "";
+	int err = client_token_read(rack->rundir, "token", token);
+
+	return err ? err
+		   : ask(node, path, token, CLIENT_LIST_MAX, timeout_ms, out);
+}
+
+const char *cli_rack_size(uint64_t bytes, char out[16])
+{
+	static const char units[] = "BKMGTPE";
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	while (value >= 1024 && units[unit + 1]) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(out, 16,
+		 value < 10 && unit && value != (uint64_t)value ? "%.1f%c"
+								: "%.0f%c",
+		 value, units[unit]);
+	return out;
+}
+
+int cli_rack_parse_size(const char *what, const char *text, uint64_t *bytes)
+{
+	const struct config_key key = {.kind = CONFIG_SIZE, .max = 1ull << 48};
+
+	if (config_key_parse(&key, text, bytes) == 0)
+		return 0;
+	cli_error("%s: %s", what, error_last());
+	return -EINVAL;
+}

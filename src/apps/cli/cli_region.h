@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of `aquifer region`. */
+#ifndef AQ_CLI_REGION_H
+#define AQ_CLI_REGION_H
+
+#include "base/base.h"
+
+/* Of the region `name`, or of all (NULL). Prints; returns the exit code. */
+int cli_region_grants(const char *name, uint32_t deadline_ms, bool as_json);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Routes and who may call them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "eng_priv.h"
+
+static json_t *lane_json(const struct eng_lane *l)
+{
+	return json_pack("{s:I, s:I}", "qpn", (json_int_t)l->qp->qp_num, "psn",
+			 (json_int_t)l->psn);
+}
+
+static void add_auth(json_t *tree, const struct eng_far *far)
+{
+	char text[2 * AQDV_AUTH_KEY_BYTES + 1];
+
+	if (!far->has_auth)
+		return;
+	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", far->auth_key[i]);
+	(void)json_object_set_new(tree, "auth", json_string(text));
+	explicit_bzero(text, sizeof(text));
+}
+
+static void answer_open(struct eng *eng, struct ctl_call *call,
+			const struct eng_session *s)
+{
+	char id[ENG_ID_TEXT], text[ENG_GID_TEXT];
+	json_t *nodes = json_array(), *tree;
+	union ibv_gid gid;
+	uint8_t index;
+	int err = eng_gid_choose(eng, &s->application.gid, &index, &gid);
+
+	if (err) {
+		json_decref(nodes);
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(gid.raw); i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", gid.raw[i]);
+	for (unsigned i = 0; i < s->node_count; i++)
+		(void)json_array_append_new(
+			nodes, json_pack("{s:o, s:o}", "read",
+					 lane_json(&s->node[i][0]), "write",
+					 lane_json(&s->node[i][1])));
+	eng_session_id(s, id);
+	tree = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
+		CTL_PROTO, "session", id, "gid", text, "qpn",
+		(json_int_t)s->ring.qp->qp_num, "psn", (json_int_t)s->ring.psn,
+		"mtu", 128 << s->application.mtu, "rd_atomic",
+		(int)s->application.rd_atomic, "heartbeat_ms", ENG_HEARTBEAT_MS,
+		"nodes", nodes, "can_auth", eng->can_auth);
+	add_auth(tree, &s->application);
+	ctl_reply_json(call->reply, 200, tree);
+}
+
+static void handle_open(void *ctx, struct ctl_call *call)
+{
+	struct eng_session *wish = calloc(1, sizeof(*wish)), *s = NULL;
+	struct eng *eng = ctx;
+	int err = wish ? eng_parse_open(call->body, wish)
+		       : error_set(-ENOMEM, "no memory for a session");
+
+	if (!err)
+		err = eng_session_open(eng, wish, &s);
+	free(wish);
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		answer_open(eng, call, s);
+}
+
+static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
+{
+	struct eng_far far[OFFLOAD_NODES_MAX][2];
+	int err;
+
+	if (s->core)
+		return error_set(-EEXIST, "this session was started already");
+	memset(far, 0, sizeof(far));
+	err = eng_parse_start(call->body, s, far);
+	for (unsigned i = 0; i < s->node_count && !err; i++) {
+		if (s->config.node[i].err)
+			continue;
+		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0],
+				       s->within_ms);
+		if (!err)
+			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
+					       s->within_ms);
+	}
+	explicit_bzero(far, sizeof(far));
+	return err ? err : eng_session_start(eng, s);
+}
+
+static void handle_start(void *ctx, struct ctl_call *call)
+{
+	struct eng *eng = ctx;
+	struct eng_session *s;
+	int err = eng_session_find(eng, call->segment[0], &s);
+
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	err = start(eng, call, s);
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		/* Its queue pairs may be anywhere by now. */
+		if (err != -EEXIST)
+			eng_session_end(eng, s);
+		return;
+	}
+	ctl_reply_none(call->reply);
+}
+
+static int beat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
+		    json_t *lost)
+{
+	const char *id = json_string_value(one);
+	struct eng_session *s;
+	int err = id ? eng_session_find(eng, id, &s)
+		     : error_set(-EINVAL, "\"sessions\" is a list of ids");
+
+	if (!err)
+		s->seen_ns = now_ns;
+	if (err != -ESTALE)
+		return err;
+	return json_array_append_new(lost, json_string(id))
+		       ? error_set(-ENOMEM, "no memory for an answer")
+		       : 0;
+}
+
+/* One request says that all sessions of a process live. */
+static void handle_beat(void *ctx, struct ctl_call *call)
+{
+	const json_t *list = json_object_get(call->body, "sessions"), *one;
+	struct eng *eng = ctx;
+	uint64_t now_ns = client_clock_now_ns(eng->clock);
+	json_t *lost = json_array();
+	size_t i;
+	int err = 0;
+
+	if (!json_is_array(list) || json_array_size(list) > ENG_BEAT_MAX)
+		err = error_set(-EINVAL,
+				"\"sessions\" is a list of up to %d ids",
+				ENG_BEAT_MAX);
+	if (!err)
+		json_array_foreach(list, i, one)
+		{
+			err = beat_one(eng, one, now_ns, lost);
+			if (err)
+				break;
+		}
+	if (err) {
+		json_decref(lost);
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "lost", lost));
+}
+
+static void handle_end(void *ctx, struct ctl_call *call)
+{
+	struct eng *eng = ctx;
+	struct eng_session *s;
+	int err = eng_session_find(eng, call->segment[0], &s);
+
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	eng_session_end(eng, s);
+	ctl_reply_none(call->reply);
+}
+
+/* Without the ids: all applications have the same token, and who knows an id
+ * may end the session. It is told only to who has opened it. */
+static void handle_list(void *ctx, struct ctl_call *call)
+{
+	struct eng *eng = ctx;
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < ENG_SESSION_MAX; i++) {
+		const struct eng_session *s = eng->session[i];
+
+		if (!s)
+			continue;
+		(void)json_array_append_new(
+			rows,
+			json_pack(
+				"{s:i, s:s, s:i, s:i, s:i, s:i}", "slot",
+				(int)i, "client", s->client, "nodes",
+				(int)s->node_count, "regions",
+				(int)s->config.region_count, "pending",
+				s->core ? (int)offload_session_pending(s->core)
+					: 0,
+				"err",
+				s->core ? -offload_session_err(s->core) : 0));
+	}
+	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "sessions", rows));
+}
+
+static const struct ctl_route routes[] = {
+	{CTL_GET, "/v1/status", eng_handle_status, ENG_LEVEL_ANY},
+	{CTL_GET, "/metrics", eng_handle_metrics, ENG_LEVEL_METRICS},
+	{CTL_GET, "/v1/sessions", handle_list, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/sessions", handle_open, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/heartbeat", handle_beat, ENG_LEVEL_CLIENT},
+	{CTL_DELETE, "/v1/sessions/:", handle_end, ENG_LEVEL_CLIENT},
+};
+
+static bool may_call(const struct eng *eng, const struct ctl_call *call)
+{
+	const struct ctl_request *req = call->request;
+	struct ctl_token_hash hash;
+
+	if (call->route->level == ENG_LEVEL_ANY ||
+	    (call->route->level == ENG_LEVEL_METRICS && req->is_local))
+		return true;
+	return req->token && ctl_token_hash(req->token, &hash) == 0 &&
+	       ctl_token_hash_equal(&eng->token, &hash);
+}
+
+static void run(struct eng *eng, struct ctl_call *call)
+{
+	int err;
+
+	if (!may_call(eng, call)) {
+		ctl_reply_error(call->reply, -EACCES,
+				"this needs the engine's token: the file "
+				"engine-token in its runtime directory");
+		call->reply->status = 401;
+		return;
+	}
+	err = ctl_body_parse(call->request->body, call->request->body_bytes,
+			     &call->body);
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	/* W0: the loop lets the lock go soon. */
+	atomic_fetch_add_explicit(&eng->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&eng->lock);
+	atomic_fetch_sub_explicit(&eng->waiting, 1, memory_order_relaxed);
+	call->route->run(eng, call);
+	pthread_mutex_unlock(&eng->lock);
+	json_decref(call->body);
+}
+
+/* The number of a session is the right to end it, so paths are not written as
+ * they came. */
+static void audit(struct eng *eng, const struct ctl_call *call)
+{
+	struct ctl_audit_event e = {
+		.who = call->reply->status == 401 ? "" : "client",
+		.path = call->route ? call->route->pattern : NULL,
+		.is_quiet = call->route && call->route->run == handle_beat,
+	};
+
+	if (eng->audit)
+		ctl_audit_note(eng->audit, call->request, &e,
+			       call->reply->status,
+			       client_clock_now_ns(eng->clock));
+}
+
+void eng_handle(void *ctx, const struct ctl_request *request,
+		struct ctl_reply *reply)
+{
+	struct ctl_call call = {.request = request, .reply = reply};
+	int err;
+
+	error_clear();
+	err = ctl_route_find(routes, ARRAY_LEN(routes), request->method,
+			     request->path, &call);
+	if (err)
+		ctl_reply_last_error(reply, err);
+	else
+		run(ctx, &call);
+	audit(ctx, &call);
+	log_debug("engine", "%s %.100s: %u", ctl_method_name(request->method),
+		  request->path, reply->status);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine's process is made of. eng->lock guards everything; the loop
+ * holds it while it works and lets it go for requests, which say by `waiting`
+ * that they are there.
+ */
+#ifndef AQ_ENG_PRIV_H
+#define AQ_ENG_PRIV_H
+
+#include <aquifer/aqdv.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/awake.h"
+#include "control/ctl_audit.h"
+#include "control/ctl_http.h"
+#include "control/ctl_token.h"
+#include "eng_limits.h"
+#include "engined.h"
+#include "offload/engine.h"
+
+enum {
+	ENG_ID_TEXT = 16 + 4 + 1,
+	ENG_LANES = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
+	ENG_GID_TEXT = 33,
+};
+
+enum eng_level {
+	ENG_LEVEL_ANY,	   /* no token */
+	ENG_LEVEL_METRICS, /* no token on the unix socket */
+	ENG_LEVEL_CLIENT,
+};
+
+/* One queue pair. */
+struct eng_lane {
+	struct ibv_qp *qp;
+	uint32_t psn;
+};
+
+/* The other end of one. */
+struct eng_far {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	bool has_auth; /* packets carry a MAC by this key */
+	uint8_t auth_key[AQDV_AUTH_KEY_BYTES];
+};
+
+struct eng_session {
+	uint64_t nonce;
+	uint32_t slot;
+	char client[ENG_CLIENT_NAME_MAX + 1];
+	uint64_t opened_ns;
+	uint64_t seen_ns;
+	uint32_t node_count;
+	uint64_t within_ms; /* a node that is silent is given up; 0: default */
+	bool can_auth;	    /* the application */
+	struct eng_far application;
+	struct eng_lane ring;
+	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
+	struct offload_session *core;		    /* NULL: not started */
+	struct offload_session_config config;
+};
+
+struct eng {
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* a session was started */
+	_Atomic uint32_t waiting;
+	char name[ENG_NAME_MAX + 1];
+	char incarnation[CTL_INCARNATION_TEXT];
+	struct ctl_token_hash token;
+	struct ctl_audit *audit; /* or NULL */
+	uint64_t start_ns;
+	uint64_t tick_ns;
+	struct awake awake;
+	unsigned idle;
+
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	bool has_auth; /* nic.auth = psk: applications must */
+	bool can_auth; /* the NIC */
+	enum ibv_mtu mtu;
+	const struct client_clock *clock;
+	struct counter_file *counters;
+	uint64_t *counter;  /* OFFLOAD_C_COUNT */
+	uint64_t *sessions; /* a gauge */
+
+	struct offload_engine *core;
+	struct eng_session *session[ENG_SESSION_MAX];
+	unsigned session_count;
+	uint64_t sessions_started;
+	uint64_t sessions_lost; /* ended without a word from the application */
+};
+
+/* ---- eng_qp.c ----------------------------------------------------------- */
+
+int eng_lane_open(struct eng *eng, uint32_t depth,
+		  struct eng_lane *out) MUST_CHECK;
+/* To RTS. A peer that does not answer is given up within that time; 0: within
+ * about a second. */
+int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
+		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
+void eng_lane_close(struct eng_lane *lane);
+/* Our address that fits the other one. */
+int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
+		   union ibv_gid *gid) MUST_CHECK;
+
+/* ---- eng_session.c ------------------------------------------------------ */
+
+int eng_session_open(struct eng *eng, struct eng_session *wish,
+		     struct eng_session **out) MUST_CHECK;
+/* With s->config complete. */
+int eng_session_start(struct eng *eng, struct eng_session *s) MUST_CHECK;
+void eng_session_end(struct eng *eng, struct eng_session *s);
+/* -EINVAL: not an id; -ESTALE: it ended. */
+int eng_session_find(struct eng *eng, const char *id,
+		     struct eng_session **out) MUST_CHECK;
+void eng_session_id(const struct eng_session *s, char out[ENG_ID_TEXT]);
+/* Ends what nobody uses any more. */
+void eng_tick(struct eng *eng);
+
+/* ---- eng_parse.c -------------------------------------------------------- */
+
+int eng_parse_far(const json_t *tree, struct eng_far *out) MUST_CHECK;
+int eng_parse_open(const json_t *body, struct eng_session *out) MUST_CHECK;
+/* The rest of config, and the other ends of all nodes' queue pairs. */
+int eng_parse_start(const json_t *body, struct eng_session *s,
+		    struct eng_far far[OFFLOAD_NODES_MAX][2]) MUST_CHECK;
+
+/* ---- eng_handle.c, eng_status.c ----------------------------------------- */
+
+extern const char *const eng_counter_names[OFFLOAD_C_COUNT];
+extern const char *const eng_counter_help[OFFLOAD_C_COUNT];
+void eng_handle_status(void *ctx, struct ctl_call *call);
+void eng_handle_metrics(void *ctx, struct ctl_call *call);
+
+#endif

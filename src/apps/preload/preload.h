@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library inside a program under `aquifer run`. It owns a range of
+ * addresses that the pager serves, gives it out as heap (mimalloc) and as
+ * anonymous mappings. Its agent, a process that shares the program's memory and
+ * nothing else, copies pages out and drops them.
+ *
+ * It lives in somebody else's process: no thread, no child, no descriptor left
+ * open, no allocation before the allocator is ready. Where it cannot attach,
+ * the program runs on with local memory.
+ */
+#ifndef AQ_PRELOAD_H
+#define AQ_PRELOAD_H
+
+#include "run/run_channel.h"
+
+/* The process's one range; malloc has no argument that could carry it. */
+struct preload {
+	_Atomic int state;   /* enum preload_state */
+	_Atomic int is_busy; /* the lock of calls */
+	uint8_t *range;
+	/* Shared with the pager, and with nobody else: a child made by fork
+	 * does not have them. */
+	struct run_channel *channel;
+	uint8_t *trays;
+	/* A page that says 1, but 0 in a child made by fork, by whatever call,
+	 * until the child has attached for itself. */
+	_Atomic uint32_t *is_attached;
+	uint64_t tray_bytes;
+	uint64_t min_bytes;
+	bool is_strict; /* without far memory the process ends */
+	char socket_path[108];
+	uint8_t token[RUN_TOKEN_BYTES];
+	_Atomic int maps_lock;
+	uint64_t *maps_used; /* a bit per page of the mappings' part */
+	uint64_t maps_next;  /* where the search starts */
+	/* Advice, rights or locks were given that outlive the pages. */
+	_Atomic int has_oddities;
+	/* The kernel locks what is mapped from now on: no far memory. */
+	_Atomic int locks_future;
+	/* What was mapped elsewhere than was wished, last; and how often in a
+	 * row that was given back at once. */
+	_Atomic uintptr_t unwanted;
+	_Atomic uint32_t unwanted_count;
+	/* Whom the agent becomes, (uid_t)-1: it stays who it is; and a futex
+	 * that says 1 once it has given up what it had, 2 if it could not. */
+	uint32_t agent_uid, agent_gid;
+	_Atomic uint32_t agent_is_bare;
+	/* The process that makes it, by the number that both know it by; and
+	 * what it was told when it did, 0 or more if that went well. */
+	long agent_maker, agent_made;
+	uint8_t *agent_stack_top, *agent_tls;
+	/* Where it puts pages that it moves; nobody else may touch it. */
+	uint8_t *agent_staging;
+};
+
+enum preload_state {
+	PRELOAD_NEW,
+	PRELOAD_STARTING,
+	PRELOAD_FAR,
+	PRELOAD_LOCAL, /* nobody to attach to */
+};
+
+extern struct preload preload;
+
+/* Once, before the first allocation; any thread. */
+void preload_start(void);
+
+static inline bool preload_is_far(void)
+{
+	return atomic_load_explicit(&preload.state, memory_order_acquire) ==
+	       PRELOAD_FAR;
+}
+
+/* The pager says so where --overflow does not let local memory grow. */
+static inline bool preload_is_full(void)
+{
+	return atomic_load_explicit(preload.is_attached,
+				    memory_order_relaxed) &&
+	       atomic_load_explicit(&preload.channel->is_full,
+				    memory_order_relaxed);
+}
+
+/* Whether the address is in the range and the range is in use. */
+static inline bool preload_owns(const void *addr)
+{
+	return preload_is_far() &&
+	       (uintptr_t)addr - (uintptr_t)preload.range < RUN_RANGE_BYTES;
+}
+
+/* Whether pages that are given back may have more than plain pages have. */
+static inline bool preload_has_oddities(void)
+{
+	return atomic_load_explicit(&preload.has_oddities,
+				    memory_order_relaxed) ||
+	       !atomic_load_explicit(preload.is_attached,
+				     memory_order_relaxed) ||
+	       atomic_load_explicit(&preload.channel->has_aliens,
+				    memory_order_relaxed);
+}
+
+static inline void preload_set_oddities(void)
+{
+	atomic_store_explicit(&preload.has_oddities, 1, memory_order_relaxed);
+}
+
+/* Advice that all of the range has: small pages, and no part of core dumps. */
+void preload_plain(void *start, size_t bytes);
+
+/* The system calls themselves: the names are ours. */
+void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		       long offset);
+int preload_sys_munmap(void *addr, size_t len);
+int preload_sys_madvise(void *addr, size_t len, int advice);
+
+void preload_spin_lock(_Atomic int *lock);
+void preload_spin_unlock(_Atomic int *lock);
+
+/* Connects, makes range, userfaultfd and channel; 0 or -errno. */
+int preload_attach(const char *env) MUST_CHECK;
+/* In a forked child: channel, agent and the pager's acknowledgement anew. */
+int preload_attach_forked(void) MUST_CHECK;
+
+/* What the process does that makes the agent. It does not return. */
+void preload_agent_make(void *arg);
+/* Starts it, and returns when it has no rights any more. */
+int preload_agent_start(struct preload *p) MUST_CHECK;
+
+/* Finds libc's own open and fcntl. */
+void preload_direct_start(void);
+
+/* Rings the bell with a call and waits for its end. */
+int preload_call(uint32_t kind, const void *start, size_t bytes);
+/* A forked child shows who it is by the page that it was told to touch. */
+int preload_call_self(uint32_t bell_page);
+
+/* Pages of the mappings' part; NULL when there is no room. */
+void *preload_maps_alloc(size_t bytes);
+/* Whole pages, whatever has become of them; 0 or -1 with errno. */
+int preload_maps_free(void *start, size_t bytes);
+/* Whether it is in that part at all. */
+bool preload_maps_has(const void *addr);
+/* Those very pages; false: they are not free. */
+bool preload_maps_take(void *start, size_t bytes);
+/* Pages that the program mapped there by itself. */
+void preload_maps_use(void *start, size_t bytes);
+/* Maps plain far memory anew; false: not possible. */
+bool preload_maps_renew(void *start, size_t bytes);
+/* Extends [start, start + old) to `bytes` in place; false: not possible. */
+bool preload_maps_grow(void *start, size_t old, size_t bytes);
+
+/* The part of [addr, addr + len) that is in the range; false: none. */
+bool preload_clip(const void *addr, size_t len, void **start, size_t *bytes);
+
+/* Keeps near, again, what must be: in a forked child, and when locks go. */
+void preload_robust_keep(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients with their sockets: what they send is read, answers are sent, and
+ * they are ended when they are over, idle, or have too much. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "bound.h"
+#include "command.h"
+#include "server_priv.h"
+
+void peer_end(struct peer *p)
+{
+	(void)close(p->fd); /* epoll forgets it, too */
+	session_release(&p->server->gateway, &p->session);
+	free(p);
+}
+
+static void watch(struct peer *p)
+{
+	const struct session *s = &p->session;
+	struct epoll_event ev = {.data.ptr = p};
+
+	if (session_unsent(s) && !s->resume_ms)
+		ev.events |= EPOLLOUT;
+	if (!s->is_ending && !session_is_full(s) && !s->resume_ms)
+		ev.events |= EPOLLIN;
+	if (ev.events == p->events)
+		return;
+	p->events = ev.events;
+	/* Both are ours and the file is there, so it cannot fail. */
+	(void)epoll_ctl(p->server->epoll_fd, EPOLL_CTL_MOD, p->fd, &ev);
+}
+
+/* False: the connection is over. */
+static bool peer_send(struct peer *p)
+{
+	struct session *s = &p->session;
+
+	if (s->out.is_lost) {
+		p->server->gateway.stats.output_limit++;
+		return false;
+	}
+	if (s->resume_ms)
+		return true;
+	while (session_unsent(s)) {
+		ssize_t n = send(p->fd, s->out.buf + s->out_at,
+				 session_unsent(s), MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		p->server->gateway.stats.bytes_out += (uint64_t)n;
+		session_sent(s, (size_t)n);
+	}
+	return !s->is_ending;
+}
+
+static bool peer_receive(struct peer *p)
+{
+	char *at;
+	size_t space;
+	ssize_t n;
+
+	struct gateway *g = &p->server->gateway;
+	int err = session_space(g, &p->session, &at, &space);
+
+	if (err == -E2BIG)
+		g->stats.query_limit++;
+	if (err) {
+		if (err == -ENOMEM)
+			log_warn("redis", "no memory for a client's command");
+		return false;
+	}
+	n = recv(p->fd, at, space, 0);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n == 0)
+		return false;
+	session_filled(g, &p->session, (size_t)n);
+	bound_account(g, &p->session);
+	return true;
+}
+
+void peer_take(struct peer *p, uint32_t events)
+{
+	if (events & EPOLLIN)
+		p->is_over = !peer_receive(p);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		p->is_over = true;
+}
+
+void peer_answer(struct peer *p)
+{
+	struct session *s = &p->session;
+	bool goes_on = !p->is_over && peer_send(p);
+
+	/* Now that answers were read, what waited can run. */
+	while (goes_on && s->in_at < s->in_len && !session_is_full(s) &&
+	       !s->resume_ms) {
+		size_t before = s->in_at;
+
+		session_run(&p->server->gateway, s);
+		batch_flush(&p->server->gateway);
+		goes_on = peer_send(p);
+		if (s->in_at == before)
+			break;
+	}
+	bound_account(&p->server->gateway, s);
+	if (goes_on)
+		watch(p);
+	else
+		peer_end(p);
+}
+
+void peers_resume(struct server *v)
+{
+	struct list *head = &v->gateway.sessions, *at = head->next;
+	uint64_t mono_ms = gateway_mono_ms();
+
+	while (v->gateway.paused_count && at != head) {
+		struct session *s = container_of(at, struct session, link);
+
+		at = at->next;
+		if (bound_resume(&v->gateway, s, mono_ms))
+			peer_answer(container_of(s, struct peer, session));
+	}
+}
+
+void peers_end_largest(struct server *v)
+{
+	struct session *s;
+
+	while ((s = bound_largest(&v->gateway))) {
+		v->gateway.stats.evicted++;
+		log_info("redis",
+			 "client %s is ended: its buffers have %llu "
+			 "bytes, all clients' more than they may",
+			 s->address, (unsigned long long)s->counted_bytes);
+		peer_end(container_of(s, struct peer, session));
+	}
+}
+
+void peers_end_idle(struct server *v)
+{
+	uint64_t limit_ms = 1000ull * v->gateway.options->idle_timeout_s;
+	struct list *head = &v->gateway.sessions, *at = head->next;
+	uint64_t now_ms = gateway_mono_ms();
+
+	while (limit_ms && at != head) {
+		struct session *s = container_of(at, struct session, link);
+
+		at = at->next;
+		if (now_ms > s->active_ms + limit_ms)
+			peer_end(container_of(s, struct peer, session));
+	}
+}

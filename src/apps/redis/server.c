@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets, epoll and signals around the sessions: one thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "bound.h"
+#include "command.h"
+#include "door.h"
+#include "server_priv.h"
+
+enum {
+	EVENTS_PER_TURN = 64,
+	TICK_MS = 1000,
+	PAUSED_LOOK_MS = 100, /* while clients or doors wait */
+	DOOR_PAUSE_MS = 200,  /* without a descriptor for a client */
+};
+
+/* ---- doors -------------------------------------------------------------- */
+
+static void refuse(struct server *v, int fd)
+{
+	static const char words[] = "-ERR max number of clients reached\r\n";
+
+	v->gateway.stats.connections_refused++;
+	(void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)close(fd); /* it was told, if it listens */
+}
+
+static void welcome(struct server *v, int fd, const char *address)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct peer *p = calloc(1, sizeof(*p));
+	int one = 1;
+
+	if (!p) {
+		(void)close(fd);
+		return;
+	}
+	/* Fails on a unix socket, which has no delay anyway. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	p->server = v;
+	p->fd = fd;
+	p->events = EPOLLIN;
+	session_init(&p->session, &v->gateway, address);
+	ev.data.ptr = p;
+	if (epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
+		peer_end(p);
+}
+
+/* Whether epoll looks at the doors. */
+static void watch_doors(struct server *v, bool is_open)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++) {
+		struct epoll_event ev = {.events = is_open ? EPOLLIN : 0,
+					 .data.ptr = &v->door_fd[i]};
+
+		if (v->door_fd[i] >= 0)
+			(void)epoll_ctl(v->epoll_fd, EPOLL_CTL_MOD,
+					v->door_fd[i], &ev);
+	}
+}
+
+/* There is no descriptor left. Who waits is told with the spare one, and the
+ * doors stay shut for a moment: they would be ready again and again. */
+static void out_of_descriptors(struct server *v, int door_fd)
+{
+	char address[SESSION_ADDRESS_MAX];
+	int fd;
+
+	if (v->spare_fd >= 0)
+		(void)close(v->spare_fd);
+	fd = door_accept(door_fd, address, sizeof(address));
+	if (fd >= 0)
+		refuse(v, fd);
+	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	v->doors_ms = gateway_mono_ms() + DOOR_PAUSE_MS;
+	watch_doors(v, false);
+	log_write_limited(&v->full_log, gateway_mono_ms() * 1000000,
+			  LOG_LEVEL_WARN, "redis",
+			  "no descriptor is left for a client (ulimit -n)");
+}
+
+static void open_doors_again(struct server *v)
+{
+	if (!v->doors_ms || gateway_mono_ms() < v->doors_ms)
+		return;
+	v->doors_ms = 0;
+	watch_doors(v, true);
+}
+
+static void door_ready(struct server *v, int door_fd)
+{
+	char address[SESSION_ADDRESS_MAX];
+
+	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+		int fd = door_accept(door_fd, address, sizeof(address));
+
+		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS ||
+		    fd == -ENOMEM)
+			out_of_descriptors(v, door_fd);
+		if (fd < 0)
+			return;
+		if (v->gateway.session_count >= v->gateway.options->clients_max)
+			refuse(v, fd);
+		else
+			welcome(v, fd, address);
+	}
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static bool is_peer(const struct server *v, const void *what)
+{
+	return what != &v->signal_fd && what != &v->door_fd[0] &&
+	       what != &v->door_fd[1];
+}
+
+static int wait_ms(const struct server *v)
+{
+	if (v->gateway.paused_count || v->doors_ms)
+		return PAUSED_LOOK_MS;
+	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
+}
+
+static void serve(struct server *v)
+{
+	struct epoll_event ev[EVENTS_PER_TURN];
+	uint64_t swept_ms = gateway_mono_ms();
+
+	while (!v->is_stopping) {
+		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
+				   wait_ms(v));
+
+		for (int i = 0; i < n; i++) {
+			void *what = ev[i].data.ptr;
+
+			if (what == &v->signal_fd)
+				v->is_stopping = true;
+			else if (what == &v->door_fd[0] ||
+				 what == &v->door_fd[1])
+				door_ready(v, *(int *)what);
+			else
+				peer_take(what, ev[i].events);
+		}
+		batch_flush(&v->gateway);
+		for (int i = 0; i < n; i++)
+			if (is_peer(v, ev[i].data.ptr))
+				peer_answer(ev[i].data.ptr);
+		peers_resume(v);
+		peers_end_largest(v);
+		open_doors_again(v);
+		reap_turn(&v->gateway);
+		if (gateway_mono_ms() >= swept_ms + TICK_MS) {
+			swept_ms = gateway_mono_ms();
+			peers_end_idle(v);
+		}
+	}
+}
+
+static int add_fd(struct server *v, int *fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = fd};
+
+	return epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) < 0
+		       ? error_set(-errno, "epoll: %s", strerror(errno))
+		       : 0;
+}
+
+static int open_doors(struct server *v)
+{
+	const struct redis_options *o = v->gateway.options;
+	int err = 0;
+
+	if (o->port >= 0) {
+		err = door_tcp(o->bind ? o->bind : "127.0.0.1",
+			       (uint16_t)o->port, &v->gateway.port,
+			       &v->door_fd[0]);
+		if (!err)
+			err = add_fd(v, &v->door_fd[0]);
+	}
+	if (!err && o->unix_path) {
+		err = door_unix(o->unix_path, &v->door_fd[1]);
+		if (!err)
+			err = add_fd(v, &v->door_fd[1]);
+	}
+	return err;
+}
+
+static int start(struct server *v)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	v->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (v->epoll_fd < 0 || v->signal_fd < 0)
+		return error_set(-errno, "epoll: %s", strerror(errno));
+	return add_fd(v, &v->signal_fd);
+}
+
+static void stop(struct server *v)
+{
+	struct list *head = &v->gateway.sessions;
+
+	while (!list_is_empty(head))
+		peer_end(container_of(
+			container_of(head->next, struct session, link),
+			struct peer, session));
+	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++)
+		if (v->door_fd[i] >= 0)
+			(void)close(v->door_fd[i]);
+	if (v->gateway.options->unix_path && v->door_fd[1] >= 0)
+		(void)unlink(v->gateway.options->unix_path);
+	if (v->spare_fd >= 0)
+		(void)close(v->spare_fd);
+	if (v->signal_fd >= 0)
+		(void)close(v->signal_fd);
+	if (v->epoll_fd >= 0)
+		(void)close(v->epoll_fd);
+	reply_release(&v->gateway.scratch);
+	reply_release(&v->gateway.made);
+}
+
+static void set_limits(struct redis_options *o)
+{
+	if (!o->clients_max)
+		o->clients_max = REDIS_CLIENTS_DEFAULT;
+	o->clients_max = bound_clients(o->clients_max);
+	if (!o->query_bytes_max)
+		o->query_bytes_max = REDIS_QUERY_BYTES_DEFAULT;
+	if (!o->output_bytes_max)
+		o->output_bytes_max = REDIS_OUTPUT_BYTES_DEFAULT;
+	if (!o->clients_bytes_max)
+		o->clients_bytes_max = REDIS_CLIENTS_BYTES_DEFAULT;
+}
+
+int redis_serve(const struct redis_options *options, redis_ready_fn ready,
+		void *ctx)
+{
+	struct redis_options o = *options;
+	struct aq_kv_client_options client = {.flags = AQ_KV_DIRECT_READS};
+	struct server *v = calloc(1, sizeof(*v));
+	int err;
+
+	if (!v)
+		return error_set(-ENOMEM, "no memory for the gateway");
+	set_limits(&o);
+	v->epoll_fd = v->signal_fd = v->door_fd[0] = v->door_fd[1] = -1;
+	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	v->gateway.kv = o.kv;
+	v->gateway.options = &o;
+	v->gateway.start_ms = gateway_mono_ms();
+	v->gateway.scratch.limit = v->gateway.made.limit = o.output_bytes_max;
+	reap_wake(&v->gateway); /* keys of before may have an end */
+	list_init(&v->gateway.sessions);
+	err = bound_check_address(&o);
+	if (!err)
+		err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
+	if (!err) {
+		err = start(v);
+		if (!err)
+			err = open_doors(v);
+		if (!err) {
+			ready(ctx, v->gateway.port);
+			serve(v);
+		}
+		stop(v);
+		aq_kv_client_close(v->gateway.client);
+	}
+	free(v);
+	return err;
+}

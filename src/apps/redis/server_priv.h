@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What server.c and peer.c share: the server, and its clients with their
+ * sockets. One thread. */
+#ifndef AQ_REDIS_SERVER_PRIV_H
+#define AQ_REDIS_SERVER_PRIV_H
+
+#include "base/log.h"
+#include "session.h"
+
+/* A session with its socket. */
+struct peer {
+	struct session session;
+	struct server *server;
+	int fd;
+	uint32_t events; /* that epoll watches for */
+	bool is_over;	 /* the connection */
+};
+
+struct server {
+	struct gateway gateway;
+	int epoll_fd;
+	int signal_fd;
+	int door_fd[2]; /* TCP, unix; -1: none */
+	/* Kept, so that a client can be told that there is none left. */
+	int spare_fd;
+	uint64_t doors_ms; /* nobody is let in before; 0: they are open */
+	struct log_limit full_log;
+	bool is_stopping;
+};
+
+/* It is gone when this returns. */
+void peer_end(struct peer *p);
+/* The first half of a turn: reads, and collects what can run together. */
+void peer_take(struct peer *p, uint32_t events);
+/* The second half, when everything that was collected is answered. May end
+ * it. */
+void peer_answer(struct peer *p);
+
+/* Those whose wrong password has been paid for go on. */
+void peers_resume(struct server *v);
+/* While all together have more memory than they may: the one that has most.
+ * Between turns only. */
+void peers_end_largest(struct server *v);
+/* Those who were silent for too long. */
+void peers_end_idle(struct server *v);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One client of the gateway, without its socket: bytes in, bytes out. And the
+ * gateway itself, as far as commands see it.
+ */
+#ifndef AQ_REDIS_SESSION_H
+#define AQ_REDIS_SESSION_H
+
+#include <aquifer/kv.h>
+
+#include "base/list.h"
+#include "redis.h"
+#include "reply.h"
+#include "resp.h"
+
+/* The release whose commands and words are followed. */
+#define GATEWAY_REDIS_VERSION "7.0.15"
+
+enum {
+	SESSION_NAME_MAX = 64,
+	SESSION_ADDRESS_MAX = 64,
+	SESSION_READ_BYTES = 16 << 10, /* of one turn */
+	/* Operations that run together. */
+	BATCH_OPS = 32,
+	REAP_MS = 100,
+	BATCH_VALUE_BYTES = 1024,
+	/* A client that does not read its answers is not read either. */
+	SESSION_OUT_HIGH = 1 << 20,
+	/* Buffers that grew beyond are given back when they are empty. */
+	SESSION_KEEP_BYTES = 64 << 10,
+};
+
+struct gateway_stats {
+	uint64_t connections;
+	uint64_t connections_refused;
+	uint64_t commands;
+	uint64_t errors_protocol;
+	/* Clients that were ended, by reason. */
+	uint64_t query_limit;
+	uint64_t output_limit;
+	uint64_t evicted;
+	uint64_t wrong_passwords;
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
+/* Where the search for expired keys is; see reap.c. */
+struct reaper {
+	bool is_awake; /* something may expire */
+	bool has_end;  /* something will, as far as this pass has seen */
+	uint64_t cursor;
+	uint64_t next_ms;
+};
+
+/* Belongs to the gateway's one thread. */
+struct gateway {
+	struct aq_kv *kv;
+	struct aq_kv_client *client;
+	const struct redis_options *options;
+	uint16_t port;
+	uint64_t start_ms; /* by gateway_mono_ms, as all but ends of keys */
+	uint64_t last_id;
+	uint64_t client_bytes; /* of all clients' buffers */
+	uint32_t paused_count; /* clients that wait after a wrong password */
+	uint32_t session_count;
+	struct list sessions;
+	struct gateway_stats stats;
+	struct reaper reaper;
+	/* Old values that commands look at, and values that they make. */
+	struct reply scratch;
+	struct reply made;
+	/* GETs and SETs that are being collected, of any clients. */
+	struct aq_kv_op batch[BATCH_OPS];
+	uint32_t batch_len;
+	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
+};
+
+struct session {
+	struct list link; /* in the gateway */
+	uint64_t id;
+	uint64_t since_ms;
+	uint64_t active_ms;
+	uint64_t resume_ms; /* not before; 0: it is not paused */
+	uint64_t counted_bytes;
+	char address[SESSION_ADDRESS_MAX];
+	char name[SESSION_NAME_MAX];
+	char lib_name[SESSION_NAME_MAX];
+	char lib_version[SESSION_NAME_MAX];
+	bool is_trusted;	    /* gave the password, or there is none */
+	bool is_ending;		    /* when the answers are sent */
+	const struct command *last; /* that it called; NULL: none */
+	struct resp_parser parser;
+	char *in;
+	size_t in_at; /* start of the first command that has not run */
+	size_t in_len;
+	size_t in_capacity;
+	struct reply out;
+	size_t out_at; /* sent so far */
+};
+
+/* Since 1970: when keys end. The clock may be set at any time. */
+uint64_t gateway_now_ms(void);
+/* For how long something takes. */
+uint64_t gateway_mono_ms(void);
+
+/* reap.c. All keys; what others set meanwhile may stay. */
+int reap_all(struct gateway *g) MUST_CHECK;
+/* A key will expire. */
+void reap_wake(struct gateway *g);
+/* Takes expired keys out, every REAP_MS while there may be some. */
+void reap_turn(struct gateway *g);
+
+void session_init(struct session *s, struct gateway *g, const char *address);
+void session_release(struct gateway *g, struct session *s);
+
+/* Room for more bytes: at least one. -ENOMEM; -E2BIG: the client has said more
+ * than it may without a command that is complete. */
+int session_space(const struct gateway *g, struct session *s, char **at,
+		  size_t *len) MUST_CHECK;
+/* That many came: runs every command that is complete, or collects it; see
+ * batch_flush. */
+void session_filled(struct gateway *g, struct session *s, size_t len);
+/* Runs what came but waits, because answers were not read. */
+void session_run(struct gateway *g, struct session *s);
+/* That many bytes of the answers are on their way. */
+void session_sent(struct session *s, size_t len);
+
+static inline size_t session_unsent(const struct session *s)
+{
+	return s->out.len - s->out_at;
+}
+
+/* Commands wait for the answers to be read. */
+static inline bool session_is_full(const struct session *s)
+{
+	return session_unsent(s) >= SESSION_OUT_HIGH;
+}
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots, and the ends of their operations. */
+#include "far.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "aquifer/aquifer.h"
+#include "base/log.h"
+#include "base/relax.h"
+
+enum {
+	SPINS = 32,   /* some 5 us: a node that is not busy answers sooner */
+	YIELDS = 200, /* some 50 us */
+	NAP_NS = 20000,
+	NAPS_PER_LOOK = 64, /* a few milliseconds */
+	SILENT_MS = 3000,   /* then it is worth a line */
+};
+
+int run_check_mode(const char *mode)
+{
+	enum page_mode m;
+
+	return page_mode_parse(mode, &m);
+}
+
+int run_far_open(struct far *f, const struct run_options *o, void *buffer,
+		 size_t buffer_bytes)
+{
+	int err;
+
+	*f = (struct far){.copies = o->copies,
+			  .is_unmapped = o->is_unmapped,
+			  .patience_ms = o->patience_ms,
+			  .buffer = buffer,
+			  .buffer_bytes = buffer_bytes};
+	(void)snprintf(f->name, sizeof(f->name), "run-%d", (int)getpid());
+	err = o->mode ? page_mode_parse(o->mode, &f->mode) : 0;
+	if (!err)
+		err = run_far_tables(f, 1);
+	if (err)
+		return err;
+	f->slots = 1; /* 0 means none */
+	err = aq_rack_open(o->rack, &f->rack);
+	if (!err)
+		err = run_far_grow(f);
+	/* Nothing but room is missing: it may come. */
+	if (err == -ENOSPC || err == -EDQUOT) {
+		f->grow_err = err;
+		err = o->overflow_bytes ? 0 : err;
+	}
+	if (err)
+		run_far_close(f);
+	return err;
+}
+
+void run_far_close(struct far *f)
+{
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		page_store_close(f->shelf[i].store);
+	aq_rack_close(f->rack);
+	free(f->refs);
+	free(f->free);
+	free(f->aside);
+	*f = (struct far){0};
+}
+
+static struct far_shelf *shelf_of(struct far *f, uint32_t slot)
+{
+	for (unsigned i = f->shelf_count; i-- > 0;)
+		if (slot >= f->shelf[i].first)
+			return &f->shelf[i];
+	return &f->shelf[0];
+}
+
+/* ---- slots -------------------------------------------------------------- */
+
+uint32_t run_far_slot_new(struct far *f)
+{
+	uint32_t slot;
+
+	if (f->free_count == 0 && !f->grow_err) {
+		lock_take(&f->lock);
+		f->grow_err = run_far_grow(f);
+		lock_drop(&f->lock);
+	}
+	if (f->free_count == 0)
+		return 0;
+	slot = f->free[--f->free_count];
+	f->refs[slot] = 1;
+	f->used++;
+	return slot;
+}
+
+void run_far_slot_get(struct far *f, uint32_t slot)
+{
+	ASSERT(f->refs[slot] > 0 && f->refs[slot] < UINT16_MAX);
+	f->refs[slot]++;
+}
+
+/* One reference less; true: it was the last, and nothing is stored there. */
+static bool let_go(struct far *f, uint32_t slot)
+{
+	struct far_shelf *shelf;
+
+	ASSERT(f->refs[slot] > 0);
+	if (--f->refs[slot] > 0)
+		return false;
+	shelf = shelf_of(f, slot);
+	lock_take(&f->lock);
+	/* Room that cannot be given back now goes with the shelf. */
+	if (page_is_stored(shelf->store, slot - shelf->first))
+		(void)!page_drop(shelf->store, slot - shelf->first);
+	lock_drop(&f->lock);
+	f->used--;
+	return true;
+}
+
+bool run_far_slot_put(struct far *f, uint32_t slot)
+{
+	if (!let_go(f, slot))
+		return false;
+	f->free[f->free_count++] = slot;
+	return true;
+}
+
+void run_far_slot_refuse(struct far *f, uint32_t slot)
+{
+	if (let_go(f, slot))
+		f->aside[f->aside_count++] = slot;
+}
+
+void run_far_retry(struct far *f)
+{
+	if (atomic_exchange_explicit(&f->may_grow, false,
+				     memory_order_relaxed)) {
+		lock_take(&f->lock);
+		f->grow_err = run_far_grow(f);
+		lock_drop(&f->lock);
+	}
+	while (f->aside_count)
+		f->free[f->free_count++] = f->aside[--f->aside_count];
+}
+
+bool run_far_slot_is_there(struct far *f, uint32_t slot)
+{
+	struct far_shelf *shelf = shelf_of(f, slot);
+	bool is_there;
+
+	/* Nothing has ever failed: no look. */
+	if (!atomic_load_explicit(&f->has_failed, memory_order_relaxed))
+		return true;
+	lock_take(&f->lock);
+	is_there = page_is_there(shelf->store, slot - shelf->first);
+	lock_drop(&f->lock);
+	return is_there;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void note_failure(struct far *f, struct far_shelf *shelf)
+{
+	const char *node = page_lost_node(shelf->store);
+
+	/* The pager's lock is not ours to take, and nothing hangs on when it
+	 * sees that. */
+	atomic_store_explicit(&f->has_failed, true, memory_order_relaxed);
+	if (!node || strcmp(f->lost, node) == 0)
+		return;
+	(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
+	(void)snprintf(f->ever_lost, sizeof(f->ever_lost), "%s", node);
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		page_lose_node(f->shelf[i].store, f->lost);
+}
+
+/* Who waits long is told for whom, once for each silence. */
+static void look_for_silence(struct far *f)
+{
+	const char *node = NULL;
+
+	for (unsigned i = 0; i < f->shelf_count && !node; i++)
+		node = page_silent_node(f->shelf[i].store, SILENT_MS);
+	if (!node || f->is_silent)
+		return;
+	f->is_silent = true;
+	(void)fprintf(stderr,
+		      "aquifer: run: memory node %s has not answered for %d "
+		      "s; who needs its pages waits, %u s at most "
+		      "(--patience)\n",
+		      node, SILENT_MS / 1000, f->patience_ms / 1000);
+}
+
+static void note_success(struct far *f)
+{
+	if (!f->is_silent)
+		return;
+	f->is_silent = false;
+	(void)fprintf(stderr, "aquifer: run: the memory node answers again\n");
+}
+
+static void poll_shelf(struct far *f, struct far_shelf *shelf)
+{
+	struct page_op *done[64];
+	int n;
+
+	if (page_pending(shelf->store) == 0)
+		return;
+	n = page_poll(shelf->store, done, ARRAY_LEN(done));
+	for (int i = 0; i < n; i++) {
+		struct far_user *u = done[i]->cookie;
+
+		if (done[i]->result)
+			note_failure(f, shelf);
+		else
+			note_success(f);
+		/* F1 */
+		(void)atomic_fetch_sub_explicit(&u->left, 1,
+						memory_order_release);
+	}
+}
+
+static void poll_all(struct far *f)
+{
+	for (unsigned i = 0; i < f->shelf_count; i++)
+		poll_shelf(f, &f->shelf[i]);
+}
+
+/* With the lock, which is free meanwhile. A node on our core may be in another
+ * session, to which a yield gives nothing: after some, we sleep. */
+static void relax(struct far *f, unsigned *tries)
+{
+	struct timespec nap = {.tv_nsec = NAP_NS};
+
+	lock_drop(&f->lock);
+	if (++*tries > YIELDS)
+		(void)nanosleep(&nap, NULL);
+	else if (*tries > SPINS)
+		relax_briefly();
+	lock_take(&f->lock);
+	if (*tries % NAPS_PER_LOOK == 0)
+		look_for_silence(f);
+}
+
+/* With the lock. Every operation ends within the store's deadline, so waiting
+ * is bounded. */
+static void submit(struct far *f, uint32_t slot, struct page_op *op)
+{
+	struct far_shelf *shelf = shelf_of(f, slot);
+	unsigned tries = 0;
+
+	op->page = slot - shelf->first;
+	while (page_submit(shelf->store, &op, 1) != 1) {
+		poll_all(f);
+		relax(f, &tries);
+	}
+}
+
+/* With the lock, which is free while nothing comes. */
+static void await(struct far *f, struct far_user *u)
+{
+	unsigned tries = 0;
+
+	for (;;) {
+		poll_all(f);
+		/* Pairs with F1. */
+		if (!atomic_load_explicit(&u->left, memory_order_acquire))
+			return;
+		relax(f, &tries);
+	}
+}
+
+void run_far_poll_locked(struct far *f)
+{
+	poll_all(f);
+}
+
+void run_far_poll(struct far *f)
+{
+	lock_take(&f->lock);
+	poll_all(f);
+	lock_drop(&f->lock);
+}
+
+void run_far_await(struct far *f, struct far_user *u)
+{
+	lock_take(&f->lock);
+	await(f, u);
+	lock_drop(&f->lock);
+}
+
+void run_far_store(struct far *f, uint32_t slot, struct page_op *op)
+{
+	op->kind = PAGE_STORE;
+	lock_take(&f->lock);
+	submit(f, slot, op);
+	lock_drop(&f->lock);
+}
+
+void run_far_load(struct far *f, struct far_load *l, unsigned n,
+		  const uint32_t slot[], uint8_t *bytes)
+{
+	ASSERT(n > 0 && n <= ARRAY_LEN(l->op));
+	atomic_init(&l->first.left, 1);
+	atomic_init(&l->others.left, n - 1);
+	lock_take(&f->lock);
+	for (unsigned i = 0; i < n; i++) {
+		l->op[i] = (struct page_op){
+			.kind = PAGE_LOAD,
+			.buf = bytes + (size_t)i * RUN_PAGE_BYTES,
+			.cookie = i ? &l->others : &l->first};
+		submit(f, slot[i], &l->op[i]);
+	}
+	lock_drop(&f->lock);
+}
+
+void run_far_ever_lost(struct far *f, char *name, size_t bytes)
+{
+	lock_take(&f->lock);
+	(void)snprintf(name, bytes, "%s", f->ever_lost);
+	lock_drop(&f->lock);
+}
+
+void run_far_lost(struct far *f, char *name, size_t bytes)
+{
+	lock_take(&f->lock);
+	for (unsigned i = 0; i < f->shelf_count && !f->lost[0]; i++) {
+		page_notice(f->shelf[i].store);
+		if (page_lost_node(f->shelf[i].store))
+			note_failure(f, &f->shelf[i]);
+	}
+	(void)snprintf(name, bytes, "%s", f->lost);
+	lock_drop(&f->lock);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Far pages by slot: numbers that are counted (forked processes share them) and
+ * backed by page stores ("shelves"), of which more are opened as they fill.
+ *
+ * Slots and their counts are of the pager's state, under its lock. Operations
+ * are started and ended by two threads, under a lock of their own, so that
+ * nobody who wants a page waits for all that are being stored.
+ */
+#ifndef AQ_RUN_FAR_H
+#define AQ_RUN_FAR_H
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "page/page_store.h"
+#include "run.h"
+#include "run_channel.h"
+#include "run_limits.h"
+
+struct aq_rack;
+
+/* Whose operations they are, in page_op.cookie. */
+struct far_user {
+	/* F1: one less for each that has ended, with its result, released; who
+	 * waits for 0 acquires. */
+	_Atomic unsigned left;
+};
+
+struct far_shelf {
+	struct page_store *store;
+	uint32_t first; /* slot */
+	uint32_t pages;
+};
+
+struct far {
+	struct lock lock; /* of the shelves' operations and `lost` */
+	struct aq_rack *rack;
+	char name[24];
+	enum page_mode mode;
+	unsigned copies;
+	bool is_unmapped;
+	void *buffer; /* registered with every shelf */
+	size_t buffer_bytes;
+	struct far_shelf shelf[RUN_SHELVES_MAX];
+	unsigned shelf_count;
+	uint16_t *refs; /* by slot; slot 0 is nobody's */
+	uint32_t *free; /* a stack */
+	uint32_t free_count;
+	uint32_t slots;	 /* that exist, slot 0 included */
+	uint32_t used;	 /* slots */
+	uint32_t *aside; /* slots whose stores were refused */
+	uint32_t aside_count;
+	uint32_t patience_ms;
+	int grow_err;  /* why there are no more; 0: not tried */
+	char lost[64]; /* the node; "": none */
+	char ever_lost[64];
+	bool is_silent; /* a node, and that was said */
+	/* Nothing hangs on when these are seen: no room was found; and now
+	 * there seems to be some. */
+	_Atomic bool wants_room, may_grow;
+	/* Of some operation, ever: not everything is where it was stored. */
+	_Atomic bool has_failed;
+};
+
+int run_far_open(struct far *f, const struct run_options *o, void *buffer,
+		 size_t buffer_bytes) MUST_CHECK;
+void run_far_close(struct far *f);
+
+/* Bytes that programs of this run could still store now, or -errno. */
+int64_t run_far_room(struct far *f);
+
+/* far_grow.c. One more shelf, with f->lock. */
+int run_far_grow(struct far *f) MUST_CHECK;
+int run_far_tables(struct far *f, uint32_t slots) MUST_CHECK;
+/* Pages of the next shelf when there are so many: what is not used is a part of
+ * what is. */
+uint64_t run_far_shelf_pages(uint64_t have);
+/* How many of `want` pages fit on how many of the nodes; 0: too few for a
+ * shelf. Sorts them. */
+struct client_host;
+uint64_t run_far_fit(struct client_host *host, unsigned count, unsigned copies,
+		     uint64_t want, uint32_t *nodes);
+
+/* A slot with one reference; 0: the rack has no room (grow_err). */
+uint32_t run_far_slot_new(struct far *f);
+void run_far_slot_get(struct far *f, uint32_t slot);
+/* True: that was the last reference. */
+bool run_far_slot_put(struct far *f, uint32_t slot);
+/* The same for a slot that no node would take: others are given out first. */
+void run_far_slot_refuse(struct far *f, uint32_t slot);
+/* Slots that were refused may be tried again, and the rack is asked for more if
+ * there seems to be room. */
+void run_far_retry(struct far *f);
+/* Whether what was stored there can still be loaded, as far as is known. */
+bool run_far_slot_is_there(struct far *f, uint32_t slot);
+static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
+{
+	return f->refs[slot] > 1;
+}
+
+/* The first page can be waited for alone. */
+struct far_load {
+	struct far_user first, others;
+	struct page_op op[RUN_PREFETCH_MAX + 1];
+};
+
+/* Starts to load n pages to `bytes`, one after the other. */
+void run_far_load(struct far *f, struct far_load *l, unsigned n,
+		  const uint32_t slot[], uint8_t *bytes);
+/* Starts a store; op->cookie is a far_user that counts it. Waits while the
+ * queue is full. op must stay until it has ended. */
+void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
+/* Takes note of operations that have ended. */
+void run_far_poll(struct far *f);
+/* With f->lock. */
+void run_far_poll_locked(struct far *f);
+/* Waits until all operations of the user have ended. */
+void run_far_await(struct far *f, struct far_user *u);
+/* The name of a node that is lost, or "". Asks the heartbeat. */
+void run_far_lost(struct far *f, char *name, size_t bytes);
+/* The same of one that was, and may be back without what it had. */
+void run_far_ever_lost(struct far *f, char *name, size_t bytes);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors that come with a message, for both ends of the pager's socket. */
+#ifndef AQ_RUN_FDS_H
+#define AQ_RUN_FDS_H
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+enum {
+	RUN_FDS_MAX = 2, /* of any message */
+};
+
+/* Room for the control data of a message. */
+union run_fds_room {
+	char bytes[CMSG_SPACE(RUN_FDS_MAX * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/*
+ * Takes the descriptors of a received message: the first `max` go to fd[], the
+ * rest are closed. Returns how many there were, also when that is more than
+ * `max`: then all are closed. The room that the kernel fills is aligned, so
+ * more may come than it was made for.
+ */
+static inline unsigned run_fds_take(struct msghdr *msg, int *fd, unsigned max)
+{
+	unsigned count = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c;
+	     c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+		    c->cmsg_len < CMSG_LEN(0))
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int one;
+
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int),
+			       sizeof(one));
+			if (count < max)
+				fd[count] = one;
+			else
+				(void)close(one);
+			count++;
+		}
+	}
+	for (unsigned i = 0; count > max && i < max; i++)
+		(void)close(fd[i]);
+	return count;
+}
+
+/* Puts `count` descriptors, at most RUN_FDS_MAX, into a message to send. */
+static inline void run_fds_put(struct msghdr *msg, union run_fds_room *room,
+			       const int *fd, unsigned count)
+{
+	struct cmsghdr *c;
+
+	if (!count)
+		return;
+	msg->msg_control = room;
+	msg->msg_controllen = CMSG_SPACE(count * sizeof(int));
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fd, count * sizeof(int));
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which pages a thread will want next: the majority of its last distances
+ * between faults, as in Leap, and a window that doubles while it is right.
+ *
+ * What was prefetched is mapped and faults no more, so a stream that goes on is
+ * seen one window further.
+ */
+#ifndef AQ_RUN_TREND_H
+#define AQ_RUN_TREND_H
+
+#include "base/base.h"
+
+enum {
+	TREND_HISTORY = 32,
+	TREND_FIRST = 4, /* distances looked at first; doubled until decided */
+};
+
+/* Zero-initialised. */
+struct trend {
+	int64_t distance[TREND_HISTORY];
+	uint32_t count; /* ever */
+	uint32_t window;
+	uint64_t last;
+	uint64_t next; /* the fault that shows that the stream goes on */
+	int64_t stride;
+	uint64_t key; /* the user's */
+};
+
+/*
+ * Tells it of a fault; *stride and the result say what to fetch: page +
+ * stride, page + 2 * stride, ... Not more than `max`.
+ */
+uint32_t run_trend_fault(struct trend *t, uint64_t page, uint32_t max,
+			 int64_t *stride);
+/* How many were really fetched, so that it knows where to look next. */
+void run_trend_fetched(struct trend *t, uint64_t page, uint32_t count);
+
+#endif

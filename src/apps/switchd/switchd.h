@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process around a switch: os/ gives the links, tor/ decides; one thread
+ * moves frames, sleeps when there are none, and answers control calls. */
+#ifndef AQ_SWITCHD_H
+#define AQ_SWITCHD_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+enum {
+	SWITCHD_PORT_MAX = 64, /* interfaces named by options */
+	SWITCHD_REPLY_MAX = 1 << 20,
+	SWITCHD_REQUEST_MAX = 4096,
+};
+
+struct switchd_options {
+	const char *rack;
+	const char *name;
+	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE", "udp:ADDRESS" */
+	unsigned port_count;
+	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
+	unsigned program_count;
+	const char *trace; /* a file for what passes, or NULL */
+	uint32_t yields;   /* idle turns before it sleeps */
+	uint64_t run_ns;   /* 0: until a signal */
+	bool report;	   /* at the end, as one JSON object on stdout */
+};
+
+struct switchd_ready {
+	const char *name;
+	const char *rack;
+	const char *socket; /* of control calls */
+	unsigned ports;
+};
+
+/* Runs until SIGTERM or SIGINT. The words of an error are in error_last(). */
+int switchd_serve(const struct switchd_options *o,
+		  void (*ready)(void *ctx, const struct switchd_ready *what),
+		  void *ctx) MUST_CHECK;
+
+/* What the programs would need in a real pipeline, as one JSON object. */
+int switchd_resources(const struct switchd_options *o, FILE *out) MUST_CHECK;
+
+/*
+ * Sends a line to a running switch and copies its answer, a JSON object, to
+ * `out` (if not NULL): "hello" (which run of the switch it is, which programs
+ * it has), "stats", "resources", or "tell PROGRAM ...". -ECONNREFUSED or
+ * -ENOENT: no such switch; -EREMOTEIO: the answer is an error, its words in
+ * error_last().
+ */
+int switchd_ask(const char *rack, const char *name, const char *line,
+		FILE *out) MUST_CHECK;
+
+#endif

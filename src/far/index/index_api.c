@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Indexes of a rack, of both kinds: making, opening and dropping them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "index_priv.h"
+
+enum {
+	WORDS_BYTES = 200,
+};
+
+static int check_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n >= 1 && n <= AQ_INDEX_NAME_MAX
+		       ? 0
+		       : error_set(-EINVAL,
+				   "an index's name has 1 to %d letters, "
+				   "digits, '-' and '_'",
+				   AQ_INDEX_NAME_MAX);
+}
+
+static void set_regions(const struct aq_index *x, struct index_gate *g)
+{
+	*g = (struct index_gate){.rack = x->rack};
+	index_region_name(x->kind == AQ_INDEX_TREE ? "it" : "iv", x->name,
+			  g->region);
+	if (x->kind == AQ_INDEX_TREE)
+		index_region_name("il", x->name, g->locks);
+}
+
+/* ---- ports -------------------------------------------------------------- */
+
+static void fill_tree(struct index_gate *g, struct tree_port *p)
+{
+	p->link = g->link;
+	p->addr = g->key.addr;
+	p->size_bytes = g->key.size_bytes;
+	p->rkey = g->key.rkey;
+	p->lock_addr = g->lock_key.addr;
+	p->lock_rkey = g->lock_key.rkey;
+	snprintf(p->conn, sizeof(p->conn), "%s", client_link_name(g->link));
+}
+
+static int renew_tree(void *ctx, struct tree_port *p)
+{
+	int err = index_gate_open(ctx);
+
+	if (!err)
+		fill_tree(ctx, p);
+	return err;
+}
+
+static void fill_vlist(struct index_gate *g, struct vlist_port *p)
+{
+	p->link = g->link;
+	p->addr = g->key.addr;
+	p->size_bytes = g->key.size_bytes;
+	p->rkey = g->key.rkey;
+	snprintf(p->conn, sizeof(p->conn), "%s", client_link_name(g->link));
+}
+
+static int renew_vlist(void *ctx, struct vlist_port *p)
+{
+	int err = index_gate_open(ctx);
+
+	if (!err)
+		fill_vlist(ctx, p);
+	return err;
+}
+
+/* The gate is the caller's. */
+static struct tree_port tree_port_of(struct index_gate *g)
+{
+	struct tree_port p = {.fence = index_gate_fence,
+			      .is_alive = index_gate_is_alive,
+			      .renew = renew_tree,
+			      .ctx = g};
+
+	fill_tree(g, &p);
+	return p;
+}
+
+static struct vlist_port vlist_port_of(struct index_gate *g)
+{
+	struct vlist_port p = {.fence = index_gate_fence,
+			       .is_alive = index_gate_is_alive,
+			       .renew = renew_vlist,
+			       .ctx = g};
+
+	fill_vlist(g, &p);
+	return p;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static int make_geometry(struct aq_index *x, const struct aq_index_options *o)
+{
+	struct tree_options t = {.size_bytes = o->size_bytes,
+				 .node_bytes = o->node_bytes,
+				 .key_max = o->key_max,
+				 .value_max = o->value_max,
+				 .clients = o->clients,
+				 .failure_ms = o->failure_ms,
+				 .locks = o->locks};
+	struct vlist_options v = {.keys = o->keys,
+				  .versions = o->versions,
+				  .value_max = o->value_max,
+				  .clients = o->clients,
+				  .failure_ms = o->failure_ms};
+
+	if (o->kind > AQ_INDEX_VERSIONS)
+		return error_set(-EINVAL, "there is no such kind of index");
+	x->kind = (enum aq_index_kind)o->kind;
+	return x->kind == AQ_INDEX_TREE ? tree_geometry_make(&t, &x->tree)
+					: vlist_geometry_make(&v, &x->vlist);
+}
+
+static int make_region(struct aq_rack *rack, const char *name, uint64_t bytes,
+		       const struct aq_region_options *o)
+{
+	struct aq_region *region;
+	int err = aq_region_create(rack, name, bytes, o, &region);
+
+	if (!err)
+		aq_region_close(region);
+	return err;
+}
+
+/* On the node that has the index. */
+static int make_locks(struct aq_index *x, struct index_gate *g, uint32_t flags)
+{
+	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
+	uint32_t at_switch =
+		flags & AQ_INDEX_SWITCH_LOCKS ? AQ_REGION_SWITCH_ATOMICS : 0;
+	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE | at_switch};
+	struct client_link *link;
+	int err = client_link_open(x->rack, g->region, &lo, &link);
+
+	if (err)
+		return err;
+	ro.node = client_link_node_name(link);
+	x->tree.flags |= TREE_DEVICE_LOCKS;
+	if (at_switch)
+		x->tree.flags |= TREE_SWITCH_LOCKS;
+	err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
+	if ((err == -ENOSPC || err == -EOPNOTSUPP) &&
+	    flags & AQ_INDEX_HOST_LOCKS) {
+		x->tree.flags &= ~(uint32_t)TREE_DEVICE_LOCKS;
+		ro.flags = at_switch;
+		err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
+	}
+	client_link_close(link);
+	return err;
+}
+
+static int format(struct aq_index *x, struct index_gate *g)
+{
+	struct vlist_port v;
+	struct tree_port t;
+	int err = index_gate_open(g);
+
+	if (err)
+		return err;
+	if (x->kind == AQ_INDEX_TREE) {
+		t = tree_port_of(g);
+		err = tree_format(&t, &x->tree);
+	} else {
+		v = vlist_port_of(g);
+		err = vlist_format(&v, &x->vlist);
+	}
+	index_gate_close(g);
+	return err;
+}
+
+static int make(struct aq_index *x, const struct aq_index_options *o)
+{
+	struct aq_region_options ro = {.node = o->node};
+	struct index_gate g;
+	char words[WORDS_BYTES];
+	uint64_t bytes;
+	int err;
+
+	set_regions(x, &g);
+	bytes = x->kind == AQ_INDEX_TREE ? x->tree.size_bytes
+					 : x->vlist.size_bytes;
+	err = make_region(x->rack, g.region, bytes + INDEX_SPARE_BYTES, &ro);
+	if (err)
+		return err;
+	if (g.locks[0])
+		err = make_locks(x, &g, o->flags);
+	if (!err)
+		err = format(x, &g);
+	if (!err)
+		return 0;
+	/* What was made goes; the first reason is the one to tell. */
+	snprintf(words, sizeof(words), "%s", aq_last_error());
+	if (g.locks[0] && err != -EEXIST)
+		(void)aq_region_delete(x->rack, g.locks);
+	(void)aq_region_delete(x->rack, g.region);
+	return error_set(err, "%s", words);
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static int new_handle(struct aq_rack *rack, const char *name,
+		      struct aq_index **out)
+{
+	struct aq_index *x;
+	int err = check_name(name);
+
+	if (err)
+		return err;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return error_set(-ENOMEM, "no memory for an index");
+	x->rack = rack;
+	snprintf(x->name, sizeof(x->name), "%s", name);
+	*out = x;
+	return 0;
+}
+
+static int probe(struct aq_index *x, enum aq_index_kind kind)
+{
+	struct index_gate g;
+	struct vlist_port v;
+	struct tree_port t;
+	int err;
+
+	x->kind = kind;
+	set_regions(x, &g);
+	err = index_gate_open(&g);
+	if (err)
+		return err;
+	if (kind == AQ_INDEX_TREE) {
+		t = tree_port_of(&g);
+		err = tree_probe(&t, &x->tree);
+	} else {
+		v = vlist_port_of(&g);
+		err = vlist_probe(&v, &x->vlist);
+	}
+	index_gate_close(&g);
+	return err;
+}
+
+int aq_index_open(struct aq_rack *rack, const char *name, struct aq_index **out)
+{
+	struct aq_index *x;
+	int err = new_handle(rack, name, &x);
+
+	if (err)
+		return err;
+	err = probe(x, AQ_INDEX_TREE);
+	if (err == -ENOENT)
+		err = probe(x, AQ_INDEX_VERSIONS);
+	if (err == -ENOENT)
+		err = error_set(-ENOENT, "there is no index %s", name);
+	if (!err && x->kind == AQ_INDEX_TREE)
+		err = tree_locals_create(&x->tree, &x->locals);
+	if (err)
+		aq_index_close(x);
+	else
+		*out = x;
+	return err;
+}
+
+static int exists(struct aq_index *x)
+{
+	int err = probe(x, AQ_INDEX_TREE);
+
+	if (err == -ENOENT)
+		err = probe(x, AQ_INDEX_VERSIONS);
+	if (err == -ENOENT)
+		return 0;
+	return err && err != -EBADMSG
+		       ? err
+		       : error_set(-EEXIST, "there is an index %s already",
+				   x->name);
+}
+
+int aq_index_create(struct aq_rack *rack, const char *name,
+		    const struct aq_index_options *options,
+		    struct aq_index **out)
+{
+	struct aq_index *x;
+	int err = new_handle(rack, name, &x);
+
+	if (err)
+		return err;
+	/* A name is of one kind only. */
+	err = exists(x);
+	if (!err)
+		err = make_geometry(x, options);
+	if (!err)
+		err = make(x, options);
+	aq_index_close(x);
+	return err ? err : aq_index_open(rack, name, out);
+}
+
+void aq_index_close(struct aq_index *x)
+{
+	if (!x)
+		return;
+	tree_locals_destroy(x->locals);
+	free(x);
+}
+
+int aq_index_drop(struct aq_rack *rack, const char *name)
+{
+	char region[INDEX_REGION_BYTES];
+	int one, err = check_name(name);
+
+	if (err)
+		return err;
+	/* The locks first: an index is found by its other region. */
+	index_region_name("il", name, region);
+	one = aq_region_delete(rack, region);
+	if (one && one != -ENOENT)
+		return one;
+	index_region_name("it", name, region);
+	err = aq_region_delete(rack, region);
+	if (err != -ENOENT)
+		return err;
+	index_region_name("iv", name, region);
+	err = aq_region_delete(rack, region);
+	return err == -ENOENT ? error_set(-ENOENT, "there is no index %s", name)
+			      : err;
+}
+
+void aq_index_get_info(const struct aq_index *x, struct aq_index_info *info)
+{
+	const struct vlist_geometry *v = &x->vlist;
+	const struct tree_geometry *t = &x->tree;
+
+	if (x->kind == AQ_INDEX_VERSIONS) {
+		*info = (struct aq_index_info){.kind = AQ_INDEX_VERSIONS,
+					       .key_max = 8,
+					       .value_max = v->value_max,
+					       .node_bytes = v->node_bytes,
+					       .clients = v->client_count,
+					       .failure_ms = v->failure_ms,
+					       .nodes = v->node_count,
+					       .size_bytes = v->size_bytes};
+		return;
+	}
+	*info = (struct aq_index_info){
+		.kind = AQ_INDEX_TREE,
+		.key_max = t->key_max,
+		.value_max = t->value_max,
+		.node_bytes = t->node_bytes,
+		.entries_per_leaf = t->leaf_slots,
+		.entries_per_inner = t->inner_slots,
+		.clients = t->client_count,
+		.failure_ms = t->failure_ms,
+		.locks = t->lock_count,
+		.locks_on_device = t->flags & TREE_DEVICE_LOCKS,
+		.locks_at_switch = t->flags & TREE_SWITCH_LOCKS,
+		.nodes = t->node_count,
+		.size_bytes = t->size_bytes + t->lock_bytes};
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
+static int open_client(struct aq_index *x,
+		       const struct aq_index_client_options *o,
+		       struct aq_index_client *c)
+{
+	uint32_t deadline_ms = o && o->deadline_ms ? o->deadline_ms
+						   : aq_rack_deadline(x->rack);
+	struct tree_config tc = {.deadline_ms = deadline_ms,
+				 .cache_nodes = o ? o->cache : 0,
+				 .locals = x->locals};
+	struct vlist_config vc = {.deadline_ms = deadline_ms,
+				  .cache_keys = o ? o->cache : 0};
+	struct vlist_port v;
+	struct tree_port t;
+
+	if (x->kind == AQ_INDEX_TREE) {
+		t = tree_port_of(&c->gate);
+		return tree_client_create(&t, &x->tree, &tc, &c->tree);
+	}
+	v = vlist_port_of(&c->gate);
+	return vlist_client_create(&v, &x->vlist, &vc, &c->vlist);
+}
+
+int aq_index_client_open(struct aq_index *x,
+			 const struct aq_index_client_options *options,
+			 struct aq_index_client **out)
+{
+	struct aq_index_client *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a client");
+	set_regions(x, &c->gate);
+	err = index_gate_open(&c->gate);
+	if (!err)
+		err = open_client(x, options, c);
+	if (err)
+		aq_index_client_close(c);
+	else
+		*out = c;
+	return err;
+}
+
+void aq_index_client_close(struct aq_index_client *c)
+{
+	if (!c)
+		return;
+	tree_client_destroy(c->tree);
+	vlist_client_destroy(c->vlist);
+	index_gate_close(&c->gate);
+	free(c);
+}

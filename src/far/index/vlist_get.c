@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a key. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "vlist_priv.h"
+
+static int copy_value(const struct vlist_client *c, void *buf, size_t buf_bytes,
+		      size_t *len)
+{
+	const struct vlist_node *n = c->seen;
+
+	if (le32_get(n->flags) & VLIST_NODE_DELETED)
+		return -ENOENT;
+	*len = le32_get(n->len_bytes);
+	if (u64_min(*len, buf_bytes))
+		memcpy(buf, n + 1, u64_min(*len, buf_bytes));
+	return *len > buf_bytes
+		       ? error_set(-EMSGSIZE, "the value has %zu bytes", *len)
+		       : 0;
+}
+
+/* Where a read goes next, and by which kind of READ. */
+struct chase {
+	uint64_t place;
+	uint64_t head; /* what the entry said at the last look; 0: not asked */
+	unsigned unvouched;
+	unsigned in_vain;    /* steered ones that were not the newest */
+	unsigned plain;	     /* so many are not steered */
+	unsigned plain_last; /* so many were not the last time */
+	bool may_steer;
+};
+
+/*
+ * A switch that others go round may lead back to where we were, again and
+ * again. Stretches without it, each longer than the last, end that; and where
+ * it is right, and many write, it is the only way to catch up.
+ */
+static void doubt(struct chase *s)
+{
+	if (++s->in_vain < VLIST_STEER_VAIN)
+		return;
+	s->in_vain = 0;
+	s->plain_last = u32_max(VLIST_STEER_VAIN, 2 * s->plain_last);
+	s->plain = s->plain_last;
+}
+
+static void follow(struct vlist_client *c, struct chase *s,
+		   struct vlist_memo *m, enum vlist_verdict verdict,
+		   uint64_t self, uint64_t next)
+{
+	switch (verdict) {
+	case VLIST_OLD:
+		c->stats.chases++;
+		if (vlist_offset(self) != vlist_offset(s->place))
+			doubt(s);
+		else if (s->plain)
+			s->plain--;
+		s->place = next;
+		vlist_memo_place(c, m, next);
+		break;
+	case VLIST_ASTRAY:
+		/* Of another key, as this place probably is by now. */
+		if (le64_get(c->seen->next) & VLIST_COMMITTED)
+			m->place = s->place = 0;
+		/* fall through */
+	case VLIST_UNVOUCHED: /* perhaps only too early */
+		c->stats.unvouched++;
+		if (++s->unvouched == VLIST_STEER_READS)
+			s->may_steer = false;
+		break;
+	case VLIST_STALE:
+	case VLIST_NEWEST: /* which needs no next step */
+		c->stats.stale++;
+		m->place = s->place = 0;
+	}
+}
+
+/* Whether half of this client's own memory was used again since it last saw the
+ * key: then that of others probably was, too, and the place is not there any
+ * more.
+ */
+static bool is_doubtful(const struct vlist_client *c,
+			const struct vlist_memo *m)
+{
+	return m->entry && m->place && c->mine_count &&
+	       c->stats.puts - m->since >= c->mine_count / 2;
+}
+
+/* Looks at a place; the first one may be old, so the key's entry is read along
+ * with it, to go on from there. */
+static int look(struct vlist_client *c, const struct vlist_memo *m,
+		struct chase *s, uint64_t key, enum vlist_verdict *verdict,
+		uint64_t *self, uint64_t *next)
+{
+	bool both = is_doubtful(c, m) && s->place == m->place;
+	int err;
+
+	vlist_begin(c);
+	if (both)
+		vlist_add_read(c, m->entry + offsetof(struct vlist_entry, head),
+			       &c->words[0], 8);
+	err = vlist_look_too(c, key, s->place, s->may_steer && !s->plain, true,
+			     verdict, self, next);
+	s->head = both ? c->words[0] : 0;
+	return err;
+}
+
+static int get(struct vlist_client *c, uint64_t key, void *buf,
+	       size_t buf_bytes, size_t *len)
+{
+	struct vlist_memo *m = vlist_memo(c, key);
+	struct chase s = {.may_steer = !c->config.no_steer};
+
+	for (unsigned looks = 0;; looks++) {
+		enum vlist_verdict verdict;
+		uint64_t self = 0, next = 0;
+		int err = s.place ? 0 : vlist_start(c, m, key, &s.place);
+
+		if (!err)
+			err = look(c, m, &s, key, &verdict, &self, &next);
+		if (err)
+			return err;
+		if (verdict == VLIST_NEWEST) {
+			vlist_memo_place(c, m, self);
+			c->stats.reads_first += !looks;
+			return copy_value(c, buf, buf_bytes, len);
+		}
+		follow(c, &s, m, verdict, self, next);
+		if (!s.place)
+			s.place = s.head;
+		if (vlist_is_late(c))
+			return error_set(-ETIMEDOUT,
+					 "writers were faster than this read");
+	}
+}
+
+int vlist_get(struct vlist_client *c, uint64_t key, void *buf, size_t buf_bytes,
+	      size_t *len)
+{
+	int err = -ESTALE;
+
+	if (key == UINT64_MAX)
+		return error_set(-EINVAL, "there is no such key");
+	c->deadline_ns =
+		vlist_now_ns(c) + (uint64_t)c->config.deadline_ms * 1000000;
+	c->stats.gets++;
+	for (unsigned i = 0; i < VLIST_RECONNECTS && err == -ESTALE; i++) {
+		err = c->is_broken ? vlist_reconnect(c) : 0;
+		if (!err)
+			err = get(c, key, buf, buf_bytes, len);
+	}
+	return err;
+}

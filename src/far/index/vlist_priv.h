@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the version-list store share: the client and its parts. */
+#ifndef AQ_INDEX_VLIST_PRIV_H
+#define AQ_INDEX_VLIST_PRIV_H
+
+#include <infiniband/verbs.h>
+
+#include "base/rng.h"
+#include "vlist.h"
+
+enum {
+	VLIST_WR_MAX = 32,	 /* requests of one batch */
+	VLIST_CACHE_KEYS = 4096, /* unless told otherwise */
+	VLIST_CACHE_KEYS_MAX = 1 << 24,
+	VLIST_COLLECT_EVERY = 4,
+	VLIST_DEADLINE_MS = 5000,
+	VLIST_STEER_TRIES = 3,	/* of an append, before the list is looked at */
+	VLIST_STEER_READS = 32, /* without a voucher, then plain ones */
+	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
+	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
+	VLIST_SCAN_BATCH = 16,
+	VLIST_RIDE = 2, /* keys whose versions are freed beside a write */
+	VLIST_RIDE_LOOKS = 24, /* at one's own versions, to find such keys */
+	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
+	VLIST_SCAN_NODES = 32, /* in one round of collecting */
+	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
+	VLIST_RECONNECTS = 8,
+	VLIST_STAGE_BYTES = 64 << 10,
+};
+
+#define VLIST_NONE UINT32_MAX
+
+/* What is remembered of a key. */
+struct vlist_memo {
+	uint64_t key1;	/* key + 1; 0: nothing */
+	uint64_t place; /* pointer to a committed version; 0: not known */
+	uint64_t entry; /* offset of its entry; 0: not known */
+	/* Of this client's versions, or VLIST_NONE; not any more when its
+	 * generation is another. */
+	uint32_t newest;
+	uint32_t newest_generation;
+	uint32_t writes; /* since its entry was moved on last */
+	uint64_t since;	 /* `place`: of this client's writes of all keys */
+};
+
+enum vlist_mine_state {
+	VLIST_MINE_FREE,
+	VLIST_MINE_BUSY,  /* of the write that is under way */
+	VLIST_MINE_USED,  /* committed */
+	VLIST_MINE_LIMBO, /* of unknown outcome */
+};
+
+/* A node of a chunk that this client has. */
+struct vlist_mine {
+	uint64_t offset;
+	uint64_t key;
+	uint32_t generation;
+	/* A version of the same key, or VLIST_NONE; not any more when its
+	 * generation is another. */
+	uint32_t older;
+	uint32_t older_generation;
+	uint32_t next; /* in the list of free ones */
+	uint8_t state;
+};
+
+/* A key of which this client has versions that perhaps are old. */
+struct vlist_old {
+	uint64_t key;
+	uint64_t entry;
+	uint64_t head;	/* as read */
+	uint64_t place; /* a committed version, perhaps the newest */
+	/* Of this client's versions: one, and the newest of then. */
+	uint32_t mine, mine_generation;
+	uint32_t newest, newest_generation;
+	bool is_newest;
+	bool is_lost;
+};
+
+/* Freeing versions of some keys, see vlist_gather.c. */
+struct vlist_gather {
+	enum {
+		VLIST_GATHER_IDLE,
+		VLIST_GATHER_HEADS,
+		VLIST_GATHER_LOOK,
+		VLIST_GATHER_MOVE,
+	} stage;
+	unsigned count, looks;
+	struct vlist_old old[VLIST_SCAN_BATCH];
+};
+
+struct vlist_client {
+	struct vlist_port port;
+	const struct client_clock *clock; /* also without a link */
+	struct vlist_geometry g;
+	struct vlist_config config;
+	struct vlist_stats stats;
+	struct rng rng;
+	uint64_t deadline_ns;
+	uint64_t failure_ns;
+	uint32_t slot;
+	uint32_t epoch;
+	bool has_slot;
+	bool is_broken;
+	bool is_crashed;
+	bool is_steered; /* the last append was vouched for */
+
+	struct ibv_send_wr wr[VLIST_WR_MAX];
+	struct ibv_sge sge[VLIST_WR_MAX];
+	unsigned wr_count;
+
+	struct ibv_mr *mr;
+	uint8_t *arena;
+	size_t arena_bytes;
+	uint64_t *atom;		 /* answers of atomics, two */
+	uint64_t *words;	 /* VLIST_WR_MAX, read one by one */
+	uint64_t *heads;	 /* VLIST_SCAN_BATCH, of entries */
+	struct vlist_node *node; /* that is written */
+	struct vlist_node *seen; /* that is read */
+	struct vlist_entry *bucket;
+	uint8_t *stage; /* VLIST_STAGE_BYTES */
+
+	struct vlist_memo *memo;
+	uint32_t memo_mask;
+
+	struct vlist_mine *mine;
+	uint32_t mine_count, mine_room;
+	uint32_t free_first, free_last, free_count;
+	uint32_t scan_at; /* where collecting goes on */
+	struct vlist_gather ride;
+	uint64_t chunk_hint;
+};
+
+static inline uint64_t vlist_now_ns(const struct vlist_client *c)
+{
+	return client_clock_now_ns(c->clock);
+}
+
+static inline bool vlist_is_late(const struct vlist_client *c)
+{
+	return vlist_now_ns(c) > c->deadline_ns;
+}
+
+/* ---- vlist_wire.c: batches of requests ---------------------------------- */
+
+void vlist_begin(struct vlist_client *c);
+/* `local` is in the arena. */
+void vlist_add_read(struct vlist_client *c, uint64_t offset, void *local,
+		    uint32_t len_bytes);
+void vlist_add_write(struct vlist_client *c, enum vlist_point point,
+		     uint64_t offset, const void *local, uint32_t len_bytes);
+void vlist_add_cas(struct vlist_client *c, enum vlist_point point,
+		   uint64_t offset, uint64_t compare, uint64_t swap,
+		   uint64_t *answer);
+/* Posts the batch and waits for all of it. -ESTALE: the connection is broken;
+ * -ESHUTDOWN: a test stopped the client. */
+int vlist_run(struct vlist_client *c) MUST_CHECK;
+int vlist_read_now(struct vlist_client *c, uint64_t offset, void *local,
+		   uint32_t len_bytes) MUST_CHECK;
+int vlist_cas_now(struct vlist_client *c, enum vlist_point point,
+		  uint64_t offset, uint64_t compare, uint64_t swap,
+		  uint64_t *old) MUST_CHECK;
+void vlist_pause(struct vlist_client *c, uint64_t ns);
+
+/* ---- vlist_client.c ----------------------------------------------------- */
+
+/* After -ESTALE: another connection and another slot. */
+int vlist_reconnect(struct vlist_client *c) MUST_CHECK;
+/* Makes sure that nothing of this client will be executed any more. */
+int vlist_fence(struct vlist_client *c, uint32_t slot,
+		uint32_t epoch) MUST_CHECK;
+/* Whether a client has left, was fenced, or has no connection. */
+int vlist_is_gone(struct vlist_client *c, uint32_t slot, uint32_t epoch,
+		  bool *gone) MUST_CHECK;
+
+/* ---- vlist_index.c ------------------------------------------------------ */
+
+/* What is remembered of the key, if anything; another key's memo that was in
+ * the same place is lost. */
+struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key);
+/* The same without making room: NULL when there is nothing. */
+const struct vlist_memo *vlist_memo_find(struct vlist_client *c, uint64_t key);
+/* The key's entry and what its head says; -ENOENT. */
+int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
+		     uint64_t *head) MUST_CHECK;
+/* The same, and takes an entry if the key has none; head may be 0. */
+int vlist_entry_take(struct vlist_client *c, uint64_t key, uint64_t *entry,
+		     uint64_t *head) MUST_CHECK;
+/* Where it is known to be, from now on. */
+void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
+		      uint64_t place);
+/* A committed version to start from: the remembered one, else the head. */
+int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
+		uint64_t *place) MUST_CHECK;
+
+/* ---- vlist_walk.c ------------------------------------------------------- */
+
+/* What a node that was read is. */
+enum vlist_verdict {
+	VLIST_NEWEST,	 /* and committed */
+	VLIST_OLD,	 /* committed; `next` leads on */
+	VLIST_STALE,	 /* the place has another use by now */
+	VLIST_ASTRAY,	 /* another place, and not even of this key */
+	VLIST_UNVOUCHED, /* another node, and nobody says it is committed */
+};
+
+enum vlist_verdict vlist_judge(struct vlist_client *c,
+			       const struct vlist_node *n, uint64_t key,
+			       uint64_t place, bool with_value, uint64_t *self,
+			       uint64_t *next);
+
+/* Reads the node at a committed place into c->seen. *self and *next are only
+ * written where the verdict says that they are of use. */
+int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
+	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
+	       uint64_t *self, uint64_t *next) MUST_CHECK;
+
+/* The same, with what is in the batch already. */
+int vlist_look_too(struct vlist_client *c, uint64_t key, uint64_t place,
+		   bool may_steer, bool with_value, enum vlist_verdict *verdict,
+		   uint64_t *self, uint64_t *next) MUST_CHECK;
+
+enum vlist_found {
+	VLIST_FOUND,
+	VLIST_NOT_THERE, /* the list was followed to its end */
+	VLIST_LOST,	 /* it was not */
+};
+
+/* Follows the list from a committed place, without help of a switch, looking
+ * for a version; *last is the end, or what follows the version. */
+int vlist_walk(struct vlist_client *c, uint64_t key, uint64_t from,
+	       uint64_t target, unsigned steps, enum vlist_found *found,
+	       uint64_t *last) MUST_CHECK;
+
+/* ---- vlist_verify.c ----------------------------------------------------- */
+
+enum vlist_fate {
+	VLIST_COMMITTED_NOW,
+	VLIST_NOT_LANDED, /* nothing happened; the node may be used again */
+	VLIST_DEAD,	  /* it hangs on something that never was committed */
+	VLIST_UNKNOWN,
+};
+
+/* What became of `node`, appended behind `before`, of which nobody knows
+ * whether it is committed. `from` is a place that is. */
+int vlist_verify(struct vlist_client *c, uint64_t key, uint64_t from,
+		 uint64_t node, uint64_t before,
+		 enum vlist_fate *fate) MUST_CHECK;
+
+/* ---- vlist_sweep.c: all of the store's memory --------------------------- */
+
+/* Calls `each` for a pointer in some node's `next`, and where it stands; stops
+ * when it returns true. */
+typedef bool (*vlist_link_fn)(struct vlist_client *c, uint64_t link,
+			      const struct vlist_node *in, void *ctx);
+int vlist_links_each(struct vlist_client *c, vlist_link_fn each,
+		     void *ctx) MUST_CHECK;
+/* Frees those of this client's nodes of unknown outcome that nothing points
+ * to. */
+int vlist_sweep(struct vlist_client *c) MUST_CHECK;
+
+/* ---- vlist_pool.c: this client's memory --------------------------------- */
+
+/* A node for a new version, collecting old ones if need be; -ENOSPC. */
+int vlist_node_take(struct vlist_client *c, uint64_t key,
+		    uint32_t *mine) MUST_CHECK;
+/* Behind the others, so that it is used again as late as possible. */
+void vlist_node_give(struct vlist_client *c, uint32_t mine);
+uint64_t vlist_mine_pointer(const struct vlist_client *c, uint32_t mine);
+/* It is committed now, and the newest of this client's of that key. */
+void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
+			  uint32_t mine);
+/* Everything of a key that is older than this version of it. */
+void vlist_collect_older(struct vlist_client *c, uint32_t mine);
+void vlist_pool_forget(struct vlist_client *c);
+
+/* Whether more memory would be taken rather than what is old freed. */
+bool vlist_pool_may_grow(const struct vlist_client *c);
+
+/* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
+
+/* The key of this version, if it is not there yet and has room. */
+int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
+			uint32_t mine) MUST_CHECK;
+void vlist_gather_start(struct vlist_gather *g);
+/* The requests of its next step, to the batch that is being made. */
+void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g);
+/* Their answers. */
+void vlist_gather_take(struct vlist_client *c, struct vlist_gather *g);
+/* All steps of it. */
+int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g) MUST_CHECK;
+/* c->ride begins if it has ended and little is free. */
+void vlist_ride_begin(struct vlist_client *c);
+
+/* ---- vlist_scan.c: looking for versions to collect ---------------------- */
+
+int vlist_scan(struct vlist_client *c) MUST_CHECK;
+
+#endif

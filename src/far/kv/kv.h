@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of <aquifer/kv.h> for other rooms: clients over memory that they
+ * have connected to themselves, and the search for cuckoo paths.
+ */
+#ifndef AQ_KV_H
+#define AQ_KV_H
+
+#include <aquifer/kv.h>
+
+#include "base/base.h"
+#include "client/link.h"
+#include "kv_layout.h"
+#include "kv_limits.h"
+
+/* ---- cuckoo paths ------------------------------------------------------- */
+
+struct kv_step {
+	uint64_t row;
+	int entry; /* -1: some free one, not known which */
+};
+
+/* The new entry goes to step 0, what was there to step 1, and so on; the last
+ * step is free. */
+struct kv_path {
+	unsigned count;
+	struct kv_step step[KV_PATH_MAX];
+};
+
+/* What a search may look at. */
+struct kv_view {
+	/* The row's bytes; NULL with *usable: not known, taken for one with a
+	 * free entry; NULL without: not to be used. */
+	const uint8_t *(*row)(void *ctx, uint64_t row, bool *usable);
+	void *ctx;
+};
+
+struct kv_search;
+struct kv_search *kv_search_create(void);
+void kv_search_destroy(struct kv_search *s);
+/* The shortest path (BFS), or any (DFS). -ENOENT: there is none in sight. */
+int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
+		  const struct kv_view *view, const struct kv_place *place,
+		  enum aq_kv_search how, struct kv_path *path) MUST_CHECK;
+/* After a breadth-first search that found a path: other rows that may have room
+ * and that its rows' entries could move to as well; how many. */
+unsigned kv_search_spares(const struct kv_search *s,
+			  const struct kv_geometry *g,
+			  const struct kv_view *view, uint64_t *row,
+			  unsigned max);
+
+/* ---- clients ------------------------------------------------------------ */
+
+/* One client's way to a table. Who makes it keeps it valid until the client is
+ * destroyed or has asked for another. */
+struct kv_port {
+	struct client_link *link;
+	uint64_t addr; /* of the table's first byte */
+	uint64_t size_bytes;
+	uint32_t rkey;
+	uint32_t lock_rkey;
+	uint64_t lock_addr;
+	/* The same table by a key that may be mapped, for READs that nothing
+	 * orders; 0: none. */
+	uint64_t look_addr;
+	uint32_t look_rkey;
+	bool wants_look;	  /* a key for that */
+	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
+	/* Ends another client's connection: when it returns 0, nothing of that
+	 * client will be executed any more. */
+	int (*fence)(void *ctx, const char *conn);
+	/* Whether a connection still is: 1, 0, or -errno. */
+	int (*is_alive)(void *ctx, const char *conn);
+	/* Makes a new connection for a client whose own is broken. */
+	int (*renew)(void *ctx, struct kv_port *port);
+	void (*close)(void *ctx, struct kv_port *port);
+	void *ctx;
+};
+
+/* Where a client may be stopped by a test: before the request is posted. */
+enum kv_point {
+	KV_POINT_INTENT,
+	KV_POINT_EXTENT,
+	KV_POINT_MAP,
+	KV_POINT_LOCK,
+	KV_POINT_READ,
+	KV_POINT_ROW,
+	KV_POINT_ROW_TAIL, /* between entry and CRC, with split writes */
+	KV_POINT_FREE,
+	KV_POINT_UNLOCK,
+	KV_POINT_IDLE,
+	KV_POINT_LEASE,
+	KV_POINT_FENCE,
+	KV_POINT_MEND,
+	KV_POINT_STATE, /* of a leaf: roles and phases */
+	KV_POINT_LEAF,	/* one is made or dropped */
+	KV_POINT_COUNT,
+};
+
+const char *kv_point_name(enum kv_point point);
+
+/* What a client leaves out. */
+enum kv_bug {
+	KV_BUG_TERMS = 1u << 0,	 /* waiting for the end of others' terms */
+	KV_BUG_LOCKS = 1u << 1,	 /* waiting for locks before a shard freezes */
+	KV_BUG_MIRROR = 1u << 2, /* changes at the second copy */
+	KV_BUG_GRAVES = 1u << 3, /* traces of deleted keys */
+	/* Looking whether what has overtaken a put was a put, too. */
+	KV_BUG_OVERTAKE = 1u << 4,
+};
+
+struct kv_client_config {
+	struct aq_kv_client_options options;
+	/* NULL: the time of day. */
+	uint64_t (*now_ms)(void *ctx);
+	/* NULL: never. True stops the client for good: it posts what comes
+	 * before this request and nothing any more. */
+	bool (*crash)(void *ctx, enum kv_point point);
+	void *ctx;
+	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
+	 * then a client can die between them. */
+	bool split_writes;
+	uint32_t bugs; /* enum kv_bug, planted to see that they are found */
+	/* Inserts always read all rows of their locks, as published; else only
+	 * those that the first guess needs. */
+	bool whole_locks;
+	uint64_t rng_seed; /* of back-offs; 0: any */
+};
+
+/* Writes an empty leaf into zeroed memory. */
+int kv_format(const struct kv_port *port, const struct kv_geometry *g,
+	      uint64_t state) MUST_CHECK;
+/* Reads the head of a table of avail_bytes. */
+int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
+	     struct kv_geometry *g) MUST_CHECK;
+/* A client of a table of one leaf. */
+int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
+		     const struct kv_client_config *config,
+		     struct aq_kv_client **out) MUST_CHECK;
+
+/* Which leaf. */
+struct kv_id {
+	uint32_t name; /* of its generation, 16 bits */
+	uint32_t shard;
+	uint32_t copy;
+};
+
+typedef void (*kv_id_fn)(void *user, const struct kv_id *id);
+
+/* Where the leaves of a table are. Errors: -ENOENT, there is no such leaf;
+ * -EHOSTDOWN, its node does not answer. */
+struct kv_world {
+	void *ctx;
+	/* Calls `each` for those of nodes that answer. */
+	int (*list)(void *ctx, kv_id_fn each, void *user);
+	/* Connects; the port is the caller's to close. */
+	int (*open)(void *ctx, const struct kv_id *id, struct kv_port *port);
+	/* Makes one, in this state. The copies of one shard are on different
+	 * nodes: else -ENOSPC. */
+	int (*make)(void *ctx, const struct kv_id *id,
+		    const struct kv_geometry *g, uint64_t state);
+	int (*drop)(void *ctx, const struct kv_id *id);
+	/* How many nodes answer, or -errno. */
+	int (*nodes)(void *ctx);
+};
+
+/* A client of a table of any leaves. */
+int kv_client_open(const struct kv_world *world,
+		   const struct kv_client_config *config,
+		   struct aq_kv_client **out) MUST_CHECK;
+/* Makes the leaves of a new table, or of a next generation. */
+int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
+		   enum kv_phase phase) MUST_CHECK;
+/* After a crash it leaves everything as it is; otherwise it says goodbye. */
+void kv_client_destroy(struct aq_kv_client *c);
+bool kv_client_is_crashed(const struct aq_kv_client *c);
+/* Empties its cache of the index. For comparisons. */
+void kv_client_forget(struct aq_kv_client *c);
+/* A geometry from options; -EINVAL with words. */
+int kv_geometry_make(const struct aq_kv_options *o,
+		     struct kv_geometry *g) MUST_CHECK;
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several operations at once. Reads are under way together, on any leaves.
+ * Where a read needs more than one leaf, or what it was told may not count, it
+ * is done again and waited for.
+ *
+ * Changes wait until somebody polls, or something has to come after them. Then
+ * they go together: their locks in one round trip, their rows in another. They
+ * do not start before, because a client must not hold locks while its
+ * application does something else: others would take it for dead.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kv_client_priv.h"
+
+static bool has_key(const struct aq_kv_op *op)
+{
+	return op->key && op->key_len >= 1 && op->key_len <= AQ_KV_KEY_MAX;
+}
+
+static void tell(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	c->done[(c->done_head + c->done_count) % c->depth] = op;
+	c->done_count++;
+}
+
+/* A read that nobody has answered for good. */
+static void read_again(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	op->err = kv_client_read(c, op, NULL);
+}
+
+void kv_async_collect(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	for (; leaf->done_count; leaf->done_count--) {
+		tell(c, leaf->done[leaf->done_head]);
+		leaf->done_head = (leaf->done_head + 1) % leaf->depth;
+	}
+}
+
+void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	uint32_t i;
+
+	kv_async_collect(c, leaf);
+	for (i = 0; i < leaf->depth && leaf->gets_busy; i++) {
+		struct kv_get *g = &leaf->get[i];
+
+		if (g->state == KV_GET_IDLE || g->state == KV_GET_DONE)
+			continue;
+		g->state = KV_GET_IDLE;
+		leaf->gets_busy--;
+		if (!g->op)
+			continue;
+		g->op->err = KV_E_VIEW;
+		tell(c, g->op);
+	}
+}
+
+int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	int err;
+
+	if (LIKELY(!leaf->gets_busy && !leaf->done_count))
+		return 0;
+	err = kv_get_drain(leaf, NULL);
+	if (leaf->is_broken) {
+		kv_async_abandon(c, leaf);
+		err = 0;
+	}
+	kv_async_collect(c, leaf);
+	return err;
+}
+
+int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	bool any = false;
+	uint32_t i;
+	int err = kv_async_quiet(c, leaf);
+
+	if (err)
+		return err;
+	for (i = 0; i < c->done_count; i++) {
+		struct aq_kv_op *op = c->done[(c->done_head + i) % c->depth];
+
+		if (op->err != KV_E_VIEW)
+			continue;
+		read_again(c, op);
+		any = true;
+	}
+	/* The leaf may be gone. */
+	return any ? KV_E_VIEW : 0;
+}
+
+/* The leaf that alone can do it, in one step, or NULL. */
+static struct kv_leaf *simple_leaf(struct aq_kv_client *c,
+				   const struct aq_kv_op *op)
+{
+	bool is_change = op->kind != AQ_KV_OP_GET;
+	struct kv_route r;
+	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
+				  is_change, &r);
+
+	if (err || r.older || r.second || r.leaf->is_broken ||
+	    (is_change && r.leaves_graves))
+		return NULL;
+	return r.leaf;
+}
+
+/* Whether a change of its key comes first. */
+static bool is_waited_for(const struct aq_kv_client *c,
+			  const struct aq_kv_op *op)
+{
+	for (uint32_t i = 0; i < c->change_count; i++)
+		if (c->change[i]->key_len == op->key_len &&
+		    !memcmp(c->change[i]->key, op->key, op->key_len))
+			return true;
+	return false;
+}
+
+static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	struct kv_leaf *leaf;
+	struct kv_get *g;
+	int err = -EAGAIN;
+
+	if (UNLIKELY(c->change_count) && is_waited_for(c, op))
+		kv_async_flush(c);
+	leaf = simple_leaf(c, op);
+	if (LIKELY(leaf != NULL)) {
+		leaf->deadline_ns = c->deadline_ns;
+		err = kv_get_start(leaf, op, &g);
+	}
+	if (UNLIKELY(err == -EAGAIN)) {
+		op->err = kv_client_read(c, op, NULL);
+		tell(c, op);
+		err = 0;
+	}
+	return err;
+}
+
+/* ---- changes ------------------------------------------------------------ */
+
+static void do_alone(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	struct aq_kv_put_options o = {.flags = op->flags,
+				      .expire_at_ms = op->expire_at_ms};
+
+	op->err = op->kind == AQ_KV_OP_PUT
+			  ? aq_kv_put(c, op->key, op->key_len, op->value,
+				      op->value_len, &o)
+			  : aq_kv_del(c, op->key, op->key_len);
+}
+
+/* As many from the first on as one leaf does together; how many are done, and
+ * whether the next one goes alone. */
+static size_t do_together(struct aq_kv_client *c, struct aq_kv_op *const *ops,
+			  size_t count, bool *next_alone)
+{
+	struct kv_leaf *leaf = count < 2 ? NULL : simple_leaf(c, ops[0]);
+	size_t n = 1;
+
+	*next_alone = true;
+	if (!leaf)
+		return 0;
+	while (n < count && (c->era[0]->g.shard_count == 1 ||
+			     simple_leaf(c, ops[n]) == leaf))
+		n++;
+	if (n < 2 || kv_async_settle(c, leaf))
+		return 0;
+	return kv_many_run(leaf, ops, n, next_alone);
+}
+
+void kv_async_flush(struct aq_kv_client *c)
+{
+	bool alone = false;
+	uint32_t at = 0;
+
+	if (c->is_flushing)
+		return;
+	c->is_flushing = true;
+	while (at < c->change_count) {
+		struct aq_kv_op **ops = &c->change[at];
+		size_t n = 1, i;
+
+		if (!alone) {
+			n = do_together(c, ops, c->change_count - at, &alone);
+		} else {
+			do_alone(c, ops[0]);
+			alone = false;
+		}
+		for (i = 0; i < n; i++)
+			tell(c, ops[i]);
+		at += (uint32_t)n;
+	}
+	c->change_count = 0;
+	c->is_flushing = false;
+}
+
+static void submit_change(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	if (c->change_count == KV_CHANGES_MAX)
+		kv_async_flush(c);
+	c->change[c->change_count++] = op;
+}
+
+int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
+{
+	int err = 0;
+
+	if (!has_key(op))
+		return error_set(-EINVAL, "a key has 1 to %d bytes, not %zu",
+				 AQ_KV_KEY_MAX, op->key_len);
+	if (op->kind > AQ_KV_OP_DEL)
+		return error_set(-EINVAL, "there is no operation %u", op->kind);
+	if (c->under_way >= c->depth)
+		return -EAGAIN;
+	if (c->under_way == 0)
+		err = kv_client_begin(c);
+	if (err)
+		return err;
+	op->err = 0;
+	op->len = 0;
+	if (op->kind == AQ_KV_OP_GET)
+		err = submit_get(c, op);
+	else
+		submit_change(c, op);
+	if (!err)
+		c->under_way++;
+	return err;
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+static int step(struct aq_kv_client *c, struct kv_leaf *leaf)
+{
+	int err = leaf->gets_busy ? kv_get_step(leaf) : 0;
+
+	if (UNLIKELY(err && leaf->is_broken && !leaf->is_crashed)) {
+		kv_async_abandon(c, leaf);
+		err = 0;
+	}
+	kv_async_collect(c, leaf);
+	return err;
+}
+
+/* One look at every leaf that has something under way or done. */
+static int look(struct aq_kv_client *c)
+{
+	uint32_t i, s, k;
+	int err = 0;
+
+	if (c->change_count)
+		kv_async_flush(c);
+	for (i = 0; i < KV_ERAS_MAX && !err; i++) {
+		struct kv_era *e = c->era[i];
+
+		for (s = 0; e && s < e->g.shard_count && !err; s++)
+			for (k = 0; k < e->g.copy_count && !err; k++)
+				if (e->shard[s].leaf[k])
+					err = step(c, e->shard[s].leaf[k]);
+	}
+	return err;
+}
+
+int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
+	       bool wait)
+{
+	unsigned n = 0;
+	int err;
+
+	do {
+		err = look(c);
+	} while (!err && wait && c->done_count == 0 && c->under_way);
+	for (; n < max && c->done_count; n++) {
+		done[n] = c->done[c->done_head];
+		c->done_head = (c->done_head + 1) % c->depth;
+		c->done_count--;
+		if (UNLIKELY(done[n]->err == KV_E_VIEW))
+			read_again(c, done[n]);
+	}
+	c->under_way -= n;
+	return n ? (int)n : err;
+}
+
+int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
+{
+	struct aq_kv_op *done[KV_POLL_BATCH];
+	size_t started = 0, ended = 0;
+	int err = 0, n;
+
+	while (ended < count && !err) {
+		while (started < count && !err) {
+			err = aq_kv_submit(c, &ops[started]);
+			if (!err)
+				started++;
+		}
+		if (err == -EAGAIN)
+			err = 0;
+		if (err)
+			break;
+		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
+		if (n < 0)
+			err = n;
+		else
+			ended += (size_t)n;
+	}
+	return err;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on one leaf, each from its beginning to its end. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "kv_priv.h"
+
+int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
+		 bool *has_entry)
+{
+	struct kv_get *g;
+	int err, tries = 0;
+
+	do {
+		err = kv_op_begin(c);
+		if (err)
+			return err;
+		err = kv_get_drain(c, NULL);
+		if (!err)
+			err = kv_get_start(c, op, &g);
+		if (err)
+			continue;
+		err = kv_get_drain(c, g);
+		if (!err) {
+			if (expire_at_ms)
+				*expire_at_ms = g->expire_at_ms;
+			if (has_entry)
+				*has_entry = !op->err || op->err == -EMSGSIZE ||
+					     g->has_entry;
+			/* It is the last that was done. */
+			c->done_count--;
+			return op->err;
+		}
+		kv_get_withdraw(c, g);
+	} while (c->is_broken && tries++ == 0);
+	return kv_op_end(c, err);
+}
+
+int kv_leaf_change(struct kv_leaf *c, struct kv_mod *m)
+{
+	int err = kv_op_begin(c);
+
+	if (err)
+		return err;
+	err = kv_get_drain(c, NULL);
+	if (!err)
+		err = kv_mod_run(c, m);
+	return kv_op_end(c, err);
+}
+
+int kv_leaf_reap(struct kv_leaf *c)
+{
+	int err = kv_op_begin(c);
+
+	if (err)
+		return err;
+	err = kv_get_drain(c, NULL);
+	if (!err)
+		err = kv_reap(c);
+	return kv_op_end(c, err);
+}

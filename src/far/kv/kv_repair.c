@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding out who is dead, and the right to repair.
+ *
+ * Locks are single bits and do not say whose they are; but who holds one has it
+ * in its intent, and a client that lives changes its intent often. So
+ * the holder of a lock that stays is among those whose intents name it and do
+ * not change. These are fenced: marked in their slots, and their connections
+ * ended at the memory node, after which nothing of them is executed any more.
+ *
+ * Whether a lock that is set was set by the dead: all slots, the lock and all
+ * slots again are read in one batch. If a living client had the lock when it
+ * was read, then one of its two looks names it, or it is among the locks that
+ * the client tried for in between. While the lease is held, whoever meets a
+ * lock that it cannot have steps back, so this comes to an end.
+ *
+ * Slow is not dead: silence counts by the clock and by looks, so a machine that
+ * stalled as a whole has not made anybody silent; and who repairs renews its
+ * lease, so a long repair is not taken for a dead one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kv_priv.h"
+
+enum {
+	DEAD_MAX = 64, /* repaired at one go */
+	WATCH_STEPS = 64,
+	WATCH_LOOKS = 24, /* at least, whatever the clock says */
+	RENEW_SHARE = 8,  /* of the failure time */
+};
+
+/* How long something has not changed: it is late when the time is over and it
+ * was looked at often enough since. */
+struct watch {
+	uint64_t since_ns;
+	unsigned looks;
+};
+
+static void watch_start(struct kv_leaf *c, struct watch *w)
+{
+	*w = (struct watch){.since_ns = kv_now_ns(c)};
+}
+
+static bool watch_is_late(struct kv_leaf *c, struct watch *w, uint64_t ns)
+{
+	w->looks++;
+	return w->looks > WATCH_LOOKS && kv_now_ns(c) - w->since_ns > ns;
+}
+
+static int read_slots(struct kv_leaf *c, struct kv_slot *out)
+{
+	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
+	int err = kv_big_reserve(c, 2 * bytes);
+
+	if (!err)
+		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
+	if (!err)
+		memcpy(out, c->big, bytes);
+	return err;
+}
+
+static enum kv_slot_state state_of(const struct kv_slot *s)
+{
+	return (enum kv_slot_state)(le64_get(s->state) & 0xff);
+}
+
+static uint64_t epoch_of(const struct kv_slot *s)
+{
+	return le64_get(s->state) >> 8;
+}
+
+/* Which of these locks the client names. One that is being written just now
+ * is not silent; it will be looked at again. */
+static uint64_t names(const struct kv_slot *s, uint64_t word, uint64_t mask)
+{
+	uint32_t i, n = le32_get(s->intent.group_count);
+	uint64_t hit = 0;
+
+	if (!kv_intent_is_whole(&s->intent))
+		return mask;
+	for (i = 0; i < n; i++)
+		if (le32_get(s->intent.group[i].word) == word)
+			hit |= le64_get(s->intent.group[i].mask) & mask;
+	return hit;
+}
+
+static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
+{
+	return memcmp(&a->state, &b->state, sizeof(a->state)) == 0 &&
+	       memcmp(&a->intent, &b->intent, sizeof(a->intent)) == 0;
+}
+
+static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
+{
+	int err;
+
+	kv_begin(c);
+	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
+	err = kv_run(c);
+	if (!err)
+		*value = c->atom[KV_ATOM_OTHER];
+	return err;
+}
+
+/* ---- fencing ------------------------------------------------------------ */
+
+static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
+{
+	uint64_t epoch = epoch_of(s), old;
+	char conn[SLOT_NAME_MAX + 1];
+	int err = 0;
+
+	if (!slot_name_get(s, conn))
+		return error_set(-EBADMSG, "slot %u of the table has no name",
+				 slot);
+	if (state_of(s) == KV_SLOT_LIVE) {
+		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot),
+				 kv_slot_word(KV_SLOT_LIVE, epoch),
+				 kv_slot_word(KV_SLOT_FENCED, epoch), &old);
+		if (err || old != kv_slot_word(KV_SLOT_LIVE, epoch))
+			return err; /* it has gone by itself */
+		c->stats.fenced++;
+	}
+	return c->port.fence(c->port.ctx, conn);
+}
+
+/* ---- the lease ---------------------------------------------------------- */
+
+static uint64_t my_lease(const struct kv_leaf *c, uint64_t before)
+{
+	return kv_lease_word(c->slot + 1, c->epoch, kv_lease_count(before) + 1);
+}
+
+static int lease_read(struct kv_leaf *c, uint64_t *word)
+{
+	int err = kv_read_now(c, c->g.lease_offset, &c->atom[KV_ATOM_LEASE], 8);
+
+	if (!err)
+		*word = c->atom[KV_ATOM_LEASE];
+	return err;
+}
+
+/* The lease has not moved for long: its holder is dead, too. */
+static int fence_holder(struct kv_leaf *c, uint64_t word)
+{
+	uint32_t slot = kv_lease_holder(word) - 1;
+	struct kv_slot s;
+	int err;
+
+	if (slot >= c->g.client_count || slot == c->slot)
+		return 0;
+	err = kv_read_now(c, kv_slot_at(&c->g, slot), c->stage, KV_SLOT_BYTES);
+	if (err)
+		return err;
+	memcpy(&s, c->stage, sizeof(s));
+	/* Another client has the slot now: the holder is gone and fenced. */
+	if ((uint32_t)epoch_of(&s) != kv_lease_epoch(word))
+		return 0;
+	return state_of(&s) == KV_SLOT_FREE ? 0 : fence(c, slot, &s);
+}
+
+/* Until we have it. */
+static int lease_take(struct kv_leaf *c)
+{
+	uint64_t word = 0, seen = 0, old;
+	struct watch w;
+	int err;
+
+	watch_start(c, &w);
+	for (;;) {
+		err = lease_read(c, &word);
+		if (err)
+			return err;
+		if (word != seen) {
+			seen = word;
+			watch_start(c, &w);
+		}
+		if (kv_lease_holder(word))
+			err = watch_is_late(c, &w, 2 * c->failure_ns)
+				      ? fence_holder(c, word)
+				      : -EBUSY;
+		if (!err) {
+			c->lease = my_lease(c, word);
+			c->lease_ns = kv_now_ns(c);
+			err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset,
+					 word, c->lease, &old);
+			if (err || old == word)
+				return err;
+			continue;
+		}
+		if (err != -EBUSY)
+			return err;
+		err = kv_past_deadline(c);
+		if (err)
+			return err;
+		kv_pause(c, KV_LEASE_POLL_NS);
+	}
+}
+
+int kv_lease_renew(struct kv_leaf *c)
+{
+	uint64_t before = c->lease, old;
+	int err;
+
+	if (kv_now_ns(c) - c->lease_ns < c->failure_ns / RENEW_SHARE)
+		return 0;
+	c->lease = my_lease(c, before);
+	c->lease_ns = kv_now_ns(c);
+	err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, before, c->lease,
+			 &old);
+	if (!err && old != before)
+		err = error_set(-ESTALE, "somebody else repairs the table");
+	return err;
+}
+
+static int lease_give(struct kv_leaf *c)
+{
+	uint64_t old;
+
+	return kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, c->lease,
+			  kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
+}
+
+/* ---- repair ------------------------------------------------------------- */
+
+struct ward { /* what a repair works with */
+	struct kv_slot *before;
+	struct kv_slot *first;
+	struct kv_slot *now;
+	struct kv_dead *dead;
+	unsigned count;
+};
+
+static int ward_init(struct kv_leaf *c, struct ward *w)
+{
+	*w = (struct ward){
+		.before = calloc(c->g.client_count, sizeof(w->before[0])),
+		.first = calloc(c->g.client_count, sizeof(w->first[0])),
+		.now = calloc(c->g.client_count, sizeof(w->now[0])),
+		.dead = calloc(DEAD_MAX, sizeof(w->dead[0]))};
+	return w->before && w->first && w->now && w->dead
+		       ? 0
+		       : error_set(-ENOMEM, "no memory for a repair");
+}
+
+static void ward_release(struct ward *w)
+{
+	free(w->before);
+	free(w->first);
+	free(w->now);
+	free(w->dead);
+}
+
+/* All that are fenced, also by somebody who died over it. */
+static int collect(struct kv_leaf *c, struct ward *w)
+{
+	uint32_t i, k;
+	int err = 0;
+
+	w->count = 0;
+	for (i = 0; i < c->g.client_count && w->count < DEAD_MAX && !err; i++) {
+		struct kv_dead *d = &w->dead[w->count];
+
+		if (state_of(&w->now[i]) != KV_SLOT_FENCED)
+			continue;
+		err = fence(c, i, &w->now[i]);
+		if (err)
+			break;
+		/* Only now its intent cannot change any more. */
+		err = kv_read_now(c, kv_slot_at(&c->g, i), c->stage,
+				  KV_SLOT_BYTES);
+		memcpy(&w->now[i], c->stage, KV_SLOT_BYTES);
+		*d = (struct kv_dead){.slot = i,
+				      .epoch = epoch_of(&w->now[i]),
+				      .intent = w->now[i].intent};
+		d->set.count =
+			u32_min(le32_get(d->intent.group_count), KV_GROUPS);
+		for (k = 0; k < d->set.count; k++) {
+			d->set.group[k].word =
+				le32_get(d->intent.group[k].word);
+			d->set.group[k].mask =
+				le64_get(d->intent.group[k].mask);
+		}
+		w->count++;
+	}
+	return err;
+}
+
+/* Whether the client tried for one of these locks between two looks. */
+static bool tried(const struct kv_slot *a, const struct kv_slot *b,
+		  uint64_t word, uint64_t mask)
+{
+	uint32_t last = le32_get(b->intent.recent_count), i;
+	uint32_t n = last - le32_get(a->intent.recent_count);
+
+	if (!kv_intent_is_whole(&a->intent) ||
+	    !kv_intent_is_whole(&b->intent) || n > KV_RECENT)
+		return true; /* who knows */
+	for (i = 1; i <= n; i++) {
+		uint32_t lock =
+			le32_get(b->intent.recent[(last - i) % KV_RECENT]);
+
+		if (lock / 64 == word && mask & 1ull << (lock % 64))
+			return true;
+	}
+	return false;
+}
+
+/* Slots, lock, slots: into w->first, *value, w->now. */
+static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
+		uint64_t *value)
+{
+	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
+	int err = kv_big_reserve(c, 2 * bytes);
+
+	if (err)
+		return err;
+	kv_begin(c);
+	kv_add_read(c, KV_POINT_READ, c->g.slot_offset, c->big, bytes);
+	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
+	kv_add_read(c, KV_POINT_READ, c->g.slot_offset, c->big + bytes, bytes);
+	err = kv_run(c);
+	if (err)
+		return err;
+	*value = c->atom[KV_ATOM_OTHER];
+	memcpy(w->first, c->big, bytes);
+	memcpy(w->now, c->big + bytes, bytes);
+	return 0;
+}
+
+/* Whether a living client may have had one of the locks that are set; who has
+ * done nothing for long is fenced on the way. */
+static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+		      unsigned g, bool is_late, bool *is_clear)
+{
+	uint64_t word = d->set.group[g].word, mask = d->set.group[g].mask;
+	uint64_t value;
+	uint32_t i;
+	int err = look(c, w, word, &value);
+
+	if (err)
+		return err;
+	*is_clear = true;
+	if (c->g.flags & KV_WORD_LOCKS) {
+		d->holds[g] =
+			value == kv_lock_holder(d->slot, (uint32_t)d->epoch);
+		return 0;
+	}
+	d->holds[g] = (value & mask) == mask;
+	for (i = 0; d->holds[g] && i < c->g.client_count && !err; i++) {
+		const struct kv_slot *now = &w->now[i];
+
+		if (i == c->slot || (state_of(now) != KV_SLOT_LIVE &&
+				     state_of(&w->first[i]) != KV_SLOT_LIVE))
+			continue;
+		if (!names(now, word, mask) &&
+		    !names(&w->first[i], word, mask) &&
+		    !tried(&w->first[i], now, word, mask))
+			continue;
+		*is_clear = false;
+		if (is_late && state_of(now) == KV_SLOT_LIVE &&
+		    is_same(now, &w->before[i]))
+			err = fence(c, i, now);
+	}
+	return err;
+}
+
+/* -EAGAIN: somebody else had to be fenced; begin again. */
+static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+		      unsigned g)
+{
+	uint64_t fenced = c->stats.fenced;
+	bool is_clear = false, is_late;
+	struct watch watch;
+	int err = read_slots(c, w->before);
+
+	watch_start(c, &watch);
+	while (!err) {
+		is_late = watch_is_late(c, &watch, c->failure_ns);
+		err = look_round(c, w, d, g, is_late, &is_clear);
+		if (err || is_clear)
+			break;
+		if (c->stats.fenced != fenced)
+			return -EAGAIN;
+		if (is_late) {
+			watch_start(c, &watch);
+			err = read_slots(c, w->before);
+		}
+		if (!err)
+			err = kv_lease_renew(c);
+		if (!err)
+			err = kv_past_deadline(c);
+		if (!err)
+			kv_pause(c, KV_LEASE_POLL_NS);
+	}
+	return err;
+}
+
+/* With the lease. */
+static int repair(struct kv_leaf *c, struct ward *w)
+{
+	unsigned i, k;
+	int err;
+
+	do {
+		err = read_slots(c, w->now);
+		if (!err)
+			err = collect(c, w);
+		for (i = 0; i < w->count && !err; i++) {
+			struct kv_dead *d = &w->dead[i];
+
+			d->is_held = d->set.count > 0;
+			for (k = 0; k < d->set.count && !err; k++) {
+				err = wait_clear(c, w, d, k);
+				d->is_held &= d->holds[k];
+			}
+		}
+	} while (err == -EAGAIN);
+	if (!err && w->count)
+		err = kv_mend(c, w->dead, w->count);
+	return err;
+}
+
+static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
+{
+	struct kv_slot *now = w->now;
+	uint32_t i;
+	int err = lease_take(c), give;
+
+	if (err)
+		return err;
+	if (!all)
+		err = read_slots(c, now);
+	for (i = 0; !all && i < c->g.client_count && !err; i++)
+		if (i != c->slot && state_of(&w->before[i]) == KV_SLOT_LIVE &&
+		    is_same(&now[i], &w->before[i]))
+			err = fence(c, i, &now[i]);
+	if (!err)
+		err = repair(c, w);
+	if (c->is_broken || c->is_crashed)
+		return err;
+	give = lease_give(c);
+	return err ? err : give;
+}
+
+/* Only the suspects stay in `before`; whether there are any. */
+static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
+			  uint64_t mask)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < c->g.client_count; i++) {
+		enum kv_slot_state s = state_of(&w->now[i]);
+		bool is_silent = is_same(&w->now[i], &w->before[i]);
+
+		if (i != c->slot &&
+		    (s == KV_SLOT_LIVE || s == KV_SLOT_FENCED) &&
+		    names(&w->now[i], word, mask) &&
+		    (is_silent || s == KV_SLOT_FENCED))
+			any = true;
+		else
+			memset(&w->before[i], 0, sizeof(w->before[i]));
+	}
+	return any;
+}
+
+/* Watches the lock for the failure time; *value is what stays set. */
+static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
+		      uint64_t *value)
+{
+	struct watch w;
+	int err;
+
+	watch_start(c, &w);
+	do {
+		err = read_lock(c, word, value);
+		if (err)
+			return err;
+		*value &= mask;
+		if (*value)
+			kv_pause(c, c->failure_ns / WATCH_STEPS + 1);
+	} while (*value && !watch_is_late(c, &w, c->failure_ns));
+	return 0;
+}
+
+int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
+{
+	struct ward w;
+	uint64_t value = 0;
+	int err = ward_init(c, &w);
+
+	if (!err)
+		err = read_slots(c, w.before);
+	if (!err)
+		err = watch_lock(c, word, mask, &value);
+	if (!err && value) {
+		err = read_slots(c, w.now);
+		if (!err &&
+		    pick_suspects(c, &w, word,
+				  c->g.flags & KV_WORD_LOCKS ? UINT64_MAX
+							     : value))
+			err = with_lease(c, &w, false);
+	}
+	ward_release(&w);
+	return err;
+}
+
+int kv_lease_wait(struct kv_leaf *c)
+{
+	uint64_t word, seen = 0;
+	struct watch late;
+	struct ward w;
+	int err;
+
+	watch_start(c, &late);
+	for (;;) {
+		err = lease_read(c, &word);
+		if (err || !kv_lease_holder(word))
+			return err;
+		if (word != seen) {
+			seen = word;
+			watch_start(c, &late);
+		}
+		if (watch_is_late(c, &late, 2 * c->failure_ns))
+			break;
+		err = kv_past_deadline(c);
+		if (err)
+			return err;
+		kv_pause(c, KV_LEASE_POLL_NS);
+	}
+	err = ward_init(c, &w);
+	if (!err)
+		err = with_lease(c, &w, true);
+	ward_release(&w);
+	return err;
+}
+
+/* Who died on its way to a slot had nothing yet. If it is alive after all, its
+ * last step fails. */
+static int free_claimed(struct kv_leaf *c, struct ward *w)
+{
+	uint64_t word, old;
+	bool any = false;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < c->g.client_count; i++)
+		any |= i != c->slot &&
+		       state_of(&w->before[i]) == KV_SLOT_CLAIMED;
+	if (!any)
+		return 0;
+	kv_pause(c, kv_nameless_ns(c));
+	err = read_slots(c, w->now);
+	for (i = 0; i < c->g.client_count && !err; i++) {
+		word = le64_get(w->now[i].state);
+		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_CLAIMED ||
+		    !is_same(&w->now[i], &w->before[i]))
+			continue;
+		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, i), word,
+				 kv_slot_word(KV_SLOT_FREE, word >> 8), &old);
+	}
+	return err;
+}
+
+/* Only those stay in `before` whose connections are gone. */
+static bool pick_gone(struct kv_leaf *c, struct ward *w)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < c->g.client_count; i++) {
+		struct kv_slot *s = &w->before[i];
+		char conn[SLOT_NAME_MAX + 1];
+
+		if (i != c->slot && state_of(s) == KV_SLOT_LIVE &&
+		    slot_name_get(s, conn) &&
+		    c->port.is_alive(c->port.ctx, conn) == 0)
+			any = true;
+		else if (state_of(s) == KV_SLOT_FENCED)
+			any = true;
+		else
+			memset(s, 0, sizeof(*s));
+	}
+	return any;
+}
+
+int kv_reap(struct kv_leaf *c)
+{
+	struct ward w;
+	int err = ward_init(c, &w);
+
+	if (!err)
+		err = read_slots(c, w.before);
+	if (!err)
+		err = free_claimed(c, &w);
+	if (!err && pick_gone(c, &w))
+		err = with_lease(c, &w, false);
+	ward_release(&w);
+	return err;
+}

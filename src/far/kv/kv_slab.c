@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Extents: each client takes them from chunks of its own, so that nobody waits
+ * for anybody. Others give them back by clearing a byte of the chunk's map,
+ * which the owner looks at when it has run out (lazy collection). What is too
+ * large for a chunk takes several whole ones.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kv_priv.h"
+
+enum {
+	CLASS_PREPARING = 254, /* claimed, its map is not cleared yet */
+	COLLECT_SHARE = 8,     /* less than 1/8 free: another chunk, too */
+};
+
+uint32_t kv_class_of(const struct kv_geometry *g, uint64_t size_bytes)
+{
+	uint32_t class = KV_CLASS_SHIFT_MIN;
+
+	while ((1ull << class) < size_bytes)
+		class ++;
+	return 1ull << class > g->chunk_bytes / KV_RUN_OF ? 0 : class;
+}
+
+uint64_t kv_run_of(const struct kv_geometry *g, uint64_t size_bytes)
+{
+	return (size_bytes + g->chunk_bytes - 1) / g->chunk_bytes;
+}
+
+static uint64_t word_at(const struct kv_geometry *g, uint64_t chunk)
+{
+	return g->chunk_word_offset + 8 * chunk;
+}
+
+static uint64_t chunk_of(const struct kv_geometry *g, uint64_t offset)
+{
+	return (offset - g->chunk_offset) / g->chunk_bytes;
+}
+
+uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
+		   uint64_t size_bytes)
+{
+	uint32_t class = kv_class_of(g, size_bytes);
+	uint64_t chunk = chunk_of(g, offset);
+
+	return kv_chunk_at(g, chunk) +
+	       ((offset - kv_extent_at(g, chunk, class, 0)) >> class);
+}
+
+/* ---- chunks ------------------------------------------------------------- */
+
+/* What the map says now. */
+static int read_map(struct kv_leaf *c, struct kv_chunk *k)
+{
+	uint32_t i;
+	int err = kv_read_now(c, kv_chunk_at(&c->g, k->index), c->stage,
+			      k->count);
+
+	if (err)
+		return err;
+	k->free = 0;
+	for (i = 0; i < k->count; i++) {
+		if (k->used[i] && !c->stage[i])
+			c->stats.extents_collected++;
+		k->used[i] = c->stage[i] != 0;
+		k->free += !k->used[i];
+	}
+	k->hint = 0;
+	return 0;
+}
+
+static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
+		     struct kv_chunk **out)
+{
+	uint32_t count = kv_chunk_extents(&c->g, class);
+	struct kv_chunk *k;
+
+	if (c->chunk_count == c->chunk_room) {
+		uint32_t room = c->chunk_room ? 2 * c->chunk_room : 8;
+
+		k = realloc(c->chunk, room * sizeof(*k));
+		if (!k)
+			return error_set(-ENOMEM, "no memory for a client");
+		c->chunk = k;
+		c->chunk_room = room;
+	}
+	k = &c->chunk[c->chunk_count];
+	*k = (struct kv_chunk){.index = index,
+			       .class = class,
+			       .count = count,
+			       .free = count,
+			       .used = calloc(count, 1)};
+	if (!k->used)
+		return error_set(-ENOMEM, "no memory for a client");
+	c->chunk_count++;
+	*out = k;
+	return 0;
+}
+
+/* Makes a free chunk ours. -EAGAIN: somebody else was faster. */
+static int claim(struct kv_leaf *c, uint64_t index, uint32_t class,
+		 struct kv_chunk **out)
+{
+	uint64_t prep = kv_chunk_word(c->slot + 1, CLASS_PREPARING, 0);
+	uint64_t ours = kv_chunk_word(c->slot + 1, class, 0), old;
+	int err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, index), 0, prep,
+			     &old);
+
+	if (err)
+		return err;
+	if (old)
+		return -EAGAIN;
+	memset(c->stage, 0, KV_STAGE_BYTES);
+	kv_begin(c);
+	kv_add_write(c, KV_POINT_MAP, kv_chunk_at(&c->g, index), c->stage,
+		     kv_chunk_extents(&c->g, class));
+	kv_add_cas(c, KV_POINT_MAP, word_at(&c->g, index), prep, ours,
+		   KV_ATOM_OTHER);
+	err = kv_run(c);
+	return err ? err : add_chunk(c, index, class, out);
+}
+
+/* Takes over a chunk that nobody owns. */
+static int adopt(struct kv_leaf *c, uint64_t index, uint32_t class,
+		 struct kv_chunk **out)
+{
+	uint64_t orphan = kv_chunk_word(0, class, 0), old;
+	int err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, index), orphan,
+			     kv_chunk_word(c->slot + 1, class, 0), &old);
+
+	if (err)
+		return err;
+	if (old != orphan)
+		return -EAGAIN;
+	err = add_chunk(c, index, class, out);
+	return err ? err : read_map(c, *out);
+}
+
+/* All chunks' words, a piece at a time, until fn says something. */
+typedef int (*word_fn)(struct kv_leaf *c, uint64_t index, uint64_t word,
+		       void *user);
+static int each_word(struct kv_leaf *c, word_fn fn, void *user)
+{
+	uint64_t at, n, i, *words;
+	int err = 0;
+
+	/* The callback may use the stage. */
+	words = malloc(KV_STAGE_BYTES);
+	if (!words)
+		return error_set(-ENOMEM, "no memory for a client");
+	for (at = 0; at < c->g.chunk_count && !err; at += n) {
+		n = u64_min(c->g.chunk_count - at, KV_STAGE_BYTES / 8);
+		err = kv_read_now(c, word_at(&c->g, at), c->stage, 8 * n);
+		if (err)
+			break;
+		memcpy(words, c->stage, 8 * n);
+		for (i = 0; i < n && !err; i++) {
+			le64 w;
+
+			memcpy(&w, &words[i], sizeof(w));
+			err = fn(c, at + i, le64_get(w), user);
+		}
+	}
+	free(words);
+	return err;
+}
+
+struct finding {
+	uint32_t class;
+	struct kv_chunk *chunk;
+};
+
+enum {
+	FOUND = 1, /* ends each_word */
+};
+
+static int try_word(struct kv_leaf *c, uint64_t index, uint64_t word,
+		    void *user)
+{
+	struct finding *f = user;
+	int err = -EAGAIN;
+
+	if (word == 0)
+		err = claim(c, index, f->class, &f->chunk);
+	else if (word == kv_chunk_word(0, f->class, 0))
+		err = adopt(c, index, f->class, &f->chunk);
+	if (err == -EAGAIN || (!err && f->chunk->free == 0))
+		return 0;
+	return err ? err : FOUND;
+}
+
+/* A chunk of that class with something free. */
+static int find_chunk(struct kv_leaf *c, uint32_t class, struct kv_chunk **out)
+{
+	struct finding f = {.class = class};
+	uint64_t total = 0, avail = 0;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < c->chunk_count; i++)
+		if (c->chunk[i].class == class && c->chunk[i].free) {
+			*out = &c->chunk[i];
+			return 0;
+		}
+	for (i = 0; i < c->chunk_count && !err; i++) {
+		if (c->chunk[i].class != class)
+			continue;
+		err = read_map(c, &c->chunk[i]);
+		total += c->chunk[i].count;
+		avail += c->chunk[i].free;
+		if (c->chunk[i].free)
+			f.chunk = &c->chunk[i];
+	}
+	if (err)
+		return err;
+	if (!f.chunk || avail < total / COLLECT_SHARE) {
+		uint64_t index = f.chunk ? f.chunk->index : 0;
+		bool had = f.chunk != NULL;
+
+		err = each_word(c, try_word, &f);
+		if (err < 0)
+			return err;
+		/* The array may have moved. */
+		if (err != FOUND && had)
+			for (i = 0; i < c->chunk_count; i++)
+				if (c->chunk[i].index == index)
+					f.chunk = &c->chunk[i];
+		if (err != FOUND && !had)
+			return error_set(-ENOSPC,
+					 "no memory is left for values");
+	}
+	*out = f.chunk;
+	return 0;
+}
+
+/* ---- runs of chunks ----------------------------------------------------- */
+
+struct run_search {
+	uint64_t wanted;
+	uint64_t first;
+	uint64_t length;
+};
+
+static int extend_run(struct kv_leaf *c, uint64_t index, uint64_t word,
+		      void *user)
+{
+	struct run_search *s = user;
+
+	if (word) {
+		s->length = 0;
+		return 0;
+	}
+	if (s->length++ == 0)
+		s->first = index;
+	return s->length == s->wanted ? FOUND : 0;
+}
+
+static int claim_run(struct kv_leaf *c, uint64_t first, uint64_t length)
+{
+	uint64_t i, old;
+	int err = 0;
+
+	for (i = 0; i < length && !err; i++) {
+		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, first + i), 0,
+				 kv_chunk_word(c->slot + 1, KV_CLASS_RUN,
+					       i ? 0 : (uint32_t)length),
+				 &old);
+		if (!err && old)
+			err = -EAGAIN;
+	}
+	if (err != -EAGAIN)
+		return err;
+	for (; i > 1; i--) {
+		uint64_t mine = kv_chunk_word(c->slot + 1, KV_CLASS_RUN,
+					      i - 2 ? 0 : (uint32_t)length);
+
+		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, first + i - 2),
+				 mine, 0, &old);
+		if (err)
+			return err;
+	}
+	return -EAGAIN;
+}
+
+static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
+{
+	struct run_search s = {.wanted = kv_run_of(&c->g, size_bytes)};
+	int err, tries;
+
+	for (tries = 0; tries < KV_FULL_TRIES; tries++) {
+		s.length = 0;
+		err = each_word(c, extend_run, &s);
+		if (err == 0)
+			break;
+		if (err == FOUND)
+			err = claim_run(c, s.first, s.wanted);
+		if (err == 0) {
+			*offset = kv_chunk_at(&c->g, s.first);
+			return 0;
+		}
+		if (err != -EAGAIN)
+			return err;
+	}
+	return error_set(-ENOSPC, "no memory is left for a value of %llu bytes",
+			 (unsigned long long)size_bytes);
+}
+
+/* ---- extents ------------------------------------------------------------ */
+
+int kv_new_alloc(struct kv_leaf *c, size_t key_len, size_t value_len,
+		 struct kv_new *out)
+{
+	uint64_t size = kv_extent_size(key_len, value_len);
+	uint32_t class = kv_class_of(&c->g, size), i;
+	struct kv_chunk *k = NULL;
+	int err;
+
+	c->stamp = (c->stamp + 1) & KV_STAMP_MASK;
+	*out = (struct kv_new){.size_bytes = size, .stamp = c->stamp};
+	if (!class) {
+		err = alloc_run(c, size, &out->offset);
+		out->is_set = !err;
+		return err;
+	}
+	err = find_chunk(c, class, &k);
+	if (err)
+		return err;
+	out->is_set = true;
+	for (i = k->hint; k->used[i]; i = (i + 1) % k->count)
+		;
+	k->used[i] = 1;
+	k->free--;
+	k->hint = (i + 1) % k->count;
+	out->offset = kv_extent_at(&c->g, k->index, class, i);
+	return 0;
+}
+
+static void copy_in(uint8_t *to, const struct kv_new *n, const void *key,
+		    size_t key_len, const void *value, size_t value_len)
+{
+	struct kv_extent head;
+
+	(void)kv_extent_build(&head, key, key_len, value, value_len, n->stamp);
+	/* A value that is stored again may lie right here. */
+	if (value_len)
+		memmove(to + sizeof(head) + key_len, value, value_len);
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), key, key_len);
+}
+
+/* The contents first: a byte of the map that says "used" means that the stamp
+ * is the new one. */
+bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
+		size_t key_len, const void *value, size_t value_len)
+{
+	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len;
+
+	if (bytes > KV_STAGE_BYTES)
+		return false;
+	copy_in(c->stage, n, key, key_len, value, value_len);
+	kv_add_write(c, KV_POINT_EXTENT, n->offset, c->stage, bytes);
+	if (kv_class_of(&c->g, n->size_bytes))
+		kv_add_write(c, KV_POINT_MAP,
+			     kv_map_at(&c->g, n->offset, n->size_bytes),
+			     c->ones, 1);
+	n->is_written = true;
+	return true;
+}
+
+int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
+		 size_t key_len, const void *value, size_t value_len)
+{
+	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len, done, part;
+	int err = kv_big_reserve(c, bytes);
+
+	if (err)
+		return err;
+	copy_in(c->big, n, key, key_len, value, value_len);
+	for (done = 0; done < bytes && !err; done += part) {
+		part = u64_min(bytes - done, KV_WRITE_BYTES);
+		kv_begin(c);
+		kv_add_write(c, KV_POINT_EXTENT, n->offset + done,
+			     c->big + done, part);
+		if (done + part == bytes && kv_class_of(&c->g, n->size_bytes))
+			kv_add_write(c, KV_POINT_MAP,
+				     kv_map_at(&c->g, n->offset, n->size_bytes),
+				     c->ones, 1);
+		err = kv_run(c);
+	}
+	n->is_written = !err;
+	return err;
+}
+
+void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
+{
+	uint64_t chunk = chunk_of(&c->g, n->offset), i;
+	uint64_t length = kv_run_of(&c->g, n->size_bytes);
+
+	if (kv_class_of(&c->g, n->size_bytes))
+		return;
+	for (i = 0; i < length; i++) {
+		le64 w = le64_put(kv_chunk_word(0, KV_CLASS_RUN,
+						i ? 0 : (uint32_t)length));
+
+		memcpy(c->run_words + 8 * i, &w, 8);
+	}
+	kv_add_write(c, KV_POINT_MAP, word_at(&c->g, chunk), c->run_words,
+		     8 * length);
+}
+
+void kv_extent_add_free(struct kv_leaf *c, uint64_t offset, uint64_t size_bytes)
+{
+	if (kv_class_of(&c->g, size_bytes))
+		kv_add_write(c, KV_POINT_FREE,
+			     kv_map_at(&c->g, offset, size_bytes), c->zeros, 1);
+	else
+		kv_add_write(c, KV_POINT_FREE,
+			     word_at(&c->g, chunk_of(&c->g, offset)), c->zeros,
+			     8 * kv_run_of(&c->g, size_bytes));
+}
+
+void kv_slab_forget(struct kv_leaf *c)
+{
+	while (c->chunk_count)
+		free(c->chunk[--c->chunk_count].used);
+}
+
+int kv_slab_give_back(struct kv_leaf *c)
+{
+	uint64_t old;
+	int err = 0;
+
+	while (c->chunk_count && !err) {
+		struct kv_chunk *k = &c->chunk[c->chunk_count - 1];
+
+		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, k->index),
+				 kv_chunk_word(c->slot + 1, k->class, 0),
+				 kv_chunk_word(0, k->class, 0), &old);
+		free(k->used);
+		c->chunk_count--;
+	}
+	return err;
+}
+
+/* ---- what a dead client had --------------------------------------------- */
+
+struct orphaning {
+	uint32_t slot;
+	uint64_t keep; /* the first chunk of a run that is in the table */
+	uint64_t keep_end;
+};
+
+static int orphan(struct kv_leaf *c, uint64_t index, uint64_t word, void *user)
+{
+	const struct orphaning *o = user;
+	uint32_t class = kv_chunk_class(word);
+	uint64_t now = kv_chunk_word(0, class, kv_chunk_run(word)), old;
+
+	if (kv_chunk_owner(word) != o->slot + 1)
+		return 0;
+	/* What was not finished was never used. */
+	if (class == CLASS_PREPARING ||
+	    (class == KV_CLASS_RUN &&
+	     (index < o->keep || index >= o->keep_end)))
+		now = 0;
+	return kv_cas_now(c, KV_POINT_MEND, word_at(&c->g, index), word, now,
+			  &old);
+}
+
+int kv_slab_orphan(struct kv_leaf *c, uint32_t slot, uint64_t extent,
+		   uint64_t size_bytes)
+{
+	struct orphaning o = {.slot = slot, .keep = UINT64_MAX};
+
+	if (extent && !kv_class_of(&c->g, size_bytes)) {
+		o.keep = chunk_of(&c->g, extent);
+		o.keep_end = o.keep + kv_run_of(&c->g, size_bytes);
+	}
+	return each_word(c, orphan, &o);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A context of asynchronous operations: the rings, and what attaches them to an
+ * engine. The application's thread has the rings; the rest is under the lock,
+ * which that thread takes only to open, add regions and close.
+ */
+#ifndef AQ_OFFLOAD_ASYNC_PRIV_H
+#define AQ_OFFLOAD_ASYNC_PRIV_H
+
+#include <aquifer/aquifer.h>
+#include <pthread.h>
+
+#include "client/keep.h"
+#include "offload_limits.h"
+#include "ring.h"
+
+enum {
+	ASYNC_SESSION_CHARS = 32,
+	ASYNC_BEAT_MS = 1000,
+	ASYNC_NODE_BYE_MS = 800, /* to tell a node that a connection ends */
+	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
+	/* Of one attempt to attach by the rack's thread. */
+	ASYNC_ATTACH_MS = 2000,
+	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
+	/* A node that is silent becomes an error within the rack's deadline:
+	 * this part of it until the engine gives the node up, then this part
+	 * to attach without it; the rest is for those who look at intervals. */
+	ASYNC_ENGINE_SHARE = 3,
+	ASYNC_ATTACH_SHARE = 6,
+	/* Without an engine for this part of it, callers are told: one that is
+	 * slow to answer on a busy machine is none that is gone. */
+	ASYNC_PATIENCE_SHARE = 2,
+	ASYNC_IDLE_YIELDS = 2000,
+	ASYNC_NAP_NS = 50000,
+};
+
+/* A memory node of this context; its number never changes. */
+struct async_node {
+	uint32_t rack_node;
+	int err; /* 0: connected */
+	/* When the engine's queue pairs were made, as an epoch; 0: never. */
+	uint32_t conn_epoch;
+	bool has_final;
+	uint32_t final_epoch;
+	uint32_t final_psn;
+	struct client_bond bond[OFFLOAD_KINDS]; /* of the engine's */
+};
+
+struct async_piece {
+	uint32_t node; /* of this context */
+	uint32_t rkey[OFFLOAD_KINDS];
+	uint64_t addr;
+};
+
+struct async_region {
+	struct client_shape shape;
+	int err; /* it is gone for good */
+	struct async_piece piece[OFFLOAD_NODES_MAX];
+};
+
+/* Our end of a queue pair that the engine uses. */
+struct async_qp {
+	struct ibv_qp *qp;
+	uint32_t psn;
+};
+
+/* Of an engine that serves the rings; without an id there is none. */
+struct async_session {
+	struct client_node engine;
+	char id[CLIENT_ID_MAX];
+	bool can_auth; /* its packets can carry a MAC */
+};
+
+struct aq_async {
+	struct offload_ring ring;
+	/* A byte that is 0 in a child of the process that made the rings. */
+	const uint8_t *is_own;
+	/* 0, or why there is no engine. E0 stores, E1 loads; nothing hangs on
+	 * it. */
+	_Atomic int lost;
+	struct aq_rack *rack;
+	struct client_device device;
+	void *memory;
+	size_t memory_bytes;
+	bool is_direct; /* the engine may map the regions to read them */
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	char engine_name[CLIENT_NODE_NAME_MAX]; /* "": any */
+	char engine_token[CLIENT_TOKEN_MAX];
+	uint32_t batch;
+	uint32_t flush_us;
+
+	struct client_keeper keeper;
+	pthread_mutex_t lock;
+	bool is_attached;
+	struct async_qp end; /* of the rings */
+	uint32_t epoch;
+	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
+	struct async_session now;
+	struct client_bond bond;   /* of `now` */
+	struct async_session left; /* without the engine's knowledge */
+	unsigned engine_turn;	   /* which one to try first */
+	uint64_t lost_ns;	   /* since when there is no engine */
+	uint64_t retry_ns;
+	uint32_t node_count;
+	uint32_t region_count;
+	struct async_node node[OFFLOAD_NODES_MAX];
+	struct async_region *region[OFFLOAD_REGIONS_MAX];
+};
+
+/* False in a child of the process that made the rings. */
+static inline bool async_is_own(const struct aq_async *a)
+{
+	return atomic_load_explicit((const _Atomic uint8_t *)a->is_own,
+				    memory_order_relaxed) != 0;
+}
+
+/* The deadline's nth part. */
+static inline uint32_t async_share_ms(const struct aq_async *a, uint32_t n)
+{
+	return u32_max(aq_rack_deadline(a->rack) / n, 1);
+}
+
+/* ---- attach.c: the lock is held ----------------------------------------- */
+
+/* Ends what there was and attaches anew, with all regions. A node that does not
+ * answer or a region that is gone is no error. */
+int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
+			 uint64_t deadline_ns) MUST_CHECK;
+/* Ends it for good: the engine and the nodes are told. */
+void offload_async_detach(struct aq_async *a,
+			  const struct client_caller *caller);
+/* No engine can reach the rings any more. */
+void offload_async_fence(struct aq_async *a);
+
+/* ---- attach_node.c ------------------------------------------------------ */
+
+/* One end of a connection as it stands in JSON. */
+struct async_end {
+	char gid[33];
+	uint64_t qpn;
+	uint64_t psn;
+	uint64_t mtu;
+	uint64_t rd_atomic;
+};
+
+int offload_async_end_parse(const json_t *tree,
+			    struct async_end *out) MUST_CHECK;
+
+/* Connects the engine's two queue pairs to node `i` and asks for the keys of
+ * all pieces there; `row` gets what the engine has to know. Failures are noted.
+ */
+void offload_async_node_connect(struct aq_async *a, uint32_t i,
+				const struct client_caller *caller,
+				const char *gid, const json_t *ends,
+				uint64_t deadline_ns, json_t *row);
+
+/* The node's connections get no heartbeat any more. */
+void offload_async_node_forget(struct aq_async *a, uint32_t i);
+
+/* ---- keep.c ------------------------------------------------------------- */
+
+void offload_async_tick(struct client_keeper *k,
+			const struct client_caller *caller);
+
+#endif

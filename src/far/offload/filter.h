@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which bytes are being read and written, roughly: a counting filter over lines
+ * of the regions. It never misses an overlap; it may see one where there is
+ * none, which costs a wait and nothing else.
+ */
+#ifndef AQ_OFFLOAD_FILTER_H
+#define AQ_OFFLOAD_FILTER_H
+
+#include "base/base.h"
+
+enum {
+	FILTER_LINES = 2048,
+	FILTER_LINE_SHIFT = 8,
+	FILTER_SPAN_MAX = 32, /* lines; wider ranges overlap with everything */
+	FILTER_KINDS = 2,     /* reads, writes */
+};
+
+struct filter {
+	uint32_t count[FILTER_KINDS];
+	/* Of these, such as overlap with everything: wide ranges, and requests
+	 * of who has not mixed kinds for a while, for whom lines are not worth
+	 * their cost. */
+	uint32_t wide[FILTER_KINDS];
+	uint16_t line[FILTER_KINDS][FILTER_LINES];
+};
+
+/* Whether a request of this kind may overlap with one of the other kind. */
+bool offload_filter_conflicts(const struct filter *f, unsigned kind,
+			      uint32_t region, uint64_t offset,
+			      uint64_t len_bytes);
+void offload_filter_add(struct filter *f, unsigned kind, uint32_t region,
+			uint64_t offset, uint64_t len_bytes);
+void offload_filter_remove(struct filter *f, unsigned kind, uint32_t region,
+			   uint64_t offset, uint64_t len_bytes);
+
+/* The same without lines. */
+static inline void offload_filter_add_wide(struct filter *f, unsigned kind)
+{
+	f->count[kind]++;
+	f->wide[kind]++;
+}
+
+static inline void offload_filter_remove_wide(struct filter *f, unsigned kind)
+{
+	f->count[kind]--;
+	f->wide[kind]--;
+}
+
+#endif

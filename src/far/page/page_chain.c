@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain mode: every job is a message that starts a chain in the node's NIC.
+ * Which chain a store takes is decided here, by a bitmap of what is mapped; the
+ * node has no other knowledge of it than the table.
+ *
+ * When the node runs out of frames its NIC stops our unmapped-store chain. The
+ * rest goes on; the node is asked which of the stores under way it has mapped,
+ * and the others fail with -ENOSPC. What else may stop that chain has words and
+ * errors of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "client/link.h"
+#include "client/verbs_api.h"
+#include "page_call.h"
+
+enum {
+	FIRST_LINK = 1, /* in the grant: one per chain from here on */
+};
+
+/* Of a call; stores have none. */
+static const uint32_t text_bytes[PAGE_CHAIN_COUNT] = {
+	[PAGE_CHAIN_LOAD] = sizeof(struct page_chain_load),
+	[PAGE_CHAIN_INVALIDATE] = sizeof(struct page_chain_call),
+};
+
+/* What a slot's job on this lane is about. */
+struct errand {
+	bool is_under_way;
+	bool is_done; /* the node says so, not the chain */
+	enum page_chain chain;
+	uint32_t tag;
+	uint64_t index;
+};
+
+struct chain_lane {
+	struct page_caller caller[PAGE_CHAIN_COUNT];
+	struct errand *errand; /* by slot */
+	uint8_t *mapped;       /* one bit per index */
+	size_t mapped_bytes;
+	bool is_full; /* has been said, and no page was taken since */
+};
+
+static bool is_mapped(const struct chain_lane *c, uint64_t index)
+{
+	return c->mapped[index / 8] >> index % 8 & 1;
+}
+
+static void set_mapped(struct chain_lane *c, uint64_t index, bool value)
+{
+	uint8_t bit = (uint8_t)(1u << index % 8);
+
+	if (value)
+		c->mapped[index / 8] |= bit;
+	else
+		c->mapped[index / 8] &= (uint8_t)~bit;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void chain_release(struct page_lane *lane)
+{
+	struct chain_lane *c = lane->own;
+
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (c->caller[i].link)
+			page_caller_release(&c->caller[i]);
+	if (c->mapped)
+		(void)munmap(c->mapped, c->mapped_bytes);
+	free(c->errand);
+	free(c);
+}
+
+static int make(struct page_lane *lane, struct chain_lane *c)
+{
+	const struct page_store *s = lane->store;
+	int err = 0;
+
+	c->mapped_bytes = align_up(s->per_node * s->shards / 8 + 1, 4096);
+	c->mapped = mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (c->mapped == MAP_FAILED)
+		c->mapped = NULL;
+	c->errand = calloc(s->slot_count, sizeof(*c->errand));
+	if (!c->mapped || !c->errand)
+		return error_set(-ENOMEM, "no memory for a lane");
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
+		c->caller[i].number = i;
+		err = page_caller_init(&c->caller[i],
+				       lane->grant.link[FIRST_LINK + i],
+				       text_bytes[i], s->slot_count);
+	}
+	return err;
+}
+
+static int chain_start(struct page_lane *lane)
+{
+	struct chain_lane *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a lane");
+	lane->own = c;
+	err = make(lane, c);
+	if (err) {
+		chain_release(lane);
+		lane->own = NULL;
+	}
+	return err;
+}
+
+/* ---- jobs --------------------------------------------------------------- */
+
+static enum page_chain chain_of(const struct chain_lane *c,
+				const struct page_job *job)
+{
+	if (job->kind == PAGE_LOAD)
+		return PAGE_CHAIN_LOAD;
+	if (job->kind == PAGE_INVALIDATE)
+		return PAGE_CHAIN_INVALIDATE;
+	return is_mapped(c, job->index) ? PAGE_CHAIN_MAPPED
+					: PAGE_CHAIN_UNMAPPED;
+}
+
+static void write_call(struct page_caller *caller, uint32_t slot,
+		       const struct page_job *job)
+{
+	uint64_t entry = job->index * PAGE_CHAIN_ENTRY_BYTES;
+	uint32_t imm = page_wire_imm(job->tag, PAGE_WIRE_OK);
+
+	if (job->kind == PAGE_LOAD)
+		*(struct page_chain_load *)page_caller_text(caller, slot) =
+			page_chain_load_of(entry, imm, (uintptr_t)job->buf,
+					   job->rkey);
+	else
+		*(struct page_chain_call *)page_caller_text(caller, slot) =
+			(struct page_chain_call){.entry = be64_put(entry),
+						 .imm = be32_put(imm)};
+}
+
+static int chain_post(struct page_lane *lane, const struct page_job *job)
+{
+	uint32_t slot = job->tag >> JOB_SHARD_BITS;
+	struct chain_lane *c = lane->own;
+	enum page_chain chain = chain_of(c, job);
+	struct page_caller *caller = &c->caller[chain];
+
+	if (job->kind == PAGE_INVALIDATE && !is_mapped(c, job->index))
+		return 1;
+	c->errand[slot] = (struct errand){.is_under_way = true,
+					  .chain = chain,
+					  .tag = job->tag,
+					  .index = job->index};
+	if (job->kind == PAGE_STORE)
+		return page_caller_store(
+			caller, job, lane->store->shard_bytes,
+			(uint32_t)(job->index * PAGE_CHAIN_ENTRY_BYTES));
+	write_call(caller, slot, job);
+	return page_caller_send(caller, slot, job, 0);
+}
+
+static void end_errand(struct page_lane *lane, struct errand *e, int err)
+{
+	struct chain_lane *c = lane->own;
+
+	e->is_under_way = false;
+	if (!err && e->chain == PAGE_CHAIN_UNMAPPED) {
+		set_mapped(c, e->index, true);
+		c->is_full = false;
+	}
+	if (!err && e->chain == PAGE_CHAIN_INVALIDATE)
+		set_mapped(c, e->index, false);
+	page_job_end(lane->store, e->tag, err);
+}
+
+static int chain_poll(struct page_lane *lane)
+{
+	struct chain_lane *c = lane->own;
+	uint32_t imm[PAGE_CALL_BATCH];
+	int i, n = page_caller_poll(c->caller, PAGE_CHAIN_COUNT, imm);
+
+	for (i = 0; i < n; i++) {
+		uint32_t tag = imm[i] & ((1u << PAGE_WIRE_TAG_BITS) - 1);
+
+		if (!page_job_is_waiting(lane, tag))
+			return -EPROTO;
+		end_errand(lane, &c->errand[tag >> JOB_SHARD_BITS], 0);
+	}
+	for (i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (c->caller[i].is_broken && i != PAGE_CHAIN_UNMAPPED)
+			return -EHOSTDOWN;
+	if (n >= 0 && c->caller[PAGE_CHAIN_UNMAPPED].is_broken)
+		return lane->ops->check(lane);
+	return n < 0 ? n : 0;
+}
+
+/* ---- when the node stops the chain that takes frames --------------------- */
+
+/* The unmapped stores under way: which of them were done? */
+static int settle(struct page_lane *lane, struct page_stop *stop)
+{
+	const struct page_wiring *w = &lane->store->wiring;
+	uint32_t count = lane->store->slot_count, n = 0, i;
+	struct chain_lane *c = lane->own;
+	uint64_t *index = calloc(count, sizeof(*index));
+	uint8_t *mapped = calloc(count, 1);
+	int err = index && mapped ? 0 : -ENOMEM;
+
+	for (i = 0; i < count && !err; i++)
+		if (c->errand[i].is_under_way &&
+		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
+			index[n++] = c->errand[i].index;
+	if (!err)
+		err = w->settle(w->ctx, &lane->grant,
+				FIRST_LINK + PAGE_CHAIN_UNMAPPED, index, n,
+				mapped, stop);
+	n = 0;
+	for (i = 0; i < count && !err; i++) {
+		struct errand *e = &c->errand[i];
+
+		if (e->is_under_way && e->chain == PAGE_CHAIN_UNMAPPED)
+			e->is_done = mapped[n++];
+	}
+	free(index);
+	free(mapped);
+	return err;
+}
+
+/* The error of stores that were not done. */
+static int stop_error(const struct page_lane *lane,
+		      const struct page_stop *stop)
+{
+	const char *node = lane->grant.node_name, *name = lane->store->name;
+	struct chain_lane *c = lane->own;
+
+	if (stop->is_full) {
+		if (!c->is_full)
+			log_warn("page", "node %s has no page left for %s",
+				 node, name);
+		c->is_full = true;
+		return -ENOSPC;
+	}
+	log_warn("page", "node %s stopped the stores of %s: %s", node, name,
+		 stop->text[0] ? stop->text : "the connection broke");
+	return stop->text[0] ? -EREMOTEIO : -ECONNRESET;
+}
+
+static void end_settled(struct page_lane *lane, int err)
+{
+	struct chain_lane *c = lane->own;
+	uint32_t i;
+
+	for (i = 0; i < lane->store->slot_count; i++)
+		if (c->errand[i].is_under_way &&
+		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
+			end_errand(lane, &c->errand[i],
+				   c->errand[i].is_done ? 0 : err);
+}
+
+static int chain_check(struct page_lane *lane)
+{
+	const struct page_wiring *w = &lane->store->wiring;
+	const unsigned at = FIRST_LINK + PAGE_CHAIN_UNMAPPED;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct chain_lane *c = lane->own;
+	struct page_caller *caller = &c->caller[PAGE_CHAIN_UNMAPPED];
+	struct page_stop stop = {0};
+	int err;
+
+	for (unsigned i = 0; i < GRANT_LINKS_MAX; i++)
+		if (i != at && w->is_ended &&
+		    w->is_ended(w->ctx, &lane->grant, i))
+			return -EHOSTDOWN;
+	if (!caller->is_broken &&
+	    !(w->is_ended && w->is_ended(w->ctx, &lane->grant, at)))
+		return 0;
+	(void)caller->link->verbs->modify_qp(caller->link->qp, &attr,
+					     IBV_QP_STATE);
+	err = settle(lane, &stop);
+	page_caller_release(caller);
+	if (!err)
+		err = w->renew(w->ctx, &lane->grant, at);
+	if (!err)
+		err = page_caller_init(caller, lane->grant.link[at],
+				       text_bytes[PAGE_CHAIN_UNMAPPED],
+				       lane->store->slot_count);
+	if (!err)
+		end_settled(lane, stop_error(lane, &stop));
+	return err;
+}
+
+static uint64_t chain_allocated(struct page_lane *lane)
+{
+	return page_lane_asked_bytes(lane);
+}
+
+const struct page_lane_ops page_lane_chain = {
+	.start = chain_start,
+	.release = chain_release,
+	.post = chain_post,
+	.poll = chain_poll,
+	.check = chain_check,
+	.allocated_bytes = chain_allocated,
+};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bell: how a NIC that sleeps is woken, and how one that does not is left
+ * alone. Every process has one bell page, which it alone can write and its
+ * peers map read-only, with the number of its sleeps: odd while it sleeps. A
+ * producer looks at it after each frame; only when it is odd, and the producer
+ * did not ring for this very sleep yet, does it pay for a message on the
+ * cable's socket, which the sleeper's epoll set watches.
+ *
+ * The page also counts its owner's turns, so that a peer which waits for an
+ * answer can tell an owner that does not run (a busy machine, SIGSTOP) from one
+ * that runs and does not answer.
+ *
+ * Nothing is lost because of this pair:
+ *  B0 (producer) publishes a record, then reads `sleeps`.
+ *  B1 (sleeper)  makes `sleeps` odd, then looks into its rings again.
+ * At least one of the two must see the other's store. A locked instruction in
+ * B0 would guarantee it, but costs 35 ns for every frame, because it waits for
+ * the record's cache line. Sleeping is rare, so the sleeper pays instead:
+ * between its store and its look, membarrier(2) makes every running thread of
+ * every registered process execute a full barrier (8.5 us, 0.5 us while the
+ * other cores are idle). Where membarrier is refused, producers publish with a
+ * sequentially consistent exchange; each side says in its introduction what it
+ * can do.
+ *
+ * A producer that remembers the sleep it rang for rings again for the next one,
+ * whose number is another, so ringing once per sleep loses nothing either.
+ *
+ * Trust: nobody writes to a descriptor, or to memory, that a peer chose. The
+ * send never waits and raises no signal. If the peer's queue is full, its
+ * socket is readable: the peer is awake, or does not want to be woken.
+ */
+#ifndef AQ_BELL_H
+#define AQ_BELL_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+enum {
+	BELL_PAGE_BYTES = 4096,
+	/* After so many an owner that is awake has answered what it read: it
+	 * holds acknowledgements back for some (HELD_TURNS in engine.c). One
+	 * that sleeps holds nothing back; the first of its turns may have been
+	 * under way already. */
+	BELL_TURNS_TO_ANSWER = 128,
+	BELL_TURNS_TO_SLEEP = 2,
+};
+
+struct bell_page {
+	_Atomic uint64_t sleeps; /* odd: asleep */
+	/* The processor that its owner polls on, plus 1; 0: not said. */
+	_Atomic uint32_t place;
+	uint8_t pad[52];
+	/* Turns of moving frames so far, plus 1. On a line of its own: peers
+	 * read the one above after each frame and this one hardly ever. */
+	_Atomic uint64_t turns;
+	uint8_t pad2[56];
+};
+STATIC_ASSERT(sizeof(struct bell_page) == 128, "layout of struct bell_page");
+
+/* One's own bell. Its writers take turns: they hold the host's lock, or there
+ * is one thread only. */
+struct bell {
+	struct bell_page *page;
+	int page_fd;	  /* what peers get: it cannot write */
+	bool has_barrier; /* membarrier works here */
+};
+
+/* Somebody else's bell. */
+struct bell_peer {
+	const struct bell_page *page; /* NULL: not known yet */
+	uint64_t rang_for;	      /* the sleep that was rung for last */
+};
+
+int bell_init(struct bell *b) MUST_CHECK;
+void bell_release(struct bell *b);
+
+/* Checks and maps what a peer sent; page_fd stays the caller's. */
+int bell_peer_init(struct bell_peer *p, int page_fd) MUST_CHECK;
+void bell_peer_release(struct bell_peer *p);
+
+/* Wakes the peer at the other end of a cable's socket unconditionally. */
+void bell_send(int sock);
+
+/* Second half of B0: whether there is a sleep to ring for, which is then taken
+ * to be rung for. */
+static inline bool bell_must_ring(struct bell_peer *p)
+{
+	uint64_t sleeps;
+
+	/* The compiler must not move the load above the record's store; the
+	 * processor may, and B1's barrier repairs that. */
+	atomic_signal_fence(memory_order_seq_cst);
+	sleeps = atomic_load_explicit(&p->page->sleeps, memory_order_relaxed);
+	if (LIKELY(!(sleeps & 1)) || sleeps == p->rang_for)
+		return false;
+	p->rang_for = sleeps;
+	return true;
+}
+
+/* The same, and rings. True: the peer slept and was woken. */
+static inline bool bell_ring(struct bell_peer *p, int sock)
+{
+	if (LIKELY(!bell_must_ring(p)))
+		return false;
+	bell_send(sock);
+	return true;
+}
+
+/* First half of B1. The caller looks into its rings afterwards. Without
+ * `barrier` a frame published in the same instant may be missed; only for a
+ * caller that looks again soon by itself. */
+void bell_sleep(struct bell *b, bool barrier);
+
+static inline bool bell_page_is_asleep(const struct bell_page *page)
+{
+	return atomic_load_explicit(&page->sleeps, memory_order_relaxed) & 1;
+}
+
+static inline bool bell_is_asleep(const struct bell *b)
+{
+	return bell_page_is_asleep(b->page);
+}
+
+/* The owner polls on this processor. */
+static inline void bell_set_place(struct bell *b, uint32_t place)
+{
+	/* Peers have the line in their caches: no store without news. */
+	if (atomic_load_explicit(&b->page->place, memory_order_relaxed) !=
+	    place)
+		atomic_store_explicit(&b->page->place, place,
+				      memory_order_relaxed);
+}
+
+/* Whether the peer polls on this processor, as far as is known. */
+static inline bool bell_is_at(const struct bell_peer *p, uint32_t place)
+{
+	return p->page &&
+	       atomic_load_explicit(&p->page->place, memory_order_relaxed) ==
+		       place &&
+	       !bell_page_is_asleep(p->page);
+}
+
+/* The owner has moved what there was to move. */
+static inline void bell_turn(struct bell *b)
+{
+	uint64_t turns =
+		atomic_load_explicit(&b->page->turns, memory_order_relaxed);
+
+	atomic_store_explicit(&b->page->turns, turns + 1, memory_order_relaxed);
+}
+
+/* 0: not known. */
+static inline uint64_t bell_peer_turns(const struct bell_peer *p)
+{
+	return p->page ? atomic_load_explicit(&p->page->turns,
+					      memory_order_relaxed)
+		       : 0;
+}
+
+/* Whether a peer had the time to answer what was sent to it, since it had made
+ * so many turns. One that has read it all and sleeps owes nothing. */
+static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
+				 bool has_read)
+{
+	uint64_t turns = bell_peer_turns(p) - since;
+
+	if (bell_page_is_asleep(p->page))
+		return has_read || turns >= BELL_TURNS_TO_SLEEP;
+	return turns >= BELL_TURNS_TO_ANSWER;
+}
+
+/* Somebody polls again. */
+static inline void bell_wake(struct bell *b)
+{
+	uint64_t sleeps =
+		atomic_load_explicit(&b->page->sleeps, memory_order_relaxed);
+
+	if (sleeps & 1)
+		atomic_store_explicit(&b->page->sleeps, sleeps + 1,
+				      memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Guarded access to memory that can be taken away under us. */
+#include "fault_guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/atomic_op.h"
+#include "base/landing.h"
+
+enum {
+	WORD = 8,
+	SMALL_BYTES = 256, /* word by word; above, memcpy does the bulk */
+	TAIL_BYTES = 64,   /* of a large write, stored in order at the end */
+};
+
+/* Process-wide by nature: one handler, and who was there before it. */
+static struct sigaction before_segv, before_bus;
+static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+static int install_error;
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *before =
+		sig == SIGBUS ? &before_bus : &before_segv;
+
+	if (before->sa_flags & SA_SIGINFO) {
+		before->sa_sigaction(sig, info, context);
+		return;
+	}
+	if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+		before->sa_handler(sig);
+		return;
+	}
+	if (before->sa_handler == SIG_IGN && info->si_code <= 0)
+		return;
+	/* The default: the instruction faults again and ends the process with
+	 * the core where it belongs; a signal that was sent is sent again. */
+	signal(sig, SIG_DFL);
+	if (info->si_code <= 0)
+		raise(sig);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	if (info->si_code > 0 &&
+	    landing_take((uintptr_t)info->si_addr, context))
+		return;
+	pass_on(sig, info, context);
+}
+
+static void install(void)
+{
+	struct sigaction sa = {
+		.sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+
+	sigemptyset(&sa.sa_mask);
+	if (sigaction(SIGSEGV, &sa, &before_segv) < 0 ||
+	    sigaction(SIGBUS, &sa, &before_bus) < 0)
+		install_error = -errno;
+}
+
+int fault_guard_install(void)
+{
+	pthread_once(&install_once, install);
+	return install_error;
+}
+
+static inline bool aligned(const void *p)
+{
+	return ((uintptr_t)p & (WORD - 1)) == 0;
+}
+
+/* far -> near, in ascending order. */
+static inline void read_words(uint8_t *near, const uint8_t *far, size_t len)
+{
+	while (len && !aligned(far)) {
+		*near++ = *far++;
+		len--;
+	}
+	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
+		uint64_t w = atomic_load_explicit(
+			(const _Atomic uint64_t *)(const void *)far,
+			memory_order_relaxed);
+
+		memcpy(near, &w, sizeof(w));
+	}
+	while (len--)
+		*near++ = *far++;
+}
+
+static inline void write_byte(uint8_t *far, uint8_t b)
+{
+	atomic_store_explicit((_Atomic uint8_t *)far, b, memory_order_release);
+}
+
+/* near -> far, in ascending order; each store is released after those before
+ * it, which costs nothing on x86. */
+static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
+{
+	while (len && !aligned(far)) {
+		write_byte(far++, *near++);
+		len--;
+	}
+	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
+		uint64_t w;
+
+		memcpy(&w, near, sizeof(w));
+		atomic_store_explicit((_Atomic uint64_t *)(void *)far, w,
+				      memory_order_release);
+	}
+	while (len--)
+		write_byte(far++, *near++);
+}
+
+/* memcpy moves aligned words by vector instructions, which x86 never tears
+ * below eight bytes. */
+static size_t read_far(void *near, const void *far, uintptr_t len)
+{
+	if (len <= SMALL_BYTES)
+		read_words(near, far, len);
+	else
+		memcpy(near, far, len);
+	return 1;
+}
+
+static size_t write_far(void *far, const void *near, uintptr_t len)
+{
+	size_t bulk = len > SMALL_BYTES ? len - TAIL_BYTES : 0;
+
+	if (bulk)
+		memcpy(far, near, bulk);
+	write_words((uint8_t *)far + bulk, (const uint8_t *)near + bulk,
+		    len - bulk);
+	return 1;
+}
+
+static size_t atomic_far(void *far, const void *op, uintptr_t original)
+{
+	*(uint64_t *)original = atomic_op_execute(op, far);
+	return 1;
+}
+
+/* Which of the two was it? */
+static COLD int landed(const struct fault_range *r)
+{
+	return landing_hit(r->start, r->len_bytes) ? -EFAULT : -EADDRNOTAVAIL;
+}
+
+int fault_guard_read(const struct fault_range *r, const void *far, void *near,
+		     size_t len_bytes)
+{
+	uintptr_t start = (uintptr_t)r->start;
+	size_t done;
+
+	landing_other(near, len_bytes);
+	done = landing_call(near, far, len_bytes, read_far, start,
+			    start + r->len_bytes);
+	landing_other(NULL, 0);
+	return LIKELY(done) ? 0 : landed(r);
+}
+
+int fault_guard_write(const struct fault_range *r, void *far, const void *near,
+		      size_t len_bytes)
+{
+	uintptr_t start = (uintptr_t)r->start;
+	size_t done;
+
+	landing_other(near, len_bytes);
+	done = landing_call(far, near, len_bytes, write_far, start,
+			    start + r->len_bytes);
+	landing_other(NULL, 0);
+	return LIKELY(done) ? 0 : landed(r);
+}
+
+int fault_guard_atomic(const struct fault_range *r, const struct atomic_op *op,
+		       void *far, uint64_t *original)
+{
+	uintptr_t start = (uintptr_t)r->start;
+
+	return LIKELY(landing_call(far, op, (uintptr_t)original, atomic_far,
+				   start, start + r->len_bytes))
+		       ? 0
+		       : -EFAULT;
+}

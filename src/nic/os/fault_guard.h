@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns a fault on memory that its owner took away into an error: of a peer
+ * that revokes what was mapped here, or of the program, which may unmap what it
+ * has registered. The handler is process-wide, as signals are; everything that
+ * is not where the faulting thread expects it (landing.h) goes to whoever
+ * handled the signal before. Who installs a handler after us and passes nothing
+ * on gets our faults, too.
+ */
+#ifndef AQ_FAULT_GUARD_H
+#define AQ_FAULT_GUARD_H
+
+#include "base/base.h"
+
+struct atomic_op;
+
+/* Takes SIGSEGV and SIGBUS over, once per process. */
+int fault_guard_install(void) MUST_CHECK;
+
+struct fault_range {
+	const uint8_t *start;
+	size_t len_bytes;
+};
+
+/*
+ * Copies between `far`, inside the range, and ordinary memory. Every aligned
+ * eight-byte word of far is loaded or stored by one instruction, and the last
+ * bytes are stored after all others, for readers that poll them. -EFAULT: the
+ * range is gone, -EADDRNOTAVAIL: `near` is.
+ */
+int fault_guard_read(const struct fault_range *r, const void *far, void *near,
+		     size_t len_bytes) MUST_CHECK;
+int fault_guard_write(const struct fault_range *r, void *far, const void *near,
+		      size_t len_bytes) MUST_CHECK;
+int fault_guard_atomic(const struct fault_range *r, const struct atomic_op *op,
+		       void *far, uint64_t *original) MUST_CHECK;
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a real NIC host. Everything here belongs to whoever holds
+ * base.lock, except the fields marked atomic, which others may read. The engine
+ * thread holds the lock for one turn at a time and never while it sleeps.
+ */
+#ifndef AQ_OS_PRIV_H
+#define AQ_OS_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "base/rack_socket.h"
+#include "base/trust.h"
+#include "bell.h"
+#include "cable_ring.h"
+#include "clock.h"
+#include "entropy.h"
+#include "grant.h"
+#include "os.h"
+#include "path_share.h"
+#include "unmap.h"
+
+struct cable;
+struct direct_map;
+struct loop;
+struct os_host;
+struct pcap;
+struct raw_port;
+struct udp_port;
+struct uplink;
+
+/*
+ * A kind of port: the shared memory cable, the loop back to oneself, the void.
+ * Another kind is one more file with such a table. All calls hold the lock.
+ */
+struct port_ops {
+	/* See env.h; NULL: nothing is lost. */
+	uint32_t (*window_bytes)(struct env_path *path);
+	/* See env.h; NULL: any will do. */
+	uint16_t (*src_port)(struct env_path *path);
+	uint8_t *(*tx_begin)(struct env_path *path, size_t max_bytes);
+	void (*tx_end)(struct env_path *path, size_t len_bytes); /* not 0 */
+	/* See env.h; NULL: tx_begin will do. */
+	uint8_t *(*tx_begin_exact)(struct env_path *path, size_t len_bytes);
+	/* Hands up to `budget` received frames to host_input. */
+	unsigned (*poll)(struct env_path *path, unsigned budget);
+	/* See env.h; NULL: from a network. */
+	uint32_t (*from)(struct env_path *path);
+	/* Whether poll would find something; the second half of B1. */
+	bool (*ready)(struct env_path *path);
+	/* Idle for a while: wake a peer that does not read. May be NULL. */
+	void (*nudge)(struct env_path *path, uint64_t now_ns);
+	/* Whether the peer polls on this processor (bell.h). May be NULL. */
+	bool (*is_at)(struct env_path *path, uint32_t place);
+	/* See env.h; NULL: it cannot tell. */
+	uint64_t (*turns)(struct env_path *path);
+	enum env_peer (*peer)(struct env_path *path, uint64_t since_turns);
+	/* NULL: no direct port. */
+	const struct env_direct *(*direct_find)(struct env_path *path,
+						uint32_t local_qpn,
+						uint32_t remote_qpn,
+						uint32_t rkey);
+	/* The last user closed it. May be NULL. */
+	void (*unused)(struct env_path *path);
+};
+
+struct env_path {
+	const struct port_ops *port;
+	struct os_host *host;
+	uint32_t users;
+	uint64_t domain; /* of the last frame that came by it */
+};
+
+struct engine {
+	pthread_t thread;
+	int kick_fd; /* an eventfd, by which this process wakes its engine */
+	atomic_bool stop;
+	/* Drives so far; the engine compares it with what it saw last. */
+	uint64_t drive_seq;
+	uint64_t drive_seen;
+	uint64_t drive_ns; /* of one of the last drives, and where it was */
+	int drive_cpu;
+	bool beside;	      /* a peer polled there, too */
+	uint32_t drives;      /* since the engine went to sleep */
+	uint32_t empties;     /* consecutive drives that found nothing */
+	uint32_t held_turns;  /* since acknowledgements were released */
+	bool sleeping;	      /* in epoll_wait, or about to be */
+	bool has_short_slice; /* the engine's own; see slice.h */
+	bool taken;	      /* the application has the bell */
+	bool rung;	      /* a peer rang since the engine went to sleep */
+	uint64_t wake_ns;     /* when it wakes by itself */
+	/*
+	 * Set while the application, though it drives at times, was caught not
+	 * polling when frames came: it waits on memory, or computes. Then every
+	 * leave() rings the engine in; read without the lock.
+	 */
+	atomic_bool eager;
+	uint64_t eager_until_ns;
+	uint64_t probation_ns;	   /* of driving, until it is trusted again */
+	uint64_t driving_since_ns; /* without a pause */
+	uint64_t drive_seen_ns;
+	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
+	uint64_t crowded_span_ns;
+	uint32_t long_yields;	   /* a score; high: somebody shares the core */
+	uint64_t sockets_ns;	   /* when the sockets are looked at next */
+	uint64_t drive_sockets_ns; /* and by a thread that drives */
+};
+
+struct os_host {
+	struct nic_host base;
+	struct env env;
+	struct os_config cfg;
+	struct os_clock clock;
+	struct entropy entropy;
+	struct env_addr gid_link; /* fe80::/64 from the MAC */
+	struct env_addr gid_ip;	  /* of the address */
+	struct trust trust;
+	struct rack_sockets sockets; /* where slots and switches are found */
+	uint32_t slot;
+	struct bell bell;
+	int epoll_fd;
+	int listen_fd;
+
+	struct env_path *polled[OS_CABLE_MAX + 4];
+	unsigned polled_count;
+	unsigned polled_first; /* whose turn it is to be first */
+	struct share share;    /* of each turn's frames */
+	struct cable *cables;  /* every cable that is not freed */
+	struct cable *by_slot[NIC_SLOT_COUNT];
+	unsigned pending_count; /* accepted, not introduced */
+	struct loop *loop;
+	struct udp_port *udp; /* NULL: not open */
+	bool udp_tried;
+	struct raw_port *raw;  /* NULL: not open */
+	struct uplink *uplink; /* NULL: no switch */
+	atomic_bool has_net;   /* one of the two is polled */
+	struct env_path void_path;
+	uint8_t *scratch; /* frames to nowhere are built here */
+
+	struct engine engine;
+	struct grant_table grants;
+	struct unmap unmap;
+	uint32_t handed_count;		/* mappings that peers hold */
+	struct direct_map *direct_last; /* what direct_find found last */
+
+	uint8_t *tx_frame; /* between tx_begin and tx_end */
+	struct pcap *pcap; /* NULL: no capture */
+	struct os_stats *stats;
+	struct os_stats own_stats;
+	struct log_limit log_limit;
+	/* For an owner that counts users: put is asked first by close, false
+	 * means that there are others; closed is called when all is gone. */
+	bool (*put)(unsigned index);
+	void (*closed)(unsigned index);
+	unsigned index; /* for the two */
+	bool forgotten; /* after a fork, in the child */
+};
+
+static inline struct os_host *host_of(struct nic_host *host)
+{
+	return container_of(host, struct os_host, base);
+}
+
+static inline struct os_host *host_of_env(struct env *env)
+{
+	return container_of(env, struct os_host, env);
+}
+
+static inline uint64_t host_now(const struct os_host *h)
+{
+	return os_clock_ns(&h->clock);
+}
+
+/* The node GUID of the NICs at an address. */
+uint64_t host_guid(const uint8_t address[4]);
+
+/* The addresses that follow from an IPv4 address. */
+void host_gids(const uint8_t address[4], struct env_addr *link,
+	       struct env_addr *ip);
+
+/* A received frame on its way into the NIC; `from` as in nic_input. */
+void host_input(struct os_host *h, const uint8_t *frame, size_t len_bytes,
+		uint32_t from);
+
+/* Opens the UDP port, once; says why if it cannot. */
+int host_udp_open(struct os_host *h) MUST_CHECK;
+
+void host_poll_add(struct os_host *h, struct env_path *path);
+void host_poll_remove(struct os_host *h, struct env_path *path);
+/* Moves up to `budget` frames per path; returns how many. */
+unsigned host_poll(struct os_host *h, unsigned budget);
+bool host_ready(struct os_host *h);
+/* Frames that wait for others to leave with. */
+bool host_tx_pending(const struct os_host *h);
+void host_tx_flush(struct os_host *h);
+/* Whether datagrams wake the engine. */
+void host_arm(struct os_host *h, bool on);
+/* A mark from the epoll set; false: not of a socket of frames. */
+bool host_event(struct os_host *h, void *mark);
+void host_nudge(struct os_host *h, uint64_t now_ns);
+/* Tells peers on which processor this host polls; the lock is held. Returns
+ * whether one of them polls there as well: it runs only while we do not. */
+bool host_is_beside_peer(struct os_host *h);
+
+extern const struct env_ops host_env_ops;
+extern const struct port_ops void_port;
+
+/* The child of a fork forgets the host: nothing shared is touched again. */
+void host_forget(struct os_host *h);
+
+/* engine.c */
+int engine_start(struct os_host *h) MUST_CHECK;
+void engine_stop(struct os_host *h);
+/* Wakes the engine from inside this process; the lock is held. */
+void engine_kick(struct os_host *h);
+void engine_drive(struct nic_host *host);
+void engine_leave(struct nic_host *host);
+
+/* loop.c */
+int loop_open(struct os_host *h, struct env_path **out) MUST_CHECK;
+void loop_destroy(struct loop *l);
+
+#endif

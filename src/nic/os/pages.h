@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole zeroed pages from the kernel, private or in a memfd. */
+#ifndef AQ_PAGES_H
+#define AQ_PAGES_H
+
+#include "base/base.h"
+
+size_t pages_round(size_t len_bytes);
+/* Zeroed private pages, huge ones where they fit; NULL: no memory. */
+void *pages_alloc(size_t len_bytes);
+void pages_free(void *pages, size_t len_bytes);
+
+/* A memfd of len_bytes zeroes that may be sealed; fd or -errno. */
+int pages_memfd(const char *name, size_t len_bytes) MUST_CHECK;
+/* Nobody can change its size any more, so touching it cannot fault. */
+int pages_seal_size(int fd) MUST_CHECK;
+/* Whether a peer's memfd is sealed like that and has this size. */
+int pages_check_sealed(int fd, size_t len_bytes) MUST_CHECK;
+/*
+ * A twin of fd that cannot write, of a file that nobody can open or map for
+ * writing again; mappings that exist stay as they are. fixed_size: nor can it
+ * shrink, so that touching it cannot fault. fd or -errno.
+ */
+int pages_open_read_only(int fd, bool fixed_size) MUST_CHECK;
+/* Maps all of it shared; NULL: errno says why. */
+void *pages_map(int fd, size_t len_bytes, bool writable);
+
+#endif

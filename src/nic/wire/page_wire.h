@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client of pages sends to a memory node, and what it hears.
+ *
+ * Two-sided: a page_request, followed by the page if it is stored. The answer
+ * is an immediate value, with the page written before it where one was asked
+ * for. In the modes that allocate, the answer is a page_piece written to `buf`.
+ *
+ * Chains: one message per call, cut up by the receive so that each part lands
+ * in the work request that needs it. The answer is an immediate value, too. A
+ * store is the page alone, so that it fits into one packet; its immediate value
+ * says which entry, and is the answer's as well. Answers come in order.
+ *
+ * Every number is big-endian.
+ */
+#ifndef AQ_WIRE_PAGE_WIRE_H
+#define AQ_WIRE_PAGE_WIRE_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+
+/* Of all that follows. A receive cuts messages up without looking at them, so
+ * ends that do not agree are told when they meet. */
+enum {
+	PAGE_WIRE_VERSION = 2,
+};
+
+enum page_wire_kind {
+	PAGE_WIRE_LOAD = 1,
+	PAGE_WIRE_STORE,
+	PAGE_WIRE_INVALIDATE,
+	PAGE_WIRE_ALLOCATE, /* a piece of memory with a key of its own */
+	PAGE_WIRE_FREE,	    /* by its number, in `index` */
+};
+
+struct page_request {
+	be32 kind;
+	be32 tag;
+	be64 index;
+	be64 buf; /* of the client: where the answer is written */
+	be32 rkey;
+	be32 length;
+};
+STATIC_ASSERT(sizeof(struct page_request) == 32, "page request");
+
+struct page_piece {
+	be64 addr;
+	be32 rkey;
+	be32 number;
+};
+STATIC_ASSERT(sizeof(struct page_piece) == 16, "page piece");
+
+/* The immediate value: the request's tag, and how it ended. */
+enum page_wire_end {
+	PAGE_WIRE_OK,
+	PAGE_WIRE_NO_SPACE,
+	PAGE_WIRE_NO_BUDGET,
+	PAGE_WIRE_NO_DATA, /* the page is not there */
+	PAGE_WIRE_BAD,	   /* a request that nobody sends by mistake */
+};
+
+enum {
+	PAGE_WIRE_TAG_BITS = 24,
+};
+
+static inline uint32_t page_wire_imm(uint32_t tag, enum page_wire_end end)
+{
+	return (tag & ((1u << PAGE_WIRE_TAG_BITS) - 1)) |
+	       (uint32_t)end << PAGE_WIRE_TAG_BITS;
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+enum page_chain {
+	PAGE_CHAIN_LOAD,
+	PAGE_CHAIN_MAPPED,
+	PAGE_CHAIN_UNMAPPED,
+	PAGE_CHAIN_INVALIDATE,
+	PAGE_CHAIN_COUNT,
+};
+
+/* The call of the load chain. All but the entry stand as they do in the request
+ * that answers, so that they land there in one piece. */
+struct page_chain_load {
+	be64 entry; /* its place in the table, in bytes */
+	be32 imm;
+	be32 buf_high; /* where the page goes */
+	be32 buf_low;
+	be32 rkey;
+};
+STATIC_ASSERT(sizeof(struct page_chain_load) == 24, "load call");
+
+static inline struct page_chain_load page_chain_load_of(uint64_t entry,
+							uint32_t imm,
+							uint64_t buf,
+							uint32_t rkey)
+{
+	return (struct page_chain_load){
+		.entry = be64_put(entry),
+		.imm = be32_put(imm),
+		.buf_high = be32_put((uint32_t)(buf >> 32)),
+		.buf_low = be32_put((uint32_t)buf),
+		.rkey = be32_put(rkey),
+	};
+}
+
+/* Of the one that invalidates. */
+struct page_chain_call {
+	be64 entry;
+	be32 imm;
+};
+STATIC_ASSERT(sizeof(struct page_chain_call) == 12, "chain call");
+
+enum {
+	PAGE_CHAIN_ENTRY_BYTES = 8,
+};
+
+#endif

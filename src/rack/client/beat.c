@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heartbeats: one thread per rack handle tells the nodes that its connections
+ * are alive, and tells the connections when a node has forgotten them, so that
+ * an operation need not find out by waiting.
+ *
+ * Each node gets one request for all connections to it, and all requests are
+ * under way at the same time: a node that hangs costs nobody a heartbeat but
+ * itself, and gets its next one when the last has ended. Nothing else is done
+ * on this thread. Who is due is beat_plan.c's.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "client_priv.h"
+
+static int send_one(struct beat *b, uint32_t index)
+{
+	struct aq_rack *rack = b->rack;
+	struct beat_target *t = &b->target[index];
+	struct client_http_reply reply = {0};
+	int err = t->http ? 0 : client_http_create(&t->http);
+
+	if (!err)
+		err = beat_prepare(b, index);
+	if (err)
+		return err;
+	beat_plan_start(&b->plan, index, client_rack_now_ns(rack));
+	if (!rack->transport->http)
+		return client_http_set_start(rack->beat_set, t->http,
+					     &t->request);
+	err = rack->transport->http(rack->transport_ctx, t->http, &t->request,
+				    &reply);
+	beat_finish(b, index, err, &reply);
+	return 0;
+}
+
+static void send_due(struct beat *b)
+{
+	for (uint32_t i = 0; i < BEAT_TARGETS; i++) {
+		struct beat_target *t = &b->target[i];
+
+		if (!beat_plan_is_due(&b->plan, i) || !send_one(b, i))
+			continue;
+		log_warn("client", "no heartbeat: %s", error_last());
+		json_decref(t->ids);
+		t->ids = NULL;
+		free(t->text);
+		t->text = NULL;
+		beat_plan_fail(&b->plan, i, client_rack_now_ns(b->rack));
+	}
+}
+
+static void take_answers(struct beat *b)
+{
+	struct client_http_reply reply;
+	struct client_http *h;
+	int err = 0;
+
+	for (;;) {
+		memset(&reply, 0, sizeof(reply));
+		h = client_http_set_next(b->rack->beat_set, &err, &reply);
+		if (!h)
+			return;
+		for (uint32_t i = 0; i < BEAT_TARGETS; i++)
+			if (b->target[i].http == h)
+				beat_finish(b, i, err, &reply);
+	}
+}
+
+static uint32_t left_ms(const struct beat *b, uint32_t beat_ms)
+{
+	uint64_t left_ns = beat_plan_wait_ns(&b->plan, beat_ms,
+					     client_rack_now_ns(b->rack));
+
+	return (uint32_t)((left_ns + 999999) / 1000000);
+}
+
+static void *beat_main(void *arg)
+{
+	struct aq_rack *rack = arg;
+	struct beat *b = calloc(1, sizeof(*b));
+	uint32_t beat_ms;
+
+	if (!b) {
+		log_warn("client", "no memory for heartbeats");
+		return NULL;
+	}
+	b->rack = rack;
+	beat_plan_init(&b->plan, CLIENT_BEAT_IDS, BEAT_BUG_NONE);
+	pthread_mutex_lock(&rack->lock);
+	while (!rack->is_closing) {
+		beat_ms = rack->beat_ms;
+		beat_plan_look(&b->plan, &rack->bonds, beat_ms,
+			       client_rack_now_ns(rack), beat_name, b);
+		pthread_mutex_unlock(&rack->lock);
+		send_due(b);
+		client_http_set_wait(rack->beat_set, left_ms(b, beat_ms));
+		take_answers(b);
+		pthread_mutex_lock(&rack->lock);
+	}
+	pthread_mutex_unlock(&rack->lock);
+	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
+		if (b->target[i].http)
+			client_http_set_drop(rack->beat_set, b->target[i].http);
+		client_http_destroy(b->target[i].http);
+		json_decref(b->target[i].ids);
+		free(b->target[i].text);
+	}
+	free(b);
+	return NULL;
+}
+
+/* The lock is held. */
+static int start(struct aq_rack *rack)
+{
+	sigset_t all, before;
+	int err;
+
+	if (rack->is_beating)
+		return 0;
+	err = client_http_set_create(&rack->beat_set);
+	if (err)
+		return err;
+	/* Signals are the application's: its threads shall get them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&rack->beat, NULL, beat_main, rack);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		client_http_set_destroy(rack->beat_set);
+		rack->beat_set = NULL;
+		return error_set(-err, "no thread for heartbeats");
+	}
+	rack->is_beating = true;
+	return 0;
+}
+
+/* ---- bonds -------------------------------------------------------------- */
+
+void client_bond_init(struct client_bond *bond, uint32_t node)
+{
+	list_init(&bond->link);
+	bond->node = node;
+	bond->cycle = 0;
+	bond->id[0] = '\0';
+	atomic_init(&bond->is_lost, false);
+}
+
+/* The lock is held. */
+static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
+	       uint32_t beat_ms)
+{
+	int err = start(rack);
+
+	if (err)
+		return err;
+	bond->node = node;
+	bond->cycle = 0;
+	list_append(&rack->bonds, &bond->link);
+	if (beat_ms < rack->beat_ms) {
+		rack->beat_ms = beat_ms;
+		client_http_set_wake(rack->beat_set);
+	}
+	return 0;
+}
+
+int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
+		    uint32_t beat_ms)
+{
+	int err;
+
+	pthread_mutex_lock(&rack->lock);
+	err = add(rack, bond, bond->node, beat_ms);
+	pthread_mutex_unlock(&rack->lock);
+	return err;
+}
+
+static bool is_engine(const struct client_engine *e,
+		      const struct client_node *node)
+{
+	return e->bonds && strcmp(e->node.name, node->name) == 0 &&
+	       strcmp(e->node.address, node->address) == 0;
+}
+
+int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
+			   const struct client_node *engine, const char *token,
+			   uint32_t beat_ms)
+{
+	struct client_engine *e = NULL;
+	int err;
+
+	pthread_mutex_lock(&rack->lock);
+	for (unsigned i = 0; i < CLIENT_NODE_MAX; i++) {
+		struct client_engine *at = &rack->engine[i];
+
+		if (is_engine(at, engine)) {
+			e = at;
+			break;
+		}
+		if (!e && !at->bonds)
+			e = at;
+	}
+	err = e ? add(rack, bond,
+		      CLIENT_NODE_MAX + (uint32_t)(e - rack->engine), beat_ms)
+		: error_set(-ENOSPC, "a process uses at most %d engines",
+			    CLIENT_NODE_MAX);
+	if (!err) {
+		e->node = *engine;
+		memcpy(e->token, token, sizeof(e->token));
+		e->bonds++;
+	}
+	pthread_mutex_unlock(&rack->lock);
+	return err;
+}
+
+void client_bond_remove(struct aq_rack *rack, struct client_bond *bond)
+{
+	pthread_mutex_lock(&rack->lock);
+	if (!list_is_empty(&bond->link) && bond->node >= CLIENT_NODE_MAX)
+		rack->engine[bond->node - CLIENT_NODE_MAX].bonds--;
+	list_remove(&bond->link);
+	pthread_mutex_unlock(&rack->lock);
+}
+
+void client_beat_stop(struct aq_rack *rack)
+{
+	bool was_beating;
+
+	pthread_mutex_lock(&rack->lock);
+	was_beating = rack->is_beating;
+	rack->is_closing = true;
+	if (was_beating)
+		client_http_set_wake(rack->beat_set);
+	pthread_mutex_unlock(&rack->lock);
+	if (!was_beating)
+		return;
+	pthread_join(rack->beat, NULL);
+	client_http_set_destroy(rack->beat_set);
+}

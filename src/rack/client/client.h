@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program's way into a rack, for other rooms: the nodes, requests to them,
+ * and what stands behind <aquifer/aquifer.h>, whose functions this room
+ * defines.
+ */
+#ifndef AQ_CLIENT_H
+#define AQ_CLIENT_H
+
+#include <aquifer/aquifer.h>
+#include <jansson.h>
+
+#include "base/base.h"
+#include "client_limits.h"
+#include "http.h"
+#include "map.h"
+
+struct config;
+
+struct client_node {
+	char name[CLIENT_NODE_NAME_MAX];
+	char address[CLIENT_ADDRESS_MAX]; /* as in http.h */
+	char ca_path[CLIENT_ADDRESS_MAX]; /* "": the system's certificates */
+};
+
+/* 1 to 32 of a-z, 0-9 and '-'. */
+bool client_node_name_is_valid(const char *name);
+
+/*
+ * The nodes of a rack: every socket in its runtime directory, and the [node
+ * NAME] sections of the configuration, which win when the name is the same.
+ * Returns how many, in the order of their names.
+ */
+unsigned client_nodes_find(const struct config *config, const char *rundir,
+			   struct client_node nodes[CLIENT_NODE_MAX]);
+
+/* The same for engines: NAME.engine.sock, and the [engine NAME] sections. */
+unsigned client_engines_find(const struct config *config, const char *rundir,
+			     struct client_node engines[CLIENT_NODE_MAX]);
+/* The token for engines: AQUIFER_ENGINE_TOKEN, or the file `engine-token` in
+ * the runtime directory; "" when there is none. */
+void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX]);
+
+/* The token of this user in that rack: AQUIFER_TOKEN, or the file `name` in the
+ * runtime directory. -ENOENT, -EACCES, -EINVAL, with words. */
+int client_token_read(const char *rundir, const char *name,
+		      char token[CLIENT_TOKEN_MAX]) MUST_CHECK;
+bool client_token_is_valid(const char *token);
+
+typedef int (*client_http_fn)(void *ctx, struct client_http *h,
+			      const struct client_http_request *req,
+			      struct client_http_reply *reply);
+
+/* Who asks. One thread at a time. */
+struct client_caller {
+	struct client_http *http;
+	client_http_fn send; /* NULL: client_http_do */
+	void *send_ctx;
+	const char *token; /* NULL: none */
+};
+
+/*
+ * One request with JSON in and out. `body` is taken over, also on failure; NULL
+ * sends none. *reply may be NULL when the node sent none; free it with
+ * json_decref. An answer that says "error" becomes its code, with the node's
+ * words; see also client_http_do.
+ */
+int client_call(const struct client_caller *c, const struct client_node *node,
+		const char *method, const char *path, json_t *body,
+		uint32_t timeout_ms, size_t max_bytes,
+		json_t **reply) MUST_CHECK;
+
+/* What client_call says of an answer that was asked for in another way: `err`
+ * as client_http_do returned it, and the answer if that is 0. */
+int client_reply_take(const struct client_node *node, int err,
+		      const struct client_http_reply *http,
+		      json_t **reply) MUST_CHECK;
+
+/* An unsigned member of an answer; -EPROTO when it is missing or not in
+ * [0, max]. */
+int client_json_u64(const json_t *object, const char *key, uint64_t max,
+		    uint64_t *out) MUST_CHECK;
+/* A text of 1 to size_bytes - 1 letters, digits, '-', '_' and '.'. */
+/* 16 hexadecimal digits. */
+int client_json_hex(const json_t *object, const char *key,
+		    uint64_t *out) MUST_CHECK;
+int client_json_word(const json_t *object, const char *key, char *out,
+		     size_t size_bytes) MUST_CHECK;
+
+/* The code that an HTTP status stands for when the node says nothing else. */
+int client_status_errno(long status);
+
+#endif

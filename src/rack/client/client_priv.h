@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this room's files share: racks, regions, threads and lanes.
+ *
+ * A lane is one thread's connection to one node: a queue pair here, one there.
+ * A view is one thread's copy of a region's map with the keys of its pieces, so
+ * that operations take no lock.
+ */
+#ifndef AQ_CLIENT_PRIV_H
+#define AQ_CLIENT_PRIV_H
+
+#include <aquifer/aqdv.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/hist.h"
+#include "base/list.h"
+#include "beat_plan.h"
+#include "client.h"
+#include "keep.h"
+#include "verbs_api.h"
+
+struct client_lane;
+struct client_thread;
+struct counter_file;
+
+enum client_op_kind {
+	CLIENT_READ,
+	CLIENT_WRITE,
+	CLIENT_CAS,
+	CLIENT_FAA,
+};
+
+/* One request of at most CLIENT_SLOT_BYTES, between a slot of the thread's
+ * staging memory and a piece. */
+struct client_op {
+	enum client_op_kind kind;
+	uint32_t slot;
+	uint32_t len_bytes;
+	uint32_t rkey;
+	uint64_t remote_addr;
+	uint64_t compare_add;
+	uint64_t swap;
+};
+
+/*
+ * err: 0, -ESTALE (the key is dead), -EHOSTDOWN (no answer), -EREMOTEIO,
+ * -ECANCELED (another request of the lane failed before), -EIO.
+ */
+struct client_done {
+	uint32_t slot;
+	int err;
+};
+
+/* What reaches the nodes. Real ones: client_transport_verbs(); unit tests have
+ * a rack in memory. */
+struct client_transport {
+	client_http_fn http; /* NULL: libcurl */
+	uint64_t (*now_ns)(void *ctx);
+	void (*relax)(void *ctx);
+	/* Staging memory and what the lanes of a thread share. */
+	int (*thread_open)(struct client_thread *t);
+	void (*thread_close)(struct client_thread *t);
+	/* lane_open connects; lane_close forgets requests that are under way:
+	 * when it returns, nothing writes to the staging memory any more. */
+	int (*lane_open)(struct client_lane *lane, uint64_t deadline_ns);
+	void (*lane_close)(struct client_lane *lane);
+	int (*post)(struct client_lane *lane, const struct client_op *op);
+	/* How many were done, at most max; -errno. */
+	int (*poll)(struct client_thread *t, struct client_done *done,
+		    unsigned max);
+	/* Gives the device back; may be NULL. */
+	void (*rack_close)(struct aq_rack *rack);
+};
+
+const struct client_transport *client_transport_verbs(void);
+
+/* An engine with sessions of this process. */
+struct client_engine {
+	struct client_node node;
+	char token[CLIENT_TOKEN_MAX];
+	uint32_t bonds; /* 0: the place is free */
+};
+
+struct aq_rack {
+	/* Set before the rack is handed out. */
+	const struct client_transport *transport;
+	void *transport_ctx;
+	char name[33];
+	char rundir[256];
+	pthread_key_t key; /* this thread's struct client_thread */
+	/* One byte, 1 in the process that opened the rack; the kernel clears
+	 * it in a child. */
+	const uint8_t *is_own;
+	struct config *config;
+	struct counter_file *counters;
+
+	char token[CLIENT_TOKEN_MAX];
+	_Atomic uint32_t deadline_ms;
+
+	pthread_mutex_t lock; /* taken after a region's lock */
+	/* Appended under the lock; N0 publishes, so readers need none. */
+	struct client_node node[CLIENT_NODE_MAX];
+	_Atomic uint32_t node_count;
+	struct list threads; /* by client_thread.link */
+	struct list bonds;   /* by client_bond.link, the connected ones */
+	uint64_t region_serial;
+	uint32_t thread_count; /* ever */
+	uint8_t slot_used[CLIENT_REGION_MAX];
+	/* Handles closed last, so that who still uses one is told. */
+	struct aq_region *closed[CLIENT_CLOSED_KEPT];
+	uint32_t closed_count; /* ever */
+
+	/* The NIC, opened by the first operation; under the lock. */
+	const struct client_verbs *verbs;
+	struct client_verbs system_verbs; /* what it points to for hardware */
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+
+	/* The thread that keeps connections alive; under the lock. */
+	pthread_t beat;
+	bool is_beating;
+	bool is_closing;
+	uint32_t beat_ms;
+	struct client_http_set *beat_set;
+	struct client_engine engine[CLIENT_NODE_MAX];
+	/* The thread of the keepers; under the lock. */
+	pthread_t keep;
+	pthread_cond_t keep_wake;
+	bool is_keeping;
+	struct list keepers;	       /* by client_keeper.link */
+	struct client_keeper *keeping; /* whose tick runs */
+};
+
+struct aq_region {
+	struct aq_rack *rack;
+	char name[CLIENT_REGION_NAME_MAX];
+	unsigned flags;
+	uint32_t slot;	 /* of slot_used, and of the threads' views */
+	uint64_t serial; /* tells successive users of a slot apart */
+	/* Odd is never used; bumped with every change of the map. V0 stores,
+	 * V1 loads. */
+	_Atomic uint32_t version;
+	_Atomic uint64_t size_bytes; /* a copy for aq_region_size */
+	pthread_mutex_t lock;
+	struct client_map map; /* under the lock */
+	bool is_stale;	       /* under the lock: for ever */
+	bool is_closed;	       /* under the lock; is_stale, too */
+};
+
+enum client_counter {
+	CLIENT_C_READS,
+	CLIENT_C_WRITES,
+	CLIENT_C_ATOMICS,
+	CLIENT_C_READ_BYTES,
+	CLIENT_C_WRITE_BYTES,
+	CLIENT_C_ERRORS,
+	CLIENT_C_REFRESHES,
+	CLIENT_C_CONNECTS,
+	CLIENT_C_COUNT,
+};
+
+/* Owned by its thread, except where it says otherwise. */
+struct client_lane {
+	struct client_thread *thread;
+	uint32_t node; /* index in the rack */
+	uint32_t generation;
+	bool is_open;
+	uint32_t busy; /* requests under way */
+	struct client_bond bond;
+	struct ibv_qp *qp;
+};
+
+struct client_grant {
+	uint32_t generation; /* of the lane; 0: none */
+	uint32_t rkey;
+	uint64_t addr;
+	char id[CLIENT_ID_MAX];
+};
+
+struct client_view {
+	uint64_t serial;
+	uint32_t version;
+	struct client_map map;
+	struct client_grant grant[CLIENT_NODE_MAX];
+};
+
+struct client_thread {
+	struct aq_rack *rack;
+	struct list link; /* under the rack's lock */
+	struct client_http *http;
+	struct client_caller caller;
+	bool is_open; /* the part below */
+	uint8_t *staging;
+	void *transport; /* of a test */
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	struct client_lane lane[CLIENT_NODE_MAX];
+	struct client_view *view[CLIENT_REGION_MAX];
+	uint64_t *counters; /* CLIENT_C_COUNT */
+	struct hist *latency;
+};
+
+/* ---- rack.c ------------------------------------------------------------- */
+
+int client_rack_open(const char *name, const struct client_transport *tr,
+		     void *ctx, struct aq_rack **out) MUST_CHECK;
+/* -ESTALE in a child of the process that opened the rack. */
+int client_rack_check(const struct aq_rack *rack) MUST_CHECK;
+uint64_t client_rack_now_ns(const struct aq_rack *rack);
+uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
+/* Milliseconds until then, at least 1. */
+uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
+/* When the first of so many who are asked in turn has had its share of the time
+ * that is left: one that hangs must leave some for the others. */
+uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
+			      uint32_t parts);
+/* Looks for nodes that were not there before. */
+void client_rack_rescan(struct aq_rack *rack);
+uint32_t client_rack_nodes(const struct aq_rack *rack);
+
+/* ---- thread.c ----------------------------------------------------------- */
+
+/* This thread's; made by the first call. */
+int client_thread_get(struct aq_rack *rack,
+		      struct client_thread **out) MUST_CHECK;
+/* The part that carries data: opens the NIC. */
+int client_thread_open(struct client_thread *t) MUST_CHECK;
+void client_thread_destroy(void *thread);
+int client_thread_call(struct client_thread *t, uint32_t node,
+		       const char *method, const char *path, json_t *body,
+		       uint64_t deadline_ns, json_t **reply) MUST_CHECK;
+
+/* For what may fail unheard: the node would find out by itself. */
+void client_thread_tell(struct client_thread *t, uint32_t node,
+			const char *method, const char *path,
+			uint64_t deadline_ns);
+
+/* ---- lane.c ------------------------------------------------------------- */
+
+/* Connects if necessary. */
+int client_lane_ready(struct client_thread *t, uint32_t node,
+		      uint64_t deadline_ns,
+		      struct client_lane **out) MUST_CHECK;
+void client_lane_close(struct client_lane *lane);
+/* Makes the view the region's current one. */
+int client_view_ready(struct client_thread *t, struct aq_region *region,
+		      uint64_t deadline_ns,
+		      struct client_view **out) MUST_CHECK;
+/* Makes sure that the view has a key for the piece on that lane. -ESTALE: the
+ * region changed; refresh it. */
+int client_view_grant(struct client_view *v, struct aq_region *region,
+		      uint32_t piece, struct client_lane *lane,
+		      uint64_t deadline_ns) MUST_CHECK;
+
+/* ---- region.c ----------------------------------------------------------- */
+
+/* Takes the lock before the deadline. */
+int client_region_lock(struct aq_region *region,
+		       uint64_t deadline_ns) MUST_CHECK;
+/* Asks the nodes what became of the region. -ESTALE: it is gone. */
+int client_region_refresh(struct aq_region *region, struct client_thread *t,
+			  uint64_t deadline_ns) MUST_CHECK;
+
+/* Why a region with is_stale cannot be used; the lock is held. */
+int client_region_dead(const struct aq_region *region) MUST_CHECK;
+/* Handles that were kept after they were closed. */
+void client_region_free_closed(struct aq_rack *rack);
+
+/* Words for a bad name. */
+int client_name_check(const char *name) MUST_CHECK;
+int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
+			 const struct client_map *map,
+			 struct aq_region **out) MUST_CHECK;
+
+/* ---- region_find.c ------------------------------------------------------ */
+
+/* The map of a region by its name; -ENOENT. */
+int client_region_find(struct client_thread *t, const char *name,
+		       uint64_t deadline_ns, struct client_map *map) MUST_CHECK;
+void client_map_stat(const struct client_map *map, struct aq_region_stat *out);
+
+/* ---- piece.c: regions of one node --------------------------------------- */
+
+int client_piece_create(struct client_thread *t, uint32_t node,
+			const char *name, uint64_t size_bytes, uint32_t flags,
+			uint64_t deadline_ns,
+			struct client_piece *out) MUST_CHECK;
+int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,
+		      uint64_t deadline_ns,
+		      struct client_piece *out) MUST_CHECK;
+int client_piece_resize(struct client_thread *t, uint32_t node,
+			const char *name, uint64_t size_bytes,
+			uint64_t deadline_ns,
+			struct client_piece *out) MUST_CHECK;
+int client_piece_delete(struct client_thread *t, uint32_t node,
+			const char *name, uint64_t deadline_ns) MUST_CHECK;
+
+typedef int (*client_piece_fn)(uint32_t node, const char *name,
+			       const struct client_piece *piece, void *user);
+/* All regions of one node; stops when `each` returns other than 0. */
+int client_piece_each(struct client_thread *t, uint32_t node,
+		      uint64_t deadline_ns, client_piece_fn each,
+		      void *user) MUST_CHECK;
+
+struct client_node_status {
+	uint64_t free_bytes;
+};
+
+/* -EPROTONOSUPPORT: another major version. */
+int client_node_ask(struct client_thread *t, uint32_t node,
+		    uint64_t deadline_ns,
+		    struct client_node_status *out) MUST_CHECK;
+
+/* ---- beat.c ------------------------------------------------------------- */
+
+void client_beat_stop(struct aq_rack *rack);
+
+/* ---- beat_target.c: what is said to one node or engine ------------------- */
+
+/* A node or an engine; the beat thread's. */
+struct beat_target {
+	struct client_http *http;
+	struct client_node node;
+	char token[CLIENT_TOKEN_MAX];
+	json_t *ids; /* of the next request, or NULL */
+	char *text;
+	struct client_http_request request;
+};
+
+/* What the beat thread has. */
+struct beat {
+	struct aq_rack *rack;
+	struct beat_plan plan;
+	struct beat_target target[BEAT_TARGETS];
+};
+
+/* A beat_name_fn; the lock is held. */
+bool beat_name(void *ctx, uint32_t index, const struct client_bond *bond);
+/* Makes the request from what was named. */
+int beat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
+/* The request has ended: who is lost. */
+void beat_finish(struct beat *b, uint32_t index, int err,
+		 const struct client_http_reply *reply);
+
+/* ---- keep.c ------------------------------------------------------------- */
+
+void client_keep_stop(struct aq_rack *rack);
+
+/* ---- verbs_lane.c, join.c ----------------------------------------------- */
+
+/* Opens the NIC; under the rack's lock. */
+int client_device_open(struct aq_rack *rack) MUST_CHECK;
+
+/* What a node says about its end of a connection. */
+struct client_far {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	uint8_t ack_timeout; /* as of queue pairs */
+	bool has_masked_atomics;
+	uint32_t beat_ms;
+	struct client_auth auth;
+};
+
+/* Moves a fresh queue pair to INIT; `access` is what the node may do. */
+int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
+		     unsigned access) MUST_CHECK;
+/* Connects it to a node: random packet numbers, the request, RTR and RTS, and
+ * the heartbeat. bond->id is set as soon as the node knows us. `more` are
+ * further members of the request, or NULL. */
+int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
+		json_t *more, bool beats, uint64_t deadline_ns,
+		struct client_bond *bond, struct client_far *far) MUST_CHECK;
+/* Tells the node that the connection has ended; stops no heartbeat. */
+void client_join_end(struct client_thread *t, struct client_bond *bond);
+
+/* ---- wc.c --------------------------------------------------------------- */
+
+/* What a completion status means for the caller; see struct client_done. */
+int client_wc_errno(enum ibv_wc_status status);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which nodes a rack has, and the token for them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/config_named.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "client.h"
+
+bool client_node_name_is_valid(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return len > 0 && len < CLIENT_NODE_NAME_MAX && name[len] == '\0';
+}
+
+static struct client_node *find_or_add(struct client_node *nodes,
+				       unsigned *count, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < *count; i++)
+		if (strcmp(nodes[i].name, name) == 0)
+			return &nodes[i];
+	if (*count == CLIENT_NODE_MAX) {
+		log_warn("client", "node %s is left out: a rack has at most %d",
+			 name, CLIENT_NODE_MAX);
+		return NULL;
+	}
+	memset(&nodes[i], 0, sizeof(nodes[i]));
+	snprintf(nodes[i].name, sizeof(nodes[i].name), "%s", name);
+	(*count)++;
+	return &nodes[i];
+}
+
+static void add_sockets(const char *rundir, const char *suffix,
+			struct client_node *nodes, unsigned *count)
+{
+	DIR *dir = opendir(rundir);
+	size_t tail = strlen(suffix);
+	struct client_node *node;
+	struct dirent *d;
+
+	if (!dir)
+		return;
+	while ((d = readdir(dir))) {
+		char name[CLIENT_NODE_NAME_MAX];
+		size_t len = strlen(d->d_name);
+
+		if (len <= tail || len - tail >= sizeof(name) ||
+		    strcmp(d->d_name + len - tail, suffix) != 0)
+			continue;
+		memcpy(name, d->d_name, len - tail);
+		name[len - tail] = '\0';
+		if (!client_node_name_is_valid(name))
+			continue;
+		node = find_or_add(nodes, count, name);
+		if (node &&
+		    (size_t)snprintf(node->address, sizeof(node->address),
+				     "unix:%s/%s%s", rundir, name,
+				     suffix) >= sizeof(node->address))
+			--*count;
+	}
+	closedir(dir);
+}
+
+static void add_configured(const struct config *config, const char *kind,
+			   struct client_node *nodes, unsigned *count)
+{
+	unsigned i, total = config ? config_named_count(config, kind) : 0;
+
+	for (i = 0; i < total; i++) {
+		const char *name = config_named_name(config, kind, i);
+		const char *address =
+			config_named_text(config, kind, i, "address");
+		struct client_node *node;
+
+		if (!address[0])
+			continue;
+		node = find_or_add(nodes, count, name);
+		if (!node)
+			continue;
+		/* A bare HOST:PORT is plain HTTP. */
+		snprintf(node->address, sizeof(node->address), "%s%s",
+			 strncmp(address, "unix:", 5) && !strstr(address, "://")
+				 ? "http://"
+				 : "",
+			 address);
+		snprintf(node->ca_path, sizeof(node->ca_path), "%s",
+			 config_named_text(config, kind, i, "ca"));
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct client_node *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+unsigned client_nodes_find(const struct config *config, const char *rundir,
+			   struct client_node nodes[CLIENT_NODE_MAX])
+{
+	unsigned count = 0;
+
+	add_sockets(rundir, ".sock", nodes, &count);
+	add_configured(config, "node", nodes, &count);
+	qsort(nodes, count, sizeof(nodes[0]), by_name);
+	return count;
+}
+
+unsigned client_engines_find(const struct config *config, const char *rundir,
+			     struct client_node engines[CLIENT_NODE_MAX])
+{
+	unsigned count = 0;
+
+	add_sockets(rundir, ".engine.sock", engines, &count);
+	add_configured(config, "engine", engines, &count);
+	qsort(engines, count, sizeof(engines[0]), by_name);
+	return count;
+}
+
+bool client_token_is_valid(const char *token)
+{
+	return strlen(token) == CLIENT_TOKEN_MAX - 1 &&
+	       strspn(token, "0123456789abcdefABCDEF") == CLIENT_TOKEN_MAX - 1;
+}
+
+static int read_token_file(const char *path, char token[CLIENT_TOKEN_MAX])
+{
+	char text[CLIENT_TOKEN_MAX + 1] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n;
+	int err = 0;
+
+	if (fd < 0) {
+		err = -errno;
+		return error_set(err, "the token %s cannot be read: %s", path,
+				 strerror(-err));
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? (size_t)n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (!client_token_is_valid(text))
+		return error_set(-EINVAL, "%s holds no token of 64 hex digits",
+				 path);
+	memcpy(token, text, CLIENT_TOKEN_MAX);
+	return 0;
+}
+
+void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX])
+{
+	const char *given = secure_getenv("AQUIFER_ENGINE_TOKEN");
+	char path[CLIENT_ADDRESS_MAX + 64];
+
+	token[0] = '\0';
+	if (given && client_token_is_valid(given)) {
+		snprintf(token, CLIENT_TOKEN_MAX, "%s", given);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/engine-token", rundir);
+	/* Without one the engine says what it thinks of that. */
+	if (read_token_file(path, token))
+		token[0] = '\0';
+}
+
+int client_token_read(const char *rundir, const char *name,
+		      char token[CLIENT_TOKEN_MAX])
+{
+	const char *given = secure_getenv("AQUIFER_TOKEN");
+	char path[CLIENT_ADDRESS_MAX + 64];
+
+	if (given && given[0]) {
+		if (!client_token_is_valid(given))
+			return error_set(-EINVAL, "AQUIFER_TOKEN is no token "
+						  "of 64 hex digits");
+		snprintf(token, CLIENT_TOKEN_MAX, "%s", given);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/%s", rundir, name);
+	return read_token_file(path, token);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rack's inside for rooms above, see keep.h, and the thread of the keepers,
+ * which is not the one of the heartbeats: a tick may wait for a node. */
+#include "keep.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "client_priv.h"
+
+/* ---- the keepers' thread ------------------------------------------------ */
+
+static void wait_turn(struct aq_rack *rack)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += CLIENT_KEEP_MS * 1000000l;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	while (!rack->is_closing &&
+	       pthread_cond_timedwait(&rack->keep_wake, &rack->lock, &ts) == 0)
+		;
+}
+
+/* The lock is held, except while a tick runs. A keeper that is removed
+ * meanwhile is waited for by who removes it, and the walk begins anew without
+ * the rest: they have their turn soon. */
+static void tick_keepers(struct aq_rack *rack,
+			 const struct client_caller *caller)
+{
+	struct list *l, *next;
+
+	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
+	     l = next) {
+		struct client_keeper *k =
+			container_of(l, struct client_keeper, link);
+
+		rack->keeping = k;
+		pthread_mutex_unlock(&rack->lock);
+		k->tick(k, caller);
+		pthread_mutex_lock(&rack->lock);
+		next = l->next;
+		rack->keeping = NULL;
+		pthread_cond_broadcast(&rack->keep_wake);
+	}
+}
+
+static void *keep_main(void *arg)
+{
+	struct aq_rack *rack = arg;
+	struct client_caller caller = {.send = rack->transport->http,
+				       .send_ctx = rack->transport_ctx,
+				       .token = rack->token};
+
+	if (client_http_create(&caller.http)) {
+		log_warn("client", "nothing is kept: %s", error_last());
+		return NULL;
+	}
+	pthread_mutex_lock(&rack->lock);
+	while (!rack->is_closing) {
+		tick_keepers(rack, &caller);
+		wait_turn(rack);
+	}
+	pthread_mutex_unlock(&rack->lock);
+	client_http_destroy(caller.http);
+	return NULL;
+}
+
+/* The lock is held. */
+static int start(struct aq_rack *rack)
+{
+	sigset_t all, before;
+	int err;
+
+	if (rack->is_keeping)
+		return 0;
+	/* Signals are the application's: its threads shall get them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&rack->keep, NULL, keep_main, rack);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return error_set(-err, "no thread that looks after things");
+	rack->is_keeping = true;
+	return 0;
+}
+
+int client_keep_add(struct aq_rack *rack, struct client_keeper *k)
+{
+	int err;
+
+	pthread_mutex_lock(&rack->lock);
+	err = start(rack);
+	if (!err)
+		list_append(&rack->keepers, &k->link);
+	pthread_mutex_unlock(&rack->lock);
+	return err;
+}
+
+void client_keep_remove(struct aq_rack *rack, struct client_keeper *k)
+{
+	pthread_mutex_lock(&rack->lock);
+	while (rack->keeping == k)
+		pthread_cond_wait(&rack->keep_wake, &rack->lock);
+	list_remove(&k->link);
+	pthread_mutex_unlock(&rack->lock);
+}
+
+void client_keep_stop(struct aq_rack *rack)
+{
+	bool was_keeping;
+
+	pthread_mutex_lock(&rack->lock);
+	was_keeping = rack->is_keeping;
+	rack->is_closing = true;
+	pthread_cond_broadcast(&rack->keep_wake);
+	pthread_mutex_unlock(&rack->lock);
+	if (was_keeping)
+		pthread_join(rack->keep, NULL);
+}
+
+/* ---- the rack's inside -------------------------------------------------- */
+
+int client_keep_caller(struct aq_rack *rack, const struct client_caller **out)
+{
+	struct client_thread *t;
+	int err = client_thread_get(rack, &t);
+
+	if (!err)
+		*out = &t->caller;
+	return err;
+}
+
+int client_keep_device(struct aq_rack *rack, struct client_device *out)
+{
+	int err = client_rack_check(rack);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&rack->lock);
+	err = client_device_open(rack);
+	pthread_mutex_unlock(&rack->lock);
+	if (!err)
+		*out = (struct client_device){rack->verbs, rack->context,
+					      rack->pd};
+	return err;
+}
+
+uint64_t client_keep_now_ns(const struct aq_rack *rack)
+{
+	return client_rack_now_ns(rack);
+}
+
+const struct client_node *client_keep_node(const struct aq_rack *rack,
+					   uint32_t index)
+{
+	return &rack->node[index];
+}
+
+unsigned client_keep_engines(const struct aq_rack *rack,
+			     struct client_node engines[CLIENT_NODE_MAX])
+{
+	return client_engines_find(rack->config, rack->rundir, engines);
+}
+
+void client_keep_engine_token(const struct aq_rack *rack,
+			      char token[CLIENT_TOKEN_MAX])
+{
+	client_engine_token(rack->rundir, token);
+}
+
+int client_keep_shape(struct aq_region *region, struct client_shape *out)
+{
+	struct aq_rack *rack = region->rack;
+	int err = client_rack_check(rack);
+
+	if (!err)
+		err = client_region_lock(region, client_rack_deadline_ns(rack));
+	if (err)
+		return err;
+	if (region->is_stale)
+		err = client_region_dead(region);
+	out->rack = rack;
+	memcpy(out->name, region->name, sizeof(out->name));
+	out->is_read_only = region->flags & AQ_REGION_READ_ONLY;
+	out->map = region->map;
+	pthread_mutex_unlock(&region->lock);
+	return err;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making regions, on one node or on several, and removing them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "client_priv.h"
+
+struct choice {
+	uint32_t node;
+	uint64_t free_bytes;
+};
+
+static int by_free(const void *a, const void *b)
+{
+	const struct choice *x = a, *y = b;
+
+	return x->free_bytes < y->free_bytes   ? 1
+	       : x->free_bytes > y->free_bytes ? -1
+					       : 0;
+}
+
+/* Fills in map->piece[].node and piece_count. */
+static int choose_nodes(struct client_thread *t,
+			const struct aq_region_options *o, uint64_t deadline_ns,
+			struct client_map *map)
+{
+	uint32_t i, usable = 0, count = client_rack_nodes(t->rack);
+	uint32_t wanted = o->nodes ? o->nodes : 1;
+	struct choice choice[CLIENT_NODE_MAX];
+	struct client_node_status status;
+	int err = 0;
+
+	for (i = 0; i < count; i++) {
+		if (o->node && strcmp(o->node, t->rack->node[i].name) != 0)
+			continue;
+		/* As much again is left to make the pieces. */
+		err = client_node_ask(t, i,
+				      client_rack_share_ns(t->rack, deadline_ns,
+							   count - i + 1),
+				      &status);
+		if (!err)
+			choice[usable++] =
+				(struct choice){i, status.free_bytes};
+	}
+	if (wanted == AQ_REGION_NODES_ALL)
+		wanted = usable;
+	if (usable == 0 && err)
+		return err;
+	if (usable == 0)
+		return error_set(-ENOENT, "rack %s has no node %s",
+				 t->rack->name, o->node ? o->node : "at all");
+	if (wanted > usable)
+		return error_set(-EHOSTDOWN,
+				 "%u nodes are wanted, but rack %s has %u that "
+				 "answer",
+				 wanted, t->rack->name, usable);
+	qsort(choice, usable, sizeof(choice[0]), by_free);
+	map->piece_count = wanted;
+	for (i = 0; i < wanted; i++)
+		map->piece[i].node = choice[i].node;
+	return 0;
+}
+
+static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
+			 uint32_t *shift)
+{
+	uint64_t stripe = o->stripe_bytes;
+
+	if (size_bytes == 0 || size_bytes >> 48)
+		return error_set(-EINVAL,
+				 "a region has 1 byte to 256 TiB, not %llu",
+				 (unsigned long long)size_bytes);
+	if (o->flags &
+		    ~(uint32_t)(AQ_REGION_DEVICE | AQ_REGION_SWITCH_ATOMICS) ||
+	    (o->flags & AQ_REGION_DEVICE && o->nodes > 1))
+		return error_set(-EINVAL, "device memory is on one node, and "
+					  "nobody knows other flags");
+	if (o->node && o->nodes > 1)
+		return error_set(-EINVAL, "a node is named, but %u are wanted",
+				 o->nodes);
+	if (!stripe)
+		stripe = 1ull << CLIENT_STRIPE_SHIFT;
+	if (stripe & (stripe - 1) || stripe < 1ull << CLIENT_STRIPE_SHIFT_MIN ||
+	    stripe > 1ull << CLIENT_STRIPE_SHIFT_MAX)
+		return error_set(-EINVAL, "stripe_bytes is a power of two from "
+					  "4096 to 1073741824");
+	*shift = (uint32_t)__builtin_ctzll(stripe);
+	return 0;
+}
+
+static int make_pieces(struct client_thread *t, const char *name,
+		       uint64_t size_bytes, uint32_t flags,
+		       uint64_t deadline_ns, struct client_map *map)
+{
+	uint32_t i, n = map->piece_count;
+	char piece[CLIENT_PIECE_NAME_MAX], words[200];
+	int err = 0, code;
+
+	for (i = 0; i < n && !err; i++) {
+		client_piece_name(name, i, n, map->stripe_shift, piece);
+		err = client_piece_create(
+			t, map->piece[i].node, piece,
+			client_piece_bytes(size_bytes, i, n, map->stripe_shift),
+			flags, deadline_ns, &map->piece[i]);
+	}
+	if (!err) {
+		map->size_bytes = client_map_size(map);
+		return 0;
+	}
+	/* Taking back may fail too; the first reason is the one to tell. */
+	code = err;
+	snprintf(words, sizeof(words), "%s", error_last());
+	for (i--; i-- > 0;) {
+		client_piece_name(name, i, n, map->stripe_shift, piece);
+		if (client_piece_delete(t, map->piece[i].node, piece,
+					deadline_ns))
+			log_warn("client", "piece %s is left over: %s", piece,
+				 error_last());
+	}
+	return error_set(code, "%s", words);
+}
+
+int aq_region_create(struct aq_rack *rack, const char *name,
+		     uint64_t size_bytes,
+		     const struct aq_region_options *options,
+		     struct aq_region **region)
+{
+	static const struct aq_region_options none;
+	const struct aq_region_options *o = options ? options : &none;
+	uint64_t deadline_ns;
+	struct client_thread *t;
+	struct client_map *map;
+	uint32_t shift = 0;
+	int err = client_thread_get(rack, &t);
+
+	if (!err)
+		err = client_name_check(name);
+	if (!err)
+		err = check_options(o, size_bytes, &shift);
+	if (err)
+		return err;
+	map = calloc(1, sizeof(*map));
+	if (!map)
+		return error_set(-ENOMEM, "no memory for a region map");
+	deadline_ns = client_rack_deadline_ns(rack);
+	/* A name is taken in the whole rack, not only on the chosen node. */
+	err = client_region_find(t, name, deadline_ns, map);
+	if (err == 0 || err == -EEXIST)
+		err = error_set(-EEXIST, "region %s exists already", name);
+	else if (err == -ENOENT || err == -EHOSTDOWN)
+		err = 0;
+	memset(map, 0, sizeof(*map));
+	if (!err)
+		err = choose_nodes(t, o, deadline_ns, map);
+	map->stripe_shift = map->piece_count > 1 ? shift : 0;
+	if (!err)
+		err = make_pieces(t, name, size_bytes, o->flags, deadline_ns,
+				  map);
+	if (!err)
+		err = client_region_handle(rack, name, 0, map, region);
+	free(map);
+	return err;
+}
+
+int aq_region_delete(struct aq_rack *rack, const char *name)
+{
+	uint64_t deadline_ns;
+	struct client_thread *t;
+	struct client_map *map;
+	char piece[CLIENT_PIECE_NAME_MAX];
+	uint32_t i;
+	int err = client_thread_get(rack, &t), one;
+
+	if (!err)
+		err = client_name_check(name);
+	if (err)
+		return err;
+	map = malloc(sizeof(*map));
+	if (!map)
+		return error_set(-ENOMEM, "no memory for a region map");
+	deadline_ns = client_rack_deadline_ns(rack);
+	err = client_region_find(t, name, deadline_ns, map);
+	for (i = 0; !err && i < map->piece_count; i++) {
+		client_piece_name(name, i, map->piece_count, map->stripe_shift,
+				  piece);
+		one = client_piece_delete(t, map->piece[i].node, piece,
+					  deadline_ns);
+		/* Somebody else may be deleting it as well. */
+		if (one && one != -ENOENT)
+			err = one;
+	}
+	free(map);
+	return err;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each thread has of its own in a rack; it ends with the thread or with
+ * the rack, whichever is first. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/rundir.h"
+#include "client_priv.h"
+
+static const char *const counter_names[CLIENT_C_COUNT] = {
+	[CLIENT_C_READS] = "reads",
+	[CLIENT_C_WRITES] = "writes",
+	[CLIENT_C_ATOMICS] = "atomics",
+	[CLIENT_C_READ_BYTES] = "read_bytes",
+	[CLIENT_C_WRITE_BYTES] = "write_bytes",
+	[CLIENT_C_ERRORS] = "errors",
+	[CLIENT_C_REFRESHES] = "refreshes",
+	[CLIENT_C_CONNECTS] = "connects",
+};
+
+static const char *const counter_help[CLIENT_C_COUNT] = {
+	[CLIENT_C_READS] = "reads done",
+	[CLIENT_C_WRITES] = "writes done",
+	[CLIENT_C_ATOMICS] = "atomic operations done",
+	[CLIENT_C_READ_BYTES] = "bytes read",
+	[CLIENT_C_WRITE_BYTES] = "bytes written",
+	[CLIENT_C_ERRORS] = "operations that failed",
+	[CLIENT_C_REFRESHES] = "operations that met an old map and went on",
+	[CLIENT_C_CONNECTS] = "connections made to nodes",
+};
+
+/* Under the rack's lock. Counters that nobody can see are no reason not to
+ * run, but there must be some. */
+static int open_counters(struct client_thread *t)
+{
+	struct aq_rack *rack = t->rack;
+	char prefix[24];
+	int err;
+
+	if (!rack->counters) {
+		err = counter_file_create(
+			rack->rundir, "client",
+			(CLIENT_C_COUNT + 1) * CLIENT_COUNTED_THREADS,
+			CLIENT_COUNTED_THREADS, &rack->counters);
+		if (err)
+			return err;
+	}
+	snprintf(prefix, sizeof(prefix), "client.%u", rack->thread_count);
+	t->counters = counter_file_group(rack->counters, prefix, counter_names,
+					 counter_help, CLIENT_C_COUNT);
+	snprintf(prefix, sizeof(prefix), "client.%u.op_ns",
+		 rack->thread_count++);
+	t->latency = counter_file_hist(rack->counters, prefix, "ns",
+				       "time of an operation");
+	return t->counters && t->latency ? 0 : -ENOMEM;
+}
+
+static int thread_create(struct aq_rack *rack, struct client_thread **out)
+{
+	struct client_thread *t = calloc(1, sizeof(*t));
+	int err;
+	unsigned i;
+
+	if (!t)
+		return error_set(-ENOMEM, "no memory for a thread's context");
+	t->rack = rack;
+	list_init(&t->link);
+	for (i = 0; i < CLIENT_NODE_MAX; i++) {
+		t->lane[i].thread = t;
+		t->lane[i].node = i;
+		client_bond_init(&t->lane[i].bond, i);
+	}
+	err = client_http_create(&t->http);
+	if (err)
+		goto err_free;
+	t->caller = (struct client_caller){.http = t->http,
+					   .send = rack->transport->http,
+					   .send_ctx = rack->transport_ctx,
+					   .token = rack->token};
+	err = pthread_setspecific(rack->key, t);
+	if (err) {
+		err = error_set(-err, "no memory for a thread's context");
+		goto err_http;
+	}
+	pthread_mutex_lock(&rack->lock);
+	list_append(&rack->threads, &t->link);
+	pthread_mutex_unlock(&rack->lock);
+	*out = t;
+	return 0;
+
+err_http:
+	client_http_destroy(t->http);
+err_free:
+	free(t);
+	return err;
+}
+
+int client_thread_get(struct aq_rack *rack, struct client_thread **out)
+{
+	struct client_thread *t;
+	int err = client_rack_check(rack);
+
+	if (UNLIKELY(err))
+		return err;
+	t = pthread_getspecific(rack->key);
+	if (UNLIKELY(!t))
+		return thread_create(rack, out);
+	*out = t;
+	return 0;
+}
+
+int client_thread_open(struct client_thread *t)
+{
+	struct aq_rack *rack = t->rack;
+	int err = 0;
+
+	if (LIKELY(t->is_open))
+		return 0;
+	pthread_mutex_lock(&rack->lock);
+	if (!t->counters)
+		err = open_counters(t);
+	pthread_mutex_unlock(&rack->lock);
+	if (!err)
+		err = rack->transport->thread_open(t);
+	if (!err)
+		t->is_open = true;
+	return err;
+}
+
+/* Also the destructor of the key: the thread ends. */
+void client_thread_destroy(void *thread)
+{
+	struct client_thread *t = thread;
+	struct aq_rack *rack = t->rack;
+	unsigned i;
+
+	if (!*rack->is_own)
+		return;
+	for (i = 0; i < CLIENT_NODE_MAX; i++)
+		client_lane_close(&t->lane[i]);
+	if (t->is_open)
+		rack->transport->thread_close(t);
+	pthread_mutex_lock(&rack->lock);
+	list_remove(&t->link);
+	if (t->counters)
+		counter_file_release(rack->counters, t->counters);
+	if (t->latency)
+		counter_file_release(rack->counters, t->latency);
+	pthread_mutex_unlock(&rack->lock);
+	for (i = 0; i < CLIENT_REGION_MAX; i++)
+		free(t->view[i]);
+	client_http_destroy(t->http);
+	free(t);
+}
+
+int client_thread_call(struct client_thread *t, uint32_t node,
+		       const char *method, const char *path, json_t *body,
+		       uint64_t deadline_ns, json_t **reply)
+{
+	return client_call(&t->caller, &t->rack->node[node], method, path, body,
+			   client_rack_left_ms(t->rack, deadline_ns),
+			   CLIENT_REPLY_MAX, reply);
+}
+
+void client_thread_tell(struct client_thread *t, uint32_t node,
+			const char *method, const char *path,
+			uint64_t deadline_ns)
+{
+	json_t *reply = NULL;
+	int err = client_thread_call(t, node, method, path, NULL, deadline_ns,
+				     &reply);
+
+	if (err)
+		log_debug("client", "%s %s: %s", method, path, error_last());
+	json_decref(reply);
+}

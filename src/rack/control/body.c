@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading what a request says: bounded JSON, typed members, names, versions. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ctl_http.h"
+
+/* jansson's own bound is 2048 levels, on the stack of a small thread. Counting
+ * brackets outside strings is exact for any text that jansson accepts. */
+static bool too_deep(const char *body, size_t body_bytes)
+{
+	unsigned depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < body_bytes; i++) {
+		char c = body[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if (c == '{' || c == '[') {
+			if (++depth > CTL_DEPTH_MAX)
+				return true;
+		} else if ((c == '}' || c == ']') && depth) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+int ctl_body_parse(const char *body, size_t body_bytes, json_t **out)
+{
+	json_error_t why;
+	json_t *tree;
+
+	if (body_bytes > CTL_BODY_MAX)
+		return error_set(-E2BIG, "the body has more than %d bytes",
+				 CTL_BODY_MAX);
+	if (body_bytes == 0) {
+		tree = json_object();
+	} else {
+		if (too_deep(body, body_bytes))
+			return error_set(-EINVAL,
+					 "the JSON nests more than %d deep",
+					 CTL_DEPTH_MAX);
+		tree = json_loadb(body, body_bytes, JSON_REJECT_DUPLICATES,
+				  &why);
+		if (!tree)
+			return error_set(-EINVAL, "not valid JSON: line %d: %s",
+					 why.line, why.text);
+	}
+	if (!tree)
+		return error_set(-ENOMEM, "no memory for the request");
+	if (!json_is_object(tree)) {
+		json_decref(tree);
+		return error_set(-EINVAL, "the body is no JSON object");
+	}
+	*out = tree;
+	return 0;
+}
+
+int ctl_field_u64(const json_t *body, const char *name, bool required,
+		  uint64_t min, uint64_t max, uint64_t *out)
+{
+	const json_t *j = json_object_get(body, name);
+	json_int_t v;
+
+	if (!j && !required)
+		return 0;
+	v = json_integer_value(j);
+	if (!json_is_integer(j) || v < 0 || (uint64_t)v < min ||
+	    (uint64_t)v > max)
+		return error_set(-EINVAL,
+				 "\"%s\" must be a whole number from %" PRIu64
+				 " to %" PRIu64,
+				 name, min, max);
+	*out = (uint64_t)v;
+	return 0;
+}
+
+int ctl_field_string(const json_t *body, const char *name, bool required,
+		     const char **out)
+{
+	const json_t *j = json_object_get(body, name);
+
+	if (!j && !required)
+		return 0;
+	/* A NUL inside would hide the rest from every check that follows. */
+	if (!json_is_string(j) ||
+	    strlen(json_string_value(j)) != json_string_length(j))
+		return error_set(-EINVAL, "\"%s\" must be a string", name);
+	*out = json_string_value(j);
+	return 0;
+}
+
+bool ctl_name_is_valid(const char *name, size_t max_chars)
+{
+	size_t len = strlen(name);
+
+	return len >= 1 && len <= max_chars &&
+	       strspn(name,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		      "0123456789-_.") == len &&
+	       name[0] != '-' && name[0] != '.';
+}
+
+void ctl_incarnation_format(uint64_t number, char out[CTL_INCARNATION_TEXT])
+{
+	(void)snprintf(out, CTL_INCARNATION_TEXT, "%016" PRIx64, number);
+}
+
+int ctl_proto_check(const char *proto)
+{
+	char *end;
+	unsigned long major;
+
+	major = strtoul(proto, &end, 10);
+	if (proto[0] < '0' || proto[0] > '9' || *end != '.' || end[1] < '0' ||
+	    end[1] > '9' || strspn(end + 1, "0123456789") != strlen(end + 1))
+		return error_set(-EINVAL,
+				 "\"proto\" is a version like " CTL_PROTO);
+	if (major != strtoul(CTL_PROTO, NULL, 10))
+		return error_set(-EPROTONOSUPPORT,
+				 "this node speaks protocol " CTL_PROTO
+				 ", the client %.16s",
+				 proto);
+	return 0;
+}

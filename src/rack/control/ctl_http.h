@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request and its reply, without any socket: ctl_server.h carries them over
+ * HTTP, tests and the simulator call the handlers with them directly.
+ *
+ * Errors are {"error": {"code": "-ENOENT", "message": .., "advice": ..}} with a
+ * fitting HTTP status; one table converts.
+ */
+#ifndef AQ_CTL_HTTP_H
+#define AQ_CTL_HTTP_H
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+enum {
+	CTL_PATH_MAX = 512,	 /* bytes, with the NUL */
+	CTL_BODY_MAX = 64 << 10, /* of a request */
+	CTL_DEPTH_MAX = 8,	 /* of JSON in a request */
+	CTL_SEGMENT_MAX = 64,	 /* a variable part of a path, with the NUL */
+	CTL_SEGMENTS = 2,	 /* variable parts of one path */
+};
+
+enum ctl_method {
+	CTL_GET,
+	CTL_POST,
+	CTL_PATCH,
+	CTL_DELETE,
+	CTL_METHOD_COUNT,
+	CTL_OTHER = CTL_METHOD_COUNT, /* never routed */
+};
+
+/* "GET"; "OTHER" for what is none of them. */
+const char *ctl_method_name(enum ctl_method m);
+enum ctl_method ctl_method_parse(const char *name);
+
+struct ctl_request {
+	enum ctl_method method;
+	const char *path;  /* as it came, without the query */
+	const char *token; /* what followed "Bearer ", or NULL */
+	const char *body;
+	size_t body_bytes; /* above CTL_BODY_MAX: body is NULL */
+	bool is_local;	   /* came over the unix socket */
+	const char *peer;  /* who sent it, in words, or NULL */
+};
+
+/* Zero-initialised by the caller, who releases it. */
+struct ctl_reply {
+	unsigned status;
+	const char *content_type; /* static; NULL: no body */
+	char *body;		  /* heap */
+	size_t body_bytes;
+};
+
+void ctl_reply_release(struct ctl_reply *r);
+/* Takes over the reference. NULL (no memory for it) becomes an error. */
+void ctl_reply_json(struct ctl_reply *r, unsigned status, json_t *tree);
+/* Takes over the text, which is on the heap. */
+void ctl_reply_text(struct ctl_reply *r, char *text, size_t text_bytes,
+		    const char *content_type);
+void ctl_reply_none(struct ctl_reply *r); /* 204 */
+/* An error in words. */
+void ctl_reply_error(struct ctl_reply *r, int err, const char *fmt, ...)
+	PRINTF(3, 4);
+/* The same with this thread's error_last() for words. */
+void ctl_reply_last_error(struct ctl_reply *r, int err);
+
+/* The HTTP status of -errno. */
+unsigned ctl_status_of(int err);
+
+/* ---- routes ------------------------------------------------------------- */
+
+struct ctl_call;
+
+struct ctl_route {
+	enum ctl_method method;
+	const char *pattern; /* "/v1/regions/:" where ':' is one segment */
+	void (*run)(void *ctx, struct ctl_call *call);
+	unsigned level; /* whose token: the room that has the table knows */
+};
+
+/* A routed request. */
+struct ctl_call {
+	const struct ctl_request *request;
+	struct ctl_reply *reply;
+	const struct ctl_route *route;
+	void *caller;  /* who asked, as the table's room found by the token */
+	bool sees_all; /* the administrator, or the owner's own socket */
+	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
+	json_t *body; /* borrowed; an object, empty when there was none */
+};
+
+/*
+ * The row for this method and path; fills the segments. -ENOENT: no such path,
+ * -EOPNOTSUPP: the path exists for other methods, -E2BIG: a path or a segment
+ * that is too long. error_last() has the words.
+ */
+int ctl_route_find(const struct ctl_route *table, unsigned count,
+		   enum ctl_method method, const char *path,
+		   struct ctl_call *call) MUST_CHECK;
+
+/* ---- bodies ------------------------------------------------------------- */
+
+/* The object in a request's body; no body is an empty object. -E2BIG, -EINVAL;
+ * error_last() has the words. */
+int ctl_body_parse(const char *body, size_t body_bytes,
+		   json_t **out) MUST_CHECK;
+
+/*
+ * Members of a body. A missing one leaves *out as it is and returns 0, unless
+ * `required`; what is there must be of the kind and in the range, else -EINVAL
+ * with words that name it.
+ */
+int ctl_field_u64(const json_t *body, const char *name, bool required,
+		  uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
+int ctl_field_string(const json_t *body, const char *name, bool required,
+		     const char **out) MUST_CHECK;
+
+/* A name: 1 to max_chars of letters, digits, '-', '_' and '.', not beginning
+ * with '-' or '.'. */
+bool ctl_name_is_valid(const char *name, size_t max_chars);
+
+/* Whether a program of protocol 1.x can talk to "MAJOR.MINOR": 0, -EINVAL for
+ * what is no version, -EPROTONOSUPPORT; error_last() names both. */
+#define CTL_PROTO "1.0"
+int ctl_proto_check(const char *proto) MUST_CHECK;
+
+/* A random number of each run of a server, as hex digits: by it a client tells
+ * one that was restarted from the one it knew. */
+enum {
+	CTL_INCARNATION_TEXT = 16 + 1
+};
+void ctl_incarnation_format(uint64_t number, char out[CTL_INCARNATION_TEXT]);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server: its two sockets, its certificate, its beginning and end. */
+#include "ctl_server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "door_priv.h"
+#include "listen_priv.h"
+
+struct ctl_server {
+	char *unix_path;
+	unsigned connections; /* of each socket */
+	char *cert;	      /* PEM text; libmicrohttpd keeps pointers */
+	char *key;
+	uint16_t port;
+	struct door local;
+	struct door tcp;
+};
+
+static int read_pem(const char *path, char **out)
+{
+	char *text = calloc(1, CTL_SERVER_PEM_MAX + 1);
+	FILE *f = fopen(path, "re");
+	size_t n = 0;
+	int err = 0;
+
+	if (!text || !f)
+		err = text ? -errno : -ENOMEM;
+	if (!err) {
+		n = fread(text, 1, CTL_SERVER_PEM_MAX + 1, f);
+		if (ferror(f) || n == 0 || n > CTL_SERVER_PEM_MAX)
+			err = -EINVAL;
+	}
+	if (f)
+		(void)fclose(f); /* only read */
+	if (err) {
+		free(text);
+		return error_set(err, "cannot read %s: %s", path,
+				 strerror(-err));
+	}
+	text[n] = 0;
+	*out = text;
+	return 0;
+}
+
+static int open_tcp(struct ctl_server *s, const struct ctl_server_config *c)
+{
+	int err = 0, fd;
+
+	if (!c->tls_cert != !c->tls_key)
+		return error_set(-EINVAL,
+				 "TLS needs both a certificate and a key");
+	if (c->tls_cert)
+		err = read_pem(c->tls_cert, &s->cert);
+	if (!err && c->tls_key)
+		err = read_pem(c->tls_key, &s->key);
+	if (err)
+		return err;
+	fd = listen_tcp(c->listen, &s->port);
+	if (fd < 0)
+		return fd;
+	return door_open(&s->tcp, fd, s->connections, s->cert, s->key);
+}
+
+/* As many descriptors as the process may have; a quarter of them is for each
+ * socket, so that there are some left for everything else. */
+static unsigned raise_files(unsigned wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return wanted;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* else it is what it was */
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return wanted;
+	return (unsigned)u64_max(u64_min(wanted, limit.rlim_cur / 4), 1);
+}
+
+int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
+{
+	struct ctl_server *s = calloc(1, sizeof(*s));
+	int err, fd;
+
+	if (!s)
+		return error_set(-ENOMEM, "no memory for the HTTP server");
+	s->connections = raise_files(c->connections ? c->connections
+						    : CTL_SERVER_CONNECTIONS);
+	s->local = (struct door){
+		.handle = c->handle, .ctx = c->ctx, .is_local = true};
+	s->tcp = (struct door){.handle = c->handle, .ctx = c->ctx};
+	err = c->listen ? open_tcp(s, c) : 0;
+	if (!err) {
+		fd = listen_unix(c->unix_path);
+		err = fd < 0 ? fd
+			     : door_open(&s->local, fd, s->connections, NULL,
+					 NULL);
+		if (fd >= 0)
+			s->unix_path = strdup(c->unix_path);
+	}
+	if (err) {
+		ctl_server_stop(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+uint16_t ctl_server_port(const struct ctl_server *s)
+{
+	return s->port;
+}
+
+void ctl_server_quiesce(struct ctl_server *s)
+{
+	/* The name first: nobody may find a socket that will not answer. */
+	if (s->unix_path) {
+		(void)unlink(s->unix_path); /* gone already: just as well */
+		free(s->unix_path);
+		s->unix_path = NULL;
+	}
+	door_quiesce(&s->local);
+	door_quiesce(&s->tcp);
+}
+
+void ctl_server_stop(struct ctl_server *s)
+{
+	ctl_server_quiesce(s);
+	door_close(&s->local);
+	door_close(&s->tcp);
+	free(s->cert);
+	free(s->key);
+	free(s);
+}

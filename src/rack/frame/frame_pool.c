@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools of frames and their queue. Chains take places by adding to `head` and
+ * `tail` and never look whether there is something; so the processor must live
+ * with places that were taken in vain (holes). The queue has more than twice
+ * as many places as there are frames, so a hole is mended long before its place
+ * comes round again.
+ *
+ * What a pool reserves are addresses. Frames are added for who comes and
+ * withdrawn when it goes, at once or as they become free: all frames are alike,
+ * so it does not matter which.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "frame_priv.h"
+
+enum {
+	QUEUE_PAGE = 4096,
+	PLACES_BYTES_MIN = 4096,
+	BATCH = 1024,
+};
+
+static void *map_pages(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static uint64_t power_above(uint64_t v)
+{
+	uint64_t p = PLACES_BYTES_MIN;
+
+	while (p < v)
+		p *= 2;
+	return p;
+}
+
+static int make_queue(struct frame_pool *p)
+{
+	uintptr_t start;
+
+	p->places_bytes = power_above((2 * p->max + 2) * FRAME_PLACE_BYTES);
+	p->queue_map_bytes = 2 * p->places_bytes + QUEUE_PAGE;
+	p->queue_map = map_pages(p->queue_map_bytes);
+	if (!p->queue_map)
+		return -ENOMEM;
+	start = align_up((uintptr_t)p->queue_map + QUEUE_PAGE, p->places_bytes);
+	p->places = (_Atomic uint64_t *)start;
+	p->queue = (struct frame_queue *)(start - QUEUE_PAGE);
+	atomic_init(&p->queue->head, start);
+	atomic_init(&p->queue->tail, start);
+	return 0;
+}
+
+/* Which frames are not in circulation any more, and how many of each page of
+ * the machine are. */
+static int make_lists(struct frame_pool *p)
+{
+	p->spare_bytes = align_up(p->max * sizeof(*p->spare), QUEUE_PAGE);
+	p->spare = map_pages(p->spare_bytes);
+	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	p->live_bytes = align_up((p->frames_bytes / p->page_bytes + 1) *
+					 sizeof(*p->live),
+				 QUEUE_PAGE);
+	p->live = map_pages(p->live_bytes);
+	return p->spare && p->live ? 0 : -ENOMEM;
+}
+
+int frame_pool_reserve(uint64_t bytes, uint32_t frame_bytes, bool is_pinned,
+		       struct frame_pool **out)
+{
+	struct frame_pool *p;
+	int err;
+
+	if (frame_bytes < FRAME_BYTES_MIN || frame_bytes > FRAME_BYTES_MAX ||
+	    (frame_bytes & (frame_bytes - 1)) || bytes < frame_bytes)
+		return error_set(-EINVAL,
+				 "frames have %d to %d bytes, a power of two, "
+				 "and a pool has at least one",
+				 FRAME_BYTES_MIN, FRAME_BYTES_MAX);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return error_set(-ENOMEM, "no memory for a pool");
+	pthread_mutex_init(&p->lock, NULL);
+	p->frame_bytes = frame_bytes;
+	p->is_pinned = is_pinned;
+	p->max = bytes / frame_bytes;
+	p->frames_bytes = p->max * frame_bytes;
+	p->frames = map_pages(p->frames_bytes);
+	err = p->frames ? make_queue(p) : -ENOMEM;
+	if (!err)
+		err = make_lists(p);
+	if (err) {
+		frame_pool_destroy(p);
+		return error_set(-ENOMEM, "no memory for %" PRIu64 " bytes",
+				 bytes);
+	}
+	*out = p;
+	return 0;
+}
+
+int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
+		      struct frame_pool **out)
+{
+	int err = frame_pool_reserve(bytes, frame_bytes, false, out);
+
+	if (!err)
+		(void)frame_pool_add(*out, (*out)->max);
+	return err;
+}
+
+void frame_pool_destroy(struct frame_pool *p)
+{
+	if (p->frames)
+		(void)munmap(p->frames, p->frames_bytes);
+	if (p->queue_map)
+		(void)munmap(p->queue_map, p->queue_map_bytes);
+	if (p->spare)
+		(void)munmap(p->spare, p->spare_bytes);
+	if (p->live)
+		(void)munmap(p->live, p->live_bytes);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void frame_pool_plant(struct frame_pool *p, enum frame_bug bug)
+{
+	p->bug = bug;
+}
+
+uint64_t frame_pool_count(const struct frame_pool *p)
+{
+	return atomic_load_explicit(&p->count, memory_order_relaxed);
+}
+
+uint64_t frame_pool_owed(const struct frame_pool *p)
+{
+	return atomic_load_explicit(&p->owed, memory_order_relaxed);
+}
+
+uint32_t frame_pool_frame_bytes(const struct frame_pool *p)
+{
+	return p->frame_bytes;
+}
+
+bool frame_pool_has(const struct frame_pool *p, uint64_t frame)
+{
+	uint64_t at = frame - (uintptr_t)p->frames;
+
+	return at < p->frames_bytes && at % p->frame_bytes == 0;
+}
+
+uint64_t frame_pool_free(const struct frame_pool *p)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < p->places_bytes / FRAME_PLACE_BYTES; i++)
+		n += atomic_load_explicit(&p->places[i],
+					  memory_order_relaxed) != 0;
+	return n;
+}
+
+static uint64_t next_place(const struct frame_pool *p, uint64_t place)
+{
+	uint64_t mask = p->places_bytes - 1;
+
+	return (place & ~mask) | ((place + FRAME_PLACE_BYTES) & mask);
+}
+
+/* The words may be counted up by a chain at any time, so nothing but an atomic
+ * instruction will do; the NIC uses the same ones. */
+static _Atomic uint64_t *word_at(uint64_t place)
+{
+	return (_Atomic uint64_t *)(uintptr_t)place;
+}
+
+uint64_t frame_pool_pop(struct frame_pool *p)
+{
+	uint64_t place =
+		atomic_load_explicit(&p->queue->head, memory_order_acquire);
+
+	do {
+		/* Q1, pairs with Q0: who sees the frame may use it. */
+		if (!atomic_load_explicit(word_at(place), memory_order_acquire))
+			return 0;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&p->queue->head, &place, next_place(p, place),
+		memory_order_acq_rel, memory_order_acquire));
+	return frame_swap(atomic_exchange_explicit(word_at(place), 0,
+						   memory_order_acq_rel));
+}
+
+void frame_pool_push(struct frame_pool *p, uint64_t frame)
+{
+	uint64_t place =
+		atomic_load_explicit(&p->queue->tail, memory_order_relaxed);
+
+	while (!atomic_compare_exchange_weak_explicit(
+		&p->queue->tail, &place, next_place(p, place),
+		memory_order_acq_rel, memory_order_relaxed))
+		;
+	/* Q0, pairs with Q1. */
+	atomic_store_explicit(word_at(place), frame_swap(frame),
+			      memory_order_release);
+}
+
+static bool is_place(const struct frame_pool *p, uint64_t place)
+{
+	uint64_t at = place - (uintptr_t)p->places;
+
+	return at < p->places_bytes && at % FRAME_PLACE_BYTES == 0;
+}
+
+void frame_pool_hole(struct frame_pool *p, uint64_t place)
+{
+	if (!is_place(p, place))
+		return;
+	pthread_mutex_lock(&p->lock);
+	/* A chain that finds nothing is stopped, so there are never more holes
+	 * than clients; with that many the queue only loses a frame. */
+	if (p->hole_count < FRAME_HOLES_MAX)
+		p->hole[p->hole_count++] = place;
+	pthread_mutex_unlock(&p->lock);
+	(void)frame_pool_mend(p); /* it may be filled already */
+}
+
+void frame_pool_fill(struct frame_pool *p, uint64_t place, uint64_t frame)
+{
+	if (!is_place(p, place)) { /* what a chain leaves behind is checked */
+		frame_pool_push(p, frame);
+		return;
+	}
+	/* Q0: who took it in vain meanwhile has left a hole. */
+	atomic_store_explicit(word_at(place), frame_swap(frame),
+			      memory_order_release);
+}
+
+unsigned frame_pool_mend(struct frame_pool *p)
+{
+	unsigned i = 0, left;
+
+	pthread_mutex_lock(&p->lock);
+	while (i < p->hole_count) {
+		uint64_t frame = atomic_exchange_explicit(
+			word_at(p->hole[i]), 0, memory_order_acq_rel);
+
+		if (!frame) {
+			i++;
+			continue;
+		}
+		p->hole[i] = p->hole[--p->hole_count];
+		frame_pool_push(p, frame_swap(frame));
+	}
+	left = p->hole_count;
+	pthread_mutex_unlock(&p->lock);
+	return left;
+}
+
+/* ---- how many there are -------------------------------------------------- */
+
+/*
+ * The frame is in nobody's hands: its memory goes back to the machine, which
+ * clears it, as soon as all frames of the page do. Memory that an RNIC has
+ * pinned stays where it is, and is cleared here.
+ */
+static void release(struct frame_pool *p, uint64_t frame)
+{
+	uint64_t page = (frame - (uintptr_t)p->frames) / p->page_bytes;
+
+	p->live[page]--;
+	if (p->is_pinned)
+		memset((void *)(uintptr_t)frame, 0, p->frame_bytes);
+	else if (!p->live[page])
+		(void)madvise(p->frames + page * p->page_bytes,
+			      u64_max(p->page_bytes, p->frame_bytes),
+			      MADV_DONTNEED);
+}
+
+static uint64_t next_frame(struct frame_pool *p)
+{
+	uint64_t frame = p->spare_count ? p->spare[--p->spare_count]
+					: (uintptr_t)p->frames +
+						  p->made++ * p->frame_bytes;
+
+	p->live[(frame - (uintptr_t)p->frames) / p->page_bytes]++;
+	return frame;
+}
+
+/* Many frames take long, and others want the lock meanwhile. */
+static void let_others_in(struct frame_pool *p)
+{
+	pthread_mutex_unlock(&p->lock);
+	(void)sched_yield();
+	pthread_mutex_lock(&p->lock);
+}
+
+uint64_t frame_pool_add(struct frame_pool *p, uint64_t n)
+{
+	uint64_t added;
+
+	pthread_mutex_lock(&p->lock);
+	added = u64_min(n, p->owed);
+	p->owed -= added;
+	while (added < n && p->count < p->max) {
+		frame_pool_push(p, next_frame(p));
+		p->count++;
+		if (++added % BATCH == 0)
+			let_others_in(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return added;
+}
+
+void frame_pool_withdraw(struct frame_pool *p, uint64_t n)
+{
+	uint64_t frame;
+
+	pthread_mutex_lock(&p->lock);
+	p->owed += n;
+	while (p->owed && (frame = frame_pool_pop(p)) != 0) {
+		release(p, frame);
+		p->spare[p->spare_count++] = frame;
+		p->count--;
+		if (--p->owed % BATCH == 0)
+			let_others_in(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this room's files share. */
+#ifndef AQ_FRAME_PRIV_H
+#define AQ_FRAME_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <aquifer/aqdv.h>
+
+#include "base/list.h"
+#include "frame_chain.h"
+
+enum {
+	FRAME_HOLES_MAX = 4096,
+	FRAME_PLACE_BYTES = 8,
+};
+
+/*
+ * The words that chains count up lie alone in their cache lines. They hold
+ * addresses of places: the queue is as large as it is aligned, so adding to the
+ * low bits alone wraps round.
+ */
+struct frame_queue {
+	_Atomic uint64_t head CACHE_ALIGNED; /* next place to take from */
+	_Atomic uint64_t tail CACHE_ALIGNED; /* next place to put to */
+};
+
+struct frame_pool {
+	enum frame_bug bug;
+	uint32_t frame_bytes;
+	bool is_pinned; /* by an RNIC: memory stays where it is */
+	uint64_t max;	/* for which there are addresses */
+	uint8_t *frames;
+	uint64_t frames_bytes;
+	struct frame_queue *queue; /* a page, and the places behind it */
+	uint8_t *queue_map;
+	uint64_t queue_map_bytes;
+	_Atomic uint64_t *places; /* frames' addresses, big-endian; 0: none */
+	uint64_t places_bytes;	  /* a power of two */
+
+	pthread_mutex_t lock; /* the holes, and all that follows */
+	/* Frames in circulation (queue, tables, hands), and how many of them
+	 * are to be withdrawn when they are free. Read without the lock. */
+	_Atomic uint64_t count, owed;
+	uint64_t made;	 /* that ever were */
+	uint64_t *spare; /* those that are not any more */
+	uint64_t spare_count;
+	uint64_t spare_bytes;
+	uint64_t page_bytes; /* of the machine */
+	uint16_t *live;	     /* frames in circulation that begin in a page */
+	uint64_t live_bytes;
+	unsigned hole_count;
+	uint64_t hole[FRAME_HOLES_MAX];
+};
+
+struct frame_space {
+	struct frame_pool *pool;
+	struct ibv_pd *pd;
+	uint64_t entries;
+	uint64_t budget;
+	uint32_t depth;
+	bool is_pieces;
+	bool is_sparse;
+	/* Frames taken minus frames given back by the processor; those that
+	 * chains took may be among the latter. */
+	int64_t used;
+	uint8_t *sparse; /* the client's own memory, or NULL */
+	struct ibv_mr *sparse_mr;
+	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
+	uint64_t table_bytes;
+	/* Where the processor answers, under its server's lock: */
+	struct frame_server *server;
+	uint32_t guests;
+	struct ibv_mr **piece; /* the keys given out, by index */
+	uint64_t piece_bytes;
+	struct ibv_mr **kept; /* by FRAME_BUG_KEYS_STAY */
+	unsigned kept_count;
+	/* Answers of all guests that are read from frames and are not
+	 * acknowledged, by the phase in which they began. While frames leave,
+	 * they wait for those of the other phase; see frame_leave.c. */
+	uint32_t loads[2];
+	unsigned phase;
+	struct list leaving, waiting; /* of struct leaver */
+
+	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	/* Of chains that are gone: frames taken minus frames given back, and
+	 * why the last of each kind stopped. */
+	int64_t past_used;
+	int past_why[PAGE_CHAIN_COUNT];
+};
+
+/* ---- the table, by the processor (frame_space.c) ------------------------ */
+
+/* Takes the frame out of the table, so that nobody finds it any more. 0: there
+ * was none. It still counts as used. */
+uint64_t frame_space_take(struct frame_space *space, uint64_t index);
+/* Clears such a frame and puts it into the queue. */
+void frame_space_give(struct frame_space *space, uint64_t frame);
+/* The key of a piece ends, if there is one. */
+void frame_space_end_key(struct frame_space *space, uint64_t index);
+
+/* ---- frames that are given back (frame_leave.c) -------------------------- */
+
+struct frame_guest;
+
+/* An answer that is read from a frame begins; the phase to end it with. */
+unsigned frame_load_begin(struct frame_space *space);
+/* It was acknowledged, or its queue pair will never send again. */
+void frame_load_end(struct frame_space *space, unsigned phase);
+enum frame_leave {
+	FRAME_LEFT,   /* it is in the queue */
+	FRAME_LEAVES, /* frame_guest_gone_back will be called */
+	FRAME_NONE,   /* there was no frame */
+	FRAME_STAYS,  /* no memory to remember it with */
+};
+/* Takes the frame out of the table. It goes to the queue when no answer that
+ * has begun by now is under way. */
+enum frame_leave frame_leave(struct frame_space *space, uint64_t index,
+			     struct frame_guest *guest, uint32_t slot);
+/* Nobody answers this guest any more; its frames still leave. */
+void frame_leave_forget(struct frame_space *space,
+			const struct frame_guest *guest);
+/* By frame_leave.c, when a frame that waited is in the queue. */
+void frame_guest_gone_back(struct frame_guest *guest, uint32_t slot);
+
+/* ---- memory of a client's own (frame_sparse.c) -------------------------- */
+
+int frame_sparse_create(struct frame_space *space) MUST_CHECK;
+void frame_sparse_destroy(struct frame_space *space);
+uint64_t frame_sparse_at(const struct frame_space *space, uint64_t index);
+/* The page's memory goes back to the machine. */
+void frame_sparse_drop(const struct frame_space *space, uint64_t index);
+/* The frame stands for such a page now: its own memory is not needed. */
+void frame_sparse_take(const struct frame_space *space, uint64_t frame);
+
+/* ---- chains (frame_chain.c, frame_program.c) ---------------------------- */
+
+enum {
+	CHAIN_WORK_BLOCKS_MAX = 80, /* of one slot, with nothing optimised */
+	CHAIN_FRONT_BLOCKS = 2,
+	CHAIN_RECV_SEGS = 4,
+};
+
+/* What the NIC and its programs see: one piece of registered memory. */
+struct chain_slot {
+	_Atomic uint64_t place; /* of the queue, in host order */
+	uint64_t scratch[7];
+};
+STATIC_ASSERT(sizeof(struct chain_slot) == 64, "chain slot");
+
+struct frame_chain {
+	struct frame_space *space;
+	enum page_chain kind;
+	unsigned without; /* enum frame_without */
+	uint32_t slots;	  /* a power of two */
+	uint32_t blocks;  /* of the work queue per slot */
+	uint32_t counted; /* completions per slot */
+	uint32_t lookup;  /* completions before the entry is looked up */
+	/* Unmapped store and invalidate: completions before the queue's word is
+	 * counted up, and before its place is cleared or filled; the block
+	 * whose remote address is the frame. */
+	uint32_t take;
+	uint32_t taken;
+	uint32_t frame_block;
+	uint32_t settled; /* completions after which the table has changed */
+	uint64_t done;	  /* completions, continued to 64 bits */
+
+	uint8_t *memory;
+	size_t memory_bytes;
+	union aqdv_wqe *work; /* blocks * slots */
+	union aqdv_wqe *front;
+	struct aqdv_wqe_data *recv;
+	struct chain_slot *slot;
+	uint8_t *pages; /* where stored ones arrive */
+
+	struct ibv_mr *memory_mr;
+	struct ibv_mr *table_mr;
+	struct ibv_mr *frames_mr;
+	struct ibv_mr *queue_mr;
+	struct ibv_mr *zero_mr;
+
+	struct ibv_cq *trigger_cq; /* messages */
+	struct ibv_cq *done_cq;	   /* steps of the work queue */
+	struct ibv_cq *front_cq;   /* what the client failed to take */
+	uint32_t trigger;	   /* its number */
+	uint32_t done_number;
+	uint32_t front_number;
+	struct ibv_qp *front_qp; /* to the client */
+	struct ibv_qp *work_qp;	 /* the loop: from here ... */
+	struct ibv_qp *back_qp;	 /* ... to here */
+};
+
+/* Sets blocks and counted. */
+void chain_program_size(struct frame_chain *c);
+/* Writes all requests and receives; queues and keys exist. */
+void chain_program_write(struct frame_chain *c);
+/* Where the frame is that slot `i` has in its hands after `steps` completions:
+ * *place is one of the queue that it has taken, or 0. */
+void chain_program_left(const struct frame_chain *c, uint32_t slot,
+			uint32_t steps, uint64_t *frame, uint64_t *place);
+/* Completions of its work queue so far. */
+uint64_t chain_steps(struct frame_chain *c);
+/* Connects work_qp and back_qp (frame_loop.c). */
+int chain_close_loop(struct frame_chain *c) MUST_CHECK;
+/* NULL is allowed. */
+bool chain_qp_is_broken(struct ibv_qp *qp);
+
+/* Numbers in memory that work requests copy are big-endian. */
+static inline uint64_t frame_swap(uint64_t v)
+{
+	return BYTES_BE64(v);
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spaces: one client's translation table, and what it holds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "frame_priv.h"
+
+uint64_t frame_space_bytes(const struct frame_space_options *o)
+{
+	uint64_t each = sizeof(_Atomic uint64_t) + FRAME_QUEUE_BYTES;
+
+	if (o->is_pieces && !o->is_sparse)
+		each += sizeof(struct ibv_mr *);
+	return align_up(o->entries * each, 4096);
+}
+
+int frame_space_create(struct frame_pool *pool,
+		       const struct frame_space_options *o,
+		       struct frame_space **out)
+{
+	struct frame_space *s;
+	void *table;
+
+	if (!o->entries || o->entries > FRAME_ENTRIES_MAX || !o->depth ||
+	    o->depth > FRAME_DEPTH_MAX)
+		return error_set(-EINVAL,
+				 "a space has 1 to %d pages and 1 to %d "
+				 "messages under way",
+				 FRAME_ENTRIES_MAX, FRAME_DEPTH_MAX);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_set(-ENOMEM, "no memory for a space");
+	s->pool = pool;
+	s->pd = o->pd;
+	s->entries = o->entries;
+	s->budget = o->budget ? o->budget : o->entries;
+	s->depth = o->depth;
+	s->is_pieces = o->is_pieces || o->is_sparse;
+	s->is_sparse = o->is_sparse;
+	s->table_bytes = align_up(o->entries * sizeof(*s->table), 4096);
+	table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED) {
+		free(s);
+		return error_set(-ENOMEM, "no memory for a table");
+	}
+	s->table = table;
+	list_init(&s->leaving);
+	list_init(&s->waiting);
+	if (o->is_sparse) {
+		int err = frame_sparse_create(s);
+
+		if (err) {
+			frame_space_destroy(s);
+			return err;
+		}
+	}
+	*out = s;
+	return 0;
+}
+
+/* Test-only damage. */
+static COLD void keep_key(struct frame_space *s, struct ibv_mr *mr)
+{
+	s->kept = realloc(s->kept, (s->kept_count + 1) * sizeof(*s->kept));
+	ASSERT(s->kept);
+	s->kept[s->kept_count++] = mr;
+}
+
+void frame_space_end_key(struct frame_space *s, uint64_t index)
+{
+	if (!s->piece || !s->piece[index])
+		return;
+	if (s->pool->bug == FRAME_BUG_KEYS_STAY)
+		keep_key(s, s->piece[index]);
+	else
+		(void)ibv_dereg_mr(s->piece[index]);
+	s->piece[index] = NULL;
+}
+
+void frame_space_destroy(struct frame_space *s)
+{
+	ASSERT(!s->guests); /* so nothing leaves any more, and no load runs */
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		if (s->chain[i])
+			frame_chain_destroy(s->chain[i]);
+	/* First what frames stand for. */
+	frame_sparse_destroy(s);
+	for (uint64_t i = 0; i < s->entries; i++) {
+		uint64_t frame = frame_space_take(s, i);
+
+		if (!frame)
+			continue;
+		frame_space_end_key(s, i);
+		frame_space_give(s, frame);
+	}
+	while (s->kept_count)
+		(void)ibv_dereg_mr(s->kept[--s->kept_count]);
+	free(s->kept);
+	if (s->piece)
+		(void)munmap(s->piece, s->piece_bytes);
+	(void)munmap(s->table, s->table_bytes);
+	free(s);
+}
+
+bool frame_space_is_over(const struct frame_space *s)
+{
+	return frame_space_used(s) > s->budget;
+}
+
+uint64_t frame_space_find(const struct frame_space *s, uint64_t index)
+{
+	uint64_t frame;
+
+	if (index >= s->entries)
+		return 0;
+	frame = frame_swap(
+		atomic_load_explicit(&s->table[index], memory_order_acquire));
+	return frame_pool_has(s->pool, frame) ? frame : 0;
+}
+
+bool frame_space_is_mapped(const struct frame_space *s, uint64_t index)
+{
+	return frame_space_find(s, index) != 0;
+}
+
+int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
+{
+	uint64_t f = frame_space_find(s, index);
+
+	if (!f) {
+		if (index >= s->entries)
+			return -EINVAL;
+		if (s->used + s->past_used >= (int64_t)s->budget &&
+		    s->pool->bug != FRAME_BUG_NO_BUDGET)
+			return -EDQUOT;
+		f = frame_pool_pop(s->pool);
+		if (!f)
+			return -ENOSPC;
+		s->used++;
+		atomic_store_explicit(&s->table[index], frame_swap(f),
+				      memory_order_release);
+	}
+	*frame = f;
+	return 0;
+}
+
+uint64_t frame_space_take(struct frame_space *s, uint64_t index)
+{
+	uint64_t frame;
+
+	/* Looks first: reading leaves what nobody touched without memory. */
+	if (!frame_space_find(s, index))
+		return 0;
+	/* One instruction, so a frame never leaves twice. */
+	frame = frame_swap(atomic_exchange_explicit(&s->table[index], 0,
+						    memory_order_acq_rel));
+	return frame_pool_has(s->pool, frame) ? frame : 0;
+}
+
+void frame_space_give(struct frame_space *s, uint64_t frame)
+{
+	/* Of one that stands for sparse memory nothing was ever used. */
+	if (!s->is_sparse && s->pool->bug != FRAME_BUG_NOT_CLEARED)
+		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
+	s->used--;
+	frame_pool_push(s->pool, frame);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: one queue pair towards a client, in its tenant's protection
+ * domain. The node never sends on it except to bind windows, so it has no retry
+ * timer; that also makes the NIC remember when the client's process is gone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "mem_priv.h"
+
+enum {
+	PORT = 1,
+	HOP_LIMIT = 64,
+	RNR_TIMER = 12,
+	SEND_DEPTH = 4,
+	ACK_TIMEOUT = 16, /* 268 ms, eight times, for who asks for no more */
+	ACK_TIMEOUT_MAX = 31,
+	RETRY_COUNT = 7,
+	PSN_MASK = 0xffffff,
+};
+
+const char *conn_end_name(enum mem_end why)
+{
+	static const char *const names[] = {
+		[MEM_END_CLOSED] = "closed", [MEM_END_SILENT] = "silent",
+		[MEM_END_GONE] = "gone",     [MEM_END_BROKEN] = "broken",
+		[MEM_END_TENANT] = "tenant", [MEM_END_STOP] = "stop",
+		[MEM_END_FENCED] = "fenced", [MEM_END_BUDGET] = "budget",
+	};
+
+	return names[why];
+}
+
+void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT])
+{
+	(void)snprintf(out, CONN_ID_TEXT, "%016" PRIx64 "%04x", conn->nonce,
+		       conn->slot & 0xffff);
+}
+
+int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
+	      const char *id, struct mem_conn **out)
+{
+	struct mem_conn *c;
+	char text[CONN_ID_TEXT];
+	unsigned long slot;
+
+	if (strlen(id) != CONN_ID_TEXT - 1 ||
+	    strspn(id, "0123456789abcdef") != CONN_ID_TEXT - 1)
+		return error_set(-EINVAL, "a connection's id has %d hex digits",
+				 CONN_ID_TEXT - 1);
+	slot = strtoul(id + 16, NULL, 16);
+	c = slot < MEM_CONN_MAX ? node->conns[slot] : NULL;
+	if (c)
+		conn_id_format(c, text);
+	/* Somebody else's connection is none at all. */
+	if (!c || c->tenant != tenant || strcmp(text, id) != 0)
+		return error_set(-ESTALE,
+				 "there is no connection %s, or no longer; "
+				 "connect again",
+				 id);
+	*out = c;
+	return 0;
+}
+
+/* The row of our address table that fits the client's: both IPv4 or both not,
+ * RoCEv2 where rows differ in that. */
+static int pick_gid(struct mem_node *node, const union ibv_gid *peer,
+		    uint8_t *index, union ibv_gid *gid)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	bool peer_v4 = memcmp(peer->raw, v4, sizeof(v4)) == 0;
+	struct ibv_gid_entry row;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < UINT8_MAX; i++) {
+			if (ibv_query_gid_ex(node->context, PORT, i, &row, 0))
+				continue;
+			if (row.gid_type != IBV_GID_TYPE_ROCE_V2)
+				continue;
+			if (pass == 0 && peer_v4 != (memcmp(row.gid.raw, v4,
+							    sizeof(v4)) == 0))
+				continue;
+			*index = (uint8_t)i;
+			*gid = row.gid;
+			return 0;
+		}
+	}
+	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
+}
+
+static unsigned access_of(const struct conn_peer *peer)
+{
+	if (peer->role != MEM_ROLE_PLAIN)
+		return 0; /* messages only */
+	return peer->read_only
+		       ? IBV_ACCESS_REMOTE_READ
+		       : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static int to_init(struct ibv_qp *qp, const struct conn_peer *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = PORT,
+		.qp_access_flags = access_of(peer),
+	};
+
+	return -ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+}
+
+/* The eight tries of a queue pair shall last as long as the peer may be silent.
+ */
+static uint8_t ack_timeout(uint32_t patience_ms)
+{
+	const uint64_t patience_ns = patience_ms * 1000000ull;
+	uint8_t code = ACK_TIMEOUT;
+
+	while (code < ACK_TIMEOUT_MAX &&
+	       (4096ull << code) * (RETRY_COUNT + 1) < patience_ns)
+		code++;
+	return code;
+}
+
+/* What both ports can and the way has room for. */
+static enum ibv_mtu path_mtu(const struct mem_node *node,
+			     const struct conn_peer *peer)
+{
+	enum ibv_mtu mtu;
+
+	if (aqdv_query_path_mtu(node->context, &peer->gid, &mtu))
+		mtu = node->mtu; /* an adapter, which does not know */
+	return peer->mtu < mtu ? peer->mtu : mtu;
+}
+
+static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
+		  const struct conn_answer *answer, uint8_t gid_index)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = answer->mtu,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.max_dest_rd_atomic = answer->rd_atomic,
+		.min_rnr_timer = RNR_TIMER,
+		.ah_attr = {.is_global = 1,
+			    .port_num = PORT,
+			    .grh = {.dgid = peer->gid,
+				    .sgid_index = gid_index,
+				    .hop_limit = HOP_LIMIT}},
+	};
+	int err;
+
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return -err;
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS,
+		.timeout = 0,
+		.sq_psn = answer->psn,
+		.max_rd_atomic = 1,
+	};
+	if (peer->role != MEM_ROLE_PLAIN) { /* pages are sent back here */
+		attr.timeout = answer->ack_timeout;
+		attr.retry_cnt = attr.rnr_retry = RETRY_COUNT;
+	}
+	return -ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				      IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int open_qp(struct mem_node *node, struct mem_conn *c)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = node->cq,
+		.recv_cq = node->cq,
+		.cap = {.max_send_wr = SEND_DEPTH,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	if (c->role != MEM_ROLE_PLAIN)
+		return space_conn_open(node, c);
+	c->qp = ibv_create_qp(c->tenant->pd, &init);
+	return c->qp ? 0
+		     : error_set(-errno, "no queue pair: %s", strerror(errno));
+}
+
+static void close_qp(struct mem_conn *c)
+{
+	int err = 0;
+
+	if (c->role != MEM_ROLE_PLAIN)
+		space_conn_close(c);
+	else
+		err = ibv_destroy_qp(c->qp);
+	ASSERT(err == 0); /* nothing refers to it */
+}
+
+static int make_qp(struct mem_node *node, struct mem_conn *c,
+		   const struct conn_peer *peer, struct conn_answer *answer)
+{
+	uint8_t gid_index = 0;
+	uint32_t psn;
+	int err = pick_gid(node, &peer->gid, &gid_index, &answer->gid);
+
+	if (err)
+		return err;
+	env_random(node->env, &psn, sizeof(psn));
+	answer->psn = psn & PSN_MASK;
+	answer->mtu = path_mtu(node, peer);
+	answer->rd_atomic = (uint8_t)u32_min(
+		peer->rd_atomic,
+		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));
+	err = open_qp(node, c);
+	if (err)
+		return err;
+	err = to_init(c->qp, peer);
+	if (!err && node->has_auth) {
+		env_random(node->env, answer->auth_key,
+			   sizeof(answer->auth_key));
+		err = aqdv_qp_set_auth(c->qp, answer->auth_key,
+				       sizeof(answer->auth_key));
+	}
+	if (!err)
+		err = to_rts(c->qp, peer, answer, gid_index);
+	if (!err && c->role != MEM_ROLE_PLAIN)
+		err = space_conn_start(c);
+	if (err) {
+		close_qp(c);
+		return error_set(err,
+				 "cannot connect to the client's queue pair "
+				 "%u: %s",
+				 peer->qpn, strerror(-err));
+	}
+	return 0;
+}
+
+/* A program's name may hold anything; the log and the lists get what prints. */
+static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MEM_CLIENT_NAME_MAX && name[i]; i++)
+		out[i] = (char)(name[i] >= ' ' && name[i] <= '~' ? name[i]
+								 : '?');
+	out[i] = 0;
+}
+
+/* Among what its tenant may have. */
+static int count(const struct mem_conn *c)
+{
+	int err = tenant_take(c->tenant, MEM_LIMIT_CONNS, 1);
+
+	if (!err && c->role == MEM_ROLE_SERVER) {
+		err = tenant_take(c->tenant, MEM_LIMIT_SERVERS, 1);
+		if (err)
+			tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	}
+	return err;
+}
+
+static void uncount(const struct mem_conn *c)
+{
+	tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
+	if (c->role == MEM_ROLE_SERVER)
+		tenant_give(c->tenant, MEM_LIMIT_SERVERS, 1);
+}
+
+int conn_create(struct mem_node *node, struct mem_tenant *tenant,
+		const struct conn_peer *peer, struct conn_answer *answer,
+		struct mem_conn **out)
+{
+	struct mem_conn *c;
+	uint32_t slot = 0;
+	int err;
+
+	while (slot < MEM_CONN_MAX && node->conns[slot])
+		slot++;
+	if (slot == MEM_CONN_MAX)
+		return error_set(-EAGAIN,
+				 "this node has %d connections at most",
+				 MEM_CONN_MAX);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a connection");
+	c->tenant = tenant;
+	c->slot = slot;
+	c->read_only = peer->read_only;
+	c->role = peer->role;
+	c->space = peer->owner ? peer->owner->space : NULL;
+	c->without = peer->without;
+	c->patience_ms = u32_max(peer->patience_ms,
+				 MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES);
+	answer->ack_timeout = ack_timeout(peer->patience_ms);
+	c->seen_ns = env_now_ns(node->env);
+	env_random(node->env, &c->nonce, sizeof(c->nonce));
+	list_init(&c->grants);
+	copy_name(c->client, peer->client);
+	err = count(c);
+	if (err) {
+		free(c);
+		return err;
+	}
+	err = make_qp(node, c, peer, answer);
+	if (!err) {
+		c->own_gid = answer->gid;
+		c->client_gid = peer->gid;
+		c->client_qpn = peer->qpn;
+		c->client_psn = peer->psn;
+		err = declare_conn(node, c);
+		if (err)
+			close_qp(c);
+	}
+	if (err) {
+		uncount(c);
+		free(c);
+		return err;
+	}
+	node->conns[slot] = c;
+	node->conn_count++;
+	node->conns_started++;
+	*out = c;
+	return 0;
+}
+
+void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
+{
+	char id[CONN_ID_TEXT];
+
+	conn_id_format(c, id);
+	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
+		 c->tenant->name, *c->client ? c->client : "no name",
+		 conn_end_name(why));
+	session_note_end(node, c);
+	while (!list_is_empty(&c->grants))
+		grant_end(node, c,
+			  container_of(c->grants.next, struct mem_grant, node));
+	declare_conn_end(node, c);
+	close_qp(c);
+	node->conns[c->slot] = NULL;
+	node->conn_count--;
+	node->conns_ended[why]++;
+	uncount(c);
+	if (c->owns_space)
+		space_end(node, c);
+	life_end(node, &c->life);
+}

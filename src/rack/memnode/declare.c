@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node tells the switch that its NIC is plugged into: itself, its
+ * connections, and regions that the switch may work on. Programs of the switch
+ * know nothing but what they are told here, and a switch that was restarted
+ * knows nothing at all: then everything is told anew, and connections whose
+ * packets the old switch may have held end. The connection that swordbox works
+ * through is made in switch_shared.c.
+ *
+ * A region whose atomics the switch replaces is reached through the switch
+ * only. The node makes sure of that: its NIC has no other way (uplink.c), the
+ * region has one key, and the node's processor never touches it.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "switch_priv.h"
+
+enum {
+	WORDS_BYTES = 224,
+	GONE_TRIES = 20,
+	GONE_PAUSE_US = 10000,
+};
+
+/* ---- regions ------------------------------------------------------------- */
+
+int declare_region(struct mem_node *node, const struct mem_region *r)
+{
+	const struct mem_switch *w = &node->at_switch;
+	const struct mem_declared *d = &r->declared;
+	char server[ADDRESS_TEXT];
+	int err = 0;
+
+	if (d->kind == MEM_DECLARED_NOT)
+		return 0;
+	err = address_server(node, server);
+	if (err)
+		return err;
+	switch_tell_late(node); /* perhaps of one that had this key */
+	if (d->kind == MEM_DECLARED_ATOMICS) {
+		if (!w->has_sword)
+			return error_set(-EOPNOTSUPP,
+					 "no switch here replaces atomics");
+		/* The shared connection is in that domain. */
+		if (strcmp(r->tenant->name, "default") != 0)
+			return error_set(-EOPNOTSUPP,
+					 "only the tenant 'default' has "
+					 "regions whose atomics the switch "
+					 "replaces");
+		return switch_tell(
+			node,
+			"tell swordbox region server=%s rkey=%u va=%llu "
+			"len=%llu",
+			server, r->mr->rkey,
+			(unsigned long long)(uintptr_t)r->addr,
+			(unsigned long long)(r->size_bytes & ~7ull));
+	}
+	if (!w->has_steer)
+		return error_set(-EOPNOTSUPP, "no switch here steers");
+	return switch_tell(
+		node,
+		"tell steer store server=%s rkey=%u va=%llu nodes_at=%llu "
+		"nodes=%llu node_bytes=%llu",
+		server, r->mr->rkey, (unsigned long long)(uintptr_t)r->addr,
+		(unsigned long long)d->nodes_at, (unsigned long long)d->nodes,
+		(unsigned long long)d->node_bytes);
+}
+
+void declare_region_end(struct mem_node *node, const struct mem_region *r)
+{
+	bool atomics = r->declared.kind == MEM_DECLARED_ATOMICS;
+	char line[MEM_LATE_BYTES], server[ADDRESS_TEXT];
+
+	if (r->declared.kind == MEM_DECLARED_NOT ||
+	    address_server(node, server))
+		return;
+	snprintf(line, sizeof(line), "tell %s gone server=%s rkey=%u",
+		 atomics ? "swordbox" : "steer", server, r->mr->rkey);
+	/* A WRITE to memory that is gone would end the shared connection for
+	 * everybody, so those under way come first. */
+	for (unsigned i = 0; i < (atomics ? GONE_TRIES : 1); i++) {
+		if (switch_tell_end(node, line))
+			return;
+		(void)usleep(GONE_PAUSE_US);
+	}
+	pthread_mutex_lock(&node->lock);
+	switch_tell_later(node, line);
+	pthread_mutex_unlock(&node->lock);
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static void conn_words(const struct mem_conn *c, char *out, size_t bytes)
+{
+	char server[ADDRESS_TEXT], client[ADDRESS_TEXT];
+
+	snprintf(out, bytes, "server=%s server_qpn=%u client=%s client_qpn=%u",
+		 address_text(c->own_gid.raw, server), c->qp->qp_num,
+		 address_text(c->client_gid.raw, client), c->client_qpn);
+}
+
+int declare_conn(struct mem_node *node, const struct mem_conn *c)
+{
+	const struct mem_switch *w = &node->at_switch;
+	char words[WORDS_BYTES];
+	int err = 0;
+
+	if (!w->path[0])
+		return 0;
+	switch_tell_late(node); /* perhaps of one with these queue pairs */
+	conn_words(c, words, sizeof(words));
+	if (w->has_sword)
+		err = switch_tell(node, "tell swordbox conn %s psn=%u", words,
+				  c->client_psn);
+	if (!err && w->has_steer)
+		err = switch_tell(node, "tell steer conn %s", words);
+	return err;
+}
+
+void declare_conn_end(struct mem_node *node, const struct mem_conn *c)
+{
+	const struct mem_switch *w = &node->at_switch;
+	char words[WORDS_BYTES], line[MEM_LATE_BYTES];
+
+	if (!w->path[0])
+		return;
+	conn_words(c, words, sizeof(words));
+	for (unsigned i = 0; i < 2; i++) {
+		if (!(i ? w->has_steer : w->has_sword))
+			continue;
+		snprintf(line, sizeof(line), "tell %s end %s",
+			 i ? "steer" : "swordbox", words);
+		if (!switch_tell_end(node, line))
+			switch_tell_later(node, line);
+	}
+}
+
+/* ---- the switch, and another one in its place ---------------------------- */
+
+/* The program's counters, or NULL: it does not run. */
+static const json_t *program_of(const json_t *hello, const char *name)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(hello, "programs"), i, p)
+	{
+		const char *n = json_string_value(json_object_get(p, "name"));
+
+		if (n && strcmp(n, name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* Shared connections that the switch has given up so far. */
+static json_int_t given_up(const json_t *hello)
+{
+	return json_integer_value(
+		json_object_get(program_of(hello, "swordbox"), "shared_dead"));
+}
+
+static void end_connections(struct mem_node *node)
+{
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
+		if (node->conns[i])
+			conn_end(node, node->conns[i], MEM_END_BROKEN);
+}
+
+/* Of a run of this node before, or more than is true. */
+static int forget_us(struct mem_node *node)
+{
+	char server[ADDRESS_TEXT];
+	union ibv_gid gid;
+	uint8_t index;
+	int err = 0;
+
+	for (unsigned i = 0; i < 2 && !err; i++)
+		if (address_own(node, i == 0, &index, &gid) == 0)
+			err = switch_tell(node, "tell steer gone server=%s",
+					  address_text(gid.raw, server));
+	return err;
+}
+
+/* What finds no room there works without the switch's help. */
+static int unless_refused(int err)
+{
+	if (err == -EREMOTEIO)
+		log_warn("memnode", "%s", error_last());
+	return err == -EREMOTEIO ? 0 : err;
+}
+
+/* To a switch that knows nothing of us, or nothing that counts. */
+static int declare_all(struct mem_node *node)
+{
+	struct mem_switch *w = &node->at_switch;
+	bool sword = w->has_sword, steer = w->has_steer;
+	int err = 0;
+
+	w->late_count = 0; /* it does not know those either */
+	if (sword) {
+		w->has_sword = w->has_steer = false; /* nothing to be said */
+		end_connections(node);
+		w->has_sword = sword;
+		w->has_steer = steer;
+		err = switch_shared_open(node);
+	}
+	if (!err && steer)
+		err = forget_us(node);
+	for (unsigned i = 0; !err && i < MEM_REGION_MAX; i++)
+		if (node->regions[i] && !node->regions[i]->busy)
+			err = unless_refused(
+				declare_region(node, node->regions[i]));
+	for (unsigned i = 0; !err && i < MEM_CONN_MAX; i++)
+		if (node->conns[i])
+			err = unless_refused(
+				declare_conn(node, node->conns[i]));
+	return err;
+}
+
+/* If it is not the one that knows us, it is told everything. */
+static int meet(struct mem_node *node, json_t *hello)
+{
+	struct mem_switch *w = &node->at_switch;
+	const char *run = json_string_value(json_object_get(hello, "run"));
+	int err = 0;
+
+	if (!run || strlen(run) >= sizeof(w->run)) {
+		err = error_set(-EBADMSG, "the switch does not say who it is");
+	} else if (strcmp(run, w->run) != 0) {
+		w->has_sword = program_of(hello, "swordbox") != NULL;
+		w->has_steer = program_of(hello, "steer") != NULL;
+		err = declare_all(node);
+		if (!err) {
+			w->given_up = given_up(hello);
+			snprintf(w->run, sizeof(w->run), "%s", run);
+			log_info("memnode",
+				 "declared to the switch at %s (%s%s)", w->path,
+				 w->has_sword ? "swordbox " : "",
+				 w->has_steer ? "steer" : "");
+		}
+	}
+	return err;
+}
+
+int declare_open(struct mem_node *node, const char *path)
+{
+	struct mem_switch *w = &node->at_switch;
+	json_t *hello = NULL;
+	int err;
+
+	if (strlen(path) >= sizeof(w->path))
+		return error_set(-ENAMETOOLONG, "%s is too long", path);
+	snprintf(w->path, sizeof(w->path), "%s", path);
+	err = switch_ask(node, "hello", &hello);
+	if (err == -ENOENT || err == -ECONNREFUSED) {
+		/* Its socket is elsewhere, or it comes later: to programs that
+		 * were told nothing we are like anybody. */
+		log_warn("memnode", "%s", error_last());
+		return 0;
+	}
+	if (!err)
+		err = meet(node, hello);
+	if (err)
+		w->path[0] = '\0';
+	json_decref(hello);
+	return err;
+}
+
+void declare_close(struct mem_node *node)
+{
+	switch_shared_close(node);
+}
+
+void declare_tick(struct mem_node *node)
+{
+	struct mem_switch *w = &node->at_switch;
+	uint64_t now_ns = env_now_ns(node->env);
+	json_t *hello = NULL;
+	bool lost = false;
+	struct mem_visit visit;
+	int err;
+
+	if (!w->path[0] || now_ns < w->look_ns)
+		return;
+	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
+	/* Requests need not wait for a switch that is busy: its path, when to
+	 * look, and the shared connection change in this thread only. */
+	err = switch_ask(node, "hello", &hello);
+	if (!err && given_up(hello) != w->given_up) {
+		lost = switch_shared_is_dead(node);
+		w->given_up = given_up(hello);
+	}
+	node_enter(node, &visit);
+	if (lost)
+		w->run[0] = '\0';
+	if (!err)
+		err = meet(node, hello);
+	if (!err)
+		switch_tell_late(node);
+	node_leave(node, &visit);
+	json_decref(hello);
+	if (!err != w->answers) {
+		w->answers = !err;
+		if (err)
+			log_warn("memnode", "%s", error_last());
+	}
+}

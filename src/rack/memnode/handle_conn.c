@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/connect and /v1/connections. */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "mem_priv.h"
+
+enum {
+	GID_CHARS = 32,
+	RD_ATOMIC_MAX = 255,
+	PSN_MAX = 0xffffff,
+};
+
+static int parse_gid(const char *text, union ibv_gid *out)
+{
+	if (strlen(text) != GID_CHARS ||
+	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
+		return error_set(-EINVAL, "\"gid\" has %d hex digits",
+				 GID_CHARS);
+	for (unsigned i = 0; i < sizeof(out->raw); i++) {
+		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
+
+		out->raw[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	return 0;
+}
+
+static void format_gid(const union ibv_gid *gid, char out[GID_CHARS + 1])
+{
+	for (unsigned i = 0; i < sizeof(gid->raw); i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", gid->raw[i]);
+}
+
+static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
+{
+	for (unsigned m = IBV_MTU_256; m <= IBV_MTU_4096; m++) {
+		if (128ull << m == bytes) {
+			*out = (enum ibv_mtu)m;
+			return 0;
+		}
+	}
+	return error_set(-EINVAL, "\"mtu\" is 256, 512, 1024, 2048 or 4096");
+}
+
+static int parse_access(const char *text, bool *read_only)
+{
+	*read_only = strcmp(text, "r") == 0;
+	if (*read_only || strcmp(text, "rw") == 0)
+		return 0;
+	return error_set(-EINVAL, "\"access\" is \"r\" or \"rw\"");
+}
+
+static int parse_peer(const json_t *body, struct conn_peer *peer)
+{
+	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16, patience_ms = 0;
+	const char *proto, *gid, *access = "rw";
+	int err = ctl_field_string(body, "proto", true, &proto);
+
+	peer->client = "";
+	if (!err)
+		err = ctl_proto_check(proto);
+	if (!err)
+		err = ctl_field_string(body, "gid", true, &gid);
+	if (!err)
+		err = parse_gid(gid, &peer->gid);
+	if (!err)
+		err = ctl_field_u64(body, "qpn", true, 2, PSN_MAX, &qpn);
+	if (!err)
+		err = ctl_field_u64(body, "psn", true, 0, PSN_MAX, &psn);
+	if (!err)
+		err = ctl_field_u64(body, "mtu", false, 256, 4096, &mtu);
+	if (!err)
+		err = parse_mtu(mtu, &peer->mtu);
+	if (!err)
+		err = ctl_field_u64(body, "rd_atomic", false, 1, RD_ATOMIC_MAX,
+				    &rd_atomic);
+	if (!err)
+		err = ctl_field_string(body, "access", false, &access);
+	if (!err)
+		err = parse_access(access, &peer->read_only);
+	if (!err)
+		err = ctl_field_string(body, "client", false, &peer->client);
+	if (!err)
+		err = ctl_field_u64(body, "patience_ms", false, 0,
+				    MEM_PATIENCE_MAX_MS, &patience_ms);
+	if (err)
+		return err;
+	peer->patience_ms = (uint32_t)patience_ms;
+	peer->qpn = (uint32_t)qpn;
+	peer->psn = (uint32_t)psn;
+	peer->rd_atomic = (uint8_t)rd_atomic;
+	return 0;
+}
+
+static json_t *caps_json(const struct mem_node *node)
+{
+	const uint32_t masked = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA;
+	json_t *caps = json_array();
+
+	if ((node->nic_caps & masked) == masked)
+		(void)json_array_append_new(caps,
+					    json_string("masked_atomics"));
+	if (node->nic_caps & AQDV_CAP_DIRECT)
+		(void)json_array_append_new(caps, json_string("direct"));
+	return caps;
+}
+
+/* "pages" and "owner": a connection that works on the pages of another. */
+static int parse_role(struct mem_node *node, const struct ctl_call *call,
+		      struct conn_peer *peer)
+{
+	const char *role = NULL, *owner;
+	struct mem_conn *c = NULL;
+	uint64_t without = 0;
+	int err = ctl_field_string(call->body, "pages", false, &role);
+
+	peer->role = MEM_ROLE_PLAIN;
+	peer->owner = NULL;
+	peer->without = 0;
+	if (err || !role)
+		return err;
+	while (++peer->role < MEM_ROLE_COUNT &&
+	       strcmp(role, space_role_name(peer->role)) != 0)
+		;
+	if (peer->role == MEM_ROLE_COUNT)
+		return error_set(-EINVAL, "\"pages\" is not '%.20s'", role);
+	err = ctl_field_string(call->body, "owner", true, &owner);
+	if (!err)
+		err = ctl_field_u64(call->body, "without", false, 0, UINT8_MAX,
+				    &without);
+	peer->without = (unsigned)without;
+	if (!err)
+		err = conn_find(node, call->caller, owner, &c);
+	if (!err && !c->owns_space)
+		err = error_set(-EINVAL, "connection %s has no pages", owner);
+	if (!err)
+		peer->owner = c;
+	return err;
+}
+
+/* "auth": whether it can have its packets carry a MAC. */
+static int parse_auth(const struct mem_node *node, const json_t *body)
+{
+	const char *auth = "none";
+	int err = ctl_field_string(body, "auth", false, &auth);
+
+	if (!err && node->has_auth && strcmp(auth, "psk") != 0)
+		err = error_set(-EPERM,
+				"this node authenticates packets (nic.auth = "
+				"psk), and this client cannot");
+	return err;
+}
+
+static void add_auth(json_t *tree, const struct mem_node *node,
+		     const struct conn_answer *answer)
+{
+	char text[2 * AQDV_AUTH_KEY_BYTES + 1];
+
+	if (!node->has_auth)
+		return;
+	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", answer->auth_key[i]);
+	(void)json_object_set_new(tree, "auth", json_string(text));
+	explicit_bzero(text, sizeof(text));
+}
+
+void handle_connect(void *ctx, struct ctl_call *call)
+{
+	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
+	struct mem_node *node = ctx;
+	struct conn_answer answer;
+	struct mem_session *session = NULL;
+	struct conn_peer peer;
+	struct mem_conn *c;
+	const char *id_text = NULL;
+	json_t *tree;
+	int err = parse_peer(call->body, &peer);
+
+	if (!err)
+		err = parse_auth(node, call->body);
+	if (!err)
+		err = parse_role(node, call, &peer);
+	if (!err)
+		err = ctl_field_string(call->body, "session", false, &id_text);
+	if (!err && id_text)
+		err = session_take(node, call->caller, id_text, &session);
+	/* The session may be that of the owner, which has just ended. */
+	if (!err && peer.owner && peer.owner->life.ended)
+		err = error_set(-ESTALE, "the owner of the pages was the "
+					 "session's connection, which has "
+					 "ended; connect again");
+	if (!err)
+		err = conn_create(node, call->caller, &peer, &answer, &c);
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	conn_id_format(c, id);
+	format_gid(&answer.gid, gid);
+	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:o}",
+			 "proto", CTL_PROTO, "connection", id, "gid", gid,
+			 "qpn", (json_int_t)c->qp->qp_num, "psn",
+			 (json_int_t)answer.psn, "mtu", 128 << answer.mtu,
+			 "rd_atomic", (int)answer.rd_atomic, "heartbeat_ms",
+			 MEM_HEARTBEAT_MS, "ack_timeout",
+			 (int)answer.ack_timeout, "caps", caps_json(node));
+	add_auth(tree, node, &answer);
+	explicit_bzero(answer.auth_key, sizeof(answer.auth_key));
+	if (session) {
+		if (session->has_final)
+			(void)json_object_set_new(
+				tree, "final_psn",
+				json_integer(session->final_psn));
+		session->conn = c;
+		c->session = session;
+	}
+	ctl_reply_json(call->reply, 200, tree);
+}
+
+void handle_conn_list(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+	uint64_t now_ns = env_now_ns(node->env);
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		const struct mem_conn *c = node->conns[i];
+		char id[CONN_ID_TEXT];
+
+		if (!c || c->tenant != call->caller)
+			continue;
+		conn_id_format(c, id);
+		(void)json_array_append_new(
+			rows,
+			json_pack(
+				"{s:s, s:s, s:s, s:i, s:I}", "connection", id,
+				"client", c->client, "access",
+				c->read_only ? "r" : "rw", "grants",
+				(int)c->grant_count, "silent_ms",
+				(json_int_t)((now_ns - c->seen_ns) / 1000000)));
+	}
+	ctl_reply_json(call->reply, 200,
+		       json_pack("{s:o}", "connections", rows));
+}
+
+int handle_find_conn(struct mem_node *node, struct ctl_call *call,
+		     struct mem_conn **out)
+{
+	int err = conn_find(node, call->caller, call->segment[0], out);
+
+	/* Whatever it asks for, it lives. */
+	if (!err)
+		(*out)->seen_ns = env_now_ns(node->env);
+	return err;
+}
+
+void handle_heartbeat(void *ctx, struct ctl_call *call)
+{
+	struct mem_conn *c;
+	int err = handle_find_conn(ctx, call, &c);
+
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_none(call->reply);
+}
+
+void handle_disconnect(void *ctx, struct ctl_call *call)
+{
+	struct mem_conn *c;
+	int err = handle_find_conn(ctx, call, &c);
+
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	conn_end(ctx, c, MEM_END_CLOSED);
+	/* Now, not at the next tick: who comes after the answer finds room. */
+	region_expire(ctx);
+	ctl_reply_none(call->reply);
+}

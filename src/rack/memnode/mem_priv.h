@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node is made of. node->lock guards everything here. It is let go only
+ * while memory is made or given back, or tenants are written to their file,
+ * which takes long; a region is `busy` meanwhile, and nobody else touches it.
+ *
+ * Ending and freeing are two things. *_end takes effect at once: the thing is
+ * found no more, its queue pairs and keys are gone, `life.ended` is set. But
+ * its memory stays until everybody has left the node who was inside, with or
+ * without the lock, when it ended: node_leave is the only place that frees
+ * (life.c). So a pointer that a request or a tick got from the node can be
+ * looked at until that request or tick is over. Whoever kept one across a call
+ * that may end things, or that lets the lock go, asks `life.ended` before
+ * anything else of it is used.
+ */
+#ifndef AQ_MEM_PRIV_H
+#define AQ_MEM_PRIV_H
+
+#include <aquifer/aqdv.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/awake.h"
+#include "base/list.h"
+#include "control/ctl_audit.h"
+#include "control/ctl_http.h"
+#include "control/ctl_token.h"
+#include "frame/frame_chain.h"
+#include "frame/frame_server.h"
+#include "mem_limits.h"
+#include "memnode.h"
+
+enum mem_level {
+	MEM_LEVEL_ANY,	   /* no token */
+	MEM_LEVEL_METRICS, /* no token on the unix socket, any on TCP */
+	MEM_LEVEL_TENANT,
+	MEM_LEVEL_TENANT_QUIET, /* changes nothing worth an audit line */
+	MEM_LEVEL_ADMIN,
+};
+
+/* The first member of everything that ends. */
+struct mem_life {
+	struct list node; /* of the node's ended ones, once it is one */
+	uint64_t ended_at;
+	bool ended;
+};
+
+/* Somebody inside the node: a request or a tick, on its stack. */
+struct mem_visit {
+	struct list node;
+	uint64_t number;
+};
+
+/* What a tenant may have beside bytes of the pool. */
+enum mem_limit {
+	MEM_LIMIT_DEVICE, /* bytes of the NIC's own memory */
+	MEM_LIMIT_REGIONS,
+	MEM_LIMIT_CONNS,
+	MEM_LIMIT_SERVERS, /* of them, those that the processor answers */
+	MEM_LIMIT_GRANTS,
+	MEM_LIMIT_SESSIONS,
+	MEM_LIMIT_COUNT,
+};
+
+/* Its token opens nothing unless it is live. */
+enum mem_tenant_state {
+	MEM_TENANT_LIVE,
+	MEM_TENANT_NEW,	    /* is being written to the file */
+	MEM_TENANT_LEAVING, /* is being taken out of the file */
+	MEM_TENANT_ENDING,  /* is not in the file; what it has ends */
+};
+
+struct mem_tenant {
+	struct mem_life life;
+	enum mem_tenant_state state;
+	char name[MEM_TENANT_NAME_MAX + 1];
+	struct ctl_token_hash token;
+	uint64_t quota_bytes; /* 0: only the pool is the limit */
+	uint64_t used_bytes;
+	/* Of all pages that its clients may have, and of the tables and buffers
+	 * that go with them. */
+	uint64_t page_bytes;
+	unsigned space_count; /* also those being made and given back */
+	struct ibv_pd *pd;
+	uint64_t limit[MEM_LIMIT_COUNT];
+	uint64_t taken[MEM_LIMIT_COUNT];
+	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
+};
+
+/* What the switch is told about a region. */
+enum mem_declared_kind {
+	MEM_DECLARED_NOT,
+	MEM_DECLARED_ATOMICS, /* it replaces them: one key, all through it */
+	MEM_DECLARED_STORE,   /* a version-list store, which it steers */
+};
+
+struct mem_declared {
+	enum mem_declared_kind kind;
+	uint64_t nodes_at, nodes, node_bytes; /* of a store */
+};
+
+struct mem_region {
+	struct mem_life life;
+	struct mem_tenant *tenant;
+	char name[MEM_REGION_NAME_MAX + 1];
+	uint16_t id;
+	uint32_t epoch;
+	uint64_t size_bytes;
+	uint64_t charged_bytes; /* whole pages */
+	bool busy;
+	/* The connection that it ends with; 0: it stays until it is deleted. */
+	uint64_t owner_nonce;
+	uint32_t owner_slot;
+	struct mem_declared declared;
+	uint64_t device_bytes; /* of the NIC's own memory */
+	bool from_aqdv;	       /* else from mmap: the NIC is somebody else's */
+	struct ibv_dm *dm;     /* the NIC's own memory; addr is NULL then */
+	bool can_bind;	       /* windows; else there is the whole key only */
+	void *addr;
+	struct ibv_mr *mr;
+};
+
+struct mem_grant {
+	struct mem_life life;
+	struct list node; /* in its connection */
+	uint64_t id;
+	struct mem_region *region;
+	struct ibv_mw *mw; /* NULL: the region's own key */
+};
+
+enum mem_end {
+	MEM_END_CLOSED, /* by the client */
+	MEM_END_SILENT, /* no heartbeat */
+	MEM_END_GONE,	/* the process at the other end ended */
+	MEM_END_BROKEN, /* the queue pair is in the error state */
+	MEM_END_FENCED, /* a successor of its session came */
+	MEM_END_TENANT, /* its tenant was removed */
+	MEM_END_STOP,	/* the node stops */
+	MEM_END_BUDGET, /* its pages are more than it may have */
+	MEM_END_COUNT,
+};
+
+/*
+ * What outlives a connection: the name under which the next one continues, and
+ * how far the last one got. A client gives the name; its connections follow
+ * each other, never beside each other.
+ */
+struct mem_session {
+	struct mem_life life;
+	struct list node; /* of the node's sessions */
+	struct mem_tenant *tenant;
+	char id[MEM_SESSION_CHARS + 1];
+	struct mem_conn *conn; /* NULL: none now */
+	bool was_used;	       /* a connection of it has executed something */
+	bool has_final;
+	uint32_t final_psn; /* that the last connection expected next */
+	uint64_t ended_ns;
+};
+
+/* Frames of one size, for whoever wants to page. Each client adds some when it
+ * comes; those in circulation are charged to the node's pool. */
+struct mem_frames {
+	struct frame_pool *pool;
+	uint64_t charged_bytes;
+	uint64_t pending_bytes; /* of them, for frames that are being added */
+	unsigned space_count;	/* while there is one, the pool stays */
+};
+
+/* One client's pages. They end with the connection that asked for them, and so
+ * do the other connections that work on them. */
+struct mem_space {
+	struct mem_life life;
+	struct list node; /* of the node's ended ones */
+	struct mem_node *of;
+	struct mem_tenant *tenant;
+	struct mem_frames *frames;
+	struct frame_space *space; /* NULL: it could not be made */
+	uint64_t page_bytes; /* charged to the tenant; what is made of frames
+			      * is charged to the node as frames */
+	uint64_t own_bytes;  /* its tables, charged to both */
+	uint64_t added;	     /* frames */
+	unsigned over;	     /* ticks in a row with more than it may have */
+};
+
+/* What a connection is for. */
+enum mem_role {
+	MEM_ROLE_PLAIN,	 /* one-sided operations on regions */
+	MEM_ROLE_SERVER, /* requests for pages, answered by the processor */
+	MEM_ROLE_CHAIN,	 /* the same, answered by the NIC: enum page_chain */
+	MEM_ROLE_COUNT = MEM_ROLE_CHAIN + PAGE_CHAIN_COUNT,
+};
+
+struct mem_conn {
+	struct mem_life life;
+	struct mem_tenant *tenant;
+	unsigned role;		 /* enum mem_role, and which chain */
+	unsigned without;	 /* enum frame_without */
+	uint32_t patience_ms;	 /* with its silence */
+	struct mem_space *space; /* or NULL */
+	bool owns_space;
+	uint64_t page_bytes; /* buffers for messages about pages */
+	/* To whom qp belongs, or NULL: */
+	struct frame_guest *guest;
+	struct frame_chain *chain;
+	struct mem_session *session; /* or NULL */
+	char client[MEM_CLIENT_NAME_MAX + 1];
+	uint64_t nonce;
+	uint32_t slot;
+	bool read_only;
+	struct ibv_qp *qp;
+	union ibv_gid own_gid;
+	union ibv_gid client_gid;
+	uint32_t client_qpn;
+	uint32_t client_psn; /* of its first request */
+	uint64_t seen_ns;
+	struct list grants;
+	unsigned grant_count;
+};
+
+enum {
+	MEM_STATUS_COUNT = 20, /* distinct ones per route that are counted */
+	MEM_ROUTE_MAX = 24,
+};
+
+/* Requests of one route, by status; a place whose count is 0 is free. */
+struct mem_request_count {
+	unsigned status[MEM_STATUS_COUNT];
+	uint64_t count[MEM_STATUS_COUNT];
+};
+
+/* The switch that the node's NIC is plugged into, if there is one. */
+struct mem_switch {
+	char path[108]; /* of its control socket; "": none */
+	char run[20];	/* of the switch that knows us */
+	bool has_sword;
+	bool has_steer;
+	bool answers;
+	atomic_bool is_away;   /* it did not answer: it is not told anything */
+	json_int_t given_up;   /* shared connections, of all, when we looked */
+	struct ibv_qp *shared; /* swordbox works through it; or NULL */
+	uint64_t look_ns;      /* when to look at it again */
+	unsigned late_count;
+	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
+};
+
+struct mem_node {
+	pthread_mutex_t lock;
+	uint64_t visits;    /* so far */
+	struct list inside; /* visits, the oldest first */
+	struct list ended;  /* lives, in the order of their ends */
+	char name[MEM_NODE_NAME_MAX + 1];
+	char *state_path;
+	struct env *env;
+	uint64_t start_ns;
+	struct awake awake;
+	/* Tells this run of the node from any other one. */
+	char incarnation[CTL_INCARNATION_TEXT];
+	uint64_t pool_bytes;
+	uint64_t used_bytes;
+	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
+	struct ctl_token_hash admin;
+	struct ctl_audit *audit; /* or NULL */
+	uint32_t last_epoch;
+	uint16_t last_region_id;
+
+	struct ibv_context *context;
+	struct ibv_cq *cq;
+	struct ibv_device_attr device;
+	enum ibv_mtu mtu;
+	uint32_t nic_caps; /* AQDV_CAP_* */
+	bool has_auth;	   /* packets of all connections carry a MAC */
+
+	/* Tenants change one at a time: their file is written without the lock.
+	 */
+	bool is_changing;
+	pthread_cond_t changed;
+	struct mem_tenant *tenants[MEM_TENANT_MAX];
+	struct mem_region *regions[MEM_REGION_MAX];
+	struct mem_conn *conns[MEM_CONN_MAX];
+	unsigned tenant_count;
+	unsigned region_count;
+	unsigned conn_count;
+	unsigned grant_count;
+	struct list sessions;
+	unsigned session_count;
+	struct mem_frames frames[MEM_FRAME_SIZES];
+	struct list ended_spaces; /* to be given back without the lock */
+	/* Of the chains alone: no queue pair in it gives a client any right
+	 * but to send. Or NULL. */
+	struct ibv_pd *page_pd;
+	struct frame_server *server; /* or NULL */
+	pthread_t server_thread;
+	atomic_bool server_stops;
+
+	struct mem_switch at_switch;
+
+	struct mem_request_count requests[MEM_ROUTE_MAX];
+	uint64_t conns_started;
+	uint64_t conns_ended[MEM_END_COUNT];
+	uint64_t bytes_scrubbed;
+};
+
+/* ---- life.c ------------------------------------------------------------- */
+
+/* Takes the lock. */
+void node_enter(struct mem_node *node, struct mem_visit *visit);
+/* Lets it go, and frees what nobody can know of any more. */
+void node_leave(struct mem_node *node, struct mem_visit *visit);
+/* Nothing leads to it any more. */
+void life_end(struct mem_node *node, struct mem_life *life);
+/* The second half of that, for what ended before and takes long to give back.
+ */
+void life_bury(struct mem_node *node, struct mem_life *life);
+
+/* ---- tenant.c, tenant_file.c -------------------------------------------- */
+
+struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
+/* By token, always in the same time; of any state. */
+struct mem_tenant *tenant_of_token(const struct mem_node *node,
+				   const struct ctl_token_hash *token);
+/* Its state is MEM_TENANT_NEW. */
+int tenant_add(struct mem_node *node, const char *name,
+	       const struct ctl_token_hash *token,
+	       struct mem_tenant **out) MUST_CHECK;
+/* It has no regions and no connections any more. */
+void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
+/* Ends what an ending tenant has, and the tenant with it unless a region is in
+ * somebody's hands; then the tick comes back. Lets the lock go for a while. */
+void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
+/* Every tick. */
+void tenant_tick(struct mem_node *node);
+/* Around a change of tenants and its tenant_file_save; may wait for another
+ * one, without the lock. */
+void tenant_change_begin(struct mem_node *node);
+void tenant_change_end(struct mem_node *node);
+
+int tenant_file_load(struct mem_node *node) MUST_CHECK;
+/* All but those that leave. Lets the lock go for a while. -ENOSPC: it could not
+ * be written, and what the file says is uncertain. */
+int tenant_file_save(struct mem_node *node) MUST_CHECK;
+
+/* ---- tenant_limit.c ------------------------------------------------------ */
+
+void tenant_limit_init(struct mem_node *node);
+void tenant_limit_default(const struct mem_node *node, struct mem_tenant *t,
+			  bool is_default);
+const char *tenant_limit_name(enum mem_limit kind);
+/* -EAGAIN or, of bytes, -EDQUOT: the tenant has too much. */
+int tenant_take(struct mem_tenant *t, enum mem_limit kind,
+		uint64_t amount) MUST_CHECK;
+void tenant_give(struct mem_tenant *t, enum mem_limit kind, uint64_t amount);
+/* "limits" of a body, all of them or none. */
+int tenant_limit_parse(const struct mem_node *node, const json_t *body,
+		       struct mem_tenant *t) MUST_CHECK;
+json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set);
+
+/* ---- region.c ----------------------------------------------------------- */
+
+struct mem_region *region_find(const struct mem_node *node,
+			       const struct mem_tenant *tenant,
+			       const char *name);
+/* These let the lock go for a while. */
+int region_create(struct mem_node *node, struct mem_tenant *tenant,
+		  const char *name, uint64_t size_bytes, bool on_device,
+		  struct mem_region **out) MUST_CHECK;
+int region_resize(struct mem_node *node, struct mem_region *region,
+		  uint64_t size_bytes) MUST_CHECK;
+int region_delete(struct mem_node *node, struct mem_region *region) MUST_CHECK;
+/* Deletes those whose owner is gone; lets the lock go for a while. */
+void region_expire(struct mem_node *node);
+/* What the pool is charged for a region of that size. */
+uint64_t region_pages(uint64_t size_bytes);
+
+/* ---- conn.c, grant.c ---------------------------------------------------- */
+
+struct conn_peer {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	bool read_only;
+	const char *client;
+	unsigned role;		/* enum mem_role, and which chain */
+	struct mem_conn *owner; /* of the pages, for all but plain ones */
+	unsigned without;	/* enum frame_without */
+	uint32_t patience_ms;	/* that it asks for */
+};
+
+struct conn_answer {
+	union ibv_gid gid;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t rd_atomic;
+	uint8_t ack_timeout;		       /* as of queue pairs */
+	uint8_t auth_key[AQDV_AUTH_KEY_BYTES]; /* only if node->has_auth */
+};
+
+int conn_create(struct mem_node *node, struct mem_tenant *tenant,
+		const struct conn_peer *peer, struct conn_answer *answer,
+		struct mem_conn **out) MUST_CHECK;
+void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
+/* -EINVAL: not an id; -ESTALE: it ended. */
+int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
+	      const char *id, struct mem_conn **out) MUST_CHECK;
+enum {
+	CONN_ID_TEXT = 16 + 4 + 1
+};
+void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
+const char *conn_end_name(enum mem_end why);
+
+/* ---- space.c, space_conn.c, page_thread.c ------------------------------- */
+
+enum space_kind {
+	SPACE_FRAMES, /* reached by messages only */
+	SPACE_PIECES, /* frames with a key each */
+	SPACE_SPARSE, /* memory of the client's own, charged by the page */
+};
+/* The owner must not have one yet. Lets the lock go for a while; on success the
+ * owner is still there. */
+int space_create(struct mem_node *node, struct mem_conn *owner,
+		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
+		 enum space_kind kind) MUST_CHECK;
+/* Of its owner, when it ends: also ends the others. What takes long is left to
+ * space_reap. */
+void space_end(struct mem_node *node, struct mem_conn *owner);
+/* Gives back what has ended; lets the lock go for a while. After every request
+ * and tick. */
+void space_reap(struct mem_node *node);
+/* To the tenant, and what of it is not frames to the pool. */
+int space_charge(struct mem_node *node, struct mem_tenant *tenant,
+		 uint64_t page_bytes, uint64_t own_bytes) MUST_CHECK;
+void space_uncharge(struct mem_node *node, struct mem_tenant *tenant,
+		    uint64_t page_bytes, uint64_t own_bytes);
+/* The queue pair of a connection that works on a space, in the state RESET. */
+int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
+/* It is connected: let it work. */
+int space_conn_start(struct mem_conn *c) MUST_CHECK;
+/* Also destroys the queue pair. */
+void space_conn_close(struct mem_conn *c);
+/* "server" and so on; "" for plain ones. */
+const char *space_role_name(unsigned role);
+/* A chain that has stopped by itself. */
+bool space_conn_is_broken(struct mem_conn *c);
+/* Every tick; lets the lock go for a while. */
+void space_tick(struct mem_node *node);
+
+/* Starts the processor's part, if it does not run. */
+int page_thread_start(struct mem_node *node) MUST_CHECK;
+void page_thread_stop(struct mem_node *node);
+
+/* ---- session.c ---------------------------------------------------------- */
+
+/* Makes it if need be. Its connection, if there is one, has ended on return,
+ * and nothing of it takes effect any more. -EINVAL, -EAGAIN. */
+int session_take(struct mem_node *node, struct mem_tenant *tenant,
+		 const char *id, struct mem_session **out) MUST_CHECK;
+/* The connection of a session ends: remembers how far it got. */
+void session_note_end(struct mem_node *node, struct mem_conn *conn);
+/* Forgets sessions without connection: those that are over long, or all of a
+ * tenant (not NULL). */
+void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
+
+struct grant_wish {
+	int access;
+	uint64_t offset;
+	uint64_t length;
+	bool revocable; /* never the region's own key */
+};
+
+int grant_create(struct mem_node *node, struct mem_conn *conn,
+		 struct mem_region *region, const struct grant_wish *wish,
+		 struct mem_grant **out) MUST_CHECK;
+void grant_end(struct mem_node *node, struct mem_conn *conn,
+	       struct mem_grant *grant);
+/* Every grant of the region, of whatever connection; windows end. */
+void grant_revoke_region(struct mem_node *node, struct mem_region *region);
+
+/* ---- declare.c: what the switch is told ---------------------------------- */
+
+/* The node's NIC is plugged into the switch with this control socket. */
+int declare_open(struct mem_node *node, const char *path) MUST_CHECK;
+void declare_close(struct mem_node *node);
+/* Every tick, without the lock: a switch that was restarted is told everything
+ * anew. */
+void declare_tick(struct mem_node *node);
+/* Before the client hears of it. */
+int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
+void declare_conn_end(struct mem_node *node, const struct mem_conn *c);
+/* Before anybody has a key. */
+int declare_region(struct mem_node *node,
+		   const struct mem_region *r) MUST_CHECK;
+/* Without the lock, before its memory is used for something else. */
+void declare_region_end(struct mem_node *node, const struct mem_region *r);
+
+/* ---- what routes call (handle_*.c) -------------------------------------- */
+
+/* The connection in the path, which lives, whatever is asked of it. */
+int handle_find_conn(struct mem_node *node, struct ctl_call *call,
+		     struct mem_conn **out) MUST_CHECK;
+
+void handle_status(void *ctx, struct ctl_call *call);
+void handle_metrics(void *ctx, struct ctl_call *call);
+void handle_region_create(void *ctx, struct ctl_call *call);
+void handle_region_list(void *ctx, struct ctl_call *call);
+void handle_region_get(void *ctx, struct ctl_call *call);
+void handle_region_patch(void *ctx, struct ctl_call *call);
+void handle_region_delete(void *ctx, struct ctl_call *call);
+void handle_connect(void *ctx, struct ctl_call *call);
+void handle_conn_list(void *ctx, struct ctl_call *call);
+void handle_heartbeat(void *ctx, struct ctl_call *call);
+void handle_beat(void *ctx, struct ctl_call *call);
+void handle_disconnect(void *ctx, struct ctl_call *call);
+void handle_grant_list(void *ctx, struct ctl_call *call);
+void handle_grant_create(void *ctx, struct ctl_call *call);
+void handle_grant_delete(void *ctx, struct ctl_call *call);
+void handle_pages_create(void *ctx, struct ctl_call *call);
+void handle_pages_mapped(void *ctx, struct ctl_call *call);
+void handle_pages_get(void *ctx, struct ctl_call *call);
+void handle_tenant_create(void *ctx, struct ctl_call *call);
+void handle_tenant_list(void *ctx, struct ctl_call *call);
+void handle_tenant_patch(void *ctx, struct ctl_call *call);
+void handle_tenant_delete(void *ctx, struct ctl_call *call);
+
+/* node.c: the table, for the metrics. */
+extern const struct ctl_route node_routes[];
+extern const unsigned node_route_count;
+
+#endif

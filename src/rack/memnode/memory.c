@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a region and its registration.
+ *
+ * Scrubbing: memory that is given back is truncated (aqdv_free) or unmapped, so
+ * its pages return to the kernel, which clears every page before anybody gets
+ * it again; the pool counts it as free only afterwards. A peer that had it
+ * mapped holds an empty file from then on.
+ */
+#include "memory_priv.h"
+
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+
+enum {
+	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_MW_BIND,
+	DEVICE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_ZERO_BASED,
+};
+
+void memory_close(struct memory *m)
+{
+	int err = ibv_dereg_mr(m->mr);
+
+	ASSERT(err == 0); /* its windows are gone */
+	m->mr = NULL;
+}
+
+void memory_free(struct mem_node *node, struct memory *m)
+{
+	int err;
+
+	if (m->mr)
+		memory_close(m);
+	if (m->dm) {
+		err = ibv_free_dm(m->dm);
+		ASSERT(err == 0);
+		return;
+	}
+	err = m->from_aqdv ? aqdv_free(node->context, m->addr)
+			   : munmap(m->addr, region_pages(m->size_bytes));
+	ASSERT(err == 0);
+}
+
+int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		struct memory *out)
+{
+	struct memory m = {
+		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
+	int err = aqdv_alloc(node->context, size_bytes, 0, &m.addr);
+
+	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
+		m.from_aqdv = false;
+		m.addr = mmap(NULL, region_pages(size_bytes),
+			      PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		err = m.addr == MAP_FAILED ? -errno : 0;
+		if (!err)
+			(void)madvise(m.addr, size_bytes, MADV_HUGEPAGE);
+	}
+	if (err) /* the machine has less than the pool was promised */
+		return error_set(err == -ENOMEM ? -ENOSPC : err,
+				 "no memory on the node for %" PRIu64
+				 " bytes: %s",
+				 size_bytes, strerror(-err));
+	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
+	if (!m.mr) {
+		err = -errno;
+		memory_free(node, &m);
+		return error_set(err, "cannot register %" PRIu64 " bytes: %s",
+				 size_bytes, strerror(-err));
+	}
+	*out = m;
+	return 0;
+}
+
+int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
+		       uint64_t size_bytes, struct memory *out)
+{
+	struct ibv_alloc_dm_attr attr = {
+		.length = align_up(size_bytes, DEVICE_ALIGN),
+		.log_align_req = DEVICE_LOG_ALIGN};
+	struct memory m = {.size_bytes = size_bytes,
+			   .dm = ibv_alloc_dm(node->context, &attr)};
+	int err;
+
+	if (!m.dm)
+		return error_set(errno == EOPNOTSUPP ? -EOPNOTSUPP : -ENOSPC,
+				 "the NIC has no %" PRIu64
+				 " bytes of its own memory left",
+				 size_bytes);
+	m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length,
+			     DEVICE_ACCESS | IBV_ACCESS_MW_BIND);
+	m.can_bind = m.mr != NULL;
+	if (!m.mr) /* some NICs know no windows on their own memory */
+		m.mr = ibv_reg_dm_mr(pd, m.dm, 0, attr.length, DEVICE_ACCESS);
+	if (m.mr) {
+		*out = m;
+		return 0;
+	}
+	err = -errno;
+	(void)ibv_free_dm(m.dm);
+	return error_set(err, "cannot register device memory: %s",
+			 strerror(-err));
+}

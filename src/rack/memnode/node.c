@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node: its life, its routes, who may call them, and the tick. */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "mem_priv.h"
+
+enum {
+	PORT = 1,
+	CQ_DEPTH = 256,
+};
+
+const struct ctl_route node_routes[] = {
+	{CTL_GET, "/v1/status", handle_status, MEM_LEVEL_ANY},
+	{CTL_GET, "/metrics", handle_metrics, MEM_LEVEL_METRICS},
+	{CTL_POST, "/v1/regions", handle_region_create, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/regions", handle_region_list, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/regions/:", handle_region_get, MEM_LEVEL_TENANT},
+	{CTL_PATCH, "/v1/regions/:", handle_region_patch, MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/regions/:", handle_region_delete, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connect", handle_connect, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/heartbeat", handle_beat, MEM_LEVEL_TENANT_QUIET},
+	{CTL_GET, "/v1/connections", handle_conn_list, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/heartbeat", handle_heartbeat,
+	 MEM_LEVEL_TENANT_QUIET},
+	{CTL_DELETE, "/v1/connections/:", handle_disconnect, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/grants", handle_grant_list, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/grants", handle_grant_create,
+	 MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/connections/:/grants/:", handle_grant_delete,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages", handle_pages_create,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/connections/:/pages", handle_pages_get,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
+	 MEM_LEVEL_TENANT_QUIET},
+	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
+	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
+	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
+	{CTL_DELETE, "/v1/tenants/:", handle_tenant_delete, MEM_LEVEL_ADMIN},
+};
+const unsigned node_route_count = ARRAY_LEN(node_routes);
+
+/* One more place: requests that no route took. */
+STATIC_ASSERT(ARRAY_LEN(node_routes) < MEM_ROUTE_MAX, "request counters");
+
+bool mem_node_name_is_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= 1 && len <= MEM_NODE_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static int open_nic(struct mem_node *node)
+{
+	struct aqdv_device_attr extra = {0};
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_port_attr port;
+
+	if (list && list[0])
+		node->context = ibv_open_device(list[0]);
+	if (list)
+		ibv_free_device_list(list);
+	if (!node->context)
+		return error_set(-ENODEV,
+				 "no RDMA device can be opened; 'aquifer "
+				 "doctor' says more");
+	if (ibv_query_device(node->context, &node->device) ||
+	    ibv_query_port(node->context, PORT, &port))
+		return error_set(-EIO, "the NIC does not say what it can");
+	node->mtu = port.active_mtu;
+	if (aqdv_query_device(node->context, &extra) == 0)
+		node->nic_caps = extra.caps;
+	tenant_limit_init(node);
+	if (node->has_auth && !(node->nic_caps & AQDV_CAP_AUTH))
+		return error_set(-EOPNOTSUPP,
+				 "nic.auth = psk: this NIC cannot authenticate "
+				 "packets");
+	node->cq = ibv_create_cq(node->context, CQ_DEPTH, NULL, NULL, 0);
+	if (!node->cq)
+		return error_set(-errno, "no completion queue: %s",
+				 strerror(errno));
+	return 0;
+}
+
+static int add_default_tenant(struct mem_node *node, const char *token)
+{
+	struct ctl_token_hash hash;
+	struct mem_tenant *t;
+	int err = ctl_token_hash(token, &hash);
+
+	if (!err)
+		err = tenant_add(node, "default", &hash, &t);
+	if (!err)
+		t->state = MEM_TENANT_LIVE;
+	return err;
+}
+
+int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
+{
+	struct mem_node *node;
+	uint64_t first_epoch, incarnation;
+	int err;
+
+	if (c->has_auth && c->switch_path)
+		return error_set(-EINVAL,
+				 "nic.auth = psk does not go with nic.port = "
+				 "switch: its programs change packets");
+	if (!mem_node_name_is_valid(c->name) || c->pool_bytes == 0 ||
+	    c->pool_bytes > INT64_MAX)
+		return error_set(-EINVAL,
+				 "a node has a name of 1 to %d of a-z, 0-9 and "
+				 "'-', and a pool",
+				 MEM_NODE_NAME_MAX);
+	node = calloc(1, sizeof(*node));
+	if (!node)
+		return error_set(-ENOMEM, "no memory for the node");
+	pthread_mutex_init(&node->lock, NULL);
+	pthread_cond_init(&node->changed, NULL);
+	list_init(&node->inside);
+	list_init(&node->ended);
+	list_init(&node->sessions);
+	list_init(&node->ended_spaces);
+	(void)snprintf(node->name, sizeof(node->name), "%s", c->name);
+	node->env = c->env;
+	node->start_ns = env_now_ns(c->env);
+	node->pool_bytes = c->pool_bytes;
+	node->audit = c->audit;
+	node->has_auth = c->has_auth;
+	/* Random, so that a node that was restarted does not repeat the epochs
+	 * that clients still remember; half of them are left to count up. */
+	env_random(c->env, &first_epoch, sizeof(first_epoch));
+	node->last_epoch = (uint32_t)first_epoch & INT32_MAX;
+	node->last_region_id = (uint16_t)(first_epoch >> 32);
+	env_random(c->env, &incarnation, sizeof(incarnation));
+	ctl_incarnation_format(incarnation, node->incarnation);
+	err = ctl_token_hash(c->admin_token, &node->admin);
+	if (!err && c->state_path) {
+		node->state_path = strdup(c->state_path);
+		err = node->state_path ? 0
+				       : error_set(-ENOMEM, "no memory left");
+	}
+	if (!err)
+		err = open_nic(node);
+	if (!err)
+		err = add_default_tenant(node, c->default_token);
+	if (!err)
+		err = tenant_file_load(node);
+	if (!err && c->switch_path)
+		err = declare_open(node, c->switch_path);
+	if (err) {
+		mem_node_destroy(node);
+		return err;
+	}
+	*out = node;
+	return 0;
+}
+
+void mem_node_destroy(struct mem_node *node)
+{
+	struct mem_visit visit;
+	int err;
+
+	node_enter(node, &visit);
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
+		if (node->conns[i])
+			conn_end(node, node->conns[i], MEM_END_STOP);
+	space_reap(node);
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		err = node->regions[i] ? region_delete(node, node->regions[i])
+				       : 0;
+		ASSERT(err ==
+		       0); /* no request is on its way, so none is busy */
+	}
+	declare_close(node);
+	while (node->tenant_count)
+		tenant_remove(node, node->tenants[0]);
+	node_leave(node, &visit);
+	page_thread_stop(node);
+	if (node->page_pd)
+		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
+	if (node->cq)
+		(void)ibv_destroy_cq(node->cq); /* unused by now */
+	if (node->context)
+		(void)ibv_close_device(node->context); /* the end anyway */
+	pthread_cond_destroy(&node->changed);
+	pthread_mutex_destroy(&node->lock);
+	free(node->state_path);
+	free(node);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static void count_request(struct mem_node *node, unsigned route,
+			  unsigned status)
+{
+	struct mem_request_count *c = &node->requests[route];
+
+	for (unsigned i = 0; i < MEM_STATUS_COUNT; i++) {
+		if (c->count[i] && c->status[i] != status)
+			continue;
+		c->status[i] = status;
+		c->count[i]++;
+		return;
+	}
+}
+
+/* A request, with what can be found out about it without the lock. */
+struct inquiry {
+	struct ctl_call call;
+	struct ctl_token_hash hash;
+	bool has_hash;
+	int body_err; /* of call.body, with its words */
+	char body_words[ERROR_TEXT_MAX];
+	char who[MEM_TENANT_NAME_MAX + 1]; /* for the audit log */
+};
+
+/* Sets call->caller to the tenant, if the token is a tenant's. -EPERM: nobody
+ * we know; -EACCES: somebody who may not. */
+static int authorize(struct mem_node *node, struct inquiry *q)
+{
+	struct ctl_call *call = &q->call;
+	const struct ctl_request *req = call->request;
+	enum mem_level level = call->route->level;
+	struct mem_tenant *tenant = NULL;
+	bool is_admin = false;
+
+	if (q->has_hash) {
+		tenant = tenant_of_token(node, &q->hash);
+		if (tenant && tenant->state != MEM_TENANT_LIVE)
+			tenant = NULL;
+		is_admin = ctl_token_hash_equal(&node->admin, &q->hash);
+	}
+	(void)snprintf(q->who, sizeof(q->who), "%s",
+		       is_admin ? "admin"
+		       : tenant ? tenant->name
+				: "");
+	call->caller = tenant;
+	call->sees_all = is_admin || req->is_local;
+	if (level == MEM_LEVEL_ANY ||
+	    (level == MEM_LEVEL_METRICS && req->is_local))
+		return 0;
+	if (!req->token)
+		return error_set(-EPERM,
+				 "this needs a header 'Authorization: Bearer "
+				 "TOKEN'");
+	if (!tenant && !is_admin)
+		return error_set(-EPERM, "the token is not known here");
+	if (level != MEM_LEVEL_ADMIN && level != MEM_LEVEL_METRICS && !tenant)
+		return error_set(-EACCES, "the administrator's token has no "
+					  "regions; use a tenant's");
+	if (level == MEM_LEVEL_ADMIN && !is_admin)
+		return error_set(-EACCES, "only the administrator may do this");
+	return 0;
+}
+
+static void run_locked(struct mem_node *node, struct inquiry *q)
+{
+	struct ctl_call *call = &q->call;
+	int err = authorize(node, q);
+
+	if (err == -EPERM) {
+		ctl_reply_last_error(call->reply, -EACCES);
+		call->reply->status = 401; /* with a token it may be allowed */
+	} else if (err) {
+		ctl_reply_last_error(call->reply, err);
+	} else if (q->body_err) {
+		ctl_reply_error(call->reply, q->body_err, "%s", q->body_words);
+	} else {
+		call->route->run(node, call);
+	}
+}
+
+/* Hashing and parsing are not done under the lock. */
+static void prepare(struct inquiry *q)
+{
+	const struct ctl_request *req = q->call.request;
+
+	q->has_hash = req->token && ctl_token_hash(req->token, &q->hash) == 0;
+	q->body_err = ctl_body_parse(req->body, req->body_bytes, &q->call.body);
+	if (q->body_err)
+		(void)snprintf(q->body_words, sizeof(q->body_words), "%s",
+			       error_last());
+	error_clear();
+}
+
+static void audit(struct mem_node *node, const struct inquiry *q)
+{
+	const struct ctl_call *call = &q->call;
+	struct ctl_audit_event e = {
+		.who = q->who,
+		.name = json_string_value(json_object_get(call->body, "name")),
+		.is_quiet = call->route &&
+			    call->route->level == MEM_LEVEL_TENANT_QUIET,
+	};
+
+	if (node->audit)
+		ctl_audit_note(node->audit, call->request, &e,
+			       call->reply->status, env_now_ns(node->env));
+}
+
+void mem_node_handle(void *ctx, const struct ctl_request *request,
+		     struct ctl_reply *reply)
+{
+	struct mem_node *node = ctx;
+	struct inquiry q = {.call = {.request = request, .reply = reply}};
+	unsigned route = node_route_count;
+	struct mem_visit visit;
+	int err;
+
+	error_clear();
+	err = ctl_route_find(node_routes, node_route_count, request->method,
+			     request->path, &q.call);
+	if (!err)
+		prepare(&q);
+	node_enter(node, &visit);
+	if (err) {
+		ctl_reply_last_error(reply, err);
+	} else {
+		route = (unsigned)(q.call.route - node_routes);
+		run_locked(node, &q);
+	}
+	count_request(node, route, reply->status);
+	space_reap(node);
+	node_leave(node, &visit);
+	audit(node, &q);
+	json_decref(q.call.body);
+	log_debug("memnode", "%s %.100s: %u", ctl_method_name(request->method),
+		  request->path, reply->status);
+}
+
+/* ---- the tick ----------------------------------------------------------- */
+
+static bool is_broken(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 &&
+	       attr.qp_state == IBV_QPS_ERR;
+}
+
+static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
+		      uint64_t now_ns)
+{
+	uint64_t since_ns = u64_max(c->seen_ns, node->awake.since_ns);
+
+	/* What works on another's pages ends with that one. */
+	return c->role == MEM_ROLE_PLAIN && now_ns > since_ns &&
+	       now_ns - since_ns > c->patience_ms * 1000000ull;
+}
+
+void mem_node_tick(struct mem_node *node)
+{
+	struct mem_visit visit;
+	uint64_t now_ns;
+
+	declare_tick(node);
+	node_enter(node, &visit);
+	now_ns = env_now_ns(node->env);
+	awake_look(&node->awake, now_ns, MEM_PAUSE_MS * 1000000ull);
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		struct mem_conn *c = node->conns[i];
+
+		if (!c)
+			continue;
+		if (is_silent(node, c, now_ns))
+			conn_end(node, c, MEM_END_SILENT);
+		else if (aqdv_peer_gone(c->qp) == 1)
+			conn_end(node, c, MEM_END_GONE);
+		else if (is_broken(c->qp) || space_conn_is_broken(c))
+			conn_end(node, c, MEM_END_BROKEN);
+	}
+	session_expire(node, NULL);
+	region_expire(node);
+	tenant_tick(node);
+	space_tick(node);
+	space_reap(node);
+	node_leave(node, &visit);
+}

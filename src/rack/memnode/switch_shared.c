@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's end of the shared connection of swordbox, whose requester is the
+ * switch: what it decides reaches the node's memory through it. It is made and
+ * told to the switch at once; the switch may give it up.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "switch_priv.h"
+
+enum {
+	PORT = 1,
+	HOP_LIMIT = 64,
+	PSN_MASK = 0xffffff,
+	OWN_QPN = 0x800000, /* of the switch's ends; the rest is random */
+};
+
+/* The switch has no address in the rack; this one is nobody's. */
+static const uint8_t own_ip[2][16] = {
+	{[10] = 0xff, 0xff, 127, 255, 255, 254},
+	{[0] = 0x01, [15] = 0x01}, /* 100::1, of the discard prefix */
+};
+
+static int make_shared(struct mem_node *node, const uint8_t ip[16],
+		       uint8_t gid_index, uint32_t own_qpn, uint32_t psn)
+{
+	struct mem_tenant *tenant = tenant_find(node, "default");
+	struct ibv_qp_init_attr init = {.send_cq = node->cq,
+					.recv_cq = node->cq,
+					.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = PORT,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						      IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_qp *qp = ibv_create_qp(tenant->pd, &init);
+	int err;
+
+	if (!qp)
+		return -errno;
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = own_qpn,
+		.rq_psn = psn,
+		.max_dest_rd_atomic = 16,
+		.min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1,
+			    .port_num = PORT,
+			    .grh = {.sgid_index = gid_index,
+				    .hop_limit = HOP_LIMIT}}};
+	memcpy(attr.ah_attr.grh.dgid.raw, ip, 16);
+	if (!err)
+		err = ibv_modify_qp(qp, &attr,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					    IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER);
+	if (err) {
+		(void)ibv_destroy_qp(qp);
+		return -err;
+	}
+	node->at_switch.shared = qp;
+	return 0;
+}
+
+static void drop_shared(struct mem_node *node)
+{
+	if (node->at_switch.shared)
+		(void)ibv_destroy_qp(node->at_switch.shared);
+	node->at_switch.shared = NULL;
+}
+
+int switch_shared_open(struct mem_node *node)
+{
+	char text[ADDRESS_TEXT], own[ADDRESS_TEXT];
+	const uint8_t *switch_ip;
+	union ibv_gid gid;
+	uint32_t number[2];
+	uint8_t index = 0;
+	int err = address_first(node, &index, &gid);
+
+	if (err)
+		return err;
+	drop_shared(node);
+	env_random(node->env, number, sizeof(number));
+	number[0] = OWN_QPN | (number[0] & 0x3fff);
+	number[1] &= PSN_MASK;
+	switch_ip = own_ip[!address_is_ipv4(gid.raw)];
+	err = make_shared(node, switch_ip, index, number[0], number[1]);
+	if (err)
+		return error_set(err, "no queue pair for the switch: %s",
+				 strerror(-err));
+	return switch_tell(node,
+			   "tell swordbox server name=%s ip=%s qpn=%u psn=%u "
+			   "own_ip=%s own_qpn=%u",
+			   node->name, address_text(gid.raw, text),
+			   node->at_switch.shared->qp_num, number[1],
+			   address_text(switch_ip, own), number[0]);
+}
+
+void switch_shared_close(struct mem_node *node)
+{
+	char server[ADDRESS_TEXT];
+
+	/* Another one may have its address and its place there. What this does
+	 * not reach is replaced when the node comes back. */
+	if (node->at_switch.shared && address_server(node, server) == 0)
+		(void)!switch_tell(node, "tell swordbox leave ip=%s", server);
+	drop_shared(node);
+}
+
+bool switch_shared_is_dead(struct mem_node *node)
+{
+	const struct ibv_qp *shared = node->at_switch.shared;
+	char own[ADDRESS_TEXT];
+	json_t *show = NULL;
+	const json_t *v;
+	bool found = false;
+	size_t i;
+
+	if (!shared || address_server(node, own) ||
+	    switch_ask(node, "tell swordbox show", &show))
+		return false;
+	json_array_foreach(json_object_get(show, "servers"), i, v)
+	{
+		const char *ip = json_string_value(json_object_get(v, "ip"));
+
+		found |= ip && strcmp(ip, own) == 0 &&
+			 json_integer_value(json_object_get(v, "qpn")) ==
+				 shared->qp_num &&
+			 json_is_true(json_object_get(v, "dead"));
+	}
+	json_decref(show);
+	return found;
+}

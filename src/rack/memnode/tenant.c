@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants: a name space, a protection domain, a token and a quota each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "mem_priv.h"
+
+struct mem_tenant *tenant_find(const struct mem_node *node, const char *name)
+{
+	for (unsigned i = 0; i < node->tenant_count; i++)
+		if (strcmp(node->tenants[i]->name, name) == 0)
+			return node->tenants[i];
+	return NULL;
+}
+
+struct mem_tenant *tenant_of_token(const struct mem_node *node,
+				   const struct ctl_token_hash *token)
+{
+	struct mem_tenant *found = NULL;
+
+	/* No early end: the time tells nothing about which one it was. */
+	for (unsigned i = 0; i < node->tenant_count; i++)
+		if (ctl_token_hash_equal(&node->tenants[i]->token, token))
+			found = node->tenants[i];
+	return found;
+}
+
+int tenant_add(struct mem_node *node, const char *name,
+	       const struct ctl_token_hash *token, struct mem_tenant **out)
+{
+	struct mem_tenant *t;
+
+	if (!ctl_name_is_valid(name, MEM_TENANT_NAME_MAX))
+		return error_set(-EINVAL,
+				 "a tenant's name has 1 to %d letters, digits, "
+				 "'-', '_' and '.'",
+				 MEM_TENANT_NAME_MAX);
+	if (tenant_find(node, name))
+		return error_set(-EEXIST, "there is a tenant %s already", name);
+	if (tenant_of_token(node, token) ||
+	    ctl_token_hash_equal(&node->admin, token))
+		return error_set(-EEXIST, "this token is in use already");
+	if (node->tenant_count == MEM_TENANT_MAX)
+		return error_set(-EAGAIN, "this node has %d tenants at most",
+				 MEM_TENANT_MAX);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return error_set(-ENOMEM, "no memory for a tenant");
+	(void)snprintf(t->name, sizeof(t->name), "%s", name);
+	t->state = MEM_TENANT_NEW;
+	tenant_limit_default(node, t, strcmp(name, "default") == 0);
+	t->token = *token;
+	t->pd = ibv_alloc_pd(node->context);
+	if (!t->pd) {
+		int err = -errno;
+
+		free(t);
+		return error_set(err, "no protection domain: %s",
+				 strerror(-err));
+	}
+	node->tenants[node->tenant_count++] = t;
+	*out = t;
+	return 0;
+}
+
+static bool is_empty(const struct mem_tenant *t)
+{
+	return !t->taken[MEM_LIMIT_REGIONS] && !t->taken[MEM_LIMIT_CONNS] &&
+	       !t->space_count;
+}
+
+void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
+{
+	int err;
+
+	ASSERT(is_empty(tenant));
+	session_expire(node, tenant);
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		if (node->tenants[i] != tenant)
+			continue;
+		node->tenants[i] = node->tenants[--node->tenant_count];
+		node->tenants[node->tenant_count] = NULL;
+		break;
+	}
+	err = ibv_dealloc_pd(tenant->pd);
+	ASSERT(err == 0); /* there is nothing in it any more */
+	life_end(node, &tenant->life);
+}
+
+/* Lets others come in, and says whether the tenant has ended meanwhile. */
+static bool breathe(struct mem_node *node, const struct mem_tenant *t)
+{
+	pthread_mutex_unlock(&node->lock);
+	pthread_mutex_lock(&node->lock);
+	return t->life.ended;
+}
+
+void tenant_end(struct mem_node *node, struct mem_tenant *t)
+{
+	unsigned ends = 0;
+
+	ASSERT(t->state == MEM_TENANT_ENDING);
+	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
+		if (!node->conns[i] || node->conns[i]->tenant != t)
+			continue;
+		conn_end(node, node->conns[i], MEM_END_TENANT);
+		if (++ends % MEM_ENDS_AT_ONCE == 0 && breathe(node, t))
+			return;
+	}
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		struct mem_region *r = node->regions[i];
+
+		/* Somebody else gives a busy one back, or the tick does. */
+		if (!r || r->tenant != t || r->busy)
+			continue;
+		if (region_delete(node, r))
+			log_warn("memnode", "%s", error_last());
+		if (t->life.ended)
+			return;
+	}
+	space_reap(node);
+	if (t->life.ended || !is_empty(t))
+		return;
+	log_info("memnode", "tenant %s is gone", t->name);
+	tenant_remove(node, t);
+}
+
+void tenant_tick(struct mem_node *node)
+{
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		if (node->tenants[i]->state != MEM_TENANT_ENDING)
+			continue;
+		tenant_end(node, node->tenants[i]);
+		return; /* the list may be another one now */
+	}
+}
+
+void tenant_change_begin(struct mem_node *node)
+{
+	while (node->is_changing)
+		(void)pthread_cond_wait(&node->changed, &node->lock);
+	node->is_changing = true;
+}
+
+void tenant_change_end(struct mem_node *node)
+{
+	node->is_changing = false;
+	(void)pthread_cond_signal(&node->changed);
+}

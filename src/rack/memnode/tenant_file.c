@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants outlive the node; memory does not. One JSON file, replaced as a
+ * whole, holds names, quotas and hashes of tokens, never a token.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "mem_priv.h"
+
+enum {
+	FILE_VERSION = 1,
+	PATH_BYTES = 512,
+};
+
+static int load_one(struct mem_node *node, const json_t *row)
+{
+	struct ctl_token_hash token;
+	const char *name, *hash;
+	struct mem_tenant *t = NULL;
+	uint64_t quota = 0;
+	int err;
+
+	err = ctl_field_string(row, "name", true, &name);
+	if (!err)
+		err = ctl_field_u64(row, "quota", false, 0, INT64_MAX, &quota);
+	if (!err)
+		t = tenant_find(node, name);
+	if (!err && !t) { /* the token of "default" is the rack's */
+		err = ctl_field_string(row, "token_sha256", true, &hash);
+		if (!err)
+			err = ctl_token_hash_parse(hash, &token);
+		if (!err)
+			err = tenant_add(node, name, &token, &t);
+	}
+	if (!err)
+		err = tenant_limit_parse(node, row, t);
+	if (err)
+		return err;
+	t->quota_bytes = quota;
+	t->state = MEM_TENANT_LIVE;
+	return 0;
+}
+
+int tenant_file_load(struct mem_node *node)
+{
+	const json_t *rows, *version;
+	json_error_t why;
+	json_t *tree, *row;
+	struct stat st;
+	size_t i;
+	int err = 0;
+
+	if (!node->state_path || access(node->state_path, F_OK) < 0)
+		return 0;
+	if (stat(node->state_path, &st) < 0 || st.st_size > MEM_STATE_FILE_MAX)
+		return error_set(-E2BIG, "%s is too large", node->state_path);
+	tree = json_load_file(node->state_path, JSON_REJECT_DUPLICATES, &why);
+	if (!tree)
+		return error_set(-EBADMSG, "%s: line %d: %s", node->state_path,
+				 why.line, why.text);
+	version = json_object_get(tree, "version");
+	rows = json_object_get(tree, "tenants");
+	if (json_integer_value(version) != FILE_VERSION ||
+	    !json_is_array(rows)) {
+		err = error_set(-EPROTONOSUPPORT, "not version %d",
+				FILE_VERSION);
+	} else {
+		json_array_foreach(rows, i, row)
+		{
+			err = load_one(node, row);
+			if (err)
+				break;
+		}
+	}
+	json_decref(tree);
+	return err ? error_prefix(err, "%s: ", node->state_path) : 0;
+}
+
+static json_t *to_json(const struct mem_node *node)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		const struct mem_tenant *t = node->tenants[i];
+		char hash[CTL_TOKEN_TEXT];
+
+		if (t->state == MEM_TENANT_LEAVING ||
+		    t->state == MEM_TENANT_ENDING)
+			continue;
+		ctl_token_hash_format(&t->token, hash);
+		(void)json_array_append_new(
+			rows, json_pack("{s:s, s:I, s:s, s:o}", "name", t->name,
+					"quota", (json_int_t)t->quota_bytes,
+					"token_sha256", hash, "limits",
+					tenant_limit_json(t, true)));
+	}
+	return json_pack("{s:i, s:o}", "version", FILE_VERSION, "tenants",
+			 rows);
+}
+
+static int write_file(const char *path, const json_t *tree)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (json_dumpfd(tree, fd, JSON_INDENT(1)) < 0 || fsync(fd) < 0)
+		err = errno ? -errno : -EIO;
+	if (close(fd) < 0 && !err)
+		err = -errno;
+	return err;
+}
+
+static int sync_dir(const char *path)
+{
+	char dir[PATH_BYTES];
+	char *slash;
+	int fd, err = 0;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		*slash = 0;
+	fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) < 0)
+		err = -errno;
+	(void)close(fd); /* only synced */
+	return err;
+}
+
+int tenant_file_save(struct mem_node *node)
+{
+	char temp[PATH_BYTES];
+	json_t *tree;
+	int err, len;
+
+	if (!node->state_path)
+		return 0;
+	len = snprintf(temp, sizeof(temp), "%s.new", node->state_path);
+	if (len < 0 || (size_t)len >= sizeof(temp))
+		return error_set(-ENAMETOOLONG, "%s is too long",
+				 node->state_path);
+	ASSERT(node->is_changing);
+	tree = to_json(node);
+	pthread_mutex_unlock(&node->lock); /* disks take their time */
+	err = tree ? write_file(temp, tree) : -ENOMEM;
+	json_decref(tree);
+	if (!err && rename(temp, node->state_path) < 0)
+		err = -errno;
+	if (!err)
+		err = sync_dir(node->state_path);
+	else
+		(void)unlink(temp); /* perhaps it was not even made */
+	pthread_mutex_lock(&node->lock);
+	return err ? error_set(-ENOSPC, "cannot save %s: %s", node->state_path,
+			       strerror(-err))
+		   : 0;
+}

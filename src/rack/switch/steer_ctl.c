@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steering's options, and what the control plane declares. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json_out.h"
+#include "steer.h"
+#include "words.h"
+
+const char *const steer_bug_names[STEER_BUG_COUNT] = {
+#define NAME(name) #name,
+	STEER_BUGS(NAME)
+#undef NAME
+};
+
+int steer_parse(const char *text, struct steer_options *out)
+{
+	static const char *const modes[] = {"both", "writes", "reads"};
+	uint64_t conns = STEER_CONNS, keys = STEER_KEYS;
+	uint64_t history = STEER_HISTORY, resend_us = STEER_RESEND_NS / 1000;
+	unsigned bug = STEER_BUG_none, mode = 0;
+	struct tor_words p;
+	int err = tor_words_parse(&p, "steer", text);
+
+	if (!err)
+		err = tor_words_opt(&p, "conns", STEER_CONNS_MAX, &conns);
+	if (!err)
+		err = tor_words_opt(&p, "keys", STEER_KEYS_MAX, &keys);
+	if (!err)
+		err = tor_words_opt(&p, "history", STEER_HISTORY_MAX, &history);
+	if (!err)
+		err = tor_words_opt(&p, "resend_us", 10000000, &resend_us);
+	if (!err && tor_words_get(&p, "mode"))
+		err = tor_words_pick(&p, "mode", modes, ARRAY_LEN(modes),
+				     &mode);
+	if (!err && tor_words_get(&p, "bug"))
+		err = tor_words_pick(&p, "bug", steer_bug_names,
+				     STEER_BUG_COUNT, &bug);
+	*out = (struct steer_options){.conns = (uint32_t)conns,
+				      .keys = (uint32_t)keys,
+				      .history = (uint32_t)history,
+				      .resend_ns = resend_us * 1000,
+				      .writes = mode != 2,
+				      .reads = mode != 1,
+				      .bug = (enum steer_bug)bug};
+	return err ? err : tor_words_end(&p);
+}
+
+/* ---- control calls ------------------------------------------------------- */
+
+static int add_store(struct steer *s, struct tor_words *p)
+{
+	struct steer_store t = {.used = true};
+	uint64_t rkey = 0, node_bytes = 0;
+	unsigned i = 0;
+	int err = tor_words_ip(p, "server", t.server_ip);
+
+	if (!err)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_u64(p, "va", UINT64_MAX, &t.va);
+	if (!err)
+		err = tor_words_u64(p, "nodes_at", VLIST_SIZE_MAX, &t.nodes_at);
+	if (!err)
+		err = tor_words_u64(p, "nodes", UINT64_C(1) << 34, &t.nodes);
+	if (!err)
+		err = tor_words_u64(p, "node_bytes", WIRE_MTU_MAX, &node_bytes);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	if (node_bytes < VLIST_NODE_HEAD || node_bytes % 8 || t.va % 8 ||
+	    t.nodes_at % 8 || t.nodes * node_bytes > VLIST_SIZE_MAX)
+		return error_set(-EINVAL, "steer: no store is like that");
+	while (i < STEER_STORES && s->stores[i].used)
+		i++;
+	if (i == STEER_STORES)
+		return error_set(-ENOSPC, "steer: up to %d stores",
+				 STEER_STORES);
+	t.rkey = (uint32_t)rkey;
+	t.node_bytes = (uint32_t)node_bytes;
+	s->stores[i] = t;
+	return 0;
+}
+
+static int read_conn(struct tor_words *p, struct steer_conn *c)
+{
+	uint64_t cqpn = 0, sqpn = 0, fresh = 0;
+	int err;
+
+	memset(c, 0, sizeof(*c));
+	err = tor_words_ip(p, "server", c->server_ip);
+	if (!err)
+		err = tor_words_ip(p, "client", c->client_ip);
+	if (!err)
+		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
+	if (!err)
+		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+	if (!err) /* nothing was sent on it yet */
+		err = tor_words_opt(p, "fresh", 1, &fresh);
+	c->is_sure = fresh;
+	c->client_qpn = (uint32_t)cqpn;
+	c->server_qpn = (uint32_t)sqpn;
+	return err ? err : tor_words_end(p);
+}
+
+static int add_conn(struct steer *s, struct tor_words *p)
+{
+	struct steer_conn c;
+	int err = read_conn(p, &c);
+
+	if (err)
+		return err;
+	err = steer_conn_add(s, &c);
+	return err ? error_set(err, "steer: the connection %s",
+			       err == -EEXIST ? "was declared already"
+					      : "finds no room")
+		   : 0;
+}
+
+static int end_conn(struct steer *s, struct tor_words *p)
+{
+	struct steer_conn c;
+	int err = read_conn(p, &c);
+
+	if (err)
+		return err;
+	err = steer_conn_remove(s, &c);
+	return err ? error_set(err, "steer: the connection was not declared")
+		   : 0;
+}
+
+/* A store, or, without a key, all that is known of a server. */
+static int forget(struct steer *s, struct tor_words *p)
+{
+	uint8_t ip[16];
+	uint64_t rkey = 0;
+	bool one = tor_words_get(p, "rkey"), found = false;
+	int err = tor_words_ip(p, "server", ip);
+
+	if (!err && one)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < STEER_STORES; i++) {
+		const struct steer_store *t = &s->stores[i];
+
+		if (!t->used || memcmp(t->server_ip, ip, 16) != 0 ||
+		    (one && t->rkey != rkey))
+			continue;
+		steer_store_remove(s, i);
+		found = true;
+	}
+	if (!one)
+		steer_server_remove(s, ip);
+	return one && !found
+		       ? error_set(-ENOENT, "steer: the store was not declared")
+		       : 0;
+}
+
+static int show(struct steer *s, struct json_out *out)
+{
+	unsigned conns = 0, keys = 0, known = 0, stores = 0, waiting = 0;
+
+	for (unsigned i = 0; i < STEER_STORES; i++)
+		stores += s->stores[i].used;
+	for (uint32_t i = 0; i < s->opt.conns; i++)
+		conns += s->conns[i].used;
+	for (uint32_t i = 0; i < s->buckets * s->ways; i++) {
+		keys += s->entries[i].used;
+		known += s->entries[i].used && s->entries[i].end;
+	}
+	for (uint32_t i = s->waiting_first; i; i = s->ops[i - 1].next)
+		waiting++;
+	json_out_u64(out, "stores", stores);
+	json_out_u64(out, "connections", conns);
+	json_out_u64(out, "keys", keys);
+	json_out_u64(out, "ends_known", known);
+	json_out_u64(out, "appends_without_answer", waiting);
+	return 0;
+}
+
+int steer_control(void *state, const char *text, struct json_out *out)
+{
+	static const struct {
+		const char *verb;
+		int (*call)(struct steer *s, struct tor_words *p);
+	} calls[] = {
+		{"store", add_store},
+		{"conn", add_conn},
+		{"end", end_conn},
+		{"gone", forget},
+	};
+	size_t n = strcspn(text, " \t\n");
+	struct steer *s = state;
+	struct tor_words p;
+	int err = tor_words_parse(&p, "steer", text + n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (strlen(calls[i].verb) == n &&
+		    memcmp(calls[i].verb, text, n) == 0)
+			return calls[i].call(s, &p);
+	if (n == 4 && memcmp(text, "show", n) == 0 && out)
+		return show(s, out);
+	return error_set(-EINVAL,
+			 "steer understands store, gone, conn, end and "
+			 "show, not "
+			 "'%.*s'",
+			 (int)u64_min(n, 32), text);
+}

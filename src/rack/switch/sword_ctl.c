@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SwordBox's options, and what the control plane declares. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json_out.h"
+#include "sword.h"
+#include "words.h"
+
+const char *const sword_bug_names[SWORD_BUG_COUNT] = {
+#define NAME(name) #name,
+	SWORD_BUGS(NAME)
+#undef NAME
+};
+
+static int get_server(struct sword *s, struct tor_words *p, const char *key,
+		      struct sword_server **out)
+{
+	uint8_t ip[16];
+	int err = tor_words_ip(p, key, ip);
+
+	if (err)
+		return err;
+	*out = sword_server_find(s, ip);
+	return *out ? 0
+		    : error_set(-ENOENT, "swordbox: that server was not "
+					 "declared");
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+int sword_parse(const char *text, struct sword_options *out)
+{
+	uint64_t conns = SWORD_CONNS, words = SWORD_WORDS;
+	uint64_t rto_us = SWORD_RTO_NS / 1000, idle_s = 0;
+	unsigned bug = SWORD_BUG_none;
+	struct tor_words p;
+	int err = tor_words_parse(&p, "swordbox", text);
+
+	if (!err)
+		err = tor_words_opt(&p, "conns", SWORD_CONNS_MAX, &conns);
+	if (!err)
+		err = tor_words_opt(&p, "words", SWORD_WORDS_MAX, &words);
+	if (!err)
+		err = tor_words_opt(&p, "rto_us", 1000000, &rto_us);
+	if (!err && tor_words_get(&p, "idle_s"))
+		err = tor_words_u64(&p, "idle_s", 1u << 30, &idle_s);
+	if (!err && tor_words_get(&p, "bug"))
+		err = tor_words_pick(&p, "bug", sword_bug_names,
+				     SWORD_BUG_COUNT, &bug);
+	*out = (struct sword_options){.conns = (uint32_t)conns,
+				      .words = (uint32_t)words,
+				      .rto_ns = rto_us * 1000,
+				      .idle_ns = idle_s * 1000000000,
+				      .open = !err && tor_words_get(&p, "open"),
+				      .bug = (enum sword_bug)bug};
+	return err ? err : tor_words_end(&p);
+}
+
+/* ---- control calls ------------------------------------------------------- */
+
+/* What was on its way on a shared connection that is gone has no known fate:
+ * its connections end here, and their clients find out. */
+static void forget_server(struct sword *s, struct sword_server *v)
+{
+	sword_shared_stop(v);
+	v->first = NULL;
+	for (uint32_t i = 0; i < s->opt.conns; i++) {
+		struct sword_conn *c = &s->conns[i];
+
+		if (c->used && c->server == v->index)
+			sword_conn_drop(s, c);
+	}
+	sword_words_of_server(s, v->index);
+	for (unsigned i = 0; i < SWORD_REGIONS; i++)
+		if (s->regions[i].server == v->index)
+			s->regions[i].used = false;
+	v->used = false;
+}
+
+/* What is told of a server; the rest of *v is zero. */
+static int read_server(struct tor_words *p, struct sword_server *v)
+{
+	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
+	uint64_t qpn = 0, own_qpn = 0, psn = 0, mtu = SWORD_MTU;
+	const char *name = tor_words_get(p, "name");
+	int err = tor_words_ip(p, "ip", h.dst_ip);
+
+	if (!err)
+		err = tor_words_ip(p, "own_ip", h.src_ip);
+	if (!err)
+		err = tor_words_u64(p, "qpn", WIRE_QPN_MASK, &qpn);
+	if (!err)
+		err = tor_words_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
+	if (!err)
+		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	if (!err)
+		err = tor_words_opt(p, "mtu", WIRE_MTU_MAX, &mtu);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	if (wire_is_ipv4(h.dst_ip) != wire_is_ipv4(h.src_ip))
+		return error_set(-EINVAL, "swordbox: addresses of two kinds");
+	*v = (struct sword_server){.used = true,
+				   .header = h,
+				   .qpn = (uint32_t)qpn,
+				   .own_qpn = (uint32_t)own_qpn,
+				   .mtu = (uint32_t)mtu,
+				   .una_psn = (uint32_t)psn,
+				   .next_psn = (uint32_t)psn};
+	if (name)
+		snprintf(v->name, sizeof(v->name), "%s", name);
+	return 0;
+}
+
+static int add_server(struct sword *s, struct tor_words *p)
+{
+	struct sword_server new, *v;
+	unsigned i = 0;
+	int err = read_server(p, &new);
+
+	if (err)
+		return err;
+	v = sword_server_find(s, new.header.dst_ip);
+	/* One would cut the other's connections off. */
+	if (v && strcmp(v->name, new.name) != 0)
+		return error_set(-EEXIST,
+				 "swordbox: '%s' has this address; give each "
+				 "server one of its own",
+				 v->name);
+	if (v)
+		forget_server(s, v);
+	while (i < SWORD_SERVERS && s->servers[i].used)
+		i++;
+	if (i == SWORD_SERVERS)
+		return error_set(-ENOSPC, "swordbox: up to %d servers",
+				 SWORD_SERVERS);
+	s->servers[i] = new;
+	sword_shared_init(s, &s->servers[i], i);
+	return 0;
+}
+
+/* It ends, with its connections and regions. */
+static int remove_server(struct sword *s, struct tor_words *p)
+{
+	struct sword_server *v;
+	int err = get_server(s, p, "ip", &v);
+
+	if (!err)
+		err = tor_words_end(p);
+	if (!err)
+		forget_server(s, v);
+	return err;
+}
+
+static int add_region(struct sword *s, struct tor_words *p)
+{
+	uint64_t rkey = 0, va = 0, len = 0;
+	struct sword_server *v;
+	bool plain;
+	unsigned i = 0;
+	int err = get_server(s, p, "server", &v);
+
+	if (!err)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_u64(p, "va", UINT64_MAX, &va);
+	if (!err)
+		err = tor_words_u64(p, "len", 1ull << 47, &len);
+	plain = !err && tor_words_get(p, "plain");
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	if (va % 8 || len % 8 || !len || va + len < va)
+		return error_set(-EINVAL, "swordbox: a region is whole words");
+	while (i < SWORD_REGIONS && s->regions[i].used)
+		i++;
+	if (i == SWORD_REGIONS)
+		return error_set(-ENOSPC, "swordbox: up to %d regions",
+				 SWORD_REGIONS);
+	s->regions[i] = (struct sword_region){.used = true,
+					      .server = v->index,
+					      .plain = plain,
+					      .rkey = (uint32_t)rkey,
+					      .va = va,
+					      .len_bytes = len,
+					      .bulk_conn = -1};
+	return 0;
+}
+
+/* Its memory is used for something else from now on. */
+static int remove_region(struct sword *s, struct tor_words *p)
+{
+	uint64_t rkey = 0;
+	struct sword_server *v;
+	int err = get_server(s, p, "server", &v);
+
+	if (!err)
+		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < SWORD_REGIONS; i++) {
+		struct sword_region *r = &s->regions[i];
+
+		if (!r->used || r->server != v->index || r->rkey != rkey)
+			continue;
+		if (r->active || r->bulk_conn >= 0)
+			return error_set(-EBUSY, "swordbox: the region has "
+						 "operations on their way");
+		sword_words_forget(s, r);
+		r->used = false;
+		return 0;
+	}
+	return error_set(-ENOENT, "swordbox: the region was not declared");
+}
+
+static int read_conn(struct sword *s, struct tor_words *p, struct sword_conn *c)
+{
+	uint64_t cqpn = 0, sqpn = 0;
+	struct sword_server *v;
+	int err = get_server(s, p, "server", &v);
+
+	*c = (struct sword_conn){.bulk_region = -1};
+	if (!err)
+		err = tor_words_ip(p, "client", c->client_ip);
+	if (!err)
+		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
+	if (!err)
+		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
+	if (err)
+		return err;
+	c->server = v->index;
+	c->client_qpn = (uint32_t)cqpn;
+	c->server_qpn = (uint32_t)sqpn;
+	return 0;
+}
+
+static int add_conn(struct sword *s, struct tor_words *p)
+{
+	struct sword_conn c;
+	uint64_t psn = 0;
+	int err = read_conn(s, p, &c);
+
+	if (!err)
+		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
+	c.moved = !err && tor_words_get(p, "moved");
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	c.next_psn = (uint32_t)psn;
+	c.old_psn = wire_psn_add((uint32_t)psn, WIRE_PSN_MASK);
+	err = sword_conn_add(s, &c);
+	return err ? error_set(err, "swordbox: the connection %s",
+			       err == -EEXIST ? "was declared already"
+					      : "finds no room")
+		   : 0;
+}
+
+static int remove_conn(struct sword *s, struct tor_words *p)
+{
+	struct sword_conn c;
+	int err = read_conn(s, p, &c);
+
+	if (!err)
+		err = tor_words_end(p);
+	if (err)
+		return err;
+	err = sword_conn_remove(s, &c);
+	return err ? error_set(err, "swordbox: the connection %s",
+			       err == -EBUSY ? "has operations on their way"
+					     : "was not declared")
+		   : 0;
+}
+
+static int show(struct sword *s, struct json_out *out)
+{
+	unsigned conns = 0, words = 0;
+
+	for (uint32_t i = 0; i < s->opt.conns; i++)
+		conns += s->conns[i].used;
+	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
+		words += s->words[i].valid;
+	json_out_bool(out, "ready", s->ready);
+	json_out_u64(out, "connections", conns);
+	json_out_u64(out, "words", words);
+	json_out_array(out, "servers");
+	for (unsigned i = 0; i < SWORD_SERVERS; i++) {
+		const struct sword_server *v = &s->servers[i];
+		char ip[INET6_ADDRSTRLEN];
+
+		if (!v->used)
+			continue;
+		json_out_object(out, NULL);
+		json_out_string(out, "name", v->name);
+		json_out_string(
+			out, "ip",
+			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
+		json_out_u64(out, "qpn", v->qpn);
+		json_out_u64(out, "next_psn", v->next_psn);
+		json_out_u64(out, "una_psn", v->una_psn);
+		json_out_bool(out, "dead", v->dead);
+		json_out_close(out);
+	}
+	json_out_close(out);
+	return 0;
+}
+
+int sword_control(void *state, const char *text, struct json_out *out)
+{
+	static const struct {
+		const char *verb;
+		int (*call)(struct sword *s, struct tor_words *p);
+	} calls[] = {
+		{"server", add_server}, {"leave", remove_server},
+		{"region", add_region}, {"gone", remove_region},
+		{"conn", add_conn},	{"end", remove_conn},
+	};
+	size_t n = strcspn(text, " \t\n");
+	struct sword *s = state;
+	struct tor_words p;
+	int err = tor_words_parse(&p, "swordbox", text + n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (strlen(calls[i].verb) == n &&
+		    memcmp(calls[i].verb, text, n) == 0)
+			return calls[i].call(s, &p);
+	if (n == 5 && memcmp(text, "ready", n) == 0) {
+		s->ready = true;
+		return 0;
+	}
+	if (n == 4 && memcmp(text, "show", n) == 0 && out)
+		return show(s, out);
+	return error_set(-EINVAL,
+			 "swordbox understands server, leave, region, gone, "
+			 "conn, end, ready and show, not '%.*s'",
+			 (int)u64_min(n, 32), text);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program of the switch is: packet in, zero or more packets out, timers,
+ * control calls, and tables whose size it declares. How to add one: write
+ * src/rack/switch/NAME.c with a `const struct tor_program tor_NAME`, name it in
+ * programs.c, the build file and the man page.
+ *
+ * A program runs in the switch's thread and owns its state alone. It must not
+ * allocate in `packet` or in timers, and every loop over a packet's effect has
+ * a bound. It never sees a packet whose ICRC is wrong as `roce`.
+ */
+#ifndef AQ_TOR_PROGRAM_H
+#define AQ_TOR_PROGRAM_H
+
+#include "base/timer.h"
+#include "tor.h"
+#include "wire/wire.h"
+
+/* One packet on its way through the programs. */
+struct tor_pkt {
+	struct tor *tor;
+	struct tor_port *in;  /* NULL: made by a program */
+	struct tor_port *out; /* where to; NULL: by its address */
+	/* The frame as it came. Its bytes stay as they are: who wants to change
+	 * something changes `wire` and sets `changed`. */
+	const uint8_t *frame;
+	size_t len_bytes;
+	const void *hint;
+	bool roce;    /* `wire` is the parsed packet */
+	bool changed; /* `wire` is what leaves, with a new ICRC */
+	uint8_t next; /* the program that sees it next; the core's */
+	uint8_t depth;
+	struct wire_pkt wire;
+};
+
+enum tor_verdict {
+	TOR_PASS, /* on to the next program, and at last to forwarding */
+	TOR_DROP,
+	TOR_TAKEN, /* the program sent something else, or will */
+};
+
+/* A match table or an array of registers, as a pipeline would hold it. */
+struct tor_table {
+	const char *name;
+	uint64_t entries;
+	uint32_t key_bits; /* 0: registers, found by index */
+	uint32_t value_bits;
+	uint32_t stages; /* lookups that cannot be made at the same time */
+};
+
+struct tor_instance;
+
+struct tor_program {
+	const char *name;
+	const char *help; /* one line */
+	const char *const *counter_names;
+	unsigned counter_count;
+
+	/*
+	 * Makes the state from the program's options; error_set() says what is
+	 * wrong with them. The instance stands for the program in calls back.
+	 */
+	int (*create)(struct tor_instance *self, const char *options,
+		      void **state);
+	void (*destroy)(void *state);
+	/* A packet; only `roce` ones unless wants_all. */
+	enum tor_verdict (*packet)(void *state, struct tor_pkt *pkt);
+	bool wants_all;
+	/*
+	 * Whether `packet` would do anything with RoCE packets between these
+	 * addresses; NULL: it might. What no program wants is not parsed.
+	 */
+	bool (*wants)(const void *state, const uint8_t src_ip[16],
+		      const uint8_t dst_ip[16]);
+	/* New options for the running program; all or nothing. NULL: none. */
+	int (*reload)(void *state, const char *options);
+	/* Another control call; -EINVAL with words for an unknown verb. */
+	int (*control)(void *state, const char *verb, struct json_out *out);
+	/* A port is going away. */
+	void (*port_gone)(void *state, const struct tor_port *port);
+	/* Fills up to TOR_TABLE_MAX declarations; returns how many. */
+	unsigned (*tables)(const void *state,
+			   struct tor_table table[TOR_TABLE_MAX]);
+};
+
+/* NULL behind the last. */
+extern const struct tor_program *const tor_programs[];
+const struct tor_program *tor_program_find(const char *name);
+
+/* ---- what a program may call -------------------------------------------- */
+
+struct tor *tor_instance_tor(struct tor_instance *self);
+/* In the order of counter_names. */
+uint64_t *tor_instance_counters(struct tor_instance *self);
+struct timer_wheel *tor_timers(struct tor *tor);
+/* The time of the batch. */
+uint64_t tor_now_ns(const struct tor *tor);
+struct env *tor_env(struct tor *tor);
+
+/* The port that a packet would leave through; NULL: all, or none. */
+struct tor_port *tor_pkt_route(const struct tor_pkt *pkt);
+
+/*
+ * Sends a packet on to the programs behind this one and to forwarding. The
+ * payload must not change until this returns. `in` is the port it counts as
+ * having come from, or NULL.
+ */
+void tor_emit(struct tor_instance *self, struct tor_port *in,
+	      const struct wire_pkt *wire);
+/* The same for a frame as it is, RoCE or not. */
+void tor_emit_frame(struct tor_instance *self, struct tor_port *in,
+		    const uint8_t *frame, size_t len_bytes);
+
+#endif
