@@ -10,6 +10,7 @@
 
 #include "atomic_op.h"
 #include "landing.h"
+#include "live.h"
 
 enum {
 	WORD = 8,
@@ -118,14 +119,16 @@ static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 		write_byte(far++, *near++);
 }
 
-/* memcpy moves aligned words by vector instructions, which x86 never tears
- * below eight bytes. */
+/* memcpy moves words by vector instructions, which x86 never tears below eight
+ * bytes. Of words that are aligned on one side only, they take halves. */
 static size_t read_far(void *near, const void *far, uintptr_t len)
 {
 	if (len <= SMALL_BYTES)
 		read_words(near, far, len);
-	else
+	else if (aligned(near) && aligned(far) && len % WORD == 0)
 		memcpy(near, far, len);
+	else
+		live_move(near, far, len);
 	return 1;
 }
 

@@ -11,6 +11,7 @@
 #include "os_end.h"
 #include "os_priv.h"
 #include "pages.h"
+#include "step_rig.h"
 
 struct fixture {
 	struct nic_host *host[2];
@@ -324,6 +325,30 @@ static void test_guard(void **state)
 	close(fd);
 }
 
+/* Words that their owner writes to are read whole, wherever they go to. */
+static void test_guard_words(void **state)
+{
+	static const uint16_t lengths[] = {8, 24, 63, 264, 520};
+	static _Alignas(64) uint8_t near[STEP_BYTES + 4];
+	struct fault_range r = {(const uint8_t *)step_words,
+				sizeof(step_words)};
+
+	if (!STEP_WORKS)
+		skip();
+	for (unsigned i = 0; i < ARRAY_LEN(lengths); i++)
+		for (unsigned k = 0; k < 4; k++) {
+			unsigned at = k & 1 ? 4 : 0, to = k & 2 ? 4 : 0;
+			int err;
+
+			step_begin();
+			err = fault_guard_read(&r, r.start + at, near + to,
+					       lengths[i]);
+			step_end();
+			assert_int_equal(err, 0);
+			step_check(near + to, at, lengths[i]);
+		}
+}
+
 /* A generous bound, against mistakes like a system call per copy. */
 static void test_guard_cost(void **state)
 {
@@ -345,6 +370,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_guard),
+		cmocka_unit_test(test_guard_words),
 		cmocka_unit_test(test_guard_cost),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_plain_memory_is_refused),
