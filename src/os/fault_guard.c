@@ -132,14 +132,22 @@ static size_t read_far(void *near, const void *far, uintptr_t len)
 	return 1;
 }
 
-static size_t write_far(void *far, const void *near, uintptr_t len)
+static size_t write_far(void *to, const void *from, uintptr_t len)
 {
-	size_t bulk = len > SMALL_BYTES ? len - TAIL_BYTES : 0;
+	const uint8_t *near = from;
+	uint8_t *far = to;
+	size_t head, bulk;
 
-	if (bulk)
-		memcpy(far, near, bulk);
-	write_words((uint8_t *)far + bulk, (const uint8_t *)near + bulk,
-		    len - bulk);
+	if (len > SMALL_BYTES) {
+		head = -(uintptr_t)far % WORD;
+		bulk = (len - head - TAIL_BYTES) / WORD * WORD;
+		write_words(far, near, head);
+		memcpy(far + head, near + head, bulk);
+		far += head + bulk;
+		near += head + bulk;
+		len -= head + bulk;
+	}
+	write_words(far, near, len);
 	return 1;
 }
 

@@ -39,6 +39,11 @@ enum {
 /* All zeros, and all ones, in turn. */
 static uint64_t step_words[STEP_BYTES / 8];
 static volatile sig_atomic_t step_count, step_goes_on;
+/* The other way round: somebody reads words [step_from, step_to) of these after
+ * every instruction, and counts those that are half written. */
+static uint64_t step_read[STEP_BYTES / 8];
+static size_t step_from, step_to;
+static volatile sig_atomic_t step_torn;
 
 static void step_taken(int sig, siginfo_t *info, void *context)
 {
@@ -53,6 +58,9 @@ static void step_taken(int sig, siginfo_t *info, void *context)
 	step_count++;
 	for (unsigned i = 0; i < ARRAY_LEN(step_words); i++)
 		step_words[i] = ~step_words[i];
+	for (size_t i = step_from; i < step_to; i++)
+		if (step_read[i] != 0 && ~step_read[i] != 0)
+			step_torn = step_torn + 1;
 }
 
 static inline void step_begin(void)
@@ -63,7 +71,8 @@ static inline void step_begin(void)
 	sigemptyset(&sa.sa_mask);
 	assert_int_equal(sigaction(SIGTRAP, &sa, NULL), 0);
 	memset(step_words, 0, sizeof(step_words));
-	step_count = 0;
+	memset(step_read, 0, sizeof(step_read));
+	step_count = step_torn = 0;
 	step_goes_on = 1;
 	assert_int_equal(raise(SIGTRAP), 0);
 }

@@ -12,10 +12,10 @@ static _Alignas(64) uint8_t room[2 + WIRE_FRAME_MAX];
 static uint8_t *const frame = room + 2;
 
 /* Up to the length from which libraries copy in aligned steps. */
-static const uint16_t lengths[] = {8, 12, 24, 64, 224, 520};
+static const uint16_t lengths[] = {8, 12, 64, 520};
 static const uint8_t offsets[] = {0, 4};
 
-static void check_frame(uint64_t *seed, uint8_t opcode, size_t at, uint32_t len,
+static void check_frame(uint64_t *seed, size_t at, uint32_t len,
 			bool is_stamped)
 {
 	uint8_t *payload = (uint8_t *)step_words + at;
@@ -24,9 +24,9 @@ static void check_frame(uint64_t *seed, uint8_t opcode, size_t at, uint32_t len,
 	struct wire_vary v;
 	size_t n;
 
-	test_random_pkt(seed, opcode, true, payload, len, &pkt);
-	if (is_stamped && !wire_stamp_make(&s, &pkt))
-		return;
+	test_random_pkt(seed, WIRE_RC_READ_RESP_ONLY, true, payload, len, &pkt);
+	if (is_stamped)
+		assert_true(wire_stamp_make(&s, &pkt));
 	v = wire_vary_of(&pkt);
 	step_begin();
 	n = is_stamped ? wire_stamp_build(&s, &v, frame)
@@ -39,20 +39,15 @@ static void check_frame(uint64_t *seed, uint8_t opcode, size_t at, uint32_t len,
 
 static void test_frames(void **state)
 {
-	static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_ONLY,
-					  WIRE_RC_WRITE_ONLY};
 	uint64_t seed = 7;
 
 	if (!STEP_WORKS)
 		skip();
 	for (unsigned i = 0; i < ARRAY_LEN(lengths); i++)
-		for (unsigned k = 0; k < ARRAY_LEN(offsets); k++)
-			for (unsigned o = 0; o < 2; o++) {
-				check_frame(&seed, opcodes[o], offsets[k],
-					    lengths[i], true);
-				check_frame(&seed, opcodes[o], offsets[k],
-					    lengths[i], false);
-			}
+		for (unsigned k = 0; k < ARRAY_LEN(offsets); k++) {
+			check_frame(&seed, offsets[k], lengths[i], true);
+			check_frame(&seed, offsets[k], lengths[i], false);
+		}
 }
 
 /* Shorter words, too. */
