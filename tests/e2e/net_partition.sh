@@ -16,13 +16,12 @@ start() {
 	in_ns "$NS_A" 10.77.0.1 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" >"$TMP/server" 2>&1 &
 	srv=$!
-	sleep 0.7
+	wait_ns_port "$NS_A" "$port" "$srv" || true
 	in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" 10.77.0.1 >"$TMP/client" 2>&1 &
 	client=$!
 	PIDS+=("$srv" "$client")
-	sleep 1.5
-	kill -0 "$client" 2>/dev/null || {
+	wait_traffic "$NS_A" va "$client" || {
 		cat "$TMP/client"
 		fail "the client did not start"
 	}
