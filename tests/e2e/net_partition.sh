@@ -50,7 +50,8 @@ if wait "$client"; then
 fi
 took=$((($(date +%s%N) - begin) / 1000000))
 ((took >= 300)) || fail "the error came after $took ms: too early"
-((took <= 8000)) || fail "the error took $took ms"
+# Far less than for ever, also on a busy machine.
+((took <= 30000)) || fail "the error took $took ms"
 grep -qi "transport retry\|status 12\|Failed status" "$TMP/client" || {
 	cat "$TMP/client"
 	fail "not the error of exhausted retries"
