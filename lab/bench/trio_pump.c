@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "os/plug.h"
+#include "plug.h"
 #include "stats.h"
 #include "ticks.h"
 #include "trio.h"
@@ -36,8 +36,8 @@ static size_t make_frame(uint32_t to_slot, uint8_t frame[WIRE_FRAME_MAX])
 
 static int plug_in(struct trio *t, uint32_t slot)
 {
-	struct os_plug *plug;
-	int rc = os_plug_open(t->rack, t->switch_name, slot, address, &plug);
+	struct plug *plug;
+	int rc = plug_open(t->rack, t->switch_name, slot, address, &plug);
 
 	if (rc < 0)
 		return trio_fail(t, rc, "plugging in");
@@ -49,7 +49,7 @@ static int serve(struct trio *t)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
 	size_t len = make_frame(TRIO_SLOTS_CLIENT, frame), got;
-	struct os_plug *p;
+	struct plug *p;
 
 	if (plug_in(t, TRIO_SLOTS_SERVER) < 0)
 		return -EIO;
@@ -61,20 +61,20 @@ static int serve(struct trio *t)
 		for (unsigned i = 0; i < 256; i++) {
 			unsigned n = 0;
 
-			while (n < 64 && os_plug_rx(p, &got)) {
-				os_plug_next(p);
-				(void)!os_plug_tx(p, frame, len);
+			while (n < 64 && plug_rx(p, &got)) {
+				plug_next(p);
+				(void)!plug_tx(p, frame, len);
 				n++;
 			}
 			if (n) {
-				os_plug_done(p);
-				os_plug_flush(p);
+				plug_done(p);
+				plug_flush(p);
 			} else {
 				sched_yield();
 			}
 		}
 	}
-	os_plug_close(p);
+	plug_close(p);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
 {
 	uint8_t frame[WIRE_FRAME_MAX];
 	size_t len = make_frame(TRIO_SLOTS_SERVER, frame), bytes;
-	struct os_plug *p = t->state;
+	struct plug *p = t->state;
 	uint64_t start_ns = bench_now_ns(), t0 = 0, sent = 0, got = 0;
 	uint64_t end =
 		bench_ticks() + (uint64_t)((double)window_ns * t->ticks_per_ns);
@@ -100,15 +100,15 @@ static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
 		unsigned n = 0, m = 0;
 
 		while (!over && sent - got < depth &&
-		       os_plug_tx(p, frame, len)) {
+		       plug_tx(p, frame, len)) {
 			t0 = bench_ticks();
 			sent++;
 			m++;
 		}
 		if (m)
-			os_plug_flush(p);
-		while (os_plug_rx(p, &bytes)) {
-			os_plug_next(p);
+			plug_flush(p);
+		while (plug_rx(p, &bytes)) {
+			plug_next(p);
 			got++;
 			n++;
 		}
@@ -118,7 +118,7 @@ static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
 			t->page->samples[samples++ % TRIO_SAMPLES] =
 				(uint32_t)(bench_ticks() - t0);
 		if (n)
-			os_plug_done(p);
+			plug_done(p);
 		over = bench_ticks() >= end;
 		if (over && bench_now_ns() > limit_ns)
 			return trio_fail(t, -EIO, "frames were lost");
