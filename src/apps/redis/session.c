@@ -6,24 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "command.h"
 
 uint64_t gateway_now_ms(void)
 {
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return clock_wall_ns() / 1000000;
 }
 
 uint64_t gateway_mono_ms(void)
 {
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return clock_now_ns() / 1000000;
 }
 
 void session_init(struct session *s, struct gateway *g, const char *address)
