@@ -52,7 +52,7 @@ static uint32_t random_word(void)
 	uint32_t v;
 
 	if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-		v = (uint32_t)cm_now_ns();
+		v = (uint32_t)clock_now_ns();
 	return v;
 }
 

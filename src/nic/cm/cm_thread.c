@@ -4,15 +4,14 @@
  * messages, visitors of leases, timers. The child of a fork starts anew; what
  * it inherited of identifiers is of no use, as with the kernel's rdma_cm.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cm_priv.h"
 
 enum {
@@ -39,14 +38,6 @@ void cm_lock(void)
 void cm_unlock(void)
 {
 	pthread_mutex_unlock(&cm.mutex);
-}
-
-uint64_t cm_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -140,7 +131,7 @@ static void drain(void)
 /* How long to sleep, in milliseconds; the mutex is held. */
 static int next_timeout(void)
 {
-	uint64_t now_ns = cm_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t next_ns;
 
 	timer_wheel_advance(&cm.wheel, now_ns);
@@ -189,15 +180,10 @@ static void *thread_main(void *arg)
 static int start_thread(void)
 {
 	pthread_t thread;
-	sigset_t all, old;
-	int err;
+	int err = thread_start(&thread, thread_main, NULL);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
-		return -err;
+		return err;
 	(void)pthread_setname_np(thread, "aq-cm");
 	(void)pthread_detach(thread);
 	return 0;
@@ -234,7 +220,7 @@ int cm_start(void)
 		err = -errno;
 		goto err_close;
 	}
-	timer_wheel_init(&cm.wheel, cm_now_ns());
+	timer_wheel_init(&cm.wheel, clock_now_ns());
 	cm.wake_ns = UINT64_MAX;
 	err = start_thread();
 	if (err)

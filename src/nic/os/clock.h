@@ -8,6 +8,7 @@
 #define AQ_CLOCK_H
 
 #include "base/base.h"
+#include "base/clock.h"
 
 struct os_clock {
 	uint64_t base_tsc;
@@ -17,8 +18,6 @@ struct os_clock {
 
 /* Sleeps about a millisecond when it has to measure. */
 void os_clock_init(struct os_clock *c);
-
-uint64_t os_clock_kernel_ns(void);
 
 static inline uint64_t os_clock_ns(const struct os_clock *c)
 {
@@ -31,7 +30,7 @@ static inline uint64_t os_clock_ns(const struct os_clock *c)
 					       32);
 	}
 #endif
-	return os_clock_kernel_ns();
+	return clock_now_ns();
 }
 
 #endif

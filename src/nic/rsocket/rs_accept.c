@@ -90,7 +90,7 @@ static int take_or_log(struct rsock *listener, struct rdma_cm_event *event)
 	int err = take(listener, event);
 
 	if (err)
-		log_warn_limited(&listener->refused, rs_now_ns(), "rsocket",
+		log_warn_limited(&listener->refused, clock_now_ns(), "rsocket",
 				 "a request is refused: %s", strerror(-err));
 	return err;
 }

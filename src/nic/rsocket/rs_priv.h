@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "rs_flow.h"
@@ -150,7 +151,6 @@ struct rs_sleeper {
 	int fd; /* readable when the thread shall look again */
 };
 
-uint64_t rs_now_ns(void);
 uint64_t rs_deadline(uint64_t timeout_ns);
 /* Of this thread; -1 and errno. */
 int rs_sleeper_fd(void);

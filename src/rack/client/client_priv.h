@@ -18,6 +18,7 @@
 #include "beat_plan.h"
 #include "client.h"
 #include "keep.h"
+#include "link.h"
 #include "verbs_api.h"
 
 struct client_lane;
@@ -207,6 +208,9 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 		     void *ctx, struct aq_rack **out) MUST_CHECK;
 /* -ESTALE in a child of the process that opened the rack. */
 int client_rack_check(const struct aq_rack *rack) MUST_CHECK;
+/* link.c: the machine's clock, and how to wait beside it. */
+uint64_t client_now_ns(void *ctx);
+void client_relax(void *ctx);
 uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
 /* Milliseconds until then, at least 1. */
@@ -381,5 +385,18 @@ void client_join_end(struct client_thread *t, struct client_bond *bond);
 
 /* What a completion status means for the caller; see struct client_done. */
 int client_wc_errno(enum ibv_wc_status status);
+
+/* ---- link.c, link_key.c ------------------------------------------------- */
+
+struct client_link_inside {
+	struct client_link link; /* what its user sees */
+	struct aq_rack *rack;
+	bool owns_cq;
+	bool is_beating;
+	struct client_bond bond;
+};
+
+/* What a node answers to who asks for a key. */
+int client_key_take(const json_t *reply, struct client_key *out) MUST_CHECK;
 
 #endif
