@@ -99,8 +99,7 @@ static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
 	while (!over || got < sent) {
 		unsigned n = 0, m = 0;
 
-		while (!over && sent - got < depth &&
-		       plug_tx(p, frame, len)) {
+		while (!over && sent - got < depth && plug_tx(p, frame, len)) {
 			t0 = bench_ticks();
 			sent++;
 			m++;
