@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cli.h"
 #include "cli_kv.h"
 #include "cli_rack.h"
@@ -363,17 +363,6 @@ static int read_stdin(char **out, size_t *len)
 	return 0;
 }
 
-static uint64_t end_of(uint64_t ttl_ms)
-{
-	struct timespec ts;
-
-	if (!ttl_ms)
-		return 0;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 +
-	       ttl_ms;
-}
-
 static int kv_put(int argc, char **argv)
 {
 	struct aq_kv_put_options o = {0};
@@ -387,7 +376,7 @@ static int kv_put(int argc, char **argv)
 	len = strlen(a.value);
 	if (strcmp(a.value, "-") == 0)
 		err = read_stdin(&from_stdin, &len);
-	o.expire_at_ms = end_of(a.ttl_ms);
+	o.expire_at_ms = a.ttl_ms ? clock_real_ms() + a.ttl_ms : 0;
 	if (!err)
 		err = begin(&a);
 	if (!err)

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bound.h"
@@ -85,16 +86,16 @@ static void out_of_descriptors(struct server *v, int door_fd)
 	if (fd >= 0)
 		refuse(v, fd);
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->doors_ms = gateway_mono_ms() + DOOR_PAUSE_MS;
+	v->doors_ms = clock_mono_ms() + DOOR_PAUSE_MS;
 	watch_doors(v, false);
-	log_write_limited(&v->full_log, gateway_mono_ms() * 1000000,
+	log_write_limited(&v->full_log, clock_mono_ms() * 1000000,
 			  LOG_LEVEL_WARN, "redis",
 			  "no descriptor is left for a client (ulimit -n)");
 }
 
 static void open_doors_again(struct server *v)
 {
-	if (!v->doors_ms || gateway_mono_ms() < v->doors_ms)
+	if (!v->doors_ms || clock_mono_ms() < v->doors_ms)
 		return;
 	v->doors_ms = 0;
 	watch_doors(v, true);
@@ -137,7 +138,7 @@ static int wait_ms(const struct server *v)
 static void serve(struct server *v)
 {
 	struct epoll_event ev[EVENTS_PER_TURN];
-	uint64_t swept_ms = gateway_mono_ms();
+	uint64_t swept_ms = clock_mono_ms();
 
 	while (!v->is_stopping) {
 		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
@@ -162,8 +163,8 @@ static void serve(struct server *v)
 		peers_end_largest(v);
 		open_doors_again(v);
 		reap_turn(&v->gateway);
-		if (gateway_mono_ms() >= swept_ms + TICK_MS) {
-			swept_ms = gateway_mono_ms();
+		if (clock_mono_ms() >= swept_ms + TICK_MS) {
+			swept_ms = clock_mono_ms();
 			peers_end_idle(v);
 		}
 	}
@@ -263,7 +264,7 @@ int redis_serve(const struct redis_options *options, redis_ready_fn ready,
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	v->gateway.kv = o.kv;
 	v->gateway.options = &o;
-	v->gateway.start_ms = gateway_mono_ms();
+	v->gateway.start_ms = clock_mono_ms();
 	v->gateway.scratch.limit = v->gateway.made.limit = o.output_bytes_max;
 	reap_wake(&v->gateway); /* keys of before may have an end */
 	list_init(&v->gateway.sessions);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -21,11 +22,7 @@
 
 static uint64_t now_ns(struct env *env)
 {
-	struct timespec ts;
-
-	(void)env;
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_mono_ns();
 }
 
 static void random_bytes(struct env *env, void *buf, size_t len_bytes)
