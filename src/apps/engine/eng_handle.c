@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "eng_priv.h"
 
@@ -21,8 +22,7 @@ static void add_auth(json_t *tree, const struct eng_far *far)
 
 	if (!far->has_auth)
 		return;
-	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", far->auth_key[i]);
+	hex_write(text, far->auth_key, AQDV_AUTH_KEY_BYTES);
 	(void)json_object_set_new(tree, "auth", json_string(text));
 	explicit_bzero(text, sizeof(text));
 }
@@ -41,8 +41,7 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(gid.raw); i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", gid.raw[i]);
+	hex_write(text, gid.raw, sizeof(gid.raw));
 	for (unsigned i = 0; i < s->node_count; i++)
 		(void)json_array_append_new(
 			nodes, json_pack("{s:o, s:o}", "read",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "eng_priv.h"
 
 enum {
@@ -15,35 +16,19 @@ enum {
 	ERRNO_MAX = 133,
 };
 
-/* The digits were checked. */
-static void parse_hex(const char *text, uint8_t *out, size_t len_bytes)
-{
-	for (size_t i = 0; i < len_bytes; i++) {
-		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
-
-		out[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-}
-
 static int parse_gid(const char *text, union ibv_gid *out)
 {
-	if (strlen(text) != GID_CHARS ||
-	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
-		return error_set(-EINVAL, "\"gid\" has %d hex digits",
-				 GID_CHARS);
-	parse_hex(text, out->raw, sizeof(out->raw));
-	return 0;
+	return hex_read(text, out->raw, sizeof(out->raw))
+		       ? 0
+		       : error_set(-EINVAL, "\"gid\" has %d hex digits",
+				   GID_CHARS);
 }
 
 static int parse_key(const char *text, struct eng_far *out)
 {
-	enum {
-		CHARS = 2 * AQDV_AUTH_KEY_BYTES
-	};
-
-	if (strlen(text) != CHARS || strspn(text, "0123456789abcdef") != CHARS)
-		return error_set(-EINVAL, "\"auth\" has %d hex digits", CHARS);
-	parse_hex(text, out->auth_key, sizeof(out->auth_key));
+	if (!hex_read(text, out->auth_key, sizeof(out->auth_key)))
+		return error_set(-EINVAL, "\"auth\" has %d hex digits",
+				 2 * AQDV_AUTH_KEY_BYTES);
 	out->has_auth = true;
 	return 0;
 }

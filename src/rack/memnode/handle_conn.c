@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "mem_priv.h"
 
 enum {
@@ -19,22 +20,10 @@ enum {
 
 static int parse_gid(const char *text, union ibv_gid *out)
 {
-	if (strlen(text) != GID_CHARS ||
-	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
-		return error_set(-EINVAL, "\"gid\" has %d hex digits",
-				 GID_CHARS);
-	for (unsigned i = 0; i < sizeof(out->raw); i++) {
-		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
-
-		out->raw[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-	return 0;
-}
-
-static void format_gid(const union ibv_gid *gid, char out[GID_CHARS + 1])
-{
-	for (unsigned i = 0; i < sizeof(gid->raw); i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", gid->raw[i]);
+	return hex_read(text, out->raw, sizeof(out->raw))
+		       ? 0
+		       : error_set(-EINVAL, "\"gid\" has %d hex digits",
+				   GID_CHARS);
 }
 
 static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
@@ -164,8 +153,7 @@ static void add_auth(json_t *tree, const struct mem_node *node,
 
 	if (!node->has_auth)
 		return;
-	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", answer->auth_key[i]);
+	hex_write(text, answer->auth_key, AQDV_AUTH_KEY_BYTES);
 	(void)json_object_set_new(tree, "auth", json_string(text));
 	explicit_bzero(text, sizeof(text));
 }
@@ -202,7 +190,7 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		return;
 	}
 	conn_id_format(c, id);
-	format_gid(&answer.gid, gid);
+	hex_write(gid, answer.gid.raw, sizeof(answer.gid.raw));
 	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:o}",
 			 "proto", CTL_PROTO, "connection", id, "gid", gid,
 			 "qpn", (json_int_t)c->qp->qp_num, "psn",
