@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer region`: named memory of the rack, for people. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,105 +19,44 @@ struct region_args {
 	const char *size; /* the word after the name */
 };
 
-static int parse_number(const char *option, const char *word, uint32_t max,
-			uint32_t *out)
+static int take_nodes(void *args, const char *word)
 {
-	char *end;
-	unsigned long v = strtoul(word, &end, 10);
+	struct region_args *a = args;
 
-	if (*word < '0' || *word > '9' || *end || v == 0 || v > max) {
-		cli_error("%s: a number from 1 to %u, not '%s'", option, max,
-			  word);
-		return -EINVAL;
-	}
-	*out = (uint32_t)v;
-	return 0;
+	return opt_count_or_all("--nodes", word, CLIENT_NODE_MAX,
+				AQ_REGION_NODES_ALL, &a->options.nodes);
 }
 
-static int take_option(int opt, char **argv, struct region_args *a)
-{
-	switch (opt) {
-	case 'j':
-		a->json = true;
-		return 0;
-	case 'n':
-		if (strcmp(optarg, "all") == 0) {
-			a->options.nodes = AQ_REGION_NODES_ALL;
-			return 0;
-		}
-		return parse_number("--nodes", optarg, CLIENT_NODE_MAX,
-				    &a->options.nodes);
-	case 'o':
-		a->options.node = optarg;
-		return 0;
-	case 'w':
-		a->options.flags |= AQ_REGION_SWITCH_ATOMICS;
-		return 0;
-	case 's':
-		return cli_rack_parse_size("--stripe", optarg,
-					   &a->options.stripe_bytes);
-	case 't':
-		return parse_number("--timeout", optarg, 3600000,
-				    &a->deadline_ms);
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return -EINVAL;
-	default:
-		cli_error("region has no option '%s'; see 'aquifer help "
-			  "region'",
-			  argv[optind - 1]);
-		return -EINVAL;
-	}
-}
+const struct opt cmd_region_options[] = {
+	OPT_CALL(take_nodes, "nodes", "N|all",
+		 "create: spread over so many memory nodes (default 1)"),
+	OPT_SIZE(struct region_args, options.stripe_bytes, "stripe", "SIZE", 0,
+		 1ull << 48,
+		 "create: bytes that stay together on a node (default 64K)"),
+	OPT_TEXT(struct region_args, options.node, "node", "NAME",
+		 "create: on this node, not on the one with the most free "
+		 "memory"),
+	OPT_BITS(struct region_args, options.flags, AQ_REGION_SWITCH_ATOMICS,
+		 "switch-atomics",
+		 "create: the rack's switch replaces atomics on it"),
+	OPT_U32(struct region_args, deadline_ms, "timeout", "MILLISECONDS", 1,
+		3600000, "for each request"),
+	OPT_FLAG(struct region_args, json, "json", "print JSON"),
+	OPT_END,
+};
 
-/* argv[0] is the verb; `words` is how many have to follow, with `may_lack` the
- * last one need not. */
-static int parse_some(int argc, char **argv, int words, bool may_lack,
-		      struct region_args *a)
+/* argv[0] is the verb; from `least` to `most` words have to follow. */
+static int parse(int argc, char **argv, int least, int most,
+		 struct region_args *a)
 {
-	static const struct option longopts[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"nodes", required_argument, NULL, 'n'},
-		{"node", required_argument, NULL, 'o'},
-		{"stripe", required_argument, NULL, 's'},
-		{"switch-atomics", no_argument, NULL, 'w'},
-		{"timeout", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
+	const char *word[2] = {NULL};
+	int code;
 
-	memset(a, 0, sizeof(*a));
-	optind = 0;
-	/* Options may stand behind the name. */
-	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(
-				cli_command_find(cli_commands, "region"),
-				"aquifer");
-			return CLI_OK;
-		}
-		if (take_option(opt, argv, a))
-			return CLI_USAGE;
-	}
-	if (may_lack && argc - optind == words - 1)
-		words--;
-	if (argc - optind != words) {
-		cli_error("region %s takes %s; see 'aquifer help region'",
-			  argv[0],
-			  words == 0   ? "no name"
-			  : words == 1 ? "a name"
-				       : "a name and a size");
-		return CLI_USAGE;
-	}
-	a->name = words > 0 ? argv[optind] : NULL;
-	a->size = words > 1 ? argv[optind + 1] : NULL;
-	return CLI_GO;
-}
-
-static int parse(int argc, char **argv, int words, struct region_args *a)
-{
-	return parse_some(argc, argv, words, false, a);
+	*a = (struct region_args){0};
+	code = cli_parse_verb("region", argc, argv, least, most, a, word);
+	a->name = word[0];
+	a->size = word[1];
+	return code;
 }
 
 static int open_rack(const struct region_args *a, struct aq_rack **rack)
@@ -162,11 +100,11 @@ static int region_create(int argc, char **argv)
 	struct aq_rack *rack = NULL;
 	struct region_args a;
 	uint64_t size;
-	int err, code = parse(argc, argv, 2, &a);
+	int err, code = parse(argc, argv, 2, 2, &a);
 
 	if (code != CLI_GO)
 		return code;
-	if (cli_rack_parse_size("SIZE", a.size, &size))
+	if (cli_parse_size("SIZE", a.size, &size))
 		return CLI_USAGE;
 	err = open_rack(&a, &rack);
 	if (!err)
@@ -207,7 +145,7 @@ static int region_list(int argc, char **argv)
 	struct aq_rack *rack = NULL;
 	json_t *rows = NULL;
 	struct region_args a;
-	int err, code = parse(argc, argv, 0, &a);
+	int err, code = parse(argc, argv, 0, 0, &a);
 
 	if (code != CLI_GO)
 		return code;
@@ -229,7 +167,7 @@ static int region_stat(int argc, char **argv)
 	struct aq_region *region = NULL;
 	struct aq_rack *rack = NULL;
 	struct region_args a;
-	int err, code = parse(argc, argv, 1, &a);
+	int err, code = parse(argc, argv, 1, 1, &a);
 
 	if (code != CLI_GO)
 		return code;
@@ -245,7 +183,7 @@ static int region_stat(int argc, char **argv)
 static int region_grants(int argc, char **argv)
 {
 	struct region_args a;
-	int code = parse_some(argc, argv, 1, true, &a);
+	int code = parse(argc, argv, 0, 1, &a);
 
 	return code != CLI_GO
 		       ? code
@@ -258,11 +196,11 @@ static int region_resize(int argc, char **argv)
 	struct aq_rack *rack = NULL;
 	struct region_args a;
 	uint64_t size;
-	int err, code = parse(argc, argv, 2, &a);
+	int err, code = parse(argc, argv, 2, 2, &a);
 
 	if (code != CLI_GO)
 		return code;
-	if (cli_rack_parse_size("SIZE", a.size, &size))
+	if (cli_parse_size("SIZE", a.size, &size))
 		return CLI_USAGE;
 	err = open_rack(&a, &rack);
 	if (!err)
@@ -279,7 +217,7 @@ static int region_delete(int argc, char **argv)
 {
 	struct aq_rack *rack = NULL;
 	struct region_args a;
-	int err, code = parse(argc, argv, 1, &a);
+	int err, code = parse(argc, argv, 1, 1, &a);
 
 	if (code != CLI_GO)
 		return code;

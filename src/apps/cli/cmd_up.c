@@ -358,18 +358,12 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 int cmd_up(const struct cli_command *self, int argc, char **argv)
 {
 	struct cli_rack rack;
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	bool as_json;
+	int code = cli_rack_parse(self, argc, argv, true, &as_json, &rack);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count > 1) {
-		cli_error("up takes one file, see 'aquifer help up'");
-		return CLI_USAGE;
-	}
-	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, true))
-		return CLI_FAILED;
-	code = bring_up_all(&rack, args.json);
+	code = bring_up_all(&rack, as_json);
 	cli_rack_close(&rack);
 	return code;
 }
