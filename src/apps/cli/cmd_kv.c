@@ -83,20 +83,9 @@ static int parse(int argc, char **argv, int words, struct cli_kv *a)
 
 /* ---- the rack, the table, a client -------------------------------------- */
 
-static int begin(struct cli_kv *a)
-{
-	int err = aq_rack_open(NULL, &a->rack);
-
-	if (!err)
-		err = aq_kv_open(a->rack, a->name, &a->kv);
-	if (!err)
-		err = aq_kv_client_open(a->kv, NULL, &a->client);
-	return err;
-}
-
 static int finish(struct cli_kv *a, int err)
 {
-	if (err)
+	if (err < 0)
 		cli_error("%s (%s)",
 			  err == -ENOENT && a->key ? "there is no such key"
 						   : aq_last_error(),
@@ -161,25 +150,37 @@ static int kv_drop(int argc, char **argv)
 	return finish(&a, err);
 }
 
-static int kv_stat(int argc, char **argv)
+/* With the table and a client of it. `fn` returns 0, -errno, or 1 when it has
+ * said itself what is wrong. */
+static int with_table(int argc, char **argv, int words,
+		      int (*fn)(struct cli_kv *a))
 {
-	struct aq_kv_health h;
 	struct cli_kv a;
-	uint64_t count;
-	json_t *row;
-	int err, code = parse(argc, argv, 1, &a);
+	int err, code = parse(argc, argv, words, &a);
 
 	if (code != CLI_GO)
 		return code;
-	err = begin(&a);
+	err = aq_rack_open(NULL, &a.rack);
 	if (!err)
-		err = aq_kv_get_health(a.client, &h);
+		err = aq_kv_open(a.rack, a.name, &a.kv);
+	if (!err)
+		err = aq_kv_client_open(a.kv, NULL, &a.client);
+	return finish(&a, err ? err : fn(&a));
+}
+
+static int stat_table(struct cli_kv *a)
+{
+	struct aq_kv_health h;
+	uint64_t count;
+	json_t *row;
+	int err = aq_kv_get_health(a->client, &h);
+
 	if (err)
-		return finish(&a, err);
-	row = describe(&a);
+		return err;
+	row = describe(a);
 	/* With a part lost nobody can count. */
 	if (!h.shards_lost) {
-		err = aq_kv_count(a.client, &count);
+		err = aq_kv_count(a->client, &count);
 		(void)json_object_set_new(row, "keys",
 					  json_integer((json_int_t)count));
 	}
@@ -189,143 +190,86 @@ static int kv_stat(int argc, char **argv)
 				  json_integer(h.shards_single));
 	(void)json_object_set_new(row, "resizing", json_boolean(h.is_growing));
 	if (!err)
-		err = cli_report_print(row, a.json);
-	else
-		json_decref(row);
-	return finish(&a, err);
+		return cli_report_print(row, a->json);
+	json_decref(row);
+	return err;
 }
 
-static int kv_resize(int argc, char **argv)
+static int resize_table(struct cli_kv *a)
 {
-	struct cli_kv a;
-	int err, code = parse(argc, argv, 1, &a);
+	int err = aq_kv_resize(a->client, &a->options);
 
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	if (!err)
-		err = aq_kv_resize(a.client, &a.options);
-	if (!err) { /* it is another one now */
-		aq_kv_client_close(a.client);
-		a.client = NULL;
-		aq_kv_close(a.kv);
-		a.kv = NULL;
-		err = aq_kv_open(a.rack, a.name, &a.kv);
-	}
-	if (!err)
-		err = cli_report_print(describe(&a), a.json);
-	return finish(&a, err);
+	if (err)
+		return err;
+	aq_kv_client_close(a->client); /* it is another one now */
+	a->client = NULL;
+	aq_kv_close(a->kv);
+	a->kv = NULL;
+	err = aq_kv_open(a->rack, a->name, &a->kv);
+	return err ? err : cli_report_print(describe(a), a->json);
 }
 
 /* ---- one key ------------------------------------------------------------ */
 
-static int kv_get(int argc, char **argv)
+static int get_key(struct cli_kv *a)
 {
-	size_t len = 0, room = 1 << 16;
-	struct cli_kv a;
+	size_t len = 1 << 16;
 	char *buf = NULL;
-	int err, code = parse(argc, argv, 2, &a);
+	int err;
 
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	do {
+	do { /* again, if it has grown meanwhile */
+		size_t room = len;
+
 		free(buf);
 		buf = malloc(room);
-		if (!err)
-			err = buf ? aq_kv_get(a.client, a.key, strlen(a.key),
-					      buf, room, &len)
-				  : -ENOMEM;
-		room = len;
-		code = err;
-		err = err == -EMSGSIZE ? 0 : err;
-	} while (code == -EMSGSIZE);
+		err = buf ? aq_kv_get(a->client, a->key, strlen(a->key), buf,
+				      room, &len)
+			  : -ENOMEM;
+	} while (err == -EMSGSIZE);
 	if (!err)
 		(void)fwrite(buf, 1, len, stdout);
 	free(buf);
-	return finish(&a, err);
+	return err;
 }
 
-static int read_stdin(char **out, size_t *len)
+static int put_key(struct cli_kv *a)
 {
-	char *buf = malloc(AQ_KV_VALUE_MAX + 1);
+	struct aq_kv_put_options o = {
+		.expire_at_ms = a->ttl_ms ? clock_real_ms() + a->ttl_ms : 0};
+	bool from_stdin = strcmp(a->value, "-") == 0;
+	char *buf = from_stdin ? malloc(AQ_KV_VALUE_MAX + 1) : NULL;
+	size_t len = buf ? fread(buf, 1, AQ_KV_VALUE_MAX + 1, stdin)
+			 : strlen(a->value);
+	int err = from_stdin && !buf
+			  ? -ENOMEM
+			  : aq_kv_put(a->client, a->key, strlen(a->key),
+				      buf ? buf : a->value, len, &o);
 
-	if (!buf)
-		return -ENOMEM;
-	*len = fread(buf, 1, AQ_KV_VALUE_MAX + 1, stdin);
-	*out = buf;
-	return 0;
+	free(buf);
+	return err;
 }
 
-static int kv_put(int argc, char **argv)
+static int del_key(struct cli_kv *a)
 {
-	struct aq_kv_put_options o = {0};
-	char *from_stdin = NULL;
-	struct cli_kv a;
-	size_t len;
-	int err = 0, code = parse(argc, argv, 3, &a);
-
-	if (code != CLI_GO)
-		return code;
-	len = strlen(a.value);
-	if (strcmp(a.value, "-") == 0)
-		err = read_stdin(&from_stdin, &len);
-	o.expire_at_ms = a.ttl_ms ? clock_real_ms() + a.ttl_ms : 0;
-	if (!err)
-		err = begin(&a);
-	if (!err)
-		err = aq_kv_put(a.client, a.key, strlen(a.key),
-				from_stdin ? from_stdin : a.value, len, &o);
-	free(from_stdin);
-	return finish(&a, err);
+	return aq_kv_del(a->client, a->key, strlen(a->key));
 }
 
-static int kv_del(int argc, char **argv)
-{
-	struct cli_kv a;
-	int err, code = parse(argc, argv, 2, &a);
+/* ---- the verbs ---------------------------------------------------------- */
 
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	if (!err)
-		err = aq_kv_del(a.client, a.key, strlen(a.key));
-	return finish(&a, err);
-}
-
-/* ---- all of it ---------------------------------------------------------- */
-
-static int run_whole(int argc, char **argv, int (*fn)(struct cli_kv *a))
-{
-	struct cli_kv a;
-	int err, code = parse(argc, argv, 1, &a);
-
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	if (!err)
-		err = fn(&a);
-	if (err > 0) { /* it has said why */
-		(void)finish(&a, 0);
-		return CLI_FAILED;
+#define VERB(name, words, fn)                             \
+	static int name(int argc, char **argv)            \
+	{                                                 \
+		return with_table(argc, argv, words, fn); \
 	}
-	return finish(&a, err);
-}
 
-static int kv_scan(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_kv_scan);
-}
-
-static int kv_fill(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_kv_fill);
-}
-
-static int kv_check(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_kv_check);
-}
+VERB(kv_stat, 1, stat_table)
+VERB(kv_resize, 1, resize_table)
+VERB(kv_get, 2, get_key)
+VERB(kv_put, 3, put_key)
+VERB(kv_del, 2, del_key)
+VERB(kv_scan, 1, cli_kv_scan)
+VERB(kv_fill, 1, cli_kv_fill)
+VERB(kv_check, 1, cli_kv_check)
 
 int cmd_kv(const struct cli_command *self, int argc, char **argv)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer region`: named memory of the rack, for people. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@ struct region_args {
 	uint32_t deadline_ms;
 	const char *name;
 	const char *size; /* the word after the name */
+	uint64_t size_bytes;
 };
 
 static int take_nodes(void *args, const char *word)
@@ -59,15 +59,6 @@ static int parse(int argc, char **argv, int least, int most,
 	return code;
 }
 
-static int open_rack(const struct region_args *a, struct aq_rack **rack)
-{
-	int err = aq_rack_open(NULL, rack);
-
-	if (!err && a->deadline_ms)
-		err = aq_rack_set_deadline(*rack, a->deadline_ms);
-	return err;
-}
-
 static json_t *row_of(const char *name, const struct aq_region_stat *s)
 {
 	return json_pack("{s:s, s:I, s:i, s:I, s:i, s:I}", "name", name, "size",
@@ -76,43 +67,58 @@ static json_t *row_of(const char *name, const struct aq_region_stat *s)
 			 (int)s->id, "epoch", (json_int_t)s->epoch);
 }
 
-static int finish(struct aq_rack *rack, int err)
-{
-	if (err)
-		cli_error("%s (%s)", aq_last_error(), aq_strerror(err));
-	aq_rack_close(rack);
-	return err ? CLI_FAILED : CLI_OK;
-}
-
-static int show(const char *name, struct aq_region *region, bool as_json)
+/* Opens what is NULL, closes and shows it. */
+static int show(struct aq_rack *rack, const struct region_args *a,
+		struct aq_region *region)
 {
 	struct aq_region_stat stat;
-	int err = aq_region_stat(region, &stat);
+	int err = region ? 0 : aq_region_open(rack, a->name, 0, &region);
 
 	if (!err)
-		err = cli_report_print(row_of(name, &stat), as_json);
+		err = aq_region_stat(region, &stat);
+	if (!err)
+		err = cli_report_print(row_of(a->name, &stat), a->json);
+	aq_region_close(region);
 	return err;
 }
 
-static int region_create(int argc, char **argv)
+static int create(struct aq_rack *rack, const struct region_args *a)
 {
-	struct aq_region *region = NULL;
-	struct aq_rack *rack = NULL;
-	struct region_args a;
-	uint64_t size;
-	int err, code = parse(argc, argv, 2, 2, &a);
+	struct aq_region *region;
+	int err = aq_region_create(rack, a->name, a->size_bytes, &a->options,
+				   &region);
 
-	if (code != CLI_GO)
-		return code;
-	if (cli_parse_size("SIZE", a.size, &size))
-		return CLI_USAGE;
-	err = open_rack(&a, &rack);
+	return err ? err : show(rack, a, region);
+}
+
+static int stat_region(struct aq_rack *rack, const struct region_args *a)
+{
+	return show(rack, a, NULL);
+}
+
+static int resize(struct aq_rack *rack, const struct region_args *a)
+{
+	struct aq_region *region;
+	int err = aq_region_open(rack, a->name, 0, &region);
+
+	if (err)
+		return err;
+	err = aq_region_resize(region, a->size_bytes);
 	if (!err)
-		err = aq_region_create(rack, a.name, size, &a.options, &region);
-	if (!err)
-		err = show(a.name, region, a.json);
+		return show(rack, a, region);
 	aq_region_close(region);
-	return finish(rack, err);
+	return err;
+}
+
+static int delete (struct aq_rack *rack, const struct region_args *a)
+{
+	int err = aq_region_delete(rack, a->name);
+
+	return err || !a->json
+		       ? err
+		       : cli_report_print(json_pack("{s:s, s:b}", "name",
+						    a->name, "deleted", 1),
+					  true);
 }
 
 static int take_row(const char *name, const struct aq_region_stat *stat,
@@ -140,45 +146,56 @@ static void print_list(const json_t *rows)
 	}
 }
 
-static int region_list(int argc, char **argv)
+static int list(struct aq_rack *rack, const struct region_args *a)
 {
-	struct aq_rack *rack = NULL;
-	json_t *rows = NULL;
-	struct region_args a;
-	int err, code = parse(argc, argv, 0, 0, &a);
+	json_t *rows = json_array();
+	int err = aq_region_each(rack, take_row, rows);
 
-	if (code != CLI_GO)
-		return code;
-	rows = json_array();
-	err = open_rack(&a, &rack);
-	if (!err)
-		err = aq_region_each(rack, take_row, rows);
-	if (!err && a.json)
+	if (!err && a->json)
 		err = cli_report_print(json_pack("{s:O}", "regions", rows),
 				       true);
 	else if (!err)
 		print_list(rows);
 	json_decref(rows);
-	return finish(rack, err);
+	return err;
 }
 
-static int region_stat(int argc, char **argv)
+/* ---- the verbs ---------------------------------------------------------- */
+
+static int with_rack(int argc, char **argv, int words,
+		     int (*fn)(struct aq_rack *rack,
+			       const struct region_args *a))
 {
-	struct aq_region *region = NULL;
 	struct aq_rack *rack = NULL;
 	struct region_args a;
-	int err, code = parse(argc, argv, 1, 1, &a);
+	int err, code = parse(argc, argv, words, words, &a);
 
 	if (code != CLI_GO)
 		return code;
-	err = open_rack(&a, &rack);
+	if (a.size && cli_parse_size("SIZE", a.size, &a.size_bytes))
+		return CLI_USAGE;
+	err = aq_rack_open(NULL, &rack);
+	if (!err && a.deadline_ms)
+		err = aq_rack_set_deadline(rack, a.deadline_ms);
 	if (!err)
-		err = aq_region_open(rack, a.name, 0, &region);
-	if (!err)
-		err = show(a.name, region, a.json);
-	aq_region_close(region);
-	return finish(rack, err);
+		err = fn(rack, &a);
+	if (err)
+		cli_error("%s (%s)", aq_last_error(), aq_strerror(err));
+	aq_rack_close(rack);
+	return err ? CLI_FAILED : CLI_OK;
 }
+
+#define VERB(name, words, fn)                            \
+	static int name(int argc, char **argv)           \
+	{                                                \
+		return with_rack(argc, argv, words, fn); \
+	}
+
+VERB(region_create, 2, create)
+VERB(region_list, 0, list)
+VERB(region_stat, 1, stat_region)
+VERB(region_resize, 2, resize)
+VERB(region_delete, 1, delete)
 
 static int region_grants(int argc, char **argv)
 {
@@ -188,47 +205,6 @@ static int region_grants(int argc, char **argv)
 	return code != CLI_GO
 		       ? code
 		       : cli_region_grants(a.name, a.deadline_ms, a.json);
-}
-
-static int region_resize(int argc, char **argv)
-{
-	struct aq_region *region = NULL;
-	struct aq_rack *rack = NULL;
-	struct region_args a;
-	uint64_t size;
-	int err, code = parse(argc, argv, 2, 2, &a);
-
-	if (code != CLI_GO)
-		return code;
-	if (cli_parse_size("SIZE", a.size, &size))
-		return CLI_USAGE;
-	err = open_rack(&a, &rack);
-	if (!err)
-		err = aq_region_open(rack, a.name, 0, &region);
-	if (!err)
-		err = aq_region_resize(region, size);
-	if (!err)
-		err = show(a.name, region, a.json);
-	aq_region_close(region);
-	return finish(rack, err);
-}
-
-static int region_delete(int argc, char **argv)
-{
-	struct aq_rack *rack = NULL;
-	struct region_args a;
-	int err, code = parse(argc, argv, 1, 1, &a);
-
-	if (code != CLI_GO)
-		return code;
-	err = open_rack(&a, &rack);
-	if (!err)
-		err = aq_region_delete(rack, a.name);
-	if (!err && a.json)
-		err = cli_report_print(
-			json_pack("{s:s, s:b}", "name", a.name, "deleted", 1),
-			true);
-	return finish(rack, err);
 }
 
 int cmd_region(const struct cli_command *self, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "eng_priv.h"
+#include "pair/pair.h"
 
 static json_t *lane_json(const struct eng_lane *l)
 {
@@ -34,10 +35,11 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	json_t *nodes = json_array(), *tree;
 	union ibv_gid gid;
 	uint8_t index;
-	int err = eng_gid_choose(eng, &s->application.gid, &index, &gid);
+	int err = pair_gid(eng->context, &s->application.gid, &index, &gid);
 
 	if (err) {
 		json_decref(nodes);
+		(void)error_set(err, "the NIC has no RoCEv2 address");
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}

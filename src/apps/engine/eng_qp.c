@@ -15,30 +15,6 @@ enum {
 	ACK_TIMEOUT_MIN = 10, /* 34 ms for all tries */
 };
 
-int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
-		   union ibv_gid *gid)
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	bool far_v4 = memcmp(far->raw, v4, sizeof(v4)) == 0;
-	struct ibv_gid_entry row;
-
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < UINT8_MAX; i++) {
-			if (ibv_query_gid_ex(eng->context, PAIR_PORT, i, &row,
-					     0) ||
-			    row.gid_type != IBV_GID_TYPE_ROCE_V2)
-				continue;
-			if (pass == 0 && far_v4 != (memcmp(row.gid.raw, v4,
-							   sizeof(v4)) == 0))
-				continue;
-			*index = (uint8_t)i;
-			*gid = row.gid;
-			return 0;
-		}
-	}
-	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-}
-
 int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 {
 	struct ibv_qp_init_attr init = {.send_cq = eng->cq,
@@ -100,10 +76,10 @@ int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 		.rnr_timer = PAIR_RNR_TIMER,
 	};
 	union ibv_gid own;
-	int err = eng_gid_choose(eng, &far->gid, &end.gid_index, &own);
+	int err = pair_gid(eng->context, &far->gid, &end.gid_index, &own);
 
 	if (err)
-		return err;
+		return error_set(err, "the NIC has no RoCEv2 address");
 	if (far->has_auth)
 		err = aqdv_qp_set_auth(lane->qp, far->auth_key,
 				       sizeof(far->auth_key));

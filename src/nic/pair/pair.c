@@ -3,11 +3,43 @@
 #include "pair.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/random.h>
 
 enum {
 	HOP_LIMIT = 64,
 };
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid->raw, v4, sizeof(v4)) == 0;
+}
+
+int pair_gid(struct ibv_context *context, const union ibv_gid *peer,
+	     uint8_t *index, union ibv_gid *own)
+{
+	struct ibv_gid_entry row;
+	int err = -ENODEV;
+
+	for (unsigned i = 0; i < UINT8_MAX; i++) {
+		bool fits;
+
+		if (ibv_query_gid_ex(context, PAIR_PORT, i, &row, 0) ||
+		    row.gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		fits = !peer || is_ipv4(peer) == is_ipv4(&row.gid);
+		if (!fits && !err)
+			continue;
+		*index = (uint8_t)i;
+		*own = row.gid;
+		if (fits)
+			return 0;
+		err = 0; /* unless a better one follows */
+	}
+	return err;
+}
 
 int pair_psn(uint32_t *psn)
 {

@@ -44,6 +44,10 @@ struct pair_end {
 	uint8_t rnr_timer; /* code of the pause that a peer is told to make */
 };
 
+/* Our first RoCEv2 address, of the peer's family where there is one, and its
+ * index; NULL is a peer of any. -ENODEV: there is none. */
+int pair_gid(struct ibv_context *context, const union ibv_gid *peer,
+	     uint8_t *index, union ibv_gid *own) MUST_CHECK;
 /* A packet number that nobody guesses. -EIO: the kernel has no randomness. */
 int pair_psn(uint32_t *psn) MUST_CHECK;
 /* The largest code that the bytes have room for, IBV_MTU_256 at least. */

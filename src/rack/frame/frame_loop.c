@@ -6,26 +6,9 @@
 #include "pair/pair.h"
 
 enum {
-	GIDS_MAX = 255,
 	RIGHTS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_ATOMIC,
 };
-
-static int find_gid(struct ibv_context *context, union ibv_gid *gid,
-		    uint8_t *index)
-{
-	struct ibv_gid_entry row;
-
-	for (uint32_t i = 0; i < GIDS_MAX; i++) {
-		if (ibv_query_gid_ex(context, PAIR_PORT, i, &row, 0) ||
-		    row.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		*gid = row.gid;
-		*index = (uint8_t)i;
-		return 0;
-	}
-	return -ENODEV;
-}
 
 static int connect_to(struct ibv_qp *qp, uint32_t dest, unsigned rights,
 		      uint32_t rq_psn, uint32_t sq_psn)
@@ -41,7 +24,7 @@ static int connect_to(struct ibv_qp *qp, uint32_t dest, unsigned rights,
 	int err = pair_init(ibv_modify_qp, qp, rights);
 
 	if (!err)
-		err = find_gid(qp->context, &end.gid, &end.gid_index);
+		err = pair_gid(qp->context, NULL, &end.gid_index, &end.gid);
 	return err ? err : pair_connect(ibv_modify_qp, qp, &end);
 }
 

@@ -65,33 +65,6 @@ int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	return 0;
 }
 
-/* The row of our address table that fits the client's: both IPv4 or both not,
- * RoCEv2 where rows differ in that. */
-static int pick_gid(struct mem_node *node, const union ibv_gid *peer,
-		    uint8_t *index, union ibv_gid *gid)
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	bool peer_v4 = memcmp(peer->raw, v4, sizeof(v4)) == 0;
-	struct ibv_gid_entry row;
-
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < UINT8_MAX; i++) {
-			if (ibv_query_gid_ex(node->context, PAIR_PORT, i, &row,
-					     0))
-				continue;
-			if (row.gid_type != IBV_GID_TYPE_ROCE_V2)
-				continue;
-			if (pass == 0 && peer_v4 != (memcmp(row.gid.raw, v4,
-							    sizeof(v4)) == 0))
-				continue;
-			*index = (uint8_t)i;
-			*gid = row.gid;
-			return 0;
-		}
-	}
-	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-}
-
 static unsigned access_of(const struct conn_peer *peer)
 {
 	if (peer->role != MEM_ROLE_PLAIN)
@@ -183,10 +156,10 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 {
 	uint8_t gid_index = 0;
 	uint32_t psn;
-	int err = pick_gid(node, &peer->gid, &gid_index, &answer->gid);
+	int err = pair_gid(node->context, &peer->gid, &gid_index, &answer->gid);
 
 	if (err)
-		return err;
+		return error_set(err, "the NIC has no RoCEv2 address");
 	env_random(node->env, &psn, sizeof(psn));
 	answer->psn = psn & PAIR_PSN_MASK;
 	answer->mtu = path_mtu(node, peer);

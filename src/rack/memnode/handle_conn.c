@@ -14,28 +14,7 @@
 
 enum {
 	GID_CHARS = 32,
-	RD_ATOMIC_MAX = 255,
-	PSN_MAX = 0xffffff,
 };
-
-static int parse_gid(const char *text, union ibv_gid *out)
-{
-	return hex_read(text, out->raw, sizeof(out->raw))
-		       ? 0
-		       : error_set(-EINVAL, "\"gid\" has %d hex digits",
-				   GID_CHARS);
-}
-
-static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
-{
-	for (unsigned m = IBV_MTU_256; m <= IBV_MTU_4096; m++) {
-		if (128ull << m == bytes) {
-			*out = (enum ibv_mtu)m;
-			return 0;
-		}
-	}
-	return error_set(-EINVAL, "\"mtu\" is 256, 512, 1024, 2048 or 4096");
-}
 
 static int parse_access(const char *text, bool *read_only)
 {
@@ -47,28 +26,16 @@ static int parse_access(const char *text, bool *read_only)
 
 static int parse_peer(const json_t *body, struct conn_peer *peer)
 {
-	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16, patience_ms = 0;
-	const char *proto, *gid, *access = "rw";
+	const char *proto, *access = "rw";
+	uint64_t patience_ms = 0;
+	struct ctl_pair pair;
 	int err = ctl_field_string(body, "proto", true, &proto);
 
 	peer->client = "";
 	if (!err)
 		err = ctl_proto_check(proto);
 	if (!err)
-		err = ctl_field_string(body, "gid", true, &gid);
-	if (!err)
-		err = parse_gid(gid, &peer->gid);
-	if (!err)
-		err = ctl_field_u64(body, "qpn", true, 2, PSN_MAX, &qpn);
-	if (!err)
-		err = ctl_field_u64(body, "psn", true, 0, PSN_MAX, &psn);
-	if (!err)
-		err = ctl_field_u64(body, "mtu", false, 256, 4096, &mtu);
-	if (!err)
-		err = parse_mtu(mtu, &peer->mtu);
-	if (!err)
-		err = ctl_field_u64(body, "rd_atomic", false, 1, RD_ATOMIC_MAX,
-				    &rd_atomic);
+		err = ctl_field_pair(body, &pair);
 	if (!err)
 		err = ctl_field_string(body, "access", false, &access);
 	if (!err)
@@ -81,9 +48,11 @@ static int parse_peer(const json_t *body, struct conn_peer *peer)
 	if (err)
 		return err;
 	peer->patience_ms = (uint32_t)patience_ms;
-	peer->qpn = (uint32_t)qpn;
-	peer->psn = (uint32_t)psn;
-	peer->rd_atomic = (uint8_t)rd_atomic;
+	memcpy(peer->gid.raw, pair.gid, sizeof(pair.gid));
+	peer->qpn = pair.qpn;
+	peer->psn = pair.psn;
+	peer->mtu = pair.mtu;
+	peer->rd_atomic = pair.rd_atomic;
 	return 0;
 }
 
