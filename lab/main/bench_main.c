@@ -26,7 +26,6 @@ int main(int argc, char **argv)
 		.name = "bench",
 		.summary = "measure, beside peers in the same run",
 		.usage = "NAME [OPTION...]",
-		.options = cli_no_options,
 	};
 
 	return cli_flush(cli_group_run(&self, benches, argc, argv));

@@ -58,7 +58,6 @@ int main(int argc, char **argv)
 		.name = "sim",
 		.summary = "run the simulator",
 		.usage = "NAME [OPTION...]",
-		.options = cli_no_options,
 	};
 
 	return cli_flush(cli_group_run(&self, scenarios, argc, argv));

@@ -36,7 +36,7 @@ struct cli_command {
 	int (*run)(const struct cli_command *self, int argc, char **argv);
 	const char *summary;	   /* one line, no full stop */
 	const char *usage;	   /* what follows its name, as one line */
-	const struct opt *options; /* of this command or of all its verbs */
+	const struct opt *options; /* of the command or its verbs, or NULL */
 	const char *notes;	   /* the end of --help, or NULL */
 };
 
@@ -63,8 +63,6 @@ int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_lab(const struct cli_command *self, int argc, char **argv);
 
-/* Of a group whose entries have their own. */
-extern const struct opt cli_no_options[];
 extern const struct opt cmd_run_options[];
 extern const struct opt cmd_swap_options[];
 extern const struct opt cmd_memory_options[];
@@ -131,10 +129,11 @@ int cli_parse(const struct cli_command *self, int argc, char **argv,
 	      enum opt_words accept, void *args,
 	      struct cli_words *words) MUST_CHECK;
 
-/* The same for a verb of the group `name`, of which argv[0] is one: from
- * `least` to `most` words go to `words`. */
-int cli_parse_verb(const char *name, int argc, char **argv, int least, int most,
-		   void *args, const char **words) MUST_CHECK;
+/* The same for a verb of a group, which is argv[0]: from `least` to `most`
+ * words go to `words`. */
+int cli_parse_verb(const struct cli_command *group, int argc, char **argv,
+		   int least, int most, void *args,
+		   const char **words) MUST_CHECK;
 /* Bytes from a word: 4096, 64K. -EINVAL with a line on stderr. */
 int cli_parse_size(const char *what, const char *word,
 		   uint64_t *bytes) MUST_CHECK;

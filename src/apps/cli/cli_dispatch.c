@@ -71,7 +71,8 @@ void cli_command_help(const struct cli_command *cmd, const char *parent)
 {
 	printf("%s %s: %s\n\nusage: %s %s %s\n", parent, cmd->name,
 	       cmd->summary, parent, cmd->name, cmd->usage);
-	opt_help(cmd->options, stdout);
+	if (cmd->options)
+		opt_help(cmd->options, stdout);
 	fputs(cmd->notes ? cmd->notes : "", stdout);
 }
 

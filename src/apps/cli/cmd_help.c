@@ -74,7 +74,7 @@ int cmd_help(const struct cli_command *self, int argc, char **argv)
 		cli_report_set(tree, "name", "%s", cmd->name);
 		cli_report_set(tree, "summary", "%s", cmd->summary);
 		cli_report_set(tree, "usage", "%s", cmd->usage);
-		for (const struct opt *o = cmd->options; o->name; o++)
+		for (const struct opt *o = cmd->options; o && o->name; o++)
 			(void)json_array_append_new(
 				options,
 				json_pack("{s:s, s:s*, s:s}", "name", o->name,

@@ -74,7 +74,8 @@ static int parse(int argc, char **argv, int words, struct cli_kv *a)
 	int code;
 
 	*a = (struct cli_kv){.value_bytes = 8};
-	code = cli_parse_verb("kv", argc, argv, words, words, a, word);
+	code = cli_parse_verb(cli_command_find(cli_commands, "kv"), argc, argv,
+			      words, words, a, word);
 	a->name = word[0];
 	a->key = word[1];
 	a->value = word[2];

@@ -53,7 +53,8 @@ static int parse(int argc, char **argv, int least, int most,
 	int code;
 
 	*a = (struct region_args){0};
-	code = cli_parse_verb("region", argc, argv, least, most, a, word);
+	code = cli_parse_verb(cli_command_find(cli_commands, "region"), argc,
+			      argv, least, most, a, word);
 	a->name = word[0];
 	a->size = word[1];
 	return code;

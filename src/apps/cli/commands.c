@@ -7,8 +7,6 @@
 
 static const struct opt json_options[] = {JSON, OPT_END};
 
-const struct opt cli_no_options[] = {OPT_END};
-
 static const struct opt info_options[] = {
 	NIC("which NIC to describe (default: the configured one)"),
 	JSON,
@@ -86,8 +84,7 @@ const struct cli_command cli_commands[] = {
 	{"redis", cmd_redis, "serve a key-value table to Redis clients",
 	 "[OPTION...]", cmd_redis_options, NULL},
 	{"bench", cmd_lab, "measure, beside peers in the same run",
-	 "NAME [OPTION...]", cli_no_options, NULL},
-	{"sim", cmd_lab, "run the simulator", "NAME [OPTION...]",
-	 cli_no_options, NULL},
+	 "NAME [OPTION...]", NULL, NULL},
+	{"sim", cmd_lab, "run the simulator", "NAME [OPTION...]", NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

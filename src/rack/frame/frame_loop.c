@@ -2,6 +2,7 @@
 /* The connection of a chain to itself, over which its requests go. */
 #include <errno.h>
 
+#include "base/plant.h"
 #include "frame_priv.h"
 #include "pair/pair.h"
 
@@ -42,7 +43,7 @@ int chain_close_loop(struct frame_chain *c)
 		err = pair_psn(&psn[1]);
 	if (err)
 		return err;
-	if (c->space->pool->bug == FRAME_BUG_PSN_ZERO)
+	if (PLANTED(any_inner))
 		psn[0] = psn[1] = 0;
 	err = connect_to(c->back_qp, c->work_qp->qp_num, RIGHTS, psn[0],
 			 psn[1]);
