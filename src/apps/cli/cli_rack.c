@@ -129,8 +129,9 @@ const char *cli_rack_size(uint64_t bytes, char out[16])
 		unit++;
 	}
 	snprintf(out, 16,
-		 value < 10 && unit && value != (uint64_t)value ? "%.1f%c"
-								: "%.0f%c",
+		 value < 10 && unit && value != (double)(uint64_t)value
+			 ? "%.1f%c"
+			 : "%.0f%c",
 		 value, units[unit]);
 	return out;
 }
