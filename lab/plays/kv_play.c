@@ -74,7 +74,7 @@ static uint64_t now_ns(const struct kp *p)
 
 /* ---- dying and sleeping ------------------------------------------------- */
 
-static bool crash(void *ctx, enum kv_point point)
+static bool crash(void *ctx, int point)
 {
 	struct kp_client *c = ctx;
 	uint64_t end;

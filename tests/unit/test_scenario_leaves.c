@@ -50,7 +50,7 @@ struct scene {
 				 aq_last_error());                        \
 	} while (0)
 
-static bool crash(void *ctx, enum kv_point point)
+static bool crash(void *ctx, int point)
 {
 	struct scene *s = ctx;
 

@@ -9,7 +9,7 @@
 #include <aquifer/kv.h>
 
 #include "base/base.h"
-#include "client/link.h"
+#include "kit/kit.h"
 #include "kv_layout.h"
 #include "kv_limits.h"
 
@@ -51,32 +51,6 @@ unsigned kv_search_spares(const struct kv_search *s,
 
 /* ---- clients ------------------------------------------------------------ */
 
-/* One client's way to a table. Who makes it keeps it valid until the client is
- * destroyed or has asked for another. */
-struct kv_port {
-	struct client_link *link;
-	uint64_t addr; /* of the table's first byte */
-	uint64_t size_bytes;
-	uint32_t rkey;
-	uint32_t lock_rkey;
-	uint64_t lock_addr;
-	/* The same table by a key that may be mapped, for READs that nothing
-	 * orders; 0: none. */
-	uint64_t look_addr;
-	uint32_t look_rkey;
-	bool wants_look;	  /* a key for that */
-	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
-	/* Ends another client's connection: when it returns 0, nothing of that
-	 * client will be executed any more. */
-	int (*fence)(void *ctx, const char *conn);
-	/* Whether a connection still is: 1, 0, or -errno. */
-	int (*is_alive)(void *ctx, const char *conn);
-	/* Makes a new connection for a client whose own is broken. */
-	int (*renew)(void *ctx, struct kv_port *port);
-	void (*close)(void *ctx, struct kv_port *port);
-	void *ctx;
-};
-
 /* Where a client may be stopped by a test: before the request is posted. */
 enum kv_point {
 	KV_POINT_INTENT,
@@ -115,7 +89,7 @@ struct kv_client_config {
 	uint64_t (*now_ms)(void *ctx);
 	/* NULL: never. True stops the client for good: it posts what comes
 	 * before this request and nothing any more. */
-	bool (*crash)(void *ctx, enum kv_point point);
+	bool (*crash)(void *ctx, int point);
 	void *ctx;
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
@@ -128,13 +102,13 @@ struct kv_client_config {
 };
 
 /* Writes an empty leaf into zeroed memory. */
-int kv_format(const struct kv_port *port, const struct kv_geometry *g,
+int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	      uint64_t state) MUST_CHECK;
 /* Reads the head of a table of avail_bytes. */
-int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
+int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g) MUST_CHECK;
 /* A client of a table of one leaf. */
-int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
+int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out) MUST_CHECK;
 
@@ -154,7 +128,7 @@ struct kv_world {
 	/* Calls `each` for those of nodes that answer. */
 	int (*list)(void *ctx, kv_id_fn each, void *user);
 	/* Connects; the port is the caller's to close. */
-	int (*open)(void *ctx, const struct kv_id *id, struct kv_port *port);
+	int (*open)(void *ctx, const struct kv_id *id, struct kit_port *port);
 	/* Makes one, in this state. The copies of one shard are on different
 	 * nodes: else -ENOSPC. */
 	int (*make)(void *ctx, const struct kv_id *id,

@@ -66,7 +66,7 @@ int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf)
 	if (LIKELY(!leaf->gets_busy && !leaf->done_count))
 		return 0;
 	err = kv_get_drain(leaf, NULL);
-	if (leaf->is_broken) {
+	if (leaf->kit.is_broken) {
 		kv_async_abandon(c, leaf);
 		err = 0;
 	}
@@ -103,7 +103,7 @@ static struct kv_leaf *simple_leaf(struct aq_kv_client *c,
 	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
 				  is_change, &r);
 
-	if (err || r.older || r.second || r.leaf->is_broken ||
+	if (err || r.older || r.second || r.leaf->kit.is_broken ||
 	    (is_change && r.leaves_graves))
 		return NULL;
 	return r.leaf;
@@ -130,7 +130,7 @@ static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
 		kv_async_flush(c);
 	leaf = simple_leaf(c, op);
 	if (LIKELY(leaf != NULL)) {
-		leaf->deadline_ns = c->deadline_ns;
+		leaf->kit.deadline_ns = c->deadline_ns;
 		err = kv_get_start(leaf, op, &g);
 	}
 	if (UNLIKELY(err == -EAGAIN)) {
@@ -238,7 +238,7 @@ static int step(struct aq_kv_client *c, struct kv_leaf *leaf)
 {
 	int err = leaf->gets_busy ? kv_get_step(leaf) : 0;
 
-	if (UNLIKELY(err && leaf->is_broken && !leaf->is_crashed)) {
+	if (UNLIKELY(err && leaf->kit.is_broken && !leaf->kit.is_crashed)) {
 		kv_async_abandon(c, leaf);
 		err = 0;
 	}

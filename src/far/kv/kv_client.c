@@ -23,7 +23,7 @@ enum {
 	NAMES_MAX = 16,	  /* generations that there are, or were begun */
 };
 
-bool kv_client_crash(void *ctx, enum kv_point point)
+bool kv_client_crash(void *ctx, int point)
 {
 	struct aq_kv_client *c = ctx;
 
@@ -55,8 +55,8 @@ int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
 			struct kv_leaf **out)
 {
 	struct kv_client_config config = leaf_config(c);
-	struct kv_port port = {.wants_look = c->config.options.flags &
-					     AQ_KV_DIRECT_READS};
+	struct kit_port port = {.wants_look = c->config.options.flags &
+					      AQ_KV_DIRECT_READS};
 	struct kv_geometry g;
 	int err = c->world.open(c->world.ctx, id, &port);
 
@@ -113,7 +113,7 @@ int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 	struct kv_leaf **leaf = &e->shard[shard].leaf[copy];
 	int err;
 
-	if (*leaf && !(*leaf)->is_broken)
+	if (*leaf && !(*leaf)->kit.is_broken)
 		return 0;
 	e->shard[shard].is_ready = false;
 	if (*leaf)
@@ -228,7 +228,7 @@ static int era_state(struct aq_kv_client *c, struct kv_era *e, uint64_t *state)
 
 			if (!leaf)
 				continue;
-			err = leaf->is_broken ? kv_op_begin(leaf) : 0;
+			err = leaf->kit.is_broken ? kv_op_begin(leaf) : 0;
 			if (!err)
 				err = kv_state_adopt(leaf);
 			e->shard[s].is_ready = false;
@@ -437,7 +437,8 @@ int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 	if (err != KV_E_VIEW && (err != -EHOSTDOWN || !c->world.open))
 		return err;
 	*tries += err == KV_E_VIEW ? 1 : AGAIN_MAX / LOST_MAX;
-	if (*tries >= AGAIN_MAX || (any && kv_now_ns(any) > c->deadline_ns))
+	if (*tries >= AGAIN_MAX ||
+	    (any && kit_now_ns(&any->kit) > c->deadline_ns))
 		return err == KV_E_VIEW ? error_set(-ETIMEDOUT,
 						    "the table keeps changing")
 					: err;
@@ -468,7 +469,8 @@ int kv_client_begin(struct aq_kv_client *c)
 	if (UNLIKELY(c->is_crashed))
 		return -ESHUTDOWN;
 	if (LIKELY(any != NULL))
-		c->deadline_ns = kv_now_ns(any) + any->deadline_ms * 1000000;
+		c->deadline_ns =
+			kit_now_ns(&any->kit) + any->deadline_ms * 1000000;
 	return 0;
 }
 
@@ -505,7 +507,7 @@ int kv_client_open(const struct kv_world *world,
 	return err;
 }
 
-int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
+int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out)
 {

@@ -78,7 +78,7 @@ int kv_client_begin(struct aq_kv_client *c) MUST_CHECK;
 /* A leaf of an era, connected. */
 int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy) MUST_CHECK;
-bool kv_client_crash(void *ctx, enum kv_point point);
+bool kv_client_crash(void *ctx, int point);
 
 /* ---- kv_pair.c ---------------------------------------------------------- */
 

@@ -145,11 +145,12 @@ static void post_rows(struct kv_leaf *c, struct kv_get *g)
 
 	g->state = KV_GET_ROWS;
 	g->trips++;
-	g->asked_ns = kv_now_ns(c);
+	g->asked_ns = kit_now_ns(&c->kit);
 	g->asks_state = kv_state_is_due(c, g->asked_ns);
 	kv_look_begin(c, g);
 	/* Loads wait for the memory only; there is nothing to save. */
-	if (span <= c->covering_bytes && !(g->is_lean && c->port.look_rkey)) {
+	if (span <= c->covering_bytes &&
+	    !(g->is_lean && c->kit.port.look_rkey)) {
 		g->row[g->place.row[0] != low] = g->rows;
 		g->row[g->place.row[0] == low] =
 			g->rows + (high - low) * c->g.row_bytes;
@@ -181,7 +182,7 @@ static bool is_proven(struct kv_leaf *c, struct kv_get *g)
 	uint64_t word;
 
 	if (!g->asks_state) {
-		if (LIKELY(c->polled_ns <= c->valid_ns))
+		if (LIKELY(c->kit.polled_ns <= c->valid_ns))
 			return true;
 		post_rows(c, g); /* and asks */
 		return false;
@@ -224,7 +225,7 @@ static void look_again(struct kv_leaf *c, struct kv_get *g)
 	g->tries++;
 	if (seen != g->evidence || !g->since_ns) {
 		g->evidence = seen;
-		g->since_ns = kv_now_ns(c);
+		g->since_ns = kit_now_ns(&c->kit);
 	}
 	c->has_tending = true;
 	post_rows(c, g);
@@ -240,7 +241,7 @@ static void see_rows(struct kv_leaf *c, struct kv_get *g)
 	if (!is_proven(c, g))
 		return;
 	if (c->gets_busy == 1)
-		kv_pace_note(&c->pace, c->polled_ns - g->asked_ns);
+		kv_pace_note(&c->pace, c->kit.polled_ns - g->asked_ns);
 	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
 		if (!whole[i] ||
@@ -308,11 +309,12 @@ static void see_extent(struct kv_leaf *c, struct kv_get *g,
 	}
 }
 
-void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
+void kv_get_completed(struct kit_client *k, uint64_t index)
 {
+	struct kv_leaf *c = container_of(k, struct kv_leaf, kit);
 	struct kv_get *g = &c->get[index];
 
-	if (index >= c->depth || err || g->state == KV_GET_IDLE)
+	if (index >= c->depth || g->state == KV_GET_IDLE)
 		return;
 	if (UNLIKELY(!g->op)) {
 		g->state = KV_GET_IDLE;
@@ -340,7 +342,7 @@ void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g)
 	}
 	g->op = NULL;
 	/* Else an answer is on its way to its memory. */
-	if (g->state == KV_GET_LARGE || c->is_broken || c->is_crashed) {
+	if (g->state == KV_GET_LARGE || c->kit.is_broken || c->kit.is_crashed) {
 		g->state = KV_GET_IDLE;
 		c->gets_busy--;
 	}
@@ -360,7 +362,7 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 				    .state_word = c->get[i].state_word,
 				    .op = op,
 				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
-					       c->port.look_rkey ||
+					       c->kit.port.look_rkey ||
 					       c->pace.is_busy};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
@@ -375,12 +377,13 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
 		    const uint8_t **bytes)
 {
-	int err =
-		kv_big_reserve(c, u64_max(item->extent_bytes, KV_STAGE_BYTES));
+	int err = kit_big_reserve(&c->kit,
+				  u64_max(item->extent_bytes, KIT_STAGE_BYTES));
 
 	if (!err)
-		err = kv_read_now(c, item->extent, c->big, item->extent_bytes);
-	*bytes = c->big;
+		err = kit_read_now(&c->kit.main, item->extent, c->kit.big,
+				   item->extent_bytes);
+	*bytes = c->kit.big;
 	return err;
 }
 
@@ -405,8 +408,8 @@ static int tend_one(struct kv_leaf *c, struct kv_get *g)
 		if (!err)
 			see_extent(c, g, bytes);
 	} else if (g->state == KV_GET_ROWS && g->since_ns &&
-		   kv_now_ns(c) - g->since_ns > c->failure_ns / 2) {
-		g->since_ns = kv_now_ns(c);
+		   kit_now_ns(&c->kit) - g->since_ns > c->kit.failure_ns / 2) {
+		g->since_ns = kit_now_ns(&c->kit);
 		err = kv_mod_run(c, &touch);
 		/* It may have been answered meanwhile. Else the answer is still
 		 * on its way to the memory of this one. */
@@ -443,13 +446,13 @@ int kv_get_step(struct kv_leaf *c)
 	if (c->look_count)
 		kv_look_run(c);
 	else
-		err = kv_poll_once(c, &ignored);
-	if (!err && UNLIKELY(c->is_broken || c->is_crashed))
-		err = c->is_broken ? -ESTALE : -ESHUTDOWN;
+		err = kit_poll(&c->kit, &ignored);
+	if (!err && UNLIKELY(c->kit.is_broken || c->kit.is_crashed))
+		err = c->kit.is_broken ? -ESTALE : -ESHUTDOWN;
 	if (!err && UNLIKELY(c->has_tending)) {
 		/* Loads that met a writer must let it go on. */
 		if (c->look_count)
-			kv_relax(c);
+			client_clock_relax(c->kit.clock);
 		err = tend(c);
 	}
 	return err;

@@ -299,7 +299,7 @@ static int freeze_one(struct aq_kv_client *c, uint32_t shard,
 	leaf = kv_shard_master(s);
 	if (phase_of(leaf) == KV_PHASE_STABLE) {
 		if (shard == 0 &&
-		    (leaf->slot != r->slot || leaf->epoch != r->epoch))
+		    (leaf->kit.slot != r->slot || leaf->kit.epoch != r->epoch))
 			return KV_E_VIEW;
 		err = set_phase(leaf, KV_PHASE_FREEZING, next);
 	}
@@ -399,7 +399,7 @@ static int walk(struct aq_kv_client *c, bool only_graves, aq_kv_change_fn fn)
 {
 	struct kv_era *e = c->era[0];
 	uint32_t s, generation = e->g.generation, shards = e->g.shard_count;
-	uint64_t row, batch = KV_STAGE_BYTES / e->g.row_bytes;
+	uint64_t row, batch = KIT_STAGE_BYTES / e->g.row_bytes;
 	struct keys k = {.only_graves = only_graves};
 	unsigned flags = AQ_KV_SCAN_KEYS | (only_graves ? KV_SCAN_GRAVES : 0);
 	int err = 0;
@@ -440,7 +440,7 @@ static int set_all(struct aq_kv_client *c, struct kv_era *e, enum kv_phase from,
 			struct kv_leaf *leaf = e->shard[s].leaf[k];
 
 			/* A copy that is lost has nothing to say any more. */
-			if (!leaf || leaf->is_broken)
+			if (!leaf || leaf->kit.is_broken)
 				continue;
 			err = kv_state_adopt(leaf);
 			if (!err && phase_of(leaf) == from)
@@ -479,25 +479,25 @@ static int finish(struct aq_kv_client *c)
 static int holder_is_dead(struct kv_leaf *leaf, uint64_t word, bool *is_dead)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
-	char conn[SLOT_NAME_MAX + 1];
+	char conn[KIT_SLOT_NAME_MAX + 1];
 	struct kv_slot s;
 	int err, alive;
 
 	*is_dead = true;
-	if (slot >= leaf->g.client_count || slot == leaf->slot)
+	if (slot >= leaf->g.client_count || slot == leaf->kit.slot)
 		return 0;
-	err = kv_read_now(leaf, kv_slot_at(&leaf->g, slot), leaf->stage,
-			  sizeof(s));
+	err = kit_read_now(&leaf->kit.main, kit_slot_at(&leaf->kit, slot),
+			   leaf->kit.stage, sizeof(s));
 	if (err)
 		return err;
-	memcpy(&s, leaf->stage, sizeof(s));
-	if ((le64_get(s.state) & 0xff) == KV_SLOT_FREE ||
-	    (uint32_t)(le64_get(s.state) >> 8) != kv_lease_epoch(word) ||
-	    !slot_name_get(&s, conn))
+	memcpy(&s, leaf->kit.stage, sizeof(s));
+	if (kit_slot_state(&s.client) == KIT_SLOT_FREE ||
+	    (uint32_t)kit_slot_epoch(&s.client) != kv_lease_epoch(word) ||
+	    !kit_slot_name_get(&s.client, conn))
 		return 0;
-	if ((le64_get(s.state) & 0xff) == KV_SLOT_FENCED)
-		return leaf->port.fence(leaf->port.ctx, conn);
-	alive = leaf->port.is_alive(leaf->port.ctx, conn);
+	if (kit_slot_state(&s.client) == KIT_SLOT_FENCED)
+		return leaf->kit.port.fence(leaf->kit.port.ctx, conn);
+	alive = leaf->kit.port.is_alive(leaf->kit.port.ctx, conn);
 	*is_dead = alive == 0;
 	return alive < 0 ? alive : 0;
 }
@@ -509,7 +509,8 @@ static int right_take(struct kv_leaf *leaf, struct right *r)
 	int err = kv_op_begin(leaf);
 
 	if (!err)
-		err = kv_read_now(leaf, at, &leaf->atom[KV_ATOM_LEASE], 8);
+		err = kit_read_now(&leaf->kit.main, at,
+				   &leaf->atom[KV_ATOM_LEASE], 8);
 	if (err)
 		return err;
 	word = leaf->atom[KV_ATOM_LEASE];
@@ -517,13 +518,15 @@ static int right_take(struct kv_leaf *leaf, struct right *r)
 		err = holder_is_dead(leaf, word, &is_dead);
 	if (err)
 		return err;
-	*r = (struct right){.word = kv_lease_word(leaf->slot + 1, leaf->epoch,
+	*r = (struct right){.word = kv_lease_word(leaf->kit.slot + 1,
+						  leaf->kit.epoch,
 						  kv_lease_count(word) + 1),
 			    .generation = leaf->g.generation,
-			    .slot = leaf->slot,
-			    .epoch = leaf->epoch};
+			    .slot = leaf->kit.slot,
+			    .epoch = leaf->kit.epoch};
 	if (is_dead)
-		err = kv_cas_now(leaf, KV_POINT_LEASE, at, word, r->word, &old);
+		err = kit_cas_now(&leaf->kit.main, KV_POINT_LEASE, at, word,
+				  r->word, &old);
 	if (!err && (!is_dead || old != word))
 		err = error_set(-EBUSY, "somebody else is resizing the table");
 	return err;
@@ -533,18 +536,17 @@ static int right_take(struct kv_leaf *leaf, struct right *r)
 static void right_give(struct aq_kv_client *c, const struct right *r)
 {
 	struct kv_leaf *leaf;
+	uint64_t old;
 
 	if (c->is_crashed || c->era[0]->g.generation != r->generation)
 		return;
 	leaf = kv_shard_master(&c->era[0]->shard[0]);
-	if (!leaf || leaf->is_broken)
+	if (!leaf || leaf->kit.is_broken)
 		return;
-	kv_begin(leaf);
-	kv_add_cas(leaf, KV_POINT_LEASE, kv_lease_at(&leaf->g, KV_LEASE_GROW),
-		   r->word, kv_lease_word(0, 0, kv_lease_count(r->word)),
-		   KV_ATOM_OTHER);
-	if (kv_run(leaf))
-		leaf->is_broken = true;
+	if (kit_cas_now(&leaf->kit.main, KV_POINT_LEASE,
+			kv_lease_at(&leaf->g, KV_LEASE_GROW), r->word,
+			kv_lease_word(0, 0, kv_lease_count(r->word)), &old))
+		leaf->kit.is_broken = true;
 }
 
 static int steps(struct aq_kv_client *c, const struct aq_kv_options *o,

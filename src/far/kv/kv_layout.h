@@ -43,7 +43,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/layout.h"
-#include "wire/client_slot.h"
+#include "kit/slot.h"
 
 enum {
 	KV_KEY_MAX = 250,
@@ -376,13 +376,6 @@ uint64_t kv_extent_at(const struct kv_geometry *g, uint64_t chunk,
 
 /* ---- clients ------------------------------------------------------------ */
 
-enum kv_slot_state {
-	KV_SLOT_FREE = CLIENT_SLOT_FREE,
-	KV_SLOT_LIVE = CLIENT_SLOT_LIVE,
-	KV_SLOT_FENCED = 2, /* dead: its locks wait for repair */
-	KV_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
-};
-
 /* Locks: bits of one word, or in a table of words the number of one lock. */
 struct kv_group {
 	le32 word;
@@ -417,26 +410,14 @@ struct kv_intent {
 };
 
 struct kv_slot {
-	le64 state; /* enum kv_slot_state, epoch << 8; changed by CAS */
-	le64 name[SLOT_NAME_WORDS]; /* its connection, as in client_slot.h */
+	struct kit_slot client;
 	struct kv_intent intent;
-	uint8_t reserved[384 - 8 - SLOT_NAME_BYTES - 120 - KV_GROUPS * 12];
+	uint8_t reserved[384 - 56 - 120 - KV_GROUPS * 12];
 };
 
 STATIC_ASSERT(sizeof(struct kv_intent) == 120 + KV_GROUPS * 12, "kv intent");
 STATIC_ASSERT(sizeof(struct kv_slot) == KV_SLOT_BYTES, "kv slot");
 STATIC_ASSERT(offsetof(struct kv_slot, intent) == 56, "kv slot intent");
-STATIC_ASSERT(offsetof(struct kv_slot, name) == SLOT_NAME_AT, "kv slot name");
-
-static inline uint64_t kv_slot_word(enum kv_slot_state state, uint64_t epoch)
-{
-	return (uint64_t)state | epoch << 8;
-}
-
-static inline uint64_t kv_slot_at(const struct kv_geometry *g, uint32_t slot)
-{
-	return g->slot_offset + (uint64_t)slot * KV_SLOT_BYTES;
-}
 
 /* Bytes that are written. */
 static inline uint32_t kv_intent_bytes(uint32_t group_count)

@@ -32,7 +32,7 @@ int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
 			return op->err;
 		}
 		kv_get_withdraw(c, g);
-	} while (c->is_broken && tries++ == 0);
+	} while (c->kit.is_broken && tries++ == 0);
 	return kv_op_end(c, err);
 }
 

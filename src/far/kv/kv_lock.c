@@ -15,11 +15,6 @@ enum {
 	BEAT_SHARE = 8, /* of the failure time */
 };
 
-uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch)
-{
-	return (uint64_t)(slot + 1) | (uint64_t)epoch << 16;
-}
-
 /* Adds one lock, keeping the order. */
 static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 {
@@ -133,23 +128,23 @@ void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
 	struct kv_intent *t = &c->intent[c->sequence % 2];
 
 	build_intent(c, t, set);
-	kv_add_write(c, KV_POINT_INTENT,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, intent),
-		     t, kv_intent_bytes(set ? set->count : 0));
+	kit_write(&c->kit.main, KV_POINT_INTENT,
+		  kit_slot_at(&c->kit, c->kit.slot) +
+			  offsetof(struct kv_slot, intent),
+		  t, kv_intent_bytes(set ? set->count : 0));
 }
 
 void kv_beat(struct kv_leaf *c)
 {
-	uint64_t now = kv_now_ns(c);
+	uint64_t now = kit_now_ns(&c->kit);
 	int err;
 
-	if (!c->held || now - c->beat_ns < c->failure_ns / BEAT_SHARE)
+	if (!c->held || now - c->beat_ns < c->kit.failure_ns / BEAT_SHARE)
 		return;
 	c->beat_ns = now;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, c->held);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	if (err)
 		c->held = NULL; /* it is broken, which is seen when it ends */
 }
@@ -163,18 +158,18 @@ void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
 	for (i = 0; i < count; i++)
 		kv_add_unlock(c, set->group[i].word, set->group[i].mask);
 	build_intent(c, t, NULL);
-	kv_add_write(c, KV_POINT_IDLE,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, intent),
-		     t, kv_intent_bytes(0));
+	kit_write(&c->kit.main, KV_POINT_IDLE,
+		  kit_slot_at(&c->kit, c->kit.slot) +
+			  offsetof(struct kv_slot, intent),
+		  t, kv_intent_bytes(0));
 }
 
 int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
 		  unsigned count)
 {
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_release(c, set, count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -206,15 +201,14 @@ static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
 		for (; bits; bits &= bits - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(bits);
 
-			kv_add_read(c, KV_POINT_READ,
-				    kv_row_at(&c->g, l->first + i),
-				    l->rows + (size_t)i * bytes, bytes);
+			kit_read(&c->kit.main, kv_row_at(&c->g, l->first + i),
+				 l->rows + (size_t)i * bytes, bytes);
 		}
 		return;
 	}
-	kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, l->first + low),
-		    l->rows + (size_t)low * bytes,
-		    (uint64_t)(high - low + 1) * bytes);
+	kit_read(&c->kit.main, kv_row_at(&c->g, l->first + low),
+		 l->rows + (size_t)low * bytes,
+		 (uint64_t)(high - low + 1) * bytes);
 }
 
 struct reading {
@@ -295,7 +289,7 @@ static int give_up(struct kv_leaf *c, struct taking *t)
 
 	t->at = 0;
 	t->has_intent = false;
-	t->start_ns = kv_now_ns(c);
+	t->start_ns = kit_now_ns(&c->kit);
 	kv_cache_unpin(c);
 	return err;
 }
@@ -329,29 +323,29 @@ static int handle_refusal(struct kv_leaf *c, struct taking *t,
 {
 	uint64_t word = t->want->set.group[t->at].word;
 	uint64_t mask = t->want->set.group[t->at].mask;
-	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
+	uint64_t now = kit_now_ns(&c->kit), lease = c->atom[KV_ATOM_LEASE];
 	int err;
 
 	note_refusal(c, t, r, now);
 	if (t->is_retry && kv_lease_holder(lease) &&
-	    kv_lease_holder(lease) != c->slot + 1) {
+	    kv_lease_holder(lease) != c->kit.slot + 1) {
 		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_lease_wait(c);
 	}
-	if (now > c->deadline_ns) {
+	if (now > c->kit.deadline_ns) {
 		err = give_up(c, t);
 		return err ? err : kv_past_deadline(c);
 	}
-	if (now - t->stuck_ns > c->failure_ns / 2) {
+	if (now - t->stuck_ns > c->kit.failure_ns / 2) {
 		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_recover(c, word, mask);
 	}
 	t->is_retry = true;
-	if (t->at && now - t->start_ns > c->failure_ns / KV_ACQUIRE_SHARE)
+	if (t->at && now - t->start_ns > c->kit.failure_ns / KV_ACQUIRE_SHARE)
 		return give_up(c, t);
-	kv_pause(c, rng_below(&c->rng, t->backoff_ns) + 1);
+	kv_pause(c, rng_below(&c->kit.rng, t->backoff_ns) + 1);
 	t->backoff_ns = u64_min(2 * t->backoff_ns, KV_BACKOFF_NS_MAX);
 	return 0;
 }
@@ -383,9 +377,10 @@ static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
  * has to show life. */
 static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
 {
-	uint64_t now = kv_now_ns(c);
+	uint64_t now = kit_now_ns(&c->kit);
 
-	if (t->has_intent && now - t->intent_ns < c->failure_ns / BEAT_SHARE)
+	if (t->has_intent &&
+	    now - t->intent_ns < c->kit.failure_ns / BEAT_SHARE)
 		return;
 	t->has_intent = true;
 	t->intent_ns = now;
@@ -430,7 +425,7 @@ static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
 
 int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 {
-	uint64_t start_ns = kv_now_ns(c);
+	uint64_t start_ns = kit_now_ns(&c->kit);
 	bool asks_state = kv_state_is_due(c, start_ns);
 	struct kv_lockset held = {0};
 	struct reading r[KV_GROUPS];
@@ -438,7 +433,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 	int err;
 
 	note_recent(c, &w->set);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, &w->set);
 	for (i = 0; i < w->set.count; i++) {
 		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
@@ -447,7 +442,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 	}
 	if (asks_state)
 		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	if (err)
 		return err;
 	for (i = 0; i < w->set.count; i++) {
@@ -473,7 +468,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
-			   .start_ns = kv_now_ns(c),
+			   .start_ns = kit_now_ns(&c->kit),
 			   .backoff_ns = KV_BACKOFF_NS_MIN};
 	struct reading r;
 	bool asks_state = false;
@@ -486,7 +481,7 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 
 		asks_state = t.at + 1 == w->set.count &&
 			     kv_state_is_due(c, t.start_ns);
-		kv_begin(c);
+		kit_begin(&c->kit);
 		add_owed(c, w);
 		add_intent_if_due(c, &t);
 		if (t.at == 0)
@@ -494,11 +489,11 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
-			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,
-				    &c->atom[KV_ATOM_LEASE], 8);
+			kit_read(&c->kit.main, c->g.lease_offset,
+				 &c->atom[KV_ATOM_LEASE], 8);
 		if (asks_state)
 			kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-		err = kv_run(c);
+		err = kit_run(&c->kit);
 		if (err)
 			return err;
 		c->stats.lock_tries++;

@@ -167,13 +167,13 @@ static int write_all(struct kv_leaf *c, const struct many *m)
 {
 	unsigned i;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	for (i = 0; i < m->want.count; i++)
 		if (m->low[i] != NOT_CHANGED)
 			kv_add_row(c, m->want.row[i], row_of(c, m->want.row[i]),
 				   (int)m->low[i]);
 	kv_add_release(c, &m->want.set, m->want.set.count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 static int run(struct kv_leaf *c, struct many *m, struct aq_kv_op *const *ops,

@@ -143,11 +143,11 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 static int mend_now(struct kv_leaf *c, uint64_t number, uint8_t *row)
 {
 	(void)kv_row_mend(&c->g, row);
-	kv_row_seal(&c->g, row, c->slot);
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_MEND, kv_row_at(&c->g, number), row,
-		     c->g.row_bytes);
-	return kv_run(c);
+	kv_row_seal(&c->g, row, c->kit.slot);
+	kit_begin(&c->kit);
+	kit_write(&c->kit.main, KV_POINT_MEND, kv_row_at(&c->g, number), row,
+		  c->g.row_bytes);
+	return kit_run(&c->kit);
 }
 
 static int see_rows(struct kv_leaf *c, struct attempt *a)
@@ -186,15 +186,16 @@ void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry)
 	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
 	uint32_t from = (uint32_t)entry * c->g.entry_bytes;
 
-	kv_row_seal(&c->g, row, c->slot);
+	kv_row_seal(&c->g, row, c->kit.slot);
 	if (!c->config.split_writes) {
-		kv_add_write(c, KV_POINT_ROW, at + from, row + from,
-			     c->g.row_bytes - from);
+		kit_write(&c->kit.main, KV_POINT_ROW, at + from, row + from,
+			  c->g.row_bytes - from);
 		return;
 	}
-	kv_add_write(c, KV_POINT_ROW, at + from, row + from, c->g.entry_bytes);
-	kv_add_write(c, KV_POINT_ROW_TAIL, at + body, row + body,
-		     KV_TRAILER_BYTES);
+	kit_write(&c->kit.main, KV_POINT_ROW, at + from, row + from,
+		  c->g.entry_bytes);
+	kit_write(&c->kit.main, KV_POINT_ROW_TAIL, at + body, row + body,
+		  KV_TRAILER_BYTES);
 }
 
 /* Moves everything one step on, from the end. */
@@ -238,7 +239,7 @@ static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
 	if (has_extents)
 		kv_add_intent(c, &a->want.set);
 	kv_add_release(c, &a->want.set, a->want.set.count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* Says what becomes of the old value's memory, before anything changes. */
@@ -298,11 +299,11 @@ static int write_large(struct kv_leaf *c, struct attempt *a,
 
 	if (!a->fresh.is_set || a->fresh.is_written ||
 	    KV_EXTENT_HEAD + a->m->key_len + ch->new_value_len <=
-		    KV_STAGE_BYTES)
+		    KIT_STAGE_BYTES)
 		return 0;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, &a->want.set);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	return err ? err
 		   : kv_new_write(c, &a->fresh, a->m->key, a->m->key_len,
 				  ch->new_value, ch->new_value_len);
@@ -317,7 +318,7 @@ static int mirror(struct kv_leaf *c, struct attempt *a,
 	if (!a->m->mirror)
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kv_now_ns(c);
+	c->beat_ns = kit_now_ns(&c->kit);
 	err = a->m->mirror(a->m, ch);
 	c->held = NULL;
 	return err;
@@ -332,7 +333,7 @@ static int look_older(struct kv_leaf *c, struct attempt *a,
 	    (!a->m->needs_old && !a->m->needs_value))
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kv_now_ns(c);
+	c->beat_ns = kit_now_ns(&c->kit);
 	err = a->m->older(a->m, ch);
 	c->held = NULL;
 	return err;
@@ -364,7 +365,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 	if (err)
 		return err;
 	note_old(c, a);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	if (c->new_extent || c->old_extent)
 		kv_add_intent(c, &a->want.set);
 	if (a->fresh.is_set && !a->fresh.is_written)
@@ -391,7 +392,7 @@ static int erase(struct kv_leaf *c, struct attempt *a,
 	if (err)
 		return err;
 	note_old(c, a);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	if (c->old_extent)
 		kv_add_intent(c, &a->want.set);
 	kv_entry_clear(&c->g,
@@ -451,7 +452,7 @@ static int let_go(struct kv_leaf *c, struct attempt *a, int result)
 {
 	int err;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	err = finish(c, a, false);
 	return err ? err : result;
 }
@@ -481,7 +482,7 @@ static int carry_out(struct kv_leaf *c, struct attempt *a,
 		err = erase(c, a, ch);
 	else
 		return let_go(c, a, 0);
-	if (!err || err == -EAGAIN || c->is_broken || c->is_crashed)
+	if (!err || err == -EAGAIN || c->kit.is_broken || c->kit.is_crashed)
 		return err;
 	return let_go(c, a, err);
 }
@@ -496,11 +497,13 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 	if (!err)
 		err = look_older(c, a, &ch);
 	if (err && err != -EAGAIN)
-		return c->is_broken || c->is_crashed ? err : let_go(c, a, err);
+		return c->kit.is_broken || c->kit.is_crashed
+			       ? err
+			       : let_go(c, a, err);
 	a->m->had_entry = a->found >= 0;
 	if (!err)
 		err = carry_out(c, a, &ch);
-	if (err == -EAGAIN && !c->is_broken && !c->is_crashed)
+	if (err == -EAGAIN && !c->kit.is_broken && !c->kit.is_crashed)
 		a->want.owed = a->want.set; /* the next try lets them go */
 	return err;
 }
@@ -510,7 +513,7 @@ static int pay(struct kv_leaf *c, struct attempt *a, int err)
 {
 	int drop;
 
-	if (!a->want.owed.count || c->is_broken || c->is_crashed)
+	if (!a->want.owed.count || c->kit.is_broken || c->kit.is_crashed)
 		return err;
 	drop = kv_locks_drop(c, &a->want.owed, a->want.owed.count);
 	a->want.owed.count = 0;
@@ -541,11 +544,11 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 	a->want.key_len = m->key_len;
 	a->want.value = m->put_value;
 	a->want.value_len = m->put_len;
-	if (bytes <= KV_STAGE_BYTES)
+	if (bytes <= KIT_STAGE_BYTES)
 		return 0;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, NULL);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	return err ? err
 		   : kv_new_write(c, &a->fresh, m->key, m->key_len,
 				  m->put_value, m->put_len);
@@ -553,7 +556,7 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 
 static void count_trips(struct kv_leaf *c, const struct attempt *a)
 {
-	uint64_t trips = c->trips - a->trips;
+	uint64_t trips = c->kit.trips - a->trips;
 
 	switch (a->effect) {
 	case INSERTED:
@@ -607,7 +610,7 @@ static int run(struct kv_leaf *c, struct attempt *a)
 
 int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 {
-	struct attempt a = {.m = m, .trips = c->trips};
+	struct attempt a = {.m = m, .trips = c->kit.trips};
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
@@ -623,7 +626,7 @@ int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 	if (!err)
 		count_trips(c, &a);
 	/* It was made for nothing. */
-	if (c->new_extent && !c->is_broken && !c->is_crashed) {
+	if (c->new_extent && !c->kit.is_broken && !c->kit.is_crashed) {
 		a.want.set.count = 0;
 		c->old_extent = 0;
 		(void)let_go(c, &a, 0);

@@ -28,7 +28,7 @@ static int check_value(size_t len)
 /* Both copies of a shard vouch for what the first says; see kv_pair.c. */
 static bool is_vouched(const struct kv_route *r)
 {
-	return !r->second || kv_now_ns(r->second) <= r->second->valid_ns;
+	return !r->second || kit_now_ns(&r->second->kit) <= r->second->valid_ns;
 }
 
 int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,

@@ -42,15 +42,15 @@ static int reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 {
 	struct kv_shard *s = &e->shard[shard];
 	struct kv_leaf *other = s->leaf[!copy];
-	uint64_t end = kv_now_ns(other) + other->failure_ns;
-	uint64_t wait = other->failure_ns / PATIENCE_STEPS + 1;
+	uint64_t end = kit_now_ns(&other->kit) + other->kit.failure_ns;
+	uint64_t wait = other->kit.failure_ns / PATIENCE_STEPS + 1;
 	int gone = -EHOSTDOWN, err = kv_state_adopt(other);
 
 	if (err)
 		return err;
 	if (kv_state_role(other->expect) == KV_ROLE_ONLY)
 		return gone;
-	while (is_gone(gone) && kv_now_ns(other) < end) {
+	while (is_gone(gone) && kit_now_ns(&other->kit) < end) {
 		kv_pause(other, wait);
 		gone = kv_era_reach(c, e, shard, copy);
 	}
@@ -112,17 +112,17 @@ static int settle_one(struct kv_shard *s, unsigned copy)
 /* What the slots of the first copy name: both connections. */
 static int name_both(struct kv_shard *s)
 {
-	char both[SLOT_NAME_MAX];
-	const char *mine = s->leaf[0]->port.conn;
+	char both[KIT_SLOT_NAME_MAX];
+	const char *mine = s->leaf[0]->kit.port.conn;
 	int n = (int)strcspn(mine, "+"), len;
 
 	len = snprintf(both, sizeof(both), "%.*s+%s", n, mine,
-		       s->leaf[1]->port.conn);
+		       s->leaf[1]->kit.port.conn);
 	if (len >= (int)sizeof(both))
 		return error_set(-EPROTO, "a connection's name is too long");
 	if (strcmp(both, mine) == 0)
 		return 0;
-	return kv_slot_set_conn(s->leaf[0], both);
+	return kit_slot_rename(&s->leaf[0]->kit, both);
 }
 
 static int settle_pair(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
@@ -165,13 +165,15 @@ int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
 			err = kv_state_adopt(s->leaf[0]);
 		return err == -ESTALE ? KV_E_VIEW : err;
 	}
-	if (s->is_ready && !kv_shard_master(s)->is_broken &&
+	if (s->is_ready && !kv_shard_master(s)->kit.is_broken &&
 	    kv_shard_master(s)->state == kv_shard_master(s)->expect) {
 		struct kv_leaf *second = kv_shard_second(s);
 
-		if (!second || !kv_state_is_due(second, kv_now_ns(second)))
+		if (!second ||
+		    !kv_state_is_due(second, kit_now_ns(&second->kit)))
 			return 0;
-		err = second->is_broken ? KV_E_VIEW : kv_state_confirm(second);
+		err = second->kit.is_broken ? KV_E_VIEW
+					    : kv_state_confirm(second);
 		if (!err)
 			return 0;
 	}

@@ -3,10 +3,6 @@
 #ifndef AQ_KV_PRIV_H
 #define AQ_KV_PRIV_H
 
-#include <aquifer/aqdv.h>
-
-#include "base/rng.h"
-#include "client/verbs_api.h"
 #include "kv.h"
 
 #define KV_NO_ROW UINT64_MAX
@@ -16,16 +12,6 @@
 /* A put that somebody else's has overtaken: kv_overtake.c. Never leaves this
  * room. */
 #define KV_E_OVERTAKEN (-EALREADY)
-
-/* One request of a batch. */
-struct kv_wr {
-	bool is_masked;
-	struct ibv_sge sge;
-	union {
-		struct ibv_send_wr ib;
-		struct aqdv_masked_wr masked;
-	};
-};
 
 /*
  * Rows that lie together, as many as one lock has or a power of two less.
@@ -149,25 +135,16 @@ enum kv_atom { /* words that requests put their answers in */
 
 /* One client's way to one leaf. */
 struct kv_leaf {
-	struct kv_port port;
-	const struct client_clock *clock; /* also while there is no link */
+	struct kit_client kit;
 	struct kv_geometry g;
 	struct kv_client_config config;
 	struct kv_search *search;
-	struct rng rng;
 	struct aq_kv_stats stats;
 
 	uint32_t depth;
 	uint32_t covering_bytes;
 	uint64_t deadline_ms;
-	uint64_t deadline_ns; /* of the operation that runs */
-	uint64_t failure_ns;
 
-	uint32_t slot;
-	uint32_t epoch;
-	bool has_slot;
-	bool is_broken;	 /* the queue pair carries nothing any more */
-	bool is_crashed; /* by a test */
 	uint64_t sequence;
 	int64_t count; /* keys added in this slot, net */
 	/* For the intent; 0: none. */
@@ -181,7 +158,6 @@ struct kv_leaf {
 	uint64_t state; /* seen last */
 	uint64_t term_ns;
 	uint64_t valid_ns;
-	uint64_t polled_ns; /* the time of the last completions */
 	/* Whose locks are held while this one works, to show life there. */
 	struct kv_leaf *outer;
 	const struct kv_lockset *held; /* during such work */
@@ -192,26 +168,15 @@ struct kv_leaf {
 	struct kv_pace pace;
 	uint32_t many_skip; /* changes that go alone, as others could not */
 	bool many_failed;   /* the last that went together */
-	uint64_t trips;
-	unsigned wr_count;
-	struct kv_wr wr[KV_WR_MAX];
 
-	/* Registered memory, and its parts. */
-	struct ibv_mr *mr;
-	uint8_t *arena;
-	size_t arena_bytes;
+	/* Parts of the registered memory. */
 	uint64_t *atom;
 	struct kv_intent *intent; /* three: taken, settled, idle */
-	uint8_t *stage;
 	uint8_t *lines;
 	uint8_t *get_bytes;
 	uint8_t *zeros;	    /* KV_ZERO_BYTES */
 	uint8_t *run_words; /* as many */
 	uint8_t *ones;	    /* 8 */
-	/* For extents that fit nowhere else; grows. */
-	struct ibv_mr *big_mr;
-	uint8_t *big;
-	size_t big_bytes;
 
 	uint32_t line_rows; /* a power of two */
 	uint32_t line_count;
@@ -234,32 +199,15 @@ struct kv_leaf {
 	uint32_t stamp;
 };
 
-static inline uint64_t kv_now_ns(const struct kv_leaf *c)
-{
-	return client_clock_now_ns(c->clock);
-}
-
 /* How long a slot may be taken without a connection's name. */
 static inline uint64_t kv_nameless_ns(const struct kv_leaf *c)
 {
-	return u64_max(c->failure_ns, KV_NAMELESS_NS_MIN);
+	return u64_max(c->kit.failure_ns, KV_NAMELESS_NS_MIN);
 }
 
-static inline void kv_relax(const struct kv_leaf *c)
-{
-	client_clock_relax(c->clock);
-}
+/* ---- kv_lock_word.c: requests on words of locks -------------------------- */
 
-/* ---- kv_wire.c: batches of requests ------------------------------------- */
-
-void kv_begin(struct kv_leaf *c);
-void kv_add_read(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		 void *to, uint64_t len_bytes);
-void kv_add_write(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		  const void *from, uint64_t len_bytes);
-void kv_add_cas(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		uint64_t compare, uint64_t swap, enum kv_atom answer);
-/* On the lock region. Bits: all of mask from 0 to 1, or to 0. */
+/* Add to the batch. Bits: all of mask from 0 to 1, or to 0. */
 void kv_add_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
 		 enum kv_atom answer);
 void kv_add_unlock(struct kv_leaf *c, uint64_t word, uint64_t mask);
@@ -268,26 +216,6 @@ void kv_add_unlock_of(struct kv_leaf *c, uint64_t word, uint64_t mask,
 		      uint64_t holder);
 void kv_add_lock_read(struct kv_leaf *c, uint64_t word, void *to,
 		      uint64_t len_bytes);
-/* Posts the batch and waits for all of it: one round trip. -ESTALE and
- * -EHOSTDOWN: the connection is broken; -ESHUTDOWN: a test stopped it. */
-int kv_run(struct kv_leaf *c) MUST_CHECK;
-/* Posts the batch; its last request completes with wr_id. A failure also breaks
- * the connection, so it need not be looked at. */
-int kv_post(struct kv_leaf *c, uint64_t wr_id);
-/* Polls once; completions of reads under way are told to kv_get_completed. */
-int kv_poll_once(struct kv_leaf *c, bool *batch_done) MUST_CHECK;
-/* One atomic operation on the table, waited for. */
-int kv_cas_now(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-	       uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
-int kv_read_now(struct kv_leaf *c, uint64_t offset, void *to,
-		uint64_t len_bytes) MUST_CHECK;
-void kv_pause(struct kv_leaf *c, uint64_t ns);
-int kv_past_deadline(struct kv_leaf *c) MUST_CHECK;
-/* Room for that many bytes in c->big. */
-int kv_big_reserve(struct kv_leaf *c, uint64_t bytes) MUST_CHECK;
-/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
-int kv_reconnect(struct kv_leaf *c) MUST_CHECK;
-
 /* ---- kv_state.c --------------------------------------------------------- */
 
 /* Whether a look at the state should go along, asked at that time. */
@@ -390,7 +318,7 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op,
 		 struct kv_get **out) MUST_CHECK;
 /* The one that was started last: nobody waits for its operation any more. */
 void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g);
-void kv_get_completed(struct kv_leaf *c, uint32_t index, int err);
+void kv_get_completed(struct kit_client *k, uint64_t index);
 /* Polls once and does what there is to do. */
 int kv_get_step(struct kv_leaf *c) MUST_CHECK;
 /* Drives reads until `g` is done, or with NULL until all are. */
@@ -401,7 +329,7 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 		const struct kv_place *place, const void *key, size_t key_len,
 		uint32_t *skip, struct kv_item *item);
 bool kv_is_expired(const struct kv_leaf *c, uint64_t expire_at_ms);
-/* Reads an extent into c->big. */
+/* Reads an extent into c->kit.big. */
 int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
 		    const uint8_t **bytes) MUST_CHECK;
 
@@ -523,18 +451,21 @@ int kv_mend(struct kv_leaf *c, struct kv_dead *dead, unsigned count) MUST_CHECK;
 /* Clears half entries; the number of them. */
 unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 
-/* ---- kv_client.c -------------------------------------------------------- */
+/* ---- kv_leaf.c ---------------------------------------------------------- */
 
 int kv_slot_claim(struct kv_leaf *c) MUST_CHECK;
 /* What cannot be given back others take for dead, in time. */
 int kv_slot_leave(struct kv_leaf *c);
-int kv_leaf_create(const struct kv_port *port, const struct kv_geometry *g,
+int kv_leaf_create(const struct kit_port *port, const struct kv_geometry *g,
 		   const struct kv_client_config *config,
 		   struct kv_leaf **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_leaf_destroy(struct kv_leaf *c);
-/* What others end when they fence this client; tells the leaf. */
-int kv_slot_set_conn(struct kv_leaf *c, const char *conn) MUST_CHECK;
+/* Waits, and shows life where locks are held meanwhile. */
+void kv_pause(struct kv_leaf *c, uint64_t ns);
+int kv_past_deadline(struct kv_leaf *c) MUST_CHECK;
+/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
+int kv_reconnect(struct kv_leaf *c) MUST_CHECK;
 /* Starts the clock of an operation; connects anew when necessary. -EHOSTDOWN:
  * that is not possible, and nothing was done. */
 int kv_op_begin(struct kv_leaf *c) MUST_CHECK;

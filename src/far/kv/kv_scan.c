@@ -14,24 +14,24 @@ enum {
 /* A row, until it is whole. */
 static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
 {
-	uint64_t lock = kv_lock_of(&c->g, row), since = kv_now_ns(c);
+	uint64_t lock = kv_lock_of(&c->g, row), since = kit_now_ns(&c->kit);
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	int err;
 
 	for (;;) {
-		err = kv_read_now(c, kv_row_at(&c->g, row), c->stage,
-				  c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, row),
+				   c->kit.stage, c->g.row_bytes);
 		if (err)
 			return err;
-		memcpy(to, c->stage, c->g.row_bytes);
+		memcpy(to, c->kit.stage, c->g.row_bytes);
 		if (kv_row_is_whole(&c->g, to))
 			return 0;
 		/* Its writer may be dead. */
-		if (kv_now_ns(c) - since > c->failure_ns / 2) {
+		if (kit_now_ns(&c->kit) - since > c->kit.failure_ns / 2) {
 			err = kv_recover(c, words ? lock : lock / 64,
 					 words ? UINT64_MAX
 					       : 1ull << (lock % 64));
-			since = kv_now_ns(c);
+			since = kit_now_ns(&c->kit);
 		}
 		if (!err)
 			err = kv_past_deadline(c);
@@ -114,18 +114,18 @@ static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
 static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
 		unsigned flags, aq_kv_item_fn each, void *user)
 {
-	uint64_t per = KV_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
+	uint64_t per = KIT_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
 	uint64_t end = u64_min(c->g.rows, at + u64_max(rows, 1));
-	uint8_t *copy = malloc(KV_STAGE_BYTES);
+	uint8_t *copy = malloc(KIT_STAGE_BYTES);
 	int err = copy ? 0 : error_set(-ENOMEM, "no memory for a scan");
 
 	for (; at < end && !err; at += n) {
 		n = u64_min(per, end - at);
-		err = kv_read_now(c, kv_row_at(&c->g, at), c->stage,
-				  n * c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, at),
+				   c->kit.stage, n * c->g.row_bytes);
 		if (err)
 			break;
-		memcpy(copy, c->stage, n * c->g.row_bytes);
+		memcpy(copy, c->kit.stage, n * c->g.row_bytes);
 		for (i = 0; i < n && !err; i++)
 			err = give_row(c, at + i, copy + i * c->g.row_bytes,
 				       flags, each, user);
@@ -165,15 +165,16 @@ int kv_leaf_count(struct kv_leaf *c, uint64_t *count)
 		return err;
 	err = kv_get_drain(c, NULL);
 	if (!err)
-		err = kv_big_reserve(c, bytes);
+		err = kit_big_reserve(&c->kit, bytes);
 	if (!err)
-		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
+		err = kit_read_now(&c->kit.main, c->g.slot_offset, c->kit.big,
+				   bytes);
 	if (err)
 		return kv_op_end(c, err);
 	for (i = 0; i < c->g.client_count; i++) {
 		struct kv_slot s;
 
-		memcpy(&s, c->big + i * KV_SLOT_BYTES, sizeof(s));
+		memcpy(&s, c->kit.big + i * KV_SLOT_BYTES, sizeof(s));
 		sum += (int64_t)le64_get(s.intent.count);
 	}
 	*count = sum > 0 ? (uint64_t)sum : 0;
