@@ -277,6 +277,7 @@ void tree_unlock_add(struct tree_client *c)
 {
 	struct tree_local *l = local_of(c, c->hold.lock);
 
+	ASSERT(c->hold.is_held);
 	c->hold.hands_on =
 		l && l->handed < TREE_HANDED_MAX &&
 		atomic_load_explicit(&l->waiting, memory_order_relaxed);
@@ -290,6 +291,7 @@ int tree_unlock_run(struct tree_client *c)
 	struct tree_local *l = local_of(c, c->hold.lock);
 	int err = kit_run(&c->kit);
 
+	ASSERT(c->hold.is_held);
 	c->hold.is_held = false;
 	if (!l)
 		return err;

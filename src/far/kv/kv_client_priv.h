@@ -112,6 +112,7 @@ int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
 			struct aq_kv_op *op, uint64_t *expire_at_ms,
 			bool *has_entry) MUST_CHECK;
+/* A change from its beginning to its end, wherever the key is. */
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 
 /* ---- kv_async.c --------------------------------------------------------- */

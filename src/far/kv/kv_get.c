@@ -342,7 +342,7 @@ void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g)
 	}
 	g->op = NULL;
 	/* Else an answer is on its way to its memory. */
-	if (g->state == KV_GET_LARGE || c->kit.is_broken || c->kit.is_crashed) {
+	if (g->state == KV_GET_LARGE || kit_stopped(&c->kit)) {
 		g->state = KV_GET_IDLE;
 		c->gets_busy--;
 	}
@@ -447,7 +447,7 @@ int kv_get_step(struct kv_leaf *c)
 		kv_look_run(c);
 	else
 		err = kit_poll(&c->kit, &ignored);
-	if (!err && UNLIKELY(c->kit.is_broken || c->kit.is_crashed))
+	if (!err && UNLIKELY(kit_stopped(&c->kit)))
 		err = c->kit.is_broken ? -ESTALE : -ESHUTDOWN;
 	if (!err && UNLIKELY(c->has_tending)) {
 		/* Loads that met a writer must let it go on. */

@@ -387,9 +387,7 @@ static int change_keys(struct aq_kv_client *c, const struct keys *k,
 				   .needs_value = true};
 
 		m.user = &m;
-		err = kv_client_begin(c);
-		if (!err)
-			err = kv_client_change(c, &m);
+		err = kv_client_change(c, &m);
 	}
 	return err;
 }

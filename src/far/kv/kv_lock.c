@@ -15,6 +15,19 @@ enum {
 	BEAT_SHARE = 8, /* of the failure time */
 };
 
+/* The order in which everybody takes locks, so that nobody waits in a circle.
+ */
+static bool ascends(const struct kv_lockset *s, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		if (!s->group[i].mask ||
+		    (i && s->group[i - 1].word >= s->group[i].word))
+			return false;
+	return count <= KV_GROUPS;
+}
+
 /* Adds one lock, keeping the order. */
 static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 {
@@ -36,6 +49,7 @@ static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 	s->group[i].word = word;
 	s->group[i].mask = mask;
 	s->count++;
+	ASSERT(ascends(s, s->count));
 	return 0;
 }
 
@@ -85,6 +99,7 @@ static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 {
 	unsigned i, n = set ? set->count : 0;
 
+	ASSERT(c->kit.has_slot && n <= KV_GROUPS);
 	*t = (struct kv_intent){.sequence = le64_put(++c->sequence),
 				.group_count = le32_put(n),
 				.new_stamp = le32_put(c->new_stamp),
@@ -106,6 +121,7 @@ static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
 
+	ASSERT(set->count && ascends(set, set->count));
 	for (i = 0; i < set->count; i++) {
 		uint64_t word = set->group[i].word;
 		uint64_t mask = words ? 1 : set->group[i].mask;
@@ -155,6 +171,7 @@ void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
 	struct kv_intent *t = &c->intent[2];
 	unsigned i;
 
+	ASSERT(ascends(set, count));
 	for (i = 0; i < count; i++)
 		kv_add_unlock(c, set->group[i].word, set->group[i].mask);
 	build_intent(c, t, NULL);
@@ -400,8 +417,8 @@ static void add_owed(struct kv_leaf *c, struct kv_want *w)
 static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
-		(void)kv_new_add(c, w->fresh, w->key, w->key_len, w->value,
-				 w->value_len);
+		(void)kv_new_add(c, w->fresh, w->mod->key, w->mod->key_len,
+				 w->mod->put->value, w->mod->put->len);
 }
 
 /* From when all locks are held, nobody changes the state and goes on without

@@ -324,19 +324,29 @@ static int mirror(struct kv_leaf *c, struct attempt *a,
 	return err;
 }
 
+static bool needs_old(const struct kv_mod *m)
+{
+	return m->put ? m->put->flags != 0 : m->needs_old || m->needs_value;
+}
+
 static int look_older(struct kv_leaf *c, struct attempt *a,
 		      struct aq_kv_change *ch)
 {
 	int err;
 
-	if (!a->m->older || a->found >= 0 ||
-	    (!a->m->needs_old && !a->m->needs_value))
+	if (!a->m->older || a->found >= 0 || !needs_old(a->m))
 		return 0;
 	c->held = &a->want.set;
 	c->beat_ns = kit_now_ns(&c->kit);
 	err = a->m->older(a->m, ch);
 	c->held = NULL;
 	return err;
+}
+
+/* One that needs not know what was there. */
+static bool is_plain_put(const struct kv_mod *m)
+{
+	return m->put && !m->put->flags;
 }
 
 static int store(struct kv_leaf *c, struct attempt *a,
@@ -356,7 +366,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 		}
 	}
 	err = build_entry(c, a, ch, entry);
-	if (!err && a->m->is_put)
+	if (!err && is_plain_put(a->m))
 		kv_entry_mark_put(&c->g, entry);
 	if (!err)
 		err = write_large(c, a, ch);
@@ -457,12 +467,27 @@ static int let_go(struct kv_leaf *c, struct attempt *a, int result)
 	return err ? err : result;
 }
 
+static int apply_put(const struct kv_put *p, struct aq_kv_change *ch)
+{
+	if (p->flags & AQ_KV_NX && ch->value)
+		return -EEXIST;
+	if (p->flags & AQ_KV_XX && !ch->value)
+		return -ENOENT;
+	if (!(p->flags & AQ_KV_KEEP_TTL))
+		ch->expire_at_ms = p->expire_at_ms;
+	ch->new_value = p->value;
+	ch->new_value_len = p->len;
+	ch->verdict = AQ_KV_STORE;
+	return 0;
+}
+
 /* With the old value known. -EAGAIN: begin again. */
 static int carry_out(struct kv_leaf *c, struct attempt *a,
 		     struct aq_kv_change *ch)
 {
 	bool had = a->found >= 0 || ch->value;
-	int err = a->m->fn(ch, a->m->user);
+	int err =
+		a->m->put ? apply_put(a->m->put, ch) : a->m->fn(ch, a->m->user);
 
 	if (!err && ch->verdict == AQ_KV_STORE &&
 	    ch->new_value_len > AQ_KV_VALUE_MAX)
@@ -482,7 +507,7 @@ static int carry_out(struct kv_leaf *c, struct attempt *a,
 		err = erase(c, a, ch);
 	else
 		return let_go(c, a, 0);
-	if (!err || err == -EAGAIN || c->kit.is_broken || c->kit.is_crashed)
+	if (!err || err == -EAGAIN || kit_stopped(&c->kit))
 		return err;
 	return let_go(c, a, err);
 }
@@ -497,13 +522,11 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 	if (!err)
 		err = look_older(c, a, &ch);
 	if (err && err != -EAGAIN)
-		return c->kit.is_broken || c->kit.is_crashed
-			       ? err
-			       : let_go(c, a, err);
+		return kit_stopped(&c->kit) ? err : let_go(c, a, err);
 	a->m->had_entry = a->found >= 0;
 	if (!err)
 		err = carry_out(c, a, &ch);
-	if (err == -EAGAIN && !c->kit.is_broken && !c->kit.is_crashed)
+	if (err == -EAGAIN && !kit_stopped(&c->kit))
 		a->want.owed = a->want.set; /* the next try lets them go */
 	return err;
 }
@@ -513,7 +536,7 @@ static int pay(struct kv_leaf *c, struct attempt *a, int err)
 {
 	int drop;
 
-	if (!a->want.owed.count || c->kit.is_broken || c->kit.is_crashed)
+	if (!a->want.owed.count || kit_stopped(&c->kit))
 		return err;
 	drop = kv_locks_drop(c, &a->want.owed, a->want.owed.count);
 	a->want.owed.count = 0;
@@ -523,35 +546,31 @@ static int pay(struct kv_leaf *c, struct attempt *a, int err)
 /* A value that is known and large is written before any lock is taken. */
 static int prepare(struct kv_leaf *c, struct attempt *a)
 {
-	struct kv_mod *m = a->m;
-	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
+	const struct kv_mod *m = a->m;
+	const struct kv_put *p = m->put;
 	int err;
 
-	if (!m->put_value ||
-	    kv_fits_inline(&c->g, m->key_len, m->put_len, m->put_expire_at_ms))
+	if (!p || kv_fits_inline(&c->g, m->key_len, p->len, p->expire_at_ms))
 		return 0;
 	if (!kv_has_extents(&c->g))
 		return too_large(c);
-	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+	err = kv_new_alloc(c, m->key_len, p->len, &a->fresh);
 	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
-		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+		err = kv_new_alloc(c, m->key_len, p->len, &a->fresh);
 	if (err)
 		return err;
 	c->new_extent = a->fresh.offset;
 	c->new_stamp = a->fresh.stamp;
 	a->want.fresh = &a->fresh;
-	a->want.key = m->key;
-	a->want.key_len = m->key_len;
-	a->want.value = m->put_value;
-	a->want.value_len = m->put_len;
-	if (bytes <= KIT_STAGE_BYTES)
+	a->want.mod = m;
+	if (KV_EXTENT_HEAD + m->key_len + p->len <= KIT_STAGE_BYTES)
 		return 0;
 	kit_begin(&c->kit);
 	kv_add_intent(c, NULL);
 	err = kit_run(&c->kit);
 	return err ? err
-		   : kv_new_write(c, &a->fresh, m->key, m->key_len,
-				  m->put_value, m->put_len);
+		   : kv_new_write(c, &a->fresh, m->key, m->key_len, p->value,
+				  p->len);
 }
 
 static void count_trips(struct kv_leaf *c, const struct attempt *a)
@@ -576,7 +595,7 @@ static void count_trips(struct kv_leaf *c, const struct attempt *a)
 	}
 }
 
-static int run(struct kv_leaf *c, struct attempt *a)
+static int try_often(struct kv_leaf *c, struct attempt *a)
 {
 	unsigned try;
 	int err = prepare(c, a);
@@ -616,17 +635,17 @@ int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
 	/* With other leaves, more than this one's row tells what has happened.
 	 */
-	if (m->is_put && !m->mirror && !m->older && !m->leaves_graves) {
+	if (is_plain_put(m) && !m->mirror && !m->older && !m->leaves_graves) {
 		a.overtake.place = &a.place;
 		a.overtake.key = m->key;
 		a.overtake.key_len = m->key_len;
 		a.want.overtake = &a.overtake;
 	}
-	err = run(c, &a);
+	err = try_often(c, &a);
 	if (!err)
 		count_trips(c, &a);
 	/* It was made for nothing. */
-	if (c->new_extent && !c->kit.is_broken && !c->kit.is_crashed) {
+	if (c->new_extent && !kit_stopped(&c->kit)) {
 		a.want.set.count = 0;
 		c->old_extent = 0;
 		(void)let_go(c, &a, 0);

@@ -61,10 +61,10 @@ struct kv_want {
 	uint64_t row[KV_PATH_MAX + 2];
 	bool whole; /* all rows of their locks */
 	struct kv_lockset set;
-	/* An extent to write with the first request; may be NULL. */
+	/* An extent with the value of a put, to write with the first request;
+	 * may be NULL. */
 	struct kv_new *fresh;
-	const void *key, *value;
-	size_t key_len, value_len;
+	const struct kv_mod *mod;
 	struct kv_overtake *overtake; /* NULL: it has to be made */
 	/* Locks from a try before, to be let go with the first request. */
 	struct kv_lockset owed;
@@ -335,19 +335,23 @@ int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
 
 /* ---- kv_modify.c -------------------------------------------------------- */
 
-/* One change. With `put` the value is known before the locks are taken. */
+/* A value that is known before the locks are taken. */
+struct kv_put {
+	const void *value;
+	size_t len;
+	uint32_t flags; /* enum aq_kv_put_flags; 0: whatever was there */
+	uint64_t expire_at_ms;
+};
+
+/* One change: a put, or what `fn` decides under the key's locks. */
 struct kv_mod {
 	const void *key;
 	size_t key_len;
+	const struct kv_put *put; /* NULL: fn */
 	aq_kv_change_fn fn;
 	void *user;
 	bool needs_old;	  /* fn looks whether there is one */
 	bool needs_value; /* and at it */
-	bool is_put;	  /* fn stores, whatever was there */
-	/* What fn is likely to store; NULL: not known. */
-	const void *put_value;
-	size_t put_len;
-	uint64_t put_expire_at_ms;
 	/*
 	 * For tables of several leaves; both are called under the key's locks,
 	 * and may be NULL. `older`: there is no entry here; fills in what an

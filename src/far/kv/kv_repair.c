@@ -442,7 +442,7 @@ static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
 			err = fence(c, i, &now[i]);
 	if (!err)
 		err = repair(c, w);
-	if (c->kit.is_broken || c->kit.is_crashed)
+	if (kit_stopped(&c->kit))
 		return err;
 	give = lease_give(c);
 	return err ? err : give;
