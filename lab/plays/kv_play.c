@@ -576,7 +576,7 @@ static int make_table(struct kp *p)
 {
 	struct kv_world world = kv_town_world(&p->client[0].visitor);
 
-	return kv_leaves_make(&world, &p->g, KV_PHASE_STABLE);
+	return kv_replicas_make(&world, &p->g, KV_PHASE_STABLE);
 }
 
 static void starter(void *arg)

@@ -66,8 +66,8 @@ enum kv_point {
 	KV_POINT_LEASE,
 	KV_POINT_FENCE,
 	KV_POINT_MEND,
-	KV_POINT_STATE, /* of a leaf: roles and phases */
-	KV_POINT_LEAF,	/* one is made or dropped */
+	KV_POINT_STATE,	  /* of a replica: roles and phases */
+	KV_POINT_REPLICA, /* one is made or dropped */
 	KV_POINT_COUNT,
 };
 
@@ -101,18 +101,18 @@ struct kv_client_config {
 	uint64_t rng_seed; /* of back-offs; 0: any */
 };
 
-/* Writes an empty leaf into zeroed memory. */
+/* Writes an empty replica into zeroed memory. */
 int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	      uint64_t state) MUST_CHECK;
 /* Reads the head of a table of avail_bytes. */
 int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g) MUST_CHECK;
-/* A client of a table of one leaf. */
+/* A client of a table of one replica. */
 int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out) MUST_CHECK;
 
-/* Which leaf. */
+/* Which replica. */
 struct kv_id {
 	uint32_t name; /* of its generation, 16 bits */
 	uint32_t shard;
@@ -121,7 +121,7 @@ struct kv_id {
 
 typedef void (*kv_id_fn)(void *user, const struct kv_id *id);
 
-/* Where the leaves of a table are. Errors: -ENOENT, there is no such leaf;
+/* Where the replicas of a table are. Errors: -ENOENT, there is no such replica;
  * -EHOSTDOWN, its node does not answer. */
 struct kv_world {
 	void *ctx;
@@ -138,13 +138,13 @@ struct kv_world {
 	int (*nodes)(void *ctx);
 };
 
-/* A client of a table of any leaves. */
+/* A client of a table of any replicas. */
 int kv_client_open(const struct kv_world *world,
 		   const struct kv_client_config *config,
 		   struct aq_kv_client **out) MUST_CHECK;
-/* Makes the leaves of a new table, or of a next generation. */
-int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
-		   enum kv_phase phase) MUST_CHECK;
+/* Makes the replicas of a new table, or of a next generation. */
+int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
+		     enum kv_phase phase) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);

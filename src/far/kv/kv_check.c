@@ -39,7 +39,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int check_extent(struct kv_leaf *c, struct check *k,
+static int check_extent(struct kv_replica *c, struct check *k,
 			const struct kv_item *item)
 {
 	const uint8_t *bytes, *key, *value;
@@ -60,7 +60,7 @@ static int check_extent(struct kv_leaf *c, struct check *k,
 	return 0;
 }
 
-static int check_entry(struct kv_leaf *c, struct check *k, uint64_t row,
+static int check_entry(struct kv_replica *c, struct check *k, uint64_t row,
 		       const uint8_t *entry)
 {
 	struct aq_kv_report *r = k->r;
@@ -88,7 +88,7 @@ static int check_entry(struct kv_leaf *c, struct check *k, uint64_t row,
 	return check_extent(c, k, &item);
 }
 
-static int check_rows(struct kv_leaf *c, struct check *k)
+static int check_rows(struct kv_replica *c, struct check *k)
 {
 	uint64_t per = KIT_STAGE_BYTES / c->g.row_bytes, at, i, n;
 	uint8_t *copy = malloc(KIT_STAGE_BYTES);
@@ -134,7 +134,7 @@ static bool is_pointed_to(const struct check *k, uint64_t offset)
 }
 
 /* What the map calls used, somebody points to. */
-static int check_chunk(struct kv_leaf *c, struct check *k, uint64_t chunk,
+static int check_chunk(struct kv_replica *c, struct check *k, uint64_t chunk,
 		       uint64_t word, bool *run_is_known)
 {
 	uint32_t class = kv_chunk_class(word), n, i;
@@ -162,7 +162,7 @@ static int check_chunk(struct kv_leaf *c, struct check *k, uint64_t chunk,
 	return err;
 }
 
-static int check_chunks(struct kv_leaf *c, struct check *k)
+static int check_chunks(struct kv_replica *c, struct check *k)
 {
 	uint64_t bytes = 8 * c->g.chunk_count, i;
 	uint8_t *words;
@@ -189,7 +189,7 @@ static int check_chunks(struct kv_leaf *c, struct check *k)
 	return err;
 }
 
-static int check_locks(struct kv_leaf *c, struct check *k)
+static int check_locks(struct kv_replica *c, struct check *k)
 {
 	uint64_t words = (c->g.lock_bytes - kv_lock_at(0)) / 8, at, i, n;
 	int err = 0;
@@ -212,10 +212,10 @@ static int check_locks(struct kv_leaf *c, struct check *k)
 	return err;
 }
 
-static int count_clients(struct kv_leaf *c, struct check *k)
+static int count_clients(struct kv_replica *c, struct check *k)
 {
 	uint64_t count = 0, i;
-	int err = kv_leaf_count(c, &count);
+	int err = kv_replica_count(c, &count);
 
 	for (i = 0; i < c->g.client_count && !err; i++)
 		k->r->clients += c->kit.big[i * KV_SLOT_BYTES] != KIT_SLOT_FREE;
@@ -224,7 +224,7 @@ static int count_clients(struct kv_leaf *c, struct check *k)
 	return err;
 }
 
-int kv_leaf_check(struct kv_leaf *c, struct aq_kv_report *report)
+int kv_replica_check(struct kv_replica *c, struct aq_kv_report *report)
 {
 	uint64_t entries = c->g.rows * c->g.entries;
 	struct check k = {.r = report};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A leaf of a table of keys and values as it lies in far memory: one region of
- * host memory and one, the locks, that should be device memory, on one node.
- * A table is one leaf, or several: shards, copies, generations. Little-endian.
+ * A replica of a table of keys and values as it lies in far memory: one region
+ *of host memory and one, the locks, that should be device memory, on one node.
+ * A table is one replica, or several: shards, copies, generations.
+ *Little-endian.
  *
  *	table region				lock region
  *	------------				-----------
@@ -109,7 +110,8 @@ struct kv_head {
 	le32 shard_count;
 	le32 copy;
 	le32 copy_count;
-	le32 name; /* of all leaves of this generation, 16 bits; 0: the first */
+	le32 name; /* of all replicas of this generation, 16 bits; 0: the first
+		    */
 	uint8_t reserved[512 - 64 - 4 * 8 - 15 * 4 - KV_LEAPS * 8 - 8];
 	le64 crc; /* of all before it */
 };
@@ -446,9 +448,9 @@ static inline uint64_t kv_lease_at(const struct kv_geometry *g,
 }
 
 /*
- * The state of a leaf: what it is for (role) and how far its generation is
+ * The state of a replica: what it is for (role) and how far its generation is
  * (phase). Changed by CAS only: FIRST to ONLY, SECOND to RISING to ONLY; YOUNG
- * to STABLE to FREEZING to FROZEN to DONE. Zeros are a table of one leaf.
+ * to STABLE to FREEZING to FROZEN to DONE. Zeros are a table of one replica.
  * docs/kv.md has the reasons.
  */
 enum kv_role {

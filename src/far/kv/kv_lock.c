@@ -29,7 +29,7 @@ static bool ascends(const struct kv_lockset *s, unsigned count)
 }
 
 /* Adds one lock, keeping the order. */
-static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
+static int add_lock(struct kv_replica *c, struct kv_lockset *s, uint64_t lock)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	uint64_t word = words ? lock : lock / 64;
@@ -53,7 +53,7 @@ static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 	return 0;
 }
 
-int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
+int kv_want_locks(struct kv_replica *c, struct kv_want *w)
 {
 	unsigned i;
 	int err = 0;
@@ -64,7 +64,7 @@ int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 	return err;
 }
 
-bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 		      uint64_t row, bool same)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -78,7 +78,7 @@ bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
 	return false;
 }
 
-int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
+int kv_want_add(struct kv_replica *c, struct kv_want *w, uint64_t row)
 {
 	unsigned i;
 	int err;
@@ -94,7 +94,7 @@ int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
 	return err;
 }
 
-static void build_intent(struct kv_leaf *c, struct kv_intent *t,
+static void build_intent(struct kv_replica *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
 	unsigned i, n = set ? set->count : 0;
@@ -116,7 +116,7 @@ static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 	t->crc = le32_put(kv_intent_crc(t));
 }
 
-static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
+static void note_recent(struct kv_replica *c, const struct kv_lockset *set)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
@@ -138,7 +138,7 @@ static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
 	}
 }
 
-void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
+void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set)
 {
 	/* A batch may have two of them. */
 	struct kv_intent *t = &c->intent[c->sequence % 2];
@@ -150,7 +150,7 @@ void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
 		  t, kv_intent_bytes(set ? set->count : 0));
 }
 
-void kv_beat(struct kv_leaf *c)
+void kv_beat(struct kv_replica *c)
 {
 	uint64_t now = kit_now_ns(&c->kit);
 	int err;
@@ -165,7 +165,7 @@ void kv_beat(struct kv_leaf *c)
 		c->held = NULL; /* it is broken, which is seen when it ends */
 }
 
-void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
+void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
 		    unsigned count)
 {
 	struct kv_intent *t = &c->intent[2];
@@ -181,7 +181,7 @@ void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
 		  t, kv_intent_bytes(0));
 }
 
-int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
+int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
 		  unsigned count)
 {
 	kit_begin(&c->kit);
@@ -192,7 +192,7 @@ int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
 /* ---- reading ------------------------------------------------------------ */
 
 /* Whether group `at` of the set has the lock of this row. */
-static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
+static bool is_in_group(const struct kv_replica *c, const struct kv_want *w,
 			unsigned at, uint64_t row)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -204,7 +204,7 @@ static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
 }
 
 /* The rows of one line that are wanted, as a span. */
-static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
+static void add_span(struct kv_replica *c, struct kv_line *l, uint64_t bits,
 		     bool whole)
 {
 	uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
@@ -236,7 +236,7 @@ struct reading {
 	} at[KV_PATH_MAX + 2];
 };
 
-static void add_reads(struct kv_leaf *c, const struct kv_want *w,
+static void add_reads(struct kv_replica *c, const struct kv_want *w,
 		      unsigned group, struct reading *r)
 {
 	unsigned i, k;
@@ -300,7 +300,7 @@ struct taking {
 	uint64_t backoff_ns;
 };
 
-static int give_up(struct kv_leaf *c, struct taking *t)
+static int give_up(struct kv_replica *c, struct taking *t)
 {
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
@@ -312,7 +312,7 @@ static int give_up(struct kv_leaf *c, struct taking *t)
 }
 
 /* Changes of rows or locks mean that the holder lives. */
-static void note_refusal(struct kv_leaf *c, struct taking *t,
+static void note_refusal(struct kv_replica *c, struct taking *t,
 			 const struct reading *r, uint64_t now)
 {
 	uint64_t word = t->want->set.group[t->at].word;
@@ -335,7 +335,7 @@ static void note_refusal(struct kv_leaf *c, struct taking *t,
 }
 
 /* A lock is held by somebody. */
-static int handle_refusal(struct kv_leaf *c, struct taking *t,
+static int handle_refusal(struct kv_replica *c, struct taking *t,
 			  const struct reading *r)
 {
 	uint64_t word = t->want->set.group[t->at].word;
@@ -368,7 +368,7 @@ static int handle_refusal(struct kv_leaf *c, struct taking *t,
 }
 
 /* A row of the key, if it was read just now. */
-static uint8_t *row_read(struct kv_leaf *c, const struct reading *r,
+static uint8_t *row_read(struct kv_replica *c, const struct reading *r,
 			 uint64_t row)
 {
 	struct kv_line *l = kv_line_find(c, row);
@@ -381,7 +381,7 @@ static uint8_t *row_read(struct kv_leaf *c, const struct reading *r,
 	return NULL;
 }
 
-static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
+static bool is_overtaken(struct kv_replica *c, struct kv_want *w,
 			 const struct reading *r)
 {
 	const uint64_t *row = w->overtake->place->row;
@@ -392,7 +392,7 @@ static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
 
 /* Once is enough for who looks for the holder of a lock, but who waits for long
  * has to show life. */
-static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
+static void add_intent_if_due(struct kv_replica *c, struct taking *t)
 {
 	uint64_t now = kit_now_ns(&c->kit);
 
@@ -405,7 +405,7 @@ static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
 }
 
 /* Before the intent that does not name them any more. */
-static void add_owed(struct kv_leaf *c, struct kv_want *w)
+static void add_owed(struct kv_replica *c, struct kv_want *w)
 {
 	unsigned i;
 
@@ -414,7 +414,7 @@ static void add_owed(struct kv_leaf *c, struct kv_want *w)
 	w->owed.count = 0;
 }
 
-static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
+static void add_fresh(struct kv_replica *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
 		(void)kv_new_add(c, w->fresh, w->mod->key, w->mod->key_len,
@@ -423,7 +423,7 @@ static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
 
 /* From when all locks are held, nobody changes the state and goes on without
  * waiting for them. */
-static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
+static int check_state(struct kv_replica *c, struct kv_want *w, bool was_asked,
 		       uint64_t asked_ns)
 {
 	int err = 0, drop;
@@ -440,7 +440,7 @@ static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
 
 /* ---- trying ------------------------------------------------------------- */
 
-int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
+int kv_locks_try(struct kv_replica *c, struct kv_want *w)
 {
 	uint64_t start_ns = kit_now_ns(&c->kit);
 	bool asks_state = kv_state_is_due(c, start_ns);
@@ -482,7 +482,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 
 /* ---- and waiting -------------------------------------------------------- */
 
-int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
+int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
 			   .start_ns = kit_now_ns(&c->kit),

@@ -9,14 +9,14 @@
 
 #include "kv_priv.h"
 
-void kv_look_begin(struct kv_leaf *c, struct kv_get *g)
+void kv_look_begin(struct kv_replica *c, struct kv_get *g)
 {
 	kit_begin(&c->kit);
 	g->looks = 0;
 }
 
-void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
-		 uint64_t len_bytes)
+void kv_look_add(struct kv_replica *c, struct kv_get *g, uint64_t offset,
+		 void *to, uint64_t len_bytes)
 {
 	if (!c->kit.port.look_rkey)
 		kit_read(&c->kit.main, offset, to, len_bytes);
@@ -28,7 +28,7 @@ void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
 			.len_bytes = (uint32_t)len_bytes};
 }
 
-void kv_look_end(struct kv_leaf *c, struct kv_get *g)
+void kv_look_end(struct kv_replica *c, struct kv_get *g)
 {
 	uint32_t index = (uint32_t)(g - c->get), at;
 
@@ -42,7 +42,7 @@ void kv_look_end(struct kv_leaf *c, struct kv_get *g)
 }
 
 /* Through the node's NIC. */
-static void post_looks(struct kv_leaf *c, const struct kv_get *g)
+static void post_looks(struct kv_replica *c, const struct kv_get *g)
 {
 	uint32_t i;
 
@@ -54,7 +54,7 @@ static void post_looks(struct kv_leaf *c, const struct kv_get *g)
 	(void)kit_post(&c->kit, (uint32_t)(g - c->get));
 }
 
-void kv_look_run(struct kv_leaf *c)
+void kv_look_run(struct kv_replica *c)
 {
 	struct aqdv_read list[KV_LOOKS_MAX * KV_LOOK_BATCH];
 	uint32_t index[KV_LOOK_BATCH];

@@ -82,7 +82,7 @@ static void add_set_rows(const struct kv_geometry *g, struct rows *r,
 	}
 }
 
-static int rows_init(struct kv_leaf *c, struct rows *r,
+static int rows_init(struct kv_replica *c, struct rows *r,
 		     const struct kv_dead *dead, unsigned count)
 {
 	uint32_t i, n = 0;
@@ -110,7 +110,7 @@ static void rows_release(struct rows *r)
 	free(r->is_dirty);
 }
 
-static uint8_t *rows_at(struct kv_leaf *c, uint32_t i)
+static uint8_t *rows_at(struct kv_replica *c, uint32_t i)
 {
 	return c->kit.big + (size_t)i * c->g.row_bytes;
 }
@@ -123,7 +123,7 @@ static int64_t rows_find(const struct rows *r, uint64_t number)
 	return p ? p - r->number : -1;
 }
 
-static int rows_read(struct kv_leaf *c, const struct rows *r)
+static int rows_read(struct kv_replica *c, const struct rows *r)
 {
 	uint32_t i = 0, n;
 	int err = 0;
@@ -142,7 +142,7 @@ static int rows_read(struct kv_leaf *c, const struct rows *r)
 }
 
 /* State 1 to 2 and 3 to 4: every row has its CRC again. */
-static void mend_torn(struct kv_leaf *c, struct rows *r)
+static void mend_torn(struct kv_replica *c, struct rows *r)
 {
 	uint32_t i;
 
@@ -158,7 +158,7 @@ static void mend_torn(struct kv_leaf *c, struct rows *r)
 }
 
 /* State 2 to 4: of an entry that stands in both rows the second goes. */
-static void mend_double(struct kv_leaf *c, struct rows *r, uint32_t at)
+static void mend_double(struct kv_replica *c, struct rows *r, uint32_t at)
 {
 	uint8_t *row = rows_at(c, at);
 	unsigned i, k;
@@ -191,7 +191,7 @@ static void mend_double(struct kv_leaf *c, struct rows *r, uint32_t at)
 }
 
 /* CRCs first: then every row can be read while the rest goes on. */
-static int rows_write(struct kv_leaf *c, struct rows *r)
+static int rows_write(struct kv_replica *c, struct rows *r)
 {
 	uint32_t i;
 	int err = 0;
@@ -212,7 +212,7 @@ static int rows_write(struct kv_leaf *c, struct rows *r)
 	return err;
 }
 
-static bool rows_have_extent(struct kv_leaf *c, const struct rows *r,
+static bool rows_have_extent(struct kv_replica *c, const struct rows *r,
 			     uint64_t extent, uint32_t stamp)
 {
 	struct kv_item item;
@@ -235,7 +235,7 @@ static bool rows_have_extent(struct kv_leaf *c, const struct rows *r,
  * before and be somebody else's by now; then its stamp is another: stamps are
  * written before the map says "used".
  */
-static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
+static int free_extent(struct kv_replica *c, uint64_t extent, uint32_t stamp,
 		       uint64_t *size_bytes)
 {
 	struct kv_extent *head = (struct kv_extent *)(c->kit.stage + 64);
@@ -269,7 +269,7 @@ static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
 }
 
 /* What is in the table stays; what is not goes. */
-static int settle(struct kv_leaf *c, const struct rows *r,
+static int settle(struct kv_replica *c, const struct rows *r,
 		  const struct kv_dead *d)
 {
 	uint64_t new = le64_get(d->intent.new_extent), size = 0, kept = 0;
@@ -303,8 +303,8 @@ static int settle(struct kv_leaf *c, const struct rows *r,
 
 /* Of these locks, those that no dead client before this one names: each is let
  * go once, because from then on it may be somebody else's. */
-static uint64_t only_here(const struct kv_leaf *c, const struct kv_dead *dead,
-			  unsigned at, unsigned g)
+static uint64_t only_here(const struct kv_replica *c,
+			  const struct kv_dead *dead, unsigned at, unsigned g)
 {
 	uint64_t mask = dead[at].set.group[g].mask;
 	unsigned i, k;
@@ -320,7 +320,7 @@ static uint64_t only_here(const struct kv_leaf *c, const struct kv_dead *dead,
 	return mask;
 }
 
-static int unlock(struct kv_leaf *c, const struct kv_dead *dead, unsigned at)
+static int unlock(struct kv_replica *c, const struct kv_dead *dead, unsigned at)
 {
 	const struct kv_dead *d = &dead[at];
 	uint64_t mask;
@@ -339,7 +339,7 @@ static int unlock(struct kv_leaf *c, const struct kv_dead *dead, unsigned at)
 }
 
 /* Frees its slot; its number of keys stays. */
-static int bury(struct kv_leaf *c, const struct kv_dead *d)
+static int bury(struct kv_replica *c, const struct kv_dead *d)
 {
 	uint64_t at = kit_slot_at(&c->kit, d->slot);
 	struct kv_intent *t = &c->intent[0];
@@ -360,7 +360,7 @@ static int bury(struct kv_leaf *c, const struct kv_dead *d)
 	return err == -EAGAIN ? 0 : err;
 }
 
-int kv_mend(struct kv_leaf *c, struct kv_dead *dead, unsigned count)
+int kv_mend(struct kv_replica *c, struct kv_dead *dead, unsigned count)
 {
 	struct rows r;
 	uint32_t i;

@@ -51,7 +51,7 @@ static void want_row(struct kv_want *w, uint64_t row)
 }
 
 /* Whether the key was in one of its rows when they were last seen. */
-static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
+static bool was_seen(const struct kv_replica *c, const struct attempt *a,
 		     const struct kv_view *view)
 {
 	struct kv_item item;
@@ -72,7 +72,7 @@ static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
 
 /* Others that the entries could move to, should the guess be wrong: first those
  * whose locks are taken anyway, then those that cost a bit and no request. */
-static void want_spares(struct kv_leaf *c, struct attempt *a,
+static void want_spares(struct kv_replica *c, struct attempt *a,
 			const struct kv_view *view)
 {
 	uint64_t spare[KV_ENTRIES_MAX * 2];
@@ -92,7 +92,7 @@ static void want_spares(struct kv_leaf *c, struct attempt *a,
 }
 
 /* The key's rows, and those of the path that the cache suggests. */
-static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
+static int plan(struct kv_replica *c, struct attempt *a, unsigned try)
 {
 	struct kv_view view = kv_cache_view(c, false);
 	struct kv_want *w = &a->want;
@@ -140,7 +140,7 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 }
 
 /* A row that was torn though its lock was free: its writer died in it. */
-static int mend_now(struct kv_leaf *c, uint64_t number, uint8_t *row)
+static int mend_now(struct kv_replica *c, uint64_t number, uint8_t *row)
 {
 	(void)kv_row_mend(&c->g, row);
 	kv_row_seal(&c->g, row, c->kit.slot);
@@ -150,7 +150,7 @@ static int mend_now(struct kv_leaf *c, uint64_t number, uint8_t *row)
 	return kit_run(&c->kit);
 }
 
-static int see_rows(struct kv_leaf *c, struct attempt *a)
+static int see_rows(struct kv_replica *c, struct attempt *a)
 {
 	uint32_t skip = a->skip;
 	unsigned i;
@@ -180,7 +180,7 @@ static int see_rows(struct kv_leaf *c, struct attempt *a)
 
 /* ---- writing ------------------------------------------------------------ */
 
-void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry)
+void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry)
 {
 	uint64_t at = kv_row_at(&c->g, number);
 	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
@@ -199,7 +199,7 @@ void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry)
 }
 
 /* Moves everything one step on, from the end. */
-static void add_path(struct kv_leaf *c, const struct kv_path *path,
+static void add_path(struct kv_replica *c, const struct kv_path *path,
 		     const uint8_t *entry)
 {
 	unsigned i;
@@ -224,7 +224,7 @@ static void add_path(struct kv_leaf *c, const struct kv_path *path,
 }
 
 /* The end of every try that has changed something, or wants to end anyway. */
-static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
+static int finish(struct kv_replica *c, struct attempt *a, bool stored)
 {
 	bool has_extents = c->new_extent || c->old_extent;
 
@@ -243,7 +243,7 @@ static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
 }
 
 /* Says what becomes of the old value's memory, before anything changes. */
-static void note_old(struct kv_leaf *c, const struct attempt *a)
+static void note_old(struct kv_replica *c, const struct attempt *a)
 {
 	if (a->found < 0 || !a->item.is_extent)
 		return;
@@ -252,7 +252,7 @@ static void note_old(struct kv_leaf *c, const struct attempt *a)
 }
 
 /* Its entries are all that the table has. */
-static int too_large(const struct kv_leaf *c)
+static int too_large(const struct kv_replica *c)
 {
 	return error_set(-E2BIG,
 			 "key and value have at most %u bytes in this table, "
@@ -260,7 +260,7 @@ static int too_large(const struct kv_leaf *c)
 			 c->g.entry_bytes - KV_E_HEAD);
 }
 
-static int build_entry(struct kv_leaf *c, struct attempt *a,
+static int build_entry(struct kv_replica *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
 	struct kv_mod *m = a->m;
@@ -292,7 +292,7 @@ static int build_entry(struct kv_leaf *c, struct attempt *a,
 }
 
 /* A large value that was not written before the locks were taken. */
-static int write_large(struct kv_leaf *c, struct attempt *a,
+static int write_large(struct kv_replica *c, struct attempt *a,
 		       const struct aq_kv_change *ch)
 {
 	int err;
@@ -310,7 +310,7 @@ static int write_large(struct kv_leaf *c, struct attempt *a,
 }
 
 /* Elsewhere first; meanwhile this client's locks must not look forgotten. */
-static int mirror(struct kv_leaf *c, struct attempt *a,
+static int mirror(struct kv_replica *c, struct attempt *a,
 		  const struct aq_kv_change *ch)
 {
 	int err;
@@ -329,7 +329,7 @@ static bool needs_old(const struct kv_mod *m)
 	return m->put ? m->put->flags != 0 : m->needs_old || m->needs_value;
 }
 
-static int look_older(struct kv_leaf *c, struct attempt *a,
+static int look_older(struct kv_replica *c, struct attempt *a,
 		      struct aq_kv_change *ch)
 {
 	int err;
@@ -349,7 +349,7 @@ static bool is_plain_put(const struct kv_mod *m)
 	return m->put && !m->put->flags;
 }
 
-static int store(struct kv_leaf *c, struct attempt *a,
+static int store(struct kv_replica *c, struct attempt *a,
 		 const struct aq_kv_change *ch)
 {
 	struct kv_view view = kv_cache_view(c, true);
@@ -394,7 +394,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 	return finish(c, a, entry[0] & KV_E_EXTENT);
 }
 
-static int erase(struct kv_leaf *c, struct attempt *a,
+static int erase(struct kv_replica *c, struct attempt *a,
 		 const struct aq_kv_change *ch)
 {
 	int err = mirror(c, a, ch);
@@ -416,7 +416,7 @@ static int erase(struct kv_leaf *c, struct attempt *a,
 /* ---- deciding ----------------------------------------------------------- */
 
 /* The old value, if somebody looks at it or the key is not in the entry. */
-static int read_old(struct kv_leaf *c, struct attempt *a,
+static int read_old(struct kv_replica *c, struct attempt *a,
 		    struct aq_kv_change *ch)
 {
 	const uint8_t *bytes, *value;
@@ -458,7 +458,7 @@ static int read_old(struct kv_leaf *c, struct attempt *a,
 	return 0;
 }
 
-static int let_go(struct kv_leaf *c, struct attempt *a, int result)
+static int let_go(struct kv_replica *c, struct attempt *a, int result)
 {
 	int err;
 
@@ -482,7 +482,7 @@ static int apply_put(const struct kv_put *p, struct aq_kv_change *ch)
 }
 
 /* With the old value known. -EAGAIN: begin again. */
-static int carry_out(struct kv_leaf *c, struct attempt *a,
+static int carry_out(struct kv_replica *c, struct attempt *a,
 		     struct aq_kv_change *ch)
 {
 	bool had = a->found >= 0 || ch->value;
@@ -512,7 +512,7 @@ static int carry_out(struct kv_leaf *c, struct attempt *a,
 	return let_go(c, a, err);
 }
 
-static int decide(struct kv_leaf *c, struct attempt *a)
+static int decide(struct kv_replica *c, struct attempt *a)
 {
 	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
 	int err = see_rows(c, a);
@@ -532,7 +532,7 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 }
 
 /* Locks of a try that nothing follows. */
-static int pay(struct kv_leaf *c, struct attempt *a, int err)
+static int pay(struct kv_replica *c, struct attempt *a, int err)
 {
 	int drop;
 
@@ -544,7 +544,7 @@ static int pay(struct kv_leaf *c, struct attempt *a, int err)
 }
 
 /* A value that is known and large is written before any lock is taken. */
-static int prepare(struct kv_leaf *c, struct attempt *a)
+static int prepare(struct kv_replica *c, struct attempt *a)
 {
 	const struct kv_mod *m = a->m;
 	const struct kv_put *p = m->put;
@@ -573,7 +573,7 @@ static int prepare(struct kv_leaf *c, struct attempt *a)
 				  p->len);
 }
 
-static void count_trips(struct kv_leaf *c, const struct attempt *a)
+static void count_trips(struct kv_replica *c, const struct attempt *a)
 {
 	uint64_t trips = c->kit.trips - a->trips;
 
@@ -595,7 +595,7 @@ static void count_trips(struct kv_leaf *c, const struct attempt *a)
 	}
 }
 
-static int try_often(struct kv_leaf *c, struct attempt *a)
+static int try_often(struct kv_replica *c, struct attempt *a)
 {
 	unsigned try;
 	int err = prepare(c, a);
@@ -627,13 +627,14 @@ static int try_often(struct kv_leaf *c, struct attempt *a)
 			       KV_PATH_MAX);
 }
 
-int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
+int kv_mod_run(struct kv_replica *c, struct kv_mod *m)
 {
 	struct attempt a = {.m = m, .trips = c->kit.trips};
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
-	/* With other leaves, more than this one's row tells what has happened.
+	/* With other replicas, more than this one's row tells what has
+	 * happened.
 	 */
 	if (is_plain_put(m) && !m->mirror && !m->older && !m->leaves_graves) {
 		a.overtake.place = &a.place;

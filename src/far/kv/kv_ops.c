@@ -31,13 +31,14 @@ static bool is_vouched(const struct kv_route *r)
 	return !r->second || kit_now_ns(&r->second->kit) <= r->second->valid_ns;
 }
 
-int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
-			struct aq_kv_op *op, uint64_t *expire_at_ms,
-			bool *has_entry)
+int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
+			   struct aq_kv_op *op, uint64_t *expire_at_ms,
+			   bool *has_entry)
 {
-	int err = kv_async_quiet(c, leaf);
+	int err = kv_async_quiet(c, replica);
 
-	return err ? err : kv_leaf_read(leaf, op, expire_at_ms, has_entry);
+	return err ? err
+		   : kv_replica_read(replica, op, expire_at_ms, has_entry);
 }
 
 static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
@@ -50,11 +51,13 @@ static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
 
 	if (err)
 		return err;
-	err = kv_client_read_leaf(c, r.leaf, op, expire_at_ms, &has_entry);
+	err = kv_client_read_replica(c, r.replica, op, expire_at_ms,
+				     &has_entry);
 	if (!is_vouched(&r))
 		return KV_E_VIEW;
 	if (err == -ENOENT && r.older && !has_entry)
-		err = kv_client_read_leaf(c, r.older, op, expire_at_ms, NULL);
+		err = kv_client_read_replica(c, r.older, op, expire_at_ms,
+					     NULL);
 	return err;
 }
 
@@ -136,10 +139,10 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 			m->older = r->older ? kv_grow_older : NULL;
 			m->leaves_graves = r->leaves_graves &&
 					   !(c->config.bugs & KV_BUG_GRAVES);
-			err = kv_async_settle(c, r->leaf);
+			err = kv_async_settle(c, r->replica);
 		}
 		if (!err)
-			err = kv_leaf_change(r->leaf, m);
+			err = kv_replica_change(r->replica, m);
 		/* Only these say that nothing has happened. */
 		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
 			break;

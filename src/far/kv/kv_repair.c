@@ -39,18 +39,18 @@ struct watch {
 	unsigned looks;
 };
 
-static void watch_start(struct kv_leaf *c, struct watch *w)
+static void watch_start(struct kv_replica *c, struct watch *w)
 {
 	*w = (struct watch){.since_ns = kit_now_ns(&c->kit)};
 }
 
-static bool watch_is_late(struct kv_leaf *c, struct watch *w, uint64_t ns)
+static bool watch_is_late(struct kv_replica *c, struct watch *w, uint64_t ns)
 {
 	w->looks++;
 	return w->looks > WATCH_LOOKS && kit_now_ns(&c->kit) - w->since_ns > ns;
 }
 
-static int read_slots(struct kv_leaf *c, struct kv_slot *out)
+static int read_slots(struct kv_replica *c, struct kv_slot *out)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
 	int err = kit_big_reserve(&c->kit, 2 * bytes);
@@ -89,7 +89,7 @@ static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
 	       memcmp(&a->intent, &b->intent, sizeof(a->intent)) == 0;
 }
 
-static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
+static int read_lock(struct kv_replica *c, uint64_t word, uint64_t *value)
 {
 	int err;
 
@@ -103,7 +103,7 @@ static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
 
 /* ---- fencing ------------------------------------------------------------ */
 
-static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
+static int fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
 {
 	char conn[KIT_SLOT_NAME_MAX + 1];
 	int err;
@@ -123,13 +123,13 @@ static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 
 /* ---- the lease ---------------------------------------------------------- */
 
-static uint64_t my_lease(const struct kv_leaf *c, uint64_t before)
+static uint64_t my_lease(const struct kv_replica *c, uint64_t before)
 {
 	return kv_lease_word(c->kit.slot + 1, c->kit.epoch,
 			     kv_lease_count(before) + 1);
 }
 
-static int lease_read(struct kv_leaf *c, uint64_t *word)
+static int lease_read(struct kv_replica *c, uint64_t *word)
 {
 	int err = kit_read_now(&c->kit.main, c->g.lease_offset,
 			       &c->atom[KV_ATOM_LEASE], 8);
@@ -140,7 +140,7 @@ static int lease_read(struct kv_leaf *c, uint64_t *word)
 }
 
 /* The lease has not moved for long: its holder is dead, too. */
-static int fence_holder(struct kv_leaf *c, uint64_t word)
+static int fence_holder(struct kv_replica *c, uint64_t word)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
 	struct kv_slot s;
@@ -160,7 +160,7 @@ static int fence_holder(struct kv_leaf *c, uint64_t word)
 }
 
 /* Until we have it. */
-static int lease_take(struct kv_leaf *c)
+static int lease_take(struct kv_replica *c)
 {
 	uint64_t word = 0, seen = 0, old;
 	struct watch w;
@@ -198,7 +198,7 @@ static int lease_take(struct kv_leaf *c)
 	}
 }
 
-int kv_lease_renew(struct kv_leaf *c)
+int kv_lease_renew(struct kv_replica *c)
 {
 	uint64_t before = c->lease, old;
 	int err;
@@ -214,7 +214,7 @@ int kv_lease_renew(struct kv_leaf *c)
 	return err;
 }
 
-static int lease_give(struct kv_leaf *c)
+static int lease_give(struct kv_replica *c)
 {
 	uint64_t old;
 
@@ -233,7 +233,7 @@ struct ward { /* what a repair works with */
 	unsigned count;
 };
 
-static int ward_init(struct kv_leaf *c, struct ward *w)
+static int ward_init(struct kv_replica *c, struct ward *w)
 {
 	*w = (struct ward){
 		.before = calloc(c->g.client_count, sizeof(w->before[0])),
@@ -254,7 +254,7 @@ static void ward_release(struct ward *w)
 }
 
 /* All that are fenced, also by somebody who died over it. */
-static int collect(struct kv_leaf *c, struct ward *w)
+static int collect(struct kv_replica *c, struct ward *w)
 {
 	uint32_t i, k;
 	int err = 0;
@@ -310,7 +310,7 @@ static bool tried(const struct kv_slot *a, const struct kv_slot *b,
 }
 
 /* Slots, lock, slots: into w->first, *value, w->now. */
-static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
+static int look(struct kv_replica *c, struct ward *w, uint64_t word,
 		uint64_t *value)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
@@ -333,7 +333,7 @@ static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
 
 /* Whether a living client may have had one of the locks that are set; who has
  * done nothing for long is fenced on the way. */
-static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+static int look_round(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 		      unsigned g, bool is_late, bool *is_clear)
 {
 	uint64_t word = d->set.group[g].word, mask = d->set.group[g].mask;
@@ -370,7 +370,7 @@ static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 }
 
 /* -EAGAIN: somebody else had to be fenced; begin again. */
-static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+static int wait_clear(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 		      unsigned g)
 {
 	uint64_t fenced = c->stats.fenced;
@@ -401,7 +401,7 @@ static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 }
 
 /* With the lease. */
-static int repair(struct kv_leaf *c, struct ward *w)
+static int repair(struct kv_replica *c, struct ward *w)
 {
 	unsigned i, k;
 	int err;
@@ -425,7 +425,7 @@ static int repair(struct kv_leaf *c, struct ward *w)
 	return err;
 }
 
-static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
+static int with_lease(struct kv_replica *c, struct ward *w, bool all)
 {
 	struct kv_slot *now = w->now;
 	uint32_t i;
@@ -449,7 +449,7 @@ static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
 }
 
 /* Only the suspects stay in `before`; whether there are any. */
-static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
+static bool pick_suspects(struct kv_replica *c, struct ward *w, uint64_t word,
 			  uint64_t mask)
 {
 	bool any = false;
@@ -471,7 +471,7 @@ static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
 }
 
 /* Watches the lock for the failure time; *value is what stays set. */
-static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
+static int watch_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t *value)
 {
 	struct watch w;
@@ -489,7 +489,7 @@ static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
 	return 0;
 }
 
-int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
+int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask)
 {
 	struct ward w;
 	uint64_t value = 0;
@@ -511,7 +511,7 @@ int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
 	return err;
 }
 
-int kv_lease_wait(struct kv_leaf *c)
+int kv_lease_wait(struct kv_replica *c)
 {
 	uint64_t word, seen = 0;
 	struct watch late;
@@ -543,7 +543,7 @@ int kv_lease_wait(struct kv_leaf *c)
 
 /* Who died on its way to a slot had nothing yet. If it is alive after all, its
  * last step fails. */
-static int free_claimed(struct kv_leaf *c, struct ward *w)
+static int free_claimed(struct kv_replica *c, struct ward *w)
 {
 	uint64_t word;
 	bool any = false;
@@ -572,7 +572,7 @@ static int free_claimed(struct kv_leaf *c, struct ward *w)
 }
 
 /* Only those stay in `before` whose connections are gone. */
-static bool pick_gone(struct kv_leaf *c, struct ward *w)
+static bool pick_gone(struct kv_replica *c, struct ward *w)
 {
 	bool any = false;
 	uint32_t i;
@@ -593,7 +593,7 @@ static bool pick_gone(struct kv_leaf *c, struct ward *w)
 	return any;
 }
 
-int kv_reap(struct kv_leaf *c)
+int kv_reap(struct kv_replica *c)
 {
 	struct ward w;
 	int err = ward_init(c, &w);

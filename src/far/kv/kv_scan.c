@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over a whole leaf: scanning it, and counting its keys. */
+/* Walks over a whole replica: scanning it, and counting its keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum {
 };
 
 /* A row, until it is whole. */
-static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
+static int read_again(struct kv_replica *c, uint64_t row, uint8_t *to)
 {
 	uint64_t lock = kv_lock_of(&c->g, row), since = kit_now_ns(&c->kit);
 	bool words = c->g.flags & KV_WORD_LOCKS;
@@ -41,7 +41,7 @@ static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
 }
 
 /* What has expired shows on demand, what was deleted only to ourselves. */
-static bool is_hidden(const struct kv_leaf *c, const struct kv_item *item,
+static bool is_hidden(const struct kv_replica *c, const struct kv_item *item,
 		      unsigned flags)
 {
 	if (!kv_is_expired(c, item->expire_at_ms) || (flags & KV_SCAN_GRAVES))
@@ -51,8 +51,8 @@ static bool is_hidden(const struct kv_leaf *c, const struct kv_item *item,
 }
 
 /* -EAGAIN: the extent is not what the entry says any more. */
-static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
-		aq_kv_item_fn each, void *user)
+static int give(struct kv_replica *c, const struct kv_item *item,
+		unsigned flags, aq_kv_item_fn each, void *user)
 {
 	struct aq_kv_item out = {.key = item->key,
 				 .key_len = item->key_len,
@@ -85,7 +85,7 @@ static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
 	return each(&out, user);
 }
 
-static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
+static int give_row(struct kv_replica *c, uint64_t number, uint8_t *row,
 		    unsigned flags, aq_kv_item_fn each, void *user)
 {
 	struct kv_item item;
@@ -111,7 +111,7 @@ static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
 	return err;
 }
 
-static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
+static int scan(struct kv_replica *c, uint64_t *cursor, uint64_t rows,
 		unsigned flags, aq_kv_item_fn each, void *user)
 {
 	uint64_t per = KIT_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
@@ -136,8 +136,8 @@ static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
 	return err;
 }
 
-int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
-		 unsigned flags, aq_kv_item_fn each, void *user)
+int kv_replica_scan(struct kv_replica *c, uint64_t *row, uint64_t rows,
+		    unsigned flags, aq_kv_item_fn each, void *user)
 {
 	int err;
 
@@ -155,7 +155,7 @@ int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
 	return kv_op_end(c, err);
 }
 
-int kv_leaf_count(struct kv_leaf *c, uint64_t *count)
+int kv_replica_count(struct kv_replica *c, uint64_t *count)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES, i;
 	int64_t sum = 0;

@@ -54,7 +54,7 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* ---- chunks ------------------------------------------------------------- */
 
 /* What the map says now. */
-static int read_map(struct kv_leaf *c, struct kv_chunk *k)
+static int read_map(struct kv_replica *c, struct kv_chunk *k)
 {
 	uint32_t i;
 	int err = kit_read_now(&c->kit.main, kv_chunk_at(&c->g, k->index),
@@ -73,7 +73,7 @@ static int read_map(struct kv_leaf *c, struct kv_chunk *k)
 	return 0;
 }
 
-static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int add_chunk(struct kv_replica *c, uint64_t index, uint32_t class,
 		     struct kv_chunk **out)
 {
 	uint32_t count = kv_chunk_extents(&c->g, class);
@@ -102,7 +102,7 @@ static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
 }
 
 /* Makes a free chunk ours. -EAGAIN: somebody else was faster. */
-static int claim(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int claim(struct kv_replica *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
 	uint64_t prep = kv_chunk_word(c->kit.slot + 1, CLASS_PREPARING, 0);
@@ -123,7 +123,7 @@ static int claim(struct kv_leaf *c, uint64_t index, uint32_t class,
 }
 
 /* Takes over a chunk that nobody owns. */
-static int adopt(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int adopt(struct kv_replica *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
 	int err =
@@ -137,14 +137,14 @@ static int adopt(struct kv_leaf *c, uint64_t index, uint32_t class,
 }
 
 /* All chunks' words, until fn says something. */
-static int each_word(struct kv_leaf *c, kit_chunk_fn fn, void *user)
+static int each_word(struct kv_replica *c, kit_chunk_fn fn, void *user)
 {
 	return kit_chunks_each(&c->kit, c->g.chunk_word_offset,
 			       c->g.chunk_count, NULL, fn, user);
 }
 
 struct finding {
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
 	uint32_t class;
 	struct kv_chunk *chunk;
 };
@@ -159,18 +159,19 @@ static int try_word(void *user, uint64_t index, uint64_t word)
 	int err = -EAGAIN;
 
 	if (word == 0)
-		err = claim(f->leaf, index, f->class, &f->chunk);
+		err = claim(f->replica, index, f->class, &f->chunk);
 	else if (word == kv_chunk_word(0, f->class, 0))
-		err = adopt(f->leaf, index, f->class, &f->chunk);
+		err = adopt(f->replica, index, f->class, &f->chunk);
 	if (err == -EAGAIN || (!err && f->chunk->free == 0))
 		return 0;
 	return err ? err : FOUND;
 }
 
 /* A chunk of that class with something free. */
-static int find_chunk(struct kv_leaf *c, uint32_t class, struct kv_chunk **out)
+static int find_chunk(struct kv_replica *c, uint32_t class,
+		      struct kv_chunk **out)
 {
-	struct finding f = {.leaf = c, .class = class};
+	struct finding f = {.replica = c, .class = class};
 	uint64_t total = 0, avail = 0;
 	uint32_t i;
 	int err = 0;
@@ -232,7 +233,7 @@ static int extend_run(void *user, uint64_t index, uint64_t word)
 	return s->length == s->wanted ? FOUND : 0;
 }
 
-static int claim_run(struct kv_leaf *c, uint64_t first, uint64_t length)
+static int claim_run(struct kv_replica *c, uint64_t first, uint64_t length)
 {
 	uint64_t i;
 	int err = 0;
@@ -256,7 +257,8 @@ static int claim_run(struct kv_leaf *c, uint64_t first, uint64_t length)
 	return -EAGAIN;
 }
 
-static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
+static int alloc_run(struct kv_replica *c, uint64_t size_bytes,
+		     uint64_t *offset)
 {
 	struct run_search s = {.wanted = kv_run_of(&c->g, size_bytes)};
 	int err, tries;
@@ -281,7 +283,7 @@ static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
 
 /* ---- extents ------------------------------------------------------------ */
 
-int kv_new_alloc(struct kv_leaf *c, size_t key_len, size_t value_len,
+int kv_new_alloc(struct kv_replica *c, size_t key_len, size_t value_len,
 		 struct kv_new *out)
 {
 	uint64_t size = kv_extent_size(key_len, value_len);
@@ -324,7 +326,7 @@ static void copy_in(uint8_t *to, const struct kv_new *n, const void *key,
 
 /* The contents first: a byte of the map that says "used" means that the stamp
  * is the new one. */
-bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
+bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 		size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len;
@@ -342,7 +344,7 @@ bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
 	return true;
 }
 
-int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
+int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len, done, part;
@@ -366,7 +368,7 @@ int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
 	return err;
 }
 
-void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
+void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n)
 {
 	uint64_t chunk = chunk_of(&c->g, n->offset), i;
 	uint64_t length = kv_run_of(&c->g, n->size_bytes);
@@ -383,7 +385,8 @@ void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
 		  c->run_words, 8 * length);
 }
 
-void kv_extent_add_free(struct kv_leaf *c, uint64_t offset, uint64_t size_bytes)
+void kv_extent_add_free(struct kv_replica *c, uint64_t offset,
+			uint64_t size_bytes)
 {
 	if (kv_class_of(&c->g, size_bytes))
 		kit_write(&c->kit.main, KV_POINT_FREE,
@@ -394,13 +397,13 @@ void kv_extent_add_free(struct kv_leaf *c, uint64_t offset, uint64_t size_bytes)
 			  8 * kv_run_of(&c->g, size_bytes));
 }
 
-void kv_slab_forget(struct kv_leaf *c)
+void kv_slab_forget(struct kv_replica *c)
 {
 	while (c->chunk_count)
 		free(c->chunk[--c->chunk_count].used);
 }
 
-int kv_slab_give_back(struct kv_leaf *c)
+int kv_slab_give_back(struct kv_replica *c)
 {
 	uint64_t old;
 	int err = 0;
@@ -421,7 +424,7 @@ int kv_slab_give_back(struct kv_leaf *c)
 /* ---- what a dead client had --------------------------------------------- */
 
 struct orphaning {
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
 	uint32_t slot;
 	uint64_t keep; /* the first chunk of a run that is in the table */
 	uint64_t keep_end;
@@ -440,14 +443,14 @@ static int orphan(void *user, uint64_t index, uint64_t word)
 	    (class == KV_CLASS_RUN &&
 	     (index < o->keep || index >= o->keep_end)))
 		now = 0;
-	return kit_cas_now(&o->leaf->kit.main, KV_POINT_MEND,
-			   word_at(&o->leaf->g, index), word, now, &old);
+	return kit_cas_now(&o->replica->kit.main, KV_POINT_MEND,
+			   word_at(&o->replica->g, index), word, now, &old);
 }
 
-int kv_slab_orphan(struct kv_leaf *c, uint32_t slot, uint64_t extent,
+int kv_slab_orphan(struct kv_replica *c, uint32_t slot, uint64_t extent,
 		   uint64_t size_bytes)
 {
-	struct orphaning o = {.leaf = c, .slot = slot, .keep = UINT64_MAX};
+	struct orphaning o = {.replica = c, .slot = slot, .keep = UINT64_MAX};
 
 	if (extent && !kv_class_of(&c->g, size_bytes)) {
 		o.keep = chunk_of(&c->g, extent);

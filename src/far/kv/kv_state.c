@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a leaf, and how long a client may rely on it.
+ * The state of a replica, and how long a client may rely on it.
  *
  * A client that has seen the state may work for one term without looking again,
  * counted from before it asked; after that a look goes along with its requests,
@@ -16,12 +16,12 @@
 #include "base/error.h"
 #include "kv_priv.h"
 
-void kv_add_state(struct kv_leaf *c, void *to)
+void kv_add_state(struct kv_replica *c, void *to)
 {
 	kit_read(&c->kit.main, kv_lease_at(&c->g, KV_LEASE_STATE), to, 8);
 }
 
-bool kv_state_note(struct kv_leaf *c, uint64_t word, uint64_t asked_ns)
+bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns)
 {
 	c->state = word;
 	if (word != c->expect) {
@@ -33,7 +33,7 @@ bool kv_state_note(struct kv_leaf *c, uint64_t word, uint64_t asked_ns)
 	return true;
 }
 
-static int look(struct kv_leaf *c, uint64_t *asked_ns)
+static int look(struct kv_replica *c, uint64_t *asked_ns)
 {
 	int err;
 
@@ -44,7 +44,7 @@ static int look(struct kv_leaf *c, uint64_t *asked_ns)
 	return err;
 }
 
-int kv_state_confirm(struct kv_leaf *c)
+int kv_state_confirm(struct kv_replica *c)
 {
 	uint64_t asked_ns;
 	int err;
@@ -58,7 +58,7 @@ int kv_state_confirm(struct kv_leaf *c)
 								  : KV_E_VIEW;
 }
 
-int kv_state_adopt(struct kv_leaf *c)
+int kv_state_adopt(struct kv_replica *c)
 {
 	uint64_t asked_ns;
 	int err = look(c, &asked_ns);
@@ -70,7 +70,7 @@ int kv_state_adopt(struct kv_leaf *c)
 	return 0;
 }
 
-int kv_state_move(struct kv_leaf *c, uint64_t to)
+int kv_state_move(struct kv_replica *c, uint64_t to)
 {
 	uint64_t old;
 	int err = kit_cas_now(&c->kit.main, KV_POINT_STATE,
@@ -88,7 +88,7 @@ int kv_state_move(struct kv_leaf *c, uint64_t to)
 	return 0;
 }
 
-void kv_state_outlast(struct kv_leaf *c)
+void kv_state_outlast(struct kv_replica *c)
 {
 	if (!(c->config.bugs & KV_BUG_TERMS))
 		kv_pause(c, c->term_ns + c->term_ns / 4);
@@ -104,7 +104,7 @@ struct pending {
 	bool any;
 };
 
-static int look_at_locks(struct kv_leaf *c, struct pending *p, bool is_first)
+static int look_at_locks(struct kv_replica *c, struct pending *p, bool is_first)
 {
 	uint64_t at, i, n, v;
 	int err = 0;
@@ -132,7 +132,7 @@ static int look_at_locks(struct kv_leaf *c, struct pending *p, bool is_first)
 	return err;
 }
 
-int kv_locks_outlast(struct kv_leaf *c)
+int kv_locks_outlast(struct kv_replica *c)
 {
 	struct pending p = {.count = (c->g.lock_bytes - kv_lock_at(0)) / 8};
 	uint64_t since = kit_now_ns(&c->kit);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of a rack: the world of their leaves. A leaf is two regions of one
- * node, by name: "kv-" for rows and extents or "kl-" for locks, four digits of
- * the generation, two of the shard, one of the copy, and the table's name.
+ * Tables of a rack: the world of their replicas. A replica is two regions of
+ * one node, by name: "kv-" for rows and extents or "kl-" for locks, four digits
+ * of the generation, two of the shard, one of the copy, and the table's name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct aq_kv {
 	struct aq_rack *rack;
 	char name[AQ_KV_NAME_MAX + 1];
 	struct kv_geometry g;
-	/* For making leaves only. */
+	/* For making replicas only. */
 	const char *node;
 	bool may_use_host;
 };
@@ -154,7 +154,8 @@ static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
 	return err;
 }
 
-/* ---- leaves ------------------------------------------------------------- */
+/* ---- replicas -------------------------------------------------------------
+ */
 
 struct lister {
 	const struct aq_kv *kv;
@@ -188,7 +189,7 @@ static int world_drop(void *ctx, const struct kv_id *id)
 
 	region_name(kv, id, false, table);
 	region_name(kv, id, true, locks);
-	/* The locks first: a leaf is listed by its other region. */
+	/* The locks first: a replica is listed by its other region. */
 	one = aq_region_delete(kv->rack, locks);
 	if (one == -ENOENT)
 		one = 0;
@@ -407,7 +408,7 @@ static int make_table(struct aq_kv *kv, const char *name)
 	if (!err && count)
 		return error_set(-EEXIST, "there is a table %s already", name);
 	if (!err)
-		err = kv_leaves_make(&world, &kv->g, KV_PHASE_STABLE);
+		err = kv_replicas_make(&world, &kv->g, KV_PHASE_STABLE);
 	if (err) {
 		snprintf(words, sizeof(words), "%s", aq_last_error());
 		/* What was made goes; the first reason is the one to tell. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client's way to one leaf: its memory, its slot there, its connection. */
+/* A client's way to one replica: its memory, its slot there, its connection. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,14 @@ enum {
 const char *kv_point_name(enum kv_point point)
 {
 	static const char *const names[] = {
-		[KV_POINT_INTENT] = "intent", [KV_POINT_EXTENT] = "extent",
-		[KV_POINT_MAP] = "map",	      [KV_POINT_LOCK] = "lock",
-		[KV_POINT_READ] = "read",     [KV_POINT_ROW] = "row",
-		[KV_POINT_ROW_TAIL] = "crc",  [KV_POINT_FREE] = "free",
-		[KV_POINT_UNLOCK] = "unlock", [KV_POINT_IDLE] = "idle",
-		[KV_POINT_LEASE] = "lease",   [KV_POINT_FENCE] = "fence",
-		[KV_POINT_MEND] = "mend",     [KV_POINT_STATE] = "state",
-		[KV_POINT_LEAF] = "leaf",
+		[KV_POINT_INTENT] = "intent",	[KV_POINT_EXTENT] = "extent",
+		[KV_POINT_MAP] = "map",		[KV_POINT_LOCK] = "lock",
+		[KV_POINT_READ] = "read",	[KV_POINT_ROW] = "row",
+		[KV_POINT_ROW_TAIL] = "crc",	[KV_POINT_FREE] = "free",
+		[KV_POINT_UNLOCK] = "unlock",	[KV_POINT_IDLE] = "idle",
+		[KV_POINT_LEASE] = "lease",	[KV_POINT_FENCE] = "fence",
+		[KV_POINT_MEND] = "mend",	[KV_POINT_STATE] = "state",
+		[KV_POINT_REPLICA] = "replica",
 	};
 
 	return point < KV_POINT_COUNT ? names[point] : "?";
@@ -29,7 +29,8 @@ const char *kv_point_name(enum kv_point point)
 
 /* ---- slots -------------------------------------------------------------- */
 
-static int try_claim(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
+static int try_claim(struct kv_replica *c, uint32_t slot,
+		     const struct kv_slot *s)
 {
 	int err;
 
@@ -49,7 +50,7 @@ static int try_claim(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
 
 /* The slot for repairs may be held by somebody who died over one. It has no
  * locks and no extents of its own, so it can be freed as it is. */
-static int free_last(struct kv_leaf *c, uint32_t slot, struct kv_slot *s)
+static int free_last(struct kv_replica *c, uint32_t slot, struct kv_slot *s)
 {
 	enum kit_slot_state state = kit_slot_state(&s->client);
 	uint64_t word = le64_get(s->client.state);
@@ -74,7 +75,7 @@ static int free_last(struct kv_leaf *c, uint32_t slot, struct kv_slot *s)
 }
 
 /* One of the slots, or with `last` the one that is kept for repairs. */
-static int claim_any(struct kv_leaf *c, bool last)
+static int claim_any(struct kv_replica *c, bool last)
 {
 	uint32_t i, usual = c->g.client_count - 1;
 	uint32_t start = (uint32_t)rng_below(&c->kit.rng, usual);
@@ -101,7 +102,7 @@ static int claim_any(struct kv_leaf *c, bool last)
 }
 
 /* All slots are taken, perhaps by some who are dead. */
-static int make_room(struct kv_leaf *c)
+static int make_room(struct kv_replica *c)
 {
 	int err = claim_any(c, true);
 
@@ -116,7 +117,7 @@ static int make_room(struct kv_leaf *c)
 	return err;
 }
 
-int kv_slot_claim(struct kv_leaf *c)
+int kv_slot_claim(struct kv_replica *c)
 {
 	int err, room = 0;
 
@@ -138,7 +139,7 @@ int kv_slot_claim(struct kv_leaf *c)
 	}
 }
 
-int kv_slot_leave(struct kv_leaf *c)
+int kv_slot_leave(struct kv_replica *c)
 {
 	int err;
 
@@ -153,11 +154,11 @@ int kv_slot_leave(struct kv_leaf *c)
 
 static void ran(struct kit_client *k, uint64_t ns)
 {
-	kv_pace_best(&container_of(k, struct kv_leaf, kit)->pace, ns);
+	kv_pace_best(&container_of(k, struct kv_replica, kit)->pace, ns);
 }
 
-/* The client of a leaf, or with no geometry one for its head only. */
-static int init_kit(struct kv_leaf *c, const struct kit_port *port)
+/* The client of a replica, or with no geometry one for its head only. */
+static int init_kit(struct kv_replica *c, const struct kit_port *port)
 {
 	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
 	struct kit_config config = {.what = "the table",
@@ -191,7 +192,7 @@ static int init_kit(struct kv_leaf *c, const struct kit_port *port)
 	return 0;
 }
 
-static int check_port(const struct kv_leaf *c)
+static int check_port(const struct kv_replica *c)
 {
 	if (c->g.flags & KV_WORD_LOCKS || c->kit.port.link->has_masked_atomics)
 		return 0;
@@ -200,7 +201,7 @@ static int check_port(const struct kv_leaf *c)
 			 "masked atomics; make a table with word locks");
 }
 
-static int init(struct kv_leaf *c, const struct kit_port *port,
+static int init(struct kv_replica *c, const struct kit_port *port,
 		const struct kv_client_config *config)
 {
 	const struct aq_kv_client_options *o = &c->config.options;
@@ -247,10 +248,11 @@ static int init(struct kv_leaf *c, const struct kit_port *port,
 	return err ? err : kv_state_adopt(c);
 }
 
-int kv_leaf_create(const struct kit_port *port, const struct kv_geometry *g,
-		   const struct kv_client_config *config, struct kv_leaf **out)
+int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+		      const struct kv_client_config *config,
+		      struct kv_replica **out)
 {
-	struct kv_leaf *c = calloc(1, sizeof(*c));
+	struct kv_replica *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
@@ -260,14 +262,14 @@ int kv_leaf_create(const struct kit_port *port, const struct kv_geometry *g,
 	if (err) {
 		/* The port stays the caller's. */
 		c->kit.port.close = NULL;
-		kv_leaf_destroy(c);
+		kv_replica_destroy(c);
 		return err;
 	}
 	*out = c;
 	return 0;
 }
 
-void kv_leaf_destroy(struct kv_leaf *c)
+void kv_replica_destroy(struct kv_replica *c)
 {
 	if (!c)
 		return;
@@ -284,8 +286,8 @@ void kv_leaf_destroy(struct kv_leaf *c)
 	free(c);
 }
 
-/* What is there now under this leaf's name is still this leaf. */
-static int check_head(struct kv_leaf *c)
+/* What is there now under this replica's name is still this replica. */
+static int check_head(struct kv_replica *c)
 {
 	struct kv_geometry g;
 	struct kv_head head;
@@ -301,7 +303,7 @@ static int check_head(struct kv_leaf *c)
 	return 0;
 }
 
-int kv_reconnect(struct kv_leaf *c)
+int kv_reconnect(struct kv_replica *c)
 {
 	uint32_t i;
 	int err;
@@ -324,7 +326,7 @@ int kv_reconnect(struct kv_leaf *c)
 	return err;
 }
 
-void kv_pause(struct kv_leaf *c, uint64_t ns)
+void kv_pause(struct kv_replica *c, uint64_t ns)
 {
 	uint64_t end = kit_now_ns(&c->kit) + ns;
 
@@ -336,7 +338,7 @@ void kv_pause(struct kv_leaf *c, uint64_t ns)
 	} while (kit_now_ns(&c->kit) < end);
 }
 
-int kv_past_deadline(struct kv_leaf *c)
+int kv_past_deadline(struct kv_replica *c)
 {
 	return kit_is_late(&c->kit)
 		       ? error_set(-ETIMEDOUT,
@@ -344,7 +346,7 @@ int kv_past_deadline(struct kv_leaf *c)
 		       : 0;
 }
 
-int kv_op_begin(struct kv_leaf *c)
+int kv_op_begin(struct kv_replica *c)
 {
 	int err = 0;
 
@@ -360,7 +362,7 @@ int kv_op_begin(struct kv_leaf *c)
 }
 
 /* A change may have been made or not. */
-int kv_op_end(struct kv_leaf *c, int err)
+int kv_op_end(struct kv_replica *c, int err)
 {
 	if (LIKELY(!c->kit.is_broken) || c->kit.is_crashed)
 		return err;
@@ -375,9 +377,9 @@ int kv_op_end(struct kv_leaf *c, int err)
 /* ---- tables ------------------------------------------------------------- */
 
 /* A client without a slot, for the head only. */
-static int open_plain(const struct kit_port *port, struct kv_leaf **out)
+static int open_plain(const struct kit_port *port, struct kv_replica **out)
 {
-	struct kv_leaf *c = calloc(1, sizeof(*c));
+	struct kv_replica *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
@@ -387,7 +389,7 @@ static int open_plain(const struct kit_port *port, struct kv_leaf **out)
 	err = init_kit(c, port);
 	c->kit.port.close = NULL; /* it stays the caller's */
 	if (err)
-		kv_leaf_destroy(c);
+		kv_replica_destroy(c);
 	else
 		*out = c;
 	return err;
@@ -396,7 +398,7 @@ static int open_plain(const struct kit_port *port, struct kv_leaf **out)
 int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	      uint64_t state)
 {
-	struct kv_leaf *c;
+	struct kv_replica *c;
 	struct layout_header locks;
 	struct kv_head head;
 	uint64_t words[] = {state, kv_lease_word(0, 0, g->name)};
@@ -422,7 +424,7 @@ int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 			  c->kit.stage + sizeof(words), sizeof(head));
 		err = kit_run(&c->kit);
 	}
-	kv_leaf_destroy(c);
+	kv_replica_destroy(c);
 	return err;
 }
 
@@ -430,7 +432,7 @@ int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g)
 {
 	struct kv_head head;
-	struct kv_leaf *c;
+	struct kv_replica *c;
 	int err = open_plain(port, &c);
 
 	if (err)
@@ -439,7 +441,7 @@ int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	memcpy(&head, c->kit.stage, sizeof(head));
 	if (!err)
 		err = kv_head_parse(&head, avail_bytes, g);
-	kv_leaf_destroy(c);
+	kv_replica_destroy(c);
 	return err;
 }
 
