@@ -117,24 +117,6 @@ static int local_enter(struct tree_client *c, uint32_t lock)
 
 /* ---- the dead ----------------------------------------------------------- */
 
-/* How long a lock has had the same holder. */
-struct watch {
-	uint64_t word;
-	uint64_t since_ns;
-	unsigned looks;
-};
-
-/* By the clock and by looks: a machine that stalled as a whole has not made
- * anybody silent. */
-static bool is_silent(struct tree_client *c, struct watch *w, uint64_t word)
-{
-	if (w->word != word)
-		*w = (struct watch){.word = word,
-				    .since_ns = kit_now_ns(&c->kit)};
-	return ++w->looks > TREE_WATCH_LOOKS &&
-	       kit_now_ns(&c->kit) - w->since_ns > c->kit.failure_ns;
-}
-
 /* 0: nobody will write under this word any more. */
 static int evict(struct tree_client *c, uint64_t word)
 {
@@ -177,7 +159,8 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 	struct tree_local *l = local_of(c, lock);
 	uint64_t backoff_ns = TREE_BACKOFF_NS_MIN;
 	uint64_t expect = l ? l->word : 0;
-	struct watch w = {0};
+	struct kit_watch w = {0};
+	uint64_t holder = 0;
 
 	for (;;) {
 		uint64_t answer = 0;
@@ -200,7 +183,10 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 		c->stats.lock_fails++;
 		if (kit_is_late(&c->kit))
 			return tree_late(c);
-		if (is_silent(c, &w, answer)) {
+		if (answer != holder)
+			kit_watch_start(&c->kit, &w);
+		holder = answer;
+		if (kit_watch_is_late(&c->kit, &w, c->kit.failure_ns)) {
 			err = evict(c, answer);
 			if (err)
 				return err;

@@ -57,23 +57,13 @@ void tree_pool_forget(struct tree_client *c)
 
 static int make_room(struct tree_client *c)
 {
-	uint32_t spares = c->spare_count + c->g.chunk_nodes;
-	struct tree_spare *s = c->spare;
-	uint64_t *chunk = c->chunk;
+	int err =
+		kit_grow(&c->spare, &c->spare_room,
+			 c->spare_count + c->g.chunk_nodes, sizeof(*c->spare));
 
-	if (spares > c->spare_room)
-		s = realloc(c->spare, spares * sizeof(*s));
-	if (s && spares > c->spare_room) {
-		c->spare = s;
-		c->spare_room = spares;
-	}
-	if (c->chunk_count == c->chunk_room)
-		chunk = realloc(c->chunk, (2 * (size_t)c->chunk_room + 8) * 8);
-	if (chunk && c->chunk_count == c->chunk_room) {
-		c->chunk = chunk;
-		c->chunk_room = 2 * c->chunk_room + 8;
-	}
-	return s && chunk ? 0 : error_set(-ENOMEM, "no memory for a client");
+	return err ? err
+		   : kit_grow(&c->chunk, &c->chunk_room, c->chunk_count + 1,
+			      sizeof(*c->chunk));
 }
 
 /* ---- what is in a chunk ------------------------------------------------- */

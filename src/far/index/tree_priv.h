@@ -13,9 +13,8 @@ enum {
 	TREE_CACHE_NODES = 4096,
 	TREE_CACHE_NODES_MAX = 1 << 20,
 	TREE_CACHE_WAYS = 4,
-	TREE_SCAN_BATCH = 8,   /* leaves read together */
-	TREE_HANDED_MAX = 4,   /* times that a lock is handed on at home */
-	TREE_WATCH_LOOKS = 24, /* at a lock, before its holder is silent */
+	TREE_SCAN_BATCH = 8, /* leaves read together */
+	TREE_HANDED_MAX = 4, /* times that a lock is handed on at home */
 	TREE_BACKOFF_NS_MIN = 500,
 	TREE_BACKOFF_NS_MAX = 100000,
 	TREE_TORN_SHARE = 4, /* of the failure time: a torn node is mended */

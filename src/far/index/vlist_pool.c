@@ -71,21 +71,6 @@ void vlist_pool_forget(struct vlist_client *c)
 
 /* ---- chunks ------------------------------------------------------------- */
 
-static int make_room(struct vlist_client *c)
-{
-	uint32_t room = c->mine_count + c->g.chunk_nodes;
-	struct vlist_mine *p;
-
-	if (room <= c->mine_room)
-		return 0;
-	p = realloc(c->mine, room * sizeof(*p));
-	if (!p)
-		return error_set(-ENOMEM, "no memory for a client");
-	c->mine = p;
-	c->mine_room = room;
-	return 0;
-}
-
 /* Nodes of the chunk; of one that somebody had before, the uses they have. */
 static int add_nodes(struct vlist_client *c, uint64_t chunk, bool had_owner)
 {
@@ -153,15 +138,15 @@ static int try_chunk(void *user, uint64_t chunk, uint64_t word)
 			      kit_own_word(&c->kit));
 	if (!s->err)
 		s->err = add_nodes(c, chunk, word != 0);
-	/* Somebody else was faster: of new ones there may be others. */
-	return s->err == -EAGAIN && !s->adopt ? 0 : OVER;
+	return s->err == -EAGAIN ? 0 : OVER; /* somebody else was faster */
 }
 
 /* -EAGAIN: none to be had. */
 static int more_chunks(struct vlist_client *c, bool adopt)
 {
 	struct search s = {.c = c, .adopt = adopt, .err = -EAGAIN};
-	int err = make_room(c);
+	int err = kit_grow(&c->mine, &c->mine_room,
+			   c->mine_count + c->g.chunk_nodes, sizeof(*c->mine));
 
 	if (!err)
 		err = kit_chunks_each(&c->kit, c->g.chunk_word_offset,

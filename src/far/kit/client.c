@@ -74,6 +74,22 @@ int kit_big_reserve(struct kit_client *k, uint64_t bytes)
 	return -ENOMEM;
 }
 
+int kit_grow(void *array, uint32_t *room, uint32_t count, size_t item_bytes)
+{
+	uint32_t more = u32_max(count, 2 * *room);
+	void *p;
+
+	if (count <= *room)
+		return 0;
+	memcpy(&p, array, sizeof(p));
+	p = realloc(p, more * item_bytes);
+	if (!p)
+		return error_set(-ENOMEM, "no memory for a client");
+	memcpy(array, &p, sizeof(p));
+	*room = more;
+	return 0;
+}
+
 /* ---- connection --------------------------------------------------------- */
 
 static int attach(struct kit_client *k)

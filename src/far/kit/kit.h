@@ -21,9 +21,10 @@
 #include "port.h"
 
 enum {
-	KIT_WR_MAX = 96,    /* requests of one batch */
-	KIT_PARTS_MAX = 8,  /* of a client's memory */
-	KIT_RECONNECTS = 8, /* of one operation */
+	KIT_WR_MAX = 96,      /* requests of one batch */
+	KIT_PARTS_MAX = 8,    /* of a client's memory */
+	KIT_RECONNECTS = 8,   /* of one operation */
+	KIT_WATCH_LOOKS = 24, /* at the least, whatever the clock says */
 	KIT_STAGE_BYTES = 64 << 10,
 	KIT_LARGE_BYTES = 1 << 20, /* one READ or WRITE of something large */
 };
@@ -132,6 +133,26 @@ static inline bool kit_is_late(const struct kit_client *k)
 	return kit_now_ns(k) > k->deadline_ns;
 }
 
+/* How long something has not changed. It is late when the time is over and it
+ * was looked at often enough since: a machine that stalled as a whole has made
+ * nobody silent. */
+struct kit_watch {
+	uint64_t since_ns;
+	unsigned looks;
+};
+
+static inline void kit_watch_start(const struct kit_client *k,
+				   struct kit_watch *w)
+{
+	*w = (struct kit_watch){.since_ns = kit_now_ns(k)};
+}
+
+static inline bool kit_watch_is_late(const struct kit_client *k,
+				     struct kit_watch *w, uint64_t ns)
+{
+	return ++w->looks > KIT_WATCH_LOOKS && kit_now_ns(k) - w->since_ns > ns;
+}
+
 /* Whether a request would not be posted: -ESTALE, -ESHUTDOWN, or 0. */
 static inline int kit_stopped(const struct kit_client *k)
 {
@@ -155,6 +176,11 @@ int kit_renew(struct kit_client *k) MUST_CHECK;
 int kit_reconnect(struct kit_client *k) MUST_CHECK;
 /* Room for that many bytes in k->big. */
 int kit_big_reserve(struct kit_client *k, uint64_t bytes) MUST_CHECK;
+
+/* Room for that many items in an array of local memory, which may move: `array`
+ * is the address of the pointer to it. */
+int kit_grow(void *array, uint32_t *room, uint32_t count,
+	     size_t item_bytes) MUST_CHECK;
 
 /* ---- batch.c: requests -------------------------------------------------- */
 

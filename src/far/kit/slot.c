@@ -21,11 +21,11 @@ bool kit_slot_may_move(uint64_t from, uint64_t to)
 		[KIT_SLOT_CLAIMED] = 1u << KIT_SLOT_FREE | 1u << KIT_SLOT_LIVE,
 	};
 	uint8_t a = (uint8_t)from, b = (uint8_t)to;
-	uint64_t epoch = from >> KIT_SLOT_STATE_BITS;
-
 	/* Each client of a slot has an epoch of its own. */
+	uint64_t epoch = (from >> KIT_SLOT_STATE_BITS) + (a == KIT_SLOT_FREE);
+
 	return a < ARRAY_LEN(may) && b < ARRAY_LEN(may) && may[a] >> b & 1 &&
-	       to >> KIT_SLOT_STATE_BITS == epoch + (a == KIT_SLOT_FREE);
+	       to == kit_slot_word((enum kit_slot_state)b, epoch);
 }
 
 static uint8_t word_epoch(uint64_t word)

@@ -28,27 +28,8 @@
 enum {
 	DEAD_MAX = 64, /* repaired at one go */
 	WATCH_STEPS = 64,
-	WATCH_LOOKS = 24, /* at least, whatever the clock says */
-	RENEW_SHARE = 8,  /* of the failure time */
+	RENEW_SHARE = 8, /* of the failure time */
 };
-
-/* How long something has not changed: it is late when the time is over and it
- * was looked at often enough since. */
-struct watch {
-	uint64_t since_ns;
-	unsigned looks;
-};
-
-static void watch_start(struct kv_replica *c, struct watch *w)
-{
-	*w = (struct watch){.since_ns = kit_now_ns(&c->kit)};
-}
-
-static bool watch_is_late(struct kv_replica *c, struct watch *w, uint64_t ns)
-{
-	w->looks++;
-	return w->looks > WATCH_LOOKS && kit_now_ns(&c->kit) - w->since_ns > ns;
-}
 
 static int read_slots(struct kv_replica *c, struct kv_slot *out)
 {
@@ -163,20 +144,21 @@ static int fence_holder(struct kv_replica *c, uint64_t word)
 static int lease_take(struct kv_replica *c)
 {
 	uint64_t word = 0, seen = 0, old;
-	struct watch w;
+	struct kit_watch w;
 	int err;
 
-	watch_start(c, &w);
+	kit_watch_start(&c->kit, &w);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err)
 			return err;
 		if (word != seen) {
 			seen = word;
-			watch_start(c, &w);
+			kit_watch_start(&c->kit, &w);
 		}
 		if (kv_lease_holder(word))
-			err = watch_is_late(c, &w, 2 * c->kit.failure_ns)
+			err = kit_watch_is_late(&c->kit, &w,
+						2 * c->kit.failure_ns)
 				      ? fence_holder(c, word)
 				      : -EBUSY;
 		if (!err) {
@@ -375,19 +357,19 @@ static int wait_clear(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 {
 	uint64_t fenced = c->stats.fenced;
 	bool is_clear = false, is_late;
-	struct watch watch;
+	struct kit_watch watch;
 	int err = read_slots(c, w->before);
 
-	watch_start(c, &watch);
+	kit_watch_start(&c->kit, &watch);
 	while (!err) {
-		is_late = watch_is_late(c, &watch, c->kit.failure_ns);
+		is_late = kit_watch_is_late(&c->kit, &watch, c->kit.failure_ns);
 		err = look_round(c, w, d, g, is_late, &is_clear);
 		if (err || is_clear)
 			break;
 		if (c->stats.fenced != fenced)
 			return -EAGAIN;
 		if (is_late) {
-			watch_start(c, &watch);
+			kit_watch_start(&c->kit, &watch);
 			err = read_slots(c, w->before);
 		}
 		if (!err)
@@ -474,10 +456,10 @@ static bool pick_suspects(struct kv_replica *c, struct ward *w, uint64_t word,
 static int watch_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t *value)
 {
-	struct watch w;
+	struct kit_watch w;
 	int err;
 
-	watch_start(c, &w);
+	kit_watch_start(&c->kit, &w);
 	do {
 		err = read_lock(c, word, value);
 		if (err)
@@ -485,7 +467,7 @@ static int watch_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		*value &= mask;
 		if (*value)
 			kv_pause(c, c->kit.failure_ns / WATCH_STEPS + 1);
-	} while (*value && !watch_is_late(c, &w, c->kit.failure_ns));
+	} while (*value && !kit_watch_is_late(&c->kit, &w, c->kit.failure_ns));
 	return 0;
 }
 
@@ -514,20 +496,20 @@ int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask)
 int kv_lease_wait(struct kv_replica *c)
 {
 	uint64_t word, seen = 0;
-	struct watch late;
+	struct kit_watch late;
 	struct ward w;
 	int err;
 
-	watch_start(c, &late);
+	kit_watch_start(&c->kit, &late);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err || !kv_lease_holder(word))
 			return err;
 		if (word != seen) {
 			seen = word;
-			watch_start(c, &late);
+			kit_watch_start(&c->kit, &late);
 		}
-		if (watch_is_late(c, &late, 2 * c->kit.failure_ns))
+		if (kit_watch_is_late(&c->kit, &late, 2 * c->kit.failure_ns))
 			break;
 		err = kv_past_deadline(c);
 		if (err)

@@ -79,15 +79,11 @@ static int add_chunk(struct kv_replica *c, uint64_t index, uint32_t class,
 	uint32_t count = kv_chunk_extents(&c->g, class);
 	struct kv_chunk *k;
 
-	if (c->chunk_count == c->chunk_room) {
-		uint32_t room = c->chunk_room ? 2 * c->chunk_room : 8;
+	int err = kit_grow(&c->chunk, &c->chunk_room, c->chunk_count + 1,
+			   sizeof(*k));
 
-		k = realloc(c->chunk, room * sizeof(*k));
-		if (!k)
-			return error_set(-ENOMEM, "no memory for a client");
-		c->chunk = k;
-		c->chunk_room = room;
-	}
+	if (err)
+		return err;
 	k = &c->chunk[c->chunk_count];
 	*k = (struct kv_chunk){.index = index,
 			       .class = class,
