@@ -75,9 +75,6 @@ struct vlist_config {
 	 * before this request and nothing any more. */
 	bool (*crash)(void *ctx, int point);
 	void *ctx;
-	/* Planted on purpose, to see that the checker finds it: appends that
-	 * landed somewhere are taken for committed. */
-	bool trust_all;
 };
 
 struct vlist_client;

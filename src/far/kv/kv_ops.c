@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "kv_client_priv.h"
 
 static int check_key(const void *key, size_t key_len)
@@ -137,8 +138,8 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 		if (!err) {
 			m->mirror = r->second ? kv_pair_mirror : NULL;
 			m->older = r->older ? kv_grow_older : NULL;
-			m->leaves_graves = r->leaves_graves &&
-					   !(c->config.bugs & KV_BUG_GRAVES);
+			m->leaves_graves =
+				r->leaves_graves && !PLANTED(kv_graves);
 			err = kv_async_settle(c, r->replica);
 		}
 		if (!err)
