@@ -214,6 +214,8 @@ int kit_poll(struct kit_client *k, bool *batch_done) MUST_CHECK;
 /* Single requests that are waited for; large READs in several. */
 int kit_read_now(const struct kit_space *s, uint64_t offset, void *to,
 		 uint64_t len_bytes) MUST_CHECK;
+int kit_write_now(const struct kit_space *s, int point, uint64_t offset,
+		  const void *from, uint64_t len_bytes) MUST_CHECK;
 int kit_cas_now(const struct kit_space *s, int point, uint64_t offset,
 		uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
 /* The same; -EAGAIN: another word than `from` was there. */
