@@ -182,7 +182,7 @@ static void write_header(struct counter_file *f, const char *process,
 	h->entries_offset = sizeof(*h);
 	h->values_offset = (uint32_t)f->values_end;
 	h->pid = (uint64_t)getpid();
-	h->start_ns = clock_wall_ns();
+	h->start_ns = clock_real_ns();
 	snprintf(h->process, sizeof(h->process), "%s", process);
 	/* Last: a reader that comes earlier finds no magic. */
 	layout_header_init(&h->layout, &counter_layout, f->size_bytes,

@@ -3,7 +3,6 @@
 #include "relax.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include "clock.h"
 
@@ -28,14 +27,14 @@ static void note_long_yield(struct relax *r, uint64_t at_ns)
 void relax_rest(struct relax *r)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t before_ns = clock_now_ns(), after_ns;
+	uint64_t before_ns = clock_mono_ns(), after_ns;
 
 	if (before_ns < r->crowded_until_ns) {
 		(void)nanosleep(&nap, NULL);
 		return;
 	}
 	(void)sched_yield();
-	after_ns = clock_now_ns();
+	after_ns = clock_mono_ns();
 	if (UNLIKELY(after_ns - before_ns > LONG_YIELD_NS))
 		note_long_yield(r, after_ns);
 }
@@ -47,5 +46,5 @@ void relax_briefly(void)
 
 bool relax_is_crowded(void)
 {
-	return own.crowded_until_ns && clock_now_ns() < own.crowded_until_ns;
+	return own.crowded_until_ns && clock_mono_ns() < own.crowded_until_ns;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "command.h"
 #include "glob.h"
 #include "number.h"
@@ -76,7 +77,7 @@ void redis_type(struct call *c)
 bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms)
 {
 	int64_t now_ms =
-		flags & COMMAND_ABSOLUTE ? 0 : (int64_t)gateway_now_ms();
+		flags & COMMAND_ABSOLUTE ? 0 : (int64_t)clock_real_ms();
 	int64_t n;
 
 	if (!call_int(c, i, &n))
@@ -169,7 +170,7 @@ static bool expire_options(struct call *c, unsigned *flags)
 
 void redis_expire(struct call *c)
 {
-	struct expire_change e = {.now_ms = (int64_t)gateway_now_ms()};
+	struct expire_change e = {.now_ms = (int64_t)clock_real_ms()};
 	struct resp_str key = call_arg(c, 1);
 	int err;
 
@@ -225,7 +226,7 @@ void redis_ttl(struct call *c)
 	} else {
 		left_ms = (int64_t)end_ms;
 		if (!(c->command->flags & COMMAND_ABSOLUTE))
-			left_ms -= (int64_t)gateway_now_ms();
+			left_ms -= (int64_t)clock_real_ms();
 		if (left_ms < 0)
 			left_ms = 0;
 		reply_int(c->out, c->command->flags & COMMAND_SECONDS
@@ -261,7 +262,7 @@ static int add_key(const struct aq_kv_item *item, void *user)
 static void keys_begin(struct call *c, struct keys *k)
 {
 	*k = (struct keys){.all = true,
-			   .now_ms = gateway_now_ms(),
+			   .now_ms = clock_real_ms(),
 			   .into = &c->gateway->scratch};
 	k->into->len = 0;
 }

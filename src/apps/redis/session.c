@@ -10,21 +10,11 @@
 #include "base/clock.h"
 #include "command.h"
 
-uint64_t gateway_now_ms(void)
-{
-	return clock_wall_ns() / 1000000;
-}
-
-uint64_t gateway_mono_ms(void)
-{
-	return clock_now_ns() / 1000000;
-}
-
 void session_init(struct session *s, struct gateway *g, const char *address)
 {
 	*s = (struct session){
 		.id = ++g->last_id,
-		.since_ms = gateway_mono_ms(),
+		.since_ms = clock_mono_ms(),
 		.is_trusted = !g->options->password,
 		.out = {.proto = 2, .limit = g->options->output_bytes_max},
 	};
@@ -133,7 +123,7 @@ void session_sent(struct session *s, size_t len)
 void session_filled(struct gateway *g, struct session *s, size_t len)
 {
 	s->in_len += len;
-	s->active_ms = gateway_mono_ms();
+	s->active_ms = clock_mono_ms();
 	g->stats.bytes_in += len;
 	session_run(g, s);
 }

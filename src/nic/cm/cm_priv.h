@@ -12,7 +12,6 @@
 #include <rdma/rdma_cma.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "base/lease.h"
 #include "base/list.h"
 #include "base/timer.h"

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -131,7 +132,7 @@ static void drain(void)
 /* How long to sleep, in milliseconds; the mutex is held. */
 static int next_timeout(void)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 	uint64_t next_ns;
 
 	timer_wheel_advance(&cm.wheel, now_ns);
@@ -220,7 +221,7 @@ int cm_start(void)
 		err = -errno;
 		goto err_close;
 	}
-	timer_wheel_init(&cm.wheel, clock_now_ns());
+	timer_wheel_init(&cm.wheel, clock_mono_ns());
 	cm.wake_ns = UINT64_MAX;
 	err = start_thread();
 	if (err)

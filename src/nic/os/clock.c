@@ -44,7 +44,7 @@ static void read_both(uint64_t *tsc, uint64_t *ns)
 
 	for (unsigned i = 0; i < 5; i++) {
 		uint64_t before = __builtin_ia32_rdtsc();
-		uint64_t t = clock_now_ns();
+		uint64_t t = clock_mono_ns();
 		uint64_t after = __builtin_ia32_rdtsc();
 
 		if (after - before < best) {

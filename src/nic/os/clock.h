@@ -4,8 +4,8 @@
  * read costs 10 ns instead of clock_gettime's 22; the rate is measured against
  * CLOCK_MONOTONIC once, good to some 30 ppm, which is enough for timers.
  */
-#ifndef AQ_CLOCK_H
-#define AQ_CLOCK_H
+#ifndef AQ_OS_CLOCK_H
+#define AQ_OS_CLOCK_H
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -30,7 +30,7 @@ static inline uint64_t os_clock_ns(const struct os_clock *c)
 					       32);
 	}
 #endif
-	return clock_now_ns();
+	return clock_mono_ns();
 }
 
 #endif

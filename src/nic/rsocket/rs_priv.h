@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "rs_flow.h"

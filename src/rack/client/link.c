@@ -13,20 +13,20 @@
 #include "base/relax.h"
 #include "client_priv.h"
 
-uint64_t client_now_ns(void *ctx)
+uint64_t client_real_now_ns(void *ctx)
 {
-	return clock_now_ns();
+	return clock_mono_ns();
 }
 
-void client_relax(void *ctx)
+void client_real_relax(void *ctx)
 {
 	relax_briefly();
 }
 
 const struct client_clock *client_clock_real(void)
 {
-	static const struct client_clock self = {.now_ns = client_now_ns,
-						 .relax = client_relax};
+	static const struct client_clock self = {.now_ns = client_real_now_ns,
+						 .relax = client_real_relax};
 
 	return &self;
 }

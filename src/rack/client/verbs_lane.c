@@ -9,7 +9,6 @@
 
 #include "base/config.h"
 #include "base/error.h"
-#include "base/relax.h"
 #include "client_priv.h"
 
 enum {
@@ -237,8 +236,8 @@ static int thread_poll(struct client_thread *t, struct client_done *done,
 const struct client_transport *client_transport_verbs(void)
 {
 	static const struct client_transport self = {
-		.now_ns = client_now_ns,
-		.relax = client_relax,
+		.now_ns = client_real_now_ns,
+		.relax = client_real_relax,
 		.thread_open = thread_open,
 		.thread_close = thread_close,
 		.lane_open = lane_open,
