@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent: a process that takes pages out of the program and puts them into
- * trays, because only who has the program's memory for its own may do that.
+ * buffers, because only who has the program's memory for its own may do that.
  *
  * It shares that memory (CLONE_VM) and nothing else. So a program with one
  * thread has one: it may enter a user namespace, its last thread's end is its
  * end, and no debugger meets a thread that libc does not know. It is no child
- * of the program either, but of whoever adopts orphans here, mostly the keeper:
- * the program, or what it executes next, would be told of its end.
+ * of the program either, but of whoever adopts orphans here, mostly the
+ * supervisor: the program, or what it executes next, would be told of its end.
  *
  * It has no thread-local storage of its own and so may call nothing of libc:
  * every instruction that it executes is in this file, agent_move.c and
@@ -16,7 +16,7 @@
  *
  * The memory lives as long as somebody has it. So the agent ends when the pager
  * says that the process has ended or executed something else, and by itself
- * when both keeper and pager are gone.
+ * when both supervisor and pager are gone.
  *
  * A program that gives up rights does not reach the agent; but who then takes
  * the program over can write the agent's stack. So the agent must never have a
@@ -46,7 +46,7 @@ enum {
 	LONG_YIELD_NS = 500000,
 	UNSHARE_FILES = 2, /* CLOSE_RANGE_UNSHARE */
 	LOOK_SECONDS = 1,  /* between looks at whether anybody is there */
-	SILENT_LOOKS = 3,  /* of the pager, with the keeper gone */
+	SILENT_LOOKS = 3,  /* of the pager, with the supervisor gone */
 };
 
 struct core_set {
@@ -151,22 +151,24 @@ static void obey(struct agent *a, struct run_batch *b)
 	/* Read once: the pager is trusted, the program's own stray writes are
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
-	uint8_t *tray = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
+	uint8_t *buffer =
+		p->buffers + (uint64_t)b->buffer_page * RUN_PAGE_BYTES;
 	struct agent_result r = {.is_single = false};
 	uint64_t all, left, guarded;
 
 	b->refused = 0;
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
-	    ((uint64_t)b->tray_page + count) * RUN_PAGE_BYTES > p->tray_bytes) {
+	    ((uint64_t)b->buffer_page + count) * RUN_PAGE_BYTES >
+		    p->buffer_bytes) {
 		b->failed = ~0ull;
 		return;
 	}
 	left = all = agent_bits(0, count);
 	guarded = b->guarded & all;
 	if (a->move_fd >= 0)
-		left = agent_move(a, tray, b, count, &r);
+		left = agent_move(a, buffer, b, count, &r);
 	if (left & guarded)
-		agent_copy(a, tray, b, left & guarded,
+		agent_copy(a, buffer, b, left & guarded,
 			   (left & guarded) == all ? stretches : 0, &r);
 	b->zero = r.zero;
 	b->spared = r.spared;

@@ -258,10 +258,10 @@ static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
 	a->has_locked = r->locked != 0;
 }
 
-void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
+void agent_copy(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		uint64_t mask, uint32_t stretches, struct agent_result *r)
 {
-	uint64_t failed = copy_pages(a, tray, b, mask, &r->zero);
+	uint64_t failed = copy_pages(a, buffer, b, mask, &r->zero);
 
 	r->failed |= failed;
 	mask &= ~failed;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages leave by moving (UFFDIO_MOVE, Linux 6.8): from the program's mapping
- * into a staging area of the agent's, from where they are copied to a tray. The
- * kernel takes a page atomically, and not while a device or another process has
- * it pinned: so nobody can write to it any more when it is copied.
+ * into a staging area of the agent's, from where they are copied to a buffer.
+ * The kernel takes a page atomically, and not while a device or another process
+ * has it pinned: so nobody can write to it any more when it is copied.
  *
  * The staging area has a userfaultfd of its own, because the kernel wants the
  * destination of a move to have one. Nobody ever waits for it, and it reports
@@ -60,7 +60,7 @@ void agent_move_open(struct agent *a)
 	a->move_fd = -ENOMEM;
 	if (mem < 0 && mem > -4096)
 		return;
-	/* A fork while pages are here: its pages are in the tray then. */
+	/* A fork while pages are here: its pages are in the buffer then. */
 	if (raw6(SYS_madvise, mem, STAGING_BYTES, MADV_DONTFORK, 0, 0, 0) != 0)
 		return;
 	(void)raw6(SYS_madvise, mem, STAGING_BYTES, MADV_NOHUGEPAGE, 0, 0, 0);
@@ -213,7 +213,8 @@ static void unshare_pages(const struct agent *a, const struct run_batch *b,
 		   (long)n, 0);
 }
 
-/* ---- from the staging area to the tray ---------------------------------- */
+/* ---- from the staging area to the buffer ----------------------------------
+ */
 
 /* libc's own is not ours to call. */
 static void copy_page(uint8_t *to, const uint8_t *from)
@@ -227,7 +228,7 @@ static void copy_page(uint8_t *to, const uint8_t *from)
 }
 
 /* A few at a time: on this core there may be somebody who answers faults. */
-static void stow(struct agent *a, uint8_t *tray, struct run_batch *b,
+static void stow(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		 uint64_t taken, uint32_t count, uint64_t *zero)
 {
 	uint32_t n = 0;
@@ -243,7 +244,7 @@ static void stow(struct agent *a, uint8_t *tray, struct run_batch *b,
 		if (agent_look(a->staging + at, &b->hash[i]))
 			*zero |= 1ull << i;
 		else
-			copy_page(tray + at, a->staging + at);
+			copy_page(buffer + at, a->staging + at);
 	}
 }
 
@@ -260,7 +261,7 @@ static void empty_staging(struct agent *a)
 	close_move(a); /* nothing leaves any more */
 }
 
-uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
+uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		    uint32_t count, struct agent_result *r)
 {
 	uint64_t all = agent_bits(0, count);
@@ -276,7 +277,7 @@ uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
 	}
 	r->zero |= t.holes;
 	if (t.taken) {
-		stow(a, tray, b, t.taken, count, &r->zero);
+		stow(a, buffer, b, t.taken, count, &r->zero);
 		empty_staging(a);
 	}
 	r->spared |= t.spared;

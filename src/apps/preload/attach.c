@@ -171,7 +171,7 @@ static uint8_t *make_range(void)
 /* Also in a child: at a new place, since others may be at the old one. */
 static int map_share(int fd, const struct run_welcome *w)
 {
-	size_t bytes = RUN_CHANNEL_BYTES + w->tray_bytes;
+	size_t bytes = RUN_CHANNEL_BYTES + w->buffer_bytes;
 	void *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				     MAP_SHARED, fd, 0);
 
@@ -183,8 +183,8 @@ static int map_share(int fd, const struct run_welcome *w)
 	}
 	(void)preload_sys_madvise(mem, bytes, MADV_DONTDUMP);
 	preload.channel = mem;
-	preload.trays = (uint8_t *)mem + RUN_CHANNEL_BYTES;
-	preload.tray_bytes = w->tray_bytes;
+	preload.buffers = (uint8_t *)mem + RUN_CHANNEL_BYTES;
+	preload.buffer_bytes = w->buffer_bytes;
 	preload.min_bytes = w->min_bytes;
 	return 0;
 }

@@ -22,11 +22,11 @@ struct preload {
 	/* Shared with the pager, and with nobody else: a child made by fork
 	 * does not have them. */
 	struct run_channel *channel;
-	uint8_t *trays;
+	uint8_t *buffers;
 	/* A page that says 1, but 0 in a child made by fork, by whatever call,
 	 * until the child has attached for itself. */
 	_Atomic uint32_t *is_attached;
-	uint64_t tray_bytes;
+	uint64_t buffer_bytes;
 	uint64_t min_bytes;
 	bool is_strict; /* without far memory the process ends */
 	char socket_path[108];

@@ -63,7 +63,7 @@ static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 	uint64_t page;
 
 	if (!s->channel)
-		return run_door_bind(p, s, bell_page);
+		return run_attach_bind(p, s, bell_page);
 	call = s->channel->call; /* read once: it is the program's memory */
 	if (call.kind == RUN_CALL_SELF)
 		return 0;

@@ -216,7 +216,7 @@ static void post(struct space *s, const struct leaving *l)
 	struct run_channel *c = s->channel;
 	struct run_batch *b = &c->batch[s->posted % RUN_BATCHES];
 
-	b->tray_page = l->tray * RUN_BATCH_PAGES;
+	b->buffer_page = l->buffer * RUN_BATCH_PAGES;
 	b->page_count = l->count;
 	b->stretch_count = l->stretch_count;
 	b->guarded = l->guarded;
@@ -269,11 +269,11 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe,
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
 	uint64_t budget;
-	int tray, err;
+	int buffer, err;
 
 	if (!s->channel)
 		return -ENOENT;
-	if (!can_take(p, s) || !run_trays_are_ready(p))
+	if (!can_take(p, s) || !run_writeback_is_ready(p))
 		return -EAGAIN;
 	err = ask(s);
 	if (err)
@@ -285,15 +285,15 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe,
 		pick(p, s, l, c);
 	if (l->count == 0)
 		return -ENOENT;
-	tray = run_trays_take(p, s);
-	if (tray < 0)
-		return tray;
+	buffer = run_writeback_take(p, s);
+	if (buffer < 0)
+		return buffer;
 	err = protect(s, l);
 	if (err) {
-		p->trays.tray[tray].state = TRAY_FREE;
+		p->writeback.buffer[buffer].state = WB_FREE;
 		return err;
 	}
-	l->tray = (uint32_t)tray;
+	l->buffer = (uint32_t)buffer;
 	run_room_sent(p, budget - c->budget);
 	post(s, l);
 	return 0;
@@ -404,7 +404,7 @@ static void take_result(struct pager *p, struct space *s, struct leaving *l,
 			    .moved = missed(s, l)};
 	uint64_t before = p->resident;
 
-	run_tray_filled(p, s, l, b, o.failed | o.moved);
+	run_writeback_filled(p, s, l, b, o.failed | o.moved);
 	put_back(p, s, l, &o);
 	sort_removes(p, s, l, b, o.failed | o.moved);
 	/* Who lets go of one page mostly lets go of many. */
@@ -483,7 +483,7 @@ void run_evict_try(struct pager *p)
 		return;
 	s = next_space(p);
 	if (s && evict_batch(p, s, false, &c) == 0)
-		run_porter_kick(p);
+		run_reclaim_kick(p);
 }
 
 bool run_evict_step(struct pager *p)

@@ -145,22 +145,22 @@ static void wait_for_room(struct pager *p, uint64_t end)
 		/* Agents wait for us, too. */
 		run_events_meanwhile(p);
 		/* Not only waiting: its core may be taken by others. */
-		if (run_porter_turn(p) || run_trays_return(p))
+		if (run_reclaim_turn(p) || run_writeback_return(p))
 			continue;
-		if (!run_evict_leaving(p) && !run_trays_are_storing(p))
+		if (!run_evict_leaving(p) && !run_writeback_is_storing(p))
 			return; /* nothing can leave: over the limit, then */
 		if (run_pager_now_ns() > end) {
 			p->is_stuck = true;
 			return;
 		}
-		run_porter_kick(p);
+		run_reclaim_kick(p);
 		lock_drop(&p->lock);
 		relax_briefly();
 		lock_take(&p->lock);
 	}
 }
 
-/* Faults come faster than pages leave: gives porter and agents time. */
+/* Faults come faster than pages leave: gives reclaim thread and agents time. */
 static void make_room(struct pager *p)
 {
 	uint64_t start, now;
@@ -170,8 +170,8 @@ static void make_room(struct pager *p)
 	start = run_pager_now_ns();
 	wait_for_room(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));
 	now = run_pager_now_ns();
-	if (run_crew_waited(&p->crew, now, now - start))
-		run_porter_place(p);
+	if (run_threads_waited(&p->threads, now, now - start))
+		run_reclaim_place(p);
 }
 
 /* Where no far memory is: what grew when the program moved memory out of the

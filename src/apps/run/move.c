@@ -31,12 +31,12 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 		run_set_add(&s->pages.resident, to);
 	}
 	if (s->pages.page[to].state == RUN_STAGED)
-		run_tray_moved(p, s->pages.page[to].tray_page, to);
+		run_writeback_moved(p, s->pages.page[to].buffer_page, to);
 }
 
 /* ---- outside ------------------------------------------------------------ */
 
-struct leavers {
+struct outgoing {
 	uint64_t page[RUN_PREFETCH_MAX + 1];
 	uint64_t addr[RUN_PREFETCH_MAX + 1];
 	unsigned count;
@@ -64,7 +64,7 @@ static void put_lost(struct pager *p, struct space *s, uint64_t addr)
 	(void)!run_uffd_poison(s->uffd, addr);
 }
 
-static void bring_far(struct pager *p, struct space *s, struct leavers *o)
+static void bring_far(struct pager *p, struct space *s, struct outgoing *o)
 {
 	uint32_t slot[RUN_PREFETCH_MAX + 1];
 	struct far_load l;
@@ -88,7 +88,7 @@ static void bring_far(struct pager *p, struct space *s, struct leavers *o)
 }
 
 static void bring(struct pager *p, struct space *s, uint64_t page,
-		  uint64_t addr, struct leavers *o)
+		  uint64_t addr, struct outgoing *o)
 {
 	const struct run_page *e = &s->pages.page[page];
 
@@ -100,7 +100,7 @@ static void bring(struct pager *p, struct space *s, uint64_t page,
 		return;
 	}
 	if (e->state == RUN_STAGED)
-		(void)put(p, s, addr, run_tray_bytes(p, e->tray_page));
+		(void)put(p, s, addr, run_writeback_bytes(p, e->buffer_page));
 	else if (e->state == RUN_LOST)
 		put_lost(p, s, addr);
 	run_space_set_gone(p, s, page, RUN_UNTOUCHED);
@@ -134,7 +134,7 @@ void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 	uint64_t dest = (to - s->start) >> RUN_PAGE_SHIFT;
 	bool is_inside =
 		dest < RUN_RANGE_PAGES && pages <= RUN_RANGE_PAGES - dest;
-	struct leavers o = {.count = 0};
+	struct outgoing o = {.count = 0};
 	uint64_t end = page + pages;
 
 	if (page >= RUN_RANGE_PAGES || pages > RUN_RANGE_PAGES - page)

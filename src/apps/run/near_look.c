@@ -190,7 +190,7 @@ static void look_below(struct look *l, pid_t pid, unsigned depth)
 		return;
 	if (s)
 		look_attached(p, s);
-	else if (pid != p->start->keeper)
+	else if (pid != p->start->supervisor)
 		look_unattached(p, pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
@@ -221,7 +221,7 @@ void run_near_look(struct pager *p, uint64_t now_ns)
 	if (now_ns < p->near_ns)
 		return;
 	took_ns = spent_ns();
-	look_below(&l, p->start->keeper, 0);
+	look_below(&l, p->start->supervisor, 0);
 	took_ns = spent_ns() - took_ns;
 	p->near_ns =
 		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);

@@ -17,7 +17,7 @@
 #include "pager_priv.h"
 #include "peer.h"
 
-/* For the keeper, who kills it if the pager dies. */
+/* For the supervisor, who kills it if the pager dies. */
 static void publish(struct pager *p, struct space *s)
 {
 	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {

@@ -13,7 +13,7 @@ enum run_state {
 	RUN_UNTOUCHED, /* zeros; no memory anywhere */
 	RUN_RESIDENT,
 	RUN_LEAVING, /* the agent copies and drops it */
-	RUN_STAGED,  /* in a tray */
+	RUN_STAGED,  /* in a buffer */
 	RUN_FAR,
 	RUN_LOST, /* its node is gone */
 };
@@ -23,7 +23,7 @@ struct run_page {
 	uint32_t slot;	      /* 0: none */
 	uint32_t state : 3;
 	uint32_t heat : 2;    /* rounds of the hand that it is spared */
-	uint32_t returns : 2; /* in a row that it came back from a tray */
+	uint32_t returns : 2; /* in a row that it came back from a buffer */
 	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
 	/* Told to be removed while a batch covers it; the agent's own drop is
 	 * one of these. */
@@ -31,7 +31,7 @@ struct run_page {
 	/* The agent found it missing when the program had moved memory. */
 	uint32_t is_missed : 1;
 	uint32_t is_returned : 1; /* far memory did not take it */
-	uint32_t tray_page : 20;
+	uint32_t buffer_page : 20;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -97,7 +97,7 @@ static void follow(struct pager *p, const struct space *s, uint32_t tid)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) == 0) {
 		p->cpu = cpu;
-		run_porter_place(p);
+		run_reclaim_place(p);
 	}
 }
 
@@ -115,11 +115,11 @@ static void take_fault(struct pager *p, const struct waiting *w)
 /* The thread that faulted runs already, or will when we sleep. */
 static void take_out(struct pager *p)
 {
-	(void)run_trays_return(p);
-	if (!p->crew.has_porter)
-		(void)run_porter_turn(p);
+	(void)run_writeback_return(p);
+	if (!p->threads.has_reclaim)
+		(void)run_reclaim_turn(p);
 	else if (run_evict_is_due(p))
-		run_porter_kick(p);
+		run_reclaim_kick(p);
 }
 
 /* Under the lock from the reading on: with it the kernel lets a fork go on, and
@@ -147,18 +147,18 @@ static void read_space(struct pager *p, struct space *s)
 		;
 }
 
-static bool is_caller(const struct pager *p, const void *who)
+static bool is_attachment(const struct pager *p, const void *who)
 {
-	return (const char *)who >= (const char *)p->caller &&
+	return (const char *)who >= (const char *)p->attachment &&
 	       (const char *)who <
-		       (const char *)(p->caller + RUN_PENDING_HELLOS);
+		       (const char *)(p->attachment + RUN_PENDING_HELLOS);
 }
 
 static void dispatch(struct pager *p, void *who)
 {
 	struct space *left = run_owner_space(who);
 
-	if (!left && who != &p->listen && !is_caller(p, who)) {
+	if (!left && who != &p->listen && !is_attachment(p, who)) {
 		read_space(p, who);
 		return;
 	}
@@ -166,9 +166,9 @@ static void dispatch(struct pager *p, void *who)
 	if (left)
 		run_owner_ended(p, left);
 	else if (who == &p->listen)
-		run_door_accept(p);
+		run_attach_accept(p);
 	else
-		run_door_read(p, who);
+		run_attach_read(p, who);
 	lock_drop(&p->lock);
 }
 
@@ -189,7 +189,8 @@ static int timeout_ms(const struct pager *p)
 		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
 	if (is_parting(p, run_pager_now_ns()))
 		return 1;
-	return !p->crew.has_porter && run_porter_is_busy(p) ? 1 : RUN_SWEEP_MS;
+	return !p->threads.has_reclaim && run_reclaim_is_busy(p) ? 1
+								 : RUN_SWEEP_MS;
 }
 
 static void serve_waiting(struct pager *p)
@@ -215,8 +216,8 @@ static void look_around(struct pager *p, uint64_t now_ns)
 		atomic_load_explicit(&p->stats->evicted, memory_order_relaxed);
 
 	if (p->cpu >= 0 &&
-	    run_crew_look(&p->crew, now_ns, evicted, &p->cpus, p->cpu))
-		run_porter_place(p);
+	    run_threads_look(&p->threads, now_ns, evicted, &p->cpus, p->cpu))
+		run_reclaim_place(p);
 }
 
 static void sweep(struct pager *p)
@@ -230,10 +231,10 @@ static void sweep(struct pager *p)
 	run_spaces_sweep(p, !is_due);
 	if (is_due) {
 		p->sweep_ns = now;
-		(void)run_trays_return(p);
+		(void)run_writeback_return(p);
 		run_room_settle(p);
 		run_evict_try(p);
-		run_door_sweep(p);
+		run_attach_sweep(p);
 		look_around(p, now);
 		run_near_look(p, now);
 	}
@@ -243,7 +244,7 @@ static void sweep(struct pager *p)
 static void tidy(struct pager *p)
 {
 	lock_take(&p->lock);
-	(void)run_porter_turn(p);
+	(void)run_reclaim_turn(p);
 	lock_drop(&p->lock);
 }
 
@@ -263,7 +264,7 @@ static int look(const struct pager *p, struct epoll_event e[WATCH_MAX],
 	return n;
 }
 
-static void loop(struct pager *p, pid_t keeper)
+static void loop(struct pager *p, pid_t supervisor)
 {
 	struct epoll_event e[WATCH_MAX];
 
@@ -276,11 +277,11 @@ static void loop(struct pager *p, pid_t keeper)
 		if (n > 0)
 			p->progress_ns = run_pager_now_ns();
 		serve_waiting(p);
-		if (n <= 0 && !p->crew.has_porter)
+		if (n <= 0 && !p->threads.has_reclaim)
 			tidy(p);
 		sweep(p);
 		if (!p->spaces &&
-		    (getppid() != keeper ||
+		    (getppid() != supervisor ||
 		     atomic_load_explicit(&p->shared->ends_when_idle,
 					  memory_order_relaxed)))
 			return;
@@ -289,13 +290,13 @@ static void loop(struct pager *p, pid_t keeper)
 
 /* ---- beginning and end -------------------------------------------------- */
 
-static void size_up(struct pager *p, uint32_t *trays)
+static void size_up(struct pager *p, uint32_t *buffers)
 {
 	uint64_t pages = p->options.local_bytes >> RUN_PAGE_SHIFT;
-	uint64_t n = pages / RUN_TRAY_PART / RUN_BATCH_PAGES;
+	uint64_t n = pages / RUN_BUFFER_PART / RUN_BATCH_PAGES;
 
-	n = u64_max(RUN_TRAYS_MIN, u64_min(n, RUN_TRAYS_MAX));
-	*trays = (uint32_t)n;
+	n = u64_max(RUN_BUFFERS_MIN, u64_min(n, RUN_BUFFERS_MAX));
+	*buffers = (uint32_t)n;
 	/* Whatever may be over the limit for a moment is within the bytes. */
 	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
 	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
@@ -322,26 +323,26 @@ static int open_far(void *arg)
 
 static int pager_open(struct pager *p)
 {
-	uint32_t trays;
+	uint32_t buffers;
 	int err;
 
-	size_up(p, &trays);
+	size_up(p, &buffers);
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epoll < 0)
 		return -errno;
-	err = run_trays_open(p, trays);
+	err = run_writeback_open(p, buffers);
 	if (err)
 		return err;
-	/* Trays are not registered: they come and go with their processes. What
-	 * leaves them costs one copy more, outside the pager's lock. */
+	/* Buffers are not registered: they come and go with their processes.
+	 * What leaves them costs one copy more, outside the pager's lock. */
 	err = run_confined(RUN_CAPS_OPEN, open_far, p);
 	if (!err)
 		err = confine_thread(RUN_CAPS_PAGER);
 	if (!err)
-		err = run_door_open(p);
+		err = run_attach_open(p);
 	if (!err)
 		err = run_mender_start(p);
-	return err ? err : run_porter_start(p);
+	return err ? err : run_reclaim_start(p);
 }
 
 int run_pager_run(const struct run_start *start)
@@ -357,24 +358,24 @@ int run_pager_run(const struct run_start *start)
 		p->stats = &shared->stats;
 		p->cpu = -1;
 		p->self = getpid();
-		run_crew_init(&p->crew, p->options.threads);
+		run_threads_init(&p->threads, p->options.threads);
 		lock_init(&p->lock);
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
 		err = pager_open(p);
 	}
-	/* Pairs with the keeper's acquire: `text` is written. */
+	/* Pairs with the supervisor's acquire: `text` is written. */
 	atomic_store_explicit(&shared->ready, err ? err : 1,
 			      memory_order_release);
 	if (!err)
-		loop(p, start->keeper);
+		loop(p, start->supervisor);
 	if (p) {
-		run_porter_stop(p);
+		run_reclaim_stop(p);
 		run_mender_stop(p);
 		run_far_close(&p->far);
-		run_trays_close(p);
+		run_writeback_close(p);
 	}
 	free(p);
-	/* The keeper may have been killed. */
+	/* The supervisor may have been killed. */
 	run_place_remove(start->place);
 	return err;
 }

@@ -59,7 +59,7 @@ bool run_peer_is_below(pid_t pid, pid_t ancestor)
 	return false;
 }
 
-bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t keeper)
+bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t supervisor)
 {
-	return uid == user || uid == 0 || run_peer_is_below(pid, keeper);
+	return uid == user || uid == 0 || run_peer_is_below(pid, supervisor);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages that far memory does not take, because it is full or lost: they go from
- * their tray back to their program. */
+ * their buffer back to their program. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,14 +108,14 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 
 bool run_room_is_spent(const struct pager *p)
 {
-	/* Trays are empty when nothing leaves: their part is a reserve for who
-	 * has just been told that there is no more. */
-	uint64_t trays = (uint64_t)p->trays.count * RUN_BATCH_PAGES;
+	/* Buffers are empty when nothing leaves: their part is a reserve for
+	 * who has just been told that there is no more. */
+	uint64_t buffers = (uint64_t)p->writeback.count * RUN_BATCH_PAGES;
 
 	return overflow_is_spent(&p->overflow,
-				 p->limit_pages + p->slack_pages + trays,
+				 p->limit_pages + p->slack_pages + buffers,
 				 run_evict_load(p)) &&
-	       !run_evict_leaving(p) && !run_trays_are_storing(p);
+	       !run_evict_leaving(p) && !run_writeback_is_storing(p);
 }
 
 void run_room_settle(struct pager *p)
@@ -168,11 +168,11 @@ void run_room_fail(struct pager *p, const struct waiting *w)
 }
 
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
-		   uint32_t tray_page)
+		   uint32_t buffer_page)
 {
 	struct run_page *e = &child->pages.page[page];
 	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
-				run_tray_bytes(p, tray_page));
+				run_writeback_bytes(p, buffer_page));
 
 	e->state = RUN_LOST;
 	/* It may have left its parent after the fork: then the child has it. */
@@ -185,8 +185,8 @@ void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 		log_err("run", "no memory for a page of a forked process");
 }
 
-/* True: the page is not the tray's any more. */
-static bool give_back(struct pager *p, uint32_t tray_page, struct space *s,
+/* True: the page is not the buffer's any more. */
+static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 		      uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
@@ -196,7 +196,7 @@ static bool give_back(struct pager *p, uint32_t tray_page, struct space *s,
 	if (s->is_dead || run_evict_covers(s, page))
 		return false;
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
-			    run_tray_bytes(p, tray_page));
+			    run_writeback_bytes(p, buffer_page));
 	if (err == -ENOENT) {
 		/* The program took the addresses away. */
 		run_space_discard(p, s, page, 1);
@@ -204,20 +204,20 @@ static bool give_back(struct pager *p, uint32_t tray_page, struct space *s,
 	}
 	if (err && err != -EEXIST)
 		return false;
-	run_tray_forget(p, tray_page);
+	run_writeback_forget(p, buffer_page);
 	run_space_set_resident(p, s, page);
 	e->is_returned = 1;
-	count(&p->stats->kept, 1);
+	count(&p->stats->returned, 1);
 	return true;
 }
 
-bool run_room_return(struct pager *p, struct tray *t)
+bool run_room_return(struct pager *p, struct wb_buffer *t)
 {
-	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
+	uint32_t first = (uint32_t)(t - p->writeback.buffer) * RUN_BATCH_PAGES;
 	bool all = true;
 
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
-		const struct tray_page *tp = &t->page[i];
+		const struct wb_page *tp = &t->page[i];
 
 		if (tp->space && tp->is_dirty)
 			all &= give_back(p, first + i, tp->space, tp->page);

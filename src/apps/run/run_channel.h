@@ -6,7 +6,7 @@
  *
  * Attaching: the library connects to the pager's socket and sends a run_hello
  * with the token. Only then does it get anything: a run_welcome with the memory
- * that the two share (channel and trays, this process's alone), and with the
+ * that the two share (channel and buffers, this process's alone), and with the
  * userfaultfd device where there is one. A new process makes a userfaultfd,
  * sends it with a run_range, and waits for a run_welcome that says 0: the pager
  * sets it up, because events of fork are a privilege that the program need not
@@ -32,7 +32,7 @@
 enum {
 	RUN_PAGE_BYTES = 4096,
 	RUN_PAGE_SHIFT = 12,
-	RUN_BATCH_PAGES = 64, /* evicted together, and pages of one tray */
+	RUN_BATCH_PAGES = 64, /* evicted together, and pages of one buffer */
 	RUN_BATCHES = 4,      /* of one space under way; a power of two */
 	RUN_TOKEN_BYTES = 16,
 	RUN_MAGIC = 0x41515231, /* "AQR1" */
@@ -71,11 +71,11 @@ struct run_range {
 };
 
 /* As an answer to a hello, err 0, with one or two descriptors: the shared
- * memory, which is the channel and then the trays; the device. */
+ * memory, which is the channel and then the buffers; the device. */
 struct run_welcome {
 	uint32_t magic;
 	int32_t err;	       /* 0 or -errno */
-	uint64_t tray_bytes;   /* of all trays */
+	uint64_t buffer_bytes; /* of all buffers */
 	uint64_t min_bytes;    /* smaller mappings stay local */
 	uint32_t has_uffd_dev; /* the second descriptor is /dev/userfaultfd */
 	uint32_t bell_page;    /* which a forked child touches, once */
@@ -95,15 +95,15 @@ struct run_stretch {
 };
 
 /*
- * Move page[i] to place tray_page + i of the trays. What the kernel does not
- * move is copied and dropped, if it is guarded: if the pager keeps writers
+ * Move page[i] to place buffer_page + i of the buffers. What the kernel does
+ * not move is copied and dropped, if it is guarded: if the pager keeps writers
  * away from it. Where nothing is moved, all pages are guarded, and the
  * stretches are dropped as a whole. The agent also looks at the bytes, since it
- * has them in its cache. Neither hash nor tray is checked again: no other
+ * has them in its cache. Neither hash nor buffer is checked again: no other
  * process can write them, so a program that changes them deceives itself only.
  */
 struct run_batch {
-	uint32_t tray_page;
+	uint32_t buffer_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
 	/* Out: pages were dropped one by one, not stretches. */

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int run_share_create(uint32_t tray_count, struct share **out, int *fd)
+int run_share_create(uint32_t buffer_count, struct share **out, int *fd)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct share *s = malloc(sizeof(*s));
@@ -18,7 +18,7 @@ int run_share_create(uint32_t tray_count, struct share **out, int *fd)
 		return -ENOMEM;
 	*s = (struct share){.refs = 1,
 			    .bytes = RUN_CHANNEL_BYTES +
-				     (size_t)tray_count * RUN_BATCH_PAGES *
+				     (size_t)buffer_count * RUN_BATCH_PAGES *
 					     RUN_PAGE_BYTES};
 	f = memfd_create("aquifer-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (f < 0)
@@ -57,9 +57,9 @@ void run_share_put(struct share *s)
 	free(s);
 }
 
-void run_share_clear(struct share *s, uint32_t tray)
+void run_share_clear(struct share *s, uint32_t buffer)
 {
 	/* A failure only costs memory until the process ends. */
-	(void)madvise(run_share_page(s, tray * RUN_BATCH_PAGES),
+	(void)madvise(run_share_page(s, buffer * RUN_BATCH_PAGES),
 		      (size_t)RUN_BATCH_PAGES * RUN_PAGE_BYTES, MADV_REMOVE);
 }

@@ -13,11 +13,11 @@
 
 static void show_resident(struct pager *p)
 {
-	uint64_t trays = atomic_load_explicit(&p->stats->tray_pages,
-					      memory_order_relaxed);
+	uint64_t buffers = atomic_load_explicit(&p->stats->buffered_pages,
+						memory_order_relaxed);
 
 	show(&p->stats->resident_pages, p->resident);
-	show_peak(&p->stats->resident_peak, p->resident + trays);
+	show_peak(&p->stats->resident_peak, p->resident + buffers);
 }
 
 static void set_touched(struct pager *p, struct space *s, uint64_t page)
@@ -76,7 +76,7 @@ static void make_untouched(struct pager *p, struct space *s, uint64_t page)
 	struct run_page *e = &s->pages.page[page];
 
 	if (e->state == RUN_STAGED)
-		run_tray_forget(p, e->tray_page);
+		run_writeback_forget(p, e->buffer_page);
 	if (e->slot)
 		run_room_put_slot(p, e->slot);
 	*e = (struct run_page){0};
@@ -193,7 +193,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (; s->collected != s->posted; s->collected++) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
 
-		p->trays.tray[l->tray].state = TRAY_FREE;
+		p->writeback.buffer[l->buffer].state = WB_FREE;
 	}
 	for (uint64_t at = run_set_next(&s->pages.touched, 0);
 	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
@@ -207,7 +207,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 		p->evict_next = NULL;
 	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->uffd, NULL);
 	(void)close(s->uffd);
-	run_trays_leave(p, s);
+	run_writeback_leave(p, s);
 	run_share_put(s->share);
 	run_owner_release(p, s);
 	run_pages_release(&s->pages);
@@ -262,7 +262,7 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 	s->channel = run_share_channel(share);
 	run_space_show_aliens(s);
 	run_owner_set(p, s, pid);
-	run_porter_place(p);
+	run_reclaim_place(p);
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -279,8 +279,9 @@ static void fork_page(struct pager *p, struct space *child,
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
 	set_touched(p, child, page);
-	if (e->state == RUN_STAGED && run_tray_is_dirty(p, from->tray_page))
-		run_room_copy(p, child, page, from->tray_page);
+	if (e->state == RUN_STAGED &&
+	    run_writeback_is_dirty(p, from->buffer_page))
+		run_room_copy(p, child, page, from->buffer_page);
 	else if (e->state == RUN_STAGED)
 		e->state = RUN_FAR; /* flushed before */
 	else if (e->state == RUN_RESIDENT)
@@ -323,7 +324,7 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	struct space *child;
 	int err;
 
-	run_trays_flush(p, parent);
+	run_writeback_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
 		return err;

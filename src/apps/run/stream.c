@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: a page that has left and is wanted back, and with it those that its
- * trend foresees, from far memory and from the trays. */
+ * trend foresees, from far memory and from the buffers. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "uffd.h"
 
 /* What a fault brings. */
-struct comers {
+struct fetch {
 	uint64_t far[RUN_PREFETCH_MAX + 1];
 	unsigned far_count;
 	uint64_t staged[RUN_PREFETCH_MAX + 1];
@@ -58,7 +58,7 @@ static void reverse(uint64_t *pages, unsigned n)
 	}
 }
 
-static void add_comer(const struct space *s, uint64_t page, struct comers *c)
+static void add_page(const struct space *s, uint64_t page, struct fetch *c)
 {
 	uint8_t state = s->pages.page[page].state;
 
@@ -70,7 +70,7 @@ static void add_comer(const struct space *s, uint64_t page, struct comers *c)
 
 /* The wanted page is the first of its kind. The other far ones ascend, so that
  * neighbours can be put with one call. */
-static void foresee(struct pager *p, const struct waiting *w, struct comers *c)
+static void foresee(struct pager *p, const struct waiting *w, struct fetch *c)
 {
 	struct space *s = w->space;
 	struct trend *t = trend_of(s, w->tid, w->page);
@@ -82,7 +82,7 @@ static void foresee(struct pager *p, const struct waiting *w, struct comers *c)
 	uint32_t i;
 
 	c->far_count = c->staged_count = 0;
-	add_comer(s, w->page, c);
+	add_page(s, w->page, c);
 	first = c->far_count;
 	for (i = 1; i <= want && c->far_count + c->staged_count < most; i++) {
 		uint64_t page = w->page + (uint64_t)stride * i;
@@ -91,7 +91,7 @@ static void foresee(struct pager *p, const struct waiting *w, struct comers *c)
 		    s->pages.page[page].state == RUN_UNTOUCHED)
 			break;
 		if (!run_evict_covers(s, page))
-			add_comer(s, page, c);
+			add_page(s, page, c);
 	}
 	if (want)
 		run_trend_fetched(t, w->page, i - 1);
@@ -115,10 +115,10 @@ static void put_wanted(struct pager *p, const struct waiting *w,
 		count(&p->stats->loads, 1);
 }
 
-/* It is there again, and what the tray has is nobody's. */
-static void came_back(struct pager *p, struct run_page *e, uint32_t tray_page)
+/* It is there again, and what the buffer has is nobody's. */
+static void came_back(struct pager *p, struct run_page *e, uint32_t buffer_page)
 {
-	run_tray_forget(p, tray_page);
+	run_writeback_forget(p, buffer_page);
 	if (e->returns < RUN_HEAT_MAX)
 		e->returns++;
 	e->heat = e->returns;
@@ -128,15 +128,15 @@ static void came_back(struct pager *p, struct run_page *e, uint32_t tray_page)
 static void put_staged_wanted(struct pager *p, const struct waiting *w)
 {
 	struct run_page *e = &w->space->pages.page[w->page];
-	uint32_t tray_page = e->tray_page;
-	int err = put(w->space, w->page, run_tray_bytes(p, tray_page));
+	uint32_t buffer_page = e->buffer_page;
+	int err = put(w->space, w->page, run_writeback_bytes(p, buffer_page));
 
 	if (!run_fault_mapped(p, w, err))
 		return;
-	came_back(p, e, tray_page);
+	came_back(p, e, buffer_page);
 	/* What left with it or after it lies within that. */
 	run_hand_missed(&w->space->hand, w->page,
-			2ull * p->trays.count * RUN_BATCH_PAGES,
+			2ull * p->writeback.count * RUN_BATCH_PAGES,
 			w->space->resident_count);
 }
 
@@ -144,12 +144,12 @@ static void put_staged_wanted(struct pager *p, const struct waiting *w)
 static void put_staged(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
-	uint32_t tray_page = e->tray_page;
+	uint32_t buffer_page = e->buffer_page;
 
-	if (put(s, page, run_tray_bytes(p, tray_page)) != 0)
+	if (put(s, page, run_writeback_bytes(p, buffer_page)) != 0)
 		return;
 	run_space_set_resident(p, s, page);
-	came_back(p, e, tray_page);
+	came_back(p, e, buffer_page);
 }
 
 /* n pages that lie one after the other, there as here; returns how many have
@@ -189,7 +189,7 @@ static void put_ahead(struct pager *p, struct space *s, const uint64_t pages[],
 
 /* The wanted page's thread runs while the others come. */
 static void bring_far(struct pager *p, const struct waiting *w,
-		      const struct comers *c, bool is_wanted)
+		      const struct fetch *c, bool is_wanted)
 {
 	uint32_t slot[RUN_PREFETCH_MAX + 1];
 	struct far_load l;
@@ -210,7 +210,7 @@ static void bring_far(struct pager *p, const struct waiting *w,
 void run_stream_serve(struct pager *p, const struct waiting *w)
 {
 	bool is_far = w->space->pages.page[w->page].state == RUN_FAR;
-	struct comers c;
+	struct fetch c;
 
 	foresee(p, w, &c);
 	if (!is_far)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the hand goes when it is followed. */
-#include "hand.h"
+#include "policy.h"
 
 void run_hand_init(struct hand *h)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The porter: a thread that takes pages out, beside the one that serves faults.
- * It has the agents empty the programs' memory, and carries trays away. */
+/* The reclaim thread takes pages out, beside the thread that serves faults: it
+ * has the agents fill writeback buffers, and stores what is in them. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -22,19 +22,19 @@ enum {
 	IDLE_NS = 100000000,
 };
 
-bool run_porter_turn(struct pager *p)
+bool run_reclaim_turn(struct pager *p)
 {
 	bool any = run_evict_step(p);
 
-	return run_trays_carry(p) || any;
+	return run_writeback_store(p) || any;
 }
 
-bool run_porter_is_busy(const struct pager *p)
+bool run_reclaim_is_busy(const struct pager *p)
 {
-	return p->trays.carried_count > 0 || run_evict_leaving(p) > 0;
+	return p->writeback.storing_count > 0 || run_evict_leaving(p) > 0;
 }
 
-static void porter_sleep(struct porter *o, uint32_t seen, long ns)
+static void reclaim_sleep(struct reclaim_thread *o, uint32_t seen, long ns)
 {
 	struct timespec wait = {.tv_nsec = ns};
 
@@ -47,15 +47,15 @@ static void porter_sleep(struct porter *o, uint32_t seen, long ns)
 	atomic_store_explicit(&o->is_asleep, 0, memory_order_relaxed);
 }
 
-static void *porter_main(void *arg)
+static void *reclaim_main(void *arg)
 {
 	struct pager *p = arg;
-	struct porter *o = &p->porter;
+	struct reclaim_thread *o = &p->reclaim;
 	uint64_t progress_ns = run_pager_now_ns();
 
-	(void)prctl(PR_SET_NAME, "aquifer-porter");
+	(void)prctl(PR_SET_NAME, "aquifer-reclaim");
 	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_PORTER);
+	(void)!confine_thread(RUN_CAPS_NONE);
 	atomic_store_explicit(&o->tid, (pid_t)syscall(SYS_gettid),
 			      memory_order_relaxed);
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {
@@ -64,39 +64,39 @@ static void *porter_main(void *arg)
 		bool any, is_busy;
 
 		lock_take(&p->lock);
-		any = p->crew.has_porter && run_porter_turn(p);
-		is_busy = p->crew.has_porter && run_porter_is_busy(p);
+		any = p->threads.has_reclaim && run_reclaim_turn(p);
+		is_busy = p->threads.has_reclaim && run_reclaim_is_busy(p);
 		lock_drop(&p->lock);
 		if (any)
 			progress_ns = run_pager_now_ns();
 		else if (!is_busy)
-			porter_sleep(o, seen, IDLE_NS);
+			reclaim_sleep(o, seen, IDLE_NS);
 		else if (run_pager_now_ns() - progress_ns < BUSY_NS)
 			relax_briefly();
 		else
-			porter_sleep(o, seen, SLEEP_NS);
+			reclaim_sleep(o, seen, SLEEP_NS);
 	}
 	return NULL;
 }
 
-void run_porter_kick(struct pager *p)
+void run_reclaim_kick(struct pager *p)
 {
-	struct porter *o = &p->porter;
+	struct reclaim_thread *o = &p->reclaim;
 
 	/* K1 */
 	(void)atomic_fetch_add_explicit(&o->kicks, 1, memory_order_seq_cst);
-	/* Once is enough: it may be long until the porter runs and says that it
-	 * is awake. */
+	/* Once is enough: it may be long until the reclaim thread runs and says
+	 * that it is awake. */
 	if (atomic_load_explicit(&o->is_asleep, memory_order_seq_cst) &&
 	    atomic_exchange_explicit(&o->is_asleep, 0, memory_order_relaxed))
 		(void)syscall(SYS_futex, &o->kicks, FUTEX_WAKE_PRIVATE, 1, NULL,
 			      NULL, 0);
 }
 
-void run_porter_place(struct pager *p)
+void run_reclaim_place(struct pager *p)
 {
 	cpu_set_t set = p->cpus;
-	pid_t tid = atomic_load_explicit(&p->porter.tid, memory_order_relaxed);
+	pid_t tid = atomic_load_explicit(&p->reclaim.tid, memory_order_relaxed);
 	uint32_t hint = (uint32_t)p->cpu + 1;
 
 	if (p->cpu < 0)
@@ -105,7 +105,7 @@ void run_porter_place(struct pager *p)
 	/* It only runs better for it: a failure does not matter. */
 	if (tid && CPU_COUNT(&set) > 0)
 		(void)sched_setaffinity(tid, sizeof(set), &set);
-	if (!p->crew.has_porter)
+	if (!p->threads.has_reclaim)
 		hint |= RUN_HINT_HERE;
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->channel)
@@ -113,20 +113,20 @@ void run_porter_place(struct pager *p)
 					      memory_order_relaxed);
 }
 
-int run_porter_start(struct pager *p)
+int run_reclaim_start(struct pager *p)
 {
-	int err = pthread_create(&p->porter.thread, NULL, porter_main, p);
+	int err = pthread_create(&p->reclaim.thread, NULL, reclaim_main, p);
 
-	p->porter.is_started = err == 0;
+	p->reclaim.is_started = err == 0;
 	return -err;
 }
 
-void run_porter_stop(struct pager *p)
+void run_reclaim_stop(struct pager *p)
 {
-	if (!p->porter.is_started)
+	if (!p->reclaim.is_started)
 		return;
-	atomic_store_explicit(&p->porter.ends, 1, memory_order_relaxed);
-	run_porter_kick(p);
-	(void)pthread_join(p->porter.thread, NULL);
-	p->porter.is_started = false;
+	atomic_store_explicit(&p->reclaim.ends, 1, memory_order_relaxed);
+	run_reclaim_kick(p);
+	(void)pthread_join(p->reclaim.thread, NULL);
+	p->reclaim.is_started = false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper: starts pager and program, hands signals on, and sees to it that
- * no program outlives its pager. */
+/* The supervisor: starts pager and program, hands signals on, and sees to it
+ * that no program outlives its pager. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ enum {
 	IDLE_MS = 2000, /* for a pager without processes to end */
 };
 
-struct keeper {
+struct supervisor {
 	const struct run_options *options;
 	struct run_shared *shared;
 	struct run_place place;
@@ -53,7 +53,7 @@ struct keeper {
 
 /* ---- the program -------------------------------------------------------- */
 
-static int set_environment(const struct keeper *k)
+static int set_environment(const struct supervisor *k)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char text[256], *list = NULL;
@@ -77,32 +77,34 @@ static int set_environment(const struct keeper *k)
 }
 
 /* A change of user makes the kernel forget it. */
-static void die_with(pid_t keeper)
+static void die_with(pid_t supervisor)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != keeper)
+	if (getppid() != supervisor)
 		_exit(127);
 }
 
-static void be_program(struct keeper *k, char **argv, pid_t keeper)
+static void be_program(struct supervisor *k, char **argv, pid_t supervisor)
 {
 	char byte;
 	int err;
 
 	(void)close(k->go[1]);
 	(void)close(k->told[0]);
-	/* End of file means go: a keeper that fails closes nothing, it kills.
+	/* End of file means go: a supervisor that fails closes nothing, it
+	 * kills.
 	 */
 	(void)!read(k->go[0], &byte, 1);
 	(void)close(k->go[0]);
 	(void)sigprocmask(SIG_SETMASK, &k->old_mask, NULL);
 	err = set_environment(k);
-	/* With the keeper's rights: without them the kernel asks for more. */
+	/* With the supervisor's rights: without them the kernel asks for more.
+	 */
 	if (!err && !k->can_move)
 		err = run_pins_refuse();
 	if (!err)
 		err = run_user_become(k->options->user);
-	die_with(keeper);
+	die_with(supervisor);
 	if (!err) {
 		(void)execvp(argv[0], argv);
 		err = -errno;
@@ -112,7 +114,7 @@ static void be_program(struct keeper *k, char **argv, pid_t keeper)
 }
 
 /* Before the pager, so that it inherits none of the pager's descriptors. */
-static int start_program(struct keeper *k, char **argv)
+static int start_program(struct supervisor *k, char **argv)
 {
 	pid_t parent = getpid();
 
@@ -131,7 +133,7 @@ static int start_program(struct keeper *k, char **argv)
 }
 
 /* 0, or why it could not be executed. */
-static int let_go(struct keeper *k)
+static int let_go(struct supervisor *k)
 {
 	int err = 0;
 
@@ -146,14 +148,14 @@ static int let_go(struct keeper *k)
 
 /* The table of descriptors is shared (CLONE_FILES): userfaultfds that one of
  * the two has open stay open when he dies. */
-static int start_pager(struct keeper *k)
+static int start_pager(struct supervisor *k)
 {
 	struct run_start start = {.options = k->options,
 				  .shared = k->shared,
 				  .place = &k->place,
 				  .token = k->token,
 				  .uid = k->options->user->uid,
-				  .keeper = getpid(),
+				  .supervisor = getpid(),
 				  .uffd_dev = k->uffd_dev,
 				  .can_move = k->can_move};
 
@@ -172,7 +174,7 @@ static int start_pager(struct keeper *k)
 	_exit(run_pager_run(&start) ? 1 : 0);
 }
 
-static int await_pager(struct keeper *k)
+static int await_pager(struct supervisor *k)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
@@ -213,7 +215,7 @@ static void kill_children_of(pid_t pid, int depth)
 }
 
 /* Whoever faults now waits, because our userfaultfds are open; and dies. */
-static void kill_all(struct keeper *k)
+static void kill_all(struct supervisor *k)
 {
 	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
 		pid_t pid = atomic_load_explicit(&k->shared->pid[i],
@@ -246,7 +248,7 @@ static bool is_agent(pid_t pid)
 }
 
 /* Orphans come to us, so whoever there is to be served is below us. */
-static bool has_processes(const struct keeper *k)
+static bool has_processes(const struct supervisor *k)
 {
 	char path[64];
 	bool any = false;
@@ -266,7 +268,7 @@ static bool has_processes(const struct keeper *k)
 
 /* Nobody is left, but the pager may still wait for a node that does not answer:
  * what it has there ends with it. */
-static void end_pager(struct keeper *k)
+static void end_pager(struct supervisor *k)
 {
 	if (!k->program_ended || k->pager_ended || has_processes(k)) {
 		k->idle_ticks = 0;
@@ -279,7 +281,7 @@ static void end_pager(struct keeper *k)
 	kill_all(k);
 }
 
-static void reap(struct keeper *k)
+static void reap(struct supervisor *k)
 {
 	struct rusage usage;
 	int status;
@@ -312,7 +314,7 @@ static uint64_t get(_Atomic uint64_t *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-static void show_line(const struct keeper *k)
+static void show_line(const struct supervisor *k)
 {
 	struct run_stats *s = &k->shared->stats;
 
@@ -321,19 +323,19 @@ static void show_line(const struct keeper *k)
 		      "M faults %" PRIu64 " loads %" PRIu64
 		      " prefetched %" PRIu64 " stored %" PRIu64
 		      " processes %" PRIu64 "\n",
-		      (get(&s->resident_pages) + get(&s->tray_pages)) >> 8,
+		      (get(&s->resident_pages) + get(&s->buffered_pages)) >> 8,
 		      get(&s->far_pages) >> 8, get(&s->faults), get(&s->loads),
 		      get(&s->prefetched), get(&s->stored), get(&s->spaces));
 }
 
-static void hand_on(const struct keeper *k, const siginfo_t *info)
+static void hand_on(const struct supervisor *k, const siginfo_t *info)
 {
 	/* What the terminal sends, the program gets by itself. */
 	if (info->si_code != SI_KERNEL && !k->program_ended)
 		(void)kill(k->program, info->si_signo);
 }
 
-static void watch(struct keeper *k, const sigset_t *mask)
+static void watch(struct supervisor *k, const sigset_t *mask)
 {
 	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
 	unsigned ticks = 0;
@@ -360,12 +362,12 @@ static void watch(struct keeper *k, const sigset_t *mask)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static int keeper_init(struct keeper *k, const struct run_options *options,
-		       sigset_t *mask)
+static int supervisor_init(struct supervisor *k,
+			   const struct run_options *options, sigset_t *mask)
 {
 	int err;
 
-	*k = (struct keeper){
+	*k = (struct supervisor){
 		.options = options, .place = {.dir_fd = -1}, .uffd_dev = -1};
 	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -393,7 +395,7 @@ static int keeper_init(struct keeper *k, const struct run_options *options,
 	return 0;
 }
 
-static void say_why(const struct keeper *k, int err, const char *program)
+static void say_why(const struct supervisor *k, int err, const char *program)
 {
 	if (k->shared != MAP_FAILED && k->shared->text[0])
 		(void)fprintf(stderr, "aquifer: run: %s\n", k->shared->text);
@@ -403,7 +405,7 @@ static void say_why(const struct keeper *k, int err, const char *program)
 			      program, strerror(-err));
 }
 
-static void give_up(struct keeper *k)
+static void give_up(struct supervisor *k)
 {
 	if (k->pager > 0 && !k->pager_ended)
 		(void)kill(k->pager, SIGKILL);
@@ -416,9 +418,9 @@ static void give_up(struct keeper *k)
 int run_program(const struct run_options *options, char **argv,
 		struct run_result *result)
 {
-	struct keeper k;
+	struct supervisor k;
 	sigset_t mask;
-	int err = keeper_init(&k, options, &mask);
+	int err = supervisor_init(&k, options, &mask);
 
 	*result = (struct run_result){0};
 	if (!err)
@@ -431,7 +433,7 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err && await_pager(&k) != 0)
 		err = -EHOSTDOWN;
 	if (!err)
-		err = confine_thread(RUN_CAPS_KEEPER);
+		err = confine_thread(RUN_CAPS_SUPERVISOR);
 	if (!err)
 		err = let_go(&k);
 	if (err) {

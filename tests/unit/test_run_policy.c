@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "run/hand.h"
+#include "run/policy.h"
 
 enum {
 	REACH = 100,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trays: what has left the programs and is on its way to far memory. They are
- * filled in turn, so the oldest is the next one needed; until then its pages
- * come back without a transfer. */
+/* Writeback buffers: what has left the programs and is on its way to far
+ * memory. They are filled in turn, so the oldest is the next one needed; until
+ * then its pages come back without a transfer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +10,17 @@
 
 #include "pager_priv.h"
 
-uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page)
+uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page)
 {
-	const struct tray *t = &p->trays.tray[tray_page / RUN_BATCH_PAGES];
+	const struct wb_buffer *t =
+		&p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
 
-	return run_share_page(t->share, tray_page);
+	return run_share_page(t->share, buffer_page);
 }
 
-static struct tray *tray_of(struct pager *p, uint32_t tray_page)
+static struct wb_buffer *buffer_of(struct pager *p, uint32_t buffer_page)
 {
-	return &p->trays.tray[tray_page / RUN_BATCH_PAGES];
+	return &p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
 }
 
 static size_t scratch_bytes(void)
@@ -27,65 +28,66 @@ static size_t scratch_bytes(void)
 	return (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES;
 }
 
-int run_trays_open(struct pager *p, uint32_t tray_count)
+int run_writeback_open(struct pager *p, uint32_t buffer_count)
 {
-	struct trays *t = &p->trays;
+	struct writeback *t = &p->writeback;
 	void *mem = mmap(NULL, scratch_bytes(), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (mem == MAP_FAILED)
 		return -ENOMEM;
-	t->tray = calloc(tray_count, sizeof(*t->tray));
-	if (!t->tray) {
+	t->buffer = calloc(buffer_count, sizeof(*t->buffer));
+	if (!t->buffer) {
 		(void)munmap(mem, scratch_bytes());
 		return -ENOMEM;
 	}
 	p->scratch = mem;
-	t->count = tray_count;
+	t->count = buffer_count;
 	return 0;
 }
 
-void run_trays_close(struct pager *p)
+void run_writeback_close(struct pager *p)
 {
-	if (!p->trays.tray)
+	if (!p->writeback.buffer)
 		return;
-	for (uint32_t i = 0; i < p->trays.count; i++)
-		run_share_put(p->trays.tray[i].share);
+	for (uint32_t i = 0; i < p->writeback.count; i++)
+		run_share_put(p->writeback.buffer[i].share);
 	(void)munmap(p->scratch, scratch_bytes());
-	free(p->trays.tray);
-	p->trays.tray = NULL;
+	free(p->writeback.buffer);
+	p->writeback.buffer = NULL;
 }
 
 /* ---- whose bytes -------------------------------------------------------- */
 
-static void give_share(struct pager *p, struct tray *t, struct share *share)
+static void give_share(struct pager *p, struct wb_buffer *t,
+		       struct share *share)
 {
 	if (t->share == share)
 		return;
 	if (t->share) {
-		run_share_clear(t->share, (uint32_t)(t - p->trays.tray));
+		run_share_clear(t->share, (uint32_t)(t - p->writeback.buffer));
 		run_share_put(t->share);
 	}
 	t->share = share ? run_share_get(share) : NULL;
 }
 
-void run_trays_leave(struct pager *p, const struct space *s)
+void run_writeback_leave(struct pager *p, const struct space *s)
 {
-	for (uint32_t i = 0; s->share && i < p->trays.count; i++) {
-		struct tray *t = &p->trays.tray[i];
+	for (uint32_t i = 0; s->share && i < p->writeback.count; i++) {
+		struct wb_buffer *t = &p->writeback.buffer[i];
 
 		/* What is being stored still reads them. */
-		if (t->share != s->share || t->state == TRAY_STORING)
+		if (t->share != s->share || t->state == WB_STORING)
 			continue;
 		ASSERT(t->live == 0);
-		t->state = TRAY_FREE;
-		p->trays.returning -= t->is_returning;
+		t->state = WB_FREE;
+		p->writeback.returning -= t->is_returning;
 		t->is_returning = false;
 		give_share(p, t, NULL);
 	}
 }
 
-static void set_staged(struct pager *p, struct tray *t, unsigned i,
+static void set_staged(struct pager *p, struct wb_buffer *t, unsigned i,
 		       struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
@@ -94,36 +96,37 @@ static void set_staged(struct pager *p, struct tray *t, unsigned i,
 	t->page[i].page = page;
 	t->live++;
 	e->state = RUN_STAGED;
-	e->tray_page = (uint32_t)((t - p->trays.tray) * RUN_BATCH_PAGES + i) &
-		       ((1u << 20) - 1);
-	count(&p->stats->tray_pages, 1);
+	e->buffer_page =
+		(uint32_t)((t - p->writeback.buffer) * RUN_BATCH_PAGES + i) &
+		((1u << 20) - 1);
+	count(&p->stats->buffered_pages, 1);
 }
 
-void run_tray_forget(struct pager *p, uint32_t tray_page)
+void run_writeback_forget(struct pager *p, uint32_t buffer_page)
 {
-	struct tray *t = tray_of(p, tray_page);
-	struct tray_page *e = &t->page[tray_page % RUN_BATCH_PAGES];
+	struct wb_buffer *t = buffer_of(p, buffer_page);
+	struct wb_page *e = &t->page[buffer_page % RUN_BATCH_PAGES];
 
 	ASSERT(e->space);
 	e->space = NULL;
 	t->live--;
-	count(&p->stats->tray_pages, (uint64_t)-1);
+	count(&p->stats->buffered_pages, (uint64_t)-1);
 }
 
-void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page)
+void run_writeback_moved(struct pager *p, uint32_t buffer_page, uint64_t page)
 {
-	struct tray *t = tray_of(p, tray_page);
+	struct wb_buffer *t = buffer_of(p, buffer_page);
 
-	t->page[tray_page % RUN_BATCH_PAGES].page = page;
+	t->page[buffer_page % RUN_BATCH_PAGES].page = page;
 }
 
 /* What was stored has gone since, with its node, but its bytes are here. */
-static bool has_gone(struct pager *p, struct tray *t)
+static bool has_gone(struct pager *p, struct wb_buffer *t)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < RUN_BATCH_PAGES && t->live; i++) {
-		struct tray_page *tp = &t->page[i];
+		struct wb_page *tp = &t->page[i];
 
 		if (!tp->space ||
 		    run_far_slot_is_there(&p->far,
@@ -134,22 +137,22 @@ static bool has_gone(struct pager *p, struct tray *t)
 	return any;
 }
 
-bool run_trays_are_ready(const struct pager *p)
+bool run_writeback_is_ready(const struct pager *p)
 {
-	enum tray_state state = p->trays.tray[p->trays.head].state;
+	enum wb_state state = p->writeback.buffer[p->writeback.head].state;
 
-	return state == TRAY_FREE || state == TRAY_CLEAN;
+	return state == WB_FREE || state == WB_CLEAN;
 }
 
-int run_trays_take(struct pager *p, const struct space *space)
+int run_writeback_take(struct pager *p, const struct space *space)
 {
-	struct trays *ts = &p->trays;
-	struct tray *t = &ts->tray[ts->head];
+	struct writeback *ts = &p->writeback;
+	struct wb_buffer *t = &ts->buffer[ts->head];
 
-	if (!run_trays_are_ready(p))
+	if (!run_writeback_is_ready(p))
 		return -EAGAIN;
 	if (has_gone(p, t)) {
-		t->state = TRAY_HELD;
+		t->state = WB_HELD;
 		return -EAGAIN;
 	}
 	for (unsigned i = 0; i < RUN_BATCH_PAGES && t->live; i++) {
@@ -159,23 +162,23 @@ int run_trays_take(struct pager *p, const struct space *space)
 			continue;
 		s->pages.page[t->page[i].page].state = RUN_FAR;
 		s->pages.page[t->page[i].page].returns = 0;
-		run_tray_forget(p, ts->head * RUN_BATCH_PAGES + i);
+		run_writeback_forget(p, ts->head * RUN_BATCH_PAGES + i);
 	}
 	give_share(p, t, space->share);
-	t->state = TRAY_FILLING;
+	t->state = WB_FILLING;
 	memset(t->page, 0, sizeof(t->page));
 	ts->head = (ts->head + 1) % ts->count;
-	return (int)(t - ts->tray);
+	return (int)(t - ts->buffer);
 }
 
 /* ---- filled ------------------------------------------------------------- */
 
-static void page_filled(struct pager *p, struct tray *t, unsigned i,
+static void page_filled(struct pager *p, struct wb_buffer *t, unsigned i,
 			struct space *s, uint64_t page,
 			const struct run_hash *hash)
 {
 	struct run_page *e = &s->pages.page[page];
-	struct tray_page *tp = &t->page[i];
+	struct wb_page *tp = &t->page[i];
 
 	run_space_set_gone(p, s, page, RUN_STAGED);
 	set_staged(p, t, i, s, page);
@@ -188,10 +191,11 @@ static void page_filled(struct pager *p, struct tray *t, unsigned i,
 		count(&p->stats->evicted_clean, 1);
 }
 
-void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
-		     const struct run_batch *b, uint64_t failed)
+void run_writeback_filled(struct pager *p, struct space *s,
+			  const struct leaving *l, const struct run_batch *b,
+			  uint64_t failed)
 {
-	struct tray *t = &p->trays.tray[l->tray];
+	struct wb_buffer *t = &p->writeback.buffer[l->buffer];
 	/* Read once: it is the program's memory. */
 	uint64_t zero = b->zero;
 	bool is_dirty = false;
@@ -210,12 +214,12 @@ void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
 		page_filled(p, t, i, s, l->page[i], &hash);
 		is_dirty |= t->page[i].is_dirty;
 	}
-	t->state = is_dirty ? TRAY_HELD : TRAY_CLEAN;
+	t->state = is_dirty ? WB_HELD : WB_CLEAN;
 }
 
 /* ---- storing ------------------------------------------------------------ */
 
-static bool has_dirty(const struct tray *t, const struct space *s)
+static bool has_dirty(const struct wb_buffer *t, const struct space *s)
 {
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++)
 		if (t->page[i].space && t->page[i].is_dirty &&
@@ -226,7 +230,7 @@ static bool has_dirty(const struct tray *t, const struct space *s)
 
 /* A slot of its own: what others share, or a store is still on its way to,
  * stays as it is. */
-static bool give_slot(struct pager *p, struct tray *t, unsigned place,
+static bool give_slot(struct pager *p, struct wb_buffer *t, unsigned place,
 		      struct run_page *e)
 {
 	uint32_t slot;
@@ -243,16 +247,17 @@ static bool give_slot(struct pager *p, struct tray *t, unsigned place,
 	return true;
 }
 
-/* Decides what goes where; the tray's stores hold the slots until they end. */
-static void tray_load_up(struct pager *p, struct tray *t)
+/* Decides what goes where; the buffer's stores hold the slots until they end.
+ */
+static void buffer_load_up(struct pager *p, struct wb_buffer *t)
 {
-	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
+	uint32_t first = (uint32_t)(t - p->writeback.buffer) * RUN_BATCH_PAGES;
 
-	t->state = TRAY_STORING;
+	t->state = WB_STORING;
 	t->op_count = t->sent = 0;
 	t->is_new = 0;
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
-		struct tray_page *tp = &t->page[i];
+		struct wb_page *tp = &t->page[i];
 		struct run_page *e;
 
 		if (!tp->space || !tp->is_dirty)
@@ -265,9 +270,9 @@ static void tray_load_up(struct pager *p, struct tray *t)
 		run_far_slot_get(&p->far, e->slot);
 		t->slot[t->op_count] = e->slot;
 		t->place[t->op_count] = (uint8_t)i;
-		t->op[t->op_count++] =
-			(struct page_op){.buf = run_tray_bytes(p, first + i),
-					 .cookie = &t->user};
+		t->op[t->op_count++] = (struct page_op){
+			.buf = run_writeback_bytes(p, first + i),
+			.cookie = &t->user};
 		count(&p->stats->stored, 1);
 	}
 	/* Whoever sees it at 0 has the lock that we have now. */
@@ -277,9 +282,9 @@ static void tray_load_up(struct pager *p, struct tray *t)
 }
 
 /* Its bytes are still here: they go back to the program. */
-static void store_failed(struct pager *p, struct tray *t, unsigned i)
+static void store_failed(struct pager *p, struct wb_buffer *t, unsigned i)
 {
-	struct tray_page *tp = &t->page[t->place[i]];
+	struct wb_page *tp = &t->page[t->place[i]];
 	struct run_page *e;
 
 	if (!tp->space)
@@ -293,15 +298,15 @@ static void store_failed(struct pager *p, struct tray *t, unsigned i)
 	run_far_slot_refuse(&p->far, t->slot[i]);
 }
 
-static void take_off_list(struct trays *ts, const struct tray *t)
+static void take_off_list(struct writeback *ts, const struct wb_buffer *t)
 {
-	for (unsigned i = 0; i < ts->carried_count; i++)
-		if (ts->carried[i] == t)
-			ts->carried[i] = ts->carried[--ts->carried_count];
+	for (unsigned i = 0; i < ts->storing_count; i++)
+		if (ts->storing[i] == t)
+			ts->storing[i] = ts->storing[--ts->storing_count];
 }
 
 /* Takes note of what became of its stores; false: they have not ended. */
-static bool settle(struct pager *p, struct tray *t)
+static bool settle(struct pager *p, struct wb_buffer *t)
 {
 	uint64_t placed = 0, refused = 0;
 	int err = p->far.grow_err;
@@ -328,42 +333,42 @@ static bool settle(struct pager *p, struct tray *t)
 	if (placed || refused)
 		run_room_result(p, placed, refused, err);
 	t->is_returning = refused > 0;
-	p->trays.returning += t->is_returning;
-	t->state = refused ? TRAY_HELD : TRAY_CLEAN;
-	take_off_list(&p->trays, t);
+	p->writeback.returning += t->is_returning;
+	t->state = refused ? WB_HELD : WB_CLEAN;
+	take_off_list(&p->writeback, t);
 	return true;
 }
 
 static bool settle_ended(struct pager *p)
 {
-	struct trays *ts = &p->trays;
+	struct writeback *ts = &p->writeback;
 	bool any = false;
 
 	/* From the end: the last one takes the place of one that leaves. */
-	for (unsigned i = ts->carried_count; i-- > 0;)
-		any |= settle(p, ts->carried[i]);
+	for (unsigned i = ts->storing_count; i-- > 0;)
+		any |= settle(p, ts->storing[i]);
 	return any;
 }
 
 /* The one that will be needed first and has pages to store. */
-static struct tray *next_to_store(struct pager *p)
+static struct wb_buffer *next_to_store(struct pager *p)
 {
-	struct trays *ts = &p->trays;
+	struct writeback *ts = &p->writeback;
 	uint32_t ahead = u32_max(2, ts->count / 8);
 
-	for (unsigned i = 0; i < ts->carried_count; i++)
-		if (ts->carried[i]->sent < ts->carried[i]->op_count)
-			return ts->carried[i];
-	if (ts->carried_count == RUN_CARRIED_MAX)
+	for (unsigned i = 0; i < ts->storing_count; i++)
+		if (ts->storing[i]->sent < ts->storing[i]->op_count)
+			return ts->storing[i];
+	if (ts->storing_count == RUN_STORING_MAX)
 		return NULL;
 	for (uint32_t i = 0; i < ahead; i++) {
-		struct tray *t = &ts->tray[(ts->head + i) % ts->count];
+		struct wb_buffer *t = &ts->buffer[(ts->head + i) % ts->count];
 
-		if (t->state != TRAY_HELD || t->is_returning)
+		if (t->state != WB_HELD || t->is_returning)
 			continue;
-		tray_load_up(p, t);
+		buffer_load_up(p, t);
 		if (t->op_count) {
-			ts->carried[ts->carried_count++] = t;
+			ts->storing[ts->storing_count++] = t;
 			return t;
 		}
 		(void)settle(p, t);
@@ -371,27 +376,28 @@ static struct tray *next_to_store(struct pager *p)
 	return NULL;
 }
 
-static void send(struct pager *p, struct tray *t, unsigned from, unsigned n)
+static void send(struct pager *p, struct wb_buffer *t, unsigned from,
+		 unsigned n)
 {
 	for (unsigned i = from; i < from + n; i++)
 		run_far_store(&p->far, t->slot[i], &t->op[i]);
 }
 
-bool run_trays_carry(struct pager *p)
+bool run_writeback_store(struct pager *p)
 {
 	bool any = settle_ended(p);
-	struct tray *t = next_to_store(p);
+	struct wb_buffer *t = next_to_store(p);
 	unsigned from, n;
 
 	if (!t) {
-		if (p->trays.carried_count && !any)
+		if (p->writeback.storing_count && !any)
 			run_far_poll(&p->far);
 		return any;
 	}
 	/* Ours from now on, so that others may do the rest meanwhile; it is not
 	 * settled before all that it counts have ended. */
 	from = t->sent;
-	n = u32_min(RUN_CARRY_PAGES, t->op_count - from);
+	n = u32_min(RUN_STORE_BATCH, t->op_count - from);
 	t->sent += n;
 	lock_drop(&p->lock);
 	send(p, t, from, n);
@@ -399,54 +405,55 @@ bool run_trays_carry(struct pager *p)
 	return true;
 }
 
-bool run_trays_return(struct pager *p)
+bool run_writeback_return(struct pager *p)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < p->trays.count && p->trays.returning; i++) {
-		struct tray *t = &p->trays.tray[i];
+	for (uint32_t i = 0; i < p->writeback.count && p->writeback.returning;
+	     i++) {
+		struct wb_buffer *t = &p->writeback.buffer[i];
 
 		if (!t->is_returning || !run_room_return(p, t))
 			continue;
 		t->is_returning = false;
-		p->trays.returning--;
-		t->state = TRAY_CLEAN;
+		p->writeback.returning--;
+		t->state = WB_CLEAN;
 		any = true;
 	}
 	return any;
 }
 
-bool run_tray_is_dirty(const struct pager *p, uint32_t tray_page)
+bool run_writeback_is_dirty(const struct pager *p, uint32_t buffer_page)
 {
-	const struct tray *t = &p->trays.tray[tray_page / RUN_BATCH_PAGES];
+	const struct wb_buffer *t =
+		&p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
 
-	return t->page[tray_page % RUN_BATCH_PAGES].is_dirty;
+	return t->page[buffer_page % RUN_BATCH_PAGES].is_dirty;
 }
 
-bool run_trays_are_storing(const struct pager *p)
+bool run_writeback_is_storing(const struct pager *p)
 {
-	enum tray_state s = p->trays.tray[p->trays.head].state;
+	enum wb_state s = p->writeback.buffer[p->writeback.head].state;
 
-	return s == TRAY_STORING || s == TRAY_HELD;
+	return s == WB_STORING || s == WB_HELD;
 }
 
-void run_trays_flush(struct pager *p, const struct space *s)
+void run_writeback_flush(struct pager *p, const struct space *s)
 {
-	struct trays *ts = &p->trays;
+	struct writeback *ts = &p->writeback;
 
 	for (uint32_t i = 0; i < ts->count; i++) {
-		struct tray *t = &ts->tray[i];
+		struct wb_buffer *t = &ts->buffer[i];
 		unsigned from;
 
-		if (t->state == TRAY_HELD && !t->is_returning &&
-		    has_dirty(t, s))
-			tray_load_up(p, t);
-		if (t->state != TRAY_STORING)
+		if (t->state == WB_HELD && !t->is_returning && has_dirty(t, s))
+			buffer_load_up(p, t);
+		if (t->state != WB_STORING)
 			continue;
 		from = t->sent;
 		t->sent = t->op_count;
 		send(p, t, from, t->op_count - from);
-		/* What the porter sends, it sends without the lock. */
+		/* What the reclaim thread sends, it sends without the lock. */
 		run_far_await(&p->far, &t->user);
 		(void)settle(p, t);
 	}
