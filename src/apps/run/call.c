@@ -80,22 +80,17 @@ static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 	return do_marks(p, s, call.kind, page, call.bytes >> RUN_PAGE_SHIFT);
 }
 
-void run_call_answer(struct pager *p, const struct waiting *w)
+enum fault_end run_call_answer(struct pager *p, const struct fault *f)
 {
-	struct space *s = w->space;
-	uint64_t addr = run_space_addr(s, w->page);
-	int err = do_call(p, s, w->page), got;
+	struct space *s = f->space;
+	int err = do_call(p, s, f->page);
 
-	if (err == -EAGAIN) {
-		run_fault_later(p, w);
-		return;
-	}
+	if (err == -EAGAIN)
+		return FAULT_WAITS;
 	if (s->channel)
 		s->channel->call.err = err;
 	/* The caller drops it again. */
-	got = run_uffd_zero(s->uffd, addr, 1);
-	if (got == -EAGAIN)
-		run_fault_later(p, w);
-	else if (got < 0)
-		run_uffd_wake(s->uffd, addr, RUN_PAGE_BYTES);
+	return run_fault_answered(
+		s, f->page,
+		run_uffd_zero(s->uffd, run_space_addr(s, f->page), 1));
 }

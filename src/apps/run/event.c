@@ -164,7 +164,7 @@ static void take_remove(struct pager *p, struct space *s,
 		struct uffd_msg part = *m;
 		uint64_t to = end;
 
-		if (run_evict_span(s, at, &to)) {
+		if (run_batch_span(s, at, &to)) {
 			count_removes(s, at, to);
 		} else if (s->events.count) {
 			part.arg.remove.start = run_space_addr(s, at);
@@ -179,9 +179,9 @@ static void take_remove(struct pager *p, struct space *s,
 
 /* ---- reading ------------------------------------------------------------ */
 
-static struct waiting to_fault(struct space *s, const struct uffd_msg *m)
+static struct fault to_fault(struct space *s, const struct uffd_msg *m)
 {
-	return (struct waiting){
+	return (struct fault){
 		.space = s,
 		.page = (m->arg.pagefault.address - s->start) >> RUN_PAGE_SHIFT,
 		.tid = m->arg.pagefault.feat.ptid,
@@ -217,7 +217,7 @@ static void hold_agent(struct space *s)
 
 /* The number of faults among what was read; -1: nothing. */
 static int read_messages(struct pager *p, struct space *s,
-			 struct waiting w[RUN_EVENTS])
+			 struct fault w[RUN_EVENTS])
 {
 	struct uffd_msg m[RUN_EVENTS];
 	int faults = 0;
@@ -242,7 +242,7 @@ static int read_messages(struct pager *p, struct space *s,
 }
 
 int run_events_read(struct pager *p, struct space *s,
-		    struct waiting w[RUN_EVENTS])
+		    struct fault w[RUN_EVENTS])
 {
 	int n = read_messages(p, s, w);
 
@@ -253,7 +253,7 @@ int run_events_read(struct pager *p, struct space *s,
 
 void run_events_note(struct pager *p, struct space *s)
 {
-	struct waiting w[RUN_EVENTS];
+	struct fault w[RUN_EVENTS];
 	int n = read_messages(p, s, w);
 
 	for (int i = 0; i < n; i++) {

@@ -57,13 +57,9 @@ int run_marks_keep_all(struct pager *p, struct space *s, bool later)
 		return -ENOMEM;
 	for (at = run_set_next(&s->pages.touched, 0); at < RUN_RANGE_PAGES;
 	     at = run_set_next(&s->pages.touched, at + 1)) {
-		struct waiting w = {.space = s, .page = at};
-		enum run_state state = s->pages.page[at].state;
-
 		if (run_marks_keep(p, s, at, 1) != 0)
 			return -ENOMEM;
-		if (state == RUN_FAR || state == RUN_STAGED)
-			run_stream_serve(p, &w);
+		run_fault_bring(p, s, at);
 	}
 	s->keeps_all |= later;
 	return 0;

@@ -21,7 +21,7 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 	run_space_let_go(p, s, from); /* held again if it still cannot leave */
 	is_resident = run_set_has(&s->pages.resident, from);
 	if (run_set_has(&s->pages.touched, to))
-		run_space_set_gone(p, s, to, RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, to);
 	s->pages.page[to] = *e;
 	*e = (struct run_page){0};
 	run_set_del(&s->pages.touched, from);
@@ -81,7 +81,7 @@ static void bring_far(struct pager *p, struct space *s, struct outgoing *o)
 			put_lost(p, s, o->addr[i]);
 		else
 			(void)put(p, s, o->addr[i], l.op[i].buf);
-		run_space_set_gone(p, s, o->page[i], RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, o->page[i]);
 	}
 	count(&p->stats->loads, o->count);
 	o->count = 0;
@@ -103,7 +103,7 @@ static void bring(struct pager *p, struct space *s, uint64_t page,
 		(void)put(p, s, addr, run_writeback_bytes(p, e->buffer_page));
 	else if (e->state == RUN_LOST)
 		put_lost(p, s, addr);
-	run_space_set_gone(p, s, page, RUN_UNTOUCHED);
+	run_space_set_untouched(p, s, page);
 }
 
 /* ---- both --------------------------------------------------------------- */

@@ -5,6 +5,26 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+void run_page_set_state(struct run_page *e, enum run_state state)
+{
+	/* A bit per state that may follow. */
+	static const uint8_t next[RUN_STATES] = {
+		[RUN_UNTOUCHED] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT,
+		[RUN_RESIDENT] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
+				 1 << RUN_LEAVING,
+		[RUN_LEAVING] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
+				1 << RUN_STAGED | 1 << RUN_LOST,
+		[RUN_STAGED] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
+			       1 << RUN_FAR | 1 << RUN_LOST,
+		[RUN_FAR] =
+			1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT | 1 << RUN_LOST,
+		[RUN_LOST] = 1 << RUN_UNTOUCHED | 1 << RUN_LOST,
+	};
+
+	ASSERT(next[e->state] >> state & 1);
+	e->state = state & 7u;
+}
+
 static void *sparse(uint64_t bytes)
 {
 	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

@@ -9,21 +9,39 @@
 
 #include "run_channel.h"
 
+/*
+ * Where a page is. Who changes that, under the pager's lock:
+ *
+ *	UNTOUCHED -> RESIDENT	fault.c: it was touched
+ *	RESIDENT -> LEAVING	evict.c: a batch with it is posted
+ *	LEAVING -> STAGED	writeback.c: the agent has put it into a buffer
+ *	LEAVING -> RESIDENT	evict.c: it could not leave
+ *	STAGED -> RESIDENT	fault.c: it was touched; room.c: no room for it
+ *	STAGED -> FAR		writeback.c: it is stored, its buffer was needed
+ *	FAR -> RESIDENT		fault.c: it was touched, or foreseen to be
+ *	FAR -> LOST		fault.c: no copy of it is left
+ *	any -> UNTOUCHED	space.c: it was zeros, was given up, its
+ *				space ends; it moved (move.c)
+ *
+ * A child's page begins in the state of its parent's (space.c, fork): STAGED
+ * then is FAR, or RESIDENT if it was not stored; LEAVING, and what could not be
+ * copied, is LOST.
+ */
 enum run_state {
 	RUN_UNTOUCHED, /* zeros; no memory anywhere */
 	RUN_RESIDENT,
-	RUN_LEAVING, /* the agent copies and drops it */
-	RUN_STAGED,  /* in a buffer */
+	RUN_LEAVING, /* the agent moves or copies it out */
+	RUN_STAGED,  /* in a writeback buffer */
 	RUN_FAR,
 	RUN_LOST, /* its node is gone */
+	RUN_STATES,
 };
 
 struct run_page {
 	struct run_hash hash; /* of what is in `slot` */
 	uint32_t slot;	      /* 0: none */
 	uint32_t state : 3;
-	uint32_t heat : 2;    /* rounds of the hand that it is spared */
-	uint32_t returns : 2; /* in a row that it came back from a buffer */
+	uint32_t policy : 4;  /* policy.c's */
 	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
 	/* Told to be removed while a batch covers it; the agent's own drop is
 	 * one of these. */
@@ -34,6 +52,15 @@ struct run_page {
 	uint32_t buffer_page : 20;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
+
+/* Asserts that the change is one of those above. */
+void run_page_set_state(struct run_page *e, enum run_state state);
+
+/* Whether it can leave only if far memory has room for one more. */
+static inline bool run_page_needs_slot(const struct run_page *e)
+{
+	return !e->slot || e->is_returned;
+}
 
 struct run_set {
 	uint64_t *word;

@@ -101,7 +101,7 @@ static void follow(struct pager *p, const struct space *s, uint32_t tid)
 	}
 }
 
-static void take_fault(struct pager *p, const struct waiting *w)
+static void take_fault(struct pager *p, const struct fault *w)
 {
 	if (w->page != 0) {
 		count(&p->stats->faults, 1);
@@ -118,7 +118,7 @@ static void take_out(struct pager *p)
 	(void)run_writeback_return(p);
 	if (!p->threads.has_reclaim)
 		(void)run_reclaim_turn(p);
-	else if (run_evict_is_due(p))
+	else if (run_policy_is_over(p, 0))
 		run_reclaim_kick(p);
 }
 
@@ -126,7 +126,7 @@ static void take_out(struct pager *p)
  * nothing may leave before the child has its table. */
 static bool read_some(struct pager *p, struct space *s)
 {
-	struct waiting w[RUN_EVENTS];
+	struct fault w[RUN_EVENTS];
 	int n;
 
 	lock_take(&p->lock);
@@ -290,21 +290,17 @@ static void loop(struct pager *p, pid_t supervisor)
 
 /* ---- beginning and end -------------------------------------------------- */
 
-static void size_up(struct pager *p, uint32_t *buffers)
+static uint32_t size_up(struct pager *p)
 {
-	uint64_t pages = p->options.local_bytes >> RUN_PAGE_SHIFT;
-	uint64_t n = pages / RUN_BUFFER_PART / RUN_BATCH_PAGES;
+	uint32_t buffers = run_policy_init(&p->policy, p->options.local_bytes >>
+							       RUN_PAGE_SHIFT);
 
-	n = u64_max(RUN_BUFFERS_MIN, u64_min(n, RUN_BUFFERS_MAX));
-	*buffers = (uint32_t)n;
-	/* Whatever may be over the limit for a moment is within the bytes. */
-	p->slack_pages = u64_min(RUN_SLACK_PAGES, pages / RUN_SLACK_PART);
-	p->limit_pages = pages - n * RUN_BATCH_PAGES - p->slack_pages;
-	p->keep_pages = p->limit_pages / 2;
-	overflow_init(&p->overflow, p->limit_pages,
+	p->keep_pages = p->policy.limit_pages / 2;
+	overflow_init(&p->overflow, p->policy.limit_pages,
 		      p->options.overflow_bytes == UINT64_MAX
 			      ? OVERFLOW_NO_LIMIT
 			      : p->options.overflow_bytes >> RUN_PAGE_SHIFT);
+	return buffers;
 }
 
 static int open_far(void *arg)
@@ -323,10 +319,9 @@ static int open_far(void *arg)
 
 static int pager_open(struct pager *p)
 {
-	uint32_t buffers;
+	uint32_t buffers = size_up(p);
 	int err;
 
-	size_up(p, &buffers);
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epoll < 0)
 		return -errno;

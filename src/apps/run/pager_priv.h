@@ -100,10 +100,6 @@ struct leaving {
 	struct run_stretch stretch[RUN_BATCH_PAGES];
 };
 
-enum {
-	SPACE_TRENDS = 64,
-};
-
 /* What the kernel told about a space and is not done yet: in order, when no
  * batch is under way. */
 struct events {
@@ -123,14 +119,13 @@ struct space {
 	struct events events;
 	uint64_t resident_count; /* without held ones */
 	uint64_t held_count;
-	uint64_t held_next; /* where the next probe starts */
 	uint64_t kept_count;
-	struct hand hand;
+	struct policy_space policy;
 	uint64_t zero_next;
 	unsigned zero_window;
 	uint32_t posted, collected; /* batches */
 	struct leaving leaving[RUN_BATCHES];
-	struct trend trend[SPACE_TRENDS];
+	struct trends trends;
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	int pidfd;	    /* -1: none, or it has ended */
 	uint64_t stack;	    /* of its process's first thread */
@@ -142,8 +137,14 @@ struct space {
 	bool keeps_all;	  /* what is touched from now on is kept */
 };
 
-/* A fault that cannot be served yet. */
-struct waiting {
+/* How a fault ends. */
+enum fault_end {
+	FAULT_MAPPED, /* the page is there, and its thread goes on */
+	FAULT_WAITS,  /* it cannot be served yet */
+	FAULT_OVER,   /* there is nothing to map, or nobody to map it for */
+};
+
+struct fault {
 	struct space *space;
 	uint64_t page;
 	uint32_t tid;
@@ -196,8 +197,7 @@ struct pager {
 	struct writeback writeback;
 	uint8_t *scratch; /* RUN_PREFETCH_MAX + 1 pages */
 	struct space *spaces;
-	struct space *evict_next;
-	struct waiting waiting[RUN_WAITING_MAX];
+	struct fault waiting[RUN_WAITING_MAX]; /* that could not be served */
 	unsigned waiting_count;
 	struct attachment attachment[RUN_PENDING_HELLOS];
 	bool is_attach_full; /* nobody is let in until an attachment has ended
@@ -205,16 +205,14 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
-	uint64_t limit_pages; /* that may be here, but for those held */
-	uint64_t keep_pages;  /* that may be kept */
-	uint64_t slack_pages;
-	uint64_t resident; /* pages, all spaces */
-	uint64_t unplaced; /* of them, those without a slot */
-	uint64_t held;	   /* of them, could not leave */
-	uint64_t kept;	   /* that may not leave, here or not yet */
-	uint64_t probe_ns; /* when held pages are next tried */
-	unsigned events;   /* told and not done, all spaces */
-	uint64_t touched;  /* pages, all spaces, wherever they are */
+	struct policy policy;
+	uint64_t keep_pages; /* that may be kept */
+	uint64_t resident;   /* pages, all spaces */
+	uint64_t unplaced;   /* of them, those without a slot */
+	uint64_t held;	     /* of them, could not leave */
+	uint64_t kept;	     /* that may not leave, here or not yet */
+	unsigned events;     /* told and not done, all spaces */
+	uint64_t touched;    /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
 	uint32_t follow_count;
@@ -284,6 +282,8 @@ void run_writeback_close(struct pager *p);
  * stored. */
 int run_writeback_take(struct pager *p, const struct space *s) MUST_CHECK;
 bool run_writeback_is_ready(const struct pager *p);
+/* No agent will fill it. */
+void run_writeback_give_up(struct pager *p, uint32_t buffer);
 /* The space ends: its buffers' bytes go, but for those on their way. */
 void run_writeback_leave(struct pager *p, const struct space *s);
 uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page);
@@ -321,8 +321,10 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd) MUST_CHECK;
 void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 			 pid_t pid);
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
-void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
-			enum run_state state);
+/* It is not here any more: its state is the caller's to set. */
+void run_space_set_gone(struct pager *p, struct space *s, uint64_t page);
+/* It has no memory anywhere: as if it had never been touched. */
+void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page);
 /* The page is here and cannot leave; and may be tried again. */
 void run_space_hold(struct pager *p, struct space *s, uint64_t page);
 void run_space_let_go(struct pager *p, struct space *s, uint64_t page);
@@ -352,6 +354,9 @@ bool run_reclaim_is_busy(const struct pager *p);
 /* Where it and the agents run: after `cpu` or the threads has changed. */
 void run_reclaim_place(struct pager *p);
 
+/* Faults come faster than pages leave: gives the agents time. */
+void run_reclaim_wait(struct pager *p);
+
 /* mend.c */
 int run_mender_start(struct pager *p) MUST_CHECK;
 void run_mender_stop(struct pager *p);
@@ -360,37 +365,26 @@ void run_mender_stop(struct pager *p);
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
 bool run_evict_step(struct pager *p);
-/* What counts against the limit: nobody shall wait for pages that cannot leave.
- */
-static inline uint64_t run_evict_load(const struct pager *p)
-{
-	return p->resident - p->held;
-}
 /* Far memory was full, and more is local than should be: finds out whether that
  * is still so, also if nobody faults. Not more often than it helps. */
 void run_evict_try(struct pager *p);
-/* Whether the reclaim thread is wanted. */
-static inline bool run_evict_is_due(const struct pager *p)
-{
-	return run_evict_load(p) > p->limit_pages + p->overflow.extra;
-}
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
-/* Pages in batches under way. */
-uint64_t run_evict_leaving(const struct pager *p);
+
+/* batch.c */
+/* The stretches of the pages that were picked. Between two pages that leave
+ * there may be others in one stretch only if dropping it loses nothing. */
+void run_batch_build(const struct space *s, struct leaving *l, bool can_move);
 /* Whether a batch under way may drop the page. */
-bool run_evict_covers(const struct space *s, uint64_t page);
+bool run_batch_covers(const struct space *s, uint64_t page);
 /* The same, and *end is no further than where that changes. */
-bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end);
+bool run_batch_span(const struct space *s, uint64_t page, uint64_t *end);
+/* Pages in batches under way. */
+uint64_t run_batches_pages(const struct pager *p);
 
 /* room.c: what far memory does not take. */
 /* At the beginning: a line if there is little room. */
 void run_room_say(struct pager *p);
-/* How much may be resident now. */
-static inline uint64_t run_room_limit(const struct pager *p)
-{
-	return p->limit_pages + p->overflow.extra;
-}
 /* How many pages that need a new place may leave now, and how many did. */
 uint64_t run_room_budget(struct pager *p);
 void run_room_sent(struct pager *p, uint64_t pages);
@@ -410,23 +404,33 @@ bool run_room_return(struct pager *p, struct wb_buffer *t);
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 		   uint32_t buffer_page);
 bool run_room_is_spent(const struct pager *p);
-/* There is no room anywhere for a page that was never touched. */
-void run_room_fail(struct pager *p, const struct waiting *w);
+/* Says that there is no room anywhere for a page that was never touched. */
+void run_room_complain(struct pager *p, const struct space *s);
+
+/* prefetch.c */
+/* What a fault brings: the wanted page is the first of its kind. */
+struct fetch {
+	uint64_t far[RUN_PREFETCH_MAX + 1];
+	unsigned far_count;
+	uint64_t staged[RUN_PREFETCH_MAX + 1];
+	unsigned staged_count;
+};
+
+void run_prefetch_choose(const struct pager *p, const struct fault *f,
+			 struct fetch *c);
 
 /* fault.c */
-/* SIGBUS, now and at every later access. */
-void run_fault_sigbus(struct pager *p, const struct waiting *w);
-void run_fault_serve(struct pager *p, const struct waiting *w);
+void run_fault_serve(struct pager *p, const struct fault *f);
 void run_fault_retry(struct pager *p);
-void run_fault_later(struct pager *p, const struct waiting *w);
+void run_fault_later(struct pager *p, const struct fault *f);
+/* Brings a page that has left, if it has. */
+void run_fault_bring(struct pager *p, struct space *s, uint64_t page);
 /* Whether an agent waits for it: to be served at once. */
-bool run_fault_is_agents(const struct waiting *w);
-/* After an ioctl that maps a page: true when the page is there now. */
-bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
-/* No byte of it is left: SIGBUS, now and at every later access. */
-void run_fault_lost(struct pager *p, const struct waiting *w);
-/* How many pages may come at once; at least the one that is wanted. */
-unsigned run_fault_room(const struct pager *p, unsigned want);
+bool run_fault_is_agents(const struct fault *f);
+/* What an ioctl that maps a page has said, where the table knows nothing of the
+ * page; `err` may also be a number of pages. */
+enum fault_end run_fault_answered(const struct space *s, uint64_t page,
+				  int err);
 
 /* owner.c */
 /* The space is that process's from now on. */
@@ -453,7 +457,7 @@ static inline struct space *run_owner_space(void *who)
  * until it can be; then come the faults, of which w[] gets those that there
  * are. Returns how many, or -1: nothing was said. The first thread only. */
 int run_events_read(struct pager *p, struct space *s,
-		    struct waiting w[RUN_EVENTS]);
+		    struct fault w[RUN_EVENTS]);
 /* Reads only, and does nothing: for a caller to whom the kernel says EAGAIN. */
 void run_events_note(struct pager *p, struct space *s);
 /* The same where agents are at work, for who waits for them: they wait for
@@ -473,7 +477,7 @@ void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 
 /* call.c */
 /* A touch of a bell page, which carries a call. */
-void run_call_answer(struct pager *p, const struct waiting *w);
+enum fault_end run_call_answer(struct pager *p, const struct fault *f);
 
 /* marks.c */
 /* Pages that must not leave; -ENOMEM: more than may be kept. */
@@ -489,10 +493,6 @@ void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask);
 /* What was said of a mapping ends with it. */
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages);
-
-/* stream.c */
-/* Brings a page that is far or in a buffer. */
-void run_stream_serve(struct pager *p, const struct waiting *w);
 
 /* attach.c */
 int run_attach_open(struct pager *p) MUST_CHECK;

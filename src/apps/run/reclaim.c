@@ -20,6 +20,10 @@ enum {
 	BUSY_NS = 2000000,
 	SLEEP_NS = 1000000,
 	IDLE_NS = 100000000,
+	/* How long a fault waits for room; and once that was in vain (a stopped
+	 * program lets go of nothing), until something leaves again. */
+	ROOM_NS = 200000000,
+	STUCK_NS = 20000000,
 };
 
 bool run_reclaim_turn(struct pager *p)
@@ -31,7 +35,41 @@ bool run_reclaim_turn(struct pager *p)
 
 bool run_reclaim_is_busy(const struct pager *p)
 {
-	return p->writeback.storing_count > 0 || run_evict_leaving(p) > 0;
+	return p->writeback.storing_count > 0 || run_batches_pages(p) > 0;
+}
+
+static void wait_until(struct pager *p, uint64_t end)
+{
+	while (run_policy_must_wait(p, true)) {
+		/* Agents wait for us, too. */
+		run_events_meanwhile(p);
+		/* Not only waiting: its core may be taken by others. */
+		if (run_reclaim_turn(p) || run_writeback_return(p))
+			continue;
+		if (!run_batches_pages(p) && !run_writeback_is_storing(p))
+			return; /* nothing can leave: over the limit, then */
+		if (run_pager_now_ns() > end) {
+			p->is_stuck = true;
+			return;
+		}
+		run_reclaim_kick(p);
+		lock_drop(&p->lock);
+		relax_briefly();
+		lock_take(&p->lock);
+	}
+}
+
+void run_reclaim_wait(struct pager *p)
+{
+	uint64_t start, now;
+
+	if (!run_policy_must_wait(p, false))
+		return;
+	start = run_pager_now_ns();
+	wait_until(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));
+	now = run_pager_now_ns();
+	if (run_threads_waited(&p->threads, now, now - start))
+		run_reclaim_place(p);
 }
 
 static void reclaim_sleep(struct reclaim_thread *o, uint32_t seen, long ns)

@@ -113,17 +113,19 @@ bool run_room_is_spent(const struct pager *p)
 	uint64_t buffers = (uint64_t)p->writeback.count * RUN_BATCH_PAGES;
 
 	return overflow_is_spent(&p->overflow,
-				 p->limit_pages + p->slack_pages + buffers,
-				 run_evict_load(p)) &&
-	       !run_evict_leaving(p) && !run_writeback_is_storing(p);
+				 p->policy.limit_pages + p->policy.slack_pages +
+					 buffers,
+				 run_policy_load(p)) &&
+	       !run_batches_pages(p) && !run_writeback_is_storing(p);
 }
 
 void run_room_settle(struct pager *p)
 {
 
-	uint64_t all = p->limit_pages + p->slack_pages;
+	uint64_t all = p->policy.limit_pages + p->policy.slack_pages;
 
-	overflow_settle(&p->overflow, p->limit_pages, run_evict_load(p));
+	overflow_settle(&p->overflow, p->policy.limit_pages,
+			run_policy_load(p));
 	if (p->resident > all)
 		show_peak(&p->stats->over_peak, p->resident - all);
 	run_room_tell(p);
@@ -137,9 +139,9 @@ void run_room_tell(struct pager *p)
 
 	if (p->overflow.extra_max == OVERFLOW_NO_LIMIT)
 		return;
-	is_full =
-		overflow_is_spent(&p->overflow, p->limit_pages + p->slack_pages,
-				  p->unplaced + 2 * p->overflow.step);
+	is_full = overflow_is_spent(
+		&p->overflow, p->policy.limit_pages + p->policy.slack_pages,
+		p->unplaced + 2 * p->overflow.step);
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->channel)
 			atomic_store_explicit(&s->channel->is_full, is_full,
@@ -148,13 +150,11 @@ void run_room_tell(struct pager *p)
 
 void run_room_none(struct pager *p)
 {
-	overflow_raise(&p->overflow, p->limit_pages, run_evict_load(p));
+	overflow_raise(&p->overflow, p->policy.limit_pages, run_policy_load(p));
 }
 
-void run_room_fail(struct pager *p, const struct waiting *w)
+void run_room_complain(struct pager *p, const struct space *s)
 {
-	struct space *s = w->space;
-
 	if (!p->has_failed_some)
 		(void)fprintf(stderr,
 			      "aquifer: run: far memory is full (%s), and so "
@@ -164,7 +164,6 @@ void run_room_fail(struct pager *p, const struct waiting *w)
 							  : -ENOSPC),
 			      (int)s->pid);
 	p->has_failed_some = true;
-	run_fault_sigbus(p, w);
 }
 
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
@@ -174,14 +173,16 @@ void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
 				run_writeback_bytes(p, buffer_page));
 
-	e->state = RUN_LOST;
 	/* It may have left its parent after the fork: then the child has it. */
-	if (!err || err == -EEXIST)
+	if (!err || err == -EEXIST) {
 		run_space_set_resident(p, child, page);
-	else if (err == -ESRCH)
+		return;
+	}
+	/* Touching it is SIGBUS, which is not zeros. */
+	run_page_set_state(e, RUN_LOST);
+	if (err == -ESRCH)
 		child->is_dead = true;
 	else
-		/* Touching it is SIGBUS, which is not zeros. */
 		log_err("run", "no memory for a page of a forked process");
 }
 
@@ -193,7 +194,7 @@ static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 	int err;
 
 	/* A batch under way drops all that is in its stretches. */
-	if (s->is_dead || run_evict_covers(s, page))
+	if (s->is_dead || run_batch_covers(s, page))
 		return false;
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
 			    run_writeback_bytes(p, buffer_page));

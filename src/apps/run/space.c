@@ -31,7 +31,7 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
-	e->state = RUN_RESIDENT;
+	run_page_set_state(e, RUN_RESIDENT);
 	if (!run_set_has(&s->pages.touched, page))
 		set_touched(p, s, page);
 	if (!run_set_has(&s->pages.resident, page) &&
@@ -70,24 +70,7 @@ void run_space_let_go(struct pager *p, struct space *s, uint64_t page)
 	p->held--;
 }
 
-/* It has no memory anywhere: as if it had never been touched. */
-static void make_untouched(struct pager *p, struct space *s, uint64_t page)
-{
-	struct run_page *e = &s->pages.page[page];
-
-	if (e->state == RUN_STAGED)
-		run_writeback_forget(p, e->buffer_page);
-	if (e->slot)
-		run_room_put_slot(p, e->slot);
-	*e = (struct run_page){0};
-	if (run_set_has(&s->pages.touched, page)) {
-		run_set_del(&s->pages.touched, page);
-		p->touched--;
-	}
-}
-
-void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
-			enum run_state state)
+void run_space_set_gone(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
@@ -100,11 +83,24 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		p->unplaced -= !e->slot;
 		show_resident(p);
 	}
-	e->heat = 0;
-	if (state == RUN_UNTOUCHED)
-		make_untouched(p, s, page);
-	else
-		e->state = state & 7u;
+	run_policy_left(e);
+}
+
+void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page)
+{
+	struct run_page *e = &s->pages.page[page];
+
+	run_space_set_gone(p, s, page);
+	if (e->state == RUN_STAGED)
+		run_writeback_forget(p, e->buffer_page);
+	if (e->slot)
+		run_room_put_slot(p, e->slot);
+	run_page_set_state(e, RUN_UNTOUCHED);
+	*e = (struct run_page){0};
+	if (run_set_has(&s->pages.touched, page)) {
+		run_set_del(&s->pages.touched, page);
+		p->touched--;
+	}
 }
 
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
@@ -117,7 +113,7 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 		if (run_set_has(&s->pages.resident, at) ||
 		    run_set_has(&s->pages.held, at))
 			run_set_add(&s->pages.vague, at);
-		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, at);
 		count(&p->stats->discarded, 1);
 	}
 }
@@ -164,7 +160,7 @@ int run_space_create(struct pager *p, int uffd, uint64_t start,
 			    .start = start,
 			    .pid_place = RUN_PIDS_MAX,
 			    .pidfd = -1};
-	run_hand_init(&s->hand);
+	run_policy_space_init(&s->policy);
 	err = run_pages_init(&s->pages, RUN_RANGE_PAGES);
 	if (err)
 		goto err_free;
@@ -193,18 +189,17 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (; s->collected != s->posted; s->collected++) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
 
-		p->writeback.buffer[l->buffer].state = WB_FREE;
+		run_writeback_give_up(p, l->buffer);
 	}
 	for (uint64_t at = run_set_next(&s->pages.touched, 0);
 	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
-		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, at);
 	run_marks_clear(p, s, 0, RUN_RANGE_PAGES);
 	for (unsigned i = 0; i < p->waiting_count; i++)
 		if (p->waiting[i].space != s)
 			p->waiting[kept++] = p->waiting[i];
 	p->waiting_count = kept;
-	if (p->evict_next == s)
-		p->evict_next = NULL;
+	run_policy_space_gone(p, s);
 	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->uffd, NULL);
 	(void)close(s->uffd);
 	run_writeback_leave(p, s);
@@ -275,7 +270,7 @@ static void fork_page(struct pager *p, struct space *child,
 	struct run_page *e = &child->pages.page[page];
 
 	*e = *from;
-	e->heat = 0;
+	run_policy_left(e);
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
 	set_touched(p, child, page);
@@ -283,13 +278,13 @@ static void fork_page(struct pager *p, struct space *child,
 	    run_writeback_is_dirty(p, from->buffer_page))
 		run_room_copy(p, child, page, from->buffer_page);
 	else if (e->state == RUN_STAGED)
-		e->state = RUN_FAR; /* flushed before */
+		run_page_set_state(e, RUN_FAR); /* flushed before */
 	else if (e->state == RUN_RESIDENT)
 		run_space_set_resident(p, child, page);
 	else if (e->state == RUN_LEAVING)
 		/* The parent died over it. If the child has no copy either,
 		 * there is none: it must not see zeros. */
-		e->state = RUN_LOST;
+		run_page_set_state(e, RUN_LOST);
 }
 
 /* What the kernel did with the mappings, as madvise told it to. */
@@ -335,7 +330,7 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 		    !run_set_has(&parent->pages.withheld, at))
 			fork_page(p, child, &parent->pages.page[at], at);
 	fork_marks(child, parent);
-	child->hand = parent->hand;
+	child->policy = parent->policy;
 	count(&p->stats->forks, 1);
 	return 0;
 }
