@@ -58,12 +58,12 @@ static bool set_caps(struct __user_cap_data_struct caps[2])
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3};
 
-	return raw6(SYS_capset, (long)&head, (long)caps, 0, 0, 0, 0) == 0;
+	return raw(SYS_capset, &head, caps) == 0;
 }
 
 static long agent_prctl(long what, long value)
 {
-	return raw6(SYS_prctl, what, value, 0, 0, 0, 0);
+	return raw(SYS_prctl, what, value);
 }
 
 /* A change of user also changes who may look at the process as a whole: that is
@@ -78,15 +78,15 @@ static void give_up_rights(const struct preload *p)
 	long dumpable = agent_prctl(PR_GET_DUMPABLE, 0);
 	long uid = p->agent_uid, gid = p->agent_gid;
 
-	if (raw6(SYS_capget, (long)&head, (long)caps, 0, 0, 0, 0) == 0) {
+	if (raw(SYS_capget, &head, caps) == 0) {
 		caps[0].effective |= caps[0].permitted & change;
 		(void)set_caps(caps);
 	}
-	(void)raw6(SYS_setgroups, 0, 0, 0, 0, 0, 0);
+	(void)raw(SYS_setgroups);
 	if (p->agent_gid != UINT32_MAX)
-		(void)raw6(SYS_setresgid, gid, gid, gid, 0, 0, 0);
+		(void)raw(SYS_setresgid, gid, gid, gid);
 	if (p->agent_uid != UINT32_MAX)
-		(void)raw6(SYS_setresuid, uid, uid, uid, 0, 0, 0);
+		(void)raw(SYS_setresuid, uid, uid, uid);
 	for (unsigned i = 0; i < 2; i++)
 		caps[i].effective = caps[i].permitted = caps[i].inheritable = 0;
 	(void)set_caps(caps);
@@ -99,13 +99,12 @@ static void give_up_rights(const struct preload *p)
  * program ends. Kernels that cannot do that (before 5.9) have no agent. */
 static bool leave_files(void)
 {
-	return raw6(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES, 0, 0, 0) ==
-	       0;
+	return raw(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES) == 0;
 }
 
 static long open_file(const char *path)
 {
-	return raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	return raw(SYS_open, path, O_RDONLY | O_CLOEXEC);
 }
 
 static void own_files(struct agent *a)
@@ -124,7 +123,7 @@ static int64_t agent_now_ns(void)
 {
 	struct timespec t = {0};
 
-	(void)raw6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0, 0, 0);
+	(void)raw(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
@@ -140,7 +139,7 @@ void agent_yield(struct agent *a)
 		return;
 	}
 	before_ns = agent_now_ns();
-	(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	(void)raw(SYS_sched_yield);
 	if (agent_now_ns() - before_ns > LONG_YIELD_NS)
 		a->rush = AGENT_RUSH;
 }
@@ -181,13 +180,13 @@ static void obey(struct agent *a, struct run_batch *b)
 
 static long number(long call)
 {
-	return raw6(call, 0, 0, 0, 0, 0, 0);
+	return raw(call);
 }
 
 static _Noreturn void leave(void)
 {
 	for (;;)
-		(void)raw6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+		(void)raw(SYS_exit_group);
 }
 
 /* Who is nobody's, and hears nothing of the pager, is of no use. */
@@ -213,8 +212,7 @@ static void agent_sleep(struct agent *a, struct run_channel *c, uint32_t seen)
 	 */
 	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen &&
 	    !atomic_load_explicit(&c->quits, memory_order_seq_cst))
-		err = raw6(SYS_futex, (long)&c->posted, FUTEX_WAIT, (long)seen,
-			   (long)&look, 0, 0);
+		err = raw(SYS_futex, &c->posted, FUTEX_WAIT, seen, &look);
 	atomic_store_explicit(&c->is_asleep, 0, memory_order_relaxed);
 	if (err == -ETIMEDOUT)
 		look_around(a, c);
@@ -240,8 +238,7 @@ static void go_to_core(const struct core_set *all, uint32_t hint)
 	for (unsigned i = 0; i < ARRAY_LEN(set.word); i++)
 		any |= set.word[i];
 	if (any)
-		(void)raw6(SYS_sched_setaffinity, 0, sizeof(set), (long)&set, 0,
-			   0, 0);
+		(void)raw(SYS_sched_setaffinity, 0, sizeof(set), &set);
 }
 
 /* Who made us ends at once, so that somebody adopts us. */
@@ -259,7 +256,7 @@ static void be_apart(void)
 {
 	static const char root[] = "/", name[] = RUN_AGENT_NAME;
 
-	(void)raw6(SYS_chdir, (long)root, 0, 0, 0, 0, 0);
+	(void)raw(SYS_chdir, root);
 	(void)agent_prctl(PR_SET_NAME, (long)name);
 }
 
@@ -298,9 +295,8 @@ static void agent_main(void *arg)
 	give_up_rights(p);
 	/* G1: who sees it sees what came before. */
 	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
-	(void)raw6(SYS_futex, (long)&p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1, 0,
-		   0, 0);
-	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
+	(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1);
+	(void)raw(SYS_sched_getaffinity, 0, sizeof(all), &all);
 	/* W1: the pager posts nothing before it sees the way. */
 	atomic_store_explicit(&c->way,
 			      a.move_fd >= 0 ? RUN_WAY_MOVE : RUN_WAY_COPY,

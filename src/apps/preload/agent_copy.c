@@ -30,9 +30,9 @@ static uint64_t copy_forced(const struct agent *a, uint8_t *to,
 
 	for (uint32_t i = first; i < first + n; i++)
 		if (a->mem_fd < 0 ||
-		    raw6(SYS_pread64, a->mem_fd,
-			 (long)to + i * (long)RUN_PAGE_BYTES, RUN_PAGE_BYTES,
-			 (long)b->page[i], 0, 0) != RUN_PAGE_BYTES)
+		    raw(SYS_pread64, a->mem_fd,
+			(long)to + i * (long)RUN_PAGE_BYTES, RUN_PAGE_BYTES,
+			(long)b->page[i]) != RUN_PAGE_BYTES)
 			failed |= 1ull << i;
 	return failed;
 }
@@ -50,8 +50,8 @@ static bool copy_some(long pid, uint8_t *to, const struct run_batch *b,
 		remote[i].iov_base = (void *)(uintptr_t)b->page[first + i];
 		remote[i].iov_len = RUN_PAGE_BYTES;
 	}
-	return raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
-		    (long)n, 0) == (long)local.iov_len;
+	return raw(SYS_process_vm_readv, pid, &local, 1, remote, n) ==
+	       (long)local.iov_len;
 }
 
 static bool is_zero(const uint8_t *bytes)
@@ -132,8 +132,8 @@ static bool may_have_pins(const struct agent *a)
 
 	if (a->status_fd < 0)
 		return true;
-	while ((n = raw6(SYS_pread64, a->status_fd, (long)text, sizeof(text),
-			 at, 0, 0)) > 0) {
+	while ((n = raw(SYS_pread64, a->status_fd, text, sizeof(text), at)) >
+	       0) {
 		for (long i = 0; i < n; i++) {
 			if (has_pin(text[i], &matched))
 				return true;
@@ -149,27 +149,26 @@ static bool may_have_pins(const struct agent *a)
 
 static long advise(uint64_t start, uint64_t bytes, long advice)
 {
-	return raw6(SYS_madvise, (long)start, (long)bytes, advice, 0, 0, 0);
+	return raw(SYS_madvise, start, bytes, advice);
 }
 
 static long drop_many(const struct iovec *iov, uint32_t count)
 {
-	return raw6(SYS_process_madvise, SELF_PIDFD, (long)iov, (long)count,
-		    MADV_DONTNEED, 0, 0);
+	return raw(SYS_process_madvise, SELF_PIDFD, iov, count, MADV_DONTNEED);
 }
 
 /* Asked once, because later the same error also means locked memory. */
 bool agent_can_batch(void)
 {
-	long page = raw6(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long page = raw(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct iovec iov = {(void *)page, RUN_PAGE_BYTES};
 	bool can;
 
 	if (page < 0 && page > -4096)
 		return false;
 	can = drop_many(&iov, 1) == RUN_PAGE_BYTES;
-	(void)raw6(SYS_munmap, page, RUN_PAGE_BYTES, 0, 0, 0, 0);
+	(void)raw(SYS_munmap, page, RUN_PAGE_BYTES);
 	return can;
 }
 

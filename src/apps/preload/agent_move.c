@@ -46,7 +46,7 @@ enum {
 
 static void close_move(struct agent *a)
 {
-	(void)raw6(SYS_close, a->move_fd, 0, 0, 0, 0, 0);
+	(void)raw(SYS_close, a->move_fd);
 	a->move_fd = -EOPNOTSUPP;
 }
 
@@ -54,27 +54,25 @@ void agent_move_open(struct agent *a)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	long mem = raw6(SYS_mmap, 0, STAGING_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long mem = raw(SYS_mmap, 0, STAGING_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
 	a->move_fd = -ENOMEM;
 	if (mem < 0 && mem > -4096)
 		return;
 	/* A fork while pages are here: its pages are in the buffer then. */
-	if (raw6(SYS_madvise, mem, STAGING_BYTES, MADV_DONTFORK, 0, 0, 0) != 0)
+	if (raw(SYS_madvise, mem, STAGING_BYTES, MADV_DONTFORK) != 0)
 		return;
-	(void)raw6(SYS_madvise, mem, STAGING_BYTES, MADV_NOHUGEPAGE, 0, 0, 0);
-	(void)raw6(SYS_madvise, mem, STAGING_BYTES, MADV_DONTDUMP, 0, 0, 0);
-	a->move_fd =
-		raw6(SYS_userfaultfd, O_CLOEXEC | USER_ONLY, 0, 0, 0, 0, 0);
+	(void)raw(SYS_madvise, mem, STAGING_BYTES, MADV_NOHUGEPAGE);
+	(void)raw(SYS_madvise, mem, STAGING_BYTES, MADV_DONTDUMP);
+	a->move_fd = raw(SYS_userfaultfd, O_CLOEXEC | USER_ONLY);
 	if (a->move_fd < 0)
 		return;
 	a->staging = a->p->agent_staging = (uint8_t *)mem;
 	reg.range.start = (uint64_t)mem;
 	reg.range.len = STAGING_BYTES;
-	if (raw6(SYS_ioctl, a->move_fd, UFFDIO_API, (long)&api, 0, 0, 0) != 0 ||
-	    raw6(SYS_ioctl, a->move_fd, UFFDIO_REGISTER, (long)&reg, 0, 0, 0) !=
-		    0 ||
+	if (raw(SYS_ioctl, a->move_fd, UFFDIO_API, &api) != 0 ||
+	    raw(SYS_ioctl, a->move_fd, UFFDIO_REGISTER, &reg) != 0 ||
 	    !(reg.ioctls & IOCTL_MOVE_BIT))
 		close_move(a);
 }
@@ -103,8 +101,7 @@ static long move_some(const struct agent *a, const struct run_batch *b,
 		.len = (uint64_t)n * RUN_PAGE_BYTES,
 		.mode = MOVE_DONTWAKE,
 	};
-	long err = raw6(SYS_ioctl, a->move_fd, (long)IOCTL_MOVE, (long)&m, 0, 0,
-			0);
+	long err = raw(SYS_ioctl, a->move_fd, IOCTL_MOVE, &m);
 
 	if (err == 0)
 		return (long)n;
@@ -209,8 +206,7 @@ static void unshare_pages(const struct agent *a, const struct run_batch *b,
 	local.iov_base = bytes;
 	local.iov_len = n;
 	/* What it does not reach is found busy again, and stays. */
-	(void)raw6(SYS_process_vm_readv, a->pid, (long)&local, 1, (long)remote,
-		   (long)n, 0);
+	(void)raw(SYS_process_vm_readv, a->pid, &local, 1, remote, n);
 }
 
 /* ---- from the staging area to the buffer ----------------------------------
@@ -251,12 +247,11 @@ static void stow(struct agent *a, uint8_t *buffer, struct run_batch *b,
 static void empty_staging(struct agent *a)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		if (raw6(SYS_madvise, (long)a->staging, STAGING_BYTES,
-			 MADV_DONTNEED, 0, 0, 0) == 0)
+		if (raw(SYS_madvise, a->staging, STAGING_BYTES,
+			MADV_DONTNEED) == 0)
 			return;
 		/* The program has locked all of its memory; not this. */
-		(void)raw6(SYS_munlock, (long)a->staging, STAGING_BYTES, 0, 0,
-			   0, 0);
+		(void)raw(SYS_munlock, a->staging, STAGING_BYTES);
 	}
 	close_move(a); /* nothing leaves any more */
 }

@@ -72,8 +72,7 @@ static int await_bare(struct preload *p)
 
 	while (!(bare = atomic_load_explicit(&p->agent_is_bare,
 					     memory_order_acquire)))
-		(void)raw6(SYS_futex, (long)&p->agent_is_bare,
-			   FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+		(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAIT_PRIVATE);
 	return bare == 1 ? 0 : -ENOSYS;
 }
 
@@ -86,15 +85,13 @@ static int make_agent(struct preload *p, uint8_t *stack_top)
 	long maker;
 
 	/* The agent inherits the mask: all signals are the program's. */
-	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
-		   (long)&old, 8, 0, 0);
+	(void)raw(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
 	maker = raw_clone(CLONE_VM | CLONE_FILES | CLONE_VFORK |
 				  CLONE_UNTRACED | CLONE_SETTLS,
 			  stack_top, NULL, p->agent_tls, preload_agent_make, p);
 	if (maker > 0)
-		(void)raw6(SYS_wait4, maker, 0, __WALL, 0, 0, 0);
-	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
-		   0);
+		(void)raw(SYS_wait4, maker, 0, __WALL);
+	(void)raw(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
 	if (maker < 0)
 		return (int)maker;
 	return p->agent_made < 0 ? (int)p->agent_made : 0;
@@ -103,12 +100,11 @@ static int make_agent(struct preload *p, uint8_t *stack_top)
 int preload_agent_start(struct preload *p)
 {
 	size_t bytes = AGENT_STACK_BYTES + MAKER_STACK_BYTES + AGENT_TLS_BYTES;
-	uint8_t *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem = preload_new(bytes);
 	uint8_t *tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
 	int err;
 
-	if (mem == MAP_FAILED)
+	if (!mem)
 		return -ENOMEM;
 	p->agent_uid = pick_id("/proc/self/uid_map");
 	p->agent_gid = pick_id("/proc/self/gid_map");

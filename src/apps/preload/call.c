@@ -14,6 +14,15 @@ void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 
+void *preload_new(size_t bytes)
+{
+	void *mem = preload_sys_mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
 int preload_sys_munmap(void *addr, size_t len)
 {
 	return (int)syscall(SYS_munmap, addr, len);

@@ -111,6 +111,8 @@ void preload_plain(void *start, size_t bytes);
 void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		       long offset);
 int preload_sys_munmap(void *addr, size_t len);
+/* Memory of our own, zeros, which is never far; NULL: there is none. */
+void *preload_new(size_t bytes);
 int preload_sys_madvise(void *addr, size_t len, int advice);
 
 void preload_spin_lock(_Atomic int *lock);

@@ -21,7 +21,7 @@ int run_attach_open(struct pager *p)
 {
 	int err;
 
-	p->listen = run_place_listen(p->start->place);
+	p->listen = run_place_listen(&p->start->place);
 	if (p->listen < 0)
 		return p->listen;
 	err = run_pager_watch(p, p->listen, &p->listen);
@@ -89,40 +89,19 @@ static int answer(struct pager *p, const struct attachment *c, int err,
 		.has_uffd_dev = count > 1,
 		.bell_page = c->bell_page,
 	};
-	struct iovec iov = {&w, sizeof(w)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	union run_fds_room room = {{0}};
 
-	run_fds_put(&msg, &room, fd, count);
-	return sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			       (ssize_t)sizeof(w)
-		       ? 0
-		       : -EPIPE;
+	return run_fds_send(c->fd, &w, sizeof(w), fd, count, MSG_DONTWAIT);
 }
 
-/* A message of that many bytes with `fd_count` descriptors, at most 1. Those of
- * any other are closed. */
+/* A message of that many bytes with `fd_count` descriptors, at most 1. */
 static int receive(int sock, void *bytes, size_t len, int *fd,
 		   unsigned fd_count)
 {
-	union run_fds_room room;
-	struct iovec iov = {bytes, len};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	unsigned got;
+	unsigned count;
+	int err = run_fds_receive(sock, bytes, len, fd, fd_count, &count,
+				  MSG_DONTWAIT);
 
-	if (n < 0)
-		return -errno;
-	got = run_fds_take(&msg, fd, fd_count);
-	if (n == (ssize_t)len && got == fd_count &&
-	    !(msg.msg_flags & MSG_TRUNC))
-		return 0;
-	if (got == fd_count && got > 0)
-		(void)close(*fd);
-	return -EPROTO;
+	return !err && count != fd_count ? -EPROTO : err;
 }
 
 /* In a time that does not tell how many bytes are right. */
@@ -170,7 +149,7 @@ void run_attach_accept(struct pager *p)
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
-	    !run_peer_is_allowed(cred.uid, cred.pid, p->start->uid,
+	    !run_peer_is_allowed(cred.uid, cred.pid, p->options.user->uid,
 				 p->start->supervisor)) {
 		refuse(p);
 		(void)close(fd);

@@ -147,8 +147,7 @@ void run_events_end(struct pager *p, struct space *s)
  * which was which is known when the batch has ended. */
 static void count_removes(struct space *s, uint64_t page, uint64_t end)
 {
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end))
+	run_set_for_each (at, &s->pages.touched, page, end)
 		if (s->pages.page[at].removes < 3)
 			s->pages.page[at].removes++;
 }

@@ -133,7 +133,7 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe,
 		return err;
 	}
 	l->buffer = (uint32_t)buffer;
-	run_room_sent(p, budget - c->budget);
+	overflow_sent(&p->overflow, budget - c->budget);
 	post(s, l);
 	return 0;
 }
@@ -220,12 +220,11 @@ static void sort_removes(struct pager *p, struct space *s,
 			give_up_page(p, s, l->page[i]);
 	}
 	for (uint32_t i = 0; i < l->stretch_count; i++) {
-		uint64_t at =
+		uint64_t first =
 			(l->stretch[i].start - s->start) >> RUN_PAGE_SHIFT;
-		uint64_t end = at + (l->stretch[i].bytes >> RUN_PAGE_SHIFT);
+		uint64_t end = first + (l->stretch[i].bytes >> RUN_PAGE_SHIFT);
 
-		for (at = run_set_next_in(&s->pages.touched, at, end); at < end;
-		     at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+		run_set_for_each (at, &s->pages.touched, first, end) {
 			unsigned removes = s->pages.page[at].removes;
 
 			s->pages.page[at].removes = 0;
@@ -329,6 +328,7 @@ bool run_evict_step(struct pager *p)
 	/* What can leave at all is less than a batch. */
 	if (p->overflow.is_full && nothing && nothing == tries &&
 	    c.spared + leaving < RUN_BATCH_PAGES)
-		run_room_none(p);
+		overflow_raise(&p->overflow, p->policy.limit_pages,
+			       run_policy_load(p));
 	return any;
 }

@@ -223,7 +223,7 @@ static void poll_store(struct far *f, struct far_store *store)
 	}
 }
 
-static void poll_all(struct far *f)
+void run_far_poll_locked(struct far *f)
 {
 	for (unsigned i = 0; i < f->store_count; i++)
 		poll_store(f, &f->store[i]);
@@ -254,7 +254,7 @@ static void submit(struct far *f, uint32_t slot, struct page_op *op)
 
 	op->page = slot - store->first;
 	while (page_submit(store->handle, &op, 1) != 1) {
-		poll_all(f);
+		run_far_poll_locked(f);
 		relax(f, &tries);
 	}
 }
@@ -265,7 +265,7 @@ static void await(struct far *f, struct far_user *u)
 	unsigned tries = 0;
 
 	for (;;) {
-		poll_all(f);
+		run_far_poll_locked(f);
 		/* Pairs with F1. */
 		if (!atomic_load_explicit(&u->left, memory_order_acquire))
 			return;
@@ -273,15 +273,10 @@ static void await(struct far *f, struct far_user *u)
 	}
 }
 
-void run_far_poll_locked(struct far *f)
-{
-	poll_all(f);
-}
-
 void run_far_poll(struct far *f)
 {
 	lock_take(&f->lock);
-	poll_all(f);
+	run_far_poll_locked(f);
 	lock_drop(&f->lock);
 }
 

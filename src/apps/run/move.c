@@ -141,8 +141,7 @@ void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 		return;
 	if (is_inside)
 		move_marks(p, s, page, dest, pages);
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+	run_set_for_each (at, &s->pages.touched, page, end) {
 		if (is_inside)
 			move_page(p, s, at, dest + at - page);
 		else

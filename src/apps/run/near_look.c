@@ -12,6 +12,7 @@
 #include "exe.h"
 #include "near.h"
 #include "pager_priv.h"
+#include "proc.h"
 
 enum {
 	LOOK_MS = 200,
@@ -40,11 +41,9 @@ static uint64_t read_bytes(pid_t pid, const char *key)
 {
 	unsigned long long kib = 0;
 	size_t len = strlen(key);
-	char path[64], line[128];
-	FILE *f;
+	FILE *f = run_proc_open("%d/status", (int)pid);
+	char line[128];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
 	if (!f)
 		return 0;
 	while (!kib && fgets(line, sizeof(line), f))
@@ -56,33 +55,15 @@ static uint64_t read_bytes(pid_t pid, const char *key)
 
 static bool read_smaps(pid_t pid, struct near_count *c)
 {
-	char path[64], line[512];
-	FILE *f;
+	FILE *f = run_proc_open("%d/smaps", (int)pid);
+	char line[512];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
-	f = fopen(path, "re");
 	if (!f)
 		return false;
 	while (fgets(line, sizeof(line), f))
 		near_read_line(c, line);
 	(void)fclose(f);
 	return true;
-}
-
-static void name_of(pid_t pid, char *name, size_t bytes)
-{
-	char path[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	(void)snprintf(name, bytes, "?");
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(name, (int)bytes, f))
-		name[strcspn(name, "\n")] = '\0';
-	near_clean(name);
-	(void)fclose(f);
 }
 
 /* Why a process is not attached: its file says it, or nobody knows. */
@@ -104,7 +85,9 @@ static void note(struct pager *p, pid_t pid, uint64_t bytes, const char *why)
 
 	if (bytes <= near->bytes)
 		return;
-	name_of(pid, name, sizeof(name));
+	if (!run_proc_name(pid, name, sizeof(name)))
+		(void)snprintf(name, sizeof(name), "?");
+	near_clean(name);
 	near->bytes = bytes;
 	(void)snprintf(near->text, sizeof(near->text),
 		       "of '%s' (process %d) was not far, because %s", name,
@@ -163,13 +146,9 @@ static void look_below(struct look *l, pid_t pid, unsigned depth);
 static void look_children(struct look *l, pid_t pid, const char *tid,
 			  unsigned depth)
 {
-	char path[64];
-	FILE *f;
+	FILE *f = run_proc_open("%d/task/%.16s/children", (int)pid, tid);
 	int child;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children",
-		       (int)pid, tid);
-	f = fopen(path, "re");
 	if (!f)
 		return;
 	while (fscanf(f, "%d", &child) == 1)

@@ -112,8 +112,7 @@ void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count)
 {
 	uint64_t end = page + count;
 
-	for (uint64_t i = run_set_next_in(s, page, end); i < end;
-	     i = run_set_next_in(s, i + 1, end))
+	run_set_for_each (i, s, page, end)
 		run_set_del(s, i);
 }
 
@@ -123,8 +122,7 @@ void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
 	uint64_t end = from + count;
 
 	run_set_del_range(s, to, count);
-	for (uint64_t i = run_set_next_in(s, from, end); i < end;
-	     i = run_set_next_in(s, i + 1, end))
+	run_set_for_each (i, s, from, end)
 		run_set_add(s, to + i - from);
 }
 

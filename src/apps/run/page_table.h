@@ -75,6 +75,11 @@ uint64_t run_set_next(const struct run_set *s, uint64_t from);
 /* The same below `end`, and `end` if there is none: looks no further. */
 uint64_t run_set_next_in(const struct run_set *s, uint64_t from, uint64_t end);
 
+/* All members of [from, end), in ascending order. */
+#define run_set_for_each(at, set, from, end)                            \
+	for (uint64_t at = run_set_next_in(set, from, end); at < (end); \
+	     at = run_set_next_in(set, at + 1, end))
+
 static inline void run_set_add(struct run_set *s, uint64_t page)
 {
 	s->word[page / 64] |= 1ull << (page % 64);

@@ -20,6 +20,7 @@
 #include "near.h"
 #include "pager_priv.h"
 #include "place.h"
+#include "proc.h"
 #include "rights.h"
 
 enum {
@@ -70,27 +71,12 @@ void run_pager_complain(struct pager *p, const struct space *s)
  * time: no interrupt to another core, no wake-up of an idle one. */
 static void follow(struct pager *p, const struct space *s, uint32_t tid)
 {
-	char path[64], text[512];
-	const char *at;
 	cpu_set_t set;
-	ssize_t n;
-	int fd, cpu;
+	int cpu;
 
 	if (p->follow_count++ % RUN_FOLLOW_FAULTS || !s->pid)
 		return;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", (int)s->pid,
-		       tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	at = strrchr(text, ')');
-	/* The processor is field 39; the first after ')' is field 3. */
-	for (int field = 2; at && field < 39; field++)
-		at = strchr(at + 1, ' ');
-	cpu = at ? atoi(at + 1) : -1;
+	cpu = (int)run_proc_stat(s->pid, (pid_t)tid, 39);
 	if (cpu < 0 || cpu == p->cpu || cpu >= CPU_SETSIZE)
 		return;
 	CPU_ZERO(&set);
@@ -371,6 +357,6 @@ int run_pager_run(const struct run_start *start)
 	}
 	free(p);
 	/* The supervisor may have been killed. */
-	run_place_remove(start->place);
+	run_place_remove(&start->place);
 	return err;
 }

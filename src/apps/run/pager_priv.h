@@ -33,6 +33,7 @@
 #include "overflow.h"
 #include "page_table.h"
 #include "pager_threads.h"
+#include "place.h"
 #include "policy.h"
 #include "run.h"
 #include "run_channel.h"
@@ -206,13 +207,15 @@ struct pager {
 	int epoll;
 	int listen;
 	struct policy policy;
-	uint64_t keep_pages; /* that may be kept */
-	uint64_t resident;   /* pages, all spaces */
-	uint64_t unplaced;   /* of them, those without a slot */
-	uint64_t held;	     /* of them, could not leave */
-	uint64_t kept;	     /* that may not leave, here or not yet */
-	unsigned events;     /* told and not done, all spaces */
-	uint64_t touched;    /* pages, all spaces, wherever they are */
+	/* That may be kept: half of what may be here, since the other half has
+	 * to do for all the rest. */
+	uint64_t keep_pages;
+	uint64_t resident; /* pages, all spaces */
+	uint64_t unplaced; /* of them, those without a slot */
+	uint64_t held;	   /* of them, could not leave */
+	uint64_t kept;	   /* that may not leave, here or not yet */
+	unsigned events;   /* told and not done, all spaces */
+	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
 	uint32_t follow_count;
@@ -265,9 +268,8 @@ static inline bool run_space_is_leaving(const struct space *s)
 struct run_start {
 	const struct run_options *options;
 	struct run_shared *shared;
-	const struct run_place *place;
-	const uint8_t *token;
-	uid_t uid; /* of the program */
+	struct run_place place;
+	uint8_t token[RUN_TOKEN_BYTES];
 	pid_t supervisor;
 	int uffd_dev;  /* -1: none */
 	bool can_move; /* the kernel moves pages, and may */
@@ -385,14 +387,11 @@ uint64_t run_batches_pages(const struct pager *p);
 /* room.c: what far memory does not take. */
 /* At the beginning: a line if there is little room. */
 void run_room_say(struct pager *p);
-/* How many pages that need a new place may leave now, and how many did. */
+/* How many pages that need a new place may leave now. */
 uint64_t run_room_budget(struct pager *p);
-void run_room_sent(struct pager *p, uint64_t pages);
 /* Stores that needed a new place: so many got one; so many of any did not. */
 void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
-/* Nothing can leave: more may be resident. */
-void run_room_none(struct pager *p);
 /* Tells the programs whether they may have more. */
 void run_room_tell(struct pager *p);
 /* From time to time. */

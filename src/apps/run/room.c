@@ -27,11 +27,6 @@ uint64_t run_room_budget(struct pager *p)
 	return overflow_budget(&p->overflow);
 }
 
-void run_room_sent(struct pager *p, uint64_t pages)
-{
-	overflow_sent(&p->overflow, pages);
-}
-
 void run_room_say(struct pager *p)
 {
 	int64_t room = run_far_room(&p->far);
@@ -146,11 +141,6 @@ void run_room_tell(struct pager *p)
 		if (s->channel)
 			atomic_store_explicit(&s->channel->is_full, is_full,
 					      memory_order_relaxed);
-}
-
-void run_room_none(struct pager *p)
-{
-	overflow_raise(&p->overflow, p->policy.limit_pages, run_policy_load(p));
 }
 
 void run_room_complain(struct pager *p, const struct space *s)

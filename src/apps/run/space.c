@@ -108,8 +108,7 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 {
 	uint64_t end = page + pages;
 
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+	run_set_for_each (at, &s->pages.touched, page, end) {
 		if (run_set_has(&s->pages.resident, at) ||
 		    run_set_has(&s->pages.held, at))
 			run_set_add(&s->pages.vague, at);
@@ -191,8 +190,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 
 		run_writeback_give_up(p, l->buffer);
 	}
-	for (uint64_t at = run_set_next(&s->pages.touched, 0);
-	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
+	run_set_for_each (at, &s->pages.touched, 0, RUN_RANGE_PAGES)
 		run_space_set_untouched(p, s, at);
 	run_marks_clear(p, s, 0, RUN_RANGE_PAGES);
 	for (unsigned i = 0; i < p->waiting_count; i++)
@@ -296,13 +294,10 @@ static void fork_marks(struct space *child, const struct space *parent)
 	for (unsigned i = 0; i < ARRAY_LEN(same); i++) {
 		const struct run_set *from = &parent->pages.set[same[i]];
 
-		for (uint64_t at = run_set_next(from, 0); at < RUN_RANGE_PAGES;
-		     at = run_set_next(from, at + 1))
+		run_set_for_each (at, from, 0, RUN_RANGE_PAGES)
 			run_set_add(&child->pages.set[same[i]], at);
 	}
-	for (uint64_t at = run_set_next(&parent->pages.withheld, 0);
-	     at < RUN_RANGE_PAGES;
-	     at = run_set_next(&parent->pages.withheld, at + 1))
+	run_set_for_each (at, &parent->pages.withheld, 0, RUN_RANGE_PAGES)
 		run_set_add(&child->pages.alien, at);
 }
 
@@ -323,9 +318,7 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
 		return err;
-	for (uint64_t at = run_set_next(&parent->pages.touched, 0);
-	     at < RUN_RANGE_PAGES;
-	     at = run_set_next(&parent->pages.touched, at + 1))
+	run_set_for_each (at, &parent->pages.touched, 0, RUN_RANGE_PAGES)
 		if (!run_set_has(&parent->pages.wiped, at) &&
 		    !run_set_has(&parent->pages.withheld, at))
 			fork_page(p, child, &parent->pages.page[at], at);

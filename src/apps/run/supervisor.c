@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The supervisor: starts pager and program, hands signals on, and sees to it
  * that no program outlives its pager. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +23,7 @@
 #include "near.h"
 #include "pager_priv.h"
 #include "pins.h"
-#include "place.h"
+#include "proc.h"
 #include "rights.h"
 #include "uffd.h"
 
@@ -35,15 +34,10 @@ enum {
 };
 
 struct supervisor {
-	const struct run_options *options;
-	struct run_shared *shared;
-	struct run_place place;
-	uint8_t token[RUN_TOKEN_BYTES];
+	struct run_start start; /* what the pager gets */
 	sigset_t old_mask;
-	int uffd_dev;  /* -1: none */
-	bool can_move; /* the pager may have pages moved */
-	int go[2];     /* the program waits for its end to close */
-	int told[2];   /* errno of a failed exec */
+	int go[2];   /* the program waits for its end to close */
+	int told[2]; /* errno of a failed exec */
 	pid_t program, pager;
 	int status;
 	bool program_ended, pager_ended, is_pager_killed;
@@ -57,18 +51,18 @@ static int set_environment(const struct supervisor *k)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char text[256], *list = NULL;
-	int n = snprintf(text, sizeof(text), "%s/%s ", k->place.dir,
-			 k->place.name);
+	int n = snprintf(text, sizeof(text), "%s/%s ", k->start.place.dir,
+			 k->start.place.name);
 	int err = 0;
 
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
-			      k->token[i]);
-	if (k->options->is_strict)
+			      k->start.token[i]);
+	if (k->start.options->is_strict)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
 			      RUN_ENV_STRICT);
-	if (asprintf(&list, old && *old ? "%s %s" : "%s", k->options->preload,
-		     old) < 0)
+	if (asprintf(&list, old && *old ? "%s %s" : "%s",
+		     k->start.options->preload, old) < 0)
 		return -ENOMEM;
 	if (setenv(RUN_ENV, text, 1) != 0 || setenv("LD_PRELOAD", list, 1) != 0)
 		err = -errno;
@@ -100,10 +94,10 @@ static void be_program(struct supervisor *k, char **argv, pid_t supervisor)
 	err = set_environment(k);
 	/* With the supervisor's rights: without them the kernel asks for more.
 	 */
-	if (!err && !k->can_move)
+	if (!err && !k->start.can_move)
 		err = run_pins_refuse();
 	if (!err)
-		err = run_user_become(k->options->user);
+		err = run_user_become(k->start.options->user);
 	die_with(supervisor);
 	if (!err) {
 		(void)execvp(argv[0], argv);
@@ -150,15 +144,6 @@ static int let_go(struct supervisor *k)
  * the two has open stay open when he dies. */
 static int start_pager(struct supervisor *k)
 {
-	struct run_start start = {.options = k->options,
-				  .shared = k->shared,
-				  .place = &k->place,
-				  .token = k->token,
-				  .uid = k->options->user->uid,
-				  .supervisor = getpid(),
-				  .uffd_dev = k->uffd_dev,
-				  .can_move = k->can_move};
-
 	(void)fflush(NULL);
 	k->pager = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
 				  NULL, 0);
@@ -171,7 +156,7 @@ static int start_pager(struct supervisor *k)
 	(void)setpgid(0, 0);
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "aquifer-pager");
-	_exit(run_pager_run(&start) ? 1 : 0);
+	_exit(run_pager_run(&k->start) ? 1 : 0);
 }
 
 static int await_pager(struct supervisor *k)
@@ -179,7 +164,7 @@ static int await_pager(struct supervisor *k)
 	struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < READY_MS; i++) {
-		int ready = atomic_load_explicit(&k->shared->ready,
+		int ready = atomic_load_explicit(&k->start.shared->ready,
 						 memory_order_acquire);
 
 		if (ready)
@@ -195,30 +180,11 @@ static int await_pager(struct supervisor *k)
 
 /* ---- the end of a pager ------------------------------------------------- */
 
-static void kill_children_of(pid_t pid, int depth)
-{
-	char path[64];
-	FILE *f;
-	int child;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
-		       (int)pid, (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (fscanf(f, "%d", &child) == 1) {
-		if (depth < 64)
-			kill_children_of(child, depth + 1);
-		(void)kill(child, SIGKILL);
-	}
-	(void)fclose(f);
-}
-
 /* Whoever faults now waits, because our userfaultfds are open; and dies. */
 static void kill_all(struct supervisor *k)
 {
 	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
-		pid_t pid = atomic_load_explicit(&k->shared->pid[i],
+		pid_t pid = atomic_load_explicit(&k->start.shared->pid[i],
 						 memory_order_relaxed);
 
 		if (pid > 1)
@@ -227,50 +193,17 @@ static void kill_all(struct supervisor *k)
 	if (!k->program_ended)
 		(void)kill(k->program, SIGKILL);
 	/* Orphans come to us (a subreaper), so all are found below us. */
-	kill_children_of(getpid(), 0);
+	run_proc_kill_below(getpid());
 }
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* An agent waits for the pager's word to end: it is nobody. */
-static bool is_agent(pid_t pid)
-{
-	char path[64], name[32] = "";
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true; /* it has just ended */
-	(void)!fgets(name, sizeof(name), f);
-	(void)fclose(f);
-	return strcmp(name, RUN_AGENT_NAME "\n") == 0;
-}
-
-/* Orphans come to us, so whoever there is to be served is below us. */
-static bool has_processes(const struct supervisor *k)
-{
-	char path[64];
-	bool any = false;
-	FILE *f;
-	int child;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
-		       (int)getpid());
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	while (fscanf(f, "%d", &child) == 1)
-		any |= child != k->pager && !is_agent(child);
-	(void)fclose(f);
-	return any;
-}
-
-/* Nobody is left, but the pager may still wait for a node that does not answer:
- * what it has there ends with it. */
+/* Nobody is left, since orphans would have come to us, but the pager may still
+ * wait for a node that does not answer: what it has there ends with it. */
 static void end_pager(struct supervisor *k)
 {
-	if (!k->program_ended || k->pager_ended || has_processes(k)) {
+	if (!k->program_ended || k->pager_ended ||
+	    run_proc_has_child(k->pager)) {
 		k->idle_ticks = 0;
 		return;
 	}
@@ -316,7 +249,7 @@ static uint64_t get(_Atomic uint64_t *c)
 
 static void show_line(const struct supervisor *k)
 {
-	struct run_stats *s = &k->shared->stats;
+	struct run_stats *s = &k->start.shared->stats;
 
 	(void)fprintf(stderr,
 		      "aquifer: run: resident %" PRIu64 "M far %" PRIu64
@@ -350,11 +283,11 @@ static void watch(struct supervisor *k, const sigset_t *mask)
 		if (k->pager_ended && !k->program_ended)
 			kill_all(k);
 		if (k->program_ended)
-			atomic_store_explicit(&k->shared->ends_when_idle, 1,
-					      memory_order_relaxed);
+			atomic_store_explicit(&k->start.shared->ends_when_idle,
+					      1, memory_order_relaxed);
 		if (sig <= 0)
 			end_pager(k);
-		if (k->options->shows_stats && sig <= 0 &&
+		if (k->start.options->shows_stats && sig <= 0 &&
 		    ++ticks % (1000 / TICK_MS) == 0)
 			show_line(k);
 	}
@@ -367,17 +300,22 @@ static int supervisor_init(struct supervisor *k,
 {
 	int err;
 
-	*k = (struct supervisor){
-		.options = options, .place = {.dir_fd = -1}, .uffd_dev = -1};
-	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (k->shared == MAP_FAILED)
+	*k = (struct supervisor){.start = {.options = options,
+					   .place = {.dir_fd = -1},
+					   .supervisor = getpid(),
+					   .uffd_dev = -1}};
+	k->start.shared =
+		mmap(NULL, sizeof(*k->start.shared), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (k->start.shared == MAP_FAILED)
 		return -ENOMEM;
-	if (getrandom(k->token, sizeof(k->token), 0) != sizeof(k->token))
+	if (getrandom(k->start.token, sizeof(k->start.token), 0) !=
+	    sizeof(k->start.token))
 		return -EIO;
-	err = run_place_make(&k->place);
+	err = run_place_make(&k->start.place);
 	if (err) {
-		(void)snprintf(k->shared->text, sizeof(k->shared->text), "%s",
+		(void)snprintf(k->start.shared->text,
+			       sizeof(k->start.shared->text), "%s",
 			       error_last());
 		return err;
 	}
@@ -390,15 +328,16 @@ static int supervisor_init(struct supervisor *k,
 	if (sigprocmask(SIG_BLOCK, mask, &k->old_mask) != 0)
 		return -errno;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	k->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	k->can_move = !options->is_unmoved && run_uffd_can_move();
+	k->start.uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	k->start.can_move = !options->is_unmoved && run_uffd_can_move();
 	return 0;
 }
 
 static void say_why(const struct supervisor *k, int err, const char *program)
 {
-	if (k->shared != MAP_FAILED && k->shared->text[0])
-		(void)fprintf(stderr, "aquifer: run: %s\n", k->shared->text);
+	if (k->start.shared != MAP_FAILED && k->start.shared->text[0])
+		(void)fprintf(stderr, "aquifer: run: %s\n",
+			      k->start.shared->text);
 	else
 		(void)fprintf(stderr,
 			      "aquifer: run: '%s' was not started: %s\n",
@@ -424,7 +363,7 @@ int run_program(const struct run_options *options, char **argv,
 
 	*result = (struct run_result){0};
 	if (!err)
-		err = run_strict_check(options, argv[0], k.shared->text);
+		err = run_strict_check(options, argv[0], k.start.shared->text);
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
@@ -439,17 +378,18 @@ int run_program(const struct run_options *options, char **argv,
 	if (err) {
 		say_why(&k, err, argv[0]);
 		give_up(&k);
-		run_place_remove(&k.place);
+		run_place_remove(&k.start.place);
 		return err;
 	}
 	watch(&k, &mask);
-	run_place_remove(&k.place);
+	run_place_remove(&k.start.place);
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
-	result->stats = &k.shared->stats;
-	run_near_finish(options, k.shared, argv[0], k.most_bytes);
-	if (near_matters(k.shared->near.bytes, get(&k.shared->stats.heap_peak)
-						       << RUN_PAGE_SHIFT))
-		result->near = &k.shared->near;
+	result->stats = &k.start.shared->stats;
+	run_near_finish(options, k.start.shared, argv[0], k.most_bytes);
+	if (near_matters(k.start.shared->near.bytes,
+			 get(&k.start.shared->stats.heap_peak)
+				 << RUN_PAGE_SHIFT))
+		result->near = &k.start.shared->near;
 	return 0;
 }
