@@ -61,11 +61,6 @@ static bool set_caps(struct __user_cap_data_struct caps[2])
 	return raw(SYS_capset, &head, caps) == 0;
 }
 
-static long agent_prctl(long what, long value)
-{
-	return raw(SYS_prctl, what, value);
-}
-
 /* A change of user also changes who may look at the process as a whole: that is
  * the program's to decide, so it is put back. The program does not run until
  * we are done. */
@@ -75,7 +70,7 @@ static void give_up_rights(const struct preload *p)
 		.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[2];
 	uint32_t change = 1u << CAP_SETUID | 1u << CAP_SETGID;
-	long dumpable = agent_prctl(PR_GET_DUMPABLE, 0);
+	long dumpable = raw(SYS_prctl, PR_GET_DUMPABLE, 0);
 	long uid = p->agent_uid, gid = p->agent_gid;
 
 	if (raw(SYS_capget, &head, caps) == 0) {
@@ -90,9 +85,9 @@ static void give_up_rights(const struct preload *p)
 	for (unsigned i = 0; i < 2; i++)
 		caps[i].effective = caps[i].permitted = caps[i].inheritable = 0;
 	(void)set_caps(caps);
-	(void)agent_prctl(PR_SET_NO_NEW_PRIVS, 1);
+	(void)raw(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
 	if (dumpable == 1)
-		(void)agent_prctl(PR_SET_DUMPABLE, 1);
+		(void)raw(SYS_prctl, PR_SET_DUMPABLE, 1);
 }
 
 /* A table of descriptors of its own: the program's would not be closed when the
@@ -102,19 +97,14 @@ static bool leave_files(void)
 	return raw(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES) == 0;
 }
 
-static long open_file(const char *path)
-{
-	return raw(SYS_open, path, O_RDONLY | O_CLOEXEC);
-}
-
 static void own_files(struct agent *a)
 {
 	static const char mem[] = "/proc/self/mem";
 	static const char status[] = "/proc/self/status";
 
 	a->move_fd = -EBADF;
-	a->mem_fd = open_file(mem);
-	a->status_fd = open_file(status);
+	a->mem_fd = raw(SYS_open, mem, O_RDONLY | O_CLOEXEC);
+	a->status_fd = raw(SYS_open, status, O_RDONLY | O_CLOEXEC);
 	if (a->p->channel->may_move)
 		agent_move_open(a);
 }
@@ -152,16 +142,13 @@ static void obey(struct agent *a, struct run_batch *b)
 	uint32_t count = b->page_count, stretches = b->stretch_count;
 	uint8_t *buffer =
 		p->buffers + (uint64_t)b->buffer_page * RUN_PAGE_BYTES;
-	struct agent_result r = {.is_single = false};
+	struct run_outcome r = {.failed = 0};
 	uint64_t all, left, guarded;
 
-	b->refused = 0;
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
 	    ((uint64_t)b->buffer_page + count) * RUN_PAGE_BYTES >
-		    p->buffer_bytes) {
-		b->failed = ~0ull;
-		return;
-	}
+		    p->buffer_bytes)
+		return; /* all have failed, as the pager has it */
 	left = all = agent_bits(0, count);
 	guarded = b->guarded & all;
 	if (a->move_fd >= 0)
@@ -169,18 +156,9 @@ static void obey(struct agent *a, struct run_batch *b)
 	if (left & guarded)
 		agent_copy(a, buffer, b, left & guarded,
 			   (left & guarded) == all ? stretches : 0, &r);
-	b->zero = r.zero;
-	b->spared = r.spared;
-	b->dropped = r.dropped;
-	b->locked = r.locked;
-	b->is_single = r.is_single;
-	b->refused = left & ~guarded;
-	b->failed = r.failed | b->refused;
-}
-
-static long number(long call)
-{
-	return raw(call);
+	r.refused = left & ~guarded;
+	r.failed |= r.refused;
+	b->out = r;
 }
 
 static _Noreturn void leave(void)
@@ -194,7 +172,7 @@ static void look_around(struct agent *a, const struct run_channel *c)
 {
 	uint32_t beats = atomic_load_explicit(&c->beats, memory_order_relaxed);
 
-	if (beats != a->beats || number(SYS_getppid) == a->guardian)
+	if (beats != a->beats || raw(SYS_getppid) == a->guardian)
 		a->silent = 0;
 	else if (++a->silent >= SILENT_LOOKS)
 		leave();
@@ -206,10 +184,8 @@ static void agent_sleep(struct agent *a, struct run_channel *c, uint32_t seen)
 	struct timespec look = {.tv_sec = LOOK_SECONDS};
 	long err = 0;
 
+	/* RUN-P2: the pager wishes first and then looks at is_asleep. */
 	atomic_store_explicit(&c->is_asleep, 1, memory_order_seq_cst);
-	/* The pager adds to `posted`, or sets `quits`, first and then looks at
-	 * is_asleep; all sequentially consistent, so one of us sees the other.
-	 */
 	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen &&
 	    !atomic_load_explicit(&c->quits, memory_order_seq_cst))
 		err = raw(SYS_futex, &c->posted, FUTEX_WAIT, seen, &look);
@@ -244,10 +220,10 @@ static void go_to_core(const struct core_set *all, uint32_t hint)
 /* Who made us ends at once, so that somebody adopts us. */
 static long await_guardian(const struct preload *p)
 {
-	long parent = number(SYS_getppid);
+	long parent = raw(SYS_getppid);
 
-	for (; parent == p->agent_maker; parent = number(SYS_getppid))
-		(void)number(SYS_sched_yield);
+	for (; parent == p->agent_maker; parent = raw(SYS_getppid))
+		(void)raw(SYS_sched_yield);
 	return parent;
 }
 
@@ -257,7 +233,7 @@ static void be_apart(void)
 	static const char root[] = "/", name[] = RUN_AGENT_NAME;
 
 	(void)raw(SYS_chdir, root);
-	(void)agent_prctl(PR_SET_NAME, (long)name);
+	(void)raw(SYS_prctl, PR_SET_NAME, name);
 }
 
 static void obey_next(struct agent *a, struct run_channel *c,
@@ -272,7 +248,7 @@ static void obey_next(struct agent *a, struct run_channel *c,
 		go_to_core(all, hint);
 	*hint_seen = hint;
 	obey(a, &c->batch[done % RUN_BATCHES]);
-	/* D1 */
+	/* RUN-D1 */
 	atomic_store_explicit(&c->done, done + 1, memory_order_release);
 }
 
@@ -281,7 +257,7 @@ static void agent_main(void *arg)
 	struct preload *p = arg;
 	struct run_channel *c = p->channel;
 	struct agent a = {.p = p,
-			  .pid = number(SYS_getpid),
+			  .pid = raw(SYS_getpid),
 			  .can_batch = agent_can_batch(),
 			  .guardian = await_guardian(p)};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
@@ -293,17 +269,17 @@ static void agent_main(void *arg)
 	be_apart();
 	own_files(&a);
 	give_up_rights(p);
-	/* G1: who sees it sees what came before. */
+	/* RUN-G1: who sees it never sees the agent with rights. */
 	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
 	(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1);
 	(void)raw(SYS_sched_getaffinity, 0, sizeof(all), &all);
-	/* W1: the pager posts nothing before it sees the way. */
+	/* RUN-W1 */
 	atomic_store_explicit(&c->way,
 			      a.move_fd >= 0 ? RUN_WAY_MOVE : RUN_WAY_COPY,
 			      memory_order_release);
 	while (bare == 1 &&
 	       !atomic_load_explicit(&c->quits, memory_order_relaxed)) {
-		/* Pairs with P1. */
+		/* RUN-P1 */
 		uint32_t posted =
 			atomic_load_explicit(&c->posted, memory_order_acquire);
 
@@ -319,7 +295,7 @@ void preload_agent_make(void *arg)
 {
 	struct preload *p = arg;
 
-	p->agent_maker = number(SYS_getpid);
+	p->agent_maker = raw(SYS_getpid);
 	p->agent_made = raw_clone(CLONE_VM | CLONE_FILES | CLONE_UNTRACED |
 					  CLONE_SETTLS | CLONE_CHILD_SETTID |
 					  CLONE_CHILD_CLEARTID | SIGCHLD,

@@ -147,11 +147,6 @@ static bool may_have_pins(const struct agent *a)
 
 /* ---- dropping ----------------------------------------------------------- */
 
-static long advise(uint64_t start, uint64_t bytes, long advice)
-{
-	return raw(SYS_madvise, start, bytes, advice);
-}
-
 static long drop_many(const struct iovec *iov, uint32_t count)
 {
 	return raw(SYS_process_madvise, SELF_PIDFD, iov, count, MADV_DONTNEED);
@@ -183,8 +178,8 @@ static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
 
 	if (count < 2 || !a->can_batch) {
 		for (i = 0; i < count; i++)
-			if (advise(b->stretch[i].start, b->stretch[i].bytes,
-				   MADV_DONTNEED) == -EINVAL)
+			if (raw(SYS_madvise, b->stretch[i].start,
+				b->stretch[i].bytes, MADV_DONTNEED) == -EINVAL)
 				break;
 		return i;
 	}
@@ -206,7 +201,7 @@ static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
  * after is. What is not mapped any more is gone, too.
  */
 static void drop_singly(const struct run_batch *b, uint64_t mask,
-			const struct run_stretch *tried, struct agent_result *r)
+			const struct run_stretch *tried, struct run_outcome *r)
 {
 	bool is_past = false;
 
@@ -216,14 +211,15 @@ static void drop_singly(const struct run_batch *b, uint64_t mask,
 		if (!(mask & bit))
 			continue;
 		if (tried && !is_past && page - tried->start < tried->bytes) {
-			is_past = advise(page, RUN_PAGE_BYTES, MADV_COLD) ==
-				  -EINVAL;
+			is_past = raw(SYS_madvise, page, RUN_PAGE_BYTES,
+				      MADV_COLD) == -EINVAL;
 			if (!is_past) {
 				r->dropped |= bit;
 				continue;
 			}
 		}
-		if (advise(page, RUN_PAGE_BYTES, MADV_DONTNEED) != -EINVAL) {
+		if (raw(SYS_madvise, page, RUN_PAGE_BYTES, MADV_DONTNEED) !=
+		    -EINVAL) {
 			r->dropped |= bit;
 			continue;
 		}
@@ -233,7 +229,7 @@ static void drop_singly(const struct run_batch *b, uint64_t mask,
 }
 
 static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
-		 uint32_t stretches, struct agent_result *r)
+		 uint32_t stretches, struct run_outcome *r)
 {
 	uint32_t done;
 
@@ -258,13 +254,13 @@ static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
 }
 
 void agent_copy(struct agent *a, uint8_t *buffer, struct run_batch *b,
-		uint64_t mask, uint32_t stretches, struct agent_result *r)
+		uint64_t mask, uint32_t stretches, struct run_outcome *r)
 {
 	uint64_t failed = copy_pages(a, buffer, b, mask, &r->zero);
 
 	r->failed |= failed;
 	mask &= ~failed;
-	/* What was copied may be somebody else's by now. */
+	/* RUN-M1: what was copied may be somebody else's by now. */
 	if (atomic_load_explicit(&a->p->channel->is_changing,
 				 memory_order_seq_cst)) {
 		r->failed |= mask;

@@ -108,24 +108,26 @@ static long move_some(const struct agent *a, const struct run_batch *b,
 	return m.moved > 0 ? (long)(m.moved / RUN_PAGE_BYTES) : err;
 }
 
-/* M2: afterwards the pager waits for us before it lets the program go on. It
- * may only just be reading: a few microseconds. */
+static void end_move(struct run_channel *c)
+{
+	/* RUN-M2 */
+	atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+}
+
+/* Afterwards the pager waits for us before it lets the program go on. It may
+ * only just be reading: a few microseconds. */
 static bool begin_move(struct run_channel *c)
 {
 	for (unsigned i = 0; i < PAUSES; i++) {
+		/* RUN-M1 */
 		atomic_store_explicit(&c->is_moving, 1, memory_order_seq_cst);
 		if (!atomic_load_explicit(&c->is_changing,
 					  memory_order_seq_cst))
 			return true;
-		atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+		end_move(c);
 		__asm__ __volatile__("pause");
 	}
 	return false;
-}
-
-static void end_move(struct run_channel *c)
-{
-	atomic_store_explicit(&c->is_moving, 0, memory_order_release);
 }
 
 static long move_patiently(const struct agent *a, const struct run_batch *b,
@@ -257,7 +259,7 @@ static void empty_staging(struct agent *a)
 }
 
 uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
-		    uint32_t count, struct agent_result *r)
+		    uint32_t count, struct run_outcome *r)
 {
 	uint64_t all = agent_bits(0, count);
 	struct taking t = {0, 0, 0, 0, 0, 0};

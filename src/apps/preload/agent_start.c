@@ -65,11 +65,11 @@ static uint32_t pick_id(const char *map)
 	return id == 65534 ? id - 1 : id; /* where strangers are shown */
 }
 
-/* G1 */
 static int await_bare(struct preload *p)
 {
 	uint32_t bare;
 
+	/* RUN-G1 */
 	while (!(bare = atomic_load_explicit(&p->agent_is_bare,
 					     memory_order_acquire)))
 		(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAIT_PRIVATE);

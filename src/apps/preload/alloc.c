@@ -18,6 +18,7 @@ EXPORT void *reallocarray(void *p, size_t count, size_t size);
 
 static inline void ready(void)
 {
+	/* RUN-S1 */
 	int state = atomic_load_explicit(&preload.state, memory_order_acquire);
 
 	if (UNLIKELY(state < PRELOAD_FAR))

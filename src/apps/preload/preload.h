@@ -68,6 +68,7 @@ void preload_start(void);
 
 static inline bool preload_is_far(void)
 {
+	/* RUN-S1 */
 	return atomic_load_explicit(&preload.state, memory_order_acquire) ==
 	       PRELOAD_FAR;
 }

@@ -115,11 +115,13 @@ static void start_once(void)
 			complain("this process has local memory only", err);
 			end_if_strict(err);
 		}
+		/* RUN-S1 */
 		atomic_store_explicit(&preload.state, PRELOAD_LOCAL,
 				      memory_order_release);
 		return;
 	}
 	give_heap();
+	/* RUN-S1: no thread that sees it finds the range without its heap. */
 	atomic_store_explicit(&preload.state, PRELOAD_FAR,
 			      memory_order_release);
 }
@@ -128,13 +130,14 @@ void preload_start(void)
 {
 	int expected = PRELOAD_NEW;
 
+	/* RUN-S1 */
 	if (atomic_compare_exchange_strong_explicit(
 		    &preload.state, &expected, PRELOAD_STARTING,
 		    memory_order_acquire, memory_order_acquire)) {
 		start_once();
 		return;
 	}
-	/* The one who starts allocates nothing, so it is another thread. */
+	/* RUN-S1. Who starts allocates nothing: it is another thread. */
 	while (atomic_load_explicit(&preload.state, memory_order_acquire) ==
 	       PRELOAD_STARTING)
 		(void)sched_yield();

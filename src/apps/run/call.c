@@ -64,7 +64,8 @@ static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 
 	if (!s->channel)
 		return run_attach_bind(p, s, bell_page);
-	call = s->channel->call; /* read once: it is the program's memory */
+	/* RUN-B1. Read once: it is the program's memory. */
+	call = s->channel->call;
 	if (call.kind == RUN_CALL_SELF)
 		return 0;
 	if (call.kind == RUN_CALL_KEEP_ALL)

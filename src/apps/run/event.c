@@ -27,7 +27,7 @@
  * else may be mapped there. */
 static void tell_agent(struct space *s)
 {
-	if (s->channel)
+	if (s->channel) /* RUN-M1 */
 		atomic_store_explicit(&s->channel->is_changing,
 				      s->events.count > 0,
 				      memory_order_seq_cst);
@@ -190,9 +190,8 @@ static struct fault to_fault(struct space *s, const struct uffd_msg *m)
 /*
  * Whoever changes mappings goes on when that was read, and may map something
  * else to the same place, from which the agent would then move it. So the agent
- * is kept from moving while we read, and afterwards if there was a change: M1
- * and M2 are both sequentially consistent, so one of us sees the other. A move
- * takes microseconds; who does not end it is not waited for again.
+ * is kept from moving while we read, and afterwards if there was a change. A
+ * move takes microseconds; who does not end it is not waited for again.
  */
 static void hold_agent(struct space *s)
 {
@@ -201,8 +200,9 @@ static void hold_agent(struct space *s)
 
 	if (!c)
 		return;
+	/* RUN-M1 */
 	atomic_store_explicit(&c->is_changing, 1, memory_order_seq_cst);
-	/* M1 */
+	/* RUN-M1, RUN-M2 */
 	while (!s->is_unwaited &&
 	       atomic_load_explicit(&c->is_moving, memory_order_seq_cst)) {
 		uint64_t now = run_pager_now_ns();

@@ -2,10 +2,7 @@
 /* Eviction: what the policy has picked goes to the space's agent as a batch,
  * which takes it out, and what became of it is noted. */
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "pager_priv.h"
 #include "uffd.h"
@@ -49,9 +46,7 @@ static void post(struct space *s, const struct leaving *l)
 	b->page_count = l->count;
 	b->stretch_count = l->stretch_count;
 	b->guarded = l->guarded;
-	b->failed = ~0ull;
-	b->refused = b->spared = b->dropped = b->locked = 0;
-	b->is_single = 0;
+	b->out = (struct run_outcome){.failed = ~0ull};
 	for (uint32_t i = 0; i < l->count; i++) {
 		b->page[i] = run_space_addr(s, l->page[i]);
 		run_page_set_state(&s->pages.page[l->page[i]], RUN_LEAVING);
@@ -59,11 +54,9 @@ static void post(struct space *s, const struct leaving *l)
 	memcpy(b->stretch, l->stretch,
 	       l->stretch_count * sizeof(b->stretch[0]));
 	s->posted++;
-	/* P1; sequentially consistent because of agent_sleep. */
+	/* RUN-P1, RUN-P2 */
 	(void)atomic_fetch_add_explicit(&c->posted, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&c->is_asleep, memory_order_seq_cst))
-		(void)syscall(SYS_futex, &c->posted, FUTEX_WAKE, 1, NULL, NULL,
-			      0);
+	run_owner_wake(c);
 }
 
 /* Where the kernel moves pages, an agent that cannot (a filter of its program
@@ -75,7 +68,7 @@ static bool can_take(const struct pager *p, const struct space *s)
 	/* What was told and not done yet is about the table as it is. */
 	return s->channel && !s->is_dead && !s->events.count &&
 	       s->posted - s->collected < RUN_BATCHES &&
-	       /* Pairs with W1. */
+	       /* RUN-W1 */
 	       atomic_load_explicit(&s->channel->way, memory_order_acquire) ==
 		       want;
 }
@@ -154,28 +147,19 @@ static uint64_t missed(struct space *s, const struct leaving *l)
 	return which;
 }
 
-/* What became of a batch, read once: it is the program's memory. */
-struct outcome {
-	uint64_t failed;  /* is still there */
-	uint64_t refused; /* only because it was not guarded */
-	uint64_t spared;  /* only because the program changes its mappings */
-	uint64_t locked;
-	uint64_t moved; /* by the program, before it was copied */
-};
-
 /* Of pages that moved, the agent was given zeros at the old place. These stay
  * protected: the table will know nothing of them until they are written to. */
 static void put_back(struct pager *p, struct space *s, const struct leaving *l,
-		     const struct outcome *o)
+		     const struct run_outcome *o, uint64_t moved)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct run_page *e = &s->pages.page[l->page[i]];
 
-		if (!((o->failed | o->moved) >> i & 1))
+		if (!((o->failed | moved) >> i & 1))
 			continue;
 		run_page_set_state(e, RUN_RESIDENT);
 		run_policy_stayed(e, false);
-		if (o->moved >> i & 1)
+		if (moved >> i & 1)
 			continue;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
@@ -205,18 +189,17 @@ static void give_up_page(struct pager *p, struct space *s, uint64_t page)
  * the program's. A page that stayed is zeros when it is asked for.
  */
 static void sort_removes(struct pager *p, struct space *s,
-			 const struct leaving *l, const struct run_batch *b,
+			 const struct leaving *l, const struct run_outcome *o,
 			 uint64_t failed)
 {
-	uint64_t dropped = b->dropped;
-	unsigned between = b->is_single ? 0 : 1;
+	unsigned between = o->is_single ? 0 : 1;
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct run_page *e = &s->pages.page[l->page[i]];
 		unsigned removes = e->removes;
 
 		e->removes = 0;
-		if (!(failed >> i & 1) && removes > (dropped >> i & 1))
+		if (!(failed >> i & 1) && removes > (o->dropped >> i & 1))
 			give_up_page(p, s, l->page[i]);
 	}
 	for (uint32_t i = 0; i < l->stretch_count; i++) {
@@ -237,16 +220,13 @@ static void sort_removes(struct pager *p, struct space *s,
 static void take_result(struct pager *p, struct space *s, struct leaving *l,
 			const struct run_batch *b)
 {
-	struct outcome o = {.failed = b->failed,
-			    .refused = b->refused,
-			    .spared = b->spared,
-			    .locked = b->locked,
-			    .moved = missed(s, l)};
-	uint64_t before = p->resident;
+	/* Read once: it is the program's memory. */
+	struct run_outcome o = b->out;
+	uint64_t moved = missed(s, l), before = p->resident;
 
-	run_writeback_filled(p, s, l, b, o.failed | o.moved);
-	put_back(p, s, l, &o);
-	sort_removes(p, s, l, b, o.failed | o.moved);
+	run_writeback_filled(p, s, l, b->hash, o.zero, o.failed | moved);
+	put_back(p, s, l, &o, moved);
+	sort_removes(p, s, l, &o, o.failed | moved);
 	if (l->is_probe && p->resident < before)
 		run_policy_probe_helped(p);
 }
@@ -257,7 +237,7 @@ bool run_evict_collect(struct pager *p, struct space *s)
 
 	if (!run_space_is_leaving(s))
 		return false;
-	/* Pairs with D1. */
+	/* RUN-D1 */
 	while (run_space_is_leaving(s) &&
 	       atomic_load_explicit(&s->channel->done, memory_order_acquire) !=
 		       s->collected) {

@@ -217,7 +217,7 @@ static void poll_store(struct far *f, struct far_store *store)
 			note_failure(f, store);
 		else
 			note_success(f);
-		/* F1 */
+		/* RUN-F1 */
 		(void)atomic_fetch_sub_explicit(&u->left, 1,
 						memory_order_release);
 	}
@@ -266,7 +266,7 @@ static void await(struct far *f, struct far_user *u)
 
 	for (;;) {
 		run_far_poll_locked(f);
-		/* Pairs with F1. */
+		/* RUN-F1 */
 		if (!atomic_load_explicit(&u->left, memory_order_acquire))
 			return;
 		relax(f, &tries);

@@ -22,8 +22,8 @@ struct aq_rack;
 
 /* Whose operations they are, in page_op.cookie. */
 struct far_user {
-	/* F1: one less for each that has ended, with its result, released; who
-	 * waits for 0 acquires. */
+	/* RUN-F1: one less for each that has ended. Who sees 0 never sees an
+	 * operation without its result, nor a page without its bytes. */
 	_Atomic unsigned left;
 };
 

@@ -344,7 +344,7 @@ int run_pager_run(const struct run_start *start)
 		(void)sched_getaffinity(0, sizeof(p->cpus), &p->cpus);
 		err = pager_open(p);
 	}
-	/* Pairs with the supervisor's acquire: `text` is written. */
+	/* RUN-R1: who sees it never sees half of `text`. */
 	atomic_store_explicit(&shared->ready, err ? err : 1,
 			      memory_order_release);
 	if (!err)

@@ -174,7 +174,7 @@ struct reclaim_thread {
 	pthread_t thread;
 	bool is_started;
 	_Atomic int ends;
-	/* K1: added to by who has work for it; it sleeps on it. */
+	/* RUN-K1: added to by who has work for it; it sleeps on it. */
 	_Atomic uint32_t kicks;
 	_Atomic uint32_t is_asleep;
 	_Atomic pid_t tid;
@@ -289,9 +289,11 @@ void run_writeback_give_up(struct pager *p, uint32_t buffer);
 /* The space ends: its buffers' bytes go, but for those on their way. */
 void run_writeback_leave(struct pager *p, const struct space *s);
 uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page);
-/* The agent has filled it: sorts pages into zero, clean and dirty. */
+/* The agent has filled it: sorts pages, but those that failed, into zero, clean
+ * and dirty. */
 void run_writeback_filled(struct pager *p, struct space *s,
-			  const struct leaving *l, const struct run_batch *b,
+			  const struct leaving *l,
+			  const struct run_hash hash_of[], uint64_t zero,
 			  uint64_t failed);
 /* The page went back, or is of no use any more. */
 void run_writeback_forget(struct pager *p, uint32_t buffer_page);
@@ -440,6 +442,8 @@ void run_owner_ended(struct pager *p, struct space *s);
  * its agent is there. */
 void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
 void run_owner_release(struct pager *p, struct space *s);
+/* Its agent, if it sleeps, after something was wished of it. */
+void run_owner_wake(struct run_channel *c);
 /* What epoll says of a process is marked so, beside what it says of its space.
  */
 static inline void *run_owner_who(struct space *s)

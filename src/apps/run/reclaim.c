@@ -76,9 +76,9 @@ static void reclaim_sleep(struct reclaim_thread *o, uint32_t seen, long ns)
 {
 	struct timespec wait = {.tv_nsec = ns};
 
+	/* RUN-K1: who kicks adds first and then looks at is_asleep. The two do
+	 * not both miss the other's: it does not sleep over a kick. */
 	atomic_store_explicit(&o->is_asleep, 1, memory_order_seq_cst);
-	/* Who kicks adds first and then looks at is_asleep; both sequentially
-	 * consistent, so one of us sees the other. */
 	if (atomic_load_explicit(&o->kicks, memory_order_seq_cst) == seen)
 		(void)syscall(SYS_futex, &o->kicks, FUTEX_WAIT_PRIVATE, seen,
 			      &wait, NULL, 0);
@@ -121,10 +121,10 @@ void run_reclaim_kick(struct pager *p)
 {
 	struct reclaim_thread *o = &p->reclaim;
 
-	/* K1 */
+	/* RUN-K1 */
 	(void)atomic_fetch_add_explicit(&o->kicks, 1, memory_order_seq_cst);
-	/* Once is enough: it may be long until the reclaim thread runs and says
-	 * that it is awake. */
+	/* RUN-K1. Once is enough: it may be long until the reclaim thread runs
+	 * and says that it is awake. */
 	if (atomic_load_explicit(&o->is_asleep, memory_order_seq_cst) &&
 	    atomic_exchange_explicit(&o->is_asleep, 0, memory_order_relaxed))
 		(void)syscall(SYS_futex, &o->kicks, FUTEX_WAKE_PRIVATE, 1, NULL,

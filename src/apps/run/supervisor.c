@@ -164,6 +164,7 @@ static int await_pager(struct supervisor *k)
 	struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < READY_MS; i++) {
+		/* RUN-R1 */
 		int ready = atomic_load_explicit(&k->start.shared->ready,
 						 memory_order_acquire);
 

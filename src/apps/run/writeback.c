@@ -200,17 +200,16 @@ static void page_filled(struct pager *p, struct wb_buffer *t, unsigned i,
 }
 
 void run_writeback_filled(struct pager *p, struct space *s,
-			  const struct leaving *l, const struct run_batch *b,
+			  const struct leaving *l,
+			  const struct run_hash hash_of[], uint64_t zero,
 			  uint64_t failed)
 {
 	struct wb_buffer *t = &p->writeback.buffer[l->buffer];
-	/* Read once: it is the program's memory. */
-	uint64_t zero = b->zero;
 	bool is_dirty = false;
 
 	ASSERT(t->state == WB_FILLING);
 	for (unsigned i = 0; i < l->count; i++) {
-		struct run_hash hash = b->hash[i];
+		struct run_hash hash = hash_of[i]; /* read once */
 
 		if (failed >> i & 1)
 			continue;

@@ -98,7 +98,7 @@ static bool settle(struct pager *p, struct wb_buffer *t)
 	uint64_t placed = 0, refused = 0;
 	int err = p->far.grow_err;
 
-	/* Pairs with F1. */
+	/* RUN-F1 */
 	if (atomic_load_explicit(&t->user.left, memory_order_acquire))
 		return false;
 	ASSERT(t->state == WB_STORING && t->sent == t->op_count);
