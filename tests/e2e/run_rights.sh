@@ -94,7 +94,7 @@ for line in "aquifer-pager $serve $serve 1" "aquifer-reclaim $none $none 1" \
 	grep -q "^$line" "$TMP/caps" || fail "the pager: $(cat "$TMP/caps")"
 done
 # The NIC's threads may read files and use the network: bits 2, 12, 13, 39.
-! grep -v "^aquifer-[pm]" "$TMP/caps" | grep -qv ' 0000008000003004 .* 1' ||
+! grep -v "^aquifer-[pmr]" "$TMP/caps" | grep -qv ' 0000008000003004 .* 1' ||
 	fail "the NIC: $(cat "$TMP/caps")"
 [[ $(caps "$RUN") == *" $kill $kill 1 " ]] || fail "the supervisor: $(caps "$RUN")"
 # Signals for another user's program, and its death with the supervisor.
