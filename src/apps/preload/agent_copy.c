@@ -104,7 +104,7 @@ static uint64_t copy_pages(struct agent *a, uint8_t *to, struct run_batch *b,
 	return failed;
 }
 
-/* ---- pins --------------------------------------------------------------- */
+/* ---- pins ---------------------------------------------------------------- */
 
 /* Looks for "VmPin:" and the digits after it, byte by byte: the lines before it
  * may be of any length. */
@@ -145,7 +145,7 @@ static bool may_have_pins(const struct agent *a)
 	return true;
 }
 
-/* ---- dropping ----------------------------------------------------------- */
+/* ---- dropping ------------------------------------------------------------ */
 
 static long drop_many(const struct iovec *iov, uint32_t count)
 {

@@ -77,16 +77,14 @@ void agent_move_open(struct agent *a)
 		close_move(a);
 }
 
-/* ---- taking ------------------------------------------------------------- */
+/* ---- taking -------------------------------------------------------------- */
 
-/* What the kernel said, a bit per page. */
+/* What the kernel said, a bit per page; the rest is in the outcome. */
 struct taking {
 	uint64_t taken;
-	uint64_t holes; /* nothing is there: dropped without our knowledge */
 	uint64_t busy;
 	uint64_t unmovable;
-	uint64_t failed;
-	uint64_t spared; /* the program changes its mappings */
+	struct run_outcome *out;
 };
 
 /* The page and up to n - 1 that follow; returns how many, or -errno for the
@@ -154,8 +152,8 @@ static void take_run(const struct agent *a, const struct run_batch *b,
 		uint32_t done;
 		uint64_t bits;
 
-		if (t->spared || !begin_move(c)) {
-			t->spared |= agent_bits(first, n);
+		if (t->out->spared || !begin_move(c)) {
+			t->out->spared |= agent_bits(first, n);
 			return;
 		}
 		got = move_patiently(a, b, first, n);
@@ -166,13 +164,13 @@ static void take_run(const struct agent *a, const struct run_batch *b,
 		if (got > 0)
 			t->taken |= bits;
 		else if (got == -ENOENT)
-			t->holes |= bits;
+			t->out->zero |= bits; /* dropped, unknown to us */
 		else if (got == -EBUSY)
 			t->busy |= bits;
 		else if (got == -EINVAL)
 			t->unmovable |= bits;
 		else
-			t->failed |= bits;
+			t->out->failed |= bits;
 		first += done;
 		n -= done;
 	}
@@ -211,8 +209,7 @@ static void unshare_pages(const struct agent *a, const struct run_batch *b,
 	(void)raw(SYS_process_vm_readv, a->pid, &local, 1, remote, n);
 }
 
-/* ---- from the staging area to the buffer ----------------------------------
- */
+/* ---- from the staging area to the buffer --------------------------------- */
 
 /* libc's own is not ours to call. */
 static void copy_page(uint8_t *to, const uint8_t *from)
@@ -262,7 +259,7 @@ uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		    uint32_t count, struct run_outcome *r)
 {
 	uint64_t all = agent_bits(0, count);
-	struct taking t = {0, 0, 0, 0, 0, 0};
+	struct taking t = {.out = r};
 	uint64_t busy;
 
 	take(a, b, all, count, &t);
@@ -272,12 +269,10 @@ uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		t.busy = 0;
 		take(a, b, busy, count, &t);
 	}
-	r->zero |= t.holes;
 	if (t.taken) {
 		stow(a, buffer, b, t.taken, count, &r->zero);
 		empty_staging(a);
 	}
-	r->spared |= t.spared;
-	r->failed |= t.busy | t.failed | t.spared;
+	r->failed |= t.busy | r->spared;
 	return t.unmovable;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -18,17 +19,6 @@ enum {
 	MAKER_STACK_BYTES = 4096,
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
 };
-
-static uint64_t parse_number(const char **text)
-{
-	uint64_t v = 0;
-
-	while (**text == ' ')
-		(*text)++;
-	for (; **text >= '0' && **text <= '9'; (*text)++)
-		v = v * 10 + (uint64_t)(**text - '0');
-	return v;
-}
 
 /* A number that is nobody's, out of the upper quarter of those that there are
  * here (uid_map(5): "first outside count" in each line); UINT32_MAX: there is
@@ -47,17 +37,17 @@ static uint32_t pick_id(const char *map)
 			text[n] = '\0';
 		(void)close(fd);
 	}
-	for (const char *at = text; *at; at++) {
-		uint64_t start = parse_number(&at), n;
+	for (char *at = text, *end; *at; at = end) {
+		uint64_t start = strtoull(at, &end, 10), n;
 
-		(void)parse_number(&at);
-		n = parse_number(&at);
+		(void)strtoull(end, &end, 10);
+		n = strtoull(end, &end, 10);
+		if (end == at)
+			break;
 		if (n > count) {
 			first = start;
 			count = n;
 		}
-		if (!*at)
-			break;
 	}
 	if (count < 4 || getrandom(&random, sizeof(random), 0) < 0)
 		return UINT32_MAX;
@@ -101,11 +91,12 @@ int preload_agent_start(struct preload *p)
 {
 	size_t bytes = AGENT_STACK_BYTES + MAKER_STACK_BYTES + AGENT_TLS_BYTES;
 	uint8_t *mem = preload_new(bytes);
-	uint8_t *tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
+	uint8_t *tls;
 	int err;
 
 	if (!mem)
 		return -ENOMEM;
+	tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
 	p->agent_uid = pick_id("/proc/self/uid_map");
 	p->agent_gid = pick_id("/proc/self/gid_map");
 	p->agent_stack_top = mem + AGENT_STACK_BYTES;

@@ -25,7 +25,7 @@ static inline void ready(void)
 		preload_start();
 }
 
-/* ---- blocks that the allocator cannot align ----------------------------- */
+/* ---- blocks that the allocator cannot align ------------------------------ */
 
 /* In the page before the block. */
 struct header {
@@ -88,7 +88,7 @@ static void *realloc_aligned(void *p, size_t size)
 	return q;
 }
 
-/* ---- what libc offers --------------------------------------------------- */
+/* ---- what libc offers ---------------------------------------------------- */
 
 EXPORT void *malloc(size_t size)
 {

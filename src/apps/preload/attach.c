@@ -215,35 +215,7 @@ static int give_range(int sock, int dev)
 	return err;
 }
 
-int preload_attach(const char *env)
-{
-	struct run_welcome w;
-	int fd[RUN_FDS_MAX];
-	int err = parse_env(env);
-	int sock;
-
-	if (err)
-		return err;
-	sock = connect_pager();
-	if (sock < 0)
-		return sock;
-	err = say_hello(sock, RUN_HELLO_NEW, &w, fd);
-	if (!err)
-		err = map_share(fd[0], &w);
-	if (!err)
-		err = make_tables();
-	if (!err)
-		err = give_range(sock, w.has_uffd_dev ? fd[1] : -1);
-	close_both(fd);
-	if (!err) {
-		set_mark();
-		err = preload_agent_start(&preload);
-	}
-	(void)close(sock);
-	return err;
-}
-
-int preload_attach_forked(void)
+static int attach(enum run_hello_kind kind)
 {
 	struct run_welcome w;
 	int fd[RUN_FDS_MAX];
@@ -252,18 +224,35 @@ int preload_attach_forked(void)
 
 	if (sock < 0)
 		return sock;
-	err = say_hello(sock, RUN_HELLO_FORKED, &w, fd);
+	err = say_hello(sock, kind, &w, fd);
 	if (!err)
 		err = map_share(fd[0], &w);
+	if (!err && kind == RUN_HELLO_NEW) {
+		err = make_tables();
+		if (!err)
+			err = give_range(sock, w.has_uffd_dev ? fd[1] : -1);
+	}
 	close_both(fd);
-	if (!err) {
+	if (!err)
 		set_mark();
+	if (!err && kind == RUN_HELLO_FORKED)
 		err = w.bell_page < RUN_BELL_PAGES
 			      ? preload_call_self(w.bell_page)
 			      : -EPROTO;
-	}
 	if (!err)
 		err = preload_agent_start(&preload);
 	(void)close(sock);
 	return err;
+}
+
+int preload_attach(const char *env)
+{
+	int err = parse_env(env);
+
+	return err ? err : attach(RUN_HELLO_NEW);
+}
+
+int preload_attach_forked(void)
+{
+	return attach(RUN_HELLO_FORKED);
 }

@@ -36,7 +36,6 @@ EXPORT int direct_openat_2(int dir, const char *path,
 /* libc's own, once we know them: they can be cancelled, the system calls
  * cannot. */
 static struct {
-	__typeof__(direct_open) *open;
 	__typeof__(direct_openat) *openat;
 	__typeof__(direct_fcntl) *fcntl;
 	__typeof__(direct_open_2) *open_2;
@@ -45,7 +44,6 @@ static struct {
 
 void preload_direct_start(void)
 {
-	libc.open = (__typeof__(direct_open) *)dlsym(RTLD_NEXT, "open");
 	libc.openat = (__typeof__(direct_openat) *)dlsym(RTLD_NEXT, "openat");
 	libc.fcntl = (__typeof__(direct_fcntl) *)dlsym(RTLD_NEXT, "fcntl");
 	libc.open_2 = (__typeof__(direct_open_2) *)dlsym(RTLD_NEXT, "__open_2");
@@ -107,14 +105,6 @@ static bool needs_mode(int flags)
 		va_end(ap);                          \
 	} while (0)
 
-static int do_open(const char *path, int flags, mode_t mode)
-{
-	int fd = libc.open ? libc.open(path, flags, mode)
-			   : (int)syscall(SYS_open, path, flags, mode);
-
-	return opened(fd, flags);
-}
-
 static int do_openat(int dir, const char *path, int flags, mode_t mode)
 {
 	int fd = libc.openat ? libc.openat(dir, path, flags, mode)
@@ -128,7 +118,7 @@ int direct_open(const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	return do_open(path, flags, mode);
+	return do_openat(AT_FDCWD, path, flags, mode);
 }
 
 int direct_openat(int dir, const char *path, int flags, ...)
@@ -142,7 +132,7 @@ int direct_openat(int dir, const char *path, int flags, ...)
 int direct_open_2(const char *path, int flags)
 {
 	if (!libc.open_2)
-		return do_open(path, flags, 0);
+		return do_openat(AT_FDCWD, path, flags, 0);
 	return opened(libc.open_2(path, flags), flags);
 }
 

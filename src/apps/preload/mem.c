@@ -59,7 +59,7 @@ static void *refuse(int err)
 	return MAP_FAILED;
 }
 
-/* ---- an address that is wished for -------------------------------------- */
+/* ---- an address that is wished for --------------------------------------- */
 
 /*
  * Who wishes for memory at an address mostly takes what it gets. But some need
@@ -119,7 +119,7 @@ static void *map_far(void *addr, size_t len, int prot, int flags)
 	return mem;
 }
 
-/* ---- mmap --------------------------------------------------------------- */
+/* ---- mmap ---------------------------------------------------------------- */
 
 /* A fixed mapping over far pages: plain memory becomes zeros with other rights,
  * anything else takes the place of far memory until it is unmapped. */
@@ -197,7 +197,7 @@ int munmap(void *addr, size_t len)
 	return preload_sys_madvise(addr, bytes, MADV_DONTNEED);
 }
 
-/* ---- mremap ------------------------------------------------------------- */
+/* ---- mremap -------------------------------------------------------------- */
 
 /*
  * Moves far memory to `to`. The kernel leaves the old place mapped and empty

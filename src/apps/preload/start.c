@@ -5,6 +5,7 @@
 #include <mimalloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -25,19 +26,11 @@ static void complain(const char *what, int err)
 {
 	const char *why = strerrorname_np(-err);
 	char line[320];
-	size_t n = 0;
-	const char *parts[] = {"aquifer run: ", what, ": ", why ? why : "?",
-			       "\n"};
+	int n = snprintf(line, sizeof(line), "aquifer run: %s: %s\n", what,
+			 why ? why : "?");
 
-	for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
-		size_t len = strlen(parts[i]);
-
-		if (n + len > sizeof(line))
-			break;
-		memcpy(line + n, parts[i], len);
-		n += len;
-	}
-	(void)!write(STDERR_FILENO, line, n);
+	(void)!write(STDERR_FILENO, line,
+		     n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 /* No limit that is not kept (--strict). */

@@ -30,7 +30,7 @@ int run_attach_open(struct pager *p)
 	return err;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
 static void hang_up(struct pager *p, struct attachment *c)
 {
@@ -75,7 +75,7 @@ static struct attachment *find_place(struct pager *p)
 	return NULL;
 }
 
-/* ---- messages ----------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 static int answer(struct pager *p, const struct attachment *c, int err,
 		  const int *fd, unsigned count)
@@ -124,12 +124,7 @@ static bool is_userfaultfd(int fd)
 	       memcmp(got, want, sizeof(want) - 1) == 0;
 }
 
-/* ---- steps -------------------------------------------------------------- */
-
-static void refuse(struct pager *p)
-{
-	count(&p->stats->refused, 1);
-}
+/* ---- steps --------------------------------------------------------------- */
 
 void run_attach_accept(struct pager *p)
 {
@@ -151,7 +146,7 @@ void run_attach_accept(struct pager *p)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
 	    !run_peer_is_allowed(cred.uid, cred.pid, p->options.user->uid,
 				 p->start->supervisor)) {
-		refuse(p);
+		count(&p->stats->refused, 1);
 		(void)close(fd);
 		return;
 	}
@@ -200,7 +195,7 @@ static int take_hello(struct pager *p, struct attachment *c)
 	if (err)
 		return err;
 	if (h.magic != RUN_MAGIC || !is_token(h.token, p->start->token)) {
-		refuse(p);
+		count(&p->stats->refused, 1);
 		return -EACCES;
 	}
 	if (h.kind != RUN_HELLO_NEW && h.kind != RUN_HELLO_FORKED)

@@ -39,22 +39,23 @@ static int do_marks(struct pager *p, struct space *s, uint32_t kind,
 		return run_marks_keep(p, s, page, pages);
 	case RUN_CALL_UNKEEP:
 		run_marks_unkeep(p, s, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_WIPE:
 		run_set_add_range(&s->pages.wiped, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_UNWIPE:
 		run_set_del_range(&s->pages.wiped, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_WITHHOLD:
 		run_set_add_range(&s->pages.withheld, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_UNWITHHOLD:
 		run_set_del_range(&s->pages.withheld, page, pages);
-		return 0;
+		break;
 	default:
 		return -EINVAL;
 	}
+	return 0;
 }
 
 static int do_call(struct pager *p, struct space *s, uint64_t bell_page)

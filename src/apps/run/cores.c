@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -51,12 +50,11 @@ bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 	return was || idle * 100 < ticks * BUSY_PERCENT;
 }
 
-bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
-			bool was)
+bool run_cores_are_busy(struct cores *c, uint64_t now_ns, const cpu_set_t *set,
+			int ours, bool was)
 {
 	char text[STAT_BYTES], *rest;
-	struct timespec t;
-	uint64_t now, ns;
+	uint64_t ns = now_ns - c->looked_ns;
 	ssize_t n;
 	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 
@@ -69,10 +67,7 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 	rest = strstr(text, "\nintr");
 	if (rest)
 		*rest = '\0';
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	ns = now - c->looked_ns;
-	c->looked_ns = now;
+	c->looked_ns = now_ns;
 	return run_cores_judge(
 		c, text, ns * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u, set,
 		ours, was);

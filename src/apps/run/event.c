@@ -10,7 +10,6 @@
  * until no batch is under way, and no batch begins meanwhile; so the agent
  * needs to know nothing of it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #include "base/relax.h"
 #include "pager_priv.h"
 
-/* ---- in order ----------------------------------------------------------- */
+/* ---- in order ------------------------------------------------------------ */
 
 /* What it has not taken yet, it must not: once the change was read, something
  * else may be mapped there. */
@@ -59,7 +58,7 @@ static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 	tell_agent(s);
 }
 
-/* ---- one by one --------------------------------------------------------- */
+/* ---- one by one ---------------------------------------------------------- */
 
 /* The pages of [start, end) that are in the range. */
 static uint64_t clip(const struct space *s, uint64_t start, uint64_t end,
@@ -105,43 +104,42 @@ static void act(struct pager *p, struct space *s, const struct uffd_msg *m)
 		run_space_forget(p, s, first, pages);
 }
 
-bool run_events_settle(struct pager *p, struct space *s)
+/* In order, until one has to wait for a batch, or all of them. */
+static void act_on(struct pager *p, struct space *s, bool all)
 {
 	struct events *e = &s->events;
 	unsigned n = 0;
 
 	/* More may be told meanwhile: to the end. */
-	while (n < e->count && !run_space_is_leaving(s)) {
+	while (n < e->count && (all || !run_space_is_leaving(s))) {
 		struct uffd_msg m = e->msg[n++];
 
 		act(p, s, &m);
 	}
-	if (n) {
-		memmove(e->msg, e->msg + n, (e->count - n) * sizeof(e->msg[0]));
-		e->count -= n;
-		p->events -= n;
-		tell_agent(s);
-	}
-	return e->count == 0;
+	if (!n)
+		return;
+	memmove(e->msg, e->msg + n, (e->count - n) * sizeof(e->msg[0]));
+	e->count -= n;
+	p->events -= n;
+	tell_agent(s);
+}
+
+bool run_events_settle(struct pager *p, struct space *s)
+{
+	act_on(p, s, false);
+	return s->events.count == 0;
 }
 
 /* In a dying process nobody finishes a batch. A child that it forked before
  * must not lose its pages for that: it gets its table now. */
 void run_events_end(struct pager *p, struct space *s)
 {
-	struct events *e = &s->events;
-
-	for (unsigned i = 0; i < e->count; i++) {
-		struct uffd_msg m = e->msg[i];
-
-		act(p, s, &m);
-	}
-	p->events -= e->count;
-	free(e->msg);
-	*e = (struct events){0};
+	act_on(p, s, true);
+	free(s->events.msg);
+	s->events = (struct events){0};
 }
 
-/* ---- memory that is given up -------------------------------------------- */
+/* ---- memory that is given up --------------------------------------------- */
 
 /* Of pages that a batch covers, the agent's drop is told like the program's;
  * which was which is known when the batch has ended. */
@@ -176,7 +174,7 @@ static void take_remove(struct pager *p, struct space *s,
 	}
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
 static struct fault to_fault(struct space *s, const struct uffd_msg *m)
 {

@@ -7,7 +7,7 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-/* ---- posting ------------------------------------------------------------ */
+/* ---- posting ------------------------------------------------------------- */
 
 static void unprotect(struct space *s, const struct leaving *l, uint32_t n)
 {
@@ -92,7 +92,7 @@ static void pick(struct pager *p, struct space *s, struct leaving *l,
 			       : run_policy_pick(&s->policy, &s->pages,
 						 s->resident_count, c, l->page);
 	for (uint32_t i = 0; i < l->count && l->is_probe; i++)
-		run_space_let_go(p, s, l->page[i]);
+		run_space_hold(p, s, l->page[i], false);
 	run_batch_build(s, l, p->start->can_move);
 }
 
@@ -131,7 +131,7 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe,
 	return 0;
 }
 
-/* ---- collecting --------------------------------------------------------- */
+/* ---- collecting ---------------------------------------------------------- */
 
 /* Pages that the program moved before they were copied: they have not left. */
 static uint64_t missed(struct space *s, const struct leaving *l)
@@ -170,7 +170,7 @@ static void put_back(struct pager *p, struct space *s, const struct leaving *l,
 			run_policy_stayed(e, true);
 			continue;
 		}
-		run_space_hold(p, s, l->page[i]);
+		run_space_hold(p, s, l->page[i], true);
 		count(&p->stats->pinned, 1);
 	}
 	if (o->failed & o->locked)
@@ -253,7 +253,7 @@ bool run_evict_collect(struct pager *p, struct space *s)
 	return any;
 }
 
-/* ---- steps -------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 static bool probe(struct pager *p)
 {

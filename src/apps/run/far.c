@@ -77,7 +77,7 @@ static struct far_store *store_of(struct far *f, uint32_t slot)
 	return &f->store[0];
 }
 
-/* ---- slots -------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------- */
 
 uint32_t run_far_slot_new(struct far *f)
 {
@@ -160,7 +160,7 @@ bool run_far_slot_is_there(struct far *f, uint32_t slot)
 	return is_there;
 }
 
-/* ---- operations --------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
 static void note_failure(struct far *f, struct far_store *store)
 {
@@ -259,20 +259,6 @@ static void submit(struct far *f, uint32_t slot, struct page_op *op)
 	}
 }
 
-/* With the lock, which is free while nothing comes. */
-static void await(struct far *f, struct far_user *u)
-{
-	unsigned tries = 0;
-
-	for (;;) {
-		run_far_poll_locked(f);
-		/* RUN-F1 */
-		if (!atomic_load_explicit(&u->left, memory_order_acquire))
-			return;
-		relax(f, &tries);
-	}
-}
-
 void run_far_poll(struct far *f)
 {
 	lock_take(&f->lock);
@@ -282,8 +268,16 @@ void run_far_poll(struct far *f)
 
 void run_far_await(struct far *f, struct far_user *u)
 {
+	unsigned tries = 0;
+
 	lock_take(&f->lock);
-	await(f, u);
+	for (;;) {
+		run_far_poll_locked(f);
+		/* RUN-F1 */
+		if (!atomic_load_explicit(&u->left, memory_order_acquire))
+			break;
+		relax(f, &tries); /* the lock is free meanwhile */
+	}
 	lock_drop(&f->lock);
 }
 
@@ -312,21 +306,14 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 	lock_drop(&f->lock);
 }
 
-void run_far_ever_lost(struct far *f, char *name, size_t bytes)
+void run_far_lost(struct far *f, bool ever, char *name, size_t bytes)
 {
 	lock_take(&f->lock);
-	(void)snprintf(name, bytes, "%s", f->ever_lost);
-	lock_drop(&f->lock);
-}
-
-void run_far_lost(struct far *f, char *name, size_t bytes)
-{
-	lock_take(&f->lock);
-	for (unsigned i = 0; i < f->store_count && !f->lost[0]; i++) {
+	for (unsigned i = 0; i < f->store_count && !ever && !f->lost[0]; i++) {
 		page_notice(f->store[i].handle);
 		if (page_lost_node(f->store[i].handle))
 			note_failure(f, &f->store[i]);
 	}
-	(void)snprintf(name, bytes, "%s", f->lost);
+	(void)snprintf(name, bytes, "%s", ever ? f->ever_lost : f->lost);
 	lock_drop(&f->lock);
 }

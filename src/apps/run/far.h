@@ -117,9 +117,8 @@ void run_far_poll(struct far *f);
 void run_far_poll_locked(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
-/* The name of a node that is lost, or "". Asks the heartbeat. */
-void run_far_lost(struct far *f, char *name, size_t bytes);
-/* The same of one that was, and may be back without what it had. */
-void run_far_ever_lost(struct far *f, char *name, size_t bytes);
+/* The name of a node that is lost, or "": asks the heartbeat. Or of one that
+ * ever was, and may be back without what it had. */
+void run_far_lost(struct far *f, bool ever, char *name, size_t bytes);
 
 #endif

@@ -19,7 +19,7 @@
 #include "pager_priv.h"
 #include "uffd.h"
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- ends ---------------------------------------------------------------- */
 
 enum fault_end run_fault_answered(const struct space *s, uint64_t page, int err)
 {
@@ -70,7 +70,7 @@ static enum fault_end sigbus(const struct fault *f)
 	return FAULT_WAITS;
 }
 
-/* ---- pages that had not left -------------------------------------------- */
+/* ---- pages that had not left --------------------------------------------- */
 
 /* First touches in ascending order get ever more pages at once. */
 static enum fault_end serve_untouched(struct pager *p, const struct fault *f)
@@ -125,8 +125,6 @@ static enum fault_end serve_resident(struct pager *p, const struct fault *f)
 
 static enum fault_end serve_leaving(struct pager *p, const struct fault *f)
 {
-	(void)p;
-	(void)f;
 	return FAULT_WAITS;
 }
 
@@ -138,11 +136,11 @@ static enum fault_end serve_lost(struct pager *p, const struct fault *f)
 	return sigbus(f);
 }
 
-/* ---- pages that come back ----------------------------------------------- */
+/* ---- pages that come back ------------------------------------------------ */
 
 static int put(const struct space *s, uint64_t page, const void *bytes)
 {
-	return run_uffd_copy(s->uffd, run_space_addr(s, page), bytes);
+	return run_uffd_copy(s->uffd, run_space_addr(s, page), bytes, 1);
 }
 
 static enum fault_end put_staged(struct pager *p, const struct fault *f)
@@ -168,11 +166,11 @@ static unsigned put_run(struct pager *p, struct space *s, uint64_t page,
 			const void *bytes, unsigned n)
 {
 	uint64_t addr = run_space_addr(s, page);
-	int got = run_uffd_copy_many(s->uffd, addr, bytes, n);
+	int got = run_uffd_copy(s->uffd, addr, bytes, n);
 
 	/* The program's advice and rights may have cut the range. */
 	if (got == -ENOENT && n > 1)
-		got = run_uffd_copy_many(s->uffd, addr, bytes, 1);
+		got = run_uffd_copy(s->uffd, addr, bytes, 1);
 	if (got < 0 && got != -EEXIST)
 		return 1;
 	n = got < 0 ? 1 : (unsigned)got;
@@ -262,7 +260,7 @@ static enum fault_end serve_far(struct pager *p, const struct fault *f)
 	return end;
 }
 
-/* ---- any fault ---------------------------------------------------------- */
+/* ---- any fault ----------------------------------------------------------- */
 
 /* Where no far memory is: what grew when the program moved memory out of the
  * range. What was moved has come there already (move.c). */
@@ -292,7 +290,7 @@ static enum fault_end serve_agent(const struct fault *f)
 					  zeros);
 
 	/* Or it was moved, with its bytes: then it has not left. */
-	if (!err && s->events.count)
+	if (err > 0 && s->events.count)
 		s->pages.page[f->page].is_missed = 1;
 	return run_fault_answered(s, f->page, err);
 }

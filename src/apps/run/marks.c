@@ -6,7 +6,7 @@
 
 #include "pager_priv.h"
 
-/* ---- kept --------------------------------------------------------------- */
+/* ---- kept ---------------------------------------------------------------- */
 
 int run_marks_keep(struct pager *p, struct space *s, uint64_t page,
 		   uint64_t pages)
@@ -70,7 +70,7 @@ void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask)
 		      (int)s->pid);
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
 
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages)

@@ -111,7 +111,7 @@ static void look(struct pager *p)
 	char lost[sizeof(f->lost)];
 	struct page_stats stats = {0};
 
-	run_far_lost(f, lost, sizeof(lost));
+	run_far_lost(f, false, lost, sizeof(lost));
 	if (!lost[0])
 		return;
 	lock_take(&f->lock);

@@ -10,7 +10,7 @@
 
 #define AGAIN_NS 10000000000ull
 
-/* ---- inside ------------------------------------------------------------- */
+/* ---- inside -------------------------------------------------------------- */
 
 static void move_page(struct pager *p, struct space *s, uint64_t from,
 		      uint64_t to)
@@ -18,7 +18,8 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 	struct run_page *e = &s->pages.page[from];
 	bool is_resident;
 
-	run_space_let_go(p, s, from); /* held again if it still cannot leave */
+	run_space_hold(p, s, from,
+		       false); /* held again if it still cannot leave */
 	is_resident = run_set_has(&s->pages.resident, from);
 	if (run_set_has(&s->pages.touched, to))
 		run_space_set_untouched(p, s, to);
@@ -34,7 +35,7 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 		run_writeback_moved(p, s->pages.page[to].buffer_page, to);
 }
 
-/* ---- outside ------------------------------------------------------------ */
+/* ---- outside ------------------------------------------------------------- */
 
 struct outgoing {
 	uint64_t page[RUN_PREFETCH_MAX + 1];
@@ -49,7 +50,7 @@ static int put(struct pager *p, struct space *s, uint64_t addr,
 	uint64_t end = run_pager_now_ns() + AGAIN_NS;
 	int err;
 
-	while ((err = run_uffd_copy(s->uffd, addr, bytes)) == -EAGAIN &&
+	while ((err = run_uffd_copy(s->uffd, addr, bytes, 1)) == -EAGAIN &&
 	       run_pager_now_ns() < end) {
 		run_events_note(p, s);
 		relax_briefly();
@@ -106,7 +107,7 @@ static void bring(struct pager *p, struct space *s, uint64_t page,
 	run_space_set_untouched(p, s, page);
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- both ---------------------------------------------------------------- */
 
 static void move_marks(struct pager *p, struct space *s, uint64_t from,
 		       uint64_t to, uint64_t pages)

@@ -22,12 +22,6 @@ enum {
 	STRICT_BYTES = 16 << 20,
 };
 
-/* One look. */
-struct look {
-	struct pager *p;
-	unsigned tasks;
-};
-
 static const struct space *space_of(const struct pager *p, pid_t pid)
 {
 	for (const struct space *s = p->spaces; s; s = s->next)
@@ -141,10 +135,11 @@ static void look_unattached(struct pager *p, pid_t pid)
 	(void)kill(pid, SIGKILL);
 }
 
-static void look_below(struct look *l, pid_t pid, unsigned depth);
+static void look_below(struct pager *p, unsigned *tasks, pid_t pid,
+		       unsigned depth);
 
-static void look_children(struct look *l, pid_t pid, const char *tid,
-			  unsigned depth)
+static void look_children(struct pager *p, unsigned *tasks, pid_t pid,
+			  const char *tid, unsigned depth)
 {
 	FILE *f = run_proc_open("%d/task/%.16s/children", (int)pid, tid);
 	int child;
@@ -152,14 +147,14 @@ static void look_children(struct look *l, pid_t pid, const char *tid,
 	if (!f)
 		return;
 	while (fscanf(f, "%d", &child) == 1)
-		look_below(l, child, depth + 1);
+		look_below(p, tasks, child, depth + 1);
 	(void)fclose(f);
 }
 
 /* The process itself and all that it and its threads have started. */
-static void look_below(struct look *l, pid_t pid, unsigned depth)
+static void look_below(struct pager *p, unsigned *tasks, pid_t pid,
+		       unsigned depth)
 {
-	struct pager *p = l->p;
 	const struct space *s = space_of(p, pid);
 	const struct dirent *e;
 	char path[64];
@@ -173,11 +168,11 @@ static void look_below(struct look *l, pid_t pid, unsigned depth)
 		look_unattached(p, pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && l->tasks < TASKS_MAX && (e = readdir(dir)) != NULL) {
+	while (dir && *tasks < TASKS_MAX && (e = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		l->tasks++;
-		look_children(l, pid, e->d_name, depth);
+		(*tasks)++;
+		look_children(p, tasks, pid, e->d_name, depth);
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -194,13 +189,13 @@ static uint64_t spent_ns(void)
 
 void run_near_look(struct pager *p, uint64_t now_ns)
 {
-	struct look l = {.p = p};
+	unsigned tasks = 0;
 	uint64_t took_ns;
 
 	if (now_ns < p->near_ns)
 		return;
 	took_ns = spent_ns();
-	look_below(&l, p->start->supervisor, 0);
+	look_below(p, &tasks, p->start->supervisor, 0);
 	took_ns = spent_ns() - took_ns;
 	p->near_ns =
 		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);

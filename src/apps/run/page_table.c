@@ -7,18 +7,21 @@
 
 void run_page_set_state(struct run_page *e, enum run_state state)
 {
-	/* A bit per state that may follow. */
+	enum {
+		UNTOUCHED = 1 << RUN_UNTOUCHED,
+		RESIDENT = 1 << RUN_RESIDENT,
+		LEAVING = 1 << RUN_LEAVING,
+		STAGED = 1 << RUN_STAGED,
+		FAR = 1 << RUN_FAR,
+		LOST = 1 << RUN_LOST,
+	};
 	static const uint8_t next[RUN_STATES] = {
-		[RUN_UNTOUCHED] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT,
-		[RUN_RESIDENT] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
-				 1 << RUN_LEAVING,
-		[RUN_LEAVING] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
-				1 << RUN_STAGED | 1 << RUN_LOST,
-		[RUN_STAGED] = 1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT |
-			       1 << RUN_FAR | 1 << RUN_LOST,
-		[RUN_FAR] =
-			1 << RUN_UNTOUCHED | 1 << RUN_RESIDENT | 1 << RUN_LOST,
-		[RUN_LOST] = 1 << RUN_UNTOUCHED | 1 << RUN_LOST,
+		[RUN_UNTOUCHED] = UNTOUCHED | RESIDENT,
+		[RUN_RESIDENT] = UNTOUCHED | RESIDENT | LEAVING,
+		[RUN_LEAVING] = UNTOUCHED | RESIDENT | STAGED | LOST,
+		[RUN_STAGED] = UNTOUCHED | RESIDENT | FAR | LOST,
+		[RUN_FAR] = UNTOUCHED | RESIDENT | LOST,
+		[RUN_LOST] = UNTOUCHED | LOST,
 	};
 
 	ASSERT(next[e->state] >> state & 1);
@@ -128,18 +131,15 @@ void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
 
 int run_pages_init(struct run_pages *p, uint64_t pages)
 {
-	unsigned done = 0;
+	bool ok;
 
-	p->page = sparse(pages * sizeof(*p->page));
-	if (!p->page)
-		return -ENOMEM;
-	while (done < RUN_MARKS && run_set_init(&p->set[done], pages) == 0)
-		done++;
-	if (done == RUN_MARKS)
+	*p = (struct run_pages){.page = sparse(pages * sizeof(*p->page))};
+	ok = p->page != NULL;
+	for (unsigned i = 0; i < RUN_MARKS; i++)
+		ok &= run_set_init(&p->set[i], pages) == 0;
+	if (ok)
 		return 0;
-	while (done-- > 0)
-		run_set_release(&p->set[done]);
-	unmap(p->page, pages * sizeof(*p->page));
+	run_pages_release(p);
 	return -ENOMEM;
 }
 

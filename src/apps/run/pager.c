@@ -2,14 +2,11 @@
 /* The pager's loop: faults first, then pages that leave, then processes that
  * come and go. */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,7 +46,7 @@ void run_pager_complain(struct pager *p, const struct space *s)
 
 	if (p->has_complained)
 		return;
-	run_far_ever_lost(&p->far, lost, sizeof(lost));
+	run_far_lost(&p->far, true, lost, sizeof(lost));
 	p->has_complained = true;
 	if (lost[0])
 		(void)fprintf(stderr,
@@ -65,7 +62,7 @@ void run_pager_complain(struct pager *p, const struct space *s)
 			      (int)s->pid);
 }
 
-/* ---- events ------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 /* A handler on the core of the thread that faults answers in a quarter of the
  * time: no interrupt to another core, no wake-up of an idle one. */
@@ -158,7 +155,7 @@ static void dispatch(struct pager *p, void *who)
 	lock_drop(&p->lock);
 }
 
-/* ---- the loop ----------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------ */
 
 /* Memory that was left is gone as soon as its agent is: looked for at once, but
  * not for ever. */
@@ -274,7 +271,7 @@ static void loop(struct pager *p, pid_t supervisor)
 	}
 }
 
-/* ---- beginning and end -------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------- */
 
 static uint32_t size_up(struct pager *p)
 {
@@ -293,7 +290,7 @@ static int open_far(void *arg)
 {
 	struct pager *p = arg;
 	int err = run_far_open(&p->far, &p->options, p->scratch,
-			       (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES);
+			       RUN_SCRATCH_BYTES);
 
 	if (err)
 		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
@@ -312,8 +309,9 @@ static int pager_open(struct pager *p)
 	if (p->epoll < 0)
 		return -errno;
 	err = run_writeback_open(p, buffers);
-	if (err)
-		return err;
+	p->scratch = aligned_alloc(RUN_PAGE_BYTES, RUN_SCRATCH_BYTES);
+	if (err || !p->scratch)
+		return -ENOMEM;
 	/* Buffers are not registered: they come and go with their processes.
 	 * What leaves them costs one copy more, outside the pager's lock. */
 	err = run_confined(RUN_CAPS_OPEN, open_far, p);
@@ -354,6 +352,7 @@ int run_pager_run(const struct run_start *start)
 		run_mender_stop(p);
 		run_far_close(&p->far);
 		run_writeback_close(p);
+		free(p->scratch);
 	}
 	free(p);
 	/* The supervisor may have been killed. */

@@ -7,12 +7,9 @@
  * Only the first makes and destroys spaces, so it may drop the lock and still
  * have them.
  *
- * A page's way out: RESIDENT -> LEAVING -> the agent moves it to a buffer ->
- * STAGED, or UNTOUCHED if it was zeros -> stored unless its hash says that its
- * slot has the same already -> FAR when the buffer is needed. A fault on the
- * way brings it back from the buffer. A page that cannot leave, because a
- * device may write to it or the program locked it, is held: it stays RESIDENT,
- * is not counted against the limit, and is tried again now and then.
+ * page_table.h has a page's way out and back. A page that cannot leave, because
+ * a device may write to it or the program locked it, is held: it stays
+ * RESIDENT, is not counted against the limit, and is tried again now and then.
  *
  * Pages that the kernel does not move (it moves none that are read-only, and
  * none at all before Linux 6.8) are write-protected while they leave, copied
@@ -44,8 +41,7 @@
 struct pager;
 struct space;
 
-/* ---- buffers --------------------------------------------------------------
- */
+/* ---- buffers ------------------------------------------------------------- */
 
 enum wb_state {
 	WB_FREE,
@@ -87,7 +83,7 @@ struct writeback {
 	unsigned returning; /* buffers with is_returning */
 };
 
-/* ---- spaces ------------------------------------------------------------- */
+/* ---- spaces -------------------------------------------------------------- */
 
 /* A batch under way, as posted to the agent. */
 struct leaving {
@@ -187,6 +183,10 @@ struct mender {
 	_Atomic uint32_t ends; /* a futex */
 };
 
+enum {
+	RUN_SCRATCH_BYTES = (RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES,
+};
+
 struct pager {
 	struct lock lock;
 	struct reclaim_thread reclaim;
@@ -196,7 +196,7 @@ struct pager {
 	struct run_stats *stats;
 	struct far far;
 	struct writeback writeback;
-	uint8_t *scratch; /* RUN_PREFETCH_MAX + 1 pages */
+	uint8_t *scratch; /* what a fault loads */
 	struct space *spaces;
 	struct fault waiting[RUN_WAITING_MAX]; /* that could not be served */
 	unsigned waiting_count;
@@ -330,8 +330,8 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page);
 /* It has no memory anywhere: as if it had never been touched. */
 void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page);
 /* The page is here and cannot leave; and may be tried again. */
-void run_space_hold(struct pager *p, struct space *s, uint64_t page);
-void run_space_let_go(struct pager *p, struct space *s, uint64_t page);
+void run_space_hold(struct pager *p, struct space *s, uint64_t page,
+		    bool holds);
 /* The program gives [page, page + pages) up: what is here may be here for a
  * moment longer. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,

@@ -78,7 +78,7 @@ bool run_threads_judge(struct pager_threads *c, uint64_t now_ns,
 bool run_threads_look(struct pager_threads *c, uint64_t now_ns,
 		      uint64_t evicted, const cpu_set_t *set, int ours)
 {
-	return run_threads_judge(
-		c, now_ns, evicted,
-		run_cores_are_busy(&c->cores, set, ours, !c->has_reclaim));
+	return run_threads_judge(c, now_ns, evicted,
+				 run_cores_are_busy(&c->cores, now_ns, set,
+						    ours, !c->has_reclaim));
 }

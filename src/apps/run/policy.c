@@ -14,7 +14,7 @@ enum {
 	PROBE_MS = 100,
 };
 
-/* ---- how much ----------------------------------------------------------- */
+/* ---- how much ------------------------------------------------------------ */
 
 uint32_t run_policy_init(struct policy *y, uint64_t local_pages)
 {
@@ -60,7 +60,7 @@ unsigned run_policy_room(const struct pager *p, unsigned want)
 	return load < most ? (unsigned)(most - load) : 1;
 }
 
-/* ---- which space, and when ---------------------------------------------- */
+/* ---- which space, and when ----------------------------------------------- */
 
 struct space *run_policy_next_space(struct pager *p)
 {
@@ -101,7 +101,7 @@ void run_policy_space_gone(struct pager *p, const struct space *s)
 		p->policy.next = NULL;
 }
 
-/* ---- which pages -------------------------------------------------------- */
+/* ---- which pages --------------------------------------------------------- */
 
 static unsigned heat(const struct run_page *e)
 {

@@ -53,7 +53,7 @@ struct policy_pick {
 	uint64_t spared; /* pages that may leave the next time */
 };
 
-/* ---- how much ----------------------------------------------------------- */
+/* ---- how much ------------------------------------------------------------ */
 
 /* Divides the pages of local memory; returns how many writeback buffers there
  * are to be. */
@@ -69,7 +69,7 @@ bool run_policy_must_wait(const struct pager *p, bool does_wait);
 /* How many pages may come at once; at least the one that is wanted. */
 unsigned run_policy_room(const struct pager *p, unsigned want);
 
-/* ---- which space, and when ---------------------------------------------- */
+/* ---- which space, and when ----------------------------------------------- */
 
 /* The spaces take turns, a batch each; NULL: there is none. */
 struct space *run_policy_next_space(struct pager *p);
@@ -82,7 +82,7 @@ void run_policy_probe_helped(struct pager *p);
 bool run_policy_retry_is_due(const struct pager *p);
 void run_policy_space_gone(struct pager *p, const struct space *s);
 
-/* ---- which pages -------------------------------------------------------- */
+/* ---- which pages --------------------------------------------------------- */
 
 void run_policy_space_init(struct policy_space *y);
 /* From the hand on, at most twice around; or pages that could not leave the

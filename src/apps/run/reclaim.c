@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reclaim thread takes pages out, beside the thread that serves faults: it
  * has the agents fill writeback buffers, and stores what is in them. */
-#include <errno.h>
 #include <linux/futex.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>

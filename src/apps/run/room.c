@@ -54,7 +54,7 @@ static void say_full(struct pager *p, int err)
 		return;
 	p->said_ns = now;
 	p->has_said_full = true;
-	run_far_lost(&p->far, lost, sizeof(lost));
+	run_far_lost(&p->far, false, lost, sizeof(lost));
 	if (lost[0])
 		(void)fprintf(stderr,
 			      "aquifer: run: memory node %s is lost; what has "
@@ -161,10 +161,10 @@ void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 {
 	struct run_page *e = &child->pages.page[page];
 	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
-				run_writeback_bytes(p, buffer_page));
+				run_writeback_bytes(p, buffer_page), 1);
 
 	/* It may have left its parent after the fork: then the child has it. */
-	if (!err || err == -EEXIST) {
+	if (err > 0 || err == -EEXIST) {
 		run_space_set_resident(p, child, page);
 		return;
 	}
@@ -187,13 +187,13 @@ static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 	if (s->is_dead || run_batch_covers(s, page))
 		return false;
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
-			    run_writeback_bytes(p, buffer_page));
+			    run_writeback_bytes(p, buffer_page), 1);
 	if (err == -ENOENT) {
 		/* The program took the addresses away. */
 		run_space_discard(p, s, page, 1);
 		return true;
 	}
-	if (err && err != -EEXIST)
+	if (err < 0 && err != -EEXIST)
 		return false;
 	run_writeback_forget(p, buffer_page);
 	run_space_set_resident(p, s, page);

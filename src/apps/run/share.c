@@ -21,24 +21,19 @@ int run_share_create(uint32_t buffer_count, struct share **out, int *fd)
 				     (size_t)buffer_count * RUN_BATCH_PAGES *
 					     RUN_PAGE_BYTES};
 	f = memfd_create("aquifer-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (f < 0)
-		goto err_free;
-	if (ftruncate(f, (off_t)s->bytes) != 0 ||
+	if (f < 0 || ftruncate(f, (off_t)s->bytes) != 0 ||
 	    fcntl(f, F_ADD_SEALS, seals) != 0)
-		goto err_close;
+		goto err_errno;
 	s->mem = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
 	if (s->mem == MAP_FAILED)
-		goto err_close;
+		goto err_errno;
 	*out = s;
 	*fd = f;
 	return 0;
-err_close:
+err_errno:
 	err = -errno;
-	(void)close(f);
-	free(s);
-	return err;
-err_free:
-	err = -errno;
+	if (f >= 0)
+		(void)close(f);
 	free(s);
 	return err;
 }

@@ -2,14 +2,13 @@
 /* Spaces: made when a process attaches or forks, gone when its memory is. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "pager_priv.h"
 #include "uffd.h"
 
-/* ---- accounts ----------------------------------------------------------- */
+/* ---- accounts ------------------------------------------------------------ */
 
 static void show_resident(struct pager *p)
 {
@@ -48,33 +47,26 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		(void)!run_marks_keep(p, s, page, 1);
 }
 
-void run_space_hold(struct pager *p, struct space *s, uint64_t page)
+void run_space_hold(struct pager *p, struct space *s, uint64_t page, bool holds)
 {
-	if (!run_set_has(&s->pages.resident, page))
-		return;
-	run_set_del(&s->pages.resident, page);
-	run_set_add(&s->pages.held, page);
-	s->resident_count--;
-	s->held_count++;
-	p->held++;
-}
+	struct run_set *from = holds ? &s->pages.resident : &s->pages.held;
+	struct run_set *to = holds ? &s->pages.held : &s->pages.resident;
+	uint64_t more = holds ? 1 : -1ull;
 
-void run_space_let_go(struct pager *p, struct space *s, uint64_t page)
-{
-	if (!run_set_has(&s->pages.held, page))
+	if (!run_set_has(from, page))
 		return;
-	run_set_del(&s->pages.held, page);
-	run_set_add(&s->pages.resident, page);
-	s->resident_count++;
-	s->held_count--;
-	p->held--;
+	run_set_del(from, page);
+	run_set_add(to, page);
+	s->resident_count -= more;
+	s->held_count += more;
+	p->held += more;
 }
 
 void run_space_set_gone(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
-	run_space_let_go(p, s, page);
+	run_space_hold(p, s, page, false);
 	if (run_set_has(&s->pages.resident, page)) {
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
@@ -136,7 +128,7 @@ void run_space_forget(struct pager *p, struct space *s, uint64_t page,
 	run_space_show_aliens(s);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 static void show_spaces(struct pager *p)
 {
@@ -258,7 +250,7 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 	run_reclaim_place(p);
 }
 
-/* ---- fork --------------------------------------------------------------- */
+/* ---- fork ---------------------------------------------------------------- */
 
 /* Present pages were copied by the kernel (on write); for the others both have
  * the same slot. */

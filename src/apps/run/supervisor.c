@@ -45,7 +45,7 @@ struct supervisor {
 	uint64_t most_bytes; /* that the program had resident */
 };
 
-/* ---- the program -------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
 static int set_environment(const struct supervisor *k)
 {
@@ -138,7 +138,7 @@ static int let_go(struct supervisor *k)
 	return err;
 }
 
-/* ---- the pager ---------------------------------------------------------- */
+/* ---- the pager ----------------------------------------------------------- */
 
 /* The table of descriptors is shared (CLONE_FILES): userfaultfds that one of
  * the two has open stay open when he dies. */
@@ -179,7 +179,7 @@ static int await_pager(struct supervisor *k)
 	return -ETIMEDOUT;
 }
 
-/* ---- the end of a pager ------------------------------------------------- */
+/* ---- the end of a pager -------------------------------------------------- */
 
 /* Whoever faults now waits, because our userfaultfds are open; and dies. */
 static void kill_all(struct supervisor *k)
@@ -197,7 +197,7 @@ static void kill_all(struct supervisor *k)
 	run_proc_kill_below(getpid());
 }
 
-/* ---- waiting ------------------------------------------------------------ */
+/* ---- waiting ------------------------------------------------------------- */
 
 /* Nobody is left, since orphans would have come to us, but the pager may still
  * wait for a node that does not answer: what it has there ends with it. */
@@ -294,7 +294,7 @@ static void watch(struct supervisor *k, const sigset_t *mask)
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static int supervisor_init(struct supervisor *k,
 			   const struct run_options *options, sigset_t *mask)

@@ -5,45 +5,30 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "pager_priv.h"
 
-uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page)
-{
-	const struct wb_buffer *t =
-		&p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
-
-	return run_share_page(t->share, buffer_page);
-}
-
-static struct wb_buffer *buffer_of(struct pager *p, uint32_t buffer_page)
+static struct wb_buffer *buffer_of(const struct pager *p, uint32_t buffer_page)
 {
 	return &p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
 }
 
-static size_t scratch_bytes(void)
+static struct wb_page *page_of(const struct pager *p, uint32_t buffer_page)
 {
-	return (size_t)(RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES;
+	return &buffer_of(p, buffer_page)->page[buffer_page % RUN_BATCH_PAGES];
+}
+
+uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page)
+{
+	return run_share_page(buffer_of(p, buffer_page)->share, buffer_page);
 }
 
 int run_writeback_open(struct pager *p, uint32_t buffer_count)
 {
-	struct writeback *t = &p->writeback;
-	void *mem = mmap(NULL, scratch_bytes(), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (mem == MAP_FAILED)
-		return -ENOMEM;
-	t->buffer = calloc(buffer_count, sizeof(*t->buffer));
-	if (!t->buffer) {
-		(void)munmap(mem, scratch_bytes());
-		return -ENOMEM;
-	}
-	p->scratch = mem;
-	t->count = buffer_count;
-	return 0;
+	p->writeback.buffer =
+		calloc(buffer_count, sizeof(*p->writeback.buffer));
+	p->writeback.count = buffer_count;
+	return p->writeback.buffer ? 0 : -ENOMEM;
 }
 
 void run_writeback_close(struct pager *p)
@@ -52,12 +37,11 @@ void run_writeback_close(struct pager *p)
 		return;
 	for (uint32_t i = 0; i < p->writeback.count; i++)
 		run_share_put(p->writeback.buffer[i].share);
-	(void)munmap(p->scratch, scratch_bytes());
 	free(p->writeback.buffer);
 	p->writeback.buffer = NULL;
 }
 
-/* ---- whose bytes -------------------------------------------------------- */
+/* ---- whose bytes --------------------------------------------------------- */
 
 static void give_share(struct pager *p, struct wb_buffer *t,
 		       struct share *share)
@@ -104,20 +88,17 @@ static void set_staged(struct pager *p, struct wb_buffer *t, unsigned i,
 
 void run_writeback_forget(struct pager *p, uint32_t buffer_page)
 {
-	struct wb_buffer *t = buffer_of(p, buffer_page);
-	struct wb_page *e = &t->page[buffer_page % RUN_BATCH_PAGES];
+	struct wb_page *e = page_of(p, buffer_page);
 
 	ASSERT(e->space);
 	e->space = NULL;
-	t->live--;
+	buffer_of(p, buffer_page)->live--;
 	count(&p->stats->buffered_pages, (uint64_t)-1);
 }
 
 void run_writeback_moved(struct pager *p, uint32_t buffer_page, uint64_t page)
 {
-	struct wb_buffer *t = buffer_of(p, buffer_page);
-
-	t->page[buffer_page % RUN_BATCH_PAGES].page = page;
+	page_of(p, buffer_page)->page = page;
 }
 
 /* What was stored has gone since, with its node, but its bytes are here. */
@@ -179,7 +160,7 @@ void run_writeback_give_up(struct pager *p, uint32_t buffer)
 	p->writeback.buffer[buffer].state = WB_FREE;
 }
 
-/* ---- filled ------------------------------------------------------------- */
+/* ---- filled -------------------------------------------------------------- */
 
 static void page_filled(struct pager *p, struct wb_buffer *t, unsigned i,
 			struct space *s, uint64_t page,
@@ -227,8 +208,5 @@ void run_writeback_filled(struct pager *p, struct space *s,
 
 bool run_writeback_is_dirty(const struct pager *p, uint32_t buffer_page)
 {
-	const struct wb_buffer *t =
-		&p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
-
-	return t->page[buffer_page % RUN_BATCH_PAGES].is_dirty;
+	return page_of(p, buffer_page)->is_dirty;
 }

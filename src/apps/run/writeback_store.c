@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Storing writeback buffers: which is next, where its pages go, and what became
  * of them. */
-#include <errno.h>
-
 #include "pager_priv.h"
 
 static bool has_dirty(const struct wb_buffer *t, const struct space *s)
