@@ -60,7 +60,7 @@ static bool is_overdue(const struct attachment *c, uint64_t now_ns)
 
 void run_attach_sweep(struct pager *p)
 {
-	uint64_t now = run_pager_now_ns();
+	uint64_t now = clock_mono_ns();
 
 	for (unsigned i = 0; i < RUN_PENDING_HELLOS && p->is_attach_full; i++)
 		if (is_overdue(&p->attachment[i], now))
@@ -157,7 +157,7 @@ void run_attach_accept(struct pager *p)
 	*c = (struct attachment){.state = ATTACH_SILENT,
 				 .fd = fd,
 				 .pid = cred.pid,
-				 .since_ns = run_pager_now_ns()};
+				 .since_ns = clock_mono_ns()};
 }
 
 static bool is_bell_taken(const struct pager *p, const struct attachment *c)
@@ -208,7 +208,7 @@ static int take_hello(struct pager *p, struct attachment *c)
 		return err;
 	run_share_channel(c->share)->may_move = p->start->can_move;
 	c->state = is_new ? ATTACH_NEW : ATTACH_FORKED;
-	c->since_ns = run_pager_now_ns();
+	c->since_ns = clock_mono_ns();
 	err = answer(p, c, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);
 	(void)close(fd[0]);
 	if (!err && !is_new)

@@ -203,7 +203,7 @@ static void hold_agent(struct space *s)
 	/* RUN-M1, RUN-M2 */
 	while (!s->is_unwaited &&
 	       atomic_load_explicit(&c->is_moving, memory_order_seq_cst)) {
-		uint64_t now = run_pager_now_ns();
+		uint64_t now = clock_mono_ns();
 
 		if (!end)
 			end = now + RUN_MOVE_MS * 1000000ull;

@@ -93,11 +93,11 @@ static bool mend_all(struct pager *p)
 		int64_t left;
 
 		do {
-			uint64_t start = run_pager_now_ns();
+			uint64_t start = clock_mono_ns();
 
 			left = mend_some(&p->far, i);
 			/* Those who wait for the lock have their turn. */
-			pause_ns(u64_max(PAUSE_NS, run_pager_now_ns() - start));
+			pause_ns(u64_max(PAUSE_NS, clock_mono_ns() - start));
 		} while ((left > 0 || left == -EBUSY) && !ends(&p->mender));
 		if (left)
 			return false;

@@ -47,11 +47,11 @@ struct outgoing {
 static int put(struct pager *p, struct space *s, uint64_t addr,
 	       const void *bytes)
 {
-	uint64_t end = run_pager_now_ns() + AGAIN_NS;
+	uint64_t end = clock_mono_ns() + AGAIN_NS;
 	int err;
 
 	while ((err = run_uffd_copy(s->uffd, addr, bytes, 1)) == -EAGAIN &&
-	       run_pager_now_ns() < end) {
+	       clock_mono_ns() < end) {
 		run_events_note(p, s);
 		relax_briefly();
 	}

@@ -178,15 +178,6 @@ static void look_below(struct pager *p, unsigned *tasks, pid_t pid,
 		(void)closedir(dir);
 }
 
-/* Of this thread: while others run, it costs nothing. */
-static uint64_t spent_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void run_near_look(struct pager *p, uint64_t now_ns)
 {
 	unsigned tasks = 0;
@@ -194,9 +185,10 @@ void run_near_look(struct pager *p, uint64_t now_ns)
 
 	if (now_ns < p->near_ns)
 		return;
-	took_ns = spent_ns();
+	/* Of this thread: while others run, it costs nothing. */
+	took_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	look_below(p, &tasks, p->start->supervisor, 0);
-	took_ns = spent_ns() - took_ns;
+	took_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - took_ns;
 	p->near_ns =
 		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);
 }

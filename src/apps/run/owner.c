@@ -52,7 +52,7 @@ static void leave(struct pager *p, struct space *s)
 {
 	struct run_channel *c = s->channel;
 
-	p->left_ns = run_pager_now_ns();
+	p->left_ns = clock_mono_ns();
 	if (s->is_left || !c)
 		return;
 	s->is_left = true;

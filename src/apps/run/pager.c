@@ -25,14 +25,6 @@ enum {
 	BUSY_NS = 2000000, /* polled this long after the last progress */
 };
 
-uint64_t run_pager_now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int run_pager_watch(struct pager *p, int fd, void *who)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.ptr = who};
@@ -169,8 +161,8 @@ static bool is_parting(const struct pager *p, uint64_t now_ns)
 static int timeout_ms(const struct pager *p)
 {
 	if (p->waiting_count > 0 || p->events > 0)
-		return run_pager_now_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
-	if (is_parting(p, run_pager_now_ns()))
+		return clock_mono_ns() - p->progress_ns < BUSY_NS ? 0 : 1;
+	if (is_parting(p, clock_mono_ns()))
 		return 1;
 	return !p->threads.has_reclaim && run_reclaim_is_busy(p) ? 1
 								 : RUN_SWEEP_MS;
@@ -190,7 +182,7 @@ static void serve_waiting(struct pager *p)
 	run_fault_retry(p);
 	lock_drop(&p->lock);
 	if (p->waiting_count + p->events < before)
-		p->progress_ns = run_pager_now_ns();
+		p->progress_ns = clock_mono_ns();
 }
 
 static void look_around(struct pager *p, uint64_t now_ns)
@@ -205,7 +197,7 @@ static void look_around(struct pager *p, uint64_t now_ns)
 
 static void sweep(struct pager *p)
 {
-	uint64_t now = run_pager_now_ns();
+	uint64_t now = clock_mono_ns();
 	bool is_due = now - p->sweep_ns >= RUN_SWEEP_MS * 1000000ull;
 
 	if (!is_due && !is_parting(p, now))
@@ -258,7 +250,7 @@ static void loop(struct pager *p, pid_t supervisor)
 		for (int i = 0; i < n; i++)
 			dispatch(p, e[i].data.ptr);
 		if (n > 0)
-			p->progress_ns = run_pager_now_ns();
+			p->progress_ns = clock_mono_ns();
 		serve_waiting(p);
 		if (n <= 0 && !p->threads.has_reclaim)
 			tidy(p);

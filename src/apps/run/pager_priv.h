@@ -26,6 +26,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "base/clock.h"
 #include "far.h"
 #include "overflow.h"
 #include "page_table.h"
@@ -274,8 +275,6 @@ struct run_start {
 	int uffd_dev;  /* -1: none */
 	bool can_move; /* the kernel moves pages, and may */
 };
-
-uint64_t run_pager_now_ns(void);
 
 /* writeback.c */
 int run_writeback_open(struct pager *p, uint32_t count) MUST_CHECK;

@@ -76,7 +76,7 @@ bool run_policy_probe_is_due(struct pager *p)
 
 	if (!p->held || p->resident <= p->policy.limit_pages)
 		return false;
-	now = run_pager_now_ns();
+	now = clock_mono_ns();
 	if (now < p->policy.probe_ns)
 		return false;
 	p->policy.probe_ns = now + PROBE_MS * 1000000ull;
@@ -92,7 +92,7 @@ bool run_policy_retry_is_due(const struct pager *p)
 {
 	return p->overflow.is_full &&
 	       run_policy_load(p) > p->policy.limit_pages &&
-	       run_pager_now_ns() >= p->overflow.retry_ns;
+	       clock_mono_ns() >= p->overflow.retry_ns;
 }
 
 void run_policy_space_gone(struct pager *p, const struct space *s)

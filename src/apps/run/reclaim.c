@@ -46,7 +46,7 @@ static void wait_until(struct pager *p, uint64_t end)
 			continue;
 		if (!run_batches_pages(p) && !run_writeback_is_storing(p))
 			return; /* nothing can leave: over the limit, then */
-		if (run_pager_now_ns() > end) {
+		if (clock_mono_ns() > end) {
 			p->is_stuck = true;
 			return;
 		}
@@ -63,9 +63,9 @@ void run_reclaim_wait(struct pager *p)
 
 	if (!run_policy_must_wait(p, false))
 		return;
-	start = run_pager_now_ns();
+	start = clock_mono_ns();
 	wait_until(p, start + (p->is_stuck ? STUCK_NS : ROOM_NS));
-	now = run_pager_now_ns();
+	now = clock_mono_ns();
 	if (run_threads_waited(&p->threads, now, now - start))
 		run_reclaim_place(p);
 }
@@ -87,7 +87,7 @@ static void *reclaim_main(void *arg)
 {
 	struct pager *p = arg;
 	struct reclaim_thread *o = &p->reclaim;
-	uint64_t progress_ns = run_pager_now_ns();
+	uint64_t progress_ns = clock_mono_ns();
 
 	(void)prctl(PR_SET_NAME, "aquifer-reclaim");
 	/* It cannot fail: it only gives up. */
@@ -104,10 +104,10 @@ static void *reclaim_main(void *arg)
 		is_busy = p->threads.has_reclaim && run_reclaim_is_busy(p);
 		lock_drop(&p->lock);
 		if (any)
-			progress_ns = run_pager_now_ns();
+			progress_ns = clock_mono_ns();
 		else if (!is_busy)
 			reclaim_sleep(o, seen, IDLE_NS);
-		else if (run_pager_now_ns() - progress_ns < BUSY_NS)
+		else if (clock_mono_ns() - progress_ns < BUSY_NS)
 			relax_briefly();
 		else
 			reclaim_sleep(o, seen, SLEEP_NS);

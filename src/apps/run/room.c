@@ -22,7 +22,7 @@ uint64_t run_room_budget(struct pager *p)
 {
 	/* A try: what was refused may be taken now. */
 	if (p->overflow.is_full &&
-	    overflow_is_due(&p->overflow, run_pager_now_ns()))
+	    overflow_is_due(&p->overflow, clock_mono_ns()))
 		run_far_retry(&p->far);
 	return overflow_budget(&p->overflow);
 }
@@ -46,7 +46,7 @@ static void say_full(struct pager *p, int err)
 {
 	char lost[sizeof(p->far.lost)];
 
-	uint64_t now = run_pager_now_ns();
+	uint64_t now = clock_mono_ns();
 
 	/* Where others come and go, full and not full may follow each other
 	 * quickly. */
@@ -89,7 +89,7 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		if (!p->far.grow_err)
 			return;
 	}
-	overflow_result(&p->overflow, run_pager_now_ns(), placed, refused);
+	overflow_result(&p->overflow, clock_mono_ns(), placed, refused);
 	show_wanted(p, false);
 	if (!was_full && p->overflow.is_full)
 		say_full(p, err);
