@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper: starts pager and program, hands signals on, and sees to it that
- * no program outlives its pager. */
-#include <dirent.h>
+/* The supervisor: starts pager and program, hands signals on, and sees to it
+ * that no program outlives its pager. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +23,7 @@
 #include "near.h"
 #include "pager_priv.h"
 #include "pins.h"
-#include "place.h"
+#include "proc.h"
 #include "rights.h"
 #include "uffd.h"
 
@@ -34,16 +33,11 @@ enum {
 	IDLE_MS = 2000, /* for a pager without processes to end */
 };
 
-struct keeper {
-	const struct run_options *options;
-	struct run_shared *shared;
-	struct run_place place;
-	uint8_t token[RUN_TOKEN_BYTES];
+struct supervisor {
+	struct run_start start; /* what the pager gets */
 	sigset_t old_mask;
-	int uffd_dev;  /* -1: none */
-	bool can_move; /* the pager may have pages moved */
-	int go[2];     /* the program waits for its end to close */
-	int told[2];   /* errno of a failed exec */
+	int go[2];   /* the program waits for its end to close */
+	int told[2]; /* errno of a failed exec */
 	pid_t program, pager;
 	int status;
 	bool program_ended, pager_ended, is_pager_killed;
@@ -51,24 +45,24 @@ struct keeper {
 	uint64_t most_bytes; /* that the program had resident */
 };
 
-/* ---- the program -------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
-static int set_environment(const struct keeper *k)
+static int set_environment(const struct supervisor *k)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char text[256], *list = NULL;
-	int n = snprintf(text, sizeof(text), "%s/%s ", k->place.dir,
-			 k->place.name);
+	int n = snprintf(text, sizeof(text), "%s/%s ", k->start.place.dir,
+			 k->start.place.name);
 	int err = 0;
 
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
-			      k->token[i]);
-	if (k->options->is_strict)
+			      k->start.token[i]);
+	if (k->start.options->is_strict)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, " %s",
 			      RUN_ENV_STRICT);
-	if (asprintf(&list, old && *old ? "%s %s" : "%s", k->options->preload,
-		     old) < 0)
+	if (asprintf(&list, old && *old ? "%s %s" : "%s",
+		     k->start.options->preload, old) < 0)
 		return -ENOMEM;
 	if (setenv(RUN_ENV, text, 1) != 0 || setenv("LD_PRELOAD", list, 1) != 0)
 		err = -errno;
@@ -77,32 +71,34 @@ static int set_environment(const struct keeper *k)
 }
 
 /* A change of user makes the kernel forget it. */
-static void die_with(pid_t keeper)
+static void die_with(pid_t supervisor)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != keeper)
+	if (getppid() != supervisor)
 		_exit(127);
 }
 
-static void be_program(struct keeper *k, char **argv, pid_t keeper)
+static void be_program(struct supervisor *k, char **argv, pid_t supervisor)
 {
 	char byte;
 	int err;
 
 	(void)close(k->go[1]);
 	(void)close(k->told[0]);
-	/* End of file means go: a keeper that fails closes nothing, it kills.
+	/* End of file means go: a supervisor that fails closes nothing, it
+	 * kills.
 	 */
 	(void)!read(k->go[0], &byte, 1);
 	(void)close(k->go[0]);
 	(void)sigprocmask(SIG_SETMASK, &k->old_mask, NULL);
 	err = set_environment(k);
-	/* With the keeper's rights: without them the kernel asks for more. */
-	if (!err && !k->can_move)
+	/* With the supervisor's rights: without them the kernel asks for more.
+	 */
+	if (!err && !k->start.can_move)
 		err = run_pins_refuse();
 	if (!err)
-		err = run_user_become(k->options->user);
-	die_with(keeper);
+		err = run_user_become(k->start.options->user);
+	die_with(supervisor);
 	if (!err) {
 		(void)execvp(argv[0], argv);
 		err = -errno;
@@ -112,7 +108,7 @@ static void be_program(struct keeper *k, char **argv, pid_t keeper)
 }
 
 /* Before the pager, so that it inherits none of the pager's descriptors. */
-static int start_program(struct keeper *k, char **argv)
+static int start_program(struct supervisor *k, char **argv)
 {
 	pid_t parent = getpid();
 
@@ -131,7 +127,7 @@ static int start_program(struct keeper *k, char **argv)
 }
 
 /* 0, or why it could not be executed. */
-static int let_go(struct keeper *k)
+static int let_go(struct supervisor *k)
 {
 	int err = 0;
 
@@ -142,21 +138,12 @@ static int let_go(struct keeper *k)
 	return err;
 }
 
-/* ---- the pager ---------------------------------------------------------- */
+/* ---- the pager ----------------------------------------------------------- */
 
 /* The table of descriptors is shared (CLONE_FILES): userfaultfds that one of
  * the two has open stay open when he dies. */
-static int start_pager(struct keeper *k)
+static int start_pager(struct supervisor *k)
 {
-	struct run_start start = {.options = k->options,
-				  .shared = k->shared,
-				  .place = &k->place,
-				  .token = k->token,
-				  .uid = k->options->user->uid,
-				  .keeper = getpid(),
-				  .uffd_dev = k->uffd_dev,
-				  .can_move = k->can_move};
-
 	(void)fflush(NULL);
 	k->pager = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
 				  NULL, 0);
@@ -169,15 +156,16 @@ static int start_pager(struct keeper *k)
 	(void)setpgid(0, 0);
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "aquifer-pager");
-	_exit(run_pager_run(&start) ? 1 : 0);
+	_exit(run_pager_run(&k->start) ? 1 : 0);
 }
 
-static int await_pager(struct keeper *k)
+static int await_pager(struct supervisor *k)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < READY_MS; i++) {
-		int ready = atomic_load_explicit(&k->shared->ready,
+		/* RUN-R1 */
+		int ready = atomic_load_explicit(&k->start.shared->ready,
 						 memory_order_acquire);
 
 		if (ready)
@@ -191,32 +179,13 @@ static int await_pager(struct keeper *k)
 	return -ETIMEDOUT;
 }
 
-/* ---- the end of a pager ------------------------------------------------- */
-
-static void kill_children_of(pid_t pid, int depth)
-{
-	char path[64];
-	FILE *f;
-	int child;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
-		       (int)pid, (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (fscanf(f, "%d", &child) == 1) {
-		if (depth < 64)
-			kill_children_of(child, depth + 1);
-		(void)kill(child, SIGKILL);
-	}
-	(void)fclose(f);
-}
+/* ---- the end of a pager -------------------------------------------------- */
 
 /* Whoever faults now waits, because our userfaultfds are open; and dies. */
-static void kill_all(struct keeper *k)
+static void kill_all(struct supervisor *k)
 {
 	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
-		pid_t pid = atomic_load_explicit(&k->shared->pid[i],
+		pid_t pid = atomic_load_explicit(&k->start.shared->pid[i],
 						 memory_order_relaxed);
 
 		if (pid > 1)
@@ -225,50 +194,17 @@ static void kill_all(struct keeper *k)
 	if (!k->program_ended)
 		(void)kill(k->program, SIGKILL);
 	/* Orphans come to us (a subreaper), so all are found below us. */
-	kill_children_of(getpid(), 0);
+	run_proc_kill_below(getpid());
 }
 
-/* ---- waiting ------------------------------------------------------------ */
+/* ---- waiting ------------------------------------------------------------- */
 
-/* An agent waits for the pager's word to end: it is nobody. */
-static bool is_agent(pid_t pid)
+/* Nobody is left, since orphans would have come to us, but the pager may still
+ * wait for a node that does not answer: what it has there ends with it. */
+static void end_pager(struct supervisor *k)
 {
-	char path[64], name[32] = "";
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true; /* it has just ended */
-	(void)!fgets(name, sizeof(name), f);
-	(void)fclose(f);
-	return strcmp(name, RUN_AGENT_NAME "\n") == 0;
-}
-
-/* Orphans come to us, so whoever there is to be served is below us. */
-static bool has_processes(const struct keeper *k)
-{
-	char path[64];
-	bool any = false;
-	FILE *f;
-	int child;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
-		       (int)getpid());
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	while (fscanf(f, "%d", &child) == 1)
-		any |= child != k->pager && !is_agent(child);
-	(void)fclose(f);
-	return any;
-}
-
-/* Nobody is left, but the pager may still wait for a node that does not answer:
- * what it has there ends with it. */
-static void end_pager(struct keeper *k)
-{
-	if (!k->program_ended || k->pager_ended || has_processes(k)) {
+	if (!k->program_ended || k->pager_ended ||
+	    run_proc_has_child(k->pager)) {
 		k->idle_ticks = 0;
 		return;
 	}
@@ -279,7 +215,7 @@ static void end_pager(struct keeper *k)
 	kill_all(k);
 }
 
-static void reap(struct keeper *k)
+static void reap(struct supervisor *k)
 {
 	struct rusage usage;
 	int status;
@@ -312,28 +248,28 @@ static uint64_t get(_Atomic uint64_t *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-static void show_line(const struct keeper *k)
+static void show_line(const struct supervisor *k)
 {
-	struct run_stats *s = &k->shared->stats;
+	struct run_stats *s = &k->start.shared->stats;
 
 	(void)fprintf(stderr,
 		      "aquifer: run: resident %" PRIu64 "M far %" PRIu64
 		      "M faults %" PRIu64 " loads %" PRIu64
 		      " prefetched %" PRIu64 " stored %" PRIu64
 		      " processes %" PRIu64 "\n",
-		      (get(&s->resident_pages) + get(&s->tray_pages)) >> 8,
+		      (get(&s->resident_pages) + get(&s->buffered_pages)) >> 8,
 		      get(&s->far_pages) >> 8, get(&s->faults), get(&s->loads),
 		      get(&s->prefetched), get(&s->stored), get(&s->spaces));
 }
 
-static void hand_on(const struct keeper *k, const siginfo_t *info)
+static void hand_on(const struct supervisor *k, const siginfo_t *info)
 {
 	/* What the terminal sends, the program gets by itself. */
 	if (info->si_code != SI_KERNEL && !k->program_ended)
 		(void)kill(k->program, info->si_signo);
 }
 
-static void watch(struct keeper *k, const sigset_t *mask)
+static void watch(struct supervisor *k, const sigset_t *mask)
 {
 	struct timespec tick = {.tv_nsec = TICK_MS * 1000000};
 	unsigned ticks = 0;
@@ -348,34 +284,39 @@ static void watch(struct keeper *k, const sigset_t *mask)
 		if (k->pager_ended && !k->program_ended)
 			kill_all(k);
 		if (k->program_ended)
-			atomic_store_explicit(&k->shared->ends_when_idle, 1,
-					      memory_order_relaxed);
+			atomic_store_explicit(&k->start.shared->ends_when_idle,
+					      1, memory_order_relaxed);
 		if (sig <= 0)
 			end_pager(k);
-		if (k->options->shows_stats && sig <= 0 &&
+		if (k->start.options->shows_stats && sig <= 0 &&
 		    ++ticks % (1000 / TICK_MS) == 0)
 			show_line(k);
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
-static int keeper_init(struct keeper *k, const struct run_options *options,
-		       sigset_t *mask)
+static int supervisor_init(struct supervisor *k,
+			   const struct run_options *options, sigset_t *mask)
 {
 	int err;
 
-	*k = (struct keeper){
-		.options = options, .place = {.dir_fd = -1}, .uffd_dev = -1};
-	k->shared = mmap(NULL, sizeof(*k->shared), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (k->shared == MAP_FAILED)
+	*k = (struct supervisor){.start = {.options = options,
+					   .place = {.dir_fd = -1},
+					   .supervisor = getpid(),
+					   .uffd_dev = -1}};
+	k->start.shared =
+		mmap(NULL, sizeof(*k->start.shared), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (k->start.shared == MAP_FAILED)
 		return -ENOMEM;
-	if (getrandom(k->token, sizeof(k->token), 0) != sizeof(k->token))
+	if (getrandom(k->start.token, sizeof(k->start.token), 0) !=
+	    sizeof(k->start.token))
 		return -EIO;
-	err = run_place_make(&k->place);
+	err = run_place_make(&k->start.place);
 	if (err) {
-		(void)snprintf(k->shared->text, sizeof(k->shared->text), "%s",
+		(void)snprintf(k->start.shared->text,
+			       sizeof(k->start.shared->text), "%s",
 			       error_last());
 		return err;
 	}
@@ -388,22 +329,23 @@ static int keeper_init(struct keeper *k, const struct run_options *options,
 	if (sigprocmask(SIG_BLOCK, mask, &k->old_mask) != 0)
 		return -errno;
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	k->uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	k->can_move = !options->is_unmoved && run_uffd_can_move();
+	k->start.uffd_dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	k->start.can_move = !options->is_unmoved && run_uffd_can_move();
 	return 0;
 }
 
-static void say_why(const struct keeper *k, int err, const char *program)
+static void say_why(const struct supervisor *k, int err, const char *program)
 {
-	if (k->shared != MAP_FAILED && k->shared->text[0])
-		(void)fprintf(stderr, "aquifer: run: %s\n", k->shared->text);
+	if (k->start.shared != MAP_FAILED && k->start.shared->text[0])
+		(void)fprintf(stderr, "aquifer: run: %s\n",
+			      k->start.shared->text);
 	else
 		(void)fprintf(stderr,
 			      "aquifer: run: '%s' was not started: %s\n",
 			      program, strerror(-err));
 }
 
-static void give_up(struct keeper *k)
+static void give_up(struct supervisor *k)
 {
 	if (k->pager > 0 && !k->pager_ended)
 		(void)kill(k->pager, SIGKILL);
@@ -416,13 +358,13 @@ static void give_up(struct keeper *k)
 int run_program(const struct run_options *options, char **argv,
 		struct run_result *result)
 {
-	struct keeper k;
+	struct supervisor k;
 	sigset_t mask;
-	int err = keeper_init(&k, options, &mask);
+	int err = supervisor_init(&k, options, &mask);
 
 	*result = (struct run_result){0};
 	if (!err)
-		err = run_strict_check(options, argv[0], k.shared->text);
+		err = run_strict_check(options, argv[0], k.start.shared->text);
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
@@ -431,23 +373,24 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err && await_pager(&k) != 0)
 		err = -EHOSTDOWN;
 	if (!err)
-		err = confine_thread(RUN_CAPS_KEEPER);
+		err = confine_thread(RUN_CAPS_SUPERVISOR);
 	if (!err)
 		err = let_go(&k);
 	if (err) {
 		say_why(&k, err, argv[0]);
 		give_up(&k);
-		run_place_remove(&k.place);
+		run_place_remove(&k.start.place);
 		return err;
 	}
 	watch(&k, &mask);
-	run_place_remove(&k.place);
+	run_place_remove(&k.start.place);
 	(void)sigprocmask(SIG_SETMASK, &k.old_mask, NULL);
 	result->status = k.status;
-	result->stats = &k.shared->stats;
-	run_near_finish(options, k.shared, argv[0], k.most_bytes);
-	if (near_matters(k.shared->near.bytes, get(&k.shared->stats.heap_peak)
-						       << RUN_PAGE_SHIFT))
-		result->near = &k.shared->near;
+	result->stats = &k.start.shared->stats;
+	run_near_finish(options, k.start.shared, argv[0], k.most_bytes);
+	if (near_matters(k.start.shared->near.bytes,
+			 get(&k.start.shared->stats.heap_peak)
+				 << RUN_PAGE_SHIFT))
+		result->near = &k.start.shared->near;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: processes that attach. Nobody gets anything before the kernel has
+/* Processes that attach. Nobody gets anything before the kernel has
  * said who he is and he has shown the token. */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +17,11 @@
 #include "run_fds.h"
 #include "uffd.h"
 
-int run_door_open(struct pager *p)
+int run_attach_open(struct pager *p)
 {
 	int err;
 
-	p->listen = run_place_listen(p->start->place);
+	p->listen = run_place_listen(&p->start->place);
 	if (p->listen < 0)
 		return p->listen;
 	err = run_pager_watch(p, p->listen, &p->listen);
@@ -30,9 +30,9 @@ int run_door_open(struct pager *p)
 	return err;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
-static void hang_up(struct pager *p, struct caller *c)
+static void hang_up(struct pager *p, struct attachment *c)
 {
 	if (c->fd < 0)
 		return;
@@ -41,88 +41,67 @@ static void hang_up(struct pager *p, struct caller *c)
 	c->fd = -1;
 }
 
-static void caller_close(struct pager *p, struct caller *c)
+static void attachment_close(struct pager *p, struct attachment *c)
 {
 	hang_up(p, c);
 	run_share_put(c->share);
-	*c = (struct caller){.fd = -1};
+	*c = (struct attachment){.fd = -1};
 	/* Who waits outside is still there. */
-	if (p->is_door_full && run_pager_watch(p, p->listen, &p->listen) == 0)
-		p->is_door_full = false;
+	if (p->is_attach_full && run_pager_watch(p, p->listen, &p->listen) == 0)
+		p->is_attach_full = false;
 }
 
-static bool is_overdue(const struct caller *c, uint64_t now_ns)
+static bool is_overdue(const struct attachment *c, uint64_t now_ns)
 {
-	uint64_t ms = c->state == CALLER_SILENT ? RUN_HELLO_MS : RUN_ATTACH_MS;
+	uint64_t ms = c->state == ATTACH_SILENT ? RUN_HELLO_MS : RUN_ATTACH_MS;
 
-	return c->state != CALLER_NONE && now_ns - c->since_ns > ms * 1000000;
+	return c->state != ATTACH_NONE && now_ns - c->since_ns > ms * 1000000;
 }
 
-void run_door_sweep(struct pager *p)
+void run_attach_sweep(struct pager *p)
 {
-	uint64_t now = run_pager_now_ns();
+	uint64_t now = clock_mono_ns();
 
-	for (unsigned i = 0; i < RUN_PENDING_HELLOS && p->is_door_full; i++)
-		if (is_overdue(&p->caller[i], now))
-			caller_close(p, &p->caller[i]);
+	for (unsigned i = 0; i < RUN_PENDING_HELLOS && p->is_attach_full; i++)
+		if (is_overdue(&p->attachment[i], now))
+			attachment_close(p, &p->attachment[i]);
 }
 
-static struct caller *find_place(struct pager *p)
+static struct attachment *find_place(struct pager *p)
 {
 	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++)
-		if (p->caller[i].state == CALLER_NONE)
-			return &p->caller[i];
+		if (p->attachment[i].state == ATTACH_NONE)
+			return &p->attachment[i];
 	return NULL;
 }
 
-/* ---- messages ----------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
-static int answer(struct pager *p, const struct caller *c, int err,
+static int answer(struct pager *p, const struct attachment *c, int err,
 		  const int *fd, unsigned count)
 {
 	struct run_welcome w = {
 		.magic = RUN_MAGIC,
 		.err = err,
-		.tray_bytes = (uint64_t)p->trays.count * RUN_BATCH_PAGES *
-			      RUN_PAGE_BYTES,
+		.buffer_bytes = (uint64_t)p->writeback.count * RUN_BATCH_PAGES *
+				RUN_PAGE_BYTES,
 		.min_bytes = p->options.min_bytes,
 		.has_uffd_dev = count > 1,
 		.bell_page = c->bell_page,
 	};
-	struct iovec iov = {&w, sizeof(w)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	union run_fds_room room = {{0}};
 
-	run_fds_put(&msg, &room, fd, count);
-	return sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-			       (ssize_t)sizeof(w)
-		       ? 0
-		       : -EPIPE;
+	return run_fds_send(c->fd, &w, sizeof(w), fd, count, MSG_DONTWAIT);
 }
 
-/* A message of that many bytes with `fd_count` descriptors, at most 1. Those of
- * any other are closed. */
+/* A message of that many bytes with `fd_count` descriptors, at most 1. */
 static int receive(int sock, void *bytes, size_t len, int *fd,
 		   unsigned fd_count)
 {
-	union run_fds_room room;
-	struct iovec iov = {bytes, len};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	unsigned got;
+	unsigned count;
+	int err = run_fds_receive(sock, bytes, len, fd, fd_count, &count,
+				  MSG_DONTWAIT);
 
-	if (n < 0)
-		return -errno;
-	got = run_fds_take(&msg, fd, fd_count);
-	if (n == (ssize_t)len && got == fd_count &&
-	    !(msg.msg_flags & MSG_TRUNC))
-		return 0;
-	if (got == fd_count && got > 0)
-		(void)close(*fd);
-	return -EPROTO;
+	return !err && count != fd_count ? -EPROTO : err;
 }
 
 /* In a time that does not tell how many bytes are right. */
@@ -145,16 +124,11 @@ static bool is_userfaultfd(int fd)
 	       memcmp(got, want, sizeof(want) - 1) == 0;
 }
 
-/* ---- steps -------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
-static void refuse(struct pager *p)
+void run_attach_accept(struct pager *p)
 {
-	count(&p->stats->refused, 1);
-}
-
-void run_door_accept(struct pager *p)
-{
-	struct caller *c = find_place(p);
+	struct attachment *c = find_place(p);
 	socklen_t len = sizeof(struct ucred);
 	struct ucred cred;
 	int fd;
@@ -163,16 +137,16 @@ void run_door_accept(struct pager *p)
 		/* The kernel keeps them; asking again and again would not help.
 		 */
 		(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, p->listen, NULL);
-		p->is_door_full = true;
+		p->is_attach_full = true;
 		return;
 	}
 	fd = accept4(p->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
-	    !run_peer_is_allowed(cred.uid, cred.pid, p->start->uid,
-				 p->start->keeper)) {
-		refuse(p);
+	    !run_peer_is_allowed(cred.uid, cred.pid, p->options.user->uid,
+				 p->start->supervisor)) {
+		count(&p->stats->refused, 1);
 		(void)close(fd);
 		return;
 	}
@@ -180,24 +154,25 @@ void run_door_accept(struct pager *p)
 		(void)close(fd);
 		return;
 	}
-	*c = (struct caller){.state = CALLER_SILENT,
-			     .fd = fd,
-			     .pid = cred.pid,
-			     .since_ns = run_pager_now_ns()};
+	*c = (struct attachment){.state = ATTACH_SILENT,
+				 .fd = fd,
+				 .pid = cred.pid,
+				 .since_ns = clock_mono_ns()};
 }
 
-static bool is_bell_taken(const struct pager *p, const struct caller *c)
+static bool is_bell_taken(const struct pager *p, const struct attachment *c)
 {
 	for (unsigned i = 0; i < RUN_PENDING_HELLOS; i++)
-		if (&p->caller[i] != c && p->caller[i].state == CALLER_FORKED &&
-		    p->caller[i].bell_page == c->bell_page)
+		if (&p->attachment[i] != c &&
+		    p->attachment[i].state == ATTACH_FORKED &&
+		    p->attachment[i].bell_page == c->bell_page)
 			return true;
 	return false;
 }
 
-/* A page that no other caller has. With 64 callers and 2^18 pages, one in 4,000
- * is taken: then the next ones are tried. */
-static bool choose_bell(const struct pager *p, struct caller *c)
+/* A page that no other attachment has. With 64 of them and 2^18 pages, one in
+ * 4,000 is taken: then the next ones are tried. */
+static bool choose_bell(const struct pager *p, struct attachment *c)
 {
 	uint32_t number;
 
@@ -210,7 +185,7 @@ static bool choose_bell(const struct pager *p, struct caller *c)
 }
 
 /* The first message; from then on it has a share. */
-static int take_hello(struct pager *p, struct caller *c)
+static int take_hello(struct pager *p, struct attachment *c)
 {
 	struct run_hello h;
 	int err = receive(c->fd, &h, sizeof(h), NULL, 0);
@@ -220,7 +195,7 @@ static int take_hello(struct pager *p, struct caller *c)
 	if (err)
 		return err;
 	if (h.magic != RUN_MAGIC || !is_token(h.token, p->start->token)) {
-		refuse(p);
+		count(&p->stats->refused, 1);
 		return -EACCES;
 	}
 	if (h.kind != RUN_HELLO_NEW && h.kind != RUN_HELLO_FORKED)
@@ -228,12 +203,12 @@ static int take_hello(struct pager *p, struct caller *c)
 	is_new = h.kind == RUN_HELLO_NEW;
 	if (!is_new && !choose_bell(p, c))
 		return -EIO;
-	err = run_share_create(p->trays.count, &c->share, &fd[0]);
+	err = run_share_create(p->writeback.count, &c->share, &fd[0]);
 	if (err)
 		return err;
 	run_share_channel(c->share)->may_move = p->start->can_move;
-	c->state = is_new ? CALLER_NEW : CALLER_FORKED;
-	c->since_ns = run_pager_now_ns();
+	c->state = is_new ? ATTACH_NEW : ATTACH_FORKED;
+	c->since_ns = clock_mono_ns();
 	err = answer(p, c, 0, fd, is_new && fd[1] >= 0 ? 2 : 1);
 	(void)close(fd[0]);
 	if (!err && !is_new)
@@ -242,7 +217,7 @@ static int take_hello(struct pager *p, struct caller *c)
 }
 
 /* The second one of a new process. */
-static int take_range(struct pager *p, struct caller *c)
+static int take_range(struct pager *p, struct attachment *c)
 {
 	struct run_range r;
 	struct space *s;
@@ -274,29 +249,29 @@ err_close:
 	return err;
 }
 
-void run_door_read(struct pager *p, struct caller *c)
+void run_attach_read(struct pager *p, struct attachment *c)
 {
-	bool is_first = c->state == CALLER_SILENT;
+	bool is_first = c->state == ATTACH_SILENT;
 	int err = is_first ? take_hello(p, c) : take_range(p, c);
 
 	if (err == -EAGAIN || (is_first && !err))
 		return;
 	if (!is_first || err != -EPIPE)
 		(void)!answer(p, c, err, NULL, 0);
-	caller_close(p, c);
+	attachment_close(p, c);
 }
 
 /* Not by the process's number: in a namespace of its own a process can have any
  * that it likes. And who guesses has one try. */
-int run_door_bind(struct pager *p, struct space *s, uint64_t bell_page)
+int run_attach_bind(struct pager *p, struct space *s, uint64_t bell_page)
 {
 	for (unsigned i = 0; i < RUN_PENDING_HELLOS && !s->has_misrung; i++) {
-		struct caller *c = &p->caller[i];
+		struct attachment *c = &p->attachment[i];
 
-		if (c->state != CALLER_FORKED || c->bell_page != bell_page)
+		if (c->state != ATTACH_FORKED || c->bell_page != bell_page)
 			continue;
 		run_space_set_share(p, s, c->share, c->pid);
-		caller_close(p, c);
+		attachment_close(p, c);
 		return 0;
 	}
 	s->has_misrung = true;
