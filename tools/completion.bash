@@ -83,8 +83,9 @@ _aquifer() {
 			names+=" --node --from --to --count --keys --size --threads"
 		[[ $command == exec ]] && names+=" --facade"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only --port" &&
-			names+=" --records --store --dir --busy"
+			names+=" --quick --check --rounds --window --only --busy" &&
+			names+=" --port --records --store --dir --jobs --processes" &&
+			names+=" --entries --fill-seeds"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
 			names+=" --points --model --steer --quick --detail --system"

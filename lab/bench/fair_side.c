@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "client/link.h"
 #include "client/verbs_api.h"
 #include "fair.h"
+#include "guard.h"
 #include "page/page_store.h"
+#include "place.h"
 
 enum {
 	WORK_DEPTH = 16,
@@ -52,31 +53,24 @@ static void add(_Atomic uint64_t *count, int n)
 
 /* ---- as busy as in a flood ----------------------------------------------- */
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void flood_begins(struct side *s)
 {
-	s->since_ns = cpu_ns();
+	s->since_ns = guard_process_ns(0);
 }
 
 static void flood_ends(struct side *s)
 {
-	s->turns_ns += cpu_ns() - s->since_ns;
+	s->turns_ns += guard_process_ns(0) - s->since_ns;
 }
 
 /* Uses as much of the core as a turn of the flood has, before the others on it
  * have theirs. */
 static void be_busy(const struct side *s)
 {
-	uint64_t stop = s->turns ? cpu_ns() + s->turns_ns / s->turns : 0;
+	uint64_t stop =
+		s->turns ? guard_process_ns(0) + s->turns_ns / s->turns : 0;
 
-	while (cpu_ns() < stop)
+	while (guard_process_ns(0) < stop)
 		;
 }
 
@@ -89,7 +83,7 @@ static int side_open(struct side *s, const char *name, unsigned links,
 	struct client_link_options o = {.send_depth = depth,
 					.rd_atomic = depth,
 					.rights = CLIENT_LINK_WRITE};
-	int err = aq_rack_open(NULL, &s->rack);
+	int err = place_rack(&s->rack);
 
 	s->depth = depth;
 	s->bytes = bytes;

@@ -13,19 +13,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
 #include "guard.h"
-#include "kv_bench.h"
 #include "offload_bench.h"
 #include "paging_bench.h"
 #include "paging_far.h"
+#include "place.h"
+#include "stats.h"
 #include "subject.h"
 
 enum {
-	ROUNDS_MAX = 101,
 	NAIVE_STEPS = 5,
 	MIX_OPS = 20000,
 	POOL_SLACK = 16 << 20,
@@ -34,8 +33,7 @@ enum {
 
 /* One number per round. */
 struct series {
-	const char *name;
-	double value[ROUNDS_MAX];
+	double value[BENCH_ROUNDS_MAX];
 	unsigned count;
 };
 
@@ -143,7 +141,7 @@ static void add(struct run *r, unsigned id, double value)
 {
 	struct series *s = &r->series[id];
 
-	if (s->count < ROUNDS_MAX)
+	if (s->count < BENCH_ROUNDS_MAX)
 		s->value[s->count++] = value;
 }
 
@@ -410,8 +408,8 @@ static int measure(struct run *r)
 		if (r->series[i].count)
 			json_object_set_new(
 				r->out, series_names[i],
-				json_real(kv_bench_median(r->series[i].value,
-							  r->series[i].count)));
+				json_real(stats_median(r->series[i].value,
+						       r->series[i].count)));
 	return err;
 }
 
@@ -423,6 +421,17 @@ static void choose_port(enum paging_port port, bool is_client)
 	if (port == PAGING_UDP)
 		setenv("AQUIFER_NIC_ADDRESS",
 		       is_client ? "127.0.92.1" : "127.0.92.2", 1);
+}
+
+/* The reason, instead of numbers. */
+static int tell(FILE *to, int err, const char *what, const char *why)
+{
+	json_t *o =
+		json_pack("{s:o}", "error", json_sprintf("%s: %s", what, why));
+
+	(void)json_dumpf(o, to, 0);
+	json_decref(o);
+	return err;
 }
 
 static int child(const struct paging_plan *plan, enum paging_port port,
@@ -442,19 +451,15 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 	r->out = json_object();
 	choose_port(port, false);
 	err = offload_rack_start(bytes, &rack);
-	if (err) {
-		fprintf(stderr, "aquifer bench paging: no rack: %s\n",
-			strerror(-err));
-		return err;
-	}
+	if (err)
+		return tell(to, err, "no rack", strerror(-err));
 	choose_port(port, true);
 	(void)guard_pin(GUARD_CPU_CLIENT);
 	(void)guard_enter_nice();
 	r->far.node = offload_rack_world(rack)->pid[0];
 	err = measure(r);
 	if (err)
-		fprintf(stderr, "aquifer bench paging: %s: %s\n",
-			strerror(-err), aq_last_error());
+		(void)tell(to, err, strerror(-err), aq_last_error());
 	else
 		(void)json_dumpf(r->out, to, 0);
 	close_all(r);
@@ -467,8 +472,7 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 int paging_measure(const struct paging_plan *plan, enum paging_port port,
 		   json_t **out)
 {
-	int fd[2], status;
-	json_error_t why;
+	int fd[2], err;
 	FILE *from;
 	pid_t pid;
 
@@ -480,7 +484,8 @@ int paging_measure(const struct paging_plan *plan, enum paging_port port,
 		return -errno;
 	if (pid == 0) {
 		FILE *to = fdopen(fd[1], "w");
-		int err = to ? child(plan, port, to) : -errno;
+
+		err = to ? child(plan, port, to) : -errno;
 
 		if (to)
 			fclose(to);
@@ -488,10 +493,9 @@ int paging_measure(const struct paging_plan *plan, enum paging_port port,
 	}
 	close(fd[1]);
 	from = fdopen(fd[0], "r");
-	*out = from ? json_loadf(from, 0, &why) : NULL;
+	*out = from ? json_loadf(from, 0, NULL) : NULL;
 	if (from)
 		fclose(from);
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return *out && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+	err = place_wait(pid);
+	return *out ? err : -EIO;
 }

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "kv_bench.h"
 #include "run_plan.h"
+#include "stats.h"
 
 void run_group_add(struct run_group *g, enum run_place place, unsigned part)
 {
@@ -57,7 +57,7 @@ void run_group_run(struct run_group *g, unsigned rounds)
 
 static double median_ns(const struct run_cell *c)
 {
-	return c->missing ? 0 : kv_bench_median((double *)c->ns, c->count);
+	return c->missing ? 0 : stats_median((double *)c->ns, c->count);
 }
 
 const struct run_cell *run_group_cell(const struct run_group *g,

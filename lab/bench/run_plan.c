@@ -116,11 +116,8 @@ int run_plan_run(struct run_plan *p, unsigned rounds)
 	if (p->is_udp)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.2", 1);
 	err = offload_rack_start((p->quick ? 256 : 2560) * MIB, &rack);
-	if (err) {
-		fprintf(stderr, "aquifer bench paging: no rack: %s\n",
-			strerror(-err));
+	if (err)
 		return err;
-	}
 	if (p->is_udp)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.1", 1);
 	for (unsigned i = 0; i < p->groups; i++)

@@ -79,8 +79,7 @@ int run_plan_run(struct run_plan *p, unsigned rounds) MUST_CHECK;
 
 /* ---- verdicts (run_judge.c) --------------------------------------------- */
 
-/* Of a plan on the cable that has run: adds its verdicts, and returns how many
- * miss their bound. */
-unsigned run_judge(const struct run_plan *p, json_t *verdicts);
+/* The ratios of a plan on the cable that has run. */
+void run_judge(struct bench *b, const struct run_plan *p);
 
 #endif

@@ -25,6 +25,15 @@ int side_fail(struct side *s, int rc, const char *what)
 	return rc;
 }
 
+int side_no_setup(struct side *s)
+{
+	return 0;
+}
+
+void side_no_teardown(struct side *s)
+{
+}
+
 int side_send(int fd, const void *buf, size_t len_bytes)
 {
 	const char *p = buf;
@@ -110,8 +119,11 @@ static void run_round(struct side *s, const struct side_ops *ops,
 {
 	uint64_t warm_ops;
 
-	if (s->role == SIDE_SERVER) {
-		r->status = ops->serve ? ops->serve(s) : 0;
+	if (s->role != SIDE_CLIENT) {
+		int (*serve)(struct side *) =
+			s->role == SIDE_SERVER ? ops->serve : ops->forward;
+
+		r->status = serve ? serve(s) : 0;
 		return;
 	}
 	r->status = measure_once(s, ops, window_ns / WARM_UP_PART, r);
@@ -170,8 +182,29 @@ static void leave(const struct side_ops *ops)
 		guard_leave();
 }
 
+/* Set-up, on the core and with the priority that the side then has. */
+static enum guard_kind set_up(struct side *s, const struct side_ops *ops,
+			      struct side_result *r, bool is_plain)
+{
+	enum guard_kind guard = GUARD_NONE;
+
+	/* While others serve our set-up with an ordinary priority, so do we:
+	 * they could not answer one that spins on their core. */
+	if (!is_plain)
+		guard = ops->is_shared ? guard_enter_nice() : guard_enter();
+	if (r->status == 0)
+		r->status = ops->setup(s);
+	if (is_plain)
+		return guard;
+	if (s->role == SIDE_CLIENT)
+		pin(GUARD_CPU_CLIENT);
+	return ops->is_shared && guard_enter_process(getpid()) ? GUARD_FIFO
+							       : guard;
+}
+
 int side_main(const struct side_ops *ops, const void *param,
-	      enum side_role role, int ctl_fd, int peer_fd, int page_fd)
+	      enum side_role role, int ctl_fd, int peer_fd, int page_fd,
+	      bool is_plain)
 {
 	struct side s = {.role = role,
 			 .ctl_fd = ctl_fd,
@@ -181,18 +214,11 @@ int side_main(const struct side_ops *ops, const void *param,
 	struct side_command cmd;
 	enum guard_kind guard;
 
-	pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
-						   : GUARD_CPU_SERVER);
+	if (!is_plain)
+		pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
+							   : GUARD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	/* While others serve our set-up with an ordinary priority, so do we:
-	 * they could not answer one that spins on their core. */
-	guard = ops->is_shared ? guard_enter_nice() : guard_enter();
-	if (r.status == 0)
-		r.status = ops->setup(&s);
-	if (role == SIDE_CLIENT)
-		pin(GUARD_CPU_CLIENT);
-	if (ops->is_shared && guard_enter_process(getpid()))
-		guard = GUARD_FIFO;
+	guard = set_up(&s, ops, &r, is_plain);
 	if (answer(&s, &r, guard) < 0 || r.status < 0) {
 		leave(ops);
 		return 1;

@@ -21,7 +21,7 @@ status=0
 ((status <= 1)) || fail "exit code $status"
 cp "$TMP/out" "$TMP/json"
 json "$TMP/json" 'd["bench"] == "offload" and d["commit"] and
-	d["machine"]["cpu"] and d["probe_records"] > 0'
+	d["machine"]["cpu"] and d["settings"]["records"] > 0'
 # The subjects ran (a busy machine may cost one its deadline), and none but the
 # local ones without frames on the cable.
 json "$TMP/json" 'len([r for r in d["rows"] if "error" in r]) <= 2'
