@@ -170,9 +170,11 @@ typedef void (*bench_row_fn)(struct bench *b, const struct conduct_group *g,
 int bench_run_groups(struct bench *b, struct conduct_group *groups,
 		     unsigned count, const struct conduct_options *opt,
 		     bench_row_fn more) MUST_CHECK;
-/* The same for groups whose tracks are there: rows and ratios. */
-void bench_report_group(struct bench *b, const struct conduct_group *g,
-			bench_row_fn more);
+/* The same for who has measured rates itself, in turns. */
+void bench_report_tracks(struct bench *b, const char *group,
+			 struct conduct_track *track, unsigned count,
+			 bench_row_fn more);
+/* The ratios of groups that have run. */
 void bench_judge(struct bench *b, const struct conduct_group *groups,
 		 unsigned count);
 

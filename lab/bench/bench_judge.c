@@ -39,8 +39,8 @@ static json_t *track_row(struct bench *b, const struct conduct_group *g,
 	return row;
 }
 
-void bench_report_group(struct bench *b, const struct conduct_group *g,
-			bench_row_fn more)
+static void report_group(struct bench *b, const struct conduct_group *g,
+			 bench_row_fn more)
 {
 	for (unsigned i = 0; i < g->subject_count; i++) {
 		const struct conduct_track *t = &g->track[i];
@@ -69,7 +69,7 @@ static const struct conduct_track *find(const struct conduct_group *g,
 					const char *name)
 {
 	for (unsigned i = 0; g->track && i < g->subject_count; i++)
-		if (strcmp(g->subject[i]->name, name) == 0)
+		if (strcmp(g->track[i].desc->name, name) == 0)
 			return &g->track[i];
 	return NULL;
 }
@@ -121,6 +121,19 @@ void bench_judge(struct bench *b, const struct conduct_group *groups,
 				judge_one(b, &groups[i], r);
 }
 
+void bench_report_tracks(struct bench *b, const char *group,
+			 struct conduct_track *track, unsigned count,
+			 bench_row_fn more)
+{
+	const struct conduct_group g = {.name = group,
+					.metric = METRIC_RATE,
+					.subject_count = count,
+					.track = track};
+
+	report_group(b, &g, more);
+	bench_judge(b, &g, 1);
+}
+
 int bench_run_groups(struct bench *b, struct conduct_group *groups,
 		     unsigned count, const struct conduct_options *opt,
 		     bench_row_fn more)
@@ -136,7 +149,7 @@ int bench_run_groups(struct bench *b, struct conduct_group *groups,
 			return bench_fail(b, -ENOMEM, "no memory for %s",
 					  g->name);
 		conduct_run(g->track, g->subject, g->subject_count, opt);
-		bench_report_group(b, g, more);
+		report_group(b, g, more);
 	}
 	bench_judge(b, groups, count);
 	for (unsigned i = 0; i < count; i++) {

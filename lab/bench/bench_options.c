@@ -176,14 +176,13 @@ static void help(const struct bench_def *def, FILE *to)
 				    to);
 	for (const struct bench_option *o = def->options; o && o->name; o++)
 		help_option(o, o->normal, to);
-	if (def->ratios->name)
-		fputs("groups: ratios\n", to);
+	if (r->name)
+		fputs("groups and their ratios:\n", to);
 	for (; r->name; r++) {
-		bool is_new = !group || strcmp(group, r->group) != 0;
-
+		if (!group || strcmp(group, r->group) != 0)
+			fprintf(to, "  %s\n", r->group);
 		group = r->group;
-		fprintf(to, "  %s%s%s\n", is_new ? group : "   ",
-			is_new ? ": " : "", r->name);
+		fprintf(to, "    %-30s %s\n", r->name, r->meaning);
 	}
 	for (const char *const *g = def->more_groups; g && *g; g++)
 		fprintf(to, "  %s\n", *g);

@@ -147,6 +147,22 @@ unsigned conduct_paired(const struct conduct_track *ours,
 	return n;
 }
 
+double conduct_more(const struct conduct_track *t, unsigned more,
+		    bool is_per_op)
+{
+	double v[CONDUCT_ROUNDS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CONDUCT_ROUNDS_MAX; i++) {
+		const struct side_result *r = &t->round[i];
+
+		if (t->is_clean[i] && (!is_per_op || r->ops_all))
+			v[n++] = r->more[more] /
+				 (is_per_op ? (double)r->ops_all : 1);
+	}
+	return stats_median(v, n);
+}
+
 void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,
 		    uint64_t elapsed_ns)
 {

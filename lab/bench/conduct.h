@@ -90,6 +90,11 @@ unsigned conduct_paired(const struct conduct_track *ours,
 			const struct conduct_track *peer, enum conduct_metric m,
 			double *ratio) __attribute__((warn_unused_result));
 
+/* The median of side_result.more in that place; or, of what everybody did in a
+ * round, the part of one operation. */
+double conduct_more(const struct conduct_track *t, unsigned more,
+		    bool is_per_op);
+
 /* For who measures without subjects of two processes: a round that counts. */
 void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,
 		    uint64_t elapsed_ns);

@@ -145,30 +145,21 @@ static int run_contests(struct bench *b, struct kv_redis *r,
 int kv_bench_gateway(struct bench *b)
 {
 	struct conduct_track *track = calloc(2 * CONTESTS, sizeof(*track));
-	struct conduct_group g = {.name = "gateway",
-				  .metric = METRIC_RATE,
-				  .subject_count = 2 * CONTESTS,
-				  .track = track};
 	struct kv_redis *r = NULL;
-	int err;
+	int err = 0;
 
 	if (!track)
 		return bench_fail(b, -ENOMEM, "no memory");
 	for (unsigned i = 0; i < 2 * CONTESTS; i++)
-		track[i].desc = g.subject[i] =
+		track[i].desc =
 			i % 2 ? &contests[i / 2].peer : &contests[i / 2].ours;
-	err = kv_redis_start(0, &r);
-	if (err) {
+	if (kv_redis_start(0, &r))
 		for (unsigned i = 0; i < 2 * CONTESTS; i++)
 			kv_redis_is_missing(&track[i]);
-		err = 0;
-	} else {
+	else
 		err = run_contests(b, r, track);
-	}
-	if (!err) {
-		bench_report_group(b, &g, NULL);
-		bench_judge(b, &g, 1);
-	}
+	if (!err)
+		bench_report_tracks(b, "gateway", track, 2 * CONTESTS, NULL);
 	kv_redis_stop(r);
 	free(track);
 	return err;

@@ -402,16 +402,12 @@ int kv_bench_speed(struct bench *b)
 {
 	uint64_t records = bench_number(b, "records");
 	struct speed *s = calloc(1, sizeof(*s));
-	struct conduct_group g = {.name = "speed",
-				  .metric = METRIC_RATE,
-				  .subject_count = 2 * MEASURES};
 	int err;
 
 	if (!s)
 		return bench_fail(b, -ENOMEM, "no memory");
-	g.track = s->track;
 	for (unsigned i = 0; i < 2 * MEASURES; i++)
-		s->track[i].desc = g.subject[i] =
+		s->track[i].desc =
 			i % 2 ? &measures[i / 2].peer : &measures[i / 2].ours;
 	s->keys = kv_bench_zipf(records, DRAWS, 42);
 	(void)guard_pin(GUARD_CPU_CLIENT);
@@ -425,10 +421,8 @@ int kv_bench_speed(struct bench *b)
 	if (!err)
 		err = run_rounds(b, s);
 	guard_leave();
-	if (!err) {
-		bench_report_group(b, &g, NULL);
-		bench_judge(b, &g, 1);
-	}
+	if (!err)
+		bench_report_tracks(b, "speed", s->track, 2 * MEASURES, NULL);
 	kv_redis_stop(s->redis);
 	table_close(&s->table);
 	free(s->keys);

@@ -8,7 +8,6 @@
 
 #include "offload_bench.h"
 #include "probe.h"
-#include "stats.h"
 
 static bool is_probe(const struct offload_group *g)
 {
@@ -48,24 +47,6 @@ static uint64_t count_memory(const struct bench *b,
 
 /* ---- what a row has besides ---------------------------------------------- */
 
-/* The median of what the round says in that place; or, with what the rack sent
- * in a round, of one operation. */
-static double median_more(const struct conduct_track *t, unsigned more,
-			  bool is_per_op)
-{
-	double v[CONDUCT_ROUNDS_MAX];
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < CONDUCT_ROUNDS_MAX; i++) {
-		const struct side_result *r = &t->round[i];
-
-		if (t->is_clean[i] && (!is_per_op || r->ops_all))
-			v[n++] = r->more[more] /
-				 (is_per_op ? (double)r->ops_all : 1);
-	}
-	return stats_median(v, n);
-}
-
 static void add_keys(struct bench *b, const struct conduct_group *g,
 		     const struct conduct_track *t, json_t *row)
 {
@@ -90,8 +71,8 @@ static void add_keys(struct bench *b, const struct conduct_group *g,
 		if (p->is_timed || !keys[i].is_timed)
 			json_object_set_new(
 				row, keys[i].key,
-				json_real(median_more(t, keys[i].more,
-						      keys[i].is_per_op)));
+				json_real(conduct_more(t, keys[i].more,
+						       keys[i].is_per_op)));
 }
 
 /* ---- the run ------------------------------------------------------------- */

@@ -116,7 +116,7 @@ static void caller_teardown(struct side *s)
 
 static void pause_ns(const struct side *s, uint64_t ns)
 {
-	uint64_t end = bench_ticks() + (uint64_t)((double)ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, ns);
 
 	while (bench_ticks() < end)
 		;

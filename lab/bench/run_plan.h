@@ -75,7 +75,8 @@ struct run_plan {
 };
 
 void run_plan_init(struct run_plan *p, bool is_udp, bool quick);
-int run_plan_run(struct run_plan *p, unsigned rounds) MUST_CHECK;
+int run_plan_run(struct bench *b, struct run_plan *p,
+		 unsigned rounds) MUST_CHECK;
 
 /* ---- verdicts (run_judge.c) --------------------------------------------- */
 

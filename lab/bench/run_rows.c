@@ -71,9 +71,8 @@ int run_rows(struct bench *b)
 	int err = p ? 0 : bench_fail(b, -ENOMEM, "no memory");
 
 	for (unsigned i = 0; i < 2 && !err; i++) {
-		bench_progress(b, "programs, %s", i ? "udp" : "shm");
 		run_plan_init(&p[i], i == 1, b->quick);
-		err = run_plan_run(&p[i], rounds);
+		err = run_plan_run(b, &p[i], rounds);
 		if (err)
 			err = bench_fail(b, err, "no rack: %s", strerror(-err));
 		for (unsigned k = 0; k < p[i].groups && !err; k++)

@@ -10,24 +10,17 @@
 #include "peers.h"
 #include "stats.h"
 
-#define OURS(name_, what_, ...)                                         \
-	&(const struct subject_desc)                                    \
-	{                                                               \
-		.name = name_, .what = "READ " what_, .ops = &ours_ops, \
-		.param = &(const struct ours_param)                     \
-		{                                                       \
-			__VA_ARGS__                                     \
-		}                                                       \
-	}
-#define OURS_UDP(name_, what_, loss_, ...)                              \
-	&(const struct subject_desc)                                    \
-	{                                                               \
-		.name = name_, .what = "READ " what_, .ops = &ours_ops, \
-		.udp = true, .loss_ppm = loss_,                         \
-		.param = &(const struct ours_param)                     \
-		{                                                       \
-			__VA_ARGS__                                     \
-		}                                                       \
+#define CABLE .udp = false
+#define UDP   .udp = true
+#define LOSSY .udp = true, .loss_ppm = 10000
+#define OURS(name_, what_, way_, ...)                                         \
+	&(const struct subject_desc)                                          \
+	{                                                                     \
+		.name = name_, .what = "READ " what_, .ops = &ours_ops, way_, \
+		.param = &(const struct ours_param)                           \
+		{                                                             \
+			__VA_ARGS__                                           \
+		}                                                             \
 	}
 #define UCX(name_, what_, mode_, tls_)                                      \
 	&(const struct subject_desc)                                        \
@@ -51,7 +44,8 @@
 static struct conduct_group groups[] = {
 	{"shm_read64_lat_vs_ring",
 	 METRIC_P50,
-	 {OURS("shm_read64_lat", "64 B, one outstanding, shm cable", LAT_64),
+	 {OURS("shm_read64_lat", "64 B, one outstanding, shm cable", CABLE,
+	       LAT_64),
 	  &(const struct subject_desc){
 		  .name = "ring_rtt64",
 		  .what = "raw ring, 64 B slots, round trip",
@@ -60,22 +54,24 @@ static struct conduct_group groups[] = {
 	 NULL},
 	{"shm_read64_rate_vs_ucx_shm",
 	 METRIC_RATE,
-	 {OURS("shm_read64_rate", "64 B, 64 outstanding, shm cable", RATE_64),
+	 {OURS("shm_read64_rate", "64 B, 64 outstanding, shm cable", CABLE,
+	       RATE_64),
 	  UCX("ucx_shm_get64_rate", "64 B, 64 outstanding, ordinary memory",
 	      "get64", "posix,cma")},
 	 2,
 	 NULL},
 	{"shm_read4k_rate_vs_ucx_shm",
 	 METRIC_RATE,
-	 {OURS("shm_read4k_rate", "4 KiB, 32 outstanding, shm cable", RATE_4K),
+	 {OURS("shm_read4k_rate", "4 KiB, 32 outstanding, shm cable", CABLE,
+	       RATE_4K),
 	  UCX("ucx_shm_get4k_rate", "4 KiB, 32 outstanding, ordinary memory",
 	      "get4k", "posix,cma")},
 	 2,
 	 NULL},
 	{"direct_read64_lat_vs_ucx_mapped",
 	 METRIC_P50,
-	 {OURS("direct_read64_lat", "64 B, one outstanding, direct", LAT_64,
-	       .direct = true),
+	 {OURS("direct_read64_lat", "64 B, one outstanding, direct", CABLE,
+	       LAT_64, .direct = true),
 	  UCX("ucx_mapped_get64_lat",
 	      "64 B, one outstanding, memory allocated by UCX", "mapped64",
 	      "posix")},
@@ -84,73 +80,73 @@ static struct conduct_group groups[] = {
 	{"qp1000_rate_vs_qp1",
 	 METRIC_RATE,
 	 {OURS("qp1000_read64_rate",
-	       "64 B, 64 outstanding over 1,000 queue pairs", .block = 64,
-	       .depth = 64, .qp_count = 1000),
-	  OURS("qp1_read64_rate", "64 B, 64 outstanding on 1 queue pair",
+	       "64 B, 64 outstanding over 1,000 queue pairs", CABLE,
+	       .block = 64, .depth = 64, .qp_count = 1000),
+	  OURS("qp1_read64_rate", "64 B, 64 outstanding on 1 queue pair", CABLE,
 	       RATE_64)},
 	 2,
 	 NULL},
 	{"udp_read64_lat_vs_ucx_tcp",
 	 METRIC_P50,
-	 {OURS_UDP("udp_read64_lat", "64 B, one outstanding, UDP on loopback",
-		   0, LAT_64),
+	 {OURS("udp_read64_lat", "64 B, one outstanding, UDP on loopback", UDP,
+	       LAT_64),
 	  UCX("ucx_tcp_get64_lat", "64 B, one outstanding, tcp on loopback",
 	      "lat64", "tcp")},
 	 2,
 	 NULL},
 	{"udp_read64_rate_vs_ucx_tcp",
 	 METRIC_RATE,
-	 {OURS_UDP("udp_read64_rate", "64 B, 64 outstanding, UDP on loopback",
-		   0, RATE_64),
+	 {OURS("udp_read64_rate", "64 B, 64 outstanding, UDP on loopback", UDP,
+	       RATE_64),
 	  UCX("ucx_tcp_get64_rate", "64 B, 64 outstanding, tcp on loopback",
 	      "get64", "tcp")},
 	 2,
 	 NULL},
 	{"udp_read4k_rate_vs_ucx_tcp",
 	 METRIC_RATE,
-	 {OURS_UDP("udp_read4k_rate", "4 KiB, 32 outstanding, UDP on loopback",
-		   0, RATE_4K),
+	 {OURS("udp_read4k_rate", "4 KiB, 32 outstanding, UDP on loopback", UDP,
+	       RATE_4K),
 	  UCX("ucx_tcp_get4k_rate", "4 KiB, 32 outstanding, tcp on loopback",
 	      "get4k", "tcp")},
 	 2,
 	 NULL},
 	{"udp_loss1_rate_vs_loss0",
 	 METRIC_RATE,
-	 {OURS_UDP("udp_loss1_rate",
-		   "64 B, 64 outstanding, UDP, 1 % of packets lost", 10000,
-		   RATE_64),
-	  OURS_UDP("udp_loss0_rate", "64 B, 64 outstanding, UDP on loopback", 0,
-		   RATE_64)},
+	 {OURS("udp_loss1_rate",
+	       "64 B, 64 outstanding, UDP, 1 % of packets lost", LOSSY,
+	       RATE_64),
+	  OURS("udp_loss0_rate", "64 B, 64 outstanding, UDP on loopback", UDP,
+	       RATE_64)},
 	 2,
 	 NULL},
 	{"auth_lat",
 	 METRIC_P50,
-	 {OURS_UDP("auth_read64_lat",
-		   "64 B, one outstanding, UDP, packets with a MAC", 0, LAT_64,
-		   .auth = true),
-	  OURS_UDP("plain_read64_lat",
-		   "64 B, one outstanding, UDP, packets without", 0, LAT_64)},
+	 {OURS("auth_read64_lat",
+	       "64 B, one outstanding, UDP, packets with a MAC", UDP, LAT_64,
+	       .auth = true),
+	  OURS("plain_read64_lat",
+	       "64 B, one outstanding, UDP, packets without", UDP, LAT_64)},
 	 2,
 	 NULL},
 	{"auth_rate",
 	 METRIC_RATE,
-	 {OURS_UDP("auth_read64_rate",
-		   "64 B, 64 outstanding, UDP, packets with a MAC", 0, RATE_64,
-		   .auth = true),
-	  OURS_UDP("plain_read64_rate",
-		   "64 B, 64 outstanding, UDP, packets without", 0, RATE_64),
-	  OURS_UDP("auth_read4k_rate",
-		   "4 KiB, 32 outstanding, UDP, packets with a MAC", 0, RATE_4K,
-		   .auth = true),
-	  OURS_UDP("plain_read4k_rate",
-		   "4 KiB, 32 outstanding, UDP, packets without", 0, RATE_4K)},
+	 {OURS("auth_read64_rate",
+	       "64 B, 64 outstanding, UDP, packets with a MAC", UDP, RATE_64,
+	       .auth = true),
+	  OURS("plain_read64_rate",
+	       "64 B, 64 outstanding, UDP, packets without", UDP, RATE_64),
+	  OURS("auth_read4k_rate",
+	       "4 KiB, 32 outstanding, UDP, packets with a MAC", UDP, RATE_4K,
+	       .auth = true),
+	  OURS("plain_read4k_rate",
+	       "4 KiB, 32 outstanding, UDP, packets without", UDP, RATE_4K)},
 	 4,
 	 NULL},
 	{"caller_time",
 	 METRIC_CALLER,
-	 {OURS("caller_shm", "64 B, post and poll, shm cable", LAT_64,
+	 {OURS("caller_shm", "64 B, post and poll, shm cable", CABLE, LAT_64,
 	       .caller_time = true),
-	  OURS("caller_direct", "64 B, post and poll, direct", LAT_64,
+	  OURS("caller_direct", "64 B, post and poll, direct", CABLE, LAT_64,
 	       .caller_time = true, .direct = true),
 	  COPY("memcpy64", "64 B, near memory", 64),
 	  COPY("memcpy4k", "4 KiB, near memory", 4096)},
