@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -31,7 +32,11 @@ enum {
 
 int place_make(char dir[64], const char *name)
 {
-	snprintf(dir, 64, "/tmp/aquifer-%s-XXXXXX", name);
+	const char *in = getenv("TMPDIR");
+
+	/* The names of sockets in it are short. */
+	snprintf(dir, 64, "%s/aquifer-%s-XXXXXX",
+		 in && strlen(in) < 32 ? in : "/tmp", name);
 	return mkdtemp(dir) ? 0 : -errno;
 }
 

@@ -16,10 +16,10 @@ enum place_flags {
 	PLACE_UNBOUND = 1u << 2, /* on both cores, best priority */
 };
 
-/* Makes "/tmp/aquifer-NAME-XXXXXX". 0 or -errno. */
+/* Makes "aquifer-NAME-XXXXXX" in TMPDIR, else in /tmp. 0 or -errno. */
 int place_make(char dir[64], const char *name)
 	__attribute__((warn_unused_result));
-/* With everything in it; what will not go stays in /tmp. */
+/* With everything in it; what will not go stays. */
 void place_remove(const char *dir);
 
 /* A handle to the rack of the environment, whose nodes may be starting. Slow is
