@@ -134,27 +134,53 @@ void bench_report_tracks(struct bench *b, const char *group,
 	bench_judge(b, &g, 1);
 }
 
-int bench_run_groups(struct bench *b, struct conduct_group *groups,
-		     unsigned count, const struct conduct_options *opt,
-		     bench_row_fn more)
+/* Each group by itself, or all their subjects in turns. */
+static void run_wanted(struct bench *b, struct conduct_group *groups,
+		       unsigned count, const struct conduct_options *opt,
+		       struct conduct_track *track)
 {
+	const struct subject_desc *desc[CONDUCT_GROUP_MAX] = {NULL};
+	unsigned n = 0;
+
 	for (unsigned i = 0; i < count; i++) {
 		struct conduct_group *g = &groups[i];
 
 		if (!bench_wants(b, g->name))
 			continue;
 		bench_progress(b, "%s", g->name);
-		g->track = calloc(g->subject_count, sizeof(*g->track));
-		if (!g->track)
-			return bench_fail(b, -ENOMEM, "no memory for %s",
-					  g->name);
-		conduct_run(g->track, g->subject, g->subject_count, opt);
-		report_group(b, g, more);
+		g->track = track + n;
+		if (opt->is_together)
+			memcpy(&desc[n], g->subject,
+			       g->subject_count * sizeof(*desc));
+		else
+			conduct_run(g->track, g->subject, g->subject_count,
+				    opt);
+		n += g->subject_count;
 	}
+	if (opt->is_together)
+		conduct_run(track, desc, n, opt);
+}
+
+int bench_run_groups(struct bench *b, struct conduct_group *groups,
+		     unsigned count, const struct conduct_options *opt,
+		     bench_row_fn more)
+{
+	struct conduct_track *track;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		n += groups[i].subject_count;
+	ASSERT(!opt->is_together || n <= CONDUCT_GROUP_MAX);
+	track = calloc(n, sizeof(*track));
+	if (!track)
+		return bench_fail(b, -ENOMEM, "no memory");
+	run_wanted(b, groups, count, opt, track);
+	for (unsigned i = 0; i < count; i++)
+		if (groups[i].track)
+			report_group(b, &groups[i], more);
 	bench_judge(b, groups, count);
-	for (unsigned i = 0; i < count; i++) {
-		free(groups[i].track);
+	for (unsigned i = 0; i < count; i++)
 		groups[i].track = NULL;
-	}
+	free(track);
 	return b->why[0] ? -EIO : 0;
 }

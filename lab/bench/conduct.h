@@ -24,6 +24,7 @@ struct conduct_options {
 	const char *helper;		   /* path of the UCX helper, or NULL */
 	const struct subject_world *world; /* who else takes part, or NULL */
 	bool keep_all;			   /* rounds with foreign load, too */
+	bool is_together; /* the subjects of all groups take turns */
 };
 
 /* What one subject did. */

@@ -15,8 +15,9 @@
 #include "ticks.h"
 
 enum {
-	WARM_UP_PART = 8
-}; /* of the window, before each round */
+	WARM_UP_PART = 8, /* of the window, before each round */
+	NAP_US = 1000,
+};
 
 int side_fail(struct side *s, int rc, const char *what)
 {
@@ -202,6 +203,21 @@ static enum guard_kind set_up(struct side *s, const struct side_ops *ops,
 							       : guard;
 }
 
+/*
+ * Whoever the conductor wakes up is often put on its core. For sides with a
+ * core of their own that makes no difference; others would all be on one, and
+ * wait for each other instead of working side by side. So they look, and nap.
+ */
+static int next_command(int ctl_fd, bool is_plain, struct side_command *cmd)
+{
+	char c;
+
+	while (is_plain && recv(ctl_fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN)
+		(void)usleep(NAP_US);
+	return side_recv(ctl_fd, cmd, sizeof(*cmd));
+}
+
 int side_main(const struct side_ops *ops, const void *param,
 	      enum side_role role, int ctl_fd, int peer_fd, int page_fd,
 	      bool is_plain)
@@ -223,7 +239,7 @@ int side_main(const struct side_ops *ops, const void *param,
 		leave(ops);
 		return 1;
 	}
-	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
+	while (next_command(ctl_fd, is_plain, &cmd) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
 		if (answer(&s, &r, guard) < 0 || r.status < 0) {
