@@ -17,15 +17,26 @@
 
 /* ---- the switch ---------------------------------------------------------- */
 
-static void say_ready(void *ctx, const struct switchd_ready *what)
+struct own_switch {
+	struct daemon daemon;
+	int ready_fd;
+};
+
+static void say_ready(struct daemon *d)
 {
-	(void)!write(*(int *)ctx, "r", 1);
+	(void)!write(container_of(d, struct own_switch, daemon)->ready_fd, "r",
+		     1);
 }
 
-static int start_switch(struct bench *b, const char *rack, pid_t *pid)
+static int start_switch(struct bench *b, const char *name, pid_t *pid)
 {
-	const struct switchd_options opt = {
-		.rack = rack, .name = SWITCH_NAME, .yields = 400};
+	struct switchd_options opt = {.yields = 400};
+	struct own_switch s = {.daemon = {.options = {.rack = name,
+						      .name = SWITCH_NAME,
+						      .is_unconfined = true},
+					  .kind = &switchd_daemon,
+					  .self = &opt,
+					  .ready = say_ready}};
 	int fds[2];
 	char c;
 
@@ -35,7 +46,8 @@ static int start_switch(struct bench *b, const char *rack, pid_t *pid)
 	if (*pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[0]);
-		if (switchd_serve(&opt, say_ready, &fds[1]))
+		s.ready_fd = fds[1];
+		if (daemon_run(&s.daemon))
 			fprintf(stderr, "bench switch: %s\n", error_last());
 		_exit(0);
 	}

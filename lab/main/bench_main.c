@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 	static const struct cli_command self = {
 		.name = "bench",
 		.summary = "measure, beside peers in the same run",
-		.usage = "NAME [OPTION...]\n",
+		.usage = "NAME [OPTION...]",
 	};
 	static char *help[] = {"bench", "--help", NULL};
 	struct cli_entry table[BENCHES_MAX] = {{0}};
