@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "os/plug.h"
-#include "stats.h"
+#include "switch_bench.h"
 #include "ticks.h"
-#include "trio.h"
 #include "wire/wire.h"
 
 enum {
 	SLOT_SHIFT = 14, /* of a queue pair number */
+	/* Of the two ends at the switch, by role. */
+	SLOT_OF_CLIENT = 101,
+	SLOT_OF_SERVER = 102,
+	LOST_NS = 2000000000,
 };
 
 /* Not the NICs': those lease slots of theirs as they like. */
@@ -34,30 +37,33 @@ static size_t make_frame(uint32_t to_slot, uint8_t frame[WIRE_FRAME_MAX])
 	return wire_build(&pkt, frame);
 }
 
-static int plug_in(struct trio *t, uint32_t slot)
+static int setup(struct side *s)
 {
+	const struct switch_param *p = s->param;
 	struct os_plug *plug;
-	int rc = os_plug_open(t->rack, t->switch_name, slot, address, &plug);
+	int rc = os_plug_open(p->rack, SWITCH_NAME,
+			      s->role == SIDE_CLIENT ? SLOT_OF_CLIENT
+						     : SLOT_OF_SERVER,
+			      address, &plug);
 
 	if (rc < 0)
-		return trio_fail(t, rc, "plugging in");
-	t->state = plug;
+		return side_fail(s, rc, "plugging in");
+	s->state = plug;
 	return 0;
 }
 
-static int serve(struct trio *t)
+static void teardown(struct side *s)
+{
+	os_plug_close(s->state);
+}
+
+static int serve(struct side *s)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
-	size_t len = make_frame(TRIO_SLOTS_CLIENT, frame), got;
-	struct os_plug *p;
+	size_t len = make_frame(SLOT_OF_CLIENT, frame), got;
+	struct os_plug *p = s->state;
 
-	if (plug_in(t, TRIO_SLOTS_SERVER) < 0)
-		return -EIO;
-	p = t->state;
-	trio_ready(t);
-	while (!trio_quits(t)) {
-		if (!trio_awake(t))
-			continue;
+	while (!side_stopped(s)) {
 		for (unsigned i = 0; i < 256; i++) {
 			unsigned n = 0;
 
@@ -74,70 +80,47 @@ static int serve(struct trio *t)
 			}
 		}
 	}
-	os_plug_close(p);
 	return 0;
 }
 
-static int setup(struct trio *t)
-{
-	return plug_in(t, TRIO_SLOTS_CLIENT);
-}
-
-static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
-		   struct trio_result *out)
+static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
-	size_t len = make_frame(TRIO_SLOTS_SERVER, frame), bytes;
-	struct os_plug *p = t->state;
-	uint64_t start_ns = bench_now_ns(), t0 = 0, sent = 0, got = 0;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * t->ticks_per_ns);
-	uint64_t limit_ns = start_ns + window_ns + 2000000000ull;
-	uint32_t samples = 0;
+	size_t len = make_frame(SLOT_OF_SERVER, frame), bytes;
+	const struct switch_param *param = s->param;
+	struct os_plug *p = s->state;
+	uint64_t end = side_end_ticks(s, window_ns), sent = 0, got = 0;
+	uint64_t limit_ns = bench_now_ns() + window_ns + LOST_NS;
 	bool over = false;
 
 	while (!over || got < sent) {
 		unsigned n = 0, m = 0;
 
-		while (!over && sent - got < depth &&
+		while (!over && sent - got < param->depth &&
 		       os_plug_tx(p, frame, len)) {
-			t0 = bench_ticks();
 			sent++;
 			m++;
 		}
 		if (m)
 			os_plug_flush(p);
-		while (os_plug_rx(p, &bytes)) {
+		for (; os_plug_rx(p, &bytes); n++)
 			os_plug_next(p);
-			got++;
-			n++;
-		}
-		if (n == 0)
-			sched_yield();
-		else if (depth == 1)
-			t->page->samples[samples++ % TRIO_SAMPLES] =
-				(uint32_t)(bench_ticks() - t0);
+		got += n;
 		if (n)
 			os_plug_done(p);
+		else
+			sched_yield();
 		over = bench_ticks() >= end;
 		if (over && bench_now_ns() > limit_ns)
-			return trio_fail(t, -EIO, "frames were lost");
+			return side_fail(s, -EIO, "frames were lost");
 	}
 	out->ops = got;
-	out->elapsed_ns = bench_now_ns() - start_ns;
-	out->p50_ns = stats_quantile_u32(t->page->samples,
-					 samples < TRIO_SAMPLES ? samples
-								: TRIO_SAMPLES,
-					 0.5) /
-		      t->ticks_per_ns;
 	return 0;
 }
 
-const struct trio_ops trio_pump = {
-	.name = "switch_frames",
-	.what = "62 B frames through the switch and back",
-	.uses_switch = true,
-	.serve = serve,
+const struct side_ops switch_pump_ops = {
 	.setup = setup,
+	.serve = serve,
 	.measure = measure,
+	.teardown = teardown,
 };

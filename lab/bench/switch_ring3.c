@@ -5,11 +5,11 @@
  * nothing yields. The least that three processes can cost.
  */
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "stats.h"
+#include "switch_bench.h"
 #include "ticks.h"
-#include "trio.h"
 
 enum {
 	SLOTS = 1024,
@@ -29,11 +29,11 @@ struct rings {
 };
 
 _Static_assert(sizeof(struct slot) == 64, "one cache line");
-_Static_assert(sizeof(struct rings) <= TRIO_SHARED_BYTES, "fits");
+_Static_assert(sizeof(struct rings) <= SIDE_SHARED_BYTES, "fits");
 
-static struct rings *rings_of(const struct trio *t)
+static struct rings *rings_of(const struct side *s)
 {
-	return (struct rings *)(void *)t->shared;
+	return (struct rings *)(void *)s->shared;
 }
 
 static bool ready(struct slot *s, uint64_t seq)
@@ -62,49 +62,39 @@ static unsigned move(struct slot *from, struct slot *to, uint64_t *seq)
 	return n;
 }
 
-static int forward(struct trio *t)
+/* Each process keeps its places in the rings from round to round. */
+static int forward(struct side *s)
 {
-	struct rings *r = rings_of(t);
-	uint64_t up = 0, down = 0;
+	static uint64_t up, down;
+	struct rings *r = rings_of(s);
 
-	trio_ready(t);
-	while (!trio_quits(t)) {
-		if (!trio_awake(t))
-			continue;
+	while (!side_stopped(s))
 		for (unsigned i = 0; i < 256; i++)
 			if (!(move(r->up, r->to_server, &up) +
 			      move(r->back, r->down, &down)))
 				sched_yield();
-	}
 	return 0;
 }
 
-static int serve(struct trio *t)
+static int serve(struct side *s)
 {
-	struct rings *r = rings_of(t);
-	uint64_t seq = 0;
+	static uint64_t seq;
+	struct rings *r = rings_of(s);
 
-	trio_ready(t);
-	while (!trio_quits(t)) {
-		if (!trio_awake(t))
-			continue;
+	while (!side_stopped(s))
 		for (unsigned i = 0; i < 256; i++)
 			if (!move(r->to_server, r->back, &seq))
 				sched_yield();
-	}
 	return 0;
 }
 
-static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
-		   struct trio_result *out)
+static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 {
 	static uint64_t sent, got;
-	struct rings *r = rings_of(t);
+	uint32_t depth = *(const uint32_t *)s->param;
+	struct rings *r = rings_of(s);
 	uint8_t payload[PAYLOAD] = {0};
-	uint64_t start_ns = bench_now_ns(), first = got, t0 = 0;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * t->ticks_per_ns);
-	uint32_t samples = 0;
+	uint64_t end = side_end_ticks(s, window_ns), first = got, t0 = 0;
 	bool over = false;
 
 	while (!over || got < sent) {
@@ -123,24 +113,17 @@ static int measure(struct trio *t, uint64_t window_ns, uint32_t depth,
 		if (n == 0)
 			sched_yield();
 		else if (depth == 1)
-			t->page->samples[samples++ % TRIO_SAMPLES] =
-				(uint32_t)(bench_ticks() - t0);
+			side_sample(s, 0, bench_ticks() - t0);
 		over = bench_ticks() >= end;
 	}
 	out->ops = got - first;
-	out->elapsed_ns = bench_now_ns() - start_ns;
-	out->p50_ns = stats_quantile_u32(t->page->samples,
-					 samples < TRIO_SAMPLES ? samples
-								: TRIO_SAMPLES,
-					 0.5) /
-		      t->ticks_per_ns;
 	return 0;
 }
 
-const struct trio_ops trio_ring3 = {
-	.name = "ring3",
-	.what = "bare rings of 64 B slots through a forwarder",
-	.forward = forward,
+const struct side_ops switch_ring3_ops = {
+	.setup = side_no_setup,
 	.serve = serve,
+	.forward = forward,
 	.measure = measure,
+	.teardown = side_no_teardown,
 };
