@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the play "hostile" share. */
-#ifndef AQ_SCENARIO_HOSTILE_PLAY_PRIV_H
-#define AQ_SCENARIO_HOSTILE_PLAY_PRIV_H
+#ifndef AQ_PLAYS_HOSTILE_PLAY_PRIV_H
+#define AQ_PLAYS_HOSTILE_PLAY_PRIV_H
 
 #include <infiniband/verbs.h>
 
@@ -10,8 +10,6 @@
 #include "frame/frame_chain.h"
 #include "frame/frame_server.h"
 #include "hostile_play.h"
-#include "rig/stage.h"
-#include "sim/sim.h"
 #include "wire/page_wire.h"
 #include "wire/wire.h"
 
@@ -147,10 +145,8 @@ struct hp_foe {
 };
 
 struct hp {
-	const struct hostile_play_options *opt;
-	struct hostile_play_result *res;
-	struct sim_rand rand;
-	struct scenario_stage *stage;
+	struct play_run run;
+	struct hostile_play_counts *n;
 	struct scenario_host *node;
 	struct frame_server *server;
 	struct frame_pool *pool;
@@ -165,7 +161,6 @@ static inline uint8_t hp_byte(struct sim_rand *r)
 	return (uint8_t)(HP_TELLTALE | sim_rand_below(r, HP_TELLTALE));
 }
 
-void PRINTF(2, 3) hp_fail(struct hp *p, const char *fmt, ...);
 bool hp_qp_is_broken(struct ibv_qp *qp);
 /* A connection for one-sided requests; a guest; all chains of a space. */
 int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
@@ -181,7 +176,7 @@ void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
 
 /* ---- hostile_beat.c: the second act -------------------------------------- */
 
-int hp_beat_run(struct hp *p, enum beat_bug bug) MUST_CHECK;
+int hp_beat_run(struct hp *p) MUST_CHECK;
 
 /* ---- hostile_honest.c --------------------------------------------------- */
 

@@ -47,7 +47,7 @@ static void build(struct hp_foe *f, struct wire_pkt *pkt,
 		pkt->payload = payload;
 		pkt->payload_len = sizeof(payload);
 	}
-	f->p->res->counts.forged++;
+	f->p->n->forged++;
 	emit(f, frame, wire_build(pkt, frame));
 }
 
@@ -149,9 +149,9 @@ void hp_wire_sweep(struct hp_foe *f)
 		f->p->client[0].lane.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
 
 	/* Once is enough. */
-	if (f->p->res->counts.sweeps)
+	if (f->p->n->sweeps)
 		return;
-	f->p->res->counts.sweeps++;
+	f->p->n->sweeps++;
 	for (uint32_t i = 0; i < 1u << NIC_QPN_INDEX_BITS; i++) {
 		struct wire_pkt pkt = {.opcode = WIRE_RC_WRITE_ONLY,
 				       .dest_qpn =
@@ -189,6 +189,6 @@ void hp_wire_replay(struct hp_foe *f)
 		return;
 	/* The tap may put another one in its place. */
 	t = f->tape[sim_rand_below(&f->rand, f->tape_count)];
-	f->p->res->counts.replayed++;
+	f->p->n->replayed++;
 	emit(f, t.bytes, t.len_bytes);
 }
