@@ -518,7 +518,7 @@ static const struct play_option options[] = {
 	{.name = "--no-fence",
 	 .kind = PLAY_TAKE,
 	 .take = take_no_fence,
-	 .help = "the same as --bug no-fence"},
+	 .help = "the old name of --bug no-fence"},
 	{.name = NULL},
 };
 

@@ -570,7 +570,8 @@ static const char *point_name(unsigned point)
 
 static const enum plant bugs[] = {
 	PLANT_tree_torn,  PLANT_tree_fences,  PLANT_tree_steal,
-	PLANT_tree_early, PLANT_tree_no_lock, PLANT_none,
+	PLANT_tree_early, PLANT_tree_no_lock, PLANT_early_answer, /* --switch */
+	PLANT_none,
 };
 
 static const struct play_option options[] = {

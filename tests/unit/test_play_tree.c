@@ -38,7 +38,10 @@ static void planted_bugs_are_found(void **state)
 {
 	struct tree_play_options opt = {0};
 
-	play_test_finds_all(&tree_play, &opt.common, BUG_SEEDS);
+	for (const enum plant *bug = tree_play.bugs; *bug != PLANT_none; bug++)
+		if (*bug != PLANT_early_answer) /* the switch's: see below */
+			play_test_finds(&tree_play, &opt.common, *bug,
+					BUG_SEEDS, &sum);
 }
 
 /* The locks are words of a switch, which is killed now and then. One that

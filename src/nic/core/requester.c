@@ -67,7 +67,7 @@ void requester_go_back(struct nic_qp *qp)
 					? (req->una_psn - slot->first_psn) &
 						  WIRE_PSN_MASK
 					: 0;
-	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
+	if (PLANTED(retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
 	req->restarted = true;

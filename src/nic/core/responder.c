@@ -315,7 +315,7 @@ static enum verdict execute_write(struct nic_qp *qp,
 		rsp->dma_len = pkt->dma_len;
 		rsp->offset = 0;
 	}
-	if (has_bug(qp->nic, NIC_BUG_skip_last_byte) && len)
+	if (PLANTED(skip_last_byte) && len)
 		len--;
 	if (UNLIKELY(touch_place(host, pkt->payload, len)))
 		return deny_gone(qp);
@@ -492,7 +492,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		uint8_t *host;
 
 		count(nic, NIC_C_duplicate_atomics);
-		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
+		if (PLANTED(reexecute_atomic) &&
 		    key_check(qp, pkt->rkey, pkt->va, 8,
 			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK &&
 		    !touch_atomic(&pkt->atomic, host, &res->original))
@@ -533,15 +533,15 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	if (LIKELY(ahead == 0))
 		return false;
 	if (ahead < 0) {
-		if (has_bug(qp->nic, NIC_BUG_skip_duplicate_check) &&
-		    op->kind == WIRE_SEND && !rsp->kind &&
-		    (op->flags & WIRE_OP_FIRST) && (op->flags & WIRE_OP_LAST))
+		if (PLANTED(skip_duplicate_check) && op->kind == WIRE_SEND &&
+		    !rsp->kind && (op->flags & WIRE_OP_FIRST) &&
+		    (op->flags & WIRE_OP_LAST))
 			return false;
 		duplicate(qp, op, pkt);
 		return true;
 	}
 	count(qp->nic, NIC_C_drop_psn);
-	if (has_bug(qp->nic, NIC_BUG_ack_early)) {
+	if (PLANTED(ack_early)) {
 		rsp->epsn = wire_psn_add(pkt->psn, 1);
 		ack_later(qp, pkt->psn, false);
 		return true;
@@ -611,7 +611,7 @@ static inline bool is_notice(const struct nic_qp *qp,
 
 	if (pkt->psn != qp->rsp.epsn || qp->rsp.kind || qp->srq ||
 	    qp->recv.active || !q->wr_ids || q->head == q->tail ||
-	    qp->nic->cfg.bug)
+	    PLANTED_ANY())
 		return false;
 	if (pkt->opcode == WIRE_RC_SEND_ONLY_IMM)
 		return pkt->payload_len == 0;
@@ -651,7 +651,7 @@ static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    (pkt->opcode != WIRE_RC_SEND_ONLY &&
 	     pkt->opcode != WIRE_RC_SEND_ONLY_IMM) ||
 	    pkt->psn != rsp->epsn || rsp->kind || pkt->payload_len > qp->mtu ||
-	    qp->nic->cfg.bug || !chain_recv_call(qp, pkt))
+	    PLANTED_ANY() || !chain_recv_call(qp, pkt))
 		return false;
 	pass_message(qp);
 	if (pkt->ack_req)
@@ -689,7 +689,7 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		v = check_resources(qp, op);
 	if (v == V_OK)
 		v = check_key(qp, op, pkt, &host);
-	if (v == V_RNR && has_bug(qp->nic, NIC_BUG_forget_rnr)) {
+	if (v == V_RNR && PLANTED(forget_rnr)) {
 		rsp->epsn = wire_psn_add(rsp->epsn, 1);
 		ack_later(qp, pkt->psn, false);
 		return;
