@@ -117,7 +117,7 @@ void hp_ask_beyond(struct hp_foe *f)
 		t.addr -= over;
 		break;
 	case 5:
-		t.addr = sim_rand_u64(&f->rand);
+		t.addr = rng_u64(&f->rand);
 		break;
 	default: /* over its end by a little */
 		t.bytes = over;
@@ -130,7 +130,7 @@ void hp_ask_beyond(struct hp_foe *f)
 void hp_ask_guess(struct hp_foe *f)
 {
 	struct target t = {.addr = (uintptr_t)f->p->client[0].tenant.mem,
-			   .rkey = (uint32_t)sim_rand_u64(&f->rand),
+			   .rkey = (uint32_t)rng_u64(&f->rand),
 			   .bytes = 1};
 
 	f->p->n->guesses++;
@@ -143,7 +143,7 @@ static uint64_t some_index(struct hp_foe *f)
 {
 	switch (sim_rand_below(&f->rand, 24)) {
 	case 0:
-		return sim_rand_u64(&f->rand);
+		return rng_u64(&f->rand);
 	case 1:
 	case 2:
 		return HP_FOE_PAGES + sim_rand_below(&f->rand, HP_FOE_ENTRIES);
@@ -200,7 +200,7 @@ static void ask(struct hp_foe *f, unsigned space, enum page_wire_kind kind,
 		.buf = be64_put(far_of(f, desk_of(f)->in)),
 		.rkey = be32_put(sim_rand_below(&f->rand, 60)
 					 ? f->desk->rkey
-					 : (uint32_t)sim_rand_u64(&f->rand))};
+					 : (uint32_t)rng_u64(&f->rand))};
 	uint32_t bytes = sizeof(r);
 
 	if (!g->guest)

@@ -75,7 +75,7 @@ struct node {
 struct act {
 	struct hp *p;
 	struct sim *sim;
-	struct sim_rand rand;
+	struct rng rand;
 	struct beat_plan plan;
 	struct list bonds;
 	struct sim_event look, trouble, forget, join;
@@ -335,7 +335,7 @@ static void init_node(struct act *a, uint32_t index)
 
 static void begin(struct act *a)
 {
-	struct sim_rand *r = &a->rand;
+	struct rng *r = &a->rand;
 
 	sim_rand_init(r, a->p->run.opt->seed, 300);
 	list_init(&a->bonds);

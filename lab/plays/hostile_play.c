@@ -151,7 +151,7 @@ static int open_world(struct play_run *run)
 {
 	struct hp *p = (struct hp *)run;
 	struct scenario_stage_config cfg = {.knows_senders = true};
-	struct sim_rand *r = &run->rand;
+	struct rng *r = &run->rand;
 	int err;
 
 	p->n = (struct hostile_play_counts *)run->res->count;

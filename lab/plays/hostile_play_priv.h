@@ -90,7 +90,7 @@ struct hp_client {
 	struct frame_guest *guest;
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
-	struct sim_rand rand;
+	struct rng rand;
 	/* What must be at the node. */
 	uint8_t shadow[HP_REGION_BYTES];
 	uint8_t stored[HP_PAGES][HP_PAGE_BYTES];
@@ -137,7 +137,7 @@ struct hp_foe {
 	struct hp_piece key[HP_KEYS];
 	struct hp_tape tape[HP_TAPES];
 	uint32_t tape_count;
-	struct sim_rand rand, tape_rand;
+	struct rng rand, tape_rand;
 	uint32_t next_head;
 	uint8_t weight[16]; /* of its acts: its temper */
 	unsigned opens;	    /* that it still may */
@@ -156,7 +156,7 @@ struct hp {
 };
 
 /* Bytes of those who work. */
-static inline uint8_t hp_byte(struct sim_rand *r)
+static inline uint8_t hp_byte(struct rng *r)
 {
 	return (uint8_t)(HP_TELLTALE | sim_rand_below(r, HP_TELLTALE));
 }

@@ -73,7 +73,7 @@ static int open_kv(struct play_client *client)
 		.crash = crash,
 		.ctx = c,
 		.split_writes = kp_of(c)->split,
-		.rng_seed = sim_rand_u64(&c->base.rand) | 1};
+		.rng_seed = rng_u64(&c->base.rand) | 1};
 	struct kv_world world = kv_cluster_world(&c->place);
 	int err = -EAGAIN;
 
@@ -392,7 +392,7 @@ static int make_geometry(struct kp *p)
 		.hash = sim_rand_below(&p->run.rand, 3),
 		.failure_ms = FAILURE_MS,
 		.flags = sim_rand_below(&p->run.rand, 4) ? 0 : AQ_KV_WORD_LOCKS,
-		.seed = sim_rand_u64(&p->run.rand) | 1};
+		.seed = rng_u64(&p->run.rand) | 1};
 
 	if (p->leaves) {
 		o.shards = sim_rand_range(&p->run.rand, 1, 3);

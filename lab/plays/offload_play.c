@@ -21,7 +21,7 @@ enum {
 
 static struct sim_link draw_link(struct op *p)
 {
-	struct sim_rand *r = &p->run.rand;
+	struct rng *r = &p->run.rand;
 
 	p->faults = (struct sim_faults){
 		.loss_ppm = sim_rand_range(r, 100, 20000),
@@ -40,7 +40,7 @@ static struct sim_link draw_link(struct op *p)
 
 static int thread_open(struct op *p, struct scenario_host *host)
 {
-	struct sim_rand *r = &p->run.rand;
+	struct rng *r = &p->run.rand;
 	struct op_thread *t = calloc(1, sizeof(*t));
 	uint32_t scale = p->run.opt->scale ? (uint32_t)p->run.opt->scale : 100;
 
@@ -81,7 +81,7 @@ static int threads_open(struct op *p)
 static void draw_engine(struct op *p)
 {
 	static const uint32_t batches[] = {0, 1, 4};
-	struct sim_rand *r = &p->run.rand;
+	struct rng *r = &p->run.rand;
 
 	p->engine_config = (struct offload_engine_config){
 		.batch = batches[sim_rand_below(r, 3)],

@@ -38,7 +38,7 @@ struct op_thread {
 	struct op *p;
 	struct rig_app *app;
 	uint32_t index;
-	struct sim_rand rand;
+	struct rng rand;
 	uint32_t left; /* requests to issue */
 	uint32_t window;
 	struct op_flight flight[OP_WINDOW_MAX];

@@ -201,7 +201,7 @@ static void fill(struct op_thread *t, struct op_flight *f)
 	uint64_t value;
 
 	if (f->is_own && f->is_write) {
-		sim_rand_bytes(&t->rand, f->buf, f->len);
+		rng_fill(&t->rand, f->buf, f->len);
 	} else if (f->is_own) {
 		memset(f->buf, 0xee, f->len);
 		memcpy(f->expect, t->shadow + at, f->len);

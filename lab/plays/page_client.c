@@ -233,7 +233,7 @@ static uint64_t some_entry(struct pp_client *c)
 {
 	switch (sim_rand_below(&c->rand, 24)) {
 	case 0:
-		return sim_rand_u64(&c->rand);
+		return rng_u64(&c->rand);
 	case 1:
 		return sim_rand_below(&c->rand, PP_PAGES * 8);
 	case 2:
@@ -258,11 +258,9 @@ void pp_liar_main(void *arg)
 		uint32_t pauses = sim_rand_below(&c->rand, LIAR_PAUSES);
 		struct ibv_wc wc[PP_DEPTH];
 
-		sim_rand_bytes(&c->rand, pp_slot_of(c, tag)->page,
-			       PP_PAGE_BYTES);
+		rng_fill(&c->rand, pp_slot_of(c, tag)->page, PP_PAGE_BYTES);
 		if (sim_rand_below(&c->rand, 24) == 0)
-			sim_rand_bytes(&c->rand, pp_slot_of(c, tag)->head,
-				       head);
+			rng_fill(&c->rand, pp_slot_of(c, tag)->head, head);
 		post(c, tag, chain, head,
 		     sim_rand_below(&c->rand, 4)
 			     ? PP_PAGE_BYTES

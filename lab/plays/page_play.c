@@ -80,7 +80,7 @@ static int open_world(struct play_run *run)
 {
 	struct pp *p = (struct pp *)run;
 	struct scenario_stage_config cfg = {0};
-	struct sim_rand *r = &run->rand;
+	struct rng *r = &run->rand;
 	uint64_t frames;
 	int err;
 

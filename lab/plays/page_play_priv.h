@@ -46,7 +46,7 @@ struct pp_client {
 	struct frame_space *space; /* the node's; NULL: taken back */
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
-	struct sim_rand rand;
+	struct rng rand;
 	struct pp_op op[PP_DEPTH];
 	uint32_t version[PP_PAGES]; /* 0: not stored */
 	bool stopped;		    /* has failed: does nothing more */

@@ -93,7 +93,7 @@ int play_stage_open(struct play_run *r, struct scenario_stage_config *cfg)
 	return 0;
 }
 
-struct sim_faults play_draw_faults(struct sim_rand *rand, uint32_t loss_max,
+struct sim_faults play_draw_faults(struct rng *rand, uint32_t loss_max,
 				   uint32_t dup_max, uint32_t reorder_max,
 				   uint32_t corrupt_max)
 {

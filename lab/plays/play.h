@@ -153,7 +153,7 @@ struct play_run {
 	struct scenario_stage *stage; /* NULL: it has none */
 	struct sim *sim;
 	struct sim_net *net;
-	struct sim_rand rand;
+	struct rng rand;
 	struct lin_history *history; /* NULL: none is checked */
 	enum sim_end end;
 	struct play_client *client[PLAY_CLIENTS_MAX];
@@ -172,7 +172,7 @@ uint64_t *play_count(struct play_run *r, const char *name);
 int play_stage_open(struct play_run *r,
 		    struct scenario_stage_config *cfg) MUST_CHECK;
 /* Draws what a network does wrong; a maximum of 0 draws nothing. */
-struct sim_faults play_draw_faults(struct sim_rand *rand, uint32_t loss_max,
+struct sim_faults play_draw_faults(struct rng *rand, uint32_t loss_max,
 				   uint32_t dup_max, uint32_t reorder_max,
 				   uint32_t corrupt_max);
 

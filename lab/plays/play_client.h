@@ -23,7 +23,7 @@ struct play_client {
 	struct play_run *run;
 	unsigned index;
 	struct scenario_host *host;
-	struct sim_rand rand;
+	struct rng rand;
 	bool is_open;
 	unsigned countdown; /* requests until it happens; 0: never */
 	bool sleeps;	    /* or dies */

@@ -244,7 +244,7 @@ static void fill_wr(struct sp_client *c, unsigned i, struct ibv_send_wr *wr,
 /* Words and values; a private word's next value is known from here on. */
 static void draw_op(struct sp_client *c, struct sp_op *op)
 {
-	struct sim_rand *r = &c->base.rand;
+	struct rng *r = &c->base.rand;
 
 	/* Most on two words, so that they meet. */
 	op->word = sim_rand_below(r, 4) ? sim_rand_below(r, 2)

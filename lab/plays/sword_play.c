@@ -54,7 +54,7 @@ void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 /* The old shared connection ends before the switch hears of a new one. */
 static int declare_all(struct sp *p)
 {
-	uint32_t psn = (uint32_t)sim_rand_u64(&p->run.rand) & WIRE_PSN_MASK;
+	uint32_t psn = (uint32_t)rng_u64(&p->run.rand) & WIRE_PSN_MASK;
 	uint32_t own_qpn = 0x800000 + sim_rand_below(&p->run.rand, 0x10000);
 	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
 	uint8_t own_ip[16];
@@ -208,7 +208,7 @@ static int open_world(struct play_run *run)
 {
 	struct sp *p = (struct sp *)run;
 	struct scenario_stage_config cfg = {0};
-	struct sim_rand *r = &run->rand;
+	struct rng *r = &run->rand;
 	int err;
 
 	p->n = (struct sword_play_counts *)run->res->count;

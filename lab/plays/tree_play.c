@@ -333,7 +333,7 @@ static void do_scan(struct tp_client *c, unsigned from, unsigned to)
 static void step(struct play_client *client)
 {
 	struct tp_client *c = (struct tp_client *)client;
-	struct sim_rand *r = &client->rand;
+	struct rng *r = &client->rand;
 	unsigned key = sim_rand_below(r, KEYS);
 	unsigned to = key + 1 + sim_rand_below(r, KEYS - key);
 
@@ -486,7 +486,7 @@ static int make_geometry(struct tp *p)
 
 static int make_clients(struct tp *p)
 {
-	struct sim_rand *r = &p->run.rand;
+	struct rng *r = &p->run.rand;
 	unsigned hosts = sim_rand_range(r, 1, HOSTS_MAX);
 	unsigned clients = sim_rand_range(r, 2, CLIENTS_MAX);
 	int err = 0;
@@ -511,7 +511,7 @@ static int open_world(struct play_run *run)
 {
 	struct tp *p = (struct tp *)run;
 	struct scenario_stage_config cfg = {0};
-	struct sim_rand *r = &run->rand;
+	struct rng *r = &run->rand;
 	int err;
 
 	p->n = (struct tree_play_counts *)run->res->count;

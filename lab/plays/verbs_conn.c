@@ -106,7 +106,7 @@ static int set_key(struct vs_session *s)
 
 int vs_session_connect(struct vs_session *s)
 {
-	struct sim_rand *r = &s->vs->run.rand;
+	struct rng *r = &s->vs->run.rand;
 	uint8_t rd = (uint8_t)sim_rand_range(r, 1, 16);
 	int err = 0;
 
@@ -231,7 +231,7 @@ void vs_session_settle(struct vs_session *s)
 static int renew_window(struct vs_ep *ep)
 {
 	int access = ACCESS | IBV_ACCESS_MW_BIND;
-	struct sim_rand *r = &ep->rand;
+	struct rng *r = &ep->rand;
 	uint32_t key = ep->window_mr->rkey;
 	int err;
 

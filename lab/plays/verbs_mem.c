@@ -92,7 +92,7 @@ void vs_slots_release(struct vs_slots *slots)
 	slots->mr = NULL;
 }
 
-unsigned vs_pieces(struct sim_rand *r, uint32_t len, unsigned piece_max,
+unsigned vs_pieces(struct rng *r, uint32_t len, unsigned piece_max,
 		   struct vs_piece *pieces)
 {
 	unsigned n = sim_rand_below(r, 3) ? 1 : sim_rand_range(r, 1, piece_max);
@@ -131,7 +131,7 @@ static void check_seal(struct vs *vs, struct vs_slots *slots, unsigned slot,
 			what, slot);
 }
 
-int vs_slot_take(struct vs *vs, struct vs_slots *slots, struct sim_rand *r,
+int vs_slot_take(struct vs *vs, struct vs_slots *slots, struct rng *r,
 		 uint32_t len, unsigned piece_max, struct vs_piece *pieces,
 		 unsigned *piece_count)
 {

@@ -87,23 +87,22 @@ static bool land(struct vs_ep *ep, struct vs_op *op, unsigned piece_max)
 static void draw_atomic(struct vs_ep *ep, struct vs_op *op)
 {
 	struct atomic_op *a = &op->atomic;
-	struct sim_rand *r = &ep->rand;
+	struct rng *r = &ep->rand;
 	uint64_t now;
 
 	op->word = sim_rand_below(r, VS_WORDS);
 	now = ep->peer->word_shadow[op->word];
 	a->is_add = op->kind == VS_FAA || op->kind == VS_MASKED_FAA;
-	a->swap_add = sim_rand_u64(r);
+	a->swap_add = rng_u64(r);
 	a->swap_add >>= sim_rand_below(r, 64);
-	a->compare = sim_rand_below(r, 3) ? now : sim_rand_u64(r);
+	a->compare = sim_rand_below(r, 3) ? now : rng_u64(r);
 	a->swap_mask = UINT64_MAX;
 	a->compare_mask = UINT64_MAX;
 	if (op->kind == VS_MASKED_CAS) {
-		a->swap_mask = sim_rand_u64(r);
-		a->compare_mask = sim_rand_u64(r) & sim_rand_u64(r);
+		a->swap_mask = rng_u64(r);
+		a->compare_mask = rng_u64(r) & rng_u64(r);
 	} else if (op->kind == VS_MASKED_FAA) {
-		a->boundary =
-			sim_rand_u64(r) & sim_rand_u64(r) & sim_rand_u64(r);
+		a->boundary = rng_u64(r) & rng_u64(r) & rng_u64(r);
 	}
 }
 
@@ -323,7 +322,7 @@ struct vs_op *vs_op_make(struct vs_ep *ep)
 	op->data = malloc(op->len + 8);
 	op->old = malloc(op->len + 8);
 	ASSERT(op->data && op->old);
-	op->imm = (uint32_t)sim_rand_u64(&ep->rand);
+	op->imm = (uint32_t)rng_u64(&ep->rand);
 	op->solicited = sim_rand_below(&ep->rand, 4) == 0;
 	op->fence = sim_rand_below(&ep->rand, 5) == 0;
 	op->strict = ep->s->final;

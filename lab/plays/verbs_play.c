@@ -451,7 +451,7 @@ static void perform(struct play_run *r)
 
 static void draw_world(struct vs *vs)
 {
-	struct sim_rand *r = &vs->run.rand;
+	struct rng *r = &vs->run.rand;
 
 	sim_rand_init(r, vs->run.opt->seed, 1);
 	vs->faults.loss_ppm = sim_rand_range(r, 8000, 100000);

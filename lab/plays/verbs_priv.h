@@ -276,7 +276,7 @@ struct vs_ep {
 	unsigned posted; /* requests in this phase */
 	unsigned quota;
 	unsigned spoil_at; /* which of them the peer must refuse, at the end */
-	struct sim_rand rand;
+	struct rng rand;
 };
 
 struct vs_session {
@@ -337,7 +337,7 @@ int vs_slots_init(struct vs_node *node, struct vs_slots *slots, unsigned count,
 void vs_slots_release(struct vs_slots *slots);
 /* A free slot filled with poison, cut into random pieces of `len` in all;
  * -1 when all are busy. */
-int vs_slot_take(struct vs *vs, struct vs_slots *slots, struct sim_rand *r,
+int vs_slot_take(struct vs *vs, struct vs_slots *slots, struct rng *r,
 		 uint32_t len, unsigned piece_max, struct vs_piece *pieces,
 		 unsigned *piece_count);
 /* The request is done. `data`: what the first `len` bytes of the pieces must
@@ -348,7 +348,7 @@ void vs_slot_give(struct vs *vs, struct vs_slots *slots, unsigned slot,
 /* A slot whose request vanished with its queue pair. */
 void vs_slot_drop(struct vs_slots *slots, unsigned slot);
 void vs_slots_check(struct vs *vs, struct vs_slots *slots, const char *what);
-unsigned vs_pieces(struct sim_rand *r, uint32_t len, unsigned piece_max,
+unsigned vs_pieces(struct rng *r, uint32_t len, unsigned piece_max,
 		   struct vs_piece *pieces);
 struct ibv_mr *vs_reg(struct vs_node *node, const struct vs_area *area,
 		      int access);

@@ -41,7 +41,7 @@ struct vs_ud {
 	unsigned sending;
 	unsigned sent_count;
 	struct sent sent[SENT_MAX];
-	struct sim_rand rand;
+	struct rng rand;
 };
 
 static int to_state(struct ibv_qp *qp, enum ibv_qp_state state)
@@ -181,7 +181,7 @@ static void send_one(struct vs_node *node)
 	s->to = &vs->nodes[to];
 	s->len = sim_rand_below(&ud->rand, BODY_MAX + 1);
 	s->off = sim_rand_below(&ud->rand, VS_SOURCE_BYTES - BODY_MAX);
-	s->imm = (uint32_t)sim_rand_u64(&ud->rand);
+	s->imm = (uint32_t)rng_u64(&ud->rand);
 	s->with_imm = sim_rand_below(&ud->rand, 2);
 	memcpy(ud->ids.base + 8 * ud->sent_count, &id, 8);
 	sge[0] = (struct ibv_sge){.addr = ud->ids.iova + 8 * ud->sent_count,

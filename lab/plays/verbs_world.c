@@ -19,7 +19,7 @@ enum {
 
 static int add_host(struct vs *vs, struct vs_node *node)
 {
-	struct sim_rand *r = &vs->run.rand;
+	struct rng *r = &vs->run.rand;
 	static const uint8_t gbits[] = {5, 10, 25, 40};
 	struct sim_host_config cfg = {0};
 
@@ -57,7 +57,7 @@ static int open_device(struct vs_node *node, struct ibv_device **list)
 
 static int add_queues(struct vs_node *node)
 {
-	struct sim_rand *r = &node->vs->run.rand;
+	struct rng *r = &node->vs->run.rand;
 	struct ibv_srq_init_attr srq = {
 		.attr = {.max_wr = VS_SRQ_WR, .max_sge = 4}};
 	int err;
@@ -88,7 +88,7 @@ static int add_memory(struct vs_node *node)
 		err = vs_area_add(node, 8 * VS_SHARED, &node->shared);
 	if (err)
 		return err;
-	sim_rand_bytes(&node->vs->run.rand, node->source.base, VS_SOURCE_BYTES);
+	rng_fill(&node->vs->run.rand, node->source.base, VS_SOURCE_BYTES);
 	memset(node->shared.base, 0, 8 * VS_SHARED);
 	node->source_mr = vs_reg(node, &node->source, IBV_ACCESS_REMOTE_READ);
 	node->shared_mr = vs_reg(node, &node->shared, WORDS_ACCESS);
@@ -116,7 +116,7 @@ static int add_target(struct vs_ep *ep)
 	ep->shadow = malloc(VS_WINDOW_BYTES);
 	if (!ep->shadow)
 		return -ENOMEM;
-	sim_rand_bytes(&ep->rand, ep->window.base, VS_WINDOW_BYTES);
+	rng_fill(&ep->rand, ep->window.base, VS_WINDOW_BYTES);
 	memcpy(ep->shadow, ep->window.base, VS_WINDOW_BYTES);
 	memset(ep->words.base, 0, 8 * VS_WORDS);
 	ep->window_mr = vs_reg(ep->node, &ep->window, WINDOW_ACCESS);
@@ -127,7 +127,7 @@ static int add_target(struct vs_ep *ep)
 static int add_ep(struct vs_session *s, unsigned side, struct vs_node *node)
 {
 	struct vs_ep *ep = &s->ep[side];
-	struct sim_rand *r = &ep->rand;
+	struct rng *r = &ep->rand;
 	int err;
 
 	sim_rand_init(r, s->vs->run.opt->seed, 100 + 2 * s->index + side);
@@ -147,7 +147,7 @@ static int add_ep(struct vs_session *s, unsigned side, struct vs_node *node)
 	ep->rq_max = sim_rand_range(r, 2, VS_RQ_MAX);
 	ep->send_cq = node->cqs[sim_rand_below(r, node->cq_count)];
 	ep->recv_cq = node->cqs[sim_rand_below(r, node->cq_count)];
-	ep->psn = (uint32_t)sim_rand_u64(r) & 0xffffff;
+	ep->psn = (uint32_t)rng_u64(r) & 0xffffff;
 	err = add_target(ep);
 	if (!err)
 		err = vs_slots_init(node, &ep->land, VS_LAND_SLOTS,

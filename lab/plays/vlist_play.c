@@ -396,7 +396,7 @@ static void starter(void *arg)
 
 static int make_hosts(struct vp *p)
 {
-	struct sim_rand *r = &p->run.rand;
+	struct rng *r = &p->run.rand;
 	bool is_absent = p->mood == VP_ABSENT;
 	uint32_t versions =
 		is_absent ? VERSIONS_FEW : sim_rand_range(r, 60, 200);
@@ -432,7 +432,7 @@ static int open_world(struct play_run *run)
 		(const struct vlist_play_options *)run->opt;
 	struct vp *p = (struct vp *)run;
 	struct scenario_stage_config cfg = {0};
-	struct sim_rand *r = &run->rand;
+	struct rng *r = &run->rand;
 	int err;
 
 	p->n = (struct vlist_play_counts *)run->res->count;

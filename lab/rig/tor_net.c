@@ -17,7 +17,7 @@ struct scenario_tor {
 	struct sim *sim;
 	struct sim_net *net;
 	struct scenario_tor_config cfg;
-	struct sim_rand rand;
+	struct rng rand;
 	struct tor *tor;
 	struct tor_port *ports[TOR_PORT_MAX];
 	struct sim_event tick;
@@ -35,7 +35,7 @@ static uint64_t env_now(struct env *env)
 
 static void env_bytes(struct env *env, void *buf, size_t len_bytes)
 {
-	sim_rand_bytes(&of_env(env)->rand, buf, len_bytes);
+	rng_fill(&of_env(env)->rand, buf, len_bytes);
 }
 
 static const struct env_ops env_ops = {.now_ns = env_now, .random = env_bytes};
