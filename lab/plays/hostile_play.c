@@ -8,6 +8,7 @@
 
 #include "client/verbs_api.h"
 #include "hostile_play_priv.h"
+#include "page_accounts.h"
 
 enum {
 	TENANTS = HP_HONEST + 1,
@@ -229,42 +230,16 @@ static void perform_foe(struct hp *p)
 
 /* ---- the accounts ------------------------------------------------------- */
 
-static void mark(struct hp *p, uint8_t *seen, uint64_t frame, const char *where)
-{
-	uint64_t base = frame, i;
-
-	if (!frame_pool_has(p->pool, frame)) {
-		play_fail(&p->run, "%s holds what is no frame", where);
-		return;
-	}
-	/* Frames stand one behind the other; the lowest is the first. */
-	while (frame_pool_has(p->pool, base - HP_PAGE_BYTES))
-		base -= HP_PAGE_BYTES;
-	i = (frame - base) / HP_PAGE_BYTES;
-	if (seen[i]++)
-		play_fail(&p->run, "frame %llu is in two places, one is %s",
-			  (unsigned long long)i, where);
-}
-
-/* Every frame once: the tables of those who work, and the queue, which this
- * empties. */
+/* Every frame once: the tables of those who work, and the queue. */
 static void check_accounts(struct hp *p)
 {
-	uint8_t seen[FRAMES] = {0};
-	uint64_t frame;
+	struct frame_space *spaces[HP_HONEST];
 
 	(void)frame_pool_mend(p->pool);
 	for (unsigned i = 0; i < HP_HONEST; i++)
-		for (unsigned k = 0; k < HP_PAGES; k++) {
-			frame = frame_space_find(p->client[i].space, k);
-			if (frame)
-				mark(p, seen, frame, "a table");
-		}
-	while ((frame = frame_pool_pop(p->pool)) != 0)
-		mark(p, seen, frame, "the queue");
-	for (unsigned i = 0; i < FRAMES; i++)
-		if (!seen[i])
-			play_fail(&p->run, "frame %u is nowhere", i);
+		spaces[i] = p->client[i].space;
+	page_accounts_check(&p->run, p->pool, spaces, HP_HONEST, HP_PAGES,
+			    HP_PAGE_BYTES);
 }
 
 static uint64_t node_count(const struct hp *p, enum nic_counter from,

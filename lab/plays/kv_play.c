@@ -459,7 +459,6 @@ static int open_world(struct play_run *r)
 		err = play_stage_open(r, &cfg);
 	if (err)
 		return err;
-	sim_net_hide_addresses(r->net);
 	err = make_hosts(p);
 	return err ? err
 		   : scenario_host_spawn(p->client[0].base.host, "starter",
@@ -476,23 +475,21 @@ struct figure_line {
 
 static int figure(int argc, char **argv)
 {
-	static const struct play_option rows[] = {
-		{.name = "--figure",
-		 .value = "3.N|all",
-		 .kind = PLAY_TEXT,
+	static const struct sim_option rows[] = {
+		{"--figure", "3.N|all", NULL, .kind = SIM_TEXT,
 		 .at = offsetof(struct figure_line, figure)},
-		{.name = "--jobs",
-		 .value = "N",
-		 .kind = PLAY_NUMBER,
+		{"--jobs", "N", NULL, .kind = SIM_NUMBER,
 		 .at = offsetof(struct figure_line, jobs)},
-		{.name = "--quick", .at = offsetof(struct figure_line, quick)},
-		{.name = "--json", .at = offsetof(struct figure_line, json)},
+		{"--quick", NULL, NULL,
+		 .at = offsetof(struct figure_line, quick)},
+		{"--json", NULL, NULL,
+		 .at = offsetof(struct figure_line, json)},
 		{.name = NULL},
 	};
 	struct figure_line l = {.jobs = sim_batch_jobs()};
-	struct play_options_of of = {rows, &l};
+	struct sim_options all[] = {{rows, &l}, {NULL, NULL}};
 
-	if (play_options_parse(argv[0], &of, 1, NULL, argc, argv))
+	if (sim_options_parse("sim kv", all, NULL, argc, argv))
 		return PLAY_USAGE;
 	return kv_figure_cmd(l.figure, l.quick, l.json, (unsigned)l.jobs);
 }
@@ -508,17 +505,14 @@ static const enum plant bugs[] = {
 	PLANT_kv_overtake, PLANT_kv_no_fence, PLANT_none,
 };
 
-static const struct play_option options[] = {
+static const struct sim_option options[] = {
 	PLAY_OPTION_FABRIC,
-	{.name = "--leaves",
-	 .kind = PLAY_FLAG,
-	 .at = offsetof(struct kv_play_options, leaves),
-	 .help = "three nodes, shards and copies; clients also resize the "
-		 "table and die over it, and nodes are killed"},
-	{.name = "--no-fence",
-	 .kind = PLAY_TAKE,
-	 .take = take_no_fence,
-	 .help = "the old name of --bug no-fence"},
+	{"--leaves", NULL,
+	 "three nodes, shards and copies; clients also resize the "
+	 "table and die over it, and nodes are killed",
+	 .kind = SIM_FLAG, .at = offsetof(struct kv_play_options, leaves)},
+	{"--no-fence", NULL, "the old name of --bug no-fence", .kind = SIM_TAKE,
+	 .take = take_no_fence},
 	{.name = NULL},
 };
 

@@ -252,28 +252,24 @@ static int take_figure(void *to, const char *value)
 
 static int figure(int argc, char **argv)
 {
-	static const struct play_option rows[] = {
-		{.name = "--figure",
-		 .value = "NAME",
-		 .kind = PLAY_TAKE,
+	static const struct sim_option rows[] = {
+		{"--figure", "NAME", NULL, .kind = SIM_TAKE,
 		 .take = take_figure},
-		{.name = "--jobs",
-		 .value = "N",
-		 .kind = PLAY_NUMBER,
+		{"--jobs", "N", NULL, .kind = SIM_NUMBER,
 		 .at = offsetof(struct figure_line, jobs)},
-		{.name = "--client-ns",
-		 .value = "N",
-		 .kind = PLAY_NUMBER,
+		{"--client-ns", "N", NULL, .kind = SIM_NUMBER,
 		 .at = offsetof(struct figure_line, client_ns)},
-		{.name = "--json", .at = offsetof(struct figure_line, json)},
-		{.name = "--costs", .at = offsetof(struct figure_line, costs)},
+		{"--json", NULL, NULL,
+		 .at = offsetof(struct figure_line, json)},
+		{"--costs", NULL, NULL,
+		 .at = offsetof(struct figure_line, costs)},
 		{.name = NULL},
 	};
 	struct figure_line l = {.jobs = sim_batch_jobs()};
-	struct play_options_of of = {rows, &l};
+	struct sim_options all[] = {{rows, &l}, {NULL, NULL}};
 	static struct figure_grid grid;
 
-	if (play_options_parse(argv[0], &of, 1, NULL, argc, argv))
+	if (sim_options_parse("sim offload", all, NULL, argc, argv))
 		return PLAY_USAGE;
 	if (l.costs) {
 		offload_costs_print();
@@ -295,19 +291,17 @@ static const enum plant bugs[] = {
 	PLANT_no_fence, PLANT_late_ring, PLANT_none,
 };
 
-static const struct play_option options[] = {
-	{.name = "--points",
-	 .at = offsetof(struct offload_play_options, points),
-	 .help = "kill the engine of one seed before, inside and after each of "
-		 "its doorbells, with no other fault"},
+static const struct sim_option options[] = {
+	{"--points", NULL,
+	 "kill the engine of one seed before, inside and after each of "
+	 "its doorbells, with no other fault",
+	 .at = offsetof(struct offload_play_options, points)},
 	PLAY_OPTION_SCALE,
 	PLAY_OPTION_FABRIC,
-	{.name = "--history",
-	 .value = "FILE",
-	 .kind = PLAY_TEXT,
-	 .at = offsetof(struct play_options, history_file),
-	 .help = "one seed: write what the threads saw, for 'aquifer sim check "
-		 "--initial 0'"},
+	{"--history", "FILE",
+	 "one seed: write what the threads saw, for 'aquifer sim check "
+	 "--initial 0'",
+	 .kind = SIM_TEXT, .at = offsetof(struct play_options, history_file)},
 	PLAY_OPTION_PCAP,
 	{.name = NULL},
 };

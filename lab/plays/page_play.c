@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/verbs_api.h"
+#include "page_accounts.h"
 #include "page_play_priv.h"
 
 enum {
@@ -160,46 +161,27 @@ static void play_on(struct pp *p)
 
 /* ---- the accounts ------------------------------------------------------- */
 
-static void mark(struct pp *p, uint8_t *seen, uint64_t frame, const char *where)
-{
-	uint64_t base = 0, i;
-
-	/* Frames stand one behind the other; the lowest is the first. */
-	for (base = frame; frame_pool_has(p->pool, base - PP_PAGE_BYTES);)
-		base -= PP_PAGE_BYTES;
-	i = (frame - base) / PP_PAGE_BYTES;
-	if (!frame_pool_has(p->pool, frame))
-		play_fail(&p->run, "%s holds what is no frame", where);
-	else if (seen[i]++)
-		play_fail(&p->run, "frame %llu is in two places, one is %s",
-			  (unsigned long long)i, where);
-}
-
-/* Every frame once: first the tables, then the queue, which this empties. */
+/* Every frame once, and of each client who came to its end the right ones. */
 static void check_accounts(struct pp *p)
 {
-	uint8_t seen[FRAMES] = {0};
-	uint64_t frame;
+	struct frame_space *spaces[PP_CLIENTS];
 
 	for (unsigned i = 0; i < PP_CLIENTS; i++) {
 		struct pp_client *c = &p->client[i];
 
+		spaces[i] = c->space;
 		for (uint32_t k = 0; c->space && k < PP_PAGES; k++) {
-			frame = frame_space_find(c->space, k);
-			if (frame)
-				mark(p, seen, frame, "a table");
+			bool is_there = frame_space_find(c->space, k) != 0;
+
 			if (!p->opt->lies && !c->stopped && c->done &&
-			    !!frame != !!c->version[k])
+			    is_there != !!c->version[k])
 				play_fail(&p->run, "client %u: page %u is %s",
-					  i, k, frame ? "still there" : "gone");
+					  i, k,
+					  is_there ? "still there" : "gone");
 		}
 	}
-	while ((frame = frame_pool_pop(p->pool)) != 0)
-		mark(p, seen, frame, "the queue");
-	for (uint64_t i = 0; i < frame_pool_count(p->pool); i++)
-		if (!seen[i])
-			play_fail(&p->run, "frame %llu is nowhere",
-				  (unsigned long long)i);
+	page_accounts_check(&p->run, p->pool, spaces, PP_CLIENTS, PP_PAGES,
+			    PP_PAGE_BYTES);
 }
 
 /* What the last client stored must be there, whatever the first one did. */
@@ -266,28 +248,16 @@ static void close_world(struct play_run *r)
 
 #define AT(member) offsetof(struct page_play_options, member)
 
-static const struct play_option options[] = {
-	{.name = "--faults",
-	 .at = AT(faults),
-	 .help = "the network loses, doubles and reorders"},
-	{.name = "--kill-ns",
-	 .value = "N",
-	 .kind = PLAY_NUMBER,
-	 .at = AT(kill_ns),
-	 .max = KILL_NS_MAX,
-	 .help = "the first client dies then"},
-	{.name = "--notice-ns",
-	 .value = "N",
-	 .kind = PLAY_NUMBER,
-	 .at = AT(notice_ns),
-	 .max = KILL_NS_MAX,
-	 .help = "and the node notices so much later"},
-	{.name = "--lies",
-	 .at = AT(lies),
-	 .help = "the first client sends nonsense"},
-	{.name = "--scarce",
-	 .at = AT(scarce),
-	 .help = "there are fewer frames than pages are stored"},
+static const struct sim_option options[] = {
+	{"--faults", NULL, "the network loses, doubles and reorders",
+	 .at = AT(faults)},
+	{"--kill-ns", "N", "the first client dies then", .kind = SIM_NUMBER,
+	 .at = AT(kill_ns), .max = KILL_NS_MAX},
+	{"--notice-ns", "N", "and the node notices so much later",
+	 .kind = SIM_NUMBER, .at = AT(notice_ns), .max = KILL_NS_MAX},
+	{"--lies", NULL, "the first client sends nonsense", .at = AT(lies)},
+	{"--scarce", NULL, "there are fewer frames than pages are stored",
+	 .at = AT(scarce)},
 	{.name = NULL},
 };
 

@@ -124,6 +124,14 @@ static void judge_history(struct play_run *r, struct lin_result *lin)
 		play_fail(r, "the history could not be written");
 }
 
+static void fail_unfinished(struct play_run *r)
+{
+	char report[256];
+
+	sim_fiber_report(r->sim, report, sizeof(report));
+	play_fail(r, "%u clients have not finished: %s", r->running, report);
+}
+
 static int perform(struct play_run *r)
 {
 	const struct play *play = r->play;
@@ -134,8 +142,7 @@ static int perform(struct play_run *r)
 	} else {
 		r->end = sim_run_until(r->sim, play->limit_ps);
 		if (r->running)
-			play_fail(r, "%u clients have not finished",
-				  r->running);
+			fail_unfinished(r);
 	}
 	if (r->history)
 		judge_history(r, &lin);

@@ -29,6 +29,7 @@
 #include "rig/stage.h"
 #include "sim/batch.h"
 #include "sim/lin.h"
+#include "sim/options.h"
 #include "sim/plants.h"
 
 enum {
@@ -56,57 +57,24 @@ struct play_options {
 	FILE *trace, *pcap, *history;
 };
 
-enum play_option_kind {
-	PLAY_FLAG,   /* bool */
-	PLAY_NUMBER, /* uint64_t of 1 .. max */
-	PLAY_TEXT,   /* const char * */
-	PLAY_CHOICE, /* unsigned: the place in `names` */
-	PLAY_FABRIC, /* const struct sim_fabric_choice * */
-	PLAY_TAKE,   /* whatever `take` makes of it */
-};
-
-/* A row of a play's command line, beside those that all have. */
-struct play_option {
-	const char *name;  /* "--scale" */
-	const char *value; /* what --help calls its value; NULL: it has none */
-	const char *help;
-	enum play_option_kind kind;
-	size_t at;    /* in the play's options */
-	uint64_t max; /* 0: 10,000 */
-	const char *const *names;
-	int (*take)(void *to, const char *value);
-};
-
-/* Rows that end with a NULL name, or none, and what they are offsets in. */
-struct play_options_of {
-	const struct play_option *rows;
-	void *to;
-};
-
-/* Reads a whole command line, in which every word must be an option or its
- * value. -EINVAL: it was said on stderr what is wrong. */
-int play_options_parse(const char *who, const struct play_options_of *of,
-		       unsigned count, const struct sim_fabric_choice *fabrics,
-		       int argc, char **argv) MUST_CHECK;
-
 /* Rows that several plays have. */
-#define PLAY_OPTION_SCALE                                                   \
-	{                                                                   \
-		.name = "--scale", .value = "PERCENT", .kind = PLAY_NUMBER, \
-		.at = offsetof(struct play_options, scale),                 \
-		.help = "more or fewer operations than usual"               \
+#define PLAY_OPTION_SCALE                                                  \
+	{                                                                  \
+		.name = "--scale", .value = "PERCENT", .kind = SIM_NUMBER, \
+		.at = offsetof(struct play_options, scale),                \
+		.help = "more or fewer operations than usual"              \
 	}
-#define PLAY_OPTION_FABRIC                                                \
-	{                                                                 \
-		.name = "--fabric", .value = "NAME", .kind = PLAY_FABRIC, \
-		.at = offsetof(struct play_options, fabric),              \
-		.help = "what carries the frames: ethernet, edm or cxl"   \
+#define PLAY_OPTION_FABRIC                                               \
+	{                                                                \
+		.name = "--fabric", .value = "NAME", .kind = SIM_FABRIC, \
+		.at = offsetof(struct play_options, fabric),             \
+		.help = "what carries the frames: ethernet, edm or cxl"  \
 	}
-#define PLAY_OPTION_PCAP                                              \
-	{                                                             \
-		.name = "--pcap", .value = "FILE", .kind = PLAY_TEXT, \
-		.at = offsetof(struct play_options, pcap_file),       \
-		.help = "one seed: write the delivered frames"        \
+#define PLAY_OPTION_PCAP                                             \
+	{                                                            \
+		.name = "--pcap", .value = "FILE", .kind = SIM_TEXT, \
+		.at = offsetof(struct play_options, pcap_file),      \
+		.help = "one seed: write the delivered frames"       \
 	}
 
 /* ---- results ------------------------------------------------------------ */
@@ -211,7 +179,7 @@ struct play {
 	const struct play_count *counts;
 	unsigned count_count;
 	const enum plant *bugs; /* that it must find; ends with PLANT_none */
-	const struct play_option *options; /* ends with a NULL name */
+	const struct sim_option *options; /* ends with a NULL name */
 	size_t options_bytes;
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
 	/* `aquifer sim NAME --figure ...` or --costs: other commands. */

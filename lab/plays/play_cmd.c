@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer sim NAME`: arguments in, seeds played, counts and verdict out. */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,12 +11,10 @@
 
 enum {
 	SEEDS_DEFAULT = 100,
-	NUMBER_MAX = 10000,
-	COLUMNS = 79,
-	INDENT = 20, /* of what an option does */
 };
 
 struct line {
+	char who[32]; /* "sim kv" */
 	const struct play *play;
 	struct play_options *opt; /* the play's */
 	struct sim_batch batch;
@@ -62,150 +59,26 @@ static int take_bug(void *to, const char *value)
 }
 
 /* What every play has, into a struct line. */
-static const struct play_option common[] = {
-	{.name = "--seed",
-	 .value = "N",
-	 .kind = PLAY_TAKE,
-	 .take = take_seed,
-	 .help = "one seed, in this process; the same seed always gives the "
-		 "same hash"},
-	{.name = "--seeds",
-	 .value = "N|A..B",
-	 .kind = PLAY_TAKE,
-	 .take = take_seeds,
-	 .help = "seeds 1..N or A..B (default 1..100)"},
-	{.name = "--jobs",
-	 .value = "N",
-	 .kind = PLAY_NUMBER,
-	 .at = offsetof(struct line, jobs),
-	 .help = "processes (default: one per processor)"},
-	{.name = "--bug",
-	 .value = "NAME",
-	 .kind = PLAY_TAKE,
-	 .take = take_bug,
-	 .help = "plant a bug, to check the checks; \"list\" prints the names"},
-	{.name = "--trace",
-	 .kind = PLAY_FLAG,
-	 .at = offsetof(struct line, trace),
-	 .help = "one seed: print every frame"},
-	{.name = "--json",
-	 .kind = PLAY_FLAG,
-	 .at = offsetof(struct line, json),
-	 .help = "print one JSON object"},
+static const struct sim_option common[] = {
+	{"--seed", "N",
+	 "one seed, in this process; the same seed always gives the "
+	 "same hash",
+	 .kind = SIM_TAKE, .take = take_seed},
+	{"--seeds", "N|A..B", "seeds 1..N or A..B (default 1..100)",
+	 .kind = SIM_TAKE, .take = take_seeds},
+	{"--jobs", "N", "processes (default: one per processor)",
+	 .kind = SIM_NUMBER, .at = offsetof(struct line, jobs)},
+	{"--bug", "NAME",
+	 "plant a bug, to check the checks; \"list\" prints the names",
+	 .kind = SIM_TAKE, .take = take_bug},
+	{"--trace", NULL, "one seed: print every frame", .kind = SIM_FLAG,
+	 .at = offsetof(struct line, trace)},
+	{"--json", NULL, "print one JSON object", .kind = SIM_FLAG,
+	 .at = offsetof(struct line, json)},
 	{.name = NULL},
 };
 
-static int take_choice(const struct play_option *o, unsigned *to,
-		       const char *value)
-{
-	for (unsigned i = 0; o->names[i]; i++)
-		if (!strcmp(o->names[i], value)) {
-			*to = i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-static int take_value(const struct play_option *o, void *to,
-		      const struct sim_fabric_choice *fabrics,
-		      const char *value)
-{
-	void *at = (char *)to + o->at;
-	uint64_t n;
-
-	switch (o->kind) {
-	case PLAY_FLAG:
-		*(bool *)at = true;
-		return 0;
-	case PLAY_NUMBER:
-		if (!sim_batch_parse_u64(value, &n) || !n ||
-		    n > (o->max ? o->max : NUMBER_MAX))
-			return -EINVAL;
-		*(uint64_t *)at = n;
-		return 0;
-	case PLAY_TEXT:
-		*(const char **)at = value;
-		return 0;
-	case PLAY_CHOICE:
-		return take_choice(o, at, value);
-	case PLAY_FABRIC:
-		*(const struct sim_fabric_choice **)at =
-			sim_fabric_find(fabrics, value);
-		return *(const struct sim_fabric_choice **)at ? 0 : -EINVAL;
-	case PLAY_TAKE:
-		break;
-	}
-	return o->take(to, value);
-}
-
-static const struct play_option *find_option(const struct play_option *rows,
-					     const char *name)
-{
-	for (; rows && rows->name; rows++)
-		if (!strcmp(rows->name, name))
-			return rows;
-	return NULL;
-}
-
-int play_options_parse(const char *who, const struct play_options_of *of,
-		       unsigned count, const struct sim_fabric_choice *fabrics,
-		       int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		const struct play_option *o = NULL;
-		const char *value = NULL;
-		void *to = NULL;
-
-		for (unsigned k = 0; k < count && !o; k++) {
-			o = find_option(of[k].rows, argv[i]);
-			to = of[k].to;
-		}
-		if (o && o->value)
-			value = i + 1 < argc ? argv[i + 1] : NULL;
-		if (!o || (o->value && !value) ||
-		    take_value(o, to, fabrics, value)) {
-			fprintf(stderr, "aquifer: sim %s: %s %s%s%s\n", who,
-				argv[i],
-				o ? "needs a fitting value"
-				  : "is not an option",
-				value ? ", not " : "", value ? value : "");
-			return -EINVAL;
-		}
-		i += o->value != NULL;
-	}
-	return 0;
-}
-
 /* ---- help --------------------------------------------------------------- */
-
-/* The first line goes on at `column`; the others begin at `indent`. */
-static void print_wrapped(FILE *f, const char *text, int column, int indent)
-{
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column + len + (column > indent) > COLUMNS) {
-			fprintf(f, "\n%*s", indent, "");
-			column = indent;
-		}
-		column += fprintf(f, "%s%.*s", column > indent ? " " : "", len,
-				  text);
-		text += len + (text[len] == ' ');
-	}
-	fputc('\n', f);
-}
-
-static void print_options(FILE *f, const struct play_option *rows)
-{
-	for (; rows && rows->name; rows++) {
-		int n = fprintf(f, "  %s %s", rows->name,
-				rows->value ? rows->value : "");
-
-		fprintf(f, "%*s", n < INDENT ? INDENT - n : 1, "");
-		print_wrapped(f, rows->help, n < INDENT ? INDENT : n + 1,
-			      INDENT);
-	}
-}
 
 static void print_usage(FILE *f, const struct play *play)
 {
@@ -214,15 +87,14 @@ static void print_usage(FILE *f, const struct play *play)
 	if (play->figure)
 		fprintf(f, "       aquifer sim %s --figure NAME [OPTION...]\n",
 			play->name);
-	print_wrapped(f, play->about, 0, 0);
-	print_options(f, common);
-	print_options(f, play->options);
+	sim_text_print(f, play->about);
+	sim_options_help(f, common);
+	sim_options_help(f, play->options);
 	if (play->footnote)
-		print_wrapped(f, play->footnote, 0, 0);
-	print_wrapped(f,
-		      "Exit code 1 when a violation was found, or with --bug "
-		      "when none was; 2 when it could not run.",
-		      0, 0);
+		sim_text_print(f, play->footnote);
+	sim_text_print(f,
+		       "Exit code 1 when a violation was found, or with --bug "
+		       "when none was; 2 when it could not run.");
 }
 
 /* ---- results ------------------------------------------------------------ */
@@ -232,7 +104,8 @@ static void print_replay(const struct line *l, uint64_t seed)
 {
 	printf("replay: aquifer sim %s --seed %" PRIu64, l->play->name, seed);
 	for (int i = 1; i < l->argc; i++) {
-		const struct play_option *o = find_option(common, l->argv[i]);
+		const struct sim_option *o =
+			sim_option_find(common, l->argv[i]);
 
 		if (o && strcmp(o->name, "--bug") != 0) {
 			i += o->value != NULL;
@@ -278,7 +151,7 @@ static void print_text(const struct line *l, const struct play_sum *s)
 /* The play's options under their names: flags always, others if given. */
 static void print_json_options(const struct line *l, struct json_out *j)
 {
-	const struct play_option *o = l->play->options;
+	const struct sim_option *o = l->play->options;
 
 	for (; o && o->name; o++) {
 		const void *at = (const char *)l->opt + o->at;
@@ -287,13 +160,13 @@ static void print_json_options(const struct line *l, struct json_out *j)
 		snprintf(key, sizeof(key), "%s", o->name + 2);
 		for (char *p = key; *p; p++)
 			*p = *p == '-' ? '_' : *p;
-		if (o->kind == PLAY_FLAG)
+		if (o->kind == SIM_FLAG)
 			json_out_bool(j, key, *(const bool *)at);
-		else if (o->kind == PLAY_NUMBER && *(const uint64_t *)at)
+		else if (o->kind == SIM_NUMBER && *(const uint64_t *)at)
 			json_out_u64(j, key, *(const uint64_t *)at);
-		else if (o->kind == PLAY_TEXT && *(const char *const *)at)
+		else if (o->kind == SIM_TEXT && *(const char *const *)at)
 			json_out_string(j, key, *(const char *const *)at);
-		else if (o->kind == PLAY_CHOICE)
+		else if (o->kind == SIM_CHOICE)
 			json_out_string(j, key,
 					o->names[*(const unsigned *)at]);
 	}
@@ -392,7 +265,7 @@ static int run_line(struct line *l)
 	else if (!err)
 		print_text(l, &sum);
 	if (err) {
-		fprintf(stderr, "aquifer: sim %s: %s\n", l->play->name,
+		fprintf(stderr, "aquifer: %s: %s\n", l->who,
 			error_last_code() == err ? error_last()
 						 : strerror(-err));
 		return PLAY_USAGE;
@@ -426,8 +299,8 @@ static const struct play *find_play(const struct play *const *plays, int argc,
 int play_cmd(const struct play *const *plays,
 	     const struct sim_fabric_choice *fabrics, int argc, char **argv)
 {
-	static const struct play_option kind[] = {
-		{.name = "--kind", .value = "NAME", .kind = PLAY_TEXT},
+	static const struct sim_option kind[] = {
+		{"--kind", "NAME", NULL, .kind = SIM_TEXT},
 		{.name = NULL},
 	};
 	struct line l = {
@@ -444,6 +317,7 @@ int play_cmd(const struct play *const *plays,
 			argv[0], value_of(argc, argv, "--kind"));
 		return PLAY_USAGE;
 	}
+	snprintf(l.who, sizeof(l.who), "sim %s", argv[0]);
 	if (value_of(argc, argv, "--help")) {
 		print_usage(stdout, l.play);
 		return PLAY_FINE;
@@ -454,12 +328,13 @@ int play_cmd(const struct play *const *plays,
 	l.opt = calloc(1, l.play->options_bytes);
 	if (!l.opt)
 		return PLAY_USAGE;
-	if (play_options_parse(argv[0],
-			       (struct play_options_of[]){
-				       {common, &l},
-				       {l.play->options, l.opt},
-				       {l.play->kind ? kind : NULL, &the_kind}},
-			       3, fabrics, argc, argv)) {
+	if (sim_options_parse(l.who,
+			      (struct sim_options[]){
+				      {common, &l},
+				      {l.play->options, l.opt},
+				      {l.play->kind ? kind : NULL, &the_kind},
+				      {NULL, NULL}},
+			      fabrics, argc, argv)) {
 		print_usage(stderr, l.play);
 	} else if (l.lists_bugs) {
 		plant_print(l.play->bugs);

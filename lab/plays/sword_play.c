@@ -222,7 +222,6 @@ static int open_world(struct play_run *run)
 	err = play_stage_open(run, &cfg);
 	if (err)
 		return err;
-	sim_net_hide_addresses(run->net);
 	lin_history_set_initial(run->history, lin_int(0));
 	err = make_hosts(p);
 	if (!err)

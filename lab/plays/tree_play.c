@@ -574,13 +574,11 @@ static const enum plant bugs[] = {
 	PLANT_none,
 };
 
-static const struct play_option options[] = {
-	{.name = "--switch",
-	 .value = "OPTIONS",
-	 .kind = PLAY_TEXT,
-	 .at = offsetof(struct tree_play_options, sword),
-	 .help = "the program swordbox with these options, or '', replaces the "
-		 "atomics on the locks, and is restarted now and then"},
+static const struct sim_option options[] = {
+	{"--switch", "OPTIONS",
+	 "the program swordbox with these options, or '', replaces the "
+	 "atomics on the locks, and is restarted now and then",
+	 .kind = SIM_TEXT, .at = offsetof(struct tree_play_options, sword)},
 	{.name = NULL},
 };
 

@@ -609,30 +609,28 @@ static const enum plant bugs[] = {
 	PLANT_none,
 };
 
-#define OPTIONS                                                             \
-	{.name = "--udp",                                                   \
-	 .at = offsetof(struct verbs_play_options, udp),                    \
-	 .help = "a network of machines: slower, with a switch that marks " \
-		 "frames and overflows"},                                   \
-		{.name = "--auth",                                          \
-		 .at = offsetof(struct verbs_play_options, auth),           \
-		 .help = "connections have keys, and their packets a MAC"}, \
+#define OPTIONS                                                     \
+	{"--udp", NULL,                                             \
+	 "a network of machines: slower, with a switch that marks " \
+	 "frames and overflows",                                    \
+	 .at = offsetof(struct verbs_play_options, udp)},           \
+		{"--auth", NULL,                                    \
+		 "connections have keys, and their packets a MAC",  \
+		 .at = offsetof(struct verbs_play_options, auth)},  \
 		PLAY_OPTION_SCALE, PLAY_OPTION_PCAP
 
-static const struct play_option options[] = {
+static const struct sim_option options[] = {
 	OPTIONS,
 	PLAY_OPTION_FABRIC,
 	{.name = NULL},
 };
 
-static const struct play_option switch_options[] = {
+static const struct sim_option switch_options[] = {
 	OPTIONS,
-	{.name = "--program",
-	 .value = "NAME[:OPTIONS]",
-	 .kind = PLAY_TAKE,
-	 .take = take_program,
-	 .help = "a program on the path, in the order given; see "
-		 "aquifer-switch(1)"},
+	{"--program", "NAME[:OPTIONS]",
+	 "a program on the path, in the order given; see "
+	 "aquifer-switch(1)",
+	 .kind = SIM_TAKE, .take = take_program},
 	{.name = NULL},
 };
 

@@ -448,7 +448,6 @@ static int open_world(struct play_run *run)
 	err = play_stage_open(run, &cfg);
 	if (err)
 		return err;
-	sim_net_hide_addresses(run->net);
 	err = make_hosts(p);
 	if (!err)
 		err = scenario_steer_create(
@@ -523,13 +522,11 @@ static const enum plant bugs[] = {
 
 static const char *const steers[] = {"both", "on", "off", NULL};
 
-static const struct play_option options[] = {
-	{.name = "--steer",
-	 .value = "on|off|both",
-	 .kind = PLAY_CHOICE,
-	 .names = steers,
-	 .at = offsetof(struct vlist_play_options, steer),
-	 .help = "with steering, without it, or each seed both ways (default)"},
+static const struct sim_option options[] = {
+	{"--steer", "on|off|both",
+	 "with steering, without it, or each seed both ways (default)",
+	 .kind = SIM_CHOICE, .at = offsetof(struct vlist_play_options, steer),
+	 .names = steers},
 	{.name = NULL},
 };
 

@@ -489,11 +489,6 @@ void sim_host_crash(struct sim_host *host)
 	sim_cancel(host->sim, &host->flush);
 }
 
-bool sim_host_crashed(const struct sim_host *host)
-{
-	return host->crashed;
-}
-
 void sim_host_path_down(struct sim_host *host, const struct sim_host *peer)
 {
 	struct env_path *p = host->paths;
