@@ -249,6 +249,7 @@ static void close_world(struct play_run *r)
 #define AT(member) offsetof(struct page_play_options, member)
 
 static const struct sim_option options[] = {
+	PLAY_OPTION_FABRIC,
 	{"--faults", NULL, "the network loses, doubles and reorders",
 	 .at = AT(faults)},
 	{"--kill-ns", "N", "the first client dies then", .kind = SIM_NUMBER,

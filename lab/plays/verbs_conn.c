@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the scenario: making them, giving them up, and again. */
+/* Connections of the play: making them, giving them up, and again. */
 #include <aquifer/aqdv.h>
 #include <errno.h>
 #include <string.h>
 
-#include "verbs_op.h"
+#include "verbs_priv.h"
 
 enum {
 	PORT = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the scenario's nodes: areas between canaries, and slots that the
+ * Memory of the play's nodes: areas between canaries, and slots that the
  * NIC fills one request at a time, with poison around every piece.
  */
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws one random request: kind, size, place, flags, and sometimes a fault. */
-#include "verbs_op.h"
-
+#include <aquifer/aqdv.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "verbs_priv.h"
 
 void vs_op_put(struct vs_op *op)
 {
@@ -156,6 +157,15 @@ static bool draw_inv(struct vs_ep *ep, struct vs_op *op)
 	return true;
 }
 
+static bool masked_available(struct vs_ep *ep)
+{
+	struct aqdv_device_attr attr = {0};
+	uint32_t both = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA;
+
+	return aqdv_query_device(ep->node->ctx, &attr) == 0 &&
+	       (attr.caps & both) == both;
+}
+
 /* Fills in what the kind needs; false: not possible now. */
 static bool draw_details(struct vs_ep *ep, struct vs_op *op)
 {
@@ -179,7 +189,7 @@ static bool draw_details(struct vs_ep *ep, struct vs_op *op)
 		return land(ep, op, ep->sge_max);
 	case VS_MASKED_CAS:
 	case VS_MASKED_FAA:
-		if (!vs_masked_available(ep))
+		if (!masked_available(ep))
 			return false;
 		/* fall through */
 	case VS_CAS:
@@ -341,4 +351,32 @@ struct vs_op *vs_op_make(struct vs_ep *ep)
 	ep->unsignaled = op->signaled ? 0 : ep->unsignaled + 1;
 	count(vs->n, op->kind);
 	return op;
+}
+
+int vs_masked_post(struct vs_ep *ep, struct vs_op *op)
+{
+	struct ibv_sge sge = {.addr = ep->land.area.iova + op->pieces[0].off,
+			      .length = 8,
+			      .lkey = ep->land.mr->lkey};
+	struct aqdv_masked_wr wr = {.wr_id = op->id,
+				    .sg_list = &sge,
+				    .num_sge = 1,
+				    .remote_addr = op->target_iova,
+				    .rkey = op->target_key};
+	struct aqdv_masked_wr *bad;
+
+	if (op->signaled)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (op->fence)
+		wr.send_flags |= IBV_SEND_FENCE;
+	if (op->kind == VS_MASKED_FAA) {
+		wr.faa.add = op->atomic.swap_add;
+		wr.faa.boundary = op->atomic.boundary;
+		return aqdv_post_masked_faa(ep->qp, &wr, &bad);
+	}
+	wr.cas.compare = op->atomic.compare;
+	wr.cas.compare_mask = op->atomic.compare_mask;
+	wr.cas.swap = op->atomic.swap_add;
+	wr.cas.swap_mask = op->atomic.swap_mask;
+	return aqdv_post_masked_cas(ep->qp, &wr, &bad);
 }

@@ -14,7 +14,7 @@
 #include "base/json_out.h"
 #include "figures/vfig_figure.h"
 #include "read_alone.h"
-#include "verbs_op.h"
+#include "verbs_priv.h"
 
 enum {
 	CHAOS_QUOTA = 90,

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "verbs_op.h"
+#include "verbs_priv.h"
 
 enum {
 	POLL_BATCH = 16,

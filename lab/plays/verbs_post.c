@@ -2,7 +2,7 @@
 /* Random receives, and turning a request into a work request. */
 #include <string.h>
 
-#include "verbs_op.h"
+#include "verbs_priv.h"
 
 /* ---- receives ----------------------------------------------------------- */
 

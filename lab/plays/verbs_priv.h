@@ -388,6 +388,29 @@ void vs_post_sends(struct vs_ep *ep);
 void vs_post_parting(struct vs_ep *ep);
 void vs_post_recvs(struct vs_ep *ep);
 void vs_post_srq(struct vs_node *node);
+
+/* ---- verbs_op.c: one random request -------------------------------------- */
+/* A new request for this endpoint, or NULL when the one drawn cannot be made
+ * now. Its reference belongs to the send queue. */
+struct vs_op *vs_op_make(struct vs_ep *ep);
+
+static inline bool vs_op_is_message(const struct vs_op *op)
+{
+	return op->kind <= VS_SEND_INV || op->kind == VS_WRITE_IMM;
+}
+
+static inline bool vs_op_is_masked(const struct vs_op *op)
+{
+	return op->kind == VS_MASKED_CAS || op->kind == VS_MASKED_FAA;
+}
+
+static inline bool vs_op_is_atomic(const struct vs_op *op)
+{
+	return op->kind >= VS_CAS && op->kind <= VS_SHARED_FAA;
+}
+
+/* Masked atomics go through aqdv. */
+int vs_masked_post(struct vs_ep *ep, struct vs_op *op) MUST_CHECK;
 void vs_op_put(struct vs_op *op);
 
 /* ---- verbs_poll.c: completions ---------------------------------------------

@@ -20,7 +20,7 @@
  */
 #include <string.h>
 
-#include "verbs_op.h"
+#include "verbs_priv.h"
 #include "wire/wire.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Datagrams of the scenario: each may be lost, but whatever arrives must be
+ * Datagrams of the play: each may be lost, but whatever arrives must be
  * something that was sent, whole, and no more often than the network copied
  * it.
  */

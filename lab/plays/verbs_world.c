@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scenario's nodes, memory and connections: made from the seed, undone. */
+/* The play's nodes, memory and connections: made from the seed, undone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs/verbs.h"
-#include "verbs_op.h"
+#include "verbs_priv.h"
 
 enum {
 	CQE_COUNT = VS_SESSION_MAX * 2 * (VS_SQ_MAX + VS_RQ_MAX) + VS_SRQ_WR,
