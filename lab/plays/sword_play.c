@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json_out.h"
 #include "rig/tor_sword.h"
 #include "sim/fiber.h"
 #include "sword_play_priv.h"
@@ -132,45 +131,22 @@ static void director(void *arg)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static uint64_t number(const char *json, const char *key)
-{
-	char quoted[64];
-	const char *at;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\":", key);
-	at = strstr(json, quoted);
-	return at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
-}
-
 /* What the switch's program has counted. */
 static int judge(struct play_run *r)
 {
 	struct sp *p = (struct sp *)r;
-	struct sword_play_counts *c = p->n;
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct json_out out;
+	struct sword_play_counts *n = p->n;
 
-	if (!f)
-		return -errno;
-	json_out_init(&out, f);
-	json_out_object(&out, NULL);
-	tor_report(scenario_tor_get(p->tor), &out);
-	json_out_close(&out);
-	if (json_out_end(&out) == 0 && fclose(f) == 0) {
-		c->replaced += number(text, "replaced");
-		c->failed += number(text, "failed");
-		c->repeated += number(text, "repeated");
-		c->coalesced += number(text, "coalesced");
-		c->refused += number(text, "refused_order");
-		c->shared_resent += number(text, "shared_resent");
-		c->moved += number(text, "moved_reads") +
-			    number(text, "moved_writes") +
-			    number(text, "moved_atomics");
-		c->gaps += number(text, "gaps");
-	}
-	free(text);
+	n->replaced = scenario_tor_count(p->tor, "replaced");
+	n->failed = scenario_tor_count(p->tor, "failed");
+	n->repeated = scenario_tor_count(p->tor, "repeated");
+	n->coalesced = scenario_tor_count(p->tor, "coalesced");
+	n->refused = scenario_tor_count(p->tor, "refused_order");
+	n->shared_resent = scenario_tor_count(p->tor, "shared_resent");
+	n->moved = scenario_tor_count(p->tor, "moved_reads") +
+		   scenario_tor_count(p->tor, "moved_writes") +
+		   scenario_tor_count(p->tor, "moved_atomics");
+	n->gaps = scenario_tor_count(p->tor, "gaps");
 	return 0;
 }
 

@@ -375,7 +375,7 @@ static void restarter(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 200, 20000) *
 					   SIM_US);
-		p->n->replaced += scenario_sword_replaced(&p->sword);
+		p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
 		p->n->restarts++;
 		if (scenario_sword_restart(&p->sword))
 			play_fail(&p->run,
@@ -436,7 +436,7 @@ static int judge(struct play_run *r)
 {
 	struct tp *p = (struct tp *)r;
 
-	p->n->replaced += scenario_sword_replaced(&p->sword);
+	p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
 	return 0;
 }
 

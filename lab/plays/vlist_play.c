@@ -355,9 +355,9 @@ static int judge(struct play_run *r)
 
 	if (p->mood == VP_CALM && n->timeouts + n->stale + n->fenced)
 		play_fail(r, "nothing was lost, and operations failed");
-	n->sent_again = scenario_steer_count(&p->steer, "sent_again");
-	n->held = scenario_steer_count(&p->steer, "held");
-	n->other_uses = scenario_steer_count(&p->steer, "other_uses");
+	n->sent_again = scenario_tor_count(p->steer.tor, "sent_again");
+	n->held = scenario_tor_count(p->steer.tor, "held");
+	n->other_uses = scenario_tor_count(p->steer.tor, "other_uses");
 	return 0;
 }
 
