@@ -47,13 +47,6 @@ static struct aq_kv_client *kv_of(const struct play_client *c)
 	return ((const struct kp_client *)c)->kv;
 }
 
-static bool crash(void *ctx, enum kv_point point)
-{
-	struct kp_client *c = ctx;
-
-	return play_client_crash(&c->base, point);
-}
-
 static const char *point_name(unsigned point)
 {
 	return point < KV_POINT_COUNT ? kv_point_name((enum kv_point)point)
@@ -70,7 +63,7 @@ static int open_kv(struct play_client *client)
 	struct kp_client *c = (struct kp_client *)client;
 	struct kv_client_config cfg = {
 		.options = {.deadline_ms = DEADLINE_MS, .depth = SEVERAL},
-		.crash = crash,
+		.crash = play_client_crash,
 		.ctx = c,
 		.split_writes = kp_of(c)->split,
 		.rng_seed = rng_u64(&c->base.rand) | 1};
@@ -408,7 +401,7 @@ static void starter(void *arg)
 {
 	struct kp *p = arg;
 	struct kv_world world = kv_cluster_world(&p->client[0].place);
-	int err = kv_leaves_make(&world, &p->g, KV_PHASE_STABLE);
+	int err = kv_replicas_make(&world, &p->g, KV_PHASE_STABLE);
 
 	if (!err)
 		err = play_clients_start(&p->run);

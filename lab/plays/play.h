@@ -41,6 +41,7 @@ enum {
 
 struct play;
 struct play_client;
+struct play_store;
 struct json_out;
 
 /* ---- options ------------------------------------------------------------ */
@@ -124,6 +125,7 @@ struct play_run {
 	struct rng rand;
 	struct lin_history *history; /* NULL: none is checked */
 	enum sim_end end;
+	struct play_store *store; /* NULL: clients make their own ports */
 	struct play_client *client[PLAY_CLIENTS_MAX];
 	unsigned client_count;
 	unsigned running; /* clients that have not finished */
