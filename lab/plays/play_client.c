@@ -11,6 +11,7 @@
 #include "sim/fiber.h"
 
 enum {
+	STREAM_MAKER = 999,
 	STREAM_CLIENT = 1000, /* and its index */
 	SLEEP_FAILURES = 5,   /* times as long as it takes to be given up */
 };
@@ -74,24 +75,85 @@ static void client_main(void *arg)
 	c->run->running--;
 }
 
-int play_clients_start(struct play_run *r)
+static void wait_for_all(struct play_run *r, const struct client_clock *clock)
 {
-	int err = 0;
+	const struct sim_net_stats *st = sim_net_stats(r->net);
+	uint64_t max = r->play->moves.frames_max;
+
+	while (r->running) {
+		client_clock_relax(clock);
+		if (max && st->sent > max) {
+			play_fail(r, "clients go round in circles");
+			sim_stop(r->sim);
+		}
+	}
+	for (unsigned i = 0; i < r->client_count; i++)
+		r->client[i]->countdown = 0;
+}
+
+/* Where who keeps the store looks on. */
+static struct scenario_host *keeper_of(const struct play_run *r)
+{
+	return r->store ? r->store->region->host : r->client[0]->host;
+}
+
+static void keeper(void *arg)
+{
+	struct play_run *r = arg;
+	const struct play_moves *moves = &r->play->moves;
+	struct play_client *c = r->client[0];
+	int err;
+
+	if (moves->meanwhile)
+		moves->meanwhile(r);
+	wait_for_all(r, &keeper_of(r)->clock);
+	err = play_client_open(c);
+	if (!err)
+		err = moves->check(c);
+	if (err)
+		play_fail(r, "the store cannot be checked: %s", error_last());
+	play_client_close(c);
+	sim_stop(r->sim);
+}
+
+static int format(struct play_run *r)
+{
+	struct play_client maker = {.run = r, .host = r->client[0]->host};
+	struct kit_port port = {0};
+	int err;
+
+	if (!r->store)
+		return r->play->moves.format(r, NULL);
+	sim_rand_init(&maker.rand, r->opt->seed, STREAM_MAKER);
+	err = play_port_open(&maker, &port);
+	if (err)
+		return err;
+	err = r->play->moves.format(r, &port);
+	play_port_close(&maker, &port);
+	return err;
+}
+
+static void starter(void *arg)
+{
+	struct play_run *r = arg;
+	int err = format(r);
 
 	for (unsigned i = 0; i < r->client_count && !err; i++) {
 		r->running++;
 		err = scenario_host_spawn(r->client[i]->host, "client",
 					  client_main, r->client[i]);
 	}
-	return err;
+	if (!err)
+		err = scenario_host_spawn(keeper_of(r), "keeper", keeper, r);
+	if (!err && r->trouble)
+		err = sim_fiber_spawn(r->sim, "trouble", r->trouble, r);
+	if (err)
+		play_fail(r, "the play cannot start: %d", err);
 }
 
-void play_clients_wait(struct play_run *r, const struct scenario_host *host)
+int play_clients_start(struct play_run *r)
 {
-	while (r->running)
-		client_clock_relax(&host->clock);
-	for (unsigned i = 0; i < r->client_count; i++)
-		r->client[i]->countdown = 0;
+	return scenario_host_spawn(r->client[0]->host, "starter", starter, r);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */

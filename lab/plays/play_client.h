@@ -34,10 +34,9 @@ struct play_client {
 /* The next of the run's clients; its numbers come from a stream of its own. */
 void play_client_init(struct play_run *r, struct play_client *c,
 		      struct scenario_host *host);
-/* Starts the fibers of all clients. */
+/* When the world is open: the store is made, clients come, and when all have
+ * finished it is checked and the run is stopped. */
 int play_clients_start(struct play_run *r) MUST_CHECK;
-/* In one of `host`'s fibers: waits until all clients have finished. */
-void play_clients_wait(struct play_run *r, const struct scenario_host *host);
 /* Opens the store for this client, or says why not. */
 int play_client_open(struct play_client *c) MUST_CHECK;
 void play_client_close(struct play_client *c);

@@ -3,6 +3,7 @@
 #include "tree_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,6 @@ struct tp_client {
 	struct play_client base;
 	struct tree_locals *locals;
 	struct tree_client *tree;
-	bool may_cut;
 	unsigned cut_conn; /* that will be cut, or was */
 };
 
@@ -104,7 +104,8 @@ static bool crash(void *ctx, int point)
 {
 	struct tp_client *c = ctx;
 
-	if (c->may_cut)
+	/* Not any more when the index is checked. */
+	if (tp_of(c)->may_cut && c->base.run->running)
 		maybe_cut(c, point);
 	return play_client_crash(c, point);
 }
@@ -334,44 +335,27 @@ static void restarter(void *arg)
 
 /* After one more visit of everything, which finishes what is unfinished, every
  * key can be changed. */
-static void check_tree(struct tp_client *c)
+static int check(struct play_client *client)
 {
+	struct tp_client *c = (struct tp_client *)client;
 	struct tree_report r;
-	int err = play_client_open(&c->base);
+	int err;
 
-	for (unsigned i = 0; i < KEYS && !err; i++)
-		play_put(&c->base, i);
-	if (!err)
-		do_scan(c, 0, KEYS);
-	if (!err)
-		err = tree_check(c->tree, &r);
-	if (err) {
-		play_fail(c->base.run, "the index cannot be checked: %s",
-			  error_last());
-	} else {
-		tp_of(c)->n->keys += r.keys;
-		tp_of(c)->n->unnamed += r.unnamed;
-		if (tree_report_is_bad(&r))
-			play_fail(
-				c->base.run,
-				"the index: %llu bad nodes, %llu entries, %llu "
-				"links, %llu children",
-				(unsigned long long)r.bad_nodes,
-				(unsigned long long)r.bad_entries,
-				(unsigned long long)r.bad_links,
-				(unsigned long long)r.bad_children);
-	}
-	play_client_close(&c->base);
-}
-
-static void ender(void *arg)
-{
-	struct tp *p = arg;
-
-	play_clients_wait(&p->run, p->node);
-	p->client[0].may_cut = false;
-	check_tree(&p->client[0]);
-	sim_stop(p->run.sim);
+	for (unsigned i = 0; i < KEYS; i++)
+		play_put(client, i);
+	do_scan(c, 0, KEYS);
+	err = tree_check(c->tree, &r);
+	if (err)
+		return err;
+	tp_of(c)->n->keys += r.keys;
+	tp_of(c)->n->unnamed += r.unnamed;
+	if (tree_report_is_bad(&r))
+		play_fail(client->run,
+			  "the index: %" PRIu64 " bad nodes, %" PRIu64
+			  " entries, %" PRIu64 " links, %" PRIu64 " children",
+			  r.bad_nodes, r.bad_entries, r.bad_links,
+			  r.bad_children);
+	return 0;
 }
 
 static int judge(struct play_run *r)
@@ -384,25 +368,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static void starter(void *arg)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct tp *p = arg;
-	struct play_client maker = {.run = &p->run, .host = p->host[0]};
-	struct kit_port port = {0};
-	int err = play_port_open(&maker, &port);
-
-	if (!err) {
-		err = tree_format(&port, &p->g);
-		play_port_close(&maker, &port);
-	}
-	if (!err)
-		err = play_clients_start(&p->run);
-	if (!err)
-		err = scenario_host_spawn(p->node, "ender", ender, p);
-	if (!err && p->sword_options)
-		err = sim_fiber_spawn(p->run.sim, "restarter", restarter, p);
-	if (err)
-		play_fail(&p->run, "the play cannot start: %d", err);
+	return tree_format(port, &((struct tp *)r)->g);
 }
 
 /* Four to eight entries in a leaf: of small nodes, or of large values in nodes
@@ -442,7 +410,6 @@ static int make_clients(struct tp *p)
 		struct tp_client *c = &p->client[i];
 
 		c->locals = p->locals[i % hosts];
-		c->may_cut = p->may_cut;
 		c->cut_conn = PLAY_CONNS_MAX;
 		play_client_init(&p->run, &c->base, p->host[i % hosts]);
 	}
@@ -461,6 +428,7 @@ static int open_world(struct play_run *run)
 	run->ops = OPS;
 	run->store = &p->store;
 	p->store.tell = tell_switch;
+	run->trouble = p->sword_options ? restarter : NULL;
 	sim_rand_init(r, run->opt->seed, 79);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	/* On slow links a WRITE of several packets takes its time. */
@@ -486,8 +454,7 @@ static int open_world(struct play_run *run)
 	if (!err && p->sword_options)
 		err = scenario_sword_create(&p->sword, run->net, p->node,
 					    p->store.locks, p->sword_options);
-	return err ? err
-		   : scenario_host_spawn(p->host[0], "starter", starter, p);
+	return err ? err : play_clients_start(run);
 }
 
 static void close_world(struct play_run *r)
@@ -556,7 +523,9 @@ const struct play tree_play = {
 		  .get = get,
 		  .put = put,
 		  .del = del,
-		  .del_tells = true},
+		  .del_tells = true,
+		  .format = format,
+		  .check = check},
 	.open = open_world,
 	.judge = judge,
 	.close = close_world,

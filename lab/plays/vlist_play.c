@@ -3,6 +3,7 @@
 #include "vlist_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,41 +257,17 @@ static void director(void *arg)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void check_store(struct vp_client *c)
+static int check(struct play_client *c)
 {
 	struct vlist_report r;
-	int err = play_client_open(&c->base);
+	int err = vlist_check(store_of(c), &r);
 
-	if (!err)
-		err = vlist_check(c->store, &r);
-	if (err)
-		play_fail(c->base.run, "the store cannot be checked: %s",
-			  error_last());
-	else if (r.bad_entries || r.bad_nodes || r.loops)
-		play_fail(c->base.run,
-			  "the store: %llu bad entries, %llu bad nodes, "
-			  "%llu loops",
-			  (unsigned long long)r.bad_entries,
-			  (unsigned long long)r.bad_nodes,
-			  (unsigned long long)r.loops);
-	play_client_close(&c->base);
-}
-
-static void ender(void *arg)
-{
-	struct vp *p = arg;
-	const struct sim_net_stats *st = sim_net_stats(p->run.net);
-
-	while (p->run.running) {
-		client_clock_relax(&p->node->clock);
-		if (st->sent > FRAMES_MAX) {
-			play_fail(&p->run, "clients go round in circles");
-			sim_stop(p->run.sim);
-		}
-	}
-	p->client[0].base.countdown = 0;
-	check_store(&p->client[0]);
-	sim_stop(p->run.sim);
+	if (!err && (r.bad_entries || r.bad_nodes || r.loops))
+		play_fail(c->run,
+			  "the store: %" PRIu64 " bad entries, %" PRIu64
+			  " bad nodes, %" PRIu64 " loops",
+			  r.bad_entries, r.bad_nodes, r.loops);
+	return err;
 }
 
 static int judge(struct play_run *r)
@@ -308,35 +285,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int make_store(struct vp *p)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct play_client maker = {.run = &p->run,
-				    .host = p->client[0].base.host};
-	struct kit_port port = {0};
-	int err;
-
-	sim_rand_init(&maker.rand, p->run.opt->seed, 999);
-	err = play_port_open(&maker, &port);
-	if (err)
-		return err;
-	err = vlist_format(&port, &p->g);
-	play_port_close(&maker, &port);
-	return err;
-}
-
-static void starter(void *arg)
-{
-	struct vp *p = arg;
-	int err = make_store(p);
-
-	if (!err)
-		err = play_clients_start(&p->run);
-	if (!err)
-		err = scenario_host_spawn(p->node, "ender", ender, p);
-	if (!err)
-		err = sim_fiber_spawn(p->run.sim, "director", director, p);
-	if (err)
-		play_fail(&p->run, "the play cannot start: %d", err);
+	return vlist_format(port, &((struct vp *)r)->g);
 }
 
 static int make_hosts(struct vp *p)
@@ -385,6 +336,7 @@ static int open_world(struct play_run *run)
 	run->ops = p->mood == VP_ABSENT ? OPS_ABSENT : OPS;
 	run->store = &p->store;
 	p->store.tell = tell_switch;
+	run->trouble = director;
 	sim_rand_init(r, run->opt->seed, 78);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
@@ -400,9 +352,7 @@ static int open_world(struct play_run *run)
 		err = scenario_steer_create(
 			&p->steer, run->net, p->node, p->store.region, &p->g,
 			opt->steer == VLIST_STEER_ON ? "" : NULL);
-	return err ? err
-		   : scenario_host_spawn(p->client[0].base.host, "starter",
-					 starter, p);
+	return err ? err : play_clients_start(run);
 }
 
 static void close_world(struct play_run *r)
@@ -511,7 +461,10 @@ const struct play vlist_play = {
 		  .step = step,
 		  .get = get,
 		  .put = put,
-		  .del = del},
+		  .del = del,
+		  .format = format,
+		  .check = check,
+		  .frames_max = FRAMES_MAX},
 	.open = open_world,
 	.judge = judge,
 	.close = close_world,
