@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json_out.h"
 #include "edm_figure.h"
 #include "edm_options.h"
 
@@ -22,8 +23,7 @@ enum {
 
 struct command {
 	struct edm_figure_options o;
-	const struct edm_figure *figure;
-	bool json;
+	const struct figure *figure;
 	bool messages_given;
 };
 
@@ -33,15 +33,16 @@ static void help(void)
 	     "Simulates the EDM memory fabric and its rivals. Without "
 	     "--figure: one run.\n"
 	     "  --figure NAME      make a figure or table:");
-	for (const struct edm_figure *f = edm_figures; f->name; f++)
-		printf("      %-10s %s\n", f->name, f->what);
+	for (const struct figure *f = edm_figures.figures; f->name; f++)
+		printf("      %-10s %s\n", f->name, f->title);
 	puts("  --full             figures at full length (minutes)\n"
 	     "  --long-messages    messages of application runs in figures\n"
 	     "  --seeds N          runs of every point, with 95 % interval "
 	     "(1)\n"
 	     "  --jobs N           threads (all processors)\n"
-	     "  --out DIR          write SVG charts there\n"
+	     "  --out DIR          write a picture there, as SVG\n"
 	     "  --pcap FILE        frames for the figure of that name\n"
+	     "  --detail           print all that is known of each point\n"
 	     "  --json             print one JSON object\n"
 	     "  --quiet            no progress on stderr\n"
 	     "of every run:");
@@ -77,27 +78,20 @@ static int count_parse(const char *name, const char *text, uint64_t max,
 	return GO;
 }
 
-static int figure_find(struct command *cmd, const char *name)
-{
-	for (const struct edm_figure *f = edm_figures; f->name; f++) {
-		if (!strcmp(f->name, name)) {
-			cmd->figure = f;
-			return GO;
-		}
-	}
-	return wrong("--figure: there is no figure '%s'", name);
-}
-
 /* An option of the command itself with a value; USAGE + 1: not one of them. */
 static int own_option(struct command *cmd, const char *name, const char *value)
 {
 	uint64_t n;
 	int rc;
 
-	if (!strcmp(name, "figure"))
-		return figure_find(cmd, value);
+	if (!strcmp(name, "figure")) {
+		cmd->figure = figure_by_name(&edm_figures, value);
+		return cmd->figure ? GO
+				   : wrong("--figure: there is no figure '%s'",
+					   value);
+	}
 	if (!strcmp(name, "out")) {
-		cmd->o.out = value;
+		cmd->o.f.out = value;
 		return access(value, W_OK)
 			       ? wrong("--out: cannot write to '%s'", value)
 			       : GO;
@@ -113,7 +107,7 @@ static int own_option(struct command *cmd, const char *name, const char *value)
 	}
 	if (!strcmp(name, "jobs")) {
 		rc = count_parse(name, value, 64, &n);
-		cmd->o.threads = (uint32_t)n;
+		cmd->o.f.jobs = (unsigned)n;
 		return rc;
 	}
 	if (!strcmp(name, "long-messages"))
@@ -125,7 +119,9 @@ static int own_option(struct command *cmd, const char *name, const char *value)
 static bool own_flag(struct command *cmd, const char *name)
 {
 	if (!strcmp(name, "json"))
-		cmd->json = true;
+		cmd->o.f.json = true;
+	else if (!strcmp(name, "detail"))
+		cmd->o.f.detail = true;
 	else if (!strcmp(name, "full"))
 		cmd->o.full = true;
 	else if (!strcmp(name, "quiet"))
@@ -182,56 +178,82 @@ static int parse(struct command *cmd, int argc, char **argv)
 	return GO;
 }
 
-static void value_add(struct edm_table *t, const char *what, double value,
-		      int decimals)
+static const struct figure_column run_columns[] = {
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 2),
+	EDM_COLUMN(job[0].mean_ns_ci, "mean_ns_ci", 2),
+	EDM_COLUMN(job[0].mean.p50_ns, "p50_ns", 1),
+	EDM_COLUMN(job[0].mean.p99_ns, "p99_ns", 1),
+	EDM_COLUMN(job[0].mean.p999_ns, "p99.9_ns", 1),
+	EDM_COLUMN(job[0].mean.own, "own", 4),
+	EDM_COLUMN(job[0].own_ci, "own_ci", 4),
+	EDM_COLUMN(job[0].mean.common, "common", 4),
+	EDM_COLUMN(job[0].common_ci, "common_ci", 4),
+	EDM_COLUMN(job[0].mean.write_own, "write_own", 4),
+	EDM_COLUMN(job[0].mean.read_own, "read_own", 4),
+	EDM_COLUMN(job[0].mean.payload_load, "payload_load", 3),
+	EDM_COLUMN(job[0].mean.measured, "measured", 0),
+	EDM_COLUMN(unfinished, "undelivered", 0),
+	EDM_COLUMN(job[0].mean.nulls, "null_reads", 0),
+	EDM_COLUMN(job[0].mean.horizon_ns, "horizon_ns", 0),
+	EDM_COLUMN(job[0].mean.in_flight_max, "in_flight_max", 0),
+	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue_max_blocks", 0),
+	EDM_COLUMN(job[0].mean.grants, "grants", 0),
+	EDM_COLUMN(job[0].mean.drops, "drops", 0),
+	EDM_COLUMN(job[0].mean.marks, "marks", 0),
+	EDM_COLUMN(job[0].mean.pauses, "pauses", 0),
+	EDM_COLUMN(job[0].mean.timeouts, "timeouts", 0),
+	EDM_COLUMN(job[0].mean.duplicates, "copies", 0),
+	EDM_COLUMN(job[0].mean.events, "events", 0),
+	EDM_COLUMN(number[0], "events_per_s", 0),
+	{.name = NULL},
+};
+
+static int print_run(const struct edm_row *row, bool is_json)
 {
-	edm_table_text(t, "%s", what);
-	edm_table_number(t, value, decimals);
+	struct json_out j;
+	char cell[64];
+
+	if (!is_json) {
+		for (const struct figure_column *c = run_columns; c->name; c++)
+			printf("%16s  %14s\n", c->name,
+			       figure_cell(c, row, cell, sizeof(cell)));
+		return 0;
+	}
+	json_out_init(&j, stdout);
+	json_out_object(&j, NULL);
+	json_out_string(&j, "sim", "edm");
+	json_out_array(&j, "run");
+	for (const struct figure_column *c = run_columns; c->name; c++) {
+		json_out_object(&j, NULL);
+		json_out_string(&j, "measure", c->name);
+		figure_cell_json(&j, "value", c, row);
+		json_out_close(&j);
+	}
+	json_out_close(&j);
+	json_out_close(&j);
+	return json_out_end(&j);
 }
 
-static int single(struct command *cmd)
+/* One run with everything that was measured. */
+static int single(const struct command *cmd)
 {
-	static const char *const head[] = {"measure", "value", NULL};
-	struct edm_jobs j;
-	struct edm_table t;
-	const struct edm_point *p;
+	struct edm_jobs j = {.threads = cmd->o.f.jobs,
+			     .seeds = cmd->o.seeds,
+			     .progress = cmd->o.progress,
+			     .title = "run"};
+	struct edm_row row = {.jobs = 1};
 	int rc;
 
-	edm_figure_jobs(&cmd->o, "run", &j);
 	(void)edm_jobs_add(&j, &cmd->o.base);
 	rc = edm_jobs_run(&j);
-	if (rc)
-		goto out;
-	p = &j.job[0].mean;
-	edm_table_init(&t, "run", edm_proto_name(cmd->o.base.proto), head);
-	value_add(&t, "mean_ns", p->mean_ns, 2);
-	value_add(&t, "mean_ns_ci", j.job[0].mean_ns_ci, 2);
-	value_add(&t, "p50_ns", p->p50_ns, 1);
-	value_add(&t, "p99_ns", p->p99_ns, 1);
-	value_add(&t, "p99.9_ns", p->p999_ns, 1);
-	value_add(&t, "own", p->own, 4);
-	value_add(&t, "own_ci", j.job[0].own_ci, 4);
-	value_add(&t, "common", p->common, 4);
-	value_add(&t, "common_ci", j.job[0].common_ci, 4);
-	value_add(&t, "write_own", p->write_own, 4);
-	value_add(&t, "read_own", p->read_own, 4);
-	value_add(&t, "payload_load", p->payload_load, 3);
-	value_add(&t, "measured", (double)p->measured, 0);
-	value_add(&t, "undelivered", (double)(p->measured - p->completed), 0);
-	value_add(&t, "null_reads", (double)p->nulls, 0);
-	value_add(&t, "horizon_ns", p->horizon_ns, 0);
-	value_add(&t, "in_flight_max", (double)p->in_flight_max, 0);
-	value_add(&t, "queue_max_blocks", (double)p->egress_blocks_max, 0);
-	value_add(&t, "grants", (double)p->grants, 0);
-	value_add(&t, "drops", (double)p->drops, 0);
-	value_add(&t, "marks", (double)p->marks, 0);
-	value_add(&t, "pauses", (double)p->pauses, 0);
-	value_add(&t, "timeouts", (double)p->timeouts, 0);
-	value_add(&t, "copies", (double)p->duplicates, 0);
-	value_add(&t, "events", (double)p->events, 0);
-	value_add(&t, "events_per_s", (double)p->events / p->wall_s, 0);
-	edm_figure_emit(&cmd->o, &t);
-out:
+	if (!rc) {
+		const struct edm_point *p = &j.job[0].mean;
+
+		row.job[0] = j.job[0];
+		row.unfinished = p->measured - p->completed;
+		row.number[0] = (double)p->events / p->wall_s;
+		rc = print_run(&row, cmd->o.f.json);
+	}
 	edm_jobs_release(&j);
 	return rc;
 }
@@ -239,36 +261,26 @@ out:
 int sim_edm_cmd(int argc, char **argv)
 {
 	struct command cmd = {
-		.o = {.threads = 1, .seeds = 1, .progress = true},
+		.o = {.seeds = 1, .progress = true},
 	};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct json_out json;
 	int rc;
 
-	cmd.o.threads = processors > 0 ? (uint32_t)processors : 1;
+	cmd.o.f.jobs = processors > 0 ? (unsigned)processors : 1;
 	edm_config_init(&cmd.o.base);
 	rc = parse(&cmd, argc, argv);
 	if (rc != GO)
 		return rc;
 	if (cmd.messages_given)
 		cmd.o.messages = cmd.o.base.messages;
-	if (cmd.o.out && !(cmd.figure && cmd.figure->charts))
-		return wrong("--out: there is no chart of this");
+	if (cmd.o.f.out && !cmd.figure)
+		return wrong("--out: there is no picture of one run");
 	if (edm_config_check(&cmd.o.base))
 		return wrong("%s", error_last());
-	if (cmd.json) {
-		json_out_init(&json, stdout);
-		json_out_object(&json, NULL);
-		json_out_string(&json, "sim", "edm");
-		cmd.o.json = &json;
-	}
-	rc = cmd.figure ? cmd.figure->make(&cmd.o) : single(&cmd);
+	rc = cmd.figure ? figure_make(&edm_figures, cmd.figure, &cmd.o.f)
+			: single(&cmd);
 	if (rc)
 		fprintf(stderr, "aquifer: sim edm: %s\n",
 			*error_last() ? error_last() : error_text(rc));
-	if (cmd.json) {
-		json_out_close(&json);
-		rc = json_out_end(&json) ? -EIO : rc;
-	}
 	return rc ? FAILED : OK;
 }

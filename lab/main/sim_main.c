@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "edm/edm.h"
 #include "edm/edm_net.h"
-#include "figures/paging_cmd.h"
+#include "figures/commands.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/offload_play.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
-#include "figures/kv_figure.h"
+#include "figures/commands.h"
 #include "kv/kv.h"
 #include "kv_play.h"
 #include "sim/batch.h"
@@ -15,7 +15,7 @@ static const char usage[] =
 	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
 	"                      [--fabric NAME] [--leaves] [--no-fence]\n"
 	"                      [--trace] [--json]\n"
-	"       aquifer sim kv --figure 3.N|all [--quick] [--jobs N] [--json]\n"
+	"       aquifer sim kv --figure NAME [OPTION...]\n"
 	"Clients change and read keys of one table over a bad network, and "
 	"die\n"
 	"or fall asleep before any of their requests. The history must be\n"
@@ -32,12 +32,6 @@ static const char usage[] =
 	"left out\n"
 	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
-	"With --figure: the throughput, latency and cost figures of the "
-	"RCuckoo\n"
-	"paper (3.7, 3.9 to 3.20) at its scale, on the model of its hardware.\n"
-	"Stores are the shipped code but for FUSEE, which is a model of its\n"
-	"requests.\n"
-	"  --quick     small points, which prove nothing\n"
 	"Exit code 1 when a check failed.\n";
 
 struct arguments {
@@ -48,8 +42,6 @@ struct arguments {
 	uint64_t hash;
 	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool json;
-	bool quick;
-	const char *figure; /* NULL: the play */
 };
 
 static int run(void *ctx, uint64_t seed, void *result)
@@ -92,10 +84,6 @@ static int take_value(void *ctx, const char *name, const char *value)
 {
 	struct arguments *a = ctx;
 
-	if (!strcmp(name, "--figure")) {
-		a->figure = value;
-		return 0;
-	}
 	if (!strcmp(name, "--fabric")) {
 		a->opt.fabric = sim_fabric_find(a->fabrics, value);
 		return a->opt.fabric ? 0 : -EINVAL;
@@ -108,7 +96,6 @@ static int take_value(void *ctx, const char *name, const char *value)
 static int parse(struct arguments *a, int argc, char **argv)
 {
 	const struct sim_batch_flag flags[] = {
-		{"--quick", &a->quick},
 		{"--no-fence", &a->opt.no_fence},
 		{"--leaves", &a->opt.leaves},
 	};
@@ -186,11 +173,12 @@ int kv_play_cmd(int argc, char **argv, const struct sim_fabric_choice *fabrics)
 		fputs(usage, stdout);
 		return 0;
 	}
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--figure"))
+			return kv_figure_cmd(argc, argv);
 	a.batch.ctx = &a;
 	if (parse(&a, argc, argv))
 		return 2;
-	if (a.figure)
-		return kv_figure_cmd(a.figure, a.quick, a.json, a.batch.jobs);
 	if (sim_batch_run(&a.batch, &sum))
 		return 2;
 	if (a.json)

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_out.h"
-#include "figures/offload_figure.h"
+#include "figures/commands.h"
 #include "offload_batch.h"
 
 enum {
@@ -20,8 +20,7 @@ static const char usage[] =
 	"                           [--jobs N] [--bug NAME] [--scale PERCENT]\n"
 	"                           [--history FILE] [--trace] [--pcap FILE]\n"
 	"                           [--fabric NAME] [--json]\n"
-	"       aquifer sim offload --figure 8|9|11|12|13|14 [--jobs N] "
-	"[--json]\n"
+	"       aquifer sim offload --figure NAME [OPTION...]\n"
 	"       aquifer sim offload --costs\n"
 	"Asynchronous far memory over a bad network: engines are killed and\n"
 	"followed by others, memory nodes and applications die; what the\n"
@@ -39,10 +38,6 @@ static const char usage[] =
 	"                  'aquifer sim check --initial 0'\n"
 	"  --trace         one seed: print every frame\n"
 	"  --pcap FILE     one seed: write the delivered frames\n"
-	"  --figure N      the paper's figure on the costs of hardware, with "
-	"its\n"
-	"                  claims beside ours\n"
-	"  --client-ns N   figures with so much for an issue and a poll\n"
 	"  --costs         what processors cost in figures, and the sources\n"
 	"Exit code 1 when a check failed.\n";
 
@@ -53,8 +48,6 @@ struct arguments {
 	bool json;
 	const char *pcap;
 	const char *history;
-	const struct figure *figure;
-	uint64_t client_ns;
 	const struct sim_fabric_choice *fabrics; /* to choose from */
 	bool costs;
 };
@@ -84,19 +77,13 @@ static bool take(struct arguments *a, const char *name, const char *value)
 		a->batch.fabric = sim_fabric_find(a->fabrics, value);
 		return a->batch.fabric != NULL;
 	}
-	if (!strcmp(name, "--figure")) {
-		a->figure = offload_figure_find(value);
-		return a->figure != NULL;
-	}
 	if (!strcmp(name, "--history")) {
 		a->history = value;
 		return true;
 	}
 	if (!sim_batch_parse_u64(value, &v) || v == 0 || v > 10000)
 		return false;
-	if (!strcmp(name, "--client-ns"))
-		a->client_ns = v;
-	else if (!strcmp(name, "--jobs"))
+	if (!strcmp(name, "--jobs"))
 		a->batch.jobs = (unsigned)u64_min(v, SIM_BATCH_JOBS_MAX);
 	else
 		a->batch.scale = (unsigned)v;
@@ -120,9 +107,9 @@ static bool flag(struct arguments *a, const char *name)
 
 static bool parse(struct arguments *a, int argc, char **argv)
 {
-	static const char *const valued[] = {
-		"--seed",  "--seeds",	"--bug",    "--pcap",	   "--jobs",
-		"--scale", "--history", "--figure", "--client-ns", "--fabric"};
+	static const char *const valued[] = {"--seed",	  "--seeds", "--bug",
+					     "--pcap",	  "--jobs",  "--scale",
+					     "--history", "--fabric"};
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -284,23 +271,6 @@ static void list_bugs(void)
 		puts(offload_play_bug_name(i));
 }
 
-static int run_figure(const struct arguments *a)
-{
-	static struct figure_grid grid;
-	int err = offload_figure_run(a->figure, a->batch.jobs,
-				     1000 * a->client_ns, &grid);
-
-	if (err) {
-		fprintf(stderr, "aquifer: sim offload: %s\n", error_last());
-		return EXIT_FOUND;
-	}
-	if (!a->json)
-		offload_figure_print(&grid);
-	else if (offload_figure_json(&grid))
-		return EXIT_FOUND;
-	return 0;
-}
-
 int scenario_offload_cmd(int argc, char **argv,
 			 const struct sim_fabric_choice *fabrics)
 {
@@ -321,14 +291,15 @@ int scenario_offload_cmd(int argc, char **argv,
 		list_bugs();
 		return 0;
 	}
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--figure"))
+			return offload_figure_cmd(argc, argv);
 	if (!parse(&a, argc, argv))
 		return EXIT_USAGE;
 	if (a.costs) {
 		offload_costs_print();
 		return 0;
 	}
-	if (a.figure)
-		return run_figure(&a);
 	if (a.batch.points)
 		err = run_points(&a, &sum);
 	else

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "figures/vfig_figure.h"
+#include "figures/commands.h"
 #include "rig/tor_net.h"
 #include "tor_cmd.h"
 #include "verbs_cmd.h"
