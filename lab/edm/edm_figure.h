@@ -56,7 +56,11 @@ struct edm_row {
 #define EDM_COLUMN(member, name, decimals) \
 	FIGURE_COLUMN(struct edm_row, member, name, decimals)
 
+extern const struct figure edm_figure_list[];
 extern const struct figure_system edm_figures;
+
+/* Runs all simulations of all rows. */
+int edm_figures_run(struct figure_run *r) MUST_CHECK;
 
 static inline const struct edm_figure_options *edm_options_of(
 	const struct figure_run *r)
@@ -102,8 +106,8 @@ extern const struct figure_column edm_columns_table1[], edm_columns_5[],
 	edm_columns_fault[], edm_columns_ip[], edm_columns_frames[],
 	edm_columns_errors[];
 
-/* How Table 1's sums come about, as text. */
-void edm_table1_print(FILE *f);
+/* How Table 1's sums come about, as text; nothing for other figures. */
+void edm_table1_print(const struct figure_run *r, FILE *f);
 
 /* Figure 7 by the constants of the paper's own model. */
 double edm_figure_7_worst(void);

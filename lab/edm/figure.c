@@ -3,7 +3,6 @@
 #include "edm_figure.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
 	SHORT_QUICK = 60000,
@@ -42,7 +41,7 @@ const char *edm_row_sizes(const struct edm_config *c)
 }
 
 /* All simulations of all rows; a mean of one run has no interval. */
-static int run(struct figure_run *r)
+int edm_figures_run(struct figure_run *r)
 {
 	const struct edm_figure_options *o = edm_options_of(r);
 	struct edm_jobs j = {.threads = o->f.jobs,
@@ -76,107 +75,63 @@ static int run(struct figure_run *r)
 	return rc;
 }
 
-static void more(const struct figure_run *r, FILE *out)
-{
-	if (!strcmp(r->figure->name, "table1"))
-		edm_table1_print(out);
-}
-
-static const struct figure_y total[] = {{"total_ns", "ns"}, {NULL, NULL}};
-static const struct figure_y step[] = {{"ns", "ns"}, {NULL, NULL}};
-static const struct figure_y ratio_6[] = {
-	{"requests", "requests' direction only"},
-	{"both_ratio", "busier direction"},
-	{"sim_ratio", "busier direction, simulated"},
-	{NULL, NULL}};
-static const struct figure_y time_7[] = {{"model_edm", "EDM, paper's model"},
-					 {"model_cxl", "CXL, paper's model"},
-					 {"our_edm", "EDM"},
-					 {"our_cxl", "CXL"},
-					 {"our_rdma", "RDMA"},
-					 {NULL, NULL}};
-static const struct figure_y own[] = {
-	{"own", "mean time over unloaded time of the same fabric"},
-	{NULL, NULL}};
-static const struct figure_y common[] = {
-	{"common", "mean time over unloaded EDM"}, {NULL, NULL}};
-static const struct figure_y slots[] = {
-	{"over_80_slots", "mean time over 80 slots"}, {NULL, NULL}};
-static const struct figure_y scale[] = {{"common", "64 B at 0.8"},
-					{"app_common", "hadoop at 0.4"},
-					{NULL, NULL}};
-static const struct figure_y fault[] = {
-	{"mean_ns", "mean, ns"}, {"p99.9_ns", "p99.9, ns"}, {NULL, NULL}};
-static const struct figure_y rise[] = {
-	{"rise_mean_blocks", "later than without frames, blocks"},
-	{NULL, NULL}};
-static const struct figure_y waited[] = {
-	{"waited", "blocks of frames that waited"}, {NULL, NULL}};
-static const struct figure_y lost[] = {
-	{"lost", "lost"}, {"wrong", "wrong"}, {NULL, NULL}};
-
-static const struct figure figures[] = {
+const struct figure edm_figure_list[] = {
 	{"table1",
 	 "latency of an idle fabric, four stacks; first block only, no "
 	 "serialization, no DRAM",
-	 "stack", LOG_BARS, total, edm_plan_table1, NULL, edm_columns_table1},
+	 "stack", LOG_BARS, "total_ns", edm_plan_table1, NULL,
+	 edm_columns_table1},
 	{"5", "where a 64 B access spends its time", "r: read, w: write",
-	 FIGURE_BARS, step, edm_plan_5, NULL, edm_columns_5},
+	 FIGURE_BARS, "ns", edm_plan_5, NULL, edm_columns_5},
 	{"6",
 	 "EDM over RoCEv2, requests per second of YCSB at 25 Gb/s; paper and "
 	 "formula: M writes/s, both and sim: M requests/s",
-	 "YCSB workload", FIGURE_BARS | FIGURE_TOGETHER, ratio_6, edm_plan_6,
-	 edm_judge_6, edm_columns_6},
+	 "YCSB workload", FIGURE_BARS | FIGURE_TOGETHER,
+	 "requests both_ratio sim_ratio", edm_plan_6, edm_judge_6,
+	 edm_columns_6},
 	{"7",
 	 "mean latency of YCSB A, ns; model: the paper's cycle counts, our: "
 	 "Table 1, serialization, DRAM once",
-	 "keys local:remote", FIGURE_LOG_Y | FIGURE_TOGETHER, time_7,
-	 edm_plan_7, edm_judge_7, edm_columns_7},
+	 "keys local:remote", FIGURE_LOG_Y | FIGURE_TOGETHER,
+	 "model_edm model_cxl our_edm our_cxl our_rdma", edm_plan_7,
+	 edm_judge_7, edm_columns_7},
 	{"8a", "64 B accesses under load, seven fabrics; queue: in 8 B",
-	 "load of the busiest port", FIGURE_LOG_Y, own, edm_plan_8a,
+	 "load of the busiest port", FIGURE_LOG_Y, "own", edm_plan_8a,
 	 edm_judge_8a, edm_columns_8},
 	{"8b",
 	 "five applications at load 0.4, half reads, SRPT, seven fabrics; "
 	 "/proc: order per process",
-	 "application", LOG_BARS, common, edm_plan_8b, NULL, edm_columns_8},
+	 "application", LOG_BARS, "common", edm_plan_8b, NULL, edm_columns_8},
 	{"golden", "8a with the published simulator's settings and rules",
-	 "load", FIGURE_LOG_Y, slots, edm_plan_golden, edm_judge_golden,
-	 edm_columns_golden},
+	 "load", FIGURE_LOG_Y, "over_80_slots", edm_plan_golden,
+	 edm_judge_golden, edm_columns_golden},
 	{"ablation",
 	 "discipline, chunk, X, PIM iterations, policy, one at a time",
-	 "choice", LOG_BARS, common, edm_plan_ablation, edm_judge_ablation,
+	 "choice", LOG_BARS, "common", edm_plan_ablation, edm_judge_ablation,
 	 edm_columns_ablation},
 	{"cross",
 	 "all combinations of these, short runs; in the picture FCFS and X = 3",
-	 "chunk, bytes", LOG_XY, common, edm_plan_cross, edm_judge_cross,
+	 "chunk, bytes", LOG_XY, "common", edm_plan_cross, edm_judge_cross,
 	 edm_columns_cross},
 	{"scale",
 	 "to 1,024 ports and 800 Gb/s, smallest chunk for a scheduler of 3 GHz",
-	 "Gb/s", FIGURE_LOG_X | FIGURE_TOGETHER, scale, edm_plan_scale,
-	 edm_judge_scale, edm_columns_scale},
+	 "Gb/s", FIGURE_LOG_X | FIGURE_TOGETHER, "common app_common",
+	 edm_plan_scale, edm_judge_scale, edm_columns_scale},
 	{"fault", "lost blocks, a dead switch, link and node; 64 B, load 0.6",
-	 "fault", LOG_BARS | FIGURE_TOGETHER, fault, edm_plan_fault, NULL,
-	 edm_columns_fault},
+	 "fault", LOG_BARS | FIGURE_TOGETHER, "mean_ns p99.9_ns",
+	 edm_plan_fault, NULL, edm_columns_fault},
 	{"ip", "memory traffic beside IP frames on one link; times in blocks",
-	 "IP load", FIGURE_BARS, rise, edm_plan_ip, NULL, edm_columns_ip},
+	 "IP load", FIGURE_BARS, "rise_mean_blocks", edm_plan_ip, NULL,
+	 edm_columns_ip},
 	{"frames",
 	 "frames of a capture (--pcap) through one link, memory messages "
 	 "between",
-	 "policy", FIGURE_BARS, waited, edm_plan_frames, NULL,
+	 "policy", FIGURE_BARS, "waited", edm_plan_frames, NULL,
 	 edm_columns_frames},
 	{"errors",
 	 "bit errors with and without a check sum; wrong: with other bytes "
 	 "than were sent",
-	 "bit error rate", FIGURE_BARS, lost, edm_plan_errors, NULL,
+	 "bit error rate", FIGURE_BARS, "lost wrong", edm_plan_errors, NULL,
 	 edm_columns_errors},
 	{.name = NULL},
-};
-
-const struct figure_system edm_figures = {
-	.name = "edm",
-	.source = "EDM, ASPLOS 2025, and its authors' simulator",
-	.figures = figures,
-	.row_bytes = sizeof(struct edm_row),
-	.run = run,
-	.more = more,
 };

@@ -96,10 +96,12 @@ static void cell_print(FILE *f, const struct edm_table1_cell *c)
 	fprintf(f, " %14s", text);
 }
 
-void edm_table1_print(FILE *f)
+void edm_table1_print(const struct figure_run *r, FILE *f)
 {
 	struct edm_table1 t;
 
+	if (r->figure->plan != edm_plan_table1)
+		return;
 	edm_table1(&t);
 	fprintf(f, "\n%-8s %-22s", "", "");
 	for (int i = 0; i < EDM_LAT_STACKS * EDM_LAT_OPS; i++)

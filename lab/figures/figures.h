@@ -33,6 +33,7 @@ struct kv_row {
 struct vfig_row {
 	struct figure_point p;
 	struct vfig_config cfg;
+	const char *steering;
 	uint32_t keys; /* steered ones, or all */
 	double theta;
 	struct vfig_result res;

@@ -48,6 +48,7 @@ static struct vfig_row *add(struct figure_run *r, enum vfig_system system,
 		.warm_ps = (r->options->quick ? 200 : 3000) * SIM_US,
 		.span_ps = (r->options->quick ? 300 : 2000) * SIM_US,
 		.seed = 1};
+	row->steering = vfig_system_names[system];
 	row->keys = VFIG_KEYS;
 	row->theta = THETA / 1000.0;
 	return row;
@@ -188,34 +189,26 @@ static const struct figure_claim claims[] = {
 
 /* ---- the system ---------------------------------------------------------- */
 
-static const struct figure_y rate[] = {{"mops", "Mops"}, {NULL, NULL}};
-static const struct figure_y success[] = {
-	{"success_share", "share that succeeds"}, {NULL, NULL}};
-static const struct figure_y bytes[] = {{"bytes_per_op", "bytes/operation"},
-					{NULL, NULL}};
-static const struct figure_y tail[] = {{"read_p99_us", "p99 of reads, us"},
-				       {"write_p99_us", "p99 of writes, us"},
-				       {NULL, NULL}};
-
 static const struct figure figures[] = {
 	{"2.4", "operations that succeed, 50 % writes, no steering", "threads",
-	 0, success, plan_success, NULL, NULL},
+	 0, "success_share", plan_success, NULL, NULL},
 	{"2.9", "compare and swap of one word, and what replaces it", "threads",
-	 FIGURE_LOG_X, rate, plan_cas, NULL, NULL},
-	{"2.10", "throughput, reads only", "threads", 0, rate, plan_rate, NULL,
-	 NULL},
-	{"2.11", "throughput, 5 % writes", "threads", 0, rate, plan_rate, NULL,
-	 NULL},
-	{"2.12", "throughput, 50 % writes", "threads", 0, rate, plan_rate, NULL,
-	 NULL},
-	{"2.13", "throughput, writes only", "threads", 0, rate, plan_rate, NULL,
-	 NULL},
+	 FIGURE_LOG_X, "mops", plan_cas, NULL, NULL},
+	{"2.10", "throughput, reads only", "threads", 0, "mops", plan_rate,
+	 NULL, NULL},
+	{"2.11", "throughput, 5 % writes", "threads", 0, "mops", plan_rate,
+	 NULL, NULL},
+	{"2.12", "throughput, 50 % writes", "threads", 0, "mops", plan_rate,
+	 NULL, NULL},
+	{"2.13", "throughput, writes only", "threads", 0, "mops", plan_rate,
+	 NULL, NULL},
 	{"2.14", "bytes per operation", "% writes", FIGURE_BARS | FIGURE_LOG_Y,
-	 bytes, plan_cost, NULL, NULL},
+	 "bytes_per_op", plan_cost, NULL, NULL},
 	{"2.15", "99th percentile of latencies", "% writes",
-	 FIGURE_BARS | FIGURE_LOG_Y, tail, plan_cost, NULL, NULL},
+	 FIGURE_BARS | FIGURE_LOG_Y, "read_p99_us write_p99_us", plan_cost,
+	 NULL, NULL},
 	{"2.16", "steering of the keys that are written most, Zipf 1.5",
-	 "keys steered", FIGURE_LOG_X, rate, plan_partial, NULL, NULL},
+	 "keys steered", FIGURE_LOG_X, "mops", plan_partial, NULL, NULL},
 	{.name = NULL},
 };
 
@@ -233,7 +226,8 @@ static const struct figure figures[] = {
 		  FIGURE_JSON_ONLY)
 
 static const struct figure_column columns[] = {
-	C(p.series, "steering", 0),
+	C(p.series, "series", 0),
+	C(steering, "steering", FIGURE_JSON_ONLY),
 	C(cfg.in_device, "in_device", FIGURE_JSON_ONLY),
 	C(cfg.threads, "threads", 0),
 	C(cfg.write_percent, "write_percent", 0),

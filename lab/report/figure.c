@@ -167,6 +167,7 @@ static int print_json(const struct figure_run *r, FILE *out)
 	json_out_string(&j, "sim", r->system->name);
 	json_out_string(&j, "figure", r->figure->name);
 	json_out_string(&j, "what", r->figure->title);
+	json_out_string(&j, "along", r->figure->x_label);
 	json_out_string(&j, "source", r->system->source);
 	json_out_bool(&j, "quick", r->options->quick);
 	figure_table_json(&j, "points", columns_of(r), r->rows,

@@ -130,17 +130,12 @@ struct figure_verdict {
 
 struct figure_run;
 
-struct figure_y {
-	const char *column;
-	const char *label;
-};
-
 struct figure {
 	const char *name; /* or several: "8 9" */
 	const char *title;
 	const char *x_label;
-	unsigned look;		  /* enum figure_look */
-	const struct figure_y *y; /* what is shown; ends with column NULL */
+	unsigned look; /* enum figure_look */
+	const char *y; /* the columns that are shown: "mops", "p50_us p99_us" */
 	/* Adds the points. 0 or -errno with words. */
 	int (*plan)(struct figure_run *r);
 	/* After the run: what follows from several points, and claims that are
@@ -160,7 +155,8 @@ struct figure_option {
 };
 
 struct figure_options {
-	bool quick; /* few and small points, which prove nothing */
+	const char *figure; /* as it was asked for; NULL: it was not */
+	bool quick;	    /* few and small points, which prove nothing */
 	bool json;
 	bool detail; /* text has all that JSON has */
 	unsigned jobs;
@@ -178,6 +174,11 @@ struct figure_system {
 	size_t claim_count;
 	const struct figure_option *options;
 	unsigned option_count;
+	/* Options beyond these, with help; may be NULL. How many words of the
+	 * command line it is, 0 if it is none; -EINVAL with words. */
+	int (*take)(struct figure_options *o, const char *name,
+		    const char *value);
+	void (*help)(FILE *out);
 	size_t row_bytes;
 	/* Runs all points and sets their err. -errno with words: none ran. */
 	int (*run)(struct figure_run *r);
@@ -238,7 +239,14 @@ int figure_make(const struct figure_system *system, const struct figure *figure,
 /* NULL: there is none of that name. */
 const struct figure *figure_by_name(const struct figure_system *system,
 				    const char *name);
-/* `aquifer sim SYSTEM --figure NAME|all ...`; argv[0] is the system's name. */
+/* Reads a command line; argv[0] is the system's name. -1: go on; else the exit
+ * code. */
+int figure_parse(const struct figure_system *system, struct figure_options *o,
+		 int argc, char **argv) MUST_CHECK;
+/* Makes o->figure, or "all". Returns an exit code. */
+int figure_go(const struct figure_system *system,
+	      const struct figure_options *o);
+/* Both: `aquifer sim SYSTEM --figure NAME|all ...`. */
 int figure_cmd(const struct figure_system *system, int argc, char **argv);
 
 /* ---- table.c ------------------------------------------------------------- */

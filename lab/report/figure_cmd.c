@@ -12,12 +12,6 @@ enum {
 	JOBS_MAX = 64,
 };
 
-struct arguments {
-	const struct figure_system *system;
-	const char *figure;
-	struct figure_options o;
-};
-
 static void usage(const struct figure_system *s, FILE *out)
 {
 	fprintf(out,
@@ -45,6 +39,8 @@ static void usage(const struct figure_system *s, FILE *out)
 	for (unsigned i = 0; i < s->option_count; i++)
 		fprintf(out, "  %-15s %s\n", s->options[i].name,
 			s->options[i].help);
+	if (s->help)
+		s->help(out);
 	fputs("Exit code 1 when a point could not be run or was wrong; a claim "
 	      "that does not\nhold is no failure.\n",
 	      out);
@@ -80,109 +76,130 @@ static bool number(const char *text, uint64_t most, uint64_t *out)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *out <= most;
 }
 
-static bool take_own(struct arguments *a, unsigned i, const char *value)
+static bool take_own(const struct figure_option *o, const char *value,
+		     uint64_t *out)
 {
-	const struct figure_option *o = &a->system->options[i];
-
-	for (unsigned k = 0; k < o->name_count; k++)
-		if (!strcmp(o->names[k], value)) {
-			a->o.value[i] = k;
+	for (*out = 0; *out < o->name_count; ++*out)
+		if (!strcmp(o->names[*out], value))
 			return true;
-		}
-	return !o->names && number(value, o->most, &a->o.value[i]);
+	return !o->names && number(value, o->most, out);
 }
 
-/* What the option's value is good for. */
-static bool take(struct arguments *a, const char *name, const char *value)
+/* How many words of the command line the option is; -EINVAL: the value does not
+ * fit, or there is no such option. */
+static int take(const struct figure_system *s, struct figure_options *o,
+		const char *name, const char *value)
 {
-	uint64_t n;
+	uint64_t n = 0;
+	bool fits = false;
 
-	if (!strcmp(name, "--figure")) {
-		a->figure = value;
-		return !strcmp(value, "all") ||
-		       figure_by_name(a->system, value);
-	}
-	if (!strcmp(name, "--out")) {
-		a->o.out = value;
-		return !access(value, W_OK);
-	}
-	if (!strcmp(name, "--jobs")) {
-		bool ok = number(value, JOBS_MAX, &n) && n;
+	for (unsigned i = 0; i < s->option_count; i++) {
+		const struct figure_option *own = &s->options[i];
 
-		a->o.jobs = (unsigned)n;
-		return ok;
+		if (strcmp(name, own->name))
+			continue;
+		if (!own->names && !own->most)
+			return (int)(o->value[i] = 1);
+		return value && take_own(own, value, &o->value[i]) ? 2
+								   : -EINVAL;
 	}
-	for (unsigned i = 0; i < a->system->option_count; i++)
-		if (!strcmp(name, a->system->options[i].name))
-			return take_own(a, i, value);
-	return false;
-}
-
-static bool take_flag(struct arguments *a, const char *name)
-{
 	if (!strcmp(name, "--json"))
-		return a->o.json = true;
+		return o->json = true;
 	if (!strcmp(name, "--quick"))
-		return a->o.quick = true;
+		return o->quick = true;
 	if (!strcmp(name, "--detail"))
-		return a->o.detail = true;
-	for (unsigned i = 0; i < a->system->option_count; i++)
-		if (!a->system->options[i].names &&
-		    !a->system->options[i].most &&
-		    !strcmp(name, a->system->options[i].name))
-			return (a->o.value[i] = 1);
-	return false;
-}
-
-static int run_all(const struct arguments *a)
-{
-	int rc = 0, bad = 0;
-
-	for (const struct figure *f = a->system->figures; f->name && !rc; f++) {
-		rc = figure_make(a->system, f, &a->o);
-		bad = rc == -EIO ? rc : bad;
-		/* It has none of the points that were asked for, or it was
-		 * told which were wrong. */
-		rc = rc == -ENOENT || rc == -EIO ? 0 : rc;
+		return o->detail = true;
+	if (!strcmp(name, "--figure") && value) {
+		o->figure = value;
+		fits = !strcmp(value, "all") || figure_by_name(s, value);
+	} else if (!strcmp(name, "--out") && value) {
+		o->out = value;
+		fits = !access(value, W_OK);
+	} else if (!strcmp(name, "--jobs") && value) {
+		fits = number(value, JOBS_MAX, &n) && n;
+		o->jobs = (unsigned)n;
+	} else if (s->take) {
+		return s->take(o, name, value);
 	}
-	return rc ? rc : bad;
+	return fits ? 2 : -EINVAL;
 }
 
-int figure_cmd(const struct figure_system *system, int argc, char **argv)
+/* "--name=value" is two words, too. */
+static int take_word(const struct figure_system *s, struct figure_options *o,
+		     char **argv)
+{
+	char *equals = strchr(argv[0], '=');
+	int words;
+
+	error_clear();
+	if (!equals)
+		return take(s, o, argv[0], argv[1]);
+	*equals = 0;
+	words = take(s, o, argv[0], equals + 1);
+	*equals = '=';
+	return words < 0 ? words : 1;
+}
+
+int figure_parse(const struct figure_system *system, struct figure_options *o,
+		 int argc, char **argv)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct arguments a = {.system = system, .figure = "all"};
-	int rc;
+	int words;
 
-	a.o.jobs = processors < 1	   ? 1
-		   : processors > JOBS_MAX ? JOBS_MAX
-					   : (unsigned)processors;
+	o->jobs = processors < 1	  ? 1
+		  : processors > JOBS_MAX ? JOBS_MAX
+					  : (unsigned)processors;
 	for (unsigned i = 0; i < system->option_count; i++)
-		a.o.value[i] = system->options[i].unset;
-	for (int i = 1; i < argc; i++) {
+		o->value[i] = system->options[i].unset;
+	for (int i = 1; i < argc; i += words) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			usage(system, stdout);
 			return FIGURE_RAN;
 		}
-		if (take_flag(&a, argv[i]))
+		words = take_word(system, o, argv + i); /* ends with NULL */
+		if (words > 0)
 			continue;
-		if (i + 1 == argc || !take(&a, argv[i], argv[i + 1])) {
+		usage(system, stderr);
+		if (*error_last())
+			fprintf(stderr, "aquifer: sim %s: %s\n", system->name,
+				error_last());
+		else
 			fprintf(stderr,
-				"aquifer: sim %s: %s %s is no option with a "
+				"aquifer: sim %s: '%s%s%s' is no option with a "
 				"fitting value\n",
-				system->name, argv[i],
-				i + 1 < argc ? argv[i + 1] : "");
-			usage(system, stderr);
-			return FIGURE_USAGE;
-		}
-		i++;
+				system->name, argv[i], argv[i + 1] ? " " : "",
+				argv[i + 1] ? argv[i + 1] : "");
+		return FIGURE_USAGE;
 	}
-	rc = strcmp(a.figure, "all")
-		     ? figure_make(system, figure_by_name(system, a.figure),
-				   &a.o)
-		     : run_all(&a);
-	if (rc)
+	return -1;
+}
+
+int figure_go(const struct figure_system *system,
+	      const struct figure_options *o)
+{
+	bool all = !strcmp(o->figure, "all");
+	int bad = 0;
+
+	for (const struct figure *f = system->figures; f->name; f++) {
+		int rc = all || is_named(f, o->figure)
+				 ? figure_make(system, f, o)
+				 : 0;
+
+		/* One of all need not have the points that are asked for. */
+		if (!rc || (all && rc == -ENOENT))
+			continue;
 		fprintf(stderr, "aquifer: sim %s: %s\n", system->name,
 			*error_last() ? error_last() : strerror(-rc));
-	return rc ? FIGURE_BROKEN : FIGURE_RAN;
+		bad = rc;
+	}
+	return bad ? FIGURE_BROKEN : FIGURE_RAN;
+}
+
+int figure_cmd(const struct figure_system *system, int argc, char **argv)
+{
+	struct figure_options o = {0};
+	int rc = figure_parse(system, &o, argc, argv);
+
+	o.figure = o.figure ? o.figure : "all";
+	return rc < 0 ? figure_go(system, &o) : rc;
 }

@@ -345,7 +345,7 @@ static void test_figures_phy(void **state)
 	free(text);
 	o.f.json = false;
 	text = captured(&o, "table1");
-	assert_non_null(strstr(text, "3.79 us  no"));
+	assert_non_null(strstr(text, "3.79 us    no"));
 	assert_non_null(strstr(text, "measured by the authors"));
 	free(text);
 	text = captured(&o, "5");
