@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "edm_figure.h"
+#include "edm_options.h"
 
 enum {
 	N_OVER,
@@ -52,15 +53,6 @@ static void add(struct figure_run *r, const struct edm_config *c,
 	edm_row_job(row, c);
 }
 
-static void add_number(struct figure_run *r, const struct edm_config *c,
-		       const char *panel, const char *what, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	add(r, c, panel, what, text);
-}
-
 static void disciplines(struct figure_run *r, const struct edm_config *base)
 {
 	for (int d = EDM_ASYNC; d <= EDM_PIM; d++) {
@@ -81,72 +73,83 @@ static void disciplines(struct figure_run *r, const struct edm_config *base)
 	}
 }
 
-static void numbers(struct figure_run *r, const struct edm_config *base)
-{
-	static const uint32_t chunk[] = {64, 128, 256, 512, 1024};
-	static const uint32_t active[] = {1, 2, 3, 4, 8};
-	static const uint32_t iterations[] = {1, 2, 4, 8};
-	static const uint32_t channel[] = {1, 4, 16};
-	struct edm_config c = *base;
+enum {
+	VALUES_MAX = 5,
+};
 
-	for (unsigned i = 0; i < ARRAY_LEN(chunk); i++) {
-		c.chunk_bytes = chunk[i];
-		add_number(r, &c, "chunk", "chunk", chunk[i]);
-	}
-	c = *base;
-	for (unsigned i = 0; i < ARRAY_LEN(active); i++) {
-		c.active_max = active[i];
-		add_number(r, &c, "x", "X", active[i]);
-	}
-	c = *base;
-	c.discipline = EDM_PIM;
-	for (unsigned i = 0; i < ARRAY_LEN(iterations); i++) {
-		c.pim_iterations = iterations[i];
-		c.pim_iteration_ps = 1000;
-		add_number(r, &c, "pim", "PIM iterations, 1 ns", iterations[i]);
-	}
-	c.pim_iteration_ps = 7680;
-	c.pim_iterations = 1;
-	add_number(r, &c, "other", "PIM iterations, 7.68 ns", 1);
-	c = *base;
-	for (unsigned i = 0; i < ARRAY_LEN(channel); i++) {
-		c.channels = channel[i];
-		add_number(r, &c, "channels", "ordered channels", channel[i]);
+/* A number of the configuration, and its values. */
+static const struct {
+	const char *panel, *what;
+	size_t at;
+	uint32_t pim_ps; /* with PIM, and this per iteration; 0: not */
+	uint32_t value[VALUES_MAX];
+} numbers[] = {
+#define AT(field) offsetof(struct edm_config, field)
+	{"chunk", "chunk", AT(chunk_bytes), 0, {64, 128, 256, 512, 1024}},
+	{"x", "X", AT(active_max), 0, {1, 2, 3, 4, 8}},
+	{"pim", "PIM iterations, 1 ns", AT(pim_iterations), 1000, {1, 2, 4, 8}},
+	{"other", "PIM iterations, 7.68 ns", AT(pim_iterations), 7680, {1}},
+	{"channels", "ordered channels", AT(channels), 0, {1, 4, 16}},
+};
+
+static void set_free_control(struct edm_config *c)
+{
+	c->charge_control = false;
+}
+
+/* What is not a number, or has one value beside its own, as options have it. */
+static const struct {
+	const char *what, *label, *option, *value;
+	void (*set)(struct edm_config *c); /* where there is no option */
+} others[] = {
+	{"requests", "nest", "nest", NULL, NULL},
+	{"all that is best", "together", NULL, NULL, edm_config_best},
+	{"memory data in", "control blocks", "md", "control", NULL},
+	{"batching up to", "256", "batch", "256", NULL},
+	{"control blocks", "not charged", NULL, NULL, set_free_control},
+	{"memory access", "82 ns", "memory-ns", "82", NULL},
+	{"switch clock", "3 GHz", "asic", NULL, NULL},
+	{"IP load beside", "0.9", "ip-load", "0.9", NULL},
+	{"age cap", "100 us", "age-cap-ns", "100000", NULL},
+};
+
+static void add_numbers(struct figure_run *r, const struct edm_config *base)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct edm_config c = *base;
+
+		if (numbers[i].pim_ps) {
+			c.discipline = EDM_PIM;
+			c.pim_iteration_ps = numbers[i].pim_ps;
+		}
+		for (unsigned k = 0; k < VALUES_MAX && numbers[i].value[k];
+		     k++) {
+			char text[24];
+
+			*(uint32_t *)((char *)&c + numbers[i].at) =
+				numbers[i].value[k];
+			snprintf(text, sizeof(text), "%u", numbers[i].value[k]);
+			add(r, &c, numbers[i].panel, numbers[i].what, text);
+		}
 	}
 }
 
-static void others(struct figure_run *r, const struct edm_config *base)
+static void add_others(struct figure_run *r, const struct edm_config *base)
 {
-	struct edm_config c = *base;
+	for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+		struct edm_config c = *base;
+		int rc = 0;
 
-	c.nest = true;
-	add(r, &c, "other", "requests", "nest");
-	c = *base;
-	edm_config_best(&c);
-	add(r, &c, "other", "all that is best", "together");
-	c = *base;
-	c.md = EDM_MD_CONTROL;
-	add(r, &c, "other", "memory data in", "control blocks");
-	c = *base;
-	c.batch_bytes = 256;
-	add(r, &c, "other", "batching up to", "256");
-	c = *base;
-	c.charge_control = false;
-	add(r, &c, "other", "control blocks", "not charged");
-	c = *base;
-	c.mem_ps = 82000;
-	add(r, &c, "other", "memory access", "82 ns");
-	c = *base;
-	c.asic = true;
-	add(r, &c, "other", "switch clock", "3 GHz");
-	c = *base;
-	c.ip_load_ppm = 900000;
-	add(r, &c, "other", "IP load beside", "0.9");
-	if (base->policy == EDM_FCFS)
-		return;
-	c = *base;
-	c.age_cap_ps = 100 * EDM_US;
-	add(r, &c, "other", "age cap", "100 us");
+		if (others[i].set)
+			others[i].set(&c);
+		else
+			rc = edm_option_set(&c, others[i].option,
+					    others[i].value);
+		ASSERT(!rc);
+		/* There is nothing to be old in first come, first served. */
+		if (!c.age_cap_ps || base->policy != EDM_FCFS)
+			add(r, &c, "other", others[i].what, others[i].label);
+	}
 }
 
 int edm_plan_ablation(struct figure_run *r)
@@ -158,16 +161,16 @@ int edm_plan_ablation(struct figure_run *r)
 		c.load = short_load[i];
 		c.messages = edm_figure_messages(r) / 2;
 		disciplines(r, &c);
-		numbers(r, &c);
-		others(r, &c);
+		add_numbers(r, &c);
+		add_others(r, &c);
 		c.sizes = EDM_SIZES_HADOOP;
 		c.load = long_load[i];
 		c.messages = edm_figure_long_messages(r) / 2;
 		c.policy = EDM_SRPT;
 		disciplines(r, &c);
 		c.discipline = EDM_RESERVE;
-		numbers(r, &c);
-		others(r, &c);
+		add_numbers(r, &c);
+		add_others(r, &c);
 	}
 	return 0;
 }

@@ -95,82 +95,58 @@ const struct figure_column edm_columns_fault[] = {
 	{.name = NULL},
 };
 
-static void set_none(struct edm_config *c, uint64_t middle_ps)
-{
-}
+enum when {
+	NEVER,
+	SWITCH,
+	LINK,
+	NODE,
+};
 
-static void set_loss(struct edm_config *c, uint64_t middle_ps)
-{
-	c->loss_ppm = 1000;
-	c->timer_ps = 5 * EDM_US;
-}
+static const struct fault {
+	const char *what;
+	uint32_t loss_ppm;
+	bool mirror;
+	uint32_t skew_ps;
+	enum when dies; /* in the middle of the run */
+} faults[] = {
+	{"none", 0, false, 0, NEVER},
+	{"1 of 1,000 control blocks lost", 1000, false, 0, NEVER},
+	{"mirror", 0, true, 0, NEVER},
+	{"mirror, cables differ by 1 ns", 0, true, 1000, NEVER},
+	{"mirror, first switch dies", 0, true, 1000, SWITCH},
+	{"no mirror, switch dies", 0, false, 0, SWITCH},
+	{"mirror, a link is disabled", 0, true, 1000, LINK},
+	{"a memory node dies", 0, false, 0, NODE},
+};
 
-static void set_mirror(struct edm_config *c, uint64_t middle_ps)
-{
-	c->mirror = true;
-}
-
-static void set_mirror_skew(struct edm_config *c, uint64_t middle_ps)
-{
-	c->mirror = true;
-	c->mirror_skew_ps = 1000;
-}
-
-static void set_switch(struct edm_config *c, uint64_t middle_ps)
-{
-	set_mirror_skew(c, middle_ps);
-	c->fail_switch_ps = middle_ps;
-}
-
-static void set_switch_alone(struct edm_config *c, uint64_t middle_ps)
-{
-	c->fail_switch_ps = middle_ps;
-}
-
-static void set_link(struct edm_config *c, uint64_t middle_ps)
-{
-	set_mirror_skew(c, middle_ps);
-	c->fail_link_ps = middle_ps;
-	c->fail_port = 7;
-}
-
-static void set_node(struct edm_config *c, uint64_t middle_ps)
-{
-	c->fail_node_ps = middle_ps;
-	c->fail_port = 7;
-	c->timer_ps = 5 * EDM_US;
-}
-
-/* In the middle of a run. A dead node also loses what it was sending and what
- * was written to it. */
+/* A dead node also loses what it was sending and what was written to it. */
 int edm_plan_fault(struct figure_run *r)
 {
-	static const struct {
-		const char *what;
-		void (*set)(struct edm_config *c, uint64_t middle_ps);
-	} fault[] = {
-		{"none", set_none},
-		{"1 of 1,000 control blocks lost", set_loss},
-		{"mirror", set_mirror},
-		{"mirror, cables differ by 1 ns", set_mirror_skew},
-		{"mirror, first switch dies", set_switch},
-		{"no mirror, switch dies", set_switch_alone},
-		{"mirror, a link is disabled", set_link},
-		{"a memory node dies", set_node},
-	};
 	const struct edm_figure_options *o = edm_options_of(r);
 
-	for (unsigned i = 0; i < ARRAY_LEN(fault); i++) {
+	for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
+		const struct fault *f = &faults[i];
 		struct edm_row *row = figure_add(r, NULL, "EDM", i);
 		struct edm_config c = o->base;
+		uint64_t middle_ps;
 
-		row->p.x_name = fault[i].what;
+		row->p.x_name = f->what;
 		c.write_ppm = 500000;
 		c.load = 0.6;
 		c.messages = o->messages ? o->messages : FAULT_MESSAGES;
 		c.warmup_ppm = 0;
-		fault[i].set(&c, (uint64_t)(edm_workload_gap_ps(&c) *
-					    (double)c.messages / 2));
+		c.loss_ppm = f->loss_ppm;
+		c.mirror = f->mirror;
+		c.mirror_skew_ps = f->skew_ps;
+		if (f->loss_ppm || f->dies == NODE)
+			c.timer_ps = 5 * EDM_US;
+		if (f->dies == LINK || f->dies == NODE)
+			c.fail_port = 7;
+		middle_ps = (uint64_t)(edm_workload_gap_ps(&c) *
+				       (double)c.messages / 2);
+		c.fail_switch_ps = f->dies == SWITCH ? middle_ps : 0;
+		c.fail_link_ps = f->dies == LINK ? middle_ps : 0;
+		c.fail_node_ps = f->dies == NODE ? middle_ps : 0;
 		edm_row_job(row, &c);
 	}
 	return 0;

@@ -348,27 +348,30 @@ static const struct figure figures[] = {
 #define C(member, name, decimals) \
 	FIGURE_COLUMN(struct kv_row, member, name, decimals)
 
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
 static const struct figure_column columns[] = {
-	C(p.panel, "panel", FIGURE_JSON_ONLY),
+	C(p.panel, "panel", JSON),
 	C(p.series, "series", 0),
 	C(p.x, "x", 0),
 	C(cfg.clients, "clients", 0),
-	C(res.ops, "ops", FIGURE_JSON_ONLY),
-	C(res.mops, "mops", 2),
-	C(res.read_p50_us, "read_p50_us", 2),
-	C(res.read_p99_us, "read_p99_us", 2),
-	C(res.change_p50_us, "change_p50_us", 2),
-	C(res.change_p99_us, "change_p99_us", 2),
+	R(ops, JSON),
+	R(mops, 2),
+	R(read_p50_us, 2),
+	R(read_p99_us, 2),
+	R(change_p50_us, 2),
+	R(change_p99_us, 2),
 	C(res.bytes, "bytes_per_op", 0),
 	C(res.messages, "messages_per_op", 2),
-	C(res.trips_p50, "trips_p50", 0),
-	C(res.trips_p99, "trips_p99", 0),
+	R(trips_p50, 0),
+	R(trips_p99, 0),
 	C(res.locks_p50, "lock_trips_p50", 0),
 	C(res.locks_p99, "lock_trips_p99", 0),
-	C(res.second_share, "second_share", 3),
-	C(res.deaths, "deaths", 0),
-	C(res.failed, "failed", 0),
-	C(p.err, "error", FIGURE_JSON_ONLY),
+	R(second_share, 3),
+	R(deaths, 0),
+	R(failed, 0),
+	C(p.err, "error", JSON),
 	{.name = NULL},
 };
 

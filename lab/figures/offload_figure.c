@@ -314,20 +314,23 @@ static const struct figure figures[] = {
 #define C(member, name, decimals) \
 	FIGURE_COLUMN(struct offload_row, member, name, decimals)
 
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
 static const struct figure_column columns[] = {
 	C(cfg.bytes, "bytes", 0),
 	C(cfg.threads, "threads", 0),
 	C(p.series, "way", 0),
-	C(device, "device", FIGURE_JSON_ONLY),
-	C(engines, "engine_cores", FIGURE_JSON_ONLY),
-	C(res.mops, "mops", 2),
+	C(device, "device", JSON),
+	C(engines, "engine_cores", JSON),
+	R(mops, 2),
 	C(res.comm, "communication_share", 2),
-	C(res.p50_us, "p50_us", 2),
-	C(res.p99_us, "p99_us", 2),
-	C(res.engine_busy, "engine_busy", 2),
-	C(res.wire_bytes, "wire_bytes_per_request", FIGURE_JSON_ONLY),
-	C(res.tcp_gbps, "tcp_gbps", 2),
-	C(res.requests, "requests", FIGURE_JSON_ONLY),
+	R(p50_us, 2),
+	R(p99_us, 2),
+	R(engine_busy, 2),
+	C(res.wire_bytes, "wire_bytes_per_request", JSON),
+	R(tcp_gbps, 2),
+	R(requests, JSON),
 	{.name = NULL},
 };
 

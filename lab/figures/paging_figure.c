@@ -342,26 +342,29 @@ static const struct figure figures[] = {
 #define C(member, name, decimals) \
 	FIGURE_COLUMN(struct paging_row, member, name, decimals)
 
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
 static const struct figure_column columns[] = {
 	C(p.series, "series", 0),
 	C(p.x, "x", 0),
-	C(mode, "mode", FIGURE_JSON_ONLY),
-	C(cfg.clients, "clients", FIGURE_JSON_ONLY),
-	C(cfg.workers, "workers", FIGURE_JSON_ONLY),
-	C(res.ops, "ops", FIGURE_JSON_ONLY),
-	C(res.mops, "mops", 3),
-	C(res.mean_us, "mean_us", 2),
-	C(res.p99_us, "p99_us", 2),
-	C(res.elapsed_ms, "elapsed_ms", 2),
-	C(res.cores, "cores", 2),
-	C(res.utilisation, "utilisation", 3),
-	C(res.faults, "faults", 0),
-	C(res.loads, "loads", 0),
+	C(mode, "mode", JSON),
+	C(cfg.clients, "clients", JSON),
+	C(cfg.workers, "workers", JSON),
+	R(ops, JSON),
+	R(mops, 3),
+	R(mean_us, 2),
+	R(p99_us, 2),
+	R(elapsed_ms, 2),
+	R(cores, 2),
+	R(utilisation, 3),
+	R(faults, 0),
+	R(loads, 0),
 	C(res.mapped, "mapped_stores", 0),
 	C(res.unmapped, "unmapped_stores", 0),
-	C(res.steps, "chain_steps", FIGURE_JSON_ONLY),
-	C(res.failed, "failed", FIGURE_JSON_ONLY),
-	C(p.err, "error", FIGURE_JSON_ONLY),
+	C(res.steps, "chain_steps", JSON),
+	R(failed, JSON),
+	C(p.err, "error", JSON),
 	{.name = NULL},
 };
 

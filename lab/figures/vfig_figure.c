@@ -225,25 +225,28 @@ static const struct figure figures[] = {
 		C(res.trips[k][i].p99_us, kind "_of_" count "_trips_p99_us", \
 		  FIGURE_JSON_ONLY)
 
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
 static const struct figure_column columns[] = {
 	C(p.series, "series", 0),
-	C(steering, "steering", FIGURE_JSON_ONLY),
-	C(cfg.in_device, "in_device", FIGURE_JSON_ONLY),
+	C(steering, "steering", JSON),
+	C(cfg.in_device, "in_device", JSON),
 	C(cfg.threads, "threads", 0),
 	C(cfg.write_percent, "write_percent", 0),
 	C(keys, "keys_steered", 0),
-	C(theta, "theta", FIGURE_JSON_ONLY),
-	C(res.mops, "mops", 3),
+	C(theta, "theta", JSON),
+	R(mops, 3),
 	C(res.success, "success_share", 3),
 	C(res.bytes, "bytes_per_op", 0),
-	C(res.read_p50_us, "read_p50_us", FIGURE_JSON_ONLY),
-	C(res.read_p99_us, "read_p99_us", 1),
-	C(res.write_p50_us, "write_p50_us", FIGURE_JSON_ONLY),
-	C(res.write_p99_us, "write_p99_us", 1),
-	C(res.reads, "reads", FIGURE_JSON_ONLY),
-	C(res.writes, "writes", FIGURE_JSON_ONLY),
-	C(res.evictions, "evictions", FIGURE_JSON_ONLY),
-	C(res.errors, "errors", 0),
+	R(read_p50_us, JSON),
+	R(read_p99_us, 1),
+	R(write_p50_us, JSON),
+	R(write_p99_us, 1),
+	R(reads, JSON),
+	R(writes, JSON),
+	R(evictions, JSON),
+	R(errors, 0),
 	/* Where the tail comes from: operations by their round trips. */
 	TRIPS("reads", 0, "1", 0),
 	TRIPS("reads", 0, "2", 1),
