@@ -8,6 +8,8 @@
 int offload_figure_cmd(int argc, char **argv);
 int kv_figure_cmd(int argc, char **argv);
 int vfig_cmd(int argc, char **argv);
+/* All of `aquifer sim nic-model`. */
+int model_figure_cmd(int argc, char **argv);
 /* All of `aquifer sim paging`, which has no other use. */
 int paging_figure_cmd(int argc, char **argv);
 

@@ -11,6 +11,7 @@
 #include "kv_fig.h"
 #include "paging.h"
 #include "report/figure.h"
+#include "sim/model_check.h"
 #include "vfig.h"
 
 /* Cowbird (SIGCOMM 2023). */
@@ -54,8 +55,16 @@ struct paging_row {
 	struct paging_result res;
 };
 
+/* The host cost model itself. */
+struct model_figure_row {
+	struct figure_point p;
+	struct model_row row;
+	double ratio;
+	bool holds;
+};
+
 extern const struct figure_system offload_figures, kv_figures, switch_figures,
-	paging_figures;
+	paging_figures, model_figures;
 
 /* Runs the points of a figure in processes of their own, because a run sets the
  * process's verbs provider: `run` of all these systems. */

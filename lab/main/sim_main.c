@@ -12,7 +12,6 @@
 #include "plays/verbs_cmd.h"
 #include "plays/vlist_play.h"
 #include "sim/lin_file.h"
-#include "sim/model_check.h"
 
 static int verbs(int argc, char **argv)
 {
@@ -45,7 +44,7 @@ static const struct cli_entry scenarios[] = {
 	 "a version-list store, with and without steering by the switch"},
 	{"hostile", hostile_play_cmd,
 	 "one tenant does its worst, the others keep data and pace"},
-	{"nic-model", sim_model_cmd,
+	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,
 	 "the memory fabric in the Ethernet PHY, and rivals"},
