@@ -22,6 +22,9 @@ enum {
 	REGION_BYTES = 1 << 20,
 	PAGES = 64,
 	BUF_BYTES = FLOOD_DEPTH * FLOOD_BYTES,
+	BUSY_NS = 10000,      /* between two looks at what to do */
+	NAP_ASKED_NS = 20000, /* as base/relax.c does */
+	NAP_NS = 80000,	      /* what becomes of it */
 };
 
 struct side {
@@ -34,8 +37,11 @@ struct side {
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	uint64_t next;
-	/* Turns of the flood so far, and the processor's time for them. */
-	uint64_t turns, turns_ns, since_ns;
+	/* The processor's time for the flood so far, and how long it slept;
+	 * what is still to be slept in its stead. */
+	uint64_t cpu_ns, slept_ns;
+	int64_t rest_ns;
+	uint64_t since_ns, since_cpu_ns, since_queued_ns;
 };
 
 static int mode_of(struct side *s)
@@ -52,32 +58,67 @@ static void add(_Atomic uint64_t *count, int n)
 
 /* ---- as busy as in a flood ----------------------------------------------- */
 
-static uint64_t cpu_ns(void)
+static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec t = {0};
 
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	(void)clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* How long this thread was ready to run, and another one ran. */
+static uint64_t queued_ns(void)
+{
+	unsigned long long ran, queued;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+	int n = f ? fscanf(f, "%llu %llu", &ran, &queued) : 0;
+
+	if (f)
+		fclose(f);
+	return n == 2 ? queued : 0;
 }
 
 static void flood_begins(struct side *s)
 {
-	s->since_ns = cpu_ns();
+	s->since_ns = clock_ns(CLOCK_MONOTONIC);
+	s->since_cpu_ns = cpu_ns();
+	s->since_queued_ns = queued_ns();
 }
 
 static void flood_ends(struct side *s)
 {
-	s->turns_ns += cpu_ns() - s->since_ns;
+	uint64_t cpu = cpu_ns() - s->since_cpu_ns;
+	uint64_t queued = queued_ns() - s->since_queued_ns;
+	uint64_t all = clock_ns(CLOCK_MONOTONIC) - s->since_ns;
+
+	s->cpu_ns += cpu;
+	s->slept_ns += all > cpu + queued ? all - cpu - queued : 0;
 }
 
-/* Uses as much of the core as a turn of the flood has, before the others on it
- * have theirs. */
-static void be_busy(const struct side *s)
+/*
+ * Wants the core as the flood did: uses it as long as the flood did between two
+ * naps, then naps. It does not yield, and does not wait by the library: who
+ * waits in vain hardly uses the core, and the node would have four times as
+ * much of it as beside the flood.
+ */
+static void be_busy(struct side *s)
 {
-	uint64_t stop = s->turns ? cpu_ns() + s->turns_ns / s->turns : 0;
+	uint64_t stop = cpu_ns() + BUSY_NS, before;
 
 	while (cpu_ns() < stop)
 		;
+	s->rest_ns +=
+		s->cpu_ns ? (int64_t)(BUSY_NS * s->slept_ns / s->cpu_ns) : 0;
+	if (s->rest_ns < NAP_NS)
+		return;
+	before = clock_ns(CLOCK_MONOTONIC);
+	(void)nanosleep(&(struct timespec){.tv_nsec = NAP_ASKED_NS}, NULL);
+	s->rest_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - before);
 }
 
 /* ---- READs -------------------------------------------------------------- */
@@ -223,7 +264,7 @@ static int flood_reads(struct side *s)
 	int err = fill(s);
 
 	flood_begins(s);
-	for (; !err && mode_of(s) == FAIR_FLOOD; s->turns++)
+	while (!err && mode_of(s) == FAIR_FLOOD)
 		for (unsigned i = 0; i < s->link_count && !err; i++) {
 			int n = turn(s, s->link[i], true);
 
@@ -246,7 +287,6 @@ static int flood_pages(struct side *s, struct page_store *store)
 	}
 	flood_begins(s);
 	do {
-		s->turns++;
 		for (int i = 0; i < n && mode_of(s) == FAIR_FLOOD; i++) {
 			done[i]->kind = s->next % 2 ? PAGE_LOAD : PAGE_STORE;
 			done[i]->page = s->next++ / 2 % PAGES;
@@ -295,10 +335,8 @@ int fair_flood(struct fair_page *page, unsigned index)
 	while (!err && mode_of(&s) != FAIR_QUIT)
 		if (mode_of(&s) == FAIR_FLOOD)
 			err = store ? flood_pages(&s, store) : flood_reads(&s);
-		else {
+		else
 			be_busy(&s);
-			err = turn(&s, s.link[0], false);
-		}
 	if (store)
 		page_store_close(store);
 	return end(&s, err);

@@ -293,7 +293,7 @@ static int make_switch(struct vfig *f)
 		 1 << 18);
 	return scenario_steer_create(&f->steer, scenario_stage_net(f->stage),
 				     f->node, f->region, &f->g,
-				     steers ? options : NULL, NULL);
+				     steers ? options : NULL);
 }
 
 static int make_machines(struct vfig *f)

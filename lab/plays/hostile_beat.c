@@ -332,7 +332,7 @@ static void init_node(struct act *a, uint32_t index)
 			ms_ps(sim_rand_below(&a->rand, HOSTILE_TICK_MS)));
 }
 
-static void begin(struct act *a, enum beat_bug bug)
+static void begin(struct act *a)
 {
 	struct sim_rand *r = &a->rand;
 
@@ -340,8 +340,7 @@ static void begin(struct act *a, enum beat_bug bug)
 	list_init(&a->bonds);
 	a->node_count = sim_rand_range(r, 2, NODES);
 	a->forgets = sim_rand_range(r, 1, FORGETS);
-	beat_plan_init(&a->plan, sim_rand_range(r, CONNS / REQUESTS, CONNS),
-		       bug);
+	beat_plan_init(&a->plan, sim_rand_range(r, CONNS / REQUESTS, CONNS));
 	for (uint32_t i = 0; i < a->node_count; i++)
 		init_node(a, i);
 	sim_event_init(&a->look, look);
@@ -374,14 +373,14 @@ static void check(struct act *a)
 		}
 }
 
-int hp_beat_run(struct hp *p, enum beat_bug bug)
+int hp_beat_run(struct hp *p)
 {
 	struct act *a = calloc(1, sizeof(*a));
 	int err = a ? sim_create(p->opt->seed, &a->sim) : -ENOMEM;
 
 	if (!err) {
 		a->p = p;
-		begin(a, bug);
+		begin(a);
 		(void)sim_run_until(a->sim, ms_ps(END_MS));
 		check(a);
 		p->res->hash = p->res->hash * 31 + sim_trace_hash(a->sim);

@@ -59,7 +59,9 @@ static int take_value(void *ctx, const char *name, const char *value)
 	struct arguments *a = ctx;
 
 	if (!strcmp(name, "--bug"))
-		return hostile_play_bug_find(value, &a->opt.bug) ? -EINVAL : 0;
+		return (a->opt.bug = plant_find(hostile_play_bugs, value))
+			       ? 0
+			       : -EINVAL;
 	return sim_batch_take(&a->batch, name, value);
 }
 
@@ -102,7 +104,7 @@ static void print_json(const struct arguments *a,
 	json_out_string(&j, "sim", "hostile");
 	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	if (a->opt.bug)
-		json_out_string(&j, "bug", hostile_play_bug_name(a->opt.bug));
+		json_out_string(&j, "bug", plant_name(a->opt.bug));
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	HOSTILE_PLAY_COUNTS(FIELD)
@@ -126,8 +128,7 @@ int hostile_play_cmd(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "--bug") &&
 	    !strcmp(argv[2], "list")) {
-		for (unsigned i = 1; hostile_play_bug_name(i); i++)
-			puts(hostile_play_bug_name(i));
+		plant_print(hostile_play_bugs);
 		return 0;
 	}
 	if (parse(&a, argc, argv))

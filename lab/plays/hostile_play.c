@@ -38,44 +38,13 @@ void hp_fail(struct hp *p, const char *fmt, ...)
 
 /* ---- bugs --------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	enum nic_bug nic;
-	enum frame_bug frame;
-	enum beat_bug beat;
-} bugs[] = {
-	{.name = "none"},
-	{.name = "key-of-any-tenant", .nic = NIC_BUG_any_domain},
-	{.name = "key-for-any-right", .nic = NIC_BUG_any_right},
-	{.name = "one-byte-past-the-end", .nic = NIC_BUG_past_end},
-	{.name = "keys-guessed-for-ever", .nic = NIC_BUG_no_guard},
-	{.name = "frames-by-any-path", .nic = NIC_BUG_any_path},
-	{.name = "replay-accepted", .nic = NIC_BUG_skip_duplicate_check},
-	{.name = "chains-take-packets",
-	 .nic = NIC_BUG_any_inner,
-	 .frame = FRAME_BUG_PSN_ZERO},
-	{.name = "piece-keys-stay", .frame = FRAME_BUG_KEYS_STAY},
-	{.name = "frames-leave-early", .frame = FRAME_BUG_LEAVE_EARLY},
-	{.name = "frames-not-cleared", .frame = FRAME_BUG_NOT_CLEARED},
-	{.name = "no-budget", .frame = FRAME_BUG_NO_BUDGET},
-	{.name = "atomics-replayed", .nic = NIC_BUG_reexecute_atomic},
-	{.name = "beats-in-turn", .beat = BEAT_BUG_IN_TURN},
+const enum plant hostile_play_bugs[] = {
+	PLANT_any_domain,    PLANT_any_right, PLANT_past_end,
+	PLANT_no_guard,	     PLANT_any_path,  PLANT_skip_duplicate_check,
+	PLANT_any_inner,     PLANT_keys_stay, PLANT_leave_early,
+	PLANT_not_cleared,   PLANT_no_budget, PLANT_reexecute_atomic,
+	PLANT_beats_in_turn, PLANT_none,
 };
-
-int hostile_play_bug_find(const char *name, unsigned *bug)
-{
-	for (unsigned i = 1; i < ARRAY_LEN(bugs); i++)
-		if (!strcmp(bugs[i].name, name)) {
-			*bug = i;
-			return 0;
-		}
-	return -ENOENT;
-}
-
-const char *hostile_play_bug_name(unsigned bug)
-{
-	return bug < ARRAY_LEN(bugs) ? bugs[bug].name : NULL;
-}
 
 /* ---- connections -------------------------------------------------------- */
 
@@ -192,7 +161,6 @@ static int make_world(struct hp *p)
 {
 	struct scenario_stage_config cfg = {.seed = p->opt->seed,
 					    .trace = p->opt->trace,
-					    .bug = bugs[p->opt->bug].nic,
 					    .knows_senders = true};
 	struct sim_rand *r = &p->rand;
 	int err;
@@ -219,9 +187,8 @@ static int make_world(struct hp *p)
 	err = frame_pool_create((uint64_t)FRAMES * HP_PAGE_BYTES, HP_PAGE_BYTES,
 				&p->pool);
 	if (!err)
-		frame_pool_plant(p->pool, bugs[p->opt->bug].frame);
-	if (!err)
-		err = scenario_host_add(p->stage, "node", &p->node);
+		if (!err)
+			err = scenario_host_add(p->stage, "node", &p->node);
 	if (!err) {
 		/* The node's queues are made by its own rooms: nothing for the
 		 * meter. */
@@ -404,6 +371,7 @@ int hostile_play_run(const struct hostile_play_options *opt,
 	struct hp *p = calloc(1, sizeof(*p));
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!p)
 		return -ENOMEM;
@@ -415,7 +383,7 @@ int hostile_play_run(const struct hostile_play_options *opt,
 	if (!err) {
 		play(p);
 		finish(p);
-		err = hp_beat_run(p, bugs[opt->bug].beat);
+		err = hp_beat_run(p);
 	}
 	close_world(p);
 	free(p);

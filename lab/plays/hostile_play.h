@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "sim/plants.h"
 
 /* A memory node's, which this room does not see: how often it wants to hear of
  * a connection, when it ends one, how often it looks, and from when on a time
@@ -63,8 +64,8 @@ struct hostile_play_counts {
 
 struct hostile_play_options {
 	uint64_t seed;
-	unsigned bug; /* 0: none */
-	FILE *trace;  /* frames as text, or NULL */
+	enum plant bug;
+	FILE *trace; /* frames as text, or NULL */
 };
 
 struct hostile_play_result {
@@ -81,8 +82,8 @@ int hostile_play_run(const struct hostile_play_options *opt,
 
 /* Bugs that can be planted, in the NIC, in the service of pages and in the
  * client's heartbeats. -ENOENT. */
-int hostile_play_bug_find(const char *name, unsigned *bug) MUST_CHECK;
-const char *hostile_play_bug_name(unsigned bug); /* NULL behind the last */
+/* What it must find. */
+extern const enum plant hostile_play_bugs[];
 
 /* `aquifer sim hostile`: the exit code. */
 int hostile_play_cmd(int argc, char **argv);

@@ -181,7 +181,7 @@ void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
 
 /* ---- hostile_beat.c: the second act -------------------------------------- */
 
-int hp_beat_run(struct hp *p, enum beat_bug bug) MUST_CHECK;
+int hp_beat_run(struct hp *p) MUST_CHECK;
 
 /* ---- hostile_honest.c --------------------------------------------------- */
 

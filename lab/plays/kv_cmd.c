@@ -13,7 +13,7 @@
 
 static const char usage[] =
 	"usage: aquifer sim kv [--seed N] [--seeds N|A..B] [--jobs N]\n"
-	"                      [--fabric NAME] [--leaves] [--no-fence]\n"
+	"                      [--fabric NAME] [--leaves]\n"
 	"                      [--trace] [--json]\n"
 	"       aquifer sim kv --figure NAME [OPTION...]\n"
 	"Clients change and read keys of one table over a bad network, and "
@@ -30,7 +30,6 @@ static const char usage[] =
 	"(overtake),\n"
 	"              or with --leaves terms, locks, mirror or graves are "
 	"left out\n"
-	"  --no-fence  plant a bug: clients that sleep are not fenced\n"
 	"  --trace     one seed: print every frame\n"
 	"Exit code 1 when a check failed.\n";
 
@@ -67,19 +66,6 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
-static int take_bug(const char *name, uint32_t *bugs)
-{
-	static const char *const names[] = {"terms", "locks", "mirror",
-					    "graves", "overtake"};
-
-	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-		if (!strcmp(name, names[i])) {
-			*bugs |= 1u << i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
 static int take_value(void *ctx, const char *name, const char *value)
 {
 	struct arguments *a = ctx;
@@ -89,14 +75,14 @@ static int take_value(void *ctx, const char *name, const char *value)
 		return a->opt.fabric ? 0 : -EINVAL;
 	}
 	if (!strcmp(name, "--bug"))
-		return take_bug(value, &a->opt.bugs);
+		return (a->opt.bug = plant_find(kv_play_bugs, value)) ? 0
+								      : -EINVAL;
 	return sim_batch_take(&a->batch, name, value);
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
 	const struct sim_batch_flag flags[] = {
-		{"--no-fence", &a->opt.no_fence},
 		{"--leaves", &a->opt.leaves},
 	};
 	const struct sim_batch_line line = {.who = "sim kv",

@@ -100,7 +100,6 @@ static int open_kv(struct kp_client *c)
 		.crash = crash,
 		.ctx = c,
 		.split_writes = c->p->split,
-		.bugs = c->p->opt->bugs,
 		.rng_seed = sim_rand_u64(&c->rand) | 1};
 	struct kv_world world = kv_town_world(&c->visitor);
 	int err = 0, i;
@@ -651,12 +650,18 @@ static int make_world(struct kp *p)
 					 starter, p);
 }
 
+const enum plant kv_play_bugs[] = {
+	PLANT_kv_terms,	   PLANT_kv_locks,    PLANT_kv_mirror, PLANT_kv_graves,
+	PLANT_kv_overtake, PLANT_kv_no_fence, PLANT_none,
+};
+
 int kv_play_run(const struct kv_play_options *opt, struct kv_play_result *res)
 {
 	struct kp *p = calloc(1, sizeof(*p));
 	unsigned i;
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!p)
 		return -ENOMEM;
@@ -667,7 +672,6 @@ int kv_play_run(const struct kv_play_options *opt, struct kv_play_result *res)
 		free(p);
 		return -ENOMEM;
 	}
-	p->town->no_fence = opt->no_fence;
 	err = make_world(p);
 	if (!err) {
 		(void)sim_run_until(scenario_stage_sim(p->stage), LIMIT_PS);

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "sim/net_fabric.h"
+#include "sim/plants.h"
 
 enum {
 	KV_PLAY_POINTS = 16, /* room for enum kv_point */
@@ -57,9 +58,7 @@ struct kv_play_options {
 	/* Three nodes, shards, copies; clients resize the table, and where
 	 * there are two copies a node may be killed. */
 	bool leaves;
-	uint32_t bugs; /* enum kv_bug */
-	/* A planted bug: fences do nothing. */
-	bool no_fence;
+	enum plant bug;
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
@@ -70,6 +69,9 @@ struct kv_play_result {
 	struct kv_play_counts counts;
 	uint64_t died_at[KV_PLAY_POINTS]; /* before which requests */
 };
+
+/* What it must find. */
+extern const enum plant kv_play_bugs[];
 
 int kv_play_run(const struct kv_play_options *opt,
 		struct kv_play_result *res) MUST_CHECK;

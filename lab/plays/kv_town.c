@@ -2,6 +2,8 @@
 /* Nodes, leaves and connections of a table in the simulator. */
 #include "kv_town.h"
 
+#include "base/plant.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static int port_fence(void *ctx, const char *conn)
 	const char *second = strchr(conn, '+');
 	int err;
 
-	if (v->town->no_fence)
+	if (PLANTED(kv_no_fence))
 		return 0;
 	err = end_conn(v->town, (unsigned)atoi(conn));
 	if (!err && second)

@@ -36,7 +36,6 @@ struct kv_town {
 	unsigned leaf_count;
 	struct kv_town_conn conn[KV_TOWN_CONNS];
 	unsigned conn_count;
-	bool no_fence; /* a planted bug: fences do nothing */
 };
 
 /* One client's view of it. */

@@ -17,7 +17,7 @@ struct offload_batch {
 	bool points;
 	uint64_t seed; /* of points */
 	unsigned jobs;
-	unsigned bug;
+	enum plant bug;
 	unsigned scale;
 	const struct sim_fabric_choice *fabric;
 	bool stop_at_first;

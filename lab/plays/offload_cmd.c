@@ -68,7 +68,8 @@ static bool take(struct arguments *a, const char *name, const char *value)
 		return sim_batch_parse_range(value, &a->batch.from,
 					     &a->batch.to);
 	if (!strcmp(name, "--bug"))
-		return !offload_play_bug_find(value, &a->batch.bug);
+		return (a->batch.bug = plant_find(offload_play_bugs, value)) !=
+		       PLANT_none;
 	if (!strcmp(name, "--pcap")) {
 		a->pcap = value;
 		return true;
@@ -164,7 +165,7 @@ static void print_text(const struct arguments *a, const struct offload_sum *s)
 		       s->sum.first_seed, a->batch.fabric ? " --fabric " : "",
 		       a->batch.fabric ? a->batch.fabric->name : "",
 		       a->batch.bug ? " --bug " : "",
-		       a->batch.bug ? offload_play_bug_name(a->batch.bug) : "");
+		       a->batch.bug ? plant_name(a->batch.bug) : "");
 }
 
 static void print_json(const struct arguments *a, const struct offload_sum *s)
@@ -182,7 +183,7 @@ static void print_json(const struct arguments *a, const struct offload_sum *s)
 	json_out_u64(&j, "violations", s->sum.violated);
 	json_out_printf(&j, "hash", "%016" PRIx64, s->hash);
 	if (a->batch.bug)
-		json_out_string(&j, "bug", offload_play_bug_name(a->batch.bug));
+		json_out_string(&j, "bug", plant_name(a->batch.bug));
 	if (s->sum.violated) {
 		json_out_object(&j, "violation");
 		json_out_u64(&j, "seed", s->sum.first_seed);
@@ -265,12 +266,6 @@ static int run_points(struct arguments *a, struct offload_sum *s)
 	return offload_batch_run(&a->batch, s);
 }
 
-static void list_bugs(void)
-{
-	for (unsigned i = 1; offload_play_bug_name(i); i++)
-		puts(offload_play_bug_name(i));
-}
-
 int scenario_offload_cmd(int argc, char **argv,
 			 const struct sim_fabric_choice *fabrics)
 {
@@ -288,7 +283,7 @@ int scenario_offload_cmd(int argc, char **argv,
 	}
 	if (argc == 3 && !strcmp(argv[1], "--bug") &&
 	    !strcmp(argv[2], "list")) {
-		list_bugs();
+		plant_print(offload_play_bugs);
 		return 0;
 	}
 	for (int i = 1; i < argc; i++)

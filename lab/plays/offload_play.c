@@ -18,35 +18,9 @@ enum {
 	PLAY_END_S = 30,
 };
 
-static const struct {
-	const char *name;
-	enum rig_bug rig;
-	enum offload_bug engine;
-} bugs[] = {
-	{"none", RIG_BUG_NONE, OFFLOAD_BUG_NONE},
-	{"no-order", RIG_BUG_NONE, OFFLOAD_BUG_NO_ORDER},
-	{"early-ack", RIG_BUG_NONE, OFFLOAD_BUG_EARLY_ACK},
-	{"repeat-writes", RIG_BUG_NONE, OFFLOAD_BUG_NO_SKIP},
-	{"wrong-packet-number", RIG_BUG_OLD_FINAL, OFFLOAD_BUG_NONE},
-	{"no-fence", RIG_BUG_NO_FENCE, OFFLOAD_BUG_NONE},
-	{"old-engine-publishes", RIG_BUG_LATE_RING, OFFLOAD_BUG_NONE},
-};
-
-const char *offload_play_bug_name(unsigned bug)
-{
-	return bug < ARRAY_LEN(bugs) ? bugs[bug].name : NULL;
-}
-
-int offload_play_bug_find(const char *name, unsigned *bug)
-{
-	for (unsigned i = 1; i < ARRAY_LEN(bugs); i++) {
-		if (!strcmp(bugs[i].name, name)) {
-			*bug = i;
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
+const enum plant offload_play_bugs[] = {
+	PLANT_no_order, PLANT_early_ack, PLANT_no_skip, PLANT_old_final,
+	PLANT_no_fence, PLANT_late_ring, PLANT_none};
 
 void play_violation(struct play *p, const char *fmt, ...)
 {
@@ -130,8 +104,7 @@ static void draw_engine(struct play *p)
 
 	p->engine_config = (struct offload_engine_config){
 		.batch = batches[sim_rand_below(r, 3)],
-		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000,
-		.bug = bugs[p->opt->bug].engine};
+		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000};
 	p->rig.mtu = sim_rand_range(r, IBV_MTU_256, IBV_MTU_4096);
 	p->keys = sim_rand_range(r, 3, PLAY_KEYS_MAX);
 	p->slot_bytes = 8 * sim_rand_range(r, 1, PLAY_SLOT_BYTES / 8);
@@ -186,7 +159,6 @@ static int world_open(struct play *p)
 	err = rig_init(&p->rig, p->stage, nodes, 1, bytes, shift);
 	if (err)
 		return err;
-	p->rig.bug = bugs[p->opt->bug].rig;
 	draw_engine(p);
 	/* Memory is zeroed, and 0 is the first number of every record. */
 	lin_history_set_initial(p->history, lin_int(0));
@@ -281,6 +253,7 @@ int offload_play_run(const struct offload_play_options *opt,
 	enum sim_end end;
 	int err;
 
+	plant_set(opt->bug);
 	if (!p)
 		return -ENOMEM;
 	memset(res, 0, sizeof(*res));

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "sim/net_fabric.h"
+#include "sim/plants.h"
 
 /* What happened in a run; each has a line in the result. */
 #define OFFLOAD_PLAY_COUNTS(X)                              \
@@ -48,7 +49,7 @@ struct offload_play_counts {
 
 struct offload_play_options {
 	uint64_t seed;
-	unsigned bug; /* 0: none */
+	enum plant bug;
 	/* 0: as the seed says. Else the first engine is killed at this doorbell
 	 * of its own, before, inside or after it, and no other fault happens.
 	 */
@@ -74,9 +75,8 @@ struct offload_play_result {
 int offload_play_run(const struct offload_play_options *opt,
 		     struct offload_play_result *res) MUST_CHECK;
 
-/* -ENOENT. */
-int offload_play_bug_find(const char *name, unsigned *bug) MUST_CHECK;
-const char *offload_play_bug_name(unsigned bug); /* NULL behind the last */
+/* What it must find. */
+extern const enum plant offload_play_bugs[];
 
 /* `aquifer sim offload`: the exit code. `fabrics`: what --fabric may name. */
 int scenario_offload_cmd(int argc, char **argv,

@@ -508,6 +508,7 @@ int sim_verbs_run(const struct sim_verbs_options *opt,
 	void *hooked = NULL;
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!vs)
 		return -ENOMEM;
@@ -547,18 +548,20 @@ err_free:
 	return err;
 }
 
-const char *sim_verbs_bug_name(unsigned bug)
-{
-	return bug < NIC_BUG_TRUSTING ? nic_bug_names[bug] : NULL;
-}
-
-int sim_verbs_bug_find(const char *name, unsigned *bug)
-{
-	for (unsigned i = 1; i < NIC_BUG_TRUSTING; i++) {
-		if (strcmp(nic_bug_names[i], name) == 0) {
-			*bug = i;
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
+const enum plant sim_verbs_bugs[] = {
+	PLANT_skip_duplicate_check,
+	PLANT_reexecute_atomic,
+	PLANT_ack_early,
+	PLANT_drop_flush,
+	PLANT_double_completion,
+	PLANT_skip_icrc,
+	PLANT_skip_last_byte,
+	PLANT_read_wrong_offset,
+	PLANT_complete_lost_read,
+	PLANT_retry_from_next,
+	PLANT_forget_rnr,
+	PLANT_swap_completions,
+	PLANT_stale_psn,
+	PLANT_nak_first,
+	PLANT_none,
+};

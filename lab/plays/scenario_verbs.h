@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "sim/net_fabric.h"
+#include "sim/plants.h"
 
 /* What happened in a run; each has a line in the result. */
 #define SIM_VERBS_COUNTS(X)                                  \
@@ -79,7 +80,7 @@ struct sim_verbs_hook {
 
 struct sim_verbs_options {
 	uint64_t seed;
-	unsigned bug;	/* enum nic_bug; 0: the NIC as it is */
+	enum plant bug;
 	FILE *trace;	/* frames and operations as text, or NULL */
 	FILE *pcap;	/* delivered frames, or NULL */
 	unsigned scale; /* percent of the usual number of operations; 0: 100 */
@@ -102,8 +103,7 @@ struct sim_verbs_result {
 int sim_verbs_run(const struct sim_verbs_options *opt,
 		  struct sim_verbs_result *res) MUST_CHECK;
 
-/* `bug` by its name in NIC_BUGS; -ENOENT. */
-int sim_verbs_bug_find(const char *name, unsigned *bug) MUST_CHECK;
-const char *sim_verbs_bug_name(unsigned bug); /* NULL behind the last */
+/* What it must find. */
+extern const enum plant sim_verbs_bugs[];
 
 #endif

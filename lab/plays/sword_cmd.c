@@ -57,11 +57,8 @@ static int take_value(void *ctx, const char *name, const char *value)
 	struct arguments *a = ctx;
 
 	if (!strcmp(name, "--bug")) {
-		a->opt.bug = value;
-		for (unsigned i = 0; i < SWORD_BUG_COUNT; i++)
-			if (!strcmp(value, sword_bug_names[i]))
-				return 0;
-		return -EINVAL;
+		a->opt.bug = plant_find(sword_play_bugs, value);
+		return a->opt.bug ? 0 : -EINVAL;
 	}
 	return sim_batch_take(&a->batch, name, value);
 }
@@ -105,7 +102,7 @@ static void print_json(const struct arguments *a,
 	json_out_string(&j, "sim", "swordbox");
 	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	if (a->opt.bug)
-		json_out_string(&j, "bug", a->opt.bug);
+		json_out_string(&j, "bug", plant_name(a->opt.bug));
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	SWORD_PLAY_COUNTS(FIELD)
@@ -129,8 +126,7 @@ int sword_play_cmd(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "--bug") &&
 	    !strcmp(argv[2], "list")) {
-		for (unsigned i = 1; i < SWORD_BUG_COUNT; i++)
-			puts(sword_bug_names[i]);
+		plant_print(sword_play_bugs);
 		return 0;
 	}
 	if (parse(&a, argc, argv))

@@ -239,8 +239,7 @@ static int make_switch(struct sp *p)
 	static const char lossy[] = "fault:loss=10%,only=write";
 	struct scenario_tor_config cfg = {0};
 
-	snprintf(p->program, sizeof(p->program), "swordbox:rto_us=500%s%s",
-		 p->opt->bug ? ",bug=" : "", p->opt->bug ? p->opt->bug : "");
+	snprintf(p->program, sizeof(p->program), "swordbox:rto_us=500");
 	/* On both sides of it, and nowhere else. */
 	if (p->is_gappy)
 		cfg.programs[cfg.program_count++] = lossy;
@@ -288,12 +287,21 @@ static int make_world(struct sp *p)
 				     director, p);
 }
 
+const enum plant sword_play_bugs[] = {
+	PLANT_early_issue, PLANT_early_answer, PLANT_repeat,
+	PLANT_fail_swaps,  PLANT_blind_write,  PLANT_skip_lost,
+	PLANT_pass_reads,  PLANT_own_path,     PLANT_move_gaps,
+	PLANT_move_stale,  PLANT_move_nak,     PLANT_move_twice,
+	PLANT_none,
+};
+
 int sword_play_run(const struct sword_play_options *opt,
 		   struct sword_play_result *res)
 {
 	struct sp *p = calloc(1, sizeof(*p));
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!p)
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "sim/plants.h"
 
 #define SWORD_PLAY_COUNTS(X)                                    \
 	X(cas, "compare and swap that succeeded")               \
@@ -51,7 +52,7 @@ struct sword_play_counts {
 
 struct sword_play_options {
 	uint64_t seed;
-	const char *bug; /* NULL or a name that the program knows */
+	enum plant bug;
 	FILE *trace;	 /* frames as text, or NULL */
 	bool no_restart; /* the switch lives */
 };
@@ -62,6 +63,9 @@ struct sword_play_result {
 	uint64_t hash;
 	struct sword_play_counts counts;
 };
+
+/* What it must find. */
+extern const enum plant sword_play_bugs[];
 
 int sword_play_run(const struct sword_play_options *opt,
 		   struct sword_play_result *res) MUST_CHECK;

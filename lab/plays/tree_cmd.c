@@ -29,21 +29,11 @@ static const char usage[] =
 	"  --trace     one seed: print every frame\n"
 	"Exit code 1 when a check failed.\n";
 
-static const struct {
-	const char *name, *help;
-	uint32_t bug;
-} bugs[] = {
-#define BUG(name, bit, help) {#name, help, bit},
-	TREE_PLAY_BUGS(BUG)
-#undef BUG
-};
-
 struct arguments {
 	struct sim_batch batch;
 	struct tree_play_options opt;
 	struct tree_play_counts counts;
 	uint64_t hash;
-	const char *bug;
 	bool json;
 };
 
@@ -80,11 +70,8 @@ static int take_value(void *ctx, const char *name, const char *value)
 	}
 	if (strcmp(name, "--bug") != 0)
 		return sim_batch_take(&a->batch, name, value);
-	a->bug = value;
-	for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
-		if (!strcmp(value, bugs[i].name))
-			a->opt.bugs = bugs[i].bug;
-	return a->opt.bugs ? 0 : -EINVAL;
+	a->opt.bug = plant_find(tree_play_bugs, value);
+	return a->opt.bug ? 0 : -EINVAL;
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
@@ -120,8 +107,8 @@ static void print_json(const struct arguments *a,
 	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	if (a->opt.sword)
 		json_out_string(&j, "switch", a->opt.sword);
-	if (a->bug)
-		json_out_string(&j, "bug", a->bug);
+	if (a->opt.bug)
+		json_out_string(&j, "bug", plant_name(a->opt.bug));
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	TREE_PLAY_COUNTS(FIELD)
@@ -152,8 +139,7 @@ int tree_play_cmd(int argc, char **argv)
 		return 0;
 	}
 	if (has(argc, argv, "--bug") && has(argc, argv, "list")) {
-		for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
-			printf("%-8s %s\n", bugs[i].name, bugs[i].help);
+		plant_print(tree_play_bugs);
 		return 0;
 	}
 	if (parse(&a, argc, argv))

@@ -227,7 +227,6 @@ static int open_tree(struct tp_client *c)
 				  .cache_nodes =
 					  sim_rand_below(&c->rand, 2) ? 64 : 1,
 				  .locals = c->locals,
-				  .bugs = c->p->opt->bugs,
 				  .crash = crash,
 				  .ctx = c};
 	struct tree_port port = {.fence = port_fence,
@@ -732,12 +731,18 @@ static int make_world(struct tp *p)
 		   : scenario_host_spawn(p->host[0], "starter", starter, p);
 }
 
+const enum plant tree_play_bugs[] = {
+	PLANT_tree_torn,  PLANT_tree_fences,  PLANT_tree_steal,
+	PLANT_tree_early, PLANT_tree_no_lock, PLANT_none,
+};
+
 int tree_play_run(const struct tree_play_options *opt,
 		  struct tree_play_result *res)
 {
 	struct tp *p = calloc(1, sizeof(*p));
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!p)
 		return -ENOMEM;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "sim/plants.h"
 
 #define TREE_PLAY_COUNTS(X)                                  \
 	X(gets, "reads")                                     \
@@ -58,18 +59,13 @@ struct tree_play_counts {
 #undef TREE_PLAY_FIELD
 };
 
-/* What a client can be made to do wrong. */
-#define TREE_PLAY_BUGS(X)                                              \
-	X(torn, TREE_BUG_TORN, "readers take torn nodes for whole")    \
-	X(fences, TREE_BUG_FENCES, "reads do not go on to the right")  \
-	X(steal, TREE_BUG_STEAL, "locks are taken without fencing")    \
-	X(early, TREE_BUG_EARLY, "unlocked before the entry is there") \
-	X(no_lock, TREE_BUG_NO_LOCK, "a held lock is taken for free")
+/* What it must find. */
+extern const enum plant tree_play_bugs[];
 
 struct tree_play_options {
 	uint64_t seed;
-	FILE *trace;   /* frames as text, or NULL */
-	uint32_t bugs; /* enum tree_bug */
+	FILE *trace; /* frames as text, or NULL */
+	enum plant bug;
 	/* Options of swordbox, which the locks are declared to; NULL: there is
 	 * no such switch. */
 	const char *sword;

@@ -67,7 +67,9 @@ static int take_value(struct arguments *a, const char *name, const char *value)
 			       ? 0
 			       : -EINVAL;
 	if (!strcmp(name, "--bug"))
-		return sim_verbs_bug_find(value, &a->batch.bug) ? -EINVAL : 0;
+		return (a->batch.bug = plant_find(sim_verbs_bugs, value))
+			       ? 0
+			       : -EINVAL;
 	if (!strcmp(name, "--fabric")) {
 		a->batch.fabric = sim_fabric_find(a->fabrics, value);
 		return a->batch.fabric ? 0 : -EINVAL;
@@ -161,7 +163,7 @@ static void print_text(const struct arguments *a,
 		       a->batch.fabric ? " --fabric " : "",
 		       a->batch.fabric ? a->batch.fabric->name : "",
 		       a->batch.bug ? " --bug " : "",
-		       a->batch.bug ? sim_verbs_bug_name(a->batch.bug) : "");
+		       a->batch.bug ? plant_name(a->batch.bug) : "");
 }
 
 static void print_json(const struct arguments *a,
@@ -185,7 +187,7 @@ static void print_json(const struct arguments *a,
 		json_out_double(&j, "read_64_ns", (double)a->read_ps / 1000);
 	}
 	if (a->batch.bug)
-		json_out_string(&j, "bug", sim_verbs_bug_name(a->batch.bug));
+		json_out_string(&j, "bug", plant_name(a->batch.bug));
 	if (sum->violated) {
 		json_out_object(&j, "violation");
 		json_out_u64(&j, "seed", sum->first_seed);
@@ -234,12 +236,6 @@ static int run_one(const struct arguments *a, struct sim_verbs_sum *sum)
 	return err;
 }
 
-static void list_bugs(void)
-{
-	for (unsigned i = 1; sim_verbs_bug_name(i); i++)
-		puts(sim_verbs_bug_name(i));
-}
-
 static int command(int argc, char **argv,
 		   const struct sim_fabric_choice *fabrics,
 		   const struct sim_verbs_hook *hook)
@@ -258,7 +254,7 @@ static int command(int argc, char **argv,
 	}
 	if (argc == 3 && !strcmp(argv[1], "--bug") &&
 	    !strcmp(argv[2], "list")) {
-		list_bugs();
+		plant_print(sim_verbs_bugs);
 		return 0;
 	}
 	if (parse(&a, argc, argv))

@@ -29,7 +29,7 @@ struct sim_verbs_batch {
 	uint64_t from;
 	uint64_t to; /* included */
 	unsigned jobs;
-	unsigned bug;
+	enum plant bug;
 	unsigned scale;
 	bool udp; /* see scenario_verbs.h */
 	bool auth;

@@ -86,14 +86,6 @@ static const char *add(void *ctx, uint64_t seed, const void *result)
 	return r->violations ? r->first : NULL;
 }
 
-static bool is_bug(const char *name)
-{
-	for (unsigned i = 1; i < STEER_BUG_COUNT; i++)
-		if (!strcmp(name, steer_bug_names[i]))
-			return true;
-	return !strcmp(name, "trust");
-}
-
 static int take_steer(struct arguments *a, const char *value)
 {
 	bool both = !strcmp(value, "both");
@@ -112,8 +104,8 @@ static int take_value(void *ctx, const char *name, const char *value)
 	if (!strcmp(name, "--steer"))
 		return take_steer(a, value);
 	if (!strcmp(name, "--bug")) {
-		a->opt.bug = value;
-		return is_bug(value) ? 0 : -EINVAL;
+		a->opt.bug = plant_find(vlist_play_bugs, value);
+		return a->opt.bug ? 0 : -EINVAL;
 	}
 	return sim_batch_take(&a->batch, name, value);
 }
@@ -157,7 +149,7 @@ static void print_json(const struct arguments *a,
 	json_out_string(&j, "sim", "index");
 	sim_batch_print_json(&j, &a->batch, sum, a->hash);
 	if (a->opt.bug)
-		json_out_string(&j, "bug", a->opt.bug);
+		json_out_string(&j, "bug", plant_name(a->opt.bug));
 	json_out_object(&j, "counts");
 #define FIELD(name, help) json_out_u64(&j, #name, a->counts.name);
 	VLIST_PLAY_COUNTS(FIELD)
@@ -193,9 +185,7 @@ int vlist_play_cmd(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "--bug") &&
 	    !strcmp(argv[2], "list")) {
-		for (unsigned i = 1; i < STEER_BUG_COUNT; i++)
-			puts(steer_bug_names[i]);
-		puts("trust");
+		plant_print(vlist_play_bugs);
 		return 0;
 	}
 	if (parse(&a, argc, argv))

@@ -198,14 +198,13 @@ static bool crash(void *ctx, enum vlist_point point)
 
 static int open_store(struct vp_client *c)
 {
-	struct vlist_config cfg = {
-		.deadline_ms = DEADLINE_MS,
-		.collect_every = sim_rand_range(&c->rand, 1, 6),
-		.cache_keys = 2,
-		.no_steer = sim_rand_below(&c->rand, 8) == 0,
-		.trust_all = c->p->opt->bug && !strcmp(c->p->opt->bug, "trust"),
-		.crash = crash,
-		.ctx = c};
+	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
+				   .collect_every =
+					   sim_rand_range(&c->rand, 1, 6),
+				   .cache_keys = 2,
+				   .no_steer = sim_rand_below(&c->rand, 8) == 0,
+				   .crash = crash,
+				   .ctx = c};
 	struct vlist_port port = {.fence = port_fence,
 				  .is_alive = port_is_alive,
 				  .renew = port_renew,
@@ -628,14 +627,17 @@ static int make_world(struct vp *p)
 	if (!err)
 		err = scenario_steer_create(
 			&p->steer, scenario_stage_net(p->stage), p->node,
-			p->region, &p->g, p->opt->steer ? "" : NULL,
-			p->opt->bug && strcmp(p->opt->bug, "trust")
-				? p->opt->bug
-				: NULL);
+			p->region, &p->g, p->opt->steer ? "" : NULL);
 	return err ? err
 		   : scenario_host_spawn(p->client[0].host, "starter", starter,
 					 p);
 }
+
+const enum plant vlist_play_bugs[] = {
+	PLANT_vouch_appends, PLANT_vouch_reads, PLANT_no_break,
+	PLANT_hide_next,     PLANT_other_use,	PLANT_commit_failed,
+	PLANT_trust_all,     PLANT_none,
+};
 
 int vlist_play_run(const struct vlist_play_options *opt,
 		   struct vlist_play_result *res)
@@ -643,6 +645,7 @@ int vlist_play_run(const struct vlist_play_options *opt,
 	struct vp *p = calloc(1, sizeof(*p));
 	int err;
 
+	plant_set(opt->bug);
 	memset(res, 0, sizeof(*res));
 	if (!p)
 		return -ENOMEM;

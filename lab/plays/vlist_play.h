@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "sim/plants.h"
 
 #define VLIST_PLAY_COUNTS(X)                                        \
 	X(gets, "reads")                                            \
@@ -56,7 +57,7 @@ struct vlist_play_options {
 	uint64_t seed;
 	FILE *trace; /* frames as text, or NULL */
 	bool steer;
-	const char *bug; /* of the switch's program, "trust", or NULL */
+	enum plant bug;
 };
 
 struct vlist_play_result {
@@ -65,6 +66,9 @@ struct vlist_play_result {
 	uint64_t hash;
 	struct vlist_play_counts counts;
 };
+
+/* What it must find. */
+extern const enum plant vlist_play_bugs[];
 
 int vlist_play_run(const struct vlist_play_options *opt,
 		   struct vlist_play_result *res) MUST_CHECK;

@@ -21,7 +21,7 @@ static int add_host(struct vs *vs, struct vs_node *node)
 {
 	struct sim_rand *r = &vs->rand;
 	static const uint8_t gbits[] = {5, 10, 25, 40};
-	struct sim_host_config cfg = {.bug = (enum nic_bug)vs->opt->bug};
+	struct sim_host_config cfg = {0};
 
 	/* One draw per statement: inside an initializer their order is the
 	 * compiler's, and a seed must mean the same to all of them. */

@@ -2,6 +2,8 @@
 /* Nodes, applications and engines on the stage; one engine after another. */
 #include "offload_rig.h"
 
+#include "base/plant.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,17 +209,17 @@ static void session_end(struct rig_session *s)
 {
 	struct rig *rig = s->app->rig;
 
-	if (rig->bug != RIG_BUG_LATE_RING)
+	if (!PLANTED(late_ring))
 		end_qp(s->ring.far_qp);
 	/* One that looks on does no harm, so it may. */
 	for (uint32_t i = 0; i < rig->node_count; i++) {
 		if (s->node_down[i])
 			continue;
-		if (rig->bug != RIG_BUG_NO_FENCE) {
+		if (!PLANTED(no_fence)) {
 			end_qp(s->read[i].far_qp);
 			end_qp(s->write[i].far_qp);
 		}
-		s->final_psn[i] = rig->bug == RIG_BUG_OLD_FINAL
+		s->final_psn[i] = PLANTED(old_final)
 					  ? s->write[i].near_psn
 					  : expected_psn(s->write[i].far_qp);
 		s->has_final[i] = !rig->node[i].host->killed;

@@ -66,14 +66,6 @@ struct rig_session {
 	uint32_t final_psn[RIG_NODES_MAX];
 };
 
-/* Mistakes on purpose of whoever plays nodes and controller. */
-enum rig_bug {
-	RIG_BUG_NONE,
-	RIG_BUG_OLD_FINAL, /* the nodes report the number that they began at */
-	RIG_BUG_NO_FENCE,  /* nodes report, but do not end the queue pairs */
-	RIG_BUG_LATE_RING, /* the application lets the old engine write on */
-};
-
 struct rig {
 	struct scenario_stage *stage;
 	struct rig_node node[RIG_NODES_MAX];
@@ -81,7 +73,6 @@ struct rig {
 	uint64_t region_bytes;
 	uint32_t stripe_shift;
 	enum ibv_mtu mtu;
-	enum rig_bug bug;
 	uint32_t batch; /* of sessions; 0: the engine's */
 	uint64_t flush_ns;
 	struct rig_app *app[RIG_APPS_MAX];

@@ -156,7 +156,6 @@ static int host_add(struct scenario_stage *s, const char *name, bool hardware,
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	h->clock = (struct client_clock){clock_now_ns, clock_relax, h};
 	cfg.relax_max_ps = s->cfg.relax_max_ps;
-	cfg.bug = s->cfg.bug;
 	cfg.knows_senders = s->cfg.knows_senders;
 	if (hardware) {
 		err = sim_model_host_create(s->sim, &model_connectx5,

@@ -37,7 +37,6 @@ struct scenario_stage_config {
 	 * where they wait for each other and not for their NICs. */
 	uint64_t relax_max_ps;
 	bool knows_senders;			/* as sim_host_config has it */
-	enum nic_bug bug;			/* planted in every NIC */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	FILE *trace;				/* frames as text, or NULL */
 	FILE *pcap;				/* delivered frames, or NULL */

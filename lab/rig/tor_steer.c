@@ -31,8 +31,7 @@ static int declare(struct scenario_steer *s)
 int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
 			  struct scenario_host *server,
 			  struct scenario_region *region,
-			  const struct vlist_geometry *g, const char *options,
-			  const char *bug)
+			  const struct vlist_geometry *g, const char *options)
 {
 	struct scenario_tor_config cfg = {0};
 	int err;
@@ -42,8 +41,7 @@ int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
 	s->g = *g;
 	s->is_on = options != NULL;
 	if (s->is_on) {
-		snprintf(s->program, sizeof(s->program), "steer:%s%s%s",
-			 options, bug ? ",bug=" : "", bug ? bug : "");
+		snprintf(s->program, sizeof(s->program), "steer:%s", options);
 		cfg.programs[cfg.program_count++] = s->program;
 	}
 	err = scenario_tor_create(net, &cfg, &s->tor);

@@ -21,8 +21,8 @@ struct scenario_steer {
 int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
 			  struct scenario_host *server,
 			  struct scenario_region *region,
-			  const struct vlist_geometry *g, const char *options,
-			  const char *bug) MUST_CHECK;
+			  const struct vlist_geometry *g,
+			  const char *options) MUST_CHECK;
 void scenario_steer_destroy(struct scenario_steer *s);
 /* Killed and started again; it knows the region, and no connection. */
 int scenario_steer_restart(struct scenario_steer *s) MUST_CHECK;

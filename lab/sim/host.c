@@ -383,7 +383,6 @@ int sim_host_open(struct sim_host *host, uint32_t slot, struct nic_host **out)
 				 .gids = {host->addr},
 				 .node_guid = sim_host_guid(host->index),
 				 .counters = host->counters,
-				 .bug = host->cfg.bug,
 				 .witness = host->cfg.witness,
 				 .chain_turn = host->cfg.chain_ps ? 1 : 0};
 	int err;

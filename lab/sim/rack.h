@@ -41,7 +41,6 @@ struct sim_host_config {
 	 * of the sender's port, plus one, in the place of a slot. Else all
 	 * frames come from a network, where anybody may use any address. */
 	bool knows_senders;
-	enum nic_bug bug;
 	const struct nic_witness *witness; /* NULL: nobody looks */
 	uint64_t chain_ps; /* per request of a chain, without a model; 0: 0 */
 	struct sim_host_model model;

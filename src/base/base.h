@@ -9,6 +9,7 @@
 
 #define MUST_CHECK    __attribute__((warn_unused_result))
 #define PRINTF(a, b)  __attribute__((format(printf, a, b)))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define HOT	      __attribute__((hot))
 #define COLD	      __attribute__((cold, noinline))
 #define LIKELY(x)     __builtin_expect(!!(x), 1)

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "live.h"
+
 #ifdef __x86_64__
 
 #include <immintrin.h>
@@ -186,9 +188,11 @@ uint32_t crc32_lead_plain(uint64_t a1, uint64_t b0, uint64_t b1, void *dst,
 {
 	const uint64_t lead[3] = {a1, b0, b1};
 
-	if (len_bytes == 0)
+	if (len_bytes == 0) {
 		src = NULL;
-	else if (dst)
-		src = memcpy(dst, src, len_bytes);
+	} else if (dst) {
+		live_move(dst, src, len_bytes);
+		src = dst;
+	}
 	return crc32_long(crc32_long(0, lead, sizeof(lead)), src, len_bytes);
 }

@@ -3,10 +3,11 @@
 # Memory that the kernel lends to devices never leaves under their hands: files
 # are read into far memory by O_DIRECT, AIO and io_uring while other threads want
 # its place, and every word is checked. Before, such pages were copied out and
-# dropped, and what arrived later was lost.
+# dropped, and what arrived later was lost. Memory that is registered with the
+# soft NIC does leave, and comes back for it.
 # shellcheck source=tests/e2e/run_lib.sh
 source "$(dirname "$0")/run_lib.sh"
-PINNED=$2 UNMOVED=$3
+PINNED=$2 UNMOVED=$3 REGION=$4
 SEED=${AQ_SEED:-$RANDOM}
 echo "seed $SEED (AQ_SEED)"
 
@@ -20,10 +21,11 @@ trap on_disk_cleanup EXIT
 "$PINNED" make "$dir/file" "$SEED"
 "$PINNED" make "$dir/other" "$SEED"
 
-# play PROGRAM PLAY...: with 2 MiB of 13 to 16 here.
+# play PROGRAM PLAY...: with 2 MiB of 13 to 20 here. PREFIX starts it.
+PREFIX=()
 play() {
 	local status=0
-	far 2M "$@" "$SEED" >"$TMP/out" || status=$?
+	far 2M "${PREFIX[@]}" "$@" "$SEED" >"$TMP/out" || status=$?
 	shift
 	if ((status == 77)); then
 		echo "not tried: $1: /var/tmp has no O_DIRECT"
@@ -59,6 +61,19 @@ play "$UNMOVED" lock
 report 'd["pinned"] > 0'
 play "$UNMOVED" fork
 
+# A region of the soft NIC is not pinned: its threads wait for pages like any
+# other.
+regions() {
+	[[ -z $AQ_PRELOAD ]] || return 0 # not in a program on far memory
+	need_nic
+	PREFIX=("$AQUIFER" exec --nic soft --)
+	play "$REGION" self
+	play "$REGION" pair
+	play "$REGION" grant
+	PREFIX=()
+}
+regions
+
 # As on older kernels: programs are told that there is no such thing, and what
 # they do instead is right.
 FAR_OPTIONS=(--no-move)
@@ -66,3 +81,4 @@ play "$PINNED" refused "$dir/file"
 play "$UNMOVED" rights
 play "$UNMOVED" lock
 play "$UNMOVED" fork
+regions

@@ -64,8 +64,8 @@ static void test_same_twice(void **state)
 
 static void test_planted_bugs(void **state)
 {
-	for (unsigned bug = 1; hostile_play_bug_name(bug); bug++) {
-		struct hostile_play_options opt = {.bug = bug};
+	for (const enum plant *bug = hostile_play_bugs; *bug; bug++) {
+		struct hostile_play_options opt = {.bug = *bug};
 		struct hostile_play_result res = {0};
 
 		while (!res.violations && opt.seed < BUG_SEEDS) {
@@ -73,8 +73,8 @@ static void test_planted_bugs(void **state)
 			assert_int_equal(hostile_play_run(&opt, &res), 0);
 		}
 		if (!res.violations)
-			fail_msg("%s is not found", hostile_play_bug_name(bug));
-		print_message("%s: seed %llu: %s\n", hostile_play_bug_name(bug),
+			fail_msg("%s is not found", plant_name(*bug));
+		print_message("%s: seed %llu: %s\n", plant_name(*bug),
 			      (unsigned long long)opt.seed, res.first);
 	}
 }
@@ -86,7 +86,7 @@ static void test_beats_in_turn(void **state)
 	struct hostile_play_options opt = {0};
 	struct hostile_play_result res;
 
-	assert_int_equal(hostile_play_bug_find("beats-in-turn", &opt.bug), 0);
+	opt.bug = PLANT_beats_in_turn;
 	do {
 		assert_true(++opt.seed <= BEAT_SEEDS);
 		assert_int_equal(hostile_play_run(&opt, &res), 0);

@@ -88,18 +88,17 @@ static void test_points(void **state)
 static void test_bugs(void **state)
 {
 	(void)state;
-	for (unsigned bug = 1; offload_play_bug_name(bug); bug++) {
+	for (const enum plant *bug = offload_play_bugs; *bug; bug++) {
 		struct offload_batch b = {.from = 1,
 					  .to = BUG_SEEDS,
-					  .bug = bug,
+					  .bug = *bug,
 					  .stop_at_first = true,
 					  .jobs = sim_batch_jobs()};
 		struct offload_sum s;
 
 		assert_int_equal(offload_batch_run(&b, &s), 0);
 		if (!s.sum.violated)
-			fail_msg("%s was not found",
-				 offload_play_bug_name(bug));
+			fail_msg("%s was not found", plant_name(*bug));
 	}
 }
 

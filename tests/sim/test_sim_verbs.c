@@ -123,7 +123,7 @@ static void test_nak_that_overtakes_answers(void **state)
 				    .stop_at_first = true};
 	static struct sim_verbs_sum sum;
 
-	assert_int_equal(sim_verbs_bug_find("nak_first", &b.bug), 0);
+	b.bug = PLANT_nak_first;
 	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
 	assert_true(sum.violated > 0);
 	assert_non_null(strstr(sum.first, "the peer answered and refused"));
@@ -134,21 +134,20 @@ static void test_planted_bugs(void **state)
 	static struct sim_verbs_sum sum;
 	unsigned missed = 0;
 
-	for (unsigned bug = 1; sim_verbs_bug_name(bug); bug++) {
+	for (const enum plant *bug = sim_verbs_bugs; *bug; bug++) {
 		struct sim_verbs_batch b = {.from = 1,
 					    .to = BUG_SEEDS,
 					    .jobs = JOBS,
-					    .bug = bug,
+					    .bug = *bug,
 					    .stop_at_first = true};
 
 		assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
 		if (!sum.violated) {
-			print_error("%s was not found\n",
-				    sim_verbs_bug_name(bug));
+			print_error("%s was not found\n", plant_name(*bug));
 			missed++;
 		} else {
 			print_message("%s: seed %" PRIu64 ": %s\n",
-				      sim_verbs_bug_name(bug), sum.first_seed,
+				      plant_name(*bug), sum.first_seed,
 				      sum.first);
 		}
 	}

@@ -47,7 +47,7 @@ static void begin(struct rig *r, unsigned count, const uint32_t *targets)
 	memset(r, 0, sizeof(*r));
 	r->now_ns = 10000 * MS;
 	list_init(&r->bonds);
-	beat_plan_init(&r->plan, IDS, BEAT_BUG_NONE);
+	beat_plan_init(&r->plan, IDS);
 	for (unsigned i = 0; i < count; i++) {
 		client_bond_init(&r->bond[i], targets[i]);
 		r->bond[i].id[0] = (char)('a' + i);

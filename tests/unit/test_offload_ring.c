@@ -11,6 +11,7 @@
 /* cmocka wants the four above. */
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "offload/ring.h"
 
@@ -252,6 +253,9 @@ static void test_backwards(void **state)
 	b->red.done.reads = 0;
 	publish(b);
 	assert_int_equal(offload_ring_look(&b->ring), -EPROTO);
+	/* It says what it saw: whoever reads that cannot look any more. */
+	assert_non_null(strstr(error_last(), "0 reads and 0 writes, 1 and 0 "
+					     "were known, 1 and 0 issued"));
 	bed_free(b);
 }
 

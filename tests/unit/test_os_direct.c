@@ -2,12 +2,9 @@
 /* The direct port: who gets a mapping, what it does, and every way to take it
  * back: key by key, by truncation, under a running operation. */
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/atomic_op.h"
-#include "os/fault_guard.h"
 #include "os/os_priv.h"
 #include "os/pages.h"
 #include "os_end.h"
@@ -254,98 +251,9 @@ static void test_sparse_grant(void **state)
 	host->ops->close(host);
 }
 
-/* ---- the guard ---------------------------------------------------------- */
-
-/* The thread sanitizer holds a lock of its own during an atomic access; one
- * that faults and is left by a jump would keep it. */
-#if defined(__SANITIZE_THREAD__)
-#define ATOMICS_MAY_FAULT false
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ATOMICS_MAY_FAULT false
-#endif
-#endif
-#ifndef ATOMICS_MAY_FAULT
-#define ATOMICS_MAY_FAULT true
-#endif
-
-static sigjmp_buf out;
-
-static void before_us(int sig)
-{
-	siglongjmp(out, 1);
-}
-
-static void test_guard(void **state)
-{
-	struct atomic_op add = {.is_add = true, .swap_add = 1};
-	int fd = pages_memfd("guard", 2 * 4096);
-	uint8_t buf[8192], *far;
-	struct fault_range r;
-	uint64_t old;
-
-	assert_true(fd >= 0);
-	far = pages_map(fd, 2 * 4096, true);
-	assert_non_null(far);
-	/* Whoever was there before still gets what is not ours. */
-	signal(SIGBUS, before_us);
-	assert_int_equal(fault_guard_install(), 0);
-	r = (struct fault_range){far, 2 * 4096};
-	memset(buf, 3, sizeof(buf));
-	assert_int_equal(fault_guard_write(&r, far, buf, 8192), 0);
-	assert_int_equal(fault_guard_read(&r, far, buf, 8192), 0);
-	assert_int_equal(ftruncate(fd, 4096), 0);
-	/* Half of it is still there. */
-	assert_int_equal(fault_guard_read(&r, far, buf, 4096), 0);
-	assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
-	for (unsigned i = 0; i < 3 && ATOMICS_MAY_FAULT; i++) {
-		assert_int_equal(fault_guard_read(&r, far, buf, 8192), -EFAULT);
-		assert_int_equal(fault_guard_write(&r, far, buf, 8192),
-				 -EFAULT);
-		assert_int_equal(fault_guard_write(&r, far + 4096, buf, 1),
-				 -EFAULT);
-		assert_int_equal(fault_guard_atomic(&r, &add, far + 4096, &old),
-				 -EFAULT);
-	}
-	assert_int_equal(fault_guard_atomic(&r, &add, far, &old), 0);
-	assert_int_equal(old, 0x0303030303030303ull);
-	/* Outside an operation, or outside the range: not ours. */
-	if (sigsetjmp(out, 1) == 0) {
-		(void)*(const volatile uint8_t *)(far + 4096);
-		fail_msg("no signal");
-	}
-	r.len_bytes = 4096;
-	if (sigsetjmp(out, 1) == 0) {
-		(void)!fault_guard_read(&r, far, buf, 8192);
-		fail_msg("no signal");
-	}
-	signal(SIGBUS, SIG_DFL);
-	munmap(far, 2 * 4096);
-	close(fd);
-}
-
-/* A generous bound, against mistakes like a system call per copy. */
-static void test_guard_cost(void **state)
-{
-	static uint64_t far[64];
-	struct fault_range r = {(uint8_t *)far, sizeof(far)};
-	uint64_t near[8] = {0}, t0, t1;
-	const unsigned n = 100000;
-
-	t0 = test_now_ns();
-	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(
-			fault_guard_read(&r, far + 8 * (i % 8), near, 64), 0);
-	t1 = test_now_ns();
-	print_message("64 bytes: %.1f ns\n", (double)(t1 - t0) / n);
-	assert_true((t1 - t0) / n < 1000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_guard),
-		cmocka_unit_test(test_guard_cost),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_plain_memory_is_refused),
 		cmocka_unit_test(test_read_only),

@@ -239,8 +239,7 @@ static void test_unmap_under_the_lock(void **state)
 	lock_take(&f->host[1]->lock);
 	munmap(r.mem, HOLE_BYTES);
 	lock_drop(&f->host[1]->lock);
-	end_release(&r.e[0]);
-	end_release(&r.e[1]);
+	rig_end_bare(&r);
 }
 
 /* Programs keep signals away from their threads; a fault whose signal is

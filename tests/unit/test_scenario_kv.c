@@ -19,9 +19,9 @@ enum {
 
 static struct kv_play_result res;
 
-static void run(uint64_t seed, bool no_fence)
+static void run(uint64_t seed, enum plant bug)
 {
-	struct kv_play_options opt = {.seed = seed, .no_fence = no_fence};
+	struct kv_play_options opt = {.seed = seed, .bug = bug};
 
 	assert_int_equal(kv_play_run(&opt, &res), 0);
 }
@@ -31,7 +31,7 @@ static void histories_are_linearizable(void **state)
 	struct kv_play_counts sum = {0};
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		run(seed, false);
+		run(seed, PLANT_none);
 		if (res.violations)
 			fail_msg("seed %d: %s", (int)seed, res.first);
 #define ADD(name, help) sum.name += res.counts.name;
@@ -48,9 +48,9 @@ static void same_seed_same_hash(void **state)
 {
 	uint64_t hash;
 
-	run(4, false);
+	run(4, PLANT_none);
 	hash = res.hash;
-	run(4, false);
+	run(4, PLANT_none);
 	assert_int_equal(res.hash, hash);
 }
 
@@ -68,11 +68,11 @@ static void leaves_are_linearizable(void **state)
 /* What is left out when a table of several leaves changes does harm. */
 static void missing_steps_are_found(void **state)
 {
-	static const uint32_t bugs[] = {KV_BUG_TERMS, KV_BUG_MIRROR,
-					KV_BUG_GRAVES};
+	static const enum plant bugs[] = {PLANT_kv_terms, PLANT_kv_mirror,
+					  PLANT_kv_graves};
 
 	for (unsigned i = 0; i < sizeof(bugs) / sizeof(bugs[0]); i++) {
-		struct kv_play_options opt = {.leaves = true, .bugs = bugs[i]};
+		struct kv_play_options opt = {.leaves = true, .bug = bugs[i]};
 
 		for (opt.seed = 1; opt.seed <= BUG_SEEDS; opt.seed++) {
 			assert_int_equal(kv_play_run(&opt, &res), 0);
@@ -80,7 +80,7 @@ static void missing_steps_are_found(void **state)
 				break;
 		}
 		if (opt.seed > BUG_SEEDS)
-			fail_msg("bug %u was not found", bugs[i]);
+			fail_msg("bug %s was not found", plant_name(bugs[i]));
 	}
 }
 
@@ -88,7 +88,7 @@ static void missing_steps_are_found(void **state)
 static void missing_fence_is_found(void **state)
 {
 	for (uint64_t seed = 1; seed <= BUG_SEEDS; seed++) {
-		run(seed, true);
+		run(seed, PLANT_kv_no_fence);
 		if (res.violations)
 			return;
 	}

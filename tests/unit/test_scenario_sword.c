@@ -18,7 +18,7 @@ enum {
 
 static struct sword_play_result res;
 
-static void run(uint64_t seed, const char *bug)
+static void run(uint64_t seed, enum plant bug)
 {
 	struct sword_play_options opt = {.seed = seed, .bug = bug};
 
@@ -30,7 +30,7 @@ static void histories_are_linearizable(void **state)
 	struct sword_play_counts sum = {0};
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		run(seed, NULL);
+		run(seed, PLANT_none);
 		if (res.violations)
 			fail_msg("seed %d: %s", (int)seed, res.first);
 #define ADD(name, help) sum.name += res.counts.name;
@@ -53,23 +53,23 @@ static void same_seed_same_hash(void **state)
 	/* A damaged frame may hide that it has an address, which is another
 	 * one in each run. */
 	do {
-		run(++seed, NULL);
+		run(++seed, PLANT_none);
 	} while (res.counts.corrupted);
 	hash = res.hash;
-	run(seed, NULL);
+	run(seed, PLANT_none);
 	assert_int_equal(res.hash, hash);
 }
 
 static void bugs_are_found(void **state)
 {
-	for (unsigned bug = 1; bug < SWORD_BUG_COUNT; bug++) {
+	for (const enum plant *bug = sword_play_bugs; *bug; bug++) {
 		uint64_t seed = 0;
 
 		do {
-			run(++seed, sword_bug_names[bug]);
+			run(++seed, *bug);
 		} while (!res.violations && seed < BUG_SEEDS);
 		if (!res.violations)
-			fail_msg("bug %s was not found", sword_bug_names[bug]);
+			fail_msg("bug %s was not found", plant_name(*bug));
 	}
 }
 

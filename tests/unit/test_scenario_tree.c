@@ -20,16 +20,17 @@ enum {
 
 static struct tree_play_result res;
 
-static void run(uint64_t seed, uint32_t bugs)
+static void run(uint64_t seed, enum plant bug)
 {
-	struct tree_play_options opt = {.seed = seed, .bugs = bugs};
+	struct tree_play_options opt = {.seed = seed, .bug = bug};
 
 	assert_int_equal(tree_play_run(&opt, &res), 0);
 }
 
-static void run_switch(uint64_t seed, const char *sword)
+static void run_switch(uint64_t seed, enum plant bug)
 {
-	struct tree_play_options opt = {.seed = seed, .sword = sword};
+	struct tree_play_options opt = {
+		.seed = seed, .sword = "rto_us=500", .bug = bug};
 
 	assert_int_equal(tree_play_run(&opt, &res), 0);
 }
@@ -39,7 +40,7 @@ static void linearizable(void **state)
 	struct tree_play_counts sum = {0};
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		run(seed, 0);
+		run(seed, PLANT_none);
 		if (res.violations)
 			fail_msg("seed %d: %s", (int)seed, res.first);
 #define ADD(name, help) sum.name += res.counts.name;
@@ -58,31 +59,22 @@ static void same_seed_same_hash(void **state)
 {
 	uint64_t hash;
 
-	run(4, 0);
+	run(4, PLANT_none);
 	hash = res.hash;
-	run(4, 0);
+	run(4, PLANT_none);
 	assert_int_equal(res.hash, hash);
 }
 
 static void planted_bugs_are_found(void **state)
 {
-	static const struct {
-		const char *name;
-		uint32_t bug;
-	} bugs[] = {
-#define BUG(name, bit, help) {#name, bit},
-		TREE_PLAY_BUGS(BUG)
-#undef BUG
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(bugs); i++) {
+	for (const enum plant *bug = tree_play_bugs; *bug; bug++) {
 		uint64_t seed = 1;
 
 		do
-			run(seed, bugs[i].bug);
+			run(seed, *bug);
 		while (!res.violations && ++seed <= BUG_SEEDS);
 		if (seed > BUG_SEEDS)
-			fail_msg("%s was not found", bugs[i].name);
+			fail_msg("%s was not found", plant_name(*bug));
 	}
 }
 
@@ -94,7 +86,7 @@ static void locks_at_a_switch(void **state)
 	uint64_t replaced = 0, restarts = 0, taken_over = 0, seed = 0;
 
 	while (++seed <= SWITCH_SEEDS) {
-		run_switch(seed, "rto_us=500");
+		run_switch(seed, PLANT_none);
 		if (res.violations)
 			fail_msg("seed %d: %s", (int)seed, res.first);
 		replaced += res.counts.replaced;
@@ -104,7 +96,7 @@ static void locks_at_a_switch(void **state)
 	assert_true(replaced && restarts && taken_over);
 	seed = 0;
 	do
-		run_switch(++seed, "rto_us=500,bug=early_answer");
+		run_switch(++seed, PLANT_early_answer);
 	while (!res.violations && seed < SWITCH_SEEDS);
 	assert_true(res.violations);
 }

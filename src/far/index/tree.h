@@ -87,15 +87,6 @@ enum tree_point {
 	TREE_POINT_COUNT
 };
 
-/* Planted on purpose, to see that the checker finds them. */
-enum tree_bug {
-	TREE_BUG_TORN = 1u << 0,    /* readers do not look at versions */
-	TREE_BUG_FENCES = 1u << 1,  /* nor, of a single key, at fences */
-	TREE_BUG_STEAL = 1u << 2,   /* locks are taken without fencing */
-	TREE_BUG_EARLY = 1u << 3,   /* unlocked before the entry is written */
-	TREE_BUG_NO_LOCK = 1u << 4, /* a held lock is taken for a free one */
-};
-
 /* The locks as the clients of one process see them. */
 struct tree_locals;
 int tree_locals_create(const struct tree_geometry *g,
@@ -111,7 +102,6 @@ struct tree_config {
 	/* NULL: never. True stops the client for good. */
 	bool (*crash)(void *ctx, int point);
 	void *ctx;
-	uint32_t bugs; /* enum tree_bug */
 };
 
 struct tree_client;

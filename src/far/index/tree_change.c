@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "tree_priv.h"
 
 struct change {
@@ -52,7 +53,7 @@ static int put_entry(struct tree_client *c, const struct change *ch,
 		     uint64_t pointer, uint32_t slot)
 {
 	tree_slot_put(&c->g, c->node, slot, ch->key, ch->value, ch->len);
-	if (c->config.bugs & TREE_BUG_EARLY)
+	if (PLANTED(tree_early))
 		(void)!unlock_early(c); /* the next batch fails, too */
 	trip_begin(&c->trip);
 	add_entry(c, pointer, slot, TREE_ENTRY_HEAD + c->g.key_room + ch->len);

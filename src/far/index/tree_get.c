@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "tree_priv.h"
 
 static int copy_value(const struct tree_item *item, void *buf, size_t buf_bytes,
@@ -42,12 +43,11 @@ static int get_fast(struct tree_client *c, const struct tree_target *t,
 		return err;
 	if (tree_node_judge_head(&c->g, c->node, w.pointer) != TREE_WHOLE ||
 	    c->node->state != TREE_NODE_LIVE || c->node->level ||
-	    (tree_node_side(&c->g, c->node, t->key) &&
-	     !(c->config.bugs & TREE_BUG_FENCES)))
+	    (tree_node_side(&c->g, c->node, t->key) && !PLANTED(tree_fences)))
 		return -EAGAIN;
 	v = tree_node_find(&c->g, c->node, t->key, item);
 	c->stats.torn += v == TREE_SLOT_TORN;
-	if (v == TREE_SLOT_TORN && c->config.bugs & TREE_BUG_TORN)
+	if (v == TREE_SLOT_TORN && PLANTED(tree_torn))
 		return -ENOENT;
 	return v == TREE_SLOT_USED    ? 0
 	       : v == TREE_SLOT_EMPTY ? -ENOENT

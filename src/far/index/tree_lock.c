@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "tree_priv.h"
 
 struct tree_local {
@@ -143,7 +144,7 @@ static int evict(struct tree_client *c, uint64_t word)
 	c->stats.taken_over++;
 	/* Nobody's, or one that this client left to others here and nobody
 	 * took. */
-	if (slot >= c->g.client_count || c->config.bugs & TREE_BUG_STEAL ||
+	if (slot >= c->g.client_count || PLANTED(tree_steal) ||
 	    (slot == c->slot && epoch == (c->epoch & 0xffffff)))
 		return 0;
 	return tree_seat_fence(c, slot, epoch);
@@ -184,7 +185,7 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 
 		if (err)
 			return err;
-		if (c->hold.is_held || c->config.bugs & TREE_BUG_NO_LOCK) {
+		if (c->hold.is_held || PLANTED(tree_no_lock)) {
 			c->hold.is_held = true;
 			c->hold.lock = lock;
 			c->stats.locks++;

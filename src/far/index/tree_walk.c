@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "tree_priv.h"
 
 /* ---- one node ----------------------------------------------------------- */
@@ -36,7 +37,7 @@ int tree_read_node(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 		if (err)
 			return err;
 		*verdict = tree_node_judge(&c->g, n, pointer);
-		if (c->config.bugs & TREE_BUG_TORN && *verdict == TREE_TORN)
+		if (PLANTED(tree_torn) && *verdict == TREE_TORN)
 			*verdict = tree_node_judge_head(&c->g, n, pointer);
 		if (*verdict != TREE_TORN)
 			return 0;

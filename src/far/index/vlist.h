@@ -94,9 +94,6 @@ struct vlist_config {
 	 * before this request and nothing any more. */
 	bool (*crash)(void *ctx, enum vlist_point point);
 	void *ctx;
-	/* Planted on purpose, to see that the checker finds it: appends that
-	 * landed somewhere are taken for committed. */
-	bool trust_all;
 };
 
 struct vlist_client;

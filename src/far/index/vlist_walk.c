@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "vlist_priv.h"
 
 /* Whether what was read is one whole version of the key, and its `next`
@@ -38,7 +39,7 @@ enum vlist_verdict vlist_judge(struct vlist_client *c,
 	 * word that it is committed. */
 	if (who != place && !is_other)
 		return VLIST_STALE;
-	if (is_other && !(word & VLIST_COMMITTED) && !c->config.trust_all)
+	if (is_other && !(word & VLIST_COMMITTED) && !PLANTED(trust_all))
 		return VLIST_UNVOUCHED;
 	c->stats.steered_reads += is_other;
 	*self = who;

@@ -99,16 +99,6 @@ enum kv_point {
 
 const char *kv_point_name(enum kv_point point);
 
-/* What a client leaves out. */
-enum kv_bug {
-	KV_BUG_TERMS = 1u << 0,	 /* waiting for the end of others' terms */
-	KV_BUG_LOCKS = 1u << 1,	 /* waiting for locks before a shard freezes */
-	KV_BUG_MIRROR = 1u << 2, /* changes at the second copy */
-	KV_BUG_GRAVES = 1u << 3, /* traces of deleted keys */
-	/* Looking whether what has overtaken a put was a put, too. */
-	KV_BUG_OVERTAKE = 1u << 4,
-};
-
 struct kv_client_config {
 	struct aq_kv_client_options options;
 	/* NULL: the time of day. */
@@ -120,7 +110,6 @@ struct kv_client_config {
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
 	bool split_writes;
-	uint32_t bugs; /* enum kv_bug, planted to see that they are found */
 	/* Inserts always read all rows of their locks, as published; else only
 	 * those that the first guess needs. */
 	bool whole_locks;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "kv_client_priv.h"
 
 static int check_key(const void *key, size_t key_len)
@@ -129,8 +130,7 @@ static int change_once(struct aq_kv_client *c, struct kv_mod *m)
 	m->ctx = &x;
 	m->mirror = x.route.second ? kv_pair_mirror : NULL;
 	m->older = x.route.older ? kv_grow_older : NULL;
-	m->leaves_graves =
-		x.route.leaves_graves && !(c->config.bugs & KV_BUG_GRAVES);
+	m->leaves_graves = x.route.leaves_graves && !PLANTED(kv_graves);
 	err = kv_async_settle(c, x.route.leaf);
 	return err ? err : kv_leaf_change(x.route.leaf, m);
 }

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "base/plant.h"
 #include "kv_priv.h"
 
 bool kv_is_overtaken(struct kv_leaf *c, struct kv_overtake *o,
@@ -42,6 +43,5 @@ bool kv_is_overtaken(struct kv_leaf *c, struct kv_overtake *o,
 		o->has_entry && memcmp(o->entry, entry, c->g.entry_bytes) != 0;
 	o->has_entry = true;
 	memcpy(o->entry, entry, c->g.entry_bytes);
-	return is_other &&
-	       (entry[0] & KV_E_PUT || c->config.bugs & KV_BUG_OVERTAKE);
+	return is_other && (entry[0] & KV_E_PUT || PLANTED(kv_overtake));
 }

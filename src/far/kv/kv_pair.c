@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "kv_client_priv.h"
 
 enum {
@@ -203,7 +204,7 @@ int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch)
 	struct kv_leaf *second = x->route.second;
 	int err;
 
-	if (second->config.bugs & KV_BUG_MIRROR)
+	if (PLANTED(kv_mirror))
 		return 0;
 	second->outer = x->route.leaf;
 	err = kv_async_quiet(x->client, second);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "kv_priv.h"
 
 void kv_add_state(struct kv_leaf *c, void *to)
@@ -91,7 +92,7 @@ int kv_state_move(struct kv_leaf *c, uint64_t to)
 
 void kv_state_outlast(struct kv_leaf *c)
 {
-	if (!(c->config.bugs & KV_BUG_TERMS))
+	if (!PLANTED(kv_terms))
 		kv_pause(c, c->term_ns + c->term_ns / 4);
 }
 
@@ -139,7 +140,7 @@ int kv_locks_outlast(struct kv_leaf *c)
 	uint64_t since = kv_now_ns(c);
 	int err;
 
-	if (c->config.bugs & KV_BUG_LOCKS)
+	if (PLANTED(kv_locks))
 		return 0;
 	p.word = calloc(p.count, sizeof(p.word[0]));
 	if (!p.word)

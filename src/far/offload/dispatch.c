@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "engine_priv.h"
 
 struct spot region_spot(const struct offload_region_config *r, uint64_t far,
@@ -263,8 +264,7 @@ static int post_some(struct offload_session *s, struct request *r)
 	else if (spot.offset > piece->size_bytes ||
 		 spot.len_bytes > piece->size_bytes - spot.offset)
 		r->err = ERANGE;
-	else if (r->kind == OFFLOAD_WR &&
-		 s->engine->config.bug != OFFLOAD_BUG_NO_SKIP)
+	else if (r->kind == OFFLOAD_WR && !PLANTED(no_skip))
 		skip = offload_resume_skip(n, r->seq, spot.len_bytes);
 	if (r->err || skip == spot.len_bytes) {
 		s->part_at += spot.len_bytes;
@@ -337,7 +337,7 @@ static int open_request(struct offload_session *s)
 	else if (!bad &&
 		 offload_filter_conflicts(&s->filter, kind, meta.region, r->far,
 					  r->len_bytes) &&
-		 s->engine->config.bug != OFFLOAD_BUG_NO_ORDER) {
+		 !PLANTED(no_order)) {
 		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
 		r->state = REQUEST_FREE;
 		s->is_held = true;
@@ -382,8 +382,7 @@ static int dispatch_one(struct offload_session *s)
 	s->next++;
 	r->is_posted = true;
 	if (r->state == REQUEST_ACTIVE &&
-	    (r->parts == 0 || (r->kind == OFFLOAD_WR &&
-			       s->engine->config.bug == OFFLOAD_BUG_EARLY_ACK)))
+	    (r->parts == 0 || (r->kind == OFFLOAD_WR && PLANTED(early_ack))))
 		make_ready(s, r);
 	return 0;
 }

@@ -51,15 +51,6 @@ enum offload_counter {
 	OFFLOAD_C_COUNT,
 };
 
-/* Mistakes on purpose, to see that the checks would find them. */
-enum offload_bug {
-	OFFLOAD_BUG_NONE,
-	OFFLOAD_BUG_NO_ORDER,  /* requests pass others that they overlap */
-	OFFLOAD_BUG_EARLY_ACK, /* writes are told done when they are posted */
-	OFFLOAD_BUG_NO_SKIP,   /* a predecessor's writes are done again */
-	OFFLOAD_BUG_COUNT,
-};
-
 struct offload_engine_config {
 	const struct client_clock *clock;
 	const struct client_verbs *verbs;
@@ -72,7 +63,6 @@ struct offload_engine_config {
 	uint64_t flush_ns;     /* 0: OFFLOAD_FLUSH_NS */
 	uint64_t probe_min_ns; /* 0: OFFLOAD_PROBE_MIN_NS, and so on */
 	uint64_t probe_max_ns;
-	enum offload_bug bug;
 	/* OFFLOAD_C_COUNT of them, where others can see them; NULL: nowhere. */
 	uint64_t *counters;
 };

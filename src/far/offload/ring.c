@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+
 enum {
 	ERRNO_MAX = 133, /* EHWPOISON, the last of Linux */
 };
@@ -230,6 +232,27 @@ static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
 	r->done[kind] = seq;
 }
 
+/* The rings are of no use any more; what was read where may tell why. */
+static COLD int break_off(struct offload_ring *r, struct offload_done done)
+{
+	const struct offload_preamble *p = (void *)r->base;
+
+	r->err = error_set(
+		-EPROTO,
+		"the engine's progress is impossible: it says %u reads and %u "
+		"writes, %llu and %llu were known, %llu and %llu issued; its "
+		"head is %llu with %llu reads, epoch %u",
+		done.reads, done.writes,
+		(unsigned long long)r->done[OFFLOAD_RD],
+		(unsigned long long)r->done[OFFLOAD_WR],
+		(unsigned long long)r->issued[OFFLOAD_RD],
+		(unsigned long long)r->issued[OFFLOAD_WR],
+		(unsigned long long)p->red.head,
+		(unsigned long long)p->red.head_reads,
+		p->red.node[OFFLOAD_NODES_MAX - 1].epoch);
+	return r->err;
+}
+
 HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 {
 	struct offload_done done;
@@ -242,10 +265,8 @@ HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 	writes = offload_extend(r->done[OFFLOAD_WR], done.writes);
 	/* What goes backwards looks like far beyond. */
 	if (UNLIKELY(reads > r->issued[OFFLOAD_RD] ||
-		     writes > r->issued[OFFLOAD_WR])) {
-		r->err = -EPROTO;
-		return r->err;
-	}
+		     writes > r->issued[OFFLOAD_WR]))
+		return break_off(r, done);
 	r->seen = word;
 	harvest(r, OFFLOAD_RD, reads);
 	harvest(r, OFFLOAD_WR, writes);

@@ -130,7 +130,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 			   res->next_psn);
 		return true;
 	}
-	if (has_bug(qp->nic, NIC_BUG_read_wrong_offset) && i > 0 && len > 1)
+	if (PLANTED(read_wrong_offset) && i > 0 && len > 1)
 		src--;
 	sent = send_read_data(qp, res, src, len);
 	if (UNLIKELY(sent <= 0)) {

@@ -52,8 +52,7 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 		return true;
 	while ((slot = oldest(qp)) &&
 	       wire_psn_diff(slot->first_psn, psn) <= 0) {
-		if (slot_needs_response(slot) &&
-		    !has_bug(qp->nic, NIC_BUG_complete_lost_read)) {
+		if (slot_needs_response(slot) && !PLANTED(complete_lost_read)) {
 			ok = false;
 			break;
 		}
@@ -156,8 +155,7 @@ static struct send_slot *expect_response(struct nic_qp *qp,
 		count(qp->nic, NIC_C_drop_response);
 		return NULL;
 	}
-	if (pkt->psn != qp->req.una_psn &&
-	    !has_bug(qp->nic, NIC_BUG_stale_psn)) {
+	if (pkt->psn != qp->req.una_psn && !PLANTED(stale_psn)) {
 		count(qp->nic, NIC_C_drop_multi);
 		if (wire_psn_diff(pkt->psn, qp->req.una_psn) > 0)
 			lost_response(qp, pkt->psn);
@@ -181,7 +179,7 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 	ends = last || qp_ends_chunk(qp, i);
 	if (slot->opcode != WQE_READ || pkt->payload_len != expected ||
 	    ends != !!(wire_opcodes[pkt->opcode].flags & WIRE_OP_LAST)) {
-		if (has_bug(qp->nic, NIC_BUG_stale_psn))
+		if (PLANTED(stale_psn))
 			return;
 		fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 		return;

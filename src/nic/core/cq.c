@@ -141,12 +141,12 @@ void cq_end_slow(struct nic_cq *cq, struct nic_cqe *cqe)
 
 	if (cq->timestamps)
 		cqe->timestamp_ns = env_now_ns(nic->env);
-	if (has_bug(nic, NIC_BUG_swap_completions))
+	if (PLANTED(swap_completions))
 		swap_with_previous(cq, produced);
 	cq_show(cq, produced);
 	if (cq->arm != CQ_ARM_NONE)
 		notify(cq, cqe);
-	if (has_bug(nic, NIC_BUG_double_completion) && produced % 32 == 31) {
+	if (PLANTED(double_completion) && produced % 32 == 31) {
 		cq->ring[(produced + 1) & cq->mask] = *cqe;
 		atomic_store_explicit(&cq->produced, produced + 2,
 				      memory_order_release);

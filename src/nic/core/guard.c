@@ -59,8 +59,7 @@ void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 			s->failures = 0;
 			s->born = g->births;
 		}
-		if (++s->failures < NIC_KEY_FAILURES ||
-		    has_bug(nic, NIC_BUG_no_guard))
+		if (++s->failures < NIC_KEY_FAILURES || PLANTED(no_guard))
 			return;
 		s->failures = 0;
 		s->blocked_until_ns = now_ns + NIC_BLOCK_NS;

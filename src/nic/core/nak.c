@@ -37,7 +37,7 @@ void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 
 	/* A READ whose memory is gone is older than what was refused before
 	 * it. */
-	forget_answers(rsp, psn, has_bug(qp->nic, NIC_BUG_nak_first));
+	forget_answers(rsp, psn, PLANTED(nak_first));
 	if (UNLIKELY(qp->nic->cfg.witness != NULL))
 		nic_tell_witness(qp, NIC_DEED_REFUSED, psn, 1, syndrome);
 	rsp->refuses = true;

@@ -18,12 +18,6 @@ const char *const nic_counter_help[NIC_COUNTER_COUNT] = {
 #undef COUNTER_HELP
 };
 
-const char *const nic_bug_names[NIC_BUG_COUNT] = {[NIC_BUG_NONE] = "none",
-#define BUG_NAME(name) [NIC_BUG_##name] = #name,
-						  NIC_BUGS(BUG_NAME)
-#undef BUG_NAME
-};
-
 /* ---- life --------------------------------------------------------------- */
 
 int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
@@ -332,9 +326,8 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 	if (!ud && (memcmp(pkt->src_ip, qp->out.dst_ip, 16) ||
 		    memcmp(pkt->dst_ip, qp->out.src_ip, 16)))
 		return NIC_C_drop_peer;
-	if (!came_its_way(nic, qp, pkt, from) &&
-	    !has_bug(nic, NIC_BUG_any_path) &&
-	    !(has_bug(nic, NIC_BUG_any_inner) && nic_is_ours(nic, pkt->src_ip)))
+	if (!came_its_way(nic, qp, pkt, from) && !PLANTED(any_path) &&
+	    !(PLANTED(any_inner) && nic_is_ours(nic, pkt->src_ip)))
 		return NIC_C_drop_path;
 	if (pkt->has_mac != auth_is_on(qp))
 		return NIC_C_drop_auth;
@@ -464,7 +457,7 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 	if (LIKELY(!err)) {
 		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
 		input(nic, &pkt, frame, NULL, from);
-	} else if (err == WIRE_E_ICRC && has_bug(nic, NIC_BUG_skip_icrc)) {
+	} else if (err == WIRE_E_ICRC && PLANTED(skip_icrc)) {
 		input_anyway(nic, frame, len_bytes, from);
 	} else {
 		count_parse_error(nic, err);

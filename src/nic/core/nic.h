@@ -111,41 +111,6 @@ extern const char *const nic_counter_help[NIC_COUNTER_COUNT];
 
 /* ---- the device --------------------------------------------------------- */
 
-/* Bugs that tests plant on purpose, to check the checkers. 0: none. */
-#define NIC_BUGS(X)             \
-	X(skip_duplicate_check) \
-	X(reexecute_atomic)     \
-	X(ack_early)            \
-	X(drop_flush)           \
-	X(double_completion)    \
-	X(skip_icrc)            \
-	X(skip_last_byte)       \
-	X(read_wrong_offset)    \
-	X(complete_lost_read)   \
-	X(retry_from_next)      \
-	X(forget_rnr)           \
-	X(swap_completions)     \
-	X(stale_psn)            \
-	X(nak_first)            \
-	X(any_domain)           \
-	X(any_right)            \
-	X(past_end)             \
-	X(no_guard)             \
-	X(any_path)             \
-	X(any_inner)
-
-enum nic_bug {
-	NIC_BUG_NONE,
-#define NIC_BUG_ENUM(name) NIC_BUG_##name,
-	NIC_BUGS(NIC_BUG_ENUM)
-#undef NIC_BUG_ENUM
-	NIC_BUG_COUNT,
-	/* From here on, only a peer that lies meets them. */
-	NIC_BUG_TRUSTING = NIC_BUG_any_domain,
-};
-
-extern const char *const nic_bug_names[NIC_BUG_COUNT];
-
 enum {
 	NIC_GID_MAX = 4,
 	NIC_QPN_INDEX_BITS = 14, /* the low bits of a QPN; above: host slot */
@@ -223,7 +188,6 @@ struct nic_config {
 	uint64_t node_guid;
 	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
-	enum nic_bug bug;
 	/* Requests of a managed queue until others have their turn; 0: many. If
 	 * it is set, each nic_flush gives one turn only, so that who serves the
 	 * NIC can stop between any two requests. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/plant.h"
 #include "base/timer.h"
 #include "chain.h"
 #include "congestion.h"
@@ -744,11 +745,6 @@ static inline void count(struct nic *nic, enum nic_counter c)
 	nic->counters[c]++;
 }
 
-static inline bool has_bug(const struct nic *nic, enum nic_bug bug)
-{
-	return UNLIKELY(nic->cfg.bug == bug);
-}
-
 /* A responder did something that a witness wants to know. */
 void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
 		      uint32_t psn, uint32_t packets, uint8_t syndrome);
@@ -792,16 +788,14 @@ static inline enum key_verdict key_covers(const struct nic_qp *qp,
 	if (UNLIKELY(!k))
 		return KEY_UNKNOWN;
 	if (UNLIKELY(k->pd != qp->pd || (k->qp && k->qp != qp)) &&
-	    !has_bug(qp->nic, NIC_BUG_any_domain))
+	    !PLANTED(any_domain))
 		return KEY_OTHER_PD;
-	if (UNLIKELY((k->access & access) != access) &&
-	    !has_bug(qp->nic, NIC_BUG_any_right))
+	if (UNLIKELY((k->access & access) != access) && !PLANTED(any_right))
 		return KEY_NO_ACCESS;
 	/* An address below iova gives a huge offset. */
 	offset = va - k->iova;
 	if (UNLIKELY(offset > k->length || len > k->length - offset) &&
-	    !(has_bug(qp->nic, NIC_BUG_past_end) &&
-	      offset + len == k->length + 1)) {
+	    !(PLANTED(past_end) && offset + len == k->length + 1)) {
 		enum key_verdict v = k->holes ? key_holes_cover(k, offset, len)
 					      : KEY_OUT_OF_BOUNDS;
 
@@ -855,8 +849,7 @@ static inline void cq_show(struct nic_cq *cq, uint32_t produced)
 
 static inline void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
 {
-	if (UNLIKELY(cq->timestamps || cq->nic->cfg.bug ||
-		     cq->arm != CQ_ARM_NONE))
+	if (UNLIKELY(cq->timestamps || PLANTED_ANY() || cq->arm != CQ_ARM_NONE))
 		cq_end_slow(cq, cqe);
 	else
 		cq_show(cq, atomic_load_explicit(&cq->produced,

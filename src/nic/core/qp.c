@@ -334,7 +334,7 @@ void qp_flush_sends(struct nic_qp *qp)
 	uint32_t n = 0;
 
 	while (qp->sq.tail != qp->sq.head) {
-		if (has_bug(qp->nic, NIC_BUG_drop_flush) && n++ == 1)
+		if (PLANTED(drop_flush) && n++ == 1)
 			retire_send(qp);
 		else
 			qp_complete_send(qp, IBV_WC_WR_FLUSH_ERR);

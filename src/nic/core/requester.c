@@ -67,7 +67,7 @@ void requester_go_back(struct nic_qp *qp)
 					? (req->una_psn - slot->first_psn) &
 						  WIRE_PSN_MASK
 					: 0;
-	if (has_bug(qp->nic, NIC_BUG_retry_from_next) && slot->has_psn &&
+	if (PLANTED(retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
 	req->restarted = true;
@@ -232,6 +232,28 @@ static enum step fail_request(struct nic_qp *qp, enum ibv_wc_status status)
 	return STEP_ERROR;
 }
 
+/* The request of this slot begins: it gets the next `n` packet numbers. `host`
+ * is where its answer goes, if that is one place. */
+static inline void begin_request(struct nic_qp *qp, struct send_slot *slot,
+				 uint32_t length, struct send_data data,
+				 uint8_t *host, uint32_t n)
+{
+	struct requester *req = &qp->req;
+
+	if (req->next_psn == req->una_psn) {
+		requester_start_timer(qp);
+		requester_start_rto(qp);
+	}
+	slot->length = length;
+	slot->data = data;
+	slot->host = host;
+	slot->epoch = host ? qp->nic->keys.epoch : 0;
+	slot->first_psn = req->next_psn;
+	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
+	slot->has_psn = true;
+	req->next_psn = wire_psn_add(req->next_psn, n);
+}
+
 /* May this slot start now? Gives it its packet numbers. */
 static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 			    const struct send_op *op)
@@ -248,19 +270,8 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	if (in_flight && in_flight + n > NIC_WINDOW_PSNS)
 		return STEP_WAIT;
-	if (in_flight == 0) {
-		requester_start_timer(qp);
-		requester_start_rto(qp);
-	}
 	slot->opcode = op->opcode;
-	slot->length = op->length;
-	slot->data = op->data;
-	slot->host = host;
-	slot->epoch = host ? qp->nic->keys.epoch : 0;
-	slot->first_psn = req->next_psn;
-	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
-	slot->has_psn = true;
-	req->next_psn = wire_psn_add(req->next_psn, n);
+	begin_request(qp, slot, op->length, op->data, host, n);
 	return STEP_SENT;
 }
 
@@ -313,7 +324,7 @@ static bool send_response_request(struct nic_qp *qp,
 	}
 	v = (struct wire_vary){
 		.ecn_qpn = qp->dest_qpn,
-		.ack_psn = 1u << 31 | wire_psn_add(slot->first_psn, i),
+		.ack_psn = wire_vary_ack(wire_psn_add(slot->first_psn, i)),
 		.va = op->va + (uint64_t)i * qp->mtu,
 		.rkey = op->rkey,
 		.dma_len = u32_min(op->length, end * qp->mtu) - i * qp->mtu,
@@ -502,19 +513,24 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 	return STEP_SENT;
 }
 
-/* May what is next in the queue be a READ of the kind that run_read is for? */
-static inline bool is_quick_read(const struct nic_qp *qp,
-				 const struct send_slot *slot,
-				 const struct plain_wqe *wqe)
+/* Is what is next in the queue new, and nothing before it in its way? Then the
+ * short ways may take it. */
+static inline bool is_plain(const struct nic_qp *qp,
+			    const struct send_slot *slot,
+			    const struct wqe_ctrl *ctrl)
+{
+	return !(ctrl->flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) &&
+	       !slot->has_psn && !slot->ah && qp->state == IBV_QPS_RTS &&
+	       !qp->peer_gone;
+}
+
+/* May one more READ be on its way, on a path that does not lose? */
+static inline bool has_read_room(const struct nic_qp *qp)
 {
 	const struct requester *req = &qp->req;
 	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 
-	return (be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff) == WQE_READ &&
-	       (be32_get(wqe->ctrl.qpn_ds) & 0xff) == PLAIN_WQE_SEGS &&
-	       !(wqe->ctrl.flags & WQE_CTRL_FENCE) && !slot->has_psn &&
-	       !slot->ah && qp->state == IBV_QPS_RTS && !qp->lossy &&
-	       !qp->peer_gone && req->rd_outstanding < qp->max_rd_atomic &&
+	return !qp->lossy && req->rd_outstanding < qp->max_rd_atomic &&
 	       in_flight < NIC_WINDOW_PSNS;
 }
 
@@ -534,7 +550,7 @@ static inline bool run_read(struct nic_qp *qp)
 						   WIRE_RC_READ_REQ, false, 0);
 	struct wire_vary v = {
 		.ecn_qpn = qp->dest_qpn,
-		.ack_psn = 1u << 31 | qp->req.next_psn,
+		.ack_psn = wire_vary_ack(qp->req.next_psn),
 		.va = be64_get(wqe->raddr.addr),
 		.rkey = be32_get(wqe->raddr.rkey),
 		.dma_len = length,
@@ -542,26 +558,22 @@ static inline bool run_read(struct nic_qp *qp)
 	uint8_t *host;
 
 	if (!stamp || length == 0 || length > qp->mtu ||
-	    !is_quick_read(qp, slot, wqe) ||
+	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
+	    !is_plain(qp, slot, &wqe->ctrl) || !has_read_room(qp) ||
 	    (q->send == q->tail && !direct_is_far(qp, v.rkey)) ||
 	    key_check(qp, be32_get(wqe->data.lkey), be64_get(wqe->data.addr),
 		      length, IBV_ACCESS_LOCAL_WRITE, &host) != KEY_OK ||
 	    nic_send_stamped(qp, stamp, &v) <= 0)
 		return false;
-	if (qp->req.next_psn == qp->req.una_psn)
-		requester_start_timer(qp);
 	slot->opcode = WQE_READ;
-	slot->length = length;
-	slot->data = (struct send_data){
-		.off = at + (uint32_t)offsetof(struct plain_wqe, data),
-		.segs = 1,
-	};
-	slot->host = host;
-	slot->epoch = qp->nic->keys.epoch;
-	slot->first_psn = slot->last_psn = qp->req.next_psn;
-	slot->has_psn = true;
+	begin_request(
+		qp, slot, length,
+		(struct send_data){
+			.off = at + (uint32_t)offsetof(struct plain_wqe, data),
+			.segs = 1,
+		},
+		host, 1);
 	slot->rd_count = 1;
-	qp->req.next_psn = wire_psn_add(qp->req.next_psn, 1);
 	qp->req.rd_outstanding++;
 	q->send++;
 	return true;
@@ -595,29 +607,6 @@ static inline uint32_t message_data(const struct plain_wqe *wqe,
 	return offsetof(struct plain_wqe, raddr);
 }
 
-/* What a message that was sent by run_message leaves in its slot. */
-static inline void message_sent(struct nic_qp *qp, struct send_slot *slot,
-				uint32_t data_off, uint32_t length)
-{
-	uint32_t psn = qp->req.next_psn;
-
-	if (psn == qp->req.una_psn) {
-		requester_start_timer(qp);
-		requester_start_rto(qp);
-	}
-	qp->req.unasked = 0;
-	slot->length = length;
-	slot->data = (struct send_data){.off = data_off, .segs = length != 0};
-	slot->host = NULL;
-	slot->epoch = 0;
-	slot->first_psn = slot->last_psn = psn;
-	slot->has_psn = true;
-	qp->req.next_psn = wire_psn_add(psn, 1);
-	qp->sq.send++;
-	if (UNLIKELY(qp->lossy) && congestion_wants_time(&qp->cc))
-		congestion_time(&qp->cc, psn, env_now_ns(qp->nic->env));
-}
-
 /* A new message as above, like the calls of chains and their answers: what
  * run_slot does. False, and nothing happened: let that decide. */
 static inline bool run_message(struct nic_qp *qp)
@@ -628,7 +617,7 @@ static inline bool run_message(struct nic_qp *qp)
 	const struct plain_wqe *wqe = sendq_seg(q, at);
 	struct wire_vary v = {
 		.ecn_qpn = qp->dest_qpn,
-		.ack_psn = 1u << 31 | qp->req.next_psn,
+		.ack_psn = wire_vary_ack(qp->req.next_psn),
 	};
 	const struct wire_stamp *stamp;
 	const struct wqe_data *data;
@@ -637,10 +626,7 @@ static inline bool run_message(struct nic_qp *qp)
 
 	offset = message_data(wqe, &packet, &length);
 	data = sendq_seg(q, at + offset);
-	if (!offset ||
-	    (wqe->ctrl.flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) ||
-	    slot->has_psn || slot->ah || qp->state != IBV_QPS_RTS ||
-	    qp->peer_gone || length > qp->mtu ||
+	if (!offset || length > qp->mtu || !is_plain(qp, slot, &wqe->ctrl) ||
 	    !fits_window(qp, qp->req.next_psn, 1, false))
 		return false;
 	stamp = stamp_for(&qp->nic->stamps, qp->flow, packet, false, length);
@@ -656,7 +642,15 @@ static inline bool run_message(struct nic_qp *qp)
 	if (nic_send_stamped(qp, stamp, &v) <= 0)
 		return false;
 	slot->opcode = (uint8_t)(be32_get(wqe->ctrl.opmod_idx_opcode) & 0xff);
-	message_sent(qp, slot, at + offset, length);
+	begin_request(
+		qp, slot, length,
+		(struct send_data){.off = at + offset, .segs = length != 0},
+		NULL, 1);
+	qp->req.unasked = 0;
+	q->send++;
+	if (UNLIKELY(qp->lossy) && congestion_wants_time(&qp->cc))
+		congestion_time(&qp->cc, slot->first_psn,
+				env_now_ns(qp->nic->env));
 	return true;
 }
 

@@ -2,8 +2,11 @@
 /*
  * The responder: executes requests of the connected peer. The checks stand in
  * the order of the specification (IBA 9.7.4): packet number, opcode sequence,
- * rights of the queue pair, resources, length, key; nothing has an effect
+ * rights of the queue pair, length, resources, key; nothing has an effect
  * before all of them passed. Answers are sent by answer.c.
+ *
+ * Each rule stands here once. READs, which come most, are quick because the
+ * compiler makes a copy of the checks for their row of the opcode table.
  */
 #include <stdlib.h>
 
@@ -18,11 +21,19 @@ enum verdict {
 	V_OP = WIRE_NAK_OP,
 };
 
+/* The row of READ requests in wire_opcodes, as a constant for the compiler. */
+static const struct wire_opcode read_row = {
+	.kind = WIRE_READ,
+	.flags = WIRE_OP_FIRST | WIRE_OP_LAST | WIRE_OP_RETH,
+};
+
 int responder_init(struct nic_qp *qp, uint32_t res_count)
 {
 	struct responder *rsp = &qp->rsp;
 	struct resp_res *res = NULL;
 
+	ASSERT(wire_opcodes[WIRE_RC_READ_REQ].kind == read_row.kind &&
+	       wire_opcodes[WIRE_RC_READ_REQ].flags == read_row.flags);
 	if (res_count) {
 		res = calloc(res_count, sizeof(*res));
 		if (!res)
@@ -128,8 +139,8 @@ static enum verdict deny_gone(struct nic_qp *qp)
 /* ---- checks ----------------------------------------------------------------
  */
 
-static enum verdict check_sequence(struct nic_qp *qp,
-				   const struct wire_opcode *op)
+static inline enum verdict check_sequence(struct nic_qp *qp,
+					  const struct wire_opcode *op)
 {
 	bool in_message = qp->rsp.kind != 0;
 	bool starts = op->flags & WIRE_OP_FIRST;
@@ -141,8 +152,8 @@ static enum verdict check_sequence(struct nic_qp *qp,
 	return V_OK;
 }
 
-static enum verdict check_rights(struct nic_qp *qp,
-				 const struct wire_opcode *op)
+static inline enum verdict check_rights(struct nic_qp *qp,
+					const struct wire_opcode *op)
 {
 	static const uint32_t needed[] = {
 		[WIRE_SEND] = 0,
@@ -157,8 +168,24 @@ static enum verdict check_rights(struct nic_qp *qp,
 	return V_INVALID;
 }
 
-static enum verdict check_resources(struct nic_qp *qp,
-				    const struct wire_opcode *op)
+/* Needs this message nothing of a receive but its completion, as the answers of
+ * chains do: a WRITE with an immediate value, or the value alone? */
+static inline bool is_notice(const struct nic_qp *qp,
+			     const struct wire_opcode *op,
+			     const struct wire_pkt *pkt)
+{
+	const struct recvq *q = &qp->rq;
+	uint32_t needed = WIRE_OP_FIRST | WIRE_OP_LAST | WIRE_OP_IMM;
+
+	return (op->flags & needed) == needed &&
+	       (op->kind == WIRE_WRITE || pkt->payload_len == 0) && !qp->srq &&
+	       !qp->recv.active && q->wr_ids && q->head != q->tail &&
+	       !PLANTED_ANY();
+}
+
+static inline enum verdict check_resources(struct nic_qp *qp,
+					   const struct wire_opcode *op,
+					   const struct wire_pkt *pkt)
 {
 	struct responder *rsp = &qp->rsp;
 	bool takes_recv = op->kind == WIRE_SEND ? op->flags & WIRE_OP_FIRST
@@ -173,15 +200,16 @@ static enum verdict check_resources(struct nic_qp *qp,
 		count(qp->nic, NIC_C_deny_resources);
 		return V_INVALID;
 	}
-	if (takes_recv && !qp->recv.active && !recvq_take(qp, &qp->recv))
+	if (takes_recv && !qp->recv.active && !is_notice(qp, op, pkt) &&
+	    !recvq_take(qp, &qp->recv))
 		return rsp->recv_status ? V_OP : V_RNR;
 	return V_OK;
 }
 
 /* Sizes that the opcode and the message so far leave possible (C9-92..95). */
-static enum verdict check_length(struct nic_qp *qp,
-				 const struct wire_opcode *op,
-				 const struct wire_pkt *pkt)
+static inline enum verdict check_length(struct nic_qp *qp,
+					const struct wire_opcode *op,
+					const struct wire_pkt *pkt)
 {
 	const struct responder *rsp = &qp->rsp;
 	bool first = op->flags & WIRE_OP_FIRST;
@@ -212,8 +240,9 @@ static enum verdict check_length(struct nic_qp *qp,
 	return V_INVALID;
 }
 
-static enum verdict check_key(struct nic_qp *qp, const struct wire_opcode *op,
-			      const struct wire_pkt *pkt, uint8_t **host)
+static inline enum verdict check_key(struct nic_qp *qp,
+				     const struct wire_opcode *op,
+				     const struct wire_pkt *pkt, uint8_t **host)
 {
 	struct responder *rsp = &qp->rsp;
 	enum key_verdict v = KEY_OK;
@@ -315,7 +344,7 @@ static enum verdict execute_write(struct nic_qp *qp,
 		rsp->dma_len = pkt->dma_len;
 		rsp->offset = 0;
 	}
-	if (has_bug(qp->nic, NIC_BUG_skip_last_byte) && len)
+	if (PLANTED(skip_last_byte) && len)
 		len--;
 	if (UNLIKELY(touch_place(host, pkt->payload, len)))
 		return deny_gone(qp);
@@ -348,6 +377,7 @@ static enum verdict place_imm(struct nic_qp *qp, const struct wire_opcode *op,
 static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 				const struct wire_pkt *pkt)
 {
+	struct recvq *q = &qp->rq;
 	struct nic_cqe cqe = {
 		.status = IBV_WC_SUCCESS,
 		.opcode = op->kind == WIRE_SEND ? IBV_WC_RECV
@@ -357,6 +387,11 @@ static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 		.src_qp = qp->dest_qpn,
 	};
 
+	if (!qp->recv.active) { /* a notice: check_resources took none */
+		qp_complete_notice(qp, q->wr_ids[q->tail++ & (q->count - 1)],
+				   pkt, cqe.opcode);
+		return V_OK;
+	}
 	if (UNLIKELY(qp->recv.imm_count)) {
 		enum verdict v = place_imm(qp, op, pkt);
 
@@ -380,8 +415,26 @@ static enum verdict finish_recv(struct nic_qp *qp, const struct wire_opcode *op,
 	return V_OK;
 }
 
-static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
-			    const struct wire_pkt *pkt, uint8_t *host)
+/* The expected packet was executed; its answer, if any, has that many. */
+static inline void pass(struct nic_qp *qp, const struct wire_opcode *op,
+			uint32_t psn, uint32_t packets)
+{
+	struct responder *rsp = &qp->rsp;
+
+	witness(qp, NIC_DEED_EXECUTED, psn, packets);
+	rsp->epsn = wire_psn_add(rsp->epsn, packets);
+	if (op->flags & WIRE_OP_LAST) {
+		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+		rsp->kind = 0;
+		rsp->offset = 0;
+	} else {
+		rsp->kind = op->kind;
+	}
+}
+
+static inline enum verdict execute(struct nic_qp *qp,
+				   const struct wire_opcode *op,
+				   const struct wire_pkt *pkt, uint8_t *host)
 {
 	struct responder *rsp = &qp->rsp;
 	struct resp_res *res;
@@ -421,15 +474,7 @@ static enum verdict execute(struct nic_qp *qp, const struct wire_opcode *op,
 		v = finish_recv(qp, op, pkt);
 	if (v != V_OK)
 		return v;
-	witness(qp, NIC_DEED_EXECUTED, pkt->psn, packets);
-	rsp->epsn = wire_psn_add(rsp->epsn, packets);
-	if (op->flags & WIRE_OP_LAST) {
-		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
-		rsp->kind = 0;
-		rsp->offset = 0;
-	} else {
-		rsp->kind = op->kind;
-	}
+	pass(qp, op, pkt->psn, packets);
 	return V_OK;
 }
 
@@ -492,7 +537,7 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		uint8_t *host;
 
 		count(nic, NIC_C_duplicate_atomics);
-		if (has_bug(nic, NIC_BUG_reexecute_atomic) &&
+		if (PLANTED(reexecute_atomic) &&
 		    key_check(qp, pkt->rkey, pkt->va, 8,
 			      IBV_ACCESS_REMOTE_ATOMIC, &host) == KEY_OK &&
 		    !touch_atomic(&pkt->atomic, host, &res->original))
@@ -533,15 +578,15 @@ static bool out_of_sequence(struct nic_qp *qp, const struct wire_opcode *op,
 	if (LIKELY(ahead == 0))
 		return false;
 	if (ahead < 0) {
-		if (has_bug(qp->nic, NIC_BUG_skip_duplicate_check) &&
-		    op->kind == WIRE_SEND && !rsp->kind &&
-		    (op->flags & WIRE_OP_FIRST) && (op->flags & WIRE_OP_LAST))
+		if (PLANTED(skip_duplicate_check) && op->kind == WIRE_SEND &&
+		    !rsp->kind && (op->flags & WIRE_OP_FIRST) &&
+		    (op->flags & WIRE_OP_LAST))
 			return false;
 		duplicate(qp, op, pkt);
 		return true;
 	}
 	count(qp->nic, NIC_C_drop_psn);
-	if (has_bug(qp->nic, NIC_BUG_ack_early)) {
+	if (PLANTED(ack_early)) {
 		rsp->epsn = wire_psn_add(pkt->psn, 1);
 		ack_later(qp, pkt->psn, false);
 		return true;
@@ -563,87 +608,9 @@ static COLD void input_after_refusal(struct nic_qp *qp,
 		count(qp->nic, NIC_C_drop_qp_state);
 }
 
-/* The expected packet was a message, and was executed. */
-static inline void pass_message(struct nic_qp *qp)
-{
-	struct responder *rsp = &qp->rsp;
-
-	witness(qp, NIC_DEED_EXECUTED, rsp->epsn, 1);
-	rsp->nak_sent = rsp->rnr_sent = false;
-	rsp->nak_due = 0;
-	rsp->epsn = wire_psn_add(rsp->epsn, 1);
-	rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
-	rsp->offset = 0;
-}
-
-/*
- * The expected READ, answered by one packet: what responder_input does, for
- * what comes most. False, and nothing happened: let that decide.
- */
-static inline bool take_read(struct nic_qp *qp, const struct wire_pkt *pkt)
-{
-	struct responder *rsp = &qp->rsp;
-	struct resp_res *res;
-	uint8_t *host;
-
-	if (pkt->opcode != WIRE_RC_READ_REQ || pkt->psn != rsp->epsn ||
-	    rsp->kind || !(qp->access & IBV_ACCESS_REMOTE_READ) ||
-	    pkt->dma_len == 0 || pkt->dma_len > qp->mtu ||
-	    rsp->res_count == 0 || rsp->res[rsp->res_next].pending ||
-	    key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
-		      IBV_ACCESS_REMOTE_READ, &host) != KEY_OK)
-		return false;
-	res = new_resource(qp, pkt, 1);
-	res->length = pkt->dma_len;
-	res->host = host;
-	res->epoch = qp->nic->keys.epoch;
-	pass_message(qp);
-	return true;
-}
-
-/* Does the expected packet end a message that needs nothing of a receive but
- * its completion: a WRITE with an immediate value, or the value alone? *host is
- * where it writes to. */
-static inline bool is_notice(const struct nic_qp *qp,
-			     const struct wire_pkt *pkt, uint8_t **host)
-{
-	const struct recvq *q = &qp->rq;
-
-	if (pkt->psn != qp->rsp.epsn || qp->rsp.kind || qp->srq ||
-	    qp->recv.active || !q->wr_ids || q->head == q->tail ||
-	    qp->nic->cfg.bug)
-		return false;
-	if (pkt->opcode == WIRE_RC_SEND_ONLY_IMM)
-		return pkt->payload_len == 0;
-	return pkt->opcode == WIRE_RC_WRITE_ONLY_IMM &&
-	       (qp->access & IBV_ACCESS_REMOTE_WRITE) && pkt->payload_len &&
-	       pkt->payload_len <= qp->mtu &&
-	       pkt->payload_len == pkt->dma_len &&
-	       key_check(qp, pkt->rkey, pkt->va, pkt->dma_len,
-			 IBV_ACCESS_REMOTE_WRITE, host) == KEY_OK;
-}
-
-/* The same for such a message, as the answers of chains are. */
-static inline bool take_notice(struct nic_qp *qp, const struct wire_pkt *pkt)
-{
-	struct recvq *q = &qp->rq;
-	uint8_t *host = NULL;
-
-	if (!is_notice(qp, pkt, &host) ||
-	    (host && touch_place(host, pkt->payload, pkt->payload_len)))
-		return false;
-	pass_message(qp);
-	if (pkt->ack_req)
-		ack_later(qp, pkt->psn,
-			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
-	/* Last: it may find no room and end the queue pair. */
-	qp_complete_notice(qp, q->wr_ids[q->tail++ & (q->count - 1)], pkt,
-			   host ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
-	return true;
-}
-
-/* The same for a message that starts a chain. */
-static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
+/* A message that starts a chain. False, and nothing happened: it does not. */
+static inline bool take_call(struct nic_qp *qp, const struct wire_opcode *op,
+			     const struct wire_pkt *pkt)
 {
 	struct responder *rsp = &qp->rsp;
 
@@ -651,33 +618,24 @@ static inline bool take_call(struct nic_qp *qp, const struct wire_pkt *pkt)
 	    (pkt->opcode != WIRE_RC_SEND_ONLY &&
 	     pkt->opcode != WIRE_RC_SEND_ONLY_IMM) ||
 	    pkt->psn != rsp->epsn || rsp->kind || pkt->payload_len > qp->mtu ||
-	    qp->nic->cfg.bug || !chain_recv_call(qp, pkt))
+	    PLANTED_ANY() || !chain_recv_call(qp, pkt))
 		return false;
-	pass_message(qp);
+	rsp->nak_sent = rsp->rnr_sent = false;
+	rsp->nak_due = 0;
+	pass(qp, op, pkt->psn, 1);
 	if (pkt->ack_req)
-		ack_later(qp, pkt->psn,
-			  ack_may_wait(qp, &wire_opcodes[pkt->opcode]));
+		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
 	return true;
 }
 
-HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
+/* The expected packet: all checks, then its effect, then its answer. */
+static ALWAYS_INLINE void serve(struct nic_qp *qp, const struct wire_opcode *op,
+				const struct wire_pkt *pkt)
 {
-	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
 	struct responder *rsp = &qp->rsp;
 	uint8_t *host = NULL;
 	enum verdict v;
 
-	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
-		rsp->marked = true;
-	if (UNLIKELY(rsp->refuses)) {
-		input_after_refusal(qp, op, pkt);
-		return;
-	}
-	if (LIKELY(take_read(qp, pkt)) || take_notice(qp, pkt) ||
-	    take_call(qp, pkt))
-		return;
-	if (out_of_sequence(qp, op, pkt))
-		return;
 	rsp->nak_sent = rsp->rnr_sent = false;
 	rsp->nak_due = 0;
 	v = check_sequence(qp, op);
@@ -686,24 +644,39 @@ HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 	if (v == V_OK)
 		v = check_length(qp, op, pkt);
 	if (v == V_OK)
-		v = check_resources(qp, op);
+		v = check_resources(qp, op, pkt);
 	if (v == V_OK)
 		v = check_key(qp, op, pkt, &host);
-	if (v == V_RNR && has_bug(qp->nic, NIC_BUG_forget_rnr)) {
+	if (v == V_RNR && PLANTED(forget_rnr)) {
 		rsp->epsn = wire_psn_add(rsp->epsn, 1);
 		ack_later(qp, pkt->psn, false);
 		return;
 	}
 	if (v == V_OK)
 		v = execute(qp, op, pkt, host);
-	if (UNLIKELY(v == V_RNR)) {
+	if (UNLIKELY(v == V_RNR))
 		not_ready(qp);
-		return;
-	}
-	if (UNLIKELY(v != V_OK)) {
+	else if (UNLIKELY(v != V_OK))
 		nak_refuse_now(qp, (uint8_t)v, pkt->psn);
+	else if (pkt->ack_req && op->kind != WIRE_READ &&
+		 op->kind != WIRE_ATOMIC)
+		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
+}
+
+HOT void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
+
+	if (UNLIKELY((pkt->tos & WIRE_ECN_MASK) == WIRE_CE))
+		qp->rsp.marked = true;
+	if (UNLIKELY(qp->rsp.refuses)) {
+		input_after_refusal(qp, op, pkt);
 		return;
 	}
-	if (pkt->ack_req && op->kind != WIRE_READ && op->kind != WIRE_ATOMIC)
-		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
+	if (take_call(qp, op, pkt) || out_of_sequence(qp, op, pkt))
+		return;
+	if (LIKELY(pkt->opcode == WIRE_RC_READ_REQ))
+		serve(qp, &read_row, pkt);
+	else
+		serve(qp, op, pkt);
 }

@@ -491,7 +491,8 @@ static void *engine_main(void *arg)
 	uint64_t patience_ns = h->cfg.engine_yields * OS_IDLE_TURN_NS;
 	uint64_t busy_ns = host_now(h); /* when there was something to do */
 	uint64_t yield_ns = 0;
-	uint32_t idle = 0; /* turns since */
+	uint32_t idle = 0;  /* turns since */
+	uint32_t turns = 0; /* since the last look at the sockets */
 
 	/* By itself: another's name is a file, which a confined process may
 	 * not write. */
@@ -527,8 +528,10 @@ static void *engine_main(void *arg)
 			idle = 0;
 			continue;
 		}
-		if (now_ns >= e->sockets_ns)
+		if (++turns >= OS_SOCKET_TURNS && now_ns >= e->sockets_ns) {
 			look_at_sockets(h, now_ns);
+			turns = 0;
+		}
 		if (!crowded &&
 		    (beside || wants_yield(h, now_ns, busy_ns, yield_ns))) {
 			give_way(e, &h->clock, now_ns);

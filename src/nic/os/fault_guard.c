@@ -10,6 +10,7 @@
 
 #include "base/atomic_op.h"
 #include "base/landing.h"
+#include "base/live.h"
 
 enum {
 	WORD = 8,
@@ -118,25 +119,35 @@ static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 		write_byte(far++, *near++);
 }
 
-/* memcpy moves aligned words by vector instructions, which x86 never tears
- * below eight bytes. */
+/* memcpy moves words by vector instructions, which x86 never tears below eight
+ * bytes. Of words that are aligned on one side only, they take halves. */
 static size_t read_far(void *near, const void *far, uintptr_t len)
 {
 	if (len <= SMALL_BYTES)
 		read_words(near, far, len);
-	else
+	else if (aligned(near) && aligned(far) && len % WORD == 0)
 		memcpy(near, far, len);
+	else
+		live_move(near, far, len);
 	return 1;
 }
 
-static size_t write_far(void *far, const void *near, uintptr_t len)
+static size_t write_far(void *to, const void *from, uintptr_t len)
 {
-	size_t bulk = len > SMALL_BYTES ? len - TAIL_BYTES : 0;
+	const uint8_t *near = from;
+	uint8_t *far = to;
+	size_t head, bulk;
 
-	if (bulk)
-		memcpy(far, near, bulk);
-	write_words((uint8_t *)far + bulk, (const uint8_t *)near + bulk,
-		    len - bulk);
+	if (len > SMALL_BYTES) {
+		head = -(uintptr_t)far % WORD;
+		bulk = (len - head - TAIL_BYTES) / WORD * WORD;
+		write_words(far, near, head);
+		memcpy(far + head, near + head, bulk);
+		far += head + bulk;
+		near += head + bulk;
+		len -= head + bulk;
+	}
+	write_words(far, near, len);
 	return 1;
 }
 

@@ -119,7 +119,6 @@ static int open_nic(struct os_host *h)
 		.node_guid = host_guid(h->cfg.address),
 		.mtu = h->cfg.mtu,
 		.counters = h->cfg.nic_counters,
-		.bug = h->cfg.bug,
 	};
 
 	return nic_create(&h->env, &cfg, &h->base.nic);

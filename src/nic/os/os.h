@@ -74,7 +74,6 @@ struct os_config {
 	const char *pcap_path;	/* NULL: no capture; "%p" is the pid */
 	uint64_t *nic_counters; /* NULL: the NIC's own memory */
 	struct os_stats *stats; /* NULL: the host's own memory */
-	enum nic_bug bug;
 };
 
 /* Defaults: rack "default", 127.0.0.1, the limits of os_limits.h. */

@@ -23,6 +23,10 @@ enum {
 	/* How much one turn moves before others get the lock. */
 	OS_ENGINE_BATCH = 64,
 	OS_DRIVE_BATCH = 16,
+	/* Between looks at the sockets while polling. Less than OS_SOCKET_NS,
+	 * unless others have most of the core: then peers ring all the time,
+	 * and to hear them would take a fifth of what is left. */
+	OS_SOCKET_TURNS = 256,
 	OS_MESSAGE_BATCH = 64, /* of one cable's socket */
 
 	OS_GRANT_MAX = 4096,	  /* grants of one NIC */

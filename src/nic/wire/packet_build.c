@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a packet in host form to a frame: the inverse of packet_parse.c. */
 #include "base/crc.h"
+#include "base/live.h"
 #include "wire_priv.h"
 
 static void put_udp(struct wire_udp *udp, const struct wire_pkt *pkt,
@@ -217,7 +218,7 @@ HOT size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame)
 
 	/* First of all, because the payload may lie in this very frame. */
 	if (pkt->payload && pkt->payload != payload)
-		memmove(payload, pkt->payload, pkt->payload_len);
+		live_move(payload, pkt->payload, pkt->payload_len);
 	/* The pad, and what is left of four bytes is of what follows. */
 	memset(payload + pkt->payload_len, 0, 4);
 	if (UNLIKELY(pkt->has_mac)) {

@@ -2,6 +2,7 @@
 /* Building and parsing frames of which the beginning is known. */
 #include "base/crc.h"
 #include "base/crc_short.h"
+#include "base/live.h"
 #include "wire_priv.h"
 #include "wire_stamp.h"
 
@@ -120,12 +121,14 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	} else {
 		b1 = bth;
 	}
-	if (UNLIKELY(direct % 16 || direct > CRC_LEAD_MAX))
+	/* Steps of 16 bytes would split words that are not aligned to them. */
+	if (UNLIKELY(direct % 16 || direct > CRC_LEAD_MAX ||
+		     (dst && (uintptr_t)src % 8)))
 		direct = 0;
 	state = crc32_lead(a1, b0, b1, dst, src, direct);
 	if (UNLIKELY(direct != s->payload_len)) {
 		if (dst)
-			memmove(dst, src, s->payload_len);
+			live_move(dst, src, s->payload_len);
 		state = crc32_raw(state, dst ? dst : src, s->payload_len);
 	}
 	return state;

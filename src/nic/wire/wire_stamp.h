@@ -54,14 +54,20 @@ struct wire_vary {
 	const uint8_t *payload; /* NULL: in place already */
 };
 
+/* The word of a packet that asks for an acknowledgement. */
+static inline uint32_t wire_vary_ack(uint32_t psn)
+{
+	return 1u << 31 | (psn & WIRE_PSN_MASK);
+}
+
 static inline struct wire_vary wire_vary_of(const struct wire_pkt *pkt)
 {
 	return (struct wire_vary){
 		.ecn_qpn = (uint32_t)pkt->fecn << 31 |
 			   (uint32_t)pkt->becn << 30 |
 			   (pkt->dest_qpn & WIRE_QPN_MASK),
-		.ack_psn = (uint32_t)pkt->ack_req << 31 |
-			   (pkt->psn & WIRE_PSN_MASK),
+		.ack_psn = pkt->ack_req ? wire_vary_ack(pkt->psn)
+					: pkt->psn & WIRE_PSN_MASK,
 		.va = pkt->va,
 		.rkey = pkt->rkey,
 		.dma_len = pkt->dma_len,

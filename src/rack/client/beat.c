@@ -91,7 +91,7 @@ static void *beat_main(void *arg)
 		return NULL;
 	}
 	b->rack = rack;
-	beat_plan_init(&b->plan, CLIENT_BEAT_IDS, BEAT_BUG_NONE);
+	beat_plan_init(&b->plan, CLIENT_BEAT_IDS);
 	pthread_mutex_lock(&rack->lock);
 	while (!rack->is_closing) {
 		beat_ms = rack->beat_ms;

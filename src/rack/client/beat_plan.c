@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is told when, and what an answer means. */
 #include "beat_plan.h"
+#include "base/plant.h"
 
 #include <errno.h>
 #include <string.h>
 
-void beat_plan_init(struct beat_plan *p, uint32_t ids_max, enum beat_bug bug)
+void beat_plan_init(struct beat_plan *p, uint32_t ids_max)
 {
 	memset(p, 0, sizeof(*p));
-	p->bug = bug;
-	p->ids_max = bug == BEAT_BUG_IN_TURN ? 1 : ids_max;
+	p->ids_max = PLANTED(beats_in_turn) ? 1 : ids_max;
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -35,7 +35,7 @@ static bool is_open(const struct beat_plan *p, struct beat_pace *t,
 	if (t->is_due)
 		return true;
 	if (t->is_busy || !is_time(t, now_ns) ||
-	    (p->bug == BEAT_BUG_IN_TURN && is_someone_busy(p)))
+	    (PLANTED(beats_in_turn) && is_someone_busy(p)))
 		return false;
 	t->is_due = true;
 	t->beat_ms = beat_ms;
@@ -104,7 +104,7 @@ uint64_t beat_plan_wait_ns(const struct beat_plan *p, uint32_t beat_ms,
 {
 	uint64_t left_ns = beat_ms * 1000000ull;
 
-	if (p->bug == BEAT_BUG_IN_TURN && is_someone_busy(p))
+	if (PLANTED(beats_in_turn) && is_someone_busy(p))
 		return left_ns;
 	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
 		const struct beat_pace *t = &p->target[i];
@@ -143,7 +143,7 @@ enum beat_loss beat_plan_end(struct beat_plan *p, uint32_t index, int err,
 	t->is_busy = false;
 	/* Those that did not fit are next: one that is slow hears of all of
 	 * them, sooner or later, and not of the first again and again. */
-	t->has_failed = err && p->bug != BEAT_BUG_IN_TURN;
+	t->has_failed = err && !PLANTED(beats_in_turn);
 	/* A little sooner than it has to be: threads are late at times. */
 	t->next_ns = t->start_ns + t->beat_ms * 900000ull;
 	if (are_all_lost(index, err, is_crowded, now_ns - t->start_ns))

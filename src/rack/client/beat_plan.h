@@ -16,12 +16,6 @@ enum {
 	BEAT_TARGETS = 2 * CLIENT_NODE_MAX, /* nodes, and engines behind them */
 };
 
-/* Bugs that tests plant on purpose, to check the checkers. */
-enum beat_bug {
-	BEAT_BUG_NONE,
-	BEAT_BUG_IN_TURN, /* a request per bond, one after the other */
-};
-
 /* One node or engine; its index is the bonds' `node`. */
 struct beat_pace {
 	bool is_used;  /* there are bonds */
@@ -39,7 +33,6 @@ struct beat_pace {
 struct beat_plan {
 	struct beat_pace target[BEAT_TARGETS];
 	uint32_t ids_max; /* bonds in one request */
-	enum beat_bug bug;
 };
 
 /* What an answer says about the bonds that the request named. */
@@ -49,7 +42,7 @@ enum beat_loss {
 	BEAT_LOSS_ALL,
 };
 
-void beat_plan_init(struct beat_plan *p, uint32_t ids_max, enum beat_bug bug);
+void beat_plan_init(struct beat_plan *p, uint32_t ids_max);
 
 /* Puts a bond into the request to that target; false: there is no memory. */
 typedef bool (*beat_name_fn)(void *ctx, uint32_t index,

@@ -26,16 +26,6 @@
 
 struct frame_pool;
 
-/* Bugs that tests plant on purpose, to check the checkers. */
-enum frame_bug {
-	FRAME_BUG_NONE,
-	FRAME_BUG_KEYS_STAY,   /* when their piece is given back */
-	FRAME_BUG_LEAVE_EARLY, /* frames do not wait for answers */
-	FRAME_BUG_NOT_CLEARED, /* they keep what their owner wrote */
-	FRAME_BUG_NO_BUDGET,   /* a client takes as many as it likes */
-	FRAME_BUG_PSN_ZERO,    /* inner queue pairs have no secret */
-};
-
 enum {
 	FRAME_BYTES_MIN = 64,
 	FRAME_BYTES_MAX = 1 << 20,
@@ -54,8 +44,6 @@ void frame_pool_withdraw(struct frame_pool *pool, uint64_t frames);
 /* With all its frames. Memory is taken as it is used. */
 int frame_pool_create(uint64_t bytes, uint32_t frame_bytes,
 		      struct frame_pool **out) MUST_CHECK;
-/* For all that work on its frames. */
-void frame_pool_plant(struct frame_pool *pool, enum frame_bug bug);
 /* No space uses it any more. */
 void frame_pool_destroy(struct frame_pool *pool);
 /* In circulation, also those to be withdrawn. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "frame_server_priv.h"
 
 /* ---- life --------------------------------------------------------------- */
@@ -242,7 +243,7 @@ static void store(struct frame_guest *g, uint32_t slot, uint64_t index,
 static int register_piece(struct frame_space *s, uint64_t index, uint64_t frame)
 {
 	/* Chains put frames into the queue as they are. */
-	if (s->pool->bug != FRAME_BUG_NOT_CLEARED)
+	if (!PLANTED(not_cleared))
 		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
 	s->piece[index] = ibv_reg_mr(
 		s->pd, (void *)(uintptr_t)frame, s->pool->frame_bytes,

@@ -16,6 +16,7 @@
  */
 #include <stdlib.h>
 
+#include "base/plant.h"
 #include "frame_priv.h"
 
 struct leaver {
@@ -71,8 +72,7 @@ enum frame_leave frame_leave(struct frame_space *s, uint64_t index,
 	struct leaver *l = NULL;
 	uint64_t frame;
 
-	if ((s->loads[0] || s->loads[1]) &&
-	    s->pool->bug != FRAME_BUG_LEAVE_EARLY) {
+	if ((s->loads[0] || s->loads[1]) && !PLANTED(leave_early)) {
 		l = malloc(sizeof(*l));
 		if (!l)
 			return FRAME_STAYS;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include "base/plant.h"
 #include "frame_priv.h"
 
 enum {
@@ -89,7 +90,7 @@ int chain_close_loop(struct frame_chain *c)
 		return -EIO;
 	psn[0] &= PSN_MASK;
 	psn[1] &= PSN_MASK;
-	if (c->space->pool->bug == FRAME_BUG_PSN_ZERO)
+	if (PLANTED(any_inner))
 		psn[0] = psn[1] = 0;
 	err = connect_to(c->back_qp, c->work_qp->qp_num, RIGHTS, psn[0],
 			 psn[1]);

@@ -132,11 +132,6 @@ void frame_pool_destroy(struct frame_pool *p)
 	free(p);
 }
 
-void frame_pool_plant(struct frame_pool *p, enum frame_bug bug)
-{
-	p->bug = bug;
-}
-
 uint64_t frame_pool_count(const struct frame_pool *p)
 {
 	return atomic_load_explicit(&p->count, memory_order_relaxed);

@@ -27,7 +27,6 @@ struct frame_queue {
 };
 
 struct frame_pool {
-	enum frame_bug bug;
 	uint32_t frame_bytes;
 	bool is_pinned; /* by an RNIC: memory stays where it is */
 	uint64_t max;	/* for which there are addresses */
@@ -74,7 +73,7 @@ struct frame_space {
 	uint32_t guests;
 	struct ibv_mr **piece; /* the keys given out, by index */
 	uint64_t piece_bytes;
-	struct ibv_mr **kept; /* by FRAME_BUG_KEYS_STAY */
+	struct ibv_mr **kept; /* only where keys_stay is planted */
 	unsigned kept_count;
 	/* Answers of all guests that are read from frames and are not
 	 * acknowledged, by the phase in which they began. While frames leave,

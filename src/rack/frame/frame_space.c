@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "frame_priv.h"
 
 uint64_t frame_space_bytes(const struct frame_space_options *o)
@@ -74,7 +75,7 @@ void frame_space_end_key(struct frame_space *s, uint64_t index)
 {
 	if (!s->piece || !s->piece[index])
 		return;
-	if (s->pool->bug == FRAME_BUG_KEYS_STAY)
+	if (PLANTED(keys_stay))
 		keep_key(s, s->piece[index]);
 	else
 		(void)ibv_dereg_mr(s->piece[index]);
@@ -135,7 +136,7 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 		if (index >= s->entries)
 			return -EINVAL;
 		if (s->used + s->past_used >= (int64_t)s->budget &&
-		    s->pool->bug != FRAME_BUG_NO_BUDGET)
+		    !PLANTED(no_budget))
 			return -EDQUOT;
 		f = frame_pool_pop(s->pool);
 		if (!f)
@@ -164,7 +165,7 @@ uint64_t frame_space_take(struct frame_space *s, uint64_t index)
 void frame_space_give(struct frame_space *s, uint64_t frame)
 {
 	/* Of one that stands for sparse memory nothing was ever used. */
-	if (!s->is_sparse && s->pool->bug != FRAME_BUG_NOT_CLEARED)
+	if (!s->is_sparse && !PLANTED(not_cleared))
 		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
 	s->used--;
 	frame_pool_push(s->pool, frame);

@@ -21,9 +21,12 @@ static void *run(void *arg)
 				     memory_order_relaxed)) {
 		if (frame_server_step(node->server)) {
 			idle = 0;
-		} else if (++idle < MEM_PAGE_YIELDS) {
+		} else if (++idle < MEM_PAGE_YIELDS && !relax_is_crowded()) {
 			relax_briefly();
 		} else {
+			/* Among strangers at once: a request wakes us sooner
+			 * than we would look, and naps in vain take the core
+			 * from who works. */
 			frame_server_wait(node->server, MEM_PAGE_SLEEP_MS);
 			idle = 0;
 		}

@@ -103,25 +103,6 @@ enum steer_counter {
 	STEER_COUNTER_COUNT
 };
 
-/* Planted on purpose, to see that the checkers find them. */
-#define STEER_BUGS(X)    \
-	X(none)          \
-	X(vouch_appends) \
-	X(vouch_reads)   \
-	X(no_break)      \
-	X(hide_next)     \
-	X(other_use)     \
-	X(commit_failed)
-
-enum steer_bug {
-#define STEER_BUG_ENUM(name) STEER_BUG_##name,
-	STEER_BUGS(STEER_BUG_ENUM)
-#undef STEER_BUG_ENUM
-	STEER_BUG_COUNT
-};
-
-extern const char *const steer_bug_names[STEER_BUG_COUNT];
-
 struct steer_store {
 	bool used;
 	uint8_t server_ip[16];
@@ -253,7 +234,6 @@ struct steer_options {
 	uint64_t resend_ns;
 	bool writes;
 	bool reads;
-	enum steer_bug bug;
 };
 
 struct steer {

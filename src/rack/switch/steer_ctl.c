@@ -8,18 +8,12 @@
 #include "steer.h"
 #include "words.h"
 
-const char *const steer_bug_names[STEER_BUG_COUNT] = {
-#define NAME(name) #name,
-	STEER_BUGS(NAME)
-#undef NAME
-};
-
 int steer_parse(const char *text, struct steer_options *out)
 {
 	static const char *const modes[] = {"both", "writes", "reads"};
 	uint64_t conns = STEER_CONNS, keys = STEER_KEYS;
 	uint64_t history = STEER_HISTORY, resend_us = STEER_RESEND_NS / 1000;
-	unsigned bug = STEER_BUG_none, mode = 0;
+	unsigned mode = 0;
 	struct tor_words p;
 	int err = tor_words_parse(&p, "steer", text);
 
@@ -34,16 +28,12 @@ int steer_parse(const char *text, struct steer_options *out)
 	if (!err && tor_words_get(&p, "mode"))
 		err = tor_words_pick(&p, "mode", modes, ARRAY_LEN(modes),
 				     &mode);
-	if (!err && tor_words_get(&p, "bug"))
-		err = tor_words_pick(&p, "bug", steer_bug_names,
-				     STEER_BUG_COUNT, &bug);
 	*out = (struct steer_options){.conns = (uint32_t)conns,
 				      .keys = (uint32_t)keys,
 				      .history = (uint32_t)history,
 				      .resend_ns = resend_us * 1000,
 				      .writes = mode != 2,
-				      .reads = mode != 1,
-				      .bug = (enum steer_bug)bug};
+				      .reads = mode != 1};
 	return err ? err : tor_words_end(&p);
 }
 

@@ -3,6 +3,7 @@
  * who is told when. */
 #include <string.h>
 
+#include "base/plant.h"
 #include "steer.h"
 
 struct steer_op *steer_op_find(struct steer *s, const struct steer_conn *c,
@@ -162,7 +163,7 @@ static void failed(struct steer *s, struct steer_op *op, bool is_certain)
 		!op->loose && !op->hangs && e->used && e->epoch == op->epoch;
 
 	steer_count(s, STEER_C_failed);
-	if (is_chain && s->opt.bug != STEER_BUG_no_break) {
+	if (is_chain && !PLANTED(no_break)) {
 		if (is_certain)
 			go_back(s, e, op);
 		else
@@ -236,9 +237,9 @@ static bool first_answer(struct steer *s, struct steer_op *op,
 	waiting_remove(s, op);
 	s->usual_ns += (tor_now_ns(s->tor) - op->sent_ns) / 16;
 	s->usual_ns -= s->usual_ns / 16;
-	if (s->opt.bug == STEER_BUG_vouch_appends)
+	if (PLANTED(vouch_appends))
 		before = BEFORE_COMMITTED;
-	if (s->opt.bug == STEER_BUG_commit_failed)
+	if (PLANTED(commit_failed))
 		has_landed = true;
 	if (has_landed && (before == BEFORE_OPEN || before == BEFORE_FAILED)) {
 		op->state = STEER_LANDED;

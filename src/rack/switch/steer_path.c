@@ -2,6 +2,7 @@
 /* Steering on the path: requests of declared connections, and the answers. */
 #include <string.h>
 
+#include "base/plant.h"
 #include "steer.h"
 
 /* ---- requests ------------------------------------------------------------ */
@@ -47,7 +48,7 @@ static bool is_other_use(struct steer *s, struct steer_op *op,
 {
 	if (!e->end || e->end == op->place ||
 	    vlist_offset(e->end) != vlist_offset(op->place) ||
-	    s->opt.bug == STEER_BUG_other_use)
+	    PLANTED(other_use))
 		return false;
 	steer_count(s, STEER_C_other_uses);
 	if (vlist_is_later_use(op->place, e->end)) {

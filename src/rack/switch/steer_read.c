@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/plant.h"
 #include "steer.h"
 
 /* ---- requests ------------------------------------------------------------ */
@@ -89,7 +90,7 @@ static bool is_committed(struct steer *s, const struct steer_read *r)
 	const struct steer_entry *e = &s->entries[r->entry];
 	const struct steer_op *op = steer_op_of(s, r->op);
 
-	if (r->is_committed || s->opt.bug == STEER_BUG_vouch_reads)
+	if (r->is_committed || PLANTED(vouch_reads))
 		return true;
 	if (op && op->node == r->node)
 		return op->state == STEER_COMMITTED;
@@ -112,7 +113,7 @@ static bool is_later(struct steer *s, const struct steer_read *r, uint64_t word)
 	const struct steer_op *op = steer_op_of(s, r->op);
 	const struct steer_op *next = op ? steer_op_of(s, op->behind) : NULL;
 
-	if (s->opt.bug == STEER_BUG_hide_next)
+	if (PLANTED(hide_next))
 		return true;
 	return op && op->node == r->node && next && next->node == word &&
 	       next->serial > r->serial && next->is_sure;

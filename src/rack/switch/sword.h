@@ -105,31 +105,6 @@ enum sword_counter {
 	SWORD_COUNTER_COUNT
 };
 
-/* Planted on purpose, to see that the checkers find them. */
-#define SWORD_BUGS(X)   \
-	X(none)         \
-	X(early_issue)  \
-	X(early_answer) \
-	X(repeat)       \
-	X(fail_swaps)   \
-	X(blind_write)  \
-	X(skip_lost)    \
-	X(pass_reads)   \
-	X(own_path)     \
-	X(move_gaps)    \
-	X(move_stale)   \
-	X(move_nak)     \
-	X(move_twice)
-
-enum sword_bug {
-#define SWORD_BUG_ENUM(name) SWORD_BUG_##name,
-	SWORD_BUGS(SWORD_BUG_ENUM)
-#undef SWORD_BUG_ENUM
-	SWORD_BUG_COUNT
-};
-
-extern const char *const sword_bug_names[SWORD_BUG_COUNT];
-
 /* How far an operation is. */
 enum sword_state {
 	SWORD_FREE,
@@ -254,7 +229,6 @@ struct sword_options {
 	uint64_t rto_ns;
 	uint64_t idle_ns; /* 0: connections stay until told otherwise */
 	bool open;	  /* does not wait for `ready` */
-	enum sword_bug bug;
 };
 
 struct sword {

@@ -3,6 +3,7 @@
  * what its server says. */
 #include <string.h>
 
+#include "base/plant.h"
 #include "sword.h"
 
 /* ---- operations of a connection ------------------------------------------ */
@@ -277,7 +278,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 {
 	struct sword_op *op = sword_op_find(s, c, w->psn);
 
-	if (op && !(s->opt.bug == SWORD_BUG_repeat && op->state == SWORD_DONE))
+	if (op && !(PLANTED(repeat) && op->state == SWORD_DONE))
 		return repeat(s, c, op);
 	if (!op && wire_psn_diff(w->psn, c->old_psn) <= 0)
 		return repeat_forgotten(s, c, w);
@@ -292,14 +293,14 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	sword_op_fill(s, op, c, r, w);
 	c->incomplete++;
 	r->active++;
-	if (s->opt.bug == SWORD_BUG_own_path && w->psn % 3 == 0) {
+	if (PLANTED(own_path) && w->psn % 3 == 0) {
 		op->state = SWORD_FREE;
 		c->incomplete--;
 		r->active--;
 		return TOR_PASS;
 	}
 	send_place(s, c, op);
-	if (s->opt.bug == SWORD_BUG_early_issue) {
+	if (PLANTED(early_issue)) {
 		sword_shared_queue(v, op);
 		sword_shared_run(v);
 	}
@@ -371,7 +372,7 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 		c->refused = false;
 	if (r && sword_is_word_op(r, w))
 		return word_request(s, v, c, r, w);
-	if (s->opt.bug != SWORD_BUG_pass_reads && is_behind(s, c, w->psn))
+	if (!PLANTED(pass_reads) && is_behind(s, c, w->psn))
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_order);
 	if (r && op->kind == WIRE_ATOMIC)
 		return TOR_PASS; /* not aligned: the server says no */
@@ -399,7 +400,7 @@ static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
 				       ? w->syndrome
 				       : WIRE_ACK_UNLIMITED;
 		sword_shared_queue(v, op);
-		if (s->opt.bug == SWORD_BUG_early_answer)
+		if (PLANTED(early_answer))
 			sword_answer(s, c, op, NULL);
 	}
 	sword_shared_run(v);
@@ -447,7 +448,7 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 	c->to_client = *w;
 	place(s, c, done, w);
 	end_bulk(s, c, done);
-	behind = s->opt.bug != SWORD_BUG_pass_reads && is_behind(s, c, w->psn);
+	behind = !PLANTED(pass_reads) && is_behind(s, c, w->psn);
 	if (is_nak) {
 		if (!behind)
 			return TOR_PASS;

@@ -10,12 +10,6 @@
 #include "sword.h"
 #include "words.h"
 
-const char *const sword_bug_names[SWORD_BUG_COUNT] = {
-#define NAME(name) #name,
-	SWORD_BUGS(NAME)
-#undef NAME
-};
-
 static int get_server(struct sword *s, struct tor_words *p, const char *key,
 		      struct sword_server **out)
 {
@@ -36,7 +30,6 @@ int sword_parse(const char *text, struct sword_options *out)
 {
 	uint64_t conns = SWORD_CONNS, words = SWORD_WORDS;
 	uint64_t rto_us = SWORD_RTO_NS / 1000, idle_s = 0;
-	unsigned bug = SWORD_BUG_none;
 	struct tor_words p;
 	int err = tor_words_parse(&p, "swordbox", text);
 
@@ -48,15 +41,12 @@ int sword_parse(const char *text, struct sword_options *out)
 		err = tor_words_opt(&p, "rto_us", 1000000, &rto_us);
 	if (!err && tor_words_get(&p, "idle_s"))
 		err = tor_words_u64(&p, "idle_s", 1u << 30, &idle_s);
-	if (!err && tor_words_get(&p, "bug"))
-		err = tor_words_pick(&p, "bug", sword_bug_names,
-				     SWORD_BUG_COUNT, &bug);
 	*out = (struct sword_options){.conns = (uint32_t)conns,
 				      .words = (uint32_t)words,
 				      .rto_ns = rto_us * 1000,
 				      .idle_ns = idle_s * 1000000000,
-				      .open = !err && tor_words_get(&p, "open"),
-				      .bug = (enum sword_bug)bug};
+				      .open = !err &&
+					      tor_words_get(&p, "open")};
 	return err ? err : tor_words_end(&p);
 }
 

@@ -19,6 +19,7 @@
  */
 #include <string.h>
 
+#include "base/plant.h"
 #include "sword.h"
 
 /* ---- WRITEs on their way ------------------------------------------------- */
@@ -148,7 +149,7 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 	sword_count(s, SWORD_C_repeated);
 	if (op && op->state != SWORD_DONE)
 		return TOR_TAKEN;
-	if (op && ((r && s->opt.bug == SWORD_BUG_move_twice) ||
+	if (op && ((r && PLANTED(move_twice)) ||
 		   (is_read && op->kind == SWORD_READ))) {
 		op->state = SWORD_FREE;
 		op = NULL;
@@ -175,7 +176,7 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 static enum tor_verdict gap(struct sword *s, struct sword_conn *c)
 {
 	sword_count(s, SWORD_C_gaps);
-	if (c->incomplete && s->opt.bug != SWORD_BUG_move_nak) {
+	if (c->incomplete && !PLANTED(move_nak)) {
 		c->refused = true;
 		c->refused_psn = c->next_psn;
 	} else if (!c->asked) {
@@ -196,7 +197,7 @@ enum tor_verdict sword_move_request(struct sword *s, struct sword_server *v,
 	int step = wire_psn_diff(w->psn, c->next_psn);
 	uint8_t fault = fault_of(v, r, w);
 
-	if (step > 0 && s->opt.bug == SWORD_BUG_move_gaps) {
+	if (step > 0 && PLANTED(move_gaps)) {
 		c->next_psn = w->psn;
 		step = 0;
 	}

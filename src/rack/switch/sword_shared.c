@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/plant.h"
 #include "sword.h"
 
 static struct sword_out *out_at(struct sword_server *v, uint32_t psn)
@@ -110,10 +111,10 @@ static void decide(struct sword *s, struct sword_word *word,
 		sword_count(s, SWORD_C_replaced);
 		if (!op->atomic.is_add && value == word->value)
 			sword_count(s, SWORD_C_failed);
-		if (s->opt.bug == SWORD_BUG_fail_swaps && !op->atomic.is_add)
+		if (PLANTED(fail_swaps) && !op->atomic.is_add)
 			value = op->atomic.swap_add;
 	}
-	if (!(s->opt.bug == SWORD_BUG_blind_write && op->is_write))
+	if (!(PLANTED(blind_write) && op->is_write))
 		word->value = value;
 	bytes = le64_put(value);
 	memcpy(o->bytes, &bytes, sizeof(bytes));
@@ -141,7 +142,7 @@ static bool issue_moved(struct sword_server *v, struct sword_op *op)
 	o->va = op->va;
 	o->len = op->len_bytes;
 	v->fills += has_answer(o);
-	if (op->kind == SWORD_WRITE && s->opt.bug != SWORD_BUG_move_stale)
+	if (op->kind == SWORD_WRITE && !PLANTED(move_stale))
 		sword_words_changed(s, v->index, op->va, op->len_bytes);
 	op->state = SWORD_ISSUED;
 	send(v, wire_psn_add(v->next_psn, WIRE_PSN_MASK));
@@ -253,7 +254,7 @@ static void resend(struct sword_server *v)
 	uint32_t psn = v->una_psn;
 
 	/* One time round trips for all: what was lost is not known. */
-	if (v->sword->opt.bug == SWORD_BUG_skip_lost && psn != v->next_psn &&
+	if (PLANTED(skip_lost) && psn != v->next_psn &&
 	    !has_answer(out_at(v, psn)))
 		complete(v, NULL);
 	for (psn = v->una_psn; psn != v->next_psn; psn = wire_psn_add(psn, 1)) {

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies in which every word is whole. */
+#include "live.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+	PAIR_BYTES = 16,
+	LINE_BYTES = 4 * PAIR_BYTES,
+};
+
+/* Two words at an address that is a multiple of eight. No processor that loads
+ * sixteen bytes at once splits an aligned half of them. */
+typedef uint64_t pair_from
+	__attribute__((vector_size(PAIR_BYTES), aligned(8), may_alias));
+typedef uint64_t pair_to
+	__attribute__((vector_size(PAIR_BYTES), aligned(1), may_alias));
+
+/* Not a loop over pairs, which compilers take for a memmove. */
+static inline void move_line(uint8_t *dst, const uint8_t *src)
+{
+	const pair_from *from = (const void *)src;
+	pair_to *to = (void *)dst;
+	pair_from a = from[0], b = from[1], c = from[2], d = from[3];
+
+	to[0] = a;
+	to[1] = b;
+	to[2] = c;
+	to[3] = d;
+}
+
+/* Acquired: what is READ after a word is no older than what it announces. */
+static inline void move8(uint8_t *dst, const uint8_t *src)
+{
+	uint64_t w = atomic_load_explicit(
+		(const _Atomic uint64_t *)(const void *)src,
+		memory_order_acquire);
+
+	memcpy(dst, &w, sizeof(w));
+}
+
+static inline void move4(uint8_t *dst, const uint8_t *src)
+{
+	uint32_t w = atomic_load_explicit(
+		(const _Atomic uint32_t *)(const void *)src,
+		memory_order_acquire);
+
+	memcpy(dst, &w, sizeof(w));
+}
+
+static inline void move2(uint8_t *dst, const uint8_t *src)
+{
+	uint16_t w = atomic_load_explicit(
+		(const _Atomic uint16_t *)(const void *)src,
+		memory_order_acquire);
+
+	memcpy(dst, &w, sizeof(w));
+}
+
+/* Up to where `src` is aligned to eight, or everything if that is less. Words
+ * that do not end before `len` are left to the end. */
+static size_t move_head(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t n = 0;
+
+	if ((uintptr_t)src & 1 && len >= 1) {
+		dst[0] = src[0];
+		n = 1;
+	}
+	if ((uintptr_t)(src + n) & 2 && len - n >= 2) {
+		move2(dst + n, src + n);
+		n += 2;
+	}
+	if ((uintptr_t)(src + n) & 4 && len - n >= 4) {
+		move4(dst + n, src + n);
+		n += 4;
+	}
+	return n;
+}
+
+/* Less than eight bytes. */
+static void move_tail(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t n = 0;
+
+	if (len & 4) {
+		move4(dst, src);
+		n = 4;
+	}
+	if (len & 2) {
+		move2(dst + n, src + n);
+		n += 2;
+	}
+	if (len & 1)
+		dst[n] = src[n];
+}
+
+HOT void live_move(void *to, const void *from, size_t len_bytes)
+{
+	const uint8_t *src = from;
+	uint8_t *dst = to;
+	size_t len = len_bytes, n;
+
+	if (LIKELY(len == 8 && (uintptr_t)src % 8 == 0)) {
+		move8(dst, src);
+		return;
+	}
+	if (UNLIKELY(dst < src + len && src < dst + len)) {
+		memmove(dst, src, len);
+		return;
+	}
+	n = UNLIKELY((uintptr_t)src % 8) ? move_head(dst, src, len) : 0;
+	for (; len - n >= LINE_BYTES; n += LINE_BYTES)
+		move_line(dst + n, src + n);
+	for (; len - n >= 8; n += 8)
+		move8(dst + n, src + n);
+	move_tail(dst + n, src + n, len - n);
+}
