@@ -126,14 +126,15 @@ enum {
 
 static const struct figure_option options[] = {
 	[OPTION_FULL] = {"--full", "figures at full length (minutes)", 0, 0,
-			 NULL, 0},
+			 NULL, 0, NULL},
 	[OPTION_LONG] = {"--long-messages",
 			 "messages of application runs in figures", UINT32_MAX,
-			 0, NULL, 0},
+			 0, NULL, 0, NULL},
 	[OPTION_SEEDS] = {"--seeds",
 			  "runs of every point, with 95 % interval (1)",
-			  EDM_SEEDS_MAX, 1, NULL, 0},
-	[OPTION_QUIET] = {"--quiet", "no progress on stderr", 0, 0, NULL, 0},
+			  EDM_SEEDS_MAX, 1, NULL, 0, NULL},
+	[OPTION_QUIET] = {"--quiet", "no progress on stderr", 0, 0, NULL, 0,
+			  NULL},
 };
 
 const struct figure_system edm_figures = {

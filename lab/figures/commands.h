@@ -4,7 +4,7 @@
 #ifndef AQ_FIGURES_COMMANDS_H
 #define AQ_FIGURES_COMMANDS_H
 
-/* `aquifer sim NAME --figure ...` */
+/* `aquifer sim NAME --figure ...`, and offload --costs */
 int offload_figure_cmd(int argc, char **argv);
 int kv_figure_cmd(int argc, char **argv);
 int vfig_cmd(int argc, char **argv);
@@ -12,8 +12,5 @@ int vfig_cmd(int argc, char **argv);
 int model_figure_cmd(int argc, char **argv);
 /* All of `aquifer sim paging`, which has no other use. */
 int paging_figure_cmd(int argc, char **argv);
-
-/* The constants of offload_costs.h and their sources. */
-void offload_costs_print(void);
 
 #endif

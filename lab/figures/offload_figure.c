@@ -348,9 +348,20 @@ static const char *wrong(const void *row)
 		       : NULL;
 }
 
+static void print_costs(void)
+{
+#define PRINT(name, value, unit, kind, source)                                 \
+	printf("%-22s %8" PRIu64 " %-5s %-9s %s\n", #name, offload_costs.name, \
+	       unit, #kind, source);
+	OFFLOAD_COSTS(PRINT)
+#undef PRINT
+}
+
 static const struct figure_option options[] = {
 	{"--client-ns", "as if issuing and polling cost the caller N ns", 10000,
-	 0, NULL, 0},
+	 0, NULL, 0, NULL},
+	{"--costs", "only print what processors cost, and the sources", 0, 0,
+	 NULL, 0, print_costs},
 };
 
 const struct figure_system offload_figures = {
@@ -374,13 +385,4 @@ const struct figure_system offload_figures = {
 int offload_figure_cmd(int argc, char **argv)
 {
 	return figure_cmd(&offload_figures, argc, argv);
-}
-
-void offload_costs_print(void)
-{
-#define PRINT(name, value, unit, kind, source)                                 \
-	printf("%-22s %8" PRIu64 " %-5s %-9s %s\n", #name, offload_costs.name, \
-	       unit, #kind, source);
-	OFFLOAD_COSTS(PRINT)
-#undef PRINT
 }

@@ -16,10 +16,8 @@ enum {
 	ALL = 8,   /* clients */
 };
 
-/* The order of `options`. */
 enum {
-	OPTION_SEED,
-	OPTION_CONSTANTS,
+	OPTION_SEED, /* of `options` */
 };
 
 static struct paging_row *add(struct figure_run *r, const char *series,
@@ -382,13 +380,20 @@ static const char *wrong(const void *row)
 		       : NULL;
 }
 
+static void print_constants(void)
+{
+#define PRINT(name, value, unit, kind, source)       \
+	printf("%-16s %12llu %-6s %-9s %s\n", #name, \
+	       (unsigned long long)(value), unit, #kind, source);
+	PAGING_COSTS(PRINT)
+#undef PRINT
+}
+
 static const struct figure_option options[] = {
 	[OPTION_SEED] = {"--seed", "of all randomness (1)", UINT64_MAX, 1, NULL,
-			 0},
-	[OPTION_CONSTANTS] = {"--constants",
-			      "only print what the node's processor costs, "
-			      "with sources",
-			      0, 0, NULL, 0},
+			 0, NULL},
+	{"--constants", "only print what the node's processor costs", 0, 0,
+	 NULL, 0, print_constants},
 };
 
 const struct figure_system paging_figures = {
@@ -414,16 +419,5 @@ const struct figure_system paging_figures = {
 
 int paging_figure_cmd(int argc, char **argv)
 {
-	bool constants = false;
-
-	for (int i = 1; i < argc; i++)
-		constants |= !strcmp(argv[i], options[OPTION_CONSTANTS].name);
-	if (!constants)
-		return figure_cmd(&paging_figures, argc, argv);
-#define PRINT(name, value, unit, kind, source)       \
-	printf("%-16s %12llu %-6s %-9s %s\n", #name, \
-	       (unsigned long long)(value), unit, #kind, source);
-	PAGING_COSTS(PRINT)
-#undef PRINT
-	return FIGURE_RAN;
+	return figure_cmd(&paging_figures, argc, argv);
 }

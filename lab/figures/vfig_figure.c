@@ -273,11 +273,11 @@ static int point(void *row)
 
 static const struct figure_option options[] = {
 	[OPTION_SYSTEM] = {"--system", "only points of this one", 1, ANY,
-			   vfig_system_names, VFIG_SYSTEMS},
+			   vfig_system_names, VFIG_SYSTEMS, NULL},
 	[OPTION_THREADS] = {"--threads", "only points with so many",
-			    VFIG_THREADS_MAX, 0, NULL, 0},
+			    VFIG_THREADS_MAX, 0, NULL, 0, NULL},
 	[OPTION_WRITES] = {"--writes", "only points with so many percent", 100,
-			   ANY, NULL, 0},
+			   ANY, NULL, 0, NULL},
 };
 
 const struct figure_system switch_figures = {

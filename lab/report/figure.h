@@ -152,6 +152,7 @@ struct figure_option {
 	uint64_t unset; /* its value when it is not given */
 	const char *const *names;
 	unsigned name_count;
+	void (*print)(void); /* that is all the flag does; else NULL */
 };
 
 struct figure_options {

@@ -85,8 +85,8 @@ static bool take_own(const struct figure_option *o, const char *value,
 	return !o->names && number(value, o->most, out);
 }
 
-/* How many words of the command line the option is; -EINVAL: the value does not
- * fit, or there is no such option. */
+/* How many words of the command line the option is; 0: it was all that was
+ * asked for; -EINVAL: the value does not fit, or there is no such option. */
 static int take(const struct figure_system *s, struct figure_options *o,
 		const char *name, const char *value)
 {
@@ -98,6 +98,10 @@ static int take(const struct figure_system *s, struct figure_options *o,
 
 		if (strcmp(name, own->name))
 			continue;
+		if (own->print) {
+			own->print();
+			return 0;
+		}
 		if (!own->names && !own->most)
 			return (int)(o->value[i] = 1);
 		return value && take_own(own, value, &o->value[i]) ? 2
@@ -157,6 +161,8 @@ int figure_parse(const struct figure_system *system, struct figure_options *o,
 			return FIGURE_RAN;
 		}
 		words = take_word(system, o, argv + i); /* ends with NULL */
+		if (!words)
+			return FIGURE_RAN;
 		if (words > 0)
 			continue;
 		usage(system, stderr);
