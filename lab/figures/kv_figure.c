@@ -230,16 +230,41 @@ static int plan_20(struct figure_run *r)
 
 /* Against the fastest and against the slowest of the others, with one memory
  * node each; the latter is what "up to" means. */
-static void judge_rivals(struct figure_run *r, const char *panel,
-			 const struct figure_claim *best,
-			 const struct figure_claim *worst)
+static const struct rivalry {
+	const char *figure, *panel, *best, *best_note, *worst, *worst_note;
+	double best_least, worst_least;
+} rivalries[] = {
+	{"3.9", NULL, "c_vs_best_rival", "above all others on YCSB-C",
+	 "c_vs_slowest_rival", "2.9 times FUSEE", 1, 2.9},
+	{"3.10", NULL, "b_vs_best_rival", "above all others on YCSB-B",
+	 "b_vs_slowest_rival", "up to 2.5 times the others", 1, 2.5},
+	{"3.11", "at 0.99", "a_vs_best_rival", "like FUSEE, 0.05 of it at 0.99",
+	 "a_vs_slowest_rival", "up to 7.1 times the others", 0.96, 7.1},
+	{"3.11", "at 0.90", "a90_vs_best_rival", "like FUSEE, 0.96 of it",
+	 "a90_vs_slowest_rival", "7.1 times Clover", 0.96, 7.1},
+};
+
+static void claim(struct figure_run *r, const char *what, double least,
+		  const char *note, double ours)
 {
-	const struct kv_row *ours = figure_find(r, panel, "table", ALL_CLIENTS);
+	const struct figure_claim c = {.what = what,
+				       .published = least,
+				       .least = least,
+				       .unit = "x",
+				       .note = note};
+
+	figure_claim_add(r, &c, ours);
+}
+
+static void judge_rivalry(struct figure_run *r, const struct rivalry *v)
+{
+	const struct kv_row *ours =
+		figure_find(r, v->panel, "table", ALL_CLIENTS);
 	double most = 0, least = 0;
 
 	for (unsigned s = KV_FIG_TABLE + 1; s < KV_FIG_PEERS && ours; s++) {
 		const struct kv_row *x = figure_find(
-			r, panel, kv_fig_store_name((enum kv_fig_store)s),
+			r, v->panel, kv_fig_store_name((enum kv_fig_store)s),
 			ALL_CLIENTS);
 		double ratio =
 			x && x->res.mops > 0 ? ours->res.mops / x->res.mops : 0;
@@ -253,42 +278,15 @@ static void judge_rivals(struct figure_run *r, const char *panel,
 	}
 	if (most <= 0)
 		return;
-	figure_claim_add(r, best, least);
-	figure_claim_add(r, worst, most);
+	claim(r, v->best, v->best_least, v->best_note, least);
+	claim(r, v->worst, v->worst_least, v->worst_note, most);
 }
 
-#define RIVAL(name, bound, words)                     \
-	(&(struct figure_claim){.what = (name),       \
-				.published = (bound), \
-				.least = (bound),     \
-				.unit = "x",          \
-				.note = (words)})
-
-static void judge_9(struct figure_run *r)
+static void judge_rivals(struct figure_run *r)
 {
-	judge_rivals(r, NULL,
-		     RIVAL("c_vs_best_rival", 1, "above all others on YCSB-C"),
-		     RIVAL("c_vs_slowest_rival", 2.9, "2.9 times FUSEE"));
-}
-
-static void judge_10(struct figure_run *r)
-{
-	judge_rivals(
-		r, NULL,
-		RIVAL("b_vs_best_rival", 1, "above all others on YCSB-B"),
-		RIVAL("b_vs_slowest_rival", 2.5, "up to 2.5 times the others"));
-}
-
-static void judge_11(struct figure_run *r)
-{
-	judge_rivals(
-		r, "at 0.99",
-		RIVAL("a_vs_best_rival", 0.96,
-		      "like FUSEE, 0.05 of it at 0.99"),
-		RIVAL("a_vs_slowest_rival", 7.1, "up to 7.1 times the others"));
-	judge_rivals(r, "at 0.90",
-		     RIVAL("a90_vs_best_rival", 0.96, "like FUSEE, 0.96 of it"),
-		     RIVAL("a90_vs_slowest_rival", 7.1, "7.1 times Clover"));
+	for (size_t i = 0; i < ARRAY_LEN(rivalries); i++)
+		if (!strcmp(rivalries[i].figure, r->figure->name))
+			judge_rivalry(r, &rivalries[i]);
 }
 
 #define INSERTS "3.13 3.14 3.15"
@@ -325,11 +323,11 @@ static const struct figure figures[] = {
 	 "rows per lock", FIGURE_LOG_X, "lock_trips_p50 lock_trips_p99", plan_7,
 	 NULL, NULL},
 	{"3.9", "YCSB-C beside other stores", "clients", 0, "mops", plan_9,
-	 judge_9, NULL},
+	 judge_rivals, NULL},
 	{"3.10", "YCSB-B beside other stores", "clients", 0, "mops", plan_10,
-	 judge_10, NULL},
+	 judge_rivals, NULL},
 	{"3.11", "YCSB-A beside other stores", "clients", 0, "mops", plan_11,
-	 judge_11, NULL},
+	 judge_rivals, NULL},
 	{"3.12", "inserts and reads", "% full", 0, "mops", plan_12, NULL, NULL},
 	{INSERTS, "what reads and inserts cost", "% full", 0,
 	 "change_p50_us bytes_per_op messages_per_op", plan_13, NULL, NULL},

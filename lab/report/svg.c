@@ -78,14 +78,13 @@ static void PRINTF(5, 6) put_text(FILE *f, double x, double y,
 static void put_mark(FILE *f, double x, double y, const char *colour,
 		     bool published)
 {
-	fprintf(f, "<circle cx='%.1f' cy='%.1f' ", x, y);
-	if (published)
-		fprintf(f,
-			"class='published' r='5' fill='none' stroke='%s' "
-			"stroke-width='1.5'/>\n",
-			colour);
-	else
-		fprintf(f, "class='ours' r='3' fill='%s'/>\n", colour);
+	fprintf(f,
+		published ? "<circle cx='%.1f' cy='%.1f' class='published' "
+			    "r='5' fill='white' fill-opacity='0.5' "
+			    "stroke='%s' stroke-width='1.5'/>\n"
+			  : "<circle cx='%.1f' cy='%.1f' class='ours' r='3' "
+			    "fill='%s'/>\n",
+		x, y, colour);
 }
 
 static const char *colour_of(unsigned series)
@@ -274,11 +273,8 @@ static void draw_axes(const struct chart *c)
 		LEFT, c->top + TOP, c->top + BOTTOM, RIGHT);
 	for (unsigned i = 0; i < c->x_count; i++)
 		draw_name(c, i);
-	for (unsigned k = 0; k <= TICKS; k++) {
-		double part = (double)k / TICKS;
-		double v = a->log ? a->low * pow(a->high / a->low, part)
-				  : a->low + part * (a->high - a->low);
-
+	for (double v = a->low; v <= a->high * 1.001;
+	     v = a->log ? 10 * v : v + (a->high - a->low) / TICKS) {
 		fprintf(c->f, "<path d='M%d %.1fH%d' stroke='#dddddd'/>\n",
 			LEFT, y_of(c, v), RIGHT);
 		put_text(c->f, LEFT - 6, y_of(c, v) + 4, "text-anchor='end'",
@@ -398,9 +394,8 @@ static void draw(FILE *f, const struct figure_run *r)
 			draw_series(&c, k);
 	}
 	put_text(f, 16, top + CLAIM, "fill='#777777'",
-		 "Filled: ours. Hollow: published (%s). Claims: ours from a "
-		 "tenth of it to ten times.%s",
-		 r->system->source,
+		 "Filled: ours. Hollow: published (%s).%s%s", r->system->source,
+		 r->verdicts ? " Claims: from a tenth of it to ten times." : "",
 		 r->options->quick
 			 ? " Quick: small points, which prove nothing."
 			 : "");

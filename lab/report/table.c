@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows as text, in columns as wide as they must be, and as JSON. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,82 +11,65 @@ enum {
 	CELL_MAX = 128,
 };
 
-#define MEMBER(type, row, at) (*(const type *)((const char *)(row) + (at)))
+/* A member that is no text and no double. */
+static long long whole_of(const struct figure_column *c, const void *row)
+{
+	const void *at = (const char *)row + c->at;
+
+	if (c->type == FIGURE_U64)
+		return (long long)*(const uint64_t *)at;
+	if (c->type == FIGURE_U32)
+		return *(const uint32_t *)at;
+	return c->type == FIGURE_BOOL ? *(const bool *)at : *(const int *)at;
+}
 
 const char *figure_cell(const struct figure_column *c, const void *row,
 			char *text, size_t size)
 {
-	double real;
+	static const char *const answer[] = {"", "short", "holds"};
+	const void *at = (const char *)row + c->at;
 
 	*text = 0;
 	switch (c->type) {
 	case FIGURE_REAL:
-		real = MEMBER(double, row, c->at);
-		if (!isnan(real))
-			snprintf(text, size, "%.*f", c->decimals, real);
-		break;
+		if (!isnan(*(const double *)at))
+			snprintf(text, size, "%.*f", c->decimals,
+				 *(const double *)at);
+		return text;
 	case FIGURE_INT:
-		snprintf(text, size, "%d", MEMBER(int, row, c->at));
-		break;
 	case FIGURE_U32:
-		snprintf(text, size, "%" PRIu32, MEMBER(uint32_t, row, c->at));
-		break;
 	case FIGURE_U64:
-		snprintf(text, size, "%" PRIu64, MEMBER(uint64_t, row, c->at));
-		break;
+		snprintf(text, size, "%lld", whole_of(c, row));
+		return text;
 	case FIGURE_BOOL:
-		return MEMBER(bool, row, c->at) ? "yes" : "no";
-	case FIGURE_TEXT:
-		return MEMBER(const char *, row, c->at)
-			       ? MEMBER(const char *, row, c->at)
-			       : "";
-	case FIGURE_CHARS:
-		return (const char *)row + c->at;
+		return whole_of(c, row) ? "yes" : "no";
 	case FIGURE_ANSWER:
-		if (MEMBER(int, row, c->at) >= 0)
-			return MEMBER(int, row, c->at) ? "holds" : "short";
+		return answer[whole_of(c, row) + 1];
+	case FIGURE_TEXT:
+		return *(const char *const *)at ? *(const char *const *)at : "";
+	case FIGURE_CHARS:
 		break;
 	}
-	return text;
+	return at;
 }
 
 void figure_cell_json(struct json_out *j, const char *key,
 		      const struct figure_column *c, const void *row)
 {
-	const char *text;
 	char cell[CELL_MAX];
+	const char *text = figure_cell(c, row, cell, sizeof(cell));
 
-	switch (c->type) {
-	case FIGURE_REAL:
-		json_out_double(j, key, MEMBER(double, row, c->at));
-		return;
-	case FIGURE_INT:
-		json_out_i64(j, key, MEMBER(int, row, c->at));
-		return;
-	case FIGURE_U32:
-		json_out_u64(j, key, MEMBER(uint32_t, row, c->at));
-		return;
-	case FIGURE_U64:
-		json_out_u64(j, key, MEMBER(uint64_t, row, c->at));
-		return;
-	case FIGURE_BOOL:
-		json_out_bool(j, key, MEMBER(bool, row, c->at));
-		return;
-	case FIGURE_ANSWER:
-		if (MEMBER(int, row, c->at) < 0)
-			json_out_null(j, key);
-		else
-			json_out_bool(j, key, MEMBER(int, row, c->at));
-		return;
-	case FIGURE_TEXT:
-	case FIGURE_CHARS:
-		break;
-	}
-	text = figure_cell(c, row, cell, sizeof(cell));
-	if (*text)
+	if (!*text)
+		json_out_null(j, key);
+	else if (c->type == FIGURE_REAL)
+		json_out_double(j, key,
+				*(const double *)((const char *)row + c->at));
+	else if (c->type == FIGURE_BOOL || c->type == FIGURE_ANSWER)
+		json_out_bool(j, key, whole_of(c, row));
+	else if (c->type == FIGURE_TEXT || c->type == FIGURE_CHARS)
 		json_out_string(j, key, text);
 	else
-		json_out_null(j, key);
+		json_out_i64(j, key, whole_of(c, row));
 }
 
 void figure_table(FILE *out, const struct figure_column *columns,
