@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "edm/edm.h"
 #include "edm/edm_net.h"
-#include "figures/paging_cmd.h"
+#include "figures/commands.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/offload_play.h"
@@ -15,7 +15,6 @@
 #include "plays/verbs_play.h"
 #include "plays/vlist_play.h"
 #include "sim/lin_file.h"
-#include "sim/model_check.h"
 
 /* Of one name, the first is what it means without --kind. */
 static const struct play *const plays[] = {
@@ -27,7 +26,7 @@ static const struct cli_entry others[] = {
 	{"paging", paging_figure_cmd,
 	 "far paging with many clients, beside the ODRP paper's figures"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
-	{"nic-model", sim_model_cmd,
+	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,
 	 "the memory fabric in the Ethernet PHY, and rivals"},

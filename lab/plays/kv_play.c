@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "figures/kv_figure.h"
+#include "figures/commands.h"
 #include "kv_cluster.h"
 
 enum {
@@ -436,33 +436,6 @@ static int open_world(struct play_run *r)
 
 /* ---- the table ---------------------------------------------------------- */
 
-struct figure_line {
-	const char *figure;
-	uint64_t jobs;
-	bool quick, json;
-};
-
-static int figure(int argc, char **argv)
-{
-	static const struct sim_option rows[] = {
-		{"--figure", "3.N|all", NULL, .kind = SIM_TEXT,
-		 .at = offsetof(struct figure_line, figure)},
-		{"--jobs", "N", NULL, .kind = SIM_NUMBER,
-		 .at = offsetof(struct figure_line, jobs)},
-		{"--quick", NULL, NULL,
-		 .at = offsetof(struct figure_line, quick)},
-		{"--json", NULL, NULL,
-		 .at = offsetof(struct figure_line, json)},
-		{.name = NULL},
-	};
-	struct figure_line l = {.jobs = sim_batch_jobs()};
-	struct sim_options all[] = {{rows, &l}, {NULL, NULL}};
-
-	if (sim_options_parse("sim kv", all, NULL, argc, argv))
-		return PLAY_USAGE;
-	return kv_figure_cmd(l.figure, l.quick, l.json, (unsigned)l.jobs);
-}
-
 static int take_no_fence(void *to, const char *value)
 {
 	((struct play_options *)to)->bug = PLANT_kv_no_fence;
@@ -494,18 +467,12 @@ const struct play kv_play = {
 		 "network, and die or fall asleep before any of their "
 		 "requests. The history must be linearizable, and every "
 		 "invariant of the table must hold at the end.",
-	.footnote =
-		"With --figure: the throughput, latency and cost figures of "
-		"the RCuckoo paper (3.7, 3.9 to 3.20) at its scale, on the "
-		"model of its hardware. Stores are the shipped code but for "
-		"FUSEE, which is a model of its requests. --quick: small "
-		"points, which prove nothing.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,
 	.options = options,
 	.options_bytes = sizeof(struct kv_play_options),
-	.figure = figure,
+	.figure = kv_figure_cmd,
 	.point_name = point_name,
 	.world_bytes = sizeof(struct kp),
 	.limit_ps = 60000 * SIM_MS,

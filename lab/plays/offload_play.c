@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "figures/offload_figure.h"
+#include "figures/commands.h"
 #include "offload_play_priv.h"
 
 enum {
@@ -236,56 +236,6 @@ static int prepare(struct play_options *opt, struct sim_batch *batch)
 	return err;
 }
 
-struct figure_line {
-	const struct figure *figure;
-	uint64_t jobs, client_ns;
-	bool json, costs;
-};
-
-static int take_figure(void *to, const char *value)
-{
-	struct figure_line *l = to;
-
-	l->figure = offload_figure_find(value);
-	return l->figure ? 0 : -EINVAL;
-}
-
-static int figure(int argc, char **argv)
-{
-	static const struct sim_option rows[] = {
-		{"--figure", "NAME", NULL, .kind = SIM_TAKE,
-		 .take = take_figure},
-		{"--jobs", "N", NULL, .kind = SIM_NUMBER,
-		 .at = offsetof(struct figure_line, jobs)},
-		{"--client-ns", "N", NULL, .kind = SIM_NUMBER,
-		 .at = offsetof(struct figure_line, client_ns)},
-		{"--json", NULL, NULL,
-		 .at = offsetof(struct figure_line, json)},
-		{"--costs", NULL, NULL,
-		 .at = offsetof(struct figure_line, costs)},
-		{.name = NULL},
-	};
-	struct figure_line l = {.jobs = sim_batch_jobs()};
-	struct sim_options all[] = {{rows, &l}, {NULL, NULL}};
-	static struct figure_grid grid;
-
-	if (sim_options_parse("sim offload", all, NULL, argc, argv))
-		return PLAY_USAGE;
-	if (l.costs) {
-		offload_costs_print();
-		return PLAY_FINE;
-	}
-	if (offload_figure_run(l.figure, (unsigned)l.jobs, 1000 * l.client_ns,
-			       &grid)) {
-		fprintf(stderr, "aquifer: sim offload: %s\n", error_last());
-		return PLAY_USAGE;
-	}
-	if (l.json)
-		return offload_figure_json(&grid) ? PLAY_USAGE : PLAY_FINE;
-	offload_figure_print(&grid);
-	return PLAY_FINE;
-}
-
 static const enum plant bugs[] = {
 	PLANT_no_order, PLANT_early_ack, PLANT_no_skip, PLANT_old_final,
 	PLANT_no_fence, PLANT_late_ring, PLANT_none,
@@ -314,16 +264,12 @@ const struct play offload_play = {
 	.about = "Asynchronous far memory over a bad network: engines are "
 		 "killed and followed by others, memory nodes and applications "
 		 "die; what the threads saw must be linearizable.",
-	.footnote = "With --figure 8, 9, 11, 12, 13 or 14: the paper's figure "
-		    "on the costs of hardware, with its claims beside ours; "
-		    "--client-ns N: with so much for an issue and a poll. "
-		    "--costs: what processors cost there, and the sources.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,
 	.options = options,
 	.options_bytes = sizeof(struct offload_play_options),
-	.figure = figure,
+	.figure = offload_figure_cmd,
 	.prepare = prepare,
 	.world_bytes = sizeof(struct op),
 	.limit_ps = END_S * SIM_S,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
-#include "figures/vfig_figure.h"
+#include "figures/commands.h"
 #include "read_alone.h"
 #include "verbs_priv.h"
 
@@ -661,8 +661,6 @@ const struct play switch_play = {
 	.about = "The play of 'aquifer sim verbs' through the shipped switch: "
 		 "every frame passes it and its programs, and every effect is "
 		 "checked.",
-	.footnote = "With --figure NAME or all: a figure of SwordBox on the "
-		    "costs of hardware; a wrong NAME lists them.",
 	.options = switch_options,
 	.figure = vfig_cmd,
 	.prepare = prepare_switch,
