@@ -42,7 +42,8 @@ _aquifer() {
 		names=$("${COMP_WORDS[0]}" sim --help 2>/dev/null |
 			sed -n '/^names:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 	elif [[ $command == sim && $previous == --figure ]]; then
-		names="1 7 8 9 10 11 12 13 14 all 2.4 2.9 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+		names="all "$("${COMP_WORDS[0]}" sim "${COMP_WORDS[2]}" --figure all \
+			--help 2>/dev/null | sed -n 's/^      \(.\{10\}\).*/\1/p')
 	elif [[ $command == sim && $previous == --fabric ]]; then
 		names="ethernet edm cxl"
 	elif [[ $previous == --facade ]]; then
