@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	static const struct cli_command self = {
 		.name = "sim",
 		.summary = "run the simulator",
-		.usage = "NAME [OPTION...]\n",
+		.usage = "NAME [OPTION...]",
 	};
 	struct cli_entry table[ARRAY_LEN(plays) + ARRAY_LEN(others)];
 	struct cli_entry *at = table;

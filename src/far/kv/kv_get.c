@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kv_priv.h"
 
@@ -50,15 +50,11 @@ int kv_get_init(struct kv_leaf *c)
 
 bool kv_is_expired(const struct kv_leaf *c, uint64_t expire_at_ms)
 {
-	struct timespec ts;
-
 	if (LIKELY(!expire_at_ms))
 		return false;
 	if (c->config.now_ms)
 		return c->config.now_ms(c->config.ctx) >= expire_at_ms;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 >=
-	       expire_at_ms;
+	return clock_real_ms() >= expire_at_ms;
 }
 
 /* Whether an entry with a key of that length may be its: by the key's last
