@@ -9,9 +9,9 @@
 #include "commands.h"
 #include "fig.h"
 #include "kv_fig.h"
+#include "model_check.h"
 #include "paging.h"
 #include "report/figure.h"
-#include "sim/model_check.h"
 #include "vfig.h"
 
 /* Cowbird (SIGCOMM 2023). */

@@ -68,7 +68,7 @@ static struct kv_cluster_leaf *find(struct kv_cluster *t,
 }
 
 static int connect_port(struct kv_cluster_client *c,
-			struct kv_cluster_leaf *leaf, struct kv_port *port)
+			struct kv_cluster_leaf *leaf, struct kit_port *port)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
@@ -93,12 +93,12 @@ static int connect_port(struct kv_cluster_client *c,
 }
 
 static struct play_conn *conn_of(struct kv_cluster_client *c,
-				 const struct kv_port *port)
+				 const struct kit_port *port)
 {
 	return &c->cluster->conns.at[atoi(port->conn)];
 }
 
-static void port_close(void *ctx, struct kv_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	struct kv_cluster_client *c = ctx;
 
@@ -107,7 +107,7 @@ static void port_close(void *ctx, struct kv_port *port)
 		port->link = NULL;
 }
 
-static int port_renew(void *ctx, struct kv_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
 	struct kv_cluster_client *c = ctx;
 	struct kv_cluster_leaf *now =
@@ -121,7 +121,7 @@ static int port_renew(void *ctx, struct kv_port *port)
 	return connect_port(c, now, port);
 }
 
-static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
+static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
 {
 	struct kv_cluster_client *c = ctx;
 	struct kv_cluster_leaf *leaf = find(c->cluster, id);
@@ -130,11 +130,11 @@ static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
 		return error_set(any_is_killed(c->cluster) ? -EHOSTDOWN
 							   : -ENOENT,
 				 "there is no such leaf");
-	*port = (struct kv_port){.fence = port_fence,
-				 .is_alive = port_is_alive,
-				 .renew = port_renew,
-				 .close = port_close,
-				 .ctx = c};
+	*port = (struct kit_port){.fence = port_fence,
+				  .is_alive = port_is_alive,
+				  .renew = port_renew,
+				  .close = port_close,
+				  .ctx = c};
 	return connect_port(c, leaf, port);
 }
 
@@ -185,7 +185,7 @@ static int world_make(void *ctx, const struct kv_id *id,
 	struct kv_cluster_client *c = ctx;
 	struct kv_cluster *t = c->cluster;
 	struct kv_cluster_leaf *leaf = &t->leaf[t->leaf_count];
-	struct kv_port port;
+	struct kit_port port;
 	int err;
 
 	if (find(t, id))

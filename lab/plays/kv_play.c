@@ -3,6 +3,7 @@
 #include "kv_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -47,13 +48,6 @@ static struct aq_kv_client *kv_of(const struct play_client *c)
 	return ((const struct kp_client *)c)->kv;
 }
 
-static bool crash(void *ctx, enum kv_point point)
-{
-	struct kp_client *c = ctx;
-
-	return play_client_crash(&c->base, point);
-}
-
 static const char *point_name(unsigned point)
 {
 	return point < KV_POINT_COUNT ? kv_point_name((enum kv_point)point)
@@ -70,7 +64,7 @@ static int open_kv(struct play_client *client)
 	struct kp_client *c = (struct kp_client *)client;
 	struct kv_client_config cfg = {
 		.options = {.deadline_ms = DEADLINE_MS, .depth = SEVERAL},
-		.crash = crash,
+		.crash = play_client_crash,
 		.ctx = c,
 		.split_writes = kp_of(c)->split,
 		.rng_seed = rng_u64(&c->base.rand) | 1};
@@ -309,14 +303,13 @@ static void check_health(struct kp_client *c)
 			err, h.shards_lost, h.shards_single, h.is_growing);
 }
 
-static void check_table(struct kp_client *c)
+static int check(struct play_client *client)
 {
-	struct aq_kv_report r;
+	struct kp_client *c = (struct kp_client *)client;
 	struct aq_kv_options same = {0};
-	int err = play_client_open(&c->base);
+	struct aq_kv_report r;
+	int err = aq_kv_repair(c->kv);
 
-	if (!err)
-		err = aq_kv_repair(c->kv);
 	/* What was begun is ended; and once more, for two copies. */
 	if (!err && kp_of(c)->leaves)
 		err = aq_kv_resize(c->kv, &same);
@@ -327,35 +320,31 @@ static void check_table(struct kp_client *c)
 	if (!err)
 		err = aq_kv_check(c->kv, &r);
 	if (err)
-		play_fail(c->base.run, "the table cannot be checked: %s",
-			  error_last());
-	else if (r.bad_rows || r.bad_entries || r.duplicates || r.locks_held ||
-		 r.bad_extents || r.leaked_extents || r.shared_extents)
-		play_fail(c->base.run,
-			  "the table: %llu bad rows, %llu bad entries, %llu "
-			  "double, "
-			  "%llu locks, extents: %llu bad, %llu leaked, %llu "
-			  "shared",
-			  (unsigned long long)r.bad_rows,
-			  (unsigned long long)r.bad_entries,
-			  (unsigned long long)r.duplicates,
-			  (unsigned long long)r.locks_held,
-			  (unsigned long long)r.bad_extents,
-			  (unsigned long long)r.leaked_extents,
-			  (unsigned long long)r.shared_extents);
+		return err;
+	if (r.bad_rows || r.bad_entries || r.duplicates || r.locks_held ||
+	    r.bad_extents || r.leaked_extents || r.shared_extents)
+		play_fail(client->run,
+			  "the table: %" PRIu64 " bad rows, %" PRIu64
+			  " bad entries, %" PRIu64 " double, %" PRIu64
+			  " locks, extents: %" PRIu64 " bad, %" PRIu64
+			  " leaked, %" PRIu64 " shared",
+			  r.bad_rows, r.bad_entries, r.duplicates, r.locks_held,
+			  r.bad_extents, r.leaked_extents, r.shared_extents);
 	else if (r.clients != 1)
-		play_fail(c->base.run, "%llu clients are left",
-			  (unsigned long long)r.clients);
-	play_client_close(&c->base);
+		play_fail(client->run, "%" PRIu64 " clients are left",
+			  r.clients);
+	return 0;
 }
 
 /* One node dies at some time, where there are two copies. */
-static void kill_node(struct kp *p)
+static void kill_node(struct play_run *r)
 {
-	struct play_run *r = &p->run;
-	uint64_t at =
-		play_now_ns(r) + 1000 * sim_rand_range(&r->rand, 100, 60000);
+	struct kp *p = (struct kp *)r;
+	uint64_t at;
 
+	if (!p->leaves || p->g.copy_count < 2 || !sim_rand_below(&r->rand, 2))
+		return;
+	at = play_now_ns(r) + 1000 * sim_rand_range(&r->rand, 100, 60000);
 	while (r->running && play_now_ns(r) < at)
 		client_clock_relax(&r->client[0]->host->clock);
 	if (!r->running)
@@ -363,17 +352,6 @@ static void kill_node(struct kp *p)
 	kv_cluster_kill(&p->cluster,
 			sim_rand_below(&r->rand, p->cluster.node_count));
 	p->n->nodes_killed++;
-}
-
-static void director(void *arg)
-{
-	struct kp *p = arg;
-
-	if (p->leaves && p->g.copy_count > 1 && sim_rand_below(&p->run.rand, 2))
-		kill_node(p);
-	play_clients_wait(&p->run, p->client[0].base.host);
-	check_table(&p->client[0]);
-	sim_stop(p->run.sim);
 }
 
 /* ---- the world ---------------------------------------------------------- */
@@ -404,19 +382,12 @@ static int make_geometry(struct kp *p)
 	return kv_geometry_make(&o, &p->g);
 }
 
-static void starter(void *arg)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct kp *p = arg;
+	struct kp *p = (struct kp *)r;
 	struct kv_world world = kv_cluster_world(&p->client[0].place);
-	int err = kv_leaves_make(&world, &p->g, KV_PHASE_STABLE);
 
-	if (!err)
-		err = play_clients_start(&p->run);
-	if (!err)
-		err = scenario_host_spawn(p->client[0].base.host, "director",
-					  director, p);
-	if (err)
-		play_fail(&p->run, "the play cannot start: %d", err);
+	return kv_replicas_make(&world, &p->g, KV_PHASE_STABLE);
 }
 
 static int make_hosts(struct kp *p)
@@ -460,9 +431,7 @@ static int open_world(struct play_run *r)
 	if (err)
 		return err;
 	err = make_hosts(p);
-	return err ? err
-		   : scenario_host_spawn(p->client[0].base.host, "starter",
-					 starter, p);
+	return err ? err : play_clients_start(r);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -518,6 +487,9 @@ const struct play kv_play = {
 		  .get = get,
 		  .put = put,
 		  .del = del,
-		  .del_tells = true},
+		  .del_tells = true,
+		  .format = format,
+		  .meanwhile = kill_node,
+		  .check = check},
 	.open = open_world,
 };

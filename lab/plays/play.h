@@ -41,6 +41,8 @@ enum {
 
 struct play;
 struct play_client;
+struct play_store;
+struct kit_port;
 struct json_out;
 
 /* ---- options ------------------------------------------------------------ */
@@ -124,10 +126,12 @@ struct play_run {
 	struct rng rand;
 	struct lin_history *history; /* NULL: none is checked */
 	enum sim_end end;
+	struct play_store *store; /* NULL: clients make their own ports */
 	struct play_client *client[PLAY_CLIENTS_MAX];
 	unsigned client_count;
-	unsigned running; /* clients that have not finished */
-	unsigned ops;	  /* of each client */
+	void (*trouble)(void *run); /* a fiber beside the clients, or NULL */
+	unsigned running;	    /* clients that have not finished */
+	unsigned ops;		    /* of each client */
 	uint64_t next_value;
 };
 
@@ -168,6 +172,14 @@ struct play_moves {
 		   size_t len);
 	int (*del)(struct play_client *c, unsigned key);
 	bool del_tells; /* -ENOENT where there is no such key */
+	/* Makes the store, before all others; port: of the run's store, if it
+	 * has one. */
+	int (*format)(struct play_run *r, struct kit_port *port);
+	/* While clients are at work: what goes wrong beside them, or NULL. */
+	void (*meanwhile)(struct play_run *r);
+	/* After all others: is the store whole? Says what is not. */
+	int (*check)(struct play_client *c);
+	uint64_t frames_max; /* more, and they go round in circles; 0: any */
 };
 
 struct play {

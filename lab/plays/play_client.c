@@ -11,6 +11,7 @@
 #include "sim/fiber.h"
 
 enum {
+	STREAM_MAKER = 999,
 	STREAM_CLIENT = 1000, /* and its index */
 	SLEEP_FAILURES = 5,   /* times as long as it takes to be given up */
 };
@@ -74,24 +75,85 @@ static void client_main(void *arg)
 	c->run->running--;
 }
 
-int play_clients_start(struct play_run *r)
+static void wait_for_all(struct play_run *r, const struct client_clock *clock)
 {
-	int err = 0;
+	const struct sim_net_stats *st = sim_net_stats(r->net);
+	uint64_t max = r->play->moves.frames_max;
+
+	while (r->running) {
+		client_clock_relax(clock);
+		if (max && st->sent > max) {
+			play_fail(r, "clients go round in circles");
+			sim_stop(r->sim);
+		}
+	}
+	for (unsigned i = 0; i < r->client_count; i++)
+		r->client[i]->countdown = 0;
+}
+
+/* Where who keeps the store looks on. */
+static struct scenario_host *keeper_of(const struct play_run *r)
+{
+	return r->store ? r->store->region->host : r->client[0]->host;
+}
+
+static void keeper(void *arg)
+{
+	struct play_run *r = arg;
+	const struct play_moves *moves = &r->play->moves;
+	struct play_client *c = r->client[0];
+	int err;
+
+	if (moves->meanwhile)
+		moves->meanwhile(r);
+	wait_for_all(r, &keeper_of(r)->clock);
+	err = play_client_open(c);
+	if (!err)
+		err = moves->check(c);
+	if (err)
+		play_fail(r, "the store cannot be checked: %s", error_last());
+	play_client_close(c);
+	sim_stop(r->sim);
+}
+
+static int format(struct play_run *r)
+{
+	struct play_client maker = {.run = r, .host = r->client[0]->host};
+	struct kit_port port = {0};
+	int err;
+
+	if (!r->store)
+		return r->play->moves.format(r, NULL);
+	sim_rand_init(&maker.rand, r->opt->seed, STREAM_MAKER);
+	err = play_port_open(&maker, &port);
+	if (err)
+		return err;
+	err = r->play->moves.format(r, &port);
+	play_port_close(&maker, &port);
+	return err;
+}
+
+static void starter(void *arg)
+{
+	struct play_run *r = arg;
+	int err = format(r);
 
 	for (unsigned i = 0; i < r->client_count && !err; i++) {
 		r->running++;
 		err = scenario_host_spawn(r->client[i]->host, "client",
 					  client_main, r->client[i]);
 	}
-	return err;
+	if (!err)
+		err = scenario_host_spawn(keeper_of(r), "keeper", keeper, r);
+	if (!err && r->trouble)
+		err = sim_fiber_spawn(r->sim, "trouble", r->trouble, r);
+	if (err)
+		play_fail(r, "the play cannot start: %d", err);
 }
 
-void play_clients_wait(struct play_run *r, const struct scenario_host *host)
+int play_clients_start(struct play_run *r)
 {
-	while (r->running)
-		client_clock_relax(&host->clock);
-	for (unsigned i = 0; i < r->client_count; i++)
-		r->client[i]->countdown = 0;
+	return scenario_host_spawn(r->client[0]->host, "starter", starter, r);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -104,15 +166,16 @@ void play_client_arm(struct play_client *c, uint32_t percent, uint32_t requests)
 	c->sleeps = sim_rand_below(&c->rand, 3) == 0;
 }
 
-bool play_client_crash(struct play_client *c, unsigned point)
+bool play_client_crash(void *client, int point)
 {
+	struct play_client *c = client;
 	struct play_run *r = c->run;
 	uint64_t end_ns;
 
 	if (!c->countdown || --c->countdown)
 		return false;
 	if (!c->sleeps) {
-		ASSERT(point < PLAY_POINTS_MAX);
+		ASSERT(point >= 0 && point < PLAY_POINTS_MAX);
 		++*play_count(r, "deaths");
 		r->res->died_at[point]++;
 		return true;
@@ -309,4 +372,97 @@ void play_conn_close(struct play_conn *conn, bool client_died)
 		return;
 	scenario_link_close(conn->link);
 	conn->link = NULL;
+}
+
+/* ---- a store on one node ------------------------------------------------ */
+
+static void tell(struct play_client *c, struct play_conn *conn, bool is_new)
+{
+	if (c->run->store->tell)
+		c->run->store->tell(c, conn, is_new);
+}
+
+int play_store_fence(struct play_run *r, struct play_conn *conn)
+{
+	if (!conn || !conn->link)
+		return 0;
+	tell(r->client[0], conn, false); /* whoever says so */
+	return play_conn_fence(conn);
+}
+
+static int port_fence(void *client, const char *name)
+{
+	struct play_run *r = ((struct play_client *)client)->run;
+
+	return play_store_fence(r, play_conn_find(&r->store->conns, name));
+}
+
+static int port_is_alive(void *client, const char *name)
+{
+	struct play_run *r = ((struct play_client *)client)->run;
+
+	return play_conn_is_alive(&r->store->conns, name);
+}
+
+void play_port_close(void *client, struct kit_port *port)
+{
+	struct play_client *c = client;
+	struct play_conn *conn = &c->run->store->conns.at[atoi(port->conn)];
+	bool has_died = c->is_open && moves_of(c)->is_crashed(c);
+
+	if (conn->link && !has_died)
+		tell(c, conn, false);
+	play_conn_close(conn, has_died);
+}
+
+static int port_renew(void *client, struct kit_port *port)
+{
+	play_port_close(client, port);
+	return play_port_open(client, port);
+}
+
+int play_port_open(struct play_client *c, struct kit_port *port)
+{
+	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
+	struct play_store *s = c->run->store;
+	struct play_conn *conn;
+	int err;
+
+	c->conn = s->conns.count;
+	port->fence = port_fence;
+	port->is_alive = port_is_alive;
+	port->renew = port_renew;
+	port->close = play_port_close;
+	port->ctx = c;
+	err = play_conn_open(&s->conns, c->host, s->region, &o, port->conn,
+			     sizeof(port->conn), &conn);
+	if (err)
+		return err;
+	tell(c, conn, true);
+	port->link = conn->link;
+	port->addr = s->region->addr;
+	port->size_bytes = s->region->size_bytes;
+	port->rkey = s->region->rkey;
+	port->lock_addr = s->locks ? s->locks->addr : 0;
+	port->lock_rkey = s->locks ? s->locks->rkey : 0;
+	return 0;
+}
+
+int play_store_open(struct play_client *c,
+		    int (*create)(struct play_client *c, struct kit_port *port,
+				  const void *config),
+		    const void *config)
+{
+	struct kit_port port = {0};
+	int err = -EAGAIN;
+
+	for (unsigned i = 0; i < PLAY_OPEN_TRIES && err; i++) {
+		err = play_port_open(c, &port);
+		if (err)
+			return err;
+		err = create(c, &port, config);
+		if (err)
+			play_port_close(c, &port);
+	}
+	return err;
 }

@@ -11,6 +11,7 @@
 #ifndef AQ_PLAYS_PLAY_CLIENT_H
 #define AQ_PLAYS_PLAY_CLIENT_H
 
+#include "kit/port.h"
 #include "play.h"
 
 enum {
@@ -27,15 +28,15 @@ struct play_client {
 	bool is_open;
 	unsigned countdown; /* requests until it happens; 0: never */
 	bool sleeps;	    /* or dies */
+	unsigned conn;	    /* its own */
 };
 
 /* The next of the run's clients; its numbers come from a stream of its own. */
 void play_client_init(struct play_run *r, struct play_client *c,
 		      struct scenario_host *host);
-/* Starts the fibers of all clients. */
+/* When the world is open: the store is made, clients come, and when all have
+ * finished it is checked and the run is stopped. */
 int play_clients_start(struct play_run *r) MUST_CHECK;
-/* In one of `host`'s fibers: waits until all clients have finished. */
-void play_clients_wait(struct play_run *r, const struct scenario_host *host);
 /* Opens the store for this client, or says why not. */
 int play_client_open(struct play_client *c) MUST_CHECK;
 void play_client_close(struct play_client *c);
@@ -47,8 +48,9 @@ void play_client_come_back(struct play_client *c);
 void play_client_arm(struct play_client *c, uint32_t percent,
 		     uint32_t requests);
 /* Before a request, which is of this kind: true when it dies here. Who sleeps
- * does so for so long that others take it for dead. */
-bool play_client_crash(struct play_client *c, unsigned point);
+ * does so for so long that others take it for dead. `client` is a struct
+ * play_client; this is what stores call as `crash`. */
+bool play_client_crash(void *client, int point);
 
 /* ---- values and history ------------------------------------------------- */
 
@@ -104,5 +106,28 @@ int play_conn_fence(struct play_conn *conn) MUST_CHECK;
 /* The client has done with it. The far end of a dead client's stays until it
  * is fenced or the play ends: what it has sent may still arrive. */
 void play_conn_close(struct play_conn *conn, bool client_died);
+
+/* ---- a store on one node ------------------------------------------------ */
+
+struct play_store {
+	struct scenario_region *region;
+	struct scenario_region *locks; /* NULL: none of their own */
+	struct play_conns conns;
+	/* A switch is told of a new connection, or of one that ends; NULL:
+	 * there is none. */
+	void (*tell)(struct play_client *c, struct play_conn *conn,
+		     bool is_new);
+};
+
+/* A port to the run's store, for a client, or for who only formats it. */
+int play_port_open(struct play_client *c, struct kit_port *port) MUST_CHECK;
+void play_port_close(void *client, struct kit_port *port);
+/* Nothing of it is executed any more. */
+int play_store_fence(struct play_run *r, struct play_conn *conn) MUST_CHECK;
+/* Opens a port and has the store made with it, and tries again. */
+int play_store_open(struct play_client *c,
+		    int (*create)(struct play_client *c, struct kit_port *port,
+				  const void *config),
+		    const void *config) MUST_CHECK;
 
 #endif

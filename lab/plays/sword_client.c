@@ -309,7 +309,7 @@ static void post_op(struct sp_client *c, const struct sp_op *like)
 
 static void post(struct sp_client *c)
 {
-	struct sp_op op = {.kind = draw_kind(c)};
+	struct sp_op op = {.kind = (uint8_t)draw_kind(c)};
 
 	c->posted++;
 	draw_op(c, &op);

@@ -3,6 +3,7 @@
 #include "tree_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,6 @@ struct tp_client {
 	struct play_client base;
 	struct tree_locals *locals;
 	struct tree_client *tree;
-	bool may_cut;
-	unsigned conn;	   /* its own */
 	unsigned cut_conn; /* that will be cut, or was */
 };
 
@@ -38,7 +37,6 @@ struct tp {
 	struct tree_play_counts *n;
 	const char *sword_options;
 	struct scenario_host *node;
-	struct scenario_region *region, *lock_region;
 	struct scenario_sword sword;
 	struct tree_geometry g;
 	struct scenario_host *host[HOSTS_MAX];
@@ -46,7 +44,7 @@ struct tp {
 	struct tp_client client[CLIENTS_MAX];
 	bool may_cut;
 	uint32_t grow_of; /* of so many changes all but one are puts */
-	struct play_conns conns;
+	struct play_store store;
 };
 
 static struct tp *tp_of(const struct tp_client *c)
@@ -54,68 +52,17 @@ static struct tp *tp_of(const struct tp_client *c)
 	return (struct tp *)c->base.run;
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-static int fence(struct tp *p, struct play_conn *conn)
+static void tell_switch(struct play_client *c, struct play_conn *conn,
+			bool is_new)
 {
-	if (!conn->link)
-		return 0;
-	scenario_sword_end(&p->sword, conn->host, conn->link);
-	return play_conn_fence(conn);
-}
+	struct tp *p = (struct tp *)c->run;
 
-static int port_fence(void *ctx, const char *name)
-{
-	struct tp *p = tp_of(ctx);
-	struct play_conn *conn = play_conn_find(&p->conns, name);
-
-	return conn ? fence(p, conn) : 0;
-}
-
-static int port_is_alive(void *ctx, const char *name)
-{
-	return play_conn_is_alive(&tp_of(ctx)->conns, name);
-}
-
-static int port_open(struct tp_client *c, struct tree_port *port)
-{
-	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
-	struct tp *p = tp_of(c);
-	struct play_conn *conn;
-	int err;
-
-	c->conn = p->conns.count;
-	err = play_conn_open(&p->conns, c->base.host, p->region, &o, port->conn,
-			     sizeof(port->conn), &conn);
-	if (err)
-		return err;
 	/* A switch that was just restarted knows nobody yet: the connection is
 	 * one that does not work. */
-	(void)!scenario_sword_conn(&p->sword, c->base.host, conn->link);
-	port->link = conn->link;
-	port->addr = p->region->addr;
-	port->size_bytes = p->region->size_bytes;
-	port->rkey = p->region->rkey;
-	port->lock_addr = p->lock_region->addr;
-	port->lock_rkey = p->lock_region->rkey;
-	return 0;
-}
-
-static void port_close(void *ctx, struct tree_port *port)
-{
-	struct tp_client *c = ctx;
-	struct play_conn *conn = &tp_of(c)->conns.at[atoi(port->conn)];
-	bool has_died = c->tree && tree_client_is_crashed(c->tree);
-
-	if (conn->link && !has_died)
-		scenario_sword_end(&tp_of(c)->sword, c->base.host, conn->link);
-	play_conn_close(conn, has_died);
-}
-
-static int port_renew(void *ctx, struct tree_port *port)
-{
-	port_close(ctx, port);
-	return port_open(ctx, port);
+	if (is_new)
+		(void)!scenario_sword_conn(&p->sword, conn->host, conn->link);
+	else
+		scenario_sword_end(&p->sword, conn->host, conn->link);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -126,14 +73,14 @@ static void cutter(void *arg)
 {
 	struct tp_client *c = arg;
 	struct tp *p = tp_of(c);
-	struct play_conn *conn = &p->conns.at[c->cut_conn];
+	struct play_conn *conn = &p->store.conns.at[c->cut_conn];
 
 	sim_fiber_sleep_ps(p->run.sim,
 			   sim_rand_range(&c->base.rand, 0, 40000) * SIM_NS);
 	if (!conn->link)
 		return;
 	p->n->cuts++;
-	if (fence(p, conn))
+	if (play_store_fence(&p->run, conn))
 		play_fail(&p->run, "a connection cannot be cut");
 }
 
@@ -146,9 +93,9 @@ static bool is_structural(int point)
 static void maybe_cut(struct tp_client *c, int point)
 {
 	if (sim_rand_below(&c->base.rand, is_structural(point) ? 12 : 400) ||
-	    c->cut_conn == c->conn)
+	    c->cut_conn == c->base.conn)
 		return;
-	c->cut_conn = c->conn;
+	c->cut_conn = c->base.conn;
 	if (sim_fiber_spawn(c->base.run->sim, "cutter", cutter, c))
 		play_fail(c->base.run, "no memory for a fiber");
 }
@@ -157,9 +104,10 @@ static bool crash(void *ctx, int point)
 {
 	struct tp_client *c = ctx;
 
-	if (c->may_cut)
+	/* Not any more when the index is checked. */
+	if (tp_of(c)->may_cut && c->base.run->running)
 		maybe_cut(c, point);
-	return play_client_crash(&c->base, (unsigned)point);
+	return play_client_crash(c, point);
 }
 
 static struct tree_client *tree_of(const struct play_client *c)
@@ -172,6 +120,17 @@ static bool is_crashed(const struct play_client *c)
 	return tree_client_is_crashed(tree_of(c));
 }
 
+static int create(struct play_client *client, struct kit_port *port,
+		  const void *config)
+{
+	struct tp_client *c = (struct tp_client *)client;
+	int err = tree_client_create(port, &tp_of(c)->g, config, &c->tree);
+
+	if (err)
+		c->tree = NULL;
+	return err;
+}
+
 static int open_tree(struct play_client *client)
 {
 	struct tp_client *c = (struct tp_client *)client;
@@ -181,24 +140,8 @@ static int open_tree(struct play_client *client)
 		.locals = c->locals,
 		.crash = crash,
 		.ctx = c};
-	struct tree_port port = {.fence = port_fence,
-				 .is_alive = port_is_alive,
-				 .renew = port_renew,
-				 .close = port_close,
-				 .ctx = c};
-	int err = 0;
 
-	for (unsigned i = 0; i < PLAY_OPEN_TRIES; i++) {
-		err = port_open(c, &port);
-		if (err)
-			return err;
-		err = tree_client_create(&port, &tp_of(c)->g, &cfg, &c->tree);
-		if (!err)
-			return 0;
-		c->tree = NULL;
-		port_close(c, &port);
-	}
-	return err;
+	return play_store_open(client, create, &cfg);
 }
 
 static void close_tree(struct play_client *client)
@@ -360,8 +303,8 @@ static void step(struct play_client *client)
  * may have held some, before it declares itself to the next one. */
 static int declare_again(struct tp *p)
 {
-	for (unsigned i = 0; i < p->conns.count; i++)
-		if (fence(p, &p->conns.at[i]))
+	for (unsigned i = 0; i < p->store.conns.count; i++)
+		if (play_store_fence(&p->run, &p->store.conns.at[i]))
 			return -EIO;
 	return scenario_sword_declare(&p->sword);
 }
@@ -392,44 +335,27 @@ static void restarter(void *arg)
 
 /* After one more visit of everything, which finishes what is unfinished, every
  * key can be changed. */
-static void check_tree(struct tp_client *c)
+static int check(struct play_client *client)
 {
+	struct tp_client *c = (struct tp_client *)client;
 	struct tree_report r;
-	int err = play_client_open(&c->base);
+	int err;
 
-	for (unsigned i = 0; i < KEYS && !err; i++)
-		play_put(&c->base, i);
-	if (!err)
-		do_scan(c, 0, KEYS);
-	if (!err)
-		err = tree_check(c->tree, &r);
-	if (err) {
-		play_fail(c->base.run, "the index cannot be checked: %s",
-			  error_last());
-	} else {
-		tp_of(c)->n->keys += r.keys;
-		tp_of(c)->n->unnamed += r.unnamed;
-		if (tree_report_is_bad(&r))
-			play_fail(
-				c->base.run,
-				"the index: %llu bad nodes, %llu entries, %llu "
-				"links, %llu children",
-				(unsigned long long)r.bad_nodes,
-				(unsigned long long)r.bad_entries,
-				(unsigned long long)r.bad_links,
-				(unsigned long long)r.bad_children);
-	}
-	play_client_close(&c->base);
-}
-
-static void ender(void *arg)
-{
-	struct tp *p = arg;
-
-	play_clients_wait(&p->run, p->node);
-	p->client[0].may_cut = false;
-	check_tree(&p->client[0]);
-	sim_stop(p->run.sim);
+	for (unsigned i = 0; i < KEYS; i++)
+		play_put(client, i);
+	do_scan(c, 0, KEYS);
+	err = tree_check(c->tree, &r);
+	if (err)
+		return err;
+	tp_of(c)->n->keys += r.keys;
+	tp_of(c)->n->unnamed += r.unnamed;
+	if (tree_report_is_bad(&r))
+		play_fail(client->run,
+			  "the index: %" PRIu64 " bad nodes, %" PRIu64
+			  " entries, %" PRIu64 " links, %" PRIu64 " children",
+			  r.bad_nodes, r.bad_entries, r.bad_links,
+			  r.bad_children);
+	return 0;
 }
 
 static int judge(struct play_run *r)
@@ -442,25 +368,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static void starter(void *arg)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct tp *p = arg;
-	struct tp_client maker = {.base = {.run = &p->run, .host = p->host[0]}};
-	struct tree_port port = {0};
-	int err = port_open(&maker, &port);
-
-	if (!err) {
-		err = tree_format(&port, &p->g);
-		port_close(&maker, &port);
-	}
-	if (!err)
-		err = play_clients_start(&p->run);
-	if (!err)
-		err = scenario_host_spawn(p->node, "ender", ender, p);
-	if (!err && p->sword_options)
-		err = sim_fiber_spawn(p->run.sim, "restarter", restarter, p);
-	if (err)
-		play_fail(&p->run, "the play cannot start: %d", err);
+	return tree_format(port, &((struct tp *)r)->g);
 }
 
 /* Four to eight entries in a leaf: of small nodes, or of large values in nodes
@@ -500,7 +410,6 @@ static int make_clients(struct tp *p)
 		struct tp_client *c = &p->client[i];
 
 		c->locals = p->locals[i % hosts];
-		c->may_cut = p->may_cut;
 		c->cut_conn = PLAY_CONNS_MAX;
 		play_client_init(&p->run, &c->base, p->host[i % hosts]);
 	}
@@ -517,6 +426,9 @@ static int open_world(struct play_run *run)
 	p->n = (struct tree_play_counts *)run->res->count;
 	p->sword_options = ((const struct tree_play_options *)run->opt)->sword;
 	run->ops = OPS;
+	run->store = &p->store;
+	p->store.tell = tell_switch;
+	run->trouble = p->sword_options ? restarter : NULL;
 	sim_rand_init(r, run->opt->seed, 79);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	/* On slow links a WRITE of several packets takes its time. */
@@ -533,17 +445,16 @@ static int open_world(struct play_run *run)
 		err = scenario_host_add(run->stage, "node", &p->node);
 	if (!err)
 		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->region);
+					     &p->store.region);
 	if (!err)
 		err = scenario_region_create(p->node, p->g.lock_bytes, true,
-					     &p->lock_region);
+					     &p->store.locks);
 	if (!err)
 		err = make_clients(p);
 	if (!err && p->sword_options)
 		err = scenario_sword_create(&p->sword, run->net, p->node,
-					    p->lock_region, p->sword_options);
-	return err ? err
-		   : scenario_host_spawn(p->host[0], "starter", starter, p);
+					    p->store.locks, p->sword_options);
+	return err ? err : play_clients_start(run);
 }
 
 static void close_world(struct play_run *r)
@@ -612,7 +523,9 @@ const struct play tree_play = {
 		  .get = get,
 		  .put = put,
 		  .del = del,
-		  .del_tells = true},
+		  .del_tells = true,
+		  .format = format,
+		  .check = check},
 	.open = open_world,
 	.judge = judge,
 	.close = close_world,

@@ -3,6 +3,7 @@
 #include "vlist_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +49,12 @@ struct vp {
 	struct play_run run;
 	struct vlist_play_counts *n;
 	struct scenario_host *node;
-	struct scenario_region *region;
 	struct scenario_steer steer;
 	struct vlist_geometry g;
 	struct vp_client client[CLIENTS_MAX];
 	uint32_t bypass_of; /* one connection of so many; 0: none */
 	enum vp_mood mood;
-	struct play_conns conns;
+	struct play_store store;
 };
 
 static struct vp *vp_of(const struct vp_client *c)
@@ -62,73 +62,25 @@ static struct vp *vp_of(const struct vp_client *c)
 	return (struct vp *)c->base.run;
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-static int port_fence(void *ctx, const char *name)
+/* Of some connections it hears nothing. */
+static void tell_switch(struct play_client *c, struct play_conn *conn,
+			bool is_new)
 {
-	struct vp *p = vp_of(ctx);
-	struct play_conn *conn = play_conn_find(&p->conns, name);
+	struct vp *p = (struct vp *)c->run;
 
-	if (!conn)
-		return 0;
-	scenario_steer_end(&p->steer, p->node, conn->host, conn->link);
-	return play_conn_fence(conn);
-}
-
-static int port_is_alive(void *ctx, const char *name)
-{
-	return play_conn_is_alive(&vp_of(ctx)->conns, name);
-}
-
-static int port_open(struct vp_client *c, struct vlist_port *port)
-{
-	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
-	struct vp *p = vp_of(c);
-	struct play_conn *conn;
-	int err = play_conn_open(&p->conns, c->base.host, p->region, &o,
-				 port->conn, sizeof(port->conn), &conn);
-
-	if (err)
-		return err;
-	conn->is_known = !p->bypass_of ||
-			 sim_rand_below(&c->base.rand, p->bypass_of) != 0;
+	if (!is_new) {
+		scenario_steer_end(&p->steer, p->node, conn->host, conn->link);
+		return;
+	}
+	conn->is_known =
+		!p->bypass_of || sim_rand_below(&c->rand, p->bypass_of) != 0;
 	p->n->bypasses += !conn->is_known;
 	if (conn->is_known)
 		scenario_steer_fresh(&p->steer, p->node, conn->host,
 				     conn->link);
-	port->link = conn->link;
-	port->addr = p->region->addr;
-	port->size_bytes = p->region->size_bytes;
-	port->rkey = p->region->rkey;
-	return 0;
-}
-
-static void port_close(void *ctx, struct vlist_port *port)
-{
-	struct vp_client *c = ctx;
-	struct play_conn *conn = &vp_of(c)->conns.at[atoi(port->conn)];
-	bool has_died = c->store && vlist_client_is_crashed(c->store);
-
-	if (!has_died)
-		scenario_steer_end(&vp_of(c)->steer, vp_of(c)->node, conn->host,
-				   conn->link);
-	play_conn_close(conn, has_died);
-}
-
-static int port_renew(void *ctx, struct vlist_port *port)
-{
-	port_close(ctx, port);
-	return port_open(ctx, port);
 }
 
 /* ---- life --------------------------------------------------------------- */
-
-static bool crash(void *ctx, enum vlist_point point)
-{
-	struct vp_client *c = ctx;
-
-	return play_client_crash(&c->base, point);
-}
 
 static struct vlist_client *store_of(const struct play_client *c)
 {
@@ -140,34 +92,28 @@ static bool is_crashed(const struct play_client *c)
 	return vlist_client_is_crashed(store_of(c));
 }
 
-static int open_store(struct play_client *client)
+static int create(struct play_client *client, struct kit_port *port,
+		  const void *config)
 {
 	struct vp_client *c = (struct vp_client *)client;
+	int err = vlist_client_create(port, &vp_of(c)->g, config, &c->store);
+
+	if (err)
+		c->store = NULL;
+	return err;
+}
+
+static int open_store(struct play_client *client)
+{
 	struct vlist_config cfg = {
 		.deadline_ms = DEADLINE_MS,
 		.collect_every = sim_rand_range(&client->rand, 1, 6),
 		.cache_keys = 2,
 		.no_steer = sim_rand_below(&client->rand, 8) == 0,
-		.crash = crash,
-		.ctx = c};
-	struct vlist_port port = {.fence = port_fence,
-				  .is_alive = port_is_alive,
-				  .renew = port_renew,
-				  .close = port_close,
-				  .ctx = c};
-	int err = 0;
+		.crash = play_client_crash,
+		.ctx = client};
 
-	for (unsigned i = 0; i < PLAY_OPEN_TRIES; i++) {
-		err = port_open(c, &port);
-		if (err)
-			return err;
-		err = vlist_client_create(&port, &vp_of(c)->g, &cfg, &c->store);
-		if (!err)
-			return 0;
-		c->store = NULL;
-		port_close(c, &port);
-	}
-	return err;
+	return play_store_open(client, create, &cfg);
 }
 
 static void close_store(struct play_client *client)
@@ -256,18 +202,18 @@ static void restart(struct vp *p)
 		return;
 	}
 	p->n->restarts++;
-	for (unsigned i = 0; i < p->conns.count; i++)
-		if (p->conns.at[i].link && p->conns.at[i].is_known)
+	for (unsigned i = 0; i < p->store.conns.count; i++)
+		if (p->store.conns.at[i].link && p->store.conns.at[i].is_known)
 			scenario_steer_conn(&p->steer, p->node,
-					    p->conns.at[i].host,
-					    p->conns.at[i].link);
+					    p->store.conns.at[i].host,
+					    p->store.conns.at[i].link);
 }
 
 /* All connections are from now on none of the switch's business, or are. */
 static void tell_all(struct vp *p, bool is_known)
 {
-	for (unsigned i = 0; i < p->conns.count; i++) {
-		struct play_conn *c = &p->conns.at[i];
+	for (unsigned i = 0; i < p->store.conns.count; i++) {
+		struct play_conn *c = &p->store.conns.at[i];
 
 		if (!c->link || c->is_dead || c->is_known == is_known)
 			continue;
@@ -311,41 +257,17 @@ static void director(void *arg)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void check_store(struct vp_client *c)
+static int check(struct play_client *c)
 {
 	struct vlist_report r;
-	int err = play_client_open(&c->base);
+	int err = vlist_check(store_of(c), &r);
 
-	if (!err)
-		err = vlist_check(c->store, &r);
-	if (err)
-		play_fail(c->base.run, "the store cannot be checked: %s",
-			  error_last());
-	else if (r.bad_entries || r.bad_nodes || r.loops)
-		play_fail(c->base.run,
-			  "the store: %llu bad entries, %llu bad nodes, "
-			  "%llu loops",
-			  (unsigned long long)r.bad_entries,
-			  (unsigned long long)r.bad_nodes,
-			  (unsigned long long)r.loops);
-	play_client_close(&c->base);
-}
-
-static void ender(void *arg)
-{
-	struct vp *p = arg;
-	const struct sim_net_stats *st = sim_net_stats(p->run.net);
-
-	while (p->run.running) {
-		client_clock_relax(&p->node->clock);
-		if (st->sent > FRAMES_MAX) {
-			play_fail(&p->run, "clients go round in circles");
-			sim_stop(p->run.sim);
-		}
-	}
-	p->client[0].base.countdown = 0;
-	check_store(&p->client[0]);
-	sim_stop(p->run.sim);
+	if (!err && (r.bad_entries || r.bad_nodes || r.loops))
+		play_fail(c->run,
+			  "the store: %" PRIu64 " bad entries, %" PRIu64
+			  " bad nodes, %" PRIu64 " loops",
+			  r.bad_entries, r.bad_nodes, r.loops);
+	return err;
 }
 
 static int judge(struct play_run *r)
@@ -363,35 +285,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int make_store(struct vp *p)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct vp_client maker = {
-		.base = {.run = &p->run, .host = p->client[0].base.host}};
-	struct vlist_port port = {0};
-	int err;
-
-	sim_rand_init(&maker.base.rand, p->run.opt->seed, 999);
-	err = port_open(&maker, &port);
-	if (err)
-		return err;
-	err = vlist_format(&port, &p->g);
-	port_close(&maker, &port);
-	return err;
-}
-
-static void starter(void *arg)
-{
-	struct vp *p = arg;
-	int err = make_store(p);
-
-	if (!err)
-		err = play_clients_start(&p->run);
-	if (!err)
-		err = scenario_host_spawn(p->node, "ender", ender, p);
-	if (!err)
-		err = sim_fiber_spawn(p->run.sim, "director", director, p);
-	if (err)
-		play_fail(&p->run, "the play cannot start: %d", err);
+	return vlist_format(port, &((struct vp *)r)->g);
 }
 
 static int make_hosts(struct vp *p)
@@ -414,7 +310,7 @@ static int make_hosts(struct vp *p)
 		err = scenario_host_add(p->run.stage, "node", &p->node);
 	if (!err)
 		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->region);
+					     &p->store.region);
 	clients = sim_rand_range(r, 2, is_absent ? FEW_CLIENTS : CLIENTS_MAX);
 	for (unsigned i = 0; i < clients && !err; i++) {
 		err = scenario_host_add(p->run.stage, "client", &host);
@@ -438,6 +334,9 @@ static int open_world(struct play_run *run)
 	p->n = (struct vlist_play_counts *)run->res->count;
 	p->mood = moods[run->opt->seed % ARRAY_LEN(moods)];
 	run->ops = p->mood == VP_ABSENT ? OPS_ABSENT : OPS;
+	run->store = &p->store;
+	p->store.tell = tell_switch;
+	run->trouble = director;
 	sim_rand_init(r, run->opt->seed, 78);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
@@ -451,11 +350,9 @@ static int open_world(struct play_run *run)
 	err = make_hosts(p);
 	if (!err)
 		err = scenario_steer_create(
-			&p->steer, run->net, p->node, p->region, &p->g,
+			&p->steer, run->net, p->node, p->store.region, &p->g,
 			opt->steer == VLIST_STEER_ON ? "" : NULL);
-	return err ? err
-		   : scenario_host_spawn(p->client[0].base.host, "starter",
-					 starter, p);
+	return err ? err : play_clients_start(run);
 }
 
 static void close_world(struct play_run *r)
@@ -564,7 +461,10 @@ const struct play vlist_play = {
 		  .step = step,
 		  .get = get,
 		  .put = put,
-		  .del = del},
+		  .del = del,
+		  .format = format,
+		  .check = check,
+		  .frames_max = FRAMES_MAX},
 	.open = open_world,
 	.judge = judge,
 	.close = close_world,

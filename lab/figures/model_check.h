@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost model beside the figures that it was calibrated on. */
-#ifndef AQ_SIM_MODEL_CHECK_H
-#define AQ_SIM_MODEL_CHECK_H
+#ifndef AQ_FIGURES_MODEL_CHECK_H
+#define AQ_FIGURES_MODEL_CHECK_H
 
-#include "model.h"
+#include "sim/model.h"
 
 struct model_row {
 	const char *figure;

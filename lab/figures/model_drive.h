@@ -3,10 +3,10 @@
  * Closed-loop experiments on the cost model alone: one client host, one
  * memory host, virtual time of their own. No NIC code runs here.
  */
-#ifndef AQ_SIM_MODEL_DRIVE_H
-#define AQ_SIM_MODEL_DRIVE_H
+#ifndef AQ_FIGURES_MODEL_DRIVE_H
+#define AQ_FIGURES_MODEL_DRIVE_H
 
-#include "model.h"
+#include "sim/model.h"
 
 struct drive_config {
 	const struct model_params *params;
