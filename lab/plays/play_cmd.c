@@ -318,13 +318,13 @@ int play_cmd(const struct play *const *plays,
 		return PLAY_USAGE;
 	}
 	snprintf(l.who, sizeof(l.who), "sim %s", argv[0]);
+	if (l.play->figure && (value_of(argc, argv, "--figure") ||
+			       value_of(argc, argv, "--costs")))
+		return l.play->figure(argc, argv);
 	if (value_of(argc, argv, "--help")) {
 		print_usage(stdout, l.play);
 		return PLAY_FINE;
 	}
-	if (l.play->figure && (value_of(argc, argv, "--figure") ||
-			       value_of(argc, argv, "--costs")))
-		return l.play->figure(argc, argv);
 	l.opt = calloc(1, l.play->options_bytes);
 	if (!l.opt)
 		return PLAY_USAGE;

@@ -76,7 +76,7 @@ double figure_value(const struct figure_run *r, const void *row,
 
 static double or_none(double v)
 {
-	return v ? v : NAN; /* 0 stands for none in tables */
+	return v > 0 ? v : NAN; /* 0 stands for none in tables */
 }
 
 static struct figure_verdict *verdict_add(struct figure_run *r,
@@ -96,7 +96,7 @@ static struct figure_verdict *verdict_add(struct figure_run *r,
 		.holds = -1,
 	};
 	/* Small points say nothing about the publication's. */
-	if ((c->least || c->most) && !r->options->quick)
+	if ((c->least > 0 || c->most > 0) && !r->options->quick)
 		v->holds = !(ours < v->least || ours > v->most);
 	snprintf(v->what, sizeof(v->what), "%s%s%s%s%s",
 		 c->series ? c->series : "", c->under ? " / " : "",

@@ -17,7 +17,7 @@ expect 1 "$AQUIFER" sim offload --seeds 2 --bug no-fence
 grep -q '^the planted bug no-fence was not found' "$TMP/out" ||
 	fail "no word of a bug that nobody found"
 expect 0 "$AQUIFER" sim offload --bug list
-grep -q '^repeat-writes  ' "$TMP/out" || fail "no list of bugs"
+grep -q '^repeat-writes ' "$TMP/out" || fail "no list of bugs"
 expect 0 "$AQUIFER" sim offload --figure 13
 grep -q '^batches of 100: median' "$TMP/out" || fail "no claims"
 expect 0 "$AQUIFER" sim offload --figure 11 --json

@@ -255,6 +255,35 @@ static void half_claims_are_taken_back(void **unused)
 	kit_rig_break(&r);
 }
 
+/* The ordered index once read the slot that it asked about over the others that
+ * it had yet to look at, and began again until its deadline. */
+static void asking_about_one_slot_keeps_the_others(void **unused)
+{
+	struct kit_client k[SLOTS], more;
+	struct kit_rig r;
+
+	kit_rig_make(&r, MAIN_BYTES, LOCK_BYTES);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct kit_slot *s = slot_of(&r, i);
+
+		(void)open_client(&r, &k[i], NULL);
+		s->state = le64_put(kit_slot_word(KIT_SLOT_LIVE, 10 + i));
+		assert_int_equal(
+			kit_slot_name_put(k[i].port.conn, 10 + i, s->name), 0);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		(void)open_client(&r, &more, NULL);
+		assert_int_equal(kit_slot_claim(&more), -EAGAIN);
+		/* A look at all, then three at all and at each of them. */
+		assert_int_equal(more.trips, 1 + 3 * (1 + SLOTS));
+		kit_client_close(&more);
+	}
+	assert_int_equal(r.fences, 0);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		kit_client_close(&k[i]);
+	kit_rig_break(&r);
+}
+
 static void a_name_can_be_changed(void **unused)
 {
 	char name[KIT_SLOT_NAME_MAX + 1];
@@ -363,6 +392,7 @@ int main(void)
 		cmocka_unit_test(every_client_has_a_slot_of_its_own),
 		cmocka_unit_test(slots_of_the_gone_are_taken_over),
 		cmocka_unit_test(half_claims_are_taken_back),
+		cmocka_unit_test(asking_about_one_slot_keeps_the_others),
 		cmocka_unit_test(a_name_can_be_changed),
 		cmocka_unit_test(a_fenced_client_connects_anew),
 		cmocka_unit_test(words_of_chunks_are_seen_once),

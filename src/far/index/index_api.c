@@ -57,41 +57,25 @@ static int make_geometry(struct aq_index *x, const struct aq_index_options *o)
 					: vlist_geometry_make(&v, &x->vlist);
 }
 
-static int make_region(struct aq_rack *rack, const char *name, uint64_t bytes,
-		       const struct aq_region_options *o)
-{
-	struct aq_region *region;
-	int err = aq_region_create(rack, name, bytes, o, &region);
-
-	if (!err)
-		aq_region_close(region);
-	return err;
-}
-
 /* On the node that has the index. */
 static int make_locks(struct aq_index *x, struct index_connection *g,
 		      uint32_t flags)
 {
 	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
-	uint32_t at_switch =
-		flags & AQ_INDEX_SWITCH_LOCKS ? AQ_REGION_SWITCH_ATOMICS : 0;
-	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE | at_switch};
+	bool at_switch = flags & AQ_INDEX_SWITCH_LOCKS, on_device;
 	struct client_link *link;
 	int err = client_link_open(x->rack, g->region, &lo, &link);
 
 	if (err)
 		return err;
-	ro.node = client_link_node_name(link);
-	x->tree.flags |= TREE_DEVICE_LOCKS;
+	err = kit_locks_make(x->rack, client_link_node_name(link), g->locks,
+			     x->tree.lock_bytes,
+			     at_switch ? AQ_REGION_SWITCH_ATOMICS : 0,
+			     flags & AQ_INDEX_HOST_LOCKS, &on_device);
+	if (on_device)
+		x->tree.flags |= TREE_DEVICE_LOCKS;
 	if (at_switch)
 		x->tree.flags |= TREE_SWITCH_LOCKS;
-	err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
-	if ((err == -ENOSPC || err == -EOPNOTSUPP) &&
-	    flags & AQ_INDEX_HOST_LOCKS) {
-		x->tree.flags &= ~(uint32_t)TREE_DEVICE_LOCKS;
-		ro.flags = at_switch;
-		err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
-	}
 	client_link_close(link);
 	return err;
 }
@@ -120,7 +104,7 @@ static int make(struct aq_index *x, const struct aq_index_options *o)
 	set_regions(x, &g);
 	bytes = x->kind == AQ_INDEX_TREE ? x->tree.size_bytes
 					 : x->vlist.size_bytes;
-	err = make_region(x->rack, g.region, bytes + KIT_SPARE_BYTES, &ro);
+	err = kit_region_make(x->rack, g.region, bytes + KIT_SPARE_BYTES, &ro);
 	if (err)
 		return err;
 	if (g.locks[0])

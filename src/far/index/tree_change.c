@@ -43,10 +43,8 @@ static void add_entry(struct tree_client *c, uint64_t pointer, uint32_t slot,
 
 static int unlock_early(struct tree_client *c)
 {
-	kit_begin(&c->kit);
-	kit_write(&c->kit.locks, TREE_POINT_UNLOCK, tree_lock_at(c->hold.lock),
-		  c->zero, 8);
-	return kit_run(&c->kit);
+	return kit_write_now(&c->kit.locks, TREE_POINT_UNLOCK,
+			     tree_lock_at(c->hold.lock), c->zero, 8);
 }
 
 static int put_entry(struct tree_client *c, const struct change *ch,

@@ -107,11 +107,9 @@ static int reclaim(struct tree_client *c, const struct tree_node *n)
 	memcpy(c->right, n, c->g.slots_at);
 	tree_node_set_state(&c->g, c->right, TREE_NODE_FREE);
 	c->stats.reclaimed++;
-	kit_begin(&c->kit);
-	kit_write(&c->kit.main, TREE_POINT_NODE,
-		  tree_node_at(&c->g, le64_get(n->self)), c->right,
-		  c->g.slots_at);
-	return kit_run(&c->kit);
+	return kit_write_now(&c->kit.main, TREE_POINT_NODE,
+			     tree_node_at(&c->g, le64_get(n->self)), c->right,
+			     c->g.slots_at);
 }
 
 /* `n` is a copy. */

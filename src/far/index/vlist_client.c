@@ -130,10 +130,8 @@ int vlist_format(const struct kit_port *port, const struct vlist_geometry *g)
 	if (err)
 		return err;
 	vlist_head_put(g, (struct vlist_head *)c->kit.stage);
-	kit_begin(&c->kit);
-	kit_write(&c->kit.main, VLIST_POINT_SLOT, 0, c->kit.stage,
-		  VLIST_HEAD_BYTES);
-	err = kit_run(&c->kit);
+	err = kit_write_now(&c->kit.main, VLIST_POINT_SLOT, 0, c->kit.stage,
+			    VLIST_HEAD_BYTES);
 	free_all(c);
 	return err;
 }

@@ -131,11 +131,10 @@ static int abandon(struct vlist_client *c, struct put *p)
 	int err;
 
 	*c->word = VLIST_NODE_ABANDONED;
-	kit_begin(&c->kit);
-	kit_write(&c->kit.main, VLIST_POINT_ABANDON,
-		  vlist_offset(p->node) + offsetof(struct vlist_node, state),
-		  c->word, 8);
-	err = kit_run(&c->kit);
+	err = kit_write_now(&c->kit.main, VLIST_POINT_ABANDON,
+			    vlist_offset(p->node) +
+				    offsetof(struct vlist_node, state),
+			    c->word, 8);
 	if (err)
 		return err;
 	vlist_node_give(c, p->mine);

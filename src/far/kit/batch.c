@@ -250,6 +250,14 @@ int kit_read_now(const struct kit_space *s, uint64_t offset, void *to,
 	return err;
 }
 
+int kit_write_now(const struct kit_space *s, int point, uint64_t offset,
+		  const void *from, uint64_t len_bytes)
+{
+	kit_begin(s->client);
+	kit_write(s, point, offset, from, len_bytes);
+	return kit_run(s->client);
+}
+
 int kit_cas_now(const struct kit_space *s, int point, uint64_t offset,
 		uint64_t compare, uint64_t swap, uint64_t *old)
 {

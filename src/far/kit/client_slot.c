@@ -132,11 +132,10 @@ int kit_slot_rename(struct kit_client *k, const char *conn)
 		return err;
 	snprintf(k->port.conn, sizeof(k->port.conn), "%s", conn);
 	memcpy(k->stage, words, sizeof(words));
-	kit_begin(k);
-	kit_write(&k->main, k->config.points.claim,
-		  kit_slot_at(k, k->slot) + offsetof(struct kit_slot, name),
-		  k->stage, sizeof(words));
-	return kit_run(k);
+	return kit_write_now(&k->main, k->config.points.claim,
+			     kit_slot_at(k, k->slot) +
+				     offsetof(struct kit_slot, name),
+			     k->stage, sizeof(words));
 }
 
 int kit_slot_leave(struct kit_client *k, uint32_t slot, uint32_t epoch)

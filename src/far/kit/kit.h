@@ -29,6 +29,7 @@ enum {
 	KIT_LARGE_BYTES = 1 << 20, /* one READ or WRITE of something large */
 };
 
+/* A request of a batch. */
 struct kit_wr {
 	bool is_masked;
 	struct ibv_sge sge;
@@ -38,12 +39,12 @@ struct kit_wr {
 	};
 };
 
-/* Where the kit's own requests may be stopped. */
+/* The points of the kit's own requests, and of all READs. */
 struct kit_points {
 	int read;
-	int claim; /* a slot, and naming it */
-	int fence; /* another's slot changes */
-	int leave;
+	int claim; /* a slot is claimed or named */
+	int fence; /* another client's slot changes its state */
+	int leave; /* a slot becomes free again */
 };
 
 /* The client slots of a structure: `count` of them, each with a struct kit_slot
@@ -52,7 +53,7 @@ struct kit_slots {
 	uint64_t at; /* the first one's offset */
 	uint32_t count;
 	uint32_t slot_bytes;
-	uint64_t epoch_mask; /* the bits of an epoch by which others name it */
+	uint64_t epoch_mask; /* the bits of an epoch that others remember */
 };
 
 struct kit_config {
@@ -95,21 +96,26 @@ struct kit_client {
 	uint32_t epoch;
 	bool has_slot;
 
-	/* Told of what kit_post has posted; NULL: nothing else is. */
+	/* Called when a batch of kit_post is done, with its wr_id. A structure
+	 * that calls kit_post sets it. */
 	void (*completed)(struct kit_client *k, uint64_t wr_id);
-	/* Told how long a batch of kit_run took; may be NULL. */
+	/* Called after kit_run with the time that it took; may be NULL. */
 	void (*ran)(struct kit_client *k, uint64_t ns);
 	uint64_t polled_ns; /* the time of the last completions */
-	uint64_t trips, reads, writes, atomics, fenced; /* how many */
+	/* How many there were: round trips, requests of each kind, and clients
+	 * that this one has fenced. */
+	uint64_t trips, reads, writes, atomics, fenced;
 
 	/* Registered memory: the structure's parts and what the kit needs. */
 	uint8_t *arena;
 	size_t arena_bytes;
 	struct ibv_mr *mr;
-	uint8_t *stage;	      /* KIT_STAGE_BYTES; calls of the kit may use it */
-	struct kit_slot *who; /* of another client */
-	uint64_t *answer;     /* of kit_cas_now */
-	/* For what fits nowhere else; grows. */
+	/* KIT_STAGE_BYTES for whoever reads or writes something at the moment;
+	 * the kit does with slots and words of chunks. */
+	uint8_t *stage;
+	struct kit_slot *who; /* the slot of another client, when it is read */
+	uint64_t *answer;     /* the word that kit_cas_now gets */
+	/* Memory for what fits nowhere else, see kit_big_reserve. */
 	uint8_t *big;
 	size_t big_bytes;
 	struct ibv_mr *big_mr;
@@ -208,6 +214,8 @@ int kit_poll(struct kit_client *k, bool *batch_done) MUST_CHECK;
 /* Single requests that are waited for; large READs in several. */
 int kit_read_now(const struct kit_space *s, uint64_t offset, void *to,
 		 uint64_t len_bytes) MUST_CHECK;
+int kit_write_now(const struct kit_space *s, int point, uint64_t offset,
+		  const void *from, uint64_t len_bytes) MUST_CHECK;
 int kit_cas_now(const struct kit_space *s, int point, uint64_t offset,
 		uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
 /* The same; -EAGAIN: another word than `from` was there. */

@@ -48,3 +48,30 @@ void kit_port_disconnect(struct kit_port *port)
 	client_link_close(port->link);
 	port->link = NULL;
 }
+
+int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
+		    const struct aq_region_options *o)
+{
+	struct aq_region *handle;
+	int err = aq_region_create(rack, region, bytes, o, &handle);
+
+	if (!err)
+		aq_region_close(handle);
+	return err;
+}
+
+int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
+		   uint64_t bytes, uint32_t flags, bool may_use_host,
+		   bool *on_device)
+{
+	struct aq_region_options o = {.node = node,
+				      .flags = flags | AQ_REGION_DEVICE};
+	int err = kit_region_make(rack, locks, bytes, &o);
+
+	*on_device = !err;
+	if ((err == -ENOSPC || err == -EOPNOTSUPP) && may_use_host) {
+		o.flags = flags;
+		err = kit_region_make(rack, locks, bytes, &o);
+	}
+	return err;
+}

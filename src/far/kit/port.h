@@ -45,6 +45,14 @@ enum {
 	KIT_REGION_BYTES = AQ_REGION_NAME_MAX + 1,
 };
 
+/* Makes a region. */
+int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
+		    const struct aq_region_options *o) MUST_CHECK;
+/* Makes a region for locks on that node, with these flags: in device memory, or
+ * if there is none and may_use_host elsewhere. */
+int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
+		   uint64_t bytes, uint32_t flags, bool may_use_host,
+		   bool *on_device) MUST_CHECK;
 /* Connects to regions of a rack and fills in link, keys and name. `locks` is ""
  * where there is no such region; send_depth as in client_link_options. */
 int kit_port_connect(struct kit_port *port, struct aq_rack *rack,

@@ -196,9 +196,8 @@ static int check_locks(struct kv_replica *c, struct check *k)
 
 	for (at = 0; at < words && !err; at += n) {
 		n = u64_min(words - at, KIT_STAGE_BYTES / 8);
-		kit_begin(&c->kit);
-		kv_add_lock_read(c, at, c->kit.stage, 8 * n);
-		err = kit_run(&c->kit);
+		err = kit_read_now(&c->kit.locks, kv_lock_at(at), c->kit.stage,
+				   8 * n);
 		for (i = 0; i < n && !err; i++) {
 			uint64_t w;
 

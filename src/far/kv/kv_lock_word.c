@@ -38,9 +38,3 @@ void kv_add_unlock(struct kv_replica *c, uint64_t word, uint64_t mask)
 	kv_add_unlock_of(c, word, mask,
 			 kv_lock_holder(c->kit.slot, c->kit.epoch));
 }
-
-void kv_add_lock_read(struct kv_replica *c, uint64_t word, void *to,
-		      uint64_t len_bytes)
-{
-	kit_read(&c->kit.locks, kv_lock_at(word), to, len_bytes);
-}

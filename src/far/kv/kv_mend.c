@@ -200,11 +200,9 @@ static int rows_write(struct kv_replica *c, struct rows *r)
 		if (!r->is_dirty[i])
 			continue;
 		kv_row_seal(&c->g, rows_at(c, i), c->kit.slot);
-		kit_begin(&c->kit);
-		kit_write(&c->kit.main, KV_POINT_MEND,
-			  kv_row_at(&c->g, r->number[i]), rows_at(c, i),
-			  c->g.row_bytes);
-		err = kit_run(&c->kit);
+		err = kit_write_now(&c->kit.main, KV_POINT_MEND,
+				    kv_row_at(&c->g, r->number[i]),
+				    rows_at(c, i), c->g.row_bytes);
 		r->is_dirty[i] = false;
 		if (!err)
 			err = kv_lease_renew(c);
@@ -349,10 +347,9 @@ static int bury(struct kv_replica *c, const struct kv_dead *d)
 		.sequence = le64_put(le64_get(d->intent.sequence) + 1),
 		.count = d->intent.count};
 	t->crc = le32_put(kv_intent_crc(t));
-	kit_begin(&c->kit);
-	kit_write(&c->kit.main, KV_POINT_MEND,
-		  at + offsetof(struct kv_slot, intent), t, kv_intent_bytes(0));
-	err = kit_run(&c->kit);
+	err = kit_write_now(&c->kit.main, KV_POINT_MEND,
+			    at + offsetof(struct kv_slot, intent), t,
+			    kv_intent_bytes(0));
 	if (!err)
 		err = kit_slot_move(&c->kit, KV_POINT_MEND, d->slot,
 				    kit_slot_word(KIT_SLOT_FENCED, d->epoch),

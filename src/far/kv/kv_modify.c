@@ -144,10 +144,8 @@ static int mend_now(struct kv_replica *c, uint64_t number, uint8_t *row)
 {
 	(void)kv_row_mend(&c->g, row);
 	kv_row_seal(&c->g, row, c->kit.slot);
-	kit_begin(&c->kit);
-	kit_write(&c->kit.main, KV_POINT_MEND, kv_row_at(&c->g, number), row,
-		  c->g.row_bytes);
-	return kit_run(&c->kit);
+	return kit_write_now(&c->kit.main, KV_POINT_MEND,
+			     kv_row_at(&c->g, number), row, c->g.row_bytes);
 }
 
 static int see_rows(struct kv_replica *c, struct attempt *a)

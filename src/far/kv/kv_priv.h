@@ -214,8 +214,6 @@ void kv_add_unlock(struct kv_replica *c, uint64_t word, uint64_t mask);
 /* In the name of another holder, who is dead. */
 void kv_add_unlock_of(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t holder);
-void kv_add_lock_read(struct kv_replica *c, uint64_t word, void *to,
-		      uint64_t len_bytes);
 /* ---- kv_state.c --------------------------------------------------------- */
 
 /* Whether a look at the state should go along, asked at that time. */

@@ -72,11 +72,9 @@ static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
 
 static int read_lock(struct kv_replica *c, uint64_t word, uint64_t *value)
 {
-	int err;
+	int err = kit_read_now(&c->kit.locks, kv_lock_at(word),
+			       &c->atom[KV_ATOM_OTHER], 8);
 
-	kit_begin(&c->kit);
-	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
-	err = kit_run(&c->kit);
 	if (!err)
 		*value = c->atom[KV_ATOM_OTHER];
 	return err;
@@ -302,7 +300,7 @@ static int look(struct kv_replica *c, struct ward *w, uint64_t word,
 		return err;
 	kit_begin(&c->kit);
 	kit_read(&c->kit.main, c->g.slot_offset, c->kit.big, bytes);
-	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
+	kit_read(&c->kit.locks, kv_lock_at(word), &c->atom[KV_ATOM_OTHER], 8);
 	kit_read(&c->kit.main, c->g.slot_offset, c->kit.big + bytes, bytes);
 	err = kit_run(&c->kit);
 	if (err)

@@ -408,9 +408,8 @@ int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 		return err;
 	layout_header_init(&locks, &kv_lock_layout, g->lock_bytes, "aquifer");
 	memcpy(c->kit.stage, &locks, sizeof(locks));
-	kit_begin(&c->kit);
-	kit_write(&c->kit.locks, KV_POINT_ROW, 0, c->kit.stage, sizeof(locks));
-	err = kit_run(&c->kit);
+	err = kit_write_now(&c->kit.locks, KV_POINT_ROW, 0, c->kit.stage,
+			    sizeof(locks));
 	/* The head is last: with it the table is one. */
 	if (!err) {
 		kv_head_build(g, &head);

@@ -36,13 +36,9 @@ bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns)
 
 static int look(struct kv_replica *c, uint64_t *asked_ns)
 {
-	int err;
-
 	*asked_ns = kit_now_ns(&c->kit);
-	kit_begin(&c->kit);
-	kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-	err = kit_run(&c->kit);
-	return err;
+	return kit_read_now(&c->kit.main, kv_lease_at(&c->g, KV_LEASE_STATE),
+			    &c->atom[KV_ATOM_STATE], 8);
 }
 
 int kv_state_confirm(struct kv_replica *c)
@@ -113,9 +109,8 @@ static int look_at_locks(struct kv_replica *c, struct pending *p, bool is_first)
 	p->any = false;
 	for (at = 0; at < p->count && !err; at += n) {
 		n = u64_min(p->count - at, KIT_STAGE_BYTES / 8);
-		kit_begin(&c->kit);
-		kv_add_lock_read(c, at, c->kit.stage, 8 * n);
-		err = kit_run(&c->kit);
+		err = kit_read_now(&c->kit.locks, kv_lock_at(at), c->kit.stage,
+				   8 * n);
 		for (i = 0; i < n && !err; i++) {
 			memcpy(&v, c->kit.stage + 8 * i, sizeof(v));
 			if (is_first)

@@ -241,30 +241,23 @@ static int make_locks(struct aq_kv *kv, const char *table, const char *locks,
 		      struct kv_geometry *g)
 {
 	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
-	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE};
-	struct aq_region *region;
 	struct client_link *link;
+	bool on_device = false;
 	int err = client_link_open(kv->rack, table, &lo, &link);
 
 	if (err)
 		return err;
+	g->flags &= ~(uint32_t)KV_DEVICE_LOCKS;
 	if (!link->has_masked_atomics)
 		g->flags |= KV_WORD_LOCKS;
-	g->flags |= KV_DEVICE_LOCKS;
 	err = kv_geometry_derive(g);
-	ro.node = client_link_node_name(link);
 	if (!err)
-		err = aq_region_create(kv->rack, locks, g->lock_bytes, &ro,
-				       &region);
-	if ((err == -ENOSPC || err == -EOPNOTSUPP) && kv->may_use_host) {
-		g->flags &= ~(uint32_t)KV_DEVICE_LOCKS;
-		ro.flags = 0;
-		err = aq_region_create(kv->rack, locks, g->lock_bytes, &ro,
-				       &region);
-	}
+		err = kit_locks_make(kv->rack, client_link_node_name(link),
+				     locks, g->lock_bytes, 0, kv->may_use_host,
+				     &on_device);
+	if (on_device)
+		g->flags |= KV_DEVICE_LOCKS;
 	client_link_close(link);
-	if (!err)
-		aq_region_close(region);
 	return err;
 }
 
@@ -275,7 +268,6 @@ static int world_make(void *ctx, const struct kv_id *id,
 		node[CLIENT_NODE_NAME_MAX];
 	struct kv_geometry g = *geometry;
 	struct aq_region_options ro = {0};
-	struct aq_region *region;
 	struct aq_kv *kv = ctx;
 	struct kit_port port = {0};
 	int err = choose_node(kv, id, &g, node);
@@ -285,11 +277,10 @@ static int world_make(void *ctx, const struct kv_id *id,
 	ro.node = node[0] ? node : NULL;
 	region_name(kv, id, false, table);
 	region_name(kv, id, true, locks);
-	err = aq_region_create(kv->rack, table, g.size_bytes + KIT_SPARE_BYTES,
-			       &ro, &region);
+	err = kit_region_make(kv->rack, table, g.size_bytes + KIT_SPARE_BYTES,
+			      &ro);
 	if (err)
 		return err;
-	aq_region_close(region);
 	err = make_locks(kv, table, locks, &g);
 	if (!err)
 		err = world_open(kv, id, &port);
