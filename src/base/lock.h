@@ -25,9 +25,9 @@ static inline void lock_init(struct lock *l)
 	atomic_init(&l->sleepers, 0);
 }
 
-/* L0, acquires what the holder released in L1. */
 static inline bool lock_try(struct lock *l)
 {
+	/* LOCK-1: what the last holder did is seen by the next one. */
 	return atomic_load_explicit(&l->held, memory_order_relaxed) == 0 &&
 	       atomic_exchange_explicit(&l->held, 1, memory_order_acquire) == 0;
 }
@@ -37,13 +37,14 @@ void lock_wake(struct lock *l);
 
 static inline void lock_take(struct lock *l)
 {
+	/* LOCK-1, as in lock_try. */
 	if (UNLIKELY(atomic_exchange_explicit(&l->held, 1,
 					      memory_order_acquire)))
 		lock_take_slow(l);
 }
 
 /*
- * L1, pairs with L0. The lock may be gone as soon as it is free, so whether
+ * The lock may be gone as soon as it is free, so whether
  * somebody sleeps is read before. Who goes to sleep in between is not woken by
  * this one and looks again by itself (NAP_NS in lock.c): a locked instruction
  * here would prevent it, at the price of all other times.
@@ -53,6 +54,7 @@ static inline void lock_drop(struct lock *l)
 	unsigned sleepers =
 		atomic_load_explicit(&l->sleepers, memory_order_relaxed);
 
+	/* LOCK-1: nobody takes it and misses what was done under it. */
 	atomic_store_explicit(&l->held, 0, memory_order_release);
 	if (UNLIKELY(sleepers))
 		lock_wake(l);

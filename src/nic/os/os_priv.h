@@ -48,7 +48,7 @@ struct port_ops {
 	unsigned (*poll)(struct env_path *path, unsigned budget);
 	/* See env.h; NULL: from a network. */
 	uint32_t (*from)(struct env_path *path);
-	/* Whether poll would find something; the second half of B1. */
+	/* Whether poll would find something; the second half of BELL-1. */
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
