@@ -2,6 +2,7 @@
 /* The slow half of the data path lock: somebody else holds it, or sleeps. */
 #include "lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -48,4 +49,13 @@ void lock_wake(struct lock *l)
 {
 	(void)syscall(SYS_futex, &l->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
 		      0);
+}
+
+void lock_assert_mutex_held(pthread_mutex_t *mutex)
+{
+#if defined(AQ_LOCK_HOLDER) && defined(__GLIBC__)
+	ASSERT(mutex->__data.__owner == (int)syscall(SYS_gettid));
+#else
+	ASSERT(pthread_mutex_trylock(mutex) == EBUSY);
+#endif
 }

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/relax.h"
 #include "cable.h"
 #include "os_priv.h"
@@ -146,6 +147,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 {
 	bool kicked = false;
 
+	lock_assert_held(&h->base.lock);
 	for (int i = 0; i < count; i++) {
 		if (ev[i].data.ptr == &h->engine) {
 			kicked = true;

@@ -213,7 +213,7 @@ void host_forget(struct os_host *h);
 /* engine.c */
 int engine_start(struct os_host *h) MUST_CHECK;
 void engine_stop(struct os_host *h);
-/* Wakes the engine from inside this process; the lock is held. */
+/* Wakes the engine from inside this process. */
 void engine_kick(struct os_host *h);
 void engine_drive(struct nic_host *host);
 void engine_leave(struct nic_host *host);

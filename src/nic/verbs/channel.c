@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/relax.h"
 #include "verbs_priv.h"
 
@@ -174,6 +175,7 @@ static void channel_pay(struct verbs_channel *ch)
 {
 	struct verbs_cq *cq;
 
+	lock_assert_mutex_held(&ch->mutex);
 	/* OWED-1, with channel_push. */
 	if (!atomic_exchange_explicit(&ch->owed, false, memory_order_acquire))
 		return;
