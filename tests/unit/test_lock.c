@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -147,7 +146,7 @@ static bool dies(void (*assert_it)(void *), void *arg)
 
 		(void)setrlimit(RLIMIT_CORE, &none);
 		(void)signal(SIGABRT, SIG_DFL);
-		(void)freopen("/dev/null", "w", stderr);
+		(void)close(STDERR_FILENO);
 		assert_it(arg);
 		_exit(0);
 	}
