@@ -48,12 +48,12 @@ echo "ok: 9000 bytes all the way"
 	-p 7503 >"$TMP/server" 2>&1 &
 wide=$!
 PIDS+=("$wide")
-sleep 0.7
+wait_ns_port "$NS_A" 7503 "$wide" || true
 in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 ib_write_bw -x 1 -F -b -D 3 -p 7503 \
 	10.77.0.1 >"$TMP/client" 2>&1 &
 narrowed=$!
 PIDS+=("$narrowed")
-sleep 1.5
+wait_traffic "$NS_B" vb "$narrowed" || true
 way "$NS_A" va 10.77.0.1 1500
 way "$NS_B" vb 10.77.0.2 1500
 wait "$narrowed" || fail "ib_write_bw: $(cat "$TMP/server" "$TMP/client")"
@@ -73,7 +73,7 @@ pair 1024 "${on_a[@]}"
 	-S 8000 -C 10 >"$TMP/server" 2>&1 &
 rping=$!
 PIDS+=("$rping")
-sleep 0.7
+wait_ns_cm "$NS_A" "$rping" || true
 in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 rping -c -a 10.77.0.1 -p 7501 -V \
 	-S 8000 -C 10 >"$TMP/client" 2>&1 || fail "rping: $(cat "$TMP"/*er "$TMP/client")"
 wait "$rping" || fail "rping -s: $(cat "$TMP/server")"
@@ -84,7 +84,7 @@ echo "ok: rping, interface 9000, route 1500"
 	-s 20000 -n 50 -c -p 7502 >"$TMP/server" 2>&1 &
 pong=$!
 PIDS+=("$pong")
-sleep 0.7
+wait_ns_port "$NS_A" 7502 "$pong" || true
 in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 ibv_rc_pingpong -g 1 -m 4096 -s 20000 \
 	-n 50 -c -p 7502 10.77.0.1 >"$TMP/client" 2>&1 ||
 	fail "ibv_rc_pingpong: $(cat "$TMP/server" "$TMP/client")"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by every e2e script: a folder of its own, processes ended by their
-# pid, free ports, and two programs talking to each other on the soft NIC.
+# Sourced by every e2e script: a network and a folder of its own, processes ended
+# by their pid, free ports, and two programs talking to each other on the soft NIC.
 #
 # meson gives: AQUIFER (the binary), AQ_SOURCE (the tree), AQ_PRELOAD (the
 # sanitizer's runtime in a sanitized build, else empty).
@@ -9,6 +9,25 @@ set -euo pipefail
 
 : "${AQUIFER:?run me through meson test}" "${AQ_SOURCE:?}"
 AQ_PRELOAD=${AQ_PRELOAD:-}
+# Everything begins anew in namespaces of its own, so that tests that run at once
+# share no port, no socket's name and no /dev/shm. Where that is not allowed,
+# meson lets the tests run one after the other (own_net in meson.build).
+# shellcheck disable=SC2016 # for the inner shell
+own_net='ip link set lo up && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
+if [[ -z ${AQ_OWN_NET:-} ]] &&
+	unshare --net --mount sh -c "$own_net" sh true 2>/dev/null; then
+	AQ_OWN_NET=1 exec unshare --net --mount sh -c "$own_net" sh \
+		bash "$0" "$@"
+fi
+
+# outside COMMAND...: with the network of whoever started the test, to fetch what
+# is missing here.
+outside() {
+	local enter=()
+	[[ -z ${AQ_OWN_NET:-} ]] || enter=(nsenter --target "$PPID" --net)
+	"${enter[@]}" "$@"
+}
+
 # Unmodified programs do leak; ours are checked by the unit tests.
 export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"
 # A rack of its own: no interference with another test or a user's processes.
@@ -16,15 +35,17 @@ TMP=$(mktemp -d "${TMPDIR:-/tmp}/aquifer-e2e.XXXXXX")
 export AQUIFER_RUNDIR=$TMP AQUIFER_RACK_NAME=e2e-$$
 PIDS=()
 
+# TERM first: timeout(1) hands it on to the program, KILL it cannot.
 cleanup() {
-	local status=$? pid
-	# TERM first: timeout(1) hands it on to the program, KILL it cannot.
+	local status=$? pid alive=()
 	for pid in "${PIDS[@]}"; do
-		if kill -TERM "$pid" 2>/dev/null; then
-			sleep 0.2
-			kill -KILL "$pid" 2>/dev/null || true
-		fi
+		! kill -TERM "$pid" 2>/dev/null || alive+=("$pid")
 	done
+	for _ in {1..10}; do
+		kill -0 "${alive[@]}" 2>/dev/null || break
+		sleep 0.02
+	done
+	kill -KILL "${alive[@]}" 2>/dev/null || true
 	rm -rf "$TMP"
 	exit "$status"
 }
@@ -89,7 +110,7 @@ print(r)
 sys.exit(0 if r or (r == 0 and r is not False) else 1)' "$@"
 }
 
-# A TCP port that is free now. Tests do not run in parallel, so it stays so.
+# A TCP port that is free now. The network is this test's alone, so it stays so.
 free_port() {
 	python3 -c 'import socket
 s = socket.socket()

@@ -60,6 +60,49 @@ make_namespaces() {
 	done
 }
 
+# wait_ns_port NAMESPACE PORT PID: as wait_port, in a namespace.
+wait_ns_port() {
+	for _ in {1..400}; do
+		[[ -z $(ip netns exec "$1" ss -Hltn "sport = :$2") ]] ||
+			return 0
+		kill -0 "$3" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# wait_ns_cm NAMESPACE PID: until somebody listens there through rdma_cm.
+wait_ns_cm() {
+	for _ in {1..400}; do
+		# shellcheck disable=SC2016 # awk's own dollars
+		! ip netns exec "$1" awk '$4 == "00010000" && $8 ~ ":cm:" {
+			found = 1 } END { exit !found }' /proc/net/unix ||
+			return 0
+		kill -0 "$2" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# wait_traffic NAMESPACE DEVICE PID: until another megabyte has left there.
+wait_traffic() {
+	local before now
+	before=$(sent_bytes "$1" "$2")
+	for _ in {1..400}; do
+		now=$(sent_bytes "$1" "$2")
+		((now - before < 1000000)) || return 0
+		kill -0 "$3" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+sent_bytes() {
+	# shellcheck disable=SC2016 # awk's own dollars
+	ip netns exec "$1" awk -v dev="$2:" '$1 == dev { print $10 }' \
+		/proc/net/dev
+}
+
 # ns_pair SECONDS PROGRAM...: server in the one, client in the other namespace.
 ns_pair() {
 	local limit=$1 pid status=0 server_status=0 port
@@ -70,7 +113,7 @@ ns_pair() {
 		>"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
-	sleep 0.7
+	wait_ns_port "$NS_A" "$port" "$pid" || true
 	in_ns "$NS_B" 10.77.0.2 timeout -k 5 "$limit" "$@" -F -p "$port" \
 		10.77.0.1 >"$TMP/client" 2>&1 || status=$?
 	if ((status != 0)); then

@@ -16,13 +16,12 @@ start() {
 	in_ns "$NS_A" 10.77.0.1 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" >"$TMP/server" 2>&1 &
 	srv=$!
-	sleep 0.7
+	wait_ns_port "$NS_A" "$port" "$srv" || true
 	in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 ib_read_bw -s 4096 -D "$2" \
 		-u "$1" -F -p "$port" 10.77.0.1 >"$TMP/client" 2>&1 &
 	client=$!
 	PIDS+=("$srv" "$client")
-	sleep 1.5
-	kill -0 "$client" 2>/dev/null || {
+	wait_traffic "$NS_A" va "$client" || {
 		cat "$TMP/client"
 		fail "the client did not start"
 	}
@@ -51,7 +50,8 @@ if wait "$client"; then
 fi
 took=$((($(date +%s%N) - begin) / 1000000))
 ((took >= 300)) || fail "the error came after $took ms: too early"
-((took <= 8000)) || fail "the error took $took ms"
+# Far less than for ever, also on a busy machine.
+((took <= 30000)) || fail "the error took $took ms"
 grep -qi "transport retry\|status 12\|Failed status" "$TMP/client" || {
 	cat "$TMP/client"
 	fail "not the error of exhausted retries"

@@ -18,7 +18,7 @@ raw_pair() {
 		-p "$port" >"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
-	sleep 0.7
+	wait_ns_port "$NS_A" "$port" "$pid" || true
 	NET_PORT=$port_b in_ns "$NS_B" 10.77.0.2 timeout -k 5 60 "$@" -F \
 		-p "$port" 10.77.0.1 >"$TMP/client" 2>&1 || status=$?
 	((status == 0)) || kill "$pid" 2>/dev/null || true

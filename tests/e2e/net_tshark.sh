@@ -34,11 +34,7 @@ check() {
 		>"$TMP/server" 2>&1 &
 	pid=$!
 	PIDS+=("$pid")
-	for _ in {1..200}; do
-		[[ -z $(ip netns exec "$NS_A" ss -Hltn "sport = :$port") ]] ||
-			break
-		sleep 0.05
-	done
+	wait_ns_port "$NS_A" "$port" "$pid" || true
 	in_ns "$NS_B" "$2" timeout -k 5 60 "$CHECK" -a -g 1 -n 50 -p "$port" \
 		10.77.0.1 >"$TMP/client" 2>&1 || {
 		cat "$TMP/server" "$TMP/client"
@@ -69,7 +65,7 @@ in_ns "$NS_A" 10.77.0.1 timeout -k 5 30 rping -s -a 10.77.0.1 -V -C 3 \
 	>"$TMP/server" 2>&1 &
 pid=$!
 PIDS+=("$pid")
-sleep 0.5
+wait_ns_cm "$NS_A" "$pid" || true
 in_ns "$NS_B" 10.77.0.2 timeout -k 5 30 rping -c -a 10.77.0.1 -V -C 3 \
 	>"$TMP/client" 2>&1 || fail "rping: $(cat "$TMP/client" "$TMP/server")"
 wait "$pid" || fail "rping: $(cat "$TMP/server")"

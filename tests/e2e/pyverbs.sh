@@ -13,7 +13,7 @@ $python -c 'import pyverbs' 2>/dev/null ||
 tests=/usr/share/doc/rdma-core/tests
 if [[ ! -d $tests ]]; then
 	# Images without documentation lack it; the package itself has it.
-	(cd "$TMP" && apt-get -qq download python3-pyverbs) ||
+	(cd "$TMP" && outside apt-get -qq download python3-pyverbs) ||
 		skip "no $tests, and the package cannot be downloaded"
 	dpkg-deb -x "$TMP"/python3-pyverbs_*.deb "$TMP/package"
 	tests=$TMP/package/$tests

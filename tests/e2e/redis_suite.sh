@@ -24,8 +24,9 @@ fetch() {
 			>"$TMP/sources/$(basename "$file")"
 	done
 	cd "$TMP"
-	timeout 120 apt-get "${apt[@]}" update >"$TMP/apt" 2>&1 &&
-		timeout 120 apt-get "${apt[@]}" source redis >>"$TMP/apt" 2>&1
+	outside timeout 120 apt-get "${apt[@]}" update >"$TMP/apt" 2>&1 &&
+		outside timeout 120 apt-get "${apt[@]}" source redis \
+			>>"$TMP/apt" 2>&1
 }
 
 fetch || skip "no source packages: $(tail -1 "$TMP/apt")"

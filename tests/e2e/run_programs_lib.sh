@@ -54,7 +54,8 @@ PY
 # of the kernel's two counts is ever too low: the one by mapping is too high
 # when pages move while it is read, the other when a forked child shares pages.
 watch() {
-	python3 - $$ >"$TMP/watched" <<'PY' &
+	rm -f "$TMP/watching"
+	python3 - $$ "$TMP/watching" >"$TMP/watched" <<'PY' &
 import glob, signal, sys, time
 most = 0
 
@@ -89,6 +90,7 @@ def say(*_):
     sys.exit()
 
 signal.signal(signal.SIGTERM, say)
+open(sys.argv[2], 'w').close()
 while True:
     sums = [0, 0]
     try:
@@ -101,6 +103,10 @@ while True:
 PY
 	WATCH=$!
 	PIDS+=("$WATCH")
+	until [[ -e $TMP/watching ]]; do
+		kill -0 "$WATCH" || fail "the watching process is gone"
+		sleep 0.05
+	done
 }
 
 unwatch() {

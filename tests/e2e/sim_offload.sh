@@ -13,7 +13,7 @@ expect 1 "$AQUIFER" sim offload --seeds 20 --bug early-ack
 grep -q '^replay: aquifer sim offload --seed .* --bug early-ack' "$TMP/out" ||
 	fail "no way to replay it"
 expect 0 "$AQUIFER" sim offload --bug list
-grep -q '^repeat-writes$' "$TMP/out" || fail "no list of bugs"
+grep -q '^repeat-writes ' "$TMP/out" || fail "no list of bugs"
 expect 0 "$AQUIFER" sim offload --figure 13
 grep -q '^batches of 100: median' "$TMP/out" || fail "no claims"
 expect 0 "$AQUIFER" sim offload --figure 11 --json

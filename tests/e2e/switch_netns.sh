@@ -22,7 +22,7 @@ while True:
 assert n == 1 << 20, n' &
 tcp=$!
 PIDS+=("$tcp")
-sleep 0.5
+wait_ns_port "$NS_A" 5000 "$tcp" || true
 timeout 20 ip netns exec "$NS_B" python3 -c 'import socket
 s = socket.create_connection(("10.77.0.1", 5000))
 s.sendall(b"x" * (1 << 20))'

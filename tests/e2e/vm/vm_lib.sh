@@ -58,7 +58,7 @@ vm_boot() {
 	local cache accel=tcg,thread=multi cpu=max,-erms,-fsrm status=0 try
 	need qemu-system-x86_64 ip
 	cache=$(vm_cache)
-	bash "$VM_DIR/make_guest.sh" "$cache" >"$TMP/make_guest" 2>&1 ||
+	outside bash "$VM_DIR/make_guest.sh" "$cache" >"$TMP/make_guest" 2>&1 ||
 		status=$?
 	((status != 77)) || skip "$(tail -n 1 "$TMP/make_guest")"
 	((status == 0)) || {
