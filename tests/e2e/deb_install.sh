@@ -69,6 +69,7 @@ leave() {
 }
 trap leave EXIT
 
+rm -rf "$root/var/lib/aquifer" # of a rack of this machine
 expect 0 inside dpkg -i "${files[@]}"
 expect 0 inside aquifer version
 version=$(sed -n '1s/^[^(]*(\(.*\)).*/\1/p' "$AQ_SOURCE/debian/changelog")
@@ -108,13 +109,15 @@ expect 0 inside dpkg -r aquifer-lab
 	fail "there still is a laboratory"
 grep -q 'install aquifer-lab' "$TMP/out" || fail "sim: $(<"$TMP/out")"
 
+mkdir -p "$root/var/lib/aquifer/m0" # as a unit would have made it
 expect 0 inside dpkg --purge "${packages[@]}"
 rm -rf "$root"/tmp/*
+[[ ! -e $root/var/lib/aquifer ]] || fail "the state of nodes is left"
 # Left is what dpkg and its triggers keep for themselves, and the user, as
 # Debian's policy has it: files may still belong to it.
 find "$layer/upper" -mindepth 1 \( -type f -o -type l -o -type c -o \
 	-name '*aquifer*' \) -printf '%P\n' | grep -vE \
-	'^(var/(lib/dpkg|cache|log)/|etc/(ld\.so\.cache|g?shadow-?|passwd-?|group-?|\.pwd\.lock)$)' \
+	'^(var/(lib/dpkg|cache|log)/|var/lib/aquifer$|etc/(ld\.so\.cache|g?shadow-?|passwd-?|group-?|\.pwd\.lock)$)' \
 	>"$TMP/left" || true
 [[ ! -s $TMP/left ]] || fail "left: $(<"$TMP/left")"
 echo "ok: ${#packages[@]} packages came and went"
