@@ -72,7 +72,8 @@ int main(void)
 	struct ibv_wc wc;
 	int n;
 
-	must(pd && !ibv_query_gid(ctx, 1, 1, &gid), "device");
+	must(pd != NULL, "device");
+	must(!ibv_query_gid(ctx, 1, 1, &gid), "address");
 	init.send_cq = init.recv_cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
 	src = ibv_reg_mr(pd, from, sizeof(from), 0);
 	dst = ibv_reg_mr(pd, to, sizeof(to),
