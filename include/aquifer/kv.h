@@ -354,7 +354,7 @@ struct aq_kv_report {
  * left behind; others do that, too, when it is in their way. */
 AQ_API int aq_kv_repair(struct aq_kv_client *c);
 
-/* How the leaves of a table are; see aquifer-kv(1). */
+/* How the replicas of a table are; see aquifer-kv(1). */
 struct aq_kv_health {
 	uint32_t generation;
 	uint32_t shards;

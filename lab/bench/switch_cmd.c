@@ -89,15 +89,26 @@ struct ratio {
 
 /* ---- the switch ---------------------------------------------------------- */
 
-static void say_ready(void *ctx, const struct switchd_ready *what)
+struct bench_switch {
+	struct daemon daemon;
+	int ready_fd;
+};
+
+static void say_ready(struct daemon *d)
 {
-	(void)!write(*(int *)ctx, "r", 1);
+	(void)!write(container_of(d, struct bench_switch, daemon)->ready_fd,
+		     "r", 1);
 }
 
 static int start_switch(struct run *r)
 {
-	const struct switchd_options opt = {
-		.rack = r->rack, .name = "bench", .yields = 400};
+	struct switchd_options opt = {.yields = 400};
+	struct bench_switch s = {.daemon = {.options = {.rack = r->rack,
+							.name = "bench",
+							.is_unconfined = true},
+					    .kind = &switchd_daemon,
+					    .self = &opt,
+					    .ready = say_ready}};
 	int fds[2];
 	char c;
 
@@ -110,7 +121,8 @@ static int start_switch(struct run *r)
 	if (r->switch_pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[0]);
-		if (switchd_serve(&opt, say_ready, &fds[1]))
+		s.ready_fd = fds[1];
+		if (daemon_run(&s.daemon))
 			fprintf(stderr, "bench switch: %s\n", error_last());
 		_exit(0);
 	}

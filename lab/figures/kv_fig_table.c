@@ -39,7 +39,7 @@ static int port_is_alive(void *ctx, const char *conn)
 	return i < c->f->conn_count && c->f->conn[i] && !c->f->is_dead[i];
 }
 
-static int port_open(struct kvf_client *c, struct kv_port *port)
+static int port_open(struct kvf_client *c, struct kit_port *port)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
@@ -60,7 +60,7 @@ static int port_open(struct kvf_client *c, struct kv_port *port)
 	return 0;
 }
 
-static void port_close(void *ctx, struct kv_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	struct kvf_client *c = ctx;
 	unsigned i = (unsigned)atoi(port->conn);
@@ -73,7 +73,7 @@ static void port_close(void *ctx, struct kv_port *port)
 	}
 }
 
-static int port_renew(void *ctx, struct kv_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
 	port_close(ctx, port);
 	return port_open(ctx, port);
@@ -177,7 +177,7 @@ static void release(struct kvf *f)
 
 /* ---- clients ------------------------------------------------------------ */
 
-static bool crash(void *ctx, enum kv_point point)
+static bool crash(void *ctx, int point)
 {
 	struct kvf_client *c = ctx;
 
@@ -198,11 +198,11 @@ static int connect_one(struct kvf_client *c)
 		.whole_locks = c->f->cfg.whole_locks,
 		.ctx = c,
 		.rng_seed = rng_u64(&c->rng) | 1};
-	struct kv_port port = {.fence = port_fence,
-			       .is_alive = port_is_alive,
-			       .renew = port_renew,
-			       .close = port_close,
-			       .ctx = c};
+	struct kit_port port = {.fence = port_fence,
+				.is_alive = port_is_alive,
+				.renew = port_renew,
+				.close = port_close,
+				.ctx = c};
 	int err = port_open(c, &port);
 
 	if (err)

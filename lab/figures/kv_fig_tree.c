@@ -40,19 +40,18 @@ struct kvf_forest {
 	struct tree_client *tree[KV_FIG_NODES];
 };
 
-static int open_port(struct kvf_client *c, uint32_t node,
-		     struct tree_port *port)
+static int open_port(struct kvf_client *c, uint32_t node, struct kit_port *port)
 {
 	struct kvf_tree *u = c->f->rival;
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 
-	*port = (struct tree_port){.addr = u->region[node]->addr,
-				   .size_bytes = u->region[node]->size_bytes,
-				   .rkey = u->region[node]->rkey,
-				   .lock_addr = u->lock[node]->addr,
-				   .lock_rkey = u->lock[node]->rkey,
-				   .fence = kvf_fence_nobody,
-				   .is_alive = kvf_all_are_alive};
+	*port = (struct kit_port){.addr = u->region[node]->addr,
+				  .size_bytes = u->region[node]->size_bytes,
+				  .rkey = u->region[node]->rkey,
+				  .lock_addr = u->lock[node]->addr,
+				  .lock_rkey = u->lock[node]->rkey,
+				  .fence = kvf_fence_nobody,
+				  .is_alive = kvf_all_are_alive};
 	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
 	return scenario_link_open(c->host, u->region[node], &o, &port->link);
 }
@@ -69,7 +68,7 @@ static int connect_all(struct kvf_client *c, bool formats)
 		struct tree_config cfg = {
 			.deadline_ms = DEADLINE_MS,
 			.locals = u->locals[i][c->index % KV_FIG_MACHINES]};
-		struct tree_port port;
+		struct kit_port port;
 
 		err = open_port(c, i, &port);
 		if (!err && formats)

@@ -22,21 +22,21 @@ struct kvf_vlist {
 	struct scenario_region *region;
 };
 
-static int open_port(struct kvf_client *c, struct vlist_port *port)
+static int open_port(struct kvf_client *c, struct kit_port *port)
 {
 	struct kvf_vlist *u = c->f->rival;
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 
-	*port = (struct vlist_port){.addr = u->region->addr,
-				    .size_bytes = u->region->size_bytes,
-				    .rkey = u->region->rkey,
-				    .fence = kvf_fence_nobody,
-				    .is_alive = kvf_all_are_alive};
+	*port = (struct kit_port){.addr = u->region->addr,
+				  .size_bytes = u->region->size_bytes,
+				  .rkey = u->region->rkey,
+				  .fence = kvf_fence_nobody,
+				  .is_alive = kvf_all_are_alive};
 	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
 	return scenario_link_open(c->host, u->region, &o, &port->link);
 }
 
-static int connect_one(struct kvf_client *c, const struct vlist_port *port)
+static int connect_one(struct kvf_client *c, const struct kit_port *port)
 {
 	struct kvf_vlist *u = c->f->rival;
 	struct vlist_config cfg = {
@@ -74,7 +74,7 @@ static int read_one(struct kvf_client *c, uint64_t record)
 static int load(struct kvf_client *c)
 {
 	struct kvf_vlist *u = c->f->rival;
-	struct vlist_port port;
+	struct kit_port port;
 	uint64_t i;
 	int err = open_port(c, &port);
 
@@ -107,7 +107,7 @@ static int prepare(struct kvf *f)
 
 static int open_one(struct kvf_client *c)
 {
-	struct vlist_port port;
+	struct kit_port port;
 	int err = open_port(c, &port);
 
 	if (!err)

@@ -81,13 +81,13 @@ static int open_store(struct vfig_thread *t)
 	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
 				   .cache_keys = 4 * VFIG_KEYS,
 				   .no_steer = f->cfg->system != VFIG_FULL};
-	struct vlist_port port = {.link = t->link,
-				  .addr = f->region->addr,
-				  .size_bytes = f->region->size_bytes,
-				  .rkey = f->region->rkey,
-				  .fence = nothing,
-				  .is_alive = is_alive,
-				  .ctx = t};
+	struct kit_port port = {.link = t->link,
+				.addr = f->region->addr,
+				.size_bytes = f->region->size_bytes,
+				.rkey = f->region->rkey,
+				.fence = nothing,
+				.is_alive = is_alive,
+				.ctx = t};
 
 	snprintf(port.conn, sizeof(port.conn), "%u", t->index);
 	return vlist_client_create(&port, &f->g, &cfg, &t->store);
@@ -206,7 +206,7 @@ static void count_work(struct vfig *f, bool before)
 	uint64_t *sum = (uint64_t *)&f->res->work;
 
 	for (unsigned i = 0; i < f->cfg->threads; i++) {
-		const struct vlist_client *c = f->thread[i].store;
+		struct vlist_client *c = f->thread[i].store;
 		const uint64_t *n =
 			c ? (const uint64_t *)vlist_client_stats(c) : NULL;
 
@@ -323,10 +323,10 @@ static int make_machines(struct vfig *f)
 static void format(void *arg)
 {
 	struct vfig *f = arg;
-	struct vlist_port port = {.link = f->thread[0].link,
-				  .addr = f->region->addr,
-				  .size_bytes = f->region->size_bytes,
-				  .rkey = f->region->rkey};
+	struct kit_port port = {.link = f->thread[0].link,
+				.addr = f->region->addr,
+				.size_bytes = f->region->size_bytes,
+				.rkey = f->region->rkey};
 
 	if (has_store(f) && vlist_format(&port, &f->g)) {
 		f->res->errors++;

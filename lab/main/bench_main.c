@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	static const struct cli_command self = {
 		.name = "bench",
 		.summary = "measure, beside peers in the same run",
-		.usage = "NAME [OPTION...]\n",
+		.usage = "NAME [OPTION...]",
 	};
 
 	return cli_flush(cli_group_run(&self, benches, argc, argv));

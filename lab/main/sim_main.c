@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	static const struct cli_command self = {
 		.name = "sim",
 		.summary = "run the simulator",
-		.usage = "NAME [OPTION...]\n",
+		.usage = "NAME [OPTION...]",
 	};
 
 	return cli_flush(cli_group_run(&self, scenarios, argc, argv));

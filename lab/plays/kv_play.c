@@ -74,7 +74,7 @@ static uint64_t now_ns(const struct kp *p)
 
 /* ---- dying and sleeping ------------------------------------------------- */
 
-static bool crash(void *ctx, enum kv_point point)
+static bool crash(void *ctx, int point)
 {
 	struct kp_client *c = ctx;
 	uint64_t end;
@@ -575,7 +575,7 @@ static int make_table(struct kp *p)
 {
 	struct kv_world world = kv_town_world(&p->client[0].visitor);
 
-	return kv_leaves_make(&world, &p->g, KV_PHASE_STABLE);
+	return kv_replicas_make(&world, &p->g, KV_PHASE_STABLE);
 }
 
 static void starter(void *arg)

@@ -70,7 +70,7 @@ static struct kv_town_leaf *find(struct kv_town *t, const struct kv_id *id)
 }
 
 static int connect_port(struct kv_town_visitor *v, struct kv_town_leaf *leaf,
-			struct kv_port *port)
+			struct kit_port *port)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
@@ -98,7 +98,7 @@ static int connect_port(struct kv_town_visitor *v, struct kv_town_leaf *leaf,
 
 /* The far end of a dead client's stays, until it is fenced or the play ends:
  * what it has sent may still arrive. */
-static void port_close(void *ctx, struct kv_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	struct kv_town_visitor *v = ctx;
 	struct kv_town_conn *conn = &v->town->conn[atoi(port->conn)];
@@ -111,7 +111,7 @@ static void port_close(void *ctx, struct kv_port *port)
 	port->link = NULL;
 }
 
-static int port_renew(void *ctx, struct kv_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
 	struct kv_town_visitor *v = ctx;
 	const struct kv_town_leaf *leaf = v->town->conn[atoi(port->conn)].leaf;
@@ -124,7 +124,7 @@ static int port_renew(void *ctx, struct kv_port *port)
 	return connect_port(v, now, port);
 }
 
-static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
+static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
 {
 	struct kv_town_visitor *v = ctx;
 	struct kv_town_leaf *leaf = find(v->town, id);
@@ -132,11 +132,11 @@ static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
 	if (!leaf)
 		return error_set(any_is_killed(v->town) ? -EHOSTDOWN : -ENOENT,
 				 "there is no such leaf");
-	*port = (struct kv_port){.fence = port_fence,
-				 .is_alive = port_is_alive,
-				 .renew = port_renew,
-				 .close = port_close,
-				 .ctx = v};
+	*port = (struct kit_port){.fence = port_fence,
+				  .is_alive = port_is_alive,
+				  .renew = port_renew,
+				  .close = port_close,
+				  .ctx = v};
 	return connect_port(v, leaf, port);
 }
 
@@ -186,7 +186,7 @@ static int world_make(void *ctx, const struct kv_id *id,
 	struct kv_town_visitor *v = ctx;
 	struct kv_town *t = v->town;
 	struct kv_town_leaf *leaf = &t->leaf[t->leaf_count];
-	struct kv_port port;
+	struct kit_port port;
 	int err;
 
 	if (find(t, id))

@@ -117,7 +117,7 @@ static int port_is_alive(void *ctx, const char *conn)
 	       !c->p->conn[i].is_dead;
 }
 
-static int port_open(struct tp_client *c, struct tree_port *port)
+static int port_open(struct tp_client *c, struct kit_port *port)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 	struct tp *p = c->p;
@@ -143,7 +143,7 @@ static int port_open(struct tp_client *c, struct tree_port *port)
 	return 0;
 }
 
-static void port_close(void *ctx, struct tree_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	struct tp_client *c = ctx;
 	struct tp_conn *conn = &c->p->conn[atoi(port->conn)];
@@ -158,7 +158,7 @@ static void port_close(void *ctx, struct tree_port *port)
 	}
 }
 
-static int port_renew(void *ctx, struct tree_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
 	port_close(ctx, port);
 	return port_open(ctx, port);
@@ -229,11 +229,11 @@ static int open_tree(struct tp_client *c)
 				  .locals = c->locals,
 				  .crash = crash,
 				  .ctx = c};
-	struct tree_port port = {.fence = port_fence,
-				 .is_alive = port_is_alive,
-				 .renew = port_renew,
-				 .close = port_close,
-				 .ctx = c};
+	struct kit_port port = {.fence = port_fence,
+				.is_alive = port_is_alive,
+				.renew = port_renew,
+				.close = port_close,
+				.ctx = c};
 	int err = 0;
 
 	for (unsigned i = 0; i < RETRIES; i++) {
@@ -622,7 +622,7 @@ static void starter(void *arg)
 {
 	struct tp *p = arg;
 	struct tp_client maker = {.p = p, .host = p->host[0]};
-	struct tree_port port = {0};
+	struct kit_port port = {0};
 	int err = port_open(&maker, &port);
 
 	if (!err) {

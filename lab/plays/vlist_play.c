@@ -129,7 +129,7 @@ static int port_is_alive(void *ctx, const char *conn)
 	       !c->p->conn[i].is_dead;
 }
 
-static int port_open(struct vp_client *c, struct vlist_port *port)
+static int port_open(struct vp_client *c, struct kit_port *port)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 	struct vp *p = c->p;
@@ -154,7 +154,7 @@ static int port_open(struct vp_client *c, struct vlist_port *port)
 	return 0;
 }
 
-static void port_close(void *ctx, struct vlist_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	struct vp_client *c = ctx;
 	struct vp_conn *conn = &c->p->conn[atoi(port->conn)];
@@ -170,7 +170,7 @@ static void port_close(void *ctx, struct vlist_port *port)
 	}
 }
 
-static int port_renew(void *ctx, struct vlist_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
 	port_close(ctx, port);
 	return port_open(ctx, port);
@@ -178,7 +178,7 @@ static int port_renew(void *ctx, struct vlist_port *port)
 
 /* ---- dying and sleeping ------------------------------------------------- */
 
-static bool crash(void *ctx, enum vlist_point point)
+static bool crash(void *ctx, int point)
 {
 	struct vp_client *c = ctx;
 	uint64_t end;
@@ -205,11 +205,11 @@ static int open_store(struct vp_client *c)
 				   .no_steer = sim_rand_below(&c->rand, 8) == 0,
 				   .crash = crash,
 				   .ctx = c};
-	struct vlist_port port = {.fence = port_fence,
-				  .is_alive = port_is_alive,
-				  .renew = port_renew,
-				  .close = port_close,
-				  .ctx = c};
+	struct kit_port port = {.fence = port_fence,
+				.is_alive = port_is_alive,
+				.renew = port_renew,
+				.close = port_close,
+				.ctx = c};
 	int err = 0;
 
 	for (unsigned i = 0; i < RETRIES; i++) {
@@ -534,7 +534,7 @@ static void finish(struct vp *p)
 static int make_store(struct vp *p)
 {
 	struct vp_client maker = {.p = p, .host = p->client[0].host};
-	struct vlist_port port = {0};
+	struct kit_port port = {0};
 	int err;
 
 	sim_rand_init(&maker.rand, p->opt->seed, 999);

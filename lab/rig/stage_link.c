@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/verbs_api.h"
+#include "pair/pair.h"
 #include "sim/model_host.h"
 #include "sim/sim.h"
 #include "stage_priv.h"
@@ -15,8 +16,6 @@ enum {
 	/* 4.096 us << 10 = 4.2 ms: a lost packet is noticed sooner by those
 	 * behind it; this is for the last one. */
 	ACK_TIMEOUT = 10,
-	RETRIES = 7,
-	RNR_TIMER = 12,
 };
 
 #define ACCESS                                              \
@@ -90,18 +89,6 @@ void scenario_region_close(struct scenario_region *r)
 
 /* ---- queue pairs -------------------------------------------------------- */
 
-static int to_init(const struct client_verbs *v, struct ibv_qp *qp,
-		   unsigned access)
-{
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = access};
-
-	return -v->modify_qp(qp, &init,
-			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				     IBV_QP_ACCESS_FLAGS);
-}
-
 /* What both ends need to know to be connected. */
 struct connect {
 	enum ibv_mtu mtu;
@@ -112,52 +99,37 @@ static int to_rts(const struct client_verbs *v, const struct connect *c,
 		  struct ibv_qp *qp, const struct scenario_host *peer,
 		  uint32_t peer_qpn, uint32_t own_psn, uint32_t peer_psn)
 {
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = c->mtu,
-		.dest_qp_num = peer_qpn,
-		.rq_psn = peer_psn,
-		.max_dest_rd_atomic = c->rd_atomic,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = peer->gid, .hop_limit = 64}}};
-	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = ACK_TIMEOUT,
-				  .retry_cnt = RETRIES,
-				  .rnr_retry = RETRIES,
-				  .sq_psn = own_psn,
-				  .max_rd_atomic = c->rd_atomic};
-	int err;
+	const struct pair_end end = {
+		.gid = peer->gid,
+		.qpn = peer_qpn,
+		.psn = peer_psn,
+		.own_psn = own_psn,
+		.mtu = c->mtu,
+		.reads_in = c->rd_atomic,
+		.reads_out = c->rd_atomic,
+		.timeout = ACK_TIMEOUT,
+		.retries = PAIR_RETRIES,
+		.rnr_timer = PAIR_RNR_TIMER,
+	};
 
-	err = v->modify_qp(qp, &rtr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER);
-	if (!err)
-		err = v->modify_qp(qp, &rts,
-				   IBV_QP_STATE | IBV_QP_TIMEOUT |
-					   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					   IBV_QP_SQ_PSN |
-					   IBV_QP_MAX_QP_RD_ATOMIC);
-	return -err;
+	return pair_connect(v->modify_qp, qp, &end);
 }
 
-static int pair_connect(struct scenario_pair *p, const struct connect *c)
+static int connect_both(struct scenario_pair *p, const struct connect *c)
 {
 	const struct client_verbs *v = p->near->stage->verbs;
 	uint32_t psn[2];
 	int err;
 
 	env_random(sim_host_env(p->near->sim_host), psn, sizeof(psn));
-	psn[0] &= 0xffffff;
-	psn[1] &= 0xffffff;
+	psn[0] &= PAIR_PSN_MASK;
+	psn[1] &= PAIR_PSN_MASK;
 	p->near_psn = psn[0];
 	p->mtu_bytes = 128u << c->mtu;
-	err = to_init(v, p->near_qp, ACCESS);
+	err = pair_init(v->modify_qp, p->near_qp, ACCESS);
 	if (!err)
-		err = to_init(v, p->far_qp, p->far_is_lent ? 0 : ACCESS);
+		err = pair_init(v->modify_qp, p->far_qp,
+				p->far_is_lent ? 0 : ACCESS);
 	if (!err)
 		err = to_rts(v, c, p->near_qp, p->far, p->far_qp->qp_num,
 			     psn[0], psn[1]);
@@ -206,7 +178,7 @@ int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
 	if (!p.far_qp)
 		p.far_qp = qp_make(far, o->far_pd, o->far_cq, o->recv_depth, o);
 	if (p.near_qp && p.far_qp)
-		err = pair_connect(&p, &c);
+		err = connect_both(&p, &c);
 	if (err)
 		scenario_pair_close(&p);
 	else

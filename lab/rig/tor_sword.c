@@ -2,6 +2,7 @@
 /* The server's end of a connection whose other end is in the switch, and the
  * control plane of a switch that replaces atomics. */
 #include "tor_sword.h"
+#include "pair/pair.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,40 +28,27 @@ int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
 						.max_recv_wr = 1,
 						.max_send_sge = 1,
 						.max_recv_sge = 1}};
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE |
-						      IBV_ACCESS_REMOTE_ATOMIC};
-	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
-				  .path_mtu = IBV_MTU_1024,
-				  .dest_qp_num = own_qpn,
-				  .rq_psn = psn,
-				  .max_dest_rd_atomic = 16,
-				  .min_rnr_timer = 12,
-				  .ah_attr = {.is_global = 1,
-					      .port_num = 1,
-					      .grh = {.hop_limit = 64}}};
+	struct pair_end end = {.qpn = own_qpn,
+			       .psn = psn,
+			       .mtu = IBV_MTU_1024,
+			       .reads_in = 16,
+			       .rnr_timer = PAIR_RNR_TIMER};
 	int err;
 
-	memcpy(rtr.ah_attr.grh.dgid.raw, own_ip, 16);
+	memcpy(end.gid.raw, own_ip, 16);
 	qp = ibv_create_qp(h->pd, &attr);
 	if (!qp)
 		return -errno;
-	err = ibv_modify_qp(qp, &init,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
+	err = pair_init(ibv_modify_qp, qp,
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_ATOMIC);
 	if (!err)
-		err = ibv_modify_qp(qp, &rtr,
-				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					    IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER);
+		err = pair_receive(ibv_modify_qp, qp, &end);
 	if (err)
 		(void)ibv_destroy_qp(qp);
 	else
 		*out = qp;
-	return -err;
+	return err;
 }
 
 /* ---- the control plane --------------------------------------------------- */

@@ -11,9 +11,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
 #include "lock.h"
 #include "log.h"
@@ -177,14 +177,12 @@ static void write_header(struct counter_file *f, const char *process,
 			 unsigned entry_capacity)
 {
 	struct counter_header *h = f->header;
-	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
 	h->entry_capacity = entry_capacity;
 	h->entries_offset = sizeof(*h);
 	h->values_offset = (uint32_t)f->values_end;
 	h->pid = (uint64_t)getpid();
-	h->start_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	h->start_ns = clock_real_ns();
 	snprintf(h->process, sizeof(h->process), "%s", process);
 	/* Last: a reader that comes earlier finds no magic. */
 	layout_header_init(&h->layout, &counter_layout, f->size_bytes,

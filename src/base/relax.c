@@ -3,7 +3,8 @@
 #include "relax.h"
 
 #include <sched.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define LONG_YIELD_NS 500000ull
 #define SPAN_MIN_NS   20000000ull
@@ -12,14 +13,6 @@
 
 /* The core that a thread is on, and who else is there, are its own. */
 static _Thread_local struct relax own;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* Once may be the host's doing, which takes guests' cores away: then it is
  * tried again soon. Strangers who are still there are believed for longer. */
@@ -34,14 +27,14 @@ static void note_long_yield(struct relax *r, uint64_t at_ns)
 void relax_rest(struct relax *r)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t before_ns = now_ns(), after_ns;
+	uint64_t before_ns = clock_mono_ns(), after_ns;
 
 	if (before_ns < r->crowded_until_ns) {
 		(void)nanosleep(&nap, NULL);
 		return;
 	}
 	(void)sched_yield();
-	after_ns = now_ns();
+	after_ns = clock_mono_ns();
 	if (UNLIKELY(after_ns - before_ns > LONG_YIELD_NS))
 		note_long_yield(r, after_ns);
 }
@@ -53,5 +46,5 @@ void relax_briefly(void)
 
 bool relax_is_crowded(void)
 {
-	return own.crowded_until_ns && now_ns() < own.crowded_until_ns;
+	return own.crowded_until_ns && clock_mono_ns() < own.crowded_until_ns;
 }

@@ -14,7 +14,17 @@ for name in $names; do
 	[[ -e $AQ_SOURCE/man/$page ]] || fail "no man/$page"
 	grep -q "$name" "$AQ_SOURCE/man/aquifer.1.scd" ||
 		fail "man/aquifer.1.scd does not mention $name"
+	"$AQUIFER" help --json "$name" >"$TMP/$page.json"
 done
+# Every option is in its page.
+python3 - "$AQ_SOURCE/man" "$TMP" <<'PYTHON' || fail "a page lacks an option"
+import json, pathlib, sys
+man, tmp = map(pathlib.Path, sys.argv[1:])
+missing = [f"{f.stem}: --{o['name']}" for f in tmp.glob("*.json")
+           for o in json.loads(f.read_text())["options"]
+           if f"--{o['name']}*" not in (man / f.stem).read_text()]
+sys.exit("\n".join(missing) or 0)
+PYTHON
 "$AQUIFER" info --nic soft --json >"$TMP/out" 2>/dev/null || true
 for name in $(json "$TMP/out" '" ".join(s["name"] for s in d["settings"])'); do
 	grep -q "^\*${name#*.}\*" "$AQ_SOURCE/man/rack.ini.5.scd" ||

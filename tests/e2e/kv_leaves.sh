@@ -37,9 +37,10 @@ expect 0 "$AQUIFER" kv get safe key:000000000003
 expect 0 "$AQUIFER" kv stat safe --json
 json "$TMP/out" 'd["keys"] == 300 and d["parts_single"] >= 1 and d["parts_lost"] == 0' >/dev/null
 
-# Without a second copy some keys are there and some fail, with a reason.
+# Without a second copy some keys are there and some fail, with a reason. Which
+# ones is up to the table's seed: of 8 keys none is lost in 1 of 26 runs.
 good=0 bad=0
-for i in 0 1 2 3 4 5 6 7; do
+for ((i = 0; i < 60 && (good == 0 || bad == 0); i++)); do
 	if "$AQUIFER" kv get plain "key:$(printf %012d "$i")" >/dev/null 2>"$TMP/err"; then
 		good=$((good + 1))
 	else

@@ -22,6 +22,7 @@ check() {
 	awk -v l="$level" 'BEGIN { exit !(l < 3) }' ||
 		fail "$1: the exposure level is $level"
 	grep -qx User=aquifer "$unit" || fail "$1 does not run as aquifer"
+	grep -qx Type=notify "$unit" || fail "$1 does not say when it is ready"
 	line=$(sed -n 's/^ExecStart=//p' "$unit")
 	# shellcheck disable=SC2016 # the words of systemd, not of the shell
 	words=$(sed "s/%i/$2/"'; s/\${SIZE}/1G/; s/\$OPTIONS//' <<<"$line")

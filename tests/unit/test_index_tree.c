@@ -54,16 +54,16 @@ static int port_is_alive(void *ctx, const char *conn)
 	return 1;
 }
 
-static struct tree_port port_open(struct rig *r)
+static struct kit_port port_open(struct rig *r)
 {
-	struct tree_port p = {.fence = port_fence,
-			      .is_alive = port_is_alive,
-			      .ctx = r,
-			      .addr = r->region->addr,
-			      .size_bytes = r->region->size_bytes,
-			      .rkey = r->region->rkey,
-			      .lock_addr = r->locks->addr,
-			      .lock_rkey = r->locks->rkey};
+	struct kit_port p = {.fence = port_fence,
+			     .is_alive = port_is_alive,
+			     .ctx = r,
+			     .addr = r->region->addr,
+			     .size_bytes = r->region->size_bytes,
+			     .rkey = r->region->rkey,
+			     .lock_addr = r->locks->addr,
+			     .lock_rkey = r->locks->rkey};
 
 	assert_true(r->conns < CONNS);
 	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
@@ -87,7 +87,7 @@ static struct tree_client *client_with(struct rig *r, bool dies,
 				  .locals = locals,
 				  .crash = dies ? crash : NULL,
 				  .ctx = r};
-	struct tree_port p = port_open(r);
+	struct kit_port p = port_open(r);
 	struct tree_client *c;
 
 	assert_int_equal(tree_client_create(&p, &r->g, &cfg, &c), 0);
@@ -102,7 +102,7 @@ static struct tree_client *client(struct rig *r)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct tree_port p = port_open(r);
+	struct kit_port p = port_open(r);
 
 	assert_int_equal(tree_format(&p, &r->g), 0);
 	r->fn(r);
@@ -508,7 +508,7 @@ static void die_at(struct rig *r, unsigned n, bool *is_over)
 
 static void wipe(struct rig *r)
 {
-	struct tree_port p = port_open(r);
+	struct kit_port p = port_open(r);
 
 	memset(r->region->mem, 0, r->region->size_bytes);
 	memset(r->locks->mem, 0, r->locks->size_bytes);
@@ -593,7 +593,7 @@ static int see_any(void *user, const void *key, size_t key_len,
 static void use_lies(struct rig *r, uint64_t seed)
 {
 	struct tree_config cfg = {.deadline_ms = 2, .cache_nodes = 8};
-	struct tree_port p = port_open(r);
+	struct kit_port p = port_open(r);
 	struct tree_client *c = client(r), *d;
 	struct tree_range all = {0};
 	struct tree_report report;
@@ -662,9 +662,9 @@ static int sleeper_is_alive(void *ctx, const char *conn)
 	return !sleeper.is_gone[atoi(conn)];
 }
 
-static struct tree_port sleeper_port(struct rig *r)
+static struct kit_port sleeper_port(struct rig *r)
 {
-	struct tree_port p = port_open(r);
+	struct kit_port p = port_open(r);
 
 	p.is_alive = sleeper_is_alive;
 	return p;
@@ -676,7 +676,7 @@ static bool sleeper_point(void *ctx, int point)
 
 	if (point == TREE_POINT_SLOT && ++s->points == s->stop_at) {
 		struct tree_config cfg = {.deadline_ms = 200};
-		struct tree_port p = sleeper_port(s->r);
+		struct kit_port p = sleeper_port(s->r);
 
 		s->other_err =
 			tree_client_create(&p, &s->r->g, &cfg, &s->other);
@@ -694,7 +694,7 @@ static void sleep_once(struct rig *r)
 	struct tree_config cfg = {
 		.deadline_ms = 200, .crash = sleeper_point, .ctx = &sleeper};
 	struct tree_config plain = {.deadline_ms = 200};
-	struct tree_port before = sleeper_port(r), p;
+	struct kit_port before = sleeper_port(r), p;
 	struct tree_client *c = NULL;
 	int err;
 

@@ -41,21 +41,21 @@ static int port_is_alive(void *ctx, const char *conn)
 	return conn[0] != 'x';
 }
 
-static void port_close(void *ctx, struct vlist_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
 	scenario_link_close(port->link);
 }
 
 /* Clients with a name of x are taken for dead. */
-static struct vlist_port port_open(struct rig *r, const char *name)
+static struct kit_port port_open(struct rig *r, const char *name)
 {
-	struct vlist_port p = {.fence = port_fence,
-			       .is_alive = port_is_alive,
-			       .close = port_close,
-			       .ctx = r,
-			       .addr = r->region->addr,
-			       .size_bytes = r->region->size_bytes,
-			       .rkey = r->region->rkey};
+	struct kit_port p = {.fence = port_fence,
+			     .is_alive = port_is_alive,
+			     .close = port_close,
+			     .ctx = r,
+			     .addr = r->region->addr,
+			     .size_bytes = r->region->size_bytes,
+			     .rkey = r->region->rkey};
 
 	snprintf(p.conn, sizeof(p.conn), "%s", name);
 	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
@@ -66,7 +66,7 @@ static struct vlist_port port_open(struct rig *r, const char *name)
 static struct vlist_client *client(struct rig *r, const char *name)
 {
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct vlist_port p = port_open(r, name);
+	struct kit_port p = port_open(r, name);
 	struct vlist_client *c;
 
 	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &c), 0);
@@ -76,7 +76,7 @@ static struct vlist_client *client(struct rig *r, const char *name)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct vlist_port p = port_open(r, "maker");
+	struct kit_port p = port_open(r, "maker");
 
 	assert_int_equal(vlist_format(&p, &r->g), 0);
 	port_close(r, &p);
@@ -259,7 +259,7 @@ static void too_many(struct rig *r)
 {
 	struct vlist_client *c[CLIENTS], *d, *e;
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct vlist_port p;
+	struct kit_port p;
 
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c[i] = client(r, i ? "c" : "xdead");
@@ -333,7 +333,7 @@ struct sleeper {
 
 static struct sleeper sleeper;
 
-static bool sleeper_point(void *ctx, enum vlist_point point)
+static bool sleeper_point(void *ctx, int point)
 {
 	struct sleeper *s = ctx;
 
@@ -347,7 +347,7 @@ static void sleep_once(struct rig *r)
 	struct vlist_config cfg = {
 		.deadline_ms = 50, .crash = sleeper_point, .ctx = &sleeper};
 	struct vlist_config plain = {.deadline_ms = 50};
-	struct vlist_port late = port_open(r, "x late"), p;
+	struct kit_port late = port_open(r, "x late"), p;
 	struct vlist_client *c = NULL, *third = NULL;
 	int err;
 

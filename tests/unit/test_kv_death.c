@@ -21,7 +21,7 @@ struct doom {
 	struct aq_kv_client *other;
 };
 
-static bool doom_crash(void *ctx, enum kv_point point)
+static bool doom_crash(void *ctx, int point)
 {
 	struct doom *d = ctx;
 
@@ -127,7 +127,7 @@ static void find_path(struct scene *s)
 		doom.rows = 0;
 		err = act(c, s);
 		kv_client_destroy(c);
-		rig_break(&r);
+		kit_rig_break(&r.far);
 		if (!err && doom.rows > 2)
 			return;
 	}
@@ -164,14 +164,14 @@ static bool die(const struct scene *s, struct doom *doom)
 				    kv_point_name(doom->last), aq_last_error());
 		assert_int_equal(err, 0);
 		expect_others(other);
-		r.end[1 + 1].is_open = false;
+		r.far.end[1 + 1].is_open = false;
 		assert_int_equal(aq_kv_repair(other), 0);
 		rig_check_with(other, KEYS + 1);
 		err = -ESHUTDOWN;
 	}
 	kv_client_destroy(victim);
 	kv_client_destroy(other);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 	return err == -ESHUTDOWN;
 }
 
@@ -321,7 +321,7 @@ static bool sleep_at(const struct scene *s, unsigned n)
 	rig_check_with(doom.other, KEYS + 1);
 	kv_client_destroy(victim);
 	kv_client_destroy(doom.other);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 	return slept;
 }
 
@@ -354,7 +354,7 @@ struct late {
 	struct aq_kv_client *other;
 };
 
-static bool late_point(void *ctx, enum kv_point point)
+static bool late_point(void *ctx, int point)
 {
 	struct late *l = ctx;
 
@@ -381,21 +381,21 @@ static void a_late_client_has_no_slot(void **state)
 					  .ctx = &l,
 					  .options = {.deadline_ms = 300}};
 	struct aq_kv_client *c = NULL;
-	struct kv_port port;
+	struct kit_port port;
 	char got[4];
 	size_t len = 0;
 	int err;
 
 	rig_make(&r, &o);
-	port = rig_port(&r);
+	port = rig_port(&r.far);
 	err = kv_client_create(&port, &r.g, &config, &c);
 	assert_non_null(l.other);
 	assert_int_equal(err, -EAGAIN);
-	rig_close(&r, &port);
+	rig_close(&r.far, &port);
 	assert_int_equal(aq_kv_get(l.other, "k", 1, got, sizeof(got), &len), 0);
-	assert_int_equal(r.fences, 0);
+	assert_int_equal(r.far.fences, 0);
 	kv_client_destroy(l.other);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 int main(void)

@@ -75,7 +75,7 @@ static void test_order(void **state)
 	assert_int_equal(got, 9);
 	rig_check_with(c, N);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 /* More keys than the rows take without paths: all of them arrive. */
@@ -105,7 +105,7 @@ static void test_full_rows(void **state)
 	}
 	rig_check_with(c, 200);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 /* Nothing happens before somebody polls, or something has to come after it. */
@@ -166,7 +166,7 @@ static void test_submitted(void **state)
 	assert_int_equal(aq_kv_poll(c, done, N, true), 0);
 	kv_client_destroy(other);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 struct doom {
@@ -174,7 +174,7 @@ struct doom {
 	bool is_armed;
 };
 
-static bool doom_crash(void *ctx, enum kv_point point)
+static bool doom_crash(void *ctx, int point)
 {
 	struct doom *d = ctx;
 
@@ -223,12 +223,12 @@ static bool die_at(unsigned n)
 				 0);
 		assert_int_equal(got, i);
 	}
-	r.end[1 + 1].is_open = false;
+	r.far.end[1 + 1].is_open = false;
 	assert_int_equal(aq_kv_repair(other), 0);
 	rig_check_with(other, N);
 	kv_client_destroy(victim);
 	kv_client_destroy(other);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 	return died;
 }
 

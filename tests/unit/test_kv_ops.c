@@ -76,7 +76,7 @@ static void test_basics(void **state)
 	rig_check_with(c, 4);
 	kv_client_destroy(c);
 	kv_client_destroy(d);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 static void fill(uint8_t *p, size_t len, uint32_t seed)
@@ -134,7 +134,7 @@ static void test_extents(void **state)
 	kv_client_destroy(d);
 	free(value);
 	free(back);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 /* More bytes go through the extents than there are: the owner collects. */
@@ -170,7 +170,7 @@ static void test_collection(void **state)
 	rig_check_with(d, UINT64_MAX);
 	kv_client_destroy(c);
 	kv_client_destroy(d);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 static uint64_t fake_ms;
@@ -216,7 +216,7 @@ static void test_expiry(void **state)
 	assert_int_equal(aq_kv_expire(c, "a", 1, 0), -ENOENT);
 	rig_check_with(c, 1);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 /* A table of small pairs only. */
@@ -247,7 +247,7 @@ static void test_small_entries(void **state)
 	expect_none(c, "key2");
 	rig_check_with(c, 1);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 static void test_trips(void **state)
@@ -284,7 +284,7 @@ static void test_trips(void **state)
 	aq_kv_client_stats(c, &s);
 	assert_int_equal(s.delete_trips, 2);
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 static int count_item(const struct aq_kv_item *item, void *user)
@@ -337,7 +337,7 @@ static void fill_to_the_end(const struct aq_kv_options *o, double least)
 	rig_check_with(c[1], 0);
 	kv_client_destroy(c[0]);
 	kv_client_destroy(c[1]);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 static void test_fill(void **state)
@@ -396,7 +396,7 @@ static void test_batch(void **state)
 			assert_int_equal(got[i], 2 * i);
 	}
 	kv_client_destroy(c);
-	rig_break(&r);
+	kit_rig_break(&r.far);
 }
 
 int main(void)

@@ -45,7 +45,7 @@ static void test_pace(void **state)
 }
 
 struct wait {
-	struct kv_leaf *c;
+	struct kv_replica *c;
 	struct kv_place place;
 	struct kv_overtake o;
 	uint8_t row[2][KV_ROW_BYTES_MAX];

@@ -50,7 +50,7 @@ struct scene {
 				 aq_last_error());                        \
 	} while (0)
 
-static bool crash(void *ctx, enum kv_point point)
+static bool crash(void *ctx, int point)
 {
 	struct scene *s = ctx;
 
@@ -183,7 +183,7 @@ static void play(void *arg)
 	struct kv_geometry g;
 
 	MUST(s, kv_geometry_make(&o, &g) == 0);
-	MUST(s, kv_leaves_make(&world, &g, KV_PHASE_STABLE) == 0);
+	MUST(s, kv_replicas_make(&world, &g, KV_PHASE_STABLE) == 0);
 	other = open_client(s, &s->other);
 	victim = open_client(s, &s->victim);
 	if (!s->problem[0]) {

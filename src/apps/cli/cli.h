@@ -4,11 +4,12 @@
  *
  * How to add a command NAME:
  *  1. write src/apps/cli/cmd_NAME.c with `int cmd_NAME(const struct cli_command
- * *, int argc, char **argv)`; argv[0] is the command's name. Parse with
- *     cli_args_parse, print with cli_report_print, return an exit code of
- *     enum cli_exit. Never call exit: main.c does, and nobody else;
- *  2. declare it below and add a row to commands[] in commands.c, which is in
- *     the order that `aquifer help` shows;
+ *     *, int argc, char **argv)`; argv[0] is the command's name. Its options
+ *     are a table, cmd_NAME_options (base/opt.h). Parse with cli_parse, print
+ *     with cli_report_print, return an exit code of enum cli_exit. Never call
+ *     exit: main.c does, and nobody else;
+ *  2. declare both below and add a row to commands[] in commands.c, which is in
+ *     the order that `aquifer help` shows. --help is made from the two tables;
  *  3. add the file to src/apps/cli/meson.build;
  *  4. write man/aquifer-NAME.1.scd and name it in man/meson.build. The test
  *     cli_manpages fails until steps 2 and 4 agree.
@@ -19,6 +20,7 @@
 #define AQ_CLI_H
 
 #include "base/base.h"
+#include "base/opt.h"
 
 /* What the shell sees. exec and run return the program's own status instead. */
 enum cli_exit {
@@ -32,8 +34,10 @@ enum cli_exit {
 struct cli_command {
 	const char *name;
 	int (*run)(const struct cli_command *self, int argc, char **argv);
-	const char *summary; /* one line, no full stop */
-	const char *usage;   /* the text of --help, after the summary */
+	const char *summary;	   /* one line, no full stop */
+	const char *usage;	   /* what follows its name, as one line */
+	const struct opt *options; /* of the command or its verbs, or NULL */
+	const char *notes;	   /* the end of --help, or NULL */
 };
 
 /* Ends with a row whose name is NULL. */
@@ -58,6 +62,17 @@ int cmd_kv(const struct cli_command *self, int argc, char **argv);
 int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_lab(const struct cli_command *self, int argc, char **argv);
+
+extern const struct opt cmd_run_options[];
+extern const struct opt cmd_swap_options[];
+extern const struct opt cmd_memory_options[];
+extern const struct opt cmd_engine_options[];
+extern const struct opt cmd_top_options[];
+extern const struct opt cmd_switch_options[];
+extern const struct opt cmd_index_options[];
+extern const struct opt cmd_kv_options[];
+extern const struct opt cmd_redis_options[];
+extern const struct opt cmd_region_options[];
 
 /* The row called `name`, or NULL. */
 const struct cli_command *cli_command_find(const struct cli_command *table,
@@ -88,30 +103,40 @@ struct cli_entry {
 int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 		  int argc, char **argv);
 
-/* ---- options that several commands share -------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
-enum cli_accept {
-	CLI_ACCEPT_NIC = 1u << 0,    /* --nic soft|hw|auto */
-	CLI_ACCEPT_REST = 1u << 1,   /* words after the options */
-	CLI_ACCEPT_FACADE = 1u << 2, /* --facade auto|off */
-};
-
+/* Of the commands that have no table of their own. */
 struct cli_args {
 	bool json;
-	const char *nic; /* NULL: not given */
-	bool facade_off;
-	int rest_count;
-	char **rest;
+	const char *nic;     /* NULL: not given */
+	uint32_t facade_off; /* 1: off */
+};
+
+/* What was not an option. */
+struct cli_words {
+	int count;
+	char **word;
 };
 
 enum {
 	CLI_GO = -1
 };
 
-/* CLI_GO, or the exit code to return at once: --help was printed, or the
- * arguments are wrong and stderr says how. */
-int cli_args_parse(const struct cli_command *self, int argc, char **argv,
-		   unsigned accept, struct cli_args *out) MUST_CHECK;
+/* Reads self->options into `args`. CLI_GO, or the exit code to return at once:
+ * --help was printed, or the arguments are wrong and stderr says how. `words`
+ * is NULL with OPT_WORDS_NONE. */
+int cli_parse(const struct cli_command *self, int argc, char **argv,
+	      enum opt_words accept, void *args,
+	      struct cli_words *words) MUST_CHECK;
+
+/* The same for a verb of a group, which is argv[0]: from `least` to `most`
+ * words go to `words`. */
+int cli_parse_verb(const struct cli_command *group, int argc, char **argv,
+		   int least, int most, void *args,
+		   const char **words) MUST_CHECK;
+/* Bytes from a word: 4096, 64K. -EINVAL with a line on stderr. */
+int cli_parse_size(const char *what, const char *word,
+		   uint64_t *bytes) MUST_CHECK;
 
 /* The exit code of a program that printed something: a full pipe or disk must
  * not look like success. */
@@ -119,6 +144,8 @@ int cli_flush(int code) MUST_CHECK;
 
 /* One line on stderr: "aquifer: ..." */
 void cli_error(const char *fmt, ...) PRINTF(1, 2);
+/* The same with the words of the last error, or else of this one. */
+void cli_error_last(int err);
 
 /* ---- version ------------------------------------------------------------ */
 

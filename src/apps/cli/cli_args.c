@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that several commands share, and the one way to report an error. */
-#include <getopt.h>
+/* How commands read their options, and the one way to report an error. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/error.h"
 #include "cli.h"
 
 void cli_error(const char *fmt, ...)
@@ -27,83 +26,57 @@ int cli_flush(int code)
 	return code;
 }
 
-static bool nic_word_valid(const char *word)
+void cli_error_last(int err)
 {
-	return strcmp(word, "soft") == 0 || strcmp(word, "hw") == 0 ||
-	       strcmp(word, "auto") == 0;
+	cli_error("%s",
+		  error_last_code() == err ? error_last() : error_text(err));
 }
 
-/* One option; false when the arguments are wrong (and stderr says so). */
-static bool take_option(const struct cli_command *self, int opt, char **argv,
-			unsigned accept, struct cli_args *args)
+int cli_parse(const struct cli_command *self, int argc, char **argv,
+	      enum opt_words accept, void *args, struct cli_words *words)
 {
-	switch (opt) {
-	case 'j':
-		args->json = true;
-		return true;
-	case 'n':
-		if (!(accept & CLI_ACCEPT_NIC)) {
-			cli_error("%s takes no --nic", self->name);
-			return false;
-		}
-		if (!nic_word_valid(optarg)) {
-			cli_error("--nic is soft, hw or auto, not '%s'",
-				  optarg);
-			return false;
-		}
-		args->nic = optarg;
-		return true;
-	case 'f':
-		if (!(accept & CLI_ACCEPT_FACADE)) {
-			cli_error("%s takes no --facade", self->name);
-			return false;
-		}
-		args->facade_off = strcmp(optarg, "off") == 0;
-		if (!args->facade_off && strcmp(optarg, "auto") != 0) {
-			cli_error("--facade is auto or off, not '%s'", optarg);
-			return false;
-		}
-		return true;
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return false;
-	default:
-		cli_error("%s has no option '%s'; see 'aquifer help %s'",
-			  self->name, argv[optind - 1], self->name);
-		return false;
+	int first;
+
+	switch (opt_parse(self->options, self->name, argc, argv, accept, args,
+			  &first)) {
+	case OPT_HELP:
+		cli_command_help(self, "aquifer");
+		return CLI_OK;
+	case OPT_WRONG:
+		cli_error("%s", error_last());
+		return CLI_USAGE;
+	case OPT_DONE:
+		break;
 	}
+	if (words)
+		*words = (struct cli_words){argc - first, argv + first};
+	return CLI_GO;
 }
 
-int cli_args_parse(const struct cli_command *self, int argc, char **argv,
-		   unsigned accept, struct cli_args *out)
+int cli_parse_verb(const struct cli_command *group, int argc, char **argv,
+		   int least, int most, void *args, const char **words)
 {
-	static const struct option longopts[] = {
-		{"facade", required_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{"json", no_argument, NULL, 'j'},
-		{"nic", required_argument, NULL, 'n'},
-		{NULL, 0, NULL, 0},
-	};
-	struct cli_args args = {0};
-	int opt;
+	struct cli_words rest;
+	int code = cli_parse(group, argc, argv, OPT_WORDS_ANY, args, &rest);
 
-	/* 0, not 1: glibc then forgets a scan of another argv. */
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(self, "aquifer");
-			return CLI_OK;
-		}
-		if (!take_option(self, opt, argv, accept, &args))
-			return CLI_USAGE;
-	}
-	args.rest = argv + optind;
-	args.rest_count = argc - optind;
-	if (args.rest_count && !(accept & CLI_ACCEPT_REST)) {
-		cli_error("%s does not understand '%s'; see 'aquifer help %s'",
-			  self->name, args.rest[0], self->name);
+	if (code != CLI_GO)
+		return code;
+	if (rest.count < least || rest.count > most) {
+		cli_error("%s %s takes %s%d word%s; see 'aquifer help %s'",
+			  group->name, argv[0], least < most ? "up to " : "",
+			  most, most == 1 ? "" : "s", group->name);
 		return CLI_USAGE;
 	}
-	*out = args;
+	for (int i = 0; i < rest.count; i++)
+		words[i] = rest.word[i];
 	return CLI_GO;
+}
+
+int cli_parse_size(const char *what, const char *word, uint64_t *bytes)
+{
+	int err = opt_size(what, word, bytes);
+
+	if (err)
+		cli_error("%s", error_last());
+	return err;
 }

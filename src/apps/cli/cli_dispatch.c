@@ -69,8 +69,11 @@ const struct cli_command *cli_command_nearest(const struct cli_command *table,
 
 void cli_command_help(const struct cli_command *cmd, const char *parent)
 {
-	printf("%s %s: %s\n\nusage: %s %s %s", parent, cmd->name, cmd->summary,
-	       parent, cmd->name, cmd->usage);
+	printf("%s %s: %s\n\nusage: %s %s %s\n", parent, cmd->name,
+	       cmd->summary, parent, cmd->name, cmd->usage);
+	if (cmd->options)
+		opt_help(cmd->options, stdout);
+	fputs(cmd->notes ? cmd->notes : "", stdout);
 }
 
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hail.h"
 
 enum {
@@ -83,14 +84,6 @@ int cli_hail_open(const union cli_hail_addr *to,
 	return err;
 }
 
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* What lies in the socket: 1 the answer, 0 nothing of use, or -errno. */
 static int take(int fd, uint64_t nonce, enum hail_kind kind)
 {
@@ -111,7 +104,7 @@ static int await(int fd, int own_fd, uint64_t nonce, uint64_t end_us)
 	uint64_t now;
 	int got = 0;
 
-	while (got == 0 && (now = now_us()) < end_us) {
+	while (got == 0 && (now = clock_mono_ns() / 1000) < end_us) {
 		(void)poll(p, 2, (int)((end_us - now) / 1000) + 1);
 		got = take(fd, nonce, HAIL_ANSWER);
 		if (got == 0 && own_fd >= 0)
@@ -123,7 +116,7 @@ static int await(int fd, int own_fd, uint64_t nonce, uint64_t end_us)
 int cli_hail_ask(int fd, int own_fd, size_t len_bytes, unsigned *rtt_us)
 {
 	static uint8_t bytes[HAIL_BYTES_MAX];
-	uint64_t start_us = now_us();
+	uint64_t start_us = clock_mono_ns() / 1000;
 	struct hail h;
 	int err = -ETIMEDOUT;
 
@@ -133,7 +126,7 @@ int cli_hail_ask(int fd, int own_fd, size_t len_bytes, unsigned *rtt_us)
 		return -EMSGSIZE;
 	memset(bytes, 0, len_bytes);
 	for (unsigned i = 0; i < CLI_HAIL_TRIES; i++) {
-		uint64_t sent_us = now_us();
+		uint64_t sent_us = clock_mono_ns() / 1000;
 		uint64_t nonce = start_us << 8 | i;
 
 		hail_init(&h, HAIL_ANY_INDEX, nonce);
@@ -144,7 +137,7 @@ int cli_hail_ask(int fd, int own_fd, size_t len_bytes, unsigned *rtt_us)
 			err = await(fd, own_fd, nonce,
 				    sent_us + CLI_HAIL_MS * 1000);
 		if (err > 0) {
-			*rtt_us = (unsigned)(now_us() - sent_us);
+			*rtt_us = (unsigned)(clock_mono_ns() / 1000 - sent_us);
 			return 0;
 		}
 		if (err != -ETIMEDOUT)

@@ -41,6 +41,26 @@ int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
 	return 0;
 }
 
+int cli_rack_parse(const struct cli_command *self, int argc, char **argv,
+		   bool make, bool *as_json, struct cli_rack *rack)
+{
+	struct cli_args args = {0};
+	struct cli_words words;
+	int code = cli_parse(self, argc, argv, OPT_WORDS_ANY, &args, &words);
+
+	if (code != CLI_GO)
+		return code;
+	if (words.count > 1) {
+		cli_error("%s takes one file, see 'aquifer help %s'",
+			  self->name, self->name);
+		return CLI_USAGE;
+	}
+	*as_json = args.json;
+	return cli_rack_open(rack, words.count ? words.word[0] : NULL, make)
+		       ? CLI_FAILED
+		       : CLI_GO;
+}
+
 void cli_rack_close(struct cli_rack *rack)
 {
 	config_destroy(rack->config);
@@ -109,18 +129,9 @@ const char *cli_rack_size(uint64_t bytes, char out[16])
 		unit++;
 	}
 	snprintf(out, 16,
-		 value < 10 && unit && value != (uint64_t)value ? "%.1f%c"
-								: "%.0f%c",
+		 value < 10 && unit && value != (double)(uint64_t)value
+			 ? "%.1f%c"
+			 : "%.0f%c",
 		 value, units[unit]);
 	return out;
-}
-
-int cli_rack_parse_size(const char *what, const char *text, uint64_t *bytes)
-{
-	const struct config_key key = {.kind = CONFIG_SIZE, .max = 1ull << 48};
-
-	if (config_key_parse(&key, text, bytes) == 0)
-		return 0;
-	cli_error("%s: %s", what, error_last());
-	return -EINVAL;
 }

@@ -10,6 +10,7 @@
 #include "base/rundir.h"
 #include "client/client.h"
 
+struct cli_command;
 struct config;
 
 struct cli_rack {
@@ -29,6 +30,10 @@ struct cli_rack {
  */
 int cli_rack_open(struct cli_rack *rack, const char *file,
 		  bool make) MUST_CHECK;
+/* The same for a command whose words are [RACK.INI] and whose option is --json.
+ * CLI_GO, or the exit code. */
+int cli_rack_parse(const struct cli_command *self, int argc, char **argv,
+		   bool make, bool *as_json, struct cli_rack *rack) MUST_CHECK;
 void cli_rack_close(struct cli_rack *rack);
 /* Looks for nodes and engines again. */
 void cli_rack_scan(struct cli_rack *rack);
@@ -45,8 +50,5 @@ int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
 
 /* A size as people write it: 1.5G. */
 const char *cli_rack_size(uint64_t bytes, char out[16]);
-/* Bytes from 4096, 64K, 1.5 is not allowed; -EINVAL with a line on stderr. */
-int cli_rack_parse_size(const char *what, const char *text,
-			uint64_t *bytes) MUST_CHECK;
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 
 /* How a counter is called, and where its sum goes. */
@@ -122,13 +123,11 @@ static int take_file(const char *path, void *user)
 
 void cli_top_take(const char *rundir, struct cli_top_sample *out)
 {
-	struct timespec ts;
 	int err;
 
 	memset(out, 0, sizeof(*out));
 	hist_init(&out->latency);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	out->at_ns = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	out->at_ns = clock_mono_ns();
 	err = counter_dir_each(rundir, take_file, out);
 	/* A directory that cannot be read has nothing to show. */
 	(void)err;

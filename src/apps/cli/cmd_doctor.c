@@ -93,17 +93,17 @@ static void check_peer(struct cli_check_peer *peer, const char *address,
 }
 
 /* False: one of the words is no address. */
-static bool check_peers(const struct cli_args *args, json_t *array,
-			struct tally *tally)
+static bool check_peers(const struct cli_words *words, bool as_json,
+			json_t *array, struct tally *tally)
 {
-	for (int i = 0; i < args->rest_count; i++) {
+	for (int i = 0; i < words->count; i++) {
 		struct cli_check_peer *peer;
 
-		if (cli_check_peer_create(args->rest[i], &peer)) {
-			cli_error("'%s' is not an IP address", args->rest[i]);
+		if (cli_check_peer_create(words->word[i], &peer)) {
+			cli_error("'%s' is not an IP address", words->word[i]);
 			return false;
 		}
-		check_peer(peer, args->rest[i], array, args->json, tally);
+		check_peer(peer, words->word[i], array, as_json, tally);
 		cli_check_peer_destroy(peer);
 	}
 	return true;
@@ -113,8 +113,9 @@ int cmd_doctor(const struct cli_command *self, int argc, char **argv)
 {
 	struct tally tally = {{0}, 0};
 	json_t *array = json_array();
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	struct cli_args args = {0};
+	struct cli_words words;
+	int code = cli_parse(self, argc, argv, OPT_WORDS_ANY, &args, &words);
 	int err = 0;
 
 	if (code != CLI_GO) {
@@ -127,7 +128,7 @@ int cmd_doctor(const struct cli_command *self, int argc, char **argv)
 		c->run(&res);
 		take(c, &res, array, args.json, &tally);
 	}
-	if (!check_peers(&args, array, &tally)) {
+	if (!check_peers(&words, args.json, array, &tally)) {
 		json_decref(array);
 		return CLI_USAGE;
 	}

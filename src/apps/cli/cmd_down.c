@@ -126,19 +126,12 @@ static int refuse_swap(const char *rundir)
 int cmd_down(const struct cli_command *self, int argc, char **argv)
 {
 	struct cli_rack rack;
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	bool as_json;
+	int code = cli_rack_parse(self, argc, argv, false, &as_json, &rack);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count > 1) {
-		cli_error("down takes one file, see 'aquifer help down'");
-		return CLI_USAGE;
-	}
-	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, false))
-		return CLI_FAILED;
-	code = refuse_swap(rack.rundir) ? CLI_FAILED
-					: end_all(&rack, args.json);
+	code = refuse_swap(rack.rundir) ? CLI_FAILED : end_all(&rack, as_json);
 	cli_rack_close(&rack);
 	return code;
 }

@@ -75,7 +75,8 @@ static void make_facade(void)
 }
 
 static int print_plan(json_t *env, const struct cli_nic *nic,
-		      const struct cli_args *args)
+		      const struct cli_args *args,
+		      const struct cli_words *words)
 {
 	json_t *tree = json_object();
 	json_t *argv = json_array();
@@ -85,8 +86,8 @@ static int print_plan(json_t *env, const struct cli_nic *nic,
 	cli_report_set(tree, "facade", "%s",
 		       nic->soft && !args->facade_off ? "auto" : "off");
 	(void)json_object_set(tree, "environment", env);
-	for (int i = 0; i < args->rest_count; i++)
-		(void)json_array_append_new(argv, json_string(args->rest[i]));
+	for (int i = 0; i < words->count; i++)
+		(void)json_array_append_new(argv, json_string(words->word[i]));
 	(void)json_object_set_new(tree, "argv", argv);
 	return cli_report_print(tree, true) ? CLI_FAILED : CLI_OK;
 }
@@ -111,16 +112,16 @@ static int start(char **argv)
 int cmd_exec(const struct cli_command *self, int argc, char **argv)
 {
 	struct config *config;
-	struct cli_args args;
+	struct cli_args args = {0};
+	struct cli_words words;
 	struct cli_nic nic;
 	json_t *env;
-	int code = cli_args_parse(
-		self, argc, argv,
-		CLI_ACCEPT_NIC | CLI_ACCEPT_FACADE | CLI_ACCEPT_REST, &args);
+	int code =
+		cli_parse(self, argc, argv, OPT_WORDS_PROGRAM, &args, &words);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count == 0 && !args.json) {
+	if (words.count == 0 && !args.json) {
 		cli_error("exec needs a program: aquifer exec -- PROGRAM "
 			  "[ARGUMENT...]");
 		return CLI_USAGE;
@@ -133,7 +134,7 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 	if (nic.soft && set_soft(env) != 0)
 		goto out;
 	if (args.json) {
-		code = print_plan(env, &nic, &args);
+		code = print_plan(env, &nic, &args, &words);
 		goto out;
 	}
 	if (nic.soft && !args.facade_off)
@@ -142,7 +143,7 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 		cli_error("cannot set the environment: %s", strerror(errno));
 		goto out;
 	}
-	code = start(args.rest);
+	code = start(words.word);
 out:
 	json_decref(env);
 	config_destroy(config);

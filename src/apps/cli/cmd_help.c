@@ -53,26 +53,33 @@ static void list_text(void)
 int cmd_help(const struct cli_command *self, int argc, char **argv)
 {
 	const struct cli_command *cmd;
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	struct cli_args args = {0};
+	struct cli_words words;
+	int code = cli_parse(self, argc, argv, OPT_WORDS_ANY, &args, &words);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count == 0) {
+	if (words.count == 0) {
 		if (args.json)
 			return list_json() ? CLI_FAILED : CLI_OK;
 		list_text();
 		return CLI_OK;
 	}
-	cmd = cli_command_find(cli_commands, args.rest[0]);
+	cmd = cli_command_find(cli_commands, words.word[0]);
 	if (!cmd)
-		return cli_dispatch(cli_commands, "aquifer", 1, args.rest);
+		return cli_dispatch(cli_commands, "aquifer", 1, words.word);
 	if (args.json) {
-		json_t *tree = json_object();
+		json_t *tree = json_object(), *options = json_array();
 
 		cli_report_set(tree, "name", "%s", cmd->name);
 		cli_report_set(tree, "summary", "%s", cmd->summary);
 		cli_report_set(tree, "usage", "%s", cmd->usage);
+		for (const struct opt *o = cmd->options; o && o->name; o++)
+			(void)json_array_append_new(
+				options,
+				json_pack("{s:s, s:s*, s:s}", "name", o->name,
+					  "value", o->value, "help", o->help));
+		(void)json_object_set_new(tree, "options", options);
 		return cli_report_print(tree, true) ? CLI_FAILED : CLI_OK;
 	}
 	cli_command_help(cmd, "aquifer");
@@ -82,8 +89,8 @@ int cmd_help(const struct cli_command *self, int argc, char **argv)
 int cmd_version(const struct cli_command *self, int argc, char **argv)
 {
 	json_t *tree;
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, 0, &args);
+	struct cli_args args = {0};
+	int code = cli_parse(self, argc, argv, OPT_WORDS_NONE, &args, NULL);
 
 	if (code != CLI_GO)
 		return code;

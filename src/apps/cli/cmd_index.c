@@ -1,181 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer index`: indexes in the rack, for people. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "cli_index.h"
-#include "cli_rack.h"
 #include "cli_report.h"
 
 /* ---- options ------------------------------------------------------------ */
 
-static int parse_number(const char *option, const char *word, uint64_t max,
-			uint64_t *out)
-{
-	char *end;
-	unsigned long long v = strtoull(word, &end, 10);
-
-	if (*word < '0' || *word > '9' || *end || v > max) {
-		cli_error("%s: a number up to %llu, not '%s'", option,
-			  (unsigned long long)max, word);
-		return -EINVAL;
-	}
-	*out = v;
-	return 0;
-}
-
-static int parse_u32(const char *option, const char *word, uint32_t max,
-		     uint32_t *out)
-{
-	uint64_t v = 0;
-	int err = parse_number(option, word, max, &v);
-
-	if (!err)
-		*out = (uint32_t)v;
-	return err;
-}
-
-static int parse_kind(const char *word, uint32_t *out)
-{
-	if (strcmp(word, "tree") == 0)
-		*out = AQ_INDEX_TREE;
-	else if (strcmp(word, "versions") == 0)
-		*out = AQ_INDEX_VERSIONS;
-	else {
-		cli_error("--kind is tree or versions, not '%s'", word);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-enum {
-	OPT_FROM = 1000,
-	OPT_TO,
-	OPT_KEYS_ONLY,
-	OPT_HOST_LOCKS,
-	OPT_SWITCH_LOCKS,
-	OPT_THREADS,
-	OPT_ROOM,
+const struct opt cmd_index_options[] = {
+	OPT_CHOICE(struct cli_index, options.kind, "kind", "tree|versions",
+		   "create: tree: keys in order (default); versions: numbers, "
+		   "in no order, whose writes append"),
+	OPT_U32(struct cli_index, options.value_max, "value", "BYTES", 0,
+		UINT32_MAX,
+		"create: bytes that values may have (default 32, or 128)"),
+	OPT_U32(struct cli_index, options.clients, "clients", "N", 0,
+		UINT32_MAX, "create: clients at a time"),
+	OPT_U32(struct cli_index, options.failure_ms, "failure", "MS", 0,
+		UINT32_MAX,
+		"create: a client that is silent for so long is dead (default "
+		"1000)"),
+	OPT_TEXT(struct cli_index, options.node, "node", "NAME",
+		 "create: on this node"),
+	OPT_SIZE(struct cli_index, options.size_bytes, "memory", "SIZE", 0,
+		 1ull << 48, "tree: its memory (default 64M)"),
+	OPT_U32(struct cli_index, options.key_max, "key", "BYTES", 0,
+		UINT32_MAX,
+		"tree: bytes that keys may have, up to 64 (default 32)"),
+	OPT_U32(struct cli_index, options.node_bytes, "node-bytes", "BYTES", 0,
+		UINT32_MAX, "tree: of a node (default 1024)"),
+	OPT_U32(struct cli_index, options.locks, "locks", "N", 0, UINT32_MAX,
+		"tree: lock words"),
+	OPT_BITS(struct cli_index, options.flags, AQ_INDEX_HOST_LOCKS,
+		 "host-locks",
+		 "tree: locks in host memory where the NIC has none left"),
+	OPT_BITS(struct cli_index, options.flags, AQ_INDEX_SWITCH_LOCKS,
+		 "switch-locks",
+		 "tree: locks that the rack's switch decides on"),
+	OPT_SIZE(struct cli_index, options.keys, "room", "KEYS", 0, 1ull << 48,
+		 "versions: keys that there is room for"),
+	OPT_TEXT(struct cli_index, from, "from", "KEY", "scan: the first key"),
+	OPT_TEXT(struct cli_index, to, "to", "KEY",
+		 "scan: the first key that is not wanted"),
+	OPT_FLAG(struct cli_index, keys_only, "keys", "scan: without values"),
+	OPT_U64(struct cli_index, count, "count", "N", 0, 1ull << 40,
+		"scan, fill: so many keys"),
+	OPT_U64(struct cli_index, value_bytes, "size", "BYTES", 0,
+		AQ_INDEX_VALUE_MAX, "fill: of a value (default 8)"),
+	OPT_U32(struct cli_index, threads, "threads", "N", 0,
+		CLI_INDEX_THREADS_MAX, "fill: at a time"),
+	OPT_FLAG(struct cli_index, json, "json", "print JSON"),
+	OPT_END,
 };
-
-static int take_option(int opt, char **argv, struct cli_index *a)
-{
-	struct aq_index_options *o = &a->options;
-
-	switch (opt) {
-	case 'j':
-		a->json = true;
-		return 0;
-	case 'k':
-		return parse_kind(optarg, &o->kind);
-	case 'm':
-		return cli_rack_parse_size("--memory", optarg, &o->size_bytes);
-	case 'b':
-		return parse_u32("--node-bytes", optarg, UINT32_MAX,
-				 &o->node_bytes);
-	case 'K':
-		return parse_u32("--key", optarg, UINT32_MAX, &o->key_max);
-	case 'V':
-		return parse_u32("--value", optarg, UINT32_MAX, &o->value_max);
-	case 'c':
-		return parse_u32("--clients", optarg, UINT32_MAX, &o->clients);
-	case 'f':
-		return parse_u32("--failure", optarg, UINT32_MAX,
-				 &o->failure_ms);
-	case 'l':
-		return parse_u32("--locks", optarg, UINT32_MAX, &o->locks);
-	case 'o':
-		o->node = optarg;
-		return 0;
-	case OPT_ROOM:
-		return cli_rack_parse_size("--room", optarg, &o->keys);
-	case OPT_HOST_LOCKS:
-		o->flags |= AQ_INDEX_HOST_LOCKS;
-		return 0;
-	case OPT_SWITCH_LOCKS:
-		o->flags |= AQ_INDEX_SWITCH_LOCKS;
-		return 0;
-	case OPT_FROM:
-		a->from = optarg;
-		return 0;
-	case OPT_TO:
-		a->to = optarg;
-		return 0;
-	case OPT_KEYS_ONLY:
-		a->keys_only = true;
-		return 0;
-	case OPT_THREADS:
-		return parse_u32("--threads", optarg, CLI_INDEX_THREADS_MAX,
-				 &a->threads);
-	case 'n':
-		return parse_number("--count", optarg, 1ull << 40, &a->count);
-	case 's':
-		return parse_number("--size", optarg, AQ_INDEX_VALUE_MAX,
-				    &a->value_bytes);
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return -EINVAL;
-	default:
-		cli_error("index has no option '%s'; see 'aquifer help index'",
-			  argv[optind - 1]);
-		return -EINVAL;
-	}
-}
 
 /* argv[0] is the verb; `words` is how many have to follow. */
 static int parse(int argc, char **argv, int words, struct cli_index *a)
 {
-	static const struct option longopts[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"kind", required_argument, NULL, 'k'},
-		{"memory", required_argument, NULL, 'm'},
-		{"node-bytes", required_argument, NULL, 'b'},
-		{"key", required_argument, NULL, 'K'},
-		{"value", required_argument, NULL, 'V'},
-		{"clients", required_argument, NULL, 'c'},
-		{"failure", required_argument, NULL, 'f'},
-		{"locks", required_argument, NULL, 'l'},
-		{"node", required_argument, NULL, 'o'},
-		{"room", required_argument, NULL, OPT_ROOM},
-		{"host-locks", no_argument, NULL, OPT_HOST_LOCKS},
-		{"switch-locks", no_argument, NULL, OPT_SWITCH_LOCKS},
-		{"from", required_argument, NULL, OPT_FROM},
-		{"to", required_argument, NULL, OPT_TO},
-		{"keys", no_argument, NULL, OPT_KEYS_ONLY},
-		{"threads", required_argument, NULL, OPT_THREADS},
-		{"count", required_argument, NULL, 'n'},
-		{"size", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
+	const char *word[3] = {NULL};
+	int code;
 
-	memset(a, 0, sizeof(*a));
-	a->value_bytes = 8;
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(
-				cli_command_find(cli_commands, "index"),
-				"aquifer");
-			return CLI_OK;
-		}
-		if (take_option(opt, argv, a))
-			return CLI_USAGE;
-	}
-	if (argc - optind != words) {
-		cli_error("index %s takes %d word%s; see 'aquifer help index'",
-			  argv[0], words, words == 1 ? "" : "s");
-		return CLI_USAGE;
-	}
-	a->name = argv[optind];
-	a->key = words > 1 ? argv[optind + 1] : NULL;
-	a->value = words > 2 ? argv[optind + 2] : NULL;
-	return CLI_GO;
+	*a = (struct cli_index){.value_bytes = 8};
+	code = cli_parse_verb(cli_command_find(cli_commands, "index"), argc,
+			      argv, words, words, a, word);
+	a->name = word[0];
+	a->key = word[1];
+	a->value = word[2];
+	return code;
 }
 
 /* ---- the rack, the index, a client -------------------------------------- */

@@ -123,9 +123,9 @@ static void add_nic(json_t *tree, const struct config *config)
 int cmd_info(const struct cli_command *self, int argc, char **argv)
 {
 	struct config *config;
-	struct cli_args args;
+	struct cli_args args = {0};
 	json_t *tree;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_NIC, &args);
+	int code = cli_parse(self, argc, argv, OPT_WORDS_NONE, &args, NULL);
 	bool opened;
 
 	if (code != CLI_GO)

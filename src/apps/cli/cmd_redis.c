@@ -1,172 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer redis`: a Redis server over a table in far memory. */
-#include <aquifer/kv.h>
 #include <errno.h>
-#include <getopt.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "base/error.h"
-#include "cli.h"
-#include "cli_confine.h"
-#include "cli_report.h"
-#include "cli_settings.h"
+#include "cli_daemon.h"
 #include "redis/redis.h"
 
 struct redis_args {
-	bool json;
-	struct cli_confine confine;
-	uint64_t capacity;
-	uint64_t values_bytes;
+	struct cli_daemon base;
 	const char *password_file;
 	char password[REDIS_PASSWORD_MAX + 1];
 	struct redis_options serve;
 };
 
-static bool parse_number(const char *option, const char *text,
-			 enum config_kind kind, uint64_t min, uint64_t max,
-			 uint64_t *out)
+static int take_port(void *args, const char *word)
 {
-	const struct config_key key = {
-		.section = "redis",
-		.key = option,
-		.kind = kind,
-		.min = min,
-		.max = max,
-	};
+	struct redis_args *a = args;
+	char *end;
+	long port = strtol(word, &end, 10);
 
-	if (config_key_parse(&key, text, out) == 0)
-		return true;
-	cli_error("--%s: %s", option, error_last());
-	return false;
+	if (strcmp(word, "none") == 0)
+		port = -1;
+	else if (*word < '0' || *word > '9' || *end || port > 65535)
+		return error_set(-EINVAL,
+				 "--port: value '%.40s' is not allowed; a "
+				 "whole number from 0 to 65535, or none",
+				 word);
+	a->serve.port = (int32_t)port;
+	a->base.daemon.confine.low_port = port > 0 && port < 1024;
+	return 0;
 }
 
-/* One option; false when it is wrong (and stderr says so). */
-static bool take_option(const struct cli_command *self, int opt, char **argv,
-			struct redis_args *a)
+static int take_protection(void *args, const char *word)
 {
-	uint64_t n;
+	struct redis_args *a = args;
 
-	if (cli_confine_take(&a->confine, opt, optarg))
-		return true;
-	switch (opt) {
-	case 'j':
-		a->json = true;
-		return true;
-	case 't':
-		a->serve.table = optarg;
-		return true;
-	case 'p':
-		if (strcmp(optarg, "none") == 0) {
-			a->serve.port = -1;
-			return true;
-		}
-		if (!parse_number("port", optarg, CONFIG_INT, 0, 65535, &n))
-			return false;
-		a->serve.port = (int32_t)n;
-		return true;
-	case 'b':
-		a->serve.bind = optarg;
-		return true;
-	case 's':
-		a->serve.unix_path = optarg;
-		return true;
-	case 'w':
-		a->password_file = optarg;
-		return true;
-	case 'c':
-		return parse_number("capacity", optarg, CONFIG_SIZE, 64,
-				    1ull << 36, &a->capacity);
-	case 'v':
-		return parse_number("values", optarg, CONFIG_SIZE, 1 << 20,
-				    1ull << 46, &a->values_bytes);
-	case 'm':
-		if (!parse_number("max-clients", optarg, CONFIG_INT, 1, 100000,
-				  &n))
-			return false;
-		a->serve.clients_max = (uint32_t)n;
-		return true;
-	case 'i':
-		if (!parse_number("timeout", optarg, CONFIG_INT, 0, 1 << 30,
-				  &n))
-			return false;
-		a->serve.idle_timeout_s = (uint32_t)n;
-		return true;
-	case 'P':
-		a->serve.is_open_to_all = strcmp(optarg, "no") == 0;
-		if (a->serve.is_open_to_all || strcmp(optarg, "yes") == 0)
-			return true;
-		cli_error("--protected-mode is yes or no");
-		return false;
-	case 'q':
-		return parse_number("query-limit", optarg, CONFIG_SIZE, 1 << 20,
-				    1ull << 40, &a->serve.query_bytes_max);
-	case 'o':
-		return parse_number("output-limit", optarg, CONFIG_SIZE,
-				    1 << 20, 1ull << 40,
-				    &a->serve.output_bytes_max);
-	case 'M':
-		return parse_number("clients-memory", optarg, CONFIG_SIZE,
-				    1 << 20, 1ull << 44,
-				    &a->serve.clients_bytes_max);
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return false;
-	default:
-		cli_error("%s has no option '%s'; see 'aquifer help %s'",
-			  self->name, argv[optind - 1], self->name);
-		return false;
-	}
+	a->serve.is_open_to_all = strcmp(word, "no") == 0;
+	return a->serve.is_open_to_all || strcmp(word, "yes") == 0
+		       ? 0
+		       : error_set(-EINVAL, "--protected-mode is yes or no");
 }
 
-static int parse(const struct cli_command *self, int argc, char **argv,
-		 struct redis_args *a)
-{
-	static const struct option longopts[] = {
-		{"help", no_argument, NULL, 'h'},
-		{"json", no_argument, NULL, 'j'},
-		{"table", required_argument, NULL, 't'},
-		{"port", required_argument, NULL, 'p'},
-		{"bind", required_argument, NULL, 'b'},
-		{"socket", required_argument, NULL, 's'},
-		{"password-file", required_argument, NULL, 'w'},
-		{"capacity", required_argument, NULL, 'c'},
-		{"values", required_argument, NULL, 'v'},
-		{"max-clients", required_argument, NULL, 'm'},
-		{"timeout", required_argument, NULL, 'i'},
-		{"protected-mode", required_argument, NULL, 'P'},
-		{"query-limit", required_argument, NULL, 'q'},
-		{"output-limit", required_argument, NULL, 'o'},
-		{"clients-memory", required_argument, NULL, 'M'},
-		CLI_CONFINE_LONGOPTS,
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
-
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(self, "aquifer");
-			return CLI_OK;
-		}
-		if (!take_option(self, opt, argv, a))
-			return CLI_USAGE;
-	}
-	if (optind < argc) {
-		cli_error("%s does not understand '%s'; see 'aquifer help %s'",
-			  self->name, argv[optind], self->name);
-		return CLI_USAGE;
-	}
-	if (a->serve.port < 0 && !a->serve.unix_path) {
-		cli_error("--port none goes with --socket");
-		return CLI_USAGE;
-	}
-	return CLI_GO;
-}
+const struct opt cmd_redis_options[] = {
+	OPT_TEXT(struct redis_args, serve.table, "table", "NAME",
+		 "the table (default redis); made if there is none"),
+	OPT_CALL(take_port, "port", "PORT|none",
+		 "where to listen (default 6379)"),
+	OPT_TEXT(struct redis_args, serve.bind, "bind", "ADDRESS",
+		 "and on which address (default 127.0.0.1)"),
+	OPT_TEXT(struct redis_args, serve.unix_path, "socket", "PATH",
+		 "listen on a unix socket, too"),
+	OPT_TEXT(struct redis_args, password_file, "password-file", "FILE",
+		 "its first line is what clients must know"),
+	OPT_SIZE(struct redis_args, serve.capacity, "capacity", "N", 64,
+		 1ull << 36, "entries of a new table (default 1M)"),
+	OPT_SIZE(struct redis_args, serve.extent_bytes, "values", "SIZE",
+		 1 << 20, 1ull << 46,
+		 "bytes for its larger values (default 256M)"),
+	OPT_U32(struct redis_args, serve.clients_max, "max-clients", "N", 1,
+		100000, "clients at a time (default 10000)"),
+	OPT_U32(struct redis_args, serve.idle_timeout_s, "timeout", "SECONDS",
+		0, 1 << 30, "a client that is silent for so long is ended"),
+	OPT_SIZE(struct redis_args, serve.query_bytes_max, "query-limit",
+		 "SIZE", 1 << 20, 1ull << 40,
+		 "memory for one client's commands (default 128M)"),
+	OPT_SIZE(struct redis_args, serve.output_bytes_max, "output-limit",
+		 "SIZE", 1 << 20, 1ull << 40,
+		 "memory for its answers (default 256M)"),
+	OPT_SIZE(struct redis_args, serve.clients_bytes_max, "clients-memory",
+		 "SIZE", 1 << 20, 1ull << 44,
+		 "memory of all clients (default 1G)"),
+	OPT_CALL(take_protection, "protected-mode", "yes|no",
+		 "yes (the default): without a password only on loopback "
+		 "addresses"),
+	CLI_DAEMON_CONFINE(struct redis_args),
+	CLI_DAEMON_JSON(struct redis_args,
+			"say what was started as one JSON object"),
+	OPT_END,
+};
 
 /* The first line of the file: a secret does not belong on a command line. */
 static int read_password(struct redis_args *a)
@@ -191,113 +105,45 @@ static int read_password(struct redis_args *a)
 	return CLI_GO;
 }
 
-static void say_ready(void *ctx, uint16_t port)
+static void say_ready(struct daemon *d)
 {
-	const struct redis_args *a = ctx;
-	const char *address = a->serve.bind ? a->serve.bind : "127.0.0.1";
-	json_t *tree;
+	const struct redis_options *o = d->self;
+	const char *address = o->bind ? o->bind : "127.0.0.1";
+	char tcp[80] = "", local[160] = "";
+	json_t *tree = json_pack("{s:s}", "table", o->table);
 
-	if (!a->json) {
-		printf("table %s as a Redis server:", a->serve.table);
-		if (port)
-			printf(" redis-cli -h %s -p %u", address, port);
-		if (a->serve.unix_path)
-			printf("%s redis-cli -s %s", port ? ", or" : "",
-			       a->serve.unix_path);
-		printf("\n");
-	} else {
-		tree = json_object();
-		cli_report_set(tree, "table", "%s", a->serve.table);
-		if (port) {
-			cli_report_set(tree, "address", "%s", address);
-			(void)json_object_set_new(tree, "port",
-						  json_integer(port));
-		}
-		if (a->serve.unix_path)
-			cli_report_set(tree, "socket", "%s",
-				       a->serve.unix_path);
-		if (cli_report_print(tree, true) != 0)
-			cli_error("cannot write the output");
+	if (d->port) {
+		(void)json_object_set_new(tree, "address",
+					  json_string(address));
+		(void)json_object_set_new(tree, "port", json_integer(d->port));
+		(void)snprintf(tcp, sizeof(tcp), " redis-cli -h %s -p %u",
+			       address, d->port);
 	}
-	(void)fflush(stdout); /* main reports a failure at the end */
-}
-
-/* Several gateways may start at once: whoever comes second opens. */
-static int open_table(struct aq_rack *rack, const struct redis_args *a,
-		      struct aq_kv **kv)
-{
-	struct aq_kv_options o = {.capacity = a->capacity,
-				  .extent_bytes = a->values_bytes};
-	int err = aq_kv_open(rack, a->serve.table, kv);
-
-	if (err != -ENOENT)
-		return err;
-	err = aq_kv_create(rack, a->serve.table, &o, kv);
-	return err == -EEXIST ? aq_kv_open(rack, a->serve.table, kv) : err;
-}
-
-static int serve(struct redis_args *a)
-{
-	struct aq_rack *rack;
-	sigset_t signals;
-	int err;
-
-	/* Before any thread exists, so that only the server gets them. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0)
-		return error_set(-EINVAL, "cannot set up signals");
-	err = aq_rack_open(NULL, &rack);
-	if (err)
-		return err;
-	err = open_table(rack, a, &a->serve.kv);
-	if (!err) {
-		err = redis_serve(&a->serve, say_ready, a);
-		aq_kv_close(a->serve.kv);
+	if (o->unix_path) {
+		(void)json_object_set_new(tree, "socket",
+					  json_string(o->unix_path));
+		(void)snprintf(local, sizeof(local), "%s redis-cli -s %s",
+			       d->port ? ", or" : "", o->unix_path);
 	}
-	aq_rack_close(rack);
-	return err;
-}
-
-static int confine(struct redis_args *a, const struct config *config)
-{
-	struct cli_confine *c = &a->confine;
-
-	c->what.low_port = a->serve.port > 0 && a->serve.port < 1024;
-	return cli_confine_begin(c, config) ||
-			       cli_confine_add_parent(c, CONFINE_SOCKET,
-						      a->serve.unix_path) ||
-			       cli_confine_start(c)
-		       ? CLI_FAILED
-		       : CLI_GO;
+	cli_daemon_ready(d, tree, "table %s as a Redis server:%s%s\n", o->table,
+			 tcp, local);
 }
 
 int cmd_redis(const struct cli_command *self, int argc, char **argv)
 {
-	struct redis_args a = {
-		.capacity = 1 << 20,
-		.values_bytes = 256 << 20,
-		.serve = {.table = "redis", .port = 6379},
-	};
-	struct cli_args none = {0};
-	struct config *config;
-	int code = parse(self, argc, argv, &a);
+	struct redis_args a = {.serve = {.table = "redis",
+					 .capacity = 1 << 20,
+					 .extent_bytes = 256 << 20,
+					 .port = 6379}};
+	int code = cli_daemon_parse(self, argc, argv, &a.base);
 
+	if (code == CLI_GO && a.serve.port < 0 && !a.serve.unix_path) {
+		cli_error("--port none goes with --socket");
+		return CLI_USAGE;
+	}
 	if (code == CLI_GO)
 		code = read_password(&a);
-	if (code != CLI_GO)
-		return code;
-	if (cli_settings_load(&none, &config) != 0)
-		return CLI_FAILED;
-	code = confine(&a, config);
-	if (code == CLI_GO) {
-		code = CLI_OK;
-		if (serve(&a) != 0) {
-			cli_error("%s", error_last());
-			code = CLI_FAILED;
-		}
-	}
-	config_destroy(config);
-	return code;
+	return code != CLI_GO ? code
+			      : cli_daemon_run(&a.base, &redis_daemon, &a.serve,
+					       say_ready);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer run`: an unmodified program on far memory. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "aquifer/aquifer.h"
+#include "base/error.h"
 #include "cli.h"
 #include "cli_place.h"
 #include "cli_rack.h"
@@ -32,139 +32,92 @@ struct run_args {
 	struct run_options run;
 	bool json;
 	bool has_overflow;
+	uint32_t patience_s;
 	const char *user; /* NULL: the caller, also behind sudo */
 };
 
-static int parse_number(const char *option, const char *word, unsigned min,
-			unsigned max, unsigned *out)
-{
-	char *end;
-	unsigned long v = strtoul(word, &end, 10);
-
-	if (*word < '0' || *word > '9' || *end || v < min || v > max) {
-		cli_error("%s: a number from %u to %u, not '%s'", option, min,
-			  max, word);
-		return -EINVAL;
-	}
-	*out = (unsigned)v;
-	return 0;
-}
-
 /* keep, fail, or how much may be kept. */
-static int parse_overflow(const char *word, struct run_args *a)
+static int take_overflow(void *args, const char *word)
 {
+	struct run_args *a = args;
+
 	a->has_overflow = true;
 	if (strcmp(word, "keep") == 0)
 		a->run.overflow_bytes = UINT64_MAX;
 	else if (strcmp(word, "fail") == 0)
 		a->run.overflow_bytes = 0;
 	else
-		return cli_rack_parse_size("--overflow (keep, fail or a size)",
-					   word, &a->run.overflow_bytes);
+		return opt_size("--overflow (keep, fail or a size)", word,
+				&a->run.overflow_bytes);
 	return 0;
 }
 
-static int take_option(int opt, char **argv, struct run_args *a)
+static int take_mode(void *args, const char *word)
 {
-	switch (opt) {
-	case 'l':
-		return cli_rack_parse_size("--local", optarg,
-					   &a->run.local_bytes);
-	case 'm':
-		return cli_rack_parse_size("--min-size", optarg,
-					   &a->run.min_bytes);
-	case 'p':
-		return parse_number("--prefetch", optarg, 0, PREFETCH_MAX,
-				    &a->run.prefetch_max);
-	case 'c':
-		return parse_number("--copies", optarg, 1, COPIES_MAX,
-				    &a->run.copies);
-	case 't':
-		return parse_number("--pager-threads", optarg, 1,
-				    PAGER_THREADS_MAX, &a->run.threads);
-	case 'g':
-		a->run.mode = optarg;
-		if (run_check_mode(optarg) == 0)
-			return 0;
-		cli_error("--mode: %s", aq_last_error());
-		return -EINVAL;
-	case 'o':
-		return parse_overflow(optarg, a);
-	case 'w':
-		if (parse_number("--patience", optarg, 1, PATIENCE_MAX,
-				 &a->run.patience_ms))
-			return -EINVAL;
-		a->run.patience_ms *= 1000;
-		return 0;
-	case 'x':
-		a->run.is_strict = true;
-		return 0;
-	case 'n':
-		a->run.is_unmapped = true;
-		return 0;
-	case 'v':
-		a->run.is_unmoved = true;
-		return 0;
-	case 's':
-		a->run.shows_stats = true;
-		return 0;
-	case 'r':
-		a->run.rack = optarg;
-		return 0;
-	case 'u':
-		a->user = optarg;
-		return 0;
-	case 'j':
-		a->json = true;
-		return 0;
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return -EINVAL;
-	default:
-		cli_error("run has no option '%s'; see 'aquifer help run'",
-			  argv[optind - 1]);
-		return -EINVAL;
-	}
+	struct run_args *a = args;
+
+	a->run.mode = word;
+	return run_check_mode(word) ? error_prefix(-EINVAL, "--mode: ") : 0;
 }
 
+const struct opt cmd_run_options[] = {
+	OPT_SIZE(struct run_args, run.local_bytes, "local", "SIZE", 0,
+		 1ull << 48,
+		 "how much of the program's heap and anonymous mappings may be "
+		 "in this machine's memory: 256M, at least 1M"),
+	OPT_SIZE(struct run_args, run.min_bytes, "min-size", "SIZE", 0,
+		 1ull << 48, "smaller mappings stay local (default 64K)"),
+	OPT_U32(struct run_args, run.prefetch_max, "prefetch", "N", 0,
+		PREFETCH_MAX,
+		"pages to fetch ahead of a stream (default 64; 0: off)"),
+	OPT_U32(struct run_args, run.copies, "copies", "N", 1, COPIES_MAX,
+		"of every page, on different nodes (default 1)"),
+	OPT_CALL(take_mode, "mode", "MODE",
+		 "how the nodes find room for a page (default static)"),
+	OPT_CALL(take_overflow, "overflow", "keep|fail|SIZE",
+		 "what the rack has no room for: keep it in local memory (the "
+		 "default), SIGBUS for who needs it (fail), or keep so much "
+		 "more than --local"),
+	OPT_U32(struct run_args, patience_s, "patience", "SECONDS", 1,
+		PATIENCE_MAX,
+		"how long a node may be silent before its pages are lost: 1 to "
+		"60 (default 30)"),
+	OPT_FLAG(struct run_args, run.is_strict, "strict",
+		 "a process whose memory cannot be bounded is an error"),
+	OPT_U32(struct run_args, run.threads, "pager-threads", "N", 1,
+		PAGER_THREADS_MAX,
+		"1, or 2: the second takes pages out (default: 2 where it "
+		"helps)"),
+	OPT_FLAG(struct run_args, run.is_unmapped, "no-direct",
+		 "through the NICs, although the node is on this host"),
+	OPT_FLAG(struct run_args, run.is_unmoved, "no-move",
+		 "takes pages out as on kernels before Linux 6.8"),
+	OPT_FLAG(struct run_args, run.shows_stats, "stats",
+		 "a line per second and a report at the end, on stderr"),
+	OPT_TEXT(struct run_args, run.rack, "rack", "RACK",
+		 "the rack to use (default: as configured)"),
+	OPT_TEXT(struct run_args, user, "user", "NAME",
+		 "whom the program runs as (default: the caller, also the "
+		 "caller of sudo; root: stays root)"),
+	OPT_FLAG(struct run_args, json, "json",
+		 "the report at the end as a JSON object, on stderr"),
+	OPT_END,
+};
+
 static int parse(const struct cli_command *self, int argc, char **argv,
-		 struct run_args *a)
+		 struct run_args *a, struct cli_words *program)
 {
-	static const struct option longopts[] = {
-		{"local", required_argument, NULL, 'l'},
-		{"min-size", required_argument, NULL, 'm'},
-		{"prefetch", required_argument, NULL, 'p'},
-		{"copies", required_argument, NULL, 'c'},
-		{"mode", required_argument, NULL, 'g'},
-		{"pager-threads", required_argument, NULL, 't'},
-		{"overflow", required_argument, NULL, 'o'},
-		{"patience", required_argument, NULL, 'w'},
-		{"strict", no_argument, NULL, 'x'},
-		{"no-direct", no_argument, NULL, 'n'},
-		{"no-move", no_argument, NULL, 'v'},
-		{"stats", no_argument, NULL, 's'},
-		{"rack", required_argument, NULL, 'r'},
-		{"user", required_argument, NULL, 'u'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
+	int code;
 
 	*a = (struct run_args){.run = {.min_bytes = MIN_SIZE_DEFAULT,
 				       .prefetch_max = PREFETCH_DEFAULT,
 				       .overflow_bytes = UINT64_MAX,
-				       .patience_ms = PATIENCE_DEFAULT * 1000,
-				       .copies = 1}};
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(self, "aquifer");
-			return CLI_OK;
-		}
-		if (take_option(opt, argv, a))
-			return CLI_USAGE;
-	}
+				       .copies = 1},
+			       .patience_s = PATIENCE_DEFAULT};
+	code = cli_parse(self, argc, argv, OPT_WORDS_PROGRAM, a, program);
+	if (code != CLI_GO)
+		return code;
+	a->run.patience_ms = a->patience_s * 1000;
 	/* No limit that is not kept. */
 	if (a->run.is_strict && !a->has_overflow)
 		a->run.overflow_bytes = 0;
@@ -172,7 +125,7 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		cli_error("run needs --local SIZE, at least 1M");
 		return CLI_USAGE;
 	}
-	if (optind == argc) {
+	if (program->count == 0) {
 		cli_error("run needs a program: aquifer run --local 256M -- "
 			  "PROGRAM [ARGUMENT...]");
 		return CLI_USAGE;
@@ -273,8 +226,9 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	struct run_result result;
 	struct run_user user;
 	char library[PATH_MAX], size[16];
+	struct cli_words program;
 	struct run_args a;
-	int code = parse(self, argc, argv, &a);
+	int code = parse(self, argc, argv, &a, &program);
 	int err;
 
 	if (code != CLI_GO)
@@ -290,7 +244,7 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 		return a.user ? CLI_USAGE : CLI_CANNOT_RUN;
 	}
 	a.run.user = &user;
-	err = run_program(&a.run, argv + optind, &result);
+	err = run_program(&a.run, program.word, &result);
 	run_user_release(&user);
 	if (err)
 		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;

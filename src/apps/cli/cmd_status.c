@@ -191,21 +191,15 @@ static void print_regions(const json_t *rows)
 int cmd_status(const struct cli_command *self, int argc, char **argv)
 {
 	struct cli_rack rack;
-	struct cli_args args;
+	bool as_json;
 	bool all_up;
 	json_t *tree;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	int code = cli_rack_parse(self, argc, argv, false, &as_json, &rack);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count > 1) {
-		cli_error("status takes one file, see 'aquifer help status'");
-		return CLI_USAGE;
-	}
-	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, false))
-		return CLI_FAILED;
 	tree = collect(&rack, &all_up);
-	if (args.json) {
+	if (as_json) {
 		if (cli_report_print(tree, true) != 0)
 			all_up = false;
 	} else {

@@ -2,7 +2,6 @@
 /* `aquifer swap`: a swap device in far memory, by nbdkit and the kernel's NBD
  * client. Only the steps are here; the tools do the work. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,82 +323,43 @@ static int swap_status(const struct swap_args *a, const struct plan *p)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int take_option(int opt, char **argv, struct swap_args *a)
-{
-	const char **text = opt == 'c'	 ? &a->copies
-			    : opt == 'm' ? &a->mode
-			    : opt == 'd' ? &a->device
-			    : opt == 'p' ? &a->priority
-			    : opt == 't' ? &a->timeout
-			    : opt == 'r' ? &a->rack
-			    : opt == 'S' ? &a->server
-					 : NULL;
-
-	if (text) {
-		*text = optarg;
-		return 0;
-	}
-	switch (opt) {
-	case 'j':
-		a->json = true;
-		return 0;
-	case 's':
-		return cli_rack_parse_size("--size", optarg, &a->size_bytes);
-	case ':':
-		cli_error("%s needs a value", argv[optind - 1]);
-		return -EINVAL;
-	default:
-		cli_error("swap has no option '%s'; see 'aquifer help swap'",
-			  argv[optind - 1]);
-		return -EINVAL;
-	}
-}
-
-static int parse(const struct cli_command *self, int argc, char **argv,
-		 struct swap_args *a)
-{
-	static const struct option longopts[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"size", required_argument, NULL, 's'},
-		{"copies", required_argument, NULL, 'c'},
-		{"mode", required_argument, NULL, 'm'},
-		{"device", required_argument, NULL, 'd'},
-		{"priority", required_argument, NULL, 'p'},
-		{"timeout", required_argument, NULL, 't'},
-		{"rack", required_argument, NULL, 'r'},
-		{"server", required_argument, NULL, 'S'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
-
-	*a = (struct swap_args){.copies = "1",
-				.mode = "chain",
-				.device = "/dev/nbd0",
-				.priority = "100",
-				.timeout = "60"};
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			cli_command_help(self, "aquifer");
-			return CLI_OK;
-		}
-		if (take_option(opt, argv, a))
-			return CLI_USAGE;
-	}
-	return CLI_GO;
-}
+const struct opt cmd_swap_options[] = {
+	OPT_SIZE(struct swap_args, size_bytes, "size", "SIZE", 0, 1ull << 48,
+		 "of the swap device: 16G"),
+	OPT_TEXT(struct swap_args, copies, "copies", "N",
+		 "of every page, on different nodes (default 1)"),
+	OPT_TEXT(struct swap_args, mode, "mode", "MODE",
+		 "how the nodes find room for a page (default chain)"),
+	OPT_TEXT(struct swap_args, device, "device", "DEVICE",
+		 "an NBD device (default /dev/nbd0)"),
+	OPT_TEXT(struct swap_args, priority, "priority", "N",
+		 "of the device among others (default 100)"),
+	OPT_TEXT(struct swap_args, timeout, "timeout", "SECONDS",
+		 "until the kernel gives the server up (default 60)"),
+	OPT_TEXT(struct swap_args, rack, "rack", "RACK",
+		 "the rack to use (default: as configured)"),
+	OPT_TEXT(struct swap_args, server, "server", "ADDRESS:PORT",
+		 "an nbdkit on another machine, instead of one here"),
+	OPT_FLAG(struct swap_args, json, "json",
+		 "on, off: print the commands and do not run them"),
+	OPT_END,
+};
 
 int cmd_swap(const struct cli_command *self, int argc, char **argv)
 {
 	struct plan p = {.count = 0};
-	struct swap_args a;
-	int code = parse(self, argc, argv, &a);
+	struct swap_args a = {.copies = "1",
+			      .mode = "chain",
+			      .device = "/dev/nbd0",
+			      .priority = "100",
+			      .timeout = "60"};
+	struct cli_words words;
+	int code = cli_parse(self, argc, argv, OPT_WORDS_ANY, &a, &words);
 	const char *what;
 
 	if (code != CLI_GO)
 		return code;
-	what = argc - optind == 1 ? argv[optind] : "";
+	what = words.count == 1 ? words.word[0] : "";
 	if (strcmp(what, "on") != 0 && strcmp(what, "off") != 0 &&
 	    strcmp(what, "status") != 0) {
 		cli_error("swap needs on, off or status; see 'aquifer help "

@@ -2,7 +2,6 @@
 /* `aquifer top`: a live view of the rack. It only reads: the nodes' status and
  * the processes' counter files. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli.h"
 #include "cli_proc.h"
 #include "cli_rack.h"
@@ -269,52 +269,24 @@ static void print_tree(const json_t *tree)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int parse(const struct cli_command *self, int argc, char **argv,
-		 struct top_args *a)
+static int take_interval(void *args, const char *word)
 {
-	static const struct option longopts[] = {
-		{"help", no_argument, NULL, 'h'},
-		{"json", no_argument, NULL, 'j'},
-		{"once", no_argument, NULL, '1'},
-		{"interval", required_argument, NULL, 'i'},
-		{NULL, 0, NULL, 0},
-	};
-	int opt;
+	struct top_args *a = args;
 
-	a->interval_ms = INTERVAL_MS;
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longopts, NULL)) != -1) {
-		switch (opt) {
-		case 'h':
-			cli_command_help(self, "aquifer");
-			return CLI_OK;
-		case 'j':
-			a->json = true;
-			break;
-		case '1':
-			a->once = true;
-			break;
-		case 'i':
-			a->interval_ms = (uint32_t)(atof(optarg) * 1000);
-			if (a->interval_ms >= 10 && a->interval_ms <= 3600000)
-				break;
-			cli_error("--interval is from 0.01 to 3600 seconds");
-			return CLI_USAGE;
-		default:
-			cli_error("top has no option '%s'; see 'aquifer help "
-				  "top'",
-				  argv[optind - 1]);
-			return CLI_USAGE;
-		}
-	}
-	if (optind < argc) {
-		cli_error("top does not understand '%s'; see 'aquifer help "
-			  "top'",
-			  argv[optind]);
-		return CLI_USAGE;
-	}
-	return CLI_GO;
+	a->interval_ms = (uint32_t)(atof(word) * 1000);
+	return a->interval_ms >= 10 && a->interval_ms <= 3600000
+		       ? 0
+		       : error_set(-EINVAL,
+				   "--interval is from 0.01 to 3600 seconds");
 }
+
+const struct opt cmd_top_options[] = {
+	OPT_FLAG(struct top_args, once, "once", "one look, after one interval"),
+	OPT_CALL(take_interval, "interval", "SECONDS",
+		 "between two looks (default 1)"),
+	OPT_FLAG(struct top_args, json, "json", "a JSON object for each look"),
+	OPT_END,
+};
 
 /* False when a signal ended the wait: whoever looks is done. */
 static bool wait_interval(uint32_t ms, const sigset_t *ends)
@@ -363,9 +335,9 @@ static int run(struct cli_rack *rack, const struct top_args *a)
 
 int cmd_top(const struct cli_command *self, int argc, char **argv)
 {
-	struct top_args a = {0};
+	struct top_args a = {.interval_ms = INTERVAL_MS};
 	struct cli_rack rack;
-	int err, code = parse(self, argc, argv, &a);
+	int err, code = cli_parse(self, argc, argv, OPT_WORDS_NONE, &a, NULL);
 
 	if (code != CLI_GO)
 		return code;

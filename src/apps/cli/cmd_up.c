@@ -3,8 +3,6 @@
  * machine. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,109 +28,75 @@ enum {
 	LOG_TAIL_BYTES = 2000,
 };
 
-/* One memory node, as configured or as it is without configuration. */
-struct plan {
+/* A kind of daemon: the section of rack.ini and the command, its socket, and
+ * the keys that are options, too. */
+struct kind {
 	const char *name;
-	const char *size;
-	const char *listen;
-	const char *tls_cert;
-	const char *tls_key;
-	const char *audit;
+	const char *suffix;   /* of its name in the socket's */
+	const char *fallback; /* the one without configuration */
+	const char *keys[8];
 };
 
-/* One engine; it has another socket and other options. */
-struct engine_plan {
+static const struct kind memory_kind = {
+	"memory",
+	".sock",
+	"m0",
+	{"size", "listen", "tls_cert", "tls_key", "audit", NULL}};
+static const struct kind engine_kind = {
+	"engine",
+	".engine.sock",
+	"e0",
+	{"listen", "tls_cert", "tls_key", "batch", "flush_us", NULL}};
+
+/* One of them, as configured or as it is without configuration. */
+struct role {
+	const struct kind *kind;
 	const char *name;
-	const char *listen;
-	const char *tls_cert;
-	const char *tls_key;
-	const char *batch;
-	const char *flush_us;
+	int index; /* of its section; -1: there is none */
 };
 
-static const struct plan plan_default = {"m0", "1G", "", "", "", ""};
-static const struct engine_plan engine_default = {.name = "e0",
-						  .listen = "",
-						  .tls_cert = "",
-						  .tls_key = "",
-						  .batch = "",
-						  .flush_us = ""};
-
-static struct plan plan_at(const struct config *c, unsigned i)
+static const char *text_of(const struct cli_rack *rack, const struct role *r,
+			   const char *key)
 {
-	return (struct plan){
-		.name = config_named_name(c, "memory", i),
-		.size = config_named_text(c, "memory", i, "size"),
-		.listen = config_named_text(c, "memory", i, "listen"),
-		.tls_cert = config_named_text(c, "memory", i, "tls_cert"),
-		.tls_key = config_named_text(c, "memory", i, "tls_key"),
-		.audit = config_named_text(c, "memory", i, "audit"),
-	};
+	if (r->index < 0)
+		return strcmp(key, "size") == 0 ? "1G" : "";
+	return config_named_text(rack->config, r->kind->name,
+				 (unsigned)r->index, key);
 }
 
-static void add_option(char *argv[ARG_MAX_COUNT], unsigned *count,
-		       const char *option, const char *value)
+static char *word(const char *text)
 {
-	if (!value[0])
-		return;
-	argv[(*count)++] = (char *)(uintptr_t)option;
-	argv[(*count)++] = (char *)(uintptr_t)value;
+	return (char *)(uintptr_t)text; /* execv changes none */
 }
 
-static int own_program(char program[PATH_MAX])
+static int start(const struct cli_rack *rack, const struct role *r,
+		 struct cli_proc *proc)
 {
+	char *argv[ARG_MAX_COUNT] = {NULL, word(r->kind->name), word("--name"),
+				     word(r->name)};
+	char program[PATH_MAX], options[ARRAY_LEN(r->kind->keys)][32];
 	ssize_t n = readlink("/proc/self/exe", program, PATH_MAX - 1);
+	unsigned count = 4;
 
 	if (n < 0)
 		return error_set(-errno, "/proc/self/exe cannot be read");
 	program[n] = '\0';
-	return 0;
-}
+	argv[0] = program;
+	for (unsigned i = 0; r->kind->keys[i]; i++) {
+		const char *key = r->kind->keys[i];
+		const char *text = text_of(rack, r, key);
 
-static int start_engine(const struct cli_rack *rack, const void *what,
-			struct cli_proc *proc)
-{
-	const struct engine_plan *plan = what;
-	char *argv[ARG_MAX_COUNT] = {NULL};
-	char program[PATH_MAX];
-	unsigned count = 0;
-	int err = own_program(program);
-
-	if (err)
-		return err;
-	argv[count++] = program;
-	argv[count++] = (char *)(uintptr_t) "engine";
-	add_option(argv, &count, "--name", plan->name);
-	add_option(argv, &count, "--listen", plan->listen);
-	add_option(argv, &count, "--tls-cert", plan->tls_cert);
-	add_option(argv, &count, "--tls-key", plan->tls_key);
-	add_option(argv, &count, "--batch", plan->batch);
-	add_option(argv, &count, "--flush-us", plan->flush_us);
-	return cli_proc_start(rack->rundir, plan->name, argv, proc);
-}
-
-static int start_node(const struct cli_rack *rack, const void *what,
-		      struct cli_proc *proc)
-{
-	const struct plan *plan = what;
-	char *argv[ARG_MAX_COUNT] = {NULL};
-	char program[PATH_MAX];
-	unsigned count = 0;
-	int err = own_program(program);
-
-	if (err)
-		return err;
-	argv[count++] = program;
-	argv[count++] = (char *)(uintptr_t) "memory";
-	add_option(argv, &count, "--name", plan->name);
-	add_option(argv, &count, "--size", plan->size);
-	add_option(argv, &count, "--listen", plan->listen);
-	add_option(argv, &count, "--tls-cert", plan->tls_cert);
-	add_option(argv, &count, "--tls-key", plan->tls_key);
-	add_option(argv, &count, "--audit", plan->audit);
-	if (plan->audit[0]) /* the file is for programs */
-		argv[count++] = (char *)(uintptr_t) "--audit-json";
-	return cli_proc_start(rack->rundir, plan->name, argv, proc);
+		if (!text[0])
+			continue;
+		(void)snprintf(options[i], sizeof(options[i]), "--%s", key);
+		for (char *c = options[i]; *c; c++)
+			*c = *c == '_' ? '-' : *c;
+		argv[count++] = options[i];
+		argv[count++] = word(text);
+		if (strcmp(key, "audit") == 0) /* the file is for programs */
+			argv[count++] = word("--audit-json");
+	}
+	return cli_proc_start(rack->rundir, r->name, argv, proc);
 }
 
 /* The end of its log says why a node did not start. */
@@ -154,15 +118,6 @@ static void show_log(const struct cli_rack *rack, const char *name)
 	fprintf(stderr, "--- the end of %s\n%s", path, text);
 }
 
-/* A node or an engine; `suffix` follows its name in its socket's. */
-struct role {
-	const char *name;
-	const char *suffix;
-	const void *plan;
-	int (*start)(const struct cli_rack *rack, const void *plan,
-		     struct cli_proc *proc);
-};
-
 static bool answers(const struct cli_rack *rack, const struct role *role)
 {
 	struct client_node node = {.ca_path = ""};
@@ -170,7 +125,7 @@ static bool answers(const struct cli_rack *rack, const struct role *role)
 
 	snprintf(node.name, sizeof(node.name), "%s", role->name);
 	snprintf(node.address, sizeof(node.address), "unix:%.200s/%s%s",
-		 rack->rundir, role->name, role->suffix);
+		 rack->rundir, role->name, role->kind->suffix);
 	if (cli_rack_ask(rack, &node, 1000, &status))
 		return false;
 	json_decref(status);
@@ -196,7 +151,7 @@ static int wait_ready(const struct cli_rack *rack, const struct role *role,
 			 role->name, READY_MS / 1000);
 }
 
-/* One of them. `row` gets what is said about it. */
+/* `row` gets what is said about it. */
 static int bring_up(const struct cli_rack *rack, const struct role *role,
 		    json_t *row)
 {
@@ -216,7 +171,7 @@ static int bring_up(const struct cli_rack *rack, const struct role *role,
 	} else {
 		if (err == -ESRCH)
 			cli_proc_forget(rack->rundir, role->name);
-		err = role->start(rack, role->plan, &proc);
+		err = start(rack, role, &proc);
 		if (err)
 			goto failed;
 		err = wait_ready(rack, role, &proc);
@@ -240,55 +195,36 @@ failed:
 	return err;
 }
 
-static int bring_up_node(const struct cli_rack *rack, const struct plan *plan,
-			 json_t *rows)
+static int bring_up_one(const struct cli_rack *rack, const struct kind *kind,
+			int index, json_t *rows)
 {
-	const struct role role = {plan->name, ".sock", plan, start_node};
+	const struct role role = {
+		kind,
+		index < 0 ? kind->fallback
+			  : config_named_name(rack->config, kind->name,
+					      (unsigned)index),
+		index};
 	json_t *row = json_object();
 	int err = bring_up(rack, &role, row);
 
-	if (!err)
-		cli_report_set(row, "size", "%s", plan->size);
+	if (!err && kind == &memory_kind)
+		cli_report_set(row, "size", "%s", text_of(rack, &role, "size"));
 	(void)json_array_append_new(rows, row);
-	return err;
-}
-
-static int bring_up_engine(const struct cli_rack *rack,
-			   const struct engine_plan *plan, json_t *rows)
-{
-	const struct role role = {plan->name, ".engine.sock", plan,
-				  start_engine};
-	json_t *row = json_object();
-	int err = bring_up(rack, &role, row);
-
-	(void)json_array_append_new(rows, row);
-	return err;
+	return err ? 1 : 0;
 }
 
 /* Those of the file that run here; without any, one. */
 static int bring_up_engines(const struct cli_rack *rack, json_t *rows)
 {
-	const struct config *c = rack->config;
-	unsigned i, count = config_named_count(c, "engine");
+	unsigned count = config_named_count(rack->config, "engine");
 	int failed = 0;
 
 	if (count == 0)
-		return bring_up_engine(rack, &engine_default, rows) != 0;
-	for (i = 0; i < count; i++) {
-		struct engine_plan plan = {
-			.name = config_named_name(c, "engine", i),
-			.listen = config_named_text(c, "engine", i, "listen"),
-			.tls_cert =
-				config_named_text(c, "engine", i, "tls_cert"),
-			.tls_key = config_named_text(c, "engine", i, "tls_key"),
-			.batch = config_named_text(c, "engine", i, "batch"),
-			.flush_us =
-				config_named_text(c, "engine", i, "flush_us"),
-		};
-
-		if (!config_named_text(c, "engine", i, "address")[0])
-			failed += bring_up_engine(rack, &plan, rows) != 0;
-	}
+		return bring_up_one(rack, &engine_kind, -1, rows);
+	for (unsigned i = 0; i < count; i++)
+		if (!config_named_text(rack->config, "engine", i, "address")[0])
+			failed +=
+				bring_up_one(rack, &engine_kind, (int)i, rows);
 	return failed;
 }
 
@@ -328,12 +264,10 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	}
 	failed += (int)cli_switch_up(rack, switches);
 	for (i = 0; i < (count ? count : 1); i++) {
-		struct plan plan =
-			count ? plan_at(rack->config, i) : plan_default;
-
 		if (!address && cli_switch_address(rack, i, own))
 			(void)setenv("AQUIFER_NIC_ADDRESS", own, 1);
-		failed += bring_up_node(rack, &plan, rows) != 0;
+		failed += bring_up_one(rack, &memory_kind, count ? (int)i : -1,
+				       rows);
 		if (!address)
 			(void)unsetenv("AQUIFER_NIC_ADDRESS");
 	}
@@ -358,18 +292,12 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 int cmd_up(const struct cli_command *self, int argc, char **argv)
 {
 	struct cli_rack rack;
-	struct cli_args args;
-	int code = cli_args_parse(self, argc, argv, CLI_ACCEPT_REST, &args);
+	bool as_json;
+	int code = cli_rack_parse(self, argc, argv, true, &as_json, &rack);
 
 	if (code != CLI_GO)
 		return code;
-	if (args.rest_count > 1) {
-		cli_error("up takes one file, see 'aquifer help up'");
-		return CLI_USAGE;
-	}
-	if (cli_rack_open(&rack, args.rest_count ? args.rest[0] : NULL, true))
-		return CLI_FAILED;
-	code = bring_up_all(&rack, args.json);
+	code = bring_up_all(&rack, as_json);
 	cli_rack_close(&rack);
 	return code;
 }

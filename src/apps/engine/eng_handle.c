@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "eng_priv.h"
+#include "pair/pair.h"
 
 static json_t *lane_json(const struct eng_lane *l)
 {
@@ -21,8 +23,7 @@ static void add_auth(json_t *tree, const struct eng_far *far)
 
 	if (!far->has_auth)
 		return;
-	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", far->auth_key[i]);
+	hex_write(text, far->auth_key, AQDV_AUTH_KEY_BYTES);
 	(void)json_object_set_new(tree, "auth", json_string(text));
 	explicit_bzero(text, sizeof(text));
 }
@@ -34,15 +35,15 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	json_t *nodes = json_array(), *tree;
 	union ibv_gid gid;
 	uint8_t index;
-	int err = eng_gid_choose(eng, &s->application.gid, &index, &gid);
+	int err = pair_gid(eng->context, &s->application.gid, &index, &gid);
 
 	if (err) {
 		json_decref(nodes);
+		(void)error_set(err, "the NIC has no RoCEv2 address");
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(gid.raw); i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", gid.raw[i]);
+	hex_write(text, gid.raw, sizeof(gid.raw));
 	for (unsigned i = 0; i < s->node_count; i++)
 		(void)json_array_append_new(
 			nodes, json_pack("{s:o, s:o}", "read",

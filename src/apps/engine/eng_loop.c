@@ -67,15 +67,16 @@ static int make_counters(struct eng *eng, const char *rundir)
 					    "counters");
 }
 
-int eng_create(const struct eng_options *o, const char *token,
-	       const char *rundir, struct eng **out)
+int eng_create(const struct daemon *d, const char *token, struct eng **out)
 {
+	const struct eng_options *o = d->self;
 	struct offload_engine_config c = {.cq_depth = ENG_CQ_DEPTH,
 					  .sessions_max = ENG_SESSION_MAX,
 					  .memory_bytes = o->memory_bytes,
 					  .batch = o->batch,
-					  .flush_ns = o->flush_ns,
-					  .probe_max_ns = o->probe_max_ns};
+					  .flush_ns = 1000ull * o->flush_us,
+					  .probe_max_ns =
+						  1000ull * o->probe_max_us};
 	struct eng *eng = calloc(1, sizeof(*eng));
 	pthread_condattr_t attr;
 	uint64_t incarnation = 0;
@@ -89,8 +90,10 @@ int eng_create(const struct eng_options *o, const char *token,
 	pthread_cond_init(&eng->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	atomic_init(&eng->waiting, 0);
-	(void)snprintf(eng->name, sizeof(eng->name), "%s", o->name);
-	eng->has_auth = o->has_auth;
+	(void)snprintf(eng->name, sizeof(eng->name), "%s", d->options.name);
+	eng->has_auth =
+		strcmp(config_string(d->config, "nic", "auth"), "psk") == 0;
+	eng->audit = d->audit;
 	eng->clock = client_clock_real();
 	eng->start_ns = client_clock_now_ns(eng->clock);
 	err = getrandom(&incarnation, sizeof(incarnation), 0) ==
@@ -99,7 +102,7 @@ int eng_create(const struct eng_options *o, const char *token,
 		      : error_set(-EIO, "the kernel gives no random numbers");
 	ctl_incarnation_format(incarnation, eng->incarnation);
 	if (!err)
-		err = make_counters(eng, rundir);
+		err = make_counters(eng, d->rundir);
 	if (!err)
 		err = open_nic(eng);
 	if (!err) {

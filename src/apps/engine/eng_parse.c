@@ -6,83 +6,35 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "eng_priv.h"
 
 enum {
-	GID_CHARS = 32,
 	PSN_MAX = 0xffffff,
-	RD_ATOMIC_MAX = 255,
 	ERRNO_MAX = 133,
 };
 
-/* The digits were checked. */
-static void parse_hex(const char *text, uint8_t *out, size_t len_bytes)
-{
-	for (size_t i = 0; i < len_bytes; i++) {
-		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
-
-		out[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-}
-
-static int parse_gid(const char *text, union ibv_gid *out)
-{
-	if (strlen(text) != GID_CHARS ||
-	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
-		return error_set(-EINVAL, "\"gid\" has %d hex digits",
-				 GID_CHARS);
-	parse_hex(text, out->raw, sizeof(out->raw));
-	return 0;
-}
-
 static int parse_key(const char *text, struct eng_far *out)
 {
-	enum {
-		CHARS = 2 * AQDV_AUTH_KEY_BYTES
-	};
-
-	if (strlen(text) != CHARS || strspn(text, "0123456789abcdef") != CHARS)
-		return error_set(-EINVAL, "\"auth\" has %d hex digits", CHARS);
-	parse_hex(text, out->auth_key, sizeof(out->auth_key));
+	if (!hex_read(text, out->auth_key, sizeof(out->auth_key)))
+		return error_set(-EINVAL, "\"auth\" has %d hex digits",
+				 2 * AQDV_AUTH_KEY_BYTES);
 	out->has_auth = true;
 	return 0;
 }
 
-static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
-{
-	for (unsigned m = IBV_MTU_256; m <= IBV_MTU_4096; m++) {
-		if (128ull << m == bytes) {
-			*out = (enum ibv_mtu)m;
-			return 0;
-		}
-	}
-	return error_set(-EINVAL, "\"mtu\" is 256, 512, 1024, 2048 or 4096");
-}
-
 int eng_parse_far(const json_t *tree, struct eng_far *out)
 {
-	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16;
-	const char *gid;
-	int err = ctl_field_string(tree, "gid", true, &gid);
+	struct ctl_pair pair;
+	int err = ctl_field_pair(tree, &pair);
 
-	if (!err)
-		err = parse_gid(gid, &out->gid);
-	if (!err)
-		err = ctl_field_u64(tree, "qpn", true, 2, PSN_MAX, &qpn);
-	if (!err)
-		err = ctl_field_u64(tree, "psn", true, 0, PSN_MAX, &psn);
-	if (!err)
-		err = ctl_field_u64(tree, "mtu", false, 256, 4096, &mtu);
-	if (!err)
-		err = parse_mtu(mtu, &out->mtu);
-	if (!err)
-		err = ctl_field_u64(tree, "rd_atomic", false, 1, RD_ATOMIC_MAX,
-				    &rd_atomic);
 	if (err)
 		return err;
-	out->qpn = (uint32_t)qpn;
-	out->psn = (uint32_t)psn;
-	out->rd_atomic = (uint8_t)rd_atomic;
+	memcpy(out->gid.raw, pair.gid, sizeof(pair.gid));
+	out->qpn = pair.qpn;
+	out->psn = pair.psn;
+	out->mtu = pair.mtu;
+	out->rd_atomic = pair.rd_atomic;
 	return 0;
 }
 

@@ -105,9 +105,6 @@ int eng_lane_open(struct eng *eng, uint32_t depth,
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
 void eng_lane_close(struct eng_lane *lane);
-/* Our address that fits the other one. */
-int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
-		   union ibv_gid *gid) MUST_CHECK;
 
 /* ---- eng_session.c ------------------------------------------------------ */
 

@@ -2,46 +2,18 @@
 /* Queue pairs of the engine: towards applications and towards memory nodes. */
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/error.h"
 #include "eng_priv.h"
+#include "pair/pair.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
-	RNR_TIMER = 12,
 	RD_ATOMIC = 128, /* where the devices can */
 	/* 4.096 us * 2^15 = 134 ms, eight times: a peer that is only starved of
 	 * CPU is not given up, a dead one is after about a second. */
 	ACK_TIMEOUT = 15,
 	ACK_TIMEOUT_MIN = 10, /* 34 ms for all tries */
-	RETRY_COUNT = 7,
-	PSN_MASK = 0xffffff,
 };
-
-int eng_gid_choose(struct eng *eng, const union ibv_gid *far, uint8_t *index,
-		   union ibv_gid *gid)
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	bool far_v4 = memcmp(far->raw, v4, sizeof(v4)) == 0;
-	struct ibv_gid_entry row;
-
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < UINT8_MAX; i++) {
-			if (ibv_query_gid_ex(eng->context, PORT, i, &row, 0) ||
-			    row.gid_type != IBV_GID_TYPE_ROCE_V2)
-				continue;
-			if (pass == 0 && far_v4 != (memcmp(row.gid.raw, v4,
-							   sizeof(v4)) == 0))
-				continue;
-			*index = (uint8_t)i;
-			*gid = row.gid;
-			return 0;
-		}
-	}
-	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-}
 
 int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 {
@@ -52,23 +24,19 @@ int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 						.max_recv_wr = 1,
 						.max_send_sge = 1,
 						.max_recv_sge = 1}};
-	/* Nobody may touch the engine's memory. */
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = PORT};
 	struct eng_lane lane = {0};
-	int err;
+	int err = pair_psn(&lane.psn);
 
-	if (getrandom(&lane.psn, sizeof(lane.psn), 0) != sizeof(lane.psn))
-		return error_set(-EIO, "the kernel gives no random numbers");
-	lane.psn &= PSN_MASK;
+	if (err)
+		return error_set(err, "the kernel gives no random numbers");
 	lane.qp = ibv_create_qp(eng->pd, &init);
 	if (!lane.qp)
 		return error_set(-errno, "no queue pair: %s", strerror(errno));
-	err = ibv_modify_qp(lane.qp, &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
+	/* Nobody may touch the engine's memory. */
+	err = pair_init(ibv_modify_qp, lane.qp, 0);
 	if (err) {
 		eng_lane_close(&lane);
-		return error_set(-err, "the queue pair cannot be set up");
+		return error_set(err, "the queue pair cannot be set up");
 	}
 	*out = lane;
 	return 0;
@@ -87,7 +55,7 @@ static uint8_t ack_timeout(uint64_t within_ms)
 	uint8_t t = ACK_TIMEOUT;
 
 	while (within_ms && t > ACK_TIMEOUT_MIN &&
-	       (4096ull << t) * (RETRY_COUNT + 1) > within_ms * 1000000)
+	       (4096ull << t) * (PAIR_RETRIES + 1) > within_ms * 1000000)
 		t--;
 	return t;
 }
@@ -95,48 +63,30 @@ static uint8_t ack_timeout(uint64_t within_ms)
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 		     const struct eng_far *far, uint64_t within_ms)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = far->mtu,
-		.dest_qp_num = far->qpn,
-		.rq_psn = far->psn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.dgid = far->gid, .hop_limit = HOP_LIMIT}},
+	struct pair_end end = {
+		.gid = far->gid,
+		.qpn = far->qpn,
+		.psn = far->psn,
+		.own_psn = lane->psn,
+		.mtu = far->mtu,
+		.reads_in = 1,
+		.reads_out = (uint8_t)u32_min(far->rd_atomic, RD_ATOMIC),
+		.timeout = ack_timeout(within_ms),
+		.retries = PAIR_RETRIES,
+		.rnr_timer = PAIR_RNR_TIMER,
 	};
 	union ibv_gid own;
-	int err = eng_gid_choose(eng, &far->gid, &attr.ah_attr.grh.sgid_index,
-				 &own);
+	int err = pair_gid(eng->context, &far->gid, &end.gid_index, &own);
 
 	if (err)
-		return err;
+		return error_set(err, "the NIC has no RoCEv2 address");
 	if (far->has_auth)
 		err = aqdv_qp_set_auth(lane->qp, far->auth_key,
 				       sizeof(far->auth_key));
 	if (err)
 		return error_set(err, "this NIC cannot authenticate packets");
-	err = ibv_modify_qp(lane->qp, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER);
-	if (!err) {
-		attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-					    .sq_psn = lane->psn,
-					    .timeout = ack_timeout(within_ms),
-					    .retry_cnt = RETRY_COUNT,
-					    .rnr_retry = RETRY_COUNT,
-					    .max_rd_atomic = (uint8_t)u32_min(
-						    far->rd_atomic, RD_ATOMIC)};
-		err = ibv_modify_qp(lane->qp, &attr,
-				    IBV_QP_STATE | IBV_QP_SQ_PSN |
-					    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					    IBV_QP_RNR_RETRY |
-					    IBV_QP_MAX_QP_RD_ATOMIC);
-	}
-	return err ? error_set(-err, "the queue pair cannot be connected to %u",
+	err = pair_connect(ibv_modify_qp, lane->qp, &end);
+	return err ? error_set(err, "the queue pair cannot be connected to %u",
 			       far->qpn)
 		   : 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -107,7 +108,7 @@ void bound_pause(struct gateway *g, struct session *s)
 	g->stats.wrong_passwords++;
 	if (!s->resume_ms)
 		g->paused_count++;
-	s->resume_ms = gateway_mono_ms() + WRONG_PASSWORD_MS;
+	s->resume_ms = clock_mono_ms() + WRONG_PASSWORD_MS;
 }
 
 bool bound_resume(struct gateway *g, struct session *s, uint64_t mono_ms)

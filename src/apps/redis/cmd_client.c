@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "bound.h"
 #include "command.h"
 #include "number.h"
@@ -223,7 +224,7 @@ static void client_list(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
 	struct list *head = &c->gateway->sessions, *at;
-	uint64_t now_ms = gateway_mono_ms();
+	uint64_t now_ms = clock_mono_ms();
 
 	text->len = 0;
 	for (at = head->next; at != head; at = at->next)
@@ -237,7 +238,7 @@ static void client_info(struct call *c)
 	struct reply *text = &c->gateway->scratch;
 
 	text->len = 0;
-	append_client(text, c->session, gateway_mono_ms());
+	append_client(text, c->session, clock_mono_ms());
 	reply_verbatim(c->out, text->buf, text->len);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "command.h"
 #include "glob.h"
 #include "number.h"
@@ -76,7 +77,7 @@ void redis_type(struct call *c)
 bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
 	       int64_t *when_ms)
 {
-	int64_t now_ms = absolute ? 0 : (int64_t)gateway_now_ms();
+	int64_t now_ms = absolute ? 0 : (int64_t)clock_real_ms();
 	int64_t n;
 
 	if (!call_int(c, i, &n))
@@ -169,7 +170,7 @@ static bool expire_options(struct call *c, unsigned *flags)
 
 static void expire(struct call *c, bool seconds, bool absolute)
 {
-	struct expire_change e = {.now_ms = (int64_t)gateway_now_ms()};
+	struct expire_change e = {.now_ms = (int64_t)clock_real_ms()};
 	struct resp_str key = call_arg(c, 1);
 	int err;
 
@@ -245,7 +246,7 @@ static void answer_end(struct call *c, bool seconds, bool absolute)
 	} else {
 		left_ms = (int64_t)end_ms;
 		if (!absolute)
-			left_ms -= (int64_t)gateway_now_ms();
+			left_ms -= (int64_t)clock_real_ms();
 		if (left_ms < 0)
 			left_ms = 0;
 		reply_int(c->out, seconds ? (left_ms + 500) / 1000 : left_ms);
@@ -299,7 +300,7 @@ static int add_key(const struct aq_kv_item *item, void *user)
 static void keys_begin(struct call *c, struct keys *k)
 {
 	*k = (struct keys){.all = true,
-			   .now_ms = gateway_now_ms(),
+			   .now_ms = clock_real_ms(),
 			   .into = &c->gateway->scratch};
 	k->into->len = 0;
 }

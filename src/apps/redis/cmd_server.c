@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "command.h"
 #include "glob.h"
 #include "number.h"
@@ -18,9 +19,8 @@ enum {
 void redis_time(struct call *c)
 {
 	char text[NUMBER_TEXT_MAX];
-	struct timespec ts;
+	struct timespec ts = clock_timespec(clock_real_ns());
 
-	(void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail */
 	reply_array(c->out, 2);
 	reply_bulk(c->out, text, number_format(ts.tv_sec, text));
 	reply_bulk(c->out, text, number_format(ts.tv_nsec / 1000, text));
@@ -51,7 +51,7 @@ static void info_server(const struct gateway *g, struct reply *r)
 	line(r, "process_id:%d", (int)getpid());
 	line(r, "tcp_port:%u", g->port);
 	line(r, "uptime_in_seconds:%" PRIu64,
-	     (gateway_mono_ms() - g->start_ms) / 1000);
+	     (clock_mono_ms() - g->start_ms) / 1000);
 	line(r, "aquifer_table:%s", g->options->table);
 }
 

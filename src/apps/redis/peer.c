@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "bound.h"
 #include "command.h"
@@ -120,7 +121,7 @@ void peer_answer(struct peer *p)
 void peers_resume(struct server *v)
 {
 	struct list *head = &v->gateway.sessions, *at = head->next;
-	uint64_t mono_ms = gateway_mono_ms();
+	uint64_t mono_ms = clock_mono_ms();
 
 	while (v->gateway.paused_count && at != head) {
 		struct session *s = container_of(at, struct session, link);
@@ -149,7 +150,7 @@ void peers_end_idle(struct server *v)
 {
 	uint64_t limit_ms = 1000ull * v->gateway.options->idle_timeout_s;
 	struct list *head = &v->gateway.sessions, *at = head->next;
-	uint64_t now_ms = gateway_mono_ms();
+	uint64_t now_ms = clock_mono_ms();
 
 	while (limit_ms && at != head) {
 		struct session *s = container_of(at, struct session, link);

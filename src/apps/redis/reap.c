@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "session.h"
 
@@ -113,11 +114,11 @@ void reap_turn(struct gateway *g)
 
 	if (!r->is_awake)
 		return;
-	now_ms = gateway_mono_ms();
+	now_ms = clock_mono_ms();
 	if (now_ms < r->next_ms)
 		return;
 	r->next_ms = now_ms + REAP_MS;
-	if (reap_part(g, gateway_now_ms())) {
+	if (reap_part(g, clock_real_ms())) {
 		log_info("redis", "expired keys stay for now: %s",
 			 aq_last_error());
 		r->cursor = 0;

@@ -8,8 +8,7 @@
 #define AQ_REDIS_H
 
 #include "base/base.h"
-
-struct aq_kv;
+#include "daemon/daemon.h"
 
 enum {
 	REDIS_PASSWORD_MAX = 128,
@@ -21,9 +20,11 @@ enum {
 
 #define REDIS_CLIENTS_BYTES_DEFAULT (UINT64_C(1) << 30)
 
+/* What d->self of a struct daemon points to. */
 struct redis_options {
-	struct aq_kv *kv;
-	const char *table;	 /* its name, for INFO */
+	const char *table;	 /* its name */
+	uint64_t capacity;	 /* of a table that is not there yet */
+	uint64_t extent_bytes;	 /* for its larger values */
 	const char *bind;	 /* NULL: 127.0.0.1 */
 	int32_t port;		 /* 0: any free one; -1: no TCP */
 	const char *unix_path;	 /* NULL: none */
@@ -40,12 +41,7 @@ struct redis_options {
 	uint64_t clients_bytes_max;
 };
 
-/* Called once the sockets accept. */
-typedef void (*redis_ready_fn)(void *ctx, uint16_t port);
-
-/* Serves until SIGTERM or SIGINT, which the caller has blocked in all threads.
- */
-int redis_serve(const struct redis_options *o, redis_ready_fn ready,
-		void *ctx) MUST_CHECK;
+/* A gateway until a signal; see daemon/daemon.h. d->port is that of Redis. */
+extern const struct daemon_kind redis_daemon;
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets, epoll and signals around the sessions: one thread. */
+/* The gateway as a daemon: sockets and epoll around the sessions, one thread.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bound.h"
@@ -85,16 +85,16 @@ static void out_of_descriptors(struct server *v, int door_fd)
 	if (fd >= 0)
 		refuse(v, fd);
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->doors_ms = gateway_mono_ms() + DOOR_PAUSE_MS;
+	v->doors_ms = clock_mono_ms() + DOOR_PAUSE_MS;
 	watch_doors(v, false);
-	log_write_limited(&v->full_log, gateway_mono_ms() * 1000000,
+	log_write_limited(&v->full_log, clock_mono_ms() * 1000000,
 			  LOG_LEVEL_WARN, "redis",
 			  "no descriptor is left for a client (ulimit -n)");
 }
 
 static void open_doors_again(struct server *v)
 {
-	if (!v->doors_ms || gateway_mono_ms() < v->doors_ms)
+	if (!v->doors_ms || clock_mono_ms() < v->doors_ms)
 		return;
 	v->doors_ms = 0;
 	watch_doors(v, true);
@@ -123,7 +123,7 @@ static void door_ready(struct server *v, int door_fd)
 
 static bool is_peer(const struct server *v, const void *what)
 {
-	return what != &v->signal_fd && what != &v->door_fd[0] &&
+	return what != &v->daemon->signal_fd && what != &v->door_fd[0] &&
 	       what != &v->door_fd[1];
 }
 
@@ -134,20 +134,21 @@ static int wait_ms(const struct server *v)
 	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
 }
 
-static void serve(struct server *v)
+static int run(struct daemon *d)
 {
+	struct server *v = d->served;
 	struct epoll_event ev[EVENTS_PER_TURN];
-	uint64_t swept_ms = gateway_mono_ms();
+	uint64_t swept_ms = clock_mono_ms();
 
-	while (!v->is_stopping) {
+	while (d->signal == 0) {
 		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
 				   wait_ms(v));
 
 		for (int i = 0; i < n; i++) {
 			void *what = ev[i].data.ptr;
 
-			if (what == &v->signal_fd)
-				v->is_stopping = true;
+			if (what == &v->daemon->signal_fd)
+				(void)daemon_is_ending(d, 0); /* d->signal */
 			else if (what == &v->door_fd[0] ||
 				 what == &v->door_fd[1])
 				door_ready(v, *(int *)what);
@@ -162,11 +163,12 @@ static void serve(struct server *v)
 		peers_end_largest(v);
 		open_doors_again(v);
 		reap_turn(&v->gateway);
-		if (gateway_mono_ms() >= swept_ms + TICK_MS) {
-			swept_ms = gateway_mono_ms();
+		if (clock_mono_ms() >= swept_ms + TICK_MS) {
+			swept_ms = clock_mono_ms();
 			peers_end_idle(v);
 		}
 	}
+	return 0;
 }
 
 static int add_fd(struct server *v, int *fd)
@@ -198,43 +200,6 @@ static int open_doors(struct server *v)
 	return err;
 }
 
-static int start(struct server *v)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	v->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (v->epoll_fd < 0 || v->signal_fd < 0)
-		return error_set(-errno, "epoll: %s", strerror(errno));
-	return add_fd(v, &v->signal_fd);
-}
-
-static void stop(struct server *v)
-{
-	struct list *head = &v->gateway.sessions;
-
-	while (!list_is_empty(head))
-		peer_end(container_of(
-			container_of(head->next, struct session, link),
-			struct peer, session));
-	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++)
-		if (v->door_fd[i] >= 0)
-			(void)close(v->door_fd[i]);
-	if (v->gateway.options->unix_path && v->door_fd[1] >= 0)
-		(void)unlink(v->gateway.options->unix_path);
-	if (v->spare_fd >= 0)
-		(void)close(v->spare_fd);
-	if (v->signal_fd >= 0)
-		(void)close(v->signal_fd);
-	if (v->epoll_fd >= 0)
-		(void)close(v->epoll_fd);
-	reply_release(&v->gateway.scratch);
-	reply_release(&v->gateway.made);
-}
-
 static void set_limits(struct redis_options *o)
 {
 	if (!o->clients_max)
@@ -248,39 +213,99 @@ static void set_limits(struct redis_options *o)
 		o->clients_bytes_max = REDIS_CLIENTS_BYTES_DEFAULT;
 }
 
-int redis_serve(const struct redis_options *options, redis_ready_fn ready,
-		void *ctx)
+/* Several gateways may start at once: whoever comes second opens. */
+static int open_table(struct server *v, const struct redis_options *o)
 {
-	struct redis_options o = *options;
 	struct aq_kv_client_options client = {.flags = AQ_KV_DIRECT_READS};
+	struct aq_kv_options new = {.capacity = o->capacity,
+				    .extent_bytes = o->extent_bytes};
+	struct aq_kv **kv = &v->gateway.kv;
+	int err = aq_rack_open(NULL, &v->rack);
+
+	if (!err)
+		err = aq_kv_open(v->rack, o->table, kv);
+	if (err == -ENOENT)
+		err = aq_kv_create(v->rack, o->table, &new, kv);
+	if (err == -EEXIST)
+		err = aq_kv_open(v->rack, o->table, kv);
+	return err ? err : aq_kv_client_open(*kv, &client, &v->gateway.client);
+}
+
+static int open_gateway(struct daemon *d)
+{
+	struct redis_options *o = d->self;
 	struct server *v = calloc(1, sizeof(*v));
 	int err;
 
 	if (!v)
 		return error_set(-ENOMEM, "no memory for the gateway");
-	set_limits(&o);
-	v->epoll_fd = v->signal_fd = v->door_fd[0] = v->door_fd[1] = -1;
-	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->gateway.kv = o.kv;
-	v->gateway.options = &o;
-	v->gateway.start_ms = gateway_mono_ms();
-	v->gateway.scratch.limit = v->gateway.made.limit = o.output_bytes_max;
-	reap_wake(&v->gateway); /* keys of before may have an end */
+	d->served = v;
+	v->daemon = d;
+	set_limits(o);
 	list_init(&v->gateway.sessions);
-	err = bound_check_address(&o);
+	v->door_fd[0] = v->door_fd[1] = -1;
+	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (v->epoll_fd < 0)
+		return error_set(-errno, "epoll: %s", strerror(errno));
+	v->gateway.options = o;
+	v->gateway.start_ms = clock_mono_ms();
+	v->gateway.scratch.limit = v->gateway.made.limit = o->output_bytes_max;
+	reap_wake(&v->gateway); /* keys of before may have an end */
+	err = bound_check_address(o);
 	if (!err)
-		err = aq_kv_client_open(o.kv, &client, &v->gateway.client);
-	if (!err) {
-		err = start(v);
-		if (!err)
-			err = open_doors(v);
-		if (!err) {
-			ready(ctx, v->gateway.port);
-			serve(v);
-		}
-		stop(v);
-		aq_kv_client_close(v->gateway.client);
-	}
-	free(v);
+		err = open_table(v, o);
+	if (!err)
+		err = add_fd(v, &d->signal_fd);
+	if (!err)
+		err = open_doors(v);
+	d->port = v->gateway.port;
 	return err;
 }
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd); /* nothing was written that could be lost */
+}
+
+static int close_gateway(struct daemon *d)
+{
+	struct server *v = d->served;
+
+	if (!v)
+		return 0;
+	while (!list_is_empty(&v->gateway.sessions))
+		peer_end(container_of(container_of(v->gateway.sessions.next,
+						   struct session, link),
+				      struct peer, session));
+	if (v->gateway.options && v->gateway.options->unix_path &&
+	    v->door_fd[1] >= 0)
+		(void)unlink(v->gateway.options->unix_path);
+	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++)
+		close_fd(v->door_fd[i]);
+	close_fd(v->spare_fd);
+	close_fd(v->epoll_fd);
+	reply_release(&v->gateway.scratch);
+	reply_release(&v->gateway.made);
+	aq_kv_client_close(v->gateway.client);
+	aq_kv_close(v->gateway.kv);
+	aq_rack_close(v->rack);
+	free(v);
+	return 0;
+}
+
+static int allow(struct daemon *d)
+{
+	const struct redis_options *o = d->self;
+
+	return daemon_allow_parent(d, CONFINE_SOCKET, o->unix_path);
+}
+
+const struct daemon_kind redis_daemon = {
+	.what = "a gateway",
+	.allow = allow,
+	.open = open_gateway,
+	.run = run,
+	.close = close_gateway,
+};

@@ -19,13 +19,13 @@ struct peer {
 struct server {
 	struct gateway gateway;
 	int epoll_fd;
-	int signal_fd;
+	struct daemon *daemon;
+	struct aq_rack *rack;
 	int door_fd[2]; /* TCP, unix; -1: none */
 	/* Kept, so that a client can be told that there is none left. */
 	int spare_fd;
 	uint64_t doors_ms; /* nobody is let in before; 0: they are open */
 	struct log_limit full_log;
-	bool is_stopping;
 };
 
 /* It is gone when this returns. */

@@ -6,31 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "command.h"
-
-uint64_t gateway_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-uint64_t gateway_mono_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 void session_init(struct session *s, struct gateway *g, const char *address)
 {
 	*s = (struct session){
 		.id = ++g->last_id,
-		.since_ms = gateway_mono_ms(),
+		.since_ms = clock_mono_ms(),
 		.is_trusted = !g->options->password,
 		.out = {.proto = 2, .limit = g->options->output_bytes_max},
 	};
@@ -139,7 +123,7 @@ void session_sent(struct session *s, size_t len)
 void session_filled(struct gateway *g, struct session *s, size_t len)
 {
 	s->in_len += len;
-	s->active_ms = gateway_mono_ms();
+	s->active_ms = clock_mono_ms();
 	g->stats.bytes_in += len;
 	session_run(g, s);
 }

@@ -100,11 +100,6 @@ struct session {
 	size_t out_at; /* sent so far */
 };
 
-/* Since 1970: when keys end. The clock may be set at any time. */
-uint64_t gateway_now_ms(void);
-/* For how long something takes. */
-uint64_t gateway_mono_ms(void);
-
 /* reap.c. All keys; what others set meanwhile may stay. */
 int reap_all(struct gateway *g) MUST_CHECK;
 /* A key will expire. */

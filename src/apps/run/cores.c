@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Idle time of the cores, by /proc/stat. */
 #include "cores.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,7 +56,6 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 			bool was)
 {
 	char text[STAT_BYTES], *rest;
-	struct timespec t;
 	uint64_t now, ns;
 	ssize_t n;
 	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
@@ -69,8 +69,7 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 	rest = strstr(text, "\nintr");
 	if (rest)
 		*rest = '\0';
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	now = clock_mono_ns();
 	ns = now - c->looked_ns;
 	c->looked_ns = now;
 	return run_cores_judge(

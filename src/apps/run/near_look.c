@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "exe.h"
 #include "near.h"
 #include "pager_priv.h"
@@ -207,10 +208,7 @@ static void look_below(struct look *l, pid_t pid, unsigned depth)
 /* Of this thread: while others run, it costs nothing. */
 static uint64_t spent_ns(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void run_near_look(struct pager *p, uint64_t now_ns)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "aquifer/aquifer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
 #include "confine/confine.h"
@@ -29,10 +30,7 @@ enum {
 
 uint64_t run_pager_now_ns(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_mono_ns();
 }
 
 int run_pager_watch(struct pager *p, int fd, void *who)

@@ -97,7 +97,7 @@ static void reply(struct switchd *s, int fd, const char *line)
 		return;
 	json_out_init(&out, f);
 	json_out_object(&out, NULL);
-	json_out_string(&out, "switch", s->opt->name);
+	json_out_string(&out, "switch", s->daemon->options.name);
 	json_out_string(&out, "run", s->run);
 	err = answer(s, line, &out);
 	if (err)
@@ -192,7 +192,7 @@ int control_open(struct switchd *s)
 
 	for (unsigned i = 0; i < CTL_CLIENTS; i++)
 		s->clients[i] = -1;
-	err = control_path(s->opt->rack, s->opt->name, &sa);
+	err = control_path(s->daemon->rack, s->daemon->options.name, &sa);
 	if (err)
 		return err;
 	s->ctl_fd =
@@ -210,7 +210,7 @@ int control_open(struct switchd *s)
 	umask(old);
 	if (err)
 		return error_set(err, "%s: %s", sa.sun_path, strerror(-err));
-	memcpy(s->socket, sa.sun_path, sizeof(s->socket));
+	memcpy(s->daemon->socket, sa.sun_path, sizeof(sa.sun_path));
 	return os_board_watch(s->board, s->ctl_fd);
 }
 
@@ -221,8 +221,8 @@ void control_close(struct switchd *s)
 			close(s->clients[i]);
 	if (s->ctl_fd >= 0)
 		close(s->ctl_fd);
-	if (s->socket[0])
-		(void)unlink(s->socket);
+	if (s->daemon->socket[0])
+		(void)unlink(s->daemon->socket);
 }
 
 /* ---- the caller's side -------------------------------------------------- */

@@ -2,11 +2,8 @@
 /* The switch process: its life, its loop, and links as ports. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/json_out.h"
@@ -136,8 +133,8 @@ static void on_event(void *ctx, int fd)
 {
 	struct switchd *s = ctx;
 
-	if (fd == s->signal_fd)
-		s->stop = true;
+	if (fd == s->daemon->signal_fd)
+		(void)daemon_is_ending(s->daemon, 0); /* the loop looks, too */
 	else
 		(void)control_event(s, fd);
 }
@@ -151,6 +148,18 @@ static const struct os_board_ops board_ops = {
 
 /* ---- the loop ----------------------------------------------------------- */
 
+static int report(const struct switchd *s)
+{
+	struct json_out out;
+
+	json_out_init(&out, stdout);
+	json_out_object(&out, NULL);
+	json_out_string(&out, "switch", s->daemon->options.name);
+	tor_report(s->tor, &out);
+	json_out_close(&out);
+	return json_out_end(&out);
+}
+
 static void tick(struct switchd *s)
 {
 	trace_turn(s->trace, s->tor, 't');
@@ -158,16 +167,20 @@ static void tick(struct switchd *s)
 	trace_tick(s->trace);
 }
 
-static void run(struct switchd *s)
+static int run(struct daemon *d)
 {
+	struct switchd *s = d->served;
 	struct env *env = os_board_env(s->board);
 	uint64_t start_ns = env_now_ns(env), events_ns = 0;
 	struct patience patience;
 	bool has_short_slice = false;
 	uint32_t idle = 0;
 
-	patience_init(&patience, s->opt->yields);
-	while (!s->stop) {
+	patience_init(&patience,
+		      s->opt->yields ? s->opt->yields
+				     : (uint32_t)config_int(d->config, "nic",
+							    "engine_yields"));
+	while (d->signal == 0) {
 		uint64_t now_ns, due_ns;
 
 		trace_turn(s->trace, s->tor, 'b');
@@ -180,7 +193,7 @@ static void run(struct switchd *s)
 		if (due_ns <= now_ns)
 			tick(s);
 		if (s->opt->run_ns && now_ns - start_ns >= s->opt->run_ns)
-			return;
+			break;
 		if (now_ns >= events_ns) {
 			events_ns = now_ns + EVENTS_NS;
 			os_board_events(s->board);
@@ -201,6 +214,7 @@ static void run(struct switchd *s)
 			patience_yield(&patience, env, now_ns);
 		}
 	}
+	return s->opt->report ? report(s) : 0;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -223,13 +237,12 @@ static int open_tor(struct switchd *s)
 		.env = os_board_env(s->board),
 		.slot_shift = NIC_QPN_INDEX_BITS,
 	};
-	char name[COUNTER_PROCESS_MAX], dir[RUNDIR_PATH_MAX];
-	const char *where = rundir_make(s->opt->rack, dir) ? NULL : dir;
+	char name[COUNTER_PROCESS_MAX];
 	uint64_t *stats;
 	int err;
 
-	snprintf(name, sizeof(name), "switch-%.16s", s->opt->name);
-	err = counter_file_create(where, name, COUNTER_ENTRIES, 0,
+	snprintf(name, sizeof(name), "switch-%.16s", s->daemon->options.name);
+	err = counter_file_create(s->daemon->rundir, name, COUNTER_ENTRIES, 0,
 				  &s->counters);
 	if (err)
 		return err;
@@ -270,27 +283,13 @@ static int add_port(struct switchd *s, const char *text)
 			 text);
 }
 
-static int open_signals(struct switchd *s)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
-	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-		return -errno;
-	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (s->signal_fd < 0)
-		return -errno;
-	return os_board_watch(s->board, s->signal_fd);
-}
-
 static int open_all(struct switchd *s)
 {
 	const struct switchd_options *o = s->opt;
-	struct os_board_config cfg = {
-		.rack = o->rack, .name = o->name, .ops = &board_ops, .ctx = s};
+	struct os_board_config cfg = {.rack = s->daemon->rack,
+				      .name = s->daemon->options.name,
+				      .ops = &board_ops,
+				      .ctx = s};
 	int err = o->trace ? trace_open(o->trace, &s->trace) : 0;
 	uint64_t run;
 
@@ -307,67 +306,56 @@ static int open_all(struct switchd *s)
 	for (unsigned i = 0; !err && i < o->port_count; i++)
 		err = add_port(s, o->ports[i]);
 	if (!err)
-		err = open_signals(s);
+		err = os_board_watch(s->board, s->daemon->signal_fd);
 	return err ? err : control_open(s);
 }
 
-static int close_all(struct switchd *s)
+static int open_switch(struct daemon *d)
 {
+	struct switchd *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_set(-ENOMEM, "no memory for a switch");
+	s->daemon = d;
+	s->opt = d->self;
+	s->ctl_fd = -1;
+	for (unsigned i = 0; i < CTL_CLIENTS; i++)
+		s->clients[i] = -1;
+	d->served = s;
+	return open_all(s);
+}
+
+static int close_switch(struct daemon *d)
+{
+	struct switchd *s = d->served;
 	int err;
 
+	if (!s)
+		return 0;
 	control_close(s);
 	os_board_close(s->board);
-	if (s->signal_fd >= 0)
-		close(s->signal_fd);
 	tor_destroy(s->tor);
 	if (s->counters)
 		counter_file_destroy(s->counters);
 	err = trace_close(s->trace);
+	free(s);
 	return err;
 }
 
-static int report(const struct switchd *s)
+static int allow(struct daemon *d)
 {
-	struct json_out out;
+	const struct switchd_options *o = d->self;
 
-	json_out_init(&out, stdout);
-	json_out_object(&out, NULL);
-	json_out_string(&out, "switch", s->opt->name);
-	tor_report(s->tor, &out);
-	json_out_close(&out);
-	return json_out_end(&out);
+	return daemon_allow_parent(d, CONFINE_WRITE, o->trace);
 }
 
-int switchd_serve(const struct switchd_options *o,
-		  void (*ready)(void *ctx, const struct switchd_ready *what),
-		  void *ctx)
-{
-	struct switchd *s = calloc(1, sizeof(*s));
-	int err, close_err;
-
-	if (!s)
-		return -ENOMEM;
-	s->opt = o;
-	s->ctl_fd = s->signal_fd = -1;
-	for (unsigned i = 0; i < CTL_CLIENTS; i++)
-		s->clients[i] = -1;
-	err = open_all(s);
-	if (!err) {
-		struct switchd_ready what = {.name = o->name,
-					     .rack = o->rack,
-					     .socket = s->socket,
-					     .ports = o->port_count};
-
-		ready(ctx, &what);
-		run(s);
-		log_info("switch", "switch %s stops", o->name);
-		if (o->report)
-			err = report(s);
-	}
-	close_err = close_all(s);
-	free(s);
-	return err ? err : close_err;
-}
+const struct daemon_kind switchd_daemon = {
+	.what = "a switch",
+	.allow = allow,
+	.open = open_switch,
+	.run = run,
+	.close = close_switch,
+};
 
 /* ---- without a process -------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "daemon/daemon.h"
 
 enum {
 	SWITCHD_PORT_MAX = 64, /* interfaces named by options */
@@ -14,30 +15,21 @@ enum {
 	SWITCHD_REQUEST_MAX = 4096,
 };
 
+/* What d->self of a struct daemon points to. */
 struct switchd_options {
-	const char *rack;
-	const char *name;
 	const char *ports[SWITCHD_PORT_MAX]; /* "raw:IFACE", "udp:ADDRESS" */
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
 	const char *trace; /* a file for what passes, or NULL */
-	uint32_t yields;   /* idle turns before it sleeps */
+	uint32_t yields;   /* idle turns before it sleeps; 0: as configured */
 	uint64_t run_ns;   /* 0: until a signal */
 	bool report;	   /* at the end, as one JSON object on stdout */
 };
 
-struct switchd_ready {
-	const char *name;
-	const char *rack;
-	const char *socket; /* of control calls */
-	unsigned ports;
-};
-
-/* Runs until SIGTERM or SIGINT. The words of an error are in error_last(). */
-int switchd_serve(const struct switchd_options *o,
-		  void (*ready)(void *ctx, const struct switchd_ready *what),
-		  void *ctx) MUST_CHECK;
+/* A switch until a signal, or for run_ns; see daemon/daemon.h. d->socket is
+ * that of control calls. */
+extern const struct daemon_kind switchd_daemon;
 
 /* What the programs would need in a real pipeline, as one JSON object. */
 int switchd_resources(const struct switchd_options *o, FILE *out) MUST_CHECK;

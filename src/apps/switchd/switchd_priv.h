@@ -17,18 +17,16 @@ enum {
 struct trace;
 
 struct switchd {
+	struct daemon *daemon;
 	const struct switchd_options *opt;
 	struct trace *trace; /* or NULL */
 	struct os_board *board;
 	struct tor *tor;
 	struct counter_file *counters;
-	bool stop;
 	char run[17]; /* hex; of this process, so that others know it anew */
-	int signal_fd;
 	/* Control calls: a listener and those that have not said a line yet. */
 	int ctl_fd;
 	int clients[CTL_CLIENTS]; /* -1: free */
-	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
 /* control.c */

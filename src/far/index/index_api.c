@@ -24,76 +24,13 @@ static int check_name(const char *name)
 				   AQ_INDEX_NAME_MAX);
 }
 
-static void set_regions(const struct aq_index *x, struct index_gate *g)
+static void set_regions(const struct aq_index *x, struct index_connection *g)
 {
-	*g = (struct index_gate){.rack = x->rack};
+	*g = (struct index_connection){.rack = x->rack};
 	index_region_name(x->kind == AQ_INDEX_TREE ? "it" : "iv", x->name,
 			  g->region);
 	if (x->kind == AQ_INDEX_TREE)
 		index_region_name("il", x->name, g->locks);
-}
-
-/* ---- ports -------------------------------------------------------------- */
-
-static void fill_tree(struct index_gate *g, struct tree_port *p)
-{
-	p->link = g->link;
-	p->addr = g->key.addr;
-	p->size_bytes = g->key.size_bytes;
-	p->rkey = g->key.rkey;
-	p->lock_addr = g->lock_key.addr;
-	p->lock_rkey = g->lock_key.rkey;
-	snprintf(p->conn, sizeof(p->conn), "%s", client_link_name(g->link));
-}
-
-static int renew_tree(void *ctx, struct tree_port *p)
-{
-	int err = index_gate_open(ctx);
-
-	if (!err)
-		fill_tree(ctx, p);
-	return err;
-}
-
-static void fill_vlist(struct index_gate *g, struct vlist_port *p)
-{
-	p->link = g->link;
-	p->addr = g->key.addr;
-	p->size_bytes = g->key.size_bytes;
-	p->rkey = g->key.rkey;
-	snprintf(p->conn, sizeof(p->conn), "%s", client_link_name(g->link));
-}
-
-static int renew_vlist(void *ctx, struct vlist_port *p)
-{
-	int err = index_gate_open(ctx);
-
-	if (!err)
-		fill_vlist(ctx, p);
-	return err;
-}
-
-/* The gate is the caller's. */
-static struct tree_port tree_port_of(struct index_gate *g)
-{
-	struct tree_port p = {.fence = index_gate_fence,
-			      .is_alive = index_gate_is_alive,
-			      .renew = renew_tree,
-			      .ctx = g};
-
-	fill_tree(g, &p);
-	return p;
-}
-
-static struct vlist_port vlist_port_of(struct index_gate *g)
-{
-	struct vlist_port p = {.fence = index_gate_fence,
-			       .is_alive = index_gate_is_alive,
-			       .renew = renew_vlist,
-			       .ctx = g};
-
-	fill_vlist(g, &p);
-	return p;
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -120,67 +57,46 @@ static int make_geometry(struct aq_index *x, const struct aq_index_options *o)
 					: vlist_geometry_make(&v, &x->vlist);
 }
 
-static int make_region(struct aq_rack *rack, const char *name, uint64_t bytes,
-		       const struct aq_region_options *o)
-{
-	struct aq_region *region;
-	int err = aq_region_create(rack, name, bytes, o, &region);
-
-	if (!err)
-		aq_region_close(region);
-	return err;
-}
-
 /* On the node that has the index. */
-static int make_locks(struct aq_index *x, struct index_gate *g, uint32_t flags)
+static int make_locks(struct aq_index *x, struct index_connection *g,
+		      uint32_t flags)
 {
 	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
-	uint32_t at_switch =
-		flags & AQ_INDEX_SWITCH_LOCKS ? AQ_REGION_SWITCH_ATOMICS : 0;
-	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE | at_switch};
+	bool at_switch = flags & AQ_INDEX_SWITCH_LOCKS, on_device;
 	struct client_link *link;
 	int err = client_link_open(x->rack, g->region, &lo, &link);
 
 	if (err)
 		return err;
-	ro.node = client_link_node_name(link);
-	x->tree.flags |= TREE_DEVICE_LOCKS;
+	err = kit_locks_make(x->rack, client_link_node_name(link), g->locks,
+			     x->tree.lock_bytes,
+			     at_switch ? AQ_REGION_SWITCH_ATOMICS : 0,
+			     flags & AQ_INDEX_HOST_LOCKS, &on_device);
+	if (on_device)
+		x->tree.flags |= TREE_DEVICE_LOCKS;
 	if (at_switch)
 		x->tree.flags |= TREE_SWITCH_LOCKS;
-	err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
-	if ((err == -ENOSPC || err == -EOPNOTSUPP) &&
-	    flags & AQ_INDEX_HOST_LOCKS) {
-		x->tree.flags &= ~(uint32_t)TREE_DEVICE_LOCKS;
-		ro.flags = at_switch;
-		err = make_region(x->rack, g->locks, x->tree.lock_bytes, &ro);
-	}
 	client_link_close(link);
 	return err;
 }
 
-static int format(struct aq_index *x, struct index_gate *g)
+static int format(struct aq_index *x, struct index_connection *g)
 {
-	struct vlist_port v;
-	struct tree_port t;
-	int err = index_gate_open(g);
+	struct kit_port port;
+	int err = index_connection_open(g, &port);
 
 	if (err)
 		return err;
-	if (x->kind == AQ_INDEX_TREE) {
-		t = tree_port_of(g);
-		err = tree_format(&t, &x->tree);
-	} else {
-		v = vlist_port_of(g);
-		err = vlist_format(&v, &x->vlist);
-	}
-	index_gate_close(g);
+	err = x->kind == AQ_INDEX_TREE ? tree_format(&port, &x->tree)
+				       : vlist_format(&port, &x->vlist);
+	kit_port_disconnect(&port);
 	return err;
 }
 
 static int make(struct aq_index *x, const struct aq_index_options *o)
 {
 	struct aq_region_options ro = {.node = o->node};
-	struct index_gate g;
+	struct index_connection g;
 	char words[WORDS_BYTES];
 	uint64_t bytes;
 	int err;
@@ -188,7 +104,7 @@ static int make(struct aq_index *x, const struct aq_index_options *o)
 	set_regions(x, &g);
 	bytes = x->kind == AQ_INDEX_TREE ? x->tree.size_bytes
 					 : x->vlist.size_bytes;
-	err = make_region(x->rack, g.region, bytes + INDEX_SPARE_BYTES, &ro);
+	err = kit_region_make(x->rack, g.region, bytes + KIT_SPARE_BYTES, &ro);
 	if (err)
 		return err;
 	if (g.locks[0])
@@ -226,24 +142,18 @@ static int new_handle(struct aq_rack *rack, const char *name,
 
 static int probe(struct aq_index *x, enum aq_index_kind kind)
 {
-	struct index_gate g;
-	struct vlist_port v;
-	struct tree_port t;
+	struct index_connection g;
+	struct kit_port port;
 	int err;
 
 	x->kind = kind;
 	set_regions(x, &g);
-	err = index_gate_open(&g);
+	err = index_connection_open(&g, &port);
 	if (err)
 		return err;
-	if (kind == AQ_INDEX_TREE) {
-		t = tree_port_of(&g);
-		err = tree_probe(&t, &x->tree);
-	} else {
-		v = vlist_port_of(&g);
-		err = vlist_probe(&v, &x->vlist);
-	}
-	index_gate_close(&g);
+	err = kind == AQ_INDEX_TREE ? tree_probe(&port, &x->tree)
+				    : vlist_probe(&port, &x->vlist);
+	kit_port_disconnect(&port);
 	return err;
 }
 
@@ -311,7 +221,7 @@ void aq_index_close(struct aq_index *x)
 
 int aq_index_drop(struct aq_rack *rack, const char *name)
 {
-	char region[INDEX_REGION_BYTES];
+	char region[KIT_REGION_BYTES];
 	int one, err = check_name(name);
 
 	if (err)
@@ -376,15 +286,19 @@ static int open_client(struct aq_index *x,
 				 .locals = x->locals};
 	struct vlist_config vc = {.deadline_ms = deadline_ms,
 				  .cache_keys = o ? o->cache : 0};
-	struct vlist_port v;
-	struct tree_port t;
+	struct kit_port port;
+	int err;
 
-	if (x->kind == AQ_INDEX_TREE) {
-		t = tree_port_of(&c->gate);
-		return tree_client_create(&t, &x->tree, &tc, &c->tree);
-	}
-	v = vlist_port_of(&c->gate);
-	return vlist_client_create(&v, &x->vlist, &vc, &c->vlist);
+	set_regions(x, &c->connection);
+	err = index_connection_open(&c->connection, &port);
+	if (err)
+		return err;
+	err = x->kind == AQ_INDEX_TREE
+		      ? tree_client_create(&port, &x->tree, &tc, &c->tree)
+		      : vlist_client_create(&port, &x->vlist, &vc, &c->vlist);
+	if (err)
+		kit_port_disconnect(&port);
+	return err;
 }
 
 int aq_index_client_open(struct aq_index *x,
@@ -396,10 +310,7 @@ int aq_index_client_open(struct aq_index *x,
 
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
-	set_regions(x, &c->gate);
-	err = index_gate_open(&c->gate);
-	if (!err)
-		err = open_client(x, options, c);
+	err = open_client(x, options, c);
 	if (err)
 		aq_index_client_close(c);
 	else
@@ -413,6 +324,5 @@ void aq_index_client_close(struct aq_index_client *c)
 		return;
 	tree_client_destroy(c->tree);
 	vlist_client_destroy(c->vlist);
-	index_gate_close(&c->gate);
 	free(c);
 }

@@ -3,7 +3,7 @@
 #ifndef AQ_INDEX_PRIV_H
 #define AQ_INDEX_PRIV_H
 
-#include "index_gate.h"
+#include "index_connection.h"
 #include "tree.h"
 #include "vlist.h"
 
@@ -18,7 +18,7 @@ struct aq_index {
 };
 
 struct aq_index_client {
-	struct index_gate gate;
+	struct index_connection connection;
 	/* One of them. */
 	struct tree_client *tree;
 	struct vlist_client *vlist;

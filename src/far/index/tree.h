@@ -28,7 +28,7 @@
 #define AQ_INDEX_TREE_H
 
 #include "base/base.h"
-#include "client/link.h"
+#include "kit/kit.h"
 #include "tree_layout.h"
 
 struct tree_options {
@@ -45,27 +45,6 @@ struct tree_options {
 /* A geometry from options; -EINVAL with words. */
 int tree_geometry_make(const struct tree_options *o,
 		       struct tree_geometry *g) MUST_CHECK;
-
-/* One client's way to an index; who makes it keeps it valid until the client is
- * destroyed or has asked for another. */
-struct tree_port {
-	struct client_link *link;
-	uint64_t addr; /* of the index's first byte */
-	uint64_t size_bytes;
-	uint64_t lock_addr;
-	uint32_t rkey;
-	uint32_t lock_rkey;
-	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
-	/* Ends another client's connection: when it returns 0, nothing of that
-	 * client will be executed any more. */
-	int (*fence)(void *ctx, const char *conn);
-	/* Whether a connection still is: 1, 0, or -errno. */
-	int (*is_alive)(void *ctx, const char *conn);
-	/* Makes a new connection for a client whose own is broken. */
-	int (*renew)(void *ctx, struct tree_port *port);
-	void (*close)(void *ctx, struct tree_port *port);
-	void *ctx;
-};
 
 /* Where a client may be stopped by a test: before the request is posted. */
 #define TREE_POINTS(X)                                        \
@@ -107,13 +86,12 @@ struct tree_config {
 struct tree_client;
 
 /* Writes an empty index into zeroed memory. */
-int tree_format(const struct tree_port *port,
+int tree_format(const struct kit_port *port,
 		const struct tree_geometry *g) MUST_CHECK;
 /* Reads the head of an index. */
-int tree_probe(const struct tree_port *port,
-	       struct tree_geometry *g) MUST_CHECK;
+int tree_probe(const struct kit_port *port, struct tree_geometry *g) MUST_CHECK;
 /* -EAGAIN: the index has no place for another client. */
-int tree_client_create(const struct tree_port *port,
+int tree_client_create(const struct kit_port *port,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out) MUST_CHECK;
@@ -184,7 +162,7 @@ struct tree_stats {
 #undef TREE_STAT_FIELD
 };
 
-const struct tree_stats *tree_client_stats(const struct tree_client *c);
+const struct tree_stats *tree_client_stats(struct tree_client *c);
 
 /* What is wrong with an index. On one in use, what changes at the moment may
  * be reported. */

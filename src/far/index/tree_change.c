@@ -36,17 +36,15 @@ static void add_entry(struct tree_client *c, uint64_t pointer, uint32_t slot,
 {
 	uint32_t at = tree_entry_at(&c->g, c->node->level, slot);
 
-	trip_write(&c->trip, TREE_POINT_ENTRY, &c->main,
-		   tree_node_at(&c->g, pointer) + at, (uint8_t *)c->node + at,
-		   len_bytes);
+	kit_write(&c->kit.main, TREE_POINT_ENTRY,
+		  tree_node_at(&c->g, pointer) + at, (uint8_t *)c->node + at,
+		  len_bytes);
 }
 
 static int unlock_early(struct tree_client *c)
 {
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_UNLOCK, &c->locks,
-		   tree_lock_at(c->hold.lock), c->zero, 8);
-	return trip_run(&c->trip);
+	return kit_write_now(&c->kit.locks, TREE_POINT_UNLOCK,
+			     tree_lock_at(c->hold.lock), c->zero, 8);
 }
 
 static int put_entry(struct tree_client *c, const struct change *ch,
@@ -55,7 +53,7 @@ static int put_entry(struct tree_client *c, const struct change *ch,
 	tree_slot_put(&c->g, c->node, slot, ch->key, ch->value, ch->len);
 	if (PLANTED(tree_early))
 		(void)!unlock_early(c); /* the next batch fails, too */
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	add_entry(c, pointer, slot, TREE_ENTRY_HEAD + c->g.key_room + ch->len);
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
@@ -79,12 +77,12 @@ static int delete_entry(struct tree_client *c, struct change *ch,
 	struct tree_node *n = c->node;
 
 	tree_slot_clear(&c->g, n, slot);
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	add_entry(c, pointer, slot, TREE_ENTRY_HEAD);
 	if (n->low_len && is_empty(c, n)) {
 		tree_node_set_state(&c->g, n, TREE_NODE_DEAD);
-		trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-			   tree_node_at(&c->g, pointer), n, c->g.slots_at);
+		kit_write(&c->kit.main, TREE_POINT_NODE,
+			  tree_node_at(&c->g, pointer), n, c->g.slots_at);
 		ch->dead = pointer;
 		ch->low_len = n->low_len;
 		memcpy(ch->low, tree_node_low(n).bytes, n->low_len);
@@ -113,11 +111,11 @@ static int split(struct tree_client *c, struct change *ch, uint64_t pointer)
 		return error_set(-EBADMSG, "the index is damaged: a node");
 	tree_slot_put(&c->g, into, (uint32_t)slot, ch->key, ch->value, ch->len);
 	c->stats.splits++;
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_RIGHT, &c->main,
-		   tree_node_at(&c->g, ch->right), c->right, c->g.node_bytes);
-	trip_write(&c->trip, TREE_POINT_LEFT, &c->main,
-		   tree_node_at(&c->g, pointer), c->node, c->g.node_bytes);
+	kit_begin(&c->kit);
+	kit_write(&c->kit.main, TREE_POINT_RIGHT,
+		  tree_node_at(&c->g, ch->right), c->right, c->g.node_bytes);
+	kit_write(&c->kit.main, TREE_POINT_LEFT, tree_node_at(&c->g, pointer),
+		  c->node, c->g.node_bytes);
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
 }
@@ -179,7 +177,7 @@ static void build_root(struct tree_client *c, uint64_t self, uint8_t level,
 		       uint32_t version, const struct change *ch)
 {
 	struct tree_fences all = {.has_end = false};
-	struct tree_key first = {c->stage, 0};
+	struct tree_key first = {c->kit.stage, 0};
 	le64 old = le64_put(c->root);
 
 	tree_node_init(&c->g, c->right, self, level, version, &all, 0);
@@ -206,12 +204,12 @@ static int grow(struct tree_client *c, const struct change *ch)
 	if (err)
 		return err;
 	build_root(c, self, ch->level, version, ch);
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-		   tree_node_at(&c->g, self), c->right, c->g.node_bytes);
-	trip_cas(&c->trip, TREE_POINT_ROOT, &c->main, TREE_ROOT_AT, old, self,
-		 &c->atom[TREE_ATOM_ROOT]);
-	err = trip_run(&c->trip);
+	kit_begin(&c->kit);
+	kit_write(&c->kit.main, TREE_POINT_NODE, tree_node_at(&c->g, self),
+		  c->right, c->g.node_bytes);
+	kit_cas(&c->kit.main, TREE_POINT_ROOT, TREE_ROOT_AT, old, self,
+		&c->atom[TREE_ATOM_ROOT]);
+	err = kit_run(&c->kit);
 	if (err)
 		return err;
 	c->root = 0;
@@ -235,7 +233,7 @@ static int change(struct tree_client *c, struct change *ch)
 		err = change_once(c, ch);
 		if (err == -ERANGE)
 			err = grow(c, ch);
-		if (err == -EAGAIN && tree_is_late(c))
+		if (err == -EAGAIN && kit_is_late(&c->kit))
 			return tree_late(c);
 	} while (err == -EAGAIN);
 	return err;
@@ -314,7 +312,7 @@ static int check_key(const struct tree_client *c, size_t key_len, size_t len)
 
 static int run(struct tree_client *c, struct change *ch, uint64_t *trips)
 {
-	uint64_t before = c->trip.trips;
+	uint64_t before = c->kit.trips;
 	int err = check_key(c, ch->key.len, ch->len);
 
 	if (!err)
@@ -324,7 +322,7 @@ static int run(struct tree_client *c, struct change *ch, uint64_t *trips)
 	err = change(c, ch);
 	if (!err)
 		err = follow_up(c, ch);
-	*trips += c->trip.trips - before;
+	*trips += c->kit.trips - before;
 	if (err == -ESTALE)
 		return error_set(-ESTALE,
 				 "the connection broke; nobody knows whether "

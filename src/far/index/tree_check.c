@@ -35,14 +35,15 @@ static int check_child(struct tree_client *c, struct row *row,
 		       const struct tree_item *item, uint64_t *named)
 {
 	uint64_t child = tree_item_child(item);
-	struct tree_node *n = (struct tree_node *)c->stage;
+	struct tree_node *n = (struct tree_node *)c->kit.stage;
 	int order, err = 0;
 
 	if (!tree_pointer_is_sane(&c->g, child)) {
 		row->r->bad_children++;
 		return 0;
 	}
-	err = tree_read_now(c, tree_node_at(&c->g, child), n, c->g.slots_at);
+	err = kit_read_now(&c->kit.main, tree_node_at(&c->g, child), n,
+			   c->g.slots_at);
 	if (err)
 		return err;
 	if (tree_node_judge_head(&c->g, n, child) != TREE_WHOLE ||
@@ -133,7 +134,8 @@ static int check_levels(struct tree_client *c, struct tree_report *r)
 	uint64_t pointer, named = 1;
 	enum tree_verdict verdict;
 	struct row row = {.r = r};
-	int err = tree_read_now(c, TREE_ROOT_AT, &c->atom[TREE_ATOM_ROOT], 8);
+	int err = kit_read_now(&c->kit.main, TREE_ROOT_AT,
+			       &c->atom[TREE_ATOM_ROOT], 8);
 
 	if (err)
 		return err;
@@ -164,49 +166,25 @@ static int check_levels(struct tree_client *c, struct tree_report *r)
 	}
 }
 
-static int count_words(struct tree_client *c, const struct trip_space *s,
-		       uint64_t at, uint64_t count, uint32_t stride,
-		       uint64_t mask, uint64_t *used)
-{
-	uint64_t at_once = TREE_STAGE_BYTES / stride;
-	int err = 0;
-
-	for (uint64_t i = 0; !err && i < count; i += at_once) {
-		uint64_t n = u64_min(at_once, count - i);
-
-		trip_begin(&c->trip);
-		trip_read(&c->trip, TREE_POINT_READ, s, at + i * stride,
-			  c->stage, (uint32_t)(n * stride));
-		err = trip_run(&c->trip);
-		for (uint64_t k = 0; !err && k < n; k++) {
-			le64 word;
-
-			memcpy(&word, c->stage + k * stride, sizeof(word));
-			*used += (le64_get(word) & mask) != 0;
-		}
-	}
-	return err;
-}
-
 int tree_check(struct tree_client *c, struct tree_report *r)
 {
 	int err = tree_begin(c);
 
 	*r = (struct tree_report){.chunks = c->g.chunk_count};
-	c->deadline_ns = UINT64_MAX;
+	c->kit.deadline_ns = UINT64_MAX;
 	if (!err)
 		err = check_levels(c, r);
 	if (!err)
-		err = count_words(c, &c->main, tree_slot_at(0),
-				  c->g.client_count, TREE_SLOT_BYTES, 0xff,
-				  &r->clients);
+		err = kit_count_words(&c->kit.main, tree_slot_at(0),
+				      c->g.client_count, TREE_SLOT_BYTES, 0xff,
+				      &r->clients);
 	if (!err)
-		err = count_words(c, &c->main, c->g.chunk_word_offset,
-				  c->g.chunk_count, 8, UINT64_MAX,
-				  &r->chunks_taken);
+		err = kit_count_words(&c->kit.main, c->g.chunk_word_offset,
+				      c->g.chunk_count, 8, UINT64_MAX,
+				      &r->chunks_taken);
 	if (!err)
-		err = count_words(c, &c->locks, tree_lock_at(0),
-				  c->g.lock_count, 8, UINT64_MAX,
-				  &r->locks_held);
+		err = kit_count_words(&c->kit.locks, tree_lock_at(0),
+				      c->g.lock_count, 8, UINT64_MAX,
+				      &r->locks_held);
 	return err;
 }

@@ -37,8 +37,8 @@ static int get_fast(struct tree_client *c, const struct tree_target *t,
 		return err;
 	if (!tree_pointer_is_sane(&c->g, w.pointer))
 		return error_set(-EBADMSG, "the index is damaged: a pointer");
-	err = tree_read_now(c, tree_node_at(&c->g, w.pointer), c->node,
-			    c->g.node_bytes);
+	err = kit_read_now(&c->kit.main, tree_node_at(&c->g, w.pointer),
+			   c->node, c->g.node_bytes);
 	if (err)
 		return err;
 	if (tree_node_judge_head(&c->g, c->node, w.pointer) != TREE_WHOLE ||
@@ -78,18 +78,18 @@ int tree_get(struct tree_client *c, const void *key, size_t key_len, void *buf,
 	     size_t buf_bytes, size_t *len)
 {
 	struct tree_target t = {.key = {key, (uint32_t)key_len}};
-	uint64_t before = c->trip.trips;
+	uint64_t before = c->kit.trips;
 	int err = -ESTALE;
 
 	if (!key_len || key_len > c->g.key_max)
 		return error_set(-EINVAL, "keys here have 1 to %u bytes",
 				 c->g.key_max);
 	c->stats.gets++;
-	for (unsigned i = 0; i < TREE_RECONNECTS && err == -ESTALE; i++) {
+	for (unsigned i = 0; i < KIT_RECONNECTS && err == -ESTALE; i++) {
 		err = tree_begin(c);
 		if (!err)
 			err = get(c, &t, buf, buf_bytes, len);
 	}
-	c->stats.get_trips += c->trip.trips - before;
+	c->stats.get_trips += c->kit.trips - before;
 	return err;
 }

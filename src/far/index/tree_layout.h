@@ -5,7 +5,7 @@
  *
  *	struct tree_head	(512 bytes)
  *	le64			the root, a pointer (in 64 bytes of its own)
- *	clients			struct tree_slot []
+ *	clients			struct kit_slot, 64 bytes each
  *	chunk words		le64 []: who has the chunk; 0: nobody ever
  *	nodes			struct tree_node, fences and slots
  *
@@ -37,7 +37,6 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/layout.h"
-#include "wire/client_slot.h"
 
 enum {
 	TREE_HEAD_BYTES = 512,
@@ -55,6 +54,7 @@ enum {
 	TREE_CHUNK_NODES_MAX = 1024,
 	TREE_LOCKS_MAX = 1 << 20,
 	TREE_LOCK_HEAD = 64,
+	TREE_LOCK_EPOCHS = 0xffffff, /* the bits of an epoch in a lock */
 	TREE_LEVELS_MAX = 16,
 	TREE_ALIGN = 4096,
 	TREE_NO_END = 255, /* as the length of a high fence */
@@ -82,7 +82,7 @@ static inline uint32_t tree_generation(uint64_t pointer)
 static inline uint64_t tree_lock_word(uint32_t slot, uint32_t epoch,
 				      uint32_t count)
 {
-	return (slot + 1) | (uint64_t)(epoch & 0xffffff) << 16 |
+	return (slot + 1) | (uint64_t)(epoch & TREE_LOCK_EPOCHS) << 16 |
 	       (uint64_t)(count & 0xffffff) << 40;
 }
 
@@ -93,13 +93,7 @@ static inline uint32_t tree_lock_slot(uint64_t word)
 
 static inline uint32_t tree_lock_epoch(uint64_t word)
 {
-	return (uint32_t)(word >> 16) & 0xffffff;
-}
-
-/* Of a chunk that a client has. */
-static inline uint64_t tree_owner_word(uint32_t slot, uint32_t epoch)
-{
-	return (uint64_t)slot + 1 + ((uint64_t)epoch << 32);
+	return (uint32_t)(word >> 16) & TREE_LOCK_EPOCHS;
 }
 
 /* Of one that somebody had and has left in order. */
@@ -130,27 +124,6 @@ enum tree_flags {
 	TREE_DEVICE_LOCKS = 1u << 0,
 	TREE_SWITCH_LOCKS = 1u << 1, /* a switch replaces their atomics */
 };
-
-enum tree_slot_state {
-	TREE_SLOT_FREE = CLIENT_SLOT_FREE,
-	TREE_SLOT_LIVE = CLIENT_SLOT_LIVE,
-	TREE_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
-};
-
-/* One client, as in client_slot.h. */
-struct tree_slot {
-	le64 state; /* enum tree_slot_state | epoch << 8 */
-	le64 name[SLOT_NAME_WORDS];
-	le64 reserved;
-};
-
-STATIC_ASSERT(sizeof(struct tree_slot) == TREE_SLOT_BYTES, "tree slot");
-STATIC_ASSERT(offsetof(struct tree_slot, name) == SLOT_NAME_AT, "tree slot");
-
-static inline uint64_t tree_slot_word(enum tree_slot_state s, uint32_t epoch)
-{
-	return (uint64_t)s | (uint64_t)epoch << 8;
-}
 
 enum tree_node_state {
 	TREE_NODE_FREE, /* also: never used */

@@ -80,11 +80,10 @@ static int let_go(struct tree_client *c, struct tree_local *l, uint32_t lock)
 	int err = 0;
 
 	if (word) {
-		trip_begin(&c->trip);
-		trip_cas(&c->trip, TREE_POINT_UNLOCK, &c->locks,
-			 tree_lock_at(lock), word, 0,
-			 &c->atom[TREE_ATOM_OTHER]);
-		err = trip_run(&c->trip);
+		kit_begin(&c->kit);
+		kit_cas(&c->kit.locks, TREE_POINT_UNLOCK, tree_lock_at(lock),
+			word, 0, &c->atom[TREE_ATOM_OTHER]);
+		err = kit_run(&c->kit);
 	}
 	local_leave(l, 0);
 	return err;
@@ -98,8 +97,8 @@ static int local_enter(struct tree_client *c, uint32_t lock)
 	if (!l || local_try(l))
 		return 0;
 	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_relaxed);
-	while (!tree_is_late(c)) {
-		client_clock_relax(c->trip.clock);
+	while (!kit_is_late(&c->kit)) {
+		client_clock_relax(c->kit.clock);
 		if (!local_try(l))
 			continue;
 		atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_relaxed);
@@ -119,23 +118,6 @@ static int local_enter(struct tree_client *c, uint32_t lock)
 
 /* ---- the dead ----------------------------------------------------------- */
 
-/* How long a lock has had the same holder. */
-struct watch {
-	uint64_t word;
-	uint64_t since_ns;
-	unsigned looks;
-};
-
-/* By the clock and by looks: a machine that stalled as a whole has not made
- * anybody silent. */
-static bool is_silent(struct tree_client *c, struct watch *w, uint64_t word)
-{
-	if (w->word != word)
-		*w = (struct watch){.word = word, .since_ns = tree_now_ns(c)};
-	return ++w->looks > TREE_WATCH_LOOKS &&
-	       tree_now_ns(c) - w->since_ns > c->failure_ns;
-}
-
 /* 0: nobody will write under this word any more. */
 static int evict(struct tree_client *c, uint64_t word)
 {
@@ -145,9 +127,9 @@ static int evict(struct tree_client *c, uint64_t word)
 	/* Nobody's, or one that this client left to others here and nobody
 	 * took. */
 	if (slot >= c->g.client_count || PLANTED(tree_steal) ||
-	    (slot == c->slot && epoch == (c->epoch & 0xffffff)))
+	    (slot == c->kit.slot && epoch == (c->kit.epoch & TREE_LOCK_EPOCHS)))
 		return 0;
-	return tree_seat_fence(c, slot, epoch);
+	return kit_slot_fence(&c->kit, slot, epoch);
 }
 
 /* ---- far ---------------------------------------------------------------- */
@@ -155,15 +137,16 @@ static int evict(struct tree_client *c, uint64_t word)
 static int try_lock(struct tree_client *c, uint32_t lock, uint64_t expect,
 		    uint64_t pointer, struct tree_node *n, uint64_t *answer)
 {
-	uint64_t mine = tree_lock_word(c->slot, c->epoch, ++c->lock_count);
+	uint64_t mine =
+		tree_lock_word(c->kit.slot, c->kit.epoch, ++c->lock_count);
 	int err;
 
-	trip_begin(&c->trip);
-	trip_cas(&c->trip, TREE_POINT_LOCK, &c->locks, tree_lock_at(lock),
-		 expect, mine, &c->atom[TREE_ATOM_LOCK]);
-	trip_read(&c->trip, TREE_POINT_READ, &c->main,
-		  tree_node_at(&c->g, pointer), n, c->g.node_bytes);
-	err = trip_run(&c->trip);
+	kit_begin(&c->kit);
+	kit_cas(&c->kit.locks, TREE_POINT_LOCK, tree_lock_at(lock), expect,
+		mine, &c->atom[TREE_ATOM_LOCK]);
+	kit_read(&c->kit.main, tree_node_at(&c->g, pointer), n,
+		 c->g.node_bytes);
+	err = kit_run(&c->kit);
 	*answer = c->atom[TREE_ATOM_LOCK];
 	if (!err && *answer == expect)
 		c->hold = (struct tree_hold){
@@ -177,7 +160,8 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 	struct tree_local *l = local_of(c, lock);
 	uint64_t backoff_ns = TREE_BACKOFF_NS_MIN;
 	uint64_t expect = l ? l->word : 0;
-	struct watch w = {0};
+	struct kit_watch w = {0};
+	uint64_t holder = 0;
 
 	for (;;) {
 		uint64_t answer = 0;
@@ -198,16 +182,19 @@ static int lock_far(struct tree_client *c, uint32_t lock, uint64_t pointer,
 		if (!answer)
 			continue;
 		c->stats.lock_fails++;
-		if (tree_is_late(c))
+		if (kit_is_late(&c->kit))
 			return tree_late(c);
-		if (is_silent(c, &w, answer)) {
+		if (answer != holder)
+			kit_watch_start(&c->kit, &w);
+		holder = answer;
+		if (kit_watch_is_late(&c->kit, &w, c->kit.failure_ns)) {
 			err = evict(c, answer);
 			if (err)
 				return err;
 			expect = answer;
 			continue;
 		}
-		trip_pause(&c->trip, rng_below(&c->rng, backoff_ns) + 1);
+		kit_pause(&c->kit, rng_below(&c->kit.rng, backoff_ns) + 1);
 		backoff_ns = u64_min(2 * backoff_ns, TREE_BACKOFF_NS_MAX);
 	}
 }
@@ -226,8 +213,8 @@ static int settle(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 	*verdict = tree_node_judge(&c->g, n, pointer);
 	if (*verdict != TREE_TORN)
 		return 0;
-	err = tree_read_now(c, tree_node_at(&c->g, pointer), n,
-			    c->g.node_bytes);
+	err = kit_read_now(&c->kit.main, tree_node_at(&c->g, pointer), n,
+			   c->g.node_bytes);
 	if (err)
 		return err;
 	*verdict = tree_node_judge(&c->g, n, pointer);
@@ -242,11 +229,11 @@ static int settle(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 		return err;
 	c->stats.mended++;
 	c->stats.lost += lost;
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-		   tree_node_at(&c->g, pointer), n, c->g.node_bytes);
+	kit_begin(&c->kit);
+	kit_write(&c->kit.main, TREE_POINT_NODE, tree_node_at(&c->g, pointer),
+		  n, c->g.node_bytes);
 	*verdict = TREE_WHOLE;
-	return trip_run(&c->trip);
+	return kit_run(&c->kit);
 }
 
 int tree_lock_read(struct tree_client *c, uint64_t pointer, struct tree_node *n,
@@ -277,19 +264,21 @@ void tree_unlock_add(struct tree_client *c)
 {
 	struct tree_local *l = local_of(c, c->hold.lock);
 
+	ASSERT(c->hold.is_held);
 	c->hold.hands_on =
 		l && l->handed < TREE_HANDED_MAX &&
 		atomic_load_explicit(&l->waiting, memory_order_relaxed);
 	if (!c->hold.hands_on)
-		trip_write(&c->trip, TREE_POINT_UNLOCK, &c->locks,
-			   tree_lock_at(c->hold.lock), c->zero, 8);
+		kit_write(&c->kit.locks, TREE_POINT_UNLOCK,
+			  tree_lock_at(c->hold.lock), c->zero, 8);
 }
 
 int tree_unlock_run(struct tree_client *c)
 {
 	struct tree_local *l = local_of(c, c->hold.lock);
-	int err = trip_run(&c->trip);
+	int err = kit_run(&c->kit);
 
+	ASSERT(c->hold.is_held);
 	c->hold.is_held = false;
 	if (!l)
 		return err;
@@ -305,7 +294,7 @@ int tree_unlock_run(struct tree_client *c)
 
 int tree_unlock(struct tree_client *c)
 {
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
 }

@@ -13,13 +13,13 @@
 #include "tree_priv.h"
 
 enum {
-	WORDS_AT_ONCE = TREE_STAGE_BYTES / 8,
+	HEADS_AT_ONCE = 32,
 	HEAD_ROOM = 256, /* a node's head and fences */
 };
 
 STATIC_ASSERT((int)TREE_NODE_HEAD + 2 * (int)TREE_KEY_MAX <= (int)HEAD_ROOM,
 	      "a head fits");
-STATIC_ASSERT((int)TRIP_WR_MAX *(int)HEAD_ROOM <= (int)TREE_STAGE_BYTES,
+STATIC_ASSERT((int)HEADS_AT_ONCE *(int)HEAD_ROOM <= (int)KIT_STAGE_BYTES,
 	      "a batch of heads fits");
 
 /* ---- nodes at hand ------------------------------------------------------ */
@@ -57,40 +57,29 @@ void tree_pool_forget(struct tree_client *c)
 
 static int make_room(struct tree_client *c)
 {
-	uint32_t spares = c->spare_count + c->g.chunk_nodes;
-	struct tree_spare *s = c->spare;
-	uint64_t *chunk = c->chunk;
+	int err =
+		kit_grow(&c->spare, &c->spare_room,
+			 c->spare_count + c->g.chunk_nodes, sizeof(*c->spare));
 
-	if (spares > c->spare_room)
-		s = realloc(c->spare, spares * sizeof(*s));
-	if (s && spares > c->spare_room) {
-		c->spare = s;
-		c->spare_room = spares;
-	}
-	if (c->chunk_count == c->chunk_room)
-		chunk = realloc(c->chunk, (2 * (size_t)c->chunk_room + 8) * 8);
-	if (chunk && c->chunk_count == c->chunk_room) {
-		c->chunk = chunk;
-		c->chunk_room = 2 * c->chunk_room + 8;
-	}
-	return s && chunk ? 0 : error_set(-ENOMEM, "no memory for a client");
+	return err ? err
+		   : kit_grow(&c->chunk, &c->chunk_room, c->chunk_count + 1,
+			      sizeof(*c->chunk));
 }
 
 /* ---- what is in a chunk ------------------------------------------------- */
 
 static struct tree_node *head_of(struct tree_client *c, uint32_t i)
 {
-	return (struct tree_node *)(c->stage + (size_t)i * HEAD_ROOM);
+	return (struct tree_node *)(c->kit.stage + (size_t)i * HEAD_ROOM);
 }
 
 static int read_heads(struct tree_client *c, uint64_t first, uint32_t count)
 {
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	for (uint32_t i = 0; i < count; i++)
-		trip_read(&c->trip, TREE_POINT_READ, &c->main,
-			  tree_node_at(&c->g, first + i), head_of(c, i),
-			  c->g.slots_at);
-	return trip_run(&c->trip);
+		kit_read(&c->kit.main, tree_node_at(&c->g, first + i),
+			 head_of(c, i), c->g.slots_at);
+	return kit_run(&c->kit);
 }
 
 /* Whether the way to its low fence leads to this node. */
@@ -118,11 +107,9 @@ static int reclaim(struct tree_client *c, const struct tree_node *n)
 	memcpy(c->right, n, c->g.slots_at);
 	tree_node_set_state(&c->g, c->right, TREE_NODE_FREE);
 	c->stats.reclaimed++;
-	trip_begin(&c->trip);
-	trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-		   tree_node_at(&c->g, le64_get(n->self)), c->right,
-		   c->g.slots_at);
-	return trip_run(&c->trip);
+	return kit_write_now(&c->kit.main, TREE_POINT_NODE,
+			     tree_node_at(&c->g, le64_get(n->self)), c->right,
+			     c->g.slots_at);
 }
 
 /* `n` is a copy. */
@@ -166,8 +153,8 @@ static int scan_chunk(struct tree_client *c, uint64_t chunk, bool was_left)
 	uint8_t copy[HEAD_ROOM] CACHE_ALIGNED;
 	int err = 0;
 
-	for (uint32_t i = 0; i < c->g.chunk_nodes && !err; i += TRIP_WR_MAX) {
-		uint32_t n = u32_min(TRIP_WR_MAX, c->g.chunk_nodes - i);
+	for (uint32_t i = 0; i < c->g.chunk_nodes && !err; i += HEADS_AT_ONCE) {
+		uint32_t n = u32_min(HEADS_AT_ONCE, c->g.chunk_nodes - i);
 
 		err = read_heads(c, first + i, n);
 		for (uint32_t k = 0; k < n && !err; k++) {
@@ -185,17 +172,14 @@ static int scan_chunk(struct tree_client *c, uint64_t chunk, bool was_left)
 
 static int take_chunk(struct tree_client *c, uint64_t chunk, uint64_t word)
 {
-	uint64_t old;
 	int err = make_room(c);
 
 	if (!err)
-		err = tree_cas_now(c, TREE_POINT_CHUNK,
+		err = kit_swap_now(&c->kit.main, TREE_POINT_CHUNK,
 				   c->g.chunk_word_offset + chunk * 8, word,
-				   tree_owner_word(c->slot, c->epoch), &old);
+				   kit_own_word(&c->kit));
 	if (err)
 		return err;
-	if (old != word)
-		return -EAGAIN;
 	c->chunk[c->chunk_count++] = chunk;
 	c->stats.chunks++;
 	if (word) {
@@ -207,12 +191,21 @@ static int take_chunk(struct tree_client *c, uint64_t chunk, uint64_t word)
 	return 0;
 }
 
-/* Whether this chunk may be had: those that were left first, then those that
- * nobody had, then those of the dead. */
+/* Which chunks: those that were left first, then those that nobody had, then
+ * those of the dead. */
 enum want {
 	WANT_LEFT,
 	WANT_NEW,
 	WANT_GONE
+};
+
+struct search {
+	struct tree_client *c;
+	enum want want;
+};
+
+enum {
+	FOUND = 1, /* ends kit_chunks_each */
 };
 
 static int is_wanted(struct tree_client *c, uint64_t word, enum want want,
@@ -223,56 +216,32 @@ static int is_wanted(struct tree_client *c, uint64_t word, enum want want,
 		*wanted = word == (want == WANT_LEFT ? TREE_CHUNK_LEFT : 0);
 		return 0;
 	}
-	if (!word || word == TREE_CHUNK_LEFT ||
-	    word == tree_owner_word(c->slot, c->epoch))
+	if (!word || word == TREE_CHUNK_LEFT || word == kit_own_word(&c->kit))
 		return 0;
-	return tree_seat_is_gone(c, (uint32_t)word - 1, (uint32_t)(word >> 32),
-				 wanted);
+	return kit_owner_is_gone(&c->kit, word, wanted);
 }
 
-/* Looks at some chunks, from anywhere on, so that those who start together do
- * not all want the same one. -EAGAIN: none to be had. */
-static int search(struct tree_client *c, uint64_t first, uint32_t count,
-		  enum want want, uint64_t *copy)
+static int try_chunk(void *user, uint64_t chunk, uint64_t word)
 {
-	uint32_t start = (uint32_t)rng_below(&c->rng, count);
-	int err = tree_read_now(c, c->g.chunk_word_offset + first * 8, c->stage,
-				count * 8);
+	const struct search *s = user;
+	bool wanted;
+	int err = is_wanted(s->c, word, s->want, &wanted);
 
-	memcpy(copy, c->stage, count * 8);
-	for (uint32_t k = 0; !err && k < count && !c->spare_count; k++) {
-		uint32_t i = (start + k) % count;
-		bool wanted;
-
-		err = is_wanted(c, copy[i], want, &wanted);
-		if (err || !wanted)
-			continue;
-		err = take_chunk(c, first + i, copy[i]);
-		if (err == -EAGAIN)
-			err = 0;
-	}
-	return err;
+	if (!err && wanted)
+		err = take_chunk(s->c, chunk, word);
+	if (err && err != -EAGAIN)
+		return err;
+	return s->c->spare_count ? FOUND : 0;
 }
 
 static int more_chunks(struct tree_client *c, enum want want)
 {
-	uint64_t pieces =
-		(c->g.chunk_count + WORDS_AT_ONCE - 1) / WORDS_AT_ONCE;
-	uint64_t *copy = malloc(TREE_STAGE_BYTES);
-	int err = copy ? 0 : error_set(-ENOMEM, "no memory for a client");
+	struct search s = {.c = c, .want = want};
+	int err = kit_chunks_each(&c->kit, c->g.chunk_word_offset,
+				  c->g.chunk_count, &c->chunk_hint, try_chunk,
+				  &s);
 
-	for (uint64_t i = 0; !err && i < pieces && !c->spare_count; i++) {
-		uint64_t piece = (c->chunk_hint + i) % pieces;
-		uint64_t first = piece * WORDS_AT_ONCE;
-
-		err = search(c, first,
-			     (uint32_t)u64_min(WORDS_AT_ONCE,
-					       c->g.chunk_count - first),
-			     want, copy);
-		c->chunk_hint = piece;
-	}
-	free(copy);
-	return err;
+	return err == FOUND ? 0 : err;
 }
 
 /* Nodes of our own chunks that others have taken out of the tree. */
@@ -324,11 +293,10 @@ int tree_pool_leave(struct tree_client *c)
 		for (uint32_t k = 0; k < c->spare_count && !any; k++)
 			any = c->spare[k].number - first < c->g.chunk_nodes;
 		if (any)
-			err = tree_cas_now(c, TREE_POINT_CHUNK,
-					   c->g.chunk_word_offset +
-						   c->chunk[i] * 8,
-					   tree_owner_word(c->slot, c->epoch),
-					   TREE_CHUNK_LEFT, &old);
+			err = kit_cas_now(
+				&c->kit.main, TREE_POINT_CHUNK,
+				c->g.chunk_word_offset + c->chunk[i] * 8,
+				kit_own_word(&c->kit), TREE_CHUNK_LEFT, &old);
 	}
 	c->chunk_count = c->spare_count = 0;
 	return err;

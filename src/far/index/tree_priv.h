@@ -5,27 +5,22 @@
 
 #include <stdatomic.h>
 
-#include "base/rng.h"
 #include "tree.h"
 #include "tree_node.h"
-#include "trip.h"
 
 enum {
 	TREE_DEADLINE_MS = 5000,
 	TREE_CACHE_NODES = 4096,
 	TREE_CACHE_NODES_MAX = 1 << 20,
 	TREE_CACHE_WAYS = 4,
-	TREE_STAGE_BYTES = 64 << 10,
-	TREE_SCAN_BATCH = 8,   /* leaves read together */
-	TREE_HANDED_MAX = 4,   /* times that a lock is handed on at home */
-	TREE_WATCH_LOOKS = 24, /* at a lock, before its holder is silent */
+	TREE_SCAN_BATCH = 8, /* leaves read together */
+	TREE_HANDED_MAX = 4, /* times that a lock is handed on at home */
 	TREE_BACKOFF_NS_MIN = 500,
 	TREE_BACKOFF_NS_MAX = 100000,
 	TREE_TORN_SHARE = 4, /* of the failure time: a torn node is mended */
 	TREE_RESTARTS = 3,   /* then all that is remembered is forgotten */
 	TREE_RIGHT_STEPS = 1 << 16,
 	TREE_HELPS = 4, /* separators put in after one operation */
-	TREE_RECONNECTS = 8,
 	TREE_NESTED_MAX = 3,
 	TREE_DEAD_ROW = 64, /* empty leaves beside each other, taken out */
 };
@@ -71,29 +66,19 @@ struct tree_missing {
 };
 
 struct tree_client {
-	struct tree_port port;
+	struct kit_client kit;
 	struct tree_geometry g;
 	struct tree_config config;
 	struct tree_stats stats;
-	struct rng rng;
-	struct trip trip;
-	struct trip_space main, locks;
-	uint64_t deadline_ns;
-	uint64_t failure_ns;
-	uint64_t op; /* the number of the operation under way */
-	uint32_t slot, epoch;
+	uint64_t op;	     /* the number of the operation under way */
 	uint32_t lock_count; /* locks taken so far */
-	bool has_slot;
 
-	uint8_t *arena;
-	size_t arena_bytes;
 	uint64_t *atom;		 /* TREE_ATOM_COUNT */
 	uint64_t *zero;		 /* eight bytes of it */
 	struct tree_node *node;	 /* that is read or changed */
 	struct tree_node *right; /* made from its right half */
 	struct tree_node *look;	 /* an inner node that is read */
 	uint8_t *batch;		 /* TREE_SCAN_BATCH nodes */
-	uint8_t *stage;		 /* TREE_STAGE_BYTES */
 	struct tree_item *items; /* TREE_SLOTS_MAX */
 
 	struct tree_hold hold;
@@ -116,39 +101,12 @@ struct tree_client {
 	bool is_making; /* nodes are being looked for */
 };
 
-static inline uint64_t tree_now_ns(const struct tree_client *c)
-{
-	return trip_now_ns(&c->trip);
-}
-
-static inline bool tree_is_late(const struct tree_client *c)
-{
-	return tree_now_ns(c) > c->deadline_ns;
-}
-
 int tree_late(const struct tree_client *c);
 
 /* ---- tree_client.c ------------------------------------------------------ */
 
-int tree_read_now(struct tree_client *c, uint64_t offset, void *local,
-		  uint32_t len_bytes) MUST_CHECK;
-int tree_cas_now(struct tree_client *c, enum tree_point point, uint64_t offset,
-		 uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
 /* An operation begins: its time, and a connection that is not broken. */
 int tree_begin(struct tree_client *c) MUST_CHECK;
-
-/* ---- tree_seat.c: a client's slot --------------------------------------- */
-
-int tree_seat_claim(struct tree_client *c) MUST_CHECK;
-/* What fails others find out by themselves. */
-void tree_seat_leave(struct tree_client *c, uint32_t slot, uint32_t epoch);
-/* Makes sure that nothing of this client will be executed any more; only 24
- * bits of the epoch count. */
-int tree_seat_fence(struct tree_client *c, uint32_t slot,
-		    uint32_t epoch) MUST_CHECK;
-/* Whether a client has left, was fenced, or has no connection. */
-int tree_seat_is_gone(struct tree_client *c, uint32_t slot, uint32_t epoch,
-		      bool *gone) MUST_CHECK;
 
 /* ---- tree_lock.c -------------------------------------------------------- */
 

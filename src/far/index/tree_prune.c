@@ -16,8 +16,8 @@
 /* Reads the dead leaf into c->look; *is_dead: it is still there. */
 static int read_dead(struct tree_client *c, uint64_t pointer, bool *is_dead)
 {
-	int err = tree_read_now(c, tree_node_at(&c->g, pointer), c->look,
-				c->g.slots_at);
+	int err = kit_read_now(&c->kit.main, tree_node_at(&c->g, pointer),
+			       c->look, c->g.slots_at);
 
 	*is_dead =
 		!err &&
@@ -32,13 +32,13 @@ static int absorb(struct tree_client *c, uint64_t pointer, uint64_t dead)
 {
 	struct tree_node *n = c->node, *d = c->look;
 
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	if (le64_get(n->sibling) == dead) {
 		tree_node_set_end(&c->g, n, tree_node_high(&c->g, d),
 				  tree_node_has_end(d), le64_get(d->sibling));
 		tree_node_renew(&c->g, n);
-		trip_write(&c->trip, TREE_POINT_LEFT, &c->main,
-			   tree_node_at(&c->g, pointer), n, c->g.node_bytes);
+		kit_write(&c->kit.main, TREE_POINT_LEFT,
+			  tree_node_at(&c->g, pointer), n, c->g.node_bytes);
 		c->stats.pruned++;
 	}
 	tree_unlock_add(c);
@@ -95,7 +95,7 @@ static int absorb_row(struct tree_client *c, uint8_t level, struct tree_key low,
 			err = absorb_one(c, level, key, &len, &which);
 		if (!err && which != dead)
 			err = -EAGAIN;
-		if (tree_is_late(c))
+		if (kit_is_late(&c->kit))
 			return tree_late(c);
 	}
 	return err;
@@ -109,12 +109,11 @@ static int free_dead(struct tree_client *c, uint64_t pointer)
 
 	if (err)
 		return err;
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	if (verdict == TREE_WHOLE && c->node->state == TREE_NODE_DEAD) {
 		tree_node_set_state(&c->g, c->node, TREE_NODE_FREE);
-		trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-			   tree_node_at(&c->g, pointer), c->node,
-			   c->g.slots_at);
+		kit_write(&c->kit.main, TREE_POINT_NODE,
+			  tree_node_at(&c->g, pointer), c->node, c->g.slots_at);
 	}
 	tree_unlock_add(c);
 	return tree_unlock_run(c);
@@ -131,7 +130,7 @@ static int unname(struct tree_client *c, uint64_t parent, struct tree_key sep,
 	le64 word = le64_put(before);
 	struct tree_item item;
 
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	if (tree_node_find(&c->g, n, sep, &item) == TREE_SLOT_USED &&
 	    tree_item_child(&item) == child) {
 		*is_dead = n->low_len && count <= (is_first ? 1 : 2);
@@ -143,14 +142,14 @@ static int unname(struct tree_client *c, uint64_t parent, struct tree_key sep,
 		else
 			tree_slot_clear(&c->g, n, item.slot);
 		at = tree_entry_at(&c->g, n->level, item.slot);
-		trip_write(&c->trip, TREE_POINT_ENTRY, &c->main,
-			   tree_node_at(&c->g, parent) + at, (uint8_t *)n + at,
-			   c->g.inner_stride);
+		kit_write(&c->kit.main, TREE_POINT_ENTRY,
+			  tree_node_at(&c->g, parent) + at, (uint8_t *)n + at,
+			  c->g.inner_stride);
 	}
 	if (*is_dead) {
 		tree_node_set_state(&c->g, n, TREE_NODE_DEAD);
-		trip_write(&c->trip, TREE_POINT_NODE, &c->main,
-			   tree_node_at(&c->g, parent), n, c->g.slots_at);
+		kit_write(&c->kit.main, TREE_POINT_NODE,
+			  tree_node_at(&c->g, parent), n, c->g.slots_at);
 	}
 	tree_unlock_add(c);
 	tree_cache_forget(c, parent);

@@ -77,17 +77,16 @@ static int read_some(struct tree_client *c, const struct scan *s,
 			break;
 		leaf[n++] = tree_item_child(&item);
 	}
-	trip_begin(&c->trip);
+	kit_begin(&c->kit);
 	for (uint32_t k = 0; k < n; k++) {
 		if (!tree_pointer_is_sane(&c->g, leaf[k]))
 			return error_set(-EBADMSG,
 					 "the index is damaged: a pointer");
-		trip_read(&c->trip, TREE_POINT_READ, &c->main,
-			  tree_node_at(&c->g, leaf[k]),
-			  c->batch + (size_t)k * c->g.node_bytes,
-			  c->g.node_bytes);
+		kit_read(&c->kit.main, tree_node_at(&c->g, leaf[k]),
+			 c->batch + (size_t)k * c->g.node_bytes,
+			 c->g.node_bytes);
 	}
-	err = trip_run(&c->trip);
+	err = kit_run(&c->kit);
 	return err ? err : (int)n;
 }
 
@@ -137,8 +136,7 @@ static int run(struct tree_client *c, struct scan *s)
 	while (!err && !s->is_over) {
 		err = advance(c, s);
 		/* The deadline is for each step of it. */
-		c->deadline_ns = tree_now_ns(c) +
-				 (uint64_t)c->config.deadline_ms * 1000000;
+		kit_set_deadline(&c->kit, c->config.deadline_ms);
 	}
 	help = c->missing.level ? tree_help(c) : 0;
 	return help == -ESHUTDOWN ? help : err;
@@ -154,7 +152,7 @@ int tree_scan(struct tree_client *c, const struct tree_range *range,
 			 .is_after = range->is_after,
 			 .from_len = (uint32_t)range->from_len,
 			 .at_once = 1};
-	uint64_t before = c->trip.trips;
+	uint64_t before = c->kit.trips;
 	unsigned tries = 0;
 	int err;
 
@@ -167,8 +165,7 @@ int tree_scan(struct tree_client *c, const struct tree_range *range,
 	/* After another connection it goes on where it was. */
 	do
 		err = run(c, &s);
-	while (err == -ESTALE && c->trip.is_broken &&
-	       ++tries < TREE_RECONNECTS);
-	c->stats.scan_trips += c->trip.trips - before;
+	while (err == -ESTALE && c->kit.is_broken && ++tries < KIT_RECONNECTS);
+	c->stats.scan_trips += c->kit.trips - before;
 	return err;
 }

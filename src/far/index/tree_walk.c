@@ -31,8 +31,9 @@ int tree_read_node(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 	if (!tree_pointer_is_sane(&c->g, pointer))
 		return error_set(-EBADMSG, "the index is damaged: a pointer");
 	for (;;) {
-		int err = tree_read_now(c, tree_node_at(&c->g, pointer), n,
-					c->g.node_bytes);
+		int err =
+			kit_read_now(&c->kit.main, tree_node_at(&c->g, pointer),
+				     n, c->g.node_bytes);
 
 		if (err)
 			return err;
@@ -43,10 +44,11 @@ int tree_read_node(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 			return 0;
 		c->stats.torn++;
 		if (!since_ns)
-			since_ns = tree_now_ns(c);
-		if (tree_is_late(c))
+			since_ns = kit_now_ns(&c->kit);
+		if (kit_is_late(&c->kit))
 			return tree_late(c);
-		if (tree_now_ns(c) - since_ns > c->failure_ns / TREE_TORN_SHARE)
+		if (kit_now_ns(&c->kit) - since_ns >
+		    c->kit.failure_ns / TREE_TORN_SHARE)
 			return mend(c, pointer, n, verdict);
 	}
 }
@@ -72,7 +74,8 @@ static int find_root(struct tree_client *c)
 
 	if (c->root)
 		return 0;
-	err = tree_read_now(c, TREE_ROOT_AT, &c->atom[TREE_ATOM_ROOT], 8);
+	err = kit_read_now(&c->kit.main, TREE_ROOT_AT, &c->atom[TREE_ATOM_ROOT],
+			   8);
 	if (err)
 		return err;
 	c->root = c->atom[TREE_ATOM_ROOT];
@@ -156,7 +159,7 @@ static int step(struct tree_client *c, const struct tree_target *t,
 	if (side > 0) {
 		c->stats.rights++;
 		/* Siblings that lead round and round end with the time. */
-		if (tree_is_late(c))
+		if (kit_is_late(&c->kit))
 			return tree_late(c);
 		*w = (struct tree_way){.pointer = le64_get(in->node->sibling),
 				       .via = in->self};
@@ -221,10 +224,10 @@ int tree_way_failed(struct tree_client *c, const struct tree_way *w)
 	tree_cache_forget(c, w->via);
 	if (++c->restarts >= TREE_RESTARTS)
 		tree_cache_forget_all(c);
-	if (tree_is_late(c))
+	if (kit_is_late(&c->kit))
 		return tree_late(c);
 	if (c->restarts > TREE_RESTARTS)
-		trip_pause(&c->trip, TREE_BACKOFF_NS_MIN);
+		kit_pause(&c->kit, TREE_BACKOFF_NS_MIN);
 	return 0;
 }
 
@@ -329,7 +332,7 @@ static int reach(struct tree_client *c, const struct tree_target *t, bool lock,
 		err = lock ? tree_unlock(c) : 0;
 		if (err)
 			return err;
-		if (tree_is_late(c))
+		if (kit_is_late(&c->kit))
 			return tree_late(c);
 	}
 	return error_set(-EBADMSG, "the index is damaged: a loop");

@@ -29,7 +29,7 @@
 #define AQ_INDEX_VLIST_H
 
 #include "base/base.h"
-#include "client/link.h"
+#include "kit/kit.h"
 #include "wire/vlist_layout.h"
 
 struct vlist_options {
@@ -44,25 +44,6 @@ struct vlist_options {
 /* A geometry from options; -EINVAL with words. */
 int vlist_geometry_make(const struct vlist_options *o,
 			struct vlist_geometry *g) MUST_CHECK;
-
-/* One client's way to a store; who makes it keeps it valid until the client is
- * destroyed or has asked for another. */
-struct vlist_port {
-	struct client_link *link;
-	uint64_t addr; /* of the store's first byte */
-	uint64_t size_bytes;
-	uint32_t rkey;
-	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
-	/* Ends another client's connection: when it returns 0, nothing of that
-	 * client will be executed any more. */
-	int (*fence)(void *ctx, const char *conn);
-	/* Whether a connection still is: 1, 0, or -errno. */
-	int (*is_alive)(void *ctx, const char *conn);
-	/* Makes a new connection for a client whose own is broken. */
-	int (*renew)(void *ctx, struct vlist_port *port);
-	void (*close)(void *ctx, struct vlist_port *port);
-	void *ctx;
-};
 
 /* Where a client may be stopped by a test: before the request is posted. */
 #define VLIST_POINTS(X)                                       \
@@ -92,20 +73,20 @@ struct vlist_config {
 	bool no_steer; /* READs that no switch changes */
 	/* NULL: never. True stops the client for good: it posts what comes
 	 * before this request and nothing any more. */
-	bool (*crash)(void *ctx, enum vlist_point point);
+	bool (*crash)(void *ctx, int point);
 	void *ctx;
 };
 
 struct vlist_client;
 
 /* Writes an empty store into zeroed memory. */
-int vlist_format(const struct vlist_port *port,
+int vlist_format(const struct kit_port *port,
 		 const struct vlist_geometry *g) MUST_CHECK;
 /* Reads the head of a store. */
-int vlist_probe(const struct vlist_port *port,
+int vlist_probe(const struct kit_port *port,
 		struct vlist_geometry *g) MUST_CHECK;
 /* -EAGAIN: the store has no place for another client. */
-int vlist_client_create(const struct vlist_port *port,
+int vlist_client_create(const struct kit_port *port,
 			const struct vlist_geometry *g,
 			const struct vlist_config *config,
 			struct vlist_client **out) MUST_CHECK;
@@ -161,7 +142,7 @@ struct vlist_stats {
 #undef VLIST_STAT_FIELD
 };
 
-const struct vlist_stats *vlist_client_stats(const struct vlist_client *c);
+const struct vlist_stats *vlist_client_stats(struct vlist_client *c);
 
 /* What is wrong with a store that nobody is using. */
 struct vlist_report {

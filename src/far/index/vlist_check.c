@@ -70,32 +70,12 @@ static int check_index(struct vlist_client *c, struct vlist_report *r)
 	for (uint64_t b = 0; !err && b < c->g.bucket_count; b++) {
 		uint64_t at = c->g.bucket_offset + b * VLIST_BUCKET_BYTES;
 
-		err = vlist_read_now(c, at, c->bucket, VLIST_BUCKET_BYTES);
+		err = kit_read_now(&c->kit.main, at, c->bucket,
+				   VLIST_BUCKET_BYTES);
 		memcpy(copy, c->bucket, sizeof(copy));
 		for (unsigned k = 0; !err && k < VLIST_BUCKET; k++)
 			err = check_entry(c, at + k * VLIST_ENTRY_BYTES,
 					  &copy[k], r);
-	}
-	return err;
-}
-
-static int count_words(struct vlist_client *c, uint64_t at, uint64_t count,
-		       uint32_t stride, uint64_t mask, uint64_t *used)
-{
-	uint64_t at_once = VLIST_STAGE_BYTES / stride;
-	int err = 0;
-
-	for (uint64_t i = 0; !err && i < count; i += at_once) {
-		uint64_t n = u64_min(at_once, count - i);
-
-		err = vlist_read_now(c, at + i * stride, c->stage,
-				     (uint32_t)(n * stride));
-		for (uint64_t k = 0; !err && k < n; k++) {
-			le64 word;
-
-			memcpy(&word, c->stage + k * stride, sizeof(word));
-			*used += (le64_get(word) & mask) != 0;
-		}
 	}
 	return err;
 }
@@ -105,13 +85,15 @@ int vlist_check(struct vlist_client *c, struct vlist_report *r)
 	int err;
 
 	*r = (struct vlist_report){.chunks = c->g.chunk_count};
-	c->deadline_ns = UINT64_MAX;
+	c->kit.deadline_ns = UINT64_MAX;
 	err = check_index(c, r);
 	if (!err)
-		err = count_words(c, c->g.slot_offset, c->g.client_count,
-				  VLIST_SLOT_BYTES, 0xff, &r->clients);
+		err = kit_count_words(&c->kit.main, c->g.slot_offset,
+				      c->g.client_count, VLIST_SLOT_BYTES, 0xff,
+				      &r->clients);
 	if (!err)
-		err = count_words(c, c->g.chunk_word_offset, c->g.chunk_count,
-				  8, UINT64_MAX, &r->chunks_taken);
+		err = kit_count_words(&c->kit.main, c->g.chunk_word_offset,
+				      c->g.chunk_count, 8, UINT64_MAX,
+				      &r->chunks_taken);
 	return err;
 }

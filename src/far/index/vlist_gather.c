@@ -22,10 +22,10 @@ enum {
 
 static struct vlist_node *node_of(struct vlist_client *c, unsigned k)
 {
-	return (struct vlist_node *)(c->stage + (size_t)k * 4096);
+	return (struct vlist_node *)(c->kit.stage + (size_t)k * 4096);
 }
 
-STATIC_ASSERT((int)VLIST_SCAN_BATCH * 4096 <= (int)VLIST_STAGE_BYTES,
+STATIC_ASSERT((int)VLIST_SCAN_BATCH * 4096 <= (int)KIT_STAGE_BYTES,
 	      "a node each");
 
 static bool is_open(const struct vlist_old *o)
@@ -129,21 +129,21 @@ void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g)
 		case VLIST_GATHER_IDLE:
 			return;
 		case VLIST_GATHER_HEADS:
-			vlist_add_read(c, head_at(o), &c->heads[k], 8);
+			kit_read(&c->kit.main, head_at(o), &c->heads[k], 8);
 			break;
 		case VLIST_GATHER_LOOK:
 			if (is_open(o))
-				vlist_add_read(c, vlist_offset(o->place),
-					       node_of(c, k),
-					       c->config.no_steer
-						       ? VLIST_NODE_HEAD
-						       : c->g.node_bytes);
+				kit_read(&c->kit.main, vlist_offset(o->place),
+					 node_of(c, k),
+					 c->config.no_steer ? VLIST_NODE_HEAD
+							    : c->g.node_bytes);
 			break;
 		case VLIST_GATHER_MOVE:
 			c->heads[k] = o->head;
 			if (o->is_newest && o->head != o->place)
-				vlist_add_cas(c, VLIST_POINT_HEAD, head_at(o),
-					      o->head, o->place, &c->heads[k]);
+				kit_cas(&c->kit.main, VLIST_POINT_HEAD,
+					head_at(o), o->head, o->place,
+					&c->heads[k]);
 		}
 	}
 }
@@ -243,9 +243,9 @@ int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g)
 
 	vlist_gather_start(g);
 	while (!err && g->stage != VLIST_GATHER_IDLE) {
-		vlist_begin(c);
+		kit_begin(&c->kit);
 		vlist_gather_add(c, g);
-		err = vlist_run(c);
+		err = kit_run(&c->kit);
 		if (!err)
 			vlist_gather_take(c, g);
 	}

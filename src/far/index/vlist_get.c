@@ -97,13 +97,14 @@ static int look(struct vlist_client *c, const struct vlist_memo *m,
 	bool both = is_doubtful(c, m) && s->place == m->place;
 	int err;
 
-	vlist_begin(c);
+	kit_begin(&c->kit);
 	if (both)
-		vlist_add_read(c, m->entry + offsetof(struct vlist_entry, head),
-			       &c->words[0], 8);
+		kit_read(&c->kit.main,
+			 m->entry + offsetof(struct vlist_entry, head), c->word,
+			 8);
 	err = vlist_look_too(c, key, s->place, s->may_steer && !s->plain, true,
 			     verdict, self, next);
-	s->head = both ? c->words[0] : 0;
+	s->head = both ? *c->word : 0;
 	return err;
 }
 
@@ -130,7 +131,7 @@ static int get(struct vlist_client *c, uint64_t key, void *buf,
 		follow(c, &s, m, verdict, self, next);
 		if (!s.place)
 			s.place = s.head;
-		if (vlist_is_late(c))
+		if (kit_is_late(&c->kit))
 			return error_set(-ETIMEDOUT,
 					 "writers were faster than this read");
 	}
@@ -143,11 +144,11 @@ int vlist_get(struct vlist_client *c, uint64_t key, void *buf, size_t buf_bytes,
 
 	if (key == UINT64_MAX)
 		return error_set(-EINVAL, "there is no such key");
-	c->deadline_ns =
-		vlist_now_ns(c) + (uint64_t)c->config.deadline_ms * 1000000;
+	c->kit.deadline_ns =
+		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
 	c->stats.gets++;
-	for (unsigned i = 0; i < VLIST_RECONNECTS && err == -ESTALE; i++) {
-		err = c->is_broken ? vlist_reconnect(c) : 0;
+	for (unsigned i = 0; i < KIT_RECONNECTS && err == -ESTALE; i++) {
+		err = c->kit.is_broken ? vlist_reconnect(c) : 0;
 		if (!err)
 			err = get(c, key, buf, buf_bytes, len);
 	}

@@ -51,7 +51,8 @@ static int search(struct vlist_client *c, uint64_t key, uint64_t *entry,
 	for (uint64_t i = 0; i < c->g.bucket_count; i++) {
 		uint64_t at =
 			bucket_at(c, (first + i) & (c->g.bucket_count - 1));
-		int err = vlist_read_now(c, at, c->bucket, VLIST_BUCKET_BYTES);
+		int err = kit_read_now(&c->kit.main, at, c->bucket,
+				       VLIST_BUCKET_BYTES);
 
 		if (err)
 			return err;
@@ -65,7 +66,7 @@ static int search(struct vlist_client *c, uint64_t key, uint64_t *entry,
 			*is_free = !key1;
 			return 0;
 		}
-		if (vlist_is_late(c))
+		if (kit_is_late(&c->kit))
 			return error_set(-ETIMEDOUT, "the index is too full");
 	}
 	return error_set(-ENOSPC, "the index has no room for another key");
@@ -92,8 +93,8 @@ int vlist_entry_take(struct vlist_client *c, uint64_t key, uint64_t *entry,
 
 		if (err || !is_free)
 			return err;
-		err = vlist_cas_now(c, VLIST_POINT_CLAIM, *entry, 0, key + 1,
-				    &old);
+		err = kit_cas_now(&c->kit.main, VLIST_POINT_CLAIM, *entry, 0,
+				  key + 1, &old);
 		if (err)
 			return err;
 		if (!old) {
@@ -115,10 +116,11 @@ int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
 		return 0;
 	}
 	if (m->entry) {
-		err = vlist_read_now(
-			c, m->entry + offsetof(struct vlist_entry, head),
-			&c->words[0], sizeof(c->words[0]));
-		head = c->words[0];
+		err = kit_read_now(&c->kit.main,
+				   m->entry +
+					   offsetof(struct vlist_entry, head),
+				   c->word, 8);
+		head = *c->word;
 	} else {
 		err = vlist_entry_find(c, key, &m->entry, &head);
 	}

@@ -8,7 +8,6 @@
 #include "vlist_priv.h"
 
 enum {
-	WORDS_AT_ONCE = VLIST_STAGE_BYTES / 8,
 	FREE_SHARE = 8, /* collecting is of use if it frees so much of all */
 };
 
@@ -72,21 +71,6 @@ void vlist_pool_forget(struct vlist_client *c)
 
 /* ---- chunks ------------------------------------------------------------- */
 
-static int make_room(struct vlist_client *c)
-{
-	uint32_t room = c->mine_count + c->g.chunk_nodes;
-	struct vlist_mine *p;
-
-	if (room <= c->mine_room)
-		return 0;
-	p = realloc(c->mine, room * sizeof(*p));
-	if (!p)
-		return error_set(-ENOMEM, "no memory for a client");
-	c->mine = p;
-	c->mine_room = room;
-	return 0;
-}
-
 /* Nodes of the chunk; of one that somebody had before, the uses they have. */
 static int add_nodes(struct vlist_client *c, uint64_t chunk, bool had_owner)
 {
@@ -99,8 +83,8 @@ static int add_nodes(struct vlist_client *c, uint64_t chunk, bool had_owner)
 
 		*m = (struct vlist_mine){.offset = at, .older = VLIST_NONE};
 		if (had_owner) {
-			int err =
-				vlist_read_now(c, at, c->seen, VLIST_NODE_HEAD);
+			int err = kit_read_now(&c->kit.main, at, c->seen,
+					       VLIST_NODE_HEAD);
 
 			if (err)
 				return err;
@@ -120,75 +104,55 @@ static int add_nodes(struct vlist_client *c, uint64_t chunk, bool had_owner)
 	return vlist_sweep(c);
 }
 
-static int take_chunk(struct vlist_client *c, uint64_t chunk, uint64_t word)
+struct search {
+	struct vlist_client *c;
+	bool adopt;	/* those of the dead, not those that nobody has */
+	uint64_t alive; /* the last owner that was found to be */
+	int err;	/* what became of the chunk that it ended with */
+};
+
+enum {
+	OVER = 1, /* ends kit_chunks_each */
+};
+
+static int try_chunk(void *user, uint64_t chunk, uint64_t word)
 {
-	uint64_t mine = vlist_owner_word(c->slot, c->epoch), old;
-	int err = vlist_cas_now(c, VLIST_POINT_CHUNK,
-				c->g.chunk_word_offset + chunk * 8, word, mine,
-				&old);
+	struct search *s = user;
+	struct vlist_client *c = s->c;
+	bool gone = false;
+	int err;
 
-	if (err)
-		return err;
-	return old == word ? add_nodes(c, chunk, word != 0) : -EAGAIN;
-}
-
-/* Looks at `count` chunks from `first` on; -EAGAIN: none to be had. */
-static int search(struct vlist_client *c, uint64_t first, uint32_t count,
-		  bool adopt)
-{
-	const uint64_t *word = (const uint64_t *)c->stage;
-	uint64_t own = vlist_owner_word(c->slot, c->epoch), alive = own;
-	int err = vlist_read_now(c, c->g.chunk_word_offset + first * 8,
-				 c->stage, count * 8);
-	/* From anywhere, so that those who start together do not all want the
-	 * same one. */
-	uint32_t start = (uint32_t)rng_below(&c->rng, count);
-
-	for (uint32_t k = 0; !err && k < count; k++) {
-		uint32_t i = (start + k) % count;
-		bool gone = false;
-
-		if (!word[i] && !adopt) {
-			err = take_chunk(c, first + i, 0);
-			if (err != -EAGAIN)
-				return err;
-			err = 0;
-			continue;
-		}
-		if (!adopt || !word[i] || word[i] == own || word[i] == alive)
-			continue;
-		err = vlist_is_gone(c, (uint32_t)word[i] - 1,
-				    (uint32_t)(word[i] >> 32), &gone);
-		if (err)
+	if (s->adopt
+		    ? !word || word == kit_own_word(&c->kit) || word == s->alive
+		    : word != 0)
+		return 0;
+	if (s->adopt) {
+		err = kit_owner_is_gone(&c->kit, word, &gone);
+		if (err || !gone) {
+			s->alive = word;
 			return err;
-		if (!gone) {
-			alive = word[i];
-			continue;
 		}
-		err = take_chunk(c, first + i, word[i]);
-		return err;
 	}
-	return err ? err : -EAGAIN;
+	s->err = kit_swap_now(&c->kit.main, VLIST_POINT_CHUNK,
+			      c->g.chunk_word_offset + chunk * 8, word,
+			      kit_own_word(&c->kit));
+	if (!s->err)
+		s->err = add_nodes(c, chunk, word != 0);
+	return s->err == -EAGAIN ? 0 : OVER; /* somebody else was faster */
 }
 
+/* -EAGAIN: none to be had. */
 static int more_chunks(struct vlist_client *c, bool adopt)
 {
-	uint64_t pieces =
-		(c->g.chunk_count + WORDS_AT_ONCE - 1) / WORDS_AT_ONCE;
-	int err = make_room(c);
+	struct search s = {.c = c, .adopt = adopt, .err = -EAGAIN};
+	int err = kit_grow(&c->mine, &c->mine_room,
+			   c->mine_count + c->g.chunk_nodes, sizeof(*c->mine));
 
-	for (uint64_t i = 0; !err && i < pieces; i++) {
-		uint64_t piece = (c->chunk_hint + i) % pieces;
-		uint64_t first = piece * WORDS_AT_ONCE;
-		uint64_t n = u64_min(WORDS_AT_ONCE, c->g.chunk_count - first);
-
-		err = search(c, first, (uint32_t)n, adopt);
-		c->chunk_hint = piece;
-		if (err != -EAGAIN)
-			return err;
-		err = 0;
-	}
-	return err ? err : -EAGAIN;
+	if (!err)
+		err = kit_chunks_each(&c->kit, c->g.chunk_word_offset,
+				      c->g.chunk_count, &c->chunk_hint,
+				      try_chunk, &s);
+	return err == 0 || err == OVER ? s.err : err;
 }
 
 /* Half of what would be this client's if all took the same. */

@@ -3,13 +3,9 @@
 #ifndef AQ_INDEX_VLIST_PRIV_H
 #define AQ_INDEX_VLIST_PRIV_H
 
-#include <infiniband/verbs.h>
-
-#include "base/rng.h"
 #include "vlist.h"
 
 enum {
-	VLIST_WR_MAX = 32,	 /* requests of one batch */
 	VLIST_CACHE_KEYS = 4096, /* unless told otherwise */
 	VLIST_CACHE_KEYS_MAX = 1 << 24,
 	VLIST_COLLECT_EVERY = 4,
@@ -24,8 +20,6 @@ enum {
 	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
 	VLIST_SCAN_NODES = 32, /* in one round of collecting */
 	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
-	VLIST_RECONNECTS = 8,
-	VLIST_STAGE_BYTES = 64 << 10,
 };
 
 #define VLIST_NONE UINT32_MAX
@@ -89,35 +83,18 @@ struct vlist_gather {
 };
 
 struct vlist_client {
-	struct vlist_port port;
-	const struct client_clock *clock; /* also without a link */
+	struct kit_client kit;
 	struct vlist_geometry g;
 	struct vlist_config config;
 	struct vlist_stats stats;
-	struct rng rng;
-	uint64_t deadline_ns;
-	uint64_t failure_ns;
-	uint32_t slot;
-	uint32_t epoch;
-	bool has_slot;
-	bool is_broken;
-	bool is_crashed;
 	bool is_steered; /* the last append was vouched for */
 
-	struct ibv_send_wr wr[VLIST_WR_MAX];
-	struct ibv_sge sge[VLIST_WR_MAX];
-	unsigned wr_count;
-
-	struct ibv_mr *mr;
-	uint8_t *arena;
-	size_t arena_bytes;
 	uint64_t *atom;		 /* answers of atomics, two */
-	uint64_t *words;	 /* VLIST_WR_MAX, read one by one */
+	uint64_t *word;		 /* that is read or written alone */
 	uint64_t *heads;	 /* VLIST_SCAN_BATCH, of entries */
 	struct vlist_node *node; /* that is written */
 	struct vlist_node *seen; /* that is read */
 	struct vlist_entry *bucket;
-	uint8_t *stage; /* VLIST_STAGE_BYTES */
 
 	struct vlist_memo *memo;
 	uint32_t memo_mask;
@@ -130,48 +107,10 @@ struct vlist_client {
 	uint64_t chunk_hint;
 };
 
-static inline uint64_t vlist_now_ns(const struct vlist_client *c)
-{
-	return client_clock_now_ns(c->clock);
-}
-
-static inline bool vlist_is_late(const struct vlist_client *c)
-{
-	return vlist_now_ns(c) > c->deadline_ns;
-}
-
-/* ---- vlist_wire.c: batches of requests ---------------------------------- */
-
-void vlist_begin(struct vlist_client *c);
-/* `local` is in the arena. */
-void vlist_add_read(struct vlist_client *c, uint64_t offset, void *local,
-		    uint32_t len_bytes);
-void vlist_add_write(struct vlist_client *c, enum vlist_point point,
-		     uint64_t offset, const void *local, uint32_t len_bytes);
-void vlist_add_cas(struct vlist_client *c, enum vlist_point point,
-		   uint64_t offset, uint64_t compare, uint64_t swap,
-		   uint64_t *answer);
-/* Posts the batch and waits for all of it. -ESTALE: the connection is broken;
- * -ESHUTDOWN: a test stopped the client. */
-int vlist_run(struct vlist_client *c) MUST_CHECK;
-int vlist_read_now(struct vlist_client *c, uint64_t offset, void *local,
-		   uint32_t len_bytes) MUST_CHECK;
-int vlist_cas_now(struct vlist_client *c, enum vlist_point point,
-		  uint64_t offset, uint64_t compare, uint64_t swap,
-		  uint64_t *old) MUST_CHECK;
-void vlist_pause(struct vlist_client *c, uint64_t ns);
-
 /* ---- vlist_client.c ----------------------------------------------------- */
 
 /* After -ESTALE: another connection and another slot. */
 int vlist_reconnect(struct vlist_client *c) MUST_CHECK;
-/* Makes sure that nothing of this client will be executed any more. */
-int vlist_fence(struct vlist_client *c, uint32_t slot,
-		uint32_t epoch) MUST_CHECK;
-/* Whether a client has left, was fenced, or has no connection. */
-int vlist_is_gone(struct vlist_client *c, uint32_t slot, uint32_t epoch,
-		  bool *gone) MUST_CHECK;
-
 /* ---- vlist_index.c ------------------------------------------------------ */
 
 /* What is remembered of the key, if anything; another key's memo that was in

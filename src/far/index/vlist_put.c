@@ -36,8 +36,8 @@ static int take_node(struct vlist_client *c, struct put *p)
 		.key = le64_put(p->key),
 		.len_bytes = le32_put(p->len),
 		.flags = le32_put(p->flags),
-		.owner = le32_put(c->slot),
-		.owner_epoch = le32_put(c->epoch),
+		.owner = le32_put(c->kit.slot),
+		.owner_epoch = le32_put(c->kit.epoch),
 	};
 	if (p->len)
 		memcpy(n + 1, p->value, p->len);
@@ -48,8 +48,8 @@ static int take_node(struct vlist_client *c, struct put *p)
 static void add_node(struct vlist_client *c, struct put *p)
 {
 	if (!p->is_written)
-		vlist_add_write(c, VLIST_POINT_NODE, vlist_offset(p->node),
-				c->node, VLIST_NODE_HEAD + p->len);
+		kit_write(&c->kit.main, VLIST_POINT_NODE, vlist_offset(p->node),
+			  c->node, VLIST_NODE_HEAD + p->len);
 	p->is_written = true;
 }
 
@@ -73,9 +73,9 @@ static int move_head(struct vlist_client *c, struct put *p)
 
 	if (!p->head)
 		return 0;
-	err = vlist_cas_now(c, VLIST_POINT_HEAD,
-			    p->memo->entry + offsetof(struct vlist_entry, head),
-			    p->head, p->node, &old);
+	err = kit_cas_now(&c->kit.main, VLIST_POINT_HEAD,
+			  p->memo->entry + offsetof(struct vlist_entry, head),
+			  p->head, p->node, &old);
 	/* Who was beaten to it waits for as many writes again: of a key that
 	 * many write, trying each time would make this word, on which a NIC
 	 * executes one atomic after the other, the limit of everybody. */
@@ -108,13 +108,13 @@ static int put_first(struct vlist_client *c, struct put *p)
 	p->place = head;
 	if (head)
 		return -EAGAIN;
-	vlist_begin(c);
+	kit_begin(&c->kit);
 	add_node(c, p);
-	vlist_add_cas(c, VLIST_POINT_FIRST,
-		      p->memo->entry + offsetof(struct vlist_entry, head), 0,
-		      p->node, &c->atom[0]);
+	kit_cas(&c->kit.main, VLIST_POINT_FIRST,
+		p->memo->entry + offsetof(struct vlist_entry, head), 0, p->node,
+		&c->atom[0]);
 	p->tries++;
-	err = vlist_run(c);
+	err = kit_run(&c->kit);
 	if (err)
 		return err;
 	if (!c->atom[0])
@@ -130,13 +130,11 @@ static int abandon(struct vlist_client *c, struct put *p)
 {
 	int err;
 
-	c->words[0] = VLIST_NODE_ABANDONED;
-	vlist_begin(c);
-	vlist_add_write(c, VLIST_POINT_ABANDON,
-			vlist_offset(p->node) +
-				offsetof(struct vlist_node, state),
-			&c->words[0], 8);
-	err = vlist_run(c);
+	*c->word = VLIST_NODE_ABANDONED;
+	err = kit_write_now(&c->kit.main, VLIST_POINT_ABANDON,
+			    vlist_offset(p->node) +
+				    offsetof(struct vlist_node, state),
+			    c->word, 8);
 	if (err)
 		return err;
 	vlist_node_give(c, p->mine);
@@ -226,13 +224,13 @@ static int take_answer(struct vlist_client *c, struct put *p)
  * loss. */
 static void begin(struct vlist_client *c)
 {
-	vlist_begin(c);
+	kit_begin(&c->kit);
 	vlist_gather_add(c, &c->ride);
 }
 
 static int run(struct vlist_client *c)
 {
-	int err = vlist_run(c);
+	int err = kit_run(&c->kit);
 
 	if (err)
 		c->ride.stage = VLIST_GATHER_IDLE;
@@ -255,9 +253,9 @@ static int append(struct vlist_client *c, struct put *p)
 		begin(c);
 		add_node(c, p);
 		if (wants)
-			vlist_add_read(c, entry_head, &c->words[0], 8);
+			kit_read(&c->kit.main, entry_head, c->word, 8);
 		err = run(c);
-		p->head = wants ? c->words[0] : 0;
+		p->head = wants ? *c->word : 0;
 		wants = false;
 	}
 	if (err)
@@ -266,11 +264,11 @@ static int append(struct vlist_client *c, struct put *p)
 	/* Not a READ: that is executed again when its answer is lost, and then
 	 * perhaps after the append. An atomic is not. */
 	if (wants)
-		vlist_add_cas(c, VLIST_POINT_HEAD, entry_head, 0, 0,
-			      &c->atom[1]);
+		kit_cas(&c->kit.main, VLIST_POINT_HEAD, entry_head, 0, 0,
+			&c->atom[1]);
 	add_node(c, p);
-	vlist_add_cas(c, VLIST_POINT_APPEND, vlist_offset(p->place),
-		      vlist_end_of(p->place), p->node, &c->atom[0]);
+	kit_cas(&c->kit.main, VLIST_POINT_APPEND, vlist_offset(p->place),
+		vlist_end_of(p->place), p->node, &c->atom[0]);
 	c->stats.appends++;
 	p->tries++;
 	err = run(c);
@@ -312,7 +310,7 @@ static int put(struct vlist_client *c, struct put *p)
 	do {
 		err = try_put(c, p);
 		node = p->mine != VLIST_NONE ? p->mine : node;
-		if (err == -EAGAIN && vlist_is_late(c)) {
+		if (err == -EAGAIN && kit_is_late(&c->kit)) {
 			/* Every append so far has failed. */
 			vlist_node_give(c, p->mine);
 			return error_set(-ETIMEDOUT,
@@ -323,14 +321,14 @@ static int put(struct vlist_client *c, struct put *p)
 		p->mine = node;
 		return move_head(c, p);
 	}
-	if (p->mine != VLIST_NONE && !c->is_broken)
+	if (p->mine != VLIST_NONE && !c->kit.is_broken)
 		c->mine[p->mine].state = VLIST_MINE_LIMBO;
 	return err;
 }
 
 static int put_or_renew(struct vlist_client *c, struct put *p)
 {
-	int err = c->is_broken ? vlist_reconnect(c) : 0;
+	int err = c->kit.is_broken ? vlist_reconnect(c) : 0;
 
 	if (err)
 		return err;
@@ -363,8 +361,8 @@ int vlist_put(struct vlist_client *c, uint64_t key, const void *value,
 			.mine = VLIST_NONE};
 	int err = check(c, key, len);
 
-	c->deadline_ns =
-		vlist_now_ns(c) + (uint64_t)c->config.deadline_ms * 1000000;
+	c->kit.deadline_ns =
+		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
 	return err ? err : put_or_renew(c, &p);
 }
 
@@ -374,7 +372,7 @@ int vlist_del(struct vlist_client *c, uint64_t key)
 		.key = key, .flags = VLIST_NODE_DELETED, .mine = VLIST_NONE};
 	int err = check(c, key, 0);
 
-	c->deadline_ns =
-		vlist_now_ns(c) + (uint64_t)c->config.deadline_ms * 1000000;
+	c->kit.deadline_ns =
+		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
 	return err ? err : put_or_renew(c, &p);
 }

@@ -15,9 +15,9 @@ static int collect_doubtful(struct vlist_client *c, uint32_t i)
 	uint64_t key = c->mine[i].key, target = vlist_mine_pointer(c, i);
 	uint64_t entry, head, last = 0, old;
 	enum vlist_found found;
-	int err = vlist_read_now(c, c->mine[i].offset, &c->words[0], 8);
+	int err = kit_read_now(&c->kit.main, c->mine[i].offset, c->word, 8);
 
-	if (err || !vlist_is_pointer(c->words[0]))
+	if (err || !vlist_is_pointer(*c->word))
 		return err; /* nothing follows it */
 	err = vlist_entry_find(c, key, &entry, &head);
 	if (err)
@@ -27,9 +27,9 @@ static int collect_doubtful(struct vlist_client *c, uint32_t i)
 	err = vlist_walk(c, key, head, target, VLIST_SCAN_STEPS, &found, &last);
 	if (err || found != VLIST_FOUND || !vlist_is_pointer(last))
 		return err;
-	err = vlist_cas_now(c, VLIST_POINT_HEAD,
-			    entry + offsetof(struct vlist_entry, head), head,
-			    last, &old);
+	err = kit_cas_now(&c->kit.main, VLIST_POINT_HEAD,
+			  entry + offsetof(struct vlist_entry, head), head,
+			  last, &old);
 	if (err || old != head)
 		return err;
 	c->stats.heads++;
@@ -45,7 +45,7 @@ int vlist_scan(struct vlist_client *c)
 	int err = 0;
 
 	c->stats.scans++;
-	while (!err && left && !vlist_is_late(c)) {
+	while (!err && left && !kit_is_late(&c->kit)) {
 		uint32_t i = c->scan_at++ % c->mine_count;
 
 		left--;

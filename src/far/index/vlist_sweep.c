@@ -13,19 +13,20 @@
 
 int vlist_links_each(struct vlist_client *c, vlist_link_fn each, void *ctx)
 {
-	uint64_t at_once = VLIST_STAGE_BYTES / c->g.node_bytes;
+	uint64_t at_once = KIT_STAGE_BYTES / c->g.node_bytes;
 
 	for (uint64_t i = 0; i < c->g.node_count; i += at_once) {
 		uint64_t n = u64_min(at_once, c->g.node_count - i);
-		int err = vlist_read_now(c, vlist_node_at(&c->g, i), c->stage,
-					 (uint32_t)(n * c->g.node_bytes));
+		int err = kit_read_now(&c->kit.main, vlist_node_at(&c->g, i),
+				       c->kit.stage,
+				       (uint32_t)(n * c->g.node_bytes));
 
 		if (err)
 			return err;
 		for (uint64_t k = 0; k < n; k++) {
 			const struct vlist_node *in =
 				(const struct vlist_node
-					 *)(c->stage + k * c->g.node_bytes);
+					 *)(c->kit.stage + k * c->g.node_bytes);
 			uint64_t word = le64_get(in->next);
 
 			if (vlist_is_pointer(word) && each(c, word, in, ctx))
@@ -82,16 +83,17 @@ static bool mark_link(struct vlist_client *c, uint64_t link,
  * so what a reused node pointed to is found here, or is old. */
 static int mark_heads(struct vlist_client *c, struct marks *m)
 {
-	uint64_t at_once = VLIST_STAGE_BYTES / VLIST_ENTRY_BYTES;
+	uint64_t at_once = KIT_STAGE_BYTES / VLIST_ENTRY_BYTES;
 	uint64_t total = c->g.bucket_count * VLIST_BUCKET;
 
 	for (uint64_t i = 0; i < total; i += at_once) {
 		const struct vlist_entry *e =
-			(const struct vlist_entry *)c->stage;
+			(const struct vlist_entry *)c->kit.stage;
 		uint64_t n = u64_min(at_once, total - i);
-		int err = vlist_read_now(
-			c, c->g.bucket_offset + i * VLIST_ENTRY_BYTES, c->stage,
-			(uint32_t)(n * VLIST_ENTRY_BYTES));
+		int err = kit_read_now(
+			&c->kit.main,
+			c->g.bucket_offset + i * VLIST_ENTRY_BYTES,
+			c->kit.stage, (uint32_t)(n * VLIST_ENTRY_BYTES));
 
 		if (err)
 			return err;

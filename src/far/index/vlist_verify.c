@@ -36,9 +36,9 @@ struct inquiry {
 
 static int own_next(struct vlist_client *c, uint64_t node, uint64_t *word)
 {
-	int err = vlist_read_now(c, vlist_offset(node), &c->words[0], 8);
+	int err = kit_read_now(&c->kit.main, vlist_offset(node), c->word, 8);
 
-	*word = c->words[0];
+	*word = *c->word;
 	return err;
 }
 
@@ -73,11 +73,12 @@ static int look_for(struct vlist_client *c, struct inquiry *q,
  * of it before is of that use, too. */
 static int is_same(struct vlist_client *c, const struct inquiry *q, bool *same)
 {
-	int err = vlist_read_now(
-		c, vlist_offset(q->before) + offsetof(struct vlist_node, self),
-		&c->words[0], 8);
+	int err = kit_read_now(&c->kit.main,
+			       vlist_offset(q->before) +
+				       offsetof(struct vlist_node, self),
+			       c->word, 8);
 
-	*same = !err && c->words[0] == q->before;
+	*same = !err && *c->word == q->before;
 	return err;
 }
 
@@ -87,8 +88,8 @@ static int ask(struct vlist_client *c, const struct inquiry *q, bool *decided,
 {
 	const struct vlist_node *n = c->seen;
 	bool same;
-	int err = vlist_read_now(c, vlist_offset(q->before), c->seen,
-				 VLIST_NODE_HEAD);
+	int err = kit_read_now(&c->kit.main, vlist_offset(q->before), c->seen,
+			       VLIST_NODE_HEAD);
 
 	if (!err)
 		err = is_same(c, q, &same);
@@ -128,7 +129,7 @@ static int go_back(struct vlist_client *c, struct inquiry *q)
 		q->is_settled = true;
 	if (!vlist_pointer_is_sane(&c->g, q->before))
 		q->before = was;
-	q->patience_ns = vlist_now_ns(c) + c->failure_ns;
+	q->patience_ns = kit_now_ns(&c->kit) + c->kit.failure_ns;
 	return err;
 }
 
@@ -139,20 +140,20 @@ static int look_after_owner(struct vlist_client *c, struct inquiry *q)
 	bool gone = false;
 	int err;
 
-	if (owner == c->slot && epoch == c->epoch) {
+	if (owner == c->kit.slot && epoch == c->kit.epoch) {
 		gone = true; /* what is mine is not appended twice */
 		err = 0;
-	} else if (vlist_now_ns(c) > q->patience_ns) {
+	} else if (kit_now_ns(&c->kit) > q->patience_ns) {
 		gone = true;
-		err = vlist_fence(c, owner, epoch);
+		err = kit_slot_fence(&c->kit, owner, epoch);
 	} else {
-		err = vlist_is_gone(c, owner, epoch, &gone);
+		err = kit_slot_is_gone(&c->kit, owner, epoch, &gone);
 	}
 	if (err)
 		return err;
 	if (gone)
 		return go_back(c, q);
-	vlist_pause(c, PAUSE_NS);
+	kit_pause(&c->kit, PAUSE_NS);
 	return 0;
 }
 
@@ -178,7 +179,7 @@ static int inquire(struct vlist_client *c, struct inquiry *q,
 		err = look_after_owner(c, q);
 		if (err)
 			return err;
-		if (vlist_is_late(c)) {
+		if (kit_is_late(&c->kit)) {
 			*fate = VLIST_UNKNOWN;
 			return 0;
 		}
@@ -193,7 +194,8 @@ int vlist_verify(struct vlist_client *c, uint64_t key, uint64_t from,
 			    .node = node,
 			    .before = before,
 			    .child = node,
-			    .patience_ns = vlist_now_ns(c) + c->failure_ns};
+			    .patience_ns =
+				    kit_now_ns(&c->kit) + c->kit.failure_ns};
 	bool decided;
 	int err;
 

@@ -59,8 +59,8 @@ int vlist_look_too(struct vlist_client *c, uint64_t key, uint64_t place,
 				 (unsigned long long)key);
 	if (with_value)
 		len = c->g.node_bytes - (may_steer ? 0 : VLIST_NODE_TAIL);
-	vlist_add_read(c, vlist_offset(place), c->seen, len);
-	err = vlist_run(c);
+	kit_read(&c->kit.main, vlist_offset(place), c->seen, len);
+	err = kit_run(&c->kit);
 	if (!err)
 		*verdict = vlist_judge(c, c->seen, key, place, with_value, self,
 				       next);
@@ -71,7 +71,7 @@ int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
 	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
 	       uint64_t *self, uint64_t *next)
 {
-	vlist_begin(c);
+	kit_begin(&c->kit);
 	return vlist_look_too(c, key, place, may_steer, with_value, verdict,
 			      self, next);
 }
@@ -82,7 +82,7 @@ int vlist_walk(struct vlist_client *c, uint64_t key, uint64_t from,
 {
 	uint64_t at = from;
 
-	for (unsigned i = 0; i < steps && !vlist_is_late(c); i++) {
+	for (unsigned i = 0; i < steps && !kit_is_late(&c->kit); i++) {
 		enum vlist_verdict verdict;
 		uint64_t self, next;
 		int err = vlist_look(c, key, at, false, false, &verdict, &self,

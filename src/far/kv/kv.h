@@ -9,7 +9,7 @@
 #include <aquifer/kv.h>
 
 #include "base/base.h"
-#include "client/link.h"
+#include "kit/kit.h"
 #include "kv_layout.h"
 #include "kv_limits.h"
 
@@ -51,32 +51,6 @@ unsigned kv_search_spares(const struct kv_search *s,
 
 /* ---- clients ------------------------------------------------------------ */
 
-/* One client's way to a table. Who makes it keeps it valid until the client is
- * destroyed or has asked for another. */
-struct kv_port {
-	struct client_link *link;
-	uint64_t addr; /* of the table's first byte */
-	uint64_t size_bytes;
-	uint32_t rkey;
-	uint32_t lock_rkey;
-	uint64_t lock_addr;
-	/* The same table by a key that may be mapped, for READs that nothing
-	 * orders; 0: none. */
-	uint64_t look_addr;
-	uint32_t look_rkey;
-	bool wants_look;	  /* a key for that */
-	char conn[SLOT_NAME_MAX]; /* the connection's name at the node */
-	/* Ends another client's connection: when it returns 0, nothing of that
-	 * client will be executed any more. */
-	int (*fence)(void *ctx, const char *conn);
-	/* Whether a connection still is: 1, 0, or -errno. */
-	int (*is_alive)(void *ctx, const char *conn);
-	/* Makes a new connection for a client whose own is broken. */
-	int (*renew)(void *ctx, struct kv_port *port);
-	void (*close)(void *ctx, struct kv_port *port);
-	void *ctx;
-};
-
 /* Where a client may be stopped by a test: before the request is posted. */
 enum kv_point {
 	KV_POINT_INTENT,
@@ -92,8 +66,8 @@ enum kv_point {
 	KV_POINT_LEASE,
 	KV_POINT_FENCE,
 	KV_POINT_MEND,
-	KV_POINT_STATE, /* of a leaf: roles and phases */
-	KV_POINT_LEAF,	/* one is made or dropped */
+	KV_POINT_STATE,	  /* of a replica: roles and phases */
+	KV_POINT_REPLICA, /* one is made or dropped */
 	KV_POINT_COUNT,
 };
 
@@ -105,7 +79,7 @@ struct kv_client_config {
 	uint64_t (*now_ms)(void *ctx);
 	/* NULL: never. True stops the client for good: it posts what comes
 	 * before this request and nothing any more. */
-	bool (*crash)(void *ctx, enum kv_point point);
+	bool (*crash)(void *ctx, int point);
 	void *ctx;
 	/* Entry and CRC are two WRITEs, as where rows are wider than a packet;
 	 * then a client can die between them. */
@@ -116,18 +90,18 @@ struct kv_client_config {
 	uint64_t rng_seed; /* of back-offs; 0: any */
 };
 
-/* Writes an empty leaf into zeroed memory. */
-int kv_format(const struct kv_port *port, const struct kv_geometry *g,
+/* Writes an empty replica into zeroed memory. */
+int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	      uint64_t state) MUST_CHECK;
 /* Reads the head of a table of avail_bytes. */
-int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
+int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g) MUST_CHECK;
-/* A client of a table of one leaf. */
-int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
+/* A client of a table of one replica. */
+int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out) MUST_CHECK;
 
-/* Which leaf. */
+/* Which replica. */
 struct kv_id {
 	uint32_t name; /* of its generation, 16 bits */
 	uint32_t shard;
@@ -136,14 +110,14 @@ struct kv_id {
 
 typedef void (*kv_id_fn)(void *user, const struct kv_id *id);
 
-/* Where the leaves of a table are. Errors: -ENOENT, there is no such leaf;
+/* Where the replicas of a table are. Errors: -ENOENT, there is no such replica;
  * -EHOSTDOWN, its node does not answer. */
 struct kv_world {
 	void *ctx;
 	/* Calls `each` for those of nodes that answer. */
 	int (*list)(void *ctx, kv_id_fn each, void *user);
 	/* Connects; the port is the caller's to close. */
-	int (*open)(void *ctx, const struct kv_id *id, struct kv_port *port);
+	int (*open)(void *ctx, const struct kv_id *id, struct kit_port *port);
 	/* Makes one, in this state. The copies of one shard are on different
 	 * nodes: else -ENOSPC. */
 	int (*make)(void *ctx, const struct kv_id *id,
@@ -153,13 +127,13 @@ struct kv_world {
 	int (*nodes)(void *ctx);
 };
 
-/* A client of a table of any leaves. */
+/* A client of a table of any replicas. */
 int kv_client_open(const struct kv_world *world,
 		   const struct kv_client_config *config,
 		   struct aq_kv_client **out) MUST_CHECK;
-/* Makes the leaves of a new table, or of a next generation. */
-int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
-		   enum kv_phase phase) MUST_CHECK;
+/* Makes the replicas of a new table, or of a next generation. */
+int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
+		     enum kv_phase phase) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several operations at once. Reads are under way together, on any leaves.
- * Where a read needs more than one leaf, or what it was told may not count, it
- * is done again and waited for.
+ * Several operations at once. Reads are under way together, on any replicas.
+ * Where a read needs more than one replica, or what it was told may not count,
+ * it is done again and waited for.
  *
  * Changes wait until somebody polls, or something has to come after them. Then
  * they go together: their locks in one round trip, their rows in another. They
@@ -32,26 +32,26 @@ static void read_again(struct aq_kv_client *c, struct aq_kv_op *op)
 	op->err = kv_client_read(c, op, NULL);
 }
 
-void kv_async_collect(struct aq_kv_client *c, struct kv_leaf *leaf)
+void kv_async_collect(struct aq_kv_client *c, struct kv_replica *replica)
 {
-	for (; leaf->done_count; leaf->done_count--) {
-		tell(c, leaf->done[leaf->done_head]);
-		leaf->done_head = (leaf->done_head + 1) % leaf->depth;
+	for (; replica->done_count; replica->done_count--) {
+		tell(c, replica->done[replica->done_head]);
+		replica->done_head = (replica->done_head + 1) % replica->depth;
 	}
 }
 
-void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf)
+void kv_async_abandon(struct aq_kv_client *c, struct kv_replica *replica)
 {
 	uint32_t i;
 
-	kv_async_collect(c, leaf);
-	for (i = 0; i < leaf->depth && leaf->gets_busy; i++) {
-		struct kv_get *g = &leaf->get[i];
+	kv_async_collect(c, replica);
+	for (i = 0; i < replica->depth && replica->gets_busy; i++) {
+		struct kv_get *g = &replica->get[i];
 
 		if (g->state == KV_GET_IDLE || g->state == KV_GET_DONE)
 			continue;
 		g->state = KV_GET_IDLE;
-		leaf->gets_busy--;
+		replica->gets_busy--;
 		if (!g->op)
 			continue;
 		g->op->err = KV_E_VIEW;
@@ -59,26 +59,26 @@ void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf)
 	}
 }
 
-int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf)
+int kv_async_quiet(struct aq_kv_client *c, struct kv_replica *replica)
 {
 	int err;
 
-	if (LIKELY(!leaf->gets_busy && !leaf->done_count))
+	if (LIKELY(!replica->gets_busy && !replica->done_count))
 		return 0;
-	err = kv_get_drain(leaf, NULL);
-	if (leaf->is_broken) {
-		kv_async_abandon(c, leaf);
+	err = kv_get_drain(replica, NULL);
+	if (replica->kit.is_broken) {
+		kv_async_abandon(c, replica);
 		err = 0;
 	}
-	kv_async_collect(c, leaf);
+	kv_async_collect(c, replica);
 	return err;
 }
 
-int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
+int kv_async_settle(struct aq_kv_client *c, struct kv_replica *replica)
 {
 	bool any = false;
 	uint32_t i;
-	int err = kv_async_quiet(c, leaf);
+	int err = kv_async_quiet(c, replica);
 
 	if (err)
 		return err;
@@ -90,23 +90,23 @@ int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf)
 		read_again(c, op);
 		any = true;
 	}
-	/* The leaf may be gone. */
+	/* The replica may be gone. */
 	return any ? KV_E_VIEW : 0;
 }
 
-/* The leaf that alone can do it, in one step, or NULL. */
-static struct kv_leaf *simple_leaf(struct aq_kv_client *c,
-				   const struct aq_kv_op *op)
+/* The replica that alone can do it, in one step, or NULL. */
+static struct kv_replica *simple_replica(struct aq_kv_client *c,
+					 const struct aq_kv_op *op)
 {
 	bool is_change = op->kind != AQ_KV_OP_GET;
 	struct kv_route r;
 	int err = kv_client_route(c, kv_client_hash(c, op->key, op->key_len),
 				  is_change, &r);
 
-	if (err || r.older || r.second || r.leaf->is_broken ||
+	if (err || r.older || r.second || r.replica->kit.is_broken ||
 	    (is_change && r.leaves_graves))
 		return NULL;
-	return r.leaf;
+	return r.replica;
 }
 
 /* Whether a change of its key comes first. */
@@ -122,16 +122,16 @@ static bool is_waited_for(const struct aq_kv_client *c,
 
 static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
 {
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
 	struct kv_get *g;
 	int err = -EAGAIN;
 
 	if (UNLIKELY(c->change_count) && is_waited_for(c, op))
 		kv_async_flush(c);
-	leaf = simple_leaf(c, op);
-	if (LIKELY(leaf != NULL)) {
-		leaf->deadline_ns = c->deadline_ns;
-		err = kv_get_start(leaf, op, &g);
+	replica = simple_replica(c, op);
+	if (LIKELY(replica != NULL)) {
+		replica->kit.deadline_ns = c->deadline_ns;
+		err = kv_get_start(replica, op, &g);
 	}
 	if (UNLIKELY(err == -EAGAIN)) {
 		op->err = kv_client_read(c, op, NULL);
@@ -154,23 +154,24 @@ static void do_alone(struct aq_kv_client *c, struct aq_kv_op *op)
 			  : aq_kv_del(c, op->key, op->key_len);
 }
 
-/* As many from the first on as one leaf does together; how many are done, and
- * whether the next one goes alone. */
+/* As many from the first on as one replica does together; how many are done,
+ * and whether the next one goes alone. */
 static size_t do_together(struct aq_kv_client *c, struct aq_kv_op *const *ops,
 			  size_t count, bool *next_alone)
 {
-	struct kv_leaf *leaf = count < 2 ? NULL : simple_leaf(c, ops[0]);
+	struct kv_replica *replica =
+		count < 2 ? NULL : simple_replica(c, ops[0]);
 	size_t n = 1;
 
 	*next_alone = true;
-	if (!leaf)
+	if (!replica)
 		return 0;
 	while (n < count && (c->era[0]->g.shard_count == 1 ||
-			     simple_leaf(c, ops[n]) == leaf))
+			     simple_replica(c, ops[n]) == replica))
 		n++;
-	if (n < 2 || kv_async_settle(c, leaf))
+	if (n < 2 || kv_async_settle(c, replica))
 		return 0;
-	return kv_many_run(leaf, ops, n, next_alone);
+	return kv_many_run(replica, ops, n, next_alone);
 }
 
 void kv_async_flush(struct aq_kv_client *c)
@@ -234,19 +235,20 @@ int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
 
 /* ---- telling ------------------------------------------------------------ */
 
-static int step(struct aq_kv_client *c, struct kv_leaf *leaf)
+static int step(struct aq_kv_client *c, struct kv_replica *replica)
 {
-	int err = leaf->gets_busy ? kv_get_step(leaf) : 0;
+	int err = replica->gets_busy ? kv_get_step(replica) : 0;
 
-	if (UNLIKELY(err && leaf->is_broken && !leaf->is_crashed)) {
-		kv_async_abandon(c, leaf);
+	if (UNLIKELY(err && replica->kit.is_broken &&
+		     !replica->kit.is_crashed)) {
+		kv_async_abandon(c, replica);
 		err = 0;
 	}
-	kv_async_collect(c, leaf);
+	kv_async_collect(c, replica);
 	return err;
 }
 
-/* One look at every leaf that has something under way or done. */
+/* One look at every replica that has something under way or done. */
 static int look(struct aq_kv_client *c)
 {
 	uint32_t i, s, k;
@@ -259,8 +261,8 @@ static int look(struct aq_kv_client *c)
 
 		for (s = 0; e && s < e->g.shard_count && !err; s++)
 			for (k = 0; k < e->g.copy_count && !err; k++)
-				if (e->shard[s].leaf[k])
-					err = step(c, e->shard[s].leaf[k]);
+				if (e->shard[s].replica[k])
+					err = step(c, e->shard[s].replica[k]);
 	}
 	return err;
 }

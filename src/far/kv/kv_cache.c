@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "kv_priv.h"
 
-int kv_cache_init(struct kv_leaf *c)
+int kv_cache_init(struct kv_replica *c)
 {
 	uint32_t i;
 
@@ -25,12 +25,12 @@ int kv_cache_init(struct kv_leaf *c)
 	return 0;
 }
 
-static uint64_t first_of(const struct kv_leaf *c, uint64_t row)
+static uint64_t first_of(const struct kv_replica *c, uint64_t row)
 {
 	return row & ~(uint64_t)(c->line_rows - 1);
 }
 
-struct kv_line *kv_line_find(struct kv_leaf *c, uint64_t row)
+struct kv_line *kv_line_find(struct kv_replica *c, uint64_t row)
 {
 	uint64_t first = first_of(c, row);
 	uint32_t i;
@@ -41,7 +41,7 @@ struct kv_line *kv_line_find(struct kv_leaf *c, uint64_t row)
 	return NULL;
 }
 
-struct kv_line *kv_line_pin(struct kv_leaf *c, uint64_t row)
+struct kv_line *kv_line_pin(struct kv_replica *c, uint64_t row)
 {
 	struct kv_line *l = kv_line_find(c, row);
 	uint32_t i;
@@ -60,7 +60,7 @@ struct kv_line *kv_line_pin(struct kv_leaf *c, uint64_t row)
 	return l;
 }
 
-void kv_cache_unpin(struct kv_leaf *c)
+void kv_cache_unpin(struct kv_replica *c)
 {
 	uint32_t i;
 
@@ -70,7 +70,7 @@ void kv_cache_unpin(struct kv_leaf *c)
 	}
 }
 
-void kv_cache_forget(struct kv_leaf *c)
+void kv_cache_forget(struct kv_replica *c)
 {
 	uint32_t i;
 
@@ -78,14 +78,14 @@ void kv_cache_forget(struct kv_leaf *c)
 		c->line[i].known = c->line[i].synced = c->line[i].checked = 0;
 }
 
-uint8_t *kv_line_row(const struct kv_leaf *c, const struct kv_line *l,
+uint8_t *kv_line_row(const struct kv_replica *c, const struct kv_line *l,
 		     uint64_t row)
 {
 	return l->rows + (row - l->first) * c->g.row_bytes;
 }
 
 /* Whether what was read of the row is a row. */
-static bool is_good(struct kv_leaf *c, struct kv_line *l, uint64_t row)
+static bool is_good(struct kv_replica *c, struct kv_line *l, uint64_t row)
 {
 	uint64_t bit = 1ull << (row - l->first);
 
@@ -102,7 +102,7 @@ static bool is_good(struct kv_leaf *c, struct kv_line *l, uint64_t row)
 
 static const uint8_t *row_known(void *ctx, uint64_t row, bool *usable)
 {
-	struct kv_leaf *c = ctx;
+	struct kv_replica *c = ctx;
 	struct kv_line *l = kv_line_find(c, row);
 
 	*usable = true;
@@ -113,7 +113,7 @@ static const uint8_t *row_known(void *ctx, uint64_t row, bool *usable)
 
 static const uint8_t *row_synced(void *ctx, uint64_t row, bool *usable)
 {
-	struct kv_leaf *c = ctx;
+	struct kv_replica *c = ctx;
 	struct kv_line *l = kv_line_find(c, row);
 
 	*usable = l && (l->synced & 1ull << (row - l->first)) &&
@@ -121,7 +121,7 @@ static const uint8_t *row_synced(void *ctx, uint64_t row, bool *usable)
 	return *usable ? kv_line_row(c, l, row) : NULL;
 }
 
-struct kv_view kv_cache_view(struct kv_leaf *c, bool only_synced)
+struct kv_view kv_cache_view(struct kv_replica *c, bool only_synced)
 {
 	return (struct kv_view){only_synced ? row_synced : row_known, c};
 }

@@ -39,7 +39,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int check_extent(struct kv_leaf *c, struct check *k,
+static int check_extent(struct kv_replica *c, struct check *k,
 			const struct kv_item *item)
 {
 	const uint8_t *bytes, *key, *value;
@@ -60,7 +60,7 @@ static int check_extent(struct kv_leaf *c, struct check *k,
 	return 0;
 }
 
-static int check_entry(struct kv_leaf *c, struct check *k, uint64_t row,
+static int check_entry(struct kv_replica *c, struct check *k, uint64_t row,
 		       const uint8_t *entry)
 {
 	struct aq_kv_report *r = k->r;
@@ -88,18 +88,18 @@ static int check_entry(struct kv_leaf *c, struct check *k, uint64_t row,
 	return check_extent(c, k, &item);
 }
 
-static int check_rows(struct kv_leaf *c, struct check *k)
+static int check_rows(struct kv_replica *c, struct check *k)
 {
-	uint64_t per = KV_STAGE_BYTES / c->g.row_bytes, at, i, n;
-	uint8_t *copy = malloc(KV_STAGE_BYTES);
+	uint64_t per = KIT_STAGE_BYTES / c->g.row_bytes, at, i, n;
+	uint8_t *copy = malloc(KIT_STAGE_BYTES);
 	unsigned e;
 	int err = copy ? 0 : error_set(-ENOMEM, "no memory for a check");
 
 	for (at = 0; at < c->g.rows && !err; at += n) {
 		n = u64_min(per, c->g.rows - at);
-		err = kv_read_now(c, kv_row_at(&c->g, at), c->stage,
-				  n * c->g.row_bytes);
-		memcpy(copy, c->stage, n * c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, at),
+				   c->kit.stage, n * c->g.row_bytes);
+		memcpy(copy, c->kit.stage, n * c->g.row_bytes);
 		for (i = 0; i < n && !err; i++) {
 			uint8_t *row = copy + i * c->g.row_bytes;
 
@@ -134,7 +134,7 @@ static bool is_pointed_to(const struct check *k, uint64_t offset)
 }
 
 /* What the map calls used, somebody points to. */
-static int check_chunk(struct kv_leaf *c, struct check *k, uint64_t chunk,
+static int check_chunk(struct kv_replica *c, struct check *k, uint64_t chunk,
 		       uint64_t word, bool *run_is_known)
 {
 	uint32_t class = kv_chunk_class(word), n, i;
@@ -150,18 +150,19 @@ static int check_chunk(struct kv_leaf *c, struct check *k, uint64_t chunk,
 	n = kv_chunk_extents(&c->g, class);
 	if (n == 0)
 		return 0;
-	err = kv_read_now(c, kv_chunk_at(&c->g, chunk), c->stage, n);
+	err = kit_read_now(&c->kit.main, kv_chunk_at(&c->g, chunk),
+			   c->kit.stage, n);
 	for (i = 0; i < n && !err; i++) {
 		bool known =
 			is_pointed_to(k, kv_extent_at(&c->g, chunk, class, i));
 
-		k->r->leaked_extents += c->stage[i] && !known;
-		k->r->bad_extents += !c->stage[i] && known;
+		k->r->leaked_extents += c->kit.stage[i] && !known;
+		k->r->bad_extents += !c->kit.stage[i] && known;
 	}
 	return err;
 }
 
-static int check_chunks(struct kv_leaf *c, struct check *k)
+static int check_chunks(struct kv_replica *c, struct check *k)
 {
 	uint64_t bytes = 8 * c->g.chunk_count, i;
 	uint8_t *words;
@@ -171,12 +172,13 @@ static int check_chunks(struct kv_leaf *c, struct check *k)
 	if (bytes == 0)
 		return 0;
 	words = malloc(bytes);
-	err = words ? kv_big_reserve(c, bytes)
+	err = words ? kit_big_reserve(&c->kit, bytes)
 		    : error_set(-ENOMEM, "no memory for a check");
 	if (!err)
-		err = kv_read_now(c, c->g.chunk_word_offset, c->big, bytes);
+		err = kit_read_now(&c->kit.main, c->g.chunk_word_offset,
+				   c->kit.big, bytes);
 	if (!err)
-		memcpy(words, c->big, bytes);
+		memcpy(words, c->kit.big, bytes);
 	for (i = 0; i < c->g.chunk_count && !err; i++) {
 		le64 w;
 
@@ -187,20 +189,19 @@ static int check_chunks(struct kv_leaf *c, struct check *k)
 	return err;
 }
 
-static int check_locks(struct kv_leaf *c, struct check *k)
+static int check_locks(struct kv_replica *c, struct check *k)
 {
 	uint64_t words = (c->g.lock_bytes - kv_lock_at(0)) / 8, at, i, n;
 	int err = 0;
 
 	for (at = 0; at < words && !err; at += n) {
-		n = u64_min(words - at, KV_STAGE_BYTES / 8);
-		kv_begin(c);
-		kv_add_lock_read(c, at, c->stage, 8 * n);
-		err = kv_run(c);
+		n = u64_min(words - at, KIT_STAGE_BYTES / 8);
+		err = kit_read_now(&c->kit.locks, kv_lock_at(at), c->kit.stage,
+				   8 * n);
 		for (i = 0; i < n && !err; i++) {
 			uint64_t w;
 
-			memcpy(&w, c->stage + 8 * i, sizeof(w));
+			memcpy(&w, c->kit.stage + 8 * i, sizeof(w));
 			k->r->locks_held +=
 				c->g.flags & KV_WORD_LOCKS
 					? w != 0
@@ -210,19 +211,19 @@ static int check_locks(struct kv_leaf *c, struct check *k)
 	return err;
 }
 
-static int count_clients(struct kv_leaf *c, struct check *k)
+static int count_clients(struct kv_replica *c, struct check *k)
 {
 	uint64_t count = 0, i;
-	int err = kv_leaf_count(c, &count);
+	int err = kv_replica_count(c, &count);
 
 	for (i = 0; i < c->g.client_count && !err; i++)
-		k->r->clients += c->big[i * KV_SLOT_BYTES] != KV_SLOT_FREE;
+		k->r->clients += c->kit.big[i * KV_SLOT_BYTES] != KIT_SLOT_FREE;
 	k->r->count_error =
 		count > k->r->used ? count - k->r->used : k->r->used - count;
 	return err;
 }
 
-int kv_leaf_check(struct kv_leaf *c, struct aq_kv_report *report)
+int kv_replica_check(struct kv_replica *c, struct aq_kv_report *report)
 {
 	uint64_t entries = c->g.rows * c->g.entries;
 	struct check k = {.r = report};

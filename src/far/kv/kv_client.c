@@ -23,7 +23,7 @@ enum {
 	NAMES_MAX = 16,	  /* generations that there are, or were begun */
 };
 
-bool kv_client_crash(void *ctx, enum kv_point point)
+bool kv_client_crash(void *ctx, int point)
 {
 	struct aq_kv_client *c = ctx;
 
@@ -39,9 +39,10 @@ static uint64_t now_ms(void *ctx)
 	return c->config.now_ms(c->config.ctx);
 }
 
-/* ---- leaves ------------------------------------------------------------- */
+/* ---- replicas -------------------------------------------------------------
+ */
 
-static struct kv_client_config leaf_config(struct aq_kv_client *c)
+static struct kv_client_config replica_config(struct aq_kv_client *c)
 {
 	struct kv_client_config config = c->config;
 
@@ -51,12 +52,12 @@ static struct kv_client_config leaf_config(struct aq_kv_client *c)
 	return config;
 }
 
-int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
-			struct kv_leaf **out)
+int kv_client_open_replica(struct aq_kv_client *c, const struct kv_id *id,
+			   struct kv_replica **out)
 {
-	struct kv_client_config config = leaf_config(c);
-	struct kv_port port = {.wants_look = c->config.options.flags &
-					     AQ_KV_DIRECT_READS};
+	struct kv_client_config config = replica_config(c);
+	struct kit_port port = {.wants_look = c->config.options.flags &
+					      AQ_KV_DIRECT_READS};
 	struct kv_geometry g;
 	int err = c->world.open(c->world.ctx, id, &port);
 
@@ -68,7 +69,7 @@ int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
 	    (g.shard != id->shard || g.copy != id->copy || g.name != id->name))
 		err = error_set(-EBADMSG, "a part of the table is another one");
 	if (!err)
-		err = kv_leaf_create(&port, &g, &config, out);
+		err = kv_replica_create(&port, &g, &config, out);
 	if (err)
 		port.close(port.ctx, &port);
 	return err;
@@ -83,15 +84,15 @@ static void add_stats(struct aq_kv_stats *to, const struct aq_kv_stats *s)
 		a[i] += b[i];
 }
 
-static void close_leaf(struct aq_kv_client *c, struct kv_leaf **leaf)
+static void close_replica(struct aq_kv_client *c, struct kv_replica **replica)
 {
-	if (!*leaf)
+	if (!*replica)
 		return;
-	add_stats(&c->past, &(*leaf)->stats);
+	add_stats(&c->past, &(*replica)->stats);
 	if (c->under_way)
-		kv_async_abandon(c, *leaf);
-	kv_leaf_destroy(*leaf);
-	*leaf = NULL;
+		kv_async_abandon(c, *replica);
+	kv_replica_destroy(*replica);
+	*replica = NULL;
 }
 
 static void era_close(struct aq_kv_client *c, struct kv_era *e)
@@ -102,7 +103,7 @@ static void era_close(struct aq_kv_client *c, struct kv_era *e)
 		return;
 	for (s = 0; s < KV_SHARDS_MAX; s++)
 		for (k = 0; k < KV_COPIES_MAX; k++)
-			close_leaf(c, &e->shard[s].leaf[k]);
+			close_replica(c, &e->shard[s].replica[k]);
 	free(e);
 }
 
@@ -110,41 +111,41 @@ int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy)
 {
 	struct kv_id id = {.name = e->g.name, .shard = shard, .copy = copy};
-	struct kv_leaf **leaf = &e->shard[shard].leaf[copy];
+	struct kv_replica **replica = &e->shard[shard].replica[copy];
 	int err;
 
-	if (*leaf && !(*leaf)->is_broken)
+	if (*replica && !(*replica)->kit.is_broken)
 		return 0;
 	e->shard[shard].is_ready = false;
-	if (*leaf)
-		return kv_op_begin(*leaf); /* connects anew */
-	err = kv_client_open_leaf(c, &id, leaf);
+	if (*replica)
+		return kv_op_begin(*replica); /* connects anew */
+	err = kv_client_open_replica(c, &id, replica);
 	if (err == -EHOSTDOWN || err == -ENOENT)
 		err = error_prefix(-EHOSTDOWN,
 				   "part %u of %u of the table: ", shard + 1,
 				   e->g.shard_count);
-	if (!err && (*leaf)->g.generation != e->g.generation) {
-		close_leaf(c, leaf);
+	if (!err && (*replica)->g.generation != e->g.generation) {
+		close_replica(c, replica);
 		err = KV_E_VIEW;
 	}
 	return err;
 }
 
-struct kv_leaf *kv_client_any(struct aq_kv_client *c)
+struct kv_replica *kv_client_any(struct aq_kv_client *c)
 {
 	uint32_t i, s, k;
 
 	for (i = 0; i < KV_ERAS_MAX; i++)
 		for (s = 0; c->era[i] && s < c->era[i]->g.shard_count; s++)
 			for (k = 0; k < KV_COPIES_MAX; k++)
-				if (c->era[i]->shard[s].leaf[k])
-					return c->era[i]->shard[s].leaf[k];
+				if (c->era[i]->shard[s].replica[k])
+					return c->era[i]->shard[s].replica[k];
 	return NULL;
 }
 
 /* ---- generations -------------------------------------------------------- */
 
-/* The leaves that were listed, by the names of their generations. */
+/* The replicas that were listed, by the names of their generations. */
 struct listing {
 	unsigned count;
 	struct {
@@ -186,33 +187,33 @@ static int era_open(struct aq_kv_client *c, const struct listing *l,
 {
 	struct kv_id id = {.name = l->at[at].name};
 	struct kv_era *e = calloc(1, sizeof(*e));
-	struct kv_leaf *leaf = NULL;
+	struct kv_replica *replica = NULL;
 	int err = -ENOENT;
 
 	if (!e)
 		return error_set(-ENOMEM, "no memory for a client");
-	for (id.copy = 0; id.copy < KV_COPIES_MAX && !leaf; id.copy++)
-		for (id.shard = 0; id.shard < KV_SHARDS_MAX && !leaf;
+	for (id.copy = 0; id.copy < KV_COPIES_MAX && !replica; id.copy++)
+		for (id.shard = 0; id.shard < KV_SHARDS_MAX && !replica;
 		     id.shard++) {
 			if (!(l->at[at].shards[id.copy] >> id.shard & 1))
 				continue;
-			err = kv_client_open_leaf(c, &id, &leaf);
+			err = kv_client_open_replica(c, &id, &replica);
 			if (c->is_crashed)
 				err = -ESHUTDOWN;
 			if (err)
 				continue;
-			e->g = leaf->g;
-			e->shard[id.shard].leaf[id.copy] = leaf;
+			e->g = replica->g;
+			e->shard[id.shard].replica[id.copy] = replica;
 		}
-	if (leaf)
+	if (replica)
 		*out = e;
 	else
 		free(e);
-	return leaf ? 0 : err;
+	return replica ? 0 : err;
 }
 
 /*
- * Its state, as the leaf has it that has got furthest, of those that are
+ * Its state, as the replica has it that has got furthest, of those that are
  * connected: once one shard is DONE all are, and where one is FREEZING the next
  * generation is chosen.
  */
@@ -224,21 +225,21 @@ static int era_state(struct aq_kv_client *c, struct kv_era *e, uint64_t *state)
 
 	for (s = 0; s < e->g.shard_count; s++)
 		for (k = 0; k < e->g.copy_count; k++) {
-			struct kv_leaf *leaf = e->shard[s].leaf[k];
+			struct kv_replica *replica = e->shard[s].replica[k];
 
-			if (!leaf)
+			if (!replica)
 				continue;
-			err = leaf->is_broken ? kv_op_begin(leaf) : 0;
+			err = replica->kit.is_broken ? kv_op_begin(replica) : 0;
 			if (!err)
-				err = kv_state_adopt(leaf);
+				err = kv_state_adopt(replica);
 			e->shard[s].is_ready = false;
 			if (c->is_crashed)
 				return -ESHUTDOWN;
 			if (err)
 				continue;
-			if (!any || kv_state_phase(leaf->expect) >
+			if (!any || kv_state_phase(replica->expect) >
 					    kv_state_phase(*state))
-				*state = leaf->expect;
+				*state = replica->expect;
 			any = true;
 		}
 	return any ? 0 : err;
@@ -341,7 +342,7 @@ int kv_client_look_around(struct aq_kv_client *c)
 	int err;
 
 	if (!c->world.open)
-		return kv_state_adopt(c->era[0]->shard[0].leaf[0]);
+		return kv_state_adopt(c->era[0]->shard[0].replica[0]);
 	err = find_eras(c, &f);
 	if (!err)
 		err = choose(&f, era);
@@ -372,7 +373,7 @@ uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
 	return kv_hash_key(&c->era[0]->g, key, key_len);
 }
 
-/* The next generation's leaf of the key. */
+/* The next generation's replica of the key. */
 int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
 			 struct kv_route *r)
 {
@@ -386,11 +387,11 @@ int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
 	err = kv_shard_ready(c, e, shard);
 	if (err)
 		return err;
-	r->leaf = kv_shard_master(&e->shard[shard]);
+	r->replica = kv_shard_master(&e->shard[shard]);
 	r->second = kv_shard_second(&e->shard[shard]);
 	r->leaves_graves = true;
-	return kv_state_phase(r->leaf->expect) == KV_PHASE_YOUNG ? 0
-								 : KV_E_VIEW;
+	return kv_state_phase(r->replica->expect) == KV_PHASE_YOUNG ? 0
+								    : KV_E_VIEW;
 }
 
 int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
@@ -405,9 +406,9 @@ int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
 	err = kv_shard_ready(c, e, shard);
 	if (err)
 		return err;
-	r->leaf = kv_shard_master(s);
+	r->replica = kv_shard_master(s);
 	r->second = kv_shard_second(s);
-	switch (kv_state_phase(r->leaf->expect)) {
+	switch (kv_state_phase(r->replica->expect)) {
 	case KV_PHASE_STABLE:
 		return 0;
 	case KV_PHASE_YOUNG:
@@ -419,7 +420,7 @@ int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
 		err = kv_shard_freeze(c, e, shard);
 		return err ? err : KV_E_VIEW;
 	case KV_PHASE_FROZEN:
-		r->older = r->leaf;
+		r->older = r->replica;
 		return kv_client_route_next(c, hash, r);
 	case KV_PHASE_DONE:
 	default:
@@ -429,7 +430,7 @@ int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
 
 int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 {
-	struct kv_leaf *any = kv_client_any(c);
+	struct kv_replica *any = kv_client_any(c);
 	int look;
 
 	if (c->is_crashed)
@@ -437,7 +438,8 @@ int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 	if (err != KV_E_VIEW && (err != -EHOSTDOWN || !c->world.open))
 		return err;
 	*tries += err == KV_E_VIEW ? 1 : AGAIN_MAX / LOST_MAX;
-	if (*tries >= AGAIN_MAX || (any && kv_now_ns(any) > c->deadline_ns))
+	if (*tries >= AGAIN_MAX ||
+	    (any && kit_now_ns(&any->kit) > c->deadline_ns))
 		return err == KV_E_VIEW ? error_set(-ETIMEDOUT,
 						    "the table keeps changing")
 					: err;
@@ -459,7 +461,7 @@ int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 
 int kv_client_begin(struct aq_kv_client *c)
 {
-	struct kv_leaf *any;
+	struct kv_replica *any;
 
 	/* They were submitted before. */
 	if (UNLIKELY(c->change_count))
@@ -468,7 +470,8 @@ int kv_client_begin(struct aq_kv_client *c)
 	if (UNLIKELY(c->is_crashed))
 		return -ESHUTDOWN;
 	if (LIKELY(any != NULL))
-		c->deadline_ns = kv_now_ns(any) + any->deadline_ms * 1000000;
+		c->deadline_ns =
+			kit_now_ns(&any->kit) + any->deadline_ms * 1000000;
 	return 0;
 }
 
@@ -505,12 +508,12 @@ int kv_client_open(const struct kv_world *world,
 	return err;
 }
 
-int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
+int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out)
 {
 	struct aq_kv_client *c = new_client(config);
-	struct kv_client_config leaf;
+	struct kv_client_config replica;
 	int err = -ENOMEM;
 
 	if (c)
@@ -520,8 +523,9 @@ int kv_client_create(const struct kv_port *port, const struct kv_geometry *g,
 		return error_set(err, "no memory for a client");
 	}
 	c->era[0]->g = *g;
-	leaf = leaf_config(c);
-	err = kv_leaf_create(port, g, &leaf, &c->era[0]->shard[0].leaf[0]);
+	replica = replica_config(c);
+	err = kv_replica_create(port, g, &replica,
+				&c->era[0]->shard[0].replica[0]);
 	if (err)
 		kv_client_destroy(c);
 	else
@@ -552,8 +556,9 @@ void kv_client_forget(struct aq_kv_client *c)
 
 		for (uint32_t s = 0; era && s < era->g.shard_count; s++)
 			for (uint32_t k = 0; k < KV_COPIES_MAX; k++)
-				if (era->shard[s].leaf[k])
-					kv_cache_forget(era->shard[s].leaf[k]);
+				if (era->shard[s].replica[k])
+					kv_cache_forget(
+						era->shard[s].replica[k]);
 	}
 }
 
@@ -565,9 +570,9 @@ void aq_kv_client_stats(const struct aq_kv_client *c, struct aq_kv_stats *stats)
 	for (i = 0; i < KV_ERAS_MAX; i++)
 		for (s = 0; c->era[i] && s < c->era[i]->g.shard_count; s++)
 			for (k = 0; k < KV_COPIES_MAX; k++)
-				if (c->era[i]->shard[s].leaf[k])
+				if (c->era[i]->shard[s].replica[k])
 					add_stats(stats, &c->era[i]
 								  ->shard[s]
-								  .leaf[k]
+								  .replica[k]
 								  ->stats);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of a table that may have several leaves: shards with their share of
- * the keys, two copies of each, and while it is resized two generations.
+ * A client of a table that may have several replicas: shards with their share
+ * of the keys, two copies of each, and while it is resized two generations.
  */
 #ifndef AQ_KV_CLIENT_PRIV_H
 #define AQ_KV_CLIENT_PRIV_H
 
 #include "kv_priv.h"
 
-/* One part of the keys; leaves are connected when they are needed first. */
+/* One part of the keys; replicas are connected when they are needed first. */
 struct kv_shard {
-	struct kv_leaf *leaf[KV_COPIES_MAX];
+	struct kv_replica *replica[KV_COPIES_MAX];
 	unsigned master; /* the copy that serves */
 	bool is_paired;	 /* and the other follows */
 	bool is_ready;	 /* the two above are known */
 };
 
 struct kv_era {
-	struct kv_geometry g; /* of one of its leaves */
+	struct kv_geometry g; /* of one of its replicas */
 	struct kv_shard shard[KV_SHARDS_MAX];
 };
 
@@ -26,15 +26,15 @@ enum {
 };
 
 struct aq_kv_client {
-	struct kv_world world; /* .open is NULL: one leaf, given */
+	struct kv_world world; /* .open is NULL: one replica, given */
 	struct kv_client_config config;
-	bool is_crashed;		 /* by a test: so are all its leaves */
+	bool is_crashed; /* by a test: so are all its replicas */
 	struct kv_era *era[KV_ERAS_MAX]; /* the older first; NULL */
-	struct aq_kv_stats past;	 /* of leaves that are closed */
+	struct aq_kv_stats past;	 /* of replicas that are closed */
 	uint64_t deadline_ns;
 	uint32_t depth;
 	uint32_t under_way; /* submitted and not polled */
-	/* Done without a leaf's list, first come first served. */
+	/* Done without a replica's list, first come first served. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
 	/* Changes that were submitted, in their order: kv_async_flush. */
@@ -48,16 +48,16 @@ struct aq_kv_client {
 
 /* Where an operation on a key goes. */
 struct kv_route {
-	struct kv_leaf *leaf;	/* has the last word, and the locks */
-	struct kv_leaf *second; /* has to have changes first; or NULL */
-	struct kv_leaf *older;	/* has what `leaf` has not; or NULL */
+	struct kv_replica *replica; /* has the last word, and the locks */
+	struct kv_replica *second;  /* has to have changes first; or NULL */
+	struct kv_replica *older;   /* has what `replica` has not; or NULL */
 	bool leaves_graves;
 };
 
 /* ---- kv_client.c -------------------------------------------------------- */
 
-int kv_client_open_leaf(struct aq_kv_client *c, const struct kv_id *id,
-			struct kv_leaf **out) MUST_CHECK;
+int kv_client_open_replica(struct aq_kv_client *c, const struct kv_id *id,
+			   struct kv_replica **out) MUST_CHECK;
 /* Finds the generations that there are. -ENOENT, -EHOSTDOWN. */
 int kv_client_look_around(struct aq_kv_client *c) MUST_CHECK;
 int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
@@ -72,28 +72,28 @@ int kv_client_again(struct aq_kv_client *c, int err,
 /* By which shards are found; of the eras that there are now. */
 uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
 			size_t key_len);
-/* Any leaf that is connected, for its clock. */
-struct kv_leaf *kv_client_any(struct aq_kv_client *c);
+/* Any replica that is connected, for its clock. */
+struct kv_replica *kv_client_any(struct aq_kv_client *c);
 int kv_client_begin(struct aq_kv_client *c) MUST_CHECK;
-/* A leaf of an era, connected. */
+/* A replica of an era, connected. */
 int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy) MUST_CHECK;
-bool kv_client_crash(void *ctx, enum kv_point point);
+bool kv_client_crash(void *ctx, int point);
 
 /* ---- kv_pair.c ---------------------------------------------------------- */
 
-/* The shard's leaves are connected, and who serves is known. */
+/* The shard's replicas are connected, and who serves is known. */
 int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e,
 		   uint32_t shard) MUST_CHECK;
 /* Before the master's locks are let go: the same at the second copy. */
 int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch) MUST_CHECK;
-static inline struct kv_leaf *kv_shard_master(const struct kv_shard *s)
+static inline struct kv_replica *kv_shard_master(const struct kv_shard *s)
 {
-	return s->leaf[s->master];
+	return s->replica[s->master];
 }
-static inline struct kv_leaf *kv_shard_second(const struct kv_shard *s)
+static inline struct kv_replica *kv_shard_second(const struct kv_shard *s)
 {
-	return s->is_paired ? s->leaf[!s->master] : NULL;
+	return s->is_paired ? s->replica[!s->master] : NULL;
 }
 
 /* ---- kv_grow.c ---------------------------------------------------------- */
@@ -108,24 +108,27 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
 /* With the key checked. */
 int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 		   uint64_t *expire_at_ms) MUST_CHECK;
-/* At one leaf, as kv_leaf_read. */
-int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
-			struct aq_kv_op *op, uint64_t *expire_at_ms,
-			bool *has_entry) MUST_CHECK;
+/* At one replica, as kv_replica_read. */
+int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
+			   struct aq_kv_op *op, uint64_t *expire_at_ms,
+			   bool *has_entry) MUST_CHECK;
+/* A change from its beginning to its end, wherever the key is. */
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 
 /* ---- kv_async.c --------------------------------------------------------- */
 
 /* Takes over what is done there; and what is under way, as not answered. */
-void kv_async_collect(struct aq_kv_client *c, struct kv_leaf *leaf);
-void kv_async_abandon(struct aq_kv_client *c, struct kv_leaf *leaf);
+void kv_async_collect(struct aq_kv_client *c, struct kv_replica *replica);
+void kv_async_abandon(struct aq_kv_client *c, struct kv_replica *replica);
 /* Carries out the changes that wait. */
 void kv_async_flush(struct aq_kv_client *c);
-/* Before anything else on that leaf: reads that were submitted are over. */
-int kv_async_quiet(struct aq_kv_client *c, struct kv_leaf *leaf) MUST_CHECK;
-/* Before a change on that leaf: they are also answered. KV_E_VIEW: find the
- * leaf anew. */
-int kv_async_settle(struct aq_kv_client *c, struct kv_leaf *leaf) MUST_CHECK;
+/* Before anything else on that replica: reads that were submitted are over. */
+int kv_async_quiet(struct aq_kv_client *c,
+		   struct kv_replica *replica) MUST_CHECK;
+/* Before a change on that replica: they are also answered. KV_E_VIEW: find the
+ * replica anew. */
+int kv_async_settle(struct aq_kv_client *c,
+		    struct kv_replica *replica) MUST_CHECK;
 
 /* What the two functions of a change work with. */
 struct kv_change_ctx {

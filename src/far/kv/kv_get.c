@@ -6,31 +6,31 @@
  * between the two reads; so a miss counts only when a second look finds both
  * rows unchanged.
  *
- * With several reads under way, or where others have filled the way to the leaf
- * (kv_pace.c), it is requests that count, not round trips: then the first row
- * is asked for alone, which has most of the keys, and the second when that has
- * not.
+ * With several reads under way, or where others have filled the way to the
+ * replica (kv_pace.c), it is requests that count, not round trips: then the
+ * first row is asked for alone, which has most of the keys, and the second when
+ * that has not.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kv_priv.h"
 
-static uint32_t rows_bytes(const struct kv_leaf *c)
+static uint32_t rows_bytes(const struct kv_replica *c)
 {
 	return u32_max(c->covering_bytes, 2 * c->g.row_bytes);
 }
 
-size_t kv_get_stride(const struct kv_leaf *c)
+size_t kv_get_stride(const struct kv_replica *c)
 {
 	return align_up(rows_bytes(c) + KV_OP_BYTES + sizeof(uint64_t),
 			sizeof(uint64_t));
 }
 
-int kv_get_init(struct kv_leaf *c)
+int kv_get_init(struct kv_replica *c)
 {
 	size_t stride = kv_get_stride(c);
 	uint32_t i;
@@ -48,17 +48,13 @@ int kv_get_init(struct kv_leaf *c)
 	return 0;
 }
 
-bool kv_is_expired(const struct kv_leaf *c, uint64_t expire_at_ms)
+bool kv_is_expired(const struct kv_replica *c, uint64_t expire_at_ms)
 {
-	struct timespec ts;
-
 	if (LIKELY(!expire_at_ms))
 		return false;
 	if (c->config.now_ms)
 		return c->config.now_ms(c->config.ctx) >= expire_at_ms;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 >=
-	       expire_at_ms;
+	return clock_real_ms() >= expire_at_ms;
 }
 
 /* Whether an entry with a key of that length may be its: by the key's last
@@ -105,14 +101,14 @@ int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 
 /* ---- one read ----------------------------------------------------------- */
 
-static void tell(struct kv_leaf *c, struct kv_get *g, int err)
+static void tell(struct kv_replica *c, struct kv_get *g, int err)
 {
 	g->op->err = err;
 	c->done[(c->done_head + c->done_count) % c->depth] = g->op;
 	c->done_count++;
 }
 
-static void finish(struct kv_leaf *c, struct kv_get *g, int err)
+static void finish(struct kv_replica *c, struct kv_get *g, int err)
 {
 	tell(c, g, err);
 	g->state = KV_GET_DONE;
@@ -124,7 +120,7 @@ static void finish(struct kv_leaf *c, struct kv_get *g, int err)
 	}
 }
 
-static void give_value(struct kv_leaf *c, struct kv_get *g,
+static void give_value(struct kv_replica *c, struct kv_get *g,
 		       const uint8_t *value, uint64_t len)
 {
 	struct aq_kv_op *op = g->op;
@@ -137,7 +133,7 @@ static void give_value(struct kv_leaf *c, struct kv_get *g,
 	finish(c, g, part < len && op->value ? -EMSGSIZE : 0);
 }
 
-static void post_rows(struct kv_leaf *c, struct kv_get *g)
+static void post_rows(struct kv_replica *c, struct kv_get *g)
 {
 	uint64_t low = u64_min(g->place.row[0], g->place.row[1]);
 	uint64_t high = u64_max(g->place.row[0], g->place.row[1]);
@@ -145,11 +141,12 @@ static void post_rows(struct kv_leaf *c, struct kv_get *g)
 
 	g->state = KV_GET_ROWS;
 	g->trips++;
-	g->asked_ns = kv_now_ns(c);
+	g->asked_ns = kit_now_ns(&c->kit);
 	g->asks_state = kv_state_is_due(c, g->asked_ns);
 	kv_look_begin(c, g);
 	/* Loads wait for the memory only; there is nothing to save. */
-	if (span <= c->covering_bytes && !(g->is_lean && c->port.look_rkey)) {
+	if (span <= c->covering_bytes &&
+	    !(g->is_lean && c->kit.port.look_rkey)) {
 		g->row[g->place.row[0] != low] = g->rows;
 		g->row[g->place.row[0] == low] =
 			g->rows + (high - low) * c->g.row_bytes;
@@ -176,12 +173,12 @@ static void post_rows(struct kv_leaf *c, struct kv_get *g)
 
 /* Whether the rows count: they were read while the state was the expected one.
  * Else what has to be done is done. */
-static bool is_proven(struct kv_leaf *c, struct kv_get *g)
+static bool is_proven(struct kv_replica *c, struct kv_get *g)
 {
 	uint64_t word;
 
 	if (!g->asks_state) {
-		if (LIKELY(c->polled_ns <= c->valid_ns))
+		if (LIKELY(c->kit.polled_ns <= c->valid_ns))
 			return true;
 		post_rows(c, g); /* and asks */
 		return false;
@@ -193,7 +190,7 @@ static bool is_proven(struct kv_leaf *c, struct kv_get *g)
 	return false;
 }
 
-static void post_extent(struct kv_leaf *c, struct kv_get *g,
+static void post_extent(struct kv_replica *c, struct kv_get *g,
 			const struct kv_item *item)
 {
 	g->stamp = item->stamp;
@@ -213,7 +210,7 @@ static void post_extent(struct kv_leaf *c, struct kv_get *g,
 }
 
 /* Rows that are not whole, or an extent that has changed: look again. */
-static void look_again(struct kv_leaf *c, struct kv_get *g)
+static void look_again(struct kv_replica *c, struct kv_get *g)
 {
 	uint64_t seen = kv_row_crc(&c->g, g->row[0]) * 31;
 
@@ -224,13 +221,13 @@ static void look_again(struct kv_leaf *c, struct kv_get *g)
 	g->tries++;
 	if (seen != g->evidence || !g->since_ns) {
 		g->evidence = seen;
-		g->since_ns = kv_now_ns(c);
+		g->since_ns = kit_now_ns(&c->kit);
 	}
 	c->has_tending = true;
 	post_rows(c, g);
 }
 
-static void see_rows(struct kv_leaf *c, struct kv_get *g)
+static void see_rows(struct kv_replica *c, struct kv_get *g)
 {
 	uint32_t skip = g->skip;
 	bool whole[2] = {false, false};
@@ -240,7 +237,7 @@ static void see_rows(struct kv_leaf *c, struct kv_get *g)
 	if (!is_proven(c, g))
 		return;
 	if (c->gets_busy == 1)
-		kv_pace_note(&c->pace, c->polled_ns - g->asked_ns);
+		kv_pace_note(&c->pace, c->kit.polled_ns - g->asked_ns);
 	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
 		if (!whole[i] ||
@@ -284,7 +281,7 @@ static void see_rows(struct kv_leaf *c, struct kv_get *g)
 	post_rows(c, g);
 }
 
-static void see_extent(struct kv_leaf *c, struct kv_get *g,
+static void see_extent(struct kv_replica *c, struct kv_get *g,
 		       const uint8_t *bytes)
 {
 	const uint8_t *value;
@@ -308,11 +305,12 @@ static void see_extent(struct kv_leaf *c, struct kv_get *g,
 	}
 }
 
-void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
+void kv_get_completed(struct kit_client *k, uint64_t index)
 {
+	struct kv_replica *c = container_of(k, struct kv_replica, kit);
 	struct kv_get *g = &c->get[index];
 
-	if (index >= c->depth || err || g->state == KV_GET_IDLE)
+	if (index >= c->depth || g->state == KV_GET_IDLE)
 		return;
 	if (UNLIKELY(!g->op)) {
 		g->state = KV_GET_IDLE;
@@ -328,7 +326,7 @@ void kv_get_completed(struct kv_leaf *c, uint32_t index, int err)
 	}
 }
 
-void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g)
+void kv_get_withdraw(struct kv_replica *c, struct kv_get *g)
 {
 	if (g->state == KV_GET_IDLE) /* a new connection has no reads */
 		return;
@@ -340,13 +338,13 @@ void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g)
 	}
 	g->op = NULL;
 	/* Else an answer is on its way to its memory. */
-	if (g->state == KV_GET_LARGE || c->is_broken || c->is_crashed) {
+	if (g->state == KV_GET_LARGE || kit_stopped(&c->kit)) {
 		g->state = KV_GET_IDLE;
 		c->gets_busy--;
 	}
 }
 
-int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
+int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, struct kv_get **out)
 {
 	uint32_t i = c->get_hint;
 
@@ -360,7 +358,7 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 				    .state_word = c->get[i].state_word,
 				    .op = op,
 				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
-					       c->port.look_rkey ||
+					       c->kit.port.look_rkey ||
 					       c->pace.is_busy};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
@@ -372,15 +370,16 @@ int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op, struct kv_get **out)
 
 /* ---- what a completion cannot do by itself ------------------------------ */
 
-int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
+int kv_extent_fetch(struct kv_replica *c, const struct kv_item *item,
 		    const uint8_t **bytes)
 {
-	int err =
-		kv_big_reserve(c, u64_max(item->extent_bytes, KV_STAGE_BYTES));
+	int err = kit_big_reserve(&c->kit,
+				  u64_max(item->extent_bytes, KIT_STAGE_BYTES));
 
 	if (!err)
-		err = kv_read_now(c, item->extent, c->big, item->extent_bytes);
-	*bytes = c->big;
+		err = kit_read_now(&c->kit.main, item->extent, c->kit.big,
+				   item->extent_bytes);
+	*bytes = c->kit.big;
 	return err;
 }
 
@@ -391,7 +390,7 @@ static int look_only(struct aq_kv_change *change, void *user)
 
 /* Reads that need more than one look: large extents, and rows that stay torn.
  * Taking their locks brings these in order, whatever the reason. */
-static int tend_one(struct kv_leaf *c, struct kv_get *g)
+static int tend_one(struct kv_replica *c, struct kv_get *g)
 {
 	struct kv_item item = {.extent = g->evidence,
 			       .extent_bytes = g->extent_bytes};
@@ -405,8 +404,8 @@ static int tend_one(struct kv_leaf *c, struct kv_get *g)
 		if (!err)
 			see_extent(c, g, bytes);
 	} else if (g->state == KV_GET_ROWS && g->since_ns &&
-		   kv_now_ns(c) - g->since_ns > c->failure_ns / 2) {
-		g->since_ns = kv_now_ns(c);
+		   kit_now_ns(&c->kit) - g->since_ns > c->kit.failure_ns / 2) {
+		g->since_ns = kit_now_ns(&c->kit);
 		err = kv_mod_run(c, &touch);
 		/* It may have been answered meanwhile. Else the answer is still
 		 * on its way to the memory of this one. */
@@ -422,7 +421,7 @@ static int tend_one(struct kv_leaf *c, struct kv_get *g)
 	return err;
 }
 
-static int tend(struct kv_leaf *c)
+static int tend(struct kv_replica *c)
 {
 	uint32_t i;
 	int err = 0;
@@ -435,7 +434,7 @@ static int tend(struct kv_leaf *c)
 	return err;
 }
 
-int kv_get_step(struct kv_leaf *c)
+int kv_get_step(struct kv_replica *c)
 {
 	bool ignored;
 	int err = 0;
@@ -443,19 +442,19 @@ int kv_get_step(struct kv_leaf *c)
 	if (c->look_count)
 		kv_look_run(c);
 	else
-		err = kv_poll_once(c, &ignored);
-	if (!err && UNLIKELY(c->is_broken || c->is_crashed))
-		err = c->is_broken ? -ESTALE : -ESHUTDOWN;
+		err = kit_poll(&c->kit, &ignored);
+	if (!err && UNLIKELY(kit_stopped(&c->kit)))
+		err = c->kit.is_broken ? -ESTALE : -ESHUTDOWN;
 	if (!err && UNLIKELY(c->has_tending)) {
 		/* Loads that met a writer must let it go on. */
 		if (c->look_count)
-			kv_relax(c);
+			client_clock_relax(c->kit.clock);
 		err = tend(c);
 	}
 	return err;
 }
 
-int kv_get_drain(struct kv_leaf *c, const struct kv_get *g)
+int kv_get_drain(struct kv_replica *c, const struct kv_get *g)
 {
 	unsigned looks = 0;
 	int err = 0;

@@ -2,7 +2,7 @@
 /*
  * The next generation of a table: larger, or with other shards and copies.
  *
- *	1. Its leaves are made, YOUNG; nobody uses them yet.
+ *	1. Its replicas are made, YOUNG; nobody uses them yet.
  *	2. Each shard of the old one is FREEZING, until terms and locks from
  *	   before are over, then FROZEN: it never changes again, changes go to
  *	   the next one, which has the last word. Whoever wants to change
@@ -12,8 +12,8 @@
  *	   over the next generation is STABLE, and the old one is dropped.
  *
  * Every step can be done again, and by anybody: what was left by who died in
- * one is found in the leaves' states. While the next one is YOUNG, deleted keys
- * leave an entry that has expired, or the old one would bring them back.
+ * one is found in the replicas' states. While the next one is YOUNG, deleted
+ *keys leave an entry that has expired, or the old one would bring them back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,15 +27,17 @@ enum {
 	ROOM_MORE = 16, /* and in each shard */
 };
 
-static int set_phase(struct kv_leaf *leaf, enum kv_phase phase, uint32_t next)
+static int set_phase(struct kv_replica *replica, enum kv_phase phase,
+		     uint32_t next)
 {
 	return kv_state_move(
-		leaf, kv_state_word(kv_state_role(leaf->expect), phase, next));
+		replica,
+		kv_state_word(kv_state_role(replica->expect), phase, next));
 }
 
-static enum kv_phase phase_of(const struct kv_leaf *leaf)
+static enum kv_phase phase_of(const struct kv_replica *replica)
 {
-	return kv_state_phase(leaf->expect);
+	return kv_state_phase(replica->expect);
 }
 
 /* ---- freezing ----------------------------------------------------------- */
@@ -48,8 +50,8 @@ static enum kv_phase phase_of(const struct kv_leaf *leaf)
 int kv_shard_freeze(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
 {
 	struct kv_shard *s = &e->shard[shard];
-	struct kv_leaf *first = kv_shard_master(s);
-	struct kv_leaf *second = kv_shard_second(s);
+	struct kv_replica *first = kv_shard_master(s);
+	struct kv_replica *second = kv_shard_second(s);
 	uint32_t next = kv_state_next(first->expect);
 	int err = kv_op_begin(first);
 
@@ -93,15 +95,15 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch)
 	struct kv_change_ctx *x = m->ctx;
 	struct aq_kv_client *c = x->client;
 	struct aq_kv_op op = {.key = m->key, .key_len = m->key_len};
-	struct kv_leaf *older = x->route.older;
+	struct kv_replica *older = x->route.older;
 	uint64_t end = 0;
 	int err = grow_buffer(c, KV_OP_BYTES);
 
-	older->outer = x->route.leaf;
+	older->outer = x->route.replica;
 	while (!err) {
 		op.value = c->older;
 		op.value_len = c->older_bytes;
-		err = kv_client_read_leaf(c, older, &op, &end, NULL);
+		err = kv_client_read_replica(c, older, &op, &end, NULL);
 		if (err != -EMSGSIZE)
 			break;
 		err = grow_buffer(c, op.len);
@@ -119,8 +121,9 @@ int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch)
 
 /* ---- making ------------------------------------------------------------- */
 
-static int make_leaf(const struct kv_world *world, const struct kv_geometry *g,
-		     uint32_t shard, uint32_t copy, enum kv_phase phase)
+static int make_replica(const struct kv_world *world,
+			const struct kv_geometry *g, uint32_t shard,
+			uint32_t copy, enum kv_phase phase)
 {
 	struct kv_id id = {.name = g->name, .shard = shard, .copy = copy};
 	enum kv_role role = g->copy_count == 1 ? KV_ROLE_ONLY
@@ -134,15 +137,15 @@ static int make_leaf(const struct kv_world *world, const struct kv_geometry *g,
 			   kv_state_word(role, phase, 0));
 }
 
-int kv_leaves_make(const struct kv_world *world, const struct kv_geometry *g,
-		   enum kv_phase phase)
+int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
+		     enum kv_phase phase)
 {
 	uint32_t s, k;
 	int err = 0;
 
 	for (s = 0; s < g->shard_count && !err; s++)
 		for (k = 0; k < g->copy_count && !err; k++)
-			err = make_leaf(world, g, s, k, phase);
+			err = make_replica(world, g, s, k, phase);
 	return err;
 }
 
@@ -158,20 +161,21 @@ struct dropping {
 static int drop_one(struct dropping *d, const struct kv_id *id)
 {
 	struct aq_kv_client *c = d->client;
-	struct kv_leaf *leaf = NULL;
+	struct kv_replica *replica = NULL;
 	bool is_done = true;
 	int err;
 
 	if (id->name == d->keep || id->name >= d->below)
 		return 0;
 	if (d->only_done) {
-		err = kv_client_open_leaf(c, id, &leaf);
-		is_done = !err && kv_state_phase(leaf->expect) == KV_PHASE_DONE;
-		kv_leaf_destroy(leaf);
+		err = kv_client_open_replica(c, id, &replica);
+		is_done = !err &&
+			  kv_state_phase(replica->expect) == KV_PHASE_DONE;
+		kv_replica_destroy(replica);
 	}
 	if (!is_done)
 		return 0;
-	if (kv_client_crash(c, KV_POINT_LEAF))
+	if (kv_client_crash(c, KV_POINT_REPLICA))
 		return -ESHUTDOWN;
 	err = c->world.drop(c->world.ctx, id);
 	return err == -ENOENT ? 0 : err;
@@ -233,17 +237,17 @@ static int furthest(struct aq_kv_client *c, struct kv_era *e,
 
 	*most = KV_PHASE_STABLE;
 	for (s = 0; s < e->g.shard_count && !err; s++) {
-		struct kv_leaf *leaf;
+		struct kv_replica *replica;
 
 		err = kv_shard_ready(c, e, s);
 		if (err)
 			break;
-		leaf = kv_shard_master(&e->shard[s]);
-		err = kv_op_begin(leaf);
+		replica = kv_shard_master(&e->shard[s]);
+		err = kv_op_begin(replica);
 		if (!err)
-			err = kv_state_adopt(leaf);
-		if (!err && phase_of(leaf) > *most)
-			*most = phase_of(leaf);
+			err = kv_state_adopt(replica);
+		if (!err && phase_of(replica) > *most)
+			*most = phase_of(replica);
 	}
 	return err;
 }
@@ -271,17 +275,17 @@ static int begin(struct aq_kv_client *c, const struct aq_kv_options *o,
 	/* What others have begun before and left. */
 	if (!err)
 		err = drop(&old_ones);
-	if (!err && kv_client_crash(c, KV_POINT_LEAF))
+	if (!err && kv_client_crash(c, KV_POINT_REPLICA))
 		err = -ESHUTDOWN;
 	if (!err)
-		err = kv_leaves_make(&c->world, &g, KV_PHASE_YOUNG);
+		err = kv_replicas_make(&c->world, &g, KV_PHASE_YOUNG);
 	return err;
 }
 
 /* The right to do it, and when it ends. */
 struct right {
 	uint64_t word;
-	uint32_t generation; /* whose leaf has the word */
+	uint32_t generation; /* whose replica has the word */
 	uint32_t slot, epoch;
 };
 
@@ -291,19 +295,19 @@ static int freeze_one(struct aq_kv_client *c, uint32_t shard,
 		      const struct right *r, uint32_t next)
 {
 	struct kv_shard *s = &c->era[0]->shard[shard];
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
 	int err = kv_shard_ready(c, c->era[0], shard);
 
 	if (err)
 		return err;
-	leaf = kv_shard_master(s);
-	if (phase_of(leaf) == KV_PHASE_STABLE) {
-		if (shard == 0 &&
-		    (leaf->slot != r->slot || leaf->epoch != r->epoch))
+	replica = kv_shard_master(s);
+	if (phase_of(replica) == KV_PHASE_STABLE) {
+		if (shard == 0 && (replica->kit.slot != r->slot ||
+				   replica->kit.epoch != r->epoch))
 			return KV_E_VIEW;
-		err = set_phase(leaf, KV_PHASE_FREEZING, next);
+		err = set_phase(replica, KV_PHASE_FREEZING, next);
 	}
-	if (!err && phase_of(leaf) == KV_PHASE_FREEZING)
+	if (!err && phase_of(replica) == KV_PHASE_FREEZING)
 		err = kv_shard_freeze(c, c->era[0], shard);
 	return err;
 }
@@ -346,7 +350,8 @@ static int bury_fn(struct aq_kv_change *ch, void *user)
 }
 
 /* Keys of some rows, one after the other: a byte of length, then the key. They
- * are kept, because what is done with them may close the leaf they are from. */
+ * are kept, because what is done with them may close the replica they are from.
+ */
 struct keys {
 	uint8_t *bytes;
 	size_t used, room;
@@ -387,9 +392,7 @@ static int change_keys(struct aq_kv_client *c, const struct keys *k,
 				   .needs_value = true};
 
 		m.user = &m;
-		err = kv_client_begin(c);
-		if (!err)
-			err = kv_client_change(c, &m);
+		err = kv_client_change(c, &m);
 	}
 	return err;
 }
@@ -399,7 +402,7 @@ static int walk(struct aq_kv_client *c, bool only_graves, aq_kv_change_fn fn)
 {
 	struct kv_era *e = c->era[0];
 	uint32_t s, generation = e->g.generation, shards = e->g.shard_count;
-	uint64_t row, batch = KV_STAGE_BYTES / e->g.row_bytes;
+	uint64_t row, batch = KIT_STAGE_BYTES / e->g.row_bytes;
 	struct keys k = {.only_graves = only_graves};
 	unsigned flags = AQ_KV_SCAN_KEYS | (only_graves ? KV_SCAN_GRAVES : 0);
 	int err = 0;
@@ -412,7 +415,7 @@ static int walk(struct aq_kv_client *c, bool only_graves, aq_kv_change_fn fn)
 			if (!err)
 				err = kv_shard_ready(c, e, s);
 			if (!err)
-				err = kv_leaf_scan(
+				err = kv_replica_scan(
 					kv_shard_master(&e->shard[s]), &row,
 					batch, flags, note_key, &k);
 			if (!err)
@@ -427,7 +430,7 @@ static int walk(struct aq_kv_client *c, bool only_graves, aq_kv_change_fn fn)
 	return err;
 }
 
-/* All leaves of an era that can be reached, from one phase to the next. */
+/* All replicas of an era that can be reached, from one phase to the next. */
 static int set_all(struct aq_kv_client *c, struct kv_era *e, enum kv_phase from,
 		   enum kv_phase to)
 {
@@ -437,18 +440,19 @@ static int set_all(struct aq_kv_client *c, struct kv_era *e, enum kv_phase from,
 	for (s = 0; s < e->g.shard_count && !err; s++) {
 		err = kv_shard_ready(c, e, s);
 		for (k = 0; k < e->g.copy_count && !err; k++) {
-			struct kv_leaf *leaf = e->shard[s].leaf[k];
+			struct kv_replica *replica = e->shard[s].replica[k];
 
 			/* A copy that is lost has nothing to say any more. */
-			if (!leaf || leaf->is_broken)
+			if (!replica || replica->kit.is_broken)
 				continue;
-			err = kv_state_adopt(leaf);
-			if (!err && phase_of(leaf) == from)
+			err = kv_state_adopt(replica);
+			if (!err && phase_of(replica) == from)
 				err = set_phase(
-					leaf, to,
+					replica, to,
 					to == KV_PHASE_STABLE
 						? 0
-						: kv_state_next(leaf->expect));
+						: kv_state_next(
+							  replica->expect));
 		}
 		e->shard[s].is_ready = false;
 	}
@@ -476,54 +480,58 @@ static int finish(struct aq_kv_client *c)
 /* ---- the right to do it ------------------------------------------------- */
 
 /* Whether nothing of the holder is executed any more. */
-static int holder_is_dead(struct kv_leaf *leaf, uint64_t word, bool *is_dead)
+static int holder_is_dead(struct kv_replica *replica, uint64_t word,
+			  bool *is_dead)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
-	char conn[SLOT_NAME_MAX + 1];
+	char conn[KIT_SLOT_NAME_MAX + 1];
 	struct kv_slot s;
 	int err, alive;
 
 	*is_dead = true;
-	if (slot >= leaf->g.client_count || slot == leaf->slot)
+	if (slot >= replica->g.client_count || slot == replica->kit.slot)
 		return 0;
-	err = kv_read_now(leaf, kv_slot_at(&leaf->g, slot), leaf->stage,
-			  sizeof(s));
+	err = kit_read_now(&replica->kit.main, kit_slot_at(&replica->kit, slot),
+			   replica->kit.stage, sizeof(s));
 	if (err)
 		return err;
-	memcpy(&s, leaf->stage, sizeof(s));
-	if ((le64_get(s.state) & 0xff) == KV_SLOT_FREE ||
-	    (uint32_t)(le64_get(s.state) >> 8) != kv_lease_epoch(word) ||
-	    !slot_name_get(&s, conn))
+	memcpy(&s, replica->kit.stage, sizeof(s));
+	if (kit_slot_state(&s.client) == KIT_SLOT_FREE ||
+	    (uint32_t)kit_slot_epoch(&s.client) != kv_lease_epoch(word) ||
+	    !kit_slot_name_get(&s.client, conn))
 		return 0;
-	if ((le64_get(s.state) & 0xff) == KV_SLOT_FENCED)
-		return leaf->port.fence(leaf->port.ctx, conn);
-	alive = leaf->port.is_alive(leaf->port.ctx, conn);
+	if (kit_slot_state(&s.client) == KIT_SLOT_FENCED)
+		return replica->kit.port.fence(replica->kit.port.ctx, conn);
+	alive = replica->kit.port.is_alive(replica->kit.port.ctx, conn);
 	*is_dead = alive == 0;
 	return alive < 0 ? alive : 0;
 }
 
-static int right_take(struct kv_leaf *leaf, struct right *r)
+static int right_take(struct kv_replica *replica, struct right *r)
 {
-	uint64_t at = kv_lease_at(&leaf->g, KV_LEASE_GROW), word, old;
+	uint64_t at = kv_lease_at(&replica->g, KV_LEASE_GROW), word, old;
 	bool is_dead = true;
-	int err = kv_op_begin(leaf);
+	int err = kv_op_begin(replica);
 
 	if (!err)
-		err = kv_read_now(leaf, at, &leaf->atom[KV_ATOM_LEASE], 8);
+		err = kit_read_now(&replica->kit.main, at,
+				   &replica->atom[KV_ATOM_LEASE], 8);
 	if (err)
 		return err;
-	word = leaf->atom[KV_ATOM_LEASE];
+	word = replica->atom[KV_ATOM_LEASE];
 	if (kv_lease_holder(word))
-		err = holder_is_dead(leaf, word, &is_dead);
+		err = holder_is_dead(replica, word, &is_dead);
 	if (err)
 		return err;
-	*r = (struct right){.word = kv_lease_word(leaf->slot + 1, leaf->epoch,
+	*r = (struct right){.word = kv_lease_word(replica->kit.slot + 1,
+						  replica->kit.epoch,
 						  kv_lease_count(word) + 1),
-			    .generation = leaf->g.generation,
-			    .slot = leaf->slot,
-			    .epoch = leaf->epoch};
+			    .generation = replica->g.generation,
+			    .slot = replica->kit.slot,
+			    .epoch = replica->kit.epoch};
 	if (is_dead)
-		err = kv_cas_now(leaf, KV_POINT_LEASE, at, word, r->word, &old);
+		err = kit_cas_now(&replica->kit.main, KV_POINT_LEASE, at, word,
+				  r->word, &old);
 	if (!err && (!is_dead || old != word))
 		err = error_set(-EBUSY, "somebody else is resizing the table");
 	return err;
@@ -532,19 +540,18 @@ static int right_take(struct kv_leaf *leaf, struct right *r)
 /* What fails here is over with this client's slot. */
 static void right_give(struct aq_kv_client *c, const struct right *r)
 {
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
+	uint64_t old;
 
 	if (c->is_crashed || c->era[0]->g.generation != r->generation)
 		return;
-	leaf = kv_shard_master(&c->era[0]->shard[0]);
-	if (!leaf || leaf->is_broken)
+	replica = kv_shard_master(&c->era[0]->shard[0]);
+	if (!replica || replica->kit.is_broken)
 		return;
-	kv_begin(leaf);
-	kv_add_cas(leaf, KV_POINT_LEASE, kv_lease_at(&leaf->g, KV_LEASE_GROW),
-		   r->word, kv_lease_word(0, 0, kv_lease_count(r->word)),
-		   KV_ATOM_OTHER);
-	if (kv_run(leaf))
-		leaf->is_broken = true;
+	if (kit_cas_now(&replica->kit.main, KV_POINT_LEASE,
+			kv_lease_at(&replica->g, KV_LEASE_GROW), r->word,
+			kv_lease_word(0, 0, kv_lease_count(r->word)), &old))
+		replica->kit.is_broken = true;
 }
 
 static int steps(struct aq_kv_client *c, const struct aq_kv_options *o,
@@ -623,7 +630,7 @@ int aq_kv_resize(struct aq_kv_client *c, const struct aq_kv_options *options)
 	int again, err = kv_client_begin(c);
 
 	if (!err && !c->world.open)
-		return error_set(-EOPNOTSUPP, "this table has one leaf");
+		return error_set(-EOPNOTSUPP, "this table has one replica");
 	if (!err && o.shards == AQ_KV_ALL_NODES) {
 		again = c->world.nodes(c->world.ctx);
 		err = again < 0 ? again : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A leaf of a table of keys and values as it lies in far memory: one region of
- * host memory and one, the locks, that should be device memory, on one node.
- * A table is one leaf, or several: shards, copies, generations. Little-endian.
+ * A replica of a table of keys and values as it lies in far memory: one region
+ *of host memory and one, the locks, that should be device memory, on one node.
+ * A table is one replica, or several: shards, copies, generations.
+ *Little-endian.
  *
  *	table region				lock region
  *	------------				-----------
@@ -43,7 +44,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/layout.h"
-#include "wire/client_slot.h"
+#include "kit/slot.h"
 
 enum {
 	KV_KEY_MAX = 250,
@@ -109,7 +110,8 @@ struct kv_head {
 	le32 shard_count;
 	le32 copy;
 	le32 copy_count;
-	le32 name; /* of all leaves of this generation, 16 bits; 0: the first */
+	le32 name; /* of all replicas of this generation, 16 bits; 0: the first
+		    */
 	uint8_t reserved[512 - 64 - 4 * 8 - 15 * 4 - KV_LEAPS * 8 - 8];
 	le64 crc; /* of all before it */
 };
@@ -376,13 +378,6 @@ uint64_t kv_extent_at(const struct kv_geometry *g, uint64_t chunk,
 
 /* ---- clients ------------------------------------------------------------ */
 
-enum kv_slot_state {
-	KV_SLOT_FREE = CLIENT_SLOT_FREE,
-	KV_SLOT_LIVE = CLIENT_SLOT_LIVE,
-	KV_SLOT_FENCED = 2, /* dead: its locks wait for repair */
-	KV_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
-};
-
 /* Locks: bits of one word, or in a table of words the number of one lock. */
 struct kv_group {
 	le32 word;
@@ -417,26 +412,14 @@ struct kv_intent {
 };
 
 struct kv_slot {
-	le64 state; /* enum kv_slot_state, epoch << 8; changed by CAS */
-	le64 name[SLOT_NAME_WORDS]; /* its connection, as in client_slot.h */
+	struct kit_slot client;
 	struct kv_intent intent;
-	uint8_t reserved[384 - 8 - SLOT_NAME_BYTES - 120 - KV_GROUPS * 12];
+	uint8_t reserved[384 - 56 - 120 - KV_GROUPS * 12];
 };
 
 STATIC_ASSERT(sizeof(struct kv_intent) == 120 + KV_GROUPS * 12, "kv intent");
 STATIC_ASSERT(sizeof(struct kv_slot) == KV_SLOT_BYTES, "kv slot");
 STATIC_ASSERT(offsetof(struct kv_slot, intent) == 56, "kv slot intent");
-STATIC_ASSERT(offsetof(struct kv_slot, name) == SLOT_NAME_AT, "kv slot name");
-
-static inline uint64_t kv_slot_word(enum kv_slot_state state, uint64_t epoch)
-{
-	return (uint64_t)state | epoch << 8;
-}
-
-static inline uint64_t kv_slot_at(const struct kv_geometry *g, uint32_t slot)
-{
-	return g->slot_offset + (uint64_t)slot * KV_SLOT_BYTES;
-}
 
 /* Bytes that are written. */
 static inline uint32_t kv_intent_bytes(uint32_t group_count)
@@ -465,9 +448,9 @@ static inline uint64_t kv_lease_at(const struct kv_geometry *g,
 }
 
 /*
- * The state of a leaf: what it is for (role) and how far its generation is
+ * The state of a replica: what it is for (role) and how far its generation is
  * (phase). Changed by CAS only: FIRST to ONLY, SECOND to RISING to ONLY; YOUNG
- * to STABLE to FREEZING to FROZEN to DONE. Zeros are a table of one leaf.
+ * to STABLE to FREEZING to FROZEN to DONE. Zeros are a table of one replica.
  * docs/kv.md has the reasons.
  */
 enum kv_role {

@@ -31,10 +31,7 @@ enum {
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_LOCKS_MAX = 16, /* one operation's: KV_GROUPS */
 
-	KV_WR_MAX = 96,	    /* requests of one batch */
 	KV_OP_BYTES = 4096, /* an extent that a read under way has room for */
-	KV_STAGE_BYTES = 64 << 10,
-	KV_WRITE_BYTES = 1 << 20, /* one WRITE or READ of a large extent */
 	KV_ZERO_BYTES = 16 << 10, /* words of the longest run of chunks */
 
 	KV_CLASS_MAX = 30,
@@ -51,7 +48,7 @@ enum {
 	KV_TERM_SHARE = 10, /* of the failure time: to rely on a state */
 	KV_TERM_NS_MIN = 1000000,
 	KV_NAMELESS_NS_MIN = 500000000,
-	KV_POLL_BATCH = 16,
+	KV_POLL_BATCH = 16, /* operations that are handed out at a time */
 };
 
 #endif

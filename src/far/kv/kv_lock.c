@@ -15,13 +15,21 @@ enum {
 	BEAT_SHARE = 8, /* of the failure time */
 };
 
-uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch)
+/* The order in which everybody takes locks, so that nobody waits in a circle.
+ */
+static bool ascends(const struct kv_lockset *s, unsigned count)
 {
-	return (uint64_t)(slot + 1) | (uint64_t)epoch << 16;
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		if (!s->group[i].mask ||
+		    (i && s->group[i - 1].word >= s->group[i].word))
+			return false;
+	return count <= KV_GROUPS;
 }
 
 /* Adds one lock, keeping the order. */
-static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
+static int add_lock(struct kv_replica *c, struct kv_lockset *s, uint64_t lock)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	uint64_t word = words ? lock : lock / 64;
@@ -41,10 +49,13 @@ static int add_lock(struct kv_leaf *c, struct kv_lockset *s, uint64_t lock)
 	s->group[i].word = word;
 	s->group[i].mask = mask;
 	s->count++;
+	/* All of it is asserted when it is taken and let go. */
+	ASSERT(!i || s->group[i - 1].word < word);
+	ASSERT(i + 1 == s->count || word < s->group[i + 1].word);
 	return 0;
 }
 
-int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
+int kv_want_locks(struct kv_replica *c, struct kv_want *w)
 {
 	unsigned i;
 	int err = 0;
@@ -55,7 +66,7 @@ int kv_want_locks(struct kv_leaf *c, struct kv_want *w)
 	return err;
 }
 
-bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 		      uint64_t row, bool same)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -69,7 +80,7 @@ bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
 	return false;
 }
 
-int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
+int kv_want_add(struct kv_replica *c, struct kv_want *w, uint64_t row)
 {
 	unsigned i;
 	int err;
@@ -85,11 +96,12 @@ int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row)
 	return err;
 }
 
-static void build_intent(struct kv_leaf *c, struct kv_intent *t,
+static void build_intent(struct kv_replica *c, struct kv_intent *t,
 			 const struct kv_lockset *set)
 {
 	unsigned i, n = set ? set->count : 0;
 
+	ASSERT(c->kit.has_slot && n <= KV_GROUPS);
 	*t = (struct kv_intent){.sequence = le64_put(++c->sequence),
 				.group_count = le32_put(n),
 				.new_stamp = le32_put(c->new_stamp),
@@ -106,11 +118,12 @@ static void build_intent(struct kv_leaf *c, struct kv_intent *t,
 	t->crc = le32_put(kv_intent_crc(t));
 }
 
-static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
+static void note_recent(struct kv_replica *c, const struct kv_lockset *set)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
 
+	ASSERT(set->count && ascends(set, set->count));
 	for (i = 0; i < set->count; i++) {
 		uint64_t word = set->group[i].word;
 		uint64_t mask = words ? 1 : set->group[i].mask;
@@ -127,60 +140,61 @@ static void note_recent(struct kv_leaf *c, const struct kv_lockset *set)
 	}
 }
 
-void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set)
+void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set)
 {
 	/* A batch may have two of them. */
 	struct kv_intent *t = &c->intent[c->sequence % 2];
 
 	build_intent(c, t, set);
-	kv_add_write(c, KV_POINT_INTENT,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, intent),
-		     t, kv_intent_bytes(set ? set->count : 0));
+	kit_write(&c->kit.main, KV_POINT_INTENT,
+		  kit_slot_at(&c->kit, c->kit.slot) +
+			  offsetof(struct kv_slot, intent),
+		  t, kv_intent_bytes(set ? set->count : 0));
 }
 
-void kv_beat(struct kv_leaf *c)
+void kv_beat(struct kv_replica *c)
 {
-	uint64_t now = kv_now_ns(c);
+	uint64_t now = kit_now_ns(&c->kit);
 	int err;
 
-	if (!c->held || now - c->beat_ns < c->failure_ns / BEAT_SHARE)
+	if (!c->held || now - c->beat_ns < c->kit.failure_ns / BEAT_SHARE)
 		return;
 	c->beat_ns = now;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, c->held);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	if (err)
 		c->held = NULL; /* it is broken, which is seen when it ends */
 }
 
-void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
+void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
 		    unsigned count)
 {
 	struct kv_intent *t = &c->intent[2];
 	unsigned i;
 
+	ASSERT(ascends(set, count));
 	for (i = 0; i < count; i++)
 		kv_add_unlock(c, set->group[i].word, set->group[i].mask);
 	build_intent(c, t, NULL);
-	kv_add_write(c, KV_POINT_IDLE,
-		     kv_slot_at(&c->g, c->slot) +
-			     offsetof(struct kv_slot, intent),
-		     t, kv_intent_bytes(0));
+	kit_write(&c->kit.main, KV_POINT_IDLE,
+		  kit_slot_at(&c->kit, c->kit.slot) +
+			  offsetof(struct kv_slot, intent),
+		  t, kv_intent_bytes(0));
 }
 
-int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
+int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
 		  unsigned count)
 {
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_release(c, set, count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
 /* Whether group `at` of the set has the lock of this row. */
-static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
+static bool is_in_group(const struct kv_replica *c, const struct kv_want *w,
 			unsigned at, uint64_t row)
 {
 	uint64_t lock = kv_lock_of(&c->g, row);
@@ -192,7 +206,7 @@ static bool is_in_group(const struct kv_leaf *c, const struct kv_want *w,
 }
 
 /* The rows of one line that are wanted, as a span. */
-static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
+static void add_span(struct kv_replica *c, struct kv_line *l, uint64_t bits,
 		     bool whole)
 {
 	uint64_t rows = u64_min(c->line_rows, c->g.rows - l->first);
@@ -206,15 +220,14 @@ static void add_span(struct kv_leaf *c, struct kv_line *l, uint64_t bits,
 		for (; bits; bits &= bits - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(bits);
 
-			kv_add_read(c, KV_POINT_READ,
-				    kv_row_at(&c->g, l->first + i),
-				    l->rows + (size_t)i * bytes, bytes);
+			kit_read(&c->kit.main, kv_row_at(&c->g, l->first + i),
+				 l->rows + (size_t)i * bytes, bytes);
 		}
 		return;
 	}
-	kv_add_read(c, KV_POINT_READ, kv_row_at(&c->g, l->first + low),
-		    l->rows + (size_t)low * bytes,
-		    (uint64_t)(high - low + 1) * bytes);
+	kit_read(&c->kit.main, kv_row_at(&c->g, l->first + low),
+		 l->rows + (size_t)low * bytes,
+		 (uint64_t)(high - low + 1) * bytes);
 }
 
 struct reading {
@@ -225,7 +238,7 @@ struct reading {
 	} at[KV_PATH_MAX + 2];
 };
 
-static void add_reads(struct kv_leaf *c, const struct kv_want *w,
+static void add_reads(struct kv_replica *c, const struct kv_want *w,
 		      unsigned group, struct reading *r)
 {
 	unsigned i, k;
@@ -289,19 +302,19 @@ struct taking {
 	uint64_t backoff_ns;
 };
 
-static int give_up(struct kv_leaf *c, struct taking *t)
+static int give_up(struct kv_replica *c, struct taking *t)
 {
 	int err = kv_locks_drop(c, &t->want->set, t->at);
 
 	t->at = 0;
 	t->has_intent = false;
-	t->start_ns = kv_now_ns(c);
+	t->start_ns = kit_now_ns(&c->kit);
 	kv_cache_unpin(c);
 	return err;
 }
 
 /* Changes of rows or locks mean that the holder lives. */
-static void note_refusal(struct kv_leaf *c, struct taking *t,
+static void note_refusal(struct kv_replica *c, struct taking *t,
 			 const struct reading *r, uint64_t now)
 {
 	uint64_t word = t->want->set.group[t->at].word;
@@ -324,40 +337,40 @@ static void note_refusal(struct kv_leaf *c, struct taking *t,
 }
 
 /* A lock is held by somebody. */
-static int handle_refusal(struct kv_leaf *c, struct taking *t,
+static int handle_refusal(struct kv_replica *c, struct taking *t,
 			  const struct reading *r)
 {
 	uint64_t word = t->want->set.group[t->at].word;
 	uint64_t mask = t->want->set.group[t->at].mask;
-	uint64_t now = kv_now_ns(c), lease = c->atom[KV_ATOM_LEASE];
+	uint64_t now = kit_now_ns(&c->kit), lease = c->atom[KV_ATOM_LEASE];
 	int err;
 
 	note_refusal(c, t, r, now);
 	if (t->is_retry && kv_lease_holder(lease) &&
-	    kv_lease_holder(lease) != c->slot + 1) {
+	    kv_lease_holder(lease) != c->kit.slot + 1) {
 		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_lease_wait(c);
 	}
-	if (now > c->deadline_ns) {
+	if (now > c->kit.deadline_ns) {
 		err = give_up(c, t);
 		return err ? err : kv_past_deadline(c);
 	}
-	if (now - t->stuck_ns > c->failure_ns / 2) {
+	if (now - t->stuck_ns > c->kit.failure_ns / 2) {
 		t->is_stuck = false;
 		err = give_up(c, t);
 		return err ? err : kv_recover(c, word, mask);
 	}
 	t->is_retry = true;
-	if (t->at && now - t->start_ns > c->failure_ns / KV_ACQUIRE_SHARE)
+	if (t->at && now - t->start_ns > c->kit.failure_ns / KV_ACQUIRE_SHARE)
 		return give_up(c, t);
-	kv_pause(c, rng_below(&c->rng, t->backoff_ns) + 1);
+	kv_pause(c, rng_below(&c->kit.rng, t->backoff_ns) + 1);
 	t->backoff_ns = u64_min(2 * t->backoff_ns, KV_BACKOFF_NS_MAX);
 	return 0;
 }
 
 /* A row of the key, if it was read just now. */
-static uint8_t *row_read(struct kv_leaf *c, const struct reading *r,
+static uint8_t *row_read(struct kv_replica *c, const struct reading *r,
 			 uint64_t row)
 {
 	struct kv_line *l = kv_line_find(c, row);
@@ -370,7 +383,7 @@ static uint8_t *row_read(struct kv_leaf *c, const struct reading *r,
 	return NULL;
 }
 
-static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
+static bool is_overtaken(struct kv_replica *c, struct kv_want *w,
 			 const struct reading *r)
 {
 	const uint64_t *row = w->overtake->place->row;
@@ -381,11 +394,12 @@ static bool is_overtaken(struct kv_leaf *c, struct kv_want *w,
 
 /* Once is enough for who looks for the holder of a lock, but who waits for long
  * has to show life. */
-static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
+static void add_intent_if_due(struct kv_replica *c, struct taking *t)
 {
-	uint64_t now = kv_now_ns(c);
+	uint64_t now = kit_now_ns(&c->kit);
 
-	if (t->has_intent && now - t->intent_ns < c->failure_ns / BEAT_SHARE)
+	if (t->has_intent &&
+	    now - t->intent_ns < c->kit.failure_ns / BEAT_SHARE)
 		return;
 	t->has_intent = true;
 	t->intent_ns = now;
@@ -393,7 +407,7 @@ static void add_intent_if_due(struct kv_leaf *c, struct taking *t)
 }
 
 /* Before the intent that does not name them any more. */
-static void add_owed(struct kv_leaf *c, struct kv_want *w)
+static void add_owed(struct kv_replica *c, struct kv_want *w)
 {
 	unsigned i;
 
@@ -402,16 +416,16 @@ static void add_owed(struct kv_leaf *c, struct kv_want *w)
 	w->owed.count = 0;
 }
 
-static void add_fresh(struct kv_leaf *c, const struct kv_want *w)
+static void add_fresh(struct kv_replica *c, const struct kv_want *w)
 {
 	if (w->fresh && !w->fresh->is_written)
-		(void)kv_new_add(c, w->fresh, w->key, w->key_len, w->value,
-				 w->value_len);
+		(void)kv_new_add(c, w->fresh, w->mod->key, w->mod->key_len,
+				 w->mod->put->value, w->mod->put->len);
 }
 
 /* From when all locks are held, nobody changes the state and goes on without
  * waiting for them. */
-static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
+static int check_state(struct kv_replica *c, struct kv_want *w, bool was_asked,
 		       uint64_t asked_ns)
 {
 	int err = 0, drop;
@@ -428,9 +442,9 @@ static int check_state(struct kv_leaf *c, struct kv_want *w, bool was_asked,
 
 /* ---- trying ------------------------------------------------------------- */
 
-int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
+int kv_locks_try(struct kv_replica *c, struct kv_want *w)
 {
-	uint64_t start_ns = kv_now_ns(c);
+	uint64_t start_ns = kit_now_ns(&c->kit);
 	bool asks_state = kv_state_is_due(c, start_ns);
 	struct kv_lockset held = {0};
 	struct reading r[KV_GROUPS];
@@ -438,7 +452,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 	int err;
 
 	note_recent(c, &w->set);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, &w->set);
 	for (i = 0; i < w->set.count; i++) {
 		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
@@ -447,7 +461,7 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 	}
 	if (asks_state)
 		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	if (err)
 		return err;
 	for (i = 0; i < w->set.count; i++) {
@@ -470,10 +484,10 @@ int kv_locks_try(struct kv_leaf *c, struct kv_want *w)
 
 /* ---- and waiting -------------------------------------------------------- */
 
-int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
+int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 {
 	struct taking t = {.want = w,
-			   .start_ns = kv_now_ns(c),
+			   .start_ns = kit_now_ns(&c->kit),
 			   .backoff_ns = KV_BACKOFF_NS_MIN};
 	struct reading r;
 	bool asks_state = false;
@@ -486,7 +500,7 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 
 		asks_state = t.at + 1 == w->set.count &&
 			     kv_state_is_due(c, t.start_ns);
-		kv_begin(c);
+		kit_begin(&c->kit);
 		add_owed(c, w);
 		add_intent_if_due(c, &t);
 		if (t.at == 0)
@@ -494,11 +508,11 @@ int kv_locks_take(struct kv_leaf *c, struct kv_want *w)
 		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
-			kv_add_read(c, KV_POINT_READ, c->g.lease_offset,
-				    &c->atom[KV_ATOM_LEASE], 8);
+			kit_read(&c->kit.main, c->g.lease_offset,
+				 &c->atom[KV_ATOM_LEASE], 8);
 		if (asks_state)
 			kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-		err = kv_run(c);
+		err = kit_run(&c->kit);
 		if (err)
 			return err;
 		c->stats.lock_tries++;

@@ -9,32 +9,32 @@
 
 #include "kv_priv.h"
 
-void kv_look_begin(struct kv_leaf *c, struct kv_get *g)
+void kv_look_begin(struct kv_replica *c, struct kv_get *g)
 {
-	kv_begin(c);
+	kit_begin(&c->kit);
 	g->looks = 0;
 }
 
-void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
-		 uint64_t len_bytes)
+void kv_look_add(struct kv_replica *c, struct kv_get *g, uint64_t offset,
+		 void *to, uint64_t len_bytes)
 {
-	if (!c->port.look_rkey)
-		kv_add_read(c, KV_POINT_READ, offset, to, len_bytes);
+	if (!c->kit.port.look_rkey)
+		kit_read(&c->kit.main, offset, to, len_bytes);
 	else
 		g->look[g->looks++] = (struct aqdv_read){
-			.remote_addr = c->port.look_addr + offset,
+			.remote_addr = c->kit.port.look_addr + offset,
 			.to = to,
-			.rkey = c->port.look_rkey,
+			.rkey = c->kit.port.look_rkey,
 			.len_bytes = (uint32_t)len_bytes};
 }
 
-void kv_look_end(struct kv_leaf *c, struct kv_get *g)
+void kv_look_end(struct kv_replica *c, struct kv_get *g)
 {
 	uint32_t index = (uint32_t)(g - c->get), at;
 
-	if (!c->port.look_rkey) {
+	if (!c->kit.port.look_rkey) {
 		/* A failure breaks the connection, which kv_get_step sees. */
-		(void)kv_post(c, index);
+		(void)kit_post(&c->kit, index);
 		return;
 	}
 	at = c->look_head + c->look_count++;
@@ -42,19 +42,19 @@ void kv_look_end(struct kv_leaf *c, struct kv_get *g)
 }
 
 /* Through the node's NIC. */
-static void post_looks(struct kv_leaf *c, const struct kv_get *g)
+static void post_looks(struct kv_replica *c, const struct kv_get *g)
 {
 	uint32_t i;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	for (i = 0; i < g->looks; i++)
-		kv_add_read(c, KV_POINT_READ,
-			    g->look[i].remote_addr - c->port.look_addr,
-			    g->look[i].to, g->look[i].len_bytes);
-	(void)kv_post(c, (uint64_t)(g - c->get));
+		kit_read(&c->kit.main,
+			 g->look[i].remote_addr - c->kit.port.look_addr,
+			 g->look[i].to, g->look[i].len_bytes);
+	(void)kit_post(&c->kit, (uint32_t)(g - c->get));
 }
 
-void kv_look_run(struct kv_leaf *c)
+void kv_look_run(struct kv_replica *c)
 {
 	struct aqdv_read list[KV_LOOKS_MAX * KV_LOOK_BATCH];
 	uint32_t index[KV_LOOK_BATCH];
@@ -71,14 +71,14 @@ void kv_look_run(struct kv_leaf *c)
 			list[reads++] = g->look[k];
 	}
 	if (reads)
-		done = aqdv_read_now(c->port.link->qp, list, reads);
-	c->polled_ns = kv_now_ns(c);
+		done = aqdv_read_now(c->kit.port.link->qp, list, reads);
+	c->kit.polled_ns = kit_now_ns(&c->kit);
 	for (i = 0; i < count; i++) {
 		const struct kv_get *g = &c->get[index[i]];
 
 		at += (int)g->looks;
 		if (at <= done)
-			kv_get_completed(c, index[i], 0);
+			kv_get_completed(&c->kit, index[i]);
 		else
 			post_looks(c, g);
 	}

@@ -24,7 +24,7 @@ struct many {
 	unsigned low[ROWS]; /* the first changed entry of want.row[i] */
 };
 
-static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
+static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
 	return op->kind == AQ_KV_OP_DEL ||
 	       (!op->flags && kv_fits_inline(&c->g, op->key_len, op->value_len,
@@ -32,7 +32,7 @@ static bool is_plain(const struct kv_leaf *c, const struct aq_kv_op *op)
 }
 
 /* As many of them as fit. */
-static void collect(struct kv_leaf *c, struct many *m,
+static void collect(struct kv_replica *c, struct many *m,
 		    struct aq_kv_op *const *ops, size_t count)
 {
 	size_t i;
@@ -53,12 +53,12 @@ static void collect(struct kv_leaf *c, struct many *m,
 		m->low[i] = NOT_CHANGED;
 }
 
-static uint8_t *row_of(struct kv_leaf *c, uint64_t row)
+static uint8_t *row_of(struct kv_replica *c, uint64_t row)
 {
 	return kv_line_row(c, kv_line_find(c, row), row);
 }
 
-static bool all_whole(struct kv_leaf *c, const struct many *m)
+static bool all_whole(struct kv_replica *c, const struct many *m)
 {
 	unsigned i;
 
@@ -69,7 +69,7 @@ static bool all_whole(struct kv_leaf *c, const struct many *m)
 }
 
 /* In which of its rows the key is, and *entry; -1: it is not there. */
-static int find_key(struct kv_leaf *c, const struct aq_kv_op *op,
+static int find_key(struct kv_replica *c, const struct aq_kv_op *op,
 		    const struct kv_place *place, int *entry,
 		    struct kv_item *item)
 {
@@ -85,7 +85,7 @@ static int find_key(struct kv_leaf *c, const struct aq_kv_op *op,
 	return -1;
 }
 
-static int find_room(struct kv_leaf *c, const struct kv_place *place,
+static int find_room(struct kv_replica *c, const struct kv_place *place,
 		     int *entry)
 {
 	int i;
@@ -108,8 +108,8 @@ static void note_change(struct many *m, uint64_t row, int entry)
 }
 
 /* Changes the row here; false: it needs more. */
-static bool put(struct kv_leaf *c, struct many *m, const struct kv_place *place,
-		const struct aq_kv_op *op)
+static bool put(struct kv_replica *c, struct many *m,
+		const struct kv_place *place, const struct aq_kv_op *op)
 {
 	struct kv_item item;
 	int entry, which = find_key(c, op, place, &entry, &item);
@@ -131,8 +131,8 @@ static bool put(struct kv_leaf *c, struct many *m, const struct kv_place *place,
 	return true;
 }
 
-static bool del(struct kv_leaf *c, struct many *m, const struct kv_place *place,
-		struct aq_kv_op *op)
+static bool del(struct kv_replica *c, struct many *m,
+		const struct kv_place *place, struct aq_kv_op *op)
 {
 	struct kv_item item;
 	int entry, which = find_key(c, op, place, &entry, &item);
@@ -154,7 +154,7 @@ static bool del(struct kv_leaf *c, struct many *m, const struct kv_place *place,
 	return true;
 }
 
-static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
+static bool apply(struct kv_replica *c, struct many *m, unsigned at,
 		  struct aq_kv_op *op)
 {
 	op->err = 0;
@@ -163,21 +163,21 @@ static bool apply(struct kv_leaf *c, struct many *m, unsigned at,
 					: del(c, m, &m->place[at], op);
 }
 
-static int write_all(struct kv_leaf *c, const struct many *m)
+static int write_all(struct kv_replica *c, const struct many *m)
 {
 	unsigned i;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	for (i = 0; i < m->want.count; i++)
 		if (m->low[i] != NOT_CHANGED)
 			kv_add_row(c, m->want.row[i], row_of(c, m->want.row[i]),
 				   (int)m->low[i]);
 	kv_add_release(c, &m->want.set, m->want.set.count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
-static int run(struct kv_leaf *c, struct many *m, struct aq_kv_op *const *ops,
-	       unsigned *done)
+static int run(struct kv_replica *c, struct many *m,
+	       struct aq_kv_op *const *ops, unsigned *done)
 {
 	int err = kv_locks_try(c, &m->want);
 
@@ -190,8 +190,8 @@ static int run(struct kv_leaf *c, struct many *m, struct aq_kv_op *const *ops,
 	return write_all(c, m);
 }
 
-size_t kv_many_run(struct kv_leaf *c, struct aq_kv_op *const *ops, size_t count,
-		   bool *next_alone)
+size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
+		   size_t count, bool *next_alone)
 {
 	struct many m = {0};
 	unsigned i, done = 0;

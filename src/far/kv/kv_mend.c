@@ -82,7 +82,7 @@ static void add_set_rows(const struct kv_geometry *g, struct rows *r,
 	}
 }
 
-static int rows_init(struct kv_leaf *c, struct rows *r,
+static int rows_init(struct kv_replica *c, struct rows *r,
 		     const struct kv_dead *dead, unsigned count)
 {
 	uint32_t i, n = 0;
@@ -101,7 +101,7 @@ static int rows_init(struct kv_leaf *c, struct rows *r,
 		if (r->number[i] != r->number[n])
 			r->number[++n] = r->number[i];
 	r->count = n + 1;
-	return kv_big_reserve(c, (uint64_t)r->count * c->g.row_bytes);
+	return kit_big_reserve(&c->kit, (uint64_t)r->count * c->g.row_bytes);
 }
 
 static void rows_release(struct rows *r)
@@ -110,9 +110,9 @@ static void rows_release(struct rows *r)
 	free(r->is_dirty);
 }
 
-static uint8_t *rows_at(struct kv_leaf *c, uint32_t i)
+static uint8_t *rows_at(struct kv_replica *c, uint32_t i)
 {
-	return c->big + (size_t)i * c->g.row_bytes;
+	return c->kit.big + (size_t)i * c->g.row_bytes;
 }
 
 static int64_t rows_find(const struct rows *r, uint64_t number)
@@ -123,7 +123,7 @@ static int64_t rows_find(const struct rows *r, uint64_t number)
 	return p ? p - r->number : -1;
 }
 
-static int rows_read(struct kv_leaf *c, const struct rows *r)
+static int rows_read(struct kv_replica *c, const struct rows *r)
 {
 	uint32_t i = 0, n;
 	int err = 0;
@@ -134,15 +134,15 @@ static int rows_read(struct kv_leaf *c, const struct rows *r)
 			    r->number[i + n] == r->number[i] + n;
 		     n++)
 			;
-		err = kv_read_now(c, kv_row_at(&c->g, r->number[i]),
-				  rows_at(c, i), (uint64_t)n * c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, r->number[i]),
+				   rows_at(c, i), (uint64_t)n * c->g.row_bytes);
 		i += n;
 	}
 	return err;
 }
 
 /* State 1 to 2 and 3 to 4: every row has its CRC again. */
-static void mend_torn(struct kv_leaf *c, struct rows *r)
+static void mend_torn(struct kv_replica *c, struct rows *r)
 {
 	uint32_t i;
 
@@ -158,7 +158,7 @@ static void mend_torn(struct kv_leaf *c, struct rows *r)
 }
 
 /* State 2 to 4: of an entry that stands in both rows the second goes. */
-static void mend_double(struct kv_leaf *c, struct rows *r, uint32_t at)
+static void mend_double(struct kv_replica *c, struct rows *r, uint32_t at)
 {
 	uint8_t *row = rows_at(c, at);
 	unsigned i, k;
@@ -191,7 +191,7 @@ static void mend_double(struct kv_leaf *c, struct rows *r, uint32_t at)
 }
 
 /* CRCs first: then every row can be read while the rest goes on. */
-static int rows_write(struct kv_leaf *c, struct rows *r)
+static int rows_write(struct kv_replica *c, struct rows *r)
 {
 	uint32_t i;
 	int err = 0;
@@ -199,11 +199,10 @@ static int rows_write(struct kv_leaf *c, struct rows *r)
 	for (i = 0; i < r->count && !err; i++) {
 		if (!r->is_dirty[i])
 			continue;
-		kv_row_seal(&c->g, rows_at(c, i), c->slot);
-		kv_begin(c);
-		kv_add_write(c, KV_POINT_MEND, kv_row_at(&c->g, r->number[i]),
-			     rows_at(c, i), c->g.row_bytes);
-		err = kv_run(c);
+		kv_row_seal(&c->g, rows_at(c, i), c->kit.slot);
+		err = kit_write_now(&c->kit.main, KV_POINT_MEND,
+				    kv_row_at(&c->g, r->number[i]),
+				    rows_at(c, i), c->g.row_bytes);
 		r->is_dirty[i] = false;
 		if (!err)
 			err = kv_lease_renew(c);
@@ -211,7 +210,7 @@ static int rows_write(struct kv_leaf *c, struct rows *r)
 	return err;
 }
 
-static bool rows_have_extent(struct kv_leaf *c, const struct rows *r,
+static bool rows_have_extent(struct kv_replica *c, const struct rows *r,
 			     uint64_t extent, uint32_t stamp)
 {
 	struct kv_item item;
@@ -234,10 +233,10 @@ static bool rows_have_extent(struct kv_leaf *c, const struct rows *r,
  * before and be somebody else's by now; then its stamp is another: stamps are
  * written before the map says "used".
  */
-static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
+static int free_extent(struct kv_replica *c, uint64_t extent, uint32_t stamp,
 		       uint64_t *size_bytes)
 {
-	struct kv_extent *head = (struct kv_extent *)(c->stage + 64);
+	struct kv_extent *head = (struct kv_extent *)(c->kit.stage + 64);
 	uint64_t size;
 	int err;
 
@@ -245,7 +244,7 @@ static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
 	if (extent < c->g.chunk_offset ||
 	    extent > c->g.size_bytes - KV_EXTENT_HEAD)
 		return 0;
-	err = kv_read_now(c, extent, head, sizeof(*head));
+	err = kit_read_now(&c->kit.main, extent, head, sizeof(*head));
 	if (err || le32_get(head->stamp) != stamp)
 		return err;
 	if (le32_get(head->key_len) > KV_KEY_MAX ||
@@ -256,20 +255,19 @@ static int free_extent(struct kv_leaf *c, uint64_t extent, uint32_t stamp,
 	*size_bytes = size;
 	if (!kv_class_of(&c->g, size))
 		return 0; /* the chunks' words tell who has it */
-	kv_begin(c);
-	kv_add_read(c, KV_POINT_READ, kv_map_at(&c->g, extent, size), c->stage,
-		    1);
-	kv_add_read(c, KV_POINT_READ, extent, head, sizeof(*head));
-	err = kv_run(c);
-	if (err || !c->stage[0] || le32_get(head->stamp) != stamp)
+	kit_begin(&c->kit);
+	kit_read(&c->kit.main, kv_map_at(&c->g, extent, size), c->kit.stage, 1);
+	kit_read(&c->kit.main, extent, head, sizeof(*head));
+	err = kit_run(&c->kit);
+	if (err || !c->kit.stage[0] || le32_get(head->stamp) != stamp)
 		return err;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_extent_add_free(c, extent, size);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* What is in the table stays; what is not goes. */
-static int settle(struct kv_leaf *c, const struct rows *r,
+static int settle(struct kv_replica *c, const struct rows *r,
 		  const struct kv_dead *d)
 {
 	uint64_t new = le64_get(d->intent.new_extent), size = 0, kept = 0;
@@ -279,10 +277,10 @@ static int settle(struct kv_leaf *c, const struct rows *r,
 	int err = 0;
 
 	if (new && d->is_held && rows_have_extent(c, r, new, new_stamp)) {
-		struct kv_extent *head = (struct kv_extent *)c->stage;
+		struct kv_extent *head = (struct kv_extent *)c->kit.stage;
 
 		kept = new;
-		err = kv_read_now(c, new, head, sizeof(*head));
+		err = kit_read_now(&c->kit.main, new, head, sizeof(*head));
 		size = kv_extent_size(le32_get(head->key_len),
 				      le64_get(head->value_len));
 	} else if (new) {
@@ -293,9 +291,9 @@ static int settle(struct kv_leaf *c, const struct rows *r,
 		err = free_extent(c, old, old_stamp, &ignored);
 		/* A run that was in the table has no owner: free it here. */
 		if (!err && ignored && !kv_class_of(&c->g, ignored)) {
-			kv_begin(c);
+			kit_begin(&c->kit);
 			kv_extent_add_free(c, old, ignored);
-			err = kv_run(c);
+			err = kit_run(&c->kit);
 		}
 	}
 	return err ? err : kv_slab_orphan(c, d->slot, kept, size);
@@ -303,8 +301,8 @@ static int settle(struct kv_leaf *c, const struct rows *r,
 
 /* Of these locks, those that no dead client before this one names: each is let
  * go once, because from then on it may be somebody else's. */
-static uint64_t only_here(const struct kv_leaf *c, const struct kv_dead *dead,
-			  unsigned at, unsigned g)
+static uint64_t only_here(const struct kv_replica *c,
+			  const struct kv_dead *dead, unsigned at, unsigned g)
 {
 	uint64_t mask = dead[at].set.group[g].mask;
 	unsigned i, k;
@@ -320,13 +318,13 @@ static uint64_t only_here(const struct kv_leaf *c, const struct kv_dead *dead,
 	return mask;
 }
 
-static int unlock(struct kv_leaf *c, const struct kv_dead *dead, unsigned at)
+static int unlock(struct kv_replica *c, const struct kv_dead *dead, unsigned at)
 {
 	const struct kv_dead *d = &dead[at];
 	uint64_t mask;
 	unsigned i;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	for (i = 0; i < d->set.count; i++) {
 		mask = d->holds[i] ? only_here(c, dead, at, i) : 0;
 		if (!mask)
@@ -335,13 +333,13 @@ static int unlock(struct kv_leaf *c, const struct kv_dead *dead, unsigned at)
 		kv_add_unlock_of(c, d->set.group[i].word, mask,
 				 kv_lock_holder(d->slot, (uint32_t)d->epoch));
 	}
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* Frees its slot; its number of keys stays. */
-static int bury(struct kv_leaf *c, const struct kv_dead *d)
+static int bury(struct kv_replica *c, const struct kv_dead *d)
 {
-	uint64_t at = kv_slot_at(&c->g, d->slot), old;
+	uint64_t at = kit_slot_at(&c->kit, d->slot);
 	struct kv_intent *t = &c->intent[0];
 	int err;
 
@@ -349,17 +347,17 @@ static int bury(struct kv_leaf *c, const struct kv_dead *d)
 		.sequence = le64_put(le64_get(d->intent.sequence) + 1),
 		.count = d->intent.count};
 	t->crc = le32_put(kv_intent_crc(t));
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_MEND, at + offsetof(struct kv_slot, intent), t,
-		     kv_intent_bytes(0));
-	err = kv_run(c);
-	return err ? err
-		   : kv_cas_now(c, KV_POINT_MEND, at,
-				kv_slot_word(KV_SLOT_FENCED, d->epoch),
-				kv_slot_word(KV_SLOT_FREE, d->epoch), &old);
+	err = kit_write_now(&c->kit.main, KV_POINT_MEND,
+			    at + offsetof(struct kv_slot, intent), t,
+			    kv_intent_bytes(0));
+	if (!err)
+		err = kit_slot_move(&c->kit, KV_POINT_MEND, d->slot,
+				    kit_slot_word(KIT_SLOT_FENCED, d->epoch),
+				    KIT_SLOT_FREE);
+	return err == -EAGAIN ? 0 : err;
 }
 
-int kv_mend(struct kv_leaf *c, struct kv_dead *dead, unsigned count)
+int kv_mend(struct kv_replica *c, struct kv_dead *dead, unsigned count)
 {
 	struct rows r;
 	uint32_t i;

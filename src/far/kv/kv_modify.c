@@ -51,7 +51,7 @@ static void want_row(struct kv_want *w, uint64_t row)
 }
 
 /* Whether the key was in one of its rows when they were last seen. */
-static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
+static bool was_seen(const struct kv_replica *c, const struct attempt *a,
 		     const struct kv_view *view)
 {
 	struct kv_item item;
@@ -72,7 +72,7 @@ static bool was_seen(const struct kv_leaf *c, const struct attempt *a,
 
 /* Others that the entries could move to, should the guess be wrong: first those
  * whose locks are taken anyway, then those that cost a bit and no request. */
-static void want_spares(struct kv_leaf *c, struct attempt *a,
+static void want_spares(struct kv_replica *c, struct attempt *a,
 			const struct kv_view *view)
 {
 	uint64_t spare[KV_ENTRIES_MAX * 2];
@@ -92,7 +92,7 @@ static void want_spares(struct kv_leaf *c, struct attempt *a,
 }
 
 /* The key's rows, and those of the path that the cache suggests. */
-static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
+static int plan(struct kv_replica *c, struct attempt *a, unsigned try)
 {
 	struct kv_view view = kv_cache_view(c, false);
 	struct kv_want *w = &a->want;
@@ -140,17 +140,15 @@ static int plan(struct kv_leaf *c, struct attempt *a, unsigned try)
 }
 
 /* A row that was torn though its lock was free: its writer died in it. */
-static int mend_now(struct kv_leaf *c, uint64_t number, uint8_t *row)
+static int mend_now(struct kv_replica *c, uint64_t number, uint8_t *row)
 {
 	(void)kv_row_mend(&c->g, row);
-	kv_row_seal(&c->g, row, c->slot);
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_MEND, kv_row_at(&c->g, number), row,
-		     c->g.row_bytes);
-	return kv_run(c);
+	kv_row_seal(&c->g, row, c->kit.slot);
+	return kit_write_now(&c->kit.main, KV_POINT_MEND,
+			     kv_row_at(&c->g, number), row, c->g.row_bytes);
 }
 
-static int see_rows(struct kv_leaf *c, struct attempt *a)
+static int see_rows(struct kv_replica *c, struct attempt *a)
 {
 	uint32_t skip = a->skip;
 	unsigned i;
@@ -180,25 +178,26 @@ static int see_rows(struct kv_leaf *c, struct attempt *a)
 
 /* ---- writing ------------------------------------------------------------ */
 
-void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry)
+void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry)
 {
 	uint64_t at = kv_row_at(&c->g, number);
 	uint32_t body = c->g.row_bytes - KV_TRAILER_BYTES;
 	uint32_t from = (uint32_t)entry * c->g.entry_bytes;
 
-	kv_row_seal(&c->g, row, c->slot);
+	kv_row_seal(&c->g, row, c->kit.slot);
 	if (!c->config.split_writes) {
-		kv_add_write(c, KV_POINT_ROW, at + from, row + from,
-			     c->g.row_bytes - from);
+		kit_write(&c->kit.main, KV_POINT_ROW, at + from, row + from,
+			  c->g.row_bytes - from);
 		return;
 	}
-	kv_add_write(c, KV_POINT_ROW, at + from, row + from, c->g.entry_bytes);
-	kv_add_write(c, KV_POINT_ROW_TAIL, at + body, row + body,
-		     KV_TRAILER_BYTES);
+	kit_write(&c->kit.main, KV_POINT_ROW, at + from, row + from,
+		  c->g.entry_bytes);
+	kit_write(&c->kit.main, KV_POINT_ROW_TAIL, at + body, row + body,
+		  KV_TRAILER_BYTES);
 }
 
 /* Moves everything one step on, from the end. */
-static void add_path(struct kv_leaf *c, const struct kv_path *path,
+static void add_path(struct kv_replica *c, const struct kv_path *path,
 		     const uint8_t *entry)
 {
 	unsigned i;
@@ -223,7 +222,7 @@ static void add_path(struct kv_leaf *c, const struct kv_path *path,
 }
 
 /* The end of every try that has changed something, or wants to end anyway. */
-static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
+static int finish(struct kv_replica *c, struct attempt *a, bool stored)
 {
 	bool has_extents = c->new_extent || c->old_extent;
 
@@ -238,11 +237,11 @@ static int finish(struct kv_leaf *c, struct attempt *a, bool stored)
 	if (has_extents)
 		kv_add_intent(c, &a->want.set);
 	kv_add_release(c, &a->want.set, a->want.set.count);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* Says what becomes of the old value's memory, before anything changes. */
-static void note_old(struct kv_leaf *c, const struct attempt *a)
+static void note_old(struct kv_replica *c, const struct attempt *a)
 {
 	if (a->found < 0 || !a->item.is_extent)
 		return;
@@ -251,7 +250,7 @@ static void note_old(struct kv_leaf *c, const struct attempt *a)
 }
 
 /* Its entries are all that the table has. */
-static int too_large(const struct kv_leaf *c)
+static int too_large(const struct kv_replica *c)
 {
 	return error_set(-E2BIG,
 			 "key and value have at most %u bytes in this table, "
@@ -259,7 +258,7 @@ static int too_large(const struct kv_leaf *c)
 			 c->g.entry_bytes - KV_E_HEAD);
 }
 
-static int build_entry(struct kv_leaf *c, struct attempt *a,
+static int build_entry(struct kv_replica *c, struct attempt *a,
 		       const struct aq_kv_change *ch, uint8_t *entry)
 {
 	struct kv_mod *m = a->m;
@@ -291,25 +290,25 @@ static int build_entry(struct kv_leaf *c, struct attempt *a,
 }
 
 /* A large value that was not written before the locks were taken. */
-static int write_large(struct kv_leaf *c, struct attempt *a,
+static int write_large(struct kv_replica *c, struct attempt *a,
 		       const struct aq_kv_change *ch)
 {
 	int err;
 
 	if (!a->fresh.is_set || a->fresh.is_written ||
 	    KV_EXTENT_HEAD + a->m->key_len + ch->new_value_len <=
-		    KV_STAGE_BYTES)
+		    KIT_STAGE_BYTES)
 		return 0;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, &a->want.set);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	return err ? err
 		   : kv_new_write(c, &a->fresh, a->m->key, a->m->key_len,
 				  ch->new_value, ch->new_value_len);
 }
 
 /* Elsewhere first; meanwhile this client's locks must not look forgotten. */
-static int mirror(struct kv_leaf *c, struct attempt *a,
+static int mirror(struct kv_replica *c, struct attempt *a,
 		  const struct aq_kv_change *ch)
 {
 	int err;
@@ -317,28 +316,38 @@ static int mirror(struct kv_leaf *c, struct attempt *a,
 	if (!a->m->mirror)
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kv_now_ns(c);
+	c->beat_ns = kit_now_ns(&c->kit);
 	err = a->m->mirror(a->m, ch);
 	c->held = NULL;
 	return err;
 }
 
-static int look_older(struct kv_leaf *c, struct attempt *a,
+static bool needs_old(const struct kv_mod *m)
+{
+	return m->put ? m->put->flags != 0 : m->needs_old || m->needs_value;
+}
+
+static int look_older(struct kv_replica *c, struct attempt *a,
 		      struct aq_kv_change *ch)
 {
 	int err;
 
-	if (!a->m->older || a->found >= 0 ||
-	    (!a->m->needs_old && !a->m->needs_value))
+	if (!a->m->older || a->found >= 0 || !needs_old(a->m))
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kv_now_ns(c);
+	c->beat_ns = kit_now_ns(&c->kit);
 	err = a->m->older(a->m, ch);
 	c->held = NULL;
 	return err;
 }
 
-static int store(struct kv_leaf *c, struct attempt *a,
+/* One that needs not know what was there. */
+static bool is_plain_put(const struct kv_mod *m)
+{
+	return m->put && !m->put->flags;
+}
+
+static int store(struct kv_replica *c, struct attempt *a,
 		 const struct aq_kv_change *ch)
 {
 	struct kv_view view = kv_cache_view(c, true);
@@ -355,7 +364,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 		}
 	}
 	err = build_entry(c, a, ch, entry);
-	if (!err && a->m->is_put)
+	if (!err && is_plain_put(a->m))
 		kv_entry_mark_put(&c->g, entry);
 	if (!err)
 		err = write_large(c, a, ch);
@@ -364,7 +373,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 	if (err)
 		return err;
 	note_old(c, a);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	if (c->new_extent || c->old_extent)
 		kv_add_intent(c, &a->want.set);
 	if (a->fresh.is_set && !a->fresh.is_written)
@@ -383,7 +392,7 @@ static int store(struct kv_leaf *c, struct attempt *a,
 	return finish(c, a, entry[0] & KV_E_EXTENT);
 }
 
-static int erase(struct kv_leaf *c, struct attempt *a,
+static int erase(struct kv_replica *c, struct attempt *a,
 		 const struct aq_kv_change *ch)
 {
 	int err = mirror(c, a, ch);
@@ -391,7 +400,7 @@ static int erase(struct kv_leaf *c, struct attempt *a,
 	if (err)
 		return err;
 	note_old(c, a);
-	kv_begin(c);
+	kit_begin(&c->kit);
 	if (c->old_extent)
 		kv_add_intent(c, &a->want.set);
 	kv_entry_clear(&c->g,
@@ -405,7 +414,7 @@ static int erase(struct kv_leaf *c, struct attempt *a,
 /* ---- deciding ----------------------------------------------------------- */
 
 /* The old value, if somebody looks at it or the key is not in the entry. */
-static int read_old(struct kv_leaf *c, struct attempt *a,
+static int read_old(struct kv_replica *c, struct attempt *a,
 		    struct aq_kv_change *ch)
 {
 	const uint8_t *bytes, *value;
@@ -447,21 +456,36 @@ static int read_old(struct kv_leaf *c, struct attempt *a,
 	return 0;
 }
 
-static int let_go(struct kv_leaf *c, struct attempt *a, int result)
+static int let_go(struct kv_replica *c, struct attempt *a, int result)
 {
 	int err;
 
-	kv_begin(c);
+	kit_begin(&c->kit);
 	err = finish(c, a, false);
 	return err ? err : result;
 }
 
+static int apply_put(const struct kv_put *p, struct aq_kv_change *ch)
+{
+	if (p->flags & AQ_KV_NX && ch->value)
+		return -EEXIST;
+	if (p->flags & AQ_KV_XX && !ch->value)
+		return -ENOENT;
+	if (!(p->flags & AQ_KV_KEEP_TTL))
+		ch->expire_at_ms = p->expire_at_ms;
+	ch->new_value = p->value;
+	ch->new_value_len = p->len;
+	ch->verdict = AQ_KV_STORE;
+	return 0;
+}
+
 /* With the old value known. -EAGAIN: begin again. */
-static int carry_out(struct kv_leaf *c, struct attempt *a,
+static int carry_out(struct kv_replica *c, struct attempt *a,
 		     struct aq_kv_change *ch)
 {
 	bool had = a->found >= 0 || ch->value;
-	int err = a->m->fn(ch, a->m->user);
+	int err =
+		a->m->put ? apply_put(a->m->put, ch) : a->m->fn(ch, a->m->user);
 
 	if (!err && ch->verdict == AQ_KV_STORE &&
 	    ch->new_value_len > AQ_KV_VALUE_MAX)
@@ -481,12 +505,12 @@ static int carry_out(struct kv_leaf *c, struct attempt *a,
 		err = erase(c, a, ch);
 	else
 		return let_go(c, a, 0);
-	if (!err || err == -EAGAIN || c->is_broken || c->is_crashed)
+	if (!err || err == -EAGAIN || kit_stopped(&c->kit))
 		return err;
 	return let_go(c, a, err);
 }
 
-static int decide(struct kv_leaf *c, struct attempt *a)
+static int decide(struct kv_replica *c, struct attempt *a)
 {
 	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
 	int err = see_rows(c, a);
@@ -496,21 +520,21 @@ static int decide(struct kv_leaf *c, struct attempt *a)
 	if (!err)
 		err = look_older(c, a, &ch);
 	if (err && err != -EAGAIN)
-		return c->is_broken || c->is_crashed ? err : let_go(c, a, err);
+		return kit_stopped(&c->kit) ? err : let_go(c, a, err);
 	a->m->had_entry = a->found >= 0;
 	if (!err)
 		err = carry_out(c, a, &ch);
-	if (err == -EAGAIN && !c->is_broken && !c->is_crashed)
+	if (err == -EAGAIN && !kit_stopped(&c->kit))
 		a->want.owed = a->want.set; /* the next try lets them go */
 	return err;
 }
 
 /* Locks of a try that nothing follows. */
-static int pay(struct kv_leaf *c, struct attempt *a, int err)
+static int pay(struct kv_replica *c, struct attempt *a, int err)
 {
 	int drop;
 
-	if (!a->want.owed.count || c->is_broken || c->is_crashed)
+	if (!a->want.owed.count || kit_stopped(&c->kit))
 		return err;
 	drop = kv_locks_drop(c, &a->want.owed, a->want.owed.count);
 	a->want.owed.count = 0;
@@ -518,42 +542,38 @@ static int pay(struct kv_leaf *c, struct attempt *a, int err)
 }
 
 /* A value that is known and large is written before any lock is taken. */
-static int prepare(struct kv_leaf *c, struct attempt *a)
+static int prepare(struct kv_replica *c, struct attempt *a)
 {
-	struct kv_mod *m = a->m;
-	uint64_t bytes = KV_EXTENT_HEAD + m->key_len + m->put_len;
+	const struct kv_mod *m = a->m;
+	const struct kv_put *p = m->put;
 	int err;
 
-	if (!m->put_value ||
-	    kv_fits_inline(&c->g, m->key_len, m->put_len, m->put_expire_at_ms))
+	if (!p || kv_fits_inline(&c->g, m->key_len, p->len, p->expire_at_ms))
 		return 0;
 	if (!kv_has_extents(&c->g))
 		return too_large(c);
-	err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+	err = kv_new_alloc(c, m->key_len, p->len, &a->fresh);
 	if (err == -ENOSPC && !kv_reap(c)) /* what dead clients had */
-		err = kv_new_alloc(c, m->key_len, m->put_len, &a->fresh);
+		err = kv_new_alloc(c, m->key_len, p->len, &a->fresh);
 	if (err)
 		return err;
 	c->new_extent = a->fresh.offset;
 	c->new_stamp = a->fresh.stamp;
 	a->want.fresh = &a->fresh;
-	a->want.key = m->key;
-	a->want.key_len = m->key_len;
-	a->want.value = m->put_value;
-	a->want.value_len = m->put_len;
-	if (bytes <= KV_STAGE_BYTES)
+	a->want.mod = m;
+	if (KV_EXTENT_HEAD + m->key_len + p->len <= KIT_STAGE_BYTES)
 		return 0;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, NULL);
-	err = kv_run(c);
+	err = kit_run(&c->kit);
 	return err ? err
-		   : kv_new_write(c, &a->fresh, m->key, m->key_len,
-				  m->put_value, m->put_len);
+		   : kv_new_write(c, &a->fresh, m->key, m->key_len, p->value,
+				  p->len);
 }
 
-static void count_trips(struct kv_leaf *c, const struct attempt *a)
+static void count_trips(struct kv_replica *c, const struct attempt *a)
 {
-	uint64_t trips = c->trips - a->trips;
+	uint64_t trips = c->kit.trips - a->trips;
 
 	switch (a->effect) {
 	case INSERTED:
@@ -573,7 +593,7 @@ static void count_trips(struct kv_leaf *c, const struct attempt *a)
 	}
 }
 
-static int run(struct kv_leaf *c, struct attempt *a)
+static int try_often(struct kv_replica *c, struct attempt *a)
 {
 	unsigned try;
 	int err = prepare(c, a);
@@ -605,25 +625,26 @@ static int run(struct kv_leaf *c, struct attempt *a)
 			       KV_PATH_MAX);
 }
 
-int kv_mod_run(struct kv_leaf *c, struct kv_mod *m)
+int kv_mod_run(struct kv_replica *c, struct kv_mod *m)
 {
-	struct attempt a = {.m = m, .trips = c->trips};
+	struct attempt a = {.m = m, .trips = c->kit.trips};
 	int err;
 
 	kv_place_of(&c->g, kv_hash_key(&c->g, m->key, m->key_len), &a.place);
-	/* With other leaves, more than this one's row tells what has happened.
+	/* With other replicas, more than this one's row tells what has
+	 * happened.
 	 */
-	if (m->is_put && !m->mirror && !m->older && !m->leaves_graves) {
+	if (is_plain_put(m) && !m->mirror && !m->older && !m->leaves_graves) {
 		a.overtake.place = &a.place;
 		a.overtake.key = m->key;
 		a.overtake.key_len = m->key_len;
 		a.want.overtake = &a.overtake;
 	}
-	err = run(c, &a);
+	err = try_often(c, &a);
 	if (!err)
 		count_trips(c, &a);
 	/* It was made for nothing. */
-	if (c->new_extent && !c->is_broken && !c->is_crashed) {
+	if (c->new_extent && !kit_stopped(&c->kit)) {
 		a.want.set.count = 0;
 		c->old_extent = 0;
 		(void)let_go(c, &a, 0);

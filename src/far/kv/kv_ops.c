@@ -29,16 +29,17 @@ static int check_value(size_t len)
 /* Both copies of a shard vouch for what the first says; see kv_pair.c. */
 static bool is_vouched(const struct kv_route *r)
 {
-	return !r->second || kv_now_ns(r->second) <= r->second->valid_ns;
+	return !r->second || kit_now_ns(&r->second->kit) <= r->second->valid_ns;
 }
 
-int kv_client_read_leaf(struct aq_kv_client *c, struct kv_leaf *leaf,
-			struct aq_kv_op *op, uint64_t *expire_at_ms,
-			bool *has_entry)
+int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
+			   struct aq_kv_op *op, uint64_t *expire_at_ms,
+			   bool *has_entry)
 {
-	int err = kv_async_quiet(c, leaf);
+	int err = kv_async_quiet(c, replica);
 
-	return err ? err : kv_leaf_read(leaf, op, expire_at_ms, has_entry);
+	return err ? err
+		   : kv_replica_read(replica, op, expire_at_ms, has_entry);
 }
 
 static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
@@ -51,11 +52,13 @@ static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
 
 	if (err)
 		return err;
-	err = kv_client_read_leaf(c, r.leaf, op, expire_at_ms, &has_entry);
+	err = kv_client_read_replica(c, r.replica, op, expire_at_ms,
+				     &has_entry);
 	if (!is_vouched(&r))
 		return KV_E_VIEW;
 	if (err == -ENOENT && r.older && !has_entry)
-		err = kv_client_read_leaf(c, r.older, op, expire_at_ms, NULL);
+		err = kv_client_read_replica(c, r.older, op, expire_at_ms,
+					     NULL);
 	return err;
 }
 
@@ -119,92 +122,50 @@ int aq_kv_expiry(struct aq_kv_client *c, const void *key, size_t key_len,
 
 /* ---- changing ----------------------------------------------------------- */
 
-static int change_once(struct aq_kv_client *c, struct kv_mod *m)
-{
-	struct kv_change_ctx x = {.client = c};
-	int err = kv_client_route(c, kv_client_hash(c, m->key, m->key_len),
-				  true, &x.route);
-
-	if (err)
-		return err;
-	m->ctx = &x;
-	m->mirror = x.route.second ? kv_pair_mirror : NULL;
-	m->older = x.route.older ? kv_grow_older : NULL;
-	m->leaves_graves = x.route.leaves_graves && !PLANTED(kv_graves);
-	err = kv_async_settle(c, x.route.leaf);
-	return err ? err : kv_leaf_change(x.route.leaf, m);
-}
-
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 {
+	struct kv_change_ctx x = {.client = c};
+	struct kv_route *r = &x.route;
 	unsigned tries = 0;
-	int err;
-
-	for (;;) {
-		err = change_once(c, m);
-		/* Only these say that nothing has happened. */
-		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
-			return err;
-		err = kv_client_again(c, err, &tries);
-		if (err)
-			return err;
-	}
-}
-
-static int change(struct aq_kv_client *c, struct kv_mod *m)
-{
 	int err = check_key(m->key, m->key_len);
 
 	if (!err)
 		err = kv_client_begin(c);
-	return err ? err : kv_client_change(c, m);
-}
-
-struct put {
-	const void *value;
-	size_t len;
-	uint32_t flags;
-	uint64_t expire_at_ms;
-};
-
-static int put_fn(struct aq_kv_change *ch, void *user)
-{
-	const struct put *p = user;
-
-	if (p->flags & AQ_KV_NX && ch->value)
-		return -EEXIST;
-	if (p->flags & AQ_KV_XX && !ch->value)
-		return -ENOENT;
-	if (!(p->flags & AQ_KV_KEEP_TTL))
-		ch->expire_at_ms = p->expire_at_ms;
-	ch->new_value = p->value;
-	ch->new_value_len = p->len;
-	ch->verdict = AQ_KV_STORE;
-	return 0;
+	m->ctx = &x;
+	while (!err) {
+		err = kv_client_route(c, kv_client_hash(c, m->key, m->key_len),
+				      true, r);
+		if (!err) {
+			m->mirror = r->second ? kv_pair_mirror : NULL;
+			m->older = r->older ? kv_grow_older : NULL;
+			m->leaves_graves =
+				r->leaves_graves && !PLANTED(kv_graves);
+			err = kv_async_settle(c, r->replica);
+		}
+		if (!err)
+			err = kv_replica_change(r->replica, m);
+		/* Only these say that nothing has happened. */
+		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
+			break;
+		err = kv_client_again(c, err, &tries);
+	}
+	m->ctx = NULL;
+	return err;
 }
 
 int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
 	      const void *value, size_t value_len,
 	      const struct aq_kv_put_options *options)
 {
-	struct put p = {.value = value ? value : "",
-			.len = value_len,
-			.flags = options ? options->flags : 0,
-			.expire_at_ms = options ? options->expire_at_ms : 0};
-	struct kv_mod m = {.key = key,
-			   .key_len = key_len,
-			   .fn = put_fn,
-			   .user = &p,
-			   .needs_old = p.flags != 0,
-			   .is_put = p.flags == 0,
-			   .put_value = p.value,
-			   .put_len = value_len,
-			   .put_expire_at_ms = p.expire_at_ms};
+	struct kv_put p = {.value = value ? value : "",
+			   .len = value_len,
+			   .flags = options ? options->flags : 0,
+			   .expire_at_ms = options ? options->expire_at_ms : 0};
+	struct kv_mod m = {.key = key, .key_len = key_len, .put = &p};
 	int err = check_value(value_len);
 
-	if (err)
-		return err;
-	err = change(c, &m);
+	if (!err)
+		err = kv_client_change(c, &m);
 	c->past.puts += !err;
 	return err;
 }
@@ -226,7 +187,7 @@ int aq_kv_del(struct aq_kv_client *c, const void *key, size_t key_len)
 			   .fn = del_fn,
 			   .user = &was_there,
 			   .needs_old = true};
-	int err = change(c, &m);
+	int err = kv_client_change(c, &m);
 
 	return err ? err : was_there ? 0 : -ENOENT;
 }
@@ -269,7 +230,7 @@ int aq_kv_cas(struct aq_kv_client *c, const void *key, size_t key_len,
 	int err = check_value(desired_len);
 
 	if (!err)
-		err = change(c, &m);
+		err = kv_client_change(c, &m);
 	if (!err)
 		*swapped = s.swapped;
 	return err;
@@ -330,7 +291,7 @@ int aq_kv_incr(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .fn = incr_fn,
 			   .user = &n,
 			   .needs_value = true};
-	int err = change(c, &m);
+	int err = kv_client_change(c, &m);
 
 	if (!err && result)
 		*result = n.result;
@@ -357,7 +318,7 @@ int aq_kv_expire(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .user = &expire_at_ms,
 			   .needs_value = true};
 
-	return change(c, &m);
+	return kv_client_change(c, &m);
 }
 
 int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
@@ -369,5 +330,5 @@ int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .user = user,
 			   .needs_value = true};
 
-	return change(c, &m);
+	return kv_client_change(c, &m);
 }

@@ -17,7 +17,7 @@
 #include "base/plant.h"
 #include "kv_priv.h"
 
-bool kv_is_overtaken(struct kv_leaf *c, struct kv_overtake *o,
+bool kv_is_overtaken(struct kv_replica *c, struct kv_overtake *o,
 		     uint8_t *const row[2])
 {
 	const uint8_t *entry = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the way to a leaf is full. Where it is, everybody waits for bytes,
+ * Whether the way to a replica is full. Where it is, everybody waits for bytes,
  * and a get that asks for one row instead of two is served sooner on average,
  * though some then need a second look. A look that takes twice as long as the
  * best may have been unlucky, as on a machine with more threads than

@@ -42,36 +42,36 @@ static int reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy)
 {
 	struct kv_shard *s = &e->shard[shard];
-	struct kv_leaf *other = s->leaf[!copy];
-	uint64_t end = kv_now_ns(other) + other->failure_ns;
-	uint64_t wait = other->failure_ns / PATIENCE_STEPS + 1;
+	struct kv_replica *other = s->replica[!copy];
+	uint64_t end = kit_now_ns(&other->kit) + other->kit.failure_ns;
+	uint64_t wait = other->kit.failure_ns / PATIENCE_STEPS + 1;
 	int gone = -EHOSTDOWN, err = kv_state_adopt(other);
 
 	if (err)
 		return err;
 	if (kv_state_role(other->expect) == KV_ROLE_ONLY)
 		return gone;
-	while (is_gone(gone) && kv_now_ns(other) < end) {
+	while (is_gone(gone) && kit_now_ns(&other->kit) < end) {
 		kv_pause(other, wait);
 		gone = kv_era_reach(c, e, shard, copy);
 	}
 	return gone;
 }
 
-static enum kv_role role_of(const struct kv_leaf *leaf)
+static enum kv_role role_of(const struct kv_replica *replica)
 {
-	return kv_state_role(leaf->expect);
+	return kv_state_role(replica->expect);
 }
 
 /* Keeps the rest. */
-static int set_role(struct kv_leaf *leaf, enum kv_role role)
+static int set_role(struct kv_replica *replica, enum kv_role role)
 {
-	return kv_state_move(leaf,
-			     kv_state_word(role, kv_state_phase(leaf->expect),
-					   kv_state_next(leaf->expect)));
+	return kv_state_move(
+		replica, kv_state_word(role, kv_state_phase(replica->expect),
+				       kv_state_next(replica->expect)));
 }
 
-static int rise(struct kv_leaf *second)
+static int rise(struct kv_replica *second)
 {
 	int err = 0;
 
@@ -86,14 +86,14 @@ static int rise(struct kv_leaf *second)
 /* Both answer. */
 static int settle_both(struct kv_shard *s)
 {
-	enum kv_role a = role_of(s->leaf[0]), b = role_of(s->leaf[1]);
+	enum kv_role a = role_of(s->replica[0]), b = role_of(s->replica[1]);
 
 	s->is_paired = a == KV_ROLE_FIRST && b == KV_ROLE_SECOND;
 	s->master = b == KV_ROLE_ONLY;
 	if (s->is_paired || (a == KV_ROLE_ONLY) != (b == KV_ROLE_ONLY))
 		return 0;
 	if (b == KV_ROLE_RISING)
-		return rise(s->leaf[1]);
+		return rise(s->replica[1]);
 	return error_set(-EREMOTEIO,
 			 "both copies of a part of the table were used alone; "
 			 "drop one of them");
@@ -101,29 +101,29 @@ static int settle_both(struct kv_shard *s)
 
 static int settle_one(struct kv_shard *s, unsigned copy)
 {
-	struct kv_leaf *leaf = s->leaf[copy];
+	struct kv_replica *replica = s->replica[copy];
 
 	s->is_paired = false;
 	s->master = copy;
-	if (role_of(leaf) == KV_ROLE_ONLY)
+	if (role_of(replica) == KV_ROLE_ONLY)
 		return 0;
-	return copy == 0 ? set_role(leaf, KV_ROLE_ONLY) : rise(leaf);
+	return copy == 0 ? set_role(replica, KV_ROLE_ONLY) : rise(replica);
 }
 
 /* What the slots of the first copy name: both connections. */
 static int name_both(struct kv_shard *s)
 {
-	char both[SLOT_NAME_MAX];
-	const char *mine = s->leaf[0]->port.conn;
+	char both[KIT_SLOT_NAME_MAX];
+	const char *mine = s->replica[0]->kit.port.conn;
 	int n = (int)strcspn(mine, "+"), len;
 
 	len = snprintf(both, sizeof(both), "%.*s+%s", n, mine,
-		       s->leaf[1]->port.conn);
+		       s->replica[1]->kit.port.conn);
 	if (len >= (int)sizeof(both))
 		return error_set(-EPROTO, "a connection's name is too long");
 	if (strcmp(both, mine) == 0)
 		return 0;
-	return kv_slot_set_conn(s->leaf[0], both);
+	return kit_slot_rename(&s->replica[0]->kit, both);
 }
 
 static int settle_pair(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
@@ -138,7 +138,7 @@ static int settle_pair(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
 		if (is_gone(err[i]) && !err[!i])
 			err[i] = reach(c, e, shard, i);
 		if (!err[i])
-			err[i] = kv_state_adopt(s->leaf[i]);
+			err[i] = kv_state_adopt(s->replica[i]);
 		if (err[i] && !is_gone(err[i]))
 			return err[i] == -ESTALE ? KV_E_VIEW : err[i];
 	}
@@ -162,17 +162,19 @@ int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
 	if (e->g.copy_count == 1) {
 		err = kv_era_reach(c, e, shard, 0);
 		/* Something was seen there that nobody has looked into yet. */
-		if (!err && s->leaf[0]->state != s->leaf[0]->expect)
-			err = kv_state_adopt(s->leaf[0]);
+		if (!err && s->replica[0]->state != s->replica[0]->expect)
+			err = kv_state_adopt(s->replica[0]);
 		return err == -ESTALE ? KV_E_VIEW : err;
 	}
-	if (s->is_ready && !kv_shard_master(s)->is_broken &&
+	if (s->is_ready && !kv_shard_master(s)->kit.is_broken &&
 	    kv_shard_master(s)->state == kv_shard_master(s)->expect) {
-		struct kv_leaf *second = kv_shard_second(s);
+		struct kv_replica *second = kv_shard_second(s);
 
-		if (!second || !kv_state_is_due(second, kv_now_ns(second)))
+		if (!second ||
+		    !kv_state_is_due(second, kit_now_ns(&second->kit)))
 			return 0;
-		err = second->is_broken ? KV_E_VIEW : kv_state_confirm(second);
+		err = second->kit.is_broken ? KV_E_VIEW
+					    : kv_state_confirm(second);
 		if (!err)
 			return 0;
 	}
@@ -201,15 +203,15 @@ int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch)
 			      .key_len = m->key_len,
 			      .fn = same_fn,
 			      .user = &copy};
-	struct kv_leaf *second = x->route.second;
+	struct kv_replica *second = x->route.second;
 	int err;
 
 	if (PLANTED(kv_mirror))
 		return 0;
-	second->outer = x->route.leaf;
+	second->outer = x->route.replica;
 	err = kv_async_quiet(x->client, second);
 	if (!err)
-		err = kv_leaf_change(second, &same);
+		err = kv_replica_change(second, &same);
 	second->outer = NULL;
 	/* Nothing has happened yet: find out who serves, and begin again. */
 	if (err == -ESTALE || err == -EHOSTDOWN || err == -EAGAIN)

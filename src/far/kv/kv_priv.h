@@ -3,29 +3,15 @@
 #ifndef AQ_KV_PRIV_H
 #define AQ_KV_PRIV_H
 
-#include <aquifer/aqdv.h>
-
-#include "base/rng.h"
-#include "client/verbs_api.h"
 #include "kv.h"
 
 #define KV_NO_ROW UINT64_MAX
-/* The leaf's state is not the one that it was opened with: nothing was done.
+/* The replica's state is not the one that it was opened with: nothing was done.
  * Never leaves this room. */
 #define KV_E_VIEW (-EUCLEAN)
 /* A put that somebody else's has overtaken: kv_overtake.c. Never leaves this
  * room. */
 #define KV_E_OVERTAKEN (-EALREADY)
-
-/* One request of a batch. */
-struct kv_wr {
-	bool is_masked;
-	struct ibv_sge sge;
-	union {
-		struct ibv_send_wr ib;
-		struct aqdv_masked_wr masked;
-	};
-};
 
 /*
  * Rows that lie together, as many as one lock has or a power of two less.
@@ -75,10 +61,10 @@ struct kv_want {
 	uint64_t row[KV_PATH_MAX + 2];
 	bool whole; /* all rows of their locks */
 	struct kv_lockset set;
-	/* An extent to write with the first request; may be NULL. */
+	/* An extent with the value of a put, to write with the first request;
+	 * may be NULL. */
 	struct kv_new *fresh;
-	const void *key, *value;
-	size_t key_len, value_len;
+	const struct kv_mod *mod;
 	struct kv_overtake *overtake; /* NULL: it has to be made */
 	/* Locks from a try before, to be let go with the first request. */
 	struct kv_lockset owed;
@@ -147,27 +133,18 @@ enum kv_atom { /* words that requests put their answers in */
 	KV_ATOM_COUNT = KV_ATOM_GROUP + KV_GROUPS,
 };
 
-/* One client's way to one leaf. */
-struct kv_leaf {
-	struct kv_port port;
-	const struct client_clock *clock; /* also while there is no link */
+/* One client's way to one replica. */
+struct kv_replica {
+	struct kit_client kit;
 	struct kv_geometry g;
 	struct kv_client_config config;
 	struct kv_search *search;
-	struct rng rng;
 	struct aq_kv_stats stats;
 
 	uint32_t depth;
 	uint32_t covering_bytes;
 	uint64_t deadline_ms;
-	uint64_t deadline_ns; /* of the operation that runs */
-	uint64_t failure_ns;
 
-	uint32_t slot;
-	uint32_t epoch;
-	bool has_slot;
-	bool is_broken;	 /* the queue pair carries nothing any more */
-	bool is_crashed; /* by a test */
 	uint64_t sequence;
 	int64_t count; /* keys added in this slot, net */
 	/* For the intent; 0: none. */
@@ -181,9 +158,8 @@ struct kv_leaf {
 	uint64_t state; /* seen last */
 	uint64_t term_ns;
 	uint64_t valid_ns;
-	uint64_t polled_ns; /* the time of the last completions */
 	/* Whose locks are held while this one works, to show life there. */
-	struct kv_leaf *outer;
+	struct kv_replica *outer;
 	const struct kv_lockset *held; /* during such work */
 	uint64_t beat_ns;
 	uint64_t lease;	   /* its word while it is ours */
@@ -192,26 +168,15 @@ struct kv_leaf {
 	struct kv_pace pace;
 	uint32_t many_skip; /* changes that go alone, as others could not */
 	bool many_failed;   /* the last that went together */
-	uint64_t trips;
-	unsigned wr_count;
-	struct kv_wr wr[KV_WR_MAX];
 
-	/* Registered memory, and its parts. */
-	struct ibv_mr *mr;
-	uint8_t *arena;
-	size_t arena_bytes;
+	/* Parts of the registered memory. */
 	uint64_t *atom;
 	struct kv_intent *intent; /* three: taken, settled, idle */
-	uint8_t *stage;
 	uint8_t *lines;
 	uint8_t *get_bytes;
 	uint8_t *zeros;	    /* KV_ZERO_BYTES */
 	uint8_t *run_words; /* as many */
 	uint8_t *ones;	    /* 8 */
-	/* For extents that fit nowhere else; grows. */
-	struct ibv_mr *big_mr;
-	uint8_t *big;
-	size_t big_bytes;
 
 	uint32_t line_rows; /* a power of two */
 	uint32_t line_count;
@@ -234,123 +199,85 @@ struct kv_leaf {
 	uint32_t stamp;
 };
 
-static inline uint64_t kv_now_ns(const struct kv_leaf *c)
-{
-	return client_clock_now_ns(c->clock);
-}
-
 /* How long a slot may be taken without a connection's name. */
-static inline uint64_t kv_nameless_ns(const struct kv_leaf *c)
+static inline uint64_t kv_nameless_ns(const struct kv_replica *c)
 {
-	return u64_max(c->failure_ns, KV_NAMELESS_NS_MIN);
+	return u64_max(c->kit.failure_ns, KV_NAMELESS_NS_MIN);
 }
 
-static inline void kv_relax(const struct kv_leaf *c)
-{
-	client_clock_relax(c->clock);
-}
+/* ---- kv_lock_word.c: requests on words of locks -------------------------- */
 
-/* ---- kv_wire.c: batches of requests ------------------------------------- */
-
-void kv_begin(struct kv_leaf *c);
-void kv_add_read(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		 void *to, uint64_t len_bytes);
-void kv_add_write(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		  const void *from, uint64_t len_bytes);
-void kv_add_cas(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-		uint64_t compare, uint64_t swap, enum kv_atom answer);
-/* On the lock region. Bits: all of mask from 0 to 1, or to 0. */
-void kv_add_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
+/* Add to the batch. Bits: all of mask from 0 to 1, or to 0. */
+void kv_add_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		 enum kv_atom answer);
-void kv_add_unlock(struct kv_leaf *c, uint64_t word, uint64_t mask);
+void kv_add_unlock(struct kv_replica *c, uint64_t word, uint64_t mask);
 /* In the name of another holder, who is dead. */
-void kv_add_unlock_of(struct kv_leaf *c, uint64_t word, uint64_t mask,
+void kv_add_unlock_of(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t holder);
-void kv_add_lock_read(struct kv_leaf *c, uint64_t word, void *to,
-		      uint64_t len_bytes);
-/* Posts the batch and waits for all of it: one round trip. -ESTALE and
- * -EHOSTDOWN: the connection is broken; -ESHUTDOWN: a test stopped it. */
-int kv_run(struct kv_leaf *c) MUST_CHECK;
-/* Posts the batch; its last request completes with wr_id. A failure also breaks
- * the connection, so it need not be looked at. */
-int kv_post(struct kv_leaf *c, uint64_t wr_id);
-/* Polls once; completions of reads under way are told to kv_get_completed. */
-int kv_poll_once(struct kv_leaf *c, bool *batch_done) MUST_CHECK;
-/* One atomic operation on the table, waited for. */
-int kv_cas_now(struct kv_leaf *c, enum kv_point point, uint64_t offset,
-	       uint64_t compare, uint64_t swap, uint64_t *old) MUST_CHECK;
-int kv_read_now(struct kv_leaf *c, uint64_t offset, void *to,
-		uint64_t len_bytes) MUST_CHECK;
-void kv_pause(struct kv_leaf *c, uint64_t ns);
-int kv_past_deadline(struct kv_leaf *c) MUST_CHECK;
-/* Room for that many bytes in c->big. */
-int kv_big_reserve(struct kv_leaf *c, uint64_t bytes) MUST_CHECK;
-/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
-int kv_reconnect(struct kv_leaf *c) MUST_CHECK;
-
 /* ---- kv_state.c --------------------------------------------------------- */
 
 /* Whether a look at the state should go along, asked at that time. */
-static inline bool kv_state_is_due(const struct kv_leaf *c, uint64_t now_ns)
+static inline bool kv_state_is_due(const struct kv_replica *c, uint64_t now_ns)
 {
 	return now_ns + c->term_ns / 2 > c->valid_ns;
 }
 /* Adds to the batch. */
-void kv_add_state(struct kv_leaf *c, void *to);
+void kv_add_state(struct kv_replica *c, void *to);
 /* What was read there by a batch that was begun at asked_ns; whether it is what
  * is expected. */
-bool kv_state_note(struct kv_leaf *c, uint64_t word, uint64_t asked_ns);
+bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns);
 /* Whether what was done under locks, or just read, may count: the term is not
  * over, or the state is looked at now. KV_E_VIEW. */
-int kv_state_confirm(struct kv_leaf *c) MUST_CHECK;
+int kv_state_confirm(struct kv_replica *c) MUST_CHECK;
 /* Reads it and expects it from now on. */
-int kv_state_adopt(struct kv_leaf *c) MUST_CHECK;
+int kv_state_adopt(struct kv_replica *c) MUST_CHECK;
 /* From what is expected to this; KV_E_VIEW: somebody else was faster. */
-int kv_state_move(struct kv_leaf *c, uint64_t to) MUST_CHECK;
+int kv_state_move(struct kv_replica *c, uint64_t to) MUST_CHECK;
 /* Waits until nobody's term from before is left. */
-void kv_state_outlast(struct kv_leaf *c);
+void kv_state_outlast(struct kv_replica *c);
 /* Waits until everybody has let go of the locks that it has now. */
-int kv_locks_outlast(struct kv_leaf *c) MUST_CHECK;
+int kv_locks_outlast(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_cache.c --------------------------------------------------------- */
 
-int kv_cache_init(struct kv_leaf *c) MUST_CHECK;
+int kv_cache_init(struct kv_replica *c) MUST_CHECK;
 /* NULL: no row of that line is here. */
-struct kv_line *kv_line_find(struct kv_leaf *c, uint64_t row);
+struct kv_line *kv_line_find(struct kv_replica *c, uint64_t row);
 /* Finds or makes room for it, and keeps it until kv_cache_unpin. */
-struct kv_line *kv_line_pin(struct kv_leaf *c, uint64_t row);
-void kv_cache_unpin(struct kv_leaf *c);
-void kv_cache_forget(struct kv_leaf *c);
-uint8_t *kv_line_row(const struct kv_leaf *c, const struct kv_line *l,
+struct kv_line *kv_line_pin(struct kv_replica *c, uint64_t row);
+void kv_cache_unpin(struct kv_replica *c);
+void kv_cache_forget(struct kv_replica *c);
+uint8_t *kv_line_row(const struct kv_replica *c, const struct kv_line *l,
 		     uint64_t row);
 /* All that is known, for the first search; only what is synced, for the
  * second. */
-struct kv_view kv_cache_view(struct kv_leaf *c, bool only_synced);
+struct kv_view kv_cache_view(struct kv_replica *c, bool only_synced);
 
 /* ---- kv_lock.c ---------------------------------------------------------- */
 
 /* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
-int kv_want_locks(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
+int kv_want_locks(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
 /* Whether the lock of that row is in a word that is taken anyway; `same`: is
  * taken itself. */
-bool kv_want_has_lock(const struct kv_leaf *c, const struct kv_want *w,
+bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 		      uint64_t row, bool same);
 /* Adds one row, if it is new, and its lock. */
-int kv_want_add(struct kv_leaf *c, struct kv_want *w, uint64_t row) MUST_CHECK;
+int kv_want_add(struct kv_replica *c, struct kv_want *w,
+		uint64_t row) MUST_CHECK;
 /* All locks at one go, with the rows: -EAGAIN when one of them is held, and
  * then it has none; KV_E_VIEW. */
-int kv_locks_try(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
+int kv_locks_try(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
 /* Takes all locks and reads the rows: then they are synced. KV_E_OVERTAKEN: it
  * has none, and nothing is left to do. */
-int kv_locks_take(struct kv_leaf *c, struct kv_want *w) MUST_CHECK;
+int kv_locks_take(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
 /* Adds to the batch: gives locks back, and says that there are none. */
-void kv_add_release(struct kv_leaf *c, const struct kv_lockset *set,
+void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
 		    unsigned count);
-int kv_locks_drop(struct kv_leaf *c, const struct kv_lockset *set,
+int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
 		  unsigned count) MUST_CHECK;
-void kv_add_intent(struct kv_leaf *c, const struct kv_lockset *set);
+void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set);
 /* Shows life, if it is time to, with the same intent again. */
-void kv_beat(struct kv_leaf *c);
+void kv_beat(struct kv_replica *c);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 
@@ -358,19 +285,19 @@ uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 
 /* Looks at the key's rows as they were read while its locks were refused; NULL:
  * not this one. True: the put counts as made, right before another. */
-bool kv_is_overtaken(struct kv_leaf *c, struct kv_overtake *o,
+bool kv_is_overtaken(struct kv_replica *c, struct kv_overtake *o,
 		     uint8_t *const row[2]);
 
 /* ---- kv_look.c ---------------------------------------------------------- */
 
 /* A few READs of a get, in their order; kv_get_completed is told when they are
  * done. */
-void kv_look_begin(struct kv_leaf *c, struct kv_get *g);
-void kv_look_add(struct kv_leaf *c, struct kv_get *g, uint64_t offset, void *to,
-		 uint64_t len_bytes);
-void kv_look_end(struct kv_leaf *c, struct kv_get *g);
+void kv_look_begin(struct kv_replica *c, struct kv_get *g);
+void kv_look_add(struct kv_replica *c, struct kv_get *g, uint64_t offset,
+		 void *to, uint64_t len_bytes);
+void kv_look_end(struct kv_replica *c, struct kv_get *g);
 /* Does some of those that wait. */
-void kv_look_run(struct kv_leaf *c);
+void kv_look_run(struct kv_replica *c);
 
 /* ---- kv_pace.c ---------------------------------------------------------- */
 
@@ -382,108 +309,114 @@ void kv_pace_note(struct kv_pace *p, uint64_t ns);
 
 /* ---- kv_get.c ----------------------------------------------------------- */
 
-int kv_get_init(struct kv_leaf *c) MUST_CHECK;
+int kv_get_init(struct kv_replica *c) MUST_CHECK;
 /* Bytes of registered memory that each read under way has. */
-size_t kv_get_stride(const struct kv_leaf *c);
+size_t kv_get_stride(const struct kv_replica *c);
 /* -EAGAIN: as many as possible are under way. */
-int kv_get_start(struct kv_leaf *c, struct aq_kv_op *op,
+int kv_get_start(struct kv_replica *c, struct aq_kv_op *op,
 		 struct kv_get **out) MUST_CHECK;
 /* The one that was started last: nobody waits for its operation any more. */
-void kv_get_withdraw(struct kv_leaf *c, struct kv_get *g);
-void kv_get_completed(struct kv_leaf *c, uint32_t index, int err);
+void kv_get_withdraw(struct kv_replica *c, struct kv_get *g);
+void kv_get_completed(struct kit_client *k, uint64_t index);
 /* Polls once and does what there is to do. */
-int kv_get_step(struct kv_leaf *c) MUST_CHECK;
+int kv_get_step(struct kv_replica *c) MUST_CHECK;
 /* Drives reads until `g` is done, or with NULL until all are. */
-int kv_get_drain(struct kv_leaf *c, const struct kv_get *g) MUST_CHECK;
+int kv_get_drain(struct kv_replica *c, const struct kv_get *g) MUST_CHECK;
 /* The entry with that key in a row that is whole; -1. `skip` of those that
  * have its hash only are passed over. */
 int kv_row_find(const struct kv_geometry *g, const uint8_t *row,
 		const struct kv_place *place, const void *key, size_t key_len,
 		uint32_t *skip, struct kv_item *item);
-bool kv_is_expired(const struct kv_leaf *c, uint64_t expire_at_ms);
-/* Reads an extent into c->big. */
-int kv_extent_fetch(struct kv_leaf *c, const struct kv_item *item,
+bool kv_is_expired(const struct kv_replica *c, uint64_t expire_at_ms);
+/* Reads an extent into c->kit.big. */
+int kv_extent_fetch(struct kv_replica *c, const struct kv_item *item,
 		    const uint8_t **bytes) MUST_CHECK;
 
 /* ---- kv_modify.c -------------------------------------------------------- */
 
-/* One change. With `put` the value is known before the locks are taken. */
+/* A value that is known before the locks are taken. */
+struct kv_put {
+	const void *value;
+	size_t len;
+	uint32_t flags; /* enum aq_kv_put_flags; 0: whatever was there */
+	uint64_t expire_at_ms;
+};
+
+/* One change: a put, or what `fn` decides under the key's locks. */
 struct kv_mod {
 	const void *key;
 	size_t key_len;
+	const struct kv_put *put; /* NULL: fn */
 	aq_kv_change_fn fn;
 	void *user;
 	bool needs_old;	  /* fn looks whether there is one */
 	bool needs_value; /* and at it */
-	bool is_put;	  /* fn stores, whatever was there */
-	/* What fn is likely to store; NULL: not known. */
-	const void *put_value;
-	size_t put_len;
-	uint64_t put_expire_at_ms;
 	/*
-	 * For tables of several leaves; both are called under the key's locks,
-	 * and may be NULL. `older`: there is no entry here; fills in what an
-	 * older generation has. `mirror`: this change is about to be made, and
-	 * nothing but the connection can stop it any more. What they return
-	 * other than 0 ends the operation.
+	 * For tables of several replicas; both are called under the key's
+	 * locks, and may be NULL. `older`: there is no entry here; fills in
+	 * what an older generation has. `mirror`: this change is about to be
+	 * made, and nothing but the connection can stop it any more. What they
+	 * return other than 0 ends the operation.
 	 */
 	int (*older)(struct kv_mod *m, struct aq_kv_change *ch);
 	int (*mirror)(struct kv_mod *m, const struct aq_kv_change *ch);
 	void *ctx;
 	/* What is deleted leaves an entry that has expired. */
 	bool leaves_graves;
-	/* Set: fn was told of an entry of this leaf, expired or not. */
+	/* Set: fn was told of an entry of this replica, expired or not. */
 	bool had_entry;
 };
 
-int kv_mod_run(struct kv_leaf *c, struct kv_mod *m) MUST_CHECK;
+int kv_mod_run(struct kv_replica *c, struct kv_mod *m) MUST_CHECK;
 /* Adds to the batch: the row with its new CRC, from that entry on. */
-void kv_add_row(struct kv_leaf *c, uint64_t number, uint8_t *row, int entry);
+void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry);
 
 /* ---- kv_many.c ---------------------------------------------------------- */
 
 /* Puts and deletes from the first on together, keys checked; how many have
  * their `err` now, and whether the next one must go the ordinary way. No read
  * may be under way. */
-size_t kv_many_run(struct kv_leaf *c, struct aq_kv_op *const *ops, size_t count,
-		   bool *next_alone);
+size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
+		   size_t count, bool *next_alone);
 
-/* ---- kv_leaf_ops.c ------------------------------------------------------ */
+/* ---- kv_replica_ops.c ------------------------------------------------------
+ */
 
 /* No other read may be under way. It may be tried again: after a lost
  * connection, too. op->err is what is
- * returned, unless the leaf cannot be had: -EHOSTDOWN, KV_E_VIEW. */
-int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
-		 bool *has_entry) MUST_CHECK;
-int kv_leaf_change(struct kv_leaf *c, struct kv_mod *m) MUST_CHECK;
-int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
-		 unsigned flags, aq_kv_item_fn each, void *user) MUST_CHECK;
-int kv_leaf_count(struct kv_leaf *c, uint64_t *count) MUST_CHECK;
-int kv_leaf_check(struct kv_leaf *c, struct aq_kv_report *report) MUST_CHECK;
-int kv_leaf_reap(struct kv_leaf *c) MUST_CHECK;
+ * returned, unless the replica cannot be had: -EHOSTDOWN, KV_E_VIEW. */
+int kv_replica_read(struct kv_replica *c, struct aq_kv_op *op,
+		    uint64_t *expire_at_ms, bool *has_entry) MUST_CHECK;
+int kv_replica_change(struct kv_replica *c, struct kv_mod *m) MUST_CHECK;
+int kv_replica_scan(struct kv_replica *c, uint64_t *row, uint64_t rows,
+		    unsigned flags, aq_kv_item_fn each, void *user) MUST_CHECK;
+int kv_replica_count(struct kv_replica *c, uint64_t *count) MUST_CHECK;
+int kv_replica_check(struct kv_replica *c,
+		     struct aq_kv_report *report) MUST_CHECK;
+int kv_replica_reap(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_slab.c ---------------------------------------------------------- */
 
-int kv_new_alloc(struct kv_leaf *c, size_t key_len, size_t value_len,
+int kv_new_alloc(struct kv_replica *c, size_t key_len, size_t value_len,
 		 struct kv_new *out) MUST_CHECK;
 /* Adds to the batch: map and contents; false when they do not fit into it. */
-bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
+bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 		size_t key_len, const void *value, size_t value_len);
 /* Writes a large one, with as many round trips as it takes. */
-int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
+int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value,
 		 size_t value_len) MUST_CHECK;
 /* Adds to the batch: the run's chunks have no owner any more, so that nobody
  * takes them for something that was not finished. */
-void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n);
-void kv_extent_add_free(struct kv_leaf *c, uint64_t offset,
+void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n);
+void kv_extent_add_free(struct kv_replica *c, uint64_t offset,
 			uint64_t size_bytes);
 /* Chunks that somebody else may have. */
-int kv_slab_give_back(struct kv_leaf *c) MUST_CHECK;
-void kv_slab_forget(struct kv_leaf *c);
+int kv_slab_give_back(struct kv_replica *c) MUST_CHECK;
+void kv_slab_forget(struct kv_replica *c);
 /* The chunks of a dead client may be had by others; what it has not finished is
  * free. A run at `extent` stays: it is in the table. */
-int kv_slab_orphan(struct kv_leaf *c, uint32_t slot, uint64_t extent,
+int kv_slab_orphan(struct kv_replica *c, uint32_t slot, uint64_t extent,
 		   uint64_t size_bytes) MUST_CHECK;
 /* The class of an extent; 0: whole chunks. */
 uint32_t kv_class_of(const struct kv_geometry *g, uint64_t size_bytes);
@@ -493,17 +426,17 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 		   uint64_t size_bytes);
 
 /* Looks for clients whose connections are gone and cleans up after them. */
-int kv_reap(struct kv_leaf *c) MUST_CHECK;
+int kv_reap(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_repair.c: leases, fences ---------------------------------------- */
 
 /* Somebody has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
-int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask) MUST_CHECK;
+int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask) MUST_CHECK;
 /* Who repairs shows life with this, often. -ESTALE: it was taken away. */
-int kv_lease_renew(struct kv_leaf *c) MUST_CHECK;
+int kv_lease_renew(struct kv_replica *c) MUST_CHECK;
 /* While somebody repairs, nobody else may try for its locks. */
-int kv_lease_wait(struct kv_leaf *c) MUST_CHECK;
+int kv_lease_wait(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_mend.c: what dead clients left ---------------------------------- */
 
@@ -519,26 +452,31 @@ struct kv_dead {
 
 /* Puts everything in order that these clients, whose connections are gone and
  * whose locks nobody else tries for, had under way. */
-int kv_mend(struct kv_leaf *c, struct kv_dead *dead, unsigned count) MUST_CHECK;
+int kv_mend(struct kv_replica *c, struct kv_dead *dead,
+	    unsigned count) MUST_CHECK;
 /* Clears half entries; the number of them. */
 unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 
-/* ---- kv_client.c -------------------------------------------------------- */
+/* ---- kv_replica.c ----------------------------------------------------------
+ */
 
-int kv_slot_claim(struct kv_leaf *c) MUST_CHECK;
+int kv_slot_claim(struct kv_replica *c) MUST_CHECK;
 /* What cannot be given back others take for dead, in time. */
-int kv_slot_leave(struct kv_leaf *c);
-int kv_leaf_create(const struct kv_port *port, const struct kv_geometry *g,
-		   const struct kv_client_config *config,
-		   struct kv_leaf **out) MUST_CHECK;
+int kv_slot_leave(struct kv_replica *c);
+int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+		      const struct kv_client_config *config,
+		      struct kv_replica **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
-void kv_leaf_destroy(struct kv_leaf *c);
-/* What others end when they fence this client; tells the leaf. */
-int kv_slot_set_conn(struct kv_leaf *c, const char *conn) MUST_CHECK;
+void kv_replica_destroy(struct kv_replica *c);
+/* Waits, and shows life where locks are held meanwhile. */
+void kv_pause(struct kv_replica *c, uint64_t ns);
+int kv_past_deadline(struct kv_replica *c) MUST_CHECK;
+/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
+int kv_reconnect(struct kv_replica *c) MUST_CHECK;
 /* Starts the clock of an operation; connects anew when necessary. -EHOSTDOWN:
  * that is not possible, and nothing was done. */
-int kv_op_begin(struct kv_leaf *c) MUST_CHECK;
+int kv_op_begin(struct kv_replica *c) MUST_CHECK;
 /* What a broken connection means to the caller. */
-int kv_op_end(struct kv_leaf *c, int err) MUST_CHECK;
+int kv_op_end(struct kv_replica *c, int err) MUST_CHECK;
 
 #endif

@@ -28,48 +28,25 @@
 enum {
 	DEAD_MAX = 64, /* repaired at one go */
 	WATCH_STEPS = 64,
-	WATCH_LOOKS = 24, /* at least, whatever the clock says */
-	RENEW_SHARE = 8,  /* of the failure time */
+	RENEW_SHARE = 8, /* of the failure time */
 };
 
-/* How long something has not changed: it is late when the time is over and it
- * was looked at often enough since. */
-struct watch {
-	uint64_t since_ns;
-	unsigned looks;
-};
-
-static void watch_start(struct kv_leaf *c, struct watch *w)
-{
-	*w = (struct watch){.since_ns = kv_now_ns(c)};
-}
-
-static bool watch_is_late(struct kv_leaf *c, struct watch *w, uint64_t ns)
-{
-	w->looks++;
-	return w->looks > WATCH_LOOKS && kv_now_ns(c) - w->since_ns > ns;
-}
-
-static int read_slots(struct kv_leaf *c, struct kv_slot *out)
+static int read_slots(struct kv_replica *c, struct kv_slot *out)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
-	int err = kv_big_reserve(c, 2 * bytes);
+	int err = kit_big_reserve(&c->kit, 2 * bytes);
 
 	if (!err)
-		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
+		err = kit_read_now(&c->kit.main, c->g.slot_offset, c->kit.big,
+				   bytes);
 	if (!err)
-		memcpy(out, c->big, bytes);
+		memcpy(out, c->kit.big, bytes);
 	return err;
 }
 
-static enum kv_slot_state state_of(const struct kv_slot *s)
+static enum kit_slot_state state_of(const struct kv_slot *s)
 {
-	return (enum kv_slot_state)(le64_get(s->state) & 0xff);
-}
-
-static uint64_t epoch_of(const struct kv_slot *s)
-{
-	return le64_get(s->state) >> 8;
+	return kit_slot_state(&s->client);
 }
 
 /* Which of these locks the client names. One that is being written just now
@@ -89,17 +66,15 @@ static uint64_t names(const struct kv_slot *s, uint64_t word, uint64_t mask)
 
 static bool is_same(const struct kv_slot *a, const struct kv_slot *b)
 {
-	return memcmp(&a->state, &b->state, sizeof(a->state)) == 0 &&
+	return le64_get(a->client.state) == le64_get(b->client.state) &&
 	       memcmp(&a->intent, &b->intent, sizeof(a->intent)) == 0;
 }
 
-static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
+static int read_lock(struct kv_replica *c, uint64_t word, uint64_t *value)
 {
-	int err;
+	int err = kit_read_now(&c->kit.locks, kv_lock_at(word),
+			       &c->atom[KV_ATOM_OTHER], 8);
 
-	kv_begin(c);
-	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
-	err = kv_run(c);
 	if (!err)
 		*value = c->atom[KV_ATOM_OTHER];
 	return err;
@@ -107,36 +82,36 @@ static int read_lock(struct kv_leaf *c, uint64_t word, uint64_t *value)
 
 /* ---- fencing ------------------------------------------------------------ */
 
-static int fence(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
+static int fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
 {
-	uint64_t epoch = epoch_of(s), old;
-	char conn[SLOT_NAME_MAX + 1];
-	int err = 0;
+	char conn[KIT_SLOT_NAME_MAX + 1];
+	int err;
 
-	if (!slot_name_get(s, conn))
+	if (!kit_slot_name_get(&s->client, conn))
 		return error_set(-EBADMSG, "slot %u of the table has no name",
 				 slot);
-	if (state_of(s) == KV_SLOT_LIVE) {
-		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot),
-				 kv_slot_word(KV_SLOT_LIVE, epoch),
-				 kv_slot_word(KV_SLOT_FENCED, epoch), &old);
-		if (err || old != kv_slot_word(KV_SLOT_LIVE, epoch))
-			return err; /* it has gone by itself */
+	if (state_of(s) == KIT_SLOT_LIVE) {
+		err = kit_slot_move(&c->kit, KV_POINT_FENCE, slot,
+				    le64_get(s->client.state), KIT_SLOT_FENCED);
+		if (err) /* -EAGAIN: it has gone by itself */
+			return err == -EAGAIN ? 0 : err;
 		c->stats.fenced++;
 	}
-	return c->port.fence(c->port.ctx, conn);
+	return c->kit.port.fence(c->kit.port.ctx, conn);
 }
 
 /* ---- the lease ---------------------------------------------------------- */
 
-static uint64_t my_lease(const struct kv_leaf *c, uint64_t before)
+static uint64_t my_lease(const struct kv_replica *c, uint64_t before)
 {
-	return kv_lease_word(c->slot + 1, c->epoch, kv_lease_count(before) + 1);
+	return kv_lease_word(c->kit.slot + 1, c->kit.epoch,
+			     kv_lease_count(before) + 1);
 }
 
-static int lease_read(struct kv_leaf *c, uint64_t *word)
+static int lease_read(struct kv_replica *c, uint64_t *word)
 {
-	int err = kv_read_now(c, c->g.lease_offset, &c->atom[KV_ATOM_LEASE], 8);
+	int err = kit_read_now(&c->kit.main, c->g.lease_offset,
+			       &c->atom[KV_ATOM_LEASE], 8);
 
 	if (!err)
 		*word = c->atom[KV_ATOM_LEASE];
@@ -144,49 +119,52 @@ static int lease_read(struct kv_leaf *c, uint64_t *word)
 }
 
 /* The lease has not moved for long: its holder is dead, too. */
-static int fence_holder(struct kv_leaf *c, uint64_t word)
+static int fence_holder(struct kv_replica *c, uint64_t word)
 {
 	uint32_t slot = kv_lease_holder(word) - 1;
 	struct kv_slot s;
 	int err;
 
-	if (slot >= c->g.client_count || slot == c->slot)
+	if (slot >= c->g.client_count || slot == c->kit.slot)
 		return 0;
-	err = kv_read_now(c, kv_slot_at(&c->g, slot), c->stage, KV_SLOT_BYTES);
+	err = kit_read_now(&c->kit.main, kit_slot_at(&c->kit, slot),
+			   c->kit.stage, KV_SLOT_BYTES);
 	if (err)
 		return err;
-	memcpy(&s, c->stage, sizeof(s));
+	memcpy(&s, c->kit.stage, sizeof(s));
 	/* Another client has the slot now: the holder is gone and fenced. */
-	if ((uint32_t)epoch_of(&s) != kv_lease_epoch(word))
+	if ((uint32_t)kit_slot_epoch(&s.client) != kv_lease_epoch(word))
 		return 0;
-	return state_of(&s) == KV_SLOT_FREE ? 0 : fence(c, slot, &s);
+	return state_of(&s) == KIT_SLOT_FREE ? 0 : fence(c, slot, &s);
 }
 
 /* Until we have it. */
-static int lease_take(struct kv_leaf *c)
+static int lease_take(struct kv_replica *c)
 {
 	uint64_t word = 0, seen = 0, old;
-	struct watch w;
+	struct kit_watch w;
 	int err;
 
-	watch_start(c, &w);
+	kit_watch_start(&c->kit, &w);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err)
 			return err;
 		if (word != seen) {
 			seen = word;
-			watch_start(c, &w);
+			kit_watch_start(&c->kit, &w);
 		}
 		if (kv_lease_holder(word))
-			err = watch_is_late(c, &w, 2 * c->failure_ns)
+			err = kit_watch_is_late(&c->kit, &w,
+						2 * c->kit.failure_ns)
 				      ? fence_holder(c, word)
 				      : -EBUSY;
 		if (!err) {
 			c->lease = my_lease(c, word);
-			c->lease_ns = kv_now_ns(c);
-			err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset,
-					 word, c->lease, &old);
+			c->lease_ns = kit_now_ns(&c->kit);
+			err = kit_cas_now(&c->kit.main, KV_POINT_LEASE,
+					  c->g.lease_offset, word, c->lease,
+					  &old);
 			if (err || old == word)
 				return err;
 			continue;
@@ -200,28 +178,29 @@ static int lease_take(struct kv_leaf *c)
 	}
 }
 
-int kv_lease_renew(struct kv_leaf *c)
+int kv_lease_renew(struct kv_replica *c)
 {
 	uint64_t before = c->lease, old;
 	int err;
 
-	if (kv_now_ns(c) - c->lease_ns < c->failure_ns / RENEW_SHARE)
+	if (kit_now_ns(&c->kit) - c->lease_ns < c->kit.failure_ns / RENEW_SHARE)
 		return 0;
 	c->lease = my_lease(c, before);
-	c->lease_ns = kv_now_ns(c);
-	err = kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, before, c->lease,
-			 &old);
+	c->lease_ns = kit_now_ns(&c->kit);
+	err = kit_cas_now(&c->kit.main, KV_POINT_LEASE, c->g.lease_offset,
+			  before, c->lease, &old);
 	if (!err && old != before)
 		err = error_set(-ESTALE, "somebody else repairs the table");
 	return err;
 }
 
-static int lease_give(struct kv_leaf *c)
+static int lease_give(struct kv_replica *c)
 {
 	uint64_t old;
 
-	return kv_cas_now(c, KV_POINT_LEASE, c->g.lease_offset, c->lease,
-			  kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
+	return kit_cas_now(&c->kit.main, KV_POINT_LEASE, c->g.lease_offset,
+			   c->lease,
+			   kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
 }
 
 /* ---- repair ------------------------------------------------------------- */
@@ -234,7 +213,7 @@ struct ward { /* what a repair works with */
 	unsigned count;
 };
 
-static int ward_init(struct kv_leaf *c, struct ward *w)
+static int ward_init(struct kv_replica *c, struct ward *w)
 {
 	*w = (struct ward){
 		.before = calloc(c->g.client_count, sizeof(w->before[0])),
@@ -255,7 +234,7 @@ static void ward_release(struct ward *w)
 }
 
 /* All that are fenced, also by somebody who died over it. */
-static int collect(struct kv_leaf *c, struct ward *w)
+static int collect(struct kv_replica *c, struct ward *w)
 {
 	uint32_t i, k;
 	int err = 0;
@@ -264,17 +243,18 @@ static int collect(struct kv_leaf *c, struct ward *w)
 	for (i = 0; i < c->g.client_count && w->count < DEAD_MAX && !err; i++) {
 		struct kv_dead *d = &w->dead[w->count];
 
-		if (state_of(&w->now[i]) != KV_SLOT_FENCED)
+		if (state_of(&w->now[i]) != KIT_SLOT_FENCED)
 			continue;
 		err = fence(c, i, &w->now[i]);
 		if (err)
 			break;
 		/* Only now its intent cannot change any more. */
-		err = kv_read_now(c, kv_slot_at(&c->g, i), c->stage,
-				  KV_SLOT_BYTES);
-		memcpy(&w->now[i], c->stage, KV_SLOT_BYTES);
+		err = kit_read_now(&c->kit.main, kit_slot_at(&c->kit, i),
+				   c->kit.stage, KV_SLOT_BYTES);
+		memcpy(&w->now[i], c->kit.stage, KV_SLOT_BYTES);
 		*d = (struct kv_dead){.slot = i,
-				      .epoch = epoch_of(&w->now[i]),
+				      .epoch =
+					      kit_slot_epoch(&w->now[i].client),
 				      .intent = w->now[i].intent};
 		d->set.count =
 			u32_min(le32_get(d->intent.group_count), KV_GROUPS);
@@ -310,30 +290,30 @@ static bool tried(const struct kv_slot *a, const struct kv_slot *b,
 }
 
 /* Slots, lock, slots: into w->first, *value, w->now. */
-static int look(struct kv_leaf *c, struct ward *w, uint64_t word,
+static int look(struct kv_replica *c, struct ward *w, uint64_t word,
 		uint64_t *value)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
-	int err = kv_big_reserve(c, 2 * bytes);
+	int err = kit_big_reserve(&c->kit, 2 * bytes);
 
 	if (err)
 		return err;
-	kv_begin(c);
-	kv_add_read(c, KV_POINT_READ, c->g.slot_offset, c->big, bytes);
-	kv_add_lock_read(c, word, &c->atom[KV_ATOM_OTHER], 8);
-	kv_add_read(c, KV_POINT_READ, c->g.slot_offset, c->big + bytes, bytes);
-	err = kv_run(c);
+	kit_begin(&c->kit);
+	kit_read(&c->kit.main, c->g.slot_offset, c->kit.big, bytes);
+	kit_read(&c->kit.locks, kv_lock_at(word), &c->atom[KV_ATOM_OTHER], 8);
+	kit_read(&c->kit.main, c->g.slot_offset, c->kit.big + bytes, bytes);
+	err = kit_run(&c->kit);
 	if (err)
 		return err;
 	*value = c->atom[KV_ATOM_OTHER];
-	memcpy(w->first, c->big, bytes);
-	memcpy(w->now, c->big + bytes, bytes);
+	memcpy(w->first, c->kit.big, bytes);
+	memcpy(w->now, c->kit.big + bytes, bytes);
 	return 0;
 }
 
 /* Whether a living client may have had one of the locks that are set; who has
  * done nothing for long is fenced on the way. */
-static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+static int look_round(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 		      unsigned g, bool is_late, bool *is_clear)
 {
 	uint64_t word = d->set.group[g].word, mask = d->set.group[g].mask;
@@ -353,15 +333,16 @@ static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 	for (i = 0; d->holds[g] && i < c->g.client_count && !err; i++) {
 		const struct kv_slot *now = &w->now[i];
 
-		if (i == c->slot || (state_of(now) != KV_SLOT_LIVE &&
-				     state_of(&w->first[i]) != KV_SLOT_LIVE))
+		if (i == c->kit.slot ||
+		    (state_of(now) != KIT_SLOT_LIVE &&
+		     state_of(&w->first[i]) != KIT_SLOT_LIVE))
 			continue;
 		if (!names(now, word, mask) &&
 		    !names(&w->first[i], word, mask) &&
 		    !tried(&w->first[i], now, word, mask))
 			continue;
 		*is_clear = false;
-		if (is_late && state_of(now) == KV_SLOT_LIVE &&
+		if (is_late && state_of(now) == KIT_SLOT_LIVE &&
 		    is_same(now, &w->before[i]))
 			err = fence(c, i, now);
 	}
@@ -369,24 +350,24 @@ static int look_round(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 }
 
 /* -EAGAIN: somebody else had to be fenced; begin again. */
-static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
+static int wait_clear(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 		      unsigned g)
 {
 	uint64_t fenced = c->stats.fenced;
 	bool is_clear = false, is_late;
-	struct watch watch;
+	struct kit_watch watch;
 	int err = read_slots(c, w->before);
 
-	watch_start(c, &watch);
+	kit_watch_start(&c->kit, &watch);
 	while (!err) {
-		is_late = watch_is_late(c, &watch, c->failure_ns);
+		is_late = kit_watch_is_late(&c->kit, &watch, c->kit.failure_ns);
 		err = look_round(c, w, d, g, is_late, &is_clear);
 		if (err || is_clear)
 			break;
 		if (c->stats.fenced != fenced)
 			return -EAGAIN;
 		if (is_late) {
-			watch_start(c, &watch);
+			kit_watch_start(&c->kit, &watch);
 			err = read_slots(c, w->before);
 		}
 		if (!err)
@@ -400,7 +381,7 @@ static int wait_clear(struct kv_leaf *c, struct ward *w, struct kv_dead *d,
 }
 
 /* With the lease. */
-static int repair(struct kv_leaf *c, struct ward *w)
+static int repair(struct kv_replica *c, struct ward *w)
 {
 	unsigned i, k;
 	int err;
@@ -424,7 +405,7 @@ static int repair(struct kv_leaf *c, struct ward *w)
 	return err;
 }
 
-static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
+static int with_lease(struct kv_replica *c, struct ward *w, bool all)
 {
 	struct kv_slot *now = w->now;
 	uint32_t i;
@@ -435,32 +416,33 @@ static int with_lease(struct kv_leaf *c, struct ward *w, bool all)
 	if (!all)
 		err = read_slots(c, now);
 	for (i = 0; !all && i < c->g.client_count && !err; i++)
-		if (i != c->slot && state_of(&w->before[i]) == KV_SLOT_LIVE &&
+		if (i != c->kit.slot &&
+		    state_of(&w->before[i]) == KIT_SLOT_LIVE &&
 		    is_same(&now[i], &w->before[i]))
 			err = fence(c, i, &now[i]);
 	if (!err)
 		err = repair(c, w);
-	if (c->is_broken || c->is_crashed)
+	if (kit_stopped(&c->kit))
 		return err;
 	give = lease_give(c);
 	return err ? err : give;
 }
 
 /* Only the suspects stay in `before`; whether there are any. */
-static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
+static bool pick_suspects(struct kv_replica *c, struct ward *w, uint64_t word,
 			  uint64_t mask)
 {
 	bool any = false;
 	uint32_t i;
 
 	for (i = 0; i < c->g.client_count; i++) {
-		enum kv_slot_state s = state_of(&w->now[i]);
+		enum kit_slot_state s = state_of(&w->now[i]);
 		bool is_silent = is_same(&w->now[i], &w->before[i]);
 
-		if (i != c->slot &&
-		    (s == KV_SLOT_LIVE || s == KV_SLOT_FENCED) &&
+		if (i != c->kit.slot &&
+		    (s == KIT_SLOT_LIVE || s == KIT_SLOT_FENCED) &&
 		    names(&w->now[i], word, mask) &&
-		    (is_silent || s == KV_SLOT_FENCED))
+		    (is_silent || s == KIT_SLOT_FENCED))
 			any = true;
 		else
 			memset(&w->before[i], 0, sizeof(w->before[i]));
@@ -469,25 +451,25 @@ static bool pick_suspects(struct kv_leaf *c, struct ward *w, uint64_t word,
 }
 
 /* Watches the lock for the failure time; *value is what stays set. */
-static int watch_lock(struct kv_leaf *c, uint64_t word, uint64_t mask,
+static int watch_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t *value)
 {
-	struct watch w;
+	struct kit_watch w;
 	int err;
 
-	watch_start(c, &w);
+	kit_watch_start(&c->kit, &w);
 	do {
 		err = read_lock(c, word, value);
 		if (err)
 			return err;
 		*value &= mask;
 		if (*value)
-			kv_pause(c, c->failure_ns / WATCH_STEPS + 1);
-	} while (*value && !watch_is_late(c, &w, c->failure_ns));
+			kv_pause(c, c->kit.failure_ns / WATCH_STEPS + 1);
+	} while (*value && !kit_watch_is_late(&c->kit, &w, c->kit.failure_ns));
 	return 0;
 }
 
-int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
+int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask)
 {
 	struct ward w;
 	uint64_t value = 0;
@@ -509,23 +491,23 @@ int kv_recover(struct kv_leaf *c, uint64_t word, uint64_t mask)
 	return err;
 }
 
-int kv_lease_wait(struct kv_leaf *c)
+int kv_lease_wait(struct kv_replica *c)
 {
 	uint64_t word, seen = 0;
-	struct watch late;
+	struct kit_watch late;
 	struct ward w;
 	int err;
 
-	watch_start(c, &late);
+	kit_watch_start(&c->kit, &late);
 	for (;;) {
 		err = lease_read(c, &word);
 		if (err || !kv_lease_holder(word))
 			return err;
 		if (word != seen) {
 			seen = word;
-			watch_start(c, &late);
+			kit_watch_start(&c->kit, &late);
 		}
-		if (watch_is_late(c, &late, 2 * c->failure_ns))
+		if (kit_watch_is_late(&c->kit, &late, 2 * c->kit.failure_ns))
 			break;
 		err = kv_past_deadline(c);
 		if (err)
@@ -541,46 +523,49 @@ int kv_lease_wait(struct kv_leaf *c)
 
 /* Who died on its way to a slot had nothing yet. If it is alive after all, its
  * last step fails. */
-static int free_claimed(struct kv_leaf *c, struct ward *w)
+static int free_claimed(struct kv_replica *c, struct ward *w)
 {
-	uint64_t word, old;
+	uint64_t word;
 	bool any = false;
 	uint32_t i;
 	int err = 0;
 
 	for (i = 0; i < c->g.client_count; i++)
-		any |= i != c->slot &&
-		       state_of(&w->before[i]) == KV_SLOT_CLAIMED;
+		any |= i != c->kit.slot &&
+		       state_of(&w->before[i]) == KIT_SLOT_CLAIMED;
 	if (!any)
 		return 0;
 	kv_pause(c, kv_nameless_ns(c));
 	err = read_slots(c, w->now);
 	for (i = 0; i < c->g.client_count && !err; i++) {
-		word = le64_get(w->now[i].state);
-		if (i == c->slot || state_of(&w->now[i]) != KV_SLOT_CLAIMED ||
+		word = le64_get(w->now[i].client.state);
+		if (i == c->kit.slot ||
+		    state_of(&w->now[i]) != KIT_SLOT_CLAIMED ||
 		    !is_same(&w->now[i], &w->before[i]))
 			continue;
-		err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, i), word,
-				 kv_slot_word(KV_SLOT_FREE, word >> 8), &old);
+		err = kit_slot_move(&c->kit, KV_POINT_FENCE, i, word,
+				    KIT_SLOT_FREE);
+		if (err == -EAGAIN) /* it is alive after all */
+			err = 0;
 	}
 	return err;
 }
 
 /* Only those stay in `before` whose connections are gone. */
-static bool pick_gone(struct kv_leaf *c, struct ward *w)
+static bool pick_gone(struct kv_replica *c, struct ward *w)
 {
 	bool any = false;
 	uint32_t i;
 
 	for (i = 0; i < c->g.client_count; i++) {
 		struct kv_slot *s = &w->before[i];
-		char conn[SLOT_NAME_MAX + 1];
+		char conn[KIT_SLOT_NAME_MAX + 1];
 
-		if (i != c->slot && state_of(s) == KV_SLOT_LIVE &&
-		    slot_name_get(s, conn) &&
-		    c->port.is_alive(c->port.ctx, conn) == 0)
+		if (i != c->kit.slot && state_of(s) == KIT_SLOT_LIVE &&
+		    kit_slot_name_get(&s->client, conn) &&
+		    c->kit.port.is_alive(c->kit.port.ctx, conn) == 0)
 			any = true;
-		else if (state_of(s) == KV_SLOT_FENCED)
+		else if (state_of(s) == KIT_SLOT_FENCED)
 			any = true;
 		else
 			memset(s, 0, sizeof(*s));
@@ -588,7 +573,7 @@ static bool pick_gone(struct kv_leaf *c, struct ward *w)
 	return any;
 }
 
-int kv_reap(struct kv_leaf *c)
+int kv_reap(struct kv_replica *c)
 {
 	struct ward w;
 	int err = ward_init(c, &w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over a whole leaf: scanning it, and counting its keys. */
+/* Walks over a whole replica: scanning it, and counting its keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +12,26 @@ enum {
 };
 
 /* A row, until it is whole. */
-static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
+static int read_again(struct kv_replica *c, uint64_t row, uint8_t *to)
 {
-	uint64_t lock = kv_lock_of(&c->g, row), since = kv_now_ns(c);
+	uint64_t lock = kv_lock_of(&c->g, row), since = kit_now_ns(&c->kit);
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	int err;
 
 	for (;;) {
-		err = kv_read_now(c, kv_row_at(&c->g, row), c->stage,
-				  c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, row),
+				   c->kit.stage, c->g.row_bytes);
 		if (err)
 			return err;
-		memcpy(to, c->stage, c->g.row_bytes);
+		memcpy(to, c->kit.stage, c->g.row_bytes);
 		if (kv_row_is_whole(&c->g, to))
 			return 0;
 		/* Its writer may be dead. */
-		if (kv_now_ns(c) - since > c->failure_ns / 2) {
+		if (kit_now_ns(&c->kit) - since > c->kit.failure_ns / 2) {
 			err = kv_recover(c, words ? lock : lock / 64,
 					 words ? UINT64_MAX
 					       : 1ull << (lock % 64));
-			since = kv_now_ns(c);
+			since = kit_now_ns(&c->kit);
 		}
 		if (!err)
 			err = kv_past_deadline(c);
@@ -41,7 +41,7 @@ static int read_again(struct kv_leaf *c, uint64_t row, uint8_t *to)
 }
 
 /* What has expired shows on demand, what was deleted only to ourselves. */
-static bool is_hidden(const struct kv_leaf *c, const struct kv_item *item,
+static bool is_hidden(const struct kv_replica *c, const struct kv_item *item,
 		      unsigned flags)
 {
 	if (!kv_is_expired(c, item->expire_at_ms) || (flags & KV_SCAN_GRAVES))
@@ -51,8 +51,8 @@ static bool is_hidden(const struct kv_leaf *c, const struct kv_item *item,
 }
 
 /* -EAGAIN: the extent is not what the entry says any more. */
-static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
-		aq_kv_item_fn each, void *user)
+static int give(struct kv_replica *c, const struct kv_item *item,
+		unsigned flags, aq_kv_item_fn each, void *user)
 {
 	struct aq_kv_item out = {.key = item->key,
 				 .key_len = item->key_len,
@@ -85,7 +85,7 @@ static int give(struct kv_leaf *c, const struct kv_item *item, unsigned flags,
 	return each(&out, user);
 }
 
-static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
+static int give_row(struct kv_replica *c, uint64_t number, uint8_t *row,
 		    unsigned flags, aq_kv_item_fn each, void *user)
 {
 	struct kv_item item;
@@ -111,21 +111,21 @@ static int give_row(struct kv_leaf *c, uint64_t number, uint8_t *row,
 	return err;
 }
 
-static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
+static int scan(struct kv_replica *c, uint64_t *cursor, uint64_t rows,
 		unsigned flags, aq_kv_item_fn each, void *user)
 {
-	uint64_t per = KV_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
+	uint64_t per = KIT_STAGE_BYTES / c->g.row_bytes, at = *cursor, i, n;
 	uint64_t end = u64_min(c->g.rows, at + u64_max(rows, 1));
-	uint8_t *copy = malloc(KV_STAGE_BYTES);
+	uint8_t *copy = malloc(KIT_STAGE_BYTES);
 	int err = copy ? 0 : error_set(-ENOMEM, "no memory for a scan");
 
 	for (; at < end && !err; at += n) {
 		n = u64_min(per, end - at);
-		err = kv_read_now(c, kv_row_at(&c->g, at), c->stage,
-				  n * c->g.row_bytes);
+		err = kit_read_now(&c->kit.main, kv_row_at(&c->g, at),
+				   c->kit.stage, n * c->g.row_bytes);
 		if (err)
 			break;
-		memcpy(copy, c->stage, n * c->g.row_bytes);
+		memcpy(copy, c->kit.stage, n * c->g.row_bytes);
 		for (i = 0; i < n && !err; i++)
 			err = give_row(c, at + i, copy + i * c->g.row_bytes,
 				       flags, each, user);
@@ -136,8 +136,8 @@ static int scan(struct kv_leaf *c, uint64_t *cursor, uint64_t rows,
 	return err;
 }
 
-int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
-		 unsigned flags, aq_kv_item_fn each, void *user)
+int kv_replica_scan(struct kv_replica *c, uint64_t *row, uint64_t rows,
+		    unsigned flags, aq_kv_item_fn each, void *user)
 {
 	int err;
 
@@ -155,7 +155,7 @@ int kv_leaf_scan(struct kv_leaf *c, uint64_t *row, uint64_t rows,
 	return kv_op_end(c, err);
 }
 
-int kv_leaf_count(struct kv_leaf *c, uint64_t *count)
+int kv_replica_count(struct kv_replica *c, uint64_t *count)
 {
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES, i;
 	int64_t sum = 0;
@@ -165,15 +165,16 @@ int kv_leaf_count(struct kv_leaf *c, uint64_t *count)
 		return err;
 	err = kv_get_drain(c, NULL);
 	if (!err)
-		err = kv_big_reserve(c, bytes);
+		err = kit_big_reserve(&c->kit, bytes);
 	if (!err)
-		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
+		err = kit_read_now(&c->kit.main, c->g.slot_offset, c->kit.big,
+				   bytes);
 	if (err)
 		return kv_op_end(c, err);
 	for (i = 0; i < c->g.client_count; i++) {
 		struct kv_slot s;
 
-		memcpy(&s, c->big + i * KV_SLOT_BYTES, sizeof(s));
+		memcpy(&s, c->kit.big + i * KV_SLOT_BYTES, sizeof(s));
 		sum += (int64_t)le64_get(s.intent.count);
 	}
 	*count = sum > 0 ? (uint64_t)sum : 0;

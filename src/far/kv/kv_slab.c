@@ -54,40 +54,36 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* ---- chunks ------------------------------------------------------------- */
 
 /* What the map says now. */
-static int read_map(struct kv_leaf *c, struct kv_chunk *k)
+static int read_map(struct kv_replica *c, struct kv_chunk *k)
 {
 	uint32_t i;
-	int err = kv_read_now(c, kv_chunk_at(&c->g, k->index), c->stage,
-			      k->count);
+	int err = kit_read_now(&c->kit.main, kv_chunk_at(&c->g, k->index),
+			       c->kit.stage, k->count);
 
 	if (err)
 		return err;
 	k->free = 0;
 	for (i = 0; i < k->count; i++) {
-		if (k->used[i] && !c->stage[i])
+		if (k->used[i] && !c->kit.stage[i])
 			c->stats.extents_collected++;
-		k->used[i] = c->stage[i] != 0;
+		k->used[i] = c->kit.stage[i] != 0;
 		k->free += !k->used[i];
 	}
 	k->hint = 0;
 	return 0;
 }
 
-static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int add_chunk(struct kv_replica *c, uint64_t index, uint32_t class,
 		     struct kv_chunk **out)
 {
 	uint32_t count = kv_chunk_extents(&c->g, class);
 	struct kv_chunk *k;
 
-	if (c->chunk_count == c->chunk_room) {
-		uint32_t room = c->chunk_room ? 2 * c->chunk_room : 8;
+	int err = kit_grow(&c->chunk, &c->chunk_room, c->chunk_count + 1,
+			   sizeof(*k));
 
-		k = realloc(c->chunk, room * sizeof(*k));
-		if (!k)
-			return error_set(-ENOMEM, "no memory for a client");
-		c->chunk = k;
-		c->chunk_room = room;
-	}
+	if (err)
+		return err;
 	k = &c->chunk[c->chunk_count];
 	*k = (struct kv_chunk){.index = index,
 			       .class = class,
@@ -102,74 +98,49 @@ static int add_chunk(struct kv_leaf *c, uint64_t index, uint32_t class,
 }
 
 /* Makes a free chunk ours. -EAGAIN: somebody else was faster. */
-static int claim(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int claim(struct kv_replica *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
-	uint64_t prep = kv_chunk_word(c->slot + 1, CLASS_PREPARING, 0);
-	uint64_t ours = kv_chunk_word(c->slot + 1, class, 0), old;
-	int err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, index), 0, prep,
-			     &old);
+	uint64_t prep = kv_chunk_word(c->kit.slot + 1, CLASS_PREPARING, 0);
+	uint64_t ours = kv_chunk_word(c->kit.slot + 1, class, 0);
+	int err = kit_swap_now(&c->kit.main, KV_POINT_MAP,
+			       word_at(&c->g, index), 0, prep);
 
 	if (err)
 		return err;
-	if (old)
-		return -EAGAIN;
-	memset(c->stage, 0, KV_STAGE_BYTES);
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_MAP, kv_chunk_at(&c->g, index), c->stage,
-		     kv_chunk_extents(&c->g, class));
-	kv_add_cas(c, KV_POINT_MAP, word_at(&c->g, index), prep, ours,
-		   KV_ATOM_OTHER);
-	err = kv_run(c);
+	memset(c->kit.stage, 0, KIT_STAGE_BYTES);
+	kit_begin(&c->kit);
+	kit_write(&c->kit.main, KV_POINT_MAP, kv_chunk_at(&c->g, index),
+		  c->kit.stage, kv_chunk_extents(&c->g, class));
+	kit_cas(&c->kit.main, KV_POINT_MAP, word_at(&c->g, index), prep, ours,
+		&c->atom[KV_ATOM_OTHER]);
+	err = kit_run(&c->kit);
 	return err ? err : add_chunk(c, index, class, out);
 }
 
 /* Takes over a chunk that nobody owns. */
-static int adopt(struct kv_leaf *c, uint64_t index, uint32_t class,
+static int adopt(struct kv_replica *c, uint64_t index, uint32_t class,
 		 struct kv_chunk **out)
 {
-	uint64_t orphan = kv_chunk_word(0, class, 0), old;
-	int err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, index), orphan,
-			     kv_chunk_word(c->slot + 1, class, 0), &old);
+	int err =
+		kit_swap_now(&c->kit.main, KV_POINT_MAP, word_at(&c->g, index),
+			     kv_chunk_word(0, class, 0),
+			     kv_chunk_word(c->kit.slot + 1, class, 0));
 
-	if (err)
-		return err;
-	if (old != orphan)
-		return -EAGAIN;
-	err = add_chunk(c, index, class, out);
+	if (!err)
+		err = add_chunk(c, index, class, out);
 	return err ? err : read_map(c, *out);
 }
 
-/* All chunks' words, a piece at a time, until fn says something. */
-typedef int (*word_fn)(struct kv_leaf *c, uint64_t index, uint64_t word,
-		       void *user);
-static int each_word(struct kv_leaf *c, word_fn fn, void *user)
+/* All chunks' words, until fn says something. */
+static int each_word(struct kv_replica *c, kit_chunk_fn fn, void *user)
 {
-	uint64_t at, n, i, *words;
-	int err = 0;
-
-	/* The callback may use the stage. */
-	words = malloc(KV_STAGE_BYTES);
-	if (!words)
-		return error_set(-ENOMEM, "no memory for a client");
-	for (at = 0; at < c->g.chunk_count && !err; at += n) {
-		n = u64_min(c->g.chunk_count - at, KV_STAGE_BYTES / 8);
-		err = kv_read_now(c, word_at(&c->g, at), c->stage, 8 * n);
-		if (err)
-			break;
-		memcpy(words, c->stage, 8 * n);
-		for (i = 0; i < n && !err; i++) {
-			le64 w;
-
-			memcpy(&w, &words[i], sizeof(w));
-			err = fn(c, at + i, le64_get(w), user);
-		}
-	}
-	free(words);
-	return err;
+	return kit_chunks_each(&c->kit, c->g.chunk_word_offset,
+			       c->g.chunk_count, NULL, fn, user);
 }
 
 struct finding {
+	struct kv_replica *replica;
 	uint32_t class;
 	struct kv_chunk *chunk;
 };
@@ -178,25 +149,25 @@ enum {
 	FOUND = 1, /* ends each_word */
 };
 
-static int try_word(struct kv_leaf *c, uint64_t index, uint64_t word,
-		    void *user)
+static int try_word(void *user, uint64_t index, uint64_t word)
 {
 	struct finding *f = user;
 	int err = -EAGAIN;
 
 	if (word == 0)
-		err = claim(c, index, f->class, &f->chunk);
+		err = claim(f->replica, index, f->class, &f->chunk);
 	else if (word == kv_chunk_word(0, f->class, 0))
-		err = adopt(c, index, f->class, &f->chunk);
+		err = adopt(f->replica, index, f->class, &f->chunk);
 	if (err == -EAGAIN || (!err && f->chunk->free == 0))
 		return 0;
 	return err ? err : FOUND;
 }
 
 /* A chunk of that class with something free. */
-static int find_chunk(struct kv_leaf *c, uint32_t class, struct kv_chunk **out)
+static int find_chunk(struct kv_replica *c, uint32_t class,
+		      struct kv_chunk **out)
 {
-	struct finding f = {.class = class};
+	struct finding f = {.replica = c, .class = class};
 	uint64_t total = 0, avail = 0;
 	uint32_t i;
 	int err = 0;
@@ -245,8 +216,7 @@ struct run_search {
 	uint64_t length;
 };
 
-static int extend_run(struct kv_leaf *c, uint64_t index, uint64_t word,
-		      void *user)
+static int extend_run(void *user, uint64_t index, uint64_t word)
 {
 	struct run_search *s = user;
 
@@ -259,34 +229,32 @@ static int extend_run(struct kv_leaf *c, uint64_t index, uint64_t word,
 	return s->length == s->wanted ? FOUND : 0;
 }
 
-static int claim_run(struct kv_leaf *c, uint64_t first, uint64_t length)
+static int claim_run(struct kv_replica *c, uint64_t first, uint64_t length)
 {
-	uint64_t i, old;
+	uint64_t i;
 	int err = 0;
 
-	for (i = 0; i < length && !err; i++) {
-		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, first + i), 0,
-				 kv_chunk_word(c->slot + 1, KV_CLASS_RUN,
-					       i ? 0 : (uint32_t)length),
-				 &old);
-		if (!err && old)
-			err = -EAGAIN;
-	}
+	for (i = 0; i < length && !err; i++)
+		err = kit_swap_now(&c->kit.main, KV_POINT_MAP,
+				   word_at(&c->g, first + i), 0,
+				   kv_chunk_word(c->kit.slot + 1, KV_CLASS_RUN,
+						 i ? 0 : (uint32_t)length));
 	if (err != -EAGAIN)
 		return err;
 	for (; i > 1; i--) {
-		uint64_t mine = kv_chunk_word(c->slot + 1, KV_CLASS_RUN,
+		uint64_t mine = kv_chunk_word(c->kit.slot + 1, KV_CLASS_RUN,
 					      i - 2 ? 0 : (uint32_t)length);
 
-		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, first + i - 2),
-				 mine, 0, &old);
-		if (err)
+		err = kit_swap_now(&c->kit.main, KV_POINT_MAP,
+				   word_at(&c->g, first + i - 2), mine, 0);
+		if (err && err != -EAGAIN)
 			return err;
 	}
 	return -EAGAIN;
 }
 
-static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
+static int alloc_run(struct kv_replica *c, uint64_t size_bytes,
+		     uint64_t *offset)
 {
 	struct run_search s = {.wanted = kv_run_of(&c->g, size_bytes)};
 	int err, tries;
@@ -311,7 +279,7 @@ static int alloc_run(struct kv_leaf *c, uint64_t size_bytes, uint64_t *offset)
 
 /* ---- extents ------------------------------------------------------------ */
 
-int kv_new_alloc(struct kv_leaf *c, size_t key_len, size_t value_len,
+int kv_new_alloc(struct kv_replica *c, size_t key_len, size_t value_len,
 		 struct kv_new *out)
 {
 	uint64_t size = kv_extent_size(key_len, value_len);
@@ -354,48 +322,49 @@ static void copy_in(uint8_t *to, const struct kv_new *n, const void *key,
 
 /* The contents first: a byte of the map that says "used" means that the stamp
  * is the new one. */
-bool kv_new_add(struct kv_leaf *c, struct kv_new *n, const void *key,
+bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 		size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len;
 
-	if (bytes > KV_STAGE_BYTES)
+	if (bytes > KIT_STAGE_BYTES)
 		return false;
-	copy_in(c->stage, n, key, key_len, value, value_len);
-	kv_add_write(c, KV_POINT_EXTENT, n->offset, c->stage, bytes);
+	copy_in(c->kit.stage, n, key, key_len, value, value_len);
+	kit_write(&c->kit.main, KV_POINT_EXTENT, n->offset, c->kit.stage,
+		  bytes);
 	if (kv_class_of(&c->g, n->size_bytes))
-		kv_add_write(c, KV_POINT_MAP,
-			     kv_map_at(&c->g, n->offset, n->size_bytes),
-			     c->ones, 1);
+		kit_write(&c->kit.main, KV_POINT_MAP,
+			  kv_map_at(&c->g, n->offset, n->size_bytes), c->ones,
+			  1);
 	n->is_written = true;
 	return true;
 }
 
-int kv_new_write(struct kv_leaf *c, struct kv_new *n, const void *key,
+int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value, size_t value_len)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len, done, part;
-	int err = kv_big_reserve(c, bytes);
+	int err = kit_big_reserve(&c->kit, bytes);
 
 	if (err)
 		return err;
-	copy_in(c->big, n, key, key_len, value, value_len);
+	copy_in(c->kit.big, n, key, key_len, value, value_len);
 	for (done = 0; done < bytes && !err; done += part) {
-		part = u64_min(bytes - done, KV_WRITE_BYTES);
-		kv_begin(c);
-		kv_add_write(c, KV_POINT_EXTENT, n->offset + done,
-			     c->big + done, part);
+		part = u64_min(bytes - done, KIT_LARGE_BYTES);
+		kit_begin(&c->kit);
+		kit_write(&c->kit.main, KV_POINT_EXTENT, n->offset + done,
+			  c->kit.big + done, part);
 		if (done + part == bytes && kv_class_of(&c->g, n->size_bytes))
-			kv_add_write(c, KV_POINT_MAP,
-				     kv_map_at(&c->g, n->offset, n->size_bytes),
-				     c->ones, 1);
-		err = kv_run(c);
+			kit_write(&c->kit.main, KV_POINT_MAP,
+				  kv_map_at(&c->g, n->offset, n->size_bytes),
+				  c->ones, 1);
+		err = kit_run(&c->kit);
 	}
 	n->is_written = !err;
 	return err;
 }
 
-void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
+void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n)
 {
 	uint64_t chunk = chunk_of(&c->g, n->offset), i;
 	uint64_t length = kv_run_of(&c->g, n->size_bytes);
@@ -408,28 +377,29 @@ void kv_new_add_commit(struct kv_leaf *c, const struct kv_new *n)
 
 		memcpy(c->run_words + 8 * i, &w, 8);
 	}
-	kv_add_write(c, KV_POINT_MAP, word_at(&c->g, chunk), c->run_words,
-		     8 * length);
+	kit_write(&c->kit.main, KV_POINT_MAP, word_at(&c->g, chunk),
+		  c->run_words, 8 * length);
 }
 
-void kv_extent_add_free(struct kv_leaf *c, uint64_t offset, uint64_t size_bytes)
+void kv_extent_add_free(struct kv_replica *c, uint64_t offset,
+			uint64_t size_bytes)
 {
 	if (kv_class_of(&c->g, size_bytes))
-		kv_add_write(c, KV_POINT_FREE,
-			     kv_map_at(&c->g, offset, size_bytes), c->zeros, 1);
+		kit_write(&c->kit.main, KV_POINT_FREE,
+			  kv_map_at(&c->g, offset, size_bytes), c->zeros, 1);
 	else
-		kv_add_write(c, KV_POINT_FREE,
-			     word_at(&c->g, chunk_of(&c->g, offset)), c->zeros,
-			     8 * kv_run_of(&c->g, size_bytes));
+		kit_write(&c->kit.main, KV_POINT_FREE,
+			  word_at(&c->g, chunk_of(&c->g, offset)), c->zeros,
+			  8 * kv_run_of(&c->g, size_bytes));
 }
 
-void kv_slab_forget(struct kv_leaf *c)
+void kv_slab_forget(struct kv_replica *c)
 {
 	while (c->chunk_count)
 		free(c->chunk[--c->chunk_count].used);
 }
 
-int kv_slab_give_back(struct kv_leaf *c)
+int kv_slab_give_back(struct kv_replica *c)
 {
 	uint64_t old;
 	int err = 0;
@@ -437,9 +407,10 @@ int kv_slab_give_back(struct kv_leaf *c)
 	while (c->chunk_count && !err) {
 		struct kv_chunk *k = &c->chunk[c->chunk_count - 1];
 
-		err = kv_cas_now(c, KV_POINT_MAP, word_at(&c->g, k->index),
-				 kv_chunk_word(c->slot + 1, k->class, 0),
-				 kv_chunk_word(0, k->class, 0), &old);
+		err = kit_cas_now(&c->kit.main, KV_POINT_MAP,
+				  word_at(&c->g, k->index),
+				  kv_chunk_word(c->kit.slot + 1, k->class, 0),
+				  kv_chunk_word(0, k->class, 0), &old);
 		free(k->used);
 		c->chunk_count--;
 	}
@@ -449,12 +420,13 @@ int kv_slab_give_back(struct kv_leaf *c)
 /* ---- what a dead client had --------------------------------------------- */
 
 struct orphaning {
+	struct kv_replica *replica;
 	uint32_t slot;
 	uint64_t keep; /* the first chunk of a run that is in the table */
 	uint64_t keep_end;
 };
 
-static int orphan(struct kv_leaf *c, uint64_t index, uint64_t word, void *user)
+static int orphan(void *user, uint64_t index, uint64_t word)
 {
 	const struct orphaning *o = user;
 	uint32_t class = kv_chunk_class(word);
@@ -467,14 +439,14 @@ static int orphan(struct kv_leaf *c, uint64_t index, uint64_t word, void *user)
 	    (class == KV_CLASS_RUN &&
 	     (index < o->keep || index >= o->keep_end)))
 		now = 0;
-	return kv_cas_now(c, KV_POINT_MEND, word_at(&c->g, index), word, now,
-			  &old);
+	return kit_cas_now(&o->replica->kit.main, KV_POINT_MEND,
+			   word_at(&o->replica->g, index), word, now, &old);
 }
 
-int kv_slab_orphan(struct kv_leaf *c, uint32_t slot, uint64_t extent,
+int kv_slab_orphan(struct kv_replica *c, uint32_t slot, uint64_t extent,
 		   uint64_t size_bytes)
 {
-	struct orphaning o = {.slot = slot, .keep = UINT64_MAX};
+	struct orphaning o = {.replica = c, .slot = slot, .keep = UINT64_MAX};
 
 	if (extent && !kv_class_of(&c->g, size_bytes)) {
 		o.keep = chunk_of(&c->g, extent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a leaf, and how long a client may rely on it.
+ * The state of a replica, and how long a client may rely on it.
  *
  * A client that has seen the state may work for one term without looking again,
  * counted from before it asked; after that a look goes along with its requests,
@@ -17,13 +17,12 @@
 #include "base/plant.h"
 #include "kv_priv.h"
 
-void kv_add_state(struct kv_leaf *c, void *to)
+void kv_add_state(struct kv_replica *c, void *to)
 {
-	kv_add_read(c, KV_POINT_READ, kv_lease_at(&c->g, KV_LEASE_STATE), to,
-		    8);
+	kit_read(&c->kit.main, kv_lease_at(&c->g, KV_LEASE_STATE), to, 8);
 }
 
-bool kv_state_note(struct kv_leaf *c, uint64_t word, uint64_t asked_ns)
+bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns)
 {
 	c->state = word;
 	if (word != c->expect) {
@@ -35,23 +34,19 @@ bool kv_state_note(struct kv_leaf *c, uint64_t word, uint64_t asked_ns)
 	return true;
 }
 
-static int look(struct kv_leaf *c, uint64_t *asked_ns)
+static int look(struct kv_replica *c, uint64_t *asked_ns)
 {
-	int err;
-
-	*asked_ns = kv_now_ns(c);
-	kv_begin(c);
-	kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-	err = kv_run(c);
-	return err;
+	*asked_ns = kit_now_ns(&c->kit);
+	return kit_read_now(&c->kit.main, kv_lease_at(&c->g, KV_LEASE_STATE),
+			    &c->atom[KV_ATOM_STATE], 8);
 }
 
-int kv_state_confirm(struct kv_leaf *c)
+int kv_state_confirm(struct kv_replica *c)
 {
 	uint64_t asked_ns;
 	int err;
 
-	if (kv_now_ns(c) <= c->valid_ns)
+	if (kit_now_ns(&c->kit) <= c->valid_ns)
 		return 0;
 	err = look(c, &asked_ns);
 	if (err)
@@ -60,7 +55,7 @@ int kv_state_confirm(struct kv_leaf *c)
 								  : KV_E_VIEW;
 }
 
-int kv_state_adopt(struct kv_leaf *c)
+int kv_state_adopt(struct kv_replica *c)
 {
 	uint64_t asked_ns;
 	int err = look(c, &asked_ns);
@@ -72,12 +67,12 @@ int kv_state_adopt(struct kv_leaf *c)
 	return 0;
 }
 
-int kv_state_move(struct kv_leaf *c, uint64_t to)
+int kv_state_move(struct kv_replica *c, uint64_t to)
 {
 	uint64_t old;
-	int err = kv_cas_now(c, KV_POINT_STATE,
-			     kv_lease_at(&c->g, KV_LEASE_STATE), c->expect, to,
-			     &old);
+	int err = kit_cas_now(&c->kit.main, KV_POINT_STATE,
+			      kv_lease_at(&c->g, KV_LEASE_STATE), c->expect, to,
+			      &old);
 
 	if (err)
 		return err;
@@ -90,7 +85,7 @@ int kv_state_move(struct kv_leaf *c, uint64_t to)
 	return 0;
 }
 
-void kv_state_outlast(struct kv_leaf *c)
+void kv_state_outlast(struct kv_replica *c)
 {
 	if (!PLANTED(kv_terms))
 		kv_pause(c, c->term_ns + c->term_ns / 4);
@@ -106,19 +101,18 @@ struct pending {
 	bool any;
 };
 
-static int look_at_locks(struct kv_leaf *c, struct pending *p, bool is_first)
+static int look_at_locks(struct kv_replica *c, struct pending *p, bool is_first)
 {
 	uint64_t at, i, n, v;
 	int err = 0;
 
 	p->any = false;
 	for (at = 0; at < p->count && !err; at += n) {
-		n = u64_min(p->count - at, KV_STAGE_BYTES / 8);
-		kv_begin(c);
-		kv_add_lock_read(c, at, c->stage, 8 * n);
-		err = kv_run(c);
+		n = u64_min(p->count - at, KIT_STAGE_BYTES / 8);
+		err = kit_read_now(&c->kit.locks, kv_lock_at(at), c->kit.stage,
+				   8 * n);
 		for (i = 0; i < n && !err; i++) {
-			memcpy(&v, c->stage + 8 * i, sizeof(v));
+			memcpy(&v, c->kit.stage + 8 * i, sizeof(v));
 			if (is_first)
 				p->word[at + i] = v;
 			else if (!(c->g.flags & KV_WORD_LOCKS))
@@ -134,10 +128,10 @@ static int look_at_locks(struct kv_leaf *c, struct pending *p, bool is_first)
 	return err;
 }
 
-int kv_locks_outlast(struct kv_leaf *c)
+int kv_locks_outlast(struct kv_replica *c)
 {
 	struct pending p = {.count = (c->g.lock_bytes - kv_lock_at(0)) / 8};
-	uint64_t since = kv_now_ns(c);
+	uint64_t since = kit_now_ns(&c->kit);
 	int err;
 
 	if (PLANTED(kv_locks))
@@ -151,9 +145,9 @@ int kv_locks_outlast(struct kv_leaf *c)
 							   : p.word[p.first];
 
 		kv_pause(c, KV_LEASE_POLL_NS);
-		if (kv_now_ns(c) - since > c->failure_ns / 2) {
+		if (kit_now_ns(&c->kit) - since > c->kit.failure_ns / 2) {
 			err = kv_recover(c, p.first, mask);
-			since = kv_now_ns(c);
+			since = kit_now_ns(&c->kit);
 		}
 		if (!err)
 			err = kv_past_deadline(c);

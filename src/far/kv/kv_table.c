@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of a rack: the world of their leaves. A leaf is two regions of one
- * node, by name: "kv-" for rows and extents or "kl-" for locks, four digits of
- * the generation, two of the shard, one of the copy, and the table's name.
+ * Tables of a rack: the world of their replicas. A replica is two regions of
+ * one node, by name: "kv-" for rows and extents or "kl-" for locks, four digits
+ * of the generation, two of the shard, one of the copy, and the table's name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,11 +14,7 @@
 #include "kv_priv.h"
 
 enum {
-	NAME_BYTES = AQ_REGION_NAME_MAX + 1,
-	/* The region has a page more than the table, so that a key to the
-	 * table is a window, which ends with its connection. */
-	SPARE_BYTES = 4096,
-	SEND_DEPTH = 4 * KV_WR_MAX,
+	SEND_DEPTH = 4 * KIT_WR_MAX,
 	WORDS_BYTES = 200,
 };
 
@@ -26,7 +22,7 @@ struct aq_kv {
 	struct aq_rack *rack;
 	char name[AQ_KV_NAME_MAX + 1];
 	struct kv_geometry g;
-	/* For making leaves only. */
+	/* For making replicas only. */
 	const char *node;
 	bool may_use_host;
 };
@@ -34,16 +30,17 @@ struct aq_kv {
 /* ---- names -------------------------------------------------------------- */
 
 static void region_name(const struct aq_kv *kv, const struct kv_id *id,
-			bool is_locks, char out[NAME_BYTES])
+			bool is_locks, char out[KIT_REGION_BYTES])
 {
-	snprintf(out, NAME_BYTES, "%s-%04x%02x%x-%s", is_locks ? "kl" : "kv",
-		 id->name & 0xffff, id->shard & 0xff, id->copy & 0xf, kv->name);
+	snprintf(out, KIT_REGION_BYTES, "%s-%04x%02x%x-%s",
+		 is_locks ? "kl" : "kv", id->name & 0xffff, id->shard & 0xff,
+		 id->copy & 0xf, kv->name);
 }
 
 static int region_parse(const struct aq_kv *kv, const char *region,
 			struct kv_id *id)
 {
-	char again[NAME_BYTES];
+	char again[KIT_REGION_BYTES];
 
 	if (sscanf(region, "kv-%4x%2x%1x-", &id->name, &id->shard, &id->copy) !=
 	    3)
@@ -67,7 +64,7 @@ static int check_name(const char *name)
 /* ---- connections -------------------------------------------------------- */
 
 /* What a port needs for the rest of its life. */
-struct gate {
+struct connection {
 	struct aq_kv *kv;
 	struct kv_id id;
 	uint32_t node;
@@ -75,19 +72,19 @@ struct gate {
 
 /* A client of two copies has two connections, "a+b"; the second is at the node
  * that has the other copy. One that does not answer executes nothing. */
-static int fence_peer(const struct gate *gate, const char *conn)
+static int fence_peer(const struct connection *c, const char *conn)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_READ};
-	struct kv_id id = gate->id;
+	struct kv_id id = c->id;
 	struct client_link *link;
-	char name[NAME_BYTES];
+	char name[KIT_REGION_BYTES];
 	int err;
 
 	id.copy = !id.copy;
-	region_name(gate->kv, &id, false, name);
-	err = client_link_open(gate->kv->rack, name, &o, &link);
+	region_name(c->kv, &id, false, name);
+	err = client_link_open(c->kv->rack, name, &o, &link);
 	if (!err) {
-		err = client_link_end(gate->kv->rack, link->node, conn);
+		err = client_link_end(c->kv->rack, link->node, conn);
 		client_link_close(link);
 	}
 	return err == -EHOSTDOWN || err == -ENOENT ? 0 : err;
@@ -95,102 +92,70 @@ static int fence_peer(const struct gate *gate, const char *conn)
 
 static int port_fence(void *ctx, const char *conn)
 {
-	const struct gate *gate = ctx;
-	char own[SLOT_NAME_MAX + 1];
+	const struct connection *c = ctx;
+	char own[KIT_SLOT_NAME_MAX + 1];
 	size_t n = strcspn(conn, "+");
 	int err;
 
 	snprintf(own, sizeof(own), "%.*s", (int)n, conn);
-	err = client_link_end(gate->kv->rack, gate->node, own);
+	err = client_link_end(c->kv->rack, c->node, own);
 	if (!err && conn[n])
-		err = fence_peer(gate, conn + n + 1);
+		err = fence_peer(c, conn + n + 1);
 	return err;
 }
 
 static int port_is_alive(void *ctx, const char *conn)
 {
-	const struct gate *gate = ctx;
-	char own[SLOT_NAME_MAX + 1];
+	const struct connection *c = ctx;
+	char own[KIT_SLOT_NAME_MAX + 1];
 
 	snprintf(own, sizeof(own), "%.*s", (int)strcspn(conn, "+"), conn);
-	return client_link_is_known(gate->kv->rack, gate->node, own);
+	return client_link_is_known(c->kv->rack, c->node, own);
 }
 
-static int connect_port(struct gate *gate, struct kv_port *port)
+static void port_close(void *ctx, struct kit_port *port)
 {
-	struct client_link_options o = {.send_depth = SEND_DEPTH,
-					.rights = CLIENT_LINK_READ};
-	struct client_key key = {0}, lock_key = {0}, look_key = {0};
-	char table[NAME_BYTES], locks[NAME_BYTES];
-	struct client_link *link;
-	int err;
-
-	region_name(gate->kv, &gate->id, false, table);
-	region_name(gate->kv, &gate->id, true, locks);
-	err = client_link_open(gate->kv->rack, table, &o, &link);
-	if (err)
-		return err;
-	if (link->size_bytes <= SPARE_BYTES)
-		err = error_set(-EBADMSG, "region %s is no table", table);
-	if (!err)
-		err = client_link_key(link, table,
-				      link->size_bytes - SPARE_BYTES, &key);
-	if (!err)
-		err = client_link_key(link, locks, 0, &lock_key);
-	if (!err && port->wants_look)
-		err = client_link_key(link, table, 0, &look_key);
-	if (err) {
-		client_link_close(link);
-		return err;
-	}
-	gate->node = link->node;
-	port->link = link;
-	port->addr = key.addr;
-	port->rkey = key.rkey;
-	port->size_bytes = key.size_bytes;
-	port->lock_addr = lock_key.addr;
-	port->lock_rkey = lock_key.rkey;
-	port->look_addr = look_key.addr;
-	port->look_rkey = look_key.rkey;
-	snprintf(port->conn, sizeof(port->conn), "%s", client_link_name(link));
-	return 0;
-}
-
-static void port_close(void *ctx, struct kv_port *port)
-{
-	client_link_close(port->link);
-	port->link = NULL;
+	kit_port_disconnect(port);
 	free(ctx);
 }
 
-static int port_renew(void *ctx, struct kv_port *port)
+static int port_renew(void *ctx, struct kit_port *port)
 {
-	client_link_close(port->link);
-	port->link = NULL;
-	return connect_port(ctx, port);
-}
-
-static int world_open(void *ctx, const struct kv_id *id, struct kv_port *port)
-{
-	struct gate *gate = calloc(1, sizeof(*gate));
+	char table[KIT_REGION_BYTES], locks[KIT_REGION_BYTES];
+	struct connection *c = ctx;
 	int err;
 
-	if (!gate)
-		return error_set(-ENOMEM, "no memory for a connection");
-	*gate = (struct gate){.kv = ctx, .id = *id};
-	*port = (struct kv_port){.fence = port_fence,
-				 .is_alive = port_is_alive,
-				 .renew = port_renew,
-				 .close = port_close,
-				 .wants_look = port->wants_look,
-				 .ctx = gate};
-	err = connect_port(gate, port);
-	if (err)
-		free(gate);
+	region_name(c->kv, &c->id, false, table);
+	region_name(c->kv, &c->id, true, locks);
+	kit_port_disconnect(port);
+	err = kit_port_connect(port, c->kv->rack, table, locks, SEND_DEPTH);
+	if (!err)
+		c->node = port->link->node;
 	return err;
 }
 
-/* ---- leaves ------------------------------------------------------------- */
+static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a connection");
+	*c = (struct connection){.kv = ctx, .id = *id};
+	*port = (struct kit_port){.fence = port_fence,
+				  .is_alive = port_is_alive,
+				  .renew = port_renew,
+				  .close = port_close,
+				  .wants_look = port->wants_look,
+				  .ctx = c};
+	err = port_renew(c, port);
+	if (err)
+		free(c);
+	return err;
+}
+
+/* ---- replicas -------------------------------------------------------------
+ */
 
 struct lister {
 	const struct aq_kv *kv;
@@ -218,13 +183,13 @@ static int world_list(void *ctx, kv_id_fn each, void *user)
 
 static int world_drop(void *ctx, const struct kv_id *id)
 {
-	char table[NAME_BYTES], locks[NAME_BYTES];
+	char table[KIT_REGION_BYTES], locks[KIT_REGION_BYTES];
 	struct aq_kv *kv = ctx;
 	int err, one;
 
 	region_name(kv, id, false, table);
 	region_name(kv, id, true, locks);
-	/* The locks first: a leaf is listed by its other region. */
+	/* The locks first: a replica is listed by its other region. */
 	one = aq_region_delete(kv->rack, locks);
 	if (one == -ENOENT)
 		one = 0;
@@ -242,7 +207,7 @@ static int choose_node(struct aq_kv *kv, const struct kv_id *id,
 	struct client_link_options o = {.rights = CLIENT_LINK_READ};
 	struct kv_id first = {id->name, id->shard, 0};
 	struct client_link *link;
-	char name[NAME_BYTES];
+	char name[KIT_REGION_BYTES];
 	int i, n, err;
 
 	snprintf(out, CLIENT_NODE_NAME_MAX, "%s", kv->node ? kv->node : "");
@@ -276,42 +241,35 @@ static int make_locks(struct aq_kv *kv, const char *table, const char *locks,
 		      struct kv_geometry *g)
 {
 	struct client_link_options lo = {.rights = CLIENT_LINK_READ};
-	struct aq_region_options ro = {.flags = AQ_REGION_DEVICE};
-	struct aq_region *region;
 	struct client_link *link;
+	bool on_device = false;
 	int err = client_link_open(kv->rack, table, &lo, &link);
 
 	if (err)
 		return err;
+	g->flags &= ~(uint32_t)KV_DEVICE_LOCKS;
 	if (!link->has_masked_atomics)
 		g->flags |= KV_WORD_LOCKS;
-	g->flags |= KV_DEVICE_LOCKS;
 	err = kv_geometry_derive(g);
-	ro.node = client_link_node_name(link);
 	if (!err)
-		err = aq_region_create(kv->rack, locks, g->lock_bytes, &ro,
-				       &region);
-	if ((err == -ENOSPC || err == -EOPNOTSUPP) && kv->may_use_host) {
-		g->flags &= ~(uint32_t)KV_DEVICE_LOCKS;
-		ro.flags = 0;
-		err = aq_region_create(kv->rack, locks, g->lock_bytes, &ro,
-				       &region);
-	}
+		err = kit_locks_make(kv->rack, client_link_node_name(link),
+				     locks, g->lock_bytes, 0, kv->may_use_host,
+				     &on_device);
+	if (on_device)
+		g->flags |= KV_DEVICE_LOCKS;
 	client_link_close(link);
-	if (!err)
-		aq_region_close(region);
 	return err;
 }
 
 static int world_make(void *ctx, const struct kv_id *id,
 		      const struct kv_geometry *geometry, uint64_t state)
 {
-	char table[NAME_BYTES], locks[NAME_BYTES], node[CLIENT_NODE_NAME_MAX];
+	char table[KIT_REGION_BYTES], locks[KIT_REGION_BYTES],
+		node[CLIENT_NODE_NAME_MAX];
 	struct kv_geometry g = *geometry;
 	struct aq_region_options ro = {0};
-	struct aq_region *region;
 	struct aq_kv *kv = ctx;
-	struct kv_port port = {0};
+	struct kit_port port = {0};
 	int err = choose_node(kv, id, &g, node);
 
 	if (err)
@@ -319,11 +277,10 @@ static int world_make(void *ctx, const struct kv_id *id,
 	ro.node = node[0] ? node : NULL;
 	region_name(kv, id, false, table);
 	region_name(kv, id, true, locks);
-	err = aq_region_create(kv->rack, table, g.size_bytes + SPARE_BYTES, &ro,
-			       &region);
+	err = kit_region_make(kv->rack, table, g.size_bytes + KIT_SPARE_BYTES,
+			      &ro);
 	if (err)
 		return err;
-	aq_region_close(region);
 	err = make_locks(kv, table, locks, &g);
 	if (!err)
 		err = world_open(kv, id, &port);
@@ -382,7 +339,7 @@ struct finding {
 static void find_head(void *user, const struct kv_id *id)
 {
 	struct finding *f = user;
-	struct kv_port port = {0};
+	struct kit_port port = {0};
 	struct kv_geometry g;
 	int err;
 
@@ -442,7 +399,7 @@ static int make_table(struct aq_kv *kv, const char *name)
 	if (!err && count)
 		return error_set(-EEXIST, "there is a table %s already", name);
 	if (!err)
-		err = kv_leaves_make(&world, &kv->g, KV_PHASE_STABLE);
+		err = kv_replicas_make(&world, &kv->g, KV_PHASE_STABLE);
 	if (err) {
 		snprintf(words, sizeof(words), "%s", aq_last_error());
 		/* What was made goes; the first reason is the one to tell. */

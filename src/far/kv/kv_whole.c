@@ -77,14 +77,15 @@ static int each_older(const struct aq_kv_item *item, void *user)
 	struct aq_kv_op op = {.key = item->key, .key_len = item->key_len};
 	struct kv_route r;
 	bool has_entry;
-	/* Not by way of the leaf that is just being read. */
+	/* Not by way of the replica that is just being read. */
 	int err = kv_client_route_next(
 		f->client, kv_client_hash(f->client, item->key, item->key_len),
 		&r);
 
 	if (err)
 		return err;
-	err = kv_client_read_leaf(f->client, r.leaf, &op, NULL, &has_entry);
+	err = kv_client_read_replica(f->client, r.replica, &op, NULL,
+				     &has_entry);
 	if (err && err != -ENOENT)
 		return err;
 	return has_entry ? 0 : f->each(item, f->user);
@@ -95,15 +96,16 @@ static int scan_part(struct aq_kv_client *c, struct place *p, uint64_t rows,
 {
 	struct filter f = {.client = c, .each = each, .user = user};
 	struct kv_era *e = c->era[p->era];
-	struct kv_leaf *leaf;
+	struct kv_replica *replica;
 	int err = kv_shard_ready(c, e, p->shard);
 
 	if (err)
 		return err;
-	leaf = kv_shard_master(&e->shard[p->shard]);
-	err = is_older(c, p)
-		      ? kv_leaf_scan(leaf, &p->row, rows, flags, each_older, &f)
-		      : kv_leaf_scan(leaf, &p->row, rows, flags, each, user);
+	replica = kv_shard_master(&e->shard[p->shard]);
+	err = is_older(c, p) ? kv_replica_scan(replica, &p->row, rows, flags,
+					       each_older, &f)
+			     : kv_replica_scan(replica, &p->row, rows, flags,
+					       each, user);
 	if (err || p->row)
 		return err;
 	if (++p->shard < e->g.shard_count)
@@ -144,7 +146,7 @@ int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 
 /* ---- every shard -------------------------------------------------------- */
 
-typedef int (*shard_fn)(struct kv_leaf *leaf, void *user);
+typedef int (*shard_fn)(struct kv_replica *replica, void *user);
 
 static int each_shard(struct aq_kv_client *c, struct kv_era *e, shard_fn fn,
 		      void *user)
@@ -160,10 +162,10 @@ static int each_shard(struct aq_kv_client *c, struct kv_era *e, shard_fn fn,
 	return err;
 }
 
-static int add_count(struct kv_leaf *leaf, void *user)
+static int add_count(struct kv_replica *replica, void *user)
 {
 	uint64_t *sum = user, n = 0;
-	int err = kv_leaf_count(leaf, &n);
+	int err = kv_replica_count(replica, &n);
 
 	*sum += n;
 	return err;
@@ -191,12 +193,12 @@ int aq_kv_count(struct aq_kv_client *c, uint64_t *count)
 	return err;
 }
 
-static int check_leaf(struct kv_leaf *leaf, void *user)
+static int check_replica(struct kv_replica *replica, void *user)
 {
 	struct aq_kv_report one;
 	uint64_t *to = user;
 	const uint64_t *from = (const uint64_t *)&one;
-	int err = kv_leaf_check(leaf, &one);
+	int err = kv_replica_check(replica, &one);
 
 	for (size_t i = 0; i < sizeof(one) / sizeof(*to) && !err; i++)
 		to[i] += from[i];
@@ -215,7 +217,7 @@ static int check_seconds(struct aq_kv_client *c, struct kv_era *e,
 
 	for (s = 0; s < e->g.shard_count && !err; s++)
 		if (kv_shard_second(&e->shard[s]))
-			err = check_leaf(kv_shard_second(&e->shard[s]), r);
+			err = check_replica(kv_shard_second(&e->shard[s]), r);
 	r->rows = rows;
 	r->used = used;
 	r->expired = expired;
@@ -233,7 +235,7 @@ int aq_kv_check(struct aq_kv_client *c, struct aq_kv_report *report)
 	while (!err) {
 		*report = (struct aq_kv_report){0};
 		for (i = 0; i < KV_ERAS_MAX && c->era[i] && !err; i++) {
-			err = each_shard(c, c->era[i], check_leaf, report);
+			err = each_shard(c, c->era[i], check_replica, report);
 			if (!err)
 				err = check_seconds(c, c->era[i], report);
 		}
@@ -249,9 +251,9 @@ int aq_kv_check(struct aq_kv_client *c, struct aq_kv_report *report)
 	return err;
 }
 
-static int reap_leaf(struct kv_leaf *leaf, void *user)
+static int reap_replica(struct kv_replica *replica, void *user)
 {
-	return kv_leaf_reap(leaf);
+	return kv_replica_reap(replica);
 }
 
 int aq_kv_repair(struct aq_kv_client *c)
@@ -264,10 +266,10 @@ int aq_kv_repair(struct aq_kv_client *c)
 		for (i = 0; i < KV_ERAS_MAX && c->era[i] && !err; i++) {
 			struct kv_era *e = c->era[i];
 
-			err = each_shard(c, e, reap_leaf, NULL);
+			err = each_shard(c, e, reap_replica, NULL);
 			for (s = 0; s < e->g.shard_count && !err; s++)
 				if (kv_shard_second(&e->shard[s]))
-					err = kv_leaf_reap(
+					err = kv_replica_reap(
 						kv_shard_second(&e->shard[s]));
 		}
 		if (!err)

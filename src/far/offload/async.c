@@ -10,6 +10,7 @@
 
 #include "async_priv.h"
 #include "base/error.h"
+#include "base/hex.h"
 
 enum {
 	HUGE_BYTES = 2 << 20,
@@ -62,8 +63,7 @@ static int make_keys(struct aq_async *a)
 	v = a->device.verbs;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return error_set(-EIO, "the kernel gives no random numbers");
-	for (unsigned i = 0; i < sizeof(random); i++)
-		snprintf(a->session + 2 * i, 3, "%02x", random[i]);
+	hex_write(a->session, random, sizeof(random));
 	a->mr = v->reg_mr(a->device.pd, a->memory, a->memory_bytes,
 			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 				  IBV_ACCESS_REMOTE_WRITE);

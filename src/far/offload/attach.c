@@ -13,18 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "async_priv.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/log.h"
+#include "pair/pair.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
-	RNR_TIMER = 12,
 	RD_ATOMIC = 128, /* where the devices can */
-	PSN_MASK = 0xffffff,
 };
 
 static uint32_t left_ms(const struct aq_async *a, uint64_t deadline_ns)
@@ -86,76 +83,40 @@ static int make_qp(struct aq_async *a, struct async_qp *q)
 						.max_recv_wr = 1,
 						.max_send_sge = 1,
 						.max_recv_sge = 1}};
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = PORT,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE};
 	int err;
 
 	q->qp = a->device.verbs->create_qp(a->device.pd, &attr);
 	if (!q->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	if (getrandom(&q->psn, sizeof(q->psn), 0) != sizeof(q->psn))
-		return error_set(-EIO, "the kernel gives no random numbers");
-	q->psn &= PSN_MASK;
-	err = a->device.verbs->modify_qp(q->qp, &init,
-					 IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-						 IBV_QP_PORT |
-						 IBV_QP_ACCESS_FLAGS);
-	return err ? error_set(-err, "the queue pair cannot be set up") : 0;
-}
-
-static enum ibv_mtu mtu_code(uint64_t bytes)
-{
-	return bytes >= 4096   ? IBV_MTU_4096
-	       : bytes >= 2048 ? IBV_MTU_2048
-	       : bytes >= 1024 ? IBV_MTU_1024
-	       : bytes >= 512  ? IBV_MTU_512
-			       : IBV_MTU_256;
+	err = pair_psn(&q->psn);
+	if (err)
+		return error_set(err, "the kernel gives no random numbers");
+	err = pair_init(a->device.verbs->modify_qp, q->qp,
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	return err ? error_set(err, "the queue pair cannot be set up") : 0;
 }
 
 static int start_qp(struct aq_async *a, struct async_qp *q,
 		    const struct async_end *far)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_code(far->mtu),
-		.dest_qp_num = (uint32_t)far->qpn,
-		.rq_psn = (uint32_t)far->psn,
-		.max_dest_rd_atomic =
-			(uint8_t)u64_min(far->rd_atomic, RD_ATOMIC),
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.sgid_index =
-					    (uint8_t)a->device.verbs->gid_index,
-				    .hop_limit = HOP_LIMIT}},
+	/* It never sends. Without a timer the NIC remembers when the engine's
+	 * process is gone. */
+	struct pair_end end = {
+		.gid_index = (uint8_t)a->device.verbs->gid_index,
+		.qpn = (uint32_t)far->qpn,
+		.psn = (uint32_t)far->psn,
+		.own_psn = q->psn,
+		.mtu = pair_mtu(far->mtu),
+		.reads_in = (uint8_t)u64_min(far->rd_atomic, RD_ATOMIC),
+		.reads_out = 1,
+		.rnr_timer = PAIR_RNR_TIMER,
 	};
-	unsigned i, byte;
-	int err;
+	int err =
+		hex_read(far->gid, end.gid.raw, sizeof(end.gid.raw))
+			? pair_connect(a->device.verbs->modify_qp, q->qp, &end)
+			: -EPROTO;
 
-	for (i = 0; i < 16; i++) {
-		(void)sscanf(far->gid + 2 * i, "%2x", &byte);
-		attr.ah_attr.grh.dgid.raw[i] = (uint8_t)byte;
-	}
-	err = a->device.verbs->modify_qp(
-		q->qp, &attr,
-		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			IBV_QP_MIN_RNR_TIMER);
-	if (!err) {
-		/* It never sends. Without a timer the NIC remembers when the
-		 * engine's process is gone. */
-		attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-					    .sq_psn = q->psn,
-					    .max_rd_atomic = 1};
-		err = a->device.verbs->modify_qp(
-			q->qp, &attr,
-			IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				IBV_QP_MAX_QP_RD_ATOMIC);
-	}
-	return err ? error_set(-err, "the queue pair cannot be connected") : 0;
+	return err ? error_set(err, "the queue pair cannot be connected") : 0;
 }
 
 /* ---- the engine --------------------------------------------------------- */
@@ -164,11 +125,10 @@ static int own_gid(const struct aq_async *a, char text[33])
 {
 	union ibv_gid gid;
 
-	if (a->device.verbs->query_gid(a->device.context, PORT,
+	if (a->device.verbs->query_gid(a->device.context, PAIR_PORT,
 				       a->device.verbs->gid_index, &gid))
 		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-	for (unsigned i = 0; i < 16; i++)
-		snprintf(text + 2 * i, 3, "%02x", gid.raw[i]);
+	hex_write(text, gid.raw, sizeof(gid.raw));
 	return 0;
 }
 

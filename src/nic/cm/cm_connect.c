@@ -2,6 +2,7 @@
 /* Connecting, accepting, rejecting, disconnecting. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "cm_priv.h"
 #include "wire/wire.h"
 
@@ -98,7 +99,7 @@ static int connect_locked(struct cm_id *id, const struct rdma_conn_param *p)
 	err = fill_request(id, p, &req);
 	if (err)
 		return err;
-	err = cm_conn_connect(&id->conn, &req, cm_now_ns());
+	err = cm_conn_connect(&id->conn, &req, clock_mono_ns());
 	if (!err)
 		cm_peer_ask(id);
 	return err;
@@ -136,7 +137,7 @@ CM_EXPORT int rdma_establish(struct rdma_cm_id *pub)
 	if (pub->qp)
 		return cm_fail(EINVAL);
 	cm_lock();
-	err = cm_conn_establish(&to_id(pub)->conn, cm_now_ns());
+	err = cm_conn_establish(&to_id(pub)->conn, clock_mono_ns());
 	cm_unlock();
 	return err ? cm_fail(err) : 0;
 }
@@ -153,7 +154,7 @@ static int accept_datagram(struct cm_id *id, const struct rdma_conn_param *p)
 	rep.qpn = id->pub.qp ? id->pub.qp->qp_num : p->qp_num;
 	rep.qkey = RDMA_UDP_QKEY;
 	err = fill_private(&rep, 0, p->private_data, p->private_data_len);
-	return err ? err : cm_conn_accept(&id->conn, &rep, cm_now_ns());
+	return err ? err : cm_conn_accept(&id->conn, &rep, clock_mono_ns());
 }
 
 static int accept_connection(struct cm_id *id, const struct rdma_conn_param *p)
@@ -186,7 +187,7 @@ static int accept_connection(struct cm_id *id, const struct rdma_conn_param *p)
 		if (err)
 			return err;
 	}
-	return cm_conn_accept(&id->conn, &rep, cm_now_ns());
+	return cm_conn_accept(&id->conn, &rep, clock_mono_ns());
 }
 
 CM_EXPORT int rdma_accept(struct rdma_cm_id *pub,
@@ -250,7 +251,7 @@ CM_EXPORT int rdma_disconnect(struct rdma_cm_id *pub)
 	/* What is posted is flushed, whatever becomes of the messages. */
 	err = cm_qp_error(id);
 	if (!err)
-		err = cm_conn_disconnect(&id->conn, cm_now_ns());
+		err = cm_conn_disconnect(&id->conn, clock_mono_ns());
 	/* Who only answers, or comes late, has no event to wait for. */
 	waits = id->sync && id->conn.state == CM_DREQ_SENT;
 	cm_unlock();
@@ -264,7 +265,7 @@ CM_EXPORT int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)
 	if (event != IBV_EVENT_COMM_EST)
 		return 0;
 	cm_lock();
-	err = cm_conn_notify(&to_id(pub)->conn, cm_now_ns());
+	err = cm_conn_notify(&to_id(pub)->conn, clock_mono_ns());
 	cm_unlock();
 	return err ? cm_fail(err) : 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cm_priv.h"
 
@@ -153,7 +154,7 @@ static void finish_response(struct cm_event *ev)
 		return;
 	err = cm_qp_connect(id);
 	if (!err)
-		err = cm_conn_establish(&id->conn, cm_now_ns());
+		err = cm_conn_establish(&id->conn, clock_mono_ns());
 	if (!err) {
 		become(ev, RDMA_CM_EVENT_ESTABLISHED, 0);
 		return;

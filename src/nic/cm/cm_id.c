@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cm_priv.h"
 #include "core/nic.h"
 #include "wire/wire.h"
@@ -52,7 +53,7 @@ static uint32_t random_word(void)
 	uint32_t v;
 
 	if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-		v = (uint32_t)cm_now_ns();
+		v = (uint32_t)clock_mono_ns();
 	return v;
 }
 

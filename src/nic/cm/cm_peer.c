@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cm_priv.h"
 #include "wire/wire.h"
@@ -127,7 +128,7 @@ static void refuse(struct cm_id *id)
 		m.kind = WIRE_CM_REJ;
 		m.reason = WIRE_CM_REJ_SERVICE_ID;
 	}
-	cm_conn_input(&id->conn, &m, cm_now_ns());
+	cm_conn_input(&id->conn, &m, clock_mono_ns());
 }
 
 static void ask_again(struct timer *t, uint64_t now_ns)
@@ -145,7 +146,7 @@ static void ask_again(struct timer *t, uint64_t now_ns)
  */
 static void nobody_there(struct cm_id *id)
 {
-	uint64_t now_ns = cm_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 
 	if (!id->refuse_ns)
 		id->refuse_ns = now_ns + CM_REFUSE_NS;
@@ -185,7 +186,7 @@ static void hang_up(struct cm_sock *s)
 		close(s->watch.fd);
 		s->watch.fd = -1;
 		s->state = SOCK_DEAD;
-		cm_timer_set(&s->timer, cm_now_ns() + CM_LOST_DELAY_NS);
+		cm_timer_set(&s->timer, clock_mono_ns() + CM_LOST_DELAY_NS);
 		return;
 	}
 	tell(s, NULL);

@@ -52,7 +52,6 @@ struct cm_watch {
 int cm_watch_add(struct cm_watch *w) MUST_CHECK;
 void cm_watch_remove(struct cm_watch *w);
 void cm_timer_set(struct timer *t, uint64_t deadline_ns);
-uint64_t cm_now_ns(void);
 
 /* ---- device.c ----------------------------------------------------------- */
 

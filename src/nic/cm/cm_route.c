@@ -4,6 +4,7 @@
 #include <aquifer/aqdv.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cm_priv.h"
 #include "wire/wire.h"
@@ -192,7 +193,7 @@ void cm_route_input(struct cm_device *dev, const struct cm_addr *from,
 	if (id && id->peer.qpn == WIRE_GSI_QPN)
 		id->peer.qpn = from->qpn;
 	if (id && id->peer.qpn == from->qpn)
-		cm_conn_input(&id->conn, msg, cm_now_ns());
+		cm_conn_input(&id->conn, msg, clock_mono_ns());
 	else if (!id && cm_stray_answer(msg, &answer))
 		cm_gsi_send(dev, from, &answer);
 }

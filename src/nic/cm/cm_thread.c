@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "cm_priv.h"
@@ -39,14 +40,6 @@ void cm_lock(void)
 void cm_unlock(void)
 {
 	pthread_mutex_unlock(&cm.mutex);
-}
-
-uint64_t cm_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -140,7 +133,7 @@ static void drain(void)
 /* How long to sleep, in milliseconds; the mutex is held. */
 static int next_timeout(void)
 {
-	uint64_t now_ns = cm_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 	uint64_t next_ns;
 
 	timer_wheel_advance(&cm.wheel, now_ns);
@@ -234,7 +227,7 @@ int cm_start(void)
 		err = -errno;
 		goto err_close;
 	}
-	timer_wheel_init(&cm.wheel, cm_now_ns());
+	timer_wheel_init(&cm.wheel, clock_mono_ns());
 	cm.wake_ns = UINT64_MAX;
 	err = start_thread();
 	if (err)

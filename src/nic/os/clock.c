@@ -11,14 +11,6 @@
 #include <cpuid.h>
 #endif
 
-uint64_t os_clock_kernel_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 #ifdef __x86_64__
 static bool kernel_uses_tsc(void)
 {
@@ -52,7 +44,7 @@ static void read_both(uint64_t *tsc, uint64_t *ns)
 
 	for (unsigned i = 0; i < 5; i++) {
 		uint64_t before = __builtin_ia32_rdtsc();
-		uint64_t t = os_clock_kernel_ns();
+		uint64_t t = clock_mono_ns();
 		uint64_t after = __builtin_ia32_rdtsc();
 
 		if (after - before < best) {

@@ -4,10 +4,11 @@
  * read costs 10 ns instead of clock_gettime's 22; the rate is measured against
  * CLOCK_MONOTONIC once, good to some 30 ppm, which is enough for timers.
  */
-#ifndef AQ_CLOCK_H
-#define AQ_CLOCK_H
+#ifndef AQ_OS_CLOCK_H
+#define AQ_OS_CLOCK_H
 
 #include "base/base.h"
+#include "base/clock.h"
 
 struct os_clock {
 	uint64_t base_tsc;
@@ -17,8 +18,6 @@ struct os_clock {
 
 /* Sleeps about a millisecond when it has to measure. */
 void os_clock_init(struct os_clock *c);
-
-uint64_t os_clock_kernel_ns(void);
 
 static inline uint64_t os_clock_ns(const struct os_clock *c)
 {
@@ -31,7 +30,7 @@ static inline uint64_t os_clock_ns(const struct os_clock *c)
 					       32);
 	}
 #endif
-	return os_clock_kernel_ns();
+	return clock_mono_ns();
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer for the classic pcap format with nanosecond times. */
 #include "pcap.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -103,10 +103,9 @@ void pcap_write(struct pcap *p, const uint8_t *frame, size_t len_bytes)
 {
 	struct frame_header header;
 	struct iovec iov[2];
-	struct timespec now;
+	struct timespec now = clock_timespec(clock_real_ns());
 	ssize_t n;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	header = (struct frame_header){
 		.sec = (uint32_t)now.tv_sec,
 		.nsec = (uint32_t)now.tv_nsec,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rs_priv.h"
 
@@ -90,7 +91,7 @@ static int take_or_log(struct rsock *listener, struct rdma_cm_event *event)
 	int err = take(listener, event);
 
 	if (err)
-		log_warn_limited(&listener->refused, rs_now_ns(), "rsocket",
+		log_warn_limited(&listener->refused, clock_mono_ns(), "rsocket",
 				 "a request is refused: %s", strerror(-err));
 	return err;
 }

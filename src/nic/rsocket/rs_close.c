@@ -3,6 +3,7 @@
  * Ends: shutdown, close, and the end of the process. A goodbye is a message
  * like any other, so whoever hears it has all data that was sent before.
  */
+#include "base/clock.h"
 #include "rs_priv.h"
 
 static bool can_say(struct rsock *rs)
@@ -126,11 +127,10 @@ RS_EXPORT int rclose(int socket)
 
 static void say_goodbye(struct rsock *rs)
 {
-	struct timespec until;
+	struct timespec until =
+		clock_timespec(clock_real_ns() + RS_EXIT_MS * 1000000ull);
 
 	/* Another thread may sit in a call, and will not come back. */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += RS_EXIT_MS / 1000;
 	if (rs->dgram || pthread_mutex_timedlock(&rs->lock, &until))
 		return;
 	(void)rs_disconnect(rs, rs_deadline(RS_EXIT_MS * 1000000ull));

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rs_dgram_priv.h"
 
@@ -237,7 +238,7 @@ static int find_dest(struct rsock *rs, const struct sockaddr *to,
 
 static bool is_stale(struct rs_dest *dest)
 {
-	uint64_t now_ns = rs_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 
 	if (dest->qpn && now_ns - dest->heard_ns < RS_DEST_STALE_NS)
 		return false;
@@ -357,7 +358,7 @@ static void on_udp(struct rsock *rs, const uint8_t *data, size_t bytes,
 	if (header < 0 || rs_dest_get(rs, from, &dest))
 		return;
 	dest->qpn = h.qpn;
-	dest->heard_ns = rs_now_ns();
+	dest->heard_ns = clock_mono_ns();
 	if (!h.is_data)
 		return;
 	(void)send_udp(rs, dest, NULL, 0); /* it will ask again */

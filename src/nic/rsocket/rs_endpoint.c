@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "rs_dgram_priv.h"
 
 #define WR_RECV (1ull << 63)
@@ -256,7 +257,7 @@ static void on_recv(struct rsock *rs, const struct ibv_wc *wc)
 	a.length -= (uint32_t)header;
 	dest = rs_dest_find(rs->dgram, &a.from);
 	if (dest && dest->qpn == wc->src_qp)
-		dest->heard_ns = rs_now_ns();
+		dest->heard_ns = clock_mono_ns();
 	/* A connected socket hears its peer only. */
 	if (rs->dgram->connected && !rs_name_equal(&a.from, &rs->dgram->peer))
 		give_back(rs, a.slot);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "rs_priv.h"
 
 enum {
@@ -140,7 +141,7 @@ static void stand_up(struct set *s, int fd)
 
 static int kernel_poll(struct set *s, nfds_t count, uint64_t deadline_ns)
 {
-	uint64_t now_ns = rs_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 	uint64_t left = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 	struct timespec ts = {.tv_sec = (time_t)(left / 1000000000ull),
 			      .tv_nsec = (long)(left % 1000000000ull)};
@@ -151,7 +152,7 @@ static int kernel_poll(struct set *s, nfds_t count, uint64_t deadline_ns)
 
 static int poll_set(struct set *s, uint64_t deadline_ns)
 {
-	uint64_t spin_ns = rs_now_ns() + RS_SPIN_US * 1000ull;
+	uint64_t spin_ns = clock_mono_ns() + RS_SPIN_US * 1000ull;
 	bool others = s->ours < s->count;
 	int fd, ready;
 
@@ -162,9 +163,9 @@ static int poll_set(struct set *s, uint64_t deadline_ns)
 				return -1;
 			ready = look_at_others(s, ready);
 		}
-		if (ready || rs_now_ns() >= deadline_ns)
+		if (ready || clock_mono_ns() >= deadline_ns)
 			return ready;
-		if (rs_now_ns() < spin_ns)
+		if (clock_mono_ns() < spin_ns)
 			continue;
 		fd = rs_sleeper_fd();
 		if (fd < 0)

@@ -150,7 +150,6 @@ struct rs_sleeper {
 	int fd; /* readable when the thread shall look again */
 };
 
-uint64_t rs_now_ns(void);
 uint64_t rs_deadline(uint64_t timeout_ns);
 /* Of this thread; -1 and errno. */
 int rs_sleeper_fd(void);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rs_priv.h"
 
@@ -19,17 +20,10 @@ static pthread_key_t key;
 static bool has_key;
 static _Thread_local int own_fd = -1;
 
-uint64_t rs_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t rs_deadline(uint64_t timeout_ns)
 {
-	return timeout_ns == RS_FOREVER ? RS_FOREVER : rs_now_ns() + timeout_ns;
+	return timeout_ns == RS_FOREVER ? RS_FOREVER
+					: clock_mono_ns() + timeout_ns;
 }
 
 bool rs_may_wait(const struct rsock *rs, int flags)
@@ -105,7 +99,7 @@ static int sleep_once(struct rsock *rs, uint64_t deadline_ns)
 	struct pollfd fds[2] = {{.fd = sleeper.fd, .events = POLLIN},
 				{.fd = rs_wait_fd(rs), .events = POLLIN}};
 	struct timespec ts, *timeout = NULL;
-	uint64_t now_ns = rs_now_ns();
+	uint64_t now_ns = clock_mono_ns();
 	int err = 0;
 
 	if (sleeper.fd < 0)
@@ -130,7 +124,7 @@ static int sleep_once(struct rsock *rs, uint64_t deadline_ns)
 int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 	    uint64_t deadline_ns)
 {
-	uint64_t spin_ns = rs_now_ns() + RS_SPIN_US * 1000ull;
+	uint64_t spin_ns = clock_mono_ns() + RS_SPIN_US * 1000ull;
 	int err;
 
 	for (;;) {
@@ -141,7 +135,7 @@ int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 			return 0;
 		if (rs->closed)
 			return -EBADF;
-		now_ns = rs_now_ns();
+		now_ns = clock_mono_ns();
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
 		if (moved || now_ns < spin_ns) {

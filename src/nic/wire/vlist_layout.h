@@ -3,7 +3,7 @@
  * A version-list store as it lies in far memory: one region, little-endian.
  *
  *	struct vlist_head	(512 bytes)
- *	clients			struct vlist_slot []
+ *	clients			slots of clients, 64 bytes each
  *	chunk words		le64 []: who has the chunk; 0: nobody
  *	index			buckets of struct vlist_entry
  *	nodes			struct vlist_node and value, all of one size
@@ -35,7 +35,6 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/layout.h"
-#include "client_slot.h"
 
 enum {
 	VLIST_HEAD_BYTES = 512,
@@ -109,33 +108,6 @@ struct vlist_head {
 
 STATIC_ASSERT(sizeof(struct vlist_head) == VLIST_HEAD_BYTES, "vlist head");
 STATIC_ASSERT(offsetof(struct vlist_head, crc) == 504, "vlist head crc");
-
-enum vlist_slot_state {
-	VLIST_SLOT_FREE = CLIENT_SLOT_FREE,
-	VLIST_SLOT_LIVE = CLIENT_SLOT_LIVE,
-	VLIST_SLOT_CLAIMED = CLIENT_SLOT_CLAIMED,
-};
-
-/* One client, as in client_slot.h. */
-struct vlist_slot {
-	le64 state; /* enum vlist_slot_state | epoch << 8 */
-	le64 name[SLOT_NAME_WORDS];
-	le64 reserved;
-};
-
-STATIC_ASSERT(sizeof(struct vlist_slot) == VLIST_SLOT_BYTES, "vlist slot");
-STATIC_ASSERT(offsetof(struct vlist_slot, name) == SLOT_NAME_AT, "vlist slot");
-
-static inline uint64_t vlist_slot_word(enum vlist_slot_state s, uint32_t epoch)
-{
-	return (uint64_t)s | (uint64_t)epoch << 8;
-}
-
-/* Of a chunk that a client has. */
-static inline uint64_t vlist_owner_word(uint32_t slot, uint32_t epoch)
-{
-	return (uint64_t)slot + 1 + ((uint64_t)epoch << 32);
-}
 
 /* A key that was once there keeps its entry. */
 struct vlist_entry {

@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "client_priv.h"
 
 void client_auth_offer(const struct client_verbs *v, json_t *body)
@@ -18,7 +19,6 @@ int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 		      const char *who, struct client_auth *out)
 {
 	const char *s = json_string_value(json_object_get(reply, "auth"));
-	unsigned i, byte;
 
 	*out = (struct client_auth){.is_set = s != NULL};
 	if (!s && strcmp(config_string(rack->config, "nic", "auth"), "psk"))
@@ -28,14 +28,9 @@ int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 				 "nic.auth is psk here, but the %s does not "
 				 "authenticate packets",
 				 who);
-	if (strlen(s) != 2 * sizeof(out->key) ||
-	    strspn(s, "0123456789abcdef") != 2 * sizeof(out->key))
+	if (!hex_read(s, out->key, sizeof(out->key)))
 		return error_set(-EPROTO,
 				 "the %s's answer has no usable 'auth'", who);
-	for (i = 0; i < sizeof(out->key); i++) {
-		(void)sscanf(s + 2 * i, "%2x", &byte);
-		out->key[i] = (uint8_t)byte;
-	}
 	return 0;
 }
 

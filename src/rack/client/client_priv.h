@@ -207,6 +207,9 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 		     void *ctx, struct aq_rack **out) MUST_CHECK;
 /* -ESTALE in a child of the process that opened the rack. */
 int client_rack_check(const struct aq_rack *rack) MUST_CHECK;
+/* The calls of client_clock_real. */
+uint64_t client_real_now_ns(void *ctx);
+void client_real_relax(void *ctx);
 uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
 /* Milliseconds until then, at least 1. */

@@ -5,47 +5,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "client_priv.h"
+#include "pair/pair.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
 	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
 	 * of CPU is not given up; a dead one is reported by the heartbeat. */
 	ACK_TIMEOUT = 16,
 	ACK_TIMEOUT_MAX = 31,
-	RETRY_COUNT = 7,
-	RNR_TIMER = 12,
-	PSN_MASK = 0xffffff,
 };
-
-static enum ibv_mtu mtu_code(uint64_t bytes)
-{
-	return bytes >= 4096   ? IBV_MTU_4096
-	       : bytes >= 2048 ? IBV_MTU_2048
-	       : bytes >= 1024 ? IBV_MTU_1024
-	       : bytes >= 512  ? IBV_MTU_512
-			       : IBV_MTU_256;
-}
-
-static int parse_gid(const json_t *reply, union ibv_gid *gid)
-{
-	const char *s = json_string_value(json_object_get(reply, "gid"));
-	unsigned i, byte;
-
-	if (!s || strlen(s) != 32 || strspn(s, "0123456789abcdefABCDEF") != 32)
-		return error_set(-EPROTO,
-				 "the node's answer has no usable 'gid'");
-	for (i = 0; i < 16; i++) {
-		(void)sscanf(s + 2 * i, "%2x", &byte);
-		gid->raw[i] = (uint8_t)byte;
-	}
-	return 0;
-}
 
 static bool has_cap(const json_t *reply, const char *name)
 {
@@ -66,15 +38,17 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 		     struct client_far *far)
 {
 	uint64_t qpn, psn, mtu, rd_atomic, beat_ms, timeout = ACK_TIMEOUT;
-	int err = parse_gid(reply, &far->gid);
+	int err;
 
+	if (!hex_read(json_string_value(json_object_get(reply, "gid")),
+		      far->gid.raw, sizeof(far->gid.raw)))
+		return error_set(-EPROTO,
+				 "the node's answer has no usable 'gid'");
+	err = client_json_word(reply, "connection", bond->id, sizeof(bond->id));
 	if (!err)
-		err = client_json_word(reply, "connection", bond->id,
-				       sizeof(bond->id));
+		err = client_json_u64(reply, "qpn", PAIR_PSN_MASK, &qpn);
 	if (!err)
-		err = client_json_u64(reply, "qpn", PSN_MASK, &qpn);
-	if (!err)
-		err = client_json_u64(reply, "psn", PSN_MASK, &psn);
+		err = client_json_u64(reply, "psn", PAIR_PSN_MASK, &psn);
 	if (!err)
 		err = client_json_u64(reply, "mtu", 4096, &mtu);
 	if (!err)
@@ -89,7 +63,7 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 		return err;
 	far->qpn = (uint32_t)qpn;
 	far->psn = (uint32_t)psn;
-	far->mtu = mtu_code(mtu);
+	far->mtu = pair_mtu(mtu);
 	far->rd_atomic = (uint8_t)rd_atomic;
 	/* Zero would be for ever. */
 	far->ack_timeout = (uint8_t)u64_max(timeout, ACK_TIMEOUT);
@@ -106,14 +80,12 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 	char gid_text[33], who[32];
 	union ibv_gid gid;
 	json_t *reply = NULL, *body;
-	unsigned i;
 	int err;
 
-	if (rack->verbs->query_gid(rack->context, PORT, rack->verbs->gid_index,
-				   &gid))
+	if (rack->verbs->query_gid(rack->context, PAIR_PORT,
+				   rack->verbs->gid_index, &gid))
 		return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-	for (i = 0; i < 16; i++)
-		snprintf(gid_text + 2 * i, 3, "%02x", gid.raw[i]);
+	hex_write(gid_text, gid.raw, sizeof(gid.raw));
 	snprintf(who, sizeof(who), "%.31s", program_invocation_short_name);
 	body = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:[], s:s}",
 			 "proto", "1.0", "gid", gid_text, "qpn",
@@ -137,54 +109,30 @@ static int ask(struct client_thread *t, struct ibv_qp *qp, uint32_t psn,
 static int start(const struct client_verbs *v, struct ibv_qp *qp,
 		 const struct client_far *far, uint32_t psn, uint32_t rd_atomic)
 {
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = far->mtu,
-		.dest_qp_num = far->qpn,
-		.rq_psn = far->psn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.dgid = far->gid,
-				    .sgid_index = (uint8_t)v->gid_index,
-				    .hop_limit = HOP_LIMIT}},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = psn,
+	const struct pair_end end = {
+		.gid = far->gid,
+		.gid_index = (uint8_t)v->gid_index,
+		.qpn = far->qpn,
+		.psn = far->psn,
+		.own_psn = psn,
+		.mtu = far->mtu,
+		.reads_in = 1,
+		.reads_out = (uint8_t)u32_min(far->rd_atomic, rd_atomic),
 		.timeout = far->ack_timeout,
-		.retry_cnt = RETRY_COUNT,
-		.rnr_retry = RETRY_COUNT,
-		.max_rd_atomic = (uint8_t)u32_min(far->rd_atomic, rd_atomic),
+		.retries = PAIR_RETRIES,
+		.rnr_timer = PAIR_RNR_TIMER,
 	};
-	int err;
+	int err = pair_connect(v->modify_qp, qp, &end);
 
-	err = v->modify_qp(qp, &rtr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER);
-	if (!err)
-		err = v->modify_qp(qp, &rts,
-				   IBV_QP_STATE | IBV_QP_SQ_PSN |
-					   IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					   IBV_QP_RNR_RETRY |
-					   IBV_QP_MAX_QP_RD_ATOMIC);
-	return err ? error_set(-err, "the queue pair cannot be connected") : 0;
+	return err ? error_set(err, "the queue pair cannot be connected") : 0;
 }
 
 int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
 		     unsigned access)
 {
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = PORT,
-				   .qp_access_flags = access};
-	int err = v->modify_qp(qp, &init,
-			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				       IBV_QP_ACCESS_FLAGS);
+	int err = pair_init(v->modify_qp, qp, access);
 
-	return err ? error_set(-err, "the queue pair cannot be set up") : 0;
+	return err ? error_set(err, "the queue pair cannot be set up") : 0;
 }
 
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
@@ -192,11 +140,10 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 		struct client_bond *bond, struct client_far *far)
 {
 	uint32_t psn;
-	int err;
+	int err = pair_psn(&psn);
 
-	if (getrandom(&psn, sizeof(psn), 0) != sizeof(psn))
-		return error_set(-EIO, "the kernel gives no random numbers");
-	psn &= PSN_MASK;
+	if (err)
+		return error_set(err, "the kernel gives no random numbers");
 	err = ask(t, qp, psn, rd_atomic, more, deadline_ns, bond, far);
 	if (!err)
 		err = client_auth_use(t->rack->verbs, qp, &far->auth);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "client_priv.h"
@@ -17,14 +18,9 @@
 
 static void wait_turn(struct aq_rack *rack)
 {
-	struct timespec ts;
+	struct timespec ts =
+		clock_timespec(clock_mono_ns() + CLIENT_KEEP_MS * 1000000ull);
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_nsec += CLIENT_KEEP_MS * 1000000l;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_nsec -= 1000000000;
-		ts.tv_sec++;
-	}
 	while (!rack->is_closing &&
 	       pthread_cond_timedwait(&rack->keep_wake, &rack->lock, &ts) == 0)
 		;

@@ -7,30 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
 #include "client_priv.h"
 #include "link_priv.h"
 
-static uint64_t real_now_ns(void *ctx)
+uint64_t client_real_now_ns(void *ctx)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	return clock_mono_ns();
 }
 
-static void real_relax(void *ctx)
+void client_real_relax(void *ctx)
 {
 	relax_briefly();
 }
 
 const struct client_clock *client_clock_real(void)
 {
-	static const struct client_clock self = {.now_ns = real_now_ns,
-						 .relax = real_relax};
+	static const struct client_clock self = {.now_ns = client_real_now_ns,
+						 .relax = client_real_relax};
 
 	return &self;
 }

@@ -6,31 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/config.h"
 #include "base/error.h"
 #include "base/lock.h"
-#include "base/relax.h"
 #include "client_priv.h"
 
 enum {
 	RD_ATOMIC = 16,
 	STAGING_BYTES = CLIENT_SLOT_COUNT * CLIENT_SLOT_BYTES,
 };
-
-static uint64_t verbs_now_ns(void *ctx)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static void verbs_relax(void *ctx)
-{
-	relax_briefly();
-}
 
 /* ---- the device and the thread's part ----------------------------------- */
 
@@ -253,8 +238,8 @@ static int thread_poll(struct client_thread *t, struct client_done *done,
 const struct client_transport *client_transport_verbs(void)
 {
 	static const struct client_transport self = {
-		.now_ns = verbs_now_ns,
-		.relax = verbs_relax,
+		.now_ns = client_real_now_ns,
+		.relax = client_real_relax,
 		.thread_open = thread_open,
 		.thread_close = thread_close,
 		.lane_open = lane_open,

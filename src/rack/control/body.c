@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "ctl_http.h"
+
+enum {
+	NUMBER_MAX = 0xffffff, /* of queue pairs and packets */
+};
 
 /* jansson's own bound is 2048 levels, on the stack of a small thread. Counting
  * brackets outside strings is exact for any text that jansson accepts. */
@@ -99,6 +104,43 @@ int ctl_field_string(const json_t *body, const char *name, bool required,
 		return error_set(-EINVAL, "\"%s\" must be a string", name);
 	*out = json_string_value(j);
 	return 0;
+}
+
+static int field_mtu(const json_t *body, uint8_t *code)
+{
+	uint64_t bytes = 4096;
+	int err = ctl_field_u64(body, "mtu", false, 256, 4096, &bytes);
+
+	for (*code = 1; !err && *code <= 5; ++*code)
+		if (128ull << *code == bytes)
+			return 0;
+	return err ? err
+		   : error_set(-EINVAL,
+			       "\"mtu\" is 256, 512, 1024, 2048 or 4096");
+}
+
+int ctl_field_pair(const json_t *body, struct ctl_pair *out)
+{
+	uint64_t qpn = 0, psn = 0, rd_atomic = 16;
+	const char *gid = NULL;
+	int err = ctl_field_string(body, "gid", true, &gid);
+
+	if (!err && !hex_read(gid, out->gid, sizeof(out->gid)))
+		err = error_set(-EINVAL, "\"gid\" has %zu hex digits",
+				2 * sizeof(out->gid));
+	if (!err)
+		err = ctl_field_u64(body, "qpn", true, 2, NUMBER_MAX, &qpn);
+	if (!err)
+		err = ctl_field_u64(body, "psn", true, 0, NUMBER_MAX, &psn);
+	if (!err)
+		err = field_mtu(body, &out->mtu);
+	if (!err)
+		err = ctl_field_u64(body, "rd_atomic", false, 1, UINT8_MAX,
+				    &rd_atomic);
+	out->qpn = (uint32_t)qpn;
+	out->psn = (uint32_t)psn;
+	out->rd_atomic = (uint8_t)rd_atomic;
+	return err;
 }
 
 bool ctl_name_is_valid(const char *name, size_t max_chars)

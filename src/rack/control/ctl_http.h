@@ -116,6 +116,18 @@ int ctl_field_u64(const json_t *body, const char *name, bool required,
 int ctl_field_string(const json_t *body, const char *name, bool required,
 		     const char **out) MUST_CHECK;
 
+/* A queue pair that wants to be connected: what both sides tell each other. */
+struct ctl_pair {
+	uint8_t gid[16];
+	uint32_t qpn;
+	uint32_t psn;
+	uint8_t mtu;	   /* code: 128 << mtu bytes; 4096 bytes if not given */
+	uint8_t rd_atomic; /* READs and atomics at a time; 16 if not given */
+};
+
+/* "gid", "qpn", "psn", and if they are there "mtu" and "rd_atomic". */
+int ctl_field_pair(const json_t *body, struct ctl_pair *out) MUST_CHECK;
+
 /* A name: 1 to max_chars of letters, digits, '-', '_' and '.', not beginning
  * with '-' or '.'. */
 bool ctl_name_is_valid(const char *name, size_t max_chars);

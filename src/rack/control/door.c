@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -21,14 +22,6 @@ enum {
 	PAUSE_MS = 100, /* when no descriptor is left */
 	BURST = 64,	/* that are accepted between two looks */
 };
-
-uint64_t door_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- connections --------------------------------------------------------- */
 
@@ -52,7 +45,7 @@ static int admit(struct door *door, int fd)
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	struct caller *c;
-	int err = callers_admit(&door->callers, fd, door_now_ns(), &c);
+	int err = callers_admit(&door->callers, fd, clock_mono_ns(), &c);
 
 	if (err || getpeername(fd, (struct sockaddr *)&ss, &len) < 0) {
 		if (!err)
@@ -78,7 +71,7 @@ static bool accept_some(struct door *door)
 
 		if (fd >= 0) {
 			if (admit(door, fd))
-				log_info_limited(&door->limit, door_now_ns(),
+				log_info_limited(&door->limit, clock_mono_ns(),
 						 "control",
 						 "a connection is refused: all "
 						 "places are taken");
@@ -86,7 +79,8 @@ static bool accept_some(struct door *door)
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 		    errno == ENOMEM) {
-			log_warn_limited(&door->limit, door_now_ns(), "control",
+			log_warn_limited(&door->limit, clock_mono_ns(),
+					 "control",
 					 "cannot accept a connection: %s",
 					 strerror(errno));
 			(void)callers_spare(&door->callers); /* or we wait */
@@ -115,7 +109,7 @@ static void *run(void *arg)
 		if (fds[0].revents)
 			return NULL;
 		may_accept = !fds[1].revents || accept_some(door);
-		at_ns = door_now_ns();
+		at_ns = clock_mono_ns();
 		if (at_ns - look_ns > LOOK_MS * 1000000ull) {
 			look_ns = at_ns;
 			callers_tick(&door->callers, at_ns);

@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "ctl_http.h"
 #include "door_priv.h"
 
@@ -109,16 +110,14 @@ static void warn_clear(struct door *door, const struct caller *c)
  * ended like one that has not finished its request. */
 static void delay(struct door *door, struct caller *c)
 {
-	unsigned ms = strangers_count(&door->strangers, &c->key, door_now_ns());
+	unsigned ms =
+		strangers_count(&door->strangers, &c->key, clock_mono_ns());
 	struct timespec until;
 
 	if (!ms)
 		return;
-	callers_phase(&door->callers, c, CALLER_SENDS, door_now_ns());
-	(void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	callers_phase(&door->callers, c, CALLER_SENDS, clock_mono_ns());
+	until = clock_timespec(clock_mono_ns() + ms * 1000000ull);
 	pthread_mutex_lock(&door->lock);
 	while (!door->stops &&
 	       pthread_cond_timedwait(&door->stop, &door->lock, &until) == 0)
@@ -143,7 +142,7 @@ enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,
 	if (!in) {
 		in = calloc(1, sizeof(*in));
 		*request_cls = in;
-		callers_phase(&door->callers, c, CALLER_SENDS, door_now_ns());
+		callers_phase(&door->callers, c, CALLER_SENDS, clock_mono_ns());
 		return in ? MHD_YES : MHD_NO;
 	}
 	if (*data_bytes) {
@@ -162,11 +161,11 @@ enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,
 	};
 	if (request.token)
 		warn_clear(door, c);
-	callers_phase(&door->callers, c, CALLER_SERVED, door_now_ns());
+	callers_phase(&door->callers, c, CALLER_SERVED, clock_mono_ns());
 	door->handle(door->ctx, &request, &reply);
 	if (reply.status == 401 && request.token)
 		delay(door, c);
-	callers_phase(&door->callers, c, CALLER_READS, door_now_ns());
+	callers_phase(&door->callers, c, CALLER_READS, clock_mono_ns());
 	return send_reply(connection, &reply);
 }
 
@@ -179,7 +178,7 @@ void door_completed(void *cls, struct MHD_Connection *connection,
 
 	(void)code;
 	if (c)
-		callers_phase(&door->callers, c, CALLER_IDLE, door_now_ns());
+		callers_phase(&door->callers, c, CALLER_IDLE, clock_mono_ns());
 	if (in)
 		free(in->body);
 	free(in);

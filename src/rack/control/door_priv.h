@@ -43,8 +43,6 @@ void door_quiesce(struct door *door);
 /* Requests that are being handled come to their end first. */
 void door_close(struct door *door);
 
-uint64_t door_now_ns(void);
-
 /* ---- door_http.c: for libmicrohttpd; cls is the door --------------------- */
 
 enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,

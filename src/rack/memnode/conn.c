@@ -15,16 +15,12 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "mem_priv.h"
+#include "pair/pair.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
-	RNR_TIMER = 12,
 	SEND_DEPTH = 4,
 	ACK_TIMEOUT = 16, /* 268 ms, eight times, for who asks for no more */
 	ACK_TIMEOUT_MAX = 31,
-	RETRY_COUNT = 7,
-	PSN_MASK = 0xffffff,
 };
 
 const char *conn_end_name(enum mem_end why)
@@ -70,32 +66,6 @@ int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	return 0;
 }
 
-/* The row of our address table that fits the client's: both IPv4 or both not,
- * RoCEv2 where rows differ in that. */
-static int pick_gid(struct mem_node *node, const union ibv_gid *peer,
-		    uint8_t *index, union ibv_gid *gid)
-{
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	bool peer_v4 = memcmp(peer->raw, v4, sizeof(v4)) == 0;
-	struct ibv_gid_entry row;
-
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < UINT8_MAX; i++) {
-			if (ibv_query_gid_ex(node->context, PORT, i, &row, 0))
-				continue;
-			if (row.gid_type != IBV_GID_TYPE_ROCE_V2)
-				continue;
-			if (pass == 0 && peer_v4 != (memcmp(row.gid.raw, v4,
-							    sizeof(v4)) == 0))
-				continue;
-			*index = (uint8_t)i;
-			*gid = row.gid;
-			return 0;
-		}
-	}
-	return error_set(-ENODEV, "the NIC has no RoCEv2 address");
-}
-
 static unsigned access_of(const struct conn_peer *peer)
 {
 	if (peer->role != MEM_ROLE_PLAIN)
@@ -106,19 +76,6 @@ static unsigned access_of(const struct conn_peer *peer)
 				 IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-static int to_init(struct ibv_qp *qp, const struct conn_peer *peer)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = PORT,
-		.qp_access_flags = access_of(peer),
-	};
-
-	return -ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				      IBV_QP_ACCESS_FLAGS);
-}
-
 /* The eight tries of a queue pair shall last as long as the peer may be silent.
  */
 static uint8_t ack_timeout(uint32_t patience_ms)
@@ -127,7 +84,7 @@ static uint8_t ack_timeout(uint32_t patience_ms)
 	uint8_t code = ACK_TIMEOUT;
 
 	while (code < ACK_TIMEOUT_MAX &&
-	       (4096ull << code) * (RETRY_COUNT + 1) < patience_ns)
+	       (4096ull << code) * (PAIR_RETRIES + 1) < patience_ns)
 		code++;
 	return code;
 }
@@ -146,42 +103,23 @@ static enum ibv_mtu path_mtu(const struct mem_node *node,
 static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 		  const struct conn_answer *answer, uint8_t gid_index)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = answer->mtu,
-		.dest_qp_num = peer->qpn,
-		.rq_psn = peer->psn,
-		.max_dest_rd_atomic = answer->rd_atomic,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.dgid = peer->gid,
-				    .sgid_index = gid_index,
-				    .hop_limit = HOP_LIMIT}},
+	struct pair_end end = {
+		.gid = peer->gid,
+		.gid_index = gid_index,
+		.qpn = peer->qpn,
+		.psn = peer->psn,
+		.own_psn = answer->psn,
+		.mtu = answer->mtu,
+		.reads_in = answer->rd_atomic,
+		.reads_out = 1,
+		.rnr_timer = PAIR_RNR_TIMER,
 	};
-	int err;
 
-	err = ibv_modify_qp(qp, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER);
-	if (err)
-		return -err;
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS,
-		.timeout = 0,
-		.sq_psn = answer->psn,
-		.max_rd_atomic = 1,
-	};
 	if (peer->role != MEM_ROLE_PLAIN) { /* pages are sent back here */
-		attr.timeout = answer->ack_timeout;
-		attr.retry_cnt = attr.rnr_retry = RETRY_COUNT;
+		end.timeout = answer->ack_timeout;
+		end.retries = PAIR_RETRIES;
 	}
-	return -ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				      IBV_QP_MAX_QP_RD_ATOMIC);
+	return pair_connect(ibv_modify_qp, qp, &end);
 }
 
 static int open_qp(struct mem_node *node, struct mem_conn *c)
@@ -219,12 +157,12 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 {
 	uint8_t gid_index = 0;
 	uint32_t psn;
-	int err = pick_gid(node, &peer->gid, &gid_index, &answer->gid);
+	int err = pair_gid(node->context, &peer->gid, &gid_index, &answer->gid);
 
 	if (err)
-		return err;
+		return error_set(err, "the NIC has no RoCEv2 address");
 	env_random(node->env, &psn, sizeof(psn));
-	answer->psn = psn & PSN_MASK;
+	answer->psn = psn & PAIR_PSN_MASK;
 	answer->mtu = path_mtu(node, peer);
 	answer->rd_atomic = (uint8_t)u32_min(
 		peer->rd_atomic,
@@ -232,7 +170,7 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	err = open_qp(node, c);
 	if (err)
 		return err;
-	err = to_init(c->qp, peer);
+	err = pair_init(ibv_modify_qp, c->qp, access_of(peer));
 	if (!err && node->has_auth) {
 		env_random(node->env, answer->auth_key,
 			   sizeof(answer->auth_key));

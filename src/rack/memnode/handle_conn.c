@@ -9,44 +9,12 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "mem_priv.h"
 
 enum {
 	GID_CHARS = 32,
-	RD_ATOMIC_MAX = 255,
-	PSN_MAX = 0xffffff,
 };
-
-static int parse_gid(const char *text, union ibv_gid *out)
-{
-	if (strlen(text) != GID_CHARS ||
-	    strspn(text, "0123456789abcdefABCDEF") != GID_CHARS)
-		return error_set(-EINVAL, "\"gid\" has %d hex digits",
-				 GID_CHARS);
-	for (unsigned i = 0; i < sizeof(out->raw); i++) {
-		char byte[3] = {text[2 * i], text[2 * i + 1], 0};
-
-		out->raw[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-	return 0;
-}
-
-static void format_gid(const union ibv_gid *gid, char out[GID_CHARS + 1])
-{
-	for (unsigned i = 0; i < sizeof(gid->raw); i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", gid->raw[i]);
-}
-
-static int parse_mtu(uint64_t bytes, enum ibv_mtu *out)
-{
-	for (unsigned m = IBV_MTU_256; m <= IBV_MTU_4096; m++) {
-		if (128ull << m == bytes) {
-			*out = (enum ibv_mtu)m;
-			return 0;
-		}
-	}
-	return error_set(-EINVAL, "\"mtu\" is 256, 512, 1024, 2048 or 4096");
-}
 
 static int parse_access(const char *text, bool *read_only)
 {
@@ -58,28 +26,16 @@ static int parse_access(const char *text, bool *read_only)
 
 static int parse_peer(const json_t *body, struct conn_peer *peer)
 {
-	uint64_t qpn, psn, mtu = 4096, rd_atomic = 16, patience_ms = 0;
-	const char *proto, *gid, *access = "rw";
+	const char *proto, *access = "rw";
+	uint64_t patience_ms = 0;
+	struct ctl_pair pair;
 	int err = ctl_field_string(body, "proto", true, &proto);
 
 	peer->client = "";
 	if (!err)
 		err = ctl_proto_check(proto);
 	if (!err)
-		err = ctl_field_string(body, "gid", true, &gid);
-	if (!err)
-		err = parse_gid(gid, &peer->gid);
-	if (!err)
-		err = ctl_field_u64(body, "qpn", true, 2, PSN_MAX, &qpn);
-	if (!err)
-		err = ctl_field_u64(body, "psn", true, 0, PSN_MAX, &psn);
-	if (!err)
-		err = ctl_field_u64(body, "mtu", false, 256, 4096, &mtu);
-	if (!err)
-		err = parse_mtu(mtu, &peer->mtu);
-	if (!err)
-		err = ctl_field_u64(body, "rd_atomic", false, 1, RD_ATOMIC_MAX,
-				    &rd_atomic);
+		err = ctl_field_pair(body, &pair);
 	if (!err)
 		err = ctl_field_string(body, "access", false, &access);
 	if (!err)
@@ -92,9 +48,11 @@ static int parse_peer(const json_t *body, struct conn_peer *peer)
 	if (err)
 		return err;
 	peer->patience_ms = (uint32_t)patience_ms;
-	peer->qpn = (uint32_t)qpn;
-	peer->psn = (uint32_t)psn;
-	peer->rd_atomic = (uint8_t)rd_atomic;
+	memcpy(peer->gid.raw, pair.gid, sizeof(pair.gid));
+	peer->qpn = pair.qpn;
+	peer->psn = pair.psn;
+	peer->mtu = pair.mtu;
+	peer->rd_atomic = pair.rd_atomic;
 	return 0;
 }
 
@@ -164,8 +122,7 @@ static void add_auth(json_t *tree, const struct mem_node *node,
 
 	if (!node->has_auth)
 		return;
-	for (unsigned i = 0; i < AQDV_AUTH_KEY_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", answer->auth_key[i]);
+	hex_write(text, answer->auth_key, AQDV_AUTH_KEY_BYTES);
 	(void)json_object_set_new(tree, "auth", json_string(text));
 	explicit_bzero(text, sizeof(text));
 }
@@ -202,7 +159,7 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		return;
 	}
 	conn_id_format(c, id);
-	format_gid(&answer.gid, gid);
+	hex_write(gid, answer.gid.raw, sizeof(answer.gid.raw));
 	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:o}",
 			 "proto", CTL_PROTO, "connection", id, "gid", gid,
 			 "qpn", (json_int_t)c->qp->qp_num, "psn",

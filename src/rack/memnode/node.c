@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/rundir.h"
 #include "mem_priv.h"
 
 enum {
@@ -50,14 +51,6 @@ const unsigned node_route_count = ARRAY_LEN(node_routes);
 
 /* One more place: requests that no route took. */
 STATIC_ASSERT(ARRAY_LEN(node_routes) < MEM_ROUTE_MAX, "request counters");
-
-bool mem_node_name_is_valid(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len >= 1 && len <= MEM_NODE_NAME_MAX &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
-}
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -116,7 +109,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		return error_set(-EINVAL,
 				 "nic.auth = psk does not go with nic.port = "
 				 "switch: its programs change packets");
-	if (!mem_node_name_is_valid(c->name) || c->pool_bytes == 0 ||
+	if (!rundir_rack_is_valid(c->name) || c->pool_bytes == 0 ||
 	    c->pool_bytes > INT64_MAX)
 		return error_set(-EINVAL,
 				 "a node has a name of 1 to %d of a-z, 0-9 and "

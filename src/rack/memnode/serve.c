@@ -1,38 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process around a node: places, sockets, signals, clock. */
+/* The node as a daemon. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/env.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/relax.h"
-#include "control/ctl_server.h"
 #include "mem_priv.h"
-#include "place_priv.h"
 
 /* ---- the env: only what a node needs, not what a NIC does --------------- */
 
 static uint64_t now_ns(struct env *env)
 {
-	struct timespec ts;
-
-	(void)env;
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail */
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_mono_ns();
 }
 
 static void random_bytes(struct env *env, void *buf, size_t len_bytes)
 {
 	uint8_t *p = buf;
 
-	(void)env;
 	while (len_bytes) {
 		ssize_t n = getrandom(p, len_bytes, 0);
 
@@ -47,7 +35,6 @@ static void random_bytes(struct env *env, void *buf, size_t len_bytes)
 
 static void relax(struct env *env)
 {
-	(void)env;
 	relax_briefly();
 }
 
@@ -59,120 +46,77 @@ static const struct env_ops env_ops = {
 
 /* ---- life --------------------------------------------------------------- */
 
-static int make_node(const struct mem_serve_options *o,
-		     const struct place *place, struct env *env,
-		     struct ctl_audit *audit, struct mem_node **out)
+/* All below $AQUIFER_STATEDIR: a file system may be mounted over the rack's own
+ * while the node runs. */
+static int allow(struct daemon *d)
 {
+	char state[MEM_STATE_PATH_MAX];
+	int err = mem_state_dir(d->rack, state);
+
+	return err ? err : daemon_allow_parent(d, CONFINE_WRITE, state);
+}
+
+static int open_node(struct daemon *d)
+{
+	const char *port = config_string(d->config, "nic", "port");
 	char token[CTL_TOKEN_TEXT], admin[CTL_TOKEN_TEXT];
+	char dir[MEM_STATE_PATH_MAX], state[MEM_STATE_PATH_MAX + 64];
+	char path[RUNDIR_PATH_MAX + 64];
+	struct mem_serve *s = d->self;
+	struct mem_node *node;
 	struct mem_node_config config = {
-		.name = o->name,
-		.pool_bytes = o->pool_bytes,
+		.name = d->options.name,
+		.pool_bytes = s->pool_bytes,
 		.default_token = token,
 		.admin_token = admin,
-		.state_path = place->state,
-		.env = env,
-		.audit = audit,
-		.has_auth = o->has_auth,
+		.state_path = state,
+		.env = &s->env,
+		.audit = d->audit,
+		.has_auth = strcmp(config_string(d->config, "nic", "auth"),
+				   "psk") == 0,
 	};
-	char path[256];
-	int err = ctl_token_file(place->rundir, "token", token);
+	int err = mem_state_dir(d->rack, dir);
 
-	if (o->switch_name) {
-		snprintf(path, sizeof(path), "%.200s/switch-%.32s.ctl",
-			 place->rundir, o->switch_name);
+	s->env.ops = &env_ops;
+	if (strncmp(port, "switch:", 7) == 0) {
+		(void)snprintf(path, sizeof(path), "%s/switch-%.32s.ctl",
+			       d->rundir, port + 7);
 		config.switch_path = path;
 	}
+	if (err)
+		return err;
+	(void)snprintf(state, sizeof(state), "%s/%.32s.tenants.json", dir,
+		       d->options.name);
+	err = ctl_token_file(d->rundir, "token", token);
 	if (!err)
-		err = ctl_token_file(place->rundir, "admin-token", admin);
-	return err ? err : mem_node_create(&config, out);
-}
-
-static void run(struct mem_node *node, const sigset_t *signals)
-{
-	const struct timespec tick = {.tv_nsec = MEM_TICK_MS * 1000000};
-	int sig;
-
-	for (;;) {
-		sig = sigtimedwait(signals, NULL, &tick);
-		if (sig > 0)
-			break;
-		mem_node_tick(node);
-	}
-	log_info("memnode", "node %s stops: %s", node->name, strsignal(sig));
-}
-
-static int serve(const struct mem_serve_options *o, const struct place *place,
-		 const sigset_t *signals,
-		 void (*ready)(void *ctx, const struct mem_serve_ready *what),
-		 void *ctx)
-{
-	struct mem_serve_ready what = {
-		.name = o->name,
-		.rack = o->rack,
-		.socket = place->socket,
-		.pool_bytes = o->pool_bytes,
-	};
-	struct ctl_server_config http = {
-		.unix_path = place->socket,
-		.listen = o->listen,
-		.tls_cert = o->tls_cert,
-		.tls_key = o->tls_key,
-		.handle = mem_node_handle,
-	};
-	struct env env = {.ops = &env_ops};
-	struct ctl_server *server;
-	struct mem_node *node;
-	struct ctl_audit *audit;
-	int err = ctl_audit_open(o->audit, o->audit_json, &audit);
-
-	if (err)
-		return err;
-	err = make_node(o, place, &env, audit, &node);
-	if (err) {
-		ctl_audit_close(audit);
-		return err;
-	}
-	http.ctx = node;
-	err = ctl_server_start(&http, &server);
-	if (!err) {
-		what.port = ctl_server_port(server);
-		ready(ctx, &what);
-		run(node, signals);
-		ctl_server_stop(server);
-	}
-	mem_node_destroy(node);
-	ctl_audit_close(audit);
+		err = ctl_token_file(d->rundir, "admin-token", admin);
+	if (!err)
+		err = mem_node_create(&config, &node);
+	if (!err)
+		d->served = node;
 	return err;
 }
 
-int mem_serve(const struct mem_serve_options *o,
-	      void (*ready)(void *ctx, const struct mem_serve_ready *what),
-	      void *ctx)
+static int run(struct daemon *d)
 {
-	struct place place;
-	sigset_t signals;
-	int err, lock;
-
-	if (!mem_node_name_is_valid(o->name))
-		return error_set(-EINVAL,
-				 "a node's name is 1 to %d of a-z, 0-9 and "
-				 "'-', not '%.40s'",
-				 MEM_NODE_NAME_MAX, o->name);
-	/* Before any thread exists, so that only run() gets them. A client that
-	 * hangs up must not end the node either. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
-	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-		return error_set(-EINVAL, "cannot set up signals");
-	err = place_find(o->rack, o->name, &place);
-	if (err)
-		return err;
-	lock = place_lock(&place, o->rack, o->name);
-	if (lock < 0)
-		return lock;
-	err = serve(o, &place, &signals, ready, ctx);
-	(void)close(lock); /* gives the name back */
-	return err;
+	while (!daemon_is_ending(d, MEM_TICK_MS))
+		mem_node_tick(d->served);
+	return 0;
 }
+
+static int close_node(struct daemon *d)
+{
+	if (d->served)
+		mem_node_destroy(d->served);
+	return 0;
+}
+
+const struct daemon_kind mem_daemon = {
+	.what = "a memory node",
+	.suffix = "",
+	.handle = mem_node_handle,
+	.allow = allow,
+	.open = open_node,
+	.run = run,
+	.close = close_node,
+};

@@ -9,12 +9,10 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "pair/pair.h"
 #include "switch_priv.h"
 
 enum {
-	PORT = 1,
-	HOP_LIMIT = 64,
-	PSN_MASK = 0xffffff,
 	OWN_QPN = 0x800000, /* of the switch's ends; the rest is random */
 };
 
@@ -32,39 +30,25 @@ static int make_shared(struct mem_node *node, const uint8_t ip[16],
 					.recv_cq = node->cq,
 					.cap = {1, 1, 1, 1, 0},
 					.qp_type = IBV_QPT_RC};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = PORT,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_WRITE};
+	struct pair_end end = {.gid_index = gid_index,
+			       .qpn = own_qpn,
+			       .psn = psn,
+			       .mtu = IBV_MTU_1024,
+			       .reads_in = 16,
+			       .rnr_timer = PAIR_RNR_TIMER};
 	struct ibv_qp *qp = ibv_create_qp(tenant->pd, &init);
 	int err;
 
 	if (!qp)
 		return -errno;
-	err = ibv_modify_qp(qp, &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = own_qpn,
-		.rq_psn = psn,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.sgid_index = gid_index,
-				    .hop_limit = HOP_LIMIT}}};
-	memcpy(attr.ah_attr.grh.dgid.raw, ip, 16);
+	memcpy(end.gid.raw, ip, 16);
+	err = pair_init(ibv_modify_qp, qp,
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (!err)
-		err = ibv_modify_qp(qp, &attr,
-				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					    IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER);
+		err = pair_receive(ibv_modify_qp, qp, &end);
 	if (err) {
 		(void)ibv_destroy_qp(qp);
-		return -err;
+		return err;
 	}
 	node->at_switch.shared = qp;
 	return 0;
@@ -91,7 +75,7 @@ int switch_shared_open(struct mem_node *node)
 	drop_shared(node);
 	env_random(node->env, number, sizeof(number));
 	number[0] = OWN_QPN | (number[0] & 0x3fff);
-	number[1] &= PSN_MASK;
+	number[1] &= PAIR_PSN_MASK;
 	switch_ip = own_ip[!address_is_ipv4(gid.raw)];
 	err = make_shared(node, switch_ip, index, number[0], number[1]);
 	if (err)

@@ -60,7 +60,7 @@ enum {
 	STEER_SKETCH = 1 << 13,
 	STEER_HELD = 256, /* answers to READs that wait for an append */
 	/* Packets that a client of a store has under way at the most: one batch
-	 * (index/vlist_wire.c). */
+	 * (kit/batch.c). */
 	STEER_WINDOW = 512,
 };
 

@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a node keeps what: state directory, socket, and the lock on its name.
- */
-#include "place_priv.h"
-
+/* Where nodes keep their tenants. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/rundir.h"
 #include "memnode.h"
 
-static int join(char out[PLACE_PATH_MAX], const char *a, const char *b,
+static int join(char out[MEM_STATE_PATH_MAX], const char *a, const char *b,
 		const char *c)
 {
-	int len = snprintf(out, PLACE_PATH_MAX, "%s%s%s", a, b, c);
+	int len = snprintf(out, MEM_STATE_PATH_MAX, "%s%s%s", a, b, c);
 
-	if (len < 0 || len >= PLACE_PATH_MAX)
+	if (len < 0 || len >= MEM_STATE_PATH_MAX)
 		return error_set(-ENAMETOOLONG, "%s%s%s is too long", a, b, c);
 	return 0;
 }
 
 /* Where state directories of racks are. */
-static int state_base(char out[PLACE_PATH_MAX])
+static int state_base(char out[MEM_STATE_PATH_MAX])
 {
 	const char *own = secure_getenv("AQUIFER_STATEDIR");
 	const char *run = secure_getenv("AQUIFER_RUNDIR");
@@ -53,7 +47,7 @@ static int state_base(char out[PLACE_PATH_MAX])
 /* mkdir -p, what is missing with mode 0700. */
 static int make_dirs(const char *path)
 {
-	char part[PLACE_PATH_MAX];
+	char part[MEM_STATE_PATH_MAX];
 	int err = join(part, path, "", "");
 
 	if (err)
@@ -91,7 +85,7 @@ static int check_dir(const char *path)
 
 int mem_state_path(const char *rack, char path[MEM_STATE_PATH_MAX])
 {
-	char base[PLACE_PATH_MAX];
+	char base[MEM_STATE_PATH_MAX];
 	int err = state_base(base);
 
 	return err ? err : join(path, base, "/", rack);
@@ -104,54 +98,4 @@ int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX])
 	if (!err)
 		err = make_dirs(path);
 	return err ? err : check_dir(path);
-}
-
-int place_find(const char *rack, const char *name, struct place *out)
-{
-	char base[PLACE_PATH_MAX], dir[PLACE_PATH_MAX];
-	int err = rundir_make(rack, out->rundir);
-
-	if (!err)
-		err = join(base, out->rundir, "/", name);
-	if (!err)
-		err = join(out->socket, base, ".sock", "");
-	if (!err)
-		err = join(out->lock, base, ".lock", "");
-	if (!err)
-		err = mem_state_dir(rack, dir);
-	if (!err)
-		err = join(base, dir, "/", name);
-	return err ? err : join(out->state, base, ".tenants.json", "");
-}
-
-int place_lock(const struct place *place, const char *rack, const char *name)
-{
-	int fd = open(place->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		      0600);
-	char pid[32] = {0};
-	ssize_t n;
-
-	if (fd < 0)
-		return error_set(-errno, "cannot open %s: %s", place->lock,
-				 strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-
-		n = read(fd, pid, sizeof(pid) - 1);
-		(void)close(fd); /* not ours */
-		pid[n > 0 ? strspn(pid, "0123456789") : 0] = 0;
-		return error_set(err,
-				 "a memory node %s of rack %s runs already "
-				 "(process %s); choose another --name",
-				 name, rack, *pid ? pid : "unknown");
-	}
-	/* Only for the words above: the lock itself is what counts. */
-	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
-		int err = errno ? -errno : -EIO;
-
-		(void)close(fd); /* gives the lock back */
-		return error_set(err, "cannot write %s", place->lock);
-	}
-	return fd;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client's way to one leaf: its memory, its slot there, its connection. */
+/* A client's way to one replica: its memory, its slot there, its connection. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,164 +8,86 @@
 #include "kv_priv.h"
 
 enum {
-	ARENA_ALIGN = 4096,
 	SLOT_TRIES = 16,
 };
 
-/* ---- memory ------------------------------------------------------------- */
-
-static size_t take(size_t *at, size_t bytes)
+const char *kv_point_name(enum kv_point point)
 {
-	size_t start = *at;
+	static const char *const names[] = {
+		[KV_POINT_INTENT] = "intent",	[KV_POINT_EXTENT] = "extent",
+		[KV_POINT_MAP] = "map",		[KV_POINT_LOCK] = "lock",
+		[KV_POINT_READ] = "read",	[KV_POINT_ROW] = "row",
+		[KV_POINT_ROW_TAIL] = "crc",	[KV_POINT_FREE] = "free",
+		[KV_POINT_UNLOCK] = "unlock",	[KV_POINT_IDLE] = "idle",
+		[KV_POINT_LEASE] = "lease",	[KV_POINT_FENCE] = "fence",
+		[KV_POINT_MEND] = "mend",	[KV_POINT_STATE] = "state",
+		[KV_POINT_REPLICA] = "replica",
+	};
 
-	*at += align_up(bytes, CACHE_LINE);
-	return start;
-}
-
-static int make_arena(struct kv_leaf *c)
-{
-	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
-	size_t at = 0;
-	size_t atom = take(&at, KV_ATOM_COUNT * 8);
-	size_t intent = take(&at, 3 * sizeof(struct kv_intent));
-	size_t ones = take(&at, 8);
-	size_t zeros = take(&at, KV_ZERO_BYTES);
-	size_t run_words = take(&at, KV_ZERO_BYTES);
-	size_t stage = take(&at, KV_STAGE_BYTES);
-	size_t lines = take(&at, c->line_count * line_bytes);
-	size_t gets = take(&at, c->depth * kv_get_stride(c));
-
-	c->arena_bytes = align_up(at, ARENA_ALIGN);
-	c->arena = aligned_alloc(ARENA_ALIGN, c->arena_bytes);
-	if (!c->arena)
-		return error_set(-ENOMEM, "no memory for a client");
-	memset(c->arena, 0, c->arena_bytes);
-	c->atom = (uint64_t *)(c->arena + atom);
-	c->intent = (struct kv_intent *)(c->arena + intent);
-	c->ones = c->arena + ones;
-	memset(c->ones, 1, 8);
-	c->zeros = c->arena + zeros;
-	c->run_words = c->arena + run_words;
-	c->stage = c->arena + stage;
-	c->lines = c->arena + lines;
-	c->get_bytes = c->arena + gets;
-	return 0;
-}
-
-static int register_arena(struct kv_leaf *c)
-{
-	c->mr = c->port.link->verbs->reg_mr(c->port.link->pd, c->arena,
-					    c->arena_bytes,
-					    IBV_ACCESS_LOCAL_WRITE);
-	return c->mr ? 0 : error_set(-ENOMEM, "the NIC registers no memory");
-}
-
-static void unregister(struct kv_leaf *c)
-{
-	const struct client_verbs *v = c->port.link->verbs;
-
-	if (c->mr)
-		(void)v->dereg_mr(c->mr);
-	if (c->big_mr)
-		(void)v->dereg_mr(c->big_mr);
-	free(c->big);
-	c->mr = c->big_mr = NULL;
-	c->big = NULL;
-	c->big_bytes = 0;
+	return point < KV_POINT_COUNT ? names[point] : "?";
 }
 
 /* ---- slots -------------------------------------------------------------- */
 
-static int try_claim(struct kv_leaf *c, uint32_t slot, const struct kv_slot *s)
+static int try_claim(struct kv_replica *c, uint32_t slot,
+		     const struct kv_slot *s)
 {
-	enum slot_verdict verdict = SLOT_GO_ON;
-	struct slot_claim claim;
-	struct slot_cas cas;
-	uint64_t old;
 	int err;
 
-	if ((le64_get(s->state) & 0xff) != KV_SLOT_FREE)
+	if (kit_slot_state(&s->client) != KIT_SLOT_FREE)
 		return -EAGAIN;
-	err = slot_claim_begin(&claim, s, c->port.conn, &cas);
-	while (!err && verdict == SLOT_GO_ON) {
-		err = kv_cas_now(c, KV_POINT_INTENT,
-				 kv_slot_at(&c->g, slot) + cas.offset,
-				 cas.compare, cas.swap, &old);
-		if (!err)
-			verdict = slot_claim_next(&claim, old, &cas);
-	}
+	err = kit_slot_take(&c->kit, slot, &s->client);
 	if (err)
 		return err;
-	if (verdict == SLOT_TAKEN)
-		return -EAGAIN;
-	c->slot = slot;
-	c->epoch = (uint32_t)claim.epoch;
 	c->sequence = le64_get(s->intent.sequence) + 1;
 	c->count = (int64_t)le64_get(s->intent.count);
 	c->recent_count = le32_get(s->intent.recent_count);
 	c->new_extent = c->old_extent = 0;
-	c->has_slot = true;
-	kv_begin(c);
+	kit_begin(&c->kit);
 	kv_add_intent(c, NULL);
-	return kv_run(c);
-}
-
-int kv_slot_set_conn(struct kv_leaf *c, const char *conn)
-{
-	le64 words[SLOT_NAME_WORDS];
-	int err = slot_name_put(conn, c->epoch, words);
-
-	if (err)
-		return err;
-	snprintf(c->port.conn, sizeof(c->port.conn), "%s", conn);
-	memcpy(c->stage, words, sizeof(words));
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_INTENT,
-		     kv_slot_at(&c->g, c->slot) + SLOT_NAME_AT, c->stage,
-		     SLOT_NAME_BYTES);
-	return kv_run(c);
+	return kit_run(&c->kit);
 }
 
 /* The slot for repairs may be held by somebody who died over one. It has no
  * locks and no extents of its own, so it can be freed as it is. */
-static int free_last(struct kv_leaf *c, uint32_t slot, struct kv_slot *s)
+static int free_last(struct kv_replica *c, uint32_t slot, struct kv_slot *s)
 {
-	uint64_t word = le64_get(s->state), freed, old;
-	char conn[SLOT_NAME_MAX + 1];
+	enum kit_slot_state state = kit_slot_state(&s->client);
+	uint64_t word = le64_get(s->client.state);
+	char conn[KIT_SLOT_NAME_MAX + 1];
 	int err;
 
-	if ((word & 0xff) == KV_SLOT_FREE)
-		return 0;
-	if ((word & 0xff) == KV_SLOT_CLAIMED) {
+	if (state == KIT_SLOT_CLAIMED) {
 		kv_pause(c, kv_nameless_ns(c));
 	} else {
-		if (!slot_name_get(s, conn) ||
-		    c->port.is_alive(c->port.ctx, conn) != 0)
+		if ((state != KIT_SLOT_LIVE && state != KIT_SLOT_FENCED) ||
+		    !kit_slot_name_get(&s->client, conn) ||
+		    c->kit.port.is_alive(c->kit.port.ctx, conn) != 0)
 			return 0;
-		err = c->port.fence(c->port.ctx, conn);
+		err = c->kit.port.fence(c->kit.port.ctx, conn);
 		if (err)
 			return err;
 	}
-	freed = kv_slot_word(KV_SLOT_FREE, word >> 8);
-	err = kv_cas_now(c, KV_POINT_FENCE, kv_slot_at(&c->g, slot), word,
-			 freed, &old);
-	s->state = le64_put(freed);
-	return err;
+	err = kit_slot_move(&c->kit, KV_POINT_FENCE, slot, word, KIT_SLOT_FREE);
+	s->client.state = le64_put(
+		kit_slot_word(KIT_SLOT_FREE, kit_slot_epoch(&s->client)));
+	return err == -EAGAIN ? 0 : err;
 }
 
 /* One of the slots, or with `last` the one that is kept for repairs. */
-static int claim_any(struct kv_leaf *c, bool last)
+static int claim_any(struct kv_replica *c, bool last)
 {
 	uint32_t i, usual = c->g.client_count - 1;
-	uint32_t start = (uint32_t)rng_below(&c->rng, usual);
+	uint32_t start = (uint32_t)rng_below(&c->kit.rng, usual);
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES;
 	struct kv_slot *slots = malloc(bytes);
-	int err = slots ? kv_big_reserve(c, bytes) : -ENOMEM;
+	int err = slots ? kit_big_reserve(&c->kit, bytes) : -ENOMEM;
 
 	if (!err)
-		err = kv_read_now(c, c->g.slot_offset, c->big, bytes);
+		err = kit_read_now(&c->kit.main, c->g.slot_offset, c->kit.big,
+				   bytes);
 	if (!err) {
-		memcpy(slots, c->big, bytes);
+		memcpy(slots, c->kit.big, bytes);
 		err = -EAGAIN;
 	}
 	if (err == -EAGAIN && last && free_last(c, usual, &slots[usual]))
@@ -181,12 +102,12 @@ static int claim_any(struct kv_leaf *c, bool last)
 }
 
 /* All slots are taken, perhaps by some who are dead. */
-static int make_room(struct kv_leaf *c)
+static int make_room(struct kv_replica *c)
 {
 	int err = claim_any(c, true);
 
 	if (err == -EAGAIN) { /* somebody else is at it */
-		kv_pause(c, c->failure_ns / 4 + 1);
+		kv_pause(c, c->kit.failure_ns / 4 + 1);
 		return 0;
 	}
 	if (!err) {
@@ -196,18 +117,18 @@ static int make_room(struct kv_leaf *c)
 	return err;
 }
 
-int kv_slot_claim(struct kv_leaf *c)
+int kv_slot_claim(struct kv_replica *c)
 {
 	int err, room = 0;
 
-	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
+	kit_set_deadline(&c->kit, c->deadline_ms);
 	/* No slot is ours yet; no other has this number. */
-	c->slot = UINT16_MAX - 1;
+	c->kit.slot = UINT16_MAX - 1;
 	for (;;) {
 		err = claim_any(c, false);
 		if (err != -EAGAIN)
 			return err;
-		if (room > SLOT_TRIES || kv_now_ns(c) > c->deadline_ns)
+		if (room > SLOT_TRIES || kit_is_late(&c->kit))
 			return error_set(-EAGAIN,
 					 "the table has %u clients already",
 					 c->g.client_count);
@@ -218,44 +139,76 @@ int kv_slot_claim(struct kv_leaf *c)
 	}
 }
 
-int kv_slot_leave(struct kv_leaf *c)
+int kv_slot_leave(struct kv_replica *c)
 {
 	int err;
 
-	if (!c->has_slot || c->is_broken || c->is_crashed)
+	if (!c->kit.has_slot || kit_stopped(&c->kit))
 		return 0;
-	c->has_slot = false;
+	c->kit.has_slot = false;
 	err = kv_slab_give_back(c);
-	if (err)
-		return err;
-	kv_begin(c);
-	kv_add_cas(c, KV_POINT_IDLE, kv_slot_at(&c->g, c->slot),
-		   kv_slot_word(KV_SLOT_LIVE, c->epoch),
-		   kv_slot_word(KV_SLOT_FREE, c->epoch), KV_ATOM_OTHER);
-	return kv_run(c);
+	return err ? err : kit_slot_leave(&c->kit, c->kit.slot, c->kit.epoch);
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-static int check_port(const struct kv_leaf *c)
+static void ran(struct kit_client *k, uint64_t ns)
 {
-	if (c->g.flags & KV_WORD_LOCKS || c->port.link->has_masked_atomics)
+	kv_pace_best(&container_of(k, struct kv_replica, kit)->pace, ns);
+}
+
+/* The client of a replica, or with no geometry one for its head only. */
+static int init_kit(struct kv_replica *c, const struct kit_port *port)
+{
+	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
+	struct kit_config config = {.what = "the table",
+				    .points = {.read = KV_POINT_READ,
+					       .claim = KV_POINT_INTENT,
+					       .fence = KV_POINT_FENCE,
+					       .leave = KV_POINT_IDLE},
+				    .slots = {.at = c->g.slot_offset,
+					      .count = c->g.client_count,
+					      .slot_bytes = KV_SLOT_BYTES,
+					      .epoch_mask = UINT64_MAX},
+				    .failure_ms = c->g.failure_ms,
+				    .crash = c->config.crash,
+				    .crash_ctx = c->config.ctx};
+	struct kit_part parts[] = {
+		{&c->atom, KV_ATOM_COUNT * 8},
+		{&c->intent, 3 * sizeof(struct kv_intent)},
+		{&c->ones, 8},
+		{&c->zeros, KV_ZERO_BYTES},
+		{&c->run_words, KV_ZERO_BYTES},
+		{&c->lines, c->line_count * line_bytes},
+		{&c->get_bytes, c->depth * kv_get_stride(c)}};
+	int err = kit_client_init(&c->kit, port, &config, parts,
+				  ARRAY_LEN(parts));
+
+	if (err)
+		return err;
+	memset(c->ones, 1, 8);
+	c->kit.completed = kv_get_completed;
+	c->kit.ran = ran;
+	return 0;
+}
+
+static int check_port(const struct kv_replica *c)
+{
+	if (c->g.flags & KV_WORD_LOCKS || c->kit.port.link->has_masked_atomics)
 		return 0;
 	return error_set(-EOPNOTSUPP,
 			 "the table has locks of one bit, but the NIC has no "
 			 "masked atomics; make a table with word locks");
 }
 
-static int init(struct kv_leaf *c, const struct kv_client_config *config)
+static int init(struct kv_replica *c, const struct kit_port *port,
+		const struct kv_client_config *config)
 {
 	const struct aq_kv_client_options *o = &c->config.options;
 	uint64_t line_bytes;
 	int err;
 
 	c->config = *config;
-	rng_init(&c->rng, config->rng_seed ? config->rng_seed
-					   : kv_now_ns(c) ^ (uintptr_t)c);
-	c->stamp = (uint32_t)rng_u64(&c->rng) & KV_STAMP_MASK;
 	/* One more, for a read that is waited for while others are told of. */
 	c->depth = (o->depth ? o->depth : KV_DEPTH) + 1;
 	if (c->depth > KV_DEPTH_MAX + 1)
@@ -267,8 +220,6 @@ static int init(struct kv_leaf *c, const struct kv_client_config *config)
 						      : KV_COVERING_BYTES,
 				    2 * c->g.row_bytes);
 	c->deadline_ms = o->deadline_ms ? o->deadline_ms : KV_DEADLINE_MS;
-	c->failure_ns = (uint64_t)c->g.failure_ms * 1000000;
-	c->term_ns = u64_max(c->failure_ns / KV_TERM_SHARE, KV_TERM_NS_MIN);
 	c->line_rows = u32_min(c->g.rows_per_lock, KV_LINE_ROWS_MAX);
 	line_bytes = (uint64_t)c->line_rows * c->g.row_bytes;
 	c->line_count = (uint32_t)u64_max(
@@ -276,11 +227,15 @@ static int init(struct kv_leaf *c, const struct kv_client_config *config)
 			KV_CACHE_BYTES_MAX) /
 			line_bytes,
 		KV_LINES_MIN);
+	err = init_kit(c, port);
+	if (err)
+		return err;
+	c->term_ns = u64_max(c->kit.failure_ns / KV_TERM_SHARE, KV_TERM_NS_MIN);
+	rng_init(&c->kit.rng, config->rng_seed
+				      ? config->rng_seed
+				      : kit_now_ns(&c->kit) ^ (uintptr_t)c);
+	c->stamp = (uint32_t)rng_u64(&c->kit.rng) & KV_STAMP_MASK;
 	err = check_port(c);
-	if (!err)
-		err = make_arena(c);
-	if (!err)
-		err = register_arena(c);
 	if (!err)
 		err = kv_cache_init(c);
 	if (!err)
@@ -293,60 +248,54 @@ static int init(struct kv_leaf *c, const struct kv_client_config *config)
 	return err ? err : kv_state_adopt(c);
 }
 
-int kv_leaf_create(const struct kv_port *port, const struct kv_geometry *g,
-		   const struct kv_client_config *config, struct kv_leaf **out)
+int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+		      const struct kv_client_config *config,
+		      struct kv_replica **out)
 {
-	struct kv_leaf *c = calloc(1, sizeof(*c));
+	struct kv_replica *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
-	c->port = *port;
-	c->clock = port->link->clock;
 	c->g = *g;
-	err = init(c, config);
+	err = init(c, port, config);
 	if (err) {
 		/* The port stays the caller's. */
-		c->port.close = NULL;
-		kv_leaf_destroy(c);
+		c->kit.port.close = NULL;
+		kv_replica_destroy(c);
 		return err;
 	}
 	*out = c;
 	return 0;
 }
 
-void kv_leaf_destroy(struct kv_leaf *c)
+void kv_replica_destroy(struct kv_replica *c)
 {
 	if (!c)
 		return;
 	/* What cannot be given back others take for dead, in time. */
-	if (c->mr)
-		(void)kv_slot_leave(c);
+	(void)kv_slot_leave(c);
 	kv_slab_forget(c);
 	free(c->chunk);
-	if (c->port.link)
-		unregister(c);
-	if (c->port.close)
-		c->port.close(c->port.ctx, &c->port);
+	kit_client_close(&c->kit);
 	kv_search_destroy(c->search);
 	free(c->line);
 	free(c->get);
 	free(c->done);
 	free(c->look_queue);
-	free(c->arena);
 	free(c);
 }
 
-/* What is there now under this leaf's name is still this leaf. */
-static int check_head(struct kv_leaf *c)
+/* What is there now under this replica's name is still this replica. */
+static int check_head(struct kv_replica *c)
 {
 	struct kv_geometry g;
 	struct kv_head head;
-	int err = kv_read_now(c, 0, c->stage, sizeof(head));
+	int err = kit_read_now(&c->kit.main, 0, c->kit.stage, sizeof(head));
 
 	if (err)
 		return err;
-	memcpy(&head, c->stage, sizeof(head));
+	memcpy(&head, c->kit.stage, sizeof(head));
 	if (kv_head_parse(&head, UINT64_MAX, &g) || g.name != c->g.name ||
 	    g.generation != c->g.generation || g.seed != c->g.seed ||
 	    g.size_bytes != c->g.size_bytes)
@@ -354,57 +303,68 @@ static int check_head(struct kv_leaf *c)
 	return 0;
 }
 
-int kv_reconnect(struct kv_leaf *c)
+int kv_reconnect(struct kv_replica *c)
 {
 	uint32_t i;
 	int err;
 
-	if (!c->port.renew)
-		return error_set(-ESTALE, "the connection is gone");
-	if (c->port.link)
-		unregister(c);
 	kv_slab_forget(c);
 	kv_cache_forget(c);
-	c->has_slot = false;
 	c->gets_busy = 0;
 	c->done_head = c->done_count = 0;
 	c->look_count = 0;
 	for (i = 0; i < c->depth; i++)
 		c->get[i].state = KV_GET_IDLE;
-	err = c->port.renew(c->port.ctx, &c->port);
-	if (err)
-		return err;
-	c->is_broken = false;
 	c->valid_ns = 0;
-	err = register_arena(c);
+	err = kit_renew(&c->kit);
 	if (!err)
 		err = check_head(c);
 	if (!err)
 		err = kv_slot_claim(c);
 	if (err)
-		c->is_broken = true;
+		c->kit.is_broken = true;
 	return err;
 }
 
-int kv_op_begin(struct kv_leaf *c)
+void kv_pause(struct kv_replica *c, uint64_t ns)
+{
+	uint64_t end = kit_now_ns(&c->kit) + ns;
+
+	do {
+		client_clock_relax(c->kit.clock);
+		/* Its connection's end is seen when it is needed again. */
+		if (c->outer)
+			kv_beat(c->outer);
+	} while (kit_now_ns(&c->kit) < end);
+}
+
+int kv_past_deadline(struct kv_replica *c)
+{
+	return kit_is_late(&c->kit)
+		       ? error_set(-ETIMEDOUT,
+				   "others kept the key's locks for too long")
+		       : 0;
+}
+
+int kv_op_begin(struct kv_replica *c)
 {
 	int err = 0;
 
-	if (UNLIKELY(c->is_crashed))
+	if (UNLIKELY(c->kit.is_crashed))
 		return -ESHUTDOWN;
-	if (UNLIKELY(c->is_broken)) {
+	if (UNLIKELY(c->kit.is_broken)) {
 		err = kv_reconnect(c);
 		if (err && err != -EAGAIN && err != -ESHUTDOWN)
 			err = error_prefix(-EHOSTDOWN, "the table is lost: ");
 	}
-	c->deadline_ns = kv_now_ns(c) + c->deadline_ms * 1000000;
+	kit_set_deadline(&c->kit, c->deadline_ms);
 	return err;
 }
 
 /* A change may have been made or not. */
-int kv_op_end(struct kv_leaf *c, int err)
+int kv_op_end(struct kv_replica *c, int err)
 {
-	if (LIKELY(!c->is_broken) || c->is_crashed)
+	if (LIKELY(!c->kit.is_broken) || c->kit.is_crashed)
 		return err;
 	c->new_extent = c->old_extent = 0;
 	c->stats.was_fenced++;
@@ -417,34 +377,29 @@ int kv_op_end(struct kv_leaf *c, int err)
 /* ---- tables ------------------------------------------------------------- */
 
 /* A client without a slot, for the head only. */
-static int open_plain(const struct kv_port *port, struct kv_leaf **out)
+static int open_plain(const struct kit_port *port, struct kv_replica **out)
 {
-	struct kv_leaf *c = calloc(1, sizeof(*c));
+	struct kv_replica *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
-	c->port = *port;
-	c->clock = port->link->clock;
-	c->port.close = NULL;
 	c->line_rows = c->depth = c->line_count = 1;
 	c->g.row_bytes = KV_ROW_BYTES_MAX;
-	err = make_arena(c);
-	if (!err)
-		err = register_arena(c);
+	err = init_kit(c, port);
+	c->kit.port.close = NULL; /* it stays the caller's */
 	if (err)
-		kv_leaf_destroy(c);
+		kv_replica_destroy(c);
 	else
 		*out = c;
 	return err;
 }
 
-int kv_format(const struct kv_port *port, const struct kv_geometry *g,
+int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	      uint64_t state)
 {
-	struct kv_leaf *c;
+	struct kv_replica *c;
 	struct layout_header locks;
-	struct kv_port lock_port = *port;
 	struct kv_head head;
 	uint64_t words[] = {state, kv_lease_word(0, 0, g->name)};
 	int err = open_plain(port, &c);
@@ -452,47 +407,40 @@ int kv_format(const struct kv_port *port, const struct kv_geometry *g,
 	if (err)
 		return err;
 	layout_header_init(&locks, &kv_lock_layout, g->lock_bytes, "aquifer");
-	kv_head_build(g, &head);
-	lock_port.addr = port->lock_addr;
-	lock_port.rkey = port->lock_rkey;
-	c->port = lock_port;
-	c->port.close = NULL;
-	memcpy(c->stage, &locks, sizeof(locks));
-	kv_begin(c);
-	kv_add_write(c, KV_POINT_ROW, 0, c->stage, sizeof(locks));
-	err = kv_run(c);
+	memcpy(c->kit.stage, &locks, sizeof(locks));
+	err = kit_write_now(&c->kit.locks, KV_POINT_ROW, 0, c->kit.stage,
+			    sizeof(locks));
 	/* The head is last: with it the table is one. */
 	if (!err) {
-		c->port = *port;
-		c->port.close = NULL;
-		c->g = *g;
-		memcpy(c->stage, words, sizeof(words));
-		memcpy(c->stage + sizeof(words), &head, sizeof(head));
-		kv_begin(c);
-		kv_add_write(c, KV_POINT_ROW, kv_lease_at(g, KV_LEASE_STATE),
-			     c->stage, sizeof(words));
-		kv_add_write(c, KV_POINT_ROW, 0, c->stage + sizeof(words),
-			     sizeof(head));
-		err = kv_run(c);
+		kv_head_build(g, &head);
+		memcpy(c->kit.stage, words, sizeof(words));
+		memcpy(c->kit.stage + sizeof(words), &head, sizeof(head));
+		kit_begin(&c->kit);
+		kit_write(&c->kit.main, KV_POINT_ROW,
+			  kv_lease_at(g, KV_LEASE_STATE), c->kit.stage,
+			  sizeof(words));
+		kit_write(&c->kit.main, KV_POINT_ROW, 0,
+			  c->kit.stage + sizeof(words), sizeof(head));
+		err = kit_run(&c->kit);
 	}
-	kv_leaf_destroy(c);
+	kv_replica_destroy(c);
 	return err;
 }
 
-int kv_probe(const struct kv_port *port, uint64_t avail_bytes,
+int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
 	     struct kv_geometry *g)
 {
 	struct kv_head head;
-	struct kv_leaf *c;
+	struct kv_replica *c;
 	int err = open_plain(port, &c);
 
 	if (err)
 		return err;
-	err = kv_read_now(c, 0, c->stage, sizeof(head));
-	memcpy(&head, c->stage, sizeof(head));
+	err = kit_read_now(&c->kit.main, 0, c->kit.stage, sizeof(head));
+	memcpy(&head, c->kit.stage, sizeof(head));
 	if (!err)
 		err = kv_head_parse(&head, avail_bytes, g);
-	kv_leaf_destroy(c);
+	kv_replica_destroy(c);
 	return err;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on one leaf, each from its beginning to its end. */
+/* Operations on one replica, each from its beginning to its end. */
 #include <errno.h>
 
 #include "base/error.h"
 #include "kv_priv.h"
 
-int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
-		 bool *has_entry)
+int kv_replica_read(struct kv_replica *c, struct aq_kv_op *op,
+		    uint64_t *expire_at_ms, bool *has_entry)
 {
 	struct kv_get *g;
 	int err, tries = 0;
@@ -32,11 +32,11 @@ int kv_leaf_read(struct kv_leaf *c, struct aq_kv_op *op, uint64_t *expire_at_ms,
 			return op->err;
 		}
 		kv_get_withdraw(c, g);
-	} while (c->is_broken && tries++ == 0);
+	} while (c->kit.is_broken && tries++ == 0);
 	return kv_op_end(c, err);
 }
 
-int kv_leaf_change(struct kv_leaf *c, struct kv_mod *m)
+int kv_replica_change(struct kv_replica *c, struct kv_mod *m)
 {
 	int err = kv_op_begin(c);
 
@@ -48,7 +48,7 @@ int kv_leaf_change(struct kv_leaf *c, struct kv_mod *m)
 	return kv_op_end(c, err);
 }
 
-int kv_leaf_reap(struct kv_leaf *c)
+int kv_replica_reap(struct kv_replica *c)
 {
 	int err = kv_op_begin(c);
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports to structures of a rack. */
+#include "port.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+int kit_port_connect(struct kit_port *port, struct aq_rack *rack,
+		     const char *region, const char *locks, uint32_t send_depth)
+{
+	struct client_link_options o = {.send_depth = send_depth,
+					.rights = CLIENT_LINK_READ};
+	struct client_key key = {0}, lock_key = {0}, look_key = {0};
+	struct client_link *link;
+	int err = client_link_open(rack, region, &o, &link);
+
+	if (err)
+		return err;
+	if (link->size_bytes <= KIT_SPARE_BYTES)
+		err = error_set(-EBADMSG, "region %s is too small", region);
+	if (!err)
+		err = client_link_key(link, region,
+				      link->size_bytes - KIT_SPARE_BYTES, &key);
+	if (!err && locks[0])
+		err = client_link_key(link, locks, 0, &lock_key);
+	if (!err && port->wants_look)
+		err = client_link_key(link, region, 0, &look_key);
+	if (err) {
+		client_link_close(link);
+		return err;
+	}
+	port->link = link;
+	port->addr = key.addr;
+	port->rkey = key.rkey;
+	port->size_bytes = key.size_bytes;
+	port->lock_addr = lock_key.addr;
+	port->lock_rkey = lock_key.rkey;
+	port->look_addr = look_key.addr;
+	port->look_rkey = look_key.rkey;
+	snprintf(port->conn, sizeof(port->conn), "%s", client_link_name(link));
+	return 0;
+}
+
+void kit_port_disconnect(struct kit_port *port)
+{
+	client_link_close(port->link);
+	port->link = NULL;
+}
+
+int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
+		    const struct aq_region_options *o)
+{
+	struct aq_region *handle;
+	int err = aq_region_create(rack, region, bytes, o, &handle);
+
+	if (!err)
+		aq_region_close(handle);
+	return err;
+}
+
+int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
+		   uint64_t bytes, uint32_t flags, bool may_use_host,
+		   bool *on_device)
+{
+	struct aq_region_options o = {.node = node,
+				      .flags = flags | AQ_REGION_DEVICE};
+	int err = kit_region_make(rack, locks, bytes, &o);
+
+	*on_device = !err;
+	if ((err == -ENOSPC || err == -EOPNOTSUPP) && may_use_host) {
+		o.flags = flags;
+		err = kit_region_make(rack, locks, bytes, &o);
+	}
+	return err;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A port: one client's connection to a structure in far memory, which is a
+ * region and perhaps another one for its locks, on one memory node. Who makes
+ * a port keeps it valid until the client is destroyed or has asked for another.
+ */
+#ifndef AQ_KIT_PORT_H
+#define AQ_KIT_PORT_H
+
+#include <aquifer/aquifer.h>
+
+#include "base/base.h"
+#include "client/link.h"
+#include "slot.h"
+
+struct kit_port {
+	struct client_link *link;
+	uint64_t addr; /* of the structure's first byte */
+	uint64_t size_bytes;
+	uint64_t lock_addr;
+	uint32_t rkey;
+	uint32_t lock_rkey;
+	/* The same structure by a key that may be mapped, for READs that
+	 * nothing orders; 0: none. */
+	uint64_t look_addr;
+	uint32_t look_rkey;
+	bool wants_look;	      /* a key for that */
+	char conn[KIT_SLOT_NAME_MAX]; /* the connection's name at the node */
+	/* Ends another client's connection: when it returns 0, nothing of that
+	 * client will be executed any more. */
+	int (*fence)(void *ctx, const char *conn);
+	/* Whether a connection still is: 1, 0, or -errno. */
+	int (*is_alive)(void *ctx, const char *conn);
+	/* Makes a new connection for a client whose own is broken. */
+	int (*renew)(void *ctx, struct kit_port *port);
+	void (*close)(void *ctx, struct kit_port *port);
+	void *ctx;
+};
+
+enum {
+	/* A structure's region has a page more than the structure, so that a
+	 * key to the structure is a window: nobody maps it, and it ends with
+	 * its connection. That is what fencing relies on. */
+	KIT_SPARE_BYTES = 4096,
+	KIT_REGION_BYTES = AQ_REGION_NAME_MAX + 1,
+};
+
+/* Makes a region. */
+int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
+		    const struct aq_region_options *o) MUST_CHECK;
+/* Makes a region for locks on that node, with these flags: in device memory, or
+ * if there is none and may_use_host elsewhere. */
+int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
+		   uint64_t bytes, uint32_t flags, bool may_use_host,
+		   bool *on_device) MUST_CHECK;
+/* Connects to regions of a rack and fills in link, keys and name. `locks` is ""
+ * where there is no such region; send_depth as in client_link_options. */
+int kit_port_connect(struct kit_port *port, struct aq_rack *rack,
+		     const char *region, const char *locks,
+		     uint32_t send_depth) MUST_CHECK;
+/* The port may be connected again. */
+void kit_port_disconnect(struct kit_port *port);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a daemon, the same for all of them: settings, who it becomes and
+ * what it gives up, signals, the lock on its name, audit log, HTTP, the notice
+ * that it is ready, and a clean end.
+ *
+ * How to write a new daemon:
+ *  1. fill in a struct daemon_kind. `open` makes what is served, from the
+ *     options in d->self and the settings in d->config; `run` works until
+ *     daemon_is_ending says so (d->signal_fd is readable then); `close` undoes
+ *     `open`, also one that failed half way;
+ *  2. name in `allow` the files that it needs beside those that all need. No
+ *     thread may be started before `open`;
+ *  3. write src/apps/cli/cmd_NAME.c with the rows of cli_daemon.h in its table
+ *     of options, and a `ready` that says where the daemon can be reached;
+ *  4. write dist/systemd/aquifer-NAME@.service.in with Type=notify.
+ *
+ * What happens, in this order: settings; user and directories; `allow`;
+ * confinement; signals are blocked; name and lock; audit log; `open`; HTTP;
+ * `ready` and the notice to systemd; `run`; and all of it back.
+ */
+#ifndef AQ_DAEMON_H
+#define AQ_DAEMON_H
+
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/config.h"
+#include "base/rundir.h"
+#include "confine/confine.h"
+#include "control/ctl_server.h"
+
+enum {
+	DAEMON_PATH_MAX = 400, /* with the NUL */
+	DAEMON_DIRS = 6,
+};
+
+struct ctl_audit;
+struct daemon;
+
+/* What a command line says about any daemon. NULL: not given. */
+struct daemon_options {
+	const char *name; /* in its rack; 1 to 32 of a-z, 0-9 and '-' */
+	const char *rack; /* as configured */
+	const char *listen;
+	const char *tls_cert;
+	const char *tls_key;
+	const char *audit; /* a file, "-", or NULL: the log */
+	bool audit_json;
+	const char *user; /* to become, as root */
+	bool is_unconfined;
+};
+
+struct daemon_kind {
+	const char *what; /* "a memory node", for people */
+	/* Between its name and ".sock" or ".lock" in the runtime directory;
+	 * NULL: it has neither, and answers for its name itself. */
+	const char *suffix;
+	ctl_handle_fn handle; /* of HTTP requests; NULL: none */
+	/* Each 0, or -errno with words. `allow` may be NULL. */
+	int (*allow)(struct daemon *d);
+	int (*open)(struct daemon *d);
+	int (*run)(struct daemon *d);
+	int (*close)(struct daemon *d);
+};
+
+struct daemon {
+	/* From the caller. */
+	struct daemon_options options;
+	const struct daemon_kind *kind;
+	void *self;			 /* the kind's own */
+	void (*ready)(struct daemon *d); /* it can be reached now */
+	struct confine confine; /* packets, low_port: capabilities to keep */
+	/* Valid while it lives. */
+	struct config *config;
+	const char *rack;
+	char rundir[RUNDIR_PATH_MAX];
+	char socket[DAEMON_PATH_MAX]; /* of HTTP */
+	struct ctl_audit *audit;
+	void *served;  /* what `open` made: the first argument of `handle` */
+	uint16_t port; /* that it listens on; 0: none */
+	int signal_fd; /* readable: daemon_is_ending would be true */
+	int signal;    /* that ended it, or 0 */
+	/* Of this room. */
+	char config_path[CONFIG_PATH_MAX];
+	unsigned dir_count;
+	char dirs[DAEMON_DIRS][PATH_MAX];
+	int lock_fd;
+	int notify_fd;
+};
+
+/* Lives until SIGTERM or SIGINT, which it takes for the whole process, or until
+ * `run` returns. -EBUSY: one of that name runs already. error_last() has the
+ * words. */
+int daemon_run(struct daemon *d) MUST_CHECK;
+
+/* Whether a signal has come, after waiting for one for so long. */
+bool daemon_is_ending(struct daemon *d, int wait_ms);
+
+/* For `allow`: the directory that a file is in which will be made or replaced;
+ * NULL and "" are none. */
+int daemon_allow_parent(struct daemon *d, enum confine_use use,
+			const char *path) MUST_CHECK;
+
+#endif
