@@ -59,6 +59,7 @@ inside() {
 }
 leave() {
 	local status=$?
+	set +e
 	inside aquifer down >/dev/null 2>&1
 	for dir in tmp run dev proc; do
 		umount "$root/$dir"
