@@ -72,13 +72,13 @@ far() {
 import json, sys
 run = json.load(open(sys.argv[2]))
 for row in run["rows"]:
-    if row["group"] != sys.argv[1] or row["unit"] == "ratio" or "_timed" in row["name"]:
+    if row["group"] != sys.argv[1] or "_timed" in row["name"]:
         continue
     if "error" in row:
-        print("  %-58s %s" % (row["what"], row["error"]))
+        print("  %-58s %s" % (row["name"], row["error"]))
         continue
     print("  %-58s %9.0f /s  %5.2f frames each" % (
-        row["what"], row["median"], row["packets_per_op"]))
+        row["what"], row["value"], row["packets_per_op"]))
 PYTHON
 }
 

@@ -51,8 +51,9 @@ _aquifer() {
 	if [[ -z $names ]]; then
 		names="--help $(sed -n 's/^  \(--[a-z-]*\).*/\1/p' <<<"$help")"
 		[[ $command == bench ]] &&
-			names+=" --quick --check --rounds --window --only --port" &&
-			names+=" --records --store --dir --busy --json"
+			names+=" --quick --check --rounds --window --only --busy" &&
+			names+=" --port --records --store --dir --jobs --processes" &&
+			names+=" --entries --fill-seeds --json"
 		[[ $command == sim ]] &&
 			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
 			names+=" --points --model --steer --quick --detail --system --json"

@@ -11,7 +11,7 @@ enum {
 	CONDUCT_TRIES = 4,	/* of one round that meets foreign load */
 	CONDUCT_SETTLE_MS = 12, /* before each round */
 	CONDUCT_CALM_MS = 250,	/* after a round that was disturbed */
-	CONDUCT_GROUP_MAX = 10, /* subjects in one group */
+	CONDUCT_GROUP_MAX = 12, /* subjects in one group */
 	CONDUCT_WHY_BYTES = 320,
 };
 
@@ -24,6 +24,7 @@ struct conduct_options {
 	const char *helper;		   /* path of the UCX helper, or NULL */
 	const struct subject_world *world; /* who else takes part, or NULL */
 	bool keep_all;			   /* rounds with foreign load, too */
+	bool is_together; /* the subjects of all groups take turns */
 };
 
 /* What one subject did. */
@@ -36,34 +37,68 @@ struct conduct_track {
 	double foreign_worst; /* cores, over all rounds */
 	uint32_t guard;
 	char why[CONDUCT_WHY_BYTES]; /* not empty: failed, nothing to report */
+	bool is_absent; /* because it is not installed, which is no failure */
 };
 
 /* Fills tracks[i] for desc[i], count <= CONDUCT_GROUP_MAX. Failures are told in
  * the tracks: one subject that fails does not stop the others. */
-void conduct_group(struct conduct_track *tracks,
-		   const struct subject_desc *const *desc, size_t count,
-		   const struct conduct_options *opt);
+void conduct_run(struct conduct_track *tracks,
+		 const struct subject_desc *const *desc, size_t count,
+		 const struct conduct_options *opt);
 
-/* Numbers over the kept rounds. */
+/* What is compared. */
+enum conduct_metric {
+	METRIC_RATE, /* operations per second */
+	METRIC_P50,  /* ns of one operation */
+	METRIC_P99,
+	METRIC_CALLER,	  /* ns to issue one and to poll for it */
+	METRIC_COMM,	  /* share of the time inside the library */
+	METRIC_COMM_BUSY, /* the same without waiting, on either side */
+};
+
+double conduct_metric_of(const struct side_result *r, enum conduct_metric m);
+const char *conduct_unit(enum conduct_metric m);
+
+/* Subjects that take turns, and what they did. */
+struct conduct_group {
+	const char *name;
+	enum conduct_metric metric; /* of its rows */
+	const struct subject_desc *subject[CONDUCT_GROUP_MAX];
+	unsigned subject_count;
+	struct conduct_track *track; /* one for each; NULL: it has not run */
+};
+
+/* Over the kept rounds. */
 struct conduct_summary {
 	uint64_t sample_count;
 	uint64_t op_count;
-	double rate; /* operations per second: median of the rounds */
-	double rate_min, rate_max;
-	double p50_ns; /* medians of the rounds' percentiles */
-	double p50_min_ns, p50_max_ns;
+	double median, min, max; /* of the metric */
+	double p50_ns; /* medians of the rounds' percentiles: one operation */
 	double p99_ns;
 	double p999_ns;
 };
 
-void conduct_summarize(const struct conduct_track *track, unsigned series,
+void conduct_summarize(const struct conduct_track *track, enum conduct_metric m,
 		       struct conduct_summary *out);
 
-/* Operations per second of one round. */
-double conduct_round_rate(const struct side_result *r);
+/*
+ * The median over the rounds of ours / peer in the same round. Hosts move their
+ * guests' cores about, and a cache line then takes up to four times as long;
+ * two neighbouring rounds see the same placement, two medians need not. Answers
+ * how many rounds that were.
+ */
+unsigned conduct_paired(const struct conduct_track *ours,
+			const struct conduct_track *peer, enum conduct_metric m,
+			double *ratio) __attribute__((warn_unused_result));
 
-/* The track has samples of this series in a clean round. */
-bool conduct_has_series(const struct conduct_track *track, unsigned series);
+/* The median of side_result.more in that place; or, of what everybody did in a
+ * round, the part of one operation. */
+double conduct_more(const struct conduct_track *t, unsigned more,
+		    bool is_per_op);
+
+/* For who measures without subjects of two processes: a round that counts. */
+void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,
+		    uint64_t elapsed_ns);
 
 /* Enough clean rounds to speak of a median: more than half of those asked. */
 bool conduct_is_sound(const struct conduct_track *track, unsigned rounds);

@@ -43,8 +43,7 @@ static int copy_measure(struct side *s, uint64_t window_ns,
 	uint32_t block = *(const uint32_t *)s->param;
 	uint32_t len = side_buffer_bytes(block);
 	struct copy_state *st = s->state;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	uint64_t t0, t1;
 
 	out->ops = 0;

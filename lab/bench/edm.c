@@ -3,142 +3,118 @@
  * `aquifer bench edm`: the simulated fabric's promises. Times are virtual, so
  * they are the same on every machine; only events_per_s is not.
  */
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "edm/edm_bench.h"
+
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "bench.h"
-#include "bench_commit.h"
-#include "edm/edm_bench.h"
-#include "machine.h"
+#include "edm/edm_jobs.h"
 
-enum {
-	RAN = 0,
-	FAILED = 1,
-	USAGE = 2,
-	MISSED = 3,
+static const struct bench_ratio ratios[] = {
+	BENCH_NUMBER("edm64_at_0.8", "64 B half reads, load 0.8, over unloaded",
+		     "edm64", "<=", 1.12),
+	BENCH_NUMBER("edm64_write_at_0.8", "64 B writes", "edm64", NULL, 0),
+	BENCH_NUMBER("edm64_read_at_0.8", "64 B reads", "edm64", NULL, 0),
+	BENCH_NUMBER("edm64_at_0.9", "64 B half reads, load 0.9, over unloaded",
+		     "edm64", "<=", 1.30),
+	BENCH_NUMBER("edm64_write_at_0.9", "64 B writes", "edm64", NULL, 0),
+	BENCH_NUMBER("edm64_read_at_0.9", "64 B reads", "edm64", NULL, 0),
+	BENCH_NUMBER("events_per_s", "simulated events per second of one core",
+		     "edm64", ">=", 5e6),
+	BENCH_NUMBER("edm_app_worst",
+		     "worst of five applications at 0.4, order per pair of "
+		     "nodes, best "
+		     "discipline, over all seeds",
+		     "edm_app", "<=", 1.25),
+	BENCH_NUMBER("edm_app_worst_ci", "half width of its 95 % interval",
+		     "edm_app", NULL, 0),
+	BENCH_NUMBER("edm_app_hadoop", "this one of them", "edm_app", NULL, 0),
+	BENCH_NUMBER("edm_app_spark", "this one of them", "edm_app", NULL, 0),
+	BENCH_NUMBER("edm_app_sparksql", "this one of them", "edm_app", NULL,
+		     0),
+	BENCH_NUMBER("edm_app_graphlab", "this one of them", "edm_app", NULL,
+		     0),
+	BENCH_NUMBER("edm_app_memcached", "this one of them", "edm_app", NULL,
+		     0),
+	BENCH_NUMBER("edm_app_worst_pair",
+		     "the same, a fifth as long, with reserve, policy pair and "
+		     "the paper's "
+		     "wire format",
+		     "edm_app", NULL, 0),
+	BENCH_NUMBER("edm_app_worst_srpt", "that with SRPT", "edm_app", NULL,
+		     0),
+	BENCH_NUMBER("edm_app_worst_process",
+		     "that with SRPT and order per process", "edm_app", NULL,
+		     0),
+	BENCH_NUMBER("edm_app_worst_literal",
+		     "that with SRPT and the published matching", "edm_app",
+		     NULL, 0),
+	BENCH_NUMBER("cxl_over_edm_app_worst",
+		     "CXL's time over EDM's (best), worst application",
+		     "edm_app", NULL, 0),
+	BENCH_NUMBER("fig7_edm_over_cxl_worst",
+		     "figure 7 in the paper's metric", "fig7", "<=", 1.3),
+	{.name = NULL},
 };
 
-static const char usage[] =
-	"usage: aquifer bench edm [--quick] [--check] [--jobs N] [--json]\n"
-	"Simulates EDM at 64 B and with five applications and prints ratios "
-	"to\n"
-	"unloaded times, beside the bounds that they must keep.\n"
-	"  --quick  a tenth of the length; averages have not settled then\n"
-	"  --check  exit code 3 when a bound is missed\n"
-	"  --jobs   threads (all processors)\n"
-	"  --json   one JSON object\n";
-
-static bool kept(const struct edm_bench_row *r)
+static void put(void *ctx, const char *name, double value)
 {
-	if (r->bound == 0)
-		return true;
-	return r->at_least ? r->value >= r->bound : r->value <= r->bound;
+	const struct bench_ratio *r = ratios;
+	struct bench *b = ctx;
+
+	while (strcmp(r->name, name) != 0)
+		r++;
+	if (!bench_wants_ratio(b, r))
+		return;
+	(void)bench_row(b, r->group, name, value,
+			strcmp(name, "events_per_s") ? "ratio" : "events/s",
+			r->meaning);
+	bench_ratio_add(b, name, value);
 }
 
-static const char *verdict(const struct edm_bench_row *r)
+static int run(struct bench *b)
 {
-	if (r->bound == 0)
-		return "printed";
-	return kept(r) ? "kept" : "missed";
-}
-
-static void print_text(const struct edm_bench_row *rows, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		const struct edm_bench_row *r = &rows[i];
-
-		printf("%-26s %12.4g  %-8s", r->name, r->value, verdict(r));
-		if (r->bound != 0)
-			printf(" %s %-8.4g",
-			       r->at_least ? ">=" : "<=", r->bound);
-		else
-			printf(" %11s", "");
-		printf(" %s\n", r->what);
-	}
-}
-
-static int print_json(const struct edm_bench_row *rows, unsigned n, bool quick)
-{
-	json_t *list = json_array(), *ratios = json_object(), *top;
-	struct machine m;
+	uint64_t jobs = bench_number(b, "jobs");
+	struct edm_bench_options o = {
+		.is_quick = b->quick,
+		.threads = (uint32_t)(jobs ? jobs
+					   : (uint64_t)sysconf(
+						     _SC_NPROCESSORS_ONLN)),
+		.seeds = b->rounds,
+		.has_progress = true,
+		.has_short = bench_wants(b, "edm64"),
+		.has_apps = bench_wants(b, "edm_app"),
+		.has_figure = bench_wants(b, "fig7"),
+		.put = put,
+		.ctx = b,
+	};
 	int rc;
 
-	machine_describe(&m);
-	for (unsigned i = 0; i < n; i++) {
-		const struct edm_bench_row *r = &rows[i];
-		json_t *row = json_pack("{s:s, s:s, s:f, s:s}", "name", r->name,
-					"what", r->what, "value", r->value,
-					"verdict", verdict(r));
-
-		if (row && r->bound != 0) {
-			json_object_set_new(row, "bound", json_real(r->bound));
-			json_object_set_new(
-				row, "must",
-				json_string(r->at_least ? ">=" : "<="));
-		}
-		json_array_append_new(list, row);
-		json_object_set_new(ratios, r->name, json_real(r->value));
-	}
-	top = json_pack("{s:s, s:s, s:b, s:{s:s, s:s, s:i}, s:o, s:o}", "bench",
-			"edm", "commit", BENCH_COMMIT, "quick", (int)quick,
-			"machine", "cpu", m.cpu, "kernel", m.kernel, "cores",
-			(int)m.cpu_count, "rows", list, "ratios", ratios);
-	if (!top)
-		return FAILED;
-	rc = json_dumpf(top, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) <
-		     0 ||
-	     fputc('\n', stdout) == EOF;
-	json_decref(top);
-	return rc ? FAILED : RAN;
+	if (b->rounds > EDM_SEEDS_MAX)
+		return bench_fail(b, -EINVAL, "at most %d rounds",
+				  EDM_SEEDS_MAX);
+	rc = edm_bench_run(&o);
+	return rc ? bench_fail(b, rc, "%s", error_last()) : 0;
 }
 
-int bench_edm_cmd(int argc, char **argv)
-{
-	struct edm_bench_row rows[EDM_BENCH_MAX];
-	bool quick = false, check = false, json = false;
-	long jobs = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned n = 0;
-	int rc;
+static const struct bench_option options[] = {
+	BENCH_OPTION("jobs", "N", "threads; all processors unless given", 1, 64,
+		     0, 0),
+	{.name = NULL},
+};
 
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--quick")) {
-			quick = true;
-		} else if (!strcmp(argv[i], "--check")) {
-			check = true;
-		} else if (!strcmp(argv[i], "--json")) {
-			json = true;
-		} else if (!strcmp(argv[i], "--jobs") && i + 1 < argc &&
-			   sscanf(argv[i + 1], "%ld", &jobs) == 1 && jobs > 0 &&
-			   jobs <= 64) {
-			i++;
-		} else if (!strcmp(argv[i], "--help") ||
-			   !strcmp(argv[i], "-h")) {
-			fputs(usage, stdout);
-			return RAN;
-		} else {
-			fprintf(stderr,
-				"aquifer: bench edm does not understand '%s'\n",
-				argv[i]);
-			return USAGE;
-		}
-	}
-	rc = edm_bench_run(quick, jobs > 0 ? (uint32_t)jobs : 1, true, rows,
-			   &n);
-	if (rc) {
-		fprintf(stderr, "aquifer: bench edm: %s\n", error_last());
-		return FAILED;
-	}
-	rc = RAN;
-	if (json)
-		rc = print_json(rows, n, quick);
-	else
-		print_text(rows, n);
-	for (unsigned i = 0; check && !rc && i < n; i++)
-		if (!kept(&rows[i]))
-			rc = MISSED;
-	return rc;
-}
+const struct bench_def bench_edm = {
+	.name = "edm",
+	.summary = "the simulated memory fabric and its promises",
+	.about = "Simulates EDM at 64 B and with five applications and prints "
+		 "ratios to unloaded times.\nA round is a run of the "
+		 "applications with a seed of its own. Times are virtual.\n",
+	.rounds = 5,
+	.rounds_quick = 5,
+	.options = options,
+	.ratios = ratios,
+	.run = run,
+};

@@ -12,6 +12,8 @@
 #include "client/verbs_api.h"
 #include "fair.h"
 #include "page/page_store.h"
+#include "place.h"
+#include "ticks.h"
 
 enum {
 	WORK_DEPTH = 16,
@@ -58,17 +60,12 @@ static void add(_Atomic uint64_t *count, int n)
 
 /* ---- as busy as in a flood ----------------------------------------------- */
 
-static uint64_t clock_ns(clockid_t id)
+static uint64_t cpu_ns(void)
 {
 	struct timespec t = {0};
 
-	(void)clock_gettime(id, &t);
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t cpu_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* How long this thread was ready to run, and another one ran. */
@@ -85,7 +82,7 @@ static uint64_t queued_ns(void)
 
 static void flood_begins(struct side *s)
 {
-	s->since_ns = clock_ns(CLOCK_MONOTONIC);
+	s->since_ns = bench_now_ns();
 	s->since_cpu_ns = cpu_ns();
 	s->since_queued_ns = queued_ns();
 }
@@ -94,7 +91,7 @@ static void flood_ends(struct side *s)
 {
 	uint64_t cpu = cpu_ns() - s->since_cpu_ns;
 	uint64_t queued = queued_ns() - s->since_queued_ns;
-	uint64_t all = clock_ns(CLOCK_MONOTONIC) - s->since_ns;
+	uint64_t all = bench_now_ns() - s->since_ns;
 
 	s->cpu_ns += cpu;
 	s->slept_ns += all > cpu + queued ? all - cpu - queued : 0;
@@ -116,9 +113,9 @@ static void be_busy(struct side *s)
 		s->cpu_ns ? (int64_t)(BUSY_NS * s->slept_ns / s->cpu_ns) : 0;
 	if (s->rest_ns < NAP_NS)
 		return;
-	before = clock_ns(CLOCK_MONOTONIC);
+	before = bench_now_ns();
 	(void)nanosleep(&(struct timespec){.tv_nsec = NAP_ASKED_NS}, NULL);
-	s->rest_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - before);
+	s->rest_ns -= (int64_t)(bench_now_ns() - before);
 }
 
 /* ---- READs -------------------------------------------------------------- */
@@ -130,7 +127,7 @@ static int side_open(struct side *s, const char *name, unsigned links,
 	struct client_link_options o = {.send_depth = depth,
 					.rd_atomic = depth,
 					.rights = CLIENT_LINK_WRITE};
-	int err = aq_rack_open(NULL, &s->rack);
+	int err = place_rack(&s->rack);
 
 	s->depth = depth;
 	s->bytes = bytes;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kv/kv.h"
 #include "kv_bench.h"
@@ -128,9 +127,18 @@ static bool insert(struct filling *f, uint64_t key)
 	return true;
 }
 
+/* Of one way to hash, or one distribution. */
+static void add_row(struct bench *b, const char *of, const char *name,
+		    double value, const char *unit, const char *what)
+{
+	json_t *row = bench_row(b, "fill", name, value, unit, what);
+
+	json_object_set_new(row, "of", json_string(of));
+}
+
 /* "d_le_2^k": the share of keys up to there, as in the published figures. */
-static void add_cdf(struct kv_bench *b, const char *group,
-		    const uint64_t *buckets, uint64_t total)
+static void add_cdf(struct bench *b, const char *group, const uint64_t *buckets,
+		    uint64_t total)
 {
 	uint64_t sum = 0;
 	char name[32];
@@ -139,43 +147,42 @@ static void add_cdf(struct kv_bench *b, const char *group,
 	for (i = 0; i < SPANS && sum < total; i++) {
 		sum += buckets[i];
 		snprintf(name, sizeof(name), "below_%llu", 1ull << i);
-		kv_bench_row(b, group, name, (double)sum / (double)total,
-			     "share", "rows apart, cumulative");
+		add_row(b, group, name, (double)sum / (double)total, "share",
+			"rows apart, cumulative");
 	}
 }
 
-static void report(struct kv_bench *b, const struct filling *f,
-		   const char *mode, bool is_main)
+static void report(struct bench *b, const struct filling *f, const char *mode,
+		   bool is_main)
 {
 	double capacity = (double)(f->g.rows * f->g.entries);
 	double fill = (double)f->count / capacity;
 	double single = (double)f->single / (double)f->single_base;
 	double five = (double)f->within_five / (double)f->count;
 
-	kv_bench_row(b, mode, "max_fill", fill, "share",
-		     "first insert that finds no path");
-	kv_bench_row(b, mode, "single_mcas_share", single, "share",
-		     "inserts up to 90 % whose rows (both of the key and all "
-		     "of the path) are under one word of locks");
-	kv_bench_row(b, mode, "within_five", five, "share",
-		     "keys whose rows are at most five apart");
-	kv_bench_row(b, mode, "no_move",
-		     (double)f->length[1] / (double)f->count, "share",
-		     "inserts that move nothing");
-	kv_bench_row(b, mode, "moves_per_insert",
-		     (double)f->moved / (double)f->count, "entries",
-		     "moved by an insert, mean");
+	add_row(b, mode, "max_fill", fill, "share",
+		"first insert that finds no path");
+	add_row(b, mode, "single_mcas_share", single, "share",
+		"inserts up to 90 % whose rows (both of the key and all "
+		"of the path) are under one word of locks");
+	add_row(b, mode, "within_five", five, "share",
+		"keys whose rows are at most five apart");
+	add_row(b, mode, "no_move", (double)f->length[1] / (double)f->count,
+		"share", "inserts that move nothing");
+	add_row(b, mode, "moves_per_insert",
+		(double)f->moved / (double)f->count, "entries",
+		"moved by an insert, mean");
 	if (!is_main)
 		return;
 	add_cdf(b, "distance_cdf", f->distance, f->count);
 	add_cdf(b, "span_cdf", f->span, f->count);
-	json_object_set_new(b->ratios, "max_fill", json_real(fill));
-	json_object_set_new(b->ratios, "single_mcas_share", json_real(single));
-	json_object_set_new(b->ratios, "within_five", json_real(five));
+	bench_ratio_add(b, "max_fill", fill);
+	bench_ratio_add(b, "single_mcas_share", single);
+	bench_ratio_add(b, "within_five", five);
 }
 
 /* One seed of several: its own numbers, and the least of all so far. */
-static void report_seed(struct kv_bench *b, const struct filling *f,
+static void report_seed(struct bench *b, const struct filling *f,
 			struct least *least)
 {
 	double fill = (double)f->count / (double)(f->g.rows * f->g.entries);
@@ -184,19 +191,19 @@ static void report_seed(struct kv_bench *b, const struct filling *f,
 
 	snprintf(name, sizeof(name), "max_fill_seed_%llu",
 		 (unsigned long long)f->g.seed);
-	kv_bench_row(b, "seeds", name, fill, "share", "dependent hashing");
+	add_row(b, "seeds", name, fill, "share", "dependent hashing");
 	snprintf(name, sizeof(name), "single_mcas_seed_%llu",
 		 (unsigned long long)f->g.seed);
-	kv_bench_row(b, "seeds", name, single, "share", "dependent hashing");
+	add_row(b, "seeds", name, single, "share", "dependent hashing");
 	least->fill = fill < least->fill ? fill : least->fill;
 	least->single = single < least->single ? single : least->single;
 }
 
 /* least: one seed of several; NULL: the one that is reported in full. */
-static int run_mode(struct kv_bench *b, uint32_t hash, const char *mode,
+static int run_mode(struct bench *b, uint32_t hash, const char *mode,
 		    uint64_t seed, struct least *least)
 {
-	struct aq_kv_options o = {.capacity = b->fill_entries,
+	struct aq_kv_options o = {.capacity = bench_number(b, "entries"),
 				  .entry_bytes = ENTRY_BYTES,
 				  .extent_bytes = 1,
 				  .hash = hash,
@@ -213,11 +220,9 @@ static int run_mode(struct kv_bench *b, uint32_t hash, const char *mode,
 	f->search = kv_search_create();
 	f->rows = err ? NULL : calloc(f->g.rows, f->g.row_bytes);
 	if (!f->rows || !f->search) {
-		fprintf(stderr,
-			"aquifer bench kv: no memory for %llu "
-			"entries\n",
-			(unsigned long long)b->fill_entries);
-		err = err ? err : -ENOMEM;
+		err = bench_fail(b, err ? err : -ENOMEM,
+				 "no memory for %llu entries",
+				 (unsigned long long)o.capacity);
 	} else {
 		while (insert(f, key * 0x9e3779b97f4a7c15u))
 			key++;
@@ -232,24 +237,24 @@ static int run_mode(struct kv_bench *b, uint32_t hash, const char *mode,
 	return err;
 }
 
-int kv_bench_fill(struct kv_bench *b)
+int kv_bench_fill(struct bench *b)
 {
 	struct least least = {1, 1};
 	int err = run_mode(b, AQ_KV_HASH_DEPENDENT, "dependent", SEED, NULL);
-	unsigned i;
+	uint64_t i, seeds = bench_number(b, "fill-seeds");
 
 	if (!err)
 		err = run_mode(b, AQ_KV_HASH_BLOCK, "block", SEED, NULL);
 	if (!err)
 		err = run_mode(b, AQ_KV_HASH_INDEPENDENT, "independent", SEED,
 			       NULL);
-	for (i = 1; i <= b->fill_seeds && !err; i++)
+	for (i = 1; i <= seeds && !err; i++)
 		err = run_mode(b, AQ_KV_HASH_DEPENDENT, NULL, i, &least);
-	if (err || !b->fill_seeds)
+	if (err || !seeds)
 		return err;
-	kv_bench_row(b, "seeds", "max_fill_least", least.fill, "share",
-		     "of these seeds");
-	kv_bench_row(b, "seeds", "single_mcas_least", least.single, "share",
-		     "of these seeds");
+	add_row(b, "seeds", "max_fill_least", least.fill, "share",
+		"of these seeds");
+	add_row(b, "seeds", "single_mcas_least", least.single, "share",
+		"of these seeds");
 	return 0;
 }

@@ -2,58 +2,23 @@
 /* The peer of `bench kv`: redis-server as it is packaged, without persistence,
  * on a unix socket, and a client that does nothing but write and read. */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "guard.h"
 #include "kv_bench.h"
+#include "place.h"
+#include "ticks.h"
 
 enum {
 	REQUEST_MAX = 128,
 	REPLY_GET = 4 + KV_BENCH_VALUE_BYTES + 2, /* "$8\r\n" value "\r\n" */
 	REPLY_SET = 5,				  /* "+OK\r\n" */
-	START_MS = 20000, /* a busy machine is no reason to give up */
 	LOAD_BATCH = 64,
 	CLOCK_EVERY = 32,
 	KEY_MAX = 32,
 };
-
-struct kv_redis {
-	pid_t pid;
-	int fd;
-	char dir[64];
-	char path[96];
-};
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static int try_connect(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
 
 static int write_all(int fd, const char *p, size_t len)
 {
@@ -137,41 +102,20 @@ int kv_redis_fill(int fd, uint64_t records)
 
 /* The package redis-tools has the server, too, under the name of a checker; it
  * goes by its first argument. */
-static void run_server(const struct kv_redis *r)
+static int start_server(struct kv_redis *r)
 {
 	static const char *const files[] = {"redis-server", "redis-check-rdb"};
+	char *argv[] = {"redis-server", "--port", "0",	  "--unixsocket",
+			r->path,	"--save", "",	  "--appendonly",
+			"no",		"--dir",  r->dir, NULL};
+	int err = -ENOENT;
 
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		execlp(files[i], "redis-server", "--port", "0", "--unixsocket",
-		       r->path, "--save", "", "--appendonly", "no", "--dir",
-		       r->dir, (char *)NULL);
-}
-
-int kv_redis_dial(const char *path, pid_t *pid, int *fd)
-{
-	uint64_t end = now_ns() + START_MS * 1000000ull;
-
-	do {
-		usleep(10000);
-		*fd = try_connect(path);
-		if (*fd >= 0)
-			return 0;
-		if (waitpid(*pid, NULL, WNOHANG) == *pid) {
-			*pid = 0;
-			break;
-		}
-	} while (now_ns() < end);
-	return -ENOENT;
-}
-
-const char *kv_redis_path(const struct kv_redis *r)
-{
-	return r->path;
-}
-
-int kv_redis_fd(const struct kv_redis *r)
-{
-	return r->fd;
+	for (size_t i = 0; i < ARRAY_LEN(files) && err; i++) {
+		/* On the same core as the memory node. */
+		r->pid = place_start(PLACE_SERVER, files[i], argv);
+		err = place_dial(r->path, &r->pid, &r->fd);
+	}
+	return err;
 }
 
 int kv_redis_start(uint64_t records, struct kv_redis **out)
@@ -182,23 +126,10 @@ int kv_redis_start(uint64_t records, struct kv_redis **out)
 	if (!r)
 		return -ENOMEM;
 	r->fd = -1;
-	snprintf(r->dir, sizeof(r->dir), "/tmp/aquifer-redis-XXXXXX");
-	if (!mkdtemp(r->dir)) {
-		free(r);
-		return -errno;
-	}
+	err = place_make(r->dir, "redis");
 	snprintf(r->path, sizeof(r->path), "%s/s", r->dir);
-	fflush(NULL);
-	r->pid = fork();
-	if (r->pid == 0) {
-		/* As the memory node. */
-		(void)guard_pin(GUARD_CPU_SERVER);
-		(void)guard_enter_nice();
-		if (freopen("/dev/null", "w", stdout))
-			run_server(r);
-		_exit(127);
-	}
-	err = kv_redis_dial(r->path, &r->pid, &r->fd);
+	if (!err)
+		err = start_server(r);
 	if (!err)
 		err = load(r->fd, records, name_ours);
 	if (err)
@@ -208,28 +139,31 @@ int kv_redis_start(uint64_t records, struct kv_redis **out)
 	return err;
 }
 
+void kv_redis_is_missing(struct conduct_track *t)
+{
+	snprintf(t->why, sizeof(t->why),
+		 "redis-server does not start; is it installed?");
+	t->is_absent = true;
+}
+
 void kv_redis_stop(struct kv_redis *r)
 {
 	if (!r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
-	if (r->pid > 0) {
-		kill(r->pid, SIGTERM);
-		(void)waitpid(r->pid, NULL, 0);
-	}
-	(void)unlink(r->path);
-	(void)rmdir(r->dir);
+	place_end(r->pid);
+	place_remove(r->dir);
 	free(r);
 }
 
 int kv_redis_run(struct kv_redis *r, const uint32_t *keys, uint64_t key_count,
 		 unsigned depth, unsigned update_share, unsigned window_ms,
-		 double *rate)
+		 struct conduct_track *t, unsigned round)
 {
 	char out[KV_BENCH_PIPELINE * REQUEST_MAX];
 	char in[KV_BENCH_PIPELINE * REPLY_GET];
-	uint64_t start = now_ns(), end = start + window_ms * 1000000ull;
+	uint64_t start = bench_now_ns(), end = start + window_ms * 1000000ull;
 	uint64_t at = 0, done = 0, now = start;
 	int err = 0;
 
@@ -254,8 +188,8 @@ int kv_redis_run(struct kv_redis *r, const uint32_t *keys, uint64_t key_count,
 			err = read_replies(r->fd, want, in);
 		done += depth;
 		if (done / depth % CLOCK_EVERY == 0)
-			now = now_ns();
+			now = bench_now_ns();
 	}
-	*rate = (double)done * 1e9 / (double)(now_ns() - start);
+	conduct_record(t, round, done, bench_now_ns() - start);
 	return err;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "base/hist.h"
@@ -14,24 +13,19 @@
 #include "guard.h"
 #include "kv_bench.h"
 #include "offload_bench.h"
+#include "place.h"
 #include "sim/ycsb.h"
+#include "ticks.h"
 
 enum {
 	DRAWS = 1 << 18,
 	POOL_MB = 512,
+	TRIPS = 20000, /* entries of the table where they are counted */
+	TRIPS_QUICK = 5000,
 	TRIPS_PROBES = 500, /* a tenth of the smallest table */
 	EXTENT_VALUE = 600,
-	ROUNDS_MAX = 101,
 	CLOCK_EVERY = 32,
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 void kv_bench_key(uint32_t number, char key[KV_BENCH_KEY_BYTES + 1])
 {
@@ -70,7 +64,7 @@ struct table {
 	struct aq_kv_client *c;
 };
 
-static int table_open(struct table *t, uint64_t capacity)
+static int table_open(struct bench *b, struct table *t, uint64_t capacity)
 {
 	struct aq_kv_options o = {.capacity = capacity,
 				  .entry_bytes = 32,
@@ -82,14 +76,12 @@ static int table_open(struct table *t, uint64_t capacity)
 	memset(t, 0, sizeof(*t));
 	err = offload_rack_start(bytes, &t->rack_process);
 	if (!err)
-		err = aq_rack_open(NULL, &t->rack);
+		err = place_rack(&t->rack);
 	if (!err)
 		err = aq_kv_create(t->rack, "bench", &o, &t->kv);
 	if (!err)
 		err = aq_kv_client_open(t->kv, NULL, &t->c);
-	if (err)
-		fprintf(stderr, "aquifer bench kv: %s\n", aq_last_error());
-	return err;
+	return err ? bench_fail(b, err, "a table: %s", aq_last_error()) : 0;
 }
 
 static void table_close(struct table *t)
@@ -131,23 +123,18 @@ static uint64_t counter(const struct table *t, size_t offset)
 	return v;
 }
 
-static void add_trips(struct kv_bench *b, const char *name,
-		      const struct hist *h, const char *ratio)
+static void add_trips(struct bench *b, const char *name, const struct hist *h,
+		      const char *ratio)
 {
-	char mean[48];
+	double median = (double)hist_percentile(h, HIST_MEDIAN);
+	json_t *row = bench_row(b, "trips", name, median, "trips",
+				"round trips, median, counted");
 
-	kv_bench_row(b, "trips", name, (double)hist_percentile(h, HIST_MEDIAN),
-		     "round trips", "median, counted");
-	snprintf(mean, sizeof(mean), "%s_mean", name);
-	kv_bench_row(b, "trips", mean, hist_mean(h), "round trips",
-		     "mean, counted");
-	snprintf(mean, sizeof(mean), "%s_p99", name);
-	kv_bench_row(b, "trips", mean, (double)hist_percentile(h, HIST_P99),
-		     "round trips", "p99, counted");
+	json_object_set_new(row, "mean", json_real(hist_mean(h)));
+	json_object_set_new(row, "p99",
+			    json_real((double)hist_percentile(h, HIST_P99)));
 	if (ratio)
-		json_object_set_new(
-			b->ratios, ratio,
-			json_real((double)hist_percentile(h, HIST_MEDIAN)));
+		bench_ratio_add(b, ratio, median);
 }
 
 static int erase(struct table *t, uint32_t number)
@@ -173,7 +160,7 @@ static int act(struct table *t, char what, uint32_t number)
 }
 
 /* `count` operations on keys from `first` on. */
-static int count_ops(struct kv_bench *b, struct table *t, const char *name,
+static int count_ops(struct bench *b, struct table *t, const char *name,
 		     char what, size_t offset, uint32_t first, uint32_t count,
 		     const char *ratio)
 {
@@ -197,7 +184,7 @@ static int count_ops(struct kv_bench *b, struct table *t, const char *name,
 	return err;
 }
 
-static int count_all(struct kv_bench *b, struct table *t)
+static int count_all(struct bench *b, struct table *t, uint32_t entries)
 {
 	const struct {
 		const char *name; /* NULL: not shown */
@@ -207,7 +194,7 @@ static int count_all(struct kv_bench *b, struct table *t)
 		const char *ratio; /* NULL: none */
 	} steps[] = {
 		{"rtt_insert", 'p', offsetof(struct aq_kv_stats, insert_trips),
-		 0, b->trips_entries / 10 * 8, "rtt_insert_median"},
+		 0, entries / 10 * 8, "rtt_insert_median"},
 		{"rtt_read_inline", 'g',
 		 offsetof(struct aq_kv_stats, get_trips), 0, TRIPS_PROBES,
 		 "rtt_read_inline"},
@@ -222,8 +209,8 @@ static int count_all(struct kv_bench *b, struct table *t)
 		{"rtt_delete", 'd', offsetof(struct aq_kv_stats, delete_trips),
 		 TRIPS_PROBES, TRIPS_PROBES, "rtt_delete"},
 		{"rtt_insert_80_to_90", 'p',
-		 offsetof(struct aq_kv_stats, insert_trips), b->trips_entries,
-		 b->trips_entries / 10, NULL},
+		 offsetof(struct aq_kv_stats, insert_trips), entries,
+		 entries / 10, NULL},
 	};
 	struct aq_kv_stats s;
 	size_t i;
@@ -235,21 +222,24 @@ static int count_all(struct kv_bench *b, struct table *t)
 				steps[i].ratio);
 	aq_kv_client_stats(t->c, &s);
 	if (!err)
-		kv_bench_row(b, "trips", "live_single_mcas_share",
-			     (double)s.lock_sets_single / (double)s.lock_sets,
-			     "share", "lock sets of all of these changes");
+		(void)bench_row(b, "trips", "live_single_mcas_share",
+				(double)s.lock_sets_single /
+					(double)s.lock_sets,
+				"share", "lock sets of all of these changes");
 	return err;
 }
 
-int kv_bench_trips(struct kv_bench *b)
+int kv_bench_trips(struct bench *b)
 {
+	uint32_t entries = b->quick ? TRIPS_QUICK : TRIPS;
 	struct table t;
-	int err = table_open(&t, b->trips_entries);
+	int err = table_open(b, &t, entries);
 
-	if (!err)
-		err = count_all(b, &t);
-	if (err)
-		fprintf(stderr, "aquifer bench kv: %s\n", aq_last_error());
+	if (!err) {
+		err = count_all(b, &t, entries);
+		if (err)
+			(void)bench_fail(b, err, "%s", aq_last_error());
+	}
 	table_close(&t);
 	return err;
 }
@@ -262,9 +252,10 @@ static bool is_update(uint64_t at, unsigned update_share)
 }
 
 static int run_sync(struct table *t, const uint32_t *keys,
-		    unsigned update_share, unsigned window_ms, double *rate)
+		    unsigned update_share, unsigned window_ms,
+		    struct conduct_track *track, unsigned round)
 {
-	uint64_t start = now_ns(), end = start + window_ms * 1000000ull;
+	uint64_t start = bench_now_ns(), end = start + window_ms * 1000000ull;
 	uint64_t now = start, at = 0;
 	int err = 0;
 
@@ -280,20 +271,21 @@ static int run_sync(struct table *t, const uint32_t *keys,
 			err = aq_kv_get(t->c, key, KV_BENCH_KEY_BYTES, value,
 					sizeof(value), &len);
 		if (at % CLOCK_EVERY == 0)
-			now = now_ns();
+			now = bench_now_ns();
 	}
-	*rate = (double)at * 1e9 / (double)(now_ns() - start);
+	conduct_record(track, round, at, bench_now_ns() - start);
 	return err;
 }
 
 /* Always so many operations under way. */
 static int run_async(struct table *t, const uint32_t *keys,
-		     unsigned update_share, unsigned window_ms, double *rate)
+		     unsigned update_share, unsigned window_ms,
+		     struct conduct_track *track, unsigned round)
 {
 	struct aq_kv_op op[KV_BENCH_PIPELINE], *done[KV_BENCH_PIPELINE];
 	char key[KV_BENCH_PIPELINE][KV_BENCH_KEY_BYTES + 1];
 	char value[KV_BENCH_PIPELINE][KV_BENCH_VALUE_BYTES] = {{0}};
-	uint64_t start = now_ns(), end = start + window_ms * 1000000ull;
+	uint64_t start = bench_now_ns(), end = start + window_ms * 1000000ull;
 	uint64_t now = start, at = 0, ended = 0, looks = 0;
 	int i, n, err = 0;
 
@@ -321,100 +313,74 @@ static int run_async(struct table *t, const uint32_t *keys,
 		else
 			ended += (uint64_t)n;
 		if (++looks % CLOCK_EVERY == 0)
-			now = now_ns();
+			now = bench_now_ns();
 	}
-	*rate = (double)ended * 1e9 / (double)(now_ns() - start);
+	conduct_record(track, round, ended, bench_now_ns() - start);
 	return err;
 }
 
-struct measure {
-	const char *ratio;
-	double bound; /* 0: none */
-	const char *ours, *peer;
+#define OURS(name_)                                                        \
+	{                                                                  \
+		.name = name_, .what = "one client process, cable to the " \
+				       "memory node, Zipf 0.99"            \
+	}
+#define PEER(name_)                                                 \
+	{                                                           \
+		.name = name_,                                      \
+		.what = "redis-server, one connection, unix socket" \
+	}
+
+static const struct measure {
+	struct subject_desc ours, peer;
 	unsigned depth;
 	unsigned update_share; /* of a thousand */
-	double rate[2][ROUNDS_MAX];
+} measures[] = {
+	{OURS("kv_c"), PEER("redis_c_p1"), 1, 0},
+	{OURS("kv_c_async16"), PEER("redis_c_p16"), KV_BENCH_PIPELINE, 0},
+	{OURS("kv_b"), PEER("redis_b_p1"), 1, 50},
+	{OURS("kv_a"), PEER("redis_a_p1"), 1, 500},
+	{OURS("kv_put"), PEER("redis_set_p1"), 1, 1000},
+	{OURS("kv_put_async16"), PEER("redis_set_p16"), KV_BENCH_PIPELINE,
+	 1000},
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
+enum {
+	MEASURES = ARRAY_LEN(measures),
+};
 
-	return x < y ? -1 : x > y;
-}
+struct speed {
+	struct table table;
+	struct kv_redis *redis; /* NULL: there is none */
+	uint32_t *keys;
+	struct conduct_track track[2 * MEASURES];
+};
 
-double kv_bench_median(double *v, unsigned n)
+static int run_round(struct bench *b, struct speed *s, unsigned i,
+		     unsigned round)
 {
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}
-
-static int run_round(struct kv_bench *b, struct table *t, struct kv_redis *r,
-		     const uint32_t *keys, struct measure *m, unsigned round)
-{
-	int err = m->depth == 1 ? run_sync(t, keys, m->update_share,
-					   b->window_ms, &m->rate[0][round])
-				: run_async(t, keys, m->update_share,
-					    b->window_ms, &m->rate[0][round]);
+	const struct measure *m = &measures[i];
+	struct conduct_track *ours = &s->track[2 * i];
+	int err = (m->depth == 1 ? run_sync : run_async)(
+		&s->table, s->keys, m->update_share, b->window_ms, ours, round);
 
 	if (err)
-		fprintf(stderr, "aquifer bench kv: %s: %s\n", m->ours,
-			aq_last_error());
-	else if (r)
-		err = kv_redis_run(r, keys, DRAWS, m->depth, m->update_share,
-				   b->window_ms, &m->rate[1][round]);
-	return err;
+		return bench_fail(b, err, "%s: %s", m->ours.name,
+				  aq_last_error());
+	if (s->redis)
+		err = kv_redis_run(s->redis, s->keys, DRAWS, m->depth,
+				   m->update_share, b->window_ms, ours + 1,
+				   round);
+	return err ? bench_fail(b, err, "%s: %s", m->peer.name, strerror(-err))
+		   : 0;
 }
 
-static void report(struct kv_bench *b, struct measure *m, bool has_peer)
-{
-	double ours = kv_bench_median(m->rate[0], b->rounds), peer;
-
-	kv_bench_row(b, m->ratio, m->ours, ours, "op/s",
-		     "one client process, cable to the memory node, Zipf 0.99");
-	if (!has_peer) {
-		json_object_set_new(b->voids, m->ratio,
-				    json_string("redis-server does not start; "
-						"is it installed?"));
-		return;
-	}
-	peer = kv_bench_median(m->rate[1], b->rounds);
-	kv_bench_row(b, m->ratio, m->peer, peer, "op/s",
-		     "redis-server, one connection, unix socket");
-	/* On a busy machine the medians measure the others; the best rounds
-	 * show what there would be. They decide nothing. */
-	kv_bench_row(b, m->ratio, "best_over_best",
-		     m->rate[0][b->rounds - 1] / m->rate[1][b->rounds - 1],
-		     "ratio", "the best round of each; decides nothing");
-	if (m->bound > 0)
-		kv_bench_row(b, m->ratio, "bound", m->bound, "ratio",
-			     "must be");
-	json_object_set_new(b->ratios, m->ratio, json_real(ours / peer));
-}
-
-/* Both were measured in the same rounds, and are in order by now. */
-static void report_puts(struct kv_bench *b, const struct measure *one,
-			const struct measure *many)
-{
-	const char *name = "kv_put_async_vs_sync";
-	double ratio =
-		many->rate[0][b->rounds / 2] / one->rate[0][b->rounds / 2];
-
-	kv_bench_row(b, name, "ratio", ratio, "ratio",
-		     "puts with sixteen under way, over one at a time");
-	kv_bench_row(b, name, "best_over_best",
-		     many->rate[0][b->rounds - 1] / one->rate[0][b->rounds - 1],
-		     "ratio", "the best round of each; decides nothing");
-	json_object_set_new(b->ratios, name, json_real(ratio));
-}
-
-static int load(struct kv_bench *b, struct table *t)
+static int load(struct table *t, uint64_t records)
 {
 	char key[KV_BENCH_KEY_BYTES + 1];
 	uint32_t i;
 	int err = 0;
 
-	for (i = 0; i < b->records && !err; i++) {
+	for (i = 0; i < records && !err; i++) {
 		kv_bench_key(i, key);
 		err = aq_kv_put(t->c, key, KV_BENCH_KEY_BYTES, key,
 				KV_BENCH_VALUE_BYTES, NULL);
@@ -422,70 +388,44 @@ static int load(struct kv_bench *b, struct table *t)
 	return err;
 }
 
-int kv_bench_speed(struct kv_bench *b)
+static int run_rounds(struct bench *b, struct speed *s)
 {
-	static struct measure measures[] = {
-		{.ratio = "kv_c_vs_redis_p1",
-		 .bound = 5,
-		 .ours = "kv_c",
-		 .peer = "redis_c_p1",
-		 .depth = 1},
-		{.ratio = "kv_c_async_vs_redis_p16",
-		 .bound = 2,
-		 .ours = "kv_c_async16",
-		 .peer = "redis_c_p16",
-		 .depth = KV_BENCH_PIPELINE},
-		{.ratio = "kv_b_vs_redis_p1",
-		 .bound = 3,
-		 .ours = "kv_b",
-		 .peer = "redis_b_p1",
-		 .depth = 1,
-		 .update_share = 50},
-		{.ratio = "kv_a_vs_redis_p1",
-		 .bound = 3,
-		 .ours = "kv_a",
-		 .peer = "redis_a_p1",
-		 .depth = 1,
-		 .update_share = 500},
-		{.ratio = "kv_put_vs_redis_p1",
-		 .ours = "kv_put",
-		 .peer = "redis_set_p1",
-		 .depth = 1,
-		 .update_share = 1000},
-		{.ratio = "kv_put_async_vs_redis_p16",
-		 .ours = "kv_put_async16",
-		 .peer = "redis_set_p16",
-		 .depth = KV_BENCH_PIPELINE,
-		 .update_share = 1000},
-	};
-	/* The last two: sixteen puts under way, and one. */
-	struct measure *one = &measures[ARRAY_LEN(measures) - 2];
-	struct measure *many = one + 1;
-	struct kv_redis *r = NULL;
-	struct table t;
-	uint32_t *keys = kv_bench_zipf(b->records, DRAWS, 42);
-	unsigned round, i;
+	int err = 0;
+
+	for (unsigned round = 0; round < b->rounds && !err; round++)
+		for (unsigned i = 0; i < MEASURES && !err; i++)
+			err = run_round(b, s, i, round);
+	return err;
+}
+
+int kv_bench_speed(struct bench *b)
+{
+	uint64_t records = bench_number(b, "records");
+	struct speed *s = calloc(1, sizeof(*s));
 	int err;
 
-	if (!keys)
-		return -ENOMEM;
+	if (!s)
+		return bench_fail(b, -ENOMEM, "no memory");
+	for (unsigned i = 0; i < 2 * MEASURES; i++)
+		s->track[i].desc =
+			i % 2 ? &measures[i / 2].peer : &measures[i / 2].ours;
+	s->keys = kv_bench_zipf(records, DRAWS, 42);
 	(void)guard_pin(GUARD_CPU_CLIENT);
 	(void)guard_enter_nice();
-	err = table_open(&t, b->records * 5 / 4);
+	err = s->keys ? table_open(b, &s->table, records * 5 / 4) : -ENOMEM;
+	if (!err && load(&s->table, records))
+		err = bench_fail(b, -EIO, "%s", aq_last_error());
+	if (!err && kv_redis_start(records, &s->redis))
+		for (unsigned i = 1; i < 2 * MEASURES; i += 2)
+			kv_redis_is_missing(&s->track[i]);
 	if (!err)
-		err = load(b, &t);
-	if (!err && kv_redis_start(b->records, &r))
-		r = NULL;
-	for (round = 0; round < b->rounds && !err; round++)
-		for (i = 0; i < ARRAY_LEN(measures) && !err; i++)
-			err = run_round(b, &t, r, keys, &measures[i], round);
-	for (i = 0; i < ARRAY_LEN(measures) && !err; i++)
-		report(b, &measures[i], r != NULL);
-	if (!err)
-		report_puts(b, one, many);
+		err = run_rounds(b, s);
 	guard_leave();
-	kv_redis_stop(r);
-	table_close(&t);
-	free(keys);
+	if (!err)
+		bench_report_tracks(b, "speed", s->track, 2 * MEASURES, NULL);
+	kv_redis_stop(s->redis);
+	table_close(&s->table);
+	free(s->keys);
+	free(s);
 	return err;
 }

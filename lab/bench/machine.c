@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "guard.h"
 #include "ticks.h"
 
 static void read_cpu_model(char *out, size_t size)
@@ -45,19 +46,21 @@ static long read_rt_runtime_us(void)
 	return v;
 }
 
-void machine_describe(struct machine *m)
+json_t *machine_json(void)
 {
-	struct utsname u;
+	struct utsname u = {0};
+	double tsc_ghz = bench_ticks_per_ns();
+	char cpu[80];
 
-	memset(m, 0, sizeof(*m));
-	read_cpu_model(m->cpu, sizeof(m->cpu));
-	if (uname(&u) == 0)
-		snprintf(m->kernel, sizeof(m->kernel), "%.*s",
-			 (int)sizeof(m->kernel) - 1, u.release);
-	m->cpu_count = sysconf(_SC_NPROCESSORS_ONLN);
-	m->tsc_ghz = bench_ticks_per_ns();
-	m->tick_cost_ns = bench_tick_step() / m->tsc_ghz;
-	m->rt_runtime_us = read_rt_runtime_us();
+	read_cpu_model(cpu, sizeof(cpu));
+	(void)uname(&u); /* or it has no name */
+	return json_pack("{s:s, s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "cpu", cpu,
+			 "kernel", u.release, "cores",
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_ghz", tsc_ghz,
+			 "clock_read_ns", bench_tick_step() / tsc_ghz,
+			 "rt_runtime_us", (int)read_rt_runtime_us(),
+			 "client_core", (int)GUARD_CPU_CLIENT, "server_core",
+			 (int)GUARD_CPU_SERVER);
 }
 
 static char *find_beside(const char *const places[], size_t count,

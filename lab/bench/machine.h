@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reader must know of the machine to judge the numbers. */
+/* The machine and the programs on it that a run needs. */
 #ifndef AQ_BENCH_MACHINE_H
 #define AQ_BENCH_MACHINE_H
 
-struct machine {
-	char cpu[80];
-	char kernel[80];
-	long cpu_count;
-	double tsc_ghz;
-	double tick_cost_ns; /* reading the clock; inside every time */
-	long rt_runtime_us;  /* of each second for real-time work; -1: all */
-};
+#include <jansson.h>
 
-void machine_describe(struct machine *m);
+/*
+ * What a reader must know of the machine to judge the numbers: cpu, kernel,
+ * cores, tsc_ghz, clock_read_ns (inside every time), rt_runtime_us (of each
+ * second for real-time work; -1: all), and which cores the sides have.
+ */
+json_t *machine_json(void);
 
 /* The helper program beside this one, or NULL. The caller frees it. */
 char *machine_find_helper(const char *name);

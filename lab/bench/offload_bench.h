@@ -9,10 +9,11 @@
 
 #include <aquifer/aquifer.h>
 
+#include "bench.h"
 #include "hlog/hlog.h"
-#include "side.h"
 
 enum offload_way {
+	WAY_NONE,
 	WAY_LOCAL,     /* all records in this process */
 	WAY_FILE,      /* on a disk, io_uring and O_DIRECT */
 	WAY_SYNC,      /* one READ at a time */
@@ -53,19 +54,42 @@ struct offload_param {
 	char name[OFFLOAD_NAME_MAX];
 };
 
-/* Places in side_result.more. */
-enum {
-	OFFLOAD_MORE_COMM,  /* share of the time inside the library */
-	OFFLOAD_MORE_EMPTY, /* share of that in polls that brought nothing */
-	OFFLOAD_MORE_FAR,   /* share of operations that went far */
-};
-
 extern const struct side_ops offload_probe_ops;	  /* the hash probe */
 extern const struct side_ops offload_latency_ops; /* times of reads */
 extern const struct side_ops offload_caller_ops;  /* issue and poll alone */
 extern const struct side_ops offload_log_ops;	  /* the store, YCSB-C */
 
 const char *offload_way_name(enum offload_way way);
+
+/* ---- the plan (offload_plan.c) ------------------------------------------ */
+
+enum {
+	OFFLOAD_GROUP_MAX = 16,
+	OFFLOAD_TEXT_MAX = 96,
+};
+
+struct offload_subject {
+	struct subject_desc desc;
+	struct offload_param param;
+	char what[OFFLOAD_TEXT_MAX];
+};
+
+/* What belongs to the conduct_group of the same place. */
+struct offload_group {
+	const struct side_ops *ops;
+	uint32_t record_bytes;
+	struct offload_subject subject[CONDUCT_GROUP_MAX];
+};
+
+struct offload_plan {
+	struct offload_config cfg;
+	unsigned group_count;
+	struct conduct_group group[OFFLOAD_GROUP_MAX];
+	struct offload_group more[OFFLOAD_GROUP_MAX];
+};
+
+void offload_plan_init(struct offload_plan *out);
+extern const struct bench_ratio offload_ratios[];
 
 /* ---- where the records are ---------------------------------------------- */
 

@@ -116,7 +116,7 @@ static void caller_teardown(struct side *s)
 
 static void pause_ns(const struct side *s, uint64_t ns)
 {
-	uint64_t end = bench_ticks() + (uint64_t)((double)ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, ns);
 
 	while (bench_ticks() < end)
 		;
@@ -207,8 +207,7 @@ static int caller_measure(struct side *s, uint64_t window_ns,
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
 	bool cow = p->way == WAY_COW;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	uint64_t offset[BURST], t0, t1, t2, t3;
 
 	out->ops = 0;

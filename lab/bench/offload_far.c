@@ -11,6 +11,7 @@
 #include "hlog/redy.h"
 #include "offload_bench.h"
 #include "offload_conn.h"
+#include "place.h"
 #include "two_sided.h"
 
 const char *offload_way_name(enum offload_way way)
@@ -44,7 +45,7 @@ static int fail(struct side *s, int rc, const char *what)
 static int open_rack(struct side *s, struct offload_far *far,
 		     const char *region, uint64_t size_bytes)
 {
-	int rc = aq_rack_open(NULL, &far->rack);
+	int rc = place_rack(&far->rack);
 
 	if (rc < 0)
 		return fail(s, rc, "rack");
@@ -155,6 +156,7 @@ int offload_far_open(struct side *s, struct offload_far *far,
 	case WAY_COW_APART:
 		rc = open_rack(s, far, region, size_bytes);
 		return rc < 0 ? rc : open_cow(s, far, p->way);
+	case WAY_NONE:
 	case WAY_COUNT:
 		break;
 	}

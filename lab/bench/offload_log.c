@@ -261,11 +261,11 @@ static int log_measure(struct side *s, uint64_t window_ns,
 	if (st->timed) {
 		struct timed_ticks t = timed_read(st->timed, s->tick_step);
 
-		out->more[OFFLOAD_MORE_COMM] = t.inside / (spent - t.clock);
-		out->more[OFFLOAD_MORE_EMPTY] = t.empty / (spent - t.clock);
+		out->more[SIDE_MORE_COMM] = t.inside / (spent - t.clock);
+		out->more[SIDE_MORE_EMPTY] = t.empty / (spent - t.clock);
 	}
 	if (out->ops)
-		out->more[OFFLOAD_MORE_FAR] =
+		out->more[SIDE_MORE_FAR] =
 			(double)st->far_ops / (double)out->ops;
 	return rc;
 }

@@ -228,17 +228,12 @@ static int measure_far(struct side *s, uint64_t end, struct side_result *out)
 	return 0;
 }
 
-static uint64_t end_of(const struct side *s, uint64_t window_ns)
-{
-	return bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
-}
-
 static int probe_measure(struct side *s, uint64_t window_ns,
 			 struct side_result *out)
 {
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
-	uint64_t end = end_of(s, window_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	int rc;
 
 	out->ops = 0;
@@ -246,7 +241,7 @@ static int probe_measure(struct side *s, uint64_t window_ns,
 	rc = p->way == WAY_LOCAL ? measure_local(s, end, out)
 				 : measure_far(s, end, out);
 	if (out->ops)
-		out->more[OFFLOAD_MORE_FAR] =
+		out->more[SIDE_MORE_FAR] =
 			(double)st->far_ops / (double)out->ops;
 	return rc;
 }
@@ -287,7 +282,7 @@ static int latency_measure(struct side *s, uint64_t window_ns,
 			   struct side_result *out)
 {
 	const struct offload_param *p = s->param;
-	uint64_t end = end_of(s, window_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	struct state *st = s->state;
 	int rc = 0;
 

@@ -3,7 +3,6 @@
  * started and ended with the commands that users have. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "guard.h"
 #include "machine.h"
 #include "offload_bench.h"
+#include "place.h"
 #include "probe.h"
 #include "subject.h"
 
@@ -23,8 +23,8 @@ enum {
 };
 
 struct offload_rack {
-	char base[OFFLOAD_PATH_MAX];
-	char rundir[OFFLOAD_PATH_MAX + 64];
+	char base[64];
+	char rundir[OFFLOAD_PATH_MAX];
 	struct subject_world world;
 };
 
@@ -66,25 +66,8 @@ static void watch_signals(void (*handler)(int))
 /* Runs `aquifer ARG...` on the server's core, quietly. 0 or -errno. */
 static int command(const char *a, const char *b)
 {
-	pid_t pid;
-	int status;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		watch_signals(SIG_DFL);
-		(void)guard_pin(GUARD_CPU_SERVER);
-		(void)guard_enter_nice();
-		if (!freopen("/dev/null", "w", stdout))
-			_exit(127);
-		execl(machine_aquifer(), "aquifer", a, b, (char *)NULL);
-		_exit(127);
-	}
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+	return place_wait(
+		place_start_aquifer(PLACE_SERVER, a, b, (char *)NULL));
 }
 
 static int write_ini(const struct offload_rack *r, uint64_t pool_bytes,
@@ -134,17 +117,10 @@ static void read_counters(void *ctx, double out[])
 /* "m0" first, then the engine: their order is that of their names' use. */
 static void find_pid(struct offload_rack *r, const char *name)
 {
-	char path[OFFLOAD_PATH_MAX + 128];
-	long pid = 0;
-	FILE *f;
+	pid_t pid = place_pid(r->rundir, name);
 
-	snprintf(path, sizeof(path), "%s/%s.pid", r->rundir, name);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fscanf(f, "%ld", &pid) == 1 && pid > 1)
-		r->world.pid[r->world.pid_count++] = (pid_t)pid;
-	fclose(f);
+	if (pid)
+		r->world.pid[r->world.pid_count++] = pid;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -158,9 +134,8 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 
 	if (!r)
 		return -ENOMEM;
-	snprintf(r->base, sizeof(r->base), "/tmp/aquifer-bench-XXXXXX");
-	if (!mkdtemp(r->base)) {
-		rc = -errno;
+	rc = place_make(r->base, "bench");
+	if (rc < 0) {
 		free(r);
 		return rc;
 	}
@@ -191,20 +166,13 @@ const struct subject_world *offload_rack_world(const struct offload_rack *r)
 	return &r->world;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind,
-		      struct FTW *ftw)
-{
-	(void)!remove(path); /* what will not go stays in /tmp */
-	return 0;
-}
-
 void offload_rack_stop(struct offload_rack *r)
 {
 	if (!r)
 		return;
 	(void)command("down", NULL);
 	watch_signals(SIG_DFL);
-	(void)nftw(r->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	place_remove(r->base);
 	free(r);
 }
 
@@ -239,7 +207,7 @@ static int prepare(const struct offload_config *cfg, const uint32_t *sizes,
 		   unsigned size_count)
 {
 	struct aq_rack *rack;
-	int rc = aq_rack_open(NULL, &rack);
+	int rc = place_rack(&rack);
 
 	for (unsigned i = 0; i < size_count && rc == 0; i++)
 		rc = fill_region(rack, cfg, sizes[i]);
@@ -252,17 +220,12 @@ int offload_prepare(const struct offload_config *cfg, const uint32_t *sizes,
 		    unsigned size_count)
 {
 	pid_t pid;
-	int status;
 
 	fflush(NULL);
 	pid = fork();
-	if (pid < 0)
-		return -errno;
 	if (pid == 0) {
 		watch_signals(SIG_DFL);
 		_exit(prepare(cfg, sizes, size_count) < 0 ? 1 : 0);
 	}
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+	return pid < 0 ? -errno : place_wait(pid);
 }

@@ -129,8 +129,7 @@ static int measure_rate(struct side *s, uint64_t window_ns,
 	uint32_t free_slots[OURS_DEPTH_MAX];
 	uint32_t free_count = 0;
 	uint64_t posted = 0;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	int n = 0;
 
 	for (uint32_t i = 0; i < p->depth; i++)
@@ -160,8 +159,7 @@ static int measure_latency(struct side *s, uint64_t window_ns,
 {
 	const struct ours_param *p = s->param;
 	struct ours_state *st = s->state;
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	struct ibv_wc wc;
 	uint64_t t0, t1;
 	int n;
@@ -200,8 +198,7 @@ static int measure_caller(struct side *s, uint64_t window_ns,
 	struct ours_state *st = s->state;
 	uint64_t pause = (uint64_t)(CALLER_PAUSE_NS * s->ticks_per_ns);
 	uint64_t patience = (uint64_t)(PATIENCE_NS * s->ticks_per_ns);
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	struct ibv_wc wc;
 	uint64_t t0, t1, t2, t3;
 	int n;

@@ -4,9 +4,7 @@
 #ifndef AQ_BENCH_PAGING_BENCH_H
 #define AQ_BENCH_PAGING_BENCH_H
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "bench.h"
 
 enum paging_port {
 	PAGING_SHM,
@@ -26,8 +24,8 @@ const char *paging_port_name(enum paging_port port);
 /*
  * Measures in a process and a rack of its own. *out is an object of medians by
  * name: rates in pages per second, latencies and processor times in ns, and
- * ratios of the two of one round, named like those of the report. 0 or -errno,
- * after a line on stderr.
+ * ratios of the two of one round, named like those of the report. 0, or -errno
+ * and an object whose "error" says why, if anything.
  */
 int paging_measure(const struct paging_plan *plan, enum paging_port port,
 		   json_t **out) __attribute__((warn_unused_result));

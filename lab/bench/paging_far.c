@@ -6,46 +6,31 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/hist.h"
 #include "client/verbs_api.h"
+#include "guard.h"
+#include "place.h"
+#include "ticks.h"
 
 enum {
 	CLOCK_EVERY = 16,
 	STRIDE = 7919, /* a prime: pages in an order that nobody guesses */
 };
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts = {0};
-
-	(void)clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t node_cpu_ns(const struct paging_far *f)
-{
-	clockid_t id;
-
-	return clock_getcpuclockid(f->node, &id) == 0 ? clock_ns(id) : 0;
-}
-
 static void begin(struct paging_far *f, struct far_window *w)
 {
 	hist_init(f->times);
-	*w = (struct far_window){.node_cpu_ns = node_cpu_ns(f),
-				 .client_cpu_ns =
-					 clock_ns(CLOCK_PROCESS_CPUTIME_ID),
-				 .wall_ns = clock_ns(CLOCK_MONOTONIC)};
+	*w = (struct far_window){.node_cpu_ns = guard_process_ns(f->node),
+				 .client_cpu_ns = guard_process_ns(0),
+				 .wall_ns = bench_now_ns()};
 }
 
 static void end(const struct paging_far *f, struct far_window *w, uint64_t ops)
 {
-	w->wall_ns = clock_ns(CLOCK_MONOTONIC) - w->wall_ns;
-	w->node_cpu_ns = node_cpu_ns(f) - w->node_cpu_ns;
-	w->client_cpu_ns =
-		clock_ns(CLOCK_PROCESS_CPUTIME_ID) - w->client_cpu_ns;
+	w->wall_ns = bench_now_ns() - w->wall_ns;
+	w->node_cpu_ns = guard_process_ns(f->node) - w->node_cpu_ns;
+	w->client_cpu_ns = guard_process_ns(0) - w->client_cpu_ns;
 	w->ops = ops;
 	w->median_ns = hist_percentile(f->times, HIST_MEDIAN);
 }
@@ -53,13 +38,13 @@ static void end(const struct paging_far *f, struct far_window *w, uint64_t ops)
 static void one_begins(struct paging_far *f, unsigned depth)
 {
 	if (depth == 1)
-		f->begun_ns = clock_ns(CLOCK_MONOTONIC);
+		f->begun_ns = bench_now_ns();
 }
 
 static void one_ended(struct paging_far *f, unsigned depth)
 {
 	if (depth == 1)
-		hist_record(f->times, clock_ns(CLOCK_MONOTONIC) - f->begun_ns);
+		hist_record(f->times, bench_now_ns() - f->begun_ns);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -71,7 +56,7 @@ int far_open(struct paging_far *f, uint64_t pages, bool may_map)
 					.rd_atomic = FAR_DEPTH,
 					.rights = may_map ? CLIENT_LINK_ALL
 							  : CLIENT_LINK_WRITE};
-	int err = aq_rack_open(NULL, &f->rack);
+	int err = place_rack(&f->rack);
 
 	f->pages = pages;
 	f->may_map = may_map;
@@ -113,6 +98,7 @@ int far_store(struct paging_far *f, enum page_mode mode, unsigned without,
 				       .depth = FAR_DEPTH,
 				       .has_no_checksum = true,
 				       .is_unmapped = !f->may_map,
+				       .patience_ms = PLACE_PATIENCE_MS,
 				       .chain_without = without};
 	int err = page_store_open(f->rack, "bench", &o, out);
 
@@ -173,7 +159,7 @@ int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 			}
 		}
 		if (++looks % CLOCK_EVERY == 0)
-			over = clock_ns(CLOCK_MONOTONIC) > stop;
+			over = bench_now_ns() > stop;
 	}
 	end(f, out, ended);
 	return err;
@@ -214,7 +200,7 @@ int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
 			err = done[i]->result ? done[i]->result : err;
 		ended += (uint64_t)n;
 		if (timed && ++looks % CLOCK_EVERY == 0)
-			over = clock_ns(CLOCK_MONOTONIC) > stop;
+			over = bench_now_ns() > stop;
 	} while (!err && (ended < posted || (!over && posted < most)));
 	end(f, out, ended);
 	return err;

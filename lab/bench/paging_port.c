@@ -13,19 +13,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
 #include "guard.h"
-#include "kv_bench.h"
 #include "offload_bench.h"
 #include "paging_bench.h"
 #include "paging_far.h"
+#include "place.h"
+#include "stats.h"
 #include "subject.h"
 
 enum {
-	ROUNDS_MAX = 101,
 	NAIVE_STEPS = 5,
 	MIX_OPS = 20000,
 	POOL_SLACK = 16 << 20,
@@ -34,84 +33,63 @@ enum {
 
 /* One number per round. */
 struct series {
-	const char *name;
-	double value[ROUNDS_MAX];
+	double value[BENCH_ROUNDS_MAX];
 	unsigned count;
 };
 
+/* All series: one number per round, and its name in the report. Those of the
+ * chain that is built up step by step follow each other. */
+#define SERIES(X)                                     \
+	X(READ_RATE, "read4k_rate")                   \
+	X(WRITE_RATE, "write4k_rate")                 \
+	X(LOAD_RATE, "load_rate")                     \
+	X(MAPPED_RATE, "mapped_rate")                 \
+	X(TWO_LOAD_RATE, "two_sided_load_rate")       \
+	X(TWO_STORE_RATE, "two_sided_store_rate")     \
+	X(STATIC_LOAD_RATE, "static_load_rate")       \
+	X(STATIC_LOAD_NS, "static_load_ns")           \
+	X(STATIC_STORE_NS, "static_store_ns")         \
+	X(READ_NS, "read4k_ns")                       \
+	X(WRITE_NS, "write4k_ns")                     \
+	X(LOAD_NS, "load_ns")                         \
+	X(MAPPED_NS, "mapped_ns")                     \
+	X(UNMAPPED_NS, "unmapped_ns")                 \
+	X(INVALIDATE_NS, "invalidate_ns")             \
+	X(TWO_LOAD_NS, "two_sided_load_ns")           \
+	X(TWO_STORE_NS, "two_sided_store_ns")         \
+	X(READ_CPU, "node_cpu_ns_read4k")             \
+	X(READ_OWN_CPU, "client_cpu_ns_read4k")       \
+	X(CHAIN_CPU, "node_cpu_ns_chain")             \
+	X(CHAIN_OWN_CPU, "client_cpu_ns_chain")       \
+	X(TWO_CPU, "node_cpu_ns_two_sided")           \
+	X(NAIVE_NS, "unmapped_naive_ns")              \
+	X(NAIVE_NS_1, "unmapped_with_decision_ns")    \
+	X(NAIVE_NS_2, "unmapped_with_address_ns")     \
+	X(NAIVE_NS_3, "unmapped_with_recycle_ns")     \
+	X(NAIVE_NS_4, "unmapped_with_swap_ns")        \
+	X(LOAD_RATE_RATIO, "load_rate_vs_read4k")     \
+	X(STORE_RATE_RATIO, "mapped_rate_vs_write4k") \
+	X(LOAD_RATIO, "load_lat_vs_read4k")           \
+	X(MAPPED_RATIO, "mapped_lat_vs_write4k")      \
+	X(UNMAPPED_RATIO, "unmapped_lat_vs_write4k")  \
+	X(CPU_RATIO, "engine_cpu_chain_vs_two_sided") \
+	X(FALL_RATIO, "with_decision_vs_naive")       \
+	X(FALL_RATIO_1, "with_address_vs_decision")   \
+	X(FALL_RATIO_2, "with_recycle_vs_address")    \
+	X(FALL_RATIO_3, "with_swap_vs_recycle")
+
 enum series_id {
-	S_READ_RATE,
-	S_WRITE_RATE,
-	S_LOAD_RATE,
-	S_MAPPED_RATE,
-	S_TWO_LOAD_RATE,
-	S_TWO_STORE_RATE,
-	S_STATIC_LOAD_RATE,
-	S_STATIC_LOAD_NS,
-	S_STATIC_STORE_NS,
-	S_READ_NS,
-	S_WRITE_NS,
-	S_LOAD_NS,
-	S_MAPPED_NS,
-	S_UNMAPPED_NS,
-	S_INVALIDATE_NS,
-	S_TWO_LOAD_NS,
-	S_TWO_STORE_NS,
-	S_READ_CPU,
-	S_READ_OWN_CPU,
-	S_CHAIN_CPU,
-	S_CHAIN_OWN_CPU,
-	S_TWO_CPU,
-	S_NAIVE_NS,
-	S_LOAD_RATE_RATIO = S_NAIVE_NS + NAIVE_STEPS,
-	S_STORE_RATE_RATIO,
-	S_LOAD_RATIO,
-	S_MAPPED_RATIO,
-	S_UNMAPPED_RATIO,
-	S_CPU_RATIO,
-	S_FALL_RATIO,
-	S_COUNT = S_FALL_RATIO + NAIVE_STEPS - 1,
-	S_NONE = S_COUNT,
+	S_NONE,
+#define X(id, name) S_##id,
+	SERIES(X)
+#undef X
+	S_COUNT,
 };
 
 static const char *const series_names[S_COUNT] = {
-	[S_READ_RATE] = "read4k_rate",
-	[S_WRITE_RATE] = "write4k_rate",
-	[S_LOAD_RATE] = "load_rate",
-	[S_MAPPED_RATE] = "mapped_rate",
-	[S_TWO_LOAD_RATE] = "two_sided_load_rate",
-	[S_TWO_STORE_RATE] = "two_sided_store_rate",
-	[S_STATIC_LOAD_RATE] = "static_load_rate",
-	[S_STATIC_LOAD_NS] = "static_load_ns",
-	[S_STATIC_STORE_NS] = "static_store_ns",
-	[S_READ_NS] = "read4k_ns",
-	[S_WRITE_NS] = "write4k_ns",
-	[S_LOAD_NS] = "load_ns",
-	[S_MAPPED_NS] = "mapped_ns",
-	[S_UNMAPPED_NS] = "unmapped_ns",
-	[S_INVALIDATE_NS] = "invalidate_ns",
-	[S_TWO_LOAD_NS] = "two_sided_load_ns",
-	[S_TWO_STORE_NS] = "two_sided_store_ns",
-	[S_READ_CPU] = "node_cpu_ns_read4k",
-	[S_READ_OWN_CPU] = "client_cpu_ns_read4k",
-	[S_CHAIN_OWN_CPU] = "client_cpu_ns_chain",
-	[S_CHAIN_CPU] = "node_cpu_ns_chain",
-	[S_TWO_CPU] = "node_cpu_ns_two_sided",
-	[S_NAIVE_NS] = "unmapped_naive_ns",
-	[S_NAIVE_NS + 1] = "unmapped_with_decision_ns",
-	[S_NAIVE_NS + 2] = "unmapped_with_address_ns",
-	[S_NAIVE_NS + 3] = "unmapped_with_recycle_ns",
-	[S_NAIVE_NS + 4] = "unmapped_with_swap_ns",
-	[S_LOAD_RATE_RATIO] = "load_rate_vs_read4k",
-	[S_STORE_RATE_RATIO] = "mapped_rate_vs_write4k",
-	[S_LOAD_RATIO] = "load_lat_vs_read4k",
-	[S_MAPPED_RATIO] = "mapped_lat_vs_write4k",
-	[S_UNMAPPED_RATIO] = "unmapped_lat_vs_write4k",
-	[S_CPU_RATIO] = "engine_cpu_chain_vs_two_sided",
-	[S_FALL_RATIO] = "with_decision_vs_naive",
-	[S_FALL_RATIO + 1] = "with_address_vs_decision",
-	[S_FALL_RATIO + 2] = "with_recycle_vs_address",
-	[S_FALL_RATIO + 3] = "with_swap_vs_recycle",
+#define X(id, name) [S_##id] = name,
+	SERIES(X)
+#undef X
 };
 
 /* What is left out at each step: the first has none of the four. */
@@ -143,40 +121,41 @@ static void add(struct run *r, unsigned id, double value)
 {
 	struct series *s = &r->series[id];
 
-	if (s->count < ROUNDS_MAX)
+	if (id != S_NONE && s->count < BENCH_ROUNDS_MAX)
 		s->value[s->count++] = value;
-}
-
-static double last(const struct run *r, unsigned id)
-{
-	const struct series *s = &r->series[id];
-
-	return s->count ? s->value[s->count - 1] : 0;
 }
 
 /* Of the two of this round. */
 static void add_ratio(struct run *r, unsigned id, unsigned ours, unsigned peer)
 {
-	if (last(r, peer) > 0 && last(r, ours) > 0)
-		add(r, id, last(r, ours) / last(r, peer));
+	const struct series *a = &r->series[ours], *b = &r->series[peer];
+
+	if (a->count && b->count && b->value[b->count - 1] > 0)
+		add(r, id, a->value[a->count - 1] / b->value[b->count - 1]);
 }
 
-static double rate(const struct far_window *w)
+static void add_ratios(struct run *r)
 {
-	return (double)w->ops * 1e9 / (double)w->wall_ns;
+	add_ratio(r, S_LOAD_RATE_RATIO, S_LOAD_RATE, S_READ_RATE);
+	add_ratio(r, S_STORE_RATE_RATIO, S_MAPPED_RATE, S_WRITE_RATE);
+	add_ratio(r, S_CPU_RATIO, S_CHAIN_CPU, S_TWO_CPU);
+	add_ratio(r, S_LOAD_RATIO, S_LOAD_NS, S_READ_NS);
+	add_ratio(r, S_MAPPED_RATIO, S_MAPPED_NS, S_WRITE_NS);
+	add_ratio(r, S_UNMAPPED_RATIO, S_UNMAPPED_NS, S_WRITE_NS);
+	for (unsigned i = 1; i < NAIVE_STEPS; i++)
+		add_ratio(r, S_FALL_RATIO + i - 1, S_NAIVE_NS + i,
+			  S_NAIVE_NS + i - 1);
 }
 
 /* ---- one round ---------------------------------------------------------- */
 
 /* One window, and the series that it adds to. */
 struct step {
-	struct page_store *s; /* NULL: raw */
 	bool is_raw;
+	struct page_store *s; /* NULL: raw, or not on this port */
 	enum page_kind kind;
-	unsigned rate;
-	unsigned node_cpu;
-	unsigned own_cpu;
-	unsigned ns;
+	unsigned id; /* a rate, or the time of one at a time */
+	unsigned node_cpu, own_cpu;
 };
 
 static int run_step(struct run *r, const struct step *t, unsigned depth)
@@ -191,14 +170,11 @@ static int run_step(struct run *r, const struct step *t, unsigned depth)
 		   : far_raw(&r->far, t->kind, depth, ms, &w);
 	if (err || w.ops == 0)
 		return err ? err : -EIO;
-	if (t->rate != S_NONE)
-		add(r, t->rate, rate(&w));
-	if (t->ns != S_NONE)
-		add(r, t->ns, (double)w.median_ns);
-	if (t->node_cpu != S_NONE)
-		add(r, t->node_cpu, (double)w.node_cpu_ns / (double)w.ops);
-	if (t->own_cpu != S_NONE)
-		add(r, t->own_cpu, (double)w.client_cpu_ns / (double)w.ops);
+	add(r, t->id,
+	    depth == 1 ? (double)w.median_ns
+		       : (double)w.ops * 1e9 / (double)w.wall_ns);
+	add(r, t->node_cpu, (double)w.node_cpu_ns / (double)w.ops);
+	add(r, t->own_cpu, (double)w.client_cpu_ns / (double)w.ops);
 	return 0;
 }
 
@@ -216,27 +192,18 @@ static int run_steps(struct run *r, const struct step *steps, size_t count,
 static int round_rates(struct run *r, unsigned round)
 {
 	const struct step steps[] = {
-		{NULL, true, PAGE_LOAD, S_READ_RATE, S_READ_CPU, S_READ_OWN_CPU,
-		 S_NONE},
-		{r->pages, false, PAGE_LOAD, S_LOAD_RATE, S_CHAIN_CPU,
-		 S_CHAIN_OWN_CPU, S_NONE},
-		{r->two, false, PAGE_LOAD, S_TWO_LOAD_RATE, S_TWO_CPU, S_NONE,
-		 S_NONE},
-		{NULL, true, PAGE_STORE, S_WRITE_RATE, S_NONE, S_NONE, S_NONE},
-		{r->pages, false, PAGE_STORE, S_MAPPED_RATE, S_NONE, S_NONE,
-		 S_NONE},
-		{r->two, false, PAGE_STORE, S_TWO_STORE_RATE, S_NONE, S_NONE,
-		 S_NONE},
-		{r->fixed, false, PAGE_LOAD, S_STATIC_LOAD_RATE, S_NONE, S_NONE,
-		 S_NONE},
+		{true, NULL, PAGE_LOAD, S_READ_RATE, S_READ_CPU,
+		 S_READ_OWN_CPU},
+		{false, r->pages, PAGE_LOAD, S_LOAD_RATE, S_CHAIN_CPU,
+		 S_CHAIN_OWN_CPU},
+		{false, r->two, PAGE_LOAD, S_TWO_LOAD_RATE, S_TWO_CPU, 0},
+		{true, NULL, PAGE_STORE, S_WRITE_RATE, 0, 0},
+		{false, r->pages, PAGE_STORE, S_MAPPED_RATE, 0, 0},
+		{false, r->two, PAGE_STORE, S_TWO_STORE_RATE, 0, 0},
+		{false, r->fixed, PAGE_LOAD, S_STATIC_LOAD_RATE, 0, 0},
 	};
-	int err = run_steps(r, steps, sizeof(steps) / sizeof(steps[0]),
-			    FAR_DEPTH, round);
 
-	add_ratio(r, S_LOAD_RATE_RATIO, S_LOAD_RATE, S_READ_RATE);
-	add_ratio(r, S_STORE_RATE_RATIO, S_MAPPED_RATE, S_WRITE_RATE);
-	add_ratio(r, S_CPU_RATIO, S_CHAIN_CPU, S_TWO_CPU);
-	return err;
+	return run_steps(r, steps, ARRAY_LEN(steps), FAR_DEPTH, round);
 }
 
 /* Gives some pages back and stores them anew, one after the other. */
@@ -247,7 +214,7 @@ static int turn_over(struct run *r, struct page_store *s, unsigned depth,
 	struct far_window w;
 	int err = far_pages(&r->far, s, PAGE_INVALIDATE, depth, 0, count, &w);
 
-	if (!err && invalidate != S_NONE)
+	if (!err)
 		add(r, invalidate, (double)w.median_ns);
 	r->far.next = from;
 	if (!err)
@@ -260,29 +227,19 @@ static int turn_over(struct run *r, struct page_store *s, unsigned depth,
 static int round_latencies(struct run *r, unsigned round)
 {
 	const struct step steps[] = {
-		{r->fixed, false, PAGE_LOAD, S_NONE, S_NONE, S_NONE,
-		 S_STATIC_LOAD_NS},
-		{r->two, false, PAGE_LOAD, S_NONE, S_NONE, S_NONE,
-		 S_TWO_LOAD_NS},
-		{NULL, true, PAGE_LOAD, S_NONE, S_NONE, S_NONE, S_READ_NS},
-		{r->pages, false, PAGE_LOAD, S_NONE, S_NONE, S_NONE, S_LOAD_NS},
-		{NULL, true, PAGE_STORE, S_NONE, S_NONE, S_NONE, S_WRITE_NS},
-		{r->pages, false, PAGE_STORE, S_NONE, S_NONE, S_NONE,
-		 S_MAPPED_NS},
-		{r->two, false, PAGE_STORE, S_NONE, S_NONE, S_NONE,
-		 S_TWO_STORE_NS},
-		{r->fixed, false, PAGE_STORE, S_NONE, S_NONE, S_NONE,
-		 S_STATIC_STORE_NS},
+		{false, r->fixed, PAGE_LOAD, S_STATIC_LOAD_NS, 0, 0},
+		{false, r->two, PAGE_LOAD, S_TWO_LOAD_NS, 0, 0},
+		{true, NULL, PAGE_LOAD, S_READ_NS, 0, 0},
+		{false, r->pages, PAGE_LOAD, S_LOAD_NS, 0, 0},
+		{true, NULL, PAGE_STORE, S_WRITE_NS, 0, 0},
+		{false, r->pages, PAGE_STORE, S_MAPPED_NS, 0, 0},
+		{false, r->two, PAGE_STORE, S_TWO_STORE_NS, 0, 0},
+		{false, r->fixed, PAGE_STORE, S_STATIC_STORE_NS, 0, 0},
 	};
-	int err =
-		run_steps(r, steps, sizeof(steps) / sizeof(steps[0]), 1, round);
+	int err = run_steps(r, steps, ARRAY_LEN(steps), 1, round);
 
-	if (!err)
-		err = turn_over(r, r->pages, 1, S_INVALIDATE_NS, S_UNMAPPED_NS);
-	add_ratio(r, S_LOAD_RATIO, S_LOAD_NS, S_READ_NS);
-	add_ratio(r, S_MAPPED_RATIO, S_MAPPED_NS, S_WRITE_NS);
-	add_ratio(r, S_UNMAPPED_RATIO, S_UNMAPPED_NS, S_WRITE_NS);
-	return err;
+	return err ? err
+		   : turn_over(r, r->pages, 1, S_INVALIDATE_NS, S_UNMAPPED_NS);
 }
 
 static int round_naive(struct run *r, unsigned round)
@@ -295,9 +252,6 @@ static int round_naive(struct run *r, unsigned round)
 		err = turn_over(r, r->step[k], FAR_DEPTH, S_NONE,
 				S_NAIVE_NS + k);
 	}
-	for (unsigned i = 1; i < NAIVE_STEPS; i++)
-		add_ratio(r, S_FALL_RATIO + i - 1, S_NAIVE_NS + i,
-			  S_NAIVE_NS + i - 1);
 	return err;
 }
 
@@ -400,6 +354,7 @@ static int measure(struct run *r)
 			err = round_latencies(r, i);
 		if (!err && !direct)
 			err = round_naive(r, i);
+		add_ratios(r);
 	}
 	if (!err)
 		err = utilisation(r, direct ? PAGE_SPARSE : PAGE_CHAIN,
@@ -410,8 +365,8 @@ static int measure(struct run *r)
 		if (r->series[i].count)
 			json_object_set_new(
 				r->out, series_names[i],
-				json_real(kv_bench_median(r->series[i].value,
-							  r->series[i].count)));
+				json_real(stats_median(r->series[i].value,
+						       r->series[i].count)));
 	return err;
 }
 
@@ -423,6 +378,17 @@ static void choose_port(enum paging_port port, bool is_client)
 	if (port == PAGING_UDP)
 		setenv("AQUIFER_NIC_ADDRESS",
 		       is_client ? "127.0.92.1" : "127.0.92.2", 1);
+}
+
+/* The reason, instead of numbers. */
+static int tell(FILE *to, int err, const char *what, const char *why)
+{
+	json_t *o =
+		json_pack("{s:o}", "error", json_sprintf("%s: %s", what, why));
+
+	(void)json_dumpf(o, to, 0);
+	json_decref(o);
+	return err;
 }
 
 static int child(const struct paging_plan *plan, enum paging_port port,
@@ -442,19 +408,15 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 	r->out = json_object();
 	choose_port(port, false);
 	err = offload_rack_start(bytes, &rack);
-	if (err) {
-		fprintf(stderr, "aquifer bench paging: no rack: %s\n",
-			strerror(-err));
-		return err;
-	}
+	if (err)
+		return tell(to, err, "no rack", strerror(-err));
 	choose_port(port, true);
 	(void)guard_pin(GUARD_CPU_CLIENT);
 	(void)guard_enter_nice();
 	r->far.node = offload_rack_world(rack)->pid[0];
 	err = measure(r);
 	if (err)
-		fprintf(stderr, "aquifer bench paging: %s: %s\n",
-			strerror(-err), aq_last_error());
+		(void)tell(to, err, strerror(-err), aq_last_error());
 	else
 		(void)json_dumpf(r->out, to, 0);
 	close_all(r);
@@ -467,8 +429,7 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 int paging_measure(const struct paging_plan *plan, enum paging_port port,
 		   json_t **out)
 {
-	int fd[2], status;
-	json_error_t why;
+	int fd[2], err;
 	FILE *from;
 	pid_t pid;
 
@@ -480,7 +441,8 @@ int paging_measure(const struct paging_plan *plan, enum paging_port port,
 		return -errno;
 	if (pid == 0) {
 		FILE *to = fdopen(fd[1], "w");
-		int err = to ? child(plan, port, to) : -errno;
+
+		err = to ? child(plan, port, to) : -errno;
 
 		if (to)
 			fclose(to);
@@ -488,10 +450,9 @@ int paging_measure(const struct paging_plan *plan, enum paging_port port,
 	}
 	close(fd[1]);
 	from = fdopen(fd[0], "r");
-	*out = from ? json_loadf(from, 0, &why) : NULL;
+	*out = from ? json_loadf(from, 0, NULL) : NULL;
 	if (from)
 		fclose(from);
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return *out && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+	err = place_wait(pid);
+	return *out ? err : -EIO;
 }

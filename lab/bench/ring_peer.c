@@ -38,15 +38,6 @@ static struct ring_pair *ring_of(const struct side *s)
 	return (struct ring_pair *)s->shared;
 }
 
-static int ring_setup(struct side *s)
-{
-	return 0;
-}
-
-static void ring_teardown(struct side *s)
-{
-}
-
 static void slot_put(struct ring_slot *slot, uint64_t seq, const void *payload)
 {
 	memcpy(slot->payload, payload, RING_PAYLOAD_BYTES);
@@ -85,8 +76,7 @@ static int ring_measure(struct side *s, uint64_t window_ns,
 	struct ring_pair *ring = ring_of(s);
 	uint64_t seq = atomic_load_explicit(&ring->request[0].seq,
 					    memory_order_relaxed);
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	uint8_t payload[RING_PAYLOAD_BYTES] = {0};
 	uint64_t t0, t1;
 
@@ -116,8 +106,8 @@ static int ring_measure(struct side *s, uint64_t window_ns,
 }
 
 const struct side_ops ring_peer_ops = {
-	.setup = ring_setup,
+	.setup = side_no_setup,
 	.serve = ring_serve,
 	.measure = ring_measure,
-	.teardown = ring_teardown,
+	.teardown = side_no_teardown,
 };

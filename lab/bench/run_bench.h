@@ -4,9 +4,7 @@
 #ifndef AQ_BENCH_RUN_H
 #define AQ_BENCH_RUN_H
 
-#include <jansson.h>
-
-#include "base/base.h"
+#include "bench.h"
 
 /* ---- works -------------------------------------------------------------- */
 
@@ -36,8 +34,6 @@ const char *run_work_name(enum run_work_kind kind);
 int run_work_main(const struct run_work *w);
 /* From KIND BYTES COUNT SEED. */
 int run_work_from(char **argv);
-
-uint64_t run_work_now_ns(void);
 
 /* Nanoseconds of the measured part, 0: failed. */
 uint64_t run_floor(const struct run_work *w);
@@ -107,23 +103,11 @@ struct run_counted {
 /* Over the cable, alone on its rack, whose environment is set. */
 int run_count(const struct run_work *w, enum run_place place,
 	      uint64_t local_bytes, struct run_counted *out) MUST_CHECK;
-/* Both counted the same, both ways. */
-bool run_counted_is_exact(const struct run_counted *c);
 
 /* ---- rows --------------------------------------------------------------- */
 
-struct run_rows_plan {
-	unsigned rounds;
-	bool quick;
-};
-
-/*
- * Measures all of it. *rows is an array of objects with group, place, and
- * median and unit, or "void" with the reason; verdicts are added to `verdicts`
- * as paging_cmd.c prints them. Returns how many miss their bound, or -errno.
- */
-int run_rows(const struct run_rows_plan *plan, json_t **rows,
-	     json_t *verdicts) MUST_CHECK;
-void run_rows_print(const json_t *rows);
+/* Measures all programs: their rows, and the ratios between them. 0, or -errno
+ * after bench_fail. */
+int run_rows(struct bench *b) MUST_CHECK;
 
 #endif

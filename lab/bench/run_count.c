@@ -16,6 +16,7 @@
 
 #include "base/counter.h"
 #include "base/rundir.h"
+#include "place.h"
 #include "run_bench.h"
 #include "wire/page_wire.h"
 #include "wire/wire.h"
@@ -79,23 +80,6 @@ static int read_node(const char *path, void *ctx)
 	return 0;
 }
 
-/* 0: there is none. */
-static uint64_t node_pid(const char *rundir)
-{
-	char path[RUNDIR_PATH_MAX + 16];
-	unsigned long pid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/m0.pid", rundir);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (fscanf(f, "%lu", &pid) != 1)
-		pid = 0;
-	(void)fclose(f);
-	return pid;
-}
-
 static int look(struct nic_bytes *out)
 {
 	const char *rack = getenv("AQUIFER_RACK_NAME");
@@ -104,7 +88,7 @@ static int look(struct nic_bytes *out)
 
 	if (err)
 		return err;
-	*out = (struct nic_bytes){.pid = node_pid(path)};
+	*out = (struct nic_bytes){.pid = (uint64_t)place_pid(path, "m0")};
 	return out->pid ? counter_dir_each(path, read_node, out) : -ESRCH;
 }
 
@@ -201,11 +185,4 @@ int run_count(const struct run_work *w, enum run_place place,
 	else
 		count_static(&after, out);
 	return 0;
-}
-
-bool run_counted_is_exact(const struct run_counted *c)
-{
-	return c->loads && c->prefetched == 0 &&
-	       c->far_in_bytes == c->loads * PAGE_BYTES &&
-	       c->far_out_bytes == c->stored * PAGE_BYTES;
 }

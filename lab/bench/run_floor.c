@@ -167,12 +167,12 @@ static uint64_t measure(struct floor *f, struct rng *r, uint64_t faults)
 	for (uint64_t i = 0; i < half; i++)
 		if (bring(f, r) != 0)
 			return 0;
-	start = run_work_now_ns();
+	start = bench_now_ns();
 	for (uint64_t i = 0; i < faults / BATCH; i++)
 		if (take_out(f, (f->batch + half) % (2 * half)) != 0 ||
 		    bring(f, r) != 0)
 			return 0;
-	return run_work_now_ns() - start;
+	return bench_now_ns() - start;
 }
 
 static void fill(uint64_t *words, uint64_t bytes, struct rng *r)

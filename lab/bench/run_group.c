@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One work in some places, in turns; its medians and ratios. */
-#include <stdio.h>
-#include <unistd.h>
 
-#include "kv_bench.h"
 #include "run_plan.h"
+#include "stats.h"
 
 void run_group_add(struct run_group *g, enum run_place place, unsigned part)
 {
@@ -30,16 +28,6 @@ static void run_cell(const struct run_group *g, struct run_cell *c,
 		c->ns[c->count++] = (double)ns * (c->part ? c->part : 1);
 }
 
-/* It takes minutes: whoever watches is told where it is. */
-static void show_progress(const struct run_group *g, const struct run_cell *c,
-			  unsigned round, unsigned rounds)
-{
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%-14s %-16s round %u of %u\033[K",
-			run_work_name(g->work.kind), run_place_name(c->place),
-			round + 1, rounds);
-}
-
 void run_group_run(struct run_group *g, unsigned rounds)
 {
 	if (g->rounds_times)
@@ -47,17 +35,15 @@ void run_group_run(struct run_group *g, unsigned rounds)
 	if (g->rounds_max && rounds > g->rounds_max)
 		rounds = g->rounds_max;
 	for (unsigned i = 0; i < rounds; i++)
-		for (unsigned k = 0; k < g->cells; k++) {
-			show_progress(g, &g->cell[k], i, rounds);
+		for (unsigned k = 0; k < g->cells; k++)
 			run_cell(g, &g->cell[k], i);
-		}
 }
 
 /* ---- what it took ------------------------------------------------------- */
 
 static double median_ns(const struct run_cell *c)
 {
-	return c->missing ? 0 : kv_bench_median((double *)c->ns, c->count);
+	return c->missing ? 0 : stats_median((double *)c->ns, c->count);
 }
 
 const struct run_cell *run_group_cell(const struct run_group *g,

@@ -78,10 +78,10 @@ uint64_t run_kmeans(const struct run_work *w)
 		for (uint64_t i = 0; i < n * DIMS; i++)
 			points[i] = (float)(rng_u64(&r) >> 40);
 		memcpy(m.centre, points, sizeof(m.centre));
-		ns = run_work_now_ns();
+		ns = bench_now_ns();
 		for (unsigned i = 0; i < KMEANS_ROUNDS; i++)
 			kmeans_round(&m, points, n, of);
-		ns = run_work_now_ns() - ns;
+		ns = bench_now_ns() - ns;
 		for (unsigned c = 0; c < CENTRES; c++)
 			total += m.count[c];
 	}
@@ -146,7 +146,7 @@ uint64_t run_pagerank(const struct run_work *w)
 	if (rank && next) {
 		for (uint32_t v = 0; v < g.vertices; v++)
 			rank[v] = 1.0 / g.vertices;
-		ns = run_work_now_ns();
+		ns = bench_now_ns();
 		for (unsigned i = 0; i < RANK_ROUNDS; i++) {
 			double *t = rank;
 
@@ -154,7 +154,7 @@ uint64_t run_pagerank(const struct run_work *w)
 			rank = next;
 			next = t;
 		}
-		ns = run_work_now_ns() - ns;
+		ns = bench_now_ns() - ns;
 		for (uint32_t v = 0; v < g.vertices; v++)
 			sum += rank[v];
 	}
@@ -223,10 +223,10 @@ uint64_t run_between(const struct run_work *w)
 	if (graph_make(&g, w, sizeof(*b)) == 0)
 		b = calloc(g.vertices, sizeof(*b));
 	if (b) {
-		ns = run_work_now_ns();
+		ns = bench_now_ns();
 		for (uint32_t i = 0; i < BETWEEN_SOURCES; i++)
 			gather(&g, b, spread(&g, b, i * 7919 % g.vertices));
-		ns = run_work_now_ns() - ns;
+		ns = bench_now_ns() - ns;
 		for (uint32_t v = 0; v < g.vertices; v++)
 			sum += b[v].score;
 	}

@@ -69,7 +69,6 @@ static void be_work(const struct run_work *w, enum run_place place,
 		argv[n++] = "--";
 	}
 	argv[n++] = self;
-	argv[n++] = "paging";
 	argv[n++] = "--work";
 	argv[n++] = run_work_name(w->kind);
 	argv[n++] = bytes;

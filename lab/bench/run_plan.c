@@ -107,7 +107,7 @@ static void count_touches(struct run_plan *p)
 	}
 }
 
-int run_plan_run(struct run_plan *p, unsigned rounds)
+int run_plan_run(struct bench *b, struct run_plan *p, unsigned rounds)
 {
 	struct offload_rack *rack;
 	int err;
@@ -116,18 +116,16 @@ int run_plan_run(struct run_plan *p, unsigned rounds)
 	if (p->is_udp)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.2", 1);
 	err = offload_rack_start((p->quick ? 256 : 2560) * MIB, &rack);
-	if (err) {
-		fprintf(stderr, "aquifer bench paging: no rack: %s\n",
-			strerror(-err));
+	if (err)
 		return err;
-	}
 	if (p->is_udp)
 		setenv("AQUIFER_NIC_ADDRESS", "127.0.93.1", 1);
-	for (unsigned i = 0; i < p->groups; i++)
+	for (unsigned i = 0; i < p->groups; i++) {
+		bench_progress(b, "programs, %s, %s", p->is_udp ? "udp" : "shm",
+			       run_work_name(p->group[i].work.kind));
 		run_group_run(&p->group[i], rounds);
+	}
 	count_touches(p);
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K");
 	offload_rack_stop(rack);
 	unsetenv("AQUIFER_NIC_ADDRESS");
 	unsetenv("AQUIFER_NIC_PORT");

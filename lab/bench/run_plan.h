@@ -75,12 +75,12 @@ struct run_plan {
 };
 
 void run_plan_init(struct run_plan *p, bool is_udp, bool quick);
-int run_plan_run(struct run_plan *p, unsigned rounds) MUST_CHECK;
+int run_plan_run(struct bench *b, struct run_plan *p,
+		 unsigned rounds) MUST_CHECK;
 
 /* ---- verdicts (run_judge.c) --------------------------------------------- */
 
-/* Of a plan on the cable that has run: adds its verdicts, and returns how many
- * miss their bound. */
-unsigned run_judge(const struct run_plan *p, json_t *verdicts);
+/* The ratios of a plan on the cable that has run. */
+void run_judge(struct bench *b, const struct run_plan *p);
 
 #endif

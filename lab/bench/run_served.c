@@ -11,20 +11,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "place.h"
 #include "run_bench.h"
 
 enum {
 	VALUE_MAX = 8192,
 	ITEM_BYTES = 450, /* of an item, with everything, on average */
 	GETS_PER_SET = 30,
-	TRIES = 500,
 	ROW_BYTES = 460, /* of a row of stock */
 };
 
@@ -43,37 +41,22 @@ static unsigned value_bytes(uint64_t key)
 	return u < 16 ? 16 : u > VALUE_MAX ? VALUE_MAX : (unsigned)u;
 }
 
-static int connect_to(const char *path)
-{
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	struct timespec nap = {.tv_nsec = 10000000};
-
-	(void)snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
-	for (int i = 0; i < TRIES; i++) {
-		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		if (fd < 0)
-			return -1;
-		if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
-			return fd;
-		(void)close(fd);
-		(void)nanosleep(&nap, NULL);
-	}
-	return -1;
-}
-
 static pid_t start_memcached(const char *path, uint64_t mib)
 {
 	char size[24];
-	pid_t pid = fork();
+	char *argv[] = {"memcached",
+			"-u",
+			"root",
+			"-t",
+			"1",
+			"-s",
+			(char *)(uintptr_t)path,
+			"-m",
+			size,
+			NULL};
 
-	if (pid != 0)
-		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)snprintf(size, sizeof(size), "%" PRIu64, mib);
-	(void)execlp("memcached", "memcached", "-u", "root", "-t", "1", "-s",
-		     path, "-m", size, (char *)NULL);
-	_exit(127);
+	return place_start(0, argv[0], argv);
 }
 
 static bool set(FILE *to, uint64_t key, uint8_t *value)
@@ -123,12 +106,12 @@ static uint64_t ask_memcached(int fd, const struct run_work *w)
 	for (uint64_t k = 0; ok && k < keys; k++)
 		ok = set(to, k, value);
 	ok = ok && get(to, from, 0, value);
-	ns = run_work_now_ns();
+	ns = bench_now_ns();
 	for (uint64_t i = 0; ok && i < w->count; i++)
 		ok = i % (GETS_PER_SET + 1) == 0
 			     ? set(to, pick(&r, keys), value)
 			     : get(to, from, pick(&r, keys), value);
-	ns = run_work_now_ns() - ns;
+	ns = bench_now_ns() - ns;
 	if (to)
 		(void)fclose(to);
 	if (from)
@@ -149,13 +132,9 @@ uint64_t run_etc(const struct run_work *w)
 	(void)close(fd);
 	(void)unlink(path);
 	pid = start_memcached(path, (w->bytes >> 20) + 64);
-	fd = pid > 0 ? connect_to(path) : -1;
-	if (fd >= 0)
+	if (place_dial(path, &pid, &fd) == 0)
 		ns = ask_memcached(fd, w);
-	if (pid > 0) {
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-	}
+	place_end(pid);
 	(void)unlink(path);
 	return ns;
 }
@@ -233,12 +212,12 @@ uint64_t run_oltp(const struct run_work *w)
 		write_orders(in, w);
 		(void)fflush(in);
 		(void)lseek(fileno(in), 0, SEEK_SET);
-		ns = run_work_now_ns();
+		ns = bench_now_ns();
 		pid = start_sqlite(fileno(in), fileno(out));
 	}
 	if (pid > 0)
 		(void)waitpid(pid, &status, 0);
-	ns = run_work_now_ns() - ns;
+	ns = bench_now_ns() - ns;
 	if (status != 0 || !orders_are(out, w->count))
 		ns = 0;
 	if (in)

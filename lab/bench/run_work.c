@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "base/rng.h"
 #include "guard.h"
@@ -33,14 +32,6 @@ const char *run_work_name(enum run_work_kind kind)
 	return names[kind];
 }
 
-uint64_t run_work_now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- touches ------------------------------------------------------------ */
 
 /* Every page has its own number in its first word: read back, it proves that
@@ -52,14 +43,14 @@ static uint64_t touch(uint64_t *words, const struct run_work *w, struct rng *r)
 
 	for (uint64_t i = 0; i < pages; i++)
 		words[i * PAGE_WORDS] = i;
-	start = run_work_now_ns();
+	start = bench_now_ns();
 	for (uint64_t i = 0; i < w->count; i++) {
 		uint64_t page = rng_below(r, pages);
 
 		ok &= words[page * PAGE_WORDS] == page;
 		words[page * PAGE_WORDS + 1]++;
 	}
-	return ok ? run_work_now_ns() - start : 0;
+	return ok ? bench_now_ns() - start : 0;
 }
 
 /* ---- quicksort ---------------------------------------------------------- */
@@ -109,11 +100,11 @@ static void quicksort(uint64_t *a, uint64_t n)
 static uint64_t sort(uint64_t *words, const struct run_work *w)
 {
 	uint64_t n = w->bytes / sizeof(*words);
-	uint64_t start = run_work_now_ns(), took;
+	uint64_t start = bench_now_ns(), took;
 	bool ok = true;
 
 	quicksort(words, n);
-	took = run_work_now_ns() - start;
+	took = bench_now_ns() - start;
 	for (uint64_t i = 1; i < n; i++)
 		ok &= words[i - 1] <= words[i];
 	return ok ? took : 0;

@@ -15,14 +15,24 @@
 #include "ticks.h"
 
 enum {
-	WARM_UP_PART = 8
-}; /* of the window, before each round */
+	WARM_UP_PART = 8, /* of the window, before each round */
+	NAP_US = 1000,
+};
 
 int side_fail(struct side *s, int rc, const char *what)
 {
 	if (s->why[0] == '\0')
 		snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(-rc));
 	return rc;
+}
+
+int side_no_setup(struct side *s)
+{
+	return 0;
+}
+
+void side_no_teardown(struct side *s)
+{
 }
 
 int side_send(int fd, const void *buf, size_t len_bytes)
@@ -110,8 +120,11 @@ static void run_round(struct side *s, const struct side_ops *ops,
 {
 	uint64_t warm_ops;
 
-	if (s->role == SIDE_SERVER) {
-		r->status = ops->serve ? ops->serve(s) : 0;
+	if (s->role != SIDE_CLIENT) {
+		int (*serve)(struct side *) =
+			s->role == SIDE_SERVER ? ops->serve : ops->forward;
+
+		r->status = serve ? serve(s) : 0;
 		return;
 	}
 	r->status = measure_once(s, ops, window_ns / WARM_UP_PART, r);
@@ -170,8 +183,44 @@ static void leave(const struct side_ops *ops)
 		guard_leave();
 }
 
+/* Set-up, on the core and with the priority that the side then has. */
+static enum guard_kind set_up(struct side *s, const struct side_ops *ops,
+			      struct side_result *r, bool is_plain)
+{
+	enum guard_kind guard = GUARD_NONE;
+
+	/* While others serve our set-up with an ordinary priority, so do we:
+	 * they could not answer one that spins on their core. */
+	if (!is_plain)
+		guard = ops->is_shared ? guard_enter_nice() : guard_enter();
+	if (r->status == 0)
+		r->status = ops->setup(s);
+	if (is_plain)
+		return guard;
+	if (s->role == SIDE_CLIENT)
+		pin(GUARD_CPU_CLIENT);
+	return ops->is_shared && guard_enter_process(getpid()) ? GUARD_FIFO
+							       : guard;
+}
+
+/*
+ * Whoever the conductor wakes up is often put on its core. For sides with a
+ * core of their own that makes no difference; others would all be on one, and
+ * wait for each other instead of working side by side. So they look, and nap.
+ */
+static int next_command(int ctl_fd, bool is_plain, struct side_command *cmd)
+{
+	char c;
+
+	while (is_plain && recv(ctl_fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN)
+		(void)usleep(NAP_US);
+	return side_recv(ctl_fd, cmd, sizeof(*cmd));
+}
+
 int side_main(const struct side_ops *ops, const void *param,
-	      enum side_role role, int ctl_fd, int peer_fd, int page_fd)
+	      enum side_role role, int ctl_fd, int peer_fd, int page_fd,
+	      bool is_plain)
 {
 	struct side s = {.role = role,
 			 .ctl_fd = ctl_fd,
@@ -181,23 +230,16 @@ int side_main(const struct side_ops *ops, const void *param,
 	struct side_command cmd;
 	enum guard_kind guard;
 
-	pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
-						   : GUARD_CPU_SERVER);
+	if (!is_plain)
+		pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
+							   : GUARD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	/* While others serve our set-up with an ordinary priority, so do we:
-	 * they could not answer one that spins on their core. */
-	guard = ops->is_shared ? guard_enter_nice() : guard_enter();
-	if (r.status == 0)
-		r.status = ops->setup(&s);
-	if (role == SIDE_CLIENT)
-		pin(GUARD_CPU_CLIENT);
-	if (ops->is_shared && guard_enter_process(getpid()))
-		guard = GUARD_FIFO;
+	guard = set_up(&s, ops, &r, is_plain);
 	if (answer(&s, &r, guard) < 0 || r.status < 0) {
 		leave(ops);
 		return 1;
 	}
-	while (side_recv(ctl_fd, &cmd, sizeof(cmd)) == 0 && cmd.run) {
+	while (next_command(ctl_fd, is_plain, &cmd) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
 		if (answer(&s, &r, guard) < 0 || r.status < 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One measured process. A subject (something that is measured) is two of them:
- * a client on one core that measures and a server on another. Both wait on a
+ * a client on one core that measures and a server on another; or three, with a
+ * forwarder between these. All wait on a
  * socket to the conductor between rounds, so that subjects can take turns
  * without disturbing each other. Used by the aquifer binary and by the helper
  * programs alike.
@@ -14,9 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ticks.h"
+
 enum side_role {
 	SIDE_CLIENT,
 	SIDE_SERVER,
+	SIDE_FORWARDER, /* between the two; few subjects have one */
+	SIDE_ROLES,
 };
 
 enum {
@@ -29,6 +34,13 @@ enum {
 	SIDE_BUFFER_BYTES_64 =
 		256 << 10, /* touched lines fit a second-level cache */
 	SIDE_BUFFER_BYTES_4K = 1 << 20,
+};
+
+/* Places in side_result.more. */
+enum {
+	SIDE_MORE_COMM,	 /* share of the time inside the library */
+	SIDE_MORE_EMPTY, /* share of that in polls that brought nothing */
+	SIDE_MORE_FAR,	 /* share of operations that went far */
 };
 
 /* The first page of the memory that both sides and the conductor share. */
@@ -82,6 +94,8 @@ struct side_ops {
 	int (*setup)(struct side *s);
 	/* The server's part of a round: until page->stop. NULL: it sleeps. */
 	int (*serve)(struct side *s);
+	/* The forwarder's, the same. NULL: there is none. */
+	int (*forward)(struct side *s);
 	/* The client's part. Fills ops and samples. */
 	int (*measure)(struct side *s, uint64_t window_ns,
 		       struct side_result *out);
@@ -127,6 +141,16 @@ static inline bool side_block_ok(const uint8_t *got, uint64_t offset)
 	return word == ~offset;
 }
 
+/* The clock at the end of a window that begins now. */
+static inline uint64_t side_end_ticks(const struct side *s, uint64_t window_ns)
+{
+	return bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+}
+
+/* For sides that have nothing to set up. */
+int side_no_setup(struct side *s);
+void side_no_teardown(struct side *s);
+
 /* Remembers why a step failed and returns rc. */
 int side_fail(struct side *s, int rc, const char *what);
 
@@ -144,8 +168,10 @@ struct side_command {
 };
 
 /* The life of one side, on fds that the conductor made: guard, core, set-up,
- * rounds, end. page_fd is the shared memory. Returns an exit code. */
+ * rounds, end. page_fd is the shared memory. `is_plain`: it has neither a core
+ * nor a priority of its own. Returns an exit code. */
 int side_main(const struct side_ops *ops, const void *param,
-	      enum side_role role, int ctl_fd, int peer_fd, int page_fd);
+	      enum side_role role, int ctl_fd, int peer_fd, int page_fd,
+	      bool is_plain);
 
 #endif

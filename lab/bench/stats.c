@@ -83,10 +83,3 @@ double stats_median(double *v, size_t count)
 		return v[count / 2];
 	return (v[count / 2 - 1] + v[count / 2]) / 2;
 }
-
-int stats_is_off(double value, double reference, double tolerance)
-{
-	double gap = value > reference ? value - reference : reference - value;
-
-	return gap > reference * tolerance;
-}

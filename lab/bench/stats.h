@@ -20,7 +20,4 @@ double stats_center_u32(uint32_t *v, size_t count, double reach);
 /* Reorders v. The mean of the middle two when count is even; 0 for none. */
 double stats_median(double *v, size_t count);
 
-/* |value - reference| / reference is above `tolerance`. */
-int stats_is_off(double value, double reference, double tolerance);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts, runs and ends the two processes of a subject. */
+/* Starts, runs and ends the processes of a subject. */
 #include "subject.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 #include "guard.h"
 #include "ticks.h"
 
-static const char *const role_names[] = {"client", "server"};
+static const char *const role_names[SIDE_ROLES] = {"client", "server",
+						   "forwarder"};
 
 struct child_fds {
 	int ctl;
@@ -81,13 +82,20 @@ static pid_t child_start(const struct subject_desc *d, const char *helper,
 	signal(SIGHUP, SIG_DFL);
 	if (getppid() != parent)
 		_exit(1);
-	close(fds->other);
+	if (fds->other >= 0)
+		close(fds->other);
 	if (d->udp)
 		child_setup_udp(d, role);
+	if (d->at_switch) {
+		char port[64];
+
+		snprintf(port, sizeof(port), "switch:%s", d->at_switch);
+		setenv("AQUIFER_NIC_PORT", port, 1);
+	}
 	if (d->ucx_mode)
 		child_exec(d, helper, role, fds);
-	_exit(side_main(d->ops, d->param, role, fds->ctl, fds->peer,
-			fds->page));
+	_exit(side_main(d->ops, d->param, role, fds->ctl, fds->peer, fds->page,
+			d->is_plain));
 }
 
 /* An answer of one side, or -ETIMEDOUT, or what the side said. */
@@ -127,9 +135,10 @@ static int start_sides(struct subject *subj, const char *helper, int page_fd)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, peer) < 0)
 		return -errno;
-	for (int role = 0; role < 2 && rc == 0; role++) {
-		struct child_fds fds = {.peer = peer[role],
-					.other = peer[1 - role],
+	for (int role = 0; role < subj->role_count && rc == 0; role++) {
+		bool has_peer = role < 2;
+		struct child_fds fds = {.peer = has_peer ? peer[role] : -1,
+					.other = has_peer ? peer[1 - role] : -1,
 					.page = page_fd};
 		pid_t pid;
 
@@ -162,7 +171,10 @@ int subject_start(struct subject *subj, const struct subject_desc *desc,
 	void *m;
 
 	*subj = (struct subject){
-		.desc = desc, .world = world, .ctl_fd = {-1, -1}};
+		.desc = desc,
+		.world = world,
+		.ctl_fd = {-1, -1, -1},
+		.role_count = desc->ops && desc->ops->forward ? 3 : 2};
 	page_fd = memfd_create("aquifer-bench", MFD_CLOEXEC);
 	if (page_fd < 0)
 		return -errno;
@@ -177,7 +189,7 @@ int subject_start(struct subject *subj, const struct subject_desc *desc,
 	}
 	subj->page = m;
 	rc = start_sides(subj, helper, page_fd);
-	for (int role = 0; role < 2 && rc == 0; role++) {
+	for (int role = 0; role < subj->role_count && rc == 0; role++) {
 		rc = await(subj, (enum side_role)role, SUBJECT_SETUP_MS, &r);
 		if (rc == 0 && (role == 0 || r.guard < subj->guard))
 			subj->guard = r.guard;
@@ -244,16 +256,15 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 	struct side_command cmd = {.run = 1, .window_ns = window_ns};
 	int timeout_ms = (int)(window_ns / 1000000) + SUBJECT_ROUND_SLACK_MS;
 	struct reading before = {0}, after = {0};
-	struct side_result server;
+	struct side_result other;
 	int rc;
 
 	atomic_store_explicit(&subj->page->stop, 0, memory_order_relaxed);
 	raise_world(subj, true);
 	rc = read_world(subj, &before);
-	if (rc == 0)
-		rc = side_send(subj->ctl_fd[SIDE_SERVER], &cmd, sizeof(cmd));
-	if (rc == 0)
-		rc = side_send(subj->ctl_fd[SIDE_CLIENT], &cmd, sizeof(cmd));
+	/* The client is the first, and told last. */
+	for (int role = subj->role_count - 1; role >= 0 && rc == 0; role--)
+		rc = side_send(subj->ctl_fd[role], &cmd, sizeof(cmd));
 	if (rc < 0) {
 		raise_world(subj, false);
 		snprintf(subj->why, sizeof(subj->why), "%s: %s",
@@ -269,7 +280,9 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 		return rc;
 	*foreign_cores = guard_foreign_cores(&before.meter, &after.meter);
 	compare_world(subj, &before, &after, out);
-	return await(subj, SIDE_SERVER, timeout_ms, &server);
+	for (int role = SIDE_SERVER; role < subj->role_count && rc == 0; role++)
+		rc = await(subj, (enum side_role)role, timeout_ms, &other);
+	return rc;
 }
 
 static void child_end(pid_t pid)
@@ -293,7 +306,7 @@ void subject_stop(struct subject *subj)
 	if (subj->page)
 		atomic_store_explicit(&subj->page->stop, 1,
 				      memory_order_relaxed);
-	for (int role = 0; role < 2; role++) {
+	for (int role = 0; role < subj->role_count; role++) {
 		if (subj->ctl_fd[role] < 0)
 			continue;
 		/* It may have died already; closing says the same. */
@@ -301,7 +314,7 @@ void subject_stop(struct subject *subj)
 		close(subj->ctl_fd[role]);
 		subj->ctl_fd[role] = -1;
 	}
-	for (int role = 0; role < 2; role++) {
+	for (int role = 0; role < subj->role_count; role++) {
 		if (subj->pid[role] > 0)
 			child_end(subj->pid[role]);
 		subj->pid[role] = 0;

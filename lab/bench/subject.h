@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conductor's view of a subject: two processes that it starts, gives rounds
- * to, and ends. Owned by one thread; every wait has a deadline.
+ * The conductor's view of a subject: two or three processes that it starts,
+ * gives rounds to, and ends. Owned by one thread; every wait has a deadline.
  */
 #ifndef AQ_BENCH_SUBJECT_H
 #define AQ_BENCH_SUBJECT_H
@@ -26,6 +26,10 @@ struct subject_desc {
 	 * own, and drops so many packets of a million) ... */
 	bool udp;
 	uint32_t loss_ppm;
+	/* (with one that is at a switch of this name) ... */
+	const char *at_switch;
+	/* (without a core or priority of its own: more processes than cores) */
+	bool is_plain;
 	/* ... or a mode of the UCX helper, with the transports it may use. */
 	const char *ucx_mode;
 	const char *ucx_tls;
@@ -57,15 +61,16 @@ enum {
 struct subject {
 	const struct subject_world *world; /* NULL: nobody else */
 	const struct subject_desc *desc;
-	pid_t pid[2]; /* by side_role; 0: not running */
-	int ctl_fd[2];
+	pid_t pid[SIDE_ROLES]; /* 0: not running */
+	int ctl_fd[SIDE_ROLES];
+	int role_count;
 	struct side_page *page;
 	enum side_role failed_side;
 	char why[SIDE_WHY_BYTES + 160];
-	uint32_t guard; /* enum guard_kind: the weaker of both sides */
+	uint32_t guard; /* enum guard_kind: the weakest of all sides */
 };
 
-/* Starts both sides and waits until they are ready. `helper` is the path of the
+/* Starts all sides and waits until they are ready. `helper` is the path of the
  * UCX helper or NULL. On failure subj->why says what happened. */
 int subject_start(struct subject *subj, const struct subject_desc *desc,
 		  const char *helper, const struct subject_world *world)
@@ -76,7 +81,7 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 		  struct side_result *out, double *foreign_cores)
 	__attribute__((warn_unused_result));
 
-/* Ends both sides, by force if they do not leave; safe after any failure. */
+/* Ends all sides, by force if they do not leave; safe after any failure. */
 void subject_stop(struct subject *subj);
 
 #endif

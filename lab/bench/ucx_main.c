@@ -282,8 +282,7 @@ static int measure_depth(struct side *s, uint64_t window_ns,
 	const struct ucx_param *p = s->param;
 	struct ucx_state *st = s->state;
 	uint32_t len = side_buffer_bytes(p->block);
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	uint64_t posted = 0;
 
 	st->done = 0;
@@ -306,8 +305,7 @@ static int measure_single(struct side *s, uint64_t window_ns,
 	struct ucx_state *st = s->state;
 	uint32_t len = side_buffer_bytes(p->block);
 	ucp_request_param_t param = {0};
-	uint64_t end =
-		bench_ticks() + (uint64_t)((double)window_ns * s->ticks_per_ns);
+	uint64_t end = side_end_ticks(s, window_ns);
 	uint64_t t0, t1;
 
 	out->ops = 0;
@@ -376,6 +374,6 @@ int main(int argc, char **argv)
 		if (strcmp(argv[2], ucx_params[i].mode) == 0)
 			return side_main(&ucx_ops, &ucx_params[i], role,
 					 atoi(argv[3]), atoi(argv[4]),
-					 atoi(argv[5]));
+					 atoi(argv[5]), false);
 	return 2;
 }

@@ -11,8 +11,11 @@ enum {
 	SHORT_QUICK = 125000,
 	LONG = 25000,
 	BEST = 125000, /* a fifth is warm-up: 100,000 count */
-	BEST_SEEDS = 5,
 	LONG_QUICK = 3000,
+};
+
+struct events {
+	double count, wall_s;
 };
 
 static void short_add(struct edm_jobs *j, uint64_t messages)
@@ -85,19 +88,13 @@ static void best_add(struct edm_jobs *j, uint64_t messages)
 	}
 }
 
-static void put(struct edm_bench_row *rows, unsigned *n, const char *name,
-		const char *what, double value, double bound)
-{
-	rows[(*n)++] = (struct edm_bench_row){name, what, value, bound, false};
-}
-
+/* `j` has the jobs of apps_add only. */
 static double worst(const struct edm_jobs *j, unsigned variant)
 {
 	double most = 0;
 
 	for (unsigned a = 0; a < APPS; a++) {
-		double v =
-			j->job[SHORT_RUNS + a * VARIANTS + variant].mean.common;
+		double v = j->job[a * VARIANTS + variant].mean.common;
 
 		most = v > most ? v : most;
 	}
@@ -119,8 +116,7 @@ static double cxl_worst(const struct edm_jobs *j, const struct edm_jobs *best)
 	double most = 0;
 
 	for (unsigned a = 0; a < APPS; a++) {
-		const struct edm_job *cxl =
-			&j->job[SHORT_RUNS + a * VARIANTS + CXL];
+		const struct edm_job *cxl = &j->job[a * VARIANTS + CXL];
 		double v = cxl->mean.common / best->job[a].mean.common;
 
 		most = v > most ? v : most;
@@ -128,97 +124,89 @@ static double cxl_worst(const struct edm_jobs *j, const struct edm_jobs *best)
 	return most;
 }
 
-static double events_per_s(const struct edm_jobs *j)
+/* EDM's runs only, and of those all. */
+static void add_events(const struct edm_jobs *j, struct events *e)
 {
-	double events = 0, wall = 0;
-
-	/* EDM's runs only, and of those all. */
 	for (size_t i = 0; i < j->count; i++) {
 		if (j->job[i].c.proto != EDM_PROTO_EDM)
 			continue;
-		events += (double)j->job[i].mean.events;
-		wall += j->job[i].mean.wall_s;
+		e->count += (double)j->job[i].mean.events;
+		e->wall_s += j->job[i].mean.wall_s;
 	}
-	return events / wall;
 }
 
-static void short_put(const struct edm_jobs *j, struct edm_bench_row *rows,
-		      unsigned *n)
+static int run_short(const struct edm_bench_options *o, struct events *e)
 {
-	put(rows, n, "edm64_at_0.8", "64 B half reads, load 0.8, over unloaded",
-	    j->job[0].mean.own, 1.12);
-	put(rows, n, "edm64_at_0.9", "64 B half reads, load 0.9, over unloaded",
-	    j->job[3].mean.own, 1.30);
-	put(rows, n, "edm64_write_at_0.8", "64 B writes", j->job[1].mean.own,
-	    0);
-	put(rows, n, "edm64_read_at_0.8", "64 B reads", j->job[2].mean.own, 0);
-	put(rows, n, "edm64_write_at_0.9", "64 B writes", j->job[4].mean.own,
-	    0);
-	put(rows, n, "edm64_read_at_0.9", "64 B reads", j->job[5].mean.own, 0);
-}
-
-static const char *const app_name[APPS] = {
-	"edm_app_hadoop", "edm_app_spark", "edm_app_sparksql",
-	"edm_app_graphlab", "edm_app_memcached"};
-
-static void apps_put(const struct edm_jobs *j, const struct edm_jobs *best,
-		     struct edm_bench_row *rows, unsigned *n)
-{
-	put(rows, n, "edm_app_worst",
-	    "worst of five applications at 0.4, order per pair of nodes, best "
-	    "discipline, over five seeds",
-	    best_worst(best)->mean.common, 1.25);
-	put(rows, n, "edm_app_worst_ci", "half width of its 95 % interval",
-	    best_worst(best)->common_ci, 0);
-	for (unsigned i = 0; i < APPS; i++)
-		put(rows, n, app_name[i], "this one of them",
-		    best->job[i].mean.common, 0);
-	put(rows, n, "edm_app_worst_pair",
-	    "the same, a fifth as long, with reserve, policy pair and the "
-	    "paper's wire format",
-	    worst(j, RESERVE_PAIR), 0);
-	put(rows, n, "edm_app_worst_srpt", "that with SRPT", worst(j, RESERVE),
-	    0);
-	put(rows, n, "edm_app_worst_process",
-	    "that with SRPT and order per process", worst(j, RESERVE_PROC), 0);
-	put(rows, n, "edm_app_worst_literal",
-	    "that with SRPT and the published matching", worst(j, LITERAL), 0);
-	put(rows, n, "cxl_over_edm_app_worst",
-	    "CXL's time over EDM's (best), worst application",
-	    cxl_worst(j, best), 0);
-}
-
-int edm_bench_run(bool quick, uint32_t threads, bool progress,
-		  struct edm_bench_row rows[EDM_BENCH_MAX], unsigned *count)
-{
-	struct edm_jobs j = {.threads = threads,
+	static const char *const name[SHORT_RUNS] = {
+		"edm64_at_0.8", "edm64_write_at_0.8", "edm64_read_at_0.8",
+		"edm64_at_0.9", "edm64_write_at_0.9", "edm64_read_at_0.9"};
+	struct edm_jobs j = {.threads = o->threads,
 			     .seeds = 1,
-			     .progress = progress,
+			     .progress = o->has_progress,
 			     .title = "bench edm"};
-	struct edm_jobs best = {.threads = threads,
-				.seeds = BEST_SEEDS,
-				.progress = progress,
-				.title = "best of EDM"};
-	unsigned n = 0;
 	int rc;
 
-	short_add(&j, quick ? SHORT_QUICK : SHORT);
-	apps_add(&j, quick ? LONG_QUICK : LONG);
-	best_add(&best, quick ? LONG_QUICK : BEST);
+	short_add(&j, o->is_quick ? SHORT_QUICK : SHORT);
+	rc = edm_jobs_run(&j);
+	for (unsigned i = 0; i < SHORT_RUNS && !rc; i++)
+		o->put(o->ctx, name[i], j.job[i].mean.own);
+	add_events(&j, e);
+	edm_jobs_release(&j);
+	return rc;
+}
+
+static void put_apps(const struct edm_bench_options *o,
+		     const struct edm_jobs *j, const struct edm_jobs *best)
+{
+	static const char *const app_name[APPS] = {
+		"edm_app_hadoop", "edm_app_spark", "edm_app_sparksql",
+		"edm_app_graphlab", "edm_app_memcached"};
+
+	o->put(o->ctx, "edm_app_worst", best_worst(best)->mean.common);
+	o->put(o->ctx, "edm_app_worst_ci", best_worst(best)->common_ci);
+	for (unsigned i = 0; i < APPS; i++)
+		o->put(o->ctx, app_name[i], best->job[i].mean.common);
+	o->put(o->ctx, "edm_app_worst_pair", worst(j, RESERVE_PAIR));
+	o->put(o->ctx, "edm_app_worst_srpt", worst(j, RESERVE));
+	o->put(o->ctx, "edm_app_worst_process", worst(j, RESERVE_PROC));
+	o->put(o->ctx, "edm_app_worst_literal", worst(j, LITERAL));
+	o->put(o->ctx, "cxl_over_edm_app_worst", cxl_worst(j, best));
+}
+
+static int run_apps(const struct edm_bench_options *o, struct events *e)
+{
+	struct edm_jobs j = {.threads = o->threads,
+			     .seeds = 1,
+			     .progress = o->has_progress,
+			     .title = "bench edm"};
+	struct edm_jobs best = {.threads = o->threads,
+				.seeds = o->seeds,
+				.progress = o->has_progress,
+				.title = "best of EDM"};
+	int rc;
+
+	apps_add(&j, o->is_quick ? LONG_QUICK : LONG);
+	best_add(&best, o->is_quick ? LONG_QUICK : BEST);
 	rc = edm_jobs_run(&j);
 	rc = rc ? rc : edm_jobs_run(&best);
-	if (rc)
-		goto out;
-	short_put(&j, rows, &n);
-	apps_put(&j, &best, rows, &n);
-	put(rows, &n, "fig7_edm_over_cxl_worst",
-	    "figure 7 in the paper's metric", edm_figure_7_worst(), 1.3);
-	rows[n++] = (struct edm_bench_row){
-		"events_per_s", "simulated events per second of one core",
-		events_per_s(&j), 5e6, true};
-	*count = n;
-out:
+	if (!rc)
+		put_apps(o, &j, &best);
+	add_events(&j, e);
 	edm_jobs_release(&j);
 	edm_jobs_release(&best);
+	return rc;
+}
+
+int edm_bench_run(const struct edm_bench_options *o)
+{
+	struct events e = {0};
+	int rc = o->has_short ? run_short(o, &e) : 0;
+
+	if (!rc && o->has_apps)
+		rc = run_apps(o, &e);
+	if (!rc && o->has_figure)
+		o->put(o->ctx, "fig7_edm_over_cxl_worst", edm_figure_7_worst());
+	if (!rc && e.wall_s > 0)
+		o->put(o->ctx, "events_per_s", e.count / e.wall_s);
 	return rc;
 }

@@ -5,21 +5,17 @@
 
 #include "base/base.h"
 
-enum {
-	EDM_BENCH_MAX = 24,
+struct edm_bench_options {
+	bool is_quick; /* an order of magnitude shorter: not settled */
+	uint32_t threads;
+	uint32_t seeds; /* of the applications with the best discipline */
+	bool has_progress;
+	/* Parts: 64 bytes, five applications, figure 7. */
+	bool has_short, has_apps, has_figure;
+	void (*put)(void *ctx, const char *name, double value);
+	void *ctx;
 };
 
-struct edm_bench_row {
-	const char *name;
-	const char *what;
-	double value;
-	double bound;  /* 0: printed only */
-	bool at_least; /* the bound is a lower one */
-};
-
-/* quick: an order of magnitude shorter; averages are not settled then. */
-int edm_bench_run(bool quick, uint32_t threads, bool progress,
-		  struct edm_bench_row rows[EDM_BENCH_MAX],
-		  unsigned *count) MUST_CHECK;
+int edm_bench_run(const struct edm_bench_options *o) MUST_CHECK;
 
 #endif

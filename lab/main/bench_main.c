@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer bench NAME`: the benchmarks, by name. They link the rooms as they
- * are shipped. */
+/* `aquifer bench NAME`: the benchmarks, by name; without one, their list. They
+ * link the rooms as they are shipped. */
+#include <string.h>
+
 #include "bench/bench.h"
+#include "bench/run_bench.h"
 #include "cli/cli.h"
 
-static const struct cli_entry benches[] = {
-	{"verbs", bench_verbs_cmd, "the NIC beside a raw ring, UCX and memcpy"},
-	{"edm", bench_edm_cmd, "the simulated memory fabric and its promises"},
-	{"offload", bench_offload_cmd,
-	 "far records by an engine, verbs, messages, a file"},
-	{"switch", bench_switch_cmd,
-	 "the switch beside a bare forwarder, READs through it"},
-	{"fair", bench_fair_cmd,
-	 "a tenant beside another one who floods the memory node"},
-	{"paging", bench_paging_cmd,
-	 "far pages beside plain READs and WRITEs; programs on them"},
-	{"kv", bench_kv_cmd,
-	 "the key-value table: fill, round trips, speed beside Redis"},
-	{NULL, NULL, NULL},
+enum {
+	BENCHES_MAX = 16,
+	WORK_ARGS = 6, /* itself, --work, and what is to be done */
 };
 
 int main(int argc, char **argv)
@@ -27,6 +19,15 @@ int main(int argc, char **argv)
 		.summary = "measure, beside peers in the same run",
 		.usage = "NAME [OPTION...]",
 	};
+	static char *help[] = {"bench", "--help", NULL};
+	struct cli_entry table[BENCHES_MAX] = {{0}};
 
-	return cli_flush(cli_group_run(&self, benches, argc, argv));
+	/* What `bench paging` starts this program as. */
+	if (argc == WORK_ARGS && strcmp(argv[1], "--work") == 0)
+		return run_work_from(argv + 2);
+	for (unsigned i = 0; bench_all[i] && i + 1 < BENCHES_MAX; i++)
+		table[i] = (struct cli_entry){bench_all[i]->name, bench_cmd,
+					      bench_all[i]->summary};
+	return cli_flush(argc > 1 ? cli_group_run(&self, table, argc, argv)
+				  : cli_group_run(&self, table, 2, help));
 }

@@ -12,16 +12,13 @@ expect 2 "$AQUIFER" bench offload --records 5
 expect 2 "$AQUIFER" bench offload --store 1
 expect 2 "$AQUIFER" bench offload surplus
 
-folders() {
-	find /tmp -maxdepth 1 -name "aquifer-bench-*" -user "$(id -u)" | wc -l
-}
-before=$(folders)
+export TMPDIR=$TMP # others may measure in /tmp
 status=0
 "$AQUIFER" bench offload --quick --busy --json --dir "$TMP" >"$TMP/out" || status=$?
 ((status <= 1)) || fail "exit code $status"
 cp "$TMP/out" "$TMP/json"
 json "$TMP/json" 'd["bench"] == "offload" and d["commit"] and
-	d["machine"]["cpu"] and d["probe_records"] > 0'
+	d["machine"]["cpu"] and d["settings"]["records"] > 0'
 # The subjects ran (a busy machine may cost one its deadline), and none but the
 # local ones without frames on the cable.
 json "$TMP/json" 'len([r for r in d["rows"] if "error" in r]) <= 2'
@@ -41,8 +38,7 @@ done
 # Nothing stays: no process, no file, no folder.
 sleep 0.5
 pgrep -f "$AQUIFER (memory|engine).*bench-" && fail "a process stayed"
-[[ $(folders) == "$before" ]] ||
-	fail "a folder stayed"
+[[ -z $(find "$TMP" -name "aquifer-bench-*") ]] || fail "a folder stayed"
 
 "$AQUIFER" bench offload --quick --busy --only caller64 >"$TMP/out" || true
 grep -q 'cow_client_cycles_vs_verbs' "$TMP/out" || fail "no ratio"

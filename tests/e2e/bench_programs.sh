@@ -10,11 +10,10 @@ need memcached sqlite3
 
 expect 2 "$AQUIFER" bench paging --only nothing
 expect 0 "$AQUIFER" bench paging --only programs --quick --json
-json "$TMP/out" '1 if all("void" in r or "loads" in r or r["median"] > 0
-	for r in d["programs"]) else None'
-json "$TMP/out" '1 if not any("void" in r for r in d["programs"]
-	if r["place"] not in ("zram", "swap-file")) else None'
-json "$TMP/out" '1 if d["bounds"]["app_chain_vs_static_worst"]["value"] > 0
-	and d["bounds"]["quicksort50_vs_local"]["value"] > 0 else None'
-json "$TMP/out" '1 if all(d["bounds"][k]["kept"] for k in
-	("far_bytes_vs_faults", "far_bytes_vs_faults_chain")) else None'
+json "$TMP/out" 'all("error" in r or r["value"] > 0 for r in d["rows"])'
+json "$TMP/out" 'not any("error" in r for r in d["rows"]
+	if r["place"] not in ("zram", "swap-file"))'
+json "$TMP/out" 'd["ratios"]["app_chain_vs_static_worst"] > 0 and
+	d["ratios"]["quicksort50_vs_local"] > 0'
+json "$TMP/out" 'all(d["bounds"][k]["kept"] for k in
+	("far_bytes_vs_faults", "far_bytes_vs_faults_chain"))'

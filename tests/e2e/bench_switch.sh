@@ -9,7 +9,7 @@ expect 0 "$AQUIFER" bench switch --help
 expect 2 "$AQUIFER" bench switch --rounds 0
 expect 0 "$AQUIFER" bench switch --quick --json
 json "$TMP/out" 'd["bench"] == "switch" and d["commit"] and d["machine"]["cpu"]'
-json "$TMP/out" 'len(d["rows"]) == 10 and all(r["per_s"] > 0 for r in d["rows"])'
+json "$TMP/out" 'len(d["rows"]) == 11 and all(r["value"] > 0 for r in d["rows"])'
 json "$TMP/out" 'all(d["ratios"][k] > 0 for k in ("fwd_rate_vs_ring3",
 	"via_switch_lat_vs_ring3", "read_rate_via_switch_vs_cable",
 	"kv_rate_via_switch_vs_cable"))'

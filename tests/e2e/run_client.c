@@ -17,60 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run_check.h"
+#include "run_pages.h"
 
 enum {
-	PAGE = 4096,
 	UNSEEN = 64, /* pages; few enough to be all here */
 };
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ x >> 33;
-}
-
-/* Incompressible, different in every word and for every salt. */
-static void fill_page(uint64_t *page, uint64_t number, uint64_t salt)
-{
-	for (unsigned i = 0; i < PAGE / 8; i++)
-		page[i] = mix(number * 512 + i + (salt << 40));
-}
-
-static void check_page(const uint64_t *page, uint64_t number, uint64_t salt)
-{
-	for (unsigned i = 0; i < PAGE / 8; i++)
-		CHECK(page[i] == mix(number * 512 + i + (salt << 40)));
-}
-
-static uint64_t *at(void *mem, uint64_t page)
-{
-	return (uint64_t *)mem + page * (PAGE / 8);
-}
-
-static void fill(void *mem, uint64_t pages, uint64_t salt)
-{
-	for (uint64_t i = 0; i < pages; i++)
-		fill_page(at(mem, i), i, salt);
-}
-
-static void check(void *mem, uint64_t pages, uint64_t salt)
-{
-	for (uint64_t i = 0; i < pages; i++)
-		check_page(at(mem, i), i, salt);
-}
-
-static void *map(uint64_t pages)
-{
-	void *mem = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(mem != MAP_FAILED);
-	return mem;
-}
 
 /* Random reads and writes, heap and mapping, against a second copy that is
  * computed. */
@@ -88,9 +39,9 @@ static void play_random(uint64_t pages)
 		uint64_t k = n < pages / 2 ? n : n - pages / 2;
 		uint64_t *page = at(n < pages / 2 ? heap : maps, k);
 
-		check_page(page, k, salt[n]);
+		check_page(page, salted(k, salt[n]));
 		if (i % 3 == 0)
-			fill_page(page, k, ++salt[n]);
+			fill_page(page, salted(k, ++salt[n]));
 	}
 	free(heap);
 	CHECK(munmap(maps, (pages - pages / 2) * PAGE) == 0);
@@ -105,9 +56,8 @@ static void play_unseen(uint64_t pages)
 	fill(gone, UNSEEN, 1);
 	CHECK(syscall(SYS_madvise, gone, UNSEEN * PAGE, MADV_DONTNEED) == 0);
 	fill(mem, pages, 2);
-	for (uint64_t i = 0; i < UNSEEN * PAGE / 8; i++)
-		CHECK(gone[i] == 0);
-	check(mem, pages, 2);
+	check_zero(gone, UNSEEN);
+	check(mem, pages, 2, 0);
 }
 
 /* A child that does not call exec: both see their own memory. */
@@ -124,23 +74,23 @@ static void play_fork(uint64_t pages)
 		if (pid == 0) {
 			void *more = malloc(pages / 4 * PAGE);
 
-			check(mem, pages, 1 + round);
+			check(mem, pages, 1 + round, 0);
 			fill(mem, pages / 2, 100);
 			fill(more, pages / 4, 7);
-			check(mem, pages / 2, 100);
-			check(more, pages / 4, 7);
+			check(mem, pages / 2, 100, 0);
+			check(more, pages / 4, 7, 0);
 			/* A grandchild, too. */
 			pid = fork();
 			CHECK(pid >= 0);
 			if (pid)
 				CHECK(waitpid(pid, &status, 0) == pid &&
 				      status == 0);
-			check(more, pages / 4, 7);
+			check(more, pages / 4, 7, 0);
 			_exit(0);
 		}
 		fill(mem, pages, 2 + round);
 		CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-		check(mem, pages, 2 + round);
+		check(mem, pages, 2 + round, 0);
 	}
 }
 
@@ -157,8 +107,8 @@ static void *worker(void *arg)
 	for (unsigned round = 0; round < 3; round++)
 		for (uint64_t i = w->number; i < w->pages; i += w->count) {
 			if (round)
-				check_page(at(w->mem, i), i, round);
-			fill_page(at(w->mem, i), i, round + 1);
+				check_page(at(w->mem, i), salted(i, round));
+			fill_page(at(w->mem, i), salted(i, round + 1));
 		}
 	return NULL;
 }
@@ -176,7 +126,7 @@ static void play_threads(uint64_t pages)
 	}
 	for (unsigned i = 0; i < 8; i++)
 		CHECK(pthread_join(thread[i], NULL) == 0);
-	check(mem, pages, 3);
+	check(mem, pages, 3, 0);
 }
 
 /* Many threads write the words of the same pages. */
@@ -208,7 +158,6 @@ static void play_words(uint64_t pages)
 			CHECK(at(mem, i)[k] == 10);
 }
 
-/* Given back and taken again: zeros. Moved: the same bytes. */
 /* As a runtime does it: reserved, made accessible in parts, a file in the
  * middle of it, given back and used by others. */
 static void play_reserved(uint64_t pages)
@@ -232,8 +181,8 @@ static void play_reserved(uint64_t pages)
 	CHECK(memcmp(middle + part * PAGE, "file", 4) == 0);
 	CHECK(mprotect(mem, part * PAGE, PROT_NONE) == 0);
 	CHECK(mprotect(mem, part * PAGE, PROT_READ) == 0);
-	check(mem, 3 * part, 1);
-	check(middle, part, 2);
+	check(mem, 3 * part, 1, 0);
+	check(middle, part, 2, 0);
 	/* Not readable as a whole: refused or moved, but no death. */
 	(void)!mremap(mem, 64 * pages * PAGE, 65 * pages * PAGE, 0);
 	CHECK(munmap(mem, 64 * pages * PAGE) == 0);
@@ -241,10 +190,11 @@ static void play_reserved(uint64_t pages)
 	for (uint64_t i = 0; i < 2 * pages; i++)
 		CHECK(at(mem, i)[0] == 0);
 	fill(mem, pages, 3);
-	check(mem, pages, 3);
+	check(mem, pages, 3, 0);
 	CHECK(fclose(f) == 0);
 }
 
+/* Given back and taken again: zeros. Moved: the same bytes. */
 static void play_maps(uint64_t pages)
 {
 	uint8_t *mem = map(pages), *moved;
@@ -256,30 +206,25 @@ static void play_maps(uint64_t pages)
 	CHECK(madvise(mem, 5 * PAGE, MADV_POPULATE_WRITE) == 0);
 	fill(mem, pages, 5);
 	CHECK(madvise(mem, half * PAGE, MADV_DONTNEED) == 0);
-	for (uint64_t i = 0; i < half * PAGE / 8; i++)
-		CHECK(((uint64_t *)(void *)mem)[i] == 0);
-	for (uint64_t i = half; i < pages; i++)
-		check_page(at(mem, i), i, 5);
+	check_zero(mem, half);
+	check(at(mem, half), pages - half, 5, half);
 	moved = mremap(mem, pages * PAGE, (pages + half) * PAGE,
 		       MREMAP_MAYMOVE);
 	CHECK(moved != MAP_FAILED);
-	for (uint64_t i = half; i < pages; i++)
-		check_page(at(moved, i), i, 5);
+	check(at(moved, half), pages - half, 5, half);
 	for (uint64_t i = pages; i < pages + half; i++)
 		CHECK(at(moved, i)[9] == 0);
 	CHECK(munmap(moved, half * PAGE) == 0);
 	mem = map(half);
 	for (uint64_t i = 0; i < half; i++)
 		CHECK(at(mem, i)[0] == 0 && at(mem, i)[511] == 0);
-	for (uint64_t i = half; i < pages; i++)
-		check_page(at(moved, i), i, 5);
+	check(at(moved, half), pages - half, 5, half);
 	/* Rights that come and go. */
 	CHECK(mprotect(moved + half * PAGE, half * PAGE, PROT_NONE) == 0);
 	fill(mem, half, 6);
 	CHECK(mprotect(moved + half * PAGE, half * PAGE, PROT_READ) == 0);
-	for (uint64_t i = half; i < pages; i++)
-		check_page(at(moved, i), i, 5);
-	check(mem, half, 6);
+	check(at(moved, half), pages - half, 5, half);
+	check(mem, half, 6, 0);
 }
 
 /* The kernel reads from and writes to far pages, datagrams included. */
@@ -297,14 +242,14 @@ static void play_calls(uint64_t pages)
 	for (uint64_t i = 0; i < pages; i++)
 		CHECK(pread(fileno(f), copy + i * PAGE, PAGE,
 			    (off_t)(i * PAGE)) == PAGE);
-	check(copy, pages, 8);
-	check(mem, pages, 8);
+	check(copy, pages, 8, 0);
+	check(mem, pages, 8, 0);
 	for (uint64_t i = 0; i < pages; i++) {
 		uint64_t to = pages - 1 - i;
 
 		CHECK(send(pair[0], mem + i * PAGE, PAGE, 0) == PAGE);
 		CHECK(recv(pair[1], copy + to * PAGE, PAGE, 0) == PAGE);
-		check_page(at(copy, to), i, 8);
+		check_page(at(copy, to), salted(i, 8));
 	}
 }
 
@@ -328,7 +273,7 @@ static void play_signals(uint64_t pages)
 	CHECK(timer_settime(timer, 0, &every, NULL) == 0);
 	for (unsigned round = 1; round < 4; round++) {
 		fill(mem, pages, round);
-		check(mem, pages, round);
+		check(mem, pages, round, 0);
 	}
 	CHECK(alarms > 10);
 }
@@ -342,12 +287,12 @@ static void play_linear(uint64_t pages)
 	fill(mem, pages, 10);
 	(void)!write(STDOUT_FILENO, "filled\n", 7);
 	for (uint64_t i = 0; i < pages; i++) {
-		check_page(at(mem, i), i, 10);
+		check_page(at(mem, i), salted(i, 10));
 		if (i % 5 == 0)
-			fill_page(at(mem, i), i, 11);
+			fill_page(at(mem, i), salted(i, 11));
 	}
 	for (uint64_t i = pages; i-- > 0;)
-		check_page(at(mem, i), i, i % 5 == 0 ? 11 : 10);
+		check_page(at(mem, i), salted(i, i % 5 == 0 ? 11 : 10));
 }
 
 /* Prints a line, then reads everything again and again until a signal. */
@@ -358,7 +303,7 @@ static void play_loop(uint64_t pages)
 	fill(mem, pages, 9);
 	(void)!write(STDOUT_FILENO, "filled\n", 7);
 	for (;;)
-		check(mem, pages, 9);
+		check(mem, pages, 9, 0);
 }
 
 int main(int argc, char **argv)

@@ -57,7 +57,7 @@ for _ in {1..100}; do
 	sleep 0.05
 done
 ! kill -0 "$pager" 2>/dev/null || fail "the pager lives on"
-echo "ok: no keeper, no program and no pager"
+echo "ok: no supervisor, no program and no pager"
 
 start_loop 4M 12
 kill_node m0

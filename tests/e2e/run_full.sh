@@ -20,7 +20,7 @@ rack() {
 }
 
 # begin NAME OPTION... -- PROGRAM...: in the background, until it says "ready".
-# Lines to fd 7 are its input; RUN is the keeper's pid.
+# Lines to fd 7 are its input; RUN is the supervisor's pid.
 begin() {
 	local name=$1
 	shift

@@ -42,7 +42,7 @@ same() {
 	report 'd["lost_pages"] == 0'
 }
 
-# start_loop LOCAL MIB: run_client's endless reader; RUN is the keeper's pid.
+# start_loop LOCAL MIB: run_client's endless reader; RUN is the supervisor's pid.
 start_loop() {
 	: >"$TMP/loop"
 	"$AQUIFER" run --local "$1" -- "$CLIENT" loop "$2" >"$TMP/loop" \

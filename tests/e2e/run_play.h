@@ -19,54 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run_check.h"
-
-enum {
-	PAGE = 4096,
-};
-
-/* ---- bytes -------------------------------------------------------------- */
-
-static inline uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	return x ^ x >> 33;
-}
-
-static inline void fill(void *mem, uint64_t pages, uint64_t salt)
-{
-	uint64_t *w = mem;
-
-	for (uint64_t i = 0; i < pages * PAGE / 8; i++)
-		w[i] = mix(i + (salt << 40));
-}
-
-static inline void check(const void *mem, uint64_t pages, uint64_t salt,
-			 uint64_t first)
-{
-	const uint64_t *w = mem;
-
-	for (uint64_t i = 0; i < pages * PAGE / 8; i++)
-		CHECK(w[i] == mix(i + first * PAGE / 8 + (salt << 40)));
-}
-
-static inline void check_zero(const void *mem, uint64_t pages)
-{
-	const uint64_t *w = mem;
-
-	for (uint64_t i = 0; i < pages * PAGE / 8; i++)
-		CHECK(w[i] == 0);
-}
-
-static inline uint8_t *map(uint64_t pages)
-{
-	void *mem = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(mem != MAP_FAILED);
-	return mem;
-}
+#include "run_pages.h"
 
 /* Everything else leaves for it. */
 static inline void press(uint64_t pages)

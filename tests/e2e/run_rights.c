@@ -17,24 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run_check.h"
+#include "run_pages.h"
 
 enum {
-	PAGE = 4096,
 	NOBODY = 65534,
 };
-
-static void fill(uint64_t *mem, uint64_t words, uint64_t salt)
-{
-	for (uint64_t i = 0; i < words; i++)
-		mem[i] = (i + salt) * 0x9e3779b97f4a7c15ull;
-}
-
-static void check(const uint64_t *mem, uint64_t words, uint64_t salt)
-{
-	for (uint64_t i = 0; i < words; i++)
-		CHECK(mem[i] == (i + salt) * 0x9e3779b97f4a7c15ull);
-}
 
 /* ---- ways to give up ---------------------------------------------------- */
 
@@ -171,14 +158,14 @@ static void fork_past_libc(void)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-static void use(uint64_t *mem, uint64_t words, uint64_t salt)
+static void use(uint64_t *mem, uint64_t pages, uint64_t salt)
 {
-	check(mem, words, salt);
-	fill(mem, words, salt + 1);
-	check(mem, words, salt + 1);
+	check(mem, pages, salt, 0);
+	fill(mem, pages, salt + 1);
+	check(mem, pages, salt + 1, 0);
 }
 
-static void start(char **argv, int executes, uint64_t *mem, uint64_t words)
+static void start(char **argv, int executes, uint64_t *mem, uint64_t pages)
 {
 	char *again[] = {argv[0], "nothing", argv[2], NULL};
 	struct shared parent = find_shared();
@@ -196,7 +183,7 @@ static void start(char **argv, int executes, uint64_t *mem, uint64_t words)
 		check_threads(
 			(struct allowed){.first_is_root = geteuid() == 0,
 					 .others_are_root = geteuid() == 0});
-		use(mem, words, 2);
+		use(mem, pages, 2);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -215,13 +202,13 @@ int main(int argc, char **argv)
 		{"nothing", by_nothing},
 	};
 	struct allowed a = {0};
-	uint64_t words, *mem;
+	uint64_t pages, *mem;
 
 	CHECK(argc == 3);
-	words = (uint64_t)atoi(argv[2]) * (1 << 20) / 8;
-	mem = malloc(words * 8);
+	pages = (uint64_t)atoi(argv[2]) << 8;
+	mem = malloc(pages * PAGE);
 	CHECK(mem);
-	fill(mem, words, 1);
+	fill(mem, pages, 1);
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (strcmp(ways[i].name, argv[1]) != 0)
 			continue;
@@ -235,13 +222,13 @@ int main(int argc, char **argv)
 		a.first_has_caps =
 			a.first_is_root && ways[i].give_up == by_nothing;
 		check_threads(a);
-		use(mem, words, 1);
+		use(mem, pages, 1);
 		if (ways[i].give_up == by_nothing)
 			return 0;
-		start(argv, 0, mem, words);
-		start(argv, 1, mem, words);
+		start(argv, 0, mem, pages);
+		start(argv, 1, mem, pages);
 		fork_past_libc();
-		check(mem, words, 2);
+		check(mem, pages, 2, 0);
 		check_threads(a);
 		puts("ok");
 		return 0;

@@ -89,15 +89,15 @@ pager=$(pgrep -P "$RUN" -x aquifer-pager)
 [[ $(stat -c %u "/proc/$program") == 65534 ]] || fail "the loop is root"
 caps "$pager" >"$TMP/caps"
 none=0000000000000000 kill=0000000000000020 serve=0000000000080020
-for line in "aquifer-pager $serve $serve 1" "aquifer-porter $none $none 1" \
+for line in "aquifer-pager $serve $serve 1" "aquifer-reclaim $none $none 1" \
 	"aquifer-mender $none $none 1"; do
 	grep -q "^$line" "$TMP/caps" || fail "the pager: $(cat "$TMP/caps")"
 done
 # The NIC's threads may read files and use the network: bits 2, 12, 13, 39.
-! grep -v "^aquifer-[pm]" "$TMP/caps" | grep -qv ' 0000008000003004 .* 1' ||
+! grep -v "^aquifer-[pmr]" "$TMP/caps" | grep -qv ' 0000008000003004 .* 1' ||
 	fail "the NIC: $(cat "$TMP/caps")"
-[[ $(caps "$RUN") == *" $kill $kill 1 " ]] || fail "the keeper: $(caps "$RUN")"
-# Signals for another user's program, and its death with the keeper.
+[[ $(caps "$RUN") == *" $kill $kill 1 " ]] || fail "the supervisor: $(caps "$RUN")"
+# Signals for another user's program, and its death with the supervisor.
 kill -TERM "$RUN"
 status=0
 wait "$RUN" || status=$?
@@ -109,5 +109,5 @@ for _ in {1..300}; do
 	kill -0 "$program" 2>/dev/null || break
 	sleep 0.1
 done
-! kill -0 "$program" 2>/dev/null || fail "the program outlives the keeper"
+! kill -0 "$program" 2>/dev/null || fail "the program outlives the supervisor"
 echo "ok: few rights serve it"

@@ -12,7 +12,6 @@
 
 #include "bench/conduct.h"
 #include "bench/peers.h"
-#include "bench/plan.h"
 
 static const struct conduct_options brief = {.rounds = 2, .window_ns = 2000000};
 
@@ -80,7 +79,7 @@ static void failures_are_told(void **state)
 					     &steady_subject, &broken_subject};
 	struct conduct_summary sum;
 
-	conduct_group(t, desc, 4, &brief);
+	conduct_run(t, desc, 4, &brief);
 	assert_string_equal(t[0].why, "unready client: no such thing: "
 				      "Input/output error");
 	assert_string_equal(t[1].why, "deadly client: died");
@@ -90,12 +89,11 @@ static void failures_are_told(void **state)
 	assert_false(conduct_is_sound(&t[0], 2));
 	/* A busy machine may have cost it rounds, never its life. */
 	if (t[2].kept > 0) {
-		conduct_summarize(&t[2], 0, &sum);
+		conduct_summarize(&t[2], METRIC_P50, &sum);
 		assert_int_equal(sum.op_count, 1000 * t[2].kept);
 		assert_int_equal(sum.sample_count, 1000 * t[2].kept);
 		assert_true(sum.p50_ns > 0 && sum.p50_ns == sum.p99_ns);
-		assert_true(conduct_has_series(&t[2], 0));
-		assert_false(conduct_has_series(&t[2], 1));
+		assert_true(sum.median == sum.p50_ns && sum.min <= sum.max);
 	}
 }
 
@@ -104,8 +102,9 @@ static void absent_helper_says_how(void **state)
 	static struct conduct_track t[1];
 	const struct subject_desc *desc[] = {&absent_subject};
 
-	conduct_group(t, desc, 1, &brief);
+	conduct_run(t, desc, 1, &brief);
 	assert_non_null(strstr(t[0].why, "apt-get install libucx-dev"));
+	assert_true(t[0].is_absent);
 }
 
 /* The ring keeps its place from round to round. */
@@ -115,56 +114,55 @@ static void ring_runs_rounds(void **state)
 	const struct subject_desc *desc[] = {&ring_subject};
 	struct conduct_summary sum;
 
-	conduct_group(t, desc, 1, &brief);
+	conduct_run(t, desc, 1, &brief);
 	assert_string_equal(t[0].why, "");
-	conduct_summarize(&t[0], 0, &sum);
+	conduct_summarize(&t[0], METRIC_P50, &sum);
 	assert_true(t[0].kept == 0 || sum.op_count > 10);
 }
 
-static void fill(struct conduct_track *t, double ns, unsigned rounds)
+/* A forwarder between client and server answers, too, and keeps its place. */
+static int echo(struct side *s)
 {
-	static const struct subject_desc desc = {.name = "x"};
+	atomic_uint *word = (atomic_uint *)(void *)s->shared;
+	unsigned from = s->role == SIDE_SERVER ? 2 : 1;
 
-	*t = (struct conduct_track){.desc = &desc};
-	for (unsigned i = 0; i < rounds; i++) {
-		t->round[i].series[0].p50_ns = ns;
-		t->round[i].series[0].count = 1;
-		t->is_clean[i] = true;
-		t->kept++;
+	while (!side_stopped(s)) {
+		unsigned want = from;
+
+		(void)atomic_compare_exchange_strong(word, &want, from + 1);
 	}
+	return 0;
 }
 
-static void verdicts(void **state)
+static int relay(struct side *s, uint64_t window_ns, struct side_result *out)
 {
-	static struct conduct_track t[2];
-	static const struct floor_figure figure = {100, "test"};
-	struct plan_group g = {.name = "a_vs_b",
-			       .unit = PLAN_NS,
-			       .is_ratio = true,
-			       .at_most = true,
-			       .bound = 4,
-			       .figure = &figure};
-	struct plan_verdict v;
+	atomic_uint *word = (atomic_uint *)(void *)s->shared;
 
-	fill(&t[0], 300, 3);
-	fill(&t[1], 110, 3);
-	plan_judge(&g, t, 3, &v);
-	assert_true(!v.is_void && v.is_kept && v.ratio > 2.7 && v.ratio < 2.8);
-	fill(&t[0], 500, 3);
-	plan_judge(&g, t, 3, &v);
-	assert_true(!v.is_void && !v.is_kept);
-	/* A slow peer would flatter us. */
-	fill(&t[1], 140, 3);
-	plan_judge(&g, t, 3, &v);
-	assert_true(v.is_void && !v.is_kept && v.ratio > 3.5);
-	assert_non_null(strstr(v.why, "+40 %"));
-	g.figure = NULL;
-	plan_judge(&g, t, 3, &v);
-	assert_true(!v.is_void && v.is_kept);
-	fill(&t[1], 140, 1);
-	plan_judge(&g, t, 3, &v);
-	assert_true(v.is_void);
-	assert_non_null(strstr(v.why, "foreign load"));
+	atomic_store(word, 1);
+	while (atomic_load(word) != 3)
+		;
+	out->ops = 1;
+	return 0;
+}
+
+static void three_processes(void **state)
+{
+	static const struct side_ops ops = {.setup = ready,
+					    .serve = echo,
+					    .forward = echo,
+					    .measure = relay,
+					    .teardown = done};
+	static const struct subject_desc subject = {
+		.name = "three", .ops = &ops, .is_plain = true};
+	const struct subject_desc *desc[] = {&subject};
+	const struct conduct_options opt = {
+		.rounds = 2, .window_ns = 2000000, .keep_all = true};
+	static struct conduct_track t[1];
+
+	conduct_run(t, desc, 1, &opt);
+	assert_string_equal(t[0].why, "");
+	assert_int_equal(t[0].kept, 2);
+	assert_int_equal(t[0].guard, 0);
 }
 
 int main(void)
@@ -173,7 +171,7 @@ int main(void)
 		cmocka_unit_test(failures_are_told),
 		cmocka_unit_test(absent_helper_says_how),
 		cmocka_unit_test(ring_runs_rounds),
-		cmocka_unit_test(verdicts),
+		cmocka_unit_test(three_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "bench/offload_plan.h"
+#include "bench/offload_bench.h"
 #include "bench/probe.h"
 
 static void test_probe(void **state)
@@ -57,130 +57,234 @@ static void test_probe(void **state)
 	}
 }
 
-static struct offload_plan *make_plan(void)
-{
-	struct offload_plan *plan = calloc(1, sizeof(*plan));
+/* ---- what a bench makes of it -------------------------------------------- */
 
-	assert_non_null(plan);
-	offload_plan_init(plan);
-	return plan;
+struct rig {
+	struct bench b;
+	struct offload_plan *plan;
+};
+
+static void begin(struct rig *r, const char *only)
+{
+	*r = (struct rig){.b = {.def = &bench_offload, .rounds = 3}};
+	r->b.only = only;
+	r->plan = calloc(1, sizeof(*r->plan));
+	assert_non_null(r->plan);
+	offload_plan_init(r->plan);
+	bench_open(&r->b);
 }
 
-static struct conduct_track *track(struct offload_plan *plan, const char *group,
+static void end(struct rig *r)
+{
+	for (unsigned i = 0; i < r->plan->group_count; i++)
+		free(r->plan->group[i].track);
+	free(r->plan);
+	bench_close(&r->b);
+}
+
+/* A subject of a group that has run; NULL: there is none. */
+static struct conduct_track *track(struct rig *r, const char *group,
 				   const char *name)
 {
-	for (unsigned i = 0; i < plan->group_count; i++) {
-		struct offload_group *g = &plan->group[i];
+	for (unsigned i = 0; i < r->plan->group_count; i++) {
+		struct conduct_group *g = &r->plan->group[i];
 
 		if (strcmp(g->name, group) != 0)
 			continue;
-		g->is_run = true;
-		for (unsigned k = 0; k < g->subject_count; k++) {
-			g->track[k].desc = &g->subject[k].desc;
-			if (strcmp(g->subject[k].desc.name, name) == 0)
+		if (!g->track)
+			g->track = calloc(g->subject_count, sizeof(*g->track));
+		assert_non_null(g->track);
+		for (unsigned k = 0; k < g->subject_count; k++)
+			g->track[k].desc = g->subject[k];
+		for (unsigned k = 0; k < g->subject_count; k++)
+			if (strcmp(g->subject[k]->name, name) == 0)
 				return &g->track[k];
-		}
 	}
-	fail_msg("no %s in %s", name, group);
 	return NULL;
 }
 
-static void add_round(struct conduct_track *t, unsigned round, uint64_t ops)
+static void judge(struct rig *r)
 {
-	t->round[round].ops = ops;
-	t->round[round].elapsed_ns = 1000000000;
-	t->is_clean[round] = true;
-	t->kept++;
+	(void)json_object_clear(r->b.ratios);
+	(void)json_object_clear(r->b.bounds);
+	(void)json_object_clear(r->b.voids);
+	bench_judge(&r->b, r->plan->group, r->plan->group_count);
 }
 
-static const struct offload_ratio *ratio(const char *name)
+static double value(struct rig *r, const char *name)
 {
-	for (unsigned i = 0; i < offload_ratio_count; i++)
-		if (strcmp(offload_ratios[i].name, name) == 0)
-			return &offload_ratios[i];
-	fail_msg("no ratio %s", name);
-	return NULL;
+	return json_number_value(json_object_get(r->b.ratios, name));
 }
 
-static void test_judge(void **state)
+static bool is_kept(struct rig *r, const char *name)
 {
-	struct offload_plan *plan = make_plan();
-	struct conduct_track *cow = track(plan, "probe64", "cow");
-	struct conduct_track *sync = track(plan, "probe64", "sync");
-	const struct offload_ratio *r = ratio("cow64_vs_sync_verbs");
-	struct plan_verdict v;
+	return json_is_true(
+		json_object_get(json_object_get(r->b.bounds, name), "kept"));
+}
 
-	/* Nothing measured. */
-	offload_judge(plan, r, 3, &v);
-	assert_true(v.is_void);
-	/* 4, 2 and 6 times: 4. A round that only one has does not count. */
-	add_round(cow, 0, 400);
-	add_round(cow, 1, 200);
-	add_round(cow, 2, 600);
-	add_round(sync, 0, 100);
-	add_round(sync, 1, 100);
-	offload_judge(plan, r, 3, &v);
-	assert_false(v.is_void);
-	assert_true(v.ratio == 3 && v.is_kept);
-	add_round(sync, 2, 100);
-	offload_judge(plan, r, 3, &v);
-	assert_true(v.ratio == 4 && v.is_kept);
+static const char *why_void(struct rig *r, const char *name)
+{
+	return json_string_value(json_object_get(r->b.voids, name));
+}
+
+/* The median of the ratios of the rounds, and not the ratio of the medians;
+ * however fast the peer is, and whatever it was on another machine. */
+static void a_ratio_is_judged_by_its_own_run(void **state)
+{
+	const char *name = "cow64_vs_sync_verbs";
+	struct conduct_track *cow, *sync;
+	struct rig r;
+
+	begin(&r, name);
+	cow = track(&r, "probe64", "cow");
+	sync = track(&r, "probe64", "sync");
+	/* 4, 2 and 6 times. A round that only one has does not count. */
+	conduct_record(cow, 0, 400, 1000000000);
+	conduct_record(cow, 1, 200, 1000000000);
+	conduct_record(cow, 2, 600, 1000000000);
+	conduct_record(sync, 0, 100, 1000000000);
+	conduct_record(sync, 1, 100, 1000000000);
+	judge(&r);
+	assert_true(value(&r, name) == 3 && is_kept(&r, name));
+	conduct_record(sync, 2, 100, 1000000000);
+	judge(&r);
+	assert_true(value(&r, name) == 4 && is_kept(&r, name));
+	for (unsigned i = 0; i < 3; i++) {
+		cow->round[i].ops *= 1000;
+		sync->round[i].ops *= 1000;
+	}
+	judge(&r);
+	assert_true(value(&r, name) == 4 && !why_void(&r, name));
 	for (unsigned i = 0; i < 3; i++)
-		sync->round[i].ops = 200;
-	offload_judge(plan, r, 3, &v);
-	assert_true(v.ratio == 2 && !v.is_kept && !v.is_void);
+		sync->round[i].ops *= 2;
+	judge(&r);
+	assert_true(value(&r, name) == 2 && !is_kept(&r, name));
+	assert_int_equal(bench_exit_code(&r.b), BENCH_RAN);
+	r.b.check = true;
+	assert_int_equal(bench_exit_code(&r.b), BENCH_MISSED);
+	end(&r);
+}
+
+static void what_cannot_be_judged_says_why(void **state)
+{
+	const char *name = "cow64_vs_sync_verbs";
+	struct conduct_track *cow, *sync;
+	struct rig r;
+	json_t *o;
+
+	begin(&r, name);
+	cow = track(&r, "probe64", "cow");
+	sync = track(&r, "probe64", "sync");
+	conduct_record(cow, 0, 400, 1000000000);
+	conduct_record(cow, 1, 400, 1000000000);
+	conduct_record(sync, 0, 100, 1000000000);
+	judge(&r);
+	assert_string_equal(why_void(&r, name), "sync: foreign load in all but "
+						"1 of 3 rounds");
 	snprintf(sync->why, sizeof(sync->why), "it died");
-	offload_judge(plan, r, 3, &v);
-	assert_true(v.is_void);
-	assert_string_equal(v.why, "it died");
-	free(plan);
+	judge(&r);
+	assert_string_equal(why_void(&r, name), "it died");
+	assert_null(json_object_get(r.b.ratios, name));
+	/* A run that could not go on is the reason of all that is missing. */
+	(void)json_object_clear(r.b.voids);
+	(void)bench_fail(&r.b, -1, "no rack");
+	o = bench_object(&r.b);
+	assert_string_equal(why_void(&r, name), "no rack");
+	assert_int_equal(json_object_size(r.b.voids), 1); /* --only */
+	assert_int_equal(bench_exit_code(&r.b), BENCH_FAILED);
+	json_decref(o);
+	end(&r);
 }
 
 /* A share that stands alone. */
-static void test_share(void **state)
+static void a_share_needs_no_peer(void **state)
 {
-	struct offload_plan *plan = make_plan();
-	struct conduct_track *t = track(plan, "hlog64", "cow_timed");
-	struct plan_verdict v;
+	struct conduct_track *t;
+	struct rig r;
 
-	add_round(t, 0, 1);
-	t->round[0].more[OFFLOAD_MORE_COMM] = 0.6;
-	t->round[0].more[OFFLOAD_MORE_EMPTY] = 0.5;
-	offload_judge(plan, ratio("hlog_comm_ratio"), 1, &v);
-	assert_true(v.ratio == 0.6 && !v.is_kept);
-	offload_judge(plan, ratio("hlog_comm_busy_ratio"), 1, &v);
-	assert_true(v.ratio > 0.199 && v.ratio < 0.201 && v.is_kept);
-	free(plan);
+	begin(&r, NULL);
+	r.b.rounds = 1;
+	t = track(&r, "hlog64", "cow_timed");
+	conduct_record(t, 0, 1, 1000000000);
+	t->round[0].more[SIDE_MORE_COMM] = 0.6;
+	t->round[0].more[SIDE_MORE_EMPTY] = 0.5;
+	judge(&r);
+	assert_true(value(&r, "hlog_comm_ratio") == 0.6);
+	assert_false(is_kept(&r, "hlog_comm_ratio"));
+	assert_true(value(&r, "hlog_comm_busy_ratio") > 0.199 &&
+		    value(&r, "hlog_comm_busy_ratio") < 0.201);
+	assert_null(json_object_get(r.b.bounds, "hlog_comm_busy_ratio"));
+	end(&r);
 }
 
 /* Every ratio names subjects that exist, and can be asked for alone. */
-static void test_plan(void **state)
+static void every_ratio_has_its_subjects(void **state)
 {
-	struct offload_plan *plan = make_plan();
-	unsigned barred = 0;
+	unsigned bounds = 0;
+	struct rig r;
 
-	for (unsigned i = 0; i < offload_ratio_count; i++) {
-		const struct offload_ratio *r = &offload_ratios[i];
-
-		assert_non_null(track(plan, r->group, r->ours));
-		if (r->peer)
-			assert_non_null(track(plan, r->group, r->peer));
-		assert_true(offload_ratio_wanted(r->name, r));
-		barred += r->is_barred;
+	begin(&r, NULL);
+	for (const struct bench_ratio *q = offload_ratios; q->name; q++) {
+		assert_non_null(track(&r, q->group, q->ours));
+		if (q->peer)
+			assert_non_null(track(&r, q->group, q->peer));
+		r.b.only = q->name;
+		assert_true(bench_wants_ratio(&r.b, q));
+		assert_true(bench_wants(&r.b, q->group));
+		bounds += q->must != NULL;
 	}
-	assert_int_equal(barred, 6);
-	assert_true(offload_plan_wants("hlog_comm_ratio", &plan->group[6]));
-	assert_false(offload_plan_wants("hlog_comm_ratio", &plan->group[0]));
-	free(plan);
+	assert_int_equal(bounds, 6);
+	r.b.only = "hlog_comm_ratio";
+	assert_true(bench_wants(&r.b, "hlog64"));
+	assert_false(bench_wants(&r.b, "caller64"));
+	r.b.only = "nothing";
+	assert_false(bench_wants_any(&r.b));
+	end(&r);
+}
+
+static int parse(struct bench *b, const char *a, const char *v)
+{
+	char *argv[] = {"offload", (char *)(uintptr_t)a, (char *)(uintptr_t)v,
+			NULL};
+
+	*b = (struct bench){.def = &bench_offload};
+	return bench_parse(b, v ? 3 : a ? 2 : 1, argv);
+}
+
+static void options_are_one_table(void **state)
+{
+	struct bench b;
+
+	assert_int_equal(parse(&b, NULL, NULL), -1);
+	assert_int_equal(bench_number(&b, "store"), 72);
+	assert_null(bench_word(&b, "dir"));
+	assert_int_equal(parse(&b, "--quick", NULL), -1);
+	assert_int_equal(bench_number(&b, "store"), 16);
+	assert_int_equal(parse(&b, "--store", "8"), -1);
+	assert_int_equal(bench_number(&b, "store"), 8);
+	assert_int_equal(parse(&b, "--rounds", "101"), -1);
+	assert_int_equal(b.rounds, 101);
+	assert_int_equal(parse(&b, "--store", "7"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "--rounds", "0"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "--rounds", "-1"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "--rounds", "1x"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "--only", "nothing"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "--port", "shm"), BENCH_USAGE);
+	assert_int_equal(parse(&b, "surplus", NULL), BENCH_USAGE);
+	b.def = &bench_paging;
+	b.given[0] = NULL;
+	assert_null(bench_word(&b, "port"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_probe),
-		cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_share),
-		cmocka_unit_test(test_plan),
+		cmocka_unit_test(a_ratio_is_judged_by_its_own_run),
+		cmocka_unit_test(what_cannot_be_judged_says_why),
+		cmocka_unit_test(a_share_needs_no_peer),
+		cmocka_unit_test(every_ratio_has_its_subjects),
+		cmocka_unit_test(options_are_one_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -359,6 +359,33 @@ static void test_deadline(void **state)
 	aq_rack_close(rack);
 }
 
+/* A node that does not hear the end of a connection finds out by itself: that
+ * it was too slow for this is nobody's reason. */
+static void test_a_farewell_leaves_the_words_of_the_failure(void **state)
+{
+	struct fake_rack *f = *state;
+	struct aq_rack *rack = open_rack(f);
+	struct client_thread *t;
+	struct client_bond bond;
+
+	assert_int_equal(client_thread_get(rack, &t), 0);
+	f->node[1].is_down = true;
+	client_bond_init(&bond, 1);
+	snprintf(bond.id, sizeof(bond.id), "c7");
+	(void)error_set(-ENOSPC, "no room on m1");
+	client_join_end(t, &bond);
+	assert_string_equal(error_last(), "no room on m1");
+	assert_int_equal(error_last_code(), -ENOSPC);
+	assert_string_equal(bond.id, "");
+	/* And there is no failure where there was none. */
+	snprintf(bond.id, sizeof(bond.id), "c8");
+	error_clear();
+	client_join_end(t, &bond);
+	assert_string_equal(error_last(), "");
+	assert_int_equal(error_last_code(), 0);
+	aq_rack_close(rack);
+}
+
 static void test_answers_are_checked(void **state)
 {
 	static const struct {
@@ -481,13 +508,20 @@ static void test_handle_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_discovery),	 TEST(test_settings),
-		TEST(test_one_node),	 TEST(test_striped),
-		TEST(test_make_errors),	 TEST(test_refresh),
-		TEST(test_stale),	 TEST(test_closed),
-		TEST(test_deadline),	 TEST(test_answers_are_checked),
-		TEST(test_fork),	 TEST(test_threads),
+		TEST(test_discovery),
+		TEST(test_settings),
+		TEST(test_one_node),
+		TEST(test_striped),
+		TEST(test_make_errors),
+		TEST(test_refresh),
+		TEST(test_stale),
+		TEST(test_closed),
+		TEST(test_deadline),
+		TEST(test_answers_are_checked),
+		TEST(test_fork),
+		TEST(test_threads),
 		TEST(test_handle_limit),
+		TEST(test_a_farewell_leaves_the_words_of_the_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

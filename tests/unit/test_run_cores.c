@@ -84,7 +84,7 @@ static void test_this_machine(void **state)
 
 	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
 	/* Since the machine started, some core rested, or none did. */
-	(void)run_cores_are_busy(&c, &set, -1, false);
+	(void)run_cores_are_busy(&c, 1, &set, -1, false);
 	assert_true(c.looked_ns > 0);
 }
 

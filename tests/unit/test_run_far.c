@@ -16,18 +16,18 @@
 static void unused_room_is_a_part_of_what_is_used(void **state)
 {
 	uint64_t have = 0;
-	unsigned shelves = 0;
+	unsigned stores = 0;
 
 	(void)state;
-	for (; have < 64ull << 30 >> RUN_PAGE_SHIFT; shelves++) {
-		uint64_t more = run_far_shelf_pages(have);
+	for (; have < 64ull << 30 >> RUN_PAGE_SHIFT; stores++) {
+		uint64_t more = run_far_store_pages(have);
 
-		assert_true(more <= u64_max(RUN_SHELF_PAGES,
-					    have / RUN_SHELF_PART +
-						    RUN_SHELF_PAGES_MIN));
+		assert_true(more <= u64_max(RUN_STORE_PAGES,
+					    have / RUN_STORE_PART +
+						    RUN_STORE_PAGES_MIN));
 		have += more;
 	}
-	assert_true(shelves <= RUN_SHELVES_MAX);
+	assert_true(stores <= RUN_STORES_MAX);
 }
 
 static void fits_on_the_nodes_that_have_room(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may attach to a pager: by user, or as a descendant of the keeper. */
+/* Who may attach to a pager: by user, or as a descendant of the supervisor. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void strangers_may_only_come_as_descendants(void **state)
 	pid_t child, grandchild = start_two(&child), us = getpid();
 	const struct {
 		uid_t uid;
-		pid_t pid, keeper;
+		pid_t pid, supervisor;
 		bool may;
 	} row[] = {
 		{USER, 1, us, true},
@@ -55,7 +55,7 @@ static void strangers_may_only_come_as_descendants(void **state)
 		{STRANGER, child, us, true},
 		{STRANGER, grandchild, us, true},
 		{STRANGER, grandchild, child, true},
-		/* Beside, above and at the keeper, and nobody at all. */
+		/* Beside, above and at the supervisor, and nobody at all. */
 		{STRANGER, grandchild, grandchild, false},
 		{STRANGER, child, grandchild, false},
 		{STRANGER, us, child, false},
@@ -69,7 +69,7 @@ static void strangers_may_only_come_as_descendants(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)
 		assert_int_equal(run_peer_is_allowed(row[i].uid, row[i].pid,
-						     USER, row[i].keeper),
+						     USER, row[i].supervisor),
 				 row[i].may);
 	assert_int_equal(kill(grandchild, SIGKILL), 0);
 	assert_int_equal(kill(child, SIGKILL), 0);

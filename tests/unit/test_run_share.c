@@ -16,8 +16,8 @@
 #include "run/share.h"
 
 enum {
-	TRAYS = 3,
-	TRAY_BYTES = RUN_BATCH_PAGES * RUN_PAGE_BYTES,
+	BUFFERS = 3,
+	BUFFER_BYTES = RUN_BATCH_PAGES * RUN_PAGE_BYTES,
 	SENT_MAX = 8,
 };
 
@@ -27,7 +27,7 @@ static void a_share_keeps_its_size(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(run_share_create(TRAYS, &s, &fd), 0);
+	assert_int_equal(run_share_create(BUFFERS, &s, &fd), 0);
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(errno, EPERM);
 	assert_int_equal(ftruncate(fd, 1 << 30), -1);
@@ -36,7 +36,7 @@ static void a_share_keeps_its_size(void **state)
 	run_share_put(s);
 }
 
-static void a_cleared_tray_is_zeros_for_both(void **state)
+static void a_cleared_buffer_is_zeros_for_both(void **state)
 {
 	struct share *s;
 	struct stat st;
@@ -44,21 +44,21 @@ static void a_cleared_tray_is_zeros_for_both(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(run_share_create(TRAYS, &s, &fd), 0);
+	assert_int_equal(run_share_create(BUFFERS, &s, &fd), 0);
 	mem = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(mem, MAP_FAILED);
-	for (uint32_t i = 0; i < TRAYS; i++)
+	for (uint32_t i = 0; i < BUFFERS; i++)
 		memset(run_share_page(s, i * RUN_BATCH_PAGES), (int)i + 1,
-		       TRAY_BYTES);
+		       BUFFER_BYTES);
 	run_share_clear(s, 1);
-	for (uint32_t i = 0; i < TRAYS; i++)
-		assert_int_equal(mem[RUN_CHANNEL_BYTES + i * TRAY_BYTES + 5],
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		assert_int_equal(mem[RUN_CHANNEL_BYTES + i * BUFFER_BYTES + 5],
 				 i == 1 ? 0 : i + 1);
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_true(st.st_blocks * 512 <= (TRAYS - 1) * TRAY_BYTES +
+	assert_true(st.st_blocks * 512 <= (BUFFERS - 1) * BUFFER_BYTES +
 						  RUN_CHANNEL_BYTES +
 						  RUN_PAGE_BYTES);
-	/* A tray's reference outlives the process's. */
+	/* A buffer's reference outlives the process's. */
 	(void)run_share_get(s);
 	run_share_put(s);
 	assert_int_equal(*run_share_page(s, 0), 1);
@@ -131,7 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_keeps_its_size),
-		cmocka_unit_test(a_cleared_tray_is_zeros_for_both),
+		cmocka_unit_test(a_cleared_buffer_is_zeros_for_both),
 		cmocka_unit_test(descriptors_that_nobody_wants_are_closed),
 	};
 

@@ -14,7 +14,7 @@
  *  4. write man/aquifer-NAME.1.scd and name it in man/meson.build. The test
  *     cli_manpages fails until steps 2 and 4 agree.
  * `bench` and `sim` are programs of the laboratory (lab/main), with tables of
- * their own: a benchmark or a play is one row there and nothing else.
+ * their own: a benchmark is a row of lab/bench, a play one of lab/plays.
  */
 #ifndef AQ_CLI_H
 #define AQ_CLI_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent: a process that takes pages out of the program and puts them into
- * trays, because only who has the program's memory for its own may do that.
+ * buffers, because only who has the program's memory for its own may do that.
  *
  * It shares that memory (CLONE_VM) and nothing else. So a program with one
  * thread has one: it may enter a user namespace, its last thread's end is its
  * end, and no debugger meets a thread that libc does not know. It is no child
- * of the program either, but of whoever adopts orphans here, mostly the keeper:
- * the program, or what it executes next, would be told of its end.
+ * of the program either, but of whoever adopts orphans here, mostly the
+ * supervisor: the program, or what it executes next, would be told of its end.
  *
  * It has no thread-local storage of its own and so may call nothing of libc:
  * every instruction that it executes is in this file, agent_move.c and
@@ -16,7 +16,7 @@
  *
  * The memory lives as long as somebody has it. So the agent ends when the pager
  * says that the process has ended or executed something else, and by itself
- * when both keeper and pager are gone.
+ * when both supervisor and pager are gone.
  *
  * A program that gives up rights does not reach the agent; but who then takes
  * the program over can write the agent's stack. So the agent must never have a
@@ -46,7 +46,7 @@ enum {
 	LONG_YIELD_NS = 500000,
 	UNSHARE_FILES = 2, /* CLOSE_RANGE_UNSHARE */
 	LOOK_SECONDS = 1,  /* between looks at whether anybody is there */
-	SILENT_LOOKS = 3,  /* of the pager, with the keeper gone */
+	SILENT_LOOKS = 3,  /* of the pager, with the supervisor gone */
 };
 
 struct core_set {
@@ -58,12 +58,7 @@ static bool set_caps(struct __user_cap_data_struct caps[2])
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3};
 
-	return raw6(SYS_capset, (long)&head, (long)caps, 0, 0, 0, 0) == 0;
-}
-
-static long agent_prctl(long what, long value)
-{
-	return raw6(SYS_prctl, what, value, 0, 0, 0, 0);
+	return raw(SYS_capset, &head, caps) == 0;
 }
 
 /* A change of user also changes who may look at the process as a whole: that is
@@ -75,37 +70,31 @@ static void give_up_rights(const struct preload *p)
 		.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[2];
 	uint32_t change = 1u << CAP_SETUID | 1u << CAP_SETGID;
-	long dumpable = agent_prctl(PR_GET_DUMPABLE, 0);
+	long dumpable = raw(SYS_prctl, PR_GET_DUMPABLE, 0);
 	long uid = p->agent_uid, gid = p->agent_gid;
 
-	if (raw6(SYS_capget, (long)&head, (long)caps, 0, 0, 0, 0) == 0) {
+	if (raw(SYS_capget, &head, caps) == 0) {
 		caps[0].effective |= caps[0].permitted & change;
 		(void)set_caps(caps);
 	}
-	(void)raw6(SYS_setgroups, 0, 0, 0, 0, 0, 0);
+	(void)raw(SYS_setgroups);
 	if (p->agent_gid != UINT32_MAX)
-		(void)raw6(SYS_setresgid, gid, gid, gid, 0, 0, 0);
+		(void)raw(SYS_setresgid, gid, gid, gid);
 	if (p->agent_uid != UINT32_MAX)
-		(void)raw6(SYS_setresuid, uid, uid, uid, 0, 0, 0);
+		(void)raw(SYS_setresuid, uid, uid, uid);
 	for (unsigned i = 0; i < 2; i++)
 		caps[i].effective = caps[i].permitted = caps[i].inheritable = 0;
 	(void)set_caps(caps);
-	(void)agent_prctl(PR_SET_NO_NEW_PRIVS, 1);
+	(void)raw(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
 	if (dumpable == 1)
-		(void)agent_prctl(PR_SET_DUMPABLE, 1);
+		(void)raw(SYS_prctl, PR_SET_DUMPABLE, 1);
 }
 
 /* A table of descriptors of its own: the program's would not be closed when the
  * program ends. Kernels that cannot do that (before 5.9) have no agent. */
 static bool leave_files(void)
 {
-	return raw6(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES, 0, 0, 0) ==
-	       0;
-}
-
-static long open_file(const char *path)
-{
-	return raw6(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	return raw(SYS_close_range, 0, UINT32_MAX, UNSHARE_FILES) == 0;
 }
 
 static void own_files(struct agent *a)
@@ -114,8 +103,8 @@ static void own_files(struct agent *a)
 	static const char status[] = "/proc/self/status";
 
 	a->move_fd = -EBADF;
-	a->mem_fd = open_file(mem);
-	a->status_fd = open_file(status);
+	a->mem_fd = raw(SYS_open, mem, O_RDONLY | O_CLOEXEC);
+	a->status_fd = raw(SYS_open, status, O_RDONLY | O_CLOEXEC);
 	if (a->p->channel->may_move)
 		agent_move_open(a);
 }
@@ -124,7 +113,7 @@ static int64_t agent_now_ns(void)
 {
 	struct timespec t = {0};
 
-	(void)raw6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0, 0, 0);
+	(void)raw(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
@@ -140,7 +129,7 @@ void agent_yield(struct agent *a)
 		return;
 	}
 	before_ns = agent_now_ns();
-	(void)raw6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	(void)raw(SYS_sched_yield);
 	if (agent_now_ns() - before_ns > LONG_YIELD_NS)
 		a->rush = AGENT_RUSH;
 }
@@ -151,41 +140,31 @@ static void obey(struct agent *a, struct run_batch *b)
 	/* Read once: the pager is trusted, the program's own stray writes are
 	 * not made worse. */
 	uint32_t count = b->page_count, stretches = b->stretch_count;
-	uint8_t *tray = p->trays + (uint64_t)b->tray_page * RUN_PAGE_BYTES;
-	struct agent_result r = {.is_single = false};
+	uint8_t *buffer =
+		p->buffers + (uint64_t)b->buffer_page * RUN_PAGE_BYTES;
+	struct run_outcome r = {.failed = 0};
 	uint64_t all, left, guarded;
 
-	b->refused = 0;
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
-	    ((uint64_t)b->tray_page + count) * RUN_PAGE_BYTES > p->tray_bytes) {
-		b->failed = ~0ull;
-		return;
-	}
+	    ((uint64_t)b->buffer_page + count) * RUN_PAGE_BYTES >
+		    p->buffer_bytes)
+		return; /* all have failed, as the pager has it */
 	left = all = agent_bits(0, count);
 	guarded = b->guarded & all;
 	if (a->move_fd >= 0)
-		left = agent_move(a, tray, b, count, &r);
+		left = agent_move(a, buffer, b, count, &r);
 	if (left & guarded)
-		agent_copy(a, tray, b, left & guarded,
+		agent_copy(a, buffer, b, left & guarded,
 			   (left & guarded) == all ? stretches : 0, &r);
-	b->zero = r.zero;
-	b->spared = r.spared;
-	b->dropped = r.dropped;
-	b->locked = r.locked;
-	b->is_single = r.is_single;
-	b->refused = left & ~guarded;
-	b->failed = r.failed | b->refused;
-}
-
-static long number(long call)
-{
-	return raw6(call, 0, 0, 0, 0, 0, 0);
+	r.refused = left & ~guarded;
+	r.failed |= r.refused;
+	b->out = r;
 }
 
 static _Noreturn void leave(void)
 {
 	for (;;)
-		(void)raw6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+		(void)raw(SYS_exit_group);
 }
 
 /* Who is nobody's, and hears nothing of the pager, is of no use. */
@@ -193,7 +172,7 @@ static void look_around(struct agent *a, const struct run_channel *c)
 {
 	uint32_t beats = atomic_load_explicit(&c->beats, memory_order_relaxed);
 
-	if (beats != a->beats || number(SYS_getppid) == a->guardian)
+	if (beats != a->beats || raw(SYS_getppid) == a->guardian)
 		a->silent = 0;
 	else if (++a->silent >= SILENT_LOOKS)
 		leave();
@@ -205,14 +184,11 @@ static void agent_sleep(struct agent *a, struct run_channel *c, uint32_t seen)
 	struct timespec look = {.tv_sec = LOOK_SECONDS};
 	long err = 0;
 
+	/* RUN-P2: the pager wishes first and then looks at is_asleep. */
 	atomic_store_explicit(&c->is_asleep, 1, memory_order_seq_cst);
-	/* The pager adds to `posted`, or sets `quits`, first and then looks at
-	 * is_asleep; all sequentially consistent, so one of us sees the other.
-	 */
 	if (atomic_load_explicit(&c->posted, memory_order_seq_cst) == seen &&
 	    !atomic_load_explicit(&c->quits, memory_order_seq_cst))
-		err = raw6(SYS_futex, (long)&c->posted, FUTEX_WAIT, (long)seen,
-			   (long)&look, 0, 0);
+		err = raw(SYS_futex, &c->posted, FUTEX_WAIT, seen, &look);
 	atomic_store_explicit(&c->is_asleep, 0, memory_order_relaxed);
 	if (err == -ETIMEDOUT)
 		look_around(a, c);
@@ -238,17 +214,16 @@ static void go_to_core(const struct core_set *all, uint32_t hint)
 	for (unsigned i = 0; i < ARRAY_LEN(set.word); i++)
 		any |= set.word[i];
 	if (any)
-		(void)raw6(SYS_sched_setaffinity, 0, sizeof(set), (long)&set, 0,
-			   0, 0);
+		(void)raw(SYS_sched_setaffinity, 0, sizeof(set), &set);
 }
 
 /* Who made us ends at once, so that somebody adopts us. */
 static long await_guardian(const struct preload *p)
 {
-	long parent = number(SYS_getppid);
+	long parent = raw(SYS_getppid);
 
-	for (; parent == p->agent_maker; parent = number(SYS_getppid))
-		(void)number(SYS_sched_yield);
+	for (; parent == p->agent_maker; parent = raw(SYS_getppid))
+		(void)raw(SYS_sched_yield);
 	return parent;
 }
 
@@ -257,8 +232,8 @@ static void be_apart(void)
 {
 	static const char root[] = "/", name[] = RUN_AGENT_NAME;
 
-	(void)raw6(SYS_chdir, (long)root, 0, 0, 0, 0, 0);
-	(void)agent_prctl(PR_SET_NAME, (long)name);
+	(void)raw(SYS_chdir, root);
+	(void)raw(SYS_prctl, PR_SET_NAME, name);
 }
 
 static void obey_next(struct agent *a, struct run_channel *c,
@@ -273,7 +248,7 @@ static void obey_next(struct agent *a, struct run_channel *c,
 		go_to_core(all, hint);
 	*hint_seen = hint;
 	obey(a, &c->batch[done % RUN_BATCHES]);
-	/* D1 */
+	/* RUN-D1 */
 	atomic_store_explicit(&c->done, done + 1, memory_order_release);
 }
 
@@ -282,7 +257,7 @@ static void agent_main(void *arg)
 	struct preload *p = arg;
 	struct run_channel *c = p->channel;
 	struct agent a = {.p = p,
-			  .pid = number(SYS_getpid),
+			  .pid = raw(SYS_getpid),
 			  .can_batch = agent_can_batch(),
 			  .guardian = await_guardian(p)};
 	uint32_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
@@ -294,18 +269,17 @@ static void agent_main(void *arg)
 	be_apart();
 	own_files(&a);
 	give_up_rights(p);
-	/* G1: who sees it sees what came before. */
+	/* RUN-G1: who sees it never sees the agent with rights. */
 	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
-	(void)raw6(SYS_futex, (long)&p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1, 0,
-		   0, 0);
-	(void)raw6(SYS_sched_getaffinity, 0, sizeof(all), (long)&all, 0, 0, 0);
-	/* W1: the pager posts nothing before it sees the way. */
+	(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1);
+	(void)raw(SYS_sched_getaffinity, 0, sizeof(all), &all);
+	/* RUN-W1 */
 	atomic_store_explicit(&c->way,
 			      a.move_fd >= 0 ? RUN_WAY_MOVE : RUN_WAY_COPY,
 			      memory_order_release);
 	while (bare == 1 &&
 	       !atomic_load_explicit(&c->quits, memory_order_relaxed)) {
-		/* Pairs with P1. */
+		/* RUN-P1 */
 		uint32_t posted =
 			atomic_load_explicit(&c->posted, memory_order_acquire);
 
@@ -321,7 +295,7 @@ void preload_agent_make(void *arg)
 {
 	struct preload *p = arg;
 
-	p->agent_maker = number(SYS_getpid);
+	p->agent_maker = raw(SYS_getpid);
 	p->agent_made = raw_clone(CLONE_VM | CLONE_FILES | CLONE_UNTRACED |
 					  CLONE_SETTLS | CLONE_CHILD_SETTID |
 					  CLONE_CHILD_CLEARTID | SIGCHLD,

@@ -30,9 +30,9 @@ static uint64_t copy_forced(const struct agent *a, uint8_t *to,
 
 	for (uint32_t i = first; i < first + n; i++)
 		if (a->mem_fd < 0 ||
-		    raw6(SYS_pread64, a->mem_fd,
-			 (long)to + i * (long)RUN_PAGE_BYTES, RUN_PAGE_BYTES,
-			 (long)b->page[i], 0, 0) != RUN_PAGE_BYTES)
+		    raw(SYS_pread64, a->mem_fd,
+			(long)to + i * (long)RUN_PAGE_BYTES, RUN_PAGE_BYTES,
+			(long)b->page[i]) != RUN_PAGE_BYTES)
 			failed |= 1ull << i;
 	return failed;
 }
@@ -50,8 +50,8 @@ static bool copy_some(long pid, uint8_t *to, const struct run_batch *b,
 		remote[i].iov_base = (void *)(uintptr_t)b->page[first + i];
 		remote[i].iov_len = RUN_PAGE_BYTES;
 	}
-	return raw6(SYS_process_vm_readv, pid, (long)&local, 1, (long)remote,
-		    (long)n, 0) == (long)local.iov_len;
+	return raw(SYS_process_vm_readv, pid, &local, 1, remote, n) ==
+	       (long)local.iov_len;
 }
 
 static bool is_zero(const uint8_t *bytes)
@@ -104,7 +104,7 @@ static uint64_t copy_pages(struct agent *a, uint8_t *to, struct run_batch *b,
 	return failed;
 }
 
-/* ---- pins --------------------------------------------------------------- */
+/* ---- pins ---------------------------------------------------------------- */
 
 /* Looks for "VmPin:" and the digits after it, byte by byte: the lines before it
  * may be of any length. */
@@ -132,8 +132,8 @@ static bool may_have_pins(const struct agent *a)
 
 	if (a->status_fd < 0)
 		return true;
-	while ((n = raw6(SYS_pread64, a->status_fd, (long)text, sizeof(text),
-			 at, 0, 0)) > 0) {
+	while ((n = raw(SYS_pread64, a->status_fd, text, sizeof(text), at)) >
+	       0) {
 		for (long i = 0; i < n; i++) {
 			if (has_pin(text[i], &matched))
 				return true;
@@ -145,31 +145,25 @@ static bool may_have_pins(const struct agent *a)
 	return true;
 }
 
-/* ---- dropping ----------------------------------------------------------- */
-
-static long advise(uint64_t start, uint64_t bytes, long advice)
-{
-	return raw6(SYS_madvise, (long)start, (long)bytes, advice, 0, 0, 0);
-}
+/* ---- dropping ------------------------------------------------------------ */
 
 static long drop_many(const struct iovec *iov, uint32_t count)
 {
-	return raw6(SYS_process_madvise, SELF_PIDFD, (long)iov, (long)count,
-		    MADV_DONTNEED, 0, 0);
+	return raw(SYS_process_madvise, SELF_PIDFD, iov, count, MADV_DONTNEED);
 }
 
 /* Asked once, because later the same error also means locked memory. */
 bool agent_can_batch(void)
 {
-	long page = raw6(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long page = raw(SYS_mmap, 0, RUN_PAGE_BYTES, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct iovec iov = {(void *)page, RUN_PAGE_BYTES};
 	bool can;
 
 	if (page < 0 && page > -4096)
 		return false;
 	can = drop_many(&iov, 1) == RUN_PAGE_BYTES;
-	(void)raw6(SYS_munmap, page, RUN_PAGE_BYTES, 0, 0, 0, 0);
+	(void)raw(SYS_munmap, page, RUN_PAGE_BYTES);
 	return can;
 }
 
@@ -184,8 +178,8 @@ static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
 
 	if (count < 2 || !a->can_batch) {
 		for (i = 0; i < count; i++)
-			if (advise(b->stretch[i].start, b->stretch[i].bytes,
-				   MADV_DONTNEED) == -EINVAL)
+			if (raw(SYS_madvise, b->stretch[i].start,
+				b->stretch[i].bytes, MADV_DONTNEED) == -EINVAL)
 				break;
 		return i;
 	}
@@ -207,7 +201,7 @@ static uint32_t drop_stretches(const struct agent *a, const struct run_batch *b,
  * after is. What is not mapped any more is gone, too.
  */
 static void drop_singly(const struct run_batch *b, uint64_t mask,
-			const struct run_stretch *tried, struct agent_result *r)
+			const struct run_stretch *tried, struct run_outcome *r)
 {
 	bool is_past = false;
 
@@ -217,14 +211,15 @@ static void drop_singly(const struct run_batch *b, uint64_t mask,
 		if (!(mask & bit))
 			continue;
 		if (tried && !is_past && page - tried->start < tried->bytes) {
-			is_past = advise(page, RUN_PAGE_BYTES, MADV_COLD) ==
-				  -EINVAL;
+			is_past = raw(SYS_madvise, page, RUN_PAGE_BYTES,
+				      MADV_COLD) == -EINVAL;
 			if (!is_past) {
 				r->dropped |= bit;
 				continue;
 			}
 		}
-		if (advise(page, RUN_PAGE_BYTES, MADV_DONTNEED) != -EINVAL) {
+		if (raw(SYS_madvise, page, RUN_PAGE_BYTES, MADV_DONTNEED) !=
+		    -EINVAL) {
 			r->dropped |= bit;
 			continue;
 		}
@@ -234,7 +229,7 @@ static void drop_singly(const struct run_batch *b, uint64_t mask,
 }
 
 static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
-		 uint32_t stretches, struct agent_result *r)
+		 uint32_t stretches, struct run_outcome *r)
 {
 	uint32_t done;
 
@@ -258,14 +253,14 @@ static void drop(struct agent *a, const struct run_batch *b, uint64_t mask,
 	a->has_locked = r->locked != 0;
 }
 
-void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
-		uint64_t mask, uint32_t stretches, struct agent_result *r)
+void agent_copy(struct agent *a, uint8_t *buffer, struct run_batch *b,
+		uint64_t mask, uint32_t stretches, struct run_outcome *r)
 {
-	uint64_t failed = copy_pages(a, tray, b, mask, &r->zero);
+	uint64_t failed = copy_pages(a, buffer, b, mask, &r->zero);
 
 	r->failed |= failed;
 	mask &= ~failed;
-	/* What was copied may be somebody else's by now. */
+	/* RUN-M1: what was copied may be somebody else's by now. */
 	if (atomic_load_explicit(&a->p->channel->is_changing,
 				 memory_order_seq_cst)) {
 		r->failed |= mask;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages leave by moving (UFFDIO_MOVE, Linux 6.8): from the program's mapping
- * into a staging area of the agent's, from where they are copied to a tray. The
- * kernel takes a page atomically, and not while a device or another process has
- * it pinned: so nobody can write to it any more when it is copied.
+ * into a staging area of the agent's, from where they are copied to a buffer.
+ * The kernel takes a page atomically, and not while a device or another process
+ * has it pinned: so nobody can write to it any more when it is copied.
  *
  * The staging area has a userfaultfd of its own, because the kernel wants the
  * destination of a move to have one. Nobody ever waits for it, and it reports
@@ -46,7 +46,7 @@ enum {
 
 static void close_move(struct agent *a)
 {
-	(void)raw6(SYS_close, a->move_fd, 0, 0, 0, 0, 0);
+	(void)raw(SYS_close, a->move_fd);
 	a->move_fd = -EOPNOTSUPP;
 }
 
@@ -54,41 +54,37 @@ void agent_move_open(struct agent *a)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	long mem = raw6(SYS_mmap, 0, STAGING_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long mem = raw(SYS_mmap, 0, STAGING_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
 	a->move_fd = -ENOMEM;
 	if (mem < 0 && mem > -4096)
 		return;
-	/* A fork while pages are here: its pages are in the tray then. */
-	if (raw6(SYS_madvise, mem, STAGING_BYTES, MADV_DONTFORK, 0, 0, 0) != 0)
+	/* A fork while pages are here: its pages are in the buffer then. */
+	if (raw(SYS_madvise, mem, STAGING_BYTES, MADV_DONTFORK) != 0)
 		return;
-	(void)raw6(SYS_madvise, mem, STAGING_BYTES, MADV_NOHUGEPAGE, 0, 0, 0);
-	(void)raw6(SYS_madvise, mem, STAGING_BYTES, MADV_DONTDUMP, 0, 0, 0);
-	a->move_fd =
-		raw6(SYS_userfaultfd, O_CLOEXEC | USER_ONLY, 0, 0, 0, 0, 0);
+	(void)raw(SYS_madvise, mem, STAGING_BYTES, MADV_NOHUGEPAGE);
+	(void)raw(SYS_madvise, mem, STAGING_BYTES, MADV_DONTDUMP);
+	a->move_fd = raw(SYS_userfaultfd, O_CLOEXEC | USER_ONLY);
 	if (a->move_fd < 0)
 		return;
 	a->staging = a->p->agent_staging = (uint8_t *)mem;
 	reg.range.start = (uint64_t)mem;
 	reg.range.len = STAGING_BYTES;
-	if (raw6(SYS_ioctl, a->move_fd, UFFDIO_API, (long)&api, 0, 0, 0) != 0 ||
-	    raw6(SYS_ioctl, a->move_fd, UFFDIO_REGISTER, (long)&reg, 0, 0, 0) !=
-		    0 ||
+	if (raw(SYS_ioctl, a->move_fd, UFFDIO_API, &api) != 0 ||
+	    raw(SYS_ioctl, a->move_fd, UFFDIO_REGISTER, &reg) != 0 ||
 	    !(reg.ioctls & IOCTL_MOVE_BIT))
 		close_move(a);
 }
 
-/* ---- taking ------------------------------------------------------------- */
+/* ---- taking -------------------------------------------------------------- */
 
-/* What the kernel said, a bit per page. */
+/* What the kernel said, a bit per page; the rest is in the outcome. */
 struct taking {
 	uint64_t taken;
-	uint64_t holes; /* nothing is there: dropped without our knowledge */
 	uint64_t busy;
 	uint64_t unmovable;
-	uint64_t failed;
-	uint64_t spared; /* the program changes its mappings */
+	struct run_outcome *out;
 };
 
 /* The page and up to n - 1 that follow; returns how many, or -errno for the
@@ -103,32 +99,33 @@ static long move_some(const struct agent *a, const struct run_batch *b,
 		.len = (uint64_t)n * RUN_PAGE_BYTES,
 		.mode = MOVE_DONTWAKE,
 	};
-	long err = raw6(SYS_ioctl, a->move_fd, (long)IOCTL_MOVE, (long)&m, 0, 0,
-			0);
+	long err = raw(SYS_ioctl, a->move_fd, IOCTL_MOVE, &m);
 
 	if (err == 0)
 		return (long)n;
 	return m.moved > 0 ? (long)(m.moved / RUN_PAGE_BYTES) : err;
 }
 
-/* M2: afterwards the pager waits for us before it lets the program go on. It
- * may only just be reading: a few microseconds. */
+static void end_move(struct run_channel *c)
+{
+	/* RUN-M2 */
+	atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+}
+
+/* Afterwards the pager waits for us before it lets the program go on. It may
+ * only just be reading: a few microseconds. */
 static bool begin_move(struct run_channel *c)
 {
 	for (unsigned i = 0; i < PAUSES; i++) {
+		/* RUN-M1 */
 		atomic_store_explicit(&c->is_moving, 1, memory_order_seq_cst);
 		if (!atomic_load_explicit(&c->is_changing,
 					  memory_order_seq_cst))
 			return true;
-		atomic_store_explicit(&c->is_moving, 0, memory_order_release);
+		end_move(c);
 		__asm__ __volatile__("pause");
 	}
 	return false;
-}
-
-static void end_move(struct run_channel *c)
-{
-	atomic_store_explicit(&c->is_moving, 0, memory_order_release);
 }
 
 static long move_patiently(const struct agent *a, const struct run_batch *b,
@@ -155,8 +152,8 @@ static void take_run(const struct agent *a, const struct run_batch *b,
 		uint32_t done;
 		uint64_t bits;
 
-		if (t->spared || !begin_move(c)) {
-			t->spared |= agent_bits(first, n);
+		if (t->out->spared || !begin_move(c)) {
+			t->out->spared |= agent_bits(first, n);
 			return;
 		}
 		got = move_patiently(a, b, first, n);
@@ -167,13 +164,13 @@ static void take_run(const struct agent *a, const struct run_batch *b,
 		if (got > 0)
 			t->taken |= bits;
 		else if (got == -ENOENT)
-			t->holes |= bits;
+			t->out->zero |= bits; /* dropped, unknown to us */
 		else if (got == -EBUSY)
 			t->busy |= bits;
 		else if (got == -EINVAL)
 			t->unmovable |= bits;
 		else
-			t->failed |= bits;
+			t->out->failed |= bits;
 		first += done;
 		n -= done;
 	}
@@ -209,11 +206,10 @@ static void unshare_pages(const struct agent *a, const struct run_batch *b,
 	local.iov_base = bytes;
 	local.iov_len = n;
 	/* What it does not reach is found busy again, and stays. */
-	(void)raw6(SYS_process_vm_readv, a->pid, (long)&local, 1, (long)remote,
-		   (long)n, 0);
+	(void)raw(SYS_process_vm_readv, a->pid, &local, 1, remote, n);
 }
 
-/* ---- from the staging area to the tray ---------------------------------- */
+/* ---- from the staging area to the buffer --------------------------------- */
 
 /* libc's own is not ours to call. */
 static void copy_page(uint8_t *to, const uint8_t *from)
@@ -227,7 +223,7 @@ static void copy_page(uint8_t *to, const uint8_t *from)
 }
 
 /* A few at a time: on this core there may be somebody who answers faults. */
-static void stow(struct agent *a, uint8_t *tray, struct run_batch *b,
+static void stow(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		 uint64_t taken, uint32_t count, uint64_t *zero)
 {
 	uint32_t n = 0;
@@ -243,28 +239,27 @@ static void stow(struct agent *a, uint8_t *tray, struct run_batch *b,
 		if (agent_look(a->staging + at, &b->hash[i]))
 			*zero |= 1ull << i;
 		else
-			copy_page(tray + at, a->staging + at);
+			copy_page(buffer + at, a->staging + at);
 	}
 }
 
 static void empty_staging(struct agent *a)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		if (raw6(SYS_madvise, (long)a->staging, STAGING_BYTES,
-			 MADV_DONTNEED, 0, 0, 0) == 0)
+		if (raw(SYS_madvise, a->staging, STAGING_BYTES,
+			MADV_DONTNEED) == 0)
 			return;
 		/* The program has locked all of its memory; not this. */
-		(void)raw6(SYS_munlock, (long)a->staging, STAGING_BYTES, 0, 0,
-			   0, 0);
+		(void)raw(SYS_munlock, a->staging, STAGING_BYTES);
 	}
 	close_move(a); /* nothing leaves any more */
 }
 
-uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
-		    uint32_t count, struct agent_result *r)
+uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
+		    uint32_t count, struct run_outcome *r)
 {
 	uint64_t all = agent_bits(0, count);
-	struct taking t = {0, 0, 0, 0, 0, 0};
+	struct taking t = {.out = r};
 	uint64_t busy;
 
 	take(a, b, all, count, &t);
@@ -274,12 +269,10 @@ uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
 		t.busy = 0;
 		take(a, b, busy, count, &t);
 	}
-	r->zero |= t.holes;
 	if (t.taken) {
-		stow(a, tray, b, t.taken, count, &r->zero);
+		stow(a, buffer, b, t.taken, count, &r->zero);
 		empty_staging(a);
 	}
-	r->spared |= t.spared;
-	r->failed |= t.busy | t.failed | t.spared;
+	r->failed |= t.busy | r->spared;
 	return t.unmovable;
 }

@@ -36,12 +36,6 @@ struct agent {
 	unsigned silent;
 };
 
-/* What became of a batch, a bit per page: as in struct run_batch. */
-struct agent_result {
-	uint64_t failed, spared, zero, dropped, locked;
-	bool is_single;
-};
-
 static inline uint64_t agent_bits(uint32_t first, uint32_t n)
 {
 	return (n < 64 ? (1ull << n) - 1 : ~0ull) << first;
@@ -65,20 +59,20 @@ static inline uint32_t agent_run(const struct run_batch *b, uint64_t mask,
 void agent_yield(struct agent *a);
 /* True: the page is zeros; else its hash. */
 bool agent_look(const uint8_t *page, struct run_hash *hash);
-/* Copies the pages of the mask to the tray and drops them. They must be
+/* Copies the pages of the mask to the buffer and drops them. They must be
  * protected from writes. stretches: how many there are, where the mask has all
  * pages of the batch; else 0. */
-void agent_copy(struct agent *a, uint8_t *tray, struct run_batch *b,
-		uint64_t mask, uint32_t stretches, struct agent_result *r);
+void agent_copy(struct agent *a, uint8_t *buffer, struct run_batch *b,
+		uint64_t mask, uint32_t stretches, struct run_outcome *r);
 
 /* Whether the kernel lets a process drop many pieces with one call (6.15). */
 bool agent_can_batch(void);
 
 /* Makes the staging area; without it, move_fd stays negative. */
 void agent_move_open(struct agent *a);
-/* Moves the batch's pages to the tray; returns those whose mapping the kernel
+/* Moves the batch's pages to the buffer; returns those whose mapping the kernel
  * does not move from (read-only, locked): they are as they were. */
-uint64_t agent_move(struct agent *a, uint8_t *tray, struct run_batch *b,
-		    uint32_t count, struct agent_result *r) MUST_CHECK;
+uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
+		    uint32_t count, struct run_outcome *r) MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -18,17 +19,6 @@ enum {
 	MAKER_STACK_BYTES = 4096,
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
 };
-
-static uint64_t parse_number(const char **text)
-{
-	uint64_t v = 0;
-
-	while (**text == ' ')
-		(*text)++;
-	for (; **text >= '0' && **text <= '9'; (*text)++)
-		v = v * 10 + (uint64_t)(**text - '0');
-	return v;
-}
 
 /* A number that is nobody's, out of the upper quarter of those that there are
  * here (uid_map(5): "first outside count" in each line); UINT32_MAX: there is
@@ -47,17 +37,17 @@ static uint32_t pick_id(const char *map)
 			text[n] = '\0';
 		(void)close(fd);
 	}
-	for (const char *at = text; *at; at++) {
-		uint64_t start = parse_number(&at), n;
+	for (char *at = text, *end; *at; at = end) {
+		uint64_t start = strtoull(at, &end, 10), n;
 
-		(void)parse_number(&at);
-		n = parse_number(&at);
+		(void)strtoull(end, &end, 10);
+		n = strtoull(end, &end, 10);
+		if (end == at)
+			break;
 		if (n > count) {
 			first = start;
 			count = n;
 		}
-		if (!*at)
-			break;
 	}
 	if (count < 4 || getrandom(&random, sizeof(random), 0) < 0)
 		return UINT32_MAX;
@@ -65,15 +55,14 @@ static uint32_t pick_id(const char *map)
 	return id == 65534 ? id - 1 : id; /* where strangers are shown */
 }
 
-/* G1 */
 static int await_bare(struct preload *p)
 {
 	uint32_t bare;
 
+	/* RUN-G1 */
 	while (!(bare = atomic_load_explicit(&p->agent_is_bare,
 					     memory_order_acquire)))
-		(void)raw6(SYS_futex, (long)&p->agent_is_bare,
-			   FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+		(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAIT_PRIVATE);
 	return bare == 1 ? 0 : -ENOSYS;
 }
 
@@ -86,15 +75,13 @@ static int make_agent(struct preload *p, uint8_t *stack_top)
 	long maker;
 
 	/* The agent inherits the mask: all signals are the program's. */
-	(void)raw6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
-		   (long)&old, 8, 0, 0);
+	(void)raw(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
 	maker = raw_clone(CLONE_VM | CLONE_FILES | CLONE_VFORK |
 				  CLONE_UNTRACED | CLONE_SETTLS,
 			  stack_top, NULL, p->agent_tls, preload_agent_make, p);
 	if (maker > 0)
-		(void)raw6(SYS_wait4, maker, 0, __WALL, 0, 0, 0);
-	(void)raw6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old, 0, 8, 0,
-		   0);
+		(void)raw(SYS_wait4, maker, 0, __WALL);
+	(void)raw(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
 	if (maker < 0)
 		return (int)maker;
 	return p->agent_made < 0 ? (int)p->agent_made : 0;
@@ -103,13 +90,13 @@ static int make_agent(struct preload *p, uint8_t *stack_top)
 int preload_agent_start(struct preload *p)
 {
 	size_t bytes = AGENT_STACK_BYTES + MAKER_STACK_BYTES + AGENT_TLS_BYTES;
-	uint8_t *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint8_t *tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
+	uint8_t *mem = preload_new(bytes);
+	uint8_t *tls;
 	int err;
 
-	if (mem == MAP_FAILED)
+	if (!mem)
 		return -ENOMEM;
+	tls = mem + AGENT_STACK_BYTES + MAKER_STACK_BYTES;
 	p->agent_uid = pick_id("/proc/self/uid_map");
 	p->agent_gid = pick_id("/proc/self/gid_map");
 	p->agent_stack_top = mem + AGENT_STACK_BYTES;

@@ -18,13 +18,14 @@ EXPORT void *reallocarray(void *p, size_t count, size_t size);
 
 static inline void ready(void)
 {
+	/* RUN-S1 */
 	int state = atomic_load_explicit(&preload.state, memory_order_acquire);
 
 	if (UNLIKELY(state < PRELOAD_FAR))
 		preload_start();
 }
 
-/* ---- blocks that the allocator cannot align ----------------------------- */
+/* ---- blocks that the allocator cannot align ------------------------------ */
 
 /* In the page before the block. */
 struct header {
@@ -87,7 +88,7 @@ static void *realloc_aligned(void *p, size_t size)
 	return q;
 }
 
-/* ---- what libc offers --------------------------------------------------- */
+/* ---- what libc offers ---------------------------------------------------- */
 
 EXPORT void *malloc(size_t size)
 {

@@ -76,35 +76,16 @@ static int connect_pager(void)
  */
 static int receive(int sock, struct run_welcome *w, int fd[RUN_FDS_MAX])
 {
-	union run_fds_room room;
-	struct iovec iov = {w, sizeof(*w)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &room,
-			     .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	unsigned count;
+	int err;
 
 	fd[0] = fd[1] = -1;
-	if (n < 0)
-		return -errno;
-	count = run_fds_take(&msg, fd, RUN_FDS_MAX);
-	if (count > RUN_FDS_MAX)
+	err = run_fds_receive(sock, w, sizeof(*w), fd, RUN_FDS_MAX, &count, 0);
+	if (err) {
 		fd[0] = fd[1] = -1;
-	if (n != sizeof(*w) || w->magic != RUN_MAGIC || count > RUN_FDS_MAX)
-		return -EPROTO;
-	return w->err;
-}
-
-static int send_all(int sock, void *bytes, size_t len, const int *fd,
-		    unsigned count)
-{
-	union run_fds_room room = {{0}};
-	struct iovec iov = {bytes, len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	run_fds_put(&msg, &room, fd, count);
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -EIO;
+		return err;
+	}
+	return w->magic == RUN_MAGIC ? w->err : -EPROTO;
 }
 
 static void close_both(const int fd[RUN_FDS_MAX])
@@ -123,7 +104,7 @@ static int say_hello(int sock, enum run_hello_kind kind, struct run_welcome *w,
 
 	fd[0] = fd[1] = -1;
 	memcpy(hello.token, preload.token, RUN_TOKEN_BYTES);
-	err = send_all(sock, &hello, sizeof(hello), NULL, 0);
+	err = run_fds_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	if (!err)
 		err = receive(sock, w, fd);
 	return !err && fd[0] < 0 ? -EPROTO : err;
@@ -151,12 +132,10 @@ void preload_plain(void *start, size_t bytes)
 static uint8_t *make_range(void)
 {
 	size_t bytes = RUN_RANGE_BYTES + RUN_RANGE_ALIGN;
-	uint8_t *mem = preload_sys_mmap(
-		NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *mem = preload_new(bytes);
 	uint8_t *start;
 
-	if (mem == MAP_FAILED)
+	if (!mem)
 		return NULL;
 	start = (uint8_t *)align_up((uintptr_t)mem, RUN_RANGE_ALIGN);
 	if (start != mem)
@@ -171,7 +150,7 @@ static uint8_t *make_range(void)
 /* Also in a child: at a new place, since others may be at the old one. */
 static int map_share(int fd, const struct run_welcome *w)
 {
-	size_t bytes = RUN_CHANNEL_BYTES + w->tray_bytes;
+	size_t bytes = RUN_CHANNEL_BYTES + w->buffer_bytes;
 	void *mem = preload_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				     MAP_SHARED, fd, 0);
 
@@ -183,19 +162,17 @@ static int map_share(int fd, const struct run_welcome *w)
 	}
 	(void)preload_sys_madvise(mem, bytes, MADV_DONTDUMP);
 	preload.channel = mem;
-	preload.trays = (uint8_t *)mem + RUN_CHANNEL_BYTES;
-	preload.tray_bytes = w->tray_bytes;
+	preload.buffers = (uint8_t *)mem + RUN_CHANNEL_BYTES;
+	preload.buffer_bytes = w->buffer_bytes;
 	preload.min_bytes = w->min_bytes;
 	return 0;
 }
 
 static int make_mark(void)
 {
-	void *mem =
-		preload_sys_mmap(NULL, RUN_PAGE_BYTES, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mem = preload_new(RUN_PAGE_BYTES);
 
-	if (mem == MAP_FAILED ||
+	if (!mem ||
 	    preload_sys_madvise(mem, RUN_PAGE_BYTES, MADV_WIPEONFORK) != 0)
 		return -ENOMEM;
 	preload.is_attached = mem;
@@ -211,10 +188,8 @@ static int make_tables(void)
 {
 	size_t set_bytes = RUN_MAPS_BYTES >> RUN_PAGE_SHIFT >> 3;
 
-	preload.maps_used = preload_sys_mmap(
-		NULL, set_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (preload.maps_used == MAP_FAILED)
+	preload.maps_used = preload_new(set_bytes);
+	if (!preload.maps_used)
 		return -ENOMEM;
 	preload.range = make_range();
 	return preload.range ? make_mark() : -ENOMEM;
@@ -231,7 +206,7 @@ static int give_range(int sock, int dev)
 
 	if (uffd < 0)
 		return uffd;
-	err = send_all(sock, &range, sizeof(range), &uffd, 1);
+	err = run_fds_send(sock, &range, sizeof(range), &uffd, 1, 0);
 	if (!err) {
 		err = receive(sock, &w, none);
 		close_both(none);
@@ -240,35 +215,7 @@ static int give_range(int sock, int dev)
 	return err;
 }
 
-int preload_attach(const char *env)
-{
-	struct run_welcome w;
-	int fd[RUN_FDS_MAX];
-	int err = parse_env(env);
-	int sock;
-
-	if (err)
-		return err;
-	sock = connect_pager();
-	if (sock < 0)
-		return sock;
-	err = say_hello(sock, RUN_HELLO_NEW, &w, fd);
-	if (!err)
-		err = map_share(fd[0], &w);
-	if (!err)
-		err = make_tables();
-	if (!err)
-		err = give_range(sock, w.has_uffd_dev ? fd[1] : -1);
-	close_both(fd);
-	if (!err) {
-		set_mark();
-		err = preload_agent_start(&preload);
-	}
-	(void)close(sock);
-	return err;
-}
-
-int preload_attach_forked(void)
+static int attach(enum run_hello_kind kind)
 {
 	struct run_welcome w;
 	int fd[RUN_FDS_MAX];
@@ -277,18 +224,35 @@ int preload_attach_forked(void)
 
 	if (sock < 0)
 		return sock;
-	err = say_hello(sock, RUN_HELLO_FORKED, &w, fd);
+	err = say_hello(sock, kind, &w, fd);
 	if (!err)
 		err = map_share(fd[0], &w);
+	if (!err && kind == RUN_HELLO_NEW) {
+		err = make_tables();
+		if (!err)
+			err = give_range(sock, w.has_uffd_dev ? fd[1] : -1);
+	}
 	close_both(fd);
-	if (!err) {
+	if (!err)
 		set_mark();
+	if (!err && kind == RUN_HELLO_FORKED)
 		err = w.bell_page < RUN_BELL_PAGES
 			      ? preload_call_self(w.bell_page)
 			      : -EPROTO;
-	}
 	if (!err)
 		err = preload_agent_start(&preload);
 	(void)close(sock);
 	return err;
+}
+
+int preload_attach(const char *env)
+{
+	int err = parse_env(env);
+
+	return err ? err : attach(RUN_HELLO_NEW);
+}
+
+int preload_attach_forked(void)
+{
+	return attach(RUN_HELLO_FORKED);
 }

@@ -14,6 +14,15 @@ void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 
+void *preload_new(size_t bytes)
+{
+	void *mem = preload_sys_mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
 int preload_sys_munmap(void *addr, size_t len)
 {
 	return (int)syscall(SYS_munmap, addr, len);
@@ -28,12 +37,14 @@ int preload_sys_madvise(void *addr, size_t len, int advice)
  * mutex of libc is not allowed. */
 void preload_spin_lock(_Atomic int *lock)
 {
+	/* RUN-L1: who has the lock sees all that was done under it. */
 	while (atomic_exchange_explicit(lock, 1, memory_order_acquire))
 		(void)sched_yield();
 }
 
 void preload_spin_unlock(_Atomic int *lock)
 {
+	/* RUN-L1 */
 	atomic_store_explicit(lock, 0, memory_order_release);
 }
 
@@ -53,8 +64,8 @@ static int ring(uint32_t bell_page, uint32_t kind, const void *start,
 	call->start = (uint64_t)(uintptr_t)start;
 	call->bytes = bytes;
 	call->err = -EIO;
-	/* The kernel carries the request: what was stored before the fault is
-	 * seen by who reads its message. */
+	/* RUN-B1: the other end is the kernel's, which carries the request.
+	 * Who reads its message never sees half of the call. */
 	(void)atomic_load_explicit((_Atomic uint8_t *)bell,
 				   memory_order_seq_cst);
 	err = call->err;

@@ -23,29 +23,19 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* By their names in libc, of which each has two: with 64-bit offsets the
- * headers rename them. */
-#define BOTH(name) \
-	EXPORT __typeof__(direct_##name) direct_##name##64 __asm__(#name "64")
+/* By their names in libc: with 64-bit offsets the headers rename them. */
 EXPORT int direct_open(const char *path, int flags, ...) __asm__("open");
 EXPORT int direct_openat(int dir, const char *path, int flags,
 			 ...) __asm__("openat");
 EXPORT int direct_fcntl(int fd, int cmd, ...) __asm__("fcntl");
-BOTH(open);
-BOTH(openat);
-BOTH(fcntl);
 /* What checked builds call where no mode is given. */
 EXPORT int direct_open_2(const char *path, int flags) __asm__("__open_2");
-EXPORT int direct_open64_2(const char *path, int flags) __asm__("__open64_2");
 EXPORT int direct_openat_2(int dir, const char *path,
 			   int flags) __asm__("__openat_2");
-EXPORT int direct_openat64_2(int dir, const char *path,
-			     int flags) __asm__("__openat64_2");
 
 /* libc's own, once we know them: they can be cancelled, the system calls
  * cannot. */
 static struct {
-	__typeof__(direct_open) *open;
 	__typeof__(direct_openat) *openat;
 	__typeof__(direct_fcntl) *fcntl;
 	__typeof__(direct_open_2) *open_2;
@@ -54,7 +44,6 @@ static struct {
 
 void preload_direct_start(void)
 {
-	libc.open = (__typeof__(direct_open) *)dlsym(RTLD_NEXT, "open");
 	libc.openat = (__typeof__(direct_openat) *)dlsym(RTLD_NEXT, "openat");
 	libc.fcntl = (__typeof__(direct_fcntl) *)dlsym(RTLD_NEXT, "fcntl");
 	libc.open_2 = (__typeof__(direct_open_2) *)dlsym(RTLD_NEXT, "__open_2");
@@ -116,14 +105,6 @@ static bool needs_mode(int flags)
 		va_end(ap);                          \
 	} while (0)
 
-static int do_open(const char *path, int flags, mode_t mode)
-{
-	int fd = libc.open ? libc.open(path, flags, mode)
-			   : (int)syscall(SYS_open, path, flags, mode);
-
-	return opened(fd, flags);
-}
-
 static int do_openat(int dir, const char *path, int flags, mode_t mode)
 {
 	int fd = libc.openat ? libc.openat(dir, path, flags, mode)
@@ -137,15 +118,7 @@ int direct_open(const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	TAKE_MODE(mode, flags);
-	return do_open(path, flags, mode);
-}
-
-int direct_open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	TAKE_MODE(mode, flags);
-	return do_open(path, flags, mode);
+	return do_openat(AT_FDCWD, path, flags, mode);
 }
 
 int direct_openat(int dir, const char *path, int flags, ...)
@@ -156,24 +129,11 @@ int direct_openat(int dir, const char *path, int flags, ...)
 	return do_openat(dir, path, flags, mode);
 }
 
-int direct_openat64(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	TAKE_MODE(mode, flags);
-	return do_openat(dir, path, flags, mode);
-}
-
 int direct_open_2(const char *path, int flags)
 {
 	if (!libc.open_2)
-		return do_open(path, flags, 0);
+		return do_openat(AT_FDCWD, path, flags, 0);
 	return opened(libc.open_2(path, flags), flags);
-}
-
-int direct_open64_2(const char *path, int flags)
-{
-	return direct_open_2(path, flags);
 }
 
 int direct_openat_2(int dir, const char *path, int flags)
@@ -183,14 +143,15 @@ int direct_openat_2(int dir, const char *path, int flags)
 	return opened(libc.openat_2(dir, path, flags), flags);
 }
 
-int direct_openat64_2(int dir, const char *path, int flags)
-{
-	return direct_openat_2(dir, path, flags);
-}
-
 /* The third argument is a number, a pointer, or not there. */
-static int do_fcntl(int fd, int cmd, void *arg)
+int direct_fcntl(int fd, int cmd, ...)
 {
+	va_list ap;
+	void *arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
 	if (cmd == F_SETFL && is_refused(fd, (int)(intptr_t)arg)) {
 		errno = EINVAL;
 		return -1;
@@ -200,24 +161,13 @@ static int do_fcntl(int fd, int cmd, void *arg)
 	return (int)syscall(SYS_fcntl, fd, cmd, arg);
 }
 
-int direct_fcntl(int fd, int cmd, ...)
-{
-	va_list ap;
-	void *arg;
+/* ---- the names with 64-bit offsets -------------------------------------- */
 
-	va_start(ap, cmd);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	return do_fcntl(fd, cmd, arg);
-}
-
-int direct_fcntl64(int fd, int cmd, ...)
-{
-	va_list ap;
-	void *arg;
-
-	va_start(ap, cmd);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	return do_fcntl(fd, cmd, arg);
-}
+#define SAME(name, twin, target)                                          \
+	EXPORT __typeof__(direct_##name) direct_##name##_64 __asm__(twin) \
+		__attribute__((alias(target)))
+SAME(open, "open64", "open");
+SAME(openat, "openat64", "openat");
+SAME(fcntl, "fcntl64", "fcntl");
+SAME(open_2, "__open64_2", "__open_2");
+SAME(openat_2, "__openat64_2", "__openat_2");

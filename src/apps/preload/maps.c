@@ -60,6 +60,19 @@ static uint64_t find(uint64_t from, uint64_t to, uint64_t count)
 	return to;
 }
 
+/* Those very pages; false: some are used. */
+static bool claim(uint64_t page, uint64_t count)
+{
+	bool ok;
+
+	preload_spin_lock(&preload.maps_lock);
+	ok = find(page, page + count, count) == page;
+	if (ok)
+		mark(preload.maps_used, page, count, true);
+	preload_spin_unlock(&preload.maps_lock);
+	return ok;
+}
+
 void *preload_maps_alloc(size_t bytes)
 {
 	uint64_t count = align_up(bytes, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT;
@@ -128,17 +141,10 @@ bool preload_maps_take(void *start, size_t bytes)
 {
 	uint64_t count = align_up(bytes, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT;
 	uint64_t page = page_of(start);
-	bool ok;
 
-	if (!preload_maps_has(start) || bytes == 0 || bytes > RUN_MAPS_BYTES ||
-	    page + count > MAPS_PAGES)
-		return false;
-	preload_spin_lock(&preload.maps_lock);
-	ok = find(page, page + count, count) == page;
-	if (ok)
-		mark(preload.maps_used, page, count, true);
-	preload_spin_unlock(&preload.maps_lock);
-	return ok;
+	return preload_maps_has(start) && bytes > 0 &&
+	       bytes <= RUN_MAPS_BYTES && page + count <= MAPS_PAGES &&
+	       claim(page, count);
 }
 
 void preload_maps_use(void *start, size_t bytes)
@@ -159,16 +165,7 @@ bool preload_maps_grow(void *start, size_t old, size_t bytes)
 	uint64_t page = page_of(start);
 	uint64_t had = align_up(old, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT;
 	uint64_t want = align_up(bytes, RUN_PAGE_BYTES) >> RUN_PAGE_SHIFT;
-	bool ok;
 
-	if (want <= had)
-		return true;
-	if (page + want > MAPS_PAGES)
-		return false;
-	preload_spin_lock(&preload.maps_lock);
-	ok = find(page + had, page + want, want - had) == page + had;
-	if (ok)
-		mark(preload.maps_used, page + had, want - had, true);
-	preload_spin_unlock(&preload.maps_lock);
-	return ok;
+	return want <= had ||
+	       (page + want <= MAPS_PAGES && claim(page + had, want - had));
 }

@@ -25,8 +25,8 @@ enum {
  * hand. */
 EXPORT void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 			  off_t offset) __asm__("mmap");
-EXPORT void *preload_mmap64(void *addr, size_t len, int prot, int flags, int fd,
-			    off_t offset) __asm__("mmap64");
+EXPORT __typeof__(preload_mmap) preload_mmap64 __asm__("mmap64")
+	__attribute__((alias("mmap")));
 EXPORT int munmap(void *addr, size_t len);
 EXPORT void *mremap(void *old, size_t old_len, size_t len, int flags, ...);
 
@@ -53,7 +53,13 @@ static void *with_rights(void *addr, size_t len, int prot)
 	return addr;
 }
 
-/* ---- an address that is wished for -------------------------------------- */
+static void *refuse(int err)
+{
+	errno = err;
+	return MAP_FAILED;
+}
+
+/* ---- an address that is wished for --------------------------------------- */
 
 /*
  * Who wishes for memory at an address mostly takes what it gets. But some need
@@ -113,7 +119,7 @@ static void *map_far(void *addr, size_t len, int prot, int flags)
 	return mem;
 }
 
-/* ---- mmap --------------------------------------------------------------- */
+/* ---- mmap ---------------------------------------------------------------- */
 
 /* A fixed mapping over far pages: plain memory becomes zeros with other rights,
  * anything else takes the place of far memory until it is unmapped. */
@@ -125,10 +131,8 @@ static void *map_over(void *addr, size_t len, int prot, int flags, int fd,
 			!(flags & (MAP_GROWSDOWN | MAP_LOCKED | MAP_POPULATE));
 
 	if (!preload_owns((uint8_t *)addr + bytes - 1) ||
-	    !preload_maps_has(addr)) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
+	    !preload_maps_has(addr))
+		return refuse(ENOMEM);
 	if (is_plain && !preload_has_oddities() &&
 	    preload_sys_madvise(addr, bytes, MADV_DONTNEED) == 0) {
 		preload_maps_use(addr, bytes);
@@ -149,15 +153,11 @@ static void *map_over(void *addr, size_t len, int prot, int flags, int fd,
 static void *map_fixed(void *addr, size_t len, int prot, int flags, int fd,
 		       off_t offset)
 {
-	if (len == 0 || (uintptr_t)addr % RUN_PAGE_BYTES) {
-		errno = EINVAL;
-		return MAP_FAILED;
-	}
+	if (len == 0 || (uintptr_t)addr % RUN_PAGE_BYTES)
+		return refuse(EINVAL);
 	if (flags & MAP_FIXED_NOREPLACE) {
-		if (!preload_maps_take(addr, len)) {
-			errno = EEXIST;
-			return MAP_FAILED;
-		}
+		if (!preload_maps_take(addr, len))
+			return refuse(EEXIST);
 		flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
 	}
 	return map_over(addr, len, prot, flags, fd, offset);
@@ -169,10 +169,8 @@ void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	void *far;
 
 	if (wants_far(len, prot, flags)) {
-		if (preload_is_full()) {
-			errno = ENOMEM;
-			return MAP_FAILED;
-		}
+		if (preload_is_full())
+			return refuse(ENOMEM);
 		far = map_far(addr, len, prot, flags);
 		if (far)
 			return far;
@@ -180,12 +178,6 @@ void *preload_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && preload_owns(addr))
 		return map_fixed(addr, len, prot, flags, fd, offset);
 	return preload_sys_mmap(addr, len, prot, flags, fd, offset);
-}
-
-void *preload_mmap64(void *addr, size_t len, int prot, int flags, int fd,
-		     off_t offset)
-{
-	return preload_mmap(addr, len, prot, flags, fd, offset);
 }
 
 int munmap(void *addr, size_t len)
@@ -205,7 +197,7 @@ int munmap(void *addr, size_t len)
 	return preload_sys_madvise(addr, bytes, MADV_DONTNEED);
 }
 
-/* ---- mremap ------------------------------------------------------------- */
+/* ---- mremap -------------------------------------------------------------- */
 
 /*
  * Moves far memory to `to`. The kernel leaves the old place mapped and empty
@@ -240,10 +232,8 @@ static void *move_fixed(uint8_t *old, size_t had, size_t want, void *fixed,
 	size_t common = had < want ? had : want;
 
 	if ((uintptr_t)to % RUN_PAGE_BYTES ||
-	    (to < old + had && old < to + want)) {
-		errno = EINVAL;
-		return MAP_FAILED;
-	}
+	    (to < old + had && old < to + want))
+		return refuse(EINVAL);
 	if (want > had &&
 	    preload_mmap(to + had, want - had, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
@@ -259,10 +249,8 @@ static void *move_anywhere(uint8_t *old, size_t had, size_t want,
 {
 	uint8_t *to = preload_maps_alloc(want);
 
-	if (!to) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
+	if (!to)
+		return refuse(ENOMEM);
 	if (move_to(old, had, to, keeps_old) == MAP_FAILED) {
 		int saved = errno;
 
@@ -284,10 +272,8 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
 	if (len == 0 || old_len == 0 || (flags & ~all) ||
 	    (uintptr_t)old % RUN_PAGE_BYTES ||
 	    ((flags & ~MREMAP_MAYMOVE) && !(flags & MREMAP_MAYMOVE)) ||
-	    ((flags & MREMAP_DONTUNMAP) && had != want)) {
-		errno = EINVAL;
-		return MAP_FAILED;
-	}
+	    ((flags & MREMAP_DONTUNMAP) && had != want))
+		return refuse(EINVAL);
 	if (flags & MREMAP_FIXED)
 		return move_fixed(old, had, want, fixed, keeps_old);
 	if (keeps_old)
@@ -296,10 +282,8 @@ static void *remap_far(uint8_t *old, size_t old_len, size_t len, int flags,
 		return MAP_FAILED;
 	if (want <= had || preload_maps_grow(old, had, want))
 		return old;
-	if (!(flags & MREMAP_MAYMOVE)) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
+	if (!(flags & MREMAP_MAYMOVE))
+		return refuse(ENOMEM);
 	return move_anywhere(old, had, want, false);
 }
 

@@ -3,6 +3,7 @@
  * them, with its limits and its errors. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -71,35 +72,19 @@ int munlock(const void *addr, size_t len)
 	return ret;
 }
 
-/* ---- all of it ---------------------------------------------------------- */
-
-static uint64_t parse_hex(const char **text)
-{
-	uint64_t v = 0;
-
-	for (;; (*text)++) {
-		char c = **text;
-
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return v;
-	}
-}
+/* ---- all of it ----------------------------------------------------------- */
 
 /* "start-end rwxp ..."; what is ours, and what may not be touched, is left out.
  */
 static int lock_line(const char *line, int flags)
 {
-	uint64_t start = parse_hex(&line), end;
+	char *at;
+	uint64_t start = strtoull(line, &at, 16);
+	uint64_t end = strtoull(at + 1, &at, 16);
 	bool on_fault = flags & MCL_ONFAULT;
 	struct rlimit limit;
 
-	line++;
-	end = parse_hex(&line);
-	if (line[0] != ' ' || line[1] == '-' || start >> 63 ||
+	if (at[0] != ' ' || at[1] == '-' || start >> 63 ||
 	    start - (uintptr_t)preload.range < RUN_RANGE_BYTES ||
 	    start == (uintptr_t)preload.agent_staging)
 		return 0;
@@ -110,7 +95,7 @@ static int lock_line(const char *line, int flags)
 		return -EPERM;
 	/* The kernel's own pages and files with nothing behind them cannot be
 	 * had; only a limit is an error. */
-	return errno == ENOMEM && !strstr(line, "[v") &&
+	return errno == ENOMEM && !strstr(at, "[v") &&
 			       getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 			       limit.rlim_cur != RLIM_INFINITY
 		       ? -ENOMEM

@@ -22,11 +22,11 @@ struct preload {
 	/* Shared with the pager, and with nobody else: a child made by fork
 	 * does not have them. */
 	struct run_channel *channel;
-	uint8_t *trays;
+	uint8_t *buffers;
 	/* A page that says 1, but 0 in a child made by fork, by whatever call,
 	 * until the child has attached for itself. */
 	_Atomic uint32_t *is_attached;
-	uint64_t tray_bytes;
+	uint64_t buffer_bytes;
 	uint64_t min_bytes;
 	bool is_strict; /* without far memory the process ends */
 	char socket_path[108];
@@ -68,6 +68,7 @@ void preload_start(void);
 
 static inline bool preload_is_far(void)
 {
+	/* RUN-S1 */
 	return atomic_load_explicit(&preload.state, memory_order_acquire) ==
 	       PRELOAD_FAR;
 }
@@ -111,6 +112,8 @@ void preload_plain(void *start, size_t bytes);
 void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		       long offset);
 int preload_sys_munmap(void *addr, size_t len);
+/* Memory of our own, zeros, which is never far; NULL: there is none. */
+void *preload_new(size_t bytes);
 int preload_sys_madvise(void *addr, size_t len, int advice);
 
 void preload_spin_lock(_Atomic int *lock);

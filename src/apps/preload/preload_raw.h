@@ -21,6 +21,12 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 	return ret;
 }
 
+/* The same with as few arguments as the call has, of any type. */
+#define raw(...) RAW_SEVEN(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define RAW_SEVEN(n, a, b, c, d, e, f, ...)                                    \
+	raw6((long)(n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
+	     (long)(f))
+
 /* clone returns twice; in the child on the new stack, where no frame of ours
  * is, so the child's path must be here. `ctid` is where the kernel writes the
  * child's number with CLONE_CHILD_SETTID. */

@@ -36,30 +36,32 @@ static struct {
 } robust;
 
 /* Libc's own; every thread finds the same. */
-static int libc_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+static void *libc_find(_Atomic(void *) *known, const char *name)
 {
-	static _Atomic(int (*)(pthread_mutex_t *,
-			       const pthread_mutexattr_t *)) init;
-	int (*f)(pthread_mutex_t *, const pthread_mutexattr_t *) =
-		atomic_load_explicit(&init, memory_order_relaxed);
+	void *f = atomic_load_explicit(known, memory_order_relaxed);
 
 	if (!f) {
-		*(void **)&f = dlsym(RTLD_NEXT, "pthread_mutex_init");
-		atomic_store_explicit(&init, f, memory_order_relaxed);
+		f = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(known, f, memory_order_relaxed);
 	}
+	return f;
+}
+
+static int libc_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	static _Atomic(void *) known;
+	__typeof__(pthread_mutex_init) *f;
+
+	*(void **)&f = libc_find(&known, "pthread_mutex_init");
 	return f ? f(m, attr) : ENOSYS;
 }
 
 static int libc_destroy(pthread_mutex_t *m)
 {
-	static _Atomic(int (*)(pthread_mutex_t *)) destroy;
-	int (*f)(pthread_mutex_t *) =
-		atomic_load_explicit(&destroy, memory_order_relaxed);
+	static _Atomic(void *) known;
+	__typeof__(pthread_mutex_destroy) *f;
 
-	if (!f) {
-		*(void **)&f = dlsym(RTLD_NEXT, "pthread_mutex_destroy");
-		atomic_store_explicit(&destroy, f, memory_order_relaxed);
-	}
+	*(void **)&f = libc_find(&known, "pthread_mutex_destroy");
 	return f ? f(m) : ENOSYS;
 }
 
@@ -76,28 +78,13 @@ static struct robust_page *find(uintptr_t addr)
 	return NULL;
 }
 
-static int make_table(void)
-{
-	void *mem;
-
-	if (robust.page)
-		return 0;
-	mem = preload_sys_mmap(
-		NULL, PAGES * sizeof(*robust.page), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (mem == MAP_FAILED)
-		return -ENOMEM;
-	robust.page = mem;
-	return 0;
-}
-
 static int keep_page(uintptr_t addr)
 {
 	struct robust_page *e;
-	int err = make_table();
+	int err;
 
-	if (err)
-		return err;
+	if (!robust.page)
+		robust.page = preload_new(PAGES * sizeof(*robust.page));
 	e = find(addr);
 	if (!e || (!e->addr && robust.used == PAGES / 2))
 		return -ENOMEM;

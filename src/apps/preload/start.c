@@ -5,6 +5,7 @@
 #include <mimalloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -25,19 +26,11 @@ static void complain(const char *what, int err)
 {
 	const char *why = strerrorname_np(-err);
 	char line[320];
-	size_t n = 0;
-	const char *parts[] = {"aquifer run: ", what, ": ", why ? why : "?",
-			       "\n"};
+	int n = snprintf(line, sizeof(line), "aquifer run: %s: %s\n", what,
+			 why ? why : "?");
 
-	for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
-		size_t len = strlen(parts[i]);
-
-		if (n + len > sizeof(line))
-			break;
-		memcpy(line + n, parts[i], len);
-		n += len;
-	}
-	(void)!write(STDERR_FILENO, line, n);
+	(void)!write(STDERR_FILENO, line,
+		     n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 /* No limit that is not kept (--strict). */
@@ -115,11 +108,13 @@ static void start_once(void)
 			complain("this process has local memory only", err);
 			end_if_strict(err);
 		}
+		/* RUN-S1 */
 		atomic_store_explicit(&preload.state, PRELOAD_LOCAL,
 				      memory_order_release);
 		return;
 	}
 	give_heap();
+	/* RUN-S1: no thread that sees it finds the range without its heap. */
 	atomic_store_explicit(&preload.state, PRELOAD_FAR,
 			      memory_order_release);
 }
@@ -128,13 +123,14 @@ void preload_start(void)
 {
 	int expected = PRELOAD_NEW;
 
+	/* RUN-S1 */
 	if (atomic_compare_exchange_strong_explicit(
 		    &preload.state, &expected, PRELOAD_STARTING,
 		    memory_order_acquire, memory_order_acquire)) {
 		start_once();
 		return;
 	}
-	/* The one who starts allocates nothing, so it is another thread. */
+	/* RUN-S1. Who starts allocates nothing: it is another thread. */
 	while (atomic_load_explicit(&preload.state, memory_order_acquire) ==
 	       PRELOAD_STARTING)
 		(void)sched_yield();

@@ -39,22 +39,23 @@ static int do_marks(struct pager *p, struct space *s, uint32_t kind,
 		return run_marks_keep(p, s, page, pages);
 	case RUN_CALL_UNKEEP:
 		run_marks_unkeep(p, s, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_WIPE:
 		run_set_add_range(&s->pages.wiped, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_UNWIPE:
 		run_set_del_range(&s->pages.wiped, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_WITHHOLD:
 		run_set_add_range(&s->pages.withheld, page, pages);
-		return 0;
+		break;
 	case RUN_CALL_UNWITHHOLD:
 		run_set_del_range(&s->pages.withheld, page, pages);
-		return 0;
+		break;
 	default:
 		return -EINVAL;
 	}
+	return 0;
 }
 
 static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
@@ -63,8 +64,9 @@ static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 	uint64_t page;
 
 	if (!s->channel)
-		return run_door_bind(p, s, bell_page);
-	call = s->channel->call; /* read once: it is the program's memory */
+		return run_attach_bind(p, s, bell_page);
+	/* RUN-B1. Read once: it is the program's memory. */
+	call = s->channel->call;
 	if (call.kind == RUN_CALL_SELF)
 		return 0;
 	if (call.kind == RUN_CALL_KEEP_ALL)
@@ -80,22 +82,17 @@ static int do_call(struct pager *p, struct space *s, uint64_t bell_page)
 	return do_marks(p, s, call.kind, page, call.bytes >> RUN_PAGE_SHIFT);
 }
 
-void run_call_answer(struct pager *p, const struct waiting *w)
+enum fault_end run_call_answer(struct pager *p, const struct fault *f)
 {
-	struct space *s = w->space;
-	uint64_t addr = run_space_addr(s, w->page);
-	int err = do_call(p, s, w->page), got;
+	struct space *s = f->space;
+	int err = do_call(p, s, f->page);
 
-	if (err == -EAGAIN) {
-		run_fault_later(p, w);
-		return;
-	}
+	if (err == -EAGAIN)
+		return FAULT_WAITS;
 	if (s->channel)
 		s->channel->call.err = err;
 	/* The caller drops it again. */
-	got = run_uffd_zero(s->uffd, addr, 1);
-	if (got == -EAGAIN)
-		run_fault_later(p, w);
-	else if (got < 0)
-		run_uffd_wake(s->uffd, addr, RUN_PAGE_BYTES);
+	return run_fault_answered(
+		s, f->page,
+		run_uffd_zero(s->uffd, run_space_addr(s, f->page), 1));
 }

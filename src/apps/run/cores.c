@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Idle time of the cores, by /proc/stat. */
 #include "cores.h"
-#include "base/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -52,11 +50,11 @@ bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 	return was || idle * 100 < ticks * BUSY_PERCENT;
 }
 
-bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
-			bool was)
+bool run_cores_are_busy(struct cores *c, uint64_t now_ns, const cpu_set_t *set,
+			int ours, bool was)
 {
 	char text[STAT_BYTES], *rest;
-	uint64_t now, ns;
+	uint64_t ns = now_ns - c->looked_ns;
 	ssize_t n;
 	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
 
@@ -69,9 +67,7 @@ bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
 	rest = strstr(text, "\nintr");
 	if (rest)
 		*rest = '\0';
-	now = clock_mono_ns();
-	ns = now - c->looked_ns;
-	c->looked_ns = now;
+	c->looked_ns = now_ns;
 	return run_cores_judge(
 		c, text, ns * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u, set,
 		ours, was);

@@ -14,8 +14,8 @@ struct cores {
 
 /* Whether all of `set` but `ours` have been busy since the last call. `was`:
  * what it said then, which it says again unless it is clear. */
-bool run_cores_are_busy(struct cores *c, const cpu_set_t *set, int ours,
-			bool was);
+bool run_cores_are_busy(struct cores *c, uint64_t now_ns, const cpu_set_t *set,
+			int ours, bool was);
 /* The part for tests: by the text of /proc/stat, and ticks since the last
  * one. */
 bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,

@@ -10,7 +10,6 @@
  * until no batch is under way, and no batch begins meanwhile; so the agent
  * needs to know nothing of it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,13 +20,13 @@
 #include "base/relax.h"
 #include "pager_priv.h"
 
-/* ---- in order ----------------------------------------------------------- */
+/* ---- in order ------------------------------------------------------------ */
 
 /* What it has not taken yet, it must not: once the change was read, something
  * else may be mapped there. */
 static void tell_agent(struct space *s)
 {
-	if (s->channel)
+	if (s->channel) /* RUN-M1 */
 		atomic_store_explicit(&s->channel->is_changing,
 				      s->events.count > 0,
 				      memory_order_seq_cst);
@@ -59,7 +58,7 @@ static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 	tell_agent(s);
 }
 
-/* ---- one by one --------------------------------------------------------- */
+/* ---- one by one ---------------------------------------------------------- */
 
 /* The pages of [start, end) that are in the range. */
 static uint64_t clip(const struct space *s, uint64_t start, uint64_t end,
@@ -105,50 +104,48 @@ static void act(struct pager *p, struct space *s, const struct uffd_msg *m)
 		run_space_forget(p, s, first, pages);
 }
 
-bool run_events_settle(struct pager *p, struct space *s)
+/* In order, until one has to wait for a batch, or all of them. */
+static void act_on(struct pager *p, struct space *s, bool all)
 {
 	struct events *e = &s->events;
 	unsigned n = 0;
 
 	/* More may be told meanwhile: to the end. */
-	while (n < e->count && !run_space_is_leaving(s)) {
+	while (n < e->count && (all || !run_space_is_leaving(s))) {
 		struct uffd_msg m = e->msg[n++];
 
 		act(p, s, &m);
 	}
-	if (n) {
-		memmove(e->msg, e->msg + n, (e->count - n) * sizeof(e->msg[0]));
-		e->count -= n;
-		p->events -= n;
-		tell_agent(s);
-	}
-	return e->count == 0;
+	if (!n)
+		return;
+	memmove(e->msg, e->msg + n, (e->count - n) * sizeof(e->msg[0]));
+	e->count -= n;
+	p->events -= n;
+	tell_agent(s);
+}
+
+bool run_events_settle(struct pager *p, struct space *s)
+{
+	act_on(p, s, false);
+	return s->events.count == 0;
 }
 
 /* In a dying process nobody finishes a batch. A child that it forked before
  * must not lose its pages for that: it gets its table now. */
 void run_events_end(struct pager *p, struct space *s)
 {
-	struct events *e = &s->events;
-
-	for (unsigned i = 0; i < e->count; i++) {
-		struct uffd_msg m = e->msg[i];
-
-		act(p, s, &m);
-	}
-	p->events -= e->count;
-	free(e->msg);
-	*e = (struct events){0};
+	act_on(p, s, true);
+	free(s->events.msg);
+	s->events = (struct events){0};
 }
 
-/* ---- memory that is given up -------------------------------------------- */
+/* ---- memory that is given up --------------------------------------------- */
 
 /* Of pages that a batch covers, the agent's drop is told like the program's;
  * which was which is known when the batch has ended. */
 static void count_removes(struct space *s, uint64_t page, uint64_t end)
 {
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end))
+	run_set_for_each (at, &s->pages.touched, page, end)
 		if (s->pages.page[at].removes < 3)
 			s->pages.page[at].removes++;
 }
@@ -164,7 +161,7 @@ static void take_remove(struct pager *p, struct space *s,
 		struct uffd_msg part = *m;
 		uint64_t to = end;
 
-		if (run_evict_span(s, at, &to)) {
+		if (run_batch_span(s, at, &to)) {
 			count_removes(s, at, to);
 		} else if (s->events.count) {
 			part.arg.remove.start = run_space_addr(s, at);
@@ -177,11 +174,11 @@ static void take_remove(struct pager *p, struct space *s,
 	}
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
-static struct waiting to_fault(struct space *s, const struct uffd_msg *m)
+static struct fault to_fault(struct space *s, const struct uffd_msg *m)
 {
-	return (struct waiting){
+	return (struct fault){
 		.space = s,
 		.page = (m->arg.pagefault.address - s->start) >> RUN_PAGE_SHIFT,
 		.tid = m->arg.pagefault.feat.ptid,
@@ -191,9 +188,8 @@ static struct waiting to_fault(struct space *s, const struct uffd_msg *m)
 /*
  * Whoever changes mappings goes on when that was read, and may map something
  * else to the same place, from which the agent would then move it. So the agent
- * is kept from moving while we read, and afterwards if there was a change: M1
- * and M2 are both sequentially consistent, so one of us sees the other. A move
- * takes microseconds; who does not end it is not waited for again.
+ * is kept from moving while we read, and afterwards if there was a change. A
+ * move takes microseconds; who does not end it is not waited for again.
  */
 static void hold_agent(struct space *s)
 {
@@ -202,11 +198,12 @@ static void hold_agent(struct space *s)
 
 	if (!c)
 		return;
+	/* RUN-M1 */
 	atomic_store_explicit(&c->is_changing, 1, memory_order_seq_cst);
-	/* M1 */
+	/* RUN-M1, RUN-M2 */
 	while (!s->is_unwaited &&
 	       atomic_load_explicit(&c->is_moving, memory_order_seq_cst)) {
-		uint64_t now = run_pager_now_ns();
+		uint64_t now = clock_mono_ns();
 
 		if (!end)
 			end = now + RUN_MOVE_MS * 1000000ull;
@@ -217,7 +214,7 @@ static void hold_agent(struct space *s)
 
 /* The number of faults among what was read; -1: nothing. */
 static int read_messages(struct pager *p, struct space *s,
-			 struct waiting w[RUN_EVENTS])
+			 struct fault w[RUN_EVENTS])
 {
 	struct uffd_msg m[RUN_EVENTS];
 	int faults = 0;
@@ -242,7 +239,7 @@ static int read_messages(struct pager *p, struct space *s,
 }
 
 int run_events_read(struct pager *p, struct space *s,
-		    struct waiting w[RUN_EVENTS])
+		    struct fault w[RUN_EVENTS])
 {
 	int n = read_messages(p, s, w);
 
@@ -253,7 +250,7 @@ int run_events_read(struct pager *p, struct space *s,
 
 void run_events_note(struct pager *p, struct space *s)
 {
-	struct waiting w[RUN_EVENTS];
+	struct fault w[RUN_EVENTS];
 	int n = read_messages(p, s, w);
 
 	for (int i = 0; i < n; i++) {

@@ -60,8 +60,8 @@ int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 
 void run_far_close(struct far *f)
 {
-	for (unsigned i = 0; i < f->shelf_count; i++)
-		page_store_close(f->shelf[i].store);
+	for (unsigned i = 0; i < f->store_count; i++)
+		page_store_close(f->store[i].handle);
 	aq_rack_close(f->rack);
 	free(f->refs);
 	free(f->free);
@@ -69,15 +69,15 @@ void run_far_close(struct far *f)
 	*f = (struct far){0};
 }
 
-static struct far_shelf *shelf_of(struct far *f, uint32_t slot)
+static struct far_store *store_of(struct far *f, uint32_t slot)
 {
-	for (unsigned i = f->shelf_count; i-- > 0;)
-		if (slot >= f->shelf[i].first)
-			return &f->shelf[i];
-	return &f->shelf[0];
+	for (unsigned i = f->store_count; i-- > 0;)
+		if (slot >= f->store[i].first)
+			return &f->store[i];
+	return &f->store[0];
 }
 
-/* ---- slots -------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------- */
 
 uint32_t run_far_slot_new(struct far *f)
 {
@@ -105,16 +105,16 @@ void run_far_slot_get(struct far *f, uint32_t slot)
 /* One reference less; true: it was the last, and nothing is stored there. */
 static bool let_go(struct far *f, uint32_t slot)
 {
-	struct far_shelf *shelf;
+	struct far_store *store;
 
 	ASSERT(f->refs[slot] > 0);
 	if (--f->refs[slot] > 0)
 		return false;
-	shelf = shelf_of(f, slot);
+	store = store_of(f, slot);
 	lock_take(&f->lock);
-	/* Room that cannot be given back now goes with the shelf. */
-	if (page_is_stored(shelf->store, slot - shelf->first))
-		(void)!page_drop(shelf->store, slot - shelf->first);
+	/* Room that cannot be given back now goes with the store. */
+	if (page_is_stored(store->handle, slot - store->first))
+		(void)!page_drop(store->handle, slot - store->first);
 	lock_drop(&f->lock);
 	f->used--;
 	return true;
@@ -148,23 +148,23 @@ void run_far_retry(struct far *f)
 
 bool run_far_slot_is_there(struct far *f, uint32_t slot)
 {
-	struct far_shelf *shelf = shelf_of(f, slot);
+	struct far_store *store = store_of(f, slot);
 	bool is_there;
 
 	/* Nothing has ever failed: no look. */
 	if (!atomic_load_explicit(&f->has_failed, memory_order_relaxed))
 		return true;
 	lock_take(&f->lock);
-	is_there = page_is_there(shelf->store, slot - shelf->first);
+	is_there = page_is_there(store->handle, slot - store->first);
 	lock_drop(&f->lock);
 	return is_there;
 }
 
-/* ---- operations --------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
-static void note_failure(struct far *f, struct far_shelf *shelf)
+static void note_failure(struct far *f, struct far_store *store)
 {
-	const char *node = page_lost_node(shelf->store);
+	const char *node = page_lost_node(store->handle);
 
 	/* The pager's lock is not ours to take, and nothing hangs on when it
 	 * sees that. */
@@ -173,8 +173,8 @@ static void note_failure(struct far *f, struct far_shelf *shelf)
 		return;
 	(void)snprintf(f->lost, sizeof(f->lost), "%s", node);
 	(void)snprintf(f->ever_lost, sizeof(f->ever_lost), "%s", node);
-	for (unsigned i = 0; i < f->shelf_count; i++)
-		page_lose_node(f->shelf[i].store, f->lost);
+	for (unsigned i = 0; i < f->store_count; i++)
+		page_lose_node(f->store[i].handle, f->lost);
 }
 
 /* Who waits long is told for whom, once for each silence. */
@@ -182,8 +182,8 @@ static void look_for_silence(struct far *f)
 {
 	const char *node = NULL;
 
-	for (unsigned i = 0; i < f->shelf_count && !node; i++)
-		node = page_silent_node(f->shelf[i].store, SILENT_MS);
+	for (unsigned i = 0; i < f->store_count && !node; i++)
+		node = page_silent_node(f->store[i].handle, SILENT_MS);
 	if (!node || f->is_silent)
 		return;
 	f->is_silent = true;
@@ -202,31 +202,31 @@ static void note_success(struct far *f)
 	(void)fprintf(stderr, "aquifer: run: the memory node answers again\n");
 }
 
-static void poll_shelf(struct far *f, struct far_shelf *shelf)
+static void poll_store(struct far *f, struct far_store *store)
 {
 	struct page_op *done[64];
 	int n;
 
-	if (page_pending(shelf->store) == 0)
+	if (page_pending(store->handle) == 0)
 		return;
-	n = page_poll(shelf->store, done, ARRAY_LEN(done));
+	n = page_poll(store->handle, done, ARRAY_LEN(done));
 	for (int i = 0; i < n; i++) {
 		struct far_user *u = done[i]->cookie;
 
 		if (done[i]->result)
-			note_failure(f, shelf);
+			note_failure(f, store);
 		else
 			note_success(f);
-		/* F1 */
+		/* RUN-F1 */
 		(void)atomic_fetch_sub_explicit(&u->left, 1,
 						memory_order_release);
 	}
 }
 
-static void poll_all(struct far *f)
+void run_far_poll_locked(struct far *f)
 {
-	for (unsigned i = 0; i < f->shelf_count; i++)
-		poll_shelf(f, &f->shelf[i]);
+	for (unsigned i = 0; i < f->store_count; i++)
+		poll_store(f, &f->store[i]);
 }
 
 /* With the lock, which is free meanwhile. A node on our core may be in another
@@ -249,46 +249,35 @@ static void relax(struct far *f, unsigned *tries)
  * is bounded. */
 static void submit(struct far *f, uint32_t slot, struct page_op *op)
 {
-	struct far_shelf *shelf = shelf_of(f, slot);
+	struct far_store *store = store_of(f, slot);
 	unsigned tries = 0;
 
-	op->page = slot - shelf->first;
-	while (page_submit(shelf->store, &op, 1) != 1) {
-		poll_all(f);
+	op->page = slot - store->first;
+	while (page_submit(store->handle, &op, 1) != 1) {
+		run_far_poll_locked(f);
 		relax(f, &tries);
 	}
-}
-
-/* With the lock, which is free while nothing comes. */
-static void await(struct far *f, struct far_user *u)
-{
-	unsigned tries = 0;
-
-	for (;;) {
-		poll_all(f);
-		/* Pairs with F1. */
-		if (!atomic_load_explicit(&u->left, memory_order_acquire))
-			return;
-		relax(f, &tries);
-	}
-}
-
-void run_far_poll_locked(struct far *f)
-{
-	poll_all(f);
 }
 
 void run_far_poll(struct far *f)
 {
 	lock_take(&f->lock);
-	poll_all(f);
+	run_far_poll_locked(f);
 	lock_drop(&f->lock);
 }
 
 void run_far_await(struct far *f, struct far_user *u)
 {
+	unsigned tries = 0;
+
 	lock_take(&f->lock);
-	await(f, u);
+	for (;;) {
+		run_far_poll_locked(f);
+		/* RUN-F1 */
+		if (!atomic_load_explicit(&u->left, memory_order_acquire))
+			break;
+		relax(f, &tries); /* the lock is free meanwhile */
+	}
 	lock_drop(&f->lock);
 }
 
@@ -317,21 +306,14 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 	lock_drop(&f->lock);
 }
 
-void run_far_ever_lost(struct far *f, char *name, size_t bytes)
+void run_far_lost(struct far *f, bool ever, char *name, size_t bytes)
 {
 	lock_take(&f->lock);
-	(void)snprintf(name, bytes, "%s", f->ever_lost);
-	lock_drop(&f->lock);
-}
-
-void run_far_lost(struct far *f, char *name, size_t bytes)
-{
-	lock_take(&f->lock);
-	for (unsigned i = 0; i < f->shelf_count && !f->lost[0]; i++) {
-		page_notice(f->shelf[i].store);
-		if (page_lost_node(f->shelf[i].store))
-			note_failure(f, &f->shelf[i]);
+	for (unsigned i = 0; i < f->store_count && !ever && !f->lost[0]; i++) {
+		page_notice(f->store[i].handle);
+		if (page_lost_node(f->store[i].handle))
+			note_failure(f, &f->store[i]);
 	}
-	(void)snprintf(name, bytes, "%s", f->lost);
+	(void)snprintf(name, bytes, "%s", ever ? f->ever_lost : f->lost);
 	lock_drop(&f->lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Far pages by slot: numbers that are counted (forked processes share them) and
- * backed by page stores ("shelves"), of which more are opened as they fill.
+ * backed by page stores ("stores"), of which more are opened as they fill.
  *
  * Slots and their counts are of the pager's state, under its lock. Operations
  * are started and ended by two threads, under a lock of their own, so that
@@ -22,28 +22,28 @@ struct aq_rack;
 
 /* Whose operations they are, in page_op.cookie. */
 struct far_user {
-	/* F1: one less for each that has ended, with its result, released; who
-	 * waits for 0 acquires. */
+	/* RUN-F1: one less for each that has ended. Who sees 0 never sees an
+	 * operation without its result, nor a page without its bytes. */
 	_Atomic unsigned left;
 };
 
-struct far_shelf {
-	struct page_store *store;
+struct far_store {
+	struct page_store *handle;
 	uint32_t first; /* slot */
 	uint32_t pages;
 };
 
 struct far {
-	struct lock lock; /* of the shelves' operations and `lost` */
+	struct lock lock; /* of the stores' operations and `lost` */
 	struct aq_rack *rack;
 	char name[24];
 	enum page_mode mode;
 	unsigned copies;
 	bool is_unmapped;
-	void *buffer; /* registered with every shelf */
+	void *buffer; /* registered with every store */
 	size_t buffer_bytes;
-	struct far_shelf shelf[RUN_SHELVES_MAX];
-	unsigned shelf_count;
+	struct far_store store[RUN_STORES_MAX];
+	unsigned store_count;
 	uint16_t *refs; /* by slot; slot 0 is nobody's */
 	uint32_t *free; /* a stack */
 	uint32_t free_count;
@@ -70,14 +70,14 @@ void run_far_close(struct far *f);
 /* Bytes that programs of this run could still store now, or -errno. */
 int64_t run_far_room(struct far *f);
 
-/* far_grow.c. One more shelf, with f->lock. */
+/* far_grow.c. One more store, with f->lock. */
 int run_far_grow(struct far *f) MUST_CHECK;
 int run_far_tables(struct far *f, uint32_t slots) MUST_CHECK;
-/* Pages of the next shelf when there are so many: what is not used is a part of
+/* Pages of the next store when there are so many: what is not used is a part of
  * what is. */
-uint64_t run_far_shelf_pages(uint64_t have);
+uint64_t run_far_store_pages(uint64_t have);
 /* How many of `want` pages fit on how many of the nodes; 0: too few for a
- * shelf. Sorts them. */
+ * store. Sorts them. */
 struct client_host;
 uint64_t run_far_fit(struct client_host *host, unsigned count, unsigned copies,
 		     uint64_t want, uint32_t *nodes);
@@ -117,9 +117,8 @@ void run_far_poll(struct far *f);
 void run_far_poll_locked(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
-/* The name of a node that is lost, or "". Asks the heartbeat. */
-void run_far_lost(struct far *f, char *name, size_t bytes);
-/* The same of one that was, and may be back without what it had. */
-void run_far_ever_lost(struct far *f, char *name, size_t bytes);
+/* The name of a node that is lost, or "": asks the heartbeat. Or of one that
+ * ever was, and may be back without what it had. */
+void run_far_lost(struct far *f, bool ever, char *name, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shelves: how large they are, on how many nodes, and what room there is. */
+/* Stores: how large they are, on how many nodes, and what room there is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ int run_far_tables(struct far *f, uint32_t slots)
 	return 0;
 }
 
-static int open_shelf(struct far *f, uint32_t pages, uint32_t nodes)
+static int open_store(struct far *f, uint32_t pages, uint32_t nodes)
 {
-	struct far_shelf *shelf = &f->shelf[f->shelf_count];
+	struct far_store *store = &f->store[f->store_count];
 	struct page_store_options o = {.pages = pages,
 				       .mode = f->mode,
 				       .nodes = nodes,
@@ -50,31 +50,31 @@ static int open_shelf(struct far *f, uint32_t pages, uint32_t nodes)
 
 	if (err)
 		return err;
-	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->shelf_count);
-	err = page_store_open(f->rack, name, &o, &shelf->store);
+	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->store_count);
+	err = page_store_open(f->rack, name, &o, &store->handle);
 	if (err)
 		return err;
-	err = page_register(shelf->store, f->buffer, f->buffer_bytes);
+	err = page_register(store->handle, f->buffer, f->buffer_bytes);
 	if (err) {
-		page_store_close(shelf->store);
+		page_store_close(store->handle);
 		return err;
 	}
-	shelf->first = f->slots;
-	shelf->pages = pages;
-	f->shelf_count++;
+	store->first = f->slots;
+	store->pages = pages;
+	f->store_count++;
 	/* Low numbers first: neighbours leave together and lie together. */
 	for (uint32_t i = pages; i > 0; i--)
-		f->free[f->free_count++] = shelf->first + i - 1;
+		f->free[f->free_count++] = store->first + i - 1;
 	f->slots += pages;
 	return 0;
 }
 
-uint64_t run_far_shelf_pages(uint64_t have)
+uint64_t run_far_store_pages(uint64_t have)
 {
-	uint64_t want = u64_max(have / RUN_SHELF_PART, RUN_SHELF_PAGES);
+	uint64_t want = u64_max(have / RUN_STORE_PART, RUN_STORE_PAGES);
 
-	return u64_min(align_up(want, RUN_SHELF_PAGES_MIN),
-		       RUN_SHELF_PAGES_MAX);
+	return u64_min(align_up(want, RUN_STORE_PAGES_MIN),
+		       RUN_STORE_PAGES_MAX);
 }
 
 static int more_room_first(const void *a, const void *b)
@@ -93,10 +93,10 @@ uint64_t run_far_fit(struct client_host *host, unsigned count, unsigned copies,
 	/* On as many nodes as possible, each with the same part. */
 	for (unsigned k = count; k >= copies && k > 0; k--) {
 		uint64_t each = host[k - 1].free_bytes / RUN_PAGE_BYTES;
-		uint64_t fit = each * k / copies / RUN_SHELF_PAGES_MIN *
-			       RUN_SHELF_PAGES_MIN;
+		uint64_t fit = each * k / copies / RUN_STORE_PAGES_MIN *
+			       RUN_STORE_PAGES_MIN;
 
-		if (fit >= RUN_SHELF_PAGES_MIN) {
+		if (fit >= RUN_STORE_PAGES_MIN) {
 			*nodes = k;
 			return u64_min(want, fit);
 		}
@@ -108,11 +108,11 @@ int run_far_grow(struct far *f)
 {
 	struct client_host host[PAGE_NODES_MAX];
 	unsigned copies = f->copies ? f->copies : 1;
-	uint64_t pages = run_far_shelf_pages(f->slots);
+	uint64_t pages = run_far_store_pages(f->slots);
 	uint32_t nodes = 0;
 	int err = -ENOSPC, n;
 
-	if (f->shelf_count == RUN_SHELVES_MAX)
+	if (f->store_count == RUN_STORES_MAX)
 		return -ENOSPC;
 	n = client_hosts(f->rack, host, PAGE_NODES_MAX);
 	if (n < 0)
@@ -126,8 +126,8 @@ int run_far_grow(struct far *f)
 		return error_set(-ENOSPC,
 				 "the memory nodes of the rack are full");
 	/* Others may be quicker, or a quota smaller. */
-	for (; pages >= RUN_SHELF_PAGES_MIN; pages /= 2) {
-		err = open_shelf(f, (uint32_t)pages, nodes);
+	for (; pages >= RUN_STORE_PAGES_MIN; pages /= 2) {
+		err = open_store(f, (uint32_t)pages, nodes);
 		if (err != -ENOSPC && err != -EDQUOT)
 			break;
 	}

@@ -6,24 +6,18 @@
 
 #include "pager_priv.h"
 
-/* ---- kept --------------------------------------------------------------- */
-
-/* Half of what may be here: the other half has to do for all the rest. */
-static uint64_t most(const struct pager *p)
-{
-	return p->keep_pages;
-}
+/* ---- kept ---------------------------------------------------------------- */
 
 int run_marks_keep(struct pager *p, struct space *s, uint64_t page,
 		   uint64_t pages)
 {
 	uint64_t more = 0;
 
-	if (pages > most(p))
+	if (pages > p->keep_pages)
 		return -ENOMEM;
 	for (uint64_t at = page; at < page + pages; at++)
 		more += !run_set_has(&s->pages.kept, at);
-	if (p->kept + more > most(p))
+	if (p->kept + more > p->keep_pages)
 		return -ENOMEM;
 	run_set_add_range(&s->pages.kept, page, pages);
 	s->kept_count += more;
@@ -36,8 +30,7 @@ void run_marks_unkeep(struct pager *p, struct space *s, uint64_t page,
 {
 	uint64_t end = page + pages;
 
-	for (uint64_t at = run_set_next_in(&s->pages.kept, page, end); at < end;
-	     at = run_set_next_in(&s->pages.kept, at + 1, end)) {
+	run_set_for_each (at, &s->pages.kept, page, end) {
 		run_set_del(&s->pages.kept, at);
 		s->kept_count--;
 		p->kept--;
@@ -48,22 +41,16 @@ void run_marks_unkeep(struct pager *p, struct space *s, uint64_t page,
 
 int run_marks_keep_all(struct pager *p, struct space *s, bool later)
 {
-	uint64_t at = run_set_next(&s->pages.touched, 0), more = 0;
+	uint64_t more = 0;
 
-	for (; at < RUN_RANGE_PAGES;
-	     at = run_set_next(&s->pages.touched, at + 1))
+	run_set_for_each (at, &s->pages.touched, 0, RUN_RANGE_PAGES)
 		more += !run_set_has(&s->pages.kept, at);
-	if (p->kept + more > most(p))
+	if (p->kept + more > p->keep_pages)
 		return -ENOMEM;
-	for (at = run_set_next(&s->pages.touched, 0); at < RUN_RANGE_PAGES;
-	     at = run_set_next(&s->pages.touched, at + 1)) {
-		struct waiting w = {.space = s, .page = at};
-		enum run_state state = s->pages.page[at].state;
-
+	run_set_for_each (at, &s->pages.touched, 0, RUN_RANGE_PAGES) {
 		if (run_marks_keep(p, s, at, 1) != 0)
 			return -ENOMEM;
-		if (state == RUN_FAR || state == RUN_STAGED)
-			run_stream_serve(p, &w);
+		run_fault_bring(p, s, at);
 	}
 	s->keeps_all |= later;
 	return 0;
@@ -83,7 +70,7 @@ void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask)
 		      (int)s->pid);
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
 
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages)

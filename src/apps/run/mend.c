@@ -40,10 +40,10 @@ static bool is_worth_it(struct far *f, const char *lost, uint32_t lanes)
 }
 
 /* With the lock: nothing is begun meanwhile, so soon nothing is under way. */
-static bool drain(struct far *f, const struct far_shelf *shelf)
+static bool drain(struct far *f, const struct far_store *store)
 {
 	for (unsigned i = 0; i < DRAIN_TRIES; i++) {
-		if (page_pending(shelf->store) == 0)
+		if (page_pending(store->handle) == 0)
 			return true;
 		run_far_poll_locked(f);
 		(void)sched_yield();
@@ -52,15 +52,15 @@ static bool drain(struct far *f, const struct far_shelf *shelf)
 }
 
 /* How many pages are left to do, or -errno. */
-static int64_t mend_some(struct far *f, unsigned shelf)
+static int64_t mend_some(struct far *f, unsigned store)
 {
 	int64_t left = -EBUSY;
 
 	lock_take(&f->lock);
-	if (shelf >= f->shelf_count)
+	if (store >= f->store_count)
 		left = 0;
-	else if (drain(f, &f->shelf[shelf]))
-		left = page_rebuild(f->shelf[shelf].store, MEND_PAGES);
+	else if (drain(f, &f->store[store]))
+		left = page_rebuild(f->store[store].handle, MEND_PAGES);
 	lock_drop(&f->lock);
 	return left;
 }
@@ -89,15 +89,15 @@ static bool ends(struct mender *m)
 /* True: every page has all its copies again, but for those that are lost. */
 static bool mend_all(struct pager *p)
 {
-	for (unsigned i = 0; i < p->far.shelf_count; i++) {
+	for (unsigned i = 0; i < p->far.store_count; i++) {
 		int64_t left;
 
 		do {
-			uint64_t start = run_pager_now_ns();
+			uint64_t start = clock_mono_ns();
 
 			left = mend_some(&p->far, i);
 			/* Those who wait for the lock have their turn. */
-			pause_ns(u64_max(PAUSE_NS, run_pager_now_ns() - start));
+			pause_ns(u64_max(PAUSE_NS, clock_mono_ns() - start));
 		} while ((left > 0 || left == -EBUSY) && !ends(&p->mender));
 		if (left)
 			return false;
@@ -111,12 +111,12 @@ static void look(struct pager *p)
 	char lost[sizeof(f->lost)];
 	struct page_stats stats = {0};
 
-	run_far_lost(f, lost, sizeof(lost));
+	run_far_lost(f, false, lost, sizeof(lost));
 	if (!lost[0])
 		return;
 	lock_take(&f->lock);
-	if (f->shelf_count)
-		page_store_stats(f->shelf[0].store, &stats);
+	if (f->store_count)
+		page_store_stats(f->store[0].handle, &stats);
 	lock_drop(&f->lock);
 	if (!is_worth_it(f, lost, stats.nodes) || !mend_all(p))
 		return;
@@ -142,8 +142,8 @@ static void look_for_room(struct pager *p)
 		return;
 	n = client_hosts(f->rack, host, PAGE_NODES_MAX);
 	if (n > 0 && run_far_fit(host, (unsigned)n, f->copies ? f->copies : 1,
-				 2 * RUN_SHELF_PAGES_MIN,
-				 &nodes) == 2 * RUN_SHELF_PAGES_MIN)
+				 2 * RUN_STORE_PAGES_MIN,
+				 &nodes) == 2 * RUN_STORE_PAGES_MIN)
 		atomic_store_explicit(&f->may_grow, true, memory_order_relaxed);
 }
 
@@ -153,7 +153,7 @@ static void *mender_main(void *arg)
 
 	(void)prctl(PR_SET_NAME, "aquifer-mender");
 	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_PORTER);
+	(void)!confine_thread(RUN_CAPS_NONE);
 	while (!ends(&p->mender)) {
 		look(p);
 		look_for_room(p);

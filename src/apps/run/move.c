@@ -10,7 +10,7 @@
 
 #define AGAIN_NS 10000000000ull
 
-/* ---- inside ------------------------------------------------------------- */
+/* ---- inside -------------------------------------------------------------- */
 
 static void move_page(struct pager *p, struct space *s, uint64_t from,
 		      uint64_t to)
@@ -18,10 +18,11 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 	struct run_page *e = &s->pages.page[from];
 	bool is_resident;
 
-	run_space_let_go(p, s, from); /* held again if it still cannot leave */
+	run_space_hold(p, s, from,
+		       false); /* held again if it still cannot leave */
 	is_resident = run_set_has(&s->pages.resident, from);
 	if (run_set_has(&s->pages.touched, to))
-		run_space_set_gone(p, s, to, RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, to);
 	s->pages.page[to] = *e;
 	*e = (struct run_page){0};
 	run_set_del(&s->pages.touched, from);
@@ -31,12 +32,12 @@ static void move_page(struct pager *p, struct space *s, uint64_t from,
 		run_set_add(&s->pages.resident, to);
 	}
 	if (s->pages.page[to].state == RUN_STAGED)
-		run_tray_moved(p, s->pages.page[to].tray_page, to);
+		run_writeback_moved(p, s->pages.page[to].buffer_page, to);
 }
 
-/* ---- outside ------------------------------------------------------------ */
+/* ---- outside ------------------------------------------------------------- */
 
-struct leavers {
+struct outgoing {
 	uint64_t page[RUN_PREFETCH_MAX + 1];
 	uint64_t addr[RUN_PREFETCH_MAX + 1];
 	unsigned count;
@@ -46,11 +47,11 @@ struct leavers {
 static int put(struct pager *p, struct space *s, uint64_t addr,
 	       const void *bytes)
 {
-	uint64_t end = run_pager_now_ns() + AGAIN_NS;
+	uint64_t end = clock_mono_ns() + AGAIN_NS;
 	int err;
 
-	while ((err = run_uffd_copy(s->uffd, addr, bytes)) == -EAGAIN &&
-	       run_pager_now_ns() < end) {
+	while ((err = run_uffd_copy(s->uffd, addr, bytes, 1)) == -EAGAIN &&
+	       clock_mono_ns() < end) {
 		run_events_note(p, s);
 		relax_briefly();
 	}
@@ -64,7 +65,7 @@ static void put_lost(struct pager *p, struct space *s, uint64_t addr)
 	(void)!run_uffd_poison(s->uffd, addr);
 }
 
-static void bring_far(struct pager *p, struct space *s, struct leavers *o)
+static void bring_far(struct pager *p, struct space *s, struct outgoing *o)
 {
 	uint32_t slot[RUN_PREFETCH_MAX + 1];
 	struct far_load l;
@@ -81,14 +82,14 @@ static void bring_far(struct pager *p, struct space *s, struct leavers *o)
 			put_lost(p, s, o->addr[i]);
 		else
 			(void)put(p, s, o->addr[i], l.op[i].buf);
-		run_space_set_gone(p, s, o->page[i], RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, o->page[i]);
 	}
 	count(&p->stats->loads, o->count);
 	o->count = 0;
 }
 
 static void bring(struct pager *p, struct space *s, uint64_t page,
-		  uint64_t addr, struct leavers *o)
+		  uint64_t addr, struct outgoing *o)
 {
 	const struct run_page *e = &s->pages.page[page];
 
@@ -100,13 +101,13 @@ static void bring(struct pager *p, struct space *s, uint64_t page,
 		return;
 	}
 	if (e->state == RUN_STAGED)
-		(void)put(p, s, addr, run_tray_bytes(p, e->tray_page));
+		(void)put(p, s, addr, run_writeback_bytes(p, e->buffer_page));
 	else if (e->state == RUN_LOST)
 		put_lost(p, s, addr);
-	run_space_set_gone(p, s, page, RUN_UNTOUCHED);
+	run_space_set_untouched(p, s, page);
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- both ---------------------------------------------------------------- */
 
 static void move_marks(struct pager *p, struct space *s, uint64_t from,
 		       uint64_t to, uint64_t pages)
@@ -134,15 +135,14 @@ void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 	uint64_t dest = (to - s->start) >> RUN_PAGE_SHIFT;
 	bool is_inside =
 		dest < RUN_RANGE_PAGES && pages <= RUN_RANGE_PAGES - dest;
-	struct leavers o = {.count = 0};
+	struct outgoing o = {.count = 0};
 	uint64_t end = page + pages;
 
 	if (page >= RUN_RANGE_PAGES || pages > RUN_RANGE_PAGES - page)
 		return;
 	if (is_inside)
 		move_marks(p, s, page, dest, pages);
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+	run_set_for_each (at, &s->pages.touched, page, end) {
 		if (is_inside)
 			move_page(p, s, at, dest + at - page);
 		else

@@ -40,14 +40,14 @@ void near_clean(char *name);
 /* "the memory is ...", after "because". */
 const char *near_why(enum near_kind kind);
 
-/* ---- near_look.c -------------------------------------------------------- */
+/* ---- near_look.c --------------------------------------------------------- */
 
 struct pager;
 /* Looks at the processes of the run, if it is time to. By the thread that maps
  * pages, with the lock: no far page comes meanwhile. */
 void run_near_look(struct pager *p, uint64_t now_ns);
 
-/* ---- strict.c ----------------------------------------------------------- */
+/* ---- strict.c ------------------------------------------------------------ */
 
 /* With --strict: -EOPNOTSUPP, with words, for a program of which is known
  * before that the library does not get into it. */

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "exe.h"
 #include "near.h"
 #include "pager_priv.h"
+#include "proc.h"
 
 enum {
 	LOOK_MS = 200,
@@ -20,12 +20,6 @@ enum {
 	TASKS_MAX = 512, /* faults wait meanwhile */
 	DEPTH_MAX = 64,
 	STRICT_BYTES = 16 << 20,
-};
-
-/* One look. */
-struct look {
-	struct pager *p;
-	unsigned tasks;
 };
 
 static const struct space *space_of(const struct pager *p, pid_t pid)
@@ -41,11 +35,9 @@ static uint64_t read_bytes(pid_t pid, const char *key)
 {
 	unsigned long long kib = 0;
 	size_t len = strlen(key);
-	char path[64], line[128];
-	FILE *f;
+	FILE *f = run_proc_open("%d/status", (int)pid);
+	char line[128];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
 	if (!f)
 		return 0;
 	while (!kib && fgets(line, sizeof(line), f))
@@ -57,33 +49,15 @@ static uint64_t read_bytes(pid_t pid, const char *key)
 
 static bool read_smaps(pid_t pid, struct near_count *c)
 {
-	char path[64], line[512];
-	FILE *f;
+	FILE *f = run_proc_open("%d/smaps", (int)pid);
+	char line[512];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
-	f = fopen(path, "re");
 	if (!f)
 		return false;
 	while (fgets(line, sizeof(line), f))
 		near_read_line(c, line);
 	(void)fclose(f);
 	return true;
-}
-
-static void name_of(pid_t pid, char *name, size_t bytes)
-{
-	char path[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	(void)snprintf(name, bytes, "?");
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(name, (int)bytes, f))
-		name[strcspn(name, "\n")] = '\0';
-	near_clean(name);
-	(void)fclose(f);
 }
 
 /* Why a process is not attached: its file says it, or nobody knows. */
@@ -105,7 +79,9 @@ static void note(struct pager *p, pid_t pid, uint64_t bytes, const char *why)
 
 	if (bytes <= near->bytes)
 		return;
-	name_of(pid, name, sizeof(name));
+	if (!run_proc_name(pid, name, sizeof(name)))
+		(void)snprintf(name, sizeof(name), "?");
+	near_clean(name);
 	near->bytes = bytes;
 	(void)snprintf(near->text, sizeof(near->text),
 		       "of '%s' (process %d) was not far, because %s", name,
@@ -159,29 +135,26 @@ static void look_unattached(struct pager *p, pid_t pid)
 	(void)kill(pid, SIGKILL);
 }
 
-static void look_below(struct look *l, pid_t pid, unsigned depth);
+static void look_below(struct pager *p, unsigned *tasks, pid_t pid,
+		       unsigned depth);
 
-static void look_children(struct look *l, pid_t pid, const char *tid,
-			  unsigned depth)
+static void look_children(struct pager *p, unsigned *tasks, pid_t pid,
+			  const char *tid, unsigned depth)
 {
-	char path[64];
-	FILE *f;
+	FILE *f = run_proc_open("%d/task/%.16s/children", (int)pid, tid);
 	int child;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children",
-		       (int)pid, tid);
-	f = fopen(path, "re");
 	if (!f)
 		return;
 	while (fscanf(f, "%d", &child) == 1)
-		look_below(l, child, depth + 1);
+		look_below(p, tasks, child, depth + 1);
 	(void)fclose(f);
 }
 
 /* The process itself and all that it and its threads have started. */
-static void look_below(struct look *l, pid_t pid, unsigned depth)
+static void look_below(struct pager *p, unsigned *tasks, pid_t pid,
+		       unsigned depth)
 {
-	struct pager *p = l->p;
 	const struct space *s = space_of(p, pid);
 	const struct dirent *e;
 	char path[64];
@@ -191,36 +164,31 @@ static void look_below(struct look *l, pid_t pid, unsigned depth)
 		return;
 	if (s)
 		look_attached(p, s);
-	else if (pid != p->start->keeper)
+	else if (pid != p->start->supervisor)
 		look_unattached(p, pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && l->tasks < TASKS_MAX && (e = readdir(dir)) != NULL) {
+	while (dir && *tasks < TASKS_MAX && (e = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		l->tasks++;
-		look_children(l, pid, e->d_name, depth);
+		(*tasks)++;
+		look_children(p, tasks, pid, e->d_name, depth);
 	}
 	if (dir)
 		(void)closedir(dir);
 }
 
-/* Of this thread: while others run, it costs nothing. */
-static uint64_t spent_ns(void)
-{
-	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 void run_near_look(struct pager *p, uint64_t now_ns)
 {
-	struct look l = {.p = p};
+	unsigned tasks = 0;
 	uint64_t took_ns;
 
 	if (now_ns < p->near_ns)
 		return;
-	took_ns = spent_ns();
-	look_below(&l, p->start->keeper, 0);
-	took_ns = spent_ns() - took_ns;
+	/* Of this thread: while others run, it costs nothing. */
+	took_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	look_below(p, &tasks, p->start->supervisor, 0);
+	took_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - took_ns;
 	p->near_ns =
 		now_ns + u64_max(LOOK_MS * 1000000ull, COST_PART * took_ns);
 }

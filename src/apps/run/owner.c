@@ -17,7 +17,7 @@
 #include "pager_priv.h"
 #include "peer.h"
 
-/* For the keeper, who kills it if the pager dies. */
+/* For the supervisor, who kills it if the pager dies. */
 static void publish(struct pager *p, struct space *s)
 {
 	for (unsigned i = 0; i < RUN_PIDS_MAX; i++) {
@@ -40,19 +40,25 @@ static void forget_pidfd(struct pager *p, struct space *s)
 	s->pidfd = -1;
 }
 
+void run_owner_wake(struct run_channel *c)
+{
+	/* RUN-P2 */
+	if (atomic_load_explicit(&c->is_asleep, memory_order_seq_cst))
+		(void)syscall(SYS_futex, &c->posted, FUTEX_WAKE, 1, NULL, NULL,
+			      0);
+}
+
 static void leave(struct pager *p, struct space *s)
 {
 	struct run_channel *c = s->channel;
 
-	p->left_ns = run_pager_now_ns();
+	p->left_ns = clock_mono_ns();
 	if (s->is_left || !c)
 		return;
 	s->is_left = true;
-	/* Before the look at is_asleep: agent.c, agent_sleep. */
+	/* RUN-P2 */
 	atomic_store_explicit(&c->quits, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&c->is_asleep, memory_order_seq_cst))
-		(void)syscall(SYS_futex, &c->posted, FUTEX_WAKE, 1, NULL, NULL,
-			      0);
+	run_owner_wake(c);
 }
 
 void run_owner_set(struct pager *p, struct space *s, pid_t pid)

@@ -5,6 +5,29 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+void run_page_set_state(struct run_page *e, enum run_state state)
+{
+	enum {
+		UNTOUCHED = 1 << RUN_UNTOUCHED,
+		RESIDENT = 1 << RUN_RESIDENT,
+		LEAVING = 1 << RUN_LEAVING,
+		STAGED = 1 << RUN_STAGED,
+		FAR = 1 << RUN_FAR,
+		LOST = 1 << RUN_LOST,
+	};
+	static const uint8_t next[RUN_STATES] = {
+		[RUN_UNTOUCHED] = UNTOUCHED | RESIDENT,
+		[RUN_RESIDENT] = UNTOUCHED | RESIDENT | LEAVING,
+		[RUN_LEAVING] = UNTOUCHED | RESIDENT | STAGED | LOST,
+		[RUN_STAGED] = UNTOUCHED | RESIDENT | FAR | LOST,
+		[RUN_FAR] = UNTOUCHED | RESIDENT | LOST,
+		[RUN_LOST] = UNTOUCHED | LOST,
+	};
+
+	ASSERT(next[e->state] >> state & 1);
+	e->state = state & 7u;
+}
+
 static void *sparse(uint64_t bytes)
 {
 	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -92,8 +115,7 @@ void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count)
 {
 	uint64_t end = page + count;
 
-	for (uint64_t i = run_set_next_in(s, page, end); i < end;
-	     i = run_set_next_in(s, i + 1, end))
+	run_set_for_each (i, s, page, end)
 		run_set_del(s, i);
 }
 
@@ -103,25 +125,21 @@ void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
 	uint64_t end = from + count;
 
 	run_set_del_range(s, to, count);
-	for (uint64_t i = run_set_next_in(s, from, end); i < end;
-	     i = run_set_next_in(s, i + 1, end))
+	run_set_for_each (i, s, from, end)
 		run_set_add(s, to + i - from);
 }
 
 int run_pages_init(struct run_pages *p, uint64_t pages)
 {
-	unsigned done = 0;
+	bool ok;
 
-	p->page = sparse(pages * sizeof(*p->page));
-	if (!p->page)
-		return -ENOMEM;
-	while (done < RUN_MARKS && run_set_init(&p->set[done], pages) == 0)
-		done++;
-	if (done == RUN_MARKS)
+	*p = (struct run_pages){.page = sparse(pages * sizeof(*p->page))};
+	ok = p->page != NULL;
+	for (unsigned i = 0; i < RUN_MARKS; i++)
+		ok &= run_set_init(&p->set[i], pages) == 0;
+	if (ok)
 		return 0;
-	while (done-- > 0)
-		run_set_release(&p->set[done]);
-	unmap(p->page, pages * sizeof(*p->page));
+	run_pages_release(p);
 	return -ENOMEM;
 }
 

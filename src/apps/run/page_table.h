@@ -9,21 +9,39 @@
 
 #include "run_channel.h"
 
+/*
+ * Where a page is. Who changes that, under the pager's lock:
+ *
+ *	UNTOUCHED -> RESIDENT	fault.c: it was touched
+ *	RESIDENT -> LEAVING	evict.c: a batch with it is posted
+ *	LEAVING -> STAGED	writeback.c: the agent has put it into a buffer
+ *	LEAVING -> RESIDENT	evict.c: it could not leave
+ *	STAGED -> RESIDENT	fault.c: it was touched; room.c: no room for it
+ *	STAGED -> FAR		writeback.c: it is stored, its buffer was needed
+ *	FAR -> RESIDENT		fault.c: it was touched, or foreseen to be
+ *	FAR -> LOST		fault.c: no copy of it is left
+ *	any -> UNTOUCHED	space.c: it was zeros, was given up, its
+ *				space ends; it moved (move.c)
+ *
+ * A child's page begins in the state of its parent's (space.c, fork): STAGED
+ * then is FAR, or RESIDENT if it was not stored; LEAVING, and what could not be
+ * copied, is LOST.
+ */
 enum run_state {
 	RUN_UNTOUCHED, /* zeros; no memory anywhere */
 	RUN_RESIDENT,
-	RUN_LEAVING, /* the agent copies and drops it */
-	RUN_STAGED,  /* in a tray */
+	RUN_LEAVING, /* the agent moves or copies it out */
+	RUN_STAGED,  /* in a writeback buffer */
 	RUN_FAR,
 	RUN_LOST, /* its node is gone */
+	RUN_STATES,
 };
 
 struct run_page {
 	struct run_hash hash; /* of what is in `slot` */
 	uint32_t slot;	      /* 0: none */
 	uint32_t state : 3;
-	uint32_t heat : 2;    /* rounds of the hand that it is spared */
-	uint32_t returns : 2; /* in a row that it came back from a tray */
+	uint32_t policy : 4;  /* policy.c's */
 	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
 	/* Told to be removed while a batch covers it; the agent's own drop is
 	 * one of these. */
@@ -31,9 +49,18 @@ struct run_page {
 	/* The agent found it missing when the program had moved memory. */
 	uint32_t is_missed : 1;
 	uint32_t is_returned : 1; /* far memory did not take it */
-	uint32_t tray_page : 20;
+	uint32_t buffer_page : 20;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
+
+/* Asserts that the change is one of those above. */
+void run_page_set_state(struct run_page *e, enum run_state state);
+
+/* Whether it can leave only if far memory has room for one more. */
+static inline bool run_page_needs_slot(const struct run_page *e)
+{
+	return !e->slot || e->is_returned;
+}
 
 struct run_set {
 	uint64_t *word;
@@ -47,6 +74,11 @@ void run_set_release(struct run_set *s);
 uint64_t run_set_next(const struct run_set *s, uint64_t from);
 /* The same below `end`, and `end` if there is none: looks no further. */
 uint64_t run_set_next_in(const struct run_set *s, uint64_t from, uint64_t end);
+
+/* All members of [from, end), in ascending order. */
+#define run_set_for_each(at, set, from, end)                            \
+	for (uint64_t at = run_set_next_in(set, from, end); at < (end); \
+	     at = run_set_next_in(set, at + 1, end))
 
 static inline void run_set_add(struct run_set *s, uint64_t page)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pager's objects. Two threads work on them, under one lock: the first
- * serves faults on the core where they happen, the porter takes pages out on
- * another, if one is free; else the first does that too. What is shared with
- * a process is its channel and the bytes of its own trays (share.h). Only the
- * first makes and destroys spaces, so it may drop the lock and still have them.
+ * serves faults on the core where they happen, the reclaim thread takes pages
+ * out on another, if one is free; else the first does that too. What is shared
+ * with a process is its channel and the bytes of its own buffers (share.h).
+ * Only the first makes and destroys spaces, so it may drop the lock and still
+ * have them.
  *
- * A page's way out: RESIDENT -> LEAVING -> the agent moves it to a tray ->
- * STAGED, or UNTOUCHED if it was zeros -> stored unless its hash says that its
- * slot has the same already -> FAR when the tray is needed. A fault on the way
- * brings it back from the tray. A page that cannot leave, because a device may
- * write to it or the program locked it, is held: it stays RESIDENT, is not
- * counted against the limit, and is tried again now and then.
+ * page_table.h has a page's way out and back. A page that cannot leave, because
+ * a device may write to it or the program locked it, is held: it stays
+ * RESIDENT, is not counted against the limit, and is tried again now and then.
  *
  * Pages that the kernel does not move (it moves none that are read-only, and
  * none at all before Linux 6.8) are write-protected while they leave, copied
@@ -28,11 +26,13 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "crew.h"
+#include "base/clock.h"
 #include "far.h"
-#include "hand.h"
 #include "overflow.h"
 #include "page_table.h"
+#include "pager_threads.h"
+#include "place.h"
+#include "policy.h"
 #include "run.h"
 #include "run_channel.h"
 #include "run_limits.h"
@@ -42,29 +42,29 @@
 struct pager;
 struct space;
 
-/* ---- trays -------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------- */
 
-enum tray_state {
-	TRAY_FREE,
-	TRAY_FILLING, /* an agent's */
-	TRAY_HELD,    /* some pages are not stored */
-	TRAY_STORING,
-	TRAY_CLEAN, /* all are stored: may be taken for others */
+enum wb_state {
+	WB_FREE,
+	WB_FILLING, /* an agent's */
+	WB_HELD,    /* some pages are not stored */
+	WB_STORING,
+	WB_CLEAN, /* all are stored: may be taken for others */
 };
 
-struct tray_page {
+struct wb_page {
 	struct space *space; /* NULL: nobody's any more */
 	uint64_t page;
 	bool is_dirty;
 	struct run_hash hash;
 };
 
-struct tray {
+struct wb_buffer {
 	struct far_user user;
-	enum tray_state state;
+	enum wb_state state;
 	struct share *share; /* where its bytes are; NULL: nowhere */
 	unsigned live;	     /* pages with a space */
-	struct tray_page page[RUN_BATCH_PAGES];
+	struct wb_page page[RUN_BATCH_PAGES];
 	/* Stores under way: their slots, and whose they are. `sent` of them
 	 * have been started. */
 	unsigned op_count, sent;
@@ -75,20 +75,20 @@ struct tray {
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
-struct trays {
-	struct tray *tray;
+struct writeback {
+	struct wb_buffer *buffer;
 	uint32_t count;
-	uint32_t head;			       /* the oldest, taken next */
-	struct tray *carried[RUN_CARRIED_MAX]; /* all that are STORING */
-	unsigned carried_count;
-	unsigned returning; /* trays with is_returning */
+	uint32_t head;				    /* the oldest, taken next */
+	struct wb_buffer *storing[RUN_STORING_MAX]; /* all that are STORING */
+	unsigned storing_count;
+	unsigned returning; /* buffers with is_returning */
 };
 
-/* ---- spaces ------------------------------------------------------------- */
+/* ---- spaces -------------------------------------------------------------- */
 
 /* A batch under way, as posted to the agent. */
 struct leaving {
-	uint32_t tray;
+	uint32_t buffer;
 	uint32_t count;
 	uint32_t stretch_count;
 	uint64_t guarded;	    /* bit i: page[i] is protected */
@@ -96,10 +96,6 @@ struct leaving {
 	bool is_probe;		    /* of pages that were held */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
-};
-
-enum {
-	SPACE_TRENDS = 64,
 };
 
 /* What the kernel told about a space and is not done yet: in order, when no
@@ -121,14 +117,13 @@ struct space {
 	struct events events;
 	uint64_t resident_count; /* without held ones */
 	uint64_t held_count;
-	uint64_t held_next; /* where the next probe starts */
 	uint64_t kept_count;
-	struct hand hand;
+	struct policy_space policy;
 	uint64_t zero_next;
 	unsigned zero_window;
 	uint32_t posted, collected; /* batches */
 	struct leaving leaving[RUN_BATCHES];
-	struct trend trend[SPACE_TRENDS];
+	struct trends trends;
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	int pidfd;	    /* -1: none, or it has ended */
 	uint64_t stack;	    /* of its process's first thread */
@@ -140,37 +135,43 @@ struct space {
 	bool keeps_all;	  /* what is touched from now on is kept */
 };
 
-/* A fault that cannot be served yet. */
-struct waiting {
+/* How a fault ends. */
+enum fault_end {
+	FAULT_MAPPED, /* the page is there, and its thread goes on */
+	FAULT_WAITS,  /* it cannot be served yet */
+	FAULT_OVER,   /* there is nothing to map, or nobody to map it for */
+};
+
+struct fault {
 	struct space *space;
 	uint64_t page;
 	uint32_t tid;
 	bool is_wp;
 };
 
-/* Somebody at the door. */
-enum caller_state {
-	CALLER_NONE,
-	CALLER_SILENT, /* connected, without a hello */
-	CALLER_NEW,    /* has its share, makes its userfaultfd */
-	CALLER_FORKED, /* has its share, did not ring yet; no connection */
+/* A process that is attaching. */
+enum attach_state {
+	ATTACH_NONE,
+	ATTACH_SILENT, /* connected, without a hello */
+	ATTACH_NEW,    /* has its share, makes its userfaultfd */
+	ATTACH_FORKED, /* has its share, did not ring yet; no connection */
 };
 
-struct caller {
-	enum caller_state state;
+struct attachment {
+	enum attach_state state;
 	int fd;
 	pid_t pid;
 	uint64_t since_ns;
 	struct share *share;
-	uint32_t bell_page; /* CALLER_FORKED: a secret of the two of us */
+	uint32_t bell_page; /* ATTACH_FORKED: a secret of the two of us */
 };
 
 /* The thread that takes pages out. */
-struct porter {
+struct reclaim_thread {
 	pthread_t thread;
 	bool is_started;
 	_Atomic int ends;
-	/* K1: added to by who has work for it; it sleeps on it. */
+	/* RUN-K1: added to by who has work for it; it sleeps on it. */
 	_Atomic uint32_t kicks;
 	_Atomic uint32_t is_asleep;
 	_Atomic pid_t tid;
@@ -183,33 +184,37 @@ struct mender {
 	_Atomic uint32_t ends; /* a futex */
 };
 
+enum {
+	RUN_SCRATCH_BYTES = (RUN_PREFETCH_MAX + 1) * RUN_PAGE_BYTES,
+};
+
 struct pager {
 	struct lock lock;
-	struct porter porter;
+	struct reclaim_thread reclaim;
 	struct mender mender;
 	struct run_options options;
 	struct run_shared *shared;
 	struct run_stats *stats;
 	struct far far;
-	struct trays trays;
-	uint8_t *scratch; /* RUN_PREFETCH_MAX + 1 pages */
+	struct writeback writeback;
+	uint8_t *scratch; /* what a fault loads */
 	struct space *spaces;
-	struct space *evict_next;
-	struct waiting waiting[RUN_WAITING_MAX];
+	struct fault waiting[RUN_WAITING_MAX]; /* that could not be served */
 	unsigned waiting_count;
-	struct caller caller[RUN_PENDING_HELLOS];
-	bool is_door_full; /* nobody is let in until a caller has left */
+	struct attachment attachment[RUN_PENDING_HELLOS];
+	bool is_attach_full; /* nobody is let in until an attachment has ended
+			      */
 	const struct run_start *start;
 	int epoll;
 	int listen;
-	uint64_t limit_pages; /* that may be here, but for those held */
-	uint64_t keep_pages;  /* that may be kept */
-	uint64_t slack_pages;
+	struct policy policy;
+	/* That may be kept: half of what may be here, since the other half has
+	 * to do for all the rest. */
+	uint64_t keep_pages;
 	uint64_t resident; /* pages, all spaces */
 	uint64_t unplaced; /* of them, those without a slot */
 	uint64_t held;	   /* of them, could not leave */
 	uint64_t kept;	   /* that may not leave, here or not yet */
-	uint64_t probe_ns; /* when held pages are next tried */
 	unsigned events;   /* told and not done, all spaces */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
@@ -217,7 +222,7 @@ struct pager {
 	uint32_t follow_count;
 	int cpu;	/* we are bound to; -1: none */
 	cpu_set_t cpus; /* that we may use */
-	struct crew crew;
+	struct pager_threads threads;
 	uint64_t left_ns; /* when a process last left its space */
 	unsigned sweeps;
 	struct overflow overflow;
@@ -260,51 +265,53 @@ static inline bool run_space_is_leaving(const struct space *s)
 	return s->posted != s->collected;
 }
 
-/* What the keeper gives the pager. */
+/* What the supervisor gives the pager. */
 struct run_start {
 	const struct run_options *options;
 	struct run_shared *shared;
-	const struct run_place *place;
-	const uint8_t *token;
-	uid_t uid; /* of the program */
-	pid_t keeper;
+	struct run_place place;
+	uint8_t token[RUN_TOKEN_BYTES];
+	pid_t supervisor;
 	int uffd_dev;  /* -1: none */
 	bool can_move; /* the kernel moves pages, and may */
 };
 
-uint64_t run_pager_now_ns(void);
-
-/* trays.c */
-int run_trays_open(struct pager *p, uint32_t count) MUST_CHECK;
-void run_trays_close(struct pager *p);
-/* The next tray, empty, in the space's share; -EAGAIN: it is still being
+/* writeback.c */
+int run_writeback_open(struct pager *p, uint32_t count) MUST_CHECK;
+void run_writeback_close(struct pager *p);
+/* The next buffer, empty, in the space's share; -EAGAIN: it is still being
  * stored. */
-int run_trays_take(struct pager *p, const struct space *s) MUST_CHECK;
-bool run_trays_are_ready(const struct pager *p);
-/* The space ends: its trays' bytes go, but for those on their way. */
-void run_trays_leave(struct pager *p, const struct space *s);
-uint8_t *run_tray_bytes(const struct pager *p, uint32_t tray_page);
-/* The agent has filled it: sorts pages into zero, clean and dirty. */
-void run_tray_filled(struct pager *p, struct space *s, const struct leaving *l,
-		     const struct run_batch *b, uint64_t failed);
+int run_writeback_take(struct pager *p, const struct space *s) MUST_CHECK;
+bool run_writeback_is_ready(const struct pager *p);
+/* No agent will fill it. */
+void run_writeback_give_up(struct pager *p, uint32_t buffer);
+/* The space ends: its buffers' bytes go, but for those on their way. */
+void run_writeback_leave(struct pager *p, const struct space *s);
+uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page);
+/* The agent has filled it: sorts pages, but those that failed, into zero, clean
+ * and dirty. */
+void run_writeback_filled(struct pager *p, struct space *s,
+			  const struct leaving *l,
+			  const struct run_hash hash_of[], uint64_t zero,
+			  uint64_t failed);
 /* The page went back, or is of no use any more. */
-void run_tray_forget(struct pager *p, uint32_t tray_page);
+void run_writeback_forget(struct pager *p, uint32_t buffer_page);
 /* Its space has it at another address. */
-void run_tray_moved(struct pager *p, uint32_t tray_page, uint64_t page);
-/* Starts a few stores of trays that will be needed soon, for which the lock is
- * dropped, and takes note of those that have ended; false: nothing to do. */
-bool run_trays_carry(struct pager *p);
-/* Whether the oldest trays wait for far memory. */
-bool run_trays_are_storing(const struct pager *p);
+void run_writeback_moved(struct pager *p, uint32_t buffer_page, uint64_t page);
+/* Starts a few stores of buffers that will be needed soon, for which the lock
+ * is dropped, and takes note of those that have ended; false: nothing to do. */
+bool run_writeback_store(struct pager *p);
+/* Whether the oldest buffers wait for far memory. */
+bool run_writeback_is_storing(const struct pager *p);
 /* What found no place goes back to its program; true: some did. Only by the
  * thread that reads events: a page that comes between a fork and its event
  * would not be the child's. */
-bool run_trays_return(struct pager *p);
-/* Whether only the tray has the page's bytes. */
-bool run_tray_is_dirty(const struct pager *p, uint32_t tray_page);
-/* All of the space's pages in trays are stored when it returns, but those that
- * found no place. */
-void run_trays_flush(struct pager *p, const struct space *s);
+bool run_writeback_return(struct pager *p);
+/* Whether only the buffer has the page's bytes. */
+bool run_writeback_is_dirty(const struct pager *p, uint32_t buffer_page);
+/* All of the space's pages in buffers are stored when it returns, but those
+ * that found no place. */
+void run_writeback_flush(struct pager *p, const struct space *s);
 
 /* space.c */
 int run_space_create(struct pager *p, int uffd, uint64_t start,
@@ -317,11 +324,13 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd) MUST_CHECK;
 void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 			 pid_t pid);
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
-void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
-			enum run_state state);
+/* It is not here any more: its state is the caller's to set. */
+void run_space_set_gone(struct pager *p, struct space *s, uint64_t page);
+/* It has no memory anywhere: as if it had never been touched. */
+void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page);
 /* The page is here and cannot leave; and may be tried again. */
-void run_space_hold(struct pager *p, struct space *s, uint64_t page);
-void run_space_let_go(struct pager *p, struct space *s, uint64_t page);
+void run_space_hold(struct pager *p, struct space *s, uint64_t page,
+		    bool holds);
 /* The program gives [page, page + pages) up: what is here may be here for a
  * moment longer. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
@@ -335,18 +344,21 @@ void run_space_show_aliens(struct space *s);
  * processes have left them. */
 void run_spaces_sweep(struct pager *p, bool only_left);
 
-/* porter.c */
-int run_porter_start(struct pager *p) MUST_CHECK;
-void run_porter_stop(struct pager *p);
+/* reclaim.c */
+int run_reclaim_start(struct pager *p) MUST_CHECK;
+void run_reclaim_stop(struct pager *p);
 /* There is something to do: too much is resident. */
-void run_porter_kick(struct pager *p);
-/* Batches begun or collected, and a few pages carried, for which the lock is
+void run_reclaim_kick(struct pager *p);
+/* Batches begun or collected, and a few pages storing, for which the lock is
  * dropped; false: nothing could be done. */
-bool run_porter_turn(struct pager *p);
+bool run_reclaim_turn(struct pager *p);
 /* Whether turns are needed although nobody faults. */
-bool run_porter_is_busy(const struct pager *p);
-/* Where it and the agents run: after `cpu` or the crew has changed. */
-void run_porter_place(struct pager *p);
+bool run_reclaim_is_busy(const struct pager *p);
+/* Where it and the agents run: after `cpu` or the threads has changed. */
+void run_reclaim_place(struct pager *p);
+
+/* Faults come faster than pages leave: gives the agents time. */
+void run_reclaim_wait(struct pager *p);
 
 /* mend.c */
 int run_mender_start(struct pager *p) MUST_CHECK;
@@ -356,73 +368,69 @@ void run_mender_stop(struct pager *p);
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
 bool run_evict_step(struct pager *p);
-/* What counts against the limit: nobody shall wait for pages that cannot leave.
- */
-static inline uint64_t run_evict_load(const struct pager *p)
-{
-	return p->resident - p->held;
-}
 /* Far memory was full, and more is local than should be: finds out whether that
  * is still so, also if nobody faults. Not more often than it helps. */
 void run_evict_try(struct pager *p);
-/* Whether the porter is wanted. */
-static inline bool run_evict_is_due(const struct pager *p)
-{
-	return run_evict_load(p) > p->limit_pages + p->overflow.extra;
-}
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
-/* Pages in batches under way. */
-uint64_t run_evict_leaving(const struct pager *p);
+
+/* batch.c */
+/* The stretches of the pages that were picked. Between two pages that leave
+ * there may be others in one stretch only if dropping it loses nothing. */
+void run_batch_build(const struct space *s, struct leaving *l, bool can_move);
 /* Whether a batch under way may drop the page. */
-bool run_evict_covers(const struct space *s, uint64_t page);
+bool run_batch_covers(const struct space *s, uint64_t page);
 /* The same, and *end is no further than where that changes. */
-bool run_evict_span(const struct space *s, uint64_t page, uint64_t *end);
+bool run_batch_span(const struct space *s, uint64_t page, uint64_t *end);
+/* Pages in batches under way. */
+uint64_t run_batches_pages(const struct pager *p);
 
 /* room.c: what far memory does not take. */
 /* At the beginning: a line if there is little room. */
 void run_room_say(struct pager *p);
-/* How much may be resident now. */
-static inline uint64_t run_room_limit(const struct pager *p)
-{
-	return p->limit_pages + p->overflow.extra;
-}
-/* How many pages that need a new place may leave now, and how many did. */
+/* How many pages that need a new place may leave now. */
 uint64_t run_room_budget(struct pager *p);
-void run_room_sent(struct pager *p, uint64_t pages);
 /* Stores that needed a new place: so many got one; so many of any did not. */
 void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
-/* Nothing can leave: more may be resident. */
-void run_room_none(struct pager *p);
 /* Tells the programs whether they may have more. */
 void run_room_tell(struct pager *p);
 /* From time to time. */
 void run_room_settle(struct pager *p);
 void run_room_put_slot(struct pager *p, uint32_t slot);
-/* Pages of the tray that were not stored go back; false: some cannot yet. */
-bool run_room_return(struct pager *p, struct tray *t);
-/* A forked child's copy of a page that is in its parent's tray only. */
+/* Pages of the buffer that were not stored go back; false: some cannot yet. */
+bool run_room_return(struct pager *p, struct wb_buffer *t);
+/* A forked child's copy of a page that is in its parent's buffer only. */
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
-		   uint32_t tray_page);
+		   uint32_t buffer_page);
 bool run_room_is_spent(const struct pager *p);
-/* There is no room anywhere for a page that was never touched. */
-void run_room_fail(struct pager *p, const struct waiting *w);
+/* Says that there is no room anywhere for a page that was never touched. */
+void run_room_complain(struct pager *p, const struct space *s);
+
+/* prefetch.c */
+/* What a fault brings: the wanted page is the first of its kind. */
+struct fetch {
+	uint64_t far[RUN_PREFETCH_MAX + 1];
+	unsigned far_count;
+	uint64_t staged[RUN_PREFETCH_MAX + 1];
+	unsigned staged_count;
+};
+
+void run_prefetch_choose(const struct pager *p, const struct fault *f,
+			 struct fetch *c);
 
 /* fault.c */
-/* SIGBUS, now and at every later access. */
-void run_fault_sigbus(struct pager *p, const struct waiting *w);
-void run_fault_serve(struct pager *p, const struct waiting *w);
+void run_fault_serve(struct pager *p, const struct fault *f);
 void run_fault_retry(struct pager *p);
-void run_fault_later(struct pager *p, const struct waiting *w);
+void run_fault_later(struct pager *p, const struct fault *f);
+/* Brings a page that has left, if it has. */
+void run_fault_bring(struct pager *p, struct space *s, uint64_t page);
 /* Whether an agent waits for it: to be served at once. */
-bool run_fault_is_agents(const struct waiting *w);
-/* After an ioctl that maps a page: true when the page is there now. */
-bool run_fault_mapped(struct pager *p, const struct waiting *w, int err);
-/* No byte of it is left: SIGBUS, now and at every later access. */
-void run_fault_lost(struct pager *p, const struct waiting *w);
-/* How many pages may come at once; at least the one that is wanted. */
-unsigned run_fault_room(const struct pager *p, unsigned want);
+bool run_fault_is_agents(const struct fault *f);
+/* What an ioctl that maps a page has said, where the table knows nothing of the
+ * page; `err` may also be a number of pages. */
+enum fault_end run_fault_answered(const struct space *s, uint64_t page,
+				  int err);
 
 /* owner.c */
 /* The space is that process's from now on. */
@@ -433,6 +441,8 @@ void run_owner_ended(struct pager *p, struct space *s);
  * its agent is there. */
 void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
 void run_owner_release(struct pager *p, struct space *s);
+/* Its agent, if it sleeps, after something was wished of it. */
+void run_owner_wake(struct run_channel *c);
 /* What epoll says of a process is marked so, beside what it says of its space.
  */
 static inline void *run_owner_who(struct space *s)
@@ -449,7 +459,7 @@ static inline struct space *run_owner_space(void *who)
  * until it can be; then come the faults, of which w[] gets those that there
  * are. Returns how many, or -1: nothing was said. The first thread only. */
 int run_events_read(struct pager *p, struct space *s,
-		    struct waiting w[RUN_EVENTS]);
+		    struct fault w[RUN_EVENTS]);
 /* Reads only, and does nothing: for a caller to whom the kernel says EAGAIN. */
 void run_events_note(struct pager *p, struct space *s);
 /* The same where agents are at work, for who waits for them: they wait for
@@ -469,7 +479,7 @@ void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 
 /* call.c */
 /* A touch of a bell page, which carries a call. */
-void run_call_answer(struct pager *p, const struct waiting *w);
+enum fault_end run_call_answer(struct pager *p, const struct fault *f);
 
 /* marks.c */
 /* Pages that must not leave; -ENOMEM: more than may be kept. */
@@ -486,19 +496,15 @@ void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask);
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages);
 
-/* stream.c */
-/* Brings a page that is far or in a tray. */
-void run_stream_serve(struct pager *p, const struct waiting *w);
-
-/* door.c */
-int run_door_open(struct pager *p) MUST_CHECK;
-void run_door_accept(struct pager *p);
-void run_door_read(struct pager *p, struct caller *c);
-/* Makes room where callers wait for it and others take too long. */
-void run_door_sweep(struct pager *p);
+/* attach.c */
+int run_attach_open(struct pager *p) MUST_CHECK;
+void run_attach_accept(struct pager *p);
+void run_attach_read(struct pager *p, struct attachment *c);
+/* Makes room where processes wait to attach and others take too long. */
+void run_attach_sweep(struct pager *p);
 /* A forked child shows which space is its own, by the page that it was told. */
-int run_door_bind(struct pager *p, struct space *s,
-		  uint64_t bell_page) MUST_CHECK;
+int run_attach_bind(struct pager *p, struct space *s,
+		    uint64_t bell_page) MUST_CHECK;
 
 /* pager.c */
 int run_pager_run(const struct run_start *start) MUST_CHECK;

@@ -12,10 +12,10 @@ bool run_peer_is_below(pid_t pid, pid_t ancestor);
 
 /*
  * The program's user and root may: they could read the program's memory anyway.
- * Anybody else only as a descendant of the keeper, which adopts orphans: the
- * program has become, or has started, another user's.
+ * Anybody else only as a descendant of the supervisor, which adopts orphans:
+ * the program has become, or has started, another user's.
  */
-bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t keeper);
+bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t supervisor);
 
 /* Where the process's first thread has its stack, which is another place for
  * every program that it executes; 0: that is not told. */

@@ -7,9 +7,9 @@
 
 #include "base/base.h"
 
-/* Keeper: signals for a program of another user, also the one that the kernel
- * sends in its name when it dies. */
-#define RUN_CAPS_KEEPER (1ull << CAP_KILL)
+/* Supervisor: signals for a program of another user, also the one that the
+ * kernel sends in its name when it dies. */
+#define RUN_CAPS_SUPERVISOR (1ull << CAP_KILL)
 /* What opens rack and NIC, and the NIC's threads, which start then and keep it:
  * files may be another user's, and ports need rights of the network. */
 #define RUN_CAPS_OPEN                                          \
@@ -17,8 +17,8 @@
 	 1ull << CAP_NET_RAW | 1ull << 39 /* CAP_BPF */)
 /* The thread that serves faults: it sets up userfaultfds with events of fork,
  * and sends SIGBUS where the kernel cannot poison a page. */
-#define RUN_CAPS_PAGER	(1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE)
-#define RUN_CAPS_PORTER 0ull
+#define RUN_CAPS_PAGER (1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE)
+#define RUN_CAPS_NONE  0ull
 
 /* Calls `work` in a thread that is confined so, and returns what it returns.
  * The threads that it starts inherit the mask, not what the caller has. */

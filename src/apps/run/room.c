@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages that far memory does not take, because it is full or lost: they go from
- * their tray back to their program. */
+ * their buffer back to their program. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,14 +22,9 @@ uint64_t run_room_budget(struct pager *p)
 {
 	/* A try: what was refused may be taken now. */
 	if (p->overflow.is_full &&
-	    overflow_is_due(&p->overflow, run_pager_now_ns()))
+	    overflow_is_due(&p->overflow, clock_mono_ns()))
 		run_far_retry(&p->far);
 	return overflow_budget(&p->overflow);
-}
-
-void run_room_sent(struct pager *p, uint64_t pages)
-{
-	overflow_sent(&p->overflow, pages);
 }
 
 void run_room_say(struct pager *p)
@@ -51,7 +46,7 @@ static void say_full(struct pager *p, int err)
 {
 	char lost[sizeof(p->far.lost)];
 
-	uint64_t now = run_pager_now_ns();
+	uint64_t now = clock_mono_ns();
 
 	/* Where others come and go, full and not full may follow each other
 	 * quickly. */
@@ -59,7 +54,7 @@ static void say_full(struct pager *p, int err)
 		return;
 	p->said_ns = now;
 	p->has_said_full = true;
-	run_far_lost(&p->far, lost, sizeof(lost));
+	run_far_lost(&p->far, false, lost, sizeof(lost));
 	if (lost[0])
 		(void)fprintf(stderr,
 			      "aquifer: run: memory node %s is lost; what has "
@@ -94,7 +89,7 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		if (!p->far.grow_err)
 			return;
 	}
-	overflow_result(&p->overflow, run_pager_now_ns(), placed, refused);
+	overflow_result(&p->overflow, clock_mono_ns(), placed, refused);
 	show_wanted(p, false);
 	if (!was_full && p->overflow.is_full)
 		say_full(p, err);
@@ -108,22 +103,24 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 
 bool run_room_is_spent(const struct pager *p)
 {
-	/* Trays are empty when nothing leaves: their part is a reserve for who
-	 * has just been told that there is no more. */
-	uint64_t trays = (uint64_t)p->trays.count * RUN_BATCH_PAGES;
+	/* Buffers are empty when nothing leaves: their part is a reserve for
+	 * who has just been told that there is no more. */
+	uint64_t buffers = (uint64_t)p->writeback.count * RUN_BATCH_PAGES;
 
 	return overflow_is_spent(&p->overflow,
-				 p->limit_pages + p->slack_pages + trays,
-				 run_evict_load(p)) &&
-	       !run_evict_leaving(p) && !run_trays_are_storing(p);
+				 p->policy.limit_pages + p->policy.slack_pages +
+					 buffers,
+				 run_policy_load(p)) &&
+	       !run_batches_pages(p) && !run_writeback_is_storing(p);
 }
 
 void run_room_settle(struct pager *p)
 {
 
-	uint64_t all = p->limit_pages + p->slack_pages;
+	uint64_t all = p->policy.limit_pages + p->policy.slack_pages;
 
-	overflow_settle(&p->overflow, p->limit_pages, run_evict_load(p));
+	overflow_settle(&p->overflow, p->policy.limit_pages,
+			run_policy_load(p));
 	if (p->resident > all)
 		show_peak(&p->stats->over_peak, p->resident - all);
 	run_room_tell(p);
@@ -137,24 +134,17 @@ void run_room_tell(struct pager *p)
 
 	if (p->overflow.extra_max == OVERFLOW_NO_LIMIT)
 		return;
-	is_full =
-		overflow_is_spent(&p->overflow, p->limit_pages + p->slack_pages,
-				  p->unplaced + 2 * p->overflow.step);
+	is_full = overflow_is_spent(
+		&p->overflow, p->policy.limit_pages + p->policy.slack_pages,
+		p->unplaced + 2 * p->overflow.step);
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->channel)
 			atomic_store_explicit(&s->channel->is_full, is_full,
 					      memory_order_relaxed);
 }
 
-void run_room_none(struct pager *p)
+void run_room_complain(struct pager *p, const struct space *s)
 {
-	overflow_raise(&p->overflow, p->limit_pages, run_evict_load(p));
-}
-
-void run_room_fail(struct pager *p, const struct waiting *w)
-{
-	struct space *s = w->space;
-
 	if (!p->has_failed_some)
 		(void)fprintf(stderr,
 			      "aquifer: run: far memory is full (%s), and so "
@@ -164,60 +154,61 @@ void run_room_fail(struct pager *p, const struct waiting *w)
 							  : -ENOSPC),
 			      (int)s->pid);
 	p->has_failed_some = true;
-	run_fault_sigbus(p, w);
 }
 
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
-		   uint32_t tray_page)
+		   uint32_t buffer_page)
 {
 	struct run_page *e = &child->pages.page[page];
 	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
-				run_tray_bytes(p, tray_page));
+				run_writeback_bytes(p, buffer_page), 1);
 
-	e->state = RUN_LOST;
 	/* It may have left its parent after the fork: then the child has it. */
-	if (!err || err == -EEXIST)
+	if (err > 0 || err == -EEXIST) {
 		run_space_set_resident(p, child, page);
-	else if (err == -ESRCH)
+		return;
+	}
+	/* Touching it is SIGBUS, which is not zeros. */
+	run_page_set_state(e, RUN_LOST);
+	if (err == -ESRCH)
 		child->is_dead = true;
 	else
-		/* Touching it is SIGBUS, which is not zeros. */
 		log_err("run", "no memory for a page of a forked process");
 }
 
-/* True: the page is not the tray's any more. */
-static bool give_back(struct pager *p, uint32_t tray_page, struct space *s,
+/* True: the page is not the buffer's any more. */
+static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 		      uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 	int err;
 
 	/* A batch under way drops all that is in its stretches. */
-	if (s->is_dead || run_evict_covers(s, page))
+	if (s->is_dead || run_batch_covers(s, page))
 		return false;
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
-			    run_tray_bytes(p, tray_page));
+			    run_writeback_bytes(p, buffer_page), 1);
 	if (err == -ENOENT) {
 		/* The program took the addresses away. */
 		run_space_discard(p, s, page, 1);
 		return true;
 	}
-	if (err && err != -EEXIST)
+	if (err < 0 && err != -EEXIST)
 		return false;
-	run_tray_forget(p, tray_page);
+	run_writeback_forget(p, buffer_page);
 	run_space_set_resident(p, s, page);
 	e->is_returned = 1;
-	count(&p->stats->kept, 1);
+	count(&p->stats->returned, 1);
 	return true;
 }
 
-bool run_room_return(struct pager *p, struct tray *t)
+bool run_room_return(struct pager *p, struct wb_buffer *t)
 {
-	uint32_t first = (uint32_t)(t - p->trays.tray) * RUN_BATCH_PAGES;
+	uint32_t first = (uint32_t)(t - p->writeback.buffer) * RUN_BATCH_PAGES;
 	bool all = true;
 
 	for (unsigned i = 0; i < RUN_BATCH_PAGES; i++) {
-		const struct tray_page *tp = &t->page[i];
+		const struct wb_page *tp = &t->page[i];
 
 		if (tp->space && tp->is_dirty)
 			all &= give_back(p, first + i, tp->space, tp->page);

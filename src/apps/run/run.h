@@ -3,11 +3,11 @@
  * `aquifer run`: an unmodified program whose heap and anonymous mappings live
  * in far memory, with a bounded part of them resident.
  *
- * Three parties: the keeper (the caller), the pager (a child of it, with the
- * NIC and all userfaultfds), and the program with the preload library. Keeper
- * and pager share one table of descriptors: if either is killed, the other
- * still holds the userfaultfds, so a page that is not there never turns into
- * zeros. A keeper without pager kills the program.
+ * Three parties: the supervisor (the caller), the pager (a child of it, with
+ * the NIC and all userfaultfds), and the program with the preload library.
+ * Supervisor and pager share one table of descriptors: if either is killed, the
+ * other still holds the userfaultfds, so a page that is not there never turns
+ * into zeros. A supervisor without pager kills the program.
  */
 #ifndef AQ_RUN_H
 #define AQ_RUN_H
@@ -77,14 +77,15 @@ struct run_stats {
 	_Atomic uint64_t forks;
 	_Atomic uint64_t resident_pages;
 	_Atomic uint64_t resident_peak;
-	_Atomic uint64_t tray_pages; /* on their way, of the local bytes too */
-	_Atomic uint64_t far_pages;  /* in use in far memory */
+	_Atomic uint64_t
+		buffered_pages;	    /* on their way, of the local bytes too */
+	_Atomic uint64_t far_pages; /* in use in far memory */
 	_Atomic uint64_t far_peak;
 	_Atomic uint64_t heap_peak; /* pages of all processes, wherever */
 	_Atomic uint64_t spaces;
 	_Atomic uint64_t spaces_ever;
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
-	_Atomic uint64_t kept;	    /* pages that found no room and came back */
+	_Atomic uint64_t returned;  /* pages that found no room and came back */
 	_Atomic uint64_t over_peak; /* pages above the local bytes */
 	_Atomic uint64_t refused;   /* who wanted to attach and may not */
 	_Atomic uint64_t locked;    /* that could not leave */
@@ -101,10 +102,10 @@ struct run_near {
 	char text[RUN_TEXT_MAX]; /* "of 'NAME' (process ...) because ..." */
 };
 
-/* Memory that keeper and pager share. */
+/* Memory that supervisor and pager share. */
 struct run_shared {
 	struct run_stats stats;
-	_Atomic int ends_when_idle;	 /* the keeper's wish */
+	_Atomic int ends_when_idle;	 /* the supervisor's wish */
 	_Atomic int ready;		 /* 1, or -errno with `text` */
 	_Atomic pid_t pid[RUN_PIDS_MAX]; /* of spaces; 0: no entry */
 	char text[RUN_TEXT_MAX];

@@ -6,7 +6,7 @@
  *
  * Attaching: the library connects to the pager's socket and sends a run_hello
  * with the token. Only then does it get anything: a run_welcome with the memory
- * that the two share (channel and trays, this process's alone), and with the
+ * that the two share (channel and buffers, this process's alone), and with the
  * userfaultfd device where there is one. A new process makes a userfaultfd,
  * sends it with a run_range, and waits for a run_welcome that says 0: the pager
  * sets it up, because events of fork are a privilege that the program need not
@@ -32,7 +32,7 @@
 enum {
 	RUN_PAGE_BYTES = 4096,
 	RUN_PAGE_SHIFT = 12,
-	RUN_BATCH_PAGES = 64, /* evicted together, and pages of one tray */
+	RUN_BATCH_PAGES = 64, /* evicted together, and pages of one buffer */
 	RUN_BATCHES = 4,      /* of one space under way; a power of two */
 	RUN_TOKEN_BYTES = 16,
 	RUN_MAGIC = 0x41515231, /* "AQR1" */
@@ -71,11 +71,11 @@ struct run_range {
 };
 
 /* As an answer to a hello, err 0, with one or two descriptors: the shared
- * memory, which is the channel and then the trays; the device. */
+ * memory, which is the channel and then the buffers; the device. */
 struct run_welcome {
 	uint32_t magic;
 	int32_t err;	       /* 0 or -errno */
-	uint64_t tray_bytes;   /* of all trays */
+	uint64_t buffer_bytes; /* of all buffers */
 	uint64_t min_bytes;    /* smaller mappings stay local */
 	uint32_t has_uffd_dev; /* the second descriptor is /dev/userfaultfd */
 	uint32_t bell_page;    /* which a forked child touches, once */
@@ -94,31 +94,34 @@ struct run_stretch {
 	uint64_t bytes;
 };
 
+/* What became of a batch, bit i of page[i]: whether it is still there, and if
+ * so, why; whether it was zeros. */
+struct run_outcome {
+	uint64_t failed;
+	uint64_t refused; /* only because it was not guarded */
+	uint64_t spared;  /* only because the program changes its mappings */
+	uint64_t locked;  /* because the program has locked it */
+	uint64_t zero;
+	uint64_t dropped;   /* by advice, of which the kernel tells the pager */
+	uint32_t is_single; /* pages were dropped one by one, not stretches */
+	uint32_t reserved;
+};
+
 /*
- * Move page[i] to place tray_page + i of the trays. What the kernel does not
- * move is copied and dropped, if it is guarded: if the pager keeps writers
+ * Move page[i] to place buffer_page + i of the buffers. What the kernel does
+ * not move is copied and dropped, if it is guarded: if the pager keeps writers
  * away from it. Where nothing is moved, all pages are guarded, and the
  * stretches are dropped as a whole. The agent also looks at the bytes, since it
- * has them in its cache. Neither hash nor tray is checked again: no other
+ * has them in its cache. Neither hash nor buffer is checked again: no other
  * process can write them, so a program that changes them deceives itself only.
  */
 struct run_batch {
-	uint32_t tray_page;
+	uint32_t buffer_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
-	/* Out: pages were dropped one by one, not stretches. */
-	uint32_t is_single;
+	uint32_t reserved;
 	uint64_t guarded; /* bit i: page[i] */
-	/* Out, bit i of page[i]: it is still there; only because it was not
-	 * guarded; only because the program changes its mappings; it was zeros;
-	 * was dropped by advice, of which the kernel told the pager once; is
-	 * there because the program has locked it. */
-	uint64_t failed;
-	uint64_t refused;
-	uint64_t spared;
-	uint64_t zero;
-	uint64_t dropped;
-	uint64_t locked;
+	struct run_outcome out;
 	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */
 	uint64_t page[RUN_BATCH_PAGES];
 	struct run_stretch stretch[RUN_BATCH_PAGES];
@@ -158,33 +161,43 @@ struct run_call {
 	uint64_t bytes;
 };
 
+/*
+ * The two ends of each pair are in run/ (the pager) and preload/ (the agent):
+ *
+ *	RUN-P1	An agent that sees a new number never sees half of a batch.
+ *	RUN-P2	Of a wish (posted, quits) and is_asleep, pager and agent do not
+ *		both miss the other's: no agent sleeps over a wish.
+ *	RUN-D1	A pager that sees a new number never sees half of a result, nor
+ *		a buffer that is not full.
+ *	RUN-W1	A pager that sees the way never posts to an agent that still
+ *		has rights or no place for pages.
+ *	RUN-M1	Of is_changing and is_moving, pager and agent do not both miss
+ *		the other's: no page is moved from where something else may
+ *		have been mapped.
+ *	RUN-M2	A pager that sees no move sees the pages gone that were moved.
+ */
 struct run_channel {
-	/* P1: the pager releases a batch by adding one here; the agent
-	 * acquires. It is the futex on which the agent sleeps. */
+	/* RUN-P1: batches, ever. The futex on which the agent sleeps. */
 	_Atomic uint32_t posted;
-	/* D1: the agent releases results by adding one; the pager acquires. */
-	_Atomic uint32_t done;
-	_Atomic uint32_t is_asleep; /* the agent wants FUTEX_WAKE */
+	_Atomic uint32_t done;	    /* RUN-D1: of these, with results */
+	_Atomic uint32_t is_asleep; /* RUN-P2: the agent wants FUTEX_WAKE */
 	/* One more than the core that faults come from. The agent keeps away
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
 	/* The kernel writes it as the agent starts, and 0 when it ends. */
 	_Atomic uint32_t agent_tid;
-	/* The pager wants the agent to end: its process has ended or executed
-	 * something else, and the agent alone keeps the memory. */
+	/* RUN-P2: the pager wants the agent to end: its process has ended or
+	 * executed something else, and the agent alone keeps the memory. */
 	_Atomic uint32_t quits;
 	/* The pager adds to it now and then, as long as it lives. */
 	_Atomic uint32_t beats;
 	_Atomic uint32_t had_agent; /* written by the agent as it starts */
 	uint32_t may_move; /* written by the pager before there is an agent */
-	/* W1: enum run_way, released by the agent as it starts; the pager
-	 * acquires, and posts nothing before. */
-	_Atomic uint32_t way;
-	/* The pager's: some of the range is no far memory, a hint; the program
-	 * changes its mappings, and nothing may be taken now. */
-	_Atomic uint32_t has_aliens;
+	_Atomic uint32_t way; /* RUN-W1: enum run_way, once it is known */
+	_Atomic uint32_t has_aliens; /* some of the range is not far: a hint */
+	/* RUN-M1: the program changes its mappings, nothing may be taken now;
+	 * the agent moves pages. */
 	_Atomic uint32_t is_changing;
-	/* M2: the agent's, while it moves pages. */
 	_Atomic uint32_t is_moving;
 	/* 1: far memory and what may be local are full: no more mappings. */
 	_Atomic uint32_t is_full;

@@ -3,6 +3,7 @@
 #ifndef AQ_RUN_FDS_H
 #define AQ_RUN_FDS_H
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -69,6 +70,45 @@ static inline void run_fds_put(struct msghdr *msg, union run_fds_room *room,
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(c), fd, count * sizeof(int));
+}
+
+/* 0, or -EPIPE. */
+static inline int run_fds_send(int sock, void *bytes, size_t len, const int *fd,
+			       unsigned count, int flags)
+{
+	union run_fds_room room = {{0}};
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	run_fds_put(&msg, &room, fd, count);
+	return sendmsg(sock, &msg, MSG_NOSIGNAL | flags) == (ssize_t)len
+		       ? 0
+		       : -EPIPE;
+}
+
+/* A message of that many bytes. The first `max` descriptors go to fd[], and
+ * *count says how many came; those of any other message are closed. */
+static inline int run_fds_receive(int sock, void *bytes, size_t len, int *fd,
+				  unsigned max, unsigned *count, int flags)
+{
+	union run_fds_room room;
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | flags);
+
+	*count = 0;
+	if (n < 0)
+		return -errno;
+	*count = run_fds_take(&msg, fd, max);
+	if (n == (ssize_t)len && *count <= max && !(msg.msg_flags & MSG_TRUNC))
+		return 0;
+	for (unsigned i = 0; *count <= max && i < *count; i++)
+		(void)close(fd[i]);
+	*count = 0;
+	return -EPROTO;
 }
 
 #endif

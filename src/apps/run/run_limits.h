@@ -4,37 +4,28 @@
 #define AQ_RUN_LIMITS_H
 
 enum {
-	RUN_SHELVES_MAX = 64,
-	RUN_SHELF_PAGES = 4096, /* of the first shelf: 16 MiB */
-	RUN_SHELF_PART = 4,	/* of those that there are: a later one */
-	RUN_SHELF_PAGES_MAX = 1 << 20,
-	RUN_SHELF_PAGES_MIN = 256,
-	RUN_TRAYS_MIN = 3,
-	RUN_HEAT_MAX = 3,     /* two bits of a page */
-	RUN_TRAYS_MAX = 1024, /* 256 MiB */
-	RUN_TRAY_PART = 16,   /* of the local bytes, one part is trays */
-	RUN_CARRIED_MAX = 4,  /* trays that are being stored */
-	RUN_CARRY_PAGES = 4,  /* stored in one turn: a fault waits that long */
+	RUN_STORES_MAX = 64,
+	RUN_STORE_PAGES = 4096, /* of the first store: 16 MiB */
+	RUN_STORE_PART = 4,	/* of those that there are: a later one */
+	RUN_STORE_PAGES_MAX = 1 << 20,
+	RUN_STORE_PAGES_MIN = 256,
+	RUN_STORING_MAX = 4, /* buffers that are being stored */
+	RUN_STORE_BATCH = 4, /* stored in one turn: a fault waits that long */
 	RUN_WAITING_MAX = 65536, /* faults that wait for something */
 	RUN_EVENTS = 16,	 /* read at a time */
 	RUN_READS = 16,		 /* of one space, before others are looked at */
 	RUN_PREFETCH_MAX = 64,
-	RUN_STREAM_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
 	RUN_ZERO_WINDOW_MAX = 64,
-	RUN_SLACK_PAGES = 256, /* above the limit, before faults wait ... */
-	RUN_SLACK_PART = 16,   /* ... or this part of the local pages */
-	RUN_STRETCH_GAP = 64,  /* pages between two that leave together */
 	RUN_PENDING_HELLOS = 64,
-	/* A caller may take longer only as long as nobody waits for its place:
-	 * before and after it has shown the token. */
+	/* An attachment may take longer only as long as nobody waits for its
+	 * place: before and after it has shown the token. */
 	RUN_HELLO_MS = 2000,
 	RUN_ATTACH_MS = 30000,
-	RUN_ANCESTORS_MAX = 256, /* between a process and the keeper */
-	RUN_PROBE_MS = 100,  /* between looks at pages that could not leave */
-	RUN_SWEEP_MS = 100,  /* between looks for processes that ended */
-	RUN_PARTING_MS = 50, /* after one has, looked all the time */
-	RUN_LOOKS = 16,	     /* processes asked what they execute, each time */
-	RUN_MOVE_MS = 20,    /* that an agent may take for one move */
+	RUN_ANCESTORS_MAX = 256, /* between a process and the supervisor */
+	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
+	RUN_PARTING_MS = 50,	 /* after one has, looked all the time */
+	RUN_LOOKS = 16,	  /* processes asked what they execute, each time */
+	RUN_MOVE_MS = 20, /* that an agent may take for one move */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int run_share_create(uint32_t tray_count, struct share **out, int *fd)
+int run_share_create(uint32_t buffer_count, struct share **out, int *fd)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct share *s = malloc(sizeof(*s));
@@ -18,27 +18,22 @@ int run_share_create(uint32_t tray_count, struct share **out, int *fd)
 		return -ENOMEM;
 	*s = (struct share){.refs = 1,
 			    .bytes = RUN_CHANNEL_BYTES +
-				     (size_t)tray_count * RUN_BATCH_PAGES *
+				     (size_t)buffer_count * RUN_BATCH_PAGES *
 					     RUN_PAGE_BYTES};
 	f = memfd_create("aquifer-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (f < 0)
-		goto err_free;
-	if (ftruncate(f, (off_t)s->bytes) != 0 ||
+	if (f < 0 || ftruncate(f, (off_t)s->bytes) != 0 ||
 	    fcntl(f, F_ADD_SEALS, seals) != 0)
-		goto err_close;
+		goto err_errno;
 	s->mem = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
 	if (s->mem == MAP_FAILED)
-		goto err_close;
+		goto err_errno;
 	*out = s;
 	*fd = f;
 	return 0;
-err_close:
+err_errno:
 	err = -errno;
-	(void)close(f);
-	free(s);
-	return err;
-err_free:
-	err = -errno;
+	if (f >= 0)
+		(void)close(f);
 	free(s);
 	return err;
 }
@@ -57,9 +52,9 @@ void run_share_put(struct share *s)
 	free(s);
 }
 
-void run_share_clear(struct share *s, uint32_t tray)
+void run_share_clear(struct share *s, uint32_t buffer)
 {
 	/* A failure only costs memory until the process ends. */
-	(void)madvise(run_share_page(s, tray * RUN_BATCH_PAGES),
+	(void)madvise(run_share_page(s, buffer * RUN_BATCH_PAGES),
 		      (size_t)RUN_BATCH_PAGES * RUN_PAGE_BYTES, MADV_REMOVE);
 }

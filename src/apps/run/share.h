@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that the pager shares with one process: its channel and its trays.
+ * The memory that the pager shares with one process: its channel and its
+ * buffers.
  *
  * Each process has a share of its own, and a forked child loses its parent's
- * with the fork. So what a process puts into trays is seen by nobody else, also
- * not by a child of the same program that gave up rights which the process
+ * with the fork. So what a process puts into buffers is seen by nobody else,
+ * also not by a child of the same program that gave up rights which the process
  * still has. The pager makes the memory and seals its size: nobody can truncate
  * it under the pager's hands.
  *
- * All shares have room for all trays, but memory only where they were used: of
- * one tray, one share at a time.
+ * All shares have room for all buffers, but memory only where they were used:
+ * of one buffer, one share at a time.
  */
 #ifndef AQ_RUN_SHARE_H
 #define AQ_RUN_SHARE_H
 
 #include "run_channel.h"
 
-/* Counted: a space's, and that of trays that still have bytes there. All under
- * the pager's lock. */
+/* Counted: a space's, and that of buffers that still have bytes there. All
+ * under the pager's lock. */
 struct share {
 	unsigned refs;
 	uint8_t *mem;
@@ -26,22 +27,24 @@ struct share {
 
 /* With one reference, and a descriptor for the process, which is the caller's.
  */
-int run_share_create(uint32_t tray_count, struct share **out,
+int run_share_create(uint32_t buffer_count, struct share **out,
 		     int *fd) MUST_CHECK;
 struct share *run_share_get(struct share *s);
 void run_share_put(struct share *s); /* NULL is allowed */
 
-/* Gives the memory of a tray back; its bytes are zeros. */
-void run_share_clear(struct share *s, uint32_t tray);
+/* Gives the memory of a buffer back; its bytes are zeros. */
+void run_share_clear(struct share *s, uint32_t buffer);
 
 static inline struct run_channel *run_share_channel(const struct share *s)
 {
 	return (struct run_channel *)(void *)s->mem;
 }
 
-static inline uint8_t *run_share_page(const struct share *s, uint32_t tray_page)
+static inline uint8_t *run_share_page(const struct share *s,
+				      uint32_t buffer_page)
 {
-	return s->mem + RUN_CHANNEL_BYTES + (size_t)tray_page * RUN_PAGE_BYTES;
+	return s->mem + RUN_CHANNEL_BYTES +
+	       (size_t)buffer_page * RUN_PAGE_BYTES;
 }
 
 #endif

@@ -2,22 +2,21 @@
 /* Spaces: made when a process attaches or forks, gone when its memory is. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "pager_priv.h"
 #include "uffd.h"
 
-/* ---- accounts ----------------------------------------------------------- */
+/* ---- accounts ------------------------------------------------------------ */
 
 static void show_resident(struct pager *p)
 {
-	uint64_t trays = atomic_load_explicit(&p->stats->tray_pages,
-					      memory_order_relaxed);
+	uint64_t buffers = atomic_load_explicit(&p->stats->buffered_pages,
+						memory_order_relaxed);
 
 	show(&p->stats->resident_pages, p->resident);
-	show_peak(&p->stats->resident_peak, p->resident + trays);
+	show_peak(&p->stats->resident_peak, p->resident + buffers);
 }
 
 static void set_touched(struct pager *p, struct space *s, uint64_t page)
@@ -31,7 +30,7 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
-	e->state = RUN_RESIDENT;
+	run_page_set_state(e, RUN_RESIDENT);
 	if (!run_set_has(&s->pages.touched, page))
 		set_touched(p, s, page);
 	if (!run_set_has(&s->pages.resident, page) &&
@@ -48,50 +47,26 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		(void)!run_marks_keep(p, s, page, 1);
 }
 
-void run_space_hold(struct pager *p, struct space *s, uint64_t page)
+void run_space_hold(struct pager *p, struct space *s, uint64_t page, bool holds)
 {
-	if (!run_set_has(&s->pages.resident, page))
+	struct run_set *from = holds ? &s->pages.resident : &s->pages.held;
+	struct run_set *to = holds ? &s->pages.held : &s->pages.resident;
+	uint64_t more = holds ? 1 : -1ull;
+
+	if (!run_set_has(from, page))
 		return;
-	run_set_del(&s->pages.resident, page);
-	run_set_add(&s->pages.held, page);
-	s->resident_count--;
-	s->held_count++;
-	p->held++;
+	run_set_del(from, page);
+	run_set_add(to, page);
+	s->resident_count -= more;
+	s->held_count += more;
+	p->held += more;
 }
 
-void run_space_let_go(struct pager *p, struct space *s, uint64_t page)
-{
-	if (!run_set_has(&s->pages.held, page))
-		return;
-	run_set_del(&s->pages.held, page);
-	run_set_add(&s->pages.resident, page);
-	s->resident_count++;
-	s->held_count--;
-	p->held--;
-}
-
-/* It has no memory anywhere: as if it had never been touched. */
-static void make_untouched(struct pager *p, struct space *s, uint64_t page)
+void run_space_set_gone(struct pager *p, struct space *s, uint64_t page)
 {
 	struct run_page *e = &s->pages.page[page];
 
-	if (e->state == RUN_STAGED)
-		run_tray_forget(p, e->tray_page);
-	if (e->slot)
-		run_room_put_slot(p, e->slot);
-	*e = (struct run_page){0};
-	if (run_set_has(&s->pages.touched, page)) {
-		run_set_del(&s->pages.touched, page);
-		p->touched--;
-	}
-}
-
-void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
-			enum run_state state)
-{
-	struct run_page *e = &s->pages.page[page];
-
-	run_space_let_go(p, s, page);
+	run_space_hold(p, s, page, false);
 	if (run_set_has(&s->pages.resident, page)) {
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
@@ -100,11 +75,24 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page,
 		p->unplaced -= !e->slot;
 		show_resident(p);
 	}
-	e->heat = 0;
-	if (state == RUN_UNTOUCHED)
-		make_untouched(p, s, page);
-	else
-		e->state = state & 7u;
+	run_policy_left(e);
+}
+
+void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page)
+{
+	struct run_page *e = &s->pages.page[page];
+
+	run_space_set_gone(p, s, page);
+	if (e->state == RUN_STAGED)
+		run_writeback_forget(p, e->buffer_page);
+	if (e->slot)
+		run_room_put_slot(p, e->slot);
+	run_page_set_state(e, RUN_UNTOUCHED);
+	*e = (struct run_page){0};
+	if (run_set_has(&s->pages.touched, page)) {
+		run_set_del(&s->pages.touched, page);
+		p->touched--;
+	}
 }
 
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
@@ -112,12 +100,11 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 {
 	uint64_t end = page + pages;
 
-	for (uint64_t at = run_set_next_in(&s->pages.touched, page, end);
-	     at < end; at = run_set_next_in(&s->pages.touched, at + 1, end)) {
+	run_set_for_each (at, &s->pages.touched, page, end) {
 		if (run_set_has(&s->pages.resident, at) ||
 		    run_set_has(&s->pages.held, at))
 			run_set_add(&s->pages.vague, at);
-		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+		run_space_set_untouched(p, s, at);
 		count(&p->stats->discarded, 1);
 	}
 }
@@ -141,7 +128,7 @@ void run_space_forget(struct pager *p, struct space *s, uint64_t page,
 	run_space_show_aliens(s);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 static void show_spaces(struct pager *p)
 {
@@ -164,7 +151,7 @@ int run_space_create(struct pager *p, int uffd, uint64_t start,
 			    .start = start,
 			    .pid_place = RUN_PIDS_MAX,
 			    .pidfd = -1};
-	run_hand_init(&s->hand);
+	run_policy_space_init(&s->policy);
 	err = run_pages_init(&s->pages, RUN_RANGE_PAGES);
 	if (err)
 		goto err_free;
@@ -193,21 +180,19 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (; s->collected != s->posted; s->collected++) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
 
-		p->trays.tray[l->tray].state = TRAY_FREE;
+		run_writeback_give_up(p, l->buffer);
 	}
-	for (uint64_t at = run_set_next(&s->pages.touched, 0);
-	     at < RUN_RANGE_PAGES; at = run_set_next(&s->pages.touched, at + 1))
-		run_space_set_gone(p, s, at, RUN_UNTOUCHED);
+	run_set_for_each (at, &s->pages.touched, 0, RUN_RANGE_PAGES)
+		run_space_set_untouched(p, s, at);
 	run_marks_clear(p, s, 0, RUN_RANGE_PAGES);
 	for (unsigned i = 0; i < p->waiting_count; i++)
 		if (p->waiting[i].space != s)
 			p->waiting[kept++] = p->waiting[i];
 	p->waiting_count = kept;
-	if (p->evict_next == s)
-		p->evict_next = NULL;
+	run_policy_space_gone(p, s);
 	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->uffd, NULL);
 	(void)close(s->uffd);
-	run_trays_leave(p, s);
+	run_writeback_leave(p, s);
 	run_share_put(s->share);
 	run_owner_release(p, s);
 	run_pages_release(&s->pages);
@@ -262,10 +247,10 @@ void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 	s->channel = run_share_channel(share);
 	run_space_show_aliens(s);
 	run_owner_set(p, s, pid);
-	run_porter_place(p);
+	run_reclaim_place(p);
 }
 
-/* ---- fork --------------------------------------------------------------- */
+/* ---- fork ---------------------------------------------------------------- */
 
 /* Present pages were copied by the kernel (on write); for the others both have
  * the same slot. */
@@ -275,20 +260,21 @@ static void fork_page(struct pager *p, struct space *child,
 	struct run_page *e = &child->pages.page[page];
 
 	*e = *from;
-	e->heat = 0;
+	run_policy_left(e);
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);
 	set_touched(p, child, page);
-	if (e->state == RUN_STAGED && run_tray_is_dirty(p, from->tray_page))
-		run_room_copy(p, child, page, from->tray_page);
+	if (e->state == RUN_STAGED &&
+	    run_writeback_is_dirty(p, from->buffer_page))
+		run_room_copy(p, child, page, from->buffer_page);
 	else if (e->state == RUN_STAGED)
-		e->state = RUN_FAR; /* flushed before */
+		run_page_set_state(e, RUN_FAR); /* flushed before */
 	else if (e->state == RUN_RESIDENT)
 		run_space_set_resident(p, child, page);
 	else if (e->state == RUN_LEAVING)
 		/* The parent died over it. If the child has no copy either,
 		 * there is none: it must not see zeros. */
-		e->state = RUN_LOST;
+		run_page_set_state(e, RUN_LOST);
 }
 
 /* What the kernel did with the mappings, as madvise told it to. */
@@ -300,13 +286,10 @@ static void fork_marks(struct space *child, const struct space *parent)
 	for (unsigned i = 0; i < ARRAY_LEN(same); i++) {
 		const struct run_set *from = &parent->pages.set[same[i]];
 
-		for (uint64_t at = run_set_next(from, 0); at < RUN_RANGE_PAGES;
-		     at = run_set_next(from, at + 1))
+		run_set_for_each (at, from, 0, RUN_RANGE_PAGES)
 			run_set_add(&child->pages.set[same[i]], at);
 	}
-	for (uint64_t at = run_set_next(&parent->pages.withheld, 0);
-	     at < RUN_RANGE_PAGES;
-	     at = run_set_next(&parent->pages.withheld, at + 1))
+	run_set_for_each (at, &parent->pages.withheld, 0, RUN_RANGE_PAGES)
 		run_set_add(&child->pages.alien, at);
 }
 
@@ -323,18 +306,16 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd)
 	struct space *child;
 	int err;
 
-	run_trays_flush(p, parent);
+	run_writeback_flush(p, parent);
 	err = run_space_create(p, uffd, parent->start, &child);
 	if (err)
 		return err;
-	for (uint64_t at = run_set_next(&parent->pages.touched, 0);
-	     at < RUN_RANGE_PAGES;
-	     at = run_set_next(&parent->pages.touched, at + 1))
+	run_set_for_each (at, &parent->pages.touched, 0, RUN_RANGE_PAGES)
 		if (!run_set_has(&parent->pages.wiped, at) &&
 		    !run_set_has(&parent->pages.withheld, at))
 			fork_page(p, child, &parent->pages.page[at], at);
 	fork_marks(child, parent);
-	child->hand = parent->hand;
+	child->policy = parent->policy;
 	count(&p->stats->forks, 1);
 	return 0;
 }

@@ -33,6 +33,37 @@ static int64_t find(const struct trend *t)
 	return 0;
 }
 
+static struct trend *place(struct trends *ts, uint64_t key)
+{
+	return &ts->at[(key * 0x9e3779b97f4a7c15ull >> 32) % TRENDS];
+}
+
+static bool is_foretold(const struct trend *t, uint64_t key, uint64_t page)
+{
+	return t->key == key && t->window && t->next == page;
+}
+
+/* A thread may follow several streams (a partition has two): those in different
+ * neighbourhoods do not meet. One that leaves its own goes on in the next. */
+struct trend *run_trend_of(struct trends *ts, uint32_t tid, uint64_t page)
+{
+	uint64_t key = (uint64_t)tid << 32 | page >> TREND_SHIFT;
+	struct trend *t = place(ts, key);
+	struct trend comes = {.key = key};
+
+	if (is_foretold(t, key, page))
+		return t;
+	if (is_foretold(place(ts, key - 1), key - 1, page))
+		comes = *place(ts, key - 1);
+	else if (is_foretold(place(ts, key + 1), key + 1, page))
+		comes = *place(ts, key + 1);
+	else if (t->key == key)
+		return t;
+	*t = comes;
+	t->key = key;
+	return t;
+}
+
 uint32_t run_trend_fault(struct trend *t, uint64_t page, uint32_t max,
 			 int64_t *stride)
 {

@@ -14,6 +14,8 @@
 enum {
 	TREND_HISTORY = 32,
 	TREND_FIRST = 4, /* distances looked at first; doubled until decided */
+	TRENDS = 64,
+	TREND_SHIFT = 11, /* pages of a neighbourhood, as a power of 2 */
 };
 
 /* Zero-initialised. */
@@ -24,8 +26,16 @@ struct trend {
 	uint64_t last;
 	uint64_t next; /* the fault that shows that the stream goes on */
 	int64_t stride;
-	uint64_t key; /* the user's */
+	uint64_t key; /* thread and neighbourhood */
 };
+
+/* Those of a space, by the hash of their keys. Zero-initialised. */
+struct trends {
+	struct trend at[TRENDS];
+};
+
+/* The one that the fault belongs to. */
+struct trend *run_trend_of(struct trends *ts, uint32_t tid, uint64_t page);
 
 /*
  * Tells it of a fault; *stride and the result say what to fetch: page +

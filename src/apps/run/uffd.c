@@ -74,23 +74,14 @@ static int copy(int fd, uint64_t to, const void *from, unsigned pages,
 	return -errno;
 }
 
-int run_uffd_copy(int fd, uint64_t to, const void *from)
-{
-	int got = copy(fd, to, from, 1, 0);
-
-	return got < 0 ? got : 0;
-}
-
-int run_uffd_copy_many(int fd, uint64_t to, const void *from, unsigned pages)
+int run_uffd_copy(int fd, uint64_t to, const void *from, unsigned pages)
 {
 	return copy(fd, to, from, pages, 0);
 }
 
 int run_uffd_copy_protected(int fd, uint64_t to, const void *from)
 {
-	int got = copy(fd, to, from, 1, UFFDIO_COPY_MODE_WP);
-
-	return got < 0 ? got : 0;
+	return copy(fd, to, from, 1, UFFDIO_COPY_MODE_WP);
 }
 
 int run_uffd_zero(int fd, uint64_t to, unsigned pages)

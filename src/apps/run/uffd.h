@@ -18,12 +18,11 @@ int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 /* It is as any memory; whoever waits there goes on. */
 void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes);
-int run_uffd_copy(int fd, uint64_t to, const void *from) MUST_CHECK;
 /* Up to `pages` pages, and stops at the first that is there; returns how many,
  * or -errno for the first. */
-int run_uffd_copy_many(int fd, uint64_t to, const void *from,
-		       unsigned pages) MUST_CHECK;
-/* The same, and writes to it wait. */
+int run_uffd_copy(int fd, uint64_t to, const void *from,
+		  unsigned pages) MUST_CHECK;
+/* The same for one page, and writes to it wait. */
 int run_uffd_copy_protected(int fd, uint64_t to, const void *from) MUST_CHECK;
 /* Maps zeros at up to `pages` pages and stops at the first that is there;
  * returns how many, or -errno for the first. */

@@ -4,7 +4,6 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

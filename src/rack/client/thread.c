@@ -173,11 +173,21 @@ void client_thread_tell(struct client_thread *t, uint32_t node,
 			const char *method, const char *path,
 			uint64_t deadline_ns)
 {
+	char words[ERROR_TEXT_MAX];
+	int before = error_last_code(), err;
 	json_t *reply = NULL;
-	int err = client_thread_call(t, node, method, path, NULL, deadline_ns,
-				     &reply);
 
-	if (err)
-		log_debug("client", "%s %s: %s", method, path, error_last());
+	snprintf(words, sizeof(words), "%s", error_last());
+	err = client_thread_call(t, node, method, path, NULL, deadline_ns,
+				 &reply);
 	json_decref(reply);
+	if (!err)
+		return;
+	log_debug("client", "%s %s: %s", method, path, error_last());
+	/* Nobody hears of this failure. Whoever closes something because of
+	 * another one still has the words of that. */
+	if (before)
+		(void)error_set(before, "%s", words);
+	else
+		error_clear();
 }
