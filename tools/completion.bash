@@ -32,7 +32,8 @@ _aquifer() {
 		names=$(sed -n "s/^  $previous \([a-z|]*|[a-z|]*\).*/\1/p" \
 			<<<"$help" | tr '|' ' ')
 		[[ $command == sim && $previous == --figure ]] &&
-			names="1 7 8 9 10 11 12 13 14 all 2.4 2.9 2.10 2.11 2.12 2.13 2.14 2.15 2.16"
+			names="all "$("${COMP_WORDS[0]}" sim "${COMP_WORDS[2]}" --figure all \
+				--help 2>/dev/null | sed -n 's/^      \(.\{10\}\).*/\1/p')
 		[[ $command == sim && $previous == --fabric ]] &&
 			names="ethernet edm cxl"
 	fi
@@ -55,7 +56,7 @@ _aquifer() {
 			names+=" --port --records --store --dir --jobs --processes" &&
 			names+=" --entries --fill-seeds --json"
 		[[ $command == sim ]] &&
-			names+=" --seed --seeds --jobs --fabric --figure --bug" &&
+			names+=" --seed --seeds --jobs --fabric --figure --out --bug" &&
 			names+=" --points --model --steer --quick --detail --system --json"
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$word")

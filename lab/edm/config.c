@@ -136,14 +136,6 @@ int edm_config_check(const struct edm_config *c)
 	return 0;
 }
 
-const char *edm_proto_name(enum edm_proto p)
-{
-	static const char *const name[] = {"edm",   "ird", "pfabric", "pfc",
-					   "dctcp", "cxl", "fastpass"};
-
-	return name[p];
-}
-
 const char *edm_discipline_name(enum edm_discipline d)
 {
 	static const char *const name[] = {"async", "slot", "reserve", "pim"};
@@ -165,14 +157,6 @@ const char *edm_sizes_name(enum edm_sizes s)
 					   "ycsb"};
 
 	return name[s];
-}
-
-const char *edm_pattern_name(enum edm_pattern p)
-{
-	static const char *const name[] = {"uniform", "incast", "skew",
-					   "split"};
-
-	return name[p];
 }
 
 uint32_t edm_request_blocks(enum edm_md md, enum edm_op op)

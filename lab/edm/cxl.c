@@ -336,21 +336,16 @@ static void cxl_destroy(void *proto)
 	free(x->output);
 	free(x->lane);
 	free(x->msg_next);
-	edm_rival_release(&x->r);
-	free(x);
+	edm_rival_destroy(&x->r);
 }
 
 static int cxl_create(struct edm_run *run, void **out)
 {
-	struct cxl *x = calloc(1, sizeof(*x));
+	struct cxl *x = edm_rival_create(run, sizeof(*x));
 	size_t n = run->c.nodes, lanes;
 
 	if (!x)
 		return -ENOMEM;
-	if (edm_rival_init(&x->r, run)) {
-		free(x);
-		return -ENOMEM;
-	}
 	x->voq = run->c.cxl_voq;
 	x->wire = run->c.framing == EDM_FRAMING_WIRE;
 	lanes = n * CLASSES * (x->voq ? n : 1);
@@ -374,16 +369,11 @@ static int cxl_create(struct edm_run *run, void **out)
 	return 0;
 }
 
-static void cxl_report(void *proto, struct edm_result *out)
-{
-	edm_rival_report(&((struct cxl *)proto)->r, out);
-}
-
 const struct edm_proto_ops edm_proto_cxl = {
 	.create = cxl_create,
 	.destroy = cxl_destroy,
 	.submit = cxl_submit,
 	.event = cxl_event,
-	.report = cxl_report,
+	.report = edm_rival_report,
 	.lead_ps = edm_rival_lead_ps,
 };

@@ -268,8 +268,7 @@ static void dctcp_destroy(void *proto)
 
 	free(d->conn);
 	free(d->part);
-	edm_rival_release(&d->r);
-	free(d);
+	edm_rival_destroy(&d->r);
 }
 
 /* Scaled: the rule K > C RTT / 7, twice that. Published: 300 KB at 100 Gb/s. */
@@ -293,15 +292,11 @@ static void thresholds_set(struct dctcp *d)
 
 static int dctcp_create(struct edm_run *run, void **out)
 {
-	struct dctcp *d = calloc(1, sizeof(*d));
+	struct dctcp *d = edm_rival_create(run, sizeof(*d));
 	size_t n = run->c.nodes;
 
 	if (!d)
 		return -ENOMEM;
-	if (edm_rival_init(&d->r, run)) {
-		free(d);
-		return -ENOMEM;
-	}
 	d->part_free = NONE;
 	d->conn = calloc(n * n, sizeof(*d->conn));
 	if (!d->conn) {
@@ -318,16 +313,11 @@ static int dctcp_create(struct edm_run *run, void **out)
 	return 0;
 }
 
-static void dctcp_report(void *proto, struct edm_result *out)
-{
-	edm_rival_report(&((struct dctcp *)proto)->r, out);
-}
-
 const struct edm_proto_ops edm_proto_dctcp = {
 	.create = dctcp_create,
 	.destroy = dctcp_destroy,
 	.submit = dctcp_submit,
 	.event = dctcp_event,
-	.report = dctcp_report,
+	.report = edm_rival_report,
 	.lead_ps = edm_rival_lead_ps,
 };

@@ -118,11 +118,9 @@ void edm_config_best(struct edm_config *c);
 /* -EINVAL, and error_last names the option. */
 int edm_config_check(const struct edm_config *c) MUST_CHECK;
 
-const char *edm_proto_name(enum edm_proto p);
 const char *edm_discipline_name(enum edm_discipline d);
 const char *edm_policy_name(enum edm_policy p);
 const char *edm_sizes_name(enum edm_sizes s);
-const char *edm_pattern_name(enum edm_pattern p);
 
 /* Sum of the blocks of all chunks of a message, and their number. */
 uint32_t edm_data_blocks(const struct edm_config *c, enum edm_op op,

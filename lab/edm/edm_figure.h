@@ -1,51 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures and tables of the paper, made again, and some more. */
+/*
+ * The figures and tables of the EDM paper, made again, and some more. A row is
+ * one simulation, or two, or what a model without one says; report/figure.h
+ * says how to add a figure.
+ */
 #ifndef AQ_EDM_FIGURE_H
 #define AQ_EDM_FIGURE_H
 
 #include "edm_jobs.h"
-#include "edm_table.h"
+#include "latency.h"
+#include "phy_errors.h"
+#include "phy_frames.h"
+#include "phy_load.h"
+#include "report/figure.h"
 
 struct edm_figure_options {
-	struct edm_config base; /* cluster, latency, framing, seed */
+	struct figure_options f; /* first */
+	struct edm_config base;	 /* cluster, latency, framing, seed */
 	bool full;		/* lengths at which the averages have settled */
 	uint64_t messages;	/* of 64 B runs; 0: by full */
 	uint64_t long_messages; /* of application runs; 0: by full */
-	uint32_t threads, seeds;
+	uint32_t seeds;
 	bool progress;
-	const char *pcap;      /* a capture, for the figure of frames */
-	const char *out;       /* directory for SVG files; NULL: none */
-	struct json_out *json; /* NULL: tables to stdout */
+	const char *pcap; /* a capture, for the figure of frames */
 };
 
-struct edm_figure {
-	const char *name;
-	int (*make)(const struct edm_figure_options *o);
-	const char *what;
-	bool charts; /* writes some with --out */
+enum {
+	EDM_ROW_TEXTS = 4,
+	EDM_ROW_NUMBERS = 12,
 };
 
-/* Ends with a row whose name is NULL. */
-extern const struct edm_figure edm_figures[];
+struct edm_row {
+	struct figure_point p;
+	const char *text[EDM_ROW_TEXTS]; /* labels, by figure */
+	char name[40];
+	double number[EDM_ROW_NUMBERS]; /* by figure */
+	unsigned jobs;			/* of `job`, to be run */
+	uint64_t unfinished;		/* messages of the first */
+	bool agrees;
+	union {
+		struct edm_job job[2];
+		struct {
+			struct edm_load_config config;
+			struct edm_load_result result;
+		} load;
+		struct {
+			struct edm_errors_config config;
+			struct edm_errors_result result;
+		} error;
+		struct edm_lat_stage stage;
+		struct edm_frames_result frames;
+	};
+};
 
-int edm_figure_6(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_7(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_8a(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_8b(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_golden(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_ablation(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_cross(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_scale(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_frames(const struct edm_figure_options *o) MUST_CHECK;
-int edm_figure_fault(const struct edm_figure_options *o) MUST_CHECK;
+#define EDM_COLUMN(member, name, decimals) \
+	FIGURE_COLUMN(struct edm_row, member, name, decimals)
 
-/* What the figures share. */
-uint64_t edm_figure_messages(const struct edm_figure_options *o);
-uint64_t edm_figure_long_messages(const struct edm_figure_options *o);
-void edm_figure_jobs(const struct edm_figure_options *o, const char *title,
-		     struct edm_jobs *j);
-/* Prints the table or adds it to the JSON object, and releases it. */
-void edm_figure_emit(const struct edm_figure_options *o, struct edm_table *t);
+extern const struct figure edm_figure_list[];
+extern const struct figure_system edm_figures;
+
+/* Runs all simulations of all rows. */
+int edm_figures_run(struct figure_run *r) MUST_CHECK;
+
+static inline const struct edm_figure_options *edm_options_of(
+	const struct figure_run *r)
+{
+	return (const struct edm_figure_options *)r->options;
+}
+
+/* Lengths of 64 B runs, and of runs of applications. */
+uint64_t edm_figure_messages(const struct figure_run *r);
+uint64_t edm_figure_long_messages(const struct figure_run *r);
+/* Adds a simulation to a row. */
+void edm_row_job(struct edm_row *row, const struct edm_config *c);
+/* "64 B", or the name of the application. */
+const char *edm_row_sizes(const struct edm_config *c);
+
+/* The points of the figures, and what follows from them. */
+int edm_plan_table1(struct figure_run *r) MUST_CHECK;
+int edm_plan_5(struct figure_run *r) MUST_CHECK;
+int edm_plan_6(struct figure_run *r) MUST_CHECK;
+void edm_judge_6(struct figure_run *r);
+int edm_plan_7(struct figure_run *r) MUST_CHECK;
+void edm_judge_7(struct figure_run *r);
+int edm_plan_8a(struct figure_run *r) MUST_CHECK;
+void edm_judge_8a(struct figure_run *r);
+int edm_plan_8b(struct figure_run *r) MUST_CHECK;
+int edm_plan_golden(struct figure_run *r) MUST_CHECK;
+void edm_judge_golden(struct figure_run *r);
+int edm_plan_ablation(struct figure_run *r) MUST_CHECK;
+void edm_judge_ablation(struct figure_run *r);
+int edm_plan_cross(struct figure_run *r) MUST_CHECK;
+void edm_judge_cross(struct figure_run *r);
+int edm_plan_scale(struct figure_run *r) MUST_CHECK;
+void edm_judge_scale(struct figure_run *r);
+int edm_plan_fault(struct figure_run *r) MUST_CHECK;
+int edm_plan_ip(struct figure_run *r) MUST_CHECK;
+int edm_plan_frames(struct figure_run *r) MUST_CHECK;
+int edm_plan_errors(struct figure_run *r) MUST_CHECK;
+
+/* Their columns. */
+extern const struct figure_column edm_columns_table1[], edm_columns_5[],
+	edm_columns_6[], edm_columns_7[], edm_columns_8[], edm_columns_golden[],
+	edm_columns_ablation[], edm_columns_cross[], edm_columns_scale[],
+	edm_columns_fault[], edm_columns_ip[], edm_columns_frames[],
+	edm_columns_errors[];
+
+/* How Table 1's sums come about, as text; nothing for other figures. */
+void edm_table1_print(const struct figure_run *r, FILE *f);
 
 /* Figure 7 by the constants of the paper's own model. */
 double edm_figure_7_worst(void);

@@ -5,16 +5,50 @@
 
 #include "edm_run.h"
 
-/* What a figure needs of one run; the histograms are not kept. */
+/*
+ * What a figure needs of one run; the histograms are not kept. X(type, name,
+ * how several runs become one, what it is of a result r).
+ */
+#define EDM_POINT(X)                                                         \
+	X(double, mean_ns, MEAN, edm_tally_mean(&r->all, r->all.sum_ns))     \
+	X(double, p50_ns, MEAN, edm_percentile(&r->latency, HIST_MEDIAN))    \
+	X(double, p99_ns, MEAN, edm_percentile(&r->latency, HIST_P99))       \
+	X(double, p999_ns, MEAN, edm_percentile(&r->latency, HIST_P999))     \
+	X(double, own, MEAN, edm_tally_mean(&r->all, r->all.sum_own))        \
+	X(double, own_p99, MEAN, edm_percentile(&r->slowdown_own, HIST_P99)) \
+	X(double, common, MEAN, edm_tally_mean(&r->all, r->all.sum_common))  \
+	X(double, common_p99, MEAN,                                          \
+	  edm_percentile(&r->slowdown_common, HIST_P99))                     \
+	X(double, write_own, MEAN,                                           \
+	  edm_tally_mean(&r->write, r->write.sum_own))                       \
+	X(double, read_own, MEAN, edm_tally_mean(&r->read, r->read.sum_own)) \
+	X(double, write_common, MEAN,                                        \
+	  edm_tally_mean(&r->write, r->write.sum_common))                    \
+	X(double, read_common, MEAN,                                         \
+	  edm_tally_mean(&r->read, r->read.sum_common))                      \
+	X(double, payload_load, FIRST, r->payload_load)                      \
+	X(double, horizon_ns, MEAN, r->horizon_ns)                           \
+	X(double, end_ns, MEAN, r->end_ns)                                   \
+	X(double, copy_gap_ns, MEAN, r->copy_gap_ns)                         \
+	X(double, wall_s, SUM, r->wall_s)                                    \
+	X(uint64_t, arrivals, SUM, r->arrivals)                              \
+	X(uint64_t, measured, SUM, r->measured)                              \
+	X(uint64_t, completed, SUM, r->completed)                            \
+	X(uint64_t, nulls, SUM, r->nulls)                                    \
+	X(uint64_t, events, SUM, r->events)                                  \
+	X(uint64_t, grants, SUM, r->grants)                                  \
+	X(uint64_t, drops, SUM, r->drops)                                    \
+	X(uint64_t, marks, SUM, r->marks)                                    \
+	X(uint64_t, pauses, SUM, r->pauses)                                  \
+	X(uint64_t, timeouts, SUM, r->timeouts)                              \
+	X(uint64_t, duplicates, SUM, r->duplicates)                          \
+	X(uint64_t, egress_blocks_max, MAX, r->egress_blocks_max)            \
+	X(uint64_t, in_flight_max, MAX, r->in_flight_max)
+
 struct edm_point {
-	double mean_ns, p50_ns, p99_ns, p999_ns;
-	double own, own_p99, common, common_p99;
-	double write_own, read_own, write_common, read_common;
-	double payload_load, horizon_ns, end_ns;
-	uint64_t arrivals, measured, completed, nulls, events, grants;
-	uint64_t egress_blocks_max, drops, marks, pauses, timeouts, duplicates;
-	uint64_t in_flight_max;
-	double copy_gap_ns, wall_s;
+#define EDM_POINT_FIELD(type, name, how, value) type name;
+	EDM_POINT(EDM_POINT_FIELD)
+#undef EDM_POINT_FIELD
 };
 
 enum {

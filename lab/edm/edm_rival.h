@@ -42,9 +42,11 @@ struct edm_rival {
 	uint64_t drops, marks, pauses, timeouts, grants;
 };
 
-int edm_rival_init(struct edm_rival *r, struct edm_run *run) MUST_CHECK;
-void edm_rival_release(struct edm_rival *r);
-void edm_rival_report(const struct edm_rival *r, struct edm_result *out);
+/* A protocol of so many bytes, which begins with a struct edm_rival; zeroed
+ * beside that. NULL: no memory. */
+void *edm_rival_create(struct edm_run *run, size_t bytes);
+void edm_rival_destroy(struct edm_rival *r); /* and the protocol's memory */
+void edm_rival_report(void *proto, struct edm_result *out);
 
 uint32_t edm_rival_packet(struct edm_rival *r); /* zeroed */
 void edm_rival_packet_put(struct edm_rival *r, uint32_t packet);

@@ -136,23 +136,17 @@ static void fastpass_destroy(void *proto)
 	struct fastpass *f = proto;
 
 	edm_sched_destroy(f->sched);
-	edm_rival_release(&f->r);
-	free(f);
+	edm_rival_destroy(&f->r);
 }
 
 static int fastpass_create(struct edm_run *run, void **out)
 {
-	struct fastpass *f = calloc(1, sizeof(*f));
+	struct fastpass *f = edm_rival_create(run, sizeof(*f));
 	struct edm_sched_config sc;
 	int rc;
 
 	if (!f)
 		return -ENOMEM;
-	rc = edm_rival_init(&f->r, run);
-	if (rc) {
-		free(f);
-		return rc;
-	}
 	edm_config_sched(&run->c, &sc);
 	sc.discipline = EDM_ASYNC;
 	sc.charge_control = false; /* not on these links */
@@ -170,16 +164,11 @@ static int fastpass_create(struct edm_run *run, void **out)
 	return 0;
 }
 
-static void fastpass_report(void *proto, struct edm_result *out)
-{
-	edm_rival_report(&((struct fastpass *)proto)->r, out);
-}
-
 const struct edm_proto_ops edm_proto_fastpass = {
 	.create = fastpass_create,
 	.destroy = fastpass_destroy,
 	.submit = fastpass_submit,
 	.event = fastpass_event,
-	.report = fastpass_report,
+	.report = edm_rival_report,
 	.lead_ps = edm_rival_lead_ps,
 };

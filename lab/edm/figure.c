@@ -1,132 +1,137 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of figures, those that only print what the PHY model has, and what
- * all figures share. */
+/* The list of figures, and how their simulations are run. */
 #include "edm_figure.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "phy_report.h"
+#include <math.h>
 
 enum {
-	PHY_MESSAGES = 2000,
-	PHY_MESSAGES_FULL = 20000,
 	SHORT_QUICK = 60000,
 	SHORT_FULL = 1250000, /* a fifth is warm-up: a million count */
 	LONG_QUICK = 4000,
 	LONG_FULL = 125000,
+	LOG_BARS = FIGURE_BARS | FIGURE_LOG_Y,
+	LOG_XY = FIGURE_LOG_X | FIGURE_LOG_Y,
 };
 
-static int figure_table1(const struct edm_figure_options *o)
+uint64_t edm_figure_messages(const struct figure_run *r)
 {
-	if (o->json)
-		edm_table1_json(o->json);
-	else
-		edm_table1_print(stdout);
-	return o->out ? edm_table1_chart(o->out) : 0;
+	const struct edm_figure_options *o = edm_options_of(r);
+
+	return o->messages ? o->messages : o->full ? SHORT_FULL : SHORT_QUICK;
 }
 
-static int figure_5(const struct edm_figure_options *o)
+uint64_t edm_figure_long_messages(const struct figure_run *r)
 {
-	const struct edm_lat_config c = {
-		.gbps = o->base.gbps,
-		.data_bytes = 64,
-		.asic = o->base.asic,
-	};
+	const struct edm_figure_options *o = edm_options_of(r);
 
-	int rc = o->json ? edm_figure5_json(o->json, &c)
-			 : edm_figure5_print(stdout, &c);
-
-	return !rc && o->out ? edm_figure5_chart(o->out, &c) : rc;
+	return o->long_messages ? o->long_messages
+	       : o->full	? LONG_FULL
+				: LONG_QUICK;
 }
 
-static int figure_ip(const struct edm_figure_options *o)
+void edm_row_job(struct edm_row *row, const struct edm_config *c)
 {
-	struct edm_load_row *rows = calloc(EDM_LOAD_ROWS, sizeof(*rows));
-	int rc =
-		rows ? edm_load_rows(o->full ? PHY_MESSAGES_FULL : PHY_MESSAGES,
-				     o->base.seed, rows, NULL, NULL)
-		     : -ENOMEM;
+	ASSERT(row->jobs < ARRAY_LEN(row->job));
+	row->job[row->jobs++].c = *c;
+}
 
-	if (!rc && o->json)
-		edm_load_json(o->json, rows, edm_block_ps(o->base.gbps));
-	else if (!rc)
-		edm_load_print(stdout, rows, edm_block_ps(o->base.gbps));
-	free(rows);
+const char *edm_row_sizes(const struct edm_config *c)
+{
+	return c->sizes == EDM_SIZES_FIXED ? "64 B" : edm_sizes_name(c->sizes);
+}
+
+/* All simulations of all rows; a mean of one run has no interval. */
+int edm_figures_run(struct figure_run *r)
+{
+	const struct edm_figure_options *o = edm_options_of(r);
+	struct edm_jobs j = {.threads = o->f.jobs,
+			     .seeds = o->seeds,
+			     .progress = o->progress,
+			     .title = r->figure->name};
+	size_t next = 0;
+	int rc;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct edm_row *row = figure_row(r, i);
+
+		for (unsigned k = 0; k < row->jobs; k++)
+			(void)edm_jobs_add(&j, &row->job[k].c);
+	}
+	rc = j.count ? edm_jobs_run(&j) : 0;
+	for (size_t i = 0; !rc && i < r->count; i++) {
+		struct edm_row *row = figure_row(r, i);
+
+		for (unsigned k = 0; k < row->jobs; k++) {
+			row->job[k] = j.job[next++];
+			if (row->job[k].seeds < 2)
+				row->job[k].own_ci = row->job[k].common_ci =
+					NAN;
+			if (!k)
+				row->unfinished = row->job[k].mean.measured -
+						  row->job[k].mean.completed;
+		}
+	}
+	edm_jobs_release(&j);
 	return rc;
 }
 
-static int figure_errors(const struct edm_figure_options *o)
-{
-	struct edm_error_row *rows = calloc(EDM_ERROR_ROWS, sizeof(*rows));
-	int rc = rows ? edm_error_rows(o->full ? PHY_MESSAGES_FULL
-					       : PHY_MESSAGES,
-				       o->base.seed, rows, NULL, NULL)
-		      : -ENOMEM;
-
-	if (!rc && o->json)
-		edm_error_json(o->json, rows);
-	else if (!rc)
-		edm_error_print(stdout, rows);
-	free(rows);
-	return rc;
-}
-
-const struct edm_figure edm_figures[] = {
-	{"table1", figure_table1, "latency of an idle fabric, four stacks",
-	 true},
-	{"5", figure_5, "where a 64 B access spends its time", true},
-	{"6", edm_figure_6, "requests per second of a key-value store", true},
-	{"7", edm_figure_7, "latency of a key-value store", true},
-	{"8a", edm_figure_8a, "64 B accesses under load, seven fabrics", true},
-	{"8b", edm_figure_8b, "five applications, seven fabrics", true},
-	{"golden", edm_figure_golden,
-	 "8a with the published simulator's settings and rules", false},
-	{"ablation", edm_figure_ablation,
-	 "discipline, chunk, X, PIM iterations, policy", true},
-	{"cross", edm_figure_cross, "all combinations of these, short runs",
-	 false},
-	{"scale", edm_figure_scale, "to 1,024 ports and 800 Gb/s", true},
-	{"fault", edm_figure_fault, "lost blocks, a dead switch, link and node",
-	 false},
-	{"ip", figure_ip, "memory traffic beside IP frames on one link", false},
-	{"frames", edm_figure_frames,
-	 "frames of a capture (--pcap) through one link", false},
-	{"errors", figure_errors, "bit errors with and without a check sum",
-	 false},
-	{NULL, NULL, NULL, false},
+const struct figure edm_figure_list[] = {
+	{"table1",
+	 "latency of an idle fabric, four stacks; first block only, no "
+	 "serialization, no DRAM",
+	 "stack", LOG_BARS, "total_ns", edm_plan_table1, NULL,
+	 edm_columns_table1},
+	{"5", "where a 64 B access spends its time", "r: read, w: write",
+	 FIGURE_BARS, "ns", edm_plan_5, NULL, edm_columns_5},
+	{"6",
+	 "EDM over RoCEv2, requests per second of YCSB at 25 Gb/s; paper and "
+	 "formula: M writes/s, both and sim: M requests/s",
+	 "YCSB workload", FIGURE_BARS | FIGURE_TOGETHER,
+	 "requests both_ratio sim_ratio", edm_plan_6, edm_judge_6,
+	 edm_columns_6},
+	{"7",
+	 "mean latency of YCSB A, ns; model: the paper's cycle counts, our: "
+	 "Table 1, serialization, DRAM once",
+	 "keys local:remote", FIGURE_LOG_Y | FIGURE_TOGETHER,
+	 "model_edm model_cxl our_edm our_cxl our_rdma", edm_plan_7,
+	 edm_judge_7, edm_columns_7},
+	{"8a", "64 B accesses under load, seven fabrics; queue: in 8 B",
+	 "load of the busiest port", FIGURE_LOG_Y, "own", edm_plan_8a,
+	 edm_judge_8a, edm_columns_8},
+	{"8b",
+	 "five applications at load 0.4, half reads, SRPT, seven fabrics; "
+	 "/proc: order per process",
+	 "application", LOG_BARS, "common", edm_plan_8b, NULL, edm_columns_8},
+	{"golden", "8a with the published simulator's settings and rules",
+	 "load", FIGURE_LOG_Y, "over_80_slots", edm_plan_golden,
+	 edm_judge_golden, edm_columns_golden},
+	{"ablation",
+	 "discipline, chunk, X, PIM iterations, policy, one at a time",
+	 "choice", LOG_BARS, "common", edm_plan_ablation, edm_judge_ablation,
+	 edm_columns_ablation},
+	{"cross",
+	 "all combinations of these, short runs; in the picture FCFS and X = 3",
+	 "chunk, bytes", LOG_XY, "common", edm_plan_cross, edm_judge_cross,
+	 edm_columns_cross},
+	{"scale",
+	 "to 1,024 ports and 800 Gb/s, smallest chunk for a scheduler of 3 GHz",
+	 "Gb/s", FIGURE_LOG_X | FIGURE_TOGETHER, "common app_common",
+	 edm_plan_scale, edm_judge_scale, edm_columns_scale},
+	{"fault", "lost blocks, a dead switch, link and node; 64 B, load 0.6",
+	 "fault", LOG_BARS | FIGURE_TOGETHER, "mean_ns p99.9_ns",
+	 edm_plan_fault, NULL, edm_columns_fault},
+	{"ip", "memory traffic beside IP frames on one link; times in blocks",
+	 "IP load", FIGURE_BARS, "rise_mean_blocks", edm_plan_ip, NULL,
+	 edm_columns_ip},
+	{"frames",
+	 "frames of a capture (--pcap) through one link, memory messages "
+	 "between",
+	 "policy", FIGURE_BARS, "waited", edm_plan_frames, NULL,
+	 edm_columns_frames},
+	{"errors",
+	 "bit errors with and without a check sum; wrong: with other bytes "
+	 "than were sent",
+	 "bit error rate", FIGURE_BARS, "lost wrong", edm_plan_errors, NULL,
+	 edm_columns_errors},
+	{.name = NULL},
 };
-
-uint64_t edm_figure_messages(const struct edm_figure_options *o)
-{
-	if (o->messages)
-		return o->messages;
-	return o->full ? SHORT_FULL : SHORT_QUICK;
-}
-
-uint64_t edm_figure_long_messages(const struct edm_figure_options *o)
-{
-	if (o->long_messages)
-		return o->long_messages;
-	return o->full ? LONG_FULL : LONG_QUICK;
-}
-
-void edm_figure_jobs(const struct edm_figure_options *o, const char *title,
-		     struct edm_jobs *j)
-{
-	*j = (struct edm_jobs){
-		.threads = o->threads,
-		.seeds = o->seeds,
-		.progress = o->progress,
-		.title = title,
-	};
-}
-
-void edm_figure_emit(const struct edm_figure_options *o, struct edm_table *t)
-{
-	if (o->json)
-		edm_table_json(t, o->json);
-	else
-		edm_table_print(t, stdout);
-	edm_table_release(t);
-}

@@ -3,10 +3,18 @@
  * Figures 8a and 8b: seven fabrics under load, each mean time with its ratio to
  * the same fabric unloaded (own) and to unloaded EDM (common), beside what the
  * authors' simulator published. Nothing here is fitted to those.
+ *
+ * "golden": where the published numbers of figure 8a come from: 64 B writes of
+ * EDM with the published simulator's settings, first by its own rules
+ * (golden.c), then with this simulation's scheduler. Cables of 10 ns and
+ * nothing else, 2,000 messages from an empty network on, payload load, and a
+ * denominator of 80 slots of 0.64 ns. Then ten times as many messages.
  */
-#include "edm_figure.h"
+#include <math.h>
+#include <string.h>
 
-#include <stdlib.h>
+#include "edm_figure.h"
+#include "edm_golden.h"
 
 enum {
 	LOADS = 5,
@@ -14,10 +22,11 @@ enum {
 	APPS = 5,
 	FASTPASS_SHORT = 100000,
 	FASTPASS_LONG = 4000,
+	SHORT_RUN = 2000,
+	LONG_RUN = 20000,
 };
 
 static const double load[LOADS] = {0.2, 0.4, 0.6, 0.8, 0.9};
-static const char *const load_name[LOADS] = {"0.2", "0.4", "0.6", "0.8", "0.9"};
 
 /* [load][protocol in the order of enum edm_proto] */
 static const double golden_write[LOADS][EDM_PROTO_COUNT] = {
@@ -79,14 +88,28 @@ static const struct variant {
 	{"fastpass", EDM_PROTO_FASTPASS, EDM_ASYNC, 1, 0},
 };
 
-static const char *const head[] = {
-	"workload",   "load",	   "fabric", "mean_ns",	  "p99_ns",
-	"own",	      "own_ci",	   "common", "common_ci", "golden",
-	"unfinished", "in_flight", "queue",  NULL};
+const struct figure_column edm_columns_8[] = {
+	EDM_COLUMN(text[0], "workload", 0),
+	EDM_COLUMN(name, "load", 0),
+	EDM_COLUMN(p.series, "fabric", 0),
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 1),
+	EDM_COLUMN(job[0].mean.p99_ns, "p99_ns", 0),
+	EDM_COLUMN(job[0].mean.own, "own", 3),
+	EDM_COLUMN(job[0].own_ci, "own_ci", 3),
+	EDM_COLUMN(job[0].mean.common, "common", 3),
+	EDM_COLUMN(job[0].common_ci, "common_ci", 3),
+	EDM_COLUMN(p.published, "golden", 2),
+	EDM_COLUMN(unfinished, "unfinished", 0),
+	EDM_COLUMN(job[0].mean.in_flight_max, "in_flight", 0),
+	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue", 0),
+	{.name = NULL},
+};
 
-static size_t variant_add(struct edm_jobs *j, const struct edm_config *base,
-			  const struct variant *v)
+static struct edm_row *variant_add(struct figure_run *r, const char *panel,
+				   double x, const struct variant *v,
+				   const struct edm_config *base)
 {
+	struct edm_row *row = figure_add(r, panel, v->name, x);
 	struct edm_config c = *base;
 
 	c.proto = v->proto;
@@ -103,208 +126,209 @@ static size_t variant_add(struct edm_jobs *j, const struct edm_config *base,
 		c.messages = u64_min(c.messages, c.sizes == EDM_SIZES_FIXED
 							 ? FASTPASS_SHORT
 							 : FASTPASS_LONG);
-	return edm_jobs_add(j, &c);
+	edm_row_job(row, &c);
+	return row;
 }
 
-static void row_add(struct edm_table *t, const char *workload,
-		    const char *load_text, const struct variant *v,
-		    const struct edm_job *job, double golden)
+/* A part of figure 8a: over loads, or over write fractions. */
+static void part_add(struct figure_run *r, const char *name, const double *x,
+		     unsigned count, const double (*golden)[EDM_PROTO_COUNT])
 {
-	const struct edm_point *p = &job->mean;
+	bool mix = golden == golden_mix;
+	struct edm_config c = edm_options_of(r)->base;
 
-	edm_table_text(t, "%s", workload);
-	edm_table_text(t, "%s", load_text);
-	edm_table_text(t, "%s", v->name);
-	edm_table_number(t, p->mean_ns, 1);
-	edm_table_number(t, p->p99_ns, 0);
-	edm_table_number(t, p->own, 3);
-	edm_table_number(t, job->own_ci, job->seeds > 1 ? 3 : -1);
-	edm_table_number(t, p->common, 3);
-	edm_table_number(t, job->common_ci, job->seeds > 1 ? 3 : -1);
-	edm_table_number(t, golden, 2);
-	edm_table_number(t, (double)(p->measured - p->completed), 0);
-	edm_table_number(t, (double)p->in_flight_max, 0);
-	edm_table_number(t, (double)p->egress_blocks_max, 0);
-}
-
-/* One part of figure 8a: a write fraction over loads. */
-struct part {
-	const char *name;
-	uint32_t write_ppm;
-	const double *loads;
-	const char *const *load_names;
-	unsigned count;
-	const double (*golden)[EDM_PROTO_COUNT];
-};
-
-static int part_chart(const struct edm_figure_options *o, const struct part *p,
-		      const struct edm_jobs *j, size_t first, unsigned variants)
-{
-	double *y = malloc(variants * p->count * sizeof(*y));
-	struct edm_chart c = {
-		.x_label = "load of the busiest port",
-		.y_label = "mean time over unloaded time of the same fabric",
-		.x = p->load_names,
-		.points = p->count,
-		.title = p->name,
-		.y = y,
-		.log_y = true,
-	};
-	char name[64];
-	int rc;
-
-	ASSERT(y);
-	for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-		if (variant[v].flags & APPS_ONLY)
-			continue;
-		for (unsigned i = 0; i < p->count; i++)
-			y[c.series * p->count + i] =
-				j->job[first + i * variants + c.series]
-					.mean.own;
-		c.name[c.series++] = variant[v].name;
-	}
-	snprintf(name, sizeof(name), "figure8a-%s", p->name);
-	rc = edm_chart_write(&c, o->out, name);
-	free(y);
-	return rc;
-}
-
-static int part_make(const struct edm_figure_options *o, const struct part *p,
-		     struct edm_table *t)
-{
-	struct edm_jobs j;
-	struct edm_config c = o->base;
-	unsigned variants = 0;
-	size_t at = 0;
-	int rc;
-
-	edm_figure_jobs(o, p->name, &j);
 	c.sizes = EDM_SIZES_FIXED;
 	c.fixed_bytes = 64;
 	c.policy = EDM_FCFS;
-	c.messages = edm_figure_messages(o);
-	for (unsigned i = 0; i < p->count; i++) {
-		c.load = p->golden == golden_mix ? 0.8 : p->loads[i];
-		c.write_ppm = p->golden == golden_mix
-				      ? (uint32_t)(p->loads[i] * 1e6)
-				      : p->write_ppm;
-		variants = 0;
+	c.messages = edm_figure_messages(r);
+	for (unsigned i = 0; i < count; i++) {
+		c.load = mix ? 0.8 : x[i];
+		c.write_ppm = mix		       ? (uint32_t)(x[i] * 1e6)
+			      : golden == golden_write ? 1000000
+						       : 0;
 		for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
+			struct edm_row *row;
+
 			if (variant[v].flags & APPS_ONLY)
 				continue;
-			(void)variant_add(&j, &c, &variant[v]);
-			variants++;
+			row = variant_add(r, name, x[i], &variant[v], &c);
+			row->text[0] = name;
+			row->p.published = golden[i][variant[v].proto];
+			snprintf(row->name, sizeof(row->name),
+				 mix ? "w %.1f" : "%.1f", x[i]);
 		}
 	}
-	rc = edm_jobs_run(&j);
-	for (unsigned i = 0; !rc && i < p->count; i++) {
-		for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-			if (!(variant[v].flags & APPS_ONLY))
-				row_add(t, p->name, p->load_names[i],
-					&variant[v], &j.job[at++],
-					p->golden[i][variant[v].proto]);
-		}
-	}
-	if (!rc && o->out)
-		rc = part_chart(o, p, &j, 0, variants);
-	edm_jobs_release(&j);
-	return rc;
 }
 
-int edm_figure_8a(const struct edm_figure_options *o)
+int edm_plan_8a(struct figure_run *r)
 {
 	static const double mix[MIXES] = {0.2, 0.5, 0.8};
-	static const char *const mix_name[MIXES] = {"w 0.2", "w 0.5", "w 0.8"};
-	const struct part parts[] = {
-		{"write", 1000000, load, load_name, LOADS, golden_write},
-		{"read", 0, load, load_name, LOADS, golden_read},
-		{"mix", 0, mix, mix_name, MIXES, golden_mix},
-	};
-	struct edm_table t;
-	int rc = 0;
 
-	edm_table_init(&t, "figure8a",
-		       "Figure 8a: 64 B accesses, uniform. own, common: mean "
-		       "time over this fabric's and over EDM's unloaded time; "
-		       "golden: published; queue: deepest, in 8 B",
-		       head);
-	for (unsigned i = 0; !rc && i < ARRAY_LEN(parts); i++)
-		rc = part_make(o, &parts[i], &t);
-	if (rc) {
-		edm_table_release(&t);
-		return rc;
-	}
-	edm_figure_emit(o, &t);
-	if (!o->json)
-		puts("paper: EDM reads within 1.2, writes and mixes within "
-		     "1.3 at all loads.");
+	part_add(r, "write", load, LOADS, golden_write);
+	part_add(r, "read", load, LOADS, golden_read);
+	part_add(r, "mix", mix, MIXES, golden_mix);
 	return 0;
 }
 
-static int apps_chart(const struct edm_figure_options *o,
-		      const struct edm_jobs *j, const char *const *names)
+void edm_judge_8a(struct figure_run *r)
 {
-	double y[ARRAY_LEN(variant) * APPS];
-	struct edm_chart c = {
-		.title = "Figure 8b: mean time over unloaded EDM, load 0.4",
-		.x_label = "application",
-		.y_label = "ratio",
-		.x = names,
-		.points = APPS,
-		.series = ARRAY_LEN(variant),
-		.y = y,
-		.log_y = true,
-		.bars = true,
-	};
+	static const struct {
+		const char *panel, *what;
+		double published;
+	} row[] = {{"write", "EDM's writes at all loads", 1.3},
+		   {"read", "EDM's reads at all loads", 1.2},
+		   {"mix", "EDM's mixes", 1.3}};
 
-	for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
-		c.name[v] = variant[v].name;
-		for (unsigned a = 0; a < APPS; a++)
-			y[v * APPS + a] =
-				j->job[a * ARRAY_LEN(variant) + v].mean.common;
+	for (unsigned k = 0; k < ARRAY_LEN(row); k++) {
+		double worst = 0;
+
+		for (size_t i = 0; i < r->count; i++) {
+			const struct edm_row *x = figure_row(r, i);
+
+			if (!strcmp(x->p.panel, row[k].panel) &&
+			    !strcmp(x->p.series, variant[0].name))
+				worst = fmax(worst, x->job[0].mean.own);
+		}
+		figure_claim_add(
+			r,
+			&(struct figure_claim){.what = row[k].what,
+					       .published = row[k].published,
+					       .most = row[k].published,
+					       .unit = "x",
+					       .note = "edm literal"},
+			worst);
 	}
-	return edm_chart_write(&c, o->out, "figure8b");
 }
 
-int edm_figure_8b(const struct edm_figure_options *o)
+int edm_plan_8b(struct figure_run *r)
 {
-	struct edm_jobs j;
-	struct edm_table t;
-	struct edm_config c = o->base;
-	const char *names[APPS];
-	char load_text[16];
-	int rc;
+	struct edm_config c = edm_options_of(r)->base;
 
-	edm_figure_jobs(o, "figure 8b", &j);
 	c.policy = EDM_SRPT;
 	c.write_ppm = 500000;
 	c.load = 0.4;
-	c.messages = edm_figure_long_messages(o);
-	snprintf(load_text, sizeof(load_text), "%.1f", c.load);
+	c.messages = edm_figure_long_messages(r);
 	for (unsigned a = 0; a < APPS; a++) {
 		c.sizes = (enum edm_sizes)(EDM_SIZES_HADOOP + a);
-		names[a] = edm_sizes_name(c.sizes);
-		for (unsigned v = 0; v < ARRAY_LEN(variant); v++)
-			(void)variant_add(&j, &c, &variant[v]);
-	}
-	rc = edm_jobs_run(&j);
-	if (!rc) {
-		edm_table_init(&t, "figure8b",
-			       "Figure 8b: applications at load 0.4, half "
-			       "reads, SRPT. /proc: order per process (16 of a "
-			       "node), else per node pair",
-			       head);
-		for (size_t i = 0; i < j.count; i++) {
-			size_t a = i / ARRAY_LEN(variant);
-			const struct variant *v =
-				&variant[i % ARRAY_LEN(variant)];
+		for (unsigned v = 0; v < ARRAY_LEN(variant); v++) {
+			struct edm_row *row =
+				variant_add(r, NULL, a, &variant[v], &c);
 
-			row_add(&t, names[a], load_text, v, &j.job[i],
-				golden_app[a][v->proto]);
+			row->text[0] = row->p.x_name = edm_sizes_name(c.sizes);
+			row->p.published = golden_app[a][variant[v].proto];
+			snprintf(row->name, sizeof(row->name), "%.1f", c.load);
 		}
-		edm_figure_emit(o, &t);
-		rc = o->out ? apps_chart(o, &j, names) : 0;
 	}
-	edm_jobs_release(&j);
+	return 0;
+}
+
+/* ---- golden -------------------------------------------------------------- */
+
+enum {
+	N_PAYLOAD,
+	N_MESSAGES,
+	N_MEAN_NS,
+	N_OVER_80_SLOTS,
+	N_GOLDEN,
+	N_COUNTED,
+};
+
+const struct figure_column edm_columns_golden[] = {
+	EDM_COLUMN(p.x, "load", 1),
+	EDM_COLUMN(number[N_PAYLOAD], "payload", 3),
+	EDM_COLUMN(number[N_MESSAGES], "messages", 0),
+	EDM_COLUMN(text[0], "scheduler", 0),
+	EDM_COLUMN(number[N_MEAN_NS], "mean_ns", 1),
+	EDM_COLUMN(number[N_OVER_80_SLOTS], "over_80_slots", 3),
+	EDM_COLUMN(number[N_GOLDEN], "golden", 2),
+	EDM_COLUMN(number[N_COUNTED], "counted", 3),
+	{.name = NULL},
+};
+
+static const double payload[LOADS] = {0.128, 0.299, 0.512, 0.811, 0.896};
+
+static struct edm_row *golden_add(struct figure_run *r, unsigned at,
+				  uint32_t messages, const char *scheduler)
+{
+	char series[FIGURE_SERIES_MAX];
+	struct edm_row *row;
+
+	snprintf(series, sizeof(series), "%s, %u", scheduler, messages);
+	row = figure_add(r, NULL, series, load[at]);
+	row->text[0] = scheduler;
+	row->number[N_PAYLOAD] = payload[at];
+	row->number[N_MESSAGES] = messages;
+	row->number[N_GOLDEN] = NAN;
+	row->number[N_COUNTED] = 1;
+	return row;
+}
+
+/* By the published rules; mean over the seeds. */
+static int rules_add(struct figure_run *r, unsigned at, uint32_t messages)
+{
+	const struct edm_figure_options *o = edm_options_of(r);
+	struct edm_row *row = golden_add(r, at, messages, "published");
+	struct edm_golden g, sum = {0};
+	uint32_t seeds = u32_max(o->seeds, 1);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < seeds && !rc; i++) {
+		rc = edm_golden_run(payload[at], messages, o->base.seed + i,
+				    &g);
+		sum.slowdown += g.slowdown / seeds;
+		sum.mean_slots += g.mean_slots / seeds;
+		sum.counted += g.counted;
+	}
+	row->number[N_MEAN_NS] = sum.mean_slots * 0.64;
+	row->number[N_OVER_80_SLOTS] = sum.slowdown;
+	row->number[N_COUNTED] = (double)sum.counted / seeds / messages;
+	if (messages == SHORT_RUN)
+		row->number[N_GOLDEN] = row->p.published =
+			golden_write[at][EDM_PROTO_EDM];
 	return rc;
+}
+
+static void matching_add(struct figure_run *r, unsigned at, uint32_t messages,
+			 enum edm_md md)
+{
+	struct edm_config c = edm_options_of(r)->base;
+
+	c.latency = EDM_LATENCY_HOPS;
+	c.md = md;
+	c.load = payload[at];
+	c.load_is_payload = true;
+	c.write_ppm = 1000000;
+	c.messages = messages;
+	c.warmup_ppm = 0;
+	edm_row_job(golden_add(r, at, messages,
+			       md == EDM_MD_BARE ? "matching, bare"
+						 : "matching, real"),
+		    &c);
+}
+
+int edm_plan_golden(struct figure_run *r)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < LOADS; i++) {
+		for (uint32_t n = SHORT_RUN; n <= LONG_RUN && !rc; n *= 10) {
+			rc = rules_add(r, i, n);
+			matching_add(r, i, n, EDM_MD_BARE);
+			matching_add(r, i, n, EDM_MD_DATA);
+		}
+	}
+	return rc;
+}
+
+void edm_judge_golden(struct figure_run *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct edm_row *row = figure_row(r, i);
+
+		if (!row->jobs)
+			continue;
+		row->number[N_MEAN_NS] = row->job[0].mean.mean_ns;
+		row->number[N_OVER_80_SLOTS] =
+			fmax(1, row->job[0].mean.mean_ns / 51.2);
+	}
 }

@@ -1,56 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each choice in the scheduler is worth, one at a time. */
-#include "edm_figure.h"
-
+/*
+ * What each choice in the scheduler is worth, one at a time; and discipline x
+ * chunk x X x policy, all combinations, at two loads of two workloads: whether
+ * what is found one by one holds together. Those are short runs; the table says
+ * for each combination how far it is from the best one.
+ */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const char *const head[] = {
-	"what",	     "value",	  "load",      "workload", "mean_ns",
-	"common",    "common_ci", "over_base", "over_ci",  "p99",
-	"in_flight", "queue",	  "events",    NULL};
+#include "edm_figure.h"
+#include "edm_options.h"
 
-struct ablation {
-	const struct edm_figure_options *o;
-	struct edm_jobs jobs;
-	struct label {
-		const char *what;
-		const char *chart;
-		unsigned series; /* of that chart */
-		char value[24];
-	} * label;
-	size_t labels, size;
-	unsigned series; /* of what is added */
+enum {
+	N_OVER,
+	N_OVER_CI,
 };
 
-static void add(struct ablation *a, const struct edm_config *c,
-		const char *chart, const char *what, const char *value)
+static const double short_load[] = {0.6, 0.9}, long_load[] = {0.4, 0.8};
+
+/* ---- ablation ------------------------------------------------------------ */
+
+const struct figure_column edm_columns_ablation[] = {
+	EDM_COLUMN(text[0], "what", 0),
+	EDM_COLUMN(name, "value", 0),
+	EDM_COLUMN(job[0].c.load, "load", 1),
+	EDM_COLUMN(text[1], "workload", 0),
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 1),
+	EDM_COLUMN(job[0].mean.common, "common", 3),
+	EDM_COLUMN(job[0].common_ci, "common_ci", 3),
+	EDM_COLUMN(number[N_OVER], "over_base", 3),
+	EDM_COLUMN(number[N_OVER_CI], "over_ci", 3),
+	EDM_COLUMN(job[0].mean.common_p99, "p99", 2),
+	EDM_COLUMN(job[0].mean.in_flight_max, "in_flight", 0),
+	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue", 0),
+	EDM_COLUMN(job[0].mean.events, "events", 0),
+	{.name = NULL},
+};
+
+/* In the panel "other" each choice has a place by its name, else by value. */
+static void add(struct figure_run *r, const struct edm_config *c,
+		const char *panel, const char *what, const char *value)
 {
-	if (a->labels == a->size) {
-		a->size = a->size ? 2 * a->size : 64;
-		a->label = realloc(a->label, a->size * sizeof(*a->label));
-		ASSERT(a->label);
-	}
-	a->label[a->labels].what = what;
-	a->label[a->labels].chart = chart;
-	a->label[a->labels].series = a->series;
-	snprintf(a->label[a->labels].value, sizeof(a->label[0].value), "%s",
-		 value);
-	a->labels++;
-	(void)edm_jobs_add(&a->jobs, c);
+	char series[FIGURE_SERIES_MAX];
+	struct edm_row *row;
+
+	snprintf(series, sizeof(series), "%s, %.1f", edm_row_sizes(c), c->load);
+	row = figure_add(r, panel, series, 0);
+	row->text[0] = what;
+	row->text[1] = edm_row_sizes(c);
+	snprintf(row->name, sizeof(row->name), "%s", value);
+	row->p.x_name = what; /* see edm_judge_ablation() */
+	edm_row_job(row, c);
 }
 
-static void add_number(struct ablation *a, const struct edm_config *c,
-		       const char *chart, const char *what, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	add(a, c, chart, what, text);
-}
-
-static void disciplines(struct ablation *a, const struct edm_config *base)
+static void disciplines(struct figure_run *r, const struct edm_config *base)
 {
 	for (int d = EDM_ASYNC; d <= EDM_PIM; d++) {
 		for (int p = EDM_FCFS; p <= EDM_PAIR; p++) {
@@ -65,226 +68,248 @@ static void disciplines(struct ablation *a, const struct edm_config *base)
 			snprintf(text, sizeof(text), "%s %s",
 				 edm_discipline_name(c.discipline),
 				 edm_policy_name(c.policy));
-			add(a, &c, "discipline", "discipline", text);
+			add(r, &c, "discipline", "discipline", text);
 		}
 	}
-}
-
-static void numbers(struct ablation *a, const struct edm_config *base)
-{
-	static const uint32_t chunk[] = {64, 128, 256, 512, 1024};
-	static const uint32_t active[] = {1, 2, 3, 4, 8};
-	static const uint32_t iterations[] = {1, 2, 4, 8};
-	static const uint32_t channel[] = {1, 4, 16};
-	struct edm_config c = *base;
-
-	for (unsigned i = 0; i < ARRAY_LEN(chunk); i++) {
-		c.chunk_bytes = chunk[i];
-		add_number(a, &c, "chunk", "chunk", chunk[i]);
-	}
-	c = *base;
-	for (unsigned i = 0; i < ARRAY_LEN(active); i++) {
-		c.active_max = active[i];
-		add_number(a, &c, "x", "X", active[i]);
-	}
-	c = *base;
-	c.discipline = EDM_PIM;
-	for (unsigned i = 0; i < ARRAY_LEN(iterations); i++) {
-		c.pim_iterations = iterations[i];
-		c.pim_iteration_ps = 1000;
-		add_number(a, &c, "pim", "PIM iterations, 1 ns", iterations[i]);
-	}
-	c.pim_iteration_ps = 7680;
-	c.pim_iterations = 1;
-	add_number(a, &c, "other", "PIM iterations, 7.68 ns", 1);
-	c = *base;
-	for (unsigned i = 0; i < ARRAY_LEN(channel); i++) {
-		c.channels = channel[i];
-		add_number(a, &c, "channels", "ordered channels", channel[i]);
-	}
-}
-
-static void others(struct ablation *a, const struct edm_config *base)
-{
-	struct edm_config c = *base;
-
-	c.nest = true;
-	add(a, &c, "other", "requests", "nest");
-	c = *base;
-	edm_config_best(&c);
-	add(a, &c, "other", "all that is best", "together");
-	c = *base;
-	c.md = EDM_MD_CONTROL;
-	add(a, &c, "other", "memory data in", "control blocks");
-	c = *base;
-	c.batch_bytes = 256;
-	add(a, &c, "other", "batching up to", "256");
-	c = *base;
-	c.charge_control = false;
-	add(a, &c, "other", "control blocks", "not charged");
-	c = *base;
-	c.mem_ps = 82000;
-	add(a, &c, "other", "memory access", "82 ns");
-	c = *base;
-	c.asic = true;
-	add(a, &c, "other", "switch clock", "3 GHz");
-	c = *base;
-	c.ip_load_ppm = 900000;
-	add(a, &c, "other", "IP load beside", "0.9");
-	if (base->policy == EDM_FCFS)
-		return;
-	c = *base;
-	c.age_cap_ps = 100 * EDM_US;
-	add(a, &c, "other", "age cap", "100 us");
 }
 
 enum {
-	SERIES = 4,
-	POINTS_MAX = 16,
+	VALUES_MAX = 5,
 };
 
-static const char *point_name(const struct label *l)
+/* A number of the configuration, and its values. */
+static const struct {
+	const char *panel, *what;
+	size_t at;
+	uint32_t pim_ps; /* with PIM, and this per iteration; 0: not */
+	uint32_t value[VALUES_MAX];
+} numbers[] = {
+#define AT(field) offsetof(struct edm_config, field)
+	{"chunk", "chunk", AT(chunk_bytes), 0, {64, 128, 256, 512, 1024}},
+	{"x", "X", AT(active_max), 0, {1, 2, 3, 4, 8}},
+	{"pim", "PIM iterations, 1 ns", AT(pim_iterations), 1000, {1, 2, 4, 8}},
+	{"other", "PIM iterations, 7.68 ns", AT(pim_iterations), 7680, {1}},
+	{"channels", "ordered channels", AT(channels), 0, {1, 4, 16}},
+};
+
+static void set_free_control(struct edm_config *c)
 {
-	return strcmp(l->chart, "other") ? l->value : l->what;
+	c->charge_control = false;
 }
 
-static int chart(const struct ablation *a, const char *name)
+/* What is not a number, or has one value beside its own, as options have it. */
+static const struct {
+	const char *what, *label, *option, *value;
+	void (*set)(struct edm_config *c); /* where there is no option */
+} others[] = {
+	{"requests", "nest", "nest", NULL, NULL},
+	{"all that is best", "together", NULL, NULL, edm_config_best},
+	{"memory data in", "control blocks", "md", "control", NULL},
+	{"batching up to", "256", "batch", "256", NULL},
+	{"control blocks", "not charged", NULL, NULL, set_free_control},
+	{"memory access", "82 ns", "memory-ns", "82", NULL},
+	{"switch clock", "3 GHz", "asic", NULL, NULL},
+	{"IP load beside", "0.9", "ip-load", "0.9", NULL},
+	{"age cap", "100 us", "age-cap-ns", "100000", NULL},
+};
+
+static void add_numbers(struct figure_run *r, const struct edm_config *base)
 {
-	const char *x[POINTS_MAX];
-	double at[SERIES][POINTS_MAX], y[SERIES * POINTS_MAX];
-	struct edm_chart c = {
-		.title = "Ablation: one choice at a time",
-		.x_label = name,
-		.y_label = "mean time over unloaded EDM",
-		.x = x,
-		.series = SERIES,
-		.name = {"64 B, 0.6", "64 B, 0.9", "hadoop, 0.4",
-			 "hadoop, 0.8"},
-		.y = y,
-		.log_y = true,
-		.bars = true,
-	};
-	char file[64];
+	for (unsigned i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct edm_config c = *base;
 
-	for (size_t i = 0; i < a->labels; i++) {
-		const struct label *l = &a->label[i];
-		unsigned p = 0;
-
-		if (strcmp(l->chart, name))
-			continue;
-		while (p < c.points && strcmp(x[p], point_name(l)))
-			p++;
-		ASSERT(p < POINTS_MAX);
-		if (p == c.points) {
-			x[c.points++] = point_name(l);
-			for (unsigned k = 0; k < SERIES; k++)
-				at[k][p] = NAN;
+		if (numbers[i].pim_ps) {
+			c.discipline = EDM_PIM;
+			c.pim_iteration_ps = numbers[i].pim_ps;
 		}
-		at[l->series][p] = a->jobs.job[i].mean.common;
+		for (unsigned k = 0; k < VALUES_MAX && numbers[i].value[k];
+		     k++) {
+			char text[24];
+
+			*(uint32_t *)((char *)&c + numbers[i].at) =
+				numbers[i].value[k];
+			snprintf(text, sizeof(text), "%u", numbers[i].value[k]);
+			add(r, &c, numbers[i].panel, numbers[i].what, text);
+		}
 	}
-	for (unsigned k = 0; k < SERIES; k++)
-		memcpy(y + k * c.points, at[k], c.points * sizeof(*y));
-	snprintf(file, sizeof(file), "ablation-%s", name);
-	return edm_chart_write(&c, a->o->out, file);
 }
 
-static int charts(const struct ablation *a)
+static void add_others(struct figure_run *r, const struct edm_config *base)
 {
-	static const char *const name[] = {"discipline", "chunk",    "x",
-					   "pim",	 "channels", "other"};
-	int rc = 0;
+	for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+		struct edm_config c = *base;
+		int rc = 0;
 
-	for (unsigned i = 0; !rc && i < ARRAY_LEN(name); i++)
-		rc = chart(a, name[i]);
-	return rc;
+		if (others[i].set)
+			others[i].set(&c);
+		else
+			rc = edm_option_set(&c, others[i].option,
+					    others[i].value);
+		ASSERT(!rc);
+		/* There is nothing to be old in first come, first served. */
+		if (!c.age_cap_ps || base->policy != EDM_FCFS)
+			add(r, &c, "other", others[i].what, others[i].label);
+	}
+}
+
+int edm_plan_ablation(struct figure_run *r)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(short_load); i++) {
+		struct edm_config c = edm_options_of(r)->base;
+
+		c.write_ppm = 500000;
+		c.load = short_load[i];
+		c.messages = edm_figure_messages(r) / 2;
+		disciplines(r, &c);
+		add_numbers(r, &c);
+		add_others(r, &c);
+		c.sizes = EDM_SIZES_HADOOP;
+		c.load = long_load[i];
+		c.messages = edm_figure_long_messages(r) / 2;
+		c.policy = EDM_SRPT;
+		disciplines(r, &c);
+		c.discipline = EDM_RESERVE;
+		add_numbers(r, &c);
+		add_others(r, &c);
+	}
+	return 0;
 }
 
 /* What everything of a series is held against: its run with nothing changed. */
-static const struct edm_job *base_of(const struct ablation *a, unsigned series)
+static const struct edm_job *base_of(const struct figure_run *r,
+				     const struct edm_row *row)
 {
-	size_t i = 0;
+	for (size_t i = 0;; i++) {
+		const struct edm_row *base = figure_row(r, i);
 
-	while (a->label[i].series != series ||
-	       strcmp(a->label[i].what, "chunk") ||
-	       a->jobs.job[i].c.chunk_bytes != EDM_CHUNK_PAPER)
-		i++;
-	return &a->jobs.job[i];
+		ASSERT(i < r->count);
+		if (!strcmp(base->p.series, row->p.series) &&
+		    !strcmp(base->text[0], "chunk") &&
+		    base->job[0].c.chunk_bytes == EDM_CHUNK_PAPER)
+			return base->job;
+	}
 }
 
 /* Same seed, same arrivals: the ratio to the base differs from seed to seed
  * much less than the two means do. */
-static void ratio_add(struct edm_table *t, const struct edm_job *job,
-		      const struct edm_job *base)
+void edm_judge_ablation(struct figure_run *r)
 {
-	double ratio[EDM_SEEDS_MAX], sum = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		struct edm_row *row = figure_row(r, i);
+		const struct edm_job *job = row->job, *base = base_of(r, row);
+		double ratio[EDM_SEEDS_MAX], sum = 0;
 
-	for (uint32_t k = 0; k < job->seeds; k++)
-		sum += ratio[k] = job->common[k] / base->common[k];
-	edm_table_number(t, sum / job->seeds, 3);
-	edm_table_number(t, edm_half_width(ratio, job->seeds),
-			 job->seeds > 1 ? 3 : -1);
+		for (uint32_t k = 0; k < job->seeds; k++)
+			sum += ratio[k] = job->common[k] / base->common[k];
+		row->number[N_OVER] = sum / job->seeds;
+		row->number[N_OVER_CI] =
+			job->seeds > 1 ? edm_half_width(ratio, job->seeds)
+				       : NAN;
+		/* Rows stay where they are now. */
+		if (strcmp(row->p.panel, "other"))
+			row->p.x_name = row->name;
+	}
 }
 
-int edm_figure_ablation(const struct edm_figure_options *o)
-{
-	static const double short_load[] = {0.6, 0.9}, long_load[] = {0.4, 0.8};
-	struct ablation a = {.o = o};
-	struct edm_table t;
-	int rc;
+/* ---- cross --------------------------------------------------------------- */
 
-	edm_figure_jobs(o, "ablation", &a.jobs);
-	for (unsigned i = 0; i < 2; i++) {
-		struct edm_config c = o->base;
+const struct figure_column edm_columns_cross[] = {
+	EDM_COLUMN(text[1], "workload", 0),
+	EDM_COLUMN(job[0].c.load, "load", 1),
+	EDM_COLUMN(text[0], "discipline", 0),
+	EDM_COLUMN(text[2], "policy", 0),
+	EDM_COLUMN(job[0].c.chunk_bytes, "chunk", 0),
+	EDM_COLUMN(job[0].c.active_max, "X", 0),
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 1),
+	EDM_COLUMN(job[0].mean.common, "common", 3),
+	EDM_COLUMN(number[N_OVER], "over_best", 2),
+	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue", 0),
+	{.name = NULL},
+};
+
+static const struct choice {
+	const char *name;
+	enum edm_discipline discipline;
+	uint32_t iterations;
+} choices[] = {
+	{"async", EDM_ASYNC, 8},     {"slot", EDM_SLOT, 8},
+	{"reserve", EDM_RESERVE, 8}, {"pim 1", EDM_PIM, 1},
+	{"pim 2", EDM_PIM, 2},	     {"pim 4", EDM_PIM, 4},
+	{"pim 8", EDM_PIM, 8},
+};
+
+/* The picture shows what has the paper's X, first come first served. */
+static void cross_add(struct figure_run *r, const char *panel,
+		      struct edm_config *c, const struct choice *choice)
+{
+	enum edm_policy last =
+		c->sizes == EDM_SIZES_FIXED ? EDM_FCFS : EDM_PAIR;
+
+	c->discipline = choice->discipline;
+	c->pim_iterations = choice->iterations;
+	for (int p = EDM_FCFS; p <= (int)last; p++) {
+		bool shown = c->active_max == 3 && p == EDM_FCFS;
+		struct edm_row *row = figure_add(
+			r, panel, shown ? choice->name : "", c->chunk_bytes);
+
+		c->policy = (enum edm_policy)p;
+		row->text[0] = choice->name;
+		row->text[1] = edm_row_sizes(c);
+		row->text[2] = edm_policy_name(c->policy);
+		edm_row_job(row, c);
+	}
+}
+
+static void workload_add(struct figure_run *r, const char *panel,
+			 struct edm_config c)
+{
+	static const uint32_t chunk[] = {64, 128, 256, 512, 1024};
+	static const uint32_t active[] = {1, 2, 3, 8};
+
+	for (unsigned d = 0; d < ARRAY_LEN(choices); d++)
+		for (unsigned k = 0; k < ARRAY_LEN(chunk); k++)
+			for (unsigned a = 0; a < ARRAY_LEN(active); a++) {
+				c.chunk_bytes = chunk[k];
+				c.active_max = active[a];
+				cross_add(r, panel, &c, &choices[d]);
+			}
+}
+
+int edm_plan_cross(struct figure_run *r)
+{
+	static const char *const panel[] = {"64 B at 0.6", "hadoop at 0.4",
+					    "64 B at 0.9", "hadoop at 0.8"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(short_load); i++) {
+		struct edm_config c = edm_options_of(r)->base;
 
 		c.write_ppm = 500000;
 		c.load = short_load[i];
-		c.messages = edm_figure_messages(o) / 2;
-		a.series = i;
-		disciplines(&a, &c);
-		numbers(&a, &c);
-		others(&a, &c);
+		c.messages = edm_figure_messages(r) / 8 + 1;
+		workload_add(r, panel[2 * i], c);
 		c.sizes = EDM_SIZES_HADOOP;
 		c.load = long_load[i];
-		c.messages = edm_figure_long_messages(o) / 2;
-		c.policy = EDM_SRPT;
-		a.series = 2 + i;
-		disciplines(&a, &c);
-		c.discipline = EDM_RESERVE;
-		numbers(&a, &c);
-		others(&a, &c);
+		c.messages = edm_figure_long_messages(r) / 8 + 1;
+		workload_add(r, panel[2 * i + 1], c);
 	}
-	rc = edm_jobs_run(&a.jobs);
-	edm_table_init(&t, "ablation",
-		       "Ablation, half reads; hadoop with reserve and SRPT "
-		       "unless said. common: over unloaded EDM as published; "
-		       "over_base: over the same without the change",
-		       head);
-	for (size_t i = 0; !rc && i < a.labels; i++) {
-		const struct edm_job *job = &a.jobs.job[i];
+	return 0;
+}
 
-		edm_table_text(&t, "%s", a.label[i].what);
-		edm_table_text(&t, "%s", a.label[i].value);
-		edm_table_number(&t, job->c.load, 1);
-		edm_table_text(&t, "%s",
-			       job->c.sizes == EDM_SIZES_FIXED
-				       ? "64 B"
-				       : edm_sizes_name(job->c.sizes));
-		edm_table_number(&t, job->mean.mean_ns, 1);
-		edm_table_number(&t, job->mean.common, 3);
-		edm_table_number(&t, job->common_ci, job->seeds > 1 ? 3 : -1);
-		ratio_add(&t, job, base_of(&a, a.label[i].series));
-		edm_table_number(&t, job->mean.common_p99, 2);
-		edm_table_number(&t, (double)job->mean.in_flight_max, 0);
-		edm_table_number(&t, (double)job->mean.egress_blocks_max, 0);
-		edm_table_number(&t, (double)job->mean.events, 0);
+/* How far each is from the best of its workload and load. */
+void edm_judge_cross(struct figure_run *r)
+{
+	struct edm_row *rows = figure_row(r, 0);
+	size_t end;
+
+	for (size_t from = 0; from < r->count; from = end) {
+		double best = INFINITY;
+
+		for (end = from;
+		     end < r->count && rows[end].p.panel == rows[from].p.panel;
+		     end++)
+			best = fmin(best, rows[end].job[0].mean.common);
+		for (size_t i = from; i < end; i++)
+			rows[i].number[N_OVER] =
+				rows[i].job[0].mean.common / best;
 	}
-	if (!rc)
-		edm_figure_emit(o, &t);
-	else
-		edm_table_release(&t);
-	if (!rc && o->out)
-		rc = charts(&a);
-	free(a.label);
-	edm_jobs_release(&a.jobs);
-	return rc;
 }

@@ -1,111 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More ports and faster links, each with the smallest chunk that hides one
- * matching of a 3 GHz scheduler. */
+/*
+ * Scale: more ports and faster links, each with the smallest chunk that hides
+ * one matching of a 3 GHz scheduler. Faults: what they cost; every row says how
+ * many messages were not delivered.
+ */
 #include "edm_figure.h"
 
 enum {
 	CLOCK_MHZ = 3000,
+	FAULT_MESSAGES = 100000,
+	N_MATCHING_NS = 0,
+	N_EVENTS,
+	N_EVENTS_PER_S,
 };
 
-static const uint32_t ports[] = {144, 512, 1024};
-static const uint32_t gbps[] = {25, 100, 400, 800};
-
-enum {
-	PORTS = ARRAY_LEN(ports),
-	RATES = ARRAY_LEN(gbps),
+const struct figure_column edm_columns_scale[] = {
+	EDM_COLUMN(job[0].c.nodes, "ports", 0),
+	EDM_COLUMN(job[0].c.gbps, "gbps", 0),
+	EDM_COLUMN(number[N_MATCHING_NS], "matching_ns", 1),
+	EDM_COLUMN(job[0].c.chunk_bytes, "chunk_min", 0),
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 1),
+	EDM_COLUMN(job[0].mean.common, "common", 3),
+	EDM_COLUMN(job[0].common_ci, "common_ci", 3),
+	EDM_COLUMN(job[1].mean.mean_ns, "app_mean_ns", 1),
+	EDM_COLUMN(job[1].mean.common, "app_common", 3),
+	EDM_COLUMN(job[1].common_ci, "app_ci", 3),
+	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue", 0),
+	EDM_COLUMN(number[N_EVENTS], "events", 0),
+	EDM_COLUMN(number[N_EVENTS_PER_S], "events_per_s", 0),
+	{.name = NULL},
 };
 
-static int chart(const struct edm_figure_options *o, const struct edm_jobs *j)
+static void scale_add(struct figure_run *r, const char *panel, uint32_t ports,
+		      uint32_t gbps)
 {
-	static const char *const x[RATES] = {"25", "100", "400", "800"};
-	double y[2 * PORTS * RATES];
-	const struct edm_chart c = {
-		.title = "Scale: smallest chunk for a scheduler of 3 GHz",
-		.x_label = "Gb/s",
-		.y_label = "mean time over unloaded EDM",
-		.x = x,
-		.points = RATES,
-		.series = 2 * PORTS,
-		.name = {"64 B, 144 ports", "64 B, 512 ports",
-			 "64 B, 1024 ports", "hadoop, 144 ports",
-			 "hadoop, 512 ports", "hadoop, 1024 ports"},
-		.y = y,
-	};
+	struct edm_row *row = figure_add(r, panel, panel, gbps);
+	struct edm_config c = edm_options_of(r)->base;
 
-	for (unsigned i = 0; i < PORTS * RATES; i++) {
-		y[i] = j->job[2 * i].mean.common;
-		y[PORTS * RATES + i] = j->job[2 * i + 1].mean.common;
-	}
-	return edm_chart_write(&c, o->out, "scale");
+	row->number[N_MATCHING_NS] =
+		(double)edm_sched_matching_ps(ports, CLOCK_MHZ) / 1000;
+	c.nodes = ports;
+	c.gbps = gbps;
+	c.write_ppm = 500000;
+	c.load = 0.8;
+	c.chunk_bytes = edm_sched_chunk_min(ports, CLOCK_MHZ, gbps);
+	c.messages = edm_figure_messages(r);
+	edm_row_job(row, &c);
+	c.sizes = EDM_SIZES_HADOOP;
+	c.load = 0.4;
+	c.policy = EDM_SRPT;
+	c.discipline = EDM_RESERVE;
+	c.messages = edm_figure_long_messages(r) / 2;
+	edm_row_job(row, &c);
 }
 
-static void row_add(struct edm_table *t, const struct edm_job *a,
-		    const struct edm_job *b)
+int edm_plan_scale(struct figure_run *r)
 {
-	double wall = a->mean.wall_s + b->mean.wall_s;
-	double events = (double)(a->mean.events + b->mean.events);
+	static const uint32_t ports[] = {144, 512, 1024};
+	static const char *const panel[] = {"144 ports", "512 ports",
+					    "1024 ports"};
+	static const uint32_t gbps[] = {25, 100, 400, 800};
 
-	edm_table_number(t, a->c.nodes, 0);
-	edm_table_number(t, a->c.gbps, 0);
-	edm_table_number(
-		t, (double)edm_sched_matching_ps(a->c.nodes, CLOCK_MHZ) / 1000,
-		1);
-	edm_table_number(t, a->c.chunk_bytes, 0);
-	edm_table_number(t, a->mean.mean_ns, 1);
-	edm_table_number(t, a->mean.common, 3);
-	edm_table_number(t, a->common_ci, a->seeds > 1 ? 3 : -1);
-	edm_table_number(t, b->mean.mean_ns, 1);
-	edm_table_number(t, b->mean.common, 3);
-	edm_table_number(t, b->common_ci, b->seeds > 1 ? 3 : -1);
-	edm_table_number(t, (double)a->mean.egress_blocks_max, 0);
-	edm_table_number(t, events, 0);
-	edm_table_number(t, events / wall, 0);
+	for (unsigned i = 0; i < ARRAY_LEN(ports); i++)
+		for (unsigned k = 0; k < ARRAY_LEN(gbps); k++)
+			scale_add(r, panel[i], ports[i], gbps[k]);
+	return 0;
 }
 
-int edm_figure_scale(const struct edm_figure_options *o)
+void edm_judge_scale(struct figure_run *r)
 {
-	static const char *const head[] = {
-		"ports",  "gbps",      "matching_ns",  "chunk_min",  "mean_ns",
-		"common", "common_ci", "app_mean_ns",  "app_common", "app_ci",
-		"queue",  "events",    "events_per_s", NULL};
-	struct edm_jobs j;
-	struct edm_table t;
-	int rc;
+	for (size_t i = 0; i < r->count; i++) {
+		struct edm_row *row = figure_row(r, i);
+		const struct edm_point *a = &row->job[0].mean,
+				       *b = &row->job[1].mean;
 
-	edm_figure_jobs(o, "scale", &j);
-	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
-		for (unsigned k = 0; k < ARRAY_LEN(gbps); k++) {
-			struct edm_config c = o->base;
-
-			c.nodes = ports[i];
-			c.gbps = gbps[k];
-			c.write_ppm = 500000;
-			c.load = 0.8;
-			c.chunk_bytes = edm_sched_chunk_min(ports[i], CLOCK_MHZ,
-							    gbps[k]);
-			c.messages = edm_figure_messages(o);
-			(void)edm_jobs_add(&j, &c);
-			c.sizes = EDM_SIZES_HADOOP;
-			c.load = 0.4;
-			c.policy = EDM_SRPT;
-			c.discipline = EDM_RESERVE;
-			c.messages = edm_figure_long_messages(o) / 2;
-			(void)edm_jobs_add(&j, &c);
-		}
+		row->number[N_EVENTS] = (double)(a->events + b->events);
+		row->number[N_EVENTS_PER_S] =
+			row->number[N_EVENTS] / (a->wall_s + b->wall_s);
 	}
-	rc = edm_jobs_run(&j);
-	edm_table_init(&t, "scale",
-		       "Scale: 64 B mixed at load 0.8, and hadoop at 0.4 with "
-		       "reserve; smallest chunk for a scheduler of 3 GHz",
-		       head);
-	for (size_t i = 0; !rc && i < j.count; i += 2)
-		row_add(&t, &j.job[i], &j.job[i + 1]);
-	if (!rc)
-		edm_figure_emit(o, &t);
-	else
-		edm_table_release(&t);
-	if (!rc && o->out)
-		rc = chart(o, &j);
-	edm_jobs_release(&j);
-	return rc;
+}
+
+/* ---- faults -------------------------------------------------------------- */
+
+const struct figure_column edm_columns_fault[] = {
+	EDM_COLUMN(p.x_name, "fault", 0),
+	EDM_COLUMN(job[0].mean.measured, "measured", 0),
+	EDM_COLUMN(unfinished, "undelivered", 0),
+	EDM_COLUMN(job[0].mean.nulls, "null_reads", 0),
+	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 1),
+	EDM_COLUMN(job[0].mean.p999_ns, "p99.9_ns", 1),
+	EDM_COLUMN(job[0].mean.timeouts, "retries", 0),
+	EDM_COLUMN(job[0].mean.duplicates, "copies", 0),
+	EDM_COLUMN(job[0].mean.copy_gap_ns, "copy_gap_ns", 2),
+	{.name = NULL},
+};
+
+enum when {
+	NEVER,
+	SWITCH,
+	LINK,
+	NODE,
+};
+
+static const struct fault {
+	const char *what;
+	uint32_t loss_ppm;
+	bool mirror;
+	uint32_t skew_ps;
+	enum when dies; /* in the middle of the run */
+} faults[] = {
+	{"none", 0, false, 0, NEVER},
+	{"1 of 1,000 control blocks lost", 1000, false, 0, NEVER},
+	{"mirror", 0, true, 0, NEVER},
+	{"mirror, cables differ by 1 ns", 0, true, 1000, NEVER},
+	{"mirror, first switch dies", 0, true, 1000, SWITCH},
+	{"no mirror, switch dies", 0, false, 0, SWITCH},
+	{"mirror, a link is disabled", 0, true, 1000, LINK},
+	{"a memory node dies", 0, false, 0, NODE},
+};
+
+/* A dead node also loses what it was sending and what was written to it. */
+int edm_plan_fault(struct figure_run *r)
+{
+	const struct edm_figure_options *o = edm_options_of(r);
+
+	for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
+		const struct fault *f = &faults[i];
+		struct edm_row *row = figure_add(r, NULL, "EDM", i);
+		struct edm_config c = o->base;
+		uint64_t middle_ps;
+
+		row->p.x_name = f->what;
+		c.write_ppm = 500000;
+		c.load = 0.6;
+		c.messages = o->messages ? o->messages : FAULT_MESSAGES;
+		c.warmup_ppm = 0;
+		c.loss_ppm = f->loss_ppm;
+		c.mirror = f->mirror;
+		c.mirror_skew_ps = f->skew_ps;
+		if (f->loss_ppm || f->dies == NODE)
+			c.timer_ps = 5 * EDM_US;
+		if (f->dies == LINK || f->dies == NODE)
+			c.fail_port = 7;
+		middle_ps = (uint64_t)(edm_workload_gap_ps(&c) *
+				       (double)c.messages / 2);
+		c.fail_switch_ps = f->dies == SWITCH ? middle_ps : 0;
+		c.fail_link_ps = f->dies == LINK ? middle_ps : 0;
+		c.fail_node_ps = f->dies == NODE ? middle_ps : 0;
+		edm_row_job(row, &c);
+	}
+	return 0;
 }

@@ -223,21 +223,16 @@ static void ird_destroy(void *proto)
 	}
 	free(d->receiver);
 	free(d->sender);
-	edm_rival_release(&d->r);
-	free(d);
+	edm_rival_destroy(&d->r);
 }
 
 static int ird_create(struct edm_run *run, void **out)
 {
-	struct ird *d = calloc(1, sizeof(*d));
+	struct ird *d = edm_rival_create(run, sizeof(*d));
 	uint64_t round_ps;
 
 	if (!d)
 		return -ENOMEM;
-	if (edm_rival_init(&d->r, run)) {
-		free(d);
-		return -ENOMEM;
-	}
 	d->receiver = calloc(run->c.nodes, sizeof(*d->receiver));
 	d->sender = calloc(run->c.nodes, sizeof(*d->sender));
 	if (!d->receiver || !d->sender) {
@@ -250,16 +245,11 @@ static int ird_create(struct edm_run *run, void **out)
 	return 0;
 }
 
-static void ird_report(void *proto, struct edm_result *out)
-{
-	edm_rival_report(&((struct ird *)proto)->r, out);
-}
-
 const struct edm_proto_ops edm_proto_ird = {
 	.create = ird_create,
 	.destroy = ird_destroy,
 	.submit = ird_submit,
 	.event = ird_event,
-	.report = ird_report,
+	.report = edm_rival_report,
 	.lead_ps = edm_rival_lead_ps,
 };

@@ -43,45 +43,16 @@ void edm_jobs_release(struct edm_jobs *j)
 	free(j->job);
 }
 
+static double edm_percentile(const struct hist *h, uint32_t part)
+{
+	return (double)hist_percentile(h, part) / 1000;
+}
+
 void edm_point_of(struct edm_point *p, const struct edm_result *r)
 {
-	*p = (struct edm_point){
-		.mean_ns = edm_tally_mean(&r->all, r->all.sum_ns),
-		.p50_ns = (double)hist_percentile(&r->latency, HIST_MEDIAN) /
-			  1000,
-		.p99_ns = (double)hist_percentile(&r->latency, HIST_P99) / 1000,
-		.p999_ns =
-			(double)hist_percentile(&r->latency, HIST_P999) / 1000,
-		.own = edm_tally_mean(&r->all, r->all.sum_own),
-		.own_p99 = (double)hist_percentile(&r->slowdown_own, HIST_P99) /
-			   1000,
-		.common = edm_tally_mean(&r->all, r->all.sum_common),
-		.common_p99 =
-			(double)hist_percentile(&r->slowdown_common, HIST_P99) /
-			1000,
-		.write_own = edm_tally_mean(&r->write, r->write.sum_own),
-		.read_own = edm_tally_mean(&r->read, r->read.sum_own),
-		.write_common = edm_tally_mean(&r->write, r->write.sum_common),
-		.read_common = edm_tally_mean(&r->read, r->read.sum_common),
-		.payload_load = r->payload_load,
-		.horizon_ns = r->horizon_ns,
-		.end_ns = r->end_ns,
-		.arrivals = r->arrivals,
-		.measured = r->measured,
-		.completed = r->completed,
-		.nulls = r->nulls,
-		.events = r->events,
-		.grants = r->grants,
-		.egress_blocks_max = r->egress_blocks_max,
-		.drops = r->drops,
-		.marks = r->marks,
-		.pauses = r->pauses,
-		.timeouts = r->timeouts,
-		.duplicates = r->duplicates,
-		.in_flight_max = r->in_flight_max,
-		.copy_gap_ns = r->copy_gap_ns,
-		.wall_s = r->wall_s,
-	};
+#define VALUE(type, name, how, value) .name = (value),
+	*p = (struct edm_point){EDM_POINT(VALUE)};
+#undef VALUE
 }
 
 double edm_student(uint32_t n)
@@ -142,14 +113,6 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-#define MEAN(field)                              \
-	do {                                     \
-		double sum = 0;                  \
-		for (uint32_t k = 0; k < n; k++) \
-			sum += p[k].field;       \
-		m->field = sum / n;              \
-	} while (0)
-
 double edm_half_width(const double *v, uint32_t n)
 {
 	double mean = 0, square = 0;
@@ -163,6 +126,16 @@ double edm_half_width(const double *v, uint32_t n)
 	return edm_student(n) * sqrt(square / (n - 1) / n);
 }
 
+/* Means are sums until the end. */
+#define FIRST(sum, v)
+#define SUM(sum, v)  (sum) += (v);
+#define MEAN(sum, v) (sum) += (v);
+#define MAX(sum, v)  (sum) = u64_max(sum, v);
+#define FIRST_END(sum)
+#define SUM_END(sum)
+#define MEAN_END(sum) (sum) /= n;
+#define MAX_END(sum)
+
 static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 {
 	struct edm_point *m = &job->mean;
@@ -170,44 +143,19 @@ static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 
 	*m = p[0];
 	job->seeds = n;
-	MEAN(mean_ns);
-	MEAN(p50_ns);
-	MEAN(p99_ns);
-	MEAN(p999_ns);
-	MEAN(own);
-	MEAN(own_p99);
-	MEAN(common);
-	MEAN(common_p99);
-	MEAN(write_own);
-	MEAN(read_own);
-	MEAN(write_common);
-	MEAN(read_common);
-	MEAN(horizon_ns);
-	MEAN(end_ns);
-	MEAN(copy_gap_ns);
 	for (uint32_t k = 0; k < n; k++) {
 		own[k] = p[k].own;
 		common[k] = job->common[k] = p[k].common;
 		ns[k] = p[k].mean_ns;
 		if (!k)
 			continue;
-		m->measured += p[k].measured;
-		m->completed += p[k].completed;
-		m->nulls += p[k].nulls;
-		m->events += p[k].events;
-		m->wall_s += p[k].wall_s;
-		m->arrivals += p[k].arrivals;
-		m->grants += p[k].grants;
-		m->drops += p[k].drops;
-		m->marks += p[k].marks;
-		m->pauses += p[k].pauses;
-		m->timeouts += p[k].timeouts;
-		m->duplicates += p[k].duplicates;
-		m->egress_blocks_max =
-			u64_max(m->egress_blocks_max, p[k].egress_blocks_max);
-		m->in_flight_max =
-			u64_max(m->in_flight_max, p[k].in_flight_max);
+#define ADD(type, name, how, value) how(m->name, p[k].name)
+		EDM_POINT(ADD)
+#undef ADD
 	}
+#define END(type, name, how, value) how##_END(m->name)
+	EDM_POINT(END)
+#undef END
 	job->own_ci = edm_half_width(own, n);
 	job->common_ci = edm_half_width(common, n);
 	job->mean_ns_ci = edm_half_width(ns, n);

@@ -333,22 +333,17 @@ static void pfabric_destroy(void *proto)
 	free(x->host);
 	free(x->out);
 	free(x->out_busy);
-	edm_rival_release(&x->r);
-	free(x);
+	edm_rival_destroy(&x->r);
 }
 
 static int pfabric_create(struct edm_run *run, void **out)
 {
-	struct pfabric *x = calloc(1, sizeof(*x));
+	struct pfabric *x = edm_rival_create(run, sizeof(*x));
 	uint64_t round_ps, round_bytes;
 	size_t n = run->c.nodes;
 
 	if (!x)
 		return -ENOMEM;
-	if (edm_rival_init(&x->r, run)) {
-		free(x);
-		return -ENOMEM;
-	}
 	x->host = calloc(n, sizeof(*x->host));
 	x->out = calloc(n, sizeof(*x->out));
 	x->out_busy = calloc(n, sizeof(*x->out_busy));

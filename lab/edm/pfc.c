@@ -322,22 +322,17 @@ static void pfc_destroy(void *proto)
 	free(x->host);
 	free(x->input);
 	free(x->part);
-	edm_rival_release(&x->r);
-	free(x);
+	edm_rival_destroy(&x->r);
 }
 
 static int pfc_create(struct edm_run *run, void **out)
 {
-	struct pfc *x = calloc(1, sizeof(*x));
+	struct pfc *x = edm_rival_create(run, sizeof(*x));
 	size_t n = run->c.nodes;
 	double scale = run->c.gbps / 100.0;
 
 	if (!x)
 		return -ENOMEM;
-	if (edm_rival_init(&x->r, run)) {
-		free(x);
-		return -ENOMEM;
-	}
 	x->part_free = NONE;
 	rng_init_stream(&x->rng, run->c.seed, 3);
 	edm_dcqcn_params(&x->law, run->c.gbps, run->c.published);
@@ -361,16 +356,11 @@ static int pfc_create(struct edm_run *run, void **out)
 	return 0;
 }
 
-static void pfc_report(void *proto, struct edm_result *out)
-{
-	edm_rival_report(&((struct pfc *)proto)->r, out);
-}
-
 const struct edm_proto_ops edm_proto_pfc = {
 	.create = pfc_create,
 	.destroy = pfc_destroy,
 	.submit = pfc_submit,
 	.event = pfc_event,
-	.report = pfc_report,
+	.report = edm_rival_report,
 	.lead_ps = edm_rival_lead_ps,
 };

@@ -10,33 +10,37 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-int edm_rival_init(struct edm_rival *r, struct edm_run *run)
+void *edm_rival_create(struct edm_run *run, size_t bytes)
 {
-	*r = (struct edm_rival){
-		.run = run,
-		.nodes = run->c.nodes,
-		.packet_size = PACKETS_FIRST,
-		.packet_free = NONE,
-	};
+	struct edm_rival *r = calloc(1, bytes);
+
+	if (!r)
+		return NULL;
+	r->run = run;
+	r->nodes = run->c.nodes;
+	r->packet_size = PACKETS_FIRST;
+	r->packet_free = NONE;
 	edm_path_init(&r->path, &run->c);
 	r->up = calloc(r->nodes, sizeof(*r->up));
 	r->down = calloc(r->nodes, sizeof(*r->down));
 	r->packet = malloc(PACKETS_FIRST * sizeof(*r->packet));
 	if (r->up && r->down && r->packet)
-		return 0;
-	edm_rival_release(r);
-	return -ENOMEM;
+		return r;
+	edm_rival_destroy(r);
+	return NULL;
 }
 
-void edm_rival_release(struct edm_rival *r)
+void edm_rival_destroy(struct edm_rival *r)
 {
 	free(r->up);
 	free(r->down);
 	free(r->packet);
+	free(r);
 }
 
-void edm_rival_report(const struct edm_rival *r, struct edm_result *out)
+void edm_rival_report(void *proto, struct edm_result *out)
 {
+	const struct edm_rival *r = proto;
 	uint64_t block_ps = edm_block_ps(r->run->c.gbps);
 
 	out->egress_blocks_max = (r->queue_max_ps + block_ps - 1) / block_ps;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures: what is run, what the paper says about it, and the running. */
-#include "offload_figure.h"
-
-#include <errno.h>
-#include <stdio.h>
+/* Cowbird's figures: record sizes by thread counts by ways to read, and what
+ * the paper says about them. */
+#include <inttypes.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "figures.h"
 #include "offload_costs.h"
-#include "sim/batch.h"
 #include "sim/sim.h"
 
 enum {
@@ -20,6 +17,11 @@ enum {
 	 * ICRC, FCS, gap. */
 	FRAME_BYTES = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 4 + 12,
 	REDY_FAR_PPM = 944000, /* 1 of 18 GB is local, uniform */
+	SIZES_MAX = 6,
+	THREADS_MAX = 6,
+	WAYS_MAX = 8,
+	ANY = UINT16_MAX, /* record size, threads */
+	LOG_XY = FIGURE_LOG_X | FIGURE_LOG_Y,
 };
 
 #define WARM_PS (120 * SIM_US)
@@ -27,406 +29,360 @@ enum {
 
 /* ---- applications ------------------------------------------------------- */
 
-static void app_probe(uint32_t bytes, struct fig_config *c)
+static void app_probe(struct fig_config *c)
 {
 	c->app_ps = offload_costs.probe_ps;
 	c->far_ppm = PROBE_FAR_PPM;
 }
 
-static void app_store(uint32_t bytes, struct fig_config *c)
+static void app_store(struct fig_config *c)
 {
+	bool small = c->bytes <= 64;
+
 	c->has_record = true;
-	c->app_ps = bytes <= 64 ? offload_costs.store_64_ps
-				: offload_costs.store_512_ps;
-	c->far_ppm = (uint32_t)(bytes <= 64 ? offload_costs.store_64_far_ppm
-					    : offload_costs.store_512_far_ppm);
+	c->app_ps =
+		small ? offload_costs.store_64_ps : offload_costs.store_512_ps;
+	c->far_ppm = (uint32_t)(small ? offload_costs.store_64_far_ppm
+				      : offload_costs.store_512_far_ppm);
 }
 
-static void app_store_uniform(uint32_t bytes, struct fig_config *c)
+static void app_store_uniform(struct fig_config *c)
 {
-	app_store(bytes, c);
+	app_store(c);
 	c->far_ppm = REDY_FAR_PPM;
 }
 
 /* Nothing but requests. */
-static void app_none(uint32_t bytes, struct fig_config *c)
+static void app_none(struct fig_config *c)
 {
 	c->far_ppm = 1000000;
 	c->burst = true;
 }
 
 /* Reads of small objects, without pause. */
-static void app_objects(uint32_t bytes, struct fig_config *c)
+static void app_objects(struct fig_config *c)
 {
 	c->far_ppm = 1000000;
 }
 
-/* ---- claims ------------------------------------------------------------- */
+/* ---- points ------------------------------------------------------------- */
 
-/* Columns of the figures with throughputs. */
-enum {
-	LOCAL,
-	COW_1,
-	COW_MANY,
-	ASYNC,
-	SYNC,
-	TWO_SIDED,
+struct way {
+	const char *name;
+	enum fig_device device;
+	uint32_t engines, depth, batch; /* 0: the default */
 };
 
-enum {
-	P4_9 = 5, /* the switch's column in figure 9 */
+static const struct way local = {"local", FIG_LOCAL, 0, 0, 0};
+static const struct way cow_1 = {"cow-1", FIG_COW, 1, 0, 0};
+static const struct way cow_8 = {"cow-8", FIG_COW, ENGINE_MANY, 0, 0};
+static const struct way async = {"async", FIG_ASYNC, 0, 0, 0};
+static const struct way sync = {"sync", FIG_SYNC, 0, 0, 0};
+static const struct way two_sided = {"2-sided", FIG_TWO_SIDED, 0, 0, 0};
+static const struct way p4 = {"p4", FIG_P4, 0, 0, 0};
+static const struct way redy = {"redy", FIG_REDY, 0, 0, 0};
+static const struct way blocking = {"blocking", FIG_BLOCKING, 0, 0, 0};
+static const struct way sync_one = {"sync", FIG_SYNC, 0, 1, 0};
+static const struct way cow_one = {"cow", FIG_COW, 1, 1, 1};
+static const struct way cow_100 = {"cow-100", FIG_COW, 1, 100, 0};
+static const struct way async_100 = {"async-100", FIG_ASYNC, 0, 100, 0};
+static const struct way alone = {"alone", FIG_LOCAL, 0, 0, 0};
+
+/* In the order of the figures. Sizes and threads end with 0. */
+static const struct grid {
+	uint32_t bytes[SIZES_MAX], threads[THREADS_MAX];
+	const struct way *way[WAYS_MAX];
+	void (*app)(struct fig_config *c);
+} grids[] = {
+	{{8, 64, 256, 512},
+	 {1, 2, 4, 8, 16},
+	 {&local, &cow_1, &cow_8, &async, &sync, &two_sided},
+	 app_probe},
+	{{64, 512},
+	 {1, 2, 4, 8, 16},
+	 {&local, &cow_1, &cow_8, &async, &sync, &p4},
+	 app_store},
+	{{64}, {1, 2, 4, 8}, {&cow_1, &cow_8, &redy}, app_store_uniform},
+	{{8}, {1, 2, 4, 8}, {&cow_1, &cow_8, &blocking}, app_objects},
+	{{8, 64, 256, 512, 1024},
+	 {1},
+	 {&sync_one, &cow_one, &cow_100, &async_100},
+	 app_none},
+	{{512}, {1, 2, 4, 8}, {&alone, &cow_8, &p4}, app_store},
 };
 
-static double mops(const struct figure_grid *g, unsigned size, unsigned thread,
-		   unsigned column)
+static void add(struct figure_run *r, const struct grid *g, uint32_t bytes,
+		uint32_t threads, const struct way *w)
 {
-	return figure_point(g, size, thread, column)->mops;
+	static const char *const panels[] = {"8 B", "64 B", "256 B", "512 B"};
+	static const uint32_t sizes[] = {8, 64, 256, 512};
+	bool by_size = !g->threads[1]; /* one count of threads */
+	struct offload_row *row =
+		figure_add(r, NULL, w->name, by_size ? bytes : threads);
+
+	for (unsigned i = 0; i < ARRAY_LEN(sizes) && !by_size; i++)
+		if (sizes[i] == bytes)
+			row->p.panel = panels[i];
+	row->engines = w->engines;
+	row->device = fig_device_name(w->device);
+	row->cfg = (struct fig_config){
+		.device = w->device,
+		.threads = threads,
+		.bytes = bytes,
+		.depth = w->depth,
+		.engines = w->engines,
+		.batch = w->batch,
+		/* An engine on hardware has other times than on this machine.
+		 */
+		.flush_ns = 2000,
+		.probe_ns = 500,
+		.client_ps = 1000 * r->options->value[0],
+		.tcp = !strcmp(r->figure->name, "14"),
+		.warm_ps = r->options->quick ? WARM_PS / 4 : WARM_PS,
+		.span_ps = r->options->quick ? SPAN_PS / 8 : SPAN_PS,
+		.seed = SEED,
+	};
+	/* Few threads need longer for as many requests. */
+	if (threads < 8)
+		row->cfg.span_ps = row->cfg.span_ps * 8 / threads;
+	g->app(&row->cfg);
 }
+
+static int plan(struct figure_run *r)
+{
+	const struct grid *g = &grids[r->figure - offload_figures.figures];
+
+	for (const uint32_t *b = g->bytes; *b; b++)
+		for (const uint32_t *t = g->threads; *t; t++)
+			for (const struct way *const *w = g->way; *w; w++)
+				add(r, g, *b, *t, *w);
+	return 0;
+}
+
+/* ---- claims ------------------------------------------------------------- */
 
 /*
  * Could hardware carry what local memory serves at all? 95 % of the link, and
  * the READ rate of a NIC. Where not, far memory cannot keep up in any way.
  */
-static bool fits(const struct figure_grid *g, unsigned size, unsigned thread)
+static bool fits(const struct offload_row *near)
 {
-	struct fig_config c = {.bytes = g->figure->bytes[size]};
-	double far;
+	double far = near->res.mops * near->cfg.far_ppm / 1e6;
 
-	g->figure->app(c.bytes, &c);
-	far = mops(g, size, thread, LOCAL) * c.far_ppm / 1e6;
-	return far <= READ_MOPS && far * (c.bytes + FRAME_BYTES) * 8 <= 95e3;
+	return far <= READ_MOPS &&
+	       far * (near->cfg.bytes + FRAME_BYTES) * 8 <= 95e3;
 }
 
-/* How far below local memory, in percent, at worst where the hardware
- * suffices. */
-static double below_local(const struct figure_grid *g, unsigned sizes,
-			  unsigned column)
-{
-	double worst = 0;
+enum how {
+	BELOW, /* by how many percent it is below the rival, at most */
+	OVER,  /* how many times the rival, at least */
+	MOST,  /* the largest value, at most */
+	MORE,  /* how much more than the rival, at most */
+};
 
-	for (unsigned s = 0; s < sizes; s++) {
-		for (unsigned t = 0; t < g->threads; t++) {
-			double r = mops(g, s, t, column) / mops(g, s, t, LOCAL);
+/* The extreme over all sizes and thread counts up to these. */
+static const struct extreme {
+	const char *figure, *what, *way;
+	enum how how;
+	const char *rival, *column;
+	uint32_t bytes, threads;
+	double paper;
+	const char *unit, *note;
+} extremes[] = {
+	{"8", "8 and 64 B: below local memory, one thread", "cow-1", BELOW,
+	 "local", "mops", 64, 1, 11.4, "%", "one engine core"},
+	{"8", "8 and 64 B: below local memory, worst", "cow-8", BELOW, "local",
+	 "mops", 64, ANY, 11.4, "%", "8 engine cores, where the NIC can do it"},
+	{"8", "8 and 64 B: below local memory, worst", "cow-1", BELOW, "local",
+	 "mops", 64, ANY, 11.4, "%", "one engine core: its processor"},
+	{"8", "over asynchronous verbs, best", "cow-8", OVER, "async", "mops",
+	 ANY, ANY, 3.5, "x", ""},
+	{"8", "asynchronous over synchronous verbs, best", "async", OVER,
+	 "sync", "mops", ANY, ANY, 10, "x", "\"an order of magnitude\""},
+	{"9", "below local memory, one thread", "cow-1", BELOW, "local", "mops",
+	 64, 1, 8, "%", "64 B, one engine core"},
+	{"9", "below local memory, worst", "cow-8", BELOW, "local", "mops", ANY,
+	 ANY, 8, "%", "8 engine cores, where the link can do it"},
+	{"9", "below local memory, worst", "cow-1", BELOW, "local", "mops", ANY,
+	 ANY, 8, "%", "one engine core: its processor"},
+	{"9", "over asynchronous verbs, best", "cow-8", OVER, "async", "mops",
+	 ANY, ANY, 1.4, "x", ""},
+	{"9", "over synchronous verbs, best", "cow-8", OVER, "sync", "mops",
+	 ANY, ANY, 9, "x", ""},
+	{"9", "time in the communication library", "cow-1", MOST, NULL,
+	 "communication_share", ANY, 1, 20, "%", "one thread"},
+	{"9", "switch below spot engine, worst", "p4", BELOW, "cow-8", "mops",
+	 ANY, ANY, 10, "%", "\"similar\"; 8 engine cores"},
+	{"11", "over Redy, best", "cow-8", OVER, "redy", "mops", ANY, ANY, 1.6,
+	 "x", "8 engine cores"},
+	{"11", "over Redy, best", "cow-1", OVER, "redy", "mops", ANY, ANY, 1.6,
+	 "x", "one engine core"},
+	{"12", "over threads that block, best", "cow-8", OVER, "blocking",
+	 "mops", ANY, ANY, 71, "x", "8 engine cores"},
+	{"12", "over threads that block, best", "cow-1", OVER, "blocking",
+	 "mops", ANY, ANY, 71, "x", "one engine core"},
+	{"13", "batches of 100: median, any size", "cow-100", MOST, NULL,
+	 "p50_us", ANY, ANY, 10, "us", ""},
+	{"13", "batches of 100: p99, any size", "cow-100", MOST, NULL, "p99_us",
+	 ANY, ANY, 20, "us", ""},
+	{"13", "alone: more than a synchronous READ", "cow", MORE, "sync",
+	 "p50_us", ANY, ANY, 4.4, "us",
+	 "\"slightly\": 2 round trips, as they are here"},
+	{"14", "TCP bandwidth lost beside Cowbird, worst", "cow-8", BELOW,
+	 "alone", "tcp_gbps", ANY, ANY, 3, "%",
+	 "\"negligible\" for the spot engine"},
+	{"14", "the same beside the engine in the switch", "p4", BELOW, "alone",
+	 "tcp_gbps", ANY, ANY, 30, "%", "\"up to\", with priority for RDMA"},
+};
 
-			if (fits(g, s, t) && 1 - r > worst)
-				worst = 1 - r;
-		}
-	}
-	return 100 * worst;
-}
-
-/* The largest a/b over sizes [from, to) and all thread counts. */
-static double largest(const struct figure_grid *g, unsigned from, unsigned to,
-		      unsigned a, unsigned b)
+static double extreme_of(const struct figure_run *r, const struct extreme *e)
 {
 	double best = 0;
 
-	for (unsigned s = from; s < to; s++) {
-		for (unsigned t = 0; t < g->threads; t++) {
-			double r = mops(g, s, t, a) / mops(g, s, t, b);
+	for (size_t i = 0; i < r->count; i++) {
+		const struct offload_row *x = figure_row(r, i), *y = x;
+		double v, under;
 
-			best = r > best ? r : best;
-		}
+		if (strcmp(x->p.series, e->way) || x->cfg.bytes > e->bytes ||
+		    x->cfg.threads > e->threads || x->p.err)
+			continue;
+		if (e->rival)
+			y = figure_find(r, x->p.panel, e->rival, x->p.x);
+		/* All threads beside local memory: where that is possible. */
+		if (!y || (y->cfg.device == FIG_LOCAL && e->threads == ANY &&
+			   !y->cfg.tcp && !fits(y)))
+			continue;
+		v = figure_value(r, x, e->column);
+		under = figure_value(r, y, e->column);
+		v = e->how == BELOW   ? 100 * (1 - v / under)
+		    : e->how == OVER  ? v / under
+		    : e->how == MORE  ? v - under
+		    : *e->unit == '%' ? 100 * v
+				      : v;
+		best = v > best ? v : best;
 	}
 	return best;
 }
 
-static void add(struct figure_claim *c, const char *what, double paper,
-		double ours, const char *unit, bool at_most, const char *note)
+static void judge(struct figure_run *r)
 {
-	*c = (struct figure_claim){
-		.paper = paper, .ours = ours, .unit = unit, .at_most = at_most};
-	snprintf(c->what, sizeof(c->what), "%s", what);
-	snprintf(c->note, sizeof(c->note), "%s", note);
-}
+	static const struct figure_claim link = {
+		.what = "512 B, 16 threads: of the link's bandwidth",
+		.published = 100,
+		.least = 100,
+		.unit = "%",
+		.note = "\"fully utilize\""};
+	const struct offload_row *full = figure_find(r, "512 B", "cow-8", 16);
 
-static unsigned claims_8(const struct figure_grid *g, struct figure_claim *c)
-{
-	double one = 0;
+	for (size_t i = 0; i < ARRAY_LEN(extremes); i++) {
+		const struct extreme *e = &extremes[i];
+		const struct figure_claim c = {
+			.what = e->what,
+			.published = e->paper,
+			.least = e->how == OVER ? e->paper : 0,
+			.most = e->how == OVER ? 0 : e->paper,
+			.unit = e->unit,
+			.note = e->note};
 
-	for (unsigned s = 0; s < 2; s++) {
-		double below = 1 - mops(g, s, 0, COW_1) / mops(g, s, 0, LOCAL);
-
-		one = below > one ? below : one;
+		if (!strcmp(e->figure, r->figure->name))
+			figure_claim_add(r, &c, extreme_of(r, e));
 	}
-	add(&c[0], "8 and 64 B: below local memory, one thread", 11.4,
-	    100 * one, "%", true, "one engine core");
-	add(&c[1], "8 and 64 B: below local memory, worst", 11.4,
-	    below_local(g, 2, COW_MANY), "%", true,
-	    "8 engine cores, where the NIC can do it");
-	add(&c[2], "8 and 64 B: below local memory, worst", 11.4,
-	    below_local(g, 2, COW_1), "%", true,
-	    "one engine core: its processor");
-	add(&c[3], "over asynchronous verbs, best", 3.5,
-	    largest(g, 0, g->sizes, COW_MANY, ASYNC), "x", false, "");
-	add(&c[4], "asynchronous over synchronous verbs, best", 10,
-	    largest(g, 0, g->sizes, ASYNC, SYNC), "x", false,
-	    "\"an order of magnitude\"");
-	add(&c[5], "512 B, 16 threads: of the link's bandwidth", 100,
-	    100 * mops(g, g->sizes - 1, g->threads - 1, COW_MANY) *
-		    (PROBE_FAR_PPM / 1e6) * (512 + FRAME_BYTES) * 8 / 1e5,
-	    "%", false, "\"fully utilize\"");
-	return 6;
+	if (full && full->cfg.far_ppm == PROBE_FAR_PPM)
+		figure_claim_add(r, &link,
+				 full->res.mops * (PROBE_FAR_PPM / 1e6) *
+					 (512 + FRAME_BYTES) * 8 / 1e3);
 }
 
-static unsigned claims_9(const struct figure_grid *g, struct figure_claim *c)
-{
-	double comm = 0;
+/* ---- the system --------------------------------------------------------- */
 
-	for (unsigned s = 0; s < g->sizes; s++) {
-		double share = figure_point(g, s, 0, COW_1)->comm;
-
-		comm = share > comm ? share : comm;
-	}
-	add(&c[0], "below local memory, one thread", 8,
-	    100 * (1 - mops(g, 0, 0, COW_1) / mops(g, 0, 0, LOCAL)), "%", true,
-	    "64 B, one engine core");
-	add(&c[1], "below local memory, worst", 8,
-	    below_local(g, g->sizes, COW_MANY), "%", true,
-	    "8 engine cores, where the link can do it");
-	add(&c[2], "below local memory, worst", 8,
-	    below_local(g, g->sizes, COW_1), "%", true,
-	    "one engine core: its processor");
-	add(&c[3], "over asynchronous verbs, best", 1.4,
-	    largest(g, 0, g->sizes, COW_MANY, ASYNC), "x", false, "");
-	add(&c[4], "over synchronous verbs, best", 9,
-	    largest(g, 0, g->sizes, COW_MANY, SYNC), "x", false, "");
-	add(&c[5], "time in the communication library", 20, 100 * comm, "%",
-	    true, "one thread");
-	add(&c[6], "switch below spot engine, worst", 10,
-	    100 * (1 - 1 / largest(g, 0, g->sizes, COW_MANY, P4_9)), "%", true,
-	    "\"similar\"; 8 engine cores");
-	return 7;
-}
-
-static unsigned claims_11(const struct figure_grid *g, struct figure_claim *c)
-{
-	/* Columns: cowbird 1, cowbird many, redy. */
-	add(&c[0], "over Redy, best", 1.6, largest(g, 0, 1, 1, 2), "x", false,
-	    "8 engine cores");
-	add(&c[1], "over Redy, best", 1.6, largest(g, 0, 1, 0, 2), "x", false,
-	    "one engine core");
-	return 2;
-}
-
-static unsigned claims_12(const struct figure_grid *g, struct figure_claim *c)
-{
-	/* Columns: cowbird 1, cowbird many, blocking. */
-	add(&c[0], "over threads that block, best", 71, largest(g, 0, 1, 1, 2),
-	    "x", false, "8 engine cores");
-	add(&c[1], "over threads that block, best", 71, largest(g, 0, 1, 0, 2),
-	    "x", false, "one engine core");
-	return 2;
-}
-
-static unsigned claims_13(const struct figure_grid *g, struct figure_claim *c)
-{
-	/* Columns: sync, cowbird alone, cowbird batched, async. */
-	double p50 = 0, p99 = 0, more = 0;
-
-	for (unsigned s = 0; s < g->sizes; s++) {
-		const struct fig_result *b = figure_point(g, s, 0, 2);
-		double add_us = figure_point(g, s, 0, 1)->p50_us -
-				figure_point(g, s, 0, 0)->p50_us;
-
-		p50 = b->p50_us > p50 ? b->p50_us : p50;
-		p99 = b->p99_us > p99 ? b->p99_us : p99;
-		more = add_us > more ? add_us : more;
-	}
-	add(&c[0], "batches of 100: median, any size", 10, p50, "us", true, "");
-	add(&c[1], "batches of 100: p99, any size", 20, p99, "us", true, "");
-	add(&c[2], "alone: more than a synchronous READ", 4.4, more, "us", true,
-	    "\"slightly\": 2 round trips, as they are here");
-	return 3;
-}
-
-static unsigned claims_14(const struct figure_grid *g, struct figure_claim *c)
-{
-	/* Columns: TCP alone, beside cowbird, beside the switch. */
-	double worst[2] = {0};
-
-	for (unsigned k = 0; k < 2; k++) {
-		for (unsigned t = 0; t < g->threads; t++) {
-			double lost =
-				1 - figure_point(g, 0, t, 1 + k)->tcp_gbps /
-					    figure_point(g, 0, t, 0)->tcp_gbps;
-
-			worst[k] = lost > worst[k] ? lost : worst[k];
-		}
-	}
-	add(&c[0], "TCP bandwidth lost beside Cowbird, worst", 3,
-	    100 * worst[0], "%", true, "\"negligible\" for the spot engine");
-	add(&c[1], "the same beside the engine in the switch", 30,
-	    100 * worst[1], "%", true, "\"up to\", with priority for RDMA");
-	return 2;
-}
-
-/* ---- the figures -------------------------------------------------------- */
-
-const struct figure offload_figures[] = {
-	{"8",
-	 "hash probes, 95 % of records far, Mops",
-	 FIGURE_MOPS,
-	 {8, 64, 256, 512, 0},
-	 {1, 2, 4, 8, 16, 0},
-	 {{"local", FIG_LOCAL, 0, 0, 0, false},
-	  {"cow-1", FIG_COW, 1, 0, 0, false},
-	  {"cow-8", FIG_COW, ENGINE_MANY, 0, 0, false},
-	  {"async", FIG_ASYNC, 0, 0, 0, false},
-	  {"sync", FIG_SYNC, 0, 0, 0, false},
-	  {"2-sided", FIG_TWO_SIDED, 0, 0, 0, false}},
-	 app_probe,
-	 claims_8},
-	{"9",
-	 "hybrid-log store, YCSB-C Zipfian, 5 of 18 or 24 GB local, Mops",
-	 FIGURE_MOPS,
-	 {64, 512, 0},
-	 {1, 2, 4, 8, 16, 0},
-	 {{"local", FIG_LOCAL, 0, 0, 0, false},
-	  {"cow-1", FIG_COW, 1, 0, 0, false},
-	  {"cow-8", FIG_COW, ENGINE_MANY, 0, 0, false},
-	  {"async", FIG_ASYNC, 0, 0, 0, false},
-	  {"sync", FIG_SYNC, 0, 0, 0, false},
-	  {"p4", FIG_P4, 0, 0, 0, false}},
-	 app_store,
-	 claims_9},
-	{"11",
-	 "hybrid-log store, uniform, 1 of 18 GB local, beside Redy, Mops",
-	 FIGURE_MOPS,
-	 {64, 0},
-	 {1, 2, 4, 8, 0},
-	 {{"cow-1", FIG_COW, 1, 0, 0, false},
-	  {"cow-8", FIG_COW, ENGINE_MANY, 0, 0, false},
-	  {"redy", FIG_REDY, 0, 0, 0, false}},
-	 app_store_uniform,
-	 claims_11},
-	{"12",
-	 "random reads of 8-byte objects beside threads that block, Mops",
-	 FIGURE_MOPS,
-	 {8, 0},
-	 {1, 2, 4, 8, 0},
-	 {{"cow-1", FIG_COW, 1, 0, 0, false},
-	  {"cow-8", FIG_COW, ENGINE_MANY, 0, 0, false},
-	  {"blocking", FIG_BLOCKING, 0, 0, 0, false}},
-	 app_objects,
-	 claims_12},
-	{"13",
-	 "latency of reads, one thread, median / p99 in us",
-	 FIGURE_LATENCY,
-	 {8, 64, 256, 512, 1024, 0},
-	 {1, 0},
-	 {{"sync", FIG_SYNC, 0, 1, 0, false},
-	  {"cow", FIG_COW, 1, 1, 1, false},
-	  {"cow-100", FIG_COW, 1, 100, 0, false},
-	  {"async-100", FIG_ASYNC, 0, 100, 0, false}},
-	 app_none,
-	 claims_13},
-	{"14",
-	 "ten TCP flows to a 25 Gb/s machine beside the store, Gb/s",
-	 FIGURE_TCP,
-	 {512, 0},
-	 {1, 2, 4, 8, 0},
-	 {{"alone", FIG_LOCAL, 0, 0, 0, true},
-	  {"cow-8", FIG_COW, ENGINE_MANY, 0, 0, false},
-	  {"p4", FIG_P4, 0, 0, 0, false}},
-	 app_store,
-	 claims_14},
+static const struct figure figures[] = {
+	{"8", "hash probes, 95 % of records far", "threads", LOG_XY, "mops",
+	 plan, judge, NULL},
+	{"9", "hybrid-log store, YCSB-C Zipfian, 5 of 18 or 24 GB local",
+	 "threads", LOG_XY, "mops", plan, judge, NULL},
+	{"11", "hybrid-log store, uniform, 1 of 18 GB local, beside Redy",
+	 "threads", LOG_XY, "mops", plan, judge, NULL},
+	{"12", "random reads of 8-byte objects beside threads that block",
+	 "threads", LOG_XY, "mops", plan, judge, NULL},
+	{"13", "latency of reads, one thread", "record bytes", LOG_XY,
+	 "p50_us p99_us", plan, judge, NULL},
+	{"14", "ten TCP flows to a 25 Gb/s machine beside the store", "threads",
+	 FIGURE_LOG_X, "tcp_gbps mops", plan, judge, NULL},
 	{.name = NULL},
 };
 
-const struct figure *offload_figure_find(const char *name)
+#define C(member, name, decimals) \
+	FIGURE_COLUMN(struct offload_row, member, name, decimals)
+
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
+static const struct figure_column columns[] = {
+	C(cfg.bytes, "bytes", 0),
+	C(cfg.threads, "threads", 0),
+	C(p.series, "way", 0),
+	C(device, "device", JSON),
+	C(engines, "engine_cores", JSON),
+	R(mops, 2),
+	C(res.comm, "communication_share", 2),
+	R(p50_us, 2),
+	R(p99_us, 2),
+	R(engine_busy, 2),
+	C(res.wire_bytes, "wire_bytes_per_request", JSON),
+	R(tcp_gbps, 2),
+	R(requests, JSON),
+	{.name = NULL},
+};
+
+static int point(void *row)
 {
-	for (const struct figure *f = offload_figures; f->name; f++) {
-		if (!strcmp(f->name, name))
-			return f;
-	}
-	return NULL;
+	struct offload_row *x = row;
+
+	return fig_run(&x->cfg, &x->res);
 }
 
-/* ---- running ------------------------------------------------------------ */
-
-static struct fig_config config_of(const struct figure_grid *g, uint64_t index)
+static const char *wrong(const void *row)
 {
-	const struct figure *f = g->figure;
-	const struct figure_column *col = &f->column[index % g->columns];
-	uint64_t row = index / g->columns;
-	struct fig_config c = {
-		.device = col->device,
-		.threads = f->threads[row % g->threads],
-		.bytes = f->bytes[row / g->threads],
-		.depth = col->depth,
-		.engines = col->engines,
-		.batch = col->batch,
-		/* An engine on hardware has other times than on this machine.
-		 */
-		.flush_ns = 2000,
-		.probe_ns = 500,
-		.client_ps = g->client_ps,
-		.tcp = f->kind == FIGURE_TCP,
-		.warm_ps = WARM_PS,
-		.span_ps = SPAN_PS,
-		.seed = SEED,
-	};
-
-	/* Few threads need longer for as many requests. */
-	if (c.threads < 8)
-		c.span_ps = SPAN_PS * 8 / c.threads;
-	f->app(c.bytes, &c);
-	return c;
+	return ((const struct offload_row *)row)->res.wrong
+		       ? "a record had the wrong bytes"
+		       : NULL;
 }
 
-static int run_point(void *ctx, uint64_t number, void *result)
+static void print_costs(void)
 {
-	struct figure_grid *g = ctx;
-	struct fig_config c = config_of(g, number - 1);
-
-	return fig_run(&c, result);
+#define PRINT(name, value, unit, kind, source)                                 \
+	printf("%-22s %8" PRIu64 " %-5s %-9s %s\n", #name, offload_costs.name, \
+	       unit, #kind, source);
+	OFFLOAD_COSTS(PRINT)
+#undef PRINT
 }
 
-static const char *take_point(void *ctx, uint64_t number, const void *result)
+static const struct figure_option options[] = {
+	{"--client-ns", "as if issuing and polling cost the caller N ns", 10000,
+	 0, NULL, 0, NULL},
+	{"--costs", "only print what processors cost, and the sources", 0, 0,
+	 NULL, 0, print_costs},
+};
+
+const struct figure_system offload_figures = {
+	.name = "offload",
+	.source = "Cowbird, SIGCOMM 2023",
+	.summary = "Cowbird's figures on the costs of hardware (aquifer sim "
+		   "nic-model, aquifer sim\noffload --costs): NICs, rings and "
+		   "engine are the shipped code.",
+	.figures = figures,
+	.columns = columns,
+	.options = options,
+	.option_count = ARRAY_LEN(options),
+	.row_bytes = sizeof(struct offload_row),
+	.run = figure_points_run,
+	.point = point,
+	.result_at = offsetof(struct offload_row, res),
+	.result_bytes = sizeof(struct fig_result),
+	.wrong = wrong,
+};
+
+int offload_figure_cmd(int argc, char **argv)
 {
-	struct figure_grid *g = ctx;
-	const struct fig_result *r = result;
-
-	g->point[number - 1] = *r;
-	return r->wrong ? "a record had the wrong bytes" : NULL;
-}
-
-static unsigned until_zero(const uint32_t *v, unsigned max)
-{
-	unsigned n = 0;
-
-	while (n < max && v[n])
-		n++;
-	return n;
-}
-
-int offload_figure_run(const struct figure *f, unsigned jobs,
-		       uint64_t client_ps, struct figure_grid *g)
-{
-	struct sim_batch b = {.from = 1,
-			      .jobs = jobs,
-			      .ctx = g,
-			      .result_bytes = sizeof(struct fig_result),
-			      .run = run_point,
-			      .add = take_point};
-	struct sim_batch_sum sum;
-	int err;
-
-	memset(g, 0, sizeof(*g));
-	g->figure = f;
-	g->client_ps = client_ps;
-	g->sizes = until_zero(f->bytes, FIGURE_SIZES_MAX);
-	g->threads = until_zero(f->threads, FIGURE_THREADS_MAX);
-	while (g->columns < FIGURE_COLUMNS_MAX && f->column[g->columns].name)
-		g->columns++;
-	b.to = (uint64_t)g->sizes * g->threads * g->columns;
-	err = sim_batch_run(&b, &sum);
-	if (err)
-		return error_set(err, "the points could not be run");
-	if (sum.violated)
-		return error_set(-EIO, "point %llu: %s",
-				 (unsigned long long)sum.first_seed, sum.first);
-	g->claim_count = f->claims(g, g->claim);
-	return 0;
+	return figure_cmd(&offload_figures, argc, argv);
 }

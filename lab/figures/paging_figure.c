@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The paper's figures as points; paging_claim.c compares. */
-#include "paging_figure.h"
-
-#include <errno.h>
+/* ODRP's figures: the points that they are made of, and what the paper states
+ * in numbers. */
 #include <stdio.h>
 #include <string.h>
 
+#include "figures.h"
 #include "frame/frame_chain.h"
 #include "paging_costs.h"
 
@@ -17,45 +16,35 @@ enum {
 	ALL = 8,   /* clients */
 };
 
-/* What a figure is being made of. */
-struct plan {
-	struct paging_figure *f;
-	bool quick;
-	uint64_t seed;
+enum {
+	OPTION_SEED, /* of `options` */
 };
 
-static struct paging_point *add(struct plan *p, const char *figure,
-				const char *along, uint32_t x,
-				const char *series)
+static struct paging_row *add(struct figure_run *r, const char *series,
+			      uint32_t x, enum page_mode mode)
 {
-	struct paging_point *q = &p->f->point[p->f->count];
+	struct paging_row *q = figure_add(r, NULL, series, x);
 
-	ASSERT(p->f->count < PAGING_POINTS_MAX);
-	p->f->count++;
-	q->figure = figure;
-	q->along = along;
-	q->x = x;
-	snprintf(q->series, sizeof(q->series), "%s", series);
+	q->mode = page_mode_name(mode);
 	q->cfg = (struct paging_config){
+		.mode = mode,
 		.clients = 1,
 		.workers = 1,
 		.cores = 1,
 		.depth = 1,
-		.seed = p->seed,
-		.scale = p->quick ? QUICK_SCALE : 0,
+		.seed = r->options->value[OPTION_SEED],
+		.scale = r->options->quick ? QUICK_SCALE : 0,
 	};
 	return q;
 }
 
 /* ---- programs ------------------------------------------------------------ */
 
-static struct paging_point *add_program(struct plan *p, const char *figure,
-					const char *along, uint32_t x,
-					const char *series, enum page_mode mode)
+static struct paging_row *add_program(struct figure_run *r, const char *series,
+				      uint32_t x, enum page_mode mode)
 {
-	struct paging_point *q = add(p, figure, along, x, series);
+	struct paging_row *q = add(r, series, x, mode);
 
-	q->cfg.mode = mode;
 	q->cfg.work = PAGING_PROGRAM;
 	q->cfg.program = &paging_programs[0];
 	q->cfg.local_percent = 50;
@@ -63,34 +52,35 @@ static struct paging_point *add_program(struct plan *p, const char *figure,
 }
 
 /* Quicksorts on four clients, one core at the node. */
-static void figure_1(struct plan *p)
+static int plan_1(struct figure_run *r)
 {
 	static const enum page_mode modes[] = {PAGE_STATIC, PAGE_DYNAMIC_1M,
 					       PAGE_TWO_SIDED};
 
 	for (unsigned m = 0; m < ARRAY_LEN(modes); m++)
-		for (uint32_t each = 1; each <= 5; each += p->quick ? 4 : 1) {
-			struct paging_point *q =
-				add_program(p, "1", "tasks", 4 * each,
-					    page_mode_name(modes[m]), modes[m]);
+		for (uint32_t each = 1; each <= 5;
+		     each += r->options->quick ? 4 : 1) {
+			struct paging_row *q =
+				add_program(r, page_mode_name(modes[m]),
+					    4 * each, modes[m]);
 
 			q->cfg.clients = 4;
 			q->cfg.workers = each;
 		}
+	return 0;
 }
 
-static void add_one_of_7(struct plan *p, unsigned program, uint32_t local,
+static void add_one_of_7(struct figure_run *r, unsigned program, uint32_t local,
 			 enum page_mode mode)
 {
 	const struct paging_program *g = &paging_programs[program];
-	struct paging_point *q =
-		add_program(p, "7", "% local", local, "", mode);
+	struct paging_row *q = add_program(r, "", local, mode);
 
-	snprintf(q->series, sizeof(q->series), "%s %s", g->name,
-		 page_mode_name(mode));
+	snprintf(q->p.series, sizeof(q->p.series), "%s %s", g->name, q->mode);
+	q->p.panel = g->name;
 	q->cfg.program = g;
 	q->cfg.workers = g->workers;
-	q->cfg.clients = p->quick ? 2 : ALL;
+	q->cfg.clients = r->options->quick ? 2 : ALL;
 	q->cfg.local_percent = local;
 	/* With one core the smallest pieces never come to an end; the paper
 	 * gave them more, too. */
@@ -99,7 +89,7 @@ static void add_one_of_7(struct plan *p, unsigned program, uint32_t local,
 }
 
 /* All programs, eight clients. */
-static void figure_7(struct plan *p)
+static int plan_7(struct figure_run *r)
 {
 	static const enum page_mode modes[] = {PAGE_STATIC, PAGE_DYNAMIC_1M,
 					       PAGE_DYNAMIC_4K, PAGE_TWO_SIDED,
@@ -108,7 +98,8 @@ static void figure_7(struct plan *p)
 	for (unsigned g = 0; g < paging_program_count; g++)
 		for (uint32_t local = 50; local <= 75; local += 25)
 			for (unsigned m = 0; m < ARRAY_LEN(modes); m++)
-				add_one_of_7(p, g, local, modes[m]);
+				add_one_of_7(r, g, local, modes[m]);
+	return 0;
 }
 
 static const struct {
@@ -116,16 +107,15 @@ static const struct {
 	enum page_mode mode;
 	bool enough; /* cores */
 	bool bursts;
-	const char *figure;
 } scaling[] = {
-	{"static", PAGE_STATIC, false, false, "8 and 9"},
-	{"chain", PAGE_CHAIN, false, false, "8 and 9"},
-	{"dynamic-1m", PAGE_DYNAMIC_1M, false, false, "8 and 9"},
-	{"dynamic-1m, 10 cores", PAGE_DYNAMIC_1M, true, false, "8 and 9"},
-	{"two-sided", PAGE_TWO_SIDED, false, false, "8 and 9"},
-	{"two-sided, 16 cores", PAGE_TWO_SIDED, true, false, "8 and 9"},
-	{"static, bursts", PAGE_STATIC, false, true, "8 and 9"},
-	{"chain, bursts", PAGE_CHAIN, false, true, "8 and 9"},
+	{"static", PAGE_STATIC, false, false},
+	{"chain", PAGE_CHAIN, false, false},
+	{"dynamic-1m", PAGE_DYNAMIC_1M, false, false},
+	{"dynamic-1m, 10 cores", PAGE_DYNAMIC_1M, true, false},
+	{"two-sided", PAGE_TWO_SIDED, false, false},
+	{"two-sided, 16 cores", PAGE_TWO_SIDED, true, false},
+	{"static, bursts", PAGE_STATIC, false, true},
+	{"chain, bursts", PAGE_CHAIN, false, true},
 };
 
 static uint32_t enough(enum page_mode mode)
@@ -135,13 +125,12 @@ static uint32_t enough(enum page_mode mode)
 }
 
 /* Four quicksorts on each of one to eight clients. */
-static void figure_8_9(struct plan *p)
+static int plan_8_9(struct figure_run *r)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(scaling); i++)
-		for (uint32_t n = 1; n <= ALL; n *= p->quick ? 8 : 2) {
-			struct paging_point *q =
-				add_program(p, scaling[i].figure, "clients", n,
-					    scaling[i].name, scaling[i].mode);
+		for (uint32_t n = 1; n <= ALL; n *= r->options->quick ? 8 : 2) {
+			struct paging_row *q = add_program(r, scaling[i].name,
+							   n, scaling[i].mode);
 
 			q->cfg.clients = n;
 			q->cfg.workers = TASKS;
@@ -149,6 +138,7 @@ static void figure_8_9(struct plan *p)
 			if (scaling[i].enough)
 				q->cfg.cores = enough(scaling[i].mode);
 		}
+	return 0;
 }
 
 /* ---- operations ---------------------------------------------------------- */
@@ -173,14 +163,12 @@ enum {
 	KINDS_ONE_SIDED = 5, /* the first of them need no core */
 };
 
-static struct paging_point *add_kind(struct plan *p, const char *figure,
-				     unsigned kind, uint32_t clients,
-				     uint32_t workers)
+static struct paging_row *add_kind(struct figure_run *r, unsigned kind,
+				   uint32_t clients, uint32_t workers)
 {
-	struct paging_point *q =
-		add(p, figure, "workers", clients * workers, kinds[kind].name);
+	struct paging_row *q =
+		add(r, kinds[kind].name, clients * workers, kinds[kind].mode);
 
-	q->cfg.mode = kinds[kind].mode;
 	q->cfg.work = kinds[kind].work;
 	q->cfg.clients = clients;
 	q->cfg.workers = workers;
@@ -188,24 +176,26 @@ static struct paging_point *add_kind(struct plan *p, const char *figure,
 }
 
 /* As many as there can be, on one client and on all. */
-static void figure_10(struct plan *p)
+static int plan_10(struct figure_run *r)
 {
 	for (unsigned k = 0; k < KINDS_ONE_SIDED; k++) {
-		add_kind(p, "10", k, 1, MANY)->cfg.depth = DEEP;
-		if (!p->quick)
-			add_kind(p, "10", k, ALL, MANY)->cfg.depth = DEEP;
+		add_kind(r, k, 1, MANY)->cfg.depth = DEEP;
+		if (!r->options->quick)
+			add_kind(r, k, ALL, MANY)->cfg.depth = DEEP;
 	}
+	return 0;
 }
 
-static void figure_11(struct plan *p)
+static int plan_11(struct figure_run *r)
 {
 	for (unsigned k = 0; k < ARRAY_LEN(kinds); k++) {
-		(void)add_kind(p, "11", k, 1, 1);
-		(void)add_kind(p, "11", k, 1, MANY);
+		(void)add_kind(r, k, 1, 1);
+		(void)add_kind(r, k, 1, MANY);
 	}
+	return 0;
 }
 
-static void figure_12(struct plan *p)
+static int plan_12(struct figure_run *r)
 {
 	static const struct {
 		const char *name;
@@ -222,34 +212,212 @@ static void figure_12(struct plan *p)
 	};
 
 	for (uint32_t i = 0; i < ARRAY_LEN(steps); i++) {
-		struct paging_point *q =
-			add(p, "12", "optimisations", i, steps[i].name);
+		struct paging_row *q = add(r, steps[i].name, i, PAGE_CHAIN);
 
-		q->cfg.mode = PAGE_CHAIN;
 		q->cfg.work = PAGING_UNMAPPED;
 		q->cfg.without = steps[i].without;
 		/* Long enough for some dozens of the slowest. */
 		q->cfg.span_ps = 4000000000ull;
 	}
+	return 0;
 }
 
-int paging_figure_plan(struct paging_figure *f, const char *which, bool quick,
-		       uint64_t seed)
-{
-	static const struct {
-		const char *names;
-		void (*plan)(struct plan *p);
-	} figures[] = {
-		{" 1 ", figure_1},   {" 7 ", figure_7},	  {" 8 9 ", figure_8_9},
-		{" 10 ", figure_10}, {" 11 ", figure_11}, {" 12 ", figure_12},
-	};
-	struct plan p = {.f = f, .quick = quick, .seed = seed};
-	char name[16];
+/* ---- what was published ---------------------------------------------------
+ */
 
-	f->count = f->claims = 0;
-	snprintf(name, sizeof(name), " %.8s ", which);
-	for (unsigned i = 0; i < ARRAY_LEN(figures); i++)
-		if (strcmp(which, "all") == 0 || strstr(figures[i].names, name))
-			figures[i].plan(&p);
-	return f->count ? 0 : -EINVAL;
+static const struct figure_claim claims[] = {
+	{"1", "run time, 20 tasks", "elapsed_ms", "dynamic-1m", 20, "static",
+	 20, 1.82, 0, 0, "x", ""},
+	{"1", "run time, 20 tasks", "elapsed_ms", "two-sided", 20, "static", 20,
+	 4.18, 0, 0, "x", ""},
+	{"1", "cores, 20 tasks", "cores", "two-sided", 20, NULL, 0, 1, 0, 0, "",
+	 ""},
+	{"7", "utilisation", "utilisation", "pagerank static", 50, NULL, 0,
+	 0.583, 0, 0, "", ""},
+	{"7", "utilisation", "utilisation", "quicksort dynamic-1m", 50, NULL, 0,
+	 0.55, 0, 0, "", ""},
+	{"7", "utilisation", "utilisation", "kmeans dynamic-1m", 50, NULL, 0,
+	 0.95, 0, 0, "", ""},
+	{"7", "utilisation", "utilisation", "quicksort chain", 50, NULL, 0, 1,
+	 0.99, 0, "", ""},
+	{"7", "run time", "elapsed_ms", "quicksort dynamic-1m", 50,
+	 "quicksort static", 50, 1.243, 0, 0, "x", ""},
+	{"7", "run time", "elapsed_ms", "quicksort two-sided", 50,
+	 "quicksort static", 50, 2.424, 0, 0, "x", ""},
+	{"7", "run time, 75 %", "elapsed_ms", "quicksort dynamic-4k", 75,
+	 "quicksort static", 75, 1.801, 0, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "two-sided", 8, "static",
+	 8, 6.05, 0, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "dynamic-1m", 8, "static",
+	 8, 3.34, 0, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "two-sided, 16 cores", 8,
+	 "chain", 8, 1.673, 0, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "dynamic-1m, 10 cores", 8,
+	 "chain", 8, 1.464, 0, 0, "x", ""},
+	{"8 9", "run time, 4 clients", "elapsed_ms", "chain", 4, "static", 4,
+	 1.057, 0, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "chain", 8, "static", 8,
+	 1.146, 0, 1.15, "x", ""},
+	{"8 9", "throughput, 8 clients", "mops", "chain", 8, "static", 8, 0.873,
+	 0.87, 0, "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "chain, bursts", 8,
+	 "static, bursts", 8, 1.146, 0, 1.15, "x", ""},
+	{"8 9", "throughput, 8 clients", "mops", "chain, bursts", 8,
+	 "static, bursts", 8, 0.873, 0.87, 0, "x", ""},
+	{"10", "rate, 24 workers", "mops", "load (chain)", 24, "READ (static)",
+	 24, 0.921, 0, 0, "x", ""},
+	{"10", "rate, 192 workers", "mops", "load (chain)", 192,
+	 "READ (static)", 192, 0.921, 0, 0, "x", ""},
+	{"11", "1 worker", "mean_us", "READ (static)", 1, NULL, 0, 2.9, 0, 0,
+	 "us", ""},
+	{"11", "1 worker", "mean_us", "WRITE (static)", 1, NULL, 0, 2.9, 0, 0,
+	 "us", ""},
+	{"11", "1 worker", "mean_us", "load (chain)", 1, NULL, 0, 5.5, 0, 0,
+	 "us", ""},
+	{"11", "1 worker", "mean_us", "mapped store (chain)", 1, NULL, 0, 4.6,
+	 0, 0, "us", ""},
+	{"11", "1 worker", "mean_us", "unmapped store (chain)", 1, NULL, 0, 9.4,
+	 0, 0, "us", ""},
+	{"11", "latency, 1 worker", "mean_us", "load (two-sided)", 1,
+	 "READ (static)", 1, 3.8, 0, 0, "x", ""},
+	{"12", "latency", "mean_us", "naive", 0, NULL, 0, 35.9, 0, 0, "us", ""},
+	{"12", "latency", "mean_us", "+ store decision", 1, NULL, 0, 34.0, 0, 0,
+	 "us", ""},
+	{"12", "latency", "mean_us", "+ table address", 2, NULL, 0, 31.6, 0, 0,
+	 "us", ""},
+	{"12", "latency", "mean_us", "+ recycling", 3, NULL, 0, 15.6, 0, 0,
+	 "us", ""},
+	{"12", "latency", "mean_us", "+ endian swap", 4, NULL, 0, 9.4, 0, 0,
+	 "us", ""},
+	{"12", "all optimisations", "mean_us", "+ endian swap", 4, "naive", 0,
+	 9.4 / 35.9, 0, 0.27, "x", ""},
+};
+
+static void judge_programs(struct figure_run *r)
+{
+	for (unsigned g = 0; g < paging_program_count; g++) {
+		const struct paging_program *p = &paging_programs[g];
+		const struct paging_row *a, *b;
+		char series[FIGURE_SERIES_MAX], what[FIGURE_SERIES_MAX];
+
+		snprintf(series, sizeof(series), "%s chain", p->name);
+		a = figure_find(r, NULL, series, 50);
+		snprintf(series, sizeof(series), "%s static", p->name);
+		b = figure_find(r, NULL, series, 50);
+		snprintf(what, sizeof(what), "%s chain / static: run time",
+			 p->name);
+		if (a && b)
+			figure_claim_add(r,
+					 &(struct figure_claim){
+						 .what = what,
+						 .published = 1 + p->overhead,
+						 .most = 1.15,
+						 .unit = "x",
+						 .note = ""},
+					 a->res.elapsed_ms / b->res.elapsed_ms);
+	}
+}
+
+/* ---- the system ------------------------------------------------------------
+ */
+
+static const struct figure figures[] = {
+	{"1", "quicksorts on four clients, one core at the node", "tasks", 0,
+	 "elapsed_ms cores", plan_1, NULL, NULL},
+	{"7", "programs on eight clients", "% local", FIGURE_BARS,
+	 "elapsed_ms utilisation", plan_7, judge_programs, NULL},
+	{"8 9", "four quicksorts on each client", "clients",
+	 FIGURE_LOG_X | FIGURE_LOG_Y, "elapsed_ms mops", plan_8_9, NULL, NULL},
+	{"10", "most operations per second", "workers", FIGURE_BARS, "mops",
+	 plan_10, NULL, NULL},
+	{"11", "latency of operations", "workers", FIGURE_BARS | FIGURE_LOG_Y,
+	 "mean_us", plan_11, NULL, NULL},
+	{"12", "an unmapped store, with one optimisation after the other",
+	 "optimisations", FIGURE_BARS, "mean_us", plan_12, NULL, NULL},
+	{.name = NULL},
+};
+
+#define C(member, name, decimals) \
+	FIGURE_COLUMN(struct paging_row, member, name, decimals)
+
+#define R(name, decimals) C(res.name, #name, decimals)
+#define JSON		  FIGURE_JSON_ONLY
+
+static const struct figure_column columns[] = {
+	C(p.series, "series", 0),
+	C(p.x, "x", 0),
+	C(mode, "mode", JSON),
+	C(cfg.clients, "clients", JSON),
+	C(cfg.workers, "workers", JSON),
+	R(ops, JSON),
+	R(mops, 3),
+	R(mean_us, 2),
+	R(p99_us, 2),
+	R(elapsed_ms, 2),
+	R(cores, 2),
+	R(utilisation, 3),
+	R(faults, 0),
+	R(loads, 0),
+	C(res.mapped, "mapped_stores", 0),
+	C(res.unmapped, "unmapped_stores", 0),
+	C(res.steps, "chain_steps", JSON),
+	R(failed, JSON),
+	C(p.err, "error", JSON),
+	{.name = NULL},
+};
+
+static int point(void *row)
+{
+	struct paging_row *q = row;
+
+	return paging_run(&q->cfg, &q->res);
+}
+
+static const char *wrong(const void *row)
+{
+	return ((const struct paging_row *)row)->res.failed
+		       ? "a page was not what was stored"
+		       : NULL;
+}
+
+static void print_constants(void)
+{
+#define PRINT(name, value, unit, kind, source)       \
+	printf("%-16s %12llu %-6s %-9s %s\n", #name, \
+	       (unsigned long long)(value), unit, #kind, source);
+	PAGING_COSTS(PRINT)
+#undef PRINT
+}
+
+static const struct figure_option options[] = {
+	[OPTION_SEED] = {"--seed", "of all randomness (1)", UINT64_MAX, 1, NULL,
+			 0, NULL},
+	{"--constants", "only print what the node's processor costs", 0, 0,
+	 NULL, 0, print_constants},
+};
+
+const struct figure_system paging_figures = {
+	.name = "paging",
+	.source = "ODRP, NSDI 2025",
+	.summary = "Far paging at the scale of the ODRP paper: up to eight "
+		   "clients with up to 24 workers and\none memory node, on the "
+		   "model of its hardware. Page stores, chains and the page "
+		   "server\nare the shipped code.",
+	.figures = figures,
+	.columns = columns,
+	.claims = claims,
+	.claim_count = ARRAY_LEN(claims),
+	.options = options,
+	.option_count = ARRAY_LEN(options),
+	.row_bytes = sizeof(struct paging_row),
+	.run = figure_points_run,
+	.point = point,
+	.result_at = offsetof(struct paging_row, res),
+	.result_bytes = sizeof(struct paging_result),
+	.wrong = wrong,
+};
+
+int paging_figure_cmd(int argc, char **argv)
+{
+	return figure_cmd(&paging_figures, argc, argv);
 }

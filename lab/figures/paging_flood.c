@@ -27,7 +27,7 @@ static uint64_t some_place(struct paging_worker *w)
 
 	switch (sim_rand_below(&w->rand, 16)) {
 	case 0:
-		return sim_rand_u64(&w->rand);
+		return rng_u64(&w->rand);
 	case 1:
 		return end + sim_rand_below(&w->rand, 64); /* others' tables */
 	case 2:
@@ -63,7 +63,7 @@ static bool send_nonsense(struct paging_worker *w, unsigned chain)
 				       .send_flags = IBV_SEND_SIGNALED,
 				       .imm_data = htobe32((uint32_t)place)};
 
-	sim_rand_bytes(&w->rand, w->buf, HEAD_BYTES);
+	rng_fill(&w->rand, w->buf, HEAD_BYTES);
 	memcpy(w->buf, &head, sizeof(head));
 	if (ibv_post_send(l->pair[1 + chain].near_qp, &wr, &bad))
 		return false;

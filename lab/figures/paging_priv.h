@@ -48,7 +48,7 @@ struct paging_worker {
 	struct page_store *store;
 	struct paging_lane lane;
 	uint8_t *buf; /* depth pages, registered */
-	struct sim_rand rand;
+	struct rng rand;
 	struct paging_memory *memory; /* programs */
 	uint64_t begun_ps, ended_ps;
 	bool floods;

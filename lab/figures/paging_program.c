@@ -53,7 +53,7 @@ static void fill(struct paging_memory *m, uint32_t pages)
 
 /* ---- what they touch ----------------------------------------------------- */
 
-static bool writes(struct paging_worker *w, struct sim_rand *r)
+static bool writes(struct paging_worker *w, struct rng *r)
 {
 	return sim_rand_below(r, 100) < w->p->cfg.program->write_percent;
 }
@@ -71,7 +71,7 @@ static uint32_t leaf_pages(const struct paging_worker *w)
 }
 
 /* Two hands go towards each other; then each side by itself. */
-static void quicksort(struct paging_worker *w, struct sim_rand *r, uint32_t lo,
+static void quicksort(struct paging_worker *w, struct rng *r, uint32_t lo,
 		      uint32_t hi)
 {
 	uint32_t a = lo, b = hi, quarter, pivot;
@@ -98,15 +98,15 @@ static void scans(struct paging_memory *m, uint32_t pages)
 
 /* Popular pages are not neighbours. A cubed uniform number is near enough to
  * Zipf's law: half of all touches go to an eighth of the pages. */
-static uint32_t popular(struct sim_rand *r, uint32_t pages)
+static uint32_t popular(struct rng *r, uint32_t pages)
 {
-	double u = (double)(sim_rand_u64(r) >> 11) * 0x1p-53;
+	double u = (double)(rng_u64(r) >> 11) * 0x1p-53;
 	uint32_t rank = (uint32_t)(u * u * u * pages);
 
 	return (uint32_t)((uint64_t)rank * 2654435761u % pages);
 }
 
-static void random_touches(struct paging_worker *w, struct sim_rand *r,
+static void random_touches(struct paging_worker *w, struct rng *r,
 			   uint32_t pages)
 {
 	for (uint32_t i = 0; i < POPULAR_ROUNDS * pages; i++) {
@@ -116,7 +116,7 @@ static void random_touches(struct paging_worker *w, struct sim_rand *r,
 	}
 }
 
-static void graph(struct paging_worker *w, struct sim_rand *r, uint32_t pages)
+static void graph(struct paging_worker *w, struct rng *r, uint32_t pages)
 {
 	uint32_t vertices = u32_max(pages * GRAPH_VERTEX_PERCENT / 100, 1);
 
@@ -132,7 +132,7 @@ static void graph(struct paging_worker *w, struct sim_rand *r, uint32_t pages)
 static void run(struct paging_worker *w, uint32_t pages)
 {
 	const struct paging_program *g = w->p->cfg.program;
-	struct sim_rand r;
+	struct rng r;
 
 	/* The same in the dry run and in the other one. */
 	sim_rand_init(&r, w->p->cfg.seed, 500 + w->index);

@@ -216,7 +216,7 @@ static void count_work(struct vfig *f, bool before)
 	for (unsigned i = 0; i < VFIG_STEER_COUNTS; i++)
 		f->res->steer[i] +=
 			sign *
-			scenario_steer_count(&f->steer, vfig_steer_names[i]);
+			scenario_tor_count(f->steer.tor, vfig_steer_names[i]);
 }
 
 static void measure(void *arg)
@@ -276,7 +276,7 @@ static void finish(struct vfig *f)
 	r->write_p99_us = (double)hist_percentile(&f->writes, HIST_P99) / 1e3;
 	finish_trips(f, 0, r->reads);
 	finish_trips(f, 1, r->writes);
-	r->evictions = scenario_steer_count(&f->steer, "evictions");
+	r->evictions = scenario_tor_count(f->steer.tor, "evictions");
 }
 
 /* ---- the world ----------------------------------------------------------- */

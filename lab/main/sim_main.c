@@ -1,56 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer sim NAME`: plays and figures of the simulator, by name. */
+/* `aquifer sim NAME`: plays, figures and checkers of the simulator, by name. */
+#include <string.h>
+
 #include "cli/cli.h"
 #include "edm/edm.h"
 #include "edm/edm_net.h"
-#include "figures/paging_cmd.h"
+#include "figures/commands.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/offload_play.h"
+#include "plays/page_play.h"
 #include "plays/sword_play.h"
-#include "plays/tor_cmd.h"
-#include "plays/verbs_cmd.h"
+#include "plays/tree_play.h"
+#include "plays/verbs_play.h"
 #include "plays/vlist_play.h"
 #include "sim/lin_file.h"
-#include "sim/model_check.h"
 
-static int verbs(int argc, char **argv)
-{
-	return sim_verbs_cmd(argc, argv, edm_net_choices);
-}
+/* Of one name, the first is what it means without --kind. */
+static const struct play *const plays[] = {
+	&verbs_play, &offload_play, &kv_play,	&vlist_play,   &tree_play,
+	&sword_play, &switch_play,  &page_play, &hostile_play, NULL,
+};
 
-static int offload(int argc, char **argv)
-{
-	return scenario_offload_cmd(argc, argv, edm_net_choices);
-}
-
-static int kv(int argc, char **argv)
-{
-	return kv_play_cmd(argc, argv, edm_net_choices);
-}
-
-static const struct cli_entry scenarios[] = {
-	{"verbs", verbs, "the NIC over a faulty network, every byte checked"},
-	{"offload", offload,
-	 "asynchronous far memory while engines are killed"},
-	{"kv", kv, "a key-value table whose clients die or sleep"},
+static const struct cli_entry others[] = {
 	{"paging", paging_figure_cmd,
 	 "far paging with many clients, beside the ODRP paper's figures"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
-	{"switch", scenario_tor_cmd,
-	 "verbs through the programmable switch and its programs"},
-	{"swordbox", sword_play_cmd,
-	 "atomics replaced by the switch, histories checked"},
-	{"index", vlist_play_cmd,
-	 "a version-list store, with and without steering by the switch"},
-	{"hostile", hostile_play_cmd,
-	 "one tenant does its worst, the others keep data and pace"},
-	{"nic-model", sim_model_cmd,
+	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,
 	 "the memory fabric in the Ethernet PHY, and rivals"},
 	{NULL, NULL, NULL},
 };
+
+static int play(int argc, char **argv)
+{
+	return play_cmd(plays, edm_net_choices, argc, argv);
+}
 
 int main(int argc, char **argv)
 {
@@ -59,6 +45,13 @@ int main(int argc, char **argv)
 		.summary = "run the simulator",
 		.usage = "NAME [OPTION...]",
 	};
+	struct cli_entry table[ARRAY_LEN(plays) + ARRAY_LEN(others)];
+	struct cli_entry *at = table;
 
-	return cli_flush(cli_group_run(&self, scenarios, argc, argv));
+	for (unsigned i = 0; plays[i]; i++)
+		if (!i || strcmp(plays[i]->name, plays[i - 1]->name) != 0)
+			*at++ = (struct cli_entry){plays[i]->name, play,
+						   plays[i]->summary};
+	memcpy(at, others, sizeof(others));
+	return cli_flush(cli_group_run(&self, table, argc, argv));
 }

@@ -91,7 +91,7 @@ void hp_ask_beyond(struct hp_foe *f)
 			   .bytes = bytes};
 	enum ibv_wr_opcode opcode = some_opcode(f);
 
-	f->p->res->counts.lies++;
+	f->p->n->lies++;
 	switch (sim_rand_below(&f->rand, 12)) {
 	case 0: /* with somebody's own key */
 		t.addr = (uintptr_t)c->tenant.mem;
@@ -117,7 +117,7 @@ void hp_ask_beyond(struct hp_foe *f)
 		t.addr -= over;
 		break;
 	case 5:
-		t.addr = sim_rand_u64(&f->rand);
+		t.addr = rng_u64(&f->rand);
 		break;
 	default: /* over its end by a little */
 		t.bytes = over;
@@ -130,10 +130,10 @@ void hp_ask_beyond(struct hp_foe *f)
 void hp_ask_guess(struct hp_foe *f)
 {
 	struct target t = {.addr = (uintptr_t)f->p->client[0].tenant.mem,
-			   .rkey = (uint32_t)sim_rand_u64(&f->rand),
+			   .rkey = (uint32_t)rng_u64(&f->rand),
 			   .bytes = 1};
 
-	f->p->res->counts.guesses++;
+	f->p->n->guesses++;
 	use(f, some_opcode(f), &t);
 }
 
@@ -143,7 +143,7 @@ static uint64_t some_index(struct hp_foe *f)
 {
 	switch (sim_rand_below(&f->rand, 24)) {
 	case 0:
-		return sim_rand_u64(&f->rand);
+		return rng_u64(&f->rand);
 	case 1:
 	case 2:
 		return HP_FOE_PAGES + sim_rand_below(&f->rand, HP_FOE_ENTRIES);
@@ -200,7 +200,7 @@ static void ask(struct hp_foe *f, unsigned space, enum page_wire_kind kind,
 		.buf = be64_put(far_of(f, desk_of(f)->in)),
 		.rkey = be32_put(sim_rand_below(&f->rand, 60)
 					 ? f->desk->rkey
-					 : (uint32_t)sim_rand_u64(&f->rand))};
+					 : (uint32_t)rng_u64(&f->rand))};
 	uint32_t bytes = sizeof(r);
 
 	if (!g->guest)
@@ -218,9 +218,9 @@ static void ask(struct hp_foe *f, unsigned space, enum page_wire_kind kind,
 		bytes += HP_PAGE_BYTES;
 	if (sim_rand_below(&f->rand, 16) == 0)
 		bytes = sim_rand_range(&f->rand, 1, bytes + 8);
-	f->p->res->counts.calls++;
+	f->p->n->calls++;
 	if (kind == PAGE_WIRE_LOAD && sim_rand_below(&f->rand, 2)) {
-		f->p->res->counts.withheld++;
+		f->p->n->withheld++;
 		g->withheld++;
 	} else {
 		receive(g->pair.near_qp);
@@ -251,7 +251,7 @@ static void use_piece(struct hp_foe *f)
 	/* One that it has given up by itself is not worth a connection. */
 	if (!k->rkey || (k->is_stale && sim_rand_below(&f->rand, 16)))
 		return;
-	f->p->res->counts.pieces++;
+	f->p->n->pieces++;
 	use(f,
 	    sim_rand_below(&f->rand, 2) ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 	    &t);
@@ -291,9 +291,9 @@ void hp_ask_chain(struct hp_foe *f)
 
 	if (!qp)
 		return;
-	f->p->res->counts.chained++;
+	f->p->n->chained++;
 	if (chain == PAGE_CHAIN_LOAD && sim_rand_below(&f->rand, 2)) {
-		f->p->res->counts.withheld++;
+		f->p->n->withheld++;
 		f->chain_withheld[chain]++;
 	} else {
 		receive(qp);

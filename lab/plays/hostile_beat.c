@@ -75,7 +75,7 @@ struct node {
 struct act {
 	struct hp *p;
 	struct sim *sim;
-	struct sim_rand rand;
+	struct rng rand;
 	struct beat_plan plan;
 	struct list bonds;
 	struct sim_event look, trouble, forget, join;
@@ -115,7 +115,8 @@ static void node_tick(struct sim *sim, struct sim_event *ev)
 		    now_ns - since_ns <= HOSTILE_PATIENCE_MS * 1000000ull)
 			continue;
 		c->is_open = false;
-		hp_fail(n->act->p,
+		play_fail(
+			&n->act->p->run,
 			"node %u, which %s, ends a connection of a client that "
 			"lives",
 			n->index, n->health == SLOW ? "is slow" : "is well");
@@ -177,7 +178,7 @@ static void send_to(struct act *a, struct node *n)
 	n->serial++;
 	n->err = -EHOSTDOWN;
 	n->is_crowded = false;
-	a->p->res->counts.beats++;
+	a->p->n->beats++;
 	beat_plan_start(&a->plan, n->index, sim_now_ns(a->sim));
 	while (r < n->request + BACKLOG && r->serial)
 		r++;
@@ -276,7 +277,7 @@ static void lose_conns(struct node *n, uint32_t which)
 	for (uint32_t i = 0; i < n->conn_count; i++)
 		if (n->conn[i].is_open && (which >= CONNS || which == i)) {
 			n->conn[i].is_open = false;
-			n->act->p->res->counts.forgotten++;
+			n->act->p->n->forgotten++;
 		}
 }
 
@@ -296,7 +297,7 @@ static void trouble(struct sim *sim, struct sim_event *ev)
 		if (n->health == GONE)
 			lose_conns(n, CONNS);
 		a->troubled = n;
-		a->p->res->counts.hangs++;
+		a->p->n->hangs++;
 	}
 	sim_schedule_in(sim, ev,
 			ms_ps(sim_rand_range(&a->rand, TROUBLE_MIN_MS,
@@ -334,9 +335,9 @@ static void init_node(struct act *a, uint32_t index)
 
 static void begin(struct act *a)
 {
-	struct sim_rand *r = &a->rand;
+	struct rng *r = &a->rand;
 
-	sim_rand_init(r, a->p->opt->seed, 300);
+	sim_rand_init(r, a->p->run.opt->seed, 300);
 	list_init(&a->bonds);
 	a->node_count = sim_rand_range(r, 2, NODES);
 	a->forgets = sim_rand_range(r, 1, FORGETS);
@@ -362,29 +363,31 @@ static void check(struct act *a)
 			bool is_lost = client_bond_is_lost(&c->bond);
 
 			if (is_lost && c->is_open)
-				hp_fail(a->p,
+				play_fail(
+					&a->p->run,
 					"a connection to node %u was given up",
 					i);
 			else if (!is_lost && !c->is_open)
-				hp_fail(a->p,
-					"node %u has forgotten a connection, "
-					"and the client does not know",
-					i);
+				play_fail(&a->p->run,
+					  "node %u has forgotten a connection, "
+					  "and the client does not know",
+					  i);
 		}
 }
 
 int hp_beat_run(struct hp *p)
 {
 	struct act *a = calloc(1, sizeof(*a));
-	int err = a ? sim_create(p->opt->seed, &a->sim) : -ENOMEM;
+	int err = a ? sim_create(p->run.opt->seed, &a->sim) : -ENOMEM;
 
 	if (!err) {
 		a->p = p;
 		begin(a);
 		(void)sim_run_until(a->sim, ms_ps(END_MS));
 		check(a);
-		p->res->hash = p->res->hash * 31 + sim_trace_hash(a->sim);
-		p->res->counts.events += sim_event_count(a->sim);
+		p->run.res->hash =
+			p->run.res->hash * 31 + sim_trace_hash(a->sim);
+		p->n->events += sim_event_count(a->sim);
 		sim_destroy(a->sim);
 	}
 	free(a);

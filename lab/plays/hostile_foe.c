@@ -46,14 +46,14 @@ static void flood(struct hp_foe *f)
 
 	if (!acts[which].floods)
 		return;
-	f->p->res->counts.floods++;
+	f->p->n->floods++;
 	while (n--)
 		acts[which].act(f);
 }
 
 static void rest(struct hp_foe *f)
 {
-	sim_fiber_sleep_ps(scenario_stage_sim(f->p->stage),
+	sim_fiber_sleep_ps(f->p->run.sim,
 			   sim_rand_below(&f->rand, SLEEP_US) * SIM_US);
 }
 
@@ -107,7 +107,7 @@ static bool has_broken_chain(struct hp_foe *f)
 static void count_open(struct hp_foe *f)
 {
 	f->opens--;
-	f->p->res->counts.opened++;
+	f->p->n->opened++;
 }
 
 static int open_again(struct hp_foe *f)
@@ -151,8 +151,9 @@ void hp_foe_look(struct hp_foe *f)
 
 	for (unsigned i = 0; i < sizeof(d->in); i++)
 		if (d->in[i] & HP_TELLTALE) {
-			hp_fail(f->p, "the hostile tenant has read a byte of "
-				      "somebody else");
+			play_fail(&f->p->run,
+				  "the hostile tenant has read a byte of "
+				  "somebody else");
 			return;
 		}
 }
@@ -160,15 +161,16 @@ void hp_foe_look(struct hp_foe *f)
 void hp_foe_main(void *arg)
 {
 	struct hp_foe *f = arg;
-	struct sim *sim = scenario_stage_sim(f->p->stage);
+	struct sim *sim = f->p->run.sim;
 
 	for (;;) {
 		if (open_again(f)) {
-			hp_fail(f->p, "the hostile tenant cannot connect");
+			play_fail(&f->p->run,
+				  "the hostile tenant cannot connect");
 			return;
 		}
 		act(f);
-		f->p->res->counts.acts++;
+		f->p->n->acts++;
 		hp_ask_poll(f);
 		hp_foe_look(f);
 		sim_fiber_sleep_ns(sim, sim_rand_below(&f->rand, PAUSE_NS));
@@ -196,10 +198,10 @@ static int open_spaces(struct hp_foe *f)
 int hp_foe_open(struct hp_foe *f)
 {
 	struct hp_foe_desk *d;
-	int err = scenario_host_add(f->p->stage, "foe", &f->host);
+	int err = scenario_host_add(f->p->run.stage, "foe", &f->host);
 
-	sim_rand_init(&f->rand, f->p->opt->seed, 200);
-	sim_rand_init(&f->tape_rand, f->p->opt->seed, 201);
+	sim_rand_init(&f->rand, f->p->run.opt->seed, 200);
+	sim_rand_init(&f->tape_rand, f->p->run.opt->seed, 201);
 	choose_temper(f);
 	f->opens = OPENS;
 	if (!err)

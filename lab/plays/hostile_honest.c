@@ -21,19 +21,19 @@ enum {
 
 static bool is_late(struct hp_client *c, uint64_t since_ns)
 {
-	struct sim *sim = scenario_stage_sim(c->p->stage);
+	struct sim *sim = c->p->run.sim;
 
 	if (sim_now_ns(sim) - since_ns < OP_LIMIT_NS)
 		return false;
-	hp_fail(c->p, "tenant %u waits for its %s for ever", c->index,
-		c->way == HP_BY_CHAINS ? "chains or region" : "node");
+	play_fail(&c->p->run, "tenant %u waits for its %s for ever", c->index,
+		  c->way == HP_BY_CHAINS ? "chains or region" : "node");
 	c->stopped = true;
 	return true;
 }
 
 bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc)
 {
-	uint64_t since = sim_now_ns(scenario_stage_sim(c->p->stage));
+	uint64_t since = sim_now_ns(c->p->run.sim);
 
 	while (!c->stopped && !is_late(c, since)) {
 		int n = ibv_poll_cq(c->cq, 1, wc);
@@ -41,8 +41,9 @@ bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc)
 		if (n == 0) {
 			client_clock_relax(&c->host->clock);
 		} else if (n < 0 || wc->status != IBV_WC_SUCCESS) {
-			hp_fail(c->p, "tenant %u has lost a connection: %s",
-				c->index, ibv_wc_status_str(wc->status));
+			play_fail(&c->p->run,
+				  "tenant %u has lost a connection: %s",
+				  c->index, ibv_wc_status_str(wc->status));
 			c->stopped = true;
 		} else if (is_recv ? wc->opcode & IBV_WC_RECV
 				   : wc->wr_id == LANE) {
@@ -72,7 +73,7 @@ bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
 	wr->sg_list = &sge;
 	wr->num_sge = 1;
 	if (ibv_post_send(c->lane.near_qp, wr, &bad)) {
-		hp_fail(c->p, "tenant %u cannot post", c->index);
+		play_fail(&c->p->run, "tenant %u cannot post", c->index);
 		c->stopped = true;
 		return false;
 	}
@@ -101,8 +102,8 @@ static void read_some(struct hp_client *c, uint32_t at, uint32_t bytes)
 	memset(desk_of(c)->in, 0, bytes);
 	if (hp_lane_do(c, &wr, bytes) &&
 	    memcmp(desk_of(c)->in, c->shadow + at, bytes) != 0)
-		hp_fail(c->p, "tenant %u reads what it did not write",
-			c->index);
+		play_fail(&c->p->run, "tenant %u reads what it did not write",
+			  c->index);
 }
 
 static void change_word(struct hp_client *c)
@@ -127,7 +128,8 @@ static void change_word(struct hp_client *c)
 		return;
 	memcpy(&got, desk_of(c)->in, sizeof(got));
 	if (got != old)
-		hp_fail(c->p, "tenant %u: a word is not what it was", c->index);
+		play_fail(&c->p->run, "tenant %u: a word is not what it was",
+			  c->index);
 }
 
 static void region_turn(struct hp_client *c)
@@ -178,9 +180,9 @@ static int open_pages(struct hp_client *c)
 
 int hp_client_open(struct hp_client *c)
 {
-	int err = scenario_host_add(c->p->stage, "tenant", &c->host);
+	int err = scenario_host_add(c->p->run.stage, "tenant", &c->host);
 
-	sim_rand_init(&c->rand, c->p->opt->seed, 100 + c->index);
+	sim_rand_init(&c->rand, c->p->run.opt->seed, 100 + c->index);
 	if (!err)
 		err = scenario_region_create(c->host, sizeof(struct hp_desk),
 					     false, &c->desk);
@@ -198,14 +200,14 @@ int hp_client_open(struct hp_client *c)
 void hp_client_main(void *arg)
 {
 	struct hp_client *c = arg;
-	struct sim *sim = scenario_stage_sim(c->p->stage);
+	struct sim *sim = c->p->run.sim;
 
 	for (unsigned i = 0; i < HP_OPS && !c->stopped; i++) {
 		if (sim_rand_below(&c->rand, 2))
 			hp_page_turn(c);
 		else
 			region_turn(c);
-		c->p->res->counts.ops++;
+		c->p->n->ops++;
 		sim_fiber_sleep_ns(sim, sim_rand_below(&c->rand, PAUSE_NS));
 	}
 	c->done = true;
@@ -216,17 +218,18 @@ void hp_client_check(const struct hp_client *c)
 	if (c->stopped)
 		return;
 	if (memcmp(c->tenant.mem, c->shadow, HP_REGION_BYTES) != 0)
-		hp_fail(c->p, "tenant %u: its region was changed", c->index);
+		play_fail(&c->p->run, "tenant %u: its region was changed",
+			  c->index);
 	for (unsigned i = 0; i < HP_PAGES; i++) {
 		uint64_t frame = frame_space_find(c->space, i);
 
 		if (!frame != !c->is_stored[i])
-			hp_fail(c->p, "tenant %u: page %u is %s", c->index, i,
-				frame ? "still there" : "gone");
+			play_fail(&c->p->run, "tenant %u: page %u is %s",
+				  c->index, i, frame ? "still there" : "gone");
 		else if (frame && memcmp((const void *)(uintptr_t)frame,
 					 c->stored[i], HP_PAGE_BYTES) != 0)
-			hp_fail(c->p, "tenant %u: page %u was changed",
-				c->index, i);
+			play_fail(&c->p->run, "tenant %u: page %u was changed",
+				  c->index, i);
 	}
 }
 

@@ -19,8 +19,9 @@ static void fill(struct hp_client *c, unsigned page)
 static void compare(struct hp_client *c, unsigned page)
 {
 	if (memcmp(desk_of(c)->in, c->stored[page], HP_PAGE_BYTES) != 0)
-		hp_fail(c->p, "tenant %u: page %u is not what it stored",
-			c->index, page);
+		play_fail(&c->p->run,
+			  "tenant %u: page %u is not what it stored", c->index,
+			  page);
 }
 
 /* A message with its receive, and the answer. */
@@ -38,11 +39,11 @@ static bool call(struct hp_client *c, unsigned pair, struct ibv_send_wr *wr,
 	wr->send_flags = IBV_SEND_SIGNALED;
 	if (ibv_post_recv(c->page[pair].near_qp, &recv, &bad_recv) ||
 	    ibv_post_send(c->page[pair].near_qp, wr, &bad)) {
-		hp_fail(c->p, "tenant %u cannot post", c->index);
+		play_fail(&c->p->run, "tenant %u cannot post", c->index);
 		c->stopped = true;
 		return false;
 	}
-	c->p->res->counts.pages++;
+	c->p->n->pages++;
 	return hp_await(c, true, wc);
 }
 
@@ -67,8 +68,9 @@ static bool ask(struct hp_client *c, enum page_wire_kind kind, unsigned page,
 		return false;
 	if (be32toh(wc.imm_data) == page_wire_imm(tag, PAGE_WIRE_OK))
 		return true;
-	hp_fail(c->p, "tenant %u: page %u, request %u ends with %u", c->index,
-		page, kind, be32toh(wc.imm_data) >> PAGE_WIRE_TAG_BITS);
+	play_fail(&c->p->run, "tenant %u: page %u, request %u ends with %u",
+		  c->index, page, kind,
+		  be32toh(wc.imm_data) >> PAGE_WIRE_TAG_BITS);
 	c->stopped = true;
 	return false;
 }

@@ -3,13 +3,12 @@
 #include "hostile_play.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/verbs_api.h"
 #include "hostile_play_priv.h"
-#include "sim/fiber.h"
+#include "page_accounts.h"
 
 enum {
 	TENANTS = HP_HONEST + 1,
@@ -24,27 +23,6 @@ enum {
 #define ACCESS                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-
-void hp_fail(struct hp *p, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (p->res->violations++)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(p->res->first, sizeof(p->res->first), fmt, ap);
-	va_end(ap);
-}
-
-/* ---- bugs --------------------------------------------------------------- */
-
-const enum plant hostile_play_bugs[] = {
-	PLANT_any_domain,    PLANT_any_right, PLANT_past_end,
-	PLANT_no_guard,	     PLANT_any_path,  PLANT_skip_duplicate_check,
-	PLANT_any_inner,     PLANT_keys_stay, PLANT_leave_early,
-	PLANT_not_cleared,   PLANT_no_budget, PLANT_reexecute_atomic,
-	PLANT_beats_in_turn, PLANT_none,
-};
 
 /* ---- connections -------------------------------------------------------- */
 
@@ -157,29 +135,39 @@ static void serve(void *arg)
 	}
 }
 
-static int make_world(struct hp *p)
+static int start(struct hp *p)
 {
-	struct scenario_stage_config cfg = {.seed = p->opt->seed,
-					    .trace = p->opt->trace,
-					    .knows_senders = true};
-	struct sim_rand *r = &p->rand;
+	int err = scenario_host_spawn(p->node, "page server", serve, p);
+
+	if (!err)
+		err = scenario_host_spawn(p->foe.host, "foe", hp_foe_main,
+					  &p->foe);
+	for (unsigned i = 0; i < HP_HONEST && !err; i++)
+		err = scenario_host_spawn(p->client[i].host, "tenant",
+					  hp_client_main, &p->client[i]);
+	return err;
+}
+
+static int open_world(struct play_run *run)
+{
+	struct hp *p = (struct hp *)run;
+	struct scenario_stage_config cfg = {.knows_senders = true};
+	struct rng *r = &run->rand;
 	int err;
 
-	sim_rand_init(r, p->opt->seed, 77);
+	p->n = (struct hostile_play_counts *)run->res->count;
+	sim_rand_init(r, run->opt->seed, 77);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
 	cfg.chain_ps = sim_rand_range(r, 50, 300) * SIM_NS;
-	if (sim_rand_below(r, 2)) {
-		cfg.link.faults.loss_ppm = sim_rand_below(r, FAULT_PPM);
-		cfg.link.faults.dup_ppm = sim_rand_below(r, FAULT_PPM);
-		cfg.link.faults.reorder_ppm = sim_rand_below(r, FAULT_PPM);
-		cfg.link.faults.reorder_max_ps = 20 * SIM_US;
-	}
-	err = scenario_stage_create(&cfg, &p->stage);
+	if (sim_rand_below(r, 2))
+		cfg.link.faults =
+			play_draw_faults(r, FAULT_PPM, FAULT_PPM, FAULT_PPM, 0);
+	err = play_stage_open(run, &cfg);
 	if (err)
 		return err;
-	sim_net_hide_payload(scenario_stage_net(p->stage));
-	sim_net_set_tap(scenario_stage_net(p->stage), hp_wire_tap, &p->foe);
+	sim_net_hide_payload(p->run.net);
+	sim_net_set_tap(p->run.net, hp_wire_tap, &p->foe);
 	p->ground = aligned_alloc(4096, (size_t)TENANTS * HP_REGION_BYTES);
 	if (!p->ground)
 		return -ENOMEM;
@@ -187,8 +175,7 @@ static int make_world(struct hp *p)
 	err = frame_pool_create((uint64_t)FRAMES * HP_PAGE_BYTES, HP_PAGE_BYTES,
 				&p->pool);
 	if (!err)
-		if (!err)
-			err = scenario_host_add(p->stage, "node", &p->node);
+		err = scenario_host_add(p->run.stage, "node", &p->node);
 	if (!err) {
 		/* The node's queues are made by its own rooms: nothing for the
 		 * meter. */
@@ -198,21 +185,10 @@ static int make_world(struct hp *p)
 	}
 	if (!err)
 		err = add_tenants(p);
-	return err ? err
-		   : scenario_host_spawn(p->node, "page server", serve, p);
+	return err ? err : start(p);
 }
 
 /* ---- the play ----------------------------------------------------------- */
-
-static int start(struct hp *p)
-{
-	int err = scenario_host_spawn(p->foe.host, "foe", hp_foe_main, &p->foe);
-
-	for (unsigned i = 0; i < HP_HONEST && !err; i++)
-		err = scenario_host_spawn(p->client[i].host, "tenant",
-					  hp_client_main, &p->client[i]);
-	return err;
-}
 
 static bool is_over(const struct hp *p)
 {
@@ -224,71 +200,46 @@ static bool is_over(const struct hp *p)
 
 /* In some plays the hostile one dies, and the node notices later, as by a
  * missing heartbeat. */
-static void play(struct hp *p)
+static void perform_foe(struct hp *p)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
-	uint64_t death = sim_rand_below(&p->rand, 4)
-				 ? UINT64_MAX
-				 : sim_rand_range(&p->rand, 50, 3000) * SIM_US;
+	struct sim *sim = p->run.sim;
+	uint64_t death =
+		sim_rand_below(&p->run.rand, 4)
+			? UINT64_MAX
+			: sim_rand_range(&p->run.rand, 50, 3000) * SIM_US;
 	uint64_t notice =
 		death == UINT64_MAX
 			? death
-			: death + sim_rand_range(&p->rand, 1, 500) * SIM_US;
+			: death + sim_rand_range(&p->run.rand, 1, 500) * SIM_US;
 
 	while (!is_over(p) && sim_now_ps(sim) < LIMIT_PS) {
 		(void)sim_run_until(sim, sim_now_ps(sim) + 50 * SIM_US);
 		(void)frame_pool_mend(p->pool);
 		if (sim_now_ps(sim) >= death && !p->foe.host->killed) {
 			scenario_host_kill(p->foe.host);
-			p->res->counts.deaths++;
+			p->n->deaths++;
 		}
 		if (sim_now_ps(sim) >= notice && !p->foe.is_gone)
 			hp_foe_take_back(&p->foe);
 	}
 	if (!is_over(p))
-		hp_fail(p, "those who work have not finished");
+		play_fail(&p->run, "those who work have not finished");
 	scenario_host_kill(p->foe.host);
 	(void)sim_run_until(sim, sim_now_ps(sim) + SETTLE_PS);
 }
 
 /* ---- the accounts ------------------------------------------------------- */
 
-static void mark(struct hp *p, uint8_t *seen, uint64_t frame, const char *where)
-{
-	uint64_t base = frame, i;
-
-	if (!frame_pool_has(p->pool, frame)) {
-		hp_fail(p, "%s holds what is no frame", where);
-		return;
-	}
-	/* Frames stand one behind the other; the lowest is the first. */
-	while (frame_pool_has(p->pool, base - HP_PAGE_BYTES))
-		base -= HP_PAGE_BYTES;
-	i = (frame - base) / HP_PAGE_BYTES;
-	if (seen[i]++)
-		hp_fail(p, "frame %llu is in two places, one is %s",
-			(unsigned long long)i, where);
-}
-
-/* Every frame once: the tables of those who work, and the queue, which this
- * empties. */
+/* Every frame once: the tables of those who work, and the queue. */
 static void check_accounts(struct hp *p)
 {
-	uint8_t seen[FRAMES] = {0};
-	uint64_t frame;
+	struct frame_space *spaces[HP_HONEST];
 
 	(void)frame_pool_mend(p->pool);
 	for (unsigned i = 0; i < HP_HONEST; i++)
-		for (unsigned k = 0; k < HP_PAGES; k++) {
-			frame = frame_space_find(p->client[i].space, k);
-			if (frame)
-				mark(p, seen, frame, "a table");
-		}
-	while ((frame = frame_pool_pop(p->pool)) != 0)
-		mark(p, seen, frame, "the queue");
-	for (unsigned i = 0; i < FRAMES; i++)
-		if (!seen[i])
-			hp_fail(p, "frame %u is nowhere", i);
+		spaces[i] = p->client[i].space;
+	page_accounts_check(&p->run, p->pool, spaces, HP_HONEST, HP_PAGES,
+			    HP_PAGE_BYTES);
 }
 
 static uint64_t node_count(const struct hp *p, enum nic_counter from,
@@ -305,36 +256,35 @@ static uint64_t node_count(const struct hp *p, enum nic_counter from,
  * that were there may be wrong once each. */
 static void check_guard(struct hp *p)
 {
-	uint64_t s = sim_now_ps(scenario_stage_sim(p->stage)) / SIM_S;
+	uint64_t s = sim_now_ps(p->run.sim) / SIM_S;
 	uint64_t wrong = node_count(p, NIC_C_keys_guessed, NIC_C_keys_guessed);
 
 	if (wrong > NIC_KEY_FAILURES * (s + 1) + HP_FOE_CONNECTIONS)
-		hp_fail(p, "%llu wrong keys were looked at within %llu s",
-			(unsigned long long)wrong, (unsigned long long)s + 1);
+		play_fail(&p->run,
+			  "%llu wrong keys were looked at within %llu s",
+			  (unsigned long long)wrong, (unsigned long long)s + 1);
 }
 
-static void finish(struct hp *p)
+static void perform(struct play_run *r)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
-	const struct sim_net_stats *st =
-		sim_net_stats(scenario_stage_net(p->stage));
-	struct hostile_play_counts *n = &p->res->counts;
+	struct hp *p = (struct hp *)r;
 
+	perform_foe(p);
 	hp_foe_look(&p->foe);
 	if (!p->foe.is_gone)
 		hp_foe_take_back(&p->foe);
 	for (unsigned i = 0; i < HP_HONEST; i++)
 		hp_client_check(&p->client[i]);
-	if (!p->res->violations) /* else a chain may have one in its hands */
+	if (!r->res->violations) /* else a chain may have one in its hands */
 		check_accounts(p);
 	check_guard(p);
-	n->denied = node_count(p, NIC_C_deny_key, NIC_C_deny_length);
-	n->dropped = node_count(p, NIC_C_drop_short, NIC_C_drop_multi);
-	n->frames = st->sent;
-	n->lost = st->lost;
-	n->events = sim_event_count(sim);
-	n->virtual_us = sim_now_ns(sim) / 1000;
-	p->res->hash = sim_trace_hash(sim);
+	p->n->denied = node_count(p, NIC_C_deny_key, NIC_C_deny_length);
+	p->n->dropped = node_count(p, NIC_C_drop_short, NIC_C_drop_multi);
+}
+
+static int second_act(struct play_run *r)
+{
+	return hp_beat_run((struct hp *)r);
 }
 
 static void tenant_close(struct hp_tenant *t)
@@ -345,10 +295,10 @@ static void tenant_close(struct hp_tenant *t)
 		(void)ibv_dealloc_pd(t->pd);
 }
 
-static void close_world(struct hp *p)
+static void close_world(struct play_run *r)
 {
-	if (p->stage)
-		sim_fiber_kill_all(scenario_stage_sim(p->stage));
+	struct hp *p = (struct hp *)r;
+
 	hp_foe_take_back(&p->foe);
 	for (unsigned i = 0; i < HP_HONEST; i++)
 		if (p->client[i].host)
@@ -358,34 +308,41 @@ static void close_world(struct hp *p)
 		tenant_close(&p->client[i].tenant);
 	if (p->server)
 		frame_server_destroy(p->server);
-	if (p->stage)
-		scenario_stage_destroy(p->stage);
+	/* The pool's memory is registered with the node's NIC until here. */
+	scenario_stage_destroy(r->stage);
+	r->stage = NULL;
 	if (p->pool)
 		frame_pool_destroy(p->pool);
 	free(p->ground);
 }
 
-int hostile_play_run(const struct hostile_play_options *opt,
-		     struct hostile_play_result *res)
-{
-	struct hp *p = calloc(1, sizeof(*p));
-	int err;
+/* ---- the table ---------------------------------------------------------- */
 
-	plant_set(opt->bug);
-	memset(res, 0, sizeof(*res));
-	if (!p)
-		return -ENOMEM;
-	p->opt = opt;
-	p->res = res;
-	err = make_world(p);
-	if (!err)
-		err = start(p);
-	if (!err) {
-		play(p);
-		finish(p);
-		err = hp_beat_run(p);
-	}
-	close_world(p);
-	free(p);
-	return err;
-}
+static const enum plant bugs[] = {
+	PLANT_any_domain,    PLANT_any_right, PLANT_past_end,
+	PLANT_no_guard,	     PLANT_any_path,  PLANT_skip_duplicate_check,
+	PLANT_any_inner,     PLANT_keys_stay, PLANT_leave_early,
+	PLANT_not_cleared,   PLANT_no_budget, PLANT_reexecute_atomic,
+	PLANT_beats_in_turn, PLANT_none,
+};
+
+static const struct play_count counts[] = {HOSTILE_PLAY_COUNTS(PLAY_COUNT_ROW)};
+
+const struct play hostile_play = {
+	.name = "hostile",
+	.summary = "one tenant does its worst, the others keep data and pace",
+	.about = "Three tenants use regions and pages of a memory node, and a "
+		 "fourth one lies, floods, replays, guesses and stops. The "
+		 "others' data must stay theirs and right, and they must keep "
+		 "going. Then nodes hang, and the others must still hear in "
+		 "time that a client lives.",
+	.counts = counts,
+	.count_count = ARRAY_LEN(counts),
+	.bugs = bugs,
+	.options_bytes = sizeof(struct play_options),
+	.world_bytes = sizeof(struct hp),
+	.open = open_world,
+	.perform = perform,
+	.judge = second_act,
+	.close = close_world,
+};

@@ -11,13 +11,10 @@
  * In a second act nodes are what does harm: one hangs, and the others must not
  * hear less of a client because of it.
  */
-#ifndef AQ_SCENARIO_HOSTILE_PLAY_H
-#define AQ_SCENARIO_HOSTILE_PLAY_H
+#ifndef AQ_PLAYS_HOSTILE_PLAY_H
+#define AQ_PLAYS_HOSTILE_PLAY_H
 
-#include <stdio.h>
-
-#include "base/base.h"
-#include "sim/plants.h"
+#include "play.h"
 
 /* A memory node's, which this room does not see: how often it wants to hear of
  * a connection, when it ends one, how often it looks, and from when on a time
@@ -56,36 +53,8 @@ enum {
 	X(events, "simulator events")                             \
 	X(virtual_us, "virtual microseconds")
 
-struct hostile_play_counts {
-#define HOSTILE_PLAY_FIELD(name, help) uint64_t name;
-	HOSTILE_PLAY_COUNTS(HOSTILE_PLAY_FIELD)
-#undef HOSTILE_PLAY_FIELD
-};
+PLAY_COUNTS(hostile_play_counts, HOSTILE_PLAY_COUNTS);
 
-struct hostile_play_options {
-	uint64_t seed;
-	enum plant bug;
-	FILE *trace; /* frames as text, or NULL */
-};
-
-struct hostile_play_result {
-	unsigned violations; /* 0: all checks held */
-	char first[256];     /* the first one, in words */
-	uint64_t hash;
-	struct hostile_play_counts counts;
-};
-
-/* One seed. 0, or -errno when the run could not be made. Sets the process's
- * verbs provider meanwhile: one at a time. */
-int hostile_play_run(const struct hostile_play_options *opt,
-		     struct hostile_play_result *res) MUST_CHECK;
-
-/* Bugs that can be planted, in the NIC, in the service of pages and in the
- * client's heartbeats. -ENOENT. */
-/* What it must find. */
-extern const enum plant hostile_play_bugs[];
-
-/* `aquifer sim hostile`: the exit code. */
-int hostile_play_cmd(int argc, char **argv);
+extern const struct play hostile_play;
 
 #endif

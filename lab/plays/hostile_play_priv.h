@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the play "hostile" share. */
-#ifndef AQ_SCENARIO_HOSTILE_PLAY_PRIV_H
-#define AQ_SCENARIO_HOSTILE_PLAY_PRIV_H
+#ifndef AQ_PLAYS_HOSTILE_PLAY_PRIV_H
+#define AQ_PLAYS_HOSTILE_PLAY_PRIV_H
 
 #include <infiniband/verbs.h>
 
@@ -10,8 +10,6 @@
 #include "frame/frame_chain.h"
 #include "frame/frame_server.h"
 #include "hostile_play.h"
-#include "rig/stage.h"
-#include "sim/sim.h"
 #include "wire/page_wire.h"
 #include "wire/wire.h"
 
@@ -92,7 +90,7 @@ struct hp_client {
 	struct frame_guest *guest;
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
-	struct sim_rand rand;
+	struct rng rand;
 	/* What must be at the node. */
 	uint8_t shadow[HP_REGION_BYTES];
 	uint8_t stored[HP_PAGES][HP_PAGE_BYTES];
@@ -139,7 +137,7 @@ struct hp_foe {
 	struct hp_piece key[HP_KEYS];
 	struct hp_tape tape[HP_TAPES];
 	uint32_t tape_count;
-	struct sim_rand rand, tape_rand;
+	struct rng rand, tape_rand;
 	uint32_t next_head;
 	uint8_t weight[16]; /* of its acts: its temper */
 	unsigned opens;	    /* that it still may */
@@ -147,10 +145,8 @@ struct hp_foe {
 };
 
 struct hp {
-	const struct hostile_play_options *opt;
-	struct hostile_play_result *res;
-	struct sim_rand rand;
-	struct scenario_stage *stage;
+	struct play_run run;
+	struct hostile_play_counts *n;
 	struct scenario_host *node;
 	struct frame_server *server;
 	struct frame_pool *pool;
@@ -160,12 +156,11 @@ struct hp {
 };
 
 /* Bytes of those who work. */
-static inline uint8_t hp_byte(struct sim_rand *r)
+static inline uint8_t hp_byte(struct rng *r)
 {
 	return (uint8_t)(HP_TELLTALE | sim_rand_below(r, HP_TELLTALE));
 }
 
-void PRINTF(2, 3) hp_fail(struct hp *p, const char *fmt, ...);
 bool hp_qp_is_broken(struct ibv_qp *qp);
 /* A connection for one-sided requests; a guest; all chains of a space. */
 int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,

@@ -47,7 +47,7 @@ static void build(struct hp_foe *f, struct wire_pkt *pkt,
 		pkt->payload = payload;
 		pkt->payload_len = sizeof(payload);
 	}
-	f->p->res->counts.forged++;
+	f->p->n->forged++;
 	emit(f, frame, wire_build(pkt, frame));
 }
 
@@ -68,7 +68,7 @@ static uint32_t some_psn(struct hp_foe *f, uint32_t right)
 {
 	switch (sim_rand_below(&f->rand, 6)) {
 	case 0:
-		return (uint32_t)sim_rand_u64(&f->rand) & WIRE_PSN_MASK;
+		return (uint32_t)rng_u64(&f->rand) & WIRE_PSN_MASK;
 	case 1:
 		return wire_psn_add(right, sim_rand_below(&f->rand, 4));
 	case 2:
@@ -93,7 +93,7 @@ static void forge_request(struct hp_foe *f, const struct hp_client *c)
 		.va = (uintptr_t)c->tenant.mem,
 		.rkey = sim_rand_below(&f->rand, 4)
 				? c->tenant.mr->rkey
-				: (uint32_t)sim_rand_u64(&f->rand),
+				: (uint32_t)rng_u64(&f->rand),
 		.dma_len = FORGED_BYTES,
 		.ack_req = true};
 
@@ -101,7 +101,7 @@ static void forge_request(struct hp_foe *f, const struct hp_client *c)
 		qp = c->page[page].far_qp;
 	pkt.dest_qpn = qp->qp_num;
 	pkt.psn = some_psn(f, psn_of(qp, false));
-	pkt.atomic.swap_add = sim_rand_u64(&f->rand);
+	pkt.atomic.swap_add = rng_u64(&f->rand);
 	build(f, &pkt, sim_rand_below(&f->rand, 8) ? c->host : f->host,
 	      f->p->node);
 }
@@ -149,14 +149,14 @@ void hp_wire_sweep(struct hp_foe *f)
 		f->p->client[0].lane.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
 
 	/* Once is enough. */
-	if (f->p->res->counts.sweeps)
+	if (f->p->n->sweeps)
 		return;
-	f->p->res->counts.sweeps++;
+	f->p->n->sweeps++;
 	for (uint32_t i = 0; i < 1u << NIC_QPN_INDEX_BITS; i++) {
 		struct wire_pkt pkt = {.opcode = WIRE_RC_WRITE_ONLY,
 				       .dest_qpn =
 					       slot << NIC_QPN_INDEX_BITS | i,
-				       .rkey = (uint32_t)sim_rand_u64(&f->rand),
+				       .rkey = (uint32_t)rng_u64(&f->rand),
 				       .dma_len = FORGED_BYTES};
 
 		build(f, &pkt, f->p->node, f->p->node);
@@ -189,6 +189,6 @@ void hp_wire_replay(struct hp_foe *f)
 		return;
 	/* The tap may put another one in its place. */
 	t = f->tape[sim_rand_below(&f->rand, f->tape_count)];
-	f->p->res->counts.replayed++;
+	f->p->n->replayed++;
 	emit(f, t.bytes, t.len_bytes);
 }

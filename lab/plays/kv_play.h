@@ -2,22 +2,14 @@
 /*
  * The play "kv": clients put, get, delete and compare and swap keys of one
  * small table, one at a time or several together, over a network that loses,
- * doubles, reorders and damages. At any
- * of their requests they die, or sleep for so long that others take them for
- * dead. What they saw must be linearizable, and in the end the table whole.
+ * doubles, reorders and damages. At any of their requests they die, or sleep
+ * for so long that others take them for dead. What they saw must be
+ * linearizable, and in the end the table whole.
  */
-#ifndef AQ_SCENARIO_KV_PLAY_H
-#define AQ_SCENARIO_KV_PLAY_H
+#ifndef AQ_PLAYS_KV_PLAY_H
+#define AQ_PLAYS_KV_PLAY_H
 
-#include <stdio.h>
-
-#include "base/base.h"
-#include "sim/net_fabric.h"
-#include "sim/plants.h"
-
-enum {
-	KV_PLAY_POINTS = 16, /* room for enum kv_point */
-};
+#include "play.h"
 
 #define KV_PLAY_COUNTS(X)                                      \
 	X(gets, "keys read")                                   \
@@ -46,37 +38,15 @@ enum {
 	X(steps, "steps of the checker")                       \
 	X(virtual_us, "virtual microseconds")
 
-struct kv_play_counts {
-#define KV_PLAY_FIELD(name, help) uint64_t name;
-	KV_PLAY_COUNTS(KV_PLAY_FIELD)
-#undef KV_PLAY_FIELD
-};
+PLAY_COUNTS(kv_play_counts, KV_PLAY_COUNTS);
 
 struct kv_play_options {
-	uint64_t seed;
-	FILE *trace; /* frames as text, or NULL */
+	struct play_options common;
 	/* Three nodes, shards, copies; clients resize the table, and where
 	 * there are two copies a node may be killed. */
 	bool leaves;
-	enum plant bug;
-	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
-struct kv_play_result {
-	unsigned violations;
-	char first[512];
-	uint64_t hash;
-	struct kv_play_counts counts;
-	uint64_t died_at[KV_PLAY_POINTS]; /* before which requests */
-};
-
-/* What it must find. */
-extern const enum plant kv_play_bugs[];
-
-int kv_play_run(const struct kv_play_options *opt,
-		struct kv_play_result *res) MUST_CHECK;
-
-/* `aquifer sim kv`; argv[0] is its name. `fabrics`: what --fabric may name. */
-int kv_play_cmd(int argc, char **argv, const struct sim_fabric_choice *fabrics);
+extern const struct play kv_play;
 
 #endif

@@ -19,7 +19,7 @@ enum {
 	FINISH_NS = 2000000000, /* after healing everything ends by then */
 };
 
-int play_engine_start(struct play *p, struct rig_engine **out)
+int op_engine_start(struct op *p, struct rig_engine **out)
 {
 	char name[SCENARIO_NAME_MAX];
 
@@ -27,42 +27,44 @@ int play_engine_start(struct play *p, struct rig_engine **out)
 	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
 }
 
-static void nap(struct play *p, uint32_t min_ns, uint32_t max_ns)
+static void nap(struct op *p, uint32_t min_ns, uint32_t max_ns)
 {
-	sim_fiber_sleep_ns(p->sim, sim_rand_range(&p->rand, min_ns, max_ns));
+	sim_fiber_sleep_ns(p->run.sim,
+			   sim_rand_range(&p->run.rand, min_ns, max_ns));
 }
 
-static void attach(struct play *p, struct rig_app *a)
+static void attach(struct op *p, struct rig_app *a)
 {
 	int err = rig_attach(p->engine, a);
 
-	p->res->counts.takeovers++;
+	p->n->takeovers++;
 	if (err)
-		play_violation(p, "a session could not be added: %s (%d)",
-			       error_last(), -err);
+		play_fail(&p->run, "a session could not be added: %s (%d)",
+			  error_last(), -err);
 }
 
 /* A new engine takes everything over, one application thread after another. */
-static void replace(struct play *p)
+static void replace(struct op *p)
 {
-	int err = play_engine_start(p, &p->engine);
+	int err = op_engine_start(p, &p->engine);
 
 	if (err) {
-		play_violation(p, "no engine could be started: error %d", -err);
+		play_fail(&p->run, "no engine could be started: error %d",
+			  -err);
 		return;
 	}
 	for (uint32_t i = 0; i < p->thread_count; i++) {
 		if (p->thread[i]->app->host->killed)
 			continue;
 		attach(p, p->thread[i]->app);
-		if (!p->healed && sim_rand_below(&p->rand, 2))
+		if (!p->healed && sim_rand_below(&p->run.rand, 2))
 			nap(p, 10, 5000);
 	}
 }
 
 /* ---- the controller ----------------------------------------------------- */
 
-static bool all_done(const struct play *p)
+static bool all_done(const struct op *p)
 {
 	for (uint32_t i = 0; i < p->thread_count; i++) {
 		if (!p->thread[i]->done)
@@ -72,7 +74,7 @@ static bool all_done(const struct play *p)
 }
 
 /* Sessions that ended with a fault begin anew; those of a dead engine too. */
-static void watch(struct play *p)
+static void watch(struct op *p)
 {
 	if (p->engine->host->killed) {
 		if (!p->healed)
@@ -91,34 +93,34 @@ static void watch(struct play *p)
 
 /* ---- incidents ---------------------------------------------------------- */
 
-static void kill_engine(struct play *p)
+static void kill_engine(struct op *p)
 {
-	p->res->counts.kills++;
+	p->n->kills++;
 	scenario_host_kill(p->engine->host);
 }
 
-static void kill_at_point(struct play *p)
+static void kill_at_point(struct op *p)
 {
 	struct scenario_host *h = p->engine->host;
 
-	h->meter.kill_at =
-		h->meter.doorbells + sim_rand_range(&p->rand, 1, DOORBELLS_MAX);
-	h->meter.kill_when = sim_rand_below(&p->rand, SCENARIO_KILL_WHENS);
+	h->meter.kill_at = h->meter.doorbells +
+			   sim_rand_range(&p->run.rand, 1, DOORBELLS_MAX);
+	h->meter.kill_when = sim_rand_below(&p->run.rand, SCENARIO_KILL_WHENS);
 	for (uint64_t t = 0; t < POINT_WAIT_NS && !h->killed && !all_done(p);
 	     t += WATCH_NS)
-		sim_fiber_sleep_ns(p->sim, WATCH_NS);
+		sim_fiber_sleep_ns(p->run.sim, WATCH_NS);
 	h->meter.kill_at = 0;
-	p->res->counts.point_kills += h->killed;
+	p->n->point_kills += h->killed;
 }
 
 /* The old one is not dead: it was slow, or cut off for a while. */
-static void replace_running(struct play *p)
+static void replace_running(struct op *p)
 {
 	struct rig_engine *old = p->engine;
 	struct sim_port *port = sim_host_port(old->host->sim_host);
-	bool cut = sim_rand_below(&p->rand, 2) == 0;
+	bool cut = sim_rand_below(&p->run.rand, 2) == 0;
 
-	p->res->counts.zombies++;
+	p->n->zombies++;
 	if (cut) {
 		sim_port_set_down(port, true);
 		nap(p, 1000, 300000);
@@ -130,44 +132,44 @@ static void replace_running(struct play *p)
 	}
 }
 
-static void kill_node(struct play *p)
+static void kill_node(struct op *p)
 {
-	uint32_t i = sim_rand_below(&p->rand, p->rig.node_count);
+	uint32_t i = sim_rand_below(&p->run.rand, p->rig.node_count);
 
-	if (!p->may_lose_node || p->res->counts.node_deaths)
+	if (!p->may_lose_node || p->n->node_deaths)
 		return;
-	p->res->counts.node_deaths++;
+	p->n->node_deaths++;
 	scenario_host_kill(p->rig.node[i].host);
 }
 
-static void kill_app(struct play *p)
+static void kill_app(struct op *p)
 {
 	struct scenario_host *h = p->host[p->host_count - 1];
 
 	if (p->host_count == 1 || h->killed)
 		return;
-	p->res->counts.app_deaths++;
+	p->n->app_deaths++;
 	scenario_host_kill(h);
 	for (uint32_t i = 0; i < p->thread_count; i++) {
 		if (p->thread[i]->app->host == h)
-			play_thread_died(p->thread[i]);
+			op_thread_died(p->thread[i]);
 	}
 }
 
-static void incident(struct play *p)
+static void incident(struct op *p)
 {
-	static void (*const kinds[])(struct play *) = {
+	static void (*const kinds[])(struct op *) = {
 		kill_engine,	 kill_at_point, kill_at_point, replace_running,
 		replace_running, kill_node,	kill_node,     kill_app,
 	};
 
 	nap(p, 1000, 800000);
-	kinds[sim_rand_below(&p->rand, ARRAY_LEN(kinds))](p);
+	kinds[sim_rand_below(&p->run.rand, ARRAY_LEN(kinds))](p);
 	nap(p, 100, 300000);
 	watch(p);
 }
 
-static void heal(struct play *p)
+static void heal(struct op *p)
 {
 	static const struct sim_faults none;
 
@@ -183,33 +185,32 @@ static void heal(struct play *p)
 	watch(p);
 }
 
-void play_fault_main(void *arg)
+void op_fault_main(void *arg)
 {
-	struct play *p = arg;
+	struct op *p = arg;
 	uint32_t incidents =
-		p->opt->point ? 0 : sim_rand_range(&p->rand, 2, INCIDENTS_MAX);
+		p->point ? 0 : sim_rand_range(&p->run.rand, 2, INCIDENTS_MAX);
 	uint64_t end_ns;
 
 	for (uint32_t i = 0; i < incidents && !all_done(p); i++)
 		incident(p);
-	if (!p->opt->point)
+	if (!p->point)
 		heal(p);
-	end_ns = sim_now_ns(p->sim) + FINISH_NS;
-	while (!all_done(p) && sim_now_ns(p->sim) < end_ns) {
-		sim_fiber_sleep_ns(p->sim, WATCH_NS);
+	end_ns = sim_now_ns(p->run.sim) + FINISH_NS;
+	while (!all_done(p) && sim_now_ns(p->run.sim) < end_ns) {
+		sim_fiber_sleep_ns(p->run.sim, WATCH_NS);
 		watch(p);
 	}
 	for (uint32_t i = 0; i < p->thread_count; i++) {
-		const struct play_thread *t = p->thread[i];
+		const struct op_thread *t = p->thread[i];
 
 		if (!t->done)
-			play_violation(p,
-				       "thread %u did not finish in %d s after "
-				       "healing: %u requests under way, %u to "
-				       "come",
-				       i, FINISH_NS / 1000000000,
-				       offload_ring_pending(&t->app->ring),
-				       t->left);
+			play_fail(&p->run,
+				  "thread %u did not finish in %d s after "
+				  "healing: %u requests under way, %u to "
+				  "come",
+				  i, FINISH_NS / 1000000000,
+				  offload_ring_pending(&t->app->ring), t->left);
 	}
-	sim_stop(p->sim);
+	sim_stop(p->run.sim);
 }

@@ -3,44 +3,25 @@
 #include "offload_play.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "figures/commands.h"
 #include "offload_play_priv.h"
-#include "sim/lin_file.h"
 
 enum {
 	REQUESTS = 80, /* of each thread */
 	STREAM_WORLD = 9000,
 	STREAM_THREAD = 9001,
-	PLAY_END_S = 30,
+	END_S = 30,
 };
-
-const enum plant offload_play_bugs[] = {
-	PLANT_no_order, PLANT_early_ack, PLANT_no_skip, PLANT_old_final,
-	PLANT_no_fence, PLANT_late_ring, PLANT_none};
-
-void play_violation(struct play *p, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (p->res->violations++)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(p->res->first, sizeof(p->res->first), fmt, ap);
-	va_end(ap);
-	if (p->opt->trace)
-		fprintf(p->opt->trace, "%llu violation: %s\n",
-			(unsigned long long)sim_now_ns(p->sim), p->res->first);
-}
 
 /* ---- the world ---------------------------------------------------------- */
 
-static struct sim_link draw_link(struct play *p)
+static struct sim_link draw_link(struct op *p)
 {
-	struct sim_rand *r = &p->rand;
+	struct rng *r = &p->run.rand;
 
 	p->faults = (struct sim_faults){
 		.loss_ppm = sim_rand_range(r, 100, 20000),
@@ -48,7 +29,7 @@ static struct sim_link draw_link(struct play *p)
 		.reorder_ppm = sim_rand_range(r, 100, 50000),
 		.corrupt_ppm = sim_rand_range(r, 100, 5000),
 		.reorder_max_ps = sim_rand_range(r, 1, 20) * SIM_US};
-	if (p->opt->point)
+	if (p->point)
 		memset(&p->faults, 0, sizeof(p->faults));
 	return (struct sim_link){.latency_ps =
 					 sim_rand_range(r, 200, 3000) * SIM_NS,
@@ -57,143 +38,137 @@ static struct sim_link draw_link(struct play *p)
 				 .faults = p->faults};
 }
 
-static int thread_open(struct play *p, struct scenario_host *host)
+static int thread_open(struct op *p, struct scenario_host *host)
 {
-	struct sim_rand *r = &p->rand;
-	struct play_thread *t = calloc(1, sizeof(*t));
-	uint32_t scale = p->opt->scale ? p->opt->scale : 100;
+	struct rng *r = &p->run.rand;
+	struct op_thread *t = calloc(1, sizeof(*t));
+	uint32_t scale = p->run.opt->scale ? (uint32_t)p->run.opt->scale : 100;
 
 	if (!t)
 		return -ENOMEM;
-	t->play = p;
+	t->p = p;
 	t->index = p->thread_count;
 	p->thread[p->thread_count++] = t;
-	t->window = sim_rand_below(r, 3) ? sim_rand_range(r, 1, 4)
-					 : PLAY_WINDOW_MAX;
+	t->window =
+		sim_rand_below(r, 3) ? sim_rand_range(r, 1, 4) : OP_WINDOW_MAX;
 	t->left = REQUESTS * scale / 100;
-	t->own_at = PLAY_KEYS_MAX * PLAY_SLOT_BYTES +
-		    (uint64_t)t->index * PLAY_OWN_BYTES;
+	t->own_at =
+		OP_KEYS_MAX * OP_SLOT_BYTES + (uint64_t)t->index * OP_OWN_BYTES;
 	memset(t->known, 1, sizeof(t->known));
-	sim_rand_init(&t->rand, p->opt->seed, STREAM_THREAD + t->index);
+	sim_rand_init(&t->rand, p->seed, STREAM_THREAD + t->index);
 	return rig_app_open(&p->rig, host, 16u << sim_rand_below(r, 3),
 			    16384u << sim_rand_below(r, 2),
 			    16384u << sim_rand_below(r, 2), &t->app);
 }
 
-static int threads_open(struct play *p)
+static int threads_open(struct op *p)
 {
 	char name[SCENARIO_NAME_MAX];
 	int err = 0;
 
-	p->host_count = sim_rand_range(&p->rand, 1, PLAY_HOSTS_MAX);
+	p->host_count = sim_rand_range(&p->run.rand, 1, OP_HOSTS_MAX);
 	for (uint32_t i = 0; i < p->host_count && !err; i++) {
-		uint32_t threads = sim_rand_range(&p->rand, 1, 3);
+		uint32_t threads = sim_rand_range(&p->run.rand, 1, 3);
 
 		snprintf(name, sizeof(name), "app%u", i);
-		err = scenario_host_add(p->stage, name, &p->host[i]);
+		err = scenario_host_add(p->run.stage, name, &p->host[i]);
 		while (!err && threads--)
 			err = thread_open(p, p->host[i]);
 	}
 	return err;
 }
 
-static void draw_engine(struct play *p)
+static void draw_engine(struct op *p)
 {
 	static const uint32_t batches[] = {0, 1, 4};
-	struct sim_rand *r = &p->rand;
+	struct rng *r = &p->run.rand;
 
 	p->engine_config = (struct offload_engine_config){
 		.batch = batches[sim_rand_below(r, 3)],
 		.flush_ns = sim_rand_below(r, 2) ? 0 : 2000};
 	p->rig.mtu = sim_rand_range(r, IBV_MTU_256, IBV_MTU_4096);
-	p->keys = sim_rand_range(r, 3, PLAY_KEYS_MAX);
-	p->slot_bytes = 8 * sim_rand_range(r, 1, PLAY_SLOT_BYTES / 8);
+	p->keys = sim_rand_range(r, 3, OP_KEYS_MAX);
+	p->slot_bytes = 8 * sim_rand_range(r, 1, OP_SLOT_BYTES / 8);
 	p->may_lose_node = p->rig.node_count > 1 && sim_rand_below(r, 2) == 0;
 }
 
-static int start(struct play *p)
+static int start(struct op *p)
 {
 	char name[SCENARIO_NAME_MAX];
-	int err = play_engine_start(p, &p->engine);
+	int err = op_engine_start(p, &p->engine);
 
-	if (!err && p->opt->point) {
-		p->engine->host->meter.kill_at = p->opt->point;
-		p->engine->host->meter.kill_when = p->opt->point_when;
+	if (!err && p->point) {
+		p->engine->host->meter.kill_at = p->point;
+		p->engine->host->meter.kill_when = p->point_when;
 	}
 	for (uint32_t i = 0; i < p->thread_count && !err; i++) {
-		struct play_thread *t = p->thread[i];
+		struct op_thread *t = p->thread[i];
 
 		snprintf(name, sizeof(name), "thread%u", i);
 		err = rig_attach(p->engine, t->app);
 		if (!err)
 			err = scenario_host_spawn(t->app->host, name,
-						  play_thread_main, t);
+						  op_thread_main, t);
 	}
 	if (!err)
-		err = sim_fiber_spawn(p->sim, "faults", play_fault_main, p);
+		err = sim_fiber_spawn(p->run.sim, "faults", op_fault_main, p);
 	return err;
 }
 
-static int world_open(struct play *p)
+/* Which seed, and in which way its engine dies, if the play is about that. */
+static void choose(struct op *p)
 {
-	struct scenario_stage_config cfg = {.seed = p->opt->seed,
-					    .fabric = p->opt->fabric,
-					    .trace = p->opt->trace,
-					    .pcap = p->opt->pcap};
-	uint64_t bytes = PLAY_KEYS_MAX * PLAY_SLOT_BYTES +
-			 PLAY_THREADS_MAX * PLAY_OWN_BYTES;
-	uint32_t nodes, shift;
-	int err = lin_history_create(&p->history);
+	const struct offload_play_options *o =
+		(const struct offload_play_options *)p->run.opt;
 
-	if (err)
-		return err;
-	sim_rand_init(&p->rand, p->opt->seed, STREAM_WORLD);
+	p->seed = o->common.seed;
+	if (!o->points)
+		return;
+	p->point = (p->seed - 1) / OFFLOAD_POINT_WHENS + 1;
+	p->point_when = (unsigned)((p->seed - 1) % OFFLOAD_POINT_WHENS);
+	p->seed = o->points_seed;
+}
+
+static int open_world(struct play_run *run)
+{
+	struct op *p = (struct op *)run;
+	struct scenario_stage_config cfg = {0};
+	uint64_t bytes =
+		OP_KEYS_MAX * OP_SLOT_BYTES + OP_THREADS_MAX * OP_OWN_BYTES;
+	uint32_t nodes, shift;
+	int err;
+
+	p->n = (struct offload_play_counts *)run->res->count;
+	choose(p);
+	sim_rand_init(&run->rand, p->seed, STREAM_WORLD);
+	cfg.seed = p->seed;
 	cfg.link = draw_link(p);
-	err = scenario_stage_create(&cfg, &p->stage);
+	err = play_stage_open(run, &cfg);
 	if (err)
 		return err;
-	p->sim = scenario_stage_sim(p->stage);
-	nodes = sim_rand_range(&p->rand, 1, 3);
-	shift = sim_rand_range(&p->rand, 9, 12);
+	nodes = sim_rand_range(&run->rand, 1, 3);
+	shift = sim_rand_range(&run->rand, 9, 12);
 	bytes = (bytes / (nodes << shift) + 1) * (nodes << shift);
-	err = rig_init(&p->rig, p->stage, nodes, 1, bytes, shift);
+	err = rig_init(&p->rig, run->stage, nodes, 1, bytes, shift);
 	if (err)
 		return err;
 	draw_engine(p);
 	/* Memory is zeroed, and 0 is the first number of every record. */
-	lin_history_set_initial(p->history, lin_int(0));
-	p->next_value = 1;
+	lin_history_set_initial(run->history, lin_int(0));
+	run->next_value = 1;
 	err = threads_open(p);
 	return err ? err : start(p);
 }
 
 /* ---- judging ------------------------------------------------------------ */
 
-static void check_history(struct play *p)
-{
-	struct lin_result res;
-	int err = lin_check(p->history, LIN_MODEL_REGISTER, NULL, &res);
-
-	p->res->counts.checked += res.ops;
-	p->res->counts.steps += res.steps;
-	if (err)
-		play_violation(p, "the history could not be checked: error %d",
-			       -err);
-	else if (res.verdict != LIN_LINEARIZABLE)
-		play_violation(p, "%s", res.text);
-	if (p->opt->trace && res.verdict == LIN_VIOLATED)
-		lin_show_key(p->history, res.key, res.op, 60, p->opt->trace);
-	if (p->opt->history && lin_history_write(p->history, p->opt->history))
-		play_violation(p, "the history could not be written");
-}
-
 /* With all quiet, the memory is what the last reads of all threads saw. */
-static void check_own(struct play *p)
+static void check_own(struct op *p)
 {
 	for (uint32_t i = 0; i < p->thread_count; i++) {
-		const struct play_thread *t = p->thread[i];
+		const struct op_thread *t = p->thread[i];
 
-		for (uint32_t b = 0; b < PLAY_OWN_BYTES; b++) {
+		for (uint32_t b = 0; b < OP_OWN_BYTES; b++) {
 			uint64_t at = t->own_at + b;
 
 			if (t->app->host->killed || !t->known[b] ||
@@ -201,76 +176,106 @@ static void check_own(struct play *p)
 				continue;
 			if (*rig_byte(&p->rig, at) == t->shadow[b])
 				continue;
-			play_violation(p,
-				       "byte %u of thread %u's own is %u at "
-				       "the end, %u was written last",
-				       b, i, *rig_byte(&p->rig, at),
-				       t->shadow[b]);
+			play_fail(&p->run,
+				  "byte %u of thread %u's own is %u at "
+				  "the end, %u was written last",
+				  b, i, *rig_byte(&p->rig, at), t->shadow[b]);
 			return;
 		}
 	}
 }
 
-static void take_counts(struct play *p)
+static int judge(struct play_run *r)
 {
-	const struct sim_net_stats *n =
-		sim_net_stats(scenario_stage_net(p->stage));
-	struct offload_play_counts *c = &p->res->counts;
+	struct op *p = (struct op *)r;
 
-	c->frames = n->sent;
-	c->lost = n->lost;
-	c->duplicated = n->duplicated;
-	c->reordered = n->reordered;
-	c->corrupted = n->corrupted;
-	c->events = sim_event_count(p->sim);
-	c->virtual_us = sim_now_ns(p->sim) / 1000;
+	if (r->end != SIM_END_STOPPED)
+		play_fail(r, "the simulation ended by itself: %d", (int)r->end);
 	for (uint32_t i = 0; i < p->rig.engine_count; i++) {
 		const uint64_t *e = p->rig.engine[i]->counters;
 
-		c->skipped += e[OFFLOAD_C_SKIPPED];
-		c->conflicts += e[OFFLOAD_C_CONFLICTS];
-		c->probes += e[OFFLOAD_C_PROBES];
-		c->publications += e[OFFLOAD_C_PUBLICATIONS];
+		p->n->skipped += e[OFFLOAD_C_SKIPPED];
+		p->n->conflicts += e[OFFLOAD_C_CONFLICTS];
+		p->n->probes += e[OFFLOAD_C_PROBES];
+		p->n->publications += e[OFFLOAD_C_PUBLICATIONS];
 	}
-	p->res->doorbells = p->rig.engine[0]->host->meter.doorbells;
-	p->res->hash = sim_trace_hash(p->sim);
+	p->n->doorbells = p->rig.engine[0]->host->meter.doorbells;
+	if (!r->res->violations)
+		check_own(p);
+	return 0;
 }
 
-static void play_close(struct play *p)
+static void close_world(struct play_run *r)
 {
+	struct op *p = (struct op *)r;
+
 	rig_release(&p->rig);
-	scenario_stage_destroy(p->stage);
-	lin_history_destroy(p->history);
 	for (uint32_t i = 0; i < p->thread_count; i++)
 		free(p->thread[i]);
-	free(p);
 }
 
-int offload_play_run(const struct offload_play_options *opt,
-		     struct offload_play_result *res)
+/* ---- the table ---------------------------------------------------------- */
+
+/* How many doorbells there are is known after a run without a kill. */
+static int prepare(struct play_options *opt, struct sim_batch *batch)
 {
-	struct play *p = calloc(1, sizeof(*p));
-	enum sim_end end;
+	struct offload_play_options *o = (struct offload_play_options *)opt;
+	static struct play_result res;
 	int err;
 
-	plant_set(opt->bug);
-	if (!p)
-		return -ENOMEM;
-	memset(res, 0, sizeof(*res));
-	p->opt = opt;
-	p->res = res;
-	err = world_open(p);
-	if (!err) {
-		end = sim_run_until(p->sim,
-				    sim_now_ps(p->sim) + PLAY_END_S * SIM_S);
-		if (end != SIM_END_STOPPED)
-			play_violation(p, "the simulation ended by itself: %d",
-				       (int)end);
-		take_counts(p);
-		check_history(p);
-		if (!res->violations)
-			check_own(p);
-	}
-	play_close(p);
+	if (!o->points)
+		return 0;
+	o->points_seed = batch->one ? batch->from : 1;
+	opt->seed = UINT64_MAX;
+	err = play_seed(&offload_play, opt, &res);
+	batch->one = false;
+	batch->unit = "point";
+	batch->from = 1;
+	batch->to = OFFLOAD_POINT_WHENS *
+		    ((struct offload_play_counts *)res.count)->doorbells;
 	return err;
 }
+
+static const enum plant bugs[] = {
+	PLANT_no_order, PLANT_early_ack, PLANT_no_skip, PLANT_old_final,
+	PLANT_no_fence, PLANT_late_ring, PLANT_none,
+};
+
+static const struct sim_option options[] = {
+	{"--points", NULL,
+	 "kill the engine of one seed before, inside and after each of "
+	 "its doorbells, with no other fault",
+	 .at = offsetof(struct offload_play_options, points)},
+	PLAY_OPTION_SCALE,
+	PLAY_OPTION_FABRIC,
+	{"--history", "FILE",
+	 "one seed: write what the threads saw, for 'aquifer sim check "
+	 "--initial 0'",
+	 .kind = SIM_TEXT, .at = offsetof(struct play_options, history_file)},
+	PLAY_OPTION_PCAP,
+	{.name = NULL},
+};
+
+static const struct play_count counts[] = {OFFLOAD_PLAY_COUNTS(PLAY_COUNT_ROW)};
+
+const struct play offload_play = {
+	.name = "offload",
+	.summary = "asynchronous far memory while engines are killed",
+	.about = "Asynchronous far memory over a bad network: engines are "
+		 "killed and followed by others, memory nodes and applications "
+		 "die; what the threads saw must be linearizable.",
+	.counts = counts,
+	.count_count = ARRAY_LEN(counts),
+	.bugs = bugs,
+	.options = options,
+	.options_bytes = sizeof(struct offload_play_options),
+	.figure = offload_figure_cmd,
+	.prepare = prepare,
+	.world_bytes = sizeof(struct op),
+	.limit_ps = END_S * SIM_S,
+	.has_history = true,
+	.model = LIN_MODEL_REGISTER,
+	.open = open_world,
+	.judge = judge,
+	.close = close_world,
+};

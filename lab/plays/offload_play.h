@@ -5,13 +5,10 @@
  * others, while memory nodes and applications die; then everything heals and
  * must finish. What the threads saw goes to the linearizability checker.
  */
-#ifndef AQ_SCENARIO_OFFLOAD_PLAY_H
-#define AQ_SCENARIO_OFFLOAD_PLAY_H
+#ifndef AQ_PLAYS_OFFLOAD_PLAY_H
+#define AQ_PLAYS_OFFLOAD_PLAY_H
 
-#include <stdio.h>
-
-#include "sim/net_fabric.h"
-#include "sim/plants.h"
+#include "play.h"
 
 /* What happened in a run; each has a line in the result. */
 #define OFFLOAD_PLAY_COUNTS(X)                              \
@@ -31,6 +28,7 @@
 	X(conflicts, "waits for an overlapping request")    \
 	X(probes, "probes")                                 \
 	X(publications, "progress told")                    \
+	X(doorbells, "doorbells of the first engine")       \
 	X(frames, "frames sent")                            \
 	X(lost, "frames lost")                              \
 	X(duplicated, "frames duplicated")                  \
@@ -41,45 +39,21 @@
 	X(events, "simulator events")                       \
 	X(virtual_us, "virtual microseconds")
 
-struct offload_play_counts {
-#define OFFLOAD_PLAY_FIELD(name, help) uint64_t name;
-	OFFLOAD_PLAY_COUNTS(OFFLOAD_PLAY_FIELD)
-#undef OFFLOAD_PLAY_FIELD
+PLAY_COUNTS(offload_play_counts, OFFLOAD_PLAY_COUNTS);
+
+enum {
+	OFFLOAD_POINT_WHENS = 3, /* before, inside, after */
 };
 
 struct offload_play_options {
-	uint64_t seed;
-	enum plant bug;
-	/* 0: as the seed says. Else the first engine is killed at this doorbell
-	 * of its own, before, inside or after it, and no other fault happens.
-	 */
-	uint64_t point;
-	unsigned point_when; /* 0 before, 1 inside, 2 after */
-	unsigned scale;	     /* percent of the usual operations; 0: 100 */
-	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
-	FILE *trace;				/* frames as text, or NULL */
-	FILE *pcap;				/* delivered frames, or NULL */
-	FILE *history; /* what the threads saw, as JSON lines, or NULL */
+	struct play_options common;
+	/* Numbers are not seeds but runs of the seed points_seed, with no other
+	 * fault: number 3k + 1 kills the first engine before its doorbell k +
+	 * 1, 3k + 2 inside, 3k + 3 after it. */
+	bool points;
+	uint64_t points_seed;
 };
 
-struct offload_play_result {
-	unsigned violations; /* 0: all checks held */
-	char first[512];     /* the first one, in words */
-	uint64_t hash;
-	uint64_t doorbells; /* of the first engine */
-	struct offload_play_counts counts;
-};
-
-/* One seed. 0, or -errno when the run could not be made. Sets the process's
- * verbs provider meanwhile: one at a time. */
-int offload_play_run(const struct offload_play_options *opt,
-		     struct offload_play_result *res) MUST_CHECK;
-
-/* What it must find. */
-extern const enum plant offload_play_bugs[];
-
-/* `aquifer sim offload`: the exit code. `fabrics`: what --fabric may name. */
-int scenario_offload_cmd(int argc, char **argv,
-			 const struct sim_fabric_choice *fabrics);
+extern const struct play offload_play;
 
 #endif

@@ -11,11 +11,6 @@
 
 #include "offload_play_priv.h"
 
-static uint64_t now_ns(const struct play_thread *t)
-{
-	return sim_now_ns(t->play->sim);
-}
-
 /* ---- endings ------------------------------------------------------------ */
 
 /* The record's number; false: it is torn. */
@@ -29,29 +24,30 @@ static bool record_value(const uint8_t *buf, uint32_t len, uint64_t *value)
 	return true;
 }
 
-static void end_shared(struct play_thread *t, struct play_flight *f, int err)
+static void end_shared(struct op_thread *t, struct op_flight *f, int err)
 {
-	struct play *p = t->play;
+	struct op *p = t->p;
 	uint64_t value;
 
 	if (err) {
 		/* A read that failed has no effect; a write may have one. */
-		lin_return(p->history, f->lin,
+		lin_return(p->run.history, f->lin,
 			   f->is_write ? LIN_INFO : LIN_FAIL, LIN_SAID_NOTHING,
-			   lin_nil(), now_ns(t));
+			   lin_nil(), play_now_ns(&t->p->run));
 		return;
 	}
 	if (f->is_write) {
-		lin_return_ok(p->history, f->lin, now_ns(t));
+		lin_return_ok(p->run.history, f->lin, play_now_ns(&t->p->run));
 		return;
 	}
 	if (!record_value(f->buf, f->len, &value))
-		play_violation(p, "thread %u read a torn record %u", t->index,
-			       f->key);
-	lin_return_got(p->history, f->lin, lin_int(value), now_ns(t));
+		play_fail(&p->run, "thread %u read a torn record %u", t->index,
+			  f->key);
+	lin_return_got(p->run.history, f->lin, lin_int(value),
+		       play_now_ns(&t->p->run));
 }
 
-static void end_own(struct play_thread *t, struct play_flight *f, int err)
+static void end_own(struct op_thread *t, struct op_flight *f, int err)
 {
 	uint64_t at = f->offset - t->own_at;
 
@@ -62,16 +58,16 @@ static void end_own(struct play_thread *t, struct play_flight *f, int err)
 	for (uint32_t i = 0; i < f->len; i++) {
 		if (!f->known[i] || f->buf[i] == f->expect[i])
 			continue;
-		play_violation(t->play,
-			       "thread %u read byte %" PRIu64
-			       " of its own as %u, it had written %u",
-			       t->index, at + i, f->buf[i], f->expect[i]);
+		play_fail(&t->p->run,
+			  "thread %u read byte %" PRIu64
+			  " of its own as %u, it had written %u",
+			  t->index, at + i, f->buf[i], f->expect[i]);
 		return;
 	}
 }
 
 /* An error is right only where a memory node is gone. */
-static bool error_fits(const struct play *p, const struct play_flight *f)
+static bool error_fits(const struct op *p, const struct op_flight *f)
 {
 	const struct rig *rig = &p->rig;
 
@@ -83,19 +79,19 @@ static bool error_fits(const struct play *p, const struct play_flight *f)
 	return false;
 }
 
-static void end_flight(struct play_thread *t, struct play_flight *f, int err)
+static void end_flight(struct op_thread *t, struct op_flight *f, int err)
 {
-	struct play *p = t->play;
+	struct op *p = t->p;
 	uint64_t words[3] = {(uint64_t)f->id, (uint64_t)(int64_t)err, t->index};
 
-	sim_note(p->sim, SIM_NOTE_COMPLETION, words, sizeof(words));
-	p->res->counts.errors += err != 0;
+	sim_note(p->run.sim, SIM_NOTE_COMPLETION, words, sizeof(words));
+	p->n->errors += err != 0;
 	if (err && !error_fits(p, f))
-		play_violation(p,
-			       "thread %u's %s of %u bytes at %" PRIu64
-			       " ended with error %d and no node is gone",
-			       t->index, f->is_write ? "write" : "read", f->len,
-			       f->offset, -err);
+		play_fail(&p->run,
+			  "thread %u's %s of %u bytes at %" PRIu64
+			  " ended with error %d and no node is gone",
+			  t->index, f->is_write ? "write" : "read", f->len,
+			  f->offset, -err);
 	if (f->is_own)
 		end_own(t, f, err);
 	else
@@ -105,16 +101,16 @@ static void end_flight(struct play_thread *t, struct play_flight *f, int err)
 }
 
 /* How many ended. */
-static unsigned look(struct play_thread *t)
+static unsigned look(struct op_thread *t)
 {
 	unsigned ended = 0;
 	int err = offload_ring_look(&t->app->ring);
 
 	if (err)
-		play_violation(t->play, "thread %u's rings hold nonsense: %d",
-			       t->index, -err);
+		play_fail(&t->p->run, "thread %u's rings hold nonsense: %d",
+			  t->index, -err);
 	for (uint32_t i = 0; i < t->window && !err; i++) {
-		struct play_flight *f = &t->flight[i];
+		struct op_flight *f = &t->flight[i];
 		int r = f->id ? offload_ring_result(&t->app->ring, f->id) : 0;
 
 		if (r == 0)
@@ -125,7 +121,7 @@ static unsigned look(struct play_thread *t)
 	return ended;
 }
 
-void play_thread_died(struct play_thread *t)
+void op_thread_died(struct op_thread *t)
 {
 	/* Operations without an end stay open in the history. */
 	t->done = true;
@@ -133,18 +129,18 @@ void play_thread_died(struct play_thread *t)
 
 /* ---- beginnings --------------------------------------------------------- */
 
-static bool overlaps(const struct play_flight *a, const struct play_flight *b)
+static bool overlaps(const struct op_flight *a, const struct op_flight *b)
 {
 	return a->offset < b->offset + b->len && b->offset < a->offset + a->len;
 }
 
 /* A later write may pass an earlier read of the same bytes: both are under
  * way. So that a read has one right answer, there are none such. */
-static bool own_write_must_wait(const struct play_thread *t,
-				const struct play_flight *w)
+static bool own_write_must_wait(const struct op_thread *t,
+				const struct op_flight *w)
 {
 	for (uint32_t i = 0; i < t->window; i++) {
-		const struct play_flight *f = &t->flight[i];
+		const struct op_flight *f = &t->flight[i];
 
 		if (f->id && f->is_own && !f->is_write && overlaps(f, w))
 			return true;
@@ -152,7 +148,7 @@ static bool own_write_must_wait(const struct play_thread *t,
 	return false;
 }
 
-static uint32_t shared_in_flight(const struct play_thread *t)
+static uint32_t shared_in_flight(const struct op_thread *t)
 {
 	uint32_t n = 0;
 
@@ -161,25 +157,24 @@ static uint32_t shared_in_flight(const struct play_thread *t)
 	return n;
 }
 
-static void draw(struct play_thread *t, struct play_flight *f)
+static void draw(struct op_thread *t, struct op_flight *f)
 {
-	struct play *p = t->play;
+	struct op *p = t->p;
 
 	f->is_own = sim_rand_below(&t->rand, 3) == 0 ||
-		    shared_in_flight(t) >= PLAY_SHARED_MAX;
+		    shared_in_flight(t) >= OP_SHARED_MAX;
 	f->is_write = sim_rand_below(&t->rand, 2) == 0;
 	if (f->is_own) {
-		uint32_t max = sim_rand_below(&t->rand, 4) ? 300 : PLAY_OWN_MAX;
+		uint32_t max = sim_rand_below(&t->rand, 4) ? 300 : OP_OWN_MAX;
 
 		f->len = sim_rand_range(&t->rand, 1, max);
-		f->offset =
-			t->own_at +
-			sim_rand_below(&t->rand, PLAY_OWN_BYTES - f->len + 1);
+		f->offset = t->own_at +
+			    sim_rand_below(&t->rand, OP_OWN_BYTES - f->len + 1);
 		return;
 	}
 	f->key = sim_rand_below(&t->rand, p->keys);
 	f->len = p->slot_bytes;
-	f->offset = (uint64_t)f->key * PLAY_SLOT_BYTES;
+	f->offset = (uint64_t)f->key * OP_SLOT_BYTES;
 }
 
 /*
@@ -187,10 +182,10 @@ static void draw(struct play_thread *t, struct play_flight *f)
  * read of its other part need not see it. Where that may happen, such bytes
  * are not compared while the write is under way.
  */
-static void forget_doubtful(const struct play_thread *t, struct play_flight *r)
+static void forget_doubtful(const struct op_thread *t, struct op_flight *r)
 {
-	for (uint32_t i = 0; i < t->window && t->play->may_lose_node; i++) {
-		const struct play_flight *w = &t->flight[i];
+	for (uint32_t i = 0; i < t->window && t->p->may_lose_node; i++) {
+		const struct op_flight *w = &t->flight[i];
 		uint64_t from = u64_max(w->offset, r->offset);
 		uint64_t to = u64_min(w->offset + w->len, r->offset + r->len);
 
@@ -199,27 +194,27 @@ static void forget_doubtful(const struct play_thread *t, struct play_flight *r)
 	}
 }
 
-static void fill(struct play_thread *t, struct play_flight *f)
+static void fill(struct op_thread *t, struct op_flight *f)
 {
-	struct play *p = t->play;
+	struct op *p = t->p;
 	uint64_t at = f->offset - t->own_at;
 	uint64_t value;
 
 	if (f->is_own && f->is_write) {
-		sim_rand_bytes(&t->rand, f->buf, f->len);
+		rng_fill(&t->rand, f->buf, f->len);
 	} else if (f->is_own) {
 		memset(f->buf, 0xee, f->len);
 		memcpy(f->expect, t->shadow + at, f->len);
 		memcpy(f->known, t->known + at, f->len);
 		forget_doubtful(t, f);
 	} else {
-		value = f->is_write ? p->next_value++ : UINT64_MAX;
+		value = f->is_write ? p->run.next_value++ : UINT64_MAX;
 		for (uint32_t i = 0; i < f->len; i += (uint32_t)sizeof(value))
 			memcpy(f->buf + i, &value, sizeof(value));
 	}
 }
 
-static int64_t issue(struct play_thread *t, struct play_flight *f)
+static int64_t issue(struct op_thread *t, struct op_flight *f)
 {
 	struct offload_ring *r = &t->app->ring;
 
@@ -228,10 +223,10 @@ static int64_t issue(struct play_thread *t, struct play_flight *f)
 }
 
 /* It is in the ring: from now on it may take effect. */
-static void issued(struct play_thread *t, struct play_flight *f)
+static void issued(struct op_thread *t, struct op_flight *f)
 {
-	struct play *p = t->play;
-	struct offload_play_counts *c = &p->res->counts;
+	struct op *p = t->p;
+	struct offload_play_counts *c = p->n;
 	uint64_t at = f->offset - t->own_at;
 	uint64_t value;
 
@@ -250,14 +245,14 @@ static void issued(struct play_thread *t, struct play_flight *f)
 		c->writes++;
 	else
 		c->reads++;
-	f->lin = lin_invoke(p->history, t->index, lin_int(f->key),
+	f->lin = lin_invoke(p->run.history, t->index, lin_int(f->key),
 			    f->is_write ? LIN_WRITE : LIN_READ, lin_int(value),
-			    lin_nil(), now_ns(t));
+			    lin_nil(), play_now_ns(&t->p->run));
 	ASSERT(f->lin >= 0); /* a play without memory cannot go on */
 }
 
 /* One more request, if the ring has room; false: it has not. */
-static bool begin(struct play_thread *t, struct play_flight *f)
+static bool begin(struct op_thread *t, struct op_flight *f)
 {
 	int64_t id;
 
@@ -268,12 +263,12 @@ static bool begin(struct play_thread *t, struct play_flight *f)
 	fill(t, f);
 	id = issue(t, f);
 	if (id == -EAGAIN) {
-		t->play->res->counts.full++;
+		t->p->n->full++;
 		return false;
 	}
 	if (id <= 0) {
-		play_violation(t->play, "thread %u: issuing gave %d", t->index,
-			       (int)id);
+		play_fail(&t->p->run, "thread %u: issuing gave %d", t->index,
+			  (int)id);
 		t->left = 0;
 		f->len = 0;
 		return true;
@@ -285,7 +280,7 @@ static bool begin(struct play_thread *t, struct play_flight *f)
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool busy(const struct play_thread *t)
+static bool busy(const struct op_thread *t)
 {
 	for (uint32_t i = 0; i < t->window; i++) {
 		if (t->flight[i].id)
@@ -295,29 +290,29 @@ static bool busy(const struct play_thread *t)
 }
 
 /* Now and then the application does something else for a while. */
-static void think(struct play_thread *t)
+static void think(struct op_thread *t)
 {
 	uint32_t dice = sim_rand_below(&t->rand, 16);
 
 	if (dice == 0)
-		sim_fiber_sleep_ns(t->play->sim,
+		sim_fiber_sleep_ns(t->p->run.sim,
 				   sim_rand_range(&t->rand, 1000, 200000));
 	else if (dice < 4)
-		sim_fiber_sleep_ns(t->play->sim,
+		sim_fiber_sleep_ns(t->p->run.sim,
 				   sim_rand_range(&t->rand, 10, 3000));
 }
 
 /* Everything once more, one after the other, when all is well again. */
-static void read_all(struct play_thread *t)
+static void read_all(struct op_thread *t)
 {
-	struct play_flight *f = &t->flight[0];
+	struct op_flight *f = &t->flight[0];
 
-	for (uint32_t k = 0; k < t->play->keys; k++) {
+	for (uint32_t k = 0; k < t->p->keys; k++) {
 		f->is_own = false;
 		f->is_write = false;
 		f->key = k;
-		f->len = t->play->slot_bytes;
-		f->offset = (uint64_t)k * PLAY_SLOT_BYTES;
+		f->len = t->p->slot_bytes;
+		f->offset = (uint64_t)k * OP_SLOT_BYTES;
 		while (!begin(t, f))
 			client_clock_relax(&t->app->host->clock);
 		while (f->id && !look(t))
@@ -325,15 +320,15 @@ static void read_all(struct play_thread *t)
 	}
 }
 
-void play_thread_main(void *arg)
+void op_thread_main(void *arg)
 {
-	struct play_thread *t = arg;
+	struct op_thread *t = arg;
 
 	while (t->left || busy(t)) {
 		bool moved = look(t) != 0;
 
 		for (uint32_t i = 0; i < t->window && t->left; i++) {
-			struct play_flight *f = &t->flight[i];
+			struct op_flight *f = &t->flight[i];
 
 			if (f->id)
 				continue;
@@ -346,7 +341,7 @@ void play_thread_main(void *arg)
 		if (!moved)
 			client_clock_relax(&t->app->host->clock);
 	}
-	if (t->play->res->violations == 0)
+	if (t->p->run.res->violations == 0)
 		read_all(t);
 	t->done = true;
 }

@@ -123,22 +123,22 @@ static void start(struct pp_client *c, uint32_t tag, uint32_t page)
 
 static void finish(struct pp_client *c, uint32_t tag)
 {
-	struct page_play_counts *n = &c->p->res->counts;
+	struct page_play_counts *n = c->p->n;
 	struct pp_op *op = tag < PP_DEPTH ? &c->op[tag] : NULL;
 	uint8_t want[PP_PAGE_BYTES];
 
 	if (!op || !op->busy) {
-		pp_fail(c->p, "an answer to nothing: tag %u", tag);
+		play_fail(&c->p->run, "an answer to nothing: tag %u", tag);
 		return;
 	}
 	op->busy = false;
 	if (op->chain == PAGE_CHAIN_LOAD) {
 		fill(want, c->index, op->page, op->version);
 		if (memcmp(want, pp_slot_of(c, tag)->page, sizeof(want)) != 0)
-			pp_fail(c->p,
-				"client %u: page %u is not what was "
-				"stored",
-				c->index, op->page);
+			play_fail(&c->p->run,
+				  "client %u: page %u is not what was "
+				  "stored",
+				  c->index, op->page);
 		n->loads++;
 	} else if (op->chain == PAGE_CHAIN_INVALIDATE) {
 		c->version[op->page] = 0;
@@ -233,7 +233,7 @@ static uint64_t some_entry(struct pp_client *c)
 {
 	switch (sim_rand_below(&c->rand, 24)) {
 	case 0:
-		return sim_rand_u64(&c->rand);
+		return rng_u64(&c->rand);
 	case 1:
 		return sim_rand_below(&c->rand, PP_PAGES * 8);
 	case 2:
@@ -258,16 +258,14 @@ void pp_liar_main(void *arg)
 		uint32_t pauses = sim_rand_below(&c->rand, LIAR_PAUSES);
 		struct ibv_wc wc[PP_DEPTH];
 
-		sim_rand_bytes(&c->rand, pp_slot_of(c, tag)->page,
-			       PP_PAGE_BYTES);
+		rng_fill(&c->rand, pp_slot_of(c, tag)->page, PP_PAGE_BYTES);
 		if (sim_rand_below(&c->rand, 24) == 0)
-			sim_rand_bytes(&c->rand, pp_slot_of(c, tag)->head,
-				       head);
+			rng_fill(&c->rand, pp_slot_of(c, tag)->head, head);
 		post(c, tag, chain, head,
 		     sim_rand_below(&c->rand, 4)
 			     ? PP_PAGE_BYTES
 			     : sim_rand_below(&c->rand, PP_PAGE_BYTES));
-		c->p->res->counts.nonsense++;
+		c->p->n->nonsense++;
 		while (pauses--) {
 			(void)ibv_poll_cq(c->cq, PP_DEPTH, wc);
 			client_clock_relax(&c->host->clock);

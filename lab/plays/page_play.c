@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The play "page": its world, the death of a client, the accounts. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/verbs_api.h"
+#include "page_accounts.h"
 #include "page_play_priv.h"
 
 enum {
@@ -14,21 +13,11 @@ enum {
 	FRAMES = PP_CLIENTS * PP_PAGES,
 	FRAMES_SCARCE = PP_PAGES,
 	RECV_DEPTH = 64,
+	KILL_NS_MAX = 100000000,
 };
 
 #define LIMIT_PS  (200ull * SIM_MS)
 #define SETTLE_PS (20ull * SIM_MS)
-
-void pp_fail(struct pp *p, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (p->res->violations++)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(p->res->first, sizeof(p->res->first), fmt, ap);
-	va_end(ap);
-}
 
 /* ---- the world ---------------------------------------------------------- */
 
@@ -54,11 +43,11 @@ static int add_client(struct pp *p, unsigned i)
 {
 	struct pp_client *c = &p->client[i];
 	struct frame_space_options o = {.entries = PP_PAGES, .depth = PP_DEPTH};
-	int err = scenario_host_add(p->stage, "client", &c->host);
+	int err = scenario_host_add(p->run.stage, "client", &c->host);
 
 	c->p = p;
 	c->index = i;
-	sim_rand_init(&c->rand, p->opt->seed, 100 + i);
+	sim_rand_init(&c->rand, p->run.opt->seed, 100 + i);
 	if (!err)
 		err = scenario_region_create(c->host,
 					     PP_DEPTH * sizeof(struct pp_slot),
@@ -76,36 +65,6 @@ static int add_client(struct pp *p, unsigned i)
 	return err;
 }
 
-static int make_world(struct pp *p)
-{
-	struct scenario_stage_config cfg = {.seed = p->opt->seed};
-	uint64_t frames = p->opt->scarce ? FRAMES_SCARCE : FRAMES;
-	struct sim_rand *r = &p->rand;
-	int err;
-
-	sim_rand_init(r, p->opt->seed, 55);
-	cfg.link.latency_ps = sim_rand_range(r, 300, 2000) * SIM_NS;
-	cfg.link.bits_per_s = 25000000000ull;
-	cfg.chain_ps = sim_rand_range(r, 50, 300) * SIM_NS;
-	if (p->opt->faults) {
-		cfg.link.faults.loss_ppm = sim_rand_below(r, 20000);
-		cfg.link.faults.dup_ppm = sim_rand_below(r, 20000);
-		cfg.link.faults.reorder_ppm = sim_rand_below(r, 20000);
-		cfg.link.faults.reorder_max_ps = 20 * SIM_US;
-	}
-	err = scenario_stage_create(&cfg, &p->stage);
-	if (err)
-		return err;
-	sim_net_hide_addresses(scenario_stage_net(p->stage));
-	err = frame_pool_create(frames * PP_PAGE_BYTES, PP_PAGE_BYTES,
-				&p->pool);
-	if (!err)
-		err = scenario_host_add(p->stage, "node", &p->node);
-	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
-		err = add_client(p, i);
-	return err;
-}
-
 static int start_clients(struct pp *p)
 {
 	int err = 0;
@@ -118,6 +77,37 @@ static int start_clients(struct pp *p)
 	return err;
 }
 
+static int open_world(struct play_run *run)
+{
+	struct pp *p = (struct pp *)run;
+	struct scenario_stage_config cfg = {0};
+	struct rng *r = &run->rand;
+	uint64_t frames;
+	int err;
+
+	p->opt = (const struct page_play_options *)run->opt;
+	p->n = (struct page_play_counts *)run->res->count;
+	frames = p->opt->scarce ? FRAMES_SCARCE : FRAMES;
+	sim_rand_init(r, run->opt->seed, 55);
+	cfg.link.latency_ps = sim_rand_range(r, 300, 2000) * SIM_NS;
+	cfg.link.bits_per_s = 25000000000ull;
+	cfg.chain_ps = sim_rand_range(r, 50, 300) * SIM_NS;
+	if (p->opt->faults)
+		cfg.link.faults = play_draw_faults(r, 20000, 20000, 20000, 0);
+	err = play_stage_open(run, &cfg);
+	if (err)
+		return err;
+	/* Messages say addresses, which are others in each run. */
+	sim_net_hide_payload(run->net);
+	err = frame_pool_create(frames * PP_PAGE_BYTES, PP_PAGE_BYTES,
+				&p->pool);
+	if (!err)
+		err = scenario_host_add(run->stage, "node", &p->node);
+	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
+		err = add_client(p, i);
+	return err ? err : start_clients(p);
+}
+
 /* ---- the node's part ---------------------------------------------------- */
 
 /* As after a missing heartbeat. */
@@ -127,9 +117,9 @@ static void take_back(struct pp *p, struct pp_client *c)
 		return;
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
 		if (frame_chain_is_broken(c->chain[k]))
-			p->res->counts.broken++;
+			p->n->broken++;
 	if (nic_has_chains(sim_host_nic(p->node->sim_host)))
-		p->res->counts.cut++;
+		p->n->cut++;
 	frame_space_destroy(c->space);
 	c->space = NULL;
 	(void)frame_pool_mend(p->pool);
@@ -137,7 +127,7 @@ static void take_back(struct pp *p, struct pp_client *c)
 
 static void kill_first(struct pp *p)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
+	struct sim *sim = p->run.sim;
 	uint64_t now = sim_now_ps(sim);
 
 	(void)sim_run_until(sim, now + p->opt->kill_ns * SIM_NS);
@@ -151,7 +141,7 @@ static void kill_first(struct pp *p)
 /* The others come to their end, or are stopped by an empty queue. */
 static void play_on(struct pp *p)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
+	struct sim *sim = p->run.sim;
 	uint64_t end = sim_now_ps(sim) + LIMIT_PS;
 	bool all = false;
 
@@ -166,51 +156,32 @@ static void play_on(struct pp *p)
 	for (unsigned i = 0; i < PP_CLIENTS && !p->opt->scarce; i++)
 		if (p->client[i].space && !p->opt->lies &&
 		    (!p->client[i].done || p->client[i].stopped))
-			pp_fail(p, "client %u did not finish", i);
+			play_fail(&p->run, "client %u did not finish", i);
 }
 
 /* ---- the accounts ------------------------------------------------------- */
 
-static void mark(struct pp *p, uint8_t *seen, uint64_t frame, const char *where)
-{
-	uint64_t base = 0, i;
-
-	/* Frames stand one behind the other; the lowest is the first. */
-	for (base = frame; frame_pool_has(p->pool, base - PP_PAGE_BYTES);)
-		base -= PP_PAGE_BYTES;
-	i = (frame - base) / PP_PAGE_BYTES;
-	if (!frame_pool_has(p->pool, frame))
-		pp_fail(p, "%s holds what is no frame", where);
-	else if (seen[i]++)
-		pp_fail(p, "frame %llu is in two places, one is %s",
-			(unsigned long long)i, where);
-}
-
-/* Every frame once: first the tables, then the queue, which this empties. */
+/* Every frame once, and of each client who came to its end the right ones. */
 static void check_accounts(struct pp *p)
 {
-	uint8_t seen[FRAMES] = {0};
-	uint64_t frame;
+	struct frame_space *spaces[PP_CLIENTS];
 
 	for (unsigned i = 0; i < PP_CLIENTS; i++) {
 		struct pp_client *c = &p->client[i];
 
+		spaces[i] = c->space;
 		for (uint32_t k = 0; c->space && k < PP_PAGES; k++) {
-			frame = frame_space_find(c->space, k);
-			if (frame)
-				mark(p, seen, frame, "a table");
+			bool is_there = frame_space_find(c->space, k) != 0;
+
 			if (!p->opt->lies && !c->stopped && c->done &&
-			    !!frame != !!c->version[k])
-				pp_fail(p, "client %u: page %u is %s", i, k,
-					frame ? "still there" : "gone");
+			    is_there != !!c->version[k])
+				play_fail(&p->run, "client %u: page %u is %s",
+					  i, k,
+					  is_there ? "still there" : "gone");
 		}
 	}
-	while ((frame = frame_pool_pop(p->pool)) != 0)
-		mark(p, seen, frame, "the queue");
-	for (uint64_t i = 0; i < frame_pool_count(p->pool); i++)
-		if (!seen[i])
-			pp_fail(p, "frame %llu is nowhere",
-				(unsigned long long)i);
+	page_accounts_check(&p->run, p->pool, spaces, PP_CLIENTS, PP_PAGES,
+			    PP_PAGE_BYTES);
 }
 
 /* What the last client stored must be there, whatever the first one did. */
@@ -225,22 +196,33 @@ static void check_contents(struct pp *p)
 
 		if (frame && c->version[k] && !c->stopped &&
 		    !pp_page_is(c, k, frame))
-			pp_fail(p, "page %u was changed by somebody else", k);
+			play_fail(&p->run,
+				  "page %u was changed by somebody else", k);
 	}
 }
 
-static void finish(struct pp *p)
+static void perform(struct play_run *r)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
-	struct page_play_counts *n = &p->res->counts;
+	struct pp *p = (struct pp *)r;
 
-	n->steps = sim_host_counter(p->node->sim_host, NIC_C_chain_steps);
-	n->lost = sim_net_stats(scenario_stage_net(p->stage))->lost;
-	n->virtual_us = sim_now_ns(sim) / 1000;
+	if (p->opt->kill_ns)
+		kill_first(p);
+	play_on(p);
+	/* A client that is stopped leaves chains in the middle. */
+	for (unsigned i = 0; i < PP_CLIENTS; i++)
+		if (p->client[i].stopped || !p->client[i].done ||
+		    (i == 0 && p->opt->lies))
+			take_back(p, &p->client[i]);
+	check_contents(p);
+	check_accounts(p);
+	p->n->chain_steps =
+		sim_host_counter(p->node->sim_host, NIC_C_chain_steps);
 }
 
-static void close_world(struct pp *p)
+static void close_world(struct play_run *r)
 {
+	struct pp *p = (struct pp *)r;
+
 	for (unsigned i = 0; i < PP_CLIENTS; i++) {
 		struct pp_client *c = &p->client[i];
 
@@ -255,40 +237,47 @@ static void close_world(struct pp *p)
 		if (c->node_pd)
 			(void)ibv_dealloc_pd(c->node_pd);
 	}
-	if (p->stage)
-		scenario_stage_destroy(p->stage);
+	/* The pool's memory is the node's until its NIC is gone. */
+	scenario_stage_destroy(r->stage);
+	r->stage = NULL;
 	if (p->pool)
 		frame_pool_destroy(p->pool);
 }
 
-int page_play_run(const struct page_play_options *opt,
-		  struct page_play_result *res)
-{
-	struct pp *p = calloc(1, sizeof(*p));
-	int err;
+/* ---- the table ---------------------------------------------------------- */
 
-	memset(res, 0, sizeof(*res));
-	if (!p)
-		return -ENOMEM;
-	p->opt = opt;
-	p->res = res;
-	err = make_world(p);
-	if (!err)
-		err = start_clients(p);
-	if (!err) {
-		if (opt->kill_ns)
-			kill_first(p);
-		play_on(p);
-		/* A client that is stopped leaves chains in the middle. */
-		for (unsigned i = 0; i < PP_CLIENTS; i++)
-			if (p->client[i].stopped || !p->client[i].done ||
-			    (i == 0 && opt->lies))
-				take_back(p, &p->client[i]);
-		check_contents(p);
-		check_accounts(p);
-		finish(p);
-	}
-	close_world(p);
-	free(p);
-	return err;
-}
+#define AT(member) offsetof(struct page_play_options, member)
+
+static const struct sim_option options[] = {
+	PLAY_OPTION_FABRIC,
+	{"--faults", NULL, "the network loses, doubles and reorders",
+	 .at = AT(faults)},
+	{"--kill-ns", "N", "the first client dies then", .kind = SIM_NUMBER,
+	 .at = AT(kill_ns), .max = KILL_NS_MAX},
+	{"--notice-ns", "N", "and the node notices so much later",
+	 .kind = SIM_NUMBER, .at = AT(notice_ns), .max = KILL_NS_MAX},
+	{"--lies", NULL, "the first client sends nonsense", .at = AT(lies)},
+	{"--scarce", NULL, "there are fewer frames than pages are stored",
+	 .at = AT(scarce)},
+	{.name = NULL},
+};
+
+static const enum plant bugs[] = {PLANT_none};
+static const struct play_count counts[] = {PAGE_PLAY_COUNTS(PLAY_COUNT_ROW)};
+
+const struct play page_play = {
+	.name = "page",
+	.summary = "pages by chains in a node's NIC, clients that die or lie",
+	.about = "Two clients store, load and invalidate pages by chains. In "
+		 "the end every frame must be in exactly one place, and what a "
+		 "client stored must be there.",
+	.counts = counts,
+	.count_count = ARRAY_LEN(counts),
+	.bugs = bugs,
+	.options = options,
+	.options_bytes = sizeof(struct page_play_options),
+	.world_bytes = sizeof(struct pp),
+	.open = open_world,
+	.perform = perform,
+	.close = close_world,
+};

@@ -7,30 +7,26 @@
  * chains stood. Then every frame must be in exactly one place, the queue or
  * one table, and what the others stored must be there.
  */
-#ifndef AQ_SCENARIO_PAGE_PLAY_H
-#define AQ_SCENARIO_PAGE_PLAY_H
+#ifndef AQ_PLAYS_PAGE_PLAY_H
+#define AQ_PLAYS_PAGE_PLAY_H
 
-#include "base/base.h"
+#include "play.h"
 
-#define PAGE_PLAY_COUNTS(X)                                     \
-	X(stores, "pages stored, new ones and old ones")        \
-	X(loads, "pages loaded and found right")                \
-	X(invalidates, "pages given back")                      \
-	X(nonsense, "messages of a client that lies")           \
-	X(cut, "times that chains were stopped in the middle")  \
-	X(broken, "chains that stopped by themselves")          \
-	X(steps, "work requests executed by the node's chains") \
-	X(lost, "frames lost by the network")                   \
+#define PAGE_PLAY_COUNTS(X)                                           \
+	X(stores, "pages stored, new ones and old ones")              \
+	X(loads, "pages loaded and found right")                      \
+	X(invalidates, "pages given back")                            \
+	X(nonsense, "messages of a client that lies")                 \
+	X(cut, "times that chains were stopped in the middle")        \
+	X(broken, "chains that stopped by themselves")                \
+	X(chain_steps, "work requests executed by the node's chains") \
+	X(lost, "frames lost by the network")                         \
 	X(virtual_us, "virtual microseconds")
 
-struct page_play_counts {
-#define PAGE_PLAY_FIELD(name, help) uint64_t name;
-	PAGE_PLAY_COUNTS(PAGE_PLAY_FIELD)
-#undef PAGE_PLAY_FIELD
-};
+PLAY_COUNTS(page_play_counts, PAGE_PLAY_COUNTS);
 
 struct page_play_options {
-	uint64_t seed;
+	struct play_options common;
 	/* When the first client dies, after all have started; 0: never. */
 	uint64_t kill_ns;
 	/* And how much later the node notices. */
@@ -40,14 +36,6 @@ struct page_play_options {
 	bool scarce; /* there are fewer frames than pages are stored */
 };
 
-struct page_play_result {
-	unsigned violations;
-	char first[256];
-	struct page_play_counts counts;
-};
-
-/* 0, or -errno if the play could not be set up. */
-int page_play_run(const struct page_play_options *opt,
-		  struct page_play_result *res) MUST_CHECK;
+extern const struct play page_play;
 
 #endif

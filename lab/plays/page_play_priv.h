@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the play "page" share. */
-#ifndef AQ_SCENARIO_PAGE_PLAY_PRIV_H
-#define AQ_SCENARIO_PAGE_PLAY_PRIV_H
+#ifndef AQ_PLAYS_PAGE_PLAY_PRIV_H
+#define AQ_PLAYS_PAGE_PLAY_PRIV_H
 
 #include <infiniband/verbs.h>
 
 #include "frame/frame.h"
 #include "frame/frame_chain.h"
 #include "page_play.h"
-#include "rig/stage.h"
-#include "sim/sim.h"
 #include "wire/page_wire.h"
 
 enum {
@@ -48,7 +46,7 @@ struct pp_client {
 	struct frame_space *space; /* the node's; NULL: taken back */
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
-	struct sim_rand rand;
+	struct rng rand;
 	struct pp_op op[PP_DEPTH];
 	uint32_t version[PP_PAGES]; /* 0: not stored */
 	bool stopped;		    /* has failed: does nothing more */
@@ -56,17 +54,14 @@ struct pp_client {
 };
 
 struct pp {
+	struct play_run run;
 	const struct page_play_options *opt;
-	struct page_play_result *res;
-	struct sim_rand rand;
-	struct scenario_stage *stage;
+	struct page_play_counts *n;
 	struct scenario_host *node;
 	struct frame_pool *pool;
 	struct pp_client client[PP_CLIENTS];
 };
 
-void pp_fail(struct pp *p, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 struct pp_slot *pp_slot_of(const struct pp_client *c, uint32_t tag);
 /* Is this what the client stored last as page `number`? */
 bool pp_page_is(const struct pp_client *c, uint32_t number,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one RDMA READ takes when it is alone on a fabric. */
-#ifndef AQ_SIM_READ_ALONE_H
-#define AQ_SIM_READ_ALONE_H
+#ifndef AQ_PLAYS_READ_ALONE_H
+#define AQ_PLAYS_READ_ALONE_H
 
 #include "sim/net_fabric.h"
 

@@ -24,23 +24,7 @@ enum kind {
 	KIND_WATCH_DATA,
 };
 
-static uint64_t now_ns(const struct sp_client *c)
-{
-	return sim_now_ns(scenario_stage_sim(c->p->stage));
-}
-
 /* ---- recording ----------------------------------------------------------- */
-
-static int64_t invoke(struct sp_client *c, unsigned word, enum lin_call call,
-		      uint64_t a, uint64_t b)
-{
-	int64_t op = lin_invoke(c->p->history, c->index, lin_int(word), call,
-				lin_int(a), lin_int(b), now_ns(c));
-
-	if (op < 0)
-		sp_fail(c->p, "the history is full");
-	return op;
-}
 
 /* A compare and swap is recorded as two, of which one did not happen: on
  * failure it was a read, which says more than that the comparison failed. */
@@ -49,22 +33,24 @@ static void record_start(struct sp_client *c, struct sp_op *op)
 	op->lin[0] = op->lin[1] = -1;
 	switch (op->kind) {
 	case KIND_CAS:
-		op->lin[0] =
-			invoke(c, op->word, LIN_CAS, op->compare, op->value);
-		op->lin[1] = invoke(c, op->word, LIN_READ, 0, 0);
+		op->lin[0] = play_invoke(&c->base, op->word, LIN_CAS,
+					 op->compare, op->value);
+		op->lin[1] = play_invoke(&c->base, op->word, LIN_READ, 0, 0);
 		break;
 	case KIND_FAA:
-		op->lin[0] = invoke(c, op->word, LIN_FAA, op->value, 0);
+		op->lin[0] =
+			play_invoke(&c->base, op->word, LIN_FAA, op->value, 0);
 		break;
 	case KIND_READ:
-		op->lin[0] = invoke(c, op->word, LIN_READ, 0, 0);
+		op->lin[0] = play_invoke(&c->base, op->word, LIN_READ, 0, 0);
 		break;
 	case KIND_BULK:
-		op->lin[1] =
-			invoke(c, op->word + 1, LIN_WRITE, op->value + 1, 0);
+		op->lin[1] = play_invoke(&c->base, op->word + 1, LIN_WRITE,
+					 op->value + 1, 0);
 		/* fall through */
 	case KIND_WRITE:
-		op->lin[0] = invoke(c, op->word, LIN_WRITE, op->value, 0);
+		op->lin[0] = play_invoke(&c->base, op->word, LIN_WRITE,
+					 op->value, 0);
 		break;
 	default:
 		break;
@@ -73,13 +59,13 @@ static void record_start(struct sp_client *c, struct sp_op *op)
 
 static void end(struct sp_client *c, int64_t op, enum lin_type type)
 {
-	lin_return(c->p->history, op, type, LIN_SAID_NOTHING, lin_nil(),
-		   now_ns(c));
+	play_return(&c->base, op, type, LIN_SAID_NOTHING);
 }
 
 static void end_got(struct sp_client *c, int64_t op, uint64_t got)
 {
-	lin_return_got(c->p->history, op, lin_int(got), now_ns(c));
+	lin_return_got(c->p->run.history, op, lin_int(got),
+		       play_now_ns(&c->p->run));
 }
 
 /* A READ whose answer was lost is executed again, perhaps after what was posted
@@ -97,19 +83,20 @@ static bool is_later_own(const struct sp_client *c, const struct sp_op *op,
 static void check_order(struct sp_client *c, const struct sp_op *op,
 			uint64_t got)
 {
-	struct sword_play_counts *n = &c->p->res->counts;
+	struct sword_play_counts *n = c->p->n;
 
 	switch (op->kind) {
 	case KIND_OWN_FAA:
 	case KIND_OWN_READ:
 		n->own++;
 		if (got != op->expect && !is_later_own(c, op, got))
-			sp_fail(c->p,
+			play_fail(
+				&c->p->run,
 				"client %u: its own word gave %llu instead of "
 				"%llu at %llu ns",
-				c->index, (unsigned long long)got,
+				c->base.index, (unsigned long long)got,
 				(unsigned long long)op->expect,
-				(unsigned long long)now_ns(c));
+				(unsigned long long)play_now_ns(&c->p->run));
 		break;
 	case KIND_FLAG:
 		n->published++;
@@ -117,12 +104,12 @@ static void check_order(struct sp_client *c, const struct sp_op *op,
 	case KIND_WATCH_DATA:
 		n->watched++;
 		if (got < op->expect)
-			sp_fail(c->p,
-				"client %u published %llu, but %llu is there "
-				"at %llu ns",
-				op->watched, (unsigned long long)op->expect,
-				(unsigned long long)got,
-				(unsigned long long)now_ns(c));
+			play_fail(&c->p->run,
+				  "client %u published %llu, but %llu is there "
+				  "at %llu ns",
+				  op->watched, (unsigned long long)op->expect,
+				  (unsigned long long)got,
+				  (unsigned long long)play_now_ns(&c->p->run));
 		break;
 	default:
 		break;
@@ -131,14 +118,13 @@ static void check_order(struct sp_client *c, const struct sp_op *op,
 
 static void record_ok(struct sp_client *c, const struct sp_op *op, uint64_t got)
 {
-	struct sword_play_counts *n = &c->p->res->counts;
+	struct sword_play_counts *n = c->p->n;
 
 	switch (op->kind) {
 	case KIND_CAS:
 		if (got == op->compare) {
 			n->cas++;
-			lin_return(c->p->history, op->lin[0], LIN_OK, LIN_YES,
-				   lin_int(got), now_ns(c));
+			end_got(c, op->lin[0], got);
 			end(c, op->lin[1], LIN_FAIL);
 		} else {
 			n->cas_failed++;
@@ -191,8 +177,8 @@ static uint64_t *slot_of(struct sp_client *c, unsigned i)
 
 static bool is_moved(struct sp_client *c)
 {
-	return c->p->is_gappy ? c->index == 0
-			      : sim_rand_below(&c->rand, 2) != 0;
+	return c->p->is_gappy ? c->base.index == 0
+			      : sim_rand_below(&c->base.rand, 2) != 0;
 }
 
 static enum kind draw_kind(struct sp_client *c)
@@ -206,11 +192,11 @@ static enum kind draw_kind(struct sp_client *c)
 		{8, KIND_OWN_READ},   {7, KIND_OWN_WRITE}, {8, KIND_DATA},
 		{8, KIND_WATCH_FLAG},
 	};
-	unsigned n = sim_rand_below(&c->rand, 100);
+	unsigned n = sim_rand_below(&c->base.rand, 100);
 	unsigned i = 0;
 
 	if (c->p->is_gappy)
-		return c->index ? KIND_READ : KIND_WRITE;
+		return c->base.index ? KIND_READ : KIND_WRITE;
 	while (n >= shares[i].share)
 		n -= shares[i++].share;
 	if (!c->own_known && shares[i].kind >= KIND_OWN_FAA &&
@@ -258,7 +244,7 @@ static void fill_wr(struct sp_client *c, unsigned i, struct ibv_send_wr *wr,
 /* Words and values; a private word's next value is known from here on. */
 static void draw_op(struct sp_client *c, struct sp_op *op)
 {
-	struct sim_rand *r = &c->rand;
+	struct rng *r = &c->base.rand;
 
 	/* Most on two words, so that they meet. */
 	op->word = sim_rand_below(r, 4) ? sim_rand_below(r, 2)
@@ -275,7 +261,7 @@ static void draw_op(struct sp_client *c, struct sp_op *op)
 	case KIND_OWN_FAA:
 	case KIND_OWN_READ:
 	case KIND_OWN_WRITE:
-		op->word = SP_PRIVATE + c->index;
+		op->word = SP_PRIVATE + c->base.index;
 		op->own_at = c->own_count - 1;
 		op->expect = c->own[op->own_at];
 		if (op->kind == KIND_OWN_FAA)
@@ -284,15 +270,15 @@ static void draw_op(struct sp_client *c, struct sp_op *op)
 			c->own[c->own_count++] = op->value;
 		break;
 	case KIND_DATA:
-		op->word = SP_DATA + c->index;
+		op->word = SP_DATA + c->base.index;
 		op->value = ++c->published;
 		break;
 	case KIND_FLAG:
-		op->word = SP_FLAG + c->index;
+		op->word = SP_FLAG + c->base.index;
 		op->value = c->published;
 		break;
 	case KIND_WATCH_FLAG:
-		op->watched = sim_rand_below(r, c->p->client_count);
+		op->watched = sim_rand_below(r, c->p->run.client_count);
 		op->word = SP_FLAG + op->watched;
 		break;
 	default:
@@ -318,12 +304,12 @@ static void post_op(struct sp_client *c, const struct sp_op *like)
 	record_start(c, op);
 	c->open++;
 	if (ibv_post_send(c->pair.near_qp, &wr, &bad))
-		sp_fail(c->p, "ibv_post_send failed");
+		play_fail(&c->p->run, "ibv_post_send failed");
 }
 
 static void post(struct sp_client *c)
 {
-	struct sp_op op = {.kind = draw_kind(c)};
+	struct sp_op op = {.kind = (uint8_t)draw_kind(c)};
 
 	c->posted++;
 	draw_op(c, &op);
@@ -358,7 +344,8 @@ static void disconnect(struct sp_client *c)
 		return;
 	client_qpn = c->pair.near_qp->qp_num;
 	server_qpn = c->pair.far_qp->qp_num;
-	memcpy(ip, sim_port_addr(sim_host_port(c->host->sim_host))->ip, 16);
+	memcpy(ip, sim_port_addr(sim_host_port(c->base.host->sim_host))->ip,
+	       16);
 	c->own_known = false;
 	for (unsigned i = 0; i < SP_SLOTS; i++) {
 		if (c->ops[i].used)
@@ -377,7 +364,7 @@ static int connect_again(struct sp_client *c)
 					  .send_depth = SP_SLOTS,
 					  .rd_atomic = SP_SLOTS,
 					  .mtu = IBV_MTU_1024};
-	int err = scenario_pair_open(c->host, c->p->server, &o, &c->pair);
+	int err = scenario_pair_open(c->base.host, c->p->server, &o, &c->pair);
 
 	if (err)
 		return err;
@@ -392,10 +379,9 @@ static bool connect_until(struct sp_client *c)
 		if (connect_again(c) == 0)
 			return true;
 		disconnect(c);
-		sim_fiber_sleep_ps(scenario_stage_sim(c->p->stage),
-				   100 * SIM_US);
+		sim_fiber_sleep_ps(c->p->run.sim, 100 * SIM_US);
 	}
-	sp_fail(c->p, "client %u cannot connect", c->index);
+	play_fail(&c->p->run, "client %u cannot connect", c->base.index);
 	return false;
 }
 
@@ -413,8 +399,8 @@ static bool take_completions(struct sp_client *c)
 			continue;
 		if (wc.status != IBV_WC_SUCCESS) {
 			if (wc.status != IBV_WC_RETRY_EXC_ERR)
-				sp_fail(c->p, "client %u: status %d", c->index,
-					wc.status);
+				play_fail(&c->p->run, "client %u: status %d",
+					  c->base.index, wc.status);
 			return false;
 		}
 		done = *op;
@@ -439,10 +425,10 @@ static bool goes_on(const struct sp_client *c)
 static unsigned draw_depth(struct sp_client *c)
 {
 	if (c->p->is_gappy)
-		return c->index ? 1 : SP_DEPTH;
-	return sim_rand_below(&c->rand, 2)
+		return c->base.index ? 1 : SP_DEPTH;
+	return sim_rand_below(&c->base.rand, 2)
 		       ? 1
-		       : sim_rand_range(&c->rand, 1, SP_DEPTH);
+		       : sim_rand_range(&c->base.rand, 1, SP_DEPTH);
 }
 
 static void client(void *arg)
@@ -456,47 +442,47 @@ static void client(void *arg)
 		if (goes_on(c) && c->open < depth)
 			post(c);
 		if (!take_completions(c)) {
-			c->p->res->counts.errors++;
+			c->p->n->errors++;
 			disconnect(c);
 		}
-		client_clock_relax(&c->host->clock);
+		client_clock_relax(&c->base.host->clock);
 	}
-	c->p->running--;
+	c->p->run.running--;
 }
 
 int sp_clients_start(struct sp *p)
 {
-	unsigned count = sim_rand_range(&p->rand, 2, SP_CLIENTS);
+	unsigned count = sim_rand_range(&p->run.rand, 2, SP_CLIENTS);
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < count; i++) {
 		struct sp_client *c = &p->clients[i];
 
+		play_client_init(&p->run, &c->base,
+				 p->hosts[i % p->host_count]);
+		sim_rand_init(&c->base.rand, p->run.opt->seed, 200 + i);
 		c->p = p;
-		c->index = i;
-		c->host = p->hosts[i % p->host_count];
 		c->next_value = (uint64_t)(i + 1) << 32;
 		c->own_known = true;
 		c->own_count = 1; /* 0 at first */
-		sim_rand_init(&c->rand, p->opt->seed, 200 + i);
-		c->cq = scenario_cq_create(c->host, 64);
+		c->cq = scenario_cq_create(c->base.host, 64);
 		if (!c->cq)
 			return -ENOMEM;
-		p->client_count = i + 1;
-		err = scenario_region_create(c->host, 16 * SP_SLOTS, false,
+		err = scenario_region_create(c->base.host, 16 * SP_SLOTS, false,
 					     &c->buffer);
 		if (!err)
 			err = connect_again(c);
 		if (!err)
-			err = scenario_host_spawn(c->host, "client", client, c);
-		p->running += !err;
+			err = scenario_host_spawn(c->base.host, "client",
+						  client, c);
+		p->run.running += !err;
 	}
 	return err;
 }
 
 void sp_clients_stop(struct sp *p)
 {
-	for (unsigned i = 0; i < p->client_count; i++) {
+	for (unsigned i = 0; i < p->run.client_count; i++) {
 		struct sp_client *c = &p->clients[i];
 
 		if (c->connected)

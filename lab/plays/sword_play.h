@@ -6,13 +6,10 @@
  * with the switch killed and started again. What they saw must be what the
  * words could have said: the linearizability checker decides.
  */
-#ifndef AQ_SCENARIO_SWORD_PLAY_H
-#define AQ_SCENARIO_SWORD_PLAY_H
+#ifndef AQ_PLAYS_SWORD_PLAY_H
+#define AQ_PLAYS_SWORD_PLAY_H
 
-#include <stdio.h>
-
-#include "base/base.h"
-#include "sim/plants.h"
+#include "play.h"
 
 #define SWORD_PLAY_COUNTS(X)                                    \
 	X(cas, "compare and swap that succeeded")               \
@@ -44,33 +41,8 @@
 	X(events, "simulator events")                           \
 	X(virtual_us, "virtual microseconds")
 
-struct sword_play_counts {
-#define SWORD_PLAY_FIELD(name, help) uint64_t name;
-	SWORD_PLAY_COUNTS(SWORD_PLAY_FIELD)
-#undef SWORD_PLAY_FIELD
-};
+PLAY_COUNTS(sword_play_counts, SWORD_PLAY_COUNTS);
 
-struct sword_play_options {
-	uint64_t seed;
-	enum plant bug;
-	FILE *trace;	 /* frames as text, or NULL */
-	bool no_restart; /* the switch lives */
-};
-
-struct sword_play_result {
-	unsigned violations;
-	char first[512];
-	uint64_t hash;
-	struct sword_play_counts counts;
-};
-
-/* What it must find. */
-extern const enum plant sword_play_bugs[];
-
-int sword_play_run(const struct sword_play_options *opt,
-		   struct sword_play_result *res) MUST_CHECK;
-
-/* `aquifer sim swordbox`; argv[0] is its name. */
-int sword_play_cmd(int argc, char **argv);
+extern const struct play sword_play;
 
 #endif

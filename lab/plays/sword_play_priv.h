@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the play "swordbox". */
-#ifndef AQ_SCENARIO_SWORD_PLAY_PRIV_H
-#define AQ_SCENARIO_SWORD_PLAY_PRIV_H
+#ifndef AQ_PLAYS_SWORD_PLAY_PRIV_H
+#define AQ_PLAYS_SWORD_PLAY_PRIV_H
 
-#include "rig/stage.h"
+#include "play_client.h"
 #include "rig/tor_net.h"
-#include "sim/lin.h"
 #include "sword_play.h"
 
 enum {
@@ -41,10 +40,8 @@ struct sp_op {
 };
 
 struct sp_client {
+	struct play_client base;
 	struct sp *p;
-	struct scenario_host *host;
-	unsigned index;
-	struct sim_rand rand;
 	struct scenario_pair pair;
 	bool connected;
 	struct ibv_cq *cq;
@@ -63,29 +60,20 @@ struct sp_client {
 };
 
 struct sp {
-	const struct sword_play_options *opt;
-	struct sword_play_result *res;
-	struct scenario_stage *stage;
+	struct play_run run;
+	struct sword_play_counts *n;
 	struct scenario_tor *tor;
-	struct lin_history *history;
-	struct sim_rand rand;
 	struct scenario_host *server;
 	struct scenario_region *region;
 	struct scenario_host *hosts[SP_HOSTS];
 	unsigned host_count;
 	struct ibv_qp *shared;
 	struct sp_client clients[SP_CLIENTS];
-	unsigned client_count;
-	unsigned running;
-	unsigned epoch; /* of the switch */
 	/* Many losses; one client, with a moved connection, writes as fast as
 	 * it can, and the others read what it writes, past the switch. */
 	bool is_gappy;
-	char program[128];
 };
 
-void sp_fail(struct sp *p, const char *fmt, ...) PRINTF(2, 3);
-uint64_t sp_number(const char *json, const char *key);
 int sp_declare_conn(struct sp *p, const struct scenario_pair *pair,
 		    bool moved) MUST_CHECK;
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,

@@ -9,13 +9,10 @@
  * locks may be words that a switch replaces the atomics on, and the switch may
  * be restarted at any moment.
  */
-#ifndef AQ_SCENARIO_TREE_PLAY_H
-#define AQ_SCENARIO_TREE_PLAY_H
+#ifndef AQ_PLAYS_TREE_PLAY_H
+#define AQ_PLAYS_TREE_PLAY_H
 
-#include <stdio.h>
-
-#include "base/base.h"
-#include "sim/plants.h"
+#include "play.h"
 
 #define TREE_PLAY_COUNTS(X)                                  \
 	X(gets, "reads")                                     \
@@ -53,35 +50,15 @@
 	X(steps, "steps of the checker")                     \
 	X(virtual_us, "virtual microseconds")
 
-struct tree_play_counts {
-#define TREE_PLAY_FIELD(name, help) uint64_t name;
-	TREE_PLAY_COUNTS(TREE_PLAY_FIELD)
-#undef TREE_PLAY_FIELD
-};
-
-/* What it must find. */
-extern const enum plant tree_play_bugs[];
+PLAY_COUNTS(tree_play_counts, TREE_PLAY_COUNTS);
 
 struct tree_play_options {
-	uint64_t seed;
-	FILE *trace; /* frames as text, or NULL */
-	enum plant bug;
+	struct play_options common;
 	/* Options of swordbox, which the locks are declared to; NULL: there is
 	 * no such switch. */
 	const char *sword;
 };
 
-struct tree_play_result {
-	unsigned violations;
-	char first[512];
-	uint64_t hash;
-	struct tree_play_counts counts;
-};
-
-int tree_play_run(const struct tree_play_options *opt,
-		  struct tree_play_result *res) MUST_CHECK;
-
-/* `aquifer sim index --kind tree`; argv[0] is its name. */
-int tree_play_cmd(int argc, char **argv);
+extern const struct play tree_play;
 
 #endif

@@ -2,30 +2,25 @@
 /* The play "index": its world, its clients, its end. */
 #include "vlist_play.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "client/verbs_api.h"
 #include "index/vlist.h"
-#include "rig/stage.h"
+#include "play_client.h"
 #include "rig/tor_steer.h"
 #include "sim/fiber.h"
-#include "sim/lin.h"
 
 enum {
 	CLIENTS_MAX = 6,
-	CONNS_MAX = 512,
 	KEYS = 4,
 	OPS = 40,
 	OPS_ABSENT = 160,
 	FAILURE_MS = 12,
 	DEADLINE_MS = 150,
 	VALUE_MAX = 64,
-	RETRIES = 4, /* of opening a client */
 	RESTARTS_MAX = 3,
 	ABSENCES = 40,
 	FEW_CLIENTS = 2,
@@ -45,194 +40,88 @@ enum vp_mood {
 	VP_ABSENT,
 };
 
-#define LIMIT_PS (10ull * 1000 * SIM_MS)
-
-struct vp;
-
 struct vp_client {
-	struct vp *p;
-	unsigned index;
-	struct scenario_host *host;
-	struct sim_rand rand;
+	struct play_client base;
 	struct vlist_client *store;
-	unsigned countdown; /* requests until it happens; 0: never */
-	bool sleeps;
-};
-
-/* A connection by number; link is NULL when it was given back. */
-struct vp_conn {
-	struct client_link *link;
-	struct scenario_host *host;
-	bool is_dead;
-	bool is_known; /* to the switch */
 };
 
 struct vp {
-	const struct vlist_play_options *opt;
-	struct vlist_play_result *res;
-	struct sim_rand rand;
-	struct scenario_stage *stage;
+	struct play_run run;
+	struct vlist_play_counts *n;
 	struct scenario_host *node;
-	struct scenario_region *region;
 	struct scenario_steer steer;
 	struct vlist_geometry g;
-	struct lin_history *history;
 	struct vp_client client[CLIENTS_MAX];
-	unsigned client_count;
-	unsigned running;
 	uint32_t bypass_of; /* one connection of so many; 0: none */
 	enum vp_mood mood;
-	uint64_t next_value;
-	struct vp_conn conn[CONNS_MAX];
-	unsigned conn_count;
+	struct play_store store;
 };
 
-static void fail(struct vp *p, const char *fmt, ...)
+static struct vp *vp_of(const struct vp_client *c)
 {
-	va_list ap;
+	return (struct vp *)c->base.run;
+}
 
-	if (p->res->violations++)
+/* Of some connections it hears nothing. */
+static void tell_switch(struct play_client *c, struct play_conn *conn,
+			bool is_new)
+{
+	struct vp *p = (struct vp *)c->run;
+
+	if (!is_new) {
+		scenario_steer_end(&p->steer, p->node, conn->host, conn->link);
 		return;
-	va_start(ap, fmt);
-	vsnprintf(p->res->first, sizeof(p->res->first), fmt, ap);
-	va_end(ap);
-}
-
-static uint64_t now_ns(const struct vp *p)
-{
-	return sim_now_ns(scenario_stage_sim(p->stage));
-}
-
-/* ---- connections -------------------------------------------------------- */
-
-static int port_fence(void *ctx, const char *conn)
-{
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
-	struct vp_client *c = ctx;
-	struct vp *p = c->p;
-	unsigned i = (unsigned)atoi(conn);
-
-	if (i >= p->conn_count || !p->conn[i].link)
-		return 0;
-	scenario_steer_end(&p->steer, p->node, p->conn[i].host,
-			   p->conn[i].link);
-	return -ibv_modify_qp(scenario_link_far_qp(p->conn[i].link), &err,
-			      IBV_QP_STATE);
-}
-
-static int port_is_alive(void *ctx, const char *conn)
-{
-	struct vp_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
-
-	return i < c->p->conn_count && c->p->conn[i].link &&
-	       !c->p->conn[i].is_dead;
-}
-
-static int port_open(struct vp_client *c, struct kit_port *port)
-{
-	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
-	struct vp *p = c->p;
-	struct vp_conn *conn = &p->conn[p->conn_count];
-	int err;
-
-	if (p->conn_count == CONNS_MAX)
-		return error_set(-EMFILE, "the play has no connection left");
-	err = scenario_link_open(c->host, p->region, &o, &port->link);
-	if (err)
-		return err;
-	snprintf(port->conn, sizeof(port->conn), "%u", p->conn_count++);
-	*conn = (struct vp_conn){.link = port->link, .host = c->host};
+	}
 	conn->is_known =
 		!p->bypass_of || sim_rand_below(&c->rand, p->bypass_of) != 0;
-	p->res->counts.bypasses += !conn->is_known;
+	p->n->bypasses += !conn->is_known;
 	if (conn->is_known)
-		scenario_steer_fresh(&p->steer, p->node, c->host, port->link);
-	port->addr = p->region->addr;
-	port->size_bytes = p->region->size_bytes;
-	port->rkey = p->region->rkey;
-	return 0;
+		scenario_steer_fresh(&p->steer, p->node, conn->host,
+				     conn->link);
 }
 
-static void port_close(void *ctx, struct kit_port *port)
-{
-	struct vp_client *c = ctx;
-	struct vp_conn *conn = &c->p->conn[atoi(port->conn)];
+/* ---- life --------------------------------------------------------------- */
 
-	/* The far end of a dead client's stays, until it is fenced or the
-	 * play ends: what it has sent may still arrive. */
-	conn->is_dead = true;
-	if (!c->store || !vlist_client_is_crashed(c->store)) {
-		scenario_steer_end(&c->p->steer, c->p->node, c->host,
-				   port->link);
-		scenario_link_close(port->link);
-		conn->link = NULL;
-	}
+static struct vlist_client *store_of(const struct play_client *c)
+{
+	return ((const struct vp_client *)c)->store;
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static bool is_crashed(const struct play_client *c)
 {
-	port_close(ctx, port);
-	return port_open(ctx, port);
+	return vlist_client_is_crashed(store_of(c));
 }
 
-/* ---- dying and sleeping ------------------------------------------------- */
-
-static bool crash(void *ctx, int point)
+static int create(struct play_client *client, struct kit_port *port,
+		  const void *config)
 {
-	struct vp_client *c = ctx;
-	uint64_t end;
+	struct vp_client *c = (struct vp_client *)client;
+	int err = vlist_client_create(port, &vp_of(c)->g, config, &c->store);
 
-	if (!c->countdown || --c->countdown)
-		return false;
-	if (!c->sleeps) {
-		c->p->res->counts.deaths++;
-		return true;
-	}
-	c->p->res->counts.sleeps++;
-	end = now_ns(c->p) + 5ull * FAILURE_MS * 1000000;
-	while (now_ns(c->p) < end)
-		client_clock_relax(&c->host->clock);
-	return false;
-}
-
-static int open_store(struct vp_client *c)
-{
-	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
-				   .collect_every =
-					   sim_rand_range(&c->rand, 1, 6),
-				   .cache_keys = 2,
-				   .no_steer = sim_rand_below(&c->rand, 8) == 0,
-				   .crash = crash,
-				   .ctx = c};
-	struct kit_port port = {.fence = port_fence,
-				.is_alive = port_is_alive,
-				.renew = port_renew,
-				.close = port_close,
-				.ctx = c};
-	int err = 0;
-
-	for (unsigned i = 0; i < RETRIES; i++) {
-		err = port_open(c, &port);
-		if (err)
-			return err;
-		err = vlist_client_create(&port, &c->p->g, &cfg, &c->store);
-		if (!err)
-			return 0;
+	if (err)
 		c->store = NULL;
-		port_close(c, &port);
-	}
 	return err;
 }
 
-static void close_store(struct vp_client *c)
+static int open_store(struct play_client *client)
 {
-	struct vlist_play_counts *n = &c->p->res->counts;
-	const struct vlist_stats *s;
+	struct vlist_config cfg = {
+		.deadline_ms = DEADLINE_MS,
+		.collect_every = sim_rand_range(&client->rand, 1, 6),
+		.cache_keys = 2,
+		.no_steer = sim_rand_below(&client->rand, 8) == 0,
+		.crash = play_client_crash,
+		.ctx = client};
 
-	if (!c->store)
-		return;
-	s = vlist_client_stats(c->store);
+	return play_store_open(client, create, &cfg);
+}
+
+static void close_store(struct play_client *client)
+{
+	struct vp_client *c = (struct vp_client *)client;
+	struct vlist_play_counts *n = vp_of(c)->n;
+	const struct vlist_stats *s = vlist_client_stats(c->store);
+
 	n->chases += s->chases;
 	n->steered_reads += s->steered_reads;
 	n->steered_appends += s->steered_appends;
@@ -250,173 +139,81 @@ static void close_store(struct vp_client *c)
 
 /* ---- operations --------------------------------------------------------- */
 
-static size_t make_value(uint64_t id, uint8_t out[VALUE_MAX])
+static size_t value_bytes(const struct play_run *r, uint64_t id)
 {
-	size_t len = 8 + id % (VALUE_MAX - 8);
-
-	memcpy(out, &id, 8);
-	for (size_t i = 8; i < len; i++)
-		out[i] = (uint8_t)(id * 31 + i);
-	return len;
+	return 8 + id % (VALUE_MAX - 8);
 }
 
-/* The value's number; a torn or foreign one is a violation. */
-static uint64_t read_value(struct vp_client *c, const uint8_t *v, size_t len)
+/* In a calm world one error is enough to be seen. */
+static int ended(struct vp *p, int err)
 {
-	uint8_t want[VALUE_MAX];
-	uint64_t id = 0;
-
-	if (len >= 8)
-		memcpy(&id, v, 8);
-	if (len < 8 || make_value(id, want) != len || memcmp(v, want, len) != 0)
-		fail(c->p, "a value is torn or foreign");
-	return id;
+	if (err && err != -ENOSPC && err != -ENOENT && p->mood == VP_CALM)
+		sim_stop(p->run.sim);
+	return err;
 }
 
-static int64_t invoke(struct vp_client *c, uint64_t key, enum lin_call call,
-		      uint64_t a)
+static int get(struct play_client *c, unsigned key, uint8_t *buf, size_t *len)
 {
-	int64_t op = lin_invoke(c->p->history, c->index, lin_int(key), call,
-				lin_int(a), lin_int(0), now_ns(c->p));
-
-	if (op < 0)
-		fail(c->p, "the history is full");
-	return op;
+	return ended((struct vp *)c->run,
+		     vlist_get(store_of(c), key, buf, VALUE_MAX, len));
 }
 
-static void end(struct vp_client *c, int64_t op, int err)
+static int put(struct play_client *c, unsigned key, const uint8_t *value,
+	       size_t len)
 {
-	struct vlist_play_counts *n = &c->p->res->counts;
-	enum lin_type type = LIN_INFO;
-
-	switch (err) {
-	case 0:
-		type = LIN_OK;
-		break;
-	case -ENOSPC:
-		n->full++;
-		type = LIN_FAIL;
-		break;
-	case -ETIMEDOUT:
-		n->timeouts++;
-		break;
-	case -ESTALE:
-		n->stale++;
-		break;
-	case -ESHUTDOWN:
-		break;
-	default:
-		fail(c->p, "an operation failed: %d, %s", err, error_last());
-	}
-	lin_return(c->p->history, op, type, LIN_SAID_NOTHING, lin_nil(),
-		   now_ns(c->p));
-	if (err && err != -ENOSPC && c->p->mood == VP_CALM)
-		sim_stop(scenario_stage_sim(c->p->stage)); /* enough is seen */
+	return ended((struct vp *)c->run,
+		     vlist_put(store_of(c), key, value, len));
 }
 
-static void do_get(struct vp_client *c, uint64_t key)
+static int del(struct play_client *c, unsigned key)
 {
-	int64_t op = invoke(c, key, LIN_READ, 0);
-	uint8_t buf[VALUE_MAX];
-	size_t len = 0;
-	int err = vlist_get(c->store, key, buf, sizeof(buf), &len);
-
-	if (err && err != -ENOENT) {
-		end(c, op, err);
-		return;
-	}
-	c->p->res->counts.gets++;
-	c->p->res->counts.misses += err != 0;
-	lin_return_got(c->p->history, op,
-		       err ? lin_nil() : lin_int(read_value(c, buf, len)),
-		       now_ns(c->p));
+	return ended((struct vp *)c->run, vlist_del(store_of(c), key));
 }
 
-static void do_put(struct vp_client *c, uint64_t key)
+static void step(struct play_client *client)
 {
-	uint64_t id = ++c->p->next_value;
-	uint8_t value[VALUE_MAX];
-	size_t len = make_value(id, value);
-	int64_t op = invoke(c, key, LIN_WRITE, id);
+	unsigned key = sim_rand_below(&client->rand, KEYS);
 
-	c->p->res->counts.puts++;
-	end(c, op, vlist_put(c->store, key, value, len));
-}
-
-static void do_del(struct vp_client *c, uint64_t key)
-{
-	int64_t op = invoke(c, key, LIN_DELETE, 0);
-
-	c->p->res->counts.deletes++;
-	end(c, op, vlist_del(c->store, key));
-}
-
-static void step(struct vp_client *c)
-{
-	uint64_t key = sim_rand_below(&c->rand, KEYS);
-
-	if (sim_rand_below(&c->rand, 2))
+	if (sim_rand_below(&client->rand, 2))
 		key = 0; /* one is hot */
-	c->countdown = 0;
-	if (c->p->mood == VP_ROUGH && sim_rand_below(&c->rand, 100) < 8) {
-		c->countdown = sim_rand_range(&c->rand, 1, 6);
-		c->sleeps = sim_rand_below(&c->rand, 3) == 0;
-	}
-	switch (sim_rand_below(&c->rand, 8)) {
+	if (((const struct vp *)client->run)->mood == VP_ROUGH)
+		play_client_arm(client, 8, 6);
+	switch (sim_rand_below(&client->rand, 8)) {
 	case 0:
 	case 1:
 	case 2:
-		do_get(c, key);
+		(void)play_get(client, key);
 		break;
 	case 3:
-		do_del(c, key);
+		play_del(client, key);
 		break;
 	default:
-		do_put(c, key);
-	}
-	c->countdown = 0;
-	if (vlist_client_is_crashed(c->store)) {
-		close_store(c);
-		if (open_store(c))
-			fail(c->p, "a client cannot come back: %s",
-			     error_last());
+		play_put(client, key);
 	}
 }
 
-static void client_main(void *arg)
-{
-	struct vp_client *c = arg;
-	unsigned ops = c->p->mood == VP_ABSENT ? OPS_ABSENT : OPS;
-
-	if (open_store(c))
-		fail(c->p, "a client cannot start: %s", error_last());
-	for (unsigned i = 0; i < ops && c->store; i++)
-		step(c);
-	close_store(c);
-	c->p->running--;
-}
-
-/* ---- what goes wrong ----------------------------------------------------- */
+/* ---- what goes wrong ---------------------------------------------------- */
 
 /* A switch that has forgotten everything, and is told of some connections. */
 static void restart(struct vp *p)
 {
 	if (scenario_steer_restart(&p->steer)) {
-		fail(p, "the switch cannot be started again");
+		play_fail(&p->run, "the switch cannot be started again");
 		return;
 	}
-	p->res->counts.restarts++;
-	for (unsigned i = 0; i < p->conn_count; i++)
-		if (p->conn[i].link && p->conn[i].is_known)
-			scenario_steer_conn(&p->steer, p->node, p->conn[i].host,
-					    p->conn[i].link);
+	p->n->restarts++;
+	for (unsigned i = 0; i < p->store.conns.count; i++)
+		if (p->store.conns.at[i].link && p->store.conns.at[i].is_known)
+			scenario_steer_conn(&p->steer, p->node,
+					    p->store.conns.at[i].host,
+					    p->store.conns.at[i].link);
 }
 
 /* All connections are from now on none of the switch's business, or are. */
 static void tell_all(struct vp *p, bool is_known)
 {
-	for (unsigned i = 0; i < p->conn_count; i++) {
-		struct vp_conn *c = &p->conn[i];
+	for (unsigned i = 0; i < p->store.conns.count; i++) {
+		struct play_conn *c = &p->store.conns.at[i];
 
 		if (!c->link || c->is_dead || c->is_known == is_known)
 			continue;
@@ -427,29 +224,30 @@ static void tell_all(struct vp *p, bool is_known)
 		else
 			scenario_steer_end(&p->steer, p->node, c->host,
 					   c->link);
-		p->res->counts.absences += !is_known;
+		p->n->absences += !is_known;
 	}
 }
 
 static void pause_us(struct vp *p, uint32_t from, uint32_t to)
 {
-	sim_fiber_sleep_ps(scenario_stage_sim(p->stage),
-			   sim_rand_range(&p->rand, from, to) * SIM_US);
+	sim_fiber_sleep_ps(p->run.sim,
+			   sim_rand_range(&p->run.rand, from, to) * SIM_US);
 }
 
 static void director(void *arg)
 {
 	struct vp *p = arg;
-	unsigned restarts = p->mood == VP_ROUGH
-				    ? sim_rand_below(&p->rand, RESTARTS_MAX + 1)
-				    : 0;
+	unsigned restarts =
+		p->mood == VP_ROUGH
+			? sim_rand_below(&p->run.rand, RESTARTS_MAX + 1)
+			: 0;
 	unsigned absences = p->mood == VP_ABSENT ? ABSENCES : 0;
 
-	while (restarts && restarts-- && p->running) {
+	while (restarts && restarts-- && p->run.running) {
 		pause_us(p, 20, 1500);
 		restart(p);
 	}
-	while (absences && absences-- && p->running) {
+	while (absences && absences-- && p->run.running) {
 		pause_us(p, 20, 300);
 		tell_all(p, false);
 		pause_us(p, 100, 1500);
@@ -459,212 +257,215 @@ static void director(void *arg)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void check_store(struct vp_client *c)
+static int check(struct play_client *c)
 {
 	struct vlist_report r;
-	int err = open_store(c);
+	int err = vlist_check(store_of(c), &r);
 
-	if (!err)
-		err = vlist_check(c->store, &r);
-	if (err)
-		fail(c->p, "the store cannot be checked: %s", error_last());
-	else if (r.bad_entries || r.bad_nodes || r.loops)
-		fail(c->p,
-		     "the store: %llu bad entries, %llu bad nodes, "
-		     "%llu loops",
-		     (unsigned long long)r.bad_entries,
-		     (unsigned long long)r.bad_nodes,
-		     (unsigned long long)r.loops);
-	close_store(c);
+	if (!err && (r.bad_entries || r.bad_nodes || r.loops))
+		play_fail(c->run,
+			  "the store: %" PRIu64 " bad entries, %" PRIu64
+			  " bad nodes, %" PRIu64 " loops",
+			  r.bad_entries, r.bad_nodes, r.loops);
+	return err;
 }
 
-static void ender(void *arg)
+static int judge(struct play_run *r)
 {
-	struct vp *p = arg;
-	const struct sim_net_stats *st =
-		sim_net_stats(scenario_stage_net(p->stage));
+	struct vp *p = (struct vp *)r;
+	struct vlist_play_counts *n = p->n;
 
-	while (p->running) {
-		client_clock_relax(&p->node->clock);
-		if (st->sent > FRAMES_MAX) {
-			fail(p, "clients go round in circles");
-			sim_stop(scenario_stage_sim(p->stage));
-		}
-	}
-	p->client[0].countdown = 0;
-	check_store(&p->client[0]);
-	sim_stop(scenario_stage_sim(p->stage));
-}
-
-static void finish(struct vp *p)
-{
-	struct sim *sim = scenario_stage_sim(p->stage);
-	struct vlist_play_counts *n = &p->res->counts;
-	const struct sim_net_stats *st =
-		sim_net_stats(scenario_stage_net(p->stage));
-	struct lin_result lin = {0};
-	int err;
-
-	if (p->running)
-		fail(p, "%u clients have not finished", p->running);
 	if (p->mood == VP_CALM && n->timeouts + n->stale + n->fenced)
-		fail(p, "nothing was lost, and operations failed");
-	err = lin_check(p->history, LIN_MODEL_KV, NULL, &lin);
-	if (err)
-		fail(p, "the checker failed: %d", err);
-	else if (lin.verdict == LIN_VIOLATED)
-		fail(p, "not linearizable: %s", lin.text);
-	else if (lin.verdict == LIN_UNKNOWN)
-		fail(p, "the checker gave up");
-	if (lin.verdict == LIN_VIOLATED && p->opt->trace)
-		lin_show_key(p->history, lin.key, lin.op, 400, p->opt->trace);
-	n->checked = lin_history_op_count(p->history);
-	n->steps = lin.steps;
-	n->frames = st->sent;
-	n->lost = st->lost;
-	n->sent_again = scenario_steer_count(&p->steer, "sent_again");
-	n->held = scenario_steer_count(&p->steer, "held");
-	n->other_uses = scenario_steer_count(&p->steer, "other_uses");
-	n->virtual_us = sim_now_ns(sim) / 1000;
-	p->res->hash = sim_trace_hash(sim);
+		play_fail(r, "nothing was lost, and operations failed");
+	n->sent_again = scenario_tor_count(p->steer.tor, "sent_again");
+	n->held = scenario_tor_count(p->steer.tor, "held");
+	n->other_uses = scenario_tor_count(p->steer.tor, "other_uses");
+	return 0;
 }
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int make_store(struct vp *p)
+static int format(struct play_run *r, struct kit_port *port)
 {
-	struct vp_client maker = {.p = p, .host = p->client[0].host};
-	struct kit_port port = {0};
-	int err;
-
-	sim_rand_init(&maker.rand, p->opt->seed, 999);
-	err = port_open(&maker, &port);
-	if (err)
-		return err;
-	err = vlist_format(&port, &p->g);
-	port_close(&maker, &port);
-	return err;
-}
-
-static void starter(void *arg)
-{
-	struct vp *p = arg;
-	int err = make_store(p);
-
-	for (unsigned i = 0; i < p->client_count && !err; i++) {
-		p->running++;
-		err = scenario_host_spawn(p->client[i].host, "client",
-					  client_main, &p->client[i]);
-	}
-	if (!err)
-		err = scenario_host_spawn(p->node, "ender", ender, p);
-	if (!err)
-		err = sim_fiber_spawn(scenario_stage_sim(p->stage), "director",
-				      director, p);
-	if (err)
-		fail(p, "the play cannot start: %d", err);
+	return vlist_format(port, &((struct vp *)r)->g);
 }
 
 static int make_hosts(struct vp *p)
 {
-	uint32_t versions = p->mood == VP_ABSENT
-				    ? VERSIONS_FEW
-				    : sim_rand_range(&p->rand, 60, 200);
+	struct rng *r = &p->run.rand;
+	bool is_absent = p->mood == VP_ABSENT;
+	uint32_t versions =
+		is_absent ? VERSIONS_FEW : sim_rand_range(r, 60, 200);
 	struct vlist_options o = {.keys = 2 * KEYS,
 				  .versions = versions,
 				  .value_max = VALUE_MAX,
 				  .clients = 2 * CLIENTS_MAX,
 				  .failure_ms = FAILURE_MS,
-				  .chunk_nodes =
-					  sim_rand_range(&p->rand, 4, 8)};
+				  .chunk_nodes = sim_rand_range(r, 4, 8)};
 	int err = vlist_geometry_make(&o, &p->g);
+	struct scenario_host *host;
+	unsigned clients;
 
 	if (!err)
-		err = scenario_host_add(p->stage, "node", &p->node);
+		err = scenario_host_add(p->run.stage, "node", &p->node);
 	if (!err)
 		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->region);
-	p->client_count = sim_rand_range(
-		&p->rand, 2, p->mood == VP_ABSENT ? FEW_CLIENTS : CLIENTS_MAX);
-	for (unsigned i = 0; i < p->client_count && !err; i++) {
-		struct vp_client *c = &p->client[i];
-
-		c->p = p;
-		c->index = i;
-		sim_rand_init(&c->rand, p->opt->seed, 1000 + i);
-		err = scenario_host_add(p->stage, "client", &c->host);
+					     &p->store.region);
+	clients = sim_rand_range(r, 2, is_absent ? FEW_CLIENTS : CLIENTS_MAX);
+	for (unsigned i = 0; i < clients && !err; i++) {
+		err = scenario_host_add(p->run.stage, "client", &host);
+		if (!err)
+			play_client_init(&p->run, &p->client[i].base, host);
 	}
 	return err;
 }
 
-static int make_world(struct vp *p)
+static int open_world(struct play_run *run)
 {
-	struct scenario_stage_config cfg = {.seed = p->opt->seed,
-					    .trace = p->opt->trace};
-	struct sim_rand *r = &p->rand;
+	static const enum vp_mood moods[] = {VP_ROUGH, VP_ROUGH, VP_CALM,
+					     VP_ABSENT};
+	const struct vlist_play_options *opt =
+		(const struct vlist_play_options *)run->opt;
+	struct vp *p = (struct vp *)run;
+	struct scenario_stage_config cfg = {0};
+	struct rng *r = &run->rand;
 	int err;
 
-	sim_rand_init(r, p->opt->seed, 78);
+	p->n = (struct vlist_play_counts *)run->res->count;
+	p->mood = moods[run->opt->seed % ARRAY_LEN(moods)];
+	run->ops = p->mood == VP_ABSENT ? OPS_ABSENT : OPS;
+	run->store = &p->store;
+	p->store.tell = tell_switch;
+	run->trouble = director;
+	sim_rand_init(r, run->opt->seed, 78);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
-	p->mood = (enum vp_mood[]){VP_ROUGH, VP_ROUGH, VP_CALM,
-				   VP_ABSENT}[p->opt->seed % 4];
-	if (p->mood != VP_CALM && sim_rand_below(r, 4)) {
-		cfg.link.faults.loss_ppm = sim_rand_below(r, 40000);
-		cfg.link.faults.dup_ppm = sim_rand_below(r, 10000);
-		cfg.link.faults.reorder_ppm = sim_rand_below(r, 20000);
-		cfg.link.faults.reorder_max_ps = 20 * SIM_US;
-		cfg.link.faults.corrupt_ppm = sim_rand_below(r, 2000);
-	}
+	if (p->mood != VP_CALM && sim_rand_below(r, 4))
+		cfg.link.faults =
+			play_draw_faults(r, 40000, 10000, 20000, 2000);
 	p->bypass_of = p->mood == VP_CALM || sim_rand_below(r, 2) ? 3 : 0;
-	err = scenario_stage_create(&cfg, &p->stage);
+	err = play_stage_open(run, &cfg);
 	if (err)
 		return err;
-	sim_net_hide_addresses(scenario_stage_net(p->stage));
-	err = lin_history_create(&p->history);
-	if (!err)
-		err = make_hosts(p);
+	err = make_hosts(p);
 	if (!err)
 		err = scenario_steer_create(
-			&p->steer, scenario_stage_net(p->stage), p->node,
-			p->region, &p->g, p->opt->steer ? "" : NULL);
-	return err ? err
-		   : scenario_host_spawn(p->client[0].host, "starter", starter,
-					 p);
+			&p->steer, run->net, p->node, p->store.region, &p->g,
+			opt->steer == VLIST_STEER_ON ? "" : NULL);
+	return err ? err : play_clients_start(run);
 }
 
-const enum plant vlist_play_bugs[] = {
+static void close_world(struct play_run *r)
+{
+	struct vp *p = (struct vp *)r;
+
+	/* Of those who were stopped in the middle. */
+	for (unsigned i = 0; i < r->client_count; i++)
+		vlist_client_abandon(p->client[i].store);
+	scenario_steer_destroy(&p->steer);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static void sum_up(struct play_result *to, const struct play_result *res,
+		   bool steer)
+{
+	for (unsigned i = 0; i < PLAY_COUNTS_MAX; i++)
+		to->count[i] += res->count[i];
+	for (unsigned i = 0; i < PLAY_POINTS_MAX; i++)
+		to->died_at[i] += res->died_at[i];
+	to->hash = to->hash * 31 + res->hash;
+	if (res->violations && !to->violations)
+		snprintf(to->first, sizeof(to->first), "steering %s: %.480s",
+			 steer ? "on" : "off", res->first);
+	to->violations += res->violations;
+}
+
+/* Without steering, with it, or both ways. */
+static int run(const struct play_options *opt, struct play_result *res)
+{
+	struct vlist_play_options o = *(const struct vlist_play_options *)opt;
+	static struct play_result one;
+	unsigned wanted = o.steer;
+	int err = 0;
+
+	memset(res, 0, sizeof(*res));
+	for (o.steer = VLIST_STEER_OFF; o.steer && !err; o.steer--) {
+		if (wanted != VLIST_STEER_BOTH && wanted != o.steer)
+			continue;
+		err = play_world(&vlist_play, &o.common, &one);
+		if (!err)
+			sum_up(res, &one, o.steer == VLIST_STEER_ON);
+	}
+	return err;
+}
+
+static const char *point_name(unsigned point)
+{
+	static const char *const names[] = {
+#define NAME(name, help) help,
+		VLIST_POINTS(NAME)
+#undef NAME
+	};
+
+	return point < ARRAY_LEN(names) ? names[point] : NULL;
+}
+
+static const enum plant bugs[] = {
 	PLANT_vouch_appends, PLANT_vouch_reads, PLANT_no_break,
 	PLANT_hide_next,     PLANT_other_use,	PLANT_commit_failed,
 	PLANT_trust_all,     PLANT_none,
 };
 
-int vlist_play_run(const struct vlist_play_options *opt,
-		   struct vlist_play_result *res)
-{
-	struct vp *p = calloc(1, sizeof(*p));
-	int err;
+static const char *const steers[] = {"both", "on", "off", NULL};
 
-	plant_set(opt->bug);
-	memset(res, 0, sizeof(*res));
-	if (!p)
-		return -ENOMEM;
-	p->opt = opt;
-	p->res = res;
-	err = make_world(p);
-	if (!err) {
-		(void)sim_run_until(scenario_stage_sim(p->stage), LIMIT_PS);
-		finish(p);
-	}
-	/* Of those who were stopped in the middle. */
-	if (p->stage)
-		sim_fiber_kill_all(scenario_stage_sim(p->stage));
-	for (unsigned i = 0; i < p->client_count; i++)
-		vlist_client_abandon(p->client[i].store);
-	scenario_steer_destroy(&p->steer);
-	if (p->stage)
-		scenario_stage_destroy(p->stage);
-	lin_history_destroy(p->history);
-	free(p);
-	return err;
-}
+static const struct sim_option options[] = {
+	{"--steer", "on|off|both",
+	 "with steering, without it, or each seed both ways (default)",
+	 .kind = SIM_CHOICE, .at = offsetof(struct vlist_play_options, steer),
+	 .names = steers},
+	{.name = NULL},
+};
+
+static const struct play_count counts[] = {VLIST_PLAY_COUNTS(PLAY_COUNT_ROW)};
+
+const struct play vlist_play = {
+	.name = "index",
+	.kind = "versions",
+	.summary = "a version-list store, with and without steering by the "
+		   "switch; --kind tree: an ordered index",
+	.about = "Clients read, write and delete keys of a version-list store "
+		 "through a switch, over a bad network; clients die or sleep, "
+		 "and the switch is killed and started again. The history must "
+		 "be linearizable and the store whole, whether the switch "
+		 "steers appends and reads or not.",
+	.footnote =
+		"--kind tree: the ordered index instead; it has a --help of "
+		"its own.",
+	.counts = counts,
+	.count_count = ARRAY_LEN(counts),
+	.bugs = bugs,
+	.options = options,
+	.options_bytes = sizeof(struct vlist_play_options),
+	.point_name = point_name,
+	.run = run,
+	.world_bytes = sizeof(struct vp),
+	.limit_ps = 10000 * SIM_MS,
+	.has_history = true,
+	.model = LIN_MODEL_KV,
+	.moves = {.failure_ms = FAILURE_MS,
+		  .value_bytes = value_bytes,
+		  .open = open_store,
+		  .close = close_store,
+		  .is_crashed = is_crashed,
+		  .step = step,
+		  .get = get,
+		  .put = put,
+		  .del = del,
+		  .format = format,
+		  .check = check,
+		  .frames_max = FRAMES_MAX},
+	.open = open_world,
+	.judge = judge,
+	.close = close_world,
+};

@@ -6,13 +6,10 @@
  * again. With steering the switch chooses where appends and reads go. What the
  * clients saw must be linearizable either way, and the store whole at the end.
  */
-#ifndef AQ_SCENARIO_VLIST_PLAY_H
-#define AQ_SCENARIO_VLIST_PLAY_H
+#ifndef AQ_PLAYS_VLIST_PLAY_H
+#define AQ_PLAYS_VLIST_PLAY_H
 
-#include <stdio.h>
-
-#include "base/base.h"
-#include "sim/plants.h"
+#include "play.h"
 
 #define VLIST_PLAY_COUNTS(X)                                        \
 	X(gets, "reads")                                            \
@@ -47,33 +44,19 @@
 	X(steps, "steps of the checker")                            \
 	X(virtual_us, "virtual microseconds")
 
-struct vlist_play_counts {
-#define VLIST_PLAY_FIELD(name, help) uint64_t name;
-	VLIST_PLAY_COUNTS(VLIST_PLAY_FIELD)
-#undef VLIST_PLAY_FIELD
+PLAY_COUNTS(vlist_play_counts, VLIST_PLAY_COUNTS);
+
+enum vlist_steer {
+	VLIST_STEER_BOTH, /* the seed is played twice */
+	VLIST_STEER_ON,
+	VLIST_STEER_OFF,
 };
 
 struct vlist_play_options {
-	uint64_t seed;
-	FILE *trace; /* frames as text, or NULL */
-	bool steer;
-	enum plant bug;
+	struct play_options common;
+	unsigned steer; /* enum vlist_steer */
 };
 
-struct vlist_play_result {
-	unsigned violations;
-	char first[512];
-	uint64_t hash;
-	struct vlist_play_counts counts;
-};
-
-/* What it must find. */
-extern const enum plant vlist_play_bugs[];
-
-int vlist_play_run(const struct vlist_play_options *opt,
-		   struct vlist_play_result *res) MUST_CHECK;
-
-/* `aquifer sim index`; argv[0] is its name. */
-int vlist_play_cmd(int argc, char **argv);
+extern const struct play vlist_play;
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "sim/net_fabric.h"
 #include "wire/wire.h"
 
@@ -17,7 +18,7 @@ struct scenario_tor {
 	struct sim *sim;
 	struct sim_net *net;
 	struct scenario_tor_config cfg;
-	struct sim_rand rand;
+	struct rng rand;
 	struct tor *tor;
 	struct tor_port *ports[TOR_PORT_MAX];
 	struct sim_event tick;
@@ -35,7 +36,7 @@ static uint64_t env_now(struct env *env)
 
 static void env_bytes(struct env *env, void *buf, size_t len_bytes)
 {
-	sim_rand_bytes(&of_env(env)->rand, buf, len_bytes);
+	rng_fill(&of_env(env)->rand, buf, len_bytes);
 }
 
 static const struct env_ops env_ops = {.now_ns = env_now, .random = env_bytes};
@@ -171,6 +172,30 @@ int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	return tor_control(scenario_tor_get(t), text, NULL);
+}
+
+uint64_t scenario_tor_count(struct scenario_tor *t, const char *name)
+{
+	char *text = NULL, quoted[64];
+	uint64_t value = 0;
+	struct json_out out;
+	const char *at;
+	size_t len = 0;
+	FILE *f = t ? open_memstream(&text, &len) : NULL;
+
+	if (!f)
+		return 0;
+	json_out_init(&out, f);
+	json_out_object(&out, NULL);
+	tor_report(t->tor, &out);
+	json_out_close(&out);
+	if (json_out_end(&out) == 0 && fclose(f) == 0) {
+		snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+		at = strstr(text, quoted);
+		value = at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
+	}
+	free(text);
+	return value;
 }
 
 void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])

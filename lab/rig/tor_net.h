@@ -32,6 +32,9 @@ struct tor *scenario_tor_get(struct scenario_tor *t);
 /* A control call to its programs; 0 or -errno. */
 PRINTF(2, 3)
 int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...) MUST_CHECK;
+/* A number of its report by that name, since it was started last; 0: it has
+ * none, or there is no switch (NULL). */
+uint64_t scenario_tor_count(struct scenario_tor *t, const char *name);
 /* An address as those calls have it. */
 void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN]);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_out.h"
 #include "wire/wire.h"
 
 static void ip_text(struct scenario_host *h, char out[INET6_ADDRSTRLEN])
@@ -98,31 +97,4 @@ void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
 			struct scenario_host *client, struct client_link *link)
 {
 	tell_conn(s, "end", server, client, link, "");
-}
-
-uint64_t scenario_steer_count(struct scenario_steer *s, const char *name)
-{
-	char *text = NULL, quoted[64];
-	uint64_t value = 0;
-	struct json_out out;
-	const char *at;
-	size_t len = 0;
-	FILE *f;
-
-	if (!s->is_on)
-		return 0;
-	f = open_memstream(&text, &len);
-	if (!f)
-		return 0;
-	json_out_init(&out, f);
-	json_out_object(&out, NULL);
-	tor_report(scenario_tor_get(s->tor), &out);
-	json_out_close(&out);
-	if (json_out_end(&out) == 0 && fclose(f) == 0) {
-		snprintf(quoted, sizeof(quoted), "\"%s\":", name);
-		at = strstr(text, quoted);
-		value = at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
-	}
-	free(text);
-	return value;
 }

@@ -38,7 +38,5 @@ void scenario_steer_fresh(struct scenario_steer *s,
 /* It is gone; the switch sends nothing on it any more. */
 void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
 			struct scenario_host *client, struct client_link *link);
-/* A counter of the program, since it was started last. */
-uint64_t scenario_steer_count(struct scenario_steer *s, const char *name);
 
 #endif

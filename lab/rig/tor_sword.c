@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_out.h"
 #include "wire/wire.h"
 
 enum {
@@ -159,28 +158,4 @@ void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
 	conn_words(s, client, link, words, sizeof(words));
 	/* What is on its way keeps it for a while; nobody uses it again. */
 	(void)!scenario_tor_tell(s->tor, "swordbox end %s", words);
-}
-
-uint64_t scenario_sword_replaced(struct scenario_sword *s)
-{
-	static const char name[] = "\"replaced\":";
-	char *text = NULL;
-	uint64_t value = 0;
-	struct json_out out;
-	const char *at;
-	size_t len = 0;
-	FILE *f = s->tor ? open_memstream(&text, &len) : NULL;
-
-	if (!f)
-		return 0;
-	json_out_init(&out, f);
-	json_out_object(&out, NULL);
-	tor_report_programs(scenario_tor_get(s->tor), &out);
-	json_out_close(&out);
-	if (json_out_end(&out) == 0 && fclose(f) == 0) {
-		at = strstr(text, name);
-		value = at ? strtoull(at + strlen(name), NULL, 10) : 0;
-	}
-	free(text);
-	return value;
 }

@@ -40,7 +40,5 @@ int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 			struct client_link *link) MUST_CHECK;
 void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
 			struct client_link *link);
-/* Atomics that it has replaced since it was started last. */
-uint64_t scenario_sword_replaced(struct scenario_sword *s);
 
 #endif

@@ -7,10 +7,7 @@
 #ifndef AQ_SIM_BATCH_H
 #define AQ_SIM_BATCH_H
 
-#include <stdio.h>
-
 #include "base/base.h"
-#include "base/json_out.h"
 
 enum {
 	SIM_BATCH_JOBS_MAX = 64,
@@ -21,7 +18,8 @@ struct sim_batch {
 	uint64_t from;
 	uint64_t to; /* included */
 	unsigned jobs;
-	bool one; /* seed, in this process, where a debugger sees it */
+	const char *unit; /* what the numbers are: "seed" */
+	bool one;	  /* seed, in this process, where a debugger sees it */
 	bool stop_at_first; /* a violation ends the other runs, too */
 	void *ctx;
 	/* In a process of its own: one seed. What it returns, 0 or -errno, and
@@ -47,35 +45,6 @@ int sim_batch_run(const struct sim_batch *b,
 
 /* Processors, at least 1 and at most SIM_BATCH_JOBS_MAX. */
 unsigned sim_batch_jobs(void);
-
-/* An option without a value. */
-struct sim_batch_flag {
-	const char *name;
-	bool *is_set;
-};
-
-/* A command line over many seeds: --json, --trace, flags, and options with a
- * value, which `take` knows. -EINVAL: it was told what is wrong. */
-struct sim_batch_line {
-	const char *who; /* "sim verbs" */
-	const char *usage;
-	bool *json;
-	FILE **trace;
-	int (*take)(void *ctx, const char *name, const char *value);
-	void *ctx;
-	const struct sim_batch_flag *flags;
-	unsigned flag_count;
-};
-int sim_batch_parse(const struct sim_batch_line *l, int argc,
-		    char **argv) MUST_CHECK;
-/* The options --seed, --seeds and --jobs; -EINVAL: another, or a bad value. */
-int sim_batch_take(struct sim_batch *b, const char *name,
-		   const char *value) MUST_CHECK;
-/* The last lines of a report. */
-void sim_batch_print(const struct sim_batch_sum *sum, uint64_t hash);
-/* The first fields of one. */
-void sim_batch_print_json(struct json_out *j, const struct sim_batch *b,
-			  const struct sim_batch_sum *sum, uint64_t hash);
 
 /* "100" or "5..9"; false: neither. */
 bool sim_batch_parse_range(const char *text, uint64_t *from, uint64_t *to);

@@ -40,7 +40,7 @@ struct sim_host {
 	unsigned users; /* how often the device is open */
 	bool crashed;
 	bool flush_again; /* the NIC had more to send than the port took */
-	struct sim_rand rand;
+	struct rng rand;
 	struct env_path *paths;
 	struct sim_frame *tx;	 /* the one frame between tx_begin and tx_end */
 	struct sim_event settle; /* looks at the NIC's deadline again */
@@ -197,7 +197,7 @@ static uint64_t host_now_ns(struct env *env)
 
 static void host_random(struct env *env, void *buf, size_t len_bytes)
 {
-	sim_rand_bytes(&of_env(env)->rand, buf, len_bytes);
+	rng_fill(&of_env(env)->rand, buf, len_bytes);
 }
 
 /* Without news the pauses grow, so that a long wait costs few events. */
@@ -487,11 +487,6 @@ void sim_host_crash(struct sim_host *host)
 	sim_port_set_down(host->port, true);
 	sim_cancel(host->sim, &host->tick);
 	sim_cancel(host->sim, &host->flush);
-}
-
-bool sim_host_crashed(const struct sim_host *host)
-{
-	return host->crashed;
 }
 
 void sim_host_path_down(struct sim_host *host, const struct sim_host *peer)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_out.h"
 #include "lin_file.h"
+#include "options.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -15,91 +16,57 @@ enum {
 	SHOWN_LINES = 40,
 };
 
-static const char usage[] =
-	"usage: aquifer sim check [--model NAME] [--initial N] [--steps N]\n"
-	"                         [--memory MIB] [--json] FILE\n"
-	"Searches for an order that explains a history of concurrent "
-	"operations.\n"
-	"FILE has one JSON object per line; \"-\" is standard input.\n"
-	"  --model NAME   register, cas-register, counter or kv (kv)\n"
-	"  --initial N    an integer that every key holds at first (nothing)\n"
-	"  --steps N      give up after so many steps (100000000)\n"
-	"  --memory MIB   for states seen before (256)\n"
-	"Exit code 0: linearizable, 1: violated, 2: wrong usage or file,\n"
-	"3: unknown, because the search gave up. Unknown is not a pass.\n";
-
 struct arguments {
 	enum lin_model model;
 	struct lin_value initial;
-	struct lin_limits limits;
-	bool json;
+	uint64_t steps, memory_mib;
+	bool json, help;
 	const char *file;
 };
 
-static bool number(const char *text, bool sign, uint64_t *out)
+static int take_model(void *to, const char *value)
+{
+	return lin_model_find(value, &((struct arguments *)to)->model);
+}
+
+static int take_initial(void *to, const char *value)
 {
 	char *end;
+	long long n;
 
 	errno = 0;
-	*out = sign ? (uint64_t)strtoll(text, &end, 0)
-		    : strtoull(text, &end, 0);
-	return *text && !errno && !*end && (sign || *text != '-');
+	n = strtoll(value, &end, 0);
+	((struct arguments *)to)->initial = lin_int((uint64_t)n);
+	return *value && !errno && !*end ? 0 : -EINVAL;
 }
 
-static bool take(struct arguments *a, const char *name, const char *value)
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct sim_option options[] = {
+	{"", "FILE", "one JSON object per line; \"-\" is standard input",
+	 .kind = SIM_TEXT, .at = AT(file)},
+	{"--model", "NAME", "register, cas-register, counter or kv (kv)",
+	 .kind = SIM_TAKE, .take = take_model},
+	{"--initial", "N", "an integer that every key holds at first (nothing)",
+	 .kind = SIM_TAKE, .take = take_initial},
+	{"--steps", "N", "give up after so many steps (100000000)",
+	 .kind = SIM_NUMBER, .at = AT(steps), .max = UINT64_MAX},
+	{"--memory", "MIB", "for states seen before (256)", .kind = SIM_NUMBER,
+	 .at = AT(memory_mib), .max = (1 << 20) - 1},
+	{"--json", NULL, "print one JSON object", .at = AT(json)},
+	{"--help", NULL, "print this", .at = AT(help)},
+	{.name = NULL},
+};
+
+static void print_usage(FILE *f)
 {
-	uint64_t n = 0;
-
-	if (!strcmp(name, "--model"))
-		return !lin_model_find(value, &a->model);
-	if (!strcmp(name, "--initial")) {
-		bool ok = number(value, true, &n);
-
-		a->initial = lin_int(n);
-		return ok;
-	}
-	if (!number(value, false, &n) || !n)
-		return false;
-	if (!strcmp(name, "--steps"))
-		a->limits.steps = n;
-	else if (n < 1 << 20)
-		a->limits.cache_bytes = n << 20;
-	else
-		return false;
-	return true;
-}
-
-static bool parse(struct arguments *a, int argc, char **argv)
-{
-	static const char *const valued[] = {"--model", "--initial", "--steps",
-					     "--memory"};
-
-	for (int i = 1; i < argc; i++) {
-		bool known = false;
-
-		if (!strcmp(argv[i], "--json")) {
-			a->json = true;
-			continue;
-		}
-		for (size_t k = 0; k < ARRAY_LEN(valued); k++)
-			known |= !strcmp(argv[i], valued[k]);
-		if (!known && (argv[i][0] != '-' || !argv[i][1]) && !a->file) {
-			a->file = argv[i];
-			continue;
-		}
-		if (!known || i + 1 >= argc || !take(a, argv[i], argv[i + 1])) {
-			fprintf(stderr, "aquifer: sim check: %s %s\n%s",
-				argv[i],
-				known ? "needs a fitting value"
-				      : "is not an option or a second file",
-				usage);
-			return false;
-		}
-		i++;
-	}
-	if (!a->file)
-		fprintf(stderr, "aquifer: sim check: which file?\n%s", usage);
-	return a->file != NULL;
+	fputs("usage: aquifer sim check [OPTION...] FILE\n", f);
+	sim_text_print(f, "Searches for an order that explains a history of "
+			  "concurrent operations.");
+	sim_options_help(f, options);
+	sim_text_print(f, "Exit code 0: linearizable, 1: violated, 2: wrong "
+			  "usage or file, 3: unknown, because the search gave "
+			  "up. Unknown is not a pass.");
 }
 
 static int print_json(const struct arguments *a, const struct lin_result *res)
@@ -141,11 +108,13 @@ static int print_text(const struct lin_history *h, const struct lin_result *res)
 static int run(const struct arguments *a, struct lin_history *h, FILE *in)
 {
 	static const int codes[] = {0, 1, EXIT_UNKNOWN};
+	struct lin_limits limits = {.steps = a->steps,
+				    .cache_bytes = a->memory_mib << 20};
 	struct lin_result res;
 	int err = lin_history_read(h, in, a->file);
 
 	if (!err)
-		err = lin_check(h, a->model, &a->limits, &res);
+		err = lin_check(h, a->model, &limits, &res);
 	if (!err)
 		err = a->json ? print_json(a, &res) : print_text(h, &res);
 	if (!err)
@@ -158,16 +127,17 @@ static int run(const struct arguments *a, struct lin_history *h, FILE *in)
 int sim_check_cmd(int argc, char **argv)
 {
 	struct arguments a = {.model = LIN_MODEL_KV, .initial = lin_nil()};
+	struct sim_options all[] = {{options, &a}, {NULL, NULL}};
 	struct lin_history *h;
 	FILE *in;
-	int code;
+	int code = sim_options_parse("sim check", all, NULL, argc, argv);
 
-	if (argc == 2 && !strcmp(argv[1], "--help")) {
-		fputs(usage, stdout);
-		return 0;
+	if (!code && !a.file && !a.help)
+		fputs("aquifer: sim check: which file?\n", stderr);
+	if (code || !a.file || a.help) {
+		print_usage(a.help ? stdout : stderr);
+		return a.help ? 0 : EXIT_USAGE;
 	}
-	if (!parse(&a, argc, argv))
-		return EXIT_USAGE;
 	in = strcmp(a.file, "-") ? fopen(a.file, "r") : stdin;
 	if (!in) {
 		fprintf(stderr, "aquifer: sim check: %s: %s\n", a.file,

@@ -310,8 +310,3 @@ int sim_model_host_add_device_key(struct model_host *mh, uint32_t rkey)
 	mh->device_key[mh->device_keys++] = rkey;
 	return 0;
 }
-
-struct model_nic *sim_model_host_nic(struct model_host *mh)
-{
-	return mh->nic;
-}

@@ -30,6 +30,4 @@ void sim_model_host_config(struct model_host *mh, struct sim_host_config *cfg);
 int sim_model_host_add_device_key(struct model_host *mh,
 				  uint32_t rkey) MUST_CHECK;
 
-struct model_nic *sim_model_host_nic(struct model_host *mh);
-
 #endif

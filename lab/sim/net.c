@@ -28,7 +28,7 @@ struct sim_port {
 	struct sim_link link;
 	const struct sim_port_ops *ops;
 	void *ctx;
-	struct sim_rand rand;
+	struct rng rand;
 	uint32_t queued;
 	bool was_full;
 	bool down;
@@ -319,7 +319,7 @@ void sim_net_arrive(struct sim_net *net, struct sim_frame *f, uint64_t at_ps)
 	if (sim_rand_chance(&to->rand, faults->reorder_ppm)) {
 		net->stats.reordered++;
 		tell_fault(net, f->bytes, f->len_bytes);
-		at_ps += sim_rand_u64(&to->rand) % (faults->reorder_max_ps + 1);
+		at_ps += rng_u64(&to->rand) % (faults->reorder_max_ps + 1);
 	}
 	sim_event_init(&f->ev, deliver);
 	sim_schedule_at(net->sim, &f->ev, at_ps);

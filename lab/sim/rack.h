@@ -66,7 +66,6 @@ uint64_t sim_host_counter(const struct sim_host *host, enum nic_counter c);
 /* The host is gone: it neither sends nor receives, its timers stand still. Its
  * objects can still be destroyed. */
 void sim_host_crash(struct sim_host *host);
-bool sim_host_crashed(const struct sim_host *host);
 /* `host` learns that `peer` is gone for good: nic_path_down. */
 void sim_host_path_down(struct sim_host *host, const struct sim_host *peer);
 

@@ -9,6 +9,7 @@
 #define AQ_SIM_H
 
 #include "base/base.h"
+#include "base/rng.h"
 
 #define SIM_NS UINT64_C(1000) /* picoseconds in these units */
 #define SIM_US (1000 * SIM_NS)
@@ -73,29 +74,27 @@ void sim_set_stuck_ps(struct sim *sim, uint64_t stuck_ps);
 
 /* ---- randomness --------------------------------------------------------- */
 
-/* xoshiro256**. Streams of one seed are independent of each other. */
-struct sim_rand {
-	uint64_t s[4];
-};
-
-void sim_rand_init(struct sim_rand *r, uint64_t seed, uint64_t stream);
-uint64_t sim_rand_u64(struct sim_rand *r);
-void sim_rand_bytes(struct sim_rand *r, void *buf, size_t len_bytes);
+/*
+ * A generator (base/rng.h) of its own for each part of a simulation. Streams of
+ * one seed are independent of each other. Streams and the draws below are not
+ * those of rng.h: a seed's hash, by which people name what they found, rests on
+ * which numbers it draws and how many.
+ */
+void sim_rand_init(struct rng *r, uint64_t seed, uint64_t stream);
 
 /* 0 .. n - 1; n is at least 1. */
-static inline uint32_t sim_rand_below(struct sim_rand *r, uint32_t n)
+static inline uint32_t sim_rand_below(struct rng *r, uint32_t n)
 {
-	return (uint32_t)(((sim_rand_u64(r) >> 32) * n) >> 32);
+	return (uint32_t)(((rng_u64(r) >> 32) * n) >> 32);
 }
 
 /* a .. b, both included. */
-static inline uint32_t sim_rand_range(struct sim_rand *r, uint32_t a,
-				      uint32_t b)
+static inline uint32_t sim_rand_range(struct rng *r, uint32_t a, uint32_t b)
 {
 	return a + sim_rand_below(r, b - a + 1);
 }
 
-static inline bool sim_rand_chance(struct sim_rand *r, uint32_t ppm)
+static inline bool sim_rand_chance(struct rng *r, uint32_t ppm)
 {
 	return ppm != 0 && sim_rand_below(r, 1000000) < ppm;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <strings.h>
 
 enum {
 	/* Terms of the zeta sum that are added one by one; the rest is an
@@ -163,39 +162,4 @@ uint64_t ycsb_key(uint64_t record)
 	record = (record + 1) * 0x9e3779b97f4a7c15ull;
 	record ^= record >> 32;
 	return record * 0xd6e8feb86659fd93ull;
-}
-
-static const char *const mix_names[] = {"a", "b", "c", "f"};
-static const char *const dist_names[] = {"uniform", "zipfian"};
-
-int ycsb_mix_parse(const char *text, enum ycsb_mix *out)
-{
-	for (unsigned i = 0; i < ARRAY_LEN(mix_names); i++) {
-		if (strcasecmp(text, mix_names[i]) == 0) {
-			*out = (enum ycsb_mix)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-int ycsb_dist_parse(const char *text, enum ycsb_dist *out)
-{
-	for (unsigned i = 0; i < ARRAY_LEN(dist_names); i++) {
-		if (strcasecmp(text, dist_names[i]) == 0) {
-			*out = (enum ycsb_dist)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-const char *ycsb_mix_name(enum ycsb_mix mix)
-{
-	return mix_names[mix];
-}
-
-const char *ycsb_dist_name(enum ycsb_dist dist)
-{
-	return dist_names[dist];
 }

@@ -83,10 +83,4 @@ struct ycsb_op ycsb_next(struct ycsb *y);
 /* The 8-byte key of a record; no two records share one. */
 uint64_t ycsb_key(uint64_t record);
 
-/* "a", "B", "uniform" and so on; -EINVAL. */
-int ycsb_mix_parse(const char *text, enum ycsb_mix *out) MUST_CHECK;
-int ycsb_dist_parse(const char *text, enum ycsb_dist *out) MUST_CHECK;
-const char *ycsb_mix_name(enum ycsb_mix mix);
-const char *ycsb_dist_name(enum ycsb_dist dist);
-
 #endif

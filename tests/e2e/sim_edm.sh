@@ -20,7 +20,7 @@ for figure in table1 5 7; do
 	json "$TMP/out" 'd["sim"]' >/dev/null || fail "figure $figure: no JSON"
 done
 expect 0 edm --figure 8b --nodes 8 --long-messages 30 --out "$TMP"
-grep -q '</svg>' "$TMP/figure8b.svg" || fail "no chart"
+grep -q '</svg>' "$TMP/edm-8b.svg" || fail "no picture"
 
 # A progress bar goes to stderr, and only there.
 expect 0 "$AQUIFER" sim edm --nodes 8 --messages 500
@@ -33,8 +33,8 @@ expect 2 edm --nodes 5000
 expect 2 edm --figure 12
 expect 2 edm --out /nowhere/at/all
 expect 2 edm --frob
-expect 2 edm --figure fault --out "$TMP"
-grep -q -- '--out: there is no chart' "$TMP/err" || fail "a chart of nothing"
+expect 2 edm --nodes 8 --out "$TMP"
+grep -q -- '--out: there is no picture' "$TMP/err" || fail "a picture of nothing"
 expect 2 edm --load
 printf '0,0,1,64,0.000001\n1,0,1,sixty,0.000002\n' >"$TMP/trace"
 expect 1 edm --trace "$TMP/trace"
@@ -46,9 +46,9 @@ grep -q 'measured *2$' "$TMP/out" || fail "the trace has two messages"
 # Frames of a capture come through; a capture that is cut says where.
 expect 0 "$AQUIFER" sim verbs --seed 1 --pcap "$TMP/verbs.pcap"
 expect 0 edm --figure frames --pcap "$TMP/verbs.pcap" --json
-[[ $(json "$TMP/out" 'sum(r["wrong"] for r in d["frames"])') == 0 ]] ||
+[[ $(json "$TMP/out" 'sum(r["wrong"] for r in d["points"])') == 0 ]] ||
 	fail "frames came out wrong"
-[[ $(json "$TMP/out" 'min(r["frames"] for r in d["frames"]) > 1000') == True ]] ||
+[[ $(json "$TMP/out" 'min(r["frames"] for r in d["points"]) > 1000') == True ]] ||
 	fail "few frames"
 head -c 5000 "$TMP/verbs.pcap" >"$TMP/cut.pcap"
 expect 1 edm --figure frames --pcap "$TMP/cut.pcap"

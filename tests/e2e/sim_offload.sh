@@ -9,9 +9,13 @@ expect 0 "$AQUIFER" sim offload --seeds 6 --json
 [[ $(json "$TMP/out" 'd["violations"]') == 0 ]] || fail "violations"
 expect 0 "$AQUIFER" sim offload --seed 3 --history "$TMP/history"
 expect 0 "$AQUIFER" sim check --model register --initial 0 "$TMP/history"
-expect 1 "$AQUIFER" sim offload --seeds 20 --bug early-ack
+# A planted bug that is found is what was wanted; one that is not, is not.
+expect 0 "$AQUIFER" sim offload --seeds 20 --bug early-ack
 grep -q '^replay: aquifer sim offload --seed .* --bug early-ack' "$TMP/out" ||
 	fail "no way to replay it"
+expect 1 "$AQUIFER" sim offload --seeds 2 --bug no-fence
+grep -q '^the planted bug no-fence was not found' "$TMP/out" ||
+	fail "no word of a bug that nobody found"
 expect 0 "$AQUIFER" sim offload --bug list
 grep -q '^repeat-writes ' "$TMP/out" || fail "no list of bugs"
 expect 0 "$AQUIFER" sim offload --figure 13

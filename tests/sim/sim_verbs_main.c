@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scenario "verbs" as a program of its own, for tests without the CLI. */
-#include "plays/verbs_cmd.h"
+/* The play "verbs" as a program of its own, for debuggers and profilers. */
+#include "plays/verbs_play.h"
 
 int main(int argc, char **argv)
 {
-	return sim_verbs_cmd(argc, argv, NULL);
+	static const struct play *const plays[] = {&verbs_play, NULL};
+
+	argv[0] = (char *)verbs_play.name;
+	return play_cmd(plays, NULL, argc, argv);
 }

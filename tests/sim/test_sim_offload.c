@@ -5,14 +5,8 @@
  * first doorbells, and planted bugs that are found. SEEDS in the environment
  * sets the number of seeds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "plays/offload_batch.h"
+#include "../unit/play_test.h"
+#include "plays/offload_play.h"
 
 enum {
 	SEEDS_DEFAULT = 80,
@@ -20,86 +14,56 @@ enum {
 	POINTS = 90,
 };
 
-static uint64_t seeds(void)
-{
-	const char *text = getenv("SEEDS");
-	uint64_t n = text ? strtoull(text, NULL, 10) : 0;
-
-	return n ? n : SEEDS_DEFAULT;
-}
+static struct play_sum sum;
+static const struct offload_play_counts *hit = (const void *)sum.hit;
 
 static void test_seeds(void **state)
 {
-	struct offload_batch b = {
-		.from = 1, .to = seeds(), .jobs = sim_batch_jobs()};
-	struct offload_sum s;
+	struct offload_play_options opt = {0};
+	uint64_t seeds = play_test_seeds(SEEDS_DEFAULT);
 
-	(void)state;
-	assert_int_equal(offload_batch_run(&b, &s), 0);
-	if (s.sum.violated)
-		fail_msg("seed %llu: %s", (unsigned long long)s.sum.first_seed,
-			 s.sum.first);
-	assert_int_equal(s.sum.runs, b.to);
+	play_test_hold(&offload_play, &opt.common, seeds, &sum);
 	/* Each kind of fault in at least a tenth of the runs. */
-	assert_in_range(s.hit.kills * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.point_kills * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.zombies * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.node_deaths * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.app_deaths * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.skipped * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.full * 10, b.to, UINT64_MAX);
-	assert_in_range(s.hit.lost * 2, b.to, UINT64_MAX);
-	assert_in_range(s.hit.duplicated * 2, b.to, UINT64_MAX);
-	assert_in_range(s.hit.reordered * 2, b.to, UINT64_MAX);
+	assert_in_range(hit->kills * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->point_kills * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->zombies * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->node_deaths * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->app_deaths * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->skipped * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->full * 10, seeds, UINT64_MAX);
+	assert_in_range(hit->lost * 2, seeds, UINT64_MAX);
+	assert_in_range(hit->duplicated * 2, seeds, UINT64_MAX);
+	assert_in_range(hit->reordered * 2, seeds, UINT64_MAX);
 }
 
 static void test_same_hash(void **state)
 {
-	struct offload_batch b = {.from = 1, .to = 6, .jobs = 1};
-	struct offload_sum s[2];
+	struct sim_batch b = {.from = 1, .to = 6, .jobs = 1};
+	struct offload_play_options opt = {0};
+	static struct play_sum s[2];
 
-	(void)state;
-	assert_int_equal(offload_batch_run(&b, &s[0]), 0);
+	assert_int_equal(play_seeds(&offload_play, &opt.common, &b, &s[0]), 0);
 	b.jobs = 2;
-	assert_int_equal(offload_batch_run(&b, &s[1]), 0);
+	assert_int_equal(play_seeds(&offload_play, &opt.common, &b, &s[1]), 0);
 	assert_true(s[0].hash == s[1].hash);
-	assert_true(s[0].counts.events == s[1].counts.events);
+	assert_memory_equal(s[0].count, s[1].count, sizeof(s[0].count));
 }
 
 /* Before, inside and after each of the first doorbells. */
 static void test_points(void **state)
 {
-	struct offload_batch b = {.from = 1,
-				  .to = POINTS,
-				  .points = true,
-				  .seed = 3,
-				  .scale = 20,
-				  .jobs = sim_batch_jobs()};
-	struct offload_sum s;
+	struct offload_play_options opt = {
+		.common.scale = 20, .points = true, .points_seed = 3};
 
-	(void)state;
-	assert_int_equal(offload_batch_run(&b, &s), 0);
-	if (s.sum.violated)
-		fail_msg("point %llu: %s", (unsigned long long)s.sum.first_seed,
-			 s.sum.first);
-	assert_int_equal(s.hit.takeovers, POINTS);
+	play_test_hold(&offload_play, &opt.common, POINTS, &sum);
+	assert_int_equal(hit->takeovers, POINTS);
 }
 
 static void test_bugs(void **state)
 {
-	(void)state;
-	for (const enum plant *bug = offload_play_bugs; *bug; bug++) {
-		struct offload_batch b = {.from = 1,
-					  .to = BUG_SEEDS,
-					  .bug = *bug,
-					  .stop_at_first = true,
-					  .jobs = sim_batch_jobs()};
-		struct offload_sum s;
+	struct offload_play_options opt = {0};
 
-		assert_int_equal(offload_batch_run(&b, &s), 0);
-		if (!s.sum.violated)
-			fail_msg("%s was not found", plant_name(*bug));
-	}
+	play_test_finds_all(&offload_play, &opt.common, BUG_SEEDS);
 }
 
 int main(void)

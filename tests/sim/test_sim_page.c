@@ -4,13 +4,7 @@
  * requests of its chains, one that lies, a queue that runs empty. SEEDS in the
  * environment sets the number of seeds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "../unit/play_test.h"
 #include "plays/page_play.h"
 
 enum {
@@ -21,22 +15,20 @@ enum {
 
 static uint64_t seeds(void)
 {
-	const char *text = getenv("SEEDS");
-	uint64_t n = text ? strtoull(text, NULL, 10) : 0;
-
-	return n ? n : SEEDS_DEFAULT;
+	return play_test_seeds(SEEDS_DEFAULT);
 }
 
 static void run(const struct page_play_options *o, struct page_play_counts *sum)
 {
-	struct page_play_result r;
+	static struct play_result res;
+	const struct page_play_counts *n = (const void *)res.count;
 
-	assert_int_equal(page_play_run(o, &r), 0);
-	if (r.violations)
+	assert_int_equal(play_seed(&page_play, &o->common, &res), 0);
+	if (res.violations)
 		fail_msg("seed %llu, killed at %llu ns: %s",
-			 (unsigned long long)o->seed,
-			 (unsigned long long)o->kill_ns, r.first);
-#define ADD(name, help) sum->name += r.counts.name;
+			 (unsigned long long)o->common.seed,
+			 (unsigned long long)o->kill_ns, res.first);
+#define ADD(name, help) sum->name += n->name;
 	PAGE_PLAY_COUNTS(ADD)
 #undef ADD
 }
@@ -46,7 +38,8 @@ static void test_seeds(void **state)
 	struct page_play_counts sum = {0};
 
 	for (uint64_t seed = 1; seed <= seeds(); seed++)
-		run(&(struct page_play_options){.seed = seed, .faults = true},
+		run(&(struct page_play_options){.common.seed = seed,
+						.faults = true},
 		    &sum);
 	assert_true(sum.loads > 10 * seeds());
 	assert_true(sum.stores > 10 * seeds());
@@ -55,17 +48,11 @@ static void test_seeds(void **state)
 	assert_int_equal(sum.broken, 0);
 }
 
-/* Messages hold addresses, so not every bit is the same, but what happens is.
- */
 static void test_same_play(void **state)
 {
-	struct page_play_options o = {
-		.seed = 7, .faults = true, .kill_ns = 30000};
-	struct page_play_result a, b;
+	struct page_play_options o = {.faults = true, .kill_ns = 30000};
 
-	assert_int_equal(page_play_run(&o, &a), 0);
-	assert_int_equal(page_play_run(&o, &b), 0);
-	assert_memory_equal(&a.counts, &b.counts, sizeof(a.counts));
+	play_test_repeats(&page_play, &o.common, 7);
 }
 
 /* The node stops the dead client's chains at that moment. */
@@ -74,7 +61,7 @@ static void test_deaths(void **state)
 	struct page_play_counts sum = {0};
 
 	for (uint64_t i = 1; i <= KILLS; i++)
-		run(&(struct page_play_options){.seed = 3,
+		run(&(struct page_play_options){.common.seed = 3,
 						.kill_ns = i * KILL_STEP_NS},
 		    &sum);
 	assert_true(sum.cut > KILLS / 4);
@@ -86,7 +73,7 @@ static void test_late_deaths(void **state)
 	struct page_play_counts sum = {0};
 
 	for (uint64_t i = 1; i <= seeds(); i++)
-		run(&(struct page_play_options){.seed = i,
+		run(&(struct page_play_options){.common.seed = i,
 						.kill_ns = i * 977,
 						.notice_ns = i * 331 % 20000,
 						.faults = true},
@@ -98,7 +85,7 @@ static void test_lies(void **state)
 	struct page_play_counts sum = {0};
 
 	for (uint64_t i = 1; i <= 2 * seeds(); i++)
-		run(&(struct page_play_options){.seed = i,
+		run(&(struct page_play_options){.common.seed = i,
 						.kill_ns = 1000000,
 						.lies = true,
 						.faults = i % 2},
@@ -111,7 +98,8 @@ static void test_scarce_frames(void **state)
 	struct page_play_counts sum = {0};
 
 	for (uint64_t i = 1; i <= seeds(); i++)
-		run(&(struct page_play_options){.seed = i, .scarce = true},
+		run(&(struct page_play_options){.common.seed = i,
+						.scarce = true},
 		    &sum);
 	assert_true(sum.broken > 0);
 }

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "figures/paging_figure.h"
+#include "figures/figures.h"
 #include "frame/frame_chain.h"
 #include "sim/sim.h"
 
@@ -182,22 +182,32 @@ static void test_flood(void **state)
 
 static void test_figures(void **state)
 {
-	static const char *const names[] = {"1",  "7",	"8",  "9",
-					    "10", "11", "12", "all"};
-	struct paging_figure *f = calloc(1, sizeof(*f));
+	static const char *const names[] = {"1",  "7",	"8", "9",
+					    "10", "11", "12"};
+	const struct figure_options o = {.value = {1}};
+	unsigned claims = 0;
 
-	assert_non_null(f);
-	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-		assert_int_equal(paging_figure_plan(f, names[i], false, 1), 0);
-	/* All points are there now: as if each had taken the same. */
-	for (uint32_t i = 0; i < f->count; i++)
-		f->point[i].res = (struct paging_result){
-			.elapsed_ms = 1, .mops = 1, .mean_us = 1};
-	paging_figure_judge(f);
-	assert_true(f->claims > 30);
-	assert_int_equal(paging_figure_plan(f, "2", false, 1), -22);
-	assert_int_equal(paging_figure_plan(f, "", false, 1), -22);
-	free(f);
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+		const struct figure *f =
+			figure_by_name(&paging_figures, names[i]);
+		struct figure_run r;
+
+		assert_non_null(f);
+		figure_init(&r, &paging_figures, f, &o);
+		assert_int_equal(f->plan(&r), 0);
+		/* As if each had taken the same. */
+		for (size_t k = 0; k < r.count; k++)
+			((struct paging_row *)figure_row(&r, k))->res =
+				(struct paging_result){.elapsed_ms = 1,
+						       .mops = 1,
+						       .mean_us = 1};
+		figure_judge(&r);
+		claims += r.verdicts;
+		figure_release(&r);
+	}
+	assert_true(claims > 30);
+	assert_null(figure_by_name(&paging_figures, "2"));
+	assert_null(figure_by_name(&paging_figures, ""));
 }
 
 static void test_bad(void **state)

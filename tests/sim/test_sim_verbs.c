@@ -1,157 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scenario "verbs" over some seeds: no violation, every kind of fault
+ * The play "verbs" over some seeds: no violation, every kind of fault
  * happens in every run, the same seed gives the same hash. And its checks are
  * checked: each planted bug must be found. SEEDS in the environment sets the
  * number of seeds.
  */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "plays/verbs_cmd.h"
+#include "../unit/play_test.h"
+#include "plays/verbs_play.h"
 
 enum {
 	SEEDS_DEFAULT = 40,
 	BUG_SEEDS = 60,
-	JOBS = 2,
 };
 
-static uint64_t seeds(void)
-{
-	const char *s = getenv("SEEDS");
-	uint64_t n = s ? strtoull(s, NULL, 10) : 0;
+static struct play_sum sum;
+static const struct verbs_play_counts *n = (const void *)sum.count;
 
-	return n ? n : SEEDS_DEFAULT;
+static void hold(const struct verbs_play_options *opt, uint64_t seeds)
+{
+	const struct verbs_play_counts *hit = (const void *)sum.hit;
+
+	play_test_hold(&verbs_play, &opt->common, seeds, &sum);
+	/* Each kind of fault in each run. */
+	assert_true(hit->lost == seeds && hit->duplicated == seeds);
+	assert_true(hit->reordered == seeds && hit->corrupted == seeds);
 }
 
 static void test_seeds(void **state)
 {
-	struct sim_verbs_batch b = {.from = 1, .to = seeds(), .jobs = JOBS};
-	static struct sim_verbs_sum sum;
+	struct verbs_play_options opt = {0};
 
-	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-	if (sum.violated)
-		print_error("seed %" PRIu64 ": %s\n", sum.first_seed,
-			    sum.first);
-	assert_int_equal(sum.violated, 0);
-	assert_int_equal(sum.runs, b.to);
-	assert_int_equal(sum.missing_kind, 0);
+	hold(&opt, play_test_seeds(SEEDS_DEFAULT));
 	/* What must have happened somewhere for the run to mean something. */
-	assert_true(sum.counts.path_full && sum.counts.rnr);
-	assert_true(sum.counts.resets && sum.counts.flushes);
-	assert_true(sum.counts.duplicate_atomics && sum.counts.duplicate_reads);
-	assert_true(sum.counts.timeouts && sum.counts.retries);
-	assert_true(sum.counts.bad_ops && sum.counts.cuts);
+	assert_true(n->path_full && n->rnr);
+	assert_true(n->resets && n->flushes);
+	assert_true(n->duplicate_atomics && n->duplicate_reads);
+	assert_true(n->timeouts && n->retries);
+	assert_true(n->bad_ops && n->cuts);
 	/* Sessions end with a request that is refused, if nobody crashed. */
-	assert_true(sum.counts.refused > sum.runs);
-	assert_true(sum.counts.datagrams_received && sum.counts.sends_inv);
-	assert_true(sum.counts.masked && sum.counts.crashes);
+	assert_true(n->refused > sum.batch.runs);
+	assert_true(n->datagrams_received && n->sends_inv);
+	assert_true(n->masked && n->crashes);
 }
 
 /* Over a network of machines: marks, a full switch, and no violation. */
 static void test_udp_seeds(void **state)
 {
-	struct sim_verbs_batch b = {
-		.from = 1, .to = seeds() / 2, .jobs = JOBS, .udp = true};
-	static struct sim_verbs_sum sum;
+	struct verbs_play_options opt = {.udp = true};
 
-	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-	if (sum.violated)
-		print_error("seed %" PRIu64 ": %s\n", sum.first_seed,
-			    sum.first);
-	assert_int_equal(sum.violated, 0);
-	assert_int_equal(sum.missing_kind, 0);
-	assert_true(sum.counts.marked && sum.counts.switch_full);
-	assert_true(sum.counts.timeouts && sum.counts.retries);
+	hold(&opt, play_test_seeds(SEEDS_DEFAULT) / 2);
+	assert_true(n->marked && n->switch_full);
+	assert_true(n->timeouts && n->retries);
 }
 
 /* Connections with keys: what loss, doubling, reordering and damage leave of
  * them is the same. */
 static void test_auth_seeds(void **state)
 {
-	struct sim_verbs_batch b = {
-		.from = 1, .to = seeds() / 2, .jobs = JOBS, .auth = true};
-	static struct sim_verbs_sum sum;
+	struct verbs_play_options opt = {.auth = true};
 
-	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-	if (sum.violated)
-		print_error("seed %" PRIu64 ": %s\n", sum.first_seed,
-			    sum.first);
-	assert_int_equal(sum.violated, 0);
-	assert_int_equal(sum.missing_kind, 0);
-	assert_true(sum.counts.duplicate_atomics && sum.counts.duplicate_reads);
-	assert_true(sum.counts.resets && sum.counts.crashes);
-}
-
-static uint64_t hash_of(uint64_t seed)
-{
-	struct sim_verbs_options opt = {.seed = seed};
-	static struct sim_verbs_result res;
-
-	assert_int_equal(sim_verbs_run(&opt, &res), 0);
-	assert_int_equal(res.violations, 0);
-	return res.hash;
+	hold(&opt, play_test_seeds(SEEDS_DEFAULT) / 2);
+	assert_true(n->duplicate_atomics && n->duplicate_reads);
+	assert_true(n->resets && n->crashes);
 }
 
 static void test_same_seed_same_hash(void **state)
 {
-	uint64_t one = hash_of(1), two = hash_of(2);
-	struct sim_verbs_batch b = {.from = 2, .to = 2, .jobs = 1};
-	static struct sim_verbs_sum sum;
+	struct sim_batch b = {.from = 2, .to = 2, .jobs = 1};
+	struct verbs_play_options opt = {.common.seed = 2};
+	static struct play_result two;
 
-	assert_int_not_equal(one, two);
-	assert_int_equal(one, hash_of(1));
-	assert_int_equal(two, hash_of(2));
+	play_test_repeats(&verbs_play, &opt.common, 1);
 	/* In another process as well. */
-	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-	assert_int_equal(sum.hash, two * 5);
+	assert_int_equal(play_seed(&verbs_play, &opt.common, &two), 0);
+	assert_int_equal(play_seeds(&verbs_play, &opt.common, &b, &sum), 0);
+	assert_true(sum.hash == two.hash * 5);
 }
 
 /* By what the responder says that it did: without its record, a requester that
  * runs out of retries behind a refusal cannot be told from a lost answer. */
 static void test_nak_that_overtakes_answers(void **state)
 {
-	struct sim_verbs_batch b = {.from = 1,
-				    .to = BUG_SEEDS,
-				    .jobs = JOBS,
-				    .stop_at_first = true};
-	static struct sim_verbs_sum sum;
+	struct verbs_play_options opt = {0};
 
-	b.bug = PLANT_nak_first;
-	assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-	assert_true(sum.violated > 0);
-	assert_non_null(strstr(sum.first, "the peer answered and refused"));
+	play_test_finds(&verbs_play, &opt.common, PLANT_nak_first, BUG_SEEDS,
+			&sum);
+	assert_non_null(
+		strstr(sum.batch.first, "the peer answered and refused"));
 }
 
 static void test_planted_bugs(void **state)
 {
-	static struct sim_verbs_sum sum;
-	unsigned missed = 0;
+	struct verbs_play_options opt = {0};
 
-	for (const enum plant *bug = sim_verbs_bugs; *bug; bug++) {
-		struct sim_verbs_batch b = {.from = 1,
-					    .to = BUG_SEEDS,
-					    .jobs = JOBS,
-					    .bug = *bug,
-					    .stop_at_first = true};
-
-		assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-		if (!sum.violated) {
-			print_error("%s was not found\n", plant_name(*bug));
-			missed++;
-		} else {
-			print_message("%s: seed %" PRIu64 ": %s\n",
-				      plant_name(*bug), sum.first_seed,
-				      sum.first);
-		}
-	}
-	assert_int_equal(missed, 0);
+	play_test_finds_all(&verbs_play, &opt.common, BUG_SEEDS);
 }
 
 int main(void)

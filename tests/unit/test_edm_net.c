@@ -2,7 +2,7 @@
 /*
  * Fabrics below the simulator's network: what a lone frame and a lone READ
  * take, order and room under load, faults over each, a switch that dies in the
- * middle; then the scenario "verbs" with all its checks over some seeds. SEEDS
+ * middle; then the play "verbs" with all its checks over some seeds. SEEDS
  * in the environment sets their number.
  */
 #include <errno.h>
@@ -17,8 +17,9 @@
 
 #include "edm/edm_net.h"
 #include "edm/edm_timing.h"
+#include "play_test.h"
 #include "plays/read_alone.h"
-#include "plays/verbs_cmd.h"
+#include "plays/verbs_play.h"
 
 enum {
 	PORTS = 4,
@@ -27,7 +28,6 @@ enum {
 	LONG_BYTES = 1100,
 	QUEUE = 8,
 	SEEDS = 12,
-	JOBS = 2,
 };
 
 struct world {
@@ -374,27 +374,21 @@ static void test_limits(void **state)
 
 static void test_verbs(void **state)
 {
-	const char *s = getenv("SEEDS");
-	uint64_t seeds = s ? strtoull(s, NULL, 10) : 0;
-	static struct sim_verbs_sum sum;
-	uint64_t hash[2] = {0, 0};
+	static struct play_sum sum;
+	const struct verbs_play_counts *n = (const void *)sum.count;
+	const struct verbs_play_counts *hit = (const void *)sum.hit;
+	uint64_t hash[2] = {0, 0}, seeds = play_test_seeds(SEEDS);
 
 	for (const struct sim_fabric_choice *c = edm_net_choices; c->name;
 	     c++) {
-		struct sim_verbs_batch b = {.from = 1,
-					    .to = seeds ? seeds : SEEDS,
-					    .jobs = JOBS,
-					    .fabric = c};
+		struct verbs_play_options opt = {.common.fabric = c};
 
-		assert_int_equal(sim_verbs_run_batch(&b, &sum), 0);
-		if (sum.violated)
-			print_error("%s, seed %" PRIu64 ": %s\n", c->name,
-				    sum.first_seed, sum.first);
-		assert_int_equal(sum.violated, 0);
-		assert_int_equal(sum.runs, b.to);
-		assert_int_equal(sum.missing_kind, 0);
-		assert_true(sum.counts.path_full > 0);
-		assert_true(sum.counts.reads && sum.counts.cas);
+		play_test_hold(&verbs_play, &opt.common, seeds, &sum);
+		/* Each kind of fault in each run. */
+		assert_true(hit->lost == seeds && hit->duplicated == seeds);
+		assert_true(hit->reordered == seeds && hit->corrupted == seeds);
+		assert_true(n->path_full > 0);
+		assert_true(n->reads && n->cas);
 		/* Three fabrics, three different runs of the same seeds. */
 		assert_true(sum.hash != hash[0] && sum.hash != hash[1]);
 		hash[1] = hash[0];
@@ -404,10 +398,11 @@ static void test_verbs(void **state)
 
 static uint64_t hash_of(const struct sim_fabric_choice *c, uint64_t seed)
 {
-	struct sim_verbs_options opt = {.seed = seed, .fabric = c};
-	static struct sim_verbs_result res;
+	struct verbs_play_options opt = {.common.seed = seed,
+					 .common.fabric = c};
+	static struct play_result res;
 
-	assert_int_equal(sim_verbs_run(&opt, &res), 0);
+	assert_int_equal(play_seed(&verbs_play, &opt.common, &res), 0);
 	assert_int_equal(res.violations, 0);
 	return res.hash;
 }

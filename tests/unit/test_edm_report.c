@@ -225,22 +225,24 @@ static void test_sizes(void **state)
 	assert_int_equal(edm_sizes_max(&c), 1216 * 1460);
 }
 
-static char *captured(const struct edm_figure_options *o,
-		      int (*make)(const struct edm_figure_options *o))
+/* A figure's JSON; with o->f.out its picture, too. */
+static char *captured(const struct edm_figure_options *o, const char *name)
 {
-	struct edm_figure_options mine = *o;
-	struct json_out j;
+	struct figure_run r;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	json_out_init(&j, f);
-	json_out_object(&j, NULL);
-	mine.json = &j;
-	assert_int_equal(make(&mine), 0);
-	json_out_close(&j);
-	assert_int_equal(json_out_end(&j), 0);
+	figure_init(&r, &edm_figures, figure_by_name(&edm_figures, name),
+		    &o->f);
+	assert_int_equal(r.figure->plan(&r), 0);
+	assert_int_equal(edm_figures.run(&r), 0);
+	figure_judge(&r);
+	assert_int_equal(figure_print(&r, f), 0);
+	if (o->f.out)
+		assert_int_equal(figure_picture(&r, o->f.out), 0);
+	figure_release(&r);
 	fclose(f);
 	return text;
 }
@@ -265,11 +267,12 @@ static void close_to(double a, double b, double part)
 
 static void test_figure_6(void **state)
 {
-	struct edm_figure_options o = {.threads = 1, .seeds = 1};
+	struct edm_figure_options o = {.f = {.jobs = 1, .json = true},
+				       .seeds = 1};
 	char *text;
 
 	edm_config_init(&o.base);
-	text = captured(&o, edm_figure_6);
+	text = captured(&o, "6");
 	close_to(field(text, "\"A\"", "formula_edm"), 22.98, 0.001);
 	close_to(field(text, "\"A\"", "formula_rdma"), 11.84, 0.001);
 	close_to(field(text, "\"B\"", "formula_edm"), 7.37, 0.001);
@@ -295,11 +298,12 @@ static void test_figure_7(void **state)
 		   {"50:50", 253, 207},
 		   {"34:66", 310, 249},
 		   {"10:100", 393, 310}};
-	struct edm_figure_options o = {.threads = 1, .seeds = 1};
+	struct edm_figure_options o = {.f = {.jobs = 1, .json = true},
+				       .seeds = 1};
 	char *text;
 
 	edm_config_init(&o.base);
-	text = captured(&o, edm_figure_7);
+	text = captured(&o, "7");
 	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
 		close_to(field(text, row[i].row, "model_edm"), row[i].edm,
 			 0.005);
@@ -310,70 +314,89 @@ static void test_figure_7(void **state)
 	free(text);
 }
 
-static void charts_take(const char *dir)
+static unsigned count(const char *text, const char *word)
 {
-	static const char *const name[] = {"table1",
-					   "figure5",
-					   "figure6",
-					   "figure7",
-					   "figure8a-write",
-					   "figure8a-read",
-					   "figure8a-mix",
-					   "figure8b",
-					   "ablation-discipline",
-					   "ablation-chunk",
-					   "ablation-x",
-					   "ablation-pim",
-					   "ablation-channels",
-					   "ablation-other",
-					   "scale"};
-	char path[128];
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < ARRAY_LEN(name); i++) {
-		snprintf(path, sizeof(path), "%s/%s.svg", dir, name[i]);
-		assert_int_equal(unlink(path), 0);
-	}
-	assert_int_equal(rmdir(dir), 0);
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
 }
 
-/* Every figure runs, and those of the paper write their charts. */
+/* Figures that need no cluster. */
+static void test_figures_phy(void **state)
+{
+	struct edm_figure_options o = {.f = {.json = true}, .messages = 50};
+	char *text;
+
+	edm_config_init(&o.base);
+	text = captured(&o, "table1");
+	assert_int_equal(count(text, "\"total_ns\""), 8);
+	assert_int_equal(count(text, "\"agrees\":false"), 2);
+	assert_non_null(strstr(text, "299.52"));
+	assert_non_null(strstr(text, "3779.68"));
+	free(text);
+	text = captured(&o, "ip");
+	assert_int_equal(count(text, "\"ip_carried\""), 45);
+	assert_int_equal(count(text, "\"no preemption\""), 9);
+	free(text);
+	text = captured(&o, "errors");
+	assert_int_equal(count(text, "\"phantoms\""), 12);
+	free(text);
+	o.f.json = false;
+	text = captured(&o, "table1");
+	assert_non_null(strstr(text, "3.79 us    no"));
+	assert_non_null(strstr(text, "measured by the authors"));
+	free(text);
+	text = captured(&o, "5");
+	assert_non_null(strstr(text, "compute"));
+	free(text);
+}
+
+/* Every figure runs and writes its picture. */
 static void test_figures_run(void **state)
 {
-	struct edm_figure_options o = {
-		.messages = 600, .long_messages = 40, .threads = 2, .seeds = 2};
-	char dir[] = "/tmp/test_edm_XXXXXX";
+	static const char *const name[] = {
+		"table1", "5",	    "6",    "7",	"8a",
+		"8b",	  "golden", "ip",   "ablation", "scale",
+		"fault",  "errors", "cross"};
+	struct edm_figure_options o = {.f = {.jobs = 2, .json = true},
+				       .messages = 400,
+				       .long_messages = 16,
+				       .seeds = 2};
+	char dir[] = "/tmp/test_edm_XXXXXX", path[128];
 	char *text;
 
 	assert_non_null(mkdtemp(dir));
 	edm_config_init(&o.base);
 	o.base.nodes = 8;
-	o.out = dir;
-	text = captured(&o, edm_figure_8a);
-	assert_non_null(strstr(text, "\"edm literal\""));
-	assert_non_null(strstr(text, "\"edm best\""));
-	assert_non_null(strstr(text, "\"golden\":1.35"));
-	free(text);
-	text = captured(&o, edm_figure_fault);
-	close_to(field(text, "first switch dies", "undelivered") + 1, 1, 0);
-	free(text);
-	o.long_messages = 16;
-	text = captured(&o, edm_figure_8b);
-	assert_non_null(strstr(text, "\"memcached\""));
-	free(text);
-	for (const struct edm_figure *f = edm_figures; f->name; f++) {
-		if (!f->charts || !strncmp(f->name, "8", 1))
-			continue;
-		text = captured(&o, f->make);
-		if (!strcmp(f->name, "ablation") || !strcmp(f->name, "scale"))
-			assert_non_null(strstr(text, "\"common_ci\""));
+	o.f.out = dir;
+	for (unsigned i = 0; i < ARRAY_LEN(name); i++) {
+		if (!strcmp(name[i], "cross"))
+			o.seeds = 1;
+		text = captured(&o, name[i]);
+		if (!strcmp(name[i], "8a")) {
+			assert_non_null(strstr(text, "\"edm literal\""));
+			assert_non_null(strstr(text, "\"edm best\""));
+			assert_non_null(strstr(text, "\"golden\":1.35"));
+		} else if (!strcmp(name[i], "8b")) {
+			assert_non_null(strstr(text, "\"memcached\""));
+		} else if (!strcmp(name[i], "fault")) {
+			close_to(field(text, "first switch dies",
+				       "undelivered") +
+					 1,
+				 1, 0);
+		} else if (!strcmp(name[i], "ablation") ||
+			   !strcmp(name[i], "scale")) {
+			assert_non_null(strstr(text, "\"common_ci\":0."));
+		} else if (!strcmp(name[i], "cross")) {
+			assert_non_null(strstr(text, "\"over_best\":1"));
+		}
 		free(text);
+		snprintf(path, sizeof(path), "%s/edm-%s.svg", dir, name[i]);
+		assert_int_equal(unlink(path), 0);
 	}
-	o.messages = 400;
-	o.seeds = 1;
-	text = captured(&o, edm_figure_cross);
-	assert_non_null(strstr(text, "\"over_best\":1"));
-	free(text);
-	charts_take(dir);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* The published numbers of EDM, by the published rules. */
@@ -406,21 +429,18 @@ static void test_golden(void **state)
 	assert_true(g.slowdown > 2);
 }
 
-static void test_chart_unwritable(void **state)
+static void test_picture_unwritable(void **state)
 {
-	static const char *const x[] = {"a"};
-	const double y[] = {1};
-	const struct edm_chart c = {.title = "t",
-				    .x_label = "x",
-				    .y_label = "y",
-				    .x = x,
-				    .points = 1,
-				    .series = 1,
-				    .name = {"s"},
-				    .y = y};
+	struct edm_figure_options o = {.seeds = 1};
+	struct figure_run r;
 
-	assert_int_equal(edm_chart_write(&c, "/nowhere/at/all", "n"), -ENOENT);
+	edm_config_init(&o.base);
+	figure_init(&r, &edm_figures, figure_by_name(&edm_figures, "table1"),
+		    &o.f);
+	assert_int_equal(r.figure->plan(&r), 0);
+	assert_int_equal(figure_picture(&r, "/nowhere/at/all"), -ENOENT);
 	assert_non_null(strstr(error_last(), "--out"));
+	figure_release(&r);
 }
 
 int main(void)
@@ -436,9 +456,10 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_figure_6),
 		cmocka_unit_test(test_figure_7),
+		cmocka_unit_test(test_figures_phy),
 		cmocka_unit_test(test_figures_run),
 		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_chart_unwritable),
+		cmocka_unit_test(test_picture_unwritable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "figures/figures.h"
 #include "figures/offload_costs.h"
-#include "figures/offload_figure.h"
 #include "sim/sim.h"
 
 static struct fig_result run(enum fig_device device, uint32_t threads,
@@ -83,22 +83,29 @@ static void test_bad_config(void **state)
 	c.bytes = 8;
 	c.depth = FIG_DEPTH_MAX + 1;
 	assert_int_equal(fig_run(&c, &r), -22);
-	assert_null(offload_figure_find("7"));
+	assert_null(figure_by_name(&offload_figures, "7"));
 }
 
 /* A whole small figure, with TCP beside it. */
 static void test_figure(void **state)
 {
-	static struct figure_grid g;
-	const struct figure *f = offload_figure_find("14");
+	const struct figure_options o = {.jobs = 2};
+	const struct offload_row *row;
+	struct figure_run r;
 
 	(void)state;
-	assert_non_null(f);
-	assert_int_equal(offload_figure_run(f, 2, 0, &g), 0);
-	assert_int_equal(g.claim_count, 2);
-	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps > 20);
-	assert_true(figure_point(&g, 0, 0, 0)->tcp_gbps < 25);
-	assert_true(figure_point(&g, 0, 0, 1)->mops > 1);
+	figure_init(&r, &offload_figures,
+		    figure_by_name(&offload_figures, "14"), &o);
+	assert_int_equal(r.figure->plan(&r), 0);
+	assert_int_equal(figure_points_run(&r), 0);
+	figure_judge(&r);
+	assert_int_equal(r.verdicts, 2);
+	assert_int_equal(r.verdict[0].holds, 1);
+	row = figure_find(&r, NULL, "alone", 1);
+	assert_true(row->res.tcp_gbps > 20 && row->res.tcp_gbps < 25);
+	row = figure_find(&r, NULL, "cow-8", 1);
+	assert_true(row->res.mops > 1);
+	figure_release(&r);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "figures/kv_figure.h"
+#include "figures/figures.h"
 #include "sim/sim.h"
 
 static struct kv_fig_result run(struct kv_fig_config cfg)
@@ -85,24 +85,24 @@ static void test_failures(void **state)
 
 static void test_claims(void **state)
 {
-	static struct kv_figure k;
-	uint32_t i;
+	const struct figure_options o = {0};
+	struct figure_run r;
 
-	assert_true(kv_figure_plan(&k, "3.8", false) < 0);
-	assert_int_equal(kv_figure_plan(&k, "3.10", false), 0);
-	assert_int_equal(k.count, 17);
-	for (i = 0; i < k.count; i++)
-		k.point[i].res.mops = i < 4 ? 10 : 5;
-	kv_figure_judge(&k);
-	assert_int_equal(k.claims, 2);
-	assert_string_equal(k.claim[0].name, "b_vs_best_rival");
-	assert_true(k.claim[0].value > 1.9 && k.claim[0].value < 2.1);
-	assert_true(kv_figure_holds(&k.claim[0]));
-	assert_string_equal(k.claim[1].name, "b_vs_slowest_rival");
-	assert_false(kv_figure_holds(&k.claim[1]));
-	memset(&k, 0, sizeof(k));
-	assert_int_equal(kv_figure_plan(&k, "all", false), 0);
-	assert_true(k.count > 100 && k.count < KV_FIGURE_POINTS_MAX);
+	assert_null(figure_by_name(&kv_figures, "3.8"));
+	assert_non_null(figure_by_name(&kv_figures, "3.14"));
+	figure_init(&r, &kv_figures, figure_by_name(&kv_figures, "3.10"), &o);
+	assert_int_equal(r.figure->plan(&r), 0);
+	assert_int_equal(r.count, 17);
+	for (size_t i = 0; i < r.count; i++)
+		((struct kv_row *)figure_row(&r, i))->res.mops = i < 4 ? 10 : 5;
+	figure_judge(&r);
+	assert_int_equal(r.verdicts, 2);
+	assert_string_equal(r.verdict[0].what, "b_vs_best_rival");
+	assert_true(r.verdict[0].ours > 1.9 && r.verdict[0].ours < 2.1);
+	assert_int_equal(r.verdict[0].holds, 1);
+	assert_string_equal(r.verdict[1].what, "b_vs_slowest_rival");
+	assert_int_equal(r.verdict[1].holds, 0);
+	figure_release(&r);
 }
 
 int main(void)

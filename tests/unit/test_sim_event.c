@@ -46,7 +46,7 @@ static struct model_event *earliest(struct model_event *m)
 static void test_random_model(void **state)
 {
 	static struct model_event m[EVENTS];
-	struct sim_rand r;
+	struct rng r;
 	struct sim *sim;
 	uint64_t order = 0;
 
@@ -143,15 +143,15 @@ static void test_two_simulations(void **state)
 
 static void test_random(void **state)
 {
-	struct sim_rand a, b, c;
+	struct rng a, b, c;
 	unsigned hits = 0;
 	uint8_t buf[19] = {0};
 
 	sim_rand_init(&a, 5, 1);
 	sim_rand_init(&b, 5, 1);
 	sim_rand_init(&c, 5, 2);
-	assert_int_equal(sim_rand_u64(&a), sim_rand_u64(&b));
-	assert_int_not_equal(sim_rand_u64(&a), sim_rand_u64(&c));
+	assert_int_equal(rng_u64(&a), rng_u64(&b));
+	assert_int_not_equal(rng_u64(&a), rng_u64(&c));
 	for (unsigned i = 0; i < 100000; i++) {
 		uint32_t v = sim_rand_range(&a, 3, 9);
 
@@ -159,7 +159,7 @@ static void test_random(void **state)
 		hits += sim_rand_chance(&a, 100000);
 	}
 	assert_true(hits > 9000 && hits < 11000);
-	sim_rand_bytes(&a, buf, 17);
+	rng_fill(&a, buf, 17);
 	assert_int_equal(buf[17], 0);
 	assert_int_equal(buf[18], 0);
 }

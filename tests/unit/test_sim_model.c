@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "figures/model_check.h"
+#include "figures/model_drive.h"
 #include "sim/model_busy.h"
-#include "sim/model_check.h"
-#include "sim/model_drive.h"
 #include "sim/model_limits.h"
 
 /*

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "figures/model_drive.h"
 #include "sim/fiber.h"
-#include "sim/model_drive.h"
 #include "sim/model_host.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steering packet by packet: what each side of the switch sees, and the limits.
- * Whether it is right as a whole is test_scenario_vlist's business. */
+ * Whether it is right as a whole is test_play_vlist's business. */
 #include "tor_rig.h"
 
 #include <stdio.h>

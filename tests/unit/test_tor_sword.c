@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SwordBox packet by packet: what each side of the switch sees, and the limits.
- * Whether it is right as a whole is test_scenario_sword's business. */
+ * Whether it is right as a whole is test_play_sword's business. */
 #include "sword_rig.h"
 
 /* A compare and swap, all its packets, from an empty cache. */

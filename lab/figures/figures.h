@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The figures that shipped code makes on the host cost model: their rows.
+ * report/figure.h says how to add one.
+ */
+#ifndef AQ_FIGURES_H
+#define AQ_FIGURES_H
+
+#include "commands.h"
+#include "fig.h"
+#include "kv_fig.h"
+#include "model_check.h"
+#include "paging.h"
+#include "report/figure.h"
+#include "vfig.h"
+
+/* Cowbird (SIGCOMM 2023). */
+struct offload_row {
+	struct figure_point p;
+	struct fig_config cfg;
+	uint32_t engines; /* as the figure names them; 0: it has none */
+	const char *device;
+	struct fig_result res;
+};
+
+/* RCuckoo, by the dissertation that it is chapter 3 of. */
+struct kv_row {
+	struct figure_point p;
+	struct kv_fig_config cfg;
+	struct kv_fig_result res;
+};
+
+/* SwordBox, chapter 2 of the same. */
+struct vfig_row {
+	struct figure_point p;
+	struct vfig_config cfg;
+	const char *steering;
+	uint32_t keys; /* steered ones, or all */
+	double theta;
+	struct vfig_result res;
+	/* Per finished operation. */
+	struct {
+#define VFIG_PER_OP(name, help) double name;
+		VLIST_STATS(VFIG_PER_OP)
+#undef VFIG_PER_OP
+	} work;
+	double steer[VFIG_STEER_COUNTS];
+};
+
+/* ODRP (NSDI 2025). */
+struct paging_row {
+	struct figure_point p;
+	const char *mode;
+	struct paging_config cfg;
+	struct paging_result res;
+};
+
+/* The host cost model itself. */
+struct model_figure_row {
+	struct figure_point p;
+	struct model_row row;
+	double ratio;
+	bool holds;
+};
+
+extern const struct figure_system offload_figures, kv_figures, switch_figures,
+	paging_figures, model_figures;
+
+/* Runs the points of a figure in processes of their own, because a run sets the
+ * process's verbs provider: `run` of all these systems. */
+int figure_points_run(struct figure_run *r) MUST_CHECK;
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The leaves of a table in the simulator: memory nodes that may be killed,
+ * regions on them, and the connections that clients have to them.
+ */
+#ifndef AQ_PLAYS_KV_CLUSTER_H
+#define AQ_PLAYS_KV_CLUSTER_H
+
+#include "kv/kv.h"
+#include "play_client.h"
+
+enum {
+	KV_CLUSTER_NODES = 3,
+	KV_CLUSTER_LEAVES = 128,
+};
+
+struct kv_cluster_leaf {
+	struct kv_id id;
+	unsigned node;
+	struct scenario_region *table, *locks;
+	bool is_there;
+};
+
+struct kv_cluster {
+	struct scenario_host *node[KV_CLUSTER_NODES];
+	unsigned node_count;
+	bool is_killed[KV_CLUSTER_NODES];
+	struct kv_cluster_leaf leaf[KV_CLUSTER_LEAVES];
+	unsigned leaf_count;
+	struct play_conns conns; /* each leads to a leaf */
+};
+
+/* One client's view of it. */
+struct kv_cluster_client {
+	struct kv_cluster *cluster;
+	struct scenario_host *host;
+	bool is_dead; /* what it closes from now on stays as it is */
+};
+
+struct kv_world kv_cluster_world(struct kv_cluster_client *c);
+/* SIGKILL; its memory is gone. */
+void kv_cluster_kill(struct kv_cluster *cluster, unsigned node);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every figure of every system on the cost model: its points can be planned,
+ * its claims name points and columns that there are, and its picture is
+ * well-formed and has what was published. The results are made up; EDM's
+ * figures, which are quick, are run by test_edm_report.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "figures/figures.h"
+
+static const struct figure_system *const systems[] = {
+	&offload_figures, &kv_figures, &switch_figures, &paging_figures,
+	&model_figures};
+
+/* Some result for every point: any number that is not 0. */
+static void make_up(struct figure_run *r)
+{
+	const struct figure_system *s = r->system;
+
+	for (size_t i = 0; i < r->count; i++) {
+		char *row = figure_row(r, i);
+
+		for (const struct figure_column *c = s->columns; c->name; c++) {
+			size_t n = 1 + (7 * i + c->at) % 50;
+
+			if (c->at < s->result_at ||
+			    c->at >= s->result_at + s->result_bytes)
+				continue;
+			if (c->type == FIGURE_REAL)
+				*(double *)(row + c->at) = (double)n;
+			else if (c->type == FIGURE_U64)
+				*(uint64_t *)(row + c->at) = n;
+		}
+	}
+}
+
+static unsigned count(const char *path, const char *word)
+{
+	static char text[1 << 20];
+	FILE *f = fopen(path, "re");
+	unsigned n = 0;
+
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		n++;
+	return n;
+}
+
+/* How many published numbers it shows. */
+static unsigned draw(struct figure_run *r, const char *dir)
+{
+	unsigned published = r->verdicts, shown;
+	char path[256];
+
+	for (size_t i = 0; i < r->count; i++)
+		published +=
+			((struct figure_point *)figure_row(r, i))->published >
+			0;
+	assert_int_equal(figure_picture(r, dir), 0);
+	snprintf(path, sizeof(path), "%s/%s-%s.svg", dir, r->system->name,
+		 r->figure->name);
+	for (char *c = path; *c; c++)
+		*c = *c == ' ' ? '-' : *c;
+	shown = count(path, "class='published'");
+	assert_in_range(shown, published, 1000);
+	assert_true(count(path, "class='ours'") >= r->count / 2);
+	return shown;
+}
+
+static void test_pictures(void **state)
+{
+	char dir[] = "/tmp/test_figures_XXXXXX", command[512];
+	char bare[128] = "";
+
+	assert_non_null(mkdtemp(dir));
+	for (unsigned i = 0; i < ARRAY_LEN(systems); i++) {
+		const struct figure_system *s = systems[i];
+		struct figure_options o = {.jobs = 1};
+
+		for (unsigned k = 0; k < s->option_count; k++)
+			o.value[k] = s->options[k].unset;
+		for (const struct figure *f = s->figures; f->name; f++) {
+			struct figure_run r;
+
+			figure_init(&r, s, f, &o);
+			assert_int_equal(f->plan(&r), 0);
+			assert_true(r.count > 0);
+			make_up(&r);
+			figure_judge(&r);
+			if (!draw(&r, dir)) {
+				strcat(bare, f->name);
+				strcat(bare, " ");
+			}
+			figure_release(&r);
+		}
+	}
+	/* Nothing is published of these in numbers. */
+	assert_string_equal(bare, "3.7 3.19 ");
+	snprintf(command, sizeof(command),
+		 "python3 '%s/tests/unit/check_svg.py' %s && rm -r %s",
+		 getenv("AQ_SOURCE") ? getenv("AQ_SOURCE") : ".", dir, dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Every claim of a table finds its points when all are there. */
+static void test_claims(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(systems); i++)
+		for (size_t k = 0; k < systems[i]->claim_count; k++) {
+			const struct figure_claim *c = &systems[i]->claims[k];
+			struct figure_options o = {.jobs = 1};
+			struct figure_run r;
+
+			for (unsigned n = 0; n < systems[i]->option_count; n++)
+				o.value[n] = systems[i]->options[n].unset;
+			figure_init(&r, systems[i],
+				    figure_by_name(systems[i], c->figure), &o);
+			/* "8 9" is no name of its own. */
+			for (const struct figure *f = systems[i]->figures;
+			     f->name; f++)
+				if (!strcmp(f->name, c->figure))
+					r.figure = f;
+			assert_non_null(r.figure);
+			assert_int_equal(r.figure->plan(&r), 0);
+			make_up(&r);
+			figure_claim_at(&r, c);
+			if (r.verdicts != 1)
+				fail_msg("%s %s: %s", systems[i]->name,
+					 c->figure, c->what);
+			figure_release(&r);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_claims),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
