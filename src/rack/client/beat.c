@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "client_priv.h"
 
@@ -121,6 +122,7 @@ static int start(struct aq_rack *rack)
 	sigset_t all, before;
 	int err;
 
+	lock_assert_mutex_held(&rack->lock);
 	if (rack->is_beating)
 		return 0;
 	err = client_http_set_create(&rack->beat_set);
@@ -157,6 +159,7 @@ static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
 {
 	int err = start(rack);
 
+	lock_assert_mutex_held(&rack->lock);
 	if (err)
 		return err;
 	bond->node = node;
