@@ -96,7 +96,7 @@ finish() {
 }
 
 all_c() {
-	find src lab include tests -name '*.[ch]' 2>/dev/null
+	find src lab include tests examples -name '*.[ch]' 2>/dev/null
 }
 
 all_shell() {
@@ -117,7 +117,8 @@ format_check() {
 
 spelling() {
 	codespell --skip='*/corpus/*' --ignore-words tools/codespell.txt \
-		README.md CONTRIBUTING.md docs man src lab include tests tools &&
+		README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs man src lab \
+		include tests tools examples debian &&
 		echo "no misspelling known to codespell"
 }
 
@@ -233,7 +234,7 @@ build_variants &
 builder=$!
 trap 'kill "$builder" 2>/dev/null || true' EXIT
 if ((full)); then
-	need_packages programs
+	need_packages programs packaging
 	suite e2e build "${many[@]}" --suite e2e
 	need_packages vm
 	suite vm build --suite vm

@@ -148,14 +148,21 @@ static int start_sides(struct run *r)
 	for (unsigned i = 0; i <= r->processes && !err; i++) {
 		err = start_side(r, i);
 		/* One after the other: they share a core. */
-		for (unsigned k = 0; !err && k < START_TRIES &&
-				     atomic_load(&r->page->ready) <= i;
+		/* FAIR-1: who counts as ready has set up. */
+		for (unsigned k = 0;
+		     !err && k < START_TRIES &&
+		     atomic_load_explicit(&r->page->ready,
+					  memory_order_acquire) <= i;
 		     k++)
 			nap_ms(1);
 	}
-	if (!err && atomic_load(&r->page->failed))
+	/* FAIR-2: who sees a failure sees why. */
+	if (!err &&
+	    atomic_load_explicit(&r->page->failed, memory_order_acquire))
 		err = error_set(-EIO, "%s", r->page->why);
-	if (!err && atomic_load(&r->page->ready) <= r->processes)
+	/* FAIR-1 */
+	if (!err && atomic_load_explicit(&r->page->ready,
+					 memory_order_acquire) <= r->processes)
 		err = error_set(-ETIMEDOUT, "the clients do not start");
 	return err;
 }
@@ -163,7 +170,8 @@ static int start_sides(struct run *r)
 static void stop_all(struct run *r)
 {
 	if (r->page)
-		atomic_store(&r->page->mode, FAIR_QUIT);
+		atomic_store_explicit(&r->page->mode, FAIR_QUIT,
+				      memory_order_relaxed);
 	while (r->sides)
 		(void)waitpid(r->side[--r->sides], NULL, 0);
 	place_end(r->node);
@@ -176,15 +184,18 @@ static int run_window(struct run *r, enum fair_mode mode, unsigned round)
 {
 	uint64_t worked, flooded, since_ns, node_ns;
 
-	atomic_store(&r->page->mode, mode);
+	atomic_store_explicit(&r->page->mode, mode, memory_order_relaxed);
 	nap_ms(SETTLE_MS);
 	since_ns = bench_now_ns();
-	worked = atomic_load(&r->page->worked);
-	flooded = atomic_load(&r->page->flooded);
+	worked = atomic_load_explicit(&r->page->worked, memory_order_relaxed);
+	flooded = atomic_load_explicit(&r->page->flooded, memory_order_relaxed);
 	node_ns = guard_process_ns(r->node);
 	nap_ms(r->window_ms);
-	worked = atomic_load(&r->page->worked) - worked;
-	flooded = atomic_load(&r->page->flooded) - flooded;
+	worked = atomic_load_explicit(&r->page->worked, memory_order_relaxed) -
+		 worked;
+	flooded =
+		atomic_load_explicit(&r->page->flooded, memory_order_relaxed) -
+		flooded;
 	node_ns = guard_process_ns(r->node) - node_ns;
 	since_ns = bench_now_ns() - since_ns;
 	conduct_record(&r->track[mode], round, worked, since_ns);
@@ -193,7 +204,8 @@ static int run_window(struct run *r, enum fair_mode mode, unsigned round)
 	if (mode == FAIR_FLOOD)
 		conduct_record(&r->track[FLOOD_ITSELF], round, flooded,
 			       since_ns);
-	if (atomic_load(&r->page->failed))
+	/* FAIR-2 */
+	if (atomic_load_explicit(&r->page->failed, memory_order_acquire))
 		return error_set(-EIO, "%s", r->page->why);
 	return 0;
 }

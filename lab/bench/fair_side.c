@@ -233,7 +233,9 @@ static int end(struct side *s, int err)
 	if (err) {
 		snprintf(s->page->why, sizeof(s->page->why), "%s",
 			 error_last());
-		(void)atomic_fetch_add(&s->page->failed, 1);
+		/* FAIR-2: after the reason. */
+		(void)atomic_fetch_add_explicit(&s->page->failed, 1,
+						memory_order_release);
 	}
 	side_close(s);
 	return err;
@@ -246,7 +248,8 @@ int fair_work(struct fair_page *page)
 
 	if (!err)
 		err = fill(&s);
-	(void)atomic_fetch_add(&page->ready, 1);
+	/* FAIR-1 */
+	(void)atomic_fetch_add_explicit(&page->ready, 1, memory_order_release);
 	while (!err && mode_of(&s) != FAIR_QUIT) {
 		int n = turn(&s, s.link[0], true);
 
@@ -328,7 +331,8 @@ int fair_flood(struct fair_page *page, unsigned index)
 	struct page_store *store = NULL;
 	int err = flood_open(&s, index, &store);
 
-	(void)atomic_fetch_add(&page->ready, 1);
+	/* FAIR-1 */
+	(void)atomic_fetch_add_explicit(&page->ready, 1, memory_order_release);
 	while (!err && mode_of(&s) != FAIR_QUIT)
 		if (mode_of(&s) == FAIR_FLOOD)
 			err = store ? flood_pages(&s, store) : flood_reads(&s);

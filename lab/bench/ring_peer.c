@@ -18,7 +18,7 @@ enum {
 };
 
 struct ring_slot {
-	/* R0: released by the writer after the payload, R1: acquired by the
+	/* PEER-1: released by the writer after the payload, acquired by the
 	 * reader before it. Counts from 1; 0 is a slot never written. */
 	atomic_uint_fast64_t seq;
 	uint8_t payload[RING_PAYLOAD_BYTES];
@@ -41,12 +41,13 @@ static struct ring_pair *ring_of(const struct side *s)
 static void slot_put(struct ring_slot *slot, uint64_t seq, const void *payload)
 {
 	memcpy(slot->payload, payload, RING_PAYLOAD_BYTES);
-	atomic_store_explicit(&slot->seq, seq, memory_order_release); /* R0 */
+	atomic_store_explicit(&slot->seq, seq,
+			      memory_order_release); /* PEER-1 */
 }
 
 static bool slot_ready(struct ring_slot *slot, uint64_t seq)
 {
-	/* R1, pairs with R0 in slot_put. */
+	/* PEER-1: no reader sees half a payload. */
 	return atomic_load_explicit(&slot->seq, memory_order_acquire) == seq;
 }
 

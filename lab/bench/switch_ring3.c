@@ -17,7 +17,7 @@ enum {
 };
 
 struct slot {
-	/* R0: released by the writer after the payload, R1: acquired by the
+	/* TRIO-1: released by the writer after the payload, acquired by the
 	 * reader before it. Counts from 1. */
 	atomic_uint_fast64_t seq;
 	uint8_t payload[PAYLOAD];
@@ -38,14 +38,14 @@ static struct rings *rings_of(const struct side *s)
 
 static bool ready(struct slot *s, uint64_t seq)
 {
-	/* R1, pairs with R0 in put. */
+	/* TRIO-1: no reader sees half a payload. */
 	return atomic_load_explicit(&s->seq, memory_order_acquire) == seq;
 }
 
 static void put(struct slot *s, uint64_t seq, const uint8_t *payload)
 {
 	memcpy(s->payload, payload, PAYLOAD);
-	atomic_store_explicit(&s->seq, seq, memory_order_release); /* R0 */
+	atomic_store_explicit(&s->seq, seq, memory_order_release); /* TRIO-1 */
 }
 
 /* Moves what there is from one ring to another; returns how many. The window

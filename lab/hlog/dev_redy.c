@@ -48,8 +48,9 @@ struct redy_queue {
 	struct redy_job *job; /* ring of requests */
 	struct hlog_io *done; /* ring of results; .token is a slot */
 	bool *is_open;	      /* the I/O thread's: the slot has a request */
-	/* R0/R1 and D0/D1 pair: what a ring holds is written before its tail
-	 * moves, and read before its head does. */
+	/* What a ring holds is written before its tail moves: REDY-1 for jobs,
+	 * REDY-2 for results. A head is its reader's own: a place comes back
+	 * with its slot. */
 	_Atomic uint32_t job_tail CACHE_ALIGNED;
 	_Atomic uint32_t done_head;
 	_Atomic uint32_t job_head CACHE_ALIGNED;
@@ -77,7 +78,7 @@ static void give(struct redy_queue *q, uint32_t slot, int err, const void *data)
 	q->is_open[slot] = false;
 	q->done[t & q->mask] =
 		(struct hlog_io){.token = slot, .err = err, .data = data};
-	/* D0, pairs with D1 in redy_poll. */
+	/* REDY-2, with redy_poll: what is done is all there. */
 	atomic_store_explicit(&q->done_tail, t + 1, memory_order_release);
 }
 
@@ -86,11 +87,11 @@ static bool take_job(struct redy_queue *q, struct redy_job *out)
 {
 	uint32_t h = atomic_load_explicit(&q->job_head, memory_order_relaxed);
 
-	/* R1, pairs with R0 in push. */
+	/* REDY-1: a job that is counted is all there. */
 	if (h == atomic_load_explicit(&q->job_tail, memory_order_acquire))
 		return false;
 	*out = q->job[h & q->mask];
-	atomic_store_explicit(&q->job_head, h + 1, memory_order_release);
+	atomic_store_explicit(&q->job_head, h + 1, memory_order_relaxed);
 	q->is_open[out->slot] = true;
 	return true;
 }
@@ -359,7 +360,7 @@ static int push(struct redy_queue *q, struct redy_job job, uint64_t token)
 		return -EAGAIN;
 	q->token[job.slot] = token;
 	q->job[t & q->mask] = job;
-	/* R0, pairs with R1 in take_job. */
+	/* REDY-1, with take_job. */
 	atomic_store_explicit(&q->job_tail, t + 1, memory_order_release);
 	return 0;
 }
@@ -395,7 +396,7 @@ static int redy_poll(struct hlog_queue *base, struct hlog_io *done,
 {
 	struct redy_queue *q = container_of(base, struct redy_queue, base);
 	uint32_t h = atomic_load_explicit(&q->done_head, memory_order_relaxed);
-	/* D1, pairs with D0 in give. */
+	/* REDY-2, with give. */
 	uint32_t t = atomic_load_explicit(&q->done_tail, memory_order_acquire);
 	unsigned n = 0;
 
@@ -407,7 +408,7 @@ static int redy_poll(struct hlog_queue *base, struct hlog_io *done,
 		done[n++].token = q->token[slot];
 		slots_hand(&q->slots, slot);
 	}
-	atomic_store_explicit(&q->done_head, h, memory_order_release);
+	atomic_store_explicit(&q->done_head, h, memory_order_relaxed);
 	if (n == 0)
 		return atomic_load_explicit(&q->device->failed,
 					    memory_order_relaxed);

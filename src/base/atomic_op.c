@@ -27,12 +27,14 @@ uint64_t atomic_op_execute(const struct atomic_op *op, uint64_t *word)
 	_Atomic uint64_t *target = (_Atomic uint64_t *)word;
 	uint64_t old;
 
+	/* OP-1, with itself in other threads and NICs: who takes a lock by this
+	 * sees what the last holder wrote. */
 	if (op->is_add && op->boundary == 0)
 		return atomic_fetch_add_explicit(target, op->swap_add,
 						 memory_order_acq_rel);
 	old = atomic_load_explicit(target, memory_order_relaxed);
 	/* A comparison that fails is exchanged with the same value, so that it
-	 * is ordered like one that succeeds. */
+	 * is ordered like one that succeeds: OP-1. */
 	while (!atomic_compare_exchange_weak_explicit(
 		target, &old, atomic_op_result(op, old), memory_order_acq_rel,
 		memory_order_relaxed))

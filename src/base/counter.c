@@ -339,12 +339,13 @@ static void entry_write(struct counter_file *f, unsigned index,
 	e->offset =
 		(uint32_t)((const uint8_t *)value - (const uint8_t *)f->header);
 	/* Readers copy the file with read(2) and check all of it; the order
-	 * only keeps half-written entries out of their sight. */
+	 * only keeps half-written entries out of their sight: COUNT-1. */
 	atomic_store_explicit(&e->kind, (uint32_t)kind, memory_order_release);
 }
 
 static void publish(struct counter_file *f)
 {
+	/* COUNT-1: no reader counts an entry that is not there yet. */
 	atomic_store_explicit(&f->header->entry_count, f->entry_count,
 			      memory_order_release);
 }
@@ -423,6 +424,7 @@ void counter_file_release(struct counter_file *f, void *values)
 		if (g->values == values && !g->is_free)
 			break;
 	ASSERT(g != NULL);
+	/* COUNT-1: no reader shows values that are cleared as numbers. */
 	for (i = 0; i < g->count; i++)
 		atomic_store_explicit(&f->entries[g->first + i].kind,
 				      COUNTER_NONE, memory_order_release);

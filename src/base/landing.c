@@ -123,9 +123,11 @@ __attribute__((noinline)) size_t landing_call(void *a, const void *b,
 		landing_look();
 	atomic_store_explicit(&landing.start, start, memory_order_relaxed);
 	atomic_store_explicit(&landing.end, end, memory_order_relaxed);
-	/* Against the compiler only: the handler runs in this thread. */
+	/* LAND-1, against the compiler only: the handler runs in this thread
+	 * and must not find an old range while the work is under way. */
 	atomic_signal_fence(memory_order_seq_cst);
 	done = work(a, b, c);
+	/* LAND-1: nor none while it still is. */
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&landing.end, 0, memory_order_relaxed);
 	return done;

@@ -30,9 +30,12 @@ static inline void move_line(uint8_t *dst, const uint8_t *src)
 	to[3] = d;
 }
 
-/* Acquired: what is READ after a word is no older than what it announces. */
+/* LIVE-1, with the release of whoever owns the memory, an application or a NIC
+ * (core/touch.c): what is READ after a word is no older than what it announces.
+ */
 static inline void move8(uint8_t *dst, const uint8_t *src)
 {
+	/* LIVE-1 */
 	uint64_t w = atomic_load_explicit(
 		(const _Atomic uint64_t *)(const void *)src,
 		memory_order_acquire);
@@ -42,6 +45,7 @@ static inline void move8(uint8_t *dst, const uint8_t *src)
 
 static inline void move4(uint8_t *dst, const uint8_t *src)
 {
+	/* LIVE-1 */
 	uint32_t w = atomic_load_explicit(
 		(const _Atomic uint32_t *)(const void *)src,
 		memory_order_acquire);
@@ -51,6 +55,7 @@ static inline void move4(uint8_t *dst, const uint8_t *src)
 
 static inline void move2(uint8_t *dst, const uint8_t *src)
 {
+	/* LIVE-1 */
 	uint16_t w = atomic_load_explicit(
 		(const _Atomic uint16_t *)(const void *)src,
 		memory_order_acquire);

@@ -2,6 +2,7 @@
 /* The slow half of the data path lock: somebody else holds it, or sleeps. */
 #include "lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,13 +14,17 @@ enum {
 	YIELDS = 200, /* about the length of the longest critical section */
 };
 
-#define NAP_NS 1000000ull /* unless it is woken */
+/* Unless it is woken. lock_drop reads `sleepers` without an order of its own,
+ * so LOCK-2 may miss it, and then the nap ends the wait. */
+#define NAP_NS 1000000ull
 
 /* Until the lock is dropped, or for a nap. */
 static void sleep_on(struct lock *l)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
 
+	/* LOCK-2, with the kernel's look at `held` in the futex call: it must
+	 * not be older than the announcement that somebody sleeps. */
 	atomic_fetch_add_explicit(&l->sleepers, 1, memory_order_seq_cst);
 	(void)syscall(SYS_futex, &l->held, FUTEX_WAIT_PRIVATE, 1, &nap, NULL,
 		      0);
@@ -44,4 +49,13 @@ void lock_wake(struct lock *l)
 {
 	(void)syscall(SYS_futex, &l->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
 		      0);
+}
+
+void lock_assert_mutex_held(pthread_mutex_t *mutex)
+{
+#if defined(AQ_LOCK_HOLDER) && defined(__GLIBC__)
+	ASSERT(mutex->__data.__owner == (int)syscall(SYS_gettid));
+#else
+	ASSERT(pthread_mutex_trylock(mutex) == EBUSY);
+#endif
 }

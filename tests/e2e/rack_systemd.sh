@@ -33,6 +33,16 @@ check memory m0
 check engine e0
 check switch s0
 check redis cache
+# All are shut the same way; the switch may have raw ports.
+shut() {
+	sed -n '/^NoNewPrivileges/,/^$/p' "$TMP/aquifer-$1.service"
+}
+for unit in engine@e0 redis@cache switch@s0; do
+	diff <(shut memory@m0) <(shut "$unit" | sed \
+		's/^\(AmbientCapabilities\|CapabilityBoundingSet\)=CAP_NET_RAW$/\1=/
+		s/ AF_PACKET$//') || fail "$unit is not shut as the others are"
+done
+! shut memory@m0 | grep -q RAW || fail "a memory node needs no raw sockets"
 # Tenants must be there after the next boot.
 grep -qx StateDirectory=aquifer "$TMP/aquifer-memory@m0.service" ||
 	fail "no state directory"

@@ -2,10 +2,13 @@
 /* The data path lock: exclusion and visibility between threads. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -131,6 +134,82 @@ static void test_long_wait(void **state)
 	assert_in_range(p.sleeps, 1, 1000);
 }
 
+/* Whether the assertion ends the process, which is a child. */
+static bool dies(void (*assert_it)(void *), void *arg)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		static const struct rlimit none = {0};
+
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)close(STDERR_FILENO);
+		assert_it(arg);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void assert_lock(void *arg)
+{
+	lock_assert_held(arg);
+}
+
+static void assert_mutex(void *arg)
+{
+	lock_assert_mutex_held(arg);
+}
+
+static void test_assert_held(void **state)
+{
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct lock l;
+
+	lock_init(&l);
+	assert_true(dies(assert_lock, &l));
+	lock_take(&l);
+	lock_assert_held(&l);
+	lock_drop(&l);
+	assert_true(dies(assert_lock, &l));
+	assert_true(lock_try(&l));
+	lock_assert_held(&l);
+	lock_drop(&l);
+
+	assert_true(dies(assert_mutex, &mutex));
+	pthread_mutex_lock(&mutex);
+	lock_assert_mutex_held(&mutex);
+	pthread_mutex_unlock(&mutex);
+	assert_true(dies(assert_mutex, &mutex));
+}
+
+#ifdef AQ_LOCK_HOLDER
+static void *assert_elsewhere(void *arg)
+{
+	struct lock *l = arg;
+
+	return dies(assert_lock, l) ? l : NULL;
+}
+
+/* Sanitized builds also know that it is another thread's. */
+static void test_assert_whose(void **state)
+{
+	struct lock l;
+	pthread_t t;
+	void *died;
+
+	lock_init(&l);
+	lock_take(&l);
+	assert_int_equal(pthread_create(&t, NULL, assert_elsewhere, &l), 0);
+	pthread_join(t, &died);
+	assert_non_null(died);
+	lock_drop(&l);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +217,10 @@ int main(void)
 		cmocka_unit_test(test_try),
 		cmocka_unit_test(test_long_wait),
 		cmocka_unit_test(test_long_holder),
+		cmocka_unit_test(test_assert_held),
+#ifdef AQ_LOCK_HOLDER
+		cmocka_unit_test(test_assert_whose),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -484,8 +484,9 @@ static void says_what_is_wrong(void **state)
 	tell(r, -EEXIST,
 	     "swordbox conn server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
 	     "server_qpn=201 psn=0");
-	assert_int_equal(tor_program_add(r->tor, "swordbox", "bug=early_answer"),
-			 -EINVAL);
+	assert_int_equal(
+		tor_program_add(r->tor, "swordbox", "bug=early_answer"),
+		-EINVAL);
 	assert_int_equal(tor_program_add(r->tor, "swordbox", "conns=x"),
 			 -EINVAL);
 	for (unsigned i = 1; i < SWORD_REGIONS; i++)

@@ -154,6 +154,7 @@ enum run_call_kind {
 	RUN_CALL_UNWITHHOLD,
 };
 
+/* RUN-B1: written before the program rings, read by the pager after. */
 struct run_call {
 	uint32_t kind;
 	int32_t err; /* out */

@@ -18,8 +18,8 @@
 #include "tree_priv.h"
 
 struct tree_local {
-	/* Taken with L1 (acquire), let go with L2 (release), which it pairs
-	 * with; so the rest belongs to who has it. */
+	/* Taken with acquire, let go with release: LOCAL-1; so the rest belongs
+	 * to who has it. */
 	_Atomic uint32_t busy;
 	_Atomic uint32_t waiting; /* only a hint */
 	uint32_t handed;
@@ -59,7 +59,7 @@ static bool local_try(struct tree_local *l)
 {
 	uint32_t free_now = 0;
 
-	/* L1, pairs with L2. */
+	/* LOCAL-1: what the last holder handed over is seen. */
 	return atomic_compare_exchange_strong_explicit(&l->busy, &free_now, 1,
 						       memory_order_acquire,
 						       memory_order_relaxed);
@@ -69,7 +69,7 @@ static void local_leave(struct tree_local *l, uint64_t word)
 {
 	l->handed = word ? l->handed + 1 : 0;
 	l->word = word;
-	/* L2, pairs with L1. */
+	/* LOCAL-1, with local_try. */
 	atomic_store_explicit(&l->busy, 0, memory_order_release);
 }
 

@@ -16,7 +16,7 @@ static uint32_t state_err(const struct aq_async *a)
 	struct offload_state state;
 	uint64_t word;
 
-	/* The engine writes it whole. */
+	/* RED-1: the engine WRITEs it whole, after what it speaks of. */
 	word = atomic_load_explicit((_Atomic uint64_t *)(void *)&p->state,
 				    memory_order_acquire);
 	memcpy(&state, &word, sizeof(state));

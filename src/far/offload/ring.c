@@ -149,7 +149,7 @@ static inline int64_t issue(struct offload_ring *r, unsigned kind,
 	green.tail = (uint32_t)++r->tail;
 	green.wdata_tail = (uint32_t)r->data_tail[OFFLOAD_WR];
 	memcpy(&word, &green, sizeof(word));
-	/* G0: the engine READs this word, then what it announces. */
+	/* GREEN-1: the engine READs this word, then what it announces. */
 	atomic_store_explicit(r->green, word, memory_order_release);
 	return (int64_t)((uint64_t)kind << OFFLOAD_ID_WRITE_BIT |
 			 (uint64_t)region << OFFLOAD_ID_REGION_BIT | seq);

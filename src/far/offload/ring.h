@@ -53,7 +53,7 @@ struct offload_ring {
 	uint8_t *status;
 	uint8_t *data[OFFLOAD_KINDS];
 	uint64_t data_mask[OFFLOAD_KINDS];
-	_Atomic uint64_t *green;
+	_Atomic uint64_t *green; /* GREEN-1: the engine's NIC READs it */
 	_Atomic uint64_t *done_word;
 
 	uint64_t tail; /* positions issued */
@@ -93,7 +93,7 @@ int offload_ring_take(struct offload_ring *r, uint64_t word);
 
 static inline int offload_ring_look(struct offload_ring *r)
 {
-	/* D1, pairs with the engine's WRITE of the red block, whose last word
+	/* RED-1, with the engine's WRITE of the red block, whose last word
 	 * this is: what was written before it is seen. */
 	uint64_t word =
 		atomic_load_explicit(r->done_word, memory_order_acquire);

@@ -3,10 +3,10 @@
  * Completion queues. One producer (the NIC, under the host's lock) and one
  * consumer (whoever polls) share a ring through two indices:
  *
- *   P0  the producer stores `produced` with release after writing an entry
- *   C0  the consumer loads it with acquire before reading one
- *   C1  the consumer stores `consumed` with release after reading one
- *   P1  the producer loads it with acquire before overwriting one
+ *   CQ-1  the producer stores `produced` with release after writing an entry,
+ *	   the consumer loads it with acquire before reading one
+ *   CQ-2  the consumer stores `consumed` with release after reading one, the
+ *	   producer loads it with acquire before overwriting one
  */
 #include <stdlib.h>
 
@@ -65,8 +65,10 @@ void nic_cq_enable_timestamps(struct nic_cq *cq)
 /* The caller keeps the poller away. */
 int nic_cq_resize(struct nic_cq *cq, uint32_t cqe_count)
 {
-	uint32_t produced = atomic_load(&cq->produced);
-	uint32_t consumed = atomic_load(&cq->consumed);
+	uint32_t produced =
+		atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	uint32_t consumed =
+		atomic_load_explicit(&cq->consumed, memory_order_relaxed);
 	uint32_t mask, i;
 	struct nic_cqe *ring;
 
@@ -112,7 +114,9 @@ static void swap_with_previous(struct nic_cq *cq, uint32_t produced)
 	struct nic_cqe *b = &cq->ring[produced & cq->mask];
 	struct nic_cqe t = *a;
 
-	if (produced % 16 || produced == atomic_load(&cq->consumed) ||
+	if (produced % 16 ||
+	    produced ==
+		    atomic_load_explicit(&cq->consumed, memory_order_relaxed) ||
 	    a->qp_num != b->qp_num || a->is_recv != b->is_recv)
 		return;
 	*a = *b;
@@ -148,6 +152,7 @@ void cq_end_slow(struct nic_cq *cq, struct nic_cqe *cqe)
 		notify(cq, cqe);
 	if (PLANTED(double_completion) && produced % 32 == 31) {
 		cq->ring[(produced + 1) & cq->mask] = *cqe;
+		/* CQ-1, as in cq_show. */
 		atomic_store_explicit(&cq->produced, produced + 2,
 				      memory_order_release);
 	}
@@ -171,12 +176,13 @@ const struct nic_cqe *nic_cq_peek(struct nic_cq *cq)
 	for (;;) {
 		const struct nic_cqe *cqe = &cq->ring[i & cq->mask];
 
-		/* C0, pairs with P0 in cq_push. */
+		/* CQ-1: an entry is read when all of it is there. */
 		if (i ==
 		    atomic_load_explicit(&cq->produced, memory_order_acquire))
 			return NULL;
 		if (LIKELY(cqe->qp_owner))
 			return cqe;
+		/* CQ-2, as in nic_cq_pop. */
 		atomic_store_explicit(&cq->consumed, ++i, memory_order_release);
 	}
 }
@@ -191,17 +197,19 @@ void nic_cq_pop(struct nic_cq *cq)
 {
 	uint32_t i = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
 
-	/* C1, pairs with P1 in cq_push. */
+	/* CQ-2: the entry was copied before its place is free. */
 	atomic_store_explicit(&cq->consumed, i + 1, memory_order_release);
 }
 
 /* The caller keeps the poller away: entries it may be reading change. */
 void cq_purge(struct nic_cq *cq, const void *qp_owner)
 {
-	uint32_t produced = atomic_load(&cq->produced);
+	uint32_t produced =
+		atomic_load_explicit(&cq->produced, memory_order_relaxed);
 	uint32_t i;
 
-	for (i = atomic_load(&cq->consumed); i != produced; i++)
+	for (i = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	     i != produced; i++)
 		if (cq->ring[i & cq->mask].qp_owner == qp_owner)
 			cq->ring[i & cq->mask].qp_owner = NULL;
 }

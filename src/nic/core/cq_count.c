@@ -44,7 +44,8 @@ int nic_cq_make_counting(struct nic_cq *cq)
 
 	if (cq->counting)
 		return 0;
-	if (cq->users || atomic_load(&cq->produced))
+	if (cq->users ||
+	    atomic_load_explicit(&cq->produced, memory_order_relaxed))
 		return -EBUSY;
 	if (!find_free(n, &i)) {
 		err = grow(n);

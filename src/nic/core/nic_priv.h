@@ -830,7 +830,7 @@ static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
 {
 	uint32_t produced =
 		atomic_load_explicit(&cq->produced, memory_order_relaxed);
-	/* P1, pairs with C1 in nic_cq_pop. */
+	/* CQ-2, with nic_cq_pop: no entry is overwritten that is being read. */
 	uint32_t consumed =
 		atomic_load_explicit(&cq->consumed, memory_order_acquire);
 
@@ -842,7 +842,7 @@ static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
 static inline void cq_show(struct nic_cq *cq, uint32_t produced)
 {
 	count(cq->nic, NIC_C_completions);
-	/* P0, pairs with C0 in nic_cq_peek. */
+	/* CQ-1, with nic_cq_peek: nobody sees half an entry. */
 	atomic_store_explicit(&cq->produced, produced + 1,
 			      memory_order_release);
 }

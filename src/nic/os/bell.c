@@ -91,8 +91,8 @@ void bell_sleep(struct bell *b, bool barrier)
 	uint64_t sleeps =
 		atomic_load_explicit(&b->page->sleeps, memory_order_relaxed);
 
-	/* B1: the store (a new number even if it was asleep: who rang for the
-	 * last one rings again) ... */
+	/* BELL-1: the store (a new number even if it was asleep: who rang for
+	 * the last one rings again) ... */
 	atomic_exchange_explicit(&b->page->sleeps, (sleeps + 1) | 1,
 				 memory_order_seq_cst);
 	/* ... and the barrier in all producers. */

@@ -11,17 +11,17 @@
  * answer can tell an owner that does not run (a busy machine, SIGSTOP) from one
  * that runs and does not answer.
  *
- * Nothing is lost because of this pair:
- *  B0 (producer) publishes a record, then reads `sleeps`.
- *  B1 (sleeper)  makes `sleeps` odd, then looks into its rings again.
+ * Nothing is lost because of the pair BELL-1:
+ *  The producer publishes a record, then reads `sleeps`.
+ *  The sleeper makes `sleeps` odd, then looks into its rings again.
  * At least one of the two must see the other's store. A locked instruction in
- * B0 would guarantee it, but costs 35 ns for every frame, because it waits for
- * the record's cache line. Sleeping is rare, so the sleeper pays instead:
- * between its store and its look, membarrier(2) makes every running thread of
- * every registered process execute a full barrier (8.5 us, 0.5 us while the
- * other cores are idle). Where membarrier is refused, producers publish with a
- * sequentially consistent exchange; each side says in its introduction what it
- * can do.
+ * the producer would guarantee it, but costs 35 ns for every frame, because it
+ * waits for the record's cache line. Sleeping is rare, so the sleeper pays
+ * instead: between its store and its look, membarrier(2) makes every running
+ * thread of every registered process execute a full barrier (8.5 us, 0.5 us
+ * while the other cores are idle). Where membarrier is refused, producers
+ * publish with a sequentially consistent exchange; each side says in its
+ * introduction what it can do.
  *
  * A producer that remembers the sleep it rang for rings again for the next one,
  * whose number is another, so ringing once per sleep loses nothing either.
@@ -83,14 +83,14 @@ void bell_peer_release(struct bell_peer *p);
 /* Wakes the peer at the other end of a cable's socket unconditionally. */
 void bell_send(int sock);
 
-/* Second half of B0: whether there is a sleep to ring for, which is then taken
- * to be rung for. */
+/* The producer's second half of BELL-1: whether there is a sleep to ring for,
+ * which is then taken to be rung for. */
 static inline bool bell_must_ring(struct bell_peer *p)
 {
 	uint64_t sleeps;
 
-	/* The compiler must not move the load above the record's store; the
-	 * processor may, and B1's barrier repairs that. */
+	/* BELL-1: the compiler must not move the load above the record's store;
+	 * the processor may, and the sleeper's barrier repairs that. */
 	atomic_signal_fence(memory_order_seq_cst);
 	sleeps = atomic_load_explicit(&p->page->sleeps, memory_order_relaxed);
 	if (LIKELY(!(sleeps & 1)) || sleeps == p->rang_for)
@@ -108,9 +108,9 @@ static inline bool bell_ring(struct bell_peer *p, int sock)
 	return true;
 }
 
-/* First half of B1. The caller looks into its rings afterwards. Without
- * `barrier` a frame published in the same instant may be missed; only for a
- * caller that looks again soon by itself. */
+/* The sleeper's first half of BELL-1. The caller looks into its rings
+ * afterwards. Without `barrier` a frame published in the same instant may be
+ * missed; only for a caller that looks again soon by itself. */
 void bell_sleep(struct bell *b, bool barrier);
 
 static inline bool bell_page_is_asleep(const struct bell_page *page)

@@ -357,7 +357,7 @@ void os_board_sleep(struct os_board *b, uint64_t deadline_ns)
 	tend(b);
 	reap(b);
 	os_board_nudge(b);
-	/* B1 of bell.h. */
+	/* BELL-1 */
 	bell_sleep(&b->bell, true);
 	if (any_ready(b)) {
 		bell_wake(&b->bell);

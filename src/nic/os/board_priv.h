@@ -13,7 +13,7 @@
 
 struct link_ops {
 	unsigned (*poll)(struct os_link *l, unsigned budget);
-	/* Whether poll would find something; second half of B1. NULL: its
+	/* Whether poll would find something; second half of BELL-1. NULL: its
 	 * descriptor tells. */
 	bool (*ready)(struct os_link *l);
 	bool (*tx)(struct os_link *l, const uint8_t *frame, size_t len_bytes,

@@ -4,6 +4,7 @@
  * cable_hello.c, direct mappings in grant.c (given) and direct.c (taken).
  */
 #include "cable.h"
+#include "base/lock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -485,6 +486,7 @@ static struct cable *accept_one(struct os_host *h, int sock)
 
 void cable_accept_all(struct os_host *h)
 {
+	lock_assert_held(&h->base.lock);
 	for (unsigned i = 0; i < OS_BACKLOG; i++) {
 		struct cable *c;
 		int sock = accept4(h->listen_fd, NULL, NULL,

@@ -24,7 +24,8 @@ void ring_rx_init(struct ring_rx *rx, struct ring_ctl *ctl, uint8_t *data,
 
 bool ring_tx_refresh(struct ring_tx *tx)
 {
-	/* R3, pairs with R2. The peer owns this word: read once, checked. */
+	/* RING-2: what is overwritten was read. The peer owns this word: it
+	 * is read once, then checked. */
 	uint64_t seen =
 		atomic_load_explicit(&tx->ctl->read_pos, memory_order_acquire);
 

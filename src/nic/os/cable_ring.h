@@ -14,11 +14,12 @@
  * consumer's position has a cache line of its own, which the producer reads
  * only when its copy says that the ring is full.
  *
- * Orders (R = ring):
- *  R0 release of a header by the producer, acquired by the consumer in R1.
- *  R2 release of the read position, acquired by the producer in R3: the bytes
- *     were read before they are overwritten.
- * How a sleeping consumer is found is in bell.h; `exchange` belongs to that.
+ * Orders:
+ *  RING-1 the producer releases a header, the consumer acquires it: nobody sees
+ *	   a frame that is not there yet.
+ *  RING-2 the consumer releases the read position, the producer acquires it:
+ *the bytes were read before they are overwritten. How a sleeping consumer is
+ *found is in bell.h; `exchange` belongs to that.
  */
 #ifndef AQ_CABLE_RING_H
 #define AQ_CABLE_RING_H
@@ -126,7 +127,7 @@ static inline uint8_t *ring_reserve(struct ring_tx *tx, size_t max_bytes)
 	if (UNLIKELY(need > to_end)) {
 		atomic_store_explicit(ring_header(tx->data, 0), 0,
 				      memory_order_relaxed);
-		/* R0, for the marker. */
+		/* RING-1, for the marker. */
 		atomic_store_explicit(ring_header(tx->data, off),
 				      RING_READY | RING_WRAP,
 				      memory_order_release);
@@ -160,12 +161,12 @@ static inline void ring_publish_copy(struct ring_tx *tx, const uint8_t *record,
 		memcpy(to + RING_HEADER_BYTES, record + RING_HEADER_BYTES,
 		       len_bytes);
 	}
-	/* R0, pairs with R1; the first half of B0 in bell.h. */
+	/* RING-1, and the producer's half of BELL-1. */
 	if (UNLIKELY(tx->exchange))
 		atomic_exchange_explicit(ring_header(to, 0),
 					 (uint16_t)(RING_READY | len_bytes),
 					 memory_order_seq_cst);
-	else
+	else /* RING-1 */
 		atomic_store_explicit(ring_header(to, 0),
 				      (uint16_t)(RING_READY | len_bytes),
 				      memory_order_release);
@@ -183,12 +184,12 @@ static inline void ring_publish(struct ring_tx *tx, size_t len_bytes)
 
 	atomic_store_explicit(ring_header(tx->data, next & mask), 0,
 			      memory_order_relaxed);
-	/* R0, pairs with R1; the first half of B0 in bell.h. */
+	/* RING-1, and the producer's half of BELL-1. */
 	if (UNLIKELY(tx->exchange))
 		atomic_exchange_explicit(ring_header(tx->data, off),
 					 (uint16_t)(RING_READY | len_bytes),
 					 memory_order_seq_cst);
-	else
+	else /* RING-1 */
 		atomic_store_explicit(ring_header(tx->data, off),
 				      (uint16_t)(RING_READY | len_bytes),
 				      memory_order_release);
@@ -198,7 +199,8 @@ static inline void ring_publish(struct ring_tx *tx, size_t len_bytes)
 	PREFETCH_RW(tx->data + ((next + 128) & mask));
 }
 
-/* Whether a record waits. Sequentially consistent: second half of B1. */
+/* Whether a record waits. BELL-1, after the sleeper's store: one of the two
+ * sees the other. */
 static inline bool ring_ready(const struct ring_rx *rx)
 {
 	return atomic_load_explicit(
@@ -217,7 +219,7 @@ const uint8_t *ring_peek_odd(struct ring_rx *rx, uint32_t header,
 static inline const uint8_t *ring_peek(struct ring_rx *rx, size_t *len_bytes)
 {
 	uint64_t off = rx->pos & (rx->size_bytes - 1);
-	/* R1, pairs with R0. Read once, then checked. */
+	/* RING-1. It is read once, then checked. */
 	uint32_t h = atomic_load_explicit(ring_header(rx->data, off),
 					  memory_order_acquire);
 	uint32_t len = h & RING_LEN_MASK;
@@ -270,7 +272,7 @@ static inline void ring_rx_publish(struct ring_rx *rx)
 	if (rx->published == rx->pos)
 		return;
 	rx->published = rx->pos;
-	/* R2, pairs with R3. */
+	/* RING-2 */
 	atomic_store_explicit(&rx->ctl->read_pos, rx->pos,
 			      memory_order_release);
 }

@@ -82,7 +82,8 @@ static struct direct_entry *entry_add(struct direct_table *t, uint32_t rkey,
 
 static inline bool map_valid(const struct direct_map *m)
 {
-	/* D1, pairs with D0 in grant.c. */
+	/* GRANT-1, with grant.c: a mapping that was taken back is not used
+	 * for anything that begins later. */
 	return atomic_load_explicit(m->word, memory_order_acquire) ==
 	       m->generation;
 }

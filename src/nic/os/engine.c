@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/relax.h"
 #include "base/thread.h"
 #include "cable.h"
@@ -146,6 +147,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 {
 	bool kicked = false;
 
+	lock_assert_held(&h->base.lock);
 	for (int i = 0; i < count; i++) {
 		if (ev[i].data.ptr == &h->engine) {
 			kicked = true;
@@ -367,7 +369,7 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
-		/* B1 of bell.h. A thread that waits on memory here may have to
+		/* BELL-1. A thread that waits on memory here may have to
 		 * wait for us to leave its core: no barrier for a short sleep.
 		 */
 		bell_sleep(&h->bell, !brief);
@@ -497,6 +499,7 @@ static void *engine_main(void *arg)
 	/* By itself: another's name is a file, which a confined process may
 	 * not write. */
 	(void)pthread_setname_np(pthread_self(), "aq-engine");
+	/* STOP-1: what was done before the engine was told to end is seen. */
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < e->crowded_until_ns;
@@ -548,6 +551,7 @@ int engine_start(struct os_host *h)
 
 void engine_stop(struct os_host *h)
 {
+	/* STOP-1, with engine_main. */
 	atomic_store_explicit(&h->engine.stop, true, memory_order_release);
 	engine_kick(h);
 	pthread_join(h->engine.thread, NULL);

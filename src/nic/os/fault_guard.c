@@ -97,11 +97,13 @@ static inline void read_words(uint8_t *near, const uint8_t *far, size_t len)
 
 static inline void write_byte(uint8_t *far, uint8_t b)
 {
+	/* GUARD-1, as in write_words. */
 	atomic_store_explicit((_Atomic uint8_t *)far, b, memory_order_release);
 }
 
-/* near -> far, in ascending order; each store is released after those before
- * it, which costs nothing on x86. */
+/* near -> far, in ascending order. GUARD-1, with the loads of the program that
+ * owns the memory: each store is released after those before it, which costs
+ * nothing on x86. */
 static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 {
 	while (len && !aligned(far)) {
@@ -112,6 +114,7 @@ static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
 		uint64_t w;
 
 		memcpy(&w, near, sizeof(w));
+		/* GUARD-1 */
 		atomic_store_explicit((_Atomic uint64_t *)(void *)far, w,
 				      memory_order_release);
 	}

@@ -195,7 +195,7 @@ static void take_back(struct os_host *h, struct cable *c, unsigned i)
 {
 	struct grant_handed *m = &c->handed[i];
 
-	/* D0, read by the user in D1: even, or odd and larger, is not the
+	/* GRANT-1, with map_valid: even, or odd and larger, is not the
 	 * generation that it holds. */
 	atomic_store_explicit(&c->words_own[i], m->generation + 1,
 			      memory_order_release);
@@ -301,6 +301,7 @@ static void hand_out(struct cable *c, unsigned i, uint32_t rkey,
 	m->addr = g->addr;
 	m->generation = (m->generation + 1) | 1;
 	m->used = true;
+	/* GRANT-1: who finds the generation finds what it stands for. */
 	atomic_store_explicit(&c->words_own[i], m->generation,
 			      memory_order_release);
 	c->path.host->handed_count++;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/relax.h"
 #include "cable.h"
 #include "os_priv.h"
@@ -120,6 +121,7 @@ bool host_is_beside_peer(struct os_host *h)
 {
 	uint32_t place = (uint32_t)sched_getcpu() + 1;
 
+	lock_assert_held(&h->base.lock);
 	bell_set_place(&h->bell, place);
 	for (unsigned i = 0; i < h->polled_count; i++) {
 		struct env_path *path = h->polled[i];

@@ -48,7 +48,7 @@ struct port_ops {
 	unsigned (*poll)(struct env_path *path, unsigned budget);
 	/* See env.h; NULL: from a network. */
 	uint32_t (*from)(struct env_path *path);
-	/* Whether poll would find something; the second half of B1. */
+	/* Whether poll would find something; the second half of BELL-1. */
 	bool (*ready)(struct env_path *path);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
@@ -213,7 +213,7 @@ void host_forget(struct os_host *h);
 /* engine.c */
 int engine_start(struct os_host *h) MUST_CHECK;
 void engine_stop(struct os_host *h);
-/* Wakes the engine from inside this process; the lock is held. */
+/* Wakes the engine from inside this process. */
 void engine_kick(struct os_host *h);
 void engine_drive(struct nic_host *host);
 void engine_leave(struct nic_host *host);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/relax.h"
 #include "verbs_priv.h"
 
@@ -155,7 +156,8 @@ static void channel_push(struct verbs_channel *ch, struct verbs_cq *cq)
 	/* A full pipe means thousands of events that nobody reads. Whoever
 	 * reads next makes up for this one. */
 	atomic_store_explicit(&cq->owed, true, memory_order_relaxed);
-	atomic_store_explicit(&ch->owed, true, memory_order_release); /* O0 */
+	/* OWED-1: who sees that the channel owes sees which queue it is. */
+	atomic_store_explicit(&ch->owed, true, memory_order_release);
 }
 
 void verbs_on_cq_event(struct nic_cq *nic, void *owner)
@@ -171,7 +173,8 @@ static void channel_pay(struct verbs_channel *ch)
 {
 	struct verbs_cq *cq;
 
-	/* Pairs with O0. */
+	lock_assert_mutex_held(&ch->mutex);
+	/* OWED-1, with channel_push. */
 	if (!atomic_exchange_explicit(&ch->owed, false, memory_order_acquire))
 		return;
 	for (cq = ch->cqs; cq; cq = cq->channel_next)

@@ -104,7 +104,7 @@ static void host_adopt(struct verbs_ctx *ctx, struct nic_host *host)
 	nic_set_upcalls(host->nic, &upcalls);
 	nic_query_device(host->nic, &ctx->limits);
 	lock_drop(&host->lock);
-	/* H0: a thread that sees the host sees the limits too. */
+	/* HOST-1: a thread that sees the host sees the limits too. */
 	atomic_store_explicit(&ctx->host, host, memory_order_release);
 }
 
@@ -152,7 +152,7 @@ struct nic_host *verbs_host(struct ibv_context *context)
 
 	if (!verbs_is_own(context))
 		return NULL;
-	/* Pairs with H0 in host_adopt. */
+	/* HOST-1, with host_adopt. */
 	host = atomic_load_explicit(&to_ctx(context)->host,
 				    memory_order_acquire);
 	return LIKELY(host != NULL) ? host : host_reopen(to_ctx(context));

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "client_priv.h"
@@ -120,6 +121,7 @@ static int start(struct aq_rack *rack)
 {
 	int err;
 
+	lock_assert_mutex_held(&rack->lock);
 	if (rack->is_beating)
 		return 0;
 	err = client_http_set_create(&rack->beat_set);
@@ -152,6 +154,7 @@ static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
 {
 	int err = start(rack);
 
+	lock_assert_mutex_held(&rack->lock);
 	if (err)
 		return err;
 	bond->node = node;

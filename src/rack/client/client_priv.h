@@ -100,7 +100,7 @@ struct aq_rack {
 	_Atomic uint32_t deadline_ms;
 
 	pthread_mutex_t lock; /* taken after a region's lock */
-	/* Appended under the lock; N0 publishes, so readers need none. */
+	/* Appended under the lock; NODES-1 publishes, so readers need none. */
 	struct client_node node[CLIENT_NODE_MAX];
 	_Atomic uint32_t node_count;
 	struct list threads; /* by client_thread.link */

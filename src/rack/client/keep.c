@@ -2,6 +2,7 @@
 /* A rack's inside for rooms above, see keep.h, and the thread of the keepers,
  * which is not the one of the heartbeats: a tick may wait for a node. */
 #include "keep.h"
+#include "base/lock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void tick_keepers(struct aq_rack *rack,
 {
 	struct list *l, *next;
 
+	lock_assert_mutex_held(&rack->lock);
 	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
 	     l = next) {
 		struct client_keeper *k =
@@ -74,6 +76,7 @@ static int start(struct aq_rack *rack)
 {
 	int err;
 
+	lock_assert_mutex_held(&rack->lock);
 	if (rack->is_keeping)
 		return 0;
 	err = thread_start(&rack->keep, keep_main, rack);

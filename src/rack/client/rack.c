@@ -56,7 +56,7 @@ uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
 
 uint32_t client_rack_nodes(const struct aq_rack *rack)
 {
-	/* N1, pairs with N0: the nodes below the count are complete. */
+	/* NODES-1: the nodes below the count are complete. */
 	return atomic_load_explicit(&rack->node_count, memory_order_acquire);
 }
 
@@ -77,7 +77,7 @@ void client_rack_rescan(struct aq_rack *rack)
 		if (j < known || known == CLIENT_NODE_MAX)
 			continue;
 		rack->node[known++] = found[i];
-		/* N0, pairs with N1. */
+		/* NODES-1, with client_rack_nodes: nobody sees half a node. */
 		atomic_store_explicit(&rack->node_count, known,
 				      memory_order_release);
 	}

@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/rundir.h"
 #include "client_priv.h"
@@ -42,6 +43,7 @@ static int open_counters(struct client_thread *t)
 	char prefix[24];
 	int err;
 
+	lock_assert_mutex_held(&rack->lock);
 	if (!rack->counters) {
 		err = counter_file_create(
 			rack->rundir, "client",

@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "client_priv.h"
 
 enum {
@@ -48,6 +49,7 @@ int client_device_open(struct aq_rack *rack)
 	const struct client_verbs *v = client_verbs_choose();
 	int err;
 
+	lock_assert_mutex_held(&rack->lock);
 	if (rack->context)
 		return 0;
 	if (wants_system(rack->config)) {

@@ -180,16 +180,21 @@ static _Atomic uint64_t *word_at(uint64_t place)
 
 uint64_t frame_pool_pop(struct frame_pool *p)
 {
+	/* POOL-2, with the exchange below in other threads and the chains' own
+	 * steps in the NIC: a place is taken by one of them. */
 	uint64_t place =
 		atomic_load_explicit(&p->queue->head, memory_order_acquire);
 
 	do {
-		/* Q1, pairs with Q0: who sees the frame may use it. */
+		/* POOL-1, with frame_pool_push: who sees the frame may use it.
+		 */
 		if (!atomic_load_explicit(word_at(place), memory_order_acquire))
 			return 0;
+		/* POOL-2 */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&p->queue->head, &place, next_place(p, place),
 		memory_order_acq_rel, memory_order_acquire));
+	/* POOL-1: the place is empty before anybody fills it again. */
 	return frame_swap(atomic_exchange_explicit(word_at(place), 0,
 						   memory_order_acq_rel));
 }
@@ -199,11 +204,12 @@ void frame_pool_push(struct frame_pool *p, uint64_t frame)
 	uint64_t place =
 		atomic_load_explicit(&p->queue->tail, memory_order_relaxed);
 
+	/* POOL-2, for the tail. */
 	while (!atomic_compare_exchange_weak_explicit(
 		&p->queue->tail, &place, next_place(p, place),
 		memory_order_acq_rel, memory_order_relaxed))
 		;
-	/* Q0, pairs with Q1. */
+	/* POOL-1: nobody finds a frame that is still in use. */
 	atomic_store_explicit(word_at(place), frame_swap(frame),
 			      memory_order_release);
 }
@@ -234,7 +240,7 @@ void frame_pool_fill(struct frame_pool *p, uint64_t place, uint64_t frame)
 		frame_pool_push(p, frame);
 		return;
 	}
-	/* Q0: who took it in vain meanwhile has left a hole. */
+	/* POOL-1: who took it in vain meanwhile has left a hole. */
 	atomic_store_explicit(word_at(place), frame_swap(frame),
 			      memory_order_release);
 }
@@ -245,6 +251,7 @@ unsigned frame_pool_mend(struct frame_pool *p)
 
 	pthread_mutex_lock(&p->lock);
 	while (i < p->hole_count) {
+		/* POOL-1, as in frame_pool_pop. */
 		uint64_t frame = atomic_exchange_explicit(
 			word_at(p->hole[i]), 0, memory_order_acq_rel);
 

@@ -88,7 +88,7 @@ static struct frame_line *find_line(struct frame_server *s,
 				      s->channel, 0);
 	if (!s->line[n].cq)
 		return NULL;
-	/* S0, pairs with S1: who sees the line sees its queue. */
+	/* LINES-1: who sees the line sees its queue. */
 	atomic_store_explicit(&s->line_count, n + 1, memory_order_release);
 	return &s->line[n];
 }
@@ -248,7 +248,7 @@ static unsigned look(struct frame_server *s, struct frame_line *l,
 
 static unsigned next_lines(struct frame_server *s, struct frame_line **lines)
 {
-	/* S1, pairs with S0. */
+	/* LINES-1, with the line's making. */
 	unsigned count =
 		atomic_load_explicit(&s->line_count, memory_order_acquire);
 	unsigned n = 0;

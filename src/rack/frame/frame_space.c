@@ -118,6 +118,7 @@ uint64_t frame_space_find(const struct frame_space *s, uint64_t index)
 
 	if (index >= s->entries)
 		return 0;
+	/* SPACE-1: a frame that is found is the space's own already. */
 	frame = frame_swap(
 		atomic_load_explicit(&s->table[index], memory_order_acquire));
 	return frame_pool_has(s->pool, frame) ? frame : 0;
@@ -142,6 +143,7 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 		if (!f)
 			return -ENOSPC;
 		s->used++;
+		/* SPACE-1, with frame_space_find, here and in chains. */
 		atomic_store_explicit(&s->table[index], frame_swap(f),
 				      memory_order_release);
 	}
@@ -156,7 +158,7 @@ uint64_t frame_space_take(struct frame_space *s, uint64_t index)
 	/* Looks first: reading leaves what nobody touched without memory. */
 	if (!frame_space_find(s, index))
 		return 0;
-	/* One instruction, so a frame never leaves twice. */
+	/* SPACE-1, and one instruction, so a frame never leaves twice. */
 	frame = frame_swap(atomic_exchange_explicit(&s->table[index], 0,
 						    memory_order_acq_rel));
 	return frame_pool_has(s->pool, frame) ? frame : 0;

@@ -12,6 +12,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "mem_priv.h"
 #include "pair/pair.h"
@@ -229,6 +230,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	uint32_t slot = 0;
 	int err;
 
+	lock_assert_mutex_held(&node->lock);
 	while (slot < MEM_CONN_MAX && node->conns[slot])
 		slot++;
 	if (slot == MEM_CONN_MAX)
@@ -282,6 +284,7 @@ void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 {
 	char id[CONN_ID_TEXT];
 
+	lock_assert_mutex_held(&node->lock);
 	conn_id_format(c, id);
 	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
 		 c->tenant->name, *c->client ? c->client : "no name",

@@ -14,6 +14,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "mem_priv.h"
 
 enum {
@@ -86,6 +87,7 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 	struct mem_grant *g;
 	int err = 0;
 
+	lock_assert_mutex_held(&node->lock);
 	if (conn->grant_count >= MEM_GRANT_PER_CONN)
 		return error_set(-EAGAIN, "a connection has %d grants at most",
 				 MEM_GRANT_PER_CONN);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "mem_priv.h"
 
 #define FIRST(type) \
@@ -65,6 +66,7 @@ void life_end(struct mem_node *node, struct mem_life *life)
 
 void life_bury(struct mem_node *node, struct mem_life *life)
 {
+	lock_assert_mutex_held(&node->lock);
 	ASSERT(life->ended);
 	life->ended_at = node->visits;
 	list_append(&node->ended, &life->node);

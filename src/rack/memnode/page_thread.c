@@ -16,7 +16,7 @@ static void *run(void *arg)
 
 	/* By itself, as a confined process can. */
 	(void)pthread_setname_np(pthread_self(), "aq-pages");
-	/* P0, pairs with P1; nothing else hangs on it. */
+	/* Relaxed: nothing else hangs on it. */
 	while (!atomic_load_explicit(&node->server_stops,
 				     memory_order_relaxed)) {
 		if (frame_server_step(node->server)) {
@@ -60,7 +60,6 @@ void page_thread_stop(struct mem_node *node)
 {
 	if (!node->server)
 		return;
-	/* P1, pairs with P0. */
 	atomic_store_explicit(&node->server_stops, true, memory_order_relaxed);
 	(void)pthread_join(node->server_thread, NULL);
 	frame_server_destroy(node->server);

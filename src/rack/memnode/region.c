@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "memory_priv.h"
 
@@ -172,6 +173,7 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 	struct memory m;
 	int err = insert(node, tenant, name, &r);
 
+	lock_assert_mutex_held(&node->lock);
 	if (err)
 		return err;
 	err = on_device ? charge_device(r, size_bytes)
@@ -216,6 +218,7 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 	struct memory old = memory_of(r), m;
 	int err;
 
+	lock_assert_mutex_held(&node->lock);
 	if (r->dm)
 		return error_set(-EOPNOTSUPP,
 				 "region %s is device memory, which keeps its "
@@ -262,6 +265,7 @@ int region_delete(struct mem_node *node, struct mem_region *r)
 	struct memory old = memory_of(r);
 	int err = make_busy(r);
 
+	lock_assert_mutex_held(&node->lock);
 	if (err)
 		return err;
 	grant_revoke_region(node, r);

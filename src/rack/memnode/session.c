@@ -12,6 +12,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "mem_priv.h"
 
 static struct mem_session *find(struct mem_node *node,
@@ -92,6 +93,7 @@ int session_take(struct mem_node *node, struct mem_tenant *tenant,
 {
 	struct mem_session *s;
 
+	lock_assert_mutex_held(&node->lock);
 	if (strlen(id) != MEM_SESSION_CHARS ||
 	    strspn(id, "0123456789abcdef") != MEM_SESSION_CHARS)
 		return error_set(-EINVAL, "\"session\" has %d hex digits",

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "mem_priv.h"
 
@@ -196,6 +197,7 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind)
 {
+	lock_assert_mutex_held(&node->lock);
 	/* Chains take frames without asking. But none is in two entries, and
 	 * no entry has two, so who has room for all of them has enough. */
 	struct frame_space_options o = {

@@ -13,6 +13,7 @@
 
 #include "base/ask.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "switch_priv.h"
 
@@ -89,6 +90,7 @@ void switch_tell_later(struct mem_node *node, const char *line)
 {
 	struct mem_switch *w = &node->at_switch;
 
+	lock_assert_mutex_held(&node->lock);
 	if (w->late_count < MEM_LATE_MAX) {
 		snprintf(w->late[w->late_count++], MEM_LATE_BYTES, "%s", line);
 		return;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "mem_priv.h"
 
@@ -103,6 +104,7 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 {
 	unsigned ends = 0;
 
+	lock_assert_mutex_held(&node->lock);
 	ASSERT(t->state == MEM_TENANT_ENDING);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		if (!node->conns[i] || node->conns[i]->tenant != t)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "mem_priv.h"
 
 enum {
@@ -144,6 +145,7 @@ int tenant_file_save(struct mem_node *node)
 	json_t *tree;
 	int err, len;
 
+	lock_assert_mutex_held(&node->lock);
 	if (!node->state_path)
 		return 0;
 	len = snprintf(temp, sizeof(temp), "%s.new", node->state_path);
