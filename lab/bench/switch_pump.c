@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "os/plug.h"
+#include "plug.h"
 #include "switch_bench.h"
 #include "ticks.h"
 #include "wire/wire.h"
@@ -40,11 +40,11 @@ static size_t make_frame(uint32_t to_slot, uint8_t frame[WIRE_FRAME_MAX])
 static int setup(struct side *s)
 {
 	const struct switch_param *p = s->param;
-	struct os_plug *plug;
-	int rc = os_plug_open(p->rack, SWITCH_NAME,
-			      s->role == SIDE_CLIENT ? SLOT_OF_CLIENT
-						     : SLOT_OF_SERVER,
-			      address, &plug);
+	struct plug *plug;
+	int rc = plug_open(p->rack, SWITCH_NAME,
+			   s->role == SIDE_CLIENT ? SLOT_OF_CLIENT
+						  : SLOT_OF_SERVER,
+			   address, &plug);
 
 	if (rc < 0)
 		return side_fail(s, rc, "plugging in");
@@ -54,27 +54,27 @@ static int setup(struct side *s)
 
 static void teardown(struct side *s)
 {
-	os_plug_close(s->state);
+	plug_close(s->state);
 }
 
 static int serve(struct side *s)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
 	size_t len = make_frame(SLOT_OF_CLIENT, frame), got;
-	struct os_plug *p = s->state;
+	struct plug *p = s->state;
 
 	while (!side_stopped(s)) {
 		for (unsigned i = 0; i < 256; i++) {
 			unsigned n = 0;
 
-			while (n < 64 && os_plug_rx(p, &got)) {
-				os_plug_next(p);
-				(void)!os_plug_tx(p, frame, len);
+			while (n < 64 && plug_rx(p, &got)) {
+				plug_next(p);
+				(void)!plug_tx(p, frame, len);
 				n++;
 			}
 			if (n) {
-				os_plug_done(p);
-				os_plug_flush(p);
+				plug_done(p);
+				plug_flush(p);
 			} else {
 				sched_yield();
 			}
@@ -88,7 +88,7 @@ static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 	uint8_t frame[WIRE_FRAME_MAX];
 	size_t len = make_frame(SLOT_OF_SERVER, frame), bytes;
 	const struct switch_param *param = s->param;
-	struct os_plug *p = s->state;
+	struct plug *p = s->state;
 	uint64_t end = side_end_ticks(s, window_ns), sent = 0, got = 0;
 	uint64_t limit_ns = bench_now_ns() + window_ns + LOST_NS;
 	bool over = false;
@@ -97,17 +97,17 @@ static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 		unsigned n = 0, m = 0;
 
 		while (!over && sent - got < param->depth &&
-		       os_plug_tx(p, frame, len)) {
+		       plug_tx(p, frame, len)) {
 			sent++;
 			m++;
 		}
 		if (m)
-			os_plug_flush(p);
-		for (; os_plug_rx(p, &bytes); n++)
-			os_plug_next(p);
+			plug_flush(p);
+		for (; plug_rx(p, &bytes); n++)
+			plug_next(p);
 		got += n;
 		if (n)
-			os_plug_done(p);
+			plug_done(p);
 		else
 			sched_yield();
 		over = bench_ticks() >= end;

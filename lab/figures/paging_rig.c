@@ -51,7 +51,7 @@ static int open_static(struct paging_lane *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	int err = scenario_region_create(l->w->p->node,
-					 wish->index_count * wish->shard_bytes,
+					 wish->index_count * wish->page_bytes,
 					 false, &l->region);
 
 	if (err)
@@ -68,7 +68,7 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 	uint32_t bytes = frame_pool_frame_bytes(p->pool);
 	struct frame_space_options o = {
 		.pd = pd,
-		.entries = (wish->index_count * wish->shard_bytes + bytes - 1) /
+		.entries = (wish->index_count * wish->page_bytes + bytes - 1) /
 			   bytes,
 		.depth = wish->depth,
 		.is_pieces = wish->mode == PAGE_DYNAMIC_1M ||

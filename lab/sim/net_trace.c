@@ -73,7 +73,7 @@ void net_trace_frame(struct net_trace *t, uint64_t now_ps, const char *event,
 	if (!t->text)
 		return;
 	if (wire_parse(frame, len_bytes, &pkt) == WIRE_OK)
-		wire_describe(&pkt, line, sizeof(line));
+		net_text(&pkt, line, sizeof(line));
 	else
 		snprintf(line, sizeof(line), "(damaged, %zu bytes)", len_bytes);
 	fprintf(t->text, "%12" PRIu64 ".%03" PRIu64 " %-8s %s\n",

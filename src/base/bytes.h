@@ -10,60 +10,44 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef struct {
-	uint8_t b[2];
-} be16;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BYTES_BE(bits, v) __builtin_bswap##bits(v)
+#define BYTES_LE(bits, v) (v)
+#else
+#define BYTES_BE(bits, v) (v)
+#define BYTES_LE(bits, v) __builtin_bswap##bits(v)
+#endif
+
+/* The type, NAME_get() and NAME_put(). */
+#define BYTES_TYPE(name, bits, order)                   \
+	typedef struct {                                \
+		uint8_t b[bits / 8];                    \
+	} name;                                         \
+	static inline uint##bits##_t name##_get(name w) \
+	{                                               \
+		uint##bits##_t v;                       \
+                                                        \
+		memcpy(&v, w.b, sizeof(v));             \
+		return order(bits, v);                  \
+	}                                               \
+	static inline name name##_put(uint##bits##_t v) \
+	{                                               \
+		name w;                                 \
+                                                        \
+		v = order(bits, v);                     \
+		memcpy(w.b, &v, sizeof(v));             \
+		return w;                               \
+	}
+
+BYTES_TYPE(be16, 16, BYTES_BE)
+BYTES_TYPE(be32, 32, BYTES_BE)
+BYTES_TYPE(be64, 64, BYTES_BE)
+BYTES_TYPE(le32, 32, BYTES_LE)
+BYTES_TYPE(le64, 64, BYTES_LE)
 
 typedef struct {
 	uint8_t b[3];
 } be24;
-
-typedef struct {
-	uint8_t b[4];
-} be32;
-
-typedef struct {
-	uint8_t b[8];
-} be64;
-
-typedef struct {
-	uint8_t b[4];
-} le32;
-
-typedef struct {
-	uint8_t b[8];
-} le64;
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define BYTES_BE16(v) __builtin_bswap16(v)
-#define BYTES_BE32(v) __builtin_bswap32(v)
-#define BYTES_BE64(v) __builtin_bswap64(v)
-#define BYTES_LE32(v) (v)
-#define BYTES_LE64(v) (v)
-#else
-#define BYTES_BE16(v) (v)
-#define BYTES_BE32(v) (v)
-#define BYTES_BE64(v) (v)
-#define BYTES_LE32(v) __builtin_bswap32(v)
-#define BYTES_LE64(v) __builtin_bswap64(v)
-#endif
-
-static inline uint16_t be16_get(be16 w)
-{
-	uint16_t v;
-
-	memcpy(&v, w.b, sizeof(v));
-	return BYTES_BE16(v);
-}
-
-static inline be16 be16_put(uint16_t v)
-{
-	be16 w;
-
-	v = BYTES_BE16(v);
-	memcpy(w.b, &v, sizeof(v));
-	return w;
-}
 
 static inline uint32_t be24_get(be24 w)
 {
@@ -73,74 +57,6 @@ static inline uint32_t be24_get(be24 w)
 static inline be24 be24_put(uint32_t v)
 {
 	return (be24){{(uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v}};
-}
-
-static inline uint32_t be32_get(be32 w)
-{
-	uint32_t v;
-
-	memcpy(&v, w.b, sizeof(v));
-	return BYTES_BE32(v);
-}
-
-static inline be32 be32_put(uint32_t v)
-{
-	be32 w;
-
-	v = BYTES_BE32(v);
-	memcpy(w.b, &v, sizeof(v));
-	return w;
-}
-
-static inline uint64_t be64_get(be64 w)
-{
-	uint64_t v;
-
-	memcpy(&v, w.b, sizeof(v));
-	return BYTES_BE64(v);
-}
-
-static inline be64 be64_put(uint64_t v)
-{
-	be64 w;
-
-	v = BYTES_BE64(v);
-	memcpy(w.b, &v, sizeof(v));
-	return w;
-}
-
-static inline uint32_t le32_get(le32 w)
-{
-	uint32_t v;
-
-	memcpy(&v, w.b, sizeof(v));
-	return BYTES_LE32(v);
-}
-
-static inline le32 le32_put(uint32_t v)
-{
-	le32 w;
-
-	v = BYTES_LE32(v);
-	memcpy(w.b, &v, sizeof(v));
-	return w;
-}
-
-static inline uint64_t le64_get(le64 w)
-{
-	uint64_t v;
-
-	memcpy(&v, w.b, sizeof(v));
-	return BYTES_LE64(v);
-}
-
-static inline le64 le64_put(uint64_t v)
-{
-	le64 w;
-
-	v = BYTES_LE64(v);
-	memcpy(w.b, &v, sizeof(v));
-	return w;
 }
 
 #endif

@@ -17,6 +17,13 @@ enum {
 	VARIABLE_MAX = 96,
 };
 
+enum config_source {
+	CONFIG_FROM_DEFAULT,
+	CONFIG_FROM_FILE,
+	CONFIG_FROM_ENV,
+	CONFIG_FROM_OPTION,
+};
+
 struct value {
 	char text[CONFIG_VALUE_MAX];
 	char where[CONFIG_WHERE_MAX];
@@ -153,7 +160,7 @@ void config_destroy(struct config *c)
 {
 	if (!c)
 		return;
-	config_named_set_free(c->named);
+	free(c->named);
 	free(c->values);
 	free(c);
 }
@@ -350,21 +357,6 @@ int config_set(struct config *c, const char *option, const char *section,
 	return store(c, (unsigned)index, text, CONFIG_FROM_OPTION, option);
 }
 
-int config_set_pair(struct config *c, const char *option, const char *pair)
-{
-	char section[64], key[64];
-	int rest = 0;
-
-	if (sscanf(pair, "%63[a-z0-9_].%63[a-z0-9_]=%n", section, key, &rest) !=
-		    2 ||
-	    rest == 0)
-		return error_set(-EINVAL,
-				 "%s: '%.80s' is not of the form "
-				 "section.key=value",
-				 option, pair);
-	return config_set(c, option, section, key, pair + rest);
-}
-
 static const struct value *get(const struct config *c, const char *section,
 			       const char *key, enum config_kind kind)
 {
@@ -384,12 +376,6 @@ const char *config_string(const struct config *c, const char *section,
 	return c->values[index].text;
 }
 
-unsigned config_choice(const struct config *c, const char *section,
-		       const char *key)
-{
-	return (unsigned)get(c, section, key, CONFIG_CHOICE)->number;
-}
-
 bool config_bool(const struct config *c, const char *section, const char *key)
 {
 	return get(c, section, key, CONFIG_BOOL)->number;
@@ -401,28 +387,10 @@ uint64_t config_int(const struct config *c, const char *section,
 	return get(c, section, key, CONFIG_INT)->number;
 }
 
-uint64_t config_size_bytes(const struct config *c, const char *section,
-			   const char *key)
-{
-	return get(c, section, key, CONFIG_SIZE)->number;
-}
-
-uint64_t config_duration_ns(const struct config *c, const char *section,
-			    const char *key)
-{
-	return get(c, section, key, CONFIG_DURATION)->number;
-}
-
 const char *config_text_at(const struct config *c, unsigned index)
 {
 	ASSERT(index < config_key_count());
 	return c->values[index].text;
-}
-
-enum config_source config_source_at(const struct config *c, unsigned index)
-{
-	ASSERT(index < config_key_count());
-	return c->values[index].source;
 }
 
 const char *config_where_at(const struct config *c, unsigned index)

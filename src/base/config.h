@@ -21,13 +21,6 @@ enum {
 	CONFIG_WHERE_MAX = CONFIG_PATH_MAX + 16,
 };
 
-enum config_source {
-	CONFIG_FROM_DEFAULT,
-	CONFIG_FROM_FILE,
-	CONFIG_FROM_ENV,
-	CONFIG_FROM_OPTION,
-};
-
 struct config;
 
 /* Defaults and environment. -EINVAL names a variable with a bad value; one that
@@ -59,28 +52,18 @@ int config_open(const char *path, struct config **out) MUST_CHECK;
 /* A command-line option; `option` is for the words ("--nic"). */
 int config_set(struct config *c, const char *option, const char *section,
 	       const char *key, const char *text) MUST_CHECK;
-/* An option of the form section.key=value. */
-int config_set_pair(struct config *c, const char *option,
-		    const char *pair) MUST_CHECK;
 
 /* Typed reading. ASSERTs that the key exists and is of that kind. Text lives
  * as long as the config. A choice is also readable as a string. */
 const char *config_string(const struct config *c, const char *section,
 			  const char *key);
-unsigned config_choice(const struct config *c, const char *section,
-		       const char *key);
 bool config_bool(const struct config *c, const char *section, const char *key);
 uint64_t config_int(const struct config *c, const char *section,
 		    const char *key);
-uint64_t config_size_bytes(const struct config *c, const char *section,
-			   const char *key);
-uint64_t config_duration_ns(const struct config *c, const char *section,
-			    const char *key);
 
 /* For `aquifer info`: the text in effect, and where it came from ("default",
  * "/etc/aquifer/rack.ini:3", "AQUIFER_NIC_MTU", "--nic"). */
 const char *config_text_at(const struct config *c, unsigned index);
-enum config_source config_source_at(const struct config *c, unsigned index);
 const char *config_where_at(const struct config *c, unsigned index);
 
 #endif

@@ -58,106 +58,55 @@ static bool is_auth(const char *text)
 }
 
 static const struct config_key keys[] = {
-	{.section = "rack",
-	 .key = "name",
-	 .kind = CONFIG_STRING,
-	 .fallback = "local",
+	{"rack", "name", CONFIG_STRING, "local",
 	 .help = "name of the rack; names the runtime directory",
 	 .check = rundir_rack_is_valid,
 	 .allowed = "1 to 32 of a-z, 0-9 and '-'"},
-	{.section = "rack",
-	 .key = "user",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"rack", "user", CONFIG_STRING, "",
 	 .help = "user whose processes serve the rack; trusted by all who use "
 		 "it. None: one's own and root's",
-	 .check = trust_name_is_valid,
-	 .allowed = "a user's name or number"},
-	{.section = "rack",
-	 .key = "group",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	 .check = trust_name_is_valid, .allowed = "a user's name or number"},
+	{"rack", "group", CONFIG_STRING, "",
 	 .help = "group whose members may use the rack. None: nobody else",
-	 .check = trust_name_is_valid,
-	 .allowed = "a group's name or number"},
-	{.section = "nic",
-	 .key = "mode",
-	 .kind = CONFIG_CHOICE,
-	 .fallback = "auto",
+	 .check = trust_name_is_valid, .allowed = "a group's name or number"},
+	{"nic", "mode", CONFIG_CHOICE, "auto",
 	 .help = "which NIC to use; auto takes an RNIC where there is one",
 	 .choices = "auto|soft|hw"},
-	{.section = "nic",
-	 .key = "device",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"nic", "device", CONFIG_STRING, "",
 	 .help = "RDMA device of applications with libaquifer; none: the "
 		 "soft NIC, or with mode hw the first"},
-	{.section = "nic",
-	 .key = "address",
-	 .kind = CONFIG_STRING,
-	 .fallback = "127.0.0.1",
-	 .help = "IP address of the soft NIC",
-	 .check = is_ip,
+	{"nic", "address", CONFIG_STRING, "127.0.0.1",
+	 .help = "IP address of the soft NIC", .check = is_ip,
 	 .allowed = "an IPv4 or IPv6 address"},
-	{.section = "nic",
-	 .key = "addresses",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"nic", "addresses", CONFIG_STRING, "",
 	 .help = "addresses of several soft NICs, separated by commas; "
 		 "replaces nic.address",
 	 .check = is_ip_list,
 	 .allowed = "up to 8 IPv4 or IPv6 addresses, separated by commas"},
-	{.section = "nic",
-	 .key = "port",
-	 .kind = CONFIG_STRING,
-	 .fallback = "auto",
+	{"nic", "port", CONFIG_STRING, "auto",
 	 .help = "way between NICs; auto: cables on this host, UDP to others",
 	 .check = is_port,
 	 .allowed = "auto, cable, udp, raw: and the name of an interface, or "
 		    "switch: and the name of a switch"},
-	{.section = "nic",
-	 .key = "auth",
-	 .kind = CONFIG_STRING,
-	 .fallback = "none",
+	{"nic", "auth", CONFIG_STRING, "none",
 	 .help = "psk: packets between NICs over a network carry a MAC",
-	 .check = is_auth,
-	 .allowed = "none or psk"},
-	{.section = "nic",
-	 .key = "loss_ppm",
-	 .kind = CONFIG_INT,
-	 .fallback = "0",
+	 .check = is_auth, .allowed = "none or psk"},
+	{"nic", "loss_ppm", CONFIG_INT, "0",
 	 .help = "UDP packets to drop on purpose, of a million; for tests",
 	 .max = 1000000},
-	{.section = "nic",
-	 .key = "vendor_part_id",
-	 .kind = CONFIG_INT,
-	 .fallback = "4119",
+	{"nic", "vendor_part_id", CONFIG_INT, "4119",
 	 .help = "part number the soft NIC reports (4119: as a ConnectX-5)",
 	 .max = UINT32_MAX},
-	{.section = "nic",
-	 .key = "engine_yields",
-	 .kind = CONFIG_INT,
-	 .fallback = "400",
+	{"nic", "engine_yields", CONFIG_INT, "400",
 	 .help = "idle turns of 0.25 us before the engine sleeps",
 	 .max = 1000000},
-	{.section = "nic",
-	 .key = "cm_keepalive_ms",
-	 .kind = CONFIG_INT,
-	 .fallback = "10000",
+	{"nic", "cm_keepalive_ms", CONFIG_INT, "10000",
 	 .help = "silence until an idle rdma_cm peer counts as dead; 0: never",
 	 .max = 3600000},
-	{.section = "nic",
-	 .key = "mtu",
-	 .kind = CONFIG_INT,
-	 .fallback = "4096",
-	 .help = "largest path MTU of the soft NIC, in bytes",
-	 .min = 256,
-	 .max = 4096,
-	 .is_pow2 = true},
-	{.section = "nic",
-	 .key = "watch_unmap",
-	 .kind = CONFIG_BOOL,
-	 .fallback = "yes",
+	{"nic", "mtu", CONFIG_INT, "4096",
+	 .help = "largest path MTU of the soft NIC, in bytes", .min = 256,
+	 .max = 4096, .is_pow2 = true},
+	{"nic", "watch_unmap", CONFIG_BOOL, "yes",
 	 .help = "learn from the kernel when registered memory is unmapped"},
 };
 
@@ -223,15 +172,11 @@ struct unit {
 static const struct unit size_units[] = {{"", 1},	    {"K", 1ull << 10},
 					 {"M", 1ull << 20}, {"G", 1ull << 30},
 					 {"T", 1ull << 40}, {NULL, 0}};
-static const struct unit duration_units[] = {
-	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
 static const struct unit *units_of(const struct config_key *key)
 {
-	return key->kind == CONFIG_SIZE	      ? size_units
-	       : key->kind == CONFIG_DURATION ? duration_units
-					      : no_units;
+	return key->kind == CONFIG_SIZE ? size_units : no_units;
 }
 
 static bool scan_number(const char *text, const struct unit *units,
@@ -255,11 +200,10 @@ static bool scan_number(const char *text, const struct unit *units,
 			return !__builtin_mul_overflow(v, units->factor,
 						       number);
 	}
-	*number = 0;
-	return v == 0 && *end == 0; /* nothing needs no unit */
+	return false;
 }
 
-/* A value as one would write it: 4K, 20ms. */
+/* A value as one would write it: 4K. */
 static void show(const struct config_key *key, uint64_t v, char out[32])
 {
 	const struct unit *u = units_of(key), *best = u;
@@ -288,8 +232,6 @@ static int parse_number(const struct config_key *key, const char *text,
 			 text, key->is_pow2 ? "a power of two, " : "",
 			 key->kind == CONFIG_SIZE
 				 ? "bytes (K, M, G, T for powers of 1024)"
-			 : key->kind == CONFIG_DURATION
-				 ? "a time with unit ns, us, ms or s"
 				 : "a whole number",
 			 low, high);
 }
@@ -337,7 +279,6 @@ int config_key_parse(const struct config_key *key, const char *text,
 		return err;
 	case CONFIG_INT:
 	case CONFIG_SIZE:
-	case CONFIG_DURATION:
 		return parse_number(key, text, number);
 	}
 	ASSERT(false);

@@ -14,12 +14,11 @@ enum {
 };
 
 enum config_kind {
-	CONFIG_STRING,	 /* text; `check` may narrow it */
-	CONFIG_CHOICE,	 /* one of `choices`, separated by '|' */
-	CONFIG_BOOL,	 /* yes|no, true|false, on|off, 1|0 */
-	CONFIG_INT,	 /* decimal or 0x, min to max */
-	CONFIG_SIZE,	 /* bytes, with K, M, G or T for powers of 1024 */
-	CONFIG_DURATION, /* nanoseconds; written with ns, us, ms or s */
+	CONFIG_STRING, /* text; `check` may narrow it */
+	CONFIG_CHOICE, /* one of `choices`, separated by '|' */
+	CONFIG_BOOL,   /* yes|no, true|false, on|off, 1|0 */
+	CONFIG_INT,    /* decimal or 0x, min to max */
+	CONFIG_SIZE,   /* bytes, with K, M, G or T for powers of 1024 */
 };
 
 struct config_key {
@@ -28,7 +27,7 @@ struct config_key {
 	enum config_kind kind;
 	const char *fallback; /* the default, as text */
 	const char *help;
-	uint64_t min, max; /* INT, SIZE, DURATION; both included */
+	uint64_t min, max; /* INT, SIZE; both included */
 	bool is_pow2;	   /* INT, SIZE: powers of two only */
 	const char *choices;
 	bool (*check)(const char *text); /* STRING: NULL allows any text */

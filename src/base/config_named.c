@@ -21,101 +21,47 @@ static bool is_address(const char *text)
 }
 
 static const struct config_key keys[] = {
-	{.section = "memory",
-	 .key = "size",
-	 .kind = CONFIG_SIZE,
-	 .fallback = "1G",
-	 .help = "memory that the node offers",
-	 .min = 1 << 20,
+	{"memory", "size", CONFIG_SIZE, "1G",
+	 .help = "memory that the node offers", .min = 1 << 20,
 	 .max = 1ull << 47},
-	{.section = "memory",
-	 .key = "listen",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"memory", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
-	 .check = is_address,
-	 .allowed = "ADDRESS:PORT"},
-	{.section = "memory",
-	 .key = "tls_cert",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	 .check = is_address, .allowed = "ADDRESS:PORT"},
+	{"memory", "tls_cert", CONFIG_STRING, "",
 	 .help = "certificate for the TCP port, a PEM file"},
-	{.section = "memory",
-	 .key = "tls_key",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"memory", "tls_key", CONFIG_STRING, "",
 	 .help = "private key of the certificate"},
-	{.section = "memory",
-	 .key = "audit",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"memory", "audit", CONFIG_STRING, "",
 	 .help = "file for a JSON line for each change and each refusal"},
-	{.section = "node",
-	 .key = "address",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
-	 .help = "where the node's HTTP interface is",
-	 .check = is_address,
+	{"node", "address", CONFIG_STRING, "",
+	 .help = "where the node's HTTP interface is", .check = is_address,
 	 .allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT or "
 		    "unix:/PATH"},
-	{.section = "node",
-	 .key = "ca",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"node", "ca", CONFIG_STRING, "",
 	 .help = "certificates to trust with https, a PEM file"},
-	{.section = "engine",
-	 .key = "address",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"engine", "address", CONFIG_STRING, "",
 	 .help = "where its HTTP interface is, if it runs elsewhere",
 	 .check = is_address,
 	 .allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT or "
 		    "unix:/PATH"},
-	{.section = "engine",
-	 .key = "ca",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"engine", "ca", CONFIG_STRING, "",
 	 .help = "certificates to trust with https, a PEM file"},
-	{.section = "engine",
-	 .key = "listen",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"engine", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
-	 .check = is_address,
-	 .allowed = "ADDRESS:PORT"},
-	{.section = "engine",
-	 .key = "tls_cert",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	 .check = is_address, .allowed = "ADDRESS:PORT"},
+	{"engine", "tls_cert", CONFIG_STRING, "",
 	 .help = "certificate for the TCP port, a PEM file"},
-	{.section = "engine",
-	 .key = "tls_key",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"engine", "tls_key", CONFIG_STRING, "",
 	 .help = "private key of the certificate"},
-	{.section = "engine",
-	 .key = "batch",
-	 .kind = CONFIG_INT,
-	 .fallback = "32",
+	{"engine", "batch", CONFIG_INT, "32",
 	 .help = "completions that may be told together; 1: each at once",
-	 .min = 1,
-	 .max = 65536},
-	{.section = "engine",
-	 .key = "flush_us",
-	 .kind = CONFIG_INT,
-	 .fallback = "10",
-	 .help = "the longest that a completion waits for others",
-	 .min = 1,
+	 .min = 1, .max = 65536},
+	{"engine", "flush_us", CONFIG_INT, "10",
+	 .help = "the longest that a completion waits for others", .min = 1,
 	 .max = 1000000},
-	{.section = "switch",
-	 .key = "ports",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
-	{.section = "switch",
-	 .key = "programs",
-	 .kind = CONFIG_STRING,
-	 .fallback = "",
+	{"switch", "programs", CONFIG_STRING, "",
 	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
 };
 
@@ -124,7 +70,6 @@ struct section {
 	char name[CONFIG_NAME_MAX];
 	struct {
 		char text[CONFIG_VALUE_MAX];
-		uint64_t number;
 		bool is_set;
 	} value[ARRAY_LEN(keys)];
 };
@@ -133,16 +78,6 @@ struct config_named_set {
 	unsigned count;
 	struct section section[CONFIG_NAMED_MAX];
 };
-
-const struct config_key *config_named_key(unsigned index)
-{
-	return index < ARRAY_LEN(keys) ? &keys[index] : NULL;
-}
-
-void config_named_set_free(struct config_named_set *set)
-{
-	free(set);
-}
 
 bool config_section_is_named(const char *section)
 {
@@ -179,16 +114,9 @@ static int split(const char *text, struct section *out)
 
 static void set_defaults(struct section *s)
 {
-	unsigned i;
-	int err;
-
-	for (i = 0; i < ARRAY_LEN(keys); i++) {
+	for (unsigned i = 0; i < ARRAY_LEN(keys); i++)
 		snprintf(s->value[i].text, sizeof(s->value[i].text), "%s",
 			 keys[i].fallback);
-		err = config_key_parse(&keys[i], keys[i].fallback,
-				       &s->value[i].number);
-		ASSERT(err == 0);
-	}
 }
 
 static int begin(struct config_named_set **set, const char *text,
@@ -234,6 +162,7 @@ int config_named_take(struct config_named_set **set, const char *section,
 		      const char *key, const char *text)
 {
 	struct section *s;
+	uint64_t number; /* who starts the daemon passes the text on */
 	unsigned i;
 	int err = begin(set, section, &s);
 
@@ -252,7 +181,7 @@ int config_named_take(struct config_named_set **set, const char *section,
 	if (strlen(text) >= CONFIG_VALUE_MAX)
 		return error_set(-EINVAL, "%s of [%s %s] is too long", key,
 				 s->kind, s->name);
-	err = config_key_parse(&keys[i], text, &s->value[i].number);
+	err = config_key_parse(&keys[i], text, &number);
 	if (err)
 		return error_prefix(err, "%s of [%s %s]: ", key, s->kind,
 				    s->name);
@@ -311,13 +240,4 @@ const char *config_named_text(const struct config *c, const char *kind,
 
 	ASSERT(s);
 	return s->value[key_index(kind, key)].text;
-}
-
-uint64_t config_named_number(const struct config *c, const char *kind,
-			     unsigned index, const char *key)
-{
-	const struct section *s = find(c, kind, index);
-
-	ASSERT(s);
-	return s->value[key_index(kind, key)].number;
 }

@@ -26,17 +26,11 @@ const char *config_named_name(const struct config *c, const char *kind,
 /* The value in effect; ASSERTs that the kind has such a key. */
 const char *config_named_text(const struct config *c, const char *kind,
 			      unsigned index, const char *key);
-uint64_t config_named_number(const struct config *c, const char *kind,
-			     unsigned index, const char *key);
-
-/* For the manual and for config.c: the keys, from 0 on; NULL at the end. */
-const struct config_key *config_named_key(unsigned index);
 
 /* ---- for config.c ------------------------------------------------------- */
 
-struct config_named_set;
+struct config_named_set; /* one allocation */
 
-void config_named_set_free(struct config_named_set *set);
 /* Whether a section's name has a blank, which makes it one of these. */
 bool config_section_is_named(const char *section);
 /* A section begins; -EINVAL with words for a kind or name that is not allowed.

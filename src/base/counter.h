@@ -133,8 +133,6 @@ int counter_snapshot_read(const char *path,
 			  struct counter_snapshot **out) MUST_CHECK;
 void counter_snapshot_free(struct counter_snapshot *s);
 uint64_t counter_snapshot_pid(const struct counter_snapshot *s);
-uint64_t counter_snapshot_start_ns(const struct counter_snapshot *s);
-const char *counter_snapshot_process(const struct counter_snapshot *s);
 /* The next entry; *cursor starts at 0. Malformed entries are left out. */
 bool counter_snapshot_next(const struct counter_snapshot *s, unsigned *cursor,
 			   struct counter_view *view);

@@ -19,8 +19,6 @@ struct counter_snapshot {
 	uint32_t entries_offset;
 	uint32_t values_offset;
 	uint64_t pid;
-	uint64_t start_ns;
-	char process[COUNTER_PROCESS_MAX];
 };
 
 /* Text from the file: ended by NUL, without what could upset a terminal. */
@@ -82,8 +80,6 @@ static int check(struct counter_snapshot *s)
 	s->entries_offset = h.entries_offset;
 	s->values_offset = h.values_offset;
 	s->pid = h.pid;
-	s->start_ns = h.start_ns;
-	copy_text(s->process, h.process, sizeof(s->process));
 	entries_end = (uint64_t)h.entries_offset +
 		      (uint64_t)h.entry_capacity * sizeof(struct counter_entry);
 	if (h.entries_offset < info.header_size ||
@@ -143,16 +139,6 @@ void counter_snapshot_free(struct counter_snapshot *s)
 uint64_t counter_snapshot_pid(const struct counter_snapshot *s)
 {
 	return s->pid;
-}
-
-uint64_t counter_snapshot_start_ns(const struct counter_snapshot *s)
-{
-	return s->start_ns;
-}
-
-const char *counter_snapshot_process(const struct counter_snapshot *s)
-{
-	return s->process;
 }
 
 static bool view_entry(const struct counter_snapshot *s, unsigned index,

@@ -94,23 +94,12 @@ static int bind_any(const struct rack_sockets *r, struct lease_port *port,
 
 int lease_bind(const struct rack_sockets *r, struct lease_port *port, int *fd)
 {
-	int err, lock, s = rack_socket_open();
+	int err, lock, s = rack_socket_begin(r, &lock);
 
 	if (s < 0)
 		return s;
-	lock = rack_sockets_lock(r);
-	if (lock < 0) {
-		close(s);
-		return lock;
-	}
 	err = port->port ? bind_one(r, port, s) : bind_any(r, port, s);
-	rack_sockets_unlock(r, lock);
-	if (err) {
-		close(s);
-		return err;
-	}
-	*fd = s;
-	return 0;
+	return rack_socket_end(r, lock, s, err, fd);
 }
 
 void lease_release(const struct rack_sockets *r, const struct lease_port *port,

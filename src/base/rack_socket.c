@@ -138,6 +138,30 @@ int rack_socket_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+int rack_socket_begin(const struct rack_sockets *r, int *lock)
+{
+	int fd = rack_socket_open();
+
+	if (fd < 0)
+		return fd;
+	*lock = rack_sockets_lock(r);
+	if (*lock >= 0)
+		return fd;
+	close(fd);
+	return *lock;
+}
+
+int rack_socket_end(const struct rack_sockets *r, int lock, int socket, int err,
+		    int *fd)
+{
+	rack_sockets_unlock(r, lock);
+	if (err)
+		close(socket);
+	else
+		*fd = socket;
+	return err;
+}
+
 /* The file's name: the namespace in front. */
 static int file_of(const struct rack_sockets *r, const char *name,
 		   char out[RACK_SOCKET_NAME_MAX])

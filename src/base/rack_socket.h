@@ -49,5 +49,13 @@ int rack_socket_connect(const struct rack_sockets *r, const char *name,
 
 /* SOCK_SEQPACKET, non-blocking, closed by exec; fd or -errno. */
 int rack_socket_open(void) MUST_CHECK;
+/*
+ * To take a name: a new socket and the lock, or -errno; rack_socket_bind; then
+ * the lock is given back, and with `err`, which is returned, the socket, else
+ * it is *fd.
+ */
+int rack_socket_begin(const struct rack_sockets *r, int *lock) MUST_CHECK;
+int rack_socket_end(const struct rack_sockets *r, int lock, int socket, int err,
+		    int *fd) MUST_CHECK;
 
 #endif

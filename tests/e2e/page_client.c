@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A user of page/page_store.h: page_client MODE DATA PARITY PAGES stores every
- * page, says "ready", and then does what the lines of its standard input say,
+ * A user of page/page_store.h: page_client MODE COPIES PAGES stores every page,
+ * says "ready", and then does what the lines of its standard input say,
  * each answered by a line:
  *	verify	loads all pages: "good N missing N lost N bad N"
  *	store	stores all anew: "stored N failed N"
@@ -180,11 +180,10 @@ int main(int argc, char **argv)
 	char line[64];
 	int err;
 
-	if (argc != 5 || page_mode_parse(argv[1], &o.mode))
+	if (argc != 4 || page_mode_parse(argv[1], &o.mode))
 		return 2;
-	o.data = (uint32_t)atoi(argv[2]);
-	o.parity = (uint32_t)atoi(argv[3]);
-	o.pages = pages = u64_min(strtoull(argv[4], NULL, 10), 1 << 20);
+	o.copies = (uint32_t)atoi(argv[2]);
+	o.pages = pages = u64_min(strtoull(argv[3], NULL, 10), 1 << 20);
 	err = aq_rack_open(NULL, &rack);
 	if (!err)
 		err = page_store_open(rack, "test", &o, &store);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Page stores in a rack: every mode keeps what it is given; a client that is
 # killed gives its pages back; a node that is killed is an error, and with two
-# copies or parity it costs nothing.
+# copies it costs nothing.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
@@ -18,7 +18,7 @@ for n in $nodes; do
 done >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up 3>&-
 
-# start MODE DATA PARITY PAGES: leaves its lines in $TMP/lines, takes from fd 3.
+# start MODE COPIES PAGES: leaves its lines in $TMP/lines, takes from fd 3.
 start() {
 	rm -f "$TMP/in"
 	mkfifo "$TMP/in"
@@ -28,7 +28,7 @@ start() {
 	app=$!
 	PIDS+=("$app")
 	exec 3>"$TMP/in"
-	[[ $(wait_line "$TMP/lines" 1) == "ready $4" ]] ||
+	[[ $(wait_line "$TMP/lines" 1) == "ready $3" ]] ||
 		fail "$*: $(cat "$TMP/lines" "$TMP/errors")"
 }
 
@@ -70,14 +70,14 @@ wait_unused() {
 
 # Every mode; and a client of it that dies.
 check_mode() {
-	start "$mode" 1 0 400
+	start "$mode" 1 400
 	ask verify "good 400 missing 0 lost 0 bad 0"
 	ask "mix 200" "wrong 0"
 	ask drop "dropped 200"
 	stop
 
 	# The client dies: everything comes back.
-	start "$mode" 1 1 200
+	start "$mode" 2 200
 	(($(used) > 0)) || fail "$mode uses nothing"
 	kill -KILL "$app"
 	wait "$app" || true
@@ -94,7 +94,7 @@ fi
 
 # A node dies, and then another one.
 mode=${3:-chain}
-start "$mode" 1 1 500
+start "$mode" 2 500
 kill_node m2
 ask verify "good 500 missing 0 lost 0 bad 0"
 ask store "stored 500 failed 0"
@@ -106,13 +106,13 @@ ask verify "good 500 missing 0 lost 0 bad 0"
 stop
 [[ $what == death ]] && exit 0
 expect 0 "$AQUIFER" up 3>&-
-start "$mode" 2 2 500
+start "$mode" 3 500
 kill_node m0
 kill_node m3
 ask verify "good 500 missing 0 lost 0 bad 0"
 stop
 expect 0 "$AQUIFER" up 3>&-
-start "$mode" 1 0 400
+start "$mode" 1 400
 kill_node m3
 ask verify "good 300 missing 0 lost 100 bad 0"
 stop

@@ -103,7 +103,7 @@ static void rig_link(struct rig *r, struct rig_node *n, unsigned at,
 static void rig_memory(struct rig *r, struct rig_node *n,
 		       const struct page_wish *wish, struct page_grant *out)
 {
-	uint64_t bytes = align_up(wish->index_count * wish->shard_bytes, 4096);
+	uint64_t bytes = align_up(wish->index_count * wish->page_bytes, 4096);
 
 	n->memory = aligned_alloc(4096, bytes);
 	n->bytes = bytes;

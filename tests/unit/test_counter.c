@@ -111,8 +111,6 @@ static void test_count_and_read(void **state)
 
 	assert_int_equal(counter_snapshot_read(want, &s), 0);
 	assert_int_equal(counter_snapshot_pid(s), getpid());
-	assert_string_equal(counter_snapshot_process(s), "my app/");
-	assert_true(counter_snapshot_start_ns(s) > 0);
 	while (counter_snapshot_next(s, &cursor, &view)) {
 		seen++;
 		if (view.kind == COUNTER_HIST) {

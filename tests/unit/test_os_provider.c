@@ -3,6 +3,7 @@
  * and the small parts of the env beside it. */
 #include <sys/wait.h>
 
+#include "base/counter.h"
 #include "os/clock.h"
 #include "os/entropy.h"
 #include "os/pages.h"
@@ -78,10 +79,12 @@ static void test_fork(void **state)
 	host->ops->close(host);
 }
 
-/* A child that lives on does not keep its dead parent's slot. */
+/* A child that lives on keeps neither the slot of its dead parent nor the file
+ * of its counters. */
 static void test_fork_releases_lease(void **state)
 {
 	const char *rack = getenv("AQUIFER_RACK_NAME");
+	char path[RUNDIR_PATH_MAX];
 	int sync[2];
 	pid_t pid;
 	char byte;
@@ -106,6 +109,8 @@ static void test_fork_releases_lease(void **state)
 	waitpid(pid, NULL, 0);
 	assert_int_equal(read(sync[0], &byte, 1), 1);
 	assert_int_equal(test_sockets_of(rack), 0);
+	assert_int_equal(rundir_make(rack, path), 0);
+	assert_int_equal(counter_dir_clean(path), 1);
 	close(sync[0]);
 	close(sync[1]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page stores over looped nodes: order, shards, damage, loss, rebuilding. */
+/* Page stores over looped nodes: order, copies, damage, loss, rebuilding. */
 #include "page_rig.h"
 
 enum {
@@ -57,18 +57,17 @@ static void test_bad_options(void **state)
 		{.pages = 0},
 		{.pages = 1, .page_bytes = 100},
 		{.pages = 1, .page_bytes = 2 << 20},
-		{.pages = 1, .data = 3},
-		{.pages = 1, .data = 8, .parity = 5},
+		{.pages = 1, .copies = PAGE_COPIES_MAX + 1},
 		{.pages = 1, .depth = PAGE_DEPTH_MAX + 1},
 		{.pages = 1, .mode = PAGE_MODE_COUNT},
-		{.pages = 1, .nodes = 1, .parity = 1},
+		{.pages = 1, .nodes = 1, .copies = 2},
 	};
 	struct rig r;
 	struct page_wiring w = {.open = rig_open,
 				.close = rig_close,
 				.node_count = rig_node_count,
 				.ctx = &r};
-	struct page_store_options many = {.pages = 1, .parity = 3};
+	struct page_store_options many = {.pages = 1, .copies = 4};
 	enum page_mode mode;
 	struct page_store *s;
 
@@ -131,7 +130,7 @@ static void test_order(void **state)
 
 static void test_checksum(void **state)
 {
-	struct page_store_options o = {.pages = 4, .nodes = 2, .parity = 1};
+	struct page_store_options o = {.pages = 4, .nodes = 2, .copies = 2};
 	struct page_stats st;
 	struct page_store *s;
 	struct rig r;
@@ -154,12 +153,11 @@ static void test_checksum(void **state)
 }
 
 /* A node dies while much is under way. */
-static void lose_one(uint32_t nodes, uint32_t data, uint32_t parity)
+static void lose_one(uint32_t nodes, uint32_t copies)
 {
 	struct page_store_options o = {.pages = PAGES,
 				       .nodes = nodes,
-				       .data = data,
-				       .parity = parity,
+				       .copies = copies,
 				       .deadline_ms = 1000};
 	struct page_op ops[32], *list[32], *done[32];
 	static uint8_t space[32][BYTES];
@@ -204,14 +202,9 @@ static void lose_one(uint32_t nodes, uint32_t data, uint32_t parity)
 
 static void test_lose_copies(void **state)
 {
-	lose_one(2, 1, 1);
-	lose_one(3, 1, 1);
-}
-
-static void test_lose_shards(void **state)
-{
-	lose_one(3, 2, 1);
-	lose_one(6, 4, 2);
+	lose_one(2, 2);
+	lose_one(3, 2);
+	lose_one(4, 3);
 }
 
 /* Without a second copy a lost page is an error, never zeros or -ENODATA. */
@@ -255,7 +248,6 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_checksum),
 		cmocka_unit_test(test_lose_copies),
-		cmocka_unit_test(test_lose_shards),
 		cmocka_unit_test(test_lose_all),
 	};
 

@@ -26,8 +26,7 @@ int nbd_disk_open(const struct nbd_disk_options *options, struct nbd_disk **out)
 	struct page_store_options o = {
 		.pages = options->size_bytes / PAGE_BYTES,
 		.mode = PAGE_CHAIN,
-		.data = 1,
-		.parity = options->copies > 1 ? options->copies - 1 : 0,
+		.copies = options->copies,
 		.depth = DISK_WINDOW,
 		.patience_ms = options->patience_ms,
 	};

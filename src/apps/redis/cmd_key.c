@@ -74,15 +74,15 @@ void redis_type(struct call *c)
 
 /* ---- when a key ends ---------------------------------------------------- */
 
-bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
-	       int64_t *when_ms)
+bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms)
 {
-	int64_t now_ms = absolute ? 0 : (int64_t)clock_real_ms();
+	int64_t now_ms =
+		flags & COMMAND_ABSOLUTE ? 0 : (int64_t)clock_real_ms();
 	int64_t n;
 
 	if (!call_int(c, i, &n))
 		return false;
-	if ((seconds && __builtin_mul_overflow(n, 1000, &n)) ||
+	if ((flags & COMMAND_SECONDS && __builtin_mul_overflow(n, 1000, &n)) ||
 	    __builtin_add_overflow(n, now_ms, when_ms)) {
 		reply_error(c->out, "ERR invalid expire time in '%s' command",
 			    c->command->name);
@@ -168,13 +168,13 @@ static bool expire_options(struct call *c, unsigned *flags)
 	return true;
 }
 
-static void expire(struct call *c, bool seconds, bool absolute)
+void redis_expire(struct call *c)
 {
 	struct expire_change e = {.now_ms = (int64_t)clock_real_ms()};
 	struct resp_str key = call_arg(c, 1);
 	int err;
 
-	if (!call_when(c, 2, seconds, absolute, &e.when_ms) ||
+	if (!call_when(c, 2, c->command->flags, &e.when_ms) ||
 	    !expire_options(c, &e.flags))
 		return;
 	err = aq_kv_modify(c->gateway->client, key.p, key.len, expire_fn, &e);
@@ -182,26 +182,6 @@ static void expire(struct call *c, bool seconds, bool absolute)
 		reply_kv_error(c->out, err);
 	else
 		reply_int(c->out, e.done);
-}
-
-void redis_expire(struct call *c)
-{
-	expire(c, true, false);
-}
-
-void redis_pexpire(struct call *c)
-{
-	expire(c, false, false);
-}
-
-void redis_expireat(struct call *c)
-{
-	expire(c, true, true);
-}
-
-void redis_pexpireat(struct call *c)
-{
-	expire(c, false, true);
 }
 
 static int persist_fn(struct aq_kv_change *kv, void *user)
@@ -230,7 +210,7 @@ void redis_persist(struct call *c)
 }
 
 /* -2: no such key; -1: it has no end. */
-static void answer_end(struct call *c, bool seconds, bool absolute)
+void redis_ttl(struct call *c)
 {
 	struct resp_str key = call_arg(c, 1);
 	uint64_t end_ms;
@@ -245,32 +225,14 @@ static void answer_end(struct call *c, bool seconds, bool absolute)
 		reply_int(c->out, -1);
 	} else {
 		left_ms = (int64_t)end_ms;
-		if (!absolute)
+		if (!(c->command->flags & COMMAND_ABSOLUTE))
 			left_ms -= (int64_t)clock_real_ms();
 		if (left_ms < 0)
 			left_ms = 0;
-		reply_int(c->out, seconds ? (left_ms + 500) / 1000 : left_ms);
+		reply_int(c->out, c->command->flags & COMMAND_SECONDS
+					  ? (left_ms + 500) / 1000
+					  : left_ms);
 	}
-}
-
-void redis_ttl(struct call *c)
-{
-	answer_end(c, true, false);
-}
-
-void redis_pttl(struct call *c)
-{
-	answer_end(c, false, false);
-}
-
-void redis_expiretime(struct call *c)
-{
-	answer_end(c, true, true);
-}
-
-void redis_pexpiretime(struct call *c)
-{
-	answer_end(c, false, true);
 }
 
 /* ---- which keys there are ----------------------------------------------- */

@@ -212,41 +212,59 @@ static int set_fn(struct aq_kv_change *kv, void *user)
 
 /* ---- SET and its relatives ---------------------------------------------- */
 
-/* One of EX, PX, EXAT, PXAT with its number. 0: it is none of them; 1: taken;
- * -1: answered. */
-static int take_expiry(struct call *c, uint32_t i, uint64_t *expire_at_ms)
+/* When a value ends, by the number at `i`; false: it was answered. */
+static bool read_expiry(struct call *c, uint32_t i, unsigned flags,
+			uint64_t *expire_at_ms)
 {
-	bool seconds = call_is(c, i, "ex") || call_is(c, i, "exat");
-	bool absolute = call_is(c, i, "exat") || call_is(c, i, "pxat");
 	int64_t n, when_ms;
 
-	if (!seconds && !absolute && !call_is(c, i, "px"))
-		return 0;
-	if (*expire_at_ms || i + 1 == c->argc) {
-		call_syntax_error(c);
-		return -1;
-	}
-	if (!call_int(c, i + 1, &n))
-		return -1;
+	if (!call_int(c, i, &n))
+		return false;
 	if (n <= 0) {
 		reply_error(c->out, "ERR invalid expire time in '%s' command",
 			    c->command->name);
-		return -1;
+		return false;
 	}
-	if (!call_when(c, i + 1, seconds, absolute, &when_ms))
-		return -1;
+	if (!call_when(c, i, flags, &when_ms))
+		return false;
 	*expire_at_ms = (uint64_t)when_ms;
-	return 1;
+	return true;
+}
+
+enum expiry {
+	EXPIRY_NONE,
+	EXPIRY_TAKEN,
+	EXPIRY_ANSWERED, /* with an error */
+};
+
+/* One of EX, PX, EXAT, PXAT with its number. */
+static enum expiry take_expiry(struct call *c, uint32_t i,
+			       uint64_t *expire_at_ms)
+{
+	unsigned flags = 0;
+
+	if (call_is(c, i, "ex") || call_is(c, i, "exat"))
+		flags |= COMMAND_SECONDS;
+	if (call_is(c, i, "exat") || call_is(c, i, "pxat"))
+		flags |= COMMAND_ABSOLUTE;
+	if (!flags && !call_is(c, i, "px"))
+		return EXPIRY_NONE;
+	if (*expire_at_ms || i + 1 == c->argc) {
+		call_syntax_error(c);
+		return EXPIRY_ANSWERED;
+	}
+	return read_expiry(c, i + 1, flags, expire_at_ms) ? EXPIRY_TAKEN
+							  : EXPIRY_ANSWERED;
 }
 
 static bool set_options(struct call *c, struct change *ch, bool *get)
 {
 	for (uint32_t i = 3; i < c->argc; i++) {
-		int taken = take_expiry(c, i, &ch->expire_at_ms);
+		enum expiry taken = take_expiry(c, i, &ch->expire_at_ms);
 
-		if (taken < 0)
+		if (taken == EXPIRY_ANSWERED)
 			return false;
-		if (taken)
+		if (taken == EXPIRY_TAKEN)
 			i++;
 		else if (call_is(c, i, "nx"))
 			ch->put_flags |= AQ_KV_NX;
@@ -313,33 +331,13 @@ void redis_setnx(struct call *c)
 		reply_int(c->out, stored);
 }
 
-static void set_for_a_while(struct call *c, bool seconds)
-{
-	struct change ch = {.c = c};
-	int64_t n, when_ms;
-
-	if (!call_int(c, 2, &n))
-		return;
-	if (n <= 0) {
-		reply_error(c->out, "ERR invalid expire time in '%s' command",
-			    c->command->name);
-		return;
-	}
-	if (!call_when(c, 2, seconds, false, &when_ms))
-		return;
-	ch.expire_at_ms = (uint64_t)when_ms;
-	if (put(c, 3, &ch) > 0)
-		reply_simple(c->out, "OK");
-}
-
 void redis_setex(struct call *c)
 {
-	set_for_a_while(c, true);
-}
+	struct change ch = {.c = c};
 
-void redis_psetex(struct call *c)
-{
-	set_for_a_while(c, false);
+	if (read_expiry(c, 2, c->command->flags, &ch.expire_at_ms) &&
+	    put(c, 3, &ch) > 0)
+		reply_simple(c->out, "OK");
 }
 
 void redis_getset(struct call *c)
@@ -416,11 +414,11 @@ void redis_getex(struct call *c)
 	bool persist = false;
 
 	for (uint32_t i = 2; i < c->argc; i++) {
-		int taken = take_expiry(c, i, &ch.expire_at_ms);
+		enum expiry taken = take_expiry(c, i, &ch.expire_at_ms);
 
-		if (taken < 0)
+		if (taken == EXPIRY_ANSWERED)
 			return;
-		if (taken) {
+		if (taken == EXPIRY_TAKEN) {
 			i++;
 		} else if (call_is(c, i, "persist") && c->argc == 3) {
 			persist = true;

@@ -18,8 +18,10 @@ enum command_flags {
 	COMMAND_WRITE = 1u << 0,
 	COMMAND_READONLY = 1u << 1,
 	COMMAND_FAST = 1u << 2,
-	COMMAND_NO_AUTH = 1u << 3, /* also before AUTH */
-	COMMAND_BATCH = 1u << 4,   /* may run together with its neighbours */
+	COMMAND_NO_AUTH = 1u << 3,  /* also before AUTH */
+	COMMAND_BATCH = 1u << 4,    /* may run together with its neighbours */
+	COMMAND_SECONDS = 1u << 5,  /* its times are, and not milliseconds */
+	COMMAND_ABSOLUTE = 1u << 6, /* they are since 1970, not from now on */
 };
 
 struct command {
@@ -72,7 +74,6 @@ void redis_get(struct call *c);
 void redis_set(struct call *c);
 void redis_setnx(struct call *c);
 void redis_setex(struct call *c);
-void redis_psetex(struct call *c);
 void redis_getset(struct call *c);
 void redis_getdel(struct call *c);
 void redis_getex(struct call *c);
@@ -94,24 +95,16 @@ void redis_del(struct call *c);
 void redis_exists(struct call *c);
 void redis_type(struct call *c);
 void redis_expire(struct call *c);
-void redis_pexpire(struct call *c);
-void redis_expireat(struct call *c);
-void redis_pexpireat(struct call *c);
 void redis_ttl(struct call *c);
-void redis_pttl(struct call *c);
-void redis_expiretime(struct call *c);
-void redis_pexpiretime(struct call *c);
 void redis_persist(struct call *c);
 void redis_keys(struct call *c);
 void redis_scan(struct call *c);
 void redis_dbsize(struct call *c);
 void redis_flushall(struct call *c);
 
-/* What a time in seconds or milliseconds, from now or since 1970, is in
- * milliseconds since 1970; false, with an answer, when there is no such time.
- */
-bool call_when(struct call *c, uint32_t i, bool seconds, bool absolute,
-	       int64_t *when_ms);
+/* What a time as COMMAND_SECONDS and COMMAND_ABSOLUTE say is in milliseconds
+ * since 1970; false, with an answer, when there is no such time. */
+bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms);
 
 /* ---- cmd_server.c, cmd_client.c ----------------------------------------- */
 

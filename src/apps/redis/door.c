@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes listening sockets, and accepts. */
-#include "door.h"
-
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "server_priv.h"
 
 enum {
 	BACKLOG = 511,

@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "bound.h"
 #include "command.h"
-#include "door.h"
 #include "server_priv.h"
 
 enum {

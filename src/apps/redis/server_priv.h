@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What server.c and peer.c share: the server, and its clients with their
- * sockets. One thread. */
+/* The server, its clients with their sockets, and the sockets that it listens
+ * on. One thread. */
 #ifndef AQ_REDIS_SERVER_PRIV_H
 #define AQ_REDIS_SERVER_PRIV_H
 
@@ -43,5 +43,15 @@ void peers_resume(struct server *v);
 void peers_end_largest(struct server *v);
 /* Those who were silent for too long. */
 void peers_end_idle(struct server *v);
+
+/* ---- door.c: listening sockets ------------------------------------------ */
+
+/* `port` 0: any; *bound is the one. */
+int door_tcp(const char *address, uint16_t port, uint16_t *bound,
+	     int *fd) MUST_CHECK;
+/* A socket that nobody serves any more is replaced. */
+int door_unix(const char *path, int *fd) MUST_CHECK;
+/* The next client, not blocking, and where it comes from; or -errno. */
+int door_accept(int door_fd, char *address, size_t address_bytes) MUST_CHECK;
 
 #endif

@@ -42,9 +42,7 @@ static int open_store(struct far *f, uint32_t pages, uint32_t nodes)
 				       .is_unmapped = f->is_unmapped,
 				       .deadline_ms = f->patience_ms,
 				       .patience_ms = f->patience_ms,
-				       .data = 1,
-				       .parity = f->copies > 1 ? f->copies - 1
-							       : 0};
+				       .copies = f->copies};
 	char name[40];
 	int err = run_far_tables(f, f->slots + pages);
 

@@ -129,8 +129,6 @@ void offload_session_remove(struct offload_session *s);
  * -ECONNRESET the rings cannot be reached, -EBADMSG they hold nonsense,
  * -EHOSTDOWN a memory node failed. */
 int offload_session_err(const struct offload_session *s);
-/* Since when nothing was heard from the rings. */
-uint64_t offload_session_heard_ns(const struct offload_session *s);
 /* For how long a memory node has not answered what it was sent; 0: no node owes
  * an answer. */
 uint64_t offload_session_stalled_ns(const struct offload_session *s);

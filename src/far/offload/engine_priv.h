@@ -55,7 +55,6 @@ struct node {
 	struct offload_progress base;
 	struct offload_progress progress;
 	/* The write that was posted last, while more of it may come. */
-	uint64_t open_seq;
 	uint32_t open_part;
 	uint32_t open_psn;
 };
@@ -117,10 +116,9 @@ struct offload_session {
 	uint32_t ring_done;
 	uint32_t red_posted;
 	uint32_t red_done;
-	bool is_asking; /* a probe or a fetch is on its way */
-	uint32_t ahead; /* requests that are likely to come at once */
-	uint32_t guess; /* of these, what the probe has fetched unseen */
-	uint64_t heard_ns;
+	bool is_asking;	   /* a probe or a fetch is on its way */
+	uint32_t ahead;	   /* requests that are likely to come at once */
+	uint32_t guess;	   /* of these, what the probe has fetched unseen */
 	uint64_t probe_ns; /* when to ask next */
 	uint64_t probe_gap_ns;
 

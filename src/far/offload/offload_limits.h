@@ -18,7 +18,6 @@ enum {
 	OFFLOAD_PART_BYTES = 64 << 10, /* of one work request */
 	OFFLOAD_CQE_MAX = 64,	       /* taken at one go */
 	OFFLOAD_RED_SLOTS = 8,	       /* publications under way */
-	OFFLOAD_RANGES_MAX = 32, /* WRITEs of read data in a publication */
 
 	OFFLOAD_QUANTUM_BYTES = 32 << 10, /* of a session's turn */
 	/* Requests of one kind after which the other is not expected. */

@@ -233,7 +233,6 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 	int err = 0;
 
 	s->ring_done = count;
-	s->heard_ns = s->engine->now_ns;
 	switch (kind) {
 	case WR_PREAMBLE:
 		s->is_asking = false;
@@ -379,7 +378,7 @@ int offload_session_add(struct offload_engine *e,
 	s->index = index;
 	s->generation = ++e->generation;
 	s->config = *config;
-	s->heard_ns = e->now_ns = client_clock_now_ns(e->config.clock);
+	e->now_ns = client_clock_now_ns(e->config.clock);
 	s->probe_gap_ns = e->config.probe_min_ns;
 	for (unsigned i = 0; i < config->node_count; i++) {
 		s->node[i].lane[OFFLOAD_RD].qp = config->node[i].read_qp;
@@ -420,11 +419,6 @@ void offload_session_remove(struct offload_session *s)
 int offload_session_err(const struct offload_session *s)
 {
 	return s->err;
-}
-
-uint64_t offload_session_heard_ns(const struct offload_session *s)
-{
-	return s->heard_ns;
 }
 
 uint64_t offload_session_stalled_ns(const struct offload_session *s)

@@ -81,7 +81,7 @@ static int make(struct page_lane *lane, struct chain_lane *c)
 	const struct page_store *s = lane->store;
 	int err = 0;
 
-	c->mapped_bytes = align_up(s->per_node * s->shards / 8 + 1, 4096);
+	c->mapped_bytes = align_up(s->per_node * s->o.copies / 8 + 1, 4096);
 	c->mapped = mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c->mapped == MAP_FAILED)
@@ -145,7 +145,7 @@ static void write_call(struct page_caller *caller, uint32_t slot,
 
 static int chain_post(struct page_lane *lane, const struct page_job *job)
 {
-	uint32_t slot = job->tag >> JOB_SHARD_BITS;
+	uint32_t slot = job->tag >> JOB_COPY_BITS;
 	struct chain_lane *c = lane->own;
 	enum page_chain chain = chain_of(c, job);
 	struct page_caller *caller = &c->caller[chain];
@@ -158,7 +158,7 @@ static int chain_post(struct page_lane *lane, const struct page_job *job)
 					  .index = job->index};
 	if (job->kind == PAGE_STORE)
 		return page_caller_store(
-			caller, job, lane->store->shard_bytes,
+			caller, job, lane->store->o.page_bytes,
 			(uint32_t)(job->index * PAGE_CHAIN_ENTRY_BYTES));
 	write_call(caller, slot, job);
 	return page_caller_send(caller, slot, job, 0);
@@ -189,7 +189,7 @@ static int chain_poll(struct page_lane *lane)
 
 		if (!page_job_is_waiting(lane, tag))
 			return -EPROTO;
-		end_errand(lane, &c->errand[tag >> JOB_SHARD_BITS], 0);
+		end_errand(lane, &c->errand[tag >> JOB_COPY_BITS], 0);
 	}
 	for (i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (c->caller[i].is_broken && i != PAGE_CHAIN_UNMAPPED)
@@ -294,16 +294,11 @@ static int chain_check(struct page_lane *lane)
 	return err;
 }
 
-static uint64_t chain_allocated(struct page_lane *lane)
-{
-	return page_lane_asked_bytes(lane);
-}
-
 const struct page_lane_ops page_lane_chain = {
 	.start = chain_start,
 	.release = chain_release,
 	.post = chain_post,
 	.poll = chain_poll,
 	.check = chain_check,
-	.allocated_bytes = chain_allocated,
+	.allocated_bytes = page_lane_asked_bytes,
 };

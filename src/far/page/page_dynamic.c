@@ -66,10 +66,10 @@ static void dynamic_release(struct page_lane *lane)
 static int make(struct page_lane *lane, struct dynamic *d)
 {
 	const struct page_store *s = lane->store;
-	uint64_t count = s->per_node * s->shards;
+	uint64_t count = s->per_node * s->o.copies;
 
 	d->per_piece =
-		page_piece_bytes(s->o.mode, s->shard_bytes) / s->shard_bytes;
+		page_piece_bytes(s->o.mode, s->o.page_bytes) / s->o.page_bytes;
 	d->piece_count = (count + d->per_piece - 1) / d->per_piece;
 	d->piece = calloc(d->piece_count, sizeof(*d->piece));
 	d->used = calloc(count, 1);
@@ -137,7 +137,7 @@ static int call(struct dynamic *d, uint64_t number, enum page_wire_kind kind)
 
 static int post_here(struct page_lane *lane, const struct page_job *job)
 {
-	uint32_t bytes = lane->store->shard_bytes;
+	uint32_t bytes = lane->store->o.page_bytes;
 	struct dynamic *d = lane->own;
 	const struct piece *p = &d->piece[job->index / d->per_piece];
 
@@ -163,7 +163,7 @@ static int give_up(struct dynamic *d, const struct page_job *job)
 
 static int dynamic_post(struct page_lane *lane, const struct page_job *job)
 {
-	uint32_t slot = job->tag >> JOB_SHARD_BITS;
+	uint32_t slot = job->tag >> JOB_COPY_BITS;
 	struct dynamic *d = lane->own;
 	uint64_t number = job->index / d->per_piece;
 	struct piece *p = &d->piece[number];
@@ -246,15 +246,10 @@ static int dynamic_poll(struct page_lane *lane)
 	return err || n < 0 || d->caller.is_broken ? -EHOSTDOWN : 0;
 }
 
-static uint64_t dynamic_allocated(struct page_lane *lane)
-{
-	return page_lane_asked_bytes(lane);
-}
-
 const struct page_lane_ops page_lane_dynamic = {
 	.start = dynamic_start,
 	.release = dynamic_release,
 	.post = dynamic_post,
 	.poll = dynamic_poll,
-	.allocated_bytes = dynamic_allocated,
+	.allocated_bytes = page_lane_asked_bytes,
 };

@@ -38,8 +38,8 @@ int page_lane_open(struct page_lane *lane, uint32_t node)
 	struct page_store *s = lane->store;
 	struct page_wish wish = {
 		.mode = s->o.mode,
-		.index_count = s->per_node * s->shards,
-		.shard_bytes = s->shard_bytes,
+		.index_count = s->per_node * s->o.copies,
+		.page_bytes = s->o.page_bytes,
 		.depth = s->slot_count,
 		.without = s->o.chain_without,
 		.is_unmapped = s->o.is_unmapped,
@@ -94,7 +94,7 @@ static void stop_links(struct page_lane *lane)
 void page_lane_lose(struct page_lane *lane)
 {
 	struct page_store *s = lane->store;
-	uint32_t i, shard;
+	uint32_t i, copy;
 
 	if (lane->why)
 		log_warn("page", "node %s is lost to %s: %s",
@@ -104,12 +104,12 @@ void page_lane_lose(struct page_lane *lane)
 	s->stats.nodes_lost++;
 	stop_links(lane);
 	for (i = 0; i < s->slot_count && lane->busy; i++) {
-		for (shard = 0; shard < s->shards; shard++) {
+		for (copy = 0; copy < s->o.copies; copy++) {
 			const struct page_slot *slot = &s->slot[i];
 
-			if (slot->op && slot->waiting & 1u << shard &&
-			    page_shard_lane(s, slot->op->page, shard) == lane)
-				page_job_end(s, i << JOB_SHARD_BITS | shard,
+			if (slot->op && slot->waiting & 1u << copy &&
+			    page_copy_lane(s, slot->op->page, copy) == lane)
+				page_job_end(s, i << JOB_COPY_BITS | copy,
 					     -EHOSTDOWN);
 		}
 	}

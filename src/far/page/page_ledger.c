@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger: per page which shards have it, and their checksums. It is as
+/* The ledger: per page which copies have it, and its checksum. It is as
  * large as the space but only touched where pages are stored. */
 #include <errno.h>
 #include <sys/mman.h>
@@ -15,20 +15,13 @@ static void *reserve(uint64_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static uint64_t sum_bytes(const struct page_ledger *l)
+int page_ledger_init(struct page_ledger *l, uint64_t pages, bool has_sums)
 {
-	return l->pages * l->sums_per_page * sizeof(*l->sums);
-}
-
-int page_ledger_init(struct page_ledger *l, uint64_t pages,
-		     uint32_t sums_per_page)
-{
-	*l = (struct page_ledger){.pages = pages,
-				  .sums_per_page = sums_per_page};
+	*l = (struct page_ledger){.pages = pages};
 	l->bits = reserve(pages * sizeof(*l->bits));
-	if (l->bits && sums_per_page)
-		l->sums = reserve(sum_bytes(l));
-	if (l->bits && (l->sums || !sums_per_page))
+	if (l->bits && has_sums)
+		l->sums = reserve(pages * sizeof(*l->sums));
+	if (l->bits && (l->sums || !has_sums))
 		return 0;
 	page_ledger_release(l);
 	return error_set(-ENOMEM, "no memory for the records of %llu pages",
@@ -40,7 +33,7 @@ void page_ledger_release(struct page_ledger *l)
 	if (l->bits)
 		(void)munmap(l->bits, l->pages * sizeof(*l->bits));
 	if (l->sums)
-		(void)munmap(l->sums, sum_bytes(l));
+		(void)munmap(l->sums, l->pages * sizeof(*l->sums));
 	l->bits = NULL;
 	l->sums = NULL;
 }

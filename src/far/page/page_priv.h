@@ -2,8 +2,8 @@
 /*
  * What this room's files share.
  *
- * An operation takes a slot and is split into jobs, one per shard of its page.
- * A job goes to the lane of the node that has the shard. Lanes know how a node
+ * An operation takes a slot and is split into jobs, one per copy of its page.
+ * A job goes to the lane of the node that has the copy. Lanes know how a node
  * keeps pages (enum page_mode), slots know what makes an operation complete.
  */
 #ifndef AQ_PAGE_PRIV_H
@@ -20,21 +20,20 @@ struct page_lane;
 /* ---- page_ledger.c: what is stored, and what it must look like ---------- */
 
 enum {
-	LEDGER_SHARDS = (1 << PAGE_SHARDS_MAX) - 1, /* which have the page */
+	LEDGER_COPIES = (1 << PAGE_COPIES_MAX) - 1, /* which have the page */
 	LEDGER_LOST = 1 << 14,	 /* a store failed: nobody has it whole */
 	LEDGER_STORED = 1 << 15, /* and not invalidated since */
 };
 
 struct page_ledger {
 	uint64_t pages;
-	uint32_t sums_per_page; /* 0: no checksums */
-	uint64_t stored;	/* pages with LEDGER_STORED */
+	uint64_t stored; /* pages with LEDGER_STORED */
 	uint16_t *bits;
-	uint32_t *sums;
+	uint32_t *sums; /* NULL: no checksums */
 };
 
 int page_ledger_init(struct page_ledger *l, uint64_t pages,
-		     uint32_t sums_per_page) MUST_CHECK;
+		     bool has_sums) MUST_CHECK;
 void page_ledger_release(struct page_ledger *l);
 void page_ledger_set(struct page_ledger *l, uint64_t page, unsigned bits);
 
@@ -44,39 +43,19 @@ static inline unsigned page_ledger_get(const struct page_ledger *l,
 	return l->bits[page];
 }
 
-/* ---- page_code.c: shards ------------------------------------------------ */
-
-/* Reed-Solomon with a Cauchy matrix, so that any `data` shards will do. */
-struct page_code {
-	uint32_t data;
-	uint32_t parity;
-	uint32_t shard_bytes;
-	uint8_t matrix[PAGE_SHARDS_MAX * PAGE_SHARDS_MAX];
-	uint8_t tables[32 * PAGE_SHARDS_MAX * PAGE_SHARDS_MAX];
-};
-
-void page_code_init(struct page_code *c, uint32_t data, uint32_t parity,
-		    uint32_t shard_bytes);
-/* shard[0..data-1] are given, the parity ones are made. */
-void page_code_encode(const struct page_code *c,
-		      uint8_t *shard[PAGE_SHARDS_MAX]);
-/* Makes those of `want` from those of `have`, which are at least `data`. */
-void page_code_decode(const struct page_code *c, unsigned have, unsigned want,
-		      uint8_t *shard[PAGE_SHARDS_MAX]);
-
 /* ---- lanes -------------------------------------------------------------- */
 
 struct page_job {
 	enum page_kind kind;
-	uint32_t tag;	/* which slot, which shard */
-	uint64_t index; /* of the shard at the node */
-	uint8_t *buf;	/* shard_bytes, registered */
+	uint32_t tag;	/* which slot, which copy */
+	uint64_t index; /* of the copy at the node */
+	uint8_t *buf;	/* page_bytes, registered */
 	uint32_t lkey;
 	uint32_t rkey;
 };
 
 enum {
-	JOB_SHARD_BITS = 4,
+	JOB_COPY_BITS = 4,
 };
 
 /* How a mode uses its grant. */
@@ -151,11 +130,11 @@ struct page_slot {
 	struct page_op *follow; /* operations on the same page, in order */
 	struct page_op *follow_last;
 	struct page_slot *next; /* free, or of the same hash */
-	uint8_t *stage;		/* a page, and the parity shards behind it */
+	uint8_t *stage;		/* a page */
 	uint8_t *data;		/* the page: the caller's buffer or the stage */
 	uint32_t lkey;
 	uint32_t rkey;
-	uint16_t tried; /* shards, bit by bit */
+	uint16_t tried; /* copies, bit by bit */
 	uint16_t waiting;
 	uint16_t got;
 	bool is_ready; /* its operation shall begin */
@@ -176,10 +155,7 @@ struct page_store {
 	const struct client_clock *clock;
 	const struct client_verbs *verbs;
 	struct ibv_pd *pd; /* of all links */
-	uint32_t shards;
-	uint32_t shard_bytes;
-	uint64_t per_node; /* pages whose first shard is on one node */
-	struct page_code code;
+	uint64_t per_node; /* pages whose first copy is on one node */
 	struct page_ledger ledger;
 
 	uint32_t lane_count;
@@ -204,23 +180,22 @@ struct page_store {
 
 	uint64_t now_ns;     /* when it was last looked at */
 	uint32_t looks;	     /* since then; those without result count more */
-	uint64_t rebuild_at; /* pages before it have all shards */
+	uint64_t rebuild_at; /* pages before it have all copies */
 	struct page_stats stats;
 };
 
-/* The node and place of one shard of a page. */
-static inline struct page_lane *page_shard_lane(struct page_store *s,
-						uint64_t page, unsigned shard)
+/* The node and place of one copy of a page. */
+static inline struct page_lane *page_copy_lane(struct page_store *s,
+					       uint64_t page, unsigned copy)
 {
 	/* A division takes longer than everything else about it. */
-	return &s->lane[s->lane_count == 1 ? 0
-					   : (page + shard) % s->lane_count];
+	return &s->lane[s->lane_count == 1 ? 0 : (page + copy) % s->lane_count];
 }
 
-static inline uint64_t page_shard_index(const struct page_store *s,
-					uint64_t page, unsigned shard)
+static inline uint64_t page_copy_index(const struct page_store *s,
+				       uint64_t page, unsigned copy)
 {
-	return shard * s->per_node +
+	return copy * s->per_node +
 	       (s->lane_count == 1 ? page : page / s->lane_count);
 }
 

@@ -157,15 +157,15 @@ static uint64_t oldest_ns(const struct page_store *s,
 			  const struct page_lane *lane)
 {
 	uint64_t oldest = UINT64_MAX;
-	uint32_t i, shard;
+	uint32_t i, copy;
 
 	for (i = 0; i < s->slot_count; i++) {
 		const struct page_slot *slot = &s->slot[i];
 
-		for (shard = 0; slot->op && shard < s->shards; shard++)
-			if (slot->waiting & 1u << shard &&
-			    page_shard_lane((struct page_store *)s,
-					    slot->op->page, shard) == lane)
+		for (copy = 0; slot->op && copy < s->o.copies; copy++)
+			if (slot->waiting & 1u << copy &&
+			    page_copy_lane((struct page_store *)s,
+					   slot->op->page, copy) == lane)
 				oldest = u64_min(oldest, slot->start_ns);
 	}
 	return oldest;

@@ -23,9 +23,9 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 {
 	struct client_key key;
 	char name[CLIENT_REGION_NAME_MAX];
-	uint64_t bytes = wish->index_count * wish->shard_bytes;
+	uint64_t bytes = wish->index_count * wish->page_bytes;
 	/* A key to less than all of a region is one that nobody maps. */
-	uint64_t more = wish->is_unmapped ? wish->shard_bytes : 0;
+	uint64_t more = wish->is_unmapped ? wish->page_bytes : 0;
 	uint32_t salt;
 	json_t *reply = NULL;
 	int err;
@@ -66,10 +66,10 @@ static int make_space(struct client_link *link, const struct page_wish *wish)
 	bool is_pieces = wish->mode == PAGE_DYNAMIC_1M ||
 			 wish->mode == PAGE_DYNAMIC_4K || is_sparse;
 	uint32_t bytes =
-		is_pieces ? page_piece_bytes(wish->mode, wish->shard_bytes)
-			  : wish->shard_bytes;
+		is_pieces ? page_piece_bytes(wish->mode, wish->page_bytes)
+			  : wish->page_bytes;
 	uint64_t count =
-		(wish->index_count * wish->shard_bytes + bytes - 1) / bytes;
+		(wish->index_count * wish->page_bytes + bytes - 1) / bytes;
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
 	int err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rebuilding: a lost node's lane is given to a node that answers, and pages
- * that lack a shard are loaded from the others and stored again. */
+ * that lack a copy are loaded from the others and stored again. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,20 +18,18 @@ static bool is_used(const struct page_store *s, uint32_t node,
 }
 
 /* What the lane had is gone, whatever becomes of it. */
-static void forget_shards(struct page_store *s, const struct page_lane *lane)
+static void forget_copies(struct page_store *s, const struct page_lane *lane)
 {
 	uint64_t page;
 	unsigned i, bits;
 
 	for (page = 0; page < s->o.pages; page++) {
 		bits = page_ledger_get(&s->ledger, page);
-		for (i = 0; bits & LEDGER_SHARDS && i < s->shards; i++)
-			if (page_shard_lane(s, page, i) == lane)
+		for (i = 0; bits & LEDGER_COPIES && i < s->o.copies; i++)
+			if (page_copy_lane(s, page, i) == lane)
 				bits &= ~(1u << i);
-		/* The last shards went with it. */
-		if (bits & LEDGER_STORED &&
-		    (unsigned)__builtin_popcount(bits & LEDGER_SHARDS) <
-			    s->o.data)
+		/* The last copy went with it. */
+		if (bits & LEDGER_STORED && !(bits & LEDGER_COPIES))
 			bits |= LEDGER_LOST;
 		page_ledger_set(&s->ledger, page, bits);
 	}
@@ -53,7 +51,7 @@ static int reopen(struct page_store *s, struct page_lane *lane)
 		return error_prefix(-EHOSTDOWN,
 				    "no node takes the pages of a lost one: ");
 	}
-	forget_shards(s, lane);
+	forget_copies(s, lane);
 	s->rebuild_at = 0;
 	log_info("page", "node %s takes the pages of a lost one",
 		 lane->grant.node_name);
@@ -63,7 +61,7 @@ static int reopen(struct page_store *s, struct page_lane *lane)
 static int rebuild_page(struct page_store *s, uint64_t page, void *buf)
 {
 	uint64_t stores = s->stats.stores, loads = s->stats.loads;
-	unsigned before = page_ledger_get(&s->ledger, page) & LEDGER_SHARDS;
+	unsigned before = page_ledger_get(&s->ledger, page) & LEDGER_COPIES;
 	unsigned after;
 	int err = page_get(s, page, buf);
 
@@ -71,7 +69,7 @@ static int rebuild_page(struct page_store *s, uint64_t page, void *buf)
 		err = page_put(s, page, buf);
 	s->stats.stores = stores;
 	s->stats.loads = loads;
-	after = page_ledger_get(&s->ledger, page) & LEDGER_SHARDS;
+	after = page_ledger_get(&s->ledger, page) & LEDGER_COPIES;
 	s->stats.rebuilt += (unsigned)__builtin_popcount(after & ~before);
 	return err;
 }
@@ -81,7 +79,7 @@ static bool lacks(const struct page_store *s, uint64_t page)
 	unsigned bits = page_ledger_get(&s->ledger, page);
 
 	return bits & LEDGER_STORED && !(bits & LEDGER_LOST) &&
-	       (bits & LEDGER_SHARDS) != (1u << s->shards) - 1;
+	       (bits & LEDGER_COPIES) != (1u << s->o.copies) - 1;
 }
 
 int64_t page_rebuild(struct page_store *s, uint64_t max_pages)

@@ -43,7 +43,7 @@ int page_rdma_post(struct client_link *link, const struct page_job *job,
 
 static int static_post(struct page_lane *lane, const struct page_job *job)
 {
-	uint32_t bytes = lane->store->shard_bytes;
+	uint32_t bytes = lane->store->o.page_bytes;
 
 	if (job->kind == PAGE_INVALIDATE)
 		return 1;
@@ -71,7 +71,7 @@ static uint64_t static_allocated(struct page_lane *lane)
 {
 	const struct page_store *s = lane->store;
 
-	return s->per_node * s->shards * s->shard_bytes;
+	return s->per_node * s->o.copies * s->o.page_bytes;
 }
 
 const struct page_lane_ops page_lane_static = {

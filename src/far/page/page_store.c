@@ -59,20 +59,17 @@ static int check(const struct page_store_options *o)
 				 PAGE_BYTES_MIN, PAGE_BYTES_MAX);
 	if (!o->pages || o->pages > (1ull << 48) / o->page_bytes)
 		return error_set(-EINVAL, "a store has 1 page to 2^48 bytes");
-	if (!is_power(o->data) || o->data + o->parity > PAGE_SHARDS_MAX ||
-	    o->page_bytes / o->data < 64)
-		return error_set(-EINVAL,
-				 "a page has 1, 2, 4 or 8 data shards of at "
-				 "least 64 bytes, and %d shards at most",
-				 PAGE_SHARDS_MAX);
+	if (o->copies > PAGE_COPIES_MAX)
+		return error_set(-EINVAL, "a page has %d copies at most",
+				 PAGE_COPIES_MAX);
 	if (o->depth > PAGE_DEPTH_MAX || (unsigned)o->mode >= PAGE_MODE_COUNT ||
 	    o->nodes > PAGE_NODES_MAX)
 		return error_set(-EINVAL,
 				 "at most %d operations under way and %d nodes",
 				 PAGE_DEPTH_MAX, PAGE_NODES_MAX);
-	if (o->nodes && o->nodes < o->data + o->parity)
-		return error_set(-EINVAL, "%u shards need as many nodes",
-				 o->data + o->parity);
+	if (o->nodes && o->nodes < o->copies)
+		return error_set(-EINVAL, "%u copies need as many nodes",
+				 o->copies);
 	return 0;
 }
 
@@ -80,8 +77,8 @@ static void fill_in(struct page_store_options *o)
 {
 	if (!o->page_bytes)
 		o->page_bytes = PAGE_BYTES;
-	if (!o->data)
-		o->data = 1;
+	if (!o->copies)
+		o->copies = 1;
 	if (!o->depth)
 		o->depth = PAGE_DEPTH;
 	if (!o->deadline_ms)
@@ -126,9 +123,7 @@ static int register_range(struct page_store *s, struct page_buffer *b,
 
 static int make_stage(struct page_store *s)
 {
-	size_t each = s->o.page_bytes + (size_t)s->o.parity * s->shard_bytes;
-
-	s->stage_bytes = each * s->slot_count;
+	s->stage_bytes = (size_t)s->o.page_bytes * s->slot_count;
 	s->stage = mmap(NULL, s->stage_bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s->stage == MAP_FAILED) {
@@ -136,7 +131,7 @@ static int make_stage(struct page_store *s)
 		return error_set(-ENOMEM, "no memory for a page store");
 	}
 	for (uint32_t i = 0; i < s->slot_count; i++)
-		s->slot[i].stage = s->stage + i * each;
+		s->slot[i].stage = s->stage + (size_t)i * s->o.page_bytes;
 	return register_range(s, &s->buffer[STAGE], s->stage, s->stage_bytes);
 }
 
@@ -178,10 +173,10 @@ static int count_lanes(struct page_store *s)
 	uint32_t want =
 		s->o.nodes ? s->o.nodes : u32_min(there, PAGE_NODES_MAX);
 
-	if (want < s->shards || there < want)
+	if (want < s->o.copies || there < want)
 		return error_set(-ENOSPC,
 				 "%u memory nodes are needed, the rack has %u",
-				 u32_max(want, s->shards), there);
+				 u32_max(want, s->o.copies), there);
 	s->lane_count = want;
 	s->per_node = (s->o.pages + want - 1) / want;
 	return 0;
@@ -212,15 +207,8 @@ static int open_lanes(struct page_store *s)
 
 static int build(struct page_store *s)
 {
-	int err;
-
-	s->shards = s->o.data + s->o.parity;
-	s->shard_bytes = s->o.page_bytes / s->o.data;
-	page_code_init(&s->code, s->o.data, s->o.parity, s->shard_bytes);
-	err = page_ledger_init(&s->ledger, s->o.pages,
-			       s->o.has_no_checksum ? 0
-			       : s->o.data == 1	    ? 1
-						    : s->shards);
+	int err =
+		page_ledger_init(&s->ledger, s->o.pages, !s->o.has_no_checksum);
 	if (!err)
 		err = count_lanes(s);
 	if (!err)
@@ -291,17 +279,20 @@ bool page_is_stored(const struct page_store *s, uint64_t page)
 
 bool page_is_there(struct page_store *s, uint64_t page)
 {
-	unsigned bits, left = 0;
+	unsigned bits;
 
 	if (!page_is_stored(s, page))
 		return false;
 	bits = page_ledger_get(&s->ledger, page);
-	for (unsigned i = 0; i < s->shards; i++) {
-		const struct page_lane *l = page_shard_lane(s, page, i);
+	if (bits & LEDGER_LOST)
+		return false;
+	for (unsigned i = 0; i < s->o.copies; i++) {
+		const struct page_lane *l = page_copy_lane(s, page, i);
 
-		left += bits & 1u << i && !l->is_lost && !l->is_failing;
+		if (bits & 1u << i && !l->is_lost && !l->is_failing)
+			return true;
 	}
-	return !(bits & LEDGER_LOST) && left >= s->o.data;
+	return false;
 }
 
 void page_store_stats(struct page_store *s, struct page_stats *out)

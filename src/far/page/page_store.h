@@ -63,7 +63,7 @@ enum {
 	PAGE_BYTES_MAX = 1 << 20,
 	PAGE_DEPTH = 64, /* operations under way, unless told otherwise */
 	PAGE_DEPTH_MAX = 1024,
-	PAGE_SHARDS_MAX = 12,
+	PAGE_COPIES_MAX = 12,
 	PAGE_NODES_MAX = 64,
 	PAGE_PATIENCE_MAX_MS = 60000,
 };
@@ -74,16 +74,11 @@ struct page_store_options {
 	uint32_t page_bytes; /* a power of two; 0: PAGE_BYTES */
 	enum page_mode mode;
 	/* Nodes to spread over; 0: all of the rack. At least as many as a page
-	 * has shards. */
+	 * has copies. */
 	uint32_t nodes;
-	/*
-	 * Each page is cut into `data` shards (0: 1), a power of two, and
-	 * `parity` more are made of them, on different nodes: as long as `data`
-	 * of all shards are left, nothing is lost. data 1 and parity 1 are two
-	 * copies.
-	 */
-	uint32_t data;
-	uint32_t parity;
+	/* Of each page, on different nodes (0: 1): as long as one of them is
+	 * left, nothing is lost. */
+	uint32_t copies;
 	uint32_t depth;	      /* 0: PAGE_DEPTH */
 	bool has_no_checksum; /* only for who has one himself */
 	/* PAGE_CHAIN: optimisations to leave out (enum frame_without), to
@@ -184,11 +179,11 @@ struct page_stats {
 	uint64_t stores;
 	uint64_t invalidates;
 	uint64_t failed;
-	uint64_t bytes_in;  /* of pages and shards, from the nodes */
+	uint64_t bytes_in;  /* of pages, from the nodes */
 	uint64_t bytes_out; /* to them */
-	uint64_t repaired; /* loads that a lost or damaged shard did not stop */
-	uint64_t damaged;  /* shards with a wrong checksum */
-	uint64_t rebuilt;  /* shards */
+	uint64_t repaired;  /* loads that a lost or damaged copy did not stop */
+	uint64_t damaged;   /* copies with a wrong checksum */
+	uint64_t rebuilt;   /* copies */
 	/* Now: */
 	uint64_t used_pages;	  /* stored */
 	uint64_t allocated_bytes; /* what the nodes hold for us */
@@ -210,8 +205,8 @@ const char *page_silent_node(struct page_store *store, uint32_t ms);
 
 /*
  * After a node was lost: connects to it again, if it was restarted, or to
- * another of the rack, and makes the missing shards of at most max_pages pages
- * anew. Returns how many pages are still to do (0: all shards are there),
+ * another of the rack, and makes the missing copies of at most max_pages pages
+ * anew. Returns how many pages are still to do (0: all copies are there),
  * -EHOSTDOWN: no node takes them, -EBUSY: operations are under way. Blocks for
  * a few round trips per page.
  */

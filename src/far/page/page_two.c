@@ -39,7 +39,7 @@ static int two_post(struct page_lane *lane, const struct page_job *job)
 		[PAGE_INVALIDATE] = PAGE_WIRE_INVALIDATE,
 	};
 	struct page_caller *c = lane->own;
-	uint32_t slot = job->tag >> JOB_SHARD_BITS;
+	uint32_t slot = job->tag >> JOB_COPY_BITS;
 	struct page_request *r = page_caller_text(c, slot);
 
 	*r = (struct page_request){
@@ -48,11 +48,11 @@ static int two_post(struct page_lane *lane, const struct page_job *job)
 		.index = be64_put(job->index),
 		.buf = be64_put((uintptr_t)job->buf),
 		.rkey = be32_put(job->rkey),
-		.length = be32_put(lane->store->shard_bytes),
+		.length = be32_put(lane->store->o.page_bytes),
 	};
 	return page_caller_send(
 		c, slot, job,
-		job->kind == PAGE_STORE ? lane->store->shard_bytes : 0);
+		job->kind == PAGE_STORE ? lane->store->o.page_bytes : 0);
 }
 
 static int two_poll(struct page_lane *lane)
@@ -74,15 +74,10 @@ static int two_poll(struct page_lane *lane)
 	return n < 0 || c->is_broken ? -EHOSTDOWN : 0;
 }
 
-static uint64_t two_allocated(struct page_lane *lane)
-{
-	return page_lane_asked_bytes(lane);
-}
-
 const struct page_lane_ops page_lane_two_sided = {
 	.start = two_start,
 	.release = two_release,
 	.post = two_post,
 	.poll = two_poll,
-	.allocated_bytes = two_allocated,
+	.allocated_bytes = page_lane_asked_bytes,
 };

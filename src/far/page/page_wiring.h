@@ -16,16 +16,16 @@ enum {
 
 /* How much the dynamic modes ask for at a time. */
 static inline uint32_t page_piece_bytes(enum page_mode mode,
-					uint32_t shard_bytes)
+					uint32_t page_bytes)
 {
-	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : shard_bytes;
+	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : page_bytes;
 }
 
 /* What a lane asks a node for. */
 struct page_wish {
 	enum page_mode mode;
-	uint64_t index_count; /* shards that the node shall be able to keep */
-	uint32_t shard_bytes;
+	uint64_t index_count; /* copies that the node shall be able to keep */
+	uint32_t page_bytes;
 	uint32_t depth;	  /* jobs under way */
 	unsigned without; /* of the chains' optimisations */
 	bool is_unmapped; /* nobody may map the region */

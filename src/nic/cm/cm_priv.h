@@ -21,7 +21,7 @@
 /* The only symbols of this room that leave the shared library. */
 #define CM_EXPORT __attribute__((visibility("default")))
 
-/* ---- where messages go -------------------------------------------------- */
+/* ---- where messages go ------------------------------------------------- */
 
 /* A queue pair that speaks management: a NIC and its GSI number. */
 struct cm_addr {
@@ -31,7 +31,7 @@ struct cm_addr {
 
 bool cm_addr_equal(const struct cm_addr *a, const struct cm_addr *b);
 
-/* addr.c: addresses are IPv4-mapped or IPv6. */
+/* cm_addr.c: addresses are IPv4-mapped or IPv6. */
 int cm_ip_read(const struct sockaddr *sa, uint8_t ip[16],
 	       uint16_t *port) MUST_CHECK;
 void cm_ip_write(const uint8_t ip[16], uint16_t port,
@@ -41,7 +41,7 @@ bool cm_ip_is_local(const uint8_t ip[16]);
 /* The address from which this machine would send to `dst`. */
 int cm_ip_source(const uint8_t dst[16], uint8_t src[16]) MUST_CHECK;
 
-/* ---- thread.c ----------------------------------------------------------- */
+/* ---- cm_thread.c ------------------------------------------------------- */
 
 /* A descriptor that the thread watches; `ready` runs with the mutex held. */
 struct cm_watch {
@@ -53,7 +53,7 @@ int cm_watch_add(struct cm_watch *w) MUST_CHECK;
 void cm_watch_remove(struct cm_watch *w);
 void cm_timer_set(struct timer *t, uint64_t deadline_ns);
 
-/* ---- device.c ----------------------------------------------------------- */
+/* ---- cm_device.c ------------------------------------------------------- */
 
 struct cm_gsi;
 
@@ -79,14 +79,14 @@ struct cm_device *cm_device_by_gid(const uint8_t gid[16]);
 uint8_t cm_device_path_mtu(const struct cm_device *dev,
 			   const union ibv_gid *dgid);
 
-/* gsi.c */
+/* cm_gsi.c */
 int cm_gsi_open(struct cm_device *dev) MUST_CHECK;
 void cm_gsi_addr(const struct cm_device *dev, struct cm_addr *addr);
 /* As on any network the message may get lost. */
 void cm_gsi_send(struct cm_device *dev, const struct cm_addr *to,
 		 const struct wire_cm_msg *msg);
 
-/* ---- event.c ------------------------------------------------------------ */
+/* ---- cm_event.c -------------------------------------------------------- */
 
 struct cm_id;
 
@@ -120,7 +120,7 @@ void cm_events_move(struct cm_id *id, struct cm_channel *to);
  */
 int cm_complete(struct cm_id *id, bool sync, int err);
 
-/* ---- id.c --------------------------------------------------------------- */
+/* ---- cm_id.c ----------------------------------------------------------- */
 
 struct cm_sock;
 
@@ -159,7 +159,6 @@ struct cm_id {
 	struct ibv_qp_init_attr *ep_attr;
 	uint8_t ep_private_len;
 	uint8_t ep_private[WIRE_CM_PRIVATE_MAX];
-	bool owns_srq;
 };
 
 static inline struct cm_id *to_id(struct rdma_cm_id *id)
@@ -185,13 +184,13 @@ void cm_id_set_device(struct cm_id *id, struct cm_device *dev);
 /* Every id goes through this list; see cm.ids. */
 struct cm_id *cm_id_by_number(uint32_t number);
 
-/* ---- route.c: messages in, happenings out ------------------------------- */
+/* ---- cm_route.c: messages in, happenings out --------------------------- */
 
 void cm_route_input(struct cm_device *dev, const struct cm_addr *from,
 		    const struct wire_cm_msg *msg);
 extern const struct cm_conn_ops cm_id_conn_ops;
 
-/* ---- peer.c ------------------------------------------------------------- */
+/* ---- cm_peer.c --------------------------------------------------------- */
 
 /* Finds the process that listens at the id's destination. */
 void cm_peer_ask(struct cm_id *id);
@@ -203,13 +202,15 @@ void cm_peer_visit(struct cm_watch *lease);
 /* In the child of a fork: they are the parent's. */
 void cm_peers_abandon(void);
 
-/* ---- qp.c --------------------------------------------------------------- */
+/* ---- cm_qp.c ----------------------------------------------------------- */
 
+/* The way to the id's peer. */
+struct ibv_ah_attr cm_ah_attr(const struct cm_id *id);
 /* Moves the id's own queue pair through its states. 0 or -errno. */
 int cm_qp_connect(struct cm_id *id) MUST_CHECK;
 int cm_qp_error(struct cm_id *id);
 
-/* ---- the one thing that the API has no handle for ----------------------- */
+/* ---- the one thing that the API has no handle for ---------------------- */
 
 struct cm {
 	pthread_mutex_t mutex;
@@ -226,7 +227,7 @@ struct cm {
 	struct cm_id *by_number[CM_ID_MAX];
 	uint32_t next_number;
 	struct list ids;
-	struct list socks; /* peer.c */
+	struct list socks; /* cm_peer.c */
 };
 
 extern struct cm cm;

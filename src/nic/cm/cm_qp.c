@@ -30,6 +30,18 @@ static bool is_active(const struct cm_id *id)
 	return id->conn.req.local_id == id->conn.local_id;
 }
 
+struct ibv_ah_attr cm_ah_attr(const struct cm_id *id)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {.dgid = id->peer.gid,
+			.sgid_index = id->device->gid_index,
+			.hop_limit = CM_HOP_LIMIT,
+			.traffic_class = id->tos},
+	};
+}
+
 static int attr_rtr(struct cm_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	const struct cm_conn *c = &id->conn;
@@ -42,17 +54,7 @@ static int attr_rtr(struct cm_id *id, struct ibv_qp_attr *a, int *mask)
 		return -EINVAL;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	a->ah_attr = (struct ibv_ah_attr){
-		.is_global = 1,
-		.port_num = 1,
-		.grh =
-			{
-				.dgid = id->peer.gid,
-				.sgid_index = id->device->gid_index,
-				.hop_limit = CM_HOP_LIMIT,
-				.traffic_class = id->tos,
-			},
-	};
+	a->ah_attr = cm_ah_attr(id);
 	a->path_mtu = (enum ibv_mtu)c->req.mtu;
 	a->dest_qp_num = remote->qpn;
 	/* What we announced is where the peer begins (IBA 12.7.31). */

@@ -89,12 +89,24 @@ static bool is_too_wide(const struct cm_device *dev, const struct cm_addr *from,
 	       req->mtu > cm_device_path_mtu(dev, &from->gid);
 }
 
+/* Of what the other side says; what it wants to start, we have to serve. */
+static void fill_conn(struct rdma_conn_param *p, const struct wire_cm_msg *m,
+		      uint8_t retry_count)
+{
+	p->responder_resources = m->initiator_depth;
+	p->initiator_depth = m->responder_resources;
+	p->flow_control = m->flow_control;
+	p->retry_count = retry_count;
+	p->rnr_retry_count = m->rnr_retry_count;
+	p->srq = m->srq;
+	p->qp_num = m->qpn;
+}
+
 static void request_event(struct cm_id *listener, struct cm_id *id,
 			  const struct wire_cm_msg *req)
 {
 	struct cm_event *ev =
 		cm_event_new(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-	struct rdma_conn_param *p;
 
 	if (!ev)
 		return;
@@ -102,17 +114,8 @@ static void request_event(struct cm_id *listener, struct cm_id *id,
 			 (uint8_t)(req->private_len - WIRE_CM_IP_BYTES));
 	ev->pub.listen_id = &listener->pub;
 	ev->owner = listener;
-	if (!cm_id_is_datagram(id)) {
-		p = &ev->pub.param.conn;
-		/* What they want to start, we have to serve. */
-		p->responder_resources = req->initiator_depth;
-		p->initiator_depth = req->responder_resources;
-		p->flow_control = req->flow_control;
-		p->retry_count = req->retry_count;
-		p->rnr_retry_count = req->rnr_retry_count;
-		p->srq = req->srq;
-		p->qp_num = req->qpn;
-	}
+	if (!cm_id_is_datagram(id))
+		fill_conn(&ev->pub.param.conn, req, req->retry_count);
 	listener->pending++;
 	cm_event_post(ev);
 }
@@ -228,34 +231,12 @@ static void conn_set_timer(struct cm_conn *c, uint64_t deadline_ns)
 	cm_timer_set(&of_conn(c)->timer, deadline_ns);
 }
 
-static void fill_conn(struct cm_id *id, struct rdma_conn_param *p,
-		      const struct wire_cm_msg *m)
-{
-	p->responder_resources = m->initiator_depth;
-	p->initiator_depth = m->responder_resources;
-	p->flow_control = m->flow_control;
-	p->rnr_retry_count = m->rnr_retry_count;
-	p->srq = m->srq;
-	p->qp_num = m->qpn;
-	p->retry_count = id->conn.req.retry_count;
-}
-
 static void fill_ud(struct cm_id *id, struct rdma_ud_param *p,
 		    const struct wire_cm_msg *m)
 {
 	p->qp_num = m->qpn;
 	p->qkey = m->qkey;
-	p->ah_attr = (struct ibv_ah_attr){
-		.is_global = 1,
-		.port_num = 1,
-		.grh =
-			{
-				.dgid = id->peer.gid,
-				.sgid_index = id->device->gid_index,
-				.hop_limit = CM_HOP_LIMIT,
-				.traffic_class = id->tos,
-			},
-	};
+	p->ah_attr = cm_ah_attr(id);
 }
 
 static void conn_happened(struct cm_conn *c, enum cm_happening what, int status,
@@ -277,7 +258,7 @@ static void conn_happened(struct cm_conn *c, enum cm_happening what, int status,
 	if (msg)
 		cm_event_private(ev, msg->private_data, msg->private_len);
 	if (msg && msg->kind == WIRE_CM_REP) {
-		fill_conn(id, &ev->pub.param.conn, msg);
+		fill_conn(&ev->pub.param.conn, msg, id->conn.req.retry_count);
 		id->remote_ece.vendor_id = msg->ece_vendor;
 		id->remote_ece.options = msg->ece_options;
 	}

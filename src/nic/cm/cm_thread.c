@@ -4,16 +4,15 @@
  * messages, visitors of leases, timers. The child of a fork starts anew; what
  * it inherited of identifiers is of no use, as with the kernel's rdma_cm.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cm_priv.h"
 
 enum {
@@ -182,15 +181,10 @@ static void *thread_main(void *arg)
 static int start_thread(void)
 {
 	pthread_t thread;
-	sigset_t all, old;
-	int err;
+	int err = thread_start(&thread, thread_main, NULL);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
-		return -err;
+		return err;
 	(void)pthread_setname_np(thread, "aq-cm");
 	(void)pthread_detach(thread);
 	return 0;

@@ -10,7 +10,6 @@
 
 enum {
 	TABLE_START = 1024,
-	INDEX_MASK = 0xffffff,
 	INSERT_TRIES = 64, /* random indices until a free one is found */
 	KEYS_RETIRED = 8192,
 };

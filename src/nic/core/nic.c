@@ -501,10 +501,10 @@ HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
 		return;
 	memcpy(&va, frame + RETH_AT, sizeof(va));
 	memcpy(&rkey, frame + RETH_AT + sizeof(va), sizeof(rkey));
-	k = key_find(&nic->keys, BYTES_BE32(rkey));
+	k = key_find(&nic->keys, BYTES_BE(32, rkey));
 	if (!k)
 		return;
-	offset = BYTES_BE64(va) - k->iova;
+	offset = BYTES_BE(64, va) - k->iova;
 	if (offset < k->length)
 		PREFETCH(k->host + offset);
 }

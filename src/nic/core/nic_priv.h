@@ -137,7 +137,7 @@ static inline struct nic_key *key_find(const struct key_table *t, uint32_t key)
 	return k && k->key == key && k->valid ? k : NULL;
 }
 
-/* ---- pd.c, mr.c, mw.c, dm.c --------------------------------------------- */
+/* ---- mr.c (also domains and device memory), mw.c ------------------------ */
 
 struct nic_pd {
 	struct nic *nic;
@@ -192,7 +192,7 @@ struct nic_cq {
 	bool counting;	 /* successes are counted and not shown */
 	uint32_t number; /* what WAIT calls it */
 	uint32_t counted;
-	uint32_t outside;  /* of them, those that no chain caused */
+	uint32_t outside;  /* those of `counted` that no chain caused */
 	uint64_t fuel;	   /* of the chain that caused the last one */
 	struct list waits; /* chains that wait for it */
 	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
@@ -861,7 +861,6 @@ bool nic_is_ours(const struct nic *nic, const uint8_t ip[16]);
 /* The largest packet of the way out, in verbs' words. */
 enum ibv_mtu nic_active_mtu(const struct nic *nic);
 
-/* Everything for now was handed to the env: it should leave. */
 /* The source port for a path: `any` where the env does not care. */
 static inline uint16_t nic_src_port(const struct nic *nic,
 				    struct env_path *path, uint16_t any)
@@ -874,6 +873,7 @@ static inline uint16_t nic_src_port(const struct nic *nic,
 	return port ? port : any;
 }
 
+/* Everything for now was handed to the env: it should leave. */
 static inline void nic_tx_flush(struct nic *nic, bool more)
 {
 	if (nic->env->ops->tx_flush)

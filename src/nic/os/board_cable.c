@@ -106,11 +106,6 @@ static void cable_link_nudge(struct os_link *l, uint64_t now_ns)
 
 /* ---- introductions ------------------------------------------------------ */
 
-static size_t shared_size(uint32_t ring_bytes)
-{
-	return (size_t)CABLE_RINGS_AT + 2 * (size_t)ring_bytes;
-}
-
 /* The connector has the first half of everything. */
 static void attach(struct cable_link *c, uint8_t *shared, uint32_t ring_bytes)
 {
@@ -118,21 +113,9 @@ static void attach(struct cable_link *c, uint8_t *shared, uint32_t ring_bytes)
 	uint8_t *ring = shared + CABLE_RINGS_AT;
 
 	c->shared = shared;
-	c->shared_bytes = shared_size(ring_bytes);
+	c->shared_bytes = cable_shared_bytes(ring_bytes);
 	ring_tx_init(&c->tx, &ctl[1], ring + ring_bytes, ring_bytes);
 	ring_rx_init(&c->rx, &ctl[0], ring, ring_bytes);
-}
-
-static int check_hello(const struct cable_hello *hello,
-		       const struct cable_fds *fds)
-{
-	uint32_t r = hello->ring_bytes;
-
-	if (fds->count != 2 || r < OS_RING_BYTES_MIN || r > OS_RING_BYTES_MAX ||
-	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
-	    hello->slot >= OS_SLOT_COUNT)
-		return -EBADMSG;
-	return pages_check_sealed(fds->fd[0], shared_size(r));
 }
 
 /* The addresses that are to lead to a NIC follow from its own. */
@@ -177,14 +160,14 @@ static int hello(struct cable_link *c, const struct cable_hello *h,
 	uint8_t *shared;
 	int err;
 
-	err = check_hello(h, fds);
+	err = cable_hello_check(h, fds);
 	if (!err)
 		err = check_claims(c, h);
 	if (!err)
 		err = bell_peer_init(&c->peer, fds->fd[1]);
 	if (err)
 		return err;
-	shared = pages_map(fds->fd[0], shared_size(h->ring_bytes), true);
+	shared = pages_map(fds->fd[0], cable_shared_bytes(h->ring_bytes), true);
 	if (!shared)
 		return -errno;
 	attach(c, shared, h->ring_bytes);

@@ -88,6 +88,13 @@ void cable_reap(struct os_host *h);
 void cable_free(struct cable *c);
 
 /* cable_hello.c: the two sides of an introduction. */
+static inline size_t cable_shared_bytes(uint32_t ring_bytes)
+{
+	return (size_t)CABLE_RINGS_AT + 2 * (size_t)ring_bytes;
+}
+/* -EBADMSG: no NIC says that, or not with such memory. */
+int cable_hello_check(const struct cable_hello *hello,
+		      const struct cable_fds *fds) MUST_CHECK;
 int cable_hello_send(struct cable *c) MUST_CHECK;
 int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds) MUST_CHECK;

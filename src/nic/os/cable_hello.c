@@ -14,11 +14,6 @@
 #include "pages.h"
 #include "slot.h"
 
-static size_t shared_size(uint32_t ring_bytes)
-{
-	return (size_t)CABLE_RINGS_AT + 2 * (size_t)ring_bytes;
-}
-
 /* Sets up this side's view of the shared memory. */
 static void attach(struct cable *c, uint8_t *shared, uint32_t ring_bytes)
 {
@@ -28,7 +23,7 @@ static void attach(struct cable *c, uint8_t *shared, uint32_t ring_bytes)
 	unsigned out = c->connector ? 0 : 1;
 
 	c->shared = shared;
-	c->shared_bytes = shared_size(ring_bytes);
+	c->shared_bytes = cable_shared_bytes(ring_bytes);
 	ring_tx_init(&c->tx, &ctl[out], ring + (size_t)out * ring_bytes,
 		     ring_bytes);
 	ring_rx_init(&c->rx, &ctl[!out], ring + (size_t)!out * ring_bytes,
@@ -66,7 +61,7 @@ int cable_check_peer(int sock, const struct trust *trust, struct ucred *cred)
 int cable_hello_send(struct cable *c)
 {
 	struct os_host *h = c->path.host;
-	size_t bytes = shared_size(h->cfg.ring_bytes);
+	size_t bytes = cable_shared_bytes(h->cfg.ring_bytes);
 	struct cable_msg msg;
 	uint8_t *shared;
 	int fds[2];
@@ -95,8 +90,8 @@ out_close:
 	return err;
 }
 
-static int check_hello(const struct cable_hello *hello,
-		       const struct cable_fds *fds)
+int cable_hello_check(const struct cable_hello *hello,
+		      const struct cable_fds *fds)
 {
 	uint32_t r = hello->ring_bytes;
 
@@ -104,7 +99,7 @@ static int check_hello(const struct cable_hello *hello,
 	    (r & (r - 1)) || hello->slot < OS_SLOT_FIRST ||
 	    hello->slot >= OS_SLOT_COUNT)
 		return -EBADMSG;
-	return pages_check_sealed(fds->fd[0], shared_size(r));
+	return pages_check_sealed(fds->fd[0], cable_shared_bytes(r));
 }
 
 /* What we send to a slot goes to the cable that has it, and what comes from
@@ -128,7 +123,7 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 	uint8_t *shared;
 	int err;
 
-	err = check_hello(&msg->hello, fds);
+	err = cable_hello_check(&msg->hello, fds);
 	if (!err && memcmp(msg->hello.ip, h->cfg.address, 4))
 		err = -EBADMSG;
 	if (!err)
@@ -139,8 +134,8 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 		h->stats->refused_hello++;
 		return err;
 	}
-	shared =
-		pages_map(fds->fd[0], shared_size(msg->hello.ring_bytes), true);
+	shared = pages_map(fds->fd[0],
+			   cable_shared_bytes(msg->hello.ring_bytes), true);
 	if (!shared)
 		return -errno;
 	attach(c, shared, msg->hello.ring_bytes);

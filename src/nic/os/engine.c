@@ -27,13 +27,13 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/lock.h"
 #include "base/relax.h"
+#include "base/thread.h"
 #include "cable.h"
 #include "os_priv.h"
 #include "slice.h"
@@ -546,19 +546,7 @@ static void *engine_main(void *arg)
 
 int engine_start(struct os_host *h)
 {
-	sigset_t all, old;
-	int err;
-
-	/* Signals are the application's; faults stay with who causes them. */
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGFPE);
-	sigdelset(&all, SIGILL);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&h->engine.thread, NULL, engine_main, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
+	return thread_start(&h->engine.thread, engine_main, h);
 }
 
 void engine_stop(struct os_host *h)

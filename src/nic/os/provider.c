@@ -173,6 +173,8 @@ static void child_after_fork(void)
 	for (unsigned i = 0; i < ARRAY_LEN(provider.devices); i++) {
 		if (provider.devices[i].host)
 			host_forget(provider.devices[i].host);
+		if (provider.devices[i].counters)
+			counter_file_after_fork(provider.devices[i].counters);
 		provider.devices[i] = (struct device){0};
 	}
 	pthread_mutex_init(&provider.mutex, NULL);

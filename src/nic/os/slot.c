@@ -38,29 +38,18 @@ static int take_one(const struct rack_sockets *r, const uint8_t ip[4],
 {
 	const uint32_t all = OS_SLOT_COUNT - OS_SLOT_FIRST;
 	char name[RACK_SOCKET_NAME_MAX];
-	int err = -EADDRINUSE, lock, s = rack_socket_open();
+	int err = -EADDRINUSE, lock, s = rack_socket_begin(r, &lock);
 	uint32_t n = first;
 
 	if (s < 0)
 		return s;
-	lock = rack_sockets_lock(r);
-	if (lock < 0) {
-		close(s);
-		return lock;
-	}
 	for (uint32_t i = 0; i < count && err == -EADDRINUSE; i++) {
 		n = OS_SLOT_FIRST + (first - OS_SLOT_FIRST + i) % all;
 		slot_name(ip, n, name);
 		err = take(r, name, s);
 	}
-	rack_sockets_unlock(r, lock);
-	if (err) {
-		close(s);
-		return err;
-	}
 	*slot = n;
-	*fd = s;
-	return 0;
+	return rack_socket_end(r, lock, s, err, fd);
 }
 
 int slot_lease(const struct rack_sockets *r, const uint8_t ip[4],
@@ -129,24 +118,12 @@ int slot_switch_connect(const struct rack_sockets *r, const char *name, int *fd)
 int slot_switch_listen(const struct rack_sockets *r, const char *name, int *fd)
 {
 	char full[RACK_SOCKET_NAME_MAX];
-	int err, lock, s = rack_socket_open();
+	int lock, s = rack_socket_begin(r, &lock);
 
 	if (s < 0)
 		return s;
-	lock = rack_sockets_lock(r);
-	if (lock < 0) {
-		close(s);
-		return lock;
-	}
 	switch_name(name, full);
-	err = take(r, full, s);
-	rack_sockets_unlock(r, lock);
-	if (err) {
-		close(s);
-		return err;
-	}
-	*fd = s;
-	return 0;
+	return rack_socket_end(r, lock, s, take(r, full, s), fd);
 }
 
 void slot_switch_release(const struct rack_sockets *r, const char *name, int fd)

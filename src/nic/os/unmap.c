@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "os_priv.h"
 
 enum {
@@ -243,8 +243,6 @@ static void close_all(struct unmap *u)
 static void start(struct os_host *h)
 {
 	struct unmap *u = &h->unmap;
-	sigset_t all, old;
-	int err;
 
 	u->tried = true;
 	u->fd = open_fd();
@@ -256,11 +254,7 @@ static void start(struct os_host *h)
 		close_all(u);
 		return;
 	}
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&u->thread, NULL, unmap_main, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
+	if (thread_start(&u->thread, unmap_main, h))
 		close_all(u);
 }
 

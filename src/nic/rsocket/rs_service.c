@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that turns the events of rdma_cm into states of sockets, so that
  * connections are made while nobody calls, and reads the UDP sockets. */
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "rs_priv.h"
 
 static struct {
@@ -77,15 +77,10 @@ static int watch(int fd, uint64_t what)
 static int run(struct rdma_event_channel *channel)
 {
 	pthread_t thread;
-	sigset_t all, old;
-	int err;
+	int err = thread_start(&thread, thread_main, channel);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, channel);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
-		return -err;
+		return err;
 	(void)pthread_setname_np(thread, "aq-rsocket");
 	(void)pthread_detach(thread);
 	return 0;

@@ -25,27 +25,22 @@ VERBS_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
 	     attr->grh.sgid_index >= nic_get_config(host->nic)->gid_count))
 		rc = -EINVAL;
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
-		goto err;
+		return NULL;
 	lock_take(&host->lock);
 	rc = nic_ah_create(to_pd(pd)->nic, attr, &ah->nic);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(ah);
+		return verbs_none(-rc);
+	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
 	ah->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &ah->obj, VERBS_AH);
 	return &ah->ibv;
-
-err_free:
-	free(ah);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 VERBS_EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
@@ -63,11 +58,6 @@ VERBS_EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	verbs_obj_unlink(ctx, &ah->obj);
 	free(ah);
 	return 0;
-}
-
-void verbs_ah_drop(struct verbs_ah *ah)
-{
-	(void)ibv_destroy_ah(&ah->ibv); /* cannot fail */
 }
 
 /* An IPv4 header has a checksum, so twenty bytes of leftover GRH are not taken

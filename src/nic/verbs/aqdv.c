@@ -29,6 +29,16 @@ static int own_host(struct ibv_context *context, struct nic_host **host)
 	return *host ? 0 : -EIO;
 }
 
+int verbs_own_qp(struct ibv_qp *ibqp, struct verbs_qp **qp)
+{
+	if (!ibqp)
+		return -EINVAL;
+	if (!verbs_is_own(ibqp->context))
+		return -EOPNOTSUPP;
+	*qp = to_qp(ibqp);
+	return (*qp)->nic ? 0 : -EIO;
+}
+
 VERBS_EXPORT int aqdv_query_device(struct ibv_context *context,
 				   struct aqdv_device_attr *attr)
 {
@@ -133,15 +143,13 @@ VERBS_EXPORT HOT int aqdv_read_now(struct ibv_qp *ibqp,
 				   unsigned count)
 {
 	struct nic_read list[NIC_READ_NOW_MAX];
-	struct nic_host *host;
 	unsigned done = 0, some, n, i;
-	int rc = ibqp ? own_host(ibqp->context, &host) : -EINVAL;
+	struct verbs_qp *qp;
+	int rc = verbs_own_qp(ibqp, &qp);
 
-	if (!rc && !to_qp(ibqp)->nic)
-		rc = -EIO;
 	if (rc)
 		return rc;
-	lock_take(&host->lock);
+	lock_take(&qp->host->lock);
 	do {
 		n = u32_min(count - done, NIC_READ_NOW_MAX);
 		for (i = 0; i < n; i++)
@@ -151,10 +159,10 @@ VERBS_EXPORT HOT int aqdv_read_now(struct ibv_qp *ibqp,
 				.rkey = reads[done + i].rkey,
 				.len_bytes = reads[done + i].len_bytes,
 			};
-		some = nic_qp_read_now(to_qp(ibqp)->nic, list, n);
+		some = nic_qp_read_now(qp->nic, list, n);
 		done += some;
 	} while (some == n && done < count);
-	lock_drop(&host->lock);
+	lock_drop(&qp->host->lock);
 	return (int)done;
 }
 
@@ -205,16 +213,14 @@ VERBS_EXPORT int aqdv_alloc_used(struct ibv_context *context, void *addr,
 
 VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)
 {
-	struct nic_host *host;
-	int rc = ibqp ? own_host(ibqp->context, &host) : -EINVAL;
+	struct verbs_qp *qp;
+	int rc = verbs_own_qp(ibqp, &qp);
 
-	if (!rc && !to_qp(ibqp)->nic)
-		rc = -EIO;
 	if (rc)
 		return rc;
-	lock_take(&host->lock);
-	rc = nic_qp_peer_gone(to_qp(ibqp)->nic);
-	lock_drop(&host->lock);
+	lock_take(&qp->host->lock);
+	rc = nic_qp_peer_gone(qp->nic);
+	lock_drop(&qp->host->lock);
 	return rc;
 }
 
@@ -251,16 +257,14 @@ STATIC_ASSERT((int)AQDV_AUTH_KEY_BYTES == (int)NIC_AUTH_KEY_BYTES, "the key");
 VERBS_EXPORT int aqdv_qp_set_auth(struct ibv_qp *ibqp, const void *key,
 				  size_t len_bytes)
 {
-	struct nic_host *host;
-	int rc = ibqp && key ? own_host(ibqp->context, &host) : -EINVAL;
+	struct verbs_qp *qp;
+	int rc = key ? verbs_own_qp(ibqp, &qp) : -EINVAL;
 
-	if (!rc && !to_qp(ibqp)->nic)
-		rc = -EIO;
 	if (rc)
 		return rc;
-	lock_take(&host->lock);
-	rc = nic_qp_set_auth(to_qp(ibqp)->nic, key, len_bytes);
-	lock_drop(&host->lock);
+	lock_take(&qp->host->lock);
+	rc = nic_qp_set_auth(qp->nic, key, len_bytes);
+	lock_drop(&qp->host->lock);
 	return rc;
 }
 

@@ -18,14 +18,10 @@ VERBS_EXPORT struct ibv_qp *aqdv_create_chain_qp(
 {
 	struct nic_chain_attr chain;
 
-	if (!pd || !verbs_is_own(pd->context)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
-	if (!init || !attr || attr->comp_mask) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (!pd || !verbs_is_own(pd->context))
+		return verbs_none(EOPNOTSUPP);
+	if (!init || !attr || attr->comp_mask)
+		return verbs_none(EINVAL);
 	chain = (struct nic_chain_attr){
 		.flags = attr->flags,
 		.sq_addr = attr->sq_addr,
@@ -42,20 +38,10 @@ VERBS_EXPORT struct ibv_qp *aqdv_create_chain_qp(
 	return verbs_create_chain_qp(pd, init, &chain);
 }
 
-static int own_qp(struct ibv_qp *ibqp, struct verbs_qp **qp)
-{
-	if (!ibqp)
-		return -EINVAL;
-	if (!verbs_is_own(ibqp->context))
-		return -EOPNOTSUPP;
-	*qp = to_qp(ibqp);
-	return (*qp)->nic ? 0 : -EIO;
-}
-
 VERBS_EXPORT int aqdv_enable_send(struct ibv_qp *ibqp, uint32_t index)
 {
 	struct verbs_qp *qp;
-	int rc = own_qp(ibqp, &qp);
+	int rc = verbs_own_qp(ibqp, &qp);
 
 	if (rc)
 		return rc;
@@ -72,7 +58,7 @@ VERBS_EXPORT int aqdv_enable_send(struct ibv_qp *ibqp, uint32_t index)
 VERBS_EXPORT int aqdv_enable_recv(struct ibv_qp *ibqp, uint32_t index)
 {
 	struct verbs_qp *qp;
-	int rc = own_qp(ibqp, &qp);
+	int rc = verbs_own_qp(ibqp, &qp);
 
 	if (rc)
 		return rc;

@@ -63,10 +63,8 @@ VERBS_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(
 {
 	struct verbs_channel *ch;
 
-	if (!verbs_host(context)) {
-		errno = EIO;
-		return NULL;
-	}
+	if (!verbs_host(context))
+		return verbs_none(EIO);
 	ch = calloc(1, sizeof(*ch));
 	if (!ch)
 		return NULL;

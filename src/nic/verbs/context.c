@@ -158,39 +158,23 @@ struct nic_host *verbs_host(struct ibv_context *context)
 	return LIKELY(host != NULL) ? host : host_reopen(to_ctx(context));
 }
 
+#define OBJ(x) container_of(obj, struct verbs_##x, obj)
+
 static void obj_orphan(struct verbs_obj *obj)
 {
 	struct verbs_channel *ch;
 
 	switch (obj->kind) {
-	case VERBS_QP:
-		container_of(obj, struct verbs_qp, obj)->nic = NULL;
+#define ORPHAN(KIND, x)             \
+	case VERBS_##KIND:          \
+		OBJ(x)->nic = NULL; \
 		break;
-	case VERBS_AH:
-		container_of(obj, struct verbs_ah, obj)->nic = NULL;
-		break;
-	case VERBS_MW:
-		container_of(obj, struct verbs_mw, obj)->nic = NULL;
-		break;
-	case VERBS_MR:
-		container_of(obj, struct verbs_mr, obj)->nic = NULL;
-		break;
-	case VERBS_SRQ:
-		container_of(obj, struct verbs_srq, obj)->nic = NULL;
-		break;
-	case VERBS_CQ:
-		container_of(obj, struct verbs_cq, obj)->nic = NULL;
-		break;
+		VERBS_NIC_OBJECTS(ORPHAN)
+#undef ORPHAN
 	case VERBS_CHANNEL:
-		ch = container_of(obj, struct verbs_channel, obj);
+		ch = OBJ(channel);
 		close(ch->wr_fd);
 		ch->wr_fd = -1;
-		break;
-	case VERBS_DM:
-		container_of(obj, struct verbs_dm, obj)->nic = NULL;
-		break;
-	case VERBS_PD:
-		container_of(obj, struct verbs_pd, obj)->nic = NULL;
 		break;
 	case VERBS_KIND_COUNT:
 		break;
@@ -276,10 +260,8 @@ VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct verbs_ctx *ctx;
 	int rc;
 
-	if (!dev) {
-		errno = ENODEV;
-		return NULL;
-	}
+	if (!dev)
+		return verbs_none(ENODEV);
 	rc = dev->provider->open(dev->provider->ctx, dev->index, &host);
 	if (rc)
 		goto err_put_device;
@@ -299,40 +281,43 @@ err_put_device:
 	return NULL;
 }
 
+/* What could use it went before. */
 static void obj_drop(struct verbs_obj *obj)
 {
+	int rc = 0;
+
 	switch (obj->kind) {
 	case VERBS_QP:
-		verbs_qp_drop(container_of(obj, struct verbs_qp, obj));
+		verbs_qp_drop(OBJ(qp));
 		break;
 	case VERBS_AH:
-		verbs_ah_drop(container_of(obj, struct verbs_ah, obj));
+		rc = ibv_destroy_ah(&OBJ(ah)->ibv);
 		break;
 	case VERBS_MW:
-		verbs_mw_drop(container_of(obj, struct verbs_mw, obj));
+		rc = verbs_dealloc_mw(&OBJ(mw)->ibv);
 		break;
 	case VERBS_MR:
-		verbs_mr_drop(container_of(obj, struct verbs_mr, obj));
+		rc = ibv_dereg_mr(&OBJ(mr)->ibv);
 		break;
 	case VERBS_SRQ:
-		verbs_srq_drop(container_of(obj, struct verbs_srq, obj));
+		verbs_srq_drop(OBJ(srq));
 		break;
 	case VERBS_CQ:
-		verbs_cq_drop(container_of(obj, struct verbs_cq, obj));
+		verbs_cq_drop(OBJ(cq));
 		break;
 	case VERBS_CHANNEL:
-		verbs_channel_drop(
-			container_of(obj, struct verbs_channel, obj));
+		verbs_channel_drop(OBJ(channel));
 		break;
 	case VERBS_DM:
-		verbs_dm_drop(container_of(obj, struct verbs_dm, obj));
+		rc = verbs_free_dm(&OBJ(dm)->ibv);
 		break;
 	case VERBS_PD:
-		verbs_pd_drop(container_of(obj, struct verbs_pd, obj));
+		rc = ibv_dealloc_pd(&OBJ(pd)->ibv);
 		break;
 	case VERBS_KIND_COUNT:
 		break;
 	}
+	ASSERT(!rc);
 }
 
 /* A kernel takes back whatever a closed context left behind; so do we. */

@@ -33,11 +33,10 @@ static struct verbs_cq *cq_create(struct ibv_context *context, uint32_t cqe,
 
 	rc = cq_check(context, cqe, channel, comp_vector);
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
-		goto err;
+		return NULL;
 	cq->host = host;
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
@@ -51,18 +50,14 @@ static struct verbs_cq *cq_create(struct ibv_context *context, uint32_t cqe,
 	if (!rc)
 		cq->ibv.cqe = (int)nic_cq_size(cq->nic);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(cq);
+		return verbs_none(-rc);
+	}
 	if (channel)
 		verbs_channel_attach(to_channel(channel), cq);
 	verbs_obj_link(to_ctx(context), &cq->obj, VERBS_CQ);
 	return cq;
-
-err_free:
-	free(cq);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 VERBS_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
@@ -91,10 +86,8 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context,
 	if ((attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
 	    (attr->wc_flags & ~wc_supported) ||
 	    ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-	     (attr->flags & ~flags_supported))) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	     (attr->flags & ~flags_supported)))
+		return verbs_none(EOPNOTSUPP);
 	cq = cq_create(context, attr->cqe, attr->cq_context, attr->channel,
 		       attr->comp_vector);
 	if (!cq)

@@ -10,36 +10,35 @@ static bool dm_is_aligned(uint64_t offset, size_t length)
 	return ((offset | length) & (VERBS_DM_ALIGN_BYTES - 1)) == 0;
 }
 
-static int dm_copy_in(struct ibv_dm *ibdm, uint64_t offset, const void *src,
-		      size_t length)
+/* From the device to `dst`, or, without one, to it from `src`. */
+static int dm_copy(struct ibv_dm *ibdm, uint64_t offset, const void *src,
+		   void *dst, size_t length)
 {
 	struct nic_host *host = verbs_host(ibdm->context);
+	struct nic_dm *dm = to_dm(ibdm)->nic;
 	int rc;
 
-	if (!host || !to_dm(ibdm)->nic)
+	if (!host || !dm)
 		return EIO;
 	if (!dm_is_aligned(offset, length))
 		return EINVAL;
 	lock_take(&host->lock);
-	rc = nic_dm_write(to_dm(ibdm)->nic, offset, src, length);
+	rc = dst ? nic_dm_read(dm, offset, dst, length)
+		 : nic_dm_write(dm, offset, src, length);
 	lock_drop(&host->lock);
 	return -rc;
+}
+
+static int dm_copy_in(struct ibv_dm *ibdm, uint64_t offset, const void *src,
+		      size_t length)
+{
+	return dm_copy(ibdm, offset, src, NULL, length);
 }
 
 static int dm_copy_out(void *dst, struct ibv_dm *ibdm, uint64_t offset,
 		       size_t length)
 {
-	struct nic_host *host = verbs_host(ibdm->context);
-	int rc;
-
-	if (!host || !to_dm(ibdm)->nic)
-		return EIO;
-	if (!dm_is_aligned(offset, length))
-		return EINVAL;
-	lock_take(&host->lock);
-	rc = nic_dm_read(to_dm(ibdm)->nic, offset, dst, length);
-	lock_drop(&host->lock);
-	return -rc;
+	return dm_copy(ibdm, offset, NULL, dst, length);
 }
 
 struct ibv_dm *verbs_alloc_dm(struct ibv_context *context,
@@ -53,17 +52,18 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context,
 	if (!rc && (attr->comp_mask || !attr->length))
 		rc = -EINVAL;
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	dm = calloc(1, sizeof(*dm));
 	if (!dm)
-		goto err;
+		return NULL;
 	lock_take(&host->lock);
 	rc = nic_dm_alloc(host->nic, attr->length, attr->log_align_req,
 			  &dm->nic);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(dm);
+		return verbs_none(-rc);
+	}
 	dm->ibv.context = context;
 	dm->ibv.memcpy_to_dm = dm_copy_in;
 	dm->ibv.memcpy_from_dm = dm_copy_out;
@@ -71,37 +71,9 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context,
 	dm->ibv.handle = verbs_handle(to_ctx(context));
 	verbs_obj_link(to_ctx(context), &dm->obj, VERBS_DM);
 	return &dm->ibv;
-
-err_free:
-	free(dm);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 int verbs_free_dm(struct ibv_dm *ibdm)
 {
-	struct verbs_dm *dm = to_dm(ibdm);
-	struct verbs_ctx *ctx = to_ctx(ibdm->context);
-	int rc = 0;
-
-	if (dm->nic) {
-		struct nic_host *host = verbs_host(&ctx->v.context);
-
-		lock_take(&host->lock);
-		rc = nic_dm_free(dm->nic);
-		lock_drop(&host->lock);
-	}
-	if (rc)
-		return -rc;
-	verbs_obj_unlink(ctx, &dm->obj);
-	free(dm);
-	return 0;
-}
-
-void verbs_dm_drop(struct verbs_dm *dm)
-{
-	int rc = verbs_free_dm(&dm->ibv);
-
-	ASSERT(!rc); /* registrations of it went before */
+	return -VERBS_END(to_dm(ibdm), nic_dm_free);
 }

@@ -84,30 +84,25 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	if (!rc)
 		rc = range_check(addr, length, access);
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
-		goto err;
+		return NULL;
 	mr->watched = watch(host, addr, length);
 	lock_take(&host->lock);
 	rc = nic_mr_reg(to_pd(pd)->nic, &attr, &mr->nic);
 	if (!rc)
 		mr_publish(mr, pd, addr, length);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		unwatch(host, addr, length, mr->watched);
+		free(mr);
+		return verbs_none(-rc);
+	}
 	mr->access = access;
 	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
 	return &mr->ibv;
-
-err_free:
-	unwatch(host, addr, length, mr->watched);
-	free(mr);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 /* The header renames these two to pick the newer symbol below. */
@@ -238,13 +233,6 @@ VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	return 0;
 }
 
-void verbs_mr_drop(struct verbs_mr *mr)
-{
-	int rc = ibv_dereg_mr(&mr->ibv);
-
-	ASSERT(!rc); /* windows on it went before */
-}
-
 struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 			       uint64_t dm_offset, size_t length,
 			       unsigned access)
@@ -259,26 +247,21 @@ struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 		    !to_dm(dm)->nic || dm->context != pd->context))
 		rc = -EINVAL;
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
-		goto err;
+		return NULL;
 	lock_take(&host->lock);
 	rc = nic_mr_reg_dm(to_pd(pd)->nic, to_dm(dm)->nic, dm_offset, length,
 			   nic_access(access), &mr->nic);
 	if (!rc)
 		mr_publish(mr, pd, NULL, length);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(mr);
+		return verbs_none(-rc);
+	}
 	mr->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &mr->obj, VERBS_MR);
 	return &mr->ibv;
-
-err_free:
-	free(mr);
-err:
-	errno = -rc;
-	return NULL;
 }

@@ -15,30 +15,25 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	if (!rc && type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		rc = -EINVAL;
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
-		goto err;
+		return NULL;
 	lock_take(&host->lock);
 	rc = nic_mw_alloc(to_pd(pd)->nic, type, &mw->nic);
 	if (!rc)
 		mw->ibv.rkey = nic_mw_key(mw->nic);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(mw);
+		return verbs_none(-rc);
+	}
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
 	mw->ibv.type = type;
 	mw->ibv.handle = verbs_handle(to_ctx(pd->context));
 	verbs_obj_link(to_ctx(pd->context), &mw->obj, VERBS_MW);
 	return &mw->ibv;
-
-err_free:
-	free(mw);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 int verbs_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
@@ -73,27 +68,5 @@ int verbs_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
 
 int verbs_dealloc_mw(struct ibv_mw *ibmw)
 {
-	struct verbs_mw *mw = to_mw(ibmw);
-	struct verbs_ctx *ctx = to_ctx(ibmw->context);
-	int rc = 0;
-
-	if (mw->nic) {
-		struct nic_host *host = verbs_host(&ctx->v.context);
-
-		lock_take(&host->lock);
-		rc = nic_mw_dealloc(mw->nic);
-		lock_drop(&host->lock);
-	}
-	if (rc)
-		return -rc;
-	verbs_obj_unlink(ctx, &mw->obj);
-	free(mw);
-	return 0;
-}
-
-void verbs_mw_drop(struct verbs_mw *mw)
-{
-	int rc = verbs_dealloc_mw(&mw->ibv);
-
-	ASSERT(!rc); /* no queue pair is left that could be binding it */
+	return -VERBS_END(to_mw(ibmw), nic_mw_dealloc);
 }

@@ -10,10 +10,8 @@ VERBS_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	struct verbs_pd *pd;
 	int rc;
 
-	if (!host) {
-		errno = EIO;
-		return NULL;
-	}
+	if (!host)
+		return verbs_none(EIO);
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
@@ -22,8 +20,7 @@ VERBS_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	lock_drop(&host->lock);
 	if (rc) {
 		free(pd);
-		errno = -rc;
-		return NULL;
+		return verbs_none(-rc);
 	}
 	pd->ibv.context = context;
 	pd->ibv.handle = verbs_handle(to_ctx(context));
@@ -33,27 +30,5 @@ VERBS_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 VERBS_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
-	struct verbs_pd *pd = to_pd(ibpd);
-	struct verbs_ctx *ctx = to_ctx(ibpd->context);
-	int rc = 0;
-
-	if (pd->nic) {
-		struct nic_host *host = verbs_host(&ctx->v.context);
-
-		lock_take(&host->lock);
-		rc = nic_pd_destroy(pd->nic);
-		lock_drop(&host->lock);
-	}
-	if (rc)
-		return -rc;
-	verbs_obj_unlink(ctx, &pd->obj);
-	free(pd);
-	return 0;
-}
-
-void verbs_pd_drop(struct verbs_pd *pd)
-{
-	int rc = ibv_dealloc_pd(&pd->ibv);
-
-	ASSERT(!rc); /* everything that could use it went before */
+	return -VERBS_END(to_pd(ibpd), nic_pd_destroy);
 }

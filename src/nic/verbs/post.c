@@ -68,21 +68,21 @@ HOT int verbs_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	return -rc;
 }
 
-HOT int verbs_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-			struct ibv_recv_wr **bad_wr)
+/* To the queue pair, or, without one, to the shared queue. */
+static inline int post_recvs(struct nic_host *host, struct nic_qp *qp,
+			     struct nic_srq *srq, struct ibv_recv_wr *wr,
+			     struct ibv_recv_wr **bad_wr)
 {
-	struct verbs_qp *qp = to_qp(ibqp);
-	struct nic_host *host = qp->host;
 	int rc = 0;
 
-	if (UNLIKELY(!qp->nic)) {
+	if (UNLIKELY(!qp && !srq)) {
 		if (bad_wr)
 			*bad_wr = wr;
 		return EIO;
 	}
 	lock_take(&host->lock);
 	for (; wr; wr = wr->next) {
-		rc = nic_qp_post_recv(qp->nic, wr);
+		rc = qp ? nic_qp_post_recv(qp, wr) : nic_srq_post(srq, wr);
 		if (UNLIKELY(rc)) {
 			if (bad_wr)
 				*bad_wr = wr;
@@ -93,27 +93,18 @@ HOT int verbs_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	return -rc;
 }
 
+HOT int verbs_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad_wr)
+{
+	struct verbs_qp *qp = to_qp(ibqp);
+
+	return post_recvs(qp->host, qp->nic, NULL, wr, bad_wr);
+}
+
 HOT int verbs_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			    struct ibv_recv_wr **bad_wr)
 {
 	struct verbs_srq *srq = to_srq(ibsrq);
-	struct nic_host *host = srq->host;
-	int rc = 0;
 
-	if (UNLIKELY(!srq->nic)) {
-		if (bad_wr)
-			*bad_wr = wr;
-		return EIO;
-	}
-	lock_take(&host->lock);
-	for (; wr; wr = wr->next) {
-		rc = nic_srq_post(srq->nic, wr);
-		if (UNLIKELY(rc)) {
-			if (bad_wr)
-				*bad_wr = wr;
-			break;
-		}
-	}
-	lock_drop(&host->lock);
-	return -rc;
+	return post_recvs(srq->host, NULL, srq->nic, wr, bad_wr);
 }

@@ -96,11 +96,10 @@ static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a,
 	int rc = init_check(a);
 
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
-		goto err;
+		return NULL;
 	qp->host = verbs_host(a->pd->context);
 	qp->sq_sig_all = a->sq_sig_all != 0;
 	qp->ibv.context = a->pd->context;
@@ -114,17 +113,13 @@ static struct verbs_qp *qp_create(struct ibv_qp_init_attr_ex *a,
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	rc = qp_make(qp, a, special);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		qp_free(qp);
+		return verbs_none(-rc);
+	}
 	a->cap = qp->cap;
 	verbs_obj_link(to_ctx(a->pd->context), &qp->obj, VERBS_QP);
 	return qp;
-
-err_free:
-	qp_free(qp);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 static struct ibv_qp *create_plain(struct ibv_pd *pd,
@@ -170,10 +165,8 @@ VERBS_EXPORT struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
 {
 	static const struct special special = {.is_gsi = true};
 
-	if (!pd || !verbs_is_own(pd->context)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	if (!pd || !verbs_is_own(pd->context))
+		return verbs_none(EOPNOTSUPP);
 	return create_plain(pd, init, &special);
 }
 
@@ -188,15 +181,11 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context,
 
 	if ((attr->comp_mask & ~known) ||
 	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
-	     attr->create_flags)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	     attr->create_flags))
+		return verbs_none(EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    attr->pd->context != context)
+		return verbs_none(EINVAL);
 	qp = qp_create(attr, &nothing_special);
 	if (!qp)
 		return NULL;

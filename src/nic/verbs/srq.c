@@ -24,11 +24,10 @@ VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 		     ? srq_check(to_ctx(pd->context), &init->attr)
 		     : -EIO;
 	if (rc)
-		goto err;
-	rc = -ENOMEM;
+		return verbs_none(-rc);
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
-		goto err;
+		return NULL;
 	srq->host = host;
 	srq->ibv.context = pd->context;
 	srq->ibv.srq_context = init->srq_context;
@@ -41,16 +40,12 @@ VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 	if (!rc)
 		nic_srq_query(srq->nic, &init->attr);
 	lock_drop(&host->lock);
-	if (rc)
-		goto err_free;
+	if (rc) {
+		free(srq);
+		return verbs_none(-rc);
+	}
 	verbs_obj_link(to_ctx(pd->context), &srq->obj, VERBS_SRQ);
 	return &srq->ibv;
-
-err_free:
-	free(srq);
-err:
-	errno = -rc;
-	return NULL;
 }
 
 /* The header sends basic queues to ibv_create_srq unless odd bits are set. */
@@ -62,15 +57,11 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context,
 
 	if ((attr->comp_mask & ~known) ||
 	    ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&
-	     attr->srq_type != IBV_SRQT_BASIC)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	     attr->srq_type != IBV_SRQT_BASIC))
+		return verbs_none(EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    attr->pd->context != context)
+		return verbs_none(EINVAL);
 	return ibv_create_srq(attr->pd, (struct ibv_srq_init_attr *)attr);
 }
 

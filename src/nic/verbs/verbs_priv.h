@@ -212,61 +212,52 @@ struct verbs_qp {
 	struct verbs_obj obj;
 };
 
-static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
-{
-	return container_of(pd, struct verbs_pd, ibv);
-}
+/* The kinds that have a half in the NIC. */
+#define VERBS_NIC_OBJECTS(X) \
+	X(QP, qp)            \
+	X(AH, ah)            \
+	X(MW, mw)            \
+	X(MR, mr)            \
+	X(SRQ, srq)          \
+	X(CQ, cq)            \
+	X(DM, dm)            \
+	X(PD, pd)
 
-static inline struct verbs_mr *to_mr(struct ibv_mr *mr)
-{
-	return container_of(mr, struct verbs_mr, ibv);
-}
-
-static inline struct verbs_mw *to_mw(struct ibv_mw *mw)
-{
-	return container_of(mw, struct verbs_mw, ibv);
-}
-
-static inline struct verbs_dm *to_dm(struct ibv_dm *dm)
-{
-	return container_of(dm, struct verbs_dm, ibv);
-}
-
-static inline struct verbs_ah *to_ah(struct ibv_ah *ah)
-{
-	return container_of(ah, struct verbs_ah, ibv);
-}
-
-static inline struct verbs_srq *to_srq(struct ibv_srq *srq)
-{
-	return container_of(srq, struct verbs_srq, ibv);
-}
-
-static inline struct verbs_cq *to_cq(struct ibv_cq *cq)
-{
-	return container_of(cq, struct verbs_cq, ibv);
-}
+#define VERBS_TO(KIND, x)                                         \
+	static inline struct verbs_##x *to_##x(struct ibv_##x *p) \
+	{                                                         \
+		return container_of(p, struct verbs_##x, ibv);    \
+	}
+VERBS_NIC_OBJECTS(VERBS_TO)
+#undef VERBS_TO
 
 static inline struct verbs_channel *to_channel(struct ibv_comp_channel *ch)
 {
 	return container_of(ch, struct verbs_channel, ibv);
 }
 
-static inline struct verbs_qp *to_qp(struct ibv_qp *qp)
-{
-	return container_of(qp, struct verbs_qp, ibv);
-}
+/* Ends the NIC's half, if there is one, and the object: 0 or -errno. */
+#define VERBS_END(x, end)                                                      \
+	({                                                                     \
+		struct verbs_ctx *ctx_ = to_ctx((x)->ibv.context);             \
+		int rc_ = 0;                                                   \
+                                                                               \
+		if ((x)->nic) {                                                \
+			struct nic_host *host_ = verbs_host(&ctx_->v.context); \
+                                                                               \
+			lock_take(&host_->lock);                               \
+			rc_ = end((x)->nic);                                   \
+			lock_drop(&host_->lock);                               \
+		}                                                              \
+		if (!rc_) {                                                    \
+			verbs_obj_unlink(ctx_, &(x)->obj);                     \
+			free(x);                                               \
+		}                                                              \
+		rc_;                                                           \
+	})
 
 /* Give the object up for good, without waiting for acknowledged events; used
  * when its context closes. */
-void verbs_pd_drop(struct verbs_pd *pd);
-/* -EFAULT: not all of it is mapped, readable and, if asked for, writable. */
-int verbs_range_check(const void *addr, size_t length,
-		      bool writable) MUST_CHECK;
-void verbs_mr_drop(struct verbs_mr *mr);
-void verbs_mw_drop(struct verbs_mw *mw);
-void verbs_dm_drop(struct verbs_dm *dm);
-void verbs_ah_drop(struct verbs_ah *ah);
 void verbs_srq_drop(struct verbs_srq *srq);
 void verbs_cq_drop(struct verbs_cq *cq);
 void verbs_channel_drop(struct verbs_channel *ch);
@@ -346,8 +337,21 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num,
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
+/* -EFAULT: not all of it is mapped, readable and, if asked for, writable. */
+int verbs_range_check(const void *addr, size_t length,
+		      bool writable) MUST_CHECK;
 /* Access rights that a registration may ask for: 0 or -errno. */
 int verbs_check_access(unsigned access) MUST_CHECK;
+
+/* For who extends the API: -EOPNOTSUPP: not ours; -EIO: of the parent process,
+ * or without a NIC. */
+int verbs_own_qp(struct ibv_qp *ibqp, struct verbs_qp **qp) MUST_CHECK;
+
+static inline void *verbs_none(int err)
+{
+	errno = err;
+	return NULL;
+}
 
 static inline int verbs_fail(int err)
 {

@@ -35,18 +35,18 @@ static inline void put64(uint8_t *p, uint64_t v)
 /* Two words of four bytes in the order in which they lie in memory. */
 static inline uint64_t pair(uint32_t first, uint32_t second)
 {
-	return BYTES_LE64(BYTES_LE32(first) | (uint64_t)BYTES_LE32(second)
-						      << 32);
+	return BYTES_LE(64, BYTES_LE(32, first) | (uint64_t)BYTES_LE(32, second)
+							  << 32);
 }
 
 static inline uint32_t first_of(uint64_t pair)
 {
-	return BYTES_LE32((uint32_t)BYTES_LE64(pair));
+	return BYTES_LE(32, (uint32_t)BYTES_LE(64, pair));
 }
 
 static inline uint32_t second_of(uint64_t pair)
 {
-	return BYTES_LE32((uint32_t)(BYTES_LE64(pair) >> 32));
+	return BYTES_LE(32, (uint32_t)(BYTES_LE(64, pair) >> 32));
 }
 
 static int stamp_ext(uint32_t flags)
@@ -102,19 +102,19 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 {
 	/* The first byte of the masked queue pair word reads as ones; the
 	 * register so far is added to the whole word. */
-	uint64_t bth = r->bth | pair(BYTES_BE32(0xff000000u), 0);
+	uint64_t bth = r->bth | pair(BYTES_BE(32, 0xff000000u), 0);
 	uint64_t a1 = 0, b0 = 0, b1;
 	size_t direct = s->payload_len;
 	uint32_t state;
 
-	bth ^= pair(BYTES_LE32(s->register_after), 0);
+	bth ^= pair(BYTES_LE(32, s->register_after), 0);
 	if (s->ext == WIRE_STAMP_RETH) {
 		a1 = bth;
 		b0 = r->ext[0];
 		b1 = r->ext[1];
 	} else if (s->ext == WIRE_STAMP_RETH_IMM) {
 		state = crc32_lead(bth, r->ext[0], r->ext[1], NULL, NULL, 0);
-		b1 = pair(0, r->imm ^ BYTES_LE32(state));
+		b1 = pair(0, r->imm ^ BYTES_LE(32, state));
 	} else if (s->ext != WIRE_STAMP_NONE) { /* an AETH, or a value */
 		b0 = pair(0, first_of(bth));
 		b1 = pair(second_of(bth), first_of(r->ext[0]));
@@ -145,15 +145,16 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 	uint8_t *payload = frame + s->payload_at;
 	bool copies = v->payload && v->payload != payload;
 	struct rest r = {
-		.bth = pair(BYTES_BE32(v->ecn_qpn), BYTES_BE32(v->ack_psn)),
+		.bth = pair(BYTES_BE(32, v->ecn_qpn), BYTES_BE(32, v->ack_psn)),
 	};
 	le32 end;
 
 	memcpy(frame, s->head, WIRE_STAMP_HEAD);
 	put64(frame + BTH_AT, r.bth);
 	if (has_address(s)) {
-		r.ext[0] = BYTES_BE64(v->va);
-		r.ext[1] = pair(BYTES_BE32(v->rkey), BYTES_BE32(v->dma_len));
+		r.ext[0] = BYTES_BE(64, v->va);
+		r.ext[1] =
+			pair(BYTES_BE(32, v->rkey), BYTES_BE(32, v->dma_len));
 		put64(frame + EXT_AT, r.ext[0]);
 		put64(frame + EXT_AT + 8, r.ext[1]);
 		if (s->ext == WIRE_STAMP_RETH_IMM) {
@@ -161,7 +162,7 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 			memcpy(frame + EXT_AT + 16, &r.imm, sizeof(r.imm));
 		}
 	} else if (s->ext == WIRE_STAMP_AETH) {
-		uint32_t aeth = BYTES_BE32(v->syndrome_msn);
+		uint32_t aeth = BYTES_BE(32, v->syndrome_msn);
 
 		r.ext[0] = pair(aeth, 0);
 		memcpy(frame + EXT_AT, &aeth, sizeof(aeth));
@@ -221,8 +222,8 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 	if (UNLIKELY((uint32_t)~icrc(s, &r, NULL, frame + s->payload_at) !=
 		     le32_get(end)))
 		return false;
-	qpn = BYTES_BE32(first_of(r.bth));
-	psn = BYTES_BE32(second_of(r.bth));
+	qpn = BYTES_BE(32, first_of(r.bth));
+	psn = BYTES_BE(32, second_of(r.bth));
 	if (UNLIKELY(psn & WIRE_BTH_MAC)) /* what looks like payload is not */
 		return false;
 	pkt->fecn = qpn & WIRE_BTH_FECN;
@@ -231,13 +232,13 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 	pkt->ack_req = psn & WIRE_BTH_ACKREQ;
 	pkt->psn = psn & WIRE_PSN_MASK;
 	if (has_address(s)) {
-		pkt->va = BYTES_BE64(r.ext[0]);
-		pkt->rkey = BYTES_BE32(first_of(r.ext[1]));
-		pkt->dma_len = BYTES_BE32(second_of(r.ext[1]));
+		pkt->va = BYTES_BE(64, r.ext[0]);
+		pkt->rkey = BYTES_BE(32, first_of(r.ext[1]));
+		pkt->dma_len = BYTES_BE(32, second_of(r.ext[1]));
 		if (s->ext == WIRE_STAMP_RETH_IMM)
 			memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
 	} else if (s->ext == WIRE_STAMP_AETH) {
-		uint32_t aeth = BYTES_BE32(first_of(r.ext[0]));
+		uint32_t aeth = BYTES_BE(32, first_of(r.ext[0]));
 
 		pkt->syndrome = (uint8_t)(aeth >> 24);
 		pkt->msn = aeth & 0xffffff;

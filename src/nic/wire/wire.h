@@ -314,9 +314,6 @@ static inline uint32_t wire_peek_qpn(const uint8_t *payload)
 	       payload[7];
 }
 
-/* One line of text, for logs and `aquifer sim --trace`. */
-void wire_describe(const struct wire_pkt *pkt, char *buf, size_t len_bytes);
-
 /*
  * The 40 bytes that precede a UD payload in the receive buffer: the IPv6
  * header, or 20 bytes of zero and the IPv4 header. The frame was parsed before.

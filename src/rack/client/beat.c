@@ -10,13 +10,13 @@
  * on this thread. Who is due is beat_plan.c's.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "client_priv.h"
 
 static int send_one(struct beat *b, uint32_t index)
@@ -119,7 +119,6 @@ static void *beat_main(void *arg)
 /* The lock is held. */
 static int start(struct aq_rack *rack)
 {
-	sigset_t all, before;
 	int err;
 
 	lock_assert_mutex_held(&rack->lock);
@@ -128,15 +127,11 @@ static int start(struct aq_rack *rack)
 	err = client_http_set_create(&rack->beat_set);
 	if (err)
 		return err;
-	/* Signals are the application's: its threads shall get them. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&rack->beat, NULL, beat_main, rack);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = thread_start(&rack->beat, beat_main, rack);
 	if (err) {
 		client_http_set_destroy(rack->beat_set);
 		rack->beat_set = NULL;
-		return error_set(-err, "no thread for heartbeats");
+		return error_set(err, "no thread for heartbeats");
 	}
 	rack->is_beating = true;
 	return 0;

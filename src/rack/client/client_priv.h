@@ -18,6 +18,7 @@
 #include "beat_plan.h"
 #include "client.h"
 #include "keep.h"
+#include "link.h"
 #include "verbs_api.h"
 
 struct client_lane;
@@ -384,5 +385,18 @@ void client_join_end(struct client_thread *t, struct client_bond *bond);
 
 /* What a completion status means for the caller; see struct client_done. */
 int client_wc_errno(enum ibv_wc_status status);
+
+/* ---- link.c, link_key.c ------------------------------------------------- */
+
+struct client_link_inside {
+	struct client_link link; /* what its user sees */
+	struct aq_rack *rack;
+	bool owns_cq;
+	bool is_beating;
+	struct client_bond bond;
+};
+
+/* What a node answers to who asks for a key. */
+int client_key_take(const json_t *reply, struct client_key *out) MUST_CHECK;
 
 #endif

@@ -105,26 +105,28 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-unsigned client_nodes_find(const struct config *config, const char *rundir,
-			   struct client_node nodes[CLIENT_NODE_MAX])
+static unsigned find(const struct config *config, const char *rundir,
+		     const char *suffix, const char *kind,
+		     struct client_node nodes[CLIENT_NODE_MAX])
 {
 	unsigned count = 0;
 
-	add_sockets(rundir, ".sock", nodes, &count);
-	add_configured(config, "node", nodes, &count);
+	add_sockets(rundir, suffix, nodes, &count);
+	add_configured(config, kind, nodes, &count);
 	qsort(nodes, count, sizeof(nodes[0]), by_name);
 	return count;
+}
+
+unsigned client_nodes_find(const struct config *config, const char *rundir,
+			   struct client_node nodes[CLIENT_NODE_MAX])
+{
+	return find(config, rundir, ".sock", "node", nodes);
 }
 
 unsigned client_engines_find(const struct config *config, const char *rundir,
 			     struct client_node engines[CLIENT_NODE_MAX])
 {
-	unsigned count = 0;
-
-	add_sockets(rundir, ".engine.sock", engines, &count);
-	add_configured(config, "engine", engines, &count);
-	qsort(engines, count, sizeof(engines[0]), by_name);
-	return count;
+	return find(config, rundir, ".engine.sock", "engine", engines);
 }
 
 bool client_token_is_valid(const char *token)

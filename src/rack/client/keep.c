@@ -5,13 +5,13 @@
 #include "base/lock.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "client_priv.h"
 
 /* ---- the keepers' thread ------------------------------------------------ */
@@ -74,19 +74,14 @@ static void *keep_main(void *arg)
 /* The lock is held. */
 static int start(struct aq_rack *rack)
 {
-	sigset_t all, before;
 	int err;
 
 	lock_assert_mutex_held(&rack->lock);
 	if (rack->is_keeping)
 		return 0;
-	/* Signals are the application's: its threads shall get them. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&rack->keep, NULL, keep_main, rack);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = thread_start(&rack->keep, keep_main, rack);
 	if (err)
-		return error_set(-err, "no thread that looks after things");
+		return error_set(err, "no thread that looks after things");
 	rack->is_keeping = true;
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "client_priv.h"
-#include "link_priv.h"
 
 uint64_t client_real_now_ns(void *ctx)
 {
@@ -111,26 +110,6 @@ static bool nic_has_masked(struct ibv_context *context)
 	       (attr.caps & masked) == masked;
 }
 
-static int take_grant(const json_t *reply, struct client_link *link)
-{
-	uint64_t rkey, addr, length, epoch;
-	int err = client_json_u64(reply, "rkey", UINT32_MAX, &rkey);
-
-	if (!err)
-		err = client_json_u64(reply, "addr", INT64_MAX, &addr);
-	if (!err)
-		err = client_json_u64(reply, "length", INT64_MAX, &length);
-	if (!err)
-		err = client_json_u64(reply, "epoch", UINT32_MAX, &epoch);
-	if (err)
-		return err;
-	link->rkey = (uint32_t)rkey;
-	link->addr = addr;
-	link->size_bytes = length;
-	link->epoch = (uint32_t)epoch;
-	return 0;
-}
-
 static int ask_grant(struct client_thread *t, struct client_link_inside *l,
 		     const char *name, enum client_link_rights rights,
 		     uint64_t deadline_ns)
@@ -139,6 +118,7 @@ static int ask_grant(struct client_thread *t, struct client_link_inside *l,
 					    [CLIENT_LINK_WRITE] = "rw",
 					    [CLIENT_LINK_ALL] = "rwa"};
 	char path[CLIENT_PATH_MAX];
+	struct client_key key;
 	json_t *reply = NULL;
 	int err;
 
@@ -148,9 +128,15 @@ static int ask_grant(struct client_thread *t, struct client_link_inside *l,
 					   "rights", words[rights]),
 				 deadline_ns, &reply);
 	if (!err)
-		err = take_grant(reply, &l->link);
+		err = client_key_take(reply, &key);
 	json_decref(reply);
-	return err;
+	if (err)
+		return err;
+	l->link.rkey = key.rkey;
+	l->link.addr = key.addr;
+	l->link.size_bytes = key.size_bytes;
+	l->link.epoch = key.epoch;
+	return 0;
 }
 
 static int connect_link(struct client_thread *t, struct client_link_inside *l,

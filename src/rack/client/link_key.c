@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 #include "client_priv.h"
-#include "link_priv.h"
 
-static int take_key(const json_t *reply, struct client_key *out)
+int client_key_take(const json_t *reply, struct client_key *out)
 {
 	uint64_t rkey, addr, length, epoch;
 	int err = client_json_u64(reply, "rkey", UINT32_MAX, &rkey);
@@ -48,7 +47,7 @@ int client_link_key(struct client_link *link, const char *name,
 					   (json_int_t)length_bytes),
 				 client_rack_deadline_ns(l->rack), &reply);
 	if (!err)
-		err = take_key(reply, out);
+		err = client_key_take(reply, out);
 	json_decref(reply);
 	return err;
 }

@@ -208,7 +208,7 @@ bool chain_qp_is_broken(struct ibv_qp *qp);
 /* Numbers in memory that work requests copy are big-endian. */
 static inline uint64_t frame_swap(uint64_t v)
 {
-	return BYTES_BE64(v);
+	return BYTES_BE(64, v);
 }
 
 #endif

@@ -11,88 +11,66 @@
 int steer_parse(const char *text, struct steer_options *out)
 {
 	static const char *const modes[] = {"both", "writes", "reads"};
-	uint64_t conns = STEER_CONNS, keys = STEER_KEYS;
-	uint64_t history = STEER_HISTORY, resend_us = STEER_RESEND_NS / 1000;
-	unsigned mode = 0;
 	struct tor_words p;
-	int err = tor_words_parse(&p, "steer", text);
+	unsigned mode;
 
-	if (!err)
-		err = tor_words_opt(&p, "conns", STEER_CONNS_MAX, &conns);
-	if (!err)
-		err = tor_words_opt(&p, "keys", STEER_KEYS_MAX, &keys);
-	if (!err)
-		err = tor_words_opt(&p, "history", STEER_HISTORY_MAX, &history);
-	if (!err)
-		err = tor_words_opt(&p, "resend_us", 10000000, &resend_us);
-	if (!err && tor_words_get(&p, "mode"))
-		err = tor_words_pick(&p, "mode", modes, ARRAY_LEN(modes),
-				     &mode);
-	*out = (struct steer_options){.conns = (uint32_t)conns,
-				      .keys = (uint32_t)keys,
-				      .history = (uint32_t)history,
-				      .resend_ns = resend_us * 1000,
-				      .writes = mode != 2,
-				      .reads = mode != 1};
-	return err ? err : tor_words_end(&p);
+	tor_words_parse(&p, "steer", text);
+	*out = (struct steer_options){
+		.conns = (uint32_t)tor_words_opt(&p, "conns", STEER_CONNS_MAX,
+						 STEER_CONNS),
+		.keys = (uint32_t)tor_words_opt(&p, "keys", STEER_KEYS_MAX,
+						STEER_KEYS),
+		.history = (uint32_t)tor_words_opt(
+			&p, "history", STEER_HISTORY_MAX, STEER_HISTORY),
+		.resend_ns = tor_words_opt(&p, "resend_us", 10000000,
+					   STEER_RESEND_NS / 1000) *
+			     1000};
+	mode = tor_words_pick(&p, "mode", modes, ARRAY_LEN(modes));
+	out->writes = mode != 2;
+	out->reads = mode != 1;
+	return tor_words_end(&p);
 }
 
 /* ---- control calls ------------------------------------------------------- */
 
 static int add_store(struct steer *s, struct tor_words *p)
 {
-	struct steer_store t = {.used = true};
-	uint64_t rkey = 0, node_bytes = 0;
+	struct steer_store t = {
+		.used = true,
+		.rkey = tor_words_u32(p, "rkey", UINT32_MAX),
+		.va = tor_words_u64(p, "va", UINT64_MAX),
+		.nodes_at = tor_words_u64(p, "nodes_at", VLIST_SIZE_MAX),
+		.nodes = tor_words_u64(p, "nodes", UINT64_C(1) << 34),
+		.node_bytes = tor_words_u32(p, "node_bytes", WIRE_MTU_MAX)};
 	unsigned i = 0;
-	int err = tor_words_ip(p, "server", t.server_ip);
+	int err;
 
-	if (!err)
-		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
-	if (!err)
-		err = tor_words_u64(p, "va", UINT64_MAX, &t.va);
-	if (!err)
-		err = tor_words_u64(p, "nodes_at", VLIST_SIZE_MAX, &t.nodes_at);
-	if (!err)
-		err = tor_words_u64(p, "nodes", UINT64_C(1) << 34, &t.nodes);
-	if (!err)
-		err = tor_words_u64(p, "node_bytes", WIRE_MTU_MAX, &node_bytes);
-	if (!err)
-		err = tor_words_end(p);
+	tor_words_ip(p, "server", t.server_ip);
+	err = tor_words_end(p);
 	if (err)
 		return err;
-	if (node_bytes < VLIST_NODE_HEAD || node_bytes % 8 || t.va % 8 ||
-	    t.nodes_at % 8 || t.nodes * node_bytes > VLIST_SIZE_MAX)
+	if (t.node_bytes < VLIST_NODE_HEAD || t.node_bytes % 8 || t.va % 8 ||
+	    t.nodes_at % 8 || t.nodes * t.node_bytes > VLIST_SIZE_MAX)
 		return error_set(-EINVAL, "steer: no store is like that");
 	while (i < STEER_STORES && s->stores[i].used)
 		i++;
 	if (i == STEER_STORES)
 		return error_set(-ENOSPC, "steer: up to %d stores",
 				 STEER_STORES);
-	t.rkey = (uint32_t)rkey;
-	t.node_bytes = (uint32_t)node_bytes;
 	s->stores[i] = t;
 	return 0;
 }
 
 static int read_conn(struct tor_words *p, struct steer_conn *c)
 {
-	uint64_t cqpn = 0, sqpn = 0, fresh = 0;
-	int err;
-
-	memset(c, 0, sizeof(*c));
-	err = tor_words_ip(p, "server", c->server_ip);
-	if (!err)
-		err = tor_words_ip(p, "client", c->client_ip);
-	if (!err)
-		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
-	if (!err)
-		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
-	if (!err) /* nothing was sent on it yet */
-		err = tor_words_opt(p, "fresh", 1, &fresh);
-	c->is_sure = fresh;
-	c->client_qpn = (uint32_t)cqpn;
-	c->server_qpn = (uint32_t)sqpn;
-	return err ? err : tor_words_end(p);
+	*c = (struct steer_conn){
+		.client_qpn = tor_words_u32(p, "client_qpn", WIRE_QPN_MASK),
+		.server_qpn = tor_words_u32(p, "server_qpn", WIRE_QPN_MASK),
+		/* nothing was sent on it yet */
+		.is_sure = tor_words_opt(p, "fresh", 1, 0)};
+	tor_words_ip(p, "server", c->server_ip);
+	tor_words_ip(p, "client", c->client_ip);
+	return tor_words_end(p);
 }
 
 static int add_conn(struct steer *s, struct tor_words *p)
@@ -124,15 +102,13 @@ static int end_conn(struct steer *s, struct tor_words *p)
 /* A store, or, without a key, all that is known of a server. */
 static int forget(struct steer *s, struct tor_words *p)
 {
-	uint8_t ip[16];
-	uint64_t rkey = 0;
 	bool one = tor_words_get(p, "rkey"), found = false;
-	int err = tor_words_ip(p, "server", ip);
+	uint32_t rkey = one ? tor_words_u32(p, "rkey", UINT32_MAX) : 0;
+	uint8_t ip[16];
+	int err;
 
-	if (!err && one)
-		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
-	if (!err)
-		err = tor_words_end(p);
+	tor_words_ip(p, "server", ip);
+	err = tor_words_end(p);
 	if (err)
 		return err;
 	for (unsigned i = 0; i < STEER_STORES; i++) {
@@ -187,10 +163,10 @@ int steer_control(void *state, const char *text, struct json_out *out)
 	size_t n = strcspn(text, " \t\n");
 	struct steer *s = state;
 	struct tor_words p;
-	int err = tor_words_parse(&p, "steer", text + n);
 
-	if (err)
-		return err;
+	tor_words_parse(&p, "steer", text + n);
+	if (p.err)
+		return p.err;
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (strlen(calls[i].verb) == n &&
 		    memcmp(calls[i].verb, text, n) == 0)

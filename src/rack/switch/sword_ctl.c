@@ -10,44 +10,41 @@
 #include "sword.h"
 #include "words.h"
 
-static int get_server(struct sword *s, struct tor_words *p, const char *key,
-		      struct sword_server **out)
+/* NULL: there is none, or another error came before. */
+static struct sword_server *get_server(struct sword *s, struct tor_words *p,
+				       const char *key)
 {
+	struct sword_server *v;
 	uint8_t ip[16];
-	int err = tor_words_ip(p, key, ip);
 
-	if (err)
-		return err;
-	*out = sword_server_find(s, ip);
-	return *out ? 0
-		    : error_set(-ENOENT, "swordbox: that server was not "
-					 "declared");
+	tor_words_ip(p, key, ip);
+	v = sword_server_find(s, ip);
+	if (!v && !p->err)
+		p->err = error_set(-ENOENT,
+				   "swordbox: that server was not declared");
+	return v;
 }
 
 /* ---- options ------------------------------------------------------------- */
 
 int sword_parse(const char *text, struct sword_options *out)
 {
-	uint64_t conns = SWORD_CONNS, words = SWORD_WORDS;
-	uint64_t rto_us = SWORD_RTO_NS / 1000, idle_s = 0;
 	struct tor_words p;
-	int err = tor_words_parse(&p, "swordbox", text);
 
-	if (!err)
-		err = tor_words_opt(&p, "conns", SWORD_CONNS_MAX, &conns);
-	if (!err)
-		err = tor_words_opt(&p, "words", SWORD_WORDS_MAX, &words);
-	if (!err)
-		err = tor_words_opt(&p, "rto_us", 1000000, &rto_us);
-	if (!err && tor_words_get(&p, "idle_s"))
-		err = tor_words_u64(&p, "idle_s", 1u << 30, &idle_s);
-	*out = (struct sword_options){.conns = (uint32_t)conns,
-				      .words = (uint32_t)words,
-				      .rto_ns = rto_us * 1000,
-				      .idle_ns = idle_s * 1000000000,
-				      .open = !err &&
-					      tor_words_get(&p, "open")};
-	return err ? err : tor_words_end(&p);
+	tor_words_parse(&p, "swordbox", text);
+	*out = (struct sword_options){
+		.conns = (uint32_t)tor_words_opt(&p, "conns", SWORD_CONNS_MAX,
+						 SWORD_CONNS),
+		.words = (uint32_t)tor_words_opt(&p, "words", SWORD_WORDS_MAX,
+						 SWORD_WORDS),
+		.rto_ns = tor_words_opt(&p, "rto_us", 1000000,
+					SWORD_RTO_NS / 1000) *
+			  1000,
+		.open = tor_words_get(&p, "open")};
+	if (tor_words_get(&p, "idle_s"))
+		out->idle_ns =
+			tor_words_u64(&p, "idle_s", 1u << 30) * 1000000000;
+	return tor_words_end(&p);
 }
 
 /* ---- control calls ------------------------------------------------------- */
@@ -74,37 +71,25 @@ static void forget_server(struct sword *s, struct sword_server *v)
 /* What is told of a server; the rest of *v is zero. */
 static int read_server(struct tor_words *p, struct sword_server *v)
 {
-	struct wire_pkt h = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff};
-	uint64_t qpn = 0, own_qpn = 0, psn = 0, mtu = SWORD_MTU;
 	const char *name = tor_words_get(p, "name");
-	int err = tor_words_ip(p, "ip", h.dst_ip);
 
-	if (!err)
-		err = tor_words_ip(p, "own_ip", h.src_ip);
-	if (!err)
-		err = tor_words_u64(p, "qpn", WIRE_QPN_MASK, &qpn);
-	if (!err)
-		err = tor_words_u64(p, "own_qpn", WIRE_QPN_MASK, &own_qpn);
-	if (!err)
-		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
-	if (!err)
-		err = tor_words_opt(p, "mtu", WIRE_MTU_MAX, &mtu);
-	if (!err)
-		err = tor_words_end(p);
-	if (err)
-		return err;
-	if (wire_is_ipv4(h.dst_ip) != wire_is_ipv4(h.src_ip))
-		return error_set(-EINVAL, "swordbox: addresses of two kinds");
-	*v = (struct sword_server){.used = true,
-				   .header = h,
-				   .qpn = (uint32_t)qpn,
-				   .own_qpn = (uint32_t)own_qpn,
-				   .mtu = (uint32_t)mtu,
-				   .una_psn = (uint32_t)psn,
-				   .next_psn = (uint32_t)psn};
+	*v = (struct sword_server){
+		.used = true,
+		.header = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff},
+		.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
+		.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK),
+		.mtu = (uint32_t)tor_words_opt(p, "mtu", WIRE_MTU_MAX,
+					       SWORD_MTU),
+		.una_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK)};
+	v->next_psn = v->una_psn;
+	tor_words_ip(p, "ip", v->header.dst_ip);
+	tor_words_ip(p, "own_ip", v->header.src_ip);
 	if (name)
 		snprintf(v->name, sizeof(v->name), "%s", name);
-	return 0;
+	if (!p->err &&
+	    wire_is_ipv4(v->header.dst_ip) != wire_is_ipv4(v->header.src_ip))
+		return error_set(-EINVAL, "swordbox: addresses of two kinds");
+	return tor_words_end(p);
 }
 
 static int add_server(struct sword *s, struct tor_words *p)
@@ -137,11 +122,9 @@ static int add_server(struct sword *s, struct tor_words *p)
 /* It ends, with its connections and regions. */
 static int remove_server(struct sword *s, struct tor_words *p)
 {
-	struct sword_server *v;
-	int err = get_server(s, p, "ip", &v);
+	struct sword_server *v = get_server(s, p, "ip");
+	int err = tor_words_end(p);
 
-	if (!err)
-		err = tor_words_end(p);
 	if (!err)
 		forget_server(s, v);
 	return err;
@@ -149,51 +132,39 @@ static int remove_server(struct sword *s, struct tor_words *p)
 
 static int add_region(struct sword *s, struct tor_words *p)
 {
-	uint64_t rkey = 0, va = 0, len = 0;
-	struct sword_server *v;
-	bool plain;
+	struct sword_server *v = get_server(s, p, "server");
+	struct sword_region r = {.used = true,
+				 .plain = tor_words_get(p, "plain"),
+				 .rkey = tor_words_u32(p, "rkey", UINT32_MAX),
+				 .va = tor_words_u64(p, "va", UINT64_MAX),
+				 .len_bytes =
+					 tor_words_u64(p, "len", 1ull << 47),
+				 .bulk_conn = -1};
 	unsigned i = 0;
-	int err = get_server(s, p, "server", &v);
+	int err = tor_words_end(p);
 
-	if (!err)
-		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
-	if (!err)
-		err = tor_words_u64(p, "va", UINT64_MAX, &va);
-	if (!err)
-		err = tor_words_u64(p, "len", 1ull << 47, &len);
-	plain = !err && tor_words_get(p, "plain");
-	if (!err)
-		err = tor_words_end(p);
 	if (err)
 		return err;
-	if (va % 8 || len % 8 || !len || va + len < va)
+	if (r.va % 8 || r.len_bytes % 8 || !r.len_bytes ||
+	    r.va + r.len_bytes < r.va)
 		return error_set(-EINVAL, "swordbox: a region is whole words");
 	while (i < SWORD_REGIONS && s->regions[i].used)
 		i++;
 	if (i == SWORD_REGIONS)
 		return error_set(-ENOSPC, "swordbox: up to %d regions",
 				 SWORD_REGIONS);
-	s->regions[i] = (struct sword_region){.used = true,
-					      .server = v->index,
-					      .plain = plain,
-					      .rkey = (uint32_t)rkey,
-					      .va = va,
-					      .len_bytes = len,
-					      .bulk_conn = -1};
+	r.server = v->index;
+	s->regions[i] = r;
 	return 0;
 }
 
 /* Its memory is used for something else from now on. */
 static int remove_region(struct sword *s, struct tor_words *p)
 {
-	uint64_t rkey = 0;
-	struct sword_server *v;
-	int err = get_server(s, p, "server", &v);
+	struct sword_server *v = get_server(s, p, "server");
+	uint32_t rkey = tor_words_u32(p, "rkey", UINT32_MAX);
+	int err = tor_words_end(p);
 
-	if (!err)
-		err = tor_words_u64(p, "rkey", UINT32_MAX, &rkey);
-	if (!err)
-		err = tor_words_end(p);
 	if (err)
 		return err;
 	for (unsigned i = 0; i < SWORD_REGIONS; i++) {
@@ -211,42 +182,31 @@ static int remove_region(struct sword *s, struct tor_words *p)
 	return error_set(-ENOENT, "swordbox: the region was not declared");
 }
 
-static int read_conn(struct sword *s, struct tor_words *p, struct sword_conn *c)
+static void read_conn(struct sword *s, struct tor_words *p,
+		      struct sword_conn *c)
 {
-	uint64_t cqpn = 0, sqpn = 0;
-	struct sword_server *v;
-	int err = get_server(s, p, "server", &v);
+	struct sword_server *v = get_server(s, p, "server");
 
-	*c = (struct sword_conn){.bulk_region = -1};
-	if (!err)
-		err = tor_words_ip(p, "client", c->client_ip);
-	if (!err)
-		err = tor_words_u64(p, "client_qpn", WIRE_QPN_MASK, &cqpn);
-	if (!err)
-		err = tor_words_u64(p, "server_qpn", WIRE_QPN_MASK, &sqpn);
-	if (err)
-		return err;
-	c->server = v->index;
-	c->client_qpn = (uint32_t)cqpn;
-	c->server_qpn = (uint32_t)sqpn;
-	return 0;
+	*c = (struct sword_conn){
+		.bulk_region = -1,
+		.server = v ? v->index : 0,
+		.client_qpn = tor_words_u32(p, "client_qpn", WIRE_QPN_MASK),
+		.server_qpn = tor_words_u32(p, "server_qpn", WIRE_QPN_MASK)};
+	tor_words_ip(p, "client", c->client_ip);
 }
 
 static int add_conn(struct sword *s, struct tor_words *p)
 {
 	struct sword_conn c;
-	uint64_t psn = 0;
-	int err = read_conn(s, p, &c);
+	int err;
 
-	if (!err)
-		err = tor_words_u64(p, "psn", WIRE_PSN_MASK, &psn);
-	c.moved = !err && tor_words_get(p, "moved");
-	if (!err)
-		err = tor_words_end(p);
+	read_conn(s, p, &c);
+	c.moved = tor_words_get(p, "moved");
+	c.next_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK);
+	c.old_psn = wire_psn_add(c.next_psn, WIRE_PSN_MASK);
+	err = tor_words_end(p);
 	if (err)
 		return err;
-	c.next_psn = (uint32_t)psn;
-	c.old_psn = wire_psn_add((uint32_t)psn, WIRE_PSN_MASK);
 	err = sword_conn_add(s, &c);
 	return err ? error_set(err, "swordbox: the connection %s",
 			       err == -EEXIST ? "was declared already"
@@ -257,10 +217,10 @@ static int add_conn(struct sword *s, struct tor_words *p)
 static int remove_conn(struct sword *s, struct tor_words *p)
 {
 	struct sword_conn c;
-	int err = read_conn(s, p, &c);
+	int err;
 
-	if (!err)
-		err = tor_words_end(p);
+	read_conn(s, p, &c);
+	err = tor_words_end(p);
 	if (err)
 		return err;
 	err = sword_conn_remove(s, &c);
@@ -316,10 +276,10 @@ int sword_control(void *state, const char *text, struct json_out *out)
 	size_t n = strcspn(text, " \t\n");
 	struct sword *s = state;
 	struct tor_words p;
-	int err = tor_words_parse(&p, "swordbox", text + n);
 
-	if (err)
-		return err;
+	tor_words_parse(&p, "swordbox", text + n);
+	if (p.err)
+		return p.err;
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (strlen(calls[i].verb) == n &&
 		    memcmp(calls[i].verb, text, n) == 0)

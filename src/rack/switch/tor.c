@@ -196,14 +196,6 @@ uint64_t *tor_port_counters(struct tor_port *port)
 	return port->counters;
 }
 
-struct tor_port *tor_port_find(struct tor *tor, const char *name)
-{
-	for (unsigned i = 0; i < tor->port_count; i++)
-		if (tor->ports[i] && strcmp(tor->ports[i]->name, name) == 0)
-			return tor->ports[i];
-	return NULL;
-}
-
 /* ---- batches ------------------------------------------------------------ */
 
 HOT void tor_begin(struct tor *tor)

@@ -126,8 +126,6 @@ unsigned tor_port_id(const struct tor_port *port);
 uint64_t tor_port_counter(const struct tor_port *port, enum tor_port_counter c);
 /* Where it counts. */
 uint64_t *tor_port_counters(struct tor_port *port);
-/* By name; NULL: there is none. */
-struct tor_port *tor_port_find(struct tor *tor, const char *name);
 
 /* ---- frames and time ---------------------------------------------------- */
 

@@ -9,27 +9,29 @@
 
 #include "base/error.h"
 
-int tor_words_parse(struct tor_words *p, const char *program, const char *text)
+void tor_words_parse(struct tor_words *p, const char *program, const char *text)
 {
 	char *save = NULL;
 
 	*p = (struct tor_words){.program = program};
-	if (strlen(text) >= sizeof(p->text))
-		return error_set(-EINVAL, "%s: too many words", program);
-	memcpy(p->text, text, strlen(text));
+	if (strlen(text) < sizeof(p->text))
+		memcpy(p->text, text, strlen(text));
+	else
+		p->err = error_set(-EINVAL, "%s: too many words", program);
 	for (char *w = strtok_r(p->text, " ,\t\n", &save); w;
 	     w = strtok_r(NULL, " ,\t\n", &save)) {
 		char *eq = strchr(w, '=');
 
-		if (p->count == TOR_WORDS_MAX)
-			return error_set(-EINVAL, "%s: too many words",
-					 program);
+		if (p->count == TOR_WORDS_MAX) {
+			p->err = error_set(-EINVAL, "%s: too many words",
+					   program);
+			return;
+		}
 		if (eq)
 			*eq = '\0';
 		p->key[p->count] = w;
 		p->value[p->count++] = eq ? eq + 1 : "";
 	}
-	return 0;
 }
 
 const char *tor_words_get(struct tor_words *p, const char *key)
@@ -43,73 +45,76 @@ const char *tor_words_get(struct tor_words *p, const char *key)
 	return NULL;
 }
 
-int tor_words_u64(struct tor_words *p, const char *key, uint64_t max,
-		  uint64_t *out)
+uint64_t tor_words_u64(struct tor_words *p, const char *key, uint64_t max)
 {
 	const char *v = tor_words_get(p, key);
+	uint64_t out;
 	char *end;
 
 	if (v && *v >= '0' && *v <= '9') {
 		errno = 0;
-		*out = strtoull(v, &end, 0);
-		if (!errno && *end == '\0' && *out <= max)
-			return 0;
+		out = strtoull(v, &end, 0);
+		if (!errno && *end == '\0' && out <= max)
+			return out;
 	}
-	return error_set(-EINVAL, "%s: %s needs a number, at most %llu",
-			 p->program, key, (unsigned long long)max);
-}
-
-int tor_words_opt(struct tor_words *p, const char *key, uint64_t max,
-		  uint64_t *out)
-{
-	uint64_t v;
-	int err = tor_words_get(p, key) ? tor_words_u64(p, key, max, &v) : 1;
-
-	if (err)
-		return err < 0 ? err : 0;
-	if (!v)
-		return error_set(-EINVAL, "%s: %s is 1 at least", p->program,
-				 key);
-	*out = v;
+	if (!p->err)
+		p->err = error_set(-EINVAL,
+				   "%s: %s needs a number, at most %llu",
+				   p->program, key, (unsigned long long)max);
 	return 0;
 }
 
-int tor_words_ip(struct tor_words *p, const char *key, uint8_t ip[16])
+uint32_t tor_words_u32(struct tor_words *p, const char *key, uint32_t max)
+{
+	return (uint32_t)tor_words_u64(p, key, max);
+}
+
+uint64_t tor_words_opt(struct tor_words *p, const char *key, uint64_t max,
+		       uint64_t fallback)
+{
+	uint64_t v;
+
+	if (!tor_words_get(p, key))
+		return fallback;
+	v = tor_words_u64(p, key, max);
+	if (!v && !p->err)
+		p->err = error_set(-EINVAL, "%s: %s is 1 at least", p->program,
+				   key);
+	return v;
+}
+
+void tor_words_ip(struct tor_words *p, const char *key, uint8_t ip[16])
 {
 	const char *v = tor_words_get(p, key);
 
 	memset(ip, 0, 16);
-	if (v && inet_pton(AF_INET, v, ip + 12) == 1) {
+	if (v && inet_pton(AF_INET, v, ip + 12) == 1)
 		ip[10] = ip[11] = 0xff;
-		return 0;
-	}
-	if (v && inet_pton(AF_INET6, v, ip) == 1)
-		return 0;
-	return error_set(-EINVAL, "%s: %s needs an IP address", p->program,
-			 key);
+	else if ((!v || inet_pton(AF_INET6, v, ip) != 1) && !p->err)
+		p->err = error_set(-EINVAL, "%s: %s needs an IP address",
+				   p->program, key);
 }
 
-int tor_words_end(const struct tor_words *p)
-{
-	for (unsigned i = 0; i < p->count; i++)
-		if (!p->used[i])
-			return error_set(-EINVAL,
-					 "%s does not understand '%.32s'",
-					 p->program, p->key[i]);
-	return 0;
-}
-
-int tor_words_pick(struct tor_words *p, const char *key,
-		   const char *const *names, unsigned count, unsigned *out)
+unsigned tor_words_pick(struct tor_words *p, const char *key,
+			const char *const *names, unsigned count)
 {
 	const char *v = tor_words_get(p, key);
 
-	for (unsigned i = 0; v && i < count; i++) {
-		if (strcmp(names[i], v) == 0) {
-			*out = i;
-			return 0;
-		}
-	}
-	return error_set(-EINVAL, "%s has no %s '%.32s'", p->program, key,
-			 v ? v : "");
+	for (unsigned i = 0; v && i < count; i++)
+		if (strcmp(names[i], v) == 0)
+			return i;
+	if (v && !p->err)
+		p->err = error_set(-EINVAL, "%s has no %s '%.32s'", p->program,
+				   key, v);
+	return 0;
+}
+
+int tor_words_end(struct tor_words *p)
+{
+	for (unsigned i = 0; i < p->count && !p->err; i++)
+		if (!p->used[i])
+			p->err = error_set(-EINVAL,
+					   "%s does not understand '%.32s'",
+					   p->program, p->key[i]);
+	return p->err;
 }

@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "wire_priv.h"
+#include "net_trace.h"
+#include "wire/wire.h"
 
 struct text {
 	char *buf;
@@ -101,7 +102,7 @@ static void add_extensions(struct text *t, uint32_t flags,
 		text_add(t, " len=%" PRIu32, pkt->payload_len);
 }
 
-void wire_describe(const struct wire_pkt *pkt, char *buf, size_t len_bytes)
+void net_text(const struct wire_pkt *pkt, char *buf, size_t len_bytes)
 {
 	const struct wire_opcode *op = &wire_opcodes[pkt->opcode];
 	struct text t = {.buf = buf, .len_bytes = len_bytes};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cable's connector for frames alone; see cable_hello.c for the NIC's. */
+/* A cable's connector for frames alone; see os/cable_hello.c for the NIC's. */
 #include "plug.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cable.h"
-#include "pages.h"
-#include "slot.h"
+#include "os/cable.h"
+#include "os/pages.h"
+#include "os/slot.h"
 
 enum {
 	WELCOME_MS = 1000,
 };
 
-struct os_plug {
+struct plug {
 	int sock;
 	struct rack_sockets sockets;
 	uint8_t ip[4];
@@ -32,14 +32,14 @@ struct os_plug {
 	struct ring_rx rx;
 };
 
-static int say_hello(struct os_plug *p, const uint8_t ip[16])
+static int say_hello(struct plug *p, const uint8_t ip[16])
 {
 	struct cable_msg msg;
 	struct ring_ctl *ctl;
 	int fds[2];
 	int err;
 
-	p->shared_bytes = (size_t)CABLE_RINGS_AT + 2 * (size_t)OS_RING_BYTES;
+	p->shared_bytes = cable_shared_bytes(OS_RING_BYTES);
 	fds[0] = pages_memfd("aquifer-plug", p->shared_bytes);
 	if (fds[0] < 0)
 		return fds[0];
@@ -71,7 +71,7 @@ static int say_hello(struct os_plug *p, const uint8_t ip[16])
 	return err;
 }
 
-static int await_welcome(struct os_plug *p)
+static int await_welcome(struct plug *p)
 {
 	struct pollfd fd = {.fd = p->sock, .events = POLLIN};
 	struct cable_msg msg;
@@ -95,7 +95,7 @@ static int await_welcome(struct os_plug *p)
 	return 0;
 }
 
-static int connect_switch(struct os_plug *p, const char *rack, const char *name)
+static int connect_switch(struct plug *p, const char *rack, const char *name)
 {
 	struct trust trust;
 	struct ucred cred;
@@ -120,10 +120,10 @@ static int connect_switch(struct os_plug *p, const char *rack, const char *name)
 		   : 0;
 }
 
-int os_plug_open(const char *rack, const char *name, uint32_t slot,
-		 const uint8_t ip[16], struct os_plug **out)
+int plug_open(const char *rack, const char *name, uint32_t slot,
+	      const uint8_t ip[16], struct plug **out)
 {
-	struct os_plug *p = calloc(1, sizeof(*p));
+	struct plug *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
@@ -142,14 +142,14 @@ int os_plug_open(const char *rack, const char *name, uint32_t slot,
 	if (!err)
 		err = await_welcome(p);
 	if (err) {
-		os_plug_close(p);
+		plug_close(p);
 		return err;
 	}
 	*out = p;
 	return 0;
 }
 
-void os_plug_close(struct os_plug *p)
+void plug_close(struct plug *p)
 {
 	if (!p)
 		return;
@@ -165,7 +165,7 @@ void os_plug_close(struct os_plug *p)
 	free(p);
 }
 
-HOT bool os_plug_tx(struct os_plug *p, const uint8_t *frame, size_t len_bytes)
+HOT bool plug_tx(struct plug *p, const uint8_t *frame, size_t len_bytes)
 {
 	uint8_t *to = ring_reserve(&p->tx, len_bytes);
 
@@ -176,22 +176,22 @@ HOT bool os_plug_tx(struct os_plug *p, const uint8_t *frame, size_t len_bytes)
 	return true;
 }
 
-void os_plug_flush(struct os_plug *p)
+void plug_flush(struct plug *p)
 {
 	(void)bell_ring(&p->peer, p->sock);
 }
 
-HOT const uint8_t *os_plug_rx(struct os_plug *p, size_t *len_bytes)
+HOT const uint8_t *plug_rx(struct plug *p, size_t *len_bytes)
 {
 	return ring_peek(&p->rx, len_bytes);
 }
 
-HOT void os_plug_next(struct os_plug *p)
+HOT void plug_next(struct plug *p)
 {
 	ring_release(&p->rx);
 }
 
-void os_plug_done(struct os_plug *p)
+void plug_done(struct plug *p)
 {
 	ring_rx_publish(&p->rx);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/net_trace.h"
 #include "test_wire_pkt.h"
 #include "wire/wire.h"
 
@@ -94,7 +95,7 @@ static void test_text(void **state)
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(rows); i++) {
-		wire_describe(&rows[i].pkt, buf, sizeof(buf));
+		net_text(&rows[i].pkt, buf, sizeof(buf));
 		assert_string_equal(buf, rows[i].text);
 	}
 }
@@ -118,7 +119,7 @@ static void test_syndromes(void **state)
 
 	for (i = 0; i < ARRAY_LEN(names); i++) {
 		pkt.syndrome = names[i].syndrome;
-		wire_describe(&pkt, buf, sizeof(buf));
+		net_text(&pkt, buf, sizeof(buf));
 		assert_non_null(strstr(buf, names[i].word));
 	}
 }
@@ -133,18 +134,18 @@ static void test_every_size(void **state)
 
 	for (i = 0; i < ARRAY_LEN(test_opcodes); i++) {
 		test_random_pkt(&rng, test_opcodes[i], i & 1, NULL, 3, &pkt);
-		wire_describe(&pkt, whole, sizeof(whole));
+		net_text(&pkt, whole, sizeof(whole));
 		for (n = 1; n <= strlen(whole) + 1; n++) {
 			char *buf = malloc(n);
 
 			assert_non_null(buf);
-			wire_describe(&pkt, buf, n);
+			net_text(&pkt, buf, n);
 			assert_int_equal(strlen(buf), n - 1);
 			assert_memory_equal(buf, whole, n - 1);
 			free(buf);
 		}
 	}
-	wire_describe(&pkt, NULL, 0);
+	net_text(&pkt, NULL, 0);
 }
 
 int main(void)
