@@ -284,7 +284,7 @@ static void perform(struct play_run *r)
 
 static int second_act(struct play_run *r)
 {
-	return hp_beat_run((struct hp *)r);
+	return hp_heartbeat_run((struct hp *)r);
 }
 
 static void tenant_close(struct hp_tenant *t)

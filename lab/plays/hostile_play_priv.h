@@ -5,7 +5,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "client/beat_plan.h"
+#include "client/heartbeat_plan.h"
 #include "frame/frame.h"
 #include "frame/frame_chain.h"
 #include "frame/frame_server.h"
@@ -174,9 +174,10 @@ int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		   struct scenario_pair *pair) MUST_CHECK;
 void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
 
-/* ---- hostile_beat.c: the second act -------------------------------------- */
+/* ---- hostile_heartbeat.c: the second act
+ * -------------------------------------- */
 
-int hp_beat_run(struct hp *p) MUST_CHECK;
+int hp_heartbeat_run(struct hp *p) MUST_CHECK;
 
 /* ---- hostile_honest.c --------------------------------------------------- */
 

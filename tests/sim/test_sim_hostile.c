@@ -17,8 +17,8 @@ STATIC_ASSERT((int)HOSTILE_BEAT_MS == (int)MEM_HEARTBEAT_MS &&
 
 enum {
 	SEEDS = 20,
-	BEAT_SEEDS = 50,  /* in which beats in turn must be found */
-	BUG_SEEDS = 2000, /* at most */
+	HEARTBEAT_SEEDS = 50, /* in which beats in turn must be found */
+	BUG_SEEDS = 2000,     /* at most */
 };
 
 static struct play_sum sum;
@@ -54,7 +54,7 @@ static void test_beats_in_turn(void **state)
 	opt.bug = PLANT_beats_in_turn;
 	opt.seed = 0;
 	do {
-		assert_true(++opt.seed <= BEAT_SEEDS);
+		assert_true(++opt.seed <= HEARTBEAT_SEEDS);
 		assert_int_equal(play_seed(&hostile_play, &opt, &res), 0);
 	} while (!strstr(res.first, "which is well, ends a connection"));
 	opt.bug = PLANT_none;

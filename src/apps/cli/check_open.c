@@ -28,15 +28,15 @@ struct words {
 };
 
 /* What is open, in words that fit into a result. */
-struct doors {
+struct listeners {
 	unsigned count;
 	size_t used;
 	char text[240];
 };
 
-static void add(struct doors *d, const char *fmt, ...) PRINTF(2, 3);
+static void add(struct listeners *d, const char *fmt, ...) PRINTF(2, 3);
 
-static void add(struct doors *d, const char *fmt, ...)
+static void add(struct listeners *d, const char *fmt, ...)
 {
 	size_t room = sizeof(d->text) - d->used;
 	va_list ap;
@@ -144,9 +144,9 @@ static bool is_elsewhere(const char *pid)
 }
 
 /* Calls `look` for each daemon of that role. */
-static void each_daemon(const char *role, struct doors *d,
+static void each_daemon(const char *role, struct listeners *d,
 			void (*look)(const struct words *w, const char *pid,
-				     struct doors *d))
+				     struct listeners *d))
 {
 	struct words *w = malloc(sizeof(*w));
 	DIR *dir = opendir("/proc");
@@ -165,7 +165,7 @@ static void each_daemon(const char *role, struct doors *d,
 /* ---- TLS ---------------------------------------------------------------- */
 
 static void look_for_tls(const struct words *w, const char *pid,
-			 struct doors *d)
+			 struct listeners *d)
 {
 	const char *listen = value_of(w, "--listen");
 
@@ -174,7 +174,7 @@ static void look_for_tls(const struct words *w, const char *pid,
 		    w->word[1], pid, listen);
 }
 
-static void look_at_file(struct doors *d)
+static void look_at_file(struct listeners *d)
 {
 	static const char *const kinds[] = {"memory", "engine"};
 	struct config *c;
@@ -197,7 +197,7 @@ static void look_at_file(struct doors *d)
 
 void cli_check_tls(struct cli_check_result *out)
 {
-	struct doors d = {0};
+	struct listeners d = {0};
 
 	look_at_file(&d);
 	each_daemon("memory", &d, look_for_tls);
@@ -217,7 +217,7 @@ void cli_check_tls(struct cli_check_result *out)
 /* ---- gateways ----------------------------------------------------------- */
 
 static void look_for_password(const struct words *w, const char *pid,
-			      struct doors *d)
+			      struct listeners *d)
 {
 	const char *bind = value_of(w, "--bind");
 
@@ -229,7 +229,7 @@ static void look_for_password(const struct words *w, const char *pid,
 
 void cli_check_password(struct cli_check_result *out)
 {
-	struct doors d = {0};
+	struct listeners d = {0};
 
 	each_daemon("redis", &d, look_for_password);
 	if (!d.count) {

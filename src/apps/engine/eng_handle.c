@@ -120,8 +120,8 @@ static void handle_start(void *ctx, struct ctl_call *call)
 	ctl_reply_none(call->reply);
 }
 
-static int beat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
-		    json_t *lost)
+static int heartbeat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
+			 json_t *lost)
 {
 	const char *id = json_string_value(one);
 	struct eng_session *s;
@@ -154,7 +154,7 @@ static void handle_beat(void *ctx, struct ctl_call *call)
 	if (!err)
 		json_array_foreach(list, i, one)
 		{
-			err = beat_one(eng, one, now_ns, lost);
+			err = heartbeat_one(eng, one, now_ns, lost);
 			if (err)
 				break;
 		}

@@ -22,8 +22,8 @@
 enum {
 	EVENTS_PER_TURN = 64,
 	TICK_MS = 1000,
-	PAUSED_LOOK_MS = 100, /* while clients or doors wait */
-	DOOR_PAUSE_MS = 200,  /* without a descriptor for a client */
+	PAUSED_LOOK_MS = 100,	 /* while clients or doors wait */
+	LISTENER_PAUSE_MS = 200, /* without a descriptor for a client */
 };
 
 /* ---- doors -------------------------------------------------------------- */
@@ -61,30 +61,30 @@ static void welcome(struct server *v, int fd, const char *address)
 /* Whether epoll looks at the doors. */
 static void watch_doors(struct server *v, bool is_open)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++) {
+	for (unsigned i = 0; i < ARRAY_LEN(v->listener_fd); i++) {
 		struct epoll_event ev = {.events = is_open ? EPOLLIN : 0,
-					 .data.ptr = &v->door_fd[i]};
+					 .data.ptr = &v->listener_fd[i]};
 
-		if (v->door_fd[i] >= 0)
+		if (v->listener_fd[i] >= 0)
 			(void)epoll_ctl(v->epoll_fd, EPOLL_CTL_MOD,
-					v->door_fd[i], &ev);
+					v->listener_fd[i], &ev);
 	}
 }
 
 /* There is no descriptor left. Who waits is told with the spare one, and the
  * doors stay shut for a moment: they would be ready again and again. */
-static void out_of_descriptors(struct server *v, int door_fd)
+static void out_of_descriptors(struct server *v, int listener_fd)
 {
 	char address[SESSION_ADDRESS_MAX];
 	int fd;
 
 	if (v->spare_fd >= 0)
 		(void)close(v->spare_fd);
-	fd = door_accept(door_fd, address, sizeof(address));
+	fd = listener_accept(listener_fd, address, sizeof(address));
 	if (fd >= 0)
 		refuse(v, fd);
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->doors_ms = clock_mono_ms() + DOOR_PAUSE_MS;
+	v->doors_ms = clock_mono_ms() + LISTENER_PAUSE_MS;
 	watch_doors(v, false);
 	log_write_limited(&v->full_log, clock_mono_ms() * 1000000,
 			  LOG_LEVEL_WARN, "redis",
@@ -99,16 +99,16 @@ static void open_doors_again(struct server *v)
 	watch_doors(v, true);
 }
 
-static void door_ready(struct server *v, int door_fd)
+static void listener_ready(struct server *v, int listener_fd)
 {
 	char address[SESSION_ADDRESS_MAX];
 
 	for (int i = 0; i < EVENTS_PER_TURN; i++) {
-		int fd = door_accept(door_fd, address, sizeof(address));
+		int fd = listener_accept(listener_fd, address, sizeof(address));
 
 		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS ||
 		    fd == -ENOMEM)
-			out_of_descriptors(v, door_fd);
+			out_of_descriptors(v, listener_fd);
 		if (fd < 0)
 			return;
 		if (v->gateway.session_count >= v->gateway.options->clients_max)
@@ -122,8 +122,8 @@ static void door_ready(struct server *v, int door_fd)
 
 static bool is_peer(const struct server *v, const void *what)
 {
-	return what != &v->daemon->signal_fd && what != &v->door_fd[0] &&
-	       what != &v->door_fd[1];
+	return what != &v->daemon->signal_fd && what != &v->listener_fd[0] &&
+	       what != &v->listener_fd[1];
 }
 
 static int wait_ms(const struct server *v)
@@ -148,9 +148,9 @@ static int run(struct daemon *d)
 
 			if (what == &v->daemon->signal_fd)
 				(void)daemon_is_ending(d, 0); /* d->signal */
-			else if (what == &v->door_fd[0] ||
-				 what == &v->door_fd[1])
-				door_ready(v, *(int *)what);
+			else if (what == &v->listener_fd[0] ||
+				 what == &v->listener_fd[1])
+				listener_ready(v, *(int *)what);
 			else
 				peer_take(what, ev[i].events);
 		}
@@ -185,16 +185,16 @@ static int open_doors(struct server *v)
 	int err = 0;
 
 	if (o->port >= 0) {
-		err = door_tcp(o->bind ? o->bind : "127.0.0.1",
-			       (uint16_t)o->port, &v->gateway.port,
-			       &v->door_fd[0]);
+		err = listener_tcp(o->bind ? o->bind : "127.0.0.1",
+				   (uint16_t)o->port, &v->gateway.port,
+				   &v->listener_fd[0]);
 		if (!err)
-			err = add_fd(v, &v->door_fd[0]);
+			err = add_fd(v, &v->listener_fd[0]);
 	}
 	if (!err && o->unix_path) {
-		err = door_unix(o->unix_path, &v->door_fd[1]);
+		err = listener_unix(o->unix_path, &v->listener_fd[1]);
 		if (!err)
-			err = add_fd(v, &v->door_fd[1]);
+			err = add_fd(v, &v->listener_fd[1]);
 	}
 	return err;
 }
@@ -242,7 +242,7 @@ static int open_gateway(struct daemon *d)
 	v->daemon = d;
 	set_limits(o);
 	list_init(&v->gateway.sessions);
-	v->door_fd[0] = v->door_fd[1] = -1;
+	v->listener_fd[0] = v->listener_fd[1] = -1;
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0)
@@ -279,10 +279,10 @@ static int close_gateway(struct daemon *d)
 						   struct session, link),
 				      struct peer, session));
 	if (v->gateway.options && v->gateway.options->unix_path &&
-	    v->door_fd[1] >= 0)
+	    v->listener_fd[1] >= 0)
 		(void)unlink(v->gateway.options->unix_path);
-	for (unsigned i = 0; i < ARRAY_LEN(v->door_fd); i++)
-		close_fd(v->door_fd[i]);
+	for (unsigned i = 0; i < ARRAY_LEN(v->listener_fd); i++)
+		close_fd(v->listener_fd[i]);
 	close_fd(v->spare_fd);
 	close_fd(v->epoll_fd);
 	reply_release(&v->gateway.scratch);

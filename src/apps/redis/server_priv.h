@@ -21,7 +21,7 @@ struct server {
 	int epoll_fd;
 	struct daemon *daemon;
 	struct aq_rack *rack;
-	int door_fd[2]; /* TCP, unix; -1: none */
+	int listener_fd[2]; /* TCP, unix; -1: none */
 	/* Kept, so that a client can be told that there is none left. */
 	int spare_fd;
 	uint64_t doors_ms; /* nobody is let in before; 0: they are open */
@@ -44,14 +44,16 @@ void peers_end_largest(struct server *v);
 /* Those who were silent for too long. */
 void peers_end_idle(struct server *v);
 
-/* ---- door.c: listening sockets ------------------------------------------ */
+/* ---- listener.c: listening sockets ------------------------------------------
+ */
 
 /* `port` 0: any; *bound is the one. */
-int door_tcp(const char *address, uint16_t port, uint16_t *bound,
-	     int *fd) MUST_CHECK;
+int listener_tcp(const char *address, uint16_t port, uint16_t *bound,
+		 int *fd) MUST_CHECK;
 /* A socket that nobody serves any more is replaced. */
-int door_unix(const char *path, int *fd) MUST_CHECK;
+int listener_unix(const char *path, int *fd) MUST_CHECK;
 /* The next client, not blocking, and where it comes from; or -errno. */
-int door_accept(int door_fd, char *address, size_t address_bytes) MUST_CHECK;
+int listener_accept(int listener_fd, char *address,
+		    size_t address_bytes) MUST_CHECK;
 
 #endif

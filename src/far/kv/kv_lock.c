@@ -12,7 +12,7 @@
 #include "kv_priv.h"
 
 enum {
-	BEAT_SHARE = 8, /* of the failure time */
+	HEARTBEAT_SHARE = 8, /* of the failure time */
 };
 
 /* The order in which everybody takes locks, so that nobody waits in a circle.
@@ -157,7 +157,7 @@ void kv_beat(struct kv_replica *c)
 	uint64_t now = kit_now_ns(&c->kit);
 	int err;
 
-	if (!c->held || now - c->beat_ns < c->kit.failure_ns / BEAT_SHARE)
+	if (!c->held || now - c->beat_ns < c->kit.failure_ns / HEARTBEAT_SHARE)
 		return;
 	c->beat_ns = now;
 	kit_begin(&c->kit);
@@ -399,7 +399,7 @@ static void add_intent_if_due(struct kv_replica *c, struct taking *t)
 	uint64_t now = kit_now_ns(&c->kit);
 
 	if (t->has_intent &&
-	    now - t->intent_ns < c->kit.failure_ns / BEAT_SHARE)
+	    now - t->intent_ns < c->kit.failure_ns / HEARTBEAT_SHARE)
 		return;
 	t->has_intent = true;
 	t->intent_ns = now;

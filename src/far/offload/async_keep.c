@@ -85,7 +85,7 @@ static void attach_again(struct aq_async *a, const struct client_caller *caller)
 				      memory_order_relaxed);
 }
 
-void offload_async_tick(struct client_keeper *k,
+void offload_async_tick(struct client_keepalive *k,
 			const struct client_caller *caller)
 {
 	struct aq_async *a = container_of(k, struct aq_async, keeper);

@@ -10,7 +10,7 @@
 #include <aquifer/aquifer.h>
 #include <pthread.h>
 
-#include "client/keep.h"
+#include "client/keepalive.h"
 #include "offload_limits.h"
 #include "ring.h"
 
@@ -90,7 +90,7 @@ struct aq_async {
 	uint32_t batch;
 	uint32_t flush_us;
 
-	struct client_keeper keeper;
+	struct client_keepalive keeper;
 	pthread_mutex_t lock;
 	bool is_attached;
 	struct async_qp end; /* of the rings */
@@ -158,9 +158,10 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 /* The node's connections get no heartbeat any more. */
 void offload_async_node_forget(struct aq_async *a, uint32_t i);
 
-/* ---- keep.c ------------------------------------------------------------- */
+/* ---- keepalive.c
+ * ------------------------------------------------------------- */
 
-void offload_async_tick(struct client_keeper *k,
+void offload_async_tick(struct client_keepalive *k,
 			const struct client_caller *caller);
 
 #endif

@@ -15,9 +15,9 @@
 
 #include "base/hist.h"
 #include "base/list.h"
-#include "beat_plan.h"
 #include "client.h"
-#include "keep.h"
+#include "heartbeat_plan.h"
+#include "keepalive.h"
 #include "link.h"
 #include "verbs_api.h"
 
@@ -123,14 +123,14 @@ struct aq_rack {
 	bool is_beating;
 	bool is_closing;
 	uint32_t beat_ms;
-	struct client_http_set *beat_set;
+	struct client_http_set *heartbeat_set;
 	struct client_engine engine[CLIENT_NODE_MAX];
 	/* The thread of the keepers; under the lock. */
 	pthread_t keep;
-	pthread_cond_t keep_wake;
+	pthread_cond_t keepalive_wake;
 	bool is_keeping;
-	struct list keepers;	       /* by client_keeper.link */
-	struct client_keeper *keeping; /* whose tick runs */
+	struct list keepers;		  /* by client_keepalive.link */
+	struct client_keepalive *keeping; /* whose tick runs */
 };
 
 struct aq_region {
@@ -316,14 +316,16 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 		    uint64_t deadline_ns,
 		    struct client_node_status *out) MUST_CHECK;
 
-/* ---- beat.c ------------------------------------------------------------- */
+/* ---- heartbeat.c
+ * ------------------------------------------------------------- */
 
-void client_beat_stop(struct aq_rack *rack);
+void client_heartbeat_stop(struct aq_rack *rack);
 
-/* ---- beat_target.c: what is said to one node or engine ------------------- */
+/* ---- heartbeat_target.c: what is said to one node or engine
+ * ------------------- */
 
 /* A node or an engine; the beat thread's. */
-struct beat_target {
+struct heartbeat_target {
 	struct client_http *http;
 	struct client_node node;
 	char token[CLIENT_TOKEN_MAX];
@@ -335,19 +337,20 @@ struct beat_target {
 /* What the beat thread has. */
 struct beat {
 	struct aq_rack *rack;
-	struct beat_plan plan;
-	struct beat_target target[BEAT_TARGETS];
+	struct heartbeat_plan plan;
+	struct heartbeat_target target[HEARTBEAT_TARGETS];
 };
 
-/* A beat_name_fn; the lock is held. */
-bool beat_name(void *ctx, uint32_t index, const struct client_bond *bond);
+/* A heartbeat_name_fn; the lock is held. */
+bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond);
 /* Makes the request from what was named. */
-int beat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
+int heartbeat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
 /* The request has ended: who is lost. */
-void beat_finish(struct beat *b, uint32_t index, int err,
-		 const struct client_http_reply *reply);
+void heartbeat_finish(struct beat *b, uint32_t index, int err,
+		      const struct client_http_reply *reply);
 
-/* ---- keep.c ------------------------------------------------------------- */
+/* ---- keepalive.c
+ * ------------------------------------------------------------- */
 
 void client_keep_stop(struct aq_rack *rack);
 

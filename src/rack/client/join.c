@@ -164,7 +164,8 @@ void client_join_end(struct client_thread *t, struct client_bond *bond)
 		snprintf(path, sizeof(path), "/v1/connections/%s", bond->id);
 		client_thread_tell(t, bond->node, "DELETE", path,
 				   client_rack_now_ns(t->rack) +
-					   CLIENT_BEAT_TIMEOUT_MS * 1000000ull);
+					   CLIENT_HEARTBEAT_TIMEOUT_MS *
+						   1000000ull);
 	}
 	bond->id[0] = '\0';
 }

@@ -115,7 +115,7 @@ static int make_locks(struct aq_rack *rack)
 	pthread_mutex_init(&rack->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&rack->keep_wake, &attr);
+	pthread_cond_init(&rack->keepalive_wake, &attr);
 	pthread_condattr_destroy(&attr);
 	return 0;
 }
@@ -173,7 +173,7 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 		return error_set(-ENOMEM, "no memory for a rack");
 	rack->transport = tr;
 	rack->transport_ctx = ctx;
-	rack->beat_ms = CLIENT_BEAT_MS;
+	rack->beat_ms = CLIENT_HEARTBEAT_MS;
 	list_init(&rack->threads);
 	list_init(&rack->bonds);
 	list_init(&rack->keepers);
@@ -235,7 +235,7 @@ void aq_rack_close(struct aq_rack *rack)
 		return;
 	}
 	client_keep_stop(rack);
-	client_beat_stop(rack);
+	client_heartbeat_stop(rack);
 	pthread_mutex_lock(&rack->lock);
 	list_take(&rack->threads, &threads);
 	pthread_mutex_unlock(&rack->lock);
@@ -245,7 +245,7 @@ void aq_rack_close(struct aq_rack *rack)
 	client_region_free_closed(rack);
 	if (rack->transport->rack_close)
 		rack->transport->rack_close(rack);
-	pthread_cond_destroy(&rack->keep_wake);
+	pthread_cond_destroy(&rack->keepalive_wake);
 	pthread_mutex_destroy(&rack->lock);
 	forget(rack);
 }

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "door_priv.h"
 #include "listen_priv.h"
+#include "listener_priv.h"
 
 struct ctl_server {
 	char *unix_path;
@@ -19,8 +19,8 @@ struct ctl_server {
 	char *cert;	      /* PEM text; libmicrohttpd keeps pointers */
 	char *key;
 	uint16_t port;
-	struct door local;
-	struct door tcp;
+	struct listener local;
+	struct listener tcp;
 };
 
 static int read_pem(const char *path, char **out)
@@ -65,7 +65,7 @@ static int open_tcp(struct ctl_server *s, const struct ctl_server_config *c)
 	fd = listen_tcp(c->listen, &s->port);
 	if (fd < 0)
 		return fd;
-	return door_open(&s->tcp, fd, s->connections, s->cert, s->key);
+	return listener_open(&s->tcp, fd, s->connections, s->cert, s->key);
 }
 
 /* As many descriptors as the process may have; a quarter of them is for each
@@ -93,15 +93,15 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 		return error_set(-ENOMEM, "no memory for the HTTP server");
 	s->connections = raise_files(c->connections ? c->connections
 						    : CTL_SERVER_CONNECTIONS);
-	s->local = (struct door){
+	s->local = (struct listener){
 		.handle = c->handle, .ctx = c->ctx, .is_local = true};
-	s->tcp = (struct door){.handle = c->handle, .ctx = c->ctx};
+	s->tcp = (struct listener){.handle = c->handle, .ctx = c->ctx};
 	err = c->listen ? open_tcp(s, c) : 0;
 	if (!err) {
 		fd = listen_unix(c->unix_path);
 		err = fd < 0 ? fd
-			     : door_open(&s->local, fd, s->connections, NULL,
-					 NULL);
+			     : listener_open(&s->local, fd, s->connections,
+					     NULL, NULL);
 		if (fd >= 0)
 			s->unix_path = strdup(c->unix_path);
 	}
@@ -126,15 +126,15 @@ void ctl_server_quiesce(struct ctl_server *s)
 		free(s->unix_path);
 		s->unix_path = NULL;
 	}
-	door_quiesce(&s->local);
-	door_quiesce(&s->tcp);
+	listener_quiesce(&s->local);
+	listener_quiesce(&s->tcp);
 }
 
 void ctl_server_stop(struct ctl_server *s)
 {
 	ctl_server_quiesce(s);
-	door_close(&s->local);
-	door_close(&s->tcp);
+	listener_close(&s->local);
+	listener_close(&s->tcp);
 	free(s->cert);
 	free(s->key);
 	free(s);

@@ -3,7 +3,7 @@
  * One listening socket: the thread that accepts and watches over deadlines, and
  * libmicrohttpd, which has a thread for each connection that it is given.
  */
-#include "door_priv.h"
+#include "listener_priv.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -31,59 +31,61 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct door *door = cls;
+	struct listener *listener = cls;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*context = info ? callers_link(&door->callers, info->connect_fd)
+		*context = info ? callers_link(&listener->callers,
+					       info->connect_fd)
 				: NULL;
 	else if (*context)
-		callers_leave(&door->callers, *context);
+		callers_leave(&listener->callers, *context);
 }
 
-static int admit(struct door *door, int fd)
+static int admit(struct listener *listener, int fd)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	struct caller *c;
-	int err = callers_admit(&door->callers, fd, clock_mono_ns(), &c);
+	int err = callers_admit(&listener->callers, fd, clock_mono_ns(), &c);
 
 	if (err || getpeername(fd, (struct sockaddr *)&ss, &len) < 0) {
 		if (!err)
-			callers_leave(&door->callers, c);
+			callers_leave(&listener->callers, c);
 		(void)close(fd); /* nothing was said */
 		return err ? err : -errno;
 	}
 	/* It closes the descriptor also when it fails. */
-	if (MHD_add_connection(door->daemon, fd, (struct sockaddr *)&ss, len) ==
-	    MHD_YES)
+	if (MHD_add_connection(listener->daemon, fd, (struct sockaddr *)&ss,
+			       len) == MHD_YES)
 		return 0;
 	if (!c->is_linked)
-		callers_leave(&door->callers, c);
+		callers_leave(&listener->callers, c);
 	return -EAGAIN;
 }
 
 /* False: no descriptor is left, and asking again at once would not help. */
-static bool accept_some(struct door *door)
+static bool accept_some(struct listener *listener)
 {
 	for (unsigned i = 0; i < BURST; i++) {
-		int fd = accept4(door->listen_fd, NULL, NULL,
+		int fd = accept4(listener->listen_fd, NULL, NULL,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			if (admit(door, fd))
-				log_info_limited(&door->limit, clock_mono_ns(),
-						 "control",
+			if (admit(listener, fd))
+				log_info_limited(&listener->limit,
+						 clock_mono_ns(), "control",
 						 "a connection is refused: all "
 						 "places are taken");
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 		    errno == ENOMEM) {
-			log_warn_limited(&door->limit, clock_mono_ns(),
+			log_warn_limited(&listener->limit, clock_mono_ns(),
 					 "control",
 					 "cannot accept a connection: %s",
 					 strerror(errno));
-			(void)callers_spare(&door->callers); /* or we wait */
+			(void)callers_spare(
+				&listener->callers); /* or we wait */
 			return false;
 		}
 		if (errno != EINTR && errno != ECONNABORTED)
@@ -94,9 +96,9 @@ static bool accept_some(struct door *door)
 
 static void *run(void *arg)
 {
-	struct door *door = arg;
-	struct pollfd fds[] = {{.fd = door->wake_fd, .events = POLLIN},
-			       {.fd = door->listen_fd, .events = POLLIN}};
+	struct listener *listener = arg;
+	struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
+			       {.fd = listener->listen_fd, .events = POLLIN}};
 	uint64_t look_ns = 0;
 	bool may_accept = true;
 
@@ -108,18 +110,19 @@ static void *run(void *arg)
 			   may_accept ? LOOK_MS : PAUSE_MS);
 		if (fds[0].revents)
 			return NULL;
-		may_accept = !fds[1].revents || accept_some(door);
+		may_accept = !fds[1].revents || accept_some(listener);
 		at_ns = clock_mono_ns();
 		if (at_ns - look_ns > LOOK_MS * 1000000ull) {
 			look_ns = at_ns;
-			callers_tick(&door->callers, at_ns);
+			callers_tick(&listener->callers, at_ns);
 		}
 	}
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int start_daemon(struct door *door, const char *cert, const char *key)
+static int start_daemon(struct listener *listener, const char *cert,
+			const char *key)
 {
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
 			 MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
@@ -133,99 +136,100 @@ static int start_daemon(struct door *door, const char *cert, const char *key)
 	};
 	static struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 
-	door->daemon = MHD_start_daemon(
-		flags | (door->is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL,
-		door_request, door, MHD_OPTION_EXTERNAL_LOGGER, door_log, NULL,
-		MHD_OPTION_CONNECTION_LIMIT, door->callers.room,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CTL_SERVER_IDLE_S,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)CTL_SERVER_STACK_BYTES,
+	listener->daemon = MHD_start_daemon(
+		flags | (listener->is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL,
+		listener_request, listener, MHD_OPTION_EXTERNAL_LOGGER,
+		listener_log, NULL, MHD_OPTION_CONNECTION_LIMIT,
+		listener->callers.room, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)CTL_SERVER_IDLE_S, MHD_OPTION_THREAD_STACK_SIZE,
+		(size_t)CTL_SERVER_STACK_BYTES,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)CTL_SERVER_MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
-		door_completed, door, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, door, MHD_OPTION_UNESCAPE_CALLBACK,
-		door_keep_escapes, NULL, MHD_OPTION_ARRAY,
-		door->is_secure ? tls : none, MHD_OPTION_END);
-	if (door->daemon)
+		listener_completed, listener, MHD_OPTION_NOTIFY_CONNECTION,
+		on_connection, listener, MHD_OPTION_UNESCAPE_CALLBACK,
+		listener_keep_escapes, NULL, MHD_OPTION_ARRAY,
+		listener->is_secure ? tls : none, MHD_OPTION_END);
+	if (listener->daemon)
 		return 0;
-	if (door->is_secure)
+	if (listener->is_secure)
 		return error_set(-EINVAL, "cannot start the TLS server: are "
 					  "--tls-cert and --tls-key PEM files "
 					  "that belong together?");
 	return error_set(-EIO, "cannot start the HTTP server");
 }
 
-static int start_thread(struct door *door)
+static int start_thread(struct listener *listener)
 {
 	int err;
 
-	door->wake_fd = eventfd(0, EFD_CLOEXEC);
-	if (door->wake_fd < 0)
+	listener->wake_fd = eventfd(0, EFD_CLOEXEC);
+	if (listener->wake_fd < 0)
 		return error_set(-errno, "no descriptor is left: %s",
 				 strerror(errno));
-	err = pthread_create(&door->thread, NULL, run, door);
+	err = pthread_create(&listener->thread, NULL, run, listener);
 	if (err)
 		return error_set(-err, "no thread for the HTTP server: %s",
 				 strerror(err));
-	(void)pthread_setname_np(door->thread, "aq-accept");
-	door->has_thread = true;
+	(void)pthread_setname_np(listener->thread, "aq-accept");
+	listener->has_thread = true;
 	return 0;
 }
 
-int door_open(struct door *door, int fd, unsigned connections, const char *cert,
-	      const char *key)
+int listener_open(struct listener *listener, int fd, unsigned connections,
+		  const char *cert, const char *key)
 {
 	pthread_condattr_t attr;
-	int err = callers_init(&door->callers, connections);
+	int err = callers_init(&listener->callers, connections);
 
-	door->listen_fd = fd;
-	door->wake_fd = -1;
-	door->is_secure = cert != NULL;
-	strangers_init(&door->strangers);
-	pthread_mutex_init(&door->lock, NULL);
+	listener->listen_fd = fd;
+	listener->wake_fd = -1;
+	listener->is_secure = cert != NULL;
+	strangers_init(&listener->strangers);
+	pthread_mutex_init(&listener->lock, NULL);
 	pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* it exists */
-	pthread_cond_init(&door->stop, &attr);
+	pthread_cond_init(&listener->stop, &attr);
 	pthread_condattr_destroy(&attr);
-	door->is_open = true;
+	listener->is_open = true;
 	if (err)
 		return error_set(err, "no memory for connections");
-	err = start_daemon(door, cert, key);
-	return err ? err : start_thread(door);
+	err = start_daemon(listener, cert, key);
+	return err ? err : start_thread(listener);
 }
 
-void door_quiesce(struct door *door)
+void listener_quiesce(struct listener *listener)
 {
 	const uint64_t one = 1;
 
-	if (!door->is_open || door->listen_fd < 0)
+	if (!listener->is_open || listener->listen_fd < 0)
 		return;
-	if (door->has_thread) {
+	if (listener->has_thread) {
 		/* One write to a counter that is 0 cannot fail. */
-		ssize_t n = write(door->wake_fd, &one, sizeof(one));
+		ssize_t n = write(listener->wake_fd, &one, sizeof(one));
 
 		ASSERT(n == sizeof(one));
-		(void)pthread_join(door->thread, NULL);
+		(void)pthread_join(listener->thread, NULL);
 	}
-	(void)close(door->listen_fd); /* nothing is lost */
-	door->listen_fd = -1;
+	(void)close(listener->listen_fd); /* nothing is lost */
+	listener->listen_fd = -1;
 }
 
-void door_close(struct door *door)
+void listener_close(struct listener *listener)
 {
-	if (!door->is_open)
+	if (!listener->is_open)
 		return;
-	door_quiesce(door);
-	pthread_mutex_lock(&door->lock);
-	door->stops = true;
-	pthread_cond_broadcast(&door->stop);
-	pthread_mutex_unlock(&door->lock);
-	if (door->daemon)
-		MHD_stop_daemon(door->daemon);
-	if (door->wake_fd >= 0)
-		(void)close(door->wake_fd); /* an eventfd */
-	callers_destroy(&door->callers);
-	strangers_destroy(&door->strangers);
-	pthread_cond_destroy(&door->stop);
-	pthread_mutex_destroy(&door->lock);
-	door->is_open = false;
+	listener_quiesce(listener);
+	pthread_mutex_lock(&listener->lock);
+	listener->stops = true;
+	pthread_cond_broadcast(&listener->stop);
+	pthread_mutex_unlock(&listener->lock);
+	if (listener->daemon)
+		MHD_stop_daemon(listener->daemon);
+	if (listener->wake_fd >= 0)
+		(void)close(listener->wake_fd); /* an eventfd */
+	callers_destroy(&listener->callers);
+	strangers_destroy(&listener->strangers);
+	pthread_cond_destroy(&listener->stop);
+	pthread_mutex_destroy(&listener->lock);
+	listener->is_open = false;
 }

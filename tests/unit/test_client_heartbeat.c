@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "client/beat_plan.h"
+#include "client/heartbeat_plan.h"
 
 enum {
 	BONDS = 6,
-	BEAT_MS = 1000,
+	HEARTBEAT_MS = 1000,
 	IDS = 2,
 	ENGINE = CLIENT_NODE_MAX,
 };
@@ -22,7 +22,7 @@ enum {
 #define MS 1000000ull
 
 struct rig {
-	struct beat_plan plan;
+	struct heartbeat_plan plan;
 	struct list bonds;
 	struct client_bond bond[BONDS];
 	uint64_t now_ns;
@@ -47,7 +47,7 @@ static void begin(struct rig *r, unsigned count, const uint32_t *targets)
 	memset(r, 0, sizeof(*r));
 	r->now_ns = 10000 * MS;
 	list_init(&r->bonds);
-	beat_plan_init(&r->plan, IDS);
+	heartbeat_plan_init(&r->plan, IDS);
 	for (unsigned i = 0; i < count; i++) {
 		client_bond_init(&r->bond[i], targets[i]);
 		r->bond[i].id[0] = (char)('a' + i);
@@ -60,21 +60,22 @@ static const char *look(struct rig *r, unsigned ms)
 {
 	r->now_ns += ms * MS;
 	r->named[0] = '\0';
-	beat_plan_look(&r->plan, &r->bonds, BEAT_MS, r->now_ns, name, r);
-	for (uint32_t i = 0; i < BEAT_TARGETS; i++)
-		if (beat_plan_is_due(&r->plan, i))
-			beat_plan_start(&r->plan, i, r->now_ns);
+	heartbeat_plan_look(&r->plan, &r->bonds, HEARTBEAT_MS, r->now_ns, name,
+			    r);
+	for (uint32_t i = 0; i < HEARTBEAT_TARGETS; i++)
+		if (heartbeat_plan_is_due(&r->plan, i))
+			heartbeat_plan_start(&r->plan, i, r->now_ns);
 	return r->named;
 }
 
-static enum beat_loss end(struct rig *r, uint32_t index, int err)
+static enum heartbeat_loss end(struct rig *r, uint32_t index, int err)
 {
-	return beat_plan_end(&r->plan, index, err, false, r->now_ns);
+	return heartbeat_plan_end(&r->plan, index, err, false, r->now_ns);
 }
 
 static uint64_t wait_ms(const struct rig *r)
 {
-	return beat_plan_wait_ns(&r->plan, BEAT_MS, r->now_ns) / MS;
+	return heartbeat_plan_wait_ns(&r->plan, HEARTBEAT_MS, r->now_ns) / MS;
 }
 
 static void test_no_target_waits_for_another(void **state)
@@ -84,13 +85,13 @@ static void test_no_target_waits_for_another(void **state)
 
 	begin(&r, 4, targets);
 	assert_string_equal(look(&r, 0), "0a1b0c2d");
-	assert_int_equal(end(&r, 1, 0), BEAT_LOSS_SOME);
-	assert_int_equal(end(&r, 2, 0), BEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 1, 0), HEARTBEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 2, 0), HEARTBEAT_LOSS_SOME);
 	assert_int_equal(wait_ms(&r), 900);
 	assert_string_equal(look(&r, 899), "");
 	assert_string_equal(look(&r, 1), "1b2d");
 	/* Only now does the first one answer. */
-	assert_int_equal(end(&r, 0, 0), BEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 0, 0), HEARTBEAT_LOSS_SOME);
 	assert_int_equal(wait_ms(&r), 0);
 	assert_string_equal(look(&r, 0), "0a0c");
 }
@@ -103,21 +104,21 @@ static void test_those_that_did_not_fit_are_next(void **state)
 	begin(&r, 5, targets);
 	assert_string_equal(look(&r, 0), "0a0b");
 	assert_int_equal(wait_ms(&r), 1000);
-	assert_int_equal(end(&r, 0, 0), BEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 0, 0), HEARTBEAT_LOSS_SOME);
 	assert_int_equal(wait_ms(&r), 0);
 	assert_string_equal(look(&r, 1), "0c0d");
 	/* It does not answer: the rest goes on, but not at once. */
-	r.now_ns += CLIENT_BEAT_TIMEOUT_MS * MS;
-	assert_int_equal(end(&r, 0, -EHOSTDOWN), BEAT_LOSS_NONE);
+	r.now_ns += CLIENT_HEARTBEAT_TIMEOUT_MS * MS;
+	assert_int_equal(end(&r, 0, -EHOSTDOWN), HEARTBEAT_LOSS_NONE);
 	assert_int_equal(wait_ms(&r), 100);
 	assert_string_equal(look(&r, 99), "");
 	assert_string_equal(look(&r, 1), "0e");
-	assert_int_equal(end(&r, 0, 0), BEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 0, 0), HEARTBEAT_LOSS_SOME);
 	assert_string_equal(look(&r, 900), "0a0b");
 	/* Those that did not fit have gone meanwhile: nothing is sent. */
 	for (unsigned i = 2; i < 5; i++)
 		list_remove(&r.bond[i].link);
-	assert_int_equal(end(&r, 0, 0), BEAT_LOSS_SOME);
+	assert_int_equal(end(&r, 0, 0), HEARTBEAT_LOSS_SOME);
 	assert_string_equal(look(&r, 0), "");
 	assert_int_equal(wait_ms(&r), 900);
 	assert_string_equal(look(&r, 900), "0a0b");
@@ -134,7 +135,7 @@ static void test_what_cannot_be_sent_is_tried_again(void **state)
 	assert_int_equal(wait_ms(&r), CLIENT_KEEP_MS);
 	r.has_no_memory = false;
 	assert_string_equal(look(&r, CLIENT_KEEP_MS), "0a");
-	beat_plan_fail(&r.plan, 0, r.now_ns);
+	heartbeat_plan_fail(&r.plan, 0, r.now_ns);
 	assert_int_equal(wait_ms(&r), CLIENT_KEEP_MS);
 	assert_string_equal(look(&r, CLIENT_KEEP_MS), "0a");
 }
@@ -153,19 +154,20 @@ static void test_who_is_lost(void **state)
 	assert_int_equal(strlen(look(&r, 0)), 9);
 	/* A quick refusal by the system is certain; one by a listener that
 	 * does not look is not, nor is a late one. Engines can be replaced. */
-	assert_int_equal(end(&r, 0, -EHOSTDOWN), BEAT_LOSS_ALL);
-	assert_int_equal(beat_plan_end(&r.plan, 0, -EHOSTDOWN, true, r.now_ns),
-			 BEAT_LOSS_NONE);
-	assert_int_equal(end(&r, 0, -ESTALE), BEAT_LOSS_ALL);
-	assert_int_equal(end(&r, 0, -EPROTO), BEAT_LOSS_NONE);
-	r.now_ns += CLIENT_BEAT_TIMEOUT_MS * MS;
-	assert_int_equal(end(&r, 0, -EHOSTDOWN), BEAT_LOSS_NONE);
-	assert_int_equal(end(&r, ENGINE, -EHOSTDOWN), BEAT_LOSS_ALL);
+	assert_int_equal(end(&r, 0, -EHOSTDOWN), HEARTBEAT_LOSS_ALL);
+	assert_int_equal(
+		heartbeat_plan_end(&r.plan, 0, -EHOSTDOWN, true, r.now_ns),
+		HEARTBEAT_LOSS_NONE);
+	assert_int_equal(end(&r, 0, -ESTALE), HEARTBEAT_LOSS_ALL);
+	assert_int_equal(end(&r, 0, -EPROTO), HEARTBEAT_LOSS_NONE);
+	r.now_ns += CLIENT_HEARTBEAT_TIMEOUT_MS * MS;
+	assert_int_equal(end(&r, 0, -EHOSTDOWN), HEARTBEAT_LOSS_NONE);
+	assert_int_equal(end(&r, ENGINE, -EHOSTDOWN), HEARTBEAT_LOSS_ALL);
 
-	beat_plan_lose(&r.plan, 0, &r.bonds, is_b, NULL);
+	heartbeat_plan_lose(&r.plan, 0, &r.bonds, is_b, NULL);
 	assert_false(client_bond_is_lost(&r.bond[0]));
 	assert_true(client_bond_is_lost(&r.bond[1]));
-	beat_plan_lose(&r.plan, ENGINE, &r.bonds, NULL, NULL);
+	heartbeat_plan_lose(&r.plan, ENGINE, &r.bonds, NULL, NULL);
 	assert_true(client_bond_is_lost(&r.bond[3]));
 	assert_false(client_bond_is_lost(&r.bond[2]));
 }

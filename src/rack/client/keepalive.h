@@ -4,8 +4,8 @@
  * connections: the rack's device, its nodes and engines, the heartbeat, and a
  * turn on a thread that looks after things.
  */
-#ifndef AQ_CLIENT_KEEP_H
-#define AQ_CLIENT_KEEP_H
+#ifndef AQ_CLIENT_KEEPALIVE_H
+#define AQ_CLIENT_KEEPALIVE_H
 
 #include <aquifer/aqdv.h>
 #include <stdatomic.h>
@@ -71,15 +71,16 @@ int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
 /* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
  * keepers of a rack share, and may talk to nodes with the given caller. What it
  * waits for delays other keepers, and no heartbeat. */
-struct client_keeper {
+struct client_keepalive {
 	struct list link; /* under the rack's lock */
-	void (*tick)(struct client_keeper *k,
+	void (*tick)(struct client_keepalive *k,
 		     const struct client_caller *caller);
 };
 
-int client_keep_add(struct aq_rack *rack, struct client_keeper *k) MUST_CHECK;
+int client_keep_add(struct aq_rack *rack,
+		    struct client_keepalive *k) MUST_CHECK;
 /* Its tick neither runs nor will run when this returns. */
-void client_keep_remove(struct aq_rack *rack, struct client_keeper *k);
+void client_keep_remove(struct aq_rack *rack, struct client_keepalive *k);
 
 /* This thread's caller; valid until the thread ends. */
 int client_keep_caller(struct aq_rack *rack,

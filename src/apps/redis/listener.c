@@ -27,7 +27,7 @@ static int fail(int fd, int err, const char *where)
 				   : "");
 }
 
-int door_tcp(const char *address, uint16_t port, uint16_t *bound, int *out)
+int listener_tcp(const char *address, uint16_t port, uint16_t *bound, int *out)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICHOST};
@@ -72,7 +72,7 @@ static bool is_served(const struct sockaddr_un *sun)
 	return answers;
 }
 
-int door_unix(const char *path, int *out)
+int listener_unix(const char *path, int *out)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -100,12 +100,12 @@ int door_unix(const char *path, int *out)
 	return 0;
 }
 
-int door_accept(int door_fd, char *address, size_t address_bytes)
+int listener_accept(int listener_fd, char *address, size_t address_bytes)
 {
 	char host[NI_MAXHOST], port[NI_MAXSERV];
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
-	int fd = accept4(door_fd, (struct sockaddr *)&ss, &len,
+	int fd = accept4(listener_fd, (struct sockaddr *)&ss, &len,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)

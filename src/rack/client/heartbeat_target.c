@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One heartbeat to one node or engine: for all that this rack handle has there,
- * in one request. When it is sent is beat_plan.c's, and how is beat.c's. */
+ * in one request. When it is sent is heartbeat_plan.c's, and how is
+ * heartbeat.c's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 /* Where it goes. */
 static void address(struct beat *b, uint32_t index)
 {
-	struct beat_target *t = &b->target[index];
+	struct heartbeat_target *t = &b->target[index];
 	struct aq_rack *rack = b->rack;
 
 	if (index >= CLIENT_NODE_MAX) {
@@ -27,10 +28,10 @@ static void address(struct beat *b, uint32_t index)
 	}
 }
 
-bool beat_name(void *ctx, uint32_t index, const struct client_bond *bond)
+bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond)
 {
 	struct beat *b = ctx;
-	struct beat_target *t = &b->target[index];
+	struct heartbeat_target *t = &b->target[index];
 
 	if (!t->ids) {
 		t->ids = json_array();
@@ -41,9 +42,9 @@ bool beat_name(void *ctx, uint32_t index, const struct client_bond *bond)
 	return json_array_append_new(t->ids, json_string(bond->id)) == 0;
 }
 
-int beat_prepare(struct beat *b, uint32_t index)
+int heartbeat_prepare(struct beat *b, uint32_t index)
 {
-	struct beat_target *t = &b->target[index];
+	struct heartbeat_target *t = &b->target[index];
 	json_t *body = json_pack(
 		"{s:o}", index >= CLIENT_NODE_MAX ? "sessions" : "connections",
 		t->ids);
@@ -60,13 +61,13 @@ int beat_prepare(struct beat *b, uint32_t index)
 		.token = t->token[0] ? t->token : NULL,
 		.ca_path = t->node.ca_path[0] ? t->node.ca_path : NULL,
 		.body = t->text,
-		.timeout_ms = CLIENT_BEAT_TIMEOUT_MS,
+		.timeout_ms = CLIENT_HEARTBEAT_TIMEOUT_MS,
 		.max_bytes = CLIENT_REPLY_MAX,
 	};
 	return 0;
 }
 
-/* A beat_is_named_fn; ctx is the list. */
+/* A heartbeat_is_named_fn; ctx is the list. */
 static bool is_named(void *ctx, const char *id)
 {
 	const json_t *list = ctx, *one;
@@ -86,30 +87,30 @@ static bool is_named(void *ctx, const char *id)
 static void lose(struct beat *b, uint32_t index, json_t *list)
 {
 	pthread_mutex_lock(&b->rack->lock);
-	beat_plan_lose(&b->plan, index, &b->rack->bonds, list ? is_named : NULL,
-		       list);
+	heartbeat_plan_lose(&b->plan, index, &b->rack->bonds,
+			    list ? is_named : NULL, list);
 	pthread_mutex_unlock(&b->rack->lock);
 }
 
-void beat_finish(struct beat *b, uint32_t index, int err,
-		 const struct client_http_reply *reply)
+void heartbeat_finish(struct beat *b, uint32_t index, int err,
+		      const struct client_http_reply *reply)
 {
-	struct beat_target *t = &b->target[index];
+	struct heartbeat_target *t = &b->target[index];
 	json_t *tree = NULL, *lost;
 
 	err = client_reply_take(&t->node, err, reply, &tree);
 	lost = json_object_get(tree, "lost");
-	switch (beat_plan_end(&b->plan, index, err,
-			      client_http_is_crowded(t->http),
-			      client_rack_now_ns(b->rack))) {
-	case BEAT_LOSS_ALL:
+	switch (heartbeat_plan_end(&b->plan, index, err,
+				   client_http_is_crowded(t->http),
+				   client_rack_now_ns(b->rack))) {
+	case HEARTBEAT_LOSS_ALL:
 		log_info("client", "connections are lost: %s", error_last());
 		lose(b, index, NULL);
 		break;
-	case BEAT_LOSS_NONE:
+	case HEARTBEAT_LOSS_NONE:
 		log_debug("client", "no heartbeat: %s", error_last());
 		break;
-	case BEAT_LOSS_SOME:
+	case HEARTBEAT_LOSS_SOME:
 		if (!json_array_size(lost))
 			break;
 		log_info("client", "node %s has forgotten %zu connections",

@@ -76,7 +76,7 @@ struct act {
 	struct hp *p;
 	struct sim *sim;
 	struct rng rand;
-	struct beat_plan plan;
+	struct heartbeat_plan plan;
 	struct list bonds;
 	struct sim_event look, trouble, forget, join;
 	struct node node[NODES];
@@ -179,7 +179,7 @@ static void send_to(struct act *a, struct node *n)
 	n->err = -EHOSTDOWN;
 	n->is_crowded = false;
 	a->p->n->beats++;
-	beat_plan_start(&a->plan, n->index, sim_now_ns(a->sim));
+	heartbeat_plan_start(&a->plan, n->index, sim_now_ns(a->sim));
 	while (r < n->request + BACKLOG && r->serial)
 		r++;
 	if (n->health == GONE || r == n->request + BACKLOG) {
@@ -188,15 +188,16 @@ static void send_to(struct act *a, struct node *n)
 	} else {
 		/* One that is slow may take longer than the client waits. */
 		if (n->health == SLOW)
-			way_us +=
-				1000 *
-				sim_rand_range(&a->rand, 1,
-					       5 * CLIENT_BEAT_TIMEOUT_MS / 4);
+			way_us += 1000 *
+				  sim_rand_range(
+					  &a->rand, 1,
+					  5 * CLIENT_HEARTBEAT_TIMEOUT_MS / 4);
 		r->serial = n->serial;
 		r->count = n->named_count;
 		memcpy(r->conn, n->named, sizeof(r->conn));
 		sim_schedule_in(a->sim, &r->event, way_us * SIM_US);
-		sim_schedule_in(a->sim, &n->end, ms_ps(CLIENT_BEAT_TIMEOUT_MS));
+		sim_schedule_in(a->sim, &n->end,
+				ms_ps(CLIENT_HEARTBEAT_TIMEOUT_MS));
 	}
 	n->named_count = 0;
 }
@@ -206,12 +207,13 @@ static void look(struct sim *sim, struct sim_event *ev)
 	struct act *a = container_of(ev, struct act, look);
 	uint64_t wait_ns;
 
-	beat_plan_look(&a->plan, &a->bonds, HOSTILE_BEAT_MS, sim_now_ns(sim),
-		       name, a);
+	heartbeat_plan_look(&a->plan, &a->bonds, HOSTILE_BEAT_MS,
+			    sim_now_ns(sim), name, a);
 	for (uint32_t i = 0; i < a->node_count; i++)
-		if (beat_plan_is_due(&a->plan, i))
+		if (heartbeat_plan_is_due(&a->plan, i))
 			send_to(a, &a->node[i]);
-	wait_ns = beat_plan_wait_ns(&a->plan, HOSTILE_BEAT_MS, sim_now_ns(sim));
+	wait_ns = heartbeat_plan_wait_ns(&a->plan, HOSTILE_BEAT_MS,
+					 sim_now_ns(sim));
 	sim_schedule_in(sim, ev,
 			wait_ns * SIM_NS +
 				ms_ps(sim_rand_below(&a->rand, LATE_MS)));
@@ -234,15 +236,15 @@ static void request_ends(struct sim *sim, struct sim_event *ev)
 	struct act *a = n->act;
 
 	n->serial++; /* nobody waits for what comes later */
-	switch (beat_plan_end(&a->plan, n->index, n->err, n->is_crowded,
-			      sim_now_ns(sim))) {
-	case BEAT_LOSS_ALL:
-		beat_plan_lose(&a->plan, n->index, &a->bonds, NULL, NULL);
+	switch (heartbeat_plan_end(&a->plan, n->index, n->err, n->is_crowded,
+				   sim_now_ns(sim))) {
+	case HEARTBEAT_LOSS_ALL:
+		heartbeat_plan_lose(&a->plan, n->index, &a->bonds, NULL, NULL);
 		break;
-	case BEAT_LOSS_SOME:
-		beat_plan_lose(&a->plan, n->index, &a->bonds, is_named, n);
+	case HEARTBEAT_LOSS_SOME:
+		heartbeat_plan_lose(&a->plan, n->index, &a->bonds, is_named, n);
 		break;
-	case BEAT_LOSS_NONE:
+	case HEARTBEAT_LOSS_NONE:
 		break;
 	}
 	memset(n->is_forgotten, 0, sizeof(n->is_forgotten));
@@ -341,7 +343,8 @@ static void begin(struct act *a)
 	list_init(&a->bonds);
 	a->node_count = sim_rand_range(r, 2, NODES);
 	a->forgets = sim_rand_range(r, 1, FORGETS);
-	beat_plan_init(&a->plan, sim_rand_range(r, CONNS / REQUESTS, CONNS));
+	heartbeat_plan_init(&a->plan,
+			    sim_rand_range(r, CONNS / REQUESTS, CONNS));
 	for (uint32_t i = 0; i < a->node_count; i++)
 		init_node(a, i);
 	sim_event_init(&a->look, look);
@@ -375,7 +378,7 @@ static void check(struct act *a)
 		}
 }
 
-int hp_beat_run(struct hp *p)
+int hp_heartbeat_run(struct hp *p)
 {
 	struct act *a = calloc(1, sizeof(*a));
 	int err = a ? sim_create(p->run.opt->seed, &a->sim) : -ENOMEM;

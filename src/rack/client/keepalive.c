@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rack's inside for rooms above, see keep.h, and the thread of the keepers,
- * which is not the one of the heartbeats: a tick may wait for a node. */
-#include "keep.h"
+/* A rack's inside for rooms above, see keepalive.h, and the thread of the
+ * keepers, which is not the one of the heartbeats: a tick may wait for a node.
+ */
+#include "keepalive.h"
 #include "base/lock.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ static void wait_turn(struct aq_rack *rack)
 		clock_timespec(clock_mono_ns() + CLIENT_KEEP_MS * 1000000ull);
 
 	while (!rack->is_closing &&
-	       pthread_cond_timedwait(&rack->keep_wake, &rack->lock, &ts) == 0)
+	       pthread_cond_timedwait(&rack->keepalive_wake, &rack->lock,
+				      &ts) == 0)
 		;
 }
 
@@ -37,8 +39,8 @@ static void tick_keepers(struct aq_rack *rack,
 	lock_assert_mutex_held(&rack->lock);
 	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
 	     l = next) {
-		struct client_keeper *k =
-			container_of(l, struct client_keeper, link);
+		struct client_keepalive *k =
+			container_of(l, struct client_keepalive, link);
 
 		rack->keeping = k;
 		pthread_mutex_unlock(&rack->lock);
@@ -46,7 +48,7 @@ static void tick_keepers(struct aq_rack *rack,
 		pthread_mutex_lock(&rack->lock);
 		next = l->next;
 		rack->keeping = NULL;
-		pthread_cond_broadcast(&rack->keep_wake);
+		pthread_cond_broadcast(&rack->keepalive_wake);
 	}
 }
 
@@ -86,7 +88,7 @@ static int start(struct aq_rack *rack)
 	return 0;
 }
 
-int client_keep_add(struct aq_rack *rack, struct client_keeper *k)
+int client_keep_add(struct aq_rack *rack, struct client_keepalive *k)
 {
 	int err;
 
@@ -98,11 +100,11 @@ int client_keep_add(struct aq_rack *rack, struct client_keeper *k)
 	return err;
 }
 
-void client_keep_remove(struct aq_rack *rack, struct client_keeper *k)
+void client_keep_remove(struct aq_rack *rack, struct client_keepalive *k)
 {
 	pthread_mutex_lock(&rack->lock);
 	while (rack->keeping == k)
-		pthread_cond_wait(&rack->keep_wake, &rack->lock);
+		pthread_cond_wait(&rack->keepalive_wake, &rack->lock);
 	list_remove(&k->link);
 	pthread_mutex_unlock(&rack->lock);
 }
@@ -114,7 +116,7 @@ void client_keep_stop(struct aq_rack *rack)
 	pthread_mutex_lock(&rack->lock);
 	was_keeping = rack->is_keeping;
 	rack->is_closing = true;
-	pthread_cond_broadcast(&rack->keep_wake);
+	pthread_cond_broadcast(&rack->keepalive_wake);
 	pthread_mutex_unlock(&rack->lock);
 	if (was_keeping)
 		pthread_join(rack->keep, NULL);

@@ -7,8 +7,8 @@
 #include "mem_priv.h"
 
 /* One of the list. Who is not there, or is somebody else's, is lost. */
-static int beat_one(struct mem_node *node, struct ctl_call *call,
-		    const json_t *one, uint64_t now_ns, json_t *lost)
+static int heartbeat_one(struct mem_node *node, struct ctl_call *call,
+			 const json_t *one, uint64_t now_ns, json_t *lost)
 {
 	const char *id = json_string_value(one);
 	struct mem_conn *c;
@@ -40,7 +40,7 @@ void handle_beat(void *ctx, struct ctl_call *call)
 	if (!err)
 		json_array_foreach(list, i, one)
 		{
-			err = beat_one(node, call, one, now_ns, lost);
+			err = heartbeat_one(node, call, one, now_ns, lost);
 			if (err)
 				break;
 		}

@@ -7,7 +7,7 @@
  * Each node gets one request for all connections to it, and all requests are
  * under way at the same time: a node that hangs costs nobody a heartbeat but
  * itself, and gets its next one when the last has ended. Nothing else is done
- * on this thread. Who is due is beat_plan.c's.
+ * on this thread. Who is due is heartbeat_plan.c's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,37 +22,37 @@
 static int send_one(struct beat *b, uint32_t index)
 {
 	struct aq_rack *rack = b->rack;
-	struct beat_target *t = &b->target[index];
+	struct heartbeat_target *t = &b->target[index];
 	struct client_http_reply reply = {0};
 	int err = t->http ? 0 : client_http_create(&t->http);
 
 	if (!err)
-		err = beat_prepare(b, index);
+		err = heartbeat_prepare(b, index);
 	if (err)
 		return err;
-	beat_plan_start(&b->plan, index, client_rack_now_ns(rack));
+	heartbeat_plan_start(&b->plan, index, client_rack_now_ns(rack));
 	if (!rack->transport->http)
-		return client_http_set_start(rack->beat_set, t->http,
+		return client_http_set_start(rack->heartbeat_set, t->http,
 					     &t->request);
 	err = rack->transport->http(rack->transport_ctx, t->http, &t->request,
 				    &reply);
-	beat_finish(b, index, err, &reply);
+	heartbeat_finish(b, index, err, &reply);
 	return 0;
 }
 
 static void send_due(struct beat *b)
 {
-	for (uint32_t i = 0; i < BEAT_TARGETS; i++) {
-		struct beat_target *t = &b->target[i];
+	for (uint32_t i = 0; i < HEARTBEAT_TARGETS; i++) {
+		struct heartbeat_target *t = &b->target[i];
 
-		if (!beat_plan_is_due(&b->plan, i) || !send_one(b, i))
+		if (!heartbeat_plan_is_due(&b->plan, i) || !send_one(b, i))
 			continue;
 		log_warn("client", "no heartbeat: %s", error_last());
 		json_decref(t->ids);
 		t->ids = NULL;
 		free(t->text);
 		t->text = NULL;
-		beat_plan_fail(&b->plan, i, client_rack_now_ns(b->rack));
+		heartbeat_plan_fail(&b->plan, i, client_rack_now_ns(b->rack));
 	}
 }
 
@@ -64,24 +64,24 @@ static void take_answers(struct beat *b)
 
 	for (;;) {
 		memset(&reply, 0, sizeof(reply));
-		h = client_http_set_next(b->rack->beat_set, &err, &reply);
+		h = client_http_set_next(b->rack->heartbeat_set, &err, &reply);
 		if (!h)
 			return;
-		for (uint32_t i = 0; i < BEAT_TARGETS; i++)
+		for (uint32_t i = 0; i < HEARTBEAT_TARGETS; i++)
 			if (b->target[i].http == h)
-				beat_finish(b, i, err, &reply);
+				heartbeat_finish(b, i, err, &reply);
 	}
 }
 
 static uint32_t left_ms(const struct beat *b, uint32_t beat_ms)
 {
-	uint64_t left_ns = beat_plan_wait_ns(&b->plan, beat_ms,
-					     client_rack_now_ns(b->rack));
+	uint64_t left_ns = heartbeat_plan_wait_ns(&b->plan, beat_ms,
+						  client_rack_now_ns(b->rack));
 
 	return (uint32_t)((left_ns + 999999) / 1000000);
 }
 
-static void *beat_main(void *arg)
+static void *heartbeat_main(void *arg)
 {
 	struct aq_rack *rack = arg;
 	struct beat *b = calloc(1, sizeof(*b));
@@ -92,22 +92,24 @@ static void *beat_main(void *arg)
 		return NULL;
 	}
 	b->rack = rack;
-	beat_plan_init(&b->plan, CLIENT_BEAT_IDS);
+	heartbeat_plan_init(&b->plan, CLIENT_HEARTBEAT_IDS);
 	pthread_mutex_lock(&rack->lock);
 	while (!rack->is_closing) {
 		beat_ms = rack->beat_ms;
-		beat_plan_look(&b->plan, &rack->bonds, beat_ms,
-			       client_rack_now_ns(rack), beat_name, b);
+		heartbeat_plan_look(&b->plan, &rack->bonds, beat_ms,
+				    client_rack_now_ns(rack), heartbeat_name,
+				    b);
 		pthread_mutex_unlock(&rack->lock);
 		send_due(b);
-		client_http_set_wait(rack->beat_set, left_ms(b, beat_ms));
+		client_http_set_wait(rack->heartbeat_set, left_ms(b, beat_ms));
 		take_answers(b);
 		pthread_mutex_lock(&rack->lock);
 	}
 	pthread_mutex_unlock(&rack->lock);
-	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
+	for (unsigned i = 0; i < HEARTBEAT_TARGETS; i++) {
 		if (b->target[i].http)
-			client_http_set_drop(rack->beat_set, b->target[i].http);
+			client_http_set_drop(rack->heartbeat_set,
+					     b->target[i].http);
 		client_http_destroy(b->target[i].http);
 		json_decref(b->target[i].ids);
 		free(b->target[i].text);
@@ -124,13 +126,13 @@ static int start(struct aq_rack *rack)
 	lock_assert_mutex_held(&rack->lock);
 	if (rack->is_beating)
 		return 0;
-	err = client_http_set_create(&rack->beat_set);
+	err = client_http_set_create(&rack->heartbeat_set);
 	if (err)
 		return err;
-	err = thread_start(&rack->beat, beat_main, rack);
+	err = thread_start(&rack->beat, heartbeat_main, rack);
 	if (err) {
-		client_http_set_destroy(rack->beat_set);
-		rack->beat_set = NULL;
+		client_http_set_destroy(rack->heartbeat_set);
+		rack->heartbeat_set = NULL;
 		return error_set(err, "no thread for heartbeats");
 	}
 	rack->is_beating = true;
@@ -162,7 +164,7 @@ static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
 	list_append(&rack->bonds, &bond->link);
 	if (beat_ms < rack->beat_ms) {
 		rack->beat_ms = beat_ms;
-		client_http_set_wake(rack->beat_set);
+		client_http_set_wake(rack->heartbeat_set);
 	}
 	return 0;
 }
@@ -225,7 +227,7 @@ void client_bond_remove(struct aq_rack *rack, struct client_bond *bond)
 	pthread_mutex_unlock(&rack->lock);
 }
 
-void client_beat_stop(struct aq_rack *rack)
+void client_heartbeat_stop(struct aq_rack *rack)
 {
 	bool was_beating;
 
@@ -233,10 +235,10 @@ void client_beat_stop(struct aq_rack *rack)
 	was_beating = rack->is_beating;
 	rack->is_closing = true;
 	if (was_beating)
-		client_http_set_wake(rack->beat_set);
+		client_http_set_wake(rack->heartbeat_set);
 	pthread_mutex_unlock(&rack->lock);
 	if (!was_beating)
 		return;
 	pthread_join(rack->beat, NULL);
-	client_http_set_destroy(rack->beat_set);
+	client_http_set_destroy(rack->heartbeat_set);
 }

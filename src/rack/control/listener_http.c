@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libmicrohttpd calls for each request of a door: in its connection's own
- * thread. */
+/* What libmicrohttpd calls for each request of a listener: in its connection's
+ * own thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "ctl_http.h"
-#include "door_priv.h"
+#include "listener_priv.h"
 
 /* A request on its way in; owned by its connection's thread. */
 struct inbound {
@@ -93,11 +93,11 @@ static struct caller *caller_of(struct MHD_Connection *connection)
 }
 
 /* A token that anybody on the way can read. */
-static void warn_clear(struct door *door, const struct caller *c)
+static void warn_clear(struct listener *listener, const struct caller *c)
 {
-	if (door->is_local || door->is_secure ||
+	if (listener->is_local || listener->is_secure ||
 	    caller_key_is_loopback(&c->key) ||
-	    atomic_exchange_explicit(&door->has_warned, true,
+	    atomic_exchange_explicit(&listener->has_warned, true,
 				     memory_order_relaxed))
 		return;
 	log_warn("control",
@@ -108,29 +108,30 @@ static void warn_clear(struct door *door, const struct caller *c)
 
 /* Wrong tokens are answered later and later. Meanwhile the connection can be
  * ended like one that has not finished its request. */
-static void delay(struct door *door, struct caller *c)
+static void delay(struct listener *listener, struct caller *c)
 {
 	unsigned ms =
-		strangers_count(&door->strangers, &c->key, clock_mono_ns());
+		strangers_count(&listener->strangers, &c->key, clock_mono_ns());
 	struct timespec until;
 
 	if (!ms)
 		return;
-	callers_phase(&door->callers, c, CALLER_SENDS, clock_mono_ns());
+	callers_phase(&listener->callers, c, CALLER_SENDS, clock_mono_ns());
 	until = clock_timespec(clock_mono_ns() + ms * 1000000ull);
-	pthread_mutex_lock(&door->lock);
-	while (!door->stops &&
-	       pthread_cond_timedwait(&door->stop, &door->lock, &until) == 0)
+	pthread_mutex_lock(&listener->lock);
+	while (!listener->stops &&
+	       pthread_cond_timedwait(&listener->stop, &listener->lock,
+				      &until) == 0)
 		;
-	pthread_mutex_unlock(&door->lock);
+	pthread_mutex_unlock(&listener->lock);
 }
 
-enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,
-			     const char *url, const char *method,
-			     const char *version, const char *data,
-			     size_t *data_bytes, void **request_cls)
+enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
+				 const char *url, const char *method,
+				 const char *version, const char *data,
+				 size_t *data_bytes, void **request_cls)
 {
-	struct door *door = cls;
+	struct listener *listener = cls;
 	struct inbound *in = *request_cls;
 	struct caller *c = caller_of(connection);
 	struct ctl_reply reply = {0};
@@ -142,7 +143,8 @@ enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,
 	if (!in) {
 		in = calloc(1, sizeof(*in));
 		*request_cls = in;
-		callers_phase(&door->callers, c, CALLER_SENDS, clock_mono_ns());
+		callers_phase(&listener->callers, c, CALLER_SENDS,
+			      clock_mono_ns());
 		return in ? MHD_YES : MHD_NO;
 	}
 	if (*data_bytes) {
@@ -156,36 +158,38 @@ enum MHD_Result door_request(void *cls, struct MHD_Connection *connection,
 		.token = bearer(connection),
 		.body = in->body,
 		.body_bytes = in->bytes,
-		.is_local = door->is_local,
+		.is_local = listener->is_local,
 		.peer = c->text,
 	};
 	if (request.token)
-		warn_clear(door, c);
-	callers_phase(&door->callers, c, CALLER_SERVED, clock_mono_ns());
-	door->handle(door->ctx, &request, &reply);
+		warn_clear(listener, c);
+	callers_phase(&listener->callers, c, CALLER_SERVED, clock_mono_ns());
+	listener->handle(listener->ctx, &request, &reply);
 	if (reply.status == 401 && request.token)
-		delay(door, c);
-	callers_phase(&door->callers, c, CALLER_READS, clock_mono_ns());
+		delay(listener, c);
+	callers_phase(&listener->callers, c, CALLER_READS, clock_mono_ns());
 	return send_reply(connection, &reply);
 }
 
-void door_completed(void *cls, struct MHD_Connection *connection,
-		    void **request_cls, enum MHD_RequestTerminationCode code)
+void listener_completed(void *cls, struct MHD_Connection *connection,
+			void **request_cls,
+			enum MHD_RequestTerminationCode code)
 {
 	struct caller *c = caller_of(connection);
 	struct inbound *in = *request_cls;
-	struct door *door = cls;
+	struct listener *listener = cls;
 
 	(void)code;
 	if (c)
-		callers_phase(&door->callers, c, CALLER_IDLE, clock_mono_ns());
+		callers_phase(&listener->callers, c, CALLER_IDLE,
+			      clock_mono_ns());
 	if (in)
 		free(in->body);
 	free(in);
 	*request_cls = NULL;
 }
 
-void door_log(void *cls, const char *fmt, va_list ap)
+void listener_log(void *cls, const char *fmt, va_list ap)
 {
 	char text[256];
 
@@ -195,8 +199,8 @@ void door_log(void *cls, const char *fmt, va_list ap)
 	log_debug("control", "http: %s", text);
 }
 
-size_t door_keep_escapes(void *cls, struct MHD_Connection *connection,
-			 char *text)
+size_t listener_keep_escapes(void *cls, struct MHD_Connection *connection,
+			     char *text)
 {
 	(void)cls;
 	(void)connection;

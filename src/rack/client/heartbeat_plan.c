@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is told when, and what an answer means. */
-#include "beat_plan.h"
+#include "heartbeat_plan.h"
 #include "base/plant.h"
 
 #include <errno.h>
 #include <string.h>
 
-void beat_plan_init(struct beat_plan *p, uint32_t ids_max)
+void heartbeat_plan_init(struct heartbeat_plan *p, uint32_t ids_max)
 {
 	memset(p, 0, sizeof(*p));
 	p->ids_max = PLANTED(beats_in_turn) ? 1 : ids_max;
@@ -14,22 +14,22 @@ void beat_plan_init(struct beat_plan *p, uint32_t ids_max)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static bool is_someone_busy(const struct beat_plan *p)
+static bool is_someone_busy(const struct heartbeat_plan *p)
 {
-	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+	for (unsigned i = 0; i < HEARTBEAT_TARGETS; i++)
 		if (p->target[i].is_busy || p->target[i].is_due)
 			return true;
 	return false;
 }
 
 /* The bonds that did not fit go at once, unless the target does not answer. */
-static bool is_time(const struct beat_pace *t, uint64_t now_ns)
+static bool is_time(const struct heartbeat_pace *t, uint64_t now_ns)
 {
 	return now_ns >= t->next_ns || (t->has_more && !t->has_failed);
 }
 
 /* Whether this target's request takes bonds in this look. */
-static bool is_open(const struct beat_plan *p, struct beat_pace *t,
+static bool is_open(const struct heartbeat_plan *p, struct heartbeat_pace *t,
 		    uint32_t beat_ms, uint64_t now_ns)
 {
 	if (t->is_due)
@@ -46,17 +46,18 @@ static bool is_open(const struct beat_plan *p, struct beat_pace *t,
 	return true;
 }
 
-void beat_plan_look(struct beat_plan *p, struct list *bonds, uint32_t beat_ms,
-		    uint64_t now_ns, beat_name_fn name, void *ctx)
+void heartbeat_plan_look(struct heartbeat_plan *p, struct list *bonds,
+			 uint32_t beat_ms, uint64_t now_ns,
+			 heartbeat_name_fn name, void *ctx)
 {
 	struct list *l;
 
-	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+	for (unsigned i = 0; i < HEARTBEAT_TARGETS; i++)
 		p->target[i].is_used = false;
 	for (l = bonds->next; l != bonds; l = l->next) {
 		struct client_bond *bond =
 			container_of(l, struct client_bond, link);
-		struct beat_pace *t = &p->target[bond->node];
+		struct heartbeat_pace *t = &p->target[bond->node];
 
 		t->is_used = true;
 		if (!is_open(p, t, beat_ms, now_ns) || bond->cycle == t->cycle)
@@ -70,28 +71,30 @@ void beat_plan_look(struct beat_plan *p, struct list *bonds, uint32_t beat_ms,
 	}
 	/* Nothing to say: those that did not fit have gone since, or there is
 	 * no memory for their names. */
-	for (unsigned i = 0; i < BEAT_TARGETS; i++)
+	for (unsigned i = 0; i < HEARTBEAT_TARGETS; i++)
 		if (p->target[i].is_due && !p->target[i].named)
-			beat_plan_fail(p, i, now_ns);
+			heartbeat_plan_fail(p, i, now_ns);
 }
 
-bool beat_plan_is_due(const struct beat_plan *p, uint32_t index)
+bool heartbeat_plan_is_due(const struct heartbeat_plan *p, uint32_t index)
 {
 	return p->target[index].is_due;
 }
 
-void beat_plan_start(struct beat_plan *p, uint32_t index, uint64_t now_ns)
+void heartbeat_plan_start(struct heartbeat_plan *p, uint32_t index,
+			  uint64_t now_ns)
 {
-	struct beat_pace *t = &p->target[index];
+	struct heartbeat_pace *t = &p->target[index];
 
 	t->is_due = false;
 	t->is_busy = true;
 	t->start_ns = now_ns;
 }
 
-void beat_plan_fail(struct beat_plan *p, uint32_t index, uint64_t now_ns)
+void heartbeat_plan_fail(struct heartbeat_plan *p, uint32_t index,
+			 uint64_t now_ns)
 {
-	struct beat_pace *t = &p->target[index];
+	struct heartbeat_pace *t = &p->target[index];
 
 	t->is_due = false;
 	t->is_busy = false;
@@ -99,15 +102,15 @@ void beat_plan_fail(struct beat_plan *p, uint32_t index, uint64_t now_ns)
 	t->next_ns = u64_max(t->next_ns, now_ns + CLIENT_KEEP_MS * 1000000ull);
 }
 
-uint64_t beat_plan_wait_ns(const struct beat_plan *p, uint32_t beat_ms,
-			   uint64_t now_ns)
+uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
+				uint32_t beat_ms, uint64_t now_ns)
 {
 	uint64_t left_ns = beat_ms * 1000000ull;
 
 	if (PLANTED(beats_in_turn) && is_someone_busy(p))
 		return left_ns;
-	for (unsigned i = 0; i < BEAT_TARGETS; i++) {
-		const struct beat_pace *t = &p->target[i];
+	for (unsigned i = 0; i < HEARTBEAT_TARGETS; i++) {
+		const struct heartbeat_pace *t = &p->target[i];
 
 		if (!t->is_used || t->is_busy)
 			continue;
@@ -132,13 +135,14 @@ static bool are_all_lost(uint32_t index, int err, bool is_crowded,
 	    err == -EACCES)
 		return true;
 	return err == -EHOSTDOWN && !is_crowded &&
-	       took_ns < CLIENT_BEAT_TIMEOUT_MS * 1000000ull / 2;
+	       took_ns < CLIENT_HEARTBEAT_TIMEOUT_MS * 1000000ull / 2;
 }
 
-enum beat_loss beat_plan_end(struct beat_plan *p, uint32_t index, int err,
-			     bool is_crowded, uint64_t now_ns)
+enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
+				       int err, bool is_crowded,
+				       uint64_t now_ns)
 {
-	struct beat_pace *t = &p->target[index];
+	struct heartbeat_pace *t = &p->target[index];
 
 	t->is_busy = false;
 	/* Those that did not fit are next: one that is slow hears of all of
@@ -147,12 +151,13 @@ enum beat_loss beat_plan_end(struct beat_plan *p, uint32_t index, int err,
 	/* A little sooner than it has to be: threads are late at times. */
 	t->next_ns = t->start_ns + t->beat_ms * 900000ull;
 	if (are_all_lost(index, err, is_crowded, now_ns - t->start_ns))
-		return BEAT_LOSS_ALL;
-	return err ? BEAT_LOSS_NONE : BEAT_LOSS_SOME;
+		return HEARTBEAT_LOSS_ALL;
+	return err ? HEARTBEAT_LOSS_NONE : HEARTBEAT_LOSS_SOME;
 }
 
-void beat_plan_lose(const struct beat_plan *p, uint32_t index,
-		    struct list *bonds, beat_is_named_fn is_named, void *ctx)
+void heartbeat_plan_lose(const struct heartbeat_plan *p, uint32_t index,
+			 struct list *bonds, heartbeat_is_named_fn is_named,
+			 void *ctx)
 {
 	struct list *l;
 
