@@ -45,7 +45,9 @@ static inline void lock_assert_held(const struct lock *l)
 #endif
 }
 
-/* The same for a mutex of the default kind. */
+/* The same for a mutex of the default kind: that somebody has it. (libc notes
+ * who, but by a number that it remembers, and a process made by clone() alone
+ * remembers its parent's.) */
 void lock_assert_mutex_held(pthread_mutex_t *mutex);
 
 static inline void lock_init(struct lock *l)
