@@ -72,7 +72,7 @@ struct rs_dgram {
 	unsigned victim;
 };
 
-/* endpoint.c: the queue pair. */
+/* rs_endpoint.c: the queue pair. */
 int rs_endpoint_open(struct rsock *rs, const struct rs_name *to) MUST_CHECK;
 void rs_endpoint_close(struct rs_dgram *d);
 bool rs_endpoint_progress(struct rsock *rs);
@@ -86,7 +86,7 @@ uint8_t *rs_endpoint_slot(const struct rs_dgram *d, uint32_t slot);
 int rs_endpoint_post(struct rsock *rs, struct rs_dest *dest,
 		     uint32_t bytes) MUST_CHECK;
 
-/* dest.c: finds or makes the entry; opens the queue pair. */
+/* rs_dest.c: finds or makes the entry; opens the queue pair. */
 int rs_dest_get(struct rsock *rs, const struct rs_name *name,
 		struct rs_dest **dest) MUST_CHECK;
 /* The entry if there is one. */

@@ -143,7 +143,8 @@ void rs_watch_forks(void);
 bool rs_thread_is_inside(void);
 extern _Thread_local unsigned rs_depth;
 
-/* ---- wait.c -------------------------------------------------------------- */
+/* ---- rs_wait.c --------------------------------------------------------------
+ */
 
 struct rs_sleeper {
 	struct list node;
@@ -166,7 +167,8 @@ int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 /* What `flags` and the socket's mode say about waiting. */
 bool rs_may_wait(const struct rsock *rs, int flags);
 
-/* ---- service.c ----------------------------------------------------------- */
+/* ---- rs_service.c -----------------------------------------------------------
+ */
 
 /* The channel of all identifiers; starts the thread. NULL and errno. */
 struct rdma_event_channel *rs_service_channel(void);
@@ -174,7 +176,8 @@ void rs_service_abandon(void);
 /* Whenever `fd` is readable, rs_dgram_udp is called for that socket. */
 int rs_service_watch(int fd, int socket) MUST_CHECK;
 
-/* ---- stream.c: the data path. Lock held. --------------------------------- */
+/* ---- rs_stream.c: the data path. Lock held. ---------------------------------
+ */
 
 int rs_stream_open(struct rsock *rs) MUST_CHECK;
 void rs_stream_close(struct rsock *rs);
@@ -209,7 +212,8 @@ void rs_arm(struct rsock *rs);
 /* The descriptor to sleep on, or -1. */
 int rs_wait_fd(const struct rsock *rs);
 
-/* ---- connect.c, accept.c: events, in the service thread ------------------ */
+/* ---- rs_connect.c, rs_accept.c: events, in the service thread
+ * ------------------ */
 
 /* Returns a socket whose reference is to be given back after the
  * acknowledgement, or NULL. The event's socket is found under rs_accept_mutex
@@ -220,7 +224,8 @@ void rs_accept_request(struct rsock *listener, struct rdma_cm_event *event);
 void rs_accept_end(struct rsock *listener);
 bool rs_accept_ready(struct rsock *rs);
 
-/* ---- close.c, option.c, iomap.c ------------------------------------------ */
+/* ---- rs_close.c, rs_option.c, rs_iomap.c
+ * ------------------------------------------ */
 
 /* Tells the peer that nothing more comes, and waits until it knows. */
 int rs_disconnect(struct rsock *rs, uint64_t deadline_ns);
@@ -228,7 +233,8 @@ void rs_options_default(struct rs_options *opt);
 void rs_iomaps_close(struct rsock *rs);
 short rs_events(struct rsock *rs);
 
-/* ---- dgram.c. Lock held. ------------------------------------------------- */
+/* ---- rs_dgram.c. Lock held. -------------------------------------------------
+ */
 
 int rs_dgram_open(struct rsock *rs) MUST_CHECK;
 void rs_dgram_close(struct rsock *rs);
@@ -252,7 +258,8 @@ ssize_t rs_dgram_send(struct rsock *rs, const struct iovec *iov, size_t count,
 ssize_t rs_dgram_recv(struct rsock *rs, const struct iovec *iov, size_t count,
 		      int flags, struct sockaddr *from, socklen_t *from_len);
 
-/* ---- send.c, recv.c ------------------------------------------------------ */
+/* ---- rs_send.c, rs_recv.c
+ * ------------------------------------------------------ */
 
 ssize_t rs_stream_send(struct rsock *rs, const struct iovec *iov, size_t count,
 		       int flags);
