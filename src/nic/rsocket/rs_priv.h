@@ -143,8 +143,7 @@ void rs_watch_forks(void);
 bool rs_thread_is_inside(void);
 extern _Thread_local unsigned rs_depth;
 
-/* ---- rs_wait.c --------------------------------------------------------------
- */
+/* ---- rs_wait.c -------------------------------------------------------------- /  */
 
 struct rs_sleeper {
 	struct list node;
@@ -167,8 +166,7 @@ int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 /* What `flags` and the socket's mode say about waiting. */
 bool rs_may_wait(const struct rsock *rs, int flags);
 
-/* ---- rs_service.c -----------------------------------------------------------
- */
+/* ---- rs_service.c ----------------------------------------------------------- /  */
 
 /* The channel of all identifiers; starts the thread. NULL and errno. */
 struct rdma_event_channel *rs_service_channel(void);
@@ -176,8 +174,7 @@ void rs_service_abandon(void);
 /* Whenever `fd` is readable, rs_dgram_udp is called for that socket. */
 int rs_service_watch(int fd, int socket) MUST_CHECK;
 
-/* ---- rs_stream.c: the data path. Lock held. ---------------------------------
- */
+/* ---- rs_stream.c: the data path. Lock held. --------------------------------- /  */
 
 int rs_stream_open(struct rsock *rs) MUST_CHECK;
 void rs_stream_close(struct rsock *rs);
@@ -212,8 +209,7 @@ void rs_arm(struct rsock *rs);
 /* The descriptor to sleep on, or -1. */
 int rs_wait_fd(const struct rsock *rs);
 
-/* ---- rs_connect.c, rs_accept.c: events, in the service thread
- * ------------------ */
+/* ---- rs_connect.c, rs_accept.c: events, in the service thread ------------ */
 
 /* Returns a socket whose reference is to be given back after the
  * acknowledgement, or NULL. The event's socket is found under rs_accept_mutex
@@ -224,8 +220,7 @@ void rs_accept_request(struct rsock *listener, struct rdma_cm_event *event);
 void rs_accept_end(struct rsock *listener);
 bool rs_accept_ready(struct rsock *rs);
 
-/* ---- rs_close.c, rs_option.c, rs_iomap.c
- * ------------------------------------------ */
+/* ---- rs_close.c, rs_option.c, rs_iomap.c --------------------------------- */
 
 /* Tells the peer that nothing more comes, and waits until it knows. */
 int rs_disconnect(struct rsock *rs, uint64_t deadline_ns);
@@ -233,8 +228,7 @@ void rs_options_default(struct rs_options *opt);
 void rs_iomaps_close(struct rsock *rs);
 short rs_events(struct rsock *rs);
 
-/* ---- rs_dgram.c. Lock held. -------------------------------------------------
- */
+/* ---- rs_dgram.c. Lock held. ------------------------------------------------- /  */
 
 int rs_dgram_open(struct rsock *rs) MUST_CHECK;
 void rs_dgram_close(struct rsock *rs);
@@ -258,8 +252,7 @@ ssize_t rs_dgram_send(struct rsock *rs, const struct iovec *iov, size_t count,
 ssize_t rs_dgram_recv(struct rsock *rs, const struct iovec *iov, size_t count,
 		      int flags, struct sockaddr *from, socklen_t *from_len);
 
-/* ---- rs_send.c, rs_recv.c
- * ------------------------------------------------------ */
+/* ---- rs_send.c, rs_recv.c ------------------------------------------------ */
 
 ssize_t rs_stream_send(struct rsock *rs, const struct iovec *iov, size_t count,
 		       int flags);
