@@ -143,7 +143,7 @@ void rs_watch_forks(void);
 bool rs_thread_is_inside(void);
 extern _Thread_local unsigned rs_depth;
 
-/* ---- rs_wait.c -------------------------------------------------------------- /  */
+/* ---- rs_wait.c ----------------------------------------------------------- */
 
 struct rs_sleeper {
 	struct list node;
@@ -166,7 +166,7 @@ int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 /* What `flags` and the socket's mode say about waiting. */
 bool rs_may_wait(const struct rsock *rs, int flags);
 
-/* ---- rs_service.c ----------------------------------------------------------- /  */
+/* ---- rs_service.c -------------------------------------------------------- */
 
 /* The channel of all identifiers; starts the thread. NULL and errno. */
 struct rdma_event_channel *rs_service_channel(void);
@@ -174,7 +174,7 @@ void rs_service_abandon(void);
 /* Whenever `fd` is readable, rs_dgram_udp is called for that socket. */
 int rs_service_watch(int fd, int socket) MUST_CHECK;
 
-/* ---- rs_stream.c: the data path. Lock held. --------------------------------- /  */
+/* ---- rs_stream.c: the data path. Lock held ------------------------------- */
 
 int rs_stream_open(struct rsock *rs) MUST_CHECK;
 void rs_stream_close(struct rsock *rs);
@@ -228,7 +228,7 @@ void rs_options_default(struct rs_options *opt);
 void rs_iomaps_close(struct rsock *rs);
 short rs_events(struct rsock *rs);
 
-/* ---- rs_dgram.c. Lock held. ------------------------------------------------- /  */
+/* ---- rs_dgram.c. Lock held ----------------------------------------------- */
 
 int rs_dgram_open(struct rsock *rs) MUST_CHECK;
 void rs_dgram_close(struct rsock *rs);
