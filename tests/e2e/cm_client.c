@@ -194,8 +194,12 @@ static void show_mtu(struct rdma_cm_id *id)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	CHECK(ibv_query_qp(id->qp, &attr, IBV_QP_PATH_MTU, &init) == 0);
+	CHECK(ibv_query_qp(id->qp, &attr,
+			   IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, &init) == 0);
 	printf("path MTU %d\n", 128 << attr.path_mtu);
+	/* Where retries are counted each has its 655 ms, as with the kernel's
+	 * CM: a receiver that is slow to post is borne. */
+	CHECK(attr.min_rnr_timer == 0);
 }
 
 /* The rest of a connection's life, seen from another channel. */

@@ -113,7 +113,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *pub,
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.retry_count = 7,
-		.rnr_retry_count = 7,
+		.rnr_retry_count = CM_RNR_FOREVER,
 	};
 	bool sync = id->sync;
 	int err;
@@ -197,7 +197,7 @@ CM_EXPORT int rdma_accept(struct rdma_cm_id *pub,
 	struct rdma_conn_param p = {
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
-		.rnr_retry_count = 7,
+		.rnr_retry_count = CM_RNR_FOREVER,
 	};
 	bool waits = id->sync && !cm_id_is_datagram(id);
 	int err;

@@ -15,6 +15,8 @@ enum {
 	CM_SERVICE_TIMEOUT = 24,  /* patience asked for: 69 s */
 	CM_ACK_TIMEOUT = 18,	  /* of connected queue pairs */
 	CM_MIN_RNR_TIMER = 12,	  /* 0.64 ms */
+	CM_FEW_RNR_TIMER = 0,	  /* 655 ms, where retries are counted */
+	CM_RNR_FOREVER = 7,	  /* a count of retries that has no end */
 	CM_HOP_LIMIT = 64,
 	CM_DEVICE_MAX = 16,
 	CM_PROBES = 8, /* unanswered, until a silent peer is given up */

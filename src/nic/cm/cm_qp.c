@@ -64,7 +64,13 @@ static int attr_rtr(struct cm_id *id, struct ibv_qp_attr *a, int *mask)
 	a->max_dest_rd_atomic = is_active(id) || !local->qpn
 					? remote->initiator_depth
 					: local->responder_resources;
-	a->min_rnr_timer = CM_MIN_RNR_TIMER;
+	/* A peer that may not repeat for ever shall be able to bear a receiver
+	 * that is slow to post: it waits as long each time as with the kernel's
+	 * CM. What it may is what we tell it; before that, what it told us. */
+	a->min_rnr_timer =
+		(local->qpn ? local : remote)->rnr_retry_count == CM_RNR_FOREVER
+			? CM_MIN_RNR_TIMER
+			: CM_FEW_RNR_TIMER;
 	return 0;
 }
 
