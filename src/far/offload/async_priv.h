@@ -38,6 +38,8 @@ enum {
 struct async_node {
 	uint32_t rack_node;
 	int err; /* 0: connected */
+	/* Since when attempts to attach have had no answer; 0: it answers. */
+	uint64_t silent_ns;
 	/* When the engine's queue pairs were made, as an epoch; 0: never. */
 	uint32_t conn_epoch;
 	bool has_final;
@@ -148,12 +150,13 @@ int offload_async_end_parse(const json_t *tree,
 			    struct async_end *out) MUST_CHECK;
 
 /* Connects the engine's two queue pairs to node `i` and asks for the keys of
- * all pieces there; `row` gets what the engine has to know. Failures are noted.
+ * all pieces there; `row` gets what the engine has to know. A node that fails
+ * is noted. -EAGAIN: it has not answered, but may only be slow: attach again.
  */
-void offload_async_node_connect(struct aq_async *a, uint32_t i,
-				const struct client_caller *caller,
-				const char *gid, const json_t *ends,
-				uint64_t deadline_ns, json_t *row);
+int offload_async_node_connect(struct aq_async *a, uint32_t i,
+			       const struct client_caller *caller,
+			       const char *gid, const json_t *ends,
+			       uint64_t deadline_ns, json_t *row) MUST_CHECK;
 
 /* The node's connections get no heartbeat any more. */
 void offload_async_node_forget(struct aq_async *a, uint32_t i);

@@ -251,10 +251,10 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		a->now.can_auth =
 			json_is_true(json_object_get(reply, "can_auth"));
 		rows = json_array();
-		for (uint32_t i = 0; i < a->node_count; i++) {
+		for (uint32_t i = 0; i < a->node_count && !err; i++) {
 			json_t *row = json_object();
 
-			offload_async_node_connect(
+			err = offload_async_node_connect(
 				a, i, caller, far.gid,
 				json_array_get(json_object_get(reply, "nodes"),
 					       i),
@@ -262,8 +262,10 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 				row);
 			(void)json_array_append_new(rows, row);
 		}
-		set_bounds(a);
-		err = start_session(a, caller, rows, deadline_ns);
+		if (!err) {
+			set_bounds(a);
+			err = start_session(a, caller, rows, deadline_ns);
+		}
 	}
 	json_decref(rows);
 	json_decref(reply);

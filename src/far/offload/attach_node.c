@@ -206,10 +206,26 @@ void offload_async_node_forget(struct aq_async *a, uint32_t i)
 		client_bond_remove(a->rack, &a->node[i].bond[k]);
 }
 
-void offload_async_node_connect(struct aq_async *a, uint32_t i,
-				const struct client_caller *caller,
-				const char *gid, const json_t *ends,
-				uint64_t deadline_ns, json_t *row)
+/* A node that was used so far, and had less time to answer than an attempt has
+ * (its engine may have used that up), is not given up for it. One that refuses
+ * is gone: that comes at once. */
+static bool may_be_slow(struct aq_async *a, struct async_node *n,
+			uint64_t began_ns, uint64_t deadline_ns)
+{
+	uint64_t now_ns = client_keep_now_ns(a->rack);
+
+	if (n->err || now_ns < deadline_ns)
+		return false;
+	if (!n->silent_ns)
+		n->silent_ns = began_ns;
+	return now_ns - n->silent_ns <
+	       async_share_ms(a, ASYNC_ATTACH_SHARE) * 1000000ull;
+}
+
+int offload_async_node_connect(struct aq_async *a, uint32_t i,
+			       const struct client_caller *caller,
+			       const char *gid, const json_t *ends,
+			       uint64_t deadline_ns, json_t *row)
 {
 	struct job j = {.a = a,
 			.n = &a->node[i],
@@ -217,6 +233,7 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 			.caller = caller,
 			.deadline_ns = deadline_ns};
 	struct async_node *n = &a->node[i];
+	uint64_t began_ns = client_keep_now_ns(a->rack);
 	int err;
 
 	offload_async_node_forget(a, i);
@@ -232,6 +249,11 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 				  json_object_get(ends, "read"), row);
 	if (!err)
 		err = grant_all(&j);
+	if (err == -EHOSTDOWN && may_be_slow(a, n, began_ns, deadline_ns)) {
+		offload_async_node_forget(a, i);
+		return -EAGAIN;
+	}
+	n->silent_ns = 0;
 	if (err && err != -EACCES)
 		err = -EHOSTDOWN;
 	if (err && !n->err)
@@ -248,4 +270,5 @@ void offload_async_node_connect(struct aq_async *a, uint32_t i,
 						    (json_int_t)n->final_epoch,
 						    "psn",
 						    (json_int_t)n->final_psn));
+	return 0;
 }
