@@ -214,7 +214,7 @@ static bool may_be_slow(struct aq_async *a, struct async_node *n,
 {
 	uint64_t now_ns = client_keep_now_ns(a->rack);
 
-	if (n->err || now_ns < deadline_ns)
+	if (now_ns < deadline_ns)
 		return false;
 	if (!n->silent_ns)
 		n->silent_ns = began_ns;
@@ -234,6 +234,7 @@ int offload_async_node_connect(struct aq_async *a, uint32_t i,
 			.deadline_ns = deadline_ns};
 	struct async_node *n = &a->node[i];
 	uint64_t began_ns = client_keep_now_ns(a->rack);
+	bool was_used = n->conn_epoch != 0 && !n->err;
 	int err;
 
 	offload_async_node_forget(a, i);
@@ -249,7 +250,8 @@ int offload_async_node_connect(struct aq_async *a, uint32_t i,
 				  json_object_get(ends, "read"), row);
 	if (!err)
 		err = grant_all(&j);
-	if (err == -EHOSTDOWN && may_be_slow(a, n, began_ns, deadline_ns)) {
+	if (err == -EHOSTDOWN && was_used &&
+	    may_be_slow(a, n, began_ns, deadline_ns)) {
 		offload_async_node_forget(a, i);
 		return -EAGAIN;
 	}
