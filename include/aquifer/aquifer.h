@@ -36,7 +36,7 @@
  * deadline (5 s, see aq_rack_set_deadline). The library starts threads of its
  * own: the NIC's, one that watches registered memory, one that sends heartbeats
  * and, with asynchronous contexts, one that keeps those attached. All of them
- * block all signals.
+ * block all signals but those of faults.
  *
  * Units: sizes, offsets and lengths are bytes.
  */

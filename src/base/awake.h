@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Since when a process that looks regularly has done so without a pause. One
- * that was stopped, or got no processor for some seconds, has still to read
- * what others sent meanwhile: that time is nobody's silence.
+ * Since when a process that looks regularly has done so without a pause. A
+ * process that was stopped, or got no processor for some seconds, has not yet
+ * read what its peers sent meanwhile, so that time must not count against them.
  */
 #ifndef AQ_AWAKE_H
 #define AQ_AWAKE_H
@@ -15,7 +15,7 @@ struct awake {
 	uint64_t since_ns;
 };
 
-/* At each look; `pause_ns`: more than that since the last is a pause. */
+/* Call it at each look. More than `pause_ns` since the last look is a pause. */
 static inline void awake_look(struct awake *a, uint64_t now_ns,
 			      uint64_t pause_ns)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a fault on memory that its owner took away into an error: of a peer
- * that revokes what was mapped here, or of the program, which may unmap what it
- * has registered. The handler is process-wide, as signals are; everything that
- * is not where the faulting thread expects it (landing.h) goes to whoever
- * handled the signal before. Who installs a handler after us and passes nothing
- * on gets our faults, too.
+ * Turns a fault on memory that is gone into an error: a peer may revoke what is
+ * mapped here, and the program may unmap what it has registered. The handler is
+ * process-wide, as signals are; faults that the faulting thread does not expect
+ * (landing.h) go to the handler that was installed before. A handler that is
+ * installed after ours and passes nothing on gets our faults, too.
  */
 #ifndef AQ_FAULT_GUARD_H
 #define AQ_FAULT_GUARD_H

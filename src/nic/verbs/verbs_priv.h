@@ -48,7 +48,7 @@ struct verbs_device {
 	struct verbs_device *next; /* registry's lock */
 };
 
-/* In the order in which closing a context gives them up: users first. */
+/* In the order in which closing a context destroys them: users first. */
 enum verbs_kind {
 	VERBS_QP,
 	VERBS_AH,
@@ -128,7 +128,7 @@ struct verbs_mr {
 	struct ibv_mr ibv;
 	struct nic_mr *nic;
 	unsigned access;
-	uint64_t watched; /* since when its memory is; see nic_host_ops */
+	uint64_t watched; /* result of memory_watch; see nic_host_ops */
 	struct verbs_obj obj;
 };
 
@@ -193,7 +193,7 @@ struct verbs_stage {
 	uint32_t count;
 	uint32_t sge_stride;
 	uint32_t inline_stride;
-	struct ibv_send_wr *current; /* the last slot takes what is too much */
+	struct ibv_send_wr *current; /* the last slot takes the overflow */
 	struct ibv_send_wr *wrs;     /* capacity + 1, as the other two */
 	struct ibv_sge *sges;
 	uint8_t *bytes;
@@ -343,8 +343,8 @@ int verbs_range_check(const void *addr, size_t length,
 /* Access rights that a registration may ask for: 0 or -errno. */
 int verbs_check_access(unsigned access) MUST_CHECK;
 
-/* For who extends the API: -EOPNOTSUPP: not ours; -EIO: of the parent process,
- * or without a NIC. */
+/* For extensions of the API. -EOPNOTSUPP: not ours; -EIO: of the parent
+ * process, or without a NIC. */
 int verbs_own_qp(struct ibv_qp *ibqp, struct verbs_qp **qp) MUST_CHECK;
 
 static inline void *verbs_none(int err)
