@@ -11,15 +11,15 @@
 
 /* The unmapped store without the paper's optimisations, to measure them. */
 enum frame_without {
-	FRAME_WITHOUT_DECISION = 1u << 0, /* the chain sees what is mapped */
+	FRAME_WITHOUT_DECISION = 1u << 0, /* the chain checks what is mapped */
 	FRAME_WITHOUT_ADDRESS = 1u << 1,  /* it computes the entry's address */
 	FRAME_WITHOUT_RECYCLE = 1u << 2,  /* it counts its indices up itself */
 	FRAME_WITHOUT_SWAP = 1u << 3,	  /* it turns numbers byte by byte */
 };
 
 /*
- * The load chain, and the mapped one if there is one, come before the one that
- * invalidates, which waits for their answers and ends with them.
+ * The load chain, and the mapped one if there is one, must be made before the
+ * invalidate chain, which waits for their answers and ends with them.
  *
  * Makes a chain for the space, in the domain `pd`, which no queue pair with
  * remote rights of a client may share. Its queue pair is in the state RESET.
@@ -30,16 +30,16 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 		       struct frame_chain **out) MUST_CHECK;
 /* The queue pair is connected: takes messages from now on. */
 int frame_chain_start(struct frame_chain *chain) MUST_CHECK;
-/* Stops it wherever it is and brings the frame that it had in its hands where
- * it belongs. */
+/* Stops the chain wherever it is and puts the frame that it held back where it
+ * belongs. */
 void frame_chain_destroy(struct frame_chain *chain);
 
 /* Memory that it takes. */
 uint64_t frame_chain_bytes(const struct frame_chain *chain);
 /* The one to the client; messages only. */
 struct ibv_qp *frame_chain_qp(const struct frame_chain *chain);
-/* Whether it has stopped by itself: it touched what it may not, or found no
- * free frame. */
+/* Whether the chain has stopped by itself: it touched memory that it may not,
+ * or found no free frame. */
 bool frame_chain_is_broken(struct frame_chain *chain);
 /*
  * Why it stopped by itself. 0: it did not. -ENOSPC: no frame was free. -EFAULT:
@@ -48,7 +48,7 @@ bool frame_chain_is_broken(struct frame_chain *chain);
  * answer. -EIO: anything else.
  */
 int frame_chain_why(struct frame_chain *chain);
-/* The same of the space's last chain of that kind, also when it is gone. */
+/* The same for the space's last chain of that kind, even if it is gone. */
 int frame_space_why(const struct frame_space *space, enum page_chain kind);
 const char *frame_why_text(int why);
 /* How often it has changed the table. */

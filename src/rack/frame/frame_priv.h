@@ -17,9 +17,9 @@ enum {
 };
 
 /*
- * The words that chains count up lie alone in their cache lines. They hold
- * addresses of places: the queue is as large as it is aligned, so adding to the
- * low bits alone wraps round.
+ * Each word that chains count up has a cache line of its own. It holds the
+ * address of a place: the queue's alignment is its size, so adding to the low
+ * bits alone wraps round.
  */
 struct frame_queue {
 	_Atomic uint64_t head CACHE_ALIGNED; /* next place to take from */
@@ -29,7 +29,7 @@ struct frame_queue {
 struct frame_pool {
 	uint32_t frame_bytes;
 	bool is_pinned; /* by an RNIC: memory stays where it is */
-	uint64_t max;	/* for which there are addresses */
+	uint64_t max;	/* frames that there are addresses for */
 	uint8_t *frames;
 	uint64_t frames_bytes;
 	struct frame_queue *queue; /* a page, and the places behind it */
@@ -42,8 +42,8 @@ struct frame_pool {
 	/* Frames in circulation (queue, tables, hands), and how many of them
 	 * are to be withdrawn when they are free. Read without the lock. */
 	_Atomic uint64_t count, owed;
-	uint64_t made;	 /* that ever were */
-	uint64_t *spare; /* those that are not any more */
+	uint64_t made;	 /* frames ever made */
+	uint64_t *spare; /* frames that were withdrawn */
 	uint64_t spare_count;
 	uint64_t spare_bytes;
 	uint64_t page_bytes; /* of the machine */
@@ -61,38 +61,38 @@ struct frame_space {
 	uint32_t depth;
 	bool is_pieces;
 	bool is_sparse;
-	/* Frames taken minus frames given back by the processor; those that
-	 * chains took may be among the latter. */
+	/* Frames that the processor took minus frames that it gave back, some
+	 * of which chains may have taken. */
 	int64_t used;
 	uint8_t *sparse; /* the client's own memory, or NULL */
 	struct ibv_mr *sparse_mr;
 	_Atomic uint64_t *table; /* frames' addresses, big-endian; 0: none */
 	uint64_t table_bytes;
-	/* Where the processor answers, under its server's lock: */
+	/* Only where the processor answers; under the server's lock: */
 	struct frame_server *server;
 	uint32_t guests;
 	struct ibv_mr **piece; /* the keys given out, by index */
 	uint64_t piece_bytes;
 	struct ibv_mr **kept; /* only where keys_stay is planted */
 	unsigned kept_count;
-	/* Answers of all guests that are read from frames and are not
-	 * acknowledged, by the phase in which they began. While frames leave,
-	 * they wait for those of the other phase; see frame_leave.c. */
+	/* Answers of all guests that are read from frames and not yet
+	 * acknowledged, by the phase in which they began. Frames that leave
+	 * wait for the answers of the other phase; see frame_leave.c. */
 	uint32_t loads[2];
 	unsigned phase;
 	struct list leaving, waiting; /* of struct leaver */
 
 	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	/* Of chains that are gone: frames taken minus frames given back, and
-	 * why the last of each kind stopped. */
+	/* For chains that are gone: frames taken minus frames given back, and
+	 * why the last chain of each kind stopped. */
 	int64_t past_used;
 	int past_why[PAGE_CHAIN_COUNT];
 };
 
 /* ---- the table, by the processor (frame_space.c) ------------------------ */
 
-/* Takes the frame out of the table, so that nobody finds it any more. 0: there
- * was none. It still counts as used. */
+/* Takes the frame out of the table, so that it can no longer be found. 0: there
+ * was none. The frame still counts as used. */
 uint64_t frame_space_take(struct frame_space *space, uint64_t index);
 /* Clears such a frame and puts it into the queue. */
 void frame_space_give(struct frame_space *space, uint64_t frame);
@@ -105,22 +105,22 @@ struct frame_guest;
 
 /* An answer that is read from a frame begins; the phase to end it with. */
 unsigned frame_load_begin(struct frame_space *space);
-/* It was acknowledged, or its queue pair will never send again. */
+/* The answer was acknowledged, or its queue pair will never send again. */
 void frame_load_end(struct frame_space *space, unsigned phase);
 enum frame_leave {
 	FRAME_LEFT,   /* it is in the queue */
 	FRAME_LEAVES, /* frame_guest_gone_back will be called */
 	FRAME_NONE,   /* there was no frame */
-	FRAME_STAYS,  /* no memory to remember it with */
+	FRAME_STAYS,  /* no memory for the record; nothing happened */
 };
 /* Takes the frame out of the table. It goes to the queue when no answer that
  * has begun by now is under way. */
 enum frame_leave frame_leave(struct frame_space *space, uint64_t index,
 			     struct frame_guest *guest, uint32_t slot);
-/* Nobody answers this guest any more; its frames still leave. */
+/* This guest gets no more answers; its frames still leave. */
 void frame_leave_forget(struct frame_space *space,
 			const struct frame_guest *guest);
-/* By frame_leave.c, when a frame that waited is in the queue. */
+/* Called by frame_leave.c when a frame that waited is in the queue. */
 void frame_guest_gone_back(struct frame_guest *guest, uint32_t slot);
 
 /* ---- memory of a client's own (frame_sparse.c) -------------------------- */
@@ -130,7 +130,7 @@ void frame_sparse_destroy(struct frame_space *space);
 uint64_t frame_sparse_at(const struct frame_space *space, uint64_t index);
 /* The page's memory goes back to the machine. */
 void frame_sparse_drop(const struct frame_space *space, uint64_t index);
-/* The frame stands for such a page now: its own memory is not needed. */
+/* The frame now counts for such a page; its own memory is not needed. */
 void frame_sparse_take(const struct frame_space *space, uint64_t frame);
 
 /* ---- chains (frame_chain.c, frame_program.c) ---------------------------- */
@@ -171,7 +171,7 @@ struct frame_chain {
 	union aqdv_wqe *front;
 	struct aqdv_wqe_data *recv;
 	struct chain_slot *slot;
-	uint8_t *pages; /* where stored ones arrive */
+	uint8_t *pages; /* where pages to be stored arrive */
 
 	struct ibv_mr *memory_mr;
 	struct ibv_mr *table_mr;
@@ -181,7 +181,7 @@ struct frame_chain {
 
 	struct ibv_cq *trigger_cq; /* messages */
 	struct ibv_cq *done_cq;	   /* steps of the work queue */
-	struct ibv_cq *front_cq;   /* what the client failed to take */
+	struct ibv_cq *front_cq;   /* answers that the client did not take */
 	uint32_t trigger;	   /* its number */
 	uint32_t done_number;
 	uint32_t front_number;
@@ -194,8 +194,8 @@ struct frame_chain {
 void chain_program_size(struct frame_chain *c);
 /* Writes all requests and receives; queues and keys exist. */
 void chain_program_write(struct frame_chain *c);
-/* Where the frame is that slot `i` has in its hands after `steps` completions:
- * *place is one of the queue that it has taken, or 0. */
+/* Which frame slot `i` holds after `steps` completions; *place is the place of
+ * the queue that it has taken, or 0. */
 void chain_program_left(const struct frame_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *frame, uint64_t *place);
 /* Completions of its work queue so far. */

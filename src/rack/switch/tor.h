@@ -32,7 +32,7 @@ struct tor_port;
 	X(rx_roce, "RoCE packets received, ICRC right")                \
 	X(rx_damaged, "RoCE packets received that are damaged or unknown")
 
-/* What the switch counts: one reason each. */
+/* What the switch counts: one counter per reason. */
 #define TOR_COUNTERS(X)                                                 \
 	X(frames, "frames received by all ports")                       \
 	X(forwarded, "frames sent to the port of their address")        \
@@ -104,7 +104,8 @@ struct tor_port_config {
 	const struct tor_port_ops *ops;
 	void *ctx;
 	/* Understands the hints of other such ports (unfinished checksums,
-	 * segmentation); frames with a hint leave through no other. */
+	 * segmentation); frames with a hint leave only through ports that
+	 * do. */
 	bool takes_hints;
 	uint64_t *counters; /* TOR_PORT_COUNTER_COUNT; NULL: own memory */
 };
@@ -116,7 +117,7 @@ int tor_port_add(struct tor *tor, const struct tor_port_config *cfg,
 void tor_port_remove(struct tor_port *port);
 void tor_port_set_up(struct tor_port *port, bool up);
 /*
- * The port is where frames to this address and slot go, whatever was learned;
+ * Frames to this address and slot go to this port, whatever was learned;
  * -ENOSPC when the table is full, -EEXIST when another port has it.
  */
 int tor_port_claim(struct tor_port *port, const uint8_t ip[16],
@@ -157,7 +158,7 @@ int tor_program_add_text(struct tor *tor, const char *text) MUST_CHECK;
  * A control call: `text` is "PROGRAM reload OPTIONS", which replaces the
  * program's tables between two packets and keeps everything if it fails, or
  * "PROGRAM VERB ..." as the program understands it. -ENOENT: no such program.
- * What it has to say goes into the open object of `out`.
+ * Its answer goes into the open object of `out`.
  */
 int tor_control(struct tor *tor, const char *text,
 		struct json_out *out) MUST_CHECK;
