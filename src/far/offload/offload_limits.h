@@ -20,7 +20,8 @@ enum {
 	OFFLOAD_RED_SLOTS = 8,	       /* publications under way */
 
 	OFFLOAD_QUANTUM_BYTES = 32 << 10, /* of a session's turn */
-	/* Requests of one kind after which the other is not expected. */
+	/* After this many requests of one kind the other kind is not
+	 * expected. */
 	OFFLOAD_MIXED = 1024,
 	OFFLOAD_REQUEST_COST = 64, /* bytes that a request counts for */
 	OFFLOAD_BATCH = 32,
@@ -28,7 +29,7 @@ enum {
 	OFFLOAD_PROBE_MIN_NS = 1000,
 	OFFLOAD_AHEAD_MIN = 4, /* requests fetched with a probe, unseen */
 	OFFLOAD_AHEAD_MAX = 128,
-	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not of applications that are quiet */
+	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not for quiet applications */
 	OFFLOAD_PROBE_BUSY_NS = 20000, /* while requests are under way */
 	OFFLOAD_PROBE_IDLE_NS = 200000,
 	OFFLOAD_PROBE_SLOW_NS = 1000000,

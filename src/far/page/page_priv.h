@@ -21,8 +21,8 @@ struct page_lane;
 
 enum {
 	LEDGER_COPIES = (1 << PAGE_COPIES_MAX) - 1, /* which have the page */
-	LEDGER_LOST = 1 << 14,	 /* a store failed: nobody has it whole */
-	LEDGER_STORED = 1 << 15, /* and not invalidated since */
+	LEDGER_LOST = 1 << 14,	 /* a store failed: no copy is whole */
+	LEDGER_STORED = 1 << 15, /* stored, and not invalidated since */
 };
 
 struct page_ledger {
@@ -68,8 +68,9 @@ struct page_lane_ops {
 	int (*post)(struct page_lane *lane, const struct page_job *job);
 	/* Looks once and calls page_job_end; else the lane is lost. */
 	int (*poll)(struct page_lane *lane);
-	/* A job waits long, or a link seems lost: finds out, and repairs what
-	 * can be repaired; else the lane is lost. May block. NULL: it is. */
+	/* Called when a job waits long or a link seems lost: finds out, and
+	 * repairs what can be repaired; an error means that the lane is lost.
+	 * May block. NULL: the lane is lost. */
 	int (*check)(struct page_lane *lane);
 	uint64_t (*allocated_bytes)(struct page_lane *lane);
 };
@@ -80,8 +81,8 @@ struct page_lane {
 	uint32_t node; /* index in the rack */
 	bool has_grant;
 	bool is_lost;
-	bool is_failing; /* will be lost when the lanes are swept next */
-	const char *why; /* it fails; NULL: the caller has said it */
+	bool is_failing; /* lost at the next sweep */
+	const char *why; /* of is_failing; NULL: already logged */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
 	struct page_grant grant;
@@ -105,7 +106,7 @@ bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_lane.c. It is lost at the next opportunity. */
+/* page_lane.c. The lane is given up at the next sweep. */
 static inline void page_lane_fail(struct page_lane *lane, const char *why)
 {
 	if (!lane->is_failing)
@@ -115,12 +116,12 @@ static inline void page_lane_fail(struct page_lane *lane, const char *why)
 
 int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
 void page_lane_close(struct page_lane *lane);
-/* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
- * with -EHOSTDOWN. */
+/* Makes sure that none of its requests reaches a buffer any more, then ends its
+ * jobs with -EHOSTDOWN. */
 void page_lane_lose(struct page_lane *lane);
-/* What the node says that it holds for the lane; asks it. */
+/* Asks the node how many bytes it holds for the lane. */
 uint64_t page_lane_asked_bytes(struct page_lane *lane);
-/* Whether its node has said so, or its heartbeat. */
+/* Whether the node or a heartbeat says that the lane is lost. */
 bool page_lane_seems_lost(const struct page_lane *lane);
 
 /* ---- slots and the store ------------------------------------------------ */
@@ -168,7 +169,7 @@ struct page_store {
 	uint32_t hash_mask;
 	unsigned pending;
 	unsigned active; /* slots */
-	unsigned ready;	 /* of them with is_ready */
+	unsigned ready;	 /* active slots with is_ready */
 	struct page_op *ended;
 	struct page_op *ended_last;
 	struct page_op *sync; /* the synchronous call's */
@@ -179,7 +180,7 @@ struct page_store {
 	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
 
 	uint64_t now_ns;     /* when it was last looked at */
-	uint32_t looks;	     /* since then; those without result count more */
+	uint32_t looks;	     /* since then; vain ones count more */
 	uint64_t rebuild_at; /* pages before it have all copies */
 	struct page_stats stats;
 };
