@@ -60,7 +60,7 @@ void cli_check_tls(struct cli_check_result *out);
 void cli_check_password(struct cli_check_result *out);
 void cli_check_units(struct cli_check_result *out);
 
-/* What stands between us and another machine, in rows: route, port, mtu. */
+/* Checks of the path to another machine, in rows: route, port, mtu. */
 struct cli_check_peer;
 
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the engine's process is made of. eng->lock guards everything; the loop
- * holds it while it works and lets it go for requests, which say by `waiting`
- * that they are there.
+ * holds it while it works and drops it for HTTP requests, which announce
+ * themselves in `waiting`.
  */
 #ifndef AQ_ENG_PRIV_H
 #define AQ_ENG_PRIV_H
@@ -38,7 +38,7 @@ struct eng_lane {
 	uint32_t psn;
 };
 
-/* The other end of one. */
+/* The other end of a queue pair. */
 struct eng_far {
 	union ibv_gid gid;
 	uint32_t qpn;
@@ -57,7 +57,7 @@ struct eng_session {
 	uint64_t seen_ns;
 	uint32_t node_count;
 	uint64_t within_ms; /* a node that is silent is given up; 0: default */
-	bool can_auth;	    /* the application */
+	bool can_auth;	    /* the application's NIC can use a MAC */
 	struct eng_far application;
 	struct eng_lane ring;
 	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
@@ -81,8 +81,8 @@ struct eng {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	bool has_auth; /* nic.auth = psk: applications must */
-	bool can_auth; /* the NIC */
+	bool has_auth; /* nic.auth = psk: applications must use a MAC */
+	bool can_auth; /* our NIC can use a MAC */
 	enum ibv_mtu mtu;
 	const struct client_clock *clock;
 	struct counter_file *counters;
@@ -117,7 +117,7 @@ void eng_session_end(struct eng *eng, struct eng_session *s);
 int eng_session_find(struct eng *eng, const char *id,
 		     struct eng_session **out) MUST_CHECK;
 void eng_session_id(const struct eng_session *s, char out[ENG_ID_TEXT]);
-/* Ends what nobody uses any more. */
+/* Ends sessions that are not used any more. */
 void eng_tick(struct eng *eng);
 
 /* ---- eng_parse.c -------------------------------------------------------- */

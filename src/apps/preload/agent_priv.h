@@ -29,9 +29,9 @@ struct agent {
 	long move_fd;	/* a userfaultfd for the staging area alone */
 	uint8_t *staging;
 	bool can_batch;	 /* process_madvise takes what we give it */
-	bool has_locked; /* the program has, so pages go one by one */
+	bool has_locked; /* the program locked memory: page by page */
 	unsigned rush;	 /* slices until it yields again */
-	long guardian;	 /* who adopted it */
+	long guardian;	 /* the process that adopted it */
 	uint32_t beats;	 /* of the pager, last seen */
 	unsigned silent;
 };
@@ -55,7 +55,7 @@ static inline uint32_t agent_run(const struct run_batch *b, uint64_t mask,
 	return n;
 }
 
-/* Between slices: somebody else may be wanted on this core. */
+/* Between slices: lets another thread run on this core. */
 void agent_yield(struct agent *a);
 /* True: the page is zeros; else its hash. */
 bool agent_look(const uint8_t *page, struct run_hash *hash);

@@ -23,8 +23,9 @@ struct switchd {
 	struct os_board *board;
 	struct tor *tor;
 	struct counter_file *counters;
-	char run[17]; /* hex; of this process, so that others know it anew */
-	/* Control calls: a listener and those that have not said a line yet. */
+	char run[17]; /* hex; random, shows that it was restarted */
+	/* Control calls: a listener, and connections that have not sent a line
+	 * yet. */
 	int ctl_fd;
 	int clients[CTL_CLIENTS]; /* -1: free */
 };
@@ -37,7 +38,7 @@ void control_close(struct switchd *s);
 /* A descriptor of it is readable; false: not one of these. */
 bool control_event(struct switchd *s, int fd);
 
-/* trace.c: everything that the switch was given and gave, as text. All calls
+/* trace.c: everything that enters and leaves the switch, as text. All calls
  * with a NULL trace do nothing. */
 int trace_open(const char *path, struct trace **out) MUST_CHECK;
 int trace_close(struct trace *t); /* 0, or that it could not be written */
