@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The NIC's end of a cable to a switch, without a NIC: whole frames in and out,
- * for who measures or tests a switch. One thread; the owner polls and never
- * sleeps on the cable.
+ * to measure or test a switch. One thread; the owner polls and never sleeps on
+ * the cable.
  */
 #ifndef AQ_PLUG_H
 #define AQ_PLUG_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the end of a play with pages: where is every frame? */
+/* At the end of a play with pages: checks where every frame is. */
 #ifndef AQ_PLAYS_PAGE_ACCOUNTS_H
 #define AQ_PLAYS_PAGE_ACCOUNTS_H
 
 #include "frame/frame.h"
 #include "play.h"
 
-/* Each frame must be in exactly one place: one of the tables, which have so
+/* Each frame must be in exactly one place: one of the tables, which have this
  * many pages each (NULL: taken back), or the queue of free ones, which this
  * empties. */
 void page_accounts_check(struct play_run *r, struct frame_pool *pool,

@@ -33,8 +33,8 @@ struct scenario_stage_config {
 	bool hardware;
 	struct sim_link link;
 	uint64_t chain_ps; /* per request of a chain; 0: nothing */
-	/* Processes that wait look at least this often; 0: 1 ms. To be set
-	 * where they wait for each other and not for their NICs. */
+	/* Processes that wait look at least this often; 0: 1 ms. Set it where
+	 * they wait for each other and not for their NICs. */
 	uint64_t relax_max_ps;
 	bool knows_senders;			/* as sim_host_config has it */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
@@ -96,8 +96,8 @@ int scenario_host_spawn(struct scenario_host *host, const char *name,
 			void (*fn)(void *arg), void *arg) MUST_CHECK;
 /* SIGKILL. From one of the host's own fibers it does not return. */
 void scenario_host_kill(struct scenario_host *host);
-/* Peers learn that it is gone, as those on one machine do; the others find out
- * by their timeouts. */
+/* Tells the peers that the host is gone, as peers on one machine learn it;
+ * others find out by their timeouts. */
 void scenario_host_tell_gone(struct scenario_host *host);
 /* Virtual CPU time of the calling fiber; nothing when it is 0. */
 void scenario_host_work_ps(struct scenario_host *host, uint64_t work_ps);
@@ -116,7 +116,8 @@ struct scenario_region {
 };
 
 /* Zeroed memory that peers may read, write and use for atomics. In device
- * memory: -ENOSPC when the NIC has not so much. Lives as long as the stage. */
+ * memory: -ENOSPC when the NIC does not have that much. Lives as long as the
+ * stage. */
 int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
 			   bool in_device,
 			   struct scenario_region **out) MUST_CHECK;
@@ -130,13 +131,13 @@ int scenario_link_open(struct scenario_host *host,
 		       const struct client_link_options *options,
 		       struct client_link **out) MUST_CHECK;
 void scenario_link_close(struct client_link *link);
-/* The passive end, for whoever plays the memory node: to fence it, move it to
- * the error state. */
+/* The passive end, for code that acts as the memory node: move it to the error
+ * state to fence it. */
 struct ibv_qp *scenario_link_far_qp(struct client_link *link);
 
 /* ---- queue pairs -------------------------------------------------------- */
 
-/* Two connected queue pairs, for who makes its own. */
+/* Two connected queue pairs, for code that does not use links. */
 struct scenario_pair {
 	struct scenario_host *near, *far;
 	struct ibv_qp *near_qp, *far_qp;

@@ -19,8 +19,8 @@ struct scenario_tor_config {
 	unsigned program_count;
 };
 
-/* Takes the place of the network's own switch. Each port that is attached by
- * now has its address for good. */
+/* Takes the place of the network's own switch. Ports that are attached by now
+ * keep their addresses. */
 int scenario_tor_create(struct sim_net *net,
 			const struct scenario_tor_config *cfg,
 			struct scenario_tor **out) MUST_CHECK;

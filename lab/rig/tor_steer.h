@@ -26,7 +26,8 @@ int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
 void scenario_steer_destroy(struct scenario_steer *s);
 /* Killed and started again; it knows the region, and no connection. */
 int scenario_steer_restart(struct scenario_steer *s) MUST_CHECK;
-/* Tells it of a connection of the host; what finds no room is not steered. */
+/* Tells the switch of a connection of the host; connections without room in its
+ * table are not steered. */
 void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
 			 struct scenario_host *client,
 			 struct client_link *link);
@@ -35,7 +36,7 @@ void scenario_steer_fresh(struct scenario_steer *s,
 			  struct scenario_host *server,
 			  struct scenario_host *client,
 			  struct client_link *link);
-/* It is gone; the switch sends nothing on it any more. */
+/* The connection is gone; the switch sends nothing on it any more. */
 void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
 			struct scenario_host *client, struct client_link *link);
 

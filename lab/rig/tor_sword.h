@@ -30,12 +30,13 @@ int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
 			  const char *options) MUST_CHECK;
 /* Before the stage goes. */
 void scenario_sword_destroy(struct scenario_sword *s);
-/* Killed and started again; until it is told of the server nothing passes. */
+/* Kills the switch and starts it again; nothing passes until it is told of the
+ * server. */
 int scenario_sword_restart(struct scenario_sword *s) MUST_CHECK;
 /* Tells it of the server and of the region, with a shared connection that is
  * new. The caller has ended all connections that it was told of before. */
 int scenario_sword_declare(struct scenario_sword *s) MUST_CHECK;
-/* Of a connection that has not been used yet. */
+/* Tells the switch of a connection that has not been used yet. */
 int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 			struct client_link *link) MUST_CHECK;
 void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,

@@ -24,8 +24,8 @@ int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
  * example; any pointer but NULL. */
 int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
 			sim_fiber_fn fn, void *arg) MUST_CHECK;
-/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: what
- * they own on the heap is the caller's. Called by one of them, it does not
+/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: their
+ * heap memory is left to the caller. Called by one of them, it does not
  * return. */
 void sim_fiber_kill(struct sim *sim, const void *owner);
 /* All of them; from outside only. */
@@ -48,7 +48,8 @@ struct sim_wait {
 /*
  * Waits until the next notification (true) or for timeout_ps (false;
  * UINT64_MAX: for ever). `why` is a literal, shown when everything is stuck.
- * `polls`: the timeout only makes the caller look again, it is not progress.
+ * `polls`: the timeout only makes the caller look again and does not count as
+ * progress.
  */
 bool sim_wait_for(struct sim *sim, struct sim_wait *w, uint64_t timeout_ps,
 		  bool polls, const char *why);
