@@ -59,9 +59,11 @@ struct aq_region;
 
 /*
  * Opens the rack of that name; NULL: the configured one, which is "local" where
- * nothing is configured. Its nodes are all sockets in the runtime directory and
- * the [node NAME] sections of rack.ini. The token is AQUIFER_TOKEN from the
- * environment, or the file `token` in the runtime directory.
+ * nothing is configured. Its nodes are all sockets in its runtime directory,
+ * and the [node NAME] sections of rack.ini if that names this rack. A process
+ * may have several racks open, each of them also more than once. The token is
+ * AQUIFER_TOKEN from the environment, or the file `token` in the runtime
+ * directory.
  *
  * -ENOENT: there is no node; -EHOSTDOWN: none of them answers. Nodes that are
  * down at this moment are found when they are back. The caller owns *rack.
@@ -154,7 +156,7 @@ AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
  * handle return -EBADF, as long as few others were closed since. */
 AQ_API void aq_region_close(struct aq_region *region);
 
-/* Deletes the region on all its nodes, for everybody. Handles that are still
+/* Deletes the region on all its nodes, for all clients. Handles that are still
  * open return -ESTALE from then on. */
 AQ_API int aq_region_delete(struct aq_rack *rack, const char *name);
 

@@ -108,7 +108,7 @@ AQ_API int aq_index_open(struct aq_rack *rack, const char *name,
 			 struct aq_index **index);
 /* Its clients must be closed before. NULL is allowed. */
 AQ_API void aq_index_close(struct aq_index *index);
-/* Deletes the index, for everybody. */
+/* Deletes the index, for all clients. */
 AQ_API int aq_index_drop(struct aq_rack *rack, const char *name);
 
 struct aq_index_info {

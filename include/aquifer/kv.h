@@ -104,7 +104,7 @@ AQ_API int aq_kv_open(struct aq_rack *rack, const char *name,
 		      struct aq_kv **kv);
 /* Its clients must be closed before. NULL is allowed. */
 AQ_API void aq_kv_close(struct aq_kv *kv);
-/* Deletes the table, for everybody. */
+/* Deletes the table, for all clients. */
 AQ_API int aq_kv_drop(struct aq_rack *rack, const char *name);
 
 struct aq_kv_info {

@@ -6,7 +6,7 @@
  *	struct tree_head	(512 bytes)
  *	le64			the root, a pointer (in 64 bytes of its own)
  *	clients			struct kit_slot, 64 bytes each
- *	chunk words		le64 []: who has the chunk; 0: nobody ever
+ *	chunk words		le64 []: owner of the chunk; 0: none ever
  *	nodes			struct tree_node, fences and slots
  *
  * A node has a range of keys, from its low fence up to and without its high

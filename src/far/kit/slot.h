@@ -10,7 +10,7 @@
  * stopped between any two of them for longer than others wait, and then goes
  * on:
  *
- *	FREE(e) to CLAIMED(e + 1)	nobody else names the slot now
+ *	FREE(e) to CLAIMED(e + 1)	no other client names the slot now
  *	the words of the name		from what is there, each with the epoch
  *	CLAIMED(e + 1) to LIVE(e + 1)	only now the client is one
  *

@@ -26,7 +26,7 @@
  * A producer that remembers the sleep it rang for rings again for the next one,
  * whose number is another, so ringing once per sleep loses nothing either.
  *
- * Trust: nobody writes to a descriptor, or to memory, that a peer chose. The
+ * Trust: a NIC writes to no descriptor and no memory that a peer chose. The
  * send never waits and raises no signal. If the peer's queue is full, its
  * socket is readable: the peer is awake, or does not want to be woken.
  */

@@ -154,9 +154,9 @@ struct os_host {
 	/* For an owner that counts users: close first calls put, which returns
 	 * false if there are other users; closed is called when everything is
 	 * gone. */
-	bool (*put)(unsigned index);
-	void (*closed)(unsigned index);
-	unsigned index; /* argument of put and closed */
+	bool (*put)(unsigned place);
+	void (*closed)(unsigned place);
+	unsigned place; /* argument of put and closed */
 	bool forgotten; /* after a fork, in the child */
 };
 

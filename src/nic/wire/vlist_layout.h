@@ -4,7 +4,7 @@
  *
  *	struct vlist_head	(512 bytes)
  *	clients			slots of clients, 64 bytes each
- *	chunk words		le64 []: who has the chunk; 0: nobody
+ *	chunk words		le64 []: owner of the chunk; 0: none
  *	index			buckets of struct vlist_entry
  *	nodes			struct vlist_node and value, all of one size
  *

@@ -220,6 +220,9 @@ uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
  * for the others. */
 uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
 			      uint32_t parts);
+/* The settings, if they describe this rack; else NULL: the nodes and engines
+ * that rack.ini lists belong to the rack that it names. */
+const struct config *client_rack_listed(const struct aq_rack *rack);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);

@@ -33,7 +33,7 @@
  * A connection can also be *moved* as a whole (sword_move.c): then none of its
  * packets reaches the server as they are, and all its READs, WRITEs and atomics
  * take the shared connection.
- * Whoever changes such memory without the switch breaks this: declare only
+ * A change of such memory that bypasses the switch breaks this: declare only
  * regions whose grants force every client through it, before they are used.
  */
 #ifndef AQ_TOR_SWORD_H
