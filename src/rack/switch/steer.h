@@ -9,32 +9,32 @@
  * Nothing here is needed for a right result, and all of it may be lost at any
  * moment. What a client relies on is in its answers:
  *
- *  - Where an append happened. The word before a successful compare-and-swap
- *    is the name of the version it stands in; the server says it, again if
- *    asked again, whatever became of the switch.
+ *  - Where an append happened. A successful compare-and-swap returns the name
+ *    of the version that the word stands in; the server returns it, also to a
+ *    retransmission, whatever happened to the switch.
  *  - Whether that version is committed, which is what the switch adds: the bit
  *    VLIST_COMMITTED in the answer. It is set when the chain of appends from a
  *    version that a client aimed at (clients aim only at committed ones) up to
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
- * An append is never sent to another use of the memory that it was aimed at.
- * Failing there, it would be answered with the word before, which may be the
- * name that its client aimed at: success, as far as the client can tell.
+ * An append is never sent to another use of the memory that it was aimed at. If
+ * it failed there, the answer would be the former value, which may be the name
+ * that its client aimed at, and the client would take that for success.
  *
- * A request that comes again goes where it went the first time, or as it is if
- * that is not known: a server does not answer a repeated READ of another place.
+ * A repeated request is sent where it went the first time, or unchanged if that
+ * is not known: a server does not answer a repeated READ of another address.
  *
  * An append that is answered before the one it was put behind is held back
- * until that one is answered. One without an answer is sent again by the
- * switch, as its client would, in case the client is dead: the server takes it
- * for a retransmission.
+ * until that one is answered. The switch repeats an append without an answer,
+ * in case its client is dead; the server takes that for a retransmission.
  *
- * When one fails, what was put behind it hangs in the air: it is held back for
- * a while, because the client will append its version again, and then all of
- * it follows. The end of the list goes back to where the append failed *before*
- * that client hears of it, so that its next append is never put behind its own
- * successors. Where that is not certain the list is forgotten.
+ * When an append fails, the appends that were put behind it *hang*: their
+ * answers are held back for a while, because the client will append its version
+ * again, and then they follow it. The end of the list goes back to where the
+ * append failed *before* that client gets its answer, so that its next append
+ * is never put behind its own successors. Where that is not certain the list is
+ * forgotten.
  */
 #ifndef AQ_TOR_STEER_H
 #define AQ_TOR_STEER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SwordBox, the part that replaces atomics: operations of many clients on words
- * of a region are put in order here, their outcome is known here, and the
+ * SwordBox, the part that replaces atomics: the switch puts operations of many
+ * clients on words of a region in order and decides their outcome, and the
  * memory only sees plain WRITEs, on one shared connection that keeps the order.
  *
  * What happens to a compare-and-swap with packet number p of a connection:
@@ -17,11 +17,11 @@
  * Why nothing can go wrong:
  *  - Order. All changes to a word are WRITEs of one connection, in the order in
  *    which outcomes were decided; a lost one holds those behind it back.
- *  - Time. An answer follows the effect, so who has it sees the effect by
- *    whatever way. READs stay on their own connections.
+ *  - Time. An answer follows the effect, so a client that has the answer sees
+ *    the effect on every path. READs stay on their own connections.
  *  - Order of one client. Step 1 ends after everything before; what follows an
  *    operation of this kind is refused until its answer was sent, and then
- * asked for again by a NAK.
+ *    asked for again by a NAK.
  *  - Once. Step 2 follows step 1, and the server executes p once. A switch that
  *    was restarted does not know the connection and lets nothing of it pass, so
  *    nothing is executed twice or taken for executed; its client gets an error
