@@ -121,8 +121,8 @@ struct aq_region_stat {
 	uint64_t size_bytes;
 	uint64_t stripe_bytes; /* 0 on one node */
 	uint32_t nodes;
-	/* Of the first piece: its number on its node, and how often its keys
-	 * were renewed. */
+	/* The first piece's number on its node, and how often its keys were
+	 * renewed. */
 	uint32_t id;
 	uint32_t epoch;
 	uint32_t reserved;

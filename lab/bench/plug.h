@@ -19,12 +19,12 @@ void plug_close(struct plug *p);
 
 /* False: no room. */
 bool plug_tx(struct plug *p, const uint8_t *frame, size_t len_bytes);
-/* After a batch: wakes a switch that sleeps. */
+/* Call it after a batch: wakes a switch that sleeps. */
 void plug_flush(struct plug *p);
 /* The oldest frame, valid until plug_next; NULL: none. */
 const uint8_t *plug_rx(struct plug *p, size_t *len_bytes);
 void plug_next(struct plug *p);
-/* After a batch: the switch may use the room again. */
+/* Call it after a batch: the switch may then use the room again. */
 void plug_done(struct plug *p);
 
 #endif

@@ -32,7 +32,7 @@ const char *run_work_name(enum run_work_kind kind);
 /* Does the work in this process and prints the nanoseconds of the measured
  * part. Returns an exit code. */
 int run_work_main(const struct run_work *w);
-/* From KIND BYTES COUNT SEED. */
+/* Parses KIND BYTES COUNT SEED and does the work. */
 int run_work_from(char **argv);
 
 /* Nanoseconds of the measured part, 0: failed. */
@@ -88,7 +88,7 @@ int run_swap_enter(const struct run_swap *s) MUST_CHECK;
 /* ---- counts (run_count.c) ----------------------------------------------- */
 
 struct run_counted {
-	/* By the pager, in pages. */
+	/* Counted by the pager, in pages. */
 	uint64_t faults;	 /* of any kind */
 	uint64_t loads;		 /* that had to wait for far memory */
 	uint64_t prefetched;	 /* 0: it is switched off */
@@ -96,7 +96,7 @@ struct run_counted {
 	uint64_t second_chances; /* pages that came back before they had left */
 	uint64_t stored;
 	uint64_t far_pages; /* with a place in far memory, at most */
-	/* By the memory node's NIC; UINT64_MAX: not whole pages. */
+	/* Counted by the memory node's NIC; UINT64_MAX: not whole pages. */
 	uint64_t far_in_bytes, far_out_bytes;
 };
 

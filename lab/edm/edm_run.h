@@ -87,7 +87,7 @@ struct edm_proto_ops {
 	void (*submit)(void *p, uint32_t msg);
 	void (*event)(void *p, const struct edm_event *e);
 	void (*report)(void *p, struct edm_result *r);
-	/* From a message's birth to its submit. */
+	/* The time from a message's birth to its submit. */
 	uint64_t (*lead_ps)(const struct edm_config *c);
 };
 

@@ -18,7 +18,7 @@ enum kv_fig_store {
 	KV_FIG_VLIST, /* chains of versions, cached pointers: like Clover */
 	KV_FIG_TREE,  /* leaves under locks: like Sherman */
 	KV_FIG_PEERS, /* up to here with one memory node */
-	/* With as many as Sherman was published with. */
+	/* The tree with as many memory nodes as Sherman was published with. */
 	KV_FIG_TREE8 = KV_FIG_PEERS,
 	KV_FIG_STORES,
 };

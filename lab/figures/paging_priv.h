@@ -89,7 +89,7 @@ int paging_lane_renew(struct paging_lane *l, unsigned kind) MUST_CHECK;
 /* ---- paging_core.c: the node's processor --------------------------------- */
 
 int paging_cores_open(struct paging *p) MUST_CHECK;
-/* After the workers' stores were opened. */
+/* Call it after the workers' stores were opened. */
 int paging_cores_start(struct paging *p) MUST_CHECK;
 void paging_cores_close(struct paging *p);
 /* The core that serves the worker. */

@@ -54,8 +54,8 @@ struct play_options {
 	uint64_t scale; /* percent of the usual operations; 0: 100 */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	const char *pcap_file, *history_file;
-	/* Of one seed, or NULL: frames as text, delivered frames, and what
-	 * clients saw, for `aquifer sim check`. */
+	/* Files for one seed, or NULL: frames as text, delivered frames, and
+	 * what clients saw, for `aquifer sim check`. */
 	FILE *trace, *pcap, *history;
 };
 
@@ -196,8 +196,8 @@ struct play {
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
 	/* `aquifer sim NAME --figure ...` or --costs: other commands. */
 	int (*figure)(int argc, char **argv);
-	/* Before the first seed: 0, or -errno with error_set. It may change
-	 * which seeds are run. */
+	/* Called before the first seed: 0, or -errno with error_set. It may
+	 * change which seeds are run. */
 	int (*prepare)(struct play_options *opt, struct sim_batch *batch);
 	/* Prints more of the result; NULL for j: as text. */
 	void (*report)(const struct play_options *opt, struct json_out *j);

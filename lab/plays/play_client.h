@@ -79,7 +79,8 @@ void play_return_del(struct play_client *c, int64_t op, int err);
 
 /* ---- connections -------------------------------------------------------- */
 
-/* By number, which is also its name; link is NULL when it was given back. */
+/* A connection. Its number is also its name; link is NULL when it was given
+ * back. */
 struct play_conn {
 	struct client_link *link;
 	struct scenario_host *host;

@@ -48,7 +48,8 @@ enum {
 
 #define VS_POISON 0xa7
 
-/* In a wr_id; error completions do not say what they are about. */
+/* Marks the wr_id of a receive, because error completions do not say what they
+ * are about. */
 #define VS_ID_RECV  (1ull << 62)
 #define VS_ID_SRQ   (1ull << 61)
 #define VS_ID_UD    (1ull << 60)

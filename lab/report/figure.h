@@ -140,8 +140,8 @@ struct figure {
 	const char *y; /* the columns that are shown: "mops", "p50_us p99_us" */
 	/* Adds the points. 0 or -errno with words. */
 	int (*plan)(struct figure_run *r);
-	/* After the run: what follows from several points, and claims that are
-	 * no table's row. May be NULL. */
+	/* Called after the run: adds what follows from several points, and
+	 * claims that are no table's row. May be NULL. */
 	void (*judge)(struct figure_run *r);
 	const struct figure_column *columns; /* NULL: the system's */
 };

@@ -24,7 +24,7 @@ struct scenario_tor_config {
 int scenario_tor_create(struct sim_net *net,
 			const struct scenario_tor_config *cfg,
 			struct scenario_tor **out) MUST_CHECK;
-/* Before the network goes. */
+/* Call it before the network is destroyed. */
 void scenario_tor_destroy(struct scenario_tor *t);
 /* Killed and started again: it has forgotten everything. */
 int scenario_tor_restart(struct scenario_tor *t) MUST_CHECK;

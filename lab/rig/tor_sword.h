@@ -28,7 +28,7 @@ int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
 			  struct scenario_host *server,
 			  struct scenario_region *region,
 			  const char *options) MUST_CHECK;
-/* Before the stage goes. */
+/* Call it before the stage is destroyed. */
 void scenario_sword_destroy(struct scenario_sword *s);
 /* Kills the switch and starts it again; nothing passes until it is told of the
  * server. */

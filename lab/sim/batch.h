@@ -26,8 +26,8 @@ struct sim_batch {
 	 * -errno, and the bytes of result are passed to `add`. */
 	size_t result_bytes;
 	int (*run)(void *ctx, uint64_t seed, void *result);
-	/* In the caller's process, in any order: the words of a violation, NULL
-	 * when there was none. */
+	/* Called in the caller's process, in any order; returns the words of a
+	 * violation, NULL when there was none. */
 	const char *(*add)(void *ctx, uint64_t seed, const void *result);
 };
 

@@ -34,7 +34,7 @@ void sim_fiber_kill_all(struct sim *sim);
 bool sim_fiber_inside(const struct sim *sim);	 /* called from a fiber? */
 unsigned sim_fiber_count(const struct sim *sim); /* those that have not ended */
 
-/* From inside a fiber only. */
+/* These may be called inside a fiber only. */
 void sim_fiber_sleep_ps(struct sim *sim, uint64_t delay_ps);
 void sim_fiber_sleep_ns(struct sim *sim, uint64_t delay_ns);
 void sim_fiber_yield(struct sim *sim); /* runs what else is due now */

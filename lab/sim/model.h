@@ -60,7 +60,7 @@ uint64_t model_request_bytes(const struct model_params *p,
 uint64_t model_response_bytes(const struct model_params *p,
 			      const struct model_op *op);
 
-/* From the last bit leaving one NIC to it reaching the other. */
+/* The time from the last bit leaving one NIC until it reaches the other. */
 uint64_t model_path_ps(const struct model_params *p, unsigned switches);
 
 /* DMA of `bytes` over an idle PCIe bus, without the round trip. */

@@ -17,7 +17,7 @@ enum model_host_limits {
 
 int sim_model_host_create(struct sim *sim, const struct model_params *params,
 			  uint64_t seed, struct model_host **out) MUST_CHECK;
-/* After the rack that uses it. */
+/* Call it after the rack that uses it was destroyed. */
 void sim_model_host_destroy(struct model_host *mh);
 
 /* Sets the link's rate and latency, the poller's delay and the hooks; faults

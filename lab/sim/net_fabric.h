@@ -37,7 +37,8 @@ struct sim_fabric {
 	struct sim_net *net; /* set by sim_net_set_fabric */
 };
 
-/* Before the first port. The network owns it then, also after an error. */
+/* Call it before the first port. The network then owns the fabric, also after
+ * an error. */
 int sim_net_set_fabric(struct sim_net *net,
 		       struct sim_fabric *fabric) MUST_CHECK;
 struct sim_fabric *sim_net_fabric(struct sim_net *net);
@@ -59,7 +60,7 @@ struct sim_fabric_choice {
 /* NULL: none has this name. */
 const struct sim_fabric_choice *sim_fabric_find(
 	const struct sim_fabric_choice *list, const char *name);
-/* For NULL too: that is Ethernet. */
+/* `choice` may be NULL, which is Ethernet. */
 int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
 		    uint32_t ports) MUST_CHECK;
 

@@ -39,9 +39,9 @@ enum ycsb_op_kind {
 struct ycsb_keys {
 	enum ycsb_dist dist;
 	uint64_t count;
-	/* Of a Zipfian one. Ranks are drawn by rejection-inversion (Hoermann
-	 * and Derflinger, 1996), which is exact for any count; the usual
-	 * formula is off by more than a tenth for some ranks. */
+	/* For a Zipfian distribution. Ranks are drawn by rejection-inversion
+	 * (Hoermann and Derflinger, 1996), which is exact for any count; the
+	 * usual formula is off by more than a tenth for some ranks. */
 	double theta;
 	double zetan;
 	double low, high; /* of the integral over the law */

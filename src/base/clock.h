@@ -44,7 +44,7 @@ static inline uint64_t clock_real_ms(void)
 	return clock_real_ns() / 1000000;
 }
 
-/* For the system's calls that wait. */
+/* Converts a time for system calls that wait. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),

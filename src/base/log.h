@@ -21,7 +21,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG, /* for the authors */
 };
 
-/* For main, before other threads exist. */
+/* main calls it before other threads exist. */
 void log_setup(enum log_level level, bool json);
 /* "err", "warn", "info" or "debug"; -EINVAL for anything else. */
 int log_level_parse(const char *text, enum log_level *level) MUST_CHECK;

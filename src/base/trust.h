@@ -19,8 +19,8 @@ struct trust {
 	gid_t group;
 };
 
-/* From the settings in effect; error_last() has the words. -ENOENT: there is no
- * such user or group here. */
+/* Reads the settings in effect; error_last() has the words. -ENOENT: there is
+ * no such user or group here. */
 int trust_load(struct trust *out) MUST_CHECK;
 
 /* Whether a process of this user may be a peer. With a group every process that

@@ -100,8 +100,8 @@ struct eng {
 
 int eng_lane_open(struct eng *eng, uint32_t depth,
 		  struct eng_lane *out) MUST_CHECK;
-/* To RTS. A peer that does not answer is given up within that time; 0: within
- * about a second. */
+/* Moves the queue pair to RTS. A peer that does not answer is given up within
+ * that time; 0: within about a second. */
 int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
 void eng_lane_close(struct eng_lane *lane);
@@ -110,7 +110,7 @@ void eng_lane_close(struct eng_lane *lane);
 
 int eng_session_open(struct eng *eng, struct eng_session *wish,
 		     struct eng_session **out) MUST_CHECK;
-/* With s->config complete. */
+/* Starts a session whose s->config is complete. */
 int eng_session_start(struct eng *eng, struct eng_session *s) MUST_CHECK;
 void eng_session_end(struct eng *eng, struct eng_session *s);
 /* -EINVAL: not an id; -ESTALE: it ended. */

@@ -37,7 +37,7 @@ void eng_handle(void *ctx, const struct ctl_request *request,
 /* Works until nothing is to be done. Returns when to come again: 0 means soon,
  * else a monotonic time in nanoseconds. */
 uint64_t eng_run(struct eng *eng);
-/* Until then, or until a session is started. */
+/* Sleeps until then, or until a session is started. */
 void eng_sleep(struct eng *eng, uint64_t until_ns);
 
 #endif

@@ -23,7 +23,7 @@ enum {
 struct agent {
 	struct preload *p;
 	long pid;
-	/* In a table of descriptors of its own; -errno: there is none. */
+	/* Descriptors in a table of the agent's own; -errno: there is none. */
 	long mem_fd;	/* the process's memory */
 	long status_fd; /* what it has pinned, among others */
 	long move_fd;	/* a userfaultfd for the staging area alone */

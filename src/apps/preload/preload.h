@@ -124,7 +124,8 @@ void preload_spin_unlock(_Atomic int *lock);
 
 /* Connects, makes range, userfaultfd and channel; 0 or -errno. */
 int preload_attach(const char *env) MUST_CHECK;
-/* In a forked child: channel, agent and the pager's acknowledgement anew. */
+/* In a forked child: makes channel and agent anew and waits for the pager's
+ * acknowledgement. */
 int preload_attach_forked(void) MUST_CHECK;
 
 /* The main function of the process that makes the agent. It does not return. */

@@ -114,12 +114,12 @@ void session_release(struct gateway *g, struct session *s);
  * than it may without completing a command. */
 int session_space(const struct gateway *g, struct session *s, char **at,
 		  size_t *len) MUST_CHECK;
-/* That many came: runs every command that is complete, or collects it; see
- * batch_flush. */
+/* That many bytes came: runs every command that is complete, or collects it;
+ * see batch_flush. */
 void session_filled(struct gateway *g, struct session *s, size_t len);
 /* Runs commands that came but waited because answers were not read. */
 void session_run(struct gateway *g, struct session *s);
-/* That many bytes of the answers are on their way. */
+/* That many bytes of the answers were sent. */
 void session_sent(struct session *s, size_t len);
 
 static inline size_t session_unsent(const struct session *s)

@@ -116,7 +116,7 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
 /* Handles operations that have ended. */
 void run_far_poll(struct far *f);
-/* With f->lock. */
+/* The same with f->lock held. */
 void run_far_poll_locked(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);

@@ -338,7 +338,7 @@ void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 /* The kernel has no far memory there any more. */
 void run_space_forget(struct pager *p, struct space *s, uint64_t page,
 		      uint64_t pages);
-/* After pages became alien, or far again. */
+/* Call it after pages became alien, or far again. */
 void run_space_show_aliens(struct space *s);
 /* Frees spaces whose memory is gone; `only_left`: looks only at spaces whose
  * processes have left them. */
@@ -397,7 +397,7 @@ void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
 /* Tells the programs whether they may have more. */
 void run_room_tell(struct pager *p);
-/* From time to time. */
+/* Call it from time to time. */
 void run_room_settle(struct pager *p);
 void run_room_put_slot(struct pager *p, uint32_t slot);
 /* Pages of the buffer that were not stored go back; false: some cannot yet. */

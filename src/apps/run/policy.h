@@ -86,8 +86,8 @@ void run_policy_space_gone(struct pager *p, const struct space *s);
 /* ---- which pages --------------------------------------------------------- */
 
 void run_policy_space_init(struct policy_space *y);
-/* From the hand on, at most twice around; or pages that could not leave the
- * last time. Returns how many, in ascending order. */
+/* Picks pages from the hand on, at most twice around; or pages that could not
+ * leave the last time. Returns how many, in ascending order. */
 uint32_t run_policy_pick(struct policy_space *y, const struct run_pages *pages,
 			 uint64_t resident_count, struct policy_pick *c,
 			 uint64_t page[RUN_BATCH_PAGES]);

@@ -56,14 +56,14 @@ enum run_hello_kind {
 	RUN_HELLO_FORKED,
 };
 
-/* Without descriptors. */
+/* Sent without descriptors. */
 struct run_hello {
 	uint32_t magic;
 	uint32_t kind; /* enum run_hello_kind */
 	uint8_t token[RUN_TOKEN_BYTES];
 };
 
-/* With one descriptor: the userfaultfd. */
+/* Sent with one descriptor, the userfaultfd. */
 struct run_range {
 	uint32_t magic;
 	uint32_t reserved;

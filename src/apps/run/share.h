@@ -25,8 +25,8 @@ struct share {
 	size_t bytes;
 };
 
-/* With one reference, and a descriptor for the process, which is the caller's.
- */
+/* Makes a share with one reference, and a descriptor for the process, which the
+ * caller owns. */
 int run_share_create(uint32_t buffer_count, struct share **out,
 		     int *fd) MUST_CHECK;
 struct share *run_share_get(struct share *s);

@@ -29,7 +29,7 @@ struct trend {
 	uint64_t key; /* thread and neighbourhood */
 };
 
-/* Those of a space, by the hash of their keys. Zero-initialised. */
+/* The trends of a space, by the hash of their keys. Zero-initialised. */
 struct trends {
 	struct trend at[TRENDS];
 };

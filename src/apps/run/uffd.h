@@ -14,7 +14,7 @@
  * that takes pages away or moves them. -EPERM without CAP_SYS_PTRACE,
  * -EOPNOTSUPP. */
 int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
-/* For memory that was mapped later; more than once does no harm. */
+/* Registers memory that was mapped later; it may be called more than once. */
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 /* Makes it ordinary memory again; threads that wait there go on. */
 void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes);

@@ -42,8 +42,8 @@ bool control_event(struct switchd *s, int fd);
  * with a NULL trace do nothing. */
 int trace_open(const char *path, struct trace **out) MUST_CHECK;
 int trace_close(struct trace *t); /* 0, or that it could not be written */
-/* Before a batch ('b'), before timers run ('t'), or after them (0); the time is
- * asked for when something happens. */
+/* Call it before a batch ('b'), before timers run ('t'), or after them (0); the
+ * time is read when something happens. */
 void trace_turn(struct trace *t, const struct tor *tor, char kind);
 /* Timers ran, also if nothing came of it: they may have been set again. */
 void trace_tick(struct trace *t);

@@ -22,7 +22,7 @@ struct tree_item {
 };
 
 enum {
-	/* In the largest node, with the shortest keys. */
+	/* The slots of the largest node with the shortest keys. */
 	TREE_SLOTS_MAX = TREE_NODE_BYTES_MAX / 32,
 };
 
@@ -114,7 +114,7 @@ void tree_slot_put(const struct tree_geometry *g, struct tree_node *n,
 		   uint32_t value_len);
 void tree_slot_clear(const struct tree_geometry *g, struct tree_node *n,
 		     uint32_t slot);
-/* After a change of the head: the next version for it and for all slots, which
+/* After a change of the head: gives it and all slots the next version; slots
  * keep their entries and places. */
 void tree_node_renew(const struct tree_geometry *g, struct tree_node *n);
 /* Another end of its range, and another node behind it; needs a renew. `high`

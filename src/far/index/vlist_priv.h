@@ -109,7 +109,7 @@ struct vlist_client {
 
 /* ---- vlist_client.c ----------------------------------------------------- */
 
-/* After -ESTALE: another connection and another slot. */
+/* After -ESTALE: makes another connection and takes another slot. */
 int vlist_reconnect(struct vlist_client *c) MUST_CHECK;
 /* ---- vlist_index.c ------------------------------------------------------ */
 

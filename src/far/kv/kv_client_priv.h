@@ -86,7 +86,8 @@ bool kv_client_crash(void *ctx, int point);
  * one serves. */
 int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e,
 		   uint32_t shard) MUST_CHECK;
-/* Before the master's locks are let go: the same at the second copy. */
+/* Makes the same change at the second copy, before the master's locks are let
+ * go. */
 int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch) MUST_CHECK;
 static inline struct kv_replica *kv_shard_master(const struct kv_shard *s)
 {
@@ -99,14 +100,14 @@ static inline struct kv_replica *kv_shard_second(const struct kv_shard *s)
 
 /* ---- kv_grow.c ---------------------------------------------------------- */
 
-/* From FREEZING to FROZEN; any client that needs it does it. */
+/* Moves the shard from FREEZING to FROZEN; any client that needs it does so. */
 int kv_shard_freeze(struct aq_kv_client *c, struct kv_era *e,
 		    uint32_t shard) MUST_CHECK;
 int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
 
 /* ---- kv_ops.c ----------------------------------------------------------- */
 
-/* With the key checked. */
+/* The key must have been checked. */
 int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 		   uint64_t *expire_at_ms) MUST_CHECK;
 /* At one replica, as kv_replica_read. */

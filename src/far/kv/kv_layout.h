@@ -307,7 +307,7 @@ int kv_row_free(const struct kv_geometry *g, const void *row);
 
 /* ---- extents ------------------------------------------------------------ */
 
-/* In front of key and value. */
+/* Stands in front of key and value. */
 struct kv_extent {
 	le64 crc;   /* of all after it: head, key, value */
 	le32 stamp; /* as in the entry */

@@ -477,7 +477,8 @@ void kv_replica_destroy(struct kv_replica *c);
 /* Waits, and shows life where locks are held meanwhile. */
 void kv_pause(struct kv_replica *c, uint64_t ns);
 int kv_past_deadline(struct kv_replica *c) MUST_CHECK;
-/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
+/* After -ESTALE or -EHOSTDOWN: makes another connection and takes another
+ * slot. */
 int kv_reconnect(struct kv_replica *c) MUST_CHECK;
 /* Starts the clock of an operation; connects anew when necessary. -EHOSTDOWN:
  * that is not possible, and nothing was done. */

@@ -68,7 +68,7 @@ struct offload_engine_config {
 
 int offload_engine_create(const struct offload_engine_config *config,
 			  struct offload_engine **out) MUST_CHECK;
-/* All sessions were removed. */
+/* All sessions must have been removed. */
 void offload_engine_destroy(struct offload_engine *e);
 
 struct offload_node_config {
@@ -121,7 +121,7 @@ struct offload_session_config {
 int offload_session_add(struct offload_engine *e,
 			const struct offload_session_config *config,
 			struct offload_session **out) MUST_CHECK;
-/* After all its queue pairs were destroyed. */
+/* Call it after all its queue pairs were destroyed. */
 void offload_session_remove(struct offload_session *s);
 
 /* 0: the session is served. Else the reason why it never will be again, which

@@ -61,7 +61,7 @@ enum {
 /* How a mode uses its grant. */
 struct page_lane_ops {
 	int (*start)(struct page_lane *lane);
-	/* After `stop`, or when nothing was started. */
+	/* Called after `stop`, or when nothing was started. */
 	void (*release)(struct page_lane *lane);
 	/* 0: under way, 1: done already; else the lane is lost. Never more than
 	 * one job per index. */

@@ -235,7 +235,7 @@ void cm_lock(void);
 void cm_unlock(void);
 /* Everything that an id needs to run: thread, configuration. Mutex held. */
 int cm_start(void) MUST_CHECK;
-/* After the devices are open. */
+/* Call it after the devices are open. */
 void cm_watch_forks(void);
 
 static inline int cm_fail(int err)

@@ -242,7 +242,7 @@ struct nic_srq {
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 	       uint32_t max_sge) MUST_CHECK;
-/* Of a managed queue pair: the entries are in the application's memory. */
+/* For a managed queue pair, whose entries are in the application's memory. */
 void recvq_init_managed(struct recvq *q, uint32_t wr_count, uint32_t max_sge);
 void recvq_release(struct nic *nic, struct recvq *q);
 int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
@@ -519,7 +519,7 @@ struct nic_ah {
 	uint8_t ttl;
 };
 
-/* To the error state: flushes both queues. */
+/* Moves the queue pair to the error state and flushes both queues. */
 void qp_fail(struct nic_qp *qp);
 /* A request has completed with an error. That ends a connection; for datagrams
  * it ends only the send queue (IBA 10.3.1.6). */
@@ -646,7 +646,7 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
  * it. -EFAULT: it has, and a part may be done; landing_hit says which memory it
  * was. */
 
-/* In order, for programs that poll what a peer writes. */
+/* Copies in order, for programs that poll what a peer writes. */
 int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
 int touch_write(uint8_t *dst, const void *src, uint32_t len) MUST_CHECK;
 int touch_read(void *dst, const uint8_t *src, uint32_t len) MUST_CHECK;

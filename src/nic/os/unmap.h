@@ -22,7 +22,7 @@ struct unmap_range {
 };
 
 struct unmap {
-	/* For everything below; taken alone. */
+	/* Guards everything below; taken alone. */
 	pthread_mutex_t mutex;
 	bool tried; /* opening fd was tried */
 	int fd;	    /* -1: not open */

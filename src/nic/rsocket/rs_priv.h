@@ -152,7 +152,7 @@ struct rs_sleeper {
 };
 
 uint64_t rs_deadline(uint64_t timeout_ns);
-/* Of this thread; -1 and errno. */
+/* This thread's descriptor; -1 and errno. */
 int rs_sleeper_fd(void);
 void rs_sleeper_drain(int fd);
 void rs_sleepers_abandon(void);

@@ -194,7 +194,7 @@ static inline bool vlist_pointer_is_sane(const struct vlist_geometry *g,
 
 /* The first bucket in which a key may be. */
 uint64_t vlist_bucket_of(const struct vlist_geometry *g, uint64_t key);
-/* Of a node's fixed part with its value of n->len_bytes behind it. */
+/* The CRC of a node's fixed part and the value of n->len_bytes after it. */
 uint64_t vlist_node_crc(const struct vlist_node *n, const void *value,
 			uint32_t len_bytes);
 

@@ -277,7 +277,7 @@ struct wire_id_table {
 };
 
 void wire_id_table_init(struct wire_id_table *t);
-/* To be added (xor) to the ICRC of the same packet with identification 0. */
+/* The value to xor into the ICRC of the same packet with identification 0. */
 uint32_t wire_id_delta(const struct wire_id_table *t, size_t ip_bytes,
 		       uint16_t id);
 /* The identification that explains this difference. False: none, so the packet

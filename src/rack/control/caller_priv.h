@@ -32,7 +32,7 @@ struct caller_key {
 	bool is_user;
 };
 
-/* Of the peer of a connected socket; also in words, with its port. */
+/* The key of the peer of a connected socket; also in words, with its port. */
 int caller_key_of(int fd, struct caller_key *key,
 		  char text[CALLER_TEXT]) MUST_CHECK;
 bool caller_key_equal(const struct caller_key *a, const struct caller_key *b);
@@ -82,7 +82,7 @@ void callers_tick(struct callers *t, uint64_t now_ns);
 struct caller *callers_link(struct callers *t, int fd);
 void callers_phase(struct callers *t, struct caller *c, enum caller_phase phase,
 		   uint64_t now_ns);
-/* Before its descriptor is closed. */
+/* Call it before the descriptor is closed. */
 void callers_leave(struct callers *t, struct caller *c);
 
 #endif

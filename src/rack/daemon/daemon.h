@@ -66,7 +66,7 @@ struct daemon_kind {
 };
 
 struct daemon {
-	/* From the caller. */
+	/* Set by the caller. */
 	struct daemon_options options;
 	const struct daemon_kind *kind;
 	void *self;			 /* the kind's own */
@@ -82,7 +82,7 @@ struct daemon {
 	uint16_t port; /* that it listens on; 0: none */
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
-	/* Of this room. */
+	/* For this room only. */
 	char config_path[CONFIG_PATH_MAX];
 	unsigned dir_count;
 	char dirs[DAEMON_DIRS][PATH_MAX];

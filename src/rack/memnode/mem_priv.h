@@ -202,7 +202,7 @@ struct mem_conn {
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
 	uint64_t page_bytes; /* buffers for messages about pages */
-	/* To whom qp belongs, or NULL: */
+	/* The owner of qp, or NULL: */
 	struct frame_guest *guest;
 	struct frame_chain *chain;
 	struct mem_session *session; /* or NULL */

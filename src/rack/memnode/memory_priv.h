@@ -28,7 +28,7 @@ int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* Its key ends. */
 void memory_close(struct memory *m);
-/* Also its key, if that has not ended yet. */
+/* Frees the memory and ends its key, if that has not ended yet. */
 void memory_free(struct mem_node *node, struct memory *m);
 
 #endif

@@ -38,7 +38,7 @@ int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
 /* Tells the switch of something that has ended; true: the switch no longer
  * knows it. */
 bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
-/* With the lock held. */
+/* Called with the lock held. */
 void switch_tell_later(struct mem_node *node, const char *line);
 void switch_tell_late(struct mem_node *node);
 

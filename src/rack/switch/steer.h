@@ -321,7 +321,7 @@ struct steer_entry *steer_past_find(struct steer *s, unsigned store,
 
 struct steer_op *steer_op_find(struct steer *s, const struct steer_conn *c,
 			       uint32_t psn);
-/* In place of the connection's oldest one, which is forgotten. */
+/* Replaces the connection's oldest append, which is forgotten. */
 struct steer_op *steer_op_new(struct steer *s, struct steer_conn *c);
 void steer_op_sent(struct steer *s, struct steer_op *op);
 /* The appends that hang behind a failed append of this version on this

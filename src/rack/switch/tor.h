@@ -70,7 +70,7 @@ extern const char *const tor_port_counter_help[TOR_PORT_COUNTER_COUNT];
 /* ---- life --------------------------------------------------------------- */
 
 struct tor_config {
-	/* Of the env: the clock, and randomness where no seed is given. */
+	/* Used for the clock, and for randomness where no seed is given. */
 	struct env *env;
 	uint32_t fdb_entries; /* addresses to learn; 0: TOR_FDB_ENTRIES */
 	uint64_t *counters;   /* TOR_COUNTER_COUNT; NULL: own memory */
@@ -95,7 +95,7 @@ struct tor_port_ops {
 	 */
 	bool (*tx)(void *ctx, const uint8_t *frame, size_t len_bytes,
 		   const void *hint);
-	/* After a batch in which the port got frames. May be NULL. */
+	/* Called after a batch in which the port got frames. May be NULL. */
 	void (*flush)(void *ctx);
 };
 

@@ -92,7 +92,7 @@ struct addresses {
 void tor_read_addresses(const struct tor *t, const uint8_t *frame,
 			size_t len_bytes, struct addresses *a);
 void tor_learn(struct tor_port *port, const uint8_t *frame, size_t len_bytes);
-/* To `out`, or to where its address leads. */
+/* Sends the frame to `out`, or to the port of its address. */
 void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		 const uint8_t *frame, size_t len_bytes, const void *hint);
 

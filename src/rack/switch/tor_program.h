@@ -91,7 +91,7 @@ const struct tor_program *tor_program_find(const char *name);
 /* ---- what a program may call -------------------------------------------- */
 
 struct tor *tor_instance_tor(struct tor_instance *self);
-/* In the order of counter_names. */
+/* The instance's counters, in the order of counter_names. */
 uint64_t *tor_instance_counters(struct tor_instance *self);
 struct timer_wheel *tor_timers(struct tor *tor);
 /* The time of the batch. */
