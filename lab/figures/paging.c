@@ -57,7 +57,7 @@ static int make_pool(struct paging *p)
 
 	if (p->cfg.mode == PAGE_STATIC)
 		return 0;
-	return frame_pool_create(each * p->worker_count, bytes, &p->pool);
+	return pframe_pool_create(each * p->worker_count, bytes, &p->pool);
 }
 
 static void (*main_of(const struct paging_worker *w))(void *arg)
@@ -153,7 +153,7 @@ static void close_all(struct paging *p)
 	if (p->stage)
 		scenario_stage_destroy(p->stage);
 	if (p->pool)
-		frame_pool_destroy(p->pool);
+		pframe_pool_destroy(p->pool);
 	free(p->worker);
 	free(p);
 }
@@ -237,7 +237,7 @@ static void end_flood(struct paging *p)
 	for (uint32_t i = 0; i < p->worker_count && !p->err; i++)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !p->err; k++)
 			p->err = paging_lane_renew(&p->worker[i].lane, k);
-	(void)frame_pool_mend(p->pool);
+	(void)pframe_pool_mend(p->pool);
 	if (!p->err)
 		paging_flood_check(p);
 }

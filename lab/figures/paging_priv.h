@@ -4,10 +4,10 @@
 #define AQ_SCENARIO_PAGING_PRIV_H
 
 #include "base/hist.h"
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "page/page_wiring.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 #include "paging.h"
 #include "paging_costs.h"
 #include "rig/stage.h"
@@ -20,7 +20,7 @@ struct paging_worker;
 /* A core of the memory node that answers requests. */
 struct paging_core {
 	struct paging *p;
-	struct frame_server *server;
+	struct pframe_server *server;
 	uint32_t guests;
 	uint64_t busy_ps;
 	uint64_t debt_ps; /* of keys, to be paid after the answers */
@@ -35,9 +35,9 @@ struct paging_lane {
 	struct ibv_cq *cq[2]; /* of the first link, and of all others */
 	struct scenario_region *region; /* static */
 	struct ibv_pd *chain_pd;
-	struct frame_space *space;
-	struct frame_guest *guest;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_space *space;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 };
 
 struct paging_worker {
@@ -62,9 +62,9 @@ struct paging {
 	struct scenario_stage *stage;
 	struct sim *sim;
 	struct scenario_host *node;
-	struct frame_pool *pool; /* modes with frames */
-	uint64_t pages;		 /* of each store */
-	uint64_t swap_pages;	 /* that static gives each worker */
+	struct pframe_pool *pool; /* modes with page frames */
+	uint64_t pages;		  /* of each store */
+	uint64_t swap_pages;	  /* that static gives each worker */
 	struct paging_core core[PAGING_CORES_MAX];
 	uint32_t worker_count;
 	struct paging_worker *worker;

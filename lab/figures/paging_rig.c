@@ -65,8 +65,8 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 		      struct ibv_pd *pd)
 {
 	struct paging *p = l->w->p;
-	uint32_t bytes = frame_pool_frame_bytes(p->pool);
-	struct frame_space_options o = {
+	uint32_t bytes = pframe_pool_each_bytes(p->pool);
+	struct pframe_space_options o = {
 		.pd = pd,
 		.entries = (wish->index_count * wish->page_bytes + bytes - 1) /
 			   bytes,
@@ -75,7 +75,7 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 			     wish->mode == PAGE_DYNAMIC_4K,
 	};
 
-	return frame_space_create(p->pool, &o, &l->space);
+	return pframe_space_create(p->pool, &o, &l->space);
 }
 
 static int open_served(struct paging_lane *l, const struct page_wish *wish,
@@ -85,31 +85,31 @@ static int open_served(struct paging_lane *l, const struct page_wish *wish,
 	int err = open_space(l, wish, l->w->p->node->pd);
 
 	if (!err)
-		err = frame_guest_create(core->server, l->space, &l->guest);
+		err = pframe_guest_create(core->server, l->space, &l->guest);
 	if (!err)
-		err = open_link(l, 1, wish->depth, frame_guest_qp(l->guest));
+		err = open_link(l, 1, wish->depth, pframe_guest_qp(l->guest));
 	if (err)
 		return err;
-	paging_core_take(core, frame_guest_qp(l->guest));
+	paging_core_take(core, pframe_guest_qp(l->guest));
 	g->link[1] = &l->link[1];
-	return frame_guest_arm(l->guest);
+	return pframe_guest_arm(l->guest);
 }
 
 static int open_chain(struct paging_lane *l, unsigned kind)
 {
-	int err = frame_chain_create(l->space, l->chain_pd, kind,
-				     l->w->p->cfg.without, &l->chain[kind]);
+	int err = pframe_chain_create(l->space, l->chain_pd, kind,
+				      l->w->p->cfg.without, &l->chain[kind]);
 
 	if (!err)
 		err = open_link(l, 1 + kind, l->depth,
-				frame_chain_qp(l->chain[kind]));
-	return err ? err : frame_chain_start(l->chain[kind]);
+				pframe_chain_qp(l->chain[kind]));
+	return err ? err : pframe_chain_start(l->chain[kind]);
 }
 
 int paging_lane_renew(struct paging_lane *l, unsigned kind)
 {
 	scenario_pair_close(&l->pair[1 + kind]);
-	frame_chain_destroy(l->chain[kind]);
+	pframe_chain_destroy(l->chain[kind]);
 	l->chain[kind] = NULL;
 	return open_chain(l, kind);
 }
@@ -143,9 +143,9 @@ static void close_lane(void *ctx, struct page_grant *g)
 		if (l->pair[i].near_qp)
 			scenario_pair_close(&l->pair[i]);
 	if (l->guest)
-		frame_guest_destroy(l->guest);
+		pframe_guest_destroy(l->guest);
 	if (l->space)
-		frame_space_destroy(l->space);
+		pframe_space_destroy(l->space);
 	if (l->chain_pd)
 		(void)ibv_dealloc_pd(l->chain_pd);
 	for (unsigned i = 0; i < 2; i++)
@@ -188,11 +188,11 @@ static uint64_t used_bytes(void *ctx, const struct page_grant *g)
 {
 	struct paging_lane *l = ctx;
 
-	return frame_space_used(l->space) *
-	       frame_pool_frame_bytes(l->w->p->pool);
+	return pframe_space_used(l->space) *
+	       pframe_pool_each_bytes(l->w->p->pool);
 }
 
-/* There are frames for everybody, so no chain ever ends early. */
+/* There are page frames for everybody, so no chain ever ends early. */
 static int renew(void *ctx, struct page_grant *g, unsigned at)
 {
 	return -EHOSTDOWN;

@@ -90,7 +90,7 @@ static void act(struct hp_foe *f)
 static void guest_close(struct hp_guest *g)
 {
 	if (g->guest)
-		frame_guest_destroy(g->guest);
+		pframe_guest_destroy(g->guest);
 	scenario_pair_close(&g->pair);
 	*g = (struct hp_guest){0};
 }
@@ -98,7 +98,7 @@ static void guest_close(struct hp_guest *g)
 static bool has_broken_chain(struct hp_foe *f)
 {
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
-		if (!f->chain[k] || frame_chain_is_broken(f->chain[k]) ||
+		if (!f->chain[k] || pframe_chain_is_broken(f->chain[k]) ||
 		    hp_qp_is_broken(f->pair[k].near_qp))
 			return true;
 	return false;
@@ -181,8 +181,8 @@ void hp_foe_main(void *arg)
 
 static int open_spaces(struct hp_foe *f)
 {
-	struct frame_space_options o = {.budget = HP_FOE_PAGES,
-					.depth = HP_DEPTH};
+	struct pframe_space_options o = {.budget = HP_FOE_PAGES,
+					 .depth = HP_DEPTH};
 	int err = 0;
 
 	for (unsigned i = 0; i < HP_SPACES && !err; i++) {
@@ -190,7 +190,7 @@ static int open_spaces(struct hp_foe *f)
 		o.is_pieces = i == HP_BY_PIECES;
 		/* Chains do not count: the table bounds them. */
 		o.entries = i == HP_BY_CHAINS ? HP_FOE_PAGES : HP_FOE_ENTRIES;
-		err = frame_space_create(f->p->pool, &o, &f->space[i]);
+		err = pframe_space_create(f->p->pool, &o, &f->space[i]);
 	}
 	return err;
 }
@@ -233,7 +233,7 @@ void hp_foe_take_back(struct hp_foe *f)
 	hp_chains_close(f->chain, f->pair);
 	for (unsigned i = 0; i < HP_SPACES; i++)
 		if (f->space[i])
-			frame_space_destroy(f->space[i]);
+			pframe_space_destroy(f->space[i]);
 	memset(f->space, 0, sizeof(f->space));
 	if (f->grant_mr)
 		(void)ibv_dereg_mr(f->grant_mr);

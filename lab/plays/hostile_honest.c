@@ -157,10 +157,10 @@ static void region_turn(struct hp_client *c)
 
 static int open_pages(struct hp_client *c)
 {
-	struct frame_space_options o = {.entries = HP_PAGES,
-					.depth = HP_DEPTH,
-					.pd = c->tenant.pd,
-					.is_pieces = c->way == HP_BY_PIECES};
+	struct pframe_space_options o = {.entries = HP_PAGES,
+					 .depth = HP_DEPTH,
+					 .pd = c->tenant.pd,
+					 .is_pieces = c->way == HP_BY_PIECES};
 	int err;
 
 	if (c->way == HP_BY_CHAINS) {
@@ -168,7 +168,7 @@ static int open_pages(struct hp_client *c)
 		if (!c->chain_pd)
 			return -ENOMEM;
 	}
-	err = frame_space_create(c->p->pool, &o, &c->space);
+	err = pframe_space_create(c->p->pool, &o, &c->space);
 	if (err)
 		return err;
 	if (c->way == HP_BY_CHAINS)
@@ -221,13 +221,13 @@ void hp_client_check(const struct hp_client *c)
 		play_fail(&c->p->run, "tenant %u: its region was changed",
 			  c->index);
 	for (unsigned i = 0; i < HP_PAGES; i++) {
-		uint64_t frame = frame_space_find(c->space, i);
+		uint64_t pframe = pframe_space_find(c->space, i);
 
-		if (!frame != !c->is_stored[i])
+		if (!pframe != !c->is_stored[i])
 			play_fail(&c->p->run, "tenant %u: page %u is %s",
-				  c->index, i, frame ? "still there" : "gone");
-		else if (frame && memcmp((const void *)(uintptr_t)frame,
-					 c->stored[i], HP_PAGE_BYTES) != 0)
+				  c->index, i, pframe ? "still there" : "gone");
+		else if (pframe && memcmp((const void *)(uintptr_t)pframe,
+					  c->stored[i], HP_PAGE_BYTES) != 0)
 			play_fail(&c->p->run, "tenant %u: page %u was changed",
 				  c->index, i);
 	}
@@ -236,10 +236,10 @@ void hp_client_check(const struct hp_client *c)
 void hp_client_close(struct hp_client *c)
 {
 	if (c->guest)
-		frame_guest_destroy(c->guest);
+		pframe_guest_destroy(c->guest);
 	hp_chains_close(c->chain, c->page);
 	if (c->space)
-		frame_space_destroy(c->space);
+		pframe_space_destroy(c->space);
 	scenario_pair_close(&c->lane);
 	if (c->cq)
 		(void)ibv_destroy_cq(c->cq);

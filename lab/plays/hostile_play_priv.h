@@ -6,10 +6,10 @@
 #include <infiniband/verbs.h>
 
 #include "client/heartbeat_plan.h"
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "hostile_play.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 #include "wire/page_wire.h"
 #include "wire/wire.h"
 
@@ -86,9 +86,9 @@ struct hp_client {
 	struct scenario_pair lane; /* one-sided */
 	struct scenario_region *desk;
 	struct ibv_pd *chain_pd;
-	struct frame_space *space;
-	struct frame_guest *guest;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_space *space;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
 	struct rng rand;
 	/* What must be at the node. */
@@ -101,7 +101,7 @@ struct hp_client {
 };
 
 struct hp_guest {
-	struct frame_guest *guest; /* NULL: closed */
+	struct pframe_guest *guest; /* NULL: closed */
 	struct scenario_pair pair;
 	unsigned withheld; /* receives that it has not posted */
 };
@@ -129,9 +129,9 @@ struct hp_foe {
 	struct scenario_region *desk;
 	struct scenario_pair lane[HP_LANES];
 	struct ibv_pd *chain_pd;
-	struct frame_space *space[HP_SPACES];
+	struct pframe_space *space[HP_SPACES];
 	struct hp_guest guest[HP_SPACES][HP_GUESTS];
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_pair pair[PAGE_CHAIN_COUNT];
 	unsigned chain_withheld[PAGE_CHAIN_COUNT];
 	struct hp_piece key[HP_KEYS];
@@ -148,8 +148,8 @@ struct hp {
 	struct play_run run;
 	struct hostile_play_counts *n;
 	struct scenario_host *node;
-	struct frame_server *server;
-	struct frame_pool *pool;
+	struct pframe_server *server;
+	struct pframe_pool *pool;
 	uint8_t *ground; /* all regions, one behind the other */
 	struct hp_client client[HP_HONEST];
 	struct hp_foe foe;
@@ -166,13 +166,13 @@ bool hp_qp_is_broken(struct ibv_qp *qp);
 int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		 struct ibv_pd *pd, struct scenario_pair *out) MUST_CHECK;
 int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		  struct frame_space *space, struct frame_guest **guest,
+		  struct pframe_space *space, struct pframe_guest **guest,
 		  struct scenario_pair *out) MUST_CHECK;
 int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		   struct frame_space *space, struct ibv_pd *pd,
-		   struct frame_chain **chain,
+		   struct pframe_space *space, struct ibv_pd *pd,
+		   struct pframe_chain **chain,
 		   struct scenario_pair *pair) MUST_CHECK;
-void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
+void hp_chains_close(struct pframe_chain **chain, struct scenario_pair *pair);
 
 /* ---- hostile_heartbeat.c: the second act
  * -------------------------------------- */

@@ -5,9 +5,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
 #include "page_play.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
 #include "wire/page_wire.h"
 
 enum {
@@ -43,8 +43,8 @@ struct pp_client {
 	struct ibv_cq *cq;
 	struct scenario_pair pair[PAGE_CHAIN_COUNT];
 	struct ibv_pd *node_pd;
-	struct frame_space *space; /* the node's; NULL: taken back */
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_space *space; /* the node's; NULL: taken back */
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
 	struct rng rand;
 	struct pp_op op[PP_DEPTH];
@@ -58,7 +58,7 @@ struct pp {
 	const struct page_play_options *opt;
 	struct page_play_counts *n;
 	struct scenario_host *node;
-	struct frame_pool *pool;
+	struct pframe_pool *pool;
 	struct pp_client client[PP_CLIENTS];
 };
 

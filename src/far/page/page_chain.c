@@ -4,10 +4,10 @@
  * Which chain a store takes is decided here, by a bitmap of what is mapped; the
  * node has no other knowledge of it than the table.
  *
- * When the node runs out of frames its NIC stops our unmapped-store chain. The
- * rest goes on; the node is asked which of the stores under way it has mapped,
- * and the others fail with -ENOSPC. What else may stop that chain has words and
- * errors of its own.
+ * When the node runs out of page frames its NIC stops our unmapped-store chain.
+ * The rest goes on; the node is asked which of the stores under way it has
+ * mapped, and the others fail with -ENOSPC. What else may stop that chain has
+ * words and errors of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -199,7 +199,7 @@ static int chain_poll(struct page_lane *lane)
 	return n < 0 ? n : 0;
 }
 
-/* ---- when the node stops the chain that takes frames --------------------- */
+/* ---- when the node stops the chain that takes page frames ---------------- */
 
 /* The unmapped stores under way: which of them were done? */
 static int settle(struct page_lane *lane, struct page_stop *stop)

@@ -50,7 +50,7 @@ struct page_grant {
 
 /* Why a node takes no more stores of pages that are not mapped. */
 struct page_stop {
-	bool is_full;  /* it has no frame left */
+	bool is_full;  /* it has no page frame left */
 	char text[80]; /* "": it did not stop them */
 };
 
@@ -65,9 +65,9 @@ struct page_wiring {
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Ends grant->link[at], the chain that takes frames; then, when nothing
-	 * of it is executed any more, whether pages are mapped: of each index 0
-	 * or 1 to mapped[]. And why the node had stopped it. */
+	/* Ends grant->link[at], the chain that takes page frames; then, when
+	 * nothing of it is executed any more, whether pages are mapped: of each
+	 * index 0 or 1 to mapped[]. And why the node had stopped it. */
 	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
 		      const uint64_t *index, unsigned count, uint8_t *mapped,
 		      struct page_stop *stop);
