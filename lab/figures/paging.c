@@ -236,7 +236,7 @@ static void end_flood(struct paging *p)
 	(void)sim_run_until(p->sim, sim_now_ps(p->sim) + SETTLE_PS);
 	for (uint32_t i = 0; i < p->worker_count && !p->err; i++)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !p->err; k++)
-			p->err = paging_lane_renew(&p->worker[i].lane, k);
+			p->err = paging_backend_renew(&p->worker[i].backend, k);
 	(void)pframe_pool_mend(p->pool);
 	if (!p->err)
 		paging_flood_check(p);

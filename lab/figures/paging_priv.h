@@ -27,7 +27,7 @@ struct paging_core {
 };
 
 /* One worker's way to the node: the wiring of its store. */
-struct paging_lane {
+struct paging_backend {
 	struct paging_worker *w;
 	struct client_link link[GRANT_LINKS_MAX];
 	struct scenario_pair pair[GRANT_LINKS_MAX];
@@ -46,7 +46,7 @@ struct paging_worker {
 	uint32_t index;
 	uint32_t depth;
 	struct page_store *store;
-	struct paging_lane lane;
+	struct paging_backend backend;
 	uint8_t *buf; /* depth pages, registered */
 	struct rng rand;
 	struct paging_memory *memory; /* programs */
@@ -84,7 +84,7 @@ struct paging {
 int paging_store_open(struct paging_worker *w) MUST_CHECK;
 void paging_store_close(struct paging_worker *w);
 /* A chain that has ended is made anew, with its link. */
-int paging_lane_renew(struct paging_lane *l, unsigned kind) MUST_CHECK;
+int paging_backend_renew(struct paging_backend *l, unsigned kind) MUST_CHECK;
 
 /* ---- paging_core.c: the node's processor --------------------------------- */
 

@@ -11,7 +11,7 @@
 /* ---- links -------------------------------------------------------------- */
 
 /* Link `at`; far: its other end, or NULL: one is made. */
-static int open_link(struct paging_lane *l, unsigned at, uint32_t depth,
+static int open_link(struct paging_backend *l, unsigned at, uint32_t depth,
 		     struct ibv_qp *far)
 {
 	struct scenario_host *h = l->w->host;
@@ -47,7 +47,7 @@ static int open_link(struct paging_lane *l, unsigned at, uint32_t depth,
 
 /* ---- what the modes ask for ---------------------------------------------- */
 
-static int open_static(struct paging_lane *l, const struct page_wish *wish,
+static int open_static(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	int err = scenario_region_create(l->w->p->node,
@@ -61,7 +61,7 @@ static int open_static(struct paging_lane *l, const struct page_wish *wish,
 	return 0;
 }
 
-static int open_space(struct paging_lane *l, const struct page_wish *wish,
+static int open_space(struct paging_backend *l, const struct page_wish *wish,
 		      struct ibv_pd *pd)
 {
 	struct paging *p = l->w->p;
@@ -78,7 +78,7 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 	return pframe_space_create(p->pool, &o, &l->space);
 }
 
-static int open_served(struct paging_lane *l, const struct page_wish *wish,
+static int open_served(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	struct paging_core *core = paging_core_of(l->w);
@@ -95,7 +95,7 @@ static int open_served(struct paging_lane *l, const struct page_wish *wish,
 	return pframe_guest_arm(l->guest);
 }
 
-static int open_chain(struct paging_lane *l, unsigned kind)
+static int open_chain(struct paging_backend *l, unsigned kind)
 {
 	int err = pframe_chain_create(l->space, l->chain_pd, kind,
 				      l->w->p->cfg.without, &l->chain[kind]);
@@ -106,7 +106,7 @@ static int open_chain(struct paging_lane *l, unsigned kind)
 	return err ? err : pframe_chain_start(l->chain[kind]);
 }
 
-int paging_lane_renew(struct paging_lane *l, unsigned kind)
+int paging_backend_renew(struct paging_backend *l, unsigned kind)
 {
 	scenario_pair_close(&l->pair[1 + kind]);
 	pframe_chain_destroy(l->chain[kind]);
@@ -114,7 +114,7 @@ int paging_lane_renew(struct paging_lane *l, unsigned kind)
 	return open_chain(l, kind);
 }
 
-static int open_chains(struct paging_lane *l, const struct page_wish *wish,
+static int open_chains(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	int err;
@@ -132,9 +132,9 @@ static int open_chains(struct paging_lane *l, const struct page_wish *wish,
 
 /* ---- the wiring ---------------------------------------------------------- */
 
-static void close_lane(void *ctx, struct page_grant *g)
+static void close_backend(void *ctx, struct page_grant *g)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 
 	if (!g)
 		return;
@@ -151,13 +151,13 @@ static void close_lane(void *ctx, struct page_grant *g)
 	for (unsigned i = 0; i < 2; i++)
 		if (l->cq[i])
 			(void)ibv_destroy_cq(l->cq[i]);
-	*l = (struct paging_lane){.w = l->w};
+	*l = (struct paging_backend){.w = l->w};
 }
 
-static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
-		     struct page_grant *out)
+static int open_backend(void *ctx, uint32_t node, const struct page_wish *wish,
+			struct page_grant *out)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 	struct page_grant g = {.depth = wish->depth};
 	int err;
 
@@ -173,7 +173,7 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 	else if (!err)
 		err = open_served(l, wish, &g);
 	if (err)
-		close_lane(ctx, &g);
+		close_backend(ctx, &g);
 	else
 		*out = g;
 	return err;
@@ -186,7 +186,7 @@ static uint32_t node_count(void *ctx)
 
 static uint64_t used_bytes(void *ctx, const struct page_grant *g)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 
 	return pframe_space_used(l->space) *
 	       pframe_pool_each_bytes(l->w->p->pool);
@@ -208,13 +208,13 @@ static int settle(void *ctx, const struct page_grant *g, unsigned at,
 int paging_store_open(struct paging_worker *w)
 {
 	struct page_wiring wiring = {
-		.open = open_lane,
-		.close = close_lane,
+		.open = open_backend,
+		.close = close_backend,
 		.node_count = node_count,
 		.used_bytes = used_bytes,
 		.renew = renew,
 		.settle = settle,
-		.ctx = &w->lane,
+		.ctx = &w->backend,
 	};
 	struct page_store_options o = {
 		.pages = w->p->pages,
@@ -224,7 +224,7 @@ int paging_store_open(struct paging_worker *w)
 	};
 	int err;
 
-	w->lane.w = w;
+	w->backend.w = w;
 	err = page_store_create("paging", &o, &wiring, &w->store);
 	if (err)
 		return err;

@@ -114,12 +114,12 @@ static int open_again(struct hp_foe *f)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < HP_LANES && !err; i++)
-		if (f->opens && (hp_qp_is_broken(f->lane[i].near_qp) ||
-				 hp_qp_is_broken(f->lane[i].far_qp))) {
-			scenario_pair_close(&f->lane[i]);
-			err = hp_lane_open(f->p, f->host, f->cq, f->tenant.pd,
-					   &f->lane[i]);
+	for (unsigned i = 0; i < HP_CONNS && !err; i++)
+		if (f->opens && (hp_qp_is_broken(f->conn[i].near_qp) ||
+				 hp_qp_is_broken(f->conn[i].far_qp))) {
+			scenario_pair_close(&f->conn[i]);
+			err = hp_conn_open(f->p, f->host, f->cq, f->tenant.pd,
+					   &f->conn[i]);
 			count_open(f);
 		}
 	for (unsigned i = 0; i < HP_BY_CHAINS * HP_GUESTS && !err; i++) {
@@ -226,8 +226,8 @@ int hp_foe_open(struct hp_foe *f)
 void hp_foe_take_back(struct hp_foe *f)
 {
 	f->is_gone = true;
-	for (unsigned i = 0; i < HP_LANES; i++)
-		scenario_pair_close(&f->lane[i]);
+	for (unsigned i = 0; i < HP_CONNS; i++)
+		scenario_pair_close(&f->conn[i]);
 	for (unsigned i = 0; i < HP_SPACES * HP_GUESTS; i++)
 		guest_close(&f->guest[i / HP_GUESTS][i % HP_GUESTS]);
 	hp_chains_close(f->chain, f->pair);

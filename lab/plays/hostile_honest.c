@@ -14,7 +14,7 @@
 enum {
 	PAUSE_NS = 20000,
 	CQ_DEPTH = 512,
-	LANE = 1, /* wr_id */
+	ONE_SIDED = 1, /* wr_id */
 };
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -46,7 +46,7 @@ bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc)
 				  c->index, ibv_wc_status_str(wc->status));
 			c->stopped = true;
 		} else if (is_recv ? wc->opcode & IBV_WC_RECV
-				   : wc->wr_id == LANE) {
+				   : wc->wr_id == ONE_SIDED) {
 			return true;
 		}
 	}
@@ -60,7 +60,7 @@ static struct hp_desk *desk_of(const struct hp_client *c)
 	return (struct hp_desk *)c->desk->mem;
 }
 
-bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
+bool hp_conn_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)desk_of(c)->in,
 			      .length = bytes,
@@ -68,11 +68,11 @@ bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
-	wr->wr_id = LANE;
+	wr->wr_id = ONE_SIDED;
 	wr->send_flags = IBV_SEND_SIGNALED;
 	wr->sg_list = &sge;
 	wr->num_sge = 1;
-	if (ibv_post_send(c->lane.near_qp, wr, &bad)) {
+	if (ibv_post_send(c->conn.near_qp, wr, &bad)) {
 		play_fail(&c->p->run, "tenant %u cannot post", c->index);
 		c->stopped = true;
 		return false;
@@ -89,7 +89,7 @@ static void write_some(struct hp_client *c, uint32_t at, uint32_t bytes)
 
 	for (uint32_t i = 0; i < bytes; i++)
 		desk_of(c)->in[i] = c->shadow[at + i] = hp_byte(&c->rand);
-	(void)hp_lane_do(c, &wr, bytes);
+	(void)hp_conn_do(c, &wr, bytes);
 }
 
 static void read_some(struct hp_client *c, uint32_t at, uint32_t bytes)
@@ -100,7 +100,7 @@ static void read_some(struct hp_client *c, uint32_t at, uint32_t bytes)
 			    .rkey = c->tenant.mr->rkey}};
 
 	memset(desk_of(c)->in, 0, bytes);
-	if (hp_lane_do(c, &wr, bytes) &&
+	if (hp_conn_do(c, &wr, bytes) &&
 	    memcmp(desk_of(c)->in, c->shadow + at, bytes) != 0)
 		play_fail(&c->p->run, "tenant %u reads what it did not write",
 			  c->index);
@@ -124,7 +124,7 @@ static void change_word(struct hp_client *c)
 	wr.wr.atomic.compare_add = adds ? 1 : old;
 	wr.wr.atomic.swap = now;
 	memcpy(c->shadow + at, &now, sizeof(now));
-	if (!hp_lane_do(c, &wr, sizeof(got)))
+	if (!hp_conn_do(c, &wr, sizeof(got)))
 		return;
 	memcpy(&got, desk_of(c)->in, sizeof(got));
 	if (got != old)
@@ -193,7 +193,7 @@ int hp_client_open(struct hp_client *c)
 		return -ENOMEM;
 	for (unsigned i = 0; i < HP_REGION_BYTES; i++)
 		c->tenant.mem[i] = c->shadow[i] = hp_byte(&c->rand);
-	err = hp_lane_open(c->p, c->host, c->cq, c->tenant.pd, &c->lane);
+	err = hp_conn_open(c->p, c->host, c->cq, c->tenant.pd, &c->conn);
 	return err ? err : open_pages(c);
 }
 
@@ -240,7 +240,7 @@ void hp_client_close(struct hp_client *c)
 	hp_chains_close(c->chain, c->page);
 	if (c->space)
 		pframe_space_destroy(c->space);
-	scenario_pair_close(&c->lane);
+	scenario_pair_close(&c->conn);
 	if (c->cq)
 		(void)ibv_destroy_cq(c->cq);
 	if (c->chain_pd)

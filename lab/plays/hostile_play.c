@@ -35,7 +35,7 @@ bool hp_qp_is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
-int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+int hp_conn_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		 struct ibv_pd *pd, struct scenario_pair *out)
 {
 	struct scenario_pair_options o = {

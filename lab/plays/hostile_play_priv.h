@@ -29,7 +29,7 @@ enum {
 	HP_QUEUE = 32,
 	HP_SPACES = 3, /* of the hostile one: messages, pieces, chains */
 	HP_GUESTS = 3, /* of the hostile one, on each space that has some */
-	HP_LANES = 2,  /* its one-sided connections */
+	HP_CONNS = 2,  /* its one-sided connections */
 	HP_HEADS = 512,
 	HP_KEYS = 16,  /* that it remembers */
 	HP_TAPES = 64, /* frames that it remembers */
@@ -41,7 +41,7 @@ enum {
 
 /* Of the hostile one, at the same time. */
 #define HP_FOE_CONNECTIONS \
-	(HP_LANES + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
+	(HP_CONNS + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
 
 struct hp;
 
@@ -83,7 +83,7 @@ struct hp_client {
 	struct scenario_host *host;
 	struct ibv_cq *cq;
 	struct hp_tenant tenant;
-	struct scenario_pair lane; /* one-sided */
+	struct scenario_pair conn; /* one-sided */
 	struct scenario_region *desk;
 	struct ibv_pd *chain_pd;
 	struct pframe_space *space;
@@ -127,7 +127,7 @@ struct hp_foe {
 	struct hp_tenant tenant;
 	struct ibv_mr *grant_mr;
 	struct scenario_region *desk;
-	struct scenario_pair lane[HP_LANES];
+	struct scenario_pair conn[HP_CONNS];
 	struct ibv_pd *chain_pd;
 	struct pframe_space *space[HP_SPACES];
 	struct hp_guest guest[HP_SPACES][HP_GUESTS];
@@ -163,7 +163,7 @@ static inline uint8_t hp_byte(struct rng *r)
 
 bool hp_qp_is_broken(struct ibv_qp *qp);
 /* A connection for one-sided requests; a guest; all chains of a space. */
-int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+int hp_conn_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		 struct ibv_pd *pd, struct scenario_pair *out) MUST_CHECK;
 int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		  struct pframe_space *space, struct pframe_guest **guest,
@@ -191,8 +191,9 @@ void hp_client_close(struct hp_client *c);
 
 /* One operation on a page. */
 void hp_page_turn(struct hp_client *c);
-/* Posts one request on its lane and waits for it; false: it is stopped. */
-bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes);
+/* Posts one request on its connection and waits for it; false: it is
+ * stopped. */
+bool hp_conn_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes);
 /* Waits for a completion of that request, or for a receive. */
 bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc);
 

@@ -87,7 +87,7 @@ static void forge_request(struct hp_foe *f, const struct hp_client *c)
 		WIRE_RC_SEND_ONLY,  WIRE_RC_SEND_ONLY_IMM, WIRE_RC_WRITE_LAST,
 		WIRE_RC_SEND_FIRST};
 	unsigned page = sim_rand_below(&f->rand, PAGE_CHAIN_COUNT);
-	struct ibv_qp *qp = c->lane.far_qp;
+	struct ibv_qp *qp = c->conn.far_qp;
 	struct wire_pkt pkt = {
 		.opcode = opcodes[sim_rand_below(&f->rand, ARRAY_LEN(opcodes))],
 		.va = (uintptr_t)c->tenant.mem,
@@ -115,7 +115,7 @@ static void forge_answer(struct hp_foe *f, const struct hp_client *c)
 	static const uint8_t opcodes[] = {WIRE_RC_ACK, WIRE_RC_ACK,
 					  WIRE_RC_READ_RESP_ONLY,
 					  WIRE_RC_ATOMIC_ACK};
-	struct ibv_qp *qp = sim_rand_below(&f->rand, 2) ? c->lane.near_qp
+	struct ibv_qp *qp = sim_rand_below(&f->rand, 2) ? c->conn.near_qp
 							: c->page[0].near_qp;
 	struct wire_pkt pkt = {
 		.opcode = opcodes[sim_rand_below(&f->rand, ARRAY_LEN(opcodes))],
@@ -146,7 +146,7 @@ void hp_wire_forge(struct hp_foe *f)
 void hp_wire_sweep(struct hp_foe *f)
 {
 	uint32_t slot =
-		f->p->client[0].lane.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
+		f->p->client[0].conn.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
 
 	/* Once is enough. */
 	if (f->p->n->sweeps)

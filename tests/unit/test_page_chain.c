@@ -323,7 +323,7 @@ static void stop_before(enum page_chain kind, unsigned without,
 	if (kind == PAGE_CHAIN_UNMAPPED)
 		assert_true(put(s, 30, 1) != 0);
 	else
-		assert_int_equal(page_drop(s, 5), 0); /* the lane is lost */
+		assert_int_equal(page_drop(s, 5), 0); /* the backend is lost */
 	page_store_close(s);
 	expect_all_free(&r);
 	rig_break(&r);

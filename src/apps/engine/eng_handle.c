@@ -11,7 +11,7 @@
 #include "eng_priv.h"
 #include "pair/pair.h"
 
-static json_t *lane_json(const struct eng_lane *l)
+static json_t *qp_json(const struct eng_qp *l)
 {
 	return json_pack("{s:I, s:I}", "qpn", (json_int_t)l->qp->qp_num, "psn",
 			 (json_int_t)l->psn);
@@ -46,9 +46,9 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	hex_write(text, gid.raw, sizeof(gid.raw));
 	for (unsigned i = 0; i < s->node_count; i++)
 		(void)json_array_append_new(
-			nodes, json_pack("{s:o, s:o}", "read",
-					 lane_json(&s->node[i][0]), "write",
-					 lane_json(&s->node[i][1])));
+			nodes,
+			json_pack("{s:o, s:o}", "read", qp_json(&s->node[i][0]),
+				  "write", qp_json(&s->node[i][1])));
 	eng_session_id(s, id);
 	tree = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
@@ -89,11 +89,11 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
-		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0],
-				       s->within_ms);
+		err = eng_qp_connect(eng, &s->node[i][0], &far[i][0],
+				     s->within_ms);
 		if (!err)
-			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
-					       s->within_ms);
+			err = eng_qp_connect(eng, &s->node[i][1], &far[i][1],
+					     s->within_ms);
 	}
 	explicit_bzero(far, sizeof(far));
 	return err ? err : eng_session_start(eng, s);

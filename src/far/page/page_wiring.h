@@ -21,7 +21,7 @@ static inline uint32_t page_piece_bytes(enum page_mode mode,
 	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : page_bytes;
 }
 
-/* What a lane asks a node for. */
+/* What a backend asks a node for. */
 struct page_wish {
 	enum page_mode mode;
 	uint64_t index_count; /* copies that the node shall be able to keep */
@@ -61,7 +61,7 @@ struct page_wiring {
 		    struct page_grant *out);
 	void (*close)(void *ctx, struct page_grant *grant);
 	uint32_t (*node_count)(void *ctx);
-	/* Bytes that the node holds for the lane. */
+	/* Bytes that the node holds for the backend. */
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);

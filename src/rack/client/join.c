@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins a queue pair of this process to one of a node, through the node's HTTP
- * interface. Whose queue pair it is, lane or link, does not matter here. */
+ * interface. Whose queue pair it is, connection or link, does not matter
+ * here. */
 #include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdio.h>
