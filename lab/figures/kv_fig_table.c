@@ -27,7 +27,7 @@ static int port_fence(void *ctx, const char *conn)
 
 	if (i >= c->f->conn_count || !c->f->conn[i])
 		return 0;
-	return -ibv_modify_qp(scenario_link_far_qp(c->f->conn[i]), &err,
+	return -ibv_modify_qp(rig_link_far_qp(c->f->conn[i]), &err,
 			      IBV_QP_STATE);
 }
 
@@ -48,7 +48,7 @@ static int port_open(struct kvf_client *c, struct kit_port *port)
 
 	if (f->conn_count == CONNS_MAX)
 		return error_set(-EMFILE, "no connection is left");
-	err = scenario_link_open(c->host, f->table, &o, &port->link);
+	err = rig_link_open(c->host, f->table, &o, &port->link);
 	if (err)
 		return err;
 	snprintf(port->conn, sizeof(port->conn), "%u", f->conn_count);
@@ -68,7 +68,7 @@ static void port_close(void *ctx, struct kit_port *port)
 	/* What a dead client has sent may still arrive. */
 	c->f->is_dead[i] = true;
 	if (!c->kv || !kv_client_is_crashed(c->kv)) {
-		scenario_link_close(port->link);
+		rig_link_close(port->link);
 		c->f->conn[i] = NULL;
 	}
 }
@@ -161,11 +161,11 @@ static int prepare(struct kvf *f)
 	if (!f->conn || !f->is_dead)
 		return -ENOMEM;
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.size_bytes, false,
-					     &f->table);
+		err = rig_region_create(f->node[0], f->g.size_bytes, false,
+					&f->table);
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.lock_bytes, true,
-					     &f->locks);
+		err = rig_region_create(f->node[0], f->g.lock_bytes, true,
+					&f->locks);
 	return err || !is_inline(f) ? err : fill(f);
 }
 

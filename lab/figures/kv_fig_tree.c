@@ -30,8 +30,8 @@ enum {
 
 struct kvf_tree {
 	struct tree_geometry g;
-	struct scenario_region *region[KV_FIG_NODES];
-	struct scenario_region *lock[KV_FIG_NODES];
+	struct rig_region *region[KV_FIG_NODES];
+	struct rig_region *lock[KV_FIG_NODES];
 	struct tree_locals *locals[KV_FIG_NODES][KV_FIG_MACHINES];
 };
 
@@ -53,7 +53,7 @@ static int open_port(struct kvf_client *c, uint32_t node, struct kit_port *port)
 				  .fence = kvf_fence_nobody,
 				  .is_alive = kvf_all_are_alive};
 	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
-	return scenario_link_open(c->host, u->region[node], &o, &port->link);
+	return rig_link_open(c->host, u->region[node], &o, &port->link);
 }
 
 static int connect_all(struct kvf_client *c, bool formats)
@@ -135,11 +135,11 @@ static int make_regions(struct kvf *f, struct kvf_tree *u)
 	int err = 0;
 
 	for (i = 0; i < f->nodes && !err; i++) {
-		err = scenario_region_create(f->node[i], u->g.size_bytes, false,
-					     &u->region[i]);
+		err = rig_region_create(f->node[i], u->g.size_bytes, false,
+					&u->region[i]);
 		if (!err)
-			err = scenario_region_create(
-				f->node[i], u->g.lock_bytes, true, &u->lock[i]);
+			err = rig_region_create(f->node[i], u->g.lock_bytes,
+						true, &u->lock[i]);
 		for (m = 0; m < KV_FIG_MACHINES && !err; m++)
 			err = tree_locals_create(&u->g, &u->locals[i][m]);
 	}

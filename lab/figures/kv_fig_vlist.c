@@ -19,7 +19,7 @@ enum {
 
 struct kvf_vlist {
 	struct vlist_geometry g;
-	struct scenario_region *region;
+	struct rig_region *region;
 };
 
 static int open_port(struct kvf_client *c, struct kit_port *port)
@@ -33,7 +33,7 @@ static int open_port(struct kvf_client *c, struct kit_port *port)
 				  .fence = kvf_fence_nobody,
 				  .is_alive = kvf_all_are_alive};
 	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
-	return scenario_link_open(c->host, u->region, &o, &port->link);
+	return rig_link_open(c->host, u->region, &o, &port->link);
 }
 
 static int connect_one(struct kvf_client *c, const struct kit_port *port)
@@ -100,8 +100,8 @@ static int prepare(struct kvf *f)
 	f->rival = u;
 	err = vlist_geometry_make(&o, &u->g);
 	if (!err)
-		err = scenario_region_create(f->node[0], u->g.size_bytes, false,
-					     &u->region);
+		err = rig_region_create(f->node[0], u->g.size_bytes, false,
+					&u->region);
 	return err ? err : kvf_load(f, load);
 }
 

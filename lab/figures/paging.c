@@ -100,7 +100,7 @@ static int add_worker(struct paging *p, uint32_t i)
 		w->depth = FLOOD_DEPTH;
 	sim_rand_init(&w->rand, p->cfg.seed, 100 + i);
 	if (!p->client[client])
-		err = scenario_host_add(p->stage, "client", &p->client[client]);
+		err = rig_host_add(p->stage, "client", &p->client[client]);
 	if (err)
 		return err;
 	w->host = p->client[client];
@@ -113,22 +113,21 @@ static int add_worker(struct paging *p, uint32_t i)
 		return err;
 	p->running++;
 	p->preparing++;
-	return scenario_host_spawn(w->host, "worker", main_of(w), w);
+	return rig_host_spawn(w->host, "worker", main_of(w), w);
 }
 
 static int open_all(struct paging *p)
 {
-	struct scenario_stage_config cfg = {.seed = p->cfg.seed,
-					    .hardware = true};
-	int err = scenario_stage_create(&cfg, &p->stage);
+	struct rig_stage_config cfg = {.seed = p->cfg.seed, .hardware = true};
+	int err = rig_stage_create(&cfg, &p->stage);
 
 	if (err)
 		return err;
-	p->sim = scenario_stage_sim(p->stage);
+	p->sim = rig_stage_sim(p->stage);
 	size_stores(p);
 	err = make_pool(p);
 	if (!err)
-		err = scenario_host_add(p->stage, "node", &p->node);
+		err = rig_host_add(p->stage, "node", &p->node);
 	if (!err)
 		err = paging_cores_open(p);
 	for (uint32_t i = 0; i < p->worker_count && !err; i++)
@@ -151,7 +150,7 @@ static void close_all(struct paging *p)
 	}
 	paging_cores_close(p);
 	if (p->stage)
-		scenario_stage_destroy(p->stage);
+		rig_stage_destroy(p->stage);
 	if (p->pool)
 		pframe_pool_destroy(p->pool);
 	free(p->worker);

@@ -5,8 +5,8 @@
  * page frames, chains and page server, on the costs of hardware. One point of a
  * figure is one run.
  */
-#ifndef AQ_SCENARIO_PAGING_H
-#define AQ_SCENARIO_PAGING_H
+#ifndef AQ_RIG_PAGING_H
+#define AQ_RIG_PAGING_H
 
 #include "page/page_store.h"
 

@@ -110,8 +110,8 @@ int paging_cores_start(struct paging *p)
 	p->node->context->ops.post_send = post_send;
 	for (uint32_t i = 0; i < p->cfg.cores && !err; i++)
 		if (p->core[i].guests)
-			err = scenario_host_spawn(p->node, "core", core_main,
-						  &p->core[i]);
+			err = rig_host_spawn(p->node, "core", core_main,
+					     &p->core[i]);
 	return err;
 }
 

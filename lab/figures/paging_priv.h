@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `paging` share. */
-#ifndef AQ_SCENARIO_PAGING_PRIV_H
-#define AQ_SCENARIO_PAGING_PRIV_H
+#ifndef AQ_RIG_PAGING_PRIV_H
+#define AQ_RIG_PAGING_PRIV_H
 
 #include "base/hist.h"
 #include "page/page_wiring.h"
@@ -30,10 +30,10 @@ struct paging_core {
 struct paging_backend {
 	struct paging_worker *w;
 	struct client_link link[GRANT_LINKS_MAX];
-	struct scenario_pair pair[GRANT_LINKS_MAX];
+	struct rig_pair pair[GRANT_LINKS_MAX];
 	uint32_t depth;
-	struct ibv_cq *cq[2]; /* of the first link, and of all others */
-	struct scenario_region *region; /* static */
+	struct ibv_cq *cq[2];	   /* of the first link, and of all others */
+	struct rig_region *region; /* static */
 	struct ibv_pd *chain_pd;
 	struct pframe_space *space;
 	struct pframe_guest *guest;
@@ -42,7 +42,7 @@ struct paging_backend {
 
 struct paging_worker {
 	struct paging *p;
-	struct scenario_host *host;
+	struct rig_host *host;
 	uint32_t index;
 	uint32_t depth;
 	struct page_store *store;
@@ -59,16 +59,16 @@ struct paging_worker {
 struct paging {
 	struct paging_config cfg;
 	struct paging_result *res;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct sim *sim;
-	struct scenario_host *node;
+	struct rig_host *node;
 	struct pframe_pool *pool; /* modes with page frames */
 	uint64_t pages;		  /* of each store */
 	uint64_t swap_pages;	  /* that static gives each worker */
 	struct paging_core core[PAGING_CORES_MAX];
 	uint32_t worker_count;
 	struct paging_worker *worker;
-	struct scenario_host *client[PAGING_CLIENTS_MAX + PAGING_FLOODERS_MAX];
+	struct rig_host *client[PAGING_CLIENTS_MAX + PAGING_FLOODERS_MAX];
 	uint32_t preparing; /* workers */
 	uint32_t running;
 	bool is_measuring;

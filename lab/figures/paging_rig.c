@@ -14,10 +14,10 @@
 static int open_link(struct paging_backend *l, unsigned at, uint32_t depth,
 		     struct ibv_qp *far)
 {
-	struct scenario_host *h = l->w->host;
+	struct rig_host *h = l->w->host;
 	bool is_call = at > 0;
 	uint32_t sends = is_call ? PAGE_CALL_SENDS(depth) : depth;
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = l->cq[is_call],
 		.far_qp = far,
 		.send_depth = sends,
@@ -27,13 +27,12 @@ static int open_link(struct paging_backend *l, unsigned at, uint32_t depth,
 	int err;
 
 	if (!o.cq) {
-		o.cq = scenario_cq_create(h,
-					  PAGE_CHAIN_COUNT * (depth + sends));
+		o.cq = rig_cq_create(h, PAGE_CHAIN_COUNT * (depth + sends));
 		l->cq[is_call] = o.cq;
 	}
 	if (!o.cq)
 		return -ENOMEM;
-	err = scenario_pair_open(h, l->w->p->node, &o, &l->pair[at]);
+	err = rig_pair_open(h, l->w->p->node, &o, &l->pair[at]);
 	l->link[at] = (struct client_link){
 		.verbs = client_verbs_choose(),
 		.context = h->context,
@@ -50,9 +49,9 @@ static int open_link(struct paging_backend *l, unsigned at, uint32_t depth,
 static int open_static(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
-	int err = scenario_region_create(l->w->p->node,
-					 wish->index_count * wish->page_bytes,
-					 false, &l->region);
+	int err = rig_region_create(l->w->p->node,
+				    wish->index_count * wish->page_bytes, false,
+				    &l->region);
 
 	if (err)
 		return err;
@@ -108,7 +107,7 @@ static int open_chain(struct paging_backend *l, unsigned kind)
 
 int paging_backend_renew(struct paging_backend *l, unsigned kind)
 {
-	scenario_pair_close(&l->pair[1 + kind]);
+	rig_pair_close(&l->pair[1 + kind]);
 	pframe_chain_destroy(l->chain[kind]);
 	l->chain[kind] = NULL;
 	return open_chain(l, kind);
@@ -141,7 +140,7 @@ static void close_backend(void *ctx, struct page_grant *g)
 	/* Ends of chains and guests are theirs; clients' ends go first. */
 	for (unsigned i = GRANT_LINKS_MAX; i-- > 0;)
 		if (l->pair[i].near_qp)
-			scenario_pair_close(&l->pair[i]);
+			rig_pair_close(&l->pair[i]);
 	if (l->guest)
 		pframe_guest_destroy(l->guest);
 	if (l->space)

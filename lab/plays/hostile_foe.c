@@ -91,7 +91,7 @@ static void guest_close(struct hp_guest *g)
 {
 	if (g->guest)
 		pframe_guest_destroy(g->guest);
-	scenario_pair_close(&g->pair);
+	rig_pair_close(&g->pair);
 	*g = (struct hp_guest){0};
 }
 
@@ -117,7 +117,7 @@ static int open_again(struct hp_foe *f)
 	for (unsigned i = 0; i < HP_CONNS && !err; i++)
 		if (f->opens && (hp_qp_is_broken(f->conn[i].near_qp) ||
 				 hp_qp_is_broken(f->conn[i].far_qp))) {
-			scenario_pair_close(&f->conn[i]);
+			rig_pair_close(&f->conn[i]);
 			err = hp_conn_open(f->p, f->host, f->cq, f->tenant.pd,
 					   &f->conn[i]);
 			count_open(f);
@@ -198,21 +198,20 @@ static int open_spaces(struct hp_foe *f)
 int hp_foe_open(struct hp_foe *f)
 {
 	struct hp_foe_desk *d;
-	int err = scenario_host_add(f->p->run.stage, "foe", &f->host);
+	int err = rig_host_add(f->p->run.stage, "foe", &f->host);
 
 	sim_rand_init(&f->rand, f->p->run.opt->seed, 200);
 	sim_rand_init(&f->tape_rand, f->p->run.opt->seed, 201);
 	choose_temper(f);
 	f->opens = OPENS;
 	if (!err)
-		err = scenario_region_create(f->host, sizeof(*d), false,
-					     &f->desk);
+		err = rig_region_create(f->host, sizeof(*d), false, &f->desk);
 	if (err)
 		return err;
 	d = (struct hp_foe_desk *)f->desk->mem;
 	for (unsigned i = 0; i < sizeof(d->out); i++)
 		d->out[i] = (uint8_t)sim_rand_below(&f->rand, HP_TELLTALE);
-	f->cq = scenario_cq_create(f->host, CQ_DEPTH);
+	f->cq = rig_cq_create(f->host, CQ_DEPTH);
 	f->chain_pd = ibv_alloc_pd(f->p->node->context);
 	/* A part of somebody's region that it may read. */
 	f->grant_mr = ibv_reg_mr(f->tenant.pd, f->p->client[0].tenant.mem,
@@ -227,7 +226,7 @@ void hp_foe_take_back(struct hp_foe *f)
 {
 	f->is_gone = true;
 	for (unsigned i = 0; i < HP_CONNS; i++)
-		scenario_pair_close(&f->conn[i]);
+		rig_pair_close(&f->conn[i]);
 	for (unsigned i = 0; i < HP_SPACES * HP_GUESTS; i++)
 		guest_close(&f->guest[i / HP_GUESTS][i % HP_GUESTS]);
 	hp_chains_close(f->chain, f->pair);

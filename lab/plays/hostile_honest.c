@@ -180,15 +180,15 @@ static int open_pages(struct hp_client *c)
 
 int hp_client_open(struct hp_client *c)
 {
-	int err = scenario_host_add(c->p->run.stage, "tenant", &c->host);
+	int err = rig_host_add(c->p->run.stage, "tenant", &c->host);
 
 	sim_rand_init(&c->rand, c->p->run.opt->seed, 100 + c->index);
 	if (!err)
-		err = scenario_region_create(c->host, sizeof(struct hp_desk),
-					     false, &c->desk);
+		err = rig_region_create(c->host, sizeof(struct hp_desk), false,
+					&c->desk);
 	if (err)
 		return err;
-	c->cq = scenario_cq_create(c->host, CQ_DEPTH);
+	c->cq = rig_cq_create(c->host, CQ_DEPTH);
 	if (!c->cq)
 		return -ENOMEM;
 	for (unsigned i = 0; i < HP_REGION_BYTES; i++)
@@ -240,7 +240,7 @@ void hp_client_close(struct hp_client *c)
 	hp_chains_close(c->chain, c->page);
 	if (c->space)
 		pframe_space_destroy(c->space);
-	scenario_pair_close(&c->conn);
+	rig_pair_close(&c->conn);
 	if (c->cq)
 		(void)ibv_destroy_cq(c->cq);
 	if (c->chain_pd)

@@ -35,40 +35,40 @@ bool hp_qp_is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
-int hp_conn_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		 struct ibv_pd *pd, struct scenario_pair *out)
+int hp_conn_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		 struct ibv_pd *pd, struct rig_pair *out)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = cq, .far_pd = pd, .send_depth = HP_QUEUE};
 
-	return scenario_pair_open(host, p->node, &o, out);
+	return rig_pair_open(host, p->node, &o, out);
 }
 
-int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+int hp_guest_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
 		  struct pframe_space *space, struct pframe_guest **guest,
-		  struct scenario_pair *out)
+		  struct rig_pair *out)
 {
-	struct scenario_pair_options o = {.cq = cq,
-					  .send_depth = HP_QUEUE,
-					  .recv_depth = HP_QUEUE,
-					  .max_sge = 2};
+	struct rig_pair_options o = {.cq = cq,
+				     .send_depth = HP_QUEUE,
+				     .recv_depth = HP_QUEUE,
+				     .max_sge = 2};
 	int err = pframe_guest_create(p->server, space, guest);
 
 	if (err)
 		return err;
 	o.far_qp = pframe_guest_qp(*guest);
-	err = scenario_pair_open(host, p->node, &o, out);
+	err = rig_pair_open(host, p->node, &o, out);
 	return err ? err : pframe_guest_arm(*guest);
 }
 
-int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+int hp_chains_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
 		   struct pframe_space *space, struct ibv_pd *pd,
-		   struct pframe_chain **chain, struct scenario_pair *pair)
+		   struct pframe_chain **chain, struct rig_pair *pair)
 {
-	struct scenario_pair_options o = {.cq = cq,
-					  .send_depth = HP_QUEUE,
-					  .recv_depth = HP_QUEUE,
-					  .max_sge = 2};
+	struct rig_pair_options o = {.cq = cq,
+				     .send_depth = HP_QUEUE,
+				     .recv_depth = HP_QUEUE,
+				     .max_sge = 2};
 	int err = 0;
 
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !err; k++) {
@@ -76,7 +76,7 @@ int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 		if (err)
 			break;
 		o.far_qp = pframe_chain_qp(chain[k]);
-		err = scenario_pair_open(host, p->node, &o, &pair[k]);
+		err = rig_pair_open(host, p->node, &o, &pair[k]);
 		if (!err)
 			err = pframe_chain_start(chain[k]);
 	}
@@ -84,13 +84,13 @@ int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
 }
 
 /* The one that gives back ends before the one that loads. */
-void hp_chains_close(struct pframe_chain **chain, struct scenario_pair *pair)
+void hp_chains_close(struct pframe_chain **chain, struct rig_pair *pair)
 {
 	for (unsigned k = PAGE_CHAIN_COUNT; k-- > 0;) {
 		if (chain[k])
 			pframe_chain_destroy(chain[k]);
 		chain[k] = NULL;
-		scenario_pair_close(&pair[k]);
+		rig_pair_close(&pair[k]);
 	}
 }
 
@@ -137,21 +137,20 @@ static void serve(void *arg)
 
 static int start(struct hp *p)
 {
-	int err = scenario_host_spawn(p->node, "page server", serve, p);
+	int err = rig_host_spawn(p->node, "page server", serve, p);
 
 	if (!err)
-		err = scenario_host_spawn(p->foe.host, "foe", hp_foe_main,
-					  &p->foe);
+		err = rig_host_spawn(p->foe.host, "foe", hp_foe_main, &p->foe);
 	for (unsigned i = 0; i < HP_HONEST && !err; i++)
-		err = scenario_host_spawn(p->client[i].host, "tenant",
-					  hp_client_main, &p->client[i]);
+		err = rig_host_spawn(p->client[i].host, "tenant",
+				     hp_client_main, &p->client[i]);
 	return err;
 }
 
 static int open_world(struct play_run *run)
 {
 	struct hp *p = (struct hp *)run;
-	struct scenario_stage_config cfg = {.knows_senders = true};
+	struct rig_stage_config cfg = {.knows_senders = true};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -175,7 +174,7 @@ static int open_world(struct play_run *run)
 	err = pframe_pool_create((uint64_t)PFRAMES * HP_PAGE_BYTES,
 				 HP_PAGE_BYTES, &p->pool);
 	if (!err)
-		err = scenario_host_add(p->run.stage, "node", &p->node);
+		err = rig_host_add(p->run.stage, "node", &p->node);
 	if (!err) {
 		/* The node's queues are made by its own rooms: nothing for the
 		 * meter. */
@@ -216,7 +215,7 @@ static void perform_foe(struct hp *p)
 		(void)sim_run_until(sim, sim_now_ps(sim) + 50 * SIM_US);
 		(void)pframe_pool_mend(p->pool);
 		if (sim_now_ps(sim) >= death && !p->foe.host->killed) {
-			scenario_host_kill(p->foe.host);
+			rig_host_kill(p->foe.host);
 			p->n->deaths++;
 		}
 		if (sim_now_ps(sim) >= notice && !p->foe.is_gone)
@@ -224,7 +223,7 @@ static void perform_foe(struct hp *p)
 	}
 	if (!is_over(p))
 		play_fail(&p->run, "those who work have not finished");
-	scenario_host_kill(p->foe.host);
+	rig_host_kill(p->foe.host);
 	(void)sim_run_until(sim, sim_now_ps(sim) + SETTLE_PS);
 }
 
@@ -309,7 +308,7 @@ static void close_world(struct play_run *r)
 	if (p->server)
 		pframe_server_destroy(p->server);
 	/* The pool's memory is registered with the node's NIC until here. */
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	r->stage = NULL;
 	if (p->pool)
 		pframe_pool_destroy(p->pool);

@@ -80,16 +80,16 @@ struct hp_client {
 	struct hp *p;
 	unsigned index;
 	enum hp_way way;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct hp_tenant tenant;
-	struct scenario_pair conn; /* one-sided */
-	struct scenario_region *desk;
+	struct rig_pair conn; /* one-sided */
+	struct rig_region *desk;
 	struct ibv_pd *chain_pd;
 	struct pframe_space *space;
 	struct pframe_guest *guest;
 	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
+	struct rig_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
 	struct rng rand;
 	/* What must be at the node. */
 	uint8_t shadow[HP_REGION_BYTES];
@@ -102,7 +102,7 @@ struct hp_client {
 
 struct hp_guest {
 	struct pframe_guest *guest; /* NULL: closed */
-	struct scenario_pair pair;
+	struct rig_pair pair;
 	unsigned withheld; /* receives that it has not posted */
 };
 
@@ -122,17 +122,17 @@ struct hp_tape {
 
 struct hp_foe {
 	struct hp *p;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct hp_tenant tenant;
 	struct ibv_mr *grant_mr;
-	struct scenario_region *desk;
-	struct scenario_pair conn[HP_CONNS];
+	struct rig_region *desk;
+	struct rig_pair conn[HP_CONNS];
 	struct ibv_pd *chain_pd;
 	struct pframe_space *space[HP_SPACES];
 	struct hp_guest guest[HP_SPACES][HP_GUESTS];
 	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair pair[PAGE_CHAIN_COUNT];
+	struct rig_pair pair[PAGE_CHAIN_COUNT];
 	unsigned chain_withheld[PAGE_CHAIN_COUNT];
 	struct hp_piece key[HP_KEYS];
 	struct hp_tape tape[HP_TAPES];
@@ -147,7 +147,7 @@ struct hp_foe {
 struct hp {
 	struct play_run run;
 	struct hostile_play_counts *n;
-	struct scenario_host *node;
+	struct rig_host *node;
 	struct pframe_server *server;
 	struct pframe_pool *pool;
 	uint8_t *ground; /* all regions, one behind the other */
@@ -163,16 +163,16 @@ static inline uint8_t hp_byte(struct rng *r)
 
 bool hp_qp_is_broken(struct ibv_qp *qp);
 /* A connection for one-sided requests; a guest; all chains of a space. */
-int hp_conn_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		 struct ibv_pd *pd, struct scenario_pair *out) MUST_CHECK;
-int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+int hp_conn_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		 struct ibv_pd *pd, struct rig_pair *out) MUST_CHECK;
+int hp_guest_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
 		  struct pframe_space *space, struct pframe_guest **guest,
-		  struct scenario_pair *out) MUST_CHECK;
-int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
+		  struct rig_pair *out) MUST_CHECK;
+int hp_chains_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
 		   struct pframe_space *space, struct ibv_pd *pd,
 		   struct pframe_chain **chain,
-		   struct scenario_pair *pair) MUST_CHECK;
-void hp_chains_close(struct pframe_chain **chain, struct scenario_pair *pair);
+		   struct rig_pair *pair) MUST_CHECK;
+void hp_chains_close(struct pframe_chain **chain, struct rig_pair *pair);
 
 /* ---- hostile_heartbeat.c: the second act
  * -------------------------------------- */

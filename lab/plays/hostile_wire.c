@@ -15,7 +15,7 @@ enum {
 	HOPS = 64,
 };
 
-static const uint8_t *ip_of(const struct scenario_host *h)
+static const uint8_t *ip_of(const struct rig_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
@@ -32,8 +32,7 @@ static void emit(struct hp_foe *f, const uint8_t *bytes, size_t len_bytes)
 }
 
 static void build(struct hp_foe *f, struct wire_pkt *pkt,
-		  const struct scenario_host *from,
-		  const struct scenario_host *to)
+		  const struct rig_host *from, const struct rig_host *to)
 {
 	static const uint8_t payload[FORGED_BYTES] = "forged.";
 	uint8_t frame[WIRE_FRAME_MAX];

@@ -195,11 +195,11 @@ static int world_make(void *ctx, const struct kv_id *id,
 	*leaf = (struct kv_cluster_leaf){.id = *id, .is_there = true};
 	err = choose_node(t, id, &leaf->node);
 	if (!err)
-		err = scenario_region_create(t->node[leaf->node], g->size_bytes,
-					     false, &leaf->table);
+		err = rig_region_create(t->node[leaf->node], g->size_bytes,
+					false, &leaf->table);
 	if (!err)
-		err = scenario_region_create(t->node[leaf->node], g->lock_bytes,
-					     false, &leaf->locks);
+		err = rig_region_create(t->node[leaf->node], g->lock_bytes,
+					false, &leaf->locks);
 	if (err)
 		return err;
 	t->leaf_count++;
@@ -246,6 +246,6 @@ void kv_cluster_kill(struct kv_cluster *t, unsigned node)
 	if (t->is_killed[node])
 		return;
 	t->is_killed[node] = true;
-	scenario_host_kill(t->node[node]);
-	scenario_host_tell_gone(t->node[node]);
+	rig_host_kill(t->node[node]);
+	rig_host_tell_gone(t->node[node]);
 }

@@ -17,12 +17,12 @@ enum {
 struct kv_cluster_leaf {
 	struct kv_id id;
 	unsigned node;
-	struct scenario_region *table, *locks;
+	struct rig_region *table, *locks;
 	bool is_there;
 };
 
 struct kv_cluster {
-	struct scenario_host *node[KV_CLUSTER_NODES];
+	struct rig_host *node[KV_CLUSTER_NODES];
 	unsigned node_count;
 	bool is_killed[KV_CLUSTER_NODES];
 	struct kv_cluster_leaf leaf[KV_CLUSTER_LEAVES];
@@ -33,7 +33,7 @@ struct kv_cluster {
 /* One client's view of it. */
 struct kv_cluster_client {
 	struct kv_cluster *cluster;
-	struct scenario_host *host;
+	struct rig_host *host;
 	bool is_dead; /* what it closes from now on stays as it is */
 };
 

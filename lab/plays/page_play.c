@@ -23,7 +23,7 @@ enum {
 
 static int add_chain(struct pp_client *c, enum page_chain kind)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = c->cq,
 		.send_depth = RECV_DEPTH,
 		.recv_depth = RECV_DEPTH,
@@ -35,7 +35,7 @@ static int add_chain(struct pp_client *c, enum page_chain kind)
 	if (err)
 		return err;
 	o.far_qp = pframe_chain_qp(c->chain[kind]);
-	err = scenario_pair_open(c->host, c->p->node, &o, &c->pair[kind]);
+	err = rig_pair_open(c->host, c->p->node, &o, &c->pair[kind]);
 	return err ? err : pframe_chain_start(c->chain[kind]);
 }
 
@@ -44,18 +44,18 @@ static int add_client(struct pp *p, unsigned i)
 	struct pp_client *c = &p->client[i];
 	struct pframe_space_options o = {.entries = PP_PAGES,
 					 .depth = PP_DEPTH};
-	int err = scenario_host_add(p->run.stage, "client", &c->host);
+	int err = rig_host_add(p->run.stage, "client", &c->host);
 
 	c->p = p;
 	c->index = i;
 	sim_rand_init(&c->rand, p->run.opt->seed, 100 + i);
 	if (!err)
-		err = scenario_region_create(c->host,
-					     PP_DEPTH * sizeof(struct pp_slot),
-					     false, &c->slots);
+		err = rig_region_create(c->host,
+					PP_DEPTH * sizeof(struct pp_slot),
+					false, &c->slots);
 	if (err)
 		return err;
-	c->cq = scenario_cq_create(c->host, CQ_DEPTH);
+	c->cq = rig_cq_create(c->host, CQ_DEPTH);
 	c->node_pd = ibv_alloc_pd(p->node->context);
 	if (!c->cq || !c->node_pd)
 		return -ENOMEM;
@@ -71,17 +71,17 @@ static int start_clients(struct pp *p)
 	int err = 0;
 
 	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
-		err = scenario_host_spawn(
-			p->client[i].host, "client",
-			i == 0 && p->opt->lies ? pp_liar_main : pp_client_main,
-			&p->client[i]);
+		err = rig_host_spawn(p->client[i].host, "client",
+				     i == 0 && p->opt->lies ? pp_liar_main
+							    : pp_client_main,
+				     &p->client[i]);
 	return err;
 }
 
 static int open_world(struct play_run *run)
 {
 	struct pp *p = (struct pp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	uint64_t pframes;
 	int err;
@@ -103,7 +103,7 @@ static int open_world(struct play_run *run)
 	err = pframe_pool_create(pframes * PP_PAGE_BYTES, PP_PAGE_BYTES,
 				 &p->pool);
 	if (!err)
-		err = scenario_host_add(run->stage, "node", &p->node);
+		err = rig_host_add(run->stage, "node", &p->node);
 	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
 		err = add_client(p, i);
 	return err ? err : start_clients(p);
@@ -133,7 +133,7 @@ static void kill_first(struct pp *p)
 
 	(void)sim_run_until(sim, now + p->opt->kill_ns * SIM_NS);
 	if (!p->opt->lies)
-		scenario_host_kill(p->client[0].host);
+		rig_host_kill(p->client[0].host);
 	(void)sim_run_until(sim, now + (p->opt->kill_ns + p->opt->notice_ns) *
 						 SIM_NS);
 	take_back(p, &p->client[0]);
@@ -232,7 +232,7 @@ static void close_world(struct play_run *r)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
 			if (c->pair[k].near_qp) {
 				c->pair[k].far_qp = NULL;
-				scenario_pair_close(&c->pair[k]);
+				rig_pair_close(&c->pair[k]);
 			}
 		if (c->cq)
 			(void)ibv_destroy_cq(c->cq);
@@ -240,7 +240,7 @@ static void close_world(struct play_run *r)
 			(void)ibv_dealloc_pd(c->node_pd);
 	}
 	/* The pool's memory is the node's until its NIC is gone. */
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	r->stage = NULL;
 	if (p->pool)
 		pframe_pool_destroy(p->pool);

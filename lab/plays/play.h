@@ -120,7 +120,7 @@ struct play_run {
 	const struct play *play;
 	const struct play_options *opt;
 	struct play_result *res;
-	struct scenario_stage *stage; /* NULL: it has none */
+	struct rig_stage *stage; /* NULL: it has none */
 	struct sim *sim;
 	struct sim_net *net;
 	struct rng rand;
@@ -142,7 +142,7 @@ uint64_t *play_count(struct play_run *r, const char *name);
 /* Creates the stage, with trace, fabric and, if it is 0, seed as the options
  * say. */
 int play_stage_open(struct play_run *r,
-		    struct scenario_stage_config *cfg) MUST_CHECK;
+		    struct rig_stage_config *cfg) MUST_CHECK;
 /* Draws what a network does wrong; a maximum of 0 draws nothing. */
 struct sim_faults play_draw_faults(struct rng *rand, uint32_t loss_max,
 				   uint32_t dup_max, uint32_t reorder_max,

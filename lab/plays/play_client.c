@@ -24,7 +24,7 @@ static const struct play_moves *moves_of(const struct play_client *c)
 }
 
 void play_client_init(struct play_run *r, struct play_client *c,
-		      struct scenario_host *host)
+		      struct rig_host *host)
 {
 	ASSERT(r->client_count < PLAY_CLIENTS_MAX);
 	c->run = r;
@@ -92,7 +92,7 @@ static void wait_for_all(struct play_run *r, const struct client_clock *clock)
 }
 
 /* Where who keeps the store looks on. */
-static struct scenario_host *keeper_of(const struct play_run *r)
+static struct rig_host *keeper_of(const struct play_run *r)
 {
 	return r->store ? r->store->region->host : r->client[0]->host;
 }
@@ -140,11 +140,11 @@ static void starter(void *arg)
 
 	for (unsigned i = 0; i < r->client_count && !err; i++) {
 		r->running++;
-		err = scenario_host_spawn(r->client[i]->host, "client",
-					  client_main, r->client[i]);
+		err = rig_host_spawn(r->client[i]->host, "client", client_main,
+				     r->client[i]);
 	}
 	if (!err)
-		err = scenario_host_spawn(keeper_of(r), "keeper", keeper, r);
+		err = rig_host_spawn(keeper_of(r), "keeper", keeper, r);
 	if (!err && r->trouble)
 		err = sim_fiber_spawn(r->sim, "trouble", r->trouble, r);
 	if (err)
@@ -153,7 +153,7 @@ static void starter(void *arg)
 
 int play_clients_start(struct play_run *r)
 {
-	return scenario_host_spawn(r->client[0]->host, "starter", starter, r);
+	return rig_host_spawn(r->client[0]->host, "starter", starter, r);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -323,8 +323,8 @@ void play_del(struct play_client *c, unsigned key)
 
 /* ---- connections -------------------------------------------------------- */
 
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
+int play_conn_open(struct play_conns *all, struct rig_host *host,
+		   struct rig_region *region,
 		   const struct client_link_options *options, char *name,
 		   size_t name_bytes, struct play_conn **out)
 {
@@ -335,7 +335,7 @@ int play_conn_open(struct play_conns *all, struct scenario_host *host,
 		return error_set(-EMFILE, "the play has no connection left");
 	conn = &all->at[all->count];
 	*conn = (struct play_conn){.host = host};
-	err = scenario_link_open(host, region, options, &conn->link);
+	err = rig_link_open(host, region, options, &conn->link);
 	if (err)
 		return err;
 	snprintf(name, name_bytes, "%u", all->count++);
@@ -361,8 +361,7 @@ int play_conn_fence(struct play_conn *conn)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 
-	return -ibv_modify_qp(scenario_link_far_qp(conn->link), &err,
-			      IBV_QP_STATE);
+	return -ibv_modify_qp(rig_link_far_qp(conn->link), &err, IBV_QP_STATE);
 }
 
 void play_conn_close(struct play_conn *conn, bool client_died)
@@ -370,7 +369,7 @@ void play_conn_close(struct play_conn *conn, bool client_died)
 	conn->is_dead = true;
 	if (client_died || !conn->link)
 		return;
-	scenario_link_close(conn->link);
+	rig_link_close(conn->link);
 	conn->link = NULL;
 }
 

@@ -23,7 +23,7 @@ enum {
 struct play_client {
 	struct play_run *run;
 	unsigned index;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct rng rand;
 	bool is_open;
 	unsigned countdown; /* requests until it happens; 0: never */
@@ -33,7 +33,7 @@ struct play_client {
 
 /* The next of the run's clients; its numbers come from a stream of its own. */
 void play_client_init(struct play_run *r, struct play_client *c,
-		      struct scenario_host *host);
+		      struct rig_host *host);
 /* When the world is open: the store is made, clients come, and when all have
  * finished it is checked and the run is stopped. */
 int play_clients_start(struct play_run *r) MUST_CHECK;
@@ -82,7 +82,7 @@ void play_return_del(struct play_client *c, int64_t op, int err);
 /* By number, which is also its name; link is NULL when it was given back. */
 struct play_conn {
 	struct client_link *link;
-	struct scenario_host *host;
+	struct rig_host *host;
 	const void *to; /* of who needs it: what it leads to */
 	bool is_dead;	/* its client is, or has given it up */
 	bool is_known;	/* to a switch */
@@ -94,8 +94,8 @@ struct play_conns {
 };
 
 /* A new connection of `host` to the region; writes its name. */
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
+int play_conn_open(struct play_conns *all, struct rig_host *host,
+		   struct rig_region *region,
 		   const struct client_link_options *options, char *name,
 		   size_t name_bytes, struct play_conn **out) MUST_CHECK;
 /* NULL: it never was, or was given back. */
@@ -110,8 +110,8 @@ void play_conn_close(struct play_conn *conn, bool client_died);
 /* ---- a store on one node ------------------------------------------------ */
 
 struct play_store {
-	struct scenario_region *region;
-	struct scenario_region *locks; /* NULL: none of their own */
+	struct rig_region *region;
+	struct rig_region *locks; /* NULL: none of their own */
 	struct play_conns conns;
 	/* A switch is told of a new connection, or of one that ends; NULL:
 	 * there is none. */

@@ -426,7 +426,7 @@ static int judge(struct play_run *r)
 	sim_run_until(r->sim, sim_now_ps(r->sim) + SIM_S);
 	if (vs->tor)
 		c->forwarded =
-			tor_counter(scenario_tor_get(vs->tor), TOR_C_forwarded);
+			tor_counter(rig_tor_get(vs->tor), TOR_C_forwarded);
 	return 0;
 }
 
@@ -507,7 +507,7 @@ static int open_world(struct play_run *r)
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err && vs->opt->is_switched)
-		err = scenario_tor_create(r->net, &vs->opt->tor, &vs->tor);
+		err = rig_tor_create(r->net, &vs->opt->tor, &vs->tor);
 	return err ? err : spawn_all(vs);
 }
 
@@ -518,7 +518,7 @@ static void close_world(struct play_run *r)
 	if (vs->rack) {
 		vs_world_destroy(vs);
 		if (vs->tor)
-			scenario_tor_destroy(vs->tor);
+			rig_tor_destroy(vs->tor);
 		sim_rack_destroy(vs->rack);
 	}
 	if (r->sim)
@@ -528,9 +528,9 @@ static void close_world(struct play_run *r)
 /* ---- the tables --------------------------------------------------------- */
 
 /* A wrong program is said once, and not by every seed. */
-static int check_programs(const struct scenario_tor_config *cfg)
+static int check_programs(const struct rig_tor_config *cfg)
 {
-	struct scenario_tor *t;
+	struct rig_tor *t;
 	struct sim_net *net;
 	struct sim *sim;
 	int err = sim_create(1, &sim);
@@ -539,9 +539,9 @@ static int check_programs(const struct scenario_tor_config *cfg)
 		return err;
 	err = sim_net_create(sim, &net);
 	if (!err) {
-		err = scenario_tor_create(net, cfg, &t);
+		err = rig_tor_create(net, cfg, &t);
 		if (!err)
-			scenario_tor_destroy(t);
+			rig_tor_destroy(t);
 		sim_net_destroy(net);
 	}
 	sim_destroy(sim);
@@ -582,10 +582,9 @@ static void report(const struct play_options *opt, struct json_out *j)
 
 static int take_program(void *to, const char *value)
 {
-	struct scenario_tor_config *cfg =
-		&((struct verbs_play_options *)to)->tor;
+	struct rig_tor_config *cfg = &((struct verbs_play_options *)to)->tor;
 
-	if (cfg->program_count == SCENARIO_TOR_PROGRAMS)
+	if (cfg->program_count == RIG_TOR_PROGRAMS)
 		return -EINVAL;
 	cfg->programs[cfg->program_count++] = value;
 	return 0;

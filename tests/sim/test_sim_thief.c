@@ -29,40 +29,39 @@ enum {
 };
 
 struct client {
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct ibv_pd *node_pd;
 	struct pframe_space *space;
 	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair pair[PAGE_CHAIN_COUNT];
-	struct scenario_region *memory; /* a message, and a page */
+	struct rig_pair pair[PAGE_CHAIN_COUNT];
+	struct rig_region *memory; /* a message, and a page */
 };
 
 struct world {
-	struct scenario_stage *stage;
-	struct scenario_host *node;
+	struct rig_stage *stage;
+	struct rig_host *node;
 	struct pframe_pool *pool; /* one page frame */
 	struct client thief, owner;
 };
 
 static void run_us(struct world *w, uint64_t us)
 {
-	struct sim *sim = scenario_stage_sim(w->stage);
+	struct sim *sim = rig_stage_sim(w->stage);
 
 	(void)sim_run_until(sim, sim_now_ps(sim) + us * SIM_US);
 }
 
 static void client_open(struct world *w, struct client *c)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.send_depth = 64, .recv_depth = 8, .max_sge = 2};
 	struct pframe_space_options so = {.entries = 1, .depth = DEPTH};
 
-	assert_int_equal(scenario_host_add(w->stage, "client", &c->host), 0);
+	assert_int_equal(rig_host_add(w->stage, "client", &c->host), 0);
 	assert_int_equal(
-		scenario_region_create(c->host, 2 * BYTES, false, &c->memory),
-		0);
-	o.cq = c->cq = scenario_cq_create(c->host, 256);
+		rig_region_create(c->host, 2 * BYTES, false, &c->memory), 0);
+	o.cq = c->cq = rig_cq_create(c->host, 256);
 	so.pd = c->node_pd = ibv_alloc_pd(w->node->context);
 	assert_int_equal(pframe_space_create(w->pool, &so, &c->space), 0);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
@@ -71,8 +70,7 @@ static void client_open(struct world *w, struct client *c)
 				 0);
 		o.far_qp = pframe_chain_qp(c->chain[k]);
 		assert_int_equal(
-			scenario_pair_open(c->host, w->node, &o, &c->pair[k]),
-			0);
+			rig_pair_open(c->host, w->node, &o, &c->pair[k]), 0);
 		assert_int_equal(pframe_chain_start(c->chain[k]), 0);
 	}
 }
@@ -81,7 +79,7 @@ static void client_close(struct client *c)
 {
 	pframe_space_destroy(c->space);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
-		scenario_pair_close(&c->pair[k]);
+		rig_pair_close(&c->pair[k]);
 	(void)ibv_destroy_cq(c->cq);
 	(void)ibv_dealloc_pd(c->node_pd);
 }
@@ -144,13 +142,13 @@ static void store(struct world *w, struct client *c, int byte)
 
 static void world_open(struct world *w)
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 
 	cfg.link.latency_ps = 500 * SIM_NS;
 	cfg.link.bits_per_s = 100000000000ull;
-	assert_int_equal(scenario_stage_create(&cfg, &w->stage), 0);
+	assert_int_equal(rig_stage_create(&cfg, &w->stage), 0);
 	assert_int_equal(pframe_pool_create(BYTES, BYTES, &w->pool), 0);
-	assert_int_equal(scenario_host_add(w->stage, "node", &w->node), 0);
+	assert_int_equal(rig_host_add(w->stage, "node", &w->node), 0);
 	client_open(w, &w->thief);
 	client_open(w, &w->owner);
 	store(w, &w->thief, THIEFS);
@@ -164,7 +162,7 @@ static void world_close(struct world *w)
 	client_close(&w->owner);
 	(void)pframe_pool_mend(w->pool);
 	assert_int_equal(pframe_pool_free(w->pool), 1);
-	scenario_stage_destroy(w->stage);
+	rig_stage_destroy(w->stage);
 	pframe_pool_destroy(w->pool);
 }
 

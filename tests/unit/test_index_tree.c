@@ -28,9 +28,9 @@ enum {
 };
 
 struct rig {
-	struct scenario_stage *stage;
-	struct scenario_host *node, *host;
-	struct scenario_region *region, *locks;
+	struct rig_stage *stage;
+	struct rig_host *node, *host;
+	struct rig_region *region, *locks;
 	struct tree_geometry g;
 	struct client_link *conn[CONNS];
 	unsigned conns;
@@ -45,7 +45,7 @@ static int port_fence(void *ctx, const char *conn)
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct rig *r = ctx;
 
-	return -ibv_modify_qp(scenario_link_far_qp(r->conn[atoi(conn)]), &err,
+	return -ibv_modify_qp(rig_link_far_qp(r->conn[atoi(conn)]), &err,
 			      IBV_QP_STATE);
 }
 
@@ -66,8 +66,7 @@ static struct kit_port port_open(struct rig *r)
 			     .lock_rkey = r->locks->rkey};
 
 	assert_true(r->conns < CONNS);
-	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
-			 0);
+	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
 	snprintf(p.conn, sizeof(p.conn), "%u", r->conns);
 	r->conn[r->conns++] = p.link;
 	return p;
@@ -107,31 +106,31 @@ static void fiber(void *arg)
 	assert_int_equal(tree_format(&p, &r->g), 0);
 	r->fn(r);
 	r->is_done = true;
-	sim_stop(scenario_stage_sim(r->stage));
+	sim_stop(rig_stage_sim(r->stage));
 }
 
 static void play(const struct tree_options *o, void (*fn)(struct rig *r))
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
 	r->fn = fn;
 	cfg.link.latency_ps = SIM_US;
 	assert_int_equal(tree_geometry_make(o, &r->g), 0);
-	assert_int_equal(scenario_stage_create(&cfg, &r->stage), 0);
-	assert_int_equal(scenario_host_add(r->stage, "node", &r->node), 0);
-	assert_int_equal(scenario_host_add(r->stage, "host", &r->host), 0);
-	assert_int_equal(scenario_region_create(r->node, r->g.size_bytes, false,
-						&r->region),
-			 0);
-	assert_int_equal(scenario_region_create(r->node, r->g.lock_bytes, false,
-						&r->locks),
-			 0);
-	assert_int_equal(scenario_host_spawn(r->host, "test", fiber, r), 0);
-	(void)sim_run_until(scenario_stage_sim(r->stage), 1000 * SIM_S);
+	assert_int_equal(rig_stage_create(&cfg, &r->stage), 0);
+	assert_int_equal(rig_host_add(r->stage, "node", &r->node), 0);
+	assert_int_equal(rig_host_add(r->stage, "host", &r->host), 0);
+	assert_int_equal(
+		rig_region_create(r->node, r->g.size_bytes, false, &r->region),
+		0);
+	assert_int_equal(
+		rig_region_create(r->node, r->g.lock_bytes, false, &r->locks),
+		0);
+	assert_int_equal(rig_host_spawn(r->host, "test", fiber, r), 0);
+	(void)sim_run_until(rig_stage_sim(r->stage), 1000 * SIM_S);
 	assert_true(r->is_done);
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	free(r);
 }
 
@@ -380,8 +379,7 @@ static void at_home(struct rig *r)
 		t[i] = (struct thread){.r = r,
 				       .c = client_with(r, false, locals)};
 		assert_int_equal(
-			scenario_host_spawn(r->host, "thread", hammer, &t[i]),
-			0);
+			rig_host_spawn(r->host, "thread", hammer, &t[i]), 0);
 	}
 	while (r->busy)
 		client_clock_relax(&r->host->clock);

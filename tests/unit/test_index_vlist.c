@@ -21,9 +21,9 @@ enum {
 };
 
 struct rig {
-	struct scenario_stage *stage;
-	struct scenario_host *node, *host;
-	struct scenario_region *region;
+	struct rig_stage *stage;
+	struct rig_host *node, *host;
+	struct rig_region *region;
 	struct vlist_geometry g;
 	struct client_link *conn[64];
 	unsigned conns;
@@ -43,7 +43,7 @@ static int port_is_alive(void *ctx, const char *conn)
 
 static void port_close(void *ctx, struct kit_port *port)
 {
-	scenario_link_close(port->link);
+	rig_link_close(port->link);
 }
 
 /* Clients with a name of x are taken for dead. */
@@ -58,8 +58,7 @@ static struct kit_port port_open(struct rig *r, const char *name)
 			     .rkey = r->region->rkey};
 
 	snprintf(p.conn, sizeof(p.conn), "%s", name);
-	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
-			 0);
+	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
 	return p;
 }
 
@@ -82,26 +81,25 @@ static void fiber(void *arg)
 	port_close(r, &p);
 	r->fn(r);
 	r->is_done = true;
-	sim_stop(scenario_stage_sim(r->stage));
+	sim_stop(rig_stage_sim(r->stage));
 }
 
 static void play(const struct vlist_options *o, void (*fn)(struct rig *r))
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 	struct rig r = {.fn = fn};
 
 	cfg.link.latency_ps = SIM_US;
 	assert_int_equal(vlist_geometry_make(o, &r.g), 0);
-	assert_int_equal(scenario_stage_create(&cfg, &r.stage), 0);
-	assert_int_equal(scenario_host_add(r.stage, "node", &r.node), 0);
-	assert_int_equal(scenario_host_add(r.stage, "host", &r.host), 0);
-	assert_int_equal(scenario_region_create(r.node, r.g.size_bytes, false,
-						&r.region),
-			 0);
-	assert_int_equal(scenario_host_spawn(r.host, "test", fiber, &r), 0);
-	(void)sim_run_until(scenario_stage_sim(r.stage), 100 * SIM_S);
+	assert_int_equal(rig_stage_create(&cfg, &r.stage), 0);
+	assert_int_equal(rig_host_add(r.stage, "node", &r.node), 0);
+	assert_int_equal(rig_host_add(r.stage, "host", &r.host), 0);
+	assert_int_equal(
+		rig_region_create(r.node, r.g.size_bytes, false, &r.region), 0);
+	assert_int_equal(rig_host_spawn(r.host, "test", fiber, &r), 0);
+	(void)sim_run_until(rig_stage_sim(r.stage), 100 * SIM_S);
 	assert_true(r.is_done);
-	scenario_stage_destroy(r.stage);
+	rig_stage_destroy(r.stage);
 }
 
 static const struct vlist_options small = {.keys = 40,
@@ -111,8 +109,8 @@ static const struct vlist_options small = {.keys = 40,
 					   .failure_ms = 5,
 					   .chunk_nodes = 8};
 
-/* ---- one key --------------------------------------------------------------
- */
+/* ---- one key
+ * -------------------------------------------------------------- */
 
 static void check_get(struct vlist_client *c, uint64_t key, const char *want)
 {
@@ -169,8 +167,8 @@ static void writes_reads_deletes(void **state)
 	play(&small, one_key);
 }
 
-/* ---- memory ---------------------------------------------------------------
- */
+/* ---- memory
+ * --------------------------------------------------------------- */
 
 static void many_versions(struct rig *r)
 {
@@ -252,8 +250,8 @@ static void memory_of_those_who_left_is_used(void **state)
 	play(&o, inherit);
 }
 
-/* ---- clients --------------------------------------------------------------
- */
+/* ---- clients
+ * -------------------------------------------------------------- */
 
 static void too_many(struct rig *r)
 {
@@ -280,8 +278,8 @@ static void places_for_clients_are_limited(void **state)
 	play(&small, too_many);
 }
 
-/* ---- layout ---------------------------------------------------------------
- */
+/* ---- layout
+ * --------------------------------------------------------------- */
 
 static void words_and_heads(void **state)
 {

@@ -36,7 +36,7 @@ struct scene {
 	unsigned left; /* requests until the end */
 	bool is_armed, has_died, is_over;
 	enum kv_point last;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct kv_cluster *cluster;
 	struct kv_cluster_client victim, other;
 	char problem[200];
@@ -202,15 +202,14 @@ static void play(void *arg)
 		check_all(s, other);
 	kv_client_destroy(other);
 	s->is_over = true;
-	sim_stop(scenario_stage_sim(s->stage));
+	sim_stop(rig_stage_sim(s->stage));
 }
 
 static void run_at(struct scene *s, unsigned n)
 {
-	struct scenario_stage_config cfg = {
-		.seed = 1,
-		.link = {.latency_ps = 1000 * SIM_NS,
-			 .bits_per_s = 25000000000ull}};
+	struct rig_stage_config cfg = {.seed = 1,
+				       .link = {.latency_ps = 1000 * SIM_NS,
+						.bits_per_s = 25000000000ull}};
 	unsigned i;
 
 	s->left = n;
@@ -218,25 +217,22 @@ static void run_at(struct scene *s, unsigned n)
 	s->problem[0] = '\0';
 	s->cluster = calloc(1, sizeof(*s->cluster));
 	assert_non_null(s->cluster);
-	assert_int_equal(scenario_stage_create(&cfg, &s->stage), 0);
+	assert_int_equal(rig_stage_create(&cfg, &s->stage), 0);
 	s->cluster->node_count = KV_CLUSTER_NODES;
 	for (i = 0; i < KV_CLUSTER_NODES; i++)
-		assert_int_equal(scenario_host_add(s->stage, "node",
-						   &s->cluster->node[i]),
-				 0);
+		assert_int_equal(
+			rig_host_add(s->stage, "node", &s->cluster->node[i]),
+			0);
 	s->victim = (struct kv_cluster_client){.cluster = s->cluster};
 	s->other = s->victim;
-	assert_int_equal(scenario_host_add(s->stage, "victim", &s->victim.host),
-			 0);
-	assert_int_equal(scenario_host_add(s->stage, "other", &s->other.host),
-			 0);
+	assert_int_equal(rig_host_add(s->stage, "victim", &s->victim.host), 0);
+	assert_int_equal(rig_host_add(s->stage, "other", &s->other.host), 0);
 	/* A host of its own: the victim is a program, not a machine. */
-	assert_int_equal(scenario_host_spawn(s->other.host, "play", play, s),
-			 0);
-	(void)sim_run_until(scenario_stage_sim(s->stage), LIMIT_MS * SIM_MS);
+	assert_int_equal(rig_host_spawn(s->other.host, "play", play, s), 0);
+	(void)sim_run_until(rig_stage_sim(s->stage), LIMIT_MS * SIM_MS);
 	if (!s->is_over && !s->problem[0])
 		snprintf(s->problem, sizeof(s->problem), "it does not end");
-	scenario_stage_destroy(s->stage);
+	rig_stage_destroy(s->stage);
 	free(s->cluster);
 	if (s->problem[0])
 		fail_msg("%s, %u (before: %s): %s", s->name, n,

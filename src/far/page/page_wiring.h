@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a page store needs of the way to its nodes, for who brings one of his
- * own: page_rack.c has that of a real rack, scenarios that of a simulated one.
+ * own: page_rack.c has that of a real rack, the laboratory that of a simulated
+ * one.
  */
 #ifndef AQ_PAGE_WIRING_H
 #define AQ_PAGE_WIRING_H
@@ -54,7 +55,7 @@ struct page_stop {
 	char text[80]; /* "": it did not stop them */
 };
 
-/* The way to the nodes: a rack, or what a test or a scenario puts together. */
+/* The way to the nodes: a rack, or what a test or a play puts together. */
 struct page_wiring {
 	/* -EHOSTDOWN: not this node, perhaps another. */
 	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,

@@ -5,7 +5,7 @@
  * them: the NIC by chains of work requests, or the node's processor.
  *
  * The room knows verbs and nothing of tenants, HTTP or threads; memnode/ and
- * scenarios put it to use.
+ * the laboratory put it to use.
  *
  * The invariant: every page frame is in exactly one place, the queue or one
  * table, except for the one page frame that each unmapped-store or invalidate
