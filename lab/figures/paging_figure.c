@@ -223,8 +223,7 @@ static int plan_12(struct figure_run *r)
 	return 0;
 }
 
-/* ---- what was published
- * --------------------------------------------------- */
+/* ---- what was published ------------------------------------------------- */
 
 static const struct figure_claim claims[] = {
 	{"1", "run time, 20 tasks", "elapsed_ms", "dynamic-1m", 20, "static",
@@ -319,8 +318,7 @@ static void judge_programs(struct figure_run *r)
 	}
 }
 
-/* ---- the system
- * ------------------------------------------------------------ */
+/* ---- the system --------------------------------------------------------- */
 
 static const struct figure figures[] = {
 	{"1", "quicksorts on four clients, one core at the node", "tasks", 0,

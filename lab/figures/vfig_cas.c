@@ -53,8 +53,7 @@ static bool is_replaced(const struct cas *f)
 	return f->cfg->system != VFIG_CAS;
 }
 
-/* ---- the control plane
- * ---------------------------------------------------- */
+/* ---- the control plane -------------------------------------------------- */
 
 static const char *ip_of(struct rig_host *h, char text[INET_ADDRSTRLEN])
 {
@@ -110,8 +109,7 @@ static int declare(struct cas *f, const struct rig_pair *pair)
 	return tor_control(rig_tor_get(f->tor), text, NULL);
 }
 
-/* ---- threads
- * --------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------ */
 
 /* Takes the lock and gives it back, by turns, whether it has it or not. */
 static int compare_and_swap(struct cas_thread *t, uint64_t turn)
@@ -176,8 +174,7 @@ static int start_thread(struct cas *f, unsigned i)
 	return err ? err : rig_host_spawn(t->host, "thread", thread_main, t);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
 static void measure(void *arg)
 {

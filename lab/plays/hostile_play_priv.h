@@ -174,8 +174,7 @@ int hp_chains_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
 		   struct rig_pair *pair) MUST_CHECK;
 void hp_chains_close(struct pframe_chain **chain, struct rig_pair *pair);
 
-/* ---- hostile_heartbeat.c: the second act
- * -------------------------------------- */
+/* ---- hostile_heartbeat.c: the second act -------------------------------- */
 
 int hp_heartbeat_run(struct hp *p) MUST_CHECK;
 

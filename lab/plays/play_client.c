@@ -91,13 +91,13 @@ static void wait_for_all(struct play_run *r, const struct client_clock *clock)
 		r->client[i]->countdown = 0;
 }
 
-/* Where who keeps the store looks on. */
-static struct rig_host *keeper_of(const struct play_run *r)
+/* Where the checker runs: at the store. */
+static struct rig_host *checker_host(const struct play_run *r)
 {
 	return r->store ? r->store->region->host : r->client[0]->host;
 }
 
-static void keeper(void *arg)
+static void checker(void *arg)
 {
 	struct play_run *r = arg;
 	const struct play_moves *moves = &r->play->moves;
@@ -106,7 +106,7 @@ static void keeper(void *arg)
 
 	if (moves->meanwhile)
 		moves->meanwhile(r);
-	wait_for_all(r, &keeper_of(r)->clock);
+	wait_for_all(r, &checker_host(r)->clock);
 	err = play_client_open(c);
 	if (!err)
 		err = moves->check(c);
@@ -144,7 +144,7 @@ static void starter(void *arg)
 				     r->client[i]);
 	}
 	if (!err)
-		err = rig_host_spawn(keeper_of(r), "keeper", keeper, r);
+		err = rig_host_spawn(checker_host(r), "checker", checker, r);
 	if (!err && r->trouble)
 		err = sim_fiber_spawn(r->sim, "trouble", r->trouble, r);
 	if (err)

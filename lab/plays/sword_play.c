@@ -13,8 +13,7 @@
 #include "sword_play_priv.h"
 #include "wire/wire.h"
 
-/* ---- the control plane
- * --------------------------------------------------- */
+/* ---- the control plane -------------------------------------------------- */
 
 static const uint8_t *host_ip(struct rig_host *h)
 {

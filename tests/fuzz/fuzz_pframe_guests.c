@@ -87,8 +87,7 @@ static void check_answers(const struct fuzz *f)
 	}
 }
 
-/* ---- the honest tenant
- * ---------------------------------------------------- */
+/* ---- the honest tenant -------------------------------------------------- */
 
 static void honest_store(struct fuzz *f, uint64_t i, uint8_t value)
 {
@@ -147,8 +146,7 @@ static void honest_drop(struct fuzz *f, uint64_t i)
 	f->value[i] = 0;
 }
 
-/* ---- the other one
- * -------------------------------------------------------- */
+/* ---- the other one ------------------------------------------------------ */
 
 static struct rig_conn *some_guest(struct fuzz *f, unsigned at)
 {

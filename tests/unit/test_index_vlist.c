@@ -109,8 +109,7 @@ static const struct vlist_options small = {.keys = 40,
 					   .failure_ms = 5,
 					   .chunk_nodes = 8};
 
-/* ---- one key
- * -------------------------------------------------------------- */
+/* ---- one key ------------------------------------------------------------ */
 
 static void check_get(struct vlist_client *c, uint64_t key, const char *want)
 {
@@ -167,8 +166,7 @@ static void writes_reads_deletes(void **state)
 	play(&small, one_key);
 }
 
-/* ---- memory
- * --------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
 static void many_versions(struct rig *r)
 {
@@ -250,8 +248,7 @@ static void memory_of_those_who_left_is_used(void **state)
 	play(&o, inherit);
 }
 
-/* ---- clients
- * -------------------------------------------------------------- */
+/* ---- clients ------------------------------------------------------------ */
 
 static void too_many(struct rig *r)
 {
@@ -278,8 +275,7 @@ static void places_for_clients_are_limited(void **state)
 	play(&small, too_many);
 }
 
-/* ---- layout
- * --------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------- */
 
 static void words_and_heads(void **state)
 {

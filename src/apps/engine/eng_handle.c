@@ -138,7 +138,7 @@ static int heartbeat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
 }
 
 /* One request says that all sessions of a process live. */
-static void handle_beat(void *ctx, struct ctl_call *call)
+static void handle_heartbeat(void *ctx, struct ctl_call *call)
 {
 	const json_t *list = json_object_get(call->body, "sessions"), *one;
 	struct eng *eng = ctx;
@@ -147,10 +147,10 @@ static void handle_beat(void *ctx, struct ctl_call *call)
 	size_t i;
 	int err = 0;
 
-	if (!json_is_array(list) || json_array_size(list) > ENG_BEAT_MAX)
+	if (!json_is_array(list) || json_array_size(list) > ENG_HEARTBEAT_MAX)
 		err = error_set(-EINVAL,
 				"\"sessions\" is a list of up to %d ids",
-				ENG_BEAT_MAX);
+				ENG_HEARTBEAT_MAX);
 	if (!err)
 		json_array_foreach(list, i, one)
 		{
@@ -213,7 +213,7 @@ static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/sessions", handle_list, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions", handle_open, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},
-	{CTL_POST, "/v1/heartbeat", handle_beat, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/heartbeat", handle_heartbeat, ENG_LEVEL_CLIENT},
 	{CTL_DELETE, "/v1/sessions/:", handle_end, ENG_LEVEL_CLIENT},
 };
 
@@ -262,7 +262,7 @@ static void audit(struct eng *eng, const struct ctl_call *call)
 	struct ctl_audit_event e = {
 		.who = call->reply->status == 401 ? "" : "client",
 		.path = call->route ? call->route->pattern : NULL,
-		.is_quiet = call->route && call->route->run == handle_beat,
+		.is_quiet = call->route && call->route->run == handle_heartbeat,
 	};
 
 	if (eng->audit)

@@ -11,8 +11,9 @@
  * anything is acknowledged without it. When the first does not, the second
  * becomes RISING, which everybody who relies on the first looks for within a
  * term; when the terms are over it is the ONLY one. Nodes are taken for dead
- * when neither their NIC nor their door answers for the failure time: two nodes
- * that different clients cannot reach at the same time are not covered.
+ * when neither their NIC nor their control interface answers for the failure
+ * time: two nodes that different clients cannot reach at the same time are not
+ * covered.
  *
  * A client that is fenced at the first is fenced at the second with it (its
  * slot names both connections), so nothing of it comes late.

@@ -334,7 +334,7 @@ void kv_pause(struct kv_replica *c, uint64_t ns)
 		client_clock_relax(c->kit.clock);
 		/* Its connection's end is seen when it is needed again. */
 		if (c->outer)
-			kv_beat(c->outer);
+			kv_heartbeat(c->outer);
 	} while (kit_now_ns(&c->kit) < end);
 }
 

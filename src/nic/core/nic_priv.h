@@ -192,9 +192,9 @@ struct nic_cq {
 	bool counting;	 /* successes are counted and not shown */
 	uint32_t number; /* what WAIT calls it */
 	uint32_t counted;
-	uint32_t outside;  /* those of `counted` that no chain caused */
-	uint64_t fuel;	   /* of the chain that caused the last one */
-	struct list waits; /* chains that wait for it */
+	uint32_t external_count; /* those of `counted` that no chain caused */
+	uint64_t fuel;		 /* of the chain that caused the last one */
+	struct list waits;	 /* chains that wait for it */
 	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
 	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
 };
@@ -638,8 +638,8 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 
 /* ---- touch.c: registered memory ------------------------------------------
  * Nobody else reads or writes it: the program may have unmapped it. -EFAULT: it
- * has, and a part may be done; landing_hit says which memory it was.
- */
+ * has, and a part may be done; landing_hit says which memory it
+ * was. */
 
 /* In order, for programs that poll what a peer writes. */
 int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
@@ -660,8 +660,8 @@ void auth_start(struct nic_qp *qp, int mask);
 void auth_forget(struct nic_qp *qp);
 /* It has a key, and its way is one where it is needed. */
 bool auth_is_on(const struct nic_qp *qp);
-/* The MAC of qp->out, whose payload is pointed to or in its place in `frame`.
- */
+/* The MAC of qp->out, whose payload is pointed to or in its place in
+ * `frame`. */
 void auth_sign(struct nic_qp *qp, const uint8_t *frame);
 /* Is it of the peer, and the one that its number says? The payload is then a
  * copy that nobody else can change, until the next call. */

@@ -119,17 +119,17 @@ struct aq_rack {
 	struct ibv_pd *pd;
 
 	/* The thread that keeps connections alive; under the lock. */
-	pthread_t beat;
-	bool is_beating;
+	pthread_t heartbeat_thread;
+	bool has_heartbeat;
 	bool is_closing;
-	uint32_t beat_ms;
+	uint32_t heartbeat_ms;
 	struct client_http_set *heartbeat_set;
 	struct client_engine engine[CLIENT_NODE_MAX];
-	/* The thread of the keepers; under the lock. */
+	/* The thread of the keepalives; under the lock. */
 	pthread_t keep;
 	pthread_cond_t keepalive_wake;
 	bool is_keeping;
-	struct list keepers;		  /* by client_keepalive.link */
+	struct list keepalives;		  /* by client_keepalive.link */
 	struct client_keepalive *keeping; /* whose tick runs */
 };
 
@@ -316,15 +316,13 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 		    uint64_t deadline_ns,
 		    struct client_node_status *out) MUST_CHECK;
 
-/* ---- heartbeat.c
- * ------------------------------------------------------------- */
+/* ---- heartbeat.c -------------------------------------------------------- */
 
 void client_heartbeat_stop(struct aq_rack *rack);
 
-/* ---- heartbeat_target.c: what is said to one node or engine
- * ------------------- */
+/* ---- heartbeat_target.c: what is said to one node or engine ------------- */
 
-/* A node or an engine; the beat thread's. */
+/* A node or an engine; the heartbeat thread's. */
 struct heartbeat_target {
 	struct client_http *http;
 	struct client_node node;
@@ -334,8 +332,8 @@ struct heartbeat_target {
 	struct client_http_request request;
 };
 
-/* What the beat thread has. */
-struct beat {
+/* What the heartbeat thread has. */
+struct heartbeat {
 	struct aq_rack *rack;
 	struct heartbeat_plan plan;
 	struct heartbeat_target target[HEARTBEAT_TARGETS];
@@ -344,13 +342,12 @@ struct beat {
 /* A heartbeat_name_fn; the lock is held. */
 bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond);
 /* Makes the request from what was named. */
-int heartbeat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
+int heartbeat_prepare(struct heartbeat *b, uint32_t index) MUST_CHECK;
 /* The request has ended: who is lost. */
-void heartbeat_finish(struct beat *b, uint32_t index, int err,
+void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 		      const struct client_http_reply *reply);
 
-/* ---- keepalive.c
- * ------------------------------------------------------------- */
+/* ---- keepalive.c -------------------------------------------------------- */
 
 void client_keep_stop(struct aq_rack *rack);
 
@@ -368,7 +365,7 @@ struct client_far {
 	uint8_t rd_atomic;
 	uint8_t ack_timeout; /* as of queue pairs */
 	bool has_masked_atomics;
-	uint32_t beat_ms;
+	uint32_t heartbeat_ms;
 	struct client_auth auth;
 };
 
@@ -379,7 +376,7 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
  * the heartbeat. bond->id is set as soon as the node knows us. `more` are
  * further members of the request, or NULL. */
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		json_t *more, bool beats, uint64_t deadline_ns,
+		json_t *more, bool has_heartbeat, uint64_t deadline_ns,
 		struct client_bond *bond, struct client_far *far) MUST_CHECK;
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);
@@ -395,7 +392,7 @@ struct client_link_inside {
 	struct client_link link; /* what its user sees */
 	struct aq_rack *rack;
 	bool owns_cq;
-	bool is_beating;
+	bool has_heartbeat;
 	struct client_bond bond;
 };
 

@@ -30,7 +30,7 @@ enum {
 
 	MEM_HEARTBEAT_MS = 1000,
 	MEM_HEARTBEAT_MISSES = 5,
-	MEM_BEAT_MAX = 1024,	     /* connections in one heartbeat */
+	MEM_HEARTBEAT_MAX = 1024,    /* connections in one heartbeat */
 	MEM_PATIENCE_MAX_MS = 60000, /* with the silence of one client */
 	MEM_TICK_MS = 250,	     /* between looks for dead clients */
 	MEM_PAUSE_MS = 1000,	     /* ... if it is longer, we did not run */
