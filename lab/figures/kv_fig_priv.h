@@ -73,7 +73,7 @@ extern const struct kvf_ops kvf_table_ops, kvf_fusee_ops, kvf_vlist_ops,
 /* Runs `load` in a fiber of a host of its own, f->loader, to its end. */
 int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c)) MUST_CHECK;
 
-/* For ports of stores none of whose clients dies. */
+/* For remotes of stores none of whose clients dies. */
 int kvf_fence_nobody(void *ctx, const char *conn);
 int kvf_all_are_alive(void *ctx, const char *conn);
 

@@ -81,16 +81,16 @@ static int open_store(struct vfig_thread *t)
 	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
 				   .cache_keys = 4 * VFIG_KEYS,
 				   .no_steer = f->cfg->system != VFIG_FULL};
-	struct kit_port port = {.link = t->link,
-				.addr = f->region->addr,
-				.size_bytes = f->region->size_bytes,
-				.rkey = f->region->rkey,
-				.fence = nothing,
-				.is_alive = is_alive,
-				.ctx = t};
+	struct kit_remote remote = {.link = t->link,
+				    .addr = f->region->addr,
+				    .size_bytes = f->region->size_bytes,
+				    .rkey = f->region->rkey,
+				    .fence = nothing,
+				    .is_alive = is_alive,
+				    .ctx = t};
 
-	snprintf(port.conn, sizeof(port.conn), "%u", t->index);
-	return vlist_client_create(&port, &f->g, &cfg, &t->store);
+	snprintf(remote.conn, sizeof(remote.conn), "%u", t->index);
+	return vlist_client_create(&remote, &f->g, &cfg, &t->store);
 }
 
 static int get(struct vfig_thread *t, uint64_t key)
@@ -320,12 +320,12 @@ static int make_machines(struct vfig *f)
 static void format(void *arg)
 {
 	struct vfig *f = arg;
-	struct kit_port port = {.link = f->thread[0].link,
-				.addr = f->region->addr,
-				.size_bytes = f->region->size_bytes,
-				.rkey = f->region->rkey};
+	struct kit_remote remote = {.link = f->thread[0].link,
+				    .addr = f->region->addr,
+				    .size_bytes = f->region->size_bytes,
+				    .rkey = f->region->rkey};
 
-	if (has_store(f) && vlist_format(&port, &f->g)) {
+	if (has_store(f) && vlist_format(&remote, &f->g)) {
 		f->res->errors++;
 		return;
 	}

@@ -382,7 +382,7 @@ static int make_geometry(struct kp *p)
 	return kv_geometry_make(&o, &p->g);
 }
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
 	struct kp *p = (struct kp *)r;
 	struct kv_world world = kv_cluster_world(&p->client[0].place);

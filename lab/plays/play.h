@@ -42,7 +42,7 @@ enum {
 struct play;
 struct play_client;
 struct play_store;
-struct kit_port;
+struct kit_remote;
 struct json_out;
 
 /* ---- options ------------------------------------------------------------ */
@@ -126,7 +126,7 @@ struct play_run {
 	struct rng rand;
 	struct lin_history *history; /* NULL: none is checked */
 	enum sim_end end;
-	struct play_store *store; /* NULL: clients make their own ports */
+	struct play_store *store; /* NULL: clients make their own remotes */
 	struct play_client *client[PLAY_CLIENTS_MAX];
 	unsigned client_count;
 	void (*trouble)(void *run); /* a fiber beside the clients, or NULL */
@@ -172,9 +172,9 @@ struct play_moves {
 		   size_t len);
 	int (*del)(struct play_client *c, unsigned key);
 	bool del_tells; /* -ENOENT where there is no such key */
-	/* Makes the store, before all others; port: of the run's store, if it
+	/* Makes the store, before all others; remote: of the run's store, if it
 	 * has one. */
-	int (*format)(struct play_run *r, struct kit_port *port);
+	int (*format)(struct play_run *r, struct kit_remote *remote);
 	/* While clients are at work: what goes wrong beside them, or NULL. */
 	void (*meanwhile)(struct play_run *r);
 	/* After all others: is the store whole? Says what is not. */

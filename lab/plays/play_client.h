@@ -11,7 +11,7 @@
 #ifndef AQ_PLAYS_PLAY_CLIENT_H
 #define AQ_PLAYS_PLAY_CLIENT_H
 
-#include "kit/port.h"
+#include "kit/remote.h"
 #include "play.h"
 
 enum {
@@ -119,14 +119,16 @@ struct play_store {
 		     bool is_new);
 };
 
-/* A port to the run's store, for a client, or for who only formats it. */
-int play_port_open(struct play_client *c, struct kit_port *port) MUST_CHECK;
-void play_port_close(void *client, struct kit_port *port);
+/* A remote to the run's store, for a client, or for who only formats it. */
+int play_remote_open(struct play_client *c,
+		     struct kit_remote *remote) MUST_CHECK;
+void play_remote_close(void *client, struct kit_remote *remote);
 /* Nothing of it is executed any more. */
 int play_store_fence(struct play_run *r, struct play_conn *conn) MUST_CHECK;
-/* Opens a port and has the store made with it, and tries again. */
+/* Opens a remote and has the store made with it, and tries again. */
 int play_store_open(struct play_client *c,
-		    int (*create)(struct play_client *c, struct kit_port *port,
+		    int (*create)(struct play_client *c,
+				  struct kit_remote *remote,
 				  const void *config),
 		    const void *config) MUST_CHECK;
 

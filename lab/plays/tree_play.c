@@ -120,11 +120,11 @@ static bool is_crashed(const struct play_client *c)
 	return tree_client_is_crashed(tree_of(c));
 }
 
-static int create(struct play_client *client, struct kit_port *port,
+static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
 	struct tp_client *c = (struct tp_client *)client;
-	int err = tree_client_create(port, &tp_of(c)->g, config, &c->tree);
+	int err = tree_client_create(remote, &tp_of(c)->g, config, &c->tree);
 
 	if (err)
 		c->tree = NULL;
@@ -368,9 +368,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
-	return tree_format(port, &((struct tp *)r)->g);
+	return tree_format(remote, &((struct tp *)r)->g);
 }
 
 /* Four to eight entries in a leaf: of small nodes, or of large values in nodes

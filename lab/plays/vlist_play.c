@@ -91,11 +91,11 @@ static bool is_crashed(const struct play_client *c)
 	return vlist_client_is_crashed(store_of(c));
 }
 
-static int create(struct play_client *client, struct kit_port *port,
+static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
 	struct vp_client *c = (struct vp_client *)client;
-	int err = vlist_client_create(port, &vp_of(c)->g, config, &c->store);
+	int err = vlist_client_create(remote, &vp_of(c)->g, config, &c->store);
 
 	if (err)
 		c->store = NULL;
@@ -282,9 +282,9 @@ static int judge(struct play_run *r)
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
-	return vlist_format(port, &((struct vp *)r)->g);
+	return vlist_format(remote, &((struct vp *)r)->g);
 }
 
 static int make_hosts(struct vp *p)

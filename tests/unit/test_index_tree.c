@@ -40,7 +40,7 @@ struct rig {
 	bool is_done;
 };
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct rig *r = ctx;
@@ -49,21 +49,21 @@ static int port_fence(void *ctx, const char *conn)
 			      IBV_QP_STATE);
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	return 1;
 }
 
-static struct kit_port port_open(struct rig *r)
+static struct kit_remote remote_open(struct rig *r)
 {
-	struct kit_port p = {.fence = port_fence,
-			     .is_alive = port_is_alive,
-			     .ctx = r,
-			     .addr = r->region->addr,
-			     .size_bytes = r->region->size_bytes,
-			     .rkey = r->region->rkey,
-			     .lock_addr = r->locks->addr,
-			     .lock_rkey = r->locks->rkey};
+	struct kit_remote p = {.fence = remote_fence,
+			       .is_alive = remote_is_alive,
+			       .ctx = r,
+			       .addr = r->region->addr,
+			       .size_bytes = r->region->size_bytes,
+			       .rkey = r->region->rkey,
+			       .lock_addr = r->locks->addr,
+			       .lock_rkey = r->locks->rkey};
 
 	assert_true(r->conns < CONNS);
 	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
@@ -86,7 +86,7 @@ static struct tree_client *client_with(struct rig *r, bool dies,
 				  .locals = locals,
 				  .crash = dies ? crash : NULL,
 				  .ctx = r};
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 	struct tree_client *c;
 
 	assert_int_equal(tree_client_create(&p, &r->g, &cfg, &c), 0);
@@ -101,7 +101,7 @@ static struct tree_client *client(struct rig *r)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	assert_int_equal(tree_format(&p, &r->g), 0);
 	r->fn(r);
@@ -506,7 +506,7 @@ static void die_at(struct rig *r, unsigned n, bool *is_over)
 
 static void wipe(struct rig *r)
 {
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	memset(r->region->mem, 0, r->region->size_bytes);
 	memset(r->locks->mem, 0, r->locks->size_bytes);
@@ -591,7 +591,7 @@ static int see_any(void *user, const void *key, size_t key_len,
 static void use_lies(struct rig *r, uint64_t seed)
 {
 	struct tree_config cfg = {.deadline_ms = 2, .cache_nodes = 8};
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 	struct tree_client *c = client(r), *d;
 	struct tree_range all = {0};
 	struct tree_report report;
@@ -660,9 +660,9 @@ static int sleeper_is_alive(void *ctx, const char *conn)
 	return !sleeper.is_gone[atoi(conn)];
 }
 
-static struct kit_port sleeper_port(struct rig *r)
+static struct kit_remote sleeper_remote(struct rig *r)
 {
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	p.is_alive = sleeper_is_alive;
 	return p;
@@ -674,7 +674,7 @@ static bool sleeper_point(void *ctx, int point)
 
 	if (point == TREE_POINT_SLOT && ++s->points == s->stop_at) {
 		struct tree_config cfg = {.deadline_ms = 200};
-		struct kit_port p = sleeper_port(s->r);
+		struct kit_remote p = sleeper_remote(s->r);
 
 		s->other_err =
 			tree_client_create(&p, &s->r->g, &cfg, &s->other);
@@ -692,7 +692,7 @@ static void sleep_once(struct rig *r)
 	struct tree_config cfg = {
 		.deadline_ms = 200, .crash = sleeper_point, .ctx = &sleeper};
 	struct tree_config plain = {.deadline_ms = 200};
-	struct kit_port before = sleeper_port(r), p;
+	struct kit_remote before = sleeper_remote(r), p;
 	struct tree_client *c = NULL;
 	int err;
 
@@ -702,7 +702,7 @@ static void sleep_once(struct rig *r)
 	sleeper.r = r;
 	sleeper.is_gone[atoi(before.conn)] = true;
 	c = NULL;
-	p = sleeper_port(r);
+	p = sleeper_remote(r);
 	err = tree_client_create(&p, &r->g, &cfg, &c);
 	/* There is one slot: one of them has it, unless nobody came. */
 	assert_true(err == 0 || err == -EAGAIN);

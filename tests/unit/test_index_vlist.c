@@ -31,31 +31,31 @@ struct rig {
 	bool is_done;
 };
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	return 0;
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	return conn[0] != 'x';
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
-	rig_link_close(port->link);
+	rig_link_close(remote->link);
 }
 
 /* Clients with a name of x are taken for dead. */
-static struct kit_port port_open(struct rig *r, const char *name)
+static struct kit_remote remote_open(struct rig *r, const char *name)
 {
-	struct kit_port p = {.fence = port_fence,
-			     .is_alive = port_is_alive,
-			     .close = port_close,
-			     .ctx = r,
-			     .addr = r->region->addr,
-			     .size_bytes = r->region->size_bytes,
-			     .rkey = r->region->rkey};
+	struct kit_remote p = {.fence = remote_fence,
+			       .is_alive = remote_is_alive,
+			       .close = remote_close,
+			       .ctx = r,
+			       .addr = r->region->addr,
+			       .size_bytes = r->region->size_bytes,
+			       .rkey = r->region->rkey};
 
 	snprintf(p.conn, sizeof(p.conn), "%s", name);
 	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
@@ -65,7 +65,7 @@ static struct kit_port port_open(struct rig *r, const char *name)
 static struct vlist_client *client(struct rig *r, const char *name)
 {
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct kit_port p = port_open(r, name);
+	struct kit_remote p = remote_open(r, name);
 	struct vlist_client *c;
 
 	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &c), 0);
@@ -75,10 +75,10 @@ static struct vlist_client *client(struct rig *r, const char *name)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct kit_port p = port_open(r, "maker");
+	struct kit_remote p = remote_open(r, "maker");
 
 	assert_int_equal(vlist_format(&p, &r->g), 0);
-	port_close(r, &p);
+	remote_close(r, &p);
 	r->fn(r);
 	r->is_done = true;
 	sim_stop(rig_stage_sim(r->stage));
@@ -254,16 +254,16 @@ static void too_many(struct rig *r)
 {
 	struct vlist_client *c[CLIENTS], *d, *e;
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct kit_port p;
+	struct kit_remote p;
 
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c[i] = client(r, i ? "c" : "xdead");
 	/* The dead one's place is given to another. */
 	d = client(r, "d");
 	assert_true(vlist_client_stats(d)->fenced == 1);
-	p = port_open(r, "late");
+	p = remote_open(r, "late");
 	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &e), -EAGAIN);
-	port_close(r, &p);
+	remote_close(r, &p);
 	vlist_client_destroy(d);
 	vlist_client_abandon(c[0]);
 	for (unsigned i = 1; i < CLIENTS; i++)
@@ -341,7 +341,7 @@ static void sleep_once(struct rig *r)
 	struct vlist_config cfg = {
 		.deadline_ms = 50, .crash = sleeper_point, .ctx = &sleeper};
 	struct vlist_config plain = {.deadline_ms = 50};
-	struct kit_port late = port_open(r, "x late"), p;
+	struct kit_remote late = remote_open(r, "x late"), p;
 	struct vlist_client *c = NULL, *third = NULL;
 	int err;
 
@@ -350,13 +350,13 @@ static void sleep_once(struct rig *r)
 	assert_true(err == 0 || err == -EAGAIN);
 	if (sleeper.other) {
 		/* It is alive, whatever the late one has written since. */
-		p = port_open(r, "third");
+		p = remote_open(r, "third");
 		assert_int_equal(vlist_client_create(&p, &r->g, &plain, &third),
 				 -EAGAIN);
-		port_close(r, &p);
+		remote_close(r, &p);
 	}
 	if (err)
-		port_close(r, &late);
+		remote_close(r, &late);
 	vlist_client_destroy(c);
 	vlist_client_destroy(sleeper.other);
 }

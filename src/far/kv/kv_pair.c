@@ -115,11 +115,11 @@ static int settle_one(struct kv_shard *s, unsigned copy)
 static int name_both(struct kv_shard *s)
 {
 	char both[KIT_SLOT_NAME_MAX];
-	const char *mine = s->replica[0]->kit.port.conn;
+	const char *mine = s->replica[0]->kit.remote.conn;
 	int n = (int)strcspn(mine, "+"), len;
 
 	len = snprintf(both, sizeof(both), "%.*s+%s", n, mine,
-		       s->replica[1]->kit.port.conn);
+		       s->replica[1]->kit.remote.conn);
 	if (len >= (int)sizeof(both))
 		return error_set(-EPROTO, "a connection's name is too long");
 	if (strcmp(both, mine) == 0)

@@ -461,7 +461,8 @@ unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 int kv_slot_claim(struct kv_replica *c) MUST_CHECK;
 /* What cannot be given back others take for dead, in time. */
 int kv_slot_leave(struct kv_replica *c);
-int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+int kv_replica_create(const struct kit_remote *remote,
+		      const struct kv_geometry *g,
 		      const struct kv_client_config *config,
 		      struct kv_replica **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */

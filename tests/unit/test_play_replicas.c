@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One client of a table of several leaves is killed before each of its requests
- * in turn: over a resize, over a change of two copies, over taking over from a
- * node that died. Another one finds everything that was acknowledged, goes on,
- * and in the end the table is whole.
+ * One client of a table of several replicas is killed before each of its
+ * requests in turn: over a resize, over a change of two copies, over taking
+ * over from a node that died. Another one finds everything that was
+ * acknowledged, goes on, and in the end the table is whole.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,7 +133,7 @@ static void go_on(struct scene *s, struct aq_kv_client *c)
 	size_t len;
 
 	if (s->deed == CHANGE)
-		kv_cluster_kill(s->cluster, s->cluster->leaf[0].node);
+		kv_cluster_kill(s->cluster, s->cluster->replica[0].node);
 	MUST(s,
 	     aq_kv_get(c, &key, sizeof(key), &value, sizeof(value), &len) == 0);
 	MUST(s, value == 1 || s->deed != RESIZE);
@@ -189,7 +189,8 @@ static void play(void *arg)
 	if (!s->problem[0]) {
 		put_keys(s, other, 1);
 		if (s->deed == TAKE_OVER)
-			kv_cluster_kill(s->cluster, s->cluster->leaf[0].node);
+			kv_cluster_kill(s->cluster,
+					s->cluster->replica[0].node);
 		s->is_armed = true;
 		act(s, victim);
 		s->is_armed = false;
