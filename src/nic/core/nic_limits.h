@@ -54,7 +54,7 @@ enum {
 	NIC_CHAIN_STEPS_MAX = 1 << 20,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
 	NIC_DIRECT_AHEAD = 8,	     /* requests, on the direct port */
-	NIC_GUARD_SOURCES = 64,
+	NIC_GUESS_SOURCES = 64,
 	NIC_REPEATS_MAX = 8, /* at once; then only when a timer is due */
 	NIC_MTU_MIN = 256,
 };

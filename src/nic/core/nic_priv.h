@@ -667,9 +667,9 @@ void auth_sign(struct nic_qp *qp, const uint8_t *frame);
  * copy that nobody else can change, until the next call. */
 bool auth_check(struct nic_qp *qp, struct wire_pkt *pkt);
 
-/* ---- guard.c: sources that guess keys ----------------------------------- */
+/* ---- guess.c: sources that guess keys ----------------------------------- */
 
-struct guard_source {
+struct guess_source {
 	uint8_t ip[16];
 	uint32_t slot;
 	uint32_t failures;
@@ -678,19 +678,19 @@ struct guard_source {
 	uint64_t born; /* the last connection before its first failure */
 };
 
-struct guard {
-	struct guard_source sources[NIC_GUARD_SOURCES];
+struct guess {
+	struct guess_source sources[NIC_GUESS_SOURCES];
 	uint64_t blocked_until_ns; /* no source is blocked after this */
 	uint64_t births;	   /* connections made so far */
 	uint32_t used;
 	uint32_t next; /* to replace when full */
 };
 
-void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+void guess_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 /* Its guesses that cost no connection are not looked at. */
-bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+bool guess_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 /* Nor is this packet, because the connection is newer than the guesses. */
-bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+bool guess_drops(struct nic *nic, const struct nic_qp *qp,
 		 const struct wire_pkt *pkt);
 
 /* ---- nic.c -------------------------------------------------------------- */
@@ -714,7 +714,7 @@ struct nic {
 	atomic_uint held_most; /* messages that one of them stands for */
 	struct key_table keys;
 	struct timer_wheel wheel;
-	struct guard guard;
+	struct guess guess;
 	atomic_uint outstanding;
 	uint32_t qp_count;
 	uint32_t cq_count;
