@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the play "verbs". A node is one host; a session is one RC
+ * The inside of the play "verbs". A node is one host; a connection is one RC
  * connection with an endpoint at each end. Every endpoint has a window and
  * some words that only its peer operates on, so the order of one send queue
  * fixes what they must contain; one page of counters per node is shared by
@@ -24,7 +24,7 @@
 enum {
 	VS_NODE_MIN = 2,
 	VS_NODE_MAX = 4,
-	VS_SESSION_MAX = 6,
+	VS_CONN_MAX = 6,
 	VS_CQ_MAX = 3,
 	VS_SGE_MAX = 32,
 	VS_LEN_MAX = 64 << 10,
@@ -212,7 +212,7 @@ enum vs_state {
 };
 
 struct vs_ep {
-	struct vs_session *s;
+	struct vs_conn *s;
 	struct vs_node *node;
 	struct vs_ep *peer;
 	char name[16];
@@ -279,7 +279,7 @@ struct vs_ep {
 	struct rng rand;
 };
 
-struct vs_session {
+struct vs_conn {
 	struct vs *vs;
 	unsigned index;
 	enum vs_state state;
@@ -306,9 +306,9 @@ struct vs {
 	struct sim_faults faults;
 	enum vs_phase phase;
 	unsigned node_count;
-	unsigned session_count;
+	unsigned conn_count;
 	struct vs_node nodes[VS_NODE_MAX];
-	struct vs_session sessions[VS_SESSION_MAX];
+	struct vs_conn conns[VS_CONN_MAX];
 	bool mild; /* too few losses for any request to run out of retries */
 	unsigned bad_ppm;   /* how often a request is made wrong */
 	unsigned break_ppm; /* how often a connection is broken */
@@ -427,16 +427,16 @@ void vs_notify_check(struct vs_node *node, unsigned cq);
 
 /* ---- verbs_conn.c: connecting, failing, connecting again ---------------- */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
-int vs_session_connect(struct vs_session *s) MUST_CHECK;
+int vs_conn_connect(struct vs_conn *s) MUST_CHECK;
 void vs_ep_fail_qp(struct vs_ep *ep);
 /* The connection is to be given up and made anew. */
-void vs_session_break(struct vs_session *s);
-/* One step of draining; moves the session on when both ends are ready. */
-void vs_session_drain(struct vs_ep *ep);
+void vs_conn_break(struct vs_conn *s);
+/* One step of draining; moves the connection on when both ends are ready. */
+void vs_conn_drain(struct vs_ep *ep);
 /* Both ends are over for good: checks and frees what is left of them. */
-void vs_session_settle(struct vs_session *s);
+void vs_conn_settle(struct vs_conn *s);
 
-/* ---- verbs_world.c: nodes and sessions ---------------------------------- */
+/* ---- verbs_world.c: nodes and connections ------------------------------- */
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
 int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
