@@ -351,10 +351,9 @@ static void describe_unfinished(struct vs *vs)
 			continue;
 		vs_fail(vs,
 			"not finished long after the network healed: "
-			"connection "
-			"%u, state %u, epoch %u; %s: %u of %u posted, %u "
-			"outstanding, %s; %s: %u of %u posted, %u outstanding, "
-			"%s",
+			"connection %u, state %u, epoch %u; %s: %u of %u "
+			"posted, %u outstanding, %s; %s: %u of %u posted, %u "
+			"outstanding, %s",
 			s->index, s->state, s->epoch, s->ep[0].name,
 			s->ep[0].posted, s->ep[0].quota,
 			s->ep[0].sq_tail - s->ep[0].sq_head,
