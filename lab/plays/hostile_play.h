@@ -21,8 +21,8 @@
  * heartbeats, the silence after which it ends a connection, the interval of its
  * ticks, and the gap between ticks that counts as not running. */
 enum {
-	HOSTILE_BEAT_MS = 1000,
-	HOSTILE_PATIENCE_MS = 5 * HOSTILE_BEAT_MS,
+	HOSTILE_HEARTBEAT_MS = 1000,
+	HOSTILE_PATIENCE_MS = 5 * HOSTILE_HEARTBEAT_MS,
 	HOSTILE_TICK_MS = 250,
 	HOSTILE_PAUSE_MS = 1000,
 };

@@ -64,8 +64,7 @@ const struct sim_fabric_choice *sim_fabric_find(
 int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
 		    uint32_t ports) MUST_CHECK;
 
-/* ---- for fabrics ----------------------------------------------------------
- */
+/* ---- for fabrics -------------------------------------------------------- */
 
 const struct sim_link *sim_port_link(const struct sim_port *port);
 uint64_t sim_net_switch_ps(const struct sim_net *net);

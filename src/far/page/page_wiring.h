@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a page store reaches its nodes, for callers that bring their own:
- * page_rack.c has that of a real rack, plays that of a simulated one.
+ * page_rack.c has that of a real rack, the laboratory that of a simulated one.
  */
 #ifndef AQ_PAGE_WIRING_H
 #define AQ_PAGE_WIRING_H
@@ -21,7 +21,7 @@ static inline uint32_t page_piece_bytes(enum page_mode mode,
 	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : page_bytes;
 }
 
-/* What a lane asks a node for. */
+/* What a backend asks a node for. */
 struct page_wish {
 	enum page_mode mode;
 	uint64_t index_count; /* copies that the node shall be able to keep */
@@ -50,7 +50,7 @@ struct page_grant {
 
 /* Why a node has stopped stores of unmapped pages. */
 struct page_stop {
-	bool is_full;  /* it has no frame left */
+	bool is_full;  /* it has no page frame left */
 	char text[80]; /* "": it did not stop them */
 };
 
@@ -61,14 +61,14 @@ struct page_wiring {
 		    struct page_grant *out);
 	void (*close)(void *ctx, struct page_grant *grant);
 	uint32_t (*node_count)(void *ctx);
-	/* Bytes that the node holds for the lane. */
+	/* Bytes that the node holds for the backend. */
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Ends grant->link[at], the chain that takes frames. When none of its
-	 * requests is executed any more, writes to mapped[] whether the page of
-	 * each index is mapped (0 or 1), and why the node had stopped the
-	 * chain. */
+	/* Ends grant->link[at], the chain that takes page frames. When none of
+	 * its requests is executed any more, writes to mapped[] whether the
+	 * page of each index is mapped (0 or 1), and why the node had stopped
+	 * the chain. */
 	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
 		      const uint64_t *index, unsigned count, uint8_t *mapped,
 		      struct page_stop *stop);

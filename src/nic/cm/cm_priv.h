@@ -197,7 +197,7 @@ void cm_peer_forget(struct cm_id *id);
 /* Whether the socket will show the end of that process. */
 bool cm_peer_is_watched(const struct cm_addr *peer);
 /* A process has connected to the lease of a listener. */
-void cm_peer_visit(struct cm_watch *lease);
+void cm_peer_accept(struct cm_watch *lease);
 /* In the child of a fork: the sockets are the parent's. */
 void cm_peers_abandon(void);
 

@@ -41,8 +41,8 @@ enum {
 	BELL_PAGE_BYTES = 4096,
 	/* After this many turns an owner that is awake has answered what it
 	 * read, because it holds acknowledgements back for some turns
-	 * (HELD_TURNS in engine.c). An owner that sleeps holds nothing back;
-	 * the first of its turns may have been under way already. */
+	 * (HELD_TURNS in nic_thread.c). An owner that sleeps holds nothing
+	 * back; the first of its turns may have been under way already. */
 	BELL_TURNS_TO_ANSWER = 128,
 	BELL_TURNS_TO_SLEEP = 2,
 };

@@ -45,7 +45,7 @@ struct cable {
 	uid_t uid;	   /* of the peer */
 	uint64_t since_ns; /* when it was accepted */
 	bool connector;	   /* this side connected */
-	bool doomed;	   /* the engine is to take it down */
+	bool doomed;	   /* the NIC thread is to take it down */
 	bool small_frame;  /* the frame between tx_begin and tx_end is small */
 	uint8_t *shared;
 	size_t shared_bytes;
@@ -82,7 +82,7 @@ void cable_accept_all(struct os_host *h);
 /* The socket has a message, or was closed: then the cable is to be reaped. */
 void cable_event(struct cable *c);
 /* Ends the cables whose peer has closed, or whose rings or messages were found
- * impossible, and tells the NIC. Only the engine calls it. */
+ * impossible, and tells the NIC. Only the NIC thread calls it. */
 void cable_reap(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);

@@ -147,7 +147,7 @@ struct udp_steer {
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
-	struct watch watch; /* a datagram wakes the engine */
+	struct watch watch; /* a datagram wakes the NIC thread */
 	bool ipv4;
 	uint32_t scope_id; /* of a link-local address */
 	unsigned lanes_per_peer;

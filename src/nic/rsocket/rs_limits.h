@@ -21,8 +21,8 @@ enum {
 	RS_BACKLOG_MAX = 1024,
 	RS_WCS = 16, /* completions taken at a time */
 	/* How long a thread polls before it sleeps. A thread that polls moves
-	 * the frames itself; a round trip through two sleeping engines takes 40
-	 * to 90 us. */
+	 * the frames itself; a round trip through two sleeping NIC threads
+	 * takes 40 to 90 us. */
 	RS_SPIN_US = 100,
 	RS_RESOLVE_MS = 2000,
 	RS_EXIT_MS = 2000, /* for the last messages of a process that ends */

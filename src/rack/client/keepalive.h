@@ -35,11 +35,11 @@ struct client_bond {
 void client_bond_init(struct client_bond *bond, uint32_t node);
 /* From here on every heartbeat to the node names this bond. */
 int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
-		    uint32_t beat_ms) MUST_CHECK;
+		    uint32_t heartbeat_ms) MUST_CHECK;
 /* The same for a session of that engine. */
 int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
 			   const struct client_node *engine, const char *token,
-			   uint32_t beat_ms) MUST_CHECK;
+			   uint32_t heartbeat_ms) MUST_CHECK;
 /* Does nothing for a bond that was not added. */
 void client_bond_remove(struct aq_rack *rack, struct client_bond *bond);
 
@@ -67,11 +67,11 @@ int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
 		    struct client_auth *auth) MUST_CHECK;
 
-/* ---- keepers ------------------------------------------------------------- */
+/* ---- keepalives ---------------------------------------------------------- */
 
 /* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
- * keepers of a rack share, and may talk to nodes with the given caller. A tick
- * that waits delays other keepers, but no heartbeat. */
+ * keepalives of a rack share, and may talk to nodes with the given caller. A
+ * tick that waits delays other keepalives, but no heartbeat. */
 struct client_keepalive {
 	struct list link; /* under the rack's lock */
 	void (*tick)(struct client_keepalive *k,
