@@ -98,7 +98,7 @@ enum aq_region_create_flags {
 	 * has none. It cannot be resized. */
 	AQ_REGION_DEVICE = 1u << 0,
 	/* The switch that the rack's NICs are plugged into replaces atomics on
-	 * the region. -EOPNOTSUPP without such a switch. The region cannot be
+	 * the region. -EOPNOTSUPP without such a switch. It cannot be
 	 * resized. */
 	AQ_REGION_SWITCH_ATOMICS = 1u << 1,
 };
@@ -121,8 +121,7 @@ struct aq_region_stat {
 	uint64_t size_bytes;
 	uint64_t stripe_bytes; /* 0 on one node */
 	uint32_t nodes;
-	/* The first piece's number on its node, and how often its keys were
-	 * renewed. */
+	/* The first piece's number on its node, and renewals of its keys. */
 	uint32_t id;
 	uint32_t epoch;
 	uint32_t reserved;
@@ -266,9 +265,8 @@ struct aq_async_options {
 	 * AQ_ASYNC_REQUESTS_MAX; 0: 1024. */
 	uint32_t requests;
 	/* Completions that the engine may collect before it reports them; 1: it
-	 * reports each at once; 0: the engine's default. It never waits when
-	 * nothing else is under way, nor longer than flush_us (0: the engine's
-	 * default). */
+	 * reports each at once; 0: its default. It never waits when nothing
+	 * else is under way, nor longer than flush_us (0: its default). */
 	uint32_t batch;
 	uint32_t flush_us;
 	uint32_t flags; /* enum aq_async_flags; -EINVAL: unknown ones */

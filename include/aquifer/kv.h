@@ -143,9 +143,8 @@ enum aq_kv_search {
 };
 
 enum aq_kv_client_flags {
-	/* Reads are loads where the table is on this machine. Changes always go
-	 * through the NIC, because changes of a fenced client must not
-	 * happen. */
+	/* Reads are loads where the table is on this machine. Changes go
+	 * through the NIC, because a fenced client must change nothing. */
 	AQ_KV_DIRECT_READS = 1u << 0,
 };
 

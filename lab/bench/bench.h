@@ -127,8 +127,7 @@ int bench_parse(struct bench *b, int argc, char **argv) MUST_CHECK;
  * a word NULL. */
 uint64_t bench_number(const struct bench *b, const char *name);
 const char *bench_word(const struct bench *b, const char *name);
-/* Whether --only selects the group, by its own name or by that of one of its
- * ratios. */
+/* Whether --only selects the group, by its own name or by that of a ratio. */
 bool bench_wants(const struct bench *b, const char *group);
 bool bench_wants_ratio(const struct bench *b, const struct bench_ratio *r);
 /* Whether --only selects anything at all. */

@@ -62,8 +62,7 @@ int guard_meter_read(struct guard_meter *m, const pid_t own[2],
 		     const pid_t *more, unsigned more_count)
 	__attribute__((warn_unused_result));
 
-/* Processor time of a process so far, or of this one (pid 0); 0 when it is
- * gone. */
+/* Processor time of a process, or of this one (pid 0); 0 when it is gone. */
 uint64_t guard_process_ns(pid_t pid);
 
 /* Finds the line of one core in /proc/stat and adds up everything but idle and

@@ -52,8 +52,7 @@ struct far_window {
 int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 	    unsigned window_ms, struct far_window *out)
 	__attribute__((warn_unused_result));
-/* The same by a store; or, if `most` is not 0, for that many different
- * pages. */
+/* The same by a store; or, if `most` is not 0, for that many pages. */
 int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
 	      unsigned depth, unsigned window_ms, uint64_t most,
 	      struct far_window *out) __attribute__((warn_unused_result));

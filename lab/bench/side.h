@@ -154,8 +154,7 @@ void side_no_teardown(struct side *s);
 /* Remembers why a step failed and returns rc. */
 int side_fail(struct side *s, int rc, const char *what);
 
-/* Whole messages on a stream. 0 or -errno; -EPIPE when the other end has
- * closed. */
+/* Whole messages on a stream. 0 or -errno; -EPIPE: the other end has closed. */
 int side_send(int fd, const void *buf, size_t len_bytes)
 	__attribute__((warn_unused_result));
 int side_recv(int fd, void *buf, size_t len_bytes)

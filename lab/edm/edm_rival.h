@@ -85,8 +85,7 @@ uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind);
 /* Bytes of a message's data arrived; ends the message with the last. */
 void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes);
 
-/* The packet has reached its receiver: returns its message and frees the
- * packet. */
+/* The packet is at its receiver: returns its message and frees the packet. */
 uint32_t edm_rival_take(struct edm_rival *r, uint32_t packet);
 /* The same for one with data, which is counted. */
 void edm_rival_take_data(struct edm_rival *r, uint32_t packet);

@@ -57,8 +57,7 @@ struct kvf {
 /* How a store is opened and used, from a client's fiber. 0 or -errno. */
 struct kvf_ops {
 	const char *name;
-	/* Time between two looks of a client that waits for another one on its
-	 * machine. */
+	/* Time between looks of a client that waits for one on its machine. */
 	uint64_t home_wait_ps;
 	int (*prepare)(struct kvf *f); /* memory, before the clients start */
 	int (*open)(struct kvf_client *c);

@@ -147,8 +147,7 @@ struct hlog_stats {
 const struct hlog_stats *hlog_session_stats(const struct hlog_session *s);
 
 /* Local bytes that give the tail `local_part` of `total_part` of a log with
- * this many records of that size: 5 of 18 and 5 of 24 in the paper's case
- * study. */
+ * this many records of that size: 5 of 18 and 5 of 24 in the paper. */
 uint64_t hlog_local_bytes(uint64_t record_count, uint32_t value_bytes,
 			  uint32_t local_part, uint32_t total_part);
 /* The size of a device that holds this many records, appended once each. */

@@ -99,8 +99,7 @@ int redy_execute(const uint8_t *memory, uint64_t size_bytes,
 		 const uint8_t *request, uint32_t request_bytes,
 		 uint8_t *answer, uint32_t *len_bytes) MUST_CHECK;
 
-/* Answers requests until `stop` is true. 0 or -errno: the connection is
- * broken. */
+/* Answers until `stop` is true. 0 or -errno: the connection is broken. */
 int redy_serve(struct redy_port *p, const uint8_t *memory, uint64_t size_bytes,
 	       bool (*stop)(void *ctx), void *ctx) MUST_CHECK;
 

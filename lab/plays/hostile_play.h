@@ -6,8 +6,7 @@
  * hostile one must not read or change their data, nor stop them.
  *
  * The hostile one knows more than it should: addresses, numbers of queue pairs
- * and packets, and the others' keys. It sends any frame, but only from its own
- * port.
+ * and packets, and the others' keys. It sends any frame from its own port.
  *
  * In a second act the nodes fail: one hangs, and the heartbeats to the others
  * must not suffer.

@@ -61,8 +61,7 @@ uint64_t play_value_read(struct play_run *r, const uint8_t *v, size_t len);
 
 int64_t play_invoke(struct play_client *c, uint64_t key, enum lin_call call,
 		    uint64_t a, uint64_t b);
-/* An operation without a result ended with `err`: counts it, and returns what
- * that means. */
+/* An operation without a result ended with `err`: counts and classifies it. */
 enum lin_type play_ended(struct play_client *c, int err);
 void play_return(struct play_client *c, int64_t op, enum lin_type type,
 		 enum lin_said said);
@@ -79,8 +78,7 @@ void play_return_del(struct play_client *c, int64_t op, int err);
 
 /* ---- connections -------------------------------------------------------- */
 
-/* A connection. Its number is also its name; link is NULL when it was given
- * back. */
+/* A connection. Its number is its name; link is NULL when it was given back. */
 struct play_conn {
 	struct client_link *link;
 	struct rig_host *host;
@@ -105,7 +103,7 @@ bool play_conn_is_alive(struct play_conns *all, const char *name);
 /* Fences as a memory node does: the far end accepts nothing any more. */
 int play_conn_fence(struct play_conn *conn) MUST_CHECK;
 /* The client does not need it any more. The far end of a dead client's
- * connection stays until it is fenced or the play ends: what was sent may still
+ * connection stays until it is fenced or the play ends: packets may still
  * arrive. */
 void play_conn_close(struct play_conn *conn, bool client_died);
 

@@ -48,8 +48,7 @@ enum {
 
 #define VS_POISON 0xa7
 
-/* Marks the wr_id of a receive, because error completions do not say what they
- * are about. */
+/* Marks the wr_id of a receive: error completions do not say their kind. */
 #define VS_ID_RECV  (1ull << 62)
 #define VS_ID_SRQ   (1ull << 61)
 #define VS_ID_UD    (1ull << 60)
@@ -372,12 +371,10 @@ void vs_record_harm(void *ctx, const uint8_t *frame, size_t len_bytes);
 /* A connection begins: its numbers are known. */
 void vs_record_begin(struct vs_ep *ep);
 void vs_record_post(struct vs_ep *ep, struct vs_op *op);
-/* Checks whether the request can have ended like this, after what the peer
- * did. */
+/* Checks that the request can have ended so, after what the peer did. */
 void vs_record_check(struct vs_ep *ep, const struct vs_op *op,
 		     enum ibv_wc_status status);
-/* Both ends are over: checks that there was a reason to give up, or to
- * flush. */
+/* Both ends are over: checks that there was a reason to give up or flush. */
 void vs_record_explain(struct vs_ep *ep);
 
 /* ---- verbs_post.c: random requests and receives ------------------------- */

@@ -100,8 +100,7 @@ struct figure_column {
 
 /* ---- claims -------------------------------------------------------------- */
 
-/* A published value, to be compared with ours. Unit "%": the column is a
- * share. */
+/* A published value, compared with ours. Unit "%": the column is a share. */
 struct figure_claim {
 	const char *figure; /* its name */
 	const char *what;
@@ -211,8 +210,7 @@ static inline void *figure_row(const struct figure_run *r, size_t index)
 	return r->rows + index * r->system->row_bytes;
 }
 
-/* Adds a row of zeros with these members; the pointer is valid until the next
- * call. */
+/* Adds a row of zeros with these members; valid until the next call. */
 void *figure_add(struct figure_run *r, const char *panel, const char *series,
 		 double x);
 /* The point that was run, or NULL. panel NULL: any. */

@@ -116,8 +116,7 @@ struct rig_region {
 };
 
 /* Zeroed memory that peers may read, write and use for atomics. In device
- * memory: -ENOSPC when the NIC does not have that much. Lives as long as the
- * stage. */
+ * memory: -ENOSPC when the NIC has too little. Lives as long as the stage. */
 int rig_region_create(struct rig_host *host, uint64_t size_bytes,
 		      bool in_device, struct rig_region **out) MUST_CHECK;
 

@@ -29,8 +29,7 @@ int rig_sword_create(struct rig_sword *s, struct sim_net *net,
 		     const char *options) MUST_CHECK;
 /* Call it before the stage is destroyed. */
 void rig_sword_destroy(struct rig_sword *s);
-/* Kills the switch and starts it again; nothing passes until it is told of the
- * server. */
+/* Restarts the switch; nothing passes until it is told of the server. */
 int rig_sword_restart(struct rig_sword *s) MUST_CHECK;
 /* Tells it of the server and of the region, with a shared connection that is
  * new. The caller has ended all connections that it was told of before. */

@@ -24,9 +24,8 @@ int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
  * example; any pointer but NULL. */
 int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
 			sim_fiber_fn fn, void *arg) MUST_CHECK;
-/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: their
- * heap memory is left to the caller. Called by one of them, it does not
- * return. */
+/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: the
+ * caller gets their heap memory. Called by one of them, it does not return. */
 void sim_fiber_kill(struct sim *sim, const void *owner);
 /* All of them; from outside only. */
 void sim_fiber_kill_all(struct sim *sim);

@@ -68,8 +68,7 @@ enum lin_type {
 	LIN_INFO, /* unknown: as if it never ended */
 };
 
-/* What the result of an operation that ended with LIN_OK tells about the
- * value. */
+/* What an operation that ended with LIN_OK tells about the value. */
 enum lin_said {
 	LIN_SAID_NOTHING, /* only that it is done */
 	LIN_YES,	  /* the condition held, or `got` is the value */

@@ -91,8 +91,7 @@ int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
 /* Programs that register memory where malloc put it have other addresses in
  * each run: leave those of requests out of the trace hash. */
 void sim_net_hide_addresses(struct sim_net *net);
-/* Messages contain addresses, too: leaves all payloads out of the trace
- * hash. */
+/* Messages contain addresses, too: leaves payloads out of the trace hash. */
 void sim_net_hide_payload(struct sim_net *net);
 
 /* Sees every frame as its port sends it, before any fault. NULL: none. */

@@ -37,8 +37,7 @@ struct sim_fabric {
 	struct sim_net *net; /* set by sim_net_set_fabric */
 };
 
-/* Call it before the first port. The network then owns the fabric, also after
- * an error. */
+/* Call it before the first port. The network owns it then, also on an error. */
 int sim_net_set_fabric(struct sim_net *net,
 		       struct sim_fabric *fabric) MUST_CHECK;
 struct sim_fabric *sim_net_fabric(struct sim_net *net);
@@ -79,8 +78,7 @@ void sim_net_arrive(struct sim_net *net, struct sim_frame *frame,
 void sim_net_lose(struct sim_net *net, struct sim_frame *frame);
 /* The same, because a queue was full. */
 void sim_net_overflow(struct sim_net *net, struct sim_frame *frame);
-/* The path is congested: marks the frame, where the sender allows it (RFC
- * 3168). */
+/* The path is congested: marks the frame, if its sender allows (RFC 3168). */
 void sim_net_mark(struct sim_net *net, struct sim_frame *frame);
 
 #endif

@@ -20,8 +20,7 @@ static inline uint64_t clock_read_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Since some moment in the past; it is never set, so it is right for
- * durations. */
+/* Since some moment in the past; never set, so it is right for durations. */
 static inline uint64_t clock_mono_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);

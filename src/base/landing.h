@@ -46,8 +46,7 @@ size_t landing_call(void *a, const void *b, uintptr_t c, landing_work *work,
 		    uintptr_t start, uintptr_t end)
 	__attribute__((visibility("hidden")));
 
-/* For work between two such ranges: names the second before the call, and none
- * after it. */
+/* For work between two such ranges: names the second before, none after it. */
 static inline void landing_other(const void *start, size_t len_bytes)
 {
 	atomic_store_explicit(&landing.other_start, (uintptr_t)start,
@@ -63,8 +62,7 @@ static inline bool landing_hit(const void *start, size_t len_bytes)
 }
 
 /* Call it in the signal handler, with the handler's third argument. True: the
- * fault is ours, and the handler must return; the thread goes on after its
- * landing_call. */
+ * fault is ours, and the handler must return; the thread then continues. */
 bool landing_take(uintptr_t at, void *context);
 
 #endif

@@ -33,9 +33,8 @@ static inline void lock_note_holder(struct lock *l)
 #endif
 }
 
-/* Call it at the entry of a function that must be called under the lock: it
- * asserts that a thread has the lock, and in sanitized builds that it is this
- * thread. */
+/* Call it at the entry of a function that needs the lock: it asserts that a
+ * thread has the lock, and in sanitized builds that it is this one. */
 static inline void lock_assert_held(const struct lock *l)
 {
 	ASSERT(atomic_load_explicit(&l->held, memory_order_relaxed) != 0);
@@ -90,8 +89,7 @@ static inline void lock_drop(struct lock *l)
 	unsigned sleepers =
 		atomic_load_explicit(&l->sleepers, memory_order_relaxed);
 
-	/* LOCK-1: no thread takes the lock and misses what was done under
-	 * it. */
+	/* LOCK-1: the next holder never misses what was done under it. */
 	atomic_store_explicit(&l->held, 0, memory_order_release);
 	if (UNLIKELY(sleepers))
 		lock_wake(l);

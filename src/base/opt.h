@@ -101,8 +101,7 @@ enum opt_result {
 };
 
 /* argv[0] is skipped. argv is reordered so that all words stand at its end;
- * `words` gets the index of the first. Uses getopt(3), so one thread at a
- * time. */
+ * `words` gets the index of the first. Uses getopt(3): one thread. */
 enum opt_result opt_parse(const struct opt *table, const char *who, int argc,
 			  char **argv, enum opt_words accept, void *args,
 			  int *words) MUST_CHECK;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rack that a command is about: settings, directories, nodes, and their
- * status. */
+/* The rack of a command: settings, directories, nodes, and their status. */
 #ifndef AQ_CLI_RACK_H
 #define AQ_CLI_RACK_H
 

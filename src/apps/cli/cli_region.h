@@ -5,8 +5,7 @@
 
 #include "base/base.h"
 
-/* Prints the grants of the region `name`, or of all regions (NULL). Returns the
- * exit code. */
+/* Prints the grants of a region, or of all (NULL). Returns the exit code. */
 int cli_region_grants(const char *name, uint32_t deadline_ms, bool as_json);
 
 #endif

@@ -23,8 +23,7 @@ struct cli_top_process {
 	uint64_t rx_bytes, tx_bytes, rx_frames, tx_frames, direct_ops;
 	/* Counted by a switch. */
 	uint64_t frames, forwarded, program_drops, program_frames;
-	/* Counted by an engine, which has the clients' reads, writes and bytes,
-	 * too. */
+	/* Counted by an engine, beside reads, writes and bytes. */
 	uint64_t probes, publications, sessions;
 	bool is_client;
 	bool is_engine;

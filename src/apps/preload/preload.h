@@ -19,8 +19,7 @@ struct preload {
 	_Atomic int state;   /* enum preload_state */
 	_Atomic int is_busy; /* the lock of calls */
 	uint8_t *range;
-	/* Shared with the pager only: a child made by fork does not have
-	 * them. */
+	/* Shared with the pager only: a forked child does not have them. */
 	struct run_channel *channel;
 	uint8_t *buffers;
 	/* A page that holds 1, but 0 in a child made by fork (by any call)
@@ -43,7 +42,7 @@ struct preload {
 	_Atomic uintptr_t unwanted;
 	_Atomic uint32_t unwanted_count;
 	/* The user that the agent becomes, (uid_t)-1: the same user; and a
-	 * futex that is 1 once the agent has given up its rights, 2 if it could
+	 * futex: 1 once the agent has given up its rights, 2 if it could
 	 * not. */
 	uint32_t agent_uid, agent_gid;
 	_Atomic uint32_t agent_is_bare;
@@ -51,8 +50,7 @@ struct preload {
 	 * result of making it, 0 or more on success. */
 	long agent_maker, agent_made;
 	uint8_t *agent_stack_top, *agent_tls;
-	/* Where the agent puts pages that it moves; no other process may touch
-	 * it. */
+	/* Where the agent puts pages that it moves; for the agent only. */
 	uint8_t *agent_staging;
 };
 
@@ -91,8 +89,7 @@ static inline bool preload_owns(const void *addr)
 	       (uintptr_t)addr - (uintptr_t)preload.range < RUN_RANGE_BYTES;
 }
 
-/* Whether pages that are given back may have special advice, rights or
- * locks. */
+/* Whether pages given back may have special advice, rights or locks. */
 static inline bool preload_has_oddities(void)
 {
 	return atomic_load_explicit(&preload.has_oddities,
@@ -159,8 +156,7 @@ bool preload_maps_grow(void *start, size_t old, size_t bytes);
 /* The part of [addr, addr + len) that is in the range; false: none. */
 bool preload_clip(const void *addr, size_t len, void **start, size_t *bytes);
 
-/* Keeps pages near that must be, again: in a forked child, and when locks are
- * released. */
+/* Keeps pages near again: in a forked child, and when locks are released. */
 void preload_robust_keep(void);
 
 #endif

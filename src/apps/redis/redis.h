@@ -31,8 +31,7 @@ struct redis_options {
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */
 	uint32_t idle_timeout_s; /* 0: never */
-	/* Listens without a password also on addresses that other hosts can
-	 * reach. */
+	/* Needs no password on addresses that other hosts can reach. */
 	bool is_open_to_all;
 	/* Memory for what one client has sent and was not answered yet, for
 	 * answers that it does not read, and for both of all clients together.

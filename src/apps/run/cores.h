@@ -16,8 +16,7 @@ struct cores {
  * the last result, which is returned again unless the change is clear. */
 bool run_cores_are_busy(struct cores *c, uint64_t now_ns, const cpu_set_t *set,
 			int ours, bool was);
-/* The part for tests: decides by the text of /proc/stat and the ticks since the
- * last call. */
+/* The part for tests: decides by the text of /proc/stat and elapsed ticks. */
 bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 		     const cpu_set_t *set, int ours, bool was);
 

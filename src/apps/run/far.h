@@ -23,8 +23,8 @@ struct aq_rack;
 /* The owner of some operations, in page_op.cookie. */
 struct far_user {
 	/* RUN-F1: one less for each operation that has ended. A thread that
-	 * sees 0 never sees an operation without its result, nor a page without
-	 * its bytes. */
+	 * sees 0 sees the result of every operation and the bytes of every
+	 * page. */
 	_Atomic unsigned left;
 };
 
@@ -60,8 +60,7 @@ struct far {
 	/* wants_room: no room was found; may_grow: now there seems to be some.
 	 * It does not matter when these are seen. */
 	_Atomic bool wants_room, may_grow;
-	/* An operation has failed at some time: not every page is where it was
-	 * stored. */
+	/* An operation has failed: not every page is where it was stored. */
 	_Atomic bool has_failed;
 };
 
@@ -89,8 +88,7 @@ uint32_t run_far_slot_new(struct far *f);
 void run_far_slot_get(struct far *f, uint32_t slot);
 /* True: that was the last reference. */
 bool run_far_slot_put(struct far *f, uint32_t slot);
-/* The same for a slot that no node would take; other slots are given out
- * first. */
+/* The same for a slot that no node took; other slots are given out first. */
 void run_far_slot_refuse(struct far *f, uint32_t slot);
 /* Slots that were refused may be tried again, and the rack is asked for more if
  * there seems to be room. */

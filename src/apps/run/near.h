@@ -33,8 +33,7 @@ struct near_count {
 void near_read_line(struct near_count *c, const char *line);
 uint64_t near_total(const struct near_count *c);
 enum near_kind near_main_kind(const struct near_count *c);
-/* Whether it is worth a line: it is much, and a large part of what could be
- * far. */
+/* Whether it is worth a line: much, and a large part of what could be far. */
 bool near_matters(uint64_t near_bytes, uint64_t far_bytes);
 /* Makes a program's name fit for a line and for JSON. */
 void near_clean(char *name);

@@ -36,8 +36,7 @@ bool overflow_is_due(struct overflow *o, uint64_t now_ns);
  * overflow_sent how many of them were. */
 uint64_t overflow_budget(const struct overflow *o);
 void overflow_sent(struct overflow *o, uint64_t pages);
-/* Of the pages that were sent, `placed` have got a place and `refused` have
- * not. */
+/* Of the pages sent, `placed` have got a place and `refused` have not. */
 void overflow_result(struct overflow *o, uint64_t now_ns, uint64_t placed,
 		     uint64_t refused);
 /* A place is free again. */

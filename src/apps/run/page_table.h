@@ -102,7 +102,7 @@ static inline bool run_set_has(const struct run_set *s, uint64_t page)
 
 void run_set_add_range(struct run_set *s, uint64_t page, uint64_t count);
 void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count);
-/* Copies the members of [from, from + count) to `to`; the two ranges do not
+/* Copies the members of [from, from + count) to `to`, which does not
  * overlap. */
 void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
 			uint64_t count);

@@ -391,8 +391,7 @@ uint64_t run_batches_pages(const struct pager *p);
 void run_room_say(struct pager *p);
 /* How many pages that need a new place may leave now. */
 uint64_t run_room_budget(struct pager *p);
-/* Results of stores: how many that needed a new place got one, and how many of
- * all failed. */
+/* Results of stores: how many got a new place, and how many failed. */
 void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
 /* Tells the programs whether they may have more. */
@@ -437,8 +436,7 @@ enum fault_end run_fault_answered(const struct space *s, uint64_t page,
 /* owner.c */
 /* The space is that process's from now on. */
 void run_owner_set(struct pager *p, struct space *s, pid_t pid);
-/* The process has ended: tells the agent, which is then the only user of the
- * memory. */
+/* The process has ended: tells the agent, the last user of the memory. */
 void run_owner_ended(struct pager *p, struct space *s);
 /* Now and then: whether the process has executed something else, and whether
  * its agent is there. */
@@ -446,8 +444,7 @@ void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
 void run_owner_release(struct pager *p, struct space *s);
 /* Wakes the agent, if it sleeps, after a request to it. */
 void run_owner_wake(struct run_channel *c);
-/* The epoll mark for the process of a space, beside the mark of the space
- * itself. */
+/* The epoll mark for the process of a space, beside that of the space. */
 static inline void *run_owner_who(struct space *s)
 {
 	return (char *)s + 1;
@@ -504,8 +501,7 @@ void run_attach_accept(struct pager *p);
 void run_attach_read(struct pager *p, struct attachment *c);
 /* Ends attachments that take too long, if other processes wait to attach. */
 void run_attach_sweep(struct pager *p);
-/* A forked child shows which space is its own by touching the page that it was
- * told. */
+/* A forked child shows its space by touching the page that it was told. */
 int run_attach_bind(struct pager *p, struct space *s,
 		    uint64_t bell_page) MUST_CHECK;
 

@@ -29,8 +29,7 @@ struct pager_threads {
 /* 1 or 2 threads for good; 0: one, until two are seen to help. */
 void run_threads_init(struct pager_threads *c, unsigned threads);
 
-/* A fault has waited for room; true: that was too long, and there is one thread
- * again. */
+/* A fault has waited for room; true: too long, so there is one thread again. */
 bool run_threads_waited(struct pager_threads *c, uint64_t now_ns,
 			uint64_t waited_ns);
 

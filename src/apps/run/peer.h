@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes may attach to a pager, by what the kernel tells about
- * them. */
+/* Which processes may attach to a pager, by what the kernel tells of them. */
 #ifndef AQ_RUN_PEER_H
 #define AQ_RUN_PEER_H
 

@@ -76,8 +76,7 @@ struct space *run_policy_next_space(struct pager *p);
 /* Whether pages that were held are tried again: only where there are too many
  * here, and now and then. */
 bool run_policy_probe_is_due(struct pager *p);
-/* Some held pages could leave: programs that unpin one page mostly unpin
- * many. */
+/* Held pages could leave: programs that unpin one page mostly unpin many. */
 void run_policy_probe_helped(struct pager *p);
 /* Far memory was full, and more is local than should be. */
 bool run_policy_retry_is_due(const struct pager *p);

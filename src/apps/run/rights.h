@@ -11,8 +11,7 @@
  * kernel sends in its name when it dies. */
 #define RUN_CAPS_SUPERVISOR (1ull << CAP_KILL)
 /* The rights to open rack and NIC. The NIC's threads, which start then, keep
- * them: files may belong to another user, and ports need rights of the
- * network. */
+ * them: files may belong to another user, and ports need network rights. */
 #define RUN_CAPS_OPEN                                          \
 	(1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_NET_ADMIN | \
 	 1ull << CAP_NET_RAW | 1ull << 39 /* CAP_BPF */)

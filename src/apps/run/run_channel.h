@@ -144,8 +144,7 @@ enum run_call_kind {
 	RUN_CALL_TAKE,	 /* mapped anew: far memory from now on */
 	RUN_CALL_KEEP,	 /* must not leave; -ENOMEM: too much */
 	RUN_CALL_UNKEEP, /* may leave */
-	/* Keeps all touched pages; with `bytes` also, or only, pages that will
-	 * be touched. */
+	/* Keeps all touched pages; with `bytes` also, or only, later ones. */
 	RUN_CALL_KEEP_ALL,
 	RUN_CALL_KEEP_LATER,
 	/* As madvise has it; see enum run_mark. */

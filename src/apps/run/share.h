@@ -25,8 +25,8 @@ struct share {
 	size_t bytes;
 };
 
-/* Makes a share with one reference, and a descriptor for the process, which the
- * caller owns. */
+/* Makes a share with one reference, and the process's descriptor, for the
+ * caller. */
 int run_share_create(uint32_t buffer_count, struct share **out,
 		     int *fd) MUST_CHECK;
 struct share *run_share_get(struct share *s);

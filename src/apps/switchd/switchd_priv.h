@@ -24,8 +24,7 @@ struct switchd {
 	struct tor *tor;
 	struct counter_file *counters;
 	char run[17]; /* hex; random, shows that it was restarted */
-	/* Control calls: a listener, and connections that have not sent a line
-	 * yet. */
+	/* Control calls: a listener, and connections without a line yet. */
 	int ctl_fd;
 	int clients[CTL_CLIENTS]; /* -1: free */
 };

@@ -165,8 +165,7 @@ struct tree_stats {
 
 const struct tree_stats *tree_client_stats(struct tree_client *c);
 
-/* What is wrong with an index. On an index in use, changes under way may be
- * reported. */
+/* What is wrong with an index. In an index in use, changes under way may be. */
 struct tree_report {
 	uint64_t keys;
 	uint64_t levels;

@@ -115,11 +115,10 @@ int tree_begin(struct tree_client *c) MUST_CHECK;
  * there is no lock. */
 int tree_lock_read(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 		   enum tree_verdict *verdict) MUST_CHECK;
-/* Adds to the batch: lets the lock go, or hands it to a client of this
+/* Adds to the batch: drops the lock, or hands it to a client of this
  * process. */
 void tree_unlock_add(struct tree_client *c);
-/* Runs the batch. Afterwards this client does not have the lock, even on an
- * error. */
+/* Runs the batch, after which the lock is not held, even on an error. */
 int tree_unlock_run(struct tree_client *c) MUST_CHECK;
 /* Both, with nothing else in the batch. */
 int tree_unlock(struct tree_client *c) MUST_CHECK;
@@ -134,8 +133,7 @@ struct tree_inner *tree_cache_find(struct tree_client *c, uint64_t pointer);
 /* Keeps a copy of an inner node that is whole; NULL: no memory. */
 struct tree_inner *tree_cache_put(struct tree_client *c,
 				  const struct tree_node *n);
-/* The entry that leads to the key, or with is_before to the keys before it; -1:
- * none. */
+/* The entry that leads to the key, or with is_before to keys before it; -1. */
 int tree_inner_find(const struct tree_client *c, const struct tree_inner *in,
 		    struct tree_key key, bool is_before);
 struct tree_item tree_inner_item(const struct tree_client *c,
@@ -144,8 +142,7 @@ struct tree_item tree_inner_item(const struct tree_client *c,
 /* ---- tree_walk.c: the way to a node ------------------------------------- */
 
 /* What is looked for: the node of that level whose range contains the key; with
- * is_before, the one that contains, or ends with, what is just before the
- * key. */
+ * is_before, the one that contains, or ends, just before it. */
 struct tree_target {
 	struct tree_key key;
 	uint8_t level;
@@ -179,8 +176,7 @@ int tree_reach(struct tree_client *c, const struct tree_target *t, bool lock,
 
 /* ---- tree_change.c ------------------------------------------------------ */
 
-/* Gives the parent a pointer to the node. Does nothing if it has one
- * already. */
+/* Gives the parent a pointer to the node, unless it has one already. */
 int tree_name(struct tree_client *c, uint8_t level, struct tree_key key,
 	      uint64_t child) MUST_CHECK;
 /* After an operation: puts in the separators that it found missing. */
@@ -189,8 +185,7 @@ int tree_help(struct tree_client *c) MUST_CHECK;
 /* ---- tree_prune.c: empty nodes ------------------------------------------ */
 
 /* Gives the range of a dead node to the node before it, removes it from the
- * parent, and frees its memory. Other clients may do the same at the same
- * time. */
+ * parent, and frees its memory. Others may do it, too. */
 int tree_prune(struct tree_client *c, uint8_t level, struct tree_key low,
 	       uint64_t pointer) MUST_CHECK;
 /* Removes a parent's pointer to a node that no longer exists. */
@@ -199,8 +194,7 @@ int tree_unname(struct tree_client *c, uint8_t level, struct tree_key sep,
 
 /* ---- tree_pool.c: this client's memory ---------------------------------- */
 
-/* Makes sure that at least one free node is available; -ENOSPC. No lock may be
- * held. */
+/* Makes sure that there is a free node; -ENOSPC. No lock may be held. */
 int tree_pool_fill(struct tree_client *c) MUST_CHECK;
 /* -ENOSPC: fill first. */
 int tree_pool_take(struct tree_client *c, uint64_t *pointer,

@@ -202,12 +202,10 @@ int vlist_sweep(struct vlist_client *c) MUST_CHECK;
 /* A node for a new version, collecting old ones if need be; -ENOSPC. */
 int vlist_node_take(struct vlist_client *c, uint64_t key,
 		    uint32_t *mine) MUST_CHECK;
-/* Puts the node at the end of the free list, so that it is used again as late
- * as possible. */
+/* Puts the node at the end of the free list, to be used again late. */
 void vlist_node_give(struct vlist_client *c, uint32_t mine);
 uint64_t vlist_mine_pointer(const struct vlist_client *c, uint32_t mine);
-/* The node is committed now, and is this client's newest version of that
- * key. */
+/* The node is committed, and this client's newest version of the key. */
 void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
 			  uint32_t mine);
 /* Collects everything of a key that is older than this version. */
@@ -219,8 +217,7 @@ bool vlist_pool_may_grow(const struct vlist_client *c);
 
 /* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
 
-/* Adds the key of this version, if it is not in the gather yet and there is
- * room. */
+/* Adds the key of this version, if it is new and there is room. */
 int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
 			uint32_t mine) MUST_CHECK;
 void vlist_gather_start(struct vlist_gather *g);

@@ -230,11 +230,9 @@ int kit_count_words(const struct kit_space *s, uint64_t at, uint64_t count,
 
 /* ---- client_slot.c ------------------------------------------------------ */
 
-/* Claims any free slot, or that of a client that is gone. -EAGAIN: there is
- * none. */
+/* Claims a free slot, or that of a client that is gone. -EAGAIN: none. */
 int kit_slot_claim(struct kit_client *k) MUST_CHECK;
-/* Claims this slot, which was seen to be FREE. -EAGAIN: another client has
- * it. */
+/* Claims this slot, which was FREE. -EAGAIN: another client has it. */
 int kit_slot_take(struct kit_client *k, uint32_t slot,
 		  const struct kit_slot *seen) MUST_CHECK;
 /* Names another connection, or two, in the slot that this client has. */
@@ -277,7 +275,7 @@ int kit_owner_is_gone(struct kit_client *k, uint64_t word,
 
 /* Calls `each` with the words of all chunks until it returns other than 0,
  * which is returned. With a hint it begins at the hint, or at a random chunk,
- * so that clients that start together do not all want the same one; else at the
+ * so that clients that start together want different ones; else at the
  * first. */
 typedef int (*kit_chunk_fn)(void *user, uint64_t chunk, uint64_t word);
 int kit_chunks_each(struct kit_client *k, uint64_t words_at, uint64_t count,

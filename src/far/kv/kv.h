@@ -136,8 +136,7 @@ int kv_client_open(const struct kv_world *world,
 /* Makes the replicas of a new table, or of a next generation. */
 int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
 		     enum kv_phase phase) MUST_CHECK;
-/* After a crash it leaves everything as it is; otherwise it leaves its
- * slots. */
+/* After a crash it leaves everything as it is; else it leaves its slots. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);
 /* Empties its cache of the index. For comparisons. */

@@ -82,12 +82,10 @@ bool kv_client_crash(void *ctx, int point);
 
 /* ---- kv_pair.c ---------------------------------------------------------- */
 
-/* Makes sure that the shard's replicas are connected and that it is known which
- * one serves. */
+/* Connects the shard's replicas and finds out which one serves. */
 int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e,
 		   uint32_t shard) MUST_CHECK;
-/* Makes the same change at the second copy, before the master's locks are let
- * go. */
+/* Makes the change at the second copy, under the master's locks. */
 int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch) MUST_CHECK;
 static inline struct kv_replica *kv_shard_master(const struct kv_shard *s)
 {

@@ -404,8 +404,8 @@ struct kv_intent {
 	le64 old_extent;
 	le64 count; /* keys that this slot's clients have added, net */
 	/* A ring of the locks that the client tried for last, and how many
-	 * there have been, so that an observer that looks twice sees what was
-	 * in between. */
+	 * there have been, so that an observer sees what was between two
+	 * looks. */
 	le32 recent_count;
 	le32 reserved;
 	le32 recent[KV_RECENT];

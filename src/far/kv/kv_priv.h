@@ -232,8 +232,7 @@ bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns);
 int kv_state_confirm(struct kv_replica *c) MUST_CHECK;
 /* Reads it and expects it from now on. */
 int kv_state_adopt(struct kv_replica *c) MUST_CHECK;
-/* Moves the state from the expected one to this; KV_E_VIEW: another client was
- * faster. */
+/* Moves the state from the expected one; KV_E_VIEW: another client did. */
 int kv_state_move(struct kv_replica *c, uint64_t to) MUST_CHECK;
 /* Waits until all terms that were given before are over. */
 void kv_state_outlast(struct kv_replica *c);
@@ -286,8 +285,7 @@ uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 /* ---- kv_overtake.c ------------------------------------------------------ */
 
 /* Looks at the key's rows as they were read while its locks were refused; NULL:
- * rows that were not read. True: the put counts as made, right before another
- * one. */
+ * rows that were not read. True: the put counts as made. */
 bool kv_is_overtaken(struct kv_replica *c, struct kv_overtake *o,
 		     uint8_t *const row[2]);
 
@@ -318,8 +316,7 @@ size_t kv_get_stride(const struct kv_replica *c);
 /* -EAGAIN: as many as possible are under way. */
 int kv_get_start(struct kv_replica *c, struct aq_kv_op *op,
 		 struct kv_get **out) MUST_CHECK;
-/* Withdraws the read that was started last; its operation is not waited for any
- * more. */
+/* Withdraws the read that was started last, with its operation. */
 void kv_get_withdraw(struct kv_replica *c, struct kv_get *g);
 void kv_get_completed(struct kit_client *k, uint64_t index);
 /* Polls once and does what there is to do. */
@@ -436,8 +433,7 @@ int kv_reap(struct kv_replica *c) MUST_CHECK;
 /* A client has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
 int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask) MUST_CHECK;
-/* A client that repairs must call this often. -ESTALE: the lease was taken
- * away. */
+/* A client that repairs calls this often. -ESTALE: the lease is lost. */
 int kv_lease_renew(struct kv_replica *c) MUST_CHECK;
 /* Waits while another client repairs: no other client may try for its locks. */
 int kv_lease_wait(struct kv_replica *c) MUST_CHECK;
@@ -464,8 +460,7 @@ unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 /* ---- kv_replica.c ------------------------------------------------------- */
 
 int kv_slot_claim(struct kv_replica *c) MUST_CHECK;
-/* If this fails, other clients take the slot for dead after the failure
- * time. */
+/* If it fails, others take the slot for dead after the failure time. */
 int kv_slot_leave(struct kv_replica *c);
 int kv_replica_create(const struct kit_remote *remote,
 		      const struct kv_geometry *g,
@@ -476,8 +471,7 @@ void kv_replica_destroy(struct kv_replica *c);
 /* Waits, and shows life where locks are held meanwhile. */
 void kv_pause(struct kv_replica *c, uint64_t ns);
 int kv_past_deadline(struct kv_replica *c) MUST_CHECK;
-/* After -ESTALE or -EHOSTDOWN: makes another connection and takes another
- * slot. */
+/* After -ESTALE or -EHOSTDOWN: takes another connection and slot. */
 int kv_reconnect(struct kv_replica *c) MUST_CHECK;
 /* Starts the clock of an operation; connects anew when necessary. -EHOSTDOWN:
  * that is not possible, and nothing was done. */

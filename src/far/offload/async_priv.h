@@ -66,8 +66,7 @@ struct async_qp {
 	uint32_t psn;
 };
 
-/* The session at an engine that serves the rings; without an id there is
- * none. */
+/* The session at an engine that serves the rings; no id: there is none. */
 struct async_session {
 	struct client_node engine;
 	char id[CLIENT_ID_MAX];

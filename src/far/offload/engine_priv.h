@@ -134,8 +134,7 @@ struct offload_session {
 	uint64_t ready[OFFLOAD_KINDS]; /* complete up to here, in order */
 	uint64_t published[OFFLOAD_KINDS]; /* told up to here */
 	/* Reads that the application certainly knows of. Only then may an
-	 * overlapping write start, because a successor would repeat the
-	 * read. */
+	 * overlapping write start: a successor would read again. */
 	uint64_t told_reads;
 	uint64_t ready_ns; /* since when something is to be told */
 	uint32_t active;   /* requests in REQUEST_ACTIVE */
@@ -209,11 +208,9 @@ unsigned offload_session_probe(struct offload_session *s);
 
 /* ---- resume.c ----------------------------------------------------------- */
 
-/* Reads the predecessor's state from the preamble, before anything is fetched;
- * -EBADMSG. */
+/* Reads the predecessor's state from the preamble, first; -EBADMSG. */
 int offload_resume_read(struct offload_session *s);
-/* Finds out which of the predecessor's requests, which were fetched, were
- * done. */
+/* Finds out which of the predecessor's requests were done. */
 void offload_resume_walk(struct offload_session *s);
 /* How many of the bytes from here on in a part were done already. */
 uint64_t offload_resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);

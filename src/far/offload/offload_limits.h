@@ -20,8 +20,7 @@ enum {
 	OFFLOAD_RED_SLOTS = 8,	       /* publications under way */
 
 	OFFLOAD_QUANTUM_BYTES = 32 << 10, /* of a session's turn */
-	/* After this many requests of one kind the other kind is not
-	 * expected. */
+	/* Requests of one kind after which the other is not expected. */
 	OFFLOAD_MIXED = 1024,
 	OFFLOAD_REQUEST_COST = 64, /* bytes that a request counts for */
 	OFFLOAD_BATCH = 32,

@@ -49,8 +49,7 @@ static inline void *page_caller_text(struct page_caller *c, uint32_t slot)
 int page_caller_send(struct page_caller *c, uint32_t slot,
 		     const struct page_job *job,
 		     uint32_t page_bytes) MUST_CHECK;
-/* Sends the job's page alone, with this immediate value, which the answer
- * repeats. */
+/* Sends the job's page with this immediate value, which the answer repeats. */
 int page_caller_store(struct page_caller *c, const struct page_job *job,
 		      uint32_t page_bytes, uint32_t imm) MUST_CHECK;
 /*

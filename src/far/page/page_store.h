@@ -199,8 +199,7 @@ void page_notice(struct page_store *store);
 /* Another store has found out that the node is lost: this one gives it up, too,
  * and does not wait for its answers. */
 void page_lose_node(struct page_store *store, const char *node);
-/* The name of a node whose answer an operation has waited for longer than that;
- * NULL: none. */
+/* The name of a node that has owed an answer for longer than that, or NULL. */
 const char *page_silent_node(struct page_store *store, uint32_t ms);
 
 /*

@@ -33,8 +33,7 @@ struct page_wish {
 	const char *name;
 };
 
-/* What a node gives: links, addresses and keys. Members that the mode does not
- * use are zero. */
+/* What a node gives: links, addresses and keys; zeros where not used. */
 struct page_grant {
 	struct client_link
 		*link[GRANT_LINKS_MAX]; /* the first is used by all */
@@ -67,8 +66,7 @@ struct page_wiring {
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
 	/* Ends grant->link[at], the chain that takes page frames. When none of
 	 * its requests is executed any more, writes to mapped[] whether the
-	 * page of each index is mapped (0 or 1), and why the node had stopped
-	 * the chain. */
+	 * page of each index is mapped (0 or 1), and why it had stopped. */
 	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
 		      const uint64_t *index, unsigned count, uint8_t *mapped,
 		      struct page_stop *stop);

@@ -43,9 +43,8 @@ struct cm_conn_ops {
 	/* `msg` is the message that caused it; NULL: a timer did. */
 	void (*happened)(struct cm_conn *c, enum cm_happening what, int status,
 			 const struct wire_cm_msg *msg);
-	/* For an established connection: whether the peer has not answered
-	 * since the last call, which asked it for a sign of life. Asks
-	 * again. */
+	/* For an established connection: whether the peer has not answered the
+	 * question of the last call. Asks again. */
 	bool (*is_silent)(struct cm_conn *c);
 	/* The time at which cm_conn_timeout is due; UINT64_MAX: never. */
 	void (*set_timer)(struct cm_conn *c, uint64_t deadline_ns);

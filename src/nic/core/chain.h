@@ -90,8 +90,7 @@ bool chain_has_work(const struct nic_qp *qp);
 /* Where the memory is, if its key covers it; NULL: it does not.
  * chain_memory_host calls it when keys have changed. */
 uint8_t *chain_memory_find(const struct nic_qp *qp, struct chain_memory *m);
-/* The queue has something to do: nic_flush gives it a turn before it
- * returns. */
+/* The queue has something to do: nic_flush gives it a turn. */
 void chain_wake(struct nic_qp *qp);
 
 /* ---- chain_order.c: WAIT and ENABLE -------------------------------------- */
@@ -110,8 +109,7 @@ bool chain_wait_is_over(struct nic_qp *qp);
 
 /* ---- chain_clock.c ------------------------------------------------------- */
 
-/* May the next request be executed now? May the current WAIT end? Only for NICs
- * with a clock. */
+/* With a clock: may the next request be executed, may the current WAIT end? */
 bool chain_clock_go(struct nic_qp *qp);
 bool chain_clock_wait(struct nic_qp *qp);
 
@@ -129,8 +127,7 @@ bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt);
 /* The other end, if it is on this NIC and takes requests; else NULL. */
 struct nic_qp *chain_near_peer(const struct nic_qp *qp);
 /* Executes a READ, WRITE or FAA of one block and one piece between the two.
- * False: nothing happened, because the request is of another kind or not
- * permitted. */
+ * False: nothing happened: another kind, or not permitted. */
 bool chain_loop_quick(struct nic_qp *qp, struct nic_qp *peer,
 		      const union chain_wqe *wqe, enum ibv_wc_status *status);
 /* Executes a one-sided request between the two. */

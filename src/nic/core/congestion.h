@@ -51,8 +51,7 @@ struct congestion {
 void congestion_init(struct congestion *c, uint32_t window_max,
 		     uint32_t first_psn);
 
-/* Should the packet that is sent now be timed? Packets that may be repetitions
- * are not. */
+/* Should the packet that is sent now be timed? Not one that may be a copy. */
 static inline bool congestion_wants_time(const struct congestion *c)
 {
 	return c->on && !c->timing && !c->recovering;

@@ -263,8 +263,7 @@ void nic_release_acks(struct nic *nic);
  * that met a full path. nic_flush is then due without any input. */
 bool nic_has_ready(const struct nic *nic);
 /* Whether a chain whose turn was over can go on at once, without input and
- * without room on a path. The thread that serves the NIC must then not
- * sleep. */
+ * without room on a path. Its thread must then not sleep. */
 bool nic_has_chains(const struct nic *nic);
 /* The request at which the clock paused the queue is due; nic_flush executes
  * it. Without such a queue pair nothing happens. */
@@ -306,8 +305,7 @@ uint32_t nic_mr_key(const struct nic_mr *mr); /* lkey and rkey */
 
 /* What a direct mapping needs to know of a key, if connection `qpn` from
  * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a
- * responder; -EAGAIN: the peer is blocked because of them, and the key was not
- * looked at. */
+ * responder; -EAGAIN: the peer is blocked because of them. */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
 
@@ -371,8 +369,7 @@ uint32_t nic_cq_size(const struct nic_cq *cq);
 /* Off at first: a clock reading per completion. */
 void nic_cq_enable_timestamps(struct nic_cq *cq);
 
-/* Asks for one upcall at the next completion, or at the next solicited or
- * failed one. */
+/* Asks for an upcall at the next completion, or solicited or failed one. */
 void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
 
 /*

@@ -95,8 +95,8 @@ int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
 /* This value opens nothing from now on. */
 void key_retire(struct key_table *t, uint32_t key);
-/* Whether a peer can know this key without guessing: it is valid, or was
- * lately. */
+/* Whether a peer need not have guessed this key: it is, or was lately,
+ * valid. */
 bool key_was_known(const struct key_table *t, uint32_t key);
 
 /* hole.c */
@@ -529,8 +529,7 @@ void qp_event(struct nic_qp *qp, enum ibv_event_type type);
 void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);
 /* Completes qp->recv. */
 void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
-/* Completes a receive by a message with an immediate value that uses none of
- * its memory. */
+/* Completes a receive by a message that uses only its immediate value. */
 void qp_complete_notice(struct nic_qp *qp, uint64_t wr_id,
 			const struct wire_pkt *pkt, enum ibv_wc_opcode opcode);
 void qp_flush_sends(struct nic_qp *qp);
@@ -549,8 +548,7 @@ int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 void ah_get(struct nic_ah *ah);
 void ah_put(struct nic_ah *ah);
 
-/* Whether this packet of a READ ends one of the pieces that it is requested
- * in. */
+/* Whether this packet ends a piece in which a READ is requested. */
 static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 {
 	return qp->lossy && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
@@ -586,12 +584,10 @@ bool requester_has_work(const struct nic_qp *qp);
 void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
-/* nak.c. The expected packet cannot be taken now; the NAK makes the peer send
- * it again. */
+/* nak.c. The expected packet cannot be taken now; the peer repeats it. */
 void nak_expected(struct nic_qp *qp, uint8_t syndrome);
 /* Packet `psn` is refused: the queue pair ends once the NAK has left, after the
- * answers that are owed. The second function also sends what can be sent
- * now. */
+ * answers that are owed. The second also sends what it can now. */
 void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
 void nak_refuse_now(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
 /* Sends the NAK that waits. False: the path is full. */
@@ -643,8 +639,7 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 
 /* ---- touch.c: registered memory ------------------------------------------
  * All access to it goes through these, because the program may have unmapped
- * it. -EFAULT: it has, and a part may be done; landing_hit says which memory it
- * was. */
+ * it. -EFAULT: it has, and a part may be done; landing_hit says which. */
 
 /* Copies in order, for programs that poll what a peer writes. */
 int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
@@ -692,8 +687,7 @@ struct guess {
 };
 
 void guess_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
-/* Whether the source is blocked: its guesses that cost no connection are then
- * ignored. */
+/* Whether the source is blocked: guesses without a connection are ignored. */
 bool guess_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 /* Whether this packet is dropped, because its connection is newer than the
  * source's guesses. */
@@ -767,8 +761,7 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 {
 	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
 
-	/* Peers that do not know our slot send management to the plain
-	 * number. */
+	/* Peers that do not know our slot use the plain number. */
 	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
 }
 
@@ -838,8 +831,7 @@ static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
 {
 	uint32_t produced =
 		atomic_load_explicit(&cq->produced, memory_order_relaxed);
-	/* CQ-2, with nic_cq_pop: no entry is overwritten while it is being
-	 * read. */
+	/* CQ-2, with nic_cq_pop: no entry is overwritten while it is read. */
 	uint32_t consumed =
 		atomic_load_explicit(&cq->consumed, memory_order_acquire);
 

@@ -22,8 +22,7 @@ struct tx_stamp {
 
 struct rx_stamp {
 	struct wire_stamp stamp;
-	/* The flow of a queue pair that these packets can be for; 0: none found
-	 * yet. */
+	/* The flow of a queue pair that these can be for; 0: none found yet. */
 	uint32_t flow;
 	bool is_response;
 	struct wire_pkt pkt; /* the last packet parsed with this stamp */

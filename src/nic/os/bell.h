@@ -126,8 +126,7 @@ static inline bool bell_is_asleep(const struct bell *b)
 /* The owner polls on this processor. */
 static inline void bell_set_place(struct bell *b, uint32_t place)
 {
-	/* Peers have the line in their caches, so an unchanged value is not
-	 * stored. */
+	/* Peers cache the line, so an unchanged value is not stored. */
 	if (atomic_load_explicit(&b->page->place, memory_order_relaxed) !=
 	    place)
 		atomic_store_explicit(&b->page->place, place,

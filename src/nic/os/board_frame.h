@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checksums that a kernel leaves to hardware when it sends a frame. A switch
- * that takes frames from kernels has no such hardware, so it computes them
- * here. */
+ * has no such hardware, so it computes them here. */
 #ifndef AQ_BOARD_FRAME_H
 #define AQ_BOARD_FRAME_H
 

@@ -76,8 +76,7 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
  * sent to it. */
 enum env_peer cable_peer(const struct cable *c, uint64_t since_turns,
 			 bool has_read);
-/* Accepts all pending connections; any thread that holds the lock may call
- * it. */
+/* Accepts all pending connections; the caller holds the lock. */
 void cable_accept_all(struct os_host *h);
 /* The socket has a message, or was closed: then the cable is to be reaped. */
 void cable_event(struct cable *c);

@@ -152,8 +152,7 @@ struct os_host {
 	struct os_stats own_stats;
 	struct log_limit log_limit;
 	/* For an owner that counts users: close first calls put, which returns
-	 * false if there are other users; closed is called when everything is
-	 * gone. */
+	 * false if there are other users; closed is called at the end. */
 	bool (*put)(unsigned place);
 	void (*closed)(unsigned place);
 	unsigned place; /* argument of put and closed */
@@ -199,13 +198,11 @@ bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);
 /* Whether datagrams wake the NIC thread. */
 void host_arm(struct os_host *h, bool on);
-/* Handles a mark from the epoll set; false: it is not that of a socket of
- * frames. */
+/* Handles a mark from the epoll set; false: not of a socket of frames. */
 bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
 /* Tells peers on which processor this host polls; the lock is held. Returns
- * whether a peer polls there as well, which can then run only while we do
- * not. */
+ * whether a peer polls there, too: only one of us can run. */
 bool host_is_beside_peer(struct os_host *h);
 
 extern const struct env_ops host_env_ops;

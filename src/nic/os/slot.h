@@ -22,8 +22,7 @@ int slot_take(const struct rack_sockets *r, const uint8_t ip[4], uint32_t slot,
 void slot_release(const struct rack_sockets *r, const uint8_t ip[4],
 		  uint32_t slot, int fd);
 
-/* Connects without waiting for the owner to accept. -ECONNREFUSED: the slot is
- * free. */
+/* Connects without waiting for accept. -ECONNREFUSED: the slot is free. */
 int slot_connect(const struct rack_sockets *r, const uint8_t ip[4],
 		 uint32_t slot, int *fd) MUST_CHECK;
 

@@ -23,8 +23,7 @@ enum {
 	UDP_TX_DEFER = 32,  /* this many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
 	/* Frames leave once they have this many bytes: the peer takes them in
-	 * while more are built, and they are still in the cache when the kernel
-	 * copies them. */
+	 * while more are built, and the kernel finds them in the cache. */
 	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
@@ -187,11 +186,9 @@ int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
 /* What sockets that send need: no fragments, marks allowed, a large buffer. */
 int udp_socket_set_sending(struct udp_port *u, int fd) MUST_CHECK;
 void udp_socket_set_gro(struct udp_port *u, bool on);
-/* Whether datagrams that are too long for the path leave in IP fragments, or
- * not at all. */
+/* Whether datagrams too long for the path leave in fragments, or not at all. */
 int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on) MUST_CHECK;
-/* The MTU of the path to an address as the kernel knows it now; 0: it does
- * not. */
+/* The MTU of the path to an address as the kernel knows it; 0: unknown. */
 uint32_t udp_socket_mtu(const union udp_addr *to);
 void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
 socklen_t udp_addr_len(const union udp_addr *a);

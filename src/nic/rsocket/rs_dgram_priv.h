@@ -21,8 +21,7 @@ enum {
 	RS_DGRAM_GRH = 40,
 };
 
-/* After this long without a datagram its queue pair may belong to another
- * process. */
+/* After this long without a datagram its queue pair may be another one. */
 #define RS_DEST_STALE_NS 1000000000ull
 
 /* A peer that we send to. */

@@ -123,8 +123,7 @@ extern pthread_mutex_t rs_accept_mutex;
 
 /* ---- table.c ------------------------------------------------------------- */
 
-/* A new socket with one reference; it has a number but is not in the table
- * yet. */
+/* A new socket with one reference and a number, not in the table yet. */
 struct rsock *rs_new(int domain, int type, const struct rs_options *opt);
 /* Makes the number known. */
 int rs_publish(struct rsock *rs) MUST_CHECK;

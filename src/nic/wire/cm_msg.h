@@ -16,9 +16,8 @@ enum {
 	WIRE_CM_PRIVATE_MAX = 224,
 	WIRE_CM_ARI_MAX = 72,
 	WIRE_CM_IP_BYTES = 36, /* in front of the private data of requests */
-	/* The bits above it are the slot of the process, so that a process that
-	 * receives an answer for the whole machine can tell which process it is
-	 * for. */
+	/* The bits above it are the slot of the process, so that a receiver for
+	 * the machine knows the process of an answer. */
 	WIRE_CM_ID_BITS = 22,
 };
 

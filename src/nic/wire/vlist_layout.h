@@ -44,8 +44,7 @@ enum {
 	VLIST_BUCKET_BYTES = VLIST_BUCKET * VLIST_ENTRY_BYTES,
 	VLIST_NODE_HEAD = 64,
 	/* Bytes after the value. A switch may answer a READ of a whole node
-	 * with a newer version; it does not do so for a READ without these
-	 * bytes. */
+	 * with a newer version, but not one without these bytes. */
 	VLIST_NODE_TAIL = 8,
 	VLIST_VALUE_MAX = 4096 - VLIST_NODE_HEAD - VLIST_NODE_TAIL,
 	VLIST_CLIENTS_MAX = 4096,

@@ -59,8 +59,7 @@ struct client_transport {
 	client_http_fn http; /* NULL: libcurl */
 	uint64_t (*now_ns)(void *ctx);
 	void (*relax)(void *ctx);
-	/* Makes the staging memory and what the connections of a thread
-	 * share. */
+	/* Makes staging memory and what a thread's connections share. */
 	int (*thread_open)(struct client_thread *t);
 	void (*thread_close)(struct client_thread *t);
 	/* conn_open connects; conn_close forgets requests that are under way:
@@ -240,8 +239,7 @@ int client_thread_call(struct client_thread *t, uint32_t node,
 		       const char *method, const char *path, json_t *body,
 		       uint64_t deadline_ns, json_t **reply) MUST_CHECK;
 
-/* Sends a request whose failure is ignored: the node would find out by
- * itself. */
+/* Sends a request whose failure is ignored: the node would notice itself. */
 void client_thread_tell(struct client_thread *t, uint32_t node,
 			const char *method, const char *path,
 			uint64_t deadline_ns);

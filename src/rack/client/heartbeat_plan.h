@@ -59,8 +59,7 @@ void heartbeat_plan_start(struct heartbeat_plan *p, uint32_t index,
 void heartbeat_plan_fail(struct heartbeat_plan *p, uint32_t index,
 			 uint64_t now_ns);
 
-/* The request has ended. `is_crowded`: a process listens there but does not
- * accept. */
+/* The request has ended. `is_crowded`: a listener does not accept. */
 enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
 				       int err, bool is_crowded,
 				       uint64_t now_ns);

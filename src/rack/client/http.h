@@ -60,8 +60,7 @@ int client_http_set_start(struct client_http_set *s, struct client_http *h,
  * time is over; it may return sooner. */
 void client_http_set_wait(struct client_http_set *s, uint32_t timeout_ms);
 void client_http_set_wake(struct client_http_set *s);
-/* A request that has ended, with what client_http_do would have returned; NULL:
- * none. */
+/* A request that has ended, with client_http_do's result; NULL: none. */
 struct client_http *client_http_set_next(struct client_http_set *s, int *err,
 					 struct client_http_reply *reply);
 /* Gives up a request, if one is under way. */

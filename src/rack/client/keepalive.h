@@ -62,8 +62,7 @@ void client_auth_offer(const struct client_verbs *v, json_t *body);
  * own nic.auth asks for one. */
 int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 		      const char *who, struct client_auth *out) MUST_CHECK;
-/* Sets the key in the queue pair, before the first packet, and forgets it
- * here. */
+/* Sets the key in the queue pair before the first packet, then forgets it. */
 int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
 		    struct client_auth *auth) MUST_CHECK;
 

@@ -68,12 +68,10 @@ struct callers {
 
 int callers_init(struct callers *t, unsigned max) MUST_CHECK; /* -ENOMEM */
 void callers_destroy(struct callers *t);
-/* Takes a place for a new connection. -EAGAIN: no connection can be ended for
- * it. */
+/* Takes a place for a new connection. -EAGAIN: none can be ended for it. */
 int callers_admit(struct callers *t, int fd, uint64_t now_ns,
 		  struct caller **out) MUST_CHECK;
-/* Ends the connection that has waited longest for its own request. False: there
- * is none. */
+/* Ends the connection that waits longest for its own request. False: none. */
 bool callers_spare(struct callers *t);
 /* Ends those that are too late. */
 void callers_tick(struct callers *t, uint64_t now_ns);

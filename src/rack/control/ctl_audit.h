@@ -18,7 +18,7 @@ struct ctl_audit;
 struct ctl_audit_event {
 	const char *who;  /* a tenant, "admin", or "" */
 	const char *name; /* that the body has, or NULL */
-	/* Written instead of the request's path, which may contain a secret; or
+	/* Written instead of the request's path, which may be secret; or
 	 * NULL. */
 	const char *path;
 	bool is_quiet; /* a success changes nothing */

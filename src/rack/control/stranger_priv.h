@@ -29,8 +29,7 @@ struct strangers {
 
 void strangers_init(struct strangers *s);
 void strangers_destroy(struct strangers *s);
-/* Counts one more wrong token of this key; returns how long its answer must
- * wait. */
+/* Counts a wrong token of this key; returns how long its answer must wait. */
 unsigned strangers_count(struct strangers *s, const struct caller_key *key,
 			 uint64_t now_ns);
 

@@ -54,8 +54,7 @@ struct daemon_options {
 struct daemon_kind {
 	const char *what; /* "a memory node", for people */
 	/* Stands between its name and ".sock" or ".lock" in the runtime
-	 * directory; NULL: the daemon has neither, and guards its name
-	 * itself. */
+	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
 	ctl_handle_fn handle; /* of HTTP requests; NULL: none */
 	/* Each returns 0, or -errno with words. `allow` may be NULL. */

@@ -79,7 +79,7 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
-	/* Bytes of all pages that its clients may have, and of their tables and
+	/* Bytes of all pages of its clients, and of their tables and
 	 * buffers. */
 	uint64_t page_bytes;
 	unsigned space_count; /* also those being made and given back */
@@ -160,8 +160,7 @@ struct mem_session {
 };
 
 /* Page frames of one size, for all clients with that page size. Each client
- * adds some when it connects; page frames in circulation are charged to the
- * node's pool. */
+ * adds some when it connects; those in circulation are charged to the pool. */
 struct mem_pframes {
 	struct pframe_pool *pool;
 	uint64_t charged_bytes;
@@ -307,13 +306,11 @@ struct mem_node {
 
 /* Takes the lock. */
 void node_enter(struct mem_node *node, struct mem_visit *visit);
-/* Drops the lock, and frees objects that no thread can have a pointer to any
- * more. */
+/* Drops the lock, and frees objects that no thread can know any more. */
 void node_leave(struct mem_node *node, struct mem_visit *visit);
 /* The object can no longer be found. */
 void life_end(struct mem_node *node, struct mem_life *life);
-/* The second half of life_end, for objects that ended before and take long to
- * give back. */
+/* The second half of life_end, for ended objects that take long to free. */
 void life_bury(struct mem_node *node, struct mem_life *life);
 
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
@@ -461,7 +458,7 @@ int session_take(struct mem_node *node, struct mem_tenant *tenant,
 		 const char *id, struct mem_session **out) MUST_CHECK;
 /* The connection of a session ends: remembers how far it got. */
 void session_note_end(struct mem_node *node, struct mem_conn *conn);
-/* Forgets sessions without connection: expired ones, or all of a tenant (not
+/* Forgets sessions without connection: expired, or all of a tenant (not
  * NULL). */
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 

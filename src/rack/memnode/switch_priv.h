@@ -35,8 +35,7 @@ int switch_ask(struct mem_node *node, const char *line,
 /* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
 PRINTF(2, 3)
 int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
-/* Tells the switch of something that has ended; true: the switch no longer
- * knows it. */
+/* Tells the switch of something that ended; true: it no longer knows it. */
 bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
 /* Called with the lock held. */
 void switch_tell_later(struct mem_node *node, const char *line);

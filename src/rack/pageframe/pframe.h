@@ -9,8 +9,7 @@
  *
  * The invariant: every page frame is in exactly one place, the queue or one
  * table, except for the one page frame that each unmapped-store or invalidate
- * chain may hold; the step at which a chain stopped tells which page frame that
- * is.
+ * chain may hold; the step at which it stopped tells which.
  *
  * Threads: pool functions may be called by any thread, and run beside chains.
  * The rest belongs to one thread at a time; pframe_server.h says what holds for
@@ -39,12 +38,11 @@ enum {
  * pages, as with an RNIC. */
 int pframe_pool_reserve(uint64_t bytes, uint32_t pframe_bytes, bool is_pinned,
 			struct pframe_pool **out) MUST_CHECK;
-/* Puts more page frames into the queue, up to what is reserved; returns how
- * many. */
+/* Puts more page frames into the queue, as reserved; returns how many. */
 uint64_t pframe_pool_add(struct pframe_pool *pool, uint64_t pframes);
-/* The reverse: withdraws frames that are free now, and the rest in later calls,
- * also with 0, as they become free. Their memory goes back to the machine. It
- * takes long. */
+/* The reverse: withdraws page frames that are free now, the rest in later
+ * calls, also with 0, as they become free. Their memory goes back. It takes
+ * long. */
 void pframe_pool_withdraw(struct pframe_pool *pool, uint64_t pframes);
 /* Makes a pool with all its page frames. Memory is taken as it is used. */
 int pframe_pool_create(uint64_t bytes, uint32_t pframe_bytes,
@@ -69,8 +67,8 @@ bool pframe_pool_has(const struct pframe_pool *pool, uint64_t pframe);
  * back and returns how many places are still empty; call it now and then. */
 void pframe_pool_hole(struct pframe_pool *pool, uint64_t place);
 unsigned pframe_pool_mend(struct pframe_pool *pool);
-/* A chain took this place to put a page frame there and stopped before it
- * did. */
+/* A chain took this place for a page frame and stopped before putting it
+ * there. */
 void pframe_pool_fill(struct pframe_pool *pool, uint64_t place,
 		      uint64_t pframe);
 

@@ -36,8 +36,7 @@ struct fault_rule {
 	uint64_t reorder_ns; /* up to this much later */
 	uint64_t nth;	     /* every nth packet is lost; 0: none */
 	uint64_t nth_at;
-	/* A letter per packet: pass (.), drop (x), duplicate (2), corrupt (c),
-	 * delay (d). */
+	/* Pass (.), drop (x), duplicate (2), corrupt (c), delay (d). */
 	char pattern[TOR_FAULT_PATTERN_MAX];
 	uint32_t pattern_len;
 	uint32_t pattern_at;

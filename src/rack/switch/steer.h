@@ -166,8 +166,7 @@ struct steer_read {
 struct steer_conn {
 	bool used;
 	/* Which requests are new is not known until the first answer, because
-	 * earlier ones may be retransmissions of requests that an earlier
-	 * switch saw. */
+	 * an earlier switch may have seen them already. */
 	bool has_psn;
 	bool knows_psn;
 	/* Requests that come now were never sent before: this switch has seen
@@ -324,8 +323,7 @@ struct steer_op *steer_op_find(struct steer *s, const struct steer_conn *c,
 /* Replaces the connection's oldest append, which is forgotten. */
 struct steer_op *steer_op_new(struct steer *s, struct steer_conn *c);
 void steer_op_sent(struct steer *s, struct steer_op *op);
-/* The appends that hang behind a failed append of this version on this
- * connection. */
+/* The appends that hang behind a failed append of this version. */
 struct steer_ref steer_op_hanging(struct steer *s, const struct steer_conn *c,
 				  uint64_t node);
 /* The version is appended again, and the appends that hang behind it follow:

@@ -273,8 +273,7 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn) MUST_CHECK;
 /* -EBUSY: it has operations under way. */
 int sword_conn_remove(struct sword *s,
 		      const struct sword_conn *like) MUST_CHECK;
-/* Removes it although operations are under way; nothing may point to them any
- * more. */
+/* Removes it with its operations; nothing may point to them any more. */
 void sword_conn_drop(struct sword *s, struct sword_conn *c);
 /* A region of the server that this request touches, or NULL. */
 struct sword_region *sword_region_of(struct sword *s, unsigned server,
@@ -283,8 +282,7 @@ struct sword_region *sword_region_of(struct sword *s, unsigned server,
 struct sword_word *sword_word_get(struct sword *s, unsigned server,
 				  uint64_t va);
 void sword_words_forget(struct sword *s, const struct sword_region *r);
-/* Drops all words of the server, including those that packets under way point
- * to. */
+/* Drops all words of the server, also those that packets point to. */
 void sword_words_of_server(struct sword *s, unsigned server);
 /* Forgets the words that a WRITE changes. */
 void sword_words_changed(struct sword *s, unsigned server, uint64_t va,
@@ -309,8 +307,7 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 			       struct tor_pkt *pkt);
 enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 			     struct tor_pkt *pkt);
-/* The operation's effect is in memory: answers the client, with the data of a
- * READ. */
+/* The effect is in memory: answers the client, with the data of a READ. */
 void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data);
 struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 			       uint32_t psn);

@@ -104,8 +104,7 @@ struct tor_port_config {
 	const struct tor_port_ops *ops;
 	void *ctx;
 	/* Understands the hints of other such ports (unfinished checksums,
-	 * segmentation); frames with a hint leave only through ports that
-	 * do. */
+	 * segmentation); frames with a hint leave by no other. */
 	bool takes_hints;
 	uint64_t *counters; /* TOR_PORT_COUNTER_COUNT; NULL: own memory */
 };
