@@ -71,7 +71,7 @@ echo "ok: no agent, no program"
 
 # A filter of the program's own kills the agent of a child that it forks, at its
 # first system call or later: the child does not wait for it, and has its memory.
-for call in 436 117 323; do # close_range, setresuid, userfaultfd
+for call in 39 436 117 323; do # getpid, close_range, setresuid, userfaultfd
 	far 4M python3 - "$call" <<'PY' || fail "a filter on $call: $? $(cat "$TMP/err")"
 import ctypes, os, struct, sys
 call = int(sys.argv[1])

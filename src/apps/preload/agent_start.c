@@ -111,6 +111,7 @@ int preload_agent_start(struct preload *p)
 	p->agent_gid = pick_id("/proc/self/gid_map");
 	p->agent_stack_top = mem + AGENT_STACK_BYTES;
 	p->agent_tls = tls;
+	p->agent_made = -ECHILD; /* until who makes it says otherwise */
 	atomic_store_explicit(&p->agent_is_bare, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->channel->agent_tid, RUN_AGENT_COMES,
 			      memory_order_relaxed);
