@@ -3,8 +3,10 @@
  * Turns a fault on memory that is gone into an error: a peer may revoke what is
  * mapped here, and the program may unmap what it has registered. The handler is
  * process-wide, as signals are; faults that the faulting thread does not expect
- * (landing.h) go to the handler that was installed before. A handler that is
- * installed after ours and passes nothing on gets our faults, too.
+ * (landing.h) go to the handler that was installed before. A program may
+ * install its own handler after us: ours is put before it again where memory is
+ * registered, and now and then while the NIC works (landing.c). Until then the
+ * program's handler gets our faults.
  */
 #ifndef AQ_FAULT_GUARD_H
 #define AQ_FAULT_GUARD_H
@@ -13,7 +15,8 @@
 
 struct atomic_op;
 
-/* Takes SIGSEGV and SIGBUS over, once per process. */
+/* Takes SIGSEGV and SIGBUS over, or back from the program, at most eight times:
+ * then the program keeps them. */
 int fault_guard_install(void) MUST_CHECK;
 
 struct fault_range {
