@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tenants of one memory node: one who works, and one who does its worst
- * with several processes. What each process does, and the page they share.
+ * Two tenants of one memory node: one works, the other floods the node with
+ * several processes. What each process does, and the page they share.
  */
 #ifndef AQ_BENCH_FAIR_H
 #define AQ_BENCH_FAIR_H
@@ -27,14 +27,14 @@ enum fair_mode {
 struct fair_page {
 	_Atomic int mode;
 	_Atomic unsigned ready;	 /* processes that have set up */
-	_Atomic unsigned failed; /* and those that could not go on */
-	_Atomic uint64_t worked; /* operations of the one who works */
+	_Atomic unsigned failed; /* processes that could not go on */
+	_Atomic uint64_t worked; /* operations of the tenant that works */
 	_Atomic uint64_t flooded;
-	char why[FAIR_WHY_BYTES]; /* of the last that failed */
+	char why[FAIR_WHY_BYTES]; /* of the last process that failed */
 };
 
-/* The processes' lives; they return when the mode is FAIR_QUIT. The tenant is
- * the one of AQUIFER_TOKEN. */
+/* The main functions of the processes; they return when the mode is FAIR_QUIT.
+ * The tenant is that of AQUIFER_TOKEN. */
 int fair_work(struct fair_page *page);
 /* `index`: every third asks for pages by chains, every third by messages, the
  * others READ. */

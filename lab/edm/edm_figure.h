@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The figures and tables of the EDM paper, made again, and some more. A row is
- * one simulation, or two, or what a model without one says; report/figure.h
- * says how to add a figure.
+ * one simulation, or two, or the result of a model; report/figure.h says how to
+ * add a figure.
  */
 #ifndef AQ_EDM_FIGURE_H
 #define AQ_EDM_FIGURE_H
@@ -106,7 +106,7 @@ extern const struct figure_column edm_columns_table1[], edm_columns_5[],
 	edm_columns_fault[], edm_columns_ip[], edm_columns_frames[],
 	edm_columns_errors[];
 
-/* How Table 1's sums come about, as text; nothing for other figures. */
+/* Prints how Table 1's sums are made up; nothing for other figures. */
 void edm_table1_print(const struct figure_run *r, FILE *f);
 
 /* Figure 7 by the constants of the paper's own model. */

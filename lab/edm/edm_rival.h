@@ -18,7 +18,7 @@ enum edm_part {
 };
 
 struct edm_packet {
-	uint64_t seq; /* what the protocol wants */
+	uint64_t seq; /* for the protocol's use */
 	uint32_t msg;
 	uint32_t turn;
 	uint32_t bytes;	     /* payload */
@@ -27,7 +27,7 @@ struct edm_packet {
 	uint16_t src, dst;
 	uint8_t part;
 	bool marked;
-	bool flag; /* what the protocol wants */
+	bool flag; /* for the protocol's use */
 };
 
 struct edm_rival {
@@ -75,17 +75,17 @@ static inline uint32_t edm_rival_request_bytes(const struct edm_msg *m)
 /* Sends a packet up its host's link, first come first served; its first byte is
  * at the egress queue at the time of an event of this kind. */
 void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind);
-/* The same with a new packet that has the request of a read. */
+/* The same with a new packet that carries the request of a read. */
 void edm_rival_request(struct edm_rival *r, uint32_t msg, int kind);
-/* Takes it through the egress pipe; when its last byte is handed over, an event
- * of this kind; for a request, when its answer is made. Returns the wait in the
- * queue. */
+/* Takes the packet through the egress pipe; an event of this kind follows when
+ * its last byte is handed over, or for a request when its answer is made.
+ * Returns the wait in the queue. */
 uint64_t edm_rival_forward(struct edm_rival *r, uint32_t packet, int kind);
 
 /* Bytes of a message's data arrived; ends the message with the last. */
 void edm_rival_got(struct edm_rival *r, uint32_t msg, uint32_t bytes);
 
-/* The packet is with its receiver: returns its message and forgets it. */
+/* The packet is at its receiver: returns its message and frees the packet. */
 uint32_t edm_rival_take(struct edm_rival *r, uint32_t packet);
 /* The same for one with data, which is counted. */
 void edm_rival_take_data(struct edm_rival *r, uint32_t packet);

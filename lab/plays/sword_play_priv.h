@@ -9,8 +9,9 @@
 
 enum {
 	SP_SHARED = 8, /* words that all use */
-	/* Then one word of each client that nobody else changes, one that says
-	 * what it has published, and behind the declared region, what. */
+	/* Then for each client one word that no other client changes, one that
+	 * counts what it has published, and after the declared region the
+	 * published data. */
 	SP_PRIVATE = SP_SHARED,
 	SP_FLAG = SP_PRIVATE + 6,
 	SP_WORDS = SP_FLAG + 6,
@@ -21,12 +22,12 @@ enum {
 	SP_DEPTH = 4, /* requests of a client on their way */
 	SP_SLOTS = SP_DEPTH + 2,
 	SP_OPS = 45,
-	SP_OPS_GAPPY = 160, /* of the one who writes */
+	SP_OPS_GAPPY = 160, /* of the client that writes */
 };
 
 struct sp;
 
-/* A request on its way; a bulk WRITE is one on two words. */
+/* A request under way; a bulk WRITE is one on two words. */
 struct sp_op {
 	bool used;
 	uint8_t kind;
@@ -49,7 +50,7 @@ struct sp_client {
 	struct sp_op ops[SP_SLOTS];
 	unsigned posted;
 	unsigned open;
-	uint64_t seen[SP_ALL]; /* what a word said last */
+	uint64_t seen[SP_ALL]; /* the last value of each word */
 	/* Values of the private word in the order of posting, known until a
 	 * connection breaks. */
 	uint64_t own[SP_OPS + 1];

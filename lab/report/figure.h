@@ -6,10 +6,11 @@
  *
  * How to add a figure to a system: write a function that adds its points
  * (figure_add) and a row of the system's table of figures that names it, the
- * axes, and the columns that the picture shows. What was published stands in
- * the system's table of claims: each is a column's value at one point, or its
- * ratio to another point. Only what no such row can say needs a judge function
- * (figure_claim_add). Table, JSON, picture, command line and exit code follow.
+ * axes, and the columns that the picture shows. Published values stand in the
+ * system's table of claims: each is a column's value at one point, or its ratio
+ * to another point. Only a claim that no such row can express needs a judge
+ * function (figure_claim_add). Table, JSON, picture, command line and exit code
+ * follow.
  *
  * How to add a system: a row is a struct that begins with a struct
  * figure_point; columns name its members (FIGURE_COLUMN); `run` fills in what
@@ -37,7 +38,7 @@ enum figure_exit {
 	FIGURE_USAGE = 2,
 };
 
-/* How a picture looks; lines over linear axes if nothing is said. */
+/* How a picture looks; the default is lines over linear axes. */
 enum figure_look {
 	FIGURE_LOG_X = 1,
 	FIGURE_LOG_Y = 2,
@@ -46,7 +47,7 @@ enum figure_look {
 	FIGURE_TOGETHER = 8,
 };
 
-/* What the row of every system begins with. */
+/* The first member of every system's rows. */
 struct figure_point {
 	const char *panel; /* each has a part of the picture; NULL is one, too
 			    */
@@ -62,14 +63,14 @@ struct figure_point {
 /* ---- columns ------------------------------------------------------------- */
 
 enum figure_type {
-	FIGURE_REAL, /* NaN: nothing to say */
+	FIGURE_REAL, /* NaN: no value */
 	FIGURE_INT,
 	FIGURE_U32,
 	FIGURE_U64,
 	FIGURE_BOOL,
-	FIGURE_TEXT,   /* const char *; NULL: nothing to say */
+	FIGURE_TEXT,   /* const char *; NULL: no value */
 	FIGURE_CHARS,  /* an array of char */
-	FIGURE_ANSWER, /* int: 1 yes, 0 no, -1 nothing to say */
+	FIGURE_ANSWER, /* int: 1 yes, 0 no, -1 no value */
 };
 
 #define FIGURE_TYPE(v) \
@@ -99,7 +100,7 @@ struct figure_column {
 
 /* ---- claims -------------------------------------------------------------- */
 
-/* What was published, beside ours. Unit "%": the column is a share. */
+/* A published value, compared with ours. Unit "%": the column is a share. */
 struct figure_claim {
 	const char *figure; /* its name */
 	const char *what;
@@ -109,12 +110,12 @@ struct figure_claim {
 	const char *under; /* ours is a ratio to this series; NULL: a value */
 	double under_x;
 	double published;   /* 0: only words are */
-	double least, most; /* what bears it out; 0: no such bound */
+	double least, most; /* bounds in which it holds; 0: none */
 	const char *unit;
 	const char *note;
 };
 
-/* One after the run. */
+/* A claim after the run. */
 struct figure_verdict {
 	char what[128];
 	double published, least, most, ours; /* NaN: none */
@@ -138,8 +139,8 @@ struct figure {
 	const char *y; /* the columns that are shown: "mops", "p50_us p99_us" */
 	/* Adds the points. 0 or -errno with words. */
 	int (*plan)(struct figure_run *r);
-	/* After the run: what follows from several points, and claims that are
-	 * no table's row. May be NULL. */
+	/* Called after the run: adds what follows from several points, and
+	 * claims that are no table's row. May be NULL. */
 	void (*judge)(struct figure_run *r);
 	const struct figure_column *columns; /* NULL: the system's */
 };
@@ -209,7 +210,7 @@ static inline void *figure_row(const struct figure_run *r, size_t index)
 	return r->rows + index * r->system->row_bytes;
 }
 
-/* Adds a row of zeros with these; it stays where it is until the next one. */
+/* Adds a row of zeros with these members; valid until the next call. */
 void *figure_add(struct figure_run *r, const char *panel, const char *series,
 		 double x);
 /* The point that was run, or NULL. panel NULL: any. */
@@ -220,7 +221,7 @@ double figure_value(const struct figure_run *r, const void *row,
 		    const char *column);
 /* A claim as in a table's row; it says nothing unless its points were run. */
 void figure_claim_at(struct figure_run *r, const struct figure_claim *c);
-/* A claim with ours: the column and the points are not looked at. */
+/* Adds a claim together with our value; its column and points are ignored. */
 void figure_claim_add(struct figure_run *r, const struct figure_claim *c,
 		      double ours);
 
@@ -254,7 +255,7 @@ int figure_cmd(const struct figure_system *system, int argc, char **argv);
 
 struct json_out;
 
-/* The text of one cell; "" : nothing to say. */
+/* The text of one cell; "": no value. */
 const char *figure_cell(const struct figure_column *c, const void *row,
 			char *text, size_t size);
 void figure_cell_json(struct json_out *j, const char *key,

@@ -27,14 +27,14 @@ struct rig_sword {
 int rig_sword_create(struct rig_sword *s, struct sim_net *net,
 		     struct rig_host *server, struct rig_region *region,
 		     const char *options) MUST_CHECK;
-/* Before the stage goes. */
+/* Call it before the stage is destroyed. */
 void rig_sword_destroy(struct rig_sword *s);
-/* Killed and started again; until it is told of the server nothing passes. */
+/* Restarts the switch; nothing passes until it is told of the server. */
 int rig_sword_restart(struct rig_sword *s) MUST_CHECK;
 /* Tells it of the server and of the region, with a shared connection that is
  * new. The caller has ended all connections that it was told of before. */
 int rig_sword_declare(struct rig_sword *s) MUST_CHECK;
-/* Of a connection that has not been used yet. */
+/* Tells the switch of a connection that has not been used yet. */
 int rig_sword_conn(struct rig_sword *s, struct rig_host *client,
 		   struct client_link *link) MUST_CHECK;
 void rig_sword_end(struct rig_sword *s, struct rig_host *client,

@@ -14,7 +14,7 @@ enum sim_option_kind {
 	SIM_TEXT,   /* const char * */
 	SIM_CHOICE, /* unsigned: the place in `names` */
 	SIM_FABRIC, /* const struct sim_fabric_choice * */
-	SIM_TAKE,   /* whatever `take` makes of it: 0, or -EINVAL */
+	SIM_TAKE,   /* `take` parses it: 0, or -EINVAL */
 };
 
 struct sim_option {
@@ -35,7 +35,7 @@ struct sim_options {
 	void *to;
 };
 
-/* Reads a whole line; who: "sim kv". -EINVAL: stderr was told what is wrong.
+/* Reads a whole line; who: "sim kv". -EINVAL: the reason was printed on stderr.
  * `all` ends with one whose `to` is NULL; `fabrics` may be NULL. */
 int sim_options_parse(const char *who, const struct sim_options *all,
 		      const struct sim_fabric_choice *fabrics, int argc,

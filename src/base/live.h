@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of memory that others write to meanwhile, as a NIC makes them of the
- * program's. Peers READ counts and pointers there and act on what they see, so
- * none of them may be half old and half new.
+ * Copies of memory that other threads write to meanwhile, as a NIC makes them
+ * of the program's memory. Peers READ counts and pointers there and act on
+ * them, so no word may be half old and half new.
  */
 #ifndef AQ_LIVE_H
 #define AQ_LIVE_H
@@ -10,10 +10,10 @@
 #include "base.h"
 
 /*
- * As memmove, and every word of two, four or eight bytes that is aligned in
- * `src` is loaded by one instruction, whatever the alignment of `dst`. Of
- * memmove that is not known: one copies in steps that are aligned in `dst`,
- * another one byte by byte. Areas that overlap are nobody else's.
+ * Like memmove, but every word of two, four or eight bytes that is aligned in
+ * `src` is loaded by one instruction, whatever the alignment of `dst`. memmove
+ * does not promise that: some copy in steps that are aligned in `dst`, others
+ * byte by byte. No other thread may write to areas that overlap.
  */
 void live_move(void *dst, const void *src, size_t len_bytes);
 

@@ -25,8 +25,8 @@ enum opt_kind {
 	OPT_KIND_FLAG,	 /* bool: true if given */
 	OPT_KIND_BITS,	 /* uint32_t: the bits of `max` are set */
 	OPT_KIND_TEXT,	 /* const char * */
-	OPT_KIND_WORD,	 /* const char *: one of those in `value` */
-	OPT_KIND_CHOICE, /* uint32_t: which of those in `value`, from 0 */
+	OPT_KIND_WORD,	 /* const char *: one of the words in `value` */
+	OPT_KIND_CHOICE, /* uint32_t: index of the word in `value`, from 0 */
 	OPT_KIND_U32,	 /* min to max */
 	OPT_KIND_U64,
 	OPT_KIND_SIZE, /* uint64_t bytes: 4096, 64K, 8G */
@@ -95,18 +95,18 @@ enum opt_words {
 
 enum opt_result {
 	OPT_DONE,
-	OPT_HELP,  /* it was asked for, and nothing else counts */
+	OPT_HELP,  /* --help was given; the other options do not count */
 	OPT_WRONG, /* error_last() says what, beginning with `who` or the option
 		    */
 };
 
-/* argv[0] is not looked at. `words` gets the index of the first word, which
- * all others follow; argv is put in that order. Uses getopt(3): one thread. */
+/* argv[0] is skipped. argv is reordered so that all words stand at its end;
+ * `words` gets the index of the first. Uses getopt(3): one thread. */
 enum opt_result opt_parse(const struct opt *table, const char *who, int argc,
 			  char **argv, enum opt_words accept, void *args,
 			  int *words) MUST_CHECK;
 
-/* A size as an option has it, for a word that is none. -EINVAL with words. */
+/* Parses a word as an option of kind SIZE would be. -EINVAL with words. */
 int opt_size(const char *what, const char *word, uint64_t *bytes) MUST_CHECK;
 
 /* A number from 1 to max, or "all", which is the number `all`. */

@@ -26,7 +26,7 @@
  * A producer that remembers the sleep it rang for rings again for the next one,
  * whose number is another, so ringing once per sleep loses nothing either.
  *
- * Trust: nobody writes to a descriptor, or to memory, that a peer chose. The
+ * Trust: a NIC writes to no descriptor and no memory that a peer chose. The
  * send never waits and raises no signal. If the peer's queue is full, its
  * socket is readable: the peer is awake, or does not want to be woken.
  */
@@ -39,10 +39,10 @@
 
 enum {
 	BELL_PAGE_BYTES = 4096,
-	/* After so many an owner that is awake has answered what it read: it
-	 * holds acknowledgements back for some (HELD_TURNS in nic_thread.c).
-	 * One that sleeps holds nothing back; the first of its turns may have
-	 * been under way already. */
+	/* After this many turns an owner that is awake has answered what it
+	 * read, because it holds acknowledgements back for some turns
+	 * (HELD_TURNS in nic_thread.c). An owner that sleeps holds nothing
+	 * back; the first of its turns may have been under way already. */
 	BELL_TURNS_TO_ANSWER = 128,
 	BELL_TURNS_TO_SLEEP = 2,
 };
@@ -59,18 +59,18 @@ struct bell_page {
 };
 STATIC_ASSERT(sizeof(struct bell_page) == 128, "layout of struct bell_page");
 
-/* One's own bell. Its writers take turns: they hold the host's lock, or there
- * is one thread only. */
+/* A process's own bell. Its writers exclude each other: they hold the host's
+ * lock, or there is only one thread. */
 struct bell {
 	struct bell_page *page;
-	int page_fd;	  /* what peers get: it cannot write */
+	int page_fd;	  /* read-only, for peers */
 	bool has_barrier; /* membarrier works here */
 };
 
-/* Somebody else's bell. */
+/* A peer's bell. */
 struct bell_peer {
 	const struct bell_page *page; /* NULL: not known yet */
-	uint64_t rang_for;	      /* the sleep that was rung for last */
+	uint64_t rang_for;	      /* the last sleep that was rung for */
 	bool is_rung;		      /* since bell_settle */
 	bool is_owed;		      /* one more ring, in bell_settle */
 };
@@ -85,8 +85,8 @@ void bell_peer_release(struct bell_peer *p);
 /* Wakes the peer at the other end of a cable's socket unconditionally. */
 void bell_send(int sock);
 
-/* The producer's second half of BELL-1: whether there is a sleep to ring for,
- * which is then taken to be rung for. */
+/* The producer's second half of BELL-1: whether there is a sleep to ring for;
+ * it then counts as rung for. */
 static inline bool bell_must_ring(struct bell_peer *p)
 {
 	uint64_t sleeps;
@@ -157,7 +157,7 @@ static inline bool bell_is_asleep(const struct bell *b)
 /* The owner polls on this processor. */
 static inline void bell_set_place(struct bell *b, uint32_t place)
 {
-	/* Peers have the line in their caches: no store without news. */
+	/* Peers cache the line, so an unchanged value is not stored. */
 	if (atomic_load_explicit(&b->page->place, memory_order_relaxed) !=
 	    place)
 		atomic_store_explicit(&b->page->place, place,
@@ -190,8 +190,8 @@ static inline uint64_t bell_peer_turns(const struct bell_peer *p)
 		       : 0;
 }
 
-/* Whether a peer had the time to answer what was sent to it, since it had made
- * so many turns. One that has read it all and sleeps owes nothing. */
+/* Whether a peer had the time to answer what was sent when it had made this
+ * many turns. A peer that has read everything and sleeps owes nothing. */
 static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
 				 bool has_read)
 {
@@ -202,7 +202,7 @@ static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
 	return turns >= BELL_TURNS_TO_ANSWER;
 }
 
-/* Somebody polls again. */
+/* A thread of the owner polls again. */
 static inline void bell_wake(struct bell *b)
 {
 	uint64_t sleeps =
