@@ -224,7 +224,7 @@ int model_figure_cmd(int argc, char **argv)
 	}
 	if (parsed == OPT_WRONG) {
 		usage(stderr);
-		fprintf(stderr, "aquifer: sim nic-model: %s\n", error_last());
+		fprintf(stderr, "aquifer: %s\n", error_last());
 		return FIGURE_USAGE;
 	}
 	return print_list(&o) ? FIGURE_BROKEN : FIGURE_RAN;

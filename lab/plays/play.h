@@ -26,10 +26,11 @@
 
 #include <stdio.h>
 
+#include "base/opt.h"
 #include "rig/stage.h"
 #include "sim/batch.h"
 #include "sim/lin.h"
-#include "sim/options.h"
+#include "sim/net_fabric.h"
 #include "sim/plants.h"
 
 enum {
@@ -47,8 +48,20 @@ struct json_out;
 
 /* ---- options ------------------------------------------------------------ */
 
+/* What only the command line has. */
+struct play_line {
+	const struct play *play;
+	const struct sim_fabric_choice *fabrics; /* what --fabric may name */
+	const char *kind;
+	char **words; /* all of it; ends with NULL */
+	struct sim_batch batch;
+	uint32_t jobs;
+	bool json, trace, lists_bugs;
+};
+
 /* What every play takes; the head of a play's own options. */
 struct play_options {
+	struct play_line line;
 	uint64_t seed;
 	enum plant bug;
 	uint64_t scale; /* percent of the usual operations; 0: 100 */
@@ -60,24 +73,16 @@ struct play_options {
 };
 
 /* Rows that several plays have. */
-#define PLAY_OPTION_SCALE                                                  \
-	{                                                                  \
-		.name = "--scale", .value = "PERCENT", .kind = SIM_NUMBER, \
-		.at = offsetof(struct play_options, scale),                \
-		.help = "more or fewer operations than usual"              \
-	}
-#define PLAY_OPTION_FABRIC                                               \
-	{                                                                \
-		.name = "--fabric", .value = "NAME", .kind = SIM_FABRIC, \
-		.at = offsetof(struct play_options, fabric),             \
-		.help = "what carries the frames: ethernet, edm or cxl"  \
-	}
-#define PLAY_OPTION_PCAP                                             \
-	{                                                            \
-		.name = "--pcap", .value = "FILE", .kind = SIM_TEXT, \
-		.at = offsetof(struct play_options, pcap_file),      \
-		.help = "one seed: write the delivered frames"       \
-	}
+#define PLAY_OPTION_SCALE                                                 \
+	OPT_U64(struct play_options, scale, "scale", "PERCENT", 1, 10000, \
+		"more or fewer operations than usual")
+#define PLAY_OPTION_FABRIC                           \
+	OPT_CALL(play_take_fabric, "fabric", "NAME", \
+		 "what carries the frames: ethernet, edm or cxl")
+#define PLAY_OPTION_PCAP                                         \
+	OPT_TEXT(struct play_options, pcap_file, "pcap", "FILE", \
+		 "one seed: write the delivered frames")
+int play_take_fabric(void *to, const char *value);
 
 /* ---- results ------------------------------------------------------------ */
 
@@ -190,8 +195,8 @@ struct play {
 	const char *footnote; /* of --help, or NULL */
 	const struct play_count *counts;
 	unsigned count_count;
-	const enum plant *bugs; /* that it must find; ends with PLANT_none */
-	const struct sim_option *options; /* ends with a NULL name */
+	const enum plant *bugs;	   /* that it must find; ends with PLANT_none */
+	const struct opt *options; /* or NULL */
 	size_t options_bytes;
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
 	/* `aquifer sim NAME --figure ...` or --costs: other commands. */

@@ -485,12 +485,11 @@ static const enum plant bugs[] = {
 	PLANT_none,
 };
 
-static const struct sim_option options[] = {
-	{"--switch", "OPTIONS",
-	 "the program swordbox with these options, or '', replaces the "
-	 "atomics on the locks, and is restarted now and then",
-	 .kind = SIM_TEXT, .at = offsetof(struct tree_play_options, sword)},
-	{.name = NULL},
+static const struct opt options[] = {
+	OPT_TEXT(struct tree_play_options, sword, "switch", "OPTIONS",
+		 "the program swordbox with these options, or '', replaces the "
+		 "atomics on the locks, and is restarted now and then"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {TREE_PLAY_COUNTS(PLAY_COUNT_ROW)};

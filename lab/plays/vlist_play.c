@@ -417,14 +417,11 @@ static const enum plant bugs[] = {
 	PLANT_trust_all,     PLANT_none,
 };
 
-static const char *const steers[] = {"both", "on", "off", NULL};
-
-static const struct sim_option options[] = {
-	{"--steer", "on|off|both",
-	 "with steering, without it, or each seed both ways (default)",
-	 .kind = SIM_CHOICE, .at = offsetof(struct vlist_play_options, steer),
-	 .names = steers},
-	{.name = NULL},
+static const struct opt options[] = {
+	OPT_CHOICE(struct vlist_play_options, steer, "steer", "both|on|off",
+		   "each seed both ways (default), with steering, or without "
+		   "it"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {VLIST_PLAY_COUNTS(PLAY_COUNT_ROW)};

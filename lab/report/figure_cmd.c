@@ -71,7 +71,7 @@ static int check(const struct figure_system *s, const struct figure_options *o)
 {
 	if (o->figure && strcmp(o->figure, "all") != 0 &&
 	    !figure_by_name(s, o->figure))
-		return error_set(-EINVAL, "there is no figure '%s'", o->figure);
+		return error_set(-EINVAL, "there is no --figure %s", o->figure);
 	if (o->out && access(o->out, W_OK))
 		return error_set(-errno, "%s: %s", o->out, strerror(errno));
 	return 0;
@@ -98,7 +98,7 @@ int figure_parse(const struct figure_system *system, struct figure_options *o,
 	}
 	if (rc == OPT_WRONG || check(system, o)) {
 		usage(system, options, stderr);
-		fprintf(stderr, "aquifer: %s: %s\n", who, error_last());
+		fprintf(stderr, "aquifer: %s\n", error_last());
 		return FIGURE_USAGE;
 	}
 	if (!o->print)

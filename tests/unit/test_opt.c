@@ -54,7 +54,7 @@ static enum opt_result parse(const char *line, enum opt_words accept,
 			     struct args *a, int *words)
 {
 	static char text[200];
-	static char *argv[20];
+	static char *argv[40];
 	int argc = 0;
 
 	snprintf(text, sizeof(text), "cmd %s", line);
