@@ -70,9 +70,6 @@ struct json_out;
 void model_constants_print(const struct model_constant *rows, size_t count,
 			   struct json_out *j);
 
-extern const struct figure_system offload_figures, kv_figures, switch_figures,
-	paging_figures, model_figures;
-
 /* Runs the points of a figure in processes of their own, because a run sets the
  * process's verbs provider: `run` of all these systems. */
 int figure_points_run(struct figure_run *r) MUST_CHECK;

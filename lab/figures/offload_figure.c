@@ -396,8 +396,3 @@ const struct figure_system offload_figures = {
 	.result_bytes = sizeof(struct fig_result),
 	.wrong = wrong,
 };
-
-int offload_figure_cmd(int argc, char **argv)
-{
-	return figure_cmd(&offload_figures, argc, argv);
-}

@@ -303,8 +303,3 @@ const struct figure_system switch_figures = {
 	.result_bytes =
 		sizeof(struct vfig_row) - offsetof(struct vfig_row, res),
 };
-
-int vfig_cmd(int argc, char **argv)
-{
-	return figure_cmd(&switch_figures, argc, argv);
-}

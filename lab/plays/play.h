@@ -45,6 +45,7 @@ struct play_client;
 struct play_store;
 struct kit_port;
 struct json_out;
+struct figure_system;
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -199,8 +200,8 @@ struct play {
 	const struct opt *options; /* or NULL */
 	size_t options_bytes;
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
-	/* `aquifer sim NAME --figure ...` or --costs: other commands. */
-	int (*figure)(int argc, char **argv);
+	/* `aquifer sim NAME --figure ...` or --costs, or NULL. */
+	const struct figure_system *figures;
 	/* Before the first seed: 0, or -errno with error_set. It may change
 	 * which seeds are run. */
 	int (*prepare)(struct play_options *opt, struct sim_batch *batch);

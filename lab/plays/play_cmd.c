@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_out.h"
 #include "play.h"
+#include "report/figure.h"
 
 enum {
 	SEEDS_DEFAULT = 100,
@@ -91,7 +92,7 @@ static void print_usage(FILE *f, const struct play *play)
 
 	fprintf(f, "usage: aquifer sim %s%s%s [OPTION...]\n", play->name,
 		play->kind ? " --kind " : "", play->kind ? play->kind : "");
-	if (play->figure)
+	if (play->figures)
 		fprintf(f, "       aquifer sim %s --figure NAME [OPTION...]\n",
 			play->name);
 	opt_help_text(play->about, f);
@@ -362,9 +363,9 @@ int play_cmd(const struct play *const *plays,
 			argv[0], value_of(argc, argv, "--kind"));
 		return PLAY_USAGE;
 	}
-	if (play->figure && (value_of(argc, argv, "--figure") ||
-			     value_of(argc, argv, "--costs")))
-		return play->figure(argc, argv);
+	if (play->figures && (value_of(argc, argv, "--figure") ||
+			      value_of(argc, argv, "--costs")))
+		return figure_cmd(play->figures, argc, argv);
 	opt = calloc(1, play->options_bytes);
 	if (!opt)
 		return PLAY_USAGE;

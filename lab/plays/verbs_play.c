@@ -660,7 +660,7 @@ const struct play switch_play = {
 		 "every frame passes it and its programs, and every effect is "
 		 "checked.",
 	.options = switch_options,
-	.figure = vfig_cmd,
+	.figures = &switch_figures,
 	.prepare = prepare_switch,
 	COMMON,
 };
