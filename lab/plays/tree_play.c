@@ -60,7 +60,8 @@ static void tell_switch(struct play_client *c, struct play_conn *conn,
 	/* A switch that was just restarted knows nobody yet: the connection is
 	 * one that does not work. */
 	if (is_new)
-		(void)!scenario_sword_conn(&p->sword, conn->host, conn->link);
+		(void)!scenario_sword_conn(&p->sword, conn->host, conn->link,
+					   "");
 	else
 		scenario_sword_end(&p->sword, conn->host, conn->link);
 }

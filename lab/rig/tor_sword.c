@@ -133,7 +133,7 @@ static void conn_words(struct scenario_sword *s, struct scenario_host *client,
 }
 
 int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link)
+			struct client_link *link, const char *more)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -144,8 +144,8 @@ int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
 		return -EIO;
 	conn_words(s, client, link, words, sizeof(words));
-	return scenario_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
-				 attr.sq_psn);
+	return scenario_tor_tell(s->tor, "swordbox conn %s psn=%u%s", words,
+				 attr.sq_psn, more);
 }
 
 void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,

@@ -35,9 +35,9 @@ int scenario_sword_restart(struct scenario_sword *s) MUST_CHECK;
 /* Tells it of the server and of the region, with a shared connection that is
  * new. The caller has ended all connections that it was told of before. */
 int scenario_sword_declare(struct scenario_sword *s) MUST_CHECK;
-/* Of a connection that has not been used yet. */
+/* Of a connection that has not been used yet; more: " moved=1", or "". */
 int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link) MUST_CHECK;
+			struct client_link *link, const char *more) MUST_CHECK;
 void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
 			struct client_link *link);
 
