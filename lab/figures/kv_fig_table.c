@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shipped table as one of the stores of a figure. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "kv_fig_priv.h"
 
 enum {
-	CONNS_MAX = 4096,
 	FAILURE_MS = 100,
 	DEADLINE_MS = 1000,
 	VALUE_MAX = 2048,
@@ -19,24 +17,19 @@ enum {
 
 /* ---- connections -------------------------------------------------------- */
 
-static int port_fence(void *ctx, const char *conn)
+static int port_fence(void *ctx, const char *name)
 {
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
+	struct scenario_conn *conn = scenario_conn_find(c->f->conns, name);
 
-	if (i >= c->f->conn_count || !c->f->conn[i])
-		return 0;
-	return -ibv_modify_qp(scenario_link_far_qp(c->f->conn[i]), &err,
-			      IBV_QP_STATE);
+	return conn ? scenario_conn_fence(conn) : 0;
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int port_is_alive(void *ctx, const char *name)
 {
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
 
-	return i < c->f->conn_count && c->f->conn[i] && !c->f->is_dead[i];
+	return scenario_conn_is_alive(c->f->conns, name);
 }
 
 static int port_open(struct kvf_client *c, struct kit_port *port)
@@ -44,15 +37,13 @@ static int port_open(struct kvf_client *c, struct kit_port *port)
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
 	struct kvf *f = c->f;
-	int err;
+	struct scenario_conn *conn;
+	int err = scenario_conn_open(f->conns, c->host, f->table, &o,
+				     port->conn, sizeof(port->conn), &conn);
 
-	if (f->conn_count == CONNS_MAX)
-		return error_set(-EMFILE, "no connection is left");
-	err = scenario_link_open(c->host, f->table, &o, &port->link);
 	if (err)
 		return err;
-	snprintf(port->conn, sizeof(port->conn), "%u", f->conn_count);
-	f->conn[f->conn_count++] = port->link;
+	port->link = conn->link;
 	port->addr = f->table->addr;
 	port->rkey = f->table->rkey;
 	port->lock_addr = f->locks->addr;
@@ -60,17 +51,13 @@ static int port_open(struct kvf_client *c, struct kit_port *port)
 	return 0;
 }
 
+/* What a dead client has sent may still arrive. */
 static void port_close(void *ctx, struct kit_port *port)
 {
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(port->conn);
 
-	/* What a dead client has sent may still arrive. */
-	c->f->is_dead[i] = true;
-	if (!c->kv || !kv_client_is_crashed(c->kv)) {
-		scenario_link_close(port->link);
-		c->f->conn[i] = NULL;
-	}
+	scenario_conn_close(&c->f->conns->at[atoi(port->conn)],
+			    c->kv && kv_client_is_crashed(c->kv));
 }
 
 static int port_renew(void *ctx, struct kit_port *port)
@@ -156,9 +143,8 @@ static int prepare(struct kvf *f)
 		.seed = 1};
 	int err = kv_geometry_make(&o, &f->g);
 
-	f->conn = calloc(CONNS_MAX, sizeof(f->conn[0]));
-	f->is_dead = calloc(CONNS_MAX, sizeof(f->is_dead[0]));
-	if (!f->conn || !f->is_dead)
+	f->conns = calloc(1, sizeof(*f->conns));
+	if (!f->conns)
 		return -ENOMEM;
 	if (!err)
 		err = scenario_region_create(f->node[0], f->g.size_bytes, false,
@@ -171,8 +157,7 @@ static int prepare(struct kvf *f)
 
 static void release(struct kvf *f)
 {
-	free(f->conn);
-	free(f->is_dead);
+	free(f->conns);
 }
 
 /* ---- clients ------------------------------------------------------------ */

@@ -11,17 +11,17 @@
 
 /* ---- connections -------------------------------------------------------- */
 
-static const struct kv_cluster_leaf *leaf_of(const struct play_conn *conn)
+static const struct kv_cluster_leaf *leaf_of(const struct scenario_conn *conn)
 {
 	return conn->to;
 }
 
 static int fence(struct kv_cluster *t, const char *name)
 {
-	struct play_conn *conn = play_conn_find(&t->conns, name);
+	struct scenario_conn *conn = scenario_conn_find(&t->conns, name);
 
 	return conn && !t->is_killed[leaf_of(conn)->node]
-		       ? play_conn_fence(conn)
+		       ? scenario_conn_fence(conn)
 		       : 0;
 }
 
@@ -42,7 +42,7 @@ static int port_is_alive(void *ctx, const char *conn)
 {
 	struct kv_cluster_client *c = ctx;
 
-	return play_conn_is_alive(&c->cluster->conns, conn);
+	return scenario_conn_is_alive(&c->cluster->conns, conn);
 }
 
 static bool any_is_killed(const struct kv_cluster *t)
@@ -72,15 +72,15 @@ static int connect_port(struct kv_cluster_client *c,
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
-	struct play_conn *conn;
+	struct scenario_conn *conn;
 	int err;
 
 	if (c->cluster->is_killed[leaf->node])
 		return error_set(-EHOSTDOWN, "the node is dead");
 	if (!leaf->is_there)
 		return error_set(-ENOENT, "the leaf is gone");
-	err = play_conn_open(&c->cluster->conns, c->host, leaf->table, &o,
-			     port->conn, sizeof(port->conn), &conn);
+	err = scenario_conn_open(&c->cluster->conns, c->host, leaf->table, &o,
+				 port->conn, sizeof(port->conn), &conn);
 	if (err)
 		return err;
 	conn->to = leaf;
@@ -92,8 +92,8 @@ static int connect_port(struct kv_cluster_client *c,
 	return 0;
 }
 
-static struct play_conn *conn_of(struct kv_cluster_client *c,
-				 const struct kit_port *port)
+static struct scenario_conn *conn_of(struct kv_cluster_client *c,
+				     const struct kit_port *port)
 {
 	return &c->cluster->conns.at[atoi(port->conn)];
 }
@@ -102,7 +102,7 @@ static void port_close(void *ctx, struct kit_port *port)
 {
 	struct kv_cluster_client *c = ctx;
 
-	play_conn_close(conn_of(c, port), c->is_dead);
+	scenario_conn_close(conn_of(c, port), c->is_dead);
 	if (!c->is_dead)
 		port->link = NULL;
 }
@@ -226,7 +226,7 @@ static int world_drop(void *ctx, const struct kv_id *id)
 	/* Its memory stays, but nobody gets at it. */
 	for (i = 0; i < t->conns.count; i++)
 		if (t->conns.at[i].to == leaf && t->conns.at[i].link &&
-		    play_conn_fence(&t->conns.at[i]))
+		    scenario_conn_fence(&t->conns.at[i]))
 			return -EIO;
 	return 0;
 }

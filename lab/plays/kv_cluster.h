@@ -27,7 +27,7 @@ struct kv_cluster {
 	bool is_killed[KV_CLUSTER_NODES];
 	struct kv_cluster_leaf leaf[KV_CLUSTER_LEAVES];
 	unsigned leaf_count;
-	struct play_conns conns; /* each leads to a leaf */
+	struct scenario_conns conns; /* each leads to a leaf */
 };
 
 /* One client's view of it. */

@@ -321,98 +321,45 @@ void play_del(struct play_client *c, unsigned key)
 	play_return_del(c, op, err);
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
-		   const struct client_link_options *options, char *name,
-		   size_t name_bytes, struct play_conn **out)
-{
-	struct play_conn *conn;
-	int err;
-
-	if (all->count == PLAY_CONNS_MAX)
-		return error_set(-EMFILE, "the play has no connection left");
-	conn = &all->at[all->count];
-	*conn = (struct play_conn){.host = host};
-	err = scenario_link_open(host, region, options, &conn->link);
-	if (err)
-		return err;
-	snprintf(name, name_bytes, "%u", all->count++);
-	*out = conn;
-	return 0;
-}
-
-struct play_conn *play_conn_find(struct play_conns *all, const char *name)
-{
-	unsigned i = (unsigned)atoi(name);
-
-	return i < all->count && all->at[i].link ? &all->at[i] : NULL;
-}
-
-bool play_conn_is_alive(struct play_conns *all, const char *name)
-{
-	const struct play_conn *conn = play_conn_find(all, name);
-
-	return conn && !conn->is_dead;
-}
-
-int play_conn_fence(struct play_conn *conn)
-{
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
-
-	return -ibv_modify_qp(scenario_link_far_qp(conn->link), &err,
-			      IBV_QP_STATE);
-}
-
-void play_conn_close(struct play_conn *conn, bool client_died)
-{
-	conn->is_dead = true;
-	if (client_died || !conn->link)
-		return;
-	scenario_link_close(conn->link);
-	conn->link = NULL;
-}
-
 /* ---- a store on one node ------------------------------------------------ */
 
-static void tell(struct play_client *c, struct play_conn *conn, bool is_new)
+static void tell(struct play_client *c, struct scenario_conn *conn, bool is_new)
 {
 	if (c->run->store->tell)
 		c->run->store->tell(c, conn, is_new);
 }
 
-int play_store_fence(struct play_run *r, struct play_conn *conn)
+int play_store_fence(struct play_run *r, struct scenario_conn *conn)
 {
 	if (!conn || !conn->link)
 		return 0;
 	tell(r->client[0], conn, false); /* whoever says so */
-	return play_conn_fence(conn);
+	return scenario_conn_fence(conn);
 }
 
 static int port_fence(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
-	return play_store_fence(r, play_conn_find(&r->store->conns, name));
+	return play_store_fence(r, scenario_conn_find(&r->store->conns, name));
 }
 
 static int port_is_alive(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
-	return play_conn_is_alive(&r->store->conns, name);
+	return scenario_conn_is_alive(&r->store->conns, name);
 }
 
 void play_port_close(void *client, struct kit_port *port)
 {
 	struct play_client *c = client;
-	struct play_conn *conn = &c->run->store->conns.at[atoi(port->conn)];
+	struct scenario_conn *conn = &c->run->store->conns.at[atoi(port->conn)];
 	bool has_died = c->is_open && moves_of(c)->is_crashed(c);
 
 	if (conn->link && !has_died)
 		tell(c, conn, false);
-	play_conn_close(conn, has_died);
+	scenario_conn_close(conn, has_died);
 }
 
 static int port_renew(void *client, struct kit_port *port)
@@ -425,7 +372,7 @@ int play_port_open(struct play_client *c, struct kit_port *port)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 	struct play_store *s = c->run->store;
-	struct play_conn *conn;
+	struct scenario_conn *conn;
 	int err;
 
 	c->conn = s->conns.count;
@@ -434,8 +381,8 @@ int play_port_open(struct play_client *c, struct kit_port *port)
 	port->renew = port_renew;
 	port->close = play_port_close;
 	port->ctx = c;
-	err = play_conn_open(&s->conns, c->host, s->region, &o, port->conn,
-			     sizeof(port->conn), &conn);
+	err = scenario_conn_open(&s->conns, c->host, s->region, &o, port->conn,
+				 sizeof(port->conn), &conn);
 	if (err)
 		return err;
 	tell(c, conn, true);

@@ -13,9 +13,9 @@
 
 #include "kit/port.h"
 #include "play.h"
+#include "rig/conns.h"
 
 enum {
-	PLAY_CONNS_MAX = 4096,
 	PLAY_OPEN_TRIES = 4,
 };
 
@@ -77,45 +77,15 @@ uint64_t play_return_read(struct play_client *c, int64_t op, int err,
 /* How a deletion ended. */
 void play_return_del(struct play_client *c, int64_t op, int err);
 
-/* ---- connections -------------------------------------------------------- */
-
-/* By number, which is also its name; link is NULL when it was given back. */
-struct play_conn {
-	struct client_link *link;
-	struct scenario_host *host;
-	const void *to; /* of who needs it: what it leads to */
-	bool is_dead;	/* its client is, or has given it up */
-	bool is_known;	/* to a switch */
-};
-
-struct play_conns {
-	struct play_conn at[PLAY_CONNS_MAX];
-	unsigned count;
-};
-
-/* A new connection of `host` to the region; writes its name. */
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
-		   const struct client_link_options *options, char *name,
-		   size_t name_bytes, struct play_conn **out) MUST_CHECK;
-/* NULL: it never was, or was given back. */
-struct play_conn *play_conn_find(struct play_conns *all, const char *name);
-bool play_conn_is_alive(struct play_conns *all, const char *name);
-/* As a memory node fences: the far end takes nothing any more. */
-int play_conn_fence(struct play_conn *conn) MUST_CHECK;
-/* The client has done with it. The far end of a dead client's stays until it
- * is fenced or the play ends: what it has sent may still arrive. */
-void play_conn_close(struct play_conn *conn, bool client_died);
-
 /* ---- a store on one node ------------------------------------------------ */
 
 struct play_store {
 	struct scenario_region *region;
 	struct scenario_region *locks; /* NULL: none of their own */
-	struct play_conns conns;
+	struct scenario_conns conns;
 	/* A switch is told of a new connection, or of one that ends; NULL:
 	 * there is none. */
-	void (*tell)(struct play_client *c, struct play_conn *conn,
+	void (*tell)(struct play_client *c, struct scenario_conn *conn,
 		     bool is_new);
 };
 
@@ -123,7 +93,7 @@ struct play_store {
 int play_port_open(struct play_client *c, struct kit_port *port) MUST_CHECK;
 void play_port_close(void *client, struct kit_port *port);
 /* Nothing of it is executed any more. */
-int play_store_fence(struct play_run *r, struct play_conn *conn) MUST_CHECK;
+int play_store_fence(struct play_run *r, struct scenario_conn *conn) MUST_CHECK;
 /* Opens a port and has the store made with it, and tries again. */
 int play_store_open(struct play_client *c,
 		    int (*create)(struct play_client *c, struct kit_port *port,

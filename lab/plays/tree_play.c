@@ -52,7 +52,7 @@ static struct tp *tp_of(const struct tp_client *c)
 	return (struct tp *)c->base.run;
 }
 
-static void tell_switch(struct play_client *c, struct play_conn *conn,
+static void tell_switch(struct play_client *c, struct scenario_conn *conn,
 			bool is_new)
 {
 	struct tp *p = (struct tp *)c->run;
@@ -74,7 +74,7 @@ static void cutter(void *arg)
 {
 	struct tp_client *c = arg;
 	struct tp *p = tp_of(c);
-	struct play_conn *conn = &p->store.conns.at[c->cut_conn];
+	struct scenario_conn *conn = &p->store.conns.at[c->cut_conn];
 
 	sim_fiber_sleep_ps(p->run.sim,
 			   sim_rand_range(&c->base.rand, 0, 40000) * SIM_NS);
@@ -411,7 +411,7 @@ static int make_clients(struct tp *p)
 		struct tp_client *c = &p->client[i];
 
 		c->locals = p->locals[i % hosts];
-		c->cut_conn = PLAY_CONNS_MAX;
+		c->cut_conn = SCENARIO_CONNS_MAX;
 		play_client_init(&p->run, &c->base, p->host[i % hosts]);
 	}
 	return err;

@@ -63,7 +63,7 @@ static struct vp *vp_of(const struct vp_client *c)
 }
 
 /* Of some connections it hears nothing. */
-static void tell_switch(struct play_client *c, struct play_conn *conn,
+static void tell_switch(struct play_client *c, struct scenario_conn *conn,
 			bool is_new)
 {
 	struct vp *p = (struct vp *)c->run;
@@ -213,7 +213,7 @@ static void restart(struct vp *p)
 static void tell_all(struct vp *p, bool is_known)
 {
 	for (unsigned i = 0; i < p->store.conns.count; i++) {
-		struct play_conn *c = &p->store.conns.at[i];
+		struct scenario_conn *c = &p->store.conns.at[i];
 
 		if (!c->link || c->is_dead || c->is_known == is_known)
 			continue;
