@@ -34,7 +34,7 @@ struct fusee {
 	uint64_t slots;
 	uint64_t pair_bytes;
 	uint64_t pairs_at;
-	struct scenario_region *region;
+	struct rig_region *region;
 };
 
 static int prepare(struct kvf *f)
@@ -51,7 +51,7 @@ static int prepare(struct kvf *f)
 	u->pairs_at = align_up(u->slots * SLOT_BYTES, 4096);
 	bytes = u->pairs_at +
 		((uint64_t)f->cfg.clients * AREA_PAIRS + 1) * u->pair_bytes;
-	err = scenario_region_create(f->node[0], bytes, false, &u->region);
+	err = rig_region_create(f->node[0], bytes, false, &u->region);
 	if (err)
 		return err;
 	slot = (uint64_t *)(void *)u->region->mem;
@@ -64,14 +64,14 @@ static int prepare(struct kvf *f)
 
 static void close_one(struct kvf_client *c)
 {
-	struct scenario_trip *v = c->rival;
+	struct rig_trip *v = c->rival;
 	struct client_link *link = v ? v->link : NULL;
 
 	c->rival = NULL;
 	if (v)
-		scenario_trip_close(v);
+		rig_trip_close(v);
 	if (link)
-		scenario_link_close(link);
+		rig_link_close(link);
 	free(v);
 }
 
@@ -80,25 +80,24 @@ static int open_one(struct kvf_client *c)
 	struct client_link_options o = {.send_depth = 16,
 					.rights = CLIENT_LINK_ALL};
 	struct fusee *u = c->f->rival;
-	struct scenario_trip *v = calloc(1, sizeof(*v));
+	struct rig_trip *v = calloc(1, sizeof(*v));
 	struct client_link *link;
-	int err =
-		v ? scenario_link_open(c->host, u->region, &o, &link) : -ENOMEM;
+	int err = v ? rig_link_open(c->host, u->region, &o, &link) : -ENOMEM;
 
 	c->rival = v;
-	return err ? err : scenario_trip_open(v, link, u->region, BUF_BYTES);
+	return err ? err : rig_trip_open(v, link, u->region, BUF_BYTES);
 }
 
-static void add_read(struct scenario_trip *v, uint64_t at, uint32_t buf_at,
+static void add_read(struct rig_trip *v, uint64_t at, uint32_t buf_at,
 		     uint64_t len_bytes)
 {
-	scenario_trip_add(v, IBV_WR_RDMA_READ, at, buf_at, (uint32_t)len_bytes);
+	rig_trip_add(v, IBV_WR_RDMA_READ, at, buf_at, (uint32_t)len_bytes);
 }
 
 /* ---- operations --------------------------------------------------------- */
 
 /* Its own, and the other that the key could be in. */
-static void add_buckets(const struct fusee *u, struct scenario_trip *v,
+static void add_buckets(const struct fusee *u, struct rig_trip *v,
 			uint64_t record)
 {
 	uint64_t bytes = (u->slots - 16) * SLOT_BYTES;
@@ -116,7 +115,7 @@ static uint64_t slot_of(const struct fusee *u, uint64_t record)
 	return record % (u->slots - 16);
 }
 
-static uint64_t found(const struct fusee *u, struct scenario_trip *v,
+static uint64_t found(const struct fusee *u, struct rig_trip *v,
 		      uint64_t record)
 {
 	uint64_t word;
@@ -129,47 +128,47 @@ static uint64_t found(const struct fusee *u, struct scenario_trip *v,
 static int read_one(struct kvf_client *c, uint64_t record)
 {
 	struct fusee *u = c->f->rival;
-	struct scenario_trip *v = c->rival;
+	struct rig_trip *v = c->rival;
 	int err;
 
 	record = slot_of(u, record);
 	add_buckets(u, v, record);
-	err = scenario_trip_go(v);
+	err = rig_trip_go(v);
 	if (err)
 		return err;
 	add_read(v, found(u, v, record), BUF_PAIR, u->pair_bytes);
-	return scenario_trip_go(v);
+	return rig_trip_go(v);
 }
 
 static int change_one(struct kvf_client *c, uint64_t record)
 {
 	struct fusee *u = c->f->rival;
-	struct scenario_trip *v = c->rival;
+	struct rig_trip *v = c->rival;
 	uint64_t at = u->pairs_at + ((uint64_t)c->index * AREA_PAIRS +
 				     c->inserted++ % AREA_PAIRS) *
 					    u->pair_bytes;
 	int err;
 
 	record = slot_of(u, record);
-	scenario_trip_add(v, IBV_WR_RDMA_WRITE, at, BUF_PAIR,
-			  (uint32_t)u->pair_bytes);
+	rig_trip_add(v, IBV_WR_RDMA_WRITE, at, BUF_PAIR,
+		     (uint32_t)u->pair_bytes);
 	add_buckets(u, v, record);
-	err = scenario_trip_go(v);
+	err = rig_trip_go(v);
 	if (err)
 		return err;
 	if (!c->f->cfg.inserts) {
 		add_read(v, found(u, v, record), BUF_OLD, u->pair_bytes);
-		err = scenario_trip_go(v);
+		err = rig_trip_go(v);
 		if (err)
 			return err;
 	}
-	scenario_trip_add_cas(v, record * SLOT_BYTES, BUF_PAIR + BUF_ANSWER,
-			      found(u, v, record), at);
-	err = scenario_trip_go(v);
+	rig_trip_add_cas(v, record * SLOT_BYTES, BUF_PAIR + BUF_ANSWER,
+			 found(u, v, record), at);
+	err = rig_trip_go(v);
 	if (err || !c->f->cfg.inserts)
 		return err;
 	add_buckets(u, v, record);
-	return scenario_trip_go(v);
+	return rig_trip_go(v);
 }
 
 static void release(struct kvf *f)

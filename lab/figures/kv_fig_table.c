@@ -17,53 +17,53 @@ enum {
 
 /* ---- connections -------------------------------------------------------- */
 
-static int port_fence(void *ctx, const char *name)
+static int remote_fence(void *ctx, const char *name)
 {
 	struct kvf_client *c = ctx;
-	struct scenario_conn *conn = scenario_conn_find(c->f->conns, name);
+	struct rig_conn *conn = rig_conn_find(c->f->conns, name);
 
-	return conn ? scenario_conn_fence(conn) : 0;
+	return conn ? rig_conn_fence(conn) : 0;
 }
 
-static int port_is_alive(void *ctx, const char *name)
+static int remote_is_alive(void *ctx, const char *name)
 {
 	struct kvf_client *c = ctx;
 
-	return scenario_conn_is_alive(c->f->conns, name);
+	return rig_conn_is_alive(c->f->conns, name);
 }
 
-static int port_open(struct kvf_client *c, struct kit_port *port)
+static int remote_open(struct kvf_client *c, struct kit_remote *remote)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
 	struct kvf *f = c->f;
-	struct scenario_conn *conn;
-	int err = scenario_conn_open(f->conns, c->host, f->table, &o,
-				     port->conn, sizeof(port->conn), &conn);
+	struct rig_conn *conn;
+	int err = rig_conn_open(f->conns, c->host, f->table, &o, remote->conn,
+				sizeof(remote->conn), &conn);
 
 	if (err)
 		return err;
-	port->link = conn->link;
-	port->addr = f->table->addr;
-	port->rkey = f->table->rkey;
-	port->lock_addr = f->locks->addr;
-	port->lock_rkey = f->locks->rkey;
+	remote->link = conn->link;
+	remote->addr = f->table->addr;
+	remote->rkey = f->table->rkey;
+	remote->lock_addr = f->locks->addr;
+	remote->lock_rkey = f->locks->rkey;
 	return 0;
 }
 
 /* What a dead client has sent may still arrive. */
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
 	struct kvf_client *c = ctx;
 
-	scenario_conn_close(&c->f->conns->at[atoi(port->conn)],
-			    c->kv && kv_client_is_crashed(c->kv));
+	rig_conn_close(&c->f->conns->at[atoi(remote->conn)],
+		       c->kv && kv_client_is_crashed(c->kv));
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static int remote_renew(void *ctx, struct kit_remote *remote)
 {
-	port_close(ctx, port);
-	return port_open(ctx, port);
+	remote_close(ctx, remote);
+	return remote_open(ctx, remote);
 }
 
 /* ---- the table before the start ----------------------------------------- */
@@ -147,11 +147,11 @@ static int prepare(struct kvf *f)
 	if (!f->conns)
 		return -ENOMEM;
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.size_bytes, false,
-					     &f->table);
+		err = rig_region_create(f->node[0], f->g.size_bytes, false,
+					&f->table);
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.lock_bytes, true,
-					     &f->locks);
+		err = rig_region_create(f->node[0], f->g.lock_bytes, true,
+					&f->locks);
 	return err || !is_inline(f) ? err : fill(f);
 }
 
@@ -183,19 +183,19 @@ static int connect_one(struct kvf_client *c)
 		.whole_locks = c->f->cfg.whole_locks,
 		.ctx = c,
 		.rng_seed = rng_u64(&c->rng) | 1};
-	struct kit_port port = {.fence = port_fence,
-				.is_alive = port_is_alive,
-				.renew = port_renew,
-				.close = port_close,
-				.ctx = c};
-	int err = port_open(c, &port);
+	struct kit_remote remote = {.fence = remote_fence,
+				    .is_alive = remote_is_alive,
+				    .renew = remote_renew,
+				    .close = remote_close,
+				    .ctx = c};
+	int err = remote_open(c, &remote);
 
 	if (err)
 		return err;
-	err = kv_client_create(&port, &c->f->g, &cfg, &c->kv);
+	err = kv_client_create(&remote, &c->f->g, &cfg, &c->kv);
 	if (err) {
 		c->kv = NULL;
-		port_close(c, &port);
+		remote_close(c, &remote);
 	}
 	return err;
 }

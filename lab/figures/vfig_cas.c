@@ -21,18 +21,18 @@ struct cas;
 struct cas_thread {
 	struct cas *f;
 	struct client_link *link;
-	struct scenario_trip trip;
+	struct rig_trip trip;
 	uint64_t done;
 };
 
 struct cas {
 	const struct vfig_config *cfg;
 	struct vfig_result *res;
-	struct scenario_stage *stage;
-	struct scenario_host *node;
-	struct scenario_host *hosts[VFIG_HOSTS];
-	struct scenario_region *region;
-	struct scenario_sword sword;
+	struct rig_stage *stage;
+	struct rig_host *node;
+	struct rig_host *hosts[VFIG_HOSTS];
+	struct rig_region *region;
+	struct rig_sword sword;
 	struct cas_thread *thread;
 	struct hist latency;
 	bool is_measuring;
@@ -49,15 +49,15 @@ static bool is_replaced(const struct cas *f)
 static void thread_main(void *arg)
 {
 	struct cas_thread *t = arg;
-	struct sim *sim = scenario_stage_sim(t->f->stage);
+	struct sim *sim = rig_stage_sim(t->f->stage);
 
 	for (uint64_t turn = 0;; turn++) {
 		uint64_t start = sim_now_ns(sim);
 
 		/* Takes the lock and gives it back, by turns, whether it has
 		 * it or not. */
-		scenario_trip_add_cas(&t->trip, 0, 0, turn & 1, ~turn & 1);
-		if (scenario_trip_go(&t->trip)) {
+		rig_trip_add_cas(&t->trip, 0, 0, turn & 1, ~turn & 1);
+		if (rig_trip_go(&t->trip)) {
 			t->f->res->errors++;
 			return;
 		}
@@ -71,27 +71,26 @@ static void thread_main(void *arg)
 static int start_thread(struct cas *f, unsigned i)
 {
 	struct client_link_options o = {.send_depth = 4};
-	struct scenario_host *host = f->hosts[i % VFIG_HOSTS];
+	struct rig_host *host = f->hosts[i % VFIG_HOSTS];
 	struct cas_thread *t = &f->thread[i];
-	int err = scenario_link_open(host, f->region, &o, &t->link);
+	int err = rig_link_open(host, f->region, &o, &t->link);
 
 	t->f = f;
 	if (!err)
-		err = scenario_trip_open(&t->trip, t->link, f->region, BUFFER);
+		err = rig_trip_open(&t->trip, t->link, f->region, BUFFER);
 	if (!err && is_replaced(f))
-		err = scenario_sword_conn(
+		err = rig_sword_conn(
 			&f->sword, host, t->link,
 			f->cfg->system == VFIG_CAS_MOVED ? " moved=1" : "");
-	return err ? err : scenario_host_spawn(host, "thread", thread_main, t);
+	return err ? err : rig_host_spawn(host, "thread", thread_main, t);
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- all of it ---------------------------------------------------------- */
 
 static void measure(void *arg)
 {
 	struct cas *f = arg;
-	struct sim *sim = scenario_stage_sim(f->stage);
+	struct sim *sim = rig_stage_sim(f->stage);
 	struct sim_port *port = sim_host_port(f->node->sim_host);
 	uint64_t before;
 
@@ -116,36 +115,35 @@ static void measure(void *arg)
 
 static int make_switch(struct cas *f)
 {
-	struct scenario_tor_config none = {.program_count = 0};
-	struct sim_net *net = scenario_stage_net(f->stage);
+	struct rig_tor_config none = {.program_count = 0};
+	struct sim_net *net = rig_stage_net(f->stage);
 
-	return is_replaced(f) ? scenario_sword_create(&f->sword, net, f->node,
-						      f->region, "")
-			      : scenario_tor_create(net, &none, &f->sword.tor);
+	return is_replaced(f) ? rig_sword_create(&f->sword, net, f->node,
+						 f->region, "")
+			      : rig_tor_create(net, &none, &f->sword.tor);
 }
 
 static int play(struct cas *f)
 {
-	struct scenario_stage_config sc = {.seed = f->cfg->seed,
-					   .hardware = true};
-	int err = scenario_stage_create(&sc, &f->stage);
+	struct rig_stage_config sc = {.seed = f->cfg->seed, .hardware = true};
+	int err = rig_stage_create(&sc, &f->stage);
 
 	if (!err)
-		err = scenario_host_add(f->stage, "node", &f->node);
+		err = rig_host_add(f->stage, "node", &f->node);
 	if (!err)
-		err = scenario_region_create(f->node, REGION, f->cfg->in_device,
-					     &f->region);
+		err = rig_region_create(f->node, REGION, f->cfg->in_device,
+					&f->region);
 	for (unsigned i = 0; !err && i < VFIG_HOSTS; i++)
-		err = scenario_host_add(f->stage, "machine", &f->hosts[i]);
+		err = rig_host_add(f->stage, "machine", &f->hosts[i]);
 	if (!err)
 		err = make_switch(f);
 	for (unsigned i = 0; !err && i < f->cfg->threads; i++)
 		err = start_thread(f, i);
 	if (!err)
-		err = sim_fiber_spawn(scenario_stage_sim(f->stage), "measure",
+		err = sim_fiber_spawn(rig_stage_sim(f->stage), "measure",
 				      measure, f);
 	if (!err)
-		(void)sim_run_until(scenario_stage_sim(f->stage), SIM_S);
+		(void)sim_run_until(rig_stage_sim(f->stage), SIM_S);
 	return err;
 }
 
@@ -158,14 +156,14 @@ int vfig_cas_run(const struct vfig_config *cfg, struct vfig_result *res)
 	f.thread = calloc(cfg->threads, sizeof(*f.thread));
 	err = f.thread ? play(&f) : -ENOMEM;
 	if (f.stage)
-		sim_fiber_kill_all(scenario_stage_sim(f.stage));
+		sim_fiber_kill_all(rig_stage_sim(f.stage));
 	for (unsigned i = 0; f.thread && i < cfg->threads; i++) {
-		scenario_trip_close(&f.thread[i].trip);
+		rig_trip_close(&f.thread[i].trip);
 		if (f.thread[i].link)
-			scenario_link_close(f.thread[i].link);
+			rig_link_close(f.thread[i].link);
 	}
-	scenario_sword_destroy(&f.sword);
-	scenario_stage_destroy(f.stage);
+	rig_sword_destroy(&f.sword);
+	rig_stage_destroy(f.stage);
 	free(f.thread);
 	return err;
 }

@@ -43,18 +43,18 @@ static uint64_t value_at(uint64_t index)
 
 int vfig_fusee_open(struct vfig_thread *t)
 {
-	return scenario_trip_open(&t->trip, t->link, t->f->region, BUF_BYTES);
+	return rig_trip_open(&t->trip, t->link, t->f->region, BUF_BYTES);
 }
 
 void vfig_fusee_close(struct vfig_thread *t)
 {
-	scenario_trip_close(&t->trip);
+	rig_trip_close(&t->trip);
 }
 
 static void add_read(struct vfig_thread *t, uint64_t at, uint32_t buf_at,
 		     uint32_t len_bytes)
 {
-	scenario_trip_add(&t->trip, IBV_WR_RDMA_READ, at, buf_at, len_bytes);
+	rig_trip_add(&t->trip, IBV_WR_RDMA_READ, at, buf_at, len_bytes);
 }
 
 /* The bucket that the key is in, and the other in which it could be. */
@@ -80,11 +80,11 @@ int vfig_fusee_get(struct vfig_thread *t, uint64_t key)
 
 	t->attempts++;
 	add_buckets(t, key);
-	err = scenario_trip_go(&t->trip);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
 	add_read(t, found_at(t, key, &word), AT_VALUE, OBJECT);
-	return scenario_trip_go(&t->trip);
+	return rig_trip_go(&t->trip);
 }
 
 int vfig_fusee_put(struct vfig_thread *t, uint64_t key)
@@ -95,23 +95,23 @@ int vfig_fusee_put(struct vfig_thread *t, uint64_t key)
 	int err;
 
 	t->attempts++;
-	scenario_trip_add(&t->trip, IBV_WR_RDMA_WRITE, mine, AT_VALUE, OBJECT);
+	rig_trip_add(&t->trip, IBV_WR_RDMA_WRITE, mine, AT_VALUE, OBJECT);
 	add_buckets(t, key);
-	err = scenario_trip_go(&t->trip);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
 	place = found_at(t, key, &old);
 	add_read(t, place, AT_OLD, OBJECT);
-	err = scenario_trip_go(&t->trip);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
-	scenario_trip_add_cas(&t->trip, slot_at(key), AT_WORD, old, mine);
-	err = scenario_trip_go(&t->trip);
+	rig_trip_add_cas(&t->trip, slot_at(key), AT_WORD, old, mine);
+	err = rig_trip_go(&t->trip);
 	memcpy(&found, t->trip.buf + AT_WORD, 8);
 	if (err || found == old)
 		return err;
 	/* Beaten: the other's value is there. */
 	t->attempts++;
 	add_buckets(t, key);
-	return scenario_trip_go(&t->trip);
+	return rig_trip_go(&t->trip);
 }

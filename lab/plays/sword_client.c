@@ -350,21 +350,20 @@ static void disconnect(struct sp_client *c)
 		c->ops[i].used = false;
 	}
 	c->open = 0;
-	scenario_pair_close(&c->pair);
+	rig_pair_close(&c->pair);
 	c->connected = false;
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!scenario_sword_say(&c->p->sword, "end", c->base.host, client_qpn,
-				  server_qpn, "");
+	(void)!rig_sword_say(&c->p->sword, "end", c->base.host, client_qpn,
+			     server_qpn, "");
 }
 
 static int connect_again(struct sp_client *c)
 {
-	struct scenario_pair_options o = {.cq = c->cq,
-					  .send_depth = SP_SLOTS,
-					  .rd_atomic = SP_SLOTS,
-					  .mtu = IBV_MTU_1024};
-	int err = scenario_pair_open(c->base.host, c->p->sword.server, &o,
-				     &c->pair);
+	struct rig_pair_options o = {.cq = c->cq,
+				     .send_depth = SP_SLOTS,
+				     .rd_atomic = SP_SLOTS,
+				     .mtu = IBV_MTU_1024};
+	int err = rig_pair_open(c->base.host, c->p->sword.server, &o, &c->pair);
 	char more[64];
 
 	if (err)
@@ -372,9 +371,9 @@ static int connect_again(struct sp_client *c)
 	c->connected = true;
 	snprintf(more, sizeof(more), " psn=%u%s", c->pair.near_psn,
 		 is_moved(c) ? " moved=1" : "");
-	return scenario_sword_say(&c->p->sword, "conn", c->base.host,
-				  c->pair.near_qp->qp_num,
-				  c->pair.far_qp->qp_num, more);
+	return rig_sword_say(&c->p->sword, "conn", c->base.host,
+			     c->pair.near_qp->qp_num, c->pair.far_qp->qp_num,
+			     more);
 }
 
 /* The switch may be closed just now. */
@@ -470,16 +469,15 @@ int sp_clients_start(struct sp *p)
 		c->next_value = (uint64_t)(i + 1) << 32;
 		c->own_known = true;
 		c->own_count = 1; /* 0 at first */
-		c->cq = scenario_cq_create(c->base.host, 64);
+		c->cq = rig_cq_create(c->base.host, 64);
 		if (!c->cq)
 			return -ENOMEM;
-		err = scenario_region_create(c->base.host, 16 * SP_SLOTS, false,
-					     &c->buffer);
+		err = rig_region_create(c->base.host, 16 * SP_SLOTS, false,
+					&c->buffer);
 		if (!err)
 			err = connect_again(c);
 		if (!err)
-			err = scenario_host_spawn(c->base.host, "client",
-						  client, c);
+			err = rig_host_spawn(c->base.host, "client", client, c);
 		p->run.running += !err;
 	}
 	return err;
@@ -491,7 +489,7 @@ void sp_clients_stop(struct sp *p)
 		struct sp_client *c = &p->clients[i];
 
 		if (c->connected)
-			scenario_pair_close(&c->pair);
+			rig_pair_close(&c->pair);
 		if (c->cq)
 			(void)ibv_destroy_cq(c->cq);
 	}

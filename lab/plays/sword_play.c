@@ -13,7 +13,7 @@ static int declare_all(struct sp *p)
 {
 	uint32_t psn = (uint32_t)rng_u64(&p->run.rand) & WIRE_PSN_MASK;
 
-	return scenario_sword_declare_as(
+	return rig_sword_declare_as(
 		&p->sword, 0x800000 + sim_rand_below(&p->run.rand, 0x10000),
 		psn);
 }
@@ -32,7 +32,7 @@ static void director(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 50, 3000) *
 					   SIM_US);
-		if (scenario_tor_restart(p->sword.tor)) {
+		if (rig_tor_restart(p->sword.tor)) {
 			play_fail(&p->run,
 				  "the switch cannot be started again");
 			return;
@@ -65,16 +65,16 @@ static int judge(struct play_run *r)
 	struct sp *p = (struct sp *)r;
 	struct sword_play_counts *n = p->n;
 
-	n->replaced = scenario_tor_count(p->sword.tor, "replaced");
-	n->failed = scenario_tor_count(p->sword.tor, "failed");
-	n->repeated = scenario_tor_count(p->sword.tor, "repeated");
-	n->coalesced = scenario_tor_count(p->sword.tor, "coalesced");
-	n->refused = scenario_tor_count(p->sword.tor, "refused_order");
-	n->shared_resent = scenario_tor_count(p->sword.tor, "shared_resent");
-	n->moved = scenario_tor_count(p->sword.tor, "moved_reads") +
-		   scenario_tor_count(p->sword.tor, "moved_writes") +
-		   scenario_tor_count(p->sword.tor, "moved_atomics");
-	n->gaps = scenario_tor_count(p->sword.tor, "gaps");
+	n->replaced = rig_tor_count(p->sword.tor, "replaced");
+	n->failed = rig_tor_count(p->sword.tor, "failed");
+	n->repeated = rig_tor_count(p->sword.tor, "repeated");
+	n->coalesced = rig_tor_count(p->sword.tor, "coalesced");
+	n->refused = rig_tor_count(p->sword.tor, "refused_order");
+	n->shared_resent = rig_tor_count(p->sword.tor, "shared_resent");
+	n->moved = rig_tor_count(p->sword.tor, "moved_reads") +
+		   rig_tor_count(p->sword.tor, "moved_writes") +
+		   rig_tor_count(p->sword.tor, "moved_atomics");
+	n->gaps = rig_tor_count(p->sword.tor, "gaps");
 	return 0;
 }
 
@@ -83,14 +83,14 @@ static int judge(struct play_run *r)
 static int make_hosts(struct sp *p)
 {
 	unsigned hosts = sim_rand_range(&p->run.rand, 1, 3);
-	struct scenario_sword *s = &p->sword;
-	int err = scenario_host_add(p->run.stage, "server", &s->server);
+	struct rig_sword *s = &p->sword;
+	int err = rig_host_add(p->run.stage, "server", &s->server);
 
 	if (!err)
-		err = scenario_region_create(s->server, SP_ALL * 8, false,
-					     &s->region);
+		err = rig_region_create(s->server, SP_ALL * 8, false,
+					&s->region);
 	for (unsigned i = 0; !err && i < hosts; i++)
-		err = scenario_host_add(p->run.stage, "client", &p->hosts[i]);
+		err = rig_host_add(p->run.stage, "client", &p->hosts[i]);
 	p->host_count = hosts;
 	s->words_bytes = SP_WORDS * 8;
 	s->plain_at = SP_DATA * 8;
@@ -100,7 +100,7 @@ static int make_hosts(struct sp *p)
 static int make_switch(struct sp *p)
 {
 	static const char lossy[] = "fault:loss=10%,only=write";
-	struct scenario_tor_config cfg = {0};
+	struct rig_tor_config cfg = {0};
 
 	/* On both sides of it, and nowhere else. */
 	if (p->is_gappy)
@@ -108,13 +108,13 @@ static int make_switch(struct sp *p)
 	cfg.programs[cfg.program_count++] = "swordbox:rto_us=500";
 	if (p->is_gappy)
 		cfg.programs[cfg.program_count++] = lossy;
-	return scenario_tor_create(p->run.net, &cfg, &p->sword.tor);
+	return rig_tor_create(p->run.net, &cfg, &p->sword.tor);
 }
 
 static int open_world(struct play_run *run)
 {
 	struct sp *p = (struct sp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -145,7 +145,7 @@ static void close_world(struct play_run *r)
 	struct sp *p = (struct sp *)r;
 
 	sp_clients_stop(p);
-	scenario_sword_destroy(&p->sword);
+	rig_sword_destroy(&p->sword);
 }
 
 /* ---- the table ----------------------------------------------------------- */

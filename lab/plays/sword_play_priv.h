@@ -42,10 +42,10 @@ struct sp_op {
 struct sp_client {
 	struct play_client base;
 	struct sp *p;
-	struct scenario_pair pair;
+	struct rig_pair pair;
 	bool connected;
 	struct ibv_cq *cq;
-	struct scenario_region *buffer;
+	struct rig_region *buffer;
 	struct sp_op ops[SP_SLOTS];
 	unsigned posted;
 	unsigned open;
@@ -62,8 +62,8 @@ struct sp_client {
 struct sp {
 	struct play_run run;
 	struct sword_play_counts *n;
-	struct scenario_sword sword;
-	struct scenario_host *hosts[SP_HOSTS];
+	struct rig_sword sword;
+	struct rig_host *hosts[SP_HOSTS];
 	unsigned host_count;
 	struct sp_client clients[SP_CLIENTS];
 	/* Many losses; one client, with a moved connection, writes as fast as

@@ -36,10 +36,10 @@ struct tp {
 	struct play_run run;
 	struct tree_play_counts *n;
 	const char *sword_options;
-	struct scenario_host *node;
-	struct scenario_sword sword;
+	struct rig_host *node;
+	struct rig_sword sword;
 	struct tree_geometry g;
-	struct scenario_host *host[HOSTS_MAX];
+	struct rig_host *host[HOSTS_MAX];
 	struct tree_locals *locals[HOSTS_MAX];
 	struct tp_client client[CLIENTS_MAX];
 	bool may_cut;
@@ -52,7 +52,7 @@ static struct tp *tp_of(const struct tp_client *c)
 	return (struct tp *)c->base.run;
 }
 
-static void tell_switch(struct play_client *c, struct scenario_conn *conn,
+static void tell_switch(struct play_client *c, struct rig_conn *conn,
 			bool is_new)
 {
 	struct tp *p = (struct tp *)c->run;
@@ -60,10 +60,9 @@ static void tell_switch(struct play_client *c, struct scenario_conn *conn,
 	/* A switch that was just restarted knows nobody yet: the connection is
 	 * one that does not work. */
 	if (is_new)
-		(void)!scenario_sword_conn(&p->sword, conn->host, conn->link,
-					   "");
+		(void)!rig_sword_conn(&p->sword, conn->host, conn->link, "");
 	else
-		scenario_sword_end(&p->sword, conn->host, conn->link);
+		rig_sword_end(&p->sword, conn->host, conn->link);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -74,7 +73,7 @@ static void cutter(void *arg)
 {
 	struct tp_client *c = arg;
 	struct tp *p = tp_of(c);
-	struct scenario_conn *conn = &p->store.conns.at[c->cut_conn];
+	struct rig_conn *conn = &p->store.conns.at[c->cut_conn];
 
 	sim_fiber_sleep_ps(p->run.sim,
 			   sim_rand_range(&c->base.rand, 0, 40000) * SIM_NS);
@@ -121,11 +120,11 @@ static bool is_crashed(const struct play_client *c)
 	return tree_client_is_crashed(tree_of(c));
 }
 
-static int create(struct play_client *client, struct kit_port *port,
+static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
 	struct tp_client *c = (struct tp_client *)client;
-	int err = tree_client_create(port, &tp_of(c)->g, config, &c->tree);
+	int err = tree_client_create(remote, &tp_of(c)->g, config, &c->tree);
 
 	if (err)
 		c->tree = NULL;
@@ -307,7 +306,7 @@ static int declare_again(struct tp *p)
 	for (unsigned i = 0; i < p->store.conns.count; i++)
 		if (play_store_fence(&p->run, &p->store.conns.at[i]))
 			return -EIO;
-	return scenario_sword_declare(&p->sword);
+	return rig_sword_declare(&p->sword);
 }
 
 static void restarter(void *arg)
@@ -319,9 +318,9 @@ static void restarter(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 200, 20000) *
 					   SIM_US);
-		p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
+		p->n->replaced += rig_tor_count(p->sword.tor, "replaced");
 		p->n->restarts++;
-		if (scenario_sword_restart(&p->sword))
+		if (rig_sword_restart(&p->sword))
 			play_fail(&p->run,
 				  "the switch cannot be started again");
 		sim_fiber_sleep_ps(p->run.sim,
@@ -363,15 +362,15 @@ static int judge(struct play_run *r)
 {
 	struct tp *p = (struct tp *)r;
 
-	p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
+	p->n->replaced += rig_tor_count(p->sword.tor, "replaced");
 	return 0;
 }
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
-	return tree_format(port, &((struct tp *)r)->g);
+	return tree_format(remote, &((struct tp *)r)->g);
 }
 
 /* Four to eight entries in a leaf: of small nodes, or of large values in nodes
@@ -403,7 +402,7 @@ static int make_clients(struct tp *p)
 	int err = 0;
 
 	for (unsigned i = 0; i < hosts && !err; i++) {
-		err = scenario_host_add(p->run.stage, "client", &p->host[i]);
+		err = rig_host_add(p->run.stage, "client", &p->host[i]);
 		if (!err)
 			err = tree_locals_create(&p->g, &p->locals[i]);
 	}
@@ -411,7 +410,7 @@ static int make_clients(struct tp *p)
 		struct tp_client *c = &p->client[i];
 
 		c->locals = p->locals[i % hosts];
-		c->cut_conn = SCENARIO_CONNS_MAX;
+		c->cut_conn = RIG_CONNS_MAX;
 		play_client_init(&p->run, &c->base, p->host[i % hosts]);
 	}
 	return err;
@@ -420,7 +419,7 @@ static int make_clients(struct tp *p)
 static int open_world(struct play_run *run)
 {
 	struct tp *p = (struct tp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -443,18 +442,18 @@ static int open_world(struct play_run *run)
 	if (!err)
 		err = make_geometry(p);
 	if (!err)
-		err = scenario_host_add(run->stage, "node", &p->node);
+		err = rig_host_add(run->stage, "node", &p->node);
 	if (!err)
-		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->store.region);
+		err = rig_region_create(p->node, p->g.size_bytes, false,
+					&p->store.region);
 	if (!err)
-		err = scenario_region_create(p->node, p->g.lock_bytes, true,
-					     &p->store.locks);
+		err = rig_region_create(p->node, p->g.lock_bytes, true,
+					&p->store.locks);
 	if (!err)
 		err = make_clients(p);
 	if (!err && p->sword_options)
-		err = scenario_sword_create(&p->sword, run->net, p->node,
-					    p->store.locks, p->sword_options);
+		err = rig_sword_create(&p->sword, run->net, p->node,
+				       p->store.locks, p->sword_options);
 	return err ? err : play_clients_start(run);
 }
 
@@ -462,7 +461,7 @@ static void close_world(struct play_run *r)
 {
 	struct tp *p = (struct tp *)r;
 
-	scenario_sword_destroy(&p->sword);
+	rig_sword_destroy(&p->sword);
 	for (unsigned i = 0; i < HOSTS_MAX; i++)
 		tree_locals_destroy(p->locals[i]);
 }

@@ -18,7 +18,7 @@ enum {
 
 /* The server's end of the shared connection, ready to receive from the switch,
  * which is `own_qpn` at `own_ip`. */
-static int make_shared(struct scenario_host *h, const uint8_t own_ip[16],
+static int make_shared(struct rig_host *h, const uint8_t own_ip[16],
 		       uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
 {
 	struct ibv_qp *qp;
@@ -54,23 +54,22 @@ static int make_shared(struct scenario_host *h, const uint8_t own_ip[16],
 
 /* ---- the control plane --------------------------------------------------- */
 
-static const uint8_t *ip_of(struct scenario_host *h)
+static const uint8_t *ip_of(struct rig_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
 
-static int tell_region(struct scenario_sword *s, const char *server,
-		       uint64_t at, uint64_t len_bytes, const char *more)
+static int tell_region(struct rig_sword *s, const char *server, uint64_t at,
+		       uint64_t len_bytes, const char *more)
 {
-	return scenario_tor_tell(s->tor,
-				 "swordbox region server=%s rkey=%u va=%" PRIu64
-				 " len=%" PRIu64 "%s",
-				 server, s->region->rkey, s->region->addr + at,
-				 len_bytes & ~(uint64_t)7, more);
+	return rig_tor_tell(s->tor,
+			    "swordbox region server=%s rkey=%u va=%" PRIu64
+			    " len=%" PRIu64 "%s",
+			    server, s->region->rkey, s->region->addr + at,
+			    len_bytes & ~(uint64_t)7, more);
 }
 
-int scenario_sword_declare_as(struct scenario_sword *s, uint32_t own_qpn,
-			      uint32_t psn)
+int rig_sword_declare_as(struct rig_sword *s, uint32_t own_qpn, uint32_t psn)
 {
 	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
 	uint64_t plain_at = s->plain_at ? s->plain_at : s->region->size_bytes;
@@ -83,11 +82,11 @@ int scenario_sword_declare_as(struct scenario_sword *s, uint32_t own_qpn,
 	s->shared = NULL;
 	memcpy(own_ip, ip_of(s->server), 16);
 	own_ip[15] = OWN_HOST;
-	scenario_ip_text(ip_of(s->server), server);
-	scenario_ip_text(own_ip, own);
+	rig_ip_text(ip_of(s->server), server);
+	rig_ip_text(own_ip, own);
 	err = make_shared(s->server, own_ip, own_qpn, psn, &s->shared);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			s->tor,
 			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
 			"psn=%u",
@@ -99,62 +98,62 @@ int scenario_sword_declare_as(struct scenario_sword *s, uint32_t own_qpn,
 	if (!err && s->plain_at)
 		err = tell_region(s, server, plain_at,
 				  s->region->size_bytes - plain_at, " plain=1");
-	return err ? err : scenario_tor_tell(s->tor, "swordbox ready");
+	return err ? err : rig_tor_tell(s->tor, "swordbox ready");
 }
 
-int scenario_sword_declare(struct scenario_sword *s)
+int rig_sword_declare(struct rig_sword *s)
 {
 	s->turn++;
 	/* A packet number that comes round at once. */
-	return scenario_sword_declare_as(s, OWN_QPN + s->turn,
-					 WIRE_PSN_MASK - s->turn);
+	return rig_sword_declare_as(s, OWN_QPN + s->turn,
+				    WIRE_PSN_MASK - s->turn);
 }
 
-int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
-			  struct scenario_host *server,
-			  struct scenario_region *region, const char *options)
+int rig_sword_create(struct rig_sword *s, struct sim_net *net,
+		     struct rig_host *server, struct rig_region *region,
+		     const char *options)
 {
-	struct scenario_tor_config cfg = {.program_count = 1};
+	struct rig_tor_config cfg = {.program_count = 1};
 	int err;
 
 	snprintf(s->program, sizeof(s->program), "swordbox:%s", options);
 	cfg.programs[0] = s->program;
 	s->server = server;
 	s->region = region;
-	err = scenario_tor_create(net, &cfg, &s->tor);
-	return err ? err : scenario_sword_declare(s);
+	err = rig_tor_create(net, &cfg, &s->tor);
+	return err ? err : rig_sword_declare(s);
 }
 
-void scenario_sword_destroy(struct scenario_sword *s)
+void rig_sword_destroy(struct rig_sword *s)
 {
 	if (s->shared)
 		(void)ibv_destroy_qp(s->shared);
 	if (s->tor)
-		scenario_tor_destroy(s->tor);
-	*s = (struct scenario_sword){0};
+		rig_tor_destroy(s->tor);
+	*s = (struct rig_sword){0};
 }
 
-int scenario_sword_restart(struct scenario_sword *s)
+int rig_sword_restart(struct rig_sword *s)
 {
-	return s->tor ? scenario_tor_restart(s->tor) : 0;
+	return s->tor ? rig_tor_restart(s->tor) : 0;
 }
 
-int scenario_sword_say(struct scenario_sword *s, const char *what,
-		       struct scenario_host *client, uint32_t client_qpn,
-		       uint32_t server_qpn, const char *more)
+int rig_sword_say(struct rig_sword *s, const char *what,
+		  struct rig_host *client, uint32_t client_qpn,
+		  uint32_t server_qpn, const char *more)
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
-	scenario_ip_text(ip_of(s->server), to);
-	scenario_ip_text(ip_of(client), from);
-	return scenario_tor_tell(
+	rig_ip_text(ip_of(s->server), to);
+	rig_ip_text(ip_of(client), from);
+	return rig_tor_tell(
 		s->tor,
 		"swordbox %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
 		what, to, from, client_qpn, server_qpn, more);
 }
 
-int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link, const char *more)
+int rig_sword_conn(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link, const char *more)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -165,16 +164,15 @@ int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
 		return -EIO;
 	snprintf(words, sizeof(words), " psn=%u%s", attr.sq_psn, more);
-	return scenario_sword_say(s, "conn", client, link->qp->qp_num,
-				  scenario_link_far_qp(link)->qp_num, words);
+	return rig_sword_say(s, "conn", client, link->qp->qp_num,
+			     rig_link_far_qp(link)->qp_num, words);
 }
 
-void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link)
+void rig_sword_end(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link)
 {
 	/* What is on its way keeps it for a while; nobody uses it again. */
 	if (s->tor)
-		(void)!scenario_sword_say(s, "end", client, link->qp->qp_num,
-					  scenario_link_far_qp(link)->qp_num,
-					  "");
+		(void)!rig_sword_say(s, "end", client, link->qp->qp_num,
+				     rig_link_far_qp(link)->qp_num, "");
 }

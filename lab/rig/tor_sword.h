@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a memory node does for a switch with the program swordbox. */
-#ifndef AQ_SCENARIO_TOR_SWORD_H
-#define AQ_SCENARIO_TOR_SWORD_H
+#ifndef AQ_RIG_TOR_SWORD_H
+#define AQ_RIG_TOR_SWORD_H
 
 #include "stage.h"
 #include "tor_net.h"
 
 /* A switch that replaces the atomics on one region, in the middle of a stage.
  * Embedded; all zeroes is none, and then the calls do nothing. */
-struct scenario_sword {
-	struct scenario_tor *tor;
-	struct scenario_host *server;
-	struct scenario_region *region;
+struct rig_sword {
+	struct rig_tor *tor;
+	struct rig_host *server;
+	struct rig_region *region;
 	struct ibv_qp *shared;
 	/* Bytes of the region that atomics are replaced on, 0: all; and from
 	 * where on it is data that only moves, 0: from nowhere. */
@@ -21,28 +21,27 @@ struct scenario_sword {
 };
 
 /* options: of the program. When all hosts are there. */
-int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
-			  struct scenario_host *server,
-			  struct scenario_region *region,
-			  const char *options) MUST_CHECK;
+int rig_sword_create(struct rig_sword *s, struct sim_net *net,
+		     struct rig_host *server, struct rig_region *region,
+		     const char *options) MUST_CHECK;
 /* Before the stage goes. */
-void scenario_sword_destroy(struct scenario_sword *s);
+void rig_sword_destroy(struct rig_sword *s);
 /* Killed and started again; until it is told of the server nothing passes. */
-int scenario_sword_restart(struct scenario_sword *s) MUST_CHECK;
+int rig_sword_restart(struct rig_sword *s) MUST_CHECK;
 /* Tells it of the server and of the region, with a shared connection that is
  * new. The caller has ended all connections that it was told of before. */
-int scenario_sword_declare(struct scenario_sword *s) MUST_CHECK;
+int rig_sword_declare(struct rig_sword *s) MUST_CHECK;
 /* The same with numbers of the caller's for the switch's end. */
-int scenario_sword_declare_as(struct scenario_sword *s, uint32_t own_qpn,
-			      uint32_t psn) MUST_CHECK;
+int rig_sword_declare_as(struct rig_sword *s, uint32_t own_qpn,
+			 uint32_t psn) MUST_CHECK;
 /* "conn", with " psn=..." as more, or "end" of a connection. */
-int scenario_sword_say(struct scenario_sword *s, const char *what,
-		       struct scenario_host *client, uint32_t client_qpn,
-		       uint32_t server_qpn, const char *more) MUST_CHECK;
+int rig_sword_say(struct rig_sword *s, const char *what,
+		  struct rig_host *client, uint32_t client_qpn,
+		  uint32_t server_qpn, const char *more) MUST_CHECK;
 /* Of a connection that has not been used yet; more: " moved=1", or "". */
-int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link, const char *more) MUST_CHECK;
-void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link);
+int rig_sword_conn(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link, const char *more) MUST_CHECK;
+void rig_sword_end(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link);
 
 #endif

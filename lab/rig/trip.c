@@ -7,10 +7,10 @@
 
 #include "client/verbs_api.h"
 
-int scenario_trip_open(struct scenario_trip *t, struct client_link *link,
-		       struct scenario_region *region, size_t buf_bytes)
+int rig_trip_open(struct rig_trip *t, struct client_link *link,
+		  struct rig_region *region, size_t buf_bytes)
 {
-	*t = (struct scenario_trip){.link = link, .region = region};
+	*t = (struct rig_trip){.link = link, .region = region};
 	t->buf = calloc(1, buf_bytes);
 	if (t->buf)
 		t->mr = link->verbs->reg_mr(link->pd, t->buf, buf_bytes,
@@ -18,21 +18,20 @@ int scenario_trip_open(struct scenario_trip *t, struct client_link *link,
 	return t->mr ? 0 : -ENOMEM;
 }
 
-void scenario_trip_close(struct scenario_trip *t)
+void rig_trip_close(struct rig_trip *t)
 {
 	if (t->mr)
 		(void)t->link->verbs->dereg_mr(t->mr);
 	free(t->buf);
-	*t = (struct scenario_trip){0};
+	*t = (struct rig_trip){0};
 }
 
-static struct ibv_send_wr *add(struct scenario_trip *t,
-			       enum ibv_wr_opcode opcode, uint32_t buf_at,
-			       uint32_t len_bytes)
+static struct ibv_send_wr *add(struct rig_trip *t, enum ibv_wr_opcode opcode,
+			       uint32_t buf_at, uint32_t len_bytes)
 {
 	unsigned i = t->count++;
 
-	ASSERT(i < SCENARIO_TRIP_MAX);
+	ASSERT(i < RIG_TRIP_MAX);
 	t->sge[i] = (struct ibv_sge){.addr = (uintptr_t)t->buf + buf_at,
 				     .length = len_bytes,
 				     .lkey = t->mr->lkey};
@@ -43,8 +42,8 @@ static struct ibv_send_wr *add(struct scenario_trip *t,
 	return &t->wr[i];
 }
 
-void scenario_trip_add(struct scenario_trip *t, enum ibv_wr_opcode opcode,
-		       uint64_t at, uint32_t buf_at, uint32_t len_bytes)
+void rig_trip_add(struct rig_trip *t, enum ibv_wr_opcode opcode, uint64_t at,
+		  uint32_t buf_at, uint32_t len_bytes)
 {
 	struct ibv_send_wr *wr = add(t, opcode, buf_at, len_bytes);
 
@@ -52,8 +51,8 @@ void scenario_trip_add(struct scenario_trip *t, enum ibv_wr_opcode opcode,
 	wr->wr.rdma.rkey = t->region->rkey;
 }
 
-void scenario_trip_add_cas(struct scenario_trip *t, uint64_t at,
-			   uint32_t buf_at, uint64_t compare, uint64_t swap)
+void rig_trip_add_cas(struct rig_trip *t, uint64_t at, uint32_t buf_at,
+		      uint64_t compare, uint64_t swap)
 {
 	struct ibv_send_wr *wr = add(t, IBV_WR_ATOMIC_CMP_AND_SWP, buf_at, 8);
 
@@ -63,7 +62,7 @@ void scenario_trip_add_cas(struct scenario_trip *t, uint64_t at,
 	wr->wr.atomic.swap = swap;
 }
 
-int scenario_trip_go(struct scenario_trip *t)
+int rig_trip_go(struct rig_trip *t)
 {
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;

@@ -4,38 +4,37 @@
  * with a buffer of their own. For rivals and tools that are no clients of
  * far/kit.
  */
-#ifndef AQ_SCENARIO_TRIP_H
-#define AQ_SCENARIO_TRIP_H
+#ifndef AQ_RIG_TRIP_H
+#define AQ_RIG_TRIP_H
 
 #include "stage.h"
 
 enum {
-	SCENARIO_TRIP_MAX = 4, /* requests of one */
+	RIG_TRIP_MAX = 4, /* requests of one */
 };
 
-struct scenario_trip {
+struct rig_trip {
 	struct client_link *link;
-	struct scenario_region *region;
+	struct rig_region *region;
 	struct ibv_mr *mr;
 	uint8_t *buf; /* what is written and read, by the caller's places */
 	unsigned count;
-	struct ibv_send_wr wr[SCENARIO_TRIP_MAX];
-	struct ibv_sge sge[SCENARIO_TRIP_MAX];
+	struct ibv_send_wr wr[RIG_TRIP_MAX];
+	struct ibv_sge sge[RIG_TRIP_MAX];
 };
 
 /* Over a link to the region, which stays the caller's. All zeroes is none. */
-int scenario_trip_open(struct scenario_trip *t, struct client_link *link,
-		       struct scenario_region *region,
-		       size_t buf_bytes) MUST_CHECK;
-void scenario_trip_close(struct scenario_trip *t);
+int rig_trip_open(struct rig_trip *t, struct client_link *link,
+		  struct rig_region *region, size_t buf_bytes) MUST_CHECK;
+void rig_trip_close(struct rig_trip *t);
 
 /* A READ or WRITE of what is `at` so many bytes in the region. */
-void scenario_trip_add(struct scenario_trip *t, enum ibv_wr_opcode opcode,
-		       uint64_t at, uint32_t buf_at, uint32_t len_bytes);
+void rig_trip_add(struct rig_trip *t, enum ibv_wr_opcode opcode, uint64_t at,
+		  uint32_t buf_at, uint32_t len_bytes);
 /* Of eight bytes; the old ones come to buf_at. */
-void scenario_trip_add_cas(struct scenario_trip *t, uint64_t at,
-			   uint32_t buf_at, uint64_t compare, uint64_t swap);
+void rig_trip_add_cas(struct rig_trip *t, uint64_t at, uint32_t buf_at,
+		      uint64_t compare, uint64_t swap);
 /* Posts what was added, and waits. -EIO: it failed. */
-int scenario_trip_go(struct scenario_trip *t) MUST_CHECK;
+int rig_trip_go(struct rig_trip *t) MUST_CHECK;
 
 #endif
