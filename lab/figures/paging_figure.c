@@ -427,3 +427,8 @@ const struct figure_system paging_figures = {
 	.result_bytes = sizeof(struct paging_result),
 	.wrong = wrong,
 };
+
+int paging_figure_cmd(int argc, char **argv)
+{
+	return figure_cmd(&paging_figures, argc, argv);
+}

@@ -14,7 +14,6 @@
 #include "plays/tree_play.h"
 #include "plays/verbs_play.h"
 #include "plays/vlist_play.h"
-#include "report/figure.h"
 #include "sim/lin_file.h"
 
 /* Of one name, the first is what it means without --kind. */
@@ -23,13 +22,8 @@ static const struct play *const plays[] = {
 	&sword_play, &switch_play,  &page_play, &hostile_play, NULL,
 };
 
-static int paging(int argc, char **argv)
-{
-	return figure_cmd(&paging_figures, argc, argv);
-}
-
 static const struct cli_entry others[] = {
-	{"paging", paging,
+	{"paging", paging_figure_cmd,
 	 "far paging with many clients, beside the ODRP paper's figures"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", model_figure_cmd,
