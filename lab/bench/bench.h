@@ -31,12 +31,12 @@ enum {
 /* An option; a table of them ends with a row without a name. */
 struct bench_option {
 	const char *name;
-	const char *arg; /* what --help calls its argument; NULL: it has none */
+	/* What --help calls its value; "a|b": it is one of these words. */
+	const char *arg;
 	const char *help;
-	/* The argument is a number from `min` to `max`, else a word: one of
-	 * `words`, which spaces divide, or any if that is NULL. */
+	/* The value is a number from `min`, which is not 0, to `max`; without
+	 * that a word. */
 	uint64_t min, max;
-	const char *words;
 	uint64_t normal, quick; /* defaults of a number */
 };
 
@@ -73,9 +73,9 @@ struct bench_ratio {
 		.name = name_, .arg = arg_, .help = help_, .min = min_, \
 		.max = max_, .normal = normal_, .quick = quick_         \
 	}
-#define BENCH_WORD(name_, arg_, help_, words_)                             \
-	{                                                                  \
-		.name = name_, .arg = arg_, .help = help_, .words = words_ \
+#define BENCH_WORD(name_, arg_, help_)                    \
+	{                                                 \
+		.name = name_, .arg = arg_, .help = help_ \
 	}
 
 struct bench;
@@ -106,10 +106,12 @@ struct bench {
 	/* Options that all benchmarks have. */
 	bool json, quick, check, busy;
 	bool is_one_of_all; /* the command is `bench all` */
-	unsigned rounds, window_ms;
-	bool has_rounds;		      /* they were given */
-	const char *only;		      /* NULL: everything */
-	const char *given[BENCH_OPTIONS_MAX]; /* by place in def->options */
+	uint32_t rounds, window_ms;
+	bool has_rounds;  /* they were given */
+	const char *only; /* NULL: everything */
+	/* By place in def->options: what was given, or 0 and NULL. */
+	uint64_t number[BENCH_OPTIONS_MAX];
+	const char *word[BENCH_OPTIONS_MAX];
 	/* The outcome. */
 	json_t *rows, *ratios, *bounds, *voids;
 	char why[BENCH_WHY_BYTES]; /* of a run that failed, or "" */

@@ -159,6 +159,11 @@ int side_send(int fd, const void *buf, size_t len_bytes)
 	__attribute__((warn_unused_result));
 int side_recv(int fd, void *buf, size_t len_bytes)
 	__attribute__((warn_unused_result));
+/* The same with the other side of the subject, in both directions. */
+int side_exchange(struct side *s, const void *mine, void *peer,
+		  size_t len_bytes) __attribute__((warn_unused_result));
+/* Goes on when the other side is here, too. */
+int side_meet(struct side *s) __attribute__((warn_unused_result));
 
 /* A command of the conductor. */
 struct side_command {

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "kv/kv.h"
 #include "kv_fig.h"
-#include "rig/stage.h"
+#include "rig/conns.h"
 #include "sim/fiber.h"
 #include "sim/ycsb.h"
 
@@ -47,9 +47,7 @@ struct kvf {
 	uint64_t ops, reads, changes, requests;
 	uint64_t tries, searches, searches_failed;
 	struct hist read_ns, change_ns, trips, lock_tries;
-	struct client_link **conn; /* by number; NULL: given back */
-	bool *is_dead;
-	uint32_t conn_count;
+	struct rig_conns *conns;  /* of the table */
 	struct kvf_client loader; /* loads the initial contents */
 	void *rival;		  /* the store's */
 };

@@ -11,6 +11,8 @@
 #ifndef AQ_HLOG_DEVICE_H
 #define AQ_HLOG_DEVICE_H
 
+#include <stdlib.h>
+
 #include "base/base.h"
 #include "client/link.h"
 
@@ -67,6 +69,7 @@ struct hlog_device_ops {
 	int (*write)(struct hlog_queue *q, uint64_t offset, const void *data,
 		     uint32_t len_bytes, uint64_t token);
 	int (*poll)(struct hlog_queue *q, struct hlog_io *done, unsigned max);
+	/* NULL: the device is one piece of memory, which it begins. */
 	void (*destroy)(struct hlog_device *dev);
 };
 
@@ -79,8 +82,10 @@ struct hlog_device {
 
 static inline void hlog_device_destroy(struct hlog_device *dev)
 {
-	if (dev)
+	if (dev && dev->ops->destroy)
 		dev->ops->destroy(dev);
+	else
+		free(dev);
 }
 
 /* Waits for one request alone on a queue of its own; 0 or -errno. For set-up

@@ -27,7 +27,7 @@ struct kv_cluster {
 	bool is_killed[KV_CLUSTER_NODES];
 	struct kv_cluster_replica replica[KV_CLUSTER_REPLICAS];
 	unsigned replica_count;
-	struct play_conns conns; /* each leads to a replica */
+	struct rig_conns conns; /* each leads to a replica */
 };
 
 /* One client's view of the cluster. */

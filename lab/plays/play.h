@@ -9,10 +9,10 @@
  *     struct that begins with struct play_options.
  *  2. In NAME_play.c, write its moves. `open` makes the world from the seed:
  *     play_stage_open, hosts, fibers. What goes wrong calls play_fail. Clients
- *     of a store use play_client.h: they start, die, sleep, record what they
- *     saw and start again. A play that drives the clock itself has `perform`,
- *     one that checks more than the history has `judge`; `close` gives back
- *     what `open` took beside stage and history.
+ *     of a store use play_client.h: they come, die, sleep, record what they saw
+ *     and come back. Who needs to drive the clock has `perform`, who has more
+ *     to check than the history has `judge`; `close` gives back what `open`
+ *     took beside stage and history.
  *  3. Fill in a struct play. Counts with the names of judge_counts (play.c)
  *     are counted by themselves. Bugs that it must find are rows of
  *     base/plant.h.
@@ -26,10 +26,11 @@
 
 #include <stdio.h>
 
+#include "base/opt.h"
 #include "rig/stage.h"
 #include "sim/batch.h"
 #include "sim/lin.h"
-#include "sim/options.h"
+#include "sim/net_fabric.h"
 #include "sim/plants.h"
 
 enum {
@@ -44,11 +45,24 @@ struct play_client;
 struct play_store;
 struct kit_remote;
 struct json_out;
+struct figure_system;
 
 /* ---- options ------------------------------------------------------------ */
 
+/* What only the command line has. */
+struct play_line {
+	const struct play *play;
+	const struct sim_fabric_choice *fabrics; /* what --fabric may name */
+	const char *kind;
+	char **words; /* all of it; ends with NULL */
+	struct sim_batch batch;
+	uint32_t jobs;
+	bool json, trace, lists_bugs;
+};
+
 /* What every play takes; the head of a play's own options. */
 struct play_options {
+	struct play_line line;
 	uint64_t seed;
 	enum plant bug;
 	uint64_t scale; /* percent of the usual operations; 0: 100 */
@@ -60,24 +74,16 @@ struct play_options {
 };
 
 /* Rows that several plays have. */
-#define PLAY_OPTION_SCALE                                                  \
-	{                                                                  \
-		.name = "--scale", .value = "PERCENT", .kind = SIM_NUMBER, \
-		.at = offsetof(struct play_options, scale),                \
-		.help = "more or fewer operations than usual"              \
-	}
-#define PLAY_OPTION_FABRIC                                               \
-	{                                                                \
-		.name = "--fabric", .value = "NAME", .kind = SIM_FABRIC, \
-		.at = offsetof(struct play_options, fabric),             \
-		.help = "what carries the frames: ethernet, edm or cxl"  \
-	}
-#define PLAY_OPTION_PCAP                                             \
-	{                                                            \
-		.name = "--pcap", .value = "FILE", .kind = SIM_TEXT, \
-		.at = offsetof(struct play_options, pcap_file),      \
-		.help = "one seed: write the delivered frames"       \
-	}
+#define PLAY_OPTION_SCALE                                                 \
+	OPT_U64(struct play_options, scale, "scale", "PERCENT", 1, 10000, \
+		"more or fewer operations than usual")
+#define PLAY_OPTION_FABRIC                           \
+	OPT_CALL(play_take_fabric, "fabric", "NAME", \
+		 "what carries the frames: ethernet, edm or cxl")
+#define PLAY_OPTION_PCAP                                         \
+	OPT_TEXT(struct play_options, pcap_file, "pcap", "FILE", \
+		 "one seed: write the delivered frames")
+int play_take_fabric(void *to, const char *value);
 
 /* ---- results ------------------------------------------------------------ */
 
@@ -177,7 +183,7 @@ struct play_moves {
 	int (*format)(struct play_run *r, struct kit_remote *remote);
 	/* Makes faults while clients work, or NULL. */
 	void (*meanwhile)(struct play_run *r);
-	/* After all other clients: checks that the store is whole. */
+	/* After all other clients: checks whether the store is whole. */
 	int (*check)(struct play_client *c);
 	uint64_t frames_max; /* more count as a livelock; 0: no limit */
 };
@@ -190,12 +196,12 @@ struct play {
 	const char *footnote; /* of --help, or NULL */
 	const struct play_count *counts;
 	unsigned count_count;
-	const enum plant *bugs; /* that it must find; ends with PLANT_none */
-	const struct sim_option *options; /* ends with a NULL name */
+	const enum plant *bugs;	   /* that it must find; ends with PLANT_none */
+	const struct opt *options; /* or NULL */
 	size_t options_bytes;
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
-	/* `aquifer sim NAME --figure ...` or --costs: other commands. */
-	int (*figure)(int argc, char **argv);
+	/* `aquifer sim NAME --figure ...` or --costs, or NULL. */
+	const struct figure_system *figures;
 	/* Called before the first seed: 0, or -errno with error_set. It may
 	 * change which seeds are run. */
 	int (*prepare)(struct play_options *opt, struct sim_batch *batch);

@@ -13,9 +13,9 @@
 
 #include "kit/remote.h"
 #include "play.h"
+#include "rig/conns.h"
 
 enum {
-	PLAY_CONNS_MAX = 4096,
 	PLAY_OPEN_TRIES = 4,
 };
 
@@ -76,47 +76,15 @@ uint64_t play_return_read(struct play_client *c, int64_t op, int err,
 /* How a deletion ended. */
 void play_return_del(struct play_client *c, int64_t op, int err);
 
-/* ---- connections -------------------------------------------------------- */
-
-/* A connection. Its number is its name; link is NULL when it was given back. */
-struct play_conn {
-	struct client_link *link;
-	struct rig_host *host;
-	const void *to; /* what it leads to, for the play's use */
-	bool is_dead;	/* its client is dead or has given it up */
-	bool is_known;	/* the switch knows it */
-};
-
-struct play_conns {
-	struct play_conn at[PLAY_CONNS_MAX];
-	unsigned count;
-};
-
-/* A new connection of `host` to the region; writes its name. */
-int play_conn_open(struct play_conns *all, struct rig_host *host,
-		   struct rig_region *region,
-		   const struct client_link_options *options, char *name,
-		   size_t name_bytes, struct play_conn **out) MUST_CHECK;
-/* NULL: it never existed, or was given back. */
-struct play_conn *play_conn_find(struct play_conns *all, const char *name);
-bool play_conn_is_alive(struct play_conns *all, const char *name);
-/* Fences as a memory node does: the far end accepts nothing any more. */
-int play_conn_fence(struct play_conn *conn) MUST_CHECK;
-/* The client does not need it any more. The far end of a dead client's
- * connection stays until it is fenced or the play ends: packets may still
- * arrive. */
-void play_conn_close(struct play_conn *conn, bool client_died);
-
 /* ---- a store on one node ------------------------------------------------ */
 
 struct play_store {
 	struct rig_region *region;
 	struct rig_region *locks; /* NULL: none of their own */
-	struct play_conns conns;
+	struct rig_conns conns;
 	/* A switch is told of a new connection, or of one that ends; NULL:
 	 * there is none. */
-	void (*tell)(struct play_client *c, struct play_conn *conn,
-		     bool is_new);
+	void (*tell)(struct play_client *c, struct rig_conn *conn, bool is_new);
 };
 
 /* A remote to the run's store, for a client, or to format the store. */
@@ -124,7 +92,7 @@ int play_remote_open(struct play_client *c,
 		     struct kit_remote *remote) MUST_CHECK;
 void play_remote_close(void *client, struct kit_remote *remote);
 /* Makes sure that no request of that connection is executed any more. */
-int play_store_fence(struct play_run *r, struct play_conn *conn) MUST_CHECK;
+int play_store_fence(struct play_run *r, struct rig_conn *conn) MUST_CHECK;
 /* Opens a remote and has the store made with it, and tries again. */
 int play_store_open(struct play_client *c,
 		    int (*create)(struct play_client *c,

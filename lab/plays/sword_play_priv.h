@@ -4,7 +4,7 @@
 #define AQ_PLAYS_SWORD_PLAY_PRIV_H
 
 #include "play_client.h"
-#include "rig/tor_net.h"
+#include "rig/tor_sword.h"
 #include "sword_play.h"
 
 enum {
@@ -63,22 +63,14 @@ struct sp_client {
 struct sp {
 	struct play_run run;
 	struct sword_play_counts *n;
-	struct rig_tor *tor;
-	struct rig_host *server;
-	struct rig_region *region;
+	struct rig_sword sword;
 	struct rig_host *hosts[SP_HOSTS];
 	unsigned host_count;
-	struct ibv_qp *shared;
 	struct sp_client clients[SP_CLIENTS];
 	/* Many losses; one client, with a moved connection, writes as fast as
 	 * it can, and the others read what it writes, past the switch. */
 	bool is_gappy;
 };
-
-int sp_declare_conn(struct sp *p, const struct rig_pair *pair,
-		    bool moved) MUST_CHECK;
-void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
-		 uint32_t server_qpn);
 
 /* sword_client.c */
 int sp_clients_start(struct sp *p) MUST_CHECK;

@@ -27,8 +27,8 @@
 enum {
 	FIGURE_SERIES_MAX = 48, /* bytes of its name */
 	FIGURE_CLAIMS_MAX = 48,
-	FIGURE_OPTIONS_MAX = 4,
-	FIGURE_JSON_ONLY = -1, /* instead of decimals */
+	FIGURE_OPTIONS_BYTES_MAX = 256, /* of a system's struct of them */
+	FIGURE_JSON_ONLY = -1,		/* instead of decimals */
 };
 
 /* One rule for all: a claim that does not hold is no failure. */
@@ -130,6 +130,7 @@ struct figure_verdict {
 /* ---- figures ------------------------------------------------------------- */
 
 struct figure_run;
+struct opt;
 
 struct figure {
 	const char *name; /* or several: "8 9" */
@@ -145,25 +146,15 @@ struct figure {
 	const struct figure_column *columns; /* NULL: the system's */
 };
 
-/* An option of a system's figures: a number, one of `names`, or a flag. */
-struct figure_option {
-	const char *name; /* "--seed" */
-	const char *help;
-	uint64_t most;	/* of a number; 0: it is a flag */
-	uint64_t unset; /* its value when it is not given */
-	const char *const *names;
-	unsigned name_count;
-	void (*print)(void); /* that is all the flag does; else NULL */
-};
-
+/* What all systems take; the head of a system's own. */
 struct figure_options {
 	const char *figure; /* as it was asked for; NULL: it was not */
 	bool quick;	    /* few and small points, which prove nothing */
 	bool json;
 	bool detail; /* text has all that JSON has */
-	unsigned jobs;
-	const char *out; /* directory for pictures; NULL: none */
-	uint64_t value[FIGURE_OPTIONS_MAX]; /* of the system's options */
+	uint32_t jobs;
+	const char *out;     /* directory for pictures; NULL: none */
+	void (*print)(void); /* what an option prints instead; NULL: nothing */
 };
 
 struct figure_system {
@@ -174,13 +165,11 @@ struct figure_system {
 	const struct figure_column *columns; /* ends with name NULL */
 	const struct figure_claim *claims;   /* of all figures */
 	size_t claim_count;
-	const struct figure_option *options;
-	unsigned option_count;
-	/* Options beyond these, with help; may be NULL. How many words of the
-	 * command line it is, 0 if it is none; -EINVAL with words. */
-	int (*take)(struct figure_options *o, const char *name,
-		    const char *value);
-	void (*help)(FILE *out);
+	/* Its own, or NULL, and what they are before any is given: a struct
+	 * that begins with a struct figure_options. */
+	const struct opt *options;
+	const struct figure_options *defaults;
+	size_t options_bytes;
 	size_t row_bytes;
 	/* Runs all points and sets their err. -errno with words: none ran. */
 	int (*run)(struct figure_run *r);

@@ -16,9 +16,7 @@
 #include "model_constants.h"
 
 struct model_params {
-#define MODEL_FIELD(name, value, unit, kind, source) uint64_t name;
 	MODEL_CONSTANTS(MODEL_FIELD)
-#undef MODEL_FIELD
 };
 
 /* The values of model_constants.h: a ConnectX-5 in a Xeon E5 host. */

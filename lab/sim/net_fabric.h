@@ -71,6 +71,8 @@ uint64_t sim_net_switch_ps(const struct sim_net *net);
 /* One more frame may be queued there. */
 void sim_port_sent(struct sim_port *port);
 void sim_net_route(struct sim_net *net, struct sim_frame *frame);
+/* Of a frame's event: the frame has left its port, now. */
+void sim_frame_leave(struct sim *sim, struct sim_event *ev);
 /* Its last bit is at the port it goes to at at_ps, now or later. */
 void sim_net_arrive(struct sim_net *net, struct sim_frame *frame,
 		    uint64_t at_ps);
