@@ -13,7 +13,7 @@
  *
  * Every step can be done again, and by anybody: what was left by who died in
  * one is found in the replicas' states. While the next one is YOUNG, deleted
- *keys leave an entry that has expired, or the old one would bring them back.
+ * keys leave an entry that has expired, or the old one would bring them back.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -18,8 +18,9 @@
  *  RING-1 the producer releases a header, the consumer acquires it: nobody sees
  *	   a frame that is not there yet.
  *  RING-2 the consumer releases the read position, the producer acquires it:
- *the bytes were read before they are overwritten. How a sleeping consumer is
- *found is in bell.h; `exchange` belongs to that.
+ *	   the bytes were read before they are overwritten.
+ *
+ * How a sleeping consumer is found is in bell.h; `exchange` belongs to that.
  */
 #ifndef AQ_CABLE_RING_H
 #define AQ_CABLE_RING_H
