@@ -204,6 +204,60 @@ static void run_all(struct bed *b, struct bed *queue)
 	assert_int_equal(offload_ring_look(&b->ring), 0);
 }
 
+/* Of an engine that a has and b shares. */
+static void release_shared(struct bed *a, struct bed *b)
+{
+	offload_session_remove(b->session);
+	b->session = NULL;
+	for (uint32_t i = 0; i < b->node_count; i++)
+		for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+			free(b->node_qp[i][k]);
+	free(b->ring_qp);
+	bed_free(b);
+	bed_free(a);
+}
+
+/* What a session that ends had yet to post is nobody else's: it once was left
+ * in the engine's chains, and was posted by the next session. */
+static void test_ends_alone(void **state)
+{
+	static uint8_t out[512];
+	struct bed *a = bed_make(1, 2, 64, 8192);
+	struct bed *b = bed_make(2, 2, 64, 8192);
+	struct bed_qp *q;
+	int64_t id;
+
+	bed_region(a, 2, 8, 2048);
+	bed_region(b, 2, 8, 2048);
+	bed_start(a);
+	share_engine(a, b);
+	/* A request for both nodes, of which the first takes no more. */
+	a->node_qp[0][OFFLOAD_RD]->is_failed = true;
+	assert_true(offload_ring_read(&a->ring, 0, 0, out, 512) > 0);
+	for (unsigned i = 0; i < 100 && !offload_session_err(a->session); i++) {
+		a->now_ns += 1000;
+		(void)offload_engine_step(a->engine);
+		run_all(a, a);
+		run_all(b, a);
+	}
+	assert_int_equal(offload_session_err(a->session), -EHOSTDOWN);
+	q = b->node_qp[1][OFFLOAD_RD];
+	memset(b->node_mem[1], 0x77, 256);
+	id = offload_ring_read(&b->ring, 0, 256, out, 256);
+	for (unsigned i = 0; i < 100 && offload_ring_result(&b->ring, id) == 0;
+	     i++) {
+		a->now_ns += 1000;
+		(void)offload_engine_step(a->engine);
+		while (bed_packet(b, q))
+			;
+		run_all(b, a);
+	}
+	assert_int_equal(offload_ring_result(&b->ring, id), 1);
+	assert_int_equal(out[255], 0x77);
+	assert_int_equal(q->tail, 1);
+	release_shared(a, b);
+}
+
 static void test_fair(void **state)
 {
 	static uint8_t buf[8192];
@@ -230,13 +284,7 @@ static void test_fair(void **state)
 	/* 32 times as large, but not 32 times as much. */
 	assert_true(small > 0 && large > 0);
 	assert_true(large <= 2 * small && small <= 2 * large);
-	offload_session_remove(b->session);
-	b->session = NULL;
-	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
-		free(b->node_qp[0][k]);
-	free(b->ring_qp);
-	bed_free(b);
-	bed_free(a);
+	release_shared(a, b);
 }
 
 /* ---- bad ring contents -------------------------------------------------- */
@@ -660,6 +708,7 @@ int main(void)
 		cmocka_unit_test(test_lone_request),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_idle_is_cheap),
+		cmocka_unit_test(test_ends_alone),
 		cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_bad_metadata),
 		cmocka_unit_test(test_bad_counts),

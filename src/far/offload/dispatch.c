@@ -197,11 +197,14 @@ static int flush_all(struct offload_session *s)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < s->config.node_count && !err; i++) {
-		err = flush(s, i, OFFLOAD_RD);
-		if (!err)
-			err = flush(s, i, OFFLOAD_WR);
-	}
+	/* All of them, whatever becomes of one: the chains are the engine's,
+	 * and the next session's requests follow in them. */
+	for (unsigned i = 0; i < s->config.node_count; i++)
+		for (unsigned kind = 0; kind < OFFLOAD_KINDS; kind++) {
+			int one = flush(s, i, kind);
+
+			err = err ? err : one;
+		}
 	return err;
 }
 
