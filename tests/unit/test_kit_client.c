@@ -340,14 +340,14 @@ static struct ibv_mr *no_memory(struct ibv_pd *pd, void *p, size_t bytes,
 	return NULL;
 }
 
-static int renew_without_memory(void *ctx, struct kit_port *port)
+static int renew_without_memory(void *ctx, struct kit_remote *remote)
 {
 	static struct client_verbs verbs;
-	int err = rig_renew(ctx, port);
+	int err = rig_renew(ctx, remote);
 
-	verbs = *port->link->verbs;
+	verbs = *remote->link->verbs;
 	verbs.reg_mr = no_memory;
-	port->link->verbs = &verbs;
+	remote->link->verbs = &verbs;
 	return err;
 }
 
@@ -364,18 +364,18 @@ static void without_a_slot_nothing_goes_on(void **unused)
 	for (unsigned i = 0; i < SLOTS - 1; i++)
 		with_slot(&r, &others[i]);
 	k.is_broken = true;
-	k.port.is_alive = cannot_tell;
+	k.remote.is_alive = cannot_tell;
 	assert_int_equal(kit_reconnect(&k), -EHOSTDOWN);
 	assert_false(k.has_slot);
 	assert_int_equal(kit_cas_now(&k.main, POINT_WRITE, 0, 0, 1, &old),
 			 -ESTALE);
-	k.port.is_alive = rig_is_alive;
-	k.port.renew = renew_without_memory;
+	k.remote.is_alive = rig_is_alive;
+	k.remote.renew = renew_without_memory;
 	assert_int_equal(kit_reconnect(&k), -ENOMEM);
 	assert_int_equal(kit_cas_now(&k.main, POINT_WRITE, 0, 0, 1, &old),
 			 -ESTALE);
 	assert_int_equal(far_word(r.main), 0);
-	k.port.renew = rig_renew;
+	k.remote.renew = rig_renew;
 	leave(&others[0]);
 	assert_int_equal(kit_reconnect(&k), 0);
 	assert_int_equal(kit_swap_now(&k.main, POINT_WRITE, 0, 0, 1), 0);
