@@ -198,6 +198,11 @@ static unsigned fill(const struct opt *table, struct option *out)
 
 static enum opt_result refuse(const char *who, const char *word, int opt)
 {
+	char letter[] = {'-', (char)optopt, '\0'};
+
+	/* Of several letters together, getopt is still at their word. */
+	if (opt == '?' && optopt > 0 && optopt < FIRST)
+		word = letter;
 	if (opt == ':')
 		(void)error_set(-EINVAL, "%s needs a value", word);
 	else

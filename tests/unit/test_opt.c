@@ -97,6 +97,7 @@ static void mistakes_are_named(void **state)
 	} rows[] = {
 		{"--odd", "cmd has no option '--odd'; see 'aquifer help cmd'"},
 		{"-x", "cmd has no option '-x'"},
+		{"--two -xy", "cmd has no option '-x'"},
 		{"--flag=1", "cmd has no option '--flag=1'"},
 		{"--text", "--text needs a value"},
 		{"--word b", "--word is a or bc, not 'b'"},

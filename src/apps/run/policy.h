@@ -15,14 +15,15 @@
  *	pager	next		the space that gives the next batch
  *	pager	probe_ns	when pages that could not leave are tried again
  *
- *	event				heat		returns	hand
+ *	event				heat		returns
  *	the hand passes it		1 less
  *	it leaves; a fork copies it	0
  *	it could not leave		1 (*)
- *	it came back from its buffer	returns		1 more	jumps if
- *followed its buffer was needed: it is far			0
+ *	it came back from its buffer	returns (**)	1 more
+ *	its buffer was needed: far			0
  *
- * (*) 0 if it only has to be guarded: then it leaves the next time.
+ * (*) 0 if it only has to be guarded: then it leaves the next time. (**) The
+ * hand jumps, if it is followed.
  */
 #ifndef AQ_RUN_POLICY_H
 #define AQ_RUN_POLICY_H

@@ -176,7 +176,8 @@ int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 void kit_client_close(struct kit_client *k);
 /* Leaves the remote open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
-/* Makes another connection; all state of the old one is void. */
+/* Makes another connection; all state of the old one is void. After an error
+ * the client is broken. */
 int kit_renew(struct kit_client *k) MUST_CHECK;
 /* The same with another slot; the old one is left. */
 int kit_reconnect(struct kit_client *k) MUST_CHECK;

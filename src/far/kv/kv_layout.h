@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A replica of a table of keys and values as it lies in far memory: one region
- *of host memory and one, the locks, that should be device memory, on one node.
- * A table is one replica, or several: shards, copies, generations.
- *Little-endian.
+ * of host memory and one, the locks, that should be device memory, on one node.
+ * A table is one replica, or several: shards, copies, generations. All of it is
+ * little-endian.
  *
  *	table region				lock region
  *	------------				-----------

@@ -42,6 +42,7 @@ struct async_node {
 	uint64_t silent_ns;
 	/* When the engine's queue pairs were made, as an epoch; 0: never. */
 	uint32_t conn_epoch;
+	char conn_id[CLIENT_ID_MAX]; /* of the one for writes */
 	bool has_final;
 	uint32_t final_epoch;
 	uint32_t final_psn;

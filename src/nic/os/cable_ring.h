@@ -15,11 +15,12 @@
  * only when its copy says that the ring is full.
  *
  * Orders:
- *  RING-1 the producer releases a header, the consumer acquires it: it never
- *	   sees a frame that is not there yet.
+ *  RING-1 the producer releases a header, the consumer acquires it: nobody sees
+ *	   a frame that is not there yet.
  *  RING-2 the consumer releases the read position, the producer acquires it:
- *	   it never overwrites bytes that are still being read.
- * bell.h says how a sleeping consumer is woken; `exchange` belongs to that.
+ *	   the bytes were read before they are overwritten.
+ *
+ * How a sleeping consumer is found is in bell.h; `exchange` belongs to that.
  */
 #ifndef AQ_CABLE_RING_H
 #define AQ_CABLE_RING_H

@@ -14,8 +14,7 @@
 
 enum {
 	WORD = 8,
-	SMALL_BYTES = 256, /* word by word; above, memcpy does the bulk */
-	TAIL_BYTES = 64,   /* of a large write, stored in order at the end */
+	SMALL_BYTES = 256, /* up to here memcpy is not worth its call */
 };
 
 enum {
@@ -131,80 +130,21 @@ static inline bool aligned(const void *p)
 	return ((uintptr_t)p & (WORD - 1)) == 0;
 }
 
-/* far -> near, in ascending order. */
-static inline void read_words(uint8_t *near, const uint8_t *far, size_t len)
-{
-	while (len && !aligned(far)) {
-		*near++ = *far++;
-		len--;
-	}
-	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
-		uint64_t w = atomic_load_explicit(
-			(const _Atomic uint64_t *)(const void *)far,
-			memory_order_relaxed);
-
-		memcpy(near, &w, sizeof(w));
-	}
-	while (len--)
-		*near++ = *far++;
-}
-
-static inline void write_byte(uint8_t *far, uint8_t b)
-{
-	/* GUARD-1, as in write_words. */
-	atomic_store_explicit((_Atomic uint8_t *)far, b, memory_order_release);
-}
-
-/* near -> far, in ascending order. GUARD-1, with the loads of the program that
- * owns the memory: each store is released after those before it, which costs
- * nothing on x86. */
-static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
-{
-	while (len && !aligned(far)) {
-		write_byte(far++, *near++);
-		len--;
-	}
-	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
-		uint64_t w;
-
-		memcpy(&w, near, sizeof(w));
-		/* GUARD-1 */
-		atomic_store_explicit((_Atomic uint64_t *)(void *)far, w,
-				      memory_order_release);
-	}
-	while (len--)
-		write_byte(far++, *near++);
-}
-
 /* memcpy moves words by vector instructions, which x86 never tears below eight
  * bytes. Of words that are aligned on one side only, they take halves. */
 static size_t read_far(void *near, const void *far, uintptr_t len)
 {
-	if (len <= SMALL_BYTES)
-		read_words(near, far, len);
-	else if (aligned(near) && aligned(far) && len % WORD == 0)
+	if (len > SMALL_BYTES && aligned(near) && aligned(far) &&
+	    len % WORD == 0)
 		memcpy(near, far, len);
 	else
 		live_move(near, far, len);
 	return 1;
 }
 
-static size_t write_far(void *to, const void *from, uintptr_t len)
+static size_t write_far(void *far, const void *near, uintptr_t len)
 {
-	const uint8_t *near = from;
-	uint8_t *far = to;
-	size_t head, bulk;
-
-	if (len > SMALL_BYTES) {
-		head = -(uintptr_t)far % WORD;
-		bulk = (len - head - TAIL_BYTES) / WORD * WORD;
-		write_words(far, near, head);
-		memcpy(far + head, near + head, bulk);
-		far += head + bulk;
-		near += head + bulk;
-		len -= head + bulk;
-	}
-	write_words(far, near, len);
+	live_place(far, near, len);
 	return 1;
 }
 

@@ -14,6 +14,7 @@ enum {
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
 	MEM_SESSION_MAX = 8192,
+	MEM_FINALS = 8,	      /* connections of a session that have ended */
 	MEM_PFRAME_SIZES = 8, /* page sizes in use at a time */
 	/* The queue of one size has a sixteenth of the pool at most: small
 	 * pages cannot have all of it. */

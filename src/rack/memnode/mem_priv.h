@@ -147,6 +147,17 @@ enum mem_end {
  * how far the last one got. A client gives the name; a session has at most one
  * connection at a time.
  */
+enum {
+	CONN_ID_TEXT = 16 + 4 + 1,
+};
+
+/* Where a connection of a session ended. */
+struct mem_final {
+	char conn[CONN_ID_TEXT];
+	uint32_t psn;  /* that it expected next */
+	bool was_used; /* it had executed something */
+};
+
 struct mem_session {
 	struct mem_life life;
 	struct list node; /* of the node's sessions */
@@ -154,8 +165,8 @@ struct mem_session {
 	char id[MEM_SESSION_CHARS + 1];
 	struct mem_conn *conn; /* NULL: none now */
 	bool was_used;	       /* a connection of it has executed something */
-	bool has_final;
-	uint32_t final_psn; /* that the last connection expected next */
+	unsigned final_count;
+	struct mem_final final[MEM_FINALS]; /* the oldest first */
 	uint64_t ended_ns;
 };
 
@@ -404,9 +415,6 @@ void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
-enum {
-	CONN_ID_TEXT = 16 + 4 + 1
-};
 void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
 
