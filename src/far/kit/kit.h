@@ -172,10 +172,20 @@ static inline int kit_stopped(const struct kit_client *k)
 int kit_client_init(struct kit_client *k, const struct kit_port *port,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count) MUST_CHECK;
-/* Also ends the port, if it says how. */
+/* Lets go of the slot, if there is one and the client was not stopped, and ends
+ * the port, if that says how. */
 void kit_client_close(struct kit_client *k);
 /* Leaves the port open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
+/* A client without a slot and parts, for who makes a structure. Its port stays
+ * the caller's. */
+int kit_plain_create(const struct kit_port *port,
+		     struct kit_client **out) MUST_CHECK;
+void kit_plain_destroy(struct kit_client *k);
+/* Reads the first bytes of the region, which say what structure it is, by such
+ * a client. */
+int kit_head_read(const struct kit_port *port, void *head,
+		  size_t bytes) MUST_CHECK;
 /* Another connection; nothing that was known of the old one holds. */
 int kit_renew(struct kit_client *k) MUST_CHECK;
 /* The same with another slot; the old one is left. */
