@@ -24,6 +24,7 @@
 #include "base/awake.h"
 #include "base/list.h"
 #include "control/ctl_audit.h"
+#include "control/ctl_bond.h"
 #include "control/ctl_http.h"
 #include "control/ctl_token.h"
 #include "frame/frame_chain.h"
@@ -404,10 +405,6 @@ void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
-enum {
-	CONN_ID_TEXT = 16 + 4 + 1
-};
-void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
 
 /* ---- space.c, space_conn.c, page_thread.c ------------------------------- */
