@@ -112,6 +112,7 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	enum key_verdict v = KEY_OK;
 	int sent;
 
+	ASSERT(psn_is_within(res->next_psn, res->first_psn, res->last_psn));
 	if (LIKELY(res->epoch == qp->nic->keys.epoch))
 		src = res->host + offset;
 	else if (len)

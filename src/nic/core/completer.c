@@ -29,8 +29,9 @@ static void lost_response(struct nic_qp *qp, uint32_t psn)
 	requester_resend(qp);
 }
 
-static void complete(struct nic_qp *qp, struct send_slot *slot)
+static inline void complete(struct nic_qp *qp, struct send_slot *slot)
 {
+	ASSERT(psn_is_within(qp->req.una_psn, slot->first_psn, slot->last_psn));
 	qp->req.una_psn = wire_psn_add(slot->last_psn, 1);
 	qp->req.rd_outstanding -= slot->rd_count;
 	slot->rd_count = 0;
@@ -58,6 +59,8 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 		}
 		moved = true;
 		if (wire_psn_diff(slot->last_psn, psn) > 0) {
+			ASSERT(psn_is_within(psn, qp->req.una_psn,
+					     slot->last_psn));
 			qp->req.una_psn = wire_psn_add(psn, 1);
 			break;
 		}
@@ -193,6 +196,7 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 		complete(qp, slot);
 	} else {
 		qp->req.una_psn = wire_psn_add(qp->req.una_psn, 1);
+		requester_assert_window(&qp->req);
 		if (ends && slot->rd_count) {
 			slot->rd_count--;
 			qp->req.rd_outstanding--;

@@ -35,6 +35,7 @@ void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct responder *rsp = &qp->rsp;
 
+	ASSERT(wire_psn_diff(psn, rsp->epsn) <= 0);
 	/* A READ whose memory is gone is older than what was refused before
 	 * it. */
 	forget_answers(rsp, psn, PLANTED(nak_first));

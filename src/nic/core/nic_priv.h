@@ -439,6 +439,26 @@ struct requester {
 	struct timer rto_timer; /* resends without using up a retry */
 };
 
+/* Packet numbers that were given out and are not acknowledged. */
+static inline uint32_t requester_in_flight(const struct requester *req)
+{
+	return (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
+}
+
+/* Whenever one of the two moves: una_psn never overtakes next_psn, and no more
+ * numbers are in use than can be told from those of the next round. */
+static inline void requester_assert_window(const struct requester *req)
+{
+	ASSERT(requester_in_flight(req) <= NIC_WINDOW_PSNS);
+}
+
+/* Is `psn` one of [first, last]? */
+static inline bool psn_is_within(uint32_t psn, uint32_t first, uint32_t last)
+{
+	return ((psn - first) & WIRE_PSN_MASK) <=
+	       ((last - first) & WIRE_PSN_MASK);
+}
+
 /* What was seen of the peer when it was asked for a sign of life; probe.c. */
 struct probe {
 	uint32_t epsn;
