@@ -53,7 +53,7 @@ static void free_all(struct tree_client *c)
 	free(c);
 }
 
-static int init_kit(struct tree_client *c, const struct kit_port *port)
+static int init_kit(struct tree_client *c, const struct kit_remote *remote)
 {
 	const struct tree_geometry *g = &c->g;
 	size_t node_bytes = g->node_bytes;
@@ -76,7 +76,8 @@ static int init_kit(struct tree_client *c, const struct kit_port *port)
 				   {&c->look, node_bytes},
 				   {&c->batch, TREE_SCAN_BATCH * node_bytes}};
 
-	return kit_client_init(&c->kit, port, &config, parts, ARRAY_LEN(parts));
+	return kit_client_init(&c->kit, remote, &config, parts,
+			       ARRAY_LEN(parts));
 }
 
 int tree_late(const struct tree_client *c)
@@ -112,11 +113,11 @@ static void make_empty(const struct tree_geometry *g, struct empty *e)
 	tree_node_init(g, (struct tree_node *)e->node, e->root, 0, 1, &all, 0);
 }
 
-int tree_format(const struct kit_port *port, const struct tree_geometry *g)
+int tree_format(const struct kit_remote *remote, const struct tree_geometry *g)
 {
 	struct kit_client *k;
 	struct empty *e;
-	int err = kit_plain_create(port, &k);
+	int err = kit_plain_create(remote, &k);
 
 	if (err)
 		return err;
@@ -136,21 +137,21 @@ int tree_format(const struct kit_port *port, const struct tree_geometry *g)
 	return err;
 }
 
-int tree_probe(const struct kit_port *port, struct tree_geometry *g)
+int tree_probe(const struct kit_remote *remote, struct tree_geometry *g)
 {
 	struct tree_head head;
-	int err = port->size_bytes < sizeof(head)
+	int err = remote->size_bytes < sizeof(head)
 			  ? error_set(-EBADMSG, "the region is no index")
-			  : kit_head_read(port, &head, sizeof(head));
+			  : kit_head_read(remote, &head, sizeof(head));
 
-	return err ? err : tree_head_get(&head, port->size_bytes, g);
+	return err ? err : tree_head_get(&head, remote->size_bytes, g);
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-static int init(struct tree_client *c, const struct kit_port *port)
+static int init(struct tree_client *c, const struct kit_remote *remote)
 {
-	int err = init_kit(c, port);
+	int err = init_kit(c, remote);
 
 	if (!err)
 		err = tree_cache_init(c);
@@ -163,7 +164,7 @@ static int init(struct tree_client *c, const struct kit_port *port)
 	return kit_slot_claim(&c->kit);
 }
 
-int tree_client_create(const struct kit_port *port,
+int tree_client_create(const struct kit_remote *remote,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out)
@@ -177,7 +178,7 @@ int tree_client_create(const struct kit_port *port,
 	c->config = *config;
 	if (!c->config.deadline_ms)
 		c->config.deadline_ms = TREE_DEADLINE_MS;
-	err = init(c, port);
+	err = init(c, remote);
 	if (err)
 		free_all(c);
 	else

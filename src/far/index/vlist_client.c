@@ -66,7 +66,7 @@ static void free_all(struct vlist_client *c)
 	free(c);
 }
 
-static int init_kit(struct vlist_client *c, const struct kit_port *port)
+static int init_kit(struct vlist_client *c, const struct kit_remote *remote)
 {
 	const struct vlist_geometry *g = &c->g;
 	size_t node_bytes = g->node_bytes;
@@ -89,15 +89,17 @@ static int init_kit(struct vlist_client *c, const struct kit_port *port)
 				   {&c->seen, node_bytes},
 				   {&c->bucket, VLIST_BUCKET_BYTES}};
 
-	return kit_client_init(&c->kit, port, &config, parts, ARRAY_LEN(parts));
+	return kit_client_init(&c->kit, remote, &config, parts,
+			       ARRAY_LEN(parts));
 }
 
 /* ---- making and finding ------------------------------------------------- */
 
-int vlist_format(const struct kit_port *port, const struct vlist_geometry *g)
+int vlist_format(const struct kit_remote *remote,
+		 const struct vlist_geometry *g)
 {
 	struct kit_client *k;
-	int err = kit_plain_create(port, &k);
+	int err = kit_plain_create(remote, &k);
 
 	if (err)
 		return err;
@@ -108,19 +110,19 @@ int vlist_format(const struct kit_port *port, const struct vlist_geometry *g)
 	return err;
 }
 
-int vlist_probe(const struct kit_port *port, struct vlist_geometry *g)
+int vlist_probe(const struct kit_remote *remote, struct vlist_geometry *g)
 {
 	struct vlist_head head;
-	int err = port->size_bytes < sizeof(head)
+	int err = remote->size_bytes < sizeof(head)
 			  ? error_set(-EBADMSG, "the region is no store")
-			  : kit_head_read(port, &head, sizeof(head));
+			  : kit_head_read(remote, &head, sizeof(head));
 
-	return err ? err : vlist_head_get(&head, port->size_bytes, g);
+	return err ? err : vlist_head_get(&head, remote->size_bytes, g);
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-int vlist_client_create(const struct kit_port *port,
+int vlist_client_create(const struct kit_remote *remote,
 			const struct vlist_geometry *g,
 			const struct vlist_config *config,
 			struct vlist_client **out)
@@ -137,7 +139,7 @@ int vlist_client_create(const struct kit_port *port,
 	if (!c->config.collect_every)
 		c->config.collect_every = VLIST_COLLECT_EVERY;
 	c->free_first = c->free_last = VLIST_NONE;
-	err = init_kit(c, port);
+	err = init_kit(c, remote);
 	if (!err)
 		err = make_memos(c);
 	if (!err) {

@@ -18,7 +18,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
-#include "port.h"
+#include "remote.h"
 
 enum {
 	KIT_WR_MAX = 96,      /* requests of one batch */
@@ -81,7 +81,7 @@ struct kit_space {
 };
 
 struct kit_client {
-	struct kit_port port;
+	struct kit_remote remote;
 	struct kit_config config;
 	const struct client_clock *clock; /* also while there is no link */
 	struct kit_space main, locks;
@@ -169,22 +169,22 @@ static inline int kit_stopped(const struct kit_client *k)
 
 /* Makes the memory and registers it; the pointers to its parts are set. After
  * an error there is nothing to release. */
-int kit_client_init(struct kit_client *k, const struct kit_port *port,
+int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count) MUST_CHECK;
 /* Lets go of the slot, if there is one and the client was not stopped, and ends
- * the port, if that says how. */
+ * the remote, if that says how. */
 void kit_client_close(struct kit_client *k);
-/* Leaves the port open, as if the client's process had ended. */
+/* Leaves the remote open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
-/* A client without a slot and parts, for who makes a structure. Its port stays
- * the caller's. */
-int kit_plain_create(const struct kit_port *port,
+/* A client without a slot and parts, for who makes a structure. Its remote
+ * stays the caller's. */
+int kit_plain_create(const struct kit_remote *remote,
 		     struct kit_client **out) MUST_CHECK;
 void kit_plain_destroy(struct kit_client *k);
 /* Reads the first bytes of the region, which say what structure it is, by such
  * a client. */
-int kit_head_read(const struct kit_port *port, void *head,
+int kit_head_read(const struct kit_remote *remote, void *head,
 		  size_t bytes) MUST_CHECK;
 /* Another connection; nothing that was known of the old one holds. */
 int kit_renew(struct kit_client *k) MUST_CHECK;

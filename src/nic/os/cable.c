@@ -22,7 +22,7 @@ enum {
 };
 
 /*
- * Only the engine takes a cable down, because only it may hold events that
+ * Only the NIC thread takes a cable down, because only it may hold events that
  * point to one. Others leave it a note.
  */
 static void doom(struct cable *c)
@@ -30,7 +30,7 @@ static void doom(struct cable *c)
 	if (c->doomed)
 		return;
 	c->doomed = true;
-	engine_kick(c->path.host);
+	nic_thread_kick(c->path.host);
 }
 
 /* ---- the port ----------------------------------------------------------- */
@@ -392,7 +392,7 @@ static int handle(struct cable *c, const struct cable_msg *msg,
 		return c->state == CABLE_UP ? direct_reply(c, msg, fds)
 					    : -EBADMSG;
 	case CABLE_RING:
-		c->path.host->engine.rung = true;
+		c->path.host->nic_thread.rung = true;
 		return c->state == CABLE_UP ? 0 : -EBADMSG;
 	case CABLE_REFUSE:
 		return -ECONNREFUSED;

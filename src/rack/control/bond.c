@@ -31,8 +31,8 @@ int ctl_bond_parse(const char *what, const char *id, uint64_t *nonce,
 	return 0;
 }
 
-void ctl_bonds_beat(void *ctx, struct ctl_call *call, const char *list,
-		    unsigned max, ctl_bond_fn live)
+void ctl_bonds_heartbeat(void *ctx, struct ctl_call *call, const char *list,
+			 unsigned max, ctl_bond_fn live)
 {
 	const json_t *ids = json_object_get(call->body, list);
 	json_t *lost = json_array();

@@ -23,7 +23,7 @@ int ctl_bond_parse(const char *what, const char *id, uint64_t *nonce,
 typedef int (*ctl_bond_fn)(void *ctx, struct ctl_call *call, const char *id);
 
 /* Answers a request whose member `list` has up to `max` ids: {"lost": ids}. */
-void ctl_bonds_beat(void *ctx, struct ctl_call *call, const char *list,
-		    unsigned max, ctl_bond_fn live);
+void ctl_bonds_heartbeat(void *ctx, struct ctl_call *call, const char *list,
+			 unsigned max, ctl_bond_fn live);
 
 #endif

@@ -217,7 +217,7 @@ int handle_find_conn(struct mem_node *node, struct ctl_call *call,
 	return err;
 }
 
-void handle_heartbeat(void *ctx, struct ctl_call *call)
+void handle_conn_heartbeat(void *ctx, struct ctl_call *call)
 {
 	struct mem_conn *c;
 	int err = handle_find_conn(ctx, call, &c);
@@ -239,9 +239,9 @@ static int live(void *ctx, struct ctl_call *call, const char *id)
 	return err;
 }
 
-void handle_beat(void *ctx, struct ctl_call *call)
+void handle_heartbeat(void *ctx, struct ctl_call *call)
 {
-	ctl_bonds_beat(ctx, call, "connections", MEM_BEAT_MAX, live);
+	ctl_bonds_heartbeat(ctx, call, "connections", MEM_HEARTBEAT_MAX, live);
 }
 
 void handle_disconnect(void *ctx, struct ctl_call *call)
