@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue pair whose packet numbers have left their window ends the process
  * instead of taking one packet for another. */
-#include "core/nic_priv.h"
+#include "core/qp_priv.h"
 #include "nic_pair.h"
 /* after cmocka */
 #include "dies.h"

@@ -4,7 +4,7 @@
  * NAKs, READ responses, results of atomics. Completes requests in the order in
  * which they were posted.
  */
-#include "nic_priv.h"
+#include "access_priv.h"
 
 /* RNR timer codes in units of 10 microseconds (IBA table 45). */
 static const uint32_t rnr_delay_10us[32] = {
@@ -31,7 +31,8 @@ static void lost_response(struct nic_qp *qp, uint32_t psn)
 
 static inline void complete(struct nic_qp *qp, struct send_slot *slot)
 {
-	ASSERT(psn_is_within(qp->req.una_psn, slot->first_psn, slot->last_psn));
+	ASSERT(wire_psn_is_within(qp->req.una_psn, slot->first_psn,
+				  slot->last_psn));
 	qp->req.una_psn = wire_psn_add(slot->last_psn, 1);
 	qp->req.rd_outstanding -= slot->rd_count;
 	slot->rd_count = 0;
@@ -59,8 +60,8 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 		}
 		moved = true;
 		if (wire_psn_diff(slot->last_psn, psn) > 0) {
-			ASSERT(psn_is_within(psn, qp->req.una_psn,
-					     slot->last_psn));
+			ASSERT(wire_psn_is_within(psn, qp->req.una_psn,
+						  slot->last_psn));
 			qp->req.una_psn = wire_psn_add(psn, 1);
 			break;
 		}

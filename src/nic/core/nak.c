@@ -5,7 +5,8 @@
  * that refuses a request also ends the queue pair, and the end waits with it:
  * answers that are owed leave first, and nothing new is executed meanwhile.
  */
-#include "nic_priv.h"
+#include "base/plant.h"
+#include "qp_priv.h"
 
 void nak_expected(struct nic_qp *qp, uint8_t syndrome)
 {

@@ -4,7 +4,13 @@
  * and sends again from the oldest unacknowledged packet when something is lost
  * (IBA 9.7.5). What comes back is completer.c's.
  */
-#include "nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "access_priv.h"
+#include "direct_priv.h"
+#include "requester_timer_priv.h"
+#include "wqe_shape.h"
 
 STATIC_ASSERT(NIC_MSG_BYTES_MAX / NIC_MTU_MIN <= NIC_WINDOW_PSNS,
 	      "the numbers of one message fit the window");
@@ -67,8 +73,8 @@ void requester_go_back(struct nic_qp *qp)
 	qp->sq.send = qp->sq.tail;
 	req->send_pkt = 0;
 	if (qp->sq.tail != qp->sq.head && slot->has_psn) {
-		ASSERT(psn_is_within(req->una_psn, slot->first_psn,
-				     slot->last_psn));
+		ASSERT(wire_psn_is_within(req->una_psn, slot->first_psn,
+					  slot->last_psn));
 		req->send_pkt =
 			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
 	}

@@ -8,9 +8,11 @@
  * Each rule stands here once. READs, which come most, are quick because the
  * compiler makes a copy of the checks for their row of the opcode table.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "access_priv.h"
 
 /* What a request meets: go on, or a NAK syndrome, or nothing at all. */
 enum verdict {
@@ -498,7 +500,7 @@ static void resend(struct nic_qp *qp, struct resp_res *res, uint32_t psn)
 {
 	/* Still on its way the first time: the packets that are missing will
 	 * come, but the peer wants those before them again. */
-	ASSERT(psn_is_within(psn, res->first_psn, res->last_psn));
+	ASSERT(wire_psn_is_within(psn, res->first_psn, res->last_psn));
 	res->restart = true;
 	res->next_psn = psn;
 	make_pending(qp, res);
