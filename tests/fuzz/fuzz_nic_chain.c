@@ -6,9 +6,11 @@
  * other. Every chain ends, and memory that no key opens stays as it was.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
-#include "core/nic_priv.h"
+#include "core/cq_priv.h"
+#include "core/qp_priv.h"
 #include "fuzz.h"
 
 enum {

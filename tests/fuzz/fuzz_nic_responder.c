@@ -5,10 +5,13 @@
  * that they get behind the parser. Memory that no key opens stays as it was,
  * and everything the NIC sends is a packet.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
-#include "core/nic_priv.h"
+#include "core/cq_priv.h"
+#include "core/qp_priv.h"
 #include "fuzz.h"
 
 enum {

@@ -62,7 +62,6 @@ static uint64_t *open_client(struct kit_rig *r, struct kit_client *k,
 
 	memset(k, 0, sizeof(*k));
 	assert_int_equal(kit_client_init(k, &remote, &config, &part, 1), 0);
-	rng_init_text(&k->rng, remote.conn);
 	kit_set_deadline(k, 5000);
 	return words;
 }

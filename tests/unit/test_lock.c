@@ -2,17 +2,15 @@
 /* The data path lock: exclusion and visibility between threads. */
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/lock.h"
+#include "dies.h"
 
 enum {
 	THREADS = 4,
@@ -132,26 +130,6 @@ static void test_long_wait(void **state)
 	lock_drop(&p.lock);
 	pthread_join(t, NULL);
 	assert_in_range(p.sleeps, 1, 1000);
-}
-
-/* Whether the assertion ends the process, which is a child. */
-static bool dies(void (*assert_it)(void *), void *arg)
-{
-	int status;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		static const struct rlimit none = {0};
-
-		(void)setrlimit(RLIMIT_CORE, &none);
-		(void)signal(SIGABRT, SIG_DFL);
-		(void)close(STDERR_FILENO);
-		assert_it(arg);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
 static void assert_lock(void *arg)

@@ -4,7 +4,10 @@
  * effect, on a wire that loses and doubles nothing is lost, and packet numbers
  * may come back.
  */
-#include "core/nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "core/qp_priv.h"
 #include "nic_peer.h"
 
 static const uint8_t key[NIC_AUTH_KEY_BYTES] = {1, 2, 3, [16] = 4, 5, 6};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and what they open: the table, regions, domains, device memory. */
-#include "core/nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "core/qp_priv.h"
 #include "nic_pair.h"
 
 /* ---- the table ------------------------------------------------------------

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short ways of READs and messages: what they leave to the long one, and
  * that a key that changes between their steps is asked again. */
-#include "core/nic_priv.h"
+#include <string.h>
+
+#include "core/qp_priv.h"
+#include "core/wqe_shape.h"
 #include "nic_pair.h"
 
 enum {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames that are built and parsed by stamp: the same bytes, the same checks,
  * and everything that is not like the last ones still goes the long way. */
-#include "core/nic_priv.h"
+#include <string.h>
+
+#include "core/qp_priv.h"
 #include "nic_pair.h"
 
 enum {

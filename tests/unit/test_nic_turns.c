@@ -3,6 +3,7 @@
  * never is. Frames are counted, flush by flush. */
 #include "core/nic_priv.h"
 #include "nic_pair.h"
+#include "wire/wire.h"
 
 enum {
 	SMALL = 64,

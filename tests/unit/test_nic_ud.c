@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datagrams: what arrives, what is dropped and counted, address handles. */
-#include "core/nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "core/qp_priv.h"
 #include "nic_pair.h"
 
 enum {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work requests: what they say, where they stand, how they complete. */
-#include "core/nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "core/qp_priv.h"
 #include "nic_pair.h"
 
 static void fill(uint8_t *p, uint32_t len, unsigned seed)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "run/pager_priv.h"
+#include "run/space_priv.h"
 
 enum {
 	PAGES = 4096,

@@ -89,7 +89,7 @@ void cli_command_help(const struct cli_command *cmd, const char *parent);
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
 		 char **argv);
 
-/* ---- commands that are groups: bench, sim ------------------------------- */
+/* ---- commands that are groups; actions: cli_action.h ---- */
 
 /* A row of a sub-table. The function parses its own options, --help and --json
  * among them; argv[0] is the name. */
@@ -99,7 +99,12 @@ struct cli_entry {
 	const char *summary;
 };
 
-/* A group command: `table` ends with a row whose name is NULL. */
+/* The row that argv[1] names; `table` ends with one whose name is NULL. NULL:
+ * there is none, or help was wanted; *code is the exit code. */
+const struct cli_entry *cli_group_find(const struct cli_command *self,
+				       const struct cli_entry *table, int argc,
+				       char **argv, int *code);
+/* A group command: runs that row. */
 int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 		  int argc, char **argv);
 
@@ -129,11 +134,6 @@ int cli_parse(const struct cli_command *self, int argc, char **argv,
 	      enum opt_words accept, void *args,
 	      struct cli_words *words) MUST_CHECK;
 
-/* The same for a verb of a group, which is argv[0]: from `least` to `most`
- * words go to `words`. */
-int cli_parse_verb(const struct cli_command *group, int argc, char **argv,
-		   int least, int most, void *args,
-		   const char **words) MUST_CHECK;
 /* Bytes from a word: 4096, 64K. -EINVAL with a line on stderr. */
 int cli_parse_size(const char *what, const char *word,
 		   uint64_t *bytes) MUST_CHECK;

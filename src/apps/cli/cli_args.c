@@ -53,25 +53,6 @@ int cli_parse(const struct cli_command *self, int argc, char **argv,
 	return CLI_GO;
 }
 
-int cli_parse_verb(const struct cli_command *group, int argc, char **argv,
-		   int least, int most, void *args, const char **words)
-{
-	struct cli_words rest;
-	int code = cli_parse(group, argc, argv, OPT_WORDS_ANY, args, &rest);
-
-	if (code != CLI_GO)
-		return code;
-	if (rest.count < least || rest.count > most) {
-		cli_error("%s %s takes %s%d word%s; see 'aquifer help %s'",
-			  group->name, argv[0], least < most ? "up to " : "",
-			  most, most == 1 ? "" : "s", group->name);
-		return CLI_USAGE;
-	}
-	for (int i = 0; i < rest.count; i++)
-		words[i] = rest.word[i];
-	return CLI_GO;
-}
-
 int cli_parse_size(const char *what, const char *word, uint64_t *bytes)
 {
 	int err = opt_size(what, word, bytes);

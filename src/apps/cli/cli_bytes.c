@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-void cli_bytes_print(const void *bytes, size_t len)
+/* Bytes that are no printable ASCII become \xHH; so do backslashes. */
+static void print_text(const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
 
@@ -15,7 +16,8 @@ void cli_bytes_print(const void *bytes, size_t len)
 			printf("\\x%02x", p[i]);
 }
 
-void cli_bytes_print_json(const char *name, const void *bytes, size_t len)
+/* "name":"hexadecimal digits" */
+static void print_json(const char *name, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
 
@@ -26,22 +28,25 @@ void cli_bytes_print_json(const char *name, const void *bytes, size_t len)
 }
 
 void cli_pair_print(bool as_json, const void *key, size_t key_len,
-		    const void *value, size_t value_len)
+		    const void *value, size_t value_len, uint64_t expire_at_ms)
 {
 	if (as_json) {
 		printf("{");
-		cli_bytes_print_json("key", key, key_len);
+		print_json("key", key, key_len);
 		if (value) {
 			printf(",");
-			cli_bytes_print_json("value", value, value_len);
+			print_json("value", value, value_len);
 		}
+		if (expire_at_ms)
+			printf(",\"expire_at_ms\":%llu",
+			       (unsigned long long)expire_at_ms);
 		printf("}\n");
 		return;
 	}
-	cli_bytes_print(key, key_len);
+	print_text(key, key_len);
 	if (value) {
 		(void)putchar('\t');
-		cli_bytes_print(value, value_len);
+		print_text(value, value_len);
 	}
 	(void)putchar('\n');
 }

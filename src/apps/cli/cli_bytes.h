@@ -5,12 +5,9 @@
 
 #include "base/base.h"
 
-/* Bytes that are no printable ASCII become \xHH; so do backslashes. */
-void cli_bytes_print(const void *bytes, size_t len);
-/* "name":"hexadecimal digits" */
-void cli_bytes_print_json(const char *name, const void *bytes, size_t len);
-/* One line: key, tab and value; or an object. value may be NULL. */
+/* One line: key, tab and value; or an object, also with the time at which the
+ * key ends. value may be NULL, the time 0. */
 void cli_pair_print(bool as_json, const void *key, size_t key_len,
-		    const void *value, size_t value_len);
+		    const void *value, size_t value_len, uint64_t expire_at_ms);
 
 #endif

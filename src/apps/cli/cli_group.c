@@ -56,24 +56,38 @@ static int explain_unknown(const struct cli_command *self,
 	return CLI_USAGE;
 }
 
-int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
-		  int argc, char **argv)
+const struct cli_entry *cli_group_find(const struct cli_command *self,
+				       const struct cli_entry *table, int argc,
+				       char **argv, int *code)
 {
 	const char *word = argc > 1 ? argv[1] : NULL;
 
 	if (!word) {
 		cli_error("%s needs a name; 'aquifer %s --help' lists them",
 			  self->name, self->name);
-		return CLI_USAGE;
+		*code = CLI_USAGE;
+		return NULL;
 	}
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-		list_text(self, table);
-		return CLI_OK;
-	}
-	if (strcmp(word, "--json") == 0 && argc == 2)
-		return list_json(table);
 	for (const struct cli_entry *e = table; e->name; e++)
 		if (strcmp(e->name, word) == 0)
-			return e->run(argc - 1, argv + 1);
-	return explain_unknown(self, table, word);
+			return e;
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		list_text(self, table);
+		*code = CLI_OK;
+	} else if (strcmp(word, "--json") == 0 && argc == 2) {
+		*code = list_json(table);
+	} else {
+		*code = explain_unknown(self, table, word);
+	}
+	return NULL;
+}
+
+int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
+		  int argc, char **argv)
+{
+	int code;
+	const struct cli_entry *e =
+		cli_group_find(self, table, argc, argv, &code);
+
+	return e ? e->run(argc - 1, argv + 1) : code;
 }

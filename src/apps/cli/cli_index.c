@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
 #include "cli_bytes.h"
 #include "cli_report.h"
 
@@ -18,32 +17,6 @@ enum {
 	COUNT = 10000, /* keys of a fill, unless told */
 	STOPPED = 1,   /* a scan has what it was asked for */
 };
-
-int cli_index_key(const struct cli_index *a, const char *word,
-		  uint8_t key[AQ_INDEX_KEY_MAX], size_t *len)
-{
-	unsigned long long number;
-	char *end;
-
-	if (a->kind == AQ_INDEX_TREE) {
-		*len = strlen(word);
-		if (!*len || *len > AQ_INDEX_KEY_MAX) {
-			cli_error("a key has 1 to %d bytes", AQ_INDEX_KEY_MAX);
-			return -EINVAL;
-		}
-		memcpy(key, word, *len);
-		return 0;
-	}
-	errno = 0;
-	number = strtoull(word, &end, 10);
-	if (*word < '0' || *word > '9' || *end || errno) {
-		cli_error("keys of this index are numbers, not '%s'", word);
-		return -EINVAL;
-	}
-	aq_index_key_u64(number, key);
-	*len = 8;
-	return 0;
-}
 
 /* ---- scan --------------------------------------------------------------- */
 
@@ -57,15 +30,16 @@ static int show_pair(void *user, const void *key, size_t key_len,
 {
 	struct scan *s = user;
 
-	cli_pair_print(s->a->json, key, key_len, s->a->keys_only ? NULL : value,
-		       value_len);
+	cli_pair_print(s->a->common.json, key, key_len,
+		       s->a->keys_only ? NULL : value, value_len, 0);
 	if (ferror(stdout))
 		return -EIO;
 	return ++s->count == s->a->count ? STOPPED : 0;
 }
 
-int cli_index_scan(struct cli_index *a)
+int cli_index_scan(void *args)
 {
+	const struct cli_index *a = args;
 	struct scan s = {.a = a};
 	struct aq_index_range r = {.from = a->from,
 				   .from_len = a->from ? strlen(a->from) : 0,
@@ -198,22 +172,24 @@ static int report(const struct cli_index *a, const struct filler *f)
 		is_full |= f[i].err == -ENOSPC;
 	}
 	return cli_report_print(
-		json_pack(
-			"{s:s, s:I, s:b, s:I, s:f, s:f, s:f, s:f, s:I, s:I, "
-			"s:I}",
-			"index", a->name, "stored", (json_int_t)stored,
-			"is_full", is_full, "threads", (json_int_t)a->threads,
-			"trips_per_put", ratio(put_trips, stored),
-			"trips_per_get", ratio(get_trips, stored), "puts_per_s",
-			put_s > 0 ? (double)stored / put_s : 0.0, "gets_per_s",
-			get_s > 0 ? (double)stored / get_s : 0.0, "splits",
-			(json_int_t)splits, "locks_handed_on",
-			(json_int_t)handed, "lock_fails", (json_int_t)fails),
-		a->json);
+		json_pack("{s:s, s:I, s:b, s:I, s:f, s:f, s:f, s:f, s:I, s:I, "
+			  "s:I}",
+			  "index", a->common.word[0], "stored",
+			  (json_int_t)stored, "is_full", is_full,
+			  CLI_FIELD(*a, threads), "trips_per_put",
+			  ratio(put_trips, stored), "trips_per_get",
+			  ratio(get_trips, stored), "puts_per_s",
+			  put_s > 0 ? (double)stored / put_s : 0.0,
+			  "gets_per_s",
+			  get_s > 0 ? (double)stored / get_s : 0.0, "splits",
+			  (json_int_t)splits, "locks_handed_on",
+			  (json_int_t)handed, "lock_fails", (json_int_t)fails),
+		a->common.json);
 }
 
-int cli_index_fill(struct cli_index *a)
+int cli_index_fill(void *args)
 {
+	struct cli_index *a = args;
 	uint64_t count = a->count ? a->count : COUNT;
 	struct filler *f;
 	uint32_t started = 0;
@@ -237,7 +213,7 @@ int cli_index_fill(struct cli_index *a)
 	for (uint32_t i = 0; i < started; i++) {
 		(void)pthread_join(f[i].thread, NULL);
 		if (f[i].err && f[i].err != -ENOSPC && !err) {
-			err = 1;
+			err = CLI_FAILED;
 			cli_error("%s (%s)", f[i].words, aq_strerror(f[i].err));
 		}
 	}
@@ -249,8 +225,9 @@ int cli_index_fill(struct cli_index *a)
 
 /* ---- check -------------------------------------------------------------- */
 
-int cli_index_check(struct cli_index *a)
+int cli_index_check(void *args)
 {
+	const struct cli_index *a = args;
 	struct aq_index_report r;
 	bool good;
 	int err = aq_index_check(a->client, &r);
@@ -261,18 +238,14 @@ int cli_index_check(struct cli_index *a)
 	err = cli_report_print(
 		json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 			  "s:I, s:I, s:I, s:I, s:I}",
-			  "index", a->name, "good", good, "keys",
-			  (json_int_t)r.keys, "levels", (json_int_t)r.levels,
-			  "leaves", (json_int_t)r.leaves, "inner_nodes",
-			  (json_int_t)r.inner_nodes, "versions",
-			  (json_int_t)r.versions, "bad_nodes",
-			  (json_int_t)r.bad_nodes, "bad_entries",
-			  (json_int_t)r.bad_entries, "bad_links",
-			  (json_int_t)r.bad_links, "unfinished",
-			  (json_int_t)r.unfinished, "locks_held",
-			  (json_int_t)r.locks_held, "clients",
-			  (json_int_t)r.clients, "chunks", (json_int_t)r.chunks,
-			  "chunks_taken", (json_int_t)r.chunks_taken),
-		a->json);
-	return err ? err : good ? 0 : 1;
+			  "index", a->common.word[0], "good", good,
+			  CLI_FIELD(r, keys), CLI_FIELD(r, levels),
+			  CLI_FIELD(r, leaves), CLI_FIELD(r, inner_nodes),
+			  CLI_FIELD(r, versions), CLI_FIELD(r, bad_nodes),
+			  CLI_FIELD(r, bad_entries), CLI_FIELD(r, bad_links),
+			  CLI_FIELD(r, unfinished), CLI_FIELD(r, locks_held),
+			  CLI_FIELD(r, clients), CLI_FIELD(r, chunks),
+			  CLI_FIELD(r, chunks_taken)),
+		a->common.json);
+	return err ? err : good ? CLI_OK : CLI_FAILED;
 }

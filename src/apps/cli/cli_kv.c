@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_out.h"
-#include "cli.h"
 #include "cli_bytes.h"
 #include "cli_report.h"
 
@@ -18,36 +16,18 @@ enum {
 	KEY_BYTES = 24,
 };
 
-/* One line per key; with --json one object, bytes as hexadecimal digits. */
 static int show_item(const struct aq_kv_item *item, void *user)
 {
 	const struct cli_kv *a = user;
 
-	if (a->json) {
-		printf("{");
-		cli_bytes_print_json("key", item->key, item->key_len);
-		if (item->value) {
-			printf(",");
-			cli_bytes_print_json("value", item->value,
-					     item->value_len);
-		}
-		if (item->expire_at_ms)
-			printf(",\"expire_at_ms\":%llu",
-			       (unsigned long long)item->expire_at_ms);
-		printf("}\n");
-	} else {
-		cli_bytes_print(item->key, item->key_len);
-		if (item->value) {
-			(void)putchar('\t');
-			cli_bytes_print(item->value, item->value_len);
-		}
-		(void)putchar('\n');
-	}
+	cli_pair_print(a->common.json, item->key, item->key_len, item->value,
+		       item->value_len, item->expire_at_ms);
 	return ferror(stdout) ? -EIO : 0;
 }
 
-int cli_kv_scan(struct cli_kv *a)
+int cli_kv_scan(void *args)
 {
+	struct cli_kv *a = args;
 	uint64_t cursor = 0;
 	int err;
 
@@ -59,8 +39,9 @@ int cli_kv_scan(struct cli_kv *a)
 	return err;
 }
 
-int cli_kv_fill(struct cli_kv *a)
+int cli_kv_fill(void *args)
 {
+	const struct cli_kv *a = args;
 	struct aq_kv_info info;
 	struct aq_kv_stats s;
 	uint64_t i, count = a->count;
@@ -84,19 +65,21 @@ int cli_kv_fill(struct cli_kv *a)
 		return err;
 	aq_kv_client_stats(a->client, &s);
 	err = cli_report_print(
-		json_pack("{s:s, s:I, s:I, s:I, s:f, s:b}", "table", a->name,
-			  "stored", (json_int_t)(s.inserts + s.updates),
-			  "inserted", (json_int_t)s.inserts, "updated",
+		json_pack("{s:s, s:I, s:I, s:I, s:f, s:b}", "table",
+			  a->common.word[0], "stored",
+			  (json_int_t)(s.inserts + s.updates), "inserted",
+			  (json_int_t)s.inserts, "updated",
 			  (json_int_t)s.updates, "trips_per_insert",
 			  s.inserts ? (double)s.insert_trips / (double)s.inserts
 				    : 0.0,
 			  "is_full", err == -ENOSPC),
-		a->json);
+		a->common.json);
 	return err;
 }
 
-int cli_kv_check(struct cli_kv *a)
+int cli_kv_check(void *args)
 {
+	const struct cli_kv *a = args;
 	struct aq_kv_report r;
 	bool good;
 	int err = a->repair ? aq_kv_repair(a->client) : 0;
@@ -111,19 +94,15 @@ int cli_kv_check(struct cli_kv *a)
 	err = cli_report_print(
 		json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 			  "s:I, s:I, s:I, s:I, s:I}",
-			  "table", a->name, "good", good, "rows",
-			  (json_int_t)r.rows, "keys", (json_int_t)r.used,
-			  "expired", (json_int_t)r.expired, "in_extents",
-			  (json_int_t)r.extent_entries, "bad_rows",
-			  (json_int_t)r.bad_rows, "bad_entries",
-			  (json_int_t)r.bad_entries, "duplicates",
-			  (json_int_t)r.duplicates, "locks_held",
-			  (json_int_t)r.locks_held, "bad_extents",
-			  (json_int_t)r.bad_extents, "leaked_extents",
-			  (json_int_t)r.leaked_extents, "shared_extents",
-			  (json_int_t)r.shared_extents, "count_error",
-			  (json_int_t)r.count_error, "clients",
-			  (json_int_t)r.clients),
-		a->json);
-	return err ? err : good ? 0 : 1;
+			  "table", a->common.word[0], "good", good,
+			  CLI_FIELD(r, rows), "keys", (json_int_t)r.used,
+			  CLI_FIELD(r, expired), "in_extents",
+			  (json_int_t)r.extent_entries, CLI_FIELD(r, bad_rows),
+			  CLI_FIELD(r, bad_entries), CLI_FIELD(r, duplicates),
+			  CLI_FIELD(r, locks_held), CLI_FIELD(r, bad_extents),
+			  CLI_FIELD(r, leaked_extents),
+			  CLI_FIELD(r, shared_extents),
+			  CLI_FIELD(r, count_error), CLI_FIELD(r, clients)),
+		a->common.json);
+	return err ? err : good ? CLI_OK : CLI_FAILED;
 }

@@ -5,27 +5,23 @@
 
 #include <aquifer/kv.h>
 
-#include "base/base.h"
+#include "cli_action.h"
 
 struct cli_kv {
-	bool json;
+	struct cli_action_args common; /* NAME, KEY, VALUE */
 	bool keys_only;
 	bool repair; /* before checking */
 	struct aq_kv_options options;
 	uint64_t ttl_ms;
 	uint64_t count; /* fill */
 	uint64_t value_bytes;
-	const char *name;
-	const char *key;
-	const char *value;
-	struct aq_rack *rack;
 	struct aq_kv *kv;
 	struct aq_kv_client *client;
 };
 
-/* Each: 0, -errno, or 1 when it has printed what is wrong. */
-int cli_kv_scan(struct cli_kv *a) MUST_CHECK;
-int cli_kv_fill(struct cli_kv *a) MUST_CHECK;
-int cli_kv_check(struct cli_kv *a) MUST_CHECK;
+/* Actions on a struct cli_kv. */
+int cli_kv_scan(void *args) MUST_CHECK;
+int cli_kv_fill(void *args) MUST_CHECK;
+int cli_kv_check(void *args) MUST_CHECK;
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "cli_index.h"
 #include "cli_report.h"
 
@@ -53,34 +52,18 @@ const struct opt cmd_index_options[] = {
 		AQ_INDEX_VALUE_MAX, "fill: of a value (default 8)"),
 	OPT_U32(struct cli_index, threads, "threads", "N", 0,
 		CLI_INDEX_THREADS_MAX, "fill: at a time"),
-	OPT_FLAG(struct cli_index, json, "json", "print JSON"),
+	OPT_FLAG(struct cli_index, common.json, "json", "print JSON"),
 	OPT_END,
 };
 
-/* argv[0] is the verb; `words` is how many have to follow. */
-static int parse(int argc, char **argv, int words, struct cli_index *a)
+/* ---- an index, a client ------------------------------------------------- */
+
+static int open_index(void *args)
 {
-	const char *word[3] = {NULL};
-	int code;
-
-	*a = (struct cli_index){.value_bytes = 8};
-	code = cli_parse_verb(cli_command_find(cli_commands, "index"), argc,
-			      argv, words, words, a, word);
-	a->name = word[0];
-	a->key = word[1];
-	a->value = word[2];
-	return code;
-}
-
-/* ---- the rack, the index, a client -------------------------------------- */
-
-static int begin(struct cli_index *a)
-{
+	struct cli_index *a = args;
 	struct aq_index_info info;
-	int err = aq_rack_open(NULL, &a->rack);
+	int err = aq_index_open(a->common.rack, a->common.word[0], &a->index);
 
-	if (!err)
-		err = aq_index_open(a->rack, a->name, &a->index);
 	if (!err)
 		err = aq_index_client_open(a->index, NULL, &a->client);
 	if (!err) {
@@ -90,185 +73,159 @@ static int begin(struct cli_index *a)
 	return err;
 }
 
-static int finish(struct cli_index *a, int err)
+static void close_index(void *args)
 {
-	if (err < 0)
-		cli_error("%s (%s)",
-			  err == -ENOENT && a->client ? "there is no such key"
-						      : aq_last_error(),
-			  aq_strerror(err));
+	struct cli_index *a = args;
+
 	aq_index_client_close(a->client);
 	aq_index_close(a->index);
-	aq_rack_close(a->rack);
-	return err ? CLI_FAILED : CLI_OK;
 }
 
-static json_t *describe(const struct cli_index *a)
+static int index_stat(void *args)
 {
+	const struct cli_index *a = args;
+	const char *name = a->common.word[0];
 	struct aq_index_info i;
+	json_t *row;
 
 	aq_index_get_info(a->index, &i);
 	if (i.kind == AQ_INDEX_VERSIONS)
-		return json_pack("{s:s, s:s, s:I, s:i, s:I, s:i, s:i}", "index",
-				 a->name, "kind", "versions", "size",
-				 (json_int_t)i.size_bytes, "value_max",
-				 (int)i.value_max, "versions",
-				 (json_int_t)i.nodes, "clients", (int)i.clients,
-				 "failure_ms", (int)i.failure_ms);
-	return json_pack(
-		"{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, "
-		"s:b, s:b, s:i, s:i}",
-		"index", a->name, "kind", "tree", "size",
-		(json_int_t)i.size_bytes, "key_max", (int)i.key_max,
-		"value_max", (int)i.value_max, "node_bytes", (int)i.node_bytes,
-		"entries_per_leaf", (int)i.entries_per_leaf,
-		"entries_per_inner", (int)i.entries_per_inner, "nodes",
-		(json_int_t)i.nodes, "locks", (int)i.locks, "locks_on_device",
-		i.locks_on_device, "locks_at_switch", i.locks_at_switch,
-		"clients", (int)i.clients, "failure_ms", (int)i.failure_ms);
+		row = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "index",
+				name, "kind", "versions", "size",
+				(json_int_t)i.size_bytes,
+				CLI_FIELD(i, value_max), "versions",
+				(json_int_t)i.nodes, CLI_FIELD(i, clients),
+				CLI_FIELD(i, failure_ms));
+	else
+		row = json_pack(
+			"{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			"s:b, s:b, s:I, s:I}",
+			"index", name, "kind", "tree", "size",
+			(json_int_t)i.size_bytes, CLI_FIELD(i, key_max),
+			CLI_FIELD(i, value_max), CLI_FIELD(i, node_bytes),
+			CLI_FIELD(i, entries_per_leaf),
+			CLI_FIELD(i, entries_per_inner), CLI_FIELD(i, nodes),
+			CLI_FIELD(i, locks), "locks_on_device",
+			i.locks_on_device, "locks_at_switch", i.locks_at_switch,
+			CLI_FIELD(i, clients), CLI_FIELD(i, failure_ms));
+	return cli_report_print(row, a->common.json);
 }
 
-static int index_create(int argc, char **argv)
+static int index_create(void *args)
 {
-	struct cli_index a;
-	int err, code = parse(argc, argv, 1, &a);
+	struct cli_index *a = args;
+	int err = aq_index_create(a->common.rack, a->common.word[0],
+				  &a->options, &a->index);
 
-	if (code != CLI_GO)
-		return code;
-	err = aq_rack_open(NULL, &a.rack);
-	if (!err)
-		err = aq_index_create(a.rack, a.name, &a.options, &a.index);
-	if (!err)
-		err = cli_report_print(describe(&a), a.json);
-	return finish(&a, err);
+	return err ? err : index_stat(a);
 }
 
-static int index_drop(int argc, char **argv)
+static int index_drop(void *args)
 {
-	struct cli_index a;
-	int err, code = parse(argc, argv, 1, &a);
+	const struct cli_index *a = args;
 
-	if (code != CLI_GO)
-		return code;
-	err = aq_rack_open(NULL, &a.rack);
-	if (!err)
-		err = aq_index_drop(a.rack, a.name);
-	return finish(&a, err);
-}
-
-static int show(struct cli_index *a)
-{
-	return cli_report_print(describe(a), a->json);
+	return aq_index_drop(a->common.rack, a->common.word[0]);
 }
 
 /* ---- one key ------------------------------------------------------------ */
 
-static int get_one(struct cli_index *a, const uint8_t *key, size_t key_len)
+/* The word KEY as a key of the index: its bytes, or a number for versions. 0,
+ * or the exit code. */
+static int take_key(const struct cli_index *a, uint8_t key[AQ_INDEX_KEY_MAX],
+		    size_t *len)
 {
-	char *buf = malloc(AQ_INDEX_VALUE_MAX * 2);
-	size_t len = 0;
-	int err = buf ? aq_index_get(a->client, key, key_len, buf,
-				     AQ_INDEX_VALUE_MAX * 2, &len)
-		      : -ENOMEM;
+	const char *word = a->common.word[1];
+	unsigned long long number;
+	char *end;
 
+	if (a->kind == AQ_INDEX_TREE) {
+		*len = strlen(word);
+		if (!*len || *len > AQ_INDEX_KEY_MAX) {
+			cli_error("a key has 1 to %d bytes", AQ_INDEX_KEY_MAX);
+			return CLI_USAGE;
+		}
+		memcpy(key, word, *len);
+		return 0;
+	}
+	errno = 0;
+	number = strtoull(word, &end, 10);
+	if (*word < '0' || *word > '9' || *end || errno) {
+		cli_error("keys of this index are numbers, not '%s'", word);
+		return CLI_USAGE;
+	}
+	aq_index_key_u64(number, key);
+	*len = 8;
+	return 0;
+}
+
+static int index_get(void *args)
+{
+	const struct cli_index *a = args;
+	uint8_t key[AQ_INDEX_KEY_MAX];
+	char *buf = malloc(AQ_INDEX_VALUE_MAX * 2);
+	size_t key_len, len = 0;
+	int err = buf ? take_key(a, key, &key_len) : -ENOMEM;
+
+	if (!err)
+		err = aq_index_get(a->client, key, key_len, buf,
+				   AQ_INDEX_VALUE_MAX * 2, &len);
 	if (!err)
 		(void)fwrite(buf, 1, len, stdout);
 	free(buf);
-	return err;
+	return cli_action_key_result(err);
 }
 
-static int put_one(struct cli_index *a, const uint8_t *key, size_t key_len)
+static int index_put(void *args)
 {
-	return aq_index_put(a->client, key, key_len, a->value,
-			    strlen(a->value));
-}
-
-static int del_one(struct cli_index *a, const uint8_t *key, size_t key_len)
-{
-	return aq_index_del(a->client, key, key_len);
-}
-
-static int run_one(int argc, char **argv, int words,
-		   int (*fn)(struct cli_index *a, const uint8_t *key,
-			     size_t key_len))
-{
+	const struct cli_index *a = args;
+	const char *value = a->common.word[2];
 	uint8_t key[AQ_INDEX_KEY_MAX];
-	struct cli_index a;
 	size_t len;
-	int err, code = parse(argc, argv, words, &a);
+	int err = take_key(a, key, &len);
 
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	if (!err && cli_index_key(&a, a.key, key, &len)) {
-		(void)finish(&a, 0);
-		return CLI_USAGE;
-	}
-	return finish(&a, err ? err : fn(&a, key, len));
+	return err ? err
+		   : aq_index_put(a->client, key, len, value, strlen(value));
 }
 
-static int index_get(int argc, char **argv)
+static int index_del(void *args)
 {
-	return run_one(argc, argv, 2, get_one);
+	const struct cli_index *a = args;
+	uint8_t key[AQ_INDEX_KEY_MAX];
+	size_t len;
+	int err = take_key(a, key, &len);
+
+	return cli_action_key_result(err ? err
+					 : aq_index_del(a->client, key, len));
 }
 
-static int index_put(int argc, char **argv)
-{
-	return run_one(argc, argv, 3, put_one);
-}
-
-static int index_del(int argc, char **argv)
-{
-	return run_one(argc, argv, 2, del_one);
-}
-
-/* ---- all of it ---------------------------------------------------------- */
-
-static int run_whole(int argc, char **argv, int (*fn)(struct cli_index *a))
-{
-	struct cli_index a;
-	int err, code = parse(argc, argv, 1, &a);
-
-	if (code != CLI_GO)
-		return code;
-	err = begin(&a);
-	return finish(&a, err ? err : fn(&a));
-}
-
-static int index_stat(int argc, char **argv)
-{
-	return run_whole(argc, argv, show);
-}
-
-static int index_scan(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_index_scan);
-}
-
-static int index_fill(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_index_fill);
-}
-
-static int index_check(int argc, char **argv)
-{
-	return run_whole(argc, argv, cli_index_check);
-}
+/* ---- the actions -------------------------------------------------------- */
 
 int cmd_index(const struct cli_command *self, int argc, char **argv)
 {
-	static const struct cli_entry verbs[] = {
-		{"create", index_create, "make an index: NAME"},
-		{"drop", index_drop, "remove an index for everybody: NAME"},
-		{"stat", index_stat, "what an index is: NAME"},
-		{"get", index_get, "print a value: NAME KEY"},
-		{"put", index_put, "store a value: NAME KEY VALUE"},
-		{"del", index_del, "remove a key: NAME KEY"},
-		{"scan", index_scan, "keys and values in their order: NAME"},
-		{"fill", index_fill, "store and read numbered keys: NAME"},
-		{"check", index_check, "verify every invariant: NAME"},
-		{NULL, NULL, NULL},
+	static const struct cli_action table[] = {
+		{"create", 1, 1, NULL, CLI_NEEDS_RACK, index_create,
+		 "make an index: NAME"},
+		{"drop", 1, 1, NULL, CLI_NEEDS_RACK, index_drop,
+		 "remove an index for everybody: NAME"},
+		{"stat", 1, 1, NULL, CLI_NEEDS_OPEN, index_stat,
+		 "what an index is: NAME"},
+		{"get", 2, 2, NULL, CLI_NEEDS_OPEN, index_get,
+		 "print a value: NAME KEY"},
+		{"put", 3, 3, NULL, CLI_NEEDS_OPEN, index_put,
+		 "store a value: NAME KEY VALUE"},
+		{"del", 2, 2, NULL, CLI_NEEDS_OPEN, index_del,
+		 "remove a key: NAME KEY"},
+		{"scan", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_scan,
+		 "keys and values in their order: NAME"},
+		{"fill", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_fill,
+		 "store and read numbered keys: NAME"},
+		{"check", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_check,
+		 "verify every invariant: NAME"},
+		{0},
 	};
+	static const struct cli_actions actions = {table, open_index,
+						   close_index};
+	struct cli_index a = {.value_bytes = 8};
 
-	return cli_group_run(self, verbs, argc, argv);
+	return cli_actions_run(self, &actions, argc, argv, &a);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
 #include "cli_kv.h"
 #include "cli_report.h"
 
@@ -63,38 +62,28 @@ const struct opt cmd_kv_options[] = {
 		"fill: keys (default: nine tenths of the capacity)"),
 	OPT_U64(struct cli_kv, value_bytes, "size", "BYTES", 0, AQ_KV_VALUE_MAX,
 		"fill: of a value (default 8)"),
-	OPT_FLAG(struct cli_kv, json, "json", "print JSON"),
+	OPT_FLAG(struct cli_kv, common.json, "json", "print JSON"),
 	OPT_END,
 };
 
-/* argv[0] is the verb; `words` is how many have to follow. */
-static int parse(int argc, char **argv, int words, struct cli_kv *a)
-{
-	const char *word[3] = {NULL};
-	int code;
+/* ---- a table, a client -------------------------------------------------- */
 
-	*a = (struct cli_kv){.value_bytes = 8};
-	code = cli_parse_verb(cli_command_find(cli_commands, "kv"), argc, argv,
-			      words, words, a, word);
-	a->name = word[0];
-	a->key = word[1];
-	a->value = word[2];
-	return code;
+static int open_table(void *args)
+{
+	struct cli_kv *a = args;
+	int err = aq_kv_open(a->common.rack, a->common.word[0], &a->kv);
+
+	return err ? err : aq_kv_client_open(a->kv, NULL, &a->client);
 }
 
-/* ---- the rack, the table, a client -------------------------------------- */
-
-static int finish(struct cli_kv *a, int err)
+static void close_table(void *args)
 {
-	if (err < 0)
-		cli_error("%s (%s)",
-			  err == -ENOENT && a->key ? "there is no such key"
-						   : aq_last_error(),
-			  aq_strerror(err));
+	struct cli_kv *a = args;
+
 	aq_kv_client_close(a->client);
 	aq_kv_close(a->kv);
-	aq_rack_close(a->rack);
-	return err ? CLI_FAILED : CLI_OK;
+	a->client = NULL;
+	a->kv = NULL;
 }
 
 static json_t *describe(const struct cli_kv *a)
@@ -105,72 +94,41 @@ static json_t *describe(const struct cli_kv *a)
 
 	aq_kv_get_info(a->kv, &i);
 	return json_pack(
-		"{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:s, s:f, "
-		"s:i, s:b, s:b, s:i, s:i, s:i}",
-		"table", a->name, "capacity", (json_int_t)i.capacity, "size",
-		(json_int_t)i.size_bytes, "entry_bytes", (int)i.entry_bytes,
-		"inline_bytes", (int)i.inline_bytes, "entries_per_row",
-		(int)i.entries_per_row, "row_bytes", (int)i.row_bytes, "locks",
-		(json_int_t)i.locks, "extent_bytes", (json_int_t)i.extent_bytes,
-		"rows_per_lock", (int)i.rows_per_lock, "hash",
+		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, "
+		"s:I, s:b, s:b, s:I, s:I, s:I}",
+		"table", a->common.word[0], CLI_FIELD(i, capacity), "size",
+		(json_int_t)i.size_bytes, CLI_FIELD(i, entry_bytes),
+		CLI_FIELD(i, inline_bytes), CLI_FIELD(i, entries_per_row),
+		CLI_FIELD(i, row_bytes), CLI_FIELD(i, locks),
+		CLI_FIELD(i, extent_bytes), CLI_FIELD(i, rows_per_lock), "hash",
 		i.hash < 3 ? hashes[i.hash] : "?", "locality",
-		i.locality_milli / 1000.0, "failure_ms", (int)i.failure_ms,
+		i.locality_milli / 1000.0, CLI_FIELD(i, failure_ms),
 		"masked_atomics", i.masked_atomics, "locks_on_device",
-		i.locks_on_device, "nodes", (int)i.shards, "copies",
-		(int)i.copies, "generation", (int)i.generation);
+		i.locks_on_device, "nodes", (json_int_t)i.shards,
+		CLI_FIELD(i, copies), CLI_FIELD(i, generation));
 }
 
-static int kv_create(int argc, char **argv)
+static int kv_create(void *args)
 {
-	struct cli_kv a;
-	int err, code = parse(argc, argv, 2, &a);
+	struct cli_kv *a = args;
+	int err;
 
-	if (code != CLI_GO)
-		return code;
-	if (cli_parse_size("CAPACITY", a.key, &a.options.capacity))
-		return CLI_USAGE;
-	a.key = NULL;
-	err = aq_rack_open(NULL, &a.rack);
-	if (!err)
-		err = aq_kv_create(a.rack, a.name, &a.options, &a.kv);
-	if (!err)
-		err = cli_report_print(describe(&a), a.json);
-	return finish(&a, err);
+	a->options.capacity = a->common.size;
+	err = aq_kv_create(a->common.rack, a->common.word[0], &a->options,
+			   &a->kv);
+	return err ? err : cli_report_print(describe(a), a->common.json);
 }
 
-static int kv_drop(int argc, char **argv)
+static int kv_drop(void *args)
 {
-	struct cli_kv a;
-	int err, code = parse(argc, argv, 1, &a);
+	const struct cli_kv *a = args;
 
-	if (code != CLI_GO)
-		return code;
-	err = aq_rack_open(NULL, &a.rack);
-	if (!err)
-		err = aq_kv_drop(a.rack, a.name);
-	return finish(&a, err);
+	return aq_kv_drop(a->common.rack, a->common.word[0]);
 }
 
-/* With the table and a client of it. `fn` returns 0, -errno, or 1 when it has
- * said itself what is wrong. */
-static int with_table(int argc, char **argv, int words,
-		      int (*fn)(struct cli_kv *a))
+static int kv_stat(void *args)
 {
-	struct cli_kv a;
-	int err, code = parse(argc, argv, words, &a);
-
-	if (code != CLI_GO)
-		return code;
-	err = aq_rack_open(NULL, &a.rack);
-	if (!err)
-		err = aq_kv_open(a.rack, a.name, &a.kv);
-	if (!err)
-		err = aq_kv_client_open(a.kv, NULL, &a.client);
-	return finish(&a, err ? err : fn(&a));
-}
-
-static int stat_table(struct cli_kv *a)
-{
+	const struct cli_kv *a = args;
 	struct aq_kv_health h;
 	uint64_t count;
 	json_t *row;
@@ -191,29 +149,29 @@ static int stat_table(struct cli_kv *a)
 				  json_integer(h.shards_single));
 	(void)json_object_set_new(row, "resizing", json_boolean(h.is_growing));
 	if (!err)
-		return cli_report_print(row, a->json);
+		return cli_report_print(row, a->common.json);
 	json_decref(row);
 	return err;
 }
 
-static int resize_table(struct cli_kv *a)
+static int kv_resize(void *args)
 {
+	struct cli_kv *a = args;
 	int err = aq_kv_resize(a->client, &a->options);
 
 	if (err)
 		return err;
-	aq_kv_client_close(a->client); /* it is another one now */
-	a->client = NULL;
-	aq_kv_close(a->kv);
-	a->kv = NULL;
-	err = aq_kv_open(a->rack, a->name, &a->kv);
-	return err ? err : cli_report_print(describe(a), a->json);
+	close_table(a); /* it is another one now */
+	err = aq_kv_open(a->common.rack, a->common.word[0], &a->kv);
+	return err ? err : cli_report_print(describe(a), a->common.json);
 }
 
 /* ---- one key ------------------------------------------------------------ */
 
-static int get_key(struct cli_kv *a)
+static int kv_get(void *args)
 {
+	const struct cli_kv *a = args;
+	const char *key = a->common.word[1];
 	size_t len = 1 << 16;
 	char *buf = NULL;
 	int err;
@@ -223,71 +181,72 @@ static int get_key(struct cli_kv *a)
 
 		free(buf);
 		buf = malloc(room);
-		err = buf ? aq_kv_get(a->client, a->key, strlen(a->key), buf,
-				      room, &len)
+		err = buf ? aq_kv_get(a->client, key, strlen(key), buf, room,
+				      &len)
 			  : -ENOMEM;
 	} while (err == -EMSGSIZE);
 	if (!err)
 		(void)fwrite(buf, 1, len, stdout);
 	free(buf);
-	return err;
+	return cli_action_key_result(err);
 }
 
-static int put_key(struct cli_kv *a)
+static int kv_put(void *args)
 {
+	const struct cli_kv *a = args;
+	const char *key = a->common.word[1], *value = a->common.word[2];
 	struct aq_kv_put_options o = {
 		.expire_at_ms = a->ttl_ms ? clock_real_ms() + a->ttl_ms : 0};
-	bool from_stdin = strcmp(a->value, "-") == 0;
+	bool from_stdin = strcmp(value, "-") == 0;
 	char *buf = from_stdin ? malloc(AQ_KV_VALUE_MAX + 1) : NULL;
-	size_t len = buf ? fread(buf, 1, AQ_KV_VALUE_MAX + 1, stdin)
-			 : strlen(a->value);
-	int err = from_stdin && !buf
-			  ? -ENOMEM
-			  : aq_kv_put(a->client, a->key, strlen(a->key),
-				      buf ? buf : a->value, len, &o);
+	size_t len =
+		buf ? fread(buf, 1, AQ_KV_VALUE_MAX + 1, stdin) : strlen(value);
+	int err = from_stdin && !buf ? -ENOMEM
+				     : aq_kv_put(a->client, key, strlen(key),
+						 buf ? buf : value, len, &o);
 
 	free(buf);
 	return err;
 }
 
-static int del_key(struct cli_kv *a)
+static int kv_del(void *args)
 {
-	return aq_kv_del(a->client, a->key, strlen(a->key));
+	const struct cli_kv *a = args;
+	const char *key = a->common.word[1];
+
+	return cli_action_key_result(aq_kv_del(a->client, key, strlen(key)));
 }
 
-/* ---- the verbs ---------------------------------------------------------- */
-
-#define VERB(name, words, fn)                             \
-	static int name(int argc, char **argv)            \
-	{                                                 \
-		return with_table(argc, argv, words, fn); \
-	}
-
-VERB(kv_stat, 1, stat_table)
-VERB(kv_resize, 1, resize_table)
-VERB(kv_get, 2, get_key)
-VERB(kv_put, 3, put_key)
-VERB(kv_del, 2, del_key)
-VERB(kv_scan, 1, cli_kv_scan)
-VERB(kv_fill, 1, cli_kv_fill)
-VERB(kv_check, 1, cli_kv_check)
+/* ---- the actions -------------------------------------------------------- */
 
 int cmd_kv(const struct cli_command *self, int argc, char **argv)
 {
-	static const struct cli_entry verbs[] = {
-		{"create", kv_create, "make a table: NAME CAPACITY"},
-		{"drop", kv_drop, "remove a table for everybody: NAME"},
-		{"stat", kv_stat, "what a table is: NAME"},
-		{"resize", kv_resize,
+	static const struct cli_action table[] = {
+		{"create", 2, 2, "CAPACITY", CLI_NEEDS_RACK, kv_create,
+		 "make a table: NAME CAPACITY"},
+		{"drop", 1, 1, NULL, CLI_NEEDS_RACK, kv_drop,
+		 "remove a table for everybody: NAME"},
+		{"stat", 1, 1, NULL, CLI_NEEDS_OPEN, kv_stat,
+		 "what a table is: NAME"},
+		{"resize", 1, 1, NULL, CLI_NEEDS_OPEN, kv_resize,
 		 "another size, while it is used: NAME --capacity N"},
-		{"get", kv_get, "print a value: NAME KEY"},
-		{"put", kv_put, "store a value: NAME KEY VALUE|-"},
-		{"del", kv_del, "remove a key: NAME KEY"},
-		{"scan", kv_scan, "all keys and values: NAME"},
-		{"fill", kv_fill, "store numbered keys: NAME"},
-		{"check", kv_check, "verify every invariant: NAME"},
-		{NULL, NULL, NULL},
+		{"get", 2, 2, NULL, CLI_NEEDS_OPEN, kv_get,
+		 "print a value: NAME KEY"},
+		{"put", 3, 3, NULL, CLI_NEEDS_OPEN, kv_put,
+		 "store a value: NAME KEY VALUE|-"},
+		{"del", 2, 2, NULL, CLI_NEEDS_OPEN, kv_del,
+		 "remove a key: NAME KEY"},
+		{"scan", 1, 1, NULL, CLI_NEEDS_OPEN, cli_kv_scan,
+		 "all keys and values: NAME"},
+		{"fill", 1, 1, NULL, CLI_NEEDS_OPEN, cli_kv_fill,
+		 "store numbered keys: NAME"},
+		{"check", 1, 1, NULL, CLI_NEEDS_OPEN, cli_kv_check,
+		 "verify every invariant: NAME"},
+		{0},
 	};
+	static const struct cli_actions actions = {table, open_table,
+						   close_table};
+	struct cli_kv a = {.value_bytes = 8};
 
-	return cli_group_run(self, verbs, argc, argv);
+	return cli_actions_run(self, &actions, argc, argv, &a);
 }

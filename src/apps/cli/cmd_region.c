@@ -5,18 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli_action.h"
 #include "cli_rack.h"
 #include "cli_region.h"
 #include "cli_report.h"
 
 struct region_args {
-	bool json;
+	struct cli_action_args common; /* NAME, SIZE */
 	struct aq_region_options options;
 	uint32_t deadline_ms;
-	const char *name;
-	const char *size; /* the word after the name */
-	uint64_t size_bytes;
 };
 
 static int take_nodes(void *args, const char *word)
@@ -41,23 +38,18 @@ const struct opt cmd_region_options[] = {
 		 "create: the rack's switch replaces atomics on it"),
 	OPT_U32(struct region_args, deadline_ms, "timeout", "MILLISECONDS", 1,
 		3600000, "for each request"),
-	OPT_FLAG(struct region_args, json, "json", "print JSON"),
+	OPT_FLAG(struct region_args, common.json, "json", "print JSON"),
 	OPT_END,
 };
 
-/* argv[0] is the verb; from `least` to `most` words have to follow. */
-static int parse(int argc, char **argv, int least, int most,
-		 struct region_args *a)
+/* What every action but `grants` wants of a rack. */
+static int set_deadline(void *args)
 {
-	const char *word[2] = {NULL};
-	int code;
+	const struct region_args *a = args;
 
-	*a = (struct region_args){0};
-	code = cli_parse_verb(cli_command_find(cli_commands, "region"), argc,
-			      argv, least, most, a, word);
-	a->name = word[0];
-	a->size = word[1];
-	return code;
+	return a->deadline_ms
+		       ? aq_rack_set_deadline(a->common.rack, a->deadline_ms)
+		       : 0;
 }
 
 static json_t *row_of(const char *name, const struct aq_region_stat *s)
@@ -68,57 +60,63 @@ static json_t *row_of(const char *name, const struct aq_region_stat *s)
 			 (int)s->id, "epoch", (json_int_t)s->epoch);
 }
 
-/* Opens what is NULL, closes and shows it. */
-static int show(struct aq_rack *rack, const struct region_args *a,
-		struct aq_region *region)
+/* Shows a region and closes it. */
+static int show(const struct region_args *a, struct aq_region *region)
 {
 	struct aq_region_stat stat;
-	int err = region ? 0 : aq_region_open(rack, a->name, 0, &region);
+	int err = aq_region_stat(region, &stat);
 
 	if (!err)
-		err = aq_region_stat(region, &stat);
-	if (!err)
-		err = cli_report_print(row_of(a->name, &stat), a->json);
+		err = cli_report_print(row_of(a->common.word[0], &stat),
+				       a->common.json);
 	aq_region_close(region);
 	return err;
 }
 
-static int create(struct aq_rack *rack, const struct region_args *a)
+static int region_create(void *args)
 {
+	const struct region_args *a = args;
 	struct aq_region *region;
-	int err = aq_region_create(rack, a->name, a->size_bytes, &a->options,
-				   &region);
+	int err = aq_region_create(a->common.rack, a->common.word[0],
+				   a->common.size, &a->options, &region);
 
-	return err ? err : show(rack, a, region);
+	return err ? err : show(a, region);
 }
 
-static int stat_region(struct aq_rack *rack, const struct region_args *a)
+static int region_stat(void *args)
 {
-	return show(rack, a, NULL);
+	const struct region_args *a = args;
+	struct aq_region *region;
+	int err = aq_region_open(a->common.rack, a->common.word[0], 0, &region);
+
+	return err ? err : show(a, region);
 }
 
-static int resize(struct aq_rack *rack, const struct region_args *a)
+static int region_resize(void *args)
 {
+	const struct region_args *a = args;
 	struct aq_region *region;
-	int err = aq_region_open(rack, a->name, 0, &region);
+	int err = aq_region_open(a->common.rack, a->common.word[0], 0, &region);
 
 	if (err)
 		return err;
-	err = aq_region_resize(region, a->size_bytes);
+	err = aq_region_resize(region, a->common.size);
 	if (!err)
-		return show(rack, a, region);
+		return show(a, region);
 	aq_region_close(region);
 	return err;
 }
 
-static int delete (struct aq_rack *rack, const struct region_args *a)
+static int region_delete(void *args)
 {
-	int err = aq_region_delete(rack, a->name);
+	const struct region_args *a = args;
+	const char *name = a->common.word[0];
+	int err = aq_region_delete(a->common.rack, name);
 
-	return err || !a->json
+	return err || !a->common.json
 		       ? err
-		       : cli_report_print(json_pack("{s:s, s:b}", "name",
-						    a->name, "deleted", 1),
+		       : cli_report_print(json_pack("{s:s, s:b}", "name", name,
+						    "deleted", 1),
 					  true);
 }
 
@@ -147,12 +145,13 @@ static void print_list(const json_t *rows)
 	}
 }
 
-static int list(struct aq_rack *rack, const struct region_args *a)
+static int region_list(void *args)
 {
+	const struct region_args *a = args;
 	json_t *rows = json_array();
-	int err = aq_region_each(rack, take_row, rows);
+	int err = aq_region_each(a->common.rack, take_row, rows);
 
-	if (!err && a->json)
+	if (!err && a->common.json)
 		err = cli_report_print(json_pack("{s:O}", "regions", rows),
 				       true);
 	else if (!err)
@@ -161,65 +160,33 @@ static int list(struct aq_rack *rack, const struct region_args *a)
 	return err;
 }
 
-/* ---- the verbs ---------------------------------------------------------- */
-
-static int with_rack(int argc, char **argv, int words,
-		     int (*fn)(struct aq_rack *rack,
-			       const struct region_args *a))
+static int region_grants(void *args)
 {
-	struct aq_rack *rack = NULL;
-	struct region_args a;
-	int err, code = parse(argc, argv, words, words, &a);
+	const struct region_args *a = args;
 
-	if (code != CLI_GO)
-		return code;
-	if (a.size && cli_parse_size("SIZE", a.size, &a.size_bytes))
-		return CLI_USAGE;
-	err = aq_rack_open(NULL, &rack);
-	if (!err && a.deadline_ms)
-		err = aq_rack_set_deadline(rack, a.deadline_ms);
-	if (!err)
-		err = fn(rack, &a);
-	if (err)
-		cli_error("%s (%s)", aq_last_error(), aq_strerror(err));
-	aq_rack_close(rack);
-	return err ? CLI_FAILED : CLI_OK;
-}
-
-#define VERB(name, words, fn)                            \
-	static int name(int argc, char **argv)           \
-	{                                                \
-		return with_rack(argc, argv, words, fn); \
-	}
-
-VERB(region_create, 2, create)
-VERB(region_list, 0, list)
-VERB(region_stat, 1, stat_region)
-VERB(region_resize, 2, resize)
-VERB(region_delete, 1, delete)
-
-static int region_grants(int argc, char **argv)
-{
-	struct region_args a;
-	int code = parse(argc, argv, 0, 1, &a);
-
-	return code != CLI_GO
-		       ? code
-		       : cli_region_grants(a.name, a.deadline_ms, a.json);
+	return cli_region_grants(a->common.word[0], a->deadline_ms,
+				 a->common.json);
 }
 
 int cmd_region(const struct cli_command *self, int argc, char **argv)
 {
-	static const struct cli_entry verbs[] = {
-		{"create", region_create, "make a region: NAME SIZE"},
-		{"list", region_list, "all regions of this user"},
-		{"stat", region_stat, "one region: NAME"},
-		{"grants", region_grants,
+	static const struct cli_action table[] = {
+		{"create", 2, 2, "SIZE", CLI_NEEDS_OPEN, region_create,
+		 "make a region: NAME SIZE"},
+		{"list", 0, 0, NULL, CLI_NEEDS_OPEN, region_list,
+		 "all regions of this user"},
+		{"stat", 1, 1, NULL, CLI_NEEDS_OPEN, region_stat,
+		 "one region: NAME"},
+		{"grants", 0, 1, NULL, CLI_NEEDS_NOTHING, region_grants,
 		 "who has keys, and can they be taken back: [NAME]"},
-		{"resize", region_resize, "grow or cut: NAME SIZE"},
-		{"delete", region_delete, "remove for everybody: NAME"},
-		{NULL, NULL, NULL},
+		{"resize", 2, 2, "SIZE", CLI_NEEDS_OPEN, region_resize,
+		 "grow or cut: NAME SIZE"},
+		{"delete", 1, 1, NULL, CLI_NEEDS_OPEN, region_delete,
+		 "remove for everybody: NAME"},
+		{0},
 	};
+	static const struct cli_actions actions = {table, set_deadline, NULL};
+	struct region_args a = {0};
 
-	return cli_group_run(self, verbs, argc, argv);
+	return cli_actions_run(self, &actions, argc, argv, &a);
 }

@@ -31,7 +31,7 @@ static void add_auth(json_t *tree, const struct eng_far *far)
 static void answer_open(struct eng *eng, struct ctl_call *call,
 			const struct eng_session *s)
 {
-	char id[ENG_ID_TEXT], text[ENG_GID_TEXT];
+	char id[CTL_BOND_TEXT], text[ENG_GID_TEXT];
 	json_t *nodes = json_array(), *tree;
 	union ibv_gid gid;
 	uint8_t index;
@@ -49,7 +49,7 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 			nodes,
 			json_pack("{s:o, s:o}", "read", qp_json(&s->node[i][0]),
 				  "write", qp_json(&s->node[i][1])));
-	eng_session_id(s, id);
+	ctl_bond_format(s->nonce, s->slot, id);
 	tree = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
 		CTL_PROTO, "session", id, "gid", text, "qpn",
@@ -120,50 +120,20 @@ static void handle_start(void *ctx, struct ctl_call *call)
 	ctl_reply_none(call->reply);
 }
 
-static int heartbeat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
-			 json_t *lost)
+static int live(void *ctx, struct ctl_call *call, const char *id)
 {
-	const char *id = json_string_value(one);
+	struct eng *eng = ctx;
 	struct eng_session *s;
-	int err = id ? eng_session_find(eng, id, &s)
-		     : error_set(-EINVAL, "\"sessions\" is a list of ids");
+	int err = eng_session_find(eng, id, &s);
 
 	if (!err)
-		s->seen_ns = now_ns;
-	if (err != -ESTALE)
-		return err;
-	return json_array_append_new(lost, json_string(id))
-		       ? error_set(-ENOMEM, "no memory for an answer")
-		       : 0;
+		s->seen_ns = client_clock_now_ns(eng->clock);
+	return err;
 }
 
-/* One request says that all sessions of a process live. */
 static void handle_heartbeat(void *ctx, struct ctl_call *call)
 {
-	const json_t *list = json_object_get(call->body, "sessions"), *one;
-	struct eng *eng = ctx;
-	uint64_t now_ns = client_clock_now_ns(eng->clock);
-	json_t *lost = json_array();
-	size_t i;
-	int err = 0;
-
-	if (!json_is_array(list) || json_array_size(list) > ENG_HEARTBEAT_MAX)
-		err = error_set(-EINVAL,
-				"\"sessions\" is a list of up to %d ids",
-				ENG_HEARTBEAT_MAX);
-	if (!err)
-		json_array_foreach(list, i, one)
-		{
-			err = heartbeat_one(eng, one, now_ns, lost);
-			if (err)
-				break;
-		}
-	if (err) {
-		json_decref(lost);
-		ctl_reply_last_error(call->reply, err);
-		return;
-	}
-	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "lost", lost));
+	ctl_bonds_heartbeat(ctx, call, "sessions", ENG_HEARTBEAT_MAX, live);
 }
 
 static void handle_end(void *ctx, struct ctl_call *call)

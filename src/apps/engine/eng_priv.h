@@ -14,6 +14,7 @@
 
 #include "base/awake.h"
 #include "control/ctl_audit.h"
+#include "control/ctl_bond.h"
 #include "control/ctl_http.h"
 #include "control/ctl_token.h"
 #include "eng_limits.h"
@@ -21,7 +22,6 @@
 #include "offload/engine.h"
 
 enum {
-	ENG_ID_TEXT = 16 + 4 + 1,
 	ENG_QPS = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
 	ENG_GID_TEXT = 33,
 };
@@ -115,7 +115,6 @@ void eng_session_end(struct eng *eng, struct eng_session *s);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int eng_session_find(struct eng *eng, const char *id,
 		     struct eng_session **out) MUST_CHECK;
-void eng_session_id(const struct eng_session *s, char out[ENG_ID_TEXT]);
 /* Ends sessions that are not used any more. */
 void eng_tick(struct eng *eng);
 

@@ -16,27 +16,17 @@
 #include "base/log.h"
 #include "eng_priv.h"
 
-void eng_session_id(const struct eng_session *s, char out[ENG_ID_TEXT])
-{
-	(void)snprintf(out, ENG_ID_TEXT, "%016" PRIx64 "%04x", s->nonce,
-		       s->slot & 0xffff);
-}
-
 int eng_session_find(struct eng *eng, const char *id, struct eng_session **out)
 {
 	struct eng_session *s;
-	char text[ENG_ID_TEXT];
-	unsigned long slot;
+	uint64_t nonce;
+	uint32_t slot;
+	int err = ctl_bond_parse("a session", id, &nonce, &slot);
 
-	if (strlen(id) != ENG_ID_TEXT - 1 ||
-	    strspn(id, "0123456789abcdef") != ENG_ID_TEXT - 1)
-		return error_set(-EINVAL, "a session's id has %d hex digits",
-				 ENG_ID_TEXT - 1);
-	slot = strtoul(id + 16, NULL, 16);
+	if (err)
+		return err;
 	s = slot < ENG_SESSION_MAX ? eng->session[slot] : NULL;
-	if (s)
-		eng_session_id(s, text);
-	if (!s || strcmp(text, id) != 0)
+	if (!s || s->nonce != nonce)
 		return error_set(-ESTALE,
 				 "there is no session %s, or no longer; attach "
 				 "again",

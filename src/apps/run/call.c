@@ -2,6 +2,7 @@
 /* Calls of the library, which come by the bell (run_channel.h). */
 #include <errno.h>
 
+#include "marks_priv.h"
 #include "pager_priv.h"
 #include "uffd.h"
 

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "marks_priv.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
+#include "room_priv.h"
 #include "uffd.h"
 
 /* ---- posting ------------------------------------------------------------- */

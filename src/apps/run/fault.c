@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "pager_priv.h"
+#include "room_priv.h"
 #include "uffd.h"
 
 /* ---- ends ---------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "marks_priv.h"
 #include "pager_priv.h"
 
 /* ---- kept ---------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "client/link.h"
 #include "confine/confine.h"
 #include "pager_priv.h"

@@ -4,7 +4,9 @@
  * range, comes: it is local from then on. */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/relax.h"
+#include "marks_priv.h"
 #include "pager_priv.h"
 #include "uffd.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "exe.h"
 #include "near.h"
 #include "pager_priv.h"

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
 #include "peer.h"
 

@@ -11,14 +11,17 @@
 #include <unistd.h>
 
 #include "aquifer/aquifer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
 #include "confine/confine.h"
 #include "near.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
 #include "place.h"
 #include "proc.h"
 #include "rights.h"
+#include "room_priv.h"
 
 enum {
 	WATCH_MAX = 64,

@@ -2,6 +2,7 @@
 /* Which page leaves, when, and how many do. */
 #include "policy.h"
 
+#include "base/clock.h"
 #include "pager_priv.h"
 
 enum {

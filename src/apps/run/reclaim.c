@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/relax.h"
 #include "confine/confine.h"
 #include "pager_priv.h"

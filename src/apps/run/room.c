@@ -6,8 +6,10 @@
 #include <stdio.h>
 
 #include "aquifer/aquifer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "pager_priv.h"
+#include "room_priv.h"
 #include "uffd.h"
 
 #define SAY_NS 10000000000ull

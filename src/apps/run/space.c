@@ -5,7 +5,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "marks_priv.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
+#include "room_priv.h"
 #include "uffd.h"
 
 /* ---- accounts ------------------------------------------------------------ */

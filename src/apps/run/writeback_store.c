@@ -2,6 +2,7 @@
 /* Storing writeback buffers: which is next, where its pages go, and what became
  * of them. */
 #include "pager_priv.h"
+#include "room_priv.h"
 
 static bool has_dirty(const struct wb_buffer *t, const struct space *s)
 {

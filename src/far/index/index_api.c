@@ -11,18 +11,7 @@
 enum {
 	WORDS_BYTES = 200,
 };
-
-static int check_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n >= 1 && n <= AQ_INDEX_NAME_MAX
-		       ? 0
-		       : error_set(-EINVAL,
-				   "an index's name has 1 to %d letters, "
-				   "digits, '-' and '_'",
-				   AQ_INDEX_NAME_MAX);
-}
+STATIC_ASSERT(AQ_INDEX_NAME_MAX == (int)KIT_NAME_MAX, "names");
 
 static void set_regions(const struct aq_index *x, struct index_connection *g)
 {
@@ -127,7 +116,7 @@ static int new_handle(struct aq_rack *rack, const char *name,
 		      struct aq_index **out)
 {
 	struct aq_index *x;
-	int err = check_name(name);
+	int err = kit_name_check("an index", name);
 
 	if (err)
 		return err;
@@ -222,7 +211,7 @@ void aq_index_close(struct aq_index *x)
 int aq_index_drop(struct aq_rack *rack, const char *name)
 {
 	char region[KIT_REGION_BYTES];
-	int one, err = check_name(name);
+	int one, err = kit_name_check("an index", name);
 
 	if (err)
 		return err;

@@ -56,7 +56,7 @@ static void free_all(struct tree_client *c)
 static int init_kit(struct tree_client *c, const struct kit_remote *remote)
 {
 	const struct tree_geometry *g = &c->g;
-	size_t node_bytes = g->node_bytes ? g->node_bytes : TREE_NODE_HEAD;
+	size_t node_bytes = g->node_bytes;
 	struct kit_config config = {.what = "the index",
 				    .points = {.read = TREE_POINT_READ,
 					       .claim = TREE_POINT_SLOT,
@@ -80,36 +80,6 @@ static int init_kit(struct tree_client *c, const struct kit_remote *remote)
 			       ARRAY_LEN(parts));
 }
 
-/* Without a slot yet; without a geometry, for the head only. */
-static int make(const struct kit_remote *remote, const struct tree_geometry *g,
-		const struct tree_config *config, struct tree_client **out)
-{
-	struct tree_client *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a client");
-	if (g)
-		c->g = *g;
-	if (config)
-		c->config = *config;
-	if (!c->config.deadline_ms)
-		c->config.deadline_ms = TREE_DEADLINE_MS;
-	err = init_kit(c, remote);
-	if (!err)
-		err = tree_cache_init(c);
-	c->items = calloc(TREE_SLOTS_MAX, sizeof(*c->items));
-	if (!err && !c->items)
-		err = error_set(-ENOMEM, "no memory for a client");
-	if (!err)
-		kit_set_deadline(&c->kit, c->config.deadline_ms);
-	if (err)
-		free_all(c);
-	else
-		*out = c;
-	return err;
-}
-
 int tree_late(const struct tree_client *c)
 {
 	return error_set(-ETIMEDOUT,
@@ -120,77 +90,95 @@ int tree_late(const struct tree_client *c)
 
 /* ---- making and finding ------------------------------------------------- */
 
+/* What there is in an empty index. */
+struct empty {
+	struct layout_header locks;
+	struct tree_head head;
+	uint64_t root;
+	uint64_t chunk;
+	uint8_t node[TREE_NODE_BYTES_MAX];
+};
+STATIC_ASSERT(sizeof(struct empty) <= KIT_STAGE_BYTES, "made on the stage");
+
 /* The root is an empty leaf with all keys in its range. */
-static void add_first(struct tree_client *c, const struct tree_geometry *g)
+static void make_empty(const struct tree_geometry *g, struct empty *e)
 {
-	uint64_t root = tree_pointer(0, 1);
 	struct tree_fences all = {.has_end = false};
 
-	tree_node_init(g, c->node, root, 0, 1, &all, 0);
-	c->atom[0] = root;
-	c->atom[1] = TREE_CHUNK_LEFT;
-	kit_write(&c->kit.main, TREE_POINT_NODE, g->node_offset, c->node,
-		  g->node_bytes);
-	kit_write(&c->kit.main, TREE_POINT_ROOT, TREE_ROOT_AT, &c->atom[0], 8);
-	kit_write(&c->kit.main, TREE_POINT_CHUNK, g->chunk_word_offset,
-		  &c->atom[1], 8);
+	layout_header_init(&e->locks, &tree_lock_layout, g->lock_bytes,
+			   "index");
+	tree_head_put(g, &e->head);
+	e->root = tree_pointer(0, 1);
+	e->chunk = TREE_CHUNK_LEFT;
+	tree_node_init(g, (struct tree_node *)e->node, e->root, 0, 1, &all, 0);
 }
 
 int tree_format(const struct kit_remote *remote, const struct tree_geometry *g)
 {
-	struct tree_client *c;
-	struct layout_header locks;
-	int err = make(remote, g, NULL, &c);
+	struct kit_client *k;
+	struct empty *e;
+	int err = kit_plain_create(remote, &k);
 
 	if (err)
 		return err;
-	layout_header_init(&locks, &tree_lock_layout, g->lock_bytes, "index");
-	memcpy(c->kit.stage, &locks, sizeof(locks));
-	tree_head_put(g, (struct tree_head *)(c->kit.stage + TREE_LOCK_HEAD));
-	kit_begin(&c->kit);
-	kit_write(&c->kit.locks, TREE_POINT_NODE, 0, c->kit.stage,
-		  sizeof(locks));
-	add_first(c, g);
+	e = (struct empty *)k->stage;
+	make_empty(g, e);
+	kit_begin(k);
+	kit_write(&k->locks, TREE_POINT_NODE, 0, &e->locks, sizeof(e->locks));
+	kit_write(&k->main, TREE_POINT_NODE, g->node_offset, e->node,
+		  g->node_bytes);
+	kit_write(&k->main, TREE_POINT_ROOT, TREE_ROOT_AT, &e->root, 8);
+	kit_write(&k->main, TREE_POINT_CHUNK, g->chunk_word_offset, &e->chunk,
+		  8);
 	/* The head is last: with it the index is one. */
-	kit_write(&c->kit.main, TREE_POINT_NODE, 0,
-		  c->kit.stage + TREE_LOCK_HEAD, TREE_HEAD_BYTES);
-	err = kit_run(&c->kit);
-	free_all(c);
+	kit_write(&k->main, TREE_POINT_NODE, 0, &e->head, sizeof(e->head));
+	err = kit_run(k);
+	kit_plain_destroy(k);
 	return err;
 }
 
 int tree_probe(const struct kit_remote *remote, struct tree_geometry *g)
 {
-	struct tree_client *c;
-	int err;
+	struct tree_head head;
+	int err = remote->size_bytes < sizeof(head)
+			  ? error_set(-EBADMSG, "the region is no index")
+			  : kit_head_read(remote, &head, sizeof(head));
 
-	if (remote->size_bytes < TREE_HEAD_BYTES)
-		return error_set(-EBADMSG, "the region is no index");
-	err = make(remote, NULL, NULL, &c);
-	if (err)
-		return err;
-	err = kit_read_now(&c->kit.main, 0, c->kit.stage, TREE_HEAD_BYTES);
-	if (!err)
-		err = tree_head_get((const struct tree_head *)c->kit.stage,
-				    remote->size_bytes, g);
-	free_all(c);
-	return err;
+	return err ? err : tree_head_get(&head, remote->size_bytes, g);
 }
 
 /* ---- clients ------------------------------------------------------------ */
+
+static int init(struct tree_client *c, const struct kit_remote *remote)
+{
+	int err = init_kit(c, remote);
+
+	if (!err)
+		err = tree_cache_init(c);
+	c->items = calloc(TREE_SLOTS_MAX, sizeof(*c->items));
+	if (!err && !c->items)
+		err = error_set(-ENOMEM, "no memory for a client");
+	if (err)
+		return err;
+	kit_set_deadline(&c->kit, c->config.deadline_ms);
+	return kit_slot_claim(&c->kit);
+}
 
 int tree_client_create(const struct kit_remote *remote,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out)
 {
-	struct tree_client *c;
-	int err = make(remote, g, config, &c);
+	struct tree_client *c = calloc(1, sizeof(*c));
+	int err;
 
-	if (err)
-		return err;
-	rng_init_text(&c->kit.rng, remote->conn);
-	err = kit_slot_claim(&c->kit);
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a client");
+	c->g = *g;
+	c->config = *config;
+	if (!c->config.deadline_ms)
+		c->config.deadline_ms = TREE_DEADLINE_MS;
+	err = init(c, remote);
 	if (err)
 		free_all(c);
 	else
@@ -202,11 +190,9 @@ void tree_client_destroy(struct tree_client *c)
 {
 	if (!c)
 		return;
-	if (c->kit.has_slot && !kit_stopped(&c->kit)) {
-		/* What is not given back others find when they need it. */
+	/* What is not given back others find when they need it. */
+	if (c->kit.has_slot && !kit_stopped(&c->kit))
 		(void)!tree_pool_leave(c);
-		(void)kit_slot_leave(&c->kit, c->kit.slot, c->kit.epoch);
-	}
 	kit_client_close(&c->kit);
 	free_all(c);
 }

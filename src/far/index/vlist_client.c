@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores and clients: memory, the client's slot, its connection. */
+/* Stores and their clients: memory and connection. */
 #include "vlist.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void free_all(struct vlist_client *c)
 static int init_kit(struct vlist_client *c, const struct kit_remote *remote)
 {
 	const struct vlist_geometry *g = &c->g;
-	size_t node_bytes = g->node_bytes ? g->node_bytes : VLIST_NODE_HEAD;
+	size_t node_bytes = g->node_bytes;
 	struct kit_config config = {.what = "the store",
 				    .points = {.read = VLIST_POINT_READ,
 					       .claim = VLIST_POINT_SLOT,
@@ -93,67 +93,31 @@ static int init_kit(struct vlist_client *c, const struct kit_remote *remote)
 			       ARRAY_LEN(parts));
 }
 
-/* Without a slot yet. */
-static int make(const struct kit_remote *remote, const struct vlist_geometry *g,
-		const struct vlist_config *config, struct vlist_client **out)
-{
-	struct vlist_client *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a client");
-	if (g)
-		c->g = *g;
-	if (config)
-		c->config = *config;
-	if (!c->config.deadline_ms)
-		c->config.deadline_ms = VLIST_DEADLINE_MS;
-	if (!c->config.collect_every)
-		c->config.collect_every = VLIST_COLLECT_EVERY;
-	c->free_first = c->free_last = VLIST_NONE;
-	err = init_kit(c, remote);
-	if (!err)
-		err = make_memos(c);
-	if (!err)
-		kit_set_deadline(&c->kit, c->config.deadline_ms);
-	if (err)
-		free_all(c);
-	else
-		*out = c;
-	return err;
-}
+/* ---- making and finding ------------------------------------------------- */
 
 int vlist_format(const struct kit_remote *remote,
 		 const struct vlist_geometry *g)
 {
-	struct vlist_client *c;
-	int err = make(remote, NULL, NULL, &c);
+	struct kit_client *k;
+	int err = kit_plain_create(remote, &k);
 
 	if (err)
 		return err;
-	vlist_head_put(g, (struct vlist_head *)c->kit.stage);
-	err = kit_write_now(&c->kit.main, VLIST_POINT_SLOT, 0, c->kit.stage,
+	vlist_head_put(g, (struct vlist_head *)k->stage);
+	err = kit_write_now(&k->main, VLIST_POINT_SLOT, 0, k->stage,
 			    VLIST_HEAD_BYTES);
-	free_all(c);
+	kit_plain_destroy(k);
 	return err;
 }
 
 int vlist_probe(const struct kit_remote *remote, struct vlist_geometry *g)
 {
-	struct vlist_client *c;
-	int err;
+	struct vlist_head head;
+	int err = remote->size_bytes < sizeof(head)
+			  ? error_set(-EBADMSG, "the region is no store")
+			  : kit_head_read(remote, &head, sizeof(head));
 
-	if (remote->size_bytes < VLIST_HEAD_BYTES)
-		return error_set(-EBADMSG, "the region is no store");
-	err = make(remote, NULL, NULL, &c);
-	if (err)
-		return err;
-	err = kit_read_now(&c->kit.main, 0, c->kit.stage, VLIST_HEAD_BYTES);
-	if (!err)
-		err = vlist_head_get((const struct vlist_head *)c->kit.stage,
-				     remote->size_bytes, g);
-	free_all(c);
-	return err;
+	return err ? err : vlist_head_get(&head, remote->size_bytes, g);
 }
 
 /* ---- clients ------------------------------------------------------------ */
@@ -163,13 +127,25 @@ int vlist_client_create(const struct kit_remote *remote,
 			const struct vlist_config *config,
 			struct vlist_client **out)
 {
-	struct vlist_client *c;
-	int err = make(remote, g, config, &c);
+	struct vlist_client *c = calloc(1, sizeof(*c));
+	int err;
 
-	if (err)
-		return err;
-	rng_init_text(&c->kit.rng, remote->conn);
-	err = kit_slot_claim(&c->kit);
+	if (!c)
+		return error_set(-ENOMEM, "no memory for a client");
+	c->g = *g;
+	c->config = *config;
+	if (!c->config.deadline_ms)
+		c->config.deadline_ms = VLIST_DEADLINE_MS;
+	if (!c->config.collect_every)
+		c->config.collect_every = VLIST_COLLECT_EVERY;
+	c->free_first = c->free_last = VLIST_NONE;
+	err = init_kit(c, remote);
+	if (!err)
+		err = make_memos(c);
+	if (!err) {
+		kit_set_deadline(&c->kit, c->config.deadline_ms);
+		err = kit_slot_claim(&c->kit);
+	}
 	if (err)
 		free_all(c);
 	else
@@ -181,8 +157,6 @@ void vlist_client_destroy(struct vlist_client *c)
 {
 	if (!c)
 		return;
-	if (c->kit.has_slot && !kit_stopped(&c->kit))
-		(void)kit_slot_leave(&c->kit, c->kit.slot, c->kit.epoch);
 	kit_client_close(&c->kit);
 	free_all(c);
 }

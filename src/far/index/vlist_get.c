@@ -144,8 +144,7 @@ int vlist_get(struct vlist_client *c, uint64_t key, void *buf, size_t buf_bytes,
 
 	if (key == UINT64_MAX)
 		return error_set(-EINVAL, "there is no such key");
-	c->kit.deadline_ns =
-		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
+	kit_set_deadline(&c->kit, c->config.deadline_ms);
 	c->stats.gets++;
 	for (unsigned i = 0; i < KIT_RECONNECTS && err == -ESTALE; i++) {
 		err = c->kit.is_broken ? vlist_reconnect(c) : 0;

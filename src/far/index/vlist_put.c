@@ -361,8 +361,7 @@ int vlist_put(struct vlist_client *c, uint64_t key, const void *value,
 			.mine = VLIST_NONE};
 	int err = check(c, key, len);
 
-	c->kit.deadline_ns =
-		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
+	kit_set_deadline(&c->kit, c->config.deadline_ms);
 	return err ? err : put_or_renew(c, &p);
 }
 
@@ -372,7 +371,6 @@ int vlist_del(struct vlist_client *c, uint64_t key)
 		.key = key, .flags = VLIST_NODE_DELETED, .mine = VLIST_NONE};
 	int err = check(c, key, 0);
 
-	c->kit.deadline_ns =
-		kit_now_ns(&c->kit) + (uint64_t)c->config.deadline_ms * 1000000;
+	kit_set_deadline(&c->kit, c->config.deadline_ms);
 	return err ? err : put_or_renew(c, &p);
 }

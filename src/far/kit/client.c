@@ -123,9 +123,11 @@ int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 
 	ASSERT(count <= KIT_PARTS_MAX);
 	memcpy(all, own, sizeof(own));
-	memcpy(all + ARRAY_LEN(own), parts, count * sizeof(parts[0]));
+	for (unsigned i = 0; i < count; i++)
+		all[ARRAY_LEN(own) + i] = parts[i];
 	k->remote = *remote;
 	k->config = *config;
+	rng_init_text(&k->rng, remote->conn);
 	k->failure_ns = (uint64_t)config->failure_ms * 1000000;
 	err = make_arena(k, all, count + ARRAY_LEN(own));
 	if (!err)
@@ -144,11 +146,48 @@ void kit_client_release(struct kit_client *k)
 
 void kit_client_close(struct kit_client *k)
 {
+	/* What is not let go of others find when they need it. */
+	if (k->has_slot && !kit_stopped(k))
+		(void)kit_slot_leave(k, k->slot, k->epoch);
 	detach(k);
 	/* While the client is still there, for who wants to ask it. */
 	if (k->remote.close)
 		k->remote.close(k->remote.ctx, &k->remote);
 	kit_client_release(k);
+}
+
+int kit_plain_create(const struct kit_remote *remote, struct kit_client **out)
+{
+	static const struct kit_config config = {.what = "the structure"};
+	struct kit_client *k = calloc(1, sizeof(*k));
+	int err = k ? kit_client_init(k, remote, &config, NULL, 0)
+		    : error_set(-ENOMEM, "no memory for a client");
+
+	if (err)
+		free(k);
+	else
+		*out = k;
+	return err;
+}
+
+void kit_plain_destroy(struct kit_client *k)
+{
+	kit_client_release(k);
+	free(k);
+}
+
+int kit_head_read(const struct kit_remote *remote, void *head, size_t bytes)
+{
+	struct kit_client *k;
+	int err = kit_plain_create(remote, &k);
+
+	if (err)
+		return err;
+	err = kit_read_now(&k->main, 0, k->stage, bytes);
+	if (!err)
+		memcpy(head, k->stage, bytes);
+	kit_plain_destroy(k);
+	return err;
 }
 
 int kit_renew(struct kit_client *k)

@@ -172,10 +172,20 @@ static inline int kit_stopped(const struct kit_client *k)
 int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count) MUST_CHECK;
-/* Also closes the remote, if it has a close function. */
+/* Leaves the slot, if there is one and the client was not stopped, and closes
+ * the remote, if that has a close function. */
 void kit_client_close(struct kit_client *k);
 /* Leaves the remote open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
+/* A client without a slot and parts, for code that makes a structure. The
+ * remote stays the caller's. */
+int kit_plain_create(const struct kit_remote *remote,
+		     struct kit_client **out) MUST_CHECK;
+void kit_plain_destroy(struct kit_client *k);
+/* Reads the first bytes of the region, which say what structure it is, by such
+ * a client. */
+int kit_head_read(const struct kit_remote *remote, void *head,
+		  size_t bytes) MUST_CHECK;
 /* Makes another connection; all state of the old one is void. After an error
  * the client is broken. */
 int kit_renew(struct kit_client *k) MUST_CHECK;

@@ -4,8 +4,21 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
+
+int kit_name_check(const char *what, const char *name)
+{
+	size_t n = strlen(name);
+
+	return n >= 1 && n <= KIT_NAME_MAX
+		       ? 0
+		       : error_set(-EINVAL,
+				   "%s's name has 1 to %d letters, digits, "
+				   "'-' and '_'",
+				   what, KIT_NAME_MAX);
+}
 
 int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
 		       const char *region, const char *locks,

@@ -44,7 +44,12 @@ enum {
 	 * with its connection. Fencing relies on that. */
 	KIT_SPARE_BYTES = 4096,
 	KIT_REGION_BYTES = AQ_REGION_NAME_MAX + 1,
+	/* The names of a structure's regions are up to 12 longer. */
+	KIT_NAME_MAX = AQ_REGION_NAME_MAX - 12,
 };
+
+/* Whether a structure may have that name; `what` is "an index". */
+int kit_name_check(const char *what, const char *name) MUST_CHECK;
 
 /* Makes a region. */
 int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,

@@ -157,7 +157,6 @@ static void ran(struct kit_client *k, uint64_t ns)
 	kv_pace_best(&container_of(k, struct kv_replica, kit)->pace, ns);
 }
 
-/* The client of a replica, or with no geometry one for its head only. */
 static int init_kit(struct kv_replica *c, const struct kit_remote *remote)
 {
 	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
@@ -292,15 +291,14 @@ void kv_replica_destroy(struct kv_replica *c)
 static int check_head(struct kv_replica *c)
 {
 	struct kv_geometry g;
-	struct kv_head head;
-	int err = kit_read_now(&c->kit.main, 0, c->kit.stage, sizeof(head));
+	int err = kit_read_now(&c->kit.main, 0, c->kit.stage, KV_HEAD_BYTES);
 
 	if (err)
 		return err;
-	memcpy(&head, c->kit.stage, sizeof(head));
-	if (kv_head_parse(&head, UINT64_MAX, &g) || g.name != c->g.name ||
-	    g.generation != c->g.generation || g.seed != c->g.seed ||
-	    g.size_bytes != c->g.size_bytes)
+	if (kv_head_parse((const struct kv_head *)c->kit.stage, UINT64_MAX,
+			  &g) ||
+	    g.name != c->g.name || g.generation != c->g.generation ||
+	    g.seed != c->g.seed || g.size_bytes != c->g.size_bytes)
 		return error_set(-ENOENT, "the table is another one now");
 	return 0;
 }
@@ -378,54 +376,40 @@ int kv_op_end(struct kv_replica *c, int err)
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* A client without a slot, for the head only. */
-static int open_plain(const struct kit_remote *remote, struct kv_replica **out)
-{
-	struct kv_replica *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a client");
-	c->line_rows = c->depth = c->line_count = 1;
-	c->g.row_bytes = KV_ROW_BYTES_MAX;
-	err = init_kit(c, remote);
-	c->kit.remote.close = NULL; /* it stays the caller's */
-	if (err)
-		kv_replica_destroy(c);
-	else
-		*out = c;
-	return err;
-}
+/* What there is in an empty table. */
+struct empty {
+	struct layout_header locks;
+	struct kv_head head;
+	uint64_t words[2];
+};
 
 int kv_format(const struct kit_remote *remote, const struct kv_geometry *g,
 	      uint64_t state)
 {
-	struct kv_replica *c;
-	struct layout_header locks;
-	struct kv_head head;
-	uint64_t words[] = {state, kv_lease_word(0, 0, g->name)};
-	int err = open_plain(remote, &c);
+	struct kit_client *k;
+	struct empty *e;
+	int err = kit_plain_create(remote, &k);
 
 	if (err)
 		return err;
-	layout_header_init(&locks, &kv_lock_layout, g->lock_bytes, "aquifer");
-	memcpy(c->kit.stage, &locks, sizeof(locks));
-	err = kit_write_now(&c->kit.locks, KV_POINT_ROW, 0, c->kit.stage,
-			    sizeof(locks));
-	/* The head is last: with it the table is one. */
+	e = (struct empty *)k->stage;
+	layout_header_init(&e->locks, &kv_lock_layout, g->lock_bytes,
+			   "aquifer");
+	kv_head_build(g, &e->head);
+	e->words[0] = state;
+	e->words[1] = kv_lease_word(0, 0, g->name);
+	err = kit_write_now(&k->locks, KV_POINT_ROW, 0, &e->locks,
+			    sizeof(e->locks));
 	if (!err) {
-		kv_head_build(g, &head);
-		memcpy(c->kit.stage, words, sizeof(words));
-		memcpy(c->kit.stage + sizeof(words), &head, sizeof(head));
-		kit_begin(&c->kit);
-		kit_write(&c->kit.main, KV_POINT_ROW,
-			  kv_lease_at(g, KV_LEASE_STATE), c->kit.stage,
-			  sizeof(words));
-		kit_write(&c->kit.main, KV_POINT_ROW, 0,
-			  c->kit.stage + sizeof(words), sizeof(head));
-		err = kit_run(&c->kit);
+		kit_begin(k);
+		kit_write(&k->main, KV_POINT_ROW,
+			  kv_lease_at(g, KV_LEASE_STATE), e->words,
+			  sizeof(e->words));
+		/* The head is last: with it the table is one. */
+		kit_write(&k->main, KV_POINT_ROW, 0, &e->head, sizeof(e->head));
+		err = kit_run(k);
 	}
-	kv_replica_destroy(c);
+	kit_plain_destroy(k);
 	return err;
 }
 
@@ -433,17 +417,9 @@ int kv_probe(const struct kit_remote *remote, uint64_t avail_bytes,
 	     struct kv_geometry *g)
 {
 	struct kv_head head;
-	struct kv_replica *c;
-	int err = open_plain(remote, &c);
+	int err = kit_head_read(remote, &head, sizeof(head));
 
-	if (err)
-		return err;
-	err = kit_read_now(&c->kit.main, 0, c->kit.stage, sizeof(head));
-	memcpy(&head, c->kit.stage, sizeof(head));
-	if (!err)
-		err = kv_head_parse(&head, avail_bytes, g);
-	kv_replica_destroy(c);
-	return err;
+	return err ? err : kv_head_parse(&head, avail_bytes, g);
 }
 
 int kv_geometry_make(const struct aq_kv_options *o, struct kv_geometry *g)

@@ -17,6 +17,7 @@ enum {
 	SEND_DEPTH = 4 * KIT_WR_MAX,
 	WORDS_BYTES = 200,
 };
+STATIC_ASSERT(AQ_KV_NAME_MAX == (int)KIT_NAME_MAX, "names");
 
 struct aq_kv {
 	struct aq_rack *rack;
@@ -47,18 +48,6 @@ static int region_parse(const struct aq_kv *kv, const char *region,
 		return -ENOENT;
 	region_name(kv, id, false, again);
 	return strcmp(again, region) == 0 ? 0 : -ENOENT;
-}
-
-static int check_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n >= 1 && n <= AQ_KV_NAME_MAX
-		       ? 0
-		       : error_set(-EINVAL,
-				   "a table's name has 1 to %d letters, "
-				   "digits, '-' and '_'",
-				   AQ_KV_NAME_MAX);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -315,7 +304,7 @@ static int new_handle(struct aq_rack *rack, const char *name,
 		      struct aq_kv **out)
 {
 	struct aq_kv *kv = calloc(1, sizeof(*kv));
-	int err = check_name(name);
+	int err = kit_name_check("a table", name);
 
 	if (!kv)
 		return error_set(-ENOMEM, "no memory for a table");

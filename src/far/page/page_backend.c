@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends: the life of a store's way to one node. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -62,9 +63,14 @@ int page_backend_open(struct page_backend *backend, uint32_t node)
 	s->clock = backend->grant.link[0]->clock;
 	s->verbs = backend->grant.link[0]->verbs;
 	s->pd = backend->grant.link[0]->pd;
+	backend->own = calloc(1, u64_max(backend->ops->own_bytes, 1));
+	if (!backend->own) {
+		close_grant(backend);
+		return error_set(-ENOMEM, "no memory for a backend");
+	}
 	err = backend->ops->start(backend);
 	if (err)
-		close_grant(backend);
+		page_backend_close(backend);
 	return err;
 }
 
@@ -73,6 +79,7 @@ void page_backend_close(struct page_backend *backend)
 	if (!backend->has_grant)
 		return;
 	backend->ops->release(backend);
+	free(backend->own);
 	backend->own = NULL;
 	close_grant(backend);
 }

@@ -73,11 +73,11 @@ static void chain_release(struct page_backend *backend)
 	if (c->mapped)
 		(void)munmap(c->mapped, c->mapped_bytes);
 	free(c->errand);
-	free(c);
 }
 
-static int make(struct page_backend *backend, struct chain_backend *c)
+static int chain_start(struct page_backend *backend)
 {
+	struct chain_backend *c = backend->own;
 	const struct page_store *s = backend->store;
 	int err = 0;
 
@@ -94,22 +94,6 @@ static int make(struct page_backend *backend, struct chain_backend *c)
 		err = page_caller_init(&c->caller[i],
 				       backend->grant.link[FIRST_LINK + i],
 				       text_bytes[i], s->slot_count);
-	}
-	return err;
-}
-
-static int chain_start(struct page_backend *backend)
-{
-	struct chain_backend *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a backend");
-	backend->own = c;
-	err = make(backend, c);
-	if (err) {
-		chain_release(backend);
-		backend->own = NULL;
 	}
 	return err;
 }
@@ -296,6 +280,7 @@ static int chain_check(struct page_backend *backend)
 }
 
 const struct page_backend_ops page_backend_chain = {
+	.own_bytes = sizeof(struct chain_backend),
 	.start = chain_start,
 	.release = chain_release,
 	.post = chain_post,

@@ -60,11 +60,11 @@ static void dynamic_release(struct page_backend *backend)
 	free(d->used);
 	free(d->wait);
 	free(d->free_call);
-	free(d);
 }
 
-static int make(struct page_backend *backend, struct dynamic *d)
+static int dynamic_start(struct page_backend *backend)
 {
+	struct dynamic *d = backend->own;
 	const struct page_store *s = backend->store;
 	uint64_t count = s->per_node * s->o.copies;
 
@@ -83,22 +83,6 @@ static int make(struct page_backend *backend, struct dynamic *d)
 	}
 	return page_caller_init(&d->caller, backend->grant.link[1],
 				sizeof(struct page_request), s->slot_count);
-}
-
-static int dynamic_start(struct page_backend *backend)
-{
-	struct dynamic *d = calloc(1, sizeof(*d));
-	int err;
-
-	if (!d)
-		return error_set(-ENOMEM, "no memory for a backend");
-	backend->own = d;
-	err = make(backend, d);
-	if (err) {
-		dynamic_release(backend);
-		backend->own = NULL;
-	}
-	return err;
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -248,6 +232,7 @@ static int dynamic_poll(struct page_backend *backend)
 }
 
 const struct page_backend_ops page_backend_dynamic = {
+	.own_bytes = sizeof(struct dynamic),
 	.start = dynamic_start,
 	.release = dynamic_release,
 	.post = dynamic_post,

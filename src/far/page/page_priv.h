@@ -61,8 +61,10 @@ enum {
 
 /* How a mode uses its grant. */
 struct page_backend_ops {
+	size_t own_bytes; /* of backend->own, which `start` finds zeroed */
 	int (*start)(struct page_backend *backend);
-	/* Called after `stop`, or when nothing was started. */
+	/* Called after `stop`, when nothing was started, or after `start` has
+	 * failed. */
 	void (*release)(struct page_backend *backend);
 	/* 0: under way, 1: done already; else the backend is lost. Never more
 	 * than one job per index. */

@@ -2,33 +2,19 @@
 /* The two-sided mode: every job is a message, and the node's processor answers
  * with an immediate value, after the page if one was asked for. */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "base/error.h"
 #include "page_call.h"
 
 static int two_start(struct page_backend *backend)
 {
-	struct page_caller *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_set(-ENOMEM, "no memory for a backend");
-	backend->own = c;
-	err = page_caller_init(c, backend->grant.link[1],
-			       sizeof(struct page_request),
-			       backend->store->slot_count);
-	if (err) {
-		free(c);
-		backend->own = NULL;
-	}
-	return err;
+	return page_caller_init(backend->own, backend->grant.link[1],
+				sizeof(struct page_request),
+				backend->store->slot_count);
 }
 
 static void two_release(struct page_backend *backend)
 {
 	page_caller_release(backend->own);
-	free(backend->own);
 }
 
 static int two_post(struct page_backend *backend, const struct page_job *job)
@@ -75,6 +61,7 @@ static int two_poll(struct page_backend *backend)
 }
 
 const struct page_backend_ops page_backend_two_sided = {
+	.own_bytes = sizeof(struct page_caller),
 	.start = two_start,
 	.release = two_release,
 	.post = two_post,

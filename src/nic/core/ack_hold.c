@@ -7,7 +7,7 @@
  * for some turns of whoever drives the NIC; by then it stands for several
  * messages, or leaves behind what the application sends next.
  */
-#include "nic_priv.h"
+#include "qp_priv.h"
 
 void nic_hold_acks(struct nic *nic, bool on)
 {

@@ -3,7 +3,7 @@
  * The responder's answers: READ responses, results of atomics, ACKs and NAKs,
  * in packet-number order. What to answer is responder.c's.
  */
-#include "nic_priv.h"
+#include "access_priv.h"
 
 bool responder_has_work(const struct nic_qp *qp)
 {
@@ -112,6 +112,8 @@ static bool send_read_packet(struct nic_qp *qp, struct resp_res *res)
 	enum key_verdict v = KEY_OK;
 	int sent;
 
+	ASSERT(wire_psn_is_within(res->next_psn, res->first_psn,
+				  res->last_psn));
 	if (LIKELY(res->epoch == qp->nic->keys.epoch))
 		src = res->host + offset;
 	else if (len)

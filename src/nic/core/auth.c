@@ -7,10 +7,13 @@
  * count how often it did. Requests and responses have numbers of their own, and
  * each direction has a key of its own.
  */
-#include "base/siphash.h"
-#include "nic_priv.h"
-
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "auth_priv.h"
+#include "base/siphash.h"
+#include "qp_priv.h"
 
 enum auth_kind {
 	AUTH_REQUEST,

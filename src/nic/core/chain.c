@@ -5,9 +5,13 @@
  * and executed from there: nobody can change what was checked. What needs
  * packets then goes the way of every request.
  */
-#include "nic_priv.h"
-
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "access_priv.h"
+#include "cq_priv.h"
+#include "wqe_shape.h"
 
 enum {
 	/* Requests fetched and not completed. */

@@ -5,7 +5,8 @@
  * per request, when the request's turn comes, and pauses if it must; a WAIT is
  * asked about when it is over, because waiting itself costs nothing.
  */
-#include "nic_priv.h"
+#include "access_priv.h"
+#include "cq_priv.h"
 
 enum {
 	SEGS_PER_BLOCK = WQE_BLOCK_BYTES / WQE_SEG_BYTES,

@@ -14,7 +14,7 @@
  * A queue spends before it shows. So the largest amount among queues that only
  * start each other falls with every round, and the last of them stops.
  */
-#include "nic_priv.h"
+#include "cq_priv.h"
 
 enum {
 	PAID_EVENTS_MAX = 1 << 16, /* that a queue can have in store */

@@ -4,8 +4,9 @@
  * once, after the checks that requester and responder make, with the errors
  * that they report.
  */
+#include "access_priv.h"
 #include "base/landing.h"
-#include "nic_priv.h"
+#include "wqe_shape.h"
 
 struct nic_qp *chain_near_peer(const struct nic_qp *qp)
 {

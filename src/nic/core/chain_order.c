@@ -4,7 +4,10 @@
  * each other. They are executed when their turn comes, whatever of the requests
  * before them is still on its way.
  */
-#include "nic_priv.h"
+#include <errno.h>
+
+#include "access_priv.h"
+#include "cq_priv.h"
 
 /* Is `index` ahead of `enabled`, and by no more than a ring of `count` ahead of
  * what was executed? 0: it is not new; -EINVAL: too far. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed receive queues: entries in memory, enabled by RECV_ENABLE, by the
  * application, or by a doorbell record that messages may write to. */
+#include <string.h>
+
+#include "access_priv.h"
 #include "base/landing.h"
-#include "nic_priv.h"
+#include "cq_priv.h"
 
 /* The owner learns why when the queue pair has refused the message and ends:
  * nothing else will ever be received here. */

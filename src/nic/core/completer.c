@@ -4,7 +4,7 @@
  * NAKs, READ responses, results of atomics. Completes requests in the order in
  * which they were posted.
  */
-#include "nic_priv.h"
+#include "access_priv.h"
 
 /* RNR timer codes in units of 10 microseconds (IBA table 45). */
 static const uint32_t rnr_delay_10us[32] = {
@@ -29,8 +29,10 @@ static void lost_response(struct nic_qp *qp, uint32_t psn)
 	requester_resend(qp);
 }
 
-static void complete(struct nic_qp *qp, struct send_slot *slot)
+static inline void complete(struct nic_qp *qp, struct send_slot *slot)
 {
+	ASSERT(wire_psn_is_within(qp->req.una_psn, slot->first_psn,
+				  slot->last_psn));
 	qp->req.una_psn = wire_psn_add(slot->last_psn, 1);
 	qp->req.rd_outstanding -= slot->rd_count;
 	slot->rd_count = 0;
@@ -58,6 +60,8 @@ static bool acknowledge(struct nic_qp *qp, uint32_t psn)
 		}
 		moved = true;
 		if (wire_psn_diff(slot->last_psn, psn) > 0) {
+			ASSERT(wire_psn_is_within(psn, qp->req.una_psn,
+						  slot->last_psn));
 			qp->req.una_psn = wire_psn_add(psn, 1);
 			break;
 		}
@@ -193,6 +197,7 @@ static void on_read_response(struct nic_qp *qp, const struct wire_pkt *pkt)
 		complete(qp, slot);
 	} else {
 		qp->req.una_psn = wire_psn_add(qp->req.una_psn, 1);
+		requester_assert_window(&qp->req);
 		if (ends && slot->rd_count) {
 			slot->rd_count--;
 			qp->req.rd_outstanding--;

@@ -8,9 +8,11 @@
  *   CQ-2  the consumer stores `consumed` with release after reading one, the
  *	   producer loads it with acquire before overwriting one
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "cq_priv.h"
 
 int nic_cq_create(struct nic *nic, uint32_t cqe_count, void *owner,
 		  struct nic_cq **out)

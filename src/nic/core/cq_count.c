@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion queues that count successes for chains, and their numbers. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "cq_priv.h"
+#include "qp_priv.h"
 
 enum {
 	NUMBERS_FIRST = 16,

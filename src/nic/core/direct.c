@@ -5,7 +5,10 @@
  * request that fails a check is sent instead, so that the error comes from
  * where it always comes from.
  */
-#include "nic_priv.h"
+#include <errno.h>
+
+#include "direct_priv.h"
+#include "wqe_shape.h"
 
 static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 {

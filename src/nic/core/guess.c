@@ -9,7 +9,10 @@
  * as anybody knows, and go on: each can be wrong once. Keys that were valid
  * lately are no guesses.
  */
-#include "nic_priv.h"
+#include <string.h>
+
+#include "base/plant.h"
+#include "qp_priv.h"
 
 #define FORGET_NS 10000000000ull
 

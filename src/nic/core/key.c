@@ -4,9 +4,10 @@
  * tag; the 24 bits index an open-addressing table, so a lookup is one or two
  * cache lines and a guess hits with the density of live keys, not with 1/256.
  */
+#include <errno.h>
 #include <stdlib.h>
 
-#include "nic_priv.h"
+#include "qp_priv.h"
 
 enum {
 	TABLE_START = 1024,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protection domains, memory regions and device memory. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "memory_priv.h"
 #include "nic_priv.h"
 
 enum {

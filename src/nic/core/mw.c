@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory windows: narrower grants on a region, bound through a send queue. */
+#include <errno.h>
 #include <stdlib.h>
 
-#include "nic_priv.h"
+#include "qp_priv.h"
 
 enum {
 	/* Local access goes by the region; to name it here changes nothing. */

@@ -5,7 +5,8 @@
  * that refuses a request also ends the queue pair, and the end waits with it:
  * answers that are owed leave first, and nothing new is executed meanwhile.
  */
-#include "nic_priv.h"
+#include "base/plant.h"
+#include "qp_priv.h"
 
 void nak_expected(struct nic_qp *qp, uint8_t syndrome)
 {
@@ -35,6 +36,7 @@ void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct responder *rsp = &qp->rsp;
 
+	ASSERT(wire_psn_diff(psn, rsp->epsn) <= 0);
 	/* A READ whose memory is gone is older than what was refused before
 	 * it. */
 	forget_answers(rsp, psn, PLANTED(nak_first));

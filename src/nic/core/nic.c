@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device: what comes in is filtered and given to its queue pair, what is
  * waiting gets its turn to be sent. */
-#include "base/landing.h"
-#include "nic_priv.h"
-
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "access_priv.h"
+#include "auth_priv.h"
+#include "base/landing.h"
 
 const char *const nic_counter_names[NIC_COUNTER_COUNT] = {
 #define COUNTER_NAME(name, help) [NIC_C_##name] = #name,

@@ -34,7 +34,7 @@ enum {
 	 * packets, so that its answer stays within the window. */
 	NIC_READ_CHUNK_PACKETS = 16,
 	/* Packet numbers in use by one queue pair; far below half a circle. */
-	NIC_WINDOW_PSNS = 1 << 22,
+	NIC_WINDOW_PSNS = 1 << 22, /* the longest message has as many */
 	/* What one queue pair may send before the next has its turn, and all of
 	 * one domain before the next domain has. */
 	NIC_TURN_PACKETS = 32,

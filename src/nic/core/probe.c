@@ -7,7 +7,9 @@
  * or receives (IBA 9.7.5.1.4, C9-105). No responder can do without that, so any
  * adapter answers, and nothing about the connection changes at either end.
  */
-#include "nic_priv.h"
+#include <errno.h>
+
+#include "qp_priv.h"
 
 /* Who has requests under way finds out by their answers or retries. */
 static bool is_idle(const struct nic_qp *qp)

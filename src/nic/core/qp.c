@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queue pairs: their life, their completions, and how they fail. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "auth_priv.h"
+#include "cq_priv.h"
+#include "requester_timer_priv.h"
 
 enum {
 	QPN_TRIES = 1000, /* random numbers until a free one is found */

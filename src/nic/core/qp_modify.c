@@ -3,7 +3,11 @@
  * Queue pair states: which changes exist, which attributes each needs and may
  * have (IBA 11.2.5.2, table 91), and what they set.
  */
-#include "nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "auth_priv.h"
+#include "qp_priv.h"
 
 #define M_ANY (IBV_QP_STATE | IBV_QP_CUR_STATE)
 

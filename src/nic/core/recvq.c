@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receive queues and shared receive queues: posting and taking requests. */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "access_priv.h"
 #include "base/landing.h"
-#include "nic_priv.h"
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 	       uint32_t max_sge)

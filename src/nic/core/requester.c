@@ -4,7 +4,16 @@
  * and sends again from the oldest unacknowledged packet when something is lost
  * (IBA 9.7.5). What comes back is completer.c's.
  */
-#include "nic_priv.h"
+#include <errno.h>
+#include <string.h>
+
+#include "access_priv.h"
+#include "direct_priv.h"
+#include "requester_timer_priv.h"
+#include "wqe_shape.h"
+
+STATIC_ASSERT(NIC_MSG_BYTES_MAX / NIC_MTU_MIN <= NIC_WINDOW_PSNS,
+	      "the numbers of one message fit the window");
 
 enum step {
 	STEP_SENT,  /* go on */
@@ -30,7 +39,7 @@ void requester_progress(struct nic_qp *qp)
 	req->rnr_left = qp->rnr_retry;
 	if (UNLIKELY(qp->lossy) &&
 	    congestion_answered(&qp->cc, req->una_psn,
-				(req->next_psn - req->una_psn) & WIRE_PSN_MASK))
+				requester_in_flight(req)))
 		congestion_sample(&qp->cc, env_now_ns(qp->nic->env));
 	if (req->una_psn != req->next_psn && !req->rnr_wait) {
 		requester_start_timer(qp);
@@ -60,13 +69,15 @@ void requester_go_back(struct nic_qp *qp)
 
 	count(qp->nic, NIC_C_retries);
 	uncount_reads(qp);
+	requester_assert_window(req);
 	qp->sq.send = qp->sq.tail;
 	req->send_pkt = 0;
-	if (qp->sq.tail != qp->sq.head && slot->has_psn)
-		req->send_pkt = wire_psn_diff(req->una_psn, slot->first_psn) > 0
-					? (req->una_psn - slot->first_psn) &
-						  WIRE_PSN_MASK
-					: 0;
+	if (qp->sq.tail != qp->sq.head && slot->has_psn) {
+		ASSERT(wire_psn_is_within(req->una_psn, slot->first_psn,
+					  slot->last_psn));
+		req->send_pkt =
+			(req->una_psn - slot->first_psn) & WIRE_PSN_MASK;
+	}
 	if (PLANTED(retry_from_next) && slot->has_psn &&
 	    slot->last_psn != slot->first_psn && req->una_psn != slot->last_psn)
 		req->send_pkt++;
@@ -252,6 +263,7 @@ static inline void begin_request(struct nic_qp *qp, struct send_slot *slot,
 	slot->last_psn = wire_psn_add(req->next_psn, n - 1);
 	slot->has_psn = true;
 	req->next_psn = wire_psn_add(req->next_psn, n);
+	requester_assert_window(req);
 }
 
 /* May this slot start now? Gives it its packet numbers. */
@@ -260,7 +272,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 {
 	struct requester *req = &qp->req;
 	uint32_t n = packet_count(qp, op->length);
-	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
+	uint32_t in_flight = requester_in_flight(req);
 	uint32_t access =
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
 	uint8_t *host = NULL;
@@ -365,6 +377,7 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 	bool one = slot_needs_response(slot);
 	enum step s;
 
+	ASSERT(wire_psn_add(slot->first_psn, n - 1) == slot->last_psn);
 	while (req->send_pkt < n) {
 		uint32_t psn = wire_psn_add(slot->first_psn, req->send_pkt);
 		uint32_t end = one ? piece_end(qp, req->send_pkt, n)
@@ -528,10 +541,9 @@ static inline bool is_plain(const struct nic_qp *qp,
 static inline bool has_read_room(const struct nic_qp *qp)
 {
 	const struct requester *req = &qp->req;
-	uint32_t in_flight = (req->next_psn - req->una_psn) & WIRE_PSN_MASK;
 
 	return !qp->lossy && req->rd_outstanding < qp->max_rd_atomic &&
-	       in_flight < NIC_WINDOW_PSNS;
+	       requester_in_flight(req) < NIC_WINDOW_PSNS;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requester's timers: when what was sent counts as lost. */
-#include "nic_priv.h"
+#include "requester_timer_priv.h"
 
 static uint64_t retry_timeout_ns(const struct nic_qp *qp)
 {

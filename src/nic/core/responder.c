@@ -8,9 +8,11 @@
  * Each rule stands here once. READs, which come most, are quick because the
  * compiler makes a copy of the checks for their row of the opcode table.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "access_priv.h"
 
 /* What a request meets: go on, or a NAK syndrome, or nothing at all. */
 enum verdict {
@@ -79,6 +81,7 @@ static void ack_later(struct nic_qp *qp, uint32_t psn, bool may_wait)
 {
 	struct responder *rsp = &qp->rsp;
 
+	ASSERT(wire_psn_diff(psn, rsp->epsn) < 0);
 	if (rsp->ack_due)
 		count(qp->nic, NIC_C_acks_coalesced);
 	else
@@ -295,6 +298,7 @@ static struct resp_res *new_resource(struct nic_qp *qp,
 	struct resp_res *res = &rsp->res[rsp->res_next];
 	bool was_pending = res->pending;
 
+	ASSERT(packets - 1 < NIC_WINDOW_PSNS);
 	rsp->res_next =
 		rsp->res_next + 1 == rsp->res_count ? 0 : rsp->res_next + 1;
 	/* The entry becomes the newest: others that wait come first. */
@@ -418,6 +422,7 @@ static inline void pass(struct nic_qp *qp, const struct wire_opcode *op,
 {
 	struct responder *rsp = &qp->rsp;
 
+	ASSERT(psn == rsp->epsn || PLANTED_ANY());
 	witness(qp, NIC_DEED_EXECUTED, psn, packets);
 	rsp->epsn = wire_psn_add(rsp->epsn, packets);
 	if (op->flags & WIRE_OP_LAST) {
@@ -495,6 +500,7 @@ static void resend(struct nic_qp *qp, struct resp_res *res, uint32_t psn)
 {
 	/* Still on its way the first time: the packets that are missing will
 	 * come, but the peer wants those before them again. */
+	ASSERT(wire_psn_is_within(psn, res->first_psn, res->last_psn));
 	res->restart = true;
 	res->next_psn = psn;
 	make_pending(qp, res);

@@ -3,9 +3,12 @@
  * Send queues: writing a request as a WQE (wire/wqe.h), reading it back when
  * its turn comes, and finding the message bytes that it points to.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "access_priv.h"
+#include "wqe_shape.h"
 
 enum {
 	/* Control, remote address, and the largest thing behind them. */

@@ -6,7 +6,9 @@
  * to flows and not to queue pairs: a thousand connections between two processes
  * share one.
  */
-#include "nic_priv.h"
+#include <string.h>
+
+#include "qp_priv.h"
 
 enum {
 	OPCODE_AT = WIRE_ETH_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,

@@ -4,9 +4,12 @@
  * lives: an adapter would have the pages pinned, we have only the addresses,
  * and a fault there must not end the process that a peer happens to write to.
  */
+#include <errno.h>
+#include <string.h>
+
+#include "access_priv.h"
 #include "base/landing.h"
 #include "base/live.h"
-#include "nic_priv.h"
 
 static inline int touch(void *a, const void *b, uintptr_t c, landing_work *work,
 			const void *memory, size_t len_bytes)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unreliable datagrams, and the address handles that direct them. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "nic_priv.h"
+#include "qp_priv.h"
 
 enum {
 	DEFAULT_TTL = 64,

@@ -24,8 +24,7 @@ struct cable_link {
 	uint64_t since_ns;
 	uint32_t slot;
 	uint8_t ips[2][16];
-	uint64_t nudge_pos; /* if unread ... */
-	uint64_t nudge_ns;  /* ... since then, nudge */
+	struct ring_nudge nudge;
 };
 
 static struct cable_link *cable_of_link(struct os_link *l)
@@ -86,22 +85,16 @@ HOT static void cable_link_flush(struct os_link *l)
 		l->board->stats->wakes_sent++;
 }
 
-/* As cable.c does: an application may have stopped polling unsaid. */
 static void cable_link_nudge(struct os_link *l, uint64_t now_ns)
 {
 	struct cable_link *c = cable_of_link(l);
 
 	if (ring_tx_all_read(&c->tx) || !ring_tx_refresh(&c->tx) ||
-	    ring_tx_all_read(&c->tx))
+	    ring_tx_all_read(&c->tx) ||
+	    !ring_nudge_is_due(&c->nudge, &c->tx, now_ns))
 		return;
-	if (c->tx.read_seen >= c->nudge_pos) {
-		c->nudge_pos = c->tx.pos;
-		c->nudge_ns = now_ns + OS_NUDGE_NS;
-	} else if (now_ns >= c->nudge_ns) {
-		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
-		l->board->stats->wakes_sent++;
-		bell_send(l->fd);
-	}
+	l->board->stats->wakes_sent++;
+	bell_send(l->fd);
 }
 
 /* ---- introductions ------------------------------------------------------ */

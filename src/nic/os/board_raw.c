@@ -22,6 +22,7 @@
 #include "board_frame.h"
 #include "board_priv.h"
 #include "pages.h"
+#include "socket_option.h"
 #include "wire/wire.h"
 
 enum {
@@ -215,12 +216,6 @@ static const struct link_ops raw_link_ops = {
 	.free = raw_link_free,
 };
 
-static int set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? -errno
-								      : 0;
-}
-
 static int open_socket(struct raw_link *r, const char *interface)
 {
 	struct sockaddr_ll sa = {.sll_family = AF_PACKET,
@@ -237,12 +232,11 @@ static int open_socket(struct raw_link *r, const char *interface)
 		return error_set(-ENODEV, "there is no interface '%.32s'",
 				 interface);
 	all.mr_ifindex = sa.sll_ifindex;
-	err = set(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+	err = os_socket_set(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
 	if (err)
 		return err;
-	(void)set(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-	if (set(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES))
-		(void)set(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BYTES);
+	(void)os_socket_set(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
+	os_socket_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, SOCKET_BYTES);
 	if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
 	    setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
 		       sizeof(all)) < 0)

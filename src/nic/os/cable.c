@@ -194,22 +194,15 @@ static enum env_peer cable_path_peer(struct env_path *path,
 		       : cable_peer(cable_of(path), since_turns, true);
 }
 
-/* The peer's application may have stopped polling without saying so: if it did
- * not read for a while, its NIC thread is woken whatever its flag says. */
 static void cable_nudge(struct env_path *path, uint64_t now_ns)
 {
 	struct cable *c = cable_of(path);
 
-	if (!c->peer.page || !cable_unread(path))
+	if (!c->peer.page || !cable_unread(path) ||
+	    !ring_nudge_is_due(&c->nudge, &c->tx, now_ns))
 		return;
-	if (c->tx.read_seen >= c->nudge_pos) {
-		c->nudge_pos = c->tx.pos;
-		c->nudge_ns = now_ns + OS_NUDGE_NS;
-	} else if (now_ns >= c->nudge_ns) {
-		c->nudge_ns = now_ns + OS_NUDGE_REST_NS;
-		path->host->stats->nudges_sent++;
-		bell_send(c->sock);
-	}
+	path->host->stats->nudges_sent++;
+	bell_send(c->sock);
 }
 
 static bool cable_is_at(struct env_path *path, uint32_t place)

@@ -57,8 +57,7 @@ struct cable {
 	const _Atomic uint32_t *words_peer;
 	struct grant_handed *handed; /* OS_DIRECT_WORDS, or NULL */
 	struct direct_table direct;
-	uint64_t nudge_pos; /* if unread ... */
-	uint64_t nudge_ns;  /* ... since then, nudge */
+	struct ring_nudge nudge;
 };
 
 static inline struct cable *cable_of(struct env_path *path)

@@ -287,6 +287,25 @@ static inline void ring_release(struct ring_rx *rx)
 		ring_rx_publish(rx);
 }
 
+/* When to wake a consumer that has not read `pos` whatever its flag says: its
+ * application may have stopped polling without saying so. */
+struct ring_nudge {
+	uint64_t pos;
+	uint64_t ns;
+};
+
+static inline bool ring_nudge_is_due(struct ring_nudge *n,
+				     const struct ring_tx *tx, uint64_t now_ns)
+{
+	bool is_late = tx->read_seen < n->pos;
+
+	if (is_late && now_ns < n->ns)
+		return false;
+	n->pos = is_late ? n->pos : tx->pos;
+	n->ns = now_ns + (is_late ? OS_NUDGE_REST_NS : OS_NUDGE_NS);
+	return is_late;
+}
+
 /* Whether everything published so far was read, by the last look. */
 static inline bool ring_tx_all_read(const struct ring_tx *tx)
 {

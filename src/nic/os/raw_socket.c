@@ -14,13 +14,8 @@
 
 #include "base/error.h"
 #include "raw.h"
+#include "socket_option.h"
 #include "udp.h"
-
-static int set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? -errno
-								      : 0;
-}
 
 static uint32_t word(const uint8_t b[4])
 {
@@ -81,7 +76,7 @@ static int open_sink(const struct os_host *h, struct raw_port *r)
 	if (fd < 0)
 		return -errno;
 	r->sink_fd = fd;
-	if (set(fd, SOL_SOCKET, SO_REUSEPORT, 1) ||
+	if (os_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1) ||
 	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) <
 		    0 ||
 	    bind(fd, &own.sa, udp_addr_len(&own)) < 0)
@@ -130,12 +125,11 @@ int raw_socket_open(struct os_host *h, struct raw_port *r)
 	if (!err)
 		err = attach_filter(h, r);
 	if (!err)
-		err = set(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+		err = os_socket_set(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1);
 	if (err)
 		return err;
-	(void)set(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-	if (set(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, RAW_SOCKET_BYTES))
-		(void)set(r->fd, SOL_SOCKET, SO_RCVBUF, RAW_SOCKET_BYTES);
+	(void)os_socket_set(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
+	os_socket_buffer(r->fd, SO_RCVBUFFORCE, SO_RCVBUF, RAW_SOCKET_BYTES);
 	sa.sll_protocol = htons(r->ipv4 ? ETH_P_IP : ETH_P_IPV6);
 	sa.sll_ifindex = r->ifindex;
 	if (bind(r->fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)

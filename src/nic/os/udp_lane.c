@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "socket_option.h"
 #include "udp.h"
 
 enum {
@@ -27,17 +28,12 @@ enum {
 	RECEIVE_BYTES = 4096, /* for what nobody should send */
 };
 
-static int set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value));
-}
-
 /* Asks for transmit times, with the packets, or no longer. */
 static int set_echo(int fd, bool on)
 {
-	return set(fd, SOL_SOCKET, SO_TIMESTAMPING,
-		   on ? SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE
-		      : 0);
+	return os_socket_set(
+		fd, SOL_SOCKET, SO_TIMESTAMPING,
+		on ? SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE : 0);
 }
 
 /* One packet that the kernel gave back, with its headers. */
@@ -147,7 +143,7 @@ void udp_lane_open(struct udp_port *u, struct udp_lane *lane,
 		udp_lane_close(u, lane);
 		return;
 	}
-	(void)set(lane->fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
+	(void)os_socket_set(lane->fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
 	lane->connected = connect(lane->fd, &to->sa, udp_addr_len(to)) == 0;
 	if (lane->connected)
 		udp_lane_learn(u, lane);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "socket_option.h"
 #include "udp.h"
 
 enum {
@@ -106,19 +107,6 @@ static uint32_t interface_mtu(int fd, const union udp_addr *own,
 	return mtu;
 }
 
-static int set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? -errno
-								      : 0;
-}
-
-/* As large as the system lets us: only root may exceed its limit. */
-static void set_buffer(int fd, int forced, int plain)
-{
-	if (set(fd, SOL_SOCKET, forced, UDP_SOCKET_BYTES))
-		(void)set(fd, SOL_SOCKET, plain, UDP_SOCKET_BYTES);
-}
-
 /*
  * What may be on the way to a socket: the peer's is like ours. The kernel
  * charges more for a packet than its bytes, up to four times for small ones.
@@ -135,7 +123,7 @@ static uint32_t window_of_buffer(int fd)
 
 void udp_socket_set_gro(struct udp_port *u, bool on)
 {
-	(void)set(u->fd, IPPROTO_UDP, UDP_GRO, on);
+	(void)os_socket_set(u->fd, IPPROTO_UDP, UDP_GRO, on);
 	u->rx.gro = on;
 	u->rx.lone = 0;
 }
@@ -149,10 +137,10 @@ static bool is_loopback(const struct os_host *h)
 int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on)
 {
 	if (u->ipv4)
-		return set(fd, IPPROTO_IP, IP_MTU_DISCOVER,
-			   on ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
-	return set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
-		   on ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
+		return os_socket_set(fd, IPPROTO_IP, IP_MTU_DISCOVER,
+				     on ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
+	return os_socket_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+			     on ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
 }
 
 int udp_socket_set_sending(struct udp_port *u, int fd)
@@ -160,13 +148,13 @@ int udp_socket_set_sending(struct udp_port *u, int fd)
 	int err = udp_socket_set_pieces(u, fd, false);
 
 	if (u->ipv4) {
-		(void)set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
+		(void)os_socket_set(fd, IPPROTO_IP, IP_TOS, WIRE_ECT0);
 	} else {
 		if (!err)
-			err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-		(void)set(fd, IPPROTO_IPV6, IPV6_TCLASS, WIRE_ECT0);
+			err = os_socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		(void)os_socket_set(fd, IPPROTO_IPV6, IPV6_TCLASS, WIRE_ECT0);
 	}
-	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	os_socket_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, UDP_SOCKET_BYTES);
 	return err;
 }
 
@@ -174,7 +162,7 @@ static int set_options(struct udp_port *u)
 {
 	int fd = u->fd, err;
 
-	err = set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	err = os_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (!err)
 		err = udp_socket_set_sending(u, fd);
 	if (err)
@@ -182,16 +170,16 @@ static int set_options(struct udp_port *u)
 	/* Marks, large buffers and batches are worth having, not needed. */
 	u->has_marks = !is_loopback(u->path.host);
 	if (u->ipv4)
-		(void)set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
+		(void)os_socket_set(fd, IPPROTO_IP, IP_RECVTOS, u->has_marks);
 	else
-		(void)set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+		(void)os_socket_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	/* RoCE needs no UDP checksum, and the kernel's rxe sends 0. */
 	if (!u->ipv4)
-		(void)set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
-	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+		(void)os_socket_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	os_socket_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, UDP_SOCKET_BYTES);
 	udp_socket_set_gro(u, true);
 	/* Known to the kernel, and not set for all sends. */
-	u->tx.gso = set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
+	u->tx.gso = os_socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
 	return 0;
 }
 

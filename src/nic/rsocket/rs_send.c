@@ -58,6 +58,22 @@ static int post_some(struct rsock *rs, struct cursor *c, uint32_t bytes,
 	return rs_stream_post_data(rs, to, bytes, false, NULL, plain);
 }
 
+/* Waits until it is so, or there is an error; 0, or that one. */
+static int wait_until(struct rsock *rs, bool (*is_so)(struct rsock *rs),
+		      int flags, uint64_t deadline_ns)
+{
+	int err;
+
+	if (is_so(rs))
+		return send_error(rs);
+	if (!rs_may_wait(rs, flags))
+		return EAGAIN;
+	err = rs_wait(rs, is_so, deadline_ns);
+	if (err)
+		return err == -ETIMEDOUT ? EAGAIN : -err;
+	return send_error(rs);
+}
+
 /* Waits for room; 0, or an error that is to be reported unless something was
  * sent already. */
 static int want_room(struct rsock *rs, int flags, uint64_t deadline_ns)
@@ -69,17 +85,9 @@ static int want_room(struct rsock *rs, int flags, uint64_t deadline_ns)
 		if (err)
 			return err == -ETIMEDOUT ? EAGAIN : -err;
 	}
-	if (rs->state == RS_CONNECTING)
-		return EAGAIN;
-	err = send_error(rs);
-	if (err || rs_tx_room(&rs->s.tx))
-		return err;
-	if (!rs_may_wait(rs, flags))
-		return EAGAIN;
-	err = rs_wait(rs, rs_can_send, deadline_ns);
-	if (err)
-		return err == -ETIMEDOUT ? EAGAIN : -err;
-	return send_error(rs);
+	return rs->state == RS_CONNECTING
+		       ? EAGAIN
+		       : wait_until(rs, rs_can_send, flags, deadline_ns);
 }
 
 ssize_t rs_stream_send(struct rsock *rs, const struct iovec *iov, size_t count,
@@ -143,20 +151,6 @@ static bool can_write(struct rsock *rs)
 	return send_error(rs) || rs_tx_room_plain(&rs->s.tx);
 }
 
-static int want_plain_room(struct rsock *rs, int flags, uint64_t deadline_ns)
-{
-	int err = send_error(rs);
-
-	if (err || rs_tx_room_plain(&rs->s.tx))
-		return err;
-	if (!rs_may_wait(rs, flags))
-		return EAGAIN;
-	err = rs_wait(rs, can_write, deadline_ns);
-	if (err)
-		return err == -ETIMEDOUT ? EAGAIN : -err;
-	return send_error(rs);
-}
-
 static size_t write_mapped(struct rsock *rs, const void *buf, size_t count,
 			   uint64_t offset, int flags)
 {
@@ -171,7 +165,7 @@ static size_t write_mapped(struct rsock *rs, const void *buf, size_t count,
 		struct rs_sge to;
 		uint32_t bytes;
 
-		err = want_plain_room(rs, flags, deadline_ns);
+		err = wait_until(rs, can_write, flags, deadline_ns);
 		if (!err && !find_map(rs, offset + sent, &to))
 			err = EINVAL;
 		if (err)

@@ -56,6 +56,14 @@ static inline uint32_t wire_psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & WIRE_PSN_MASK;
 }
 
+/* Is `psn` one of [first, last]? */
+static inline bool wire_psn_is_within(uint32_t psn, uint32_t first,
+				      uint32_t last)
+{
+	return ((psn - first) & WIRE_PSN_MASK) <=
+	       ((last - first) & WIRE_PSN_MASK);
+}
+
 enum wire_transport {
 	WIRE_RC = 1,
 	WIRE_UC,

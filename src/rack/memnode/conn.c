@@ -35,29 +35,19 @@ const char *conn_end_name(enum mem_end why)
 	return names[why];
 }
 
-void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT])
-{
-	(void)snprintf(out, CONN_ID_TEXT, "%016" PRIx64 "%04x", conn->nonce,
-		       conn->slot & 0xffff);
-}
-
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out)
 {
 	struct mem_conn *c;
-	char text[CONN_ID_TEXT];
-	unsigned long slot;
+	uint64_t nonce;
+	uint32_t slot;
+	int err = ctl_bond_parse("a connection", id, &nonce, &slot);
 
-	if (strlen(id) != CONN_ID_TEXT - 1 ||
-	    strspn(id, "0123456789abcdef") != CONN_ID_TEXT - 1)
-		return error_set(-EINVAL, "a connection's id has %d hex digits",
-				 CONN_ID_TEXT - 1);
-	slot = strtoul(id + 16, NULL, 16);
+	if (err)
+		return err;
 	c = slot < MEM_CONN_MAX ? node->conns[slot] : NULL;
-	if (c)
-		conn_id_format(c, text);
 	/* Somebody else's connection is none at all. */
-	if (!c || c->tenant != tenant || strcmp(text, id) != 0)
+	if (!c || c->tenant != tenant || c->nonce != nonce)
 		return error_set(-ESTALE,
 				 "there is no connection %s, or no longer; "
 				 "connect again",
@@ -282,10 +272,10 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 
 void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 {
-	char id[CONN_ID_TEXT];
+	char id[CTL_BOND_TEXT];
 
 	lock_assert_mutex_held(&node->lock);
-	conn_id_format(c, id);
+	ctl_bond_format(c->nonce, c->slot, id);
 	log_info("memnode", "connection %s of tenant %s (%s) ends: %s", id,
 		 c->tenant->name, *c->client ? c->client : "no name",
 		 conn_end_name(why));

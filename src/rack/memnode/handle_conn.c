@@ -142,7 +142,7 @@ static json_t *finals_json(const struct mem_session *s)
 
 void handle_connect(void *ctx, struct ctl_call *call)
 {
-	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
+	char id[CTL_BOND_TEXT], gid[GID_CHARS + 1];
 	struct mem_node *node = ctx;
 	struct conn_answer answer;
 	struct mem_session *session = NULL;
@@ -171,7 +171,7 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	conn_id_format(c, id);
+	ctl_bond_format(c->nonce, c->slot, id);
 	hex_write(gid, answer.gid.raw, sizeof(answer.gid.raw));
 	tree = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:o}",
 			 "proto", CTL_PROTO, "connection", id, "gid", gid,
@@ -198,11 +198,11 @@ void handle_conn_list(void *ctx, struct ctl_call *call)
 
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		const struct mem_conn *c = node->conns[i];
-		char id[CONN_ID_TEXT];
+		char id[CTL_BOND_TEXT];
 
 		if (!c || c->tenant != call->caller)
 			continue;
-		conn_id_format(c, id);
+		ctl_bond_format(c->nonce, c->slot, id);
 		(void)json_array_append_new(
 			rows,
 			json_pack(
@@ -236,6 +236,22 @@ void handle_conn_heartbeat(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_none(call->reply);
+}
+
+static int live(void *ctx, struct ctl_call *call, const char *id)
+{
+	struct mem_node *node = ctx;
+	struct mem_conn *c;
+	int err = conn_find(node, call->caller, id, &c);
+
+	if (!err)
+		c->seen_ns = env_now_ns(node->env);
+	return err;
+}
+
+void handle_heartbeat(void *ctx, struct ctl_call *call)
+{
+	ctl_bonds_heartbeat(ctx, call, "connections", MEM_HEARTBEAT_MAX, live);
 }
 
 void handle_disconnect(void *ctx, struct ctl_call *call)

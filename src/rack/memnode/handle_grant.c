@@ -19,10 +19,10 @@ static void format_id(const struct mem_grant *g, char out[GRANT_ID_TEXT])
 
 static json_t *describe(const struct mem_conn *c, const struct mem_grant *g)
 {
-	char id[GRANT_ID_TEXT], conn[CONN_ID_TEXT];
+	char id[GRANT_ID_TEXT], conn[CTL_BOND_TEXT];
 
 	format_id(g, id);
-	conn_id_format(c, conn);
+	ctl_bond_format(c->nonce, c->slot, conn);
 	return json_pack("{s:s, s:s, s:s, s:s, s:b}", "region", g->region->name,
 			 "client", c->client, "connection", conn, "grant", id,
 			 "revocable", g->mw != NULL);

@@ -25,6 +25,7 @@
 #include "base/awake.h"
 #include "base/list.h"
 #include "control/ctl_audit.h"
+#include "control/ctl_bond.h"
 #include "control/ctl_http.h"
 #include "control/ctl_token.h"
 #include "mem_limits.h"
@@ -142,22 +143,18 @@ enum mem_end {
 	MEM_END_COUNT,
 };
 
+/* Where a connection of a session ended. */
+struct mem_final {
+	char conn[CTL_BOND_TEXT];
+	uint32_t psn;  /* that it expected next */
+	bool was_used; /* it had executed something */
+};
+
 /*
  * What outlives a connection: the name under which the next one continues, and
  * how far the last one got. A client gives the name; a session has at most one
  * connection at a time.
  */
-enum {
-	CONN_ID_TEXT = 16 + 4 + 1,
-};
-
-/* Where a connection of a session ended. */
-struct mem_final {
-	char conn[CONN_ID_TEXT];
-	uint32_t psn;  /* that it expected next */
-	bool was_used; /* it had executed something */
-};
-
 struct mem_session {
 	struct mem_life life;
 	struct list node; /* of the node's sessions */
@@ -415,7 +412,6 @@ void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
-void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
 
 /* ---- space.c, space_conn.c, page_thread.c ------------------------------- */

@@ -145,7 +145,7 @@ void session_note_end(struct mem_node *node, struct mem_conn *c)
 		*f = (struct mem_final){.psn = attr.rq_psn,
 					.was_used =
 						attr.rq_psn != c->client_psn};
-		conn_id_format(c, f->conn);
+		ctl_bond_format(c->nonce, c->slot, f->conn);
 	}
 	/* Whose number cannot be known may have done anything. */
 	s->was_used |= !is_known || attr.rq_psn != c->client_psn;

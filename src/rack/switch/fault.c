@@ -310,36 +310,30 @@ static void take_options(struct fault *f, const struct fault_options *opt)
 	f->start_ns = tor_now_ns(f->tor);
 }
 
-static void fault_destroy(void *state)
+static void fault_release(void *state)
 {
 	struct fault *f = state;
 
-	for (unsigned i = 0; i < TOR_FAULT_HELD; i++)
+	for (unsigned i = 0; f->held && i < TOR_FAULT_HELD; i++)
 		timer_cancel(tor_timers(f->tor), &f->held[i].timer);
 	free(f->held);
-	free(f);
 }
 
-static int fault_create(struct tor_instance *self, const char *options,
-			void **state)
+static int fault_init(void *state, struct tor_instance *self,
+		      const char *options)
 {
 	struct fault_options opt;
-	struct fault *f;
+	struct fault *f = state;
 	int err = fault_parse(options, &opt);
 
 	if (err)
 		return err;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->held = calloc(TOR_FAULT_HELD, sizeof(*f->held));
-	if (!f->held) {
-		free(f);
-		return -ENOMEM;
-	}
 	f->self = self;
 	f->tor = tor_instance_tor(self);
 	f->counters = tor_instance_counters(self);
+	f->held = calloc(TOR_FAULT_HELD, sizeof(*f->held));
+	if (!f->held)
+		return -ENOMEM;
 	for (unsigned i = 0; i < TOR_FAULT_HELD; i++) {
 		struct held *h = &f->held[i];
 
@@ -349,7 +343,6 @@ static int fault_create(struct tor_instance *self, const char *options,
 		f->free = h;
 	}
 	take_options(f, &opt);
-	*state = f;
 	return 0;
 }
 
@@ -406,8 +399,9 @@ const struct tor_program tor_fault = {
 	.help = "loses, doubles, delays, reorders and damages packets",
 	.counter_names = names,
 	.counter_count = FAULT_COUNTER_COUNT,
-	.create = fault_create,
-	.destroy = fault_destroy,
+	.state_bytes = sizeof(struct fault),
+	.init = fault_init,
+	.release = fault_release,
 	.packet = fault_packet,
 	.wants_all = true,
 	.reload = fault_reload,

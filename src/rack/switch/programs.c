@@ -49,6 +49,14 @@ static int unknown(const char *name)
 			 name, list);
 }
 
+void tor_instance_release(struct tor_instance *self)
+{
+	if (self->state && self->counters)
+		self->program->release(self->state);
+	free(self->state);
+	free(self->counters);
+}
+
 int tor_program_add(struct tor *tor, const char *name, const char *options)
 {
 	const struct tor_program *program = tor_program_find(name);
@@ -67,15 +75,15 @@ int tor_program_add(struct tor *tor, const char *name, const char *options)
 		.index = (uint8_t)tor->program_count,
 	};
 	self->counters = calloc(program->counter_count + 1, sizeof(uint64_t));
-	if (!self->counters)
-		return -ENOMEM;
-	err = program->create(self, options, &self->state);
-	if (err) {
-		free(self->counters);
-		return err;
-	}
-	tor->program_count++;
-	return 0;
+	self->state = calloc(1, program->state_bytes);
+	err = self->counters && self->state
+		      ? program->init(self->state, self, options)
+		      : -ENOMEM;
+	if (err)
+		tor_instance_release(self);
+	else
+		tor->program_count++;
+	return err;
 }
 
 int tor_program_add_text(struct tor *tor, const char *text)

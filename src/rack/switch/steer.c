@@ -12,41 +12,32 @@ static const char *const names[] = {
 #undef NAME
 };
 
-static void steer_destroy(void *state)
+static void steer_release(void *state)
 {
 	struct steer *s = state;
 
 	timer_cancel(tor_timers(s->tor), &s->timer);
 	timer_cancel(tor_timers(s->tor), &s->held_timer);
+	tor_conns_release(&s->table);
 	free(s->held);
-	free(s->conns);
 	free(s->ops);
-	free(s->by_request);
-	free(s->by_reply);
 	free(s->entries);
 	free(s->past);
-	free(s);
 }
 
 static int make_tables(struct steer *s)
 {
-	uint32_t chains = u32_pow2_ceil(s->opt.conns * 2);
+	int err = tor_conns_init(&s->table, s->opt.conns, sizeof(*s->conns));
 
-	s->hash_mask = chains - 1;
+	s->conns = (struct steer_conn *)s->table.first;
 	s->ways = u32_min(s->opt.keys, STEER_WAYS);
 	s->buckets = s->opt.keys / s->ways;
 	s->past_mask = u32_pow2_ceil(s->opt.history) - 1;
-	s->conns = calloc(s->opt.conns, sizeof(*s->conns));
 	s->ops = calloc((size_t)s->opt.conns * STEER_DEPTH, sizeof(*s->ops));
-	s->by_request = calloc(chains, sizeof(*s->by_request));
-	s->by_reply = calloc(chains, sizeof(*s->by_reply));
 	s->entries = calloc((size_t)s->buckets * s->ways, sizeof(*s->entries));
 	s->held = calloc(STEER_HELD, sizeof(*s->held));
 	s->past = calloc((size_t)s->past_mask + 1, sizeof(*s->past));
-	return s->held && s->conns && s->ops && s->by_request && s->by_reply &&
-			       s->entries && s->past
-		       ? 0
-		       : -ENOMEM;
+	return !err && s->held && s->ops && s->entries && s->past ? 0 : -ENOMEM;
 }
 
 static bool steer_wants(const void *state, const uint8_t src_ip[16],
@@ -62,31 +53,19 @@ static bool steer_wants(const void *state, const uint8_t src_ip[16],
 	return false;
 }
 
-static int steer_create(struct tor_instance *self, const char *options,
-			void **state)
+static int steer_init(void *state, struct tor_instance *self,
+		      const char *options)
 {
-	struct steer_options opt;
-	struct steer *s;
-	int err = steer_parse(options, &opt);
+	struct steer *s = state;
+	int err;
 
-	if (err)
-		return err;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
 	s->self = self;
 	s->tor = tor_instance_tor(self);
 	s->c = tor_instance_counters(self);
-	s->opt = opt;
 	timer_init(&s->timer, steer_timer_fired);
 	timer_init(&s->held_timer, steer_held_timer_fired);
-	err = make_tables(s);
-	if (err) {
-		steer_destroy(s);
-		return err;
-	}
-	*state = s;
-	return 0;
+	err = steer_parse(options, &s->opt);
+	return err ? err : make_tables(s);
 }
 
 static unsigned steer_tables(const void *state,
@@ -127,8 +106,9 @@ const struct tor_program tor_steer = {
 	.help = "sends appends and reads of version lists to their end",
 	.counter_names = names,
 	.counter_count = STEER_COUNTER_COUNT,
-	.create = steer_create,
-	.destroy = steer_destroy,
+	.state_bytes = sizeof(struct steer),
+	.init = steer_init,
+	.release = steer_release,
 	.packet = steer_packet,
 	.wants = steer_wants,
 	.control = steer_control,

@@ -39,6 +39,7 @@
 #ifndef AQ_TOR_STEER_H
 #define AQ_TOR_STEER_H
 
+#include "conn_table.h"
 #include "tor_program.h"
 #include "wire/vlist_layout.h"
 
@@ -164,7 +165,7 @@ struct steer_read {
 };
 
 struct steer_conn {
-	bool used;
+	struct tor_conn id;
 	/* Which requests are new is not known until the first answer, because
 	 * an earlier switch may have seen them already. */
 	bool has_psn;
@@ -174,12 +175,6 @@ struct steer_conn {
 	bool is_sure;
 	uint32_t first_psn;
 	uint32_t newest_psn;
-	uint32_t client_qpn;
-	uint32_t server_qpn;
-	uint8_t client_ip[16];
-	uint8_t server_ip[16];
-	uint32_t next_request; /* index + 1 of the next in a hash chain */
-	uint32_t next_reply;
 	struct wire_pkt to_server; /* addresses and ports, as last seen */
 	struct wire_pkt to_client;
 	/* The version that was written last, and its key. */
@@ -242,11 +237,9 @@ struct steer {
 	uint64_t *c;
 	struct steer_options opt;
 	struct steer_store stores[STEER_STORES];
-	struct steer_conn *conns;
-	struct steer_op *ops; /* STEER_DEPTH per connection */
-	uint32_t *by_request; /* hash chains, index + 1 */
-	uint32_t *by_reply;
-	uint32_t hash_mask;
+	struct tor_conns table;
+	struct steer_conn *conns; /* those of the table */
+	struct steer_op *ops;	  /* STEER_DEPTH per connection */
 	struct steer_entry *entries;
 	uint32_t buckets, ways;
 	struct steer_past *past;
@@ -293,10 +286,6 @@ static inline struct steer_ref steer_ref_to(const struct steer *s,
 
 /* The store whose nodes the address is in, at the start of one; NULL. */
 struct steer_store *steer_store_of(struct steer *s, const struct wire_pkt *w);
-struct steer_conn *steer_conn_of_request(struct steer *s,
-					 const struct wire_pkt *w);
-struct steer_conn *steer_conn_of_reply(struct steer *s,
-				       const struct wire_pkt *w);
 void steer_store_remove(struct steer *s, unsigned store);
 int steer_conn_add(struct steer *s, const struct steer_conn *conn) MUST_CHECK;
 int steer_conn_remove(struct steer *s,

@@ -63,13 +63,9 @@ static int add_store(struct steer *s, struct tor_words *p)
 
 static int read_conn(struct tor_words *p, struct steer_conn *c)
 {
-	*c = (struct steer_conn){
-		.client_qpn = tor_words_u32(p, "client_qpn", WIRE_QPN_MASK),
-		.server_qpn = tor_words_u32(p, "server_qpn", WIRE_QPN_MASK),
-		/* nothing was sent on it yet */
-		.is_sure = tor_words_opt(p, "fresh", 1, 0)};
-	tor_words_ip(p, "server", c->server_ip);
-	tor_words_ip(p, "client", c->client_ip);
+	*c = (struct steer_conn){/* nothing was sent on it yet */
+				 .is_sure = tor_words_opt(p, "fresh", 1, 0)};
+	tor_conn_read(p, &c->id);
 	return tor_words_end(p);
 }
 
@@ -78,13 +74,7 @@ static int add_conn(struct steer *s, struct tor_words *p)
 	struct steer_conn c;
 	int err = read_conn(p, &c);
 
-	if (err)
-		return err;
-	err = steer_conn_add(s, &c);
-	return err ? error_set(err, "steer: the connection %s",
-			       err == -EEXIST ? "was declared already"
-					      : "finds no room")
-		   : 0;
+	return err ? err : tor_conn_error("steer", steer_conn_add(s, &c));
 }
 
 static int end_conn(struct steer *s, struct tor_words *p)
@@ -92,11 +82,7 @@ static int end_conn(struct steer *s, struct tor_words *p)
 	struct steer_conn c;
 	int err = read_conn(p, &c);
 
-	if (err)
-		return err;
-	err = steer_conn_remove(s, &c);
-	return err ? error_set(err, "steer: the connection was not declared")
-		   : 0;
+	return err ? err : tor_conn_error("steer", steer_conn_remove(s, &c));
 }
 
 /* A store, or, without a key, all that is known of a server. */
@@ -134,7 +120,7 @@ static int show(struct steer *s, struct json_out *out)
 	for (unsigned i = 0; i < STEER_STORES; i++)
 		stores += s->stores[i].used;
 	for (uint32_t i = 0; i < s->opt.conns; i++)
-		conns += s->conns[i].used;
+		conns += s->conns[i].id.used;
 	for (uint32_t i = 0; i < s->buckets * s->ways; i++) {
 		keys += s->entries[i].used;
 		known += s->entries[i].used && s->entries[i].end;
@@ -151,31 +137,31 @@ static int show(struct steer *s, struct json_out *out)
 
 int steer_control(void *state, const char *text, struct json_out *out)
 {
-	static const struct {
-		const char *verb;
-		int (*call)(struct steer *s, struct tor_words *p);
-	} calls[] = {
-		{"store", add_store},
-		{"conn", add_conn},
-		{"end", end_conn},
-		{"gone", forget},
+	enum {
+		STORE,
+		GONE,
+		CONN,
+		END,
+		SHOW
 	};
-	size_t n = strcspn(text, " \t\n");
+	static const char *const verbs[] = {"store", "gone", "conn",
+					    "end",   "show", NULL};
 	struct steer *s = state;
 	struct tor_words p;
+	int verb = tor_words_verb(&p, "steer", verbs, text);
 
-	tor_words_parse(&p, "steer", text + n);
-	if (p.err)
-		return p.err;
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (strlen(calls[i].verb) == n &&
-		    memcmp(calls[i].verb, text, n) == 0)
-			return calls[i].call(s, &p);
-	if (n == 4 && memcmp(text, "show", n) == 0 && out)
-		return show(s, out);
-	return error_set(-EINVAL,
-			 "steer understands store, gone, conn, end and "
-			 "show, not "
-			 "'%.*s'",
-			 (int)u64_min(n, 32), text);
+	switch (verb) {
+	case STORE:
+		return add_store(s, &p);
+	case GONE:
+		return forget(s, &p);
+	case CONN:
+		return add_conn(s, &p);
+	case END:
+		return end_conn(s, &p);
+	case SHOW:
+		return out ? show(s, out) : 0;
+	default:
+		return verb;
+	}
 }

@@ -159,7 +159,7 @@ static bool note_request(struct steer_conn *c, uint32_t psn)
 static enum tor_verdict on_request(struct steer *s, struct tor_pkt *pkt)
 {
 	const struct wire_pkt *w = &pkt->wire;
-	struct steer_conn *c = steer_conn_of_request(s, w);
+	struct steer_conn *c = tor_conns_find(&s->table, TOR_REQUEST, w);
 	struct steer_store *store = c ? steer_store_of(s, w) : NULL;
 	bool is_new = c && note_request(c, w->psn);
 
@@ -194,7 +194,7 @@ static enum tor_verdict append_answered(struct steer *s, struct steer_conn *c,
 
 static enum tor_verdict on_answer(struct steer *s, struct tor_pkt *pkt)
 {
-	struct steer_conn *c = steer_conn_of_reply(s, &pkt->wire);
+	struct steer_conn *c = tor_conns_find(&s->table, TOR_REPLY, &pkt->wire);
 
 	if (!c)
 		return TOR_PASS;

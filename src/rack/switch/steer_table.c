@@ -51,115 +51,33 @@ void steer_store_remove(struct steer *s, unsigned store)
 
 /* ---- connections --------------------------------------------------------- */
 
-static uint32_t *chain(struct steer *s, uint32_t *heads, const uint8_t a[16],
-		       const uint8_t b[16], uint32_t qpn)
-{
-	uint64_t x, y;
-
-	memcpy(&x, a + 8, 8);
-	memcpy(&y, b + 8, 8);
-	return &heads[mix(x ^ mix(y ^ mix(qpn))) & s->hash_mask];
-}
-
-struct steer_conn *steer_conn_of_request(struct steer *s,
-					 const struct wire_pkt *w)
-{
-	uint32_t i =
-		*chain(s, s->by_request, w->src_ip, w->dst_ip, w->dest_qpn);
-
-	while (i) {
-		struct steer_conn *c = &s->conns[i - 1];
-
-		if (c->server_qpn == w->dest_qpn &&
-		    memcmp(c->client_ip, w->src_ip, 16) == 0 &&
-		    memcmp(c->server_ip, w->dst_ip, 16) == 0)
-			return c;
-		i = c->next_request;
-	}
-	return NULL;
-}
-
-struct steer_conn *steer_conn_of_reply(struct steer *s,
-				       const struct wire_pkt *w)
-{
-	uint32_t i = *chain(s, s->by_reply, w->src_ip, w->dst_ip, w->dest_qpn);
-
-	while (i) {
-		struct steer_conn *c = &s->conns[i - 1];
-
-		if (c->client_qpn == w->dest_qpn &&
-		    memcmp(c->client_ip, w->dst_ip, 16) == 0 &&
-		    memcmp(c->server_ip, w->src_ip, 16) == 0)
-			return c;
-		i = c->next_reply;
-	}
-	return NULL;
-}
-
-static struct steer_conn *find_same(struct steer *s,
-				    const struct steer_conn *like)
-{
-	for (uint32_t i = 0; i < s->opt.conns; i++) {
-		struct steer_conn *c = &s->conns[i];
-
-		if (c->used && memcmp(c->client_ip, like->client_ip, 16) == 0 &&
-		    memcmp(c->server_ip, like->server_ip, 16) == 0 &&
-		    (c->server_qpn == like->server_qpn ||
-		     c->client_qpn == like->client_qpn))
-			return c;
-	}
-	return NULL;
-}
-
 int steer_conn_add(struct steer *s, const struct steer_conn *conn)
 {
-	uint32_t *request = chain(s, s->by_request, conn->client_ip,
-				  conn->server_ip, conn->server_qpn);
-	uint32_t *reply = chain(s, s->by_reply, conn->server_ip,
-				conn->client_ip, conn->client_qpn);
-	uint32_t i = 0;
+	uint32_t i;
+	int err = tor_conns_place(&s->table, &conn->id, &i);
 
-	if (find_same(s, conn))
-		return -EEXIST;
-	while (i < s->opt.conns && s->conns[i].used)
-		i++;
-	if (i == s->opt.conns)
-		return -ENOSPC;
+	if (err)
+		return err;
 	s->conns[i] = *conn;
-	s->conns[i].used = true;
-	s->conns[i].next_request = *request;
-	s->conns[i].next_reply = *reply;
-	*request = *reply = i + 1;
+	tor_conns_link(&s->table, i);
 	return 0;
 }
 
 static void drop_conn(struct steer *s, struct steer_conn *c)
 {
 	struct steer_op *ops = steer_ops(s, c);
-	uint32_t id, *at;
 
 	steer_read_let_go(s, c);
 	for (unsigned i = 0; i < STEER_DEPTH; i++)
 		steer_op_forget(s, &ops[i]);
-	id = (uint32_t)(c - s->conns) + 1;
-	at = chain(s, s->by_request, c->client_ip, c->server_ip, c->server_qpn);
-	while (*at != id)
-		at = &s->conns[*at - 1].next_request;
-	*at = c->next_request;
-	at = chain(s, s->by_reply, c->server_ip, c->client_ip, c->client_qpn);
-	while (*at != id)
-		at = &s->conns[*at - 1].next_reply;
-	*at = c->next_reply;
-	c->used = false;
+	tor_conns_unlink(&s->table, &c->id);
 }
 
 int steer_conn_remove(struct steer *s, const struct steer_conn *like)
 {
-	struct steer_conn *c = find_same(s, like);
+	struct steer_conn *c = tor_conns_same(&s->table, &like->id);
 
-	/* Both numbers: a queue pair may have another connection by now. */
-	if (!c || c->client_qpn != like->client_qpn ||
-	    c->server_qpn != like->server_qpn)
+	if (!c)
 		return -ENOENT;
 	drop_conn(s, c);
 	return 0;
@@ -168,8 +86,8 @@ int steer_conn_remove(struct steer *s, const struct steer_conn *like)
 void steer_server_remove(struct steer *s, const uint8_t server_ip[16])
 {
 	for (uint32_t i = 0; i < s->opt.conns; i++)
-		if (s->conns[i].used &&
-		    memcmp(s->conns[i].server_ip, server_ip, 16) == 0)
+		if (s->conns[i].id.used &&
+		    memcmp(s->conns[i].id.server_ip, server_ip, 16) == 0)
 			drop_conn(s, &s->conns[i]);
 }
 

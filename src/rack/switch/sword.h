@@ -39,6 +39,7 @@
 #ifndef AQ_TOR_SWORD_H
 #define AQ_TOR_SWORD_H
 
+#include "conn_table.h"
 #include "tor_program.h"
 
 extern const struct tor_program tor_swordbox;
@@ -144,13 +145,8 @@ struct sword_op {
 };
 
 struct sword_conn {
-	bool used;
-	uint8_t server; /* index */
-	uint32_t client_qpn;
-	uint32_t server_qpn;
-	uint8_t client_ip[16];
-	uint32_t next_request; /* index + 1 of the next in a hash chain */
-	uint32_t next_reply;
+	struct tor_conn id;
+	uint8_t server;	   /* index */
 	bool moved;	   /* all of it takes the shared connection */
 	bool asked;	   /* next_psn was asked for by a NAK */
 	uint32_t next_psn; /* of a moved one: what comes next */
@@ -239,11 +235,9 @@ struct sword {
 	bool ready;
 	struct sword_server servers[SWORD_SERVERS];
 	struct sword_region regions[SWORD_REGIONS];
-	struct sword_conn *conns;
-	struct sword_op *ops; /* SWORD_DEPTH per connection */
-	uint32_t *by_request; /* hash chains, index + 1 */
-	uint32_t *by_reply;
-	uint32_t hash_mask;
+	struct tor_conns table;
+	struct sword_conn *conns; /* those of the table */
+	struct sword_op *ops;	  /* SWORD_DEPTH per connection */
 	struct sword_word *words;
 	uint32_t word_buckets;
 	uint8_t (*buffers)[WIRE_MTU_MAX];
@@ -264,11 +258,8 @@ static inline struct sword_op *sword_ops(struct sword *s,
 
 /* ---- sword_table.c: words, connections, regions -------------------------- */
 
-struct sword_server *sword_server_find(struct sword *s, const uint8_t ip[16]);
-struct sword_conn *sword_conn_of_request(struct sword *s,
-					 const struct wire_pkt *w);
-struct sword_conn *sword_conn_of_reply(struct sword *s,
-				       const struct wire_pkt *w);
+struct sword_server *sword_server_find(const struct sword *s,
+				       const uint8_t ip[16]);
 int sword_conn_add(struct sword *s, const struct sword_conn *conn) MUST_CHECK;
 /* -EBUSY: it has operations under way. */
 int sword_conn_remove(struct sword *s,

@@ -125,7 +125,7 @@ static struct wire_pkt to_client(const struct sword_conn *c)
 		memcpy(w.dst_ip, c->to_server.src_ip, sizeof(w.dst_ip));
 		memcpy(w.src_mac, c->to_server.dst_mac, sizeof(w.src_mac));
 		memcpy(w.dst_mac, c->to_server.src_mac, sizeof(w.dst_mac));
-		w.dest_qpn = c->client_qpn;
+		w.dest_qpn = c->id.qpn[TOR_REPLY];
 	}
 	w.ack_req = w.solicited = false;
 	w.pad = 0;
@@ -350,7 +350,7 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	const struct wire_opcode *op = &wire_opcodes[w->opcode];
 	bool writes = op->kind == WIRE_WRITE || op->kind == WIRE_ATOMIC;
 	bool has_va = op->flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC);
-	struct sword_conn *c = sword_conn_of_request(s, w);
+	struct sword_conn *c = tor_conns_find(&s->table, TOR_REQUEST, w);
 	struct sword_region *r =
 		writes && has_va ? sword_region_of(s, v->index, w) : NULL;
 

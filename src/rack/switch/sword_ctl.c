@@ -58,7 +58,7 @@ static void forget_server(struct sword *s, struct sword_server *v)
 	for (uint32_t i = 0; i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
 
-		if (c->used && c->server == v->index)
+		if (c->id.used && c->server == v->index)
 			sword_conn_drop(s, c);
 	}
 	sword_words_of_server(s, v->index);
@@ -187,12 +187,8 @@ static void read_conn(struct sword *s, struct tor_words *p,
 {
 	struct sword_server *v = get_server(s, p, "server");
 
-	*c = (struct sword_conn){
-		.bulk_region = -1,
-		.server = v ? v->index : 0,
-		.client_qpn = tor_words_u32(p, "client_qpn", WIRE_QPN_MASK),
-		.server_qpn = tor_words_u32(p, "server_qpn", WIRE_QPN_MASK)};
-	tor_words_ip(p, "client", c->client_ip);
+	*c = (struct sword_conn){.bulk_region = -1, .server = v ? v->index : 0};
+	tor_conn_read(p, &c->id);
 }
 
 static int add_conn(struct sword *s, struct tor_words *p)
@@ -205,13 +201,7 @@ static int add_conn(struct sword *s, struct tor_words *p)
 	c.next_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK);
 	c.old_psn = wire_psn_add(c.next_psn, WIRE_PSN_MASK);
 	err = tor_words_end(p);
-	if (err)
-		return err;
-	err = sword_conn_add(s, &c);
-	return err ? error_set(err, "swordbox: the connection %s",
-			       err == -EEXIST ? "was declared already"
-					      : "finds no room")
-		   : 0;
+	return err ? err : tor_conn_error("swordbox", sword_conn_add(s, &c));
 }
 
 static int remove_conn(struct sword *s, struct tor_words *p)
@@ -221,13 +211,7 @@ static int remove_conn(struct sword *s, struct tor_words *p)
 
 	read_conn(s, p, &c);
 	err = tor_words_end(p);
-	if (err)
-		return err;
-	err = sword_conn_remove(s, &c);
-	return err ? error_set(err, "swordbox: the connection %s",
-			       err == -EBUSY ? "has operations on their way"
-					     : "was not declared")
-		   : 0;
+	return err ? err : tor_conn_error("swordbox", sword_conn_remove(s, &c));
 }
 
 static int show(struct sword *s, struct json_out *out)
@@ -235,7 +219,7 @@ static int show(struct sword *s, struct json_out *out)
 	unsigned conns = 0, words = 0;
 
 	for (uint32_t i = 0; i < s->opt.conns; i++)
-		conns += s->conns[i].used;
+		conns += s->conns[i].id.used;
 	for (uint32_t i = 0; i < s->word_buckets * SWORD_WAYS; i++)
 		words += s->words[i].valid;
 	json_out_bool(out, "ready", s->ready);
@@ -265,33 +249,42 @@ static int show(struct sword *s, struct json_out *out)
 
 int sword_control(void *state, const char *text, struct json_out *out)
 {
-	static const struct {
-		const char *verb;
-		int (*call)(struct sword *s, struct tor_words *p);
-	} calls[] = {
-		{"server", add_server}, {"leave", remove_server},
-		{"region", add_region}, {"gone", remove_region},
-		{"conn", add_conn},	{"end", remove_conn},
+	enum {
+		SERVER,
+		LEAVE,
+		REGION,
+		GONE,
+		CONN,
+		END,
+		READY,
+		SHOW
 	};
-	size_t n = strcspn(text, " \t\n");
+	static const char *const verbs[] = {"server", "leave", "region",
+					    "gone",   "conn",  "end",
+					    "ready",  "show",  NULL};
 	struct sword *s = state;
 	struct tor_words p;
+	int verb = tor_words_verb(&p, "swordbox", verbs, text);
 
-	tor_words_parse(&p, "swordbox", text + n);
-	if (p.err)
-		return p.err;
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (strlen(calls[i].verb) == n &&
-		    memcmp(calls[i].verb, text, n) == 0)
-			return calls[i].call(s, &p);
-	if (n == 5 && memcmp(text, "ready", n) == 0) {
+	switch (verb) {
+	case SERVER:
+		return add_server(s, &p);
+	case LEAVE:
+		return remove_server(s, &p);
+	case REGION:
+		return add_region(s, &p);
+	case GONE:
+		return remove_region(s, &p);
+	case CONN:
+		return add_conn(s, &p);
+	case END:
+		return remove_conn(s, &p);
+	case READY:
 		s->ready = true;
 		return 0;
+	case SHOW:
+		return out ? show(s, out) : 0;
+	default:
+		return verb;
 	}
-	if (n == 4 && memcmp(text, "show", n) == 0 && out)
-		return show(s, out);
-	return error_set(-EINVAL,
-			 "swordbox understands server, leave, region, gone, "
-			 "conn, end, ready and show, not '%.*s'",
-			 (int)u64_min(n, 32), text);
 }

@@ -24,7 +24,7 @@ static enum tor_verdict on_response(struct sword *s, struct tor_pkt *pkt)
 		sword_shared_reply(v, &pkt->wire);
 		return TOR_TAKEN;
 	}
-	c = sword_conn_of_reply(s, &pkt->wire);
+	c = tor_conns_find(&s->table, TOR_REPLY, &pkt->wire);
 	if (c)
 		return sword_reply(s, c, pkt);
 	/* The acknowledgement of a place, to a client of a former switch, would
@@ -51,87 +51,56 @@ static enum tor_verdict sword_packet(void *state, struct tor_pkt *pkt)
 	return v ? sword_request(s, v, pkt) : TOR_PASS;
 }
 
-static bool is_server(const struct sword *s, const uint8_t ip[16])
-{
-	for (unsigned i = 0; i < SWORD_SERVERS; i++)
-		if (s->servers[i].used &&
-		    memcmp(s->servers[i].header.dst_ip, ip, 16) == 0)
-			return true;
-	return false;
-}
-
 static bool sword_wants(const void *state, const uint8_t src_ip[16],
 			const uint8_t dst_ip[16])
 {
 	const struct sword *s = state;
 
-	return !s->ready || is_server(s, src_ip) || is_server(s, dst_ip);
+	return !s->ready || sword_server_find(s, src_ip) ||
+	       sword_server_find(s, dst_ip);
 }
 
-static void sword_destroy(void *state)
+static void sword_release(void *state)
 {
 	struct sword *s = state;
 
 	for (unsigned i = 0; i < SWORD_SERVERS; i++)
 		if (s->servers[i].used)
 			sword_shared_stop(&s->servers[i]);
-	free(s->conns);
+	tor_conns_release(&s->table);
 	free(s->ops);
-	free(s->by_request);
-	free(s->by_reply);
 	free(s->words);
 	free(s->buffers);
 	free(s->free_buffers);
-	free(s);
 }
 
-static int make_tables(struct sword *s)
+static int sword_init(void *state, struct tor_instance *self,
+		      const char *options)
 {
-	uint32_t chains = u32_pow2_ceil(s->opt.conns * 2);
+	struct sword *s = state;
+	int err = sword_parse(options, &s->opt);
 
-	s->hash_mask = chains - 1;
+	if (!err)
+		err = tor_conns_init(&s->table, s->opt.conns,
+				     sizeof(*s->conns));
+	if (err)
+		return err;
+	s->self = self;
+	s->tor = tor_instance_tor(self);
+	s->c = tor_instance_counters(self);
+	s->ready = s->opt.open;
+	s->conns = (struct sword_conn *)s->table.first;
 	s->word_buckets =
 		u32_pow2_ceil((s->opt.words + SWORD_WAYS - 1) / SWORD_WAYS);
-	s->conns = calloc(s->opt.conns, sizeof(*s->conns));
 	s->ops = calloc((size_t)s->opt.conns * SWORD_DEPTH, sizeof(*s->ops));
-	s->by_request = calloc(chains, sizeof(*s->by_request));
-	s->by_reply = calloc(chains, sizeof(*s->by_reply));
 	s->words =
 		calloc((size_t)s->word_buckets * SWORD_WAYS, sizeof(*s->words));
 	s->buffers = calloc(SWORD_BUFFERS, sizeof(*s->buffers));
 	s->free_buffers = calloc(SWORD_BUFFERS, sizeof(*s->free_buffers));
-	if (!s->buffers || !s->free_buffers)
+	if (!s->ops || !s->words || !s->buffers || !s->free_buffers)
 		return -ENOMEM;
 	for (uint16_t i = 0; i < SWORD_BUFFERS; i++)
 		s->free_buffers[s->free_count++] = i;
-	return s->conns && s->ops && s->by_request && s->by_reply && s->words
-		       ? 0
-		       : -ENOMEM;
-}
-
-static int sword_create(struct tor_instance *self, const char *options,
-			void **state)
-{
-	struct sword_options opt;
-	struct sword *s;
-	int err = sword_parse(options, &opt);
-
-	if (err)
-		return err;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->self = self;
-	s->tor = tor_instance_tor(self);
-	s->c = tor_instance_counters(self);
-	s->opt = opt;
-	s->ready = opt.open;
-	err = make_tables(s);
-	if (err) {
-		sword_destroy(s);
-		return err;
-	}
-	*state = s;
 	return 0;
 }
 
@@ -171,8 +140,9 @@ const struct tor_program tor_swordbox = {
 	.help = "puts atomics in order and replaces them by WRITEs",
 	.counter_names = names,
 	.counter_count = SWORD_COUNTER_COUNT,
-	.create = sword_create,
-	.destroy = sword_destroy,
+	.state_bytes = sizeof(struct sword),
+	.init = sword_init,
+	.release = sword_release,
 	.packet = sword_packet,
 	.wants = sword_wants,
 	.control = sword_control,

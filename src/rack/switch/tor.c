@@ -56,12 +56,8 @@ void tor_destroy(struct tor *tor)
 {
 	if (!tor)
 		return;
-	for (unsigned i = 0; i < tor->program_count; i++) {
-		struct tor_instance *p = &tor->programs[i];
-
-		p->program->destroy(p->state);
-		free(p->counters);
-	}
+	for (unsigned i = 0; i < tor->program_count; i++)
+		tor_instance_release(&tor->programs[i]);
 	for (unsigned i = 0; i < tor->port_count; i++)
 		free(tor->ports[i]);
 	fdb_release(&tor->fdb);

@@ -30,6 +30,7 @@ struct tor_instance {
 	uint8_t index;
 	uint64_t *counters;
 };
+void tor_instance_release(struct tor_instance *self);
 
 /* Where packets of one kind went last: valid until anything in the forwarding
  * table changes, or a while passes. */

@@ -57,12 +57,15 @@ struct tor_program {
 	unsigned counter_count;
 
 	/*
-	 * Makes the state from the program's options; error_set() says what is
-	 * wrong with them. The instance stands for the program in calls back.
+	 * Fills the zeroed state from the program's options; error_set() says
+	 * what is wrong with them. The instance stands for the program in calls
+	 * back.
 	 */
-	int (*create)(struct tor_instance *self, const char *options,
-		      void **state);
-	void (*destroy)(void *state);
+	size_t state_bytes;
+	int (*init)(void *state, struct tor_instance *self,
+		    const char *options);
+	/* Also after an error of init. */
+	void (*release)(void *state);
 	/* A packet; only `roce` ones unless wants_all. */
 	enum tor_verdict (*packet)(void *state, struct tor_pkt *pkt);
 	bool wants_all;

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,29 @@ void tor_words_parse(struct tor_words *p, const char *program, const char *text)
 		p->key[p->count] = w;
 		p->value[p->count++] = eq ? eq + 1 : "";
 	}
+}
+
+int tor_words_verb(struct tor_words *p, const char *program,
+		   const char *const *verbs, const char *text)
+{
+	size_t n = strcspn(text, " \t\n"), len = 0;
+	char list[256] = "";
+
+	tor_words_parse(p, program, text + n);
+	if (p->err)
+		return p->err;
+	for (int i = 0; verbs[i]; i++) {
+		if (strlen(verbs[i]) == n && memcmp(verbs[i], text, n) == 0)
+			return i;
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+					!i	       ? ""
+					: verbs[i + 1] ? ", "
+						       : " and ",
+					verbs[i]);
+		ASSERT(len < sizeof(list));
+	}
+	return error_set(-EINVAL, "%s understands %s, not '%.*s'", program,
+			 list, (int)u64_min(n, 32), text);
 }
 
 const char *tor_words_get(struct tor_words *p, const char *key)

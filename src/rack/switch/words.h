@@ -26,6 +26,10 @@ struct tor_words {
 
 void tor_words_parse(struct tor_words *p, const char *program,
 		     const char *text);
+/* The same for a control call, whose first word is one of `verbs`, a list that
+ * ends with NULL: the place of that one, or -EINVAL with words. */
+int tor_words_verb(struct tor_words *p, const char *program,
+		   const char *const *verbs, const char *text) MUST_CHECK;
 /* NULL: it is not there. "" for a word without a value. */
 const char *tor_words_get(struct tor_words *p, const char *key);
 /* A number that must be there, at most `max`. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch of pages on their way out, as it is posted to an agent. */
+#ifndef AQ_RUN_BATCH_PRIV_H
+#define AQ_RUN_BATCH_PRIV_H
+
+#include "run_channel.h"
+#include "run_limits.h"
+
+struct pager;
+struct space;
+
+/* A batch under way, as posted to the agent. */
+struct leaving {
+	uint32_t buffer;
+	uint32_t count;
+	uint32_t stretch_count;
+	uint64_t guarded;	    /* bit i: page[i] is protected */
+	uint64_t guarded_stretches; /* bit i: stretch[i] is */
+	bool is_probe;		    /* of pages that were held */
+	uint64_t page[RUN_BATCH_PAGES];
+	struct run_stretch stretch[RUN_BATCH_PAGES];
+};
+
+/* batch.c */
+/* The stretches of the pages that were picked. Between two pages that leave
+ * there may be others in one stretch only if dropping it loses nothing. */
+void run_batch_build(const struct space *s, struct leaving *l, bool can_move);
+/* Whether a batch under way may drop the page. */
+bool run_batch_covers(const struct space *s, uint64_t page);
+/* The same, and *end is no further than where that changes. */
+bool run_batch_span(const struct space *s, uint64_t page, uint64_t *end);
+/* Pages in batches under way. */
+uint64_t run_batches_pages(const struct pager *p);
+
+#endif
