@@ -2,7 +2,7 @@
 /* What a peer's WRITE looks like to the program that polls the memory. */
 #include "step_rig.h"
 
-#include "core/nic_priv.h"
+#include "core/access_priv.h"
 
 /* Flags and counters have two, four or eight bytes, and are written alone or
  * behind others. */
