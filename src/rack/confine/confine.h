@@ -18,10 +18,15 @@
 #ifndef AQ_CONFINE_H
 #define AQ_CONFINE_H
 
+#include <limits.h>
+
 #include "base/base.h"
+#include "base/config.h"
+#include "base/rundir.h"
 
 enum {
 	CONFINE_PATH_MAX = 64,
+	CONFINE_DIRS = 6,
 };
 
 enum confine_use {
@@ -42,14 +47,33 @@ struct confine {
 	const char *group; /* to join, if it stays root; NULL: none */
 	bool packets;	   /* packet sockets: keeps CAP_NET_RAW */
 	bool low_port;	   /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
+	bool others_files; /* what it reads may be another user's: keeps
+			      CAP_DAC_READ_SEARCH */
 	unsigned path_count;
 	struct confine_path paths[CONFINE_PATH_MAX];
+	/* Names that `paths` points to: it cannot be copied with them. */
+	char config_path[CONFIG_PATH_MAX];
+	unsigned dir_count;
+	char dirs[CONFINE_DIRS][PATH_MAX];
 };
 
 /* One more place; `path` must live until confine_start. One that does not exist
  * then is left out, and so is "" or NULL. -ENOSPC: they are too many. */
 int confine_add(struct confine *c, enum confine_use use,
 		const char *path) MUST_CHECK;
+
+/* The same for the directory that `path` is in. */
+int confine_add_parent(struct confine *c, enum confine_use use,
+		       const char *path) MUST_CHECK;
+/* What the rack asks for, before anything is given up: the rights that
+ * `nic.port` needs, rack.group, and as root, where no user is named, to become
+ * rack.user. The settings must live as long as `c`, as below. */
+void confine_set_rack(struct confine *c, const struct config *config);
+/* The files that everybody needs who has a NIC in a rack: its runtime
+ * directory, which is made and named, rack.ini, and certificates of nodes and
+ * engines. */
+int confine_add_rack(struct confine *c, const struct config *config,
+		     char rundir[RUNDIR_PATH_MAX]) MUST_CHECK;
 
 /* Only the first two steps, for who still has to make what belongs to the user.
  * error_last() has the words. */
