@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "client/link.h"
-#include "confine/confine.h"
 #include "pager_priv.h"
-#include "rights.h"
 
 enum {
 	MEND_PAGES = 4, /* at a time: faults wait that long */
@@ -152,8 +150,6 @@ static void *mender_main(void *arg)
 	struct pager *p = arg;
 
 	(void)prctl(PR_SET_NAME, "aquifer-mender");
-	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_NONE);
 	while (!ends(&p->mender)) {
 		look(p);
 		look_for_room(p);

@@ -207,6 +207,7 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
+	int broker; /* our end of its socket */
 	struct policy policy;
 	/* That may be kept: half of what may be here, since the other half has
 	 * to do for all the rest. */

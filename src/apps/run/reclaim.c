@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "base/relax.h"
-#include "confine/confine.h"
 #include "pager_priv.h"
-#include "rights.h"
 
 enum {
 	/* An agent that does not answer for so long (a stopped program) is
@@ -90,8 +88,6 @@ static void *reclaim_main(void *arg)
 	uint64_t progress_ns = clock_mono_ns();
 
 	(void)prctl(PR_SET_NAME, "aquifer-reclaim");
-	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_NONE);
 	atomic_store_explicit(&o->tid, (pid_t)syscall(SYS_gettid),
 			      memory_order_relaxed);
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {
