@@ -18,6 +18,7 @@
 /* What exists stays as it is: who uses it checks whose it is. */
 static int make_for(const char *path, uint32_t uid, uint32_t gid)
 {
+	struct stat st;
 	int fd, err = 0;
 
 	if (mkdir(path, 0700) != 0)
@@ -25,7 +26,12 @@ static int make_for(const char *path, uint32_t uid, uint32_t gid)
 				       : error_set(-errno, "cannot make %s: %s",
 						   path, strerror(errno));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchown(fd, uid, gid) != 0)
+	if (fd < 0 || fstat(fd, &st) != 0)
+		err = error_set(-errno, "cannot open %s: %s", path,
+				strerror(errno));
+	else if (st.st_uid != geteuid()) /* no longer what was made */
+		err = error_set(-EPERM, "%s changed hands", path);
+	else if (fchown(fd, uid, gid) != 0)
 		err = error_set(-errno, "cannot give %s away: %s", path,
 				strerror(errno));
 	if (fd >= 0)
