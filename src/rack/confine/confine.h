@@ -7,7 +7,7 @@
  *   capabilities	all but those its ports need, the bounding set too
  *   no new privileges	nothing that it starts could have more
  *   landlock		files: only the given ones, no program at all; signals
- *			only to itself
+ *			only to itself, and no sockets with abstract names
  *   seccomp		system calls: those that a daemon makes (seccomp.c has
  *			the list); others fail with EPERM or ENOSYS
  *   not dumpable	no core with tenants' data, no ptrace by its own user
@@ -78,7 +78,8 @@ int confine_add_rack(struct confine *c, const struct config *config,
 /* Only the first two steps, for who still has to make what belongs to the user.
  * error_last() has the words. */
 int confine_become(const struct confine *c) MUST_CHECK;
-/* All steps, for this thread and all that it will start. */
+/* All steps, for this thread and all that it will start. -EBUSY: there is a
+ * second one already, which would keep everything. */
 int confine_start(const struct confine *c) MUST_CHECK;
 
 /* The capabilities alone, for a thread that needs fewer than its process: it
