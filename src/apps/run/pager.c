@@ -302,8 +302,8 @@ static int give_up_rights(struct pager *p)
 		return err;
 	err = run_confine(p->options.rack);
 	if (err)
-		(void)snprintf(p->shared->text, sizeof(p->shared->text),
-			       "cannot confine the pager: %s", aq_last_error());
+		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
+			       aq_last_error());
 	return err;
 }
 

@@ -2,7 +2,6 @@
 /* What the pager gives up. */
 #include "rights.h"
 
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,20 +21,14 @@ static bool is_others(const char *path)
 static int confine_in(struct confine *c, const struct config *config,
 		      const char *rack)
 {
-	const char *own = config_string(config, "rack", "name");
-	char rundir[RUNDIR_PATH_MAX], asked[RUNDIR_PATH_MAX] = "";
-	int err = 0;
+	char rundir[RUNDIR_PATH_MAX];
+	int err;
 
+	if (!rack)
+		rack = config_string(config, "rack", "name");
 	confine_set_rack(c, config);
-	/* Root hands the rack's directory over to who serves it. */
-	if (c->user)
-		err = rundir_make(own, rundir);
-	if (!err)
-		err = confine_add_rack(c, config, rundir);
-	if (!err && rack && strcmp(rack, own) != 0)
-		err = rundir_path(rack, asked);
-	if (!err)
-		err = confine_add(c, CONFINE_READ, asked);
+	/* As root, who hands the directory over to whom we become. */
+	err = confine_add_rack(c, config, rack, rundir);
 	c->others_files = geteuid() == 0 && is_others(c->config_path);
 	return err ? err : confine_start(c);
 }

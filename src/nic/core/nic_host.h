@@ -72,8 +72,10 @@ struct nic_provider {
 	/* Fills in what can be said without opening. */
 	void (*describe)(void *ctx, unsigned index, char name[64],
 			 uint64_t *guid);
-	/* Opened twice, a device gives the same host again, counted. */
-	int (*open)(void *ctx, unsigned index, struct nic_host **out);
+	/* Opened twice, a device gives the same host again, counted. NICs see
+	 * only those of their rack; NULL is the rack of the settings. */
+	int (*open)(void *ctx, unsigned index, const char *rack,
+		    struct nic_host **out);
 };
 
 /* The devices of this machine. os/ defines it; where os/ is not linked in, a

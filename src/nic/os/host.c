@@ -234,16 +234,16 @@ static void host_close(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	void (*closed)(unsigned) = h->closed;
-	unsigned index = h->index;
+	unsigned place = h->place;
 
-	if (h->forgotten || (h->put && !h->put(index)))
+	if (h->forgotten || (h->put && !h->put(place)))
 		return;
 	engine_stop(h);
 	unmap_release(&h->unmap);
 	nic_destroy(h->base.nic);
 	host_free(h);
 	if (closed)
-		closed(index);
+		closed(place);
 }
 
 static const struct nic_host_ops host_ops = {

@@ -152,9 +152,9 @@ struct os_host {
 	struct log_limit log_limit;
 	/* For an owner that counts users: put is asked first by close, false
 	 * means that there are others; closed is called when all is gone. */
-	bool (*put)(unsigned index);
-	void (*closed)(unsigned index);
-	unsigned index; /* for the two */
+	bool (*put)(unsigned place);
+	void (*closed)(unsigned place);
+	unsigned place; /* for the two */
 	bool forgotten; /* after a fork, in the child */
 };
 

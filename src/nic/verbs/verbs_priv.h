@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "base/rundir.h"
 #include "core/nic.h"
 #include "core/nic_host.h"
 #include "verbs.h"
@@ -77,6 +78,7 @@ struct verbs_ctx {
 	 * mutex to change it. Read without: once set it stays. */
 	struct nic_host *_Atomic host;
 	struct verbs_device *device;
+	char rack[RUNDIR_RACK_MAX + 1]; /* "": that of the settings */
 	int async_wr_fd;
 	atomic_uint async_unread;
 	atomic_uint next_handle;

@@ -219,6 +219,9 @@ uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
  * that is left: one that hangs must leave some for the others. */
 uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
 			      uint32_t parts);
+/* The settings, if the rack is the one that they describe; else NULL: the nodes
+ * and engines that rack.ini lists are those of the rack that it names. */
+const struct config *client_rack_listed(const struct aq_rack *rack);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);

@@ -163,7 +163,8 @@ const struct client_node *client_keep_node(const struct aq_rack *rack,
 unsigned client_keep_engines(const struct aq_rack *rack,
 			     struct client_node engines[CLIENT_NODE_MAX])
 {
-	return client_engines_find(rack->config, rack->rundir, engines);
+	return client_engines_find(client_rack_listed(rack), rack->rundir,
+				   engines);
 }
 
 void client_keep_engine_token(const struct aq_rack *rack,

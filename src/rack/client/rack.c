@@ -60,6 +60,13 @@ uint32_t client_rack_nodes(const struct aq_rack *rack)
 	return atomic_load_explicit(&rack->node_count, memory_order_acquire);
 }
 
+const struct config *client_rack_listed(const struct aq_rack *rack)
+{
+	const char *listed = config_string(rack->config, "rack", "name");
+
+	return strcmp(rack->name, listed) == 0 ? rack->config : NULL;
+}
+
 void client_rack_rescan(struct aq_rack *rack)
 {
 	struct client_node *found = calloc(CLIENT_NODE_MAX, sizeof(*found));
@@ -67,7 +74,8 @@ void client_rack_rescan(struct aq_rack *rack)
 
 	if (!found)
 		return;
-	count = client_nodes_find(rack->config, rack->rundir, found);
+	count = client_nodes_find(client_rack_listed(rack), rack->rundir,
+				  found);
 	pthread_mutex_lock(&rack->lock);
 	known = client_rack_nodes(rack);
 	for (i = 0; i < count; i++) {

@@ -19,13 +19,13 @@ enum {
 
 /* ---- the device and the thread's part ----------------------------------- */
 
-static int open_soft(struct ibv_context **out)
+static int open_soft(const char *rack, struct ibv_context **out)
 {
 	const struct client_verbs *v = client_verbs_choose();
 	struct ibv_device **list = v->get_device_list(NULL);
 
 	if (list && list[0])
-		*out = v->open_device(list[0]);
+		*out = v->open_in_rack(list[0], rack);
 	if (list)
 		v->free_device_list(list);
 	return *out ? 0
@@ -59,7 +59,7 @@ int client_device_open(struct aq_rack *rack)
 			config_string(rack->config, "nic", "address"),
 			&rack->system_verbs, &rack->context);
 	} else {
-		err = open_soft(&rack->context);
+		err = open_soft(rack->name, &rack->context);
 	}
 	if (err) {
 		rack->context = NULL;

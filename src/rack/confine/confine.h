@@ -69,11 +69,11 @@ int confine_add_parent(struct confine *c, enum confine_use use,
  * `nic.port` needs, rack.group, and as root, where no user is named, to become
  * rack.user. The settings must live as long as `c`, as below. */
 void confine_set_rack(struct confine *c, const struct config *config);
-/* The files that everybody needs who has a NIC in a rack: its runtime
+/* The files that everybody needs who has a NIC in this rack: its runtime
  * directory, which is made and named, rack.ini, and certificates of nodes and
  * engines. */
 int confine_add_rack(struct confine *c, const struct config *config,
-		     char rundir[RUNDIR_PATH_MAX]) MUST_CHECK;
+		     const char *rack, char rundir[RUNDIR_PATH_MAX]) MUST_CHECK;
 
 /* Only the first two steps, for who still has to make what belongs to the user.
  * error_last() has the words. */

@@ -64,10 +64,10 @@ static int add_authorities(struct confine *c, const struct config *config)
 }
 
 /* Who finds a place looks at the directories above it, too. */
-static int add_rundir(struct confine *c, const struct config *config,
+static int add_rundir(struct confine *c, const char *rack,
 		      char rundir[RUNDIR_PATH_MAX])
 {
-	int err = rundir_make(config_string(config, "rack", "name"), rundir);
+	int err = rundir_make(rack, rundir);
 
 	if (!err)
 		err = confine_add(c, CONFINE_WRITE, rundir);
@@ -79,9 +79,9 @@ static int add_rundir(struct confine *c, const struct config *config,
 }
 
 int confine_add_rack(struct confine *c, const struct config *config,
-		     char rundir[RUNDIR_PATH_MAX])
+		     const char *rack, char rundir[RUNDIR_PATH_MAX])
 {
-	int err = add_rundir(c, config, rundir);
+	int err = add_rundir(c, rack, rundir);
 
 	if (!err && config_find_file(c->config_path) == 0)
 		err = confine_add(c, CONFINE_READ, c->config_path);

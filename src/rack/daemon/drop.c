@@ -89,7 +89,7 @@ static int add_options(struct daemon *d)
 
 static int add_files(struct daemon *d)
 {
-	int err = confine_add_rack(&d->confine, d->config, d->rundir);
+	int err = confine_add_rack(&d->confine, d->config, d->rack, d->rundir);
 
 	if (!err)
 		err = add_options(d);
