@@ -146,7 +146,7 @@ static void test_nobody_drives(void **state)
 	struct fixture *f = two_hosts_new(0);
 
 	for (unsigned i = 0; i < 4; i++) {
-		test_sleep_ms(120); /* both engines are asleep */
+		test_sleep_ms(120); /* both NIC threads are asleep */
 		all_operations(f, false);
 		memset(f->end[1].mem + 40000, 0, 8);
 		end_sync(&f->end[1]);

@@ -27,6 +27,10 @@ enum {
 	FREE_FD,
 };
 
+enum {
+	LOOKS = 3,
+};
+
 enum ask {
 	ASK_ENABLE, /* with a userfaultfd */
 	ASK_OWNER,
@@ -58,8 +62,10 @@ static bool is_ours(const struct run_start *start, pid_t pid)
 	struct stat st;
 	char path[32];
 
-	if (run_peer_is_below(pid, start->supervisor))
-		return true;
+	/* Who loses its parent meanwhile has another one by now. */
+	for (unsigned i = 0; i < LOOKS; i++)
+		if (run_peer_is_below(pid, start->supervisor))
+			return true;
 	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	return user != 0 && stat(path, &st) == 0 && st.st_uid == user;
 }

@@ -99,7 +99,7 @@ static bool has_memory(const struct pager *p, const struct space *s)
 {
 	uint64_t stack = run_broker_stack(p->broker, s->pid);
 
-	return !stack || stack == s->stack;
+	return !stack || !s->stack || stack == s->stack;
 }
 
 /* The agent was killed, and a batch that it had is lost with it: the process
@@ -130,7 +130,8 @@ void run_owner_look(struct pager *p, struct space *s, bool is_thorough)
 
 	if (!c || s->is_left || s->is_dead)
 		return;
-	(void)atomic_fetch_add_explicit(&c->beats, 1, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&c->heartbeats, 1,
+					memory_order_relaxed);
 	if (is_thorough && !has_memory(p, s))
 		leave(p, s);
 	else if (!s->is_killed && is_bereft(p, s))

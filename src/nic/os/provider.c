@@ -102,7 +102,7 @@ static int read_config(unsigned index, const char *rack, struct os_config *cfg)
 		list = config_string(c, "nic", "address");
 	snprintf(cfg->rack, sizeof(cfg->rack), "%s",
 		 rack ? rack : config_string(c, "rack", "name"));
-	cfg->engine_yields = (uint32_t)config_int(c, "nic", "engine_yields");
+	cfg->idle_turns = (uint32_t)config_int(c, "nic", "engine_yields");
 	cfg->mtu = (uint32_t)config_int(c, "nic", "mtu");
 	cfg->watch_unmap = config_bool(c, "nic", "watch_unmap");
 	cfg->loss_ppm = (uint32_t)config_int(c, "nic", "loss_ppm");

@@ -319,8 +319,8 @@ int verbs_dealloc_mw(struct ibv_mw *mw);
 /* A pipe, closed on exec; the write end never blocks. 0 or -errno. */
 int verbs_pipe_open(int *rd_fd, int *wr_fd) MUST_CHECK;
 /* Before a read from `fd`, of which *unread records are known to be there:
- * drives the NIC for a while, then leaves it to its engine. Returns at once if
- * the application made the descriptor non-blocking. */
+ * drives the NIC for a while, then leaves it to its own thread. Returns at once
+ * if the application made the descriptor non-blocking. */
 void verbs_wait_readable(struct nic_host *host, int fd, atomic_uint *unread);
 /* The NIC's upcalls; host lock held. */
 void verbs_on_cq_event(struct nic_cq *cq, void *owner);

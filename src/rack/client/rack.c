@@ -181,10 +181,10 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 		return error_set(-ENOMEM, "no memory for a rack");
 	rack->transport = tr;
 	rack->transport_ctx = ctx;
-	rack->beat_ms = CLIENT_HEARTBEAT_MS;
+	rack->heartbeat_ms = CLIENT_HEARTBEAT_MS;
 	list_init(&rack->threads);
 	list_init(&rack->bonds);
-	list_init(&rack->keepers);
+	list_init(&rack->keepalives);
 	atomic_init(&rack->deadline_ms, CLIENT_DEADLINE_MS);
 	atomic_init(&rack->node_count, 0);
 	err = make_fork_page(rack);
