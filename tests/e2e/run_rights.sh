@@ -82,7 +82,7 @@ broker=$(pgrep -P "$pager" -x aquifer-broker)
 [[ $(stat -c %u "/proc/$program") == 65534 ]] || fail "the loop is root"
 # The pager with its NIC is confined as daemons are; landlock cannot be seen.
 confined "$pager" 0000000000000000
-grep -qx aq-engine /proc/"$pager"/task/*/comm || fail "no thread of the NIC"
+grep -qx aq-nic /proc/"$pager"/task/*/comm || fail "no thread of the NIC"
 # caps PID: of a process of one thread.
 caps() {
 	awk '/^CapPrm|^CapEff|^NoNew|^Threads/ { printf "%s ", $2 }' "/proc/$1/status"
