@@ -134,7 +134,9 @@ expect 0 "$AQUIFER" up
 start_loop 4M 12
 pager=$(pgrep -P "$RUN" -x aquifer-pager)
 confined "$pager" 0000000000000000
-[[ $(stat -c %u "/proc/$pager/maps") == 0 ]] || fail "the pager can be traced"
+# A build with sanitizers stays open to tracers.
+[[ -n ${AQ_PRELOAD:-} || $(stat -c %u "/proc/$pager/maps") == 0 ]] ||
+	fail "the pager can be traced"
 grep -qP "^Uid:\t65534\t65534\t65534\t65534$" "/proc/$pager/status" ||
 	fail "the pager is $(grep Uid "/proc/$pager/status")"
 kill -TERM "$RUN"
