@@ -36,6 +36,10 @@ struct landing {
 extern __thread struct landing landing
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* What looks after the signal handler; called by each thread now and then. Set
+ * by os/fault_guard.c, before there is a thread that works. */
+extern void (*landing_looks)(void) __attribute__((visibility("hidden")));
+
 /* Does the work; returns something that is not 0. A fault leaves it where it
  * is: it must hold nothing that has to be given back. */
 typedef size_t landing_work(void *a, const void *b, uintptr_t c);

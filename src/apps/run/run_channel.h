@@ -40,6 +40,9 @@ enum {
 
 #define RUN_HINT_HERE (1u << 31)
 
+/* A number that no thread has. */
+#define RUN_AGENT_COMES UINT32_MAX
+
 /* A space: pages that are bells, the first for calls, then the heap, then what
  * mmap gives out. */
 #define RUN_RANGE_ALIGN (1ull << 30)
@@ -185,14 +188,15 @@ struct run_channel {
 	/* One more than the core that faults come from. The agent keeps away
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
-	/* The kernel writes it as the agent starts, and 0 when it ends. */
+	/* RUN_AGENT_COMES before there is one; the kernel writes the number as
+	 * the agent starts, and 0 when it ends. */
 	_Atomic uint32_t agent_tid;
 	/* RUN-P2: the pager wants the agent to end: its process has ended or
 	 * executed something else, and the agent alone keeps the memory. */
 	_Atomic uint32_t quits;
 	/* The pager adds to it now and then, as long as it lives. */
 	_Atomic uint32_t heartbeats;
-	_Atomic uint32_t had_agent; /* written by the agent as it starts */
+	_Atomic uint32_t had_agent; /* written by the agent when it is ready */
 	uint32_t may_move; /* written by the pager before there is an agent */
 	_Atomic uint32_t way; /* RUN-W1: enum run_way, once it is known */
 	_Atomic uint32_t has_aliens; /* some of the range is not far: a hint */

@@ -71,6 +71,8 @@ struct bell {
 struct bell_peer {
 	const struct bell_page *page; /* NULL: not known yet */
 	uint64_t rang_for;	      /* the sleep that was rung for last */
+	bool is_rung;		      /* since bell_settle */
+	bool is_owed;		      /* one more ring, in bell_settle */
 };
 
 int bell_init(struct bell *b) MUST_CHECK;
@@ -106,6 +108,35 @@ static inline bool bell_ring(struct bell_peer *p, int sock)
 		return false;
 	bell_send(sock);
 	return true;
+}
+
+/*
+ * For a sleep that there is to ring for, the first time until bell_settle;
+ * false: it is put off to that. What a peer's page says is the peer's to
+ * choose: one that says that it has slept again at every look must not cost a
+ * system call for every frame.
+ */
+static inline bool bell_ring_once(struct bell_peer *p, int sock)
+{
+	if (p->is_rung) {
+		p->is_owed = true;
+		return false;
+	}
+	p->is_rung = true;
+	bell_send(sock);
+	return true;
+}
+
+/* Rings if that was put off and the peer still sleeps; true: it did. */
+static inline bool bell_settle(struct bell_peer *p, int sock)
+{
+	bool is_owed = p->is_owed;
+
+	p->is_rung = p->is_owed = false;
+	if (!is_owed)
+		return false;
+	p->rang_for = 0; /* it was not */
+	return bell_ring(p, sock);
 }
 
 /* The sleeper's first half of BELL-1. The caller looks into its rings

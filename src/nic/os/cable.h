@@ -84,6 +84,8 @@ void cable_event(struct cable *c);
 /* Ends the cables that hung up, or whose rings or messages were found
  * impossible, and tells the NIC. Only for the NIC thread. */
 void cable_reap(struct os_host *h);
+/* At the end of a turn in which somebody was woken. */
+void cable_settle(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);
 

@@ -18,16 +18,26 @@ enum {
 	TAIL_BYTES = 64,   /* of a large write, stored in order at the end */
 };
 
-/* Process-wide by nature: one handler, and who was there before it. */
-static struct sigaction before_segv, before_bus;
-static pthread_once_t install_once = PTHREAD_ONCE_INIT;
-static int install_error;
+enum {
+	SIGNALS = 2,
+	/* How often a program may take a signal from us until it keeps it. */
+	TURNS = 8,
+};
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+/* Process-wide by nature: our handlers, and who was there before each of them,
+ * which never changes while the handler can run. Guarded by the mutex. */
+static struct guarded {
+	int sig;
+	unsigned count;
+	struct sigaction before[TURNS];
+} guarded[SIGNALS] = {{.sig = SIGSEGV}, {.sig = SIGBUS}};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void pass_on(const struct sigaction *before, int sig, siginfo_t *info,
+		    void *context)
 {
-	const struct sigaction *before =
-		sig == SIGBUS ? &before_bus : &before_segv;
-
+	if (before->sa_flags & SA_RESETHAND)
+		signal(sig, SIG_DFL);
 	if (before->sa_flags & SA_SIGINFO) {
 		before->sa_sigaction(sig, info, context);
 		return;
@@ -45,31 +55,75 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		raise(sig);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *context)
+static void on_fault(unsigned turn, int sig, siginfo_t *info, void *context)
 {
 	if (info->si_code > 0 &&
 	    landing_take((uintptr_t)info->si_addr, context))
 		return;
-	pass_on(sig, info, context);
+	pass_on(&guarded[sig == SIGBUS].before[turn], sig, info, context);
 }
 
-static void install(void)
-{
-	struct sigaction sa = {
-		.sa_sigaction = on_fault,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK,
-	};
+/* One for each turn: a handler of the program's that hands on to the one of
+ * ours that it has found does not come back to itself. */
+#define HANDLER(n)                                                        \
+	static void on_fault_##n(int sig, siginfo_t *info, void *context) \
+	{                                                                 \
+		on_fault(n, sig, info, context);                          \
+	}
+HANDLER(0)
+HANDLER(1)
+HANDLER(2)
+HANDLER(3)
+HANDLER(4)
+HANDLER(5)
+HANDLER(6)
+HANDLER(7)
+static void (*const handler[TURNS])(int, siginfo_t *, void *) = {
+	on_fault_0, on_fault_1, on_fault_2, on_fault_3,
+	on_fault_4, on_fault_5, on_fault_6, on_fault_7,
+};
 
-	sigemptyset(&sa.sa_mask);
-	if (sigaction(SIGSEGV, &sa, &before_segv) < 0 ||
-	    sigaction(SIGBUS, &sa, &before_bus) < 0)
-		install_error = -errno;
+static int guard(struct guarded *g)
+{
+	struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	if (sigaction(g->sig, NULL, &now) < 0)
+		return -errno;
+	if (g->count == TURNS ||
+	    (g->count && now.sa_sigaction == handler[g->count - 1]))
+		return 0;
+	g->before[g->count] = now;
+	ours.sa_sigaction = handler[g->count];
+	ours.sa_mask = now.sa_mask;
+	ours.sa_flags |= now.sa_flags & SA_NODEFER;
+	if (sigaction(g->sig, &ours, NULL) < 0)
+		return -errno;
+	g->count++;
+	return 0;
+}
+
+/* Whether the signals are ours. Not waited for: whoever has the mutex sees to
+ * it. */
+static void look(void)
+{
+	if (pthread_mutex_trylock(&mutex) != 0)
+		return;
+	for (unsigned i = 0; i < SIGNALS; i++)
+		(void)!guard(&guarded[i]);
+	pthread_mutex_unlock(&mutex);
 }
 
 int fault_guard_install(void)
 {
-	pthread_once(&install_once, install);
-	return install_error;
+	int err = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (!landing_looks)
+		landing_looks = look;
+	for (unsigned i = 0; i < SIGNALS && !err; i++)
+		err = guard(&guarded[i]);
+	pthread_mutex_unlock(&mutex);
+	return err;
 }
 
 static inline bool aligned(const void *p)

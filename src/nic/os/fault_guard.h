@@ -4,8 +4,9 @@
  * that revokes what was mapped here, or of the program, which may unmap what it
  * has registered. The handler is process-wide, as signals are; everything that
  * is not where the faulting thread expects it (landing.h) goes to whoever
- * handled the signal before. Who installs a handler after us and passes nothing
- * on gets our faults, too.
+ * handled the signal before. A program may install its own handler after us:
+ * then ours is put before it again, where memory is registered and now and then
+ * while the NIC works (landing.c). Until that, our faults are the program's.
  */
 #ifndef AQ_FAULT_GUARD_H
 #define AQ_FAULT_GUARD_H
@@ -14,7 +15,8 @@
 
 struct atomic_op;
 
-/* Takes SIGSEGV and SIGBUS over, once per process. */
+/* Takes SIGSEGV and SIGBUS over, or back from the program: eight times, then it
+ * wants them more than we do. */
 int fault_guard_install(void) MUST_CHECK;
 
 struct fault_range {

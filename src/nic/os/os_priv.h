@@ -128,6 +128,8 @@ struct os_host {
 	unsigned polled_first; /* whose turn it is to be first */
 	struct share share;    /* of each turn's frames */
 	struct cable *cables;  /* every cable that is not freed */
+	bool in_turn;	       /* frames are being moved */
+	bool has_woken;	       /* peers, since the turn began */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
 	struct loop *loop;
