@@ -20,6 +20,9 @@ tsan: build-tsan/build.ninja
 fuzz: build-fuzz/build.ninja
 	ninja -C build-fuzz
 	tools/fuzz build-fuzz $(SECONDS)
+fuzz-release: build-fuzz/build.ninja
+	ninja -C build-fuzz
+	tools/fuzz-release build-fuzz $(SECONDS)
 sim: all
 	build/aquifer sim verbs --seeds $(SEEDS)
 bench: all
@@ -43,4 +46,4 @@ build-tsan/build.ninja:
 	$(SETUP) build-tsan -Db_sanitize=thread
 build-fuzz/build.ninja:
 	CC=clang $(SETUP) build-fuzz -Dfuzz=true -Db_sanitize=address,undefined
-.PHONY: all check asan tsan fuzz sim bench tidy format man install clean
+.PHONY: all check asan tsan fuzz fuzz-release sim bench tidy format man install clean

@@ -100,7 +100,7 @@ all_c() {
 }
 
 all_shell() {
-	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/*.sh \
+	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/fuzz-release tools/*.sh \
 		tools/*.bash tests/e2e/*.sh tests/e2e/vm/*.sh
 }
 

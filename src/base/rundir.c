@@ -367,3 +367,28 @@ int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX])
 	memcpy(path, found, sizeof(found));
 	return 0;
 }
+
+int rundir_file_open(const char *path, int flags)
+{
+	const int never = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	struct trust t;
+	struct stat st;
+	int fd, err = trust_load(&t);
+
+	if (err)
+		return err;
+	fd = open(path, flags | never, 0600);
+	if (fd < 0) {
+		err = -errno;
+		return error_set(err, "cannot open %s: %s", path,
+				 strerror(-err));
+	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (!t.has_group || (st.st_nlink == 1 && trust_serves(&t, st.st_uid))))
+		return fd;
+	close(fd);
+	return error_set(-EPERM,
+			 "%s is no file of the rack's own: somebody else has "
+			 "put it there; look who, and remove it",
+			 path);
+}

@@ -43,6 +43,13 @@ int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
 /* The same; the descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
 int rundir_open(const char *rack) MUST_CHECK;
 
+/* Opens a file of a daemon there, with O_CREAT of mode 0600. Members of
+ * rack.group may have put something in its place: -EPERM for what is no regular
+ * file, or in such a rack not the rack's own, or has a second name. No link is
+ * followed, no pipe waited for. The descriptor (O_CLOEXEC), or -errno with
+ * words. */
+int rundir_file_open(const char *path, int flags) MUST_CHECK;
+
 /* Makes one directory of ours inside an existing one, with the same checks;
  * returns a descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
 int rundir_subdir_open(const char *path, const char *name) MUST_CHECK;

@@ -112,8 +112,12 @@ int trust_load(struct trust *out)
 	return err;
 }
 
+bool trust_serves(const struct trust *t, uid_t uid)
+{
+	return uid == t->self || uid == 0 || (t->has_user && uid == t->user);
+}
+
 bool trust_peer(const struct trust *t, uid_t uid)
 {
-	return uid == t->self || uid == 0 || (t->has_user && uid == t->user) ||
-	       t->has_group;
+	return trust_serves(t, uid) || t->has_group;
 }

@@ -27,6 +27,11 @@ int trust_load(struct trust *out) MUST_CHECK;
  * reached the sockets may, because only members can enter their directory. */
 bool trust_peer(const struct trust *t, uid_t uid);
 
+/* Whether what this user has put into the rack's directory is the rack's own:
+ * files of daemons, and sockets that they listen on. Members of the group may
+ * write to that directory, but only use the rack. */
+bool trust_serves(const struct trust *t, uid_t uid);
+
 /* A user's or group's name, or its number. */
 bool trust_name_is_valid(const char *name);
 /* The number of a user or group: digits, but not (uid_t)-1, which means none.

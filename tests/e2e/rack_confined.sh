@@ -13,29 +13,6 @@ source "$(dirname "$0")/redis_lib.sh"
 offload_client=$1
 need redis-cli python3
 
-# confined PID CAPABILITIES: what every thread of the process has.
-confined() {
-	local file seen=0
-	for file in /proc/"$1"/task/*/status; do
-		[[ -e $file ]] || continue
-		grep -qx "NoNewPrivs:	1" "$file" || fail "$file: NoNewPrivs"
-		grep -qx "CapEff:	$2" "$file" ||
-			fail "$file: $(grep Cap "$file"), not $2"
-		grep -qx "CapPrm:	$2" "$file" || fail "$file: CapPrm"
-		case $(uname -m) in
-		x86_64 | aarch64)
-			grep -qx "Seccomp:	2" "$file" ||
-				fail "$file: $(grep Seccomp: "$file")"
-			;;
-		esac
-		if ((EUID == 0)); then
-			grep -qx "CapBnd:	$2" "$file" ||
-				fail "$file: $(grep CapBnd "$file"), not $2"
-		fi
-		((++seen))
-	done
-	((seen > 0)) || fail "no process $1: $(cat "$TMP"/raw "$TMP"/user 2>/dev/null)"
-}
 none=0000000000000000
 
 cat >"$TMP/rack.ini" <<END

@@ -74,29 +74,26 @@ for shell in bash dash; do
 done
 echo "ok: no descriptor more"
 
-# caps PID: of all its threads, with their names.
-caps() {
-	local task
-	for task in "/proc/$1/task/"*; do
-		echo "$(cat "$task/comm") $(awk '/^CapPrm|^CapEff|^NoNew/ {
-			printf "%s ", $2 }' "$task/status")"
-	done
-}
 export SUDO_UID=65534 SUDO_GID=65534
 start_loop 4M 12
 program=$(pgrep -P "$RUN" run_client)
 pager=$(pgrep -P "$RUN" -x aquifer-pager)
+broker=$(pgrep -P "$pager" -x aquifer-broker)
 [[ $(stat -c %u "/proc/$program") == 65534 ]] || fail "the loop is root"
-caps "$pager" >"$TMP/caps"
-none=0000000000000000 kill=0000000000000020 serve=0000000000080020
-for line in "aquifer-pager $serve $serve 1" "aquifer-reclaim $none $none 1" \
-	"aquifer-mender $none $none 1"; do
-	grep -q "^$line" "$TMP/caps" || fail "the pager: $(cat "$TMP/caps")"
-done
-# The NIC's threads may read files and use the network: bits 2, 12, 13, 39.
-! grep -v "^aquifer-[pmr]" "$TMP/caps" | grep -qv ' 0000008000003004 .* 1' ||
-	fail "the NIC: $(cat "$TMP/caps")"
-[[ $(caps "$RUN") == *" $kill $kill 1 " ]] || fail "the supervisor: $(caps "$RUN")"
+# The pager with its NIC is confined as daemons are; landlock cannot be seen.
+confined "$pager" 0000000000000000
+grep -qx aq-nic /proc/"$pager"/task/*/comm || fail "no thread of the NIC"
+# caps PID: of a process of one thread.
+caps() {
+	awk '/^CapPrm|^CapEff|^NoNew|^Threads/ { printf "%s ", $2 }' "/proc/$1/status"
+}
+# The supervisor may kill, the broker also look at processes: bits 5 and 19.
+kill=0000000000000020 serve=0000000000080020
+[[ $(caps "$RUN") == "1 $kill $kill 1 " ]] || fail "the supervisor: $(caps "$RUN")"
+[[ $(caps "$broker") == "1 $serve $serve 1 " ]] ||
+	fail "the broker: $(caps "$broker")"
+[[ $(cd "/proc/$broker/fd" && echo *) == "0 1 2 3 4 5" ]] ||
+	fail "the broker has $(ls -l "/proc/$broker/fd")"
 # Signals for another user's program, and its death with the supervisor.
 kill -TERM "$RUN"
 status=0
@@ -110,4 +107,41 @@ for _ in {1..300}; do
 	sleep 0.1
 done
 ! kill -0 "$program" 2>/dev/null || fail "the program outlives the supervisor"
+# Pager and broker end then, and leave nothing.
+for _ in {1..300}; do
+	compgen -G "/run/aquifer-run-$RUN-*" >/dev/null || break
+	sleep 0.1
+done
+! compgen -G "/run/aquifer-run-$RUN-*" || fail "the directory is left"
 echo "ok: few rights serve it"
+
+# rack.ini of somebody else costs one right, that of reading: bit 2.
+mkdir -m 700 "$TMP/home"
+cp "$TMP/rack.ini" "$TMP/home/rack.ini"
+chown -R 65534 "$TMP/home"
+AQUIFER_CONFIG=$TMP/home/rack.ini start_loop 4M 12
+confined "$(pgrep -P "$RUN" -x aquifer-pager)" 0000000000000004
+kill -TERM "$RUN"
+wait "$RUN" || true
+# With rack.user the pager is that user's, as daemons are.
+unset SUDO_UID SUDO_GID
+expect 0 "$AQUIFER" down
+printf '[rack]\nuser = nobody\n[memory m0]\nsize = 64M\n' >"$TMP/rack.ini"
+chmod 644 "$TMP/rack.ini"
+mkdir -m 755 "$TMP/theirs"
+export AQUIFER_RUNDIR=$TMP/theirs/run AQUIFER_STATEDIR=$TMP/theirs/state
+expect 0 "$AQUIFER" up
+start_loop 4M 12
+pager=$(pgrep -P "$RUN" -x aquifer-pager)
+confined "$pager" 0000000000000000
+# A build with sanitizers stays open to tracers.
+[[ -n ${AQ_PRELOAD:-} || $(stat -c %u "/proc/$pager/maps") == 0 ]] ||
+	fail "the pager can be traced"
+grep -qP "^Uid:\t65534\t65534\t65534\t65534$" "/proc/$pager/status" ||
+	fail "the pager is $(grep Uid "/proc/$pager/status")"
+kill -TERM "$RUN"
+wait "$RUN" || true
+far 2M "$CLIENT" random 4 >"$TMP/out" || fail "rack.user: $(cat "$TMP/err")"
+report 'd["stored"] > 500 and d["refused"] == 0'
+expect 0 "$AQUIFER" down
+echo "ok: another user's rack"

@@ -12,8 +12,8 @@
  * Whatever it is, the host says yes or hangs up, and when the peer is gone no
  * descriptor is left or missing.
  */
-#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ enum {
 	SHARED = CABLE_RINGS_AT + 2 * RING,
 	FD_MAX = 5,
 	MESSAGES_MAX = 32,
+	FDS = 128, /* more than are ever open */
 };
 
 static char top[] = "/tmp/aquifer-fuzz.XXXXXX";
@@ -74,17 +75,18 @@ static struct os_host *host(void)
 	return h;
 }
 
-static unsigned open_descriptors(void)
+/* Which of the lowest numbers are descriptors. poll(2) tells of all at once;
+ * listing /proc/self/fd took half of the time. */
+static void open_descriptors(bool open[FDS])
 {
-	DIR *d = opendir("/proc/self/fd");
-	unsigned n = 0;
+	struct pollfd p[FDS];
 
-	if (!d)
+	for (int i = 0; i < FDS; i++)
+		p[i] = (struct pollfd){.fd = i};
+	if (poll(p, FDS, 0) < 0)
 		abort();
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
+	for (int i = 0; i < FDS; i++)
+		open[i] = !(p[i].revents & POLLNVAL);
 }
 
 static int sealed(size_t len_bytes)
@@ -191,12 +193,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
 	struct input in = {data, data + len_bytes};
 	struct os_host *h = host();
-	unsigned before;
+	bool before[FDS], after[FDS];
 	int sock;
 
 	while (!is_quiet(h))
 		sched_yield();
-	before = open_descriptors();
+	open_descriptors(before);
 	if (slot_connect(&h->sockets, h->cfg.address, h->slot, &sock))
 		abort();
 	for (unsigned i = 0; i < MESSAGES_MAX && in.at < in.end; i++) {
@@ -207,7 +209,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	hear(h);
 	while (!is_quiet(h))
 		sched_yield();
-	if (open_descriptors() != before)
+	open_descriptors(after);
+	if (memcmp(before, after, sizeof(before)) != 0)
 		abort();
 	return 0;
 }

@@ -11,6 +11,7 @@
 enum {
 	SEEDS_DEFAULT = 40,
 	BUG_SEEDS = 60,
+	SWITCH_SEEDS = 6,
 };
 
 static struct play_sum sum;
@@ -64,6 +65,28 @@ static void test_auth_seeds(void **state)
 	assert_true(n->resets && n->crashes);
 }
 
+/* A switch forwards packets with a MAC like all others, also with programs that
+ * leave them alone. One that changes them and makes their ICRC right does harm
+ * without a MAC, and none with. (Datagrams, of which SENDs may be, have none.)
+ */
+static void test_switch_that_forges(void **state)
+{
+	struct verbs_play_options opt = {
+		.auth = true,
+		.is_switched = true,
+		.tor = {.programs = {"steer", "fault:forge=1%,only=write+read+"
+					      "atomic+response+ack+atomic_ack"},
+			.program_count = 2},
+	};
+	struct sim_batch b = {.from = 1, .to = SWITCH_SEEDS, .jobs = 1};
+
+	play_test_hold(&switch_play, &opt.common, SWITCH_SEEDS, &sum);
+	assert_true(n->forwarded > 0);
+	opt.auth = false;
+	assert_int_equal(play_seeds(&switch_play, &opt.common, &b, &sum), 0);
+	assert_int_equal(sum.batch.violated, SWITCH_SEEDS);
+}
+
 static void test_same_seed_same_hash(void **state)
 {
 	struct sim_batch b = {.from = 2, .to = 2, .jobs = 1};
@@ -102,6 +125,7 @@ int main(void)
 		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_udp_seeds),
 		cmocka_unit_test(test_auth_seeds),
+		cmocka_unit_test(test_switch_that_forges),
 		cmocka_unit_test(test_same_seed_same_hash),
 		cmocka_unit_test(test_nak_that_overtakes_answers),
 		cmocka_unit_test(test_planted_bugs),

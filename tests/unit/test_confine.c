@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +250,36 @@ static void is_nobody(const struct fixture *fx)
 	files(fx);
 }
 
+static socklen_t abstract_name(struct sockaddr_un *sa)
+{
+	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+			   (size_t)snprintf(sa->sun_path + 1, 64,
+					    "test-confine-%d",
+					    (int)(getpid())) +
+			   1);
+}
+
+static struct sockaddr_un outside;
+static socklen_t outside_len;
+
+/* Names without a file have no owner either. */
+static void abstract_sockets(const struct fixture *fx)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHILD_CHECK(fd >= 0);
+	CHILD_CHECK(refuses(
+		connect(fd, (struct sockaddr *)&outside, outside_len), EPERM));
+	CHILD_CHECK(refuses(ioctl(0, TIOCLINUX, ""), EPERM));
+}
+
+static void *sleeper(void *arg)
+{
+	(void)pause();
+	return arg;
+}
+
 /* ---- tests -------------------------------------------------------------- */
 
 static const struct confine plain = {0};
@@ -268,6 +300,41 @@ static void test_files(void **state)
 	in_child(state, none_left, &plain, true);
 	if (confine_landlock_version() || (confine_has_filter() && !SANITIZED))
 		in_child(state, programs, &plain, true);
+}
+
+static void test_abstract_sockets(void **state)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (confine_landlock_version() < 6 || !confine_has_filter()) {
+		close(fd);
+		skip();
+	}
+	outside_len = abstract_name(&outside);
+	assert_int_equal(bind(fd, (struct sockaddr *)&outside, outside_len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	in_child(state, abstract_sockets, &plain, false);
+	close(fd);
+}
+
+/* A second thread would keep what the first gives up. */
+static void test_thread_before(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	if (SANITIZED)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		CHILD_CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
+		CHILD_CHECK(confine_start(&plain) == -EBUSY);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void test_packets(void **state)
@@ -315,6 +382,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_packets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_user, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_abstract_sockets, setup,
+						teardown),
+		cmocka_unit_test(test_thread_before),
 		cmocka_unit_test(test_wrong),
 	};
 

@@ -15,6 +15,7 @@
 #include "base/config.h"
 #include "base/config_named.h"
 #include "base/error.h"
+#include "base/rundir.h"
 #include "cli.h"
 #include "cli_place.h"
 #include "cli_proc.h"
@@ -104,18 +105,19 @@ static int start(const struct cli_rack *rack, const struct role *r,
 static void show_log(const struct cli_rack *rack, const char *name)
 {
 	char path[PATH_MAX], text[LOG_TAIL_BYTES + 1];
-	FILE *f;
-	size_t n;
+	ssize_t n;
+	off_t end;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s.log", rack->rundir, name);
-	f = fopen(path, "re");
-	if (!f)
+	fd = rundir_file_open(path, O_RDONLY);
+	if (fd < 0)
 		return;
-	if (fseek(f, -(long)LOG_TAIL_BYTES, SEEK_END) != 0)
-		rewind(f);
-	n = fread(text, 1, LOG_TAIL_BYTES, f);
-	fclose(f);
-	text[n] = '\0';
+	end = lseek(fd, 0, SEEK_END);
+	n = pread(fd, text, LOG_TAIL_BYTES,
+		  end > LOG_TAIL_BYTES ? end - LOG_TAIL_BYTES : 0);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
 	fprintf(stderr, "--- the end of %s\n%s", path, text);
 }
 
@@ -237,9 +239,9 @@ static int take_lock(const struct cli_rack *rack)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/up.lock", rack->rundir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = rundir_file_open(path, O_RDWR | O_CREAT);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	close(fd);
@@ -257,7 +259,7 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	if (lock < 0) {
 		cli_error("%s", lock == -EBUSY
 					? "another 'aquifer up' is at work"
-					: strerror(-lock));
+					: error_last());
 		json_decref(switches);
 		json_decref(engines);
 		json_decref(rows);

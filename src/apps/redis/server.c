@@ -298,7 +298,7 @@ static int allow(struct daemon *d)
 {
 	const struct redis_options *o = d->self;
 
-	return daemon_allow_parent(d, CONFINE_SOCKET, o->unix_path);
+	return confine_add_parent(&d->confine, CONFINE_SOCKET, o->unix_path);
 }
 
 const struct daemon_kind redis_daemon = {

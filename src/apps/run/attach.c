@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker.h"
 #include "pager_priv.h"
 #include "peer.h"
 #include "place.h"
@@ -113,16 +114,6 @@ static bool is_token(const uint8_t *a, const uint8_t *b)
 	for (unsigned i = 0; i < RUN_TOKEN_BYTES; i++)
 		differs |= a[i] ^ b[i];
 	return differs == 0;
-}
-
-static bool is_userfaultfd(int fd)
-{
-	static const char want[] = "anon_inode:[userfaultfd]";
-	char path[32], got[sizeof(want)];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, got, sizeof(got)) == sizeof(want) - 1 &&
-	       memcmp(got, want, sizeof(want) - 1) == 0;
 }
 
 /* ---- steps --------------------------------------------------------------- */
@@ -228,13 +219,16 @@ static int take_range(struct pager *p, struct attachment *c)
 	if (err)
 		return err;
 	err = -EPROTO;
-	if (r.magic != RUN_MAGIC || !is_userfaultfd(fd) || !r.start ||
-	    r.start % RUN_RANGE_ALIGN || r.start > 1ull << 47)
+	if (r.magic != RUN_MAGIC || !r.start || r.start % RUN_RANGE_ALIGN ||
+	    r.start > 1ull << 47)
 		goto err_close;
+	/* Only then it is one. */
+	err = run_broker_enable(p->broker, fd);
 	/* Whoever sent it, we do not wait in it. */
-	err = fcntl(fd, F_SETFL, O_NONBLOCK) == 0 ? 0 : -errno;
+	if (!err && fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+		err = -errno;
 	if (!err)
-		err = run_uffd_open(fd, r.start, RUN_RANGE_BYTES);
+		err = run_uffd_register(fd, r.start, RUN_RANGE_BYTES);
 	if (err)
 		goto err_close;
 	/* A process that called exec: its old memory is gone. Soon, not now:

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
+#include "broker.h"
 #include "pager_priv.h"
 
 /* ---- in order ------------------------------------------------------------ */
@@ -48,7 +49,7 @@ static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 				(int)s->pid);
 			s->is_dead = true;
 			if (s->pid)
-				(void)kill(s->pid, SIGKILL);
+				run_broker_kill(p->broker, s->pid, SIGKILL);
 			return;
 		}
 		e->msg = msg;

@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "broker.h"
 #include "pager_priv.h"
 #include "room_priv.h"
 #include "uffd.h"
@@ -58,7 +59,7 @@ static enum fault_end mapped(struct pager *p, const struct fault *f, int err)
 }
 
 /* SIGBUS, now and at every later access. */
-static enum fault_end sigbus(const struct fault *f)
+static enum fault_end sigbus(struct pager *p, const struct fault *f)
 {
 	struct space *s = f->space;
 
@@ -67,7 +68,7 @@ static enum fault_end sigbus(const struct fault *f)
 	/* A kernel without poison. A process that survives the signal would
 	 * fault again for ever. */
 	if (s->pid)
-		(void)kill(s->pid, SIGBUS);
+		run_broker_kill(p->broker, s->pid, SIGBUS);
 	return FAULT_WAITS;
 }
 
@@ -85,7 +86,7 @@ static enum fault_end serve_untouched(struct pager *p, const struct fault *f)
 		run_room_tell(p);
 	if (run_room_is_spent(p)) {
 		run_room_complain(p, s);
-		return sigbus(f);
+		return sigbus(p, f);
 	}
 	if (f->page == s->zero_next)
 		window = run_policy_room(
@@ -134,7 +135,7 @@ static enum fault_end serve_lost(struct pager *p, const struct fault *f)
 	run_page_set_state(&f->space->pages.page[f->page], RUN_LOST);
 	count(&p->stats->lost_pages, 1);
 	run_pager_complain(p, f->space);
-	return sigbus(f);
+	return sigbus(p, f);
 }
 
 /* ---- pages that come back ------------------------------------------------ */

@@ -14,9 +14,7 @@
 
 #include "base/clock.h"
 #include "client/link.h"
-#include "confine/confine.h"
 #include "pager_priv.h"
-#include "rights.h"
 
 enum {
 	MEND_PAGES = 4, /* at a time: faults wait that long */
@@ -153,8 +151,6 @@ static void *mender_main(void *arg)
 	struct pager *p = arg;
 
 	(void)prctl(PR_SET_NAME, "aquifer-mender");
-	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_NONE);
 	while (!ends(&p->mender)) {
 		look(p);
 		look_for_room(p);

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "broker.h"
 #include "exe.h"
 #include "near.h"
 #include "pager_priv.h"
@@ -48,13 +50,17 @@ static uint64_t read_bytes(pid_t pid, const char *key)
 	return (uint64_t)kib << 10;
 }
 
-static bool read_smaps(pid_t pid, struct near_count *c)
+static bool read_smaps(const struct pager *p, pid_t pid, struct near_count *c)
 {
-	FILE *f = run_proc_open("%d/smaps", (int)pid);
+	int fd = run_broker_smaps(p->broker, pid);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[512];
 
-	if (!f)
+	if (!f) {
+		if (fd >= 0)
+			(void)close(fd); /* only read */
 		return false;
+	}
 	while (fgets(line, sizeof(line), f))
 		near_read_line(c, line);
 	(void)fclose(f);
@@ -64,12 +70,8 @@ static bool read_smaps(pid_t pid, struct near_count *c)
 /* Why a process is not attached: its file says it, or nobody knows. */
 static const char *why_unattached(const struct pager *p, pid_t pid)
 {
-	char path[64];
-	const char *why;
+	const char *why = exe_why(run_broker_exe(p->broker, pid));
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	why = exe_why(
-		exe_look(path, p->options.user->uid, p->options.user->gid));
 	return why ? why : near_why(NEAR_UNATTACHED);
 }
 
@@ -105,7 +107,7 @@ static void look_attached(struct pager *p, const struct space *s)
 	/* The kernel's sum is not exact, and smaps takes long. */
 	if (all < far || !is_more(p, all - far))
 		return;
-	if (read_smaps(s->pid, &c))
+	if (read_smaps(p, s->pid, &c))
 		note(p, s->pid, near_total(&c), near_why(near_main_kind(&c)));
 }
 
@@ -117,7 +119,7 @@ static void look_unattached(struct pager *p, pid_t pid)
 
 	if (!near_matters(bytes, 0) ||
 	    (!is_more(p, bytes) && !p->options.is_strict) ||
-	    !read_smaps(pid, &c))
+	    !read_smaps(p, pid, &c))
 		return;
 	/* It has an attached one's memory: a thread of its that is a process,
 	 * or a child until it calls exec. */
@@ -133,7 +135,7 @@ static void look_unattached(struct pager *p, pid_t pid)
 		      "M of local memory that is not bounded, because %s; it "
 		      "is killed\n",
 		      (int)pid, bytes >> 20, why);
-	(void)kill(pid, SIGKILL);
+	run_broker_kill(p->broker, pid, SIGKILL);
 }
 
 static void look_below(struct pager *p, unsigned *tasks, pid_t pid,

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "broker.h"
 #include "owner_priv.h"
 #include "pager_priv.h"
-#include "peer.h"
 
 /* For the supervisor, who kills it if the pager dies. */
 static void publish(struct pager *p, struct space *s)
@@ -70,9 +70,9 @@ void run_owner_set(struct pager *p, struct space *s, pid_t pid)
 		if (old != s && old->pid == pid)
 			leave(p, old);
 	s->pid = pid;
-	s->stack = run_peer_stack(pid);
+	s->stack = run_broker_stack(p->broker, pid);
 	publish(p, s);
-	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	s->pidfd = run_broker_owner(p->broker, pid);
 	if (s->pidfd >= 0 &&
 	    run_pager_watch(p, s->pidfd, run_owner_who(s)) == 0)
 		return;
@@ -97,36 +97,32 @@ void run_owner_ended(struct pager *p, struct space *s)
 
 /* What cannot be told is taken for yes: then the end tells. Where an address
  * space has its first stack is random, and stays. */
-static bool has_memory(const struct space *s)
+static bool has_memory(const struct pager *p, const struct space *s)
 {
-	uint64_t stack = run_peer_stack(s->pid);
+	uint64_t stack = run_broker_stack(p->broker, s->pid);
 
-	return !stack || stack == s->stack;
+	return !stack || !s->stack || stack == s->stack;
 }
 
 /* The agent was killed, and a batch that it had is lost with it: the process
  * would wait for ever. */
-static bool is_bereft(const struct space *s)
+static bool is_bereft(const struct pager *p, const struct space *s)
 {
 	struct run_channel *c = s->channel;
 
 	return atomic_load_explicit(&c->had_agent, memory_order_relaxed) &&
 	       !atomic_load_explicit(&c->agent_tid, memory_order_relaxed) &&
-	       has_memory(s);
+	       has_memory(p, s);
 }
 
-static void kill_owner(struct space *s)
+static void kill_owner(const struct pager *p, struct space *s)
 {
 	(void)fprintf(
 		stderr,
 		"aquifer: run: the agent of process %d was killed; killing "
 		"the process\n",
 		(int)s->pid);
-	if (s->pidfd >= 0)
-		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL,
-			      0);
-	else
-		(void)kill(s->pid, SIGKILL);
+	run_broker_kill(p->broker, s->pid, SIGKILL);
 	s->is_killed = true;
 }
 
@@ -138,8 +134,8 @@ void run_owner_look(struct pager *p, struct space *s, bool is_thorough)
 		return;
 	(void)atomic_fetch_add_explicit(&c->heartbeats, 1,
 					memory_order_relaxed);
-	if (is_thorough && !has_memory(s))
+	if (is_thorough && !has_memory(p, s))
 		leave(p, s);
-	else if (!s->is_killed && is_bereft(s))
-		kill_owner(s);
+	else if (!s->is_killed && is_bereft(p, s))
+		kill_owner(p, s);
 }

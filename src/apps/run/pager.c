@@ -14,11 +14,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
-#include "confine/confine.h"
+#include "broker.h"
 #include "near.h"
 #include "owner_priv.h"
 #include "pager_priv.h"
-#include "place.h"
 #include "proc.h"
 #include "rights.h"
 #include "room_priv.h"
@@ -281,9 +280,8 @@ static uint32_t size_up(struct pager *p)
 	return buffers;
 }
 
-static int open_far(void *arg)
+static int open_far(struct pager *p)
 {
-	struct pager *p = arg;
 	int err = run_far_open(&p->far, &p->options, p->scratch,
 			       RUN_SCRATCH_BYTES);
 
@@ -292,6 +290,23 @@ static int open_far(void *arg)
 			       aq_last_error());
 	else
 		run_room_say(p);
+	return err;
+}
+
+/* Before the first thread, so that none has more; what needs more is open, or
+ * the broker does it. */
+static int give_up_rights(struct pager *p)
+{
+	int err = run_attach_open(p);
+
+	if (!err)
+		err = run_broker_start(p->start, &p->broker);
+	if (err)
+		return err;
+	err = run_confine(p->options.rack);
+	if (err)
+		(void)snprintf(p->shared->text, sizeof(p->shared->text), "%s",
+			       aq_last_error());
 	return err;
 }
 
@@ -307,13 +322,11 @@ static int pager_open(struct pager *p)
 	p->scratch = aligned_alloc(RUN_PAGE_BYTES, RUN_SCRATCH_BYTES);
 	if (err || !p->scratch)
 		return -ENOMEM;
+	err = give_up_rights(p);
 	/* Buffers are not registered: they come and go with their processes.
 	 * What leaves them costs one copy more, outside the pager's lock. */
-	err = run_confined(RUN_CAPS_OPEN, open_far, p);
 	if (!err)
-		err = confine_thread(RUN_CAPS_PAGER);
-	if (!err)
-		err = run_attach_open(p);
+		err = open_far(p);
 	if (!err)
 		err = run_mender_start(p);
 	return err ? err : run_reclaim_start(p);
@@ -330,7 +343,7 @@ int run_pager_run(const struct run_start *start)
 		p->start = start;
 		p->shared = shared;
 		p->stats = &shared->stats;
-		p->cpu = -1;
+		p->cpu = p->broker = -1;
 		p->self = getpid();
 		run_threads_init(&p->threads, p->options.threads);
 		lock_init(&p->lock);
@@ -349,8 +362,8 @@ int run_pager_run(const struct run_start *start)
 		run_writeback_close(p);
 		free(p->scratch);
 	}
+	if (p && p->broker >= 0)
+		run_broker_remove_place(p->broker);
 	free(p);
-	/* The supervisor may have been killed. */
-	run_place_remove(&start->place);
 	return err;
 }

@@ -68,6 +68,7 @@ struct pager {
 	const struct run_start *start;
 	int epoll;
 	int listen;
+	int broker; /* our end of its socket */
 	struct policy policy;
 	/* Pages that may be kept: half of those that may be here; the other
 	 * half is for all other pages. */

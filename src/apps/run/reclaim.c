@@ -9,9 +9,7 @@
 
 #include "base/clock.h"
 #include "base/relax.h"
-#include "confine/confine.h"
 #include "pager_priv.h"
-#include "rights.h"
 
 enum {
 	/* An agent that does not answer for so long (a stopped program) is
@@ -91,8 +89,6 @@ static void *reclaim_main(void *arg)
 	uint64_t progress_ns = clock_mono_ns();
 
 	(void)prctl(PR_SET_NAME, "aquifer-reclaim");
-	/* It cannot fail: it only gives up. */
-	(void)!confine_thread(RUN_CAPS_NONE);
 	atomic_store_explicit(&o->tid, (pid_t)syscall(SYS_gettid),
 			      memory_order_relaxed);
 	while (!atomic_load_explicit(&o->ends, memory_order_relaxed)) {

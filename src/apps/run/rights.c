@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work in a thread with other rights. */
+/* What the pager gives up. */
 #include "rights.h"
 
-#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/config.h"
+#include "base/rundir.h"
 #include "confine/confine.h"
 
-struct job {
-	uint64_t mask;
-	int (*work)(void *);
-	void *arg;
-	int err;
-};
-
-static void *job_main(void *arg)
+/* Under sudo rack.ini may be in the home of who called it, whom we do not
+ * become. */
+static bool is_others(const char *path)
 {
-	struct job *j = arg;
+	struct stat st;
 
-	j->err = confine_thread(j->mask);
-	if (!j->err)
-		j->err = j->work(j->arg);
-	return NULL;
+	return path[0] && stat(path, &st) == 0 && st.st_uid != geteuid();
 }
 
-int run_confined(uint64_t mask, int (*work)(void *), void *arg)
+static int confine_in(struct confine *c, const struct config *config,
+		      const char *rack)
 {
-	struct job j = {.mask = mask, .work = work, .arg = arg};
-	pthread_t thread;
-	int err = pthread_create(&thread, NULL, job_main, &j);
+	char rundir[RUNDIR_PATH_MAX];
+	int err;
 
-	if (!err)
-		err = pthread_join(thread, NULL);
-	return err ? -err : j.err;
+	if (!rack)
+		rack = config_string(config, "rack", "name");
+	confine_set_rack(c, config);
+	/* As root, who hands the directory over to whom we become. */
+	err = confine_add_rack(c, config, rack, rundir);
+	c->others_files = geteuid() == 0 && is_others(c->config_path);
+	return err ? err : confine_start(c);
+}
+
+int run_confine(const char *rack)
+{
+	struct confine c = {0};
+	struct config *config;
+	int err = config_open(NULL, &config);
+
+	if (err)
+		return err;
+	err = confine_in(&c, config, rack);
+	config_destroy(config);
+	return err;
 }

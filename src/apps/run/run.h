@@ -7,7 +7,8 @@
  * the NIC and all userfaultfds), and the program with the preload library.
  * Supervisor and pager share one table of descriptors: if either is killed, the
  * other still holds the userfaultfds, so a page that is not there never turns
- * into zeros. A supervisor without pager kills the program.
+ * into zeros. A supervisor without pager kills the program. The pager is
+ * confined; a broker beside it does what takes rights (broker.h).
  */
 #ifndef AQ_RUN_H
 #define AQ_RUN_H

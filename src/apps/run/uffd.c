@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +18,17 @@ enum {
 	USER_ONLY = 1,		/* UFFD_USER_MODE_ONLY */
 };
 
-int run_uffd_open(int fd, uint64_t start, uint64_t bytes)
+static bool is_userfaultfd(int fd)
+{
+	static const char want[] = "anon_inode:[userfaultfd]";
+	char path[32], got[sizeof(want)];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, got, sizeof(got)) == sizeof(want) - 1 &&
+	       memcmp(got, want, sizeof(want) - 1) == 0;
+}
+
+int run_uffd_enable(int fd)
 {
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_EVENT_FORK |
@@ -26,10 +38,12 @@ int run_uffd_open(int fd, uint64_t start, uint64_t bytes)
 					     UFFD_FEATURE_THREAD_ID |
 					     UFFD_FEATURE_PAGEFAULT_FLAG_WP};
 
+	if (!is_userfaultfd(fd))
+		return -EPROTO;
 	/* EINVAL is also the answer to a feature that there is not. */
 	if (ioctl(fd, UFFDIO_API, &api) != 0)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
-	return run_uffd_register(fd, start, bytes);
+	return 0;
 }
 
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes)

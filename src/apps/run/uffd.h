@@ -9,12 +9,12 @@
 
 #include "base/base.h"
 
-/* Sets a new userfaultfd up for a range of its process: faults of threads and
- * of system calls, writes to protected pages, children made by fork, and all
- * that takes pages away or moves them. -EPERM without CAP_SYS_PTRACE,
- * -EOPNOTSUPP. */
-int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
-/* Registers memory that was mapped later; it may be called more than once. */
+/* Sets a new one up for faults of threads and of system calls, writes to
+ * protected pages, children made by fork, and all that takes pages away or
+ * moves them. -EPERM without CAP_SYS_PTRACE, -EOPNOTSUPP; -EPROTO: it is none.
+ */
+int run_uffd_enable(int fd) MUST_CHECK;
+/* For a range of its process; more than once does no harm. */
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 /* Makes it ordinary memory again; threads that wait there go on. */
 void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes);

@@ -346,7 +346,7 @@ static int allow(struct daemon *d)
 {
 	const struct switchd_options *o = d->self;
 
-	return daemon_allow_parent(d, CONFINE_WRITE, o->trace);
+	return confine_add_parent(&d->confine, CONFINE_WRITE, o->trace);
 }
 
 const struct daemon_kind switchd_daemon = {

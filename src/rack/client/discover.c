@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "base/config_named.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/rundir.h"
+#include "base/trust.h"
 #include "client.h"
 
 bool client_node_name_is_valid(const char *name)
@@ -40,6 +43,22 @@ static struct client_node *find_or_add(struct client_node *nodes,
 	return &nodes[i];
 }
 
+/* Members of rack.group can make sockets, too: who listens there would be told
+ * our token. In other racks nobody else can write. */
+static bool is_served(const struct trust *t, DIR *dir, const char *name)
+{
+	struct stat st;
+
+	if (!t->has_group)
+		return true;
+	if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISSOCK(st.st_mode) && trust_serves(t, st.st_uid))
+		return true;
+	log_warn("client", "%s is left out: it is no socket of the rack's own",
+		 name);
+	return false;
+}
+
 static void add_sockets(const char *rundir, const char *suffix,
 			struct client_node *nodes, unsigned *count)
 {
@@ -47,15 +66,21 @@ static void add_sockets(const char *rundir, const char *suffix,
 	size_t tail = strlen(suffix);
 	struct client_node *node;
 	struct dirent *d;
+	struct trust t;
 
 	if (!dir)
 		return;
+	if (trust_load(&t)) {
+		closedir(dir);
+		return;
+	}
 	while ((d = readdir(dir))) {
 		char name[CLIENT_NODE_NAME_MAX];
 		size_t len = strlen(d->d_name);
 
 		if (len <= tail || len - tail >= sizeof(name) ||
-		    strcmp(d->d_name + len - tail, suffix) != 0)
+		    strcmp(d->d_name + len - tail, suffix) != 0 ||
+		    !is_served(&t, dir, d->d_name))
 			continue;
 		memcpy(name, d->d_name, len - tail);
 		name[len - tail] = '\0';
@@ -138,15 +163,11 @@ bool client_token_is_valid(const char *token)
 static int read_token_file(const char *path, char token[CLIENT_TOKEN_MAX])
 {
 	char text[CLIENT_TOKEN_MAX + 1] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = rundir_file_open(path, O_RDONLY);
 	ssize_t n;
-	int err = 0;
 
-	if (fd < 0) {
-		err = -errno;
-		return error_set(err, "the token %s cannot be read: %s", path,
-				 strerror(-err));
-	}
+	if (fd < 0)
+		return error_prefix(fd, "the token cannot be read: ");
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? (size_t)n : 0] = '\0';

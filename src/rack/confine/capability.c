@@ -14,7 +14,8 @@ enum {
 	CAPABILITY_COUNT = 64, /* more than there are */
 };
 
-STATIC_ASSERT(CAP_NET_RAW == 13 && CAP_NET_BIND_SERVICE == 10,
+STATIC_ASSERT(CAP_NET_RAW == 13 && CAP_NET_BIND_SERVICE == 10 &&
+		      CAP_DAC_READ_SEARCH == 2,
 	      "the bits of confine_capabilities");
 
 static int get(struct __user_cap_data_struct data[2])

@@ -7,7 +7,7 @@
  *   capabilities	all but those its ports need, the bounding set too
  *   no new privileges	nothing that it starts could have more
  *   landlock		files: only the given ones, no program at all; signals
- *			only to itself
+ *			only to itself, and no sockets with abstract names
  *   seccomp		system calls: those that a daemon makes (seccomp.c has
  *			the list); others fail with EPERM or ENOSYS
  *   not dumpable	no core with tenants' data, no ptrace by its own user
@@ -18,10 +18,15 @@
 #ifndef AQ_CONFINE_H
 #define AQ_CONFINE_H
 
+#include <limits.h>
+
 #include "base/base.h"
+#include "base/config.h"
+#include "base/rundir.h"
 
 enum {
 	CONFINE_PATH_MAX = 64,
+	CONFINE_DIRS = 6,
 };
 
 enum confine_use {
@@ -42,8 +47,14 @@ struct confine {
 	const char *group; /* to join, if it stays root; NULL: none */
 	bool packets;	   /* packet sockets: keeps CAP_NET_RAW */
 	bool low_port;	   /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
+	bool others_files; /* what it reads may be another user's: keeps
+			      CAP_DAC_READ_SEARCH */
 	unsigned path_count;
 	struct confine_path paths[CONFINE_PATH_MAX];
+	/* Names that `paths` points to: it cannot be copied with them. */
+	char config_path[CONFIG_PATH_MAX];
+	unsigned dir_count;
+	char dirs[CONFINE_DIRS][PATH_MAX];
 };
 
 /* Adds a path, which must live until confine_start. A path that does not exist
@@ -51,10 +62,24 @@ struct confine {
 int confine_add(struct confine *c, enum confine_use use,
 		const char *path) MUST_CHECK;
 
+/* The same for the directory that `path` is in. */
+int confine_add_parent(struct confine *c, enum confine_use use,
+		       const char *path) MUST_CHECK;
+/* What the rack asks for, before anything is given up: the rights that
+ * `nic.port` needs, rack.group, and as root, where no user is named, to become
+ * rack.user. The settings must live as long as `c`, as below. */
+void confine_set_rack(struct confine *c, const struct config *config);
+/* The files that everybody needs who has a NIC in this rack: its runtime
+ * directory, which is made and named, rack.ini, and certificates of nodes and
+ * engines. */
+int confine_add_rack(struct confine *c, const struct config *config,
+		     const char *rack, char rundir[RUNDIR_PATH_MAX]) MUST_CHECK;
+
 /* Only the first two steps, for a daemon that still has to make files that
  * belong to the user. error_last() has the words. */
 int confine_become(const struct confine *c) MUST_CHECK;
-/* All steps, for this thread and all that it will start. */
+/* All steps, for this thread and all that it will start. -EBUSY: there is a
+ * second one already, which would keep everything. */
 int confine_start(const struct confine *c) MUST_CHECK;
 
 /* The capabilities alone, for a thread that needs fewer than its process: it

@@ -22,7 +22,8 @@
 /* Bits by the numbers of linux/capability.h. */
 static inline uint64_t confine_capabilities(const struct confine *c)
 {
-	return (uint64_t)c->packets << 13 | (uint64_t)c->low_port << 10;
+	return (uint64_t)c->packets << 13 | (uint64_t)c->low_port << 10 |
+	       (uint64_t)c->others_files << 2;
 }
 
 /* Keeps the capabilities that are permitted now; capability_limit decides. */

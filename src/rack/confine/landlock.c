@@ -49,8 +49,9 @@ enum access {
 	ACCESS_FILE = WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV,
 };
 
-enum scope {
-	SCOPE_SIGNAL = 1u << 1, /* version 6 */
+enum scope { /* version 6 */
+	SCOPE_ABSTRACT_SOCKET = 1u << 0,
+	SCOPE_SIGNAL = 1u << 1,
 };
 
 struct ruleset {
@@ -148,7 +149,7 @@ int landlock_start(const struct confine *c)
 {
 	int version = confine_landlock_version(), fd, err = 0;
 	struct ruleset set = {.files = known_files(version),
-			      .scoped = SCOPE_SIGNAL};
+			      .scoped = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL};
 	/* Old kernels refuse bytes that they do not know. */
 	size_t len = version >= 6   ? sizeof(set)
 		     : version >= 4 ? offsetof(struct ruleset, scoped)

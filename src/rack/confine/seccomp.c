@@ -5,8 +5,8 @@
  *
  *   socket	only unix, IP and netlink, and packet where a port is raw
  *   clone	only threads: nothing is forked, so nothing is executed either
- *   mmap, mprotect	nothing that can be written can be executed
- *   ioctl	not TIOCSTI, which types into the terminal
+ *   mmap, mprotect	no mapping can be written and executed, or made so
+ *   ioctl	not TIOCSTI and TIOCLINUX, which type into the terminal
  *   prlimit64	only of the process itself
  *
  * All others fail. libc knows what to do without a call that it got to know
@@ -284,9 +284,10 @@ static void allow_masked(struct program *p, int nr, unsigned index,
 
 static void write_ioctl(struct program *p)
 {
-	when_call(p, SYS_ioctl, 4);
+	when_call(p, SYS_ioctl, 5);
 	load_argument(p, 1);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 1, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 2, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 1, 0);
 	answer(p, SECCOMP_RET_ALLOW);
 	answer(p, deny(EPERM));
 }

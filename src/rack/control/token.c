@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/rundir.h"
 
 enum {
 	PATH_BYTES = 512,
@@ -76,21 +77,20 @@ int ctl_token_hash_parse(const char *text, struct ctl_token_hash *out)
 static int file_read(const char *path, char text[CTL_TOKEN_TEXT])
 {
 	char buf[CTL_TOKEN_TEXT + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = rundir_file_open(path, O_RDONLY);
 	struct stat st;
 	ssize_t n;
 	int err;
 
 	if (fd < 0)
-		return error_set(-errno, "cannot open %s: %s", path,
-				 strerror(errno));
+		return fd;
 	n = fstat(fd, &st) < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
 	err = n < 0 ? -errno : 0;
 	(void)close(fd); /* only read */
 	if (err)
 		return error_set(err, "cannot read %s: %s", path,
 				 strerror(-err));
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 077))
+	if (st.st_mode & 077)
 		return error_set(-EPERM,
 				 "%s is open to others; remove it, and a new "
 				 "token is made",

@@ -75,13 +75,13 @@ bool daemon_is_ending(struct daemon *d, int wait_ms)
 /* ---- the name ----------------------------------------------------------- */
 
 /* Somebody else has it; its number is in the file. */
-static int name_is_taken(const struct daemon *d, int fd, int err)
+static int name_is_taken(const struct daemon *d, int fd)
 {
 	char pid[32] = {0};
 	ssize_t n = read(fd, pid, sizeof(pid) - 1);
 
 	pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
-	return error_set(err,
+	return error_set(-EBUSY,
 			 "%s %s of rack %s runs already (process %s); choose "
 			 "another --name",
 			 d->kind->what, d->options.name, d->rack,
@@ -101,14 +101,14 @@ static int take_name(struct daemon *d)
 		       name, suffix);
 	(void)snprintf(path, sizeof(path), "%s/%s%s.lock", d->rundir, name,
 		       suffix);
-	d->lock_fd =
-		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	d->lock_fd = rundir_file_open(path, O_RDWR | O_CREAT);
 	if (d->lock_fd < 0)
-		return error_set(-errno, "cannot open %s: %s", path,
-				 strerror(errno));
+		return d->lock_fd;
 	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return name_is_taken(d, d->lock_fd,
-				     errno == EWOULDBLOCK ? -EBUSY : -errno);
+		return errno == EWOULDBLOCK
+			       ? name_is_taken(d, d->lock_fd)
+			       : error_set(-errno, "cannot lock %s: %s", path,
+					   strerror(errno));
 	/* Only for the words above: the lock itself is what counts. */
 	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (ftruncate(d->lock_fd, 0) < 0 || pwrite(d->lock_fd, pid, n, 0) != n)

@@ -22,8 +22,6 @@
 #ifndef AQ_DAEMON_H
 #define AQ_DAEMON_H
 
-#include <limits.h>
-
 #include "base/base.h"
 #include "base/config.h"
 #include "base/rundir.h"
@@ -32,7 +30,6 @@
 
 enum {
 	DAEMON_PATH_MAX = 400, /* with the NUL */
-	DAEMON_DIRS = 6,
 };
 
 struct ctl_audit;
@@ -57,7 +54,8 @@ struct daemon_kind {
 	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
 	ctl_handle_fn handle; /* of HTTP requests; NULL: none */
-	/* Each returns 0, or -errno with words. `allow` may be NULL. */
+	/* Each 0, or -errno with words. `allow` adds to d->confine, and may be
+	 * NULL. */
 	int (*allow)(struct daemon *d);
 	int (*open)(struct daemon *d);
 	int (*run)(struct daemon *d);
@@ -82,9 +80,6 @@ struct daemon {
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
 	/* For this room only. */
-	char config_path[CONFIG_PATH_MAX];
-	unsigned dir_count;
-	char dirs[DAEMON_DIRS][PATH_MAX];
 	int lock_fd;
 	int notify_fd;
 };
@@ -96,10 +91,5 @@ int daemon_run(struct daemon *d) MUST_CHECK;
 
 /* Waits for a signal for this long; returns whether one has come. */
 bool daemon_is_ending(struct daemon *d, int wait_ms);
-
-/* For `allow`: allows the directory of a file that will be made or replaced.
- * NULL and "" are ignored. */
-int daemon_allow_parent(struct daemon *d, enum confine_use use,
-			const char *path) MUST_CHECK;
 
 #endif

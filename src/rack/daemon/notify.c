@@ -5,16 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon_priv.h"
 
+enum {
+	SEND_S = 5,
+};
+
 int notify_open(void)
 {
 	const char *path = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	const struct timeval wait = {.tv_sec = SEND_S};
 	size_t n = path ? strlen(path) : 0;
 	int fd;
 
@@ -28,6 +34,11 @@ int notify_open(void)
 	if (path[0] == '@') /* a name that is in no directory */
 		sa.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* One who does not listen must not hold us up; without the limit we
+	 * would only wait longer. */
+	if (fd >= 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait,
+				 sizeof(wait));
 	if (fd >= 0 &&
 	    connect(fd, (struct sockaddr *)&sa,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) ==

@@ -10,6 +10,9 @@
  * A region whose atomics the switch replaces is reached through the switch
  * only. The node makes sure of that: its NIC has no other way (uplink.c), the
  * region has one key, and the node's processor never touches it.
+ *
+ * With nic.auth = psk a switch can forward packets and lose them, but not
+ * change them: it is told nothing, and one that runs swordbox is refused.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -39,6 +42,12 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 
 	if (d->kind == MEM_DECLARED_NOT)
 		return 0;
+	if (node->has_auth)
+		return error_set(-EOPNOTSUPP,
+				 "nic.auth = psk: %s of a switch would change "
+				 "packets, whose codes it cannot make",
+				 d->kind == MEM_DECLARED_ATOMICS ? "swordbox"
+								 : "steer");
 	err = address_server(node, server);
 	if (err)
 		return err;
@@ -233,9 +242,17 @@ static int meet(struct mem_node *node, json_t *hello)
 
 	if (!run || strlen(run) >= sizeof(w->run)) {
 		err = error_set(-EBADMSG, "the switch does not say who it is");
+	} else if (node->has_auth && program_of(hello, "swordbox")) {
+		/* What it is not told about it holds up. */
+		err = error_set(-EOPNOTSUPP,
+				"nic.auth = psk does not go with the program "
+				"swordbox, which the switch at %s runs: it "
+				"changes packets, whose codes it cannot make",
+				w->path);
 	} else if (strcmp(run, w->run) != 0) {
 		w->has_sword = program_of(hello, "swordbox") != NULL;
-		w->has_steer = program_of(hello, "steer") != NULL;
+		w->has_steer =
+			!node->has_auth && program_of(hello, "steer") != NULL;
 		err = declare_all(node);
 		if (!err) {
 			w->given_up = given_up(hello);

@@ -105,10 +105,6 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	uint64_t first_epoch, incarnation;
 	int err;
 
-	if (c->has_auth && c->switch_path)
-		return error_set(-EINVAL,
-				 "nic.auth = psk does not go with nic.port = "
-				 "switch: its programs change packets");
 	if (!rundir_rack_is_valid(c->name) || c->pool_bytes == 0 ||
 	    c->pool_bytes > INT64_MAX)
 		return error_set(-EINVAL,

@@ -53,7 +53,8 @@ static int allow(struct daemon *d)
 	char state[MEM_STATE_PATH_MAX];
 	int err = mem_state_dir(d->rack, state);
 
-	return err ? err : daemon_allow_parent(d, CONFINE_WRITE, state);
+	return err ? err
+		   : confine_add_parent(&d->confine, CONFINE_WRITE, state);
 }
 
 static int open_node(struct daemon *d)
