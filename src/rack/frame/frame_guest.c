@@ -17,6 +17,18 @@
 
 /* ---- life --------------------------------------------------------------- */
 
+/*
+ * Twice what its client may have under way: the client asks again as soon as
+ * it has an answer, and its NIC acknowledges several answers together. With
+ * one slot for each, that request came before the slot was free, and the
+ * client's NIC was told to wait (RNR, 640 us): with 16 under way, 50,000 pages
+ * per second instead of 290,000.
+ */
+static uint32_t slot_count(const struct frame_space *s)
+{
+	return 2 * s->depth;
+}
+
 static uint32_t slot_bytes(const struct frame_space *s)
 {
 	return (uint32_t)align_up(sizeof(struct page_request) +
@@ -28,7 +40,8 @@ static uint32_t slot_bytes(const struct frame_space *s)
 
 uint64_t frame_guest_bytes(const struct frame_space *s)
 {
-	return (uint64_t)s->depth * (slot_bytes(s) + sizeof(struct frame_slot));
+	return (uint64_t)slot_count(s) *
+	       (slot_bytes(s) + sizeof(struct frame_slot));
 }
 
 static int make_memory(struct frame_guest *g)
@@ -92,7 +105,7 @@ int frame_guest_create(struct frame_server *server, struct frame_space *space,
 		return error_set(-ENOMEM, "no memory for a guest");
 	g->server = server;
 	g->space = space;
-	g->depth = space->depth;
+	g->depth = slot_count(space);
 	err = frame_server_admit(g);
 	if (!err) {
 		err = make_memory(g);
