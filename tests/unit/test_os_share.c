@@ -23,7 +23,7 @@ static unsigned take(struct share *s, uint64_t domain, unsigned waiting)
 	unsigned got = u32_min(may, waiting);
 
 	if (got)
-		share_note(s, domain, got, got == may);
+		share_note(s, domain, got, got);
 	return got;
 }
 
@@ -40,16 +40,58 @@ static void play(struct share *s, unsigned modest_paths, unsigned waiting,
 	}
 }
 
-/* The first two rounds know nothing yet. */
+/* In the first rounds nobody is known. */
 static void test_both_have_more(void **state)
 {
 	struct share s = {0};
 	uint64_t taken[2];
 
 	play(&s, 1, UINT32_MAX, taken);
+	play(&s, 1, UINT32_MAX, taken);
 	assert_in_range(taken[0], ROUNDS * BUDGET / SHARE_GREEDY,
-			BUDGET * (ROUNDS / SHARE_GREEDY + 2));
-	assert_in_range(taken[1], taken[0] / 2, taken[0] + 2 * BUDGET * PATHS);
+			ROUNDS * BUDGET);
+	assert_in_range(taken[1], taken[0] / 2, taken[0] * 3 / 2);
+}
+
+/* Work is shared, not frames. */
+static void test_large_frames(void **state)
+{
+	enum {
+		WEIGHT = 5
+	};
+	struct share s = {0};
+	uint64_t small = 0, large = 0;
+
+	for (unsigned round = 0; round < 10 * ROUNDS; round++) {
+		unsigned n;
+
+		share_begin(&s);
+		n = share_budget(&s, MODEST, BUDGET);
+		share_note(&s, MODEST, n, n);
+		small += n;
+		n = share_budget(&s, GREEDY, BUDGET);
+		share_note(&s, GREEDY, n, n * WEIGHT);
+		large += n;
+	}
+	assert_in_range(large * WEIGHT, small / 2, small * 3 / 2);
+}
+
+/* Any two are told apart, wherever their domains lie in memory. */
+static void test_neighbours(void **state)
+{
+	for (uint64_t i = 1; i < 1000; i++) {
+		struct share s = {0};
+
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			share_begin(&s);
+			(void)take(&s, MODEST, 1);
+			(void)take(&s, MODEST + 16 * i, UINT32_MAX);
+		}
+		share_begin(&s);
+		assert_true(share_budget(&s, MODEST, BUDGET) == BUDGET);
+		assert_true(share_budget(&s, MODEST + 16 * i, BUDGET) <=
+			    BUDGET / SHARE_GREEDY);
+	}
 }
 
 /* Sixteen requests, and no more before they are answered. */
@@ -93,7 +135,7 @@ static void test_more_paths_than_budget(void **state)
 	struct share s = {0};
 	unsigned served = 0;
 
-	for (unsigned round = 0; round < 3; round++) {
+	for (unsigned round = 0; round < ROUNDS; round++) {
 		share_begin(&s);
 		(void)take(&s, MODEST, 1);
 		served = 0;
@@ -108,6 +150,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_have_more),
+		cmocka_unit_test(test_large_frames),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_modest_beside_greedy),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_alone_again),

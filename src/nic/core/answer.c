@@ -181,16 +181,13 @@ HOT bool responder_run(struct nic_qp *qp)
 {
 	struct responder *rsp = &qp->rsp;
 	struct nic *nic = qp->nic;
-	uint32_t budget = nic->turn_packets;
-	/* Small packets of another domain shall not wait for as many large
-	 * ones. */
-	uint64_t end = nic->crowd ? turn_packets(nic) + budget : UINT64_MAX;
+	uint32_t budget = NIC_TURN_PACKETS;
 
 	while (rsp->res_pending) {
 		struct resp_res *res = next_pending(rsp);
 		bool sent;
 
-		if (budget-- == 0 || turn_packets(nic) >= end) {
+		if (budget-- == 0 || turn_is_over(nic)) {
 			qp_make_ready(qp);
 			return true;
 		}

@@ -458,7 +458,7 @@ HOT bool chain_run(struct nic_qp *qp)
 	uint32_t slow = qp->nic->cfg.chain_turn;
 	uint32_t left = UNLIKELY(slow) ? slow : NIC_CHAIN_TURN;
 
-	while (left--) {
+	while (left-- && !turn_is_over(qp->nic)) {
 		if (qp->sq.send != qp->sq.head) {
 			if (!requester_run_queued(qp))
 				return false;

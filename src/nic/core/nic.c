@@ -50,7 +50,7 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 		return -ENOMEM;
 	}
 	list_init(&nic->ready);
-	nic->turn_packets = NIC_TURN_PACKETS;
+	nic->turn_end = UINT64_MAX;
 	list_init(&nic->held);
 	timer_wheel_init(&nic->wheel, env_now_ns(env));
 	*out = nic;
@@ -386,7 +386,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd;
+	nic->input_domain = (uintptr_t)qp->pd->turns;
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
@@ -417,7 +417,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd;
+	nic->input_domain = (uintptr_t)qp->pd->turns;
 	if (stamp->is_response)
 		completer_input(qp, &stamp->pkt);
 	else
@@ -477,11 +477,16 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		input_unknown(nic, frame, len_bytes, from);
 }
 
-uint64_t nic_take_domain(struct nic *nic)
+uint64_t nic_take_domain(struct nic *nic, uint32_t *work)
 {
 	uint64_t domain = nic->input_domain;
+	uint64_t now = nic->counters[NIC_C_rx_frames] +
+		       (nic->counters[NIC_C_rx_bytes] >> NIC_TURN_SHIFT) +
+		       nic->messages * NIC_TURN_MESSAGE;
 
 	nic->input_domain = 0;
+	*work = (uint32_t)(now - nic->input_work);
+	nic->input_work = now;
 	return domain;
 }
 
@@ -568,32 +573,21 @@ static bool give_turn(struct nic_qp *qp)
 	return requester_run(qp);
 }
 
-/* What turns of domains are measured in: a step of a chain is less than a
- * packet, and a large packet more than a small one. */
-static uint64_t work_done(const struct nic *nic)
-{
-	return turn_packets(nic) +
-	       nic->counters[NIC_C_chain_steps] / NIC_TURN_STEPS;
-}
-
 /*
- * The queue pairs of one domain, one after the other; if there are others, only
- * until they have done a turn's work together. Who finds its path full without
- * having sent anything comes before those that did, next time: else the first
- * in the list would take whatever room there is, each time. False: a path was
- * full.
+ * The queue pairs of one domain, one after the other, until its turn is over.
+ * Who finds its path full without having sent anything comes before those that
+ * did, next time: else the first in the list would take whatever room there is,
+ * each time. False: a path was full.
  */
-HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
+HOT static bool give_domain_turn(struct nic_pd *pd)
 {
 	struct nic *nic = pd->nic;
-	uint64_t before = work_done(nic);
 	struct list turn, waiting;
 	bool done = true;
 
 	list_init(&waiting);
 	list_take(&pd->ready, &turn);
-	while (!list_is_empty(&turn) &&
-	       (is_alone || work_done(nic) - before < nic->turn_packets)) {
+	while (!list_is_empty(&turn) && !turn_is_over(nic)) {
 		struct nic_qp *qp =
 			container_of(turn.next, struct nic_qp, ready);
 		uint64_t sent = nic->counters[NIC_C_tx_frames];
@@ -612,41 +606,107 @@ HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
 	return done;
 }
 
+/* What a domain did lately; the older, the less it counts. */
+static uint32_t used_lately(struct nic_pd *pd)
+{
+	uint32_t flush = pd->nic->flush;
+	uint32_t passed = u32_min(flush - pd->used_flush, NIC_TURN_MEMORY);
+
+	pd->used -= (uint32_t)((uint64_t)pd->used * passed / NIC_TURN_MEMORY);
+	pd->used_flush = flush;
+	return pd->used;
+}
+
+void turn_changes(struct nic_pd *pd)
+{
+	struct nic *nic = pd->nic;
+
+	if (nic->last_domain) {
+		nic->crowd = NIC_CROWD_FLUSHES;
+		nic->least_used =
+			u32_min(used_lately(nic->last_domain), used_lately(pd));
+	}
+	nic->last_domain = pd;
+}
+
+/* The same of several that have something to do now. */
+static void find_least(struct nic *nic, const struct list *turn)
+{
+	nic->crowd = NIC_CROWD_FLUSHES;
+	nic->least_used = UINT32_MAX;
+	for (struct list *l = turn->next; l != turn; l = l->next)
+		nic->least_used = u32_min(
+			nic->least_used,
+			used_lately(container_of(l, struct nic_pd, turn)));
+}
+
+/*
+ * How much a domain may do now beside others: who did more than another one
+ * gets less, so nobody has more than its part while others want theirs, and
+ * who wants little does not wait. A turn ends with the packet that goes beyond
+ * it; what that was too much is missing from the next ones.
+ */
+static uint32_t take_allowance(struct nic_pd *pd)
+{
+	bool is_greedy = used_lately(pd) >
+			 pd->nic->least_used + NIC_TURN_CROWDED * NIC_USED_PART;
+	uint32_t turn = is_greedy ? NIC_TURN_GREEDY : NIC_TURN_CROWDED;
+	uint32_t paid = u32_min(turn, pd->debt);
+
+	pd->debt -= paid;
+	return turn - paid;
+}
+
+/* A domain's turn beside others. False: a path was full. */
+static bool give_short_turn(struct nic_pd *pd)
+{
+	struct nic *nic = pd->nic;
+	uint64_t before = nic_work(nic), after;
+	bool done;
+
+	nic->turn_end = before + take_allowance(pd);
+	done = give_domain_turn(pd);
+	after = nic_work(nic);
+	if (after > nic->turn_end)
+		pd->debt = (uint32_t)(after - nic->turn_end);
+	pd->used += (uint32_t)(after - before) * NIC_USED_PART;
+	nic->turn_end = UINT64_MAX;
+	return done;
+}
+
 /*
  * Every domain gets a turn, which is every tenant of a memory node: however
- * many queue pairs it has, the others wait for one turn of it. One that always
- * has more to send gets shorter ones than one that is done with them: it waits
- * for itself, the others for it. Domains whose paths are full go by the same
- * rule as queue pairs.
+ * many queue pairs it has, the others wait for one turn of it. Domains whose
+ * paths are full go by the same rule as queue pairs.
  */
 HOT static bool give_turns(struct nic *nic)
 {
 	struct list turn, waiting;
-	bool stalled = false, is_alone;
+	bool stalled = false;
 
 	list_init(&waiting);
 	list_take(&nic->ready, &turn);
-	if (turn.next != turn.prev)
-		nic->crowd = NIC_CROWD_FLUSHES;
-	else if (nic->crowd)
+	nic->flush++;
+	if (UNLIKELY(nic->crowd))
 		nic->crowd--;
-	is_alone = !nic->crowd;
+	if (UNLIKELY(turn.next != turn.prev))
+		find_least(nic, &turn);
+	else if (!list_is_empty(&turn))
+		turn_of(container_of(turn.next, struct nic_pd, turn));
 	while (!list_is_empty(&turn)) {
 		struct nic_pd *pd =
 			container_of(turn.next, struct nic_pd, turn);
-		uint64_t before = work_done(nic);
+		uint64_t before = nic_work(nic);
+		bool done;
 
-		nic->turn_packets = is_alone	    ? NIC_TURN_PACKETS
-				    : pd->is_greedy ? NIC_TURN_GREEDY
-						    : NIC_TURN_CROWDED;
 		list_remove(&pd->turn);
-		if (UNLIKELY(!give_domain_turn(pd, is_alone)))
-			stalled = true;
-		pd->is_greedy = !list_is_empty(&pd->ready);
-		if (LIKELY(!pd->is_greedy))
+		done = LIKELY(!nic->crowd) ? give_domain_turn(pd)
+					   : give_short_turn(pd);
+		stalled |= !done;
+		if (LIKELY(list_is_empty(&pd->ready)))
 			continue;
 		list_remove(&pd->turn);
-		list_append(work_done(nic) == before ? &waiting : &nic->ready,
+		list_append(nic_work(nic) == before ? &waiting : &nic->ready,
 			    &pd->turn);
 	}
 	list_prepend_all(&nic->ready, &waiting);
@@ -658,6 +718,10 @@ HOT bool nic_flush(struct nic *nic)
 {
 	unsigned rounds = nic->cfg.chain_turn ? 1 : NIC_CHAIN_ROUNDS;
 	bool stalled;
+
+	/* What others ask for meanwhile comes in between two flushes. */
+	if (UNLIKELY(nic->crowd))
+		rounds = u32_min(rounds, NIC_CROWD_ROUNDS);
 
 	do {
 		nic->chains_due = false;

@@ -223,8 +223,8 @@ void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 
 /* A number for the domain whose packets have come since this was called last,
  * of the last one; 0: none was taken. Two that are there have different ones.
- */
-uint64_t nic_take_domain(struct nic *nic);
+ * And how much work all of them were, in small packets. */
+uint64_t nic_take_domain(struct nic *nic, uint32_t *work);
 
 /* A frame that will probably come soon: what it will read is fetched into the
  * cache, and nothing else happens, whatever the bytes are. */
@@ -282,6 +282,9 @@ uint32_t nic_outstanding(const struct nic *nic);
 
 int nic_pd_create(struct nic *nic, struct nic_pd **out) MUST_CHECK;
 int nic_pd_destroy(struct nic_pd *pd) MUST_CHECK; /* -EBUSY while used */
+/* Its queue pairs have their turns among those of `with`, which must stay as
+ * long. -EINVAL: it is in use already, or of another NIC. */
+int nic_pd_share_turns(struct nic_pd *pd, struct nic_pd *with) MUST_CHECK;
 
 struct nic_mr_attr {
 	void *addr;

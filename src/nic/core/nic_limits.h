@@ -40,10 +40,14 @@ enum {
 	NIC_TURN_PACKETS = 32,
 	/* The same while another domain is there, which is so for some flushes
 	 * after it had something to send. */
-	NIC_TURN_CROWDED = 16,
-	NIC_TURN_GREEDY = 4, /* of a domain that was not done with its last */
+	NIC_TURN_CROWDED = 32,
+	NIC_TURN_GREEDY = 4, /* of a domain that did more than another lately */
+	NIC_TURN_MEMORY = 128, /* flushes: what was before counts little */
 	NIC_CROWD_FLUSHES = 1000,
-	NIC_TURN_STEPS = 4,  /* of a chain: as much as a packet */
+	NIC_CROWD_ROUNDS = 2,  /* of turns within a flush, for chains */
+	NIC_TURN_STEPS = 2,    /* of a chain: as much as a packet */
+	NIC_TURN_MESSAGE = 16, /* that a processor works on */
+	NIC_USED_PART = 16,    /* what nic_pd.used counts in */
 	NIC_TURN_SHIFT = 10, /* a packet counts once more for each KiB of it */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,

@@ -142,9 +142,12 @@ static inline struct nic_key *key_find(const struct key_table *t, uint32_t key)
 struct nic_pd {
 	struct nic *nic;
 	uint32_t users;
-	struct list ready; /* its QPs with something to send */
-	struct list turn;  /* on pd->ready while there are some */
-	bool is_greedy;	   /* was not done with its last turn */
+	struct nic_pd *turns; /* whose turns its QPs have: mostly its own */
+	struct list ready; /* QPs with something to send that have its turns */
+	struct list turn;  /* on nic->ready while there are some */
+	uint32_t debt;	   /* what it did beyond its last turn */
+	uint32_t used;	   /* what it did lately, in sixteenths ... */
+	uint32_t used_flush; /* ... and when that was */
 };
 
 struct nic_mr {
@@ -726,18 +729,53 @@ struct nic {
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
 	struct cq_numbers counting;
-	uint32_t turn_packets; /* of this turn */
-	uint32_t crowd;	       /* flushes in which domains share */
-	uint64_t input_domain; /* of the last packet that was taken */
+	uint64_t turn_end; /* when nic_work is that much, the turn is over */
+	uint32_t crowd;	   /* flushes in which domains share */
+	uint32_t flush;	   /* how many there were */
+	struct nic_pd *last_domain; /* that did something, or NULL */
+	uint32_t least_used;	    /* by one domain, when there were others */
+	uint64_t chain_bytes;	    /* that chains moved within this NIC */
+	uint64_t messages;	    /* received */
+	uint64_t input_work;	    /* when nic_take_domain was called last */
+	uint64_t input_domain;	    /* of the last packet that was taken */
 	bool chains_due; /* a chain has its turn before nic_flush returns */
 	struct stamps stamps;
 };
 
-/* What was sent so far, in the measure of turns among domains. */
-static inline uint64_t turn_packets(const struct nic *nic)
+/* What was done so far, in the measure of turns among domains: packets, large
+ * ones more than small ones, and steps of chains, which are less. */
+static inline uint64_t nic_work(const struct nic *nic)
 {
 	return nic->counters[NIC_C_tx_frames] +
-	       (nic->counters[NIC_C_tx_bytes] >> NIC_TURN_SHIFT);
+	       nic->counters[NIC_C_chain_steps] / NIC_TURN_STEPS +
+	       ((nic->counters[NIC_C_tx_bytes] + nic->chain_bytes) >>
+		NIC_TURN_SHIFT);
+}
+
+/* A domain does something now, and another one did before: both are there, and
+ * for a while they share. */
+void turn_changes(struct nic_pd *pd);
+
+static inline void turn_of(struct nic_pd *pd)
+{
+	if (UNLIKELY(pd->nic->last_domain != pd))
+		turn_changes(pd);
+}
+
+/* What was done outside of turns, because somebody posted it, counts, too. */
+static inline void turn_count(struct nic_pd *pd, uint64_t work)
+{
+	if (!work)
+		return;
+	turn_of(pd);
+	if (UNLIKELY(pd->nic->crowd))
+		pd->used += (uint32_t)work * NIC_USED_PART;
+}
+
+/* Another domain has its turn now; whoever asks becomes ready again. */
+static inline bool turn_is_over(const struct nic *nic)
+{
+	return UNLIKELY(nic->crowd) && nic_work(nic) >= nic->turn_end;
 }
 
 static inline void count(struct nic *nic, enum nic_counter c)
@@ -767,7 +805,7 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 /* Something is to be sent: the QP gets its turn in nic_flush. */
 static inline void qp_make_ready(struct nic_qp *qp)
 {
-	struct nic_pd *pd = qp->pd;
+	struct nic_pd *pd = qp->pd->turns;
 
 	if (!list_is_empty(&qp->ready))
 		return;

@@ -668,7 +668,7 @@ static inline bool run_quick(struct nic_qp *qp)
 
 HOT bool requester_run_queued(struct nic_qp *qp)
 {
-	uint32_t budget = qp->nic->turn_packets;
+	uint32_t budget = NIC_TURN_PACKETS;
 	enum step s = STEP_SENT;
 
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
@@ -676,7 +676,7 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 	while (has_queued(qp) && s == STEP_SENT) {
 		struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.send);
 
-		if (budget == 0) {
+		if (budget == 0 || turn_is_over(qp->nic)) {
 			qp_make_ready(qp);
 			return true;
 		}
